@@ -35,10 +35,9 @@ use node::{GROUP, META_PORT, Node, USER_PORT};
 pub fn run(data: &[u8]) {
     let mut world = World::new();
     let mut input = Input(data);
-    while let Some(operation) = input.byte() {
-        if world.apply(operation, &mut input).is_none() {
-            break;
-        }
+    while let Some(operation) = input.byte()
+        && world.apply(operation, &mut input).is_some()
+    {
         world.settle();
         world.check_bounds();
     }
@@ -452,24 +451,16 @@ fn pieces(payload: &[u8], form: u8) -> Vec<(u32, u16, &[u8])> {
 fn entities(choice: u8) -> (EntityId, (EntityId, EntityId)) {
     let (_, _, writer, _) = TOPICS[usize::from(choice % 2)];
     let (_, reader, ours, _) = TOPICS[2 + usize::from(choice % 2)];
-    match choice / 64 {
-        0..=2 => (writer, (reader, ours)),
-        _ => match choice % 4 {
-            0 => (
-                EntityId::SEDP_PUBLICATIONS_WRITER,
-                (EntityId::SEDP_PUBLICATIONS_READER, EntityId::SEDP_PUBLICATIONS_WRITER),
-            ),
-            1 => (
-                EntityId::SEDP_SUBSCRIPTIONS_WRITER,
-                (EntityId::SEDP_SUBSCRIPTIONS_READER, EntityId::SEDP_SUBSCRIPTIONS_WRITER),
-            ),
-            2 => (
-                EntityId::PARTICIPANT_MESSAGE_WRITER,
-                (EntityId::PARTICIPANT_MESSAGE_READER, EntityId::PARTICIPANT_MESSAGE_WRITER),
-            ),
-            _ => (EntityId::SPDP_WRITER, (EntityId::SPDP_READER, EntityId::SPDP_WRITER)),
-        },
+    if choice / 64 < 3 {
+        return (writer, (reader, ours));
     }
+    let (reader, writer) = [
+        (EntityId::SEDP_PUBLICATIONS_READER, EntityId::SEDP_PUBLICATIONS_WRITER),
+        (EntityId::SEDP_SUBSCRIPTIONS_READER, EntityId::SEDP_SUBSCRIPTIONS_WRITER),
+        (EntityId::PARTICIPANT_MESSAGE_READER, EntityId::PARTICIPANT_MESSAGE_WRITER),
+        (EntityId::SPDP_READER, EntityId::SPDP_WRITER),
+    ][usize::from(choice % 4)];
+    (writer, (reader, writer))
 }
 
 /// A number that can be a sample's: a small one, one near those in use, or a very large one.

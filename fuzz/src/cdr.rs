@@ -2,7 +2,7 @@
 //! again must agree.
 
 use weir_cdr::{
-    CdrReader, CdrWriter, DdsType, Encoding, Endianness, from_payload, from_payload_into, payload_reader,
+    CdrReader, CdrWriter, DdsType, Encoding, Endianness, from_payload, from_payload_into, payload_reader_of,
     to_payload,
 };
 
@@ -58,7 +58,7 @@ fn payload_of<T: DdsType>(payload: &[u8]) {
     assert_eq!(encoded(&from_payload::<T>(&bytes).expect("own payloads can be decoded")), bytes);
 
     let key = key_of(&value);
-    let mut reader = payload_reader(payload).expect("the header was read before");
+    let mut reader = payload_reader_of::<T>(payload).expect("the header was read before");
     let mut copied = vec![0; payload.len() + 64];
     let mut writer = CdrWriter::new(&mut copied, Endianness::Big, Encoding::Xcdr1);
     let is_copied = T::copy_key(&mut reader, &mut writer).is_ok();

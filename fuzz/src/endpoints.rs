@@ -14,7 +14,7 @@ use weir_rtps::writer::{Change, ChangeKind, ReaderProxyConfig, WriterConfig, Wri
 use weir_wire::{EntityId, Guid, GuidPrefix, SequenceNumber, VendorId};
 
 use crate::input::{Input, with_piece};
-use crate::participant::check_datagram;
+use crate::participant::collect;
 
 /// Runs a list of operations: samples, raw datagrams, sent datagrams (unchanged, changed, or
 /// dropped), time.
@@ -26,10 +26,9 @@ use crate::participant::check_datagram;
 pub fn run(data: &[u8]) {
     let mut world = World::new();
     let mut input = Input(data);
-    while let Some(operation) = input.byte() {
-        if world.apply(operation, &mut input).is_none() {
-            break;
-        }
+    while let Some(operation) = input.byte()
+        && world.apply(operation, &mut input).is_some()
+    {
         world.settle();
     }
 }
@@ -165,7 +164,7 @@ impl World {
     /// Lets both run due timers, and checks their output.
     fn settle(&mut self) {
         let Self { now, writer, reader, answers, on_the_way, .. } = self;
-        send(answers, on_the_way);
+        collect(answers, on_the_way);
         answers.clear();
         let mut calls = 0;
         while writer.next_timeout().is_some_and(|at| at <= *now)
@@ -186,17 +185,7 @@ fn poll(now: Time, writer: &mut WriterCore, reader: &mut ReaderCore, sent: &mut 
     let mut out = Outbox::new();
     writer.poll_transmit(now, &mut out);
     reader.poll_transmit(now, &mut out);
-    send(&out, sent);
-}
-
-/// Checks datagrams and sends them.
-fn send(out: &Outbox, sent: &mut VecDeque<Vec<u8>>) {
-    out.for_each_datagram(|to, datagram| {
-        assert!(!to.is_empty(), "everything goes somewhere");
-        check_datagram(datagram);
-        sent.push_back(datagram.to_vec());
-    });
-    sent.truncate(1000);
+    collect(&out, sent);
 }
 
 fn guids() -> (Guid, Guid) {

@@ -23,7 +23,7 @@ fn run(link: Link, reliability: Reliability) -> World {
     let network = Network::builder(3).link(link).record();
     let mut world = World::new(network, 3, &qos(Qos::for_writer()), &qos(Qos::for_reader()));
     // Including its own reader.
-    let all_matched = |world: &mut World| (0..3).all(|node| world.node(node).writer.matched() == 3);
+    let all_matched = |world: &mut World| (0..3).all(|node| world.matched(node) == 3);
     assert!(world.run_until(10 * SECOND, all_matched), "all participants match");
     for len in (0..2000).step_by(97) {
         let payload = [&[0, 1, 0, 0][..], &vec![7; len / 4 * 4]].concat();

@@ -11,42 +11,19 @@ use crate::steps;
 
 /// Builds the release binary and runs a bench of a few seconds on the loopback interface.
 pub(crate) fn step(environment: &Environment) -> Outcome {
-    match run(environment) {
-        Ok(said) => Outcome::Passed(said),
-        Err(text) => Outcome::Failed(text),
-    }
-}
-
-fn run(environment: &Environment) -> Result<String, String> {
     let mut build = environment.cargo(&["build", "--release", "--locked", "--message-format=short"]);
-    let built = process::run(&mut build, steps::BUILD_LIMIT);
-    if !built.is_success {
-        return Err(built.text);
-    }
+    process::run(&mut build, steps::BUILD_LIMIT)?;
     let folder = std::env::temp_dir().join(format!("weir-smoke-{}", std::process::id()));
     let output = folder.to_string_lossy().into_owned();
-    let mut arguments = vec![
-        "run",
-        "--release",
-        "--quiet",
-        "--locked",
-        "--",
-        "bench",
-        "--interface",
-        "lo",
-        "--format",
-        "json",
-    ];
+    let mut arguments = vec!["run", "--release", "--quiet", "--locked", "--"];
+    arguments.extend(["bench", "--interface", "lo", "--format", "json"]);
     arguments.extend(["--sizes", "32,8k", "--duration", "300ms", "--warmup", "100ms", "--output", &output]);
     // Also the comparison with external tools, if they are available.
     let has_outside = environment.require(&OUTSIDE).is_ok();
     if has_outside {
         arguments.push("--outside-checks");
     }
-    let finished = process::run(&mut environment.cargo(&arguments), steps::PROGRAM_LIMIT);
-    if !finished.is_success {
-        return Err(finished.text);
-    }
+    let finished = process::run(&mut environment.cargo(&arguments), steps::PROGRAM_LIMIT)?;
     let cases = inspect(&finished.stdout).and_then(|cases| compare_with_file(&folder, cases));
     let cases = cases.map_err(|why| format!("{}\n{why}\n", finished.text))?;
     std::fs::remove_dir_all(&folder).map_err(|error| format!("{output} cannot be removed: {error}\n"))?;
@@ -110,12 +87,10 @@ fn compare_with_file(folder: &Path, cases: usize) -> Result<usize, String> {
     if lines != cases + 1 {
         return Err(format!("{} has {lines} lines for {cases} cases", path.display()));
     }
-    let is_json = |line: &str| serde_json::from_str::<Value>(line).is_ok();
-    if text.lines().all(is_json) {
-        Ok(cases)
-    } else {
-        Err(format!("{} has a line that is not JSON", path.display()))
+    if text.lines().any(|line| serde_json::from_str::<Value>(line).is_err()) {
+        return Err(format!("{} has a line that is not JSON", path.display()));
     }
+    Ok(cases)
 }
 
 /// Cases that the defaults must include: engine, test, reliability if it matters.

@@ -19,15 +19,22 @@ pub(crate) struct Step {
     pub(crate) run: fn(&Environment) -> Outcome,
 }
 
-/// How a step ended.
+/// How a step ended: passed, with a count if there is one, or not.
+pub(crate) type Outcome = Result<String, NotPassed>;
+
+/// Why a step did not pass. Any error text is a failure.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Outcome {
-    /// Passed; with a count, if there is one.
-    Passed(String),
+pub(crate) enum NotPassed {
     /// Failed, with the full output.
     Failed(String),
     /// Skipped, with the reason.
     Skipped(String),
+}
+
+impl From<String> for NotPassed {
+    fn from(output: String) -> Self {
+        Self::Failed(output)
+    }
 }
 
 /// Runs all steps in order, regardless of failures, and returns the exit code.
@@ -48,7 +55,7 @@ pub(crate) fn run(steps: &[Step]) -> ExitCode {
 pub(crate) fn run_one(name: &str, run: impl FnOnce(&Environment) -> Outcome) -> ExitCode {
     let environment = Environment::detect();
     let outcome = timed(name, || run(&environment));
-    ExitCode::from(u8::from(matches!(outcome, Outcome::Failed(_))))
+    ExitCode::from(u8::from(matches!(outcome, Err(NotPassed::Failed(_)))))
 }
 
 /// Runs a step and prints its line.
@@ -69,20 +76,20 @@ pub(crate) fn select<'a>(names: &[&'a str]) -> Result<Vec<Step>, &'a str> {
 
 /// In CI a required step fails if it is skipped.
 fn refuse_skip(step: Step, outcome: Outcome) -> Outcome {
-    match outcome {
-        Outcome::Skipped(reason) if step.is_required_in_ci => {
-            Outcome::Failed(format!("skipped, which CI=true does not allow: {reason}\n"))
+    outcome.map_err(|why| match why {
+        NotPassed::Skipped(reason) if step.is_required_in_ci => {
+            NotPassed::Failed(format!("skipped, which CI=true does not allow: {reason}\n"))
         }
-        outcome => outcome,
-    }
+        why => why,
+    })
 }
 
 fn report(name: &str, seconds: f64, outcome: &Outcome) {
     match outcome {
-        Outcome::Passed(counted) if counted.is_empty() => println!("{name:<12} passed  {seconds:6.1} s"),
-        Outcome::Passed(counted) => println!("{name:<12} passed  {seconds:6.1} s  {counted}"),
-        Outcome::Skipped(reason) => println!("{name:<12} skipped {seconds:6.1} s  {reason}"),
-        Outcome::Failed(output) => {
+        Ok(counted) if counted.is_empty() => println!("{name:<12} passed  {seconds:6.1} s"),
+        Ok(counted) => println!("{name:<12} passed  {seconds:6.1} s  {counted}"),
+        Err(NotPassed::Skipped(reason)) => println!("{name:<12} skipped {seconds:6.1} s  {reason}"),
+        Err(NotPassed::Failed(output)) => {
             println!("{name:<12} FAILED  {seconds:6.1} s");
             println!("{}", output.trim_end());
         }
@@ -100,9 +107,9 @@ struct Tally {
 impl Tally {
     fn add(&mut self, outcome: &Outcome) {
         *match outcome {
-            Outcome::Passed(_) => &mut self.passed,
-            Outcome::Failed(_) => &mut self.failed,
-            Outcome::Skipped(_) => &mut self.skipped,
+            Ok(_) => &mut self.passed,
+            Err(NotPassed::Failed(_)) => &mut self.failed,
+            Err(NotPassed::Skipped(_)) => &mut self.skipped,
         } += 1;
     }
 
@@ -125,9 +132,7 @@ mod tests {
     #[test]
     fn the_closing_line_counts_each_outcome() {
         let mut tally = Tally::default();
-        for outcome in
-            [Outcome::Passed(String::new()), Outcome::Skipped(String::new()), Outcome::Passed(String::new())]
-        {
+        for outcome in [Ok(String::new()), Err(NotPassed::Skipped(String::new())), Ok(String::new())] {
             tally.add(&outcome);
         }
         assert_eq!(tally.line(), "2 passed, 0 failed, 1 skipped");
@@ -139,14 +144,14 @@ mod tests {
             name: "x",
             about: "",
             is_required_in_ci,
-            run: |_| Outcome::Passed(String::new()),
+            run: |_| Ok(String::new()),
         });
-        let skipped = || Outcome::Skipped("no tool".into());
+        let skipped = || Err(NotPassed::Skipped("no tool".into()));
         assert!(
-            matches!(refuse_skip(required, skipped()), Outcome::Failed(text) if text.contains("no tool"))
+            matches!(refuse_skip(required, skipped()), Err(NotPassed::Failed(text)) if text.contains("no tool"))
         );
         assert_eq!(refuse_skip(optional, skipped()), skipped());
-        assert_eq!(refuse_skip(required, Outcome::Passed(String::new())), Outcome::Passed(String::new()));
+        assert_eq!(refuse_skip(required, Ok(String::new())), Ok(String::new()));
     }
 
     #[test]

@@ -5,7 +5,7 @@
 //!
 //! - [`mod@measure`]: which results there are, and the commands that make them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -21,22 +21,18 @@ mod measure;
 
 /// Compares the committed pages with what the committed results give.
 pub(crate) fn check(environment: &Environment) -> Outcome {
-    outcome(Docs::new(environment).and_then(|docs| docs.check()))
+    Ok(Docs::new(environment)?.check()?)
 }
 
 /// Writes the pages anew.
 pub(crate) fn write(environment: &Environment) -> Outcome {
-    outcome(Docs::new(environment).and_then(|docs| docs.write()))
+    Ok(Docs::new(environment)?.write()?)
 }
 
 /// Measures everything with a release build of `weir`, or with the given one, and writes the pages anew.
 pub(crate) fn measure(environment: &Environment, weir: Option<&Path>, only: &[&str]) -> Outcome {
-    let measured = measure::all(environment, weir, only, &environment.root.join(RESULTS));
-    outcome(measured.and_then(|()| Docs::new(environment)).and_then(|docs| docs.write()))
-}
-
-fn outcome(result: Result<String, String>) -> Outcome {
-    result.map_or_else(Outcome::Failed, Outcome::Passed)
+    measure::all(environment, weir, only, &environment.root.join(RESULTS))?;
+    write(environment)
 }
 
 struct Docs {
@@ -53,21 +49,18 @@ impl Docs {
     fn new(environment: &Environment) -> Result<Self, String> {
         let mut build =
             environment.cargo(&["build", "--quiet", "--locked", "--package", "weir-cli", "--bin", "weir"]);
-        let built = process::run(&mut build, steps::BUILD_LIMIT);
-        let scratch = environment.target_folder().join("docs");
-        // What an earlier run left there would be taken for pictures of this one.
-        if scratch.exists() {
-            fs::remove_dir_all(&scratch).map_err(|error| format!("{}: {error}\n", scratch.display()))?;
-        }
+        process::run(&mut build, steps::BUILD_LIMIT)?;
         let weir = environment.target_folder().join("debug/weir");
-        built.is_success.then_some(Self { root: environment.root.clone(), weir, scratch }).ok_or(built.text)
+        // What an earlier run left there would be taken for pictures of this one.
+        let scratch = emptied(environment.target_folder().join("docs"))?;
+        Ok(Self { root: environment.root.clone(), weir, scratch })
     }
 
     fn write(&self) -> Result<String, String> {
         let files = self.generate()?;
         let folder = self.root.join(GENERATED);
         for stale in self.committed()?.keys().filter(|name| !files.contains_key(*name)) {
-            fs::remove_file(folder.join(stale)).map_err(|error| format!("{stale}: {error}\n"))?;
+            fs::remove_file(folder.join(stale)).map_err(at(stale.as_ref()))?;
         }
         for (name, text) in &files {
             write_file(&folder.join(name), text)?;
@@ -78,9 +71,7 @@ impl Docs {
 
     fn check(&self) -> Result<String, String> {
         let (made, committed) = (self.generate()?, self.committed()?);
-        let mut names: Vec<&String> = made.keys().chain(committed.keys()).collect();
-        names.sort_unstable();
-        names.dedup();
+        let names: BTreeSet<&String> = made.keys().chain(committed.keys()).collect();
         let mut stale: Vec<String> = names
             .into_iter()
             .filter(|name| made.get(*name) != committed.get(*name))
@@ -154,8 +145,8 @@ impl Docs {
     }
 
     fn weir(&self, arguments: &[&str]) -> Result<String, String> {
-        let finished = process::run(Command::new(&self.weir).args(arguments), steps::PROGRAM_LIMIT);
-        if finished.is_success { Ok(finished.stdout) } else { Err(finished.text) }
+        let finished = process::run(Command::new(&self.weir).args(arguments), steps::PROGRAM_LIMIT)?;
+        Ok(finished.stdout)
     }
 
     fn committed(&self) -> Result<Files, String> {
@@ -187,14 +178,26 @@ fn between_marks(text: &str, new: &str) -> Option<String> {
     Some(format!("{before}{BEGIN}\n\n{}\n\n{END}{after}", new.trim()))
 }
 
+/// Returns what makes an error text of an error about this path.
+fn at(path: &Path) -> impl Fn(std::io::Error) -> String {
+    move |error| format!("{}: {error}\n", path.display())
+}
+
+/// Removes a folder if it is there.
+fn emptied(folder: PathBuf) -> Result<PathBuf, String> {
+    if folder.exists() {
+        fs::remove_dir_all(&folder).map_err(at(&folder))?;
+    }
+    Ok(folder)
+}
+
 fn read(path: &Path) -> Result<String, String> {
-    fs::read_to_string(path).map_err(|error| format!("{}: {error}\n", path.display()))
+    fs::read_to_string(path).map_err(at(path))
 }
 
 fn write_file(path: &Path, text: &str) -> Result<(), String> {
-    let failed = |error| format!("{}: {error}\n", path.display());
-    path.parent().map_or(Ok(()), fs::create_dir_all).map_err(failed)?;
-    fs::write(path, text).map_err(failed)
+    path.parent().map_or(Ok(()), fs::create_dir_all).map_err(at(path))?;
+    fs::write(path, text).map_err(at(path))
 }
 
 /// Pages and pictures of a folder; none where there is no folder.
@@ -202,7 +205,7 @@ fn read_folder(folder: &Path) -> Result<Files, String> {
     let Ok(entries) = fs::read_dir(folder) else { return Ok(Files::new()) };
     let mut files = Files::new();
     for entry in entries {
-        let entry = entry.map_err(|error| format!("{}: {error}\n", folder.display()))?;
+        let entry = entry.map_err(at(folder))?;
         files.insert(entry.file_name().to_string_lossy().into_owned(), read(&entry.path())?);
     }
     Ok(files)

@@ -86,7 +86,7 @@ impl Environment {
         if still_missing.is_empty() {
             return Ok(());
         }
-        eprint!("{}{}", update.text, install.text);
+        eprint!("{update}{install}");
         Err(format!("apt-get could not install {}; its output is above", programs(&still_missing)))
     }
 }
@@ -106,9 +106,9 @@ fn is_there(program: &str) -> bool {
     std::env::split_paths(&path).chain(more).any(|folder| folder.join(program).is_file())
 }
 
-fn apt(arguments: &[&str]) -> process::Finished {
+fn apt(arguments: &[&str]) -> String {
     let mut command = Command::new("apt-get");
-    process::run(command.args(arguments).env("DEBIAN_FRONTEND", "noninteractive"), APT_LIMIT)
+    process::text(process::run(command.args(arguments).env("DEBIAN_FRONTEND", "noninteractive"), APT_LIMIT))
 }
 
 fn programs(tools: &[Tool]) -> String {

@@ -21,37 +21,25 @@ pub(crate) fn manifest<'a>(arguments: &[&'a str]) -> Vec<&'a str> {
 
 /// Runs the committed corpus as a normal test, then every target for [`SECONDS`].
 pub(crate) fn step(environment: &Environment) -> Outcome {
-    let corpus =
-        steps::tests(|arguments| environment.cargo(arguments), &manifest(&["test", "--lib", "--locked"]));
-    if !matches!(corpus, Outcome::Passed(_)) {
-        return corpus;
-    }
-    let Some(host) = host_triple(environment) else {
-        return Outcome::Failed("rustc does not report its host\n".into());
-    };
+    steps::tests(|arguments| environment.cargo(arguments), &manifest(&["test", "--lib", "--locked"]))?;
+    let host = host_triple(environment)?;
     let mut build =
         environment.cargo(&manifest(&["build", "--release", "--bins", "--locked", "--target", &host]));
-    let built = process::run(build.env("RUSTFLAGS", FLAGS), steps::BUILD_LIMIT);
-    if !built.is_success {
-        return Outcome::Failed(built.text);
-    }
+    process::run(build.env("RUSTFLAGS", FLAGS), steps::BUILD_LIMIT)?;
     let folder = environment.target_folder_of("fuzz").join(&host).join("release");
     let targets = target_names(&environment.root);
     for target in &targets {
-        if let Outcome::Failed(text) = fuzz(environment, &folder, target) {
-            return Outcome::Failed(text);
-        }
+        fuzz(environment, &folder, target)?;
     }
-    Outcome::Passed(format!("{} targets", targets.len()))
+    Ok(format!("{} targets", targets.len()))
 }
 
 /// Runs one target. Its findings go to a scratch folder, so the committed corpus grows only
 /// deliberately.
-fn fuzz(environment: &Environment, folder: &Path, target: &str) -> Outcome {
+fn fuzz(environment: &Environment, folder: &Path, target: &str) -> Result<(), String> {
     let scratch = folder.join("corpus").join(target);
-    if let Err(error) = std::fs::create_dir_all(&scratch) {
-        return Outcome::Failed(format!("{} cannot be made: {error}\n", scratch.display()));
-    }
+    std::fs::create_dir_all(&scratch)
+        .map_err(|error| format!("{} cannot be made: {error}\n", scratch.display()))?;
     let mut command = Command::new(folder.join(target));
     command
         .arg(format!("-max_total_time={SECONDS}"))
@@ -59,7 +47,7 @@ fn fuzz(environment: &Environment, folder: &Path, target: &str) -> Outcome {
         .arg(format!("-artifact_prefix={}/", folder.display()))
         .arg(&scratch)
         .arg(environment.root.join("fuzz/corpus").join(target));
-    process::check(&mut command, TARGET_LIMIT)
+    process::run(&mut command, TARGET_LIMIT).map(drop)
 }
 
 /// Returns the names of the targets, which are the files in `fuzz/fuzz_targets`.
@@ -74,11 +62,11 @@ fn target_names(root: &Path) -> Vec<String> {
     names
 }
 
-fn host_triple(environment: &Environment) -> Option<String> {
-    let said =
-        process::run(Command::new("rustc").arg("-vV").current_dir(&environment.root), steps::PROBE_LIMIT)
-            .text;
-    Some(said.lines().find_map(|line| line.strip_prefix("host: "))?.to_owned())
+fn host_triple(environment: &Environment) -> Result<String, String> {
+    let mut rustc = Command::new("rustc");
+    let said = process::run(rustc.arg("-vV").current_dir(&environment.root), steps::PROBE_LIMIT)?.stdout;
+    let host = said.lines().find_map(|line| line.strip_prefix("host: "));
+    host.map(str::to_owned).ok_or_else(|| "rustc does not report its host\n".to_owned())
 }
 
 /// Per target.

@@ -6,44 +6,32 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::ci::Outcome;
+use crate::ci::{NotPassed, Outcome};
 use crate::environment::{Environment, Tool};
 use crate::process;
 use crate::steps;
 
 /// Counts every case twice, and compares.
 pub(crate) fn step(environment: &Environment) -> Outcome {
-    if let Err(reason) = environment.require(&VALGRIND) {
-        return Outcome::Skipped(reason);
-    }
+    environment.require(&VALGRIND).map_err(NotPassed::Skipped)?;
     let path = environment.root.join(BASELINE);
-    let is_bless = std::env::var_os("WEIR_BLESS").is_some();
-    match count_all(environment) {
-        Err(text) => Outcome::Failed(text),
-        Ok(counts) if is_bless => bless(&path, &baseline(&compiler(environment), &counts)),
-        Ok(counts) => match std::fs::read_to_string(&path) {
-            Ok(text) => note_compiler(&text, &compiler(environment), judge(&parse_baseline(&text), &counts)),
-            Err(error) => Outcome::Failed(format!("{} cannot be read: {error}\n", path.display())),
-        },
+    let counts = count_all(environment)?;
+    if std::env::var_os("WEIR_BLESS").is_some() {
+        std::fs::write(&path, baseline(&compiler(environment), &counts))
+            .map_err(|error| format!("{} cannot be written: {error}\n", path.display()))?;
+        return Ok(format!("written to {BASELINE}"));
     }
+    let text = std::fs::read_to_string(&path)
+        .map_err(|error| format!("{} cannot be read: {error}\n", path.display()))?;
+    note_compiler(&text, &compiler(environment), judge(&parse_baseline(&text), &counts))
 }
 
 /// A case and its instructions per sample.
 type Count = (String, f64);
 
-fn bless(path: &Path, baseline: &str) -> Outcome {
-    match std::fs::write(path, baseline) {
-        Ok(()) => Outcome::Passed(format!("written to {BASELINE}")),
-        Err(error) => Outcome::Failed(format!("{} cannot be written: {error}\n", path.display())),
-    }
-}
-
 fn count_all(environment: &Environment) -> Result<Vec<Count>, String> {
     let program = build(environment)?;
-    let listed = process::run(&mut Command::new(&program), steps::PROGRAM_LIMIT);
-    if !listed.is_success {
-        return Err(listed.text);
-    }
+    let listed = process::run(&mut Command::new(&program), steps::PROGRAM_LIMIT)?;
     cases(&listed.stdout)
         .map(|(case, function)| Ok((case.to_owned(), count_twice(&program, case, function)?)))
         .collect()
@@ -59,10 +47,7 @@ fn build(environment: &Environment) -> Result<PathBuf, String> {
     let arguments = ["build", "--release", "--locked", "--package", "weir-dds", "--bench", "instructions"];
     let mut cargo = environment.cargo(&[&arguments[..], &["--message-format", "json"]].concat());
     // Otherwise rustix looks for the kernel's vDSO, which valgrind hides: a crash.
-    let built = process::run(cargo.env("RUSTFLAGS", "--cfg rustix_use_libc"), steps::BUILD_LIMIT);
-    if !built.is_success {
-        return Err(built.text);
-    }
+    let built = process::run(cargo.env("RUSTFLAGS", "--cfg rustix_use_libc"), steps::BUILD_LIMIT)?;
     executable(&built.stdout).ok_or_else(|| "cargo does not report the path of the program\n".to_owned())
 }
 
@@ -93,8 +78,8 @@ fn count(program: &Path, case: &str, function: &str) -> Result<f64, String> {
         .arg(format!("--toggle-collect={function}"))
         .arg(program)
         .arg(case);
-    let finished = process::run(&mut valgrind, steps::PROGRAM_LIMIT);
-    let samples = finished.stdout.trim().parse::<u32>().ok().filter(|_| finished.is_success);
+    let finished = process::run(&mut valgrind, steps::PROGRAM_LIMIT)?;
+    let samples = finished.stdout.trim().parse::<u32>().ok();
     match samples.zip(collected(&finished.text)) {
         Some((samples @ 1.., instructions @ 1..)) => Ok(instructions as f64 / f64::from(samples)),
         _ => Err(finished.text),
@@ -110,21 +95,19 @@ fn collected(text: &str) -> Option<u64> {
 /// Returns the compiler's version, e.g. `rustc 1.88.0 (6b00bc388 2025-06-23)`.
 fn compiler(environment: &Environment) -> String {
     let mut rustc = Command::new("rustc");
-    process::run(rustc.arg("--version").current_dir(&environment.root), steps::PROBE_LIMIT)
-        .stdout
-        .trim()
-        .to_owned()
+    let said = process::run(rustc.arg("--version").current_dir(&environment.root), steps::PROBE_LIMIT);
+    said.map(|said| said.stdout.trim().to_owned()).unwrap_or_default()
 }
 
 /// Adds to a failure that the compiler changed: another one generates other instructions.
 fn note_compiler(baseline: &str, compiler: &str, outcome: Outcome) -> Outcome {
     let before = baseline.lines().find_map(|line| line.strip_prefix(COMPILER_HEAD)).unwrap_or("unknown");
-    match outcome {
-        Outcome::Failed(text) if before != compiler => {
-            Outcome::Failed(format!("{text}the compiler was {before}, and is {compiler}\n"))
+    outcome.map_err(|why| match why {
+        NotPassed::Failed(text) if before != compiler => {
+            NotPassed::Failed(format!("{text}the compiler was {before}, and is {compiler}\n"))
         }
-        outcome => outcome,
-    }
+        why => why,
+    })
 }
 
 fn baseline(compiler: &str, counts: &[Count]) -> String {
@@ -166,15 +149,14 @@ fn judge(baseline: &[Count], counts: &[Count]) -> Outcome {
         faults += &format!("{case}: among the committed numbers, but not a case\n");
     }
     if !faults.is_empty() {
-        return Outcome::Failed(format!(
-            "{faults}to accept the change: WEIR_BLESS=1 cargo xtask instructions\n"
-        ));
+        faults += "to accept the change: WEIR_BLESS=1 cargo xtask instructions\n";
+        return Err(NotPassed::Failed(faults));
     }
     let mut text = format!("{} cases, at most {:+.1} %", counts.len(), largest * 100.0);
     if !fewer.is_empty() {
         text += &format!("; fewer than committed, update with WEIR_BLESS=1: {}", fewer.join(", "));
     }
-    Outcome::Passed(text)
+    Ok(text)
 }
 
 fn change(before: f64, now: f64) -> f64 {
@@ -205,9 +187,9 @@ mod tests {
     fn five_percent_more_are_allowed_and_no_more() {
         let before = counts(&[("encode", 100.0), ("write", 1000.0)]);
         let passed = judge(&before, &counts(&[("encode", 104.9), ("write", 1000.0)]));
-        assert_eq!(passed, Outcome::Passed("2 cases, at most +4.9 %".into()));
+        assert_eq!(passed, Ok("2 cases, at most +4.9 %".into()));
         let failed = judge(&before, &counts(&[("encode", 100.0), ("write", 1051.0)]));
-        let Outcome::Failed(text) = failed else { panic!("{failed:?}") };
+        let Err(NotPassed::Failed(text)) = failed else { panic!("{failed:?}") };
         assert!(
             text.starts_with("write: 1000.0 instructions per sample before, 1051.0 now: +5.1 %"),
             "{text}"
@@ -217,15 +199,17 @@ mod tests {
     #[test]
     fn many_fewer_instructions_are_told() {
         let passed = judge(&counts(&[("encode", 100.0)]), &counts(&[("encode", 80.0)]));
-        let Outcome::Passed(text) = passed else { panic!("{passed:?}") };
+        let text = passed.unwrap();
         assert!(text.contains("encode -20 %"), "{text}");
     }
 
     #[test]
     fn new_and_missing_cases_are_failures() {
         let (one, two) = (counts(&[("a", 1.0)]), counts(&[("a", 1.0), ("b", 1.0)]));
-        assert!(matches!(judge(&one, &two), Outcome::Failed(text) if text.starts_with("b: not among")));
-        assert!(matches!(judge(&two, &one), Outcome::Failed(text) if text.starts_with("b: among")));
+        assert!(
+            matches!(judge(&one, &two), Err(NotPassed::Failed(text)) if text.starts_with("b: not among"))
+        );
+        assert!(matches!(judge(&two, &one), Err(NotPassed::Failed(text)) if text.starts_with("b: among")));
     }
 
     #[test]
@@ -237,12 +221,13 @@ mod tests {
     #[test]
     fn a_failure_tells_of_another_compiler() {
         let text = baseline("rustc 1", &[]);
-        let noted = |compiler| note_compiler(&text, compiler, Outcome::Failed("slow\n".into()));
-        assert_eq!(noted("rustc 1"), Outcome::Failed("slow\n".into()));
+        let slow = || Err(NotPassed::Failed("slow\n".into()));
+        let noted = |compiler| note_compiler(&text, compiler, slow());
+        assert_eq!(noted("rustc 1"), slow());
         assert!(
-            matches!(noted("rustc 2"), Outcome::Failed(text) if text.contains("was rustc 1, and is rustc 2"))
+            matches!(noted("rustc 2"), Err(NotPassed::Failed(text)) if text.contains("was rustc 1, and is rustc 2"))
         );
-        let passed = Outcome::Passed(String::new());
+        let passed = Ok(String::new());
         assert_eq!(note_compiler(&text, "rustc 2", passed.clone()), passed);
     }
 

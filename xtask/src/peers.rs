@@ -6,7 +6,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::ci::Outcome;
+use crate::ci::{NotPassed, Outcome};
 use crate::environment::{Environment, Tool};
 use crate::process;
 use crate::steps;
@@ -34,9 +34,7 @@ pub(crate) fn all(environment: &Environment) -> Outcome {
 
 fn build_and_try(environment: &Environment, features: &str, cmake: Option<&Path>) -> Outcome {
     let tools: Vec<Tool> = [&steps::CYCLONEDDS[..], &steps::FASTDDS, &ZEROMQ].concat();
-    if let Err(reason) = environment.require(&tools) {
-        return Outcome::Skipped(reason);
-    }
+    environment.require(&tools).map_err(NotPassed::Skipped)?;
     let cargo = |arguments: &[&str]| {
         let mut cargo = environment.cargo(arguments);
         // Read by the crate `cmake`.
@@ -47,16 +45,10 @@ fn build_and_try(environment: &Environment, features: &str, cmake: Option<&Path>
     let lints = manifest(
         &[&["clippy", "--quiet", "--all-targets"], &chosen[..], &["--", "--deny", "warnings"]].concat(),
     );
-    if let Outcome::Failed(text) = process::check(&mut cargo(&lints), steps::BUILD_LIMIT) {
-        return Outcome::Failed(text);
-    }
-    match steps::tests(cargo, &manifest(&[&["test", "--release"], &chosen[..]].concat())) {
-        Outcome::Passed(tests) => {
-            let program = environment.target_folder_of("peers").join("release/weir");
-            Outcome::Passed(format!("{tests}; {} has the engines {features}", program.display()))
-        }
-        outcome => outcome,
-    }
+    process::run(&mut cargo(&lints), steps::BUILD_LIMIT)?;
+    let tests = steps::tests(cargo, &manifest(&[&["test", "--release"], &chosen[..]].concat()))?;
+    let program = environment.target_folder_of("peers").join("release/weir");
+    Ok(format!("{tests}; {} has the engines {features}", program.display()))
 }
 
 /// A cmake that builds Aeron: this machine's, or one from PyPI in a folder of its own, since that
@@ -76,7 +68,7 @@ fn cmake(environment: &Environment) -> Result<PathBuf, String> {
         let installed =
             process::run(Command::new(pip).args(["install", "--quiet", "cmake"]), steps::BUILD_LIMIT);
         if !is_new_enough(&own) {
-            eprint!("{}{}", made.text, installed.text);
+            eprint!("{}{}", process::text(made), process::text(installed));
             let (major, minor) = CMAKE;
             return Err(format!(
                 "Aeron needs cmake {major}.{minor}, which pip could not install: pip install cmake"
@@ -91,7 +83,7 @@ const CMAKE: (u32, u32) = (3, 30);
 
 fn is_new_enough(cmake: &Path) -> bool {
     let said = process::run(Command::new(cmake).arg("--version"), steps::PROBE_LIMIT);
-    said.is_success && cmake_version(&said.stdout).is_some_and(|version| version >= CMAKE)
+    said.is_ok_and(|said| cmake_version(&said.stdout).is_some_and(|version| version >= CMAKE))
 }
 
 /// Parses `cmake version 3.25.1`.

@@ -4,17 +4,13 @@ use std::collections::BTreeMap;
 use std::io::Read;
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{self, RecvTimeoutError};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use crate::ci::Outcome;
 use crate::watchdog::Watchdog;
 
-/// The output of a program and whether it succeeded.
+/// The output of a program that succeeded. That of one that did not is an error text.
 #[derive(Debug)]
 pub(crate) struct Finished {
-    /// Whether it exited with code zero.
-    pub(crate) is_success: bool,
     /// Standard output and standard error in the order of arrival, after the command line.
     pub(crate) text: String,
     /// Standard output only.
@@ -22,72 +18,67 @@ pub(crate) struct Finished {
 }
 
 /// Runs a command until it ends, or kills it with its descendants after `limit`.
-pub(crate) fn run(command: &mut Command, limit: Duration) -> Finished {
+///
+/// # Errors
+/// The complete output, unless the program exits with code zero.
+pub(crate) fn run(command: &mut Command, limit: Duration) -> Result<Finished, String> {
     start(command, Watchdog::of_program(Instant::now(), limit))
 }
 
 /// Runs a command that runs libtest binaries. `limit` applies to a single test; the total is
 /// unlimited.
-pub(crate) fn run_tests(command: &mut Command, limit: Duration) -> Finished {
+///
+/// # Errors
+/// As [`run`].
+pub(crate) fn run_tests(command: &mut Command, limit: Duration) -> Result<Finished, String> {
     start(command, Watchdog::of_tests(Instant::now(), limit))
 }
 
-/// Runs a command as a whole step: passed, or failed with its complete output.
-pub(crate) fn check(command: &mut Command, limit: Duration) -> Outcome {
-    let finished = run(command, limit);
-    if finished.is_success { Outcome::Passed(String::new()) } else { Outcome::Failed(finished.text) }
+/// Returns the complete output of a program, whether it succeeded or not.
+pub(crate) fn text(finished: Result<Finished, String>) -> String {
+    finished.map_or_else(|text| text, |finished| finished.text)
 }
 
-fn start(command: &mut Command, watchdog: Watchdog) -> Finished {
+fn start(command: &mut Command, watchdog: Watchdog) -> Result<Finished, String> {
     let shown = format!("$ {}\n", line(command));
     match command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn() {
         Ok(child) => watch(child, shown, watchdog),
-        Err(error) => Finished {
-            is_success: false,
-            text: format!("{shown}cannot be started: {error}\n"),
-            stdout: String::new(),
-        },
+        Err(error) => Err(format!("{shown}cannot be started: {error}\n")),
     }
 }
 
-fn watch(mut child: Child, shown: String, mut watchdog: Watchdog) -> Finished {
-    let mixed = Kept::default();
-    let only_stdout = Kept::default();
-    let (sender, output) = mpsc::channel();
+fn watch(mut child: Child, shown: String, mut watchdog: Watchdog) -> Result<Finished, String> {
+    let mut output = Output { text: shown.into_bytes(), stdout: Vec::new() };
+    let (sender, pieces) = mpsc::channel();
     if let Some(stdout) = child.stdout.take() {
-        collect(stdout, vec![mixed.clone(), only_stdout.clone()], Piece::Stdout, sender.clone());
+        collect(stdout, true, sender.clone());
     }
     if let Some(stderr) = child.stderr.take() {
-        collect(stderr, vec![mixed.clone()], |_| Piece::Stderr, sender.clone());
+        collect(stderr, false, sender.clone());
     }
     drop(sender);
     // Both readers end when the program and its descendants have closed their output.
     let is_late = loop {
-        match output.recv_timeout(watchdog.remaining(Instant::now())) {
-            Ok(Piece::Stdout(bytes)) => watchdog.read(Instant::now(), &bytes),
-            Ok(Piece::Stderr) => {}
+        match pieces.recv_timeout(watchdog.remaining(Instant::now())) {
+            Ok(piece) => output.add(&piece, &mut watchdog),
             Err(RecvTimeoutError::Disconnected) => break false,
             Err(RecvTimeoutError::Timeout) => break true,
         }
     };
     if is_late {
         kill_with_descendants(&mut child);
-        while let Ok(piece) = output.recv_timeout(KILLED_WAIT) {
-            if let Piece::Stdout(bytes) = piece {
-                watchdog.read(Instant::now(), &bytes);
-            }
+        while let Ok(piece) = pieces.recv_timeout(KILLED_WAIT) {
+            output.add(&piece, &mut watchdog);
         }
     }
     let status = child.wait();
-    let mut text = shown + &mixed.text();
+    let [text, stdout] =
+        [output.text, output.stdout].map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
     if is_late {
-        text += &format!("\n{}\n", watchdog.verdict());
+        return Err(format!("{text}\n{}\n", watchdog.verdict()));
     }
-    Finished {
-        is_success: !is_late && status.is_ok_and(|status| status.success()),
-        text,
-        stdout: only_stdout.text(),
-    }
+    let is_success = status.is_ok_and(|status| status.success());
+    if is_success { Ok(Finished { text, stdout }) } else { Err(text) }
 }
 
 /// Kills descendants of a hung cargo, too: a test left behind would disturb the next step.
@@ -122,39 +113,34 @@ fn descendants(pid: u32, parents: &BTreeMap<u32, u32>) -> Vec<u32> {
 }
 
 /// Output as it arrives.
-enum Piece {
-    Stdout(Vec<u8>),
-    Stderr,
+struct Piece {
+    is_stdout: bool,
+    bytes: Vec<u8>,
 }
 
-/// Bytes appended by a reading thread.
-#[derive(Debug, Clone, Default)]
-struct Kept(Arc<Mutex<Vec<u8>>>);
+/// What has arrived: everything after the command line, and standard output only.
+struct Output {
+    text: Vec<u8>,
+    stdout: Vec<u8>,
+}
 
-impl Kept {
-    fn add(&self, bytes: &[u8]) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).extend_from_slice(bytes);
-    }
-
-    fn text(&self) -> String {
-        String::from_utf8_lossy(&self.0.lock().unwrap_or_else(PoisonError::into_inner)).into_owned()
+impl Output {
+    fn add(&mut self, Piece { is_stdout, bytes }: &Piece, watchdog: &mut Watchdog) {
+        self.text.extend_from_slice(bytes);
+        if *is_stdout {
+            self.stdout.extend_from_slice(bytes);
+            watchdog.read(Instant::now(), bytes);
+        }
     }
 }
 
-/// Copies a stream until it ends. Dropping `sender` reports the end.
-fn collect(
-    mut stream: impl Read + Send + 'static,
-    kept: Vec<Kept>,
-    piece: impl Fn(Vec<u8>) -> Piece + Send + 'static,
-    sender: mpsc::Sender<Piece>,
-) {
+/// Sends a stream on until it ends. Dropping `sender` reports the end.
+fn collect(mut stream: impl Read + Send + 'static, is_stdout: bool, sender: mpsc::Sender<Piece>) {
     std::thread::spawn(move || {
         let mut chunk = [0; 8192];
         while let Ok(count @ 1..) = stream.read(&mut chunk) {
-            let bytes = &chunk[..count];
-            kept.iter().for_each(|kept| kept.add(bytes));
             // The receiver is gone if the program was killed: ignore the rest.
-            let _ = sender.send(piece(bytes.to_vec()));
+            let _ = sender.send(Piece { is_stdout, bytes: chunk[..count].to_vec() });
         }
     });
 }
@@ -185,8 +171,7 @@ mod tests {
 
     #[test]
     fn output_of_both_kinds_is_kept() {
-        let finished = run(&mut shell("echo out; echo err >&2"), LONG);
-        assert!(finished.is_success);
+        let finished = run(&mut shell("echo out; echo err >&2"), LONG).unwrap();
         assert!(finished.text.starts_with("$ sh -c echo out"));
         assert!(finished.text.contains("\nout\n") && finished.text.contains("err\n"), "{}", finished.text);
         assert_eq!(finished.stdout, "out\n");
@@ -194,35 +179,34 @@ mod tests {
 
     #[test]
     fn a_failure_shows_what_was_said() {
-        assert_eq!(check(&mut shell("true"), LONG), Outcome::Passed(String::new()));
-        assert!(
-            matches!(check(&mut shell("echo why; exit 3"), LONG), Outcome::Failed(text) if text.contains("why"))
-        );
+        assert!(run(&mut shell("true"), LONG).is_ok());
+        assert!(run(&mut shell("echo why; exit 3"), LONG).unwrap_err().contains("\nwhy\n"));
     }
 
     #[test]
     fn a_missing_program_is_a_failure() {
-        let finished = run(&mut Command::new("weir-has-no-such-program"), LONG);
-        assert!(!finished.is_success && finished.text.contains("cannot be started"));
+        let text = run(&mut Command::new("weir-has-no-such-program"), LONG).unwrap_err();
+        assert!(text.contains("cannot be started"), "{text}");
     }
 
     #[test]
     fn a_hanging_program_is_killed() {
-        let finished = run(Command::new("tail").args(["-f", "/dev/null"]), Duration::from_millis(1));
-        assert!(!finished.is_success && finished.text.contains("killed after"), "{:.100}", finished.text);
+        let ended = run(Command::new("tail").args(["-f", "/dev/null"]), Duration::from_millis(1));
+        let text = ended.unwrap_err();
+        assert!(text.contains("killed after"), "{text:.100}");
     }
 
     #[test]
     fn tests_of_which_none_finishes_are_killed() {
-        let finished = run_tests(Command::new("tail").args(["-f", "/dev/null"]), Duration::from_millis(1));
-        assert!(!finished.is_success);
-        assert!(finished.text.ends_with("\nkilled: no test finished for 0 s\n"), "{}", finished.text);
+        let ended = run_tests(Command::new("tail").args(["-f", "/dev/null"]), Duration::from_millis(1));
+        let text = ended.unwrap_err();
+        assert!(text.ends_with("\nkilled: no test finished for 0 s\n"), "{text}");
     }
 
     #[test]
     fn tests_that_end_by_themselves_are_not_killed() {
-        let finished = run_tests(&mut shell("echo running 1 test; echo test a ... ok"), LONG);
-        assert!(finished.is_success && finished.stdout.ends_with("test a ... ok\n"), "{}", finished.text);
+        let finished = run_tests(&mut shell("echo running 1 test; echo test a ... ok"), LONG).unwrap();
+        assert!(finished.stdout.ends_with("test a ... ok\n"), "{}", finished.text);
     }
 
     #[test]

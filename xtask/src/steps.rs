@@ -3,7 +3,7 @@
 use std::process::Command;
 use std::time::Duration;
 
-use crate::ci::{Outcome, Step};
+use crate::ci::{NotPassed, Outcome, Step};
 use crate::environment::{Environment, Tool};
 use crate::{bench_smoke, docs, fuzz, instructions, peers, process, tidy};
 
@@ -71,12 +71,11 @@ fn test(environment: &Environment) -> Outcome {
     let arguments = ["test", "--workspace", "--exclude", INTEROP_CRATE, "--locked", "--no-fail-fast"];
     let refused = namespaces(environment).err();
     let required: &[&str] = if refused.is_none() { &["WEIR_REQUIRE_NETNS"] } else { &[] };
-    match (tests(requiring(environment, required), &arguments), refused) {
-        (Outcome::Passed(tests), Some(reason)) => {
-            Outcome::Passed(format!("{tests}; those in network namespaces skipped themselves: {reason}"))
-        }
-        (outcome, _) => outcome,
-    }
+    let tests = tests(requiring(environment, required), &arguments)?;
+    Ok(match refused {
+        Some(reason) => format!("{tests}; those in network namespaces skipped themselves: {reason}"),
+        None => tests,
+    })
 }
 
 fn harness(environment: &Environment) -> Outcome {
@@ -102,9 +101,7 @@ pub(crate) fn sim(environment: &Environment, seeds: u32) -> Outcome {
 
 /// Runs RTI's published scripts, with all of their loops, one second per run.
 pub(crate) fn seeds(environment: &Environment) -> Outcome {
-    if let Err(reason) = environment.require(&NETNS) {
-        return Outcome::Skipped(reason);
-    }
+    environment.require(&NETNS).map_err(NotPassed::Skipped)?;
     let arguments = ["test", "--release", "--locked", "--package", "weir-cli", "--test", "it", "published_"];
     let arguments = [&arguments[..], &["--", "--test-threads=1"]].concat();
     let cargo = requiring(environment, &["WEIR_REQUIRE_NETNS", "WEIR_ALL_SCRIPTS"]);
@@ -126,16 +123,11 @@ fn fastdds(environment: &Environment) -> Outcome {
 }
 
 fn netns(environment: &Environment) -> Outcome {
-    let exchanges = match in_namespaces(environment, &["netns"], &["WEIR_REQUIRE_NETNS"], &NETNS) {
-        Outcome::Passed(found) => found,
-        outcome => return outcome,
-    };
+    let exchanges = in_namespaces(environment, &["netns"], &["WEIR_REQUIRE_NETNS"], &NETNS)?;
     // Losses made at one place each, which the counters have to find.
     let arguments = ["test", "--package", "weir-bench", "--locked", "--no-fail-fast", "--test", "loss"];
-    match tests(requiring(environment, &["WEIR_REQUIRE_NETNS"]), &arguments) {
-        Outcome::Passed(found) => Outcome::Passed(format!("{exchanges}, {found} of losses")),
-        outcome => outcome,
-    }
+    let found = tests(requiring(environment, &["WEIR_REQUIRE_NETNS"]), &arguments)?;
+    Ok(format!("{exchanges}, {found} of losses"))
 }
 
 fn capture(environment: &Environment) -> Outcome {
@@ -146,10 +138,8 @@ fn capture(environment: &Environment) -> Outcome {
 
 /// [`outside`] for tests that make network namespaces.
 fn in_namespaces(environment: &Environment, test: &[&str], variables: &[&str], tools: &[Tool]) -> Outcome {
-    match namespaces(environment) {
-        Ok(()) => outside(environment, test, variables, tools),
-        Err(reason) => Outcome::Skipped(reason),
-    }
+    namespaces(environment).map_err(NotPassed::Skipped)?;
+    outside(environment, test, variables, tools)
 }
 
 /// Returns why this process cannot create and configure network namespaces, if so.
@@ -157,15 +147,13 @@ fn namespaces(environment: &Environment) -> Result<(), String> {
     environment.require(&NETNS)?;
     let probe = process::run(Command::new("unshare").args(["--net", "true"]), PROBE_LIMIT);
     let refused = "network namespaces are refused here: run as root, with CAP_SYS_ADMIN";
-    if probe.is_success { Ok(()) } else { Err(refused.to_owned()) }
+    probe.map(drop).map_err(|_| refused.to_owned())
 }
 
 /// Runs one test binary of the crate for tests with external requirements, or those of its tests
 /// whose names contain the second word. They may not skip themselves.
 fn outside(environment: &Environment, test: &[&str], variables: &[&str], tools: &[Tool]) -> Outcome {
-    if let Err(reason) = environment.require(tools) {
-        return Outcome::Skipped(reason);
-    }
+    environment.require(tools).map_err(NotPassed::Skipped)?;
     let arguments = ["test", "--package", INTEROP_CRATE, "--locked", "--no-fail-fast", "--test"];
     tests(requiring(environment, variables), &[&arguments, test].concat())
 }
@@ -196,13 +184,9 @@ const NETNS: [Tool; 5] = [
 /// Runs these cargo commands until one fails; warnings of rustdoc are failures.
 fn checks(environment: &Environment, commands: &[Vec<&str>]) -> Outcome {
     for arguments in commands {
-        let mut cargo = environment.cargo(arguments);
-        let outcome = process::check(cargo.env("RUSTDOCFLAGS", "--deny warnings"), BUILD_LIMIT);
-        if !matches!(outcome, Outcome::Passed(_)) {
-            return outcome;
-        }
+        process::run(environment.cargo(arguments).env("RUSTDOCFLAGS", "--deny warnings"), BUILD_LIMIT)?;
     }
-    Outcome::Passed(String::new())
+    Ok(String::new())
 }
 
 /// Cargo arguments for another workspace: the subcommand, then its manifest, then the rest.
@@ -233,15 +217,9 @@ pub(crate) fn tests_within(
     arguments: &[&str],
     test_limit: Duration,
 ) -> Outcome {
-    let built = process::run(&mut cargo(&without_running(arguments)), BUILD_LIMIT);
-    if !built.is_success {
-        return Outcome::Failed(built.text);
-    }
-    let finished = process::run_tests(&mut cargo(arguments), test_limit);
-    if !finished.is_success {
-        return Outcome::Failed(finished.text);
-    }
-    Outcome::Passed(format!("{} tests", passed_tests(&finished.text)))
+    process::run(&mut cargo(&without_running(arguments)), BUILD_LIMIT)?;
+    let finished = process::run_tests(&mut cargo(arguments), test_limit)?;
+    Ok(format!("{} tests", passed_tests(&finished.text)))
 }
 
 /// Returns the `cargo test` that builds what this one runs.
@@ -318,12 +296,12 @@ mod tests {
             shell
         };
         let outcome = tests(echo, &["test", "name"]);
-        assert!(matches!(outcome, Outcome::Failed(text) if text.ends_with("\ntest --no-run name\n")));
+        assert!(matches!(outcome, Err(NotPassed::Failed(text)) if text.ends_with("\ntest --no-run name\n")));
         let count = |_: &[&str]| {
             let mut echo = Command::new("echo");
             echo.arg("test result: ok. 3 passed");
             echo
         };
-        assert_eq!(tests(count, &["test"]), Outcome::Passed("3 tests".to_owned()));
+        assert_eq!(tests(count, &["test"]), Ok("3 tests".to_owned()));
     }
 }

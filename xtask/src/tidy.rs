@@ -8,11 +8,12 @@
 //! - [`prose`]: words, and the width of comments.
 //! - [`wire`]: every submessage has its drawing.
 
+use std::ffi::OsStr;
 use std::fmt;
 use std::path::Path;
 use std::process::Command;
 
-use crate::ci::Outcome;
+use crate::ci::{NotPassed, Outcome};
 use crate::environment::Environment;
 use crate::process;
 use crate::steps;
@@ -50,9 +51,9 @@ impl File {
         self.text.as_deref().unwrap_or_default()
     }
 
-    /// Returns whether the name ends in a dot and this extension.
-    pub(crate) fn has_extension(&self, extension: &str) -> bool {
-        Path::new(&self.path).extension().is_some_and(|found| found == extension)
+    /// Returns what follows the last dot of the name; empty without one.
+    pub(crate) fn extension(&self) -> &str {
+        Path::new(&self.path).extension().and_then(OsStr::to_str).unwrap_or_default()
     }
 
     /// Makes a complaint about a line of this file, or about all of it with line 0.
@@ -77,11 +78,7 @@ impl fmt::Display for Complaint {
 
 /// Applies every rule to the repository.
 pub(crate) fn step(environment: &Environment) -> Outcome {
-    let (files, metadata) =
-        match read(environment).and_then(|files| Ok((files, arrows::metadata(environment)?))) {
-            Ok(read) => read,
-            Err(why) => return Outcome::Failed(why),
-        };
+    let (files, metadata) = (read(environment)?, arrows::metadata(environment)?);
     let mut complaints = Vec::new();
     complaints.extend(arrows::check(&metadata));
     complaints.extend(markdown::check(&files, &metadata.members));
@@ -93,20 +90,17 @@ pub(crate) fn step(environment: &Environment) -> Outcome {
         complaints.extend(code::check(file));
     }
     if complaints.is_empty() {
-        return Outcome::Passed(format!("{} files", files.len()));
+        return Ok(format!("{} files", files.len()));
     }
     let lines: Vec<String> = complaints.iter().map(ToString::to_string).collect();
-    Outcome::Failed(lines.join("\n"))
+    Err(NotPassed::Failed(lines.join("\n")))
 }
 
 /// Reads all files that are committed or would be: Git excludes ignored ones.
 fn read(environment: &Environment) -> Result<Vec<File>, String> {
     let mut git = Command::new("git");
     git.args(["ls-files", "--cached", "--others", "--exclude-standard", "-z"]).current_dir(&environment.root);
-    let listed = process::run(&mut git, steps::PROBE_LIMIT);
-    if !listed.is_success {
-        return Err(listed.text);
-    }
+    let listed = process::run(&mut git, steps::PROBE_LIMIT)?;
     let mut paths: Vec<&str> = listed.stdout.split_terminator('\0').collect();
     paths.sort_unstable();
     paths.dedup();

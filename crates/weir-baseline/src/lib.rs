@@ -21,7 +21,7 @@ mod sender;
 pub use receiver::{Receiver, receive_one};
 pub use remote::{
     BASELINE_PORT, Client, ClientSettings, Measured, PingReport, Point, PointTest, ReceiveReport, Request,
-    Response, SendReport, UDP_BYTES_MIN, WeirUdp, cases,
+    Response, SendReport, ServerReport, UDP_BYTES_MIN, WeirUdp, cases,
 };
 pub use round_trip::{await_answer, echo};
 pub use sender::{SendCounts, Sender, send};

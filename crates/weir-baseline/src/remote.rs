@@ -28,7 +28,7 @@ pub use client::{Client, ClientSettings, Measured};
 pub use message::{Request, Response};
 pub use point::{Point, PointTest, UDP_BYTES_MIN};
 pub use record::cases;
-pub use reports::{PingReport, ReceiveReport, SendReport};
+pub use reports::{PingReport, ReceiveReport, SendReport, ServerReport};
 pub use session::WeirUdp;
 
 /// The default port of the control connection.

@@ -5,8 +5,7 @@ use std::net::SocketAddr;
 
 use weir_results::UdpMode;
 use weir_udp::{
-    MAX_GSO_BYTES, MAX_GSO_SEGMENTS, Outgoing, SendOutcome, SendScratch, SendScratchTo, UdpSocket,
-    is_transient,
+    MAX_GSO_BYTES, MAX_GSO_SEGMENTS, Outgoing, SendScratch, SendScratchTo, UdpSocket, is_transient,
 };
 
 /// Sends one datagram, to the connected peer or `to`. Returns false when the system refused it this
@@ -120,40 +119,28 @@ impl Sender {
         if bytes.is_empty() {
             return Ok(());
         }
-        let outcome = match self.mode {
+        let (item_bytes, segment) = match self.mode {
             UdpMode::Send => return send_counted(&self.aim, &mut self.counts, socket, bytes),
-            UdpMode::Sendmmsg => {
-                let items = bytes.chunks_exact(self.size).map(|datagram| Outgoing::datagram(None, datagram));
-                match &mut self.aim {
-                    Aim::Peer(scratch) => socket.send_all(items, scratch),
-                    Aim::To(_, scratch) => socket.send_all_to(items, scratch),
-                }
-            }
-            UdpMode::Gso => {
-                let segment = u16::try_from(self.size).unwrap_or(u16::MAX);
-                let train = Outgoing { to: None, head: bytes, tail: &[], segment, joins: false };
-                match &mut self.aim {
-                    Aim::Peer(scratch) => socket.send_all([train], scratch),
-                    Aim::To(_, scratch) => socket.send_all_to([train], scratch),
-                }
-            }
+            UdpMode::Sendmmsg => (self.size, 0),
+            UdpMode::Gso => (bytes.len(), u16::try_from(self.size).unwrap_or(u16::MAX)),
         };
-        self.count(outcome)
+        let items =
+            bytes.chunks(item_bytes).map(|item| Outgoing { segment, ..Outgoing::datagram(None, item) });
+        let outcome = match &mut self.aim {
+            Aim::Peer(scratch) => socket.send_all(items, scratch),
+            Aim::To(_, scratch) => socket.send_all_to(items, scratch),
+        };
+        self.counts.datagrams += outcome.datagrams + outcome.refused;
+        self.counts.system_calls += outcome.system_calls;
+        self.counts.refused += outcome.refused;
+        self.counts.gso_fallbacks += outcome.gso_fallbacks;
+        outcome.last_error.map_or(Ok(()), lost)
     }
 
     /// Sends one datagram, of any size, at once.
     #[inline]
     pub fn send(&mut self, socket: &UdpSocket, datagram: &[u8]) -> io::Result<()> {
         send_counted(&self.aim, &mut self.counts, socket, datagram)
-    }
-
-    #[inline]
-    fn count(&mut self, outcome: SendOutcome) -> io::Result<()> {
-        self.counts.datagrams += outcome.datagrams + outcome.refused;
-        self.counts.system_calls += outcome.system_calls;
-        self.counts.refused += outcome.refused;
-        self.counts.gso_fallbacks += outcome.gso_fallbacks;
-        outcome.last_error.map_or(Ok(()), lost)
     }
 }
 

@@ -103,7 +103,7 @@ fn listened(case: &CaseSpec) -> f64 {
     let octets = vec![0; case.size_bytes - Header::SERIALIZED_BYTES];
     let start = Instant::now();
     for sequence in 0..SAMPLES {
-        inbox.push(&SampleHeader::data(sequence, 0).to_peer(), &octets);
+        inbox.push(&SampleHeader::data(sequence, 0), &octets);
         if sequence % INBOX_SAMPLES == INBOX_SAMPLES - 1 {
             collector.collect(&inbox, &mut sink);
         }
@@ -122,7 +122,7 @@ fn rallied(case: &CaseSpec) -> Result<f64, Box<dyn Error>> {
         }
         let start = Instant::now();
         for sequence in 0..SAMPLES {
-            ping_pong.answer(&Nobody, &SampleHeader::ping(sequence, 0, 0).to_peer());
+            ping_pong.answer(&Nobody, &SampleHeader::ping(sequence, 0, 0));
         }
         let figure = nanoseconds(start, SAMPLES);
         stop.store(true, Ordering::Relaxed);

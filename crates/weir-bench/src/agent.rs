@@ -4,7 +4,7 @@
 //! sleeps in the kernel during the case, sets the [`Signal`] when the other end is done, and ends
 //! the process when the coordinator is gone.
 
-use std::net::{SocketAddr, SocketAddrV4, TcpStream};
+use std::net::{SocketAddr, TcpStream};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
@@ -13,18 +13,15 @@ use std::time::Duration;
 
 use thiserror::Error;
 use weir_measure::{Connection, ControlError, Schedule, Signal, clock};
-use weir_results::ProcessFigures;
-use weir_telemetry::{
-    LossWatch, Sampler, SamplerOptions, SystemCalls, SystemCallsError, process_figures, reset_peak_memory,
-};
 
 use crate::case::CaseSpec;
 use crate::control::{
     self, AgentFault, AgentReport, FromAgent, Joined, LINE_BYTES_MAX, Outcome, Role, SCHEMA, ToAgent,
     VERSION, VersionError,
 };
-use crate::endpoint::{End, EndReport, EndpointError, Engine, Pinger, Ponger, Publisher, Subscriber};
+use crate::endpoint::{End, EndpointError};
 use crate::engine;
+use crate::watch::Watch;
 use crate::{latency, open_loop, path, throughput};
 
 /// Where and as what an agent joins.
@@ -79,26 +76,14 @@ pub fn run(options: &AgentOptions) -> Result<(), AgentError> {
     };
     control::check_version(schema, &version)?;
     // Before any thread starts: threads inherit all of it.
-    let telemetry = sampler_options(&case);
+    let watch = Watch::new(&case);
     let moved = case.method.namespace.as_deref().map_or(Ok(()), enter_namespace);
     let pinned = moved.and_then(|()| cpu.map_or(Ok(()), pin));
-    let system_calls = case.method.count_system_calls.then(SystemCalls::start);
     let signal = Arc::new(Signal::new());
     let sender = control.try_clone().map_err(ControlError::Io)?;
     let messages = listen(control, Arc::clone(&signal), options.on_orphaned)?;
-    let (role, case) = (options.role, *case);
-    let mut agent = Agent {
-        role,
-        case,
-        control: sender,
-        messages,
-        signal,
-        opened_ns: 0,
-        joined: None,
-        system_calls,
-        telemetry,
-    };
-    if let Err(error) = pinned.and_then(|()| agent.measure()) {
+    let mut agent = Agent { role: options.role, case: *case, control: sender, messages, signal };
+    if let Err(error) = pinned.and_then(|()| agent.measure(watch)) {
         agent.control.send(&failure(&error))?;
         // Waits, so that the end of this process is not mistaken for a crash.
         agent.expect_close()?;
@@ -127,13 +112,6 @@ struct Agent {
     control: Connection,
     messages: Receiver<ToAgent>,
     signal: Arc<Signal>,
-    /// When the end began to be opened, nanoseconds of the host's monotonic clock.
-    opened_ns: u64,
-    joined: Option<Joined>,
-    /// The counter, or why there is none; `None`: disabled.
-    system_calls: Option<Result<SystemCalls, SystemCallsError>>,
-    /// How the host is watched; `None` = it is not.
-    telemetry: Option<SamplerOptions>,
 }
 
 /// Why an agent's case cannot go on.
@@ -154,155 +132,68 @@ enum Failure {
 }
 
 impl Agent {
-    /// Runs the case and keeps its end open until the coordinator closes it: the other end may need
-    /// retransmissions.
-    fn measure(&mut self) -> Result<(), Failure> {
-        let case = self.case.clone();
+    /// Runs the case.
+    fn measure(&mut self, watch: Watch) -> Result<(), Failure> {
+        let (case, signal) = (self.case.clone(), Arc::clone(&self.signal));
         let engine = engine::find(&case.engine).ok_or_else(|| Failure::UnknownEngine(case.engine.clone()))?;
         if self.role == Role::Subscriber {
             thread::sleep(case.method.late);
         }
-        self.opened_ns = clock::now_ns();
+        let (stop, start) = (signal.stop_flag(), (watch, clock::now_ns()));
         match (case.is_stream(), self.role) {
-            (true, Role::Publisher) => self.publish(engine),
-            (true, Role::Subscriber) => self.subscribe(engine),
-            (false, Role::Publisher) => self.ping(engine),
-            (false, Role::Subscriber) => self.pong(engine),
+            (true, Role::Publisher) => {
+                self.run(engine.open_publisher(&case)?.as_mut(), start, |end, schedule| {
+                    throughput::run_publisher(end, &case, schedule).map(Outcome::Publisher)
+                })
+            }
+            (true, Role::Subscriber) => {
+                self.run(engine.open_subscriber(&case)?.as_mut(), start, |end, schedule| {
+                    throughput::run_subscriber(end, &case, &signal, schedule).map(Outcome::Subscriber)
+                })
+            }
+            (false, Role::Publisher) => self.run(engine.open_pinger(&case)?.as_mut(), start, |end, _| {
+                latency::run_pinger(end, &case, stop).map(Outcome::Pinger)
+            }),
+            (false, Role::Subscriber) => self.run(engine.open_ponger(&case)?.as_mut(), start, |end, _| {
+                end.echo(stop).map(|echoed| Outcome::Ponger { echoed })
+            }),
         }
     }
 
-    fn publish(&mut self, engine: &dyn Engine) -> Result<(), Failure> {
-        let mut end: Box<dyn Publisher> = engine.open_publisher(&self.case)?;
-        self.join(end.as_mut())?;
-        let (before, schedule) = self.start_sending()?;
-        let outcome = throughput::run_publisher(end.as_mut(), &self.case, schedule)?;
-        let report = self.report(before, Outcome::Publisher(outcome), &end.report());
-        self.finish(report)
-    }
-
-    fn subscribe(&mut self, engine: &dyn Engine) -> Result<(), Failure> {
-        let mut end: Box<dyn Subscriber> = engine.open_subscriber(&self.case)?;
-        self.join(end.as_mut())?;
-        let (before, schedule) = self.start_receiving()?;
-        let outcome = throughput::run_subscriber(end.as_mut(), &self.case, &self.signal, schedule)?;
-        let report = self.report(before, Outcome::Subscriber(outcome), &end.report());
-        self.finish(report)
-    }
-
-    fn ping(&mut self, engine: &dyn Engine) -> Result<(), Failure> {
-        let mut end: Box<dyn Pinger> = engine.open_pinger(&self.case)?;
-        self.join(end.as_mut())?;
-        let (before, _) = self.start_sending()?;
-        let outcome = latency::run_pinger(end.as_mut(), &self.case, self.signal.stop_flag())?;
-        let report = self.report(before, Outcome::Pinger(outcome), &end.report());
-        let report = AgentReport { trace: end.trace(), ..report };
-        self.finish(report)
-    }
-
-    fn pong(&mut self, engine: &dyn Engine) -> Result<(), Failure> {
-        let mut end: Box<dyn Ponger> = engine.open_ponger(&self.case)?;
-        self.join(end.as_mut())?;
-        let (before, _) = self.start_receiving()?;
-        let echoed = end.echo(self.signal.stop_flag())?;
-        let report = self.report(before, Outcome::Ponger { echoed }, &end.report());
-        let report = AgentReport { trace: end.trace(), ..report };
-        self.finish(report)
-    }
-
-    /// Finds the peers of an end that was just opened.
-    fn join<E: End + ?Sized>(&mut self, end: &mut E) -> Result<(), Failure> {
+    /// Takes an end that began to be opened at `opened_ns` through the case, and keeps it open until the coordinator
+    /// closes it: the other end may need retransmissions.
+    fn run<E: End + ?Sized>(
+        &mut self,
+        end: &mut E,
+        (watch, opened_ns): (Watch, u64),
+        measure: impl FnOnce(&mut E, Option<Schedule>) -> Result<Outcome, EndpointError>,
+    ) -> Result<(), Failure> {
         let address = end.address();
-        let peer = self.prepared(address)?;
-        end.connect(peer, PEER_WAIT + self.case.allowance())?;
-        let has_discovery = address.is_none();
-        self.joined =
-            has_discovery.then(|| Joined { opened_ns: self.opened_ns, matched_ns: clock::now_ns() });
-        Ok(())
-    }
-
-    /// Reports the address of this end, and waits for that of the other one.
-    fn prepared(&mut self, address: Option<SocketAddrV4>) -> Result<Option<SocketAddrV4>, Failure> {
         self.control.send(&FromAgent::Prepared { address })?;
+        let message_wait = MESSAGE_WAIT + self.case.allowance();
         let peer = |message| if let ToAgent::Connect { peer } = message { Some(peer) } else { None };
-        Ok(self.expect(peer, self.message_wait())?)
-    }
-
-    fn start_sending(&mut self) -> Result<(Before, Option<Schedule>), Failure> {
+        let peer = self.expect(peer, message_wait)?;
+        end.connect(peer, PEER_WAIT + self.case.allowance())?;
+        // An engine that discovers its peers has no address.
+        let joined = address.is_none().then(|| Joined { opened_ns, matched_ns: clock::now_ns() });
         self.control.send(&FromAgent::Connected)?;
-        let schedule = self.expect_start()?;
-        Ok((self.begin(), schedule))
-    }
-
-    fn start_receiving(&mut self) -> Result<(Before, Option<Schedule>), Failure> {
-        self.control.send(&FromAgent::Connected)?;
-        let schedule = self.expect_start()?;
-        let before = self.begin();
-        self.control.send(&FromAgent::Started)?;
-        Ok((before, schedule))
-    }
-
-    fn finish(&mut self, report: AgentReport) -> Result<(), Failure> {
-        self.control.send(&FromAgent::Finished { report: Box::new(report) })?;
+        let start = |message| if let ToAgent::Start { at_ns } = message { Some(at_ns) } else { None };
+        let at_ns = self.expect(start, message_wait)?;
+        let schedule = at_ns.and_then(|at_ns| open_loop::schedule(&self.case, at_ns));
+        let watching = watch.start();
+        if self.role == Role::Subscriber {
+            self.control.send(&FromAgent::Started)?;
+        }
+        let outcome = measure(end, schedule)?;
+        let buffers = end.report().buffers;
+        let watched = watching.stop(outcome.samples());
+        let report = Box::new(AgentReport { outcome, watched, buffers, joined, trace: end.trace() });
+        self.control.send(&FromAgent::Finished { report })?;
         Ok(self.expect_close()?)
-    }
-
-    /// Reads the counters before the case.
-    fn begin(&mut self) -> Before {
-        reset_peak_memory();
-        Before {
-            telemetry: self.telemetry.clone().map(Sampler::start),
-            drops: LossWatch::start(Some(&self.case.place.interface)),
-            process: self.process_figures(),
-        }
-    }
-
-    fn report(&mut self, before: Before, outcome: Outcome, end: &EndReport) -> AgentReport {
-        let process = self.process_figures().since(&before.process);
-        let drops = before.drops.counters();
-        let uncounted = match &self.system_calls {
-            Some(Err(reason)) => Some(reason.to_string()),
-            _ => None,
-        };
-        AgentReport {
-            process: ProcessFigures { samples: outcome.samples(), ..process },
-            outcome,
-            buffers: end.buffers,
-            host_receive_errors: drops.receive_buffer_errors,
-            drops,
-            telemetry: before.telemetry.map(Sampler::stop),
-            system_calls_uncounted: uncounted,
-            joined: self.joined,
-            trace: None,
-        }
-    }
-
-    fn process_figures(&mut self) -> ProcessFigures {
-        let system_calls = match &mut self.system_calls {
-            Some(Ok(calls)) => calls.counts(),
-            _ => None,
-        };
-        ProcessFigures {
-            system_calls: system_calls.map(|counts| counts.all),
-            send_calls: system_calls.and_then(|counts| counts.sends),
-            receive_calls: system_calls.and_then(|counts| counts.receives),
-            instructions: system_calls.and_then(|counts| counts.instructions),
-            ..process_figures()
-        }
-    }
-
-    fn message_wait(&self) -> Duration {
-        MESSAGE_WAIT + self.case.allowance()
     }
 
     fn expect_close(&mut self) -> Result<(), AgentError> {
         self.expect(|message| matches!(message, ToAgent::Close).then_some(()), CLOSE_WAIT)
-    }
-
-    /// Waits for the start, and the start time of the schedule, if there is one.
-    fn expect_start(&mut self) -> Result<Option<Schedule>, AgentError> {
-        let start = |message| if let ToAgent::Start { at_ns } = message { Some(at_ns) } else { None };
-        let at_ns = self.expect(start, self.message_wait())?;
-        Ok(at_ns.and_then(|at_ns| open_loop::schedule(&self.case, at_ns)))
     }
 
     fn expect<T>(
@@ -316,22 +207,6 @@ impl Agent {
             Err(RecvTimeoutError::Disconnected) => Err(ControlError::Closed.into()),
         }
     }
-}
-
-/// The counters before the case.
-struct Before {
-    process: ProcessFigures,
-    drops: LossWatch,
-    telemetry: Option<Sampler>,
-}
-
-/// How to sample the host during `case`. Called before this process is pinned: the sampler may use
-/// all processors.
-fn sampler_options(case: &CaseSpec) -> Option<SamplerOptions> {
-    // Its system calls would be counted with those of the engine.
-    let period = case.method.telemetry_period.filter(|_| !case.method.count_system_calls)?;
-    let cpus = weir_udp::affinity::allowed_cpus().unwrap_or_default();
-    Some(SamplerOptions { period, cpus })
 }
 
 /// Listens to the coordinator until it closes the channel.

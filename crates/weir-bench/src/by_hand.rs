@@ -5,24 +5,24 @@
 //! have no warm-up; intervals show how they settle. A subscriber that joins late counts from the
 //! first sample it receives. Each end samples its own host only.
 
-mod watch;
-
 use std::net::SocketAddrV4;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
 use weir_measure::{clock, nanos};
-use weir_results::{LossAttribution, Reliability, SequenceCounts};
+use weir_results::{
+    Carried, DropCounters, LossAttribution, LossEvidence, Reliability, SequenceCounts, attribute,
+};
 
 use crate::case::CaseSpec;
 use crate::endpoint::{End, EndpointError, Engine, Pinger, Ponger, Publisher};
 use crate::latency::{self, PingerOutcome};
 use crate::sink::SampleSink;
-use crate::throughput::{Pace, quiet_time};
+use crate::throughput::{FLUSH_WAIT, Pace, RECEIVE_WAIT, quiet_time};
+use crate::watch::{Watch, Watching};
 
-pub use watch::Watched;
-use watch::{Watch, explain};
+pub use crate::watch::Watched;
 
 /// One end, and its time-out.
 #[derive(Clone, Copy, Debug)]
@@ -123,12 +123,7 @@ pub fn publish(
     on_event: &mut dyn FnMut(HandEvent),
 ) -> Result<Published, EndpointError> {
     let case = options.case;
-    let watch = Watch::new(case);
-    pin(options)?;
-    let mut end = engine.open_publisher(case)?;
-    join(end.as_mut(), options)?;
-    on_event(HandEvent::Joined);
-    let watching = watch.start();
+    let (mut end, watching) = begin(|| engine.open_publisher(case), options, on_event, |_| Ok(()))?;
     let start_ns = end.now_ns();
     let end_ns = start_ns.saturating_add(nanos(case.duration));
     let mut pace = Pace::new(end.as_ref(), case);
@@ -141,7 +136,7 @@ pub fn publish(
     publish_last(end.as_mut(), case, pace.next)?;
     let flushed = end.flush(FLUSH_WAIT + case.allowance())?;
     let sent_in = Duration::from_nanos(now_ns - start_ns);
-    let watched = watching.stop(pace.next);
+    let watched = watching.stop(Some(pace.next));
     Ok(Published { sent: pace.next, sent_in, refused: end.report().refused, flushed, watched })
 }
 
@@ -156,12 +151,7 @@ pub fn subscribe(
     on_event: &mut dyn FnMut(HandEvent),
 ) -> Result<Received, EndpointError> {
     let case = options.case;
-    let watch = Watch::new(case);
-    pin(options)?;
-    let mut end = engine.open_subscriber(case)?;
-    join(end.as_mut(), options)?;
-    on_event(HandEvent::Joined);
-    let watching = watch.start();
+    let (mut end, watching) = begin(|| engine.open_subscriber(case), options, on_event, |_| Ok(()))?;
     let mut sink = SampleSink::joining(case);
     let mut window = ArrivalWindow::new(end.now_ns(), options);
     let mut meter = None;
@@ -191,7 +181,7 @@ pub fn subscribe(
     }
     let received_in = window.length(&sink)?;
     let (counts, arrivals) = (sink.counts(), sink.arrivals());
-    let watched = watching.stop(arrivals);
+    let watched = watching.stop(Some(arrivals));
     let loss = explain(&counts, arrivals, &watched.drops);
     Ok(Received { counts, received_in, corrupt: sink.corrupt(), is_complete, loss, watched })
 }
@@ -205,15 +195,10 @@ pub fn ping(
     options: &HandOptions<'_>,
     on_event: &mut dyn FnMut(HandEvent),
 ) -> Result<Pinged, EndpointError> {
-    let watch = Watch::new(options.case);
-    pin(options)?;
-    let mut end = engine.open_pinger(options.case)?;
-    join(end.as_mut(), options)?;
-    await_echo(end.as_mut(), options)?;
-    on_event(HandEvent::Joined);
-    let watching = watch.start();
+    let open = || engine.open_pinger(options.case);
+    let (mut end, watching) = begin(open, options, on_event, |end| await_echo(end, options))?;
     let outcome = latency::run_pinger(end.as_mut(), options.case, options.interrupted)?;
-    Ok(Pinged { watched: watching.stop(outcome.sent), outcome })
+    Ok(Pinged { watched: watching.stop(Some(outcome.sent)), outcome })
 }
 
 /// Echoes for the case's duration, or until interrupted when that is zero; returns how many pings.
@@ -225,14 +210,25 @@ pub fn echo(
     options: &HandOptions<'_>,
     on_event: &mut dyn FnMut(HandEvent),
 ) -> Result<Echoed, EndpointError> {
+    let (mut end, watching) = begin(|| engine.open_ponger(options.case), options, on_event, |_| Ok(()))?;
+    let pings = echo_until(end.as_mut(), options)?;
+    Ok(Echoed { pings, watched: watching.stop(Some(pings)) })
+}
+
+/// Opens an end and finds the other one; `meet` makes sure of that, where the engine alone cannot.
+fn begin<E: End + ?Sized>(
+    open: impl FnOnce() -> Result<Box<E>, EndpointError>,
+    options: &HandOptions<'_>,
+    on_event: &mut dyn FnMut(HandEvent),
+    meet: impl FnOnce(&mut E) -> Result<(), EndpointError>,
+) -> Result<(Box<E>, Watching), EndpointError> {
     let watch = Watch::new(options.case);
     pin(options)?;
-    let mut end = engine.open_ponger(options.case)?;
-    join(end.as_mut(), options)?;
+    let mut end = open()?;
+    join(&mut *end, options)?;
+    meet(&mut *end)?;
     on_event(HandEvent::Joined);
-    let watching = watch.start();
-    let pings = echo_until(end.as_mut(), options)?;
-    Ok(Echoed { pings, watched: watching.stop(pings) })
+    Ok((end, watch.start()))
 }
 
 fn echo_until(end: &mut dyn Ponger, options: &HandOptions<'_>) -> Result<u64, EndpointError> {
@@ -253,12 +249,6 @@ fn echo_until(end: &mut dyn Ponger, options: &HandOptions<'_>) -> Result<u64, En
         echoed
     })
 }
-
-/// How long an end may take to have everything acknowledged.
-const FLUSH_WAIT: Duration = Duration::from_secs(10);
-
-/// How often a subscriber without samples checks whether the run is over.
-const RECEIVE_WAIT: Duration = Duration::from_millis(20);
 
 /// How often an end checks whether it is interrupted.
 const LOOK_WAIT: Duration = Duration::from_millis(20);
@@ -336,6 +326,20 @@ fn publish_last(end: &mut dyn Publisher, case: &CaseSpec, sent: u64) -> Result<(
     }
     Ok(())
 }
+
+/// Loss attribution by the receiving host alone: without the sender's counters, what this host does
+/// not explain stays unplaced.
+fn explain(counts: &SequenceCounts, arrivals: u64, drops: &DropCounters) -> LossAttribution {
+    let sender = DropCounters::default();
+    let carried = Carried::measured(0, &sender, arrivals, drops, SAMPLES_MAX);
+    let evidence =
+        LossEvidence { refused: None, ..LossEvidence::new(counts.lost, 0, &sender, drops, carried) };
+    LossAttribution { sender, receiver: drops.clone(), ..attribute(&evidence) }
+}
+
+/// Samples of one buffer of the kernel at most. Only the publisher knows whether it puts samples together: as many as a
+/// message may have datagrams (`UDP_MAX_SEGMENTS`).
+const SAMPLES_MAX: u64 = 128;
 
 /// When samples arrived, and how long to wait for more.
 struct ArrivalWindow {

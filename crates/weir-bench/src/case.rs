@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
+use thiserror::Error;
 use weir_results::{Reliability, Test, WaitStrategy};
 
 use crate::rate::Rate;
@@ -135,6 +136,20 @@ pub struct CpuPair {
     pub publisher: usize,
     /// Processor of the subscriber (the ponger).
     pub subscriber: usize,
+}
+
+/// Why a case has no figures.
+#[derive(Debug, Error)]
+pub enum CaseError {
+    /// The user stopped the run.
+    #[error("interrupted")]
+    Interrupted,
+    /// The engine or program cannot do what the case asks.
+    #[error("{0}")]
+    NotSupported(String),
+    /// A process, a peer or the host did not work.
+    #[error("{0}")]
+    Failed(String),
 }
 
 impl CaseSpec {

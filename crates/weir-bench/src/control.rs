@@ -8,15 +8,16 @@ use std::net::SocketAddrV4;
 
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
-use weir_results::{DropCounters, ProcessFigures, SocketBuffers, Telemetry};
+use weir_results::SocketBuffers;
 
 use crate::breakdown::Trace;
 use crate::case::CaseSpec;
 use crate::latency::PingerOutcome;
 use crate::throughput::{PublisherOutcome, SubscriberOutcome};
+use crate::watch::Watched;
 
 /// Version of these messages. Both sides must have the same one.
-pub const SCHEMA: u32 = 7;
+pub const SCHEMA: u32 = 8;
 
 /// The version of the program, which must be the same as well: two versions would measure two things.
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");
@@ -143,18 +144,10 @@ pub enum AgentFault {
 pub struct AgentReport {
     /// The measurement.
     pub outcome: Outcome,
-    /// What the process used from the start of the case.
-    pub process: ProcessFigures,
+    /// What the process used and the host did from the start of the case.
+    pub watched: Watched,
     /// The end's socket buffers.
     pub buffers: SocketBuffers,
-    /// Receive-buffer errors of the whole host in the meantime, if known.
-    pub host_receive_errors: Option<u64>,
-    /// What the host dropped in the meantime.
-    pub drops: DropCounters,
-    /// What the host did meanwhile, when enabled.
-    pub telemetry: Option<Telemetry>,
-    /// Why system calls were not counted although they should have been.
-    pub system_calls_uncounted: Option<String>,
     /// When this end was opened and when it had found its peers; `None` for engines without discovery.
     pub joined: Option<Joined>,
     /// The timestamps of a ping-pong, when enabled.
@@ -226,6 +219,7 @@ pub const LINE_BYTES_MAX: usize = 16 << 20;
 #[cfg(test)]
 mod tests {
     use weir_measure::Message;
+    use weir_results::{DropCounters, Telemetry};
 
     use super::*;
 
@@ -255,12 +249,12 @@ mod tests {
                 flushed: true,
                 lag: None,
             }),
-            process: ProcessFigures::default(),
+            watched: Watched {
+                drops: DropCounters { socket: Some(3), ..DropCounters::default() },
+                telemetry: Some(telemetry),
+                ..Watched::default()
+            },
             buffers: SocketBuffers::default(),
-            host_receive_errors: Some(4),
-            drops: DropCounters { socket: Some(3), ..DropCounters::default() },
-            telemetry: Some(telemetry),
-            system_calls_uncounted: None,
             joined: Some(Joined { opened_ns: 1, matched_ns: 2 }),
             trace: Some(Trace::default()),
         };

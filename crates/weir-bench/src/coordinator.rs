@@ -18,14 +18,14 @@ use std::time::{Duration, Instant};
 use weir_measure::clock;
 use weir_results::{Case, Environment, Test};
 
-use crate::case::{CaseSpec, Method, Place};
+use crate::case::{CaseError, CaseSpec, Method, Place};
 use crate::control::{AgentReport, FromAgent, Outcome, Role, SCHEMA, ToAgent, VERSION};
 use crate::open_loop;
-use crate::outside::{OutsideCase, OutsideError, OutsideTool};
+use crate::outside::OutsideCase;
 use crate::path::VethPath;
 use crate::plan::{Action, Plan, Step};
 use crate::record::{self, Fault};
-use crate::session::{AgentCommand, EndId, Session, SessionError};
+use crate::session::{AgentCommand, EndId, Session};
 use crate::throughput::{DRAIN_WAIT, FLUSH_WAIT};
 
 /// What a run needs besides its plan.
@@ -93,22 +93,22 @@ pub fn run(plan: &Plan, options: &RunOptions<'_>, on_event: &mut dyn FnMut(Event
         let start = Instant::now();
         let ran = match (resolved, patience.refusal(&step.case), &step.action) {
             (Err(reason), _, Action::Measure) | (Ok(_), Some(reason), Action::Measure) => {
-                Err(StepError::Trouble(reason))
+                Err(CaseError::Failed(reason))
             }
             _ => run_step(&step, options, &mut result, on_event),
         };
         patience.heed(&step.case, &ran, start.elapsed());
         let fault = match ran {
             Ok(fault) => fault,
-            Err(StepError::Interrupted) => {
+            Err(CaseError::Interrupted) => {
                 outcome.interrupted = true;
                 return outcome;
             }
-            Err(StepError::NotSupported(reason)) => {
+            Err(CaseError::NotSupported(reason)) => {
                 record::not_supported(&mut result, reason);
                 None
             }
-            Err(StepError::Trouble(reason)) => record::failed(&mut result, reason),
+            Err(CaseError::Failed(reason)) => record::failed(&mut result, reason),
         };
         outcome.data_lost |= fault == Some(Fault::DataLost);
         outcome.trouble |= fault == Some(Fault::Trouble);
@@ -142,11 +142,11 @@ impl Patience {
     }
 
     /// Records how a case ended. A case that the engine does not support does not count.
-    fn heed(&mut self, case: &CaseSpec, ran: &Result<Option<Fault>, StepError>, took: Duration) {
+    fn heed(&mut self, case: &CaseSpec, ran: &Result<Option<Fault>, CaseError>, took: Duration) {
         let overtime = match ran {
             Ok(_) => DRAIN_WAIT + case.allowance(),
-            Err(StepError::Trouble(_)) => Self::OVERTIME,
-            Err(StepError::NotSupported(_) | StepError::Interrupted) => return,
+            Err(CaseError::Failed(_)) => Self::OVERTIME,
+            Err(CaseError::NotSupported(_) | CaseError::Interrupted) => return,
         };
         let hangs = self.hangs.entry(case.engine.clone()).or_default();
         if *hangs < Self::HANGS_MAX {
@@ -156,37 +156,27 @@ impl Patience {
     }
 }
 
-/// Why a step has no figures.
-enum StepError {
-    Interrupted,
-    NotSupported(String),
-    Trouble(String),
-}
-
 fn run_step(
     step: &Step,
     options: &RunOptions<'_>,
     result: &mut Case,
     on_event: &mut dyn FnMut(Event<'_>),
-) -> Result<Option<Fault>, StepError> {
+) -> Result<Option<Fault>, CaseError> {
     if options.interrupted.load(Ordering::Acquire) {
-        return Err(StepError::Interrupted);
+        return Err(CaseError::Interrupted);
     }
     let mut on_tick = |elapsed| on_event(Event::Progress { elapsed });
     match &step.action {
-        Action::NotSupported(reason) => Err(StepError::NotSupported(reason.clone())),
-        Action::RunOutside(tool) => run_outside(*tool, &step.case, options, result, &mut on_tick),
+        Action::NotSupported(reason) => Err(CaseError::NotSupported(reason.clone())),
+        Action::RunOutside(tool) => {
+            tool.run(&OutsideCase::from(&step.case), result, options.interrupted, &mut on_tick).map(|()| None)
+        }
         Action::Measure => {
             let case = &step.case;
-            let mut session = Session::start(
-                options.agent,
-                case.ends.publishers,
-                case.ends.subscribers,
-                options.interrupted,
-            )?;
+            let mut session = Session::start(options.agent, case.ends, options.interrupted)?;
             let measured = measure(&mut session, case, options.path, &mut on_tick);
             if let Some(path) = options.path {
-                let lost = path.end_losses().map_err(|error| StepError::Trouble(error.to_string()))?;
+                let lost = path.end_losses().map_err(|error| CaseError::Failed(error.to_string()))?;
                 result.conditions.settings.insert("path_lost_packets".to_owned(), lost.to_string());
             }
             let (publishers, subscribers) = measured?;
@@ -196,28 +186,13 @@ fn run_step(
     }
 }
 
-fn run_outside(
-    tool: OutsideTool,
-    case: &CaseSpec,
-    options: &RunOptions<'_>,
-    result: &mut Case,
-    on_tick: &mut dyn FnMut(Duration),
-) -> Result<Option<Fault>, StepError> {
-    match tool.run(&OutsideCase::from(case), result, options.interrupted, on_tick) {
-        Ok(()) => Ok(None),
-        Err(OutsideError::Interrupted) => Err(StepError::Interrupted),
-        Err(OutsideError::NotSupported(reason)) => Err(StepError::NotSupported(reason)),
-        Err(OutsideError::Failed(reason)) => Err(StepError::Trouble(reason)),
-    }
-}
-
 /// Takes all agents through one case; returns what publishers and subscribers found.
 fn measure(
     session: &mut Session<'_>,
     case: &CaseSpec,
     path: Option<&VethPath>,
     on_tick: &mut dyn FnMut(Duration),
-) -> Result<(Vec<AgentReport>, Vec<AgentReport>), SessionError> {
+) -> Result<(Vec<AgentReport>, Vec<AgentReport>), CaseError> {
     let (publishers, subscribers) = (session.ends_of(Role::Publisher), session.ends_of(Role::Subscriber));
     let patience = case.allowance();
     for id in session.ends() {
@@ -232,7 +207,7 @@ fn measure(
     join(session, patience)?;
     if let Some(path) = path {
         // Losses do not start earlier: discovery under losses is a different measurement.
-        path.start_losses().map_err(|error| SessionError::Trouble(error.to_string()))?;
+        path.start_losses().map_err(|error| CaseError::Failed(error.to_string()))?;
     }
     let at_ns = case.method.samples_per_s.map(|_| clock::now_ns() + SCHEDULE_LEAD_NS);
     for &id in &subscribers {
@@ -268,7 +243,7 @@ fn placed(case: CaseSpec, role: Role, path: Option<&VethPath>) -> CaseSpec {
 }
 
 /// Lets all ends prepare and find each other. Two ends get each other's address.
-fn join(session: &mut Session<'_>, patience: Duration) -> Result<(), SessionError> {
+fn join(session: &mut Session<'_>, patience: Duration) -> Result<(), CaseError> {
     let ends = session.ends();
     let mut addresses = Vec::new();
     for &id in &ends {
@@ -308,7 +283,7 @@ fn expect_prepared(
     session: &mut Session<'_>,
     id: EndId,
     timeout: Duration,
-) -> Result<Option<SocketAddrV4>, SessionError> {
+) -> Result<Option<SocketAddrV4>, CaseError> {
     match session.wait_for(id, "was not ready", timeout, &mut |_| {})? {
         FromAgent::Prepared { address } => Ok(address),
         other => Err(unexpected(session, id, &other)),
@@ -321,7 +296,7 @@ fn expect(
     what: &str,
     timeout: Duration,
     expected: &FromAgent,
-) -> Result<(), SessionError> {
+) -> Result<(), CaseError> {
     let message = session.wait_for(id, what, timeout, &mut |_| {})?;
     if message == *expected { Ok(()) } else { Err(unexpected(session, id, &message)) }
 }
@@ -331,15 +306,15 @@ fn expect_report(
     id: EndId,
     timeout: Duration,
     on_tick: &mut dyn FnMut(Duration),
-) -> Result<AgentReport, SessionError> {
+) -> Result<AgentReport, CaseError> {
     match session.wait_for(id, "did not finish", timeout, on_tick)? {
         FromAgent::Finished { report } => Ok(*report),
         other => Err(unexpected(session, id, &other)),
     }
 }
 
-fn unexpected(session: &mut Session<'_>, id: EndId, message: &FromAgent) -> SessionError {
-    SessionError::Trouble(format!("the {} sent a message out of turn: {message:?}", session.name(id)))
+fn unexpected(session: &mut Session<'_>, id: EndId, message: &FromAgent) -> CaseError {
+    CaseError::Failed(format!("the {} sent a message out of turn: {message:?}", session.name(id)))
 }
 
 /// How far the sending end got.
@@ -351,16 +326,6 @@ fn sent(report: &AgentReport) -> u64 {
     }
 }
 
-impl From<SessionError> for StepError {
-    fn from(error: SessionError) -> Self {
-        match error {
-            SessionError::Interrupted => Self::Interrupted,
-            SessionError::NotSupported(reason) => Self::NotSupported(reason),
-            SessionError::Trouble(reason) => Self::Trouble(reason),
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use weir_results::Test;
@@ -369,8 +334,8 @@ mod tests {
     use crate::case::tests::case;
 
     /// Of a case that failed.
-    fn failed() -> Result<Option<Fault>, StepError> {
-        Err(StepError::Trouble(String::new()))
+    fn failed() -> Result<Option<Fault>, CaseError> {
+        Err(CaseError::Failed(String::new()))
     }
 
     #[test]
@@ -380,7 +345,7 @@ mod tests {
         let drained = case.warmup + case.duration + DRAIN_WAIT + Duration::from_secs(1);
         patience.heed(&case, &Ok(None), drained);
         patience.heed(&case, &Ok(Some(Fault::DataLost)), drained);
-        patience.heed(&case, &Err(StepError::NotSupported(String::new())), Duration::ZERO);
+        patience.heed(&case, &Err(CaseError::NotSupported(String::new())), Duration::ZERO);
         assert_eq!(patience.refusal(&case), None);
         patience.heed(&case, &failed(), drained);
         assert!(patience.refusal(&case).is_some());

@@ -70,18 +70,10 @@ pub fn series(options: &GoalsOptions) -> Result<Vec<Series>, PlanError> {
 }
 
 fn path(name: &str) -> Option<PathSpec> {
-    let plain = PathSpec {
-        mtu: PathSpec::MTU,
-        rate_bps: None,
-        queue_bytes: None,
-        burst_bytes: None,
-        loss_e4: 0,
-        gso: true,
-    };
     match name {
-        "best-effort-veth" => Some(plain),
-        "loss" => Some(PathSpec { loss_e4: 1000, gso: false, ..plain }),
-        "lossless" => Some(PathSpec { gso: false, ..plain }),
+        "best-effort-veth" => Some(PathSpec::PLAIN),
+        "loss" => Some(PathSpec { loss_e4: 1000, gso: false, ..PathSpec::PLAIN }),
+        "lossless" => Some(PathSpec { gso: false, ..PathSpec::PLAIN }),
         _ => None,
     }
 }

@@ -8,7 +8,7 @@ use weir_measure::clock;
 use weir_peer_api::Header;
 
 use crate::case::CaseSpec;
-use crate::payload::{HEADER_BYTES, SampleHeader};
+use crate::payload::HEADER_BYTES;
 use crate::sink::SampleSink;
 
 /// Samples in transit from a listener to a [`SampleSink`].
@@ -94,7 +94,7 @@ impl Collector {
                 None => self.zeros.get(..length).unwrap_or_default(),
             };
             if octets.len() == length {
-                sink.accept(&SampleHeader::from_peer(&header), octets);
+                sink.accept(&header, octets);
             } else {
                 sink.reject();
             }
@@ -108,7 +108,7 @@ impl Collector {
 mod tests {
     use super::*;
     use crate::case::tests::case;
-    use crate::payload;
+    use crate::payload::{self, SampleHeader};
     use weir_results::Test;
 
     #[test]
@@ -121,9 +121,9 @@ mod tests {
             for sequence in 0..3 {
                 let header = SampleHeader::data(sequence, 0);
                 payload::fill_octets(header.seq_num, &mut octets);
-                inbox.push(&header.to_peer(), &octets);
+                inbox.push(&header, &octets);
             }
-            inbox.push(&SampleHeader::data(3, 0).to_peer(), &[0; 99]);
+            inbox.push(&SampleHeader::data(3, 0), &[0; 99]);
             let mut collector = Collector::new(&case);
             assert!(collector.collect(&inbox, &mut sink));
             assert_eq!((sink.counts().received, sink.corrupt(), sink.arrivals()), (3, 1, 4), "{verify}");

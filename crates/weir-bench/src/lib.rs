@@ -6,7 +6,7 @@
 //!
 //! - [`plan`]: from options to a list of cases; [`case`]: one of them; [`goals`]: the cases of `weir goals`
 //! - [`coordinator`]: runs the plan; `session`: the processes of a case; [`agent`]: one of them;
-//!   [`control`]: their messages
+//!   [`control`]: their messages; `watch`: what an end does to its host
 //! - [`by_hand`]: two ends without a coordinator, typically on two hosts
 //! - [`endpoint`]: the interface between harness and engine; [`engine`]: the engines of this build;
 //!   [`tuning`]: their settings
@@ -50,6 +50,7 @@ pub mod sink;
 pub mod test_data;
 pub mod throughput;
 pub mod tuning;
+mod watch;
 
 pub use record::Fault;
 pub use session::AgentCommand;

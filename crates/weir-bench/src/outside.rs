@@ -16,7 +16,9 @@ use std::time::Duration;
 
 use weir_results::{Case, Test};
 
-pub use case::{OutsideCase, OutsideError};
+pub use case::OutsideCase;
+
+use crate::case::CaseError;
 
 /// A program that checks the baseline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -73,7 +75,7 @@ impl OutsideTool {
         result: &mut Case,
         interrupted: &AtomicBool,
         on_tick: &mut dyn FnMut(Duration),
-    ) -> Result<(), OutsideError> {
+    ) -> Result<(), CaseError> {
         match self {
             Self::Sockperf => sockperf::run(case, result, interrupted, on_tick),
             Self::Iperf3 => iperf3::run(case, result, interrupted, on_tick),

@@ -54,8 +54,9 @@ pub enum PathError {
 }
 
 impl PathSpec {
-    /// The MTU of Ethernet.
-    pub const MTU: u32 = 1500;
+    /// A plain cable with the MTU of Ethernet, as fast as the processor.
+    pub const PLAIN: Self =
+        Self { mtu: 1500, rate_bps: None, queue_bytes: None, burst_bytes: None, loss_e4: 0, gso: true };
 }
 
 impl FromStr for PathSpec {
@@ -67,14 +68,7 @@ impl FromStr for PathSpec {
         if words.next() != Some("veth") {
             return Err(form());
         }
-        let mut spec = Self {
-            mtu: Self::MTU,
-            rate_bps: None,
-            queue_bytes: None,
-            burst_bytes: None,
-            loss_e4: 0,
-            gso: true,
-        };
+        let mut spec = Self::PLAIN;
         let mut gso = None;
         for word in words {
             let (name, value) = word.split_once('=').ok_or_else(form)?;

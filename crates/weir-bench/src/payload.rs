@@ -12,100 +12,11 @@
 //!  +--------+-----------+---------+--------+---------+--------------+--------+----------
 //! ```
 
+pub use weir_peer_api::Header as SampleHeader;
+pub use weir_peer_api::header::{FINAL, NO_ECHO, key_of, wire_sequence};
+
 /// Bytes of a serialized sample before its payload.
-pub const HEADER_BYTES: usize = 28;
-
-/// `latency_ping` of a sample without echo.
-pub const NO_ECHO: i32 = -1;
-
-/// `latency_ping` of a publisher's final marker, whose `seq_num` is the number of samples sent.
-pub const FINAL: i32 = -2;
-
-/// The fields of a sample before its payload.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct SampleHeader {
-    /// The instance, little-endian; all zero when unkeyed.
-    pub key: [u8; 4],
-    /// Which publisher sent it, from 0.
-    pub entity_id: i32,
-    /// Counts up from 0 by one per sample and wraps around.
-    pub seq_num: u32,
-    /// Whole seconds of the sender's monotonic clock; 0 in samples that carry no time.
-    pub ts_sec: i32,
-    /// Microseconds beside `ts_sec`.
-    pub ts_usec: u32,
-    /// The subscriber that must echo the sample, or [`NO_ECHO`].
-    pub latency_ping: i32,
-}
-
-impl SampleHeader {
-    /// A throughput sample: without timestamp and echo. `sequence` is truncated to 32 bits.
-    #[must_use]
-    #[inline]
-    pub fn data(sequence: u64, instances: u32) -> Self {
-        let seq_num = wire_sequence(sequence);
-        Self {
-            key: key_of(sequence, instances),
-            entity_id: 0,
-            seq_num,
-            ts_sec: 0,
-            ts_usec: 0,
-            latency_ping: NO_ECHO,
-        }
-    }
-
-    /// The same, sent by publisher `entity_id`.
-    #[must_use]
-    #[inline]
-    pub fn by(self, entity_id: u32) -> Self {
-        Self { entity_id: entity_id.cast_signed(), ..self }
-    }
-
-    /// The marker of a publisher that sent the numbers `0..sent` and is done; it is none of them.
-    #[must_use]
-    pub fn last(sent: u64) -> Self {
-        Self { latency_ping: FINAL, ..Self::data(sent, 0) }
-    }
-
-    /// A ping for subscriber 0, sent at `sent_ns` of the sender's monotonic clock.
-    #[must_use]
-    #[inline]
-    pub fn ping(sequence: u64, instances: u32, sent_ns: u64) -> Self {
-        let micros = sent_ns / 1_000;
-        // A monotonic clock starts at boot: the seconds fit for 68 years; beyond, they wrap, and
-        // nothing depends on them.
-        let (ts_sec, ts_usec) = ((micros / 1_000_000) as i32, (micros % 1_000_000) as u32);
-        Self { ts_sec, ts_usec, latency_ping: 0, ..Self::data(sequence, instances) }
-    }
-
-    /// The same, as other engines take it.
-    #[must_use]
-    #[inline]
-    pub fn to_peer(self) -> weir_peer_api::Header {
-        weir_peer_api::Header {
-            key: self.key,
-            entity_id: self.entity_id,
-            seq_num: self.seq_num,
-            timestamp_sec: self.ts_sec,
-            timestamp_usec: self.ts_usec,
-            latency_ping: self.latency_ping,
-        }
-    }
-
-    /// What another engine gave.
-    #[must_use]
-    #[inline]
-    pub fn from_peer(header: &weir_peer_api::Header) -> Self {
-        Self {
-            key: header.key,
-            entity_id: header.entity_id,
-            seq_num: header.seq_num,
-            ts_sec: header.timestamp_sec,
-            ts_usec: header.timestamp_usec,
-            latency_ping: header.latency_ping,
-        }
-    }
-}
+pub const HEADER_BYTES: usize = SampleHeader::SERIALIZED_BYTES;
 
 /// What a received datagram or sample holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -122,50 +33,15 @@ pub struct ReceivedSample<'a> {
 /// When `sample` is shorter than [`HEADER_BYTES`], which the plan refuses before any run.
 #[inline]
 pub fn write_header(sample: &mut [u8], header: &SampleHeader) {
-    let octets = sample.len() - HEADER_BYTES;
-    sample[0..4].copy_from_slice(&header.key);
-    sample[4..8].copy_from_slice(&header.entity_id.to_le_bytes());
-    sample[8..12].copy_from_slice(&header.seq_num.to_le_bytes());
-    sample[12..16].copy_from_slice(&header.ts_sec.to_le_bytes());
-    sample[16..20].copy_from_slice(&header.ts_usec.to_le_bytes());
-    sample[20..24].copy_from_slice(&header.latency_ping.to_le_bytes());
-    let length = u32::try_from(octets).unwrap_or(u32::MAX);
-    sample[24..28].copy_from_slice(&length.to_le_bytes());
+    let (head, octets) = sample.split_at_mut(HEADER_BYTES);
+    head.copy_from_slice(&header.to_bytes(octets.len()));
 }
 
 /// Reads a sample; `None` when it is too short or its length field is wrong.
 #[must_use]
 #[inline]
 pub fn read(sample: &[u8]) -> Option<ReceivedSample<'_>> {
-    let (head, octets) = sample.split_first_chunk::<HEADER_BYTES>()?;
-    let word = |at: usize| [head[at], head[at + 1], head[at + 2], head[at + 3]];
-    if u32::from_le_bytes(word(24)) as usize != octets.len() {
-        return None;
-    }
-    let header = SampleHeader {
-        key: word(0),
-        entity_id: i32::from_le_bytes(word(4)),
-        seq_num: u32::from_le_bytes(word(8)),
-        ts_sec: i32::from_le_bytes(word(12)),
-        ts_usec: u32::from_le_bytes(word(16)),
-        latency_ping: i32::from_le_bytes(word(20)),
-    };
-    Some(ReceivedSample { header, octets })
-}
-
-/// The 32 bits of a sequence number that travel: it wraps around on the wire, and the receiver
-/// extends it again.
-#[must_use]
-#[inline]
-pub fn wire_sequence(sequence: u64) -> u32 {
-    sequence as u32
-}
-
-/// The key of sample `sequence`, by turns for each instance; all zero when there are none.
-#[must_use]
-#[inline]
-pub fn key_of(sequence: u64, instances: u32) -> [u8; 4] {
-    if instances == 0 { [0; 4] } else { wire_sequence(sequence % u64::from(instances)).to_le_bytes() }
+    SampleHeader::split(sample).map(|(header, octets)| ReceivedSample { header, octets })
 }
 
 /// Fills the payload with bytes that follow from the sequence number (for `--verify`).
@@ -206,8 +82,8 @@ mod tests {
             key: [1, 2, 3, 4],
             entity_id: -2,
             seq_num: 0x0102_0304,
-            ts_sec: 7,
-            ts_usec: 8,
+            timestamp_sec: 7,
+            timestamp_usec: 8,
             latency_ping: NO_ECHO,
         };
         write_header(&mut sample, &header);

@@ -107,7 +107,7 @@ impl PingPong {
     fn serve(&self, writer: &dyn Writer, state: &mut PingPongState, now_ns: u64) {
         let header = SampleHeader::ping(state.pings.next(now_ns), self.instances, now_ns);
         state.seq_num = header.seq_num;
-        if let Err(error) = writer.write(&header.to_peer(), &self.octets) {
+        if let Err(error) = writer.write(&header, &self.octets) {
             state.error = Some(error.into());
             state.is_over = true;
         }
@@ -150,7 +150,7 @@ mod tests {
         ping_pong.serve(&echo, &mut state, now_ns);
         *ping_pong.state.lock() = Some(state);
         for stale in [7, 0, 0, 1] {
-            ping_pong.answer(&echo, &SampleHeader::ping(stale, 0, 0).to_peer());
+            ping_pong.answer(&echo, &SampleHeader::ping(stale, 0, 0));
         }
         let sent: Vec<u32> = echo.sent.lock().iter().map(|header| header.seq_num).collect();
         assert_eq!(sent, [0, 1]);

@@ -74,12 +74,11 @@ pub(crate) fn enter(
 ) -> Option<Fault> {
     result.figures.publisher = Some(together(publishers));
     result.figures.subscriber = Some(together(subscribers));
-    result.evidence.publisher_telemetry = publishers.first().and_then(|end| end.telemetry.clone());
-    result.evidence.subscriber_telemetry = subscribers.first().and_then(|end| end.telemetry.clone());
+    result.evidence.publisher_telemetry = publishers.first().and_then(|end| end.watched.telemetry.clone());
+    result.evidence.subscriber_telemetry = subscribers.first().and_then(|end| end.watched.telemetry.clone());
     result.evidence.loss_attribution = explain_loss(publishers, subscribers);
-    if let Some(reason) =
-        publishers.iter().chain(subscribers).find_map(|end| end.system_calls_uncounted.as_ref())
-    {
+    let mut ends = publishers.iter().chain(subscribers);
+    if let Some(reason) = ends.find_map(|end| end.watched.system_calls_uncounted.as_ref()) {
         result.conditions.settings.insert("system_calls".to_owned(), format!("not counted: {reason}"));
     }
     // All ends of a kind ask for the same; the tightest grant is the one to know.
@@ -104,7 +103,8 @@ pub(crate) fn enter(
         _ => None,
     });
     // Every end reads the counter of the whole host: the largest says most.
-    let host_receive_errors = subscribers.iter().filter_map(|report| report.host_receive_errors).max();
+    let errors = subscribers.iter().filter_map(|report| report.watched.drops.receive_buffer_errors);
+    let host_receive_errors = errors.max();
     match (sent.collect::<Option<Vec<_>>>(), received.collect::<Option<Vec<_>>>()) {
         (Some(sent), Some(received)) => {
             let fault = enter_throughput(result, case, &sent, &received, host_receive_errors);
@@ -134,17 +134,17 @@ fn discovery<'a>(case: &CaseSpec, ends: impl Iterator<Item = &'a AgentReport>) -
 
 /// What the processes of one kind used.
 fn together(reports: &[AgentReport]) -> ProcessFigures {
-    ProcessFigures::together(&reports.iter().map(|report| report.process).collect::<Vec<_>>())
+    ProcessFigures::together(&reports.iter().map(|report| report.watched.process).collect::<Vec<_>>())
 }
 
 /// Loss attribution; `None` when the ends measured different things.
 fn explain_loss(publishers: &[AgentReport], subscribers: &[AgentReport]) -> Option<LossAttribution> {
     let drops = |ends: &[AgentReport]| {
-        DropCounters::together(&ends.iter().map(|end| end.drops.clone()).collect::<Vec<_>>())
+        DropCounters::together(&ends.iter().map(|end| end.watched.drops.clone()).collect::<Vec<_>>())
     };
     if let [AgentReport { outcome: Outcome::Pinger(pinger), .. }] = publishers {
         let ends: Vec<DropCounters> =
-            publishers.iter().chain(subscribers).map(|end| end.drops.clone()).collect();
+            publishers.iter().chain(subscribers).map(|end| end.watched.drops.clone()).collect();
         return Some(round_trip_loss(pinger.summary.lost, &ends));
     }
     let (mut lost, mut refused, mut sent, mut received, mut max) = (0, 0, 0, 0, 1);
@@ -236,35 +236,24 @@ fn summary(
     received: &[&SubscriberOutcome],
     counts: SequenceCounts,
 ) -> ThroughputSummary {
-    let of = |sent: &PublisherOutcome, received: SequenceCounts, received_in: Duration| {
-        let counts = ThroughputCounts {
-            offered: sent.offered,
-            offered_in: sent.offered_in,
-            received,
-            received_in,
-            datagrams: sent.datagrams,
-            sends: sent.sends,
-        };
+    let datagrams = sent.iter().map(|one| one.datagrams).sum();
+    let sends = sent.iter().map(|one| one.sends).sum();
+    let all_offered = sent.iter().map(|one| one.offered).sum();
+    let of = |(offered, offered_in), (received, received_in)| {
+        let counts = ThroughputCounts { offered, offered_in, received, received_in, datagrams, sends };
         ThroughputSummary::new(size_bytes, &counts)
     };
-    let all_sent = PublisherOutcome {
-        sent: sent.iter().map(|one| one.sent).sum(),
-        offered: sent.iter().map(|one| one.offered).sum(),
-        offered_in: Duration::ZERO,
-        datagrams: sent.iter().map(|one| one.datagrams).sum(),
-        sends: sent.iter().map(|one| one.sends).sum(),
-        refused: 0,
-        flushed: true,
-        lag: None,
+    let all_sent = (all_offered, Duration::ZERO);
+    let rate = |one: &&SubscriberOutcome| of(all_sent, (one.counts, one.received_in)).samples_per_s;
+    let offered = |one: &&PublisherOutcome| {
+        of((one.offered, one.offered_in), (counts, Duration::ZERO)).offered_samples_per_s
     };
-    let rate = |one: &&SubscriberOutcome| of(&all_sent, one.counts, one.received_in).samples_per_s;
-    let offered = |one: &&PublisherOutcome| of(one, counts, Duration::ZERO).offered_samples_per_s;
     let samples_per_s = rounded(received.iter().map(rate).sum::<f64>() / received.len().max(1) as f64);
     ThroughputSummary {
         offered_samples_per_s: rounded(sent.iter().map(offered).sum()),
         samples_per_s,
         mbps: mbps(samples_per_s, size_bytes),
-        ..of(&all_sent, counts, Duration::ZERO)
+        ..of(all_sent, (counts, Duration::ZERO))
     }
 }
 
@@ -320,6 +309,7 @@ mod tests {
     use super::*;
     use crate::case::tests::case;
     use crate::case::{CpuPair, Ends, Place};
+    use crate::watch::Watched;
     use weir_results::{Interface, LatencySummary, SocketBuffers, Telemetry, Test};
 
     /// Nothing was dropped but two datagrams at the socket.
@@ -342,18 +332,9 @@ mod tests {
     }
 
     fn report(outcome: Outcome, buffers: SocketBuffers) -> AgentReport {
-        let process = ProcessFigures::default();
-        AgentReport {
-            outcome,
-            process,
-            buffers,
-            host_receive_errors: Some(7),
-            drops: drops(),
-            telemetry: Some(Telemetry::new(100)),
-            system_calls_uncounted: None,
-            joined: None,
-            trace: None,
-        }
+        let telemetry = Some(Telemetry::new(100));
+        let watched = Watched { drops: drops(), telemetry, ..Watched::default() };
+        AgentReport { outcome, watched, buffers, joined: None, trace: None }
     }
 
     fn streamed(case: &CaseSpec, lost: u64, lost_in_warmup: u64, corrupt: u64) -> (Case, Option<Fault>) {

@@ -17,9 +17,9 @@ use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::time::Timespec;
-use thiserror::Error;
 use weir_measure::{Connection, ControlError, Nonce};
 
+use crate::case::{CaseError, Ends};
 use crate::control::{self, AgentFault, FromAgent, LINE_BYTES_MAX, Role, TOKEN_VARIABLE, ToAgent};
 
 /// How to start an agent: `program arguments... --role ROLE --control ADDRESS --index N`.
@@ -29,20 +29,6 @@ pub struct AgentCommand {
     pub program: PathBuf,
     /// Its arguments.
     pub arguments: Vec<OsString>,
-}
-
-/// Why a session ended before its case did.
-#[derive(Debug, Error)]
-pub(crate) enum SessionError {
-    /// The user stopped the run.
-    #[error("interrupted")]
-    Interrupted,
-    /// The engine said at run time that it cannot do this.
-    #[error("{0}")]
-    NotSupported(String),
-    /// A process, a peer or the host.
-    #[error("{0}")]
-    Trouble(String),
 }
 
 /// One of the ends of a case.
@@ -83,19 +69,18 @@ impl<'a> Session<'a> {
     /// Starts all processes and waits until they have introduced themselves.
     pub(crate) fn start(
         command: &AgentCommand,
-        publishers: u32,
-        subscribers: u32,
+        ends: Ends,
         interrupted: &'a AtomicBool,
-    ) -> Result<Self, SessionError> {
+    ) -> Result<Self, CaseError> {
         let trouble =
-            |error: io::Error| SessionError::Trouble(format!("cannot open the control channel: {error}"));
+            |error: io::Error| CaseError::Failed(format!("cannot open the control channel: {error}"));
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).map_err(trouble)?;
         let address = listener.local_addr().map_err(trouble)?;
         listener.set_nonblocking(true).map_err(trouble)?;
-        let token = Nonce::fresh().map_err(|error| SessionError::Trouble(error.to_string()))?.text();
+        let token = Nonce::fresh().map_err(|error| CaseError::Failed(error.to_string()))?.text();
         let (sender, inbox) = mpsc::channel();
-        let mut session = Self { agents: Vec::new(), publishers, inbox, interrupted };
-        for (role, count) in [(Role::Publisher, publishers), (Role::Subscriber, subscribers)] {
+        let mut session = Self { agents: Vec::new(), publishers: ends.publishers, inbox, interrupted };
+        for (role, count) in [(Role::Publisher, ends.publishers), (Role::Subscriber, ends.subscribers)] {
             for index in 0..count {
                 let id = EndId { role, index };
                 let name = if count == 1 {
@@ -125,15 +110,15 @@ impl<'a> Session<'a> {
     }
 
     /// Sends a message to one agent.
-    pub(crate) fn send(&mut self, id: EndId, message: &ToAgent) -> Result<(), SessionError> {
+    pub(crate) fn send(&mut self, id: EndId, message: &ToAgent) -> Result<(), CaseError> {
         let agent = self.agent(id);
         let Some(control) = agent.control.as_mut() else {
-            return Err(SessionError::Trouble(format!("the {} has not connected", agent.name)));
+            return Err(CaseError::Failed(format!("the {} has not connected", agent.name)));
         };
         let sent = control.send(message);
         // The reason why the agent ended says more than the failed write.
         sent.map_err(|error| {
-            let failed = SessionError::Trouble(format!("the {}: {error}", self.name(id)));
+            let failed = CaseError::Failed(format!("the {}: {error}", self.name(id)));
             self.check_gone(id).unwrap_or(failed)
         })
     }
@@ -146,21 +131,18 @@ impl<'a> Session<'a> {
         what: &str,
         timeout: Duration,
         on_tick: &mut dyn FnMut(Duration),
-    ) -> Result<FromAgent, SessionError> {
+    ) -> Result<FromAgent, CaseError> {
         let start = Instant::now();
         loop {
             if let Some(message) = self.agent(id).messages.pop_front() {
                 return Ok(message);
             }
             if self.interrupted.load(Ordering::Acquire) {
-                return Err(SessionError::Interrupted);
+                return Err(CaseError::Interrupted);
             }
             let waited = start.elapsed();
             if waited >= timeout {
-                return Err(SessionError::Trouble(format!(
-                    "the {} {what} within {timeout:?}",
-                    self.name(id)
-                )));
+                return Err(CaseError::Failed(format!("the {} {what} within {timeout:?}", self.name(id))));
             }
             on_tick(waited);
             match self.inbox.recv_timeout(TICK.min(timeout - waited)) {
@@ -187,21 +169,21 @@ impl<'a> Session<'a> {
         }
     }
 
-    fn take(&mut self, received: Received) -> Result<(), SessionError> {
+    fn take(&mut self, received: Received) -> Result<(), CaseError> {
         let Received { id, message } = received;
         match message {
             Ok(FromAgent::Failed { fault: AgentFault::NotSupported, reason }) => {
-                Err(SessionError::NotSupported(reason))
+                Err(CaseError::NotSupported(reason))
             }
             Ok(FromAgent::Failed { fault: AgentFault::Trouble, reason }) => {
-                Err(SessionError::Trouble(format!("{}: {reason}", self.name(id))))
+                Err(CaseError::Failed(format!("{}: {reason}", self.name(id))))
             }
             Ok(message) => {
                 self.agent(id).messages.push_back(message);
                 Ok(())
             }
             Err(ControlError::Closed | ControlError::Io(_)) => Err(self.died(id)),
-            Err(error) => Err(SessionError::Trouble(format!("{}: {error}", self.name(id)))),
+            Err(error) => Err(CaseError::Failed(format!("{}: {error}", self.name(id)))),
         }
     }
 
@@ -211,26 +193,26 @@ impl<'a> Session<'a> {
         listener: &TcpListener,
         token: &str,
         sender: &Sender<Received>,
-    ) -> Result<(), SessionError> {
+    ) -> Result<(), CaseError> {
         let start = Instant::now();
         while let Some(missing) =
             self.agents.iter().find(|agent| agent.control.is_none()).map(|agent| agent.id)
         {
             if self.interrupted.load(Ordering::Acquire) {
-                return Err(SessionError::Interrupted);
+                return Err(CaseError::Interrupted);
             }
             if let Some(gone) = self.check_gone(missing) {
                 return Err(gone);
             }
             if start.elapsed() >= HELLO_WAIT {
                 let text = format!("the {} did not connect within {HELLO_WAIT:?}", self.name(missing));
-                return Err(SessionError::Trouble(text));
+                return Err(CaseError::Failed(text));
             }
             match listener.accept() {
                 Ok((stream, _)) => self.introduce(stream, token, sender)?,
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => wait_for_connection(listener),
                 Err(error) => {
-                    return Err(SessionError::Trouble(format!("the control channel failed: {error}")));
+                    return Err(CaseError::Failed(format!("the control channel failed: {error}")));
                 }
             }
         }
@@ -244,7 +226,7 @@ impl<'a> Session<'a> {
         stream: TcpStream,
         token: &str,
         sender: &Sender<Received>,
-    ) -> Result<(), SessionError> {
+    ) -> Result<(), CaseError> {
         let prepare = || -> io::Result<(Connection, Connection)> {
             stream.set_nonblocking(false)?;
             let reader = Connection::new(stream, LINE_BYTES_MAX)?;
@@ -261,10 +243,9 @@ impl<'a> Session<'a> {
         if shown != token || !self.agents.iter().any(is_expected) {
             return Ok(());
         }
-        control::check_version(schema, &version).map_err(|error| SessionError::Trouble(error.to_string()))?;
-        read_messages(id, reader, sender.clone()).map_err(|error| {
-            SessionError::Trouble(format!("cannot listen to the {}: {error}", self.name(id)))
-        })?;
+        control::check_version(schema, &version).map_err(|error| CaseError::Failed(error.to_string()))?;
+        read_messages(id, reader, sender.clone())
+            .map_err(|error| CaseError::Failed(format!("cannot listen to the {}: {error}", self.name(id))))?;
         self.agent(id).control = Some(writer);
         Ok(())
     }
@@ -275,24 +256,24 @@ impl<'a> Session<'a> {
     }
 
     /// The error for an agent whose process has ended, if it has.
-    fn check_gone(&mut self, id: EndId) -> Option<SessionError> {
+    fn check_gone(&mut self, id: EndId) -> Option<CaseError> {
         let agent = self.agent(id);
         let status = agent.child.try_wait().ok().flatten()?;
         agent.is_gone = true;
         let name = &agent.name;
-        Some(SessionError::Trouble(format!("the {name}'s process ended before its case did ({status})")))
+        Some(CaseError::Failed(format!("the {name}'s process ended before its case did ({status})")))
     }
 
     /// The error for an agent whose connection was closed. Its process ends in the next moment, if
     /// it has not yet.
-    fn died(&mut self, id: EndId) -> SessionError {
+    fn died(&mut self, id: EndId) -> CaseError {
         let deadline = Instant::now() + Duration::from_millis(200);
         loop {
             if let Some(gone) = self.check_gone(id) {
                 return gone;
             }
             if Instant::now() >= deadline {
-                return SessionError::Trouble(format!("the {} closed its control channel", self.name(id)));
+                return CaseError::Failed(format!("the {} closed its control channel", self.name(id)));
             }
             thread::sleep(Duration::from_millis(1));
         }
@@ -306,7 +287,7 @@ impl Agent {
         name: String,
         control: SocketAddr,
         token: &str,
-    ) -> Result<Self, SessionError> {
+    ) -> Result<Self, CaseError> {
         let child = Command::new(&command.program)
             .args(&command.arguments)
             .args(["--role", id.role.name(), "--control", &control.to_string()])
@@ -319,7 +300,7 @@ impl Agent {
             .spawn()
             .map_err(|error| {
                 let program = command.program.display();
-                SessionError::Trouble(format!("cannot start the {name} ({program}): {error}"))
+                CaseError::Failed(format!("cannot start the {name} ({program}): {error}"))
             })?;
         Ok(Self { id, name, child, control: None, messages: VecDeque::new(), is_gone: false })
     }

@@ -7,6 +7,9 @@ use crate::payload::{self, HEADER_BYTES, SampleHeader};
 
 /// RTI Perftest's type, with a key or without.
 pub trait Data: DdsType + Sync {
+    /// Its payload, owned or loaned.
+    type Octets: Octets;
+
     /// Sets the fields before the payload.
     fn set_header(&mut self, header: &SampleHeader);
     /// The fields before the payload.
@@ -15,25 +18,37 @@ pub trait Data: DdsType + Sync {
     fn seq_num(&self) -> u32;
     /// The payload.
     fn octets(&self) -> &[u8];
+    /// The payload, to be changed.
+    fn octets_mut(&mut self) -> &mut Self::Octets;
 
     /// Writes a sample with this header. `self` is the sample written before, whose memory is used again.
+    #[inline]
     fn write(
         &mut self,
         writer: &DataWriter<Self>,
         case: &CaseSpec,
         header: &SampleHeader,
-    ) -> Result<(), DdsError>;
+    ) -> Result<(), DdsError> {
+        Self::Octets::write(self, writer, case, header)
+    }
 
     /// Releases memory of the receive path, if the value borrows some.
-    fn release(&mut self);
+    #[inline]
+    fn release(&mut self) {
+        self.octets_mut().release();
+    }
 }
+
+/// The forms with an owned payload.
+pub trait Owned: Data<Octets = Vec<u8>> + Clone {}
+
+impl<T: Data<Octets = Vec<u8>> + Clone> Owned for T {}
 
 /// How the payload of a sample is written.
 pub trait Octets: Sized {
     /// Writes a sample.
-    fn write<T: Data>(
+    fn write<T: Data<Octets = Self>>(
         sample: &mut T,
-        octets: impl Fn(&mut T) -> &mut Self,
         writer: &DataWriter<T>,
         case: &CaseSpec,
         header: &SampleHeader,
@@ -46,17 +61,16 @@ pub trait Octets: Sized {
 /// Owned by the application, copied when sent and received.
 impl Octets for Vec<u8> {
     #[inline]
-    fn write<T: Data>(
+    fn write<T: Data<Octets = Self>>(
         sample: &mut T,
-        octets: impl Fn(&mut T) -> &mut Self,
         writer: &DataWriter<T>,
         case: &CaseSpec,
         header: &SampleHeader,
     ) -> Result<(), DdsError> {
-        octets(sample).resize(case.size_bytes.saturating_sub(HEADER_BYTES), 0);
+        sample.octets_mut().resize(case.size_bytes.saturating_sub(HEADER_BYTES), 0);
         sample.set_header(header);
         if case.verify {
-            payload::fill_octets(header.seq_num, octets(sample));
+            payload::fill_octets(header.seq_num, sample.octets_mut());
         }
         writer.write(sample)
     }
@@ -68,9 +82,8 @@ impl Octets for Vec<u8> {
 /// Loaned: written and read in place.
 impl Octets for Bytes {
     #[inline]
-    fn write<T: Data>(
+    fn write<T: Data<Octets = Self>>(
         _: &mut T,
-        _: impl Fn(&mut T) -> &mut Self,
         writer: &DataWriter<T>,
         case: &CaseSpec,
         header: &SampleHeader,
@@ -106,26 +119,23 @@ macro_rules! test_data {
         }
 
         impl Data for $name {
+            type Octets = $octets;
+
             #[inline]
             fn set_header(&mut self, header: &SampleHeader) {
                 self.key = header.key;
                 self.entity_id = header.entity_id;
                 self.seq_num = header.seq_num;
-                self.ts_sec = header.ts_sec;
-                self.ts_usec = header.ts_usec;
+                self.ts_sec = header.timestamp_sec;
+                self.ts_usec = header.timestamp_usec;
                 self.latency_ping = header.latency_ping;
             }
 
             #[inline]
             fn header(&self) -> SampleHeader {
-                SampleHeader {
-                    key: self.key,
-                    entity_id: self.entity_id,
-                    seq_num: self.seq_num,
-                    ts_sec: self.ts_sec,
-                    ts_usec: self.ts_usec,
-                    latency_ping: self.latency_ping,
-                }
+                let Self { key, entity_id, seq_num, ts_sec, ts_usec, latency_ping, .. } = *self;
+                let (timestamp_sec, timestamp_usec) = (ts_sec, ts_usec);
+                SampleHeader { key, entity_id, seq_num, timestamp_sec, timestamp_usec, latency_ping }
             }
 
             #[inline]
@@ -139,18 +149,8 @@ macro_rules! test_data {
             }
 
             #[inline]
-            fn write(
-                &mut self,
-                writer: &DataWriter<Self>,
-                case: &CaseSpec,
-                header: &SampleHeader,
-            ) -> Result<(), DdsError> {
-                Octets::write(self, |sample| &mut sample.bin_data, writer, case, header)
-            }
-
-            #[inline]
-            fn release(&mut self) {
-                Octets::release(&mut self.bin_data);
+            fn octets_mut(&mut self) -> &mut $octets {
+                &mut self.bin_data
             }
         }
     };
@@ -172,21 +172,3 @@ test_data!(
     /// The type of keyed runs with loans.
     SharedKeyedTestData, Bytes, "TestDataKeyed_t", #[dds(key)]
 );
-
-/// The forms with an owned payload.
-pub trait Owned: Data + Clone {
-    /// The payload, to be changed.
-    fn octets_mut(&mut self) -> &mut Vec<u8>;
-}
-
-impl Owned for TestData {
-    fn octets_mut(&mut self) -> &mut Vec<u8> {
-        &mut self.bin_data
-    }
-}
-
-impl Owned for KeyedTestData {
-    fn octets_mut(&mut self) -> &mut Vec<u8> {
-        &mut self.bin_data
-    }
-}

@@ -145,7 +145,7 @@ pub(crate) const FLUSH_WAIT: Duration = Duration::from_secs(10);
 pub(crate) const DRAIN_WAIT: Duration = Duration::from_secs(30);
 
 /// How often a subscriber without samples checks whether the run is over.
-const RECEIVE_WAIT: Duration = Duration::from_millis(20);
+pub(crate) const RECEIVE_WAIT: Duration = Duration::from_millis(20);
 
 /// How long an engine may take no sample.
 pub(crate) const STALL_WAIT: Duration = Duration::from_secs(10);

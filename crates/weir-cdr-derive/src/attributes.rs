@@ -54,14 +54,10 @@ pub(crate) struct VariantAttributes {
 impl EnumerationAttributes {
     pub(crate) fn parse(input: &DeriveInput) -> Result<Self> {
         let (mut repr, mut crate_path) = (None, None);
-        each_item(&input.attrs, |item| {
-            if item.path.is_ident("bit_bound") {
-                set_once(&mut repr, &item, parse_bit_bound(&item)?)
-            } else if item.path.is_ident("crate") {
-                set_once(&mut crate_path, &item, parse_crate(&item)?)
-            } else {
-                Err(item.error("unknown attribute: enumerations take bit_bound, crate"))
-            }
+        each_item(&input.attrs, |name, item| match name {
+            "bit_bound" => set_once(&mut repr, item, parse_bit_bound),
+            "crate" => set_once(&mut crate_path, item, parse_crate),
+            _ => Err(item.error("unknown attribute: enumerations take bit_bound, crate")),
         })?;
         Ok(Self { repr: repr.unwrap_or_else(|| Ident::new("i32", Span::call_site())), crate_path })
     }
@@ -70,16 +66,11 @@ impl EnumerationAttributes {
 impl UnionAttributes {
     pub(crate) fn parse(input: &DeriveInput) -> Result<Self> {
         let (mut extensibility, mut discriminator, mut crate_path) = (None, None, None);
-        each_item(&input.attrs, |item| {
-            if item.path.is_ident("extensibility") {
-                set_once(&mut extensibility, &item, parse_extensibility(&item)?)
-            } else if item.path.is_ident("discriminator") {
-                set_once(&mut discriminator, &item, parse_discriminator(&item)?)
-            } else if item.path.is_ident("crate") {
-                set_once(&mut crate_path, &item, parse_crate(&item)?)
-            } else {
-                Err(item.error("unknown attribute: unions take extensibility, discriminator, crate"))
-            }
+        each_item(&input.attrs, |name, item| match name {
+            "extensibility" => set_once(&mut extensibility, item, parse_extensibility),
+            "discriminator" => set_once(&mut discriminator, item, parse_discriminator),
+            "crate" => set_once(&mut crate_path, item, parse_crate),
+            _ => Err(item.error("unknown attribute: unions take extensibility, discriminator, crate")),
         })?;
         Ok(Self {
             extensibility: extensibility.ok_or_else(|| undecided(input))?,
@@ -92,22 +83,17 @@ impl UnionAttributes {
 impl VariantAttributes {
     pub(crate) fn parse(variant: &Variant) -> Result<Self> {
         let (mut cases, mut default) = (Vec::new(), None);
-        each_item(&variant.attrs, |item| {
-            if item.path.is_ident("case") {
-                cases.push(parse_case(&item)?);
-                Ok(())
-            } else if item.path.is_ident("default") {
-                set_once(&mut default, &item, ())
-            } else {
-                Err(item.error("unknown attribute: union variants take case, default"))
-            }
+        each_item(&variant.attrs, |name, item| match name {
+            "case" => parse_case(item).map(|case| cases.push(case)),
+            "default" => set_once(&mut default, item, |_| Ok(())),
+            _ => Err(item.error("unknown attribute: union variants take case, default")),
         })?;
         Ok(Self { cases, is_default: default.is_some() })
     }
 
     /// Refuses attributes.
     pub(crate) fn parse_none(variant: &Variant) -> Result<()> {
-        each_item(&variant.attrs, |item| {
+        each_item(&variant.attrs, |_, item| {
             Err(item.error("enumerators take their values from Rust: write `Red = N`"))
         })
     }
@@ -115,21 +101,16 @@ impl VariantAttributes {
 
 impl StructAttributes {
     pub(crate) fn parse(input: &DeriveInput) -> Result<Self> {
-        let (mut extensibility, mut name, mut crate_path) = (None, None, None);
-        each_item(&input.attrs, |item| {
-            if item.path.is_ident("extensibility") {
-                set_once(&mut extensibility, &item, parse_extensibility(&item)?)
-            } else if item.path.is_ident("name") {
-                set_once(&mut name, &item, parse_name(&item)?)
-            } else if item.path.is_ident("crate") {
-                set_once(&mut crate_path, &item, parse_crate(&item)?)
-            } else {
-                Err(item.error("unknown attribute: structs take extensibility, name, crate"))
-            }
+        let (mut extensibility, mut type_name, mut crate_path) = (None, None, None);
+        each_item(&input.attrs, |name, item| match name {
+            "extensibility" => set_once(&mut extensibility, item, parse_extensibility),
+            "name" => set_once(&mut type_name, item, parse_name),
+            "crate" => set_once(&mut crate_path, item, parse_crate),
+            _ => Err(item.error("unknown attribute: structs take extensibility, name, crate")),
         })?;
         Ok(Self {
             extensibility: extensibility.ok_or_else(|| undecided(input))?,
-            name: name.unwrap_or_else(|| unraw(&input.ident)),
+            name: type_name.unwrap_or_else(|| unraw(&input.ident)),
             crate_path,
         })
     }
@@ -138,33 +119,36 @@ impl StructAttributes {
 impl FieldAttributes {
     pub(crate) fn parse(field: &Field) -> Result<Self> {
         let (mut key, mut max_len, mut id) = (None, None, None);
-        each_item(&field.attrs, |item| {
-            if item.path.is_ident("key") {
-                set_once(&mut key, &item, ())
-            } else if item.path.is_ident("max_len") {
-                set_once(&mut max_len, &item, parse_max_len(&item)?)
-            } else if item.path.is_ident("id") {
-                set_once(&mut id, &item, parse_id(&item)?)
-            } else {
-                Err(item.error("unknown attribute: fields take key, max_len, id"))
-            }
+        each_item(&field.attrs, |name, item| match name {
+            "key" => set_once(&mut key, item, |_| Ok(())),
+            "max_len" => set_once(&mut max_len, item, parse_max_len),
+            "id" => set_once(&mut id, item, parse_id),
+            _ => Err(item.error("unknown attribute: fields take key, max_len, id")),
         })?;
         Ok(Self { is_key: key.is_some(), max_len, id })
     }
 }
 
+/// Calls a function with the name of each item of the `#[dds(...)]` lists, and the item.
 fn each_item(
     attributes: &[Attribute],
-    mut item: impl FnMut(ParseNestedMeta<'_>) -> Result<()>,
+    mut each: impl FnMut(&str, &ParseNestedMeta<'_>) -> Result<()>,
 ) -> Result<()> {
-    attributes
-        .iter()
-        .filter(|attribute| attribute.path().is_ident("dds"))
-        .try_for_each(|attribute| attribute.parse_nested_meta(&mut item))
+    let mut lists = attributes.iter().filter(|attribute| attribute.path().is_ident("dds"));
+    lists.try_for_each(|list| {
+        list.parse_nested_meta(|item| {
+            let name = item.path.get_ident().map(Ident::to_string).unwrap_or_default();
+            each(&name, &item)
+        })
+    })
 }
 
-fn set_once<T>(slot: &mut Option<T>, item: &ParseNestedMeta<'_>, value: T) -> Result<()> {
-    match slot.replace(value) {
+fn set_once<T>(
+    slot: &mut Option<T>,
+    item: &ParseNestedMeta<'_>,
+    parse: impl FnOnce(&ParseNestedMeta<'_>) -> Result<T>,
+) -> Result<()> {
+    match slot.replace(parse(item)?) {
         None => Ok(()),
         Some(_) => Err(Error::new(item.path.span(), "duplicate attribute")),
     }

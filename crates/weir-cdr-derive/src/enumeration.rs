@@ -46,10 +46,7 @@ fn expand_enumeration(input: &DeriveInput, variants: &Punctuated<Variant, Token!
             }
 
             #[inline]
-            fn encode(
-                &self,
-                writer: &mut #cdr::CdrWriter<'_>,
-            ) -> ::core::result::Result<(), #cdr::CdrError> {
+            fn encode(&self, writer: &mut #cdr::CdrWriter<'_>) -> #cdr::Result {
                 let value = match self {
                     #(Self::#names => Self::#names as #repr,)*
                 };
@@ -57,9 +54,7 @@ fn expand_enumeration(input: &DeriveInput, variants: &Punctuated<Variant, Token!
             }
 
             #[inline]
-            fn decode(
-                reader: &mut #cdr::CdrReader<'_>,
-            ) -> ::core::result::Result<Self, #cdr::CdrError> {
+            fn decode(reader: &mut #cdr::CdrReader<'_>) -> #cdr::Result<Self> {
                 match <#repr as #cdr::CdrValue>::decode(reader)? {
                     #(value if value == Self::#names as #repr => ::core::result::Result::Ok(Self::#names),)*
                     value => ::core::result::Result::Err(#cdr::CdrError::UnknownDiscriminator(value as i64)),
@@ -67,15 +62,12 @@ fn expand_enumeration(input: &DeriveInput, variants: &Punctuated<Variant, Token!
             }
 
             #[inline]
-            fn skip(reader: &mut #cdr::CdrReader<'_>) -> ::core::result::Result<(), #cdr::CdrError> {
+            fn skip(reader: &mut #cdr::CdrReader<'_>) -> #cdr::Result {
                 <#repr as #cdr::CdrValue>::skip(reader)
             }
 
             #[inline]
-            fn copy(
-                reader: &mut #cdr::CdrReader<'_>,
-                writer: &mut #cdr::CdrWriter<'_>,
-            ) -> ::core::result::Result<(), #cdr::CdrError> {
+            fn copy(reader: &mut #cdr::CdrReader<'_>, writer: &mut #cdr::CdrWriter<'_>) -> #cdr::Result {
                 #cdr::CdrValue::encode(&<Self as #cdr::CdrValue>::decode(reader)?, writer)
             }
         }
@@ -211,7 +203,7 @@ fn union_items(
         }
 
         #[inline]
-        fn encode(&self, writer: &mut #cdr::CdrWriter<'_>) -> ::core::result::Result<(), #cdr::CdrError> {
+        fn encode(&self, writer: &mut #cdr::CdrWriter<'_>) -> #cdr::Result {
             #open_writer
             match self { #(#encodes,)* }
             #close_writer
@@ -219,23 +211,20 @@ fn union_items(
         }
 
         #[inline]
-        fn decode(reader: &mut #cdr::CdrReader<'_>) -> ::core::result::Result<Self, #cdr::CdrError> {
+        fn decode(reader: &mut #cdr::CdrReader<'_>) -> #cdr::Result<Self> {
             #decode
             ::core::result::Result::Ok(decoded)
         }
 
         #[inline]
-        fn skip(reader: &mut #cdr::CdrReader<'_>) -> ::core::result::Result<(), #cdr::CdrError> {
+        fn skip(reader: &mut #cdr::CdrReader<'_>) -> #cdr::Result {
             #skip
             match #discriminator::decode(reader)? { #(#skips,)* #unknown }
             ::core::result::Result::Ok(())
         }
 
         #[inline]
-        fn copy(
-            reader: &mut #cdr::CdrReader<'_>,
-            writer: &mut #cdr::CdrWriter<'_>,
-        ) -> ::core::result::Result<(), #cdr::CdrError> {
+        fn copy(reader: &mut #cdr::CdrReader<'_>, writer: &mut #cdr::CdrWriter<'_>) -> #cdr::Result {
             #copy
             ::core::result::Result::Ok(())
         }

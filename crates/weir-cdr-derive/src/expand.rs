@@ -187,7 +187,7 @@ fn value_items(members: &[Member<'_>], cdr: &TokenStream, extensibility: Extensi
         }
 
         #inline
-        fn encode(&self, writer: &mut #cdr::CdrWriter<'_>) -> ::core::result::Result<(), #cdr::CdrError> {
+        fn encode(&self, writer: &mut #cdr::CdrWriter<'_>) -> #cdr::Result {
             #open_writer
             #encode
             #close_writer
@@ -195,7 +195,7 @@ fn value_items(members: &[Member<'_>], cdr: &TokenStream, extensibility: Extensi
         }
 
         #[inline]
-        fn decode(reader: &mut #cdr::CdrReader<'_>) -> ::core::result::Result<Self, #cdr::CdrError> {
+        fn decode(reader: &mut #cdr::CdrReader<'_>) -> #cdr::Result<Self> {
             #decode_delimited
             #(let #variables;)*
             #decode
@@ -203,27 +203,21 @@ fn value_items(members: &[Member<'_>], cdr: &TokenStream, extensibility: Extensi
         }
 
         #inline
-        fn decode_into(
-            &mut self,
-            reader: &mut #cdr::CdrReader<'_>,
-        ) -> ::core::result::Result<(), #cdr::CdrError> {
+        fn decode_into(&mut self, reader: &mut #cdr::CdrReader<'_>) -> #cdr::Result {
             #decode_into_delimited
             #decode_into
             ::core::result::Result::Ok(())
         }
 
         #[inline]
-        fn skip(reader: &mut #cdr::CdrReader<'_>) -> ::core::result::Result<(), #cdr::CdrError> {
+        fn skip(reader: &mut #cdr::CdrReader<'_>) -> #cdr::Result {
             #skip
             #(#codecs::skip(reader)?;)*
             ::core::result::Result::Ok(())
         }
 
         #[inline]
-        fn copy(
-            reader: &mut #cdr::CdrReader<'_>,
-            writer: &mut #cdr::CdrWriter<'_>,
-        ) -> ::core::result::Result<(), #cdr::CdrError> {
+        fn copy(reader: &mut #cdr::CdrReader<'_>, writer: &mut #cdr::CdrWriter<'_>) -> #cdr::Result {
             #copy
             ::core::result::Result::Ok(())
         }
@@ -257,11 +251,7 @@ fn bulk_items(
         }
 
         #inline
-        fn encode_before_bulk(
-            &self,
-            count: usize,
-            writer: &mut #cdr::CdrWriter<'_>,
-        ) -> ::core::result::Result<(), #cdr::CdrError> {
+        fn encode_before_bulk(&self, count: usize, writer: &mut #cdr::CdrWriter<'_>) -> #cdr::Result {
             #open_writer
             #encode_others
             #last_codec::encode_before_bulk(&self.#last_ident, count, writer)?;
@@ -275,11 +265,7 @@ fn bulk_items(
         }
 
         #[inline]
-        fn encode_bulk_part(
-            &self,
-            at: usize,
-            out: &mut [u8],
-        ) -> ::core::result::Result<(), #cdr::CdrError> {
+        fn encode_bulk_part(&self, at: usize, out: &mut [u8]) -> #cdr::Result {
             #last_codec::encode_bulk_part(&self.#last_ident, at, out)
         }
     }
@@ -308,10 +294,7 @@ fn key_items(members: &[Member<'_>], cdr: &TokenStream, extensibility: Extensibi
         }
 
         #[inline]
-        fn encode_as_key(
-            &self,
-            writer: &mut #cdr::CdrWriter<'_>,
-        ) -> ::core::result::Result<(), #cdr::CdrError> {
+        fn encode_as_key(&self, writer: &mut #cdr::CdrWriter<'_>) -> #cdr::Result {
             #open_writer
             #encode
             #close_writer
@@ -319,19 +302,13 @@ fn key_items(members: &[Member<'_>], cdr: &TokenStream, extensibility: Extensibi
         }
 
         #[inline]
-        fn decode_as_key(
-            &mut self,
-            reader: &mut #cdr::CdrReader<'_>,
-        ) -> ::core::result::Result<(), #cdr::CdrError> {
+        fn decode_as_key(&mut self, reader: &mut #cdr::CdrReader<'_>) -> #cdr::Result {
             #decode
             ::core::result::Result::Ok(())
         }
 
         #[inline]
-        fn copy_as_key(
-            reader: &mut #cdr::CdrReader<'_>,
-            writer: &mut #cdr::CdrWriter<'_>,
-        ) -> ::core::result::Result<(), #cdr::CdrError> {
+        fn copy_as_key(reader: &mut #cdr::CdrReader<'_>, writer: &mut #cdr::CdrWriter<'_>) -> #cdr::Result {
             #copy
             ::core::result::Result::Ok(())
         }
@@ -345,10 +322,7 @@ fn copy_key(members: &[Member<'_>], cdr: &TokenStream, extensibility: Extensibil
     let copy = Delimited::new(extensibility).around_copy(&quote!(#(#steps)*));
     quote! {
         #[inline]
-        fn copy_key(
-            reader: &mut #cdr::CdrReader<'_>,
-            writer: &mut #cdr::CdrWriter<'_>,
-        ) -> ::core::result::Result<(), #cdr::CdrError> {
+        fn copy_key(reader: &mut #cdr::CdrReader<'_>, writer: &mut #cdr::CdrWriter<'_>) -> #cdr::Result {
             #copy
             ::core::result::Result::Ok(())
         }

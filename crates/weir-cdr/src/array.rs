@@ -4,7 +4,7 @@
 //! With other elements it is an array of a named array type (`typedef`): each inner array is
 //! delimited, as is the outer one.
 
-use crate::{CdrError, CdrReader, CdrValue, CdrWriter, Encoding, Layout};
+use crate::{CdrReader, CdrValue, CdrWriter, Encoding, Layout, Result};
 
 impl<T: CdrValue, const N: usize> CdrValue for [T; N] {
     const LAYOUT: Layout = {
@@ -21,7 +21,7 @@ impl<T: CdrValue, const N: usize> CdrValue for [T; N] {
     }
 
     #[inline(always)]
-    fn encode(&self, writer: &mut CdrWriter<'_>) -> Result<(), CdrError> {
+    fn encode(&self, writer: &mut CdrWriter<'_>) -> Result {
         if T::IS_PRIMITIVE_ARRAY {
             return T::encode_slice(self, writer);
         }
@@ -31,7 +31,7 @@ impl<T: CdrValue, const N: usize> CdrValue for [T; N] {
     }
 
     #[inline]
-    fn decode(reader: &mut CdrReader<'_>) -> Result<Self, CdrError> {
+    fn decode(reader: &mut CdrReader<'_>) -> Result<Self> {
         if T::IS_PRIMITIVE_ARRAY {
             return T::decode_array(reader);
         }
@@ -42,7 +42,7 @@ impl<T: CdrValue, const N: usize> CdrValue for [T; N] {
     }
 
     #[inline]
-    fn decode_into(&mut self, reader: &mut CdrReader<'_>) -> Result<(), CdrError> {
+    fn decode_into(&mut self, reader: &mut CdrReader<'_>) -> Result {
         if T::IS_PRIMITIVE_ARRAY {
             return T::decode_into_slice(self, reader);
         }
@@ -53,7 +53,7 @@ impl<T: CdrValue, const N: usize> CdrValue for [T; N] {
     }
 
     #[inline]
-    fn skip(reader: &mut CdrReader<'_>) -> Result<(), CdrError> {
+    fn skip(reader: &mut CdrReader<'_>) -> Result {
         if !T::IS_PRIMITIVE_ARRAY && reader.skip_delimited()? {
             return Ok(());
         }
@@ -61,7 +61,7 @@ impl<T: CdrValue, const N: usize> CdrValue for [T; N] {
     }
 
     #[inline]
-    fn copy(reader: &mut CdrReader<'_>, writer: &mut CdrWriter<'_>) -> Result<(), CdrError> {
+    fn copy(reader: &mut CdrReader<'_>, writer: &mut CdrWriter<'_>) -> Result {
         if T::IS_PRIMITIVE_ARRAY {
             return T::copy_many(N, reader, writer);
         }

@@ -2,7 +2,7 @@
 
 use std::marker::PhantomData;
 
-use crate::{CdrError, CdrReader, CdrValue, CdrWriter, Encoding, Layout};
+use crate::{CdrError, CdrReader, CdrValue, CdrWriter, Encoding, Layout, Result};
 
 /// A string or a sequence: a value with a length that can be bounded.
 #[diagnostic::on_unimplemented(
@@ -27,23 +27,23 @@ pub trait CdrCollection: CdrValue {
     /// # Errors
     /// [`CdrError::BoundExceeded`] if it is longer, before it is read; otherwise as
     /// [`CdrValue::decode`].
-    fn decode_bounded(reader: &mut CdrReader<'_>, max_len: u32) -> Result<Self, CdrError>;
+    fn decode_bounded(reader: &mut CdrReader<'_>, max_len: u32) -> Result<Self>;
 
     /// Reads a value of at most `max_len` elements over this one, reusing its memory.
     ///
     /// # Errors
     /// As [`decode_bounded`](Self::decode_bounded).
-    fn decode_into_bounded(&mut self, reader: &mut CdrReader<'_>, max_len: u32) -> Result<(), CdrError>;
+    #[inline]
+    fn decode_into_bounded(&mut self, reader: &mut CdrReader<'_>, max_len: u32) -> Result {
+        *self = Self::decode_bounded(reader, max_len)?;
+        Ok(())
+    }
 
     /// Reads a value of at most `max_len` elements and writes it.
     ///
     /// # Errors
     /// As [`decode_bounded`](Self::decode_bounded) and [`CdrValue::encode`].
-    fn copy_bounded(
-        reader: &mut CdrReader<'_>,
-        writer: &mut CdrWriter<'_>,
-        max_len: u32,
-    ) -> Result<(), CdrError>;
+    fn copy_bounded(reader: &mut CdrReader<'_>, writer: &mut CdrWriter<'_>, max_len: u32) -> Result;
 }
 
 /// Codec of a member with `#[dds(max_len = MAX_LEN)]`: the functions of [`CdrValue`] with the bound
@@ -79,7 +79,7 @@ impl<T: CdrCollection, const MAX_LEN: u32> Bounded<T, MAX_LEN> {
     /// # Errors
     /// [`CdrError::BoundExceeded`] if the value is too long.
     #[inline(always)]
-    pub fn encode(value: &T, writer: &mut CdrWriter<'_>) -> Result<(), CdrError> {
+    pub fn encode(value: &T, writer: &mut CdrWriter<'_>) -> Result {
         if value.element_count() > MAX_LEN as usize {
             return Err(CdrError::BoundExceeded { max: MAX_LEN });
         }
@@ -97,7 +97,7 @@ impl<T: CdrCollection, const MAX_LEN: u32> Bounded<T, MAX_LEN> {
     /// # Errors
     /// [`CdrError::BoundExceeded`] if there are too many elements.
     #[inline(always)]
-    pub fn encode_before_bulk(value: &T, count: usize, writer: &mut CdrWriter<'_>) -> Result<(), CdrError> {
+    pub fn encode_before_bulk(value: &T, count: usize, writer: &mut CdrWriter<'_>) -> Result {
         if count > MAX_LEN as usize {
             return Err(CdrError::BoundExceeded { max: MAX_LEN });
         }
@@ -113,7 +113,7 @@ impl<T: CdrCollection, const MAX_LEN: u32> Bounded<T, MAX_LEN> {
     ///
     /// # Errors
     /// As there.
-    pub fn encode_bulk_part(value: &T, at: usize, out: &mut [u8]) -> Result<(), CdrError> {
+    pub fn encode_bulk_part(value: &T, at: usize, out: &mut [u8]) -> Result {
         value.encode_bulk_part(at, out)
     }
 
@@ -122,7 +122,7 @@ impl<T: CdrCollection, const MAX_LEN: u32> Bounded<T, MAX_LEN> {
     /// # Errors
     /// [`CdrError::BoundExceeded`] if the value is too long.
     #[inline(always)]
-    pub fn decode(reader: &mut CdrReader<'_>) -> Result<T, CdrError> {
+    pub fn decode(reader: &mut CdrReader<'_>) -> Result<T> {
         T::decode_bounded(reader, MAX_LEN)
     }
 
@@ -131,7 +131,7 @@ impl<T: CdrCollection, const MAX_LEN: u32> Bounded<T, MAX_LEN> {
     /// # Errors
     /// [`CdrError::BoundExceeded`] if the value is too long.
     #[inline(always)]
-    pub fn decode_into(value: &mut T, reader: &mut CdrReader<'_>) -> Result<(), CdrError> {
+    pub fn decode_into(value: &mut T, reader: &mut CdrReader<'_>) -> Result {
         value.decode_into_bounded(reader, MAX_LEN)
     }
 
@@ -140,7 +140,7 @@ impl<T: CdrCollection, const MAX_LEN: u32> Bounded<T, MAX_LEN> {
     /// # Errors
     /// If the data end before the value does.
     #[inline(always)]
-    pub fn skip(reader: &mut CdrReader<'_>) -> Result<(), CdrError> {
+    pub fn skip(reader: &mut CdrReader<'_>) -> Result {
         T::skip(reader)
     }
 
@@ -149,7 +149,7 @@ impl<T: CdrCollection, const MAX_LEN: u32> Bounded<T, MAX_LEN> {
     /// # Errors
     /// [`CdrError::BoundExceeded`] if the value is too long.
     #[inline(always)]
-    pub fn copy(reader: &mut CdrReader<'_>, writer: &mut CdrWriter<'_>) -> Result<(), CdrError> {
+    pub fn copy(reader: &mut CdrReader<'_>, writer: &mut CdrWriter<'_>) -> Result {
         T::copy_bounded(reader, writer, MAX_LEN)
     }
 
@@ -164,7 +164,7 @@ impl<T: CdrCollection, const MAX_LEN: u32> Bounded<T, MAX_LEN> {
     /// # Errors
     /// [`CdrError::BoundExceeded`] if the value is too long.
     #[inline(always)]
-    pub fn encode_as_key(value: &T, writer: &mut CdrWriter<'_>) -> Result<(), CdrError> {
+    pub fn encode_as_key(value: &T, writer: &mut CdrWriter<'_>) -> Result {
         Self::encode(value, writer)
     }
 
@@ -173,7 +173,7 @@ impl<T: CdrCollection, const MAX_LEN: u32> Bounded<T, MAX_LEN> {
     /// # Errors
     /// [`CdrError::BoundExceeded`] if the value is too long.
     #[inline(always)]
-    pub fn decode_as_key(value: &mut T, reader: &mut CdrReader<'_>) -> Result<(), CdrError> {
+    pub fn decode_as_key(value: &mut T, reader: &mut CdrReader<'_>) -> Result {
         Self::decode_into(value, reader)
     }
 
@@ -182,7 +182,7 @@ impl<T: CdrCollection, const MAX_LEN: u32> Bounded<T, MAX_LEN> {
     /// # Errors
     /// [`CdrError::BoundExceeded`] if the value is too long.
     #[inline(always)]
-    pub fn copy_as_key(reader: &mut CdrReader<'_>, writer: &mut CdrWriter<'_>) -> Result<(), CdrError> {
+    pub fn copy_as_key(reader: &mut CdrReader<'_>, writer: &mut CdrWriter<'_>) -> Result {
         Self::copy(reader, writer)
     }
 }

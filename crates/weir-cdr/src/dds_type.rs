@@ -1,6 +1,6 @@
 //! The trait of structs that can be the type of a topic.
 
-use crate::{CdrError, CdrReader, CdrValue, CdrWriter, Encoding, Extensibility};
+use crate::{CdrReader, CdrValue, CdrWriter, Encoding, Extensibility, Result};
 
 /// A struct that can be the type of a topic.
 ///
@@ -120,7 +120,7 @@ pub trait DdsType: CdrValue + Default + Send + 'static {
     /// # Errors
     /// As [`CdrValue::encode`].
     #[inline]
-    fn encode_key(&self, writer: &mut CdrWriter<'_>) -> Result<(), CdrError> {
+    fn encode_key(&self, writer: &mut CdrWriter<'_>) -> Result {
         if Self::HAS_KEY { self.encode_as_key(writer) } else { Ok(()) }
     }
 
@@ -136,9 +136,9 @@ pub trait DdsType: CdrValue + Default + Send + 'static {
     ///
     /// # Errors
     /// If the data, as far as they are read, are not a sample of this type;
-    /// [`CdrError::BufferTooSmall`].
+    /// [`CdrError::BufferTooSmall`](crate::CdrError::BufferTooSmall).
     #[inline]
-    fn copy_key(payload: &mut CdrReader<'_>, key: &mut CdrWriter<'_>) -> Result<(), CdrError> {
+    fn copy_key(payload: &mut CdrReader<'_>, key: &mut CdrWriter<'_>) -> Result {
         if Self::HAS_KEY { Self::copy_as_key(payload, key) } else { Ok(()) }
     }
 
@@ -147,7 +147,7 @@ pub trait DdsType: CdrValue + Default + Send + 'static {
     /// # Errors
     /// If the data are not a key of this type.
     #[inline]
-    fn decode_key(reader: &mut CdrReader<'_>) -> Result<Self, CdrError> {
+    fn decode_key(reader: &mut CdrReader<'_>) -> Result<Self> {
         let mut value = Self::default();
         if Self::HAS_KEY {
             value.decode_as_key(reader)?;

@@ -2,6 +2,9 @@
 
 use thiserror::Error;
 
+/// The result of encoding or decoding.
+pub type Result<T = ()> = core::result::Result<T, CdrError>;
+
 /// Why a value could not be encoded or decoded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Error)]
 #[non_exhaustive]

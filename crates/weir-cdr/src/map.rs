@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::{CdrCollection, CdrError, CdrReader, CdrValue, CdrWriter, Encoding, Layout};
+use crate::{CdrCollection, CdrError, CdrReader, CdrValue, CdrWriter, Encoding, Layout, Result};
 
 impl<K: CdrValue + Ord, V: CdrValue> CdrValue for BTreeMap<K, V> {
     // As for sequences: entries without bytes, and types that contain maps of themselves, do not
@@ -21,7 +21,7 @@ impl<K: CdrValue + Ord, V: CdrValue> CdrValue for BTreeMap<K, V> {
     }
 
     #[inline]
-    fn encode(&self, writer: &mut CdrWriter<'_>) -> Result<(), CdrError> {
+    fn encode(&self, writer: &mut CdrWriter<'_>) -> Result {
         let open = if Self::IS_DELIMITED { Some(writer.open_delimited()?) } else { None };
         writer.write_length(self.len())?;
         for (key, value) in self {
@@ -32,12 +32,12 @@ impl<K: CdrValue + Ord, V: CdrValue> CdrValue for BTreeMap<K, V> {
     }
 
     #[inline]
-    fn decode(reader: &mut CdrReader<'_>) -> Result<Self, CdrError> {
+    fn decode(reader: &mut CdrReader<'_>) -> Result<Self> {
         Self::decode_bounded(reader, u32::MAX)
     }
 
     #[inline]
-    fn skip(reader: &mut CdrReader<'_>) -> Result<(), CdrError> {
+    fn skip(reader: &mut CdrReader<'_>) -> Result {
         if Self::IS_DELIMITED && reader.skip_delimited()? {
             return Ok(());
         }
@@ -49,7 +49,7 @@ impl<K: CdrValue + Ord, V: CdrValue> CdrValue for BTreeMap<K, V> {
     }
 
     #[inline]
-    fn copy(reader: &mut CdrReader<'_>, writer: &mut CdrWriter<'_>) -> Result<(), CdrError> {
+    fn copy(reader: &mut CdrReader<'_>, writer: &mut CdrWriter<'_>) -> Result {
         Self::copy_bounded(reader, writer, u32::MAX)
     }
 }
@@ -64,7 +64,7 @@ impl<K: CdrValue + Ord, V: CdrValue> CdrCollection for BTreeMap<K, V> {
         self.len()
     }
 
-    fn decode_bounded(reader: &mut CdrReader<'_>, max_len: u32) -> Result<Self, CdrError> {
+    fn decode_bounded(reader: &mut CdrReader<'_>, max_len: u32) -> Result<Self> {
         let open = if Self::IS_DELIMITED { Some(reader.open_delimited()?) } else { None };
         let mut map = Self::new();
         for _ in 0..take_count::<K, V>(reader, max_len)? {
@@ -79,28 +79,15 @@ impl<K: CdrValue + Ord, V: CdrValue> CdrCollection for BTreeMap<K, V> {
         Ok(map)
     }
 
-    #[inline]
-    fn decode_into_bounded(&mut self, reader: &mut CdrReader<'_>, max_len: u32) -> Result<(), CdrError> {
-        *self = Self::decode_bounded(reader, max_len)?;
-        Ok(())
-    }
-
     /// Decodes and encodes: peers may write entries in another order, and the same map must give
     /// the same bytes.
     #[inline]
-    fn copy_bounded(
-        reader: &mut CdrReader<'_>,
-        writer: &mut CdrWriter<'_>,
-        max_len: u32,
-    ) -> Result<(), CdrError> {
+    fn copy_bounded(reader: &mut CdrReader<'_>, writer: &mut CdrWriter<'_>, max_len: u32) -> Result {
         Self::decode_bounded(reader, max_len)?.encode(writer)
     }
 }
 
-fn take_count<K: CdrValue + Ord, V: CdrValue>(
-    reader: &mut CdrReader<'_>,
-    max_len: u32,
-) -> Result<usize, CdrError> {
+fn take_count<K: CdrValue + Ord, V: CdrValue>(reader: &mut CdrReader<'_>, max_len: u32) -> Result<usize> {
     let min_size = const {
         // Evaluates the assertion in it: an unused constant is not evaluated.
         let _ = <BTreeMap<K, V> as CdrValue>::LAYOUT;

@@ -16,7 +16,7 @@
 
 use std::marker::PhantomData;
 
-use crate::{CdrError, CdrReader, CdrValue, CdrWriter, Encoding, Endianness, Layout};
+use crate::{CdrError, CdrReader, CdrValue, CdrWriter, Encoding, Endianness, Layout, Result};
 
 /// Codec of a member of type `Option<T>` with the id `ID`: the functions of [`CdrValue`].
 ///
@@ -58,7 +58,7 @@ impl<T: CdrValue, const ID: u32> Optional<T, ID> {
     /// # Errors
     /// As for the value.
     #[inline]
-    pub fn encode(value: &Option<T>, writer: &mut CdrWriter<'_>) -> Result<(), CdrError> {
+    pub fn encode(value: &Option<T>, writer: &mut CdrWriter<'_>) -> Result {
         if writer.encoding() == Encoding::Xcdr1 {
             return Self::encode_xcdr1(value.as_ref(), writer);
         }
@@ -66,7 +66,7 @@ impl<T: CdrValue, const ID: u32> Optional<T, ID> {
         value.as_ref().map_or(Ok(()), |value| value.encode(writer))
     }
 
-    fn encode_xcdr1(value: Option<&T>, writer: &mut CdrWriter<'_>) -> Result<(), CdrError> {
+    fn encode_xcdr1(value: Option<&T>, writer: &mut CdrWriter<'_>) -> Result {
         let len = value.map_or(0, |value| value.end_offset(0, Encoding::Xcdr1));
         // Aligned to four, which the two halves of the short form do not ensure.
         writer.reserve(4, 0)?;
@@ -90,7 +90,7 @@ impl<T: CdrValue, const ID: u32> Optional<T, ID> {
     /// As for the value, and [`CdrError::UnexpectedMember`] if the header is that of another
     /// member.
     #[inline]
-    pub fn decode(reader: &mut CdrReader<'_>) -> Result<Option<T>, CdrError> {
+    pub fn decode(reader: &mut CdrReader<'_>) -> Result<Option<T>> {
         if reader.encoding() == Encoding::Xcdr1 {
             let value = Self::take_xcdr1(reader)?;
             return value.map(|mut value| T::decode(&mut value)).transpose();
@@ -103,7 +103,7 @@ impl<T: CdrValue, const ID: u32> Optional<T, ID> {
     /// # Errors
     /// As [`decode`](Self::decode).
     #[inline]
-    pub fn decode_into(value: &mut Option<T>, reader: &mut CdrReader<'_>) -> Result<(), CdrError> {
+    pub fn decode_into(value: &mut Option<T>, reader: &mut CdrReader<'_>) -> Result {
         match value {
             Some(old) if reader.encoding() != Encoding::Xcdr1 => {
                 if bool::decode(reader)? {
@@ -121,7 +121,7 @@ impl<T: CdrValue, const ID: u32> Optional<T, ID> {
     /// # Errors
     /// As [`decode`](Self::decode), except that the value is not checked.
     #[inline]
-    pub fn skip(reader: &mut CdrReader<'_>) -> Result<(), CdrError> {
+    pub fn skip(reader: &mut CdrReader<'_>) -> Result {
         if reader.encoding() == Encoding::Xcdr1 {
             return Self::take_xcdr1(reader).map(drop);
         }
@@ -133,12 +133,12 @@ impl<T: CdrValue, const ID: u32> Optional<T, ID> {
     /// # Errors
     /// As [`decode`](Self::decode) and [`encode`](Self::encode).
     #[inline]
-    pub fn copy(reader: &mut CdrReader<'_>, writer: &mut CdrWriter<'_>) -> Result<(), CdrError> {
+    pub fn copy(reader: &mut CdrReader<'_>, writer: &mut CdrWriter<'_>) -> Result {
         Self::encode(&Self::decode(reader)?, writer)
     }
 
     /// Reads the header and skips the value. Returns a reader of the value, unless it is absent.
-    fn take_xcdr1<'a>(reader: &mut CdrReader<'a>) -> Result<Option<CdrReader<'a>>, CdrError> {
+    fn take_xcdr1<'a>(reader: &mut CdrReader<'a>) -> Result<Option<CdrReader<'a>>> {
         reader.take(4, 0)?;
         let short_id = u16::decode(reader)? & SHORT_ID_MASK;
         let short_len = u16::decode(reader)?;

@@ -16,7 +16,7 @@ use core::ops::Range;
 pub use pieces::Pieces;
 
 use crate::shared::SharedMemory;
-use crate::{CdrError, CdrReader, CdrWriter, DdsType, Encoding, Endianness, Extensibility, copy};
+use crate::{CdrError, CdrReader, CdrWriter, DdsType, Encoding, Endianness, Extensibility, Result, copy};
 
 /// The size of the encapsulation header in bytes.
 pub const ENCAPSULATION_LEN: usize = 4;
@@ -34,14 +34,8 @@ const D_CDR2_BE: u16 = 0x0008;
 /// Delimited CDR2, little endian.
 const D_CDR2_LE: u16 = 0x0009;
 
-/// Returns the size of the XCDR1 payload of `value` in bytes: header, sample and padding. A
-/// multiple of four.
-#[inline]
-pub fn payload_len<T: DdsType>(value: &T) -> usize {
-    payload_len_in(value, Encoding::Xcdr1)
-}
-
-/// The same in any encoding.
+/// Returns the size of the payload of `value` in bytes: header, sample and padding. A multiple of
+/// four.
 #[inline]
 pub fn payload_len_in<T: DdsType>(value: &T, encoding: Encoding) -> usize {
     // The constants let the compiler resolve the alignment for each.
@@ -52,28 +46,15 @@ pub fn payload_len_in<T: DdsType>(value: &T, encoding: Encoding) -> usize {
     ENCAPSULATION_LEN + Encoding::Xcdr1.align(size, 4)
 }
 
-/// Writes header, sample and padding in XCDR1 to the start of `out`. Returns their size,
-/// [`payload_len`].
+/// Writes header, sample and padding to the start of `out`. Returns their size,
+/// [`payload_len_in`].
 ///
 /// # Errors
 /// [`CdrError::BufferTooSmall`], or the reason why the value cannot be encoded.
 #[inline]
-pub fn encode_payload<T: DdsType>(value: &T, out: &mut [u8]) -> Result<usize, CdrError> {
-    encode_payload_xcdr1(value, out)
-}
-
-/// The same in any encoding; the size is [`payload_len_in`].
-///
-/// # Errors
-/// As [`encode_payload`].
-#[inline]
-pub fn encode_payload_in<T: DdsType>(
-    value: &T,
-    encoding: Encoding,
-    out: &mut [u8],
-) -> Result<usize, CdrError> {
+pub fn encode_payload_in<T: DdsType>(value: &T, encoding: Encoding, out: &mut [u8]) -> Result<usize> {
     match encoding {
-        Encoding::Xcdr1 => encode_payload(value, out),
+        Encoding::Xcdr1 => encode_payload_xcdr1(value, out),
         Encoding::Xcdr2 | Encoding::PlainXcdr2 => encode_payload_xcdr2(value, out),
     }
 }
@@ -81,13 +62,13 @@ pub fn encode_payload_in<T: DdsType>(
 /// Not inlined: inlined, its errors were mixed with the caller's in memory, which took twice the
 /// instructions.
 #[inline(never)]
-fn encode_payload_xcdr1<T: DdsType>(value: &T, out: &mut [u8]) -> Result<usize, CdrError> {
+fn encode_payload_xcdr1<T: DdsType>(value: &T, out: &mut [u8]) -> Result<usize> {
     encode_as(value, CDR_LE, Encoding::Xcdr1, out)
 }
 
 /// Not inlined either.
 #[inline(never)]
-fn encode_payload_xcdr2<T: DdsType>(value: &T, out: &mut [u8]) -> Result<usize, CdrError> {
+fn encode_payload_xcdr2<T: DdsType>(value: &T, out: &mut [u8]) -> Result<usize> {
     encode_as(value, xcdr2_identifier::<T>(), Encoding::Xcdr2, out)
 }
 
@@ -107,7 +88,7 @@ pub fn frame_bulk<T: DdsType>(
     out: &mut [u8],
     bulk_at: usize,
     count: usize,
-) -> Result<Range<usize>, CdrError> {
+) -> Result<Range<usize>> {
     let element = T::BULK_ELEMENT.ok_or(CdrError::NoBulk)?;
     let bulk_len = count.checked_mul(element).ok_or(CdrError::LengthOverflow)?;
     let (identifier, encoding) = identified::<T>(encoding);
@@ -132,7 +113,7 @@ pub fn frame_bulk<T: DdsType>(
 ///
 /// # Errors
 /// The reason why the key cannot be encoded.
-pub fn key_payload<T: DdsType>(value: &T, encoding: Encoding) -> Result<Vec<u8>, CdrError> {
+pub fn key_payload<T: DdsType>(value: &T, encoding: Encoding) -> Result<Vec<u8>> {
     let encoding = if encoding == Encoding::Xcdr1 { encoding } else { Encoding::Xcdr2 };
     encode_key(value, encoding)
 }
@@ -143,11 +124,11 @@ pub fn key_payload<T: DdsType>(value: &T, encoding: Encoding) -> Result<Vec<u8>,
 ///
 /// # Errors
 /// As [`from_key_payload`].
-pub fn undelimited_key_payload<T: DdsType>(payload: &[u8]) -> Result<Vec<u8>, CdrError> {
+pub fn undelimited_key_payload<T: DdsType>(payload: &[u8]) -> Result<Vec<u8>> {
     encode_key(&from_key_payload::<T>(payload)?, Encoding::PlainXcdr2)
 }
 
-fn encode_key<T: DdsType>(value: &T, encoding: Encoding) -> Result<Vec<u8>, CdrError> {
+fn encode_key<T: DdsType>(value: &T, encoding: Encoding) -> Result<Vec<u8>> {
     let (identifier, len_min) = match encoding {
         Encoding::Xcdr1 => (CDR_LE, KEY_PAYLOAD_LEN_MIN),
         Encoding::Xcdr2 | Encoding::PlainXcdr2 => (xcdr2_identifier::<T>(), 0),
@@ -171,12 +152,7 @@ pub const KEY_PAYLOAD_LEN_MIN: usize = 20;
 /// Always inlined, and without a closure, so that the compiler knows the writer's position and
 /// encoding.
 #[inline(always)]
-fn encode_as<T: DdsType>(
-    value: &T,
-    identifier: u16,
-    encoding: Encoding,
-    out: &mut [u8],
-) -> Result<usize, CdrError> {
+fn encode_as<T: DdsType>(value: &T, identifier: u16, encoding: Encoding, out: &mut [u8]) -> Result<usize> {
     let Some(octets) = value.bulk_octets() else {
         let (header, body) = out.split_first_chunk_mut().ok_or(CdrError::BufferTooSmall)?;
         let mut writer = CdrWriter::new(body, Endianness::Little, encoding);
@@ -203,7 +179,7 @@ pub fn encode_payload_around<T: DdsType>(
     count: usize,
     encoding: Encoding,
     out: &mut [u8],
-) -> Result<usize, CdrError> {
+) -> Result<usize> {
     let (identifier, encoding) = identified::<T>(encoding);
     encode_around_as(value, count, identifier, encoding, out).map(|(start, _)| start)
 }
@@ -216,7 +192,7 @@ fn encode_around_as<T: DdsType>(
     identifier: u16,
     encoding: Encoding,
     out: &mut [u8],
-) -> Result<(usize, usize), CdrError> {
+) -> Result<(usize, usize)> {
     let (header, body) = out.split_first_chunk_mut().ok_or(CdrError::BufferTooSmall)?;
     let mut writer = CdrWriter::new(body, Endianness::Little, encoding);
     value.encode_before_bulk(count, &mut writer)?;
@@ -228,11 +204,7 @@ fn encode_around_as<T: DdsType>(
 
 /// Writes the padding after a value and the header before it. Returns the total length.
 #[inline(always)]
-fn finish(
-    header: &mut [u8; ENCAPSULATION_LEN],
-    identifier: u16,
-    mut writer: CdrWriter<'_>,
-) -> Result<usize, CdrError> {
+fn finish(header: &mut [u8; ENCAPSULATION_LEN], identifier: u16, mut writer: CdrWriter<'_>) -> Result<usize> {
     let end = writer.position();
     let padding = end.wrapping_neg() % 4;
     // Usually there is none.
@@ -269,7 +241,7 @@ const fn xcdr2_identifier<T: DdsType>() -> u16 {
 ///
 /// # Errors
 /// The reason why the value cannot be encoded; `out` is unchanged then.
-pub fn to_payload<T: DdsType>(value: &T, out: &mut Vec<u8>) -> Result<(), CdrError> {
+pub fn to_payload<T: DdsType>(value: &T, out: &mut Vec<u8>) -> Result {
     to_payload_in(value, Encoding::Xcdr1, out)
 }
 
@@ -277,7 +249,7 @@ pub fn to_payload<T: DdsType>(value: &T, out: &mut Vec<u8>) -> Result<(), CdrErr
 ///
 /// # Errors
 /// As [`to_payload`].
-pub fn to_payload_in<T: DdsType>(value: &T, encoding: Encoding, out: &mut Vec<u8>) -> Result<(), CdrError> {
+pub fn to_payload_in<T: DdsType>(value: &T, encoding: Encoding, out: &mut Vec<u8>) -> Result {
     let start = out.len();
     out.resize(start + payload_len_in(value, encoding), 0);
     let result = encode_payload_in(value, encoding, out.get_mut(start..).unwrap_or_default());
@@ -288,9 +260,9 @@ pub fn to_payload_in<T: DdsType>(value: &T, encoding: Encoding, out: &mut Vec<u8
 /// Decodes the sample in a payload.
 ///
 /// # Errors
-/// As [`payload_reader`] and [`CdrValue::decode`](crate::CdrValue::decode).
+/// As [`payload_reader_of`] and [`CdrValue::decode`](crate::CdrValue::decode).
 #[inline]
-pub fn from_payload<T: DdsType>(payload: &[u8]) -> Result<T, CdrError> {
+pub fn from_payload<T: DdsType>(payload: &[u8]) -> Result<T> {
     let mut reader = payload_reader_of::<T>(payload)?;
     T::decode(&mut reader)
 }
@@ -300,7 +272,7 @@ pub fn from_payload<T: DdsType>(payload: &[u8]) -> Result<T, CdrError> {
 /// # Errors
 /// As [`from_payload`]; `value` may be partly overwritten then.
 #[inline]
-pub fn from_payload_into<T: DdsType>(payload: &[u8], value: &mut T) -> Result<(), CdrError> {
+pub fn from_payload_into<T: DdsType>(payload: &[u8], value: &mut T) -> Result {
     match open(payload)? {
         // A constant byte order and encoding, so that the compiler resolves the alignment.
         (CDR_LE, body) => value.decode_into(&mut CdrReader::new(body, Endianness::Little, Encoding::Xcdr1)),
@@ -319,17 +291,17 @@ pub fn from_shared_payload_into<T: DdsType>(
     payload: &[u8],
     memory: &dyn SharedMemory,
     value: &mut T,
-) -> Result<(), CdrError> {
+) -> Result {
     value.decode_into(&mut payload_reader_of::<T>(payload)?.shared(memory))
 }
 
 #[inline(never)]
-fn from_little_xcdr2_into<T: DdsType>(body: &[u8], value: &mut T) -> Result<(), CdrError> {
+fn from_little_xcdr2_into<T: DdsType>(body: &[u8], value: &mut T) -> Result {
     value.decode_into(&mut CdrReader::new(body, Endianness::Little, Encoding::Xcdr2))
 }
 
 #[inline(never)]
-fn from_any_into<T: DdsType>(payload: &[u8], value: &mut T) -> Result<(), CdrError> {
+fn from_any_into<T: DdsType>(payload: &[u8], value: &mut T) -> Result {
     value.decode_into(&mut payload_reader_of::<T>(payload)?)
 }
 
@@ -340,7 +312,7 @@ fn from_any_into<T: DdsType>(payload: &[u8], value: &mut T) -> Result<(), CdrErr
 ///
 /// # Errors
 /// As [`payload_reader_of`], and if the data are not a key of this type.
-pub fn from_key_payload<T: DdsType>(payload: &[u8]) -> Result<T, CdrError> {
+pub fn from_key_payload<T: DdsType>(payload: &[u8]) -> Result<T> {
     let mut reader = payload_reader_of::<T>(payload)?;
     if reader.encoding() == Encoding::Xcdr1 {
         return T::decode_key(&mut reader);
@@ -366,10 +338,12 @@ const PADDING_MAX: usize = 3;
 /// Ignores the options and bytes after the sample: not all senders set them.
 ///
 /// # Errors
-/// As [`payload_reader`], and [`CdrError::ExtensibilityMismatch`] if an XCDR2 payload is delimited
-/// and the type is final, or vice versa: it would be misread silently.
+/// - [`CdrError::UnsupportedEncapsulation`]: it is neither plain nor delimited CDR.
+/// - [`CdrError::UnexpectedEnd`]: there is no header.
+/// - [`CdrError::ExtensibilityMismatch`]: an XCDR2 payload is delimited and the type is final, or
+///   vice versa. It would be misread silently.
 #[inline]
-pub fn payload_reader_of<T: DdsType>(payload: &[u8]) -> Result<CdrReader<'_>, CdrError> {
+pub fn payload_reader_of<T: DdsType>(payload: &[u8]) -> Result<CdrReader<'_>> {
     let (identifier, body) = open(payload)?;
     match identifier {
         CDR_LE => Ok(CdrReader::new(body, Endianness::Little, Encoding::Xcdr1)),
@@ -378,42 +352,25 @@ pub fn payload_reader_of<T: DdsType>(payload: &[u8]) -> Result<CdrReader<'_>, Cd
     }
 }
 
-/// Returns a reader at the first byte after the encapsulation header, for any extensibility.
-///
-/// # Errors
-/// [`CdrError::UnsupportedEncapsulation`] if it is neither plain nor delimited CDR,
-/// [`CdrError::UnexpectedEnd`] without a header.
-#[inline]
-pub fn payload_reader(payload: &[u8]) -> Result<CdrReader<'_>, CdrError> {
-    let (identifier, body) = open(payload)?;
-    match identifier {
-        CDR_LE => Ok(CdrReader::new(body, Endianness::Little, Encoding::Xcdr1)),
-        CDR_BE => Ok(CdrReader::new(body, Endianness::Big, Encoding::Xcdr1)),
-        _ => xcdr2_reader(identifier, body),
-    }
-}
-
 // Out of line, to keep the XCDR1 paths short.
 #[inline(never)]
-fn xcdr2_reader_of(identifier: u16, body: &[u8], is_appendable: bool) -> Result<CdrReader<'_>, CdrError> {
-    let reader = xcdr2_reader(identifier, body)?;
-    let is_delimited = matches!(identifier, D_CDR2_BE | D_CDR2_LE);
-    if is_delimited == is_appendable { Ok(reader) } else { Err(CdrError::ExtensibilityMismatch(identifier)) }
-}
-
-#[inline(never)]
-fn xcdr2_reader(identifier: u16, body: &[u8]) -> Result<CdrReader<'_>, CdrError> {
-    let endianness = match identifier {
-        CDR2_LE | D_CDR2_LE => Endianness::Little,
-        CDR2_BE | D_CDR2_BE => Endianness::Big,
+fn xcdr2_reader_of(identifier: u16, body: &[u8], is_appendable: bool) -> Result<CdrReader<'_>> {
+    let (endianness, is_delimited) = match identifier {
+        CDR2_LE => (Endianness::Little, false),
+        CDR2_BE => (Endianness::Big, false),
+        D_CDR2_LE => (Endianness::Little, true),
+        D_CDR2_BE => (Endianness::Big, true),
         identifier => return Err(CdrError::UnsupportedEncapsulation(identifier)),
     };
+    if is_delimited != is_appendable {
+        return Err(CdrError::ExtensibilityMismatch(identifier));
+    }
     Ok(CdrReader::new(body, endianness, Encoding::Xcdr2))
 }
 
 /// Returns the representation identifier and the bytes after the header.
 #[inline(always)]
-fn open(payload: &[u8]) -> Result<(u16, &[u8]), CdrError> {
+fn open(payload: &[u8]) -> Result<(u16, &[u8])> {
     let (header, body) = payload.split_first_chunk::<ENCAPSULATION_LEN>().ok_or(CdrError::UnexpectedEnd)?;
     Ok((u16::from_be_bytes([header[0], header[1]]), body))
 }

@@ -1,6 +1,6 @@
 //! Booleans, integers and floats.
 
-use crate::{CdrError, CdrReader, CdrValue, CdrWriter, Encoding, Endianness, Layout, copy};
+use crate::{CdrError, CdrReader, CdrValue, CdrWriter, Encoding, Endianness, Layout, Result, copy};
 
 /// Implements the trait for numbers that are converted with `to_le_bytes` and the like.
 ///
@@ -18,7 +18,7 @@ macro_rules! impl_number {
             }
 
             #[inline(always)]
-            fn encode(&self, writer: &mut CdrWriter<'_>) -> Result<(), CdrError> {
+            fn encode(&self, writer: &mut CdrWriter<'_>) -> Result {
                 writer.write_aligned(match writer.endianness() {
                     Endianness::Little => self.to_le_bytes(),
                     Endianness::Big => self.to_be_bytes(),
@@ -26,7 +26,7 @@ macro_rules! impl_number {
             }
 
             #[inline(always)]
-            fn decode(reader: &mut CdrReader<'_>) -> Result<Self, CdrError> {
+            fn decode(reader: &mut CdrReader<'_>) -> Result<Self> {
                 let bytes = reader.take_aligned()?;
                 Ok(match reader.endianness() {
                     Endianness::Little => Self::from_le_bytes(bytes),
@@ -35,12 +35,12 @@ macro_rules! impl_number {
             }
 
             #[inline(always)]
-            fn skip(reader: &mut CdrReader<'_>) -> Result<(), CdrError> {
+            fn skip(reader: &mut CdrReader<'_>) -> Result {
                 reader.take(size_of::<Self>(), size_of::<Self>()).map(drop)
             }
 
             #[inline(always)]
-            fn copy(reader: &mut CdrReader<'_>, writer: &mut CdrWriter<'_>) -> Result<(), CdrError> {
+            fn copy(reader: &mut CdrReader<'_>, writer: &mut CdrWriter<'_>) -> Result {
                 Self::decode(reader)?.encode(writer)
             }
 
@@ -53,7 +53,7 @@ macro_rules! impl_number {
             }
 
             #[inline]
-            fn encode_slice(values: &[Self], writer: &mut CdrWriter<'_>) -> Result<(), CdrError> {
+            fn encode_slice(values: &[Self], writer: &mut CdrWriter<'_>) -> Result {
                 if values.is_empty() {
                     return Ok(());
                 }
@@ -68,7 +68,7 @@ macro_rules! impl_number {
             }
 
             #[inline]
-            fn decode_into_slice(values: &mut [Self], reader: &mut CdrReader<'_>) -> Result<(), CdrError> {
+            fn decode_into_slice(values: &mut [Self], reader: &mut CdrReader<'_>) -> Result {
                 let bytes = reader.take_primitives(size_of::<Self>(), values.len())?;
                 let pairs = values.iter_mut().zip(bytes.as_chunks().0);
                 match reader.endianness() {
@@ -79,11 +79,7 @@ macro_rules! impl_number {
             }
 
             #[inline]
-            fn decode_into_vec(
-                values: &mut Vec<Self>,
-                count: usize,
-                reader: &mut CdrReader<'_>,
-            ) -> Result<(), CdrError> {
+            fn decode_into_vec(values: &mut Vec<Self>, count: usize, reader: &mut CdrReader<'_>) -> Result {
                 let chunks = reader.take_primitives(size_of::<Self>(), count)?.as_chunks().0.iter();
                 values.clear();
                 match reader.endianness() {
@@ -94,14 +90,14 @@ macro_rules! impl_number {
             }
 
             #[inline]
-            fn decode_array<const N: usize>(reader: &mut CdrReader<'_>) -> Result<[Self; N], CdrError> {
+            fn decode_array<const N: usize>(reader: &mut CdrReader<'_>) -> Result<[Self; N]> {
                 let mut values = [Self::default(); N];
                 Self::decode_into_slice(&mut values, reader)?;
                 Ok(values)
             }
 
             #[inline]
-            fn skip_many(count: usize, reader: &mut CdrReader<'_>) -> Result<(), CdrError> {
+            fn skip_many(count: usize, reader: &mut CdrReader<'_>) -> Result {
                 reader.take_primitives(size_of::<Self>(), count).map(drop)
             }
         }
@@ -120,22 +116,22 @@ impl CdrValue for u8 {
     }
 
     #[inline(always)]
-    fn encode(&self, writer: &mut CdrWriter<'_>) -> Result<(), CdrError> {
+    fn encode(&self, writer: &mut CdrWriter<'_>) -> Result {
         writer.write_aligned([*self])
     }
 
     #[inline(always)]
-    fn decode(reader: &mut CdrReader<'_>) -> Result<Self, CdrError> {
+    fn decode(reader: &mut CdrReader<'_>) -> Result<Self> {
         reader.take_aligned().map(|[octet]| octet)
     }
 
     #[inline(always)]
-    fn skip(reader: &mut CdrReader<'_>) -> Result<(), CdrError> {
+    fn skip(reader: &mut CdrReader<'_>) -> Result {
         reader.take_octets(1).map(drop)
     }
 
     #[inline(always)]
-    fn copy(reader: &mut CdrReader<'_>, writer: &mut CdrWriter<'_>) -> Result<(), CdrError> {
+    fn copy(reader: &mut CdrReader<'_>, writer: &mut CdrWriter<'_>) -> Result {
         Self::decode(reader)?.encode(writer)
     }
 
@@ -150,43 +146,35 @@ impl CdrValue for u8 {
     }
 
     #[inline(always)]
-    fn encode_slice(values: &[Self], writer: &mut CdrWriter<'_>) -> Result<(), CdrError> {
+    fn encode_slice(values: &[Self], writer: &mut CdrWriter<'_>) -> Result {
         writer.write_octets(values)
     }
 
     #[inline(always)]
-    fn decode_into_slice(values: &mut [Self], reader: &mut CdrReader<'_>) -> Result<(), CdrError> {
+    fn decode_into_slice(values: &mut [Self], reader: &mut CdrReader<'_>) -> Result {
         copy::copy(values, reader.take_octets(values.len())?);
         Ok(())
     }
 
     #[inline(always)]
-    fn decode_into_vec(
-        values: &mut Vec<Self>,
-        count: usize,
-        reader: &mut CdrReader<'_>,
-    ) -> Result<(), CdrError> {
+    fn decode_into_vec(values: &mut Vec<Self>, count: usize, reader: &mut CdrReader<'_>) -> Result {
         let octets = reader.take_octets(count)?;
         copy::replace(values, octets);
         Ok(())
     }
 
     #[inline(always)]
-    fn decode_array<const N: usize>(reader: &mut CdrReader<'_>) -> Result<[Self; N], CdrError> {
+    fn decode_array<const N: usize>(reader: &mut CdrReader<'_>) -> Result<[Self; N]> {
         reader.take_octets(N)?.first_chunk().copied().ok_or(CdrError::UnexpectedEnd)
     }
 
     #[inline(always)]
-    fn skip_many(count: usize, reader: &mut CdrReader<'_>) -> Result<(), CdrError> {
+    fn skip_many(count: usize, reader: &mut CdrReader<'_>) -> Result {
         reader.take_octets(count).map(drop)
     }
 
     #[inline(always)]
-    fn copy_many(
-        count: usize,
-        reader: &mut CdrReader<'_>,
-        writer: &mut CdrWriter<'_>,
-    ) -> Result<(), CdrError> {
+    fn copy_many(count: usize, reader: &mut CdrReader<'_>, writer: &mut CdrWriter<'_>) -> Result {
         writer.write_octets(reader.take_octets(count)?)
     }
 }
@@ -202,12 +190,12 @@ impl CdrValue for bool {
     }
 
     #[inline(always)]
-    fn encode(&self, writer: &mut CdrWriter<'_>) -> Result<(), CdrError> {
+    fn encode(&self, writer: &mut CdrWriter<'_>) -> Result {
         writer.write_aligned([u8::from(*self)])
     }
 
     #[inline(always)]
-    fn decode(reader: &mut CdrReader<'_>) -> Result<Self, CdrError> {
+    fn decode(reader: &mut CdrReader<'_>) -> Result<Self> {
         match u8::decode(reader)? {
             0 => Ok(false),
             1 => Ok(true),
@@ -216,21 +204,17 @@ impl CdrValue for bool {
     }
 
     #[inline(always)]
-    fn skip(reader: &mut CdrReader<'_>) -> Result<(), CdrError> {
+    fn skip(reader: &mut CdrReader<'_>) -> Result {
         u8::skip(reader)
     }
 
     #[inline(always)]
-    fn copy(reader: &mut CdrReader<'_>, writer: &mut CdrWriter<'_>) -> Result<(), CdrError> {
+    fn copy(reader: &mut CdrReader<'_>, writer: &mut CdrWriter<'_>) -> Result {
         Self::decode(reader)?.encode(writer)
     }
 
     #[inline]
-    fn decode_into_vec(
-        values: &mut Vec<Self>,
-        count: usize,
-        reader: &mut CdrReader<'_>,
-    ) -> Result<(), CdrError> {
+    fn decode_into_vec(values: &mut Vec<Self>, count: usize, reader: &mut CdrReader<'_>) -> Result {
         let octets = reader.take_octets(count)?;
         // All bytes at once first: this is vectorised, the search for the first invalid one is not.
         if octets.iter().fold(0, |all, octet| all | octet) > 1 {
@@ -243,7 +227,7 @@ impl CdrValue for bool {
     }
 
     #[inline(always)]
-    fn skip_many(count: usize, reader: &mut CdrReader<'_>) -> Result<(), CdrError> {
+    fn skip_many(count: usize, reader: &mut CdrReader<'_>) -> Result {
         u8::skip_many(count, reader)
     }
 }

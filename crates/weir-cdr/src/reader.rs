@@ -4,7 +4,7 @@ use bytes::Bytes;
 
 use crate::run::RunData;
 use crate::shared::SharedMemory;
-use crate::{CdrError, Encoding, Endianness, Run};
+use crate::{CdrError, Encoding, Endianness, Result, Run};
 
 /// Reads values from a slice. Offsets and alignment count from the start of the slice.
 ///
@@ -68,7 +68,7 @@ impl<'a> CdrReader<'a> {
     /// # Errors
     /// [`CdrError::UnexpectedEnd`] if there are fewer bytes left.
     #[inline(always)]
-    pub fn take(&mut self, size: usize, len: usize) -> Result<&'a [u8], CdrError> {
+    pub fn take(&mut self, size: usize, len: usize) -> Result<&'a [u8]> {
         let start = self.encoding.align(self.position, size);
         let end = start.checked_add(len).ok_or(CdrError::UnexpectedEnd)?;
         let bytes = self.data.get(start..end).ok_or(CdrError::UnexpectedEnd)?;
@@ -92,7 +92,7 @@ impl<'a> CdrReader<'a> {
     /// by one, they may fail before the data end.
     #[cold]
     #[inline(never)]
-    pub fn why_short(mut self, read: impl FnOnce(&mut Self) -> Result<(), CdrError>) -> CdrError {
+    pub fn why_short(mut self, read: impl FnOnce(&mut Self) -> Result) -> CdrError {
         read(&mut self).err().unwrap_or(CdrError::UnexpectedEnd)
     }
 
@@ -101,7 +101,7 @@ impl<'a> CdrReader<'a> {
     /// # Errors
     /// [`CdrError::UnexpectedEnd`] if there are fewer bytes left.
     #[inline(always)]
-    pub fn take_aligned<const N: usize>(&mut self) -> Result<[u8; N], CdrError> {
+    pub fn take_aligned<const N: usize>(&mut self) -> Result<[u8; N]> {
         self.take(N, N)?.first_chunk().copied().ok_or(CdrError::UnexpectedEnd)
     }
 
@@ -110,7 +110,7 @@ impl<'a> CdrReader<'a> {
     /// # Errors
     /// [`CdrError::UnexpectedEnd`] if there are fewer bytes left.
     #[inline(always)]
-    pub fn take_octets(&mut self, len: usize) -> Result<&'a [u8], CdrError> {
+    pub fn take_octets(&mut self, len: usize) -> Result<&'a [u8]> {
         self.take(1, len)
     }
 
@@ -118,7 +118,7 @@ impl<'a> CdrReader<'a> {
     ///
     /// # Errors
     /// [`CdrError::UnexpectedEnd`] if there are fewer bytes left.
-    pub fn take_bytes(&mut self, len: usize) -> Result<Bytes, CdrError> {
+    pub fn take_bytes(&mut self, len: usize) -> Result<Bytes> {
         let octets = self.take_octets(len)?;
         Ok(match self.shared {
             Some(memory) if !octets.is_empty() => memory.share(octets),
@@ -133,7 +133,7 @@ impl<'a> CdrReader<'a> {
     /// # Errors
     /// [`CdrError::UnexpectedEnd`] if there are fewer bytes left.
     #[inline(always)]
-    pub fn take_primitives(&mut self, size: usize, count: usize) -> Result<&'a [u8], CdrError> {
+    pub fn take_primitives(&mut self, size: usize, count: usize) -> Result<&'a [u8]> {
         if count == 0 {
             return Ok(&[]);
         }
@@ -148,7 +148,7 @@ impl<'a> CdrReader<'a> {
     /// # Errors
     /// [`CdrError::UnexpectedEnd`] if it would be, or if there are fewer than four bytes left.
     #[inline(always)]
-    pub fn take_length(&mut self, min_size: usize) -> Result<usize, CdrError> {
+    pub fn take_length(&mut self, min_size: usize) -> Result<usize> {
         let bytes = self.take_aligned()?;
         let length = match self.endianness {
             Endianness::Little => u32::from_le_bytes(bytes),
@@ -168,7 +168,7 @@ impl<'a> CdrReader<'a> {
     /// # Errors
     /// [`CdrError::UnexpectedEnd`] if the delimited value exceeds the data.
     #[inline(always)]
-    pub fn open_delimited(&mut self) -> Result<OpenDelimiter<'a>, CdrError> {
+    pub fn open_delimited(&mut self) -> Result<OpenDelimiter<'a>> {
         self.open_if(self.encoding.delimits_collections())
     }
 
@@ -177,12 +177,12 @@ impl<'a> CdrReader<'a> {
     /// # Errors
     /// As [`open_delimited`](Self::open_delimited).
     #[inline(always)]
-    pub fn open_appendable(&mut self) -> Result<OpenDelimiter<'a>, CdrError> {
+    pub fn open_appendable(&mut self) -> Result<OpenDelimiter<'a>> {
         self.open_if(self.encoding.delimits_appendables())
     }
 
     #[inline(always)]
-    fn open_if(&mut self, is_delimited: bool) -> Result<OpenDelimiter<'a>, CdrError> {
+    fn open_if(&mut self, is_delimited: bool) -> Result<OpenDelimiter<'a>> {
         if !is_delimited {
             return Ok(OpenDelimiter(None));
         }
@@ -206,7 +206,7 @@ impl<'a> CdrReader<'a> {
     /// # Errors
     /// [`CdrError::UnexpectedEnd`] if the delimited value exceeds the data.
     #[inline(always)]
-    pub fn skip_delimited(&mut self) -> Result<bool, CdrError> {
+    pub fn skip_delimited(&mut self) -> Result<bool> {
         let open = self.open_delimited()?;
         Ok(self.skip_opened(open))
     }
@@ -216,7 +216,7 @@ impl<'a> CdrReader<'a> {
     /// # Errors
     /// As [`skip_delimited`](Self::skip_delimited).
     #[inline(always)]
-    pub fn skip_appendable(&mut self) -> Result<bool, CdrError> {
+    pub fn skip_appendable(&mut self) -> Result<bool> {
         let open = self.open_appendable()?;
         Ok(self.skip_opened(open))
     }

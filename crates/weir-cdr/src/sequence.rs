@@ -1,6 +1,6 @@
 //! Sequences: the number of elements, then the elements.
 
-use crate::{CdrCollection, CdrError, CdrReader, CdrValue, CdrWriter, Encoding, Endianness, Layout};
+use crate::{CdrCollection, CdrError, CdrReader, CdrValue, CdrWriter, Encoding, Endianness, Layout, Result};
 
 impl<T: CdrValue> CdrValue for Vec<T> {
     // Without this, four bytes of data could announce four billion elements without bytes. Using
@@ -19,7 +19,7 @@ impl<T: CdrValue> CdrValue for Vec<T> {
     }
 
     #[inline(always)]
-    fn encode(&self, writer: &mut CdrWriter<'_>) -> Result<(), CdrError> {
+    fn encode(&self, writer: &mut CdrWriter<'_>) -> Result {
         if T::IS_PRIMITIVE {
             writer.write_length(self.len())?;
             return T::encode_slice(self, writer);
@@ -31,17 +31,17 @@ impl<T: CdrValue> CdrValue for Vec<T> {
     }
 
     #[inline]
-    fn decode(reader: &mut CdrReader<'_>) -> Result<Self, CdrError> {
+    fn decode(reader: &mut CdrReader<'_>) -> Result<Self> {
         Self::decode_bounded(reader, u32::MAX)
     }
 
     #[inline(always)]
-    fn decode_into(&mut self, reader: &mut CdrReader<'_>) -> Result<(), CdrError> {
+    fn decode_into(&mut self, reader: &mut CdrReader<'_>) -> Result {
         self.decode_into_bounded(reader, u32::MAX)
     }
 
     #[inline]
-    fn skip(reader: &mut CdrReader<'_>) -> Result<(), CdrError> {
+    fn skip(reader: &mut CdrReader<'_>) -> Result {
         if !T::IS_PRIMITIVE && reader.skip_delimited()? {
             return Ok(());
         }
@@ -50,7 +50,7 @@ impl<T: CdrValue> CdrValue for Vec<T> {
     }
 
     #[inline]
-    fn copy(reader: &mut CdrReader<'_>, writer: &mut CdrWriter<'_>) -> Result<(), CdrError> {
+    fn copy(reader: &mut CdrReader<'_>, writer: &mut CdrWriter<'_>) -> Result {
         Self::copy_bounded(reader, writer, u32::MAX)
     }
 
@@ -60,7 +60,7 @@ impl<T: CdrValue> CdrValue for Vec<T> {
     }
 
     #[inline(always)]
-    fn encode_before_bulk(&self, count: usize, writer: &mut CdrWriter<'_>) -> Result<(), CdrError> {
+    fn encode_before_bulk(&self, count: usize, writer: &mut CdrWriter<'_>) -> Result {
         let element = Self::BULK_ELEMENT.ok_or(CdrError::NoBulk)?;
         writer.write_length(count)?;
         // No padding before an empty sequence.
@@ -75,14 +75,14 @@ impl<T: CdrValue> CdrValue for Vec<T> {
         if Self::BULK_ELEMENT.is_some() { self.len() } else { 0 }
     }
 
-    fn encode_bulk_part(&self, at: usize, out: &mut [u8]) -> Result<(), CdrError> {
+    fn encode_bulk_part(&self, at: usize, out: &mut [u8]) -> Result {
         encode_part(self, at, out)
     }
 }
 
 /// Writes the little-endian bytes of `values` from `at` on, as many as fit. The first and the last
 /// element may be truncated.
-fn encode_part<T: CdrValue>(values: &[T], at: usize, out: &mut [u8]) -> Result<(), CdrError> {
+fn encode_part<T: CdrValue>(values: &[T], at: usize, out: &mut [u8]) -> Result {
     let element = <Vec<T>>::BULK_ELEMENT.ok_or(CdrError::NoBulk)?;
     let write = |values: &[T], out: &mut [u8]| {
         T::encode_slice(values, &mut CdrWriter::new(out, Endianness::Little, Encoding::Xcdr1))
@@ -123,14 +123,14 @@ impl<T: CdrValue> CdrCollection for Vec<T> {
     }
 
     #[inline]
-    fn decode_bounded(reader: &mut CdrReader<'_>, max_len: u32) -> Result<Self, CdrError> {
+    fn decode_bounded(reader: &mut CdrReader<'_>, max_len: u32) -> Result<Self> {
         let mut values = Self::new();
         values.decode_into_bounded(reader, max_len)?;
         Ok(values)
     }
 
     #[inline(always)]
-    fn decode_into_bounded(&mut self, reader: &mut CdrReader<'_>, max_len: u32) -> Result<(), CdrError> {
+    fn decode_into_bounded(&mut self, reader: &mut CdrReader<'_>, max_len: u32) -> Result {
         if T::IS_PRIMITIVE {
             let count = take_count::<T>(reader, max_len)?;
             return T::decode_into_vec(self, count, reader);
@@ -139,11 +139,7 @@ impl<T: CdrValue> CdrCollection for Vec<T> {
     }
 
     #[inline]
-    fn copy_bounded(
-        reader: &mut CdrReader<'_>,
-        writer: &mut CdrWriter<'_>,
-        max_len: u32,
-    ) -> Result<(), CdrError> {
+    fn copy_bounded(reader: &mut CdrReader<'_>, writer: &mut CdrWriter<'_>, max_len: u32) -> Result {
         if T::IS_PRIMITIVE {
             let count = take_count::<T>(reader, max_len)?;
             writer.write_length(count)?;
@@ -164,7 +160,7 @@ fn decode_into_delimited<T: CdrValue>(
     values: &mut Vec<T>,
     reader: &mut CdrReader<'_>,
     max_len: u32,
-) -> Result<(), CdrError> {
+) -> Result {
     let open = reader.open_delimited()?;
     let count = take_count::<T>(reader, max_len)?;
     T::decode_into_vec(values, count, reader)?;
@@ -173,7 +169,7 @@ fn decode_into_delimited<T: CdrValue>(
 }
 
 #[inline(always)]
-fn take_count<T: CdrValue>(reader: &mut CdrReader<'_>, max_len: u32) -> Result<usize, CdrError> {
+fn take_count<T: CdrValue>(reader: &mut CdrReader<'_>, max_len: u32) -> Result<usize> {
     let min_size = const {
         // Evaluates the assertion in it: an unused constant is not evaluated.
         let _ = <Vec<T> as CdrValue>::LAYOUT;

@@ -4,7 +4,7 @@ use std::fmt;
 
 use bytes::Bytes;
 
-use crate::{CdrCollection, CdrError, CdrReader, CdrValue, CdrWriter, Encoding, Layout, copy};
+use crate::{CdrCollection, CdrError, CdrReader, CdrValue, CdrWriter, Encoding, Layout, Result, copy};
 
 /// The memory of a payload, parts of which decoded values may keep alive ([`CdrReader::shared`]).
 pub trait SharedMemory: fmt::Debug {
@@ -34,23 +34,23 @@ impl CdrValue for Bytes {
     }
 
     #[inline]
-    fn encode(&self, writer: &mut CdrWriter<'_>) -> Result<(), CdrError> {
+    fn encode(&self, writer: &mut CdrWriter<'_>) -> Result {
         writer.write_length(self.len())?;
         writer.write_octets(self)
     }
 
     #[inline]
-    fn decode(reader: &mut CdrReader<'_>) -> Result<Self, CdrError> {
+    fn decode(reader: &mut CdrReader<'_>) -> Result<Self> {
         Self::decode_bounded(reader, u32::MAX)
     }
 
     #[inline]
-    fn skip(reader: &mut CdrReader<'_>) -> Result<(), CdrError> {
+    fn skip(reader: &mut CdrReader<'_>) -> Result {
         <Vec<u8>>::skip(reader)
     }
 
     #[inline]
-    fn copy(reader: &mut CdrReader<'_>, writer: &mut CdrWriter<'_>) -> Result<(), CdrError> {
+    fn copy(reader: &mut CdrReader<'_>, writer: &mut CdrWriter<'_>) -> Result {
         <Vec<u8>>::copy(reader, writer)
     }
 
@@ -60,7 +60,7 @@ impl CdrValue for Bytes {
     }
 
     #[inline(always)]
-    fn encode_before_bulk(&self, count: usize, writer: &mut CdrWriter<'_>) -> Result<(), CdrError> {
+    fn encode_before_bulk(&self, count: usize, writer: &mut CdrWriter<'_>) -> Result {
         writer.write_length(count)
     }
 
@@ -69,7 +69,7 @@ impl CdrValue for Bytes {
         self.len()
     }
 
-    fn encode_bulk_part(&self, at: usize, out: &mut [u8]) -> Result<(), CdrError> {
+    fn encode_bulk_part(&self, at: usize, out: &mut [u8]) -> Result {
         let part = self.get(at..).unwrap_or_default();
         let len = part.len().min(out.len());
         copy::copy(&mut out[..len], &part[..len]);
@@ -88,7 +88,7 @@ impl CdrCollection for Bytes {
     }
 
     #[inline]
-    fn decode_bounded(reader: &mut CdrReader<'_>, max_len: u32) -> Result<Self, CdrError> {
+    fn decode_bounded(reader: &mut CdrReader<'_>, max_len: u32) -> Result<Self> {
         let len = reader.take_length(1)?;
         if len > max_len as usize {
             return Err(CdrError::BoundExceeded { max: max_len });
@@ -97,17 +97,7 @@ impl CdrCollection for Bytes {
     }
 
     #[inline]
-    fn decode_into_bounded(&mut self, reader: &mut CdrReader<'_>, max_len: u32) -> Result<(), CdrError> {
-        *self = Self::decode_bounded(reader, max_len)?;
-        Ok(())
-    }
-
-    #[inline]
-    fn copy_bounded(
-        reader: &mut CdrReader<'_>,
-        writer: &mut CdrWriter<'_>,
-        max_len: u32,
-    ) -> Result<(), CdrError> {
+    fn copy_bounded(reader: &mut CdrReader<'_>, writer: &mut CdrWriter<'_>, max_len: u32) -> Result {
         <Vec<u8>>::copy_bounded(reader, writer, max_len)
     }
 }

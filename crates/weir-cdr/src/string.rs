@@ -1,6 +1,6 @@
 //! Strings: the length including the NUL, the characters, the NUL.
 
-use crate::{CdrCollection, CdrError, CdrReader, CdrValue, CdrWriter, Encoding, Layout};
+use crate::{CdrCollection, CdrError, CdrReader, CdrValue, CdrWriter, Encoding, Layout, Result};
 
 impl CdrValue for String {
     const LAYOUT: Layout = Layout::STRING;
@@ -11,28 +11,28 @@ impl CdrValue for String {
     }
 
     #[inline]
-    fn encode(&self, writer: &mut CdrWriter<'_>) -> Result<(), CdrError> {
+    fn encode(&self, writer: &mut CdrWriter<'_>) -> Result {
         encode_str(self, writer)
     }
 
     #[inline]
-    fn decode(reader: &mut CdrReader<'_>) -> Result<Self, CdrError> {
+    fn decode(reader: &mut CdrReader<'_>) -> Result<Self> {
         Self::decode_bounded(reader, u32::MAX)
     }
 
     #[inline]
-    fn decode_into(&mut self, reader: &mut CdrReader<'_>) -> Result<(), CdrError> {
+    fn decode_into(&mut self, reader: &mut CdrReader<'_>) -> Result {
         self.decode_into_bounded(reader, u32::MAX)
     }
 
     #[inline]
-    fn skip(reader: &mut CdrReader<'_>) -> Result<(), CdrError> {
+    fn skip(reader: &mut CdrReader<'_>) -> Result {
         let len = reader.take_length(1)?;
         reader.take_octets(len).map(drop)
     }
 
     #[inline]
-    fn copy(reader: &mut CdrReader<'_>, writer: &mut CdrWriter<'_>) -> Result<(), CdrError> {
+    fn copy(reader: &mut CdrReader<'_>, writer: &mut CdrWriter<'_>) -> Result {
         Self::copy_bounded(reader, writer, u32::MAX)
     }
 }
@@ -48,12 +48,12 @@ impl CdrCollection for String {
     }
 
     #[inline]
-    fn decode_bounded(reader: &mut CdrReader<'_>, max_len: u32) -> Result<Self, CdrError> {
+    fn decode_bounded(reader: &mut CdrReader<'_>, max_len: u32) -> Result<Self> {
         take_str(reader, max_len).map(str::to_owned)
     }
 
     #[inline]
-    fn decode_into_bounded(&mut self, reader: &mut CdrReader<'_>, max_len: u32) -> Result<(), CdrError> {
+    fn decode_into_bounded(&mut self, reader: &mut CdrReader<'_>, max_len: u32) -> Result {
         let text = take_str(reader, max_len)?;
         self.clear();
         self.push_str(text);
@@ -61,16 +61,12 @@ impl CdrCollection for String {
     }
 
     #[inline]
-    fn copy_bounded(
-        reader: &mut CdrReader<'_>,
-        writer: &mut CdrWriter<'_>,
-        max_len: u32,
-    ) -> Result<(), CdrError> {
+    fn copy_bounded(reader: &mut CdrReader<'_>, writer: &mut CdrWriter<'_>, max_len: u32) -> Result {
         encode_str(take_str(reader, max_len)?, writer)
     }
 }
 
-fn encode_str(text: &str, writer: &mut CdrWriter<'_>) -> Result<(), CdrError> {
+fn encode_str(text: &str, writer: &mut CdrWriter<'_>) -> Result {
     // A peer written in C would silently truncate the string here.
     if text.as_bytes().contains(&0) {
         return Err(CdrError::InvalidString);
@@ -83,7 +79,7 @@ fn encode_str(text: &str, writer: &mut CdrWriter<'_>) -> Result<(), CdrError> {
     Ok(())
 }
 
-fn take_str<'a>(reader: &mut CdrReader<'a>, max_len: u32) -> Result<&'a str, CdrError> {
+fn take_str<'a>(reader: &mut CdrReader<'a>, max_len: u32) -> Result<&'a str> {
     let len = reader.take_length(1)?;
     let (nul, characters) = reader.take_octets(len)?.split_last().ok_or(CdrError::InvalidString)?;
     if *nul != 0 || characters.contains(&0) {

@@ -1,6 +1,6 @@
 //! The trait of everything that has a CDR form.
 
-use crate::{CdrError, CdrReader, CdrWriter, Encoding, Layout};
+use crate::{CdrError, CdrReader, CdrWriter, Encoding, Layout, Result};
 
 /// A value with a CDR form: a primitive, string, sequence, map, array, enumeration, struct or
 /// union.
@@ -52,20 +52,20 @@ pub trait CdrValue: Sized {
     ///
     /// # Errors
     /// [`CdrError::BufferTooSmall`], or the reason why the value cannot be encoded.
-    fn encode(&self, writer: &mut CdrWriter<'_>) -> Result<(), CdrError>;
+    fn encode(&self, writer: &mut CdrWriter<'_>) -> Result;
 
     /// Reads a value.
     ///
     /// # Errors
     /// If the data are not a value of this type.
-    fn decode(reader: &mut CdrReader<'_>) -> Result<Self, CdrError>;
+    fn decode(reader: &mut CdrReader<'_>) -> Result<Self>;
 
     /// Reads a value over this one, reusing its memory.
     ///
     /// # Errors
     /// As [`decode`](Self::decode); the value may then be partly overwritten.
     #[inline]
-    fn decode_into(&mut self, reader: &mut CdrReader<'_>) -> Result<(), CdrError> {
+    fn decode_into(&mut self, reader: &mut CdrReader<'_>) -> Result {
         *self = Self::decode(reader)?;
         Ok(())
     }
@@ -74,13 +74,13 @@ pub trait CdrValue: Sized {
     ///
     /// # Errors
     /// If the data end before the value does.
-    fn skip(reader: &mut CdrReader<'_>) -> Result<(), CdrError>;
+    fn skip(reader: &mut CdrReader<'_>) -> Result;
 
     /// Reads a value and writes it, each in its own byte order and encoding, without building it.
     ///
     /// # Errors
     /// As [`decode`](Self::decode) and [`encode`](Self::encode).
-    fn copy(reader: &mut CdrReader<'_>, writer: &mut CdrWriter<'_>) -> Result<(), CdrError>;
+    fn copy(reader: &mut CdrReader<'_>, writer: &mut CdrWriter<'_>) -> Result;
 
     /// Returns the end of the part that belongs to a key if it starts at `offset`.
     #[inline]
@@ -93,7 +93,7 @@ pub trait CdrValue: Sized {
     /// # Errors
     /// As [`encode`](Self::encode).
     #[inline]
-    fn encode_as_key(&self, writer: &mut CdrWriter<'_>) -> Result<(), CdrError> {
+    fn encode_as_key(&self, writer: &mut CdrWriter<'_>) -> Result {
         self.encode(writer)
     }
 
@@ -103,7 +103,7 @@ pub trait CdrValue: Sized {
     /// # Errors
     /// As [`decode`](Self::decode).
     #[inline]
-    fn decode_as_key(&mut self, reader: &mut CdrReader<'_>) -> Result<(), CdrError> {
+    fn decode_as_key(&mut self, reader: &mut CdrReader<'_>) -> Result {
         self.decode_into(reader)
     }
 
@@ -112,7 +112,7 @@ pub trait CdrValue: Sized {
     /// # Errors
     /// As [`copy`](Self::copy).
     #[inline]
-    fn copy_as_key(reader: &mut CdrReader<'_>, writer: &mut CdrWriter<'_>) -> Result<(), CdrError> {
+    fn copy_as_key(reader: &mut CdrReader<'_>, writer: &mut CdrWriter<'_>) -> Result {
         Self::copy(reader, writer)
     }
 
@@ -121,7 +121,7 @@ pub trait CdrValue: Sized {
     ///
     /// # Errors
     /// [`CdrError::NoBulk`] if the type has none, otherwise as [`encode`](Self::encode).
-    fn encode_before_bulk(&self, count: usize, writer: &mut CdrWriter<'_>) -> Result<(), CdrError> {
+    fn encode_before_bulk(&self, count: usize, writer: &mut CdrWriter<'_>) -> Result {
         let _ = (count, writer);
         Err(CdrError::NoBulk)
     }
@@ -151,7 +151,7 @@ pub trait CdrValue: Sized {
     ///
     /// # Errors
     /// [`CdrError::NoBulk`] if the type has none.
-    fn encode_bulk_part(&self, at: usize, out: &mut [u8]) -> Result<(), CdrError> {
+    fn encode_bulk_part(&self, at: usize, out: &mut [u8]) -> Result {
         let _ = (at, out);
         Err(CdrError::NoBulk)
     }
@@ -167,7 +167,7 @@ pub trait CdrValue: Sized {
     /// # Errors
     /// As for one.
     #[inline]
-    fn encode_slice(values: &[Self], writer: &mut CdrWriter<'_>) -> Result<(), CdrError> {
+    fn encode_slice(values: &[Self], writer: &mut CdrWriter<'_>) -> Result {
         values.iter().try_for_each(|value| value.encode(writer))
     }
 
@@ -176,7 +176,7 @@ pub trait CdrValue: Sized {
     /// # Errors
     /// As for one.
     #[inline]
-    fn decode_into_slice(values: &mut [Self], reader: &mut CdrReader<'_>) -> Result<(), CdrError> {
+    fn decode_into_slice(values: &mut [Self], reader: &mut CdrReader<'_>) -> Result {
         values.iter_mut().try_for_each(|value| value.decode_into(reader))
     }
 
@@ -186,11 +186,7 @@ pub trait CdrValue: Sized {
     /// # Errors
     /// As for one.
     #[inline]
-    fn decode_into_vec(
-        values: &mut Vec<Self>,
-        count: usize,
-        reader: &mut CdrReader<'_>,
-    ) -> Result<(), CdrError> {
+    fn decode_into_vec(values: &mut Vec<Self>, count: usize, reader: &mut CdrReader<'_>) -> Result {
         values.truncate(count);
         Self::decode_into_slice(values, reader)?;
         values.reserve_exact(count - values.len());
@@ -205,7 +201,7 @@ pub trait CdrValue: Sized {
     /// # Errors
     /// As for one.
     #[inline]
-    fn decode_array<const N: usize>(reader: &mut CdrReader<'_>) -> Result<[Self; N], CdrError> {
+    fn decode_array<const N: usize>(reader: &mut CdrReader<'_>) -> Result<[Self; N]> {
         let mut first_error = Ok(());
         let values: [Option<Self>; N] = std::array::from_fn(|_| {
             first_error.ok()?;
@@ -223,7 +219,7 @@ pub trait CdrValue: Sized {
     /// # Errors
     /// As for one.
     #[inline]
-    fn skip_many(count: usize, reader: &mut CdrReader<'_>) -> Result<(), CdrError> {
+    fn skip_many(count: usize, reader: &mut CdrReader<'_>) -> Result {
         (0..count).try_for_each(|_| Self::skip(reader))
     }
 
@@ -232,11 +228,7 @@ pub trait CdrValue: Sized {
     /// # Errors
     /// As for one.
     #[inline]
-    fn copy_many(
-        count: usize,
-        reader: &mut CdrReader<'_>,
-        writer: &mut CdrWriter<'_>,
-    ) -> Result<(), CdrError> {
+    fn copy_many(count: usize, reader: &mut CdrReader<'_>, writer: &mut CdrWriter<'_>) -> Result {
         (0..count).try_for_each(|_| Self::copy(reader, writer))
     }
 }

@@ -1,6 +1,6 @@
 //! A cursor that writes aligned values into a slice.
 
-use crate::{CdrError, Encoding, Endianness, Run, copy};
+use crate::{CdrError, Encoding, Endianness, Result, Run, copy};
 
 /// Writes values into a slice. Offsets and alignment count from the start of the slice.
 ///
@@ -55,7 +55,7 @@ impl<'a> CdrWriter<'a> {
     /// # Errors
     /// [`CdrError::BufferTooSmall`] if there are fewer bytes left.
     #[inline(always)]
-    pub fn reserve(&mut self, size: usize, len: usize) -> Result<&mut [u8], CdrError> {
+    pub fn reserve(&mut self, size: usize, len: usize) -> Result<&mut [u8]> {
         let start = self.encoding.align(self.position, size);
         let end = start.checked_add(len).ok_or(CdrError::BufferTooSmall)?;
         if end > self.out.len() {
@@ -78,7 +78,7 @@ impl<'a> CdrWriter<'a> {
     /// # Errors
     /// [`CdrError::BufferTooSmall`] if there are fewer bytes left.
     #[inline(always)]
-    pub fn run(&mut self, run: Run) -> Result<Option<CdrWriter<'_>>, CdrError> {
+    pub fn run(&mut self, run: Run) -> Result<Option<CdrWriter<'_>>> {
         let Some(extent) = run.at(self.position, self.encoding) else { return Ok(None) };
         let (endianness, encoding) = (self.endianness, self.encoding);
         let room = self.reserve(extent.first_alignment, extent.len)?;
@@ -90,7 +90,7 @@ impl<'a> CdrWriter<'a> {
     /// # Errors
     /// [`CdrError::BufferTooSmall`] if there are fewer bytes left.
     #[inline(always)]
-    pub fn write_aligned<const N: usize>(&mut self, bytes: [u8; N]) -> Result<(), CdrError> {
+    pub fn write_aligned<const N: usize>(&mut self, bytes: [u8; N]) -> Result {
         self.reserve(N, N)?.copy_from_slice(&bytes);
         Ok(())
     }
@@ -100,7 +100,7 @@ impl<'a> CdrWriter<'a> {
     /// # Errors
     /// [`CdrError::BufferTooSmall`] if there are fewer bytes left.
     #[inline(always)]
-    pub fn write_octets(&mut self, octets: &[u8]) -> Result<(), CdrError> {
+    pub fn write_octets(&mut self, octets: &[u8]) -> Result {
         copy::copy(self.reserve(1, octets.len())?, octets);
         Ok(())
     }
@@ -111,7 +111,7 @@ impl<'a> CdrWriter<'a> {
     /// [`CdrError::LengthOverflow`] if it does not fit into 32 bits, [`CdrError::BufferTooSmall`]
     /// if there is no room.
     #[inline(always)]
-    pub fn write_length(&mut self, len: usize) -> Result<(), CdrError> {
+    pub fn write_length(&mut self, len: usize) -> Result {
         let len = u32::try_from(len).map_err(|_| CdrError::LengthOverflow)?;
         self.write_aligned(match self.endianness {
             Endianness::Little => len.to_le_bytes(),
@@ -125,7 +125,7 @@ impl<'a> CdrWriter<'a> {
     /// # Errors
     /// [`CdrError::BufferTooSmall`] if there is no room.
     #[inline(always)]
-    pub fn open_delimited(&mut self) -> Result<OpenDelimiter, CdrError> {
+    pub fn open_delimited(&mut self) -> Result<OpenDelimiter> {
         self.open_if(self.encoding.delimits_collections())
     }
 
@@ -134,12 +134,12 @@ impl<'a> CdrWriter<'a> {
     /// # Errors
     /// As [`open_delimited`](Self::open_delimited).
     #[inline(always)]
-    pub fn open_appendable(&mut self) -> Result<OpenDelimiter, CdrError> {
+    pub fn open_appendable(&mut self) -> Result<OpenDelimiter> {
         self.open_if(self.encoding.delimits_appendables())
     }
 
     #[inline(always)]
-    fn open_if(&mut self, is_delimited: bool) -> Result<OpenDelimiter, CdrError> {
+    fn open_if(&mut self, is_delimited: bool) -> Result<OpenDelimiter> {
         if !is_delimited {
             return Ok(OpenDelimiter(None));
         }
@@ -152,7 +152,7 @@ impl<'a> CdrWriter<'a> {
     /// # Errors
     /// [`CdrError::LengthOverflow`] if it does not fit into 32 bits.
     #[inline(always)]
-    pub fn close_delimited(&mut self, open: OpenDelimiter) -> Result<(), CdrError> {
+    pub fn close_delimited(&mut self, open: OpenDelimiter) -> Result {
         self.close_delimited_before(open, 0)
     }
 
@@ -161,7 +161,7 @@ impl<'a> CdrWriter<'a> {
     /// # Errors
     /// As [`close_delimited`](Self::close_delimited).
     #[inline(always)]
-    pub fn close_delimited_before(&mut self, open: OpenDelimiter, rest: usize) -> Result<(), CdrError> {
+    pub fn close_delimited_before(&mut self, open: OpenDelimiter, rest: usize) -> Result {
         let Some(start) = open.0 else { return Ok(()) };
         let end = self.position;
         self.position = start - 4;

@@ -43,6 +43,13 @@ fn escaped(text: &str) -> Cow<'_, str> {
     written.into()
 }
 
+/// Creates a folder if there is none.
+pub(crate) fn folder(path: &std::path::Path) -> Result<(), Failure> {
+    std::fs::create_dir_all(path)
+        .with_context(|| format!("cannot create {}: choose another folder with --output", path.display()))
+        .map_err(Failure::environment)
+}
+
 /// Writes a file.
 pub(crate) fn file(path: &std::path::Path, text: &str) -> Result<(), Failure> {
     std::fs::write(path, text)

@@ -17,13 +17,24 @@ mod run;
 mod settings;
 mod telemetry;
 
+use std::fs::{File, OpenOptions};
+use std::path::Path;
 use std::process::ExitCode;
 
+use anyhow::Context;
+
+use crate::exit::Failure;
 use crate::{output, signals};
 
 pub(crate) use completions::completions;
 pub(crate) use help::page;
 pub(crate) use run::run;
+
+/// Opens the file of an option to append to it.
+fn append(option: &str, path: &Path) -> Result<File, Failure> {
+    let file = OpenOptions::new().create(true).append(true).open(path);
+    file.with_context(|| format!("{option} {}", path.display())).map_err(Failure::environment)
+}
 
 /// Checks a command line.
 #[cfg(test)]

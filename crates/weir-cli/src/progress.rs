@@ -6,7 +6,7 @@ use std::time::Duration;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use weir_bench::case::CaseSpec;
 use weir_bench::plan::{Action, Plan};
-use weir_results::{Case, format_rate, format_size};
+use weir_results::{Case, Reliability, Test, format_rate, format_size};
 
 use crate::output;
 
@@ -45,8 +45,8 @@ impl Progress {
     pub(crate) fn case_started(&self, number: usize, case: &CaseSpec) {
         let start_ms = number.checked_sub(2).and_then(|index| self.ends_ms.get(index)).copied().unwrap_or(0);
         self.case_started_ms.set(start_ms);
-        let what =
-            self.name(number, &case.engine, &case.test, case.reliability.name(), case.size_bytes as u64);
+        let size_bytes = case.size_bytes as u64;
+        let what = self.name(number, &case.engine, case.test, case.reliability, size_bytes);
         self.say(&format!("{what}: started"));
         self.bar.set_position(start_ms);
         self.bar.set_message(what);
@@ -59,13 +59,8 @@ impl Progress {
 
     /// Reports the result of case `number`, from 1.
     pub(crate) fn case_finished(&self, number: usize, case: &Case) {
-        let what = self.name(
-            number,
-            &case.point.engine,
-            &case.point.test,
-            case.point.reliability.name(),
-            case.point.size_bytes,
-        );
+        let point = &case.point;
+        let what = self.name(number, &point.engine, point.test, point.reliability, point.size_bytes);
         self.say(&format!("{what}: {}", figures(case)));
     }
 
@@ -83,8 +78,8 @@ impl Progress {
         &self,
         number: usize,
         engine: &str,
-        test: &impl std::fmt::Display,
-        reliability: &str,
+        test: Test,
+        reliability: Reliability,
         size_bytes: u64,
     ) -> String {
         format!("[{number}/{}] {engine} {test} {reliability} {}", self.ends_ms.len(), format_size(size_bytes))

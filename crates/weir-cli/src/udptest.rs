@@ -3,15 +3,14 @@
 use std::io::{self, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
-use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use clap::{ArgAction, CommandFactory, Parser};
-use signal_hook::consts::{SIGINT, SIGTERM};
 use weir_compat::hpcbench::{self, Mode, PlotData, ServiceType, Settings, parse_bytes, parse_rate};
 use weir_measure::{Family, MeasureError, Secret};
 use weir_report::{LineChart, line_chart};
+
+use crate::signals;
 
 /// Measure UDP to a host that runs udpserver, with the options and files of hpcbench's udptest
 #[derive(Debug, Parser)]
@@ -168,16 +167,13 @@ pub(crate) fn command() -> clap::Command {
 #[must_use]
 pub fn main() -> ExitCode {
     let args = Args::parse();
-    let halt = Arc::new(AtomicBool::new(false));
-    for signal in [SIGINT, SIGTERM] {
-        // A second signal ends the process at once.
-        let registered = signal_hook::flag::register_conditional_shutdown(signal, 130, Arc::clone(&halt))
-            .and_then(|_| signal_hook::flag::register(signal, Arc::clone(&halt)));
-        if let Err(error) = registered {
-            complain(&format!("cannot watch for signals: {error}"));
-            return ExitCode::from(3);
+    let halt = match signals::watch() {
+        Ok(halt) => halt,
+        Err(failure) => {
+            complain(&format!("cannot watch for signals: {failure}"));
+            return failure.exit.into();
         }
-    }
+    };
     let mut stdout = io::stdout().lock();
     let mut console = |text: &str| writeln!(stdout, "{text}").and_then(|()| stdout.flush());
     let done = settings(&args).and_then(|settings| hpcbench::run(&settings, &halt, &mut console));

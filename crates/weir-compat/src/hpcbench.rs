@@ -28,7 +28,6 @@ mod system_log;
 mod trial;
 mod units;
 
-use std::io;
 use std::sync::atomic::AtomicBool;
 
 use weir_measure::MeasureError;
@@ -36,11 +35,8 @@ use weir_measure::MeasureError;
 pub use control::{Request, Response};
 pub use plot::PlotData;
 pub use server::Udptest;
-pub use settings::{DATAGRAM_BYTES_MAX, Mode, ServiceType, Settings};
+pub use settings::{Console, DATAGRAM_BYTES_MAX, Mode, ServiceType, Settings};
 pub use units::{parse_bytes, parse_rate};
-
-/// Receives text for the console: lines, without the last line end.
-pub type Console<'a> = dyn FnMut(&str) -> io::Result<()> + 'a;
 
 /// Runs a test completely, or until `halt` is set. The report and the console keep what was
 /// measured before an error.

@@ -13,6 +13,7 @@
 mod announcement;
 mod drive;
 mod echoes;
+mod event;
 mod message;
 mod node;
 mod pacing;
@@ -26,39 +27,14 @@ mod subscriber;
 mod threads;
 mod waiting;
 
-pub use echoes::{Echo, Published};
+pub use echoes::Published;
+pub use event::{Echo, End, Event, Interval};
 pub use message::Description;
 pub use pacing::{Pace, Rate};
 pub use publisher::publish;
-pub use raw::{RAW_BYTES_MAX, RawPeer};
-pub use receiver::{Interval, Received};
-pub use settings::{Groups, NodeSettings, PublisherSettings, Receive, SubscriberSettings};
+pub use raw::RAW_BYTES_MAX;
+pub use receiver::Received;
+pub use settings::{Groups, NodeSettings, PublisherSettings, RawPeer, Receive, SubscriberSettings};
 pub use subscriber::subscribe;
 pub use threads::{PerThread, ThreadSettings};
 pub use weir_dds::Peer;
-
-/// What happens during a run.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Event {
-    /// What the run does, or waits for.
-    Stage(String),
-    /// A warning for the user.
-    Warning(String),
-    /// The subscriber received a description of the run.
-    Described(Description),
-    /// An echo of the measured part arrived.
-    Echo(Echo),
-    /// A second of the subscriber.
-    Interval(Interval),
-}
-
-/// How a run ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum End {
-    /// Completed.
-    Complete,
-    /// The other end left before the end.
-    PeerGone,
-    /// It was stopped from outside.
-    Interrupted,
-}

@@ -149,14 +149,14 @@ impl<T: DdsType> DataReader<T> {
     ///
     /// Returns none if the reader never received a sample of the instance.
     pub fn take_instance(&self, handle: InstanceHandle, max: usize, states: States) -> Vec<Sample<T>> {
-        self.collect_instance(handle, max, states, true)
+        self.collect_of(max, true, |core| in_instance(states, core.find_instance(handle.0)))
     }
 
     /// Returns up to `max` samples of one instance and marks them as read.
     ///
     /// The oldest are first.
     pub fn read_instance(&self, handle: InstanceHandle, max: usize, states: States) -> Vec<Sample<T>> {
-        self.collect_instance(handle, max, states, false)
+        self.collect_of(max, false, |core| in_instance(states, core.find_instance(handle.0)))
     }
 
     /// Removes and returns up to `max` samples of the next instance after `after`.
@@ -270,19 +270,6 @@ impl<T: DdsType> DataReader<T> {
         self.collect_of(max, remove, |_| Some(selection))
     }
 
-    fn collect_instance(
-        &self,
-        handle: InstanceHandle,
-        max: usize,
-        states: States,
-        remove: bool,
-    ) -> Vec<Sample<T>> {
-        self.collect_of(max, remove, |core| {
-            let instance = Some(core.find_instance(handle.0)?);
-            Some(SampleSelection { states, instance })
-        })
-    }
-
     fn collect_next_instance(
         &self,
         after: Option<InstanceHandle>,
@@ -290,10 +277,8 @@ impl<T: DdsType> DataReader<T> {
         states: States,
         remove: bool,
     ) -> Vec<Sample<T>> {
-        self.collect_of(max, remove, |core| {
-            let instance = Some(core.next_instance(after.map(|handle| handle.0), states)?);
-            Some(SampleSelection { states, instance })
-        })
+        let after = after.map(|handle| handle.0);
+        self.collect_of(max, remove, |core| in_instance(states, core.next_instance(after, states)))
     }
 
     fn collect_of(
@@ -501,6 +486,11 @@ impl<T> std::fmt::Debug for DataReader<T> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "DataReader({})", self.guid())
     }
+}
+
+/// Selects the samples of an instance, if there is one.
+fn in_instance(states: States, instance: Option<u32>) -> Option<SampleSelection> {
+    instance.map(|_| SampleSelection { states, instance })
 }
 
 /// Decodes a sample into `value`: all of it, or only the key.

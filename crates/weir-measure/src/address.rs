@@ -56,12 +56,9 @@ const CONNECT: Duration = Duration::from_secs(10);
 
 /// Returns the IPv4 address behind one that an IPv6 socket reports; others unchanged.
 pub(crate) fn canonical(address: SocketAddr) -> SocketAddr {
-    match address {
-        SocketAddr::V6(v6) => match v6.ip().to_canonical() {
-            IpAddr::V4(ip) => SocketAddr::new(ip.into(), v6.port()),
-            IpAddr::V6(_) => address,
-        },
-        SocketAddr::V4(_) => address,
+    match address.ip().to_canonical() {
+        IpAddr::V4(ip) => SocketAddr::new(ip.into(), address.port()),
+        IpAddr::V6(_) => address,
     }
 }
 

@@ -11,6 +11,12 @@ use thiserror::Error;
 /// The longest line of a connection that sets no other limit, line end included.
 pub const LINE_BYTES_MAX: usize = 512;
 
+/// How often a waiting end checks something else than the connection.
+const CHECK: Duration = Duration::from_millis(20);
+
+/// Bytes of a read call.
+const READ_BYTES: usize = 4096;
+
 /// Something that travels in one line. Types that serde can write and read travel as JSON.
 pub trait Message: Sized {
     /// The line, without its end.
@@ -55,19 +61,18 @@ pub enum ControlError {
 #[must_use]
 pub fn shown(said: &str) -> String {
     const CHARS_MAX: usize = 300;
-    let mut text: String = said.chars().take(CHARS_MAX).flat_map(visible).collect();
+    let mut text = String::new();
+    for character in said.chars().take(CHARS_MAX) {
+        if character.is_control() {
+            text.extend(character.escape_default());
+        } else {
+            text.push(character);
+        }
+    }
     if said.chars().nth(CHARS_MAX).is_some() {
         text.push_str("...");
     }
     text
-}
-
-fn visible(character: char) -> impl Iterator<Item = char> {
-    let is_plain = !character.is_control();
-    is_plain
-        .then_some(character)
-        .into_iter()
-        .chain((!is_plain).then(|| character.escape_default()).into_iter().flatten())
 }
 
 /// One end of a control connection.
@@ -81,12 +86,6 @@ pub struct Connection {
 }
 
 impl Connection {
-    /// How often a waiting end checks something else than the connection.
-    pub const CHECK: Duration = Duration::from_millis(20);
-
-    /// Bytes of a read call.
-    const READ_BYTES: usize = 4096;
-
     /// An end that accepts lines of up to `line_max` bytes.
     pub fn new(stream: TcpStream, line_max: usize) -> io::Result<Self> {
         stream.set_nodelay(true)?;
@@ -144,26 +143,20 @@ impl Connection {
                 return Err(ControlError::TooLong(self.line_max));
             }
             searched = self.pending.len();
-            let mut bytes = [0; Self::READ_BYTES];
-            let room = (self.line_max - self.pending.len()).min(Self::READ_BYTES);
+            let mut bytes = [0; READ_BYTES];
+            let room = (self.line_max - self.pending.len()).min(READ_BYTES);
             let count = self.read(&mut bytes[..room], deadline, patience)?;
             self.pending.extend_from_slice(&bytes[..count]);
         }
     }
 
-    /// Watches the connection while `is_running`; the peer has nothing to send meanwhile.
-    ///
-    /// # Errors
-    /// As [`Connection::receive_line`], and [`ControlError::Nonsense`] for any line.
-    pub fn watch_while(&mut self, is_running: impl Fn() -> bool) -> Result<(), ControlError> {
-        while is_running() {
-            match self.receive_line(Self::CHECK) {
-                Ok(line) => return Err(ControlError::Nonsense(line)),
-                Err(ControlError::Silent(_)) => {}
-                Err(error) => return Err(error),
-            }
+    /// Receives a line if one arrives soon, so that a waiting end can check something else than the connection.
+    pub fn poll_line(&mut self) -> Result<Option<String>, ControlError> {
+        match self.receive_line(CHECK) {
+            Ok(line) => Ok(Some(line)),
+            Err(ControlError::Silent(_)) => Ok(None),
+            Err(error) => Err(error),
         }
-        Ok(())
     }
 
     /// Receives a line while `is_wanted`; `None` when it no longer is.
@@ -174,11 +167,11 @@ impl Connection {
     ) -> Result<Option<String>, ControlError> {
         let deadline = Instant::now() + patience;
         while is_wanted() {
-            match self.receive_line(Self::CHECK) {
-                Ok(line) => return Ok(Some(line)),
-                Err(ControlError::Silent(_)) if Instant::now() < deadline => {}
-                Err(ControlError::Silent(_)) => return Err(ControlError::Silent(patience)),
-                Err(error) => return Err(error),
+            if let Some(line) = self.poll_line()? {
+                return Ok(Some(line));
+            }
+            if Instant::now() >= deadline {
+                return Err(ControlError::Silent(patience));
             }
         }
         Ok(None)
@@ -188,7 +181,7 @@ impl Connection {
     pub fn receive_bytes(&mut self, count: usize, patience: Duration) -> Result<Vec<u8>, ControlError> {
         let deadline = Instant::now() + patience;
         let mut bytes: Vec<u8> = self.pending.drain(..self.pending.len().min(count)).collect();
-        let mut part = [0; Self::READ_BYTES];
+        let mut part = [0; READ_BYTES];
         while bytes.len() < count {
             let room = part.len().min(count - bytes.len());
             let read = self.read(&mut part[..room], deadline, patience)?;

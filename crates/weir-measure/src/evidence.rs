@@ -9,12 +9,8 @@ pub const SEGMENTS_MAX: u64 = 128;
 
 /// Enters the buffers that count: the receiver's for receiving, the sender's for sending.
 pub fn enter_buffers(case: &mut Case, sender: SocketBuffers, receiver: SocketBuffers) {
-    let buffers = SocketBuffers {
-        receive_asked: receiver.receive_asked,
-        receive_granted: receiver.receive_granted,
-        send_asked: sender.send_asked,
-        send_granted: sender.send_granted,
-    };
+    let SocketBuffers { send_asked, send_granted, .. } = sender;
+    let buffers = SocketBuffers { send_asked, send_granted, ..receiver };
     if buffers == SocketBuffers::default() {
         return;
     }

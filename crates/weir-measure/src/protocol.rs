@@ -7,7 +7,7 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use crate::address::{self, Family};
-use crate::secret::{self, Numbers};
+use crate::secret::{Numbers, Side};
 use crate::{Connection, ControlError, MeasureError, Message, Nonce, Secret, Session, SessionError, shown};
 
 /// The messages of a control connection, and what a server does with them.
@@ -131,43 +131,46 @@ fn greet<P: Protocol>(
             Some(Answer::Challenge { nonce }) if numbers.is_none() => {
                 let server =
                     Nonce::parse(&nonce).ok_or_else(|| wrong("it said a wrong number".to_owned()))?;
+                let Some(secret) = secret else {
+                    let text = format!("the server at {named} asks for a secret (--secret-file)");
+                    return Err(MeasureError::Secret(text));
+                };
                 let both = Numbers { client, server };
-                control.send(&P::proof(secret::answer(named, secret, &both)?))?;
+                control.send(&P::proof(secret.proof(Side::Client, &both)))?;
                 numbers = Some(both);
             }
             Some(Answer::Welcome { proof, welcome }) => {
-                secret::check_server(named, secret, numbers, proof.as_deref())?;
-                return Ok(welcome);
+                let Some(secret) = secret else { return Ok(welcome) };
+                let accepts = |(numbers, proof): (_, String)| secret.accepts(Side::Server, &numbers, &proof);
+                if numbers.zip(proof).is_some_and(accepts) {
+                    return Ok(welcome);
+                }
+                return Err(MeasureError::Secret(format!(
+                    "the server at {named} does not prove that it knows the secret (--secret-file)"
+                )));
             }
             _ => return Err(wrong(format!("it said `{}`", shown(&line)))),
         }
     }
 }
 
-/// Sends a request and waits for the response to it.
-pub fn ask<P: Protocol>(control: &mut Connection, request: &P::Request) -> Result<P::Response, MeasureError> {
+/// Sends a request and waits for the response to it, which `read` takes if it is the expected one.
+pub fn ask<P: Protocol, T>(
+    control: &mut Connection,
+    request: &P::Request,
+    read: impl FnOnce(P::Response) -> Option<T>,
+) -> Result<T, MeasureError> {
     control.send(request)?;
     let line = control.receive_line(PATIENCE)?;
-    match refusal::<P>(&line) {
-        Some(reason) => Err(MeasureError::Refused(reason)),
-        None => Ok(P::Response::parse(&line).ok_or(ControlError::Nonsense(line))?),
-    }
+    P::Response::parse(&line).and_then(read).ok_or_else(|| unexpected::<P>(line))
 }
 
 /// The error for a line that does not belong here: a refusal, or nonsense.
 #[must_use]
 pub fn unexpected<P: Protocol>(line: String) -> MeasureError {
-    match refusal::<P>(&line) {
-        Some(reason) => MeasureError::Refused(reason),
-        None => ControlError::Nonsense(line).into(),
-    }
-}
-
-/// The reason of a refusal.
-fn refusal<P: Protocol>(line: &str) -> Option<String> {
-    match P::answer(P::Response::parse(line)?) {
-        Some(Answer::Refused(reason)) => Some(reason),
-        _ => None,
+    match P::Response::parse(&line).and_then(P::answer) {
+        Some(Answer::Refused(reason)) => MeasureError::Refused(reason),
+        _ => ControlError::Nonsense(line).into(),
     }
 }
 

@@ -32,12 +32,8 @@ impl Secret {
         if (Self::BYTES_MIN..=Self::BYTES_MAX).contains(&bytes.len()) {
             return Ok(Self(bytes.to_vec()));
         }
-        Err(MeasureError::Secret(format!(
-            "a secret has {} to {} bytes, this one {}",
-            Self::BYTES_MIN,
-            Self::BYTES_MAX,
-            bytes.len()
-        )))
+        let (min, max, length) = (Self::BYTES_MIN, Self::BYTES_MAX, bytes.len());
+        Err(MeasureError::Secret(format!("a secret has {min} to {max} bytes, this one {length}")))
     }
 
     /// Random text for a secret between two processes.
@@ -69,7 +65,10 @@ impl Secret {
     #[expect(clippy::expect_used, reason = "HMAC takes keys of every length")]
     fn mac(&self, side: Side, numbers: &Numbers) -> Hmac<Sha256> {
         let mut mac = Hmac::<Sha256>::new_from_slice(&self.0).expect("HMAC takes keys of every length");
-        mac.update(side.label());
+        mac.update(match side {
+            Side::Client => b"weir udp client 1\0",
+            Side::Server => b"weir udp server 1\0",
+        });
         // Both have a fixed length, so that no two exchanges look the same.
         mac.update(&numbers.server.0);
         mac.update(&numbers.client.0);
@@ -83,48 +82,11 @@ impl fmt::Debug for Secret {
     }
 }
 
-/// A client's answer to a server that asks for the secret.
-pub(crate) fn answer(
-    named: &str,
-    secret: Option<&Secret>,
-    numbers: &Numbers,
-) -> Result<String, MeasureError> {
-    let unknown = || MeasureError::Secret(format!("the server at {named} asks for a secret (--secret-file)"));
-    Ok(secret.ok_or_else(unknown)?.proof(Side::Client, numbers))
-}
-
-/// Checks that the server has the secret, if the client has one.
-pub(crate) fn check_server(
-    named: &str,
-    secret: Option<&Secret>,
-    numbers: Option<Numbers>,
-    proof: Option<&str>,
-) -> Result<(), MeasureError> {
-    let Some(secret) = secret else { return Ok(()) };
-    let is_known =
-        numbers.zip(proof).is_some_and(|(numbers, proof)| secret.accepts(Side::Server, &numbers, proof));
-    if is_known {
-        return Ok(());
-    }
-    Err(MeasureError::Secret(format!(
-        "the server at {named} does not prove that it knows the secret (--secret-file)"
-    )))
-}
-
 /// The role in a proof.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Side {
     Client,
     Server,
-}
-
-impl Side {
-    fn label(self) -> &'static [u8] {
-        match self {
-            Self::Client => b"weir udp client 1\0",
-            Self::Server => b"weir udp server 1\0",
-        }
-    }
 }
 
 /// The random numbers of an exchange.

@@ -7,7 +7,6 @@ use std::io;
 use std::marker::PhantomData;
 use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use thiserror::Error;
@@ -82,7 +81,7 @@ impl<P: Protocol> Server<P> {
 
     /// Serves for ever, each session in its own thread. `log` receives what happens.
     pub fn run(self, log: impl Fn(&str) + Send + Sync + 'static) -> ! {
-        let active = Arc::new(AtomicUsize::new(0));
+        let active = Arc::new(());
         let log: Arc<dyn Fn(&str) + Send + Sync> = Arc::new(log);
         loop {
             match self.listener.accept() {
@@ -111,19 +110,20 @@ impl<P: Protocol> Server<P> {
         &self,
         stream: TcpStream,
         peer: SocketAddr,
-        active: &Arc<AtomicUsize>,
+        active: &Arc<()>,
         log: &Arc<dyn Fn(&str) + Send + Sync>,
     ) {
-        let place = Place::take(active);
-        let max = self.settings.sessions_max;
+        // Each session has a clone while it runs.
+        let place = Arc::clone(active);
+        let (number, max) = (Arc::strong_count(active) - 1, self.settings.sessions_max);
         // A client beyond the limit is refused, which takes a thread, too: beyond twice the limit it is dropped.
-        if place.number > max.saturating_mul(2) {
+        if number > max.saturating_mul(2) {
             log(&format!("{peer}: dropped, far too many sessions"));
             return;
         }
         let (settings, session_log) = (self.settings.clone(), Arc::clone(log));
         let spawned = std::thread::Builder::new().name(format!("session {peer}")).spawn(move || {
-            let ended = if place.number > max {
+            let ended = if number > max {
                 refuse::<P>(stream, max)
             } else {
                 serve::<P>(stream, peer, &settings, &*session_log)
@@ -241,26 +241,6 @@ pub enum SessionError {
     /// The server refused.
     #[error("refused: {0}")]
     Refused(String),
-}
-
-/// One of the places for sessions; dropping it frees it.
-struct Place {
-    active: Arc<AtomicUsize>,
-    /// Places taken, this one included.
-    number: usize,
-}
-
-impl Place {
-    fn take(active: &Arc<AtomicUsize>) -> Self {
-        let number = active.fetch_add(1, Ordering::Relaxed) + 1;
-        Self { active: Arc::clone(active), number }
-    }
-}
-
-impl Drop for Place {
-    fn drop(&mut self) {
-        self.active.fetch_sub(1, Ordering::Relaxed);
-    }
 }
 
 /// How long a client may take to introduce itself.

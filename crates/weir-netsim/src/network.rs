@@ -223,7 +223,7 @@ impl Network {
     ///
     /// If the socket is not bound.
     pub fn set_read_gap(&mut self, socket: SocketAddrV4, gap: Duration) {
-        self.socket(socket).set_read_gap(gap);
+        self.socket(socket).read_gap = gap;
     }
 
     /// Stops a receiver from reading until [`resume`](Self::resume), while its buffer fills.
@@ -232,7 +232,7 @@ impl Network {
     ///
     /// If the socket is not bound.
     pub fn pause(&mut self, socket: SocketAddrV4) {
-        self.socket(socket).set_paused(true);
+        self.socket(socket).is_paused = true;
     }
 
     /// Lets a paused receiver read again.
@@ -241,7 +241,7 @@ impl Network {
     ///
     /// If the socket is not bound.
     pub fn resume(&mut self, socket: SocketAddrV4) {
-        self.socket(socket).set_paused(false);
+        self.socket(socket).is_paused = false;
     }
 
     /// Changes one direction between two hosts. Its queue and counts restart; datagrams in flight
@@ -341,13 +341,13 @@ impl Network {
 
     /// Returns whether no datagram is in flight and all sockets are empty, even paused ones.
     pub fn is_silent(&self) -> bool {
-        self.on_the_way.is_empty() && self.sockets.values().all(|socket| socket.charged_bytes() == 0)
+        self.on_the_way.is_empty() && self.sockets.values().all(|socket| socket.charged_bytes == 0)
     }
 
     /// Returns the bytes charged to a socket's buffer; 0 if it is not bound. Arrivals count from
     /// the next `deliver` on.
     pub fn buffered_bytes(&self, socket: SocketAddrV4) -> usize {
-        self.sockets.get(&socket).map_or(0, Socket::charged_bytes)
+        self.sockets.get(&socket).map_or(0, |socket| socket.charged_bytes)
     }
 
     /// Returns the counts so far.
@@ -390,12 +390,10 @@ impl Network {
                 if is_held {
                     self.note(now, &packet, far_end, Event::HeldBack);
                 }
+                self.put_on_the_way(at, packet.clone());
                 if let Some(copy_at) = copy_at {
                     self.note(now, &packet, far_end, Event::Duplicated);
-                    self.put_on_the_way(at, packet.clone());
                     self.put_on_the_way(copy_at, packet);
-                } else {
-                    self.put_on_the_way(at, packet);
                 }
             }
         }

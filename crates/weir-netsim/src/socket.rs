@@ -41,10 +41,11 @@ pub(crate) struct Waiting {
 pub(crate) struct Socket {
     queue: VecDeque<Waiting>,
     buffer_bytes: usize,
-    charged_bytes: usize,
-    read_gap: Duration,
+    pub(crate) charged_bytes: usize,
+    /// How long the reader pauses after each datagram.
+    pub(crate) read_gap: Duration,
     readable_at: Duration,
-    is_paused: bool,
+    pub(crate) is_paused: bool,
 }
 
 impl Socket {
@@ -89,18 +90,6 @@ impl Socket {
         self.readable_at = now + self.read_gap;
         Some(head)
     }
-
-    pub(crate) fn charged_bytes(&self) -> usize {
-        self.charged_bytes
-    }
-
-    pub(crate) fn set_read_gap(&mut self, gap: Duration) {
-        self.read_gap = gap;
-    }
-
-    pub(crate) fn set_paused(&mut self, is_paused: bool) {
-        self.is_paused = is_paused;
-    }
 }
 
 #[cfg(test)]
@@ -137,18 +126,18 @@ mod tests {
         let mut socket = Socket::new(3000);
         let admitted = (0..10).filter(|_| socket.admit(waiting(Duration::ZERO, 32))).count();
         assert_eq!(admitted, 4, "three fill 2496 of 3000 bytes, a fourth may go over");
-        assert_eq!(socket.charged_bytes(), 4 * 832);
+        assert_eq!(socket.charged_bytes, 4 * 832);
         socket.read(Duration::ZERO).unwrap();
         assert!(socket.admit(waiting(Duration::ZERO, 32)), "reading makes room");
         while socket.read(Duration::ZERO).is_some() {}
-        assert_eq!(socket.charged_bytes(), 0);
+        assert_eq!(socket.charged_bytes, 0);
     }
 
     #[test]
     fn a_slow_reader_waits_between_reads() {
         let ms = Duration::from_millis(1);
         let mut socket = Socket::new(DEFAULT_BUFFER_BYTES);
-        socket.set_read_gap(10 * ms);
+        socket.read_gap = 10 * ms;
         assert_eq!(socket.next_read(), None);
         socket.admit(waiting(ms, 1));
         socket.admit(waiting(2 * ms, 1));
@@ -157,7 +146,7 @@ mod tests {
         assert_eq!(socket.next_read(), Some(11 * ms));
         assert_eq!(socket.head_order(10 * ms), None);
         assert_eq!(socket.head_order(11 * ms), Some(0));
-        socket.set_paused(true);
+        socket.is_paused = true;
         assert_eq!(socket.next_read(), None);
     }
 }

@@ -6,32 +6,8 @@ use std::time::Duration;
 
 use thiserror::Error;
 
+use crate::header::Header;
 use crate::settings::Settings;
-
-/// The members of a sample before its payload, as in RTI Perftest's type.
-///
-/// Engines behind a C interface read it as it lies in memory.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[repr(C)]
-pub struct Header {
-    /// The key, in keyed topics.
-    pub key: [u8; 4],
-    /// Which publisher sent it.
-    pub entity_id: i32,
-    /// Counts up by one per sample.
-    pub seq_num: u32,
-    /// Whole seconds of the sender's clock.
-    pub timestamp_sec: i32,
-    /// Microseconds beside them.
-    pub timestamp_usec: u32,
-    /// The subscriber that echoes the sample.
-    pub latency_ping: i32,
-}
-
-impl Header {
-    /// Bytes of a serialized sample before its payload: these members and the length of the payload.
-    pub const SERIALIZED_BYTES: usize = 28;
-}
 
 /// Options of a node.
 #[derive(Clone, Debug)]
@@ -102,7 +78,10 @@ pub enum Written {
 pub type OnSample = Box<dyn Fn(&dyn Writer, &Header, &[u8]) + Send + Sync>;
 
 /// A participant with a writer, a reader, or both.
-pub trait Node: Writer {
+pub trait Node {
+    /// Writes its samples.
+    fn writer(&self) -> &dyn Writer;
+
     /// Address for the other end to connect to, for engines without discovery.
     fn address(&self) -> Option<SocketAddrV4> {
         None
@@ -119,11 +98,14 @@ pub trait Node: Writer {
     /// Counts the remote endpoints that are matched now.
     fn matches(&self) -> Matches;
 
-    /// Sends gathered samples.
-    fn flush(&self);
+    /// Sends gathered samples, if the engine gathers any.
+    fn flush(&self) {}
 
-    /// Waits until every reliable reader has acknowledged everything; false on timeout.
-    fn wait_for_acknowledgments(&self, timeout: Duration) -> bool;
+    /// Waits until every reliable reader has acknowledged everything; false on timeout. Without
+    /// acknowledgments there is nothing to wait for.
+    fn wait_for_acknowledgments(&self, _timeout: Duration) -> bool {
+        true
+    }
 }
 
 /// Remote endpoints that are matched with those of a node.

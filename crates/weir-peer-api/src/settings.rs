@@ -24,6 +24,21 @@ impl Setting {
     }
 }
 
+/// Tuning parameters of these names and descriptions, each with its value.
+#[must_use]
+pub const fn settings<const N: usize>(
+    known: [(&'static str, &'static str); N],
+    values: [&'static str; N],
+) -> [Setting; N] {
+    let mut settings = [Setting::new("", "", ""); N];
+    let mut index = 0;
+    while index < N {
+        settings[index] = Setting::new(known[index].0, values[index], known[index].1);
+        index += 1;
+    }
+    settings
+}
+
 /// The values of `defaults`, overridden by `chosen`.
 #[must_use]
 pub fn effective(defaults: &[Setting], chosen: &Settings) -> Settings {

@@ -1,10 +1,9 @@
 //! The stages of latencies: a separate table, if they were measured.
 
-use comfy_table::{Cell, CellAlignment, Table, presets};
 use weir_results::{Case, LatencyBreakdown, Stage, StageTimes};
 
 use crate::group::{Group, Point};
-use crate::table::trimmed;
+use crate::table::drawn;
 
 /// A point's stages over its repeats: medians of percentiles, and means of means, so that the means
 /// add up.
@@ -50,44 +49,22 @@ pub(crate) fn breakdown_table(group: &Group<'_>) -> String {
     if points.is_empty() {
         return String::new();
     }
-    let mut table = Table::new();
-    table.load_preset(presets::ASCII_MARKDOWN);
-    table.set_header([
-        "Engine",
-        "Size (B)",
-        "Stage",
-        "50%",
-        "99%",
-        "Mean",
-        "% of 50%",
-        "Share of the median",
-    ]);
-    for (point, stages) in &points {
-        let mut push = |name: &str, times: &StageTimes, bar: String| {
-            let number = |value: f64, decimals: usize| format!("{value:.decimals$}");
-            table.add_row(
-                [
-                    point.engine.clone(),
-                    point.size_bytes.to_string(),
-                    name.to_owned(),
-                    number(times.p50, 3),
-                    number(times.p99, 3),
-                    number(times.mean, 3),
-                    number(stages.share_percent(times), 1),
-                    bar,
-                ]
-                .map(Cell::new),
-            );
+    let headings = ["Engine", "Size (B)", "Stage", "50%", "99%", "Mean", "% of 50%", "Share of the median"];
+    let rows = points.iter().flat_map(|(point, stages)| {
+        let row = |name: &str, times: &StageTimes, has_bar: bool| {
+            let share = stages.share_percent(times);
+            let [p50, p99, mean] = [times.p50, times.p99, times.mean].map(|us| format!("{us:.3}"));
+            let bar = if has_bar { bar(share) } else { String::new() };
+            let (engine, size) = (point.engine.clone(), point.size_bytes.to_string());
+            [engine, size, name.to_owned(), p50, p99, mean, format!("{share:.1}"), bar]
         };
-        for (stage, times) in Stage::ALL.into_iter().zip(&stages.stages) {
-            push(stage.name(), times, bar(stages.share_percent(times)));
-        }
-        push("one way", &stages.one_way, String::new());
-    }
-    for column in table.column_iter_mut().skip(1).filter(|column| ![2, 7].contains(&column.index)) {
-        column.set_cell_alignment(CellAlignment::Right);
-    }
-    format!("\nStages of the above (microseconds)\n\n{}\n\n{}\n", trimmed(&table.to_string()), notes(group))
+        let parts = Stage::ALL.into_iter().zip(&stages.stages);
+        let mut rows: Vec<_> = parts.map(|(stage, times)| row(stage.name(), times, true)).collect();
+        rows.push(row("one way", &stages.one_way, false));
+        rows
+    });
+    let table = drawn(headings, rows, |column| ![0, 2, 7].contains(&column));
+    format!("\nStages of the above (microseconds)\n\n{table}\n\n{}\n", notes(group))
 }
 
 /// A bar with one character per two percent, at least one if the share is not zero.

@@ -2,11 +2,11 @@
 
 use plotters::element::Circle;
 use plotters::prelude::{
-    ChartBuilder, DrawingAreaErrorKind, IntoDrawingArea, IntoFont, LineSeries, RGBColor, SVGBackend,
-    SeriesLabelPosition, ShapeStyle, WHITE,
+    ChartBuilder, IntoFont, LineSeries, RGBColor, SeriesLabelPosition, ShapeStyle, WHITE,
 };
 
 use crate::compact::three_digits;
+use crate::plot::{Area, Drawn, FONT, GRID, INK, svg};
 
 /// What a plot shows.
 #[derive(Debug, Clone, PartialEq)]
@@ -30,21 +30,17 @@ pub struct LineChart<'a> {
 /// Never: drawing into a string does not fail.
 #[must_use]
 pub fn line_chart(chart: &LineChart<'_>) -> String {
-    let mut svg = String::new();
-    draw(&mut svg, chart).expect("drawing into a string does not fail");
-    svg
+    svg(WIDTH, HEIGHT, |area| draw(area, chart))
 }
 
-fn draw(svg: &mut String, chart: &LineChart<'_>) -> Result<(), DrawingAreaErrorKind<std::io::Error>> {
+fn draw(area: &Area<'_>, chart: &LineChart<'_>) -> Drawn {
     let lines: Vec<(&str, Vec<(f64, f64)>)> =
         chart.lines.iter().map(|(name, points)| (*name, placed(points, chart.logarithmic))).collect();
     let points = || lines.iter().flat_map(|(_, points)| points);
     let (least, most) = span(points().map(|(x, _)| *x));
     let (_, highest) = span(points().map(|(_, y)| *y));
     let margin = ((most - least) * 0.03).max(0.25);
-    let area = SVGBackend::with_string(svg, (WIDTH, HEIGHT)).into_drawing_area();
-    area.fill(&WHITE)?;
-    let mut plot = ChartBuilder::on(&area)
+    let mut plot = ChartBuilder::on(area)
         .caption(chart.title, (FONT, 20).into_font().color(&INK))
         .margin(16)
         .x_label_area_size(48)
@@ -72,8 +68,7 @@ fn draw(svg: &mut String, chart: &LineChart<'_>) -> Result<(), DrawingAreaErrorK
         .label_font((FONT, 14).into_font().color(&INK))
         .background_style(WHITE)
         .border_style(GRID)
-        .draw()?;
-    area.present()
+        .draw()
 }
 
 /// Returns the drawable points, at their positions.
@@ -91,9 +86,6 @@ fn span(values: impl Iterator<Item = f64>) -> (f64, f64) {
 
 const WIDTH: u32 = 800;
 const HEIGHT: u32 = 480;
-const FONT: &str = "sans-serif";
-const INK: RGBColor = RGBColor(31, 41, 55);
-const GRID: RGBColor = RGBColor(225, 228, 232);
 const COLOURS: [RGBColor; 4] =
     [RGBColor(0, 95, 204), RGBColor(217, 119, 6), RGBColor(0, 136, 102), RGBColor(190, 60, 120)];
 

@@ -1,6 +1,6 @@
 //! The figure by which engines are compared, and the result of the comparison.
 
-use weir_results::{Better, Case, Comparison, Interval, Spread, Test};
+use weir_results::{Better, Case, Comparison, Interval, LatencySummary, Spread, Test};
 
 use crate::group::{FLOOR, Group, Point};
 
@@ -19,13 +19,16 @@ impl Default for ReportOptions {
     }
 }
 
+/// Returns the latency of a case; `None` if no round trip completed, which leaves counts but no times.
+pub(crate) fn times(case: &Case) -> Option<LatencySummary> {
+    case.figures.latency_us.filter(|latency| latency.count > 0)
+}
+
 /// Returns the figure that decides: the median latency, or the received rate.
 pub(crate) fn headline(case: &Case) -> Option<f64> {
     match case.point.test {
-        Test::Latency => {
-            case.figures.latency_us.filter(|latency| latency.count > 0).map(|latency| latency.p50)
-        }
-        Test::Throughput => case.figures.throughput.map(|throughput| throughput.samples_per_s),
+        Test::Latency => Some(times(case)?.p50),
+        Test::Throughput => Some(case.figures.throughput?.samples_per_s),
     }
 }
 
@@ -52,22 +55,26 @@ impl Point<'_> {
 
 /// Compares a point with that of the engine `relative_to` with the same size, repeat by repeat.
 pub(crate) fn compare(group: &Group<'_>, point: &Point<'_>, relative_to: &str) -> Option<Comparison> {
-    let base = group.base(point, relative_to)?;
-    let better = match group.key.test {
+    compare_repeats(&point.repeats, &group.base(point, relative_to)?.repeats)
+}
+
+/// Compares the figure that decides of the repeats that both have.
+pub(crate) fn compare_repeats(own: &[&Case], others: &[&Case]) -> Option<Comparison> {
+    let better = match own.first()?.point.test {
         Test::Latency => Better::Less,
         Test::Throughput => Better::More,
     };
     let pair = |case: &&Case| {
-        let other = base.repeats.iter().find(|other| other.conditions.repeat == case.conditions.repeat)?;
+        let other = others.iter().find(|other| other.conditions.repeat == case.conditions.repeat)?;
         Some((headline(case)?, headline(other)?))
     };
-    let pairs: Vec<(f64, f64)> = point.repeats.iter().filter_map(pair).collect();
+    let pairs: Vec<(f64, f64)> = own.iter().filter_map(pair).collect();
     Comparison::of(&pairs, better)
 }
 
 #[cfg(test)]
 mod tests {
-    use weir_results::{Environment, LatencySummary, Reliability, Run, Verdict};
+    use weir_results::{Environment, Reliability, Run, Verdict};
 
     use super::*;
     use crate::group::groups;

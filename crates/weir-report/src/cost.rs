@@ -1,10 +1,9 @@
 //! The costs of both ends of a case: a separate table, on request.
 
-use comfy_table::{Cell, CellAlignment, Table, presets};
 use weir_results::{Case, ProcessFigures, Spread};
 
 use crate::group::{Group, Point};
-use crate::table::{dash, trimmed};
+use crate::table::{dash, drawn};
 
 /// Returns the costs of a group's points, medians over the repeats; empty if none are known.
 pub(crate) fn cost_table(group: &Group<'_>) -> String {
@@ -13,24 +12,9 @@ pub(crate) fn cost_table(group: &Group<'_>) -> String {
     if points.is_empty() {
         return String::new();
     }
-    let mut table = Table::new();
-    table.load_preset(presets::ASCII_MARKDOWN);
-    let headings = |end: &'static str| COLUMNS.iter().map(move |column| format!("{end} {}", column.heading));
-    let names = ["Engine", "Size (B)"].map(str::to_owned);
-    table.set_header(names.into_iter().chain(headings("Pub")).chain(headings("Sub")));
-    for point in &points {
-        let ends: [fn(&Case) -> Option<ProcessFigures>; 2] = [|case| case.figures.publisher, subscriber];
-        let cells =
-            ends.into_iter().flat_map(|end| COLUMNS.iter().map(move |column| column.text(point, end)));
-        let head = [point.engine.clone(), point.size_bytes.to_string()];
-        table.add_row(head.into_iter().chain(cells).map(Cell::new));
-    }
-    for column in table.column_iter_mut().skip(1) {
-        column.set_cell_alignment(CellAlignment::Right);
-    }
     let note = "user, sys: processor time in seconds per million samples, warm-up included; calls: system calls per \
                 sample (only counted when enabled); waits, preempted: context switches; peak: resident memory";
-    let costs = trimmed(&table.to_string());
+    let costs = ends_table(&points, &COLUMNS);
     format!("\nResources of the above\n\n{costs}\n\n{note}\n{}{}", discovery(group), call_table(&points))
 }
 
@@ -39,30 +23,31 @@ fn call_table(points: &[&Point<'_>]) -> String {
     let is_counted = |point: &&&Point<'_>| {
         point.repeats.iter().any(|case| case.figures.publisher.is_some_and(|end| end.send_calls.is_some()))
     };
-    let counted: Vec<&&Point<'_>> = points.iter().filter(is_counted).collect();
+    let counted: Vec<&Point<'_>> = points.iter().filter(is_counted).copied().collect();
     if counted.is_empty() {
         return String::new();
     }
-    let mut table = Table::new();
-    table.load_preset(presets::ASCII_MARKDOWN);
-    let headings = |end: &'static str| CALLS.iter().map(move |column| format!("{end} {}", column.heading));
-    let names = ["Engine", "Size (B)"].map(str::to_owned);
-    table.set_header(names.into_iter().chain(headings("Pub")).chain(headings("Sub")));
-    for point in counted {
-        let ends: [fn(&Case) -> Option<ProcessFigures>; 2] = [|case| case.figures.publisher, subscriber];
-        let cells = ends.into_iter().flat_map(|end| CALLS.iter().map(move |column| column.text(point, end)));
-        let head = [point.engine.clone(), point.size_bytes.to_string()];
-        table.add_row(head.into_iter().chain(cells).map(Cell::new));
-    }
-    for column in table.column_iter_mut().skip(1) {
-        column.set_cell_alignment(CellAlignment::Right);
-    }
     let note = "instructions: in user space, including the harness; sends, receives: system calls that send on and receive from \
                 sockets, including those that found nothing; other: all other calls; waits: voluntary context switches";
-    format!(
-        "\nInstructions, system calls and waits per sample\n\n{}\n\n{note}\n",
-        trimmed(&table.to_string())
-    )
+    let calls = ends_table(&counted, &CALLS);
+    format!("\nInstructions, system calls and waits per sample\n\n{calls}\n\n{note}\n")
+}
+
+/// Returns the columns of both ends, medians over the repeats.
+fn ends_table(points: &[&Point<'_>], columns: &[Column]) -> String {
+    let ends: [(&str, End); 2] = [("Pub", |case| case.figures.publisher), ("Sub", subscriber)];
+    let of_ends = || ends.iter().flat_map(|end| columns.iter().map(move |column| (end, column)));
+    let mut headings = ["Engine", "Size (B)"].map(str::to_owned).to_vec();
+    headings.extend(of_ends().map(|(&(end, _), &(heading, ..))| format!("{end} {heading}")));
+    let rows = points.iter().map(|point| {
+        let mut cells = vec![point.engine.clone(), point.size_bytes.to_string()];
+        cells.extend(of_ends().map(|(&(_, end), &(_, decimals, figure))| {
+            let spread = point.spread(|case| figure(&end(case)?));
+            spread.map_or_else(dash, |spread| format!("{:.decimals$}", spread.median))
+        }));
+        cells
+    });
+    drawn(headings, rows, |column| column > 0)
 }
 
 /// Returns the discovery time of the ends, by engine; empty if no engine needed discovery.
@@ -89,45 +74,30 @@ fn subscriber(case: &Case) -> Option<ProcessFigures> {
     Some(ProcessFigures { samples, ..figures })
 }
 
-struct Column {
-    heading: &'static str,
-    decimals: usize,
-    figure: fn(&ProcessFigures) -> Option<f64>,
-}
+/// The process of an end.
+type End = fn(&Case) -> Option<ProcessFigures>;
 
-impl Column {
-    fn text(&self, point: &Point<'_>, end: fn(&Case) -> Option<ProcessFigures>) -> String {
-        let spread = point.spread(|case| (self.figure)(&end(case)?));
-        spread.map_or_else(dash, |spread| format!("{:.*}", self.decimals, spread.median))
-    }
-}
+/// A column of both ends: heading, decimals, and the figure.
+type Column = (&'static str, usize, fn(&ProcessFigures) -> Option<f64>);
 
 const COLUMNS: [Column; 6] = [
-    Column { heading: "user s/M", decimals: 3, figure: |end| per_million(end, end.cpu_user_s) },
-    Column { heading: "sys s/M", decimals: 3, figure: |end| per_million(end, end.cpu_system_s) },
-    Column {
-        heading: "calls/sample",
-        decimals: 3,
-        figure: |end| Some(end.system_calls? as f64 / end.samples.filter(|count| *count > 0)? as f64),
-    },
-    Column { heading: "waits", decimals: 0, figure: |end| Some(end.context_switches_voluntary as f64) },
-    Column { heading: "preempted", decimals: 0, figure: |end| Some(end.context_switches_involuntary as f64) },
-    Column { heading: "peak MiB", decimals: 1, figure: |end| Some(end.max_rss_kib as f64 / 1024.0) },
+    ("user s/M", 3, |end| per_million(end, end.cpu_user_s)),
+    ("sys s/M", 3, |end| per_million(end, end.cpu_system_s)),
+    ("calls/sample", 3, |end| per_sample(end, end.system_calls?)),
+    ("waits", 0, |end| Some(end.context_switches_voluntary as f64)),
+    ("preempted", 0, |end| Some(end.context_switches_involuntary as f64)),
+    ("peak MiB", 1, |end| Some(end.max_rss_kib as f64 / 1024.0)),
 ];
 
 const CALLS: [Column; 5] = [
-    Column { heading: "instructions", decimals: 0, figure: |end| per_sample(end, end.instructions?) },
-    Column { heading: "sends", decimals: 4, figure: |end| per_sample(end, end.send_calls?) },
-    Column { heading: "receives", decimals: 4, figure: |end| per_sample(end, end.receive_calls?) },
-    Column {
-        heading: "other",
-        decimals: 4,
-        figure: |end| {
-            let on_sockets = end.send_calls? + end.receive_calls?;
-            per_sample(end, end.system_calls?.saturating_sub(on_sockets))
-        },
-    },
-    Column { heading: "waits", decimals: 4, figure: |end| per_sample(end, end.context_switches_voluntary) },
+    ("instructions", 0, |end| per_sample(end, end.instructions?)),
+    ("sends", 4, |end| per_sample(end, end.send_calls?)),
+    ("receives", 4, |end| per_sample(end, end.receive_calls?)),
+    ("other", 4, |end| {
+        let on_sockets = end.send_calls? + end.receive_calls?;
+        per_sample(end, end.system_calls?.saturating_sub(on_sockets))
+    }),
+    ("waits", 4, |end| per_sample(end, end.context_switches_voluntary)),
 ];
 
 fn per_sample(end: &ProcessFigures, count: u64) -> Option<f64> {

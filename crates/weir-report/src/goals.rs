@@ -7,21 +7,20 @@
 mod list;
 mod select;
 
-use comfy_table::{CellAlignment, Table, presets};
 use weir_results::{Better, Case, Comparison, Interval, Run, Spread};
 
-use crate::table::trimmed;
+use crate::table::drawn;
 use select::{Figure, Found, Side};
 
 /// The resources of an idle program: measured from outside, not by a case.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AtRest {
     /// The program.
     pub name: String,
     /// Resident memory in bytes, or the reason why it is unknown.
-    pub resident: Option<Result<u64, String>>,
+    pub resident: Result<u64, String>,
     /// Its size without symbols in bytes, or the reason why it is unknown.
-    pub stripped: Option<Result<u64, String>>,
+    pub stripped: Result<u64, String>,
 }
 
 /// One line of the table.
@@ -90,12 +89,8 @@ pub fn goals(run: &Run, footprint: &[AtRest]) -> Vec<GoalRow> {
     rows.push(discovery_row(run, "discovery, one end late", true, 10.0));
     for program in footprint {
         let name = &program.name;
-        rows.extend(
-            program.resident.as_ref().map(|bytes| rest_row(format!("{name}: resident memory"), bytes, 6e6)),
-        );
-        rows.extend(
-            program.stripped.as_ref().map(|bytes| rest_row(format!("{name}: stripped size"), bytes, 2e6)),
-        );
+        rows.push(rest_row(format!("{name}: resident memory"), &program.resident, 6e6));
+        rows.push(rest_row(format!("{name}: stripped size"), &program.stripped, 2e6));
     }
     rows
 }
@@ -103,19 +98,15 @@ pub fn goals(run: &Run, footprint: &[AtRest]) -> Vec<GoalRow> {
 /// Formats the lines as a table for terminals, valid as Markdown, with the count of each verdict.
 #[must_use]
 pub fn goals_table(rows: &[GoalRow]) -> String {
-    let mut table = Table::new();
-    table.load_preset(presets::ASCII_MARKDOWN);
-    table.set_header(["Measure", "Target", "Measured", "Verdict", "Figures"]);
-    for row in rows {
-        table.add_row([&row.measure, &row.asked, &row.measured, row.verdict.name(), &row.figures]);
-    }
-    if let Some(column) = table.column_mut(2) {
-        column.set_cell_alignment(CellAlignment::Right);
-    }
+    let headings = ["Measure", "Target", "Measured", "Verdict", "Figures"];
+    let cells = |row: &GoalRow| {
+        let GoalRow { measure, asked, measured, verdict, figures } = row.clone();
+        [measure, asked, measured, verdict.name().to_owned(), figures]
+    };
+    let table = drawn(headings, rows.iter().map(cells), |column| column == 2);
     let count = |verdict| rows.iter().filter(|row| row.verdict == verdict).count();
     format!(
-        "{}\n\n{} met, {} missed, {} inconclusive\n\n{NOTE}\n",
-        trimmed(&table.to_string()),
+        "{table}\n\n{} met, {} missed, {} inconclusive\n\n{NOTE}\n",
         count(GoalVerdict::Reached),
         count(GoalVerdict::Missed),
         count(GoalVerdict::CannotTell)
@@ -137,7 +128,7 @@ impl Goal {
             (Err(why), _) | (Ok(_), Some((_, Err(why)))) => (None, why.clone()),
             (Ok(ours), None) => (Value::of_figures(ours), ours.shown(&self.figure)),
             (Ok(ours), Some((_, Ok(base)))) => (
-                Value::of_ratio(ours, base, self.figure.better),
+                Value::of_ratio(ours, base, self.figure.better()),
                 format!("{}; {}", ours.shown(&self.figure), base.shown(&self.figure)),
             ),
         };

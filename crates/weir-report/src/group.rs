@@ -116,82 +116,63 @@ impl GroupKey {
         self.publishers > 1 || self.subscribers > 1
     }
 
-    /// Returns the scheduled samples per second.
-    pub(crate) fn rate_samples_per_s(&self) -> Option<f64> {
-        self.rate_bits.map(f64::from_bits)
-    }
-
     /// Returns the conditions as text, e.g. `reliable, keyed (1000 instances), wait: block`.
     pub(crate) fn conditions(&self) -> String {
-        let mut words = vec![match self.reliability {
-            Reliability::None => "no delivery guarantee".to_owned(),
-            Reliability::BestEffort => "best effort".to_owned(),
-            Reliability::Reliable => "reliable".to_owned(),
-        }];
-        words.push(match (self.keyed, self.instances) {
-            (false, _) => "unkeyed".to_owned(),
-            (true, 0) => "keyed".to_owned(),
-            (true, instances) => format!("keyed ({instances} instances)"),
-        });
-        if self.batch_bytes > 0 {
-            words.push(format!("batches of {} B", self.batch_bytes));
-        } else if self.test == Test::Throughput {
-            words.push("no batching".to_owned());
-        }
-        if self.is_many() {
-            words.push(format!(
-                "{} to {}",
-                counted(self.publishers, "publisher"),
-                counted(self.subscribers, "subscriber")
-            ));
-        }
-        if self.multicast {
-            words.push("multicast".to_owned());
-        }
-        if self.apart {
-            words.push("no DDS".to_owned());
-        }
-        words.push(format!("wait: {}", self.wait));
-        words.extend(self.kept_awake.then(|| "processors kept awake".to_owned()));
-        words.extend(self.path.as_ref().map(|path| format!("path: {path}")));
-        if let Some(rate) = self.rate_samples_per_s() {
-            words.push(format!("at {rate} samples/s"));
-        }
-        words.join(", ")
+        self.words()
+            .into_iter()
+            .map(|(text, _)| text)
+            .filter(|text| !text.is_empty())
+            .collect::<Vec<_>>()
+            .join(", ")
     }
 
     /// Returns the conditions as part of a file name, e.g. `latency-reliable-unkeyed-block`.
     pub(crate) fn file_stem(&self) -> String {
+        let kind = match (self.test, self.kind) {
+            (Test::Latency, LatencyKind::Rtt) => Some("rtt".to_owned()),
+            (Test::Latency, LatencyKind::OneWay) => Some("open-loop".to_owned()),
+            _ => None,
+        };
         let mut words = vec![self.test.name().to_owned()];
-        match self.kind {
-            LatencyKind::Rtt if self.test == Test::Latency => words.push("rtt".to_owned()),
-            LatencyKind::OneWay if self.test == Test::Latency => words.push("open-loop".to_owned()),
-            _ => {}
-        }
-        words.push(self.reliability.name().to_owned());
+        words.extend(kind);
+        words.extend(self.words().into_iter().map(|(_, word)| word).filter(|word| !word.is_empty()));
+        words.join("-")
+    }
+
+    /// Each condition as text and as a word of a file name; empty where that leaves it out.
+    fn words(&self) -> Vec<(String, String)> {
+        let reliability = match self.reliability {
+            Reliability::None => "no delivery guarantee",
+            Reliability::BestEffort => "best effort",
+            Reliability::Reliable => "reliable",
+        };
+        let mut words = vec![(reliability.to_owned(), self.reliability.name().to_owned())];
         words.push(match (self.keyed, self.instances) {
-            (false, _) => "unkeyed".to_owned(),
-            (true, instances) => format!("keyed{instances}"),
+            (false, _) => ("unkeyed".to_owned(), "unkeyed".to_owned()),
+            (true, 0) => ("keyed".to_owned(), "keyed0".to_owned()),
+            (true, instances) => (format!("keyed ({instances} instances)"), format!("keyed{instances}")),
         });
         if self.batch_bytes > 0 {
-            words.push(format!("batch{}", self.batch_bytes));
+            words.push((format!("batches of {} B", self.batch_bytes), format!("batch{}", self.batch_bytes)));
+        } else if self.test == Test::Throughput {
+            words.push(("no batching".to_owned(), String::new()));
         }
         if self.is_many() {
-            words.push(format!("{}to{}", self.publishers, self.subscribers));
+            let (publishers, subscribers) = (self.publishers, self.subscribers);
+            words.push((
+                format!("{} to {}", counted(publishers, "publisher"), counted(subscribers, "subscriber")),
+                format!("{publishers}to{subscribers}"),
+            ));
         }
-        if self.multicast {
-            words.push("multicast".to_owned());
-        }
-        if self.apart {
-            words.push("apart".to_owned());
-        }
-        words.push(self.wait.to_string().replace(':', ""));
-        words.extend(self.kept_awake.then(|| "awake".to_owned()));
-        words.extend(self.path.as_ref().map(|path| path.replace([',', '=', '%'], "")));
-        if let Some(rate) = self.rate_samples_per_s() {
-            words.push(format!("rate{rate}"));
-        }
-        words.join("-")
+        words.extend(self.multicast.then(|| ("multicast".to_owned(), "multicast".to_owned())));
+        words.extend(self.apart.then(|| ("no DDS".to_owned(), "apart".to_owned())));
+        words.push((format!("wait: {}", self.wait), self.wait.to_string().replace(':', "")));
+        words.extend(self.kept_awake.then(|| ("processors kept awake".to_owned(), "awake".to_owned())));
+        let path = self.path.as_ref();
+        words.extend(path.map(|path| (format!("path: {path}"), path.replace([',', '=', '%'], ""))));
+        let rate = self.rate_bits.map(f64::from_bits);
+        words.extend(rate.map(|rate| (format!("at {rate} samples/s"), format!("rate{rate}"))));
+        words
     }
 }
 

@@ -37,7 +37,8 @@ struct Document<'a> {
     summary: Vec<Value>,
 }
 
-fn entry(group: &Group<'_>, point: &Point<'_>, options: &ReportOptions) -> Value {
+/// Returns the summary of a point.
+pub(crate) fn entry(group: &Group<'_>, point: &Point<'_>, options: &ReportOptions) -> Value {
     let spread = point.headline();
     json!({
         "engine": point.engine,
@@ -63,7 +64,7 @@ fn comparison(found: &Comparison, relative_to: &str) -> Value {
         "ratio": rounded(found.ratio),
         "interval_95": ends(found.interval),
         "pairs": found.pairs,
-        "verdict": found.verdict.key(),
+        "verdict": found.verdict.name(),
     })
 }
 
@@ -72,6 +73,6 @@ fn ends(interval: Option<Interval>) -> Value {
 }
 
 /// Rounds to four decimals.
-pub(crate) fn rounded(figure: f64) -> f64 {
+fn rounded(figure: f64) -> f64 {
     (figure * 1e4).round() / 1e4
 }

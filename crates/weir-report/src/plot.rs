@@ -91,13 +91,25 @@ fn draw_group(group: &Group<'_>) -> Option<String> {
         return None;
     }
     let chart = Chart { title, conditions: group.key.conditions(), lines };
+    Some(svg(WIDTH, HEIGHT, |area| draw(area, &chart)))
+}
+
+/// Draws into an SVG document of this size.
+pub(crate) fn svg(width: u32, height: u32, draw: impl FnOnce(&Area<'_>) -> Drawn) -> String {
     let mut svg = String::new();
     {
-        let area = SVGBackend::with_string(&mut svg, (WIDTH, HEIGHT)).into_drawing_area();
-        draw(&area, &chart).expect("drawing into a string does not fail");
+        let area = SVGBackend::with_string(&mut svg, (width, height)).into_drawing_area();
+        let drawn = area.fill(&WHITE).and_then(|()| draw(&area)).and_then(|()| area.present());
+        drawn.expect("drawing into a string does not fail");
     }
-    Some(svg)
+    svg
 }
+
+/// The area of an SVG document.
+pub(crate) type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
+
+/// The result of drawing.
+pub(crate) type Drawn = Result<(), DrawingAreaErrorKind<std::io::Error>>;
 
 const TIMES: &[Figure] = &[("median", false, p50), ("99 %", true, p99)];
 const RATES: &[Figure] = &[("", false, mbps)];
@@ -153,10 +165,7 @@ fn mark(point: &Point<'_>, figure: fn(&Case) -> Option<f64>) -> Option<Mark> {
     })
 }
 
-type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
-
-fn draw(area: &Area<'_>, chart: &Chart) -> Result<(), DrawingAreaErrorKind<std::io::Error>> {
-    area.fill(&WHITE)?;
+fn draw(area: &Area<'_>, chart: &Chart) -> Drawn {
     let (title, body) = area.split_vertically(TITLE_HEIGHT);
     let (body, legend) = body.split_horizontally(WIDTH as i32 - LEGEND_WIDTH);
     title.draw_text(chart.title, &(FONT, 20).into_font().color(&INK), (LEFT, 12))?;
@@ -210,13 +219,12 @@ fn draw(area: &Area<'_>, chart: &Chart) -> Result<(), DrawingAreaErrorKind<std::
             plot.draw_series(sound.iter().map(|mark| Circle::new(mark.at, DOT_RADIUS, line.dot())))?;
         }
     }
-    draw_legend(&legend, &chart.lines)?;
-    area.present()
+    draw_legend(&legend, &chart.lines)
 }
 
 /// The engines, then what kinds of lines and marks stand for, as far as they are drawn. Beside the plot, so that
 /// they never cover it.
-fn draw_legend(area: &Area<'_>, lines: &[Line]) -> Result<(), DrawingAreaErrorKind<std::io::Error>> {
+fn draw_legend(area: &Area<'_>, lines: &[Line]) -> Drawn {
     const STROKE: i32 = 28;
     let ink = (FONT, 14).into_font().color(&INK);
     let mut y = 16;

@@ -1,16 +1,14 @@
 //! The stages of latencies as stacked bars, one for each size and engine.
 
 use plotters::element::Rectangle;
-use plotters::prelude::{
-    ChartBuilder, DrawingAreaErrorKind, IntoDrawingArea, IntoFont, RGBColor, SVGBackend, ShapeStyle, WHITE,
-};
+use plotters::prelude::{ChartBuilder, IntoFont, RGBColor, ShapeStyle, WHITE};
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 use weir_results::Stage;
 
 use crate::breakdown::Stages;
 use crate::compact::three_digits;
 use crate::group::Group;
-use crate::plot::{FAINT_INK, FONT, GRID, INK, LEGEND_WIDTH, TITLE_HEIGHT, WIDTH};
+use crate::plot::{Area, Drawn, FAINT_INK, FONT, GRID, INK, LEGEND_WIDTH, TITLE_HEIGHT, WIDTH, svg};
 
 /// Draws the means of the stages, stacked: they add up to the mean of the path. `None` if none were
 /// measured.
@@ -30,9 +28,10 @@ pub(crate) fn stage_bars(group: &Group<'_>) -> Option<String> {
     if bars.is_empty() {
         return None;
     }
-    let mut svg = String::new();
-    draw(&mut svg, &group.key.conditions(), &bars).expect("drawing into a string does not fail");
-    Some(svg)
+    // The names of the stages are next to the bars, and need room, too.
+    let body_height = (BAR_HEIGHT * bars.len() as u32 + AXIS_HEIGHT).max(LEGEND_HEIGHT);
+    let height = TITLE_HEIGHT as u32 + body_height;
+    Some(svg(WIDTH, height, |area| draw(area, &group.key.conditions(), &bars)))
 }
 
 struct Bar {
@@ -41,17 +40,7 @@ struct Bar {
     means: [f64; Stage::ALL.len()],
 }
 
-fn draw(
-    svg: &mut String,
-    conditions: &str,
-    bars: &[Bar],
-) -> Result<(), DrawingAreaErrorKind<std::io::Error>> {
-    let count = bars.len() as f64;
-    // The names of the stages are next to the bars, and need room, too.
-    let body_height = (BAR_HEIGHT * bars.len() as u32 + AXIS_HEIGHT).max(LEGEND_HEIGHT);
-    let height = TITLE_HEIGHT as u32 + body_height;
-    let area = SVGBackend::with_string(svg, (WIDTH, height)).into_drawing_area();
-    area.fill(&WHITE)?;
+fn draw(area: &Area<'_>, conditions: &str, bars: &[Bar]) -> Drawn {
     let (title, body) = area.split_vertically(TITLE_HEIGHT);
     let (body, legend) = body.split_horizontally(WIDTH as i32 - LEGEND_WIDTH);
     let head = "Stages of one-way latency in microseconds, means, by sample size and engine";
@@ -62,7 +51,7 @@ fn draw(
         .margin_right(24)
         .x_label_area_size(AXIS_HEIGHT)
         .y_label_area_size(LEFT)
-        .build_cartesian_2d(0.0..longest * 1.1, 0.0..count)?;
+        .build_cartesian_2d(0.0..longest * 1.1, 0.0..bars.len() as f64)?;
     plot.configure_mesh()
         .disable_y_mesh()
         .disable_y_axis()
@@ -95,7 +84,7 @@ fn draw(
         legend.draw(&Rectangle::new([(0, y), (16, y + 14)], ShapeStyle::from(colour).filled()))?;
         legend.draw_text(stage.name(), &(FONT, 14).into_font().color(&INK), (24, y))?;
     }
-    area.present()
+    Ok(())
 }
 
 /// Width of the names left of the bars.

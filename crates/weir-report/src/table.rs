@@ -1,13 +1,11 @@
 //! Tables for terminals, one per group of comparable cases. They are valid Markdown, too, and
 //! readable without colour.
 
-use comfy_table::{Cell, CellAlignment, Table, presets};
-use weir_results::{
-    Case, LatencyKind, LatencySummary, NotMeasured, Percentile, Run, Spread, Test, ThroughputSummary,
-};
+use comfy_table::{Cell, CellAlignment, Row, Table, presets};
+use weir_results::{Case, LatencyKind, NotMeasured, Percentile, Run, Spread, Test};
 
 use crate::breakdown::breakdown_table;
-use crate::compare::ReportOptions;
+use crate::compare::{ReportOptions, times};
 use crate::compared::Compared;
 use crate::cost::cost_table;
 use crate::group::{Group, Point, groups};
@@ -30,26 +28,27 @@ pub fn tables(run: &Run, options: &ReportOptions) -> String {
 }
 
 fn group_table(group: &Group<'_>, options: &ReportOptions) -> String {
-    let (title, columns) = match group.key.test {
-        Test::Latency => (latency_title(group.key.kind), latency_columns(group.key.kind)),
-        Test::Throughput => ("Throughput".to_owned(), throughput_columns()),
+    let (title, columns) = match (group.key.test, group.key.kind) {
+        (Test::Latency, LatencyKind::HalfRtt) => ("Latency (one-way = RTT/2, microseconds)", TIMES.to_vec()),
+        (Test::Latency, LatencyKind::Rtt) => ("Latency (round trip, microseconds)", TIMES.to_vec()),
+        (Test::Latency, LatencyKind::OneWay) => (
+            "Latency under load (one-way by one clock, from the intended send time, microseconds)",
+            [LOAD, TIMES, LAG].concat(),
+        ),
+        (Test::Throughput, _) => ("Throughput", THROUGHPUT.to_vec()),
     };
-    let mut table = Table::new();
-    table.load_preset(presets::ASCII_MARKDOWN);
     let compared = Compared::new(group, options);
-    let headings = ["Engine", "Size (B)"].into_iter().chain(columns.iter().map(|column| column.heading));
-    table.set_header(headings.map(str::to_owned).chain(compared.headings()));
+    let headings = ["Engine", "Size (B)"].into_iter().chain(columns.iter().map(|(heading, ..)| *heading));
     // Unsupported cases are listed once below, not as rows of dashes.
-    for point in group.points.iter().filter(|point| !is_not_supported(point)) {
-        let mut cells = vec![Cell::new(&point.engine), number_cell(point.size_bytes.to_string())];
-        cells.extend(columns.iter().map(|column| number_cell(column.text(point))));
-        cells.extend(compared.cells(point).into_iter().map(number_cell));
-        table.add_row(cells);
-    }
-    for column in table.column_iter_mut().skip(1) {
-        column.set_cell_alignment(CellAlignment::Right);
-    }
-    let mut text = format!("{title}, {}\n\n{}\n", group.key.conditions(), trimmed(&table.to_string()));
+    let rows = group.points.iter().filter(|point| !is_not_supported(point)).map(|point| {
+        let mut cells = vec![point.engine.clone(), point.size_bytes.to_string()];
+        cells.extend(columns.iter().map(|column| marked_text(point, *column)));
+        cells.extend(compared.cells(point));
+        cells
+    });
+    let headings = headings.map(str::to_owned).chain(compared.headings()).collect::<Vec<_>>();
+    let table = drawn(headings, rows, |column| column > 0);
+    let mut text = format!("{title}, {}\n\n{table}\n", group.key.conditions());
     let mut notes = footnotes(group);
     notes.extend(compared.notes());
     notes.extend(not_measured(group));
@@ -64,131 +63,91 @@ fn group_table(group: &Group<'_>, options: &ReportOptions) -> String {
     text
 }
 
-fn latency_title(kind: LatencyKind) -> String {
-    match kind {
-        LatencyKind::HalfRtt => "Latency (one-way = RTT/2, microseconds)".to_owned(),
-        LatencyKind::Rtt => "Latency (round trip, microseconds)".to_owned(),
-        LatencyKind::OneWay => {
-            "Latency under load (one-way by one clock, from the intended send time, microseconds)".to_owned()
-        }
+/// Draws a table; `is_right` selects the columns that are aligned to the right.
+pub(crate) fn drawn<R: Into<Row>>(
+    headings: impl Into<Row>,
+    rows: impl IntoIterator<Item = R>,
+    is_right: impl Fn(usize) -> bool,
+) -> String {
+    let mut table = Table::new();
+    table.load_preset(presets::ASCII_MARKDOWN).set_header(headings).add_rows(rows);
+    for column in table.column_iter_mut().filter(|column| is_right(column.index)) {
+        column.set_cell_alignment(CellAlignment::Right);
+    }
+    table.trim_fmt()
+}
+
+/// A column: heading, decimals, and the figure.
+pub(crate) type Column = (&'static str, usize, fn(&Case) -> Option<f64>);
+
+const LOAD: &[Column] = &[
+    ("Load %", 1, |case| case.conditions.load_percent),
+    ("Asked/s", 0, |case| case.conditions.rate_samples_per_s),
+    ("Sent/s", 0, |case| Some(case.figures.throughput?.offered_samples_per_s)),
+];
+
+const TIMES: &[Column] = &[
+    ("Count", 0, |case| Some(case.figures.latency_us?.count as f64)),
+    ("Mean", 2, |case| Some(times(case)?.mean)),
+    ("Std", 2, |case| Some(times(case)?.std)),
+    ("Min", 2, |case| Some(times(case)?.min)),
+    ("Max", 2, |case| Some(times(case)?.max)),
+    (Percentile::P50.label(), 2, |case| Some(times(case)?.p50)),
+    (Percentile::P90.label(), 2, |case| Some(times(case)?.p90)),
+    (Percentile::P99.label(), 2, |case| Some(times(case)?.p99)),
+    (Percentile::P99_99.label(), 2, |case| Some(times(case)?.p99_99)),
+    (Percentile::P99_9999.label(), 2, |case| Some(times(case)?.p99_9999)),
+    ("Lost", 0, |case| Some(case.figures.latency_us?.lost as f64)),
+];
+
+const LAG: &[Column] = &[
+    ("99% of 10 ms", 2, |case| case.figures.latency_us?.p99_of_intervals),
+    ("Lag 99%", 2, |case| Some(case.figures.schedule_lag_us?.p99)),
+    ("Lag max", 2, |case| Some(case.figures.schedule_lag_us?.max)),
+];
+
+const THROUGHPUT: &[Column] = &[
+    ("Total samples", 0, |case| Some(case.figures.throughput?.total_samples as f64)),
+    ("Samples/s", 0, |case| Some(case.figures.throughput?.samples_per_s)),
+    ("Mbit/s", 1, |case| Some(case.figures.throughput?.mbps)),
+    ("Offered/s", 0, |case| Some(case.figures.throughput?.offered_samples_per_s)),
+    ("Lost", 0, |case| Some(case.figures.throughput?.lost as f64)),
+    ("Lost %", 2, |case| Some(case.figures.throughput?.lost_percent)),
+    ("Dup", 0, |case| Some(case.figures.throughput?.duplicates as f64)),
+    ("Reord", 0, |case| Some(case.figures.throughput?.reordered as f64)),
+    ("Samples/datagram", 2, |case| case.figures.throughput?.samples_per_datagram),
+    ("Datagrams/send", 2, |case| case.figures.throughput?.datagrams_per_send),
+];
+
+/// Formats the median over the repeats, and the smallest and largest on a second line if they
+/// differ.
+pub(crate) fn text(repeats: &[&Case], (_, decimals, figure): Column) -> String {
+    let spread = Spread::of(repeats.iter().filter_map(|case| figure(case)));
+    let Some(Spread { median, min, max, .. }) = spread else { return dash() };
+    let number = |value: f64| format!("{value:.decimals$}");
+    if number(min) == number(max) {
+        return number(median);
+    }
+    format!("{}\n{}..{}", number(median), number(min), number(max))
+}
+
+fn marked_text(point: &Point<'_>, column: Column) -> String {
+    let text = text(&point.repeats, column);
+    let percentile = Percentile::ALL.into_iter().find(|percentile| percentile.label() == column.0);
+    match percentile.filter(|percentile| is_unsupported(point, *percentile)) {
+        Some(_) => format!("{UNSUPPORTED}{text}"),
+        None => text,
     }
 }
 
-/// Takes a figure from a case that has it.
-type Figure = Box<dyn Fn(&Case) -> Option<f64>>;
-
-/// One figure of a case as a column.
-struct Column {
-    heading: &'static str,
-    decimals: usize,
-    percentile: Option<Percentile>,
-    figure: Figure,
-}
-
-impl Column {
-    fn latency(
-        heading: &'static str,
-        decimals: usize,
-        figure: impl Fn(&LatencySummary) -> f64 + 'static,
-    ) -> Self {
-        // No round trip completed: there are no times, but there are counts.
-        let has = move |latency: &LatencySummary| latency.count > 0 || decimals == 0;
-        let figure = move |case: &Case| case.figures.latency_us.as_ref().filter(|l| has(l)).map(&figure);
-        Self { heading, decimals, percentile: None, figure: Box::new(figure) }
-    }
-
-    fn plain(
-        heading: &'static str,
-        decimals: usize,
-        figure: impl Fn(&Case) -> Option<f64> + 'static,
-    ) -> Self {
-        Self { heading, decimals, percentile: None, figure: Box::new(figure) }
-    }
-
-    fn percentile(percentile: Percentile) -> Self {
-        let column = Self::latency(percentile.label(), 2, move |latency| latency.percentile(percentile));
-        Self { percentile: Some(percentile), ..column }
-    }
-
-    fn throughput(
-        heading: &'static str,
-        decimals: usize,
-        figure: impl Fn(&ThroughputSummary) -> Option<f64> + 'static,
-    ) -> Self {
-        let figure = move |case: &Case| case.figures.throughput.as_ref().and_then(&figure);
-        Self { heading, decimals, percentile: None, figure: Box::new(figure) }
-    }
-
-    /// Formats the median over the repeats, and the smallest and largest on a second line if they
-    /// differ.
-    fn text(&self, point: &Point<'_>) -> String {
-        let Some(Spread { median, min, max, .. }) = point.spread(&self.figure) else { return dash() };
-        let number = |value: f64| format!("{value:.*}", self.decimals);
-        let mark = if self.is_unsupported(point) { UNSUPPORTED.to_string() } else { String::new() };
-        let middle = format!("{mark}{}", number(median));
-        if number(min) == number(max) {
-            middle
-        } else {
-            format!("{middle}\n{}..{}", number(min), number(max))
-        }
-    }
-
-    fn is_unsupported(&self, point: &Point<'_>) -> bool {
-        self.percentile.is_some_and(|percentile| {
-            let supports = |latency: &LatencySummary| latency.count == 0 || latency.supports(percentile);
-            !point.repeats.iter().filter_map(|case| case.figures.latency_us.as_ref()).all(supports)
-        })
-    }
-}
-
-fn latency_columns(kind: LatencyKind) -> Vec<Column> {
-    let mut columns = Vec::new();
-    let is_open_loop = kind == LatencyKind::OneWay;
-    if is_open_loop {
-        columns.extend([
-            Column::plain("Load %", 1, |case| case.conditions.load_percent),
-            Column::plain("Asked/s", 0, |case| case.conditions.rate_samples_per_s),
-            Column::throughput("Sent/s", 0, |t| Some(t.offered_samples_per_s)),
-        ]);
-    }
-    columns.extend([
-        Column::latency("Count", 0, |latency| latency.count as f64),
-        Column::latency("Mean", 2, |latency| latency.mean),
-        Column::latency("Std", 2, |latency| latency.std),
-        Column::latency("Min", 2, |latency| latency.min),
-        Column::latency("Max", 2, |latency| latency.max),
-    ]);
-    columns.extend(Percentile::ALL.map(Column::percentile));
-    columns.push(Column::latency("Lost", 0, |latency| latency.lost as f64));
-    if is_open_loop {
-        columns.extend([
-            Column::plain("99% of 10 ms", 2, |case| case.figures.latency_us?.p99_of_intervals),
-            Column::plain("Lag 99%", 2, |case| Some(case.figures.schedule_lag_us?.p99)),
-            Column::plain("Lag max", 2, |case| Some(case.figures.schedule_lag_us?.max)),
-        ]);
-    }
-    columns
-}
-
-fn throughput_columns() -> Vec<Column> {
-    vec![
-        Column::throughput("Total samples", 0, |t| Some(t.total_samples as f64)),
-        Column::throughput("Samples/s", 0, |t| Some(t.samples_per_s)),
-        Column::throughput("Mbit/s", 1, |t| Some(t.mbps)),
-        Column::throughput("Offered/s", 0, |t| Some(t.offered_samples_per_s)),
-        Column::throughput("Lost", 0, |t| Some(t.lost as f64)),
-        Column::throughput("Lost %", 2, |t| Some(t.lost_percent)),
-        Column::throughput("Dup", 0, |t| Some(t.duplicates as f64)),
-        Column::throughput("Reord", 0, |t| Some(t.reordered as f64)),
-        Column::throughput("Samples/datagram", 2, |t| t.samples_per_datagram),
-        Column::throughput("Datagrams/send", 2, |t| t.datagrams_per_send),
-    ]
+fn is_unsupported(point: &Point<'_>, percentile: Percentile) -> bool {
+    !point.repeats.iter().filter_map(|case| times(case)).all(|latency| latency.supports(percentile))
 }
 
 fn footnotes(group: &Group<'_>) -> Vec<String> {
     let mut notes = Vec::new();
-    let percentiles = Percentile::ALL.map(Column::percentile);
-    if group.points.iter().any(|point| percentiles.iter().any(|column| column.is_unsupported(point))) {
+    let is_marked = |point: &Point<'_>| Percentile::ALL.into_iter().any(|it| is_unsupported(point, it));
+    if group.points.iter().any(is_marked) {
         notes.push(format!(
             "{UNSUPPORTED} fewer samples than this percentile needs (1 / (1 - percentile)): read it as the maximum"
         ));
@@ -235,15 +194,10 @@ fn is_not_supported(point: &Point<'_>) -> bool {
     point.repeats.iter().all(is_one)
 }
 
-pub(crate) fn number_cell(text: String) -> Cell {
-    Cell::new(text).set_alignment(CellAlignment::Right)
+pub(crate) fn number_cell(number: impl ToString) -> Cell {
+    Cell::new(number).set_alignment(CellAlignment::Right)
 }
 
 pub(crate) fn dash() -> String {
     "-".to_owned()
-}
-
-/// Removes trailing spaces from a table's lines.
-pub(crate) fn trimmed(table: &str) -> String {
-    table.lines().map(str::trim_end).collect::<Vec<_>>().join("\n")
 }

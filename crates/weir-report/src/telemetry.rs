@@ -4,6 +4,8 @@ use std::collections::BTreeSet;
 
 use weir_results::{Case, Run, Telemetry};
 
+use crate::csv::written;
+
 /// Returns the telemetry of all cases as CSV, one line for each row of each end, in the order of
 /// measuring.
 ///
@@ -17,24 +19,28 @@ use weir_results::{Case, Run, Telemetry};
 pub fn telemetry_csv(run: &Run) -> String {
     let names: BTreeSet<&str> =
         run.cases.iter().flat_map(ends).flat_map(|(_, telemetry)| telemetry.names()).collect();
-    let mut writer = ::csv::Writer::from_writer(Vec::new());
-    let header = FIRST.into_iter().chain(names.iter().copied());
-    writer.write_record(header).expect("writing into memory does not fail");
+    let header = FIRST.into_iter().chain(names.iter().copied()).map(str::to_owned).collect();
+    let mut records = vec![header];
     for (number, case) in (1..).zip(&run.cases) {
         for (end, telemetry) in ends(case) {
-            for row in 0..telemetry.rows() {
-                let mut record = first_cells(number, case, end);
-                record.push(telemetry.at_ms(row).unwrap_or_default().to_string());
-                let figure = |name: &&str| telemetry.value(name, row);
-                record.extend(
-                    names.iter().map(|name| figure(name).map_or_else(String::new, |value| value.to_string())),
-                );
-                writer.write_record(record).expect("every row has the cells of the header");
-            }
+            records.extend((0..telemetry.rows()).map(|row| {
+                let first: [&dyn ToString; 8] = [
+                    &number,
+                    &case.point.engine,
+                    &case.point.test,
+                    &case.point.reliability,
+                    &case.point.size_bytes,
+                    &case.conditions.repeat,
+                    &end,
+                    &telemetry.at_ms(row).unwrap_or_default(),
+                ];
+                let figures = names.iter().map(|name| telemetry.value(name, row));
+                let figures = figures.map(|value| value.map_or_else(String::new, |value| value.to_string()));
+                first.into_iter().map(ToString::to_string).chain(figures).collect()
+            }));
         }
     }
-    let bytes = writer.into_inner().expect("writing into memory does not fail");
-    String::from_utf8(bytes).expect("all cells are text")
+    written(records)
 }
 
 /// Returns the telemetry of all cases in the format of hpcbench's system log, one log after the
@@ -61,18 +67,6 @@ pub fn telemetry_log(run: &Run) -> String {
 
 /// The columns that identify a row.
 const FIRST: [&str; 8] = ["case", "engine", "test", "reliability", "size_bytes", "repeat", "end", "at_ms"];
-
-fn first_cells(number: usize, case: &Case, end: &str) -> Vec<String> {
-    vec![
-        number.to_string(),
-        case.point.engine.clone(),
-        case.point.test.to_string(),
-        case.point.reliability.to_string(),
-        case.point.size_bytes.to_string(),
-        case.conditions.repeat.to_string(),
-        end.to_owned(),
-    ]
-}
 
 fn ends(case: &Case) -> impl Iterator<Item = (&'static str, &Telemetry)> {
     [("publisher", &case.evidence.publisher_telemetry), ("subscriber", &case.evidence.subscriber_telemetry)]

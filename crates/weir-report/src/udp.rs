@@ -3,11 +3,11 @@
 
 mod verdict;
 
-use comfy_table::{Cell, CellAlignment, Table, presets};
-use weir_results::{Case, Run, Spread, Test, UdpFigures};
+use comfy_table::Cell;
+use weir_results::{Case, Run, Test, UdpFigures};
 
 use crate::loss::loss_line;
-use crate::table::{dash, number_cell, trimmed};
+use crate::table::{Column, drawn, number_cell, text};
 
 /// Returns a table for each kind and set of conditions of a run's UDP tests.
 pub(crate) fn udp_tables(run: &Run) -> Vec<String> {
@@ -22,14 +22,11 @@ pub(crate) fn udp_tables(run: &Run) -> Vec<String> {
                 || is_outside(case, udp) && points.iter().any(|point| point.is_measured_beside(case));
             *k == kind && (*c == conditions || is_beside())
         });
-        let points = match at {
-            Some(at) => &mut groups[at].2,
-            None => {
-                groups.push((kind, conditions, Vec::new()));
-                let last = groups.len() - 1;
-                &mut groups[last].2
-            }
-        };
+        let at = at.unwrap_or_else(|| {
+            groups.push((kind, conditions, Vec::new()));
+            groups.len() - 1
+        });
+        let points = &mut groups[at].2;
         match points.iter_mut().find(|point| point.repeats[0].same_point(case)) {
             Some(point) => point.repeats.push(case),
             None => points.push(Point { udp, repeats: vec![case] }),
@@ -145,53 +142,50 @@ fn conditions(case: &Case, udp: &UdpFigures) -> String {
     words.join(", ")
 }
 
-/// A column: heading, decimals, and the figure.
-type Column = (&'static str, usize, fn(&Case) -> Option<f64>);
-
 const ROUND_TRIP: &[Column] = &[
-    ("Mean", 2, |case| case.figures.latency_us.map(|l| l.mean)),
-    ("Std", 2, |case| case.figures.latency_us.map(|l| l.std)),
-    ("Min", 2, |case| case.figures.latency_us.map(|l| l.min)),
-    ("50%", 2, |case| case.figures.latency_us.map(|l| l.p50)),
-    ("90%", 2, |case| case.figures.latency_us.map(|l| l.p90)),
-    ("99%", 2, |case| case.figures.latency_us.map(|l| l.p99)),
-    ("99.99%", 2, |case| case.figures.latency_us.map(|l| l.p99_99)),
-    ("Max", 2, |case| case.figures.latency_us.map(|l| l.max)),
-    ("Count", 0, |case| case.figures.latency_us.map(|l| l.count as f64)),
-    ("Lost", 0, |case| case.figures.latency_us.map(|l| l.lost as f64)),
+    ("Mean", 2, |case| Some(case.figures.latency_us?.mean)),
+    ("Std", 2, |case| Some(case.figures.latency_us?.std)),
+    ("Min", 2, |case| Some(case.figures.latency_us?.min)),
+    ("50%", 2, |case| Some(case.figures.latency_us?.p50)),
+    ("90%", 2, |case| Some(case.figures.latency_us?.p90)),
+    ("99%", 2, |case| Some(case.figures.latency_us?.p99)),
+    ("99.99%", 2, |case| Some(case.figures.latency_us?.p99_99)),
+    ("Max", 2, |case| Some(case.figures.latency_us?.max)),
+    ("Count", 0, |case| Some(case.figures.latency_us?.count as f64)),
+    ("Lost", 0, |case| Some(case.figures.latency_us?.lost as f64)),
 ];
 
 const FAST: &[Column] = &[
-    ("Sent Mbit/s", 1, |case| case.figures.udp.as_ref().map(|u| u.offered_mbps)),
-    ("Received Mbit/s", 1, |case| case.figures.throughput.map(|t| t.mbps)),
-    ("Datagrams/s", 0, |case| case.figures.throughput.map(|t| t.samples_per_s)),
-    ("Lost", 0, |case| case.figures.throughput.map(|t| t.lost as f64)),
-    ("Lost %", 2, |case| case.figures.throughput.map(|t| t.lost_percent)),
-    ("Gap", 0, |case| case.figures.udp.as_ref().map(|u| u.longest_gap as f64)),
-    ("Dup", 0, |case| case.figures.throughput.map(|t| t.duplicates as f64)),
-    ("Reord", 0, |case| case.figures.throughput.map(|t| t.reordered as f64)),
-    ("Extent", 0, |case| case.figures.udp.as_ref().map(|u| u.reorder_extent_max as f64)),
-    ("Per send", 1, |case| case.figures.throughput.and_then(|t| t.datagrams_per_send)),
-    ("Per receive", 1, |case| case.figures.udp.as_ref().and_then(|u| u.datagrams_per_receive)),
+    ("Sent Mbit/s", 1, |case| Some(case.figures.udp.as_ref()?.offered_mbps)),
+    ("Received Mbit/s", 1, |case| Some(case.figures.throughput?.mbps)),
+    ("Datagrams/s", 0, |case| Some(case.figures.throughput?.samples_per_s)),
+    ("Lost", 0, |case| Some(case.figures.throughput?.lost as f64)),
+    ("Lost %", 2, |case| Some(case.figures.throughput?.lost_percent)),
+    ("Gap", 0, |case| Some(case.figures.udp.as_ref()?.longest_gap as f64)),
+    ("Dup", 0, |case| Some(case.figures.throughput?.duplicates as f64)),
+    ("Reord", 0, |case| Some(case.figures.throughput?.reordered as f64)),
+    ("Extent", 0, |case| Some(case.figures.udp.as_ref()?.reorder_extent_max as f64)),
+    ("Per send", 1, |case| case.figures.throughput?.datagrams_per_send),
+    ("Per receive", 1, |case| case.figures.udp.as_ref()?.datagrams_per_receive),
 ];
 
 const SCHEDULED: &[Column] = &[
-    ("Asked Mbit/s", 3, |case| case.figures.udp.as_ref().and_then(|u| u.asked_mbps)),
-    ("Sent Mbit/s", 3, |case| case.figures.udp.as_ref().map(|u| u.offered_mbps)),
-    ("Received Mbit/s", 3, |case| case.figures.throughput.map(|t| t.mbps)),
-    ("Lost", 0, |case| case.figures.throughput.map(|t| t.lost as f64)),
-    ("Lost %", 2, |case| case.figures.throughput.map(|t| t.lost_percent)),
-    ("Dup", 0, |case| case.figures.throughput.map(|t| t.duplicates as f64)),
-    ("Reord", 0, |case| case.figures.throughput.map(|t| t.reordered as f64)),
-    ("Extent", 0, |case| case.figures.udp.as_ref().map(|u| u.reorder_extent_max as f64)),
-    ("Jitter", 2, |case| case.figures.udp.as_ref().and_then(|u| u.jitter_us)),
-    ("50%", 2, |case| case.figures.latency_us.map(|l| l.p50)),
-    ("99%", 2, |case| case.figures.latency_us.map(|l| l.p99)),
-    ("99.9%", 2, |case| case.figures.udp.as_ref().and_then(|u| u.one_way_p99_9_us)),
-    ("Max", 2, |case| case.figures.latency_us.map(|l| l.max)),
-    ("Lag 50%", 2, |case| case.figures.schedule_lag_us.map(|lag| lag.p50)),
-    ("Lag 99.9%", 2, |case| case.figures.schedule_lag_us.and_then(|lag| lag.p99_9)),
-    ("Clock error", 2, |case| case.figures.udp.as_ref().and_then(|u| u.clocks).map(|c| c.error_us)),
+    ("Asked Mbit/s", 3, |case| case.figures.udp.as_ref()?.asked_mbps),
+    ("Sent Mbit/s", 3, |case| Some(case.figures.udp.as_ref()?.offered_mbps)),
+    ("Received Mbit/s", 3, |case| Some(case.figures.throughput?.mbps)),
+    ("Lost", 0, |case| Some(case.figures.throughput?.lost as f64)),
+    ("Lost %", 2, |case| Some(case.figures.throughput?.lost_percent)),
+    ("Dup", 0, |case| Some(case.figures.throughput?.duplicates as f64)),
+    ("Reord", 0, |case| Some(case.figures.throughput?.reordered as f64)),
+    ("Extent", 0, |case| Some(case.figures.udp.as_ref()?.reorder_extent_max as f64)),
+    ("Jitter", 2, |case| case.figures.udp.as_ref()?.jitter_us),
+    ("50%", 2, |case| Some(case.figures.latency_us?.p50)),
+    ("99%", 2, |case| Some(case.figures.latency_us?.p99)),
+    ("99.9%", 2, |case| case.figures.udp.as_ref()?.one_way_p99_9_us),
+    ("Max", 2, |case| Some(case.figures.latency_us?.max)),
+    ("Lag 50%", 2, |case| Some(case.figures.schedule_lag_us?.p50)),
+    ("Lag 99.9%", 2, |case| case.figures.schedule_lag_us?.p99_9),
+    ("Clock error", 2, |case| Some(case.figures.udp.as_ref()?.clocks?.error_us)),
 ];
 
 fn table(kind: Kind, conditions: &str, points: &[Point<'_>]) -> String {
@@ -200,57 +194,40 @@ fn table(kind: Kind, conditions: &str, points: &[Point<'_>]) -> String {
         Kind::Fast => FAST,
         Kind::Scheduled => SCHEDULED,
     };
-    let mut table = Table::new();
-    table.load_preset(presets::ASCII_MARKDOWN);
     let first: &[&str] = if kind == Kind::RoundTrip {
         &["By", "Size (B)"]
     } else {
         &["Mode", "Size (B)", "Flows", "Direction"]
     };
-    let headings = first.iter().copied().chain(columns.iter().map(|(heading, _, _)| *heading));
-    table.set_header(headings.map(str::to_owned));
+    let headings: Vec<&str> =
+        first.iter().copied().chain(columns.iter().map(|(heading, ..)| *heading)).collect();
     let (measured, missing): (Vec<_>, Vec<_>) = points
         .iter()
         .partition(|point| point.repeats.iter().any(|case| case.evidence.not_measured.is_none()));
-    for point in &measured {
+    let rows = measured.iter().map(|point| {
         let udp = point.udp;
-        let size = number_cell(point.repeats[0].point.size_bytes.to_string());
+        let size = number_cell(point.repeats[0].point.size_bytes);
         let mut cells = match kind {
             Kind::RoundTrip if is_outside(point.repeats[0], udp) => vec![Cell::new(point.name()), size],
             Kind::RoundTrip => vec![Cell::new("weir udp"), size],
             _ => {
                 let mode = format!("{}{}", point.name(), if udp.gro { "+gro" } else { "" });
-                vec![Cell::new(mode), size, number_cell(udp.flows.to_string()), Cell::new(udp.direction)]
+                vec![Cell::new(mode), size, number_cell(udp.flows), Cell::new(udp.direction)]
             }
         };
+        cells.extend(columns.iter().map(|column| number_cell(text(&point.repeats, *column))));
         cells
-            .extend(columns.iter().map(|(_, decimals, figure)| number_cell(text(point, *decimals, *figure))));
-        table.add_row(cells);
-    }
-    for column in table.column_iter_mut().skip(first.len()) {
-        column.set_cell_alignment(CellAlignment::Right);
-    }
-    let mut text = format!("{}, {conditions}\n", kind.title());
+    });
+    let table = drawn(headings, rows, |column| column >= first.len());
+    let mut page = format!("{}, {conditions}\n", kind.title());
     if !measured.is_empty() {
-        text.push_str(&format!("\n{}\n", trimmed(&table.to_string())));
+        page.push_str(&format!("\n{table}\n"));
     }
     let notes = notes(kind, points, &missing);
     if !notes.is_empty() {
-        text.push_str(&format!("\n{}\n", notes.join("\n")));
+        page.push_str(&format!("\n{}\n", notes.join("\n")));
     }
-    text
-}
-
-/// Formats the median over the repeats, and the smallest and largest on a second line if they
-/// differ.
-fn text(point: &Point<'_>, decimals: usize, figure: fn(&Case) -> Option<f64>) -> String {
-    let spread = Spread::of(point.repeats.iter().filter_map(|case| figure(case)));
-    let Some(Spread { median, min, max, .. }) = spread else { return dash() };
-    let number = |value: f64| format!("{value:.decimals$}");
-    if number(min) == number(max) {
-        return number(median);
-    }
-    format!("{}\n{}..{}", number(median), number(min), number(max))
+    page
 }
 
 fn notes(kind: Kind, points: &[Point<'_>], missing: &[&Point<'_>]) -> Vec<String> {

@@ -6,7 +6,8 @@
 //! conditions that affected both in the same minute, such as the VM's speed state, cancel out. The
 //! resampling is seeded, so that a report of the same run always has the same figures.
 
-use std::fmt;
+use crate::names::names;
+use crate::summary::median;
 
 /// A range that contains the true value in 95 of 100 cases.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -112,23 +113,7 @@ impl Comparison {
     }
 }
 
-impl Verdict {
-    /// The word in tables, JSON and CSV.
-    #[must_use]
-    pub const fn key(self) -> &'static str {
-        match self {
-            Self::Better => "better",
-            Self::Worse => "worse",
-            Self::CannotTell => "inconclusive",
-        }
-    }
-}
-
-impl fmt::Display for Verdict {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.key())
-    }
-}
+names!(Verdict { Better = "better", Worse = "worse", CannotTell = "inconclusive" });
 
 fn verdict(ratio: f64, interval: Interval, pairs: usize, better: Better) -> Verdict {
     let is_close = ratio.max(1.0 / ratio) < 1.0 + Comparison::CLOSE;
@@ -140,17 +125,6 @@ fn verdict(ratio: f64, interval: Interval, pairs: usize, better: Better) -> Verd
     match (better, interval.low > 1.0) {
         (Better::More, true) | (Better::Less, false) => Verdict::Better,
         (Better::More, false) | (Better::Less, true) => Verdict::Worse,
-    }
-}
-
-/// The middle value; of an even number of values, the mean of the two middle ones.
-fn median(values: &mut [f64]) -> f64 {
-    let middle = values.len() / 2;
-    let is_even = values.len().is_multiple_of(2);
-    let (below, &mut upper, _) = values.select_nth_unstable_by(middle, f64::total_cmp);
-    match below.iter().copied().max_by(f64::total_cmp) {
-        Some(lower) if is_even => f64::midpoint(lower, upper),
-        _ => upper,
     }
 }
 

@@ -19,18 +19,12 @@ pub const RESULTS_FILE_NAME: &str = "results.jsonl";
 /// A results file that cannot be written or read.
 #[derive(Debug, Error)]
 pub enum ResultsError {
-    /// The folder cannot be created.
-    #[error("cannot create the results folder {}: {source}; choose another folder or make it writable", path.display())]
-    Folder {
-        /// The folder.
-        path: PathBuf,
-        /// The system's error.
-        source: io::Error,
-    },
-    /// The file cannot be written.
-    #[error("cannot write {}: {source}; choose another folder or make it writable", path.display())]
+    /// The folder or the file cannot be written.
+    #[error("cannot {what} {}: {source}; choose another folder or make it writable", path.display())]
     Write {
-        /// The file.
+        /// `create the results folder` or `write`.
+        what: &'static str,
+        /// The folder or the file.
         path: PathBuf,
         /// The system's error.
         source: io::Error,
@@ -78,65 +72,32 @@ pub struct ResultsWriter {
 
 impl ResultsWriter {
     /// Creates the folder and starts a run in it, so that an unwritable folder fails before the
-    /// measurement.
+    /// measurement. `peer` is the other end, if that is another machine or an existing process.
     ///
     /// # Errors
     /// If the folder or file cannot be created, or the folder already contains a run.
-    pub fn create(dir: impl AsRef<Path>, environment: &Environment) -> Result<Self, ResultsError> {
-        Self::create_with_peer(dir, environment, None)
-    }
-
-    /// As [`ResultsWriter::create`], for a run whose other end is another machine or an existing
-    /// process.
-    ///
-    /// # Errors
-    /// As for [`ResultsWriter::create`].
-    pub fn create_with_peer(
+    pub fn create(
         dir: impl AsRef<Path>,
         environment: &Environment,
         peer: Option<&Environment>,
     ) -> Result<Self, ResultsError> {
-        let path = make_folder(dir.as_ref())?;
+        let dir = dir.as_ref();
+        fs::create_dir_all(dir).map_err(|source| ResultsError::Write {
+            what: "create the results folder",
+            path: dir.to_owned(),
+            source,
+        })?;
+        let path = dir.join(RESULTS_FILE_NAME);
         let file = OpenOptions::new().append(true).create_new(true).open(&path).map_err(|source| {
             if source.kind() == io::ErrorKind::AlreadyExists {
                 ResultsError::AlreadyExists { path: path.clone() }
             } else {
-                ResultsError::Write { path: path.clone(), source }
+                ResultsError::Write { what: "write", path: path.clone(), source }
             }
         })?;
         let mut writer = Self { file, path };
-        writer.write_line(&Header::new(environment, peer))?;
-        Ok(writer)
-    }
-
-    /// Continues the run in the folder, or starts one.
-    ///
-    /// Removes an incomplete last line of a killed run. The environment of a run is the one at its
-    /// start.
-    ///
-    /// # Errors
-    /// As for [`ResultsWriter::create`], and if the existing file is not a results file.
-    pub fn continue_or_create(
-        dir: impl AsRef<Path>,
-        environment: &Environment,
-    ) -> Result<Self, ResultsError> {
-        let path = make_folder(dir.as_ref())?;
-        let text = match fs::read_to_string(&path) {
-            Ok(text) => text,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Self::create(dir, environment),
-            Err(source) => return Err(ResultsError::Read { path, source }),
-        };
-        let whole = text.rfind('\n').map_or(0, |end| end + 1);
-        let write_error = |source| ResultsError::Write { path: path.clone(), source };
-        if whole > 0 {
-            parse_lines(&text[..whole], &path)?;
-        }
-        let file = OpenOptions::new().append(true).open(&path).map_err(write_error)?;
-        file.set_len(whole as u64).map_err(write_error)?;
-        let mut writer = Self { file, path };
-        if whole == 0 {
-            writer.write_line(&Header::new(environment, None))?;
-        }
+        let (environment, peer) = (environment.clone(), peer.cloned());
+        writer.write_line(&Header { schema: SCHEMA_VERSION, environment, peer })?;
         Ok(writer)
     }
 
@@ -160,7 +121,7 @@ impl ResultsWriter {
             line.push(b'\n');
             (&self.file).write_all(&line)
         };
-        write().map_err(|source| ResultsError::Write { path: self.path.clone(), source })
+        write().map_err(|source| ResultsError::Write { what: "write", path: self.path.clone(), source })
     }
 }
 
@@ -206,17 +167,6 @@ struct Header {
     environment: Environment,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     peer: Option<Environment>,
-}
-
-impl Header {
-    fn new(environment: &Environment, peer: Option<&Environment>) -> Self {
-        Self { schema: SCHEMA_VERSION, environment: environment.clone(), peer: peer.cloned() }
-    }
-}
-
-fn make_folder(dir: &Path) -> Result<PathBuf, ResultsError> {
-    fs::create_dir_all(dir).map_err(|source| ResultsError::Folder { path: dir.to_owned(), source })?;
-    Ok(dir.join(RESULTS_FILE_NAME))
 }
 
 fn parse_lines(text: &str, path: &Path) -> Result<Run, ResultsError> {

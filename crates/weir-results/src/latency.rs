@@ -3,10 +3,10 @@
 //! A histogram provides the percentiles (HdrHistogram, 3 significant digits, at most 60 s); mean,
 //! standard deviation, minimum and maximum are exact.
 
-use std::fmt;
-
 use hdrhistogram::Histogram;
 use serde::{Deserialize, Serialize};
+
+use crate::names::names;
 
 /// What a latency measures.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -24,23 +24,7 @@ pub enum LatencyKind {
     OneWay,
 }
 
-impl LatencyKind {
-    /// The name in the results format: `rtt`, `rtt/2` or `one-way`.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Rtt => "rtt",
-            Self::HalfRtt => "rtt/2",
-            Self::OneWay => "one-way",
-        }
-    }
-}
-
-impl fmt::Display for LatencyKind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
-    }
-}
+names!(LatencyKind { Rtt = "rtt", HalfRtt = "rtt/2", OneWay = "one-way" });
 
 /// The percentiles that a summary carries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -64,36 +48,28 @@ impl Percentile {
     /// The share of samples at or below it, 0 to 1.
     #[must_use]
     pub const fn quantile(self) -> f64 {
-        match self {
-            Self::P50 => 0.5,
-            Self::P90 => 0.9,
-            Self::P99 => 0.99,
-            Self::P99_99 => 0.9999,
-            Self::P99_9999 => 0.999_999,
-        }
+        self.properties().0
     }
 
     /// The minimum number of samples for one of them to be above it: `1 / (1 - quantile)`.
     #[must_use]
     pub const fn count_needed(self) -> u64 {
-        match self {
-            Self::P50 => 2,
-            Self::P90 => 10,
-            Self::P99 => 100,
-            Self::P99_99 => 10_000,
-            Self::P99_9999 => 1_000_000,
-        }
+        self.properties().1
     }
 
     /// The heading in tables, e.g. `99.99%`.
     #[must_use]
     pub const fn label(self) -> &'static str {
+        self.properties().2
+    }
+
+    const fn properties(self) -> (f64, u64, &'static str) {
         match self {
-            Self::P50 => "50%",
-            Self::P90 => "90%",
-            Self::P99 => "99%",
-            Self::P99_99 => "99.99%",
-            Self::P99_9999 => "99.9999%",
+            Self::P50 => (0.5, 2, "50%"),
+            Self::P90 => (0.9, 10, "90%"),
+            Self::P99 => (0.99, 100, "99%"),
+            Self::P99_99 => (0.9999, 10_000, "99.99%"),
+            Self::P99_9999 => (0.999_999, 1_000_000, "99.9999%"),
         }
     }
 }
@@ -200,18 +176,6 @@ impl LatencyRecorder {
     #[must_use]
     pub const fn count(&self) -> u64 {
         self.count
-    }
-
-    /// Returns the number of round trips that did not complete.
-    #[must_use]
-    pub const fn lost(&self) -> u64 {
-        self.lost
-    }
-
-    /// Returns whether there are enough samples for `percentile` to differ from the maximum.
-    #[must_use]
-    pub const fn supports(&self, percentile: Percentile) -> bool {
-        self.count >= percentile.count_needed()
     }
 
     /// Returns the time in nanoseconds that this share (0 to 1) of the recorded times does not
@@ -368,7 +332,7 @@ mod tests {
         let mut all = recorded((1..=5000).chain(5000..=90_000));
         all.record_lost();
         assert_eq!(merged.summary(LatencyKind::HalfRtt), all.summary(LatencyKind::HalfRtt));
-        assert_eq!((merged.count(), merged.lost()), (90_001, 1));
+        assert_eq!((merged.count, merged.lost), (90_001, 1));
     }
 
     #[test]
@@ -404,8 +368,8 @@ mod tests {
             let needed = (1.0 / (1.0 - percentile.quantile())).round() as u64;
             assert_eq!(percentile.count_needed(), needed);
         }
-        assert!(!recorded(1..=99).supports(Percentile::P99));
-        assert!(recorded(1..=100).supports(Percentile::P99));
+        assert!(!recorded(1..=99).summary(LatencyKind::Rtt).supports(Percentile::P99));
+        assert!(recorded(1..=100).summary(LatencyKind::Rtt).supports(Percentile::P99));
         assert!(!recorded(1..=100).summary(LatencyKind::Rtt).supports(Percentile::P99_99));
     }
 }

@@ -4,7 +4,7 @@
 //! which warnings. It computes the statistics in the record, so that all engines are judged by the
 //! same arithmetic. It measures nothing, reads no clock and prints nothing.
 //!
-//! - `run`: a run, and the names in its cases
+//! - `run`: a run, and the names in its cases; `names`: names of values
 //! - `case`: one measured point
 //! - `environment`: the host
 //! - `intervals`: the 99th percentile of the median interval
@@ -31,6 +31,7 @@ mod file;
 mod intervals;
 mod latency;
 mod loss;
+mod names;
 mod run;
 mod sequence;
 mod summary;
@@ -49,15 +50,12 @@ pub use file::{RESULTS_FILE_NAME, ResultsError, ResultsWriter};
 pub use intervals::IntervalRecorder;
 pub use latency::{LatencyKind, LatencyRecorder, LatencySummary, Percentile};
 pub use loss::{Carried, DropCounters, Drops, LossAttribution, LossEvidence, SamplesPerBuffer, attribute};
-pub use run::{
-    Coalescing, NotMeasured, ParseNameError, Reliability, Run, SCHEMA_VERSION, Test, WaitStrategy,
-};
+pub use names::ParseNameError;
+pub use run::{Coalescing, NotMeasured, Reliability, Run, SCHEMA_VERSION, Test, WaitStrategy};
 pub use sequence::{Arrival, SequenceCounts, SequenceTracker};
 pub use summary::Spread;
 pub use telemetry::Telemetry;
 pub use throughput::{ThroughputCounts, ThroughputSummary};
 pub use udp::{ClockRelation, Direction, UdpFigures, UdpMode};
-pub use units::{
-    UnitError, format_duration, format_rate, format_size, parse_duration, parse_size, parse_sizes,
-};
+pub use units::{UnitError, format_rate, format_size, parse_duration, parse_size};
 pub use warning::Warning;

@@ -365,13 +365,6 @@ impl LossAttribution {
         }
         text
     }
-
-    /// Returns the place of most losses; `None` without losses.
-    #[must_use]
-    pub fn main_place(&self) -> Option<&'static str> {
-        let most = self.places().into_iter().max_by_key(|(_, count)| *count)?;
-        (most.1 > 0).then_some(most.0)
-    }
 }
 
 /// `120 lost: 100 dropped at the receiver's full socket buffer, 20 lost on the path`.

@@ -5,8 +5,8 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
-use thiserror::Error;
 
+use crate::names::{ParseNameError, names};
 use crate::{Case, Environment};
 
 /// Version of the results format that this crate writes and reads.
@@ -132,98 +132,14 @@ impl fmt::Display for NotMeasured {
     }
 }
 
-/// An unknown name.
-#[derive(Debug, Clone, PartialEq, Eq, Error)]
-#[error("`{found}` is not {expected}")]
-pub struct ParseNameError {
-    /// The name found.
-    found: String,
-    /// The names expected.
-    expected: &'static str,
-}
+names!(Test { Latency = "latency", Throughput = "throughput" }, expected "a test: latency or throughput");
 
-impl ParseNameError {
-    pub(crate) fn new(found: &str, expected: &'static str) -> Self {
-        Self { found: found.to_owned(), expected }
-    }
-}
+names!(
+    Reliability { None = "none", BestEffort = "best-effort", Reliable = "reliable" },
+    expected "a reliability: none, best-effort or reliable"
+);
 
-impl Test {
-    /// The name in the results format.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Latency => "latency",
-            Self::Throughput => "throughput",
-        }
-    }
-}
-
-impl fmt::Display for Test {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.name())
-    }
-}
-
-impl FromStr for Test {
-    type Err = ParseNameError;
-
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
-        match text {
-            "latency" => Ok(Self::Latency),
-            "throughput" => Ok(Self::Throughput),
-            _ => Err(ParseNameError::new(text, "a test: latency or throughput")),
-        }
-    }
-}
-
-impl Reliability {
-    /// The name in the results format.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::None => "none",
-            Self::BestEffort => "best-effort",
-            Self::Reliable => "reliable",
-        }
-    }
-}
-
-impl fmt::Display for Reliability {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.name())
-    }
-}
-
-impl FromStr for Reliability {
-    type Err = ParseNameError;
-
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
-        match text {
-            "none" => Ok(Self::None),
-            "best-effort" => Ok(Self::BestEffort),
-            "reliable" => Ok(Self::Reliable),
-            _ => Err(ParseNameError::new(text, "a reliability: none, best-effort or reliable")),
-        }
-    }
-}
-
-impl Coalescing {
-    /// The name in the results format.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Off => "off",
-            Self::Auto => "auto",
-        }
-    }
-}
-
-impl fmt::Display for Coalescing {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.name())
-    }
-}
+names!(Coalescing { Off = "off", Auto = "auto" });
 
 impl fmt::Display for WaitStrategy {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -115,12 +115,6 @@ impl SequenceTracker {
         self.counts
     }
 
-    /// Returns the highest number that arrived so far.
-    #[must_use]
-    pub const fn highest(&self) -> Option<u64> {
-        self.highest
-    }
-
     fn record_first(&mut self, number: u64) -> Arrival {
         let first = *self.first.get_or_insert(number);
         self.highest = Some(number);
@@ -259,7 +253,7 @@ mod tests {
             Arrival::Late,
         ];
         assert_eq!(said, expected);
-        assert_eq!(tracker.highest(), Some(200_000));
+        assert_eq!(tracker.highest, Some(200_000));
     }
 
     #[test]

@@ -20,13 +20,18 @@ impl Spread {
         let mut sorted: Vec<f64> = values.into_iter().filter(|value| !value.is_nan()).collect();
         sorted.sort_by(f64::total_cmp);
         let (min, max) = (*sorted.first()?, *sorted.last()?);
-        let middle = sorted.len() / 2;
-        let median = if sorted.len() % 2 == 1 {
-            sorted[middle]
-        } else {
-            f64::midpoint(sorted[middle - 1], sorted[middle])
-        };
-        Some(Self { median, min, max, count: sorted.len() })
+        Some(Self { median: median(&mut sorted), min, max, count: sorted.len() })
+    }
+}
+
+/// The middle value; of an even number of values, the mean of the two middle ones.
+pub(crate) fn median(values: &mut [f64]) -> f64 {
+    let middle = values.len() / 2;
+    let is_even = values.len().is_multiple_of(2);
+    let (below, &mut upper, _) = values.select_nth_unstable_by(middle, f64::total_cmp);
+    match below.iter().copied().max_by(f64::total_cmp) {
+        Some(lower) if is_even => f64::midpoint(lower, upper),
+        _ => upper,
     }
 }
 

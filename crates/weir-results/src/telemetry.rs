@@ -11,6 +11,7 @@ mod hpcbench;
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
+use serde_json::Number;
 
 /// The figures of one end's host, in order of time.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -75,13 +76,6 @@ impl Telemetry {
     pub fn values(&self, name: &str) -> impl Iterator<Item = f64> {
         self.columns.get(name).into_iter().flatten().filter_map(|value| *value)
     }
-
-    /// Returns the cost of the recording in percent of one processor; `None` without rows.
-    #[must_use]
-    pub fn own_cpu_percent(&self) -> Option<f64> {
-        let length_ms = *self.at_ms.last().filter(|at_ms| **at_ms > 0)?;
-        Some(self.own_cpu_ms * 100.0 / length_ms as f64)
-    }
 }
 
 /// The form in the file: constant columns are stored once.
@@ -93,17 +87,9 @@ struct Compact {
     missed: u64,
     at_ms: Vec<u64>,
     #[serde(default)]
-    constant: BTreeMap<String, Option<Figure>>,
+    constant: BTreeMap<String, Option<Number>>,
     #[serde(default)]
-    columns: BTreeMap<String, Vec<Option<Figure>>>,
-}
-
-/// A number, without `.0` if it is whole: most are counts.
-#[derive(Clone, Copy, Serialize, Deserialize)]
-#[serde(untagged)]
-enum Figure {
-    Whole(i64),
-    Fraction(f64),
+    columns: BTreeMap<String, Vec<Option<Number>>>,
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "called by serde")]
@@ -111,25 +97,12 @@ const fn is_zero(count: &u64) -> bool {
     *count == 0
 }
 
-impl From<f64> for Figure {
-    fn from(value: f64) -> Self {
-        // Whole numbers up to here are exact in both types.
-        const EXACT: f64 = 9.0e15;
-        if value.fract() == 0.0 && value.abs() < EXACT {
-            Self::Whole(value as i64)
-        } else {
-            Self::Fraction(value)
-        }
-    }
-}
-
-impl From<Figure> for f64 {
-    fn from(figure: Figure) -> Self {
-        match figure {
-            Figure::Whole(value) => value as Self,
-            Figure::Fraction(value) => value,
-        }
-    }
+/// The number in the file, without `.0` if it is whole: most are counts.
+fn number(value: f64) -> Option<Number> {
+    // Whole numbers up to here are exact in both types.
+    const EXACT: f64 = 9.0e15;
+    let is_whole = value.fract() == 0.0 && value.abs() < EXACT;
+    if is_whole { Some(Number::from(value as i64)) } else { Number::from_f64(value) }
 }
 
 impl From<Telemetry> for Compact {
@@ -139,9 +112,9 @@ impl From<Telemetry> for Compact {
         for (name, values) in telemetry.columns {
             let same = values.first().filter(|first| values.iter().all(|value| value == *first)).copied();
             if let Some(value) = same {
-                constant.insert(name, value.map(Figure::from));
+                constant.insert(name, value.and_then(number));
             } else {
-                columns.insert(name, values.into_iter().map(|value| value.map(Figure::from)).collect());
+                columns.insert(name, values.into_iter().map(|value| value.and_then(number)).collect());
             }
         }
         Self {
@@ -170,10 +143,10 @@ impl TryFrom<Compact> for Telemetry {
         }
         let mut columns = BTreeMap::new();
         for (name, value) in compact.constant {
-            columns.insert(name, vec![value.map(f64::from); rows]);
+            columns.insert(name, vec![value.and_then(|value| value.as_f64()); rows]);
         }
         for (name, values) in compact.columns {
-            let mut values: Vec<Option<f64>> = values.into_iter().map(|value| value.map(f64::from)).collect();
+            let mut values: Vec<Option<f64>> = values.into_iter().map(|value| value?.as_f64()).collect();
             // As many values as rows, whatever the file contains.
             values.resize(rows, None);
             columns.insert(name, values);
@@ -219,8 +192,6 @@ mod tests {
         assert_eq!(telemetry.value("nothing", 0), None);
         assert_eq!(telemetry.values("context_switches").collect::<Vec<_>>(), [7.0, 9.0]);
         assert_eq!(telemetry.at_ms(2), Some(300));
-        let percent = telemetry.own_cpu_percent().unwrap();
-        assert!((percent - 0.083_333).abs() < 1e-4, "{percent}");
     }
 
     #[test]

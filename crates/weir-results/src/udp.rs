@@ -1,11 +1,8 @@
 //! Figures that only UDP tests have: how datagrams were sent, their order and their times.
 
-use std::fmt;
-use std::str::FromStr;
-
 use serde::{Deserialize, Serialize};
 
-use crate::run::ParseNameError;
+use crate::names::names;
 
 /// The conditions of a UDP test, and its figures beyond those of [`crate::Case`].
 ///
@@ -119,16 +116,6 @@ pub enum UdpMode {
 }
 
 impl UdpMode {
-    /// The name in options and in the results format.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Send => "send",
-            Self::Sendmmsg => "sendmmsg",
-            Self::Gso => "gso",
-        }
-    }
-
     /// The engine name of cases with this mode: as for the baselines.
     #[must_use]
     pub const fn engine(self) -> &'static str {
@@ -140,22 +127,10 @@ impl UdpMode {
     }
 }
 
-impl fmt::Display for UdpMode {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.name())
-    }
-}
-
-impl FromStr for UdpMode {
-    type Err = ParseNameError;
-
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
-        [Self::Send, Self::Sendmmsg, Self::Gso]
-            .into_iter()
-            .find(|mode| mode.name() == text)
-            .ok_or_else(|| ParseNameError::new(text, "a mode: send, sendmmsg or gso"))
-    }
-}
+names!(
+    UdpMode { Send = "send", Sendmmsg = "sendmmsg", Gso = "gso" },
+    expected "a mode: send, sendmmsg or gso"
+);
 
 /// The sending end.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -168,22 +143,7 @@ pub enum Direction {
     Reverse,
 }
 
-impl Direction {
-    /// The name in the results format.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Forward => "forward",
-            Self::Reverse => "reverse",
-        }
-    }
-}
-
-impl fmt::Display for Direction {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.name())
-    }
-}
+names!(Direction { Forward = "forward", Reverse = "reverse" });
 
 #[cfg(test)]
 mod tests {

@@ -37,14 +37,6 @@ pub fn parse_size(text: &str) -> Result<u64, UnitError> {
     number.parse::<u64>().ok().and_then(|n| n.checked_mul(factor)).ok_or_else(error)
 }
 
-/// Parses sizes separated by commas: `32,1024,8k`.
-///
-/// # Errors
-/// [`UnitError::Size`] naming the first entry that is not a size.
-pub fn parse_sizes(text: &str) -> Result<Vec<u64>, UnitError> {
-    text.split(',').map(parse_size).collect()
-}
-
 /// Parses a duration: `2s`, `300ms`, `500us`, `1.5s`, `2m`, `1h`. A number without a unit is
 /// seconds.
 ///
@@ -104,17 +96,6 @@ pub fn format_rate(per_second: f64) -> String {
     }
 }
 
-/// Formats a duration: `850 ns`, `12.34 us`, `1.50 ms`, `2.00 s`.
-#[must_use]
-pub fn format_duration(duration: Duration) -> String {
-    match duration.as_nanos() {
-        ns @ 0..1_000 => format!("{ns} ns"),
-        ns @ 1_000..1_000_000 => format!("{:.2} us", ns as f64 / 1e3),
-        ns @ 1_000_000..1_000_000_000 => format!("{:.2} ms", ns as f64 / 1e6),
-        ns => format!("{:.2} s", ns as f64 / 1e9),
-    }
-}
-
 /// Splits `8k` into `8` and `k`; signs and exponents are not accepted.
 fn split_number(text: &str) -> (&str, &str) {
     let end = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
@@ -142,13 +123,6 @@ mod tests {
         check("1.5k", None);
         check("8x", None);
         check("99999999999G", None);
-    }
-
-    #[test]
-    fn lists_of_sizes_name_the_bad_entry() {
-        assert_eq!(parse_sizes("32,1024, 8k,1M"), Ok(vec![32, 1024, 8192, 1 << 20]));
-        assert_eq!(parse_sizes("32,,64"), Err(UnitError::Size(String::new())));
-        assert_eq!(parse_sizes("32,abc"), Err(UnitError::Size("abc".into())));
     }
 
     #[test]
@@ -181,8 +155,5 @@ mod tests {
         assert_eq!(format_rate(950.4), "950");
         assert_eq!(format_rate(12_345.0), "12.3 k");
         assert_eq!(format_rate(4_916_862.0), "4.92 M");
-        assert_eq!(format_duration(Duration::from_nanos(850)), "850 ns");
-        assert_eq!(format_duration(Duration::from_nanos(12_340)), "12.34 us");
-        assert_eq!(format_duration(Duration::from_millis(2500)), "2.50 s");
     }
 }

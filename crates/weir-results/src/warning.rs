@@ -158,37 +158,34 @@ impl Serialize for Warning {
             text: String,
             advice: String,
         }
-        #[derive(Serialize)]
-        struct Unknown<'a> {
-            code: &'a str,
-            text: &'a str,
-            advice: &'a str,
-        }
+        let (text, advice) = (self.text(), self.advice());
         match self {
-            Self::Unknown { code, text, advice } => Unknown { code, text, advice }.serialize(serializer),
-            known => Known { warning: known, text: self.text(), advice: self.advice() }.serialize(serializer),
+            Self::Unknown { code, .. } => Unknown { code: code.clone(), text, advice }.serialize(serializer),
+            known => Known { warning: known, text, advice }.serialize(serializer),
         }
     }
 }
 
 impl<'de> Deserialize<'de> for Warning {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        // A code that this version lacks must not make an old run unreadable.
-        #[derive(Deserialize)]
-        struct Unknown {
-            code: String,
-            #[serde(default)]
-            text: String,
-            #[serde(default)]
-            advice: String,
-        }
         let value = serde_json::Value::deserialize(deserializer)?;
+        // A code that this version lacks must not make an old run unreadable.
         if let Ok(known) = Self::deserialize(&value) {
             return Ok(known);
         }
         let Unknown { code, text, advice } = Unknown::deserialize(value).map_err(serde::de::Error::custom)?;
         Ok(Self::Unknown { code, text, advice })
     }
+}
+
+/// [`Warning::Unknown`] in the file.
+#[derive(Serialize, Deserialize)]
+struct Unknown {
+    code: String,
+    #[serde(default)]
+    text: String,
+    #[serde(default)]
+    advice: String,
 }
 
 fn figures<S: Serializer>(warning: &&Warning, serializer: S) -> Result<S::Ok, S::Error> {

@@ -55,6 +55,9 @@ impl Default for DiscoveryLimits {
     }
 }
 
+/// The result of reading discovery data.
+pub type Result<T = ()> = core::result::Result<T, DiscoveryDataError>;
+
 /// The reason why discovery data is not used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum DiscoveryDataError {
@@ -89,7 +92,7 @@ impl DiscoveryDataError {
 ///
 /// # Errors
 /// The encapsulation is not that of a parameter list, or the list has no end.
-pub(crate) fn open(payload: &[u8]) -> Result<ParameterList<'_>, DiscoveryDataError> {
+pub(crate) fn open(payload: &[u8]) -> Result<ParameterList<'_>> {
     let (header, list) = payload.split_at_checked(4).ok_or(DiscoveryDataError::NotAParameterList)?;
     let endianness = match [header[0], header[1]] {
         encapsulation::PL_CDR_LE => Endianness::Little,
@@ -116,20 +119,12 @@ pub struct Locators {
 
 impl Locators {
     /// Adds the locator if it is a UDPv4 unicast address and there is room.
-    pub(crate) fn add(
-        &mut self,
-        parameter: &Parameter<'_>,
-        limits: &DiscoveryLimits,
-    ) -> Result<(), DiscoveryDataError> {
+    pub(crate) fn add(&mut self, parameter: &Parameter<'_>, limits: &DiscoveryLimits) -> Result {
         self.add_if(is_unicast, parameter, limits)
     }
 
     /// Adds the locator if it is a UDPv4 multicast group for user data and there is room.
-    pub(crate) fn add_group(
-        &mut self,
-        parameter: &Parameter<'_>,
-        limits: &DiscoveryLimits,
-    ) -> Result<(), DiscoveryDataError> {
+    pub(crate) fn add_group(&mut self, parameter: &Parameter<'_>, limits: &DiscoveryLimits) -> Result {
         self.add_if(is_group, parameter, limits)
     }
 
@@ -138,7 +133,7 @@ impl Locators {
         is_right: impl Fn(SocketAddrV4) -> bool,
         parameter: &Parameter<'_>,
         limits: &DiscoveryLimits,
-    ) -> Result<(), DiscoveryDataError> {
+    ) -> Result {
         match parameter.locator()?.to_socket_addr_v4() {
             Some(address) if self.addresses.contains(&address) => {}
             Some(address) if is_right(address) && self.addresses.len() < limits.locators => {
@@ -158,13 +153,13 @@ pub(crate) fn is_unicast(address: SocketAddrV4) -> bool {
 }
 
 /// Returns the text in a parameter, which must have at most `max` bytes.
-pub(crate) fn text<'a>(parameter: &Parameter<'a>, max: usize) -> Result<&'a str, DiscoveryDataError> {
+pub(crate) fn text<'a>(parameter: &Parameter<'a>, max: usize) -> Result<&'a str> {
     let text = parameter.string()?;
     if text.len() > max { Err(DiscoveryDataError::TooLong(parameter.id)) } else { Ok(text) }
 }
 
 /// Returns the period in a parameter.
-pub(crate) fn duration(parameter: &Parameter<'_>) -> Result<Duration, DiscoveryDataError> {
+pub(crate) fn duration(parameter: &Parameter<'_>) -> Result<Duration> {
     period(parameter.duration()?).ok_or(DiscoveryDataError::BadValue(parameter.id))
 }
 

@@ -26,7 +26,7 @@ pub(crate) use self::block::{DATAGRAM_HEAD_LEN, Entry};
 use crate::block::{Block, BlockSlice};
 
 /// The samples of one writer, by sequence number.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct History {
     /// The blocks. An entry names its block by position.
     blocks: Vec<HistoryBlock>,
@@ -66,28 +66,7 @@ pub(crate) struct History {
 
 impl History {
     pub(crate) fn new(block_len: usize, spare_max: usize) -> Self {
-        Self {
-            blocks: Vec::new(),
-            vacant: Vec::new(),
-            open: None,
-            previous: None,
-            refuge: None,
-            entries: VecDeque::new(),
-            dense: 1,
-            old: VecDeque::new(),
-            old_dead: 0,
-            alive: 0,
-            spare: Vec::new(),
-            spare_pieces: Vec::new(),
-            block_len,
-            spare_max,
-            charged: 0,
-            charged_old: 0,
-            charged_released: 0,
-            bytes: 0,
-            used: 0,
-            live: 0,
-        }
+        Self { dense: 1, block_len, spare_max, ..Self::default() }
     }
 
     /// Returns the first sequence number in the history, or the next one if it is empty.

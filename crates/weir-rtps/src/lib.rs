@@ -24,6 +24,7 @@ pub mod config;
 pub mod discovery_data;
 pub mod discovery_event;
 mod history;
+mod inline_qos;
 mod key_hasher;
 pub mod liveliness;
 pub mod multicast;

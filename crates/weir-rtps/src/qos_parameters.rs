@@ -5,7 +5,7 @@
 
 use weir_wire::{Parameter, ParameterId, ParameterListWriter};
 
-use crate::discovery_data::{DiscoveryDataError, DiscoveryLimits, duration, period, wire_duration};
+use crate::discovery_data::{DiscoveryDataError, DiscoveryLimits, Result, duration, period, wire_duration};
 use crate::qos::{
     DestinationOrder, Durability, History, Liveliness, LivelinessKind, Ownership, Presentation,
     PresentationScope, Qos, Reliability, ResourceLimits, XCDR1,
@@ -65,11 +65,7 @@ pub(crate) fn encode(kind: EndpointKind, qos: &Qos, list: &mut ParameterListWrit
 ///
 /// # Errors
 /// The value is invalid or longer than `limits` allow.
-pub(crate) fn decode(
-    parameter: &Parameter<'_>,
-    limits: &DiscoveryLimits,
-    qos: &mut Qos,
-) -> Result<bool, DiscoveryDataError> {
+pub(crate) fn decode(parameter: &Parameter<'_>, limits: &DiscoveryLimits, qos: &mut Qos) -> Result<bool> {
     match parameter.id {
         ParameterId::RELIABILITY => {
             qos.reliability = match parameter.u32()? {
@@ -159,7 +155,7 @@ fn encode_representation(kind: EndpointKind, qos: &Qos, list: &mut ParameterList
     }
 }
 
-fn history(parameter: &Parameter<'_>) -> Result<History, DiscoveryDataError> {
+fn history(parameter: &Parameter<'_>) -> Result<History> {
     let [kind, depth] = parameter.u32s()?;
     match (kind, i32::try_from(depth)) {
         (0, Ok(1..)) => Ok(History::KeepLast(depth)),
@@ -168,14 +164,14 @@ fn history(parameter: &Parameter<'_>) -> Result<History, DiscoveryDataError> {
     }
 }
 
-fn resource_limits(parameter: &Parameter<'_>) -> Result<ResourceLimits, DiscoveryDataError> {
+fn resource_limits(parameter: &Parameter<'_>) -> Result<ResourceLimits> {
     // A negative number is unlimited.
     let limits = parameter.u32s::<3>()?.map(|limit| u32::try_from(limit.cast_signed()).ok());
     let [max_samples, max_instances, max_samples_per_instance] = limits;
     Ok(ResourceLimits { max_samples, max_instances, max_samples_per_instance, max_bytes: None })
 }
 
-fn partition(parameter: &Parameter<'_>, limits: &DiscoveryLimits) -> Result<Vec<String>, DiscoveryDataError> {
+fn partition(parameter: &Parameter<'_>, limits: &DiscoveryLimits) -> Result<Vec<String>> {
     let too_long = DiscoveryDataError::TooLong(parameter.id);
     if parameter.u32()? as usize > limits.partitions {
         return Err(too_long);
@@ -188,10 +184,7 @@ fn partition(parameter: &Parameter<'_>, limits: &DiscoveryLimits) -> Result<Vec<
 }
 
 /// Returns the kind whose number is at the start of the value.
-fn one_of<T: Copy, const N: usize>(
-    parameter: &Parameter<'_>,
-    kinds: [T; N],
-) -> Result<T, DiscoveryDataError> {
+fn one_of<T: Copy, const N: usize>(parameter: &Parameter<'_>, kinds: [T; N]) -> Result<T> {
     kinds.get(parameter.u32()? as usize).copied().ok_or(bad(parameter))
 }
 

@@ -313,7 +313,8 @@ impl ReaderCore {
         };
         let Self { config, writers, delivery, fragments, listed, .. } = self;
         let (sn, proxy) = (frag.sequence_number, &mut writers.list[index]);
-        self.timers_set = self.timers_set.wrapping_add(u32::from(assert_alive(proxy, now, &mut writers.liveliness)));
+        self.timers_set =
+            self.timers_set.wrapping_add(u32::from(assert_alive(proxy, now, &mut writers.liveliness)));
         match proxy.arrival(sn) {
             Arrival::Duplicate => {
                 delivery.counters.samples_duplicate += 1;
@@ -360,7 +361,11 @@ impl ReaderCore {
         let Some(index) = self.find(writer) else { return };
         let proxy = &mut self.writers.list[index];
         if is_assertion(proxy, heartbeat) {
-            self.timers_set = self.timers_set.wrapping_add(u32::from(assert_alive(proxy, now, &mut self.writers.liveliness)));
+            self.timers_set = self.timers_set.wrapping_add(u32::from(assert_alive(
+                proxy,
+                now,
+                &mut self.writers.liveliness,
+            )));
         }
         if !proxy.is_reliable || !proxy.counts.is_new_heartbeat(now, heartbeat.count) {
             return;

@@ -4,11 +4,11 @@
 //! Stateless encoding and decoding; the reliable exchange is in
 //! [`ParticipantCore`](crate::participant::ParticipantCore).
 
-use weir_wire::{
-    EntityId, Guid, Locator, Parameter, ParameterId, ParameterListWriter, ProtocolVersion, VendorId,
-};
+use weir_wire::{EntityId, Guid, Parameter, ParameterId, ParameterListWriter, ProtocolVersion, VendorId};
 
-use crate::discovery_data::{DiscoveryDataError, DiscoveryLimits, Locators, open, push_encapsulation, text};
+use crate::discovery_data::{
+    DiscoveryDataError, DiscoveryLimits, Locators, Result, open, push_encapsulation, text,
+};
 use crate::qos::Qos;
 use crate::qos_parameters;
 
@@ -58,12 +58,8 @@ pub fn encode(kind: EndpointKind, data: &EndpointData, vendor: VendorId, out: &m
     list.string(ParameterId::TOPIC_NAME, &data.topic);
     list.string(ParameterId::TYPE_NAME, &data.type_name);
     qos_parameters::encode(kind, &data.qos, &mut list);
-    for &address in &data.unicast.addresses {
-        list.locator(ParameterId::UNICAST_LOCATOR, Locator::udp_v4(address));
-    }
-    for &address in &data.multicast.addresses {
-        list.locator(ParameterId::MULTICAST_LOCATOR, Locator::udp_v4(address));
-    }
+    list.addresses(ParameterId::UNICAST_LOCATOR, &data.unicast.addresses);
+    list.addresses(ParameterId::MULTICAST_LOCATOR, &data.multicast.addresses);
     if let Some(bytes) = data.receive_buffer {
         list.u32(ParameterId::WEIR_RECEIVE_BUFFER, bytes);
     }
@@ -89,7 +85,7 @@ pub fn decode(
     payload: &[u8],
     key_hash: Option<[u8; 16]>,
     limits: &DiscoveryLimits,
-) -> Result<EndpointData, DiscoveryDataError> {
+) -> Result<EndpointData> {
     let default = EndpointData {
         guid: key_hash.map_or(Guid::UNKNOWN, Guid::from_bytes),
         topic: String::new(),
@@ -124,7 +120,7 @@ pub fn decode(
 ///
 /// # Errors
 /// A malformed list, or no GUID.
-pub fn decode_key(payload: &[u8], key_hash: Option<[u8; 16]>) -> Result<Guid, DiscoveryDataError> {
+pub fn decode_key(payload: &[u8], key_hash: Option<[u8; 16]>) -> Result<Guid> {
     let missing = DiscoveryDataError::Missing(ParameterId::ENDPOINT_GUID);
     let mut guid = key_hash.map(Guid::from_bytes);
     if !payload.is_empty() {
@@ -146,11 +142,7 @@ struct Found {
 }
 
 impl Found {
-    fn take_in(
-        &mut self,
-        parameter: &Parameter<'_>,
-        limits: &DiscoveryLimits,
-    ) -> Result<(), DiscoveryDataError> {
+    fn take_in(&mut self, parameter: &Parameter<'_>, limits: &DiscoveryLimits) -> Result {
         let data = &mut self.data;
         match parameter.id {
             ParameterId::ENDPOINT_GUID => data.guid = parameter.guid()?,
@@ -252,7 +244,7 @@ mod tests {
         list.string(ParameterId::TYPE_NAME, "ShapeType");
     }
 
-    fn read(kind: EndpointKind, payload: &[u8]) -> Result<EndpointData, DiscoveryDataError> {
+    fn read(kind: EndpointKind, payload: &[u8]) -> Result<EndpointData> {
         decode(kind, payload, None, &DiscoveryLimits::default())
     }
 

@@ -7,12 +7,12 @@ use core::net::SocketAddrV4;
 use core::time::Duration;
 
 use weir_wire::{
-    EntityId, Guid, GuidPrefix, Locator, Parameter, ParameterId, ParameterListWriter, ProtocolVersion,
-    VendorId,
+    EntityId, Guid, GuidPrefix, Parameter, ParameterId, ParameterListWriter, ProtocolVersion, VendorId,
 };
 
 use crate::discovery_data::{
-    DiscoveryDataError, DiscoveryLimits, Locators, duration, open, push_encapsulation, text, wire_duration,
+    DiscoveryDataError, DiscoveryLimits, Locators, Result, duration, open, push_encapsulation, text,
+    wire_duration,
 };
 
 /// Bits of BUILTIN_ENDPOINT_SET (DDSI-RTPS 2.5 §9.3.2, table 9.4).
@@ -91,18 +91,10 @@ pub fn encode(data: &ParticipantData, out: &mut Vec<u8>) {
     }
     list.u32(ParameterId::BUILTIN_ENDPOINT_SET, data.builtin_endpoints);
     list.duration(ParameterId::PARTICIPANT_LEASE_DURATION, wire_duration(data.lease));
-    for &address in &data.metatraffic_unicast.addresses {
-        list.locator(ParameterId::METATRAFFIC_UNICAST_LOCATOR, Locator::udp_v4(address));
-    }
-    if let Some(address) = data.metatraffic_multicast {
-        list.locator(ParameterId::METATRAFFIC_MULTICAST_LOCATOR, Locator::udp_v4(address));
-    }
-    for &address in &data.default_unicast.addresses {
-        list.locator(ParameterId::DEFAULT_UNICAST_LOCATOR, Locator::udp_v4(address));
-    }
-    for &address in &data.default_multicast.addresses {
-        list.locator(ParameterId::DEFAULT_MULTICAST_LOCATOR, Locator::udp_v4(address));
-    }
+    list.addresses(ParameterId::METATRAFFIC_UNICAST_LOCATOR, &data.metatraffic_unicast.addresses);
+    list.addresses(ParameterId::METATRAFFIC_MULTICAST_LOCATOR, data.metatraffic_multicast.as_slice());
+    list.addresses(ParameterId::DEFAULT_UNICAST_LOCATOR, &data.default_unicast.addresses);
+    list.addresses(ParameterId::DEFAULT_MULTICAST_LOCATOR, &data.default_multicast.addresses);
     if let Some(name) = &data.entity_name {
         list.string(ParameterId::ENTITY_NAME, name);
     }
@@ -131,7 +123,7 @@ pub fn decode(
     key_hash: Option<[u8; 16]>,
     sender_vendor: VendorId,
     limits: &DiscoveryLimits,
-) -> Result<ParticipantData, DiscoveryDataError> {
+) -> Result<ParticipantData> {
     let mut data = ParticipantData {
         prefix: key_hash.map_or(GuidPrefix::UNKNOWN, |hash| Guid::from_bytes(hash).prefix),
         version: ProtocolVersion::V2_5,
@@ -170,16 +162,12 @@ pub fn decode(
 #[must_use]
 pub fn decode_key(payload: &[u8]) -> Option<Guid> {
     let list = open(payload).ok()?;
-    let mut parameters = list.iter().map_while(Result::ok);
+    let mut parameters = list.iter().map_while(|parameter| parameter.ok());
     parameters.find(|parameter| parameter.id == ParameterId::PARTICIPANT_GUID)?.guid().ok()
 }
 
 impl ParticipantData {
-    fn take_in(
-        &mut self,
-        parameter: &Parameter<'_>,
-        limits: &DiscoveryLimits,
-    ) -> Result<(), DiscoveryDataError> {
+    fn take_in(&mut self, parameter: &Parameter<'_>, limits: &DiscoveryLimits) -> Result {
         match parameter.id {
             ParameterId::PROTOCOL_VERSION => {
                 let [major, minor] = parameter.bytes()?;
@@ -226,7 +214,7 @@ fn is_cyclone_without_key_delimiters(info: &[u8]) -> bool {
 mod tests {
     use core::net::Ipv4Addr;
 
-    use weir_wire::encapsulation;
+    use weir_wire::{Locator, encapsulation};
 
     use super::*;
 
@@ -278,7 +266,7 @@ mod tests {
         payload
     }
 
-    fn read(payload: &[u8]) -> Result<ParticipantData, DiscoveryDataError> {
+    fn read(payload: &[u8]) -> Result<ParticipantData> {
         decode(payload, None, VendorId::WEIR, &DiscoveryLimits::default())
     }
 

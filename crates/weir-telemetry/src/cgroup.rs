@@ -4,15 +4,17 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use crate::counters::counters;
 use crate::proc_file::ProcFile;
 
-/// Throttling of a control group's processes since it was created.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Throttling {
-    /// Periods in which its processes used up their quota.
-    pub periods: u64,
-    /// Time that its processes were throttled, in microseconds.
-    pub throttled_us: u64,
+counters! {
+    /// Throttling of a control group's processes since it was created.
+    Throttling {
+        /// Periods in which its processes used up their quota.
+        periods,
+        /// Time that its processes were throttled, in microseconds.
+        throttled_us,
+    }
 }
 
 /// The group's counter files, kept open.
@@ -39,8 +41,7 @@ impl Cgroup {
 
 /// Returns the processor quota of this process's control group or an ancestor, in processors;
 /// `None` without a limit.
-#[must_use]
-pub fn cpu_quota() -> Option<f64> {
+pub(crate) fn cpu_quota() -> Option<f64> {
     limits().into_iter().map(|limit| limit.cpus).reduce(f64::min)
 }
 
@@ -78,16 +79,13 @@ fn folders() -> Vec<PathBuf> {
 /// Returns the groups that limit processors, from `/proc/self/cgroup`: version 2 (`0::/path`), or
 /// the controller `cpu` of version 1.
 fn parse_groups(text: &str) -> Vec<&str> {
-    let of = |line: &'_ str| -> Option<(bool, usize)> {
-        let mut words = line.splitn(3, ':');
-        let (_, controllers) = (words.next()?, words.next()?);
-        let path = words.next()?;
+    fn of_line(line: &str) -> Option<&str> {
+        let mut words = line.splitn(3, ':').skip(1);
+        let (controllers, path) = (words.next()?, words.next()?);
         let limits = controllers.is_empty() || controllers.split(',').any(|name| name == "cpu");
-        Some((limits, line.len() - path.len()))
-    };
-    text.lines()
-        .filter_map(|line| of(line).filter(|(limits, _)| *limits).map(|(_, at)| &line[at..]))
-        .collect()
+        limits.then_some(path)
+    }
+    text.lines().filter_map(of_line).collect()
 }
 
 fn read_quota(folder: &Path) -> Option<f64> {

@@ -110,8 +110,9 @@ impl Facts {
 /// Returns all findings; within each kind, the most severe first.
 #[must_use]
 pub fn examine(facts: &Facts) -> Vec<Finding> {
-    let mut findings = processor::findings(facts);
-    findings.extend(network::findings(facts));
+    let mut findings = Vec::new();
+    processor::check(facts, &mut findings);
+    network::check(facts, &mut findings);
     // A stable sort keeps the order within each kind.
     findings.sort_by_key(|finding| finding.is_note);
     findings

@@ -1,53 +1,33 @@
 //! Processors: time by category, and frequencies.
 
-/// A processor's time by category, in kernel ticks (usually 10 ms).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct CpuTimes {
-    /// User mode, niced included.
-    pub user: u64,
-    /// The kernel, interrupts included.
-    pub system: u64,
-    /// Of `system`: serving interrupts.
-    pub irq: u64,
-    /// Of `system`: deferred work of interrupts, which is most of the cost of receiving.
-    pub softirq: u64,
-    /// Idle, or waiting for a block device.
-    pub idle: u64,
-    /// Of `idle`: waiting for a block device.
-    pub iowait: u64,
-    /// Taken by the hypervisor for other guests.
-    pub steal: u64,
+use crate::counters::{Counters as _, counters};
+
+counters! {
+    /// A processor's time by category, in kernel ticks (usually 10 ms).
+    CpuTimes {
+        /// User mode, niced included.
+        user,
+        /// The kernel, interrupts included.
+        system,
+        /// Of `system`: serving interrupts.
+        irq,
+        /// Of `system`: deferred work of interrupts, which is most of the cost of receiving.
+        softirq,
+        /// Idle, or waiting for a block device.
+        idle,
+        /// Of `idle`: waiting for a block device.
+        iowait,
+        /// Taken by the hypervisor for other guests.
+        steal,
+    }
 }
 
 impl CpuTimes {
-    /// Returns the difference to `earlier`.
-    #[must_use]
-    pub const fn since(&self, earlier: &Self) -> Self {
-        Self {
-            user: self.user.saturating_sub(earlier.user),
-            system: self.system.saturating_sub(earlier.system),
-            irq: self.irq.saturating_sub(earlier.irq),
-            softirq: self.softirq.saturating_sub(earlier.softirq),
-            idle: self.idle.saturating_sub(earlier.idle),
-            iowait: self.iowait.saturating_sub(earlier.iowait),
-            steal: self.steal.saturating_sub(earlier.steal),
-        }
-    }
-
     /// Returns each category in percent of the total; idle if no time has passed.
-    #[must_use]
-    pub fn shares(&self) -> [(&'static str, f64); 7] {
+    pub(crate) fn shares(&self) -> impl Iterator<Item = (&'static str, f64)> {
         let all = self.user + self.system + self.idle + self.steal;
-        let percent = |part: u64| if all == 0 { 0.0 } else { part as f64 * 100.0 / all as f64 };
-        [
-            ("user", percent(self.user)),
-            ("system", percent(self.system)),
-            ("irq", percent(self.irq)),
-            ("softirq", percent(self.softirq)),
-            ("idle", if all == 0 { 100.0 } else { percent(self.idle) }),
-            ("iowait", percent(self.iowait)),
-            ("steal", percent(self.steal)),
-        ]
+        let times = if all == 0 { Self { idle: 1, ..Self::default() } } else { *self };
+        times.named().map(move |(name, part)| (name, part as f64 * 100.0 / all.max(1) as f64))
     }
 }
 
@@ -137,12 +117,16 @@ btime 1
     #[test]
     fn shares_are_percent_of_all_time() {
         let times = CpuTimes { user: 1, system: 2, softirq: 1, idle: 1, ..CpuTimes::default() };
-        let shares = times.shares();
-        assert_eq!(
-            shares.map(|(name, _)| name),
-            ["user", "system", "irq", "softirq", "idle", "iowait", "steal"]
-        );
-        assert_eq!(shares.map(|(_, percent)| percent), [25.0, 50.0, 0.0, 25.0, 25.0, 0.0, 0.0]);
-        assert_eq!(CpuTimes::default().shares()[4], ("idle", 100.0));
+        let expected = [
+            ("user", 25.0),
+            ("system", 50.0),
+            ("irq", 0.0),
+            ("softirq", 25.0),
+            ("idle", 25.0),
+            ("iowait", 0.0),
+            ("steal", 0.0),
+        ];
+        assert_eq!(times.shares().collect::<Vec<_>>(), expected);
+        assert_eq!(CpuTimes::default().shares().nth(4), Some(("idle", 100.0)));
     }
 }

@@ -4,37 +4,45 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
+use crate::counters::{Counters as _, counters};
 use crate::proc_file::ProcFile;
 
-/// Counters of a network device since it was created.
+counters! {
+    /// Traffic of a network device since it was created.
+    Traffic {
+        /// Packets received.
+        recv_packets,
+        /// Bytes received.
+        recv_bytes,
+        /// Packets dropped after they were received, or missed because a buffer was full.
+        recv_drops,
+        /// Damaged packets.
+        recv_errors,
+        /// Packets sent.
+        sent_packets,
+        /// Bytes sent.
+        sent_bytes,
+        /// Packets dropped instead of sent, not including those of its queue.
+        sent_drops,
+        /// Packets that could not be sent.
+        sent_errors,
+    }
+}
+
+/// Counters of a network device.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct DeviceCounters {
+pub(crate) struct DeviceCounters {
     /// Its name.
-    pub name: String,
-    /// Packets received.
-    pub recv_packets: u64,
-    /// Bytes received.
-    pub recv_bytes: u64,
-    /// Packets dropped after they were received, or missed because a buffer was full.
-    pub recv_drops: u64,
-    /// Damaged packets.
-    pub recv_errors: u64,
-    /// Packets sent.
-    pub sent_packets: u64,
-    /// Bytes sent.
-    pub sent_bytes: u64,
-    /// Packets dropped instead of sent, not including those of its queue.
-    pub sent_drops: u64,
-    /// Packets that could not be sent.
-    pub sent_errors: u64,
+    pub(crate) name: String,
+    /// Its traffic.
+    pub(crate) traffic: Traffic,
     /// Its interrupts, with the number of the processor that served them; empty if it has none.
-    pub cpu_interrupts: Vec<(u32, u64)>,
+    pub(crate) cpu_interrupts: Vec<(u32, u64)>,
 }
 
 impl DeviceCounters {
     /// Returns the difference to `earlier`.
-    #[must_use]
-    pub fn since(&self, earlier: &Self) -> Self {
+    pub(crate) fn since(&self, earlier: &Self) -> Self {
         let before = |cpu: u32| earlier.cpu_interrupts.iter().find(|(number, _)| *number == cpu);
         let interrupts = self
             .cpu_interrupts
@@ -42,14 +50,7 @@ impl DeviceCounters {
             .map(|(cpu, now)| (*cpu, now.saturating_sub(before(*cpu).map_or(0, |(_, count)| *count))));
         Self {
             name: self.name.clone(),
-            recv_packets: self.recv_packets.saturating_sub(earlier.recv_packets),
-            recv_bytes: self.recv_bytes.saturating_sub(earlier.recv_bytes),
-            recv_drops: self.recv_drops.saturating_sub(earlier.recv_drops),
-            recv_errors: self.recv_errors.saturating_sub(earlier.recv_errors),
-            sent_packets: self.sent_packets.saturating_sub(earlier.sent_packets),
-            sent_bytes: self.sent_bytes.saturating_sub(earlier.sent_bytes),
-            sent_drops: self.sent_drops.saturating_sub(earlier.sent_drops),
-            sent_errors: self.sent_errors.saturating_sub(earlier.sent_errors),
+            traffic: self.traffic.since(&earlier.traffic),
             cpu_interrupts: interrupts.collect(),
         }
     }
@@ -58,46 +59,28 @@ impl DeviceCounters {
 /// Parses `name: bytes packets errs drop fifo frame compressed multicast bytes packets errs drop
 /// ...` of `/proc/net/dev`, in the kernel's order.
 pub(crate) fn parse_devices(text: &str) -> Vec<DeviceCounters> {
-    let mut devices = Vec::new();
-    for (name, rest) in text.lines().filter_map(|line| line.split_once(':')) {
-        let mut numbers = [0; 12];
-        let mut count = 0;
-        for (place, number) in numbers.iter_mut().zip(rest.split_whitespace()) {
-            let Ok(number) = number.parse() else { break };
-            *place = number;
-            count += 1;
-        }
-        let [
-            recv_bytes,
+    let of_line = |line: &str| {
+        let (name, rest) = line.split_once(':')?;
+        let numbers: Vec<u64> = rest.split_whitespace().map_while(|number| number.parse().ok()).collect();
+        let [recv_bytes, recv_packets, recv_errors, drop, fifo, _, _, _, ref sent @ ..] = numbers[..] else {
+            return None;
+        };
+        let [sent_bytes, sent_packets, sent_errors, sent_drops, ..] = *sent else { return None };
+        // Drivers count a missed packet in either of the two, or in both.
+        let recv_drops = drop.max(fifo);
+        let traffic = Traffic {
             recv_packets,
+            recv_bytes,
+            recv_drops,
             recv_errors,
-            drop,
-            fifo,
-            _,
-            _,
-            _,
-            sent_bytes,
             sent_packets,
-            sent_errors,
+            sent_bytes,
             sent_drops,
-        ] = numbers;
-        if count == numbers.len() {
-            devices.push(DeviceCounters {
-                name: name.trim().to_owned(),
-                recv_packets,
-                recv_bytes,
-                // Drivers count a missed packet in either of the two, or in both.
-                recv_drops: drop.max(fifo),
-                recv_errors,
-                sent_packets,
-                sent_bytes,
-                sent_drops,
-                sent_errors,
-                cpu_interrupts: Vec::new(),
-            });
-        }
-    }
-    devices
+            sent_errors,
+        };
+        Some(DeviceCounters { name: name.trim().to_owned(), traffic, cpu_interrupts: Vec::new() })
+    };
+    text.lines().filter_map(of_line).collect()
 }
 
 /// The interrupts of one device, by processor.
@@ -184,8 +167,7 @@ LOC:       9999       9999   Local timer interrupts
     fn devices_have_traffic_and_drops() {
         let devices = parse_devices(DEV);
         assert_eq!(devices.len(), 2);
-        let expected = DeviceCounters {
-            name: "eth0".to_owned(),
+        let traffic = Traffic {
             recv_packets: 20,
             recv_bytes: 2000,
             recv_drops: 3,
@@ -194,8 +176,8 @@ LOC:       9999       9999   Local timer interrupts
             sent_bytes: 3000,
             sent_drops: 5,
             sent_errors: 4,
-            cpu_interrupts: Vec::new(),
         };
+        let expected = DeviceCounters { name: "eth0".to_owned(), traffic, cpu_interrupts: Vec::new() };
         assert_eq!(devices[1], expected);
     }
 

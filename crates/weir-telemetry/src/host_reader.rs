@@ -5,7 +5,7 @@ use std::fs;
 use crate::cgroup::Cgroup;
 use crate::cpu::parse_stat;
 use crate::devices::{DeviceInterrupts, parse_devices};
-use crate::host_counters::HostCounters;
+use crate::host_counters::{HostCounters, RESOURCES};
 use crate::loss_watch::parse_backlog;
 use crate::memory::{parse_memory, parse_paging, parse_pressure};
 use crate::proc_file::ProcFile;
@@ -17,11 +17,11 @@ use crate::udp_counters::UdpCounters;
 /// What is missing here (no pressure in this kernel, no `/sys` in this container) is missing in
 /// every reading and never an error.
 #[derive(Debug)]
-pub struct HostReader {
+pub(crate) struct HostReader {
     stat: ProcFile,
     meminfo: ProcFile,
     vmstat: ProcFile,
-    /// Pressure of processors, memory and block devices.
+    /// Pressure of each of [`RESOURCES`].
     pressure: [ProcFile; 3],
     cgroup: Cgroup,
     devices: ProcFile,
@@ -44,15 +44,13 @@ const FREQUENCIES_EVERY: u64 = 10;
 
 impl HostReader {
     /// Opens the files.
-    #[must_use]
-    pub fn new() -> Self {
-        let pressure = |name: &str| ProcFile::open(format!("/proc/pressure/{name}"));
+    pub(crate) fn new() -> Self {
         let network = |name: &str| ProcFile::open(format!("/proc/thread-self/net/{name}"));
         Self {
             stat: ProcFile::open("/proc/stat"),
             meminfo: ProcFile::open("/proc/meminfo"),
             vmstat: ProcFile::open("/proc/vmstat"),
-            pressure: [pressure("cpu"), pressure("memory"), pressure("io")],
+            pressure: RESOURCES.map(|name| ProcFile::open(format!("/proc/pressure/{name}"))),
             cgroup: Cgroup::find(),
             devices: network("dev"),
             interrupts: Vec::new(),
@@ -67,11 +65,11 @@ impl HostReader {
     }
 
     /// Reads the counters.
-    pub fn read(&mut self) -> HostCounters {
+    pub(crate) fn read(&mut self) -> HostCounters {
         let stat = self.stat.read().map(parse_stat).unwrap_or_default();
-        let [cpu_pressure, memory_pressure, io_pressure] =
-            self.pressure.each_mut().map(|file| parse_pressure(file.read()?));
-        let v6 = self.snmp6.read().and_then(UdpCounters::parse_v6).unwrap_or_default();
+        let (paging, swapping) = self.vmstat.read().map(parse_paging).unzip();
+        let snmp6 = self.snmp6.read().unwrap_or_default();
+        let udp = self.snmp.read().and_then(|snmp| UdpCounters::parse(snmp, snmp6));
         let mut devices = self.devices.read().map(parse_devices).unwrap_or_default();
         for device in &mut devices {
             device.cpu_interrupts = self.interrupts_of(&device.name);
@@ -84,13 +82,12 @@ impl HostReader {
             interrupts: stat.interrupts,
             context_switches: stat.context_switches,
             memory: self.meminfo.read().and_then(parse_memory),
-            paging: self.vmstat.read().map(parse_paging),
-            cpu_pressure,
-            memory_pressure,
-            io_pressure,
+            paging,
+            swapping,
+            pressure: self.pressure.each_mut().map(|file| parse_pressure(file.read()?)),
             throttling: self.cgroup.read(),
             devices,
-            udp: self.snmp.read().and_then(UdpCounters::parse).map(|v4| v4.plus(&v6)),
+            udp,
             backlog_drops: self.softnet.read().and_then(parse_backlog),
             process: process_usage(),
             process_memory_kib: self.statm.read().and_then(parse_resident_kib),
@@ -118,12 +115,6 @@ impl HostReader {
             self.frequencies_mhz = self.frequencies.iter_mut().filter_map(read).collect();
         }
         self.count += 1;
-    }
-}
-
-impl Default for HostReader {
-    fn default() -> Self {
-        Self::new()
     }
 }
 

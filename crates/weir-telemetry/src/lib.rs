@@ -4,8 +4,8 @@
 //! is never changed. Unavailable values are left out rather than guessed.
 //!
 //! - `host_counters`: the kernel's counters of the host and this process; `cpu`, `memory`,
-//!   `devices`, `cgroup`: the parts, each with the parser of its files; `host_reader`, `proc_file`:
-//!   repeated reading
+//!   `devices`, `cgroup`: the parts, each with the parser of its files; `counters`: differences;
+//!   `host_reader`, `proc_file`: repeated reading
 //! - `sampler`: a thread that reads them during a run
 //! - `inventory`: the host, once per run, and the warnings that follow from it; `interface`: its
 //!   network interface
@@ -18,6 +18,7 @@
 
 mod cgroup;
 mod checkup;
+mod counters;
 mod cpu;
 mod devices;
 mod host_counters;
@@ -34,19 +35,12 @@ mod system_calls;
 mod udp_counters;
 mod udp_sockets;
 
-pub use cgroup::{Throttling, cpu_quota};
 pub use checkup::{Facts, Finding, PathFacts, Purpose, examine, script};
-pub use cpu::CpuTimes;
-pub use devices::DeviceCounters;
-pub use host_counters::HostCounters;
-pub use host_reader::HostReader;
 pub use inventory::{environment, host_warnings};
 pub use loss_watch::LossWatch;
-pub use memory::{Memory, Paging, Pressure};
 pub use process::{process_figures, reset_peak_memory, thread_times};
 pub use sampler::{Recorder, Sampler, SamplerOptions};
 pub use system_calls::{SystemCallCounts, SystemCalls, SystemCallsError};
-pub use udp_counters::{UdpCounters, UdpCountersError};
 pub use weir_results::{
     Carried, DropCounters, Drops, LossAttribution, LossEvidence, SamplesPerBuffer, Telemetry, attribute,
 };

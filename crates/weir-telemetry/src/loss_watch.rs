@@ -5,6 +5,7 @@ use std::path::Path;
 
 use weir_results::DropCounters;
 
+use crate::devices::parse_devices;
 use crate::queues::queues;
 use crate::udp_counters::UdpCounters;
 use crate::udp_sockets::socket_drops;
@@ -44,10 +45,9 @@ impl LossWatch {
 fn read(device: Option<&str>) -> DropCounters {
     let text = |path: &str| fs::read_to_string(path).ok();
     let snmp = text("/proc/thread-self/net/snmp");
-    let udp = snmp.as_deref().and_then(UdpCounters::parse);
-    let v6 = text("/proc/thread-self/net/snmp6").as_deref().and_then(UdpCounters::parse_v6);
-    let udp = udp.map(|udp| udp.plus(&v6.unwrap_or_default()));
-    let devices = text("/proc/thread-self/net/dev").as_deref().and_then(|text| parse_devices(text, device));
+    let snmp6 = text("/proc/thread-self/net/snmp6").unwrap_or_default();
+    let udp = snmp.as_deref().and_then(|snmp| UdpCounters::parse(snmp, &snmp6));
+    let devices = text("/proc/thread-self/net/dev").as_deref().and_then(|text| device_drops(text, device));
     DropCounters {
         boot_id: text("/proc/sys/kernel/random/boot_id").map(|id| id.trim().to_owned()),
         namespace: namespace(),
@@ -83,21 +83,12 @@ fn read_queue(device: Option<&str>) -> Option<u64> {
 
 /// Parses the receive and send drops of a device, or of all of them, from `/proc/net/dev`; `None`
 /// without such a device.
-fn parse_devices(text: &str, device: Option<&str>) -> Option<(u64, u64)> {
-    let mut sums = None;
-    for (name, rest) in text.lines().filter_map(|line| line.split_once(':')) {
-        if device.is_some_and(|device| device != name.trim()) {
-            continue;
-        }
-        let numbers: Vec<u64> = rest.split_whitespace().map_while(|number| number.parse().ok()).collect();
-        // Received: bytes packets errs drop fifo frame compressed multicast; sent: bytes packets
-        // errs drop ...
-        let [_, _, _, drop, fifo, _, _, _, _, _, _, sent_drop, ..] = numbers[..] else { continue };
-        let (received, sent) = sums.unwrap_or((0_u64, 0_u64));
-        // Drivers count a missed packet in either of the two, or in both.
-        sums = Some((received.saturating_add(drop.max(fifo)), sent.saturating_add(sent_drop)));
-    }
-    sums
+fn device_drops(text: &str, device: Option<&str>) -> Option<(u64, u64)> {
+    let devices = parse_devices(text).into_iter();
+    let drops = devices
+        .filter(|found| device.is_none_or(|device| device == found.name))
+        .map(|found| (found.traffic.recv_drops, found.traffic.sent_drops));
+    drops.reduce(|sums, drops| (sums.0.saturating_add(drops.0), sums.1.saturating_add(drops.1)))
 }
 
 /// Parses the drops of all processors' backlogs: the second number of each line of
@@ -148,10 +139,10 @@ Inter-|   Receive                                                |  Transmit
 
     #[test]
     fn one_device_or_all_of_them() {
-        assert_eq!(parse_devices(DEV, Some("eth0")), Some((4, 5)));
-        assert_eq!(parse_devices(DEV, None), Some((5, 7)));
-        assert_eq!(parse_devices(DEV, Some("eth1")), None);
-        assert_eq!(parse_devices("", None), None);
+        assert_eq!(device_drops(DEV, Some("eth0")), Some((4, 5)));
+        assert_eq!(device_drops(DEV, None), Some((5, 7)));
+        assert_eq!(device_drops(DEV, Some("eth1")), None);
+        assert_eq!(device_drops("", None), None);
     }
 
     #[test]

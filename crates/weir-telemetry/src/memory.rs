@@ -1,20 +1,20 @@
 //! Memory, paging and pressure.
 
+use crate::counters::counters;
 use crate::cpu::first_number;
 
 /// Memory now.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Memory {
+pub(crate) struct Memory {
     /// Total memory, in KiB.
-    pub total_kib: u64,
+    pub(crate) total_kib: u64,
     /// Memory available to new processes, in KiB.
-    pub available_kib: u64,
+    pub(crate) available_kib: u64,
 }
 
 impl Memory {
     /// Returns the memory that is not available to new processes, in percent.
-    #[must_use]
-    pub fn used_percent(&self) -> f64 {
+    pub(crate) fn used_percent(&self) -> f64 {
         if self.total_kib == 0 {
             return 0.0;
         }
@@ -23,45 +23,38 @@ impl Memory {
     }
 }
 
-/// Paging since the system started.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Paging {
-    /// KiB read from block devices.
-    pub in_kib: u64,
-    /// KiB written to block devices.
-    pub out_kib: u64,
-    /// Pages swapped in.
-    pub swapped_in: u64,
-    /// Pages swapped out.
-    pub swapped_out: u64,
-    /// Page faults, served from memory or not.
-    pub faults: u64,
-    /// Page faults that waited for a block device.
-    pub major_faults: u64,
-}
-
-impl Paging {
-    /// Returns the difference to `earlier`.
-    #[must_use]
-    pub const fn since(&self, earlier: &Self) -> Self {
-        Self {
-            in_kib: self.in_kib.saturating_sub(earlier.in_kib),
-            out_kib: self.out_kib.saturating_sub(earlier.out_kib),
-            swapped_in: self.swapped_in.saturating_sub(earlier.swapped_in),
-            swapped_out: self.swapped_out.saturating_sub(earlier.swapped_out),
-            faults: self.faults.saturating_sub(earlier.faults),
-            major_faults: self.major_faults.saturating_sub(earlier.major_faults),
-        }
+counters! {
+    /// Paging since the system started.
+    Paging {
+        /// KiB read from block devices.
+        in_kib,
+        /// KiB written to block devices.
+        out_kib,
+        /// Page faults, served from memory or not.
+        faults,
+        /// Page faults that waited for a block device.
+        major_faults,
     }
 }
 
-/// Time that processes waited for a resource (PSI) since the system started, in microseconds.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Pressure {
-    /// At least one process waited.
-    pub some_us: u64,
-    /// All processes waited at once; always 0 for processors.
-    pub full_us: u64,
+counters! {
+    /// Swapping since the system started.
+    Swapping {
+        /// Pages swapped in.
+        in_pages,
+        /// Pages swapped out.
+        out_pages,
+    }
+}
+
+counters! {
+    /// Time that processes waited for a resource (PSI) since the system started, in microseconds.
+    Pressure {
+        /// At least one process waited.
+        some_us,
+        /// All processes waited at once; always 0 for processors.
+        full_us,
+    }
 }
 
 /// Parses `/proc/meminfo`; `None` if a value is missing.
@@ -73,21 +66,21 @@ pub(crate) fn parse_memory(text: &str) -> Option<Memory> {
 }
 
 /// Parses `/proc/vmstat`.
-pub(crate) fn parse_paging(text: &str) -> Paging {
-    let mut paging = Paging::default();
+pub(crate) fn parse_paging(text: &str) -> (Paging, Swapping) {
+    let (mut paging, mut swapping) = (Paging::default(), Swapping::default());
     for (name, value) in text.lines().filter_map(|line| line.split_once(' ')) {
         let count = match name {
             "pgpgin" => &mut paging.in_kib,
             "pgpgout" => &mut paging.out_kib,
-            "pswpin" => &mut paging.swapped_in,
-            "pswpout" => &mut paging.swapped_out,
+            "pswpin" => &mut swapping.in_pages,
+            "pswpout" => &mut swapping.out_pages,
             "pgfault" => &mut paging.faults,
             "pgmajfault" => &mut paging.major_faults,
             _ => continue,
         };
         *count = first_number(value);
     }
-    paging
+    (paging, swapping)
 }
 
 /// Parses a file of `/proc/pressure`; `None` if the kernel does not count.
@@ -102,6 +95,7 @@ pub(crate) fn parse_pressure(text: &str) -> Option<Pressure> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::counters::Counters as _;
 
     #[test]
     fn memory_that_is_not_available_is_used() {
@@ -115,10 +109,9 @@ mod tests {
     #[test]
     fn paging_is_found_by_name() {
         let text = "nr_free 1\npgpgin 3\npgpgout 4\npswpin 5\npswpout 6\npgfault 7\npgmajfault 8\nodd\n";
-        let expected =
-            Paging { in_kib: 3, out_kib: 4, swapped_in: 5, swapped_out: 6, faults: 7, major_faults: 8 };
-        assert_eq!(parse_paging(text), expected);
-        assert_eq!(expected.since(&expected), Paging::default());
+        let paging = Paging { in_kib: 3, out_kib: 4, faults: 7, major_faults: 8 };
+        assert_eq!(parse_paging(text), (paging, Swapping { in_pages: 5, out_pages: 6 }));
+        assert_eq!(paging.since(&paging), Paging::default());
     }
 
     #[test]

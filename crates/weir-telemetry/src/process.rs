@@ -28,8 +28,8 @@ pub fn process_figures() -> ProcessFigures {
 pub(crate) fn process_usage() -> ProcessFigures {
     let Ok(usage) = getrusage(UsageWho::RUSAGE_SELF) else { return ProcessFigures::default() };
     ProcessFigures {
-        cpu_user_s: seconds(usage.user_time()),
-        cpu_system_s: seconds(usage.system_time()),
+        cpu_user_s: duration(usage.user_time()).as_secs_f64(),
+        cpu_system_s: duration(usage.system_time()).as_secs_f64(),
         context_switches_voluntary: count(usage.voluntary_context_switches()),
         context_switches_involuntary: count(usage.involuntary_context_switches()),
         max_rss_kib: count(usage.max_rss()),
@@ -58,10 +58,6 @@ fn peak_memory_kib() -> Option<u64> {
 
 fn duration(time: TimeVal) -> Duration {
     Duration::from_secs(count(time.tv_sec())) + Duration::from_micros(count(time.tv_usec()))
-}
-
-fn seconds(time: TimeVal) -> f64 {
-    Duration::new(count(time.tv_sec()), 0).as_secs_f64() + time.tv_usec() as f64 / 1e6
 }
 
 fn count(value: i64) -> u64 {

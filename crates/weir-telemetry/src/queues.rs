@@ -89,12 +89,8 @@ fn take_messages(mut bytes: &[u8], queues: &mut BTreeMap<u32, Queue>) -> io::Res
 
 /// Adds a discipline, if it is a device's root.
 fn take_discipline(payload: &[u8], queues: &mut BTreeMap<u32, Queue>) {
-    let number = |at: usize| {
-        let bytes = payload.get(at..at + 4)?;
-        Some(u32::from_ne_bytes(bytes.try_into().ok()?))
-    };
     // struct tcmsg: family and padding, index, handle, parent, info.
-    let (Some(device), Some(TC_H_ROOT)) = (number(4), number(12)) else { return };
+    let (Some(device), Some(TC_H_ROOT)) = (number(payload, 4), number(payload, 12)) else { return };
     let attributes = payload.get(TCMSG_BYTES..).unwrap_or_default();
     if let Some(drops) = dropped(attributes) {
         let kind = attribute(attributes, TCA_KIND).unwrap_or_default();
@@ -106,9 +102,11 @@ fn take_discipline(payload: &[u8], queues: &mut BTreeMap<u32, Queue>) {
 /// Finds the drops among the attributes of a discipline.
 fn dropped(attributes: &[u8]) -> Option<u32> {
     let statistics = attribute(attributes, TCA_STATS2)?;
-    let queue = attribute(&statistics, TCA_STATS_QUEUE)?;
-    let bytes = queue.get(DROPS_AT..DROPS_AT + 4)?;
-    Some(u32::from_ne_bytes(bytes.try_into().ok()?))
+    number(&attribute(&statistics, TCA_STATS_QUEUE)?, DROPS_AT)
+}
+
+fn number(bytes: &[u8], at: usize) -> Option<u32> {
+    bytes.get(at..)?.first_chunk().copied().map(u32::from_ne_bytes)
 }
 
 fn attribute(attributes: &[u8], kind: u16) -> Option<Vec<u8>> {

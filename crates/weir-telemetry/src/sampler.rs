@@ -21,13 +21,6 @@ pub struct SamplerOptions {
     pub cpus: Vec<usize>,
 }
 
-impl Default for SamplerOptions {
-    /// Ten readings per second.
-    fn default() -> Self {
-        Self { period: Duration::from_millis(100), cpus: Vec::new() }
-    }
-}
-
 /// A thread that reads the counters of the host and of this process at a fixed period, from
 /// [`Sampler::start`] to [`Sampler::stop`].
 ///
@@ -209,7 +202,7 @@ mod tests {
 
     #[test]
     fn a_sampler_that_is_forgotten_ends() {
-        drop(Sampler::start(SamplerOptions::default()));
+        drop(Sampler::start(SamplerOptions { period: Duration::from_millis(100), cpus: Vec::new() }));
     }
 
     #[test]

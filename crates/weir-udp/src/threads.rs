@@ -8,9 +8,6 @@ use rustix::thread::{Pid, sched_setaffinity};
 use crate::affinity::only;
 use crate::sys;
 
-/// Lowest and highest priority of `SCHED_FIFO`.
-pub const FIFO_PRIORITIES: std::ops::RangeInclusive<i32> = 1..=99;
-
 /// A thread of this process, as of when it was listed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OwnThread {
@@ -60,7 +57,7 @@ impl OwnThread {
     ///
     /// # Errors
     /// [`io::ErrorKind::PermissionDenied`] without CAP_SYS_NICE or a sufficient RLIMIT_RTPRIO;
-    /// [`io::ErrorKind::InvalidInput`] for a priority outside of [`FIFO_PRIORITIES`].
+    /// [`io::ErrorKind::InvalidInput`] for a priority outside of 1 to 99.
     pub fn set_fifo_priority(&self, priority: i32) -> io::Result<()> {
         gone_is_fine(sys::set_scheduler(self.id, libc::SCHED_FIFO, priority))
     }

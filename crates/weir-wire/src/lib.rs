@@ -14,6 +14,7 @@
 //! User data is in `weir-cdr`, protocol state in `weir-rtps`.
 
 pub mod bytes;
+mod debug;
 pub mod encapsulation;
 pub mod error;
 pub mod fragment_number;

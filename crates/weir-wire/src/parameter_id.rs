@@ -164,9 +164,3 @@ impl ParameterId {
         self.0 & 0x4000 != 0
     }
 }
-
-impl fmt::Debug for ParameterId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{self}")
-    }
-}

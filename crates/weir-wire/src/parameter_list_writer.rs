@@ -1,5 +1,7 @@
 //! Writes parameter lists, little-endian (RTPS 2.5 §9.4.2.11).
 
+use core::net::SocketAddrV4;
+
 use crate::guid::Guid;
 use crate::locator::Locator;
 use crate::parameter_id::ParameterId;
@@ -59,6 +61,11 @@ impl<'a> ParameterListWriter<'a> {
             out.extend_from_slice(&value.port.to_le_bytes());
             out.extend_from_slice(&value.address);
         });
+    }
+
+    /// Appends a locator for each address.
+    pub fn addresses(&mut self, id: ParameterId, addresses: &[SocketAddrV4]) {
+        addresses.iter().for_each(|address| self.locator(id, Locator::udp_v4(*address)));
     }
 
     /// Appends a duration.

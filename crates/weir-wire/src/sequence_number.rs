@@ -184,12 +184,6 @@ impl fmt::Display for SequenceNumberSet {
     }
 }
 
-impl fmt::Debug for SequenceNumberSet {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{self}")
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -43,12 +43,6 @@ impl VendorId {
     pub const WEIR: Self = Self([0x01, 0xf0]);
 }
 
-impl fmt::Debug for VendorId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{self}")
-    }
-}
-
 impl fmt::Display for VendorId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let name = match *self {

@@ -1,39 +1,18 @@
 // Cyclone DDS behind the interface of `src/foreign.rs`: a participant with a writer, a reader with a listener, or both.
 
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "dds/dds.h"
 #include "dds/version.h"
+#include "shim.h"
 #include "test_data.h"
-
-struct header {
-  uint8_t key[4];
-  int32_t entity_id;
-  uint32_t seq_num;
-  int32_t timestamp_sec;
-  uint32_t timestamp_usec;
-  int32_t latency_ping;
-};
-
-typedef void (*on_sample_t)(void *context, const struct header *header, const uint8_t *octets, size_t length);
-
-struct options {
-  uint32_t domain;
-  uint8_t reliable, keyed, keep_all, batching;
-  int64_t max_blocking_ns;
-  const char *write_topic, *read_topic;
-  const char *configuration;
-  on_sample_t on_sample;
-  void *context;
-};
 
 // Both types have the same members: only what the library knows of their keys differs.
 typedef TestData_t sample_t;
 
-enum { TAKEN = 0, TIMED_OUT = 1, FAILED = 2, TAKE_MAX = 64 };
+enum { TAKE_MAX = 64 };
 
 struct node {
   dds_entity_t domain, participant, writer, reader;
@@ -96,7 +75,7 @@ static dds_return_t make_entities(struct node *node, const struct options *optio
   return result;
 }
 
-void weir_cyclonedds_close(struct node *node) {
+static void close_node(struct node *node) {
   if (node->reader > 0) dds_set_listener(node->reader, NULL);
   if (node->participant > 0) dds_delete(node->participant);
   if (node->domain > 0) dds_delete(node->domain);
@@ -104,7 +83,7 @@ void weir_cyclonedds_close(struct node *node) {
   free(node);
 }
 
-struct node *weir_cyclonedds_open(const struct options *options, char *error, size_t error_size) {
+static struct node *open_node(const struct options *options, char *error, size_t error_size) {
   struct node *node = calloc(1, sizeof *node);
   if (node == NULL) return NULL;
   node->on_sample = options->on_sample;
@@ -113,11 +92,11 @@ struct node *weir_cyclonedds_open(const struct options *options, char *error, si
   const dds_return_t result = make_entities(node, options);
   if (result >= 0) return node;
   snprintf(error, error_size, "%s", dds_strretcode(result));
-  weir_cyclonedds_close(node);
+  close_node(node);
   return NULL;
 }
 
-int32_t weir_cyclonedds_write(const struct node *node, const struct header *header, const uint8_t *octets, size_t length) {
+static int32_t write_sample(struct node *node, const struct header *header, const uint8_t *octets, size_t length) {
   sample_t it = {.entity_id = header->entity_id, .seq_num = header->seq_num, .timestamp_sec = header->timestamp_sec,
                  .timestamp_usec = header->timestamp_usec, .latency_ping = header->latency_ping};
   memcpy(it.key, header->key, sizeof it.key);
@@ -127,13 +106,13 @@ int32_t weir_cyclonedds_write(const struct node *node, const struct header *head
   return result == DDS_RETCODE_OK ? TAKEN : result == DDS_RETCODE_TIMEOUT ? TIMED_OUT : FAILED;
 }
 
-void weir_cyclonedds_flush(const struct node *node) { dds_write_flush(node->writer); }
+static void flush_samples(struct node *node) { dds_write_flush(node->writer); }
 
-int32_t weir_cyclonedds_wait_for_acknowledgments(const struct node *node, int64_t timeout_ns) {
+static int32_t wait_for_acknowledgments(struct node *node, int64_t timeout_ns) {
   return dds_wait_for_acks(node->writer, timeout_ns) == DDS_RETCODE_OK ? TAKEN : TIMED_OUT;
 }
 
-void weir_cyclonedds_matched(const struct node *node, uint32_t *readers, uint32_t *writers) {
+static void matched(struct node *node, uint32_t *readers, uint32_t *writers) {
   dds_publication_matched_status_t publication = {0};
   dds_subscription_matched_status_t subscription = {0};
   if (node->writer > 0) dds_get_publication_matched_status(node->writer, &publication);
@@ -142,4 +121,7 @@ void weir_cyclonedds_matched(const struct node *node, uint32_t *readers, uint32_
   *writers = subscription.current_count;
 }
 
-const char *weir_cyclonedds_version(void) { return DDS_VERSION; }
+static const char *version(void) { return DDS_VERSION; }
+
+const struct shim weir_cyclonedds = {open_node, write_sample, flush_samples, wait_for_acknowledgments,
+                                     matched,   close_node,   version};

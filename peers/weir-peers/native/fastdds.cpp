@@ -27,36 +27,13 @@
 #include <fastdds/rtps/transport/UDPv4TransportDescriptor.h>
 #include <fastrtps/config.h>
 
+#include "shim.h"
+
 using namespace eprosima::fastdds::dds;
 using eprosima::fastdds::rtps::UDPv4TransportDescriptor;
 using eprosima::fastrtps::Duration_t;
 using eprosima::fastrtps::rtps::InstanceHandle_t;
 using eprosima::fastrtps::rtps::SerializedPayload_t;
-
-extern "C" {
-struct header {
-  uint8_t key[4];
-  int32_t entity_id;
-  uint32_t seq_num;
-  int32_t timestamp_sec;
-  uint32_t timestamp_usec;
-  int32_t latency_ping;
-};
-
-typedef void (*on_sample_t)(void *context, const header *header, const uint8_t *octets, size_t length);
-
-struct options {
-  uint32_t domain;
-  uint8_t reliable, keyed, keep_all, batching;
-  int64_t max_blocking_ns;
-  const char *write_topic, *read_topic;
-  const char *configuration;
-  on_sample_t on_sample;
-  void *context;
-};
-}
-
-enum { TAKEN = 0, TIMED_OUT = 1, FAILED = 2 };
 
 static constexpr size_t ENCAPSULATION_BYTES = 4, FIXED_BYTES = sizeof(header) + 4;
 
@@ -238,14 +215,12 @@ void node::leave() {
   DomainParticipantFactory::get_instance()->delete_participant(participant);
 }
 
-extern "C" {
-
-void weir_fastdds_close(node *it) {
+static void close_node(node *it) {
   it->leave();
   delete it;
 }
 
-node *weir_fastdds_open(const options *options, char *error, size_t error_size) {
+static node *open_node(const options *options, char *error, size_t error_size) {
   node *it = new node;
   it->on_sample = options->on_sample;
   it->context = options->context;
@@ -254,12 +229,12 @@ node *weir_fastdds_open(const options *options, char *error, size_t error_size) 
     return it;
   } catch (const std::exception &thrown) {
     snprintf(error, error_size, "%s", thrown.what());
-    weir_fastdds_close(it);
+    close_node(it);
     return nullptr;
   }
 }
 
-int32_t weir_fastdds_write(node *it, const header *header, const uint8_t *octets, size_t length) {
+static int32_t write_sample(node *it, const header *header, const uint8_t *octets, size_t length) {
   Sample sample;
   sample.header = *header;
   sample.octets = octets;
@@ -269,13 +244,13 @@ int32_t weir_fastdds_write(node *it, const header *header, const uint8_t *octets
   return result == ReturnCode_t::RETCODE_OK ? TAKEN : result == ReturnCode_t::RETCODE_TIMEOUT ? TIMED_OUT : FAILED;
 }
 
-void weir_fastdds_flush(node *) {}
+static void flush_samples(node *) {}
 
-int32_t weir_fastdds_wait_for_acknowledgments(node *it, int64_t timeout_ns) {
+static int32_t wait_for_acknowledgments(node *it, int64_t timeout_ns) {
   return it->writer->wait_for_acknowledgments(nanos(timeout_ns)) == ReturnCode_t::RETCODE_OK ? TAKEN : TIMED_OUT;
 }
 
-void weir_fastdds_matched(node *it, uint32_t *readers, uint32_t *writers) {
+static void matched(node *it, uint32_t *readers, uint32_t *writers) {
   PublicationMatchedStatus status;
   *readers = 0;
   if (it->writer != nullptr && it->writer->get_publication_matched_status(status) == ReturnCode_t::RETCODE_OK)
@@ -283,5 +258,7 @@ void weir_fastdds_matched(node *it, uint32_t *readers, uint32_t *writers) {
   *writers = it->writers;
 }
 
-const char *weir_fastdds_version(void) { return FASTRTPS_VERSION_STR; }
-}
+static const char *version(void) { return FASTRTPS_VERSION_STR; }
+
+const shim weir_fastdds = {open_node, write_sample, flush_samples, wait_for_acknowledgments,
+                           matched,   close_node,   version};

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, TryLockError};
-use std::thread::{self, JoinHandle};
+use std::thread;
 use std::time::{Duration, Instant};
 
 use rusteron_media_driver::bindings::aeron_threading_mode_t;
@@ -21,22 +21,23 @@ use rusteron_media_driver::{
     AeronOfferError, AeronPublication, AeronSubscription, AeronUnavailableImageLogger, Handler,
 };
 use weir_peer_api::{
-    Abilities, Calls, Header, Matches, Node, NodeOptions, OnSample, Peer, PeerError, Setting, Writer, Written,
+    Abilities, Calls, Header, Matches, Node, NodeOptions, OnSample, Peer, PeerError, Writer, Written,
+    settings,
 };
 
-use crate::message::{decode, encode_header};
+use crate::worker::Worker;
 
 pub(crate) const DEFAULT: Peer = Peer {
     name: "aeron",
     about: "Aeron over UDP, default configuration, media driver embedded: no DDS; never sleeps with --wait spin",
-    settings: &settings("", "", ""),
+    settings: &settings(SETTINGS, ["", "", "", "", "16777216", "", "256"]),
     ..BASE
 };
 
 pub(crate) const TUNED: Peer = Peer {
     name: "aeron-tuned",
     about: "Aeron with datagrams of 64 kB, a larger window and large socket buffers",
-    settings: &settings("65472", "2097152", "4194304"),
+    settings: &settings(SETTINGS, ["65472", "2097152", "4194304", "4194304", "16777216", "", "256"]),
     ..BASE
 };
 
@@ -56,29 +57,21 @@ const BASE: Peer = Peer {
     calls: Calls { open, version },
 };
 
-const fn settings(mtu: &'static str, window: &'static str, buffer: &'static str) -> [Setting; 7] {
-    [
-        Setting::new(
-            "mtu_length",
-            mtu,
-            "aeron.mtu.length, bytes: the largest datagram; messages are gathered into it. Empty: 1408",
-        ),
-        Setting::new(
-            "rcv_initial_window_length",
-            window,
-            "aeron.rcv.initial.window.length, bytes; empty: 128 KiB",
-        ),
-        Setting::new("socket_receive_buffer", buffer, "aeron.socket.so_rcvbuf, bytes; empty: 128 KiB"),
-        Setting::new("socket_send_buffer", buffer, "aeron.socket.so_sndbuf, bytes; empty: the system's"),
-        Setting::new("term_buffer_length", "16777216", "aeron.term.buffer.length, bytes"),
-        Setting::new(
-            "idle_strategy",
-            "",
-            "what driver and poller do without work: spin, yield or backoff; empty: spin with --wait spin, else backoff",
-        ),
-        Setting::new("duty_cycle_offers", "256", "a writer runs the driver itself after so many samples"),
-    ]
-}
+const SETTINGS: [(&str, &str); 7] = [
+    (
+        "mtu_length",
+        "aeron.mtu.length, bytes: the largest datagram; messages are gathered into it. Empty: 1408",
+    ),
+    ("rcv_initial_window_length", "aeron.rcv.initial.window.length, bytes; empty: 128 KiB"),
+    ("socket_receive_buffer", "aeron.socket.so_rcvbuf, bytes; empty: 128 KiB"),
+    ("socket_send_buffer", "aeron.socket.so_sndbuf, bytes; empty: the system's"),
+    ("term_buffer_length", "aeron.term.buffer.length, bytes"),
+    (
+        "idle_strategy",
+        "what driver and poller do without work: spin, yield or backoff; empty: spin with --wait spin, else backoff",
+    ),
+    ("duty_cycle_offers", "a writer runs the driver itself after so many samples"),
+];
 
 fn version() -> String {
     Aeron::version_full().to_owned()
@@ -107,14 +100,9 @@ fn open(options: &NodeOptions, on_sample: OnSample) -> Result<Box<dyn Node>, Pee
         on_sample,
         idle: Idle::of(options)?,
     };
-    let is_over = Arc::new(AtomicBool::new(false));
-    let ends = Arc::clone(&is_over);
-    let thread = thread::Builder::new()
-        .name("aeron".to_owned())
-        .spawn(move || turns.take(&ends))
-        .map_err(|error| PeerError::Engine(error.to_string()))?;
+    let worker = Worker::start("aeron", move |is_over| turns.take(is_over))?;
     let writes = options.write_topic.is_some();
-    Ok(Box::new(AeronNode { writer, writes, address, images, is_over, thread: Some(thread) }))
+    Ok(Box::new(AeronNode { _worker: worker, writer, writes, address, images }))
 }
 
 fn failed(error: AeronCError) -> PeerError {
@@ -353,7 +341,7 @@ impl Turns {
 }
 
 fn pass_on((writer, on_sample): &mut (&AeronWriter, &OnSample), message: &[u8], _: AeronHeader) {
-    if let Some((header, octets)) = decode(message) {
+    if let Some((header, octets)) = Header::split(message) {
         on_sample(*writer, &header, octets);
     }
 }
@@ -371,7 +359,7 @@ impl Writer for AeronWriter {
         let Some(publication) = self.publication.get() else {
             return Err(PeerError::Engine("no publication".to_owned()));
         };
-        let head = encode_header(header, octets.len());
+        let head = header.to_bytes(octets.len());
         let mut deadline = None;
         loop {
             match publication.offer_parts(&[&head, octets]) {
@@ -395,21 +383,19 @@ impl Writer for AeronWriter {
 }
 
 struct AeronNode {
+    /// Dropped first.
+    _worker: Worker,
     writer: Arc<AeronWriter>,
     writes: bool,
     address: Option<SocketAddrV4>,
     images: Arc<AtomicI32>,
-    is_over: Arc<AtomicBool>,
-    thread: Option<JoinHandle<()>>,
-}
-
-impl Writer for AeronNode {
-    fn write(&self, header: &Header, octets: &[u8]) -> Result<Written, PeerError> {
-        self.writer.write(header, octets)
-    }
 }
 
 impl Node for AeronNode {
+    fn writer(&self) -> &dyn Writer {
+        &*self.writer
+    }
+
     fn address(&self) -> Option<SocketAddrV4> {
         self.address
     }
@@ -428,19 +414,5 @@ impl Node for AeronNode {
         Matches { readers: u32::from(is_connected), writers }
     }
 
-    fn flush(&self) {}
-
-    /// Written samples are sent and repaired as long as the node lives.
-    fn wait_for_acknowledgments(&self, _: Duration) -> bool {
-        true
-    }
-}
-
-impl Drop for AeronNode {
-    fn drop(&mut self) {
-        self.is_over.store(true, Ordering::Relaxed);
-        if let Some(thread) = self.thread.take() {
-            let _ = thread.join();
-        }
-    }
+    // Written samples are sent and repaired as long as the node lives: there is nothing to wait for.
 }

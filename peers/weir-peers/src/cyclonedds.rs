@@ -1,22 +1,20 @@
 //! Eclipse Cyclone DDS; its settings become its XML configuration.
 
-use std::fmt::Write as _;
-
-use weir_peer_api::{Abilities, Calls, Node, NodeOptions, OnSample, Peer, PeerError, Setting};
+use weir_peer_api::{Abilities, Calls, Node, NodeOptions, OnSample, Peer, PeerError, settings};
 
 use crate::foreign::CYCLONEDDS;
 
 pub(crate) const DEFAULT: Peer = Peer {
     name: "cyclonedds",
     about: "Eclipse Cyclone DDS, default configuration on one interface; its own write batching for batches",
-    settings: &settings("14720B", "1344B", "", "", "500kB", "30kB"),
+    settings: &settings(SETTINGS, ["14720B", "1344B", "", "", "500kB", "30kB", "true", "", ""]),
     ..BASE
 };
 
 pub(crate) const TUNED: Peer = Peer {
     name: "cyclonedds-tuned",
     about: "Eclipse Cyclone DDS with large messages, a higher writer watermark and large socket buffers",
-    settings: &settings("65500B", "65000B", "4MB", "4MB", "2MB", "500kB"),
+    settings: &settings(SETTINGS, ["65500B", "65000B", "4MB", "4MB", "2MB", "500kB", "true", "", ""]),
     ..BASE
 };
 
@@ -28,50 +26,17 @@ const BASE: Peer = Peer {
     calls: Calls { open, version },
 };
 
-const fn settings(
-    message: &'static str,
-    fragment: &'static str,
-    receive: &'static str,
-    send: &'static str,
-    high: &'static str,
-    init: &'static str,
-) -> [Setting; 9] {
-    [
-        Setting::new(
-            "max_message_size",
-            message,
-            "General/MaxMessageSize: the largest datagram; also the limit of a batch",
-        ),
-        Setting::new(
-            "fragment_size",
-            fragment,
-            "General/FragmentSize: size of the fragments of larger samples",
-        ),
-        Setting::new(
-            "socket_receive_buffer",
-            receive,
-            "Internal/SocketReceiveBufferSize[@max]; empty: Cyclone DDS's default",
-        ),
-        Setting::new(
-            "socket_send_buffer",
-            send,
-            "Internal/SocketSendBufferSize[@max]; empty: Cyclone DDS's default",
-        ),
-        Setting::new(
-            "whc_high",
-            high,
-            "Internal/Watermarks/WhcHigh: unacknowledged bytes at which a writer waits",
-        ),
-        Setting::new(
-            "whc_high_init",
-            init,
-            "Internal/Watermarks/WhcHighInit: initial value of the adaptive watermark",
-        ),
-        Setting::new("whc_adaptive", "true", "Internal/Watermarks/WhcAdaptive"),
-        Setting::new("internal_xml", "", "more elements of Internal"),
-        Setting::new("domain_xml", "", "more elements of Domain"),
-    ]
-}
+const SETTINGS: [(&str, &str); 9] = [
+    ("max_message_size", "General/MaxMessageSize: the largest datagram; also the limit of a batch"),
+    ("fragment_size", "General/FragmentSize: size of the fragments of larger samples"),
+    ("socket_receive_buffer", "Internal/SocketReceiveBufferSize[@max]; empty: Cyclone DDS's default"),
+    ("socket_send_buffer", "Internal/SocketSendBufferSize[@max]; empty: Cyclone DDS's default"),
+    ("whc_high", "Internal/Watermarks/WhcHigh: unacknowledged bytes at which a writer waits"),
+    ("whc_high_init", "Internal/Watermarks/WhcHighInit: initial value of the adaptive watermark"),
+    ("whc_adaptive", "Internal/Watermarks/WhcAdaptive"),
+    ("internal_xml", "more elements of Internal"),
+    ("domain_xml", "more elements of Domain"),
+];
 
 fn version() -> String {
     CYCLONEDDS.version()
@@ -83,22 +48,12 @@ fn open(options: &NodeOptions, on_sample: OnSample) -> Result<Box<dyn Node>, Pee
 
 /// The whole configuration; it overrides files and environment variables.
 fn configuration(options: &NodeOptions) -> String {
-    let element = |path: &[&str], name: &str| {
-        let Some(value) = options.settings.get(name).filter(|value| !value.is_empty()) else {
-            return String::new();
-        };
-        let mut xml = String::new();
-        path.iter().for_each(|tag| {
-            let _ = write!(xml, "<{tag}>");
-        });
-        xml.push_str(value);
-        path.iter().rev().for_each(|tag| {
-            // Attributes are in the opening tag only.
-            let _ = write!(xml, "</{}>", tag.split(' ').next().unwrap_or(tag));
-        });
-        xml
+    let value = |name: &str| options.settings.get(name).filter(|value| !value.is_empty());
+    let element = |tag: &str, name: &str| match value(name) {
+        Some(value) => format!("<{tag}>{value}</{tag}>"),
+        None => String::new(),
     };
-    let buffer = |tag: &str, name: &str| match options.settings.get(name).filter(|value| !value.is_empty()) {
+    let buffer = |tag: &str, name: &str| match value(name) {
         Some(value) => format!("<{tag} min='default' max='{value}'/>"),
         None => String::new(),
     };
@@ -108,13 +63,13 @@ fn configuration(options: &NodeOptions) -> String {
          <Discovery><ParticipantIndex>auto</ParticipantIndex></Discovery>\
          <Internal>{}{}<Watermarks>{}{}{}</Watermarks>{}</Internal>{}</Domain></CycloneDDS>",
         options.interface,
-        element(&["MaxMessageSize"], "max_message_size"),
-        element(&["FragmentSize"], "fragment_size"),
+        element("MaxMessageSize", "max_message_size"),
+        element("FragmentSize", "fragment_size"),
         buffer("SocketReceiveBufferSize", "socket_receive_buffer"),
         buffer("SocketSendBufferSize", "socket_send_buffer"),
-        element(&["WhcHigh"], "whc_high"),
-        element(&["WhcHighInit"], "whc_high_init"),
-        element(&["WhcAdaptive"], "whc_adaptive"),
+        element("WhcHigh", "whc_high"),
+        element("WhcHighInit", "whc_high_init"),
+        element("WhcAdaptive", "whc_adaptive"),
         options.settings.get("internal_xml").map_or("", String::as_str),
         options.settings.get("domain_xml").map_or("", String::as_str),
     )

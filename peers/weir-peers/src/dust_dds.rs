@@ -4,7 +4,6 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use dust_dds::domain::domain_participant::DomainParticipant;
@@ -12,9 +11,9 @@ use dust_dds::domain::domain_participant_factory::DomainParticipantFactory;
 use dust_dds::infrastructure::error::DdsError;
 use dust_dds::infrastructure::listener::NO_LISTENER;
 use dust_dds::infrastructure::qos::{DataReaderQos, DataWriterQos, QosKind};
-use dust_dds::infrastructure::qos_policy::{
-    HistoryQosPolicy, HistoryQosPolicyKind, ReliabilityQosPolicy, ReliabilityQosPolicyKind,
-};
+use dust_dds::infrastructure::qos_policy::HistoryQosPolicyKind::{KeepAll, KeepLast};
+use dust_dds::infrastructure::qos_policy::ReliabilityQosPolicyKind::{BestEffort, Reliable};
+use dust_dds::infrastructure::qos_policy::{HistoryQosPolicy, ReliabilityQosPolicy};
 use dust_dds::infrastructure::sample_info::{ANY_INSTANCE_STATE, ANY_SAMPLE_STATE, ANY_VIEW_STATE};
 use dust_dds::infrastructure::status::{NO_STATUS, StatusKind};
 use dust_dds::infrastructure::time::DurationKind;
@@ -27,6 +26,7 @@ use weir_peer_api::{
 };
 
 use crate::test_data::test_data;
+use crate::worker::Worker;
 
 pub(crate) const PEER: Peer = Peer {
     name: "dust_dds",
@@ -63,8 +63,11 @@ trait Data: dust_dds::xtypes::type_support::TypeSupport + Send + Sync + 'static 
     fn parts(&self) -> (Header, &[u8]);
 }
 
-test_data!(TestData);
-test_data!(KeyedTestData, #[dust_dds(key)]);
+test_data!(
+    #[derive(DdsType)]
+    TestData
+);
+test_data!(#[derive(DdsType)] KeyedTestData, #[dust_dds(key)]);
 
 fn failed(error: DdsError) -> PeerError {
     PeerError::Engine(format!("{error:?}"))
@@ -131,41 +134,26 @@ fn open_of<T: Data>(
         None => None,
     };
     let writer = Arc::new(DustWriter { writer });
-    let is_over = Arc::new(AtomicBool::new(false));
-    let thread = match &reader {
-        Some(reader) => {
-            let (reader, writer, is_over) = (Arc::clone(reader), Arc::clone(&writer), Arc::clone(&is_over));
-            let take = move || {
-                // An error of the engine ends the thread; the harness reports that nothing arrives any more.
-                let _ = take_all(&reader, &writer, &is_over, &on_sample);
-            };
-            let thread = thread::Builder::new().name("dust_dds take".to_owned()).spawn(take);
-            Some(thread.map_err(|error| PeerError::Engine(error.to_string()))?)
-        }
-        None => None,
-    };
-    Ok(Box::new(DustNode { writer, reader, is_over, thread, _participant: participant }))
+    let mut worker = None;
+    if let Some(reader) = &reader {
+        let (reader, writer) = (Arc::clone(reader), Arc::clone(&writer));
+        worker = Some(Worker::start("dust_dds take", move |is_over| {
+            // An error of the engine ends the thread; the harness reports that nothing arrives any more.
+            let _ = take_all(&reader, &writer, is_over, &on_sample);
+        })?);
+    }
+    Ok(Box::new(DustNode { _worker: worker, writer, reader, _participant: participant }))
 }
 
 fn reliability(options: &NodeOptions) -> ReliabilityQosPolicy {
     ReliabilityQosPolicy {
-        kind: if options.is_reliable {
-            ReliabilityQosPolicyKind::Reliable
-        } else {
-            ReliabilityQosPolicyKind::BestEffort
-        },
+        kind: if options.is_reliable { Reliable } else { BestEffort },
         max_blocking_time: DurationKind::Finite(options.max_blocking_time.into()),
     }
 }
 
 fn history(options: &NodeOptions) -> HistoryQosPolicy {
-    HistoryQosPolicy {
-        kind: if options.keeps_all {
-            HistoryQosPolicyKind::KeepAll
-        } else {
-            HistoryQosPolicyKind::KeepLast(1)
-        },
-    }
+    HistoryQosPolicy { kind: if options.keeps_all { KeepAll } else { KeepLast(1) } }
 }
 
 /// How often the thread checks whether it shall end.
@@ -213,49 +201,33 @@ impl<T: Data> Writer for DustWriter<T> {
 }
 
 struct DustNode<T> {
+    /// Dropped first.
+    _worker: Option<Worker>,
     writer: Arc<DustWriter<T>>,
     reader: Option<Arc<DataReader<T>>>,
-    is_over: Arc<AtomicBool>,
-    thread: Option<JoinHandle<()>>,
     _participant: DomainParticipant,
 }
 
-impl<T: Data> Writer for DustNode<T> {
-    fn write(&self, header: &Header, octets: &[u8]) -> Result<Written, PeerError> {
-        self.writer.write(header, octets)
-    }
-}
-
 impl<T: Data> Node for DustNode<T> {
-    fn matches(&self) -> Matches {
-        let count =
-            |handles: Result<usize, DdsError>| handles.ok().and_then(|count| u32::try_from(count).ok());
-        let readers = self
-            .writer
-            .writer
-            .as_ref()
-            .and_then(|writer| count(writer.get_matched_subscriptions().map(|handles| handles.len())));
-        let writers = self
-            .reader
-            .as_ref()
-            .and_then(|reader| count(reader.get_matched_publications().map(|handles| handles.len())));
-        Matches { readers: readers.unwrap_or(0), writers: writers.unwrap_or(0) }
+    fn writer(&self) -> &dyn Writer {
+        &*self.writer
     }
 
-    fn flush(&self) {}
+    fn matches(&self) -> Matches {
+        let count = |matched: Result<usize, DdsError>| matched.map_or(0, |count| count as u32);
+        let (writer, reader) = (&self.writer.writer, &self.reader);
+        Matches {
+            readers: writer
+                .as_ref()
+                .map_or(0, |it| count(it.get_matched_subscriptions().map(|all| all.len()))),
+            writers: reader
+                .as_ref()
+                .map_or(0, |it| count(it.get_matched_publications().map(|all| all.len()))),
+        }
+    }
 
     fn wait_for_acknowledgments(&self, timeout: Duration) -> bool {
         let wait = |writer: &DataWriter<T>| writer.wait_for_acknowledgments(timeout.into()).is_ok();
         self.writer.writer.as_ref().is_none_or(wait)
-    }
-}
-
-impl<T> Drop for DustNode<T> {
-    fn drop(&mut self) {
-        self.is_over.store(true, Ordering::Relaxed);
-        if let Some(thread) = self.thread.take() {
-            // After a panic of the engine on that thread, its samples have been reported as missing.
-            let _ = thread.join();
-        }
     }
 }

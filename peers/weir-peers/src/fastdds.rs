@@ -1,59 +1,41 @@
 //! eProsima Fast DDS 2; its settings are passed to the shim as lines of `name=value`.
 
-use weir_peer_api::{Abilities, Calls, Node, NodeOptions, OnSample, Peer, PeerError, Setting};
+use weir_peer_api::{Abilities, Calls, Node, NodeOptions, OnSample, Peer, PeerError, settings};
 
 use crate::foreign::FASTDDS;
 
 pub(crate) const DEFAULT: Peer = Peer {
     name: "fastdds",
     about: "eProsima Fast DDS, default configuration, UDP on one interface without data sharing and shared memory",
-    settings: &settings("synchronous", "", "0"),
+    settings: &settings(SETTINGS, ["synchronous", "", "0", "0", "65500", "5000"]),
     ..BASE
 };
 
 pub(crate) const TUNED: Peer = Peer {
     name: "fastdds-tuned",
     about: "eProsima Fast DDS with frequent heartbeats and large socket buffers",
-    settings: &settings("synchronous", "10000", "4194304"),
+    settings: &settings(SETTINGS, ["synchronous", "10000", "4194304", "4194304", "65500", "5000"]),
     ..BASE
 };
 
 pub(crate) const ASYNC: Peer = Peer {
     name: "fastdds-async",
     about: "fastdds-tuned, publishing asynchronously",
-    settings: &settings("asynchronous", "10000", "4194304"),
+    settings: &settings(SETTINGS, ["asynchronous", "10000", "4194304", "4194304", "65500", "5000"]),
     ..BASE
 };
 
 const BASE: Peer =
     Peer { name: "", about: "", settings: &[], abilities: Abilities::DDS, calls: Calls { open, version } };
 
-const fn settings(mode: &'static str, heartbeat: &'static str, buffer: &'static str) -> [Setting; 6] {
-    [
-        Setting::new("publish_mode", mode, "PublishModeQosPolicy: synchronous or asynchronous"),
-        Setting::new(
-            "heartbeat_period_us",
-            heartbeat,
-            "RTPSReliableWriterQos.times.heartbeatPeriod, microseconds; empty: 3 seconds",
-        ),
-        Setting::new(
-            "socket_receive_buffer",
-            buffer,
-            "UDPv4TransportDescriptor.receiveBufferSize, bytes; 0: the system's default",
-        ),
-        Setting::new(
-            "socket_send_buffer",
-            buffer,
-            "UDPv4TransportDescriptor.sendBufferSize, bytes; 0: the system's default",
-        ),
-        Setting::new("max_message_size", "65500", "UDPv4TransportDescriptor.maxMessageSize, bytes"),
-        Setting::new(
-            "max_samples",
-            "5000",
-            "ResourceLimitsQosPolicy.max_samples of both ends: limit of unacknowledged samples",
-        ),
-    ]
-}
+const SETTINGS: [(&str, &str); 6] = [
+    ("publish_mode", "PublishModeQosPolicy: synchronous or asynchronous"),
+    ("heartbeat_period_us", "RTPSReliableWriterQos.times.heartbeatPeriod, microseconds; empty: 3 seconds"),
+    ("socket_receive_buffer", "UDPv4TransportDescriptor.receiveBufferSize, bytes; 0: the system's default"),
+    ("socket_send_buffer", "UDPv4TransportDescriptor.sendBufferSize, bytes; 0: the system's default"),
+    ("max_message_size", "UDPv4TransportDescriptor.maxMessageSize, bytes"),
+    ("max_samples", "ResourceLimitsQosPolicy.max_samples of both ends: limit of unacknowledged samples"),
+];
 
 fn version() -> String {
     FASTDDS.version()

@@ -36,67 +36,28 @@ pub(crate) struct RawOptions {
     context: *mut c_void,
 }
 
-/// The functions of a shim.
-#[derive(Clone, Copy)]
+/// The functions of a shim: `struct shim` of `native/shim.h`.
+#[repr(C)]
 pub(crate) struct Shim {
-    pub(crate) open: unsafe extern "C" fn(*const RawOptions, *mut c_char, usize) -> *mut RawNode,
-    pub(crate) write: unsafe extern "C" fn(*mut RawNode, *const Header, *const u8, usize) -> i32,
-    pub(crate) flush: unsafe extern "C" fn(*mut RawNode),
-    pub(crate) wait_for_acknowledgments: unsafe extern "C" fn(*mut RawNode, i64) -> i32,
-    pub(crate) matched: unsafe extern "C" fn(*mut RawNode, *mut u32, *mut u32),
-    pub(crate) close: unsafe extern "C" fn(*mut RawNode),
-    pub(crate) version: unsafe extern "C" fn() -> *const c_char,
+    open: unsafe extern "C" fn(*const RawOptions, *mut c_char, usize) -> *mut RawNode,
+    write: unsafe extern "C" fn(*mut RawNode, *const Header, *const u8, usize) -> i32,
+    flush: unsafe extern "C" fn(*mut RawNode),
+    wait_for_acknowledgments: unsafe extern "C" fn(*mut RawNode, i64) -> i32,
+    matched: unsafe extern "C" fn(*mut RawNode, *mut u32, *mut u32),
+    close: unsafe extern "C" fn(*mut RawNode),
+    version: unsafe extern "C" fn() -> *const c_char,
 }
 
-/// Declares the functions of a shim by their prefix, and the table of them.
-macro_rules! shim {
-    ($table:ident, $open:ident, $write:ident, $flush:ident, $wait:ident, $matched:ident, $close:ident, $version:ident) => {
-        // SAFETY: `native/` defines them with these types.
-        unsafe extern "C" {
-            fn $open(options: *const RawOptions, error: *mut c_char, error_size: usize) -> *mut RawNode;
-            fn $write(node: *mut RawNode, header: *const Header, octets: *const u8, length: usize) -> i32;
-            fn $flush(node: *mut RawNode);
-            fn $wait(node: *mut RawNode, timeout_ns: i64) -> i32;
-            fn $matched(node: *mut RawNode, readers: *mut u32, writers: *mut u32);
-            fn $close(node: *mut RawNode);
-            fn $version() -> *const c_char;
-        }
+// SAFETY: `native/` defines them with this type, as constants.
+unsafe extern "C" {
+    #[cfg(feature = "cyclonedds")]
+    #[link_name = "weir_cyclonedds"]
+    pub(crate) safe static CYCLONEDDS: Shim;
 
-        pub(crate) static $table: Shim = Shim {
-            open: $open,
-            write: $write,
-            flush: $flush,
-            wait_for_acknowledgments: $wait,
-            matched: $matched,
-            close: $close,
-            version: $version,
-        };
-    };
+    #[cfg(feature = "fastdds")]
+    #[link_name = "weir_fastdds"]
+    pub(crate) safe static FASTDDS: Shim;
 }
-
-#[cfg(feature = "cyclonedds")]
-shim!(
-    CYCLONEDDS,
-    weir_cyclonedds_open,
-    weir_cyclonedds_write,
-    weir_cyclonedds_flush,
-    weir_cyclonedds_wait_for_acknowledgments,
-    weir_cyclonedds_matched,
-    weir_cyclonedds_close,
-    weir_cyclonedds_version
-);
-
-#[cfg(feature = "fastdds")]
-shim!(
-    FASTDDS,
-    weir_fastdds_open,
-    weir_fastdds_write,
-    weir_fastdds_flush,
-    weir_fastdds_wait_for_acknowledgments,
-    weir_fastdds_matched,
-    weir_fastdds_close,
-    weir_fastdds_version
-);
 
 impl Shim {
     /// Version of the engine that the program was compiled for.
@@ -198,23 +159,15 @@ struct ForeignNode {
     context: Box<Context>,
 }
 
-impl Writer for ForeignNode {
-    fn write(&self, header: &Header, octets: &[u8]) -> Result<Written, PeerError> {
-        self.context.write(header, octets)
-    }
-}
-
 impl Node for ForeignNode {
+    fn writer(&self) -> &dyn Writer {
+        &*self.context
+    }
+
     fn matches(&self) -> Matches {
-        let mut matches = Matches::default();
+        let (context, mut matches) = (&self.context, Matches::default());
         // SAFETY: the node is open.
-        unsafe {
-            (self.context.shim.matched)(
-                self.context.raw(),
-                &raw mut matches.readers,
-                &raw mut matches.writers,
-            );
-        }
+        unsafe { (context.shim.matched)(context.raw(), &raw mut matches.readers, &raw mut matches.writers) }
         matches
     }
 

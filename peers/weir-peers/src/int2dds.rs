@@ -12,10 +12,9 @@ use int2dds::core::error::DdsError;
 use int2dds::domain::domain_participant::DomainParticipant;
 use int2dds::domain::domain_participant_factory::DomainParticipantFactory;
 use int2dds::domain::qos::PARTICIPANT_QOS_DEFAULT;
-use int2dds::infrastructure::qos_policy::{
-    HistoryQosPolicy, HistoryQosPolicyKind, ReliabilityQosPolicy, ReliabilityQosPolicyKind,
-    ResourceLimitsQosPolicy,
-};
+use int2dds::infrastructure::qos_policy::HistoryQosPolicyKind::{KeepAll, KeepLast};
+use int2dds::infrastructure::qos_policy::ReliabilityQosPolicyKind::{BestEffort, Reliable};
+use int2dds::infrastructure::qos_policy::{HistoryQosPolicy, ReliabilityQosPolicy, ResourceLimitsQosPolicy};
 use int2dds::infrastructure::status::StatusMask;
 use int2dds::publication::data_writer::DataWriter;
 use int2dds::publication::qos::{DataWriterQos, PUBLISHER_QOS_DEFAULT};
@@ -26,7 +25,8 @@ use int2dds::subscription::sample_info::{InstanceStateKind, SampleStateKind, Vie
 use int2dds::topic::DdsType;
 use int2dds::topic::qos::TOPIC_QOS_DEFAULT;
 use weir_peer_api::{
-    Abilities, Calls, Header, Matches, Node, NodeOptions, OnSample, Peer, PeerError, Setting, Writer, Written,
+    Abilities, Calls, Header, Matches, Node, NodeOptions, OnSample, Peer, PeerError, Writer, Written,
+    settings,
 };
 
 use crate::test_data::test_data;
@@ -34,39 +34,25 @@ use crate::test_data::test_data;
 pub(crate) const DEFAULT: Peer = Peer {
     name: "int2dds",
     about: "int2dds, a DDS in Rust, default configuration; UDP, taken in a listener",
-    settings: &settings("", "true", ""),
+    settings: &settings(SETTINGS, ["", "true", ""]),
     ..BASE
 };
 
 pub(crate) const TUNED: Peer = Peer {
     name: "int2dds-tuned",
     about: "int2dds with a limit to unacknowledged samples and large socket buffers",
-    settings: &settings("1000", "false", "4194304"),
+    settings: &settings(SETTINGS, ["1000", "false", "4194304"]),
     ..BASE
 };
 
 const BASE: Peer =
     Peer { name: "", about: "", settings: &[], abilities: Abilities::DDS, calls: Calls { open, version } };
 
-const fn settings(samples: &'static str, strict: &'static str, buffer: &'static str) -> [Setting; 3] {
-    [
-        Setting::new(
-            "max_samples",
-            samples,
-            "ResourceLimitsQosPolicy.max_samples of the writer of a stream; empty: unlimited",
-        ),
-        Setting::new(
-            "history_strict",
-            strict,
-            "HistoryQosPolicy.strict: whether a KEEP_ALL writer keeps acknowledged samples",
-        ),
-        Setting::new(
-            "socket_buffer",
-            buffer,
-            "INT2DDS_UDP_SOCKET_BUFFER, bytes; empty: int2dds's default (1 MiB to receive)",
-        ),
-    ]
-}
+const SETTINGS: [(&str, &str); 3] = [
+    ("max_samples", "ResourceLimitsQosPolicy.max_samples of the writer of a stream; empty: unlimited"),
+    ("history_strict", "HistoryQosPolicy.strict: whether a KEEP_ALL writer keeps acknowledged samples"),
+    ("socket_buffer", "INT2DDS_UDP_SOCKET_BUFFER, bytes; empty: int2dds's default (1 MiB to receive)"),
+];
 
 fn version() -> String {
     "1.0.0".to_owned()
@@ -87,10 +73,11 @@ trait Data: DdsType + Clone + Send + Sync + 'static {
 }
 
 test_data!(
+    #[derive(DdsType)]
     #[dds_type(extensibility = "Final")]
     TestData
 );
-test_data!(#[dds_type(extensibility = "Final")] KeyedTestData, #[dds(key)]);
+test_data!(#[derive(DdsType)] #[dds_type(extensibility = "Final")] KeyedTestData, #[dds(key)]);
 
 fn failed(error: DdsError) -> PeerError {
     PeerError::Engine(error.to_string())
@@ -162,25 +149,20 @@ fn choose_interface(options: &NodeOptions) -> Result<(), PeerError> {
     Ok(())
 }
 
+fn duration(time: Duration) -> int2dds::core::time::Duration {
+    int2dds::core::time::Duration::from_nanos(i64::try_from(time.as_nanos()).unwrap_or(i64::MAX))
+}
+
 fn reliability(options: &NodeOptions) -> ReliabilityQosPolicy {
-    let nanos = i64::try_from(options.max_blocking_time.as_nanos()).unwrap_or(i64::MAX);
     ReliabilityQosPolicy {
-        kind: if options.is_reliable {
-            ReliabilityQosPolicyKind::Reliable
-        } else {
-            ReliabilityQosPolicyKind::BestEffort
-        },
-        max_blocking_time: int2dds::core::time::Duration::from_nanos(nanos),
+        kind: if options.is_reliable { Reliable } else { BestEffort },
+        max_blocking_time: duration(options.max_blocking_time),
     }
 }
 
 fn history(options: &NodeOptions) -> Result<HistoryQosPolicy, PeerError> {
     Ok(HistoryQosPolicy {
-        kind: if options.keeps_all {
-            HistoryQosPolicyKind::KeepAll
-        } else {
-            HistoryQosPolicyKind::KeepLast(1)
-        },
+        kind: if options.keeps_all { KeepAll } else { KeepLast(1) },
         strict: options.setting("history_strict")?.unwrap_or(true),
     })
 }
@@ -241,13 +223,11 @@ struct IntNode<T> {
     participant: Option<DomainParticipant>,
 }
 
-impl<T: Data> Writer for IntNode<T> {
-    fn write(&self, header: &Header, octets: &[u8]) -> Result<Written, PeerError> {
-        self.writer.write(header, octets)
-    }
-}
-
 impl<T: Data> Node for IntNode<T> {
+    fn writer(&self) -> &dyn Writer {
+        &*self.writer
+    }
+
     fn matches(&self) -> Matches {
         let count = |handles: Result<Vec<InstanceHandle>, DdsError>| {
             handles.ok().and_then(|handles| u32::try_from(handles.len()).ok()).unwrap_or(0)
@@ -258,12 +238,9 @@ impl<T: Data> Node for IntNode<T> {
         }
     }
 
-    fn flush(&self) {}
-
     fn wait_for_acknowledgments(&self, timeout: Duration) -> bool {
-        let nanos = i64::try_from(timeout.as_nanos()).unwrap_or(i64::MAX);
-        let timeout = int2dds::core::time::Duration::from_nanos(nanos);
-        self.writer.writer.as_ref().is_none_or(|writer| writer.wait_for_acknowledgments(timeout).is_ok())
+        let wait = |writer: &DataWriter<T>| writer.wait_for_acknowledgments(duration(timeout)).is_ok();
+        self.writer.writer.as_ref().is_none_or(wait)
     }
 }
 

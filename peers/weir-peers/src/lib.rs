@@ -8,6 +8,7 @@
 //! - `foreign`: engines behind a C interface, with all unsafe code of this crate; `cyclonedds` and `fastdds`:
 //!   what is specific to each
 //! - `aeron`, `dust_dds`, `int2dds`, `rustdds`, `zenoh`, `zeromq`: engines with an interface for Rust
+//! - `worker`: the thread that receives for some of them
 
 #[cfg(feature = "aeron")]
 mod aeron;
@@ -22,12 +23,12 @@ mod fastdds;
 mod foreign;
 #[cfg(feature = "int2dds")]
 mod int2dds;
-#[cfg(any(feature = "aeron", feature = "zenoh", feature = "zeromq"))]
-mod message;
 #[cfg(feature = "rustdds")]
 mod rustdds;
-#[cfg(any(feature = "dust_dds", feature = "int2dds"))]
+#[cfg(any(feature = "dust_dds", feature = "int2dds", feature = "rustdds"))]
 mod test_data;
+#[cfg(any(feature = "aeron", feature = "dust_dds", feature = "zeromq"))]
+mod worker;
 #[cfg(feature = "zenoh")]
 mod zenoh;
 #[cfg(feature = "zeromq")]

@@ -16,6 +16,8 @@ use weir_peer_api::{
     Abilities, Calls, Header, Matches, Node, NodeOptions, OnSample, Peer, PeerError, Setting, Writer, Written,
 };
 
+use crate::test_data::test_data;
+
 pub(crate) const PEER: Peer = Peer {
     name: "rustdds",
     about: "RustDDS, a DDS in Rust; UDP on one interface, taken from its asynchronous stream",
@@ -42,16 +44,15 @@ fn version() -> String {
     "0.15.1".to_owned()
 }
 
-#[derive(Serialize, Deserialize)]
-struct TestData {
-    key: [u8; 4],
-    entity_id: i32,
-    seq_num: u32,
-    timestamp_sec: i32,
-    timestamp_usec: u32,
-    latency_ping: i32,
-    bin_data: Vec<u8>,
+trait Data {
+    fn new(header: &Header, octets: &[u8]) -> Self;
+    fn parts(&self) -> (Header, &[u8]);
 }
+
+test_data!(
+    #[derive(Serialize, Deserialize)]
+    TestData
+);
 
 fn failed(error: impl std::fmt::Display) -> PeerError {
     PeerError::Engine(error.to_string())
@@ -118,17 +119,8 @@ fn take_all(reader: CdrReader, writer: &RustWriter, on_sample: &OnSample) {
     block_on(async {
         while let Some(sample) = samples.next().await {
             let Ok(sample) = sample else { continue };
-            let TestData {
-                key,
-                entity_id,
-                seq_num,
-                timestamp_sec,
-                timestamp_usec,
-                latency_ping,
-                ref bin_data,
-            } = *sample.value();
-            let header = Header { key, entity_id, seq_num, timestamp_sec, timestamp_usec, latency_ping };
-            on_sample(writer, &header, bin_data);
+            let (header, octets) = sample.value().parts();
+            on_sample(writer, &header, octets);
         }
     });
 }
@@ -153,11 +145,7 @@ impl RustWriter {
 impl Writer for RustWriter {
     fn write(&self, header: &Header, octets: &[u8]) -> Result<Written, PeerError> {
         let Some(writer) = &self.writer else { return Err(PeerError::Engine("no writer".to_owned())) };
-        let Header { key, entity_id, seq_num, timestamp_sec, timestamp_usec, latency_ping } = *header;
-        let bin_data = octets.to_vec();
-        let data =
-            TestData { key, entity_id, seq_num, timestamp_sec, timestamp_usec, latency_ping, bin_data };
-        match writer.write(data, None) {
+        match writer.write(TestData::new(header, octets), None) {
             Ok(()) => Ok(Written::Taken),
             Err(rustdds::dds::result::WriteError::WouldBlock { .. }) => Ok(Written::TimedOut),
             Err(error) => Err(failed(error)),
@@ -171,13 +159,11 @@ struct RustNode {
     read_topic: Option<String>,
 }
 
-impl Writer for RustNode {
-    fn write(&self, header: &Header, octets: &[u8]) -> Result<Written, PeerError> {
-        self.writer.write(header, octets)
-    }
-}
-
 impl Node for RustNode {
+    fn writer(&self) -> &dyn Writer {
+        &*self.writer
+    }
+
     fn matches(&self) -> Matches {
         let count = |count: usize| u32::try_from(count).unwrap_or(u32::MAX);
         self.writer.look_for_readers();
@@ -189,8 +175,6 @@ impl Node for RustNode {
         });
         Matches { readers, writers: count(writers) }
     }
-
-    fn flush(&self) {}
 
     fn wait_for_acknowledgments(&self, timeout: Duration) -> bool {
         self.writer

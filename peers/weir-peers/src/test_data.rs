@@ -1,4 +1,4 @@
-//! The measured type, for engines that derive their type support; only their attributes differ.
+//! The measured type, for engines that derive its serialization; only their attributes differ.
 
 /// Declares the type `$name` and implements the calling module's `Data` for it.
 ///
@@ -6,7 +6,6 @@
 /// order of `TestData_t` in RTI Perftest's `test.idl`.
 macro_rules! test_data {
     ($(#[$of_type:meta])* $name:ident $(, #[$key:meta])?) => {
-        #[derive(DdsType)]
         $(#[$of_type])*
         struct $name {
             $(#[$key])?

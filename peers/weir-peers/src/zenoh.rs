@@ -6,7 +6,6 @@
 use std::fmt::Display;
 use std::net::{SocketAddrV4, TcpListener, UdpSocket};
 use std::sync::{Arc, OnceLock};
-use std::time::Duration;
 
 use weir_peer_api::{
     Abilities, Calls, Header, Matches, Node, NodeOptions, OnSample, Peer, PeerError, Setting, Writer, Written,
@@ -15,8 +14,6 @@ use zenoh::pubsub::{Publisher, Subscriber};
 use zenoh::qos::CongestionControl;
 use zenoh::sample::Sample;
 use zenoh::{Config, Session, Wait as _};
-
-use crate::message::{decode, encode};
 
 pub(crate) const UDP: Peer = Peer {
     name: "zenoh-udp",
@@ -123,8 +120,7 @@ impl Writer for ZenohWriter {
             return Err(PeerError::Engine("no publisher".to_owned()));
         };
         // Zenoh keeps the message.
-        let mut message = Vec::with_capacity(Header::SERIALIZED_BYTES + octets.len());
-        encode(header, octets, &mut message);
+        let message = [&header.to_bytes(octets.len())[..], octets].concat();
         publisher.put(message).wait().map_err(failed)?;
         Ok(Written::Taken)
     }
@@ -148,7 +144,7 @@ impl ZenohNode {
         };
         let writer = Arc::clone(&self.writer);
         let pass_on = move |sample: Sample| {
-            if let Some((header, octets)) = decode(&sample.payload().to_bytes()) {
+            if let Some((header, octets)) = Header::split(&sample.payload().to_bytes()) {
                 on_sample(&*writer, &header, octets);
             }
         };
@@ -171,13 +167,11 @@ impl ZenohNode {
     }
 }
 
-impl Writer for ZenohNode {
-    fn write(&self, header: &Header, octets: &[u8]) -> Result<Written, PeerError> {
-        self.writer.write(header, octets)
-    }
-}
-
 impl Node for ZenohNode {
+    fn writer(&self) -> &dyn Writer {
+        &*self.writer
+    }
+
     fn address(&self) -> Option<SocketAddrV4> {
         Some(self.address)
     }
@@ -211,12 +205,7 @@ impl Node for ZenohNode {
         }
     }
 
-    fn flush(&self) {}
-
-    /// TCP loses nothing, and over UDP there are no acknowledgments.
-    fn wait_for_acknowledgments(&self, _: Duration) -> bool {
-        true
-    }
+    // TCP loses nothing, and over UDP there are no acknowledgments.
 }
 
 impl Drop for ZenohNode {

@@ -5,14 +5,12 @@
 use std::net::{Ipv4Addr, SocketAddrV4};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::thread::{self, JoinHandle};
-use std::time::Duration;
 
 use weir_peer_api::{
     Abilities, Calls, Header, Matches, Node, NodeOptions, OnSample, Peer, PeerError, Setting, Writer, Written,
 };
 
-use crate::message::{decode, encode};
+use crate::worker::Worker;
 
 pub(crate) const PEER: Peer = Peer {
     name: "zeromq",
@@ -65,18 +63,16 @@ fn open(options: &NodeOptions, on_sample: OnSample) -> Result<Box<dyn Node>, Pee
         None
     };
     let writer = Arc::new(ZmqWriter { push });
-    let is_over = Arc::new(AtomicBool::new(false));
-    let (mut address, mut thread) = (None, None);
+    let (mut address, mut worker) = (None, None);
     if options.read_topic.is_some() {
         let pull = socket(zmq::PULL).map_err(failed)?;
         address = Some(bind(&pull, options.address)?);
         pull.set_rcvtimeo(PAUSE_MS).map_err(failed)?;
-        let (writer, is_over) = (Arc::clone(&writer), Arc::clone(&is_over));
-        let receive = move || receive_all(&pull, &writer, &is_over, &on_sample);
-        let spawned = thread::Builder::new().name("zeromq receive".to_owned()).spawn(receive);
-        thread = Some(spawned.map_err(|error| PeerError::Engine(error.to_string()))?);
+        let writer = Arc::clone(&writer);
+        let receive = move |is_over: &AtomicBool| receive_all(&pull, &writer, is_over, &on_sample);
+        worker = Some(Worker::start("zeromq receive", receive)?);
     }
-    Ok(Box::new(ZmqNode { writer, address, is_over, thread, has_joined: false, _context: context }))
+    Ok(Box::new(ZmqNode { _worker: worker, writer, address, has_joined: false, _context: context }))
 }
 
 /// Binds to a port that the system chooses.
@@ -93,7 +89,7 @@ fn receive_all(pull: &zmq::Socket, writer: &ZmqWriter, is_over: &AtomicBool, on_
     let mut message = zmq::Message::new();
     while !is_over.load(Ordering::Relaxed) {
         if pull.recv(&mut message, 0).is_ok()
-            && let Some((header, octets)) = decode(&message)
+            && let Some((header, octets)) = Header::split(&message)
         {
             on_sample(writer, &header, octets);
         }
@@ -114,7 +110,9 @@ impl Writer for ZmqWriter {
         let Some(push) = &self.push else { return Err(PeerError::Engine("no writer".to_owned())) };
         let mut guard = push.lock().unwrap_or_else(PoisonError::into_inner);
         let Outbox { socket, message } = &mut *guard;
-        encode(header, octets, message);
+        message.clear();
+        message.extend_from_slice(&header.to_bytes(octets.len()));
+        message.extend_from_slice(octets);
         match socket.send(message.as_slice(), 0) {
             Ok(()) => Ok(Written::Taken),
             Err(zmq::Error::EAGAIN) => Ok(Written::TimedOut),
@@ -124,22 +122,20 @@ impl Writer for ZmqWriter {
 }
 
 struct ZmqNode {
+    /// Dropped first.
+    _worker: Option<Worker>,
     writer: Arc<ZmqWriter>,
     address: Option<SocketAddrV4>,
-    is_over: Arc<AtomicBool>,
-    thread: Option<JoinHandle<()>>,
     has_joined: bool,
     /// Dropped after its sockets.
     _context: zmq::Context,
 }
 
-impl Writer for ZmqNode {
-    fn write(&self, header: &Header, octets: &[u8]) -> Result<Written, PeerError> {
-        self.writer.write(header, octets)
-    }
-}
-
 impl Node for ZmqNode {
+    fn writer(&self) -> &dyn Writer {
+        &*self.writer
+    }
+
     fn address(&self) -> Option<SocketAddrV4> {
         self.address
     }
@@ -157,20 +153,5 @@ impl Node for ZmqNode {
     fn matches(&self) -> Matches {
         let count = u32::from(self.has_joined);
         Matches { readers: count, writers: count }
-    }
-
-    fn flush(&self) {}
-
-    fn wait_for_acknowledgments(&self, _: Duration) -> bool {
-        true
-    }
-}
-
-impl Drop for ZmqNode {
-    fn drop(&mut self) {
-        self.is_over.store(true, Ordering::Relaxed);
-        if let Some(thread) = self.thread.take() {
-            let _ = thread.join();
-        }
     }
 }

@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 
 use serde_json::Value;
 
-use super::{read, write_file};
+use super::{at, emptied, read, write_file};
 use crate::environment::Environment;
 use crate::process;
 use crate::steps;
@@ -38,10 +38,7 @@ pub(super) fn all(
     if !weir.is_file() {
         return Err(format!("there is no {}: build it, or name another weir\n{BUILD}\n", weir.display()));
     }
-    let scratch = environment.target_folder().join("docs-measure");
-    if scratch.exists() {
-        fs::remove_dir_all(&scratch).map_err(|error| format!("{}: {error}\n", scratch.display()))?;
-    }
+    let scratch = emptied(environment.target_folder().join("docs-measure"))?;
     for (name, options) in RUNS.iter().filter(|(name, _)| is_wanted(stem(name))) {
         let folder = scratch.join(name);
         run(&weir, options, &folder)?;
@@ -62,8 +59,8 @@ fn stem(name: &str) -> &str {
 /// Measures the published reference tables.
 fn published(weir: &Path, folder: &Path, results: &Path) -> Result<(), String> {
     run(weir, PUBLISHED_RUN, folder)?;
-    for entry in fs::read_dir(folder).map_err(|error| format!("{}: {error}\n", folder.display()))? {
-        let path = entry.map_err(|error| error.to_string())?.path();
+    for entry in fs::read_dir(folder).map_err(at(folder))? {
+        let path = entry.map_err(at(folder))?.path();
         let name = path.file_name().unwrap_or_default();
         if path.extension().is_some_and(|extension| extension == "txt") {
             write_file(&results.join(name), &read(&path)?)?;
@@ -78,8 +75,7 @@ fn session(environment: &Environment) -> Result<(), String> {
     let mut test =
         environment.cargo(&["test", "--locked", "--package", "weir-cli", "--test", "it", "udptest_page"]);
     test.env("WEIR_PAGE_NOTE", environment.root.join(SESSION));
-    let finished = process::run(&mut test, steps::BUILD_LIMIT);
-    if finished.is_success { Ok(()) } else { Err(finished.text) }
+    process::run(&mut test, steps::BUILD_LIMIT).map(drop)
 }
 
 /// Not by [`process`], which would keep what it prints to itself for minutes.
@@ -87,7 +83,7 @@ fn run(weir: &Path, options: &str, folder: &Path) -> Result<(), String> {
     println!("weir {options}");
     let mut command = Command::new(weir);
     command.args(options.split(' ')).arg("--output").arg(folder).stdout(Stdio::null());
-    let status = command.status().map_err(|error| format!("{}: {error}\n", weir.display()))?;
+    let status = command.status().map_err(at(weir))?;
     // 1: reliable samples were lost; 3: a case failed. Both belong into the results of whatever else was measured.
     let is_complete = matches!(status.code(), Some(0 | 1 | 3)) && folder.is_dir();
     is_complete.then_some(()).ok_or_else(|| format!("weir {options}: {status}\n"))

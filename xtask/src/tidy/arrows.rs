@@ -108,10 +108,7 @@ pub(crate) fn metadata(environment: &Environment) -> Result<Metadata, String> {
 }
 
 fn ask(environment: &Environment, arguments: &[&str]) -> Result<Value, String> {
-    let finished = process::run(&mut environment.cargo(arguments), steps::BUILD_LIMIT);
-    if !finished.is_success {
-        return Err(finished.text);
-    }
+    let finished = process::run(&mut environment.cargo(arguments), steps::BUILD_LIMIT)?;
     serde_json::from_str(&finished.stdout).map_err(|error| format!("cargo metadata is no JSON: {error}"))
 }
 
@@ -144,13 +141,8 @@ pub(crate) fn check(metadata: &Metadata) -> Vec<Complaint> {
         }
     }
     for name in PURE {
-        for found in metadata
-            .closures
-            .get(*name)
-            .into_iter()
-            .flatten()
-            .filter(|found| IMPURE.contains(&found.as_str()))
-        {
+        let built_from = metadata.closures.get(*name).into_iter().flatten();
+        for found in built_from.filter(|found| IMPURE.contains(&found.as_str())) {
             complain(name, format!("{name} touches no operating system, but is built from {found}"));
         }
     }

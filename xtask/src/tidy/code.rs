@@ -23,11 +23,11 @@ const NOT_IN_TESTS: &[(&str, &str, &str)] = &[
 /// Applies every rule of this module to one file.
 pub(crate) fn check(file: &File) -> Vec<Complaint> {
     let mut complaints = Vec::new();
-    if file.has_extension("rs") {
+    if file.extension() == "rs" {
         complaints.extend(check_length(file, LONG_FILES));
         complaints.extend(check_tests(file));
     }
-    if ["rs", "toml", "md", "sh"].iter().any(|extension| file.has_extension(extension)) {
+    if ["rs", "toml", "md", "sh"].contains(&file.extension()) {
         complaints.extend(check_leftovers(file));
     }
     complaints

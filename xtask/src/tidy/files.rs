@@ -7,6 +7,7 @@ const EXTENSIONS: &[&str] = &[
     "c",
     "cpp",
     "csv",
+    "h",
     "idl",
     "json",
     "jsonl",
@@ -34,14 +35,12 @@ const MACHINE_FOLDERS: &[(&str, &str)] = &[("/ho", "me/"), ("/Us", "ers/"), ("/w
 
 /// Applies every rule of this module to one file.
 pub(crate) fn check(file: &File) -> Vec<Complaint> {
-    let mut complaints = Vec::new();
     if BINARY_FOLDERS.iter().any(|folder| file.path.starts_with(folder)) {
-        complaints
-            .extend((file.size > 4096).then(|| file.complain(0, "corpus file over 4096 bytes: shrink it")));
-        return complaints;
+        let complaint = || file.complain(0, "corpus file over 4096 bytes: shrink it");
+        return (file.size > 4096).then(complaint).into_iter().collect();
     }
-    let is_known = NAMES.contains(&file.path.as_str())
-        || EXTENSIONS.iter().any(|extension| file.has_extension(extension));
+    let mut complaints = Vec::new();
+    let is_known = NAMES.contains(&file.path.as_str()) || EXTENSIONS.contains(&file.extension());
     if !is_known {
         complaints.push(file.complain(0, "does not belong here (or is missing in xtask/src/tidy/files.rs)"));
     }
@@ -59,11 +58,11 @@ fn check_text(file: &File, text: &str) -> Vec<Complaint> {
     let mut complaints = Vec::new();
     if text.is_empty() {
         complaints.push(file.complain(0, "is empty"));
-    } else if !text.ends_with('\n') && !file.has_extension("svg") && !file.has_extension("snap") {
+    } else if !text.ends_with('\n') && !["svg", "snap"].contains(&file.extension()) {
         complaints.push(file.complain(0, "has no line end at its end"));
     }
     for (index, line) in text.lines().enumerate() {
-        if line.ends_with([' ', '\t']) && !file.has_extension("snap") {
+        if line.ends_with([' ', '\t']) && file.extension() != "snap" {
             complaints.push(file.complain(index + 1, "ends in white space"));
         }
         if text.contains('\r') && index == 0 {

@@ -9,7 +9,7 @@ use super::{Complaint, File};
 /// Applies every rule of this module; `members` are the names of the workspace's crates.
 pub(crate) fn check(files: &[File], members: &BTreeSet<String>) -> Vec<Complaint> {
     let mut complaints = Vec::new();
-    for file in files.iter().filter(|file| file.has_extension("md")) {
+    for file in files.iter().filter(|file| file.extension() == "md") {
         complaints.extend(check_title(file));
         complaints.extend(check_links(file, files));
         complaints.extend(check_widths(file));
@@ -24,7 +24,7 @@ fn check_summary(files: &[File]) -> Vec<Complaint> {
     let Some(summary) = files.iter().find(|file| file.path == "docs/SUMMARY.md") else { return Vec::new() };
     let listed: BTreeSet<String> =
         summary.text().lines().flat_map(links).filter_map(|link| resolve(&summary.path, link)).collect();
-    let is_page = |file: &&File| file.path.starts_with("docs/") && file.has_extension("md");
+    let is_page = |file: &&File| file.path.starts_with("docs/") && file.extension() == "md";
     let pages = files.iter().filter(is_page).filter(|file| file.path != summary.path);
     let missing = pages.filter(|file| !listed.contains(&file.path));
     missing.map(|file| file.complain(0, "is not in docs/SUMMARY.md")).collect()
@@ -94,11 +94,10 @@ fn check_widths(file: &File) -> Vec<Complaint> {
     for (number, line) in (1..).zip(file.text().lines()).filter(|_| !is_generated) {
         if !line.starts_with('|') {
             let width = line.chars().count();
-            complaints.extend(
-                (width > LINE_MAX).then(|| {
-                    file.complain(number, format!("{width} columns, over {LINE_MAX}: wrap the line"))
-                }),
-            );
+            if width > LINE_MAX {
+                let what = format!("{width} columns, over {LINE_MAX}: wrap the line");
+                complaints.push(file.complain(number, what));
+            }
         } else if !is_log && let Some(width) = cell_widths(line).find(|width| *width > CELL_MAX) {
             let what = format!("a cell of {width} characters, over {CELL_MAX}: move it into the text");
             complaints.push(file.complain(number, what));

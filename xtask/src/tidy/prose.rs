@@ -100,17 +100,14 @@ fn check_with(files: &[File], unfinished: &[&str]) -> Vec<Complaint> {
 }
 
 fn check_file(file: &File) -> Vec<Complaint> {
-    let spans = if ["rs", "c", "cpp", "h"].iter().any(|extension| file.has_extension(extension)) {
-        scan::rust(file.text())
-    } else if file.has_extension("toml") {
-        scan::toml(file.text())
-    } else if file.has_extension("md") {
-        scan::markdown(file.text())
-    } else {
-        return Vec::new();
+    let spans = match file.extension() {
+        "rs" | "c" | "cpp" | "h" => scan::rust(file.text()),
+        "toml" => scan::toml(file.text()),
+        "md" => scan::markdown(file.text()),
+        _ => return Vec::new(),
     };
     let mut complaints = check_words(file, &spans);
-    if !file.has_extension("md") {
+    if file.extension() != "md" {
         complaints.extend(check_widths(file, &spans));
     }
     complaints

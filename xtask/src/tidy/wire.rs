@@ -7,7 +7,7 @@ const FOLDER: &str = "crates/weir-wire/src/submessage/";
 
 /// Applies the rule to the folder of submessages.
 pub(crate) fn check(files: &[File]) -> Vec<Complaint> {
-    let submessages = files.iter().filter(|file| file.path.starts_with(FOLDER) && file.has_extension("rs"));
+    let submessages = files.iter().filter(|file| file.path.starts_with(FOLDER) && file.extension() == "rs");
     submessages.filter_map(check_drawing).collect()
 }
 

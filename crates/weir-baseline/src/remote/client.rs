@@ -9,17 +9,17 @@ use weir_measure::{
     Connection, ControlError, Family, MeasureError, Message, Reached, Secret, Signal, check_buffers,
     interface_of, now_ns,
 };
-use weir_results::{ClockRelation, DropCounters, Environment, ProcessFigures, SocketBuffers, Telemetry};
-use weir_telemetry::{LossWatch, Sampler, process_figures};
+use weir_results::{ClockRelation, Environment, SocketBuffers, Telemetry};
+use weir_telemetry::Sampler;
 
 use super::clock_offset::{self, Exchange, Offset};
 use super::ends::{Ends, Role};
 use super::message::{Request, Response};
-use super::point::{Point, PointTest};
-use super::receiver;
-use super::reports::{HostReport, PingReport, ReceiveReport, SendReport};
-use super::session::{WeirUdp, watched};
-use super::work::{Work, Worker, all_ended, join, send_report};
+use super::point::Point;
+use super::reports::{HostReport, PingReport, ReceiveReport, SendReport, ServerReport};
+use super::sender::FlowSent;
+use super::session::WeirUdp;
+use super::work::{Meter, Usage, Work, Worker, all_ended, join, receive_report, send_report};
 
 /// Where a server is.
 #[derive(Clone, Debug)]
@@ -52,14 +52,10 @@ pub struct Measured {
     pub reverse: Option<(SendReport, ReceiveReport)>,
     /// Round trips.
     pub round_trip: Option<PingReport>,
-    /// Resources of the server's process.
-    pub server_process: ProcessFigures,
-    /// Drops of its host meanwhile.
-    pub server_drops: DropCounters,
+    /// The rest of the server's report.
+    pub server: ServerReport,
     /// Samples of this host.
     pub client_telemetry: Option<Telemetry>,
-    /// Samples of the server's host.
-    pub server_telemetry: Option<Telemetry>,
     /// How the clocks relate, for forward delays; `None` where none were measured.
     pub clocks: Option<ClockRelation>,
 }
@@ -114,21 +110,19 @@ impl Client {
             return Err(MeasureError::Pin { cpu, source });
         }
         let mut ends = Ends::open(point, self.local, Role::Client)?;
-        let (ports, mark, buffers) = match self.ask(&Request::Point { point: Box::new(point.clone()) })? {
+        let request = Request::Point { point: Box::new(point.clone()) };
+        let (ports, mark, buffers) = self.ask(&request, |response| match response {
             Response::Prepared { ports, mark, buffers } if ports.len() == ends.sockets.len() => {
-                (ports, mark, buffers)
+                Some((ports, mark, buffers))
             }
-            other => return Err(unexpected(other)),
-        };
+            _ => None,
+        })?;
         let granted = |buffers: SocketBuffers| [buffers.send_granted, buffers.receive_granted];
         check_buffers(point.size_bytes as u64, granted(ends.buffers), granted(buffers), |_| {
             "smaller datagrams (--sizes) or larger buffers (--socket-buffer) are needed".to_owned()
         })?;
-        ends.connect(point, self.local, self.peer, Role::Client, &ports)?;
-        match self.ask(&Request::Connect { ports: ends.ports() })? {
-            Response::Connected => {}
-            other => return Err(unexpected(other)),
-        }
+        ends.connect(point, self.peer, &ports)?;
+        self.expect(&Request::Connect { ports: ends.ports() }, &Response::Connected)?;
         let is_timed = point.datagrams_per_s.is_some();
         let before = self.clocks(is_timed)?;
         let sampler = point.watch();
@@ -149,9 +143,11 @@ impl Client {
         let mut exchanges = Vec::with_capacity(EXCHANGES);
         for _ in 0..EXCHANGES {
             let asked_ns = now_ns();
-            let answer = self.ask(&Request::Clock)?;
+            let (heard_ns, answered_ns) = self.ask(&Request::Clock, |response| match response {
+                Response::Clock { heard_ns, answered_ns } => Some((heard_ns, answered_ns)),
+                _ => None,
+            })?;
             let got_ns = now_ns();
-            let Response::Clock { heard_ns, answered_ns } = answer else { return Err(unexpected(answer)) };
             exchanges.push(Exchange { asked_ns, heard_ns, answered_ns, got_ns });
         }
         Ok(Offset::of(&exchanges))
@@ -168,97 +164,58 @@ impl Client {
         halt: &AtomicBool,
     ) -> Result<Measured, MeasureError> {
         let ahead_ns = offset.map_or(0, |offset| offset.offset_ns);
-        self.start(ahead_ns)?;
+        self.expect(&Request::Start { ahead_ns }, &Response::Started)?;
         let signal = Signal::new();
         let work = Work { point, ends, mark, cpu, signal: &signal };
-        let before = process_figures();
-        let watch = LossWatch::start(self.interface().as_deref());
-        let is_stream = point.test == PointTest::Stream;
+        let meter = Meter::start(self.local);
         scope(|scope| {
-            let mut threads = Threads::default();
+            let (mut receivers, mut senders) = (Vec::new(), Vec::new());
             let started = (|| {
                 if point.reverse {
                     // Times of the server become ours by what its clock is ahead.
-                    threads.receivers = work.receive(scope, ahead_ns.saturating_neg())?;
+                    receivers = work.receive(scope, ahead_ns.saturating_neg())?;
                 }
-                if point.forward && is_stream {
-                    threads.senders = work.send(scope)?;
-                }
-                if !is_stream {
-                    threads.ping = Some(work.ping(scope)?);
+                if point.forward {
+                    senders = work.send(scope)?;
                 }
                 Ok(())
             })();
             let supervised = started
                 .map_err(MeasureError::Transfer)
-                .and_then(|()| self.supervise(point, &mut threads, ends, &signal, halt));
+                .and_then(|()| self.supervise(point, &mut senders, &signal, halt));
             if supervised.is_err() {
                 signal.stop();
             }
-            let flows = join(threads.receivers).map_err(MeasureError::Transfer);
-            // Errors of the remaining threads are the cause of a lost connection.
-            let left =
-                join(threads.senders).map(drop).and(join(threads.ping.into_iter().collect()).map(drop));
-            let mut heard = match supervised {
-                Err(MeasureError::Lost(error)) => {
-                    left.map_err(MeasureError::Transfer)?;
-                    return Err(error.into());
-                }
+            let received = join(receivers).map_err(MeasureError::Transfer);
+            let left = join(senders).map_err(MeasureError::Transfer);
+            let Outcome { flows, sent, mut server } = match supervised {
+                // Errors of the remaining threads are the cause of a lost connection.
+                Err(MeasureError::Lost(error)) => return Err(left.err().unwrap_or(error.into())),
                 other => other?,
             };
-            let process = process_figures().since(&before);
-            let drops = watched(&watch, ends);
-            let reverse = match heard.sent.take() {
+            let usage = meter.read(ends);
+            let Usage { process, drops } = usage.clone();
+            let ping = flows.iter().find_map(|flow| flow.ping.clone());
+            let round_trip = ping.map(|ping| PingReport { process, drops, buffers: ends.buffers, ..ping });
+            let reverse = match sent {
+                Some(sent) => Some((sent, receive_report(&received?, ends, usage.clone()))),
                 None => None,
-                Some(sent) => Some((
-                    sent,
-                    ReceiveReport {
-                        kernel_drops: ends.drops(),
-                        drops: drops.clone(),
-                        process,
-                        buffers: ends.buffers,
-                        ..receiver::report(&flows?)
-                    },
-                )),
             };
-            let forward = heard.own_sent.zip(heard.received);
-            Ok(Measured {
-                forward: forward
-                    .map(|(sent, received)| (SendReport { process, drops: drops.clone(), ..sent }, received)),
-                reverse,
-                round_trip: heard.ping.map(|ping| PingReport {
-                    process,
-                    drops: drops.clone(),
-                    buffers: ends.buffers,
-                    ..ping
-                }),
-                server_process: heard.server_process,
-                server_drops: heard.server_drops,
-                client_telemetry: None,
-                server_telemetry: heard.server_telemetry,
-                clocks: None,
-            })
+            let received = server.received.take();
+            let forward = received.map(|received| (send_report(flows, ends, usage), received));
+            Ok(Measured { forward, reverse, round_trip, server, ..Measured::default() })
         })
-    }
-
-    /// Starts the server's receivers.
-    fn start(&mut self, ahead_ns: i64) -> Result<(), MeasureError> {
-        match self.ask(&Request::Start { ahead_ns })? {
-            Response::Started => Ok(()),
-            other => Err(unexpected(other)),
-        }
     }
 
     /// Follows a measurement on the control connection.
     fn supervise(
         &mut self,
         point: &Point,
-        threads: &mut Threads<'_>,
-        ends: &Ends,
+        senders: &mut Vec<Worker<'_, FlowSent>>,
         signal: &Signal,
         halt: &AtomicBool,
-    ) -> Result<Heard, MeasureError> {
-        let mut heard = Heard::default();
+    ) -> Result<Outcome, MeasureError> {
+        let mut outcome = Outcome::default();
         if point.reverse {
             self.control.send(&Request::Go)?;
         }
@@ -269,94 +226,54 @@ impl Client {
             if halt.load(Ordering::Relaxed) {
                 return Err(MeasureError::Interrupted);
             }
-            if !has_finished && threads.have_sent() {
-                let sent = threads.collect(&mut heard, ends)?;
+            if !has_finished && all_ended(senders) {
+                outcome.flows = join(std::mem::take(senders)).map_err(MeasureError::Transfer)?;
+                let mut sent: Vec<u64> = outcome.flows.iter().map(|flow| flow.counts.datagrams).collect();
+                sent.resize(point.flows as usize, 0);
                 self.control.send(&Request::Finish { sent })?;
                 has_finished = true;
             }
             if begin.elapsed() >= patience {
                 return Err(ControlError::Silent(patience).into());
             }
-            let line = match self.control.receive_line(Connection::CHECK) {
-                Ok(line) => line,
-                Err(ControlError::Silent(_)) => continue,
-                Err(error) => return Err(error.into()),
-            };
+            let Some(line) = self.control.poll_line()? else { continue };
             match Response::parse(&line) {
-                Some(Response::Sent { report }) if point.reverse && heard.sent.is_none() => {
+                Some(Response::Sent { report }) if point.reverse && outcome.sent.is_none() => {
                     signal.finish(report.sent.clone());
-                    heard.sent = Some(*report);
+                    outcome.sent = Some(*report);
                 }
-                Some(Response::Done { received, process, drops, telemetry }) if has_finished => {
-                    heard.server_drops = *drops;
-                    heard.server_telemetry = telemetry.map(|telemetry| *telemetry);
-                    heard.received = received.map(|received| *received);
-                    heard.server_process = *process;
-                    return Ok(heard);
+                Some(Response::Done(server)) if has_finished => {
+                    outcome.server = *server;
+                    return Ok(outcome);
                 }
-                Some(Response::Refused { reason }) => return Err(ended(reason)),
+                // A server that refuses in the middle of a measurement has ended the session.
+                Some(Response::Refused { reason }) => return Err(MeasureError::Ended(reason)),
                 _ => return Err(ControlError::Nonsense(line).into()),
             }
         }
     }
 
-    fn ask(&mut self, request: &Request) -> Result<Response, MeasureError> {
-        weir_measure::ask::<WeirUdp>(&mut self.control, request)
+    fn ask<T>(
+        &mut self,
+        request: &Request,
+        read: impl FnOnce(Response) -> Option<T>,
+    ) -> Result<T, MeasureError> {
+        weir_measure::ask::<WeirUdp, T>(&mut self.control, request, read)
+    }
+
+    fn expect(&mut self, request: &Request, expected: &Response) -> Result<(), MeasureError> {
+        self.ask(request, |response| (response == *expected).then_some(()))
     }
 }
 
-/// The threads of this end.
+/// What following a measurement brought.
 #[derive(Default)]
-struct Threads<'scope> {
-    receivers: Vec<Worker<'scope, receiver::FlowReceived>>,
-    senders: Vec<Worker<'scope, super::sender::FlowSent>>,
-    ping: Option<Worker<'scope, PingReport>>,
-}
-
-impl Threads<'_> {
-    /// Whether the senders have ended; also without any.
-    fn have_sent(&self) -> bool {
-        all_ended(&self.senders) && self.ping.as_ref().is_none_or(Worker::is_finished)
-    }
-
-    /// Takes the senders' results, and returns the datagrams of each flow.
-    fn collect(&mut self, heard: &mut Heard, ends: &Ends) -> Result<Vec<u64>, MeasureError> {
-        if let Some(ping) = self.ping.take() {
-            let report = join(vec![ping]).map_err(MeasureError::Transfer)?.pop().unwrap_or_default();
-            let sent = vec![report.sent];
-            heard.ping = Some(report);
-            return Ok(sent);
-        }
-        let flows = join(std::mem::take(&mut self.senders)).map_err(MeasureError::Transfer)?;
-        if flows.is_empty() {
-            return Ok(vec![0; ends.sockets.len()]);
-        }
-        let report = send_report(flows, ends);
-        let sent = report.sent.clone();
-        heard.own_sent = Some(report);
-        Ok(sent)
-    }
-}
-
-/// The results of a measurement so far.
-#[derive(Default)]
-struct Heard {
-    own_sent: Option<SendReport>,
+struct Outcome {
+    /// Of this end's senders.
+    flows: Vec<FlowSent>,
+    /// Of the server's senders.
     sent: Option<SendReport>,
-    received: Option<ReceiveReport>,
-    ping: Option<PingReport>,
-    server_process: ProcessFigures,
-    server_drops: DropCounters,
-    server_telemetry: Option<Telemetry>,
-}
-
-/// A server that refuses in the middle of a measurement has ended the session.
-fn ended(reason: String) -> MeasureError {
-    MeasureError::Ended(reason)
-}
-
-fn unexpected(response: Response) -> MeasureError {
-    ControlError::Nonsense(response.line()).into()
+    server: ServerReport,
 }
 
 /// How much longer than its length a measurement may take.

@@ -15,6 +15,9 @@ pub(super) struct Ends {
     /// Where an unconnected socket sends to.
     pub(super) to: Vec<Option<SocketAddr>>,
     pub(super) buffers: SocketBuffers,
+    /// The group of multicast, and the number of the interface that leads to it.
+    group: Option<(IpAddr, Option<u32>)>,
+    role: Role,
 }
 
 impl Ends {
@@ -24,6 +27,7 @@ impl Ends {
         let receives = if role == Role::Client { point.reverse } else { point.forward };
         let interface = point.multicast.and_then(|_| interface_of(local.ip()));
         let index = interface.map(|(_, index)| index);
+        let group = point.multicast.map(|group| (group, index));
         let joined = point.multicast.filter(|_| role == Role::Server);
         let bind = joined.map_or(with_port(local, 0), |group| on_interface(group, 0, index));
         let options = SocketOptions {
@@ -58,7 +62,7 @@ impl Ends {
             send_granted: sockets.first().map(|socket| socket.granted_send_buffer() as u64),
         };
         let to = vec![None; sockets.len()];
-        Ok(Self { sockets, to, buffers })
+        Ok(Self { sockets, to, buffers, group, role })
     }
 
     /// Their ports, by flow.
@@ -67,22 +71,15 @@ impl Ends {
     }
 
     /// Sets the other end's ports as destinations.
-    pub(super) fn connect(
-        &mut self,
-        point: &Point,
-        local: SocketAddr,
-        peer: SocketAddr,
-        role: Role,
-        ports: &[u16],
-    ) -> Result<(), UdpError> {
-        if point.multicast.is_some() && role == Role::Server {
+    pub(super) fn connect(&mut self, point: &Point, peer: SocketAddr, ports: &[u16]) -> Result<(), UdpError> {
+        if self.group.is_some() && self.role == Role::Server {
             return Ok(());
         }
-        let index = point.multicast.and_then(|_| interface_of(local.ip())).map(|(_, index)| index);
         for ((socket, to), port) in self.sockets.iter().zip(&mut self.to).zip(ports) {
-            let address = point
-                .multicast
-                .map_or_else(|| with_port(peer, *port), |group| on_interface(group, *port, index));
+            let address = match self.group {
+                Some((group, index)) => on_interface(group, *port, index),
+                None => with_port(peer, *port),
+            };
             if point.connected {
                 socket.connect(address)?;
             } else {

@@ -37,15 +37,9 @@ impl Header {
     /// Reads it; `None` when there are too few bytes.
     #[inline]
     pub(super) fn read(datagram: &[u8]) -> Option<Self> {
-        let head = datagram.first_chunk::<HEADER_BYTES>()?;
-        let word = |at: usize| [head[at], head[at + 1], head[at + 2], head[at + 3]];
-        let (low, high) = (u32::from_le_bytes(word(8)), u32::from_le_bytes(word(12)));
-        Some(Self {
-            mark: u32::from_le_bytes(word(0)),
-            number: u32::from_le_bytes(word(4)),
-            time_ns: u64::from(low) | u64::from(high) << 32,
-            lag_ns: u32::from_le_bytes(word(16)),
-        })
+        let words = datagram.as_chunks::<4>().0.first_chunk::<5>()?;
+        let [mark, number, low, high, lag_ns] = words.map(u32::from_le_bytes);
+        Some(Self { mark, number, time_ns: u64::from(low) | u64::from(high) << 32, lag_ns })
     }
 }
 

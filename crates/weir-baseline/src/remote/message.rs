@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use weir_results::SocketBuffers;
 
 use super::point::Point;
-use super::reports::{HostReport, ReceiveReport, SendReport};
+use super::reports::{HostReport, SendReport, ServerReport};
 
 /// The version of these messages.
 pub(super) const VERSION: u32 = 1;
@@ -101,16 +101,7 @@ pub enum Response {
         report: Box<SendReport>,
     },
     /// The measurement is over.
-    Done {
-        /// The receivers' results; `None` without a stream to the server.
-        received: Option<Box<ReceiveReport>>,
-        /// Resources of the process.
-        process: Box<weir_results::ProcessFigures>,
-        /// Drops of the server's host meanwhile.
-        drops: Box<weir_results::DropCounters>,
-        /// Samples of the server's host.
-        telemetry: Option<Box<weir_results::Telemetry>>,
-    },
+    Done(Box<ServerReport>),
     /// The request is refused.
     Refused {
         /// A sentence for the user.
@@ -122,8 +113,10 @@ pub enum Response {
 mod tests {
     use super::super::point::FLOWS_MAX;
     use weir_measure::Message;
+    use weir_results::Telemetry;
 
     use super::super::point::tests::stream;
+    use super::super::reports::ReceiveReport;
     use super::*;
 
     #[test]
@@ -145,12 +138,11 @@ mod tests {
             assert!(line.len() < REQUEST_BYTES_MAX && !line.contains('\n'), "{line}");
             assert_eq!(Request::parse(&line), Some(request));
         }
-        let done = Response::Done {
-            received: Some(Box::new(ReceiveReport { arrivals: 3, ..ReceiveReport::default() })),
-            process: Box::default(),
-            drops: Box::default(),
-            telemetry: Some(Box::default()),
-        };
+        let done = Response::Done(Box::new(ServerReport {
+            received: Some(ReceiveReport { arrivals: 3, ..ReceiveReport::default() }),
+            telemetry: Some(Telemetry::default()),
+            ..ServerReport::default()
+        }));
         assert_eq!(Response::parse(&done.line()), Some(done));
         for nonsense in ["", "{}", "[]", "{\"message\":\"dance\"}", "GET / HTTP/1.1"] {
             assert_eq!((Request::parse(nonsense), Response::parse(nonsense)), (None, None), "{nonsense}");

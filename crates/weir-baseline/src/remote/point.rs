@@ -103,63 +103,50 @@ impl Point {
 
     /// Checks a measurement.
     pub fn check(&self, is_ipv6: bool) -> Result<(), String> {
-        let most = Self::size_bytes_max(is_ipv6);
-        if !(UDP_BYTES_MIN..=most).contains(&self.size_bytes) {
-            return Err(format!(
-                "a datagram has {UDP_BYTES_MIN} to {most} bytes here, not {}",
-                self.size_bytes
-            ));
-        }
-        if !(1..=FLOWS_MAX).contains(&self.flows) {
-            return Err(format!("there are 1 to {FLOWS_MAX} flows, not {}", self.flows));
-        }
-        if self.dscp.is_some_and(|dscp| dscp > 63) {
-            return Err("a DSCP lies within 0 and 63".to_owned());
-        }
-        if self.duration.is_zero() {
-            return Err("a measurement takes some time".to_owned());
-        }
-        if self.telemetry_period.is_some_and(|period| period < TELEMETRY_PERIOD_MIN) {
-            return Err("a host is looked at once a millisecond at most".to_owned());
-        }
-        if self.datagrams_per_s.is_some_and(|rate| !(rate > 0.0 && rate <= RATE_MAX)) {
-            return Err("a rate is more than 0 and at most 10^9 datagrams per second".to_owned());
-        }
-        let buffers = (self.buffer_bytes.unwrap_or(0) as u64).saturating_mul(u64::from(self.flows));
-        if buffers > BUFFER_BYTES_MAX {
-            return Err(format!(
-                "the flows ask for {buffers} bytes of buffers, {BUFFER_BYTES_MAX} are the most"
-            ));
-        }
-        self.check_multicast(is_ipv6)?;
-        self.check_test()
+        self.refusal(is_ipv6).or_else(|| self.test_refusal().map(str::to_owned)).map_or(Ok(()), Err)
     }
 
-    fn check_multicast(&self, is_ipv6: bool) -> Result<(), String> {
-        let Some(group) = self.multicast else { return Ok(()) };
-        if !group.is_multicast() || group.is_ipv6() != is_ipv6 {
-            return Err(format!("{group} is no multicast group of the version of IP in use"));
-        }
-        if self.test == PointTest::RoundTrip || self.reverse {
-            return Err("multicast goes from the client to the server only".to_owned());
-        }
-        Ok(())
+    /// Which limit it exceeds.
+    fn refusal(&self, is_ipv6: bool) -> Option<String> {
+        let (most, size, flows) = (Self::size_bytes_max(is_ipv6), self.size_bytes, self.flows);
+        let buffers = (self.buffer_bytes.unwrap_or(0) as u64).saturating_mul(u64::from(flows));
+        let foreign = |group: &IpAddr| !group.is_multicast() || group.is_ipv6() != is_ipv6;
+        Some(if !(UDP_BYTES_MIN..=most).contains(&size) {
+            format!("a datagram has {UDP_BYTES_MIN} to {most} bytes here, not {size}")
+        } else if !(1..=FLOWS_MAX).contains(&flows) {
+            format!("there are 1 to {FLOWS_MAX} flows, not {flows}")
+        } else if self.dscp.is_some_and(|dscp| dscp > 63) {
+            "a DSCP lies within 0 and 63".to_owned()
+        } else if self.duration.is_zero() {
+            "a measurement takes some time".to_owned()
+        } else if self.telemetry_period.is_some_and(|period| period < TELEMETRY_PERIOD_MIN) {
+            "a host is looked at once a millisecond at most".to_owned()
+        } else if self.datagrams_per_s.is_some_and(|rate| !(rate > 0.0 && rate <= RATE_MAX)) {
+            "a rate is more than 0 and at most 10^9 datagrams per second".to_owned()
+        } else if buffers > BUFFER_BYTES_MAX {
+            format!("the flows ask for {buffers} bytes of buffers, {BUFFER_BYTES_MAX} are the most")
+        } else if let Some(group) = self.multicast.filter(foreign) {
+            format!("{group} is no multicast group of the version of IP in use")
+        } else {
+            return None;
+        })
     }
 
-    fn check_test(&self) -> Result<(), String> {
-        match self.test {
-            PointTest::Stream if !self.forward && !self.reverse => Err("neither end would send".to_owned()),
-            PointTest::RoundTrip
-                if self.flows != 1 || self.mode != UdpMode::Send || !self.forward || self.reverse =>
-            {
-                Err("a round trip is one flow from the client and back, one send for each datagram"
-                    .to_owned())
-            }
-            PointTest::RoundTrip if self.datagrams_per_s.is_some() => {
-                Err("a round trip has no rate: the next one begins when the last is over".to_owned())
-            }
-            _ => Ok(()),
-        }
+    /// Which settings do not go together.
+    fn test_refusal(&self) -> Option<&'static str> {
+        let is_stream = self.test == PointTest::Stream;
+        let is_one_flow = self.flows == 1 && self.mode == UdpMode::Send && self.forward && !self.reverse;
+        Some(if self.multicast.is_some() && (!is_stream || self.reverse) {
+            "multicast goes from the client to the server only"
+        } else if is_stream && !self.forward && !self.reverse {
+            "neither end would send"
+        } else if !is_stream && !is_one_flow {
+            "a round trip is one flow from the client and back, one send for each datagram"
+        } else if !is_stream && self.datagrams_per_s.is_some() {
+            "a round trip has no rate: the next one begins when the last is over"
+        } else {
+            return None;
+        })
     }
 }
 

@@ -4,7 +4,7 @@ use std::io;
 use std::time::Duration;
 
 use weir_measure::{Drain, Numbers, Signal, Window, now_ns, rounded};
-use weir_results::{Arrival, LatencyKind, LatencyRecorder, SequenceCounts};
+use weir_results::{Arrival, LatencyKind, LatencyRecorder};
 use weir_udp::UdpSocket;
 
 use super::header::Header;
@@ -13,19 +13,12 @@ use super::reports::ReceiveReport;
 use crate::Receiver;
 
 /// The result of one flow's receiver.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct FlowReceived {
-    counts: SequenceCounts,
-    lost_in_warmup: u64,
+    /// What it counted.
+    report: ReceiveReport,
     /// The last arrival of the warm-up and the last counted one.
     window: Option<(u64, u64)>,
-    arrivals: u64,
-    system_calls: u64,
-    corrupt: u64,
-    strangers: u64,
-    reorder_extent_max: u64,
-    reorder_extent_sum: u64,
-    longest_gap: u64,
     times: Option<Times>,
 }
 
@@ -71,7 +64,7 @@ struct Arrivals {
 }
 
 /// Delays of datagrams that follow a schedule.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct Times {
     delays: LatencyRecorder,
     /// Jitter so far, and the previous transit time, nanoseconds.
@@ -95,37 +88,21 @@ impl Times {
 
 impl Arrivals {
     fn new(point: &Point, mark: u32, ahead_ns: i64) -> Self {
-        let times = point.datagrams_per_s.map(|_| Times {
-            delays: LatencyRecorder::new(),
-            jitter_ns: 0.0,
-            transit_ns: None,
-        });
+        let times = point.datagrams_per_s.map(|_| Times::default());
         Self {
             size: point.size_bytes,
             mark,
             numbers: Numbers::starting_at(0),
             window: Window::new(point.warmup),
             ahead_ns,
-            seen: FlowReceived {
-                counts: SequenceCounts::default(),
-                lost_in_warmup: 0,
-                window: None,
-                arrivals: 0,
-                system_calls: 0,
-                corrupt: 0,
-                strangers: 0,
-                reorder_extent_max: 0,
-                reorder_extent_sum: 0,
-                longest_gap: 0,
-                times,
-            },
+            seen: FlowReceived { times, ..FlowReceived::default() },
         }
     }
 
     /// Counts the datagrams of one call that returned at `now`.
     #[inline]
     fn took(&mut self, receiver: &Receiver, now: u64) {
-        self.seen.system_calls += 1;
+        self.seen.report.system_calls += 1;
         for datagram in receiver.datagrams() {
             self.accept(datagram, now);
         }
@@ -136,16 +113,13 @@ impl Arrivals {
 
     #[inline]
     fn accept(&mut self, datagram: &[u8], now: u64) {
-        self.seen.arrivals += 1;
-        let header = match Header::read(datagram) {
-            Some(header) if header.mark == self.mark => header,
-            _ => {
-                self.seen.strangers += 1;
-                return;
-            }
+        self.seen.report.arrivals += 1;
+        let Some(header) = Header::read(datagram).filter(|header| header.mark == self.mark) else {
+            self.seen.report.strangers += 1;
+            return;
         };
         if datagram.len() != self.size {
-            self.seen.corrupt += 1;
+            self.seen.report.corrupt += 1;
             return;
         }
         let (number, expected) = (self.numbers.extend(header.number), self.numbers.expected());
@@ -156,11 +130,13 @@ impl Arrivals {
         }
         match arrival {
             Arrival::InOrder => {}
-            Arrival::AfterGap(missing) => self.seen.longest_gap = self.seen.longest_gap.max(missing),
+            Arrival::AfterGap(missing) => {
+                self.seen.report.longest_gap = self.seen.report.longest_gap.max(missing)
+            }
             Arrival::Reordered => {
                 let extent = (expected - 1).saturating_sub(number);
-                self.seen.reorder_extent_max = self.seen.reorder_extent_max.max(extent);
-                self.seen.reorder_extent_sum += extent;
+                self.seen.report.reorder_extent_max = self.seen.report.reorder_extent_max.max(extent);
+                self.seen.report.reorder_extent_sum += extent;
             }
             Arrival::Duplicate | Arrival::Late => return,
         }
@@ -174,20 +150,17 @@ impl Arrivals {
     #[cold]
     fn start_counting(&mut self) {
         self.numbers.start_counting();
-        let seen = &mut self.seen;
-        (seen.reorder_extent_max, seen.reorder_extent_sum, seen.longest_gap) = (0, 0, 0);
-        if let Some(times) = &mut seen.times {
+        let report = &mut self.seen.report;
+        (report.reorder_extent_max, report.reorder_extent_sum, report.longest_gap) = (0, 0, 0);
+        if let Some(times) = &mut self.seen.times {
             times.delays.clear();
         }
     }
 
     fn finished(self) -> FlowReceived {
-        FlowReceived {
-            counts: self.numbers.counts(),
-            lost_in_warmup: self.numbers.lost_in_warmup(),
-            window: self.window.bounds_ns(),
-            ..self.seen
-        }
+        let (counts, lost_in_warmup) = (self.numbers.counts(), self.numbers.lost_in_warmup());
+        let report = ReceiveReport { counts, lost_in_warmup, ..self.seen.report };
+        FlowReceived { report, window: self.window.bounds_ns(), times: self.seen.times }
     }
 }
 
@@ -196,7 +169,7 @@ pub(super) fn report(flows: &[FlowReceived]) -> ReceiveReport {
     let mut report = ReceiveReport::default();
     let mut delays: Option<LatencyRecorder> = None;
     let (mut jitter_ns, mut timed) = (0.0, 0_u32);
-    for flow in flows {
+    for FlowReceived { report: flow, times, .. } in flows {
         report.counts.merge(&flow.counts);
         report.lost_in_warmup = report.lost_in_warmup.saturating_add(flow.lost_in_warmup);
         report.arrivals += flow.arrivals;
@@ -206,7 +179,7 @@ pub(super) fn report(flows: &[FlowReceived]) -> ReceiveReport {
         report.reorder_extent_max = report.reorder_extent_max.max(flow.reorder_extent_max);
         report.reorder_extent_sum += flow.reorder_extent_sum;
         report.longest_gap = report.longest_gap.max(flow.longest_gap);
-        if let Some(times) = &flow.times {
+        if let Some(times) = times {
             delays.get_or_insert_with(LatencyRecorder::new).merge(&times.delays);
             jitter_ns += times.jitter_ns;
             timed += 1;
@@ -262,7 +235,7 @@ mod tests {
             receiver.accept(&datagram(number, 0, 0), 0);
         }
         receiver.numbers.finish(22);
-        let seen = receiver.finished();
+        let seen = receiver.finished().report;
         // 2 arrived after 5, 3 after 6.
         assert_eq!((seen.counts.reordered, seen.reorder_extent_max, seen.reorder_extent_sum), (2, 3, 6));
         assert_eq!((seen.counts.received, seen.counts.duplicates, seen.counts.lost), (7, 1, 15));
@@ -319,7 +292,7 @@ mod tests {
         receiver.accept(&datagram(0, 0, 0)[..99], 0);
         receiver.accept(&[0; 100], 0);
         receiver.accept(&[7], 0);
-        let seen = receiver.finished();
+        let seen = receiver.finished().report;
         assert_eq!((seen.arrivals, seen.corrupt, seen.strangers, seen.counts.received), (3, 1, 2, 0));
     }
 

@@ -17,24 +17,16 @@ use super::reports::{ReceiveReport, SendReport};
 /// Returns one case for each direction, or one for round trips. Without a measurement, the reason.
 #[must_use]
 pub fn cases(point: &Point, is_ipv6: bool, measured: Result<&Measured, String>) -> Vec<Case> {
-    let directions: Vec<Direction> =
-        [(point.forward, Direction::Forward), (point.reverse, Direction::Reverse)]
-            .into_iter()
-            .filter_map(|(sends, direction)| sends.then_some(direction))
-            .collect();
-    directions
-        .into_iter()
-        .map(|direction| {
-            let mut case = blank(point, is_ipv6, direction);
-            match &measured {
-                Ok(measured) => enter(&mut case, point, measured, direction),
-                Err(reason) => {
-                    case.evidence.not_measured = Some(NotMeasured::Failed { reason: reason.clone() })
-                }
-            }
-            case
-        })
-        .collect()
+    let case_of = |direction| {
+        let mut case = blank(point, is_ipv6, direction);
+        match &measured {
+            Ok(measured) => enter(&mut case, point, measured, direction),
+            Err(reason) => case.evidence.not_measured = Some(NotMeasured::Failed { reason: reason.clone() }),
+        }
+        case
+    };
+    let directions = [(point.forward, Direction::Forward), (point.reverse, Direction::Reverse)];
+    directions.into_iter().filter(|(sends, _)| *sends).map(|(_, direction)| case_of(direction)).collect()
 }
 
 /// A case without figures.
@@ -64,29 +56,26 @@ fn blank(point: &Point, is_ipv6: bool, direction: Direction) -> Case {
 }
 
 fn enter(case: &mut Case, point: &Point, measured: &Measured, direction: Direction) {
-    let (client, server) = (measured.client_telemetry.clone(), measured.server_telemetry.clone());
-    (case.evidence.publisher_telemetry, case.evidence.subscriber_telemetry) = match direction {
-        Direction::Forward => (client, server),
-        Direction::Reverse => (server, client),
+    let (client, server) = (measured.client_telemetry.clone(), measured.server.telemetry.clone());
+    let (telemetry, stream) = match direction {
+        Direction::Forward => ((client, server), &measured.forward),
+        Direction::Reverse => ((server, client), &measured.reverse),
     };
+    (case.evidence.publisher_telemetry, case.evidence.subscriber_telemetry) = telemetry;
     if let Some(ping) = &measured.round_trip {
         case.figures.latency_us = Some(ping.summary);
         case.figures.duration_s = Some(seconds(Duration::from_nanos(ping.measured_in_ns)));
         case.figures.publisher = Some(ping.process);
-        case.figures.subscriber = Some(measured.server_process);
+        case.figures.subscriber = Some(measured.server.process);
         enter_buffers(case, ping.buffers, ping.buffers);
-        let ends = [ping.drops.clone(), measured.server_drops.clone()];
+        let ends = [ping.drops.clone(), measured.server.drops.clone()];
         case.evidence.loss_attribution = Some(round_trip_loss(ping.summary.lost, &ends));
         if ping.summary.count == 0 {
             case.evidence.warnings.push(Warning::NothingReceived);
         }
         return;
     }
-    let found = match direction {
-        Direction::Forward => measured.forward.as_ref(),
-        Direction::Reverse => measured.reverse.as_ref(),
-    };
-    let Some((sent, received)) = found else {
+    let Some((sent, received)) = stream else {
         case.evidence.not_measured =
             Some(NotMeasured::Failed { reason: "one of the ends brought no figures".to_owned() });
         return;

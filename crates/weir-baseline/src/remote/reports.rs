@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 use weir_results::{
     DropCounters, Environment, LatencySummary, ProcessFigures, ScheduleLag, SequenceCounts, SocketBuffers,
+    Telemetry,
 };
 
 /// A server.
@@ -99,4 +100,17 @@ pub struct PingReport {
     pub process: ProcessFigures,
     /// Its socket's buffers.
     pub buffers: SocketBuffers,
+}
+
+/// The server's report at the end of a measurement.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct ServerReport {
+    /// The receivers' results; `None` without a stream to the server.
+    pub received: Option<ReceiveReport>,
+    /// Resources of the process.
+    pub process: ProcessFigures,
+    /// Drops of the server's host meanwhile.
+    pub drops: DropCounters,
+    /// Samples of the server's host.
+    pub telemetry: Option<Telemetry>,
 }

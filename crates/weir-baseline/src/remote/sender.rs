@@ -9,6 +9,7 @@ use weir_udp::{UdpSocket, affinity};
 
 use super::header::Header;
 use super::point::Point;
+use super::reports::PingReport;
 use crate::{SendCounts, Sender};
 
 /// The result of one flow's sender.
@@ -24,6 +25,16 @@ pub(super) struct FlowSent {
     pub(super) busy: Option<f64>,
     /// How late datagrams left.
     pub(super) lags: Option<LatencyRecorder>,
+    /// Round trips, if these were what it measured.
+    pub(super) ping: Option<PingReport>,
+}
+
+impl FlowSent {
+    /// The result of a thread that measured round trips.
+    pub(super) fn of_round_trips(ping: PingReport) -> Self {
+        let counts = SendCounts { datagrams: ping.sent, ..SendCounts::default() };
+        Self { counts, ping: Some(ping), ..Self::default() }
+    }
 }
 
 /// Sends one flow until its time is over or `signal` stops it.

@@ -7,16 +7,16 @@ use std::time::{Duration, Instant};
 use weir_measure::{
     Answer, Connection, ControlError, Message, Protocol, Session, SessionError, Signal, interface_of, now_ns,
 };
-use weir_results::DropCounters;
-use weir_telemetry::{LossWatch, process_figures};
+use weir_telemetry::Sampler;
 
 use super::clock_offset;
 use super::ends::{Ends, Role};
 use super::message::{REQUEST_BYTES_MAX, RESPONSE_BYTES_MAX, Request, Response, VERSION};
 use super::point::{Point, PointTest};
-use super::receiver;
-use super::reports::{HostReport, ReceiveReport, SendReport};
-use super::work::{Work, all_ended, join, send_report};
+use super::receiver::FlowReceived;
+use super::reports::{HostReport, ServerReport};
+use super::sender::FlowSent;
+use super::work::{Meter, Usage, Work, Worker, all_ended, join, receive_report, send_report};
 
 /// How long a client may take for each step before a measurement.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -72,14 +72,9 @@ impl Protocol for WeirUdp {
     }
 
     fn serve(session: &mut Session<'_>) -> Result<(), SessionError> {
-        serve(session)
+        greet(session)?;
+        Client { session }.run()
     }
-}
-
-/// Serves a client until it closes the connection.
-fn serve(session: &mut Session<'_>) -> Result<(), SessionError> {
-    greet(session)?;
-    Client { session }.run()
 }
 
 /// Checks the client's version and secret.
@@ -112,7 +107,7 @@ impl Client<'_, '_> {
             match Request::parse(&line) {
                 Some(Request::Point { point }) => next = Some(point),
                 Some(Request::Clock) => self.tell_time()?,
-                _ => return Err(nonsense(line)),
+                _ => return Err(ControlError::Nonsense(line).into()),
             }
         }
     }
@@ -148,13 +143,13 @@ impl Client<'_, '_> {
                 Some(Request::Connect { ports })
                     if ports.len() == point.flows as usize && !ports.contains(&0) =>
                 {
-                    ends.connect(point, self.session.local, self.session.peer, Role::Server, &ports)?;
+                    ends.connect(point, self.session.peer, &ports)?;
                     self.say(&Response::Connected)?;
                 }
                 Some(Request::Clock) => self.tell_time()?,
                 Some(Request::Point { point }) => return Ok(Some(point)),
                 Some(Request::Start { ahead_ns }) => break ahead_ns,
-                _ => return Err(nonsense(line)),
+                _ => return Err(ControlError::Nonsense(line).into()),
             }
         };
         self.session.log(&format!("measures {} B", point.size_bytes));
@@ -184,56 +179,28 @@ impl Client<'_, '_> {
         let signal = Signal::new();
         let sampler = point.watch();
         let work = Work { point, ends, mark, cpu: point.server_cpu, signal: &signal };
-        let before = process_figures();
-        let watch = LossWatch::start(interface_of(self.session.local.ip()).map(|(name, _)| name).as_deref());
-        let is_stream = point.test == PointTest::Stream;
-        let mut received = scope(|scope| {
-            // Started threads end if another one cannot start.
-            let stop = |_: &io::Error| signal.stop();
-            let is_receiver = point.forward && is_stream;
-            let receivers =
-                if is_receiver { work.receive(scope, ahead_ns).inspect_err(stop)? } else { Vec::new() };
-            let echo = if is_stream { None } else { Some(work.echo(scope).inspect_err(stop)?) };
-            let mut senders = None;
-            let is_receiving =
-                || !all_ended(&receivers) || echo.as_ref().is_some_and(|echo| !echo.is_finished());
-            let mut steps = Steps { control: &mut self.session.control, left: Left::of(point) };
-            let supervised = steps.supervise(point, &signal, &is_receiving, |step| match step {
-                Step::Go => {
-                    senders = Some(work.send(scope)?);
-                    Ok(None)
-                }
-                Step::AreSendersDone => {
-                    if senders.as_ref().is_none_or(|senders| !all_ended(senders)) {
-                        return Ok(None);
-                    }
-                    let flows = join(senders.take().unwrap_or_default())?;
-                    let mut report = send_report(flows, ends);
-                    report.process = process_figures().since(&before);
-                    report.drops = watched(&watch, ends);
-                    Ok(Some(report))
-                }
-            });
+        let meter = Meter::start(self.session.local);
+        let flows = scope(|scope| {
+            let (mut receivers, mut senders) = (Vec::new(), None);
+            if point.forward {
+                // Started threads end if another one cannot start.
+                receivers = work.receive(scope, ahead_ns).inspect_err(|_| signal.stop())?;
+            }
+            let start = || work.send(scope);
+            let supervised =
+                supervise(&mut self.session.control, work, &receivers, &mut senders, start, &meter);
             // Remaining threads are useless: another one has failed, or the client is gone.
             signal.stop();
             let flows = join(receivers)?;
-            join(echo.into_iter().collect())?;
             join(senders.unwrap_or_default())?;
-            supervised.map(|()| is_receiver.then(|| receiver::report(&flows)))
+            supervised.map(|()| flows)
         })?;
-        let process = Box::new(process_figures().since(&before));
-        let drops = Box::new(watched(&watch, ends));
-        if let Some(report) = &mut received {
-            *report = ReceiveReport {
-                kernel_drops: ends.drops(),
-                drops: (*drops).clone(),
-                process: *process,
-                buffers: ends.buffers,
-                ..std::mem::take(report)
-            };
-        }
-        let telemetry = sampler.map(|sampler| Box::new(sampler.stop()));
-        let done = Response::Done { received: received.map(Box::new), process, drops, telemetry };
+        let usage = meter.read(ends);
+        let is_receiver = point.forward && point.test == PointTest::Stream;
+        let received = is_receiver.then(|| receive_report(&flows, ends, usage.clone()));
+        let Usage { process, drops } = usage;
+        let telemetry = sampler.map(Sampler::stop);
+        let done = Response::Done(Box::new(ServerReport { received, process, drops, telemetry }));
         Ok(self.session.control.send_line(&line_of(done))?)
     }
 }
@@ -244,95 +211,47 @@ fn line_of(mut done: Response) -> String {
     if line.len() < RESPONSE_BYTES_MAX {
         return line;
     }
-    if let Response::Done { telemetry, .. } = &mut done {
-        *telemetry = None;
+    if let Response::Done(report) = &mut done {
+        report.telemetry = None;
     }
     done.line()
 }
 
-/// Drops since then. The sockets of this measurement have the best counters of their own.
-pub(super) fn watched(watch: &LossWatch, ends: &Ends) -> DropCounters {
-    let counters = watch.counters();
-    DropCounters { socket: ends.drops().or(counters.socket), ..counters }
-}
-
-/// The remaining steps of a measurement.
-#[derive(Clone, Copy, Debug)]
-struct Left {
-    go: bool,
-    sent: bool,
-    finish: bool,
-}
-
-impl Left {
-    fn of(point: &Point) -> Self {
-        Self { go: point.reverse, sent: point.reverse, finish: true }
-    }
-}
-
-/// A step of the threads.
-enum Step {
-    Go,
-    AreSendersDone,
-}
-
-/// The control connection during a measurement.
-struct Steps<'a> {
-    control: &'a mut Connection,
-    left: Left,
-}
-
-impl Steps<'_> {
-    /// Announces the start, and follows the measurement on the control connection.
-    fn supervise(
-        &mut self,
-        point: &Point,
-        signal: &Signal,
-        is_receiving: &dyn Fn() -> bool,
-        mut act: impl FnMut(Step) -> io::Result<Option<SendReport>>,
-    ) -> Result<(), SessionError> {
-        self.control.send(&Response::Started)?;
-        let patience = point.length().saturating_add(GRACE);
-        let begin = Instant::now();
-        loop {
-            if !self.left.go
-                && self.left.sent
-                && let Some(report) = act(Step::AreSendersDone)?
-            {
-                self.control.send(&Response::Sent { report: Box::new(report) })?;
-                self.left.sent = false;
-            }
-            let has_ended = !is_receiving();
-            if has_ended && !self.left.finish && !self.left.sent {
-                return Ok(());
-            }
-            // A receiver that ends early has failed: its error is reported.
-            if has_ended && point.forward && self.left.finish {
-                return Ok(());
-            }
-            if begin.elapsed() >= patience {
-                return Err(ControlError::Silent(patience).into());
-            }
-            let line = match self.control.receive_line(Connection::CHECK) {
-                Ok(line) => line,
-                Err(ControlError::Silent(_)) => continue,
-                Err(error) => return Err(error.into()),
-            };
-            match Request::parse(&line) {
-                Some(Request::Go) if self.left.go => {
-                    act(Step::Go)?;
-                    self.left.go = false;
-                }
-                Some(Request::Finish { sent }) if self.left.finish => {
-                    signal.finish(sent);
-                    self.left.finish = false;
-                }
-                _ => return Err(nonsense(line)),
-            }
+/// Announces the start, and follows a measurement on the control connection. `start` starts the `senders`, which are
+/// there until they have reported.
+fn supervise<'scope>(
+    control: &mut Connection,
+    work: Work<'_>,
+    receivers: &[Worker<'_, FlowReceived>],
+    senders: &mut Option<Vec<Worker<'scope, FlowSent>>>,
+    start: impl Fn() -> io::Result<Vec<Worker<'scope, FlowSent>>>,
+    meter: &Meter,
+) -> Result<(), SessionError> {
+    let Work { point, ends, signal, .. } = work;
+    control.send(&Response::Started)?;
+    let patience = point.length().saturating_add(GRACE);
+    let begin = Instant::now();
+    let mut has_reported = !point.reverse;
+    loop {
+        if let Some(ended) = senders.take_if(|senders| all_ended(senders)) {
+            let report = Box::new(send_report(join(ended)?, ends, meter.read(ends)));
+            control.send(&Response::Sent { report })?;
+            has_reported = true;
+        }
+        let has_finished = signal.sent().is_some();
+        // A receiver that ends before the client has finished has failed: its error is reported.
+        let is_over = if has_finished { has_reported } else { point.forward };
+        if is_over && all_ended(receivers) {
+            return Ok(());
+        }
+        if begin.elapsed() >= patience {
+            return Err(ControlError::Silent(patience).into());
+        }
+        let Some(line) = control.poll_line()? else { continue };
+        match Request::parse(&line) {
+            Some(Request::Go) if senders.is_none() && !has_reported => *senders = Some(start()?),
+            Some(Request::Finish { sent }) if !has_finished => signal.finish(sent),
+            _ => return Err(ControlError::Nonsense(line).into()),
         }
     }
-}
-
-fn nonsense(line: String) -> SessionError {
-    SessionError::Control(ControlError::Nonsense(line))
 }

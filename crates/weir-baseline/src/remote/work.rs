@@ -1,16 +1,18 @@
 //! The threads of a measurement at one end: one for each flow and direction.
 
 use std::io;
+use std::net::SocketAddr;
 use std::thread::{Builder, Scope, ScopedJoinHandle};
 
-use weir_measure::{Signal, now_ns};
-use weir_results::{LatencyRecorder, ScheduleLag};
+use weir_measure::{Signal, interface_of, now_ns};
+use weir_results::{DropCounters, LatencyRecorder, ProcessFigures, ScheduleLag};
+use weir_telemetry::{LossWatch, process_figures};
 use weir_udp::affinity;
 
 use super::ends::Ends;
-use super::point::Point;
+use super::point::{Point, PointTest};
 use super::receiver::{self, FlowReceived};
-use super::reports::{PingReport, SendReport};
+use super::reports::{ReceiveReport, SendReport};
 use super::round_trip;
 use super::sender::{self, Flow, FlowSent};
 
@@ -28,7 +30,8 @@ pub(super) struct Work<'a> {
 }
 
 impl<'a> Work<'a> {
-    /// Starts the receivers. `ahead_ns` is how far this end's clock is ahead of the senders'.
+    /// Starts the receivers, or the answering end of round trips. `ahead_ns` is how far this end's clock is ahead of
+    /// the senders'.
     pub(super) fn receive<'scope>(
         self,
         scope: &'scope Scope<'scope, '_>,
@@ -37,17 +40,17 @@ impl<'a> Work<'a> {
     where
         'a: 'scope,
     {
-        let sockets = self.ends.sockets.iter().enumerate();
-        sockets
-            .map(|(flow, socket)| {
-                let mark = mark_of(self.mark, flow);
-                let run = move || receiver::run(socket, self.point, flow, mark, ahead_ns, self.signal);
-                self.start(scope, format!("receive {flow}"), run)
-            })
-            .collect()
+        let Self { point, ends, signal, .. } = self;
+        self.start(scope, "receive", move |flow, mark| match point.test {
+            PointTest::Stream => receiver::run(&ends.sockets[flow], point, flow, mark, ahead_ns, signal),
+            PointTest::RoundTrip => {
+                round_trip::echo(&ends.sockets[flow], ends.to[flow], point, mark, signal)?;
+                Ok(FlowReceived::default())
+            }
+        })
     }
 
-    /// Starts the senders, all at the same time.
+    /// Starts the senders, all at the same time, or the measuring end of round trips.
     pub(super) fn send<'scope>(
         self,
         scope: &'scope Scope<'scope, '_>,
@@ -55,57 +58,38 @@ impl<'a> Work<'a> {
     where
         'a: 'scope,
     {
+        let Self { point, ends, signal, .. } = self;
         let start_ns = now_ns() + LEAD_NS;
-        let sockets = self.ends.sockets.iter().zip(&self.ends.to).enumerate();
-        sockets
-            .map(|(index, (socket, to))| {
-                let flow = Flow { index: index as u32, mark: mark_of(self.mark, index), start_ns };
-                let run = move || sender::run(socket, *to, self.point, flow, self.signal);
-                self.start(scope, format!("send {index}"), run)
-            })
-            .collect()
+        self.start(scope, "send", move |index, mark| {
+            let (socket, to) = (&ends.sockets[index], ends.to[index]);
+            match point.test {
+                PointTest::Stream => {
+                    sender::run(socket, to, point, Flow { index: index as u32, mark, start_ns }, signal)
+                }
+                PointTest::RoundTrip => {
+                    round_trip::ping(socket, to, point, mark, signal).map(FlowSent::of_round_trips)
+                }
+            }
+        })
     }
 
-    /// Starts the measuring end of round trips.
-    pub(super) fn ping<'scope>(
-        self,
-        scope: &'scope Scope<'scope, '_>,
-    ) -> io::Result<Worker<'scope, PingReport>>
-    where
-        'a: 'scope,
-    {
-        let run = move || {
-            round_trip::ping(&self.ends.sockets[0], self.ends.to[0], self.point, self.mark, self.signal)
-        };
-        self.start(scope, "ping".to_owned(), run)
-    }
-
-    /// Starts the answering end of round trips.
-    pub(super) fn echo<'scope>(self, scope: &'scope Scope<'scope, '_>) -> io::Result<Worker<'scope, u64>>
-    where
-        'a: 'scope,
-    {
-        let run = move || {
-            round_trip::echo(&self.ends.sockets[0], self.ends.to[0], self.point, self.mark, self.signal)
-        };
-        self.start(scope, "echo".to_owned(), run)
-    }
-
+    /// Starts a thread for each flow, which runs with the number of the flow and the mark of its datagrams.
     fn start<'scope, T: Send + 'scope>(
         self,
         scope: &'scope Scope<'scope, '_>,
-        name: String,
-        run: impl FnOnce() -> io::Result<T> + Send + 'scope,
-    ) -> io::Result<Worker<'scope, T>>
-    where
-        'a: 'scope,
-    {
-        Builder::new().name(name).spawn_scoped(scope, move || {
-            if let Some(cpu) = self.cpu {
-                affinity::pin_current_thread(cpu)?;
-            }
-            run()
-        })
+        name: &str,
+        run: impl Fn(usize, u32) -> io::Result<T> + Copy + Send + 'scope,
+    ) -> io::Result<Vec<Worker<'scope, T>>> {
+        let Self { mark, cpu, .. } = self;
+        let start = |flow: usize| {
+            Builder::new().name(format!("{name} {flow}")).spawn_scoped(scope, move || {
+                if let Some(cpu) = cpu {
+                    affinity::pin_current_thread(cpu)?;
+                }
+                run(flow, mark.wrapping_add(flow as u32))
+            })
+        };
+        (0..self.ends.sockets.len()).map(start).collect()
     }
 }
 
@@ -124,9 +108,45 @@ pub(super) fn join<T>(workers: Vec<Worker<'_, T>>) -> io::Result<Vec<T>> {
     ended.into_iter().collect()
 }
 
-/// Sums up the flows of an end.
-pub(super) fn send_report(flows: Vec<FlowSent>, ends: &Ends) -> SendReport {
-    let mut report = SendReport { buffers: ends.buffers, ..SendReport::default() };
+/// Measures what an end's process uses and its host drops.
+pub(super) struct Meter {
+    before: ProcessFigures,
+    watch: LossWatch,
+}
+
+/// What a [`Meter`] measured.
+#[derive(Clone)]
+pub(super) struct Usage {
+    pub(super) process: ProcessFigures,
+    pub(super) drops: DropCounters,
+}
+
+impl Meter {
+    /// Starts at the end with this address.
+    pub(super) fn start(local: SocketAddr) -> Self {
+        let interface = interface_of(local.ip()).map(|(name, _)| name);
+        Self { before: process_figures(), watch: LossWatch::start(interface.as_deref()) }
+    }
+
+    /// What was used so far. The sockets of this measurement have the best counters of their own.
+    pub(super) fn read(&self, ends: &Ends) -> Usage {
+        let counters = self.watch.counters();
+        let drops = DropCounters { socket: ends.drops().or(counters.socket), ..counters };
+        Usage { process: process_figures().since(&self.before), drops }
+    }
+}
+
+/// The report of the receivers of an end.
+pub(super) fn receive_report(flows: &[FlowReceived], ends: &Ends, usage: Usage) -> ReceiveReport {
+    let Usage { process, drops } = usage;
+    let (kernel_drops, buffers) = (ends.drops(), ends.buffers);
+    ReceiveReport { kernel_drops, drops, process, buffers, ..receiver::report(flows) }
+}
+
+/// The report of the senders of an end: sums up their flows.
+pub(super) fn send_report(flows: Vec<FlowSent>, ends: &Ends, usage: Usage) -> SendReport {
+    let Usage { process, drops } = usage;
+    let mut report = SendReport { buffers: ends.buffers, process, drops, ..SendReport::default() };
     let mut lags: Option<LatencyRecorder> = None;
     let busy: Option<f64> = flows.iter().map(|flow| flow.busy).sum();
     report.busy_percent =
@@ -141,10 +161,8 @@ pub(super) fn send_report(flows: Vec<FlowSent>, ends: &Ends) -> SendReport {
         report.system_calls += flow.counts.system_calls;
         report.refused += flow.counts.refused;
         report.gso_fallbacks += flow.counts.gso_fallbacks;
-        match (&mut lags, flow.lags) {
-            (Some(all), Some(one)) => all.merge(&one),
-            (all @ None, one) => *all = one,
-            (Some(_), None) => {}
+        if let Some(flow_lags) = flow.lags {
+            lags.get_or_insert_with(LatencyRecorder::new).merge(&flow_lags);
         }
     }
     let us = |ns: u64| (ns as f64).round() / 1e3;
@@ -155,11 +173,6 @@ pub(super) fn send_report(flows: Vec<FlowSent>, ends: &Ends) -> SendReport {
         max: us(lags.quantile_ns(1.0)),
     });
     report
-}
-
-/// The mark of a flow's datagrams.
-fn mark_of(mark: u32, flow: usize) -> u32 {
-    mark.wrapping_add(flow as u32)
 }
 
 /// The time between creating the senders' threads and their start.

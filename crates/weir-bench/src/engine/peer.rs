@@ -9,13 +9,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use weir_peer_api::{Header, Node, NodeOptions, OnSample, Peer, Setting, Writer, Written};
+use weir_peer_api::{Header, Matches, Node, NodeOptions, Peer, Setting, Writer, Written};
 use weir_results::{Reliability, WaitStrategy};
 
 use crate::case::CaseSpec;
 use crate::endpoint::{
-    Capabilities, End, EndReport, EndpointError, Engine, Pinger, Ponger, Publisher, ReliabilitySupport,
-    Subscriber,
+    Capabilities, End, EndpointError, Engine, Pinger, Ponger, Publisher, ReliabilitySupport, Subscriber,
 };
 use crate::inbox::{Collector, Inbox};
 use crate::latency::Pings;
@@ -76,12 +75,11 @@ impl Engine for Peer {
     }
 
     fn open_publisher(&self, case: &CaseSpec) -> Result<Box<dyn Publisher>, EndpointError> {
-        let node = open(self, case, Some(""), None, Box::new(|_, _, _| {}))?;
-        Ok(Box::new(PublisherEnd {
-            octets: vec![0; case.size_bytes.saturating_sub(HEADER_BYTES)],
-            node,
-            case: case.clone(),
-        }))
+        let octets = vec![0; case.size_bytes.saturating_sub(HEADER_BYTES)];
+        let publishing = Publishing { case: case.clone(), octets };
+        let wanted = Matches { readers: case.ends.subscribers, writers: 0 };
+        let node = self.open(&node_options(case, Some(""), None), Box::new(|_, _, _| {}))?;
+        Ok(Box::new(PeerEnd { node, wanted, role: publishing }))
     }
 
     fn open_subscriber(&self, case: &CaseSpec) -> Result<Box<dyn Subscriber>, EndpointError> {
@@ -89,8 +87,10 @@ impl Engine for Peer {
         let arrivals = Arc::clone(&inbox);
         let on_sample =
             Box::new(move |_: &dyn Writer, header: &Header, octets: &[u8]| arrivals.push(header, octets));
-        let node = open(self, case, None, Some(""), on_sample)?;
-        Ok(Box::new(SubscriberEnd { node, case: case.clone(), inbox, collector: Collector::new(case) }))
+        let subscribing = Subscribing { inbox, collector: Collector::new(case) };
+        let wanted = Matches { readers: 0, writers: case.ends.publishers };
+        let node = self.open(&node_options(case, None, Some("")), on_sample)?;
+        Ok(Box::new(PeerEnd { node, wanted, role: subscribing }))
     }
 
     fn open_pinger(&self, case: &CaseSpec) -> Result<Box<dyn Pinger>, EndpointError> {
@@ -98,8 +98,8 @@ impl Engine for Peer {
         let echoes = Arc::clone(&ping_pong);
         let on_sample =
             Box::new(move |writer: &dyn Writer, header: &Header, _: &[u8]| echoes.answer(writer, header));
-        let node = open(self, case, Some("_ping"), Some("_pong"), on_sample)?;
-        Ok(Box::new(PingerEnd { node, engine: self.name, ping_pong }))
+        let node = self.open(&node_options(case, Some("_ping"), Some("_pong")), on_sample)?;
+        Ok(Box::new(PeerEnd { node, wanted: PAIR, role: Pinging { engine: self.name, ping_pong } }))
     }
 
     fn open_ponger(&self, case: &CaseSpec) -> Result<Box<dyn Ponger>, EndpointError> {
@@ -111,22 +111,12 @@ impl Engine for Peer {
                 count.fetch_add(1, Ordering::Relaxed);
             }
         });
-        let node = open(self, case, Some("_pong"), Some("_ping"), on_sample)?;
-        Ok(Box::new(PongerEnd { node, echoed }))
+        let node = self.open(&node_options(case, Some("_pong"), Some("_ping")), on_sample)?;
+        Ok(Box::new(PeerEnd { node, wanted: PAIR, role: Ponging { echoed } }))
     }
 }
 
-/// Opens a node that writes or reads the case's topic with these suffixes.
-fn open(
-    peer: &Peer,
-    case: &CaseSpec,
-    write: Option<&str>,
-    read: Option<&str>,
-    on_sample: OnSample,
-) -> Result<Box<dyn Node>, EndpointError> {
-    Ok(peer.open(&node_options(case, write, read), on_sample)?)
-}
-
+/// What the options say of a node that writes or reads the case's topic with these suffixes.
 fn node_options(case: &CaseSpec, write: Option<&str>, read: Option<&str>) -> NodeOptions {
     let topic = |suffix: &str| case.topic() + suffix;
     NodeOptions {
@@ -148,60 +138,56 @@ fn node_options(case: &CaseSpec, write: Option<&str>, read: Option<&str>) -> Nod
     }
 }
 
-/// Joins the other end and waits until this many readers and writers are matched.
-fn connect(
-    node: &mut dyn Node,
-    peer: Option<SocketAddrV4>,
-    readers: u32,
-    writers: u32,
-    timeout: Duration,
-) -> Result<(), EndpointError> {
-    node.join(peer)?;
-    let deadline = Instant::now() + timeout;
-    loop {
-        let matches = node.matches();
-        if matches.readers >= readers && matches.writers >= writers {
-            return Ok(());
-        }
-        if Instant::now() >= deadline {
-            return Err(EndpointError::NoPeer(format!(
-                "{} of {readers} readers and {} of {writers} writers are matched after {timeout:?}",
-                matches.readers, matches.writers
-            )));
-        }
-        std::thread::sleep(MATCH_PAUSE);
-    }
-}
-
-struct PublisherEnd {
+/// An end with the state of its role.
+struct PeerEnd<R> {
     node: Box<dyn Node>,
-    case: CaseSpec,
-    octets: Vec<u8>,
+    /// The endpoints that it waits for.
+    wanted: Matches,
+    role: R,
 }
 
-impl End for PublisherEnd {
+/// What the ends of a ping-pong wait for.
+const PAIR: Matches = Matches { readers: 1, writers: 1 };
+
+impl<R> End for PeerEnd<R> {
     fn address(&self) -> Option<SocketAddrV4> {
         self.node.address()
     }
 
     fn connect(&mut self, peer: Option<SocketAddrV4>, timeout: Duration) -> Result<(), EndpointError> {
-        connect(self.node.as_mut(), peer, self.case.ends.subscribers, 0, timeout)
-    }
-
-    fn report(&self) -> EndReport {
-        EndReport::default()
+        let Matches { readers, writers } = self.wanted;
+        self.node.join(peer)?;
+        let deadline = Instant::now() + timeout;
+        loop {
+            let matches = self.node.matches();
+            if matches.readers >= readers && matches.writers >= writers {
+                return Ok(());
+            }
+            if Instant::now() >= deadline {
+                return Err(EndpointError::NoPeer(format!(
+                    "{} of {readers} readers and {} of {writers} writers are matched after {timeout:?}",
+                    matches.readers, matches.writers
+                )));
+            }
+            std::thread::sleep(MATCH_PAUSE);
+        }
     }
 }
 
-impl Publisher for PublisherEnd {
+struct Publishing {
+    case: CaseSpec,
+    octets: Vec<u8>,
+}
+
+impl Publisher for PeerEnd<Publishing> {
     fn publish(&mut self, first: u64, count: u32) -> Result<u32, EndpointError> {
+        let (writer, Publishing { case, octets }) = (self.node.writer(), &mut self.role);
         for taken in 0..count {
-            let header = SampleHeader::data(first + u64::from(taken), self.case.instances)
-                .by(self.case.ends.entity_id);
-            if self.case.verify {
-                payload::fill_octets(header.seq_num, &mut self.octets);
+            let header = SampleHeader::data(first + u64::from(taken), case.instances).by(case.ends.entity_id);
+            if case.verify {
+                payload::fill_octets(header.seq_num, octets);
             }
-            if self.node.write(&header.to_peer(), &self.octets)? == Written::TimedOut {
+            if writer.write(&header, octets)? == Written::TimedOut {
                 return Ok(taken);
             }
         }
@@ -210,92 +196,58 @@ impl Publisher for PublisherEnd {
 
     fn flush(&mut self, timeout: Duration) -> Result<bool, EndpointError> {
         self.node.flush();
-        Ok(self.case.reliability != Reliability::Reliable || self.node.wait_for_acknowledgments(timeout))
+        let is_reliable = self.role.case.reliability == Reliability::Reliable;
+        Ok(!is_reliable || self.node.wait_for_acknowledgments(timeout))
     }
 
     fn publish_last(&mut self, sent: u64) -> Result<bool, EndpointError> {
-        let header = SampleHeader::last(sent).by(self.case.ends.entity_id);
-        let written = self.node.write(&header.to_peer(), &self.octets)?;
-        Ok(written == Written::Taken)
+        let header = SampleHeader::last(sent).by(self.role.case.ends.entity_id);
+        Ok(self.node.writer().write(&header, &self.role.octets)? == Written::Taken)
     }
 }
 
-struct SubscriberEnd {
-    node: Box<dyn Node>,
-    case: CaseSpec,
+struct Subscribing {
     inbox: Arc<Inbox>,
     collector: Collector,
 }
 
-impl End for SubscriberEnd {
-    fn address(&self) -> Option<SocketAddrV4> {
-        self.node.address()
-    }
-
-    fn connect(&mut self, peer: Option<SocketAddrV4>, timeout: Duration) -> Result<(), EndpointError> {
-        connect(self.node.as_mut(), peer, 0, self.case.ends.publishers, timeout)
-    }
-}
-
-impl Subscriber for SubscriberEnd {
+impl Subscriber for PeerEnd<Subscribing> {
     fn receive(&mut self, sink: &mut SampleSink, timeout: Duration) -> Result<(), EndpointError> {
         let deadline = Instant::now() + timeout;
         loop {
             std::thread::sleep(INBOX_PAUSE);
-            if self.collector.collect(&self.inbox, sink) || Instant::now() >= deadline {
+            if self.role.collector.collect(&self.role.inbox, sink) || Instant::now() >= deadline {
                 return Ok(());
             }
         }
     }
 }
 
-struct PingerEnd {
-    node: Box<dyn Node>,
+struct Pinging {
     engine: &'static str,
     ping_pong: Arc<PingPong>,
 }
 
-impl End for PingerEnd {
-    fn address(&self) -> Option<SocketAddrV4> {
-        self.node.address()
-    }
-
-    fn connect(&mut self, peer: Option<SocketAddrV4>, timeout: Duration) -> Result<(), EndpointError> {
-        connect(self.node.as_mut(), peer, 1, 1, timeout)
-    }
-}
-
-impl Pinger for PingerEnd {
+impl Pinger for PeerEnd<Pinging> {
     fn ping(&mut self, _: u64, _: u64, _: Duration) -> Result<bool, EndpointError> {
-        Err(EndpointError::not_supported(self.engine, "single pings"))
+        Err(EndpointError::not_supported(self.role.engine, "single pings"))
     }
 
     fn run(&mut self, pings: Pings, stop: &AtomicBool) -> Result<Pings, EndpointError> {
-        self.ping_pong.run(self.node.as_ref(), pings, stop)
+        self.role.ping_pong.run(self.node.writer(), pings, stop)
     }
 }
 
-struct PongerEnd {
-    node: Box<dyn Node>,
+struct Ponging {
     echoed: Arc<AtomicU64>,
 }
 
-impl End for PongerEnd {
-    fn address(&self) -> Option<SocketAddrV4> {
-        self.node.address()
-    }
-
-    fn connect(&mut self, peer: Option<SocketAddrV4>, timeout: Duration) -> Result<(), EndpointError> {
-        connect(self.node.as_mut(), peer, 1, 1, timeout)
-    }
-}
-
-impl Ponger for PongerEnd {
+impl Ponger for PeerEnd<Ponging> {
     fn echo(&mut self, stop: &AtomicBool) -> Result<u64, EndpointError> {
         while !stop.load(Ordering::Relaxed) {
             std::thread::sleep(Duration::from_millis(20));
         }
-        Ok(self.echoed.load(Ordering::Relaxed))
+        Ok(self.role.echoed.load(Ordering::Relaxed))
     }
 }
 

@@ -1,13 +1,13 @@
 //! Our own engine, through its public, typed API: what any user's program could do.
 
-/// Opens an end with the type that a case needs.
+/// Opens an end with the type that a case needs; an end of a ping-pong with timestamps or without.
 macro_rules! open {
-    ($end:ident, $case:expr) => {
+    ($end:ident, $case:expr $(, $is_timed:literal)?) => {
         match ($case.is_keyed(), $case.loans) {
-            (false, false) => Box::new($end::<TestData>::open($case)?),
-            (true, false) => Box::new($end::<KeyedTestData>::open($case)?),
-            (false, true) => Box::new($end::<SharedTestData>::open($case)?),
-            (true, true) => Box::new($end::<SharedKeyedTestData>::open($case)?),
+            (false, false) => Box::new($end::<TestData $(, $is_timed)?>::open($case)?),
+            (true, false) => Box::new($end::<KeyedTestData $(, $is_timed)?>::open($case)?),
+            (false, true) => Box::new($end::<SharedTestData $(, $is_timed)?>::open($case)?),
+            (true, true) => Box::new($end::<SharedKeyedTestData $(, $is_timed)?>::open($case)?),
         }
     };
 }
@@ -16,7 +16,7 @@ mod timestamps;
 
 use std::net::SocketAddrV4;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use parking_lot::Mutex;
@@ -27,6 +27,7 @@ use weir_dds::{
 use weir_peer_api::settings::Setting;
 use weir_results::{Reliability, SocketBuffers, WaitStrategy};
 
+use crate::breakdown::{Recorder, Stops, Trace};
 use crate::case::CaseSpec;
 use crate::endpoint::{
     Capabilities, End, EndReport, EndpointError, Engine, Pinger, Ponger, Publisher, Subscriber,
@@ -90,17 +91,11 @@ impl Engine for Weir {
     }
 
     fn open_pinger(&self, case: &CaseSpec) -> Result<Box<dyn Pinger>, EndpointError> {
-        if case.method.breakdown {
-            return timestamps::open_pinger(case);
-        }
-        Ok(open!(PingerEnd, case))
+        Ok(if case.method.breakdown { open!(PingerEnd, case, true) } else { open!(PingerEnd, case, false) })
     }
 
     fn open_ponger(&self, case: &CaseSpec) -> Result<Box<dyn Ponger>, EndpointError> {
-        if case.method.breakdown {
-            return timestamps::open_ponger(case);
-        }
-        Ok(open!(PongerEnd, case))
+        Ok(if case.method.breakdown { open!(PongerEnd, case, true) } else { open!(PongerEnd, case, false) })
     }
 }
 
@@ -218,6 +213,16 @@ fn no_peer(error: DdsError) -> EndpointError {
     EndpointError::NoPeer(error.to_string())
 }
 
+/// False when the engine waited for as long as it may.
+#[inline]
+fn in_time(done: Result<(), DdsError>) -> Result<bool, EndpointError> {
+    match done {
+        Ok(()) => Ok(true),
+        Err(DdsError::Timeout { .. }) => Ok(false),
+        Err(error) => Err(failed(error)),
+    }
+}
+
 struct PublisherEnd<T> {
     node: Node,
     writer: DataWriter<T>,
@@ -247,10 +252,8 @@ impl<T: Data> Publisher for PublisherEnd<T> {
         for taken in 0..count {
             let case = &self.node.case;
             let header = SampleHeader::data(first + u64::from(taken), case.instances).by(case.ends.entity_id);
-            match self.sample.write(&self.writer, case, &header) {
-                Ok(()) => {}
-                Err(DdsError::Timeout { .. }) => return Ok(taken),
-                Err(error) => return Err(failed(error)),
+            if !in_time(self.sample.write(&self.writer, case, &header))? {
+                return Ok(taken);
             }
         }
         Ok(count)
@@ -258,20 +261,12 @@ impl<T: Data> Publisher for PublisherEnd<T> {
 
     fn flush(&mut self, timeout: Duration) -> Result<bool, EndpointError> {
         self.writer.flush();
-        match self.writer.wait_for_acknowledgments(timeout) {
-            Ok(()) => Ok(true),
-            Err(DdsError::Timeout { .. }) => Ok(false),
-            Err(error) => Err(failed(error)),
-        }
+        in_time(self.writer.wait_for_acknowledgments(timeout))
     }
 
     fn publish_last(&mut self, sent: u64) -> Result<bool, EndpointError> {
         let header = SampleHeader::last(sent).by(self.node.case.ends.entity_id);
-        match self.sample.write(&self.writer, &self.node.case, &header) {
-            Ok(()) => Ok(true),
-            Err(DdsError::Timeout { .. }) => Ok(false),
-            Err(error) => Err(failed(error)),
-        }
+        in_time(self.sample.write(&self.writer, &self.node.case, &header))
     }
 }
 
@@ -285,7 +280,7 @@ struct SubscriberEnd<T> {
 impl<T: Data> SubscriberEnd<T> {
     fn open(case: &CaseSpec) -> Result<Self, EndpointError> {
         let node = Node::open(case)?;
-        let reader = node.reader("", None::<Echo<T>>)?;
+        let reader = node.reader("", None::<Echo<T, false>>)?;
         let take_max = (TAKE_BYTES / case.size_bytes.max(1)).clamp(1, 256);
         Ok(Self { node, reader, samples: SampleSeq::new(), take_max })
     }
@@ -336,21 +331,25 @@ impl<T: Data> Duplex<T> {
     }
 }
 
-struct PingerEnd<T> {
+/// Sends first and measures; if it is timed, it records when samples pass from stage to stage.
+struct PingerEnd<T, const IS_TIMED: bool> {
     duplex: Duplex<T>,
     sample: T,
     echo: T,
+    recorder: Option<Recorder>,
 }
 
-impl<T: Data> PingerEnd<T> {
+impl<T: Data, const IS_TIMED: bool> PingerEnd<T, IS_TIMED> {
     fn open(case: &CaseSpec) -> Result<Self, EndpointError> {
         let node = Node::open(case)?;
-        let (writer, reader) = (node.writer("_ping")?, node.reader("_pong", None::<Echo<T>>)?);
-        Ok(Self { duplex: Duplex { node, writer, reader }, sample: T::default(), echo: T::default() })
+        let (writer, reader) = (node.writer("_ping")?, node.reader("_pong", None::<Echo<T, IS_TIMED>>)?);
+        let recorder = IS_TIMED.then(|| Recorder::new(case.warmup));
+        let duplex = Duplex { node, writer, reader };
+        Ok(Self { duplex, sample: T::default(), echo: T::default(), recorder })
     }
 }
 
-impl<T: Data> End for PingerEnd<T> {
+impl<T: Data, const IS_TIMED: bool> End for PingerEnd<T, IS_TIMED> {
     fn connect(&mut self, _: Option<SocketAddrV4>, timeout: Duration) -> Result<(), EndpointError> {
         self.duplex.connect(timeout)
     }
@@ -358,17 +357,28 @@ impl<T: Data> End for PingerEnd<T> {
     fn report(&self) -> EndReport {
         self.duplex.report()
     }
+
+    fn trace(&mut self) -> Option<Trace> {
+        self.recorder.as_mut().map(Recorder::finish)
+    }
 }
 
-impl<T: Data> Pinger for PingerEnd<T> {
+impl<T: Data, const IS_TIMED: bool> Pinger for PingerEnd<T, IS_TIMED> {
     fn ping(&mut self, sequence: u64, sent_ns: u64, timeout: Duration) -> Result<bool, EndpointError> {
-        let Self { duplex: Duplex { node, writer, reader }, sample, echo } = self;
+        let Self { duplex: Duplex { node, writer, reader }, sample, echo, recorder } = self;
         let header = SampleHeader::ping(sequence, node.case.instances, sent_ns);
+        let written_ns = timestamps::now_ns::<IS_TIMED>();
         sample.write(writer, &node.case, &header).map_err(failed)?;
+        let sent = timestamps::sent::<T, IS_TIMED>(writer, written_ns);
         while reader.wait_for_data(timeout) {
             while let Some(info) = reader.take_next_sample(echo) {
+                let taken_ns = timestamps::now_ns::<IS_TIMED>();
                 echo.release();
                 if info.valid_data && echo.seq_num() == header.seq_num {
+                    if IS_TIMED && let Some(recorder) = recorder {
+                        let received = timestamps::received::<T, IS_TIMED>(reader, taken_ns);
+                        recorder.record(Stops { seq_num: header.seq_num, sent, received });
+                    }
                     return Ok(true);
                 }
             }
@@ -377,44 +387,59 @@ impl<T: Data> Pinger for PingerEnd<T> {
     }
 }
 
-struct PongerEnd<T> {
+/// Echoes, and records as the pinger does.
+struct PongerEnd<T, const IS_TIMED: bool> {
     duplex: Duplex<T>,
-    echoed: Arc<AtomicU64>,
+    work: Arc<Mutex<EchoWork<T>>>,
 }
 
 /// Echoes on the thread that receives.
-struct Echo<T> {
+struct Echo<T, const IS_TIMED: bool> {
     writer: DataWriter<T>,
-    sample: Mutex<T>,
-    echoed: Arc<AtomicU64>,
+    work: Arc<Mutex<EchoWork<T>>>,
 }
 
-impl<T: Data> DataReaderListener<T> for Echo<T> {
+/// What the echoing thread has in hand.
+struct EchoWork<T> {
+    sample: T,
+    echoed: u64,
+    recorder: Option<Recorder>,
+}
+
+impl<T: Data, const IS_TIMED: bool> DataReaderListener<T> for Echo<T, IS_TIMED> {
     fn on_data_available(&self, reader: &DataReader<T>) {
-        let mut sample = self.sample.lock();
-        while let Some(info) = reader.take_next_sample(&mut *sample) {
+        let mut work = self.work.lock();
+        let EchoWork { sample, echoed, recorder } = &mut *work;
+        while let Some(info) = reader.take_next_sample(sample) {
+            let taken_ns = timestamps::now_ns::<IS_TIMED>();
+            let received = timestamps::received::<T, IS_TIMED>(reader, taken_ns);
+            let written_ns = timestamps::now_ns::<IS_TIMED>();
             // A failed echo is a lost ping, which the other side counts.
-            if info.valid_data && self.writer.write(&sample).is_ok() {
-                self.echoed.fetch_add(1, Ordering::Relaxed);
+            if info.valid_data && self.writer.write(sample).is_ok() {
+                *echoed += 1;
+                if IS_TIMED && let Some(recorder) = recorder {
+                    let sent = timestamps::sent::<T, IS_TIMED>(&self.writer, written_ns);
+                    recorder.record(Stops { seq_num: sample.seq_num(), sent, received });
+                }
             }
             sample.release();
         }
     }
 }
 
-impl<T: Data> PongerEnd<T> {
+impl<T: Data, const IS_TIMED: bool> PongerEnd<T, IS_TIMED> {
     fn open(case: &CaseSpec) -> Result<Self, EndpointError> {
         let node = Node::open(case)?;
         let writer = node.writer("_pong")?;
-        let echoed = Arc::new(AtomicU64::new(0));
-        let echo =
-            Echo { writer: writer.clone(), sample: Mutex::new(T::default()), echoed: Arc::clone(&echoed) };
+        let recorder = IS_TIMED.then(|| Recorder::new(case.warmup));
+        let work = Arc::new(Mutex::new(EchoWork { sample: T::default(), echoed: 0, recorder }));
+        let echo = Echo::<T, IS_TIMED> { writer: writer.clone(), work: Arc::clone(&work) };
         let reader = node.reader("_ping", Some(echo))?;
-        Ok(Self { duplex: Duplex { node, writer, reader }, echoed })
+        Ok(Self { duplex: Duplex { node, writer, reader }, work })
     }
 }
 
-impl<T: Data> End for PongerEnd<T> {
+impl<T: Data, const IS_TIMED: bool> End for PongerEnd<T, IS_TIMED> {
     fn connect(&mut self, _: Option<SocketAddrV4>, timeout: Duration) -> Result<(), EndpointError> {
         self.duplex.connect(timeout)
     }
@@ -422,13 +447,17 @@ impl<T: Data> End for PongerEnd<T> {
     fn report(&self) -> EndReport {
         self.duplex.report()
     }
+
+    fn trace(&mut self) -> Option<Trace> {
+        self.work.lock().recorder.as_mut().map(Recorder::finish)
+    }
 }
 
-impl<T: Data> Ponger for PongerEnd<T> {
+impl<T: Data, const IS_TIMED: bool> Ponger for PongerEnd<T, IS_TIMED> {
     fn echo(&mut self, stop: &AtomicBool) -> Result<u64, EndpointError> {
         while !stop.load(Ordering::Relaxed) {
             std::thread::sleep(Duration::from_millis(20));
         }
-        Ok(self.echoed.load(Ordering::Relaxed))
+        Ok(self.work.lock().echoed)
     }
 }

@@ -1,12 +1,11 @@
-//! What an outside program is to measure, and why it may fail.
+//! What an outside program is to measure.
 
 use std::net::{Ipv4Addr, SocketAddrV4, UdpSocket};
 use std::time::Duration;
 
-use thiserror::Error;
 use weir_results::{LatencyKind, WaitStrategy};
 
-use crate::case::{CaseSpec, CpuPair};
+use crate::case::{CaseError, CaseSpec, CpuPair};
 
 /// The case of such a program.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -41,24 +40,10 @@ impl From<&CaseSpec> for OutsideCase {
     }
 }
 
-/// Why an outside program gave no figures.
-#[derive(Debug, Error)]
-pub enum OutsideError {
-    /// The user stopped the run.
-    #[error("interrupted")]
-    Interrupted,
-    /// It cannot do what the case asks.
-    #[error("{0}")]
-    NotSupported(String),
-    /// It did not run as it should.
-    #[error("{0}")]
-    Failed(String),
-}
-
 /// A free port. Another program may take it first; the measuring program then fails.
-pub(super) fn free_port(case: &OutsideCase) -> Result<u16, OutsideError> {
+pub(super) fn free_port(case: &OutsideCase) -> Result<u16, CaseError> {
     UdpSocket::bind(SocketAddrV4::new(case.address, 0))
         .and_then(|socket| socket.local_addr())
         .map(|address| address.port())
-        .map_err(|error| OutsideError::Failed(format!("no free port on {}: {error}", case.address)))
+        .map_err(|error| CaseError::Failed(format!("no free port on {}: {error}", case.address)))
 }

@@ -4,11 +4,12 @@ use std::process::Command;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use serde::Deserialize;
+use serde_json::Value;
 use weir_results::{Case, SequenceCounts, ThroughputCounts, ThroughputSummary};
 
-use super::case::{OutsideCase, OutsideError, free_port};
-use super::process::{END_WAIT, Process, Protocol};
+use super::case::{OutsideCase, free_port};
+use super::process::{END_WAIT, Process, TCP_SOCKETS};
+use crate::case::CaseError;
 
 /// Runs a server for one test and a client, and takes the figures from the client's JSON.
 pub(super) fn run(
@@ -16,12 +17,12 @@ pub(super) fn run(
     result: &mut Case,
     interrupted: &AtomicBool,
     on_tick: &mut dyn FnMut(Duration),
-) -> Result<(), OutsideError> {
+) -> Result<(), CaseError> {
     let (address, port) = (case.address.to_string(), free_port(case)?.to_string());
     let mut server = Command::new("iperf3");
     server.args(["--server", "--one-off", "--bind", &address, "--port", &port]);
     let mut server = Process::start(server, case.cpus.map(|cpus| cpus.subscriber))?;
-    server.wait_for_port(Protocol::Tcp, port.parse().unwrap_or_default())?;
+    server.wait_for_port(TCP_SOCKETS, port.parse().unwrap_or_default())?;
     let seconds = case.duration.as_secs() + u64::from(case.duration.subsec_nanos() > 0);
     let mut client = Command::new("iperf3");
     client.args(["--client", &address, "--port", &port, "--udp", "--bitrate", "0", "--json"]);
@@ -30,18 +31,22 @@ pub(super) fn run(
     let client = Process::start(client, case.cpus.map(|cpus| cpus.publisher))?;
     let text = client.wait_for_end(Duration::from_secs(seconds) + END_WAIT, interrupted, on_tick)?;
     let counts =
-        parse(&text).ok_or_else(|| OutsideError::Failed("iperf3's output is not understood".to_owned()))?;
+        parse(&text).ok_or_else(|| CaseError::Failed("iperf3's output is not understood".to_owned()))?;
     result.figures.throughput = Some(ThroughputSummary::new(case.size_bytes as u64, &counts));
     Ok(())
 }
 
 fn parse(text: &str) -> Option<ThroughputCounts> {
-    let report: Report = serde_json::from_str(text).ok()?;
-    let Sum { seconds, packets, lost_packets } = report.end.sum;
+    let report: Value = serde_json::from_str(text).ok()?;
+    let end = report.get("end")?;
+    let sum = end.get("sum")?;
+    let packets = sum.get("packets")?.as_u64()?;
+    // Below zero when more duplicates than losses were seen.
+    let lost = u64::try_from(sum.get("lost_packets")?.as_i64()?).unwrap_or(0).min(packets);
     // Losses by the receiver, over the sender's time: that is how iperf3 computes its rate.
-    let lost = u64::try_from(lost_packets).unwrap_or(0).min(packets);
-    let time = Duration::try_from_secs_f64(seconds).ok()?;
-    let reordered = report.end.streams.iter().map(|stream| stream.udp.out_of_order).sum();
+    let time = Duration::try_from_secs_f64(sum.get("seconds")?.as_f64()?).ok()?;
+    let streams = end.get("streams").and_then(Value::as_array).into_iter().flatten();
+    let reordered = streams.filter_map(|stream| stream.get("udp")?.get("out_of_order")?.as_u64()).sum();
     Some(ThroughputCounts {
         offered: packets,
         offered_in: time,
@@ -50,37 +55,6 @@ fn parse(text: &str) -> Option<ThroughputCounts> {
         datagrams: Some(packets),
         sends: Some(packets),
     })
-}
-
-#[derive(Deserialize)]
-struct Report {
-    end: End,
-}
-
-#[derive(Deserialize)]
-struct End {
-    sum: Sum,
-    #[serde(default)]
-    streams: Vec<Stream>,
-}
-
-#[derive(Deserialize)]
-struct Sum {
-    seconds: f64,
-    packets: u64,
-    /// Below zero when more duplicates than losses were seen.
-    lost_packets: i64,
-}
-
-#[derive(Deserialize)]
-struct Stream {
-    udp: Udp,
-}
-
-#[derive(Deserialize)]
-struct Udp {
-    #[serde(default)]
-    out_of_order: u64,
 }
 
 #[cfg(test)]

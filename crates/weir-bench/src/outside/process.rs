@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::case::OutsideError;
+use crate::case::CaseError;
 
 /// A running program.
 pub(super) struct Process {
@@ -15,18 +15,15 @@ pub(super) struct Process {
     child: Child,
 }
 
-/// Which of the kernel's tables lists a server's socket.
-#[derive(Clone, Copy)]
-pub(super) enum Protocol {
-    Tcp,
-    Udp,
-}
+/// The kernel's tables of sockets.
+pub(super) const TCP_SOCKETS: &str = "/proc/net/tcp";
+pub(super) const UDP_SOCKETS: &str = "/proc/net/udp";
 
 impl Process {
     /// Starts `command`, on processor `cpu` if there is one.
     ///
     /// A child inherits where its parent thread may run: no other program is needed for pinning.
-    pub(super) fn start(mut command: Command, cpu: Option<usize>) -> Result<Self, OutsideError> {
+    pub(super) fn start(mut command: Command, cpu: Option<usize>) -> Result<Self, CaseError> {
         let name = command.get_program().to_string_lossy().into_owned();
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let spawn = || {
@@ -36,14 +33,14 @@ impl Process {
         let spawned = thread::scope(|scope| scope.spawn(spawn).join());
         let child = spawned
             .unwrap_or_else(|_| Err(io::Error::other("the starting thread panicked")))
-            .map_err(|error| OutsideError::Failed(format!("cannot start {name}: {error}")))?;
+            .map_err(|error| CaseError::Failed(format!("cannot start {name}: {error}")))?;
         Ok(Self { name, child })
     }
 
-    /// Waits until the program, a server, has bound `port`.
-    pub(super) fn wait_for_port(&mut self, protocol: Protocol, port: u16) -> Result<(), OutsideError> {
+    /// Waits until the program, a server, has bound `port`, as this table says.
+    pub(super) fn wait_for_port(&mut self, sockets: &str, port: u16) -> Result<(), CaseError> {
         let deadline = Instant::now() + START_WAIT;
-        while !is_bound(protocol, port) {
+        while !fs::read_to_string(sockets).is_ok_and(|table| lists_port(&table, port)) {
             if let Ok(Some(status)) = self.child.try_wait() {
                 return Err(self.failed(&format!("ended at once ({status})")));
             }
@@ -62,7 +59,7 @@ impl Process {
         timeout: Duration,
         interrupted: &AtomicBool,
         on_tick: &mut dyn FnMut(Duration),
-    ) -> Result<String, OutsideError> {
+    ) -> Result<String, CaseError> {
         let output = self.child.stdout.take();
         // Its own thread reads, so that a full pipe never blocks the program.
         let reader = thread::spawn(move || {
@@ -79,7 +76,7 @@ impl Process {
                 Err(error) => return Err(self.failed(&error.to_string())),
             }
             if interrupted.load(Ordering::Acquire) {
-                return Err(OutsideError::Interrupted);
+                return Err(CaseError::Interrupted);
             }
             if start.elapsed() >= timeout {
                 return Err(self.failed(&format!("did not end within {timeout:?}")));
@@ -90,7 +87,7 @@ impl Process {
     }
 
     /// The error, with the last line that the program complained with.
-    fn failed(&mut self, what: &str) -> OutsideError {
+    fn failed(&mut self, what: &str) -> CaseError {
         let _ = self.child.kill();
         let mut complaint = String::new();
         if let Some(mut stderr) = self.child.stderr.take() {
@@ -98,7 +95,7 @@ impl Process {
         }
         let last = complaint.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or_default();
         let colon = if last.is_empty() { "" } else { ": " };
-        OutsideError::Failed(format!("{} {what}{colon}{}", self.name, last.trim()))
+        CaseError::Failed(format!("{} {what}{colon}{}", self.name, last.trim()))
     }
 }
 
@@ -118,14 +115,6 @@ const START_WAIT: Duration = Duration::from_secs(20);
 
 /// How often a child is checked: seldom enough not to disturb its measurement.
 const POLL: Duration = Duration::from_millis(20);
-
-fn is_bound(protocol: Protocol, port: u16) -> bool {
-    let table = match protocol {
-        Protocol::Tcp => "/proc/net/tcp",
-        Protocol::Udp => "/proc/net/udp",
-    };
-    fs::read_to_string(table).is_ok_and(|text| lists_port(&text, port))
-}
 
 /// Whether a line of the kernel's table has `port` as its local one (second column, `address:port`
 /// in hexadecimal).

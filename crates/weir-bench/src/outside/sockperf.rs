@@ -6,8 +6,9 @@ use std::time::Duration;
 
 use weir_results::{Case, LatencyRecorder, WaitStrategy};
 
-use super::case::{OutsideCase, OutsideError, free_port};
-use super::process::{END_WAIT, Process, Protocol};
+use super::case::{OutsideCase, free_port};
+use super::process::{END_WAIT, Process, UDP_SOCKETS};
+use crate::case::CaseError;
 
 /// Runs a server and a client, and takes the figures from the log of every round trip.
 pub(super) fn run(
@@ -15,7 +16,7 @@ pub(super) fn run(
     result: &mut Case,
     interrupted: &AtomicBool,
     on_tick: &mut dyn FnMut(Duration),
-) -> Result<(), OutsideError> {
+) -> Result<(), CaseError> {
     let port = free_port(case)?;
     let wait = wait_arguments(case.wait)?;
     let command = |mode: &str| {
@@ -25,9 +26,9 @@ pub(super) fn run(
         command
     };
     let mut server = Process::start(command("server"), case.cpus.map(|cpus| cpus.subscriber))?;
-    server.wait_for_port(Protocol::Udp, port)?;
+    server.wait_for_port(UDP_SOCKETS, port)?;
     let log = tempfile::NamedTempFile::new()
-        .map_err(|error| OutsideError::Failed(format!("no place for sockperf's log: {error}")))?;
+        .map_err(|error| CaseError::Failed(format!("no place for sockperf's log: {error}")))?;
     let seconds = run_seconds(case.duration);
     let mut client = command("ping-pong");
     client
@@ -36,23 +37,23 @@ pub(super) fn run(
     let client = Process::start(client, case.cpus.map(|cpus| cpus.publisher))?;
     client.wait_for_end(Duration::from_secs(seconds) + END_WAIT, interrupted, on_tick)?;
     let text = std::fs::read_to_string(log.path())
-        .map_err(|error| OutsideError::Failed(format!("sockperf's log cannot be read: {error}")))?;
-    let recorder = parse_log(&text)
-        .ok_or_else(|| OutsideError::Failed("sockperf's log is not understood".to_owned()))?;
+        .map_err(|error| CaseError::Failed(format!("sockperf's log cannot be read: {error}")))?;
+    let recorder =
+        parse_log(&text).ok_or_else(|| CaseError::Failed("sockperf's log is not understood".to_owned()))?;
     if recorder.count() == 0 {
         // On a busy machine it may not get a single round trip into the part that it counts.
-        return Err(OutsideError::Failed("sockperf saw no round trip".to_owned()));
+        return Err(CaseError::Failed("sockperf saw no round trip".to_owned()));
     }
     result.figures.latency_us = Some(recorder.summary(case.kind));
     Ok(())
 }
 
-fn wait_arguments(wait: WaitStrategy) -> Result<&'static [&'static str], OutsideError> {
+fn wait_arguments(wait: WaitStrategy) -> Result<&'static [&'static str], CaseError> {
     match wait {
         WaitStrategy::Block => Ok(&[]),
         WaitStrategy::Spin => Ok(&["--nonblocked"]),
         WaitStrategy::SpinThenBlock { .. } => {
-            Err(OutsideError::NotSupported("sockperf cannot spin first and then block".to_owned()))
+            Err(CaseError::NotSupported("sockperf cannot spin first and then block".to_owned()))
         }
     }
 }

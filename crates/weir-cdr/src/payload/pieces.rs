@@ -2,7 +2,7 @@
 //! sent.
 
 use super::{ENCAPSULATION_LEN, identified};
-use crate::{CdrError, CdrWriter, DdsType, Encoding, Endianness};
+use crate::{CdrError, CdrWriter, DdsType, Encoding, Endianness, Result};
 
 /// The payload of a value that ends in a sequence of numbers (its *bulk*).
 ///
@@ -27,7 +27,7 @@ impl<'a, T: DdsType> Pieces<'a, T> {
     ///
     /// # Errors
     /// The reason why the value cannot be encoded. No error is possible after that.
-    pub fn new(value: &'a T, encoding: Encoding) -> Result<Option<Self>, CdrError> {
+    pub fn new(value: &'a T, encoding: Encoding) -> Result<Option<Self>> {
         let Some(element) = T::BULK_ELEMENT else { return Ok(None) };
         let (identifier, encoding) = identified::<T>(encoding);
         let mut front = [0; FRONT_MAX];
@@ -60,7 +60,7 @@ impl<'a, T: DdsType> Pieces<'a, T> {
     /// # Errors
     /// That of [`CdrValue::encode_bulk_part`](crate::CdrValue::encode_bulk_part); derived types
     /// have none.
-    pub fn write(&self, at: usize, out: &mut [u8]) -> Result<(), CdrError> {
+    pub fn write(&self, at: usize, out: &mut [u8]) -> Result {
         let front = self.front[..self.front_len].get(at..).unwrap_or_default();
         let (head, out) = out.split_at_mut(front.len().min(out.len()));
         head.copy_from_slice(&front[..head.len()]);

@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 use weir_cdr::{
     CdrError, CdrReader, CdrWriter, DdsType, Encoding, Endianness, from_key_payload, key_hash, key_hash_md5,
-    key_payload, payload_reader, to_payload_in, undelimited_key_payload,
+    key_payload, payload_reader_of, to_payload_in, undelimited_key_payload,
 };
 
 use crate::types::{Point, Shape, any_shape, encode, shape};
@@ -109,7 +109,7 @@ fn nothing_behind_the_last_key_member_is_looked_at() {
     weir_cdr::to_payload(&shape(), &mut payload).unwrap();
     let mut key = [0; 16];
     let mut writer = CdrWriter::new(&mut key, Endianness::Big, Encoding::Xcdr1);
-    let mut reader = payload_reader(&payload[..4 + 9]).unwrap();
+    let mut reader = payload_reader_of::<Shape>(&payload[..4 + 9]).unwrap();
     Shape::copy_key(&mut reader, &mut writer).unwrap();
     assert_eq!(writer.written(), [0, 0, 0, 5, b'B', b'L', b'U', b'E', 0]);
 }
@@ -208,7 +208,8 @@ fn keys_in_xcdr2_are_delimited_in_payloads_and_plain_in_hashes() {
     assert_eq!(payload, [
         0, 9, 0, 0, 20, 0, 0, 0, 1, 0, 0, 0, 2, 0, 0, 0, 0, 0, 0, 0, 4, 0, 0, 0, 3, 0, 0, 0,
     ]);
-    let key = DependsOnEncoding::decode_key(&mut payload_reader(&payload).unwrap()).unwrap();
+    let key = DependsOnEncoding::decode_key(&mut payload_reader_of::<DependsOnEncoding>(&payload).unwrap())
+        .unwrap();
     assert_eq!(key, DependsOnEncoding { value: 0.0, ..value.clone() });
 
     assert_eq!(from_key_payload::<DependsOnEncoding>(&payload), Ok(key.clone()));
@@ -221,11 +222,13 @@ fn keys_in_xcdr2_are_delimited_in_payloads_and_plain_in_hashes() {
     to_payload_in(&value, Encoding::Xcdr2, &mut sample).unwrap();
     let mut copied = [0; 16];
     let mut writer = CdrWriter::new(&mut copied, Endianness::Big, Encoding::PlainXcdr2);
-    DependsOnEncoding::copy_key(&mut payload_reader(&sample).unwrap(), &mut writer).unwrap();
+    DependsOnEncoding::copy_key(&mut payload_reader_of::<DependsOnEncoding>(&sample).unwrap(), &mut writer)
+        .unwrap();
     assert_eq!(copied, plain);
     let mut delimited = [0; 24];
     let mut writer = CdrWriter::new(&mut delimited, Endianness::Little, Encoding::Xcdr2);
-    DependsOnEncoding::copy_key(&mut payload_reader(&sample).unwrap(), &mut writer).unwrap();
+    DependsOnEncoding::copy_key(&mut payload_reader_of::<DependsOnEncoding>(&sample).unwrap(), &mut writer)
+        .unwrap();
     assert_eq!(delimited, payload[4..]);
 }
 

@@ -1,8 +1,8 @@
 //! The encapsulation header and the padding after a sample.
 
 use weir_cdr::{
-    CdrError, DdsType, Encoding, Endianness, encode_payload, from_payload, from_payload_into, payload_len,
-    payload_len_in, payload_reader, to_payload, to_payload_in,
+    CdrError, DdsType, Encoding, Endianness, encode_payload_in, from_payload, from_payload_into,
+    payload_len_in, payload_reader_of, to_payload, to_payload_in,
 };
 
 use crate::types::{Point, Shape, shape};
@@ -12,7 +12,7 @@ fn a_payload_is_padded_and_says_by_how_much() {
     let mut payload = vec![0xcc];
     to_payload(&Point { x: 1, mark: 9 }, &mut payload).unwrap();
     assert_eq!(payload, [0xcc, 0, 1, 0, 3, 1, 0, 0, 0, 9, 0, 0, 0], "appended to what was there");
-    assert_eq!(payload_len(&Point::default()), 12);
+    assert_eq!(payload_len_in(&Point::default(), Encoding::Xcdr1), 12);
 }
 
 #[test]
@@ -24,13 +24,13 @@ fn payloads_of_both_byte_orders_are_read_whatever_the_options_say() {
     let mut point = Point::default();
     assert_eq!(from_payload_into(&big, &mut point), Ok(()));
     assert_eq!(point, Point { x: 1, mark: 9 });
-    let reader = payload_reader(&big).unwrap();
+    let reader = payload_reader_of::<Point>(&big).unwrap();
     assert_eq!((reader.endianness(), reader.encoding()), (Endianness::Big, Encoding::Xcdr1));
 }
 
 #[test]
 fn other_encapsulations_are_refused_by_name() {
-    let refuse = |header: &[u8]| payload_reader(header).map(drop).unwrap_err();
+    let refuse = |header: &[u8]| payload_reader_of::<Point>(header).map(drop).unwrap_err();
     assert_eq!(refuse(&[0, 10, 0, 0, 1, 2, 3, 4]), CdrError::UnsupportedEncapsulation(0x000a));
     assert_eq!(refuse(&[0, 3, 0, 0]), CdrError::UnsupportedEncapsulation(0x0003));
     assert_eq!(refuse(&[0x80, 1, 0, 0]), CdrError::UnsupportedEncapsulation(0x8001));
@@ -45,9 +45,11 @@ fn other_encapsulations_are_refused_by_name() {
 fn encoding_in_place_needs_room_for_the_padding() {
     let shape = shape();
     let mut out = [0xff; 64];
-    assert_eq!(encode_payload(&shape, &mut out), Ok(payload_len(&shape)));
-    for len in 0..payload_len(&shape) {
-        assert_eq!(encode_payload(&shape, &mut out[..len]), Err(CdrError::BufferTooSmall));
+    let encode = |out: &mut [u8]| encode_payload_in(&shape, Encoding::Xcdr1, out);
+    let len = payload_len_in(&shape, Encoding::Xcdr1);
+    assert_eq!(encode(&mut out), Ok(len));
+    for len in 0..len {
+        assert_eq!(encode(&mut out[..len]), Err(CdrError::BufferTooSmall));
     }
 }
 

@@ -3,13 +3,14 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use weir_bench::case::CaseSpec;
 use weir_bench::engine;
 use weir_bench::path::PathSpec;
 use weir_bench::rate::Rate;
 use weir_results::{Reliability, Test, WaitStrategy, parse_duration, parse_size};
 
-use super::values::{Cpus, Format, parse_cpus, parse_reliability, parse_socket_buffer, parse_wait};
+use super::values::{
+    Cpus, Format, SOCKET_BUFFER, parse_cpus, parse_reliability, parse_socket_buffer, parse_wait,
+};
 use crate::exit::exit_codes;
 use crate::text::list_item;
 
@@ -175,12 +176,7 @@ pub(crate) struct Host {
     pub(crate) cpus: Option<Cpus>,
 
     /// Request this socket buffer in bytes; Linux doubles it
-    #[arg(
-        long,
-        value_name = "BYTES",
-        value_parser = parse_socket_buffer,
-        default_value_t = CaseSpec::SOCKET_BUFFER_BYTES
-    )]
+    #[arg(long, value_name = "BYTES", value_parser = parse_socket_buffer, default_value_t = SOCKET_BUFFER)]
     pub(crate) socket_buffer: usize,
 
     /// Keep the CPUs out of idle states while measuring

@@ -4,10 +4,9 @@ use std::net::Ipv4Addr;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use weir_bench::case::CaseSpec;
 use weir_results::{Reliability, WaitStrategy, parse_duration, parse_size};
 
-use super::values::{parse_reliability, parse_socket_buffer, parse_wait};
+use super::values::{SOCKET_BUFFER, parse_reliability, parse_socket_buffer, parse_wait};
 use crate::exit::{exit_codes, exit_codes_without_loss};
 
 /// Publish or ping: one end of a case, with `weir sub` as the other
@@ -145,12 +144,7 @@ pub(crate) struct HandHost {
     pub(crate) cpu: Option<usize>,
 
     /// Request this socket buffer in bytes; Linux doubles it
-    #[arg(
-        long,
-        value_name = "BYTES",
-        value_parser = parse_socket_buffer,
-        default_value_t = CaseSpec::SOCKET_BUFFER_BYTES
-    )]
+    #[arg(long, value_name = "BYTES", value_parser = parse_socket_buffer, default_value_t = SOCKET_BUFFER)]
     pub(crate) socket_buffer: usize,
 }
 

@@ -6,12 +6,12 @@ use std::time::Duration;
 
 use clap::Subcommand;
 use weir_baseline::BASELINE_PORT;
-use weir_bench::case::CaseSpec;
 use weir_bench::path::PathSpec;
 use weir_results::{Test, UdpMode, WaitStrategy, parse_duration, parse_size};
 
 use super::values::{
-    Cpus, Direction, Format, UdpRate, parse_cpus, parse_socket_buffer, parse_switch, parse_wait,
+    Cpus, Direction, Format, SOCKET_BUFFER, UdpRate, parse_cpus, parse_socket_buffer, parse_switch,
+    parse_wait,
 };
 use crate::exit::exit_codes_without_loss;
 
@@ -108,12 +108,7 @@ pub(crate) struct Sockets {
     pub(crate) ttl: u8,
 
     /// Request this socket buffer in bytes; Linux doubles it
-    #[arg(
-        long,
-        value_name = "BYTES",
-        value_parser = parse_socket_buffer,
-        default_value_t = CaseSpec::SOCKET_BUFFER_BYTES
-    )]
+    #[arg(long, value_name = "BYTES", value_parser = parse_socket_buffer, default_value_t = SOCKET_BUFFER)]
     pub(crate) socket_buffer: usize,
 }
 

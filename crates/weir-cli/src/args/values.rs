@@ -3,7 +3,7 @@
 use std::str::FromStr;
 
 use clap::ValueEnum;
-use weir_bench::case::CpuPair;
+use weir_bench::case::{CaseSpec, CpuPair};
 use weir_bench::control::Role;
 use weir_bench::goals::SERIES;
 use weir_results::{Reliability, WaitStrategy, parse_size};
@@ -140,6 +140,9 @@ pub(super) fn parse_wait(text: &str) -> Result<WaitStrategy, String> {
     }
 }
 
+/// The default of `--socket-buffer`, in bytes.
+pub(super) const SOCKET_BUFFER: usize = CaseSpec::SOCKET_BUFFER_BYTES;
+
 /// The kernel stores twice the size in an `int`, which bounds it to less than 1 GiB.
 pub(super) fn parse_socket_buffer(text: &str) -> Result<usize, String> {
     let bytes = parse_size(text).map_err(|error| error.to_string())?;
@@ -178,8 +181,6 @@ pub(super) fn parse_role(text: &str) -> Result<Role, String> {
 
 #[cfg(test)]
 mod tests {
-    use weir_bench::case::CaseSpec;
-
     use super::*;
 
     #[test]

@@ -1,20 +1,18 @@
 //! `weir bench`: measures engines on this host.
 
-use std::env;
-use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use anyhow::Context;
 use weir_bench::case::{Ends, Method, Place};
 use weir_bench::control::Role;
-use weir_bench::coordinator::{self, Event, RunOptions, RunOutcome};
+use weir_bench::coordinator::{RunOptions, RunOutcome};
 use weir_bench::keep_awake::KeepAwake;
 use weir_bench::path::VethPath;
 use weir_bench::plan::{self, Plan, PlanOptions};
 use weir_bench::tuning::EngineSettings;
 use weir_bench::{engine, host};
 use weir_report::ReportOptions;
-use weir_results::{Case, Environment, ResultsError, ResultsWriter, Run, Test};
+use weir_results::{Case, Environment, Run, Test};
 
 use super::{report, setup};
 use crate::args::{BenchArgs, Cpus, Format};
@@ -28,7 +26,7 @@ pub(crate) fn run(args: &BenchArgs) -> Result<Exit, Failure> {
         return output::data(&settings.show()).map(|()| Exit::Success);
     }
     let mut plan = make_plan(args, settings)?;
-    let environment = describe_host(args);
+    let environment = setup::environment(&args.host.interface, args.host.link);
     let path = args.host.link.map(VethPath::lay).transpose().map_err(Failure::environment)?;
     let mut writer = setup::create_writer(args.output.output.as_deref(), &environment, None)?;
     let interrupted = signals::watch()?;
@@ -41,51 +39,26 @@ pub(crate) fn run(args: &BenchArgs) -> Result<Exit, Failure> {
     let options =
         ReportOptions { relative_to: args.method.relative_to.clone(), costs: args.output.resources };
     let mut finished = Finished::new(environment.clone(), &plan, args.output.format, options);
-    let (outcome, written, printed) = {
-        let options = RunOptions {
-            agent: &agent,
-            environment: &environment,
-            path: path.as_ref(),
-            interrupted: &interrupted,
-        };
-        execute(&plan, &options, &mut writer, &mut finished, &Progress::new(&plan, args.output.verbose))
+    let options = RunOptions {
+        agent: &agent,
+        environment: &environment,
+        path: path.as_ref(),
+        interrupted: &interrupted,
     };
+    let progress = Progress::new(&plan, args.output.verbose);
+    // A closed stdout does not end the run: the results file has everything.
+    let mut printed = Ok(());
+    let (outcome, written) = setup::run_plan(&plan, &options, &mut writer, &progress, &mut |number, case| {
+        finished.push(case);
+        if printed.is_ok() {
+            printed = progress.suspend(|| finished.print_test(number));
+        }
+    });
     let printed = printed.and_then(|()| finished.print_rest());
     output::talk(&format!("results: {}", writer.path().display()));
     printed?;
     written.map_err(Failure::environment)?;
     Ok(exit(outcome))
-}
-
-/// Runs the plan. Every finished case is written to the results file before the next one starts.
-fn execute(
-    plan: &Plan,
-    options: &RunOptions<'_>,
-    writer: &mut ResultsWriter,
-    finished: &mut Finished,
-    progress: &Progress,
-) -> (RunOutcome, Result<(), ResultsError>, Result<(), Failure>) {
-    // A closed stdout does not end the run: the results file has everything.
-    let mut printed = Ok(());
-    let mut written = Ok(());
-    let outcome = coordinator::run(plan, options, &mut |event| match event {
-        Event::CaseStarted { number, case } => progress.case_started(number, case),
-        Event::Progress { elapsed } => progress.measuring(elapsed),
-        Event::CaseFinished { number, case, .. } => {
-            progress.case_finished(number, case);
-            finished.push(case);
-            if printed.is_ok() {
-                printed = progress.suspend(|| finished.print_test(number));
-            }
-            if let Err(error) = writer.append(case) {
-                // Further results would be lost as well.
-                options.interrupted.store(true, Ordering::Release);
-                written = Err(error);
-            }
-        }
-    });
-    progress.finish();
-    (outcome, written, printed)
 }
 
 /// The finished cases, some of them printed.
@@ -259,15 +232,6 @@ fn described(path: &VethPath) -> String {
     let file = |role| path.place(role).namespace.display().to_string();
     let (publisher, subscriber) = (file(Role::Publisher), file(Role::Subscriber));
     format!("link: {}, from {publisher} to {subscriber} (nsenter --net=FILE enters one)", path.spec())
-}
-
-fn describe_host(args: &BenchArgs) -> Environment {
-    let mut environment = host::environment(&args.host.interface);
-    if let Some(path) = args.host.link {
-        environment.interface = Some(setup::interface(path));
-    }
-    environment.command = env::args().collect();
-    environment
 }
 
 #[cfg(test)]

@@ -1,12 +1,14 @@
 //! `weir pub` and `weir sub`: the ends of a case, each started by hand.
 
 use std::net::{Ipv4Addr, SocketAddrV4};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use weir_bench::by_hand::{self, HandEvent, HandOptions, Interval, Published, Received, Watched};
 use weir_bench::case::{CaseSpec, Ends, Method, Place};
-use weir_bench::endpoint::{EndpointError, Engine, ReliabilitySupport};
+use weir_bench::control::Role;
+use weir_bench::endpoint::{Engine, ReliabilitySupport};
 use weir_bench::{host, plan};
 use weir_results::{
     Case, Environment, NotMeasured, Reliability, ResultsWriter, Run, Test, ThroughputCounts,
@@ -34,36 +36,28 @@ pub(crate) fn publish(args: &PubArgs) -> Result<Exit, Failure> {
             case.place.port = Some(hand.host.port);
         })
     })?;
-    let mut kept = Kept::open(hand, &case)?;
-    let interrupted = signals::watch()?;
+    let (mut kept, interrupted) = begin(hand, &case)?;
     let options = options(hand, &case, hand.host.port + 1, &interrupted);
-    output::talk(&format!(
-        "weir: {} at {}, waiting for the other end",
-        described(&case),
-        case.place.interface
-    ));
     let size_bytes = case.size_bytes;
     let mut on_event = |event| show(event, size_bytes, "sent");
     if args.ping {
-        let pinged = by_hand::ping(engine, &options, &mut on_event).map_err(failure)?;
+        let pinged = by_hand::ping(engine, &options, &mut on_event).map_err(Failure::environment)?;
         let mut result = blank(&case);
         result.figures.latency_us = Some(pinged.outcome.summary);
         result.figures.duration_s = Some(seconds(pinged.outcome.measured_in));
         let run = Run { cases: vec![result.clone()], ..Run::new(Environment::default()) };
         output::data(&weir_report::tables(&run, &weir_report::ReportOptions::default()))?;
-        kept.keep(result, End::Publisher(pinged.watched))?;
+        kept.keep(result, Role::Publisher, pinged.watched)?;
         return Ok(ended(Exit::Success, &interrupted));
     }
-    let published = by_hand::publish(engine, &options, &mut on_event).map_err(failure)?;
+    let published = by_hand::publish(engine, &options, &mut on_event).map_err(Failure::environment)?;
     output::data(&published_line(&published, size_bytes))?;
     if let Some(line) = dropped_line(&published) {
         output::talk(&line);
     }
-    let reason = "only the subscriber knows the throughput (weir sub --output)".to_owned();
-    let mut result =
-        blank(&case).with(|it| it.evidence.not_measured = Some(NotMeasured::NotSupported { reason }));
+    let mut result = not_measured(&case, "only the subscriber knows the throughput (weir sub --output)");
     result.figures.duration_s = Some(seconds(published.sent_in));
-    kept.keep(result, End::Publisher(published.watched))?;
+    kept.keep(result, Role::Publisher, published.watched)?;
     if !published.flushed {
         return Err(Failure::environment(anyhow::anyhow!(
             "not all samples were acknowledged in time: check that every subscriber still runs"
@@ -80,25 +74,17 @@ pub(crate) fn subscribe(args: &SubArgs) -> Result<Exit, Failure> {
         duration: args.duration.unwrap_or(Duration::ZERO),
         ..case(hand, test)?.with(|case| case.place.port = Some(hand.host.port + 1))
     })?;
-    let mut kept = Kept::open(hand, &case)?;
-    let interrupted = signals::watch()?;
+    let (mut kept, interrupted) = begin(hand, &case)?;
     let options = options(hand, &case, hand.host.port, &interrupted);
-    output::talk(&format!(
-        "weir: {} at {}, waiting for the other end",
-        described(&case),
-        case.place.interface
-    ));
     let mut on_event = |event| show(event, case.size_bytes, "received");
     if args.echo {
-        let echoed = by_hand::echo(engine, &options, &mut on_event).map_err(failure)?;
+        let echoed = by_hand::echo(engine, &options, &mut on_event).map_err(Failure::environment)?;
         output::data(&format!("echoed {} pings", echoed.pings))?;
-        let reason = "only the publisher knows the latency (weir pub --ping --output)".to_owned();
-        let result =
-            blank(&case).with(|it| it.evidence.not_measured = Some(NotMeasured::NotSupported { reason }));
-        kept.keep(result, End::Subscriber(echoed.watched))?;
+        let result = not_measured(&case, "only the publisher knows the latency (weir pub --ping --output)");
+        kept.keep(result, Role::Subscriber, echoed.watched)?;
         return Ok(Exit::Success);
     }
-    let received = by_hand::subscribe(engine, &options, &mut on_event).map_err(failure)?;
+    let received = by_hand::subscribe(engine, &options, &mut on_event).map_err(Failure::environment)?;
     output::data(&received_line(&received, case.size_bytes))?;
     if received.loss.lost > 0 {
         output::talk(&format!("weir: {}", received.loss));
@@ -108,10 +94,19 @@ pub(crate) fn subscribe(args: &SubArgs) -> Result<Exit, Failure> {
         it.figures.duration_s = Some(seconds(received.received_in));
         it.evidence.loss_attribution = Some(received.loss.clone());
     });
-    kept.keep(result, End::Subscriber(received.watched.clone()))?;
+    kept.keep(result, Role::Subscriber, received.watched.clone())?;
     let has_lost = case.reliability == Reliability::Reliable && received.counts.lost > 0;
     let exit = if has_lost || received.corrupt > 0 { Exit::DataLost } else { Exit::Success };
     Ok(ended(exit, &interrupted))
+}
+
+/// Opens the results file and reports that this end waits for the other one.
+fn begin(args: &HandArgs, case: &CaseSpec) -> Result<(Kept, Arc<AtomicBool>), Failure> {
+    let kept = Kept::open(args, case)?;
+    let interrupted = signals::watch()?;
+    let (what, interface) = (described(case), &case.place.interface);
+    output::talk(&format!("weir: {what} at {interface}, waiting for the other end"));
+    Ok((kept, interrupted))
 }
 
 /// The case as both ends know it.
@@ -175,31 +170,23 @@ fn options<'a>(
 /// The results file, if any.
 struct Kept(Option<ResultsWriter>);
 
-/// The end that figures belong to.
-enum End {
-    Publisher(Watched),
-    Subscriber(Watched),
-}
-
 impl Kept {
     /// Creates the file before the measurement.
     fn open(args: &HandArgs, case: &CaseSpec) -> Result<Self, Failure> {
         let Some(folder) = &args.output.output else { return Ok(Self(None)) };
-        let mut environment = host::environment(&case.place.interface);
-        environment.command = std::env::args().collect();
+        let environment = setup::environment(&case.place.interface, None);
         setup::create_writer(Some(folder), &environment, None).map(|writer| Self(Some(writer)))
     }
 
-    fn keep(&mut self, mut case: Case, end: End) -> Result<(), Failure> {
+    fn keep(&mut self, mut case: Case, role: Role, watched: Watched) -> Result<(), Failure> {
         let Some(writer) = &mut self.0 else { return Ok(()) };
-        match end {
-            End::Publisher(watched) => {
-                case.figures.publisher = Some(watched.process);
-                case.evidence.publisher_telemetry = watched.telemetry;
+        let (Case { figures, evidence, .. }, process) = (&mut case, Some(watched.process));
+        match role {
+            Role::Publisher => {
+                (figures.publisher, evidence.publisher_telemetry) = (process, watched.telemetry);
             }
-            End::Subscriber(watched) => {
-                case.figures.subscriber = Some(watched.process);
-                case.evidence.subscriber_telemetry = watched.telemetry;
+            Role::Subscriber => {
+                (figures.subscriber, evidence.subscriber_telemetry) = (process, watched.telemetry);
             }
         }
         writer.append(&case).map_err(Failure::environment)?;
@@ -221,6 +208,12 @@ fn blank(case: &CaseSpec) -> Case {
         it.point.multicast = case.multicast;
         it.point.loans = case.loans;
     })
+}
+
+/// The case without the figures that only the other end has.
+fn not_measured(case: &CaseSpec, reason: &str) -> Case {
+    let reason = reason.to_owned();
+    blank(case).with(|it| it.evidence.not_measured = Some(NotMeasured::NotSupported { reason }))
 }
 
 /// The throughput at this end. The publisher's counts are unknown here, so offered = received + lost.
@@ -255,10 +248,6 @@ fn seconds(time: Duration) -> f64 {
 fn described(case: &CaseSpec) -> String {
     let loans = if case.loans { " with loans" } else { "" };
     format!("{} {} {} {} B{loans}", case.engine, case.test, case.reliability, case.size_bytes)
-}
-
-fn failure(error: EndpointError) -> Failure {
-    Failure::environment(error)
 }
 
 /// The exit code: an interruption takes precedence.

@@ -1,20 +1,12 @@
 //! `weir man` and `weir reference`: the manual of all four commands.
 
-use std::fs;
-
-use anyhow::Context;
-
 use crate::args::{ManArgs, ReferenceArgs};
 use crate::exit::{Exit, Failure};
 use crate::{manual, output};
 
 /// Writes one man page per command and subcommand.
 pub(crate) fn man(args: &ManArgs) -> Result<Exit, Failure> {
-    fs::create_dir_all(&args.output)
-        .with_context(|| {
-            format!("cannot create {}: choose another folder with --output", args.output.display())
-        })
-        .map_err(Failure::environment)?;
+    output::folder(&args.output)?;
     let pages = manual::pages();
     for page in &pages {
         let file = args.output.join(format!("{}.1", manual::file_name(&page.name)));

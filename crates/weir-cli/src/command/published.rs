@@ -7,7 +7,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use anyhow::{Context, anyhow};
+use anyhow::anyhow;
 use weir_bench::host;
 use weir_bench::path::VethPath;
 
@@ -137,11 +137,7 @@ fn measure(args: &PublishedRunArgs) -> Result<Exit, Failure> {
         )));
     }
     if let Some(folder) = &args.output {
-        fs::create_dir_all(folder)
-            .with_context(|| {
-                format!("cannot create {}: choose another folder with --output", folder.display())
-            })
-            .map_err(Failure::environment)?;
+        output::folder(folder)?;
     }
     let interrupted = signals::watch()?;
     let mut all = Vec::new();

@@ -1,9 +1,8 @@
 //! `weir report`: prints or plots an earlier run.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, anyhow};
+use anyhow::anyhow;
 use weir_report::ReportOptions;
 use weir_results::{Case, Run};
 
@@ -26,9 +25,7 @@ pub(crate) fn run(args: &ReportArgs) -> Result<Exit, Failure> {
         return Ok(Exit::Success);
     }
     let folder = args.output.clone().unwrap_or_else(|| folder_of(&args.run));
-    fs::create_dir_all(&folder)
-        .with_context(|| format!("cannot create {}: choose another folder with --output", folder.display()))
-        .map_err(Failure::environment)?;
+    output::folder(&folder)?;
     for test in &args.plot {
         write_plots(&run, *test, &folder)?;
     }

@@ -2,18 +2,22 @@
 
 use std::env;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::Ordering;
 
 use anyhow::Context;
 use weir_bench::case::CpuPair;
+use weir_bench::coordinator::{self, Event, RunOptions, RunOutcome};
 use weir_bench::keep_awake::KeepAwake;
 use weir_bench::outside::OutsideTool;
 use weir_bench::path::{PathSpec, VethPath};
+use weir_bench::plan::Plan;
 use weir_bench::{AgentCommand, host};
-use weir_results::{Environment, Interface, ResultsError, ResultsWriter};
+use weir_results::{Case, Environment, Interface, ResultsError, ResultsWriter};
 
 use crate::args::Cpus;
 use crate::exit::Failure;
 use crate::output;
+use crate::progress::Progress;
 
 /// The CPUs of `--cpus`, by default two different ones if available; `None`: not pinned.
 pub(super) fn cpus(choice: Option<Cpus>) -> Result<Option<CpuPair>, Failure> {
@@ -71,7 +75,7 @@ pub(super) fn create_writer(
         _ => Failure::environment(error),
     };
     if let Some(folder) = folder {
-        return ResultsWriter::create_with_peer(folder, environment, peer).map_err(failure);
+        return ResultsWriter::create(folder, environment, peer).map_err(failure);
     }
     // 20261121T200000Z; a second run in the same second gets a number.
     let time = environment.date.replace(['-', ':'], "");
@@ -80,7 +84,41 @@ pub(super) fn create_writer(
         PathBuf::from("weir-results").join(format!("{time}{suffix}"))
     };
     let free = (1..1000).map(folder).find(|folder| !folder.exists()).unwrap_or_else(|| folder(1000));
-    ResultsWriter::create_with_peer(&free, environment, peer).map_err(failure)
+    ResultsWriter::create(&free, environment, peer).map_err(failure)
+}
+
+/// The environment of this host and of the interface or virtual link that carries the samples.
+pub(super) fn environment(name: &str, link: Option<PathSpec>) -> Environment {
+    let mut environment = Environment { command: env::args().collect(), ..host::environment(name) };
+    environment.interface = link.map(interface).or(environment.interface);
+    environment
+}
+
+/// Runs a plan. Every finished case passes through `on_case` and is written before the next one starts.
+pub(super) fn run_plan(
+    plan: &Plan,
+    options: &RunOptions<'_>,
+    writer: &mut ResultsWriter,
+    progress: &Progress,
+    on_case: &mut dyn FnMut(usize, &mut Case),
+) -> (RunOutcome, Result<(), ResultsError>) {
+    let mut written = Ok(());
+    let outcome = coordinator::run(plan, options, &mut |event| match event {
+        Event::CaseStarted { number, case } => progress.case_started(number, case),
+        Event::Progress { elapsed } => progress.measuring(elapsed),
+        Event::CaseFinished { number, case, .. } => {
+            progress.case_finished(number, case);
+            let mut case = case.clone();
+            on_case(number, &mut case);
+            if let Err(error) = writer.append(&case) {
+                // Further results would be lost as well.
+                options.interrupted.store(true, Ordering::Release);
+                written = Err(error);
+            }
+        }
+    });
+    progress.finish();
+    (outcome, written)
 }
 
 /// The file of this program.

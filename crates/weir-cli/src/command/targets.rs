@@ -2,12 +2,12 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
 
-use weir_bench::coordinator::{self, Event, RunOptions};
+use weir_bench::coordinator::RunOptions;
 use weir_bench::goals::{self, GoalsOptions, Series};
 use weir_bench::path::VethPath;
-use weir_bench::{AgentCommand, engine, footprint, host};
+use weir_bench::{AgentCommand, engine, footprint};
 use weir_report::{AtRest, GoalRow};
 use weir_results::{Case, Environment, ResultsWriter, Run};
 
@@ -74,7 +74,7 @@ fn measure(args: &TargetsArgs) -> Result<(Run, Exit), Failure> {
     let mut all = goals::series(&options).map_err(Failure::usage)?;
     all.retain(|series| args.only.is_empty() || args.only.iter().any(|name| name == series.name));
     report_missing_engines();
-    let environment = Environment { command: std::env::args().collect(), ..host::environment("lo") };
+    let environment = setup::environment("lo", None);
     let mut writer = setup::create_writer(args.output.as_deref(), &environment, None)?;
     let interrupted = signals::watch()?;
     let agent = setup::agent()?;
@@ -114,23 +114,10 @@ fn measure_series(
     let environment = run.environment.clone();
     let options = RunOptions { agent, environment: &environment, path: path.as_ref(), interrupted };
     let progress = Progress::new(&series.plan, verbose);
-    let mut written = Ok(());
-    let outcome = coordinator::run(&series.plan, &options, &mut |event| match event {
-        Event::CaseStarted { number, case } => progress.case_started(number, case),
-        Event::Progress { elapsed } => progress.measuring(elapsed),
-        Event::CaseFinished { number, case, .. } => {
-            progress.case_finished(number, case);
-            let mut case = case.clone();
-            case.conditions.settings.insert("series".to_owned(), series.name.to_owned());
-            if let Err(error) = writer.append(&case) {
-                // Further results would be lost as well.
-                interrupted.store(true, Ordering::Release);
-                written = Err(error);
-            }
-            run.cases.push(case);
-        }
+    let (outcome, written) = setup::run_plan(&series.plan, &options, writer, &progress, &mut |_, case| {
+        case.conditions.settings.insert("series".to_owned(), series.name.to_owned());
+        run.cases.push(case.clone());
     });
-    progress.finish();
     written.map_err(Failure::environment)?;
     Ok(bench::exit(outcome))
 }
@@ -161,8 +148,8 @@ fn at_rest(domain: u32) -> Vec<AtRest> {
         });
         AtRest {
             name: name.to_owned(),
-            resident: Some(file.clone().and_then(|file| footprint::resident_bytes(&file, domain))),
-            stripped: Some(file.and_then(|file| footprint::stripped_bytes(&file))),
+            resident: file.clone().and_then(|file| footprint::resident_bytes(&file, domain)),
+            stripped: file.and_then(|file| footprint::stripped_bytes(&file)),
         }
     };
     ["hello_publisher", "hello_subscriber"].into_iter().map(of).collect()

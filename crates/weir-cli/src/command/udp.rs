@@ -4,7 +4,6 @@ mod outside;
 mod plan;
 mod server;
 
-use std::env;
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
@@ -36,12 +35,13 @@ pub(crate) fn run(args: &UdpArgs) -> Result<Exit, Failure> {
         Plan::new(args, has_room(args, cpus), &outside).map_err(|text| Failure::usage(anyhow!(text)))?;
     let halt = signals::watch()?;
     let path = args.host.link.map(VethPath::lay).transpose().map_err(Failure::environment)?;
-    let mut other_end = OtherEnd::find(args, path.as_ref())?;
+    let other_end = OtherEnd::find(args, path.as_ref())?;
     let awake = setup::keep_awake(args.host.keep_awake)?;
-    let mut client = Client::connect(&other_end.settings).map_err(failure)?;
+    let client = Client::connect(&other_end.settings).map_err(failure)?;
     let is_ipv6 = client.is_ipv6();
     plan.check(is_ipv6).map_err(|text| Failure::usage(anyhow!(text)))?;
-    let environment = describe_host(&client, path.as_ref());
+    let environment =
+        setup::environment(client.interface().as_deref().unwrap_or("lo"), path.as_ref().map(VethPath::spec));
     let peer = other_end.describe(client.server());
     let mut writer = setup::create_writer(args.output.output.as_deref(), &environment, Some(&peer))?;
     if args.output.format == Format::Table {
@@ -51,74 +51,48 @@ pub(crate) fn run(args: &UdpArgs) -> Result<Exit, Failure> {
         }
     }
     let mut run = Run { peer: Some(peer), ..Run::new(environment) };
-    let conditions = Conditions {
-        path: path.as_ref().map(|path| path.spec().to_string()),
+    let mut runner = Runner {
+        client,
+        is_ipv6,
+        cpus,
+        path: path.as_ref(),
         awake: awake.as_ref().map(KeepAwake::description),
-        cpus: cpus.map_or_else(|| "none".to_owned(), |cpus| format!("{},{}", cpus.0, cpus.1)),
+        halt: &halt,
         verbose: args.output.verbose,
     };
-    let mut runner = Runner { client: &mut client, is_ipv6, cpus, halt: &halt, conditions: &conditions };
-    let ended = runner.run_plan(&plan, path.as_ref(), &mut writer, &mut run);
+    let ended = runner.run_plan(&plan, &mut writer, &mut run);
     // Results are printed even if the run failed.
     let printed = report::print(&run, args.output.format, &ReportOptions::default());
     output::talk(&format!("results: {}", writer.path().display()));
-    drop(client);
-    other_end.end();
+    drop(runner);
+    drop(other_end);
     printed?;
     ended
 }
 
 /// Runs the plan.
 struct Runner<'a> {
-    client: &'a mut Client,
+    client: Client,
     is_ipv6: bool,
-    /// CPUs of this end and of the server.
-    cpus: Option<(usize, usize)>,
-    halt: &'a AtomicBool,
-    conditions: &'a Conditions,
-}
-
-/// The conditions of all measurements of a run.
-struct Conditions {
-    path: Option<String>,
+    /// CPUs of this end (the publisher) and of the server.
+    cpus: Option<CpuPair>,
+    path: Option<&'a VethPath>,
+    /// How the CPUs are kept awake, if they are.
     awake: Option<String>,
-    cpus: String,
+    halt: &'a AtomicBool,
     verbose: bool,
 }
 
-impl Conditions {
-    fn enter(&self, case: &mut Case, step: &Step) {
-        case.conditions.repeat = step.repeat;
-        case.conditions.load_percent = step.percent;
-        case.conditions.path.clone_from(&self.path);
-        case.conditions.kept_awake = self.awake.is_some();
-        let settings = [
-            ("cpus", Some(self.cpus.clone())),
-            ("duration", Some(format!("{:?}", step.point.duration))),
-            ("warmup", Some(format!("{:?}", step.point.warmup))),
-            ("keep_awake", self.awake.clone()),
-        ];
-        let settings = settings.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?)));
-        case.conditions.settings.extend(settings);
-    }
-}
-
 impl Runner<'_> {
-    fn run_plan(
-        &mut self,
-        plan: &Plan,
-        path: Option<&VethPath>,
-        writer: &mut ResultsWriter,
-        run: &mut Run,
-    ) -> Result<Exit, Failure> {
+    fn run_plan(&mut self, plan: &Plan, writer: &mut ResultsWriter, run: &mut Run) -> Result<Exit, Failure> {
         let mut exit = Exit::Success;
-        if let Some(path) = path {
+        if let Some(path) = self.path {
             path.start_losses().map_err(Failure::environment)?;
         }
         for step in &plan.steps {
             let (found, failed) = self.step(step, run);
             for case in found {
-                if self.conditions.verbose {
+                if self.verbose {
                     output::talk(&weir_report::udp_line(&case));
                 }
                 // The control connection works, but no UDP arrives.
@@ -139,15 +113,31 @@ impl Runner<'_> {
         Ok(exit)
     }
 
+    fn enter_conditions(&self, case: &mut Case, step: &Step) {
+        case.conditions.repeat = step.repeat;
+        case.conditions.load_percent = step.percent;
+        case.conditions.path = self.path.map(|path| path.spec().to_string());
+        case.conditions.kept_awake = self.awake.is_some();
+        let cpus = self.cpus.map(|cpus| format!("{},{}", cpus.publisher, cpus.subscriber));
+        let settings = [
+            ("cpus", Some(cpus.unwrap_or_else(|| "none".to_owned()))),
+            ("duration", Some(format!("{:?}", step.point.duration))),
+            ("warmup", Some(format!("{:?}", step.point.warmup))),
+            ("keep_awake", self.awake.clone()),
+        ];
+        let settings = settings.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?)));
+        case.conditions.settings.extend(settings);
+    }
+
     /// Runs one measurement. A failure with the exit code for usage concerns only this measurement.
     fn step(&mut self, step: &Step, run: &Run) -> (Vec<Case>, Option<Failure>) {
         if let Some(tool) = step.outside {
-            return outside::measure(tool, step, self.cpus, self.conditions, self.halt);
+            return outside::measure(tool, step, self);
         }
         let mut point = step.point.clone();
-        point.server_cpu = self.cpus.map(|(_, server)| server);
+        point.server_cpu = self.cpus.map(|cpus| cpus.subscriber);
         let measured = match step.resolve(&mut point, run) {
-            Ok(()) => self.client.measure(&point, self.cpus.map(|(own, _)| own), self.halt),
+            Ok(()) => self.client.measure(&point, self.cpus.map(|cpus| cpus.publisher), self.halt),
             Err(reason) => Err(MeasureError::Refused(reason)),
         };
         if let Err(MeasureError::Interrupted) = measured {
@@ -156,7 +146,7 @@ impl Runner<'_> {
         let figures = measured.as_ref().map_err(ToString::to_string);
         let mut found = cases(&point, self.is_ipv6, figures);
         for case in &mut found {
-            self.conditions.enter(case, step);
+            self.enter_conditions(case, step);
         }
         let failed = measured.err().map(|error| match error {
             MeasureError::Refused(_) | MeasureError::Usage(_) => Failure::usage(error),
@@ -172,7 +162,7 @@ impl Runner<'_> {
 /// The other end, with its process if this program started it.
 struct OtherEnd {
     settings: ClientSettings,
-    server: Option<LocalServer>,
+    _server: Option<LocalServer>,
     interface: Option<Interface>,
 }
 
@@ -186,7 +176,7 @@ impl OtherEnd {
         };
         if let Some(host) = &args.connection.to {
             let settings = ClientSettings { host: host.clone(), port: args.connection.port, family, secret };
-            return Ok(Self { settings, server: None, interface: None });
+            return Ok(Self { settings, _server: None, interface: None });
         }
         let place = path.map(|path| path.place(Role::Subscriber));
         let address = match (&place, args.connection.ipv6) {
@@ -207,7 +197,11 @@ impl OtherEnd {
             family,
             secret: Some(server.secret().clone()),
         };
-        Ok(Self { settings, server: Some(server), interface: path.map(|path| setup::interface(path.spec())) })
+        Ok(Self {
+            settings,
+            _server: Some(server),
+            interface: path.map(|path| setup::interface(path.spec())),
+        })
     }
 
     /// The environment of the other end, with the virtual link if any.
@@ -215,11 +209,6 @@ impl OtherEnd {
         let mut environment = server.clone();
         environment.interface = self.interface.clone().or(environment.interface);
         environment
-    }
-
-    /// Ends the process of the other end.
-    fn end(&mut self) {
-        self.server = None;
     }
 }
 
@@ -230,42 +219,27 @@ fn secret(args: &SecretArgs) -> Result<Option<Secret>, Failure> {
 }
 
 /// The CPUs of this end and of the server.
-fn processors(args: &UdpArgs) -> Result<Option<(usize, usize)>, Failure> {
+fn processors(args: &UdpArgs) -> Result<Option<CpuPair>, Failure> {
+    let has_several = args.workload.flows.iter().any(|flows| *flows > 1);
     match args.host.cpus {
-        Some(Cpus::None) => Ok(None),
         Some(Cpus::Pair(cpus)) => {
             // The server checks its own CPU.
-            let own = CpuPair { subscriber: cpus.publisher, ..cpus };
-            host::check_cpus(own).map_err(Failure::usage)?;
-            Ok(Some((cpus.publisher, cpus.subscriber)))
+            host::check_cpus(CpuPair { subscriber: cpus.publisher, ..cpus }).map_err(Failure::usage)?;
+            Ok(Some(cpus))
         }
         // Several flows pinned to one CPU would measure that CPU.
-        None if args.connection.to.is_some() || args.workload.flows.iter().any(|flows| *flows > 1) => {
-            Ok(None)
-        }
-        None => {
-            let cpus = host::default_cpus().map_err(Failure::environment)?;
-            Ok(cpus.map(|cpus| (cpus.publisher, cpus.subscriber)))
-        }
+        None if args.connection.to.is_some() || has_several => Ok(None),
+        choice => setup::cpus(choice),
     }
 }
 
 /// Whether each end has a CPU of its own, as far as this host knows.
-fn has_room(args: &UdpArgs, cpus: Option<(usize, usize)>) -> bool {
+fn has_room(args: &UdpArgs, cpus: Option<CpuPair>) -> bool {
     match cpus {
         _ if args.connection.to.is_some() => true,
-        Some((own, server)) => own != server,
+        Some(cpus) => cpus.publisher != cpus.subscriber,
         None => host::default_cpus().is_ok_and(|cpus| cpus.is_some()),
     }
-}
-
-fn describe_host(client: &Client, path: Option<&VethPath>) -> Environment {
-    let mut environment = host::environment(client.interface().as_deref().unwrap_or("lo"));
-    if let Some(path) = path {
-        environment.interface = Some(setup::interface(path.spec()));
-    }
-    environment.command = env::args().collect();
-    environment
 }
 
 fn failure(error: MeasureError) -> Failure {

@@ -36,7 +36,7 @@ pub(crate) fn page() -> Page {
             },
         )
     });
-    let refused = options::REFUSED.iter().map(|(why, names)| (names.to_vec(), *why));
+    let refused = options::REFUSED.iter().map(|(why, names)| (names.split(' ').collect(), *why));
     page.blocks.push(compact("Accepted without effect", idle));
     page.blocks.push(compact("Not supported", refused));
     page

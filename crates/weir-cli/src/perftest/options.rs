@@ -47,6 +47,12 @@ pub(super) struct OptionDef {
     pub(super) about: &'static str,
 }
 
+impl OptionDef {
+    const fn about(self, about: &'static str) -> Self {
+        Self { about, ..self }
+    }
+}
+
 /// Options under one heading of the help.
 pub(super) struct Group {
     pub(super) title: &'static str,
@@ -55,8 +61,8 @@ pub(super) struct Group {
 
 const INT: u64 = i32::MAX as u64;
 
-const fn works(name: &'static str, takes: Takes, side: Side, about: &'static str) -> OptionDef {
-    OptionDef { name, takes, side, fate: Fate::Works, about }
+const fn works(name: &'static str, takes: Takes, side: Side) -> OptionDef {
+    OptionDef { name, takes, side, fate: Fate::Works, about: "" }
 }
 
 const fn idle(name: &'static str, takes: Takes, why: &'static str) -> OptionDef {
@@ -78,180 +84,107 @@ pub(super) const WORKING: &[Group] = &[
 ];
 
 const ENDS: &[OptionDef] = &[
-    works("pub", Nothing, Both, "Publish; prints latency"),
-    works("sub", Nothing, Both, "Subscribe; prints throughput [default]"),
-    works(
-        "pidMultiPubTest",
-        Number(0, INT),
-        Publisher,
-        "Set the index of this publisher; only 0 sends pings [default: 0]",
-    ),
-    works("sidMultiSubTest", Number(0, INT), Subscriber, "Set the index of this subscriber [default: 0]"),
-    works("numSubscribers", Number(1, INT), Publisher, "Wait for N subscribers [default: 1]"),
-    works("numPublishers", Number(1, 1024), Subscriber, "Wait for N publishers [default: 1]"),
+    works("pub", Nothing, Both).about("Publish; prints latency"),
+    works("sub", Nothing, Both).about("Subscribe; prints throughput [default]"),
+    works("pidMultiPubTest", Number(0, INT), Publisher)
+        .about("Set the index of this publisher; only 0 sends pings [default: 0]"),
+    works("sidMultiSubTest", Number(0, INT), Subscriber)
+        .about("Set the index of this subscriber [default: 0]"),
+    works("numSubscribers", Number(1, INT), Publisher).about("Wait for N subscribers [default: 1]"),
+    works("numPublishers", Number(1, 1024), Subscriber).about("Wait for N publishers [default: 1]"),
 ];
 
 const WORKLOAD: &[OptionDef] = &[
-    works(
-        "dataLen",
-        Number(28, 1 << 30),
-        Both,
-        "Send samples of this size in bytes, header of 28 included [default: 100]",
-    ),
-    works(
-        "scan",
-        MaybeText("a:b:c"),
-        Both,
-        "Run once per sample size in bytes [default: powers of 2 from 32 to 32768, 63000]",
-    ),
-    works("keyed", Nothing, Both, "Use a topic with a key"),
-    works("instances", Number(1, 1_000_000), Both, "Write N instances of a keyed topic [default: 1]"),
-    works("writeInstance", Number(0, INT), Publisher, "Write only this instance [default: all in turn]"),
-    works("loadDataFromFile", Text("file"), Publisher, "Fill samples with the bytes of a file"),
-    works(
-        "maximumAllocableBufferSize",
-        Number(1, 1 << 30),
-        Publisher,
-        "Limit the file of -loadDataFromFile, in bytes [default: 1073741824]",
-    ),
+    works("dataLen", Number(28, 1 << 30), Both)
+        .about("Send samples of this size in bytes, header of 28 included [default: 100]"),
+    works("scan", MaybeText("a:b:c"), Both)
+        .about("Run once per sample size in bytes [default: powers of 2 from 32 to 32768, 63000]"),
+    works("keyed", Nothing, Both).about("Use a topic with a key"),
+    works("instances", Number(1, 1_000_000), Both).about("Write N instances of a keyed topic [default: 1]"),
+    works("writeInstance", Number(0, INT), Publisher)
+        .about("Write only this instance [default: all in turn]"),
+    works("loadDataFromFile", Text("file"), Publisher).about("Fill samples with the bytes of a file"),
+    works("maximumAllocableBufferSize", Number(1, 1 << 30), Publisher)
+        .about("Limit the file of -loadDataFromFile, in bytes [default: 1073741824]"),
 ];
 
 const QOS: &[OptionDef] = &[
-    works("bestEffort", Nothing, Both, "Use best-effort delivery [default: reliable]"),
-    works("durability", Number(0, 3), Both, "Set the durability: 0 volatile, 1 transient local [default: 0]"),
-    works(
-        "asynchronous",
-        Nothing,
-        Both,
-        "Send from a thread of each writer [default: from the writing thread]",
-    ),
-    works(
-        "batchSize",
-        Number(0, 65_507),
-        Publisher,
-        "Batch up to this size in bytes; 0: off [default: 8192 where two samples fit]",
-    ),
-    works(
-        "sendQueueSize",
-        Number(1, INT),
-        Both,
-        "Keep at most N samples or batches in the writer [default: set by the engine]",
-    ),
-    works(
-        "receiveQueueSize",
-        Number(1, INT),
-        Both,
-        "Keep at most N samples in the reader [default: bounded by bytes]",
-    ),
+    works("bestEffort", Nothing, Both).about("Use best-effort delivery [default: reliable]"),
+    works("durability", Number(0, 3), Both)
+        .about("Set the durability: 0 volatile, 1 transient local [default: 0]"),
+    works("asynchronous", Nothing, Both)
+        .about("Send from a thread of each writer [default: from the writing thread]"),
+    works("batchSize", Number(0, 65_507), Publisher)
+        .about("Batch up to this size in bytes; 0: off [default: 8192 where two samples fit]"),
+    works("sendQueueSize", Number(1, INT), Both)
+        .about("Keep at most N samples or batches in the writer [default: set by the engine]"),
+    works("receiveQueueSize", Number(1, INT), Both)
+        .about("Keep at most N samples in the reader [default: bounded by bytes]"),
 ];
 
 const METHOD: &[OptionDef] = &[
-    works(
-        "latencyCount",
-        Number(1, u64::MAX),
-        Publisher,
-        "Ping every N samples or batches [default: 10000; 1 with -latencyTest]",
+    works("latencyCount", Number(1, u64::MAX), Publisher)
+        .about("Ping every N samples or batches [default: 10000; 1 with -latencyTest]"),
+    works("latencyTest", Nothing, Publisher).about("Run a ping-pong: each sample waits for its echo"),
+    works("executionTime", Number(1, INT), Publisher)
+        .about("Run for N seconds, or until -numIter samples are sent"),
+    works("numIter", Number(1, u64::MAX), Publisher).about(
+        "Send N samples [default: 100000000; 10000000 with -latencyTest; no limit with \
+         -executionTime]",
     ),
-    works("latencyTest", Nothing, Publisher, "Run a ping-pong: each sample waits for its echo"),
-    works(
-        "executionTime",
-        Number(1, INT),
-        Publisher,
-        "Run for N seconds, or until -numIter samples are sent",
-    ),
-    works(
-        "numIter",
-        Number(1, u64::MAX),
-        Publisher,
-        "Send N samples [default: 100000000; 10000000 with -latencyTest; no limit with -executionTime]",
-    ),
-    works(
-        "pubRate",
-        Text("samples/s[:spin|sleep]"),
-        Publisher,
-        "Limit the rate in samples/s, pacing by spin or sleep [default: unlimited; spin]",
-    ),
-    works("pubRatebps", Text("bit/s[:spin|sleep]"), Publisher, "Limit the rate in bit/s, as -pubRate"),
-    works("sleep", Number(1, 3_600_000), Publisher, "Pause after each sample, in milliseconds"),
-    works(
-        "initialBurstSize",
-        Number(0, INT),
-        Publisher,
-        "Send N initialization pings [default: one per queue place and instance]",
-    ),
+    works("pubRate", Text("samples/s[:spin|sleep]"), Publisher)
+        .about("Limit the rate in samples/s, pacing by spin or sleep [default: unlimited; spin]"),
+    works("pubRatebps", Text("bit/s[:spin|sleep]"), Publisher).about("Limit the rate in bit/s, as -pubRate"),
+    works("sleep", Number(1, 3_600_000), Publisher).about("Pause after each sample, in milliseconds"),
+    works("initialBurstSize", Number(0, INT), Publisher)
+        .about("Send N initialization pings [default: one per queue place and instance]"),
 ];
 
 const NETWORK: &[OptionDef] = &[
-    works("domain", Number(0, 232), Both, "Use this DDS domain [default: 1]"),
-    works("nic", Text("address"), Both, "Use this interface, by address or name [default: all]"),
-    works("allowInterfaces", Text("address"), Both, "Use these interfaces, comma-separated [default: all]"),
-    works("peer", Text("address[:port]"), Both, "Announce to this host besides multicast; repeatable"),
-    works("transport", OneOf(TRANSPORTS), Both, "Use this transport, the only one"),
-    works("multicast", Nothing, Both, "Receive from 239.255.1.1, 239.255.1.2 and 239.255.1.100"),
-    works("multicastAddr", Text("a[,b,c]"), Both, "Receive from these groups, or from one and the next two"),
-    works(
-        "rawTransport",
-        Nothing,
-        Both,
-        "Use UDP sockets without DDS as the baseline; a publisher names its subscribers by -peer address[:sid]",
+    works("domain", Number(0, 232), Both).about("Use this DDS domain [default: 1]"),
+    works("nic", Text("address"), Both).about("Use this interface, by address or name [default: all]"),
+    works("allowInterfaces", Text("address"), Both)
+        .about("Use these interfaces, comma-separated [default: all]"),
+    works("peer", Text("address[:port]"), Both).about("Announce to this host besides multicast; repeatable"),
+    works("transport", OneOf(TRANSPORTS), Both).about("Use this transport, the only one"),
+    works("multicast", Nothing, Both).about("Receive from 239.255.1.1, 239.255.1.2 and 239.255.1.100"),
+    works("multicastAddr", Text("a[,b,c]"), Both)
+        .about("Receive from these groups, or from one and the next two"),
+    works("rawTransport", Nothing, Both).about(
+        "Use UDP sockets without DDS as the baseline; a publisher names its subscribers by \
+         -peer address[:sid]",
     ),
 ];
 
 const THREADS: &[OptionDef] = &[
-    works("useReadThread", Nothing, Both, "Take samples or echo in a thread [default: in a listener]"),
-    works(
-        "waitsetDelayUsec",
-        Number(0, 10_000_000),
-        Both,
-        "Limit the wait of -useReadThread, in microseconds [default: 0; 100 with -waitsetEventCount]",
-    ),
-    works("waitsetEventCount", Number(1, INT), Both, "Wait for N samples in -useReadThread [default: 5]"),
-    works(
-        "threadPriorities",
-        Text("X:Y:Z"),
-        Both,
-        "Set SCHED_FIFO priorities of main, receiving and other threads: 1 to 99, or h, n, l",
-    ),
-    works(
-        "threadCPUAffinity",
-        Text("A[:B:C:D]"),
-        Both,
-        "Pin main, receiving, timer and status threads, or all to one CPU",
-    ),
+    works("useReadThread", Nothing, Both).about("Take samples or echo in a thread [default: in a listener]"),
+    works("waitsetDelayUsec", Number(0, 10_000_000), Both)
+        .about("Limit the wait of -useReadThread, in microseconds [default: 0; 100 with -waitsetEventCount]"),
+    works("waitsetEventCount", Number(1, INT), Both)
+        .about("Wait for N samples in -useReadThread [default: 5]"),
+    works("threadPriorities", Text("X:Y:Z"), Both)
+        .about("Set SCHED_FIFO priorities of main, receiving and other threads: 1 to 99, or h, n, l"),
+    works("threadCPUAffinity", Text("A[:B:C:D]"), Both)
+        .about("Pin main, receiving, timer and status threads, or all to one CPU"),
 ];
 
 const OUTPUT: &[OptionDef] = &[
-    works(
-        "outputFormat",
-        OneOf(&["csv", "json", "legacy"]),
-        Both,
-        "Print the results in this format [default: csv]",
-    ),
-    works("outputFile", Text("file"), Both, "Append the results to a file [default: standard output]"),
-    works("noOutputHeaders", Nothing, Both, "Print rows without titles and headers"),
-    works("noPrintIntervals", Nothing, Both, "Print the summary only"),
-    works(
-        "precise",
-        Nothing,
-        Both,
-        "Print microseconds with three decimals; * marks percentiles of too few samples (Weir only)",
-    ),
-    works("cpu", Nothing, Both, "Add a column with the CPU use of this process"),
-    works("latencyFile", Text("file"), Publisher, "Append every latency to a file, as number, microseconds"),
-    works(
-        "telemetryFile",
-        Text("file"),
-        Both,
-        "Write host telemetry to a file, ten rows per second, as CSV (Weir only)",
-    ),
-    works(
-        "verbosity",
-        Number(0, 3),
-        Both,
-        "Report 0: errors, 1 or 2: and warnings, 3: and counters at the end [default: 1]",
-    ),
-    works("help", Nothing, Both, "Print this help"),
-    works("version", Nothing, Both, "Print the version (Weir only)"),
+    works("outputFormat", OneOf(&["csv", "json", "legacy"]), Both)
+        .about("Print the results in this format [default: csv]"),
+    works("outputFile", Text("file"), Both).about("Append the results to a file [default: standard output]"),
+    works("noOutputHeaders", Nothing, Both).about("Print rows without titles and headers"),
+    works("noPrintIntervals", Nothing, Both).about("Print the summary only"),
+    works("precise", Nothing, Both)
+        .about("Print microseconds with three decimals; * marks percentiles of too few samples (Weir only)"),
+    works("cpu", Nothing, Both).about("Add a column with the CPU use of this process"),
+    works("latencyFile", Text("file"), Publisher)
+        .about("Append every latency to a file, as number, microseconds"),
+    works("telemetryFile", Text("file"), Both)
+        .about("Write host telemetry to a file, ten rows per second, as CSV (Weir only)"),
+    works("verbosity", Number(0, 3), Both)
+        .about("Report 0: errors, 1 or 2: and warnings, 3: and counters at the end [default: 1]"),
+    works("help", Nothing, Both).about("Print this help"),
+    works("version", Nothing, Both).about("Print the version (Weir only)"),
 ];
 
 /// Values of `-transport` that RTI Perftest knows.
@@ -266,70 +199,48 @@ pub(super) const IDLE: &[OptionDef] = &[
     idle("preallocateFragmentedSamples", Nothing, "memory for large samples is always reused"),
 ];
 
-/// Options that are rejected, by reason.
-pub(super) const REFUSED: &[(&str, &[&str])] = &[
+/// Options that are rejected: the reason, and the names.
+pub(super) const REFUSED: &[(&str, &str)] = &[
     (
         "there is no security; measure without it",
-        &[
-            "secureGovernanceFile",
-            "securePermissionsFile",
-            "secureCertAuthority",
-            "secureCertFile",
-            "securePrivateKey",
-            "secureEncryptionAlgorithm",
-            "secureEnableAAD",
-            "secureLibrary",
-            "lightWeightSecurity",
-            "securePSK",
-            "securePSKAlgorithm",
-            "secureRtpsHmacOnly",
-            "secureDebug",
-        ],
+        "secureGovernanceFile securePermissionsFile secureCertAuthority secureCertFile \
+         securePrivateKey secureEncryptionAlgorithm secureEnableAAD secureLibrary lightWeightSecurity \
+         securePSK securePSKAlgorithm secureRtpsHmacOnly secureDebug",
     ),
     (
         "UDPv4 is the only transport",
-        &[
-            "transportServerBindPort",
-            "transportWan",
-            "transportPublicAddress",
-            "transportHostPort",
-            "transportWanServerAddress",
-            "transportWanServerPort",
-            "transportWanId",
-            "transportSecureWan",
-            "transportCertAuthority",
-            "transportCertFile",
-            "transportPrivateKey",
-        ],
+        "transportServerBindPort transportWan transportPublicAddress transportHostPort \
+         transportWanServerAddress transportWanServerPort transportWanId transportSecureWan \
+         transportCertAuthority transportCertFile transportPrivateKey",
     ),
     (
         "specific to RTI's middleware; leave it out",
-        &["enableInstanceStateRecovery", "enableMonitoring2", "collectorPeer", "fastQueue"],
+        "enableInstanceStateRecovery enableMonitoring2 collectorPeer fastQueue",
     ),
-    ("no XML is read; use the options for QoS and queues", &["qosFile", "qosLibrary", "qosprofile"]),
-    ("there is no compression; leave it out", &["compressionId", "compressionLevel", "compressionThreshold"]),
-    ("there are no such statistics; use -verbosity 3", &["showResourceLimits", "cacheStats", "writerStats"]),
-    ("-verbosity 3 prints the engine's counters", &["transportVerbosity"]),
+    ("no XML is read; use the options for QoS and queues", "qosFile qosLibrary qosprofile"),
+    ("there is no compression; leave it out", "compressionId compressionLevel compressionThreshold"),
+    ("there are no such statistics; use -verbosity 3", "showResourceLimits cacheStats writerStats"),
+    ("-verbosity 3 prints the engine's counters", "transportVerbosity"),
     (
         "set the environment variables WEIR_RECEIVE_BUFFER and WEIR_SEND_BUFFER, in bytes",
-        &["receiveBufferSize", "sendBufferSize"],
+        "receiveBufferSize sendBufferSize",
     ),
-    ("there is no shared memory; one host uses UDP as well", &["zeroCopy", "checkConsistency"]),
-    ("use `weir bench --loans` to write samples in place", &["flatData", "loaningSendReceive"]),
-    ("use tcpdump or tshark", &["networkCapture", "doNotDropNetworkCapture"]),
-    ("there is no RTPS checksum; UDP has its own", &["crc", "crcKind"]),
-    ("there is no such header extension; leave it out", &["enable-message-length"]),
-    ("readers always acknowledge; leave it out, or use -bestEffort", &["noPositiveAcks", "keepDurationUsec"]),
-    ("there are no dynamic types; leave it out to use the compiled type", &["dynamicData"]),
-    ("there is no persistence service; leave it out", &["noDirectCommunication"]),
-    ("there are no flow controllers; use -pubRate or -pubRatebps", &["flowController"]),
-    ("messages follow the MTU of the interface; set it with `ip link`", &["messageSizeMax"]),
-    ("readers always throttle a reliable writer; use -pubRate to go slower", &["enableAutoThrottle"]),
-    ("use -batchSize; unbatched samples are coalesced anyway", &["enableTurboMode"]),
-    ("use -pubRate N:spin", &["spin"]),
-    ("the clock has nanoseconds; leave it out", &["lowResolutionClock"]),
-    ("samples are encoded in the send buffer, so this is not measured", &["showSerializationTime"]),
-    ("there are no content filters yet; use -writeInstance", &["cft"]),
+    ("there is no shared memory; one host uses UDP as well", "zeroCopy checkConsistency"),
+    ("use `weir bench --loans` to write samples in place", "flatData loaningSendReceive"),
+    ("use tcpdump or tshark", "networkCapture doNotDropNetworkCapture"),
+    ("there is no RTPS checksum; UDP has its own", "crc crcKind"),
+    ("there is no such header extension; leave it out", "enable-message-length"),
+    ("readers always acknowledge; leave it out, or use -bestEffort", "noPositiveAcks keepDurationUsec"),
+    ("there are no dynamic types; leave it out to use the compiled type", "dynamicData"),
+    ("there is no persistence service; leave it out", "noDirectCommunication"),
+    ("there are no flow controllers; use -pubRate or -pubRatebps", "flowController"),
+    ("messages follow the MTU of the interface; set it with `ip link`", "messageSizeMax"),
+    ("readers always throttle a reliable writer; use -pubRate to go slower", "enableAutoThrottle"),
+    ("use -batchSize; unbatched samples are coalesced anyway", "enableTurboMode"),
+    ("use -pubRate N:spin", "spin"),
+    ("the clock has nanoseconds; leave it out", "lowResolutionClock"),
+    ("samples are encoded in the send buffer, so this is not measured", "showSerializationTime"),
+    ("there are no content filters yet; use -writeInstance", "cft"),
 ];
 
 /// Former spellings that scripts use, with the options that they stand for.
@@ -348,7 +259,7 @@ pub(super) fn all() -> impl Iterator<Item = &'static OptionDef> {
         let working = WORKING.iter().flat_map(|group| group.options).copied();
         let refused = REFUSED.iter().flat_map(|(why, names)| {
             let fate = Fate::Refused(why);
-            names.iter().map(move |name| OptionDef { name, takes: Nothing, side: Both, fate, about: "" })
+            names.split(' ').map(move |name| OptionDef { name, takes: Nothing, side: Both, fate, about: "" })
         });
         working.chain(IDLE.iter().copied()).chain(refused).collect()
     });

@@ -1,15 +1,13 @@
 //! Results in the formats of RTI Perftest 4.x: CSV, JSON, and the legacy lines.
 
-use std::cell::Cell;
 use std::fmt::Write as _;
-use std::fs::OpenOptions;
 use std::io::{self, BufWriter, ErrorKind, Write};
 
-use anyhow::Context;
 use weir_bench::host::CpuMeter;
 use weir_compat::perftest::{Echo, Interval, Received};
 use weir_results::{LatencySummary, Percentile};
 
+use super::append;
 use super::settings::{Format, OutputSettings};
 use crate::exit::Failure;
 
@@ -20,7 +18,7 @@ pub(super) struct Printer {
     /// Runs so far, including this one.
     runs: u64,
     /// Runs with JSON output so far.
-    json_runs: Cell<u64>,
+    json_runs: u64,
     /// Interval rows of this run so far.
     rows: u64,
     running: Running,
@@ -35,27 +33,14 @@ impl Printer {
     pub(super) fn open(settings: OutputSettings) -> Result<Self, Failure> {
         let out: Box<dyn Write> = match &settings.file {
             None => Box::new(BufWriter::new(io::stdout())),
-            Some(path) => {
-                let file = OpenOptions::new().create(true).append(true).open(path);
-                let file = file.with_context(|| format!("-outputFile {}", path.display()));
-                Box::new(BufWriter::new(file.map_err(Failure::environment)?))
-            }
+            Some(path) => Box::new(BufWriter::new(append("-outputFile", path)?)),
         };
         let meter = CpuMeter::start();
         Ok(Self::new(settings, out, Box::new(move || meter.percent())))
     }
 
     fn new(settings: OutputSettings, out: Box<dyn Write>, cpu: Box<dyn Fn() -> f64>) -> Self {
-        Self {
-            settings,
-            out,
-            runs: 0,
-            json_runs: Cell::new(0),
-            rows: 0,
-            running: Running::default(),
-            rates: 0.0,
-            cpu,
-        }
+        Self { settings, out, runs: 0, json_runs: 0, rows: 0, running: Running::default(), rates: 0.0, cpu }
     }
 
     /// Begins a run.
@@ -67,7 +52,7 @@ impl Printer {
     /// Ends the output.
     pub(super) fn finish(&mut self) -> Result<(), Failure> {
         if self.settings.format == Format::Json {
-            self.write(if self.json_runs.get() > 0 { JSON_END } else { JSON_EMPTY })?;
+            self.write(if self.json_runs > 0 { JSON_END } else { JSON_EMPTY })?;
         }
         self.flush()
     }
@@ -80,138 +65,63 @@ impl Printer {
         self.running.record(echo.rtt_ns);
         let latency = echo.rtt_ns as f64 / 2e3;
         let (mean, std, min, max) = self.running.figures_us();
-        let mut text =
-            self.begin(length, &format!("Intervals One-Way Latency for {length} Bytes:"), LATENCY_ROW);
-        let us = |value: f64, width: usize| self.us(value, width);
-        let comma = if self.rows > 1 { "," } else { "" };
-        _ = match self.settings.format {
-            Format::Csv => write!(
-                text,
-                "{length:14},{},{},{std:9.1},{},{}{}",
-                us(latency, 13),
-                self.rounded(mean, 9),
-                us(min, 9),
-                us(max, 9),
-                self.cpu_column()
-            ),
-            Format::Legacy => write!(
-                text,
-                "One-Way Latency: {} μs Ave {} μs Std {std:6.1} μs Min {} μs Max {} μs{}",
-                us(latency, 6),
-                self.rounded(mean, 6),
-                us(min, 6),
-                us(max, 6),
-                self.cpu_legacy()
-            ),
-            Format::Json => write!(
-                text,
-                "{comma}{{\"latency\":{},\"latency_ave\":{},\"latency_std\":{},\"latency_min\":{},\"latency_max\":{}{}}}",
-                us(latency, 0),
-                self.json_mean(mean),
-                self.json_mean(std),
-                us(min, 0),
-                us(max, 0),
-                self.cpu_json()
-            ),
+        let times = self.times(mean, std, min, max);
+        let row = match self.settings.format {
+            Format::Csv => format!("{length:14},{},{times}", self.us(latency, 13)),
+            Format::Legacy => format!("One-Way Latency: {} μs {times}", self.us(latency, 6)),
+            Format::Json => format!("\"latency\":{},{times}", self.us(latency, 0)),
         };
-        text.push('\n');
-        self.write(&text)
+        self.interval_row(length, "Intervals One-Way Latency", LATENCY_ROW, &row)
     }
 
     /// Prints the publisher's summary.
     pub(super) fn latency(&mut self, length: usize, summary: &LatencySummary) -> Result<(), Failure> {
-        let us = |value: f64, width: usize| self.us(value, width);
-        let (mean, std) = (self.rounded(summary.mean, 9), summary.std);
-        let marked = |percentile: Percentile, width: usize| {
-            let text = us(summary.percentile(percentile), 0);
+        let times = self.times(summary.mean, summary.std, summary.min, summary.max);
+        let mut row =
+            if self.settings.format == Format::Legacy { format!("Latency: {times}") } else { times };
+        for (percentile, width) in Percentile::ALL.into_iter().zip([9, 9, 9, 12, 14]) {
+            let us = self.us(summary.percentile(percentile), 0);
             let is_marked = self.settings.precise && !summary.supports(percentile);
-            format!("{:>width$}", if is_marked { text + "*" } else { text })
-        };
-        let text = match self.settings.format {
-            Format::Csv => {
-                let mut text = self.summary_title("One-way Latency Summary:", LATENCY_SUMMARY);
-                _ = write!(
-                    text,
-                    "{length:19},{mean},{std:9.1},{},{}",
-                    us(summary.min, 9),
-                    us(summary.max, 9)
-                );
-                for (percentile, width) in Percentile::ALL.into_iter().zip([9, 9, 9, 12, 14]) {
-                    _ = write!(text, ",{}", marked(percentile, width));
-                }
-                text + &self.cpu_column() + "\n"
-            }
-            Format::Legacy => {
-                let mut text = self.legacy_start(length);
-                _ = write!(
-                    text,
-                    "Length: {length:5} Latency: Ave {} μs Std {std:6.1} μs Min {} μs Max {} μs",
-                    self.rounded(summary.mean, 6),
-                    us(summary.min, 6),
-                    us(summary.max, 6)
-                );
-                for percentile in Percentile::ALL {
-                    _ = write!(text, " {} {} μs", percentile.label(), marked(percentile, 6));
-                }
-                text + &self.cpu_legacy() + "\n"
-            }
-            Format::Json => {
-                let mut text = self.json_summary(length);
-                _ = write!(
-                    text,
-                    "\"latency_ave\":{},\"latency_std\":{},\"latency_min\":{},\"latency_max\":{}",
-                    self.json_mean(summary.mean),
-                    self.json_mean(std),
-                    us(summary.min, 0),
-                    us(summary.max, 0)
-                );
-                for percentile in Percentile::ALL {
-                    let name = percentile.label().trim_end_matches('%');
-                    _ = write!(text, ",\"latency_{name}\":{}", us(summary.percentile(percentile), 0));
-                }
-                if self.settings.precise {
-                    _ = write!(text, ",\"unsupported\":[{}]", unsupported(summary));
-                }
-                text + &self.cpu_json() + JSON_RUN_END
-            }
-        };
-        self.write(&text)
+            let marked = if is_marked { format!("{us}*") } else { us.clone() };
+            _ = match self.settings.format {
+                Format::Csv => write!(row, ",{marked:>width$}"),
+                Format::Legacy => write!(row, " {} {marked:>6} μs", percentile.label()),
+                Format::Json => write!(row, ",\"{}\":{us}", member(percentile)),
+            };
+        }
+        if self.settings.format == Format::Json && self.settings.precise {
+            let unsupported = Percentile::ALL.into_iter().filter(|percentile| !summary.supports(*percentile));
+            let names: Vec<String> = unsupported.map(|it| format!("\"{}\"", member(it))).collect();
+            _ = write!(row, ",\"unsupported\":[{}]", names.join(","));
+        }
+        self.summary_row(length, "One-way Latency Summary:", LATENCY_SUMMARY, &row)
     }
 
     /// Prints an interval of the subscriber.
     pub(super) fn interval(&mut self, interval: &Interval) -> Result<(), Failure> {
         let length = interval.data_len;
-        let mut text =
-            self.begin(length, &format!("Interval Throughput for {length} Bytes:"), THROUGHPUT_ROW);
         let rate = interval.new_samples as f64 / interval.length.as_secs_f64().max(1e-9);
         self.rates += rate;
-        let average = self.rates / self.rows as f64;
+        let average = self.rates / (self.rows + 1) as f64;
         let (mbps, mbps_average) = (mbps(rate, length), mbps(average, length));
         let (samples, lost) = (interval.samples, interval.lost);
         let lost_percent = percent(lost, samples);
         let rate = rate as u64;
-        let comma = if self.rows > 1 { "," } else { "" };
-        _ = match self.settings.format {
-            Format::Csv => writeln!(
-                text,
+        let row = match self.settings.format {
+            Format::Csv => format!(
                 "{length:14},{samples:14},{rate:11},{average:14.0},{mbps:9.1},{mbps_average:10.1}, {lost:12}, \
-                 {lost_percent:16.2}{}",
-                self.cpu_column()
+                 {lost_percent:16.2}"
             ),
-            Format::Legacy => writeln!(
-                text,
+            Format::Legacy => format!(
                 "Packets: {samples:8}  Packets/s: {rate:7}  Packets/s(ave): {average:7.0}  Mbps: {mbps:7.1}  \
-                 Mbps(ave): {mbps_average:7.1}  Lost: {lost:5} ({lost_percent:1.2}%){}",
-                self.cpu_legacy()
+                 Mbps(ave): {mbps_average:7.1}  Lost: {lost:5} ({lost_percent:1.2}%)"
             ),
-            Format::Json => writeln!(
-                text,
-                "{comma}{{\"length\":{length},\"packets\":{samples},\"packets/s\":{rate},\"packets/s_ave\":{average:.2},\
-                 \"mbps\":{mbps:.1},\"mbps_ave\":{mbps_average:.1},\"lost\":{lost},\"lost_percent\":{lost_percent:.2}{}}}",
-                self.cpu_json()
+            Format::Json => format!(
+                "\"length\":{length},\"packets\":{samples},\"packets/s\":{rate},\"packets/s_ave\":{average:.2},\
+                 \"mbps\":{mbps:.1},\"mbps_ave\":{mbps_average:.1},\"lost\":{lost},\"lost_percent\":{lost_percent:.2}"
             ),
         };
-        self.write(&text)?;
+        self.interval_row(length, "Interval Throughput", THROUGHPUT_ROW, &row)?;
         self.flush()
     }
 
@@ -223,34 +133,20 @@ impl Printer {
         let rate = if seconds > 0.0 { samples as f64 / seconds } else { 0.0 };
         let (mbps, lost_percent) = (mbps(rate, length), percent(lost, samples));
         let rate = rate as u64;
-        let text = match self.settings.format {
+        let row = match self.settings.format {
             Format::Csv => {
-                let mut text = self.summary_title("Throughput Summary:", THROUGHPUT_SUMMARY);
-                _ = write!(
-                    text,
-                    "{length:19},{samples:14},{rate:14},{mbps:12.1}, {lost:12}, {lost_percent:16.2}"
-                );
-                text + &self.cpu_column() + "\n"
+                format!("{samples:14},{rate:14},{mbps:12.1}, {lost:12}, {lost_percent:16.2}")
             }
-            Format::Legacy => {
-                self.legacy_start(length)
-                    + &format!(
-                        "Length: {length:5}  Packets: {samples:8}  Packets/s(ave): {rate:7}  Mbps(ave): {mbps:7.1}  \
-                 Lost: {lost:5} ({lost_percent:1.2}%){}\n",
-                        self.cpu_legacy()
-                    )
-            }
-            Format::Json => {
-                let mut text = self.json_summary(length);
-                _ = write!(
-                    text,
-                    "\"packets\":{samples},\"packets/sAve\":{rate},\"mbpsAve\":{mbps:.1},\"lost\":{lost},\
-                     \"lostPercent\":{lost_percent:.2}"
-                );
-                text + &self.cpu_json() + JSON_RUN_END
-            }
+            Format::Legacy => format!(
+                " Packets: {samples:8}  Packets/s(ave): {rate:7}  Mbps(ave): {mbps:7.1}  Lost: {lost:5} \
+                 ({lost_percent:1.2}%)"
+            ),
+            Format::Json => format!(
+                "\"packets\":{samples},\"packets/sAve\":{rate},\"mbpsAve\":{mbps:.1},\"lost\":{lost},\
+                 \"lostPercent\":{lost_percent:.2}"
+            ),
         };
-        self.write(&text)
+        self.summary_row(length, "Throughput Summary:", THROUGHPUT_SUMMARY, &row)
     }
 
     /// Flushes the output.
@@ -259,33 +155,49 @@ impl Printer {
         self.checked(flushed)
     }
 
-    /// The text in front of the first interval row.
-    fn begin(&mut self, length: usize, title: &str, header: &str) -> String {
+    /// Writes an interval row; the first one with title and header.
+    fn interval_row(&mut self, length: usize, title: &str, header: &str, row: &str) -> Result<(), Failure> {
         let is_first = self.rows == 0;
-        let legacy_start = self.legacy_start(length);
-        self.rows += 1;
-        match self.settings.format {
-            Format::Legacy => legacy_start,
+        let start = match self.settings.format {
+            Format::Legacy => self.legacy_start(length),
             Format::Json if is_first => self.json_start(length),
+            Format::Json => ",".to_owned(),
             Format::Csv if is_first && self.settings.headers => {
-                format!("\n{title}\n{header}{}\n", self.cpu_header())
+                format!("\n{title} for {length} Bytes:\n{header}{}\n", self.cpu_header())
             }
-            Format::Csv | Format::Json => String::new(),
-        }
+            Format::Csv => String::new(),
+        };
+        self.rows += 1;
+        let (open, close) = if self.settings.format == Format::Json { ("{", "}") } else { ("", "") };
+        self.write(&format!("{start}{open}{row}{}{close}\n", self.cpu_text()))
     }
 
-    fn summary_title(&self, title: &str, header: &str) -> String {
-        // The rows of a scan form one table unless intervals separate them.
-        if !self.settings.headers || (self.runs > 1 && !self.settings.intervals) {
-            return String::new();
-        }
-        let title = if self.settings.intervals { format!("\n{title}\n") } else { String::new() };
-        format!("{title}{header}{}\n", self.cpu_header())
+    /// Writes the row of a summary, with title and header.
+    fn summary_row(&mut self, length: usize, title: &str, header: &str, row: &str) -> Result<(), Failure> {
+        let text = match self.settings.format {
+            Format::Csv => {
+                let has_intervals = self.settings.intervals;
+                let title = if has_intervals { format!("\n{title}\n") } else { String::new() };
+                // The rows of a scan form one table unless intervals separate them.
+                let has_header = self.settings.headers && (self.runs <= 1 || has_intervals);
+                let header = format!("{title}{header}{}\n", self.cpu_header());
+                let header = if has_header { header } else { String::new() };
+                format!("{header}{length:19},{row}{}\n", self.cpu_text())
+            }
+            Format::Legacy => {
+                format!("{}Length: {length:5} {row}{}\n", self.legacy_start(length), self.cpu_text())
+            }
+            Format::Json => {
+                let start = if self.rows == 0 { self.json_start(length) } else { String::new() };
+                format!("{start}],\"summary\":{{{row}{}}}}}", self.cpu_text())
+            }
+        };
+        self.write(&text)
     }
 
-    fn json_start(&self, length: usize) -> String {
-        let begin = if self.json_runs.get() > 0 { "," } else { "{\"perftest\":[" };
-        self.json_runs.set(self.json_runs.get() + 1);
+    fn json_start(&mut self, length: usize) -> String {
+        let begin = if self.json_runs > 0 { "," } else { "{\"perftest\":[" };
+        self.json_runs += 1;
         format!("{begin}{{\"length\":{length},\"intervals\":[")
     }
 
@@ -299,9 +211,26 @@ impl Printer {
         }
     }
 
-    fn json_summary(&self, length: usize) -> String {
-        let start = if self.rows == 0 { self.json_start(length) } else { String::new() };
-        format!("{start}],\"summary\":{{")
+    /// Mean, standard deviation, minimum and maximum in microseconds.
+    fn times(&self, mean: f64, std: f64, min: f64, max: f64) -> String {
+        let decimals = if self.settings.precise { 3 } else { 0 };
+        let json_decimals = if self.settings.precise { 3 } else { 2 };
+        match self.settings.format {
+            Format::Csv => {
+                format!("{mean:9.decimals$},{std:9.1},{},{}", self.us(min, 9), self.us(max, 9))
+            }
+            Format::Legacy => format!(
+                "Ave {mean:6.decimals$} μs Std {std:6.1} μs Min {} μs Max {} μs",
+                self.us(min, 6),
+                self.us(max, 6)
+            ),
+            Format::Json => format!(
+                "\"latency_ave\":{mean:.json_decimals$},\"latency_std\":{std:.json_decimals$},\"latency_min\":{},\
+                 \"latency_max\":{}",
+                self.us(min, 0),
+                self.us(max, 0)
+            ),
+        }
     }
 
     /// Microseconds, truncated as in RTI Perftest.
@@ -309,35 +238,21 @@ impl Printer {
         if self.settings.precise { format!("{value:width$.3}") } else { format!("{:width$}", value as u64) }
     }
 
-    /// Microseconds of a mean or a deviation in JSON.
-    fn json_mean(&self, value: f64) -> String {
-        if self.settings.precise { format!("{value:.3}") } else { format!("{value:.2}") }
-    }
-
-    /// Microseconds, rounded.
-    fn rounded(&self, value: f64, width: usize) -> String {
-        if self.settings.precise { format!("{value:width$.3}") } else { format!("{value:width$.0}") }
-    }
-
     fn cpu_header(&self) -> &'static str {
         if self.settings.cpu { ", CPU (%)" } else { "" }
     }
 
-    fn cpu_column(&self) -> String {
-        if self.settings.cpu { format!(",{:8.2}", (self.cpu)()) } else { String::new() }
-    }
-
-    fn cpu_legacy(&self) -> String {
-        if self.settings.cpu { format!(" CPU {:1.2} (%)", (self.cpu)()) } else { String::new() }
-    }
-
-    /// With the member names of 4.0 and of 4.3.
-    fn cpu_json(&self) -> String {
+    /// CPU use behind the figures of a row; in JSON with the member names of 4.0 and of 4.3.
+    fn cpu_text(&self) -> String {
         if !self.settings.cpu {
             return String::new();
         }
         let percent = (self.cpu)();
-        format!(",\"cpu\":{percent:.2},\"CPU\":{percent:.2}")
+        match self.settings.format {
+            Format::Csv => format!(",{percent:8.2}"),
+            Format::Legacy => format!(" CPU {percent:1.2} (%)"),
+            Format::Json => format!(",\"cpu\":{percent:.2},\"CPU\":{percent:.2}"),
+        }
     }
 
     fn write(&mut self, text: &str) -> Result<(), Failure> {
@@ -362,15 +277,12 @@ const LATENCY_SUMMARY: &str = "Sample Size (Bytes), Ave (μs), Std (μs), Min (�
 const THROUGHPUT_ROW: &str = "Length (Bytes), Total Samples,  Samples/s, Avg Samples/s,     Mbps,  Avg Mbps, Lost Samples, Lost Samples (%)";
 const THROUGHPUT_SUMMARY: &str =
     "Sample Size (Bytes), Total Samples, Avg Samples/s,    Avg Mbps, Lost Samples, Lost Samples (%)";
-const JSON_RUN_END: &str = "}}";
 const JSON_END: &str = "]}\n";
 const JSON_EMPTY: &str = "{\"perftest\":[]}\n";
 
-fn unsupported(summary: &LatencySummary) -> String {
-    let names = Percentile::ALL.into_iter().filter(|percentile| !summary.supports(*percentile));
-    let names: Vec<String> =
-        names.map(|percentile| format!("\"latency_{}\"", percentile.label().trim_end_matches('%'))).collect();
-    names.join(",")
+/// The member of a percentile in JSON.
+fn member(percentile: Percentile) -> String {
+    format!("latency_{}", percentile.label().trim_end_matches('%'))
 }
 
 fn mbps(rate: f64, length: usize) -> f64 {

@@ -1,14 +1,13 @@
 //! Runs `perftest`, from the arguments to the exit code.
 
-use std::fs::OpenOptions;
 use std::io::{BufWriter, Write};
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
 use anyhow::{Context, anyhow};
-use weir_bench::endpoint::EndpointError;
 use weir_compat::perftest::{self, Echo, End, Event, PublisherSettings, Received, SubscriberSettings};
 
+use super::append;
 use super::banner;
 use super::command_line::Typed;
 use super::help;
@@ -36,178 +35,166 @@ pub(crate) fn run(
     let role = settings::role(&typed).map_err(usage)?;
     let verbosity = typed.number("verbosity").unwrap_or(1);
     if verbosity > 0 {
-        typed
-            .notes
-            .iter()
-            .chain(&settings::notes(&typed))
-            .for_each(|note| output::talk(&format!("perftest: {note}")));
+        for note in typed.notes.iter().chain(&settings::notes(&typed)) {
+            output::talk(&format!("perftest: {note}"));
+        }
     }
     output::talk(&banner::banner(&role));
-    let talk = Talk { verbosity };
     let printer = Printer::open(settings::output(&typed))?;
     let hosts = settings::telemetry_file(&typed).map(TelemetryFile::create).transpose()?;
+    let session = Session { interrupted, printer, hosts, talk: Talk { verbosity } };
     match role {
-        Role::Publish(publishing) => publish(&publishing, interrupted, printer, hosts, talk),
-        Role::Subscribe(settings) => subscribe(&settings, interrupted, printer, hosts, talk),
+        Role::Publish(publishing) => session.publish(&publishing),
+        Role::Subscribe(settings) => session.subscribe(*settings),
     }
 }
 
-fn publish(
-    publishing: &Publishing,
-    interrupted: &AtomicBool,
-    mut printer: Printer,
-    mut hosts: Option<TelemetryFile>,
+/// What the runs of a command share.
+struct Session<'a> {
+    interrupted: &'a AtomicBool,
+    printer: Printer,
+    hosts: Option<TelemetryFile>,
     talk: Talk,
-) -> Result<Exit, Failure> {
-    let open = |path| LatencyFile::open(path, publishing.precise);
-    let mut file = publishing.latency_file.as_deref().map(open).transpose()?;
-    let mut end = End::Complete;
-    for (at, run) in publishing.runs.iter().enumerate() {
-        if publishing.runs.len() > 1 {
-            let (number, all) = (at + 1, publishing.runs.len());
-            output::talk(&format!("Samples of {} bytes ({number} of {all}):", run.settings.data_len));
-        }
-        printer.begin_run();
-        if let Some(file) = &mut file {
-            file.begin_run()?;
-        }
-        let watch = TelemetryFile::watch(hosts.as_ref());
-        let published = publish_once(&run.settings, interrupted, &mut printer, file.as_mut(), talk);
-        if let Some((hosts, watch)) = hosts.as_mut().zip(watch) {
+}
+
+impl Session<'_> {
+    fn publish(mut self, publishing: &Publishing) -> Result<Exit, Failure> {
+        let open = |path| LatencyFile::open(path, publishing.precise);
+        let mut file = publishing.latency_file.as_deref().map(open).transpose()?;
+        let mut end = End::Complete;
+        for (at, run) in publishing.runs.iter().enumerate() {
             let settings = &run.settings;
-            let case = telemetry::case(&settings.node, settings.latency_test, settings.data_len);
-            hosts.keep(case, true, watch)?;
+            if publishing.runs.len() > 1 {
+                let (number, all) = (at + 1, publishing.runs.len());
+                output::talk(&format!("Samples of {} bytes ({number} of {all}):", settings.data_len));
+            }
+            self.printer.begin_run();
+            if let Some(file) = &mut file {
+                file.begin_run()?;
+            }
+            let watch = TelemetryFile::watch(self.hosts.as_ref());
+            let published = self.publish_once(settings, file.as_mut());
+            if let Some((hosts, watch)) = self.hosts.as_mut().zip(watch) {
+                let case = telemetry::case(&settings.node, settings.latency_test, settings.data_len);
+                hosts.keep(case, true, watch)?;
+            }
+            end = published?;
+            if let Some(file) = &mut file {
+                file.end_run()?;
+            }
+            if end != End::Complete {
+                break;
+            }
         }
-        end = published?;
-        if let Some(file) = &mut file {
-            file.end_run()?;
-        }
-        if end != End::Complete {
-            break;
-        }
+        self.printer.finish()?;
+        ended(end, "the subscriber")
     }
-    printer.finish()?;
-    ended(end, "the subscriber")
-}
 
-fn publish_once(
-    settings: &PublisherSettings,
-    interrupted: &AtomicBool,
-    printer: &mut Printer,
-    mut file: Option<&mut LatencyFile>,
-    talk: Talk,
-) -> Result<End, Failure> {
-    let mut trouble = None;
-    let mut on_event = |event| {
-        let done = match event {
-            Event::Echo(echo) => {
-                let kept = file.as_mut().map_or(Ok(()), |file| file.keep(echo));
-                kept.and_then(|()| printer.echo(settings.data_len, echo))
-            }
-            other => {
-                talk.event(&other);
-                Ok(())
-            }
+    fn publish_once(
+        &mut self,
+        settings: &PublisherSettings,
+        mut file: Option<&mut LatencyFile>,
+    ) -> Result<End, Failure> {
+        let (printer, talk) = (&mut self.printer, self.talk);
+        let mut trouble = None;
+        let mut on_event = |event| {
+            let done = match event {
+                Event::Echo(echo) => {
+                    let kept = file.as_mut().map_or(Ok(()), |file| file.keep(echo));
+                    kept.and_then(|()| printer.echo(settings.data_len, echo))
+                }
+                other => talk.event(&other),
+            };
+            trouble = trouble.take().or(done.err());
         };
-        trouble = trouble.take().or(done.err());
-    };
-    let published = perftest::publish(settings, interrupted, &mut on_event).map_err(failure)?;
-    if settings.pid == 0 {
-        printer.latency(settings.data_len, &published.latency)?;
-    }
-    printer.flush()?;
-    if let Some(trouble) = trouble {
-        return Err(trouble);
-    }
-    let seconds = published.sent_in.as_secs_f64();
-    talk.detail(&format!("sent {} samples in {seconds:.3} s", published.sent));
-    if settings.pid == 0 && published.latency.count == 0 && published.sent > 0 {
-        talk.warning(&format!(
-            "no latency was measured: the first ping does not count, and {} samples brought no other echo; lower \
-             -latencyCount or run longer",
-            published.sent
-        ));
-    }
-    if published.latency.lost > 0 {
-        talk.warning(&format!("{} of {} pings had no echo in time", published.latency.lost, published.sent));
-    }
-    Ok(published.end)
-}
-
-/// Serves a run of the publishers and the runs that they announce.
-fn subscribe(
-    settings: &SubscriberSettings,
-    interrupted: &AtomicBool,
-    mut printer: Printer,
-    mut hosts: Option<TelemetryFile>,
-    talk: Talk,
-) -> Result<Exit, Failure> {
-    let mut is_lossy = false;
-    let mut settings = settings.clone();
-    let end = loop {
-        printer.begin_run();
-        let watch = TelemetryFile::watch(hosts.as_ref());
-        let received = subscribe_once(&settings, interrupted, &mut printer, talk);
-        if let Some((hosts, watch)) = hosts.as_mut().zip(watch) {
-            let run = received.as_ref().ok();
-            let is_ping =
-                run.and_then(|run| run.description).is_some_and(|description| description.is_latency_test);
-            let case = telemetry::case(&settings.node, is_ping, run.map_or(0, |run| run.data_len));
-            hosts.keep(case, false, watch)?;
+        let published =
+            perftest::publish(settings, self.interrupted, &mut on_event).map_err(Failure::environment)?;
+        if settings.pid == 0 {
+            printer.latency(settings.data_len, &published.latency)?;
         }
-        let received = received?;
-        is_lossy |= settings.node.reliable && received.counts.lost > 0;
-        let more_follows = received.description.is_some_and(|description| description.more_follows);
-        if received.end != End::Complete || !more_follows {
-            break received.end;
+        printer.flush()?;
+        if let Some(trouble) = trouble {
+            return Err(trouble);
         }
-        settings.served_before = received.served;
-    };
-    printer.finish()?;
-    let exit = ended(end, "the publisher")?;
-    Ok(if is_lossy && exit == Exit::Success { Exit::DataLost } else { exit })
-}
+        let seconds = published.sent_in.as_secs_f64();
+        talk.detail(&format!("sent {} samples in {seconds:.3} s", published.sent));
+        if settings.pid == 0 && published.latency.count == 0 && published.sent > 0 {
+            talk.warning(&format!(
+                "no latency was measured: the first ping does not count, and {} samples brought no other echo; lower \
+                 -latencyCount or run longer",
+                published.sent
+            ));
+        }
+        let lost = published.latency.lost;
+        if lost > 0 {
+            talk.warning(&format!("{lost} of {} pings had no echo in time", published.sent));
+        }
+        Ok(published.end)
+    }
 
-fn subscribe_once(
-    settings: &SubscriberSettings,
-    interrupted: &AtomicBool,
-    printer: &mut Printer,
-    talk: Talk,
-) -> Result<Received, Failure> {
-    let mut trouble = None;
-    let mut on_event = |event| {
-        let done = match event {
-            Event::Interval(interval) => printer.interval(&interval),
-            other => {
-                talk.event(&other);
-                Ok(())
+    /// Serves a run of the publishers and the runs that they announce.
+    fn subscribe(mut self, mut settings: SubscriberSettings) -> Result<Exit, Failure> {
+        let mut is_lossy = false;
+        let end = loop {
+            self.printer.begin_run();
+            let watch = TelemetryFile::watch(self.hosts.as_ref());
+            let received = self.subscribe_once(&settings);
+            if let Some((hosts, watch)) = self.hosts.as_mut().zip(watch) {
+                let run = received.as_ref().ok();
+                let is_ping = run
+                    .and_then(|run| run.description)
+                    .is_some_and(|description| description.is_latency_test);
+                let case = telemetry::case(&settings.node, is_ping, run.map_or(0, |run| run.data_len));
+                hosts.keep(case, false, watch)?;
             }
+            let received = received?;
+            is_lossy |= settings.node.reliable && received.counts.lost > 0;
+            let more_follows = received.description.is_some_and(|description| description.more_follows);
+            if received.end != End::Complete || !more_follows {
+                break received.end;
+            }
+            settings.served_before = received.served;
         };
-        trouble = trouble.take().or(done.err());
-    };
-    let received = perftest::subscribe(settings, interrupted, &mut on_event).map_err(failure)?;
-    let described_len = received.description.map_or(0, |description| description.data_len as usize);
-    let length = if received.data_len == 0 { described_len } else { received.data_len };
-    printer.throughput(length, &received)?;
-    printer.flush()?;
-    if let Some(trouble) = trouble {
-        return Err(trouble);
+        self.printer.finish()?;
+        let exit = ended(end, "the publisher")?;
+        Ok(if is_lossy && exit == Exit::Success { Exit::DataLost } else { exit })
     }
-    let counts = &received.counts;
-    talk.detail(&format!(
-        "duplicates {}, reordered {}, datagrams dropped at the socket {}",
-        counts.duplicates, counts.reordered, received.kernel_drops
-    ));
-    if received.loss.lost > 0 {
-        talk.warning(&received.loss.to_string());
-    }
-    if counts.lost > 0 && received.kernel_drops > 0 {
-        talk.warning(&format!(
-            "{} datagrams were dropped at a full socket buffer: raise WEIR_RECEIVE_BUFFER and `sysctl net.core.rmem_max`",
-            received.kernel_drops
+
+    fn subscribe_once(&mut self, settings: &SubscriberSettings) -> Result<Received, Failure> {
+        let (printer, talk) = (&mut self.printer, self.talk);
+        let mut trouble = None;
+        let mut on_event = |event| {
+            let done = match event {
+                Event::Interval(interval) => printer.interval(&interval),
+                other => talk.event(&other),
+            };
+            trouble = trouble.take().or(done.err());
+        };
+        let received =
+            perftest::subscribe(settings, self.interrupted, &mut on_event).map_err(Failure::environment)?;
+        let described_len = received.description.map_or(0, |description| description.data_len as usize);
+        let length = if received.data_len == 0 { described_len } else { received.data_len };
+        printer.throughput(length, &received)?;
+        printer.flush()?;
+        if let Some(trouble) = trouble {
+            return Err(trouble);
+        }
+        let (counts, drops) = (&received.counts, received.kernel_drops);
+        talk.detail(&format!(
+            "duplicates {}, reordered {}, datagrams dropped at the socket {drops}",
+            counts.duplicates, counts.reordered
         ));
+        if received.loss.lost > 0 {
+            talk.warning(&received.loss.to_string());
+        }
+        if counts.lost > 0 && drops > 0 {
+            talk.warning(&format!(
+                "{drops} datagrams were dropped at a full socket buffer: raise WEIR_RECEIVE_BUFFER and \
+                 `sysctl net.core.rmem_max`"
+            ));
+        }
+        Ok(received)
     }
-    Ok(received)
 }
 
 fn ended(end: End, other: &str) -> Result<Exit, Failure> {
@@ -221,10 +208,6 @@ fn ended(end: End, other: &str) -> Result<Exit, Failure> {
     }
 }
 
-fn failure(error: EndpointError) -> Failure {
-    Failure::environment(error)
-}
-
 /// Messages on standard error, by verbosity.
 #[derive(Clone, Copy)]
 struct Talk {
@@ -232,12 +215,13 @@ struct Talk {
 }
 
 impl Talk {
-    fn event(self, event: &Event) {
+    fn event(self, event: &Event) -> Result<(), Failure> {
         match event {
             Event::Stage(text) => output::talk(text),
             Event::Warning(text) => self.warning(text),
             Event::Described(_) | Event::Echo(_) | Event::Interval(_) => {}
         }
+        Ok(())
     }
 
     fn warning(self, text: &str) {
@@ -262,9 +246,7 @@ struct LatencyFile {
 
 impl LatencyFile {
     fn open(path: &Path, is_precise: bool) -> Result<Self, Failure> {
-        let file = OpenOptions::new().create(true).append(true).open(path);
-        let file =
-            file.with_context(|| format!("-latencyFile {}", path.display())).map_err(Failure::environment)?;
+        let file = append("-latencyFile", path)?;
         Ok(Self { out: BufWriter::new(file), number: 0, is_precise })
     }
 

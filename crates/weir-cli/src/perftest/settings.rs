@@ -174,33 +174,30 @@ fn durability(typed: &Typed) -> Result<bool, String> {
 /// Priorities of `SCHED_FIFO`; h, n and l stand for the highest, middle and lowest.
 fn priorities(typed: &Typed) -> Result<Option<PerThread<i32>>, String> {
     let Some(text) = typed.text("threadPriorities") else { return Ok(None) };
-    let bad = || {
-        format!(
-            "-threadPriorities takes three of 1 to 99 or h, n, l, such as 20:30:10 or n:h:l, not '{text}'"
-        )
-    };
     let one = |text: &str| match text.to_lowercase().as_str() {
         "h" => Some(99),
         "n" => Some(50),
         "l" => Some(1),
         number => number.parse().ok().filter(|number| (1..=99).contains(number)),
     };
-    let all: Vec<i32> = text.split(':').map(one).collect::<Option<_>>().ok_or_else(bad)?;
-    match all[..] {
-        [main, receive, event] => Ok(Some(PerThread { main, receive, event, status: event })),
-        _ => Err(bad()),
+    let all: Option<Vec<i32>> = text.split(':').map(one).collect();
+    match all.as_deref() {
+        Some(&[main, receive, event]) => Ok(Some(PerThread { main, receive, event, status: event })),
+        _ => Err(format!(
+            "-threadPriorities takes three of 1 to 99 or h, n, l, such as 20:30:10 or n:h:l, not '{text}'"
+        )),
     }
 }
 
 fn cpus(typed: &Typed) -> Result<Option<PerThread<usize>>, String> {
     let Some(text) = typed.text("threadCPUAffinity") else { return Ok(None) };
-    let bad =
-        || format!("-threadCPUAffinity takes one processor or four, such as 2 or 2:3:0:0, not '{text}'");
-    let all: Vec<usize> = text.split(':').map(str::parse).collect::<Result<_, _>>().map_err(|_| bad())?;
-    match all[..] {
-        [one] => Ok(Some(PerThread::all(one))),
-        [main, receive, event, status] => Ok(Some(PerThread { main, receive, event, status })),
-        _ => Err(bad()),
+    let all: Option<Vec<usize>> = text.split(':').map(|cpu| cpu.parse().ok()).collect();
+    match all.as_deref() {
+        Some(&[one]) => Ok(Some(PerThread::all(one))),
+        Some(&[main, receive, event, status]) => Ok(Some(PerThread { main, receive, event, status })),
+        _ => {
+            Err(format!("-threadCPUAffinity takes one processor or four, such as 2 or 2:3:0:0, not '{text}'"))
+        }
     }
 }
 
@@ -224,21 +221,19 @@ fn multicast(typed: &Typed) -> Result<Option<Groups>, String> {
     let Some(text) = typed.text("multicastAddr") else {
         return Ok(typed.has("multicast").then(Groups::default));
     };
-    let bad = || {
-        format!(
+    let all: Option<Vec<Ipv4Addr>> = text.split(',').map(|group| group.trim().parse().ok()).collect();
+    let groups = match all.as_deref() {
+        Some(&[first]) => [0, 1, 2].map(|step| Ipv4Addr::from_bits(first.to_bits().saturating_add(step))),
+        Some(&[throughput, latency, announcement]) => [throughput, latency, announcement],
+        _ => [Ipv4Addr::UNSPECIFIED; 3],
+    };
+    if !groups.iter().all(Ipv4Addr::is_multicast) {
+        return Err(format!(
             "-multicastAddr takes one group or three, such as 239.255.1.1,239.255.1.2,239.255.1.100, not '{text}'"
-        )
-    };
-    let groups: Vec<Ipv4Addr> =
-        text.split(',').map(|group| group.trim().parse()).collect::<Result<_, _>>().map_err(|_| bad())?;
-    let [throughput, latency, announcement] = match groups[..] {
-        [first] => [0, 1, 2].map(|step| Ipv4Addr::from_bits(first.to_bits().saturating_add(step))),
-        [throughput, latency, announcement] => [throughput, latency, announcement],
-        _ => return Err(bad()),
-    };
-    let groups = Groups { throughput, latency, announcement };
-    let is_group = [throughput, latency, announcement].iter().all(Ipv4Addr::is_multicast);
-    if is_group { Ok(Some(groups)) } else { Err(bad()) }
+        ));
+    }
+    let [throughput, latency, announcement] = groups;
+    Ok(Some(Groups { throughput, latency, announcement }))
 }
 
 fn publishing(typed: &Typed, node: NodeSettings) -> Result<Publishing, String> {

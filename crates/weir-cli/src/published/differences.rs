@@ -1,10 +1,10 @@
 //! Differences between the published setup and this one.
 
 use weir_bench::path::PathSpec;
-use weir_results::Environment;
+use weir_results::{Environment, Test};
 
 use super::run::Plan;
-use super::tables::{Table, Test};
+use super::tables::Table;
 
 /// One aspect in which the setups differ, or may differ.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -10,10 +10,10 @@ use weir_bench::case::CpuPair;
 use weir_bench::control::Role;
 use weir_bench::link_capacity::Link;
 use weir_bench::path::{PathSpec, VethError, VethPath};
-use weir_results::WaitStrategy;
+use weir_results::{Test, WaitStrategy};
 
 use super::ends::{End, Left, wait_for_both};
-use super::tables::{Row, Table, Test};
+use super::tables::{Row, Table, columns};
 
 /// The link between the ends.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -270,7 +270,7 @@ fn figures(text: &str, test: Test) -> Option<Vec<f64>> {
     let cells: Vec<f64> =
         row.split(',').map(|cell| cell.trim().trim_end_matches('*').parse().ok()).collect::<Option<_>>()?;
     let (_, figures) = cells.split_first()?;
-    (figures.len() == test.columns().len()).then(|| figures.to_vec())
+    (figures.len() == columns(test).len()).then(|| figures.to_vec())
 }
 
 fn wait_variable(wait: WaitStrategy) -> String {

@@ -3,10 +3,11 @@
 use std::fmt::Write as _;
 
 use serde_json::{Map, Value, json};
+use weir_results::Test;
 
 use super::differences::Difference;
 use super::run::OurRow;
-use super::tables::{Document, Table, Test};
+use super::tables::{Document, Row, Table, columns};
 
 /// A published table with the rows measured on this host.
 pub(crate) struct Shown {
@@ -20,6 +21,13 @@ pub(crate) struct Shown {
     pub(crate) command: String,
 }
 
+impl Shown {
+    /// Our row of the same size, if measured.
+    fn ours(&self, published: &Row) -> Option<&OurRow> {
+        self.ours.iter().find(|ours| ours.published.size == published.size)
+    }
+}
+
 /// Heading of the differences.
 pub(super) const DIFFERENCES: &str = "\nwhat differs:\n";
 
@@ -31,15 +39,14 @@ pub(crate) fn table_text(shown: &Shown) -> String {
         _ = writeln!(text, "made by: {command}");
     }
     let has_link = ours.iter().any(|row| row.of_link.is_some());
-    let columns = table.test.columns();
+    let width = width(table.test);
     _ = write!(text, "\n{:>8}  {:9}", "Size", "");
-    columns.iter().for_each(|(name, _)| _ = write!(text, " {:>w$}", short(name), w = width(table.test)));
+    columns(table.test).iter().for_each(|(name, ..)| _ = write!(text, " {name:>width$}"));
     text += if has_link { "  of link\n" } else { "\n" };
-    let is_shown = |size| ours.is_empty() || ours.iter().any(|ours| ours.published.size == size);
-    for row in table.rows.iter().filter(|row| is_shown(row.size)) {
-        let mine = ours.iter().find(|ours| ours.published.size == row.size);
+    let is_shown = |row: &&Row| ours.is_empty() || shown.ours(row).is_some();
+    for row in table.rows.iter().filter(is_shown) {
         let mut size = row.size.to_string();
-        if let Some(mine) = mine {
+        if let Some(mine) = shown.ours(row) {
             _ = write!(text, "{size:>8}  {:9}", "ours");
             size.clear();
             if let Some(figures) = &mine.figures {
@@ -57,7 +64,7 @@ pub(crate) fn table_text(shown: &Shown) -> String {
         push_figures(&mut text, table.test, &row.figures, 0);
         text += if row.is_doubtful { " ?\n" } else { "\n" };
     }
-    if table.rows.iter().any(|row| row.is_doubtful && is_shown(row.size)) {
+    if table.rows.iter().filter(is_shown).any(|row| row.is_doubtful) {
         text += "? as published: Mbit/s do not match samples/s at this size\n";
     }
     if has_link {
@@ -77,22 +84,28 @@ pub(crate) fn table_text(shown: &Shown) -> String {
 pub(crate) fn csv(all: &[Shown]) -> String {
     let mut text = String::new();
     for test in [Test::Latency, Test::Throughput] {
-        let mut shown = all.iter().filter(|shown| shown.table.test == test).peekable();
-        if shown.peek().is_none() {
+        let mut of_test = all.iter().filter(|shown| shown.table.test == test).peekable();
+        if of_test.peek().is_none() {
             continue;
         }
         text += "table,size_bytes,who";
-        test.columns().iter().for_each(|(name, _)| _ = write!(text, ",{}", key(name)));
+        columns(test).iter().for_each(|(_, key, _)| _ = write!(text, ",{key}"));
         text += ",of_link,note\n";
-        for Shown { table, ours, .. } in shown {
-            for row in &table.rows {
-                if let Some(mine) = ours.iter().find(|ours| ours.published.size == row.size) {
+        for shown in of_test {
+            let mut push = |row: &Row, who: &str, figures: &[f64], of_link: &str, note: &str| {
+                _ = write!(text, "{},{},{who},", shown.table.name, row.size);
+                let figure = |at| figures.get(at).map_or_else(String::new, f64::to_string);
+                let figures: Vec<String> = (0..columns(test).len()).map(figure).collect();
+                _ = writeln!(text, "{},{of_link},{note}", figures.join(","));
+            };
+            for row in &shown.table.rows {
+                if let Some(mine) = shown.ours(row) {
                     let of_link = mine.of_link.map_or_else(String::new, |share| format!("{share:.4}"));
                     let note = mine.trouble.as_deref().unwrap_or_default().replace([',', '"'], ";");
-                    push_csv(&mut text, table, row.size, "ours", mine.figures.as_deref(), &of_link, &note);
+                    push(row, "ours", mine.figures.as_deref().unwrap_or_default(), &of_link, &note);
                 }
                 let note = if row.is_doubtful { "contradicts itself" } else { "" };
-                push_csv(&mut text, table, row.size, "published", Some(&row.figures), "", note);
+                push(row, "published", &row.figures, "", note);
             }
         }
     }
@@ -116,17 +129,17 @@ pub(crate) fn document_text(document: &Document) -> String {
 }
 
 fn as_json(shown: &Shown) -> Value {
-    let Shown { table, ours, differences, command } = shown;
+    let Shown { table, differences, command, .. } = shown;
     let figures = |figures: &[f64]| -> Value {
-        let pairs =
-            table.test.columns().iter().zip(figures).map(|((name, _), figure)| (key(name), json!(figure)));
+        let pairs = columns(table.test).iter().zip(figures);
+        let pairs = pairs.map(|((_, key, _), figure)| ((*key).to_owned(), json!(figure)));
         Value::Object(pairs.collect::<Map<_, _>>())
     };
     let rows: Vec<Value> = table
         .rows
         .iter()
         .map(|row| {
-            let mine = ours.iter().find(|ours| ours.published.size == row.size);
+            let mine = shown.ours(row);
             json!({
                 "size_bytes": row.size,
                 "published": figures(&row.figures),
@@ -175,61 +188,15 @@ fn about(table: &Table) -> String {
 }
 
 fn push_figures(text: &mut String, test: Test, figures: &[f64], more: usize) {
-    for ((_, decimals), figure) in test.columns().iter().zip(figures) {
+    for ((.., decimals), figure) in columns(test).iter().zip(figures) {
         // Our latencies have nanosecond resolution; sample counts stay whole.
         let decimals = if test == Test::Latency { decimals.max(&more) } else { decimals };
         _ = write!(text, " {figure:>w$.d$}", w = width(test), d = *decimals);
     }
 }
 
-fn push_csv(
-    text: &mut String,
-    table: &Table,
-    size: u64,
-    who: &str,
-    figures: Option<&[f64]>,
-    of_link: &str,
-    note: &str,
-) {
-    _ = write!(text, "{},{size},{who}", table.name);
-    for at in 0..table.test.columns().len() {
-        match figures.and_then(|figures| figures.get(at)) {
-            Some(figure) => _ = write!(text, ",{figure}"),
-            None => text.push(','),
-        }
-    }
-    _ = writeln!(text, ",{of_link},{note}");
-}
-
 fn width(test: Test) -> usize {
     if test == Test::Latency { 9 } else { 14 }
-}
-
-/// Column name without its unit.
-fn short(name: &str) -> &str {
-    name.trim_end_matches(" (μs)").trim_start_matches("Avg ")
-}
-
-/// Column name in CSV and JSON.
-fn key(name: &str) -> String {
-    let key = match name {
-        "Ave (μs)" => "ave_us",
-        "Std (μs)" => "std_us",
-        "Min (μs)" => "min_us",
-        "Max (μs)" => "max_us",
-        "50% (μs)" => "p50_us",
-        "90% (μs)" => "p90_us",
-        "99% (μs)" => "p99_us",
-        "99.99% (μs)" => "p99_99_us",
-        "99.9999% (μs)" => "p99_9999_us",
-        "Total Samples" => "total_samples",
-        "Avg Samples/s" => "samples_per_s",
-        "Avg Mbps" => "mbps",
-        "Lost Samples" => "lost_samples",
-        "Lost Samples (%)" => "lost_percent",
-        other => other,
-    };
-    key.to_owned()
 }
 
 #[cfg(test)]

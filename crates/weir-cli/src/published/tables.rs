@@ -1,5 +1,7 @@
 //! The published figures in the files of `published/`, and their sources.
 
+use weir_results::Test;
+
 /// The source of figures and the setup that they were measured on.
 #[derive(Debug)]
 pub(crate) struct Source {
@@ -59,15 +61,6 @@ static MICRO_THROUGHPUT: Source = Source {
     ..MICRO
 };
 
-/// The measure of a table.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Test {
-    /// One-way latency in microseconds.
-    Latency,
-    /// Throughput in samples per second.
-    Throughput,
-}
-
 /// One published table.
 #[derive(Clone, Debug)]
 pub(crate) struct Table {
@@ -94,81 +87,53 @@ pub(crate) struct Table {
 pub(crate) struct Row {
     /// Size of a sample in bytes.
     pub(crate) size: u64,
-    /// In the order of [`Test::columns`].
+    /// In the order of [`columns`].
     pub(crate) figures: Vec<f64>,
     /// Whether its figures contradict each other.
     pub(crate) is_doubtful: bool,
 }
 
-impl Test {
-    /// Column names, each with its decimals as published.
-    pub(crate) fn columns(self) -> &'static [(&'static str, usize)] {
-        match self {
-            Self::Latency => &[
-                ("Ave (μs)", 0),
-                ("Std (μs)", 1),
-                ("Min (μs)", 0),
-                ("Max (μs)", 0),
-                ("50% (μs)", 0),
-                ("90% (μs)", 0),
-                ("99% (μs)", 0),
-                ("99.99% (μs)", 0),
-                ("99.9999% (μs)", 0),
-            ],
-            Self::Throughput => &[
-                ("Total Samples", 0),
-                ("Avg Samples/s", 0),
-                ("Avg Mbps", 1),
-                ("Lost Samples", 0),
-                ("Lost Samples (%)", 2),
-            ],
-        }
-    }
-
-    /// Name of the measure.
-    pub(crate) fn name(self) -> &'static str {
-        match self {
-            Self::Latency => "latency",
-            Self::Throughput => "throughput",
-        }
+/// The columns of a measure: headings, names in CSV and JSON, and decimals as published.
+pub(crate) fn columns(test: Test) -> &'static [(&'static str, &'static str, usize)] {
+    match test {
+        Test::Latency => &[
+            ("Ave", "ave_us", 0),
+            ("Std", "std_us", 1),
+            ("Min", "min_us", 0),
+            ("Max", "max_us", 0),
+            ("50%", "p50_us", 0),
+            ("90%", "p90_us", 0),
+            ("99%", "p99_us", 0),
+            ("99.99%", "p99_99_us", 0),
+            ("99.9999%", "p99_9999_us", 0),
+        ],
+        Test::Throughput => &[
+            ("Total Samples", "total_samples", 0),
+            ("Samples/s", "samples_per_s", 0),
+            ("Mbps", "mbps", 1),
+            ("Lost Samples", "lost_samples", 0),
+            ("Lost Samples (%)", "lost_percent", 2),
+        ],
     }
 }
 
-/// A file of figures, with the prefix of its table names.
-struct File {
-    text: &'static str,
-    test: Test,
-    begin: &'static str,
-}
-
-static FILES: [File; 4] = [
-    File { text: include_str!("../../published/connext-pro-latency.csv"), test: Test::Latency, begin: "pro" },
-    File {
-        text: include_str!("../../published/connext-pro-throughput.csv"),
-        test: Test::Throughput,
-        begin: "pro",
-    },
-    File {
-        text: include_str!("../../published/connext-micro-latency.csv"),
-        test: Test::Latency,
-        begin: "micro",
-    },
-    File {
-        text: include_str!("../../published/connext-micro-throughput.csv"),
-        test: Test::Throughput,
-        begin: "micro",
-    },
+/// The files of figures, each with the measure and the prefix of its table names.
+static FILES: [(&str, Test, &str); 4] = [
+    (include_str!("../../published/connext-pro-latency.csv"), Test::Latency, "pro"),
+    (include_str!("../../published/connext-pro-throughput.csv"), Test::Throughput, "pro"),
+    (include_str!("../../published/connext-micro-latency.csv"), Test::Latency, "micro"),
+    (include_str!("../../published/connext-micro-throughput.csv"), Test::Throughput, "micro"),
 ];
 
 /// All tables that `perftest` can repeat, in the order of their documents.
 pub(crate) fn all() -> Vec<Table> {
     let mut tables: Vec<Table> = Vec::new();
-    for file in &FILES {
-        let mut lines = file.text.lines();
+    for (text, test, begin) in FILES {
+        let mut lines = text.lines();
         let names: Vec<&str> = lines.next().unwrap_or_default().split(',').collect();
         for line in lines {
             let cells: Vec<&str> = line.split(',').collect();
-            let (empty, row) = read(file, &names, &cells);
+            let (empty, row) = read(test, begin, &names, &cells);
             match tables.iter_mut().find(|table| table.name == empty.name) {
                 Some(table) => table.rows.push(row),
                 None => tables.push(Table { rows: vec![row], ..empty }),
@@ -179,24 +144,19 @@ pub(crate) fn all() -> Vec<Table> {
 }
 
 /// The table that a line belongs to, without rows, and the row of the line.
-fn read(file: &File, names: &[&str], cells: &[&str]) -> (Table, Row) {
+fn read(test: Test, begin: &str, names: &[&str], cells: &[&str]) -> (Table, Row) {
     let cell = |name: &str| names.iter().position(|it| *it == name).and_then(|at| cells.get(at)).copied();
     let number = |name: &str| cell(name).and_then(|text| text.parse::<u32>().ok());
     let platform = cell("platform").map(|platform| if platform.starts_with("xeon") { "xeon" } else { "pi" });
     let link_gbps = number("link_gbps").unwrap_or(1);
     let batch_bytes = number("batch_bytes");
     let (keyed, reliability) = (cell("keyed").unwrap_or_default(), cell("reliability").unwrap_or_default());
-    let mut name = format!("{}-{}", file.begin, file.test.name());
-    for part in platform.into_iter().map(str::to_owned).chain([format!("{link_gbps}g")]) {
-        name = name + "-" + &part;
-    }
-    name = format!("{name}-{keyed}-{reliability}");
-    match batch_bytes {
-        Some(0) => name += "-no-batch",
-        Some(_) => name += "-batch",
-        None => {}
-    }
-    let source = match (file.begin, file.test, platform) {
+    let link = format!("{link_gbps}g");
+    let batching = batch_bytes.map(|bytes| if bytes == 0 { "no-batch" } else { "batch" });
+    let words =
+        [Some(begin), Some(test.name()), platform, Some(&*link), Some(keyed), Some(reliability), batching];
+    let name = words.into_iter().flatten().collect::<Vec<_>>().join("-");
+    let source = match (begin, test, platform) {
         ("pro", Test::Latency, _) => &PRO,
         ("pro", Test::Throughput, _) => &PRO_BATCHING,
         (_, Test::Throughput, _) => &MICRO_THROUGHPUT,
@@ -206,11 +166,11 @@ fn read(file: &File, names: &[&str], cells: &[&str]) -> (Table, Row) {
     let at_size = names.iter().position(|name| *name == "size_bytes").unwrap_or(0);
     let size = cells.get(at_size).and_then(|text| text.parse().ok()).unwrap_or(0);
     let figures: Vec<f64> = cells.iter().skip(at_size + 1).filter_map(|text| text.parse().ok()).collect();
-    let is_doubtful = file.test == Test::Throughput && contradicts_itself(size, &figures);
+    let is_doubtful = test == Test::Throughput && contradicts_itself(size, &figures);
     let table = Table {
         name,
         source,
-        test: file.test,
+        test,
         link_gbps,
         keyed: keyed == "keyed",
         reliable: reliability == "reliable",
@@ -252,43 +212,25 @@ pub(crate) struct Document {
     pub(crate) instead: &'static str,
 }
 
+/// A file of hpcbench's figures, its content, and the command that measures the same.
+macro_rules! hpcbench {
+    ($name:literal, $about:literal, $instead:literal) => {
+        Document {
+            name: concat!("hpcbench-udp-", $name),
+            about: concat!("hpcbench, ", $about),
+            text: include_str!(concat!("../../published/hpcbench-udp-", $name, ".csv")),
+            instead: $instead,
+        }
+    };
+}
+
 static DOCUMENTS: [Document; 6] = [
-    Document {
-        name: "hpcbench-udp-unidirectional",
-        about: "hpcbench, UDP stream: mk cluster, 1 Gbit/s Ethernet",
-        text: include_str!("../../published/hpcbench-udp-unidirectional.csv"),
-        instead: "udptest -h HOST -r 6",
-    },
-    Document {
-        name: "hpcbench-udp-bidirectional",
-        about: "hpcbench, UDP streams both ways",
-        text: include_str!("../../published/hpcbench-udp-bidirectional.csv"),
-        instead: "udptest -ih HOST -r 6",
-    },
-    Document {
-        name: "hpcbench-udp-exponential",
-        about: "hpcbench, UDP streams of growing sizes",
-        text: include_str!("../../published/hpcbench-udp-exponential.csv"),
-        instead: "udptest -eh HOST",
-    },
-    Document {
-        name: "hpcbench-udp-roundtrip",
-        about: "hpcbench, UDP round trips in μs",
-        text: include_str!("../../published/hpcbench-udp-roundtrip.csv"),
-        instead: "udptest -ah HOST",
-    },
-    Document {
-        name: "hpcbench-udp-generator",
-        about: "hpcbench, UDP traffic at a given rate",
-        text: include_str!("../../published/hpcbench-udp-generator.csv"),
-        instead: "udptest -gh HOST -t 10 -T 200M",
-    },
-    Document {
-        name: "hpcbench-udp-process",
-        about: "hpcbench, processor time of its UDP tests",
-        text: include_str!("../../published/hpcbench-udp-process.csv"),
-        instead: "udptest -ch HOST -r 5",
-    },
+    hpcbench!("unidirectional", "UDP stream: mk cluster, 1 Gbit/s Ethernet", "udptest -h HOST -r 6"),
+    hpcbench!("bidirectional", "UDP streams both ways", "udptest -ih HOST -r 6"),
+    hpcbench!("exponential", "UDP streams of growing sizes", "udptest -eh HOST"),
+    hpcbench!("roundtrip", "UDP round trips in μs", "udptest -ah HOST"),
+    hpcbench!("generator", "UDP traffic at a given rate", "udptest -gh HOST -t 10 -T 200M"),
+    hpcbench!("process", "processor time of its UDP tests", "udptest -ch HOST -r 5"),
 ];
 
 /// The figures of other programs.
@@ -307,7 +249,7 @@ mod tests {
         assert_eq!((of(Test::Latency), of(Test::Throughput)), (16, 8));
         for table in &tables {
             let is_whole = |row: &Row| {
-                let all = table.test.columns().len();
+                let all = columns(table.test).len();
                 // Micro's page has no 99.9999 %.
                 row.figures.len() == all || (table.test == Test::Latency && row.figures.len() == all - 1)
             };

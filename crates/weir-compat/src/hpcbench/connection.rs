@@ -1,21 +1,20 @@
 //! A client's end of a session: the control connection, and the UDP socket beside it.
 
-use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, SystemTime};
 
 use weir_measure::{
-    Connection as Control, ControlError, MeasureError, Message, ask, check_buffers, connect, nanos,
-    unexpected, with_port,
+    Connection as Control, MeasureError, Message, ask, check_buffers, connect, nanos, unexpected, with_port,
 };
-use weir_udp::{SocketOptions, UdpSocket};
+use weir_udp::UdpSocket;
 
 use crate::hpcbench::control::{Counted, LOG_BYTES_MAX, Request, Response};
 use crate::hpcbench::datagram::TrialId;
 use crate::hpcbench::flow::{self, Pace, joined};
 use crate::hpcbench::report::{Buffers, Heading, ctime};
 use crate::hpcbench::server::Udptest;
-use crate::hpcbench::settings::{Mode, ServiceType, Settings};
+use crate::hpcbench::settings::{Mode, Settings};
+use crate::hpcbench::system_log::host_name;
 use crate::hpcbench::trial::Trial;
 
 /// How long the server may take to answer.
@@ -39,23 +38,24 @@ impl Connection {
     pub(super) fn open(settings: &Settings) -> Result<Self, MeasureError> {
         let secret = settings.secret.as_ref();
         let mut server = connect::<Udptest>(&settings.host, settings.port, settings.family, secret)?;
-        let tos = settings.service_type.map_or(0, ServiceType::octet);
-        let options = client_socket(with_port(server.local, 0), settings, tos);
-        let socket = UdpSocket::bind(&options)?;
+        let socket = UdpSocket::bind(&flow::client_socket(with_port(server.local, 0), settings))?;
         let datagram = match settings.mode {
             Mode::RoundTrip { message_bytes } => message_bytes,
             _ => settings.datagram_bytes,
         };
         let buffer = settings.server_buffer_bytes.or(settings.client_buffer_bytes).unwrap_or(0);
-        let request = Request::Setup { port: socket.local_address().port(), datagram, buffer, tos };
-        let response = ask::<Udptest>(&mut server.control, &request)?;
-        let Response::Setup { port, send_buffer, recv_buffer, token } = response else {
-            return Err(nonsense(&response));
-        };
+        let (port, tos) = (socket.local_address().port(), settings.tos());
+        let request = Request::Setup { port, datagram, buffer, tos };
+        let (port, server_buffers, token) =
+            ask::<Udptest, _>(&mut server.control, &request, |response| match response {
+                Response::Setup { port, send_buffer: send, recv_buffer: recv, token } => {
+                    Some((port, Buffers { send, recv }, token))
+                }
+                _ => None,
+            })?;
         socket.connect(with_port(server.peer, port))?;
         let client_buffers =
             Buffers { send: socket.granted_send_buffer() as u64, recv: socket.granted_recv_buffer() as u64 };
-        let server_buffers = Buffers { send: send_buffer, recv: recv_buffer };
         let granted = |buffers: Buffers| [Some(buffers.send), Some(buffers.recv)];
         check_buffers(datagram, granted(client_buffers), granted(server_buffers), |end| {
             let option = if end == "client" { "-b" } else { "-B or -b" };
@@ -98,10 +98,7 @@ impl Connection {
             let (is_done, stop, has_failed) = (&is_done, &stop, &has_failed);
             let fail = |_: &std::io::Error| has_failed.store(true, Ordering::Relaxed);
             let sender = scope.spawn(move || flow::send_marked(socket, id, pace, stop).inspect_err(fail));
-            let receiver = both.then(|| {
-                let receive = move || flow::receive(socket, id, is_done, stop, || {});
-                scope.spawn(move || Ok(Counted::received(&receive()?)))
-            });
+            let receiver = both.then(|| scope.spawn(move || flow::receive(socket, id, is_done, stop, || {})));
             let is_wanted = || !halt.load(Ordering::Relaxed) && !has_failed.load(Ordering::Relaxed);
             let server = supervise(control, pace, is_wanted, || !sender.is_finished());
             // Datagrams in flight get time to arrive, unless the server is gone.
@@ -115,46 +112,25 @@ impl Connection {
         })
     }
 
-    /// Lets the server echo.
-    pub(super) fn start_echo(&mut self) -> Result<(), MeasureError> {
-        flow::drain(&self.socket);
-        self.expect_ready(&Request::Echo)
-    }
-
-    /// Ends what [`start_echo`](Self::start_echo) began.
-    pub(super) fn end_echo(&mut self) -> Result<(), MeasureError> {
-        self.expect_ready(&Request::Sent)
-    }
-
     /// Whether the server is still there.
     pub(super) fn check(&mut self) -> Result<(), MeasureError> {
-        match self.control.receive_line(Duration::from_millis(1)) {
-            Err(ControlError::Silent(_)) => Ok(()),
-            Err(error) => Err(error.into()),
-            Ok(line) => Err(unexpected::<Udptest>(line)),
-        }
-    }
-
-    /// Lets the server read its host's counters.
-    pub(super) fn watch(&mut self) -> Result<(), MeasureError> {
-        self.expect_ready(&Request::Watch)
+        let line = self.control.poll_line()?;
+        line.map_or(Ok(()), |line| Err(unexpected::<Udptest>(line)))
     }
 
     /// The server's system log.
     pub(super) fn system_log(&mut self) -> Result<Vec<u8>, MeasureError> {
-        match ask::<Udptest>(&mut self.control, &Request::Log)? {
-            Response::Log { bytes } if bytes <= LOG_BYTES_MAX => {
-                Ok(self.control.receive_bytes(bytes as usize, PATIENCE)?)
-            }
-            other => Err(nonsense(&other)),
-        }
+        let bytes = ask::<Udptest, _>(&mut self.control, &Request::Log, |response| match response {
+            Response::Log { bytes } if bytes <= LOG_BYTES_MAX => Some(bytes),
+            _ => None,
+        })?;
+        Ok(self.control.receive_bytes(bytes as usize, PATIENCE)?)
     }
 
-    fn expect_ready(&mut self, request: &Request) -> Result<(), MeasureError> {
-        match ask::<Udptest>(&mut self.control, request)? {
-            Response::Ready => Ok(()),
-            other => Err(nonsense(&other)),
-        }
+    /// Sends a request and waits until the server is ready for it, or has done it.
+    pub(super) fn expect_ready(&mut self, request: &Request) -> Result<(), MeasureError> {
+        let is_ready = |response| (response == Response::Ready).then_some(());
+        ask::<Udptest, _>(&mut self.control, request, is_ready)
     }
 }
 
@@ -166,9 +142,7 @@ fn supervise(
     is_wanted: impl Fn() -> bool,
     is_sending: impl Fn() -> bool,
 ) -> Result<Counted, MeasureError> {
-    if let Some(line) =
-        control.receive_line_while(FOREVER, || is_wanted() && is_sending()).map_err(MeasureError::from)?
-    {
+    if let Some(line) = control.receive_line_while(FOREVER, || is_wanted() && is_sending())? {
         return Err(unexpected::<Udptest>(line));
     }
     if !is_wanted() {
@@ -184,22 +158,12 @@ fn supervise(
     }
 }
 
-fn nonsense(response: &Response) -> MeasureError {
-    ControlError::Nonsense(response.line()).into()
-}
-
-fn client_socket(bind: SocketAddr, settings: &Settings, tos: u8) -> SocketOptions {
-    flow::buffered(bind, settings.client_buffer_bytes.unwrap_or(0), tos)
-}
-
-pub(super) fn host_name() -> String {
-    std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default().trim().to_owned()
-}
-
 #[cfg(test)]
 mod tests {
     use std::io::{BufRead, BufReader, Write};
-    use std::net::{Ipv4Addr, TcpListener};
+    use std::net::{Ipv4Addr, SocketAddr, TcpListener};
+
+    use weir_udp::SocketOptions;
 
     use super::*;
 

@@ -43,14 +43,10 @@ impl TrialId {
     /// Classifies a datagram of this trial.
     pub(crate) fn classify(self, bytes: &[u8]) -> Datagram {
         if bytes.len() != MARK_BYTES || bytes[..8] != MAGIC {
-            Datagram::Data
-        } else if bytes == self.mark(Mark::Sync) {
-            Datagram::Mark(Mark::Sync)
-        } else if bytes == self.mark(Mark::Fin) {
-            Datagram::Mark(Mark::Fin)
-        } else {
-            Datagram::Stale
+            return Datagram::Data;
         }
+        let mark = [Mark::Sync, Mark::Fin].into_iter().find(|mark| bytes == self.mark(*mark));
+        mark.map_or(Datagram::Stale, Datagram::Mark)
     }
 }
 

@@ -7,9 +7,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use super::connection::Connection;
+use super::control::Request;
 use crate::hpcbench::settings::Settings;
 use crate::hpcbench::system_log::SystemLog;
-use weir_measure::MeasureError;
+use weir_measure::{MeasureError, pause};
 
 /// How long both hosts are sampled before the first trial and after the last.
 const IDLE: Duration = Duration::from_secs(1);
@@ -46,7 +47,7 @@ impl<'a> Watch<'a> {
     pub(super) fn look(&mut self, connection: &mut Connection) -> Result<(), MeasureError> {
         if self.output.is_some() {
             self.client.watch();
-            connection.watch()?;
+            connection.expect_ready(&Request::Watch)?;
         }
         Ok(())
     }
@@ -57,14 +58,9 @@ impl<'a> Watch<'a> {
         connection: &mut Connection,
         halt: &AtomicBool,
     ) -> Result<(), MeasureError> {
-        if self.output.is_some() {
-            let slices = 20;
-            for _ in 0..slices {
-                if halt.load(Ordering::Relaxed) {
-                    return Err(MeasureError::Interrupted);
-                }
-                std::thread::sleep(IDLE / slices);
-            }
+        let is_halted = || halt.load(Ordering::Relaxed).then_some(());
+        if self.output.is_some() && pause(IDLE, is_halted).is_some() {
+            return Err(MeasureError::Interrupted);
         }
         self.look(connection)
     }

@@ -7,19 +7,14 @@ use std::thread::ScopedJoinHandle;
 use std::time::{Duration, Instant};
 
 use weir_baseline::Receiver;
-use weir_measure::{Idle, Schedule, nanos, now_ns, wait_until};
+use weir_measure::{Drain, Idle, Schedule, nanos, now_ns, wait_until};
 use weir_results::WaitStrategy;
 use weir_telemetry::thread_times;
 use weir_udp::{SocketOptions, UdpSocket, Wait, affinity};
 
 use crate::hpcbench::control::Counted;
 use crate::hpcbench::datagram::{Datagram, MARK_BYTES, Mark, TrialId, payload};
-use crate::hpcbench::settings::DATAGRAM_BYTES_MAX;
-
-/// Marks at the beginning and at the end. The receiver needs one of each; the others are for lossy
-/// paths.
-const SYNCS: usize = 3;
-const FINS: usize = 10;
+use crate::hpcbench::settings::{DATAGRAM_BYTES_MAX, Settings};
 
 /// Silence after the sender's end that means that nothing will arrive.
 const QUIET: Duration = Duration::from_millis(200);
@@ -49,40 +44,32 @@ impl Pace {
     }
 }
 
-/// The datagrams sent, without marks.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Sent {
-    pub(crate) packets: u64,
-    pub(crate) bytes: u64,
-    pub(crate) elapsed: Duration,
-}
-
-/// Sends random bytes until both time and message are done, or `halt` is set.
+/// Sends random bytes until both time and message are done, or `halt` is set. Counts no marks and no processor time.
 ///
 /// With a rate, each datagram has an intended send time: a late one does not delay the following
 /// ones.
-pub(crate) fn send(socket: &UdpSocket, pace: &Pace, halt: &AtomicBool) -> io::Result<Sent> {
+pub(crate) fn send(socket: &UdpSocket, pace: &Pace, halt: &AtomicBool) -> io::Result<Counted> {
     if pace.rate_bps.is_some() {
         // By default, sleeps end up to 50 us late; spinning covers the rest.
         let _ = affinity::set_timer_slack_ns(1);
     }
     let payload = payload(pace.write_bytes);
-    let mut sent = Sent::default();
+    let mut sent = Counted::default();
     let mut refused_since: Option<Instant> = None;
     let start_ns = now_ns();
     let end_ns = start_ns.saturating_add(nanos(pace.time));
     let schedule = pace.schedule(start_ns);
     loop {
         let now_ns = now_ns();
-        sent.elapsed = Duration::from_nanos(now_ns - start_ns);
-        let is_done = now_ns >= end_ns && sent.bytes >= pace.message_bytes;
-        if is_done || halt.load(Ordering::Relaxed) {
+        sent.elapsed_ns = now_ns - start_ns;
+        let has_message = sent.sent_bytes >= pace.message_bytes;
+        if (now_ns >= end_ns && has_message) || halt.load(Ordering::Relaxed) {
             return Ok(sent);
         }
         if let Some(schedule) = &schedule {
-            let due_ns = schedule.intended_ns(sent.packets);
+            let due_ns = schedule.intended_ns(sent.sent_packets);
             // What is due after the end is not sent.
-            let is_beyond = due_ns >= end_ns && sent.bytes >= pace.message_bytes;
+            let is_beyond = due_ns >= end_ns && has_message;
             let until_ns = if is_beyond { end_ns } else { due_ns };
             wait_until(until_ns, Idle::SleepThenSpin, || halt.load(Ordering::Relaxed));
             if is_beyond {
@@ -90,8 +77,8 @@ pub(crate) fn send(socket: &UdpSocket, pace: &Pace, halt: &AtomicBool) -> io::Re
             }
         }
         if weir_baseline::send(socket, None, &payload)? {
-            sent.packets += 1;
-            sent.bytes += payload.len() as u64;
+            sent.sent_packets += 1;
+            sent.sent_bytes += payload.len() as u64;
             refused_since = None;
         } else if refused_since.get_or_insert_with(Instant::now).elapsed() >= STALL {
             let text = format!("no datagram could be sent for {} s", STALL.as_secs());
@@ -100,103 +87,105 @@ pub(crate) fn send(socket: &UdpSocket, pace: &Pace, halt: &AtomicBool) -> io::Re
     }
 }
 
-/// Announces data.
-fn send_syncs(socket: &UdpSocket, id: TrialId) -> io::Result<()> {
-    (0..SYNCS).try_for_each(|_| weir_baseline::send(socket, None, &id.mark(Mark::Sync)).map(drop))
+/// Announces data, or its end.
+fn send_marks(socket: &UdpSocket, id: TrialId, mark: Mark) -> io::Result<()> {
+    // The receiver needs one of each; the others are for lossy paths.
+    let times = match mark {
+        Mark::Sync => 3,
+        Mark::Fin => 10,
+    };
+    (0..times).try_for_each(|_| weir_baseline::send(socket, None, &id.mark(mark)).map(drop))
 }
 
-/// Announces the end of data.
-fn send_fins(socket: &UdpSocket, id: TrialId) -> io::Result<()> {
-    (0..FINS).try_for_each(|_| weir_baseline::send(socket, None, &id.mark(Mark::Fin)).map(drop))
+/// Sends a stream between its marks. The first FIN counts as a datagram.
+pub(crate) fn send_marked(
+    socket: &UdpSocket,
+    id: TrialId,
+    pace: &Pace,
+    halt: &AtomicBool,
+) -> io::Result<Counted> {
+    send_marks(socket, id, Mark::Sync)?;
+    let sent = send(socket, pace, halt)?;
+    send_marks(socket, id, Mark::Fin)?;
+    Ok(sent.and(Counted { sent_packets: 1, sent_bytes: MARK_BYTES as u64, ..Counted::of_thread() }))
 }
 
-/// The times that bound the received data.
+/// What has arrived, and the times that bound it. The first FIN counts as a datagram of 32 bytes, as in hpcbench.
 #[derive(Debug, Default)]
-struct Moments {
+struct Arrivals {
+    counted: Counted,
     start: Option<Instant>,
     end: Option<Instant>,
     last: Option<Instant>,
 }
 
-/// The datagrams received: the first FIN counts as one of 32 bytes, as in hpcbench.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Received {
-    pub(crate) packets: u64,
-    pub(crate) bytes: u64,
-    pub(crate) elapsed: Duration,
+impl Arrivals {
+    /// Counts one batch.
+    fn take(&mut self, receiver: &Receiver, id: TrialId) {
+        let now = Instant::now();
+        for datagram in receiver.datagrams() {
+            match id.classify(datagram) {
+                Datagram::Data => self.last = Some(now),
+                // The last of them directly precedes the data.
+                Datagram::Mark(Mark::Sync) if self.counted.recv_packets == 0 => {
+                    self.start = Some(now);
+                    continue;
+                }
+                Datagram::Mark(Mark::Fin) if self.end.is_none() => self.end = Some(now),
+                Datagram::Mark(_) | Datagram::Stale => continue,
+            }
+            self.start.get_or_insert(now);
+            self.counted.recv_packets += 1;
+            self.counted.recv_bytes += datagram.len() as u64;
+        }
+    }
+
+    fn finished(self) -> Counted {
+        // Without a FIN, the last datagram is the end.
+        let bounds = self.start.zip(self.end.or(self.last));
+        let elapsed_ns = bounds.map_or(0, |(start, end)| nanos(end - start));
+        Counted { elapsed_ns, ..self.counted }.and(Counted::of_thread())
+    }
 }
 
 /// Receives until a FIN arrived, `sent` is set and nothing more arrives, or until `halt`. Calls
-/// `begin` at the first datagram of the trial.
+/// `begin` at the first datagram of the trial. Counts the processor time of the calling thread.
 pub(crate) fn receive(
     socket: &UdpSocket,
     id: TrialId,
     sent: &AtomicBool,
     halt: &AtomicBool,
     begin: impl FnOnce(),
-) -> io::Result<Received> {
+) -> io::Result<Counted> {
     let mut receiver = Receiver::with_buffers(BATCH, DATAGRAM_BYTES_MAX as usize).without_sources();
     let mut begin = Some(begin);
-    let mut moments = Moments::default();
-    let mut received = Received::default();
-    let (mut quiet_since, mut told_at): (Option<Instant>, Option<Instant>) = (None, None);
+    let mut arrivals = Arrivals::default();
+    let mut drain = Drain::new(QUIET, DRAIN);
     while !halt.load(Ordering::Relaxed) {
         let is_sent = sent.load(Ordering::Relaxed);
-        if is_sent && told_at.get_or_insert_with(Instant::now).elapsed() >= DRAIN {
-            break;
-        }
         // Once the peer is done, what has arrived is all there is, but for datagrams in flight.
-        let has_arrived = if is_sent && moments.end.is_some() {
+        let is_ended = is_sent && arrivals.end.is_some();
+        let has_arrived = if is_ended {
             receiver.receive_now(socket)?
         } else {
             receiver.receive(socket, WaitStrategy::Block, CHECK)?
         };
-        if !has_arrived {
-            let since = *quiet_since.get_or_insert_with(Instant::now);
-            if is_sent && (moments.end.is_some() || since.elapsed() >= QUIET) {
-                break;
+        if has_arrived {
+            drain.arrived(now_ns());
+            arrivals.take(&receiver, id);
+            if let Some(begin) = arrivals.start.and_then(|_| begin.take()) {
+                begin();
             }
-            continue;
         }
-        quiet_since = None;
-        take(&receiver, id, &mut moments, &mut received);
-        if let Some(begin) = moments.start.and_then(|_| begin.take()) {
-            begin();
+        if is_sent && (drain.is_over(now_ns()) || (is_ended && !has_arrived)) {
+            break;
         }
     }
-    // Without a FIN, the last datagram is the end.
-    if let (Some(start), Some(end)) = (moments.start, moments.end.or(moments.last)) {
-        received.elapsed = end - start;
-    }
-    Ok(received)
-}
-
-/// Counts one batch.
-fn take(receiver: &Receiver, id: TrialId, moments: &mut Moments, received: &mut Received) {
-    let now = Instant::now();
-    for datagram in receiver.datagrams() {
-        match id.classify(datagram) {
-            Datagram::Data => {
-                received.packets += 1;
-                received.bytes += datagram.len() as u64;
-                moments.start.get_or_insert(now);
-                moments.last = Some(now);
-            }
-            // The last of them directly precedes the data.
-            Datagram::Mark(Mark::Sync) if received.packets == 0 => moments.start = Some(now),
-            Datagram::Mark(Mark::Fin) if moments.end.is_none() => {
-                moments.end = Some(now);
-                moments.start.get_or_insert(now);
-                received.packets += 1;
-                received.bytes += MARK_BYTES as u64;
-            }
-            Datagram::Mark(_) | Datagram::Stale => {}
-        }
-    }
+    Ok(arrivals.finished())
 }
 
 /// A socket with buffers of this size, as the kernel reports it; 0: the default.
-pub(crate) fn buffered(bind: impl Into<SocketAddr>, buffer_bytes: u64, tos: u8) -> SocketOptions {
+pub(crate) fn buffered(bind: SocketAddr, buffer_bytes: u64, tos: u8) -> SocketOptions {
     // The kernel doubles the requested size.
     let half = usize::try_from(buffer_bytes / 2).ok().filter(|half| *half > 0);
     SocketOptions {
@@ -205,6 +194,11 @@ pub(crate) fn buffered(bind: impl Into<SocketAddr>, buffer_bytes: u64, tos: u8) 
         type_of_service: (tos != 0).then_some(tos),
         ..SocketOptions::new(bind)
     }
+}
+
+/// A client's socket.
+pub(crate) fn client_socket(bind: SocketAddr, settings: &Settings) -> SocketOptions {
+    buffered(bind, settings.client_buffer_bytes.unwrap_or(0), settings.tos())
 }
 
 /// Discards what a socket holds, so that it does not count in the next trial.
@@ -221,16 +215,7 @@ pub(crate) fn drain(socket: &UdpSocket) {
 }
 
 impl Counted {
-    /// What the calling thread, which was started for this trial, received and used.
-    pub(crate) fn received(received: &Received) -> Self {
-        Self {
-            recv_packets: received.packets,
-            recv_bytes: received.bytes,
-            elapsed_ns: nanos(received.elapsed),
-            ..Self::of_thread()
-        }
-    }
-
+    /// The processor time of the calling thread, which was started for this trial.
     fn of_thread() -> Self {
         let (user, system) = thread_times();
         Self { user_ns: nanos(user), system_ns: nanos(system), ..Self::default() }
@@ -248,24 +233,6 @@ impl Counted {
             ..self
         }
     }
-}
-
-/// Sends a stream between its marks. The first FIN counts as a datagram.
-pub(crate) fn send_marked(
-    socket: &UdpSocket,
-    id: TrialId,
-    pace: &Pace,
-    halt: &AtomicBool,
-) -> io::Result<Counted> {
-    send_syncs(socket, id)?;
-    let sent = send(socket, pace, halt)?;
-    send_fins(socket, id)?;
-    Ok(Counted {
-        sent_packets: sent.packets + 1,
-        sent_bytes: sent.bytes + MARK_BYTES as u64,
-        elapsed_ns: nanos(sent.elapsed),
-        ..Counted::of_thread()
-    })
 }
 
 /// What a thread of a trial ended with.
@@ -295,14 +262,14 @@ mod tests {
     fn the_first_fin_is_a_datagram_and_other_trials_are_none() {
         let (sender, receiver) = pair();
         let pace = Pace { write_bytes: 100, time: Duration::ZERO, message_bytes: 1000, rate_bps: None };
-        send_fins(&sender, TrialId { trial: 0, ..ID }).unwrap();
-        send_syncs(&sender, ID).unwrap();
+        send_marks(&sender, TrialId { trial: 0, ..ID }, Mark::Fin).unwrap();
+        send_marks(&sender, ID, Mark::Sync).unwrap();
         let sent = send(&sender, &pace, &flag(false)).unwrap();
-        send_fins(&sender, ID).unwrap();
-        assert_eq!((sent.packets, sent.bytes), (10, 1000));
+        send_marks(&sender, ID, Mark::Fin).unwrap();
+        assert_eq!((sent.sent_packets, sent.sent_bytes), (10, 1000));
         let mut has_begun = false;
         let received = receive(&receiver, ID, &flag(true), &flag(false), || has_begun = true).unwrap();
-        assert_eq!((received.packets, received.bytes), (11, 1032));
+        assert_eq!((received.recv_packets, received.recv_bytes), (11, 1032));
         assert!(has_begun);
     }
 
@@ -312,7 +279,7 @@ mod tests {
         sender.send(&[1]).unwrap();
         sender.send(&[2, 3]).unwrap();
         let received = receive(&receiver, ID, &flag(true), &flag(false), || {}).unwrap();
-        assert_eq!((received.packets, received.bytes), (2, 3));
+        assert_eq!((received.recv_packets, received.recv_bytes), (2, 3));
     }
 
     #[test]
@@ -324,8 +291,8 @@ mod tests {
             message_bytes: u64::MAX,
             rate_bps: Some(1),
         };
-        assert_eq!(send(&sender, &pace, &flag(true)).unwrap().packets, 0);
-        assert_eq!(receive(&receiver, ID, &flag(false), &flag(true), || {}).unwrap().packets, 0);
+        assert_eq!(send(&sender, &pace, &flag(true)).unwrap().sent_packets, 0);
+        assert_eq!(receive(&receiver, ID, &flag(false), &flag(true), || {}).unwrap().recv_packets, 0);
     }
 
     #[test]
@@ -340,8 +307,8 @@ mod tests {
         };
         let sent = send(&sender, &pace, &flag(false)).unwrap();
         // Fewer where the machine was busy elsewhere for the whole of the time.
-        assert!((1..=20).contains(&sent.packets), "{sent:?}");
-        assert!(sent.elapsed >= pace.time);
+        assert!((1..=20).contains(&sent.sent_packets), "{sent:?}");
+        assert!(sent.elapsed_ns >= nanos(pace.time));
         let fast = Pace { rate_bps: Some(200_000_000), ..pace };
         assert_eq!(fast.schedule(7).unwrap().intended_ns(250_000), 10_000_000_007);
     }

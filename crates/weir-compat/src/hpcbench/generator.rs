@@ -3,14 +3,15 @@
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::atomic::AtomicBool;
+use std::time::Duration;
 
 use weir_udp::{Interface, SocketOptions, UdpSocket, interfaces};
 
-use super::Console;
+use crate::hpcbench::control::Counted;
 use crate::hpcbench::flow::{self, Pace};
-use crate::hpcbench::settings::{ServiceType, Settings};
+use crate::hpcbench::settings::{Console, Settings};
 use crate::hpcbench::trial::mbps;
-use weir_measure::{MeasureError, nanos, resolve};
+use weir_measure::{MeasureError, resolve};
 
 /// Bytes of a datagram, as in hpcbench.
 const DATAGRAM_BYTES: usize = 1460;
@@ -27,11 +28,7 @@ pub(super) fn run(
     let any = if target.is_ipv6() { Ipv6Addr::UNSPECIFIED.into() } else { Ipv4Addr::UNSPECIFIED.into() };
     let options = SocketOptions {
         broadcast: settings.many_receivers,
-        ..flow::buffered(
-            SocketAddr::new(any, 0),
-            settings.client_buffer_bytes.unwrap_or(0),
-            settings.service_type.map_or(0, ServiceType::octet),
-        )
+        ..flow::client_socket(SocketAddr::new(any, 0), settings)
     };
     let socket = UdpSocket::bind(&options)?;
     socket.connect(target).map_err(|error| match error.kind() {
@@ -42,20 +39,15 @@ pub(super) fn run(
     let rate = settings.rate_bps.unwrap_or(1);
     let mut say = |text: String| console(&text).map_err(MeasureError::Console);
     say(format!("Try to send UDP packets to {} on port {}", settings.host, settings.port))?;
-    say(format!(
-        "Send-time(Seconds): {:.2}  Target-througput(Mbps): {:.2}",
-        settings.time.as_secs_f64(),
-        rate as f64 / 1e6
-    ))?;
+    let (time_s, rate_mbps) = (settings.time.as_secs_f64(), rate as f64 / 1e6);
+    say(format!("Send-time(Seconds): {time_s:.2}  Target-througput(Mbps): {rate_mbps:.2}"))?;
     let pace =
         Pace { write_bytes: DATAGRAM_BYTES, time: settings.time, message_bytes: 0, rate_bps: Some(rate) };
     let sent = flow::send(&socket, &pace, halt).map_err(MeasureError::Transfer)?;
-    say(format!("Done! Elapsed-time(Seconds): {:.2}", sent.elapsed.as_secs_f64()))?;
-    let throughput = mbps(sent.bytes, nanos(sent.elapsed));
-    say(format!(
-        "Sent-packets: {}  Sent-bytes: {}  Throughput(Mbps): {throughput:.6}",
-        sent.packets, sent.bytes
-    ))
+    let Counted { sent_packets, sent_bytes, elapsed_ns, .. } = sent;
+    say(format!("Done! Elapsed-time(Seconds): {:.2}", Duration::from_nanos(elapsed_ns).as_secs_f64()))?;
+    let throughput = mbps(sent_bytes, elapsed_ns);
+    say(format!("Sent-packets: {sent_packets}  Sent-bytes: {sent_bytes}  Throughput(Mbps): {throughput:.6}"))
 }
 
 /// Whether more than one host may receive there, by the interfaces of this host.

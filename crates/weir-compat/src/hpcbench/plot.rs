@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use crate::hpcbench::settings::{Mode, Settings};
+use crate::hpcbench::settings::Mode;
 use crate::hpcbench::trial::Trial;
 
 /// What a plot shows.
@@ -22,18 +22,17 @@ pub struct PlotData {
 
 /// The throughputs of a report.
 pub(crate) fn data(mode: Mode, trials: &[Trial], title: &str) -> PlotData {
-    let is_growing = mode == Mode::Exponential;
+    let logarithmic = mode == Mode::Exponential;
+    let x =
+        |index: usize, trial: &Trial| if logarithmic { trial.write_bytes as f64 } else { (index + 1) as f64 };
     let line = |figure: fn(&Trial) -> f64| {
-        let x = |(index, trial): (usize, &Trial)| {
-            if is_growing { trial.write_bytes as f64 } else { (index + 1) as f64 }
-        };
-        trials.iter().enumerate().map(|(index, trial)| (x((index, trial)), figure(trial))).collect()
+        trials.iter().enumerate().map(|(index, trial)| (x(index, trial), figure(trial))).collect()
     };
     PlotData {
         title: title.to_owned(),
-        x_label: if is_growing { "Message size (Bytes)" } else { "Trials" },
+        x_label: if logarithmic { "Message size (Bytes)" } else { "Trials" },
         y_label: "Throughput (Mbps)",
-        logarithmic: is_growing,
+        logarithmic,
         lines: vec![
             ("Network throughput", line(Trial::network_mbps)),
             ("Local throughput", line(Trial::local_mbps)),
@@ -42,27 +41,24 @@ pub(crate) fn data(mode: Mode, trials: &[Trial], title: &str) -> PlotData {
 }
 
 /// A script that draws the report's throughputs into `<output>.ps` and `<output>.eps`.
-pub(crate) fn gnuplot(settings: &Settings, output: &Path, title: &str) -> String {
+pub(crate) fn gnuplot(output: &Path, plot: &PlotData) -> String {
+    let PlotData { x_label, y_label, .. } = plot;
     let name = output.display().to_string();
-    let (data, title) = (quoted(&name), quoted(title));
-    let (label, scale, x) = match settings.mode {
-        Mode::Exponential => ("Message size (Bytes)", "set logscale x\n", 2),
-        _ => ("Trials", "", 1),
-    };
+    let (data, title) = (quoted(&name), quoted(&plot.title));
+    let (ps, eps) = (quoted(&format!("{name}.ps")), quoted(&format!("{name}.eps")));
+    let comment = name.replace('\n', " ");
     // In both kinds of report the throughputs stand right of what the x axis shows.
-    let (network, local) = (x + 1, x + 2);
-    let plot = format!(
-        "plot {data} using {x}:{network} title 'Network throughput' with linespoints, \\\n     \
-         {data} using {x}:{local} title 'Local throughput' with linespoints\n"
-    );
+    let (scale, x) = if plot.logarithmic { ("set logscale x\n", 2) } else { ("", 1) };
+    let line = |(index, (name, _)): (usize, &(&str, _))| {
+        format!("{data} using {x}:{} title '{name}' with linespoints", x + 1 + index)
+    };
+    let lines: Vec<String> = plot.lines.iter().enumerate().map(line).collect();
+    let plot = format!("plot {}\n", lines.join(", \\\n     "));
     format!(
         "# gnuplot script: draws {comment} into PostScript files\n\
-         set title {title}\nset xlabel '{label}'\nset ylabel 'Throughput (Mbps)'\n{scale}set grid\nset key left bottom\n\
+         set title {title}\nset xlabel '{x_label}'\nset ylabel '{y_label}'\n{scale}set grid\nset key left bottom\n\
          set terminal postscript color\nset output {ps}\n{plot}\
-         set terminal postscript eps color\nset output {eps}\n{plot}set output\n",
-        comment = name.replace('\n', " "),
-        ps = quoted(&format!("{name}.ps")),
-        eps = quoted(&format!("{name}.eps")),
+         set terminal postscript eps color\nset output {eps}\n{plot}set output\n"
     )
 }
 
@@ -77,7 +73,7 @@ mod tests {
 
     #[test]
     fn columns_are_those_of_the_report() {
-        let script = |mode| gnuplot(&Settings::new("mk4", mode), Path::new("it's"), "a <--> b");
+        let script = |mode| gnuplot(Path::new("it's"), &data(mode, &[], "a <--> b"));
         let fixed = script(Mode::Unidirectional);
         assert!(fixed.contains("using 1:2 title") && fixed.contains("using 1:3 title"), "{fixed}");
         assert!(!fixed.contains("logscale"));

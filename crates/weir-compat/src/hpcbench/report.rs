@@ -1,8 +1,10 @@
 //! The report file and the console lines in hpcbench's form: pure functions of the measurement.
 
+use std::fmt;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use crate::hpcbench::settings::{Mode, ServiceType, Settings};
+use crate::hpcbench::control::Counted;
+use crate::hpcbench::settings::{Mode, Settings};
 use crate::hpcbench::trial::Trial;
 
 /// The heading of a report.
@@ -24,6 +26,12 @@ pub(crate) struct Buffers {
     pub(crate) recv: u64,
 }
 
+impl fmt::Display for Buffers {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "SNDBUF: {} RCVBUF: {}", self.send, self.recv)
+    }
+}
+
 /// What stands above the rows.
 pub(crate) fn heading(settings: &Settings, heading: &Heading) -> String {
     let kind = match settings.mode {
@@ -31,39 +39,31 @@ pub(crate) fn heading(settings: &Settings, heading: &Heading) -> String {
         Mode::Exponential => "Exponential size unidirectional stream test",
         _ => "Fixed packet size unidirectional stream test",
     };
-    let tos = ServiceType::name(settings.service_type.map_or(0, ServiceType::octet));
+    let tos = settings.service_type.map_or("Default", |service| service.name);
+    let Heading { date, client_host, server_host, .. } = heading;
     let (client, server) = (heading.client_buffers, heading.server_buffers);
     let datagram = settings.datagram_bytes;
     let mut text = format!(
-        "# UDP communication test -- {}\n\
+        "# UDP communication test -- {date}\n\
          # {kind}\n\
-         # Hosts: {} (client) <--> {} (server)\n\n\
-         # Client UDP socket buffer size (Bytes) -- SNDBUF: {} RCVBUF: {}\n\
-         # Server UDP socket buffer size (Bytes) -- SNDBUF: {} RCVBUF: {}\n\
+         # Hosts: {client_host} (client) <--> {server_host} (server)\n\n\
+         # Client UDP socket buffer size (Bytes) -- {client}\n\
+         # Server UDP socket buffer size (Bytes) -- {server}\n\
          # Client IP TOS type: {tos}\n\
          # Server IP TOS type: {tos}\n\
-         # UDP datagram (packet) size (Bytes) -- Client: {datagram} Server: {datagram}\n",
-        heading.date,
-        heading.client_host,
-        heading.server_host,
-        client.send,
-        client.recv,
-        server.send,
-        server.recv
+         # UDP datagram (packet) size (Bytes) -- Client: {datagram} Server: {datagram}\n"
     );
     let seconds = settings.time.as_secs_f64();
     if settings.mode == Mode::Exponential {
         text += &format!("# Test time (second): {seconds:.6}\n\n");
         return text + EXPONENTIAL_COLUMNS;
     }
+    let (data, Settings { message_bytes, repeat, .. }) = (settings.write_bytes(), settings);
     text += &format!(
         "# Data size of each read/write (Bytes) -- Client: {data} Server: {data}\n\
-         # Message size (Bytes): {}\n\
+         # Message size (Bytes): {message_bytes}\n\
          # Test time (Second): {seconds:.6}\n\
-         # Test repeat: {}\n\n",
-        settings.message_bytes,
-        settings.repeat,
-        data = settings.write_bytes()
+         # Test repeat: {repeat}\n\n"
     );
     text + if settings.mode == Mode::Bidirectional { BIDIRECTIONAL_COLUMNS } else { UNIDIRECTIONAL_COLUMNS }
 }
@@ -85,10 +85,10 @@ const EXPONENTIAL_COLUMNS: &str = "\
 /// The row of a trial; numbers start at 1.
 pub(crate) fn row(mode: Mode, number: usize, trial: &Trial) -> String {
     let (network, local) = (trial.network_mbps(), trial.local_mbps());
-    let (client, server) = (&trial.client, &trial.server);
     let (lost, loss) = (trial.lost_packets(), trial.loss_rate());
-    let (sent_packets, sent_bytes) = (client.sent_packets, client.sent_bytes);
-    let (recv_packets, recv_bytes) = (server.recv_packets, server.recv_bytes);
+    let Trial { write_bytes, client, server } = trial;
+    let (Counted { sent_packets, sent_bytes, .. }, Counted { recv_packets, recv_bytes, .. }) =
+        (client, server);
     match mode {
         Mode::Bidirectional => format!(
             "{number:<3}{network:>10.3}{local:>11.3}{sent_packets:>9}{sent_bytes:>12}{recv_packets:>9}{recv_bytes:>12}\
@@ -96,9 +96,8 @@ pub(crate) fn row(mode: Mode, number: usize, trial: &Trial) -> String {
             client.recv_packets, client.recv_bytes, server.sent_packets, server.sent_bytes
         ),
         Mode::Exponential => format!(
-            "{number:<3}{:>6}{network:>10.3}{local:>10.3}{sent_packets:>10}{sent_bytes:>12}{recv_packets:>10}{recv_bytes:>12}\
-             {lost:>10}{loss:>10.3}\n",
-            trial.write_bytes
+            "{number:<3}{write_bytes:>6}{network:>10.3}{local:>10.3}{sent_packets:>10}{sent_bytes:>12}{recv_packets:>10}{recv_bytes:>12}\
+             {lost:>10}{loss:>10.3}\n"
         ),
         _ => format!(
             "{number:<3}{network:>13.4}{local:>12.4}{sent_packets:>11}{sent_bytes:>12}{recv_packets:>11}{recv_bytes:>12}\
@@ -119,20 +118,18 @@ pub(crate) fn tail(mode: Mode, trials: &[Trial]) -> String {
              #         Client     C-process   C-process      Server     S-process   S-process\n\
              #      Elapsed-time  User-mode  System-mode  Elapsed-time  User-mode  System-mode\n\
              #       (Seconds)    (Seconds)   (Seconds)    (Seconds)    (Seconds)   (Seconds)\n";
-    let seconds = |ns: u64| ns as f64 / 1e9;
     for (index, Trial { client, server, .. }) in trials.iter().enumerate() {
-        text += &format!(
-            "#{:<4}{:>11.2}{:>13.2}{:>12.2}{:>13.2}{:>13.2}{:>12.2}\n",
-            index + 1,
-            seconds(client.elapsed_ns),
-            seconds(client.user_ns),
-            seconds(client.system_ns),
-            seconds(server.elapsed_ns),
-            seconds(server.user_ns),
-            seconds(server.system_ns)
-        );
+        let [elapsed, user, system] = seconds(client);
+        text += &format!("#{:<4}{elapsed:>11.2}{user:>13.2}{system:>12.2}", index + 1);
+        let [elapsed, user, system] = seconds(server);
+        text += &format!("{elapsed:>13.2}{user:>13.2}{system:>12.2}\n");
     }
     text + "\n"
+}
+
+/// The time of an end, and the processor time in user mode and in the kernel.
+fn seconds(counted: &Counted) -> [f64; 3] {
+    [counted.elapsed_ns, counted.user_ns, counted.system_ns].map(|ns| ns as f64 / 1e9)
 }
 
 fn averages(name: &str, figures: impl Iterator<Item = f64> + Clone) -> String {
@@ -159,53 +156,44 @@ pub(crate) fn verbose_heading(settings: &Settings, heading: &Heading) -> String 
         Mode::RoundTrip { .. } => "UDP round trip time test",
         _ => "UDP throughput fixed packet size test",
     };
+    let Heading { client_host, server_host, server_port, client_buffers: Buffers { send, recv }, .. } =
+        heading;
     format!(
-        "{kind}\n{} (client) <--> {} (server)\nUDP-port: {} UDP-send-buffer: {} UDP-recv-buffer: {}\n",
-        heading.client_host,
-        heading.server_host,
-        heading.server_port,
-        heading.client_buffers.send,
-        heading.client_buffers.recv
+        "{kind}\n{client_host} (client) <--> {server_host} (server)\n\
+         UDP-port: {server_port} UDP-send-buffer: {send} UDP-recv-buffer: {recv}\n"
     )
 }
 
 /// What `-v` says about a trial.
 pub(crate) fn verbose(trial: &Trial) -> String {
-    let (client, server) = (&trial.client, &trial.server);
-    let seconds = |ns: u64| ns as f64 / 1e9;
+    let Counted { sent_bytes, sent_packets, recv_bytes, recv_packets, .. } = trial.client;
+    let client = format!(
+        "[Client] Sent-bytes: {sent_bytes} Sent-packets: {sent_packets} Recv-bytes: {recv_bytes} \
+         Recv-Packets: {recv_packets}"
+    );
+    let Counted { sent_bytes, sent_packets, recv_bytes, recv_packets, .. } = trial.server;
+    let server = format!(
+        "[Server] Recv-bytes: {recv_bytes} Recv-Packets: {recv_packets} Sent-bytes: {sent_bytes} \
+         Sent-Packets: {sent_packets}"
+    );
+    let ([client_s, ..], [server_s, ..]) = (seconds(&trial.client), seconds(&trial.server));
+    let (network, local) = (trial.network_mbps(), trial.local_mbps());
+    let (lost, loss) = (trial.lost_packets(), trial.loss_rate());
     format!(
-        "[Client] Sent-bytes: {} Sent-packets: {} Recv-bytes: {} Recv-Packets: {}\n\
-         [Server] Recv-bytes: {} Recv-Packets: {} Sent-bytes: {} Sent-Packets: {}\n\
-         Client-time(Sec.): {:.6}  Server-time(Sec.): {:.6}\n\
-         Network-throughput(Mbps): {:.6} Local-throughput: {:.6}\n\
-         Lost-packets (c->s): {}  Loss-rate(c->s): {:.6}\n",
-        client.sent_bytes,
-        client.sent_packets,
-        client.recv_bytes,
-        client.recv_packets,
-        server.recv_bytes,
-        server.recv_packets,
-        server.sent_bytes,
-        server.sent_packets,
-        seconds(client.elapsed_ns),
-        seconds(server.elapsed_ns),
-        trial.network_mbps(),
-        trial.local_mbps(),
-        trial.lost_packets(),
-        trial.loss_rate()
+        "{client}\n{server}\n\
+         Client-time(Sec.): {client_s:.6}  Server-time(Sec.): {server_s:.6}\n\
+         Network-throughput(Mbps): {network:.6} Local-throughput: {local:.6}\n\
+         Lost-packets (c->s): {lost}  Loss-rate(c->s): {loss:.6}\n"
     )
 }
 
 /// What stands above the times of a round trip report.
 pub(crate) fn round_trip_heading(heading: &Heading, message_bytes: u64, iterations: u64) -> String {
+    let Heading { date, client_host, server_host, client_buffers: Buffers { send, recv }, .. } = heading;
     format!(
-        "# UDP roundtrip time test {}\n# {} <--> {}\n# UDP-send-buffer: {} UDP-recv-buffer: {}\n\
-         # Message-size: {message_bytes} Iteration: {iterations}\n",
-        heading.date,
-        heading.client_host,
-        heading.server_host,
-        heading.client_buffers.send,
-        heading.client_buffers.recv
+        "# UDP roundtrip time test {date}\n# {client_host} <--> {server_host}\n\
+         # UDP-send-buffer: {send} UDP-recv-buffer: {recv}\n\
+         # Message-size: {message_bytes} Iteration: {iterations}\n"
     )
 }
 

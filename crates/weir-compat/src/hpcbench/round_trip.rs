@@ -1,21 +1,18 @@
 //! The round-trip test: one datagram at a time.
 
-use std::fmt;
-use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use weir_baseline::{receive_one, send};
 use weir_results::WaitStrategy;
-use weir_udp::UdpSocket;
 
-use super::Console;
 use super::connection::Connection;
+use super::control::Request;
 use super::files::{ReportFile, Watch};
 use crate::hpcbench::datagram::payload;
 use crate::hpcbench::flow;
 use crate::hpcbench::report;
-use crate::hpcbench::settings::Settings;
+use crate::hpcbench::settings::{Console, Settings};
 use weir_measure::MeasureError;
 
 /// The least length of a pass; the number of round trips is found by doubling.
@@ -25,152 +22,112 @@ const LOST: Duration = Duration::from_secs(1);
 /// Losses that the search for the number of round trips tolerates.
 const SEARCHES: usize = 3;
 
-/// Why a pass has no result.
-#[derive(Debug)]
-enum Spoilt {
-    Lost,
-    Disordered,
-    Interrupted,
-    Failed(io::Error),
-}
-
-impl fmt::Display for Spoilt {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Lost => f.write_str("Packet lost"),
-            Self::Disordered => f.write_str("Packet disordered"),
-            Self::Interrupted => f.write_str("interrupted"),
-            Self::Failed(error) => error.fmt(f),
-        }
-    }
-}
-
 pub(super) fn run(
     settings: &Settings,
     message_bytes: u64,
     halt: &AtomicBool,
     console: &mut Console<'_>,
 ) -> Result<(), MeasureError> {
-    let mut connection = Connection::open(settings)?;
-    let mut report = ReportFile::create(settings)?;
-    let mut watch = Watch::new(settings);
-    let mut times_us = Vec::new();
+    let connection = Connection::open(settings)?;
+    let report = ReportFile::create(settings)?;
     if settings.verbose {
         let text = report::verbose_heading(settings, &connection.heading);
         console(&text).map_err(MeasureError::Console)?;
     }
-    let mut say = |text: &str, report: &mut ReportFile| {
-        console(text).map_err(MeasureError::Console)?;
-        report.write(&format!("{text}\n"))
-    };
-    let measured =
-        measure(settings, message_bytes, halt, &mut connection, &mut watch, &mut |event| match event {
-            Event::Iterations(heading) => report.write(&heading),
-            Event::Spoilt(text) => say(&text, &mut report),
-            Event::Time(number, time_us) => {
-                times_us.push(time_us);
-                say(&report::round_trip_row(number, time_us), &mut report)
-            }
-        });
-    if !times_us.is_empty() {
-        say(report::round_trip_tail(message_bytes, &times_us).trim_end(), &mut report)?;
-        measured.and_then(|()| watch.write(&mut connection))
-    } else {
-        measured
+    let message = payload(message_bytes as usize);
+    let (watch, times_us) = (Watch::new(settings), Vec::new());
+    let mut test = Test { settings, halt, connection, report, watch, message, times_us, console };
+    let measured = test.measure();
+    if test.times_us.is_empty() {
+        return measured;
     }
+    test.say(report::round_trip_tail(message_bytes, &test.times_us).trim_end())?;
+    measured.and_then(|()| test.watch.write(&mut test.connection))
 }
 
-/// Progress of a measurement.
-enum Event {
-    /// The heading, once the number of round trips in a pass is known.
-    Iterations(String),
-    /// A pass without a time.
-    Spoilt(String),
-    /// The mean of a pass in microseconds.
-    Time(usize, f64),
+struct Test<'a, 'c> {
+    settings: &'a Settings,
+    halt: &'a AtomicBool,
+    connection: Connection,
+    report: ReportFile,
+    watch: Watch<'a>,
+    message: Vec<u8>,
+    /// The mean of each pass, microseconds.
+    times_us: Vec<f64>,
+    console: &'a mut Console<'c>,
 }
 
-fn measure(
-    settings: &Settings,
-    message_bytes: u64,
-    halt: &AtomicBool,
-    connection: &mut Connection,
-    watch: &mut Watch<'_>,
-    tell: &mut dyn FnMut(Event) -> Result<(), MeasureError>,
-) -> Result<(), MeasureError> {
-    let mut message = payload(message_bytes as usize);
-    watch.look(connection)?;
-    watch.idle(connection, halt)?;
-    connection.start_echo()?;
-    let iterations = search(connection, &mut message, halt)?;
-    tell(Event::Iterations(report::round_trip_heading(&connection.heading, message_bytes, iterations)))?;
-    for number in 1..=settings.repeat as usize {
-        let text = match pass(&connection.socket, &mut message, iterations, halt) {
-            Ok(time) => {
-                tell(Event::Time(number, time.as_secs_f64() * 1e6 / iterations as f64))?;
-                watch.look(connection)?;
-                continue;
-            }
-            Err(Spoilt::Interrupted) => return Err(MeasureError::Interrupted),
-            Err(Spoilt::Failed(error)) => return Err(MeasureError::Transfer(error)),
-            Err(spoilt) => format!("UDP Round Trip Time ({number}) : {spoilt}"),
-        };
-        // Lost, or is the server gone?
-        connection.check()?;
-        tell(Event::Spoilt(text))?;
-        flow::drain(&connection.socket);
-        watch.look(connection)?;
+impl Test<'_, '_> {
+    /// Writes a line to the console and to the report.
+    fn say(&mut self, text: &str) -> Result<(), MeasureError> {
+        (self.console)(text).map_err(MeasureError::Console)?;
+        self.report.write(&format!("{text}\n"))
     }
-    connection.end_echo()?;
-    watch.idle(connection, halt)
-}
 
-/// Finds the number of round trips of a pass.
-fn search(connection: &mut Connection, message: &mut [u8], halt: &AtomicBool) -> Result<u64, MeasureError> {
-    let (mut iterations, mut losses) = (2, 0);
-    loop {
-        match pass(&connection.socket, message, iterations, halt) {
-            Ok(time) if time >= PASS => return Ok(iterations),
-            Ok(_) => iterations *= 2,
-            Err(Spoilt::Interrupted) => return Err(MeasureError::Interrupted),
-            Err(Spoilt::Failed(error)) => return Err(MeasureError::Transfer(error)),
-            Err(Spoilt::Lost | Spoilt::Disordered) => {
-                connection.check()?;
-                losses += 1;
-                if losses == SEARCHES {
-                    return Err(MeasureError::NothingArrives { port: connection.heading.server_port });
+    fn measure(&mut self) -> Result<(), MeasureError> {
+        self.watch.look(&mut self.connection)?;
+        self.watch.idle(&mut self.connection, self.halt)?;
+        flow::drain(&self.connection.socket);
+        self.connection.expect_ready(&Request::Echo)?;
+        let iterations = self.search()?;
+        let (heading, bytes) = (&self.connection.heading, self.message.len() as u64);
+        self.report.write(&report::round_trip_heading(heading, bytes, iterations))?;
+        for number in 1..=self.settings.repeat as usize {
+            let row = match self.pass(iterations)? {
+                Ok(time) => {
+                    let time_us = time.as_secs_f64() * 1e6 / iterations as f64;
+                    self.times_us.push(time_us);
+                    report::round_trip_row(number, time_us)
                 }
-                flow::drain(&connection.socket);
+                Err(spoilt) => format!("UDP Round Trip Time ({number}) : {spoilt}"),
+            };
+            self.say(&row)?;
+            self.watch.look(&mut self.connection)?;
+        }
+        self.connection.expect_ready(&Request::Sent)?;
+        self.watch.idle(&mut self.connection, self.halt)
+    }
+
+    /// Finds the number of round trips of a pass.
+    fn search(&mut self) -> Result<u64, MeasureError> {
+        let (mut iterations, mut losses) = (2, 0);
+        loop {
+            match self.pass(iterations)? {
+                Ok(time) if time >= PASS => return Ok(iterations),
+                Ok(_) => iterations *= 2,
+                Err(_) if losses + 1 == SEARCHES => {
+                    return Err(MeasureError::NothingArrives { port: self.connection.heading.server_port });
+                }
+                Err(_) => losses += 1,
             }
         }
     }
-}
 
-/// One pass.
-fn pass(
-    socket: &UdpSocket,
-    message: &mut [u8],
-    iterations: u64,
-    halt: &AtomicBool,
-) -> Result<Duration, Spoilt> {
-    let mut answer = vec![0; message.len()];
-    let start = Instant::now();
-    for number in 0..iterations {
-        if halt.load(Ordering::Relaxed) {
-            return Err(Spoilt::Interrupted);
+    /// One pass: how long it took, or what spoilt it.
+    fn pass(&mut self, iterations: u64) -> Result<Result<Duration, &'static str>, MeasureError> {
+        let socket = &self.connection.socket;
+        let mut answer = vec![0; self.message.len()];
+        let start = Instant::now();
+        for number in 0..iterations {
+            if self.halt.load(Ordering::Relaxed) {
+                return Err(MeasureError::Interrupted);
+            }
+            // As much of the number as fits distinguishes an answer from the previous one.
+            for (octet, digit) in self.message.iter_mut().rev().zip(number.to_le_bytes()) {
+                *octet = digit;
+            }
+            let answered = send(socket, None, &self.message)
+                .and_then(|_| receive_one(socket, WaitStrategy::Block, LOST, &mut answer));
+            let spoilt = match answered.map_err(MeasureError::Transfer)? {
+                Some(count) if answer[..count] == self.message[..] => continue,
+                Some(_) => "Packet disordered",
+                None => "Packet lost",
+            };
+            // Lost, or is the server gone?
+            self.connection.check()?;
+            flow::drain(&self.connection.socket);
+            return Ok(Err(spoilt));
         }
-        // As much of the number as fits distinguishes an answer from the previous one.
-        for (octet, digit) in message.iter_mut().rev().zip(number.to_le_bytes()) {
-            *octet = digit;
-        }
-        let answered = send(socket, None, message)
-            .and_then(|_| receive_one(socket, WaitStrategy::Block, LOST, &mut answer));
-        match answered {
-            Ok(Some(count)) if answer[..count] == *message => {}
-            Ok(Some(_)) => return Err(Spoilt::Disordered),
-            Ok(None) => return Err(Spoilt::Lost),
-            Err(error) => return Err(Spoilt::Failed(error)),
-        }
+        Ok(Ok(start.elapsed()))
     }
-    Ok(start.elapsed())
 }

@@ -17,7 +17,7 @@ use crate::hpcbench::datagram::TrialId;
 use crate::hpcbench::flow::{self, Pace, joined};
 use crate::hpcbench::report::ctime;
 use crate::hpcbench::settings::DATAGRAM_BYTES_MAX;
-use crate::hpcbench::system_log::SystemLog;
+use crate::hpcbench::system_log::{SystemLog, host_name};
 
 /// How long a client may take to introduce itself.
 const GREETING: Duration = Duration::from_secs(10);
@@ -73,15 +73,10 @@ impl Protocol for Udptest {
     }
 
     fn serve(session: &mut Session<'_>) -> Result<(), SessionError> {
-        serve(session)
+        greet(session)?;
+        let date = ctime(SystemTime::now());
+        Client { session, sockets: None, system_log: SystemLog::default(), date }.run()
     }
-}
-
-/// Serves a client until it closes the connection.
-fn serve(session: &mut Session<'_>) -> Result<(), SessionError> {
-    greet(session)?;
-    let date = ctime(SystemTime::now());
-    Client { session, sockets: None, system_log: SystemLog::default(), date }.run()
 }
 
 /// Checks the client's version and secret.
@@ -114,7 +109,7 @@ impl Client<'_, '_> {
             let line = self.session.control.receive_line(IDLE)?;
             match Request::parse(&line) {
                 Some(Request::Setup { port, datagram, buffer, tos }) => {
-                    self.setup(port, datagram, buffer, tos)?;
+                    self.setup(port, datagram, buffer, tos)?
                 }
                 Some(Request::Trial { trial, size, both, time_ns, message, rate }) => {
                     let pace = Pace {
@@ -128,9 +123,7 @@ impl Client<'_, '_> {
                 Some(Request::Echo) => self.echo()?,
                 Some(Request::Watch) => self.watch()?,
                 Some(Request::Log) => self.send_log()?,
-                Some(Request::Hello { .. } | Request::Proof { .. } | Request::Sent) | None => {
-                    return Err(nonsense(line));
-                }
+                _ => return Err(ControlError::Nonsense(line).into()),
             }
         }
     }
@@ -138,7 +131,7 @@ impl Client<'_, '_> {
     /// Opens the UDP socket: on the address that the client reached, connected to the client.
     fn setup(&mut self, port: u16, datagram: u64, buffer: u64, tos: u8) -> Result<(), SessionError> {
         if port == 0 || !(1..=DATAGRAM_BYTES_MAX).contains(&datagram) {
-            return Err(refused("no such port or size of datagrams".to_owned()));
+            return Err(refused("no such port or size of datagrams"));
         }
         let options = flow::buffered(with_port(self.session.local, 0), buffer.min(BUFFER_BYTES_MAX), tos);
         let socket = UdpSocket::bind(&options)?;
@@ -181,8 +174,15 @@ impl Client<'_, '_> {
         flow::drain(socket);
         let counted = std::thread::scope(|scope| {
             let (is_sent, halt) = (&is_sent, &halt);
-            let receiver = scope.spawn(move || receive(socket, id, is_sent, halt, begin));
-            let sender = both.then(|| scope.spawn(move || send(socket, id, pace, halt, &has_begun)));
+            // Without a sender, no thread waits for the beginning.
+            let begin = move || _ = begin.send(());
+            let receiver = scope.spawn(move || flow::receive(socket, id, is_sent, halt, begin));
+            // The server's stream starts with the client's. If nothing arrives, nothing is sent, either.
+            let send = move || match has_begun.recv() {
+                Ok(()) => flow::send_marked(socket, id, pace, halt),
+                Err(_) => Ok(Counted::default()),
+            };
+            let sender = both.then(|| scope.spawn(send));
             let heard = supervise(control, pace.time + GRACE, is_sent, || {
                 !receiver.is_finished() || sender.as_ref().is_some_and(|sender| !sender.is_finished())
             });
@@ -223,8 +223,7 @@ impl Client<'_, '_> {
     }
 
     fn send_log(&mut self) -> Result<(), SessionError> {
-        let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
-        let text = self.system_log.text(host.trim(), &self.date);
+        let text = self.system_log.text(&host_name(), &self.date);
         self.session.control.send(&Response::Log { bytes: text.len() as u64 })?;
         Ok(self.session.control.send_bytes(text.as_bytes())?)
     }
@@ -242,11 +241,14 @@ fn supervise(
     // The receiver ends early when its socket fails.
     let Some(line) = control.receive_line_while(patience, &is_running)? else { return Ok(()) };
     if Request::parse(&line) != Some(Request::Sent) {
-        return Err(nonsense(line));
+        return Err(ControlError::Nonsense(line).into());
     }
     is_sent.store(true, Ordering::Relaxed);
     // A message may be too long for the time limit.
-    control.watch_while(|| is_running() && Instant::now() < deadline)?;
+    let is_over = || !is_running() || Instant::now() >= deadline;
+    if let Some(line) = control.receive_line_while(patience, || !is_over())? {
+        return Err(ControlError::Nonsense(line).into());
+    }
     if is_running() {
         return Err(refused(format!("the trial is not over after {} s", patience.as_secs())));
     }
@@ -267,39 +269,10 @@ fn serve_echo(
                 system_log.watch();
                 control.send(&Response::Ready)?;
             }
-            _ => return Err(nonsense(line)),
+            _ => return Err(ControlError::Nonsense(line).into()),
         }
     }
     Ok(())
-}
-
-fn receive(
-    socket: &UdpSocket,
-    id: TrialId,
-    is_sent: &AtomicBool,
-    halt: &AtomicBool,
-    begin: mpsc::Sender<()>,
-) -> io::Result<Counted> {
-    // The server's stream starts with the client's.
-    let received = flow::receive(socket, id, is_sent, halt, move || {
-        // Without a sender, no thread waits for this.
-        let _ = begin.send(());
-    })?;
-    Ok(Counted::received(&received))
-}
-
-fn send(
-    socket: &UdpSocket,
-    id: TrialId,
-    pace: &Pace,
-    halt: &AtomicBool,
-    has_begun: &mpsc::Receiver<()>,
-) -> io::Result<Counted> {
-    // An error says that nothing arrived: then nothing is sent, either.
-    if has_begun.recv().is_err() {
-        return Ok(Counted::default());
-    }
-    flow::send_marked(socket, id, pace, halt)
 }
 
 fn send_back(socket: &UdpSocket, bytes: usize, halt: &AtomicBool) -> io::Result<()> {
@@ -309,16 +282,12 @@ fn send_back(socket: &UdpSocket, bytes: usize, halt: &AtomicBool) -> io::Result<
     echo(socket, WaitStrategy::Block, &mut sender, &mut buffer, |_| true, is_over).map(drop)
 }
 
-fn refused(reason: String) -> SessionError {
-    SessionError::Refused(reason)
+fn refused(reason: impl Into<String>) -> SessionError {
+    SessionError::Refused(reason.into())
 }
 
 fn no_setup() -> SessionError {
-    refused("a trial before its setup".to_owned())
-}
-
-fn nonsense(line: String) -> SessionError {
-    SessionError::Control(ControlError::Nonsense(line))
+    refused("a trial before its setup")
 }
 
 #[cfg(test)]

@@ -1,20 +1,24 @@
 //! The settings of a test, and which are refused.
 
+use std::io;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use weir_measure::{Family, MeasureError, Secret};
+
 use crate::hpcbench::plot::PlotData;
-use weir_measure::Family;
-use weir_measure::MeasureError;
-use weir_measure::Secret;
+
+/// Receives text for the console: lines, without the last line end.
+pub type Console<'a> = dyn FnMut(&str) -> io::Result<()> + 'a;
 
 /// The largest datagram, as in hpcbench.
 pub const DATAGRAM_BYTES_MAX: u64 = 65_000;
 
 /// Which test.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Mode {
     /// Client to server.
+    #[default]
     Unidirectional,
     /// Both directions at once.
     Bidirectional,
@@ -31,47 +35,34 @@ pub enum Mode {
 
 /// The types of service that hpcbench's `-q` knows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ServiceType(u8);
+pub struct ServiceType {
+    /// The byte in the IP header.
+    octet: u8,
+    /// The name in the report.
+    pub(crate) name: &'static str,
+}
 
 impl ServiceType {
     /// By hpcbench's number, 1 to 6.
     #[must_use]
     pub fn from_number(number: u8) -> Option<Self> {
-        let octet = match number {
-            1 => 0x10,
-            2 => 0x08,
-            3 => 0x28,
-            4 => 0x38,
-            5 => 0x88,
-            6 => 0x98,
-            _ => return None,
-        };
-        Some(Self(octet))
-    }
-
-    /// The byte in the IP header.
-    #[must_use]
-    pub fn octet(self) -> u8 {
-        self.0
-    }
-
-    /// The name in the report.
-    pub(crate) fn name(octet: u8) -> &'static str {
-        match octet {
-            0 => "Default",
-            0x10 => "IPTOS_Minimize_Delay",
-            0x08 => "IPTOS_Maximize_Throughput",
-            0x28 => "DiffServ_AF11",
-            0x38 => "DiffServ_AF13",
-            0x88 => "DiffServ_AF41",
-            0x98 => "DiffServ_AF43",
-            _ => "Other",
-        }
+        let (octet, name) = *SERVICE_TYPES.get(usize::from(number).checked_sub(1)?)?;
+        Some(Self { octet, name })
     }
 }
 
+/// Bytes in the IP header and names, in the order of their numbers.
+const SERVICE_TYPES: [(u8, &str); 6] = [
+    (0x10, "IPTOS_Minimize_Delay"),
+    (0x08, "IPTOS_Maximize_Throughput"),
+    (0x28, "DiffServ_AF11"),
+    (0x38, "DiffServ_AF13"),
+    (0x88, "DiffServ_AF41"),
+    (0x98, "DiffServ_AF43"),
+];
+
 /// A test.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Settings {
     /// The server, or the target of the generator.
     pub host: String,
@@ -121,26 +112,19 @@ impl Settings {
     pub fn new(host: &str, mode: Mode) -> Self {
         Self {
             host: host.to_owned(),
-            family: Family::Any,
             port: 5678,
             mode,
-            client_buffer_bytes: None,
-            server_buffer_bytes: None,
             datagram_bytes: 1460,
-            data_bytes: None,
             message_bytes: 1 << 20,
             time: Duration::from_secs(5),
             repeat: 10,
-            rate_bps: None,
-            service_type: None,
-            output: None,
-            system_log: false,
-            plot: false,
-            verbose: false,
-            many_receivers: false,
-            secret: None,
-            draw: None,
+            ..Self::default()
         }
+    }
+
+    /// The type of service in the IP header.
+    pub(crate) fn tos(&self) -> u8 {
+        self.service_type.map_or(0, |service| service.octet)
     }
 
     /// Bytes of each write.
@@ -163,60 +147,46 @@ impl Settings {
 
     /// Checks the settings.
     pub(crate) fn check(&self) -> Result<(), MeasureError> {
-        let refuse = |what: String| Err(MeasureError::Usage(what));
-        let range = 1..=DATAGRAM_BYTES_MAX;
-        if !range.contains(&self.datagram_bytes) {
-            return refuse(format!("a datagram (-l) has 1 to {DATAGRAM_BYTES_MAX} bytes"));
-        }
-        if self.write_bytes() == 0 || self.write_bytes() > self.datagram_bytes {
-            return refuse(format!(
-                "each write (-d) has at least 1 byte and at most the datagram's {} (-l)",
-                self.datagram_bytes
-            ));
-        }
-        if matches!(self.mode, Mode::RoundTrip { message_bytes } if !range.contains(&message_bytes)) {
-            return refuse(format!("a round trip's message (-A) has 1 to {DATAGRAM_BYTES_MAX} bytes"));
-        }
-        if self.repeat == 0 {
-            return refuse("at least one repetition (-r) is needed".to_owned());
-        }
-        if self.output.is_none() && (self.system_log || self.plot) {
-            return refuse(
-                "the system log (-c) and the plot (-P) are files beside the report: name it with -o"
-                    .to_owned(),
-            );
-        }
-        if self.mode == Mode::Generator {
-            return self.check_generator();
-        }
-        if self.plot && matches!(self.mode, Mode::RoundTrip { .. }) {
-            return refuse("round trip times are not plotted (-P)".to_owned());
-        }
-        if self.port == 0 {
-            return refuse("port 0 is not a server's: give the port that udpserver printed (-p)".to_owned());
-        }
-        Ok(())
+        self.refusal().map_or(Ok(()), |what| Err(MeasureError::Usage(what)))
     }
 
-    fn check_generator(&self) -> Result<(), MeasureError> {
-        let refuse = |what: &str| Err(MeasureError::Usage(what.to_owned()));
-        if self.rate_bps.is_none() {
-            return refuse(
-                "the generator (-g) needs a rate: there is no server that would limit it (-T 200M)",
-            );
-        }
-        if self.output.is_some() {
-            return refuse("the generator (-g) writes no report (-o)");
-        }
-        if self.secret.is_some() {
-            return refuse(
-                "the generator (-g) talks to no server that could ask for a secret (--secret-file)",
-            );
-        }
-        if self.port == 0 {
-            return refuse("the generator (-g) needs a UDP port to send to (-p)");
-        }
-        Ok(())
+    /// What is wrong with them.
+    fn refusal(&self) -> Option<String> {
+        let range = 1..=DATAGRAM_BYTES_MAX;
+        Some(if !range.contains(&self.datagram_bytes) {
+            format!("a datagram (-l) has 1 to {DATAGRAM_BYTES_MAX} bytes")
+        } else if self.write_bytes() == 0 || self.write_bytes() > self.datagram_bytes {
+            let most = self.datagram_bytes;
+            format!("each write (-d) has at least 1 byte and at most the datagram's {most} (-l)")
+        } else if matches!(self.mode, Mode::RoundTrip { message_bytes } if !range.contains(&message_bytes)) {
+            format!("a round trip's message (-A) has 1 to {DATAGRAM_BYTES_MAX} bytes")
+        } else if self.repeat == 0 {
+            "at least one repetition (-r) is needed".to_owned()
+        } else if self.output.is_none() && (self.system_log || self.plot) {
+            "the system log (-c) and the plot (-P) are files beside the report: name it with -o".to_owned()
+        } else if self.mode == Mode::Generator {
+            return self.generator_refusal().map(str::to_owned);
+        } else if self.plot && matches!(self.mode, Mode::RoundTrip { .. }) {
+            "round trip times are not plotted (-P)".to_owned()
+        } else if self.port == 0 {
+            "port 0 is not a server's: give the port that udpserver printed (-p)".to_owned()
+        } else {
+            return None;
+        })
+    }
+
+    fn generator_refusal(&self) -> Option<&'static str> {
+        Some(if self.rate_bps.is_none() {
+            "the generator (-g) needs a rate: there is no server that would limit it (-T 200M)"
+        } else if self.output.is_some() {
+            "the generator (-g) writes no report (-o)"
+        } else if self.secret.is_some() {
+            "the generator (-g) talks to no server that could ask for a secret (--secret-file)"
+        } else if self.port == 0 {
+            "the generator (-g) needs a UDP port to send to (-p)"
+        } else {
+            return None;
+        })
     }
 }
 

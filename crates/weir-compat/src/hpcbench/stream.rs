@@ -2,13 +2,12 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use super::Console;
 use super::connection::Connection;
 use super::files::{ReportFile, Watch, write_beside};
 use crate::hpcbench::flow::Pace;
 use crate::hpcbench::plot;
 use crate::hpcbench::report;
-use crate::hpcbench::settings::{Mode, Settings};
+use crate::hpcbench::settings::{Console, Mode, Settings};
 use crate::hpcbench::trial::Trial;
 use weir_measure::MeasureError;
 
@@ -100,10 +99,10 @@ impl Test<'_, '_> {
         if let Some(output) = self.settings.output.as_deref().filter(|_| self.settings.plot) {
             let hosts = &connection.heading;
             let title = format!("UDP throughput: {} <--> {}", hosts.client_host, hosts.server_host);
-            write_beside(output, ".plot", plot::gnuplot(self.settings, output, &title).as_bytes())?;
+            let plot = plot::data(self.settings.mode, &self.trials, &title);
+            write_beside(output, ".plot", plot::gnuplot(output, &plot).as_bytes())?;
             if let Some(draw) = self.settings.draw {
-                let svg = draw(&plot::data(self.settings.mode, &self.trials, &title));
-                write_beside(output, ".svg", svg.as_bytes())?;
+                write_beside(output, ".svg", draw(&plot).as_bytes())?;
             }
         }
         self.watch.write(connection)

@@ -23,6 +23,11 @@ impl SystemLog {
     }
 }
 
+/// The name of this host.
+pub(super) fn host_name() -> String {
+    std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default().trim().to_owned()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -1,31 +1,42 @@
-//! The measured part of a publisher's run, for any carrier.
+//! A publisher's run, for any carrier.
 
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc;
+use std::time::Duration;
 
 use weir_bench::endpoint::EndpointError;
 use weir_bench::payload::SampleHeader;
 use weir_measure::{clock, nanos, pause};
+use weir_results::LatencyKind;
 
-use super::echoes::{Echo, Echoes};
+use super::echoes::{Echoes, Published};
+use super::event::{Echo, End, Event};
 use super::message::{self, Kind};
 use super::pacing::CHECK;
 use super::settings::PublisherSettings;
-use super::{End, Event};
 
 /// A publisher's run, and what it shares with the thread that started it.
 pub(super) struct Run<'a> {
-    pub(super) settings: &'a PublisherSettings,
-    pub(super) interrupted: &'a AtomicBool,
+    settings: &'a PublisherSettings,
+    interrupted: &'a AtomicBool,
     pub(super) on_event: &'a mut dyn FnMut(Event),
-    pub(super) echoes: Echoes,
+    echoes: Echoes,
     /// Where the content of the next sample begins.
     content_at: usize,
 }
 
 /// What carries samples and echoes.
 pub(super) trait Carrier {
+    /// Waits until the subscribers are there.
+    fn wait_for_subscribers(&mut self, run: &mut Run<'_>) -> Result<End, EndpointError>;
+    /// Sends initialization pings, and prepares for samples.
+    fn initialize(&mut self, run: &mut Run<'_>) -> Result<End, EndpointError>;
+    /// Sends final markers until the subscribers confirm. `end` is how the samples ended.
+    fn finish(&mut self, run: &mut Run<'_>, sent: u64, end: End) -> Result<End, EndpointError>;
     /// The key of a sample.
-    fn key(&self, sequence: u64) -> [u8; 4];
+    fn key(&self, _sequence: u64) -> [u8; 4] {
+        [0; 4]
+    }
 
     /// The payload of the next sample.
     fn octets(&mut self) -> &mut [u8];
@@ -34,7 +45,9 @@ pub(super) trait Carrier {
     fn write(&mut self, header: &SampleHeader) -> Result<Option<End>, EndpointError>;
 
     /// Sends the samples of an unfinished batch.
-    fn flush(&mut self) -> Result<(), EndpointError>;
+    fn flush(&mut self) -> Result<(), EndpointError> {
+        Ok(())
+    }
 
     /// Waits for the echo of ping `sequence`; returns when it arrived.
     fn wait_for_echo(
@@ -56,9 +69,30 @@ impl<'a> Run<'a> {
         settings: &'a PublisherSettings,
         interrupted: &'a AtomicBool,
         on_event: &'a mut dyn FnMut(Event),
-        echoes: Echoes,
+        echoes: mpsc::Receiver<Echo>,
     ) -> Self {
+        let echoes = Echoes::new(echoes, settings.node.intervals);
         Self { settings, interrupted, on_event, echoes, content_at: 0 }
+    }
+
+    /// Runs from the first subscriber to the last confirmation.
+    pub(super) fn publish(mut self, carrier: &mut impl Carrier) -> Result<Published, EndpointError> {
+        let (mut sent, mut sent_in) = (0, Duration::ZERO);
+        let mut end = carrier.wait_for_subscribers(&mut self)?;
+        if end == End::Complete {
+            end = carrier.initialize(&mut self)?;
+        }
+        if end == End::Complete {
+            self.stage("Sending data ...");
+            let start_ns = clock::now_ns();
+            (sent, end) =
+                if self.settings.latency_test { self.ping(carrier)? } else { self.stream(carrier)? };
+            sent_in = Duration::from_nanos(clock::now_ns() - start_ns);
+            end = carrier.finish(&mut self, sent, end)?;
+        }
+        self.echoes.note_arrived(self.on_event);
+        let latency = self.echoes.recorder.summary(LatencyKind::HalfRtt);
+        Ok(Published { sent, sent_in, latency, end })
     }
 
     pub(super) fn stage(&mut self, text: impl Into<String>) {
@@ -70,7 +104,7 @@ impl<'a> Run<'a> {
     }
 
     /// Writes as fast as possible, or at a rate. Returns the number of samples, too.
-    pub(super) fn stream(&mut self, carrier: &mut impl Carrier) -> Result<(u64, End), EndpointError> {
+    fn stream(&mut self, carrier: &mut impl Carrier) -> Result<(u64, End), EndpointError> {
         let settings = self.settings;
         let per_batch = settings.samples_per_batch();
         let stride = settings.latency_count.max(1).saturating_mul(per_batch);
@@ -79,13 +113,12 @@ impl<'a> Run<'a> {
         let start_ns = clock::now_ns();
         let end_ns = settings.end_ns(start_ns);
         let mut next_check_ns = start_ns;
-        let paced = settings.rate.map(|rate| rate.paced(start_ns));
-        let is_slow = paced.is_some() || settings.sleep.is_some();
+        let is_slow = settings.rate.is_some() || settings.sleep.is_some();
         let (mut pings, mut next_ping) = (0_u64, if settings.pid == 0 { 0 } else { u64::MAX });
         let mut sequence = 0;
         while sequence < settings.num_iter {
-            if let Some(paced) = &paced {
-                paced.wait(sequence, || self.is_stopped());
+            if let Some(rate) = settings.rate {
+                rate.wait(start_ns, sequence, || self.is_stopped());
             }
             self.fill(carrier);
             let key = carrier.key(sequence);
@@ -129,14 +162,13 @@ impl<'a> Run<'a> {
     }
 
     /// Sends one ping at a time, and waits for each. Returns the number of pings, too.
-    pub(super) fn ping(&mut self, carrier: &mut impl Carrier) -> Result<(u64, End), EndpointError> {
+    fn ping(&mut self, carrier: &mut impl Carrier) -> Result<(u64, End), EndpointError> {
         let settings = self.settings;
         let start_ns = clock::now_ns();
         let end_ns = settings.end_ns(start_ns);
-        let paced = settings.rate.map(|rate| rate.paced(start_ns));
         for sequence in 0..settings.num_iter {
-            if let Some(paced) = &paced {
-                paced.wait(sequence, || self.is_stopped());
+            if let Some(rate) = settings.rate {
+                rate.wait(start_ns, sequence, || self.is_stopped());
             }
             let subscriber = (sequence % u64::from(settings.num_subscribers.max(1))) as u32;
             let key = carrier.key(sequence);

@@ -5,14 +5,7 @@ use std::time::Duration;
 
 use weir_results::{LatencyRecorder, LatencySummary};
 
-use super::{End, Event};
-
-/// The echo of a ping.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Echo {
-    /// The whole round trip.
-    pub rtt_ns: u64,
-}
+use super::event::{Echo, End, Event};
 
 /// What a publisher found.
 #[derive(Clone, Copy, Debug, PartialEq)]

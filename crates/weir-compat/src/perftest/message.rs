@@ -70,16 +70,17 @@ pub(super) fn header(kind: Kind, entity_id: u32, sequence: u64, key: [u8; 4]) ->
     SampleHeader { key, latency_ping: kind.code(), ..SampleHeader::data(sequence, 0).by(entity_id) }
 }
 
-/// The same for a ping that is sent at `sent_ns`: nanoseconds, the high half in `ts_sec`.
+/// The same for a ping that is sent at `sent_ns`: nanoseconds, the high half in `timestamp_sec`.
 #[inline]
 pub(super) fn stamped(header: SampleHeader, sent_ns: u64) -> SampleHeader {
-    SampleHeader { ts_sec: ((sent_ns >> 32) as u32).cast_signed(), ts_usec: sent_ns as u32, ..header }
+    let (timestamp_sec, timestamp_usec) = (((sent_ns >> 32) as u32).cast_signed(), sent_ns as u32);
+    SampleHeader { timestamp_sec, timestamp_usec, ..header }
 }
 
 /// When a ping was sent, by its publisher's clock.
 #[inline]
 pub(super) fn sent_ns(header: &SampleHeader) -> u64 {
-    u64::from(header.ts_sec.cast_unsigned()) << 32 | u64::from(header.ts_usec)
+    u64::from(header.timestamp_sec.cast_unsigned()) << 32 | u64::from(header.timestamp_usec)
 }
 
 /// Writes numbers of publishers into the payload of an announcement.
@@ -109,25 +110,18 @@ pub struct Description {
 impl Description {
     /// Writes it into the payload of an initialization ping or a final marker.
     pub(super) fn write(&self, octets: &mut Vec<u8>) {
-        octets.clear();
-        octets.extend_from_slice(&self.data_len.to_le_bytes());
-        octets.extend_from_slice(&self.batch_bytes.to_le_bytes());
         let flags = u32::from(self.is_latency_test) | u32::from(self.more_follows) << 1;
-        octets.extend_from_slice(&flags.to_le_bytes());
+        octets.clear();
+        octets.extend([self.data_len, self.batch_bytes, flags].into_iter().flat_map(u32::to_le_bytes));
         octets.resize(INITIALIZE_BYTES - HEADER_BYTES, 0);
     }
 
     /// Reads it; `None` when the payload is too short.
     pub(super) fn read(octets: &[u8]) -> Option<Self> {
-        let (words, _) = octets.as_chunks::<4>();
-        let word = |at: usize| words.get(at).map(|word| u32::from_le_bytes(*word));
-        let flags = word(2)?;
-        Some(Self {
-            data_len: word(0)?,
-            batch_bytes: word(1)?,
-            is_latency_test: flags & 1 != 0,
-            more_follows: flags & 2 != 0,
-        })
+        let words = octets.as_chunks::<4>().0.first_chunk::<3>()?;
+        let [data_len, batch_bytes, flags] = words.map(u32::from_le_bytes);
+        let (is_latency_test, more_follows) = (flags & 1 != 0, flags & 2 != 0);
+        Some(Self { data_len, batch_bytes, is_latency_test, more_follows })
     }
 }
 

@@ -7,7 +7,8 @@ use weir_dds::{
     DomainParticipant, MulticastGroup, ParticipantSettings, PublishMode, ResourceLimits,
 };
 
-use super::settings::NodeSettings;
+use super::reading::Reading;
+use super::settings::{NodeSettings, Receive};
 use weir_bench::endpoint::EndpointError;
 use weir_bench::test_data::Owned;
 
@@ -36,7 +37,7 @@ const OVERHEAD_BYTES: usize = 64;
 /// A participant, and the settings of its endpoints.
 pub(super) struct Node {
     pub(super) participant: DomainParticipant,
-    settings: NodeSettings,
+    pub(super) settings: NodeSettings,
 }
 
 /// Batching of samples.
@@ -88,12 +89,13 @@ impl Node {
         self.create_writer(topic, qos)
     }
 
-    /// A reader of samples or of echoes.
-    pub(super) fn reader<T: Owned>(
+    /// A reader of samples or of echoes. Its listener, if any, runs on the thread that the settings choose; that ends
+    /// with the [`Reading`].
+    pub(super) fn reader<T: Owned, L: DataReaderListener<T> + 'static>(
         &self,
         topic: &str,
-        listener: Option<impl DataReaderListener<T> + 'static>,
-    ) -> Result<DataReader<T>, EndpointError> {
+        listener: Option<L>,
+    ) -> Result<(DataReader<T>, Option<Reading>), EndpointError> {
         let qos = DataReaderQos::default().keep_all();
         let qos = if self.settings.reliable { qos.reliable() } else { qos.best_effort() };
         let qos = if self.keeps_for_late(topic) { qos.transient_local() } else { qos };
@@ -103,7 +105,14 @@ impl Node {
             }
             None => qos,
         };
-        self.create_reader(topic, qos, listener)
+        match (self.settings.receive, listener) {
+            (Receive::Thread { delay, count }, Some(listener)) => {
+                let reader = self.create_reader(topic, qos, None::<L>)?;
+                let reading = Reading::start(reader.clone(), delay, count, listener);
+                Ok((reader, Some(reading)))
+            }
+            (_, listener) => Ok((self.create_reader(topic, qos, listener)?, None)),
+        }
     }
 
     /// A writer of announcements: late joiners get the last one.

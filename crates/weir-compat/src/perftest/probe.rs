@@ -22,6 +22,20 @@ pub(super) enum Role {
     Subscriber,
 }
 
+impl Role {
+    /// Its name, and the option that sets its number.
+    pub(super) fn named(self) -> (&'static str, &'static str) {
+        match self {
+            Self::Publisher => ("publisher", "-pidMultiPubTest"),
+            Self::Subscriber => ("subscriber", "-sidMultiSubTest"),
+        }
+    }
+
+    pub(super) fn other(self) -> Self {
+        if self == Self::Publisher { Self::Subscriber } else { Self::Publisher }
+    }
+}
+
 /// What an end is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct EndKind {
@@ -40,13 +54,9 @@ pub(super) struct Probe {
 }
 
 impl Probe {
-    pub(super) fn open(node: &Node, settings: &NodeSettings, role: Role) -> Result<Self, EndpointError> {
-        let ours = EndKind {
-            role,
-            keyed: settings.keyed,
-            reliable: settings.reliable,
-            transient_local: settings.transient_local,
-        };
+    pub(super) fn open(node: &Node, role: Role) -> Result<Self, EndpointError> {
+        let NodeSettings { keyed, reliable, transient_local, .. } = node.settings;
+        let ours = EndKind { role, keyed, reliable, transient_local };
         let topic = node.participant.create_topic(ENDS).map_err(failed)?;
         let qos = DataReaderQos::default().reliable().keep_all().transient_local();
         let reader = node.participant.create_subscriber().create_datareader(&topic, qos).map_err(failed)?;
@@ -89,32 +99,23 @@ impl EndKind {
         if self.role == other.role {
             return None;
         }
-        let who = if other.role == Role::Publisher { "publisher" } else { "subscriber" };
-        let (keyed, reliable) = (other.keyed != self.keyed, other.reliable != self.reliable);
-        if keyed {
-            let type_of = |kind: Self| if kind.keyed { "TestDataKeyed_t" } else { "TestData_t" };
-            return Some(format!(
-                "a {who} was found whose TYPE does not match: it has {}, we have {}; give both ends -keyed or none",
-                type_of(other),
-                type_of(self)
-            ));
-        }
-        if reliable {
-            let is = |kind: Self| if kind.reliable { "RELIABLE" } else { "BEST_EFFORT" };
-            return Some(format!(
-                "a {who} was found whose RELIABILITY does not match: it has {}, we have {}; give both ends -bestEffort \
-                 or none",
-                is(other),
-                is(self)
-            ));
-        }
         let (writer, reader) = if self.role == Role::Publisher { (self, other) } else { (other, self) };
-        (reader.transient_local && !writer.transient_local).then(|| {
-            format!(
-                "a {who} was found whose DURABILITY does not match: the publisher has VOLATILE, the subscriber asks for \
-                 TRANSIENT_LOCAL; give the publisher -durability 1, too"
-            )
-        })
+        let (policy, how, advice) = if other.keyed != self.keyed {
+            let type_of = |kind: Self| if kind.keyed { "TestDataKeyed_t" } else { "TestData_t" };
+            let how = format!("it has {}, we have {}", type_of(other), type_of(self));
+            ("TYPE", how, "both ends -keyed or none")
+        } else if other.reliable != self.reliable {
+            let is = |kind: Self| if kind.reliable { "RELIABLE" } else { "BEST_EFFORT" };
+            let how = format!("it has {}, we have {}", is(other), is(self));
+            ("RELIABILITY", how, "both ends -bestEffort or none")
+        } else if reader.transient_local && !writer.transient_local {
+            let how = "the publisher has VOLATILE, the subscriber asks for TRANSIENT_LOCAL";
+            ("DURABILITY", how.to_owned(), "the publisher -durability 1, too")
+        } else {
+            return None;
+        };
+        let (who, _) = other.role.named();
+        Some(format!("a {who} was found whose {policy} does not match: {how}; give {advice}"))
     }
 }
 

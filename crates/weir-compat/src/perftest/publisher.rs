@@ -8,23 +8,25 @@ use std::time::Duration;
 use parking_lot::Mutex;
 use weir_dds::{DataReader, DataReaderListener, DataWriter, DdsError};
 use weir_measure::clock;
-use weir_results::LatencyKind;
 use weir_telemetry::LossWatch;
 
 use super::announcement::{Roll, RollListener};
 use super::drive::{Carrier, Run};
-use super::echoes::{Echo, Echoes, Published};
+use super::echoes::Published;
+use super::event::{Echo, End, Event};
 use super::message::{self, DESCRIPTION_BYTES, Farewell, Kind};
 use super::node::{Batch, LATENCY, Node, THROUGHPUT, failed};
-use super::probe::{Probe, Role};
+use super::probe::Role;
 use super::raw;
 use super::reading::Reading;
-use super::settings::{PublisherSettings, Receive};
+use super::settings::PublisherSettings;
 use super::waiting::Waiting;
-use super::{End, Event};
 use weir_bench::endpoint::EndpointError;
 use weir_bench::payload::{HEADER_BYTES, SampleHeader, key_of, wire_sequence};
 use weir_bench::test_data::{KeyedTestData, Owned, TestData};
+
+/// How long to wait for subscribers between two checks.
+const TICK: Duration = Duration::from_millis(200);
 
 /// How long to wait for the echo of a best-effort ping.
 const ECHO_PATIENCE: Duration = Duration::from_millis(200);
@@ -48,10 +50,12 @@ pub fn publish(
     if let Some(peers) = &settings.node.raw {
         return raw::publish(settings, peers, interrupted, on_event);
     }
+    let (sender, echoes) = mpsc::channel();
+    let run = Run::new(settings, interrupted, on_event, echoes);
     if settings.node.keyed {
-        Publisher::<KeyedTestData>::open(settings, interrupted, on_event)?.run()
+        run.publish(&mut Publisher::<KeyedTestData>::open(settings, interrupted, sender)?)
     } else {
-        Publisher::<TestData>::open(settings, interrupted, on_event)?.run()
+        run.publish(&mut Publisher::<TestData>::open(settings, interrupted, sender)?)
     }
 }
 
@@ -86,18 +90,8 @@ fn is_warm_up(header: &SampleHeader, pid: u32) -> bool {
     Kind::of(header) == Kind::Initialize && header.entity_id == pid.cast_signed()
 }
 
-struct Publisher<'a, T> {
-    run: Run<'a>,
-    carrier: DdsCarrier<'a, T>,
-    /// Receives the echoes with `-useReadThread`.
-    _reading: Option<Reading>,
-    /// Echoes of initialization pings.
-    warmed_up: Arc<AtomicU64>,
-    node: Node,
-}
-
 /// The engine's writer and readers.
-struct DdsCarrier<'a, T> {
+struct Publisher<'a, T> {
     settings: &'a PublisherSettings,
     interrupted: &'a AtomicBool,
     roll: Arc<Roll>,
@@ -111,39 +105,38 @@ struct DdsCarrier<'a, T> {
     /// [`PublisherSettings::acknowledged_every`].
     acknowledged_every: u64,
     unacknowledged: u64,
+    /// Drops of this host since the first sample.
+    watch: LossWatch,
+    /// Receives the echoes with `-useReadThread`.
+    _reading: Option<Reading>,
+    /// Echoes of initialization pings.
+    warmed_up: Arc<AtomicU64>,
+    node: Node,
 }
 
 impl<'a, T: Owned> Publisher<'a, T> {
     fn open(
         settings: &'a PublisherSettings,
         interrupted: &'a AtomicBool,
-        on_event: &'a mut dyn FnMut(Event),
+        echoes: mpsc::Sender<Echo>,
     ) -> Result<Self, EndpointError> {
         let node = Node::open(&settings.node)?;
         let roll = Arc::new(Roll::default());
         let batch = Batch { bytes: settings.batch_bytes, data_len: settings.data_len };
         let writer = node.writer(THROUGHPUT, batch)?;
-        let (sender, echoes) = mpsc::channel();
         let warmed_up = Arc::new(AtomicU64::new(0));
         let listener = (!settings.latency_test).then(|| EchoListener {
             pid: settings.pid,
             sample: Mutex::new(T::default()),
-            echoes: sender,
+            echoes,
             warmed_up: Arc::clone(&warmed_up),
         });
-        let (mut echo_reader, mut reading) = (None, None);
-        if settings.pid == 0 {
-            let receive = settings.node.receive;
-            let (called, read) =
-                if receive == Receive::Listener { (listener, None) } else { (None, listener) };
-            let reader = node.reader(LATENCY, called)?;
-            reading = read.and_then(|listener| Reading::start(receive, &reader, listener));
-            echo_reader = Some(reader);
-        }
+        let echo_end = (settings.pid == 0).then(|| node.reader(LATENCY, listener)).transpose()?;
+        let (echo_reader, reading) =
+            echo_end.map_or((None, None), |(reader, reading)| (Some(reader), reading));
         let announcements = node.announcement_reader(RollListener(Arc::clone(&roll)))?;
         node.place_threads()?;
-        let echoes = Echoes::new(echoes, settings.node.intervals);
-        let carrier = DdsCarrier {
+        Ok(Self {
             settings,
             interrupted,
             roll,
@@ -154,109 +147,37 @@ impl<'a, T: Owned> Publisher<'a, T> {
             echo: T::default(),
             acknowledged_every: settings.acknowledged_every().unwrap_or(u64::MAX),
             unacknowledged: 0,
-        };
-        let run = Run::new(settings, interrupted, on_event, echoes);
-        Ok(Self { run, carrier, _reading: reading, warmed_up, node })
+            watch: LossWatch::start(None),
+            _reading: reading,
+            warmed_up,
+            node,
+        })
     }
 
-    fn run(mut self) -> Result<Published, EndpointError> {
-        let settings = self.run.settings;
-        let (mut sent, mut sent_in) = (0, Duration::ZERO);
-        let mut end = self.wait_for_subscribers()?;
-        if end == End::Complete {
-            end = self.initialize()?;
-        }
-        if end == End::Complete {
-            self.run.stage("Sending data ...");
-            let octets = self.carrier.sample.octets_mut();
-            octets.clear();
-            octets.resize(settings.data_len - HEADER_BYTES, 0);
-            let watch = LossWatch::start(None);
-            let start_ns = clock::now_ns();
-            let (run, carrier) = (&mut self.run, &mut self.carrier);
-            (sent, end) = if settings.latency_test { run.ping(carrier)? } else { run.stream(carrier)? };
-            sent_in = Duration::from_nanos(clock::now_ns() - start_ns);
-            end = self.finish(sent, end, &watch)?;
-        }
-        self.run.echoes.note_arrived(self.run.on_event);
-        let latency = self.run.echoes.recorder.summary(LatencyKind::HalfRtt);
-        Ok(Published { sent, sent_in, latency, end })
-    }
-
-    fn wait_for_subscribers(&mut self) -> Result<End, EndpointError> {
-        const TICK: Duration = Duration::from_millis(200);
-        let (pid, wanted) = (self.run.settings.pid, self.run.settings.num_subscribers);
-        let probe = Probe::open(&self.node, &self.run.settings.node, Role::Publisher)?;
-        let mut waiting = Waiting::new(probe, &self.run.settings.node);
-        self.run.stage(format!("Waiting to discover {wanted} subscribers ..."));
-        while self.carrier.writer.wait_for_subscriptions(wanted, TICK).is_err() {
-            waiting.look(Role::Subscriber, self.carrier.roll.waiting_for(pid), wanted, self.run.on_event);
-            if self.run.is_stopped() {
-                return Ok(End::Interrupted);
+    /// Waits until `are_there`, which takes its time, and reports why that may be; false when interrupted.
+    fn wait_until(&self, run: &mut Run<'_>, waiting: &mut Waiting, are_there: impl Fn() -> bool) -> bool {
+        while !are_there() {
+            waiting.look(self.roll.waiting_for(self.settings.pid), run.on_event);
+            if run.is_stopped() {
+                return false;
             }
         }
-        self.run.stage("Waiting for subscribers announcement ...".to_owned());
-        let mut looked_ns = clock::now_ns();
-        while !self.carrier.roll.begin(pid, wanted) {
-            if clock::now_ns() - looked_ns >= TICK.as_nanos() as u64 {
-                looked_ns = clock::now_ns();
-                waiting.look(Role::Subscriber, self.carrier.roll.waiting_for(pid), wanted, self.run.on_event);
-            }
-            if self.run.is_stopped() {
-                return Ok(End::Interrupted);
-            }
-            std::thread::sleep(Duration::from_millis(2));
-        }
-        if let Some(reader) = &self.carrier.echo_reader {
-            // The echo topic is matched as well.
-            while reader.wait_for_publications(wanted, TICK).is_err() {
-                waiting.look(Role::Subscriber, self.carrier.roll.waiting_for(pid), wanted, self.run.on_event);
-                if self.run.is_stopped() {
-                    return Ok(End::Interrupted);
-                }
-            }
-        }
-        Ok(End::Complete)
-    }
-
-    fn initialize(&mut self) -> Result<End, EndpointError> {
-        let settings = self.run.settings;
-        let pings = settings.initialization_pings();
-        self.run.stage(format!("Sending {pings} initialization pings ..."));
-        settings.description().write(self.carrier.sample.octets_mut());
-        for number in 0..pings {
-            let key = self.carrier.key(number);
-            let header = message::header(Kind::Initialize, settings.pid, number, key);
-            if let Some(end) = self.carrier.write(&header)? {
-                return Ok(end);
-            }
-            if !settings.node.reliable && number % 50 == 49 {
-                // These are not measured: avoid flooding a subscriber that allocates memory.
-                std::thread::sleep(Duration::from_millis(1));
-            }
-        }
-        self.carrier.writer.flush();
-        if settings.node.reliable && !self.carrier.wait_until_acknowledged()? {
-            return Ok(if self.run.is_stopped() { End::Interrupted } else { End::PeerGone });
-        }
-        self.settle(pings);
-        Ok(End::Complete)
+        true
     }
 
     /// Waits until the subscribers have echoed the initialization pings, or stop echoing: a backlog
     /// would delay the first sample.
-    fn settle(&mut self, pings: u64) {
-        let all = pings.saturating_mul(self.run.settings.num_subscribers.into());
+    fn settle(&mut self, run: &Run<'_>, pings: u64) {
+        let all = pings.saturating_mul(self.settings.num_subscribers.into());
         let (mut heard, mut quiet_since_ns) = (0, clock::now_ns());
-        while clock::now_ns() - quiet_since_ns < SETTLE.as_nanos() as u64 && !self.run.is_stopped() {
+        while clock::now_ns() - quiet_since_ns < SETTLE.as_nanos() as u64 && !run.is_stopped() {
             std::thread::sleep(SETTLE_TICK);
             if heard >= all && all > 0 {
                 return;
             }
-            if let Some(reader) = self.carrier.echo_reader.as_ref().filter(|_| self.run.settings.latency_test)
-            {
-                while reader.take_next_sample(&mut self.carrier.sample).is_some() {
-                    let is_ours = is_warm_up(&self.carrier.sample.header(), self.run.settings.pid);
+            if let Some(reader) = self.echo_reader.as_ref().filter(|_| self.settings.latency_test) {
+                while reader.take_next_sample(&mut self.sample).is_some() {
+                    let is_ours = is_warm_up(&self.sample.header(), self.settings.pid);
                     self.warmed_up.fetch_add(u64::from(is_ours), Ordering::Relaxed);
                 }
             }
@@ -267,77 +188,127 @@ impl<'a, T: Owned> Publisher<'a, T> {
         }
     }
 
-    /// Waits for `time`, and receives the last echoes promptly.
-    fn receive_for(&self, time: Duration) {
-        match self.carrier.echo_reader.as_ref().filter(|_| !self.run.settings.latency_test) {
-            Some(reader) => _ = reader.wait_for_data(time),
-            None => std::thread::sleep(time),
-        }
-    }
-
-    /// Sends final markers until the subscribers confirm.
-    fn finish(&mut self, sent: u64, end: End, watch: &LossWatch) -> Result<End, EndpointError> {
-        if self.run.settings.node.reliable
-            && end == End::Complete
-            && !self.carrier.wait_until_acknowledged()?
-        {
-            return Ok(if self.run.is_stopped() { End::Interrupted } else { End::PeerGone });
-        }
-        // For subscribers that received no initialization ping.
-        let octets = self.carrier.sample.octets_mut();
-        self.run.settings.description().write(octets);
-        octets.truncate(DESCRIPTION_BYTES);
-        Farewell { refused: self.carrier.writer.send_counters().refused, drops: watch.counters() }
-            .append_to(octets);
-        let key = self.carrier.key(0);
-        let last = message::header(Kind::Final, self.run.settings.pid, sent, key);
-        for _ in 0..FINAL_TRIES {
-            if self.carrier.write(&last)?.is_some() {
-                break;
-            }
-            self.carrier.writer.flush();
-            let until_ns = clock::now_ns() + FINAL_PATIENCE.as_nanos() as u64;
-            loop {
-                // Also after the time-out: more markers would disturb the next run's subscriber.
-                if self.carrier.roll.finished(self.run.settings.pid) >= self.run.settings.num_subscribers {
-                    self.run.stage("Finishing test...".to_owned());
-                    return Ok(end);
-                }
-                if clock::now_ns() >= until_ns {
-                    break;
-                }
-                self.receive_for(Duration::from_millis(1));
-            }
-            if self.carrier.trouble() == Some(End::PeerGone) {
-                break;
-            }
-        }
-        Ok(if end == End::Complete { End::PeerGone } else { end })
-    }
-}
-
-impl<T: Owned> DdsCarrier<'_, T> {
-    fn is_stopped(&self) -> bool {
-        self.interrupted.load(Ordering::Relaxed)
-    }
-
-    /// Waits until every sample is acknowledged; false when that will never be.
-    fn wait_until_acknowledged(&mut self) -> Result<bool, EndpointError> {
+    /// Repeats a call of the engine that timed out; `Some` when the run is over.
+    #[inline]
+    fn insist(&mut self, call: impl Fn(&Self) -> Result<(), DdsError>) -> Result<Option<End>, EndpointError> {
         loop {
-            match self.writer.wait_for_acknowledgments(Duration::from_millis(500)) {
-                Ok(()) => return Ok(true),
+            match call(self) {
+                Ok(()) => return Ok(None),
                 Err(DdsError::Timeout { .. }) => {
-                    if self.trouble().is_some() {
-                        return Ok(false);
+                    if let Some(end) = self.trouble() {
+                        return Ok(Some(end));
                     }
                 }
                 Err(error) => return Err(failed(error)),
             }
         }
     }
+
+    /// Waits until every sample is acknowledged; `Some` when the run is over.
+    fn wait_until_acknowledged(&mut self) -> Result<Option<End>, EndpointError> {
+        self.insist(|publisher| publisher.writer.wait_for_acknowledgments(Duration::from_millis(500)))
+    }
 }
 
-impl<T: Owned> Carrier for DdsCarrier<'_, T> {
+/// Nothing has to be flushed: the engine's batching policy bounds how long a sample waits.
+impl<T: Owned> Carrier for Publisher<'_, T> {
+    fn wait_for_subscribers(&mut self, run: &mut Run<'_>) -> Result<End, EndpointError> {
+        let wanted = self.settings.num_subscribers;
+        let mut waiting = Waiting::start(&self.node, Role::Publisher, wanted)?;
+        run.stage(format!("Waiting to discover {wanted} subscribers ..."));
+        let are_matched = || self.writer.wait_for_subscriptions(wanted, TICK).is_ok();
+        if !self.wait_until(run, &mut waiting, are_matched) {
+            return Ok(End::Interrupted);
+        }
+        run.stage("Waiting for subscribers announcement ...");
+        let have_announced = || {
+            let is_begun = self.roll.begin(self.settings.pid, wanted);
+            if !is_begun {
+                std::thread::sleep(Duration::from_millis(2));
+            }
+            is_begun
+        };
+        // The echo topic is matched as well.
+        let is_matched = |reader: &DataReader<T>| reader.wait_for_publications(wanted, TICK).is_ok();
+        let can_echo = || self.echo_reader.as_ref().is_none_or(is_matched);
+        let are_ready = self.wait_until(run, &mut waiting, have_announced)
+            && self.wait_until(run, &mut waiting, can_echo);
+        Ok(if are_ready { End::Complete } else { End::Interrupted })
+    }
+
+    fn initialize(&mut self, run: &mut Run<'_>) -> Result<End, EndpointError> {
+        let settings = self.settings;
+        let pings = settings.initialization_pings();
+        run.stage(format!("Sending {pings} initialization pings ..."));
+        settings.description().write(self.sample.octets_mut());
+        for number in 0..pings {
+            let header = message::header(Kind::Initialize, settings.pid, number, self.key(number));
+            if let Some(end) = self.write(&header)? {
+                return Ok(end);
+            }
+            if !settings.node.reliable && number % 50 == 49 {
+                // These are not measured: avoid flooding a subscriber that allocates memory.
+                std::thread::sleep(Duration::from_millis(1));
+            }
+        }
+        self.writer.flush();
+        if settings.node.reliable
+            && let Some(end) = self.wait_until_acknowledged()?
+        {
+            return Ok(end);
+        }
+        self.settle(run, pings);
+        let octets = self.sample.octets_mut();
+        octets.clear();
+        octets.resize(settings.data_len - HEADER_BYTES, 0);
+        self.watch = LossWatch::start(None);
+        Ok(End::Complete)
+    }
+
+    fn finish(&mut self, run: &mut Run<'_>, sent: u64, end: End) -> Result<End, EndpointError> {
+        let settings = self.settings;
+        if settings.node.reliable
+            && end == End::Complete
+            && let Some(end) = self.wait_until_acknowledged()?
+        {
+            return Ok(end);
+        }
+        // For subscribers that received no initialization ping.
+        let octets = self.sample.octets_mut();
+        settings.description().write(octets);
+        octets.truncate(DESCRIPTION_BYTES);
+        Farewell { refused: self.writer.send_counters().refused, drops: self.watch.counters() }
+            .append_to(octets);
+        let last = message::header(Kind::Final, settings.pid, sent, self.key(0));
+        for _ in 0..FINAL_TRIES {
+            if self.write(&last)?.is_some() {
+                break;
+            }
+            self.writer.flush();
+            let until_ns = clock::now_ns() + FINAL_PATIENCE.as_nanos() as u64;
+            loop {
+                // Also after the time-out: more markers would disturb the next run's subscriber.
+                if self.roll.finished(settings.pid) >= settings.num_subscribers {
+                    run.stage("Finishing test...");
+                    return Ok(end);
+                }
+                if clock::now_ns() >= until_ns {
+                    break;
+                }
+                // The last echoes are received promptly.
+                let moment = Duration::from_millis(1);
+                match self.echo_reader.as_ref().filter(|_| !settings.latency_test) {
+                    Some(reader) => _ = reader.wait_for_data(moment),
+                    None => std::thread::sleep(moment),
+                }
+            }
+            if self.trouble() == Some(End::PeerGone) {
+                break;
+            }
+        }
+        Ok(if end == End::Complete { End::PeerGone } else { end })
+    }
+
     fn key(&self, sequence: u64) -> [u8; 4] {
         let node = &self.settings.node;
         match self.settings.write_instance.filter(|_| node.keyed) {
@@ -355,27 +326,12 @@ impl<T: Owned> Carrier for DdsCarrier<'_, T> {
         self.sample.set_header(header);
         if self.unacknowledged >= self.acknowledged_every {
             self.unacknowledged = 0;
-            if !self.wait_until_acknowledged()? {
-                return Ok(self.trouble());
+            if let Some(end) = self.wait_until_acknowledged()? {
+                return Ok(Some(end));
             }
         }
         self.unacknowledged += 1;
-        loop {
-            match self.writer.write(&self.sample) {
-                Ok(()) => return Ok(None),
-                Err(DdsError::Timeout { .. }) => {
-                    if let Some(end) = self.trouble() {
-                        return Ok(Some(end));
-                    }
-                }
-                Err(error) => return Err(failed(error)),
-            }
-        }
-    }
-
-    fn flush(&mut self) -> Result<(), EndpointError> {
-        // The engine's batching policy bounds how long a sample waits.
-        Ok(())
+        self.insist(|publisher| publisher.writer.write(&publisher.sample))
     }
 
     /// Echoes of earlier pings arrive too late: those pings are lost already.
@@ -402,7 +358,7 @@ impl<T: Owned> Carrier for DdsCarrier<'_, T> {
     }
 
     fn trouble(&mut self) -> Option<End> {
-        if self.is_stopped() {
+        if self.interrupted.load(Ordering::Relaxed) {
             return Some(End::Interrupted);
         }
         // The number of subscribers does not matter: those of the next run may be present already,

@@ -24,15 +24,6 @@ use weir_bench::endpoint::EndpointError;
 use weir_bench::host;
 use weir_bench::payload::{self, HEADER_BYTES, ReceivedSample, SampleHeader};
 
-/// A host with subscribers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct RawPeer {
-    /// Its address.
-    pub address: Ipv4Addr,
-    /// Which subscriber of it; `None`: number 0, and as many behind it as the publisher waits for.
-    pub sid: Option<u32>,
-}
-
 /// The largest sample or batch: it is one datagram.
 pub const RAW_BYTES_MAX: usize = weir_baseline::DATAGRAM_BYTES_MAX;
 

@@ -7,26 +7,7 @@ use std::time::Duration;
 
 use weir_dds::{DataReader, DataReaderListener};
 
-use super::settings::Receive;
 use weir_bench::test_data::Owned;
-
-/// Calls `take` for what arrives, until `stop`; when fewer than `count` samples are there, after `delay`.
-pub(super) fn read<T: Owned>(
-    reader: &DataReader<T>,
-    delay: Duration,
-    count: usize,
-    stop: &AtomicBool,
-    mut take: impl FnMut(),
-) {
-    while !stop.load(Ordering::Relaxed) {
-        if reader.wait_for_data(LOOK_AROUND) {
-            if !delay.is_zero() && reader.available() < count {
-                std::thread::sleep(delay);
-            }
-            take();
-        }
-    }
-}
 
 /// How often a reading thread checks whether to end.
 const LOOK_AROUND: Duration = Duration::from_millis(100);
@@ -38,20 +19,26 @@ pub(super) struct Reading {
 }
 
 impl Reading {
-    /// Starts a thread that does the listener's work; `None` without that setting.
+    /// Starts a thread that does the listener's work; when fewer than `count` samples are there, after `delay`.
     pub(super) fn start<T: Owned>(
-        receive: Receive,
-        reader: &DataReader<T>,
+        reader: DataReader<T>,
+        delay: Duration,
+        count: usize,
         listener: impl DataReaderListener<T> + 'static,
-    ) -> Option<Self> {
-        let Receive::Thread { delay, count } = receive else { return None };
-        let (reader, stop) = (reader.clone(), Arc::new(AtomicBool::new(false)));
-        let told = Arc::clone(&stop);
-        let take = move || {
-            let take = || listener.on_data_available(&reader);
-            read(&reader, delay, count, &told, take);
-        };
-        Some(Self { stop, thread: Some(std::thread::spawn(take)) })
+    ) -> Self {
+        let stop = Arc::new(AtomicBool::new(false));
+        let is_over = Arc::clone(&stop);
+        let thread = std::thread::spawn(move || {
+            while !is_over.load(Ordering::Relaxed) {
+                if reader.wait_for_data(LOOK_AROUND) {
+                    if !delay.is_zero() && reader.available() < count {
+                        std::thread::sleep(delay);
+                    }
+                    listener.on_data_available(&reader);
+                }
+            }
+        });
+        Self { stop, thread: Some(thread) }
     }
 }
 

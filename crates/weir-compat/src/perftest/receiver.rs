@@ -8,26 +8,11 @@ use weir_dds::{DataReader, DataReaderListener, DataWriter, Guid, SampleSeq};
 use weir_measure::{Numbers, SEGMENTS_MAX, clock, stream_loss};
 use weir_results::{DropCounters, LossAttribution, SequenceCounts};
 
-use super::End;
+use super::event::{End, Interval};
 use super::message::{Description, Farewell, Kind};
 use super::settings::SubscriberSettings;
-use weir_bench::payload::{HEADER_BYTES, SampleHeader};
+use weir_bench::payload::{HEADER_BYTES, ReceivedSample};
 use weir_bench::test_data::Owned;
-
-/// One second of the subscriber.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Interval {
-    /// Size of the samples, header included.
-    pub data_len: usize,
-    /// Samples so far.
-    pub samples: u64,
-    /// Samples in this interval.
-    pub new_samples: u64,
-    /// How long the interval was.
-    pub length: Duration,
-    /// Samples missing so far.
-    pub lost: u64,
-}
 
 /// What a subscriber found.
 #[derive(Clone, Debug, PartialEq)]
@@ -55,8 +40,7 @@ const TAKE_BYTES: usize = 256 << 10;
 
 /// What was received, shared by the receiving and the reporting thread.
 pub(super) struct Receiver<T> {
-    sid: u32,
-    num_publishers: usize,
+    limits: Limits,
     echo: DataWriter<T>,
     tally: Mutex<Tally>,
     samples: Mutex<SampleSeq<T>>,
@@ -84,8 +68,6 @@ pub(super) struct Tally {
     last_ns: u64,
     /// When the last publisher's final marker arrived.
     finished_ns: Option<u64>,
-    /// Whether anything arrived, initialization pings included.
-    pub(super) has_begun: bool,
 }
 
 /// One publisher's samples.
@@ -109,65 +91,53 @@ impl Tally {
     /// Counts one sample as [`Tally::accept`] does, if it is like most: one of the publisher that the last one was of,
     /// which is not echoed. `false`: it was not counted.
     #[inline]
-    fn accept_like_the_last(
-        &mut self,
-        header: &SampleHeader,
-        writer: Guid,
-        bytes: usize,
-        now_ns: u64,
-    ) -> bool {
+    fn accept_like_the_last(&mut self, sample: &ReceivedSample<'_>, writer: Guid, now_ns: u64) -> bool {
         let Some(stream) = self.streams.get_mut(self.recent) else { return false };
-        let is_like = Kind::of(header) == Kind::Data
-            && stream.entity_id == header.entity_id
+        let is_like = Kind::of(&sample.header) == Kind::Data
+            && stream.entity_id == sample.header.entity_id
             && stream.writer == writer
-            && self.data_len == bytes
+            && self.data_len == sample.octets.len() + HEADER_BYTES
             && self.last_ns == now_ns;
         if is_like {
-            stream.record(header.seq_num);
+            stream.record(sample.header.seq_num);
             self.samples += 1;
         }
         is_like
     }
 
-    /// Counts one sample received at `now_ns`; true when it must be echoed.
+    /// Counts one sample received at `now_ns`; false when it is not of a publisher that is served.
     #[inline]
     pub(super) fn accept(
         &mut self,
         limits: Limits,
-        header: &SampleHeader,
+        sample: &ReceivedSample<'_>,
         writer: Guid,
-        bytes: usize,
         now_ns: u64,
     ) -> bool {
-        let kind = Kind::of(header);
+        let ReceivedSample { header, octets } = *sample;
         let Some(at) = self.find(limits.publishers, header.entity_id, writer) else { return false };
         self.recent = at;
         let stream = &mut self.streams[at];
-        self.has_begun = true;
-        match kind {
-            Kind::Data | Kind::Ping(_) => {
-                stream.record(header.seq_num);
-                self.samples += 1;
-                self.data_len = bytes;
-                self.last_ns = now_ns;
-                self.first_ns.get_or_insert(now_ns);
-                kind == Kind::Ping(limits.sid)
-            }
-            Kind::Final => {
-                if !stream.is_finished {
-                    stream.is_finished = true;
-                    stream.numbers.finish(stream.numbers.extend(header.seq_num));
-                    let is_all = self.has_all(limits.publishers)
-                        && self.streams.iter().all(|stream| stream.is_finished);
-                    if is_all {
-                        self.finished_ns = Some(now_ns);
-                    }
-                }
-                false
-            }
-            Kind::Initialize => true,
-            Kind::Here | Kind::Serving | Kind::Unknown => false,
+        let kind = Kind::of(&header);
+        if matches!(kind, Kind::Data | Kind::Ping(_)) {
+            stream.record(header.seq_num);
+            self.samples += 1;
+            self.data_len = octets.len() + HEADER_BYTES;
+            self.last_ns = now_ns;
+            self.first_ns.get_or_insert(now_ns);
         }
+        if matches!(kind, Kind::Initialize | Kind::Final) {
+            self.description = self.description.or_else(|| Description::read(octets));
+        }
+        if kind == Kind::Final && !stream.is_finished {
+            stream.is_finished = true;
+            stream.farewell = Farewell::read(octets);
+            stream.numbers.finish(stream.numbers.extend(header.seq_num));
+            if self.has_all(limits.publishers) && self.done().count() == self.streams.len() {
+                self.finished_ns = Some(now_ns);
+            }
+        }
+        true
     }
 
     /// The place of the stream that a sample belongs to: that of its writer, or a new one if a
@@ -191,13 +161,6 @@ impl Tally {
         }
     }
 
-    /// Records a publisher's description of its run.
-    pub(super) fn describe(&mut self, writer: Guid, octets: &[u8]) {
-        if self.description.is_none() && self.streams.iter().any(|stream| stream.writer == writer) {
-            self.description = Description::read(octets);
-        }
-    }
-
     /// Publishers that were received from.
     pub(super) fn heard(&self) -> usize {
         self.streams.len()
@@ -218,11 +181,6 @@ impl Tally {
         self.streams.iter().filter(|stream| stream.is_finished).map(|stream| stream.entity_id)
     }
 
-    /// Whether this publisher is one of those that are served.
-    pub(super) fn serves(&self, entity_id: i32, writer: Guid) -> bool {
-        self.streams.iter().any(|stream| stream.entity_id == entity_id && stream.writer == writer)
-    }
-
     /// Whether a publisher is not done and not among these writers any more.
     pub(super) fn misses_one(&self, matched: &[Guid]) -> bool {
         self.streams.iter().any(|stream| !stream.is_finished && !matched.contains(&stream.writer))
@@ -240,19 +198,6 @@ impl Tally {
             counts.merge(&stream.numbers.counts());
         }
         counts
-    }
-
-    /// Publishers that are done.
-    fn finals(&self) -> usize {
-        self.streams.iter().filter(|stream| stream.is_finished).count()
-    }
-
-    /// Keeps what a publisher says with its final marker, if it is one that is served.
-    fn note_farewell(&mut self, header: &SampleHeader, writer: Guid, octets: &[u8]) {
-        let served = |stream: &&mut Stream| stream.entity_id == header.entity_id && stream.writer == writer;
-        if let Some(stream) = self.streams.iter_mut().find(served) {
-            stream.farewell = Farewell::read(octets);
-        }
     }
 
     /// From the first sample to the end, or to the last sample.
@@ -311,9 +256,20 @@ impl Tally {
 #[derive(Clone, Copy)]
 pub(super) struct Limits {
     /// Its number.
-    pub(super) sid: u32,
+    sid: u32,
     /// How many publishers it serves.
-    pub(super) publishers: usize,
+    publishers: usize,
+}
+
+impl Limits {
+    pub(super) fn of(settings: &SubscriberSettings) -> Self {
+        Self { sid: settings.sid, publishers: settings.num_publishers as usize }
+    }
+
+    /// Whether it echoes samples of this kind.
+    pub(super) fn echo(self, kind: Kind) -> bool {
+        kind == Kind::Initialize || kind == Kind::Ping(self.sid)
+    }
 }
 
 impl Stream {
@@ -326,8 +282,7 @@ impl Stream {
 impl<T: Owned> Receiver<T> {
     pub(super) fn new(settings: &SubscriberSettings, echo: DataWriter<T>) -> Self {
         Self {
-            sid: settings.sid,
-            num_publishers: settings.num_publishers as usize,
+            limits: Limits::of(settings),
             echo,
             tally: Mutex::new(Tally::without(&settings.served_before)),
             samples: Mutex::new(SampleSeq::new()),
@@ -349,37 +304,21 @@ impl<T: Owned> Receiver<T> {
     }
 
     fn accept(&self, samples: &SampleSeq<T>) {
-        let limits = Limits { sid: self.sid, publishers: self.num_publishers };
         let now_ns = clock::now_ns();
         let mut tally = self.tally.lock();
-        let state = |tally: &Tally| (tally.has_begun, tally.has_all(limits.publishers), tally.done().count());
+        let state = |tally: &Tally| (tally.heard(), tally.done().count());
         let before = state(&tally);
-        let finals = tally.finals();
         // A writer's end is not a sample.
         for sample in samples.iter().filter(|sample| sample.info.valid_data) {
-            let header = sample.data.header();
-            let bytes = sample.data.octets().len() + HEADER_BYTES;
-            if tally.accept_like_the_last(&header, sample.info.publication_handle, bytes, now_ns) {
+            let received = ReceivedSample { header: sample.data.header(), octets: sample.data.octets() };
+            let writer = sample.info.publication_handle;
+            if tally.accept_like_the_last(&received, writer, now_ns) {
                 continue;
             }
-            let is_echoed = tally.accept(limits, &header, sample.info.publication_handle, bytes, now_ns);
-            if matches!(Kind::of(&header), Kind::Initialize | Kind::Final) {
-                tally.describe(sample.info.publication_handle, sample.data.octets());
-            }
-            if is_echoed {
+            let is_served = tally.accept(self.limits, &received, writer, now_ns);
+            if is_served && self.limits.echo(Kind::of(&received.header)) {
                 // What cannot be echoed is a lost ping, which the publisher counts.
                 let _ = self.echo.write(&sample.data);
-            }
-        }
-        if tally.finals() > finals {
-            let is_final = |header: &SampleHeader| Kind::of(header) == Kind::Final;
-            let all = samples.iter().filter(|sample| sample.info.valid_data);
-            for sample in all.filter(|sample| is_final(&sample.data.header())) {
-                tally.note_farewell(
-                    &sample.data.header(),
-                    sample.info.publication_handle,
-                    sample.data.octets(),
-                );
             }
         }
         if before != state(&tally) {
@@ -413,8 +352,14 @@ mod tests {
         Guid::from_bytes([byte; 16])
     }
 
+    /// A sample of 100 bytes.
+    fn sample(kind: Kind, pid: u32, sequence: u64) -> ReceivedSample<'static> {
+        ReceivedSample { header: header(kind, pid, sequence, [0; 4]), octets: &[0; 72] }
+    }
+
+    /// Counts a sample; true when it must be echoed.
     fn accept(tally: &mut Tally, kind: Kind, sequence: u64, writer: u8) -> bool {
-        tally.accept(LIMITS, &header(kind, 0, sequence, [0; 4]), guid(writer), 100, 1000 + sequence)
+        tally.accept(LIMITS, &sample(kind, 0, sequence), guid(writer), 1000 + sequence) && LIMITS.echo(kind)
     }
 
     #[test]
@@ -441,11 +386,11 @@ mod tests {
             let mut tally = Tally::default();
             let mut quick = 0;
             for (at, sequence) in sequences.into_iter().enumerate() {
-                let (header, writer) = (header(Kind::Data, 0, sequence, [0; 4]), guid(7 + u8::from(at == 6)));
-                if is_quick && tally.accept_like_the_last(&header, writer, 100, 1000) {
+                let (sample, writer) = (sample(Kind::Data, 0, sequence), guid(7 + u8::from(at == 6)));
+                if is_quick && tally.accept_like_the_last(&sample, writer, 1000) {
                     quick += 1;
                 } else {
-                    tally.accept(LIMITS, &header, writer, 100, 1000);
+                    tally.accept(LIMITS, &sample, writer, 1000);
                 }
             }
             (
@@ -466,10 +411,8 @@ mod tests {
             (Kind::Data, 50, 1000),
             (Kind::Data, 100, 7),
         ] {
-            assert!(
-                !tally.accept_like_the_last(&header(kind, 0, 1, [0; 4]), guid(7), bytes, now_ns),
-                "{kind:?}"
-            );
+            let sample = ReceivedSample { octets: &[0; 100][..bytes - HEADER_BYTES], ..sample(kind, 0, 1) };
+            assert!(!tally.accept_like_the_last(&sample, guid(7), now_ns), "{kind:?}");
         }
     }
 
@@ -501,7 +444,7 @@ mod tests {
         accept(&mut tally, Kind::Final, 9, 7);
         let mut next = Tally::without(&tally.all_served());
         accept(&mut next, Kind::Final, 9, 7);
-        assert!(!next.is_finished() && !next.has_begun);
+        assert!(!next.is_finished() && next.heard() == 0);
         accept(&mut next, Kind::Final, 0, 8);
         assert!(next.is_finished());
         assert_eq!((next.counts().lost, next.all_served()), (0, vec![guid(7), guid(8)]));
@@ -512,11 +455,11 @@ mod tests {
         let mut tally = Tally::default();
         let limits = Limits { sid: 0, publishers: 2 };
         for pid in [0, 1] {
-            tally.accept(limits, &header(Kind::Data, pid, 0, [0; 4]), guid(pid as u8), 100, 1);
+            tally.accept(limits, &sample(Kind::Data, pid, 0), guid(pid as u8), 1);
         }
         assert!(!tally.misses_one(&[guid(0), guid(1)]));
         assert!(tally.misses_one(&[guid(1), guid(9)]));
-        tally.accept(limits, &header(Kind::Final, 0, 1, [0; 4]), guid(0), 28, 2);
+        tally.accept(limits, &sample(Kind::Final, 0, 1), guid(0), 2);
         assert_eq!(tally.done().collect::<Vec<_>>(), [0]);
         assert!(!tally.misses_one(&[guid(1)]) && !tally.is_finished());
     }
@@ -526,10 +469,11 @@ mod tests {
         let mut tally = Tally::default();
         let mut octets = Vec::new();
         Description { data_len: 64, more_follows: true, ..Description::default() }.write(&mut octets);
-        tally.describe(guid(7), &octets);
+        let last = ReceivedSample { octets: &octets, ..sample(Kind::Final, 0, 0) };
+        accept(&mut tally, Kind::Data, 0, 7);
+        assert!(!tally.accept(LIMITS, &last, guid(8), 1));
         assert_eq!(tally.description, None);
-        accept(&mut tally, Kind::Final, 0, 7);
-        tally.describe(guid(7), &octets);
+        assert!(tally.accept(LIMITS, &last, guid(7), 1));
         assert!(tally.description.unwrap().more_follows);
     }
 

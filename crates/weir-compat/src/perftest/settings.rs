@@ -4,13 +4,12 @@ use std::net::Ipv4Addr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use weir_dds::Guid;
+use weir_dds::{Guid, Peer};
 use weir_measure::nanos;
 
+use super::message::Description;
 use super::pacing::Rate;
-use super::raw::RawPeer;
 use super::threads::ThreadSettings;
-use super::{Description, Peer};
 use weir_bench::endpoint::EndpointError;
 use weir_bench::payload::HEADER_BYTES;
 
@@ -73,7 +72,7 @@ pub struct NodeSettings {
     pub receive_queue: Option<u32>,
     /// What takes samples.
     pub receive: Receive,
-    /// Whether [`Event`](super::Event)s of echoes and of seconds are enabled.
+    /// Whether [`Event`](super::event::Event)s of echoes and of seconds are enabled.
     pub intervals: bool,
     /// Whether late readers get the last samples (TRANSIENT_LOCAL).
     pub transient_local: bool,
@@ -83,6 +82,15 @@ pub struct NodeSettings {
     pub threads: ThreadSettings,
     /// Plain UDP in place of DDS, and where a publisher finds its subscribers.
     pub raw: Option<Vec<RawPeer>>,
+}
+
+/// A host with subscribers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RawPeer {
+    /// Its address.
+    pub address: Ipv4Addr,
+    /// Which subscriber of it; `None`: number 0, and as many behind it as the publisher waits for.
+    pub sid: Option<u32>,
 }
 
 /// What a publisher does.

@@ -4,20 +4,18 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use parking_lot::Mutex;
 use weir_dds::{DataReader, DataWriter};
 use weir_measure::clock;
 use weir_telemetry::LossWatch;
 
+use super::event::{End, Event};
 use super::message::{self, Kind};
 use super::node::{Batch, LATENCY, Node, THROUGHPUT, failed};
-use super::probe::{Probe, Role};
+use super::probe::Role;
 use super::raw;
-use super::reading::read;
 use super::receiver::{Received, Receiver, ReceiverListener, Since};
-use super::settings::{Receive, SubscriberSettings};
+use super::settings::SubscriberSettings;
 use super::waiting::Waiting;
-use super::{End, Event};
 use weir_bench::endpoint::EndpointError;
 use weir_bench::test_data::{KeyedTestData, Owned, TestData};
 
@@ -42,13 +40,13 @@ pub fn subscribe(
     }
 }
 
-struct Ends<T> {
+struct Subscriber<'a, T> {
+    settings: &'a SubscriberSettings,
     reader: DataReader<T>,
     receiver: Arc<Receiver<T>>,
     announcement: DataWriter<T>,
-    sid: u32,
     /// The last announcement, the number of publishers done in it, and its time.
-    last_said: Mutex<Option<(Kind, usize, u64)>>,
+    last_said: Option<(Kind, usize, u64)>,
 }
 
 fn run<T: Owned>(
@@ -59,130 +57,112 @@ fn run<T: Owned>(
     let node = Node::open(&settings.node)?;
     let echo = node.writer::<T>(LATENCY, Batch::default())?;
     let receiver = Arc::new(Receiver::new(settings, echo));
-    let listener =
-        (settings.node.receive == Receive::Listener).then(|| ReceiverListener(Arc::clone(&receiver)));
     let announcement = node.announcement_writer()?;
-    let reader = node.reader(THROUGHPUT, listener)?;
+    let (reader, reading) = node.reader(THROUGHPUT, Some(ReceiverListener(Arc::clone(&receiver))))?;
     node.place_threads()?;
-    let ends = Ends { reader, receiver, announcement, sid: settings.sid, last_said: Mutex::new(None) };
-    let stop = AtomicBool::new(false);
+    let mut subscriber = Subscriber { settings, reader, receiver, announcement, last_said: None };
     let loss_watch = LossWatch::start(None);
-    let end = std::thread::scope(|scope| {
-        if let Receive::Thread { delay, count } = settings.node.receive {
-            let (ends, stop) = (&ends, &stop);
-            scope.spawn(move || read(&ends.reader, delay, count, stop, || ends.receiver.drain(&ends.reader)));
-        }
-        let end = watch(&node, &ends, settings, interrupted, on_event);
-        stop.store(true, Ordering::Relaxed);
-        end
-    })?;
+    let end = subscriber.watch(&node, interrupted, on_event)?;
+    drop(reading);
     let kernel_drops = node.participant.receive_drops().into();
-    Ok(ends.receiver.tally().received(end, kernel_drops, loss_watch.counters()))
+    Ok(subscriber.receiver.tally().received(end, kernel_drops, loss_watch.counters()))
 }
 
-/// Announces, reports, and notices the end.
-fn watch<T: Owned>(
-    node: &Node,
-    ends: &Ends<T>,
-    settings: &SubscriberSettings,
-    interrupted: &AtomicBool,
-    on_event: &mut dyn FnMut(Event),
-) -> Result<End, EndpointError> {
-    let publishers = settings.num_publishers;
-    let probe = Probe::open(node, &settings.node, Role::Subscriber)?;
-    let mut waiting = Some(Waiting::new(probe, &settings.node));
-    on_event(Event::Stage(format!("Waiting to discover {publishers} publishers ...")));
-    while ends.reader.wait_for_publications(publishers, SECOND / 5).is_err() {
-        if interrupted.load(Ordering::Relaxed) {
-            return Ok(End::Interrupted);
-        }
-        if let Some(waiting) = &mut waiting {
-            let found = ends.reader.subscription_matched_status().current_count;
-            waiting.look(Role::Publisher, found, publishers, on_event);
-        }
-        // Early publishers may be done before later ones start.
-        ends.announce_if_new(settings)?;
-    }
-    on_event(Event::Stage("Waiting for data ...".to_owned()));
-    let mut since = Since::default();
-    let mut is_serving = false;
-    let mut next_ns = clock::now_ns() + SECOND.as_nanos() as u64;
-    let end = loop {
-        ends.announce_if_new(settings)?;
-        let mut tally = ends.receiver.tally();
-        if !tally.is_finished() {
-            let left = Duration::from_nanos(next_ns.saturating_sub(clock::now_ns()));
-            // Ctrl-C does not wake this thread.
-            ends.receiver.news.wait_for(&mut tally, left.min(Duration::from_millis(100)));
-        }
-        let (is_finished, has_begun) = (tally.is_finished(), tally.has_begun);
-        let has_all = tally.has_all(publishers as usize);
-        drop(tally);
-        if has_all && !is_serving {
-            is_serving = true;
-            // It is no longer needed, and would disturb the run.
-            waiting = None;
-            let description = ends.receiver.tally().description;
-            description.into_iter().for_each(|description| on_event(Event::Described(description)));
-        }
-        if is_finished {
-            break End::Complete;
-        }
-        if interrupted.load(Ordering::Relaxed) {
-            break End::Interrupted;
-        }
-        if clock::now_ns() >= next_ns {
-            next_ns += SECOND.as_nanos() as u64;
-            let interval = ends.receiver.tally().interval(&mut since, clock::now_ns());
-            let interval = interval.filter(|_| settings.node.intervals);
-            interval.into_iter().for_each(|interval| on_event(Event::Interval(interval)));
-            let matched = ends.reader.matched_publications();
+impl<T: Owned> Subscriber<'_, T> {
+    /// Announces, reports, and notices the end.
+    fn watch(
+        &mut self,
+        node: &Node,
+        interrupted: &AtomicBool,
+        on_event: &mut dyn FnMut(Event),
+    ) -> Result<End, EndpointError> {
+        let publishers = self.settings.num_publishers;
+        let mut waiting = Some(Waiting::start(node, Role::Subscriber, publishers)?);
+        on_event(Event::Stage(format!("Waiting to discover {publishers} publishers ...")));
+        while self.reader.wait_for_publications(publishers, SECOND / 5).is_err() {
+            if interrupted.load(Ordering::Relaxed) {
+                return Ok(End::Interrupted);
+            }
             if let Some(waiting) = &mut waiting {
-                // Only publishers that were received from count: of two matched ones with the same
-                // number, only one is served.
-                let heard = ends.receiver.tally().heard() as u32;
-                let found = if heard > 0 { heard } else { matched.len() as u32 };
-                waiting.look(Role::Publisher, found, publishers, on_event);
+                let found = self.reader.subscription_matched_status().current_count;
+                waiting.look(found, on_event);
             }
-            if has_begun && ends.receiver.tally().misses_one(&matched) {
-                break End::PeerGone;
-            }
+            // Early publishers may be done before later ones start.
+            self.announce_if_new()?;
         }
-    };
-    // An interrupted subscriber just leaves: publishers that are not done notice that.
-    if end == End::Complete {
-        ends.announce(Kind::Final)?;
-        // A publisher that has left needs no answer.
-        let _ = ends.announcement.wait_for_acknowledgments(FAREWELL);
+        on_event(Event::Stage("Waiting for data ...".to_owned()));
+        let mut since = Since::default();
+        let mut next_ns = clock::now_ns() + SECOND.as_nanos() as u64;
+        let end = loop {
+            self.announce_if_new()?;
+            let mut tally = self.receiver.tally();
+            if !tally.is_finished() {
+                let left = Duration::from_nanos(next_ns.saturating_sub(clock::now_ns()));
+                // Ctrl-C does not wake this thread.
+                self.receiver.news.wait_for(&mut tally, left.min(Duration::from_millis(100)));
+            }
+            let (is_finished, has_all) = (tally.is_finished(), tally.has_all(publishers as usize));
+            drop(tally);
+            // Waiting is no longer needed then, and would disturb the run.
+            if has_all && waiting.take().is_some() {
+                let description = self.receiver.tally().description;
+                description.into_iter().for_each(|description| on_event(Event::Described(description)));
+            }
+            if is_finished {
+                break End::Complete;
+            }
+            if interrupted.load(Ordering::Relaxed) {
+                break End::Interrupted;
+            }
+            if clock::now_ns() >= next_ns {
+                next_ns += SECOND.as_nanos() as u64;
+                let interval = self.receiver.tally().interval(&mut since, clock::now_ns());
+                let interval = interval.filter(|_| self.settings.node.intervals);
+                interval.into_iter().for_each(|interval| on_event(Event::Interval(interval)));
+                let matched = self.reader.matched_publications();
+                if let Some(waiting) = &mut waiting {
+                    // Only publishers that were received from count: of two matched ones with the same
+                    // number, only one is served.
+                    let heard = self.receiver.tally().heard() as u32;
+                    let found = if heard > 0 { heard } else { matched.len() as u32 };
+                    waiting.look(found, on_event);
+                }
+                if self.receiver.tally().misses_one(&matched) {
+                    break End::PeerGone;
+                }
+            }
+        };
+        // An interrupted subscriber just leaves: publishers that are not done notice that.
+        if end == End::Complete {
+            self.announce(Kind::Final)?;
+            // A publisher that has left needs no answer.
+            let _ = self.announcement.wait_for_acknowledgments(FAREWELL);
+        }
+        Ok(end)
     }
-    Ok(end)
-}
 
-impl<T: Owned> Ends<T> {
     /// Announces whether this end waits or serves, and which publishers are done, when that changed
     /// or was announced long ago.
-    fn announce_if_new(&self, settings: &SubscriberSettings) -> Result<(), EndpointError> {
+    fn announce_if_new(&mut self) -> Result<(), EndpointError> {
         let now_ns = clock::now_ns();
         let (is_serving, done) = {
             let tally = self.receiver.tally();
-            (tally.has_all(settings.num_publishers as usize), tally.done().count())
+            (tally.has_all(self.settings.num_publishers as usize), tally.done().count())
         };
         let said = if is_serving { Kind::Serving } else { Kind::Here };
-        let mut last = self.last_said.lock();
-        let is_old = last.is_none_or(|(kind, count, at_ns)| {
-            (kind, count) != (said, done) || (!is_serving && now_ns - at_ns >= SECOND.as_nanos() as u64)
+        let is_known = self.last_said.is_some_and(|(kind, count, at_ns)| {
+            (kind, count) == (said, done) && (is_serving || now_ns - at_ns < SECOND.as_nanos() as u64)
         });
-        if !is_old {
+        if is_known {
             return Ok(());
         }
-        *last = Some((said, done, now_ns));
-        drop(last);
+        self.last_said = Some((said, done, now_ns));
         self.announce(said)
     }
 
     fn announce(&self, said: Kind) -> Result<(), EndpointError> {
-        let mut sample = T::default();
-        sample.set_header(&message::header(said, self.sid, 0, self.sid.to_le_bytes()));
+        let (mut sample, sid) = (T::default(), self.settings.sid);
+        sample.set_header(&message::header(said, sid, 0, sid.to_le_bytes()));
         message::write_numbers(self.receiver.tally().done(), sample.octets_mut());
         self.announcement.write(&sample).map_err(failed)?;
         self.announcement.flush();

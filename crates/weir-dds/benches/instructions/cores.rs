@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use weir_cdr::{DdsType, Encoding};
 use weir_rtps::outbox::Outbox;
-use weir_rtps::qos::{History, Reliability};
+use weir_rtps::qos::{Durability, History, Reliability};
 use weir_rtps::time::Time;
 use weir_rtps::writer::{
     BatchPolicy, Coalescing, DirectDatagram, DirectPayload, ReaderProxyConfig, Stamp, WriterConfig,
@@ -186,19 +186,12 @@ impl Source {
                 (Some(Coalescing::default()), Some(policy), Duration::from_nanos(100))
             }
         };
-        let reliability =
-            if history == History::KeepAll { Reliability::Reliable } else { Reliability::BestEffort };
-        let config = WriterConfig {
-            history,
-            coalescing,
-            batch,
-            durability: if history == History::KeepAll {
-                weir_rtps::qos::Durability::Volatile
-            } else {
-                weir_rtps::qos::Durability::TransientLocal
-            },
-            ..WriterConfig::new(WRITER, reliability)
+        let (reliability, durability) = match history {
+            History::KeepAll => (Reliability::Reliable, Durability::Volatile),
+            History::KeepLast(_) => (Reliability::BestEffort, Durability::TransientLocal),
         };
+        let config =
+            WriterConfig { history, coalescing, batch, durability, ..WriterConfig::new(WRITER, reliability) };
         let mut core = WriterCore::new(config);
         let reader = ReaderProxyConfig {
             guid: READER,

@@ -62,15 +62,12 @@ pub(crate) fn write_batch() -> u32 {
 pub(crate) fn receive(size_bytes: usize) -> u32 {
     let taken = Arc::new(AtomicU32::new(0));
     let listener = Taker { value: Mutex::new(TestData::default()), taken: Arc::clone(&taken) };
-    let participants = Participants::new();
-    let reader = participants.reader(Some(listener));
-    let writer = participants.writer(qos().coalescing(Coalescing::Off));
-    writer.wait_for_subscriptions(1, PATIENCE).unwrap();
-    reader.wait_for_publications(1, PATIENCE).unwrap();
+    let ends = Ends::new(qos().coalescing(Coalescing::Off));
+    ends.reader.set_listener(Some(Arc::new(listener)));
     let mut sample = TestData::of(size_bytes);
     for number in 0..SAMPLES {
         sample.seq_num = number;
-        writer.write(&sample).unwrap();
+        ends.writer.write(&sample).unwrap();
         while taken.load(Ordering::Acquire) <= number {
             std::thread::yield_now();
         }
@@ -108,42 +105,18 @@ struct Ends {
     reader: DataReader<TestData>,
 }
 
-/// One for the writer, one for the reader.
-struct Participants {
-    here: DomainParticipant,
-    there: DomainParticipant,
-    topic: String,
-}
-
-impl Participants {
-    fn new() -> Self {
-        let domain_id = 1 + std::process::id().wrapping_mul(37) % 100;
-        let participant =
-            || DomainParticipant::new(domain_id, ParticipantSettings::default().interface("lo")).unwrap();
-        let topic = format!("instructions of process {}", std::process::id());
-        Self { here: participant(), there: participant(), topic }
-    }
-
-    fn writer(&self, qos: DataWriterQos) -> DataWriter<TestData> {
-        let topic = self.here.create_topic(&self.topic).unwrap();
-        self.here.create_publisher().create_datawriter(&topic, qos).unwrap()
-    }
-
-    fn reader(&self, listener: Option<Taker>) -> DataReader<TestData> {
-        let topic = self.there.create_topic(&self.topic).unwrap();
-        let qos = DataReaderQos::default().best_effort().keep_all();
-        let subscriber = self.there.create_subscriber();
-        match listener {
-            Some(listener) => subscriber.create_datareader_with_listener(&topic, qos, listener).unwrap(),
-            None => subscriber.create_datareader(&topic, qos).unwrap(),
-        }
-    }
-}
-
 impl Ends {
     fn new(qos: DataWriterQos) -> Self {
-        let participants = Participants::new();
-        let (writer, reader) = (participants.writer(qos), participants.reader(None));
+        let domain_id = 1 + std::process::id().wrapping_mul(37) % 100;
+        let name = format!("instructions of process {}", std::process::id());
+        let participant =
+            || DomainParticipant::new(domain_id, ParticipantSettings::default().interface("lo")).unwrap();
+        let (here, there) = (participant(), participant());
+        let topic = here.create_topic(&name).unwrap();
+        let writer: DataWriter<TestData> = here.create_publisher().create_datawriter(&topic, qos).unwrap();
+        let (topic, qos) = (there.create_topic(&name).unwrap(), DataReaderQos::default());
+        let qos = qos.best_effort().keep_all();
+        let reader = there.create_subscriber().create_datareader(&topic, qos).unwrap();
         writer.wait_for_subscriptions(1, PATIENCE).unwrap();
         reader.wait_for_publications(1, PATIENCE).unwrap();
         Self { writer, reader }

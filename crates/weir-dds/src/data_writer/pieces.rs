@@ -82,9 +82,7 @@ impl Drop for Unfinished<'_> {
             core.next_timeout()
         };
         let driver = self.writer.driver();
-        if let Some(at) = next {
-            driver.outlet.timers.arm(at);
-        }
+        driver.outlet.arm(next);
         driver.listeners.call(self.later.drain(..).map(|it| Call::News(it.reader)));
     }
 }

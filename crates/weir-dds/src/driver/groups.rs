@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use parking_lot::{Mutex, RwLock};
-use weir_udp::{SocketOptions, UdpSocket};
+use weir_udp::{SocketOptions, UdpError, UdpSocket};
 
 use crate::error::{DdsError, Result};
 
@@ -102,18 +102,20 @@ impl Groups {
         };
         let what = || format!("cannot listen to the multicast group {group}");
         let socket = UdpSocket::bind(&options).map_err(|error| DdsError::network(what(), error))?;
-        let mut failure = None;
-        let mut joined = 0;
-        for &interface in &self.interfaces {
-            match socket.join_multicast(*group.ip(), interface) {
-                Ok(()) => joined += 1,
-                Err(error) => failure = Some(error),
-            }
-        }
-        match failure {
-            // An interface without multicast does no harm if another one supports it.
-            Some(error) if joined == 0 => Err(DdsError::network(what(), error)),
-            _ => Ok(socket),
-        }
+        join_on_any(&socket, *group.ip(), self.interfaces.iter().copied())
+            .map_err(|error| DdsError::network(what(), error))?;
+        Ok(socket)
     }
+}
+
+/// Joins a group on every interface. One without multicast does no harm if another one supports it.
+pub(super) fn join_on_any(
+    socket: &UdpSocket,
+    group: Ipv4Addr,
+    interfaces: impl Iterator<Item = Ipv4Addr>,
+) -> std::result::Result<(), UdpError> {
+    let (joined, failed): (Vec<_>, Vec<_>) = interfaces
+        .map(|interface| socket.join_multicast(group, interface))
+        .partition(std::result::Result::is_ok);
+    if joined.is_empty() { failed.into_iter().last().unwrap_or(Ok(())) } else { Ok(()) }
 }

@@ -172,7 +172,7 @@ impl Lane {
         }
         let next = turn.core.next_timeout();
         drop(turn);
-        arm(outlet, next);
+        outlet.arm(next);
     }
 
     /// Hands out what is due and sends it.
@@ -294,7 +294,7 @@ impl Lane {
         // Unlocked before the caller receives: listeners called then may write.
         drop(sending);
         // This thread itself continues after a pause, so no timer is needed.
-        arm(outlet, transmitted.next.filter(|_| transmitted.paused_until.is_none()));
+        outlet.arm(transmitted.next.filter(|_| transmitted.paused_until.is_none()));
         transmitted
     }
 
@@ -448,12 +448,5 @@ fn leave_to(publishing: &Publishing, outlet: &Outlet, mut core: MutexGuard<'_, W
         outlet.note_queued();
     }
     drop(core);
-    arm(outlet, next);
-}
-
-#[inline]
-fn arm(outlet: &Outlet, at: Option<Time>) {
-    if let Some(at) = at {
-        outlet.timers.arm(at);
-    }
+    outlet.arm(next);
 }

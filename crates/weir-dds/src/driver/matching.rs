@@ -42,9 +42,7 @@ impl Driver {
                 state.packing.pack(&mut state.user_outbox, &mut state.outbox);
                 self.outlet.send(&mut state.sender, &mut state.outbox);
             }
-            if let Some(at) = state.core.next_timeout() {
-                self.outlet.timers.arm(at);
-            }
+            self.outlet.arm(state.core.next_timeout());
             result
         };
         if !followed.calls.is_empty() {
@@ -197,9 +195,7 @@ impl Driver {
         );
         core.limit_segments(segment_max);
         core.poll_answers(out);
-        if let Some(at) = core.next_timeout() {
-            self.outlet.timers.arm(at);
-        }
+        self.outlet.arm(core.next_timeout());
     }
 
     fn match_writer(
@@ -226,9 +222,7 @@ impl Driver {
                 core.note_history(guid);
             }
             core.poll_transmit(now, out);
-            if let Some(at) = core.next_timeout() {
-                self.outlet.timers.arm(at);
-            }
+            self.outlet.arm(core.next_timeout());
         }
     }
 }

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use weir_rtps::outbox::Outbox;
+use weir_rtps::time::Time;
 use weir_rtps::writer::DirectDatagram;
 use weir_udp::UdpSocket;
 
@@ -33,6 +34,14 @@ impl Outlet {
     #[inline]
     pub(crate) fn send(&self, sender: &mut Sender, outbox: &mut Outbox) {
         sender.send(&self.socket, outbox);
+    }
+
+    /// Has the timers thread wake at this time, if there is one.
+    #[inline]
+    pub(crate) fn arm(&self, at: Option<Time>) {
+        if let Some(at) = at {
+            self.timers.arm(at);
+        }
     }
 
     /// Sends one datagram. Returns whether the kernel accepted it.

@@ -242,9 +242,7 @@ impl Driver {
         if !outbox.is_empty() {
             self.outlet.send(sender, outbox);
         }
-        if let Some(at) = next {
-            self.outlet.timers.arm(at);
-        }
+        self.outlet.arm(next);
         self.channel.counters.store(*counters, batch.counters);
     }
 

@@ -6,6 +6,7 @@ use weir_rtps::outbox::Outbox;
 use weir_rtps::ports;
 use weir_udp::{Interface, Outgoing, SocketOptions, UdpError, UdpSocket};
 
+use super::groups::join_on_any;
 use super::interfaces::Selected;
 use crate::error::{DdsError, Result};
 use crate::settings::ParticipantSettings;
@@ -82,19 +83,9 @@ fn open_multicast(domain_id: u32, selected: &Selected) -> Result<UdpSocket> {
     };
     let socket =
         UdpSocket::bind(&options).map_err(|error| network("cannot open the multicast socket", error))?;
-    let mut failure = None;
-    let mut joined = 0;
-    for interface in &selected.interfaces {
-        match socket.join_multicast(*group.ip(), interface.address) {
-            Ok(()) => joined += 1,
-            Err(error) => failure = Some(error),
-        }
-    }
-    match failure {
-        // An interface without multicast does no harm if another one supports it.
-        Some(error) if joined == 0 => Err(network("cannot join the discovery group on any interface", error)),
-        _ => Ok(socket),
-    }
+    join_on_any(&socket, *group.ip(), selected.interfaces.iter().map(|interface| interface.address))
+        .map_err(|error| network("cannot join the discovery group on any interface", error))?;
+    Ok(socket)
 }
 
 fn open_senders(selected: &Selected) -> Result<Vec<UdpSocket>> {

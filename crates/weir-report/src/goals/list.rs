@@ -3,7 +3,7 @@
 use weir_results::{Reliability, WaitStrategy, format_size};
 
 use super::select::{
-    CPU, Figure, GBPS, OURS, P50, P99, P99_OF_INTERVALS, Point, RATE, RATE_WITHOUT_LOSS, Side,
+    CPU, Figure, GBPS, OURS, P50, P99, P99_OF_INTERVALS, Point, RATE, RATE_WITHOUT_LOSS, SERIES, Side,
 };
 use super::{Goal, Limit};
 
@@ -24,10 +24,23 @@ pub(super) fn all() -> Vec<Goal> {
 }
 
 const PEERS: [&str; 4] = ["cyclonedds", "cyclonedds-tuned", "fastdds", "fastdds-tuned"];
+/// Not a DDS implementation: always reliable.
+const AERON: [&str; 2] = ["aeron", "aeron-tuned"];
 const UDP: &str = "udp";
 const BEST_PEER: &str = "best peer";
 const SIZES: [u64; 3] = [32, 1024, 8192];
 use Reliability::{BestEffort, Reliable};
+
+impl Goal {
+    fn new(measure: impl Into<String>, limit: Limit, figure: Figure, ours: Side) -> Self {
+        Self { measure: measure.into(), limit, figure, ours, base: None }
+    }
+
+    /// Makes the limit one of the ratio to this base.
+    fn against(self, name: &'static str, base: Side) -> Self {
+        Self { base: Some((name, base)), ..self }
+    }
+}
 
 fn one_way(goals: &mut Vec<Goal>) {
     let latency = |engine, reliability, size| Point::latency("latency", engine, reliability, size);
@@ -35,17 +48,15 @@ fn one_way(goals: &mut Vec<Goal>) {
         [(BestEffort, "", [1.10, 0.90, 0.70]), (Reliable, ", reliable", [1.15, 0.85, 0.50])]
     {
         for size in SIZES {
+            let measure = format!("one-way p50, block{word}, {}", format_size(size));
+            let ours = Side(vec![latency(OURS, reliability, size)]);
             let bases = [
                 ("raw UDP", udp, latency(UDP, Reliability::None, size)),
                 ("Cyclone DDS", cyclonedds, latency("cyclonedds", reliability, size)),
                 ("Fast DDS", fastdds, latency("fastdds", reliability, size)),
             ];
-            goals.extend(bases.map(|(name, limit, base)| Goal {
-                measure: format!("one-way p50, block{word}, {}", format_size(size)),
-                limit: Limit::AtMost(limit),
-                figure: P50,
-                ours: Side(vec![latency(OURS, reliability, size)]),
-                base: Some((name, Side(vec![base]))),
+            goals.extend(bases.map(|(name, limit, base)| {
+                Goal::new(&measure, Limit::AtMost(limit), P50, ours.clone()).against(name, Side(vec![base]))
             }));
         }
     }
@@ -58,48 +69,31 @@ fn one_way_spinning(goals: &mut Vec<Goal>) {
     };
     for (reliability, word) in [(BestEffort, ""), (Reliable, ", reliable")] {
         for size in SIZES {
-            let goal = |limit, name, base: Vec<Point>| Goal {
-                measure: format!("one-way p50, spin{word}, {}", format_size(size)),
-                limit: Limit::AtMost(limit),
-                figure: P50,
-                ours: Side(vec![latency(OURS, reliability, size)]),
-                base: Some((name, Side(base))),
-            };
-            goals.push(goal(1.35, "raw UDP", vec![latency(UDP, Reliability::None, size)]));
+            let measure = format!("one-way p50, spin{word}, {}", format_size(size));
+            let ours = Side(vec![latency(OURS, reliability, size)]);
+            let at_most = |limit| Goal::new(&measure, Limit::AtMost(limit), P50, ours.clone());
+            let udp = Side(vec![latency(UDP, Reliability::None, size)]);
+            goals.push(at_most(1.35).against("raw UDP", udp));
             if reliability == Reliable {
-                goals.push(goal(
-                    1.0,
-                    "Aeron",
-                    AERON.map(|engine| latency(engine, reliability, size)).to_vec(),
-                ));
+                let aeron = Side(AERON.map(|engine| latency(engine, reliability, size)).to_vec());
+                goals.push(at_most(1.0).against("Aeron", aeron));
             }
         }
     }
 }
 
-/// Not a DDS implementation: always reliable.
-const AERON: [&str; 2] = ["aeron", "aeron-tuned"];
-
 fn under_load(goals: &mut Vec<Goal>) {
     for (reliability, word) in [(BestEffort, "best effort"), (Reliable, "reliable")] {
         let loaded = Point { load_percent: Some(50.0), ..Point::latency("load", OURS, reliability, 32) };
-        goals.push(Goal {
-            measure: format!("p99 at half of the unbatched maximum, {word}, 32 B"),
-            limit: Limit::AtMost(3.0),
-            figure: P99,
-            ours: Side(vec![loaded]),
-            base: Some(("unloaded p99", Side(vec![Point::latency("latency", OURS, reliability, 32)]))),
-        });
+        let ours = Side(vec![loaded]);
+        let idle = Side(vec![Point::latency("latency", OURS, reliability, 32)]);
+        let measure = format!("p99 at half of the unbatched maximum, {word}, 32 B");
+        goals.push(Goal::new(measure, Limit::AtMost(3.0), P99, ours.clone()).against("unloaded p99", idle));
         // Both open loops: both see every stall of the machine, or neither does.
-        let unloaded = Point { load_percent: Some(1.0), ..loaded };
+        let unloaded = Side(vec![Point { load_percent: Some(1.0), ..loaded }]);
         for (what, figure) in [("p99", P99), ("p99 of the median 10 ms", P99_OF_INTERVALS)] {
-            goals.push(Goal {
-                measure: format!("{what} at half of the maximum against 1 %, {word}, 32 B"),
-                limit: Limit::Any,
-                figure,
-                ours: Side(vec![loaded]),
-                base: Some(("1 %", Side(vec![unloaded]))),
-            });
+            let measure = format!("{what} at half of the maximum against 1 %, {word}, 32 B");
+            goals.push(Goal::new(measure, Limit::Any, figure, ours.clone()).against("1 %", unloaded.clone()));
         }
     }
 }
@@ -119,135 +113,105 @@ fn batched(goals: &mut Vec<Goal>) {
     for (size, ours, rate, times) in
         [(32, &[true][..], 10e6, 8.0), (1024, &[true, false], 2e6, 2.5), (8192, &[false], 0.3e6, 1.3)]
     {
-        let goal = |limit, base| Goal {
-            measure: format!("reliable, batched or coalesced, {}, zero lost", format_size(size)),
-            limit,
-            figure: RATE,
-            ours: streams("streams", &[OURS], size, ours),
-            base,
-        };
-        goals.push(goal(Limit::AtLeast(rate), None));
+        let measure = format!("reliable, batched or coalesced, {}, zero lost", format_size(size));
+        let goal = |limit| Goal::new(&measure, limit, RATE, streams("streams", &[OURS], size, ours));
+        goals.push(goal(Limit::AtLeast(rate)));
         let peers = streams("streams", &PEERS, size, &[true, false]);
-        goals.push(goal(Limit::AtLeast(times), Some((BEST_PEER, peers))));
+        goals.push(goal(Limit::AtLeast(times)).against(BEST_PEER, peers));
         if size == 32 {
             let aeron = streams("streams", &AERON, size, &[false, true]);
-            goals.push(goal(Limit::Any, Some(("Aeron", aeron))));
+            goals.push(goal(Limit::Any).against("Aeron", aeron));
         }
     }
+}
+
+/// Compares our stream, unbatched, with those of the peers.
+fn unbatched_stream(
+    measure: impl Into<String>,
+    times: f64,
+    figure: Figure,
+    series: &'static str,
+    size: u64,
+) -> Goal {
+    Goal::new(measure, Limit::AtLeast(times), figure, streams(series, &[OURS], size, &[false]))
+        .against(BEST_PEER, streams(series, &PEERS, size, &[false]))
 }
 
 fn best_effort(goals: &mut Vec<Goal>) {
     for (series, times, path) in
         [("best-effort", 8.0, "loopback, never segmented"), ("best-effort-veth", 2.0, "veth, segmented")]
     {
-        goals.push(Goal {
-            measure: format!("best effort, unbatched, 32 B, {path}"),
-            limit: Limit::AtLeast(times),
-            figure: RATE,
-            ours: streams(series, &[OURS], 32, &[false]),
-            base: Some((BEST_PEER, streams(series, &PEERS, 32, &[false]))),
-        });
+        let measure = format!("best effort, unbatched, 32 B, {path}");
+        goals.push(unbatched_stream(measure, times, RATE, series, 32));
     }
     let offered =
         |percent| Point { load_percent: Some(percent), ..Point::latency("rates", OURS, BestEffort, 32) };
-    goals.push(Goal {
-        measure: "best effort, unbatched, 32 B: highest rate with under 0.1 % lost".to_owned(),
-        limit: Limit::Any,
-        figure: RATE_WITHOUT_LOSS,
-        ours: Side([50.0, 70.0, 80.0, 90.0, 100.0].map(offered).to_vec()),
-        base: None,
-    });
+    let measure = "best effort, unbatched, 32 B: highest rate with under 0.1 % lost";
+    let ours = Side([50.0, 70.0, 80.0, 90.0, 100.0].map(offered).to_vec());
+    goals.push(Goal::new(measure, Limit::Any, RATE_WITHOUT_LOSS, ours));
 }
 
 fn unbatched(goals: &mut Vec<Goal>) {
     for (size, times) in [(32, 6.0), (1024, 4.0), (8192, 2.0)] {
-        goals.push(Goal {
-            measure: format!("reliable, unbatched, {}, zero lost", format_size(size)),
-            limit: Limit::AtLeast(times),
-            figure: RATE,
-            ours: streams("streams", &[OURS], size, &[false]),
-            base: Some((BEST_PEER, streams("streams", &PEERS, size, &[false]))),
-        });
+        let measure = format!("reliable, unbatched, {}, zero lost", format_size(size));
+        goals.push(unbatched_stream(measure, times, RATE, "streams", size));
     }
 }
 
 fn large(goals: &mut Vec<Goal>) {
     for size in [63_000, 1 << 20, 10 << 20] {
-        let typed = streams("large", &[OURS], size, &[false]);
+        let measure = |what| format!("reliable, {}, {what}, zero lost", format_size(size));
+        goals.push(unbatched_stream(measure("typed"), 1.5, GBPS, "large", size));
         let loans = Point { loans: true, ..Point::stream("large", OURS, Reliable, size) };
-        let udp = Point::stream("large", UDP, Reliability::None, 63_000);
-        let goal = |what: &str, limit, figure: Figure, ours: Side, base| Goal {
-            measure: format!("reliable, {}, {what}, zero lost", format_size(size)),
-            limit,
-            figure,
-            ours,
-            base: Some(base),
-        };
-        let peers = streams("large", &PEERS, size, &[false]);
-        goals.push(goal("typed", Limit::AtLeast(1.5), GBPS, typed.clone(), (BEST_PEER, peers)));
-        let floor = || ("raw UDP", Side(vec![udp]));
-        goals.push(goal("loans", Limit::AtLeast(0.85), GBPS, Side(vec![loans]), floor()));
-        goals.push(goal("typed", Limit::Any, GBPS, typed, floor()));
+        let udp = || Side(vec![Point::stream("large", UDP, Reliability::None, 63_000)]);
+        let loans = Goal::new(measure("loans"), Limit::AtLeast(0.85), GBPS, Side(vec![loans]));
+        goals.push(loans.against("raw UDP", udp()));
+        let typed = streams("large", &[OURS], size, &[false]);
+        goals.push(Goal::new(measure("typed"), Limit::Any, GBPS, typed).against("raw UDP", udp()));
     }
 }
 
 fn keyed(goals: &mut Vec<Goal>) {
-    for is_batched in [false, true] {
-        let word = if is_batched { "batched" } else { "not batched" };
-        let point = Point { is_batched, ..Point::stream("keyed", OURS, Reliable, 32) };
-        goals.push(Goal {
-            measure: format!("keyed, 100 000 instances, 32 B, {word}"),
-            limit: Limit::AtLeast(0.95),
-            figure: RATE,
-            ours: Side(vec![Point { is_keyed: true, ..point }]),
-            base: Some(("unkeyed", Side(vec![point]))),
-        });
+    for (is_batched, word) in [(false, "not batched"), (true, "batched")] {
+        let unkeyed = Point { is_batched, ..Point::stream("keyed", OURS, Reliable, 32) };
+        let keyed = Side(vec![Point { is_keyed: true, ..unkeyed }]);
+        let measure = format!("keyed, 100 000 instances, 32 B, {word}");
+        let goal = Goal::new(measure, Limit::AtLeast(0.95), RATE, keyed);
+        goals.push(goal.against("unkeyed", Side(vec![unkeyed])));
     }
 }
 
 fn processor_time(goals: &mut Vec<Goal>) {
-    let goal = |series, size, is_batched: bool, times| {
+    for (series, size, is_batched, times) in [
+        ("streams", 32, false, 1.0 / 3.0),
+        ("streams", 1024, false, 0.5),
+        ("streams", 32, true, 1.0 / 3.0),
+        ("streams", 1024, true, 0.5),
+        ("streams", 8192, false, 0.5),
+        ("large", 63_000, false, 0.5),
+    ] {
         let word = if is_batched { ", batched" } else { "" };
+        let measure = format!("processor time per million samples, {}{word}", format_size(size));
         // With batches allowed, the most frugal peer may do without.
         let theirs = if is_batched { &[true, false][..] } else { &[false] };
-        Goal {
-            measure: format!("processor time per million samples, {}{word}", format_size(size)),
-            limit: Limit::AtMost(times),
-            figure: CPU,
-            ours: streams(series, &[OURS], size, &[is_batched]),
-            base: Some((BEST_PEER, streams(series, &PEERS, size, theirs))),
-        }
-    };
-    for is_batched in [false, true] {
-        goals.push(goal("streams", 32, is_batched, 1.0 / 3.0));
-        goals.push(goal("streams", 1024, is_batched, 0.5));
+        let ours = streams(series, &[OURS], size, &[is_batched]);
+        let peers = streams(series, &PEERS, size, theirs);
+        goals.push(Goal::new(measure, Limit::AtMost(times), CPU, ours).against(BEST_PEER, peers));
     }
-    goals.push(goal("streams", 8192, false, 0.5));
-    goals.push(goal("large", 63_000, false, 0.5));
 }
 
 fn under_loss(goals: &mut Vec<Goal>) {
-    goals.push(Goal {
-        measure: "reliable, 1 KiB, 10 % network loss".to_owned(),
-        limit: Limit::AtLeast(20.0),
-        figure: RATE,
-        ours: streams("loss", &[OURS], 1024, &[false]),
-        base: Some((BEST_PEER, streams("loss", &PEERS, 1024, &[false]))),
-    });
-    goals.push(Goal {
-        measure: "ping p99, 1 KiB, 10 % network loss".to_owned(),
-        limit: Limit::AtMost(10.0),
-        figure: Figure {
-            of: |case| {
-                if case.conditions.settings.get(super::select::SERIES)? == "lossless" {
-                    (P50.of)(case)
-                } else {
-                    (P99.of)(case)
-                }
-            },
-            ..P99
+    goals.push(unbatched_stream("reliable, 1 KiB, 10 % network loss", 20.0, RATE, "loss", 1024));
+    let p99_or_lossless_p50 = Figure {
+        unit: P99.unit,
+        of: |case| match case.conditions.settings.get(SERIES)?.as_str() {
+            "lossless" => (P50.of)(case),
+            _ => (P99.of)(case),
         },
-        ours: Side(vec![Point::latency("loss", OURS, Reliable, 1024)]),
-        base: Some(("lossless p50", Side(vec![Point::latency("lossless", OURS, Reliable, 1024)]))),
-    });
+    };
+    let [loss, lossless] =
+        ["loss", "lossless"].map(|series| Side(vec![Point::latency(series, OURS, Reliable, 1024)]));
+    let measure = "ping p99, 1 KiB, 10 % network loss";
+    let goal = Goal::new(measure, Limit::AtMost(10.0), p99_or_lossless_p50, loss);
+    goals.push(goal.against("lossless p50", lossless));
 }

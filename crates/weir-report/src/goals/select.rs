@@ -1,10 +1,9 @@
 //! Selects the cases of a line, and the figure taken from them.
 
-use weir_results::{
-    Better, Case, LatencySummary, ProcessFigures, Reliability, Run, Spread, Test, WaitStrategy, format_rate,
-};
+use weir_results::{Better, Case, ProcessFigures, Reliability, Run, Spread, Test, WaitStrategy, format_rate};
 
 use super::NOT_MEASURED;
+use crate::compare::times;
 use crate::group::FLOOR;
 
 /// The engine that the targets are for.
@@ -117,7 +116,7 @@ impl Side {
     /// Returns the point with the best median, or the reason why there is none.
     pub(super) fn best(&self, run: &Run, figure: &Figure) -> Result<Found, String> {
         let found: Vec<Result<Found, String>> = self.0.iter().map(|point| point.find(run, figure)).collect();
-        let order = |found: &&Found| match figure.better {
+        let order = |found: &&Found| match figure.better() {
             Better::More => -found.median(),
             Better::Less => found.median(),
         };
@@ -151,9 +150,8 @@ impl Found {
 /// A figure taken from a case.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Figure {
-    pub(super) of: fn(&Case) -> Option<f64>,
-    pub(super) better: Better,
     pub(super) unit: Unit,
+    pub(super) of: fn(&Case) -> Option<f64>,
 }
 
 /// The unit of a figure.
@@ -166,40 +164,35 @@ pub(super) enum Unit {
 }
 
 /// Median latency.
-pub(super) const P50: Figure =
-    Figure { of: |case| latency(case, |it| it.p50), better: Better::Less, unit: Unit::Microseconds };
+pub(super) const P50: Figure = Figure { unit: Unit::Microseconds, of: |case| Some(times(case)?.p50) };
 /// 99th percentile of latency.
-pub(super) const P99: Figure =
-    Figure { of: |case| latency(case, |it| it.p99), better: Better::Less, unit: Unit::Microseconds };
+pub(super) const P99: Figure = Figure { unit: Unit::Microseconds, of: |case| Some(times(case)?.p99) };
 /// Median of the 99th percentiles of intervals of 10 ms.
-pub(super) const P99_OF_INTERVALS: Figure = Figure {
-    of: |case| case.figures.latency_us?.p99_of_intervals,
-    better: Better::Less,
-    unit: Unit::Microseconds,
-};
+pub(super) const P99_OF_INTERVALS: Figure =
+    Figure { unit: Unit::Microseconds, of: |case| case.figures.latency_us?.p99_of_intervals };
 /// Received samples.
-pub(super) const RATE: Figure = Figure {
-    of: |case| case.figures.throughput.map(|it| it.samples_per_s),
-    better: Better::More,
-    unit: Unit::PerSecond,
-};
+pub(super) const RATE: Figure =
+    Figure { unit: Unit::PerSecond, of: |case| Some(case.figures.throughput?.samples_per_s) };
 /// Received payload.
-pub(super) const GBPS: Figure = Figure {
-    of: |case| case.figures.throughput.map(|it| it.mbps / 1e3),
-    better: Better::More,
-    unit: Unit::Gbps,
-};
+pub(super) const GBPS: Figure =
+    Figure { unit: Unit::Gbps, of: |case| Some(case.figures.throughput?.mbps / 1e3) };
 /// Processor time of both ends.
-pub(super) const CPU: Figure =
-    Figure { of: cpu_per_million, better: Better::Less, unit: Unit::SecondsPerMillion };
+pub(super) const CPU: Figure = Figure { unit: Unit::SecondsPerMillion, of: cpu_per_million };
 /// The received rate with less than 0.1 % lost.
 pub(super) const RATE_WITHOUT_LOSS: Figure = Figure {
-    of: |case| case.figures.throughput.filter(|it| it.lost_percent < 0.1).map(|it| it.samples_per_s),
-    better: Better::More,
     unit: Unit::PerSecond,
+    of: |case| case.figures.throughput.filter(|it| it.lost_percent < 0.1).map(|it| it.samples_per_s),
 };
 
 impl Figure {
+    /// Returns the better direction: more for rates, less for times.
+    pub(super) const fn better(&self) -> Better {
+        match self.unit {
+            Unit::PerSecond | Unit::Gbps => Better::More,
+            Unit::Microseconds | Unit::SecondsPerMillion => Better::Less,
+        }
+    }
+
     pub(super) fn shown(&self, value: f64) -> String {
         match self.unit {
             Unit::Microseconds => format!("{value:.1} us"),
@@ -208,10 +201,6 @@ impl Figure {
             Unit::SecondsPerMillion => format!("{value:.2} s"),
         }
     }
-}
-
-fn latency(case: &Case, figure: fn(&LatencySummary) -> f64) -> Option<f64> {
-    case.figures.latency_us.as_ref().filter(|latency| latency.count > 0).map(figure)
 }
 
 fn cpu_per_million(case: &Case) -> Option<f64> {

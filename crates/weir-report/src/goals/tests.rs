@@ -241,8 +241,8 @@ fn ends_that_never_met_are_not_in_time() {
 fn programs_at_rest_have_their_lines() {
     let program = AtRest {
         name: "hello".to_owned(),
-        resident: Some(Ok(5_900_000)),
-        stripped: Some(Err("strip is not installed".to_owned())),
+        resident: Ok(5_900_000),
+        stripped: Err("strip is not installed".to_owned()),
     };
     let rows = goals(&Run::new(Environment::default()), &[program]);
     let [.., resident, stripped] = &rows[..] else { panic!("two lines") };

@@ -1,9 +1,9 @@
 //! Conclusions: comparisons of modes and external programs, and the bottleneck of each stream.
 
-use weir_results::{Better, Case, Comparison, LossAttribution, Spread, Test};
+use weir_results::{Case, Comparison, LossAttribution, Spread, Test};
 
 use super::{Point, is_outside};
-use crate::compare::headline;
+use crate::compare::compare_repeats;
 
 /// Returns a line for each comparison, and one for the bottleneck of each stream at full speed.
 pub(super) fn lines(points: &[Point<'_>]) -> Vec<String> {
@@ -32,26 +32,13 @@ fn compared(point: &Point<'_>, points: &[Point<'_>]) -> Option<String> {
                     && other.udp.flows == point.udp.flows
                     && other.udp.direction == point.udp.direction))
     });
-    let found: Vec<String> =
-        others.filter_map(|other| Some(text(&compare(point, other)?, other.name()))).collect();
+    let found: Vec<String> = others
+        .filter_map(|other| Some(text(&compare_repeats(&point.repeats, &other.repeats)?, other.name())))
+        .collect();
     if found.is_empty() {
         return None;
     }
     Some(format!("compared: {} {} B: {}", point.name(), own.point.size_bytes, found.join(", ")))
-}
-
-/// Compares the figure that decides, repeat by repeat.
-fn compare(point: &Point<'_>, other: &Point<'_>) -> Option<Comparison> {
-    let better = match point.repeats[0].point.test {
-        Test::Latency => Better::Less,
-        Test::Throughput => Better::More,
-    };
-    let pair = |case: &&Case| {
-        let other = other.repeats.iter().find(|other| other.conditions.repeat == case.conditions.repeat)?;
-        Some((headline(case)?, headline(other)?))
-    };
-    let pairs: Vec<(f64, f64)> = point.repeats.iter().filter_map(pair).collect();
-    Comparison::of(&pairs, better)
 }
 
 fn text(found: &Comparison, other: &str) -> String {
@@ -97,7 +84,7 @@ fn limit(point: &Point<'_>) -> Option<String> {
     Some(format!("limit: {} {} B {}: {why}", point.name(), own.point.size_bytes, point.udp.direction))
 }
 
-/// Returns the place of most losses.
+/// Returns the place of most losses, by the order of [`LossAttribution::places`].
 fn most_lost<'a>(losses: impl Iterator<Item = &'a LossAttribution>) -> Option<&'static str> {
     let mut places = [
         (0, "the sender's socket"),
@@ -108,15 +95,7 @@ fn most_lost<'a>(losses: impl Iterator<Item = &'a LossAttribution>) -> Option<&'
         (0, "a place without a counter"),
     ];
     for loss in losses {
-        let counts = [
-            loss.sender_refused,
-            loss.sender_queue,
-            loss.path,
-            loss.receiver_host,
-            loss.receiver_socket,
-            loss.unplaced,
-        ];
-        for ((sum, _), count) in places.iter_mut().zip(counts) {
+        for ((sum, _), (_, count)) in places.iter_mut().zip(loss.places()) {
             *sum += count;
         }
     }

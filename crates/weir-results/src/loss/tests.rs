@@ -173,8 +173,6 @@ fn the_line_names_places_by_their_share_and_estimates_as_such() {
          one stands for 64 samples on average)"
     );
     assert_eq!(attribute(&read(0)).to_string(), "0 lost");
-    assert_eq!(attribute(&read(0)).main_place(), None);
-    assert_eq!(attribute(&read(4)).main_place(), Some("lost on the path"));
 }
 
 fn some_drops() -> impl Strategy<Value = Option<Drops>> {

@@ -23,7 +23,7 @@ fn sizes(run: &Run) -> Vec<u64> {
 fn every_appended_case_is_on_disk_at_once() {
     let dir = tempfile::tempdir().unwrap();
     let folder = dir.path().join("new").join("folder");
-    let mut writer = ResultsWriter::create(&folder, &environment()).unwrap();
+    let mut writer = ResultsWriter::create(&folder, &environment(), None).unwrap();
     assert_eq!(writer.path(), folder.join(RESULTS_FILE_NAME));
     assert_eq!(Run::load(&folder).unwrap(), Run::new(environment()));
     for size in [32, 64] {
@@ -38,7 +38,7 @@ fn every_appended_case_is_on_disk_at_once() {
 #[test]
 fn a_line_cut_short_by_a_kill_is_left_out() {
     let dir = tempfile::tempdir().unwrap();
-    let mut writer = ResultsWriter::create(dir.path(), &environment()).unwrap();
+    let mut writer = ResultsWriter::create(dir.path(), &environment(), None).unwrap();
     writer.append(&case(32)).unwrap();
     writer.append(&case(64)).unwrap();
     let text = fs::read_to_string(writer.path()).unwrap();
@@ -49,9 +49,9 @@ fn a_line_cut_short_by_a_kill_is_left_out() {
 #[test]
 fn a_second_run_is_not_written_over_the_first() {
     let dir = tempfile::tempdir().unwrap();
-    let mut writer = ResultsWriter::create(dir.path(), &environment()).unwrap();
+    let mut writer = ResultsWriter::create(dir.path(), &environment(), None).unwrap();
     writer.append(&case(32)).unwrap();
-    let error = ResultsWriter::create(dir.path(), &environment()).unwrap_err();
+    let error = ResultsWriter::create(dir.path(), &environment(), None).unwrap_err();
     assert!(matches!(error, ResultsError::AlreadyExists { .. }));
     assert!(
         error.to_string().ends_with("already contains a run; choose another folder, or move the file away")
@@ -60,45 +60,11 @@ fn a_second_run_is_not_written_over_the_first() {
 }
 
 #[test]
-fn a_killed_run_can_be_continued() {
-    let dir = tempfile::tempdir().unwrap();
-    ResultsWriter::continue_or_create(dir.path(), &environment()).unwrap().append(&case(32)).unwrap();
-    let path = dir.path().join(RESULTS_FILE_NAME);
-    let text = fs::read_to_string(&path).unwrap();
-    fs::write(&path, text + "{\"engine\":\"we").unwrap();
-    let other = Environment { kernel: "7.0".into(), ..Environment::default() };
-    ResultsWriter::continue_or_create(dir.path(), &other).unwrap().append(&case(64)).unwrap();
-    let run = Run::load(dir.path()).unwrap();
-    assert_eq!(sizes(&run), [32, 64]);
-    assert_eq!(run.environment, environment());
-}
-
-#[test]
-fn continuing_after_a_kill_within_the_header_begins_anew() {
-    let dir = tempfile::tempdir().unwrap();
-    for text in ["", "{\"schema\":1,\"envir"] {
-        fs::write(dir.path().join(RESULTS_FILE_NAME), text).unwrap();
-        ResultsWriter::continue_or_create(dir.path(), &environment()).unwrap();
-        assert_eq!(Run::load(dir.path()).unwrap(), Run::new(environment()));
-    }
-}
-
-#[test]
-fn a_file_that_is_not_ours_is_not_continued() {
-    let dir = tempfile::tempdir().unwrap();
-    let path = dir.path().join(RESULTS_FILE_NAME);
-    fs::write(&path, "shopping list\nmilk\n").unwrap();
-    let error = ResultsWriter::continue_or_create(dir.path(), &environment()).unwrap_err();
-    assert!(matches!(error, ResultsError::Parse { line: 1, .. }), "{error}");
-    assert_eq!(fs::read_to_string(&path).unwrap(), "shopping list\nmilk\n");
-}
-
-#[test]
 fn a_folder_that_cannot_be_made_fails_at_once_and_says_so() {
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("file");
     fs::write(&file, "").unwrap();
-    let error = ResultsWriter::create(file.join("results"), &environment()).unwrap_err().to_string();
+    let error = ResultsWriter::create(file.join("results"), &environment(), None).unwrap_err().to_string();
     assert!(error.starts_with("cannot create the results folder"), "{error}");
     assert!(error.ends_with("choose another folder or make it writable"), "{error}");
 }

@@ -148,8 +148,7 @@ fn what_is_written_agrees_with_the_schema() {
     });
     let environment = Environment { interface: Some(Interface::default()), ..Environment::default() };
     let folder = tempfile::tempdir().unwrap();
-    let mut writer =
-        ResultsWriter::create_with_peer(folder.path(), &environment, Some(&environment)).unwrap();
+    let mut writer = ResultsWriter::create(folder.path(), &environment, Some(&environment)).unwrap();
     writer.append(&case).unwrap();
     let text = fs::read_to_string(writer.path()).unwrap();
     schema.assert_lines(&text, "fresh results");

@@ -11,16 +11,18 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use weir_wire::{
-    DataHeader, EntityId, Guid, GuidPrefix, Header, InfoDestination, ParameterId, ParameterListWriter,
-    ProtocolVersion, SequenceNumber, VendorId, push,
+    DataHeader, EntityId, Guid, GuidPrefix, Header, InfoDestination, ProtocolVersion, SequenceNumber,
+    VendorId, push,
 };
 
 use super::config::ParticipantConfig;
 use super::remote_participant::RemoteParticipant;
 use crate::discovery_data::Locators;
+use crate::inline_qos;
 use crate::outbox::{Destinations, Outbox};
 use crate::spdp::{self, ParticipantData, builtin_endpoints};
 use crate::time::Time;
+use crate::writer::ChangeKind;
 
 /// The stateless writer of our announcements.
 #[derive(Debug)]
@@ -176,11 +178,9 @@ impl Announcer {
         if to.is_empty() {
             return;
         }
-        let (mut inline_qos, mut key) = (Vec::new(), Vec::new());
-        let mut list = ParameterListWriter::new(&mut inline_qos);
-        list.guid(ParameterId::KEY_HASH, Guid::new(self.prefix, EntityId::PARTICIPANT));
-        list.bytes4(ParameterId::STATUS_INFO, [0, 0, 0, DISPOSED | UNREGISTERED]);
-        list.finish();
+        let guid = Guid::new(self.prefix, EntityId::PARTICIPANT);
+        let inline_qos = inline_qos::encode(ChangeKind::DisposedUnregistered, Some(guid.to_bytes()));
+        let mut key = Vec::new();
         spdp::encode_key(self.prefix, &mut key);
         let mut data = self.next_data();
         data.is_key = true;
@@ -275,10 +275,6 @@ fn announcement(config: &ParticipantConfig) -> ParticipantData {
 
 /// Minimum time between two periodic announcements.
 const ANNOUNCE_PERIOD_MIN: Duration = Duration::from_millis(1);
-/// STATUS_INFO: the instance was disposed.
-pub(super) const DISPOSED: u8 = 1;
-/// STATUS_INFO: the writer no longer writes the instance.
-pub(super) const UNREGISTERED: u8 = 2;
 
 #[cfg(test)]
 mod tests {

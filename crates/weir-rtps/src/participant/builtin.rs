@@ -270,9 +270,9 @@ impl BuiltinEndpoints {
 
     /// Returns whether a participant has acknowledged one of our announcements.
     pub(super) fn has_acknowledged(&self, prefix: GuidPrefix) -> bool {
-        [&self.publications, &self.subscriptions].into_iter().any(|exchange| {
-            exchange.writer.has_acknowledged_some(Guid::new(prefix, exchange.ids.reader))
-        })
+        [&self.publications, &self.subscriptions]
+            .into_iter()
+            .any(|exchange| exchange.writer.has_acknowledged_some(Guid::new(prefix, exchange.ids.reader)))
     }
 
     fn exchanges(&mut self) -> [&mut Exchange; 3] {

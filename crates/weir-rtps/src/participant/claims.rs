@@ -84,7 +84,12 @@ impl ParticipantCore {
         claims.retain_mut(|claim| {
             let is_over = now >= claim.since + CLAIM_TIME;
             if is_over {
-                decided.push((claim.from, claim.since, claim.is_answered, core::mem::replace(&mut claim.what, What::Left)));
+                decided.push((
+                    claim.from,
+                    claim.since,
+                    claim.is_answered,
+                    core::mem::replace(&mut claim.what, What::Left),
+                ));
             } else if now >= claim.next_question {
                 claim.next_question = now + QUESTION_PERIOD;
                 self.questions.extend(questions(&self.reachability, remote, prefix, claim));

@@ -159,7 +159,8 @@ mod tests {
     use super::*;
     use crate::qos::PolicyId;
 
-    const KEY: PairKey = (EntityId([0, 0, 1, 2]), Guid { prefix: GuidPrefix([7; 12]), entity: EntityId([0, 0, 1, 7]) });
+    const KEY: PairKey =
+        (EntityId([0, 0, 1, 2]), Guid { prefix: GuidPrefix([7; 12]), entity: EntityId([0, 0, 1, 7]) });
     const MATCHED: Option<Pair> = Some(Pair::Matched);
     const REFUSED: Option<Pair> = Some(Pair::Incompatible(PolicyId::Reliability));
 

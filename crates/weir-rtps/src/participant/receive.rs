@@ -9,15 +9,15 @@
 use core::net::SocketAddrV4;
 
 use weir_wire::{
-    Data, EntityId, Guid, GuidPrefix, InfoDestination, InfoSource, Message, ParameterId, Payload, Submessage,
-    Timestamp, VendorId,
+    Data, EntityId, Guid, GuidPrefix, InfoDestination, InfoSource, Message, Payload, Submessage, Timestamp,
+    VendorId,
 };
 
 use super::ParticipantCore;
-use super::announcer::{DISPOSED, UNREGISTERED};
 use super::claims::What;
 use super::remote_participant::{kind_of, names};
 use crate::discovery_data::DiscoveryDataError;
+use crate::inline_qos;
 use crate::receiver::submessages::{self, Sink};
 use crate::sedp::{self, EndpointKind};
 use crate::spdp;
@@ -34,13 +34,6 @@ struct Receiver<'a> {
     source_vendor: VendorId,
     /// Whether the submessages are for this participant only.
     is_directed: bool,
-}
-
-/// The part of a DATA submessage's inline QoS that discovery needs.
-#[derive(Default)]
-struct InlineQos {
-    key_hash: Option<[u8; 16]>,
-    status: u8,
 }
 
 impl ParticipantCore {
@@ -70,7 +63,8 @@ impl ParticipantCore {
         }
         self.assert_alive(now, source);
         let source_vendor = message.header.vendor;
-        let mut receiver = Receiver { core: self, now, from, is_from_group, source_vendor, is_directed: false };
+        let mut receiver =
+            Receiver { core: self, now, from, is_from_group, source_vendor, is_directed: false };
         if submessages::walk(message.submessages(), own, source, None, &mut receiver).is_err() {
             self.counters.malformed_submessages += 1;
         }
@@ -181,9 +175,8 @@ impl Receiver<'_> {
     /// Handles an announcement or a goodbye (DDSI-RTPS 2.5 §8.5.3).
     fn participant_data(&mut self, source: GuidPrefix, data: &Data<'_>) {
         let Self { core, now, from, .. } = self;
-        let inline = InlineQos::read(data);
-        let key_hash = inline.key_hash;
-        if inline.status & (DISPOSED | UNREGISTERED) != 0 {
+        let (kind, key_hash) = inline_qos::decode(data.inline_qos.as_ref());
+        if kind != ChangeKind::Alive {
             let payload = match data.payload {
                 Payload::Data(payload) | Payload::Key(payload) => payload,
                 Payload::None => &[],
@@ -223,25 +216,5 @@ impl Receiver<'_> {
                 }
             }
         }
-    }
-}
-
-impl InlineQos {
-    /// Reads up to the first invalid parameter.
-    fn read(data: &Data<'_>) -> Self {
-        let mut inline = Self::default();
-        let parameters = data.inline_qos.iter().flat_map(|list| list.iter()).map_while(Result::ok);
-        for parameter in parameters {
-            match parameter.id {
-                ParameterId::KEY_HASH => inline.key_hash = parameter.bytes().ok(),
-                // Big-endian in either endianness: the flags are in the last byte (DDSI-RTPS 2.5
-                // §9.6.4.9).
-                ParameterId::STATUS_INFO => {
-                    inline.status = parameter.bytes::<4>().map_or(0, |octets| octets[3]);
-                }
-                _ => {}
-            }
-        }
-        inline
     }
 }

@@ -14,7 +14,7 @@ use crate::time::Time;
 use crate::writer::ChangeKind;
 
 /// The incomplete samples of all writers.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Assemblies {
     /// Limit on `bytes`.
     max_bytes: usize,
@@ -34,15 +34,7 @@ pub(super) struct Assemblies {
 impl Assemblies {
     /// Room for `max_bytes` of samples, at most [`config::REASSEMBLY_MAX_BYTES`].
     pub(super) fn new(max_bytes: usize) -> Self {
-        Self {
-            max_bytes,
-            all: BTreeMap::new(),
-            bytes: 0,
-            of_writers: BTreeMap::new(),
-            idle_from: Time::ZERO,
-            completed: 0,
-            spare: Vec::new(),
-        }
+        Self { max_bytes, ..Self::default() }
     }
 
     /// The sample that a fragment belongs to, which is started if it is new. Returns `None` if

@@ -12,8 +12,8 @@ use super::assembly::{Added, Origin};
 use super::chunks::Chunks;
 use super::config::ReaderConfig;
 use super::counters::ReaderCounters;
-use super::sample::inline_qos;
 use super::writer_proxy::WriterProxy;
+use crate::inline_qos;
 use crate::outbox::Outbox;
 use crate::time::Time;
 
@@ -43,7 +43,7 @@ impl Fragments {
         chunks: &mut Chunks,
         counters: &mut ReaderCounters,
     ) -> bool {
-        let qos = || inline_qos(frag.inline_qos.as_ref());
+        let qos = || inline_qos::decode(frag.inline_qos.as_ref());
         let entry = self.assemblies.entry(now, proxy.guid, frag, qos, source_timestamp, chunks);
         let Some(assembly) = entry else {
             counters.fragments_refused += 1;

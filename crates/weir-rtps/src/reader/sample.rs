@@ -1,9 +1,10 @@
 //! Interpretation of a DATA submessage, or of a sample assembled from fragments: what happened to
 //! which instance.
 
-use weir_wire::{Data, ParameterId, ParameterList, Payload, Timestamp};
+use weir_wire::{Data, Payload, Timestamp};
 
 use super::config::ReaderConfig;
+use crate::inline_qos;
 use crate::key_hasher::Key;
 use crate::writer::ChangeKind;
 
@@ -27,7 +28,7 @@ pub(super) fn sample<'a>(
     source_timestamp: Option<Timestamp>,
 ) -> Result<Sample<'a>, Malformed> {
     let (kind, key_hash) = match &data.inline_qos {
-        Some(list) => inline_qos(Some(list)),
+        Some(list) => inline_qos::decode(Some(list)),
         None => (ChangeKind::Alive, None),
     };
     let (payload, is_key) = match data.payload {
@@ -58,23 +59,4 @@ pub(super) fn sample_of<'a>(
         Some(_) => Some(key_hash.ok_or(Malformed)?.into()),
     };
     Ok(Sample { kind, payload, key, source_timestamp })
-}
-
-/// Reads what happened to the instance, and its key hash.
-pub(super) fn inline_qos(list: Option<&ParameterList<'_>>) -> (ChangeKind, Option<[u8; 16]>) {
-    let mut kind = ChangeKind::Alive;
-    let mut key = None;
-    for parameter in list.into_iter().flat_map(ParameterList::iter).map_while(Result::ok) {
-        if parameter.id == ParameterId::STATUS_INFO {
-            kind = match parameter.value.get(3).copied().unwrap_or(0) & 3 {
-                0 => ChangeKind::Alive,
-                1 => ChangeKind::Disposed,
-                2 => ChangeKind::Unregistered,
-                _ => ChangeKind::DisposedUnregistered,
-            };
-        } else if parameter.id == ParameterId::KEY_HASH {
-            key = parameter.value.first_chunk::<16>().copied();
-        }
-    }
-    (kind, key)
 }

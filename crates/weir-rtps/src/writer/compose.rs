@@ -1,12 +1,13 @@
 //! The layout of a writer's datagrams: RTPS header, INFO_TS, DATA (RTPS 2.5, 9.4).
 
 use weir_wire::{
-    DataFragHeader, DataHeader, Emit, EntityId, Header, InfoTimestamp, ParameterId, ParameterListWriter,
-    ProtocolVersion, SequenceNumber, Timestamp, push,
+    DataFragHeader, DataHeader, Emit, EntityId, Header, InfoTimestamp, ProtocolVersion, SequenceNumber,
+    Timestamp, push,
 };
 
 use super::settings::{Change, ChangeKind, WriterConfig};
 use crate::config;
+use crate::inline_qos;
 
 /// Offset of the payload in a datagram, in bytes.
 pub(super) const PAYLOAD_AT: usize = DATA_AT + DATA_LEN;
@@ -103,8 +104,6 @@ fn fill_data(data: &mut [u8], sn: SequenceNumber, padded: usize) {
 
 /// Writes the datagram of a change that has inline QoS or lacks a timestamp. Returns its length in
 /// bytes.
-///
-/// Inline QoS consists of STATUS_INFO and KEY_HASH (RTPS 2.5, 9.6.4.8, 9.6.4.9).
 pub(super) fn with_inline_qos(
     config: &WriterConfig,
     sn: SequenceNumber,
@@ -112,15 +111,10 @@ pub(super) fn with_inline_qos(
     change: &Change<'_>,
     datagram: &mut [u8],
 ) -> usize {
-    let mut inline_qos = Vec::new();
-    if change.kind != ChangeKind::Alive {
-        let mut parameters = ParameterListWriter::new(&mut inline_qos);
-        if let Some(key) = change.key {
-            parameters.octets16(ParameterId::KEY_HASH, &key);
-        }
-        parameters.bytes4(ParameterId::STATUS_INFO, [0, 0, 0, status_bits(change.kind)]);
-        parameters.finish();
-    }
+    let inline_qos = match change.kind {
+        ChangeKind::Alive => Vec::new(),
+        kind => inline_qos::encode(kind, change.key),
+    };
     let padded = change.payload.len().next_multiple_of(4);
     let mut at = HEADER_LEN;
     header(config).emit(datagram);
@@ -187,14 +181,5 @@ fn data_header(config: &WriterConfig, sequence_number: SequenceNumber, payload_l
         inline_qos_len: 0,
         payload_len: payload_len as u32,
         is_key: false,
-    }
-}
-
-fn status_bits(kind: ChangeKind) -> u8 {
-    match kind {
-        ChangeKind::Alive => 0,
-        ChangeKind::Disposed => 1,
-        ChangeKind::Unregistered => 2,
-        ChangeKind::DisposedUnregistered => 3,
     }
 }

@@ -166,7 +166,9 @@ impl WriterCore {
         let is_waited_for = |proxy: &&ReaderProxy| proxy.is_reliable && proxy.acknowledged < last;
         let mut to = Vec::new();
         if self.proxies.iter().any(|proxy| !is_waited_for(&proxy)) {
-            for address in self.proxies.iter().filter(is_waited_for).flat_map(|proxy| proxy.destinations.iter()) {
+            for address in
+                self.proxies.iter().filter(is_waited_for).flat_map(|proxy| proxy.destinations.iter())
+            {
                 if !to.contains(address) {
                     to.push(*address);
                 }

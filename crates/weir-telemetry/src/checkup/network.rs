@@ -12,46 +12,35 @@ const BUFFER_BYTES: u64 = 4 << 20;
 /// From this speed on, 1500-byte packets are the bottleneck.
 const FAST_MBPS: u32 = 10_000;
 
-pub(super) fn findings(facts: &Facts) -> Vec<Finding> {
-    let mut findings = buffers(facts);
+pub(super) fn check(facts: &Facts, findings: &mut Vec<Finding>) {
+    buffers(facts, findings);
     let interface = facts.environment.interface.as_ref().filter(|interface| interface.name != "lo");
     if let Some(interface) = interface {
-        findings.extend(link(interface));
-        findings.extend(offloads(interface));
-        findings.extend(interrupts(interface));
-        findings.extend(drops(facts, interface));
-        findings.extend(polling(facts));
+        link(interface, findings);
+        offloads(interface, findings);
+        interrupts(interface, findings);
+        drops(facts, interface, findings);
+        polling(facts, findings);
     }
     if let Some(path) = &facts.path {
-        findings.extend(way(path, interface));
+        way(path, interface, findings);
     }
-    findings
 }
 
-fn buffers(facts: &Facts) -> Vec<Finding> {
-    let mut findings = Vec::new();
-    let limits = [
-        (
-            "receive-buffer-limit",
-            Tuning::ReceiveBufferMax,
-            facts.environment.rmem_max,
-            "receive",
-            "a burst is lost while the reader is not running",
-        ),
-        (
-            "send-buffer-limit",
-            Tuning::SendBufferMax,
-            facts.environment.wmem_max,
-            "send",
-            "a sender stops as soon as the device falls behind",
-        ),
-    ];
-    for (code, tuning, limit, kind, effect) in limits {
-        if let Some(limit) = limit.filter(|limit| *limit < BUFFER_BYTES) {
-            let text =
-                format!("{kind} buffers are limited to {limit} bytes, {BUFFER_BYTES} wanted: {effect}");
-            findings.push(Finding::new(code, Purpose::Throughput, text).fixed_by(tuning));
-        }
+fn buffers(facts: &Facts, findings: &mut Vec<Finding>) {
+    let limited = |kind: &str, limit: Option<u64>, effect: &str| {
+        let limit = limit.filter(|limit| *limit < BUFFER_BYTES)?;
+        Some(format!("{kind} buffers are limited to {limit} bytes, {BUFFER_BYTES} wanted: {effect}"))
+    };
+    let effect = "a burst is lost while the reader is not running";
+    if let Some(text) = limited("receive", facts.environment.rmem_max, effect) {
+        let finding = Finding::new("receive-buffer-limit", Purpose::Throughput, text);
+        findings.push(finding.fixed_by(Tuning::ReceiveBufferMax));
+    }
+    let effect = "a sender stops as soon as the device falls behind";
+    if let Some(text) = limited("send", facts.environment.wmem_max, effect) {
+        let finding = Finding::new("send-buffer-limit", Purpose::Throughput, text);
+        findings.push(finding.fixed_by(Tuning::SendBufferMax));
     }
     let backlog = facts.environment.sysctls.get("net.core.netdev_max_backlog");
     if let Some(backlog) =
@@ -60,15 +49,14 @@ fn buffers(facts: &Facts) -> Vec<Finding> {
         let text = format!("a processor queues at most {backlog} received packets and drops the rest");
         findings.push(Finding::new("backlog", Purpose::Throughput, text).fixed_by(Tuning::Backlog).note());
     }
-    findings
 }
 
-fn link(interface: &Interface) -> Vec<Finding> {
-    let mut findings = Vec::new();
+fn link(interface: &Interface, findings: &mut Vec<Finding>) {
     let name = &interface.name;
     let Some(mtu) = interface.mtu else {
         let text = format!("interface `{name}` does not exist");
-        return vec![Finding::new("no-interface", Purpose::Both, text).see("ip -brief address")];
+        findings.push(Finding::new("no-interface", Purpose::Both, text).see("ip -brief address"));
+        return;
     };
     let show = format!("ip -details link show dev {}", word(name));
     if mtu < 1500 {
@@ -92,10 +80,9 @@ fn link(interface: &Interface) -> Vec<Finding> {
         let show = format!("ethtool {}", word(name));
         findings.push(Finding::new("half-duplex", Purpose::Both, text).see(show));
     }
-    findings
 }
 
-fn offloads(interface: &Interface) -> Vec<Finding> {
+fn offloads(interface: &Interface, findings: &mut Vec<Finding>) {
     let name = &interface.name;
     let wanted = [
         ("generic-receive-offload", "gro", "each received packet passes through the kernel separately"),
@@ -103,18 +90,18 @@ fn offloads(interface: &Interface) -> Vec<Finding> {
         ("tx-checksumming", "tx", "the processor computes the checksums of sent packets"),
         ("rx-checksumming", "rx", "the processor computes the checksums of received packets"),
     ];
-    let is_off = |offload: &&(&str, &str, &str)| interface.offloads.get(offload.0) == Some(&false);
-    let finding = |(offload, option, effect): &(&str, &str, &str)| {
-        let text =
-            format!("{offload} of {name} is off: {effect} (some drivers reset the link when it changes)");
-        let command = format!("ethtool -K {} {option} on", word(name));
-        Finding::new("offload", Purpose::Throughput, text).see(command)
-    };
-    wanted.iter().filter(is_off).map(finding).collect()
+    for (offload, option, effect) in wanted {
+        if interface.offloads.get(offload) == Some(&false) {
+            let text =
+                format!("{offload} of {name} is off: {effect} (some drivers reset the link when it changes)");
+            let command = format!("ethtool -K {} {option} on", word(name));
+            findings.push(Finding::new("offload", Purpose::Throughput, text).see(command));
+        }
+    }
 }
 
 /// Checks for interrupt coalescing.
-fn interrupts(interface: &Interface) -> Vec<Finding> {
+fn interrupts(interface: &Interface, findings: &mut Vec<Finding>) {
     let name = &interface.name;
     let value = |key: &str| interface.coalescing.get(key).map(String::as_str);
     let waits_us = value("rx-usecs").and_then(|text| text.parse::<u32>().ok()).unwrap_or(0);
@@ -124,7 +111,7 @@ fn interrupts(interface: &Interface) -> Vec<Finding> {
             command += " adaptive-rx off";
             "adaptively".to_owned()
         }
-        (false, 0) => return Vec::new(),
+        (false, 0) => return,
         (false, us) => format!("by up to {us} us"),
     };
     if value("rx-usecs").is_some() {
@@ -133,25 +120,26 @@ fn interrupts(interface: &Interface) -> Vec<Finding> {
     let text = format!(
         "{name} delays receive interrupts {how}: latency increases in such steps (some drivers reset the link when it changes)"
     );
-    vec![Finding::new("interrupt-coalescing", Purpose::Latency, text).see(command)]
+    findings.push(Finding::new("interrupt-coalescing", Purpose::Latency, text).see(command));
 }
 
-fn drops(facts: &Facts, interface: &Interface) -> Option<Finding> {
+fn drops(facts: &Facts, interface: &Interface, findings: &mut Vec<Finding>) {
     let name = &interface.name;
     let dropped: f64 = facts.watched.values(&format!("{name}.recv_drops")).sum();
-    (dropped > 0.0).then(|| {
+    if dropped > 0.0 {
         let text = format!("{name} dropped {dropped} packets during the check");
-        Finding::new("dropping", Purpose::Both, text).see(format!("ethtool -S {}", word(name)))
-    })
+        let show = format!("ethtool -S {}", word(name));
+        findings.push(Finding::new("dropping", Purpose::Both, text).see(show));
+    }
 }
 
-fn polling(facts: &Facts) -> Option<Finding> {
+fn polling(facts: &Facts, findings: &mut Vec<Finding>) {
     // Does not override an administrator's choice.
     let is_off = |key| facts.environment.sysctls.get(key).is_some_and(|value| value == "0");
-    (is_off("net.core.busy_poll") && is_off("net.core.busy_read")).then(|| {
+    if is_off("net.core.busy_poll") && is_off("net.core.busy_read") {
         let text = "a waiting receiver sleeps until the interrupt; polling the device is faster and uses a processor";
-        Finding::new("busy-poll", Purpose::Latency, text).fixed_by(Tuning::BusyPolling).note()
-    })
+        findings.push(Finding::new("busy-poll", Purpose::Latency, text).fixed_by(Tuning::BusyPolling).note());
+    }
 }
 
 /// Quotes an interface's name for a shell: the kernel allows nearly every character in it.
@@ -160,18 +148,18 @@ fn word(name: &str) -> Cow<'_, str> {
     if name.bytes().all(is_plain) { name.into() } else { format!("'{}'", name.replace('\'', r"'\''")).into() }
 }
 
-fn way(path: &PathFacts, interface: Option<&Interface>) -> Vec<Finding> {
-    let mut findings = Vec::new();
+fn way(path: &PathFacts, interface: Option<&Interface>, findings: &mut Vec<Finding>) {
     let (peer, address) = (&path.peer, &path.address);
     if path.local_address.is_none() {
         let text = format!("there is no route to {peer} ({address})");
-        return vec![Finding::new("no-route", Purpose::Both, text).see(format!("ip route get {address}"))];
+        findings.push(Finding::new("no-route", Purpose::Both, text).see(format!("ip route get {address}")));
+        return;
     }
     if path.is_same_host {
         let text =
             format!("{peer} is this host: packets go through the loopback interface, which has no wire");
         findings.push(Finding::new("same-host", Purpose::Both, text).note());
-        return findings;
+        return;
     }
     if !path.answers {
         let text = format!("{peer} ({address}) does not answer: it is off, or a firewall is between");
@@ -185,5 +173,4 @@ fn way(path: &PathFacts, interface: Option<&Interface>) -> Vec<Finding> {
         );
         findings.push(Finding::new("path-mtu", Purpose::Both, text).see(format!("tracepath -n {address}")));
     }
-    findings
 }

@@ -10,34 +10,21 @@ const STEAL_PERCENT: f64 = 1.0;
 /// Minimum available memory, in percent.
 const MEMORY_LEFT_PERCENT: f64 = 5.0;
 
-pub(super) fn findings(facts: &Facts) -> Vec<Finding> {
-    let mut findings = Vec::new();
-    findings.extend(build(facts));
-    findings.extend(cores(facts));
-    findings.extend(quota(facts));
-    findings.extend(load(facts));
-    findings.extend(frequency(facts));
-    findings.extend(idle(facts));
-    findings.extend(clock(facts));
-    findings.extend(memory(facts));
-    findings.extend(virtualisation(facts));
-    findings
+pub(super) fn check(facts: &Facts, findings: &mut Vec<Finding>) {
+    for check in [build, cores, quota, load, frequency, idle, clock, memory, virtualisation] {
+        check(facts, findings);
+    }
 }
 
-fn build(facts: &Facts) -> Option<Finding> {
-    (!facts.is_optimised).then(|| {
-        Finding::new(
-            "debug-build",
-            Purpose::Both,
-            "this build of Weir is not optimised: its figures are its own",
-        )
-        .see("cargo build --release")
-    })
+fn build(facts: &Facts, findings: &mut Vec<Finding>) {
+    if !facts.is_optimised {
+        let text = "this build of Weir is not optimised: its figures are its own";
+        findings.push(Finding::new("debug-build", Purpose::Both, text).see("cargo build --release"));
+    }
 }
 
-fn cores(facts: &Facts) -> Vec<Finding> {
+fn cores(facts: &Facts, findings: &mut Vec<Finding>) {
     let environment = &facts.environment;
-    let mut findings = Vec::new();
     if environment.allowed_cpus == 1 {
         let text =
             "this process may use only one processor, so both ends take turns and waiting always sleeps";
@@ -58,11 +45,9 @@ fn cores(facts: &Facts) -> Vec<Finding> {
         let text = "irqbalance moves interrupts from processor to processor while you measure";
         findings.push(Finding::new("irqbalance", Purpose::Latency, text).fixed_by(Tuning::NoIrqbalance));
     }
-    findings
 }
 
-fn quota(facts: &Facts) -> Vec<Finding> {
-    let mut findings = Vec::new();
+fn quota(facts: &Facts, findings: &mut Vec<Finding>) {
     let environment = &facts.environment;
     if let Some(percent) = environment.cpu_quota_percent
         && percent < 100 * u64::from(environment.allowed_cpus.max(1))
@@ -84,11 +69,9 @@ fn quota(facts: &Facts) -> Vec<Finding> {
         let text = "the control group of this process was throttled during the check";
         findings.push(Finding::new("throttled", Purpose::Both, text).see("cat /sys/fs/cgroup/cpu.stat"));
     }
-    findings
 }
 
-fn load(facts: &Facts) -> Vec<Finding> {
-    let mut findings = Vec::new();
+fn load(facts: &Facts, findings: &mut Vec<Finding>) {
     let idle = facts.watched.values("cpu.idle_percent").last();
     let steal = latest(facts, "cpu.steal_percent");
     if let Some(busy) = idle.map(|idle| 100.0 - idle - steal).filter(|busy| *busy > BUSY_PERCENT) {
@@ -100,11 +83,9 @@ fn load(facts: &Facts) -> Vec<Finding> {
         let text = format!("the hypervisor took {steal:.0} % of the processors for others");
         findings.push(Finding::new("steal", Purpose::Both, text));
     }
-    findings
 }
 
-fn frequency(facts: &Facts) -> Vec<Finding> {
-    let mut findings = Vec::new();
+fn frequency(facts: &Facts, findings: &mut Vec<Finding>) {
     let governor = facts.environment.cpu_governor.as_deref();
     if let Some(governor) = governor.filter(|governor| *governor != "performance") {
         let text = format!("the frequency governor is `{governor}`: a processor that was idle starts slowly");
@@ -118,34 +99,31 @@ fn frequency(facts: &Facts) -> Vec<Finding> {
                     else echo 0 > /sys/devices/system/cpu/cpufreq/boost; fi";
         findings.push(Finding::new("turbo", Purpose::Both, text).see(command).note());
     }
-    findings
 }
 
-fn idle(facts: &Facts) -> Option<Finding> {
-    let driver = facts.environment.idle_driver.as_deref()?;
+fn idle(facts: &Facts, findings: &mut Vec<Finding>) {
+    let Some(driver) = &facts.environment.idle_driver else { return };
     let text = format!(
         "idle processors enter sleep states ({driver}) and take up to hundreds of microseconds to wake up; weir bench \
          --keep-awake prevents this"
     );
-    Some(Finding::new("idle-states", Purpose::Latency, text).fixed_by(Tuning::NoIdleStates))
+    findings.push(Finding::new("idle-states", Purpose::Latency, text).fixed_by(Tuning::NoIdleStates));
 }
 
-fn clock(facts: &Facts) -> Option<Finding> {
-    let source = facts.environment.clocksource.as_deref()?;
-    if ["tsc", "kvm-clock", "arch_sys_counter", "hyperv_clocksource_tsc_page"].contains(&source) {
-        return None;
-    }
+fn clock(facts: &Facts, findings: &mut Vec<Finding>) {
+    let good = ["tsc", "kvm-clock", "arch_sys_counter", "hyperv_clocksource_tsc_page"];
+    let source = facts.environment.clocksource.as_deref();
+    let Some(source) = source.filter(|source| !good.contains(source)) else { return };
     let text = format!("reading the clock takes a system call or more with the clock source `{source}`");
     let finding = Finding::new("clock-source", Purpose::Both, text);
     let has_tsc =
         facts.environment.clocksources.as_deref().is_some_and(|all| all.split(' ').any(|name| name == "tsc"));
     // Advice only: the kernel may have had a reason, such as counters that drift apart.
     let command = "echo tsc > /sys/devices/system/clocksource/clocksource0/current_clocksource";
-    Some(if has_tsc { finding.see(command) } else { finding })
+    findings.push(if has_tsc { finding.see(command) } else { finding });
 }
 
-fn memory(facts: &Facts) -> Vec<Finding> {
-    let mut findings = Vec::new();
+fn memory(facts: &Facts, findings: &mut Vec<Finding>) {
     let used = facts.watched.values("memory.used_percent").last();
     if let Some(used) = used.filter(|used| *used > 100.0 - MEMORY_LEFT_PERCENT) {
         let text = format!("{used:.0} % of the memory is in use: the measured programs may be paged out");
@@ -158,11 +136,9 @@ fn memory(facts: &Facts) -> Vec<Finding> {
         let show = "ps -eo pid,rss,comm --sort=-rss | head";
         findings.push(Finding::new("swapping", Purpose::Both, text).see(show));
     }
-    findings
 }
 
-fn virtualisation(facts: &Facts) -> Vec<Finding> {
-    let mut findings = Vec::new();
+fn virtualisation(facts: &Facts, findings: &mut Vec<Finding>) {
     if let Some(hypervisor) = &facts.environment.virtualised {
         let text = format!(
             "this is a virtual machine ({hypervisor}): figures include the effects of its devices and neighbours"
@@ -175,7 +151,6 @@ fn virtualisation(facts: &Facts) -> Vec<Finding> {
         );
         findings.push(Finding::new("container", Purpose::Both, text).note());
     }
-    findings
 }
 
 fn latest(facts: &Facts, name: &str) -> f64 {

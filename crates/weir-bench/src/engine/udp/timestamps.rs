@@ -6,7 +6,9 @@ use std::net::SocketAddrV4;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use weir_baseline::Sender;
 use weir_measure::{clock, nanos};
+use weir_udp::UdpSocket;
 
 use super::{UdpEnd, failed, write};
 use crate::breakdown::{ReceiveStops, Recorder, SendStops, Stops, Trace};
@@ -29,11 +31,7 @@ impl TimestampEnd {
         let UdpEnd { socket, case, sample, sender, .. } = &mut self.end;
         let written_ns = clock::now_ns();
         write(sample, header, case.verify);
-        let called_ns = clock::now_ns();
-        let sent = sender.send(socket, sample);
-        let returned_ns = clock::now_ns();
-        sent.map_err(|error| failed("sending", &error))?;
-        Ok(SendStops { written_ns, called_ns, returned_ns })
+        send(sender, socket, sample, written_ns)
     }
 
     /// Sends back what was received last.
@@ -41,11 +39,7 @@ impl TimestampEnd {
         let UdpEnd { socket, sender, receiver, .. } = &mut self.end;
         let written_ns = clock::now_ns();
         let Some(message) = receiver.batch().get(0) else { return Ok(SendStops::default()) };
-        let called_ns = clock::now_ns();
-        let sent = sender.send(socket, message.bytes);
-        let returned_ns = clock::now_ns();
-        sent.map_err(|error| failed("sending", &error))?;
-        Ok(SendStops { written_ns, called_ns, returned_ns })
+        send(sender, socket, message.bytes, written_ns)
     }
 
     /// Receives one sample; returns its number, if it is whole, and when it passed each stage.
@@ -65,6 +59,19 @@ impl TimestampEnd {
         let stamped_ns = batch.stamped_ns().unwrap_or(0);
         Ok(Some((seq_num, ReceiveStops { stamped_ns, returned_ns, sorted_ns, taken_ns: sorted_ns })))
     }
+}
+
+fn send(
+    sender: &mut Sender,
+    socket: &UdpSocket,
+    bytes: &[u8],
+    written_ns: u64,
+) -> Result<SendStops, EndpointError> {
+    let called_ns = clock::now_ns();
+    let sent = sender.send(socket, bytes);
+    let returned_ns = clock::now_ns();
+    sent.map_err(|error| failed("sending", &error))?;
+    Ok(SendStops { written_ns, called_ns, returned_ns })
 }
 
 impl End for TimestampEnd {

@@ -1,23 +1,22 @@
 //! The publisher over plain UDP.
 
-use std::io;
 use std::net::SocketAddrV4;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc;
-use std::thread;
+use std::thread::{self, Scope};
 use std::time::Duration;
 
 use weir_baseline::{await_answer, receive_one, send};
 use weir_measure::{clock, nanos};
-use weir_results::{LatencyKind, WaitStrategy};
+use weir_results::WaitStrategy;
 use weir_udp::{UdpSocket, Wait};
 
 use super::super::drive::{Carrier, Run};
-use super::super::echoes::{Echo, Echoes, Published};
+use super::super::echoes::Published;
+use super::super::event::{Echo, End, Event};
 use super::super::message::{self, Kind};
-use super::super::settings::PublisherSettings;
-use super::super::{End, Event};
-use super::{ALIVE, RAW_BYTES_MAX, RawPeer, SILENCE_MAX, Sockets, TICK, failed, port, sample, samples};
+use super::super::settings::{PublisherSettings, RawPeer};
+use super::{ALIVE, RAW_BYTES_MAX, SILENCE_MAX, Sockets, TICK, failed, port, sample, samples};
 use weir_bench::endpoint::EndpointError;
 use weir_bench::payload::{self, HEADER_BYTES, SampleHeader, wire_sequence};
 
@@ -38,9 +37,8 @@ pub(in crate::perftest) fn publish(
 ) -> Result<Published, EndpointError> {
     let most = settings.data_len.max(settings.batch_bytes);
     if most > RAW_BYTES_MAX {
-        return Err(EndpointError::Engine(format!(
-            "a datagram has at most {RAW_BYTES_MAX} bytes, not {most}"
-        )));
+        let text = format!("a datagram has at most {RAW_BYTES_MAX} bytes, not {most}");
+        return Err(EndpointError::Engine(text));
     }
     settings.node.threads.prepare()?;
     settings.node.threads.apply()?;
@@ -51,11 +49,11 @@ pub(in crate::perftest) fn publish(
         socket.connect(to).map_err(|error| EndpointError::Environment(error.to_string()))?;
         lines.push(Line { socket, heard_ns: AtomicU64::new(0), is_done: AtomicBool::new(false) });
     }
-    let (echoes_in, echoes) = mpsc::channel();
-    let echoes = Echoes::new(echoes, settings.node.intervals);
-    let mut run = Publisher {
-        run: Run::new(settings, interrupted, on_event, echoes),
-        carrier: UdpCarrier {
+    let (sender, echoes) = mpsc::channel();
+    let run = Run::new(settings, interrupted, on_event, echoes);
+    let stop = AtomicBool::new(false);
+    thread::scope(|scope| {
+        let mut carrier = UdpCarrier {
             settings,
             interrupted,
             lines: &lines,
@@ -63,21 +61,11 @@ pub(in crate::perftest) fn publish(
             sample: vec![0; settings.data_len],
             batch: Vec::with_capacity(settings.batch_bytes),
             buffer: vec![0; RAW_BYTES_MAX],
-        },
-    };
-    let stop = AtomicBool::new(false);
-    thread::scope(|scope| {
-        let (stop, lines) = (&stop, &lines);
-        let published = run.run(|| {
-            scope.spawn(move || say_alive(lines, settings.pid, stop));
-            // A ping-pong receives by itself.
-            if !settings.latency_test {
-                for line in lines {
-                    let echoes = echoes_in.clone();
-                    scope.spawn(move || line.listen(&echoes, stop));
-                }
-            }
-        });
+            scope,
+            stop: &stop,
+            echoes: sender,
+        };
+        let published = run.publish(&mut carrier);
         stop.store(true, Ordering::Relaxed);
         published
     })
@@ -89,15 +77,14 @@ fn targets(settings: &PublisherSettings, peers: &[RawPeer]) -> Result<Vec<Socket
     let wanted = settings.num_subscribers as usize;
     let mut targets = Vec::new();
     for peer in peers {
-        match peer.sid {
-            Some(sid) => targets.push(SocketAddrV4::new(peer.address, port(domain, sid)?)),
-            None => {
-                // A single host without a number stands for all subscribers.
-                let count = if peers.len() == 1 { settings.num_subscribers } else { 1 };
-                for sid in 0..count {
-                    targets.push(SocketAddrV4::new(peer.address, port(domain, sid)?));
-                }
-            }
+        let (first, count) = match peer.sid {
+            Some(sid) => (sid, 1),
+            // A single host without a number stands for all subscribers.
+            None if peers.len() == 1 => (0, settings.num_subscribers),
+            None => (0, 1),
+        };
+        for number in 0..count {
+            targets.push(SocketAddrV4::new(peer.address, port(domain, first + number)?));
         }
     }
     if targets.len() != wanted {
@@ -116,8 +103,9 @@ struct Line {
 
 impl Line {
     /// One datagram; `None` when none arrived.
-    fn receive(&self, buffer: &mut [u8], timeout: Duration) -> io::Result<Option<usize>> {
-        receive_one(&self.socket, WaitStrategy::Block, timeout, buffer)
+    fn receive(&self, buffer: &mut [u8], timeout: Duration) -> Result<Option<usize>, EndpointError> {
+        let received = receive_one(&self.socket, WaitStrategy::Block, timeout, buffer);
+        received.map_err(|error| failed("receiving", &error))
     }
 
     /// Records what has arrived meanwhile.
@@ -177,67 +165,60 @@ fn say_alive(lines: &[Line], pid: u32, stop: &AtomicBool) {
     }
 }
 
-struct Publisher<'a> {
-    run: Run<'a>,
-    carrier: UdpCarrier<'a>,
-}
-
 /// A connected socket for each subscriber.
-struct UdpCarrier<'a> {
-    settings: &'a PublisherSettings,
-    interrupted: &'a AtomicBool,
-    lines: &'a [Line],
+struct UdpCarrier<'scope, 'env> {
+    settings: &'env PublisherSettings,
+    interrupted: &'env AtomicBool,
+    lines: &'env [Line],
     wait: WaitStrategy,
     sample: Vec<u8>,
     batch: Vec<u8>,
     buffer: Vec<u8>,
+    /// Where its threads run, until `stop`.
+    scope: &'scope Scope<'scope, 'env>,
+    stop: &'env AtomicBool,
+    echoes: mpsc::Sender<Echo>,
 }
 
-impl Publisher<'_> {
-    fn run(&mut self, start_threads: impl FnOnce()) -> Result<Published, EndpointError> {
-        let (mut sent, mut sent_in) = (0, Duration::ZERO);
-        let mut end = self.wait_for_subscribers()?;
-        if end == End::Complete {
-            self.warm_up()?;
-            start_threads();
-            let Self { run, carrier } = self;
-            run.stage("Sending data ...");
-            let start_ns = clock::now_ns();
-            (sent, end) = if run.settings.latency_test { run.ping(carrier)? } else { run.stream(carrier)? };
-            sent_in = Duration::from_nanos(clock::now_ns() - start_ns);
-            end = self.finish(sent, end)?;
-        }
-        self.run.echoes.note_arrived(self.run.on_event);
-        let latency = self.run.echoes.recorder.summary(LatencyKind::HalfRtt);
-        Ok(Published { sent, sent_in, latency, end })
-    }
-
-    fn initialization_ping(&self, number: u64) -> Vec<u8> {
+impl UdpCarrier<'_, '_> {
+    /// A sample that describes the run.
+    fn description(&self, kind: Kind, number: u64) -> Vec<u8> {
         let mut octets = Vec::new();
-        self.run.settings.description().write(&mut octets);
-        sample(&message::header(Kind::Initialize, self.run.settings.pid, number, [0; 4]), &octets)
+        self.settings.description().write(&mut octets);
+        sample(&message::header(kind, self.settings.pid, number, [0; 4]), &octets)
     }
 
-    fn wait_for_subscribers(&mut self) -> Result<End, EndpointError> {
-        let wanted = self.carrier.lines.len();
-        self.run.stage(format!("Waiting for an answer of {wanted} subscribers ..."));
-        let hello = self.initialization_ping(0);
-        let mut buffer = vec![0; RAW_BYTES_MAX];
-        for line in self.carrier.lines {
+    /// Starts what reports that this end is alive, and receives echoes.
+    fn start_threads(&self) {
+        let (lines, pid, stop) = (self.lines, self.settings.pid, self.stop);
+        self.scope.spawn(move || say_alive(lines, pid, stop));
+        // A ping-pong receives by itself.
+        if !self.settings.latency_test {
+            for line in lines {
+                let echoes = self.echoes.clone();
+                self.scope.spawn(move || line.listen(&echoes, stop));
+            }
+        }
+    }
+}
+
+impl Carrier for UdpCarrier<'_, '_> {
+    fn wait_for_subscribers(&mut self, run: &mut Run<'_>) -> Result<End, EndpointError> {
+        run.stage(format!("Waiting for an answer of {} subscribers ...", self.lines.len()));
+        let hello = self.description(Kind::Initialize, 0);
+        for line in self.lines {
             loop {
                 line.send(&hello)?;
-                match line.receive(&mut buffer, TICK) {
-                    Ok(Some(length)) => {
-                        if let Some(received) = samples(&buffer[..length]).next() {
-                            line.note(&received.header);
-                            break;
-                        }
+                if let Some(length) = line.receive(&mut self.buffer, TICK)? {
+                    if let Some(received) = samples(&self.buffer[..length]).next() {
+                        line.note(&received.header);
+                        break;
                     }
+                } else {
                     // A closed port refuses at once: do not retry without a pause.
-                    Ok(None) => thread::sleep(TICK),
-                    Err(error) => return Err(failed("receiving", &error)),
+                    thread::sleep(TICK);
                 }
-                if self.run.is_stopped() {
+                if run.is_stopped() {
                     return Ok(End::Interrupted);
                 }
             }
@@ -245,54 +226,44 @@ impl Publisher<'_> {
         Ok(End::Complete)
     }
 
-    /// Sends initialization pings; their echoes are discarded.
-    fn warm_up(&mut self) -> Result<(), EndpointError> {
-        let pings = self.run.settings.initial_burst.unwrap_or(PINGS);
-        self.run.stage(format!("Sending {pings} initialization pings ..."));
-        let mut buffer = vec![0; RAW_BYTES_MAX];
+    /// The echoes of initialization pings are discarded.
+    fn initialize(&mut self, run: &mut Run<'_>) -> Result<End, EndpointError> {
+        let pings = self.settings.initial_burst.unwrap_or(PINGS);
+        run.stage(format!("Sending {pings} initialization pings ..."));
         for number in 0..pings {
-            let ping = self.initialization_ping(number);
-            for line in self.carrier.lines {
+            let ping = self.description(Kind::Initialize, number);
+            for line in self.lines {
                 line.send(&ping)?;
                 // One at a time: no echo must be left when samples start.
-                line.receive(&mut buffer, TICK).map_err(|error| failed("receiving", &error))?;
+                line.receive(&mut self.buffer, TICK)?;
             }
         }
-        for line in self.carrier.lines {
-            while line.receive(&mut buffer, TICK).map_err(|error| failed("receiving", &error))?.is_some() {}
+        for line in self.lines {
+            while line.receive(&mut self.buffer, TICK)?.is_some() {}
             line.heard_ns.store(clock::now_ns(), Ordering::Relaxed);
         }
-        Ok(())
+        self.start_threads();
+        Ok(End::Complete)
     }
 
-    /// Sends final markers until the subscribers confirm.
-    fn finish(&mut self, sent: u64, end: End) -> Result<End, EndpointError> {
-        let mut octets = Vec::new();
-        self.run.settings.description().write(&mut octets);
-        let last = sample(&message::header(Kind::Final, self.run.settings.pid, sent, [0; 4]), &octets);
-        let mut buffer = vec![0; RAW_BYTES_MAX];
+    fn finish(&mut self, run: &mut Run<'_>, sent: u64, end: End) -> Result<End, EndpointError> {
+        let last = self.description(Kind::Final, sent);
         for _ in 0..FINAL_TRIES {
-            let waiting: Vec<&Line> =
-                self.carrier.lines.iter().filter(|line| !line.is_done.load(Ordering::Acquire)).collect();
+            let is_waiting = |line: &&Line| !line.is_done.load(Ordering::Acquire);
+            let waiting: Vec<&Line> = self.lines.iter().filter(is_waiting).collect();
             let Some(first) = waiting.first() else {
-                self.run.stage("Finishing test...");
+                run.stage("Finishing test...");
                 return Ok(end);
             };
             waiting.iter().try_for_each(|line| line.send(&last))?;
-            if !self.run.settings.latency_test {
+            if !self.settings.latency_test {
                 // The listening threads receive the answer.
                 thread::sleep(FINAL_PATIENCE);
-            } else if let Ok(Some(length)) = first.receive(&mut buffer, FINAL_PATIENCE) {
-                samples(&buffer[..length]).for_each(|received| first.note(&received.header));
+            } else if let Ok(Some(length)) = first.receive(&mut self.buffer, FINAL_PATIENCE) {
+                samples(&self.buffer[..length]).for_each(|received| first.note(&received.header));
             }
         }
         Ok(if end == End::Complete { End::PeerGone } else { end })
-    }
-}
-
-impl Carrier for UdpCarrier<'_> {
-    fn key(&self, _: u64) -> [u8; 4] {
-        [0; 4]
     }
 
     fn octets(&mut self) -> &mut [u8] {

@@ -11,13 +11,12 @@ use weir_results::WaitStrategy;
 use weir_telemetry::LossWatch;
 use weir_udp::{RecvBatch, UdpSocket};
 
-use super::super::message::{self, Description, Kind};
+use super::super::event::{End, Event};
+use super::super::message::{self, Kind};
 use super::super::receiver::{Limits, Received, Since, Tally};
 use super::super::settings::SubscriberSettings;
-use super::super::{End, Event};
 use super::{ALIVE, RAW_BYTES_MAX, SILENCE_MAX, Sockets, TICK, failed, port, sample, samples};
 use weir_bench::endpoint::EndpointError;
-use weir_bench::payload::{HEADER_BYTES, ReceivedSample};
 
 /// Datagrams that are received at a time.
 const BATCH: usize = 32;
@@ -36,14 +35,8 @@ pub(in crate::perftest) fn subscribe(
     let sockets = Sockets::new(&settings.node)?;
     let socket = sockets.open(port(settings.node.domain, settings.sid)?)?;
     let loss_watch = LossWatch::start(None);
-    let mut run = Run {
-        settings,
-        socket,
-        tally: Tally::default(),
-        heard_ns: clock::now_ns(),
-        since: Since::default(),
-        is_described: false,
-    };
+    let mut run = Run { settings, socket, tally: Tally::default(), heard_ns: clock::now_ns() };
+    let (mut since, mut is_described) = (Since::default(), false);
     on_event(Event::Stage("Waiting for data ...".to_owned()));
     let mut receiver = Receiver::with_buffers(BATCH, RAW_BYTES_MAX);
     let second_ns = ALIVE.as_nanos() as u64;
@@ -53,7 +46,10 @@ pub(in crate::perftest) fn subscribe(
         if received.map_err(|error| failed("receiving", &error))? {
             run.accept(receiver.batch())?;
         }
-        run.describe(on_event);
+        if let Some(description) = run.tally.description.filter(|_| !is_described) {
+            is_described = true;
+            on_event(Event::Described(description));
+        }
         let now_ns = clock::now_ns();
         if run.tally.is_finished() {
             break End::Complete;
@@ -61,12 +57,13 @@ pub(in crate::perftest) fn subscribe(
         if interrupted.load(Ordering::Relaxed) {
             break End::Interrupted;
         }
-        if run.tally.has_begun && now_ns.saturating_sub(run.heard_ns) > SILENCE_MAX.as_nanos() as u64 {
+        if run.tally.heard() > 0 && now_ns.saturating_sub(run.heard_ns) > SILENCE_MAX.as_nanos() as u64 {
             break End::PeerGone;
         }
         if now_ns >= next_ns {
             next_ns += second_ns;
-            run.report(now_ns, on_event);
+            let interval = run.tally.interval(&mut since, now_ns).filter(|_| settings.node.intervals);
+            interval.into_iter().for_each(|interval| on_event(Event::Interval(interval)));
         }
     };
     if end == End::Complete {
@@ -83,8 +80,6 @@ struct Run<'a> {
     tally: Tally,
     /// When something was last received.
     heard_ns: u64,
-    since: Since,
-    is_described: bool,
 }
 
 impl Run<'_> {
@@ -92,23 +87,19 @@ impl Run<'_> {
     /// that its end is known.
     fn accept(&mut self, batch: &RecvBatch) -> Result<bool, EndpointError> {
         let mut has_told = false;
-        let limits = Limits { sid: self.settings.sid, publishers: self.settings.num_publishers as usize };
+        let limits = Limits::of(self.settings);
         let now_ns = clock::now_ns();
         self.heard_ns = now_ns;
         for datagram in batch.messages() {
             let writer = guid(datagram.from);
             for received in samples(datagram.bytes) {
-                let header = received.header;
-                let bytes = received.octets.len() + HEADER_BYTES;
-                let is_echoed = self.tally.accept(limits, &header, writer, bytes, now_ns);
-                let kind = Kind::of(&header);
-                if matches!(kind, Kind::Initialize | Kind::Final) {
-                    self.tally.describe(writer, received.octets);
+                let kind = Kind::of(&received.header);
+                if !self.tally.accept(limits, &received, writer, now_ns) {
+                    continue;
                 }
-                let is_served = self.tally.serves(header.entity_id, writer);
-                if is_echoed {
-                    self.echo(datagram.from, &received)?;
-                } else if is_served && matches!(kind, Kind::Final | Kind::Serving) {
+                if limits.echo(kind) {
+                    self.send(datagram.from, &sample(&received.header, received.octets))?;
+                } else if matches!(kind, Kind::Final | Kind::Serving) {
                     let answer = message::header(kind, self.settings.sid, 0, [0; 4]);
                     self.send(datagram.from, &sample(&answer, &[]))?;
                     has_told |= kind == Kind::Final;
@@ -118,29 +109,9 @@ impl Run<'_> {
         Ok(has_told)
     }
 
-    /// Echoes a sample.
-    fn echo(&self, to: SocketAddrV4, received: &ReceivedSample<'_>) -> Result<(), EndpointError> {
-        self.send(to, &sample(&received.header, received.octets))
-    }
-
     fn send(&self, to: SocketAddrV4, bytes: &[u8]) -> Result<(), EndpointError> {
         let sent = weir_baseline::send(&self.socket, Some(to.into()), bytes);
         sent.map(drop).map_err(|error| failed("sending", &error))
-    }
-
-    fn describe(&mut self, on_event: &mut dyn FnMut(Event)) {
-        let description: Option<Description> = self.tally.description.filter(|_| !self.is_described);
-        if let Some(description) = description {
-            self.is_described = true;
-            on_event(Event::Described(description));
-        }
-    }
-
-    /// The row of a second.
-    fn report(&mut self, now_ns: u64, on_event: &mut dyn FnMut(Event)) {
-        let interval = self.tally.interval(&mut self.since, now_ns);
-        let interval = interval.filter(|_| self.settings.node.intervals);
-        interval.into_iter().for_each(|interval| on_event(Event::Interval(interval)));
     }
 
     /// Answers final markers as long as they arrive: the first answer may have been lost. The next

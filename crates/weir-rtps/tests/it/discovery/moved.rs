@@ -9,8 +9,8 @@ use weir_rtps::qos::{Qos, Reliability};
 use weir_rtps::time::Time;
 use weir_rtps::{sedp, spdp};
 use weir_wire::{
-    AckNack, DataHeader, EntityId, Guid, GuidPrefix, Header, InfoDestination, Locator, ParameterId, ParameterListWriter,
-    ProtocolVersion, SequenceNumber, SequenceNumberSet, VendorId, push,
+    AckNack, DataHeader, EntityId, Guid, GuidPrefix, Header, InfoDestination, Locator, ParameterId,
+    ParameterListWriter, ProtocolVersion, SequenceNumber, SequenceNumberSet, VendorId, push,
 };
 
 use super::hostile::{announcement, data};
@@ -146,7 +146,10 @@ fn a_peer_that_moved_is_followed_within_two_seconds_and_stays_matched() {
     let home = config(1).default_unicast;
     assert_eq!(destinations(&mut world, &home), Some(vec![at(ELSEWHERE, USER_PORT)]));
     let events = world.events(1);
-    assert!(!events.iter().any(|event| matches!(event, DiscoveryEvent::WriterUnmatched { .. })), "{events:?}");
+    assert!(
+        !events.iter().any(|event| matches!(event, DiscoveryEvent::WriterUnmatched { .. })),
+        "{events:?}"
+    );
 }
 
 #[test]

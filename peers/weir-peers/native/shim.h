@@ -1,0 +1,52 @@
+// What the shims and `src/foreign.rs` share.
+
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct header {
+  uint8_t key[4];
+  int32_t entity_id;
+  uint32_t seq_num;
+  int32_t timestamp_sec;
+  uint32_t timestamp_usec;
+  int32_t latency_ping;
+};
+
+typedef void (*on_sample_t)(void *context, const struct header *header, const uint8_t *octets, size_t length);
+
+struct options {
+  uint32_t domain;
+  uint8_t reliable, keyed, keep_all, batching;
+  int64_t max_blocking_ns;
+  const char *write_topic, *read_topic;
+  const char *configuration;
+  on_sample_t on_sample;
+  void *context;
+};
+
+enum { TAKEN = 0, TIMED_OUT = 1, FAILED = 2 };
+
+struct node;
+
+// The functions of a shim, in the order of `foreign::Shim`.
+struct shim {
+  struct node *(*open)(const struct options *options, char *error, size_t error_size);
+  int32_t (*write)(struct node *node, const struct header *header, const uint8_t *octets, size_t length);
+  void (*flush)(struct node *node);
+  int32_t (*wait_for_acknowledgments)(struct node *node, int64_t timeout_ns);
+  void (*matched)(struct node *node, uint32_t *readers, uint32_t *writers);
+  void (*close)(struct node *node);
+  const char *(*version)(void);
+};
+
+extern const struct shim weir_cyclonedds, weir_fastdds;
+
+#ifdef __cplusplus
+}
+#endif
