@@ -29,7 +29,7 @@ impl WriterCore {
         if acknack.state.base() > next {
             self.counters.acknacks_ignored += 1;
             // A reader that remembers an earlier process with this GUID. Only a HEARTBEAT that names
-            // samples tells it that they begin again, and it gets one when it is introduced.
+            // samples shows that they begin again, and it gets one when it is introduced.
             self.is_answer_due |= proxy.introduce();
         } else if proxy.is_news(now, acknack) {
             self.counters.acknacks_received += 1;

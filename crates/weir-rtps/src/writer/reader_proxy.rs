@@ -53,7 +53,7 @@ pub(super) struct ReaderProxy {
     fragments_seen: (SequenceNumber, u32),
     /// Samples below this were removed, and the reader waits for one of them.
     pub(super) gap_to: Option<SequenceNumber>,
-    /// The reader asked for a sample from before the match, which is not meant for it.
+    /// The reader requested a sample from before the match, which is not meant for it.
     pub(super) asked_for_past: bool,
     /// A directed HEARTBEAT is due.
     pub(super) is_heartbeat_due: bool,
@@ -254,7 +254,7 @@ impl ReaderProxy {
     }
 
     /// Records that the reader has answered a HEARTBEAT. Returns whether that is the first answer, after
-    /// which it is told what there is.
+    /// which it gets a HEARTBEAT with all samples.
     pub(super) fn introduce(&mut self) -> bool {
         let is_first = !core::mem::replace(&mut self.is_introduced, true);
         self.is_heartbeat_due |= is_first;

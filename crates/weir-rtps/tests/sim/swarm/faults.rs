@@ -27,7 +27,7 @@ pub(super) enum Fault {
     },
     /// The same, while the others write fast.
     Overrun(usize, Duration),
-    /// The first tells the second that it leaves, and stays.
+    /// The first says goodbye to the second, and stays.
     Goodbye(usize, usize),
     /// A process ends, and another begins: of the same participant, or of a new one.
     Restart {

@@ -94,9 +94,9 @@ impl Swarm {
         }
     }
 
-    /// On a network that loses nothing nobody is cut off by this.
+    /// On a network that loses nothing, this cuts no participant off.
     fn impersonate(&mut self, one: usize, other: usize, is_answering: bool, rng: &mut Rng) {
-        // Whoever was lost before is found again.
+        // Members that lost each other before find each other again.
         self.run_for(self.lease * 2 + Duration::from_secs(5));
         let (us, them) = (self.members[one].node.prefix, self.members[other].node.prefix);
         let before = self.members[one].node.unmatched;

@@ -7,7 +7,7 @@ use weir_wire::{DataFragHeader, EntityId, Header, Message, Payload, SequenceNumb
 /// Bytes of an announcement per fragment: every announcement has several.
 const FRAGMENT: usize = 100;
 
-/// Divides announcements on their way out, and repeats fragments on request.
+/// Divides announcements before they are sent, and repeats fragments on request.
 #[derive(Default)]
 pub(super) struct Fragmenter {
     /// The announcements, by writer and number.

@@ -33,7 +33,7 @@ pub(super) fn check_work(node: &Node, events: u64, answers: u64, swarm: &Swarm) 
     assert!(answers <= ANSWERS_MAX, "one datagram caused {answers} others: {swarm}");
 }
 
-/// Checks what a host got that asked for nothing.
+/// Checks what a third party received.
 pub(super) fn check_strayed(swarm: &Swarm) {
     let max = u64::from(swarm.forgeries) * STRAYED_MAX;
     assert!(swarm.strayed <= max, "{} bytes of {max} went to another host: {swarm}", swarm.strayed);

@@ -107,7 +107,7 @@ pub(super) struct Swarm {
     taken: BTreeMap<Route, Vec<(u32, u64)>>,
     /// Datagrams sent that are not announcements of participants.
     chatter: u64,
-    /// Bytes that reached a host that has asked for nothing, without announcements of participants.
+    /// Bytes that reached a third party, without announcements of participants.
     pub(super) strayed: u64,
     pub(super) forgeries: u8,
     pub(super) faults: Vec<String>,

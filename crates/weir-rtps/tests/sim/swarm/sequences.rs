@@ -1,8 +1,7 @@
 //! Every sequence of two faults between two participants, on a network that loses nothing by itself.
 //!
-//! What [`lives`](crate::lives) does with two cores that are told when to match, this does with
-//! their discovery: leases, goodbyes, restarts and new addresses decide when either side forgets the
-//! other. `WEIR_SIM_FAULTS=n` tries the sequences of `n` faults.
+//! Where [`lives`](crate::lives) decides itself when two cores match, here their discovery does:
+//! leases, goodbyes, restarts and new addresses decide when either side forgets the other. `WEIR_SIM_FAULTS=n` tries the sequences of `n` faults.
 
 use core::time::Duration;
 
