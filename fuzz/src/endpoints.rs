@@ -98,6 +98,7 @@ impl World {
                 group: None,
                 vendor,
                 receive_buffer: Some(200_000),
+                segment_max: u16::MAX,
             },
         );
         reader

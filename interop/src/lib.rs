@@ -1,6 +1,6 @@
 //! Tests that need external programs, and their shared code. Not part of the product.
 //!
-//! - [`netns`]: two hosts and a cable between them, on one machine.
+//! - [`netns`]: two hosts and cables between them, on one machine.
 //! - [`peer`]: a running program that publishes or subscribes shapes.
 //! - [`requirement`]: what a test needs from the machine, and what happens if it is missing.
 //! - [`shape`]: the exchanged type, and checks of what arrived.

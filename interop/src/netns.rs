@@ -1,8 +1,13 @@
-//! Network namespaces: two hosts and a cable between them, on one machine.
+//! Network namespaces: two hosts and cables between them, on one machine.
 
 use std::ffi::OsStr;
+use std::fs::File;
+use std::os::fd::AsFd;
+use std::path::Path;
 use std::process::Command;
 use std::sync::atomic::{AtomicU32, Ordering};
+
+use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 
 /// A network namespace with a loopback interface that is up; removed on drop.
 #[derive(Debug)]
@@ -10,13 +15,15 @@ pub struct Namespace {
     name: String,
 }
 
-/// Two namespaces joined by a pair of virtual Ethernet interfaces.
+/// Two namespaces joined by pairs of virtual Ethernet interfaces.
 #[derive(Debug)]
 pub struct Cable {
     /// One end: 10.77.0.1 on [`Cable::INTERFACE`].
     pub one: Namespace,
     /// The other end: 10.77.0.2.
     pub other: Namespace,
+    /// Present while a cable leads through it.
+    switch: Option<Namespace>,
 }
 
 impl Cable {
@@ -33,22 +40,63 @@ impl Cable {
     /// If the kernel refuses: check the requirement first.
     #[must_use]
     pub fn lay() -> Self {
-        let (one, other) = (Namespace::new(), Namespace::new());
-        run(&format!(
-            "ip -n {} link add {name} type veth peer name {name} netns {}",
-            one.name,
-            other.name,
-            name = Self::INTERFACE
-        ));
-        for (end, address) in [(&one, "10.77.0.1/24"), (&other, "10.77.0.2/24")] {
-            run(&format!("ip -n {} address add {address} dev {}", end.name, Self::INTERFACE));
-            run(&format!("ip -n {} link set {} up", end.name, Self::INTERFACE));
-            end.run(&format!("ethtool -K {} tx-udp-segmentation off", Self::INTERFACE));
-        }
-        Self { one, other }
+        let cable = Self::unplugged();
+        cable.plug(0);
+        cable
     }
 
-    /// Loses `percent` percent of the packets in either direction from now on, at random.
+    /// Creates two namespaces with nothing between them.
+    ///
+    /// # Panics
+    ///
+    /// If the kernel refuses.
+    #[must_use]
+    pub fn unplugged() -> Self {
+        Self { one: Namespace::new(), other: Namespace::new(), switch: None }
+    }
+
+    /// Adds a cable: 10.77.NUMBER.1 and 10.77.NUMBER.2 on the interfaces `weirNUMBER`.
+    ///
+    /// # Panics
+    ///
+    /// If the kernel refuses.
+    pub fn plug(&self, number: u8) {
+        let name = format!("weir{number}");
+        let (one, other) = (&self.one.name, &self.other.name);
+        run(&format!("ip -n {one} link add {name} type veth peer name {name} netns {other}"));
+        self.one.set_up(number, 1);
+        self.other.set_up(number, 2);
+    }
+
+    /// As [`Cable::plug`], with a switch between the ends: when one end goes down, the other one
+    /// keeps its carrier.
+    ///
+    /// # Panics
+    ///
+    /// If the kernel refuses.
+    pub fn plug_through_switch(&mut self, number: u8) {
+        let switch = self.switch.get_or_insert_with(Namespace::new);
+        switch.ip(&format!("link add switch{number} type bridge mcast_snooping 0"));
+        switch.ip(&format!("link set switch{number} up"));
+        for (end, host) in [(&self.one, 1), (&self.other, 2)] {
+            let port = format!("port{number}.{host}");
+            end.ip(&format!("link add weir{number} type veth peer name {port} netns {}", switch.name));
+            switch.ip(&format!("link set {port} master switch{number} up"));
+            end.set_up(number, host);
+        }
+    }
+
+    /// Removes a cable with its interfaces.
+    ///
+    /// # Panics
+    ///
+    /// If there is none of this number.
+    pub fn unplug(&self, number: u8) {
+        self.one.ip(&format!("link delete weir{number}"));
+    }
+
+    /// Loses `percent` percent of the UDP packets of cable 0 in either direction from now on, at
+    /// random.
     ///
     /// # Panics
     ///
@@ -58,7 +106,9 @@ impl Cable {
             end.run("nft add table netdev weir");
             let hook = format!("{{ type filter hook ingress device {} priority 0; }}", Self::INTERFACE);
             end.nft(&["add", "chain", "netdev", "weir", "loss", &hook]);
-            let rule = format!("ip protocol udp numgen random mod 100 < {percent} counter drop");
+            let which =
+                if percent < 100 { format!("numgen random mod 100 < {percent} ") } else { String::new() };
+            let rule = format!("ip protocol udp {which}counter drop");
             end.nft(&["add", "rule", "netdev", "weir", "loss", &rule]);
         }
     }
@@ -85,6 +135,40 @@ impl Namespace {
         let namespace = Self { name };
         run(&format!("ip -n {} link set lo up", namespace.name));
         namespace
+    }
+
+    fn set_up(&self, number: u8, host: u8) {
+        self.ip(&format!("address add 10.77.{number}.{host}/24 dev weir{number}"));
+        self.ip(&format!("link set weir{number} up"));
+        self.run(&format!("ethtool -K weir{number} tx-udp-segmentation off"));
+    }
+
+    /// Runs `ip` in the namespace.
+    ///
+    /// # Panics
+    ///
+    /// If it fails.
+    pub fn ip(&self, arguments: &str) {
+        run(&format!("ip -n {} {arguments}", self.name));
+    }
+
+    /// Calls `f` in the namespace, on a thread of its own. The threads that `f` starts and the
+    /// sockets that it opens stay there.
+    ///
+    /// # Panics
+    ///
+    /// If `f` panics.
+    pub fn within<T: Send>(&self, f: impl FnOnce() -> T + Send) -> T {
+        let call = || {
+            let namespace = File::open(Path::new("/run/netns").join(&self.name)).expect("it exists");
+            move_into_link_name_space(namespace.as_fd(), Some(LinkNameSpaceType::Network))
+                .expect("a process that made a namespace may enter it");
+            f()
+        };
+        std::thread::scope(|scope| match scope.spawn(call).join() {
+            Ok(result) => result,
+            Err(panic) => std::panic::resume_unwind(panic),
+        })
     }
 
     /// Makes a command like `program` that runs in a namespace, if there is one.

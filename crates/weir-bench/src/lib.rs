@@ -6,7 +6,7 @@
 //!
 //! - [`plan`]: from options to a list of cases; [`case`]: one of them; [`goals`]: the cases of `weir goals`
 //! - [`coordinator`]: runs the plan; `session`: the processes of a case; [`agent`]: one of them;
-//!   [`control`]: their messages; `watch`: what an end does to its host
+//!   `introductions`: how it joins; [`control`]: their messages; `watch`: what an end does to its host
 //! - [`by_hand`]: two ends without a coordinator, typically on two hosts
 //! - [`endpoint`]: the interface between harness and engine; [`engine`]: the engines of this build;
 //!   [`tuning`]: their settings
@@ -34,6 +34,7 @@ pub mod footprint;
 pub mod goals;
 pub mod host;
 pub mod inbox;
+mod introductions;
 pub mod keep_awake;
 pub mod latency;
 pub mod link_capacity;

@@ -6,7 +6,7 @@
 use std::collections::VecDeque;
 use std::ffi::OsString;
 use std::io;
-use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
+use std::net::SocketAddr;
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
@@ -15,12 +15,11 @@ use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use rustix::event::{PollFd, PollFlags, poll};
-use rustix::time::Timespec;
 use weir_measure::{Connection, ControlError, Nonce};
 
 use crate::case::{CaseError, Ends};
-use crate::control::{self, AgentFault, FromAgent, LINE_BYTES_MAX, Role, TOKEN_VARIABLE, ToAgent};
+use crate::control::{self, AgentFault, FromAgent, Role, TOKEN_VARIABLE, ToAgent};
+use crate::introductions::Introductions;
 
 /// How to start an agent: `program arguments... --role ROLE --control ADDRESS --index N`.
 #[derive(Clone, Debug)]
@@ -74,9 +73,8 @@ impl<'a> Session<'a> {
     ) -> Result<Self, CaseError> {
         let trouble =
             |error: io::Error| CaseError::Failed(format!("cannot open the control channel: {error}"));
-        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).map_err(trouble)?;
-        let address = listener.local_addr().map_err(trouble)?;
-        listener.set_nonblocking(true).map_err(trouble)?;
+        let introductions = Introductions::listen().map_err(trouble)?;
+        let address = introductions.address().map_err(trouble)?;
         let token = Nonce::fresh().map_err(|error| CaseError::Failed(error.to_string()))?.text();
         let (sender, inbox) = mpsc::channel();
         let mut session = Self { agents: Vec::new(), publishers: ends.publishers, inbox, interrupted };
@@ -91,7 +89,7 @@ impl<'a> Session<'a> {
                 session.agents.push(Agent::start(command, id, name, address, &token)?);
             }
         }
-        session.accept(&listener, &token, &sender).map(|()| session)
+        session.accept(introductions, &token, &sender).map(|()| session)
     }
 
     /// All ends, publishers first.
@@ -190,7 +188,7 @@ impl<'a> Session<'a> {
     /// Accepts connections until all agents have introduced themselves.
     fn accept(
         &mut self,
-        listener: &TcpListener,
+        mut introductions: Introductions,
         token: &str,
         sender: &Sender<Received>,
     ) -> Result<(), CaseError> {
@@ -208,9 +206,9 @@ impl<'a> Session<'a> {
                 let text = format!("the {} did not connect within {HELLO_WAIT:?}", self.name(missing));
                 return Err(CaseError::Failed(text));
             }
-            match listener.accept() {
-                Ok((stream, _)) => self.introduce(stream, token, sender)?,
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => wait_for_connection(listener),
+            match introductions.next(ACCEPT_TICK) {
+                Ok(None) => {}
+                Ok(Some((message, control))) => self.introduce(message, control, token, sender)?,
                 Err(error) => {
                     return Err(CaseError::Failed(format!("the control channel failed: {error}")));
                 }
@@ -219,25 +217,17 @@ impl<'a> Session<'a> {
         Ok(())
     }
 
-    /// Reads the first message of a new connection. Other programs are ignored; an agent gets a
+    /// Handles the first message of a new connection. Other programs are ignored; an agent gets a
     /// thread that reads its messages.
     fn introduce(
         &mut self,
-        stream: TcpStream,
+        message: FromAgent,
+        reader: Connection,
         token: &str,
         sender: &Sender<Received>,
     ) -> Result<(), CaseError> {
-        let prepare = || -> io::Result<(Connection, Connection)> {
-            stream.set_nonblocking(false)?;
-            let reader = Connection::new(stream, LINE_BYTES_MAX)?;
-            Ok((reader.try_clone()?, reader))
-        };
-        let Ok((writer, mut reader)) = prepare() else { return Ok(()) };
-        let Ok(FromAgent::Hello { schema, version, role, index, token: shown }) =
-            reader.receive(INTRODUCTION_WAIT)
-        else {
-            return Ok(());
-        };
+        let FromAgent::Hello { schema, version, role, index, token: shown } = message else { return Ok(()) };
+        let Ok(writer) = reader.try_clone() else { return Ok(()) };
         let id = EndId { role, index };
         let is_expected = |agent: &Agent| agent.id == id && agent.control.is_none();
         if shown != token || !self.agents.iter().any(is_expected) {
@@ -320,23 +310,17 @@ impl Drop for Agent {
 /// slow, busy machine must stay within them.
 const HELLO_WAIT: Duration = Duration::from_secs(20);
 
-/// How long a connected program may take to introduce itself.
-const INTRODUCTION_WAIT: Duration = Duration::from_secs(5);
-
 /// How long an agent may take to end: long enough for an engine to leave the network.
 const EXIT_WAIT: Duration = Duration::from_secs(2);
 
 /// How often a waiting coordinator wakes up: too seldom to disturb the measurement.
 const TICK: Duration = Duration::from_millis(100);
 
+/// How often a coordinator that waits for connections checks the processes.
+const ACCEPT_TICK: Duration = Duration::from_millis(20);
+
 /// A thread that reads waits for as long as the connection lasts.
 const FOREVER: Duration = Duration::from_secs(1 << 32);
-
-fn wait_for_connection(listener: &TcpListener) {
-    let timeout = Timespec { tv_sec: 0, tv_nsec: 20_000_000 };
-    // The caller checks the listener in any case.
-    let _ = poll(&mut [PollFd::new(listener, PollFlags::IN)], Some(&timeout));
-}
 
 fn read_messages(id: EndId, mut reader: Connection, sender: Sender<Received>) -> io::Result<()> {
     let read = move || {

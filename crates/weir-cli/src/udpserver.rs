@@ -61,6 +61,10 @@ Examples:
 
 Exit codes: 2 usage, 3 address or port unavailable";
 
+/// Printed by a server with neither an address nor a secret.
+const OPEN: &str = "everyone who reaches this port can make this host send and receive UDP: \
+                    restrict that with --secret-file FILE or --bind ADDRESS";
+
 /// The command line.
 pub(crate) fn command() -> clap::Command {
     Args::command()
@@ -80,6 +84,8 @@ pub fn main() -> ExitCode {
             return ExitCode::from(2);
         }
     };
+    // As hpcbench's, it serves all hosts unless an option restricts it.
+    let is_open = secret.is_none() && args.bind.is_none();
     let settings = ServerSettings {
         secret,
         bind: args.bind,
@@ -101,6 +107,9 @@ pub fn main() -> ExitCode {
         let _ = writeln!(stdout, "{text}").and_then(|()| stdout.flush());
     };
     say(&format!("TCP socket listening on port [{}]", server.port()));
+    if is_open {
+        complain(&OPEN);
+    }
     server.run(move |event| {
         if args.verbose {
             say(event);

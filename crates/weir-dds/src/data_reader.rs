@@ -86,6 +86,7 @@ impl<T: DdsType> DataReader<T> {
     ) -> Result<Self> {
         check_qos(&qos)?;
         let driver = &handle.driver;
+        driver.check()?;
         let group = driver.group_for(qos.multicast)?;
         driver.join(group)?;
         let entity = driver.new_reader_id(T::HAS_KEY);
@@ -106,6 +107,7 @@ impl<T: DdsType> DataReader<T> {
         driver
             .with_discovery(|core, now| core.add_reader(now, local))
             .map_err(|error| DdsError::BadParameter(error.to_string()))?;
+        driver.check()?;
         Ok(reader)
     }
 
@@ -360,7 +362,8 @@ impl<T> DataReader<T> {
     /// Waits until there is an unread sample; returns whether there is one.
     ///
     /// Waits as [`ParticipantSettings::wait`](crate::ParticipantSettings::wait) says. Meanwhile the
-    /// calling thread receives for all endpoints of the participant.
+    /// calling thread receives for all endpoints of the participant. When the participant fails
+    /// ([`DataReader::failure`]), this returns without waiting for the timeout.
     pub fn wait_for_data(&self, timeout: Duration) -> bool {
         self.wait_for_data_by(timeout, self.inner.driver().wait)
     }
@@ -376,8 +379,11 @@ impl<T> DataReader<T> {
     /// [`DdsError::Timeout`].
     pub fn wait_for_publications(&self, count: u32, timeout: Duration) -> Result<()> {
         let matched = &self.inner.endpoint.matched;
-        let is_done = || matched.lock().current_count >= count;
-        if self.inner.driver().discovery.wait_until(clock::now() + timeout, is_done) {
+        let driver = self.inner.driver();
+        let is_done = || driver.has_failed() || matched.lock().current_count >= count;
+        let is_done = driver.discovery.wait_until(clock::now() + timeout, is_done);
+        driver.check()?;
+        if is_done {
             return Ok(());
         }
         let hint = format!(": {} of {count} writers are matched", matched.lock().current_count);
@@ -446,6 +452,19 @@ impl<T> DataReader<T> {
     /// [`ParticipantSettings::stage_times`](crate::ParticipantSettings::stage_times) is set.
     pub fn last_receive_times(&self) -> Option<ReceiveTimes> {
         *self.inner.endpoint.times.lock()
+    }
+
+    /// Returns the error that all calls with a result report since a thread of the engine panicked; `None` if none has.
+    ///
+    /// Check it when [`DataReader::wait_for_data`] finds nothing for long. Samples that arrived before can still be
+    /// taken.
+    pub fn failure(&self) -> Option<DdsError> {
+        self.inner.driver().failure()
+    }
+
+    /// Returns how many calls of the listener panicked. The panic hook has reported each on standard error.
+    pub fn listener_panics(&self) -> u64 {
+        self.inner.endpoint.listener_panics.count()
     }
 
     /// Returns the protocol counters.

@@ -44,7 +44,7 @@ use crate::listener::DataWriterListener;
 use crate::qos::{DataWriterQos, PublishMode};
 use crate::random;
 use crate::stage_times::SendTimes;
-use crate::status::{IncompatibleQosStatus, LivelinessLostStatus, MatchedStatus};
+use crate::status::{IncompatibleQosStatus, LivelinessLostStatus, MatchedStatus, ReaderInactivityStatus};
 use crate::topic::Topic;
 
 /// Writes samples of a topic.
@@ -59,6 +59,7 @@ impl<T: DdsType> DataWriter<T> {
     pub(crate) fn new(handle: &Arc<Handle>, topic: &Topic<T>, qos: DataWriterQos) -> Result<Self> {
         let encoding = check_qos(&qos)?;
         let driver = &handle.driver;
+        driver.check()?;
         let entity = driver.new_writer_id(T::HAS_KEY);
         let lane = Lane::new(
             WriterCore::new(core_config(driver.guid(entity), &qos, random::secret()?)),
@@ -90,6 +91,8 @@ impl<T: DdsType> DataWriter<T> {
         driver
             .with_discovery(|core, now| core.add_writer(now, local))
             .map_err(|error| DdsError::BadParameter(error.to_string()))?;
+        // A failure that was not found above has closed this writer, or is found here.
+        driver.check()?;
         Ok(Self { inner, sample: PhantomData })
     }
 
@@ -114,6 +117,7 @@ impl<T: DdsType> DataWriter<T> {
     ///   late readers fill the history.
     /// - [`DdsError::BadParameter`]: the sample is longer than 1 GiB or than `max_bytes`.
     /// - [`DdsError::Encoding`]: the type does not allow the value.
+    /// - [`DdsError::ThreadFailed`]: the participant has failed.
     #[inline]
     pub fn write(&self, sample: &T) -> Result<()> {
         self.write_at(sample, None)
@@ -175,6 +179,7 @@ impl<T> DataWriter<T> {
     /// [`DdsError::Timeout`], naming the reader that is furthest behind.
     pub fn wait_for_acknowledgments(&self, timeout: Duration) -> Result<()> {
         let inner = &*self.inner;
+        inner.driver().check()?;
         let lane = &inner.endpoint.lane;
         let mut turn = lane.turn();
         turn.core.request_acknowledgement();
@@ -189,6 +194,7 @@ impl<T> DataWriter<T> {
         if inner.driver().receive_until(Some(deadline), inner.driver().wait, is_done) {
             return Ok(());
         }
+        inner.driver().check()?;
         Err(DdsError::Timeout {
             what: "the acknowledgement of all samples",
             waited: timeout,
@@ -205,6 +211,7 @@ impl<T> DataWriter<T> {
     pub fn wait_for_asynchronous_publishing(&self, timeout: Duration) -> Result<()> {
         let inner = &*self.inner;
         let lane = &inner.endpoint.lane;
+        inner.driver().check()?;
         let Some(publishing) = &lane.publishing else { return Ok(()) };
         let turn = lane.turn();
         let last = turn.core.last_sequence_number();
@@ -212,6 +219,7 @@ impl<T> DataWriter<T> {
         if inner.wait_until_published(publishing, last, clock::now() + timeout) {
             return Ok(());
         }
+        inner.driver().check()?;
         Err(DdsError::Timeout { what: "publishing", waited: timeout, hint: inner.lagging_hint() })
     }
 
@@ -221,8 +229,11 @@ impl<T> DataWriter<T> {
     /// [`DdsError::Timeout`].
     pub fn wait_for_subscriptions(&self, count: u32, timeout: Duration) -> Result<()> {
         let matched = &self.inner.endpoint.matched;
-        let is_done = || matched.lock().current_count >= count;
-        if self.inner.driver().discovery.wait_until(clock::now() + timeout, is_done) {
+        let driver = self.inner.driver();
+        let is_done = || driver.has_failed() || matched.lock().current_count >= count;
+        let is_done = driver.discovery.wait_until(clock::now() + timeout, is_done);
+        driver.check()?;
+        if is_done {
             return Ok(());
         }
         let hint = format!(": {} of {count} readers are matched", matched.lock().current_count);
@@ -245,16 +256,36 @@ impl<T> DataWriter<T> {
         self.inner.endpoint.liveliness_lost.lock().read()
     }
 
+    /// Returns how many readers the writer does not wait for because they stopped acknowledging, and resets the change
+    /// in the status to zero. See [`DataWriterQos::reader_inactivity`](crate::DataWriterQos::reader_inactivity()).
+    pub fn reader_inactivity_status(&self) -> ReaderInactivityStatus {
+        let endpoint = &self.inner.endpoint;
+        let (total, current) = {
+            let core = endpoint.lane.core();
+            (core.counters().readers_stalled, core.inactive_readers().count() as u32)
+        };
+        endpoint.inactivity.lock().read(total, current)
+    }
+
+    /// Returns the GUIDs of the reliable readers that the writer does not wait for because they stopped acknowledging.
+    pub fn inactive_subscriptions(&self) -> Vec<Guid> {
+        self.inner.endpoint.lane.core().inactive_readers().collect()
+    }
+
     /// Asserts that the application is alive. A write does so as well.
     ///
     /// For a MANUAL_BY_PARTICIPANT writer this is
     /// [`DomainParticipant::assert_liveliness`](crate::DomainParticipant::assert_liveliness). An
     /// AUTOMATIC writer needs no assertion.
-    pub fn assert_liveliness(&self) {
+    ///
+    /// # Errors
+    /// [`DdsError::ThreadFailed`]: the participant has failed.
+    pub fn assert_liveliness(&self) -> Result<()> {
         let inner = &*self.inner;
+        inner.driver().check()?;
         let now = clock::now();
         match inner.endpoint.assertions.kind() {
-            LivelinessKind::Automatic => return,
+            LivelinessKind::Automatic => return Ok(()),
             LivelinessKind::ManualByParticipant => {
                 inner.driver().with_discovery(|core, now| core.assert_liveliness(now));
             }
@@ -263,6 +294,17 @@ impl<T> DataWriter<T> {
             }
         }
         inner.note_assertion(now);
+        Ok(())
+    }
+
+    /// Returns the error that all calls report since a thread of the engine panicked; `None` if none has.
+    pub fn failure(&self) -> Option<DdsError> {
+        self.inner.driver().failure()
+    }
+
+    /// Returns how many calls of the listener panicked. The panic hook has reported each on standard error.
+    pub fn listener_panics(&self) -> u64 {
+        self.inner.endpoint.listener_panics.count()
     }
 
     /// Returns the writer's GUID.

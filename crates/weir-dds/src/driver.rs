@@ -6,6 +6,7 @@
 //! | `shared` | the state shared by all threads and handles of a participant |
 //! | `start` | starts and stops a participant |
 //! | `interfaces`, `sockets` | the network interfaces in use, and the participant's sockets |
+//! | `network`, `memberships` | follows changes of the interfaces; groups joined on each |
 //! | `endpoints`, `routes` | local writers and readers, and the table that finds them for a datagram |
 //! | **sending** | |
 //! | `lane` | a writer's core and its sending state, each behind a lock; every general send |
@@ -22,6 +23,8 @@
 //! | `assertions`, `liveliness` | reports assertions by the application to discovery |
 //! | `events`, `listeners`, `listener_thread` | listener calls for statuses |
 //! | `timers`, `timer_thread` | metatraffic and timers |
+//! | `silence` | readers that do not answer |
+//! | `failure` | what follows when a thread panics |
 
 mod assertions;
 pub(crate) mod channel;
@@ -29,6 +32,7 @@ mod direct;
 mod discovery;
 pub(crate) mod endpoints;
 pub(crate) mod events;
+pub(crate) mod failure;
 mod groups;
 mod interfaces;
 pub(crate) mod lane;
@@ -36,6 +40,8 @@ mod listener_thread;
 pub(crate) mod listeners;
 mod liveliness;
 mod matching;
+mod memberships;
+mod network;
 mod outlet;
 pub(crate) mod publishing;
 mod publishing_thread;
@@ -46,6 +52,7 @@ mod received_blocks;
 mod routes;
 pub(crate) mod sender;
 pub(crate) mod shared;
+mod silence;
 mod sockets;
 pub(crate) mod start;
 mod timer_thread;

@@ -45,6 +45,16 @@ pub enum DdsError {
         /// The system's error.
         source: io::Error,
     },
+    /// A thread of the engine panicked, and the participant no longer works (`RETCODE_ERROR`).
+    ///
+    /// It has left its domain. Every call on it and its entities that returns a result reports this.
+    #[error("the engine's thread {thread} failed: {panic}; drop this participant and create another one")]
+    ThreadFailed {
+        /// The name of the thread.
+        thread: String,
+        /// The text of the panic.
+        panic: String,
+    },
     /// A value is not allowed by its type, such as a string longer than its bound.
     #[error("the sample cannot be encoded: {0}")]
     Encoding(#[from] weir_cdr::CdrError),

@@ -92,8 +92,8 @@ pub use sample::{
 pub use settings::{ParticipantSettings, Peer, SOCKET_BUFFER_BYTES, domain_id_from_environment};
 pub use stage_times::{ReceiveTimes, SendTimes};
 pub use status::{
-    IncompatibleQosStatus, LivelinessChangedStatus, LivelinessLostStatus, MatchedStatus, SampleCountStatus,
-    SampleRejectedReason, SampleRejectedStatus,
+    IncompatibleQosStatus, LivelinessChangedStatus, LivelinessLostStatus, MatchedStatus,
+    ReaderInactivityStatus, SampleCountStatus, SampleRejectedReason, SampleRejectedStatus,
 };
 pub use subscriber::Subscriber;
 pub use topic::Topic;

@@ -7,7 +7,8 @@
 //! - Matches and other discovery events are called on a separate thread, one after the other, so
 //!   that a blocking listener does not delay discovery. The listener receives the status as of the
 //!   call. If listeners are slow, one call may report several changes.
-//! - A panic in a listener ends only that call. Later events are delivered as usual.
+//! - A panic in a listener ends only that call, and is counted ([`DataReader::listener_panics`]). Later events are
+//!   delivered as usual.
 //!
 //! ```no_run
 //! # use weir_dds::{DdsType, DomainParticipant, ParticipantSettings};

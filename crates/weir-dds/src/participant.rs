@@ -72,8 +72,9 @@ impl DomainParticipant {
     /// Creates a topic: a name and the type of its samples.
     ///
     /// # Errors
-    /// [`DdsError::BadParameter`] if the name is empty or longer than 256 bytes.
+    /// [`DdsError::BadParameter`] if the name is empty or longer than 256 bytes; [`DdsError::ThreadFailed`].
     pub fn create_topic<T: DdsType>(&self, name: &str) -> Result<Topic<T>> {
+        self.handle.driver.check()?;
         if name.is_empty() || name.len() > TOPIC_NAME_MAX || name.contains('\0') {
             let text = format!("invalid topic name {name:?}: use 1 to {TOPIC_NAME_MAX} bytes");
             return Err(DdsError::BadParameter(text));
@@ -92,8 +93,20 @@ impl DomainParticipant {
     }
 
     /// Asserts all MANUAL_BY_PARTICIPANT writers (DDS 1.4 §2.2.3.11).
-    pub fn assert_liveliness(&self) {
+    ///
+    /// # Errors
+    /// [`DdsError::ThreadFailed`]: the participant has failed.
+    pub fn assert_liveliness(&self) -> Result<()> {
+        self.handle.driver.check()?;
         self.handle.driver.with_discovery(|core, now| core.assert_liveliness(now));
+        Ok(())
+    }
+
+    /// Returns the error that all calls report since a thread of the engine panicked; `None` if none has.
+    ///
+    /// A panic of a listener is no such failure.
+    pub fn failure(&self) -> Option<DdsError> {
+        self.handle.driver.failure()
     }
 
     /// Returns the domain id.
@@ -104,6 +117,13 @@ impl DomainParticipant {
     /// Returns the GUID prefix, which identifies the participant.
     pub fn guid_prefix(&self) -> GuidPrefix {
         self.handle.driver.prefix
+    }
+
+    /// Returns the number of discovered participants, of any vendor, in this domain.
+    ///
+    /// Participants of this process count as well, except this one.
+    pub fn discovered_participants(&self) -> usize {
+        self.handle.driver.discovery.participants()
     }
 
     /// Returns the granted receive buffer of the user data socket, in bytes.
@@ -120,18 +140,28 @@ impl DomainParticipant {
     }
 
     /// Returns the address at which user data is received.
+    ///
+    /// 0.0.0.0 if it is received at several addresses, or at one that may be replaced.
     pub fn user_address(&self) -> SocketAddrV4 {
         self.handle.driver.channel.socket.local_addr()
     }
 
     /// Returns the datagrams that the kernel dropped at the user data socket.
     ///
-    /// They arrived while its receive buffer was full.
+    /// They arrived while its receive buffer was full, or, if the settings name interfaces, were sent
+    /// to another address.
     pub fn receive_drops(&self) -> u32 {
         let channel = &self.handle.driver.channel;
         let of = |socket: &weir_udp::UdpSocket| socket.kernel_drops().unwrap_or(0);
         let by_multicast = channel.groups.sockets().iter().map(|socket| of(socket)).sum::<u32>();
         of(&channel.socket).wrapping_add(by_multicast)
+    }
+
+    /// Returns how many datagrams of discovery the kernel refused, mostly because a send buffer was full.
+    ///
+    /// The protocol repeats what they contained.
+    pub fn refused_discovery_sends(&self) -> u64 {
+        self.handle.driver.meta.refused()
     }
 
     /// Returns the counters of received user traffic.

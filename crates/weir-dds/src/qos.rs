@@ -111,6 +111,11 @@ pub struct DataWriterQos {
     pub batch: Option<BatchPolicy>,
     /// Which thread sends; the writing thread by default.
     pub publish_mode: PublishMode,
+    /// How long a reliable reader that acknowledges nothing may hold up a KEEP_ALL writer; by default as long as it is
+    /// matched.
+    ///
+    /// DDS 1.4 has no such policy. See [`DataWriterQos::reader_inactivity`](DataWriterQos::reader_inactivity()).
+    pub reader_inactivity: Option<Duration>,
     /// Whether unregistering an instance also disposes it; `true` by default.
     ///
     /// WRITER_DATA_LIFECYCLE, DDS 1.4 §2.2.3.21.
@@ -126,6 +131,7 @@ impl Default for DataWriterQos {
             coalescing: Coalescing::default(),
             batch: None,
             publish_mode: PublishMode::default(),
+            reader_inactivity: None,
             autodispose_unregistered_instances: true,
             multicast: true,
         }
@@ -387,6 +393,29 @@ impl DataWriterQos {
     #[must_use]
     pub fn max_blocking_time(mut self, time: Duration) -> Self {
         self.policies.max_blocking_time = time;
+        self
+    }
+
+    /// Sets how long a reliable reader that acknowledges nothing may hold up a KEEP_ALL writer.
+    ///
+    /// By default the writer waits for each reader as DDS says: for the lease of a participant that is silent, and for
+    /// ever while it is alive. So one stuck reader holds up the writer and all its other readers.
+    ///
+    /// With this policy, a reader that has acknowledged nothing new for `time`, while samples wait for it, is no
+    /// longer waited for. From then on it is sent samples as a best-effort reader is. When it acknowledges something
+    /// new, it is reliable again, and continues with the first sample that the writer still has.
+    /// [`DataWriter::reader_inactivity_status`](crate::DataWriter::reader_inactivity_status) counts such readers.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use weir_dds::DataWriterQos;
+    ///
+    /// let qos = DataWriterQos::default().keep_all().reader_inactivity(Duration::from_secs(2));
+    /// # let _ = qos;
+    /// ```
+    #[must_use]
+    pub fn reader_inactivity(mut self, time: Duration) -> Self {
+        self.reader_inactivity = Some(time);
         self
     }
 

@@ -38,6 +38,10 @@ pub const SOCKET_BUFFER_BYTES: usize = 4 * 1024 * 1024;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ParticipantSettings {
     /// Names (`eth0`) or addresses of the interfaces to use; empty: all that are up.
+    ///
+    /// They have to exist when the participant is created; after that, they may vanish and
+    /// reappear, with other addresses. If interfaces are named, the participant receives only what
+    /// is sent to their addresses, and sends and receives multicast only there.
     pub interfaces: Vec<String>,
     /// Hosts to announce the participant to by unicast, in addition to multicast.
     ///

@@ -104,6 +104,26 @@ impl LivelinessLostStatus {
     }
 }
 
+/// Readers that a writer does not wait for, because they acknowledged nothing for
+/// [`DataWriterQos::reader_inactivity`](crate::DataWriterQos::reader_inactivity()).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct ReaderInactivityStatus {
+    /// Total number of times that a reader was no longer waited for.
+    pub total_count: u64,
+    /// Times since the status was last read.
+    pub total_count_change: u64,
+    /// Readers that are not waited for now.
+    pub current_count: u32,
+}
+
+impl ReaderInactivityStatus {
+    pub(crate) fn read(&mut self, total_count: u64, current_count: u32) -> Self {
+        let total_count_change = total_count - self.total_count;
+        self.total_count = total_count;
+        Self { total_count, total_count_change, current_count }
+    }
+}
+
 /// Samples that a reader did not receive (SAMPLE_LOST).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct SampleCountStatus {

@@ -2,6 +2,7 @@
 
 use std::io::{self, Read, Write};
 use std::net::TcpStream;
+use std::os::fd::{AsFd, BorrowedFd};
 use std::time::{Duration, Instant};
 
 use serde::Serialize;
@@ -83,6 +84,8 @@ pub struct Connection {
     line_max: usize,
     /// Bytes received beyond the last line, at most one line.
     pending: Vec<u8>,
+    /// When everything is to have been received, whatever the patience of single calls.
+    deadline: Option<Instant>,
 }
 
 impl Connection {
@@ -91,12 +94,35 @@ impl Connection {
         stream.set_nodelay(true)?;
         // A peer that does not read must not block this end.
         stream.set_write_timeout(Some(Duration::from_secs(10)))?;
-        Ok(Self { stream, line_max, pending: Vec::new() })
+        Ok(Self { stream, line_max, pending: Vec::new(), deadline: None })
     }
 
     /// A second handle, for another thread. Bytes that have arrived stay with the first one.
     pub fn try_clone(&self) -> io::Result<Self> {
-        Ok(Self { stream: self.stream.try_clone()?, line_max: self.line_max, pending: Vec::new() })
+        let (stream, line_max) = (self.stream.try_clone()?, self.line_max);
+        Ok(Self { stream, line_max, pending: Vec::new(), deadline: None })
+    }
+
+    /// Sets when receiving fails, whatever the patience of single calls: a limit for several lines together.
+    pub fn receive_by(&mut self, deadline: Option<Instant>) {
+        self.deadline = deadline;
+    }
+
+    /// Returns whether the time set by [`Connection::receive_by`] is over.
+    #[must_use]
+    pub fn is_overdue(&self) -> bool {
+        self.deadline.is_some_and(|deadline| Instant::now() >= deadline)
+    }
+
+    /// Changes the length of the longest accepted line, line end included.
+    pub fn limit_lines(&mut self, line_max: usize) {
+        self.line_max = line_max;
+    }
+
+    /// Sets whether receiving waits for the peer. If not, a line that has not arrived is
+    /// [`ControlError::Silent`] at once; its beginning is kept.
+    pub fn set_waiting(&self, is_waiting: bool) -> io::Result<()> {
+        self.stream.set_nonblocking(!is_waiting)
     }
 
     /// Sends a line.
@@ -196,6 +222,7 @@ impl Connection {
         deadline: Instant,
         patience: Duration,
     ) -> Result<usize, ControlError> {
+        let deadline = self.deadline.map_or(deadline, |limit| limit.min(deadline));
         let left = deadline.saturating_duration_since(Instant::now());
         if left.is_zero() {
             return Err(ControlError::Silent(patience));
@@ -211,6 +238,12 @@ impl Connection {
                 _ => Err(ControlError::Io(error)),
             },
         }
+    }
+}
+
+impl AsFd for Connection {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.stream.as_fd()
     }
 }
 
@@ -250,6 +283,33 @@ mod tests {
         let (mut peer, mut control) = pair();
         peer.write_all(b"a\x1b[2Jb\x07\xff\n").unwrap();
         assert_eq!(control.receive_line(PATIENCE).unwrap(), "a\u{fffd}[2Jb\u{fffd}\u{fffd}");
+    }
+
+    #[test]
+    fn a_limit_for_all_lines_ends_the_patience_for_one() {
+        let (mut peer, mut control) = pair();
+        peer.write_all(b"READY\nREA").unwrap();
+        control.receive_by(Some(Instant::now() + PATIENCE));
+        assert_eq!(control.receive_line(PATIENCE).unwrap(), "READY");
+        control.receive_by(Some(Instant::now()));
+        assert!(matches!(control.receive_line(PATIENCE), Err(ControlError::Silent(_))));
+        control.receive_by(None);
+        peer.write_all(b"DY\n").unwrap();
+        assert_eq!(control.receive_line(PATIENCE).unwrap(), "READY");
+    }
+
+    #[test]
+    fn an_end_that_does_not_wait_keeps_the_beginning_of_a_line() {
+        let (mut peer, mut control) = pair();
+        control.set_waiting(false).unwrap();
+        assert!(matches!(control.receive_line(PATIENCE), Err(ControlError::Silent(_))));
+        peer.write_all(b"REA").unwrap();
+        while control.pending != b"REA" {
+            assert!(matches!(control.receive_line(PATIENCE), Err(ControlError::Silent(_))));
+        }
+        peer.write_all(b"DY\n").unwrap();
+        control.set_waiting(true).unwrap();
+        assert_eq!(control.receive_line(PATIENCE).unwrap(), "READY");
     }
 
     #[test]

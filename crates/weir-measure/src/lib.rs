@@ -8,7 +8,8 @@
 //! - `units`: rounding of figures; `evidence`: attribution of losses, and doubts
 //! - `connection`: lines over TCP; `protocol`: how client and server introduce themselves;
 //!   `secret`: proof of a shared secret; `address`: names, sockets and interfaces
-//! - `server`: accepts clients, within bounds; `error`: why a measurement failed
+//! - `server`: accepts clients, within bounds; `greetings`: those that have not introduced themselves;
+//!   `error`: why a measurement failed
 //!
 //! Deliberately not here: UDP data (weir-baseline), engines and plans (weir-bench), printing.
 
@@ -17,6 +18,7 @@ pub mod clock;
 mod connection;
 mod error;
 mod evidence;
+mod greetings;
 mod numbers;
 mod pacing;
 mod protocol;

@@ -49,7 +49,10 @@ pub trait Protocol: 'static {
     /// Reads an answer to hello or proof; `None` when it is none of this version.
     fn answer(response: Self::Response) -> Option<Answer<Self::Welcome>>;
 
-    /// Serves a client until it closes the connection.
+    /// Receives the client's introduction, calls [`Session::authenticate`], and welcomes the client.
+    fn greet(session: &mut Session<'_>) -> Result<(), SessionError>;
+
+    /// Serves a client that was greeted, until it closes the connection.
     fn serve(session: &mut Session<'_>) -> Result<(), SessionError>;
 }
 

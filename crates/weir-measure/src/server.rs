@@ -1,18 +1,23 @@
 //! A server that untrusted clients can reach: accepts connections, and serves several clients at a time.
 //!
-//! Anyone who can reach the port can start sessions, so everything is bounded: sessions, line lengths, waiting, the
-//! length of a measurement. UDP goes to the address of the control connection and nowhere else.
+//! Anyone who can reach the port can start sessions, so everything is bounded: connections, sessions, line lengths,
+//! waiting, the length of a measurement. UDP goes to the address of the control connection and nowhere else.
+//!
+//! A client has a place for its session only after its introduction. Until then it has one of the places of
+//! `greetings`, for at most [`GREETING`].
 
 use std::io;
 use std::marker::PhantomData;
 use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
 use std::sync::Arc;
-use std::time::Duration;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
 
 use thiserror::Error;
 use weir_udp::UdpError;
 
 use crate::address::{canonical, listen};
+use crate::greetings::{Begun, Greeting, Greetings};
 use crate::secret::{Numbers, Side};
 use crate::{Connection, ControlError, MeasureError, Message, Nonce, Protocol, Secret};
 
@@ -23,7 +28,7 @@ pub struct ServerSettings {
     pub bind: Option<IpAddr>,
     /// The port to listen on; 0: chosen by the kernel.
     pub port: u16,
-    /// The most sessions at a time.
+    /// The most sessions at a time. Clients that have not introduced themselves do not count.
     pub sessions_max: usize,
     /// The longest measurement.
     pub trial_max: Duration,
@@ -53,6 +58,9 @@ impl ServerSettings {
 pub struct Server<P> {
     listener: TcpListener,
     settings: ServerSettings,
+    greetings: Arc<Greetings>,
+    /// Places for sessions that are taken.
+    active: Arc<AtomicUsize>,
     protocol: PhantomData<fn() -> P>,
 }
 
@@ -63,7 +71,8 @@ impl<P: Protocol> Server<P> {
     /// [`MeasureError::Listen`] when the address or the port is not available.
     pub fn bind(settings: ServerSettings) -> Result<Self, MeasureError> {
         let listener = listen(settings.bind, settings.port)?;
-        Ok(Self { listener, settings, protocol: PhantomData })
+        let (greetings, active) = (Arc::default(), Arc::default());
+        Ok(Self { listener, settings, greetings, active, protocol: PhantomData })
     }
 
     /// The address that it listens on.
@@ -81,11 +90,10 @@ impl<P: Protocol> Server<P> {
 
     /// Serves for ever, each session in its own thread. `log` receives what happens.
     pub fn run(self, log: impl Fn(&str) + Send + Sync + 'static) -> ! {
-        let active = Arc::new(());
         let log: Arc<dyn Fn(&str) + Send + Sync> = Arc::new(log);
         loop {
             match self.listener.accept() {
-                Ok((stream, peer)) => self.start(stream, canonical(peer), &active, &log),
+                Ok((stream, peer)) => self.start(stream, canonical(peer), &log),
                 Err(error) => {
                     log(&format!("cannot accept a connection: {error}"));
                     // Mostly out of file descriptors: trying again at once would only burn a processor.
@@ -102,34 +110,24 @@ impl<P: Protocol> Server<P> {
     pub fn serve_one(&self, log: &dyn Fn(&str)) -> io::Result<()> {
         let (stream, peer) = self.listener.accept()?;
         let peer = canonical(peer);
-        log_end(peer, serve::<P>(stream, peer, &self.settings, log), log);
+        if let Some(Begun { greeting, .. }) = self.greetings.begin(&stream, peer)? {
+            log_end(peer, serve::<P>(stream, peer, greeting, &self.active, &self.settings, log), log);
+        }
         Ok(())
     }
 
-    fn start(
-        &self,
-        stream: TcpStream,
-        peer: SocketAddr,
-        active: &Arc<()>,
-        log: &Arc<dyn Fn(&str) + Send + Sync>,
-    ) {
-        // Each session has a clone while it runs.
-        let place = Arc::clone(active);
-        let (number, max) = (Arc::strong_count(active) - 1, self.settings.sessions_max);
-        // A client beyond the limit is refused, which takes a thread, too: beyond twice the limit it is dropped.
-        if number > max.saturating_mul(2) {
-            log(&format!("{peer}: dropped, far too many sessions"));
+    fn start(&self, stream: TcpStream, peer: SocketAddr, log: &Arc<dyn Fn(&str) + Send + Sync>) {
+        let Ok(Some(Begun { greeting, closed })) = self.greetings.begin(&stream, peer) else {
+            log(&format!("{peer}: dropped, too many connections at once"));
             return;
+        };
+        if let Some(closed) = closed {
+            log(&format!("{closed}: closed to make room, it did not introduce itself"));
         }
-        let (settings, session_log) = (self.settings.clone(), Arc::clone(log));
+        let (settings, active, session_log) =
+            (self.settings.clone(), Arc::clone(&self.active), Arc::clone(log));
         let spawned = std::thread::Builder::new().name(format!("session {peer}")).spawn(move || {
-            let ended = if number > max {
-                refuse::<P>(stream, max)
-            } else {
-                serve::<P>(stream, peer, &settings, &*session_log)
-            };
-            // Before the log says that it is free.
-            drop(place);
+            let ended = serve::<P>(stream, peer, greeting, &active, &settings, &*session_log);
             log_end(peer, ended, &*session_log);
         });
         if let Err(error) = spawned {
@@ -144,26 +142,22 @@ fn log_end(peer: SocketAddr, ended: Result<(), SessionError>, log: &dyn Fn(&str)
     log(&format!("{peer}: session ended{reason}"));
 }
 
-/// Refuses a client because there are too many sessions.
-fn refuse<P: Protocol>(stream: TcpStream, sessions_max: usize) -> Result<(), SessionError> {
-    let mut control = Connection::new(stream, P::REQUEST_BYTES_MAX)?;
-    // The greeting has to be read, or closing would discard the answer.
-    control.receive_line(Duration::from_secs(1))?;
-    let reason = format!("it serves {sessions_max} sessions at a time, try again later (--max-sessions)");
-    Ok(control.send(&P::refusal(reason))?)
-}
-
-/// Serves a client until it closes the connection.
+/// Serves a client until it closes the connection. Its place is free when this returns.
 fn serve<P: Protocol>(
     stream: TcpStream,
     peer: SocketAddr,
+    greeting: Greeting,
+    active: &Arc<AtomicUsize>,
     settings: &ServerSettings,
     log: &dyn Fn(&str),
 ) -> Result<(), SessionError> {
     let local = canonical(stream.local_addr()?);
-    let control = Connection::new(stream, P::REQUEST_BYTES_MAX)?;
-    let mut session = Session { control, local, peer, settings, log };
-    match P::serve(&mut session) {
+    let mut control = Connection::new(stream, P::REQUEST_BYTES_MAX)?;
+    control.receive_by(Some(Instant::now() + GREETING));
+    let mut session =
+        Session { control, local, peer, settings, place: Place::Greeting(greeting), active, log };
+    let served = P::greet(&mut session).and_then(|()| session.admit()).and_then(|()| P::serve(&mut session));
+    match served {
         Ok(()) | Err(SessionError::Control(ControlError::Closed)) => Ok(()),
         Err(error) => {
             if !matches!(error, SessionError::Control(_)) {
@@ -184,6 +178,8 @@ pub struct Session<'a> {
     pub peer: SocketAddr,
     /// The server's settings.
     pub settings: &'a ServerSettings,
+    place: Place,
+    active: &'a Arc<AtomicUsize>,
     log: &'a dyn Fn(&str),
 }
 
@@ -204,12 +200,42 @@ impl Session<'_> {
         self.control.send(&P::refusal(reason))
     }
 
-    /// Has the client prove the secret, if there is one. `nonce` is the number of its hello.
-    /// Returns the server's proof.
+    /// Has the client prove the secret, if there is one, and gives it a place for its session. `nonce` is the number
+    /// of its hello. Returns the server's proof.
     ///
     /// # Errors
-    /// When the client sent no number, or does not know the secret.
+    /// When the client sent no number, or does not know the secret, or all places are taken.
     pub fn authenticate<P: Protocol>(&mut self, nonce: Option<&str>) -> Result<Option<String>, SessionError> {
+        let proof = self.exchange_proofs::<P>(nonce)?;
+        self.admit()?;
+        Ok(proof)
+    }
+
+    /// Returns whether the client has proved that it knows a secret. The session must have begun.
+    #[must_use]
+    pub fn is_authenticated(&self) -> bool {
+        self.settings.secret.is_some()
+    }
+
+    /// Gives the client a place for its session, unless it has one.
+    fn admit(&mut self) -> Result<(), SessionError> {
+        match &self.place {
+            Place::Session(_) => return Ok(()),
+            // Closed to make room for others: it must not take a place from them, either.
+            Place::Greeting(greeting) if !greeting.end() => return Err(ControlError::Closed.into()),
+            Place::Greeting(_) => {}
+        }
+        let most = self.settings.sessions_max;
+        let place = SessionPlace::take(self.active, most).ok_or_else(|| {
+            let reason = format!("it serves {most} sessions at a time, try again later (--max-sessions)");
+            SessionError::Refused(reason)
+        })?;
+        self.place = Place::Session(place);
+        self.control.receive_by(None);
+        Ok(())
+    }
+
+    fn exchange_proofs<P: Protocol>(&mut self, nonce: Option<&str>) -> Result<Option<String>, SessionError> {
         let Some(secret) = &self.settings.secret else { return Ok(None) };
         let refused = |reason: &str| SessionError::Refused(reason.to_owned());
         let client = nonce.and_then(Nonce::parse);
@@ -243,7 +269,32 @@ pub enum SessionError {
     Refused(String),
 }
 
-/// How long a client may take to introduce itself.
+/// The place that a connection has.
+enum Place {
+    Greeting(Greeting),
+    #[expect(dead_code, reason = "held for its drop")]
+    Session(SessionPlace),
+}
+
+/// One of the places for sessions; dropping it frees it.
+struct SessionPlace(Arc<AtomicUsize>);
+
+impl SessionPlace {
+    /// Takes one of `most` places, if one is free.
+    fn take(active: &Arc<AtomicUsize>, most: usize) -> Option<Self> {
+        let next = |taken: usize| (taken < most).then_some(taken + 1);
+        active.fetch_update(Ordering::Relaxed, Ordering::Relaxed, next).ok()?;
+        Some(Self(Arc::clone(active)))
+    }
+}
+
+impl Drop for SessionPlace {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// How long a client may take to introduce itself, in all.
 const GREETING: Duration = Duration::from_secs(10);
 
 /// Characters of a refusal at most, but for those that the server words itself.

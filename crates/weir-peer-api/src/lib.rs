@@ -8,7 +8,7 @@
 //! - [`known`]: names of all engines that a build can have
 //! - [`node`]: what a node is opened with, and what it can do
 //! - [`peer`]: an engine, its abilities and its settings
-//! - [`settings`]: tuning parameters with their defaults
+//! - [`mod@settings`]: tuning parameters with their defaults
 //!
 //! The engines are in `peers/`, a workspace of its own: the main workspace depends on none of them. They
 //! depend on this crate and not on the bench, which depends on this crate and not on them.

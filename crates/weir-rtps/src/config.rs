@@ -57,6 +57,8 @@ pub const TAIL_PROBES_MAX: u8 = 4;
 /// Up to this many unacknowledged samples are sent uncoalesced, each with a HEARTBEAT if losses are
 /// to be expected.
 pub const TAIL_SAMPLES_MAX: i64 = 2;
+/// A reader that leaves this many HEARTBEATs in a row unanswered may be gone.
+pub const UNANSWERED_HEARTBEATS: u8 = 3;
 /// Maximum delay between unanswered HEARTBEATs, after backoff.
 pub const HEARTBEAT_DELAY_MAX: Duration = Duration::from_secs(1);
 
@@ -83,13 +85,25 @@ pub const PREEMPTIVE_ACKNACK_DELAY_MIN: Duration = Duration::from_millis(20);
 /// none was accepted for this time. Otherwise a count that jumped ahead, by mistake or on purpose,
 /// would block a peer permanently.
 pub const COUNT_TRUST: Duration = Duration::from_secs(1);
-/// Windows of repairs that a reader receives without acknowledging anything new. Then it receives
-/// one at a time, ...
-pub const REPAIR_WINDOWS: u64 = 8;
-/// ... first after this delay, doubled each time, so that a peer cannot cause endless repairs.
-pub const REPAIR_DELAY_MIN: Duration = Duration::from_millis(5);
-/// See [`REPAIR_DELAY_MIN`].
-pub const REPAIR_DELAY_MAX: Duration = Duration::from_millis(500);
+/// Repairs to a host, over all its readers and matches: at most this many times the bytes first sent to it, ...
+pub const REPAIR_SHARE: u64 = 2;
+/// ... and this many bytes at first, so that a peer cannot make a writer send much to another host, ...
+pub const REPAIR_FREE_BYTES: u64 = 64 * 1024;
+/// ... and as many again at this interval, so that a reader behind heavy loss goes on.
+pub const REPAIR_INTERVAL: Duration = Duration::from_millis(500);
+/// Once three eighths of that are spent, the path seems to carry less than what is sent. An answer then holds at most
+/// this many bytes of repairs, ...
+pub const REPAIR_BURST_BYTES: u64 = 64 * 1024;
+/// ... and the next one follows after this time, or after four times as long for each half of the rest that is spent.
+/// What is left then suffices to repair everything, unless most of it is lost again.
+pub const REPAIR_PACE: Duration = Duration::from_micros(400);
+/// Addresses of a host at which samples count as first sent: a domain has well-known ports for about as many
+/// participants on a host (RTPS 2.5, 9.6.2.3).
+pub const REPAIR_ADDRESSES_MAX: u64 = 128;
+/// Hosts without matched readers whose repairs a writer remembers, at 120 bytes each...
+pub const REPAIR_HOSTS_MAX: usize = 256;
+/// ... and for how long unknown hosts begin with nothing after one was forgotten: they may be the same.
+pub const REPAIR_HOST_MEMORY: Duration = Duration::from_secs(3600);
 
 /// Maximum time after an announcement through the multicast group during which the group is trusted to reach its sender:
 /// four periods of the participants that announce themselves most rarely.
@@ -179,6 +193,9 @@ pub const READER_BORROWED_MIN_BYTES: usize = 2048;
 pub const READER_BORROWED_MAX_BYTES: usize = READER_CHUNK_BYTES / 2;
 /// Spare chunks that a reader keeps for reuse.
 pub const READER_CHUNKS_SPARE_MAX: usize = 64;
+/// Shortest liveliness lease of a remote writer. A peer may announce any. Each end of a lease takes work, and sooner no
+/// reader can tell silence from a delay of the network.
+pub const LIVELINESS_LEASE_MIN: Duration = Duration::from_millis(1);
 /// Remote endpoints for which one local endpoint keeps state.
 pub const PROXIES_MAX: usize = 1024;
 /// Of these, endpoints of a single participant: no participant takes all the room.

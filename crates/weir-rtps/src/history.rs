@@ -58,10 +58,14 @@ pub(crate) struct History {
     charged_old: u64,
     /// `charged` up to the last released sample.
     charged_released: u64,
-    /// Bytes of all blocks, bytes written to them, and bytes of the samples still there.
+    /// Bytes of all blocks, and bytes of the samples still there.
     bytes: usize,
-    used: usize,
     live: usize,
+    /// Bytes of all samples so far. They are still in their blocks, but for `vacated`; `moved` were written a second
+    /// time.
+    written: u64,
+    moved: u64,
+    vacated: u64,
 }
 
 impl History {
@@ -105,10 +109,20 @@ impl History {
         (self.next().0 - self.first().0) as usize
     }
 
-    /// Returns the bytes of all samples, with their headers.
+    /// Returns the bytes of all samples so far, with their headers.
+    pub(crate) fn written(&self) -> u64 {
+        self.written
+    }
+
+    /// Returns the bytes of the samples in the history, with their headers.
     #[inline]
     pub(crate) fn live_bytes(&self) -> usize {
         self.live
+    }
+
+    /// Returns the bytes in all blocks that were written to, whether their samples are still there or not.
+    fn used(&self) -> usize {
+        (self.written + self.moved - self.vacated) as usize
     }
 
     /// Returns the bytes of memory in use: blocks, including spare ones, and the index.
@@ -238,7 +252,7 @@ impl History {
         }
         if is_empty {
             block.used = 0;
-            self.used -= used;
+            self.vacated += used as u64;
         }
         true
     }
@@ -336,7 +350,7 @@ impl History {
         block.last = sn;
         block.used += len;
         block.live += len;
-        self.used += len;
+        self.written += len as u64;
         self.live += len;
         self.alive += 1;
     }
@@ -444,16 +458,16 @@ impl History {
     /// Takes the memory from a block without samples.
     fn retire(&mut self, place: u32) {
         let block = &mut self.blocks[place as usize];
-        let used = core::mem::take(&mut block.used);
+        let used = core::mem::take(&mut block.used) as u64;
         block.moved.clear();
         if block.is_in_pieces {
-            self.used -= used;
+            self.vacated += used;
             return self.retire_pieces(place);
         }
         let Some(memory) = block.block.take() else { return };
         self.previous = self.previous.filter(|previous| *previous != place);
         self.vacant.push(place);
-        self.used -= used;
+        self.vacated += used;
         self.bytes -= memory.len();
         self.keep(memory);
     }

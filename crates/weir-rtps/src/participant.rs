@@ -9,10 +9,11 @@
 //!
 //! There is one file per concern: `announcer` sends announcements of the participant, `receive`
 //! parses messages, `builtin` exchanges endpoints reliably, `remote` keeps remote participants,
-//! `claims` tells moved ones from forged ones, `addresses` changes our own, `local` keeps the local
-//! endpoints, `matching` compares them, `news` queues the events of that, `liveliness` asserts the
-//! local writers.
+//! `claims` tells moved ones from forged ones, `absence` notices killed ones, `addresses` changes our
+//! own, `local` keeps the local endpoints, `matching` compares them, `news` queues the events of that,
+//! `liveliness` asserts the local writers.
 
+mod absence;
 mod addresses;
 mod announcer;
 mod builtin;
@@ -34,6 +35,7 @@ use std::collections::BTreeMap;
 
 use weir_wire::{EntityId, GuidPrefix};
 
+use absence::Absences;
 use announcer::Announcer;
 use builtin::BuiltinEndpoints;
 use deadlines::Deadlines;
@@ -66,6 +68,7 @@ pub struct ParticipantCore {
     deadlines: Deadlines,
     /// Participants to be asked for an answer, and where.
     questions: Vec<(GuidPrefix, Destinations)>,
+    absences: Absences,
     news: News,
     /// What the builtin endpoints send, before it is packed.
     unpacked: Outbox,
@@ -87,6 +90,7 @@ impl ParticipantCore {
             remotes: BTreeMap::new(),
             deadlines: Deadlines::default(),
             questions: Vec::new(),
+            absences: Absences::default(),
             news: News::default(),
             unpacked: Outbox::new(),
             packing: Packing::default(),
@@ -103,6 +107,7 @@ impl ParticipantCore {
         }
         self.announcer.handle_timeout(now);
         self.look_at_participants(now);
+        self.look_for_absent(now);
         self.liveliness_timeout(now);
         self.builtin.handle_timeout(now);
     }
@@ -114,7 +119,8 @@ impl ParticipantCore {
         if self.is_closed {
             return None;
         }
-        let due = self.deadlines.next().into_iter().chain(self.next_liveliness());
+        let due =
+            self.deadlines.next().into_iter().chain(self.next_liveliness()).chain(self.absences.next_at());
         due.chain(self.builtin.next_timeout()).chain([self.announcer.next_at()]).min()
     }
 

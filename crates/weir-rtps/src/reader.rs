@@ -23,8 +23,10 @@ mod history_start;
 mod index_set;
 mod instances;
 mod limits;
+mod liveliness;
 mod matched;
 mod raw_sample;
+mod registrations;
 mod rejection;
 mod requests;
 mod ring;
@@ -40,16 +42,15 @@ use core::cell::Cell;
 use std::sync::Arc;
 
 use weir_wire::{
-    AckNack, Data, DataFrag, Gap, Guid, GuidPrefix, Heartbeat, HeartbeatFrag, InfoDestination,
-    SequenceNumber, SequenceNumberSet, Timestamp, VendorId, push,
+    AckNack, Data, DataFrag, Gap, Guid, Heartbeat, HeartbeatFrag, InfoDestination, SequenceNumber,
+    SequenceNumberSet, Timestamp, VendorId, push,
 };
 
 use crate::block::Block;
 use crate::config::{DEPARTED_WRITERS_MAX, PROXIES_MAX, REORDER_SHARED_SAMPLES, UNMATCHED_WRITERS_MAX};
 use crate::key_hasher::Key;
-use crate::liveliness::{Lease, LivelinessChangedStatus};
 use crate::outbox::{Destinations, Outbox};
-use crate::qos::{Liveliness, LivelinessKind, Reliability};
+use crate::qos::Reliability;
 use crate::time::Time;
 use cache::Cache;
 use delivery::Delivery;
@@ -149,8 +150,7 @@ impl ReaderCore {
         {
             self.delivery.counters.writers_forgotten += u64::from(self.departed.add(guid, position));
         }
-        self.delivery.cache.writer_gone(guid);
-        self.room_was_made();
+        self.writer_gone(guid);
     }
 
     /// Declares that a matched writer keeps samples from before the match.
@@ -197,37 +197,6 @@ impl ReaderCore {
     /// GUIDs of the matched writers, in the order of matching.
     pub fn matched(&self) -> impl Iterator<Item = Guid> + '_ {
         self.writers.list.iter().map(|proxy| proxy.guid)
-    }
-
-    /// Sets the liveliness that a matched writer offers. Its lease begins now. Without this call
-    /// the writer counts as alive until it is unmatched.
-    pub fn set_liveliness(&mut self, now: Time, writer: Guid, policy: Liveliness) {
-        if let Some(proxy) = self.writers.get_mut(writer) {
-            proxy.lease = Lease::new(now, policy);
-            self.timers_set = self.timers_set.wrapping_add(1);
-        }
-    }
-
-    /// Asserts the liveliness of all writers of a participant that have this kind.
-    pub fn assert_liveliness(&mut self, now: Time, participant: GuidPrefix, kind: LivelinessKind) {
-        if self.writers.assert_all(now, participant, kind) {
-            self.timers_set = self.timers_set.wrapping_add(1);
-        }
-    }
-
-    /// Returns LIVELINESS_CHANGED, and resets its changes to zero.
-    pub fn take_liveliness_changed(&mut self) -> LivelinessChangedStatus {
-        self.writers.liveliness.take()
-    }
-
-    /// Whether LIVELINESS_CHANGED has changed since it was taken.
-    pub fn has_liveliness_news(&self) -> bool {
-        self.writers.liveliness.has_news()
-    }
-
-    /// Number of matched writers that are not alive.
-    pub fn not_alive_writers(&self) -> u32 {
-        self.writers.liveliness.not_alive_count()
     }
 
     /// Handles a sample (RTPS 2.5, 8.3.8.2). A sample from an unmatched writer is counted and
@@ -374,6 +343,9 @@ impl ReaderCore {
             drop_incomplete(proxy, &mut self.fragments, &mut self.delivery.cache);
             proxy.restart();
             self.delivery.counters.writers_restarted += 1;
+        } else if proxy.takes_back_leap(now, heartbeat) {
+            drop_incomplete(proxy, &mut self.fragments, &mut self.delivery.cache);
+            self.delivery.counters.leaps_taken_back += 1;
         }
         let lost = proxy.heartbeat(heartbeat, self.config.wants_history);
         self.delivery.count_lost(lost);
@@ -416,8 +388,7 @@ impl ReaderCore {
         self.timers_set = self.timers_set.wrapping_add(1);
         for index in 0..self.writers.list.len() {
             if let Some(expired) = self.writers.expire(index, now) {
-                self.delivery.cache.writer_gone(expired);
-                self.room_was_made();
+                self.writer_gone(expired);
             }
         }
         for proxy in &mut self.writers.list {
@@ -555,6 +526,12 @@ impl ReaderCore {
                 None => _ = self.unmatched.add(writer, sn),
             }
         }
+    }
+
+    /// Updates the instances of a writer that is not there any more.
+    fn writer_gone(&mut self, writer: Guid) {
+        self.delivery.counters.instances_left += self.delivery.cache.writer_gone(writer);
+        self.room_was_made();
     }
 
     #[inline]

@@ -27,6 +27,8 @@
 //! | `instances` | KEEP_LAST and RESOURCE_LIMITS |
 //! | `readers`, `reader_proxy` | matched readers |
 //! | `acknowledgements`, `answers` | ACKNACKs, and the repairs and GAPs that answer them |
+//! | `repair_budget` | how much may be sent again to a host |
+//! | `inactivity` | readers that stop acknowledging |
 //! | `heartbeat`, `tail_loss_probe`, `timeouts` | what is due at a time |
 //! | `asynchronous` | writers whose samples another thread hands out |
 
@@ -42,6 +44,7 @@ mod direct;
 mod encode;
 mod fragments;
 mod heartbeat;
+mod inactivity;
 mod instances;
 mod large;
 mod liveliness;
@@ -50,6 +53,7 @@ mod pieces;
 mod reader_proxy;
 mod readers;
 mod refusal;
+mod repair_budget;
 mod settings;
 mod state;
 mod tail_loss_probe;
@@ -57,6 +61,7 @@ mod timeouts;
 mod transmit;
 
 pub use direct::{DirectDatagram, DirectPayload};
+pub use inactivity::Silence;
 pub use loan::LOAN_FRONT_BYTES;
 pub use reader_proxy::ReaderProxyConfig;
 pub use refusal::WriteRefused;

@@ -81,6 +81,23 @@ pub(crate) fn parse(control: &[u8]) -> ControlValues {
     values
 }
 
+/// Returns the error that ICMP reported (`IP_RECVERR`), if there is one.
+pub(crate) fn parse_error(control: &[u8]) -> Option<i32> {
+    /// `SO_EE_ORIGIN_ICMP` (include/uapi/linux/errqueue.h).
+    const ORIGIN_ICMP: u8 = 2;
+    let mut rest = control;
+    while let Some((level, kind, data, next)) = split_first(rest) {
+        // The number of the error, then where it comes from.
+        if let (libc::SOL_IP, libc::IP_RECVERR, Some((number, [ORIGIN_ICMP, ..]))) =
+            (level, kind, data.split_first_chunk::<4>())
+        {
+            return Some(i32::from_ne_bytes(*number));
+        }
+        rest = next;
+    }
+    None
+}
+
 /// Converts a `timespec` of 64-bit numbers to nanoseconds.
 fn time_ns(data: &[u8]) -> Option<u64> {
     let (seconds, rest) = data.split_first_chunk::<8>()?;
@@ -129,6 +146,18 @@ mod tests {
         assert_eq!(parse(&[gro.clone(), other.clone(), drops.clone(), stamp.clone()].concat()), all);
         assert_eq!(parse(&[stamp, drops, gro.clone(), other].concat()), all);
         assert_eq!(parse(&gro), ControlValues { segment: Some(1472), ..ControlValues::default() });
+    }
+
+    #[test]
+    fn an_error_is_read_if_icmp_reported_it() {
+        let error = |origin: u8| [&111_u32.to_ne_bytes()[..], &[origin, 3, 3, 0], &[0; 8]].concat();
+        let other = message(libc::SOL_SOCKET, libc::SO_RXQ_OVFL, &7_u32.to_ne_bytes());
+        let report = message(libc::SOL_IP, libc::IP_RECVERR, &error(2));
+        assert_eq!(parse_error(&[other.clone(), report].concat()), Some(111));
+        // Of the host itself, or cut short.
+        assert_eq!(parse_error(&message(libc::SOL_IP, libc::IP_RECVERR, &error(1))), None);
+        assert_eq!(parse_error(&message(libc::SOL_IP, libc::IP_RECVERR, &error(2)[..4])), None);
+        assert_eq!(parse_error(&other), None);
     }
 
     #[test]

@@ -23,6 +23,12 @@ pub struct Interface {
     pub netmask: Ipv4Addr,
     /// Whether the interface is up.
     pub is_up: bool,
+    /// Whether it can carry packets now (`IFF_LOWER_UP` and not `IFF_DORMANT`): the cable is
+    /// plugged in, the radio link stands.
+    ///
+    /// `IFF_RUNNING` says the same, but if a link changes often, the kernel updates that only once
+    /// per second.
+    pub has_carrier: bool,
     /// Whether it is a loopback interface.
     pub is_loopback: bool,
     /// Whether it claims to support multicast. Loopback does not, but does support it.
@@ -50,6 +56,8 @@ pub fn interfaces() -> io::Result<Vec<Interface>> {
             address,
             netmask: entry.netmask.as_ref().and_then(ipv4).unwrap_or(Ipv4Addr::BROADCAST),
             is_up: entry.flags.contains(InterfaceFlags::IFF_UP),
+            has_carrier: entry.flags.contains(InterfaceFlags::IFF_LOWER_UP)
+                && !entry.flags.contains(InterfaceFlags::IFF_DORMANT),
             is_loopback: entry.flags.contains(InterfaceFlags::IFF_LOOPBACK),
             is_multicast: entry.flags.contains(InterfaceFlags::IFF_MULTICAST),
             mtu,

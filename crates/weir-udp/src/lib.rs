@@ -12,8 +12,10 @@
 //!   (`UDP_GRO`);
 //! - [`poll`], [`Waker`], [`receive_within`]: wait for several sockets, for another thread, or spin
 //!   on one socket;
-//! - [`interfaces()`]: the host's IPv4 addresses; [`affinity`]: CPU and timer precision of a
-//!   thread; [`threads`]: CPU and priority of other threads of the process.
+//! - [`interfaces()`]: the host's IPv4 addresses; [`NetworkWatch`]: notices their changes;
+//!   [`UdpSocket::receive_only_at`]: restricts a socket to some of them;
+//! - [`affinity`]: CPU and timer precision of a thread; [`threads`]: CPU and priority of other
+//!   threads of the process.
 //!
 //! Sockets are IPv4 or IPv6. [`Outgoing::to`], [`Received::from`] and [`interfaces()`], which only
 //! the engine uses, are IPv4 only.
@@ -26,16 +28,19 @@
 pub mod affinity;
 mod control_message;
 mod error;
+mod filter;
 mod interfaces;
 mod multicast;
 mod path;
 mod recv;
+mod refusals;
 mod send;
 mod socket;
 mod sys;
 pub mod threads;
 mod transient;
 mod wait;
+mod watch;
 mod wide_copy;
 
 pub use error::UdpError;
@@ -47,6 +52,7 @@ pub use send::{
     MAX_BATCH, MAX_GSO_BYTES, MAX_GSO_SEGMENTS, Outgoing, SendOutcome, SendScratch, SendScratchTo,
 };
 pub use socket::{SocketOptions, UdpSocket, Wait};
-pub use transient::{is_queue_full, is_transient};
+pub use transient::{is_path_lost, is_queue_full, is_transient};
 pub use wait::{MAX_POLL_SOCKETS, Ready, Waker, poll, receive_within};
+pub use watch::NetworkWatch;
 pub use wide_copy::{CopyFn, wide_copy};

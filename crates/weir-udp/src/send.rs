@@ -291,6 +291,24 @@ impl UdpSocket {
         unsafe { self.send_message(&header) }
     }
 
+    /// Sends one datagram, unless the send buffer is full.
+    ///
+    /// # Errors
+    /// [`io::ErrorKind::WouldBlock`] if the send buffer is full; otherwise as for [`send_one`](Self::send_one).
+    pub fn send_now(&self, datagram: &[u8], to: SocketAddrV4) -> io::Result<usize> {
+        let mut name = sys::to_sockaddr(to);
+        let mut part = to_iovec(datagram);
+        let mut header = sys::empty_header();
+        header.msg_name = (&raw mut name).cast();
+        header.msg_namelen = size_of::<libc::sockaddr_in>() as _;
+        header.msg_iov = &raw mut part;
+        header.msg_iovlen = 1;
+        // SAFETY: the header's pointers lead to locals and to `datagram`, which live through the call, with their true
+        // lengths; the kernel only reads.
+        let sent = unsafe { sys::sendmsg_now(self.as_fd(), &raw const header) };
+        usize::try_from(sent).map_err(|_| io::Error::last_os_error())
+    }
+
     /// Sends one datagram, gathered from several parts, to the connected peer by one `sendmsg(2)`.
     ///
     /// This is faster than `writev(2)`. Blocks while the send buffer is full.

@@ -11,7 +11,7 @@ use rustix::net::{RecvFlags, SendFlags};
 use socket2::{Domain, Protocol, Socket, Type};
 
 use crate::UdpError;
-use crate::sys;
+use crate::{filter, sys};
 
 /// Options for opening a socket. `SocketOptions { bind, ..Default::default() }` is a plain socket.
 #[derive(Clone, Debug)]
@@ -19,6 +19,9 @@ pub struct SocketOptions {
     /// The local address; port 0 lets the kernel choose one. Its family is the socket's: an IPv6
     /// socket carries IPv6 only.
     pub bind: SocketAddr,
+    /// Receives only datagrams that were sent to one of these addresses, see
+    /// [`UdpSocket::receive_only_at`]; empty: to any that the socket is bound to. IPv4 only.
+    pub only_at: Vec<Ipv4Addr>,
     /// Shares the port with other sockets that set this (`SO_REUSEADDR`). Meant for multicast,
     /// where each of them receives every datagram; only one of them receives unicast.
     pub reuse_address: bool,
@@ -27,6 +30,8 @@ pub struct SocketOptions {
     pub recv_buffer: Option<usize>,
     /// Requested send buffer in bytes, as for `recv_buffer`.
     pub send_buffer: Option<usize>,
+    /// Exceeds the host's limits of both buffers if the process may (`SO_RCVBUFFORCE`, `SO_SNDBUFFORCE`).
+    pub force_buffers: bool,
     /// Lets the kernel coalesce equal datagrams of one sender (`UDP_GRO`). Only
     /// [`UdpSocket::recv_batch`] can separate them: leave it off when using [`UdpSocket::recv`].
     pub gro: bool,
@@ -49,6 +54,9 @@ pub struct SocketOptions {
     pub type_of_service: Option<u8>,
     /// Allows broadcast destinations (`SO_BROADCAST`), which the kernel refuses otherwise.
     pub broadcast: bool,
+    /// Keeps the errors that ICMP reports about sent datagrams (`IP_RECVERR`), for
+    /// [`UdpSocket::take_refusal`]. A send call may then fail because of an earlier datagram. IPv4 only.
+    pub report_refusals: bool,
     /// Lets the kernel record when each datagram arrives (`SO_TIMESTAMPNS`), for
     /// [`RecvBatch::stamped_ns`](crate::RecvBatch::stamped_ns). Enables timestamps for all packets
     /// received by the host.
@@ -60,9 +68,11 @@ impl SocketOptions {
     pub fn new(bind: impl Into<SocketAddr>) -> Self {
         Self {
             bind: bind.into(),
+            only_at: Vec::new(),
             reuse_address: false,
             recv_buffer: None,
             send_buffer: None,
+            force_buffers: true,
             gro: false,
             gso: true,
             busy_poll_us: None,
@@ -72,6 +82,7 @@ impl SocketOptions {
             multicast_ttl: 1,
             type_of_service: None,
             broadcast: false,
+            report_refusals: false,
             timestamps: false,
         }
     }
@@ -116,9 +127,9 @@ impl UdpSocket {
     pub fn bind(options: &SocketOptions) -> Result<Self, UdpError> {
         let socket = Socket::new(Domain::for_address(options.bind), Type::DGRAM, Some(Protocol::UDP))
             .map_err(|source| UdpError::Open { source })?;
-        let recv_buffer = grant(&socket, options.recv_buffer, &RECV_BUFFER)
+        let recv_buffer = grant(&socket, options.recv_buffer, &RECV_BUFFER, options.force_buffers)
             .map_err(|source| refused(options, "SO_RCVBUF", source))?;
-        let send_buffer = grant(&socket, options.send_buffer, &SEND_BUFFER)
+        let send_buffer = grant(&socket, options.send_buffer, &SEND_BUFFER, options.force_buffers)
             .map_err(|source| refused(options, "SO_SNDBUF", source))?;
         configure(&socket, options)?;
         socket
@@ -290,7 +301,7 @@ const MEMINFO_VALUES: usize = 9;
 const MEMINFO_DROPS: usize = 8;
 
 /// Requests a buffer size and returns what the kernel granted.
-fn grant(socket: &Socket, asked: Option<usize>, option: &BufferOption) -> io::Result<usize> {
+fn grant(socket: &Socket, asked: Option<usize>, option: &BufferOption, may_force: bool) -> io::Result<usize> {
     let fd = socket.as_fd();
     let granted = || sys::option(fd, libc::SOL_SOCKET, option.plain).map(|size| size as usize);
     let Some(asked) = asked else { return granted() };
@@ -298,7 +309,7 @@ fn grant(socket: &Socket, asked: Option<usize>, option: &BufferOption) -> io::Re
     let value = i32::try_from(asked).unwrap_or(i32::MAX).min(i32::MAX / 2);
     sys::set_option(fd, libc::SOL_SOCKET, option.plain, value)?;
     // Without clamping, the kernel reports double the number.
-    if granted()? < value as usize * 2 {
+    if may_force && granted()? < value as usize * 2 {
         // Without CAP_NET_ADMIN this is refused, and the clamped size stays.
         let _ = sys::set_option(fd, libc::SOL_SOCKET, option.force, value);
     }
@@ -340,6 +351,9 @@ fn configure_v4(
     options: &SocketOptions,
     check: impl Fn(&'static str, io::Result<()>) -> Result<(), UdpError>,
 ) -> Result<(), UdpError> {
+    if options.report_refusals {
+        check("IP_RECVERR", sys::set_option(socket.as_fd(), libc::SOL_IP, libc::IP_RECVERR, 1))?;
+    }
     if let Some(octet) = options.type_of_service {
         check("IP_TOS", socket.set_tos_v4(octet.into()))?;
     }
@@ -348,6 +362,9 @@ fn configure_v4(
     }
     check("IP_MULTICAST_LOOP", socket.set_multicast_loop_v4(options.multicast_loop))?;
     check("IP_MULTICAST_TTL", socket.set_multicast_ttl_v4(options.multicast_ttl))?;
+    if !options.only_at.is_empty() {
+        check("SO_ATTACH_FILTER", filter::attach(socket, &options.only_at))?;
+    }
     // By default Linux delivers to a socket bound to all addresses the groups that *other* sockets
     // joined, on interfaces that this one does not use.
     check("IP_MULTICAST_ALL", socket.set_multicast_all_v4(false))
@@ -377,6 +394,7 @@ fn refused(options: &SocketOptions, option: &'static str, source: io::Error) -> 
         "UDP_GRO" => "the kernel must be 5.0 or later: run without GRO",
         "IP_MULTICAST_IF" => "no interface of this host has this address (ip -4 addr lists them)",
         "IPV6_MULTICAST_IF" => "no interface of this host has this number (ip link lists them)",
+        "SO_ATTACH_FILTER" => "name fewer addresses",
         "IP_MULTICAST_TTL" | "IPV6_MULTICAST_HOPS" => "use a value from 0 to 255",
         "IPV6_MULTICAST_ALL" => "the kernel must be 4.20 or later",
         _ => "the kernel must be 4.12 or later",

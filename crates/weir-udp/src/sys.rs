@@ -85,6 +85,15 @@ pub(crate) fn empty_header() -> libc::msghdr {
     unsafe { std::mem::zeroed() }
 }
 
+/// Calls `sendmsg(2)` with `MSG_DONTWAIT`; see [`sendmsg`].
+///
+/// # Safety
+/// As for [`sendmsg`].
+pub(crate) unsafe fn sendmsg_now(fd: BorrowedFd<'_>, header: *const libc::msghdr) -> libc::c_long {
+    // SAFETY: ensured by the caller.
+    unsafe { libc::syscall(libc::SYS_sendmsg, fd.as_raw_fd(), header, libc::MSG_DONTWAIT) }
+}
+
 /// Calls `sendmsg(2)` without flags.
 ///
 /// A direct system call: the C library's function is a cancellation point, whose bookkeeping costs

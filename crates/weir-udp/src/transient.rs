@@ -23,6 +23,26 @@ pub fn is_queue_full(error: &io::Error) -> bool {
     Errno::from_io_error(error) == Some(Errno::NOBUFS)
 }
 
+/// Returns whether a send call on a connected socket failed because the host's addresses, interfaces
+/// or routes changed.
+///
+/// The source address chosen by `connect` is gone (`EINVAL`, `EADDRNOTAVAIL`), or its interface is
+/// (`ENODEV`, `ENETDOWN`), or the route. A socket that is connected anew may have a path.
+#[must_use]
+pub fn is_path_lost(error: &io::Error) -> bool {
+    matches!(
+        Errno::from_io_error(error),
+        Some(
+            Errno::INVAL
+                | Errno::ADDRNOTAVAIL
+                | Errno::NODEV
+                | Errno::NETDOWN
+                | Errno::NETUNREACH
+                | Errno::HOSTUNREACH
+        )
+    )
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -37,6 +57,23 @@ mod tests {
         }
         for errno in [Errno::BADF, Errno::MSGSIZE, Errno::INVAL] {
             assert!(!is_transient(&io::Error::from(errno)), "{errno}");
+        }
+    }
+
+    #[test]
+    fn a_lost_path_is_told_from_a_lost_datagram() {
+        for errno in [
+            Errno::INVAL,
+            Errno::NETUNREACH,
+            Errno::ADDRNOTAVAIL,
+            Errno::HOSTUNREACH,
+            Errno::NODEV,
+            Errno::NETDOWN,
+        ] {
+            assert!(is_path_lost(&io::Error::from(errno)), "{errno}");
+        }
+        for errno in [Errno::NOBUFS, Errno::CONNREFUSED, Errno::PERM, Errno::MSGSIZE] {
+            assert!(!is_path_lost(&io::Error::from(errno)), "{errno}");
         }
     }
 }

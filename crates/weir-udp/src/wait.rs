@@ -53,20 +53,23 @@ const RECEIVES_PER_CLOCK_READ: u32 = 16;
 
 /// Waits until a socket is readable, `waker` is woken, or `timeout` (`None`: no limit) has passed.
 ///
+/// A socket is a [`UdpSocket`] or a [`NetworkWatch`](crate::NetworkWatch), by reference or as a
+/// [`BorrowedFd`](std::os::fd::BorrowedFd).
+///
 /// A zero timeout only polls. The resolution is nanoseconds; for how late the kernel may be see
 /// [`crate::affinity::set_timer_slack_ns`]. A signal ends the wait early, like a timeout: check the
 /// clock.
 ///
 /// # Errors
 /// [`io::ErrorKind::InvalidInput`] for more than [`MAX_POLL_SOCKETS`] sockets.
-pub fn poll(sockets: &[&UdpSocket], waker: Option<&Waker>, timeout: Option<Duration>) -> io::Result<Ready> {
+pub fn poll<S: AsFd>(sockets: &[S], waker: Option<&Waker>, timeout: Option<Duration>) -> io::Result<Ready> {
     if sockets.len() > MAX_POLL_SOCKETS {
         let text = format!("cannot wait for {} sockets: at most {MAX_POLL_SOCKETS}", sockets.len());
         return Err(io::Error::new(io::ErrorKind::InvalidInput, text));
     }
     let mut watched = [libc::pollfd { fd: -1, events: libc::POLLIN, revents: 0 }; MAX_POLL_SOCKETS + 1];
     for (entry, socket) in watched.iter_mut().zip(sockets) {
-        entry.fd = socket.as_raw_fd();
+        entry.fd = socket.as_fd().as_raw_fd();
     }
     let mut count = sockets.len();
     if let Some(waker) = waker {

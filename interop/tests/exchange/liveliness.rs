@@ -100,7 +100,7 @@ fn an_automatic_writer_of_cyclone_stays_alive() {
     clock.wait_for_subscriptions(1, LIMIT).unwrap();
     for _ in 0..6 {
         news.await_liveliness(1, 1);
-        clock.assert_liveliness();
+        clock.assert_liveliness().unwrap();
         news.await_liveliness(2, 0);
     }
     peer.quit();

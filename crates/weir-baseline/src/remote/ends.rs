@@ -28,7 +28,7 @@ impl Ends {
         let interface = point.multicast.and_then(|_| interface_of(local.ip()));
         let index = interface.map(|(_, index)| index);
         let group = point.multicast.map(|group| (group, index));
-        let joined = point.multicast.filter(|_| role == Role::Server);
+        let joined = point.multicast.filter(|_| role != Role::Client);
         let bind = joined.map_or(with_port(local, 0), |group| on_interface(group, 0, index));
         let options = SocketOptions {
             recv_buffer: point.buffer_bytes,
@@ -41,6 +41,7 @@ impl Ends {
             },
             multicast_interface_index: point.multicast.and(index),
             multicast_ttl: point.multicast_ttl.into(),
+            force_buffers: role != Role::Server { is_trusted: false },
             ..SocketOptions::new(bind)
         };
         let sockets: Vec<UdpSocket> =
@@ -72,7 +73,7 @@ impl Ends {
 
     /// Sets the other end's ports as destinations.
     pub(super) fn connect(&mut self, point: &Point, peer: SocketAddr, ports: &[u16]) -> Result<(), UdpError> {
-        if self.group.is_some() && self.role == Role::Server {
+        if self.group.is_some() && self.role != Role::Client {
             return Ok(());
         }
         for ((socket, to), port) in self.sockets.iter().zip(&mut self.to).zip(ports) {
@@ -99,5 +100,8 @@ impl Ends {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Role {
     Client,
-    Server,
+    Server {
+        /// The client knows the secret, so it may exceed the host's limit of buffer sizes, if the server may.
+        is_trusted: bool,
+    },
 }

@@ -71,8 +71,11 @@ impl Protocol for WeirUdp {
         }
     }
 
+    fn greet(session: &mut Session<'_>) -> Result<(), SessionError> {
+        greet(session)
+    }
+
     fn serve(session: &mut Session<'_>) -> Result<(), SessionError> {
-        greet(session)?;
         Client { session }.run()
     }
 }
@@ -112,6 +115,10 @@ impl Client<'_, '_> {
         }
     }
 
+    fn role(&self) -> Role {
+        Role::Server { is_trusted: self.session.is_authenticated() }
+    }
+
     fn say(&mut self, response: &Response) -> Result<(), ControlError> {
         self.session.control.send(response)
     }
@@ -127,7 +134,7 @@ impl Client<'_, '_> {
         let opened = self
             .check(point)
             .map_err(SessionError::Refused)
-            .and_then(|()| Ok(Ends::open(point, self.session.local, Role::Server)?));
+            .and_then(|()| Ok(Ends::open(point, self.session.local, self.role())?));
         let mut ends = match opened {
             Ok(ends) => ends,
             Err(error) => {

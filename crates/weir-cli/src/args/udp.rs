@@ -186,7 +186,7 @@ pub(crate) enum UdpCommand {
 #[derive(Debug, clap::Args)]
 #[command(after_help = SERVER_NOTES)]
 pub(crate) struct UdpServerArgs {
-    /// Listen on this address [default: all, IPv4 and IPv6]
+    /// Listen on this address [default: all with a secret, else 127.0.0.1]
     #[arg(long, value_name = "ADDRESS")]
     pub(crate) bind: Option<IpAddr>,
 
@@ -239,12 +239,12 @@ Examples:
 );
 
 const SERVER_NOTES: &str = "\
-Anyone who can reach the port can make this host receive UDP, and send it back, at full rate. Restrict access \
-with --bind or --secret-file. Data is only sent to the address of the control connection.
+Clients make this host receive UDP, and send it back, at full rate, so other hosts need the secret, or --bind must \
+name the address that serves everyone. Data is only sent to the address of the control connection.
 
 Examples:
-  weir udp server                                           # port 5679 of all addresses
-  weir udp server --bind 10.0.0.4 --secret-file secret
-  weir udp server --port 0 --verbose                        # prints the port that it got
+  weir udp server --secret-file secret                      # port 5679 of all addresses
+  weir udp server --bind 10.0.0.4                           # for everyone who reaches this address
+  weir udp server --port 0 --verbose                        # this host only; prints the port that it got
 
 Exit codes: 2 usage, 3 address or port unavailable";

@@ -186,6 +186,32 @@ fn multicast_needs_the_permission_of_the_server() {
 }
 
 #[test]
+fn without_a_secret_a_server_serves_this_host_unless_told_otherwise() {
+    let scene = Scene::new();
+    fs::write(scene.path("secret"), "correct horse\n").unwrap();
+    let secret = format!("--secret-file {}", scene.path("secret").display());
+    for (words, host, is_explained) in
+        [("", "127.0.0.1:", true), ("--bind 0.0.0.0", "0.0.0.0:", false), (&*secret, "", false)]
+    {
+        let mut child = Command::new(env!("CARGO_BIN_EXE_weir"))
+            .args(["udp", "server", "--port", "0", "--until-eof"])
+            .args(words.split_whitespace())
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let (mut said, mut explained) = (String::new(), String::new());
+        child.stdout.take().unwrap().read_to_string(&mut said).unwrap();
+        child.stderr.take().unwrap().read_to_string(&mut explained).unwrap();
+        child.wait().unwrap();
+        let address = said.trim().strip_prefix("weir udp server listening on ").unwrap();
+        assert!(address.starts_with(host) && (!host.is_empty() || !address.starts_with("127.")), "{address}");
+        assert_eq!(explained.contains("--bind ADDRESS"), is_explained, "{words}: {explained}");
+    }
+}
+
+#[test]
 fn a_secret_protects_both_ends() {
     let scene = Scene::new();
     fs::write(scene.path("secret"), "correct horse\n").unwrap();

@@ -146,6 +146,22 @@ fn local_server(words: &str) -> (Server, String) {
     (Server(child), port)
 }
 
+#[test]
+fn a_server_without_options_serves_all_hosts_and_warns() {
+    let mut child = Command::new(env!("CARGO_BIN_EXE_udpserver"))
+        .args(["-p", "0"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    assert!(lines.next().unwrap().unwrap().starts_with("TCP socket listening on port ["));
+    let mut warnings = BufReader::new(child.stderr.take().unwrap()).lines();
+    let warning = warnings.next().unwrap().unwrap();
+    assert!(warning.starts_with("udpserver: everyone") && warning.contains("--secret-file"), "{warning}");
+    drop(Server(child));
+}
+
 fn local_udptest(port: &str, folder: &Path, words: &str) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_udptest"));
     command.args(["-h", "127.0.0.1", "-p", port]).args(words.split_whitespace()).current_dir(folder);

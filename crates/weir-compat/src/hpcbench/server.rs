@@ -10,7 +10,7 @@ use weir_measure::{
     Answer, Connection, ControlError, LINE_BYTES_MAX, Message, Protocol, Session, SessionError, with_port,
 };
 use weir_results::{UdpMode, WaitStrategy};
-use weir_udp::UdpSocket;
+use weir_udp::{SocketOptions, UdpSocket};
 
 use crate::hpcbench::control::{Counted, Request, Response, VERSION};
 use crate::hpcbench::datagram::TrialId;
@@ -72,8 +72,11 @@ impl Protocol for Udptest {
         }
     }
 
+    fn greet(session: &mut Session<'_>) -> Result<(), SessionError> {
+        greet(session)
+    }
+
     fn serve(session: &mut Session<'_>) -> Result<(), SessionError> {
-        greet(session)?;
         let date = ctime(SystemTime::now());
         Client { session, sockets: None, system_log: SystemLog::default(), date }.run()
     }
@@ -133,7 +136,11 @@ impl Client<'_, '_> {
         if port == 0 || !(1..=DATAGRAM_BYTES_MAX).contains(&datagram) {
             return Err(refused("no such port or size of datagrams"));
         }
-        let options = flow::buffered(with_port(self.session.local, 0), buffer.min(BUFFER_BYTES_MAX), tos);
+        let buffer = buffer.min(BUFFER_BYTES_MAX);
+        let options = SocketOptions {
+            force_buffers: self.session.is_authenticated(),
+            ..flow::buffered(with_port(self.session.local, 0), buffer, tos)
+        };
         let socket = UdpSocket::bind(&options)?;
         socket.connect(with_port(self.session.peer, port))?;
         let token = getrandom::u64().map_err(io::Error::from)?;

@@ -201,6 +201,7 @@ impl Source {
             group: None,
             vendor: VendorId::WEIR,
             receive_buffer: Some(8 << 20),
+            segment_max: u16::MAX,
         };
         core.match_reader(Time(1), reader);
         Self { core, outbox: Outbox::new(), now: Time(1_000_000), step, count: 0 }

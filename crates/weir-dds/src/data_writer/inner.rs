@@ -177,7 +177,7 @@ impl Inner {
         waiting_since: &mut Option<Time>,
     ) -> Result<()> {
         if refused != WriteRefused::WindowFull {
-            return Err(refusal(refused));
+            return Err(self.refusal(refused));
         }
         let patience = self.qos.policies.max_blocking_time;
         let deadline = *waiting_since.get_or_insert(now) + patience;
@@ -188,6 +188,7 @@ impl Inner {
             lane.note_busy();
             return Ok(());
         }
+        self.driver().check()?;
         Err(DdsError::Timeout {
             what: "room for another sample",
             waited: patience,
@@ -210,6 +211,19 @@ impl Inner {
         let is_published = self.driver().receive_until(Some(deadline), self.driver().wait, is_done);
         lane.wait_for_sender();
         is_published
+    }
+
+    /// Converts a refusal that waiting cannot resolve.
+    pub(super) fn refusal(&self, refused: WriteRefused) -> DdsError {
+        let text = refused.to_string();
+        match refused {
+            WriteRefused::TooLarge { .. } => DdsError::BadParameter(text),
+            WriteRefused::Closed => self.driver().failure().unwrap_or(DdsError::OutOfResources(text)),
+            WriteRefused::WindowFull
+            | WriteRefused::LimitReached
+            | WriteRefused::TooManyInstances
+            | WriteRefused::TooManyLoans { .. } => DdsError::OutOfResources(text),
+        }
     }
 
     /// Returns the end of a timeout's message: what the wait was for.
@@ -246,23 +260,11 @@ impl Drop for Inner {
         }
         if let (Some(publishing), Some(publisher)) = (&self.endpoint.lane.publishing, self.publisher.take()) {
             publishing.stop();
-            // That thread runs no application code, so it cannot be this one. Its panics were
-            // already reported on standard error.
+            // That thread runs no application code, so it cannot be this one. Its panics do not get here.
             let _ = publisher.join();
         }
         self.driver().with_discovery(|core, now| core.remove_writer(now, entity));
         self.driver().routes.change(|table| _ = table.writers.remove(&entity));
-    }
-}
-
-/// Converts a refusal that waiting cannot resolve.
-pub(super) fn refusal(refused: WriteRefused) -> DdsError {
-    match refused {
-        WriteRefused::TooLarge { .. } => DdsError::BadParameter(refused.to_string()),
-        WriteRefused::WindowFull
-        | WriteRefused::LimitReached
-        | WriteRefused::TooManyInstances
-        | WriteRefused::TooManyLoans { .. } => DdsError::OutOfResources(refused.to_string()),
     }
 }
 

@@ -46,7 +46,7 @@ impl<T: DdsType> DataWriter<T> {
             return Err(DdsError::OutOfResources(text));
         }
         let known = self.inner.endpoint.lane.core().register_instance(handle.0);
-        known.map_err(|refused| DdsError::OutOfResources(refused.to_string()))?;
+        known.map_err(|refused| self.inner.refusal(refused))?;
         registered.insert(handle, payload.into_boxed_slice());
         Ok(handle)
     }

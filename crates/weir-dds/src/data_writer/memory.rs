@@ -8,7 +8,7 @@ use weir_rtps::time::Time;
 use weir_rtps::writer::{Stamp, WriteRefused, WriterCore};
 use weir_wire::SequenceNumber;
 
-use super::inner::{Inner, refusal};
+use super::inner::Inner;
 use crate::error::Result;
 
 /// Bytes reserved for padding behind the bulk.
@@ -27,7 +27,8 @@ impl Memory {
     /// Borrows a block with `len` bytes to fill and `front` bytes in front of them.
     pub(super) fn lend(writer: &Arc<Inner>, front: usize, len: usize) -> Result<Self> {
         let total = front.saturating_add(len).saturating_add(PADDING_MAX);
-        let block = writer.endpoint.lane.core().lend(total).map_err(refusal)?;
+        let lent = writer.endpoint.lane.core().lend(total);
+        let block = lent.map_err(|refused| writer.refusal(refused))?;
         Ok(Self { writer: Arc::clone(writer), block: Some(block), start: front, len })
     }
 

@@ -54,6 +54,7 @@ pub(super) fn core_config(guid: Guid, qos: &DataWriterQos, hash_seed: u64) -> Wr
             }
         },
         batch: qos.batch,
+        reader_inactivity: qos.reader_inactivity,
         is_asynchronous: qos.publish_mode == PublishMode::Asynchronous,
         ..WriterConfig::new(guid, policies.reliability)
     }

@@ -16,7 +16,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::time::Duration;
 
-use parking_lot::{Condvar, Mutex};
+use parking_lot::{Condvar, Mutex, MutexGuard};
 use weir_rtps::outbox::Outbox;
 use weir_rtps::receiver;
 use weir_rtps::receiver::batch::Batch;
@@ -43,6 +43,8 @@ const GROUP_TURNS: u32 = 8;
 /// How long the background thread sleeps at a time while a waiting application thread receives
 /// nothing.
 const IDLE_CHECK: Duration = Duration::from_millis(5);
+/// How often a closing thread wakes the thread that receives.
+const CLOSE_TICK: Duration = Duration::from_millis(5);
 /// Longest sleep in a receive call. Bounds the cost of a lost kick.
 pub(super) const RECEIVE_TIMEOUT: Duration = Duration::from_millis(500);
 
@@ -161,6 +163,18 @@ impl Channel {
     pub(crate) fn kick(&self) {
         self.unpark.notify_all();
         let _ = self.socket.send_one(&Outgoing::datagram(Some(self.own_address), &[]));
+    }
+
+    /// Takes the role for ever, so that no thread receives again or waits for what could arrive.
+    pub(super) fn close(&self) {
+        loop {
+            // A thread that sleeps in a receive call gives up the role when something arrives.
+            self.kick();
+            if let Some(role) = self.role.try_lock_for(CLOSE_TICK) {
+                MutexGuard::leak(role);
+                return self.announce_progress();
+            }
+        }
     }
 
     /// Wakes the threads that sleep in [`Channel::sleep_until_progress`].
@@ -347,7 +361,7 @@ mod tests {
     fn a_listener_that_receives_on_the_background_thread_does_not_pass_for_the_application() {
         let address = SocketAddrV4::new(Ipv4Addr::LOCALHOST, 0);
         let socket = UdpSocket::bind(&SocketOptions::new(address)).unwrap();
-        let channel = Channel::new(Arc::new(socket), Groups::new(vec![Ipv4Addr::LOCALHOST], 1 << 20));
+        let channel = Channel::new(Arc::new(socket), Groups::new(Vec::new(), 1 << 20));
         let now = Time(1_000_000_000);
         std::thread::scope(|scope| {
             scope.spawn(|| {

@@ -9,6 +9,7 @@
 //! A long bulk at the end of the sample is sent from the application's memory. It is copied into
 //! the history after that.
 
+use std::io;
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 
@@ -24,7 +25,8 @@ use crate::stage_times::SendTimes;
 /// The state guarded by the lock of a writer's core.
 pub(crate) struct WriterState {
     core: WriterCore,
-    /// The only destination, and the socket connected to it.
+    /// The only destination, and the socket connected to it. Without the destination, the socket
+    /// has lost its path.
     connection: Option<(Destinations, Connection)>,
     /// Counts direct sends.
     pub(super) counters: SendCounters,
@@ -41,6 +43,11 @@ impl WriterState {
     /// change.
     pub(super) fn connect(&mut self, connection: Option<(Destinations, Connection)>) {
         self.connection = connection;
+    }
+
+    /// Returns whether the connected socket has lost its path.
+    pub(super) fn has_lost_path(&self) -> bool {
+        self.connection.as_ref().is_some_and(|(to, _)| to.is_empty())
     }
 
     /// Writes and sends a single-sample datagram, see [`WriterCore::write_direct`].
@@ -65,15 +72,17 @@ impl WriterState {
             return Ok(false);
         }
         let send = |datagram: DirectDatagram<'_>| {
-            let is_taken = match times {
+            let sent = match times {
                 None => outlet.send_direct(connection, datagram),
                 Some(times) => send_timed(outlet, connection, datagram, times),
             };
             // A datagram that the kernel refuses counts as lost; reliability recovers it.
             counters.samples += 1;
             counters.system_calls += 1;
-            counters.datagrams += u64::from(is_taken);
-            counters.refused += u64::from(!is_taken);
+            match sent {
+                Ok(_) => counters.datagrams += 1,
+                Err(error) => note_refused(outlet, &error, counters, to),
+            }
         };
         if !core.write_direct(now, stamp, payload, fill, send)? {
             return Ok(false);
@@ -93,11 +102,22 @@ fn send_timed(
     connection: &Connection,
     datagram: DirectDatagram<'_>,
     times: &mut SendTimes,
-) -> bool {
+) -> io::Result<usize> {
     let called_ns = clock::now().0;
-    let is_taken = outlet.send_direct(connection, datagram);
+    let sent = outlet.send_direct(connection, datagram);
     *times = SendTimes { called_ns, returned_ns: clock::now().0 };
-    is_taken
+    sent
+}
+
+/// Counts a datagram that the kernel has refused. If the connected socket has lost its path, takes
+/// it out of use: it is connected to no destination of the core any more.
+#[cold]
+fn note_refused(outlet: &Outlet, error: &io::Error, counters: &mut SendCounters, to: &mut Destinations) {
+    counters.refused += 1;
+    if weir_udp::is_path_lost(error) {
+        *to = Destinations::default();
+        outlet.note_lost_path();
+    }
 }
 
 impl Deref for WriterState {
@@ -113,5 +133,30 @@ impl DerefMut for WriterState {
     #[inline]
     fn deref_mut(&mut self) -> &mut WriterCore {
         &mut self.core
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::{Ipv4Addr, SocketAddrV4};
+
+    use rustix::io::Errno;
+    use weir_udp::{SocketOptions, UdpSocket};
+
+    use super::*;
+    use crate::driver::timers::Timers;
+
+    #[test]
+    fn a_connected_socket_is_left_when_its_path_is_lost_and_not_when_a_datagram_is() {
+        let address = SocketAddrV4::new(Ipv4Addr::LOCALHOST, 0);
+        let socket = UdpSocket::bind(&SocketOptions::new(address)).unwrap();
+        let outlet = Outlet::new(Arc::new(socket), Timers::new().unwrap());
+        let mut counters = SendCounters::default();
+        let mut to = Destinations::from([address]);
+        note_refused(&outlet, &Errno::NOBUFS.into(), &mut counters, &mut to);
+        assert!(!to.is_empty() && !outlet.take_lost_path());
+        note_refused(&outlet, &Errno::INVAL.into(), &mut counters, &mut to);
+        assert!(to.is_empty() && outlet.take_lost_path());
+        assert_eq!(counters.refused, 2);
     }
 }

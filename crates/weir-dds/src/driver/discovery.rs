@@ -6,7 +6,6 @@ use weir_rtps::packing::Packing;
 use weir_rtps::participant::ParticipantCore;
 use weir_rtps::time::Time;
 
-use super::sender::Sender;
 use crate::clock;
 
 /// The participant's discovery state. Its lock also keeps discovery events in order.
@@ -22,14 +21,30 @@ pub(super) struct State {
     pub(super) outbox: Outbox,
     pub(super) user_outbox: Outbox,
     pub(super) packing: Packing,
-    pub(super) sender: Sender,
 }
 
 impl Discovery {
     pub(crate) fn new(core: ParticipantCore) -> Self {
         let (outbox, user_outbox, packing) = (Outbox::new(), Outbox::new(), Packing::default());
-        let state = Mutex::new(State { core, outbox, user_outbox, packing, sender: Sender::default() });
+        let state = Mutex::new(State { core, outbox, user_outbox, packing });
         Self { state, changed: Condvar::new(), epoch: Mutex::new(0) }
+    }
+
+    /// Returns the number of remote participants.
+    pub(crate) fn participants(&self) -> usize {
+        self.state.lock().core.remote_participants()
+    }
+
+    /// Replaces the state, after a failure that may have left it inconsistent, by that of a closed participant.
+    pub(super) fn reset(&self) {
+        let mut state = self.state.lock();
+        let now = clock::now();
+        let mut core = ParticipantCore::new(state.core.config().clone(), now);
+        core.close(now);
+        core.poll_transmit(now, &mut Outbox::new());
+        state.core = core;
+        state.outbox.clear();
+        state.user_outbox.clear();
     }
 
     /// Wakes threads that wait for matches.
@@ -38,7 +53,7 @@ impl Discovery {
         self.changed.notify_all();
     }
 
-    /// Sleeps until `is_done` after a change of matches, or until `deadline`. Returns whether it is
+    /// Sleeps until `is_done` after a change of matches or a failure, or until `deadline`. Returns whether it is
     /// done.
     pub(crate) fn wait_until(&self, deadline: Time, mut is_done: impl FnMut() -> bool) -> bool {
         let mut epoch = self.epoch.lock();

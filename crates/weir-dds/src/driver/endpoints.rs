@@ -15,7 +15,8 @@ use super::lane::Lane;
 use crate::clock;
 use crate::stage_times::{Came, ReceiveTimes};
 use crate::status::{
-    IncompatibleQosStatus, LivelinessLostStatus, MatchedStatus, Rejected, SampleCountStatus,
+    IncompatibleQosStatus, LivelinessLostStatus, MatchedStatus, ReaderInactivityStatus, Rejected,
+    SampleCountStatus,
 };
 
 /// A local writer.
@@ -26,10 +27,12 @@ pub(crate) struct WriterEndpoint {
     pub(crate) incompatible: Mutex<IncompatibleQosStatus>,
     pub(crate) assertions: Assertions,
     pub(crate) liveliness_lost: Mutex<LivelinessLostStatus>,
+    pub(crate) inactivity: Mutex<ReaderInactivityStatus>,
     /// Whether readers that listen to a multicast group are sent samples through it.
     pub(crate) uses_multicast: bool,
     /// Matched readers whose engine does not delimit keys in XCDR2.
     pub(crate) without_key_delimiters: Mutex<BTreeSet<Guid>>,
+    pub(crate) listener_panics: Panics,
     listener: Mutex<Option<WriterListener>>,
 }
 
@@ -42,8 +45,10 @@ impl WriterEndpoint {
             incompatible: Mutex::default(),
             assertions: Assertions::new(liveliness),
             liveliness_lost: Mutex::default(),
+            inactivity: Mutex::default(),
             uses_multicast,
             without_key_delimiters: Mutex::default(),
+            listener_panics: Panics::default(),
             listener: Mutex::default(),
         }
     }
@@ -62,7 +67,7 @@ impl WriterEndpoint {
     pub(crate) fn notify(&self, event: WriterEvent) {
         let listener = self.listener.lock().clone();
         if let Some(listener) = listener {
-            survive(|| listener(event));
+            self.listener_panics.survive(move || listener(event));
         }
     }
 }
@@ -78,6 +83,7 @@ pub(crate) struct ReaderEndpoint {
     pub(crate) malformed: AtomicU64,
     /// When the last batch arrived. `None`: stage timing is disabled.
     pub(crate) times: Mutex<Option<ReceiveTimes>>,
+    pub(crate) listener_panics: Panics,
     calls: Mutex<Calls>,
     has_listener: AtomicBool,
 }
@@ -116,6 +122,7 @@ impl ReaderEndpoint {
             rejected: Mutex::default(),
             malformed: AtomicU64::new(0),
             times: Mutex::default(),
+            listener_panics: Panics::default(),
             calls: Mutex::default(),
             has_listener: AtomicBool::new(false),
         }
@@ -142,7 +149,7 @@ impl ReaderEndpoint {
     pub(crate) fn notify(&self, event: ReaderEvent) {
         let listener = self.calls.lock().listener.clone();
         if let Some(listener) = listener {
-            survive(|| listener(event));
+            self.listener_panics.survive(move || listener(event));
         }
     }
 
@@ -198,16 +205,18 @@ impl ReaderEndpoint {
             (listener, calls.version)
         };
         loop {
-            survive(|| listener(ReaderEvent::DataAvailable));
+            self.listener_panics.survive(|| listener(ReaderEvent::DataAvailable));
             let mut calls = self.calls.lock();
             let is_replaced = calls.version != version;
             if !core::mem::take(&mut calls.has_more_news) {
                 calls.is_notifying = false;
                 if !is_replaced {
                     calls.spare = Some(listener);
+                    return;
                 }
                 // `calls` is unlocked before `listener` is dropped, as in `set_listener`.
-                return;
+                drop(calls);
+                return self.listener_panics.survive(move || drop(listener));
             }
             if is_replaced {
                 // The new listener has to be called for the news that arrived meanwhile.
@@ -218,16 +227,28 @@ impl ReaderEndpoint {
                 };
                 let before = core::mem::replace(&mut listener, next);
                 drop(calls);
-                drop(before);
+                self.listener_panics.survive(move || drop(before));
             }
         }
     }
 }
 
-/// Calls a listener, and keeps the thread alive if it panics. The panic was reported on standard
-/// error.
-fn survive(call: impl FnOnce()) {
-    let _ = std::panic::catch_unwind(std::panic::AssertUnwindSafe(call));
+/// Counts the panics of a listener.
+#[derive(Debug, Default)]
+pub(crate) struct Panics(AtomicU64);
+
+impl Panics {
+    pub(crate) fn count(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
+    }
+
+    /// Calls or drops a listener, and keeps the thread alive if it panics. The panic hook has reported the panic on
+    /// standard error.
+    fn survive(&self, call: impl FnOnce()) {
+        if std::panic::catch_unwind(std::panic::AssertUnwindSafe(call)).is_err() {
+            self.0.fetch_add(1, Ordering::Relaxed);
+        }
+    }
 }
 
 #[cfg(test)]

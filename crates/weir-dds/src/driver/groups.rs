@@ -1,13 +1,14 @@
 //! The multicast groups that a participant's readers listen to, with one socket per group while a
 //! reader needs it.
 
-use std::net::{Ipv4Addr, SocketAddrV4};
+use std::net::SocketAddrV4;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use parking_lot::{Mutex, RwLock};
-use weir_udp::{SocketOptions, UdpError, UdpSocket};
+use weir_udp::{SocketOptions, UdpSocket};
 
+use super::memberships::{Memberships, Place};
 use crate::error::{DdsError, Result};
 
 /// Most groups of a participant. Every group is one more socket to poll.
@@ -18,28 +19,32 @@ pub(crate) type Sockets = Arc<[Arc<UdpSocket>]>;
 
 /// The groups, and how many readers listen to each.
 pub(crate) struct Groups {
-    /// Local addresses of the interfaces on which groups are joined.
-    interfaces: Vec<Ipv4Addr>,
     receive_buffer: usize,
-    members: Mutex<Vec<Member>>,
+    members: Mutex<Members>,
     sockets: RwLock<Sockets>,
     version: AtomicU64,
+}
+
+struct Members {
+    /// The interfaces on which groups are joined.
+    places: Vec<Place>,
+    list: Vec<Member>,
 }
 
 struct Member {
     group: SocketAddrV4,
     socket: Arc<UdpSocket>,
+    joined: Memberships,
     readers: usize,
 }
 
 impl Groups {
     /// Starts without groups. `receive_buffer` is the buffer size to request for each socket, in
     /// bytes.
-    pub(crate) fn new(interfaces: Vec<Ipv4Addr>, receive_buffer: usize) -> Self {
+    pub(crate) fn new(places: Vec<Place>, receive_buffer: usize) -> Self {
         Self {
-            interfaces,
             receive_buffer,
-            members: Mutex::default(),
+            members: Mutex::new(Members { places, list: Vec::new() }),
             sockets: RwLock::new(Arc::from([])),
             version: AtomicU64::new(0),
         }
@@ -49,31 +54,45 @@ impl Groups {
     /// receiving thread.
     pub(crate) fn join(&self, group: SocketAddrV4) -> Result<()> {
         let mut members = self.members.lock();
-        if let Some(member) = members.iter_mut().find(|member| member.group == group) {
+        let Members { places, list } = &mut *members;
+        if let Some(member) = list.iter_mut().find(|member| member.group == group) {
             member.readers += 1;
             return Ok(());
         }
-        if members.len() >= GROUPS_MAX {
+        if list.len() >= GROUPS_MAX {
             let text = format!(
                 "the participant listens to {GROUPS_MAX} multicast groups, which is the limit: share groups"
             );
             return Err(DdsError::OutOfResources(text));
         }
-        let socket = Arc::new(self.open(group)?);
-        members.push(Member { group, socket, readers: 1 });
-        self.publish(&members);
+        let (socket, joined) = self.open(group, places)?;
+        list.push(Member { group, socket: Arc::new(socket), joined, readers: 1 });
+        self.publish(list);
         Ok(())
     }
 
     /// Undoes one [`Groups::join`].
     pub(crate) fn leave(&self, group: SocketAddrV4) {
-        let mut members = self.members.lock();
-        let Some(index) = members.iter().position(|member| member.group == group) else { return };
-        members[index].readers -= 1;
-        if members[index].readers == 0 {
-            members.remove(index);
-            self.publish(&members);
+        let list = &mut self.members.lock().list;
+        let Some(index) = list.iter().position(|member| member.group == group) else { return };
+        list[index].readers -= 1;
+        if list[index].readers == 0 {
+            list.remove(index);
+            self.publish(list);
         }
+    }
+
+    /// Joins all groups on these interfaces, and leaves them on all others. Returns `false` if one
+    /// could be joined on none.
+    pub(super) fn move_to(&self, places: Vec<Place>) -> bool {
+        let mut members = self.members.lock();
+        let Members { places: known, list } = &mut *members;
+        *known = places;
+        let mut is_complete = true;
+        for Member { group, socket, joined, .. } in list {
+            is_complete &= joined.renew(socket, *group.ip(), known).is_ok() || !joined.is_empty();
+        }
+        is_complete
     }
 
     /// Returns the sockets of all groups.
@@ -92,7 +111,7 @@ impl Groups {
         self.version.fetch_add(1, Ordering::Release);
     }
 
-    fn open(&self, group: SocketAddrV4) -> Result<UdpSocket> {
+    fn open(&self, group: SocketAddrV4, places: &[Place]) -> Result<(UdpSocket, Memberships)> {
         let options = SocketOptions {
             reuse_address: true,
             recv_buffer: Some(self.receive_buffer),
@@ -102,20 +121,10 @@ impl Groups {
         };
         let what = || format!("cannot listen to the multicast group {group}");
         let socket = UdpSocket::bind(&options).map_err(|error| DdsError::network(what(), error))?;
-        join_on_any(&socket, *group.ip(), self.interfaces.iter().copied())
-            .map_err(|error| DdsError::network(what(), error))?;
-        Ok(socket)
+        let mut joined = Memberships::default();
+        match joined.renew(&socket, *group.ip(), places) {
+            Err(error) if joined.is_empty() => Err(DdsError::network(what(), error)),
+            _ => Ok((socket, joined)),
+        }
     }
-}
-
-/// Joins a group on every interface. One without multicast does no harm if another one supports it.
-pub(super) fn join_on_any(
-    socket: &UdpSocket,
-    group: Ipv4Addr,
-    interfaces: impl Iterator<Item = Ipv4Addr>,
-) -> std::result::Result<(), UdpError> {
-    let (joined, failed): (Vec<_>, Vec<_>) = interfaces
-        .map(|interface| socket.join_multicast(group, interface))
-        .partition(std::result::Result::is_ok);
-    if joined.is_empty() { failed.into_iter().last().unwrap_or(Ok(())) } else { Ok(()) }
 }

@@ -14,7 +14,7 @@ use std::time::Duration;
 use parking_lot::{Mutex, MutexGuard};
 use weir_rtps::outbox::Outbox;
 use weir_rtps::time::Time;
-use weir_rtps::writer::WriterCore;
+use weir_rtps::writer::{Silence, WriterCore};
 
 use super::direct::WriterState;
 use super::outlet::Outlet;
@@ -34,6 +34,8 @@ pub(crate) struct Lane {
     /// The next sample will probably take the fast path: the last one qualified for it, and the
     /// core knows of all earlier sends.
     expects_direct: AtomicBool,
+    /// Timeouts showed something about readers, see [`Lane::take_silence`].
+    has_silence: AtomicBool,
     /// Present if the writer publishes asynchronously: its own thread sends.
     pub(crate) publishing: Option<Publishing>,
 }
@@ -109,6 +111,7 @@ impl Lane {
             sending: Mutex::default(),
             core: Mutex::new(WriterState::new(core)),
             expects_direct: AtomicBool::new(false),
+            has_silence: AtomicBool::new(false),
             publishing,
         }
     }
@@ -194,6 +197,7 @@ impl Lane {
             Occasion::EndOfBurst => core.end_burst(now, outbox),
             Occasion::Timer => {
                 core.handle_timeout(now);
+                self.note_silence(&core);
                 core.poll_transmit(now, outbox);
             }
             Occasion::Publish => core.poll_published(now, outbox),
@@ -339,11 +343,27 @@ impl Lane {
         let next = {
             let mut core = self.core.lock();
             core.handle_timeout(now);
+            self.note_silence(&core);
             core.next_timeout()
         };
         publishing.notify();
         // The publishing thread does what is due, and sets the timer for what follows.
         next.filter(|at| *at > now)
+    }
+
+    fn note_silence(&self, core: &WriterCore) {
+        if core.has_silence() {
+            self.has_silence.store(true, Ordering::Relaxed);
+        }
+    }
+
+    /// Returns what timeouts on this thread showed about readers, if anything.
+    pub(crate) fn take_silence(&self) -> Option<Silence> {
+        if !self.has_silence.load(Ordering::Relaxed) {
+            return None;
+        }
+        self.has_silence.store(false, Ordering::Relaxed);
+        Some(self.core.lock().take_silence())
     }
 
     /// Sends what is due, on the publishing thread.
@@ -376,7 +396,31 @@ impl Lane {
 
     /// Opens the sockets for changed destinations, see [`Sender::connect`].
     pub(crate) fn connect(&self) {
+        self.open_sockets(&mut self.sending.lock());
+    }
+
+    /// Opens all sockets anew, because the host's addresses or routes have changed.
+    pub(crate) fn reconnect(&self, outlet: &Outlet) {
         let mut sending = self.sending.lock();
+        sending.sender.disconnect();
+        self.open_sockets(&mut sending);
+        if sending.sender.has_lost_path() {
+            outlet.note_lost_path();
+        }
+    }
+
+    /// As [`Lane::reconnect`], if a socket has lost its path.
+    pub(crate) fn restore_path(&self, outlet: &Outlet) {
+        let is_lost = {
+            let sending = self.sending.lock();
+            sending.sender.has_lost_path() || self.core.lock().has_lost_path()
+        };
+        if is_lost {
+            self.reconnect(outlet);
+        }
+    }
+
+    fn open_sockets(&self, sending: &mut Sending) {
         let (destinations, routes) = {
             let core = self.core.lock();
             (Arc::clone(core.destinations()), core.routes().to_vec())
@@ -384,6 +428,13 @@ impl Lane {
         sending.sender.connect(&destinations, &routes);
         let connection = sending.sender.connection_to(&destinations).filter(|_| self.publishing.is_none());
         self.core.lock().connect(connection.map(|connection| (destinations, connection)));
+    }
+
+    /// Refuses all writes from now on: the participant has failed.
+    pub(crate) fn close(&self) {
+        let mut core = self.core.lock();
+        core.close();
+        core.connect(None);
     }
 
     /// Enables send timestamps.

@@ -14,7 +14,7 @@ impl Driver {
 }
 
 fn run(driver: &Driver) {
-    while let Some(call) = driver.listeners.next(|| driver.is_stopping()) {
+    while let Some(call) = driver.listeners.next(|| !driver.is_running()) {
         call.make();
         // Samples that the listener wrote may be held back.
         driver.flush_queued();

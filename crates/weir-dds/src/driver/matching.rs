@@ -38,9 +38,13 @@ impl Driver {
             state.core.poll_transmit(now, &mut state.outbox);
             self.meta.send(&state.outbox);
             state.outbox.clear();
+            state.core.poll_questions(&mut state.outbox);
+            self.meta.send_questions(&state.outbox);
+            state.outbox.clear();
             if !state.user_outbox.is_empty() {
                 state.packing.pack(&mut state.user_outbox, &mut state.outbox);
-                self.outlet.send(&mut state.sender, &mut state.outbox);
+                self.meta.send_from(&self.channel.socket, &state.outbox);
+                state.outbox.clear();
             }
             self.outlet.arm(state.core.next_timeout());
             result
@@ -99,8 +103,7 @@ impl Driver {
                 let segment_max = segment_max(&reader.destinations);
                 let mut core = writer.lane.core();
                 let group = reader.group.filter(|_| writer.uses_multicast);
-                core.move_reader(now, reader.guid, reader.destinations, group);
-                core.limit_segments(segment_max);
+                core.move_reader(now, reader.guid, reader.destinations, group, segment_max);
                 drop(core);
                 followed.connect(writer);
                 writer.lane.notify_publisher();
@@ -191,9 +194,9 @@ impl Driver {
                 group: reader.group.filter(|_| writer.uses_multicast),
                 vendor: reader.vendor,
                 receive_buffer: reader.receive_buffer,
+                segment_max,
             },
         );
-        core.limit_segments(segment_max);
         core.poll_answers(out);
         self.outlet.arm(core.next_timeout());
     }

@@ -4,6 +4,7 @@
 //! Pacing belongs here. Every send names its destinations and its bytes, for any writer or reader,
 //! as a single datagram or as an outbox.
 
+use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -21,19 +22,21 @@ pub(crate) struct Outlet {
     pub(crate) timers: Timers,
     /// Some writer may hold back samples of a burst.
     has_queued: AtomicBool,
+    /// Some writer's connected socket has lost its path.
+    has_lost_path: AtomicBool,
 }
 
 impl Outlet {
     /// Uses `socket` where no connected socket exists.
     pub(crate) fn new(socket: Arc<UdpSocket>, timers: Timers) -> Self {
-        Self { socket, timers, has_queued: AtomicBool::new(false) }
+        Self { socket, timers, has_queued: AtomicBool::new(false), has_lost_path: AtomicBool::new(false) }
     }
 
     /// Sends everything in `outbox` and empties it. A datagram that the kernel refuses counts as
     /// lost; reliability recovers it.
     #[inline]
     pub(crate) fn send(&self, sender: &mut Sender, outbox: &mut Outbox) {
-        sender.send(&self.socket, outbox);
+        sender.send(self, outbox);
     }
 
     /// Has the timers thread wake at this time, if there is one.
@@ -44,10 +47,33 @@ impl Outlet {
         }
     }
 
-    /// Sends one datagram. Returns whether the kernel accepted it.
+    /// Sends one datagram.
+    ///
+    /// # Errors
+    /// The kernel has refused it.
     #[inline(always)]
-    pub(crate) fn send_direct(&self, connection: &Connection, datagram: DirectDatagram<'_>) -> bool {
+    pub(crate) fn send_direct(
+        &self,
+        connection: &Connection,
+        datagram: DirectDatagram<'_>,
+    ) -> io::Result<usize> {
         connection.send(datagram)
+    }
+
+    /// Returns the socket to use where no connected socket exists.
+    pub(super) fn socket(&self) -> &UdpSocket {
+        &self.socket
+    }
+
+    /// Records that some writer's connected socket has lost its path. The timer thread opens it
+    /// anew.
+    pub(super) fn note_lost_path(&self) {
+        self.has_lost_path.store(true, Ordering::Relaxed);
+    }
+
+    /// Returns whether some connected socket may have lost its path, and resets the flag.
+    pub(super) fn take_lost_path(&self) -> bool {
+        self.has_lost_path.swap(false, Ordering::Relaxed)
     }
 
     /// Records that some writer holds back samples of a burst.
@@ -66,6 +92,11 @@ impl Outlet {
 
     /// Returns whether some writer may hold back samples, and resets the flag.
     pub(crate) fn take_queued(&self) -> bool {
-        self.has_queued.swap(false, Ordering::Relaxed)
+        self.has_queued.swap(false, Ordering::AcqRel)
+    }
+
+    /// Sets the flag for a participant that has failed. A thread that resets it after that sees the failure.
+    pub(crate) fn note_failure(&self) {
+        self.has_queued.swap(true, Ordering::AcqRel);
     }
 }

@@ -19,8 +19,8 @@ impl Driver {
         if writer.lane.publishing.is_none() {
             return Ok(None);
         }
-        let (driver, writer) = (Arc::clone(self), Arc::clone(writer));
-        Self::thread("weir-publish", move || run(&driver, &writer)).map(Some)
+        let writer = Arc::clone(writer);
+        self.thread("weir-publish", move |driver| run(driver, &writer)).map(Some)
     }
 }
 

@@ -38,7 +38,7 @@ pub(super) struct TakenIn {
 }
 
 impl Driver {
-    /// Receives until `is_done` or `deadline`. Returns whether it is done.
+    /// Receives until `is_done` or `deadline`, or until the participant fails. Returns whether it is done.
     ///
     /// Meanwhile, whatever arrives is passed to all endpoints of the participant.
     pub(crate) fn receive_until(
@@ -68,12 +68,15 @@ impl Driver {
         strategy: WaitStrategy,
         mut is_done: impl FnMut() -> bool,
     ) -> bool {
-        self.flush_queued();
+        let deadline = deadline.unwrap_or(Time::MAX);
+        if !self.flush_queued() {
+            self.wait_in_vain(deadline.since(clock::now()));
+            return is_done();
+        }
         if is_done() {
             return true;
         }
         self.channel.begin_waiting();
-        let deadline = deadline.unwrap_or(Time::MAX);
         let is_done = self.receive_while_waiting(reader, deadline, strategy, &mut is_done);
         self.channel.end_waiting();
         is_done
@@ -97,6 +100,9 @@ impl Driver {
                 Some(role) => self.receive_blocking(role, deadline.since(now), reader),
                 None => {
                     self.channel.sleep_until_progress(deadline, is_done);
+                    if self.has_failed() {
+                        return is_done();
+                    }
                     Some(TakenIn { at: clock::now(), has_awaited: false })
                 }
             };

@@ -9,13 +9,14 @@ use crate::clock;
 pub(super) fn run(driver: &Driver) {
     mark_background();
     let channel = &driver.channel;
-    while !driver.is_stopping() {
+    while driver.is_running() {
         let now = clock::now();
         if channel.park_background(now) {
             continue;
         }
         channel.receive_in_background(|| {
-            let mut role = channel.role.lock();
+            // A participant that fails takes the role for ever.
+            let Some(mut role) = channel.role.try_lock_for(RECEIVE_TIMEOUT) else { return };
             if driver.wait.spin_time().is_none_or(|time| now.since(role.received_at) < time) {
                 driver.receive_spinning(role, now, None);
             } else {

@@ -1,14 +1,16 @@
 //! Turns an outbox into system calls.
 
-use std::io::IoSlice;
+use std::io::{self, IoSlice};
 use std::net::{Ipv4Addr, SocketAddrV4};
+use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use weir_rtps::multicast::GroupRoute;
 use weir_rtps::outbox::{Item, Outbox};
 use weir_rtps::writer::DirectDatagram;
-use weir_udp::{Outgoing, SendScratch, SocketOptions, UdpSocket};
+use weir_udp::{Outgoing, SendOutcome, SendScratch, SocketOptions, UdpSocket};
 
+use super::outlet::Outlet;
 use crate::clock;
 use crate::settings::SOCKET_BUFFER_BYTES;
 use crate::stage_times::SendTimes;
@@ -45,6 +47,8 @@ pub(crate) struct Sender {
     connected: Option<Connection>,
     /// The multicast groups among the destinations, with the sockets connected to them.
     groups: Vec<(GroupRoute, Connection)>,
+    /// A connected socket could not be opened, or has lost its path.
+    has_lost_path: bool,
     pub(crate) counters: SendCounters,
     /// When the last send call took place. `None`: stage timing is disabled.
     pub(crate) times: Option<SendTimes>,
@@ -64,6 +68,7 @@ impl Sender {
             let any = SocketOptions::new(SocketAddrV4::new(Ipv4Addr::UNSPECIFIED, 0));
             self.connected = only.and_then(|to| Connection::open(to, any));
         }
+        self.has_lost_path = only.is_some() && self.connected.is_none();
         self.groups.retain(|(known, _)| routes.contains(known));
         for route in routes {
             if !self.groups.iter().any(|(known, _)| known == route) {
@@ -72,9 +77,22 @@ impl Sender {
                     multicast_loop: true,
                     ..SocketOptions::new(SocketAddrV4::new(route.interface, 0))
                 };
-                self.groups.extend(Connection::open(route.group, options).map(|it| (*route, it)));
+                let connection = Connection::open(route.group, options);
+                self.has_lost_path |= connection.is_none();
+                self.groups.extend(connection.map(|it| (*route, it)));
             }
         }
+    }
+
+    /// Closes all sockets that [`Sender::connect`] has opened.
+    pub(crate) fn disconnect(&mut self) {
+        self.connected = None;
+        self.groups.clear();
+    }
+
+    /// Returns whether a connected socket could not be opened, or has lost its path.
+    pub(crate) fn has_lost_path(&self) -> bool {
+        self.has_lost_path
     }
 
     /// Returns the connection to the only one of `destinations`.
@@ -83,38 +101,43 @@ impl Sender {
         only.filter(|only| destinations == [only.to]).cloned()
     }
 
-    /// Sends everything in `outbox` and empties it. Uses `socket` where no connection exists.
+    /// Sends everything in `outbox` and empties it. Uses the common socket where no connection
+    /// exists.
     #[inline]
-    pub(super) fn send(&mut self, socket: &UdpSocket, outbox: &mut Outbox) {
+    pub(super) fn send(&mut self, outlet: &Outlet, outbox: &mut Outbox) {
         if self.times.is_none() {
-            return self.send_all(socket, outbox);
+            return self.send_all(outlet, outbox);
         }
         let called_ns = clock::now().0;
-        self.send_all(socket, outbox);
+        self.send_all(outlet, outbox);
         self.times = Some(SendTimes { called_ns, returned_ns: clock::now().0 });
     }
 
-    fn send_all(&mut self, socket: &UdpSocket, outbox: &mut Outbox) {
+    fn send_all(&mut self, outlet: &Outlet, outbox: &mut Outbox) {
         let Self { scratch, connected, groups, counters, .. } = self;
         let only = only(connected.as_ref(), groups);
         match only.filter(|only| outbox.items.iter().all(|item| item.to[..] == [only.to])) {
             Some(only) => {
                 let messages = outbox.items.iter().map(|item| (item, None));
-                send_messages(&only.socket, outbox, messages, scratch, counters);
+                if send_messages(&only.socket, outbox, messages, scratch, counters).is_break() {
+                    self.lose_path(outlet);
+                }
             }
-            None => self.send_to_each(socket, outbox),
+            None => self.send_to_each(outlet, outbox),
         }
         outbox.clear();
     }
 
     /// Sends every item to each of its destinations: the same bytes, in as few system calls as
     /// possible.
-    fn send_to_each(&mut self, socket: &UdpSocket, outbox: &Outbox) {
+    fn send_to_each(&mut self, outlet: &Outlet, outbox: &Outbox) {
         let Self { scratch, groups, counters, .. } = self;
+        let mut is_path_lost = false;
         // Groups first: their datagrams reach many readers.
         for (route, connection) in groups.iter() {
             let messages = outbox.items.iter().filter(|item| item.to.contains(&route.group));
-            send_messages(&connection.socket, outbox, messages.map(|item| (item, None)), scratch, counters);
+            let messages = messages.map(|item| (item, None));
+            is_path_lost |= send_messages(&connection.socket, outbox, messages, scratch, counters).is_break();
         }
         let is_sent = |to: &SocketAddrV4| groups.iter().any(|(route, _)| route.group == *to);
         // Messages to the same readers are sent destination by destination, so that adjacent ones
@@ -125,7 +148,20 @@ impl Sender {
             let left = destinations.filter(|to| !is_sent(to));
             left.flat_map(|to| items.iter().map(move |item| (item, Some(*to))))
         });
-        send_messages(socket, outbox, messages, scratch, counters);
+        // The common socket has no path to lose.
+        let _ = send_messages(outlet.socket(), outbox, messages, scratch, counters);
+        if is_path_lost {
+            self.lose_path(outlet);
+        }
+    }
+
+    /// Uses the common socket instead of the one connected to the only destination, until the timer
+    /// thread opens that one anew. A group's socket stays: it alone is tied to an interface.
+    #[cold]
+    fn lose_path(&mut self, outlet: &Outlet) {
+        self.connected = None;
+        self.has_lost_path = true;
+        outlet.note_lost_path();
     }
 }
 
@@ -157,21 +193,25 @@ impl Connection {
         Some(Self { to, socket: Arc::new(socket) })
     }
 
-    /// Sends one datagram. Returns whether the kernel accepted it.
+    /// Sends one datagram.
     ///
     /// Always inlined: passing the parts through memory is measurably slower.
+    ///
+    /// # Errors
+    /// The kernel has refused it.
     #[inline(always)]
-    pub(super) fn send(&self, DirectDatagram { front, bulk, back }: DirectDatagram<'_>) -> bool {
-        if bulk.is_empty() { self.socket.send(front).is_ok() } else { self.send_parts([front, bulk, back]) }
+    pub(super) fn send(&self, DirectDatagram { front, bulk, back }: DirectDatagram<'_>) -> io::Result<usize> {
+        if bulk.is_empty() { self.socket.send(front) } else { self.send_parts([front, bulk, back]) }
     }
 
     #[inline(never)]
-    fn send_parts(&self, parts: [&[u8]; 3]) -> bool {
+    fn send_parts(&self, parts: [&[u8]; 3]) -> io::Result<usize> {
         let count = if parts[2].is_empty() { 2 } else { 3 };
-        self.socket.send_vectored(&parts.map(IoSlice::new)[..count]).is_ok()
+        self.socket.send_vectored(&parts.map(IoSlice::new)[..count])
     }
 }
 
+/// Sends messages through a socket. Breaks if the socket has lost its path.
 #[inline]
 fn send_messages<'a>(
     socket: &UdpSocket,
@@ -179,7 +219,7 @@ fn send_messages<'a>(
     messages: impl Iterator<Item = (&'a Item, Option<SocketAddrV4>)>,
     scratch: &mut SendScratch,
     counters: &mut SendCounters,
-) {
+) -> ControlFlow<()> {
     let outgoing = messages.map(|(item, to)| {
         let (head, tail) = outbox.parts(item);
         counters.samples += u64::from(item.samples);
@@ -188,7 +228,16 @@ fn send_messages<'a>(
     let outcome = socket.send_all(outgoing, scratch);
     counters.datagrams += outcome.datagrams;
     counters.system_calls += outcome.system_calls;
+    if outcome.refused == 0 { ControlFlow::Continue(()) } else { note_refused(&outcome, counters) }
+}
+
+#[cold]
+fn note_refused(outcome: &SendOutcome, counters: &mut SendCounters) -> ControlFlow<()> {
     counters.refused += outcome.refused;
+    match &outcome.last_error {
+        Some(error) if weir_udp::is_path_lost(error) => ControlFlow::Break(()),
+        _ => ControlFlow::Continue(()),
+    }
 }
 
 #[cfg(test)]
@@ -199,9 +248,14 @@ mod tests {
     use weir_udp::{RecvBatch, Wait};
 
     use super::*;
+    use crate::driver::timers::Timers;
 
     fn socket() -> UdpSocket {
         UdpSocket::bind(&SocketOptions::new(SocketAddrV4::new(Ipv4Addr::LOCALHOST, 0))).unwrap()
+    }
+
+    fn outlet() -> Outlet {
+        Outlet::new(Arc::new(socket()), Timers::new().unwrap())
     }
 
     /// Sends one block to these addresses with `sender`.
@@ -211,7 +265,7 @@ mod tests {
         let mut outbox = Outbox::new();
         let slice = Some(BlockSlice::new(block, 0, 8));
         outbox.items.push(Item { samples: 1, ..Item::of(Arc::from(to), slice) });
-        sender.send(&socket(), &mut outbox);
+        sender.send(&outlet(), &mut outbox);
         assert!(outbox.is_empty());
     }
 
@@ -229,6 +283,28 @@ mod tests {
             assert_eq!(reader.recv_batch(&mut batch, 1, Wait::Block).unwrap(), 1);
             assert_eq!(batch.get(0).unwrap().bytes, b"payload!");
         }
+    }
+
+    #[test]
+    fn a_lost_path_is_left_until_the_socket_is_opened_anew() {
+        let reader = socket();
+        let to = [reader.local_addr()];
+        let outlet = outlet();
+        let mut sender = Sender::default();
+        sender.connect(&to, &[]);
+        assert!(sender.connection_to(&to).is_some() && !sender.has_lost_path());
+        sender.lose_path(&outlet);
+        assert!(sender.connection_to(&to).is_none() && sender.has_lost_path());
+        assert!(outlet.take_lost_path() && !outlet.take_lost_path());
+        send(&mut sender, &to);
+        sender.disconnect();
+        sender.connect(&to, &[]);
+        assert!(sender.connection_to(&to).is_some() && !sender.has_lost_path());
+        send(&mut sender, &to);
+        assert_eq!(sender.counters.datagrams, 2);
+        // There is no route to a broadcast address for a socket that does not allow it.
+        sender.connect(&[SocketAddrV4::new(Ipv4Addr::BROADCAST, 1)], &[]);
+        assert!(sender.has_lost_path());
     }
 
     #[test]

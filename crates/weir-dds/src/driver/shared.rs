@@ -1,8 +1,8 @@
 //! The state shared by all threads and handles of a participant.
 
 use std::net::SocketAddrV4;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::thread::JoinHandle;
 
 use parking_lot::Mutex;
@@ -10,7 +10,9 @@ use weir_wire::{EntityId, Guid, GuidPrefix};
 
 use super::channel::Channel;
 use super::discovery::Discovery;
+use super::failure::Failure;
 use super::listeners::Listeners;
+use super::network::Network;
 use super::outlet::Outlet;
 use super::routes::Routes;
 use super::sockets::MetaSockets;
@@ -35,10 +37,13 @@ pub(crate) struct Driver {
     pub(crate) discovery: Discovery,
     pub(crate) listeners: Listeners,
     pub(crate) meta: MetaSockets,
+    pub(super) network: Network,
     /// The multicast group of readers that do not name one.
     pub(super) data_multicast: Option<SocketAddrV4>,
     pub(super) uses_multicast: bool,
     pub(super) is_stopping: AtomicBool,
+    /// Set when a thread has panicked.
+    pub(super) failure: OnceLock<Failure>,
     pub(super) next_entity: AtomicU32,
     pub(super) threads: Mutex<Vec<JoinHandle<()>>>,
 }
@@ -70,19 +75,24 @@ impl Driver {
     }
 
     /// Sends what writers hold back: an application that waits has nothing more to write for now.
+    /// Returns `false` if the participant has failed.
     #[inline]
-    pub(crate) fn flush_queued(&self) {
-        if self.outlet.has_queued() {
-            self.end_bursts();
-        }
+    pub(crate) fn flush_queued(&self) -> bool {
+        !self.outlet.has_queued() || self.end_bursts()
     }
 
     /// Not inlined, to keep this code out of callers with nothing to send.
     #[inline(never)]
-    fn end_bursts(&self) {
+    fn end_bursts(&self) -> bool {
         if self.outlet.take_queued() {
             self.routes.table().writers.values().for_each(|writer| writer.lane.end_burst(&self.outlet));
         }
+        let has_failed = self.has_failed();
+        if has_failed {
+            // So that the next call gets here, too.
+            self.outlet.note_failure();
+        }
+        !has_failed
     }
 
     pub(crate) fn is_stopping(&self) -> bool {
@@ -101,18 +111,23 @@ impl Driver {
         Guid::new(self.prefix, entity)
     }
 
-    pub(super) fn spawn(self: &Arc<Self>, name: &str, run: fn(&Self)) -> Result<()> {
-        let driver = Arc::clone(self);
-        let thread = Self::thread(name, move || run(&driver))?;
+    pub(super) fn spawn(self: &Arc<Self>, name: &'static str, run: fn(&Self)) -> Result<()> {
+        let thread = self.thread(name, run)?;
         self.threads.lock().push(thread);
         Ok(())
     }
 
-    pub(super) fn thread(name: &str, run: impl FnOnce() + Send + 'static) -> Result<JoinHandle<()>> {
+    /// Starts a thread whose panic is the participant's failure.
+    pub(super) fn thread(
+        self: &Arc<Self>,
+        name: &'static str,
+        run: impl FnOnce(&Self) + Send + 'static,
+    ) -> Result<JoinHandle<()>> {
+        let driver = Arc::clone(self);
         std::thread::Builder::new()
             .name(name.to_owned())
             .stack_size(1 << 20)
-            .spawn(run)
+            .spawn(move || driver.run_thread(name, || run(&driver)))
             .map_err(|error| DdsError::network(format!("cannot start the thread {name}"), error))
     }
 }

@@ -1,13 +1,29 @@
 //! The sockets of a participant, on the ports of its participant id.
+//!
+//! They live as long as the participant, whatever happens to the host's addresses. Therefore they
+//! are not bound to an address that could be replaced, but to all addresses. If the settings name
+//! interfaces, a socket filter drops what was not sent to an address of theirs. The kernel replaces
+//! the filter in one step when the addresses change. One socket per address was the alternative:
+//! each would have to be polled, also on the path of a sample, and closed while other threads use
+//! it. Two cases need no filter, and have none. Loopback, and an address that the settings name by
+//! itself, cannot be replaced, so the sockets are bound to it. And without named interfaces,
+//! everything may arrive.
+//!
+//! The multicast sockets are bound to their group, so they receive nothing sent to other addresses,
+//! and `IP_MULTICAST_ALL` is off, so they receive nothing from interfaces that they have not
+//! joined.
 
+use std::io::{self, ErrorKind};
 use std::net::{Ipv4Addr, SocketAddrV4};
+use std::sync::atomic::{AtomicU64, Ordering};
 
+use parking_lot::Mutex;
 use weir_rtps::outbox::Outbox;
 use weir_rtps::ports;
-use weir_udp::{Interface, Outgoing, SocketOptions, UdpError, UdpSocket};
+use weir_udp::{SocketOptions, UdpError, UdpSocket};
 
-use super::groups::join_on_any;
-use super::interfaces::Selected;
+use super::interfaces::{Choice, Selected};
+use super::memberships::{Memberships, Place};
 use crate::error::{DdsError, Result};
 use crate::settings::ParticipantSettings;
 
@@ -22,38 +38,52 @@ pub(crate) struct MetaSockets {
     pub(crate) unicast: UdpSocket,
     /// Receives what is sent to the domain's multicast group. `None`: multicast is disabled.
     pub(crate) multicast: Option<UdpSocket>,
-    /// One per interface, to send to the group.
-    senders: Vec<UdpSocket>,
+    joined: Mutex<Memberships>,
+    /// One per address, to send to the group from there.
+    senders: Mutex<Vec<(Place, UdpSocket)>>,
+    /// Sends questions to participants that may be gone, and collects the refusals of their hosts. Its port is
+    /// unknown to others, and nothing is received from it.
+    pub(super) prober: UdpSocket,
+    /// Datagrams that the kernel refused.
+    refused: AtomicU64,
 }
 
 /// Opens the sockets for user data and discovery on the ports of the first free participant id.
 pub(crate) fn open(
     domain_id: u32,
     settings: &ParticipantSettings,
+    choice: &Choice,
     selected: &Selected,
 ) -> Result<(UdpSocket, MetaSockets)> {
-    let address = selected.bind_address();
+    let address = choice.bind_address();
+    let only_at = choice.only_at(selected);
     for id in 0..PARTICIPANTS_PER_HOST_MAX {
         let meta_port = ports::metatraffic_unicast_port(domain_id, id);
         let user_port = ports::user_unicast_port(domain_id, id);
         let Some((meta_port, user_port)) = meta_port.zip(user_port) else { break };
-        let Some(unicast) = bind_if_free(&meta_options(SocketAddrV4::new(address, meta_port)))? else {
-            continue;
-        };
+        let meta =
+            SocketOptions { only_at: only_at.clone(), ..meta_options(SocketAddrV4::new(address, meta_port)) };
+        let Some(unicast) = bind_if_free(&meta)? else { continue };
         let user = SocketOptions {
             recv_buffer: Some(settings.receive_buffer),
             send_buffer: Some(settings.send_buffer),
             gro: true,
             timestamps: settings.stage_times,
+            only_at: only_at.clone(),
             ..SocketOptions::new(SocketAddrV4::new(address, user_port))
         };
         let Some(user) = bind_if_free(&user)? else { continue };
-        let (multicast, senders) = if settings.multicast {
-            (Some(open_multicast(domain_id, selected)?), open_senders(selected)?)
-        } else {
-            (None, Vec::new())
+        let multicast = settings.multicast.then(|| open_multicast(domain_id)).transpose()?;
+        let meta = MetaSockets {
+            unicast,
+            multicast,
+            joined: Mutex::default(),
+            senders: Mutex::default(),
+            prober: open_prober(address)?,
+            refused: AtomicU64::new(0),
         };
-        return Ok((user, MetaSockets { unicast, multicast, senders }));
+        meta.join(selected)?;
+        return Ok((user, meta));
     }
     Err(DdsError::OutOfResources(format!(
         "all {PARTICIPANTS_PER_HOST_MAX} participant ids of domain {domain_id} are in use on this host: \
@@ -69,35 +99,31 @@ fn meta_options(bind: SocketAddrV4) -> SocketOptions {
 fn bind_if_free(options: &SocketOptions) -> Result<Option<UdpSocket>> {
     match UdpSocket::bind(options) {
         Ok(socket) => Ok(Some(socket)),
-        Err(error) if error.kind() == std::io::ErrorKind::AddrInUse => Ok(None),
+        Err(error) if error.kind() == ErrorKind::AddrInUse => Ok(None),
         Err(error) => Err(network("cannot open a socket", error)),
     }
 }
 
-fn open_multicast(domain_id: u32, selected: &Selected) -> Result<UdpSocket> {
+fn open_multicast(domain_id: u32) -> Result<UdpSocket> {
     let group = ports::metatraffic_multicast(domain_id)
         .ok_or_else(|| DdsError::BadParameter(format!("domain id {domain_id} has no multicast port")))?;
-    let options = SocketOptions {
-        reuse_address: true,
-        ..meta_options(SocketAddrV4::new(Ipv4Addr::UNSPECIFIED, group.port()))
-    };
-    let socket =
-        UdpSocket::bind(&options).map_err(|error| network("cannot open the multicast socket", error))?;
-    join_on_any(&socket, *group.ip(), selected.interfaces.iter().map(|interface| interface.address))
-        .map_err(|error| network("cannot join the discovery group on any interface", error))?;
-    Ok(socket)
+    let options = SocketOptions { reuse_address: true, ..meta_options(group) };
+    UdpSocket::bind(&options).map_err(|error| network("cannot open the multicast socket", error))
 }
 
-fn open_senders(selected: &Selected) -> Result<Vec<UdpSocket>> {
-    let open = |interface: &Interface| {
-        let options = SocketOptions {
-            multicast_interface: Some(interface.address),
-            multicast_loop: true,
-            ..SocketOptions::new(SocketAddrV4::new(interface.address, 0))
-        };
-        UdpSocket::bind(&options).map_err(|error| network("cannot open a socket", error))
+fn open_sender(address: Ipv4Addr) -> Result<UdpSocket> {
+    let options = SocketOptions {
+        multicast_interface: Some(address),
+        multicast_loop: true,
+        ..SocketOptions::new(SocketAddrV4::new(address, 0))
     };
-    selected.interfaces.iter().map(open).collect()
+    UdpSocket::bind(&options).map_err(|error| network("cannot open a socket", error))
+}
+
+fn open_prober(address: Ipv4Addr) -> Result<UdpSocket> {
+    let options =
+        SocketOptions { report_refusals: true, ..SocketOptions::new(SocketAddrV4::new(address, 0)) };
+    UdpSocket::bind(&options).map_err(|error| network("cannot open a socket", error))
 }
 
 fn network(what: &str, error: UdpError) -> DdsError {
@@ -105,20 +131,82 @@ fn network(what: &str, error: UdpError) -> DdsError {
 }
 
 impl MetaSockets {
+    /// Uses these interfaces from now on for multicast: joins the discovery group there, and sends
+    /// to it from there.
+    ///
+    /// # Errors
+    /// No interface supports multicast, or a sender could not be opened. The others are in use.
+    pub(super) fn join(&self, selected: &Selected) -> Result<()> {
+        let Some(multicast) = &self.multicast else { return Ok(()) };
+        let mut joined = self.joined.lock();
+        let renewed = joined.renew(multicast, *multicast.local_addr().ip(), &selected.places());
+        let is_joined = !joined.is_empty();
+        drop(joined);
+        let mut senders = self.senders.lock();
+        senders.retain(|(place, _)| selected.addresses().any(|address| address == *place));
+        let mut result = Ok(());
+        for place in selected.addresses() {
+            if !senders.iter().any(|(known, _)| *known == place) {
+                match open_sender(place.address) {
+                    Ok(sender) => senders.push((place, sender)),
+                    Err(error) => result = Err(error),
+                }
+            }
+        }
+        match renewed {
+            Err(error) if !is_joined => {
+                Err(network("cannot join the discovery group on any interface", error))
+            }
+            _ => result,
+        }
+    }
+
     /// Sends discovery messages: to the group from every interface, to other addresses from the
     /// unicast socket.
     ///
-    /// A refused datagram is ignored, because discovery announces everything again later.
+    /// Does not wait for room in a socket: the caller holds the lock of discovery, and one congested interface must not
+    /// hold up the others. What the kernel refuses is counted, and the protocol repeats it.
     pub(crate) fn send(&self, outbox: &Outbox) {
-        outbox.for_each_datagram(|destinations, datagram| {
-            for to in destinations.iter() {
-                let outgoing = Outgoing::datagram(Some(*to), datagram);
-                if to.ip().is_multicast() {
-                    self.senders.iter().for_each(|sender| _ = sender.send_one(&outgoing));
-                } else {
-                    let _ = self.unicast.send_one(&outgoing);
-                }
+        let senders = self.senders.lock();
+        self.send_each(outbox, |to, datagram| {
+            if to.ip().is_multicast() {
+                senders.iter().for_each(|(_, sender)| self.count(sender.send_now(datagram, to)));
+            } else {
+                self.count(self.unicast.send_now(datagram, to));
             }
         });
+    }
+
+    /// Sends the messages of endpoints that have just matched, from the socket for user data; as [`MetaSockets::send`].
+    pub(crate) fn send_from(&self, socket: &UdpSocket, outbox: &Outbox) {
+        self.send_each(outbox, |to, datagram| self.count(socket.send_now(datagram, to)));
+    }
+
+    /// Sends questions to participants that may be gone.
+    pub(crate) fn send_questions(&self, outbox: &Outbox) {
+        self.send_each(outbox, |to, datagram| {
+            let send = || self.prober.send_now(datagram, to);
+            // The refusal of an earlier question fails a send call, once.
+            let is_earlier = |sent: &io::Result<usize>| {
+                sent.as_ref().is_err_and(|error| error.kind() == ErrorKind::ConnectionRefused)
+            };
+            let sent = send();
+            self.count(if is_earlier(&sent) { send() } else { sent });
+        });
+    }
+
+    /// Returns how many datagrams the kernel refused.
+    pub(crate) fn refused(&self) -> u64 {
+        self.refused.load(Ordering::Relaxed)
+    }
+
+    fn send_each(&self, outbox: &Outbox, send: impl Fn(SocketAddrV4, &[u8])) {
+        outbox.for_each_datagram(|destinations, datagram| {
+            destinations.iter().for_each(|to| send(*to, datagram));
+        });
+    }
+
+    fn count(&self, sent: io::Result<usize>) {
+        self.refused.fetch_add(u64::from(sent.is_err()), Ordering::Relaxed);
     }
 }

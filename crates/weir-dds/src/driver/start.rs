@@ -1,18 +1,20 @@
 //! Starts and stops a participant.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use parking_lot::Mutex;
 use weir_rtps::participant::{ParticipantConfig, ParticipantCore};
 use weir_rtps::ports;
+use weir_udp::NetworkWatch;
 use weir_wire::GuidPrefix;
 
 use super::channel::Channel;
 use super::discovery::Discovery;
 use super::groups::Groups;
-use super::interfaces::Selected;
+use super::interfaces::{Choice, Selected};
 use super::listeners::Listeners;
+use super::network::Network;
 use super::outlet::Outlet;
 use super::routes::Routes;
 use super::shared::Driver;
@@ -45,8 +47,10 @@ impl Driver {
             weir_cdr::copy::use_copier(copier);
         }
         let cpus = weir_udp::affinity::allowed_cpus().map_or(1, |cpus| cpus.len());
-        let selected = Selected::new(settings)?;
-        let (user, meta) = sockets::open(domain_id, settings, &selected)?;
+        // Before the interfaces are listed. A sandbox may forbid it; then the network must not change.
+        let watch = NetworkWatch::new().ok();
+        let (choice, selected) = Choice::new(settings)?;
+        let (user, meta) = sockets::open(domain_id, settings, &choice, &selected)?;
         let data_multicast = settings.data_multicast.map(|group| group.address(domain_id)).transpose()?;
         let prefix = new_prefix(crate::random::secret()?);
         let mut config = participant_config(prefix, domain_id, settings, &selected, &user, &meta);
@@ -61,14 +65,16 @@ impl Driver {
             keeps_times: settings.stage_times,
             wall_clock: WallClock::new(),
             outlet: Outlet::new(Arc::clone(&user), timers),
-            channel: Channel::new(user, Groups::new(selected.addresses(), settings.receive_buffer)),
+            channel: Channel::new(user, Groups::new(selected.places(), settings.receive_buffer)),
             routes: Routes::default(),
             discovery: Discovery::new(ParticipantCore::new(config, clock::now())),
             listeners: Listeners::default(),
             meta,
+            network: Network::new(choice, watch, selected),
             data_multicast,
             uses_multicast: settings.multicast,
             is_stopping: AtomicBool::new(false),
+            failure: OnceLock::new(),
             next_entity: AtomicU32::new(1),
             threads: Mutex::new(Vec::new()),
         });
@@ -80,7 +86,10 @@ impl Driver {
 
     /// Announces the end of the participant, and ends its threads.
     pub(crate) fn stop(&self) {
-        self.with_discovery(|core, now| core.close(now));
+        // A participant that has failed did this then.
+        if !self.has_failed() {
+            self.with_discovery(|core, now| core.close(now));
+        }
         self.is_stopping.store(true, Ordering::SeqCst);
         self.outlet.timers.wake();
         self.channel.kick();
@@ -90,7 +99,7 @@ impl Driver {
             // The last handle may be dropped in a listener on one of these threads, which then ends
             // by itself.
             if thread.thread().id() != me {
-                // A panic was already reported on standard error.
+                // Panics do not get here.
                 let _ = thread.join();
             }
         }
@@ -115,12 +124,13 @@ fn participant_config(
     meta: &MetaSockets,
 ) -> ParticipantConfig {
     let mut config = ParticipantConfig::new(prefix, domain_id);
-    config.metatraffic_unicast = selected.announced(meta.unicast.local_addr().port());
-    config.default_unicast = selected.announced(user.local_addr().port());
-    config.interfaces = selected.networks();
-    if settings.multicast {
-        config.multicast_interfaces = selected.multicast_addresses();
-    } else {
+    let ports = (meta.unicast.local_addr().port(), user.local_addr().port());
+    let own = selected.own_addresses(ports.0, ports.1, settings.multicast);
+    config.metatraffic_unicast = own.metatraffic_unicast;
+    config.default_unicast = own.default_unicast;
+    config.interfaces = own.interfaces;
+    config.multicast_interfaces = own.multicast_interfaces;
+    if !settings.multicast {
         config.metatraffic_multicast = None;
     }
     config.initial_peers = settings.peers.iter().flat_map(|peer| peer.addresses(domain_id)).collect();

@@ -1,6 +1,7 @@
-//! The timer thread: metatraffic, and everything that is due at a time (discovery, HEARTBEATs,
-//! bursts held back, unanswered requests).
+//! The timer thread: metatraffic, changes of the network, and everything that is due at a time
+//! (discovery, HEARTBEATs, bursts held back, unanswered requests).
 
+use std::os::fd::AsFd;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -14,7 +15,8 @@ use super::sender::Sender;
 use super::shared::Driver;
 use crate::clock;
 
-/// How often the difference between wall clock and monotonic clock is measured.
+/// How often the difference between wall clock and monotonic clock is measured, and lost paths are
+/// looked for.
 const ADJUST_CLOCK_EVERY: Duration = Duration::from_secs(1);
 
 /// Runs until the participant stops.
@@ -25,13 +27,16 @@ pub(crate) fn run(driver: &Driver) {
     let mut work = Work { outbox: Outbox::new(), sender: Sender::default() };
     let mut adjusted_at = clock::now();
     let sockets: Vec<&UdpSocket> =
-        std::iter::once(&driver.meta.unicast).chain(&driver.meta.multicast).collect();
+        [&driver.meta.prober, &driver.meta.unicast].into_iter().chain(&driver.meta.multicast).collect();
+    let watched: Vec<_> =
+        sockets.iter().map(|socket| socket.as_fd()).chain(driver.network.watched()).collect();
     let timers = &driver.outlet.timers;
-    while !driver.is_stopping() {
+    while driver.is_running() {
         timers.begin_round();
         let now = clock::now();
         if now.since(adjusted_at) >= ADJUST_CLOCK_EVERY {
             driver.wall_clock.adjust();
+            driver.restore_paths();
             adjusted_at = now;
         }
         let next = driver.timer_round(now, &mut work);
@@ -39,13 +44,17 @@ pub(crate) fn run(driver: &Driver) {
             continue;
         }
         let timeout = if next == Time::MAX { ADJUST_CLOCK_EVERY } else { next.since(clock::now()) };
-        let Ok(ready) = weir_udp::poll(&sockets, Some(&timers.waker), Some(timeout)) else { continue };
+        let Ok(ready) = weir_udp::poll(&watched, Some(&timers.waker), Some(timeout)) else { continue };
         if ready.is_woken() {
             timers.waker.drain();
         }
         for index in ready.readable() {
-            // The first socket is the unicast one.
-            receive_metatraffic(driver, sockets[index], index > 0, &mut batch);
+            match (index, sockets.get(index)) {
+                (0, _) => driver.take_refusals(),
+                // The second socket is the unicast one.
+                (_, Some(socket)) => receive_metatraffic(driver, socket, index > 1, &mut batch),
+                (_, None) => driver.network_changed(),
+            }
         }
     }
 }
@@ -78,13 +87,13 @@ impl Driver {
     /// Does everything that is due. Returns when something is due next.
     fn timer_round(&self, now: Time, work: &mut Work) -> Time {
         let discovery = self.discovery_timeout(now);
+        let network = self.network_timeout(now);
         let table = self.routes.table();
         let assertions = self.assertions_timeout(now, &table);
-        let writers =
-            table.writers.values().filter_map(|writer| writer.lane.timeout(&self.outlet, now)).min();
+        let writers = table.writers.values().filter_map(|writer| self.writer_timeout(writer, now)).min();
         let readers =
             table.readers.values().filter_map(|reader| self.reader_timeout(reader, now, work)).min();
-        [discovery, assertions, writers, readers].into_iter().flatten().min().unwrap_or(Time::MAX)
+        [discovery, network, assertions, writers, readers].into_iter().flatten().min().unwrap_or(Time::MAX)
     }
 
     fn reader_timeout(&self, reader: &Arc<ReaderEndpoint>, now: Time, work: &mut Work) -> Option<Time> {

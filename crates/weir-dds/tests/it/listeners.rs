@@ -461,6 +461,11 @@ fn a_listener_that_panics_is_called_for_the_next_news_all_the_same() {
         writer.write(&Numbered::new(0, number)).unwrap();
         assert_eq!(is_heard.recv_timeout(DEADLINE).unwrap(), number);
     }
+    // Each panic is counted. The last one may not have been caught yet.
+    assert!((2..=3).contains(&reader.listener_panics()), "{}", reader.listener_panics());
+    assert!(reader.failure().is_none());
     drop(reader);
     assert_eq!(is_told.recv_timeout(DEADLINE).unwrap(), 0);
+    assert!(writer.listener_panics() >= 1 && writer.failure().is_none());
+    writer.write(&Numbered::new(0, 3)).unwrap();
 }

@@ -83,12 +83,12 @@ fn is_lost_and_comes_back(kind: LivelinessKind, assert: impl FnOnce(&DataWriter<
 
 #[test]
 fn a_writer_asserted_on_its_topic_is_lost_and_comes_back() {
-    is_lost_and_comes_back(LivelinessKind::ManualByTopic, |writer| writer.assert_liveliness());
+    is_lost_and_comes_back(LivelinessKind::ManualByTopic, |writer| writer.assert_liveliness().unwrap());
 }
 
 #[test]
 fn a_writer_asserted_by_its_participant_is_lost_and_comes_back() {
-    is_lost_and_comes_back(LivelinessKind::ManualByParticipant, |writer| writer.assert_liveliness());
+    is_lost_and_comes_back(LivelinessKind::ManualByParticipant, |writer| writer.assert_liveliness().unwrap());
 }
 
 #[test]
@@ -114,7 +114,7 @@ fn a_participant_asserts_its_writers() {
     let writers = [world.writer::<Keyed>(&participant, qos()), world.writer(&participant, qos())];
     matched(&[&writers[0], &writers[1]], &[&reader]);
     await_counts(&told, 0, 2);
-    participant.assert_liveliness();
+    participant.assert_liveliness().unwrap();
     await_counts(&told, 2, 0);
     await_counts(&told, 0, 2);
     // A write of one of them asserts both.
@@ -133,7 +133,7 @@ fn automatic_writers_need_nothing() {
     // The other one expires four times while this one is alive.
     for _ in 0..4 {
         await_counts(&told, 1, 1);
-        manual.assert_liveliness();
+        manual.assert_liveliness().unwrap();
         await_counts(&told, 2, 0);
     }
     await_counts(&told, 1, 1);

@@ -11,6 +11,7 @@ mod endpoints_that_come_and_go;
 mod examples;
 mod hostile;
 mod instances;
+mod killed;
 mod large;
 mod limits;
 mod listeners;

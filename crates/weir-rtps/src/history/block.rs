@@ -54,7 +54,7 @@ impl Entry {
 
     /// Returns the bytes that belong to this sample alone.
     #[inline]
-    pub(super) fn own_len(&self) -> usize {
+    pub(crate) fn own_len(&self) -> usize {
         self.len as usize - usize::from(self.own_at)
     }
 

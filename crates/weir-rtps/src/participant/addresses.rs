@@ -6,7 +6,6 @@ use weir_wire::{EntityId, GuidPrefix};
 
 use super::ParticipantCore;
 use super::config::Interface;
-use super::reachability::Reachability;
 use crate::time::Time;
 
 /// The addresses of this host that a participant uses. Fields as in
@@ -26,8 +25,9 @@ pub struct OwnAddresses {
 impl ParticipantCore {
     /// Uses other addresses of this host from now on.
     ///
-    /// Announces them at once, and chooses anew where to send to every peer. Endpoints stay matched. While a host has
-    /// no address at all, keep the old ones.
+    /// Announces them at once, and chooses anew where to send to every peer. Endpoints stay matched. If a peer's
+    /// announcements came over a network that is gone, its address on another network is used. While a host has no
+    /// address at all, keep the old ones.
     pub fn set_addresses(&mut self, now: Time, addresses: OwnAddresses) {
         if self.is_closed {
             return;
@@ -36,7 +36,7 @@ impl ParticipantCore {
         self.config.default_unicast = addresses.default_unicast;
         self.config.interfaces = addresses.interfaces;
         self.config.multicast_interfaces = addresses.multicast_interfaces;
-        self.reachability = Reachability::new(&self.config);
+        self.reachability = self.reachability.renewed(&self.config);
         self.announcer.restart(&self.config, now);
         let locals: Vec<EntityId> = self.locals.keys().copied().collect();
         for local in locals {
@@ -44,6 +44,11 @@ impl ParticipantCore {
         }
         let remotes: Vec<GuidPrefix> = self.remotes.keys().copied().collect();
         for prefix in remotes {
+            if let Some(remote) = self.remotes.get_mut(&prefix) {
+                (remote.from, remote.elsewhere_since) = (self.reachability.source(remote), None);
+                // It may not have joined the group on the interfaces that are there.
+                remote.grouped_to = Time::ZERO;
+            }
             self.paths_changed(now, prefix);
         }
     }

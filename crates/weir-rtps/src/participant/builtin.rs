@@ -348,6 +348,7 @@ impl Exchange {
                 group: None,
                 vendor: data.vendor,
                 receive_buffer: None,
+                segment_max: u16::MAX,
             };
             self.writer.match_reader(now, reader);
         }

@@ -38,6 +38,11 @@ pub struct DiscoveryCounters {
     pub matches_over_limit: u64,
     /// Participants that were silent for longer than their lease.
     pub leases_expired: u64,
+    /// Participants that were asked whether they are still there, because a reader left HEARTBEATs unanswered.
+    pub participants_suspected: u64,
+    /// Participants removed before the end of their lease: their host refuses what is sent to them, or another
+    /// participant has their address.
+    pub participants_gone: u64,
     /// Changed announcements that waited, because their participant had changed just before.
     pub changes_held_back: u64,
     /// Announcements and goodbyes of a known participant from another host that were not believed: the participant

@@ -16,6 +16,8 @@ use crate::spdp::ParticipantData;
 #[derive(Clone, Debug)]
 pub(super) struct Reachability {
     interfaces: Vec<Interface>,
+    /// The last ones that are gone.
+    former: Vec<Interface>,
     own: Vec<Ipv4Addr>,
     /// Our addresses from which user data may be sent by multicast.
     multicast: Vec<Ipv4Addr>,
@@ -29,7 +31,36 @@ impl Reachability {
             config.interfaces.iter().map(|interface| interface.address).chain(announced).collect();
         own.sort_unstable();
         own.dedup();
-        Self { interfaces: config.interfaces.clone(), own, multicast: config.multicast_interfaces.clone() }
+        let (interfaces, multicast) = (config.interfaces.clone(), config.multicast_interfaces.clone());
+        Self { interfaces, former: Vec::new(), own, multicast }
+    }
+
+    /// Returns the same for addresses that have changed since.
+    pub(super) fn renewed(&self, config: &ParticipantConfig) -> Self {
+        let mut renewed = Self::new(config);
+        renewed.former = self.interfaces.iter().chain(&self.former).copied().collect();
+        renewed.former.retain(|network| !renewed.interfaces.contains(network));
+        renewed.former.dedup();
+        renewed.former.truncate(FORMER_MAX);
+        renewed
+    }
+
+    /// Returns the source of a peer's announcements, by which its addresses are ranked.
+    ///
+    /// If they came over a network that is gone, it is as good as any other evidence that they came over a network that
+    /// is there, where the peer names an address.
+    pub(super) fn source(&self, remote: &RemoteParticipant) -> Ipv4Addr {
+        let is_near = |address: Ipv4Addr| self.interfaces.iter().any(|it| it.is_neighbour(address));
+        let was_near = self.former.iter().any(|it| it.is_neighbour(remote.from));
+        if !was_near || is_near(remote.from) {
+            return remote.from;
+        }
+        let data = &remote.data;
+        let named = data.metatraffic_unicast.addresses.iter().chain(&data.default_unicast.addresses);
+        let found = named
+            .map(|address| *address.ip())
+            .find(|address| is_near(*address) && !self.own.contains(address));
+        found.unwrap_or(remote.from)
     }
 
     /// Returns the best of the `announced` addresses of a peer that sends `from` there; the first
@@ -120,6 +151,9 @@ impl Interface {
         hosts > 1 && self.is_neighbour(address) && address.to_bits() & hosts == hosts
     }
 }
+
+/// Networks that are remembered after they are gone.
+const FORMER_MAX: usize = 64;
 
 #[cfg(test)]
 mod tests {

@@ -145,9 +145,7 @@ impl Sink for Receiver<'_> {
             return;
         };
         let (host, has_answered) = (*self.from.ip(), remote.has_answered);
-        if remote.is_at(host) {
-            remote.home_heard_at = now;
-        }
+        remote.heard_from(now, host);
         remote.claims.heard_from(host);
         let is_named = names(&remote.data, host);
         if self.is_directed {

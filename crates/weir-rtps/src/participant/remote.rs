@@ -36,10 +36,7 @@ impl ParticipantCore {
         }
         let Some(remote) = self.remotes.get_mut(&prefix) else { return };
         remote.last_heard = now;
-        let is_home = remote.is_at(from);
-        if is_home {
-            remote.home_heard_at = now;
-        }
+        let is_home = remote.heard_from(now, from);
         self.builtin.prompt_participant(now, prefix);
         if remote.data != data {
             self.counters.locators_skipped += u64::from(skipped);
@@ -52,6 +49,9 @@ impl ParticipantCore {
         if is_directed && now.since(remote.discovered_at) > INTRODUCTION_TIME {
             remote.discovered_at = now;
             self.builtin.match_participant(now, &remote.data, &remote.metatraffic);
+        }
+        if remote.has_moved_to(now, from) {
+            self.paths_changed(now, prefix);
         }
     }
 
@@ -111,6 +111,7 @@ impl ParticipantCore {
             claims: Claims::default(),
             beside: None,
             home_heard_at: now,
+            elsewhere_since: None,
             grouped_to: Time::ZERO,
             due_at: Time::MAX,
             data,
@@ -178,7 +179,7 @@ impl ParticipantCore {
             remote.data.builtin_endpoints != data.builtin_endpoints || remote.data.vendor != data.vendor;
         remote.held = None;
         remote.changed_at = Some(now);
-        remote.from = from;
+        (remote.from, remote.elsewhere_since) = (from, None);
         remote.lease = data.lease.max(self.config.remote_lease_min);
         remote.data = data;
         let at = remote.next_look();

@@ -41,6 +41,8 @@ pub(super) struct RemoteParticipant {
     pub(super) beside: Option<Box<Announcement>>,
     /// When something last came from a host that it has named.
     pub(super) home_heard_at: Time,
+    /// Since when its announcements have come from other addresses that it names, and nothing from [`Self::from`].
+    pub(super) elsewhere_since: Option<Time>,
     /// Until then, announcements to the multicast group reach it, too.
     pub(super) grouped_to: Time,
     /// Its place in the queue of [`Deadlines`](super::deadlines::Deadlines).
@@ -83,14 +85,43 @@ impl RemoteParticipant {
         self.changed_at.map_or(Time::ZERO, |at| at + CHANGE_PERIOD)
     }
 
-    /// Returns whether its announcements name the host, or came from there.
+    /// Returns whether its announcements name the host, or came from there. One that waits came from such a host, too.
     pub(super) fn is_at(&self, host: Ipv4Addr) -> bool {
-        self.from == host || names(&self.data, host)
+        let waiting = self.held.as_ref().is_some_and(|held| names(&held.data, host));
+        waiting || self.from == host || names(&self.data, host)
     }
 
     /// Returns whether the announcement is the one of the second host.
     pub(super) fn is_beside(&self, from: Ipv4Addr, data: &ParticipantData) -> bool {
         self.beside.as_ref().is_some_and(|there| there.from == from && there.data == *data)
+    }
+
+    /// Records that something came from a host. Returns whether it is one of its own.
+    pub(super) fn heard_from(&mut self, now: Time, host: Ipv4Addr) -> bool {
+        if host == self.from {
+            self.elsewhere_since = None;
+        }
+        let is_home = self.is_at(host);
+        if is_home {
+            self.home_heard_at = now;
+        }
+        is_home
+    }
+
+    /// Records that an unchanged announcement came from a host. Returns whether that has become the better path: the
+    /// host is named, and nothing came from [`Self::from`] between two such announcements.
+    ///
+    /// A participant announces itself from all its addresses at once, so every path that works carries each round.
+    pub(super) fn has_moved_to(&mut self, now: Time, host: Ipv4Addr) -> bool {
+        if host == self.from || !names(&self.data, host) {
+            return false;
+        }
+        let since = *self.elsewhere_since.get_or_insert(now);
+        let has_moved = now.since(since) >= ROUND_MIN;
+        if has_moved {
+            (self.from, self.elsewhere_since) = (host, None);
+        }
+        has_moved
     }
 
     pub(super) fn vendor(&self) -> VendorId {
@@ -121,5 +152,7 @@ const UNANSWERED_LEASE_MAX: Duration = Duration::from_secs(35);
 /// Maximum time for which a silent participant is kept, whatever its lease: an infinite one must not keep what we know
 /// of a participant, and what we send it, for ever.
 const LEASE_MAX: Duration = Duration::from_secs(3600);
+/// Announcements at least this far apart are two rounds, not one from several addresses.
+const ROUND_MIN: Duration = Duration::from_secs(1);
 /// Minimum time between two changes of a participant: a change concerns all its endpoints and their matches.
 const CHANGE_PERIOD: Duration = Duration::from_millis(100);

@@ -206,8 +206,8 @@ impl Cache {
         };
         // Without a key, the payload says what has ended, as in discovery.
         let is_keyed = self.instances.is_keyed;
-        let instance = self.instances.get_mut(index);
-        let is_change = instance.change(stored.kind, writer) || !is_keyed;
+        let (instance, registrations) = self.instances.get_to_change(index);
+        let is_change = instance.change(stored.kind, writer, (index, registrations)) || !is_keyed;
         if let Some(key_payload_of) = self.key_payload_of
             && instance.key_payload.is_none()
         {
@@ -265,9 +265,10 @@ impl Cache {
     }
 
     /// Handles the loss of a writer: reports the instances that no writer writes any more, if the
-    /// topic has a key.
-    pub(super) fn writer_gone(&mut self, writer: Guid) {
-        for index in 0..self.instances.end() {
+    /// topic has a key. Returns how many instances the writer wrote.
+    pub(super) fn writer_gone(&mut self, writer: Guid) -> u64 {
+        let left = self.instances.registrations.take(writer);
+        for &index in &left {
             if !self.instances.get_mut(index).left_by(writer) {
                 self.instances.forget_if_over(index);
             } else if self.instances.is_keyed {
@@ -277,6 +278,7 @@ impl Cache {
                 self.append(index, writer, SequenceNumber::UNKNOWN, stored);
             }
         }
+        left.len() as u64
     }
 
     /// Removes the oldest sample and passes it to `f`. Does what [`Cache::show`] and

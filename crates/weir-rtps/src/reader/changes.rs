@@ -40,12 +40,25 @@ pub(super) struct ChangesFromWriter {
     pub(super) announced: SequenceNumber,
     /// `list[i]` is sample `expected + i`.
     pub(super) list: VecDeque<Change>,
+    /// The last time that samples were skipped as unavailable.
+    leap: Option<Leap>,
+}
+
+/// Samples that were skipped because the writer does not have them any more, by its own account or in its name.
+#[derive(Debug, Clone, Copy)]
+struct Leap {
+    /// The first of them.
+    from: SequenceNumber,
+    /// The sample behind the last.
+    to: SequenceNumber,
+    /// Since when HEARTBEATs have said that the writer has not come so far.
+    refuted_since: Option<Time>,
 }
 
 impl ChangesFromWriter {
     /// Expects the sample `first`, and none before it.
     pub(super) fn from(first: SequenceNumber) -> Self {
-        Self { expected: first, floor: first, announced: first.prev(), list: VecDeque::new() }
+        Self { expected: first, floor: first, announced: first.prev(), list: VecDeque::new(), leap: None }
     }
 
     /// Whether a sample is there already, or irrelevant. It is not before `expected`.
@@ -95,14 +108,49 @@ impl ChangesFromWriter {
                     return NextHeld::Deliver(sn, stored);
                 }
                 Some(Change::Irrelevant) => self.advance(),
-                Some(Change::Missing { .. }) if self.expected < self.floor => self.advance(),
+                Some(Change::Missing { .. }) if self.expected < self.floor => {
+                    self.list.pop_front();
+                    self.leap_to(self.expected.next());
+                }
                 Some(Change::Missing { .. }) => return NextHeld::None,
                 None => {
-                    self.expected = self.expected.max(self.floor);
+                    if self.expected < self.floor {
+                        self.leap_to(self.floor);
+                    }
                     return NextHeld::None;
                 }
             }
         }
+    }
+
+    /// Skips the samples before `to`, none of which is there.
+    fn leap_to(&mut self, to: SequenceNumber) {
+        let from = self.last_leap().map_or(self.expected, |leap| leap.from);
+        self.leap = Some(Leap { from, to, refuted_since: None });
+        self.expected = to;
+    }
+
+    /// The leap behind which nothing has arrived in turn.
+    fn last_leap(&self) -> Option<Leap> {
+        self.leap.filter(|leap| leap.to == self.expected)
+    }
+
+    /// Records the last sample that a HEARTBEAT announces. Returns the first sample skipped, if the writer has said for
+    /// [`config::COUNT_TRUST`] that it has not come so far, and nothing behind has arrived: the HEARTBEAT or GAP that
+    /// caused the leap was false.
+    pub(super) fn refuted_leap(&mut self, now: Time, last: SequenceNumber) -> Option<SequenceNumber> {
+        let mut leap = self.last_leap()?;
+        let since = (last.next() < leap.to).then(|| leap.refuted_since.unwrap_or(now));
+        leap.refuted_since = since;
+        self.leap = Some(leap);
+        let is_refuted = now.since(since?) >= config::COUNT_TRUST && self.first_held().is_none();
+        is_refuted.then_some(leap.from)
+    }
+
+    /// The next sample to deliver, before a leap that HEARTBEATs refute.
+    pub(super) fn position(&self) -> SequenceNumber {
+        let leap = self.last_leap().filter(|leap| leap.refuted_since.is_some());
+        leap.map_or(self.expected, |leap| leap.from)
     }
 
     /// Moves on to the next sample.

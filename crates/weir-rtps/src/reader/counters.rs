@@ -19,6 +19,8 @@ pub struct ReaderCounters {
     pub samples_malformed: u64,
     /// Writers that restarted their sequence numbers before they were matched again.
     pub writers_restarted: u64,
+    /// Times that samples were skipped as unavailable, by a HEARTBEAT or GAP that later HEARTBEATs refuted.
+    pub leaps_taken_back: u64,
     /// Unmatched writers whose position was forgotten to make room for others.
     pub writers_forgotten: u64,
     /// Reliable samples in fragments above
@@ -32,6 +34,10 @@ pub struct ReaderCounters {
     /// Fragments dropped because memory could not be allocated. A reliable reader requests them
     /// again.
     pub allocations_failed: u64,
+    /// Instances updated because a writer of theirs left or was silent for too long.
+    pub instances_left: u64,
+    /// Liveliness leases raised to [`LIVELINESS_LEASE_MIN`](crate::config::LIVELINESS_LEASE_MIN).
+    pub leases_raised: u64,
     /// Negative acknowledgements sent.
     pub nacks_sent: u64,
 }

@@ -6,6 +6,7 @@ use weir_wire::Guid;
 
 use super::config::{KeyPayloadOf, ReaderConfig};
 use super::index_set::IndexSet;
+use super::registrations::Registrations;
 use super::states::InstanceState;
 use crate::config;
 use crate::key_hasher::{Key, KeyHasher};
@@ -64,34 +65,37 @@ impl Instance {
     /// Records that `writer` wrote or ended the instance. Returns whether there is something to
     /// report: a value, or another state.
     #[inline(always)]
-    pub(super) fn change(&mut self, kind: ChangeKind, writer: Guid) -> bool {
+    pub(super) fn change(&mut self, kind: ChangeKind, writer: Guid, place: Place<'_>) -> bool {
         if kind != ChangeKind::Alive {
-            return self.end(kind, writer);
+            return self.end(kind, writer, place);
         }
-        self.written_by(writer);
+        self.written_by(writer, place);
         true
     }
 
     /// Records that `writer` ended the instance. Returns whether its state has changed.
-    fn end(&mut self, kind: ChangeKind, writer: Guid) -> bool {
+    fn end(&mut self, kind: ChangeKind, writer: Guid, (index, registrations): Place<'_>) -> bool {
         let before = self.state;
-        match kind {
-            ChangeKind::Alive => {}
-            ChangeKind::Disposed => self.disposed_by(writer),
-            ChangeKind::Unregistered => _ = self.left_by(writer),
-            ChangeKind::DisposedUnregistered => {
-                self.disposed_by(writer);
-                self.left_by(writer);
+        if matches!(kind, ChangeKind::Disposed | ChangeKind::DisposedUnregistered) {
+            if self.writer != writer {
+                self.add_writer(writer, (index, registrations));
             }
+            self.state = InstanceState::NotAliveDisposed;
+        }
+        if matches!(kind, ChangeKind::Unregistered | ChangeKind::DisposedUnregistered) {
+            if self.writer == writer || self.more_writers.contains(&writer) {
+                registrations.remove(writer, index);
+            }
+            self.left_by(writer);
         }
         self.state != before
     }
 
     /// Records a value from `writer`: the instance is alive, perhaps again.
     #[inline(always)]
-    fn written_by(&mut self, writer: Guid) {
+    fn written_by(&mut self, writer: Guid, place: Place<'_>) {
         if self.writer != writer {
-            self.add_writer(writer);
+            self.add_writer(writer, place);
         }
         match self.state {
             InstanceState::Alive => return,
@@ -102,16 +106,8 @@ impl Instance {
         self.viewed_by = 0;
     }
 
-    /// Records that `writer` disposed the instance.
-    fn disposed_by(&mut self, writer: Guid) {
-        if self.writer != writer {
-            self.add_writer(writer);
-        }
-        self.state = InstanceState::NotAliveDisposed;
-    }
-
     /// Records that `writer` no longer writes the instance. Returns whether it was the last writer
-    /// of a live instance.
+    /// of a live instance. The caller removes it from the [`Registrations`].
     pub(super) fn left_by(&mut self, writer: Guid) -> bool {
         if self.more_writers.contains(&writer) {
             self.more_writers = self.more_writers.iter().filter(|other| **other != writer).copied().collect();
@@ -128,12 +124,15 @@ impl Instance {
         is_orphan
     }
 
-    fn add_writer(&mut self, writer: Guid) {
+    fn add_writer(&mut self, writer: Guid, (index, registrations): Place<'_>) {
         if self.writer == Guid::UNKNOWN {
             self.writer = writer;
         } else if !self.more_writers.contains(&writer) {
             self.more_writers = self.more_writers.iter().copied().chain([writer]).collect();
+        } else {
+            return;
         }
+        registrations.add(writer, index);
     }
 
     /// Whether it has ended: it is not alive, has no writers, and all its samples were taken. Later
@@ -144,6 +143,9 @@ impl Instance {
     }
 }
 
+/// The index of an instance, and where its writers are recorded.
+pub(super) type Place<'a> = (u32, &'a mut Registrations);
+
 /// The instances of a reader, by index. A topic without a key has one.
 #[derive(Debug)]
 pub(super) struct Instances {
@@ -152,6 +154,7 @@ pub(super) struct Instances {
     max: usize,
     hasher: KeyHasher,
     list: Vec<Instance>,
+    pub(super) registrations: Registrations,
     /// Indices of instances that have ended.
     vacant: Vec<u32>,
     table: HashTable<u32>,
@@ -178,6 +181,7 @@ impl Instances {
             max: config.max_instances.map_or(config::INSTANCES_MAX, |max| max as usize),
             hasher: KeyHasher::new(config.hash_seed),
             list: if is_keyed { Vec::new() } else { vec![Instance::new(Key::default())] },
+            registrations: Registrations::default(),
             vacant: Vec::new(),
             table: HashTable::new(),
             recent: None,
@@ -316,6 +320,12 @@ impl Instances {
         &mut self.list[index as usize]
     }
 
+    /// The instance with an index from [`Instances::index`], and where its writers are recorded.
+    #[inline]
+    pub(super) fn get_to_change(&mut self, index: u32) -> (&mut Instance, &mut Registrations) {
+        (&mut self.list[index as usize], &mut self.registrations)
+    }
+
     /// One more than the highest index.
     pub(super) fn end(&self) -> u32 {
         self.list.len() as u32
@@ -357,6 +367,7 @@ impl Instances {
         self.table.allocation_size()
             + self.list.capacity() * size_of::<Instance>()
             + self.occupied.memory()
+            + self.registrations.memory()
             + self.key_bytes
     }
 }

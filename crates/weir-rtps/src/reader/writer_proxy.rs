@@ -332,7 +332,7 @@ impl WriterProxy {
     /// Where the reader stops when the writer is unmatched; `None` if nothing was delivered. A
     /// best-effort writer never repeats a sample.
     pub(super) fn position(&self) -> Option<Position> {
-        let (expected, counts) = (self.changes.expected, self.counts);
+        let (expected, counts) = (self.changes.position(), self.counts);
         (self.is_reliable && expected > SequenceNumber::FIRST).then_some(Position { expected, counts })
     }
 
@@ -357,6 +357,15 @@ impl WriterProxy {
         self.read_from(SequenceNumber::FIRST);
         self.start.is_known = false;
         self.missed_fragments = None;
+    }
+
+    /// Returns to the first of the samples that were skipped, if HEARTBEATs refute that they are not available. Returns
+    /// whether it does.
+    pub(super) fn takes_back_leap(&mut self, now: Time, heartbeat: &Heartbeat) -> bool {
+        let Some(first) = self.changes.refuted_leap(now, heartbeat.last) else { return false };
+        self.read_from(first);
+        (self.refused, self.missed_fragments) = (None, None);
+        true
     }
 
     fn read_from(&mut self, first: SequenceNumber) {

@@ -14,18 +14,13 @@ impl WriterCore {
     pub fn handle_acknack(&mut self, now: Time, reader: Guid, acknack: &AckNack) {
         let next = self.history.next();
         let first = self.history.first();
-        let (unsent, window) = (self.unsent, self.window.size());
-        let repairs_held_back = &mut self.counters.repairs_held_back;
-        let mut may_ask = |proxy: &mut ReaderProxy| {
-            let may_ask = acknack.state.is_empty() || proxy.may_ask(now, window);
-            *repairs_held_back += u64::from(!may_ask);
-            may_ask
-        };
-        let Some(proxy) = self.proxies.iter_mut().find(|proxy| proxy.guid == reader && proxy.is_reliable)
-        else {
+        let unsent = self.unsent;
+        let is_meant = |proxy: &ReaderProxy| proxy.guid == reader && proxy.is_reliable;
+        let Some(index) = self.proxies.iter().position(is_meant) else {
             self.counters.acknacks_ignored += 1;
             return;
         };
+        let proxy = &mut self.proxies[index];
         if acknack.state.base() > next {
             self.counters.acknacks_ignored += 1;
             // A reader that remembers an earlier process with this GUID. Only a HEARTBEAT that names
@@ -33,25 +28,32 @@ impl WriterCore {
             self.is_answer_due |= proxy.introduce();
         } else if proxy.is_news(now, acknack) {
             self.counters.acknacks_received += 1;
-            let is_anew = proxy.starts_anew(acknack);
+            let may_ask = acknack.state.is_empty() || self.may_repair(now, index);
+            let proxy = &mut self.proxies[index];
+            let (is_anew, before) = (proxy.starts_anew(acknack), proxy.acknowledged);
             if is_anew {
-                proxy.start_anew(now, acknack);
+                proxy.start_anew(acknack);
             }
             let is_loss = proxy.update(acknack, first, unsent, may_ask);
+            let is_back = proxy.note_answer(is_anew || proxy.acknowledged > before, first);
             self.is_answer_due |= is_loss || proxy.is_heartbeat_due || proxy.gap_to.is_some();
             if is_loss {
                 self.note_loss(now);
             }
             self.heartbeat.answered(now);
-            if is_anew {
-                self.counters.readers_restarted += 1;
+            self.counters.readers_restarted += u64::from(is_anew);
+            self.counters.readers_resumed += u64::from(is_back);
+            if is_back {
+                self.readers_changed(now);
+            } else if is_anew {
                 self.recount_acknowledged(now);
             } else {
                 self.update_acknowledged(now);
             }
         } else if proxy.is_continuation(acknack) {
-            self.is_answer_due |=
-                may_ask(proxy) && proxy.request(acknack, first, unsent) || proxy.gap_to.is_some();
+            let may_ask = self.may_repair(now, index);
+            let proxy = &mut self.proxies[index];
+            self.is_answer_due |= may_ask && proxy.request(acknack, first, unsent) || proxy.gap_to.is_some();
             self.update_acknowledged(now);
         } else {
             self.counters.acknacks_ignored += 1;
@@ -70,7 +72,7 @@ impl WriterCore {
     /// There must be a reliable reader. The result may be lower than before: the new reader may
     /// have acknowledged less than the others.
     pub(super) fn recount_acknowledged(&mut self, now: Time) {
-        let reliable = || self.proxies.iter().filter(|proxy| proxy.is_reliable);
+        let reliable = || self.proxies.iter().filter(|proxy| proxy.is_awaited());
         let acknowledged = reliable().map(|proxy| proxy.acknowledged).min();
         let seen = reliable().map(|proxy| proxy.seen).min();
         self.acknowledged = acknowledged.unwrap_or(self.acknowledged).max(self.history.first().prev());
@@ -82,7 +84,7 @@ impl WriterCore {
     }
 
     pub(super) fn update_acknowledged(&mut self, now: Time) {
-        let reliable = self.proxies.iter().filter(|proxy| proxy.is_reliable);
+        let reliable = self.proxies.iter().filter(|proxy| proxy.is_awaited());
         let all = reliable.fold(None, |all: Option<(SequenceNumber, SequenceNumber)>, proxy| {
             let (acknowledged, seen) = all.unwrap_or((proxy.acknowledged, proxy.seen));
             Some((acknowledged.min(proxy.acknowledged), seen.min(proxy.seen)))
@@ -99,7 +101,8 @@ impl WriterCore {
             self.heartbeat.is_hurried = false;
             self.heartbeat.probes = 0;
             self.heartbeat.delay = self.heartbeat_delay(now);
-            self.heartbeat.next_at = self.has_unacknowledged().then(|| now + self.heartbeat.delay);
+            let next_at = self.has_unacknowledged().then(|| now + self.heartbeat.delay);
+            self.heartbeat.next_at = next_at.or_else(|| self.next_prompt(now));
             self.release();
         }
     }

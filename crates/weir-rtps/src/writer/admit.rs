@@ -86,6 +86,9 @@ impl WriterCore {
     /// enough: each fragment then waits for room of its own.
     #[cold]
     pub(super) fn admit_large(&mut self, payload_len: usize) -> Result<Form, WriteRefused> {
+        if self.is_closed {
+            return Err(WriteRefused::Closed);
+        }
         if payload_len > config::SAMPLE_MAX_BYTES {
             return Err(WriteRefused::TooLarge { len: payload_len, max: config::SAMPLE_MAX_BYTES });
         }
@@ -118,6 +121,9 @@ impl WriterCore {
     /// # Errors
     /// [`WriteRefused::TooManyInstances`].
     pub fn register_instance(&mut self, key: [u8; 16]) -> Result<(), WriteRefused> {
+        if self.is_closed {
+            return Err(WriteRefused::Closed);
+        }
         let last = self.acknowledged.min(self.unsent.prev());
         self.instances.register(key, &mut self.history, last)
     }

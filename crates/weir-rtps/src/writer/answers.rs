@@ -52,10 +52,9 @@ impl WriterCore {
             if requested.is_empty() && gap_to.is_none() && !is_heartbeat_due {
                 continue;
             }
-            let (gone, charged) = self.repair(&mut requested, &to, out);
+            let gone = if requested.is_empty() { Vec::new() } else { self.repair(&mut requested, &to, out) };
             requested.clear();
             self.proxies[index].requested = requested;
-            self.proxies[index].note_repaired(charged);
             let heartbeat = self.heartbeat_for(index);
             self.send_reply(guid, &to, gap_to, &gone, &heartbeat, out);
         }
@@ -89,8 +88,8 @@ impl WriterCore {
         }
     }
 
-    /// Sends requested samples again, at most one window of them. Returns the removed samples among
-    /// them, and the bytes charged.
+    /// Sends requested samples again, at most one window of them, and no more than may be sent to the host. Returns
+    /// the removed samples among them.
     ///
     /// Requested samples were charged when first sent, and then lost. One window of repairs
     /// therefore cannot overflow the reader's socket.
@@ -99,11 +98,11 @@ impl WriterCore {
         requested: &mut Vec<SequenceNumber>,
         to: &Destinations,
         out: &mut Outbox,
-    ) -> (Vec<Hole>, u64) {
+    ) -> Vec<Hole> {
         let mut gone: Vec<Hole> = Vec::new();
-        let window = self.window.size();
-        let mut budget = window;
+        let (to, mut room) = self.room_for_repairs(to);
         let mut wanted: Option<Range<SequenceNumber>> = None;
+        let mut previous: Option<Entry> = None;
         requested.sort_unstable();
         requested.dedup();
         for &sn in requested.iter() {
@@ -118,29 +117,37 @@ impl WriterCore {
             };
             if entry.fragment_size != 0 {
                 self.counters.samples_repaired += 1;
-                self.repair_large(sn, &entry, to, &mut budget, out);
+                self.repair_large(sn, &entry, &to, &mut room, out);
                 continue;
             }
             let cost = charge(entry.len as usize);
-            if cost > budget {
+            // Consecutive samples of a batch are sent in one datagram.
+            let is_next = wanted.as_ref().is_some_and(|range| range.end == sn);
+            let sent = previous.filter(|previous| is_next && previous.is_extended_by(&entry));
+            let bytes = u64::from(entry.len - sent.map_or(0, |previous| previous.len));
+            if !room.is_in_answer(cost, bytes) {
                 break;
             }
-            budget -= cost;
+            if !room.take(cost, bytes) {
+                continue;
+            }
+            previous = Some(entry);
             self.window.on_repaired(cost);
             self.counters.samples_repaired += 1;
             match &mut wanted {
                 Some(range) if range.end == sn => range.end = sn.next(),
                 _ => {
                     if let Some(range) = wanted.replace(sn..sn.next()) {
-                        self.append_samples(range, to, out);
+                        self.append_samples(range, &to, out);
                     }
                 }
             }
         }
         if let Some(range) = wanted {
-            self.append_samples(range, to, out);
+            self.append_samples(range, &to, out);
         }
-        (gone, window - budget)
+        self.note_repaired(&to, &room);
+        gone
     }
 
     /// Sends one message to one reader: GAPs for removed samples, then a HEARTBEAT.

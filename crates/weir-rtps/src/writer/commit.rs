@@ -108,6 +108,9 @@ impl WriterCore {
             };
             return self.write(now, stamp, change.payload.len(), copy).unwrap_or_else(|never| match never {});
         }
+        if self.is_closed {
+            return Err(WriteRefused::Closed);
+        }
         let len = compose::datagram_len_with_inline_qos(change.payload.len());
         if len > config::DATAGRAM_MAX_BYTES - compose::HEARTBEAT_LEN {
             return Err(WriteRefused::TooLarge { len: change.payload.len(), max: compose::PAYLOAD_MAX });

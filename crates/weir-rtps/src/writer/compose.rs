@@ -144,6 +144,13 @@ pub(super) const fn fragment_size(datagram_max: usize) -> u32 {
     ((datagram_max - FRAGMENT_AT) / 8 * 8) as u32
 }
 
+/// The [`WriterCore::datagram_max`](super::state::WriterCore) of a closed writer: below the length of any sample's
+/// datagram, so that every write takes the path of large samples, which refuses it. Fragments of that size could still
+/// be counted.
+pub(super) const CLOSED_MAX: usize = FRAGMENT_AT + 8;
+
+const _: () = assert!(datagram_len(0) + HEARTBEAT_LEN > CLOSED_MAX && fragment_size(CLOSED_MAX) > 0);
+
 /// Appends the headers of fragment `index`, counted from 0, which has `len` bytes.
 pub(super) fn fragment_header(
     config: &WriterConfig,

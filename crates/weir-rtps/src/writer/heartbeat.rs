@@ -15,6 +15,8 @@ pub(super) struct Heartbeat {
     pub(super) is_due: bool,
     pub(super) next_at: Option<Time>,
     pub(super) delay: Duration,
+    /// The timer must not be set later than this.
+    pub(super) latest: Time,
     /// A write was refused, and the timer was not yet set for it.
     pub(super) is_awaited: bool,
     /// The timer was set for a refused write since the last acknowledgement. This happens once: a
@@ -35,7 +37,7 @@ impl Heartbeat {
     /// Records a HEARTBEAT to all readers that announces everything sent, `charged` bytes in total.
     pub(super) fn sent(&mut self, now: Time, charged: u64) {
         self.charged = charged;
-        self.next_at = Some(now + self.delay);
+        self.next_at = Some((now + self.delay).min(self.latest));
         self.asked_at.get_or_insert(now);
     }
 

@@ -18,6 +18,7 @@ use weir_wire::{Guid, Header, HeartbeatFrag, NackFrag, SequenceNumber, push};
 
 use super::compose;
 use super::reader_proxy::ReaderProxy;
+use super::repair_budget::Room;
 use super::state::WriterCore;
 use crate::config;
 use crate::history::Entry;
@@ -72,15 +73,14 @@ impl WriterCore {
     pub fn handle_nack_frag(&mut self, now: Time, reader: Guid, nack: &NackFrag) {
         let sn = nack.sequence_number;
         let entry = self.history.entry(sn).filter(|entry| entry.is_alive() && entry.fragment_size != 0);
-        let proxy = self.proxies.iter_mut().find(|proxy| proxy.guid == reader && proxy.is_reliable);
-        let (Some(entry), Some(proxy)) = (entry.filter(|_| sn <= self.unsent), proxy) else {
+        let index = self.proxies.iter().position(|proxy| proxy.guid == reader && proxy.is_reliable);
+        let (Some(entry), Some(index)) = (entry.filter(|_| sn <= self.unsent), index) else {
             self.counters.acknacks_ignored += 1;
             return;
         };
         self.counters.acknacks_received += 1;
-        proxy.note_fragments(sn, nack.state.base().0.min(entry.fragments()));
-        let may_ask = proxy.may_ask(now, self.window.size());
-        self.counters.repairs_held_back += u64::from(!may_ask);
+        let may_ask = nack.state.iter().next().is_none() || self.may_repair(now, index);
+        let proxy = &mut self.proxies[index];
         let sent = if sn == self.unsent { self.fragments.sent } else { entry.fragments() };
         let mut seen = nack.state.base().0.saturating_sub(1);
         for number in nack.state.iter().filter(|number| number.0 <= sent) {
@@ -202,46 +202,43 @@ impl WriterCore {
         let to = Arc::clone(&self.proxies[index].destinations);
         requested.sort_unstable();
         requested.dedup();
-        let mut budget = self.window.size();
+        let (repaired, mut room) = self.room_for_repairs(&to);
         let mut last = None;
         for &(sn, number) in &requested {
             let entry = self.history.entry(sn).filter(|entry| entry.is_alive() && number < entry.fragments());
             let Some(entry) = entry else { continue };
             let cost = fragment_charge(&entry);
-            if cost > budget {
+            if !room.take(cost, fragment_len(&entry, number)) {
                 break;
             }
-            budget -= cost;
             self.window.on_repaired(cost);
-            self.append_fragment(sn, &entry, number, &to, out);
+            self.append_fragment(sn, &entry, number, &repaired, out);
             last = Some(sn);
         }
         requested.clear();
         self.proxies[index].requested_fragments = requested;
-        let charged = self.window.size() - budget;
-        self.proxies[index].note_repaired(charged);
+        self.note_repaired(&repaired, &room);
         if let Some(sn) = last {
             self.counters.samples_repaired += 1;
             self.heartbeat_frag(sn, &to, out);
         }
     }
 
-    /// Sends fragments of a sample of which a reader has nothing, as many as `budget` allows. The
+    /// Sends fragments of a sample of which a reader has nothing, as many as there is room for. The
     /// HEARTBEAT after them makes it request the others.
     pub(super) fn repair_large(
         &mut self,
         sn: SequenceNumber,
         entry: &Entry,
         to: &Destinations,
-        budget: &mut u64,
+        room: &mut Room,
         out: &mut Outbox,
     ) {
         let cost = fragment_charge(entry);
         for number in 0..entry.fragments() {
-            if cost > *budget {
+            if !room.take(cost, fragment_len(entry, number)) {
                 break;
             }
-            *budget -= cost;
             self.window.on_repaired(cost);
             self.append_fragment(sn, entry, number, to, out);
         }
@@ -250,7 +247,7 @@ impl WriterCore {
     /// Returns the readers that report their progress in the next sample. A reliable reader matched
     /// later does not assemble it, and never reports progress.
     fn counting(&self) -> impl Iterator<Item = &ReaderProxy> {
-        self.proxies.iter().filter(|proxy| proxy.is_reliable && proxy.start <= self.unsent)
+        self.proxies.iter().filter(|proxy| proxy.is_awaited() && proxy.start <= self.unsent)
     }
 
     /// Returns whether a reader reports its progress. Otherwise fragments are sent as to
@@ -315,6 +312,12 @@ impl WriterCore {
             push(message, &heartbeat);
         });
     }
+}
+
+/// Returns the bytes of a sample in fragment `number`, counted from 0.
+fn fragment_len(entry: &Entry, number: u32) -> u64 {
+    let size = u64::from(entry.fragment_size);
+    size.min(u64::from(entry.len).saturating_sub(u64::from(number) * size))
 }
 
 /// Returns the bytes charged for one fragment of a sample.

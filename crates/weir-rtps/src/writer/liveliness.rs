@@ -68,6 +68,7 @@ mod tests {
                     group: None,
                     vendor,
                     receive_buffer,
+                    segment_max: u16::MAX,
                 },
             );
         }

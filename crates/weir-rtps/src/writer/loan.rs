@@ -35,6 +35,9 @@ impl WriterCore {
         if len > max {
             return Err(WriteRefused::TooLarge { len, max: config::SAMPLE_MAX_BYTES });
         }
+        if self.is_closed {
+            return Err(WriteRefused::Closed);
+        }
         if self.loans >= config::LOANS_MAX {
             return Err(WriteRefused::TooManyLoans { max: config::LOANS_MAX });
         }

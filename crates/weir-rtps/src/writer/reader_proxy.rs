@@ -1,7 +1,5 @@
 //! What a writer knows about one matched reader (RTPS 2.5, 8.4.7.5).
 
-use core::time::Duration;
-
 use weir_wire::{AckNack, Guid, SequenceNumber, VendorId};
 
 use crate::config;
@@ -26,6 +24,9 @@ pub struct ReaderProxyConfig {
     pub vendor: VendorId,
     /// Size of the reader's socket buffer, in bytes as its kernel charges them, if announced.
     pub receive_buffer: Option<u32>,
+    /// Longest datagram that reaches the reader unfragmented, in bytes: the smallest path MTU to its addresses, less
+    /// 28. `u16::MAX`: unlimited.
+    pub segment_max: u16,
 }
 
 /// A matched reader.
@@ -36,6 +37,7 @@ pub(super) struct ReaderProxy {
     pub(super) destinations: Destinations,
     pub(super) group: Option<GroupRoute>,
     pub(super) receive_buffer: Option<u32>,
+    pub(super) segment_max: u16,
     /// The reader has everything up to and including this sample.
     pub(super) acknowledged: SequenceNumber,
     /// The first sample meant for the reader. A volatile reader receives nothing written before the
@@ -63,53 +65,16 @@ pub(super) struct ReaderProxy {
     /// considers everything that its first HEARTBEAT announces as written before the match.
     pub(super) is_introduced: bool,
     /// Samples written before the match are meant for the reader as well.
-    wants_history: bool,
+    pub(super) wants_history: bool,
     vendor: VendorId,
+    /// HEARTBEATs that became due since the reader last answered.
+    pub(super) unanswered: u8,
+    /// Since when samples wait for the reader without a new acknowledgement.
+    pub(super) idle_since: Option<Time>,
+    /// The reader is not waited for, see [`inactivity`](super::inactivity).
+    pub(super) is_stalled: bool,
     last_count: Option<(u32, Time)>,
     last_base: SequenceNumber,
-    repairs: Repairs,
-}
-
-/// The repairs sent to a reader since it last made progress.
-#[derive(Debug)]
-struct Repairs {
-    /// In bytes, as the kernel charges them.
-    charged: u64,
-    /// When more is sent after the limit was reached.
-    more_at: Time,
-    delay: Duration,
-    /// Progress in a large sample: no fragment before this number is missing.
-    fragments: (SequenceNumber, u32),
-    /// The highest sample acknowledged since the last start or restart.
-    acknowledged: SequenceNumber,
-    /// When the reader last restarted.
-    restarted_at: Option<Time>,
-}
-
-impl Repairs {
-    fn begin_anew(&mut self) {
-        (self.charged, self.delay) = (0, config::REPAIR_DELAY_MIN);
-    }
-
-    /// Records that everything up to `sn` is acknowledged.
-    fn acknowledge(&mut self, sn: SequenceNumber) {
-        if sn > self.acknowledged {
-            self.acknowledged = sn;
-            self.begin_anew();
-        }
-    }
-
-    /// Records a restart behind `sn`.
-    ///
-    /// At most one per [`config::COUNT_TRUST`] counts, so that a peer cannot renew its budget by
-    /// alternately acknowledging and restarting.
-    fn restart(&mut self, now: Time, sn: SequenceNumber) {
-        if self.restarted_at.is_none_or(|at| now.since(at) >= config::COUNT_TRUST) {
-            self.restarted_at = Some(now);
-            (self.acknowledged, self.fragments) = (sn, (SequenceNumber::ZERO, 0));
-            self.begin_anew();
-        }
-    }
 }
 
 impl ReaderProxy {
@@ -127,6 +92,7 @@ impl ReaderProxy {
             destinations: config.destinations,
             group: config.group,
             receive_buffer: config.receive_buffer,
+            segment_max: config.segment_max,
             acknowledged: start.prev(),
             seen: start.prev(),
             start,
@@ -139,16 +105,11 @@ impl ReaderProxy {
             is_introduced: !is_reliable || config.wants_history,
             wants_history,
             vendor: config.vendor,
+            unanswered: 0,
+            idle_since: None,
+            is_stalled: false,
             last_count: None,
             last_base: SequenceNumber::ZERO,
-            repairs: Repairs {
-                charged: 0,
-                more_at: Time::ZERO,
-                delay: config::REPAIR_DELAY_MIN,
-                fragments: (SequenceNumber::ZERO, 0),
-                acknowledged: start.prev(),
-                restarted_at: None,
-            },
         }
     }
 
@@ -178,37 +139,6 @@ impl ReaderProxy {
             && acknack.state.base() > self.last_base
     }
 
-    /// Returns whether the reader may request more repairs now.
-    ///
-    /// A reader that is sent window after window and acknowledges nothing is either unreachable,
-    /// or its requests are forged to direct repairs at another host.
-    pub(super) fn may_ask(&mut self, now: Time, window: u64) -> bool {
-        let limit = config::REPAIR_WINDOWS * window;
-        if self.repairs.charged < limit {
-            return true;
-        }
-        if now < self.repairs.more_at {
-            return false;
-        }
-        self.repairs.charged = limit.saturating_sub(window);
-        self.repairs.more_at = now + self.repairs.delay;
-        self.repairs.delay = (self.repairs.delay * 2).min(config::REPAIR_DELAY_MAX);
-        true
-    }
-
-    /// Records repairs sent to the reader.
-    pub(super) fn note_repaired(&mut self, charged: u64) {
-        self.repairs.charged += charged;
-    }
-
-    /// Records that no fragment of a sample before `number` is missing.
-    pub(super) fn note_fragments(&mut self, sn: SequenceNumber, number: u32) {
-        if (sn, number) > self.repairs.fragments {
-            self.repairs.fragments = (sn, number);
-            self.repairs.begin_anew();
-        }
-    }
-
     /// Returns whether the reader answers every HEARTBEAT_FRAG.
     pub(super) fn answers_heartbeat_frags(&self) -> bool {
         self.vendor == VendorId::WEIR
@@ -225,6 +155,7 @@ impl ReaderProxy {
         let is_news = seen > self.seen_fragments(sn);
         if is_news {
             self.fragments_seen = (sn, seen);
+            (self.unanswered, self.idle_since) = (0, None);
         }
         is_news
     }
@@ -239,13 +170,12 @@ impl ReaderProxy {
     }
 
     /// Restarts the reader, as if it had just been matched.
-    pub(super) fn start_anew(&mut self, now: Time, acknack: &AckNack) {
+    pub(super) fn start_anew(&mut self, acknack: &AckNack) {
         self.acknowledged = self.acknowledged_by(acknack);
         self.seen = self.acknowledged;
         self.requested.clear();
         self.requested_fragments.clear();
         self.fragments_seen = (SequenceNumber::ZERO, 0);
-        self.repairs.restart(now, self.acknowledged);
     }
 
     /// Returns the last sample that an ACKNACK acknowledges, among those meant for the reader.
@@ -263,13 +193,14 @@ impl ReaderProxy {
 
     /// Applies an ACKNACK. Returns whether repairs are due.
     ///
-    /// `first` is the first sample in the history, `unsent` the first that was never sent.
+    /// `first` is the first sample in the history, `unsent` the first that was never sent. `may_ask`: repairs may be
+    /// sent to the reader's host.
     pub(super) fn update(
         &mut self,
         acknack: &AckNack,
         first: SequenceNumber,
         unsent: SequenceNumber,
-        may_ask: impl FnOnce(&mut Self) -> bool,
+        may_ask: bool,
     ) -> bool {
         let base = acknack.state.base();
         self.is_heartbeat_due |= is_preemptive(acknack) || (!acknack.is_final && acknack.state.is_empty());
@@ -282,11 +213,10 @@ impl ReaderProxy {
             self.introduce();
         }
         if base.0 >= 1 && base <= unsent {
-            self.repairs.acknowledge(base.prev());
             self.acknowledged = self.acknowledged.max(base.prev());
             self.seen = self.seen.max(self.acknowledged);
         }
-        may_ask(self) && self.request(acknack, first, unsent)
+        may_ask && self.request(acknack, first, unsent)
     }
 
     /// Applies the requests in an ACKNACK. Returns whether repairs are due.

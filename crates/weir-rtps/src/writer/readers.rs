@@ -1,10 +1,13 @@
 //! Matching: the readers that a writer sends to.
 
+use core::net::{Ipv4Addr, SocketAddrV4};
 use std::sync::Arc;
 
-use weir_wire::Guid;
+use weir_wire::{Guid, SequenceNumber};
 
+use super::compose;
 use super::reader_proxy::{ReaderProxy, ReaderProxyConfig};
+use super::repair_budget::{Addresses, Repairs, Room, SampleBytes};
 use super::state::WriterCore;
 use crate::config;
 use crate::multicast::{GroupRoute, Plan};
@@ -22,30 +25,35 @@ impl WriterCore {
         let is_reliable = reader.reliable && self.config.reliability == Reliability::Reliable;
         let wants_history = reader.wants_history && self.config.durability != Durability::Volatile;
         let start = if wants_history { self.history.first() } else { self.history.next() };
+        let destinations = Arc::clone(&reader.destinations);
         self.proxies.push(ReaderProxy::new(reader, is_reliable, wants_history, start));
+        self.hosts_changed(now, &destinations);
         self.readers_changed(now);
     }
 
     /// Removes a reader. Samples that only it had not acknowledged are released.
     pub fn unmatch_reader(&mut self, now: Time, guid: Guid) {
-        let before = self.proxies.len();
-        self.proxies.retain(|proxy| proxy.guid != guid);
-        if self.proxies.len() != before {
+        if let Some(index) = self.proxies.iter().position(|proxy| proxy.guid == guid) {
+            let proxy = self.proxies.remove(index);
+            self.hosts_changed(now, &proxy.destinations);
             self.readers_changed(now);
         }
     }
 
-    /// Changes the addresses of a reader.
+    /// Changes the addresses of a reader, and with them the longest datagram that reaches it unfragmented.
     pub fn move_reader(
         &mut self,
         now: Time,
         guid: Guid,
         destinations: Destinations,
         group: Option<GroupRoute>,
+        segment_max: u16,
     ) {
         if let Some(proxy) = self.proxies.iter_mut().find(|proxy| proxy.guid == guid) {
-            proxy.destinations = destinations;
-            proxy.group = group;
+            (proxy.group, proxy.segment_max) = (group, segment_max);
+            let before = core::mem::replace(&mut proxy.destinations, Arc::clone(&destinations));
+            self.hosts_changed(now, &before);
+            self.hosts_changed(now, &destinations);
             self.readers_changed(now);
         }
     }
@@ -55,21 +63,24 @@ impl WriterCore {
         self.proxies.iter().any(|proxy| proxy.guid == reader && proxy.acknowledged >= proxy.start)
     }
 
-    fn readers_changed(&mut self, now: Time) {
-        self.has_reliable = self.proxies.iter().any(|proxy| proxy.is_reliable);
+    pub(super) fn readers_changed(&mut self, now: Time) {
+        self.has_reliable = self.proxies.iter().any(ReaderProxy::is_awaited);
+        self.silence.is_prompting = self.proxies.iter().any(|proxy| proxy.is_stalled);
         let plan = Plan::new(self.proxies.iter().map(|proxy| (&proxy.destinations, proxy.group)));
         self.destinations = Arc::from(plan.destinations);
         self.routes = plan.routes;
-        let buffers = self.proxies.iter().filter(|proxy| proxy.is_reliable).map(|proxy| proxy.receive_buffer);
+        let buffers =
+            self.proxies.iter().filter(|proxy| proxy.is_awaited()).map(|proxy| proxy.receive_buffer);
         self.window.set_receive_buffer(buffers.min_by_key(|buffer| buffer.unwrap_or(0)).flatten());
         self.fragments.set_receive_buffers(self.proxies.iter().map(|proxy| proxy.receive_buffer));
+        self.set_segment_max(self.proxies.iter().map(|proxy| proxy.segment_max).min().unwrap_or(u16::MAX));
         if self.has_reliable {
             self.recount_acknowledged(now);
         } else {
             self.acknowledged = self.unsent.prev();
             self.acknowledged_charge = self.history.charged_to(self.acknowledged);
             self.seen_charge = self.acknowledged_charge;
-            self.heartbeat.next_at = None;
+            self.heartbeat.next_at = self.next_prompt(now);
             self.heartbeat.is_due = false;
             // A large sample that waited for room at a reliable reader continues without it.
             let is_waiting = self.is_amid_sample() && self.fragments.paced_at.is_none();
@@ -77,4 +88,93 @@ impl WriterCore {
         }
         self.release();
     }
+
+    /// Limits datagrams to those that reach every matched reader unfragmented, as far as known.
+    ///
+    /// Longer samples are sent in fragments. Batches end at this length. A large sample keeps the size of its
+    /// fragments.
+    fn set_segment_max(&mut self, bytes: u16) {
+        if self.is_closed {
+            return;
+        }
+        self.datagram_max =
+            config::SEGMENTED_MAX_BYTES.min(usize::from(bytes)).max(config::DATAGRAM_MIN_BYTES);
+        if let Some(coalescing) = &mut self.config.coalescing {
+            coalescing.segment_max = self.configured.segment_max.min(bytes);
+        }
+        if let Some(batch) = &mut self.config.batch {
+            // Leaves room for a HEARTBEAT. If IP had to fragment the message, losing one fragment
+            // would lose it all.
+            batch.max_bytes = self.configured.batch_bytes.min(self.datagram_max - compose::HEARTBEAT_LEN);
+        }
+    }
+
+    /// Updates the accounts of the hosts at these addresses: the readers there have changed.
+    fn hosts_changed(&mut self, now: Time, changed: &[SocketAddrV4]) {
+        let bytes = self.sample_bytes();
+        for (index, address) in changed.iter().enumerate() {
+            let ip = *address.ip();
+            if changed[..index].iter().all(|before| *before.ip() != ip) {
+                let (all, historic) = (self.addresses_at(ip, false), self.addresses_at(ip, true));
+                let addresses = Addresses { all, historic };
+                self.counters.hosts_forgotten += self.budgets.readers_changed(now, ip, addresses, bytes);
+            }
+        }
+    }
+
+    /// Returns the number of addresses of a host at which reliable readers are matched; `is_historic`: which want
+    /// history.
+    fn addresses_at(&self, ip: Ipv4Addr, is_historic: bool) -> u64 {
+        let proxies = self.proxies.iter().filter(|it| it.is_reliable && (it.wants_history || !is_historic));
+        let at_host = |address: &&SocketAddrV4| *address.ip() == ip;
+        let mut ports: Vec<u16> = proxies
+            .flat_map(|proxy| proxy.destinations.iter().filter(at_host).map(|address| address.port()))
+            .collect();
+        ports.sort_unstable();
+        ports.dedup();
+        ports.len() as u64
+    }
+
+    fn sample_bytes(&mut self) -> SampleBytes {
+        let (unsent, next) = (self.unsent, self.history.next());
+        let begun = match self.history.entry(unsent) {
+            Some(entry) if self.is_amid_sample() => {
+                u64::from(self.fragments.sent.saturating_mul(entry.fragment_size.into()).min(entry.len))
+            }
+            _ => 0,
+        };
+        let waiting = (next.0 - unsent.0 <= COUNTED_MAX).then(|| {
+            let entries = (unsent.0..next.0).filter_map(|sn| self.history.get(SequenceNumber(sn)));
+            entries.map(|entry| entry.own_len() as u64).sum()
+        });
+        let (written, kept) = (self.history.written(), self.history.live_bytes() as u64);
+        let sent = self.budgets.sent((unsent, next), written, waiting, begun);
+        SampleBytes { written, sent, kept }
+    }
+
+    /// Returns whether anything may be sent to the host of a reader again.
+    pub(super) fn may_repair(&mut self, now: Time, index: usize) -> bool {
+        let bytes = self.sample_bytes();
+        let proxy = &self.proxies[index];
+        // The kernel charges more than the bytes of a sample.
+        let outstanding = self.history.charged() - self.history.charged_to(proxy.acknowledged);
+        let repairs = self.budgets.settle(now, &proxy.destinations, bytes, outstanding);
+        self.counters.repairs_held_back += u64::from(repairs == Repairs::Exhausted);
+        self.counters.repairs_paced += u64::from(repairs == Repairs::Paced);
+        repairs == Repairs::Due
+    }
+
+    /// Returns which of a reader's addresses may be sent repairs now, and how much in one answer: at most one window.
+    pub(super) fn room_for_repairs(&self, to: &Destinations) -> (Destinations, Room) {
+        self.budgets.allowed(to, self.window.size())
+    }
+
+    /// Records repairs sent.
+    pub(super) fn note_repaired(&mut self, to: &Destinations, room: &Room) {
+        self.budgets.spend(to, room.taken());
+        self.counters.repairs_held_back += u64::from(room.is_held_back());
+    }
 }
+
+/// Samples not handed out yet whose bytes are counted one by one.
+const COUNTED_MAX: i64 = 128;

@@ -24,6 +24,9 @@ pub enum WriteRefused {
     /// Another instance would exceed the resource limits.
     #[error("no room for another instance: unregister some, or raise the resource limit max_instances")]
     TooManyInstances,
+    /// The writer was closed.
+    #[error("the writer is closed")]
+    Closed,
     /// Too many loans are outstanding.
     #[error("{max} loans are outstanding: write or drop some of them")]
     TooManyLoans {

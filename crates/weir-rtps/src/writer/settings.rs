@@ -43,6 +43,9 @@ pub struct WriterConfig {
     /// [`WriterCore::replace_unsent`](super::WriterCore::replace_unsent) has to be called after
     /// each write.
     pub is_asynchronous: bool,
+    /// How long a reliable reader that acknowledges nothing may hold up a KEEP_ALL writer; `None`: as long as it is
+    /// matched.
+    pub reader_inactivity: Option<Duration>,
 }
 
 impl WriterConfig {
@@ -63,6 +66,7 @@ impl WriterConfig {
             coalescing: None,
             batch: None,
             is_asynchronous: false,
+            reader_inactivity: None,
         }
     }
 
@@ -70,6 +74,24 @@ impl WriterConfig {
     /// best-effort writer cannot request earlier samples.
     pub(super) fn keeps_nothing_for_late_readers(&self) -> bool {
         self.durability == Durability::Volatile || self.reliability == Reliability::BestEffort
+    }
+}
+
+/// Lengths as configured. The paths to the matched readers may limit them further.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Configured {
+    /// [`Coalescing::segment_max`].
+    pub(super) segment_max: u16,
+    /// [`BatchPolicy::max_bytes`].
+    pub(super) batch_bytes: usize,
+}
+
+impl Configured {
+    pub(super) fn of(config: &WriterConfig) -> Self {
+        Self {
+            segment_max: config.coalescing.map_or(u16::MAX, |coalescing| coalescing.segment_max),
+            batch_bytes: config.batch.map_or(0, |batch| batch.max_bytes),
+        }
     }
 }
 

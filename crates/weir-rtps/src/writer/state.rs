@@ -9,19 +9,25 @@ use super::compose::{self, Template};
 use super::encode::Unkept;
 use super::fragments::{Filling, Fragments, LargeSamples};
 use super::heartbeat::Heartbeat;
+use super::inactivity::Noted;
 use super::instances::Instances;
 use super::reader_proxy::ReaderProxy;
-use super::settings::WriterConfig;
+use super::repair_budget::RepairBudgets;
+use super::settings::{Configured, WriterConfig};
 use crate::config;
 use crate::history::History as Store;
 use crate::multicast::GroupRoute;
 use crate::outbox::Destinations;
+use crate::time::Time;
 use crate::window::Window;
 
 /// One writer, see the [module's documentation](super).
 #[derive(Debug)]
 pub struct WriterCore {
+    /// As configured, but for lengths that the paths to the readers limit.
     pub(super) config: WriterConfig,
+    /// These lengths as configured.
+    pub(super) configured: Configured,
     pub(super) template: Template,
     pub(super) history: Store,
     pub(super) instances: Instances,
@@ -44,6 +50,7 @@ pub struct WriterCore {
     /// Some reader may have repairs, a GAP or a HEARTBEAT due.
     pub(super) is_answer_due: bool,
     pub(super) heartbeat: Heartbeat,
+    pub(super) silence: Noted,
     pub(super) burst: Burst,
     /// The batch being filled.
     pub(super) open: Option<OpenBatch>,
@@ -57,6 +64,8 @@ pub struct WriterCore {
     pub(super) loans: usize,
     /// Longest datagram that reaches every reader unfragmented, as far as known.
     pub(super) datagram_max: usize,
+    pub(super) budgets: RepairBudgets,
+    pub(super) is_closed: bool,
     pub(super) counters: WriterCounters,
 }
 
@@ -71,9 +80,18 @@ pub struct WriterCounters {
     pub heartbeats_sent: u64,
     /// ACKNACKs that were applied.
     pub acknacks_received: u64,
-    /// Requests for repairs that were deferred: the reader was sent many repairs and acknowledged
-    /// none.
+    /// Requests for repairs that were not fulfilled, or not all: the reader's host was sent many repairs, compared to
+    /// what was first sent to it.
     pub repairs_held_back: u64,
+    /// Requests for repairs that were put off for a moment, because much was sent again before.
+    pub repairs_paced: u64,
+    /// Hosts without matched readers whose repairs were forgotten to make room for others.
+    pub hosts_forgotten: u64,
+    /// Times that a reader was no longer waited for, because it acknowledged nothing for
+    /// [`WriterConfig::reader_inactivity`].
+    pub readers_stalled: u64,
+    /// Times that such a reader acknowledged something and was waited for again.
+    pub readers_resumed: u64,
     /// Readers that took back an acknowledgement: they lost the writer and found it again.
     pub readers_restarted: u64,
     /// ACKNACKs from unmatched readers, with impossible numbers, or out of date.
@@ -85,6 +103,7 @@ impl WriterCore {
     pub fn new(config: WriterConfig) -> Self {
         Self {
             template: Template::new(&config),
+            configured: Configured::of(&config),
             history: Store::new(config::BLOCK_BYTES, config::BLOCKS_SPARE_MAX),
             instances: Instances::new(&config),
             proxies: Vec::new(),
@@ -97,7 +116,12 @@ impl WriterCore {
             acknowledged_charge: 0,
             seen_charge: 0,
             is_answer_due: false,
-            heartbeat: Heartbeat { delay: config::HEARTBEAT_DELAY_MIN, ..Heartbeat::default() },
+            heartbeat: Heartbeat {
+                delay: config::HEARTBEAT_DELAY_MIN,
+                latest: Time::MAX,
+                ..Heartbeat::default()
+            },
+            silence: Noted::default(),
             burst: Burst::default(),
             open: None,
             large: LargeSamples::default(),
@@ -106,6 +130,8 @@ impl WriterCore {
             filling: None,
             loans: 0,
             datagram_max: config::SEGMENTED_MAX_BYTES,
+            budgets: RepairBudgets::default(),
+            is_closed: false,
             counters: WriterCounters::default(),
             config,
         }
@@ -128,11 +154,11 @@ impl WriterCore {
         self.acknowledged >= sn || !self.has_reliable
     }
 
-    /// Returns the GUIDs of the reliable readers that have not acknowledged the last sample. The
+    /// Returns the GUIDs of the reliable readers that have not acknowledged the last sample, and are waited for. The
     /// one furthest behind comes first.
     pub fn lagging_readers(&self) -> impl Iterator<Item = Guid> + '_ {
         let last = self.history.last();
-        let behind = |proxy: &&ReaderProxy| proxy.is_reliable && proxy.acknowledged < last;
+        let behind = |proxy: &&ReaderProxy| proxy.is_awaited() && proxy.acknowledged < last;
         let mut lagging: Vec<_> = self.proxies.iter().filter(behind).collect();
         lagging.sort_by_key(|proxy| proxy.acknowledged);
         lagging.into_iter().map(|proxy| proxy.guid)
@@ -164,9 +190,9 @@ impl WriterCore {
         self.counters
     }
 
-    /// Returns the bytes of memory used by the history and the instances.
+    /// Returns the bytes of memory used by the history, the instances, and the accounts of hosts.
     pub fn memory(&self) -> usize {
-        self.history.memory() + self.instances.memory() + self.unkept.len()
+        self.history.memory() + self.instances.memory() + self.unkept.len() + self.budgets.memory()
     }
 
     /// Returns the number of sequence numbers from the oldest sample kept to the newest, including
@@ -200,19 +226,10 @@ impl WriterCore {
         self.has_reliable && self.acknowledged < self.history.last()
     }
 
-    /// Lowers the largest datagram to `bytes`: the smallest path MTU to any matched reader, less
-    /// 28.
-    ///
-    /// Longer samples are sent in fragments. Batches end at this length.
-    pub fn limit_segments(&mut self, bytes: u16) {
-        self.datagram_max = self.datagram_max.min(usize::from(bytes)).max(config::DATAGRAM_MIN_BYTES);
-        if let Some(coalescing) = &mut self.config.coalescing {
-            coalescing.segment_max = coalescing.segment_max.min(bytes);
-        }
-        if let Some(batch) = &mut self.config.batch {
-            // Leaves room for a HEARTBEAT. If IP had to fragment the message, losing one fragment
-            // would lose it all.
-            batch.max_bytes = batch.max_bytes.min(self.datagram_max - compose::HEARTBEAT_LEN);
-        }
+    /// Refuses all writes from now on with [`WriteRefused::Closed`](super::WriteRefused::Closed).
+    pub fn close(&mut self) {
+        self.is_closed = true;
+        self.datagram_max = compose::CLOSED_MAX;
+        self.open = None;
     }
 }

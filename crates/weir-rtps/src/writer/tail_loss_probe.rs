@@ -69,7 +69,7 @@ impl WriterCore {
             return false;
         }
         let lagging =
-            |proxy: &&mut ReaderProxy| proxy.is_reliable && proxy.is_introduced && proxy.acknowledged < last;
+            |proxy: &&mut ReaderProxy| proxy.is_awaited() && proxy.is_introduced && proxy.acknowledged < last;
         for proxy in self.proxies.iter_mut().filter(lagging) {
             let missing = tail.iter().filter(|sn| **sn > proxy.acknowledged && **sn >= proxy.start);
             if proxy.requested.is_empty() {

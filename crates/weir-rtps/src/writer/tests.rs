@@ -18,7 +18,9 @@ mod asynchronous;
 mod batches;
 mod bursts;
 mod direct;
+mod inactivity;
 mod limits;
+mod paths;
 mod pauses;
 mod restarts;
 
@@ -39,6 +41,7 @@ pub(super) fn reader(guid: Guid, reliable: bool) -> ReaderProxyConfig {
         group: None,
         vendor: VendorId::WEIR,
         receive_buffer: Some(8 << 20),
+        segment_max: u16::MAX,
     }
 }
 

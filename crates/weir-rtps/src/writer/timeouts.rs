@@ -10,12 +10,14 @@ impl WriterCore {
     pub fn handle_timeout(&mut self, now: Time) {
         self.pace_fragments(now);
         if self.heartbeat.next_at.is_some_and(|at| at <= now) {
+            self.note_silence(now);
             let is_waiting = self.has_unacknowledged();
             let is_probed = is_waiting && self.probe_tail(now);
             self.heartbeat.is_due = is_waiting && !is_probed;
             let delay = self.heartbeat.delay * if is_probed { 1 } else { 2 };
             self.heartbeat.delay = delay.min(config::HEARTBEAT_DELAY_MAX);
-            self.heartbeat.next_at = is_waiting.then(|| now + self.heartbeat.delay);
+            let next_at = is_waiting.then(|| (now + self.heartbeat.delay).min(self.heartbeat.latest));
+            self.heartbeat.next_at = next_at.or_else(|| self.next_prompt(now));
         }
     }
 

@@ -70,7 +70,6 @@ impl Line {
         setup.writer.guid.entity = EntityId::user_writer(1, is_keyed);
         setup.reader.key_of = is_keyed.then_some(key_of);
         let mut writer = WriterCore::new(setup.writer.clone());
-        writer.limit_segments(8_000);
         let mut readers = Vec::new();
         for index in 0..setup.readers {
             let mut config = setup.reader.clone();
@@ -84,6 +83,7 @@ impl Line {
                     destinations: Arc::from([address(index + 1)]),
                     vendor: VendorId::WEIR,
                     receive_buffer: Some(1 << 20),
+                    segment_max: 8_000,
                     group: None,
                 },
             );

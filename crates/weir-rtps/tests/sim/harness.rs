@@ -82,9 +82,8 @@ impl Sim {
             setup.size = size;
             setup.gap = Duration::from_nanos(500);
         });
-        sim.add_reader(|_| {});
+        sim.add_reader(|setup| setup.segment_max = DATAGRAM_MAX);
         sim.connect(0, 0);
-        sim.writers[0].core.limit_segments(DATAGRAM_MAX);
         sim
     }
 

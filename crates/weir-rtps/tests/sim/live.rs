@@ -11,7 +11,7 @@ use weir_netsim::{Link, Network};
 use weir_rtps::qos::{Durability, History, Qos, Reliability};
 use weir_rtps::time::Time;
 use weir_rtps::writer::{Change, ChangeKind};
-use weir_wire::{EntityId, Guid, GuidPrefix, Message};
+use weir_wire::{EntityId, Guid, GuidPrefix, Message, ParameterId};
 
 use forge::Forged;
 use node::{GROUP, META_PORT, Node, USER_PORT};
@@ -157,6 +157,18 @@ impl Live {
         self.attack(META_PORT, &Forged::by(INSIDER).to(to).data(writer, number, payload));
     }
 
+    /// Announces that an endpoint of the insider is gone.
+    pub(crate) fn withdraw(&mut self, entity: EntityId) {
+        let to = self.nodes[VICTIM].prefix;
+        let guid = Guid::new(INSIDER, entity);
+        let inline_qos = forge::disposal(guid);
+        let payload = forge::parameters(|list| list.guid(ParameterId::ENDPOINT_GUID, guid));
+        self.sedp_numbers[1] += 1;
+        let (number, writer) = (self.sedp_numbers[1], EntityId::SEDP_SUBSCRIPTIONS_WRITER);
+        let message = Forged::by(INSIDER).to(to).any_data(writer, number, &inline_qos, &payload, true);
+        self.attack(META_PORT, &message);
+    }
+
     /// Makes the insider match all endpoints of the victim.
     pub(crate) fn join_insider(&mut self) {
         self.join_insider_with_answers_to(SocketAddrV4::new(ATTACKER, META_PORT));
@@ -229,6 +241,34 @@ impl Live {
             let taken = self.taken.remove(&(node, guid)).unwrap_or_default();
             assert_eq!(taken, expected, "what {node} got on {entity} from {guid}");
         }
+    }
+
+    /// The peer and the victim write one sample on each topic. Only those of KEEP_ALL writers have to arrive.
+    pub(crate) fn exchange_one(&mut self) {
+        self.written += 1;
+        for (node, entity) in
+            [(PEER, TO_IN), (PEER, TO_KEYED), (PEER, TO_LOOSE), (VICTIM, OUT), (VICTIM, KEPT)]
+        {
+            self.write(node, entity, &forge::sample(self.written as u32 % 7, self.written, 32));
+        }
+        self.run_for(Duration::from_secs(5));
+        for (node, writer) in [(VICTIM, TO_IN), (PEER, OUT)] {
+            let guid = Guid::new(self.nodes[1 - node].prefix, writer);
+            assert_eq!(self.taken[&(node, guid)], [self.written], "what {node} got from {guid}");
+        }
+        self.taken.clear();
+    }
+
+    /// The victim writes samples that it keeps for late joiners, each an instance, and the peer takes them.
+    pub(crate) fn write_history(&mut self, samples: u32, len: usize) {
+        for key in 1_000..1_000 + samples {
+            self.write(VICTIM, KEPT, &forge::sample(key, 0, len));
+            self.run_for(Duration::from_micros(10));
+        }
+        self.run_for(Duration::from_secs(1));
+        let guid = Guid::new(self.nodes[VICTIM].prefix, KEPT);
+        let taken = self.taken.remove(&(PEER, guid)).unwrap_or_default();
+        assert_eq!(taken.len(), samples as usize, "the peer gets them");
     }
 
     /// Writes a sample that must find room.

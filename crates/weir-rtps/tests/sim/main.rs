@@ -24,6 +24,7 @@ mod multicast;
 mod partition;
 mod pieces;
 mod reorder;
+mod repairs;
 mod slow_reader;
 mod small_buffer;
 mod swarm;

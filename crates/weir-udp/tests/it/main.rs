@@ -6,6 +6,7 @@ mod affinity;
 mod interfaces;
 mod multicast;
 mod receiving;
+mod refusals;
 mod sending;
 mod setup;
 mod threads;

@@ -3,9 +3,9 @@
 use std::io::{self, IoSlice};
 use std::net::{Ipv4Addr, SocketAddrV4};
 
-use weir_udp::{MAX_GSO_BYTES, SocketOptions, UdpError, UdpSocket, Wait, path_mtu_to};
+use weir_udp::{MAX_GSO_BYTES, Outgoing, RecvBatch, SocketOptions, UdpError, UdpSocket, Wait, path_mtu_to};
 
-use crate::{LOOPBACK, open, pair, pattern};
+use crate::{LOOPBACK, open, pair, pattern, take};
 
 #[test]
 fn bind_reports_the_port_that_the_kernel_chose() {
@@ -66,6 +66,21 @@ fn too_large_a_buffer_is_not_an_error() {
     let plain = open(&SocketOptions::new(LOOPBACK));
     assert!(socket.granted_recv_buffer() >= plain.granted_recv_buffer());
     assert!(socket.granted_send_buffer() >= plain.granted_send_buffer());
+}
+
+#[test]
+fn the_limit_of_the_host_holds_for_buffers_that_are_not_forced() {
+    let limit = |name: &str| -> usize {
+        std::fs::read_to_string(format!("/proc/sys/net/core/{name}")).unwrap().trim().parse().unwrap()
+    };
+    let socket = open(&SocketOptions {
+        recv_buffer: Some(usize::MAX),
+        send_buffer: Some(usize::MAX),
+        force_buffers: false,
+        ..SocketOptions::new(LOOPBACK)
+    });
+    assert!(socket.granted_recv_buffer() <= 2 * limit("rmem_max"), "{}", socket.granted_recv_buffer());
+    assert!(socket.granted_send_buffer() <= 2 * limit("wmem_max"), "{}", socket.granted_send_buffer());
 }
 
 #[test]
@@ -138,4 +153,49 @@ fn offload_can_be_declined() {
     assert!(!plain.gso_supported() && !plain.gro_enabled());
     let offloading = open(&SocketOptions { gro: true, ..SocketOptions::new(LOOPBACK) });
     assert!(offloading.gso_supported() && offloading.gro_enabled());
+}
+
+#[test]
+fn only_datagrams_to_the_chosen_addresses_are_received() {
+    // All of 127.0.0.0/8 is local.
+    let [first, second, other] = [1, 2, 3].map(|last| Ipv4Addr::new(127, 0, 1, last));
+    let everywhere = SocketAddrV4::new(Ipv4Addr::UNSPECIFIED, 0);
+    let receiver = open(&SocketOptions { only_at: vec![first, second], ..SocketOptions::new(everywhere) });
+    let sender = open(&SocketOptions::new(LOOPBACK));
+    let port = receiver.local_addr().port();
+    let send = |to: Ipv4Addr| {
+        let datagram = to.octets();
+        let outgoing = Outgoing::datagram(Some(SocketAddrV4::new(to, port)), &datagram);
+        sender.send_one(&outgoing).unwrap();
+    };
+    let mut batch = RecvBatch::new(4);
+    let to_all = || [other, Ipv4Addr::LOCALHOST, first, second].map(send);
+    to_all();
+    assert_eq!(take(&receiver, &mut batch, 2), [first.octets(), second.octets()]);
+    assert_eq!(receiver.kernel_drops().unwrap(), 2);
+    receiver.receive_only_at(&[other]).unwrap();
+    to_all();
+    assert_eq!(take(&receiver, &mut batch, 1), [other.octets()]);
+    // Loopback delivers before the send returns.
+    assert_eq!(receiver.recv_batch(&mut batch, 4, Wait::DontWait).unwrap(), 0);
+}
+
+#[test]
+fn a_process_can_wake_itself_whatever_the_chosen_addresses() {
+    let everywhere = SocketAddrV4::new(Ipv4Addr::UNSPECIFIED, 0);
+    let only_at = vec![Ipv4Addr::new(192, 0, 2, 1)];
+    let receiver = open(&SocketOptions { only_at, ..SocketOptions::new(everywhere) });
+    let to = Some(SocketAddrV4::new(Ipv4Addr::LOCALHOST, receiver.local_addr().port()));
+    receiver.send_one(&Outgoing::datagram(to, &[])).unwrap();
+    let mut batch = RecvBatch::new(1);
+    assert_eq!(receiver.recv_batch(&mut batch, 1, Wait::Block).unwrap(), 1);
+    assert!(batch.get(0).unwrap().bytes.is_empty());
+}
+
+#[test]
+fn a_list_of_addresses_beyond_the_kernels_limit_is_refused() {
+    let socket = open(&SocketOptions::new(LOOPBACK));
+    let addresses: Vec<_> = (0..3000).map(|n| Ipv4Addr::from_bits(0x0a00_0000 + n)).collect();
+    assert_eq!(socket.receive_only_at(&addresses).unwrap_err().kind(), io::ErrorKind::InvalidInput);
+    socket.receive_only_at(&addresses[..200]).unwrap();
 }

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use weir_udp::{MAX_POLL_SOCKETS, Outgoing, Ready, SocketOptions, Wait, Waker, poll};
+use weir_udp::{MAX_POLL_SOCKETS, Outgoing, Ready, SocketOptions, UdpSocket, Wait, Waker, poll};
 
 use crate::{GENEROUS, LOOPBACK, open, pair};
 
@@ -33,7 +33,7 @@ fn poll_ends_when_the_time_is_up() {
     let waker = Waker::new().unwrap();
     let timeout = Some(Duration::from_nanos(10));
     assert!(poll(&[&receiver], Some(&waker), timeout).unwrap().is_empty());
-    assert!(poll(&[], None, timeout).unwrap().is_empty());
+    assert!(poll::<&UdpSocket>(&[], None, timeout).unwrap().is_empty());
 }
 
 #[test]
@@ -68,7 +68,7 @@ fn wakes_are_seen_until_they_are_drained() {
 fn wake_ends_the_wait_of_another_thread() {
     let waker = Waker::new().unwrap();
     thread::scope(|scope| {
-        let waiting = scope.spawn(|| poll(&[], Some(&waker), Some(GENEROUS)).unwrap());
+        let waiting = scope.spawn(|| poll::<&UdpSocket>(&[], Some(&waker), Some(GENEROUS)).unwrap());
         waker.wake();
         assert!(waiting.join().unwrap().is_woken());
     });
@@ -93,7 +93,10 @@ fn no_wake_is_lost() {
         });
         let mut seen = 0;
         while seen < rounds {
-            assert!(poll(&[], Some(&waker), Some(GENEROUS)).unwrap().is_woken(), "lost after {seen}");
+            assert!(
+                poll::<&UdpSocket>(&[], Some(&waker), Some(GENEROUS)).unwrap().is_woken(),
+                "lost after {seen}"
+            );
             waker.drain();
             if flag.swap(false, Ordering::Relaxed) {
                 seen += 1;

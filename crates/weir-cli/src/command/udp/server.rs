@@ -2,6 +2,7 @@
 
 use std::env;
 use std::io::{self, BufRead, BufReader};
+use std::net::Ipv4Addr;
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio, exit};
@@ -22,17 +23,22 @@ pub(super) fn run(args: &UdpServerArgs) -> Result<Exit, Failure> {
     if let Some(namespace) = &args.namespace {
         enter(namespace)?;
     }
+    let secret = secret(&args.secret)?.or(inherited_secret()?);
+    let is_for_this_host = args.bind.is_none() && secret.is_none();
     let settings = ServerSettings {
-        bind: args.bind,
+        bind: args.bind.or(is_for_this_host.then_some(Ipv4Addr::LOCALHOST.into())),
         port: args.port,
         sessions_max: args.max_sessions.max(1),
         trial_max: args.max_time,
-        secret: secret(&args.secret)?.or(inherited_secret()?),
+        secret,
         allow_multicast: args.allow_multicast,
     };
     let server = Server::<WeirUdp>::bind(settings).map_err(Failure::environment)?;
     let address = server.address().map_err(Failure::environment)?;
     output::data(&format!("{LISTENING}{address}"))?;
+    if is_for_this_host {
+        output::talk(THIS_HOST_ONLY);
+    }
     if args.until_eof {
         thread::spawn(|| {
             // Standard input ends with the process that started this one.
@@ -50,6 +56,10 @@ pub(super) fn run(args: &UdpServerArgs) -> Result<Exit, Failure> {
 
 /// Prefix of the first line of output.
 const LISTENING: &str = "weir udp server listening on ";
+
+/// Printed by a server with neither an address nor a secret.
+const THIS_HOST_ONLY: &str = "without a secret it serves this host only: use --secret-file FILE to serve other hosts, \
+                              or --bind ADDRESS (:: is all) to serve everyone there";
 
 /// The environment variable with the secret of a server that this program starts.
 const SECRET_VARIABLE: &str = "WEIR_UDP_SECRET";

@@ -504,3 +504,32 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn a_writer_that_comes_and_goes_costs_as_much_as_it_wrote_whatever_others_wrote() {
+    let mut topic = Topic::keep(History::KeepLast(1));
+    for id in 0..1_000_000 {
+        topic.write(1, id, 7);
+        topic.reader.take_next(|_| {});
+    }
+    for _ in 0..100 {
+        topic.match_writer(2);
+        topic.reader.unmatch_writer(Time(2), writer(2));
+    }
+    assert_eq!(topic.reader.counters().instances_left, 0);
+    for round in 0..100 {
+        topic.match_writer(2);
+        // One that the other writer writes as well, one that ends, and one that has no writer afterwards.
+        topic.write(2, 5, 8);
+        topic.write(2, 1_000_001, 8);
+        topic.unregister(2, 1_000_001);
+        topic.write(2, 1_000_000, 8);
+        topic.reader.unmatch_writer(Time(2), writer(2));
+        let states: Vec<_> = topic.take().into_iter().map(|seen| (seen.0, seen.2)).collect();
+        assert_eq!(states[0], (5, ALIVE));
+        assert_eq!(states.last(), Some(&(1_000_000, NO_WRITERS)));
+        assert_eq!(topic.reader.counters().instances_left, 2 * (round + 1));
+    }
+    topic.reader.unmatch_writer(Time(2), writer(1));
+    assert_eq!(topic.reader.counters().instances_left, 1_000_200);
+}

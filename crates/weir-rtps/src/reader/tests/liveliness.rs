@@ -5,7 +5,8 @@ use std::sync::Arc;
 use weir_wire::{Data, EntityId, Payload, SequenceNumber, VendorId};
 
 use super::*;
-use crate::qos::{History, Reliability};
+use crate::config::LIVELINESS_LEASE_MIN;
+use crate::qos::{History, Liveliness, LivelinessKind, Reliability};
 use crate::reader::{InstanceState, ReaderConfig, SampleSelection, WriterProxyConfig};
 
 const PARTICIPANT: GuidPrefix = GuidPrefix([1; 12]);
@@ -156,4 +157,14 @@ fn a_writer_that_leaves_is_neither_alive_nor_not_alive() {
     reader.unmatch_writer(ms(110), OTHER);
     assert_eq!(counts(&mut reader), (0, 0, -1, 0));
     assert_eq!(reader.take_liveliness_changed().last_publication_handle, Some(OTHER));
+}
+
+#[test]
+fn a_lease_of_nothing_is_raised_so_that_a_timer_has_a_rest() {
+    let mut reader = reader(LivelinessKind::ManualByTopic, &[ONE]);
+    for lease in [Duration::ZERO, Duration::from_micros(1)] {
+        reader.set_liveliness(ms(7), ONE, Liveliness { kind: LivelinessKind::ManualByTopic, lease });
+        assert_eq!(reader.next_timeout(), Some(ms(7) + LIVELINESS_LEASE_MIN));
+    }
+    assert_eq!(reader.counters().leases_raised, 2);
 }

@@ -201,12 +201,18 @@ fn samples_that_were_added_without_the_clock_are_counted_as_far_as_numbers_go() 
     assert_eq!(extend(&mut writer, &[0; 36]), Some(SequenceNumber(2)));
 }
 
+/// Makes the path to the reader narrower.
+fn limit_segments(writer: &mut WriterCore, segment_max: u16) {
+    let destinations = reader(READER, true).destinations;
+    writer.move_reader(Time(0), READER, destinations, None, segment_max);
+}
+
 #[test]
 fn a_batch_ends_where_a_datagram_would_not_fit_the_path() {
     let mut writer = batching(Reliability::Reliable, 8192);
     acknack(&mut writer, 1, 1, &[]);
     sent(&mut writer, Time(0));
-    writer.limit_segments(1472);
+    limit_segments(&mut writer, 1472);
     for _ in 0..100 {
         write(&mut writer, Time(0), &[0; 36]).unwrap();
     }
@@ -223,7 +229,7 @@ fn there_is_no_room_for_a_large_sample_where_a_write_of_it_is_refused() {
     let mut writer = batching(Reliability::Reliable, 8192);
     acknack(&mut writer, 1, 1, &[]);
     sent(&mut writer, Time(0));
-    writer.limit_segments(1472);
+    limit_segments(&mut writer, 1472);
     while writer.window().0 - writer.window().1 > 30_000 {
         write(&mut writer, Time(0), &[0; 1_000]).unwrap();
         sent(&mut writer, Time(0));

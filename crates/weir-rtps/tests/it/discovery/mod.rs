@@ -1,10 +1,12 @@
 //! Participants discover each other, match their endpoints, and notice when one leaves.
 
+mod absence;
 mod fragments;
 mod hostile;
 mod liveliness;
 mod moved;
 mod multicast;
+mod two_links;
 mod world;
 
 use core::time::Duration;

@@ -3,6 +3,7 @@
 use core::net::{Ipv4Addr, SocketAddrV4};
 use core::time::Duration;
 
+use weir_rtps::config;
 use weir_wire::{EntityId, Guid, GuidPrefix, Locator, ParameterId};
 
 use super::Row;
@@ -75,6 +76,74 @@ fn acknack_storm(live: &mut Live) {
     }
     // 2000 of these in a fifth of a second request some 300 MB.
     assert!(live.sent.1 - before < 20_000_000, "{} bytes were sent", live.sent.1 - before);
+}
+
+/// Samples of the history, and their length.
+const HISTORY: (u32, usize) = (2_000, 1_024);
+
+/// A reader of the insider that wants history.
+fn announce_late_joiner(live: &mut Live, entity: EntityId) {
+    let payload = forge::endpoint(Guid::new(INSIDER, entity), "kept", |list| {
+        list.raw(ParameterId::DURABILITY, &[1, 0, 0, 0]);
+    });
+    live.announce(entity, &payload);
+    live.run_for(Duration::from_millis(2));
+    assert_eq!(live.nodes[VICTIM].writer(KEPT).matched(), 3);
+}
+
+/// ACKNACKs whose base goes up by one each time, with requests for the 256 samples behind it. Returns their length.
+fn creep(live: &mut Live, reader: EntityId) -> u64 {
+    let mut asked = 0;
+    let last = live.nodes[VICTIM].writer(KEPT).last_sequence_number().0;
+    for base in 1..=last {
+        let missing: Vec<i64> = (base..=last.min(base + 255)).collect();
+        let message = Forged::by(INSIDER).acknack((reader, KEPT), base, &missing, base as u32);
+        asked += message.0.len() as u64;
+        live.attack(USER_PORT, &message);
+        live.run_for(Duration::from_micros(30));
+    }
+    asked
+}
+
+/// Requests that acknowledge a little each time, in the name of a reader that leaves and returns: what reaches the
+/// bystander is the history once, twice that, and 64 kB, before half a second is over.
+fn creeping_acknowledgements(live: &mut Live) {
+    live.write_history(HISTORY.0, HISTORY.1);
+    live.join_insider_with_answers_to(BYSTANDER);
+    let (began_at, before) = (live.now, live.reached[&BYSTANDER].1);
+    let mut asked = 0;
+    for round in 0..5 {
+        // The same reader again, or another one at the same address.
+        let reader = EntityId::user_reader(600 + round / 2, true);
+        announce_late_joiner(live, reader);
+        asked += creep(live, reader);
+        live.withdraw(reader);
+        live.run_for(Duration::from_millis(1));
+        assert_eq!(live.nodes[VICTIM].writer(KEPT).matched(), 2);
+    }
+    assert!(live.now.since(began_at) < config::REPAIR_INTERVAL, "{:?}", live.now.since(began_at));
+    let reached = live.reached[&BYSTANDER].1 - before;
+    // Samples with their headers, and those of the exchange before.
+    let history = u64::from(HISTORY.0) * (HISTORY.1 as u64 + 56) + 155_000;
+    let repairs = config::REPAIR_SHARE * history + config::REPAIR_FREE_BYTES;
+    // Each answer holds a HEARTBEAT, which is no longer than the request.
+    assert!(reached < history + repairs + asked, "{reached} bytes for a history of {history}");
+    assert!(reached > history, "the first requests are honoured");
+    let counters = live.nodes[VICTIM].writer(KEPT).counters();
+    assert!(counters.repairs_held_back + counters.repairs_paced > 5_000, "{counters:?}");
+    // Slowly it goes on, for a reader behind heavy loss.
+    let before = live.reached[&BYSTANDER].1;
+    announce_late_joiner(live, EntityId::user_reader(600, true));
+    for count in 0..100 {
+        let message =
+            Forged::by(INSIDER).acknack((EntityId::user_reader(600, true), KEPT), 30, &[30, 31, 32], count);
+        live.attack(USER_PORT, &message);
+        live.run_for(Duration::from_millis(100));
+    }
+    let reached = live.reached[&BYSTANDER].1 - before;
+    let intervals = 10_000 / config::REPAIR_INTERVAL.as_millis() as u64 + 1;
+    assert!(reached < (intervals + 1) * config::REPAIR_FREE_BYTES, "{reached} bytes in 10 s");
+    assert!(reached > 200_000, "{reached} bytes in 10 s");
 }
 
 /// ACKNACKs that only request a response get at most one each.
@@ -270,6 +339,12 @@ pub(super) const ROWS: &[Row] = &[
         class: "amplification",
         says: "all samples, again and again",
         attack: acknack_storm,
+        holds: Live::leave,
+    },
+    Row {
+        class: "amplification",
+        says: "requests of late joiners whose base creeps",
+        attack: creeping_acknowledgements,
         holds: Live::leave,
     },
     Row {

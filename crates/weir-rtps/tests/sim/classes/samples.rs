@@ -222,6 +222,35 @@ fn leaps_in_the_peers_name(live: &mut Live) {
     }
 }
 
+/// In the peer's name: a HEARTBEAT whose first sample is far ahead, as if the peer had dropped all before it.
+fn far_heartbeats_in_the_peers_name(live: &mut Live) {
+    for first in [1_000_000_000_000, LAST] {
+        let peer = live.nodes[PEER].prefix;
+        for writer in [TO_IN, TO_KEYED] {
+            send(live, &Forged::by(peer).heartbeat(writer, first, first, 1 << 30));
+        }
+        takes_it_back(live);
+    }
+}
+
+/// In the peer's name: a GAP up to a sample far ahead.
+fn far_gaps_in_the_peers_name(live: &mut Live) {
+    let peer = live.nodes[PEER].prefix;
+    for writer in [TO_IN, TO_KEYED] {
+        send(live, &Forged::by(peer).gap(writer, 1, 1_000_000_000_000, &[]));
+    }
+    takes_it_back(live);
+}
+
+/// The peer's own HEARTBEATs make the readers return to where they were.
+fn takes_it_back(live: &mut Live) {
+    let taken_back =
+        |live: &Live| [IN, KEYED].map(|it| live.nodes[VICTIM].readers[&it].counters().leaps_taken_back);
+    let before = taken_back(live);
+    live.exchange_one();
+    assert_eq!(taken_back(live), before.map(|count| count + 1));
+}
+
 /// Samples of unmatched or nonexistent writers reach no reader.
 fn unmatched_writers(live: &mut Live) {
     let ignored = live.nodes[VICTIM].receiver.counters().ignored;
@@ -318,6 +347,18 @@ pub(super) const ROWS: &[Row] = &[
         class: "counts",
         says: "HEARTBEATs in the peer's name that leap",
         attack: leaps_in_the_peers_name,
+        holds: nothing_more,
+    },
+    Row {
+        class: "giant ranges",
+        says: "HEARTBEATs in the peer's name with a far first sample",
+        attack: far_heartbeats_in_the_peers_name,
+        holds: nothing_more,
+    },
+    Row {
+        class: "giant ranges",
+        says: "GAPs in the peer's name to a far sample",
+        attack: far_gaps_in_the_peers_name,
         holds: nothing_more,
     },
     Row {

@@ -82,6 +82,8 @@ pub(crate) struct ReaderSetup {
     pub(crate) receive_buffer: u32,
     /// Whether it announces that.
     pub(crate) announces_buffer: bool,
+    /// Longest datagram that reaches it unfragmented, in bytes.
+    pub(crate) segment_max: u16,
     /// The multicast group that it has also joined.
     pub(crate) group: Option<GroupRoute>,
     address: SocketAddrV4,
@@ -99,6 +101,7 @@ impl ReaderSetup {
             is_taking: true,
             receive_buffer: 8 << 20,
             announces_buffer: true,
+            segment_max: u16::MAX,
             group: None,
             address: address(host),
         }
@@ -350,6 +353,7 @@ pub(crate) struct ReaderHost {
     pub(crate) receive_buffer: u32,
     pub(crate) wants_history: bool,
     announces_buffer: bool,
+    segment_max: u16,
     pub(super) group: Option<GroupRoute>,
     known: Vec<Known>,
 }
@@ -366,6 +370,7 @@ impl ReaderHost {
             receive_buffer: setup.receive_buffer,
             wants_history: setup.wants_history,
             announces_buffer: setup.announces_buffer,
+            segment_max: setup.segment_max,
             group: setup.group,
             known: Vec::new(),
         }
@@ -380,6 +385,7 @@ impl ReaderHost {
             group: self.group,
             vendor: VendorId::WEIR,
             receive_buffer: self.announces_buffer.then_some(self.receive_buffer),
+            segment_max: self.segment_max,
         }
     }
 

@@ -180,7 +180,8 @@ impl Node {
                     self.writer(writer).match_reader(now, reader_proxy(reader));
                 }
                 DiscoveryEvent::ReaderChanged { writer, reader } => {
-                    self.writer(writer).move_reader(now, reader.guid, reader.destinations, reader.group);
+                    let RemoteEndpoint { guid, destinations, group, .. } = reader;
+                    self.writer(writer).move_reader(now, guid, destinations, group, u16::MAX);
                 }
                 DiscoveryEvent::ReaderUnmatched { writer, reader } => {
                     self.unmatched += 1;
@@ -239,6 +240,7 @@ fn reader_proxy(reader: RemoteEndpoint) -> ReaderProxyConfig {
         group: reader.group,
         vendor: reader.vendor,
         receive_buffer: reader.receive_buffer,
+        segment_max: u16::MAX,
     }
 }
 

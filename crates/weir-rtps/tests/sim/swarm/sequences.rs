@@ -1,7 +1,8 @@
 //! Every sequence of two faults between two participants, on a network that loses nothing by itself.
 //!
 //! Where [`lives`](crate::lives) decides itself when two cores match, here their discovery does:
-//! leases, goodbyes, restarts and new addresses decide when either side forgets the other. `WEIR_SIM_FAULTS=n` tries the sequences of `n` faults.
+//! leases, goodbyes, restarts and new addresses decide when either side forgets the other.
+//! `WEIR_SIM_FAULTS=n` tries the sequences of `n` faults.
 
 use core::time::Duration;
 

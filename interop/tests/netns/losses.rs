@@ -1,5 +1,4 @@
-//! Exchanges over a cable between two namespaces that loses packets one by one, as the loopback
-//! interface never does.
+//! Exchanges over a cable between two namespaces that loses packets one by one.
 
 use std::process::Command;
 

@@ -1,0 +1,299 @@
+//! What follows when a thread of the engine panics: the participant fails.
+//!
+//! Without its receive or timer thread a participant would be deaf, and seem to wait for data. So the first panic of an
+//! own thread ends the participant: it leaves the domain, waiting threads are woken, and calls report the failure.
+//! Application code that panics (listeners) is caught where it is called and fails nothing.
+//!
+//! The path of a sample does not look for a failure. The failure instead makes calls take slow paths, which look:
+//! writers refuse every sample, the flag for samples held back stays set, and the role of receiving is taken for ever.
+
+use std::any::Any;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::time::Duration;
+
+use super::shared::Driver;
+use crate::error::{DdsError, Result};
+
+/// The panic that ended a participant.
+#[derive(Debug)]
+pub(crate) struct Failure {
+    thread: String,
+    panic: String,
+}
+
+impl Driver {
+    /// Runs the body of a thread. A panic in it is the participant's failure.
+    pub(super) fn run_thread(&self, name: &str, body: impl FnOnce()) {
+        if let Err(panic) = catch_unwind(AssertUnwindSafe(body)) {
+            self.fail(name, text_of(&*panic));
+        }
+    }
+
+    /// Returns the failure as an error, if the participant has failed.
+    pub(crate) fn check(&self) -> Result<()> {
+        self.failure().map_or(Ok(()), Err)
+    }
+
+    /// Returns the failure as an error, if the participant has failed.
+    pub(crate) fn failure(&self) -> Option<DdsError> {
+        let Failure { thread, panic } = self.failure.get()?;
+        Some(DdsError::ThreadFailed { thread: thread.clone(), panic: panic.clone() })
+    }
+
+    #[inline]
+    pub(crate) fn has_failed(&self) -> bool {
+        self.failure.get().is_some()
+    }
+
+    /// Returns whether the participant's threads are to go on.
+    pub(super) fn is_running(&self) -> bool {
+        !self.is_stopping() && !self.has_failed()
+    }
+
+    /// Waits in a call that waits for what a failed participant cannot receive, so that an application that calls it
+    /// again and again does not use up a processor.
+    #[cold]
+    pub(super) fn wait_in_vain(&self, left: Duration) {
+        std::thread::sleep(left.min(PAUSE));
+    }
+
+    fn fail(&self, thread: &str, panic: String) {
+        if self.failure.set(Failure { thread: thread.to_owned(), panic }).is_err() {
+            return;
+        }
+        self.outlet.note_failure();
+        // Peers need not wait for the end of the lease. Discovery itself may be what failed.
+        let _ = catch_unwind(AssertUnwindSafe(|| self.with_discovery(|core, now| core.close(now))));
+        self.discovery.reset();
+        self.routes.table().writers.values().for_each(|writer| writer.lane.close());
+        self.outlet.timers.wake();
+        self.listeners.wake();
+        self.channel.close();
+        self.discovery.announce_change();
+    }
+}
+
+/// Returns the text of a panic.
+fn text_of(panic: &(dyn Any + Send)) -> String {
+    let text = panic.downcast_ref::<&str>().copied();
+    text.or_else(|| panic.downcast_ref::<String>().map(String::as_str))
+        .unwrap_or("a panic without text")
+        .to_owned()
+}
+
+/// Longest wait of a call on a failed participant.
+const PAUSE: Duration = Duration::from_millis(10);
+
+#[cfg(test)]
+mod tests {
+    use std::net::{Ipv4Addr, SocketAddrV4};
+    use std::sync::atomic::{AtomicU32, Ordering};
+    use std::sync::mpsc::{Sender, channel};
+    use std::sync::{Arc, Mutex};
+
+    use weir_cdr::DdsType;
+    use weir_rtps::outbox::Item;
+
+    use super::*;
+    use crate::status::MatchedStatus;
+    use crate::{
+        DataReader, DataReaderListener, DataReaderQos, DataWriter, DataWriterQos, DomainParticipant,
+        ParticipantSettings, PublishMode, WaitStrategy,
+    };
+
+    const LONG: Duration = Duration::from_secs(60);
+
+    #[derive(DdsType, Default)]
+    #[dds(extensibility = "final")]
+    struct Number {
+        #[dds(key)]
+        value: u64,
+        bytes: Vec<u8>,
+    }
+
+    /// A participant whose peers notice its end by its goodbye only.
+    fn participant(domain_id: u32, wait: WaitStrategy) -> DomainParticipant {
+        let settings = ParticipantSettings { lease_duration: 100 * LONG, ..ParticipantSettings::default() };
+        DomainParticipant::new(domain_id, settings.interface("lo").wait(wait)).unwrap()
+    }
+
+    fn domain_id() -> u32 {
+        static NEXT: AtomicU32 = AtomicU32::new(0);
+        1 + (std::process::id().wrapping_mul(37) + NEXT.fetch_add(1, Ordering::Relaxed)) % 100
+    }
+
+    fn driver_of(participant: &DomainParticipant) -> Arc<Driver> {
+        Arc::clone(&participant.create_publisher().handle.driver)
+    }
+
+    fn panic_on_purpose(_: &Driver) {
+        panic!("a thread panics: {}", "on purpose");
+    }
+
+    fn is_failure(error: Option<DdsError>) -> bool {
+        let Some(DdsError::ThreadFailed { thread, panic }) = error else { return false };
+        (&*thread, &*panic) == ("weir-test", "a thread panics: on purpose")
+    }
+
+    fn writer(participant: &DomainParticipant, qos: DataWriterQos) -> DataWriter<Number> {
+        let topic = participant.create_topic("numbers").unwrap();
+        participant.create_publisher().create_datawriter(&topic, qos).unwrap()
+    }
+
+    /// Forwards how many writers are matched.
+    struct Matches(Mutex<Sender<u32>>);
+
+    impl DataReaderListener<Number> for Matches {
+        fn on_subscription_matched(&self, _reader: &DataReader<Number>, status: MatchedStatus) {
+            let _ = self.0.lock().unwrap().send(status.current_count);
+        }
+    }
+
+    #[test]
+    fn a_panic_of_a_thread_wakes_waiting_threads_and_is_reported_by_every_call() {
+        for wait in [WaitStrategy::Block, WaitStrategy::Spin] {
+            let domain_id = domain_id();
+            let (failing, peer) = (participant(domain_id, wait), participant(domain_id, wait));
+            let (sender, matches) = channel();
+            let topic = peer.create_topic("numbers").unwrap();
+            let far = peer
+                .create_subscriber()
+                .create_datareader_with_listener(
+                    &topic,
+                    DataReaderQos::default().reliable(),
+                    Matches(Mutex::new(sender)),
+                )
+                .unwrap();
+            let numbers = writer(&failing, DataWriterQos::default().keep_all().max_blocking_time(LONG));
+            let topic = failing.create_topic("numbers").unwrap();
+            let reader: DataReader<Number> =
+                failing.create_subscriber().create_datareader(&topic, DataReaderQos::default()).unwrap();
+            numbers.wait_for_subscriptions(2, LONG).unwrap();
+            numbers.write(&Number::default()).unwrap();
+            assert!(far.wait_for_data(LONG) && failing.failure().is_none());
+            let empty: DataReader<Number> = {
+                let topic = failing.create_topic("nothing").unwrap();
+                failing.create_subscriber().create_datareader(&topic, DataReaderQos::default()).unwrap()
+            };
+            std::thread::scope(|scope| {
+                let data = scope.spawn(|| empty.wait_for_data(LONG));
+                let more = scope.spawn(|| numbers.wait_for_subscriptions(100, LONG));
+                driver_of(&failing).spawn("weir-test", panic_on_purpose).unwrap();
+                assert!(!data.join().unwrap());
+                assert!(is_failure(more.join().unwrap().err()));
+            });
+            let loaned = numbers.register_instance(&Number::default());
+            for result in [
+                numbers.write(&Number::default()),
+                numbers.write(&Number { value: 0, bytes: vec![0; 1 << 20] }),
+                numbers.write_w_timestamp(&Number::default(), std::time::SystemTime::UNIX_EPOCH),
+                numbers.dispose(&Number::default()),
+                loaned.map(drop),
+                numbers.wait_for_acknowledgments(LONG),
+                numbers.wait_for_asynchronous_publishing(LONG),
+                numbers.assert_liveliness(),
+                reader.wait_for_publications(100, LONG),
+                failing.assert_liveliness(),
+                failing.create_topic::<Number>("numbers").map(drop),
+                failing.create_publisher().create_datawriter(&topic, DataWriterQos::default()).map(drop),
+                failing.create_subscriber().create_datareader(&topic, DataReaderQos::default()).map(drop),
+            ] {
+                assert!(is_failure(result.err()));
+            }
+            assert!(
+                is_failure(failing.failure())
+                    && is_failure(numbers.failure())
+                    && is_failure(reader.failure())
+            );
+            // Again and again, without waiting for the timeout.
+            assert!((0..3).all(|_| !empty.wait_for_data(LONG)));
+            // The peer was notified.
+            assert!(matches.iter().any(|count| count == 0));
+            drop((numbers, reader, empty));
+        }
+    }
+
+    #[test]
+    fn a_thread_that_waits_for_room_learns_of_the_failure() {
+        let domain_id = domain_id();
+        let peer = participant(domain_id, WaitStrategy::Block);
+        let topic = peer.create_topic("numbers").unwrap();
+        // Keeps one sample, which is not taken.
+        let limits = crate::ResourceLimits { max_samples: Some(1), ..crate::ResourceLimits::default() };
+        let qos = DataReaderQos::default().reliable().keep_all().resource_limits(limits);
+        let _far: DataReader<Number> = peer.create_subscriber().create_datareader(&topic, qos).unwrap();
+        for mode in [PublishMode::Synchronous, PublishMode::Asynchronous] {
+            let failing = participant(domain_id, WaitStrategy::Block);
+            let qos = DataWriterQos::default().keep_all().max_blocking_time(LONG).publish_mode(mode);
+            let numbers = writer(&failing, qos);
+            numbers.wait_for_subscriptions(1, LONG).unwrap();
+            std::thread::scope(|scope| {
+                let blocked = scope.spawn(|| {
+                    loop {
+                        if let Err(error) = numbers.write(&Number { value: 1, bytes: vec![0; 10_000] }) {
+                            return error;
+                        }
+                    }
+                });
+                driver_of(&failing).spawn("weir-test", panic_on_purpose).unwrap();
+                assert!(is_failure(Some(blocked.join().unwrap())));
+            });
+        }
+    }
+
+    /// An item that cannot be sent: its bytes are not there.
+    fn broken_item() -> Item {
+        Item {
+            scratch: usize::MAX - 9..usize::MAX,
+            ..Item::of(Arc::from([SocketAddrV4::new(Ipv4Addr::LOCALHOST, 9)]), None)
+        }
+    }
+
+    fn failed_thread(participant: &DomainParticipant) -> String {
+        let topic = participant.create_topic("nothing").unwrap();
+        let reader: DataReader<Number> =
+            participant.create_subscriber().create_datareader(&topic, DataReaderQos::default()).unwrap();
+        match reader.wait_for_publications(1, LONG) {
+            Err(DdsError::ThreadFailed { thread, .. }) => thread,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn a_panic_of_the_receive_thread_is_a_failure() {
+        let participant = participant(domain_id(), WaitStrategy::Block);
+        let driver = driver_of(&participant);
+        std::thread::scope(|scope| {
+            let failed = scope.spawn(|| failed_thread(&participant));
+            loop {
+                driver.channel.kick();
+                if let Some(mut role) = driver.channel.role.try_lock_for(PAUSE) {
+                    role.outbox.items.push(broken_item());
+                    break;
+                }
+            }
+            driver.channel.kick();
+            assert_eq!(failed.join().unwrap(), "weir-receive");
+        });
+    }
+
+    #[test]
+    fn a_panic_of_the_timer_thread_is_a_failure() {
+        let participant = participant(domain_id(), WaitStrategy::Block);
+        let driver = driver_of(&participant);
+        let topic = participant.create_topic("nothing").unwrap();
+        let reader: DataReader<Number> =
+            participant.create_subscriber().create_datareader(&topic, DataReaderQos::default()).unwrap();
+        driver.discovery.state.lock().outbox.items.push(broken_item());
+        // Whatever arrives makes the thread send what is due.
+        let mut to = driver.meta.unicast.local_addr();
+        to.set_ip(Ipv4Addr::LOCALHOST);
+        driver.channel.socket.send_to(b"RTPS", to.into()).unwrap();
+        match reader.wait_for_publications(1, LONG) {
+            Err(DdsError::ThreadFailed { thread, .. }) => assert_eq!(thread, "weir-timers"),
+            other => panic!("{other:?}"),
+        }
+        // Dropping what is left reaches discovery, which is sound again.
+        drop(reader);
+    }
+}
