@@ -1,7 +1,5 @@
 //! Limits on the memory of a participant, and on what one datagram can make it do.
 
-use weir_rtps::config;
-
 use super::participants::Swarm;
 use crate::live::node::Node;
 
@@ -30,7 +28,8 @@ pub(super) fn check_work(node: &Node, events: u64, answers: u64, swarm: &Swarm) 
     // Two for each pair of endpoints, and the coming and going of the participant.
     let max = 2 * locals * (node.core.remote_endpoints() as u64 + 1) + 2;
     assert!(events <= max, "one datagram caused {events} events of {max}: {swarm}");
-    assert!(answers <= ANSWERS_MAX, "one datagram caused {answers} others: {swarm}");
+    let max = swarm.written_max() as u64 + METATRAFFIC_MAX;
+    assert!(answers <= max, "one datagram caused {answers} others of {max}: {swarm}");
 }
 
 /// Checks what a third party received.
@@ -45,7 +44,7 @@ const WRITER_MEMORY_MAX: usize = 4 << 20;
 /// Bytes per sample kept, with its place in the index.
 const SAMPLE_MEMORY: usize = 256;
 const READER_MEMORY_MAX: usize = 4 << 20;
-/// The largest window of the smallest samples, sent again, and a few messages of discovery.
-const ANSWERS_MAX: u64 = config::WINDOW_UNKNOWN_READER_MAX_BYTES / 832 + 40;
+/// A request is answered with each sample at most once, and with a few messages of discovery.
+const METATRAFFIC_MAX: u64 = 40;
 /// Bytes to another host per forged participant.
 const STRAYED_MAX: u64 = 70_000;
