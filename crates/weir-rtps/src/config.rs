@@ -67,10 +67,10 @@ pub const NACK_RETRY_FIRST: Duration = Duration::from_millis(2);
 /// First repetition of an unanswered negative acknowledgement after that, as a minimum; doubled
 /// each time.
 pub const NACK_RETRY_MIN: Duration = Duration::from_micros(250);
-/// Maximum time between negative acknowledgements while samples are missing and the writer is heard.
+/// Maximum time between negative acknowledgements while samples are missing and HEARTBEATs arrive.
 pub const NACK_RETRY_MAX: Duration = Duration::from_millis(500);
-/// The same while nothing comes from the writer. When it is back, its HEARTBEATs are answered at once. An address that
-/// somebody else gave as a writer's gets little.
+/// The same while nothing comes from the writer. When it is back, its HEARTBEATs are answered at once. A false
+/// address of a writer is sent little.
 pub const NACK_RETRY_SILENT_MAX: Duration = Duration::from_secs(16);
 /// Negative acknowledgements of new gaps are at least this share of the measured round trip
 /// apart...
@@ -105,8 +105,8 @@ pub const REPAIR_HOSTS_MAX: usize = 256;
 /// ... and for how long unknown hosts begin with nothing after one was forgotten: they may be the same.
 pub const REPAIR_HOST_MEMORY: Duration = Duration::from_secs(3600);
 
-/// Maximum time after an announcement through the multicast group during which the group is trusted to reach its sender:
-/// four periods of the participants that announce themselves most rarely.
+/// Maximum time after an announcement through the multicast group during which the group is trusted to reach its
+/// sender: four periods of the participants that announce themselves most rarely.
 pub const GROUP_TRUST_MAX: Duration = Duration::from_secs(120);
 
 /// Maximum number of preemptive ACKNACKs. After that, the builtin endpoints send one for each
@@ -193,8 +193,8 @@ pub const READER_BORROWED_MIN_BYTES: usize = 2048;
 pub const READER_BORROWED_MAX_BYTES: usize = READER_CHUNK_BYTES / 2;
 /// Spare chunks that a reader keeps for reuse.
 pub const READER_CHUNKS_SPARE_MAX: usize = 64;
-/// Shortest liveliness lease of a remote writer. A peer may announce any. Each end of a lease takes work, and sooner no
-/// reader can tell silence from a delay of the network.
+/// Shortest liveliness lease of a remote writer. A peer may announce any. Each end of a lease takes work, and the delays
+/// of a network are no shorter.
 pub const LIVELINESS_LEASE_MIN: Duration = Duration::from_millis(1);
 /// Remote endpoints for which one local endpoint keeps state.
 pub const PROXIES_MAX: usize = 1024;

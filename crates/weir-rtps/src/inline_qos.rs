@@ -2,7 +2,7 @@
 
 use weir_wire::{ParameterId, ParameterList, ParameterListWriter};
 
-use crate::writer::ChangeKind;
+use crate::change_kind::ChangeKind;
 
 /// Returns the inline QoS of the end of an instance.
 pub(crate) fn encode(kind: ChangeKind, key: Option<[u8; 16]>) -> Vec<u8> {

@@ -20,6 +20,7 @@
 //! | [`time`], [`config`] | the caller's clock; every tunable |
 
 pub mod block;
+mod change_kind;
 pub mod config;
 pub mod discovery_data;
 pub mod discovery_event;

@@ -1,6 +1,6 @@
 //! Packs a participant's messages for the same destination into few datagrams.
 //!
-//! A new participant is told of all endpoints by several writers, each with a HEARTBEAT of its own, and so are its
+//! A new participant learns of all endpoints from several writers, each with a HEARTBEAT of its own, and so are its
 //! endpoints by those that they match. In a datagram each, a hundred participants that start together overrun each
 //! other's sockets.
 
@@ -37,7 +37,7 @@ impl Packing {
             let datagram = &mut self.datagrams[last].1;
             if datagram.len() + INFO_DST_LEN + submessages.len() <= DATAGRAM_MAX {
                 if submessages.first() != Some(&INFO_DST) {
-                    // It is for everybody, whatever the one before was for (RTPS 2.5, 8.3.8.7).
+                    // It is for all participants, whatever the one before was for (RTPS 2.5, 8.3.8.7).
                     push(datagram, &InfoDestination { prefix: GuidPrefix::UNKNOWN });
                 }
                 datagram.extend_from_slice(submessages);

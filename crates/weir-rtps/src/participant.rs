@@ -9,7 +9,7 @@
 //!
 //! There is one file per concern: `announcer` sends announcements of the participant, `receive`
 //! parses messages, `builtin` exchanges endpoints reliably, `remote` keeps remote participants,
-//! `claims` tells moved ones from forged ones, `absence` notices killed ones, `addresses` changes our
+//! `claims` distinguishes moved ones from forged ones, `absence` notices killed ones, `addresses` changes our
 //! own, `local` keeps the local endpoints, `matching` compares them, `news` queues the events of that,
 //! `liveliness` asserts the local writers.
 
@@ -17,6 +17,7 @@ mod absence;
 mod addresses;
 mod announcer;
 mod builtin;
+mod claim;
 mod claims;
 mod config;
 mod counters;
@@ -50,8 +51,7 @@ use crate::outbox::{Destinations, Outbox};
 use crate::packing::Packing;
 use crate::time::Time;
 
-pub use addresses::OwnAddresses;
-pub use config::{Interface, ParticipantConfig};
+pub use config::{Interface, OwnAddresses, ParticipantConfig};
 pub use counters::DiscoveryCounters;
 pub use local_endpoint::{LocalEndpoint, LocalEndpointError};
 
@@ -66,7 +66,7 @@ pub struct ParticipantCore {
     locals: BTreeMap<EntityId, LocalEntry>,
     remotes: BTreeMap<GuidPrefix, RemoteParticipant>,
     deadlines: Deadlines,
-    /// Participants to be asked for an answer, and where.
+    /// Participants that are to be sent a HEARTBEAT to answer, and where.
     questions: Vec<(GuidPrefix, Destinations)>,
     absences: Absences,
     news: News,
@@ -137,12 +137,12 @@ impl ParticipantCore {
     }
 
     /// Returns the next event for the application. Events are in the order in which they happened, but what happened
-    /// repeatedly to a pair of endpoints is told once, in the first place.
+    /// repeatedly to a pair of endpoints is reported once, in the first place.
     pub fn poll_event(&mut self) -> Option<DiscoveryEvent> {
         loop {
             match self.news.next()? {
                 Next::Event(event) => return Some(event),
-                // Its data are gone only if the pair is, of which the next change tells.
+                // Its data are gone only if the pair is, which the next change reports.
                 Next::Pair(pair, change) => {
                     if let Some(event) = self.pair_event(pair, change) {
                         return Some(event);
@@ -193,8 +193,8 @@ impl ParticipantCore {
         self.builtin.memory()
     }
 
-    /// Returns the memory in bytes of announcements (ours, and remote ones that wait for earlier ones), of the relations
-    /// of endpoints, and of waiting events.
+    /// Returns the memory in bytes of announcements (ours, and remote ones that wait for earlier ones), of the
+    /// relations of endpoints, and of waiting events.
     #[must_use]
     pub fn memory(&self) -> usize {
         self.builtin.memory() + self.builtin.waiting_memory() + self.news.memory()

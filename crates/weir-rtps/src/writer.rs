@@ -60,12 +60,13 @@ mod tail_loss_probe;
 mod timeouts;
 mod transmit;
 
+pub use crate::change_kind::ChangeKind;
 pub use direct::{DirectDatagram, DirectPayload};
 pub use inactivity::Silence;
 pub use loan::LOAN_FRONT_BYTES;
 pub use reader_proxy::ReaderProxyConfig;
 pub use refusal::WriteRefused;
-pub use settings::{BatchPolicy, Change, ChangeKind, Coalescing, Stamp, WriterConfig};
+pub use settings::{BatchPolicy, Change, Coalescing, Stamp, WriterConfig};
 pub use state::{WriterCore, WriterCounters};
 
 #[cfg(test)]

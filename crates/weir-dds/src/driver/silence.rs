@@ -1,6 +1,7 @@
 //! Readers that do not answer: asks whether their participants are gone, and goes on without them.
 
 use weir_rtps::time::Time;
+use weir_udp::Wait;
 
 use super::endpoints::WriterEndpoint;
 use super::shared::Driver;
@@ -32,5 +33,34 @@ impl Driver {
         if refusals.peek().is_some() {
             self.with_discovery(|core, now| refusals.for_each(|to| core.refused(now, to)));
         }
+        // Answers go elsewhere. What arrives here all the same must not keep the socket readable.
+        let mut rest = [0];
+        let discard = || self.meta.prober.recv(&mut rest, Wait::DontWait);
+        std::iter::repeat_with(discard).take(REFUSALS_MAX).take_while(Result::is_ok).for_each(drop);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::Ipv4Addr;
+    use std::time::Duration;
+
+    use super::*;
+    use crate::settings::ParticipantSettings;
+
+    #[test]
+    fn datagrams_to_the_socket_for_questions_are_discarded() {
+        let driver = Driver::start(230, &ParticipantSettings::default().interface("lo")).unwrap();
+        let prober = &driver.meta.prober;
+        let mut to = prober.local_addr();
+        to.set_ip(Ipv4Addr::LOCALHOST);
+        for _ in 0..3 * REFUSALS_MAX {
+            driver.channel.socket.send_to(b"hello", to.into()).unwrap();
+        }
+        // The timer thread does that. Otherwise it would never sleep again.
+        while weir_udp::poll(&[prober], None, Some(Duration::ZERO)).unwrap().is_readable(0) {
+            std::thread::yield_now();
+        }
+        driver.stop();
     }
 }

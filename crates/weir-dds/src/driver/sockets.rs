@@ -29,7 +29,8 @@ use crate::settings::ParticipantSettings;
 
 /// Most participants of one domain on one host, by the port formula (RTPS 2.5, 9.6.2.3).
 const PARTICIPANTS_PER_HOST_MAX: u32 = 120;
-/// Requested; the kernel grants at most `net.core.rmem_max`. A hundred participants that discover one send it megabytes.
+/// Requested; the kernel grants at most `net.core.rmem_max`. A hundred participants that discover one send it
+/// megabytes.
 const META_BUFFER_BYTES: usize = 4 * 1024 * 1024;
 
 /// The sockets of discovery.

@@ -1,26 +1,10 @@
 //! The host's addresses change while the participant runs: an interface appears, disappears, or gets another address.
 
-use core::net::{Ipv4Addr, SocketAddrV4};
-
 use weir_wire::{EntityId, GuidPrefix};
 
 use super::ParticipantCore;
-use super::config::Interface;
+use super::config::OwnAddresses;
 use crate::time::Time;
-
-/// The addresses of this host that a participant uses. Fields as in
-/// [`ParticipantConfig`](crate::participant::ParticipantConfig).
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct OwnAddresses {
-    /// Addresses for receiving discovery.
-    pub metatraffic_unicast: Vec<SocketAddrV4>,
-    /// Addresses of endpoints without their own.
-    pub default_unicast: Vec<SocketAddrV4>,
-    /// Addresses of this host and their networks.
-    pub interfaces: Vec<Interface>,
-    /// Addresses from which user data may be sent by multicast.
-    pub multicast_interfaces: Vec<Ipv4Addr>,
-}
 
 impl ParticipantCore {
     /// Uses other addresses of this host from now on.

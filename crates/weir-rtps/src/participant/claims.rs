@@ -13,57 +13,10 @@ use std::sync::Arc;
 use weir_wire::GuidPrefix;
 
 use super::ParticipantCore;
-use super::remote_participant::{Announcement, RemoteParticipant};
+use super::claim::{CLAIM_TIME, Claim, What};
+use super::remote_participant::RemoteParticipant;
 use crate::outbox::Destinations;
 use crate::time::Time;
-
-/// What another host says in a participant's name.
-#[derive(Debug)]
-pub(super) struct Claim {
-    from: Ipv4Addr,
-    what: What,
-    since: Time,
-    next_question: Time,
-    /// More than an announcement came from there: somebody there receives what we send.
-    is_answered: bool,
-}
-
-#[derive(Debug)]
-pub(super) enum What {
-    /// Its addresses are these.
-    Moved(Box<Announcement>),
-    /// It has left the domain.
-    Left,
-}
-
-/// Claims from a host that a participant never named.
-#[derive(Debug, Default)]
-pub(super) struct Claims(Vec<Claim>);
-
-impl Claims {
-    /// Adds a claim, or replaces what the same host claimed before. `false`: there are too many.
-    fn add(&mut self, now: Time, from: Ipv4Addr, what: What) -> bool {
-        if let Some(known) = self.0.iter_mut().find(|claim| claim.from == from) {
-            known.what = what;
-            return true;
-        }
-        let has_room = self.0.len() < CLAIMS_MAX;
-        if has_room {
-            self.0.push(Claim { from, what, since: now, next_question: now, is_answered: false });
-        }
-        has_room
-    }
-
-    /// Records that something other than an announcement came from a host.
-    pub(super) fn heard_from(&mut self, host: Ipv4Addr) {
-        self.0.iter_mut().filter(|claim| claim.from == host).for_each(|claim| claim.is_answered = true);
-    }
-
-    /// Returns when a question or a decision is due.
-    pub(super) fn next_at(&self) -> Option<Time> {
-        self.0.iter().map(|claim| claim.next_question.min(claim.since + CLAIM_TIME)).min()
-    }
-}
 
 impl ParticipantCore {
     /// A host that the participant has not named speaks in its name.
@@ -126,8 +79,8 @@ impl ParticipantCore {
         }
     }
 
-    /// The host of [`RemoteParticipant::beside`] announced itself again. It becomes the only one when the known host has
-    /// been silent for half of the lease.
+    /// The host of [`RemoteParticipant::beside`] announced itself again. It becomes the only one when the known host
+    /// has been silent for half of the lease.
     pub(super) fn heard_beside(&mut self, now: Time, prefix: GuidPrefix) {
         let Some(remote) = self.remotes.get_mut(&prefix) else { return };
         if now.since(remote.home_heard_at) < remote.lease / 2 {
@@ -154,9 +107,5 @@ fn questions(
     core::iter::once(Arc::clone(&remote.metatraffic)).chain(there).map(move |to| (prefix, to))
 }
 
-/// How long a claim waits for an answer from the known host.
-const CLAIM_TIME: Duration = Duration::from_secs(1);
 /// Time between two questions: three answers may be lost.
 const QUESTION_PERIOD: Duration = Duration::from_millis(250);
-/// Hosts that may claim one participant at a time. More than one, so that a forger does not keep the true one out.
-const CLAIMS_MAX: usize = 4;

@@ -93,3 +93,17 @@ pub struct Interface {
     /// The network part of the address.
     pub netmask: Ipv4Addr,
 }
+
+/// The addresses of this host that a participant uses. Fields as in
+/// [`ParticipantConfig`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OwnAddresses {
+    /// Addresses for receiving discovery.
+    pub metatraffic_unicast: Vec<SocketAddrV4>,
+    /// Addresses of endpoints without their own.
+    pub default_unicast: Vec<SocketAddrV4>,
+    /// Addresses of this host and their networks.
+    pub interfaces: Vec<Interface>,
+    /// Addresses from which user data may be sent by multicast.
+    pub multicast_interfaces: Vec<Ipv4Addr>,
+}

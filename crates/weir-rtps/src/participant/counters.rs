@@ -46,7 +46,7 @@ pub struct DiscoveryCounters {
     /// Changed announcements that waited, because their participant had changed just before.
     pub changes_held_back: u64,
     /// Announcements and goodbyes of a known participant from another host that were not believed: the participant
-    /// answered at its known addresses, or nobody answered at the new ones.
+    /// answered at its known addresses, or no answer came from the new ones.
     pub claims_refused: u64,
     /// Responses to new participants suppressed by the limit.
     pub replies_suppressed: u64,

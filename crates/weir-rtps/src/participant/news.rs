@@ -1,7 +1,7 @@
 //! The events that wait for the driver.
 //!
 //! A peer chooses how often its endpoints change, so changes are not queued one by one. Each pair of endpoints has at
-//! most one place in the queue. When its turn comes, the driver gets the difference between what it was told last and
+//! most one place in the queue. When its turn comes, the driver gets the difference between what it knew and
 //! what is true now, with the newest data: at most two events per pair, however long the queue was not read.
 
 use std::collections::{BTreeMap, VecDeque};
@@ -14,7 +14,7 @@ use crate::discovery_event::DiscoveryEvent;
 /// A local endpoint and another one of its topic.
 pub(super) type PairKey = (EntityId, Guid);
 
-/// The relations of all pairs, and what the driver was told of them.
+/// The relations of all pairs, and what the driver knows of them.
 #[derive(Debug, Default)]
 pub(super) struct News {
     pairs: BTreeMap<PairKey, PairState>,
@@ -47,10 +47,10 @@ pub(super) enum Change {
 #[derive(Debug, Default)]
 struct PairState {
     now: Option<Pair>,
-    told: Option<Pair>,
-    /// The match that was told has ended since, perhaps to begin anew.
+    known: Option<Pair>,
+    /// The match that the driver knows has ended since, perhaps to begin anew.
     has_ended: bool,
-    /// The other endpoint's data changed since the match was told.
+    /// The other endpoint's data changed since the driver was notified.
     is_changed: bool,
     is_queued: bool,
 }
@@ -89,7 +89,7 @@ impl News {
         }
     }
 
-    /// Forgets the pairs of a local endpoint that is gone: nothing more is told of them.
+    /// Forgets the pairs of a local endpoint that is gone: nothing more is reported of them.
     pub(super) fn forget_local(&mut self, local: EntityId) {
         let (first, last) = (Guid::from_bytes([0; 16]), Guid::from_bytes([0xff; 16]));
         let pairs: Vec<_> = self.pairs.range((local, first)..=(local, last)).map(|(key, _)| *key).collect();
@@ -132,19 +132,19 @@ impl News {
 
 impl PairState {
     fn has_news(&self) -> bool {
-        let is_told = self.told == Some(Pair::Matched);
-        self.told != self.now || (is_told && (self.has_ended || self.is_changed))
+        let is_known = self.known == Some(Pair::Matched);
+        self.known != self.now || (is_known && (self.has_ended || self.is_changed))
     }
 
-    /// Returns the next difference, which from then on is told.
+    /// Returns the next difference, which from then on is known.
     fn take_change(&mut self) -> Option<Change> {
-        let was_matched = self.told == Some(Pair::Matched);
+        let was_matched = self.known == Some(Pair::Matched);
         if core::mem::take(&mut self.has_ended) && was_matched {
-            self.told = None;
+            self.known = None;
             return Some(Change::Unmatched);
         }
         let is_changed = core::mem::take(&mut self.is_changed);
-        let before = core::mem::replace(&mut self.told, self.now);
+        let before = core::mem::replace(&mut self.known, self.now);
         match self.now {
             Some(Pair::Matched) if was_matched => is_changed.then_some(Change::Changed),
             Some(Pair::Matched) => Some(Change::Matched),
@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn a_match_that_ends_before_it_is_told_is_not_told() {
+    fn a_match_that_ends_before_it_is_known_is_not_told() {
         let mut news = News::default();
         news.set(KEY, MATCHED, false);
         news.set(KEY, None, false);
@@ -214,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn a_local_endpoint_that_is_gone_is_told_nothing_more() {
+    fn a_local_endpoint_that_is_gone_is_known_nothing_more() {
         let mut news = News::default();
         news.set(KEY, MATCHED, false);
         news.forget_local(KEY.0);

@@ -14,7 +14,7 @@ use weir_wire::{
 };
 
 use super::ParticipantCore;
-use super::claims::What;
+use super::claim::What;
 use super::remote_participant::{kind_of, names};
 use crate::discovery_data::DiscoveryDataError;
 use crate::inline_qos;

@@ -7,8 +7,8 @@ use std::sync::Arc;
 use weir_wire::{EntityId, Guid, GuidPrefix, VendorId};
 
 use super::ParticipantCore;
-use super::claims::{Claims, What};
-use super::remote_participant::{Announcement, RemoteEntry, RemoteParticipant};
+use super::claim::{Announcement, Claims, What};
+use super::remote_participant::{RemoteEntry, RemoteParticipant};
 use crate::config;
 use crate::discovery_event::{DiscoveryEvent, RemoteEndpoint};
 use crate::sedp::EndpointData;

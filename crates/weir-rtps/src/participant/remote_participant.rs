@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use weir_wire::{EntityId, VendorId};
 
-use super::claims::Claims;
+use super::claim::{Announcement, Claims};
 use crate::discovery_event::RemoteEndpoint;
 use crate::outbox::Destinations;
 use crate::sedp::EndpointKind;
@@ -47,13 +47,6 @@ pub(super) struct RemoteParticipant {
     pub(super) grouped_to: Time,
     /// Its place in the queue of [`Deadlines`](super::deadlines::Deadlines).
     pub(super) due_at: Time,
-}
-
-/// An announcement and its source.
-#[derive(Debug)]
-pub(super) struct Announcement {
-    pub(super) from: Ipv4Addr,
-    pub(super) data: ParticipantData,
 }
 
 /// A remote endpoint.

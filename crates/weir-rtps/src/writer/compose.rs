@@ -5,7 +5,8 @@ use weir_wire::{
     Timestamp, push,
 };
 
-use super::settings::{Change, ChangeKind, WriterConfig};
+use super::settings::{Change, WriterConfig};
+use crate::change_kind::ChangeKind;
 use crate::config;
 use crate::inline_qos;
 

@@ -26,15 +26,6 @@ pub struct Silence {
     pub has_stalled: bool,
 }
 
-/// What [`WriterCore::take_silence`] is to return.
-#[derive(Debug, Default)]
-pub(super) struct Noted {
-    has_silent: bool,
-    has_stalled: bool,
-    /// There are readers that are not waited for. They are sent HEARTBEATs.
-    pub(super) is_prompting: bool,
-}
-
 impl WriterCore {
     /// Returns whether [`WriterCore::take_silence`] has news.
     #[inline]

@@ -4,6 +4,7 @@ use core::time::Duration;
 
 use weir_wire::{Guid, Timestamp, VendorId};
 
+use crate::change_kind::ChangeKind;
 use crate::config;
 use crate::qos::{Durability, History, Reliability};
 
@@ -137,19 +138,6 @@ pub struct Stamp {
     /// Key hash of the instance; `None` for topics without a key, or if the instance does not
     /// matter.
     pub key: Option<[u8; 16]>,
-}
-
-/// What happened to an instance.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ChangeKind {
-    /// A new value.
-    Alive,
-    /// The instance was disposed.
-    Disposed,
-    /// The writer no longer writes the instance.
-    Unregistered,
-    /// Disposed and unregistered.
-    DisposedUnregistered,
 }
 
 /// A change to be copied into the history.

@@ -9,7 +9,6 @@ use super::compose::{self, Template};
 use super::encode::Unkept;
 use super::fragments::{Filling, Fragments, LargeSamples};
 use super::heartbeat::Heartbeat;
-use super::inactivity::Noted;
 use super::instances::Instances;
 use super::reader_proxy::ReaderProxy;
 use super::repair_budget::RepairBudgets;
@@ -67,6 +66,15 @@ pub struct WriterCore {
     pub(super) budgets: RepairBudgets,
     pub(super) is_closed: bool,
     pub(super) counters: WriterCounters,
+}
+
+/// What [`WriterCore::take_silence`] is to return.
+#[derive(Debug, Default)]
+pub(super) struct Noted {
+    pub(super) has_silent: bool,
+    pub(super) has_stalled: bool,
+    /// There are readers that are not waited for. They are sent HEARTBEATs.
+    pub(super) is_prompting: bool,
 }
 
 /// The counters of a writer.

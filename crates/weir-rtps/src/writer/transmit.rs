@@ -159,8 +159,8 @@ impl WriterCore {
         });
     }
 
-    /// Returns where the readers are that have not acknowledged everything sent. The others have nothing to answer: with
-    /// a hundred readers that come one after the other, their answers would be ten thousand.
+    /// Returns where the readers are that have not acknowledged everything sent. The others have nothing to answer:
+    /// with a hundred readers that come one after the other, their answers would be ten thousand.
     fn waited_for(&self) -> Destinations {
         let last = self.unsent.prev();
         let is_waited_for = |proxy: &&ReaderProxy| proxy.is_reliable && proxy.acknowledged < last;
