@@ -187,6 +187,7 @@ impl Pair {
             group: None,
             vendor: VendorId::WEIR,
             receive_buffer: None,
+            segment_max: u16::MAX,
         };
         self.writer.match_reader(self.now, reader);
         self.is_reader_known = true;
