@@ -9,6 +9,7 @@
 //! When more than half of the memory is dead, the cache moves the payloads of mostly dead chunks to
 //! the open one, a few at a time.
 
+use core::fmt;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
@@ -43,8 +44,8 @@ struct Chunk {
     is_borrowed: bool,
 }
 
-/// The payloads of a reader.
-#[derive(Debug, Default)]
+/// The payloads of a reader. The debug output has only their number and size.
+#[derive(Default)]
 pub(super) struct Chunks {
     chunks: Vec<Chunk>,
     /// Indices of chunks without memory.
@@ -74,6 +75,16 @@ const SHORT_MAX: usize = config::READER_BORROWED_MAX_BYTES;
 
 /// Number of lent blocks to check for one that was released.
 const LENT_CHECKS: usize = 4;
+
+impl fmt::Debug for Chunks {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let payloads: u32 = self.chunks.iter().map(|chunk| chunk.live).sum();
+        f.debug_struct("Chunks")
+            .field("payloads", &payloads)
+            .field("bytes", &self.live)
+            .finish_non_exhaustive()
+    }
+}
 
 impl Chunks {
     /// Copies a payload into a chunk. Always inlined, so that the result stays in registers.

@@ -130,7 +130,7 @@ impl RepairRequests {
             oldest = oldest.min(*asked_at);
         }
         if is_recheck {
-            self.recheck_at = oldest.plus_nanos(self.round_trip.patience_ns());
+            self.recheck_at = oldest.plus_nanos(self.patience_ns());
         }
         self.frontier = SequenceNumber(expected.0 + to.max(from) as i64);
         is_asking
@@ -144,12 +144,20 @@ impl RepairRequests {
         let patience_ns = match (is_forced, is_prompted) {
             (true, _) => 0,
             (_, true) => self.round_trip.mean_ns,
-            _ => self.round_trip.patience_ns(),
+            _ => self.patience_ns(),
         };
         let answered = core::mem::replace(&mut self.answered, Time::ZERO);
         let is_recheck =
             is_forced || is_prompted || answered > Time::ZERO || now >= self.recheck_at || is_short_of_room;
         (patience_ns, answered, is_recheck)
+    }
+
+    /// The time after which a repair counts as lost. A silent writer is only asked again when the timer
+    /// expires, not whenever the reader answers others.
+    pub(super) fn patience_ns(&self) -> u64 {
+        let patience_ns = self.round_trip.patience_ns();
+        let is_silent = self.retry_delay > config::NACK_RETRY_MAX;
+        if is_silent { patience_ns.max(self.retry_delay.as_nanos() as u64) } else { patience_ns }
     }
 
     /// Sets the timer that repeats requests.

@@ -283,7 +283,7 @@ impl WriterProxy {
 
     /// The time after which a repair counts as lost; 0 if everything missing is due now.
     pub(super) fn patience_ns(&self) -> u64 {
-        if self.is_all_due() { 0 } else { self.requests.round_trip.patience_ns() }
+        if self.is_all_due() { 0 } else { self.requests.patience_ns() }
     }
 
     /// Whether everything missing is due, whenever it was last requested. Without room it can wait.

@@ -23,6 +23,9 @@ impl WriterCore {
         let proxy = &mut self.proxies[index];
         if acknack.state.base() > next {
             self.counters.acknacks_ignored += 1;
+            // A reader that remembers an earlier process with this GUID. Only a HEARTBEAT that names
+            // samples shows that they begin again, and it gets one when it is introduced.
+            self.is_answer_due |= proxy.introduce();
         } else if proxy.is_news(now, acknack) {
             self.counters.acknacks_received += 1;
             let may_ask = acknack.state.is_empty() || self.may_repair(now, index);

@@ -162,6 +162,11 @@ impl WriterCore {
     ) {
         let header = compose::header(&self.config);
         let writer = self.config.guid.entity;
+        // A volatile reader that waits for samples from before the match has lost them: the writer had
+        // forgotten it for a while. It counts them by the HEARTBEAT, unless a GAP says first that they
+        // are irrelevant.
+        let proxy = self.proxies.iter_mut().find(|proxy| proxy.guid == reader);
+        let has_lost = proxy.is_some_and(|proxy| core::mem::take(&mut proxy.asked_for_past));
         // One GAP covers everything before `gap_to`; further GAPs cover the holes after it.
         let front = gap_to.map(|end| (SequenceNumber::FIRST, SequenceNumberSet::new(end)));
         let behind = gone.iter().map(|hole| (hole.start, hole.list));
@@ -169,10 +174,15 @@ impl WriterCore {
         out.message(to, |message| {
             push(message, &header);
             push(message, &InfoDestination { prefix: reader.prefix });
+            if has_lost {
+                push(message, heartbeat);
+            }
             for (start, list) in front.into_iter().chain(behind) {
                 push(message, &Gap { reader: reader.entity, writer, start, list });
             }
-            push(message, heartbeat);
+            if !has_lost {
+                push(message, heartbeat);
+            }
         });
     }
 }

@@ -55,6 +55,8 @@ pub(super) struct ReaderProxy {
     fragments_seen: (SequenceNumber, u32),
     /// Samples below this were removed, and the reader waits for one of them.
     pub(super) gap_to: Option<SequenceNumber>,
+    /// The reader requested a sample from before the match, which is not meant for it.
+    pub(super) asked_for_past: bool,
     /// A directed HEARTBEAT is due.
     pub(super) is_heartbeat_due: bool,
     /// The reader knows the first sample meant for it.
@@ -98,6 +100,7 @@ impl ReaderProxy {
             requested_fragments: Vec::new(),
             fragments_seen: (SequenceNumber::ZERO, 0),
             gap_to: None,
+            asked_for_past: false,
             is_heartbeat_due: is_reliable,
             is_introduced: !is_reliable || config.wants_history,
             wants_history,
@@ -180,6 +183,14 @@ impl ReaderProxy {
         acknack.state.base().max(SequenceNumber::FIRST).prev().max(self.start.prev())
     }
 
+    /// Records that the reader has answered a HEARTBEAT. Returns whether that is the first answer, after
+    /// which it gets a HEARTBEAT with all samples.
+    pub(super) fn introduce(&mut self) -> bool {
+        let is_first = !core::mem::replace(&mut self.is_introduced, true);
+        self.is_heartbeat_due |= is_first;
+        is_first
+    }
+
     /// Applies an ACKNACK. Returns whether repairs are due.
     ///
     /// `first` is the first sample in the history, `unsent` the first that was never sent. `may_ask`: repairs may be
@@ -198,9 +209,8 @@ impl ReaderProxy {
             // HEARTBEAT that says so.
             self.is_introduced &= self.wants_history || self.acknowledged < self.start;
             self.start = if self.wants_history { self.start } else { self.acknowledged.next() };
-        } else if !self.is_introduced {
-            self.is_introduced = true;
-            self.is_heartbeat_due = true;
+        } else {
+            self.introduce();
         }
         if base.0 >= 1 && base <= unsent {
             self.acknowledged = self.acknowledged.max(base.prev());
@@ -225,6 +235,7 @@ impl ReaderProxy {
         for sn in acknack.state.iter().filter(|sn| *sn < unsent) {
             if sn < there {
                 self.gap_to = Some(there);
+                self.asked_for_past |= !self.wants_history && sn < self.start;
             } else if self.requested.len() < config::REORDER_MAX_SAMPLES {
                 self.requested.push(sn);
                 self.seen = self.seen.max(sn);

@@ -134,7 +134,7 @@ fn missing_samples_are_sent_again_and_samples_that_are_gone_become_a_gap() {
     state.insert(SequenceNumber(2));
     let request = AckNack { reader: late.entity, writer: WRITER.entity, state, count: 1, is_final: true };
     writer.handle_acknack(Time(1), late, &request);
-    assert_eq!(sent(&mut writer, Time(1)), ["INFO_DST", "GAP 1 to 6/0:", "HEARTBEAT 6..5"]);
+    assert_eq!(sent(&mut writer, Time(1)), ["INFO_DST", "HEARTBEAT 6..5", "GAP 1 to 6/0:"]);
 }
 
 #[test]

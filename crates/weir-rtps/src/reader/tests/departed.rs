@@ -128,3 +128,35 @@ fn only_so_many_writers_are_remembered() {
     assert_eq!(reader.counters().writers_forgotten, 10);
     assert!(reader.memory() < 512 * 1024, "{}", reader.memory());
 }
+
+/// Requests in 60 s to a writer that has announced samples and then nothing, while the reader answers
+/// another writer every 100 ms.
+#[test]
+fn a_silent_writer_is_asked_ever_more_rarely_however_busy_the_reader_is() {
+    let mut reader = reader(Reliability::Reliable);
+    heartbeat(&mut reader, 1, 1, 10);
+    let busy = Guid::new(GuidPrefix([3; 12]), WRITER.entity);
+    let destinations = Arc::from([SocketAddrV4::new(Ipv4Addr::LOCALHOST, 7412)]);
+    let proxy = WriterProxyConfig { guid: busy, reliable: true, destinations, vendor: VendorId::WEIR };
+    reader.match_writer(Time(0), proxy);
+    let mut asked = 0;
+    for turn in 1..=600_u32 {
+        let now = Time(u64::from(turn) * 100_000_000);
+        while let Some(at) = reader.next_timeout().filter(|at| *at <= now) {
+            reader.handle_timeout(at);
+            asked += answers(&mut reader, at).iter().filter(|state| state.starts_with("1/10:")).count();
+        }
+        let heartbeat = Heartbeat {
+            reader: EntityId::UNKNOWN,
+            writer: busy.entity,
+            first: SequenceNumber::FIRST,
+            last: SequenceNumber::ZERO,
+            count: turn,
+            is_final: false,
+            is_liveliness: false,
+        };
+        reader.handle_heartbeat(now, busy, &heartbeat);
+        asked += answers(&mut reader, now).iter().filter(|state| state.starts_with("1/10:")).count();
+    }
+    assert!((10..=20).contains(&asked), "{asked} requests");
+}

@@ -68,6 +68,22 @@ fn a_volatile_reader_that_asks_where_to_begin_continues_after_what_it_acknowledg
 }
 
 #[test]
+fn a_volatile_reader_of_an_earlier_process_with_the_guid_is_told_what_there_is() {
+    let mut writer = WriterCore::new(config(Reliability::Reliable));
+    writer.match_reader(Time(0), reader(READER, true));
+    write(&mut writer, Time(0), &[0; 8]).unwrap();
+    assert_eq!(sent(&mut writer, Time(0)), ["DATA 1", "INFO_DST", "HEARTBEAT 1..0"]);
+    // The earlier process had written 300 samples.
+    acknack(&mut writer, 1, 301, &[]);
+    assert_eq!(sent(&mut writer, Time(1)), ["INFO_DST", "HEARTBEAT 1..1"]);
+    // Once.
+    acknack(&mut writer, 2, 301, &[]);
+    assert_eq!(sent(&mut writer, Time(2)), [""; 0]);
+    assert_eq!(writer.counters().acknacks_ignored, 2);
+    assert!(!writer.is_acknowledged(SequenceNumber(1)));
+}
+
+#[test]
 fn an_old_acknack_that_arrives_late_takes_nothing_back_for_good() {
     let mut writer = acknowledged(true);
     late_acknack(&mut writer, LATER, 3, &[]);

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use weir_rtps::discovery_event::{DiscoveryEvent, RemoteEndpoint};
 use weir_rtps::outbox::Outbox;
-use weir_rtps::participant::{LocalEndpoint, ParticipantConfig, ParticipantCore};
+use weir_rtps::participant::{LocalEndpoint, OwnAddresses, ParticipantConfig, ParticipantCore};
 use weir_rtps::qos::{Durability, Qos, Reliability};
 use weir_rtps::reader::{ReaderConfig, ReaderCore, WriterProxyConfig};
 use weir_rtps::receiver::unlocked::{Cores, UnlockedReceiver};
@@ -30,6 +30,9 @@ pub(crate) struct Node {
     pub(crate) readers: BTreeMap<EntityId, ReaderCore>,
     /// For user datagrams.
     pub(crate) receiver: UnlockedReceiver,
+    /// Events of discovery so far, and how many of them ended a match.
+    pub(crate) events: u64,
+    pub(crate) unmatched: u64,
     out: Outbox,
     /// Responses of writers and readers that were not sent yet.
     answers: Outbox,
@@ -53,6 +56,7 @@ impl Node {
         config.metatraffic_unicast = vec![SocketAddrV4::new(host, META_PORT)];
         config.default_unicast = vec![SocketAddrV4::new(host, USER_PORT)];
         change(&mut config);
+        let (prefix, host) = (config.guid_prefix, *config.default_unicast[0].ip());
         Self {
             core: ParticipantCore::new(config, now),
             prefix,
@@ -60,6 +64,8 @@ impl Node {
             writers: BTreeMap::new(),
             readers: BTreeMap::new(),
             receiver: UnlockedReceiver::default(),
+            events: 0,
+            unmatched: 0,
             out: Outbox::new(),
             answers: Outbox::new(),
         }
@@ -95,6 +101,19 @@ impl Node {
         change(&mut config);
         self.readers.insert(entity, ReaderCore::new(config));
         self.core.add_reader(now, endpoint(entity, topic, qos)).expect("a reader that can be announced");
+        self.apply_events(now);
+    }
+
+    /// Gives the host another address instead of the one that it has.
+    pub(crate) fn move_to(&mut self, now: Time, host: Ipv4Addr) {
+        self.host = host;
+        let addresses = OwnAddresses {
+            metatraffic_unicast: vec![SocketAddrV4::new(host, META_PORT)],
+            default_unicast: vec![SocketAddrV4::new(host, USER_PORT)],
+            interfaces: Vec::new(),
+            multicast_interfaces: Vec::new(),
+        };
+        self.core.set_addresses(now, addresses);
         self.apply_events(now);
     }
 
@@ -155,6 +174,7 @@ impl Node {
 
     fn apply_events(&mut self, now: Time) {
         while let Some(event) = self.core.poll_event() {
+            self.events += 1;
             match event {
                 DiscoveryEvent::ReaderMatched { writer, reader } => {
                     self.writer(writer).match_reader(now, reader_proxy(reader));
@@ -164,6 +184,7 @@ impl Node {
                     self.writer(writer).move_reader(now, guid, destinations, group, u16::MAX);
                 }
                 DiscoveryEvent::ReaderUnmatched { writer, reader } => {
+                    self.unmatched += 1;
                     self.writer(writer).unmatch_reader(now, reader);
                 }
                 DiscoveryEvent::WriterMatched { reader, writer } => {
@@ -177,6 +198,7 @@ impl Node {
                     self.reader(reader).move_writer(writer.guid, writer.destinations);
                 }
                 DiscoveryEvent::WriterUnmatched { reader, writer } => {
+                    self.unmatched += 1;
                     self.reader(reader).unmatch_writer(now, writer);
                 }
                 DiscoveryEvent::LivelinessAsserted { prefix, kind } => {
