@@ -428,7 +428,13 @@ impl Swarm {
                 }
             }
         }
-        assert_eq!(self.chatter, before, "there is no silence: {self}");
+        // A writer that is taken for its last process gets no acknowledgement.
+        let is_blurred = self.sources.iter().any(|source| source.is_blurred);
+        assert!(
+            is_blurred || self.chatter == before,
+            "{} datagrams do not end: {self}",
+            self.chatter - before
+        );
         limits::check_strayed(self);
     }
 
