@@ -79,7 +79,8 @@ fn usage() -> String {
     for step in steps::ALL {
         text += &format!("  {:<12} {}\n", step.name, step.about);
     }
-    text += "\n  sim          the simulated swarm with N random configurations, and a deeper search; not part of ci\n";
+    text +=
+        "\n  sim          the simulated swarm with N random configurations, and its search; not part of ci\n";
     text += "  docs         alone: writes the generated pages; with --measure, measures their results first, as root\n";
     text += "  seeds        RTI's published scripts between network namespaces, every loop of them; not part of ci\n";
     text + "\nWith CI=true a skipped instructions, tshark, interop, netns or capture step is a failure.\n"

@@ -82,17 +82,14 @@ fn harness(environment: &Environment) -> Outcome {
     tests(requiring(environment, &[]), &["test", "--package", INTEROP_CRATE, "--lib", "--locked"])
 }
 
-/// Runs the simulated swarm with this many random configurations, and the search of `lives` deeper
-/// than the tests do. A failure names its seed, or its path, which reproduces it.
+/// Runs the simulated swarm with this many random configurations, and the search of `lives`, as deep
+/// as `WEIR_SIM_DEPTH` says. A failure names its seed, or its path, which reproduces it.
 pub(crate) fn sim(environment: &Environment, seeds: u32) -> Outcome {
     let arguments = ["test", "--release", "--locked", "--package", "weir-rtps", "--test", "sim"];
     let arguments = [&arguments[..], &["--", "swarm", "lives"]].concat();
     let cargo = |arguments: &[&str]| {
         let mut cargo = environment.cargo(arguments);
         cargo.env("WEIR_SIM_SEEDS", seeds.to_string());
-        if std::env::var_os("WEIR_SIM_DEPTH").is_none() {
-            cargo.env("WEIR_SIM_DEPTH", SEARCH_DEPTH);
-        }
         cargo
     };
     // One test runs all configurations.
@@ -253,8 +250,6 @@ const TEST_LIMIT: Duration = Duration::from_secs(3600);
 pub(crate) const PROGRAM_LIMIT: Duration = Duration::from_secs(600);
 /// Time limit of the published scripts, which are one test.
 const SCRIPTS_LIMIT: Duration = Duration::from_secs(2 * 3600);
-/// Steps of the search of `lives` on demand.
-const SEARCH_DEPTH: &str = "7";
 /// Average time limit of one configuration of the simulation.
 const SEED_LIMIT: Duration = Duration::from_secs(4);
 /// Time limit of a program that shows its version or tries something.
