@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use weir_rtps::discovery_event::{DiscoveryEvent, RemoteEndpoint};
 use weir_rtps::outbox::Outbox;
-use weir_rtps::participant::{LocalEndpoint, OwnAddresses, ParticipantConfig, ParticipantCore};
+use weir_rtps::participant::{LocalEndpoint, ParticipantConfig, ParticipantCore};
 use weir_rtps::qos::{Durability, Qos, Reliability};
 use weir_rtps::reader::{ReaderConfig, ReaderCore, WriterProxyConfig};
 use weir_rtps::receiver::unlocked::{Cores, UnlockedReceiver};
@@ -104,19 +104,6 @@ impl Node {
         self.apply_events(now);
     }
 
-    /// Gives the host another address instead of the one that it has.
-    pub(crate) fn move_to(&mut self, now: Time, host: Ipv4Addr) {
-        self.host = host;
-        let addresses = OwnAddresses {
-            metatraffic_unicast: vec![SocketAddrV4::new(host, META_PORT)],
-            default_unicast: vec![SocketAddrV4::new(host, USER_PORT)],
-            interfaces: Vec::new(),
-            multicast_interfaces: Vec::new(),
-        };
-        self.core.set_addresses(now, addresses);
-        self.apply_events(now);
-    }
-
     /// Processes a datagram that arrived at one of the ports.
     pub(crate) fn receive(&mut self, now: Time, from: SocketAddrV4, port: u16, bytes: &[u8]) {
         if port == USER_PORT {
@@ -172,7 +159,7 @@ impl Node {
         self.receiver.receive(now, cores, [bytes], &mut self.answers);
     }
 
-    fn apply_events(&mut self, now: Time) {
+    pub(crate) fn apply_events(&mut self, now: Time) {
         while let Some(event) = self.core.poll_event() {
             self.events += 1;
             match event {

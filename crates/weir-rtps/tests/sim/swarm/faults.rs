@@ -1,15 +1,17 @@
 //! What can happen to the participants of a swarm.
 
 use core::time::Duration;
-use std::net::SocketAddrV4;
+use std::net::{Ipv4Addr, SocketAddrV4};
 
 use weir_netsim::Rng;
+use weir_rtps::participant::OwnAddresses;
+use weir_rtps::time::Time;
 use weir_wire::{EntityId, Guid};
 
 use super::forgeries::Forgery;
 use super::participants::{PORTS, Swarm, since_start};
 use crate::live::forge::{self, Forged};
-use crate::live::node::META_PORT;
+use crate::live::node::{META_PORT, Node, USER_PORT};
 
 /// A fault, which is over when it was applied. Members by their index.
 #[derive(Clone, Debug)]
@@ -171,8 +173,21 @@ impl Swarm {
         member.is_paused = false;
         member.moves += 1;
         let host = member.host();
-        member.node.move_to(now, host);
+        move_to(&mut member.node, now, host);
         self.open_sockets(one);
         self.transmit(one);
     }
+}
+
+/// Gives the host of a participant another address instead of the one that it has.
+fn move_to(node: &mut Node, now: Time, host: Ipv4Addr) {
+    node.host = host;
+    let addresses = OwnAddresses {
+        metatraffic_unicast: vec![SocketAddrV4::new(host, META_PORT)],
+        default_unicast: vec![SocketAddrV4::new(host, USER_PORT)],
+        interfaces: Vec::new(),
+        multicast_interfaces: Vec::new(),
+    };
+    node.core.set_addresses(now, addresses);
+    node.apply_events(now);
 }
