@@ -39,7 +39,8 @@ use crate::wait_strategy::WaitStrategy;
 /// Reads samples of a topic.
 ///
 /// `take` calls remove samples from the reader, `read` calls leave them there and mark them as
-/// read. None of them blocks: [`DataReader::wait_for_data`] does. Samples that cannot be decoded
+/// read. None of them waits for data: [`DataReader::wait_for_data`] does. All of them first send
+/// the samples that the participant's writers hold back. Samples that cannot be decoded
 /// are skipped and counted in [`DataReader::sample_rejected_status`].
 ///
 /// This is a handle: clones refer to the same reader, which is deleted with the last of them.

@@ -263,7 +263,7 @@ impl<'t, 'b, E: Endpoints> Receiver<'t, 'b, E> {
         })
     }
 
-    /// Lists a reader that received something that was not predicted.
+    /// Lists a reader that received something by the general path. It may be the predicted one.
     #[inline]
     fn list_reader(&mut self, reader: &E::Reader) {
         if core::mem::take(&mut self.is_as_predicted)
@@ -287,6 +287,7 @@ impl<'t, 'b, E: Endpoints> Receiver<'t, 'b, E> {
         // Only one lock is held at a time.
         self.current = None;
         let Incoming { endpoints, prediction, .. } = self.incoming;
+        // The prediction saves the general path its look-up, too.
         let readers = match prediction.filter(|prediction| prediction.writer == writer) {
             Some(prediction) => Some(core::slice::from_ref(&prediction.reader)),
             None => endpoints.readers_of(&writer),

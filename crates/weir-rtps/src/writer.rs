@@ -5,9 +5,9 @@
 //!
 //! | step | file | what happens |
 //! |---|---|---|
-//! | admit | `admit` | chooses the form in which the sample is sent; checks window and resource limits |
-//! | encode | `encode` | encodes the payload in the history and adds headers |
-//! | commit | `commit` | assigns the sequence number |
+//! | admit | `admit` | chooses the form of the sample; checks the window, after encoding the resource limits |
+//! | encode | `encode` | encodes the payload in the history, adds headers with the next sequence number |
+//! | commit | `commit` | makes the sample part of the history; has [`WriterCore::write`], too |
 //! | transmit | `transmit` | appends slices of the history to an outbox, to be sent without this core's lock |
 //!
 //! | write | for |

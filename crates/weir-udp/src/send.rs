@@ -348,7 +348,8 @@ impl UdpSocket {
     /// Sends any number of messages with as few system calls as possible. Blocks while the send
     /// buffer is full.
     ///
-    /// Uses `sendmsg` for one message, `sendmmsg` for up to [`MAX_BATCH`]. A message that fails
+    /// Uses `send` for a single datagram to the connected peer, `sendmsg` for any other single message,
+    /// `sendmmsg` for up to [`MAX_BATCH`]. A message that fails
     /// never stops the others: refusals are counted in the outcome. A message that the kernel
     /// refuses to split (`UDP_SEGMENT`) is sent again datagram by datagram, and one beyond
     /// [`MAX_GSO_SEGMENTS`] or [`MAX_GSO_BYTES`] is sent as several. Messages with

@@ -3,8 +3,8 @@
 //! The general path passes samples through an outbox and sends them without the core's lock, under
 //! a second lock that keeps them in order. For a single sample, this detour would be most of the
 //! cost of a write. The fast path therefore sends under the core's lock alone. Few other threads
-//! need the core during the send: the fast path is off while an acknowledgement is awaited, and the
-//! timer thread does not wait for long.
+//! need the core during the send: the fast path is off while a HEARTBEAT is unanswered, and the timer
+//! thread does not wait for long.
 //!
 //! A long bulk at the end of the sample is sent from the application's memory. It is copied into
 //! the history after that.

@@ -45,7 +45,7 @@ impl Driver {
             state.outbox.clear();
             if !state.user_outbox.is_empty() {
                 state.packing.pack(&mut state.user_outbox, &mut state.outbox);
-                self.meta.send_from(&self.channel.socket, &state.outbox);
+                self.outlet.send_now(&self.meta, &state.outbox);
                 state.outbox.clear();
             }
             self.outlet.arm(state.core.next_timeout());

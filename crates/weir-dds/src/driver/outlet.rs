@@ -14,6 +14,7 @@ use weir_rtps::writer::DirectDatagram;
 use weir_udp::UdpSocket;
 
 use super::sender::{Connection, Sender};
+use super::sockets::MetaSockets;
 use super::timers::Timers;
 
 /// What all senders of a participant share.
@@ -37,6 +38,12 @@ impl Outlet {
     #[inline]
     pub(crate) fn send(&self, sender: &mut Sender, outbox: &mut Outbox) {
         sender.send(self, outbox);
+    }
+
+    /// Sends the messages of endpoints that have just matched, without waiting for room in the socket: the caller holds
+    /// the lock of discovery. `meta` counts what the kernel refuses.
+    pub(super) fn send_now(&self, meta: &MetaSockets, outbox: &Outbox) {
+        meta.send_from(&self.socket, outbox);
     }
 
     /// Has the timers thread wake at this time, if there is one.

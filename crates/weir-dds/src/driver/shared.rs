@@ -74,7 +74,7 @@ impl Driver {
         }
     }
 
-    /// Sends what writers hold back: an application that waits has nothing more to write for now.
+    /// Sends what writers hold back: an application that waits or takes has nothing more to write for now.
     /// Returns `false` if the participant has failed.
     #[inline]
     pub(crate) fn flush_queued(&self) -> bool {

@@ -40,7 +40,7 @@ pub struct Counters {
 pub(super) enum Outcome {
     /// Only the predicted reader.
     Predicted(News),
-    /// Only one reader, which was not predicted, from one writer, whose messages have this header.
+    /// Only one reader, by the general path, from one writer, whose messages have this header.
     Single(Guid, Header),
     /// The listed readers.
     #[default]

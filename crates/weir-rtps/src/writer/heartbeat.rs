@@ -17,7 +17,8 @@ pub(super) struct Heartbeat {
     pub(super) delay: Duration,
     /// The timer must not be set later than this.
     pub(super) latest: Time,
-    /// A write was refused, and the timer was not yet set for it.
+    /// A write was refused, and the timer was not yet set for it. (That a HEARTBEAT is unanswered is
+    /// in `asked_at`.)
     pub(super) is_awaited: bool,
     /// The timer was set for a refused write since the last acknowledgement. This happens once: a
     /// reader that cannot accept anything answers every HEARTBEAT, and its answers must not cause
