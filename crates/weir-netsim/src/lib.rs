@@ -1,6 +1,9 @@
-//! A simulated UDP network for tests: seeded, deterministic, without its own clock.
+//! A simulated UDP network: seeded, deterministic, without its own clock.
 //!
-//! It handles bytes and IPv4 socket addresses, and knows nothing of RTPS. Time is a
+//! Tests use the [`Network`] in virtual time. weir-bench's link emulator uses one [`LinkState`] per
+//! direction, and gives it the packets of a real network device and the real time.
+//!
+//! The network handles bytes and IPv4 socket addresses, and knows nothing of RTPS. Time is a
 //! [`Duration`](core::time::Duration) since the start of the simulation, given by the caller, so a
 //! test runs as fast as the machine can compute it. The same seed and the same calls give the same
 //! packets at the same times, on every machine.
@@ -8,6 +11,9 @@
 //! - [`network`]: sockets and multicast groups, sending and delivering, counters.
 //! - [`link`]: one direction between two hosts: delay, jitter, rate, queue, MTU, duplication,
 //!   reordering.
+//! - `rate`: a link's rate over time. [`traffic`]: what a link carried, lost and queued.
+//! - [`pair`]: both directions between two hosts as text, such as `lte,loss=1%`; [`preset`]: names
+//!   of typical pairs; [`values`]: rates, sizes, times and shares as text.
 //! - [`loss`]: which datagrams a link loses: random, in bursts, every nth, or selected by a
 //!   closure.
 //! - [`partition`]: which hosts cannot reach each other.
@@ -42,15 +48,22 @@
 pub mod link;
 pub mod loss;
 pub mod network;
+pub mod pair;
 pub mod partition;
 pub mod pcap;
+pub mod preset;
+mod rate;
 pub mod recording;
 pub mod rng;
 pub mod socket;
+pub mod traffic;
+pub mod values;
 
-pub use link::Link;
+pub use link::{Link, LinkState, Verdict};
 pub use loss::{Datagram, Loss};
 pub use network::{Builder, Counters, Delivery, Network, TooBig};
+pub use pair::{Direction, LinkPair};
 pub use partition::Partition;
 pub use recording::{Event, Record, Recording, Side};
 pub use rng::Rng;
+pub use traffic::{Bin, Count, Queue, Series, Traffic};

@@ -46,6 +46,12 @@ impl Loss {
         Self::gilbert_elliott(to_bad, to_good, 0.0, 1.0)
     }
 
+    /// As [`burst`](Self::burst), by the share of packets lost (less than 1) and the mean length of
+    /// a burst in packets (at least 1).
+    pub fn bursts(share: f64, length: f64) -> Self {
+        Self::burst(share / (1.0 - share) / length, 1.0 / length)
+    }
+
     /// As [`burst`](Self::burst), with a loss probability for each of the two states.
     pub fn gilbert_elliott(to_bad: f64, to_good: f64, loss_good: f64, loss_bad: f64) -> Self {
         Self(Kind::Burst { to_bad, to_good, loss_good, loss_bad })
@@ -151,6 +157,19 @@ mod tests {
         assert!((4000..5500).contains(&total), "{total}");
         let mean_x10 = total * 10 / bursts;
         assert!((43..57).contains(&mean_x10), "{mean_x10}");
+    }
+
+    #[test]
+    fn bursts_may_be_given_by_share_and_length() {
+        for (share, length) in [(0.02, 8.0), (0.1, 3.0), (0.3, 1.0), (0.005, 50.0)] {
+            let fates = run(Loss::bursts(share, length), 1_000_000);
+            let bursts = fates.windows(2).filter(|pair| !pair[0] && pair[1]).count();
+            let found = lost(&fates) as f64 / fates.len() as f64;
+            assert!((found / share - 1.0).abs() < 0.15, "{share}: {found}");
+            // A burst of independent losses of one packet may follow the one before.
+            let mean = lost(&fates) as f64 / bursts as f64;
+            assert!((0.9..1.6).contains(&(mean / length)), "{length}: {mean}");
+        }
     }
 
     #[test]

@@ -10,12 +10,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::{Ipv4Addr, SocketAddrV4};
 use std::sync::Arc;
 
-use crate::link::{Link, LinkState, Transit};
+use crate::link::{Link, LinkState, Verdict};
 use crate::loss::Datagram;
 use crate::partition::Partition;
 use crate::recording::{Event, Record, Recording};
 use crate::rng::Rng;
 use crate::socket::{DEFAULT_BUFFER_BYTES, Socket, Waiting};
+use crate::traffic::Traffic;
 
 /// A simulated network. An IPv4 address is a host; each host can have several sockets, on different
 /// ports.
@@ -350,6 +351,13 @@ impl Network {
         self.sockets.get(&socket).map_or(0, |socket| socket.charged_bytes)
     }
 
+    /// Returns what the link from one host to another carried so far; nothing if it was not used
+    /// since it was last set.
+    pub fn traffic(&mut self, from: Ipv4Addr, to: Ipv4Addr) -> Traffic {
+        let now = self.now;
+        self.links.get_mut(&(from, to)).map(|link| link.traffic(now)).unwrap_or_default()
+    }
+
     /// Returns the counts so far.
     pub fn counters(&self) -> Counters {
         self.counters
@@ -380,13 +388,13 @@ impl Network {
         }
         let datagram = Datagram { sent_at: now, ordinal: 0, from, to, bytes };
         match self.link(*from.ip(), host).carry(datagram) {
-            Transit::TooBig { limit } => {
+            Verdict::TooBig { limit } => {
                 self.note(now, &packet, far_end, Event::TooBig);
                 return Err(TooBig { len: packet.bytes.len(), limit });
             }
-            Transit::QueueFull => self.note(now, &packet, far_end, Event::QueueFull),
-            Transit::Lost => self.note(now, &packet, far_end, Event::Lost),
-            Transit::Arrives { at, copy_at, is_held } => {
+            Verdict::QueueFull => self.note(now, &packet, far_end, Event::QueueFull),
+            Verdict::Lost => self.note(now, &packet, far_end, Event::Lost),
+            Verdict::Arrives { at, copy_at, is_held } => {
                 if is_held {
                     self.note(now, &packet, far_end, Event::HeldBack);
                 }

@@ -306,3 +306,17 @@ fn nothing_is_recorded_unless_asked() {
     assert_eq!(sent, 2000);
     assert!(net.recording().to_pcap(Side::Senders).len() > 2000 * 44);
 }
+
+#[test]
+fn each_direction_has_its_own_traffic() {
+    let link = Link::new().delay(MS).rate_bps(8_000_000);
+    let mut net = network(Network::builder(1).link(link).link_between(host(2), host(1), Link::new()), 2);
+    for _ in 0..2 {
+        net.send(Duration::ZERO, at(1), at(2), &[0; 972]).unwrap();
+    }
+    net.send(Duration::ZERO, at(2), at(1), b"x").unwrap();
+    let [there, back] = [(1, 2), (2, 1)].map(|(from, to)| net.traffic(host(from), host(to)));
+    assert_eq!((there.offered.packets, there.offered.bytes, there.queue.max_wait()), (2, 2000, MS));
+    assert_eq!((back.offered.packets, back.offered.bytes, back.queue.max_wait()), (1, 29, Duration::ZERO));
+    assert_eq!(net.traffic(host(1), host(3)).offered.packets, 0);
+}
