@@ -22,7 +22,7 @@ use crate::case::{CaseError, CaseSpec, Method, Place};
 use crate::control::{AgentReport, FromAgent, Outcome, Role, SCHEMA, ToAgent, VERSION};
 use crate::open_loop;
 use crate::outside::OutsideCase;
-use crate::path::VethPath;
+use crate::path::VirtualLink;
 use crate::plan::{Action, Plan, Step};
 use crate::record::{self, Fault};
 use crate::session::{AgentCommand, EndId, Session};
@@ -35,8 +35,8 @@ pub struct RunOptions<'a> {
     pub agent: &'a AgentCommand,
     /// The host, for the doubts that it raises.
     pub environment: &'a Environment,
-    /// The cable between the ends; `None` = they share this host's network.
-    pub path: Option<&'a VethPath>,
+    /// The virtual link between the ends; `None` = they share this host's network.
+    pub path: Option<&'a VirtualLink>,
     /// Set from outside to end the run; checked every 100 ms.
     pub interrupted: &'a AtomicBool,
 }
@@ -176,8 +176,8 @@ fn run_step(
             let mut session = Session::start(options.agent, case.ends, options.interrupted)?;
             let measured = measure(&mut session, case, options.path, &mut on_tick);
             if let Some(path) = options.path {
-                let lost = path.end_losses().map_err(|error| CaseError::Failed(error.to_string()))?;
-                result.conditions.settings.insert("path_lost_packets".to_owned(), lost.to_string());
+                let link = path.end_case().map_err(|error| CaseError::Failed(error.to_string()))?;
+                record::enter_link(result, link);
             }
             let (publishers, subscribers) = measured?;
             session.close();
@@ -190,7 +190,7 @@ fn run_step(
 fn measure(
     session: &mut Session<'_>,
     case: &CaseSpec,
-    path: Option<&VethPath>,
+    path: Option<&VirtualLink>,
     on_tick: &mut dyn FnMut(Duration),
 ) -> Result<(Vec<AgentReport>, Vec<AgentReport>), CaseError> {
     let (publishers, subscribers) = (session.ends_of(Role::Publisher), session.ends_of(Role::Subscriber));
@@ -207,7 +207,7 @@ fn measure(
     join(session, patience)?;
     if let Some(path) = path {
         // Losses do not start earlier: discovery under losses is a different measurement.
-        path.start_losses().map_err(|error| CaseError::Failed(error.to_string()))?;
+        path.begin_case().map_err(|error| CaseError::Failed(error.to_string()))?;
     }
     let at_ns = case.method.samples_per_s.map(|_| clock::now_ns() + SCHEDULE_LEAD_NS);
     for &id in &subscribers {
@@ -235,7 +235,7 @@ fn measure(
 }
 
 /// The case as an end at that side of the path has it.
-fn placed(case: CaseSpec, role: Role, path: Option<&VethPath>) -> CaseSpec {
+fn placed(case: CaseSpec, role: Role, path: Option<&VirtualLink>) -> CaseSpec {
     let Some(place) = path.map(|path| path.place(role)) else { return case };
     let method = Method { namespace: Some(place.namespace), ..case.method };
     let place = Place { interface: place.interface.to_owned(), address: place.address, ..case.place };

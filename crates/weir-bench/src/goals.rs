@@ -7,7 +7,7 @@ use weir_results::{Reliability, Test, WaitStrategy};
 
 use crate::case::{CpuPair, Method, Place};
 use crate::engine;
-use crate::path::PathSpec;
+use crate::path::{PathSpec, VethSpec};
 use crate::plan::{self, Plan, PlanError, PlanOptions};
 use crate::rate::Rate;
 
@@ -63,7 +63,7 @@ pub const WANTED: [&str; 8] =
 pub fn series(options: &GoalsOptions) -> Result<Vec<Series>, PlanError> {
     let all = SERIES.iter().map(|&name| {
         let path = path(name);
-        Ok(Series { name, path, plan: plan_of(name, path, options)? })
+        Ok(Series { name, plan: plan_of(name, path.as_ref(), options)?, path })
     });
     let all: Vec<Series> = all.collect::<Result<_, PlanError>>()?;
     Ok(all.into_iter().filter(|series| series.path.is_none() || options.has_cables).collect())
@@ -72,13 +72,13 @@ pub fn series(options: &GoalsOptions) -> Result<Vec<Series>, PlanError> {
 fn path(name: &str) -> Option<PathSpec> {
     match name {
         "best-effort-veth" => Some(PathSpec::PLAIN),
-        "loss" => Some(PathSpec { loss_e4: 1000, gso: false, ..PathSpec::PLAIN }),
-        "lossless" => Some(PathSpec { gso: false, ..PathSpec::PLAIN }),
+        "loss" => Some(PathSpec::Veth(VethSpec { loss_e4: 1000, gso: false, ..VethSpec::PLAIN })),
+        "lossless" => Some(PathSpec::Veth(VethSpec { gso: false, ..VethSpec::PLAIN })),
         _ => None,
     }
 }
 
-fn plan_of(name: &str, path: Option<PathSpec>, options: &GoalsOptions) -> Result<Plan, PlanError> {
+fn plan_of(name: &str, path: Option<&PathSpec>, options: &GoalsOptions) -> Result<Plan, PlanError> {
     let base = base(path, options);
     match name {
         "keyed" => {
@@ -195,12 +195,12 @@ fn in_turns(one: Plan, other: Plan) -> Plan {
     Plan { steps }
 }
 
-fn base(path: Option<PathSpec>, options: &GoalsOptions) -> PlanOptions {
+fn base(path: Option<&PathSpec>, options: &GoalsOptions) -> PlanOptions {
     let (repeats, duration_ms, warmup_ms) = if options.is_quick { (3, 100, 40) } else { (6, 250, 80) };
     PlanOptions {
         tests: Vec::new(),
         sizes: vec![32, 1024, 8192],
-        method: Method { path: path.map(|path| path.to_string()), ..Method::default() },
+        method: Method { path: path.map(ToString::to_string), ..Method::default() },
         place: Place {
             domain: options.domain,
             run_id: options.run_id,

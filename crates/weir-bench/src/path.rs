@@ -1,49 +1,46 @@
-//! The network path between the ends of a case: loopback, or a virtual cable made for the run.
+//! The network path between the ends of a case: loopback, or a virtual link made for the run.
 //!
 //! Loopback favours sending many datagrams per call: they are never segmented, the MTU is 64 KiB,
-//! and nothing is lost. A pair of network namespaces with a virtual cable is closer to a wire: it
-//! has Ethernet's MTU, it can have a rate, and it can lose single packets.
+//! and nothing is lost. A virtual link between two network namespaces is closer to a wire: it has
+//! Ethernet's MTU, it can have a rate, and it can lose single packets. There are two kinds:
+//!
+//! - veth: the kernel's virtual cable, as fast as the processor, or with the kernel's rate limit;
+//! - tun: an emulator in this process, with the link model of weir-netsim: delay, jitter, losses in
+//!   bursts, a queue, each direction by itself, and counts of all of it.
 
+mod emulator;
+mod link;
+mod namespace;
 mod veth;
 
 use std::fmt;
-use std::fs::File;
-use std::io;
-use std::os::fd::AsFd;
-use std::path::Path;
 use std::str::FromStr;
 
-use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 use thiserror::Error;
+use weir_netsim::LinkPair;
+use weir_netsim::pair::PairError;
+use weir_netsim::preset::{PRESETS, preset};
 
-pub use veth::{Place, VethError, VethPath};
+pub use link::{LinkOutcome, Place, VirtualLink};
+pub use namespace::{LinkError, enter_namespace};
+pub use veth::VethSpec;
 
-/// The value of `--link`: `veth[,mtu=N][,rate=N][,queue=N][,burst=N][,loss=N%][,gso=on|off]`. Its
-/// text names everything that differs from a plain cable.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct PathSpec {
-    /// Largest IP packet, bytes.
-    pub mtu: u32,
-    /// Bits per second in each direction; `None` = as fast as the processor.
-    pub rate_bps: Option<u64>,
-    /// Bytes that wait before a link with a rate; `None` = a thousand packets, as on a usual card.
-    /// The port of a switch has some hundred thousand bytes.
-    pub queue_bytes: Option<u32>,
-    /// Bytes that pass a rate-limited link at once after a pause (the depth of the token bucket);
-    /// `None`: the rate times 4 ms. A wire has none. A smaller value makes latencies more
-    /// realistic, but a virtual machine's timers may not keep up with the rate.
-    pub burst_bytes: Option<u32>,
-    /// Packets lost at random in each direction, hundredths of a percent.
-    pub loss_e4: u32,
-    /// Whether the sender's device takes many datagrams in one piece, which then arrive or are lost
-    /// together.
-    pub gso: bool,
+/// The value of `--link`. Its text names everything that differs from a plain link.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum PathSpec {
+    /// A virtual cable: `veth[,OPTION...]`.
+    Veth(VethSpec),
+    /// An emulated link: `tun[,OPTION...]` or `PRESET[,OPTION...]`.
+    Tun(LinkPair),
 }
 
 /// A path that cannot be.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum PathError {
-    /// Not of that form.
+    /// No kind of link.
+    #[error("`{0}` is not a link: expected veth[,OPTION...], tun[,OPTION...] or a preset: {presets}", presets = names())]
+    Unknown(String),
+    /// Not a cable.
     #[error(
         "`{0}` is not a link: expected veth[,mtu=9000][,rate=1G][,queue=256k][,burst=9100][,loss=10%][,gso=off]"
     )]
@@ -51,179 +48,146 @@ pub enum PathError {
     /// A value out of range.
     #[error("{0}")]
     Range(&'static str),
+    /// No emulated link.
+    #[error(transparent)]
+    Emulated(#[from] PairError),
 }
 
 impl PathSpec {
     /// A plain cable with the MTU of Ethernet, as fast as the processor.
-    pub const PLAIN: Self =
-        Self { mtu: 1500, rate_bps: None, queue_bytes: None, burst_bytes: None, loss_e4: 0, gso: true };
+    pub const PLAIN: Self = Self::Veth(VethSpec::PLAIN);
+
+    /// Largest IP packet, bytes.
+    #[must_use]
+    pub fn mtu(&self) -> u32 {
+        match self {
+            Self::Veth(spec) => spec.mtu,
+            Self::Tun(pair) => pair.mtu,
+        }
+    }
+
+    /// Bits per second to the subscribers, at the start; `None`: as fast as the processor.
+    #[must_use]
+    pub fn rate_bps(&self) -> Option<u64> {
+        match self {
+            Self::Veth(spec) => spec.rate_bps,
+            Self::Tun(pair) => pair.down.first_rate_bps(),
+        }
+    }
+
+    /// The kind of network device.
+    #[must_use]
+    pub fn driver(&self) -> &'static str {
+        match self {
+            Self::Veth(_) => "veth",
+            Self::Tun(_) => "tun",
+        }
+    }
+
+    /// Why figures of this link should be read with care.
+    #[must_use]
+    pub fn doubt(&self) -> Option<String> {
+        let Self::Tun(pair) = self else { return None };
+        let rates = [&pair.down, &pair.up].into_iter().flat_map(|direction| &direction.rate);
+        let fastest = rates.map(|(_, bps)| *bps).max()?;
+        let packets_per_s = fastest / (8 * u64::from(pair.mtu));
+        (fastest > EMULATED_BPS || packets_per_s > EMULATED_PACKETS_PER_S).then(|| {
+            format!(
+                "--link {self}: the emulator may not keep up with {} packets of {} bytes per second; compare with \
+                 --link veth,mtu={},rate={fastest}",
+                packets_per_s, pair.mtu, pair.mtu
+            )
+        })
+    }
 }
 
 impl FromStr for PathSpec {
     type Err = PathError;
 
     fn from_str(text: &str) -> Result<Self, PathError> {
-        let form = || PathError::Form(text.to_owned());
-        let mut words = text.split(',');
-        if words.next() != Some("veth") {
-            return Err(form());
+        let (kind, options) = text.split_once(',').map_or((text, None), |(kind, rest)| (kind, Some(rest)));
+        match kind {
+            "veth" => Ok(Self::Veth(text.parse()?)),
+            "tun" => Ok(Self::Tun(options.map_or(Ok(LinkPair::new()), str::parse)?)),
+            _ if preset(kind).is_some() => Ok(Self::Tun(text.parse()?)),
+            _ => Err(PathError::Unknown(kind.to_owned())),
         }
-        let mut spec = Self::PLAIN;
-        let mut gso = None;
-        for word in words {
-            let (name, value) = word.split_once('=').ok_or_else(form)?;
-            match name {
-                "mtu" => spec.mtu = value.parse().map_err(|_| form())?,
-                "rate" => spec.rate_bps = Some(parse_rate(value).ok_or_else(form)?),
-                "queue" => spec.queue_bytes = Some(parse_bytes(value).ok_or_else(form)?),
-                "burst" => spec.burst_bytes = Some(parse_bytes(value).ok_or_else(form)?),
-                "loss" => spec.loss_e4 = parse_percent(value).ok_or_else(form)?,
-                "gso" if value == "on" => gso = Some(true),
-                "gso" if value == "off" => gso = Some(false),
-                _ => return Err(form()),
-            }
-        }
-        if !(576..=65_535).contains(&spec.mtu) {
-            return Err(PathError::Range("the mtu of --link is 576 to 65535 bytes"));
-        }
-        if spec.rate_bps.is_some_and(|rate| !(1_000_000..=400_000_000_000).contains(&rate)) {
-            return Err(PathError::Range("the rate of --link is 1M to 400G bits per second"));
-        }
-        if spec.queue_bytes.is_some() && spec.rate_bps.is_none() {
-            return Err(PathError::Range("a queue of --link needs a rate: without one nothing waits"));
-        }
-        if spec.burst_bytes.is_some() && spec.rate_bps.is_none() {
-            return Err(PathError::Range(
-                "a burst of --link needs a rate: without one everything passes at once",
-            ));
-        }
-        if spec.burst_bytes.is_some_and(|burst| burst < spec.mtu + FRAME_MORE_BYTES) {
-            return Err(PathError::Range(
-                "the burst of --link lets at least one packet pass: its mtu and 100 bytes",
-            ));
-        }
-        if spec.queue_bytes.is_some_and(|queue| queue < QUEUE_MIN_BYTES) {
-            return Err(PathError::Range("the queue of --link holds at least one send: 66000 bytes"));
-        }
-        if spec.loss_e4 >= 10_000 {
-            return Err(PathError::Range("the loss of --link is less than 100%"));
-        }
-        if spec.loss_e4 > 0 && gso == Some(true) {
-            return Err(PathError::Range(
-                "with gso=on a --link would lose whole sends and not datagrams: leave gso=on or the loss out",
-            ));
-        }
-        spec.gso = gso.unwrap_or(spec.loss_e4 == 0);
-        Ok(spec)
     }
 }
 
 impl fmt::Display for PathSpec {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "veth,mtu={}", self.mtu)?;
-        match self.rate_bps {
-            Some(rate) if rate % 1_000_000_000 == 0 => write!(f, ",rate={}G", rate / 1_000_000_000)?,
-            Some(rate) if rate % 1_000_000 == 0 => write!(f, ",rate={}M", rate / 1_000_000)?,
-            Some(rate) => write!(f, ",rate={rate}")?,
-            None => {}
+        match self {
+            Self::Veth(spec) => spec.fmt(f),
+            Self::Tun(pair) => write!(f, "tun,{pair}"),
         }
-        if let Some(queue) = self.queue_bytes {
-            write!(f, ",queue={queue}")?;
-        }
-        if let Some(burst) = self.burst_bytes {
-            write!(f, ",burst={burst}")?;
-        }
-        if self.loss_e4 > 0 {
-            write!(f, ",loss={}%", f64::from(self.loss_e4) / 100.0)?;
-        }
-        write!(f, ",gso={}", if self.gso { "on" } else { "off" })
     }
 }
 
-/// Moves the calling thread, and those that it starts from then on, into the network namespace of
-/// this file. Sockets that are open stay where they are.
-pub fn enter_namespace(file: &Path) -> io::Result<()> {
-    let namespace = File::open(file)?;
-    Ok(move_into_link_name_space(namespace.as_fd(), Some(LinkNameSpaceType::Network))?)
+fn names() -> String {
+    PRESETS.map(|preset| preset.name).join(", ")
 }
 
-/// Bits per second: a number with M or G of 10^6 or 10^9.
-fn parse_rate(text: &str) -> Option<u64> {
-    let (number, unit) = match text.strip_suffix(['M', 'm']) {
-        Some(number) => (number, 1_000_000),
-        None => text.strip_suffix(['G', 'g']).map_or((text, 1), |number| (number, 1_000_000_000)),
-    };
-    number.parse::<u64>().ok()?.checked_mul(unit)
-}
-
-/// Bytes: a number with k or M of 2^10 or 2^20, as sizes have them.
-fn parse_bytes(text: &str) -> Option<u32> {
-    let (number, unit) = match text.strip_suffix(['k', 'K']) {
-        Some(number) => (number, 1024),
-        None => text.strip_suffix(['m', 'M']).map_or((text, 1), |number| (number, 1024 * 1024)),
-    };
-    number.parse::<u32>().ok()?.checked_mul(unit)
-}
-
-/// A frame is longer than its packet by its header; the kernel keeps the depth of the bucket as a time, and rounds it.
-const FRAME_MORE_BYTES: u32 = 100;
-
-/// A send of many datagrams in one piece is no longer.
-const QUEUE_MIN_BYTES: u32 = 66_000;
-
-/// Percent with at most two decimals, in hundredths.
-fn parse_percent(text: &str) -> Option<u32> {
-    let percent: f64 = text.strip_suffix('%').unwrap_or(text).parse().ok()?;
-    let hundredths = (percent * 100.0).round();
-    let is_whole = (percent * 100.0 - hundredths).abs() < 1e-6;
-    (is_whole && (0.0..=10_000.0).contains(&hundredths)).then_some(hundredths as u32)
-}
+/// What the emulator was seen to carry on one core of a virtual machine (docs/reference/links.md).
+const EMULATED_PACKETS_PER_S: u64 = 100_000;
+const EMULATED_BPS: u64 = 2_000_000_000;
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn a_path_is_read_and_named_with_all_that_it_has() {
+    fn an_emulated_link_is_read_and_named_with_all_that_it_has() {
         let check = |text: &str, expected: &str| {
             let spec: PathSpec = text.parse().unwrap();
             assert_eq!(spec.to_string(), expected);
             assert_eq!(expected.parse(), Ok(spec));
         };
+        check("tun", "tun,mtu=1500,seed=1");
         check("veth", "veth,mtu=1500,gso=on");
-        check("veth,mtu=9000,rate=1G", "veth,mtu=9000,rate=1G,gso=on");
-        check("veth,rate=2500M,gso=off", "veth,mtu=1500,rate=2500M,gso=off");
-        check("veth,rate=1G,queue=256k", "veth,mtu=1500,rate=1G,queue=262144,gso=on");
-        check("veth,rate=1G,queue=256k,burst=2k", "veth,mtu=1500,rate=1G,queue=262144,burst=2048,gso=on");
-        check("veth,loss=10%", "veth,mtu=1500,loss=10%,gso=off");
-        check("veth,loss=0.25", "veth,mtu=1500,loss=0.25%,gso=off");
+        check(
+            "tun,rate=20M,rtt=60ms,jitter=10ms,loss=0.5%,queue=1M,up-rate=5M,seed=2",
+            "tun,mtu=1500,down-rate=20M,delay=30ms,jitter=10ms,queue=1048576,loss=0.5%,up-rate=5M,seed=2",
+        );
+        check("tun,wan", "tun,mtu=1500,rate=200M,delay=40ms,queue=2097152,loss=0.1%,seed=1");
+        check(
+            "lte,loss=1%",
+            "tun,mtu=1500,down-rate=20M,delay=30ms,jitter=10ms,queue=1048576,loss=1%,up-rate=5M,seed=1",
+        );
     }
 
     #[test]
-    fn what_no_cable_can_be_is_refused_with_a_reason() {
+    fn every_preset_is_a_link() {
+        for preset in PRESETS {
+            assert!(matches!(preset.name.parse(), Ok(PathSpec::Tun(_))), "{}", preset.name);
+        }
+    }
+
+    #[test]
+    fn what_no_link_can_be_is_refused_with_what_to_write() {
         let check = |text: &str, expected: &str| {
             let error = text.parse::<PathSpec>().unwrap_err().to_string();
             assert!(error.contains(expected), "{text}: {error}");
         };
-        for text in [
-            "",
-            "wifi",
-            "veth,",
-            "veth,mtu",
-            "veth,mtu=x",
-            "veth,loss=0.001",
-            "veth,gso=maybe",
-            "veth,rate=1T",
-        ] {
-            check(text, "is not a link: expected veth[,");
+        check(
+            "dsl",
+            "`dsl` is not a link: expected veth[,OPTION...], tun[,OPTION...] or a preset: lan10g, lan1g",
+        );
+        check("", "`` is not a link");
+        check("rate=1M", "is not a link");
+        check("tun,", "expected OPTION=VALUE");
+        check("tun,gso=off", "expected one of mtu, seed");
+        check("tun,dsl", "`dsl` is no link");
+        check("wifi,loss=many", "expected percent");
+        check("veth,rtt=1ms", "expected veth[,mtu");
+    }
+
+    #[test]
+    fn a_link_that_the_emulator_may_not_reach_is_doubted() {
+        let doubt = |text: &str| text.parse::<PathSpec>().unwrap().doubt();
+        assert!(doubt("lan10g").unwrap().contains("--link veth,mtu=9000,rate=10000000000"));
+        for plain in ["veth,rate=10G", "tun", "lan1g", "wan"] {
+            assert_eq!(doubt(plain), None, "{plain}");
         }
-        check("veth,mtu=100", "mtu of --link");
-        check("veth,rate=1", "rate of --link");
-        check("veth,queue=256k", "needs a rate");
-        check("veth,rate=1G,queue=10k", "at least one send");
-        check("veth,burst=9k", "needs a rate");
-        check("veth,mtu=9000,rate=1G,burst=9000", "at least one packet");
-        check("veth,loss=100%", "less than 100%");
-        check("veth,loss=1%,gso=on", "lose whole sends");
     }
 }

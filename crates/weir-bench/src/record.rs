@@ -19,6 +19,7 @@ use crate::control::{AgentReport, Joined, Outcome};
 use crate::endpoint::Engine;
 use crate::engine;
 use crate::latency::PingerOutcome;
+use crate::path::LinkOutcome;
 use crate::rate::Rate;
 use crate::throughput::{PublisherOutcome, SubscriberOutcome};
 
@@ -65,6 +66,16 @@ pub(crate) fn failed(result: &mut Case, reason: String) -> Option<Fault> {
     Some(Fault::Trouble)
 }
 
+/// Enters what the link between the ends did.
+pub(crate) fn enter_link(result: &mut Case, link: LinkOutcome) {
+    result.conditions.settings.insert("path_lost_packets".to_owned(), link.lost_packets.to_string());
+    let overrun = link.figures.as_ref().map_or(0, |figures| figures.overrun_packets);
+    if overrun > 0 {
+        result.evidence.warnings.push(Warning::LinkOverrun { packets: overrun });
+    }
+    result.figures.link = link.figures;
+}
+
 /// Enters what all ends found.
 pub(crate) fn enter(
     result: &mut Case,
@@ -90,6 +101,9 @@ pub(crate) fn enter(
     });
     enter_buffers(result, publisher.unwrap_or_default(), subscriber.unwrap_or_default());
     result.figures.discovery = discovery(case, publishers.iter().chain(subscribers));
+    if let Some(link) = &mut result.figures.link {
+        link.enter_payload(samples_received(publishers, subscribers) * case.size_bytes as u64);
+    }
     if let [AgentReport { outcome: Outcome::Pinger(pinger), .. }] = publishers {
         result.figures.breakdown = breakdown(publishers, subscribers);
         return enter_latency(result, pinger);
@@ -118,6 +132,17 @@ pub(crate) fn enter(
 /// The latency breakdown, if both ends recorded timestamps.
 fn breakdown(publishers: &[AgentReport], subscribers: &[AgentReport]) -> Option<LatencyBreakdown> {
     account(publishers.first()?.trace.as_ref()?, subscribers.first()?.trace.as_ref()?)
+}
+
+/// Samples that all subscribers received, warm-up included.
+fn samples_received(publishers: &[AgentReport], subscribers: &[AgentReport]) -> u64 {
+    let received = |report: &AgentReport| match &report.outcome {
+        Outcome::Subscriber(received) => received.arrivals,
+        // Its echoes have arrived, so the pings have.
+        Outcome::Pinger(pinger) => pinger.sent.saturating_sub(pinger.summary.lost),
+        Outcome::Publisher(_) | Outcome::Ponger { .. } => 0,
+    };
+    publishers.iter().chain(subscribers).map(received).sum()
 }
 
 /// How long all ends took to find each other, if all of them had to.

@@ -53,7 +53,7 @@ pub struct Direction {
 
 /// Why a text is no pair of links: what to write instead.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct LinkError(String);
+pub struct PairError(String);
 
 impl LinkPair {
     /// Two directions without rate, delay and faults, with the MTU of Ethernet.
@@ -67,8 +67,8 @@ impl LinkPair {
     }
 
     /// Sets one option.
-    fn set(&mut self, word: &str) -> Result<(), LinkError> {
-        let bad = |expected: &str| LinkError(format!("`{word}` of --link: expected {expected}"));
+    fn set(&mut self, word: &str) -> Result<(), PairError> {
+        let bad = |expected: &str| PairError(format!("`{word}` of --link: expected {expected}"));
         let (name, value) = word.split_once('=').ok_or_else(|| bad("OPTION=VALUE"))?;
         let mut both = [&mut self.down, &mut self.up];
         match name {
@@ -93,8 +93,8 @@ impl LinkPair {
         Ok(())
     }
 
-    fn check(&self) -> Result<(), LinkError> {
-        let refuse = |text: &str| Err(LinkError(text.to_owned()));
+    fn check(&self) -> Result<(), PairError> {
+        let refuse = |text: &str| Err(PairError(text.to_owned()));
         if !(576..=65_535).contains(&self.mtu) {
             return refuse("the mtu of --link is 576 to 65535 bytes");
         }
@@ -197,17 +197,17 @@ impl Direction {
 }
 
 impl FromStr for LinkPair {
-    type Err = LinkError;
+    type Err = PairError;
 
     /// Reads a preset, options, or a preset and options that replace its own.
-    fn from_str(text: &str) -> Result<Self, LinkError> {
+    fn from_str(text: &str) -> Result<Self, PairError> {
         let mut pair = Self::new();
         let (first, rest) = text.split_once(',').map_or((text, None), |(first, rest)| (first, Some(rest)));
         let parts = match preset(first) {
             Some(options) => [Some(options), rest],
             None if !first.is_empty() && !first.contains('=') => {
                 let names = PRESETS.map(|preset| preset.name).join(", ");
-                return Err(LinkError(format!(
+                return Err(PairError(format!(
                     "`{first}` is no link: expected OPTION=VALUE, or one of {names}"
                 )));
             }
@@ -249,13 +249,13 @@ impl Default for Direction {
     }
 }
 
-impl fmt::Display for LinkError {
+impl fmt::Display for PairError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
     }
 }
 
-impl core::error::Error for LinkError {}
+impl core::error::Error for PairError {}
 
 /// Reads a rate with steps: `50M:5M@10s:50M@20s`.
 fn parse_steps(text: &str) -> Option<Vec<(Duration, u64)>> {

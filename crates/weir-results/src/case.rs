@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Coalescing, Discovery, LatencyBreakdown, LatencySummary, LossAttribution, LossBreakdown, NotMeasured,
-    ProcessFigures, Reliability, ScheduleLag, SocketBuffers, Telemetry, Test, ThroughputSummary, UdpFigures,
-    WaitStrategy, Warning,
+    Coalescing, Discovery, LatencyBreakdown, LatencySummary, LinkFigures, LossAttribution, LossBreakdown,
+    NotMeasured, ProcessFigures, Reliability, ScheduleLag, SocketBuffers, Telemetry, Test, ThroughputSummary,
+    UdpFigures, WaitStrategy, Warning,
 };
 
 /// One measured point: one engine, one test, one size, one repeat.
@@ -123,6 +123,9 @@ pub struct Figures {
     /// Discovery time; `None` for engines configured with their peer's address.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub discovery: Option<Discovery>,
+    /// What an emulated link did; `None` without one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub link: Option<LinkFigures>,
     /// Figures that only UDP tests have.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub udp: Option<UdpFigures>,

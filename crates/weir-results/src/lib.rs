@@ -14,6 +14,7 @@
 //! - `sequence`: lost, duplicate and reordered samples from sequence numbers
 //! - `figures`: figures of the processes and sockets of a case
 //! - `telemetry`: the host's activity during a run
+//! - `link`: what an emulated link carried, lost and queued
 //! - `loss`: attribution of lost samples, by the counters of both hosts
 //! - `bootstrap`: intervals of a median and of the ratio of two engines
 //! - `summary`: median and spread over repeats
@@ -30,6 +31,7 @@ mod figures;
 mod file;
 mod intervals;
 mod latency;
+mod link;
 mod loss;
 mod names;
 mod run;
@@ -49,6 +51,7 @@ pub use figures::{Discovery, LossBreakdown, ProcessFigures, ScheduleLag, SocketB
 pub use file::{RESULTS_FILE_NAME, ResultsError, ResultsWriter};
 pub use intervals::IntervalRecorder;
 pub use latency::{LatencyKind, LatencyRecorder, LatencySummary, Percentile};
+pub use link::{LinkDirection, LinkFigures, LinkSeries};
 pub use loss::{Carried, DropCounters, Drops, LossAttribution, LossEvidence, SamplesPerBuffer, attribute};
 pub use names::ParseNameError;
 pub use run::{Coalescing, NotMeasured, Reliability, Run, SCHEMA_VERSION, Test, WaitStrategy};

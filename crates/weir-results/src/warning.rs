@@ -55,6 +55,11 @@ pub enum Warning {
         /// Achieved rate in samples per second.
         reached_samples_per_s: f64,
     },
+    /// The link emulator could not take all packets in time.
+    LinkOverrun {
+        /// Packets dropped for it.
+        packets: u64,
+    },
     /// This program was built without optimisation.
     DebugBuild,
     /// A warning of another version of Weir, kept as it was read.
@@ -83,6 +88,7 @@ impl Warning {
             Self::NothingReceived => "nothing-received",
             Self::CorruptSamples { .. } => "corrupt-samples",
             Self::ScheduleLag { .. } => "schedule-lag",
+            Self::LinkOverrun { .. } => "link-overrun",
             Self::DebugBuild => "debug-build",
             Self::Unknown { code, .. } => code,
         }
@@ -109,6 +115,9 @@ impl Warning {
             Self::ScheduleLag { asked_samples_per_s, reached_samples_per_s } => format!(
                 "the publisher achieved {reached_samples_per_s:.0} of the {asked_samples_per_s:.0} samples/s requested"
             ),
+            Self::LinkOverrun { packets } => {
+                format!("the link emulator was too slow for {packets} packets, which were dropped")
+            }
             Self::DebugBuild => "this build of Weir is not optimised".into(),
             Self::Unknown { text, .. } => text.clone(),
         }
@@ -137,6 +146,7 @@ impl Warning {
                 "the result is not valid: keep the results file and report it".into()
             }
             Self::ScheduleLag { .. } => "use a lower rate, or omit the rate to measure the maximum".into(),
+            Self::LinkOverrun { .. } => "send at a lower rate, or use --link veth".into(),
             Self::DebugBuild => "measure with a release build".into(),
             Self::Unknown { advice, .. } => advice.clone(),
         }
@@ -207,6 +217,7 @@ mod tests {
             Warning::NothingReceived,
             Warning::CorruptSamples { corrupt: 1 },
             Warning::ScheduleLag { asked_samples_per_s: 1000.0, reached_samples_per_s: 900.5 },
+            Warning::LinkOverrun { packets: 2 },
             Warning::DebugBuild,
             Warning::Unknown { code: "moon-phase".into(), text: "full moon".into(), advice: "wait".into() },
         ]

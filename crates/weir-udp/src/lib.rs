@@ -1,4 +1,4 @@
-//! UDP sockets for Linux: batching, offload, multicast, waiting, pinning.
+//! UDP sockets for Linux: batching, offload, multicast, waiting, pinning; and a TUN device.
 //!
 //! The engine and the raw UDP baselines use the same sockets, so the difference between the two is
 //! the cost of the protocol. This is also the crate for unsafe code; every block says why it is
@@ -20,6 +20,8 @@
 //! Sockets are IPv4 or IPv6. [`Outgoing::to`], [`Received::from`] and [`interfaces()`], which only
 //! the engine uses, are IPv4 only.
 //!
+//! [`Tun`] is a network device of which the program is the far end, for weir-bench's link emulator.
+//!
 //! [`wide_copy()`] has nothing to do with networks: it is here because it needs unsafe code.
 //!
 //! Deliberately absent: RTPS (this crate handles bytes and addresses only), an async runtime, other
@@ -39,6 +41,7 @@ mod socket;
 mod sys;
 pub mod threads;
 mod transient;
+mod tun;
 mod wait;
 mod watch;
 mod wide_copy;
@@ -53,6 +56,7 @@ pub use send::{
 };
 pub use socket::{SocketOptions, UdpSocket, Wait};
 pub use transient::{is_path_lost, is_queue_full, is_transient};
+pub use tun::Tun;
 pub use wait::{MAX_POLL_SOCKETS, Ready, Waker, poll, receive_within};
 pub use watch::NetworkWatch;
 pub use wide_copy::{CopyFn, wide_copy};

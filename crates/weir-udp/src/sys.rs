@@ -56,6 +56,26 @@ pub(crate) fn set_scheduler(thread: i32, policy: c_int, priority: i32) -> io::Re
     if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
+/// Makes an open `/dev/net/tun` a device of this name, for packets without headers of the kernel's.
+pub(crate) fn create_tun(fd: BorrowedFd<'_>, name: &str) -> io::Result<()> {
+    // SAFETY: `ifreq` is made of integers and unions of them; all zeros is a valid value of each.
+    let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
+    // The last byte stays zero.
+    let room = request.ifr_name.len() - 1;
+    if name.is_empty() || name.len() > room {
+        let text = format!("`{name}` cannot be the name of a device: it has 1 to {room} bytes");
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, text));
+    }
+    for (to, from) in request.ifr_name.iter_mut().zip(name.bytes()) {
+        *to = from.cast_signed();
+    }
+    request.ifr_ifru.ifru_flags = (libc::IFF_TUN | libc::IFF_NO_PI) as libc::c_short;
+    // SAFETY: `fd` is open during the call (it is borrowed), and the kernel reads and writes one
+    // `ifreq`, which is on the stack.
+    let result = unsafe { libc::ioctl(fd.as_raw_fd(), libc::TUNSETIFF as _, &raw mut request) };
+    if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
 /// Converts an address to the kernel's form.
 #[inline]
 pub(crate) fn to_sockaddr(address: SocketAddrV4) -> libc::sockaddr_in {

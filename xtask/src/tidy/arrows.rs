@@ -22,6 +22,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "weir-baseline",
             "weir-dds",
             "weir-measure",
+            "weir-netsim",
             "weir-peer-api",
             "weir-results",
             "weir-telemetry",

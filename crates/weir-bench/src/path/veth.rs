@@ -1,141 +1,74 @@
-//! Two network namespaces and a virtual cable between them.
-//!
-//! The namespaces have no names: each exists as long as a process is in it, a `cat` that waits for
-//! the end of its input. However this program ends, the input ends with it, the two processes
-//! leave, and the kernel removes namespaces, cable, queues and rules. Nothing has to be cleaned up.
+//! A virtual Ethernet cable between two network namespaces, with the kernel's own rate limit and
+//! losses.
 
-use std::io::{self, BufRead, BufReader};
-use std::net::{Ipv4Addr, Ipv6Addr};
-use std::os::unix::process::CommandExt;
-use std::path::PathBuf;
-use std::process::{Child, ChildStdin, Command, Stdio};
-use std::thread;
-use std::time::{Duration, Instant};
+use std::fmt;
+use std::str::FromStr;
 
-use thiserror::Error;
+use weir_netsim::values::{Share, format_rate, parse_bytes, parse_rate};
 
-use super::PathSpec;
-use crate::control::Role;
+use super::PathError;
+use super::link::INTERFACE;
+use super::namespace::{LinkError, Namespace};
 
-/// A cable between two namespaces; dropping it removes both.
-#[derive(Debug)]
-pub struct VethPath {
-    spec: PathSpec,
-    publisher: Namespace,
-    subscriber: Namespace,
+/// `veth[,mtu=N][,rate=N][,queue=N][,burst=N][,loss=N%][,gso=on|off]`. Its text names everything
+/// that differs from a plain cable.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct VethSpec {
+    /// Largest IP packet, bytes.
+    pub mtu: u32,
+    /// Bits per second in each direction; `None` = as fast as the processor.
+    pub rate_bps: Option<u64>,
+    /// Bytes that wait before a link with a rate; `None` = a thousand packets, as on a usual card.
+    /// The port of a switch has some hundred thousand bytes.
+    pub queue_bytes: Option<u32>,
+    /// Bytes that pass a rate-limited link at once after a pause (the depth of the token bucket);
+    /// `None`: the rate times 4 ms. A wire has none. A smaller value makes latencies more
+    /// realistic, but a virtual machine's timers may not keep up with the rate.
+    pub burst_bytes: Option<u32>,
+    /// Packets lost at random in each direction, hundredths of a percent.
+    pub loss_e4: u32,
+    /// Whether the sender's device takes many datagrams in one piece, which then arrive or are lost
+    /// together.
+    pub gso: bool,
 }
 
-/// Where an end lives.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Place {
-    /// The file of its network namespace.
-    pub namespace: PathBuf,
-    /// Its interface there.
-    pub interface: &'static str,
-    /// The address of that interface.
-    pub address: Ipv4Addr,
-    /// Its IPv6 address.
-    pub address_v6: Ipv6Addr,
-}
+impl VethSpec {
+    /// A plain cable with the MTU of Ethernet, as fast as the processor.
+    pub const PLAIN: Self =
+        Self { mtu: 1500, rate_bps: None, queue_bytes: None, burst_bytes: None, loss_e4: 0, gso: true };
 
-/// Why there is no cable.
-#[derive(Debug, Error)]
-pub enum VethError {
-    /// A program is not installed.
-    #[error("--link needs the program `{program}` (on Debian: apt install {package}): {source}")]
-    Missing {
-        /// The program.
-        program: String,
-        /// Debian's package.
-        package: &'static str,
-        /// Why it did not start.
-        source: io::Error,
-    },
-    /// A program failed, typically for lack of permission.
-    #[error("--link cannot make its network namespaces (it needs root): `{command}`: {text}")]
-    Refused {
-        /// The command.
-        command: String,
-        /// Its error message.
-        text: String,
-    },
-}
-
-impl VethPath {
-    /// The interface in either namespace.
-    pub const INTERFACE: &'static str = "weir0";
-
-    /// Lays the cable; it loses nothing yet.
-    pub fn lay(spec: PathSpec) -> Result<Self, VethError> {
-        let path = Self { spec, publisher: Namespace::new()?, subscriber: Namespace::new()? };
-        let mtu = spec.mtu;
-        let peer = path.subscriber.holder.id();
-        path.publisher.run(&format!(
-            "ip link add {device} mtu {mtu} type veth peer name {device} mtu {mtu} netns {peer}",
-            device = Self::INTERFACE
+    /// Lays the cable between two namespaces.
+    pub(super) fn lay(&self, ends: [&Namespace; 2]) -> Result<(), LinkError> {
+        let mtu = self.mtu;
+        ends[0].run(&format!(
+            "ip link add {INTERFACE} mtu {mtu} type veth peer name {INTERFACE} mtu {mtu} netns {}",
+            ends[1].holder()
         ))?;
-        for (namespace, index) in [(&path.publisher, 0), (&path.subscriber, 1)] {
-            namespace.run("ip link set lo up")?;
-            namespace.run(&format!("ip address add {}/24 dev {}", ADDRESSES[index], Self::INTERFACE))?;
-            // A host without IPv6 measures without it.
-            let _ = namespace.run(&format!(
-                "ip -6 address add {}/64 dev {} nodad",
-                ADDRESSES_V6[index],
-                Self::INTERFACE
-            ));
-            namespace.run(&format!("ip link set {} up", Self::INTERFACE))?;
-            namespace.run(&format!("ip route add default dev {}", Self::INTERFACE))?;
-            path.shape(namespace)?;
-        }
-        for namespace in [&path.publisher, &path.subscriber] {
-            namespace.wait_until_up()?;
-        }
-        Ok(path)
-    }
-
-    /// The specification.
-    #[must_use]
-    pub fn spec(&self) -> PathSpec {
-        self.spec
-    }
-
-    /// Where the ends of a kind live.
-    #[must_use]
-    pub fn place(&self, role: Role) -> Place {
-        let (namespace, index) = match role {
-            Role::Publisher => (&self.publisher, 0),
-            Role::Subscriber => (&self.subscriber, 1),
-        };
-        Place {
-            namespace: namespace.file(),
-            interface: Self::INTERFACE,
-            address: ADDRESSES[index],
-            address_v6: ADDRESSES_V6[index],
-        }
+        Ok(())
     }
 
     /// Starts to lose packets at random in both directions, as specified.
-    pub fn start_losses(&self) -> Result<(), VethError> {
-        if self.spec.loss_e4 == 0 {
+    pub(super) fn start_losses(&self, ends: [&Namespace; 2]) -> Result<(), LinkError> {
+        if self.loss_e4 == 0 {
             return Ok(());
         }
-        for namespace in [&self.publisher, &self.subscriber] {
+        for namespace in ends {
             // Of IP only: a lost ARP is answered by a wait of a second.
             namespace.run(&format!(
                 "nft add rule netdev weir loss meta protocol ip numgen random mod 10000 < {} counter drop",
-                self.spec.loss_e4
+                self.loss_e4
             ))?;
         }
         Ok(())
     }
 
     /// Ends the losses, and returns how many packets were lost.
-    pub fn end_losses(&self) -> Result<u64, VethError> {
-        if self.spec.loss_e4 == 0 {
+    pub(super) fn end_losses(&self, ends: [&Namespace; 2]) -> Result<u64, LinkError> {
+        if self.loss_e4 == 0 {
             return Ok(0);
         }
         let mut lost = 0;
-        for namespace in [&self.publisher, &self.subscriber] {
+        for namespace in ends {
             lost += counted(&namespace.run("nft list chain netdev weir loss")?);
             namespace.run("nft flush chain netdev weir loss")?;
         }
@@ -143,131 +76,116 @@ impl VethPath {
     }
 
     /// Sets rate, loss and offload of a namespace's interface.
-    fn shape(&self, namespace: &Namespace) -> Result<(), VethError> {
-        let device = Self::INTERFACE;
-        if let Some(rate_bps) = self.spec.rate_bps {
+    pub(super) fn shape(&self, namespace: &Namespace) -> Result<(), LinkError> {
+        if let Some(rate_bps) = self.rate_bps {
             // By default, the burst is what the rate brings in 4 ms, a tick of a slow kernel, and
             // at least one full send; the queue is that of a typical card, a thousand packets.
-            let burst = self.spec.burst_bytes.map_or((rate_bps / 8 / 250).max(70_000), u64::from);
-            let waiting = self.spec.queue_bytes.map_or(1000 * u64::from(self.spec.mtu) + burst, u64::from);
+            let burst = self.burst_bytes.map_or((rate_bps / 8 / 250).max(70_000), u64::from);
+            let waiting = self.queue_bytes.map_or(1000 * u64::from(self.mtu) + burst, u64::from);
             namespace.run(&format!(
-                "tc qdisc add dev {device} root tbf rate {rate_bps}bit burst {burst} limit {waiting}"
+                "tc qdisc add dev {INTERFACE} root tbf rate {rate_bps}bit burst {burst} limit {waiting}"
             ))?;
         }
-        if !self.spec.gso {
-            namespace.run(&format!("ethtool -K {device} tx-udp-segmentation off"))?;
+        if !self.gso {
+            namespace.run(&format!("ethtool -K {INTERFACE} tx-udp-segmentation off"))?;
         }
-        if self.spec.loss_e4 > 0 {
+        if self.loss_e4 > 0 {
             namespace.run("nft add table netdev weir")?;
             namespace.run(&format!(
-                "nft add chain netdev weir loss {{ type filter hook ingress device {device} priority 0; }}"
+                "nft add chain netdev weir loss {{ type filter hook ingress device {INTERFACE} priority 0; }}"
             ))?;
         }
         Ok(())
     }
 }
 
-/// A network namespace without a name.
-#[derive(Debug)]
-struct Namespace {
-    /// The process that keeps it.
-    holder: Child,
-    /// The input whose end it waits for.
-    _input: Option<ChildStdin>,
-}
+impl FromStr for VethSpec {
+    type Err = PathError;
 
-impl Namespace {
-    fn new() -> Result<Self, VethError> {
-        let mut command = Command::new("unshare");
-        // It says a word when it is inside, and waits.
-        command.args(["--net", "sh", "-c", "echo inside; exec cat"]);
-        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        // A terminal's Ctrl-C is for this program; the ends of a case still need their network then.
-        let spawned = command.process_group(0).spawn();
-        let mut holder = spawned.map_err(|source| missing("unshare", source))?;
-        let mut word = String::new();
-        if let Some(output) = holder.stdout.take() {
-            // An error is an empty word as well.
-            let _ = BufReader::new(output).read_line(&mut word);
+    fn from_str(text: &str) -> Result<Self, PathError> {
+        let form = || PathError::Form(text.to_owned());
+        let mut words = text.split(',');
+        if words.next() != Some("veth") {
+            return Err(form());
         }
-        let input = holder.stdin.take();
-        let namespace = Self { holder, _input: input };
-        if word.trim() == "inside" { Ok(namespace) } else { Err(namespace.refused()) }
-    }
-
-    fn file(&self) -> PathBuf {
-        format!("/proc/{}/ns/net", self.holder.id()).into()
-    }
-
-    /// Runs a command inside and returns what it printed.
-    fn run(&self, line: &str) -> Result<String, VethError> {
-        let program = line.split(' ').next().unwrap_or_default();
-        let mut command = Command::new("nsenter");
-        command.arg(format!("--net={}", self.file().display())).args(line.split(' '));
-        let output = command.output().map_err(|source| missing("nsenter", source))?;
-        if output.status.success() {
-            return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
-        }
-        let text = String::from_utf8_lossy(&output.stderr).trim().to_owned();
-        if output.status.code() == Some(NOT_FOUND) {
-            return Err(missing(program, io::Error::other(text)));
-        }
-        Err(VethError::Refused { command: line.to_owned(), text })
-    }
-
-    /// Waits until the interface carries packets: the kernel may take a second, and drops them
-    /// until then.
-    fn wait_until_up(&self) -> Result<(), VethError> {
-        let deadline = Instant::now() + UP_WAIT;
-        loop {
-            let state = self.run(&format!("ip -oneline link show dev {}", VethPath::INTERFACE))?;
-            if state.contains(" state UP ") {
-                return Ok(());
+        let mut spec = Self::PLAIN;
+        let mut gso = None;
+        for word in words {
+            let (name, value) = word.split_once('=').ok_or_else(form)?;
+            match name {
+                "mtu" => spec.mtu = value.parse().map_err(|_| form())?,
+                "rate" => spec.rate_bps = Some(parse_rate(value).ok_or_else(form)?),
+                "queue" => spec.queue_bytes = Some(parse_bytes(value).ok_or_else(form)?),
+                "burst" => spec.burst_bytes = Some(parse_bytes(value).ok_or_else(form)?),
+                "loss" => spec.loss_e4 = parse_percent(value).ok_or_else(form)?,
+                "gso" if value == "on" => gso = Some(true),
+                "gso" if value == "off" => gso = Some(false),
+                _ => return Err(form()),
             }
-            if Instant::now() >= deadline {
-                let text = format!("the interface is not up within {UP_WAIT:?}: {}", state.trim());
-                return Err(VethError::Refused { command: "ip link set up".to_owned(), text });
-            }
-            thread::sleep(Duration::from_millis(10));
         }
-    }
-
-    /// Why the process that should have kept the namespace is not inside.
-    fn refused(mut self) -> VethError {
-        let said = self.holder.stderr.take().and_then(|stderr| io::read_to_string(stderr).ok());
-        let text = said.unwrap_or_default().trim().to_owned();
-        VethError::Refused { command: "unshare --net".to_owned(), text }
+        if !(576..=65_535).contains(&spec.mtu) {
+            return Err(PathError::Range("the mtu of --link is 576 to 65535 bytes"));
+        }
+        if spec.rate_bps.is_some_and(|rate| !(1_000_000..=400_000_000_000).contains(&rate)) {
+            return Err(PathError::Range("the rate of --link is 1M to 400G bits per second"));
+        }
+        if spec.queue_bytes.is_some() && spec.rate_bps.is_none() {
+            return Err(PathError::Range("a queue of --link needs a rate: without one nothing waits"));
+        }
+        if spec.burst_bytes.is_some() && spec.rate_bps.is_none() {
+            return Err(PathError::Range(
+                "a burst of --link needs a rate: without one everything passes at once",
+            ));
+        }
+        if spec.burst_bytes.is_some_and(|burst| burst < spec.mtu + FRAME_MORE_BYTES) {
+            return Err(PathError::Range(
+                "the burst of --link lets at least one packet pass: its mtu and 100 bytes",
+            ));
+        }
+        if spec.queue_bytes.is_some_and(|queue| queue < QUEUE_MIN_BYTES) {
+            return Err(PathError::Range("the queue of --link holds at least one send: 66000 bytes"));
+        }
+        if spec.loss_e4 >= 10_000 {
+            return Err(PathError::Range("the loss of --link is less than 100%"));
+        }
+        if spec.loss_e4 > 0 && gso == Some(true) {
+            return Err(PathError::Range(
+                "with gso=on a --link would lose whole sends and not datagrams: leave gso=on or the loss out",
+            ));
+        }
+        spec.gso = gso.unwrap_or(spec.loss_e4 == 0);
+        Ok(spec)
     }
 }
 
-impl Drop for Namespace {
-    fn drop(&mut self) {
-        // Both fail only when the process has ended.
-        let _ = self.holder.kill();
-        let _ = self.holder.wait();
+impl fmt::Display for VethSpec {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "veth,mtu={}", self.mtu)?;
+        if let Some(rate) = self.rate_bps {
+            write!(f, ",rate={}", format_rate(rate))?;
+        }
+        if let Some(queue) = self.queue_bytes {
+            write!(f, ",queue={queue}")?;
+        }
+        if let Some(burst) = self.burst_bytes {
+            write!(f, ",burst={burst}")?;
+        }
+        if self.loss_e4 > 0 {
+            write!(f, ",loss={}%", f64::from(self.loss_e4) / 100.0)?;
+        }
+        write!(f, ",gso={}", if self.gso { "on" } else { "off" })
     }
 }
 
-/// The ends of the cable: publishers, subscribers.
-const ADDRESSES: [Ipv4Addr; 2] = [Ipv4Addr::new(10, 77, 0, 1), Ipv4Addr::new(10, 77, 0, 2)];
+/// A frame is longer than its packet by its header; the kernel keeps the depth of the bucket as a time, and rounds it.
+const FRAME_MORE_BYTES: u32 = 100;
 
-const ADDRESSES_V6: [Ipv6Addr; 2] =
-    [Ipv6Addr::new(0xfd00, 0x77, 0, 0, 0, 0, 0, 1), Ipv6Addr::new(0xfd00, 0x77, 0, 0, 0, 0, 0, 2)];
+/// A send of many datagrams in one piece is no longer.
+const QUEUE_MIN_BYTES: u32 = 66_000;
 
-/// How long a cable may take to carry packets.
-const UP_WAIT: Duration = Duration::from_secs(20);
-
-/// What `nsenter` ends with when there is no such program.
-const NOT_FOUND: i32 = 127;
-
-fn missing(program: &str, source: io::Error) -> VethError {
-    let package = match program {
-        "nft" => "nftables",
-        "ethtool" => "ethtool",
-        "unshare" | "nsenter" => "util-linux",
-        _ => "iproute2",
-    };
-    VethError::Missing { program: program.to_owned(), package, source }
+/// Percent with at most two decimals, in hundredths.
+fn parse_percent(text: &str) -> Option<u32> {
+    Share::parse(text).map(Share::millionths).filter(|share| share % 100 == 0).map(|share| share / 100)
 }
 
 /// The number in `counter packets N bytes N` of a rule.
@@ -281,16 +199,54 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_path_is_read_and_named_with_all_that_it_has() {
+        let check = |text: &str, expected: &str| {
+            let spec: VethSpec = text.parse().unwrap();
+            assert_eq!(spec.to_string(), expected);
+            assert_eq!(expected.parse(), Ok(spec));
+        };
+        check("veth", "veth,mtu=1500,gso=on");
+        check("veth,mtu=9000,rate=1G", "veth,mtu=9000,rate=1G,gso=on");
+        check("veth,rate=2500M,gso=off", "veth,mtu=1500,rate=2500M,gso=off");
+        check("veth,rate=1G,queue=256k", "veth,mtu=1500,rate=1G,queue=262144,gso=on");
+        check("veth,rate=1G,queue=256k,burst=2k", "veth,mtu=1500,rate=1G,queue=262144,burst=2048,gso=on");
+        check("veth,loss=10%", "veth,mtu=1500,loss=10%,gso=off");
+        check("veth,loss=0.25", "veth,mtu=1500,loss=0.25%,gso=off");
+    }
+
+    #[test]
+    fn what_no_cable_can_be_is_refused_with_a_reason() {
+        let check = |text: &str, expected: &str| {
+            let error = text.parse::<VethSpec>().unwrap_err().to_string();
+            assert!(error.contains(expected), "{text}: {error}");
+        };
+        for text in [
+            "",
+            "wifi",
+            "veth,",
+            "veth,mtu",
+            "veth,mtu=x",
+            "veth,loss=0.001",
+            "veth,gso=maybe",
+            "veth,rate=1T",
+        ] {
+            check(text, "is not a link: expected veth[,");
+        }
+        check("veth,mtu=100", "mtu of --link");
+        check("veth,rate=1", "rate of --link");
+        check("veth,queue=256k", "needs a rate");
+        check("veth,rate=1G,queue=10k", "at least one send");
+        check("veth,burst=9k", "needs a rate");
+        check("veth,mtu=9000,rate=1G,burst=9000", "at least one packet");
+        check("veth,loss=100%", "less than 100%");
+        check("veth,loss=1%,gso=on", "lose whole sends");
+    }
+
+    #[test]
     fn packets_of_a_rule_are_read() {
         let chain = "table netdev weir {\n chain loss {\n meta protocol ip numgen random mod 10000 < 1000 \
                      counter packets 4997 bytes 642 drop\n }\n}\n";
         assert_eq!(counted(chain), 4997);
         assert_eq!(counted("table netdev weir {\n chain loss {\n }\n}\n"), 0);
-    }
-
-    #[test]
-    fn a_program_that_is_missing_is_named_with_its_package() {
-        let error = missing("nft", io::ErrorKind::NotFound.into()).to_string();
-        assert!(error.contains("`nft` (on Debian: apt install nftables)"), "{error}");
     }
 }

@@ -19,7 +19,7 @@ use std::time::Duration;
 
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 use weir_bench::control::Role;
-use weir_bench::path::{PathSpec, VethPath};
+use weir_bench::path::{PathSpec, VirtualLink};
 use weir_telemetry::{Carried, DropCounters, LossAttribution, LossEvidence, LossWatch, attribute};
 use weir_udp::{Outgoing, RecvBatch, SendScratch, SocketOptions, UdpSocket, Wait};
 
@@ -129,7 +129,7 @@ fn transfer(path: &str, fault: &Fault) -> Option<LossAttribution> {
     if is_refused() {
         return None;
     }
-    let cable = VethPath::lay(path.parse::<PathSpec>().unwrap()).unwrap();
+    let cable = VirtualLink::lay(path.parse::<PathSpec>().unwrap()).unwrap();
     let (from, to) = (cable.place(Role::Publisher), cable.place(Role::Subscriber));
     fault.at_sender.iter().for_each(|command| run_inside(&from.namespace, command));
     fault.at_receiver.iter().for_each(|command| run_inside(&to.namespace, command));

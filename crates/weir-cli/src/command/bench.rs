@@ -7,7 +7,7 @@ use weir_bench::case::{Ends, Method, Place};
 use weir_bench::control::Role;
 use weir_bench::coordinator::{RunOptions, RunOutcome};
 use weir_bench::keep_awake::KeepAwake;
-use weir_bench::path::VethPath;
+use weir_bench::path::VirtualLink;
 use weir_bench::plan::{self, Plan, PlanOptions};
 use weir_bench::tuning::EngineSettings;
 use weir_bench::{engine, host};
@@ -26,8 +26,8 @@ pub(crate) fn run(args: &BenchArgs) -> Result<Exit, Failure> {
         return output::data(&settings.show()).map(|()| Exit::Success);
     }
     let mut plan = make_plan(args, settings)?;
-    let environment = setup::environment(&args.host.interface, args.host.link);
-    let path = args.host.link.map(VethPath::lay).transpose().map_err(Failure::environment)?;
+    let environment = setup::environment(&args.host.interface, args.host.link.as_ref());
+    let path = setup::lay(args.host.link.as_ref())?;
     let mut writer = setup::create_writer(args.output.output.as_deref(), &environment, None)?;
     let interrupted = signals::watch()?;
     let agent = setup::agent()?;
@@ -193,7 +193,7 @@ fn make_plan(args: &BenchArgs, settings: EngineSettings) -> Result<Plan, Failure
         method: Method {
             count_system_calls: args.output.resources,
             telemetry_period: Some(args.host.telemetry_period).filter(|period| !period.is_zero()),
-            path: args.host.link.map(|path| path.to_string()),
+            path: args.host.link.as_ref().map(ToString::to_string),
             late: args.method.subscriber_delay,
             breakdown: args.method.breakdown,
             ..Method::default()
@@ -228,7 +228,7 @@ fn keep_awake(args: &BenchArgs, plan: &mut Plan) -> Result<Option<KeepAwake>, Fa
 }
 
 /// The virtual link and its namespaces.
-fn described(path: &VethPath) -> String {
+fn described(path: &VirtualLink) -> String {
     let file = |role| path.place(role).namespace.display().to_string();
     let (publisher, subscriber) = (file(Role::Publisher), file(Role::Subscriber));
     format!("link: {}, from {publisher} to {subscriber} (nsenter --net=FILE enters one)", path.spec())

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::anyhow;
 use weir_bench::host;
-use weir_bench::path::VethPath;
+use weir_bench::path::VirtualLink;
 
 use super::setup;
 use crate::args::{
@@ -171,7 +171,7 @@ fn measure_table(
     (number, count): (usize, usize),
 ) -> Result<Shown, Failure> {
     let interface = match plan.link(&table) {
-        Some(_) => VethPath::INTERFACE.to_owned(),
+        Some(_) => VirtualLink::INTERFACE.to_owned(),
         None => plan.link.to_string(),
     };
     let differences = tables::differences(&table, plan, &host::environment(&interface));

@@ -9,7 +9,7 @@ use weir_bench::case::CpuPair;
 use weir_bench::coordinator::{self, Event, RunOptions, RunOutcome};
 use weir_bench::keep_awake::KeepAwake;
 use weir_bench::outside::OutsideTool;
-use weir_bench::path::{PathSpec, VethPath};
+use weir_bench::path::{PathSpec, VirtualLink};
 use weir_bench::plan::Plan;
 use weir_bench::{AgentCommand, host};
 use weir_results::{Case, Environment, Interface, ResultsError, ResultsWriter};
@@ -41,14 +41,22 @@ pub(super) fn keep_awake(is_enabled: bool) -> Result<Option<KeepAwake>, Failure>
 }
 
 /// The interface of a virtual link.
-pub(super) fn interface(link: PathSpec) -> Interface {
+pub(super) fn interface(link: &PathSpec) -> Interface {
     Interface {
-        name: VethPath::INTERFACE.to_owned(),
-        mtu: Some(link.mtu),
-        speed_mbps: link.rate_bps.and_then(|rate| u32::try_from(rate / 1_000_000).ok()),
-        driver: Some("veth".to_owned()),
+        name: VirtualLink::INTERFACE.to_owned(),
+        mtu: Some(link.mtu()),
+        speed_mbps: link.rate_bps().and_then(|rate| u32::try_from(rate / 1_000_000).ok()),
+        driver: Some(link.driver().to_owned()),
         ..Interface::default()
     }
+}
+
+/// Makes the virtual link, and reports if it may be slower than requested.
+pub(super) fn lay(link: Option<&PathSpec>) -> Result<Option<VirtualLink>, Failure> {
+    if let Some(doubt) = link.and_then(PathSpec::doubt) {
+        output::talk(&format!("weir: {doubt}"));
+    }
+    link.cloned().map(VirtualLink::lay).transpose().map_err(Failure::environment)
 }
 
 /// The installed outside tools. Reports the missing ones.
@@ -88,7 +96,7 @@ pub(super) fn create_writer(
 }
 
 /// The environment of this host and of the interface or virtual link that carries the samples.
-pub(super) fn environment(name: &str, link: Option<PathSpec>) -> Environment {
+pub(super) fn environment(name: &str, link: Option<&PathSpec>) -> Environment {
     let mut environment = Environment { command: env::args().collect(), ..host::environment(name) };
     environment.interface = link.map(interface).or(environment.interface);
     environment

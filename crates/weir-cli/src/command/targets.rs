@@ -6,7 +6,7 @@ use std::sync::atomic::AtomicBool;
 
 use weir_bench::coordinator::RunOptions;
 use weir_bench::goals::{self, GoalsOptions, Series};
-use weir_bench::path::VethPath;
+use weir_bench::path::VirtualLink;
 use weir_bench::{AgentCommand, engine, footprint};
 use weir_report::{AtRest, GoalRow};
 use weir_results::{Case, Environment, ResultsWriter, Run};
@@ -103,7 +103,7 @@ fn measure_series(
     run: &mut Run,
     verbose: bool,
 ) -> Result<Exit, Failure> {
-    let path = match series.path.map(VethPath::lay).transpose() {
+    let path = match series.path.clone().map(VirtualLink::lay).transpose() {
         Ok(path) => path,
         Err(why) => {
             output::talk(&format!("weir: series {} is skipped: {why}", series.name));

@@ -13,7 +13,7 @@ use weir_bench::case::CpuPair;
 use weir_bench::control::Role;
 use weir_bench::host;
 use weir_bench::keep_awake::KeepAwake;
-use weir_bench::path::{self, VethPath};
+use weir_bench::path::{self, VirtualLink};
 use weir_measure::{Family, MeasureError, Secret};
 use weir_report::ReportOptions;
 use weir_results::{Case, Environment, Interface, ResultsWriter, Run, Warning};
@@ -34,14 +34,16 @@ pub(crate) fn run(args: &UdpArgs) -> Result<Exit, Failure> {
     let plan =
         Plan::new(args, has_room(args, cpus), &outside).map_err(|text| Failure::usage(anyhow!(text)))?;
     let halt = signals::watch()?;
-    let path = args.host.link.map(VethPath::lay).transpose().map_err(Failure::environment)?;
+    let path = setup::lay(args.host.link.as_ref())?;
     let other_end = OtherEnd::find(args, path.as_ref())?;
     let awake = setup::keep_awake(args.host.keep_awake)?;
     let client = Client::connect(&other_end.settings).map_err(failure)?;
     let is_ipv6 = client.is_ipv6();
     plan.check(is_ipv6).map_err(|text| Failure::usage(anyhow!(text)))?;
-    let environment =
-        setup::environment(client.interface().as_deref().unwrap_or("lo"), path.as_ref().map(VethPath::spec));
+    let environment = setup::environment(
+        client.interface().as_deref().unwrap_or("lo"),
+        path.as_ref().map(VirtualLink::spec),
+    );
     let peer = other_end.describe(client.server());
     let mut writer = setup::create_writer(args.output.output.as_deref(), &environment, Some(&peer))?;
     if args.output.format == Format::Table {
@@ -76,7 +78,7 @@ struct Runner<'a> {
     is_ipv6: bool,
     /// CPUs of this end (the publisher) and of the server.
     cpus: Option<CpuPair>,
-    path: Option<&'a VethPath>,
+    path: Option<&'a VirtualLink>,
     /// How the CPUs are kept awake, if they are.
     awake: Option<String>,
     halt: &'a AtomicBool,
@@ -86,9 +88,6 @@ struct Runner<'a> {
 impl Runner<'_> {
     fn run_plan(&mut self, plan: &Plan, writer: &mut ResultsWriter, run: &mut Run) -> Result<Exit, Failure> {
         let mut exit = Exit::Success;
-        if let Some(path) = self.path {
-            path.start_losses().map_err(Failure::environment)?;
-        }
         for step in &plan.steps {
             let (found, failed) = self.step(step, run);
             for case in found {
@@ -136,6 +135,10 @@ impl Runner<'_> {
         }
         let mut point = step.point.clone();
         point.server_cpu = self.cpus.map(|cpus| cpus.subscriber);
+        let begun = self.path.map_or(Ok(()), VirtualLink::begin_case);
+        if let Err(error) = begun {
+            return (Vec::new(), Some(Failure::environment(error)));
+        }
         let measured = match step.resolve(&mut point, run) {
             Ok(()) => self.client.measure(&point, self.cpus.map(|cpus| cpus.publisher), self.halt),
             Err(reason) => Err(MeasureError::Refused(reason)),
@@ -143,10 +146,15 @@ impl Runner<'_> {
         if let Err(MeasureError::Interrupted) = measured {
             return (Vec::new(), Some(failure(MeasureError::Interrupted)));
         }
+        let link = match self.path.map(VirtualLink::end_case).transpose() {
+            Ok(link) => link.and_then(|link| link.figures),
+            Err(error) => return (Vec::new(), Some(Failure::environment(error))),
+        };
         let figures = measured.as_ref().map_err(ToString::to_string);
         let mut found = cases(&point, self.is_ipv6, figures);
         for case in &mut found {
             self.enter_conditions(case, step);
+            case.figures.link.clone_from(&link);
         }
         let failed = measured.err().map(|error| match error {
             MeasureError::Refused(_) | MeasureError::Usage(_) => Failure::usage(error),
@@ -167,7 +175,7 @@ struct OtherEnd {
 }
 
 impl OtherEnd {
-    fn find(args: &UdpArgs, path: Option<&VethPath>) -> Result<Self, Failure> {
+    fn find(args: &UdpArgs, path: Option<&VirtualLink>) -> Result<Self, Failure> {
         let secret = secret(&args.connection.secret)?;
         let family = match (args.connection.ipv4, args.connection.ipv6) {
             (true, _) => Family::V4,

@@ -23,12 +23,12 @@ pub(crate) fn differences(table: &Table, plan: &Plan, environment: &Environment)
     let difference =
         |what, published: &str, here: String| Difference { what, published: published.to_owned(), here };
     let link = plan.link(table);
-    let mtu = match link {
-        Some(link) => Some(link.mtu),
+    let mtu = match &link {
+        Some(link) => Some(link.mtu()),
         None => environment.interface.as_ref().and_then(|interface| interface.mtu),
     };
-    let path = match link {
-        Some(link) if link.rate_bps.is_some() => {
+    let path = match &link {
+        Some(link) if link.rate_bps().is_some() => {
             format!("{link}: a virtual link of that rate, no switch, no hardware")
         }
         Some(link) => format!("{link}: a virtual link as fast as the processor, no switch, no hardware"),
@@ -62,6 +62,8 @@ pub(crate) fn differences(table: &Table, plan: &Plan, environment: &Environment)
 
 /// How a link of this rate delays a single sample, unlike a wire; `None` without a rate.
 fn time_on_the_wire(link: PathSpec) -> Option<String> {
+    // An emulated link delays as a wire does.
+    let PathSpec::Veth(link) = link else { return None };
     let rate_bps = link.rate_bps?;
     let burst =
         link.burst_bytes.map_or_else(|| "4 ms of the rate".to_owned(), |bytes| format!("{bytes} bytes"));

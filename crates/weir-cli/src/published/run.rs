@@ -9,7 +9,7 @@ use std::time::Duration;
 use weir_bench::case::CpuPair;
 use weir_bench::control::Role;
 use weir_bench::link_capacity::Link;
-use weir_bench::path::{PathSpec, VethError, VethPath};
+use weir_bench::path::{LinkError, PathSpec, VethSpec, VirtualLink};
 use weir_results::{Test, WaitStrategy};
 
 use super::ends::{End, Left, wait_for_both};
@@ -76,7 +76,7 @@ impl FromStr for LinkChoice {
     fn from_str(text: &str) -> Result<Self, String> {
         match text {
             "veth" => Ok(Self::TableLink),
-            _ if text.starts_with("veth,") => {
+            _ if text.starts_with("veth,") || is_emulated(text) => {
                 text.parse().map(Self::Cable).map_err(|error| format!("{error}"))
             }
             "" => {
@@ -86,6 +86,12 @@ impl FromStr for LinkChoice {
             name => Ok(Self::Interface(name.to_owned())),
         }
     }
+}
+
+/// Whether a text names an emulated link: `tun`, a preset, or one of them with options.
+fn is_emulated(text: &str) -> bool {
+    let kind = text.split(',').next().unwrap_or_default();
+    kind.parse::<PathSpec>().is_ok_and(|spec| matches!(spec, PathSpec::Tun(_)))
 }
 
 impl fmt::Display for LinkChoice {
@@ -103,8 +109,8 @@ impl Plan {
     pub(crate) fn link(&self, table: &Table) -> Option<PathSpec> {
         match self.link {
             LinkChoice::Interface(_) => None,
-            LinkChoice::Cable(spec) => Some(spec),
-            LinkChoice::TableLink => Some(PathSpec {
+            LinkChoice::Cable(ref spec) => Some(spec.clone()),
+            LinkChoice::TableLink => Some(PathSpec::Veth(VethSpec {
                 mtu: MTU,
                 rate_bps: Some(u64::from(table.link_gbps) * 1_000_000_000),
                 queue_bytes: None,
@@ -112,7 +118,7 @@ impl Plan {
                 burst_bytes: (table.test == Test::Latency).then_some(FRAME_BYTES),
                 loss_e4: 0,
                 gso: true,
-            }),
+            })),
         }
     }
 
@@ -180,8 +186,8 @@ pub(crate) fn measure(
     plan: &Plan,
     interrupted: &AtomicBool,
     on_row: &mut dyn FnMut(&OurRow),
-) -> Result<Vec<OurRow>, VethError> {
-    let link = plan.link(table).map(VethPath::lay).transpose()?;
+) -> Result<Vec<OurRow>, LinkError> {
+    let link = plan.link(table).map(VirtualLink::lay).transpose()?;
     let mut rows = Vec::new();
     for row in table.rows.iter().filter(|row| plan.sizes.is_empty() || plan.sizes.contains(&row.size)) {
         if interrupted.load(Ordering::Relaxed) {
@@ -198,7 +204,7 @@ fn measure_row(
     table: &Table,
     row: &Row,
     plan: &Plan,
-    link: Option<&VethPath>,
+    link: Option<&VirtualLink>,
     interrupted: &AtomicBool,
 ) -> OurRow {
     let start = |role| {
@@ -206,7 +212,7 @@ fn measure_row(
         let interface = match (&plan.link, &place) {
             (_, Some(place)) => place.interface,
             (LinkChoice::Interface(name), None) => name,
-            (_, None) => VethPath::INTERFACE,
+            (_, None) => VirtualLink::INTERFACE,
         };
         let namespace: Option<PathBuf> = place.as_ref().map(|place| place.namespace.clone());
         End::start(
@@ -238,7 +244,7 @@ fn measure_row(
 
 fn of_link(table: &Table, row: &Row, plan: &Plan, figures: Option<&[f64]>) -> Option<f64> {
     let link = plan.link(table)?;
-    let link = Link { rate_bps: link.rate_bps?, mtu: link.mtu };
+    let link = Link { rate_bps: link.rate_bps()?, mtu: link.mtu() };
     let samples_per_s = figures.filter(|_| table.test == Test::Throughput)?.get(1)?;
     Some(
         samples_per_s

@@ -1,0 +1,354 @@
+//! The link emulator: a thread between two TUN devices.
+//!
+//! It reads the packets that the kernel sends through either device, gives each to the link model
+//! of that direction, and writes it to the other device when its time has come. All times are
+//! absolute: packets whose time has come while the thread slept leave together, so a late wake-up
+//! delays packets and does not lower the rate.
+
+use std::collections::BinaryHeap;
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use parking_lot::Mutex;
+use weir_measure::{clock, rounded};
+use weir_netsim::{Link, LinkPair, LinkState, Rng, Traffic, Verdict};
+use weir_results::{LinkDirection, LinkFigures, LinkSeries};
+use weir_udp::{Tun, Waker, affinity, poll};
+
+/// A running emulator; dropping it ends the thread and removes the devices.
+#[derive(Debug)]
+pub(super) struct Emulator {
+    pair: LinkPair,
+    shared: Arc<Shared>,
+    thread: Option<JoinHandle<()>>,
+}
+
+/// What the thread shares with the program.
+#[derive(Debug)]
+struct Shared {
+    lanes: Mutex<Lanes>,
+    /// Why the thread ended early, until it is reported.
+    failure: Mutex<Option<io::Error>>,
+    /// Set at the end.
+    stop: AtomicBool,
+    waker: Waker,
+}
+
+/// Both directions, and what the thread found.
+#[derive(Debug)]
+struct Lanes {
+    /// By the device that packets come from.
+    states: [LinkState; 2],
+    /// The time zero of the states.
+    origin_ns: u64,
+    lateness: Lateness,
+    overrun_packets: u64,
+    /// Packets that the kernel had dropped when the case began.
+    refused_before: u64,
+}
+
+/// By how much packets were delivered too late.
+#[derive(Clone, Copy, Debug, Default)]
+struct Lateness {
+    packets: u64,
+    sum_ns: u64,
+    max_ns: u64,
+}
+
+impl Emulator {
+    /// Starts to carry packets between the devices of the publishers and the subscribers, which are
+    /// up.
+    pub(super) fn start(pair: LinkPair, tuns: [Tun; 2]) -> io::Result<Self> {
+        let links = pair.links().map(|link| link.without_faults());
+        let lanes = Lanes::new(links, pair.seed, 0);
+        let shared = Arc::new(Shared {
+            lanes: Mutex::new(lanes),
+            failure: Mutex::new(None),
+            stop: AtomicBool::new(false),
+            waker: Waker::new()?,
+        });
+        let mtu = pair.mtu as usize;
+        let mut carrier =
+            Carrier { tuns, shared: Arc::clone(&shared), mtu, flights: Flights::default(), free: Vec::new() };
+        let body = move || {
+            let ended = carrier.run();
+            *carrier.shared.failure.lock() = ended.err();
+        };
+        let thread = thread::Builder::new().name("weir-link".to_owned()).spawn(body)?;
+        Ok(Self { pair, shared, thread: Some(thread) })
+    }
+
+    /// Starts the faults and the counts of a case, with the same seed for each. `refused_packets`
+    /// have been dropped by the kernel until now.
+    pub(super) fn begin(&self, refused_packets: u64) {
+        let links = self.pair.links().map(|link| link.series(SERIES_STEP));
+        self.replace(Lanes::new(links, self.pair.seed, refused_packets));
+    }
+
+    /// Ends the faults, and returns the counts since they began.
+    pub(super) fn end(&self, refused_packets: u64) -> io::Result<LinkFigures> {
+        let links = self.pair.links().map(|link| link.without_faults());
+        let mut lanes = self.replace(Lanes::new(links, self.pair.seed, 0));
+        if self.thread.as_ref().is_none_or(JoinHandle::is_finished) {
+            let failure = self.shared.failure.lock().take();
+            return Err(failure.unwrap_or_else(|| io::Error::other("it has ended")));
+        }
+        let now = lanes.now(clock::now_ns());
+        let [down, up] = &mut lanes.states;
+        let refused = refused_packets.saturating_sub(lanes.refused_before);
+        Ok(LinkFigures {
+            to_subscribers: direction(&down.traffic(now)),
+            to_publishers: direction(&up.traffic(now)),
+            late_mean_us: rounded(lanes.lateness.sum_ns as f64 / lanes.lateness.packets.max(1) as f64 / 1e3),
+            late_max_us: rounded(lanes.lateness.max_ns as f64 / 1e3),
+            overrun_packets: lanes.overrun_packets + refused,
+            ..LinkFigures::default()
+        })
+    }
+
+    fn replace(&self, lanes: Lanes) -> Lanes {
+        let mut current = self.shared.lanes.lock();
+        std::mem::replace(&mut current, lanes)
+    }
+}
+
+impl Drop for Emulator {
+    fn drop(&mut self) {
+        self.shared.stop.store(true, Ordering::Release);
+        self.shared.waker.wake();
+        if let Some(thread) = self.thread.take() {
+            // A panic was reported when it happened.
+            let _ = thread.join();
+        }
+    }
+}
+
+impl Lanes {
+    fn new(links: [Link; 2], seed: u64, refused_before: u64) -> Self {
+        let mut label = 0;
+        let states = links.map(|link| {
+            label += 1;
+            LinkState::new(link, Rng::new(seed).fork(label))
+        });
+        Self {
+            states,
+            origin_ns: clock::now_ns(),
+            lateness: Lateness::default(),
+            overrun_packets: 0,
+            refused_before,
+        }
+    }
+
+    /// A time of the clock as the states have it.
+    fn now(&self, now_ns: u64) -> Duration {
+        Duration::from_nanos(now_ns.saturating_sub(self.origin_ns))
+    }
+
+    /// A time of the states as the clock has it.
+    fn clock_ns(&self, at: Duration) -> u64 {
+        self.origin_ns.saturating_add(u64::try_from(at.as_nanos()).unwrap_or(u64::MAX))
+    }
+}
+
+/// The thread's own things.
+struct Carrier {
+    tuns: [Tun; 2],
+    shared: Arc<Shared>,
+    mtu: usize,
+    flights: Flights,
+    /// Buffers to use again.
+    free: Vec<Vec<u8>>,
+}
+
+/// Packets between the devices.
+#[derive(Default)]
+struct Flights {
+    heap: BinaryHeap<Flight>,
+    bytes: usize,
+    /// Numbers the packets, so that those of equal times keep their order.
+    next_order: u64,
+}
+
+/// A packet. The one with the earliest time is the greatest, first in the heap.
+struct Flight {
+    at_ns: u64,
+    order: u64,
+    /// The device to write it to.
+    to: usize,
+    packet: Vec<u8>,
+}
+
+impl Carrier {
+    /// Carries packets until the end of the emulator.
+    fn run(&mut self) -> io::Result<()> {
+        // Both make waking more exact, where the system allows it.
+        let _ = affinity::set_timer_slack_ns(1);
+        let _ = affinity::set_fifo_priority();
+        while !self.shared.stop.load(Ordering::Acquire) {
+            let read = self.read(0)? + self.read(1)?;
+            self.write_due();
+            if read == 0 {
+                self.wait()?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads what has arrived at a device, up to a limit; returns how many packets.
+    fn read(&mut self, from: usize) -> io::Result<usize> {
+        let Self { tuns, shared, mtu, flights, free } = self;
+        let mut lanes = shared.lanes.lock();
+        for count in 0..READS_MAX {
+            let mut packet = free.pop().unwrap_or_default();
+            packet.resize(*mtu, 0);
+            let Some(len) = tuns[from].receive(&mut packet)? else {
+                free.push(packet);
+                return Ok(count);
+            };
+            packet.truncate(len);
+            if flights.bytes > IN_FLIGHT_BYTES_MAX {
+                lanes.overrun_packets += 1;
+                free.push(packet);
+                continue;
+            }
+            let now = lanes.now(clock::now_ns());
+            let Verdict::Arrives { at, copy_at, .. } = lanes.states[from].offer(now, len) else {
+                free.push(packet);
+                continue;
+            };
+            if let Some(copy_at) = copy_at {
+                flights.put(lanes.clock_ns(copy_at), 1 - from, packet.clone());
+            }
+            flights.put(lanes.clock_ns(at), 1 - from, packet);
+        }
+        Ok(READS_MAX)
+    }
+
+    /// Writes the packets whose time has come, up to a limit.
+    fn write_due(&mut self) {
+        let now_ns = clock::now_ns();
+        let mut lateness = Lateness::default();
+        let mut refused = 0;
+        for _ in 0..WRITES_MAX {
+            let Some(flight) = self.flights.take_due(now_ns) else { break };
+            lateness.note(now_ns - flight.at_ns);
+            refused += u64::from(self.tuns[flight.to].send(&flight.packet).is_err());
+            self.free.push(flight.packet);
+        }
+        if lateness.packets > 0 {
+            let mut lanes = self.shared.lanes.lock();
+            lanes.lateness.merge(lateness);
+            lanes.overrun_packets += refused;
+        }
+    }
+
+    /// Waits for a packet, or for the time of the next one in flight.
+    fn wait(&self) -> io::Result<()> {
+        let next = self.flights.heap.peek();
+        let until = next.map(|flight| Duration::from_nanos(flight.at_ns.saturating_sub(clock::now_ns())));
+        if until != Some(Duration::ZERO) {
+            poll(&[&self.tuns[0], &self.tuns[1]], Some(&self.shared.waker), until)?;
+        }
+        Ok(())
+    }
+}
+
+impl Flights {
+    fn put(&mut self, at_ns: u64, to: usize, packet: Vec<u8>) {
+        self.bytes += packet.len();
+        self.heap.push(Flight { at_ns, order: self.next_order, to, packet });
+        self.next_order += 1;
+    }
+
+    fn take_due(&mut self, now_ns: u64) -> Option<Flight> {
+        let flight =
+            self.heap.peek().is_some_and(|flight| flight.at_ns <= now_ns).then(|| self.heap.pop())??;
+        self.bytes -= flight.packet.len();
+        Some(flight)
+    }
+}
+
+impl Lateness {
+    fn note(&mut self, late_ns: u64) {
+        self.packets += 1;
+        self.sum_ns += late_ns;
+        self.max_ns = self.max_ns.max(late_ns);
+    }
+
+    fn merge(&mut self, other: Self) {
+        self.packets += other.packets;
+        self.sum_ns += other.sum_ns;
+        self.max_ns = self.max_ns.max(other.max_ns);
+    }
+}
+
+impl PartialEq for Flight {
+    fn eq(&self, other: &Self) -> bool {
+        self.cmp(other).is_eq()
+    }
+}
+
+impl Eq for Flight {}
+
+impl PartialOrd for Flight {
+    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Flight {
+    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
+        (other.at_ns, other.order).cmp(&(self.at_ns, self.order))
+    }
+}
+
+/// The traffic as the results have it.
+fn direction(traffic: &Traffic) -> LinkDirection {
+    let bins = traffic.series.bins();
+    LinkDirection {
+        offered_packets: traffic.offered.packets,
+        offered_bytes: traffic.offered.bytes,
+        delivered_packets: traffic.delivered.packets,
+        delivered_bytes: traffic.delivered.bytes,
+        queue_full_packets: traffic.queue_full.packets,
+        lost_packets: traffic.lost.packets,
+        duplicated_packets: traffic.duplicated.packets,
+        held_back_packets: traffic.held_back.packets,
+        too_big_packets: traffic.too_big.packets,
+        queue_mean_bytes: rounded(traffic.queue.mean_bytes()),
+        queue_max_bytes: traffic.queue.max_bytes(),
+        queue_mean_ms: rounded(traffic.queue.mean_wait().as_secs_f64() * 1e3),
+        queue_max_ms: rounded(traffic.queue.max_wait().as_secs_f64() * 1e3),
+        series: LinkSeries {
+            step_ms: traffic.series.width().as_secs_f64() * 1e3,
+            offered_bytes: bins.iter().map(|bin| bin.offered_bytes).collect(),
+            delivered_bytes: bins.iter().map(|bin| bin.delivered_bytes).collect(),
+            queue_bytes: bins.iter().map(|bin| bin.queue_bytes).collect(),
+        },
+    }
+}
+
+const SERIES_STEP: Duration = Duration::from_millis(10);
+
+/// Packets of one direction before the other one and those in flight have their turn.
+const READS_MAX: usize = 64;
+const WRITES_MAX: usize = 128;
+
+/// Ten seconds of 200 Mbit/s. Only a link without a rate and with a delay gets there.
+const IN_FLIGHT_BYTES_MAX: usize = 256 << 20;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn packets_leave_in_the_order_of_their_times_and_then_of_reading() {
+        let flight = |at_ns, order| Flight { at_ns, order, to: 0, packet: Vec::new() };
+        let mut heap: BinaryHeap<Flight> = [flight(5, 0), flight(3, 2), flight(3, 1), flight(9, 3)].into();
+        let order: Vec<u64> = std::iter::from_fn(|| heap.pop()).map(|flight| flight.order).collect();
+        assert_eq!(order, [1, 2, 0, 3]);
+    }
+}
