@@ -11,6 +11,7 @@
 //! - `compared`: the columns of the comparison
 //! - `breakdown`: the stages of latencies, as a table; `stage_bars`: the same as an SVG plot
 //! - `cost`: the costs of both ends of a case
+//! - `link`: traffic of emulated links
 //! - `loss`: attribution of lost samples
 //! - `goals`: performance targets, each with a verdict
 //! - `csv`: one table of all cases
@@ -29,6 +30,7 @@ mod csv;
 mod goals;
 mod group;
 mod json;
+mod link;
 mod loss;
 mod notes;
 mod plot;

@@ -6,6 +6,7 @@ mod verdict;
 use comfy_table::Cell;
 use weir_results::{Case, Run, Test, UdpFigures};
 
+use crate::link::traffic_table;
 use crate::loss::loss_line;
 use crate::table::{Column, drawn, number_cell, text};
 
@@ -227,6 +228,7 @@ fn table(kind: Kind, conditions: &str, points: &[Point<'_>]) -> String {
     if !notes.is_empty() {
         page.push_str(&format!("\n{}\n", notes.join("\n")));
     }
+    page.push_str(&traffic_table(measured.iter().map(|point| (point.name(), point.repeats.as_slice()))));
     page
 }
 

@@ -7,6 +7,8 @@
 
 #![expect(clippy::unwrap_used, reason = "a helper of tests that can't go on fails the test")]
 
+mod emulated;
+
 use std::fs::File;
 use std::io;
 use std::net::SocketAddrV4;

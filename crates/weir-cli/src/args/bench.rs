@@ -237,14 +237,29 @@ Engines:
 const DETAILS: &str = concat!(
     "
 Link:
-  veth joins two network namespaces for the run, and is removed however the run ends. Its options:
-  mtu=N      largest IP packet in bytes (default: 1500)
-  rate=N     bits per second in each direction, such as 100M or 1G (default: unlimited)
-  queue=N    bytes that wait in front of a link with a rate (default: 1000 packets)
-  burst=N    bytes that pass at once after a pause (default: 4 ms of the rate)
-  loss=N%    packets dropped at random in each direction, once the ends have met
-  gso=on|off whether a segmented send crosses uncut (default: on, off with a loss)
-  For example veth,mtu=9000,rate=1G or veth,loss=10%.
+  A link joins two network namespaces for the run, and is removed however the run ends.
+  veth[,OPTION...], a virtual cable of the kernel:
+    mtu=N           largest IP packet in bytes (default: 1500)
+    rate=N          bits per second in each direction, such as 100M or 1G (default: unlimited)
+    queue=N         bytes that wait in front of a link with a rate (default: 1000 packets)
+    burst=N         bytes that pass at once after a pause (default: 4 ms of the rate)
+    loss=N%         packets dropped at random in each direction, once the ends have met
+    gso=on|off      whether a segmented send crosses uncut (default: on, off with a loss)
+  tun[,OPTION...], an emulated link whose traffic, drops and queue are in the results:
+    mtu=N           largest IP packet in bytes (default: 1500)
+    rate=N          bits per second; 50M:5M@10s changes it 10 s after the ends have met
+    rtt=TIME        round trip without jitter and queue; delay=TIME is one way
+    jitter=TIME     delays each packet by up to this, without reordering
+    queue=N         bytes that wait in front of a link with a rate (default: 256k)
+    loss=N%         packets lost at random, once the ends have met
+    burst-loss=N%   packets lost in bursts; burst-length=N is their mean (default: 8)
+    duplicate=N%    packets that arrive twice
+    reorder=N%      packets held back for reorder-delay=TIME (default: 1ms)
+    reverse=on      exchanges the directions
+    seed=N          decides all losses, jitter and duplicates (default: 1)
+    down-OPTION and up-OPTION set one direction; down leads to the subscribers
+  lan100, lan1g, lan10g, wifi, lte, wan or satellite[,OPTION...], tun with typical options
+  For example veth,mtu=9000,rate=1G or lte,loss=1% or tun,rate=20M,rtt=60ms,up-rate=5M.
 
 Breakdown:
   encode     from the write call to the send call
@@ -259,6 +274,7 @@ Examples:
   weir bench --tests throughput --sizes 1k --repeat 20    # 20 interleaved pairs with intervals
   weir bench --tests latency --rate 10%,50%,90%           # latency under load
   sudo weir bench --link veth,mtu=9000,rate=1G            # across a virtual link
+  sudo weir bench --link lte,reverse=on --engines weir    # up an emulated cellular link
 
 ",
     exit_codes!()

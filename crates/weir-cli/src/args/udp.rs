@@ -137,7 +137,7 @@ pub(crate) struct UdpMethod {
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct UdpHost {
-    /// Measure across a virtual link, veth[,OPTION...] (root)
+    /// Measure across a virtual link, such as veth or lte (root); see `weir bench --help`
     #[arg(long, alias = "path", value_name = "LINK", conflicts_with = "to")]
     pub(crate) link: Option<PathSpec>,
 

@@ -91,7 +91,7 @@ impl FromStr for LinkChoice {
 /// Whether a text names an emulated link: `tun`, a preset, or one of them with options.
 fn is_emulated(text: &str) -> bool {
     let kind = text.split(',').next().unwrap_or_default();
-    kind.parse::<PathSpec>().is_ok_and(|spec| matches!(spec, PathSpec::Tun(_)))
+    matches!(kind.parse(), Ok(PathSpec::Tun(_)))
 }
 
 impl fmt::Display for LinkChoice {
@@ -343,7 +343,12 @@ mod tests {
         assert_eq!(link("lo"), None);
         assert_eq!(link("veth").as_deref(), Some("veth,mtu=9000,rate=10G,gso=on"));
         assert_eq!(link("veth,rate=1G").as_deref(), Some("veth,mtu=1500,rate=1G,gso=on"));
+        assert_eq!(
+            link("lan1g,mtu=9000").as_deref(),
+            Some("tun,mtu=9000,rate=1G,delay=100us,queue=262144,seed=1")
+        );
         assert!("veth,nonsense".parse::<LinkChoice>().is_err());
+        assert!("tun,nonsense".parse::<LinkChoice>().is_err());
     }
 
     #[test]

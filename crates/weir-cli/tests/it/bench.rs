@@ -449,7 +449,11 @@ fn invalid_options_are_rejected_before_the_run() {
         ("--engines mock --sizes 1025M", "the most that mock carries is 1073741824 bytes"),
         ("--engines mock --rate fast", "`fast` is no rate"),
         ("--engines mock --rate 10/s --tests throughput", "--rate is for the latency test"),
-        ("--engines mock --link wifi", "`wifi` is not a link: expected veth[,"),
+        (
+            "--engines mock --link dsl",
+            "`dsl` is not a link: expected veth[,OPTION...], tun[,OPTION...] or a preset",
+        ),
+        ("--engines mock --link wifi,loss=lots", "`loss=lots` of --link: expected percent"),
         ("--engines mock --link veth,loss=1%,gso=on", "lose whole sends"),
         ("--engines mock --link veth --interface lo", "cannot be used with"),
         ("--engines mock --socket-buffer 0", "more than 0 and less than 1G"),

@@ -88,7 +88,7 @@ fn former_names_are_accepted_and_hidden() {
     scene.weir("goals --from results --domain 231").expect_code(0);
     scene.weir("seeds list").expect_code(0);
     scene.weir("sub --patience 1s --engine quic").expect_code(2).expect_stderr("quic");
-    scene.weir("bench --path wifi").expect_code(2).expect_stderr("wifi");
+    scene.weir("bench --path dsl").expect_code(2).expect_stderr("dsl");
     for (command, former) in [
         ("", "goals"),
         ("", "seeds"),

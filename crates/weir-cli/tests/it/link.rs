@@ -97,12 +97,61 @@ fn a_reliable_engine_loses_nothing_across_a_slow_lossy_link() {
 }
 
 #[test]
-fn nothing_is_left_when_the_command_is_killed() {
+fn an_emulated_link_reports_its_traffic() {
     if is_refused() {
         return;
     }
     let scene = Scene::new();
-    let words = format!("bench --output results {BRIEF} --engines mock-hang --sizes 32 --link veth");
+    let words = "--engines udp,weir --tests throughput --reliability reliable --sizes 1024 --batch 0 --cpus none \
+                 --duration 300ms --warmup 100ms --domain 82 --link lte,rtt=4ms,loss=2%,seed=5";
+    let printed = scene.weir(&format!("bench --output results {words}")).expect_code(0).stdout;
+    let document = scene.weir("report results --format json").expect_code(0).json();
+    assert_eq!(document["environment"]["interface"]["driver"], "tun");
+    let path = "tun,mtu=1500,down-rate=20M,delay=2ms,jitter=10ms,queue=1048576,loss=2%,up-rate=5M,seed=5";
+    for case in document["cases"].as_array().unwrap() {
+        assert_eq!(case["path"], path);
+        let down = &case["link"]["to_subscribers"];
+        let count = |name: &str| down[name].as_u64().unwrap();
+        assert_eq!(
+            count("offered_packets"),
+            count("delivered_packets") + count("queue_full_packets") + count("lost_packets"),
+            "{case}"
+        );
+        // Each sample has at least the headers of IP, UDP, and a sequence number or RTPS.
+        assert!(case["link"]["offered_per_payload_byte"].as_f64().unwrap() > 1.02, "{case}");
+        let name = case["engine"].as_str().unwrap();
+        for to in ["subscribers", "publishers"] {
+            let row = |line: &str| {
+                let cells: Vec<&str> = line.split('|').map(str::trim).collect();
+                cells.get(1..4) == Some(&[name, "1024", to])
+            };
+            assert!(printed.lines().any(row), "{printed}");
+        }
+    }
+    assert!(document["cases"][1]["link"]["to_publishers"]["offered_packets"].as_u64() > Some(0));
+}
+
+#[test]
+fn a_link_that_the_emulator_may_not_reach_is_named() {
+    if is_refused() {
+        return;
+    }
+    let words = format!("bench --output results {BRIEF} --engines mock --sizes 32 --link lan10g");
+    let said = Scene::new().weir(&words).expect_code(0).stderr;
+    assert!(said.contains("the emulator may not keep up"), "{said}");
+}
+
+#[test]
+fn nothing_is_left_when_the_command_is_killed() {
+    if is_refused() {
+        return;
+    }
+    ["veth", "wan"].iter().for_each(|link| check_nothing_is_left(link));
+}
+
+fn check_nothing_is_left(link: &str) {
+    let scene = Scene::new();
+    let words = format!("bench --output results {BRIEF} --engines mock-hang --sizes 32 --link {link}");
     let mut child = Command::new(env!("CARGO_BIN_EXE_weir"))
         .args(words.split_whitespace())
         .current_dir(scene.path(""))

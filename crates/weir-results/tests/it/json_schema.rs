@@ -9,9 +9,9 @@ use std::path::PathBuf;
 
 use serde_json::Value;
 use weir_results::{
-    Case, Discovery, Environment, Interface, LatencyKind, LatencyRecorder, LossAttribution, LossBreakdown,
-    NotMeasured, ProcessFigures, Reliability, ResultsWriter, Run, ScheduleLag, SocketBuffers, Test,
-    UdpFigures, Warning,
+    Case, Discovery, Environment, Interface, LatencyKind, LatencyRecorder, LinkDirection, LinkFigures,
+    LinkSeries, LossAttribution, LossBreakdown, NotMeasured, ProcessFigures, Reliability, ResultsWriter, Run,
+    ScheduleLag, SocketBuffers, Test, UdpFigures, Warning,
 };
 
 struct Schema(Value);
@@ -123,6 +123,22 @@ fn committed_results_agree_with_the_schema() {
     }
 }
 
+/// A link with all that it may have.
+fn link() -> LinkFigures {
+    let series = LinkSeries {
+        step_ms: 10.0,
+        offered_bytes: vec![1500],
+        delivered_bytes: vec![1500],
+        queue_bytes: vec![0],
+    };
+    let mut link = LinkFigures {
+        to_subscribers: LinkDirection { offered_bytes: 1500, series, ..LinkDirection::default() },
+        ..LinkFigures::default()
+    };
+    link.enter_payload(1000);
+    link
+}
+
 #[test]
 fn what_is_written_agrees_with_the_schema() {
     let schema = Schema::load();
@@ -143,6 +159,7 @@ fn what_is_written_agrees_with_the_schema() {
         it.evidence.socket_buffers = Some(SocketBuffers::default());
         it.evidence.loss = Some(LossBreakdown::default());
         it.evidence.loss_attribution = Some(LossAttribution::default());
+        it.figures.link = Some(link());
         it.figures.udp = Some(UdpFigures::default());
         it.conditions.settings = [("engine_version".to_owned(), "1".to_owned())].into();
     });
