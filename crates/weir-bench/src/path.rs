@@ -31,7 +31,7 @@ pub enum PathSpec {
     /// A virtual cable: `veth[,OPTION...]`.
     Veth(VethSpec),
     /// An emulated link: `tun[,OPTION...]` or `PRESET[,OPTION...]`.
-    Tun(LinkPair),
+    Tun(Box<LinkPair>),
 }
 
 /// A path that cannot be.
@@ -108,8 +108,8 @@ impl FromStr for PathSpec {
         let (kind, options) = text.split_once(',').map_or((text, None), |(kind, rest)| (kind, Some(rest)));
         match kind {
             "veth" => Ok(Self::Veth(text.parse()?)),
-            "tun" => Ok(Self::Tun(options.map_or(Ok(LinkPair::new()), str::parse)?)),
-            _ if preset(kind).is_some() => Ok(Self::Tun(text.parse()?)),
+            "tun" => Ok(Self::Tun(Box::new(options.map_or(Ok(LinkPair::new()), str::parse)?))),
+            _ if preset(kind).is_some() => Ok(Self::Tun(Box::new(text.parse()?))),
             _ => Err(PathError::Unknown(kind.to_owned())),
         }
     }

@@ -65,7 +65,7 @@ impl VirtualLink {
             namespace.wait_until_up(INTERFACE)?;
         }
         if let (PathSpec::Tun(pair), Some(tuns)) = (&link.spec, tuns) {
-            link.emulator = Some(Emulator::start(pair.clone(), tuns).map_err(LinkError::Emulator)?);
+            link.emulator = Some(Emulator::start((**pair).clone(), tuns).map_err(LinkError::Emulator)?);
         }
         Ok(link)
     }
