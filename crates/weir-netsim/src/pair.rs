@@ -211,7 +211,7 @@ impl FromStr for LinkPair {
                     "`{first}` is no link: expected OPTION=VALUE, or one of {names}"
                 )));
             }
-            None => [Some(text).filter(|text| !text.is_empty()), None],
+            None => [Some(text), None],
         };
         for word in parts.into_iter().flatten().flat_map(|options| options.split(',')) {
             pair.set(word)?;
@@ -303,7 +303,7 @@ mod tests {
 
     #[test]
     fn a_pair_is_read_and_written_with_all_that_it_has() {
-        check("", "mtu=1500,seed=1");
+        check("loss=0%", "mtu=1500,seed=1");
         check("rate=20M,rtt=60ms,seed=7", "mtu=1500,rate=20M,delay=30ms,queue=262144,seed=7");
         check(
             "rate=20M,up-rate=5M,queue=1M,down-loss=1%",
@@ -361,6 +361,7 @@ mod tests {
         check("rate=50M:0@1s", "rate of --link is 1k");
         check("rate=1M,queue=1000", "at least one packet");
         check("up-loss=100%", "less than 100%");
+        check("", "`` of --link: expected OPTION=VALUE");
         check("lte,", "`` of --link: expected OPTION=VALUE");
     }
 }

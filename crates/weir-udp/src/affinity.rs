@@ -43,15 +43,6 @@ pub fn set_timer_slack_ns(slack_ns: u64) -> io::Result<()> {
     Ok(set_current_timer_slack(NonZeroU64::new(slack_ns))?)
 }
 
-/// Runs the calling thread before all normal ones (`SCHED_FIFO`, lowest priority), so that it wakes
-/// without waiting for them.
-///
-/// # Errors
-/// Without the right to (`CAP_SYS_NICE`).
-pub fn set_fifo_priority() -> io::Result<()> {
-    sys::set_scheduler(0, libc::SCHED_FIFO, 1)
-}
-
 /// Lets the calling thread run only on otherwise idle processors (`SCHED_IDLE`).
 ///
 /// # Errors
