@@ -283,7 +283,7 @@ impl Driver {
     /// unknown, because listeners may take any reader's samples.
     #[inline]
     fn finish_batch(&self, mut role: MutexGuard<'_, Role>, reader: Option<&ReaderEndpoint>) -> bool {
-        let Some(news) = role.batch.take_predicted() else { return self.finish_readers(role, reader) };
+        let Some(news) = role.batch.take_predicted() else { return self.finish_unpredicted(role, reader) };
         let has_listener = role.prediction.as_ref().is_some_and(|it| it.reader().has_listener());
         if !has_listener {
             let is_awaited = |prediction: &Prediction| {
@@ -307,7 +307,7 @@ impl Driver {
 
     /// [`Driver::finish_batch`] if readers other than the predicted one received something.
     #[inline(never)]
-    fn finish_readers(&self, mut role: MutexGuard<'_, Role>, reader: Option<&ReaderEndpoint>) -> bool {
+    fn finish_unpredicted(&self, mut role: MutexGuard<'_, Role>, reader: Option<&ReaderEndpoint>) -> bool {
         let batch = &mut role.batch;
         if batch.readers().iter().all(|it| !it.reader.has_listener()) {
             let is_awaited =

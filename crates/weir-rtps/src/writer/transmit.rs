@@ -27,7 +27,7 @@ impl WriterCore {
         if self.heartbeat.is_due {
             self.send_heartbeat(now, out);
         }
-        if self.heartbeat.is_awaited {
+        if self.heartbeat.is_hurry_due {
             self.heartbeat.hurry(now);
         }
         self.poll_answers(out);
