@@ -39,7 +39,7 @@ const WRITES: u64 = 2;
 #[derive(Clone, Copy, Debug)]
 enum Beginning {
     /// Nothing.
-    Strangers,
+    Unmatched,
     /// Both sides have matched.
     Matched,
     /// Two samples were delivered and acknowledged.
@@ -49,12 +49,12 @@ enum Beginning {
 }
 
 const BEGINNINGS: [Beginning; 4] =
-    [Beginning::Strangers, Beginning::Matched, Beginning::Acknowledged, Beginning::InFlight];
+    [Beginning::Unmatched, Beginning::Matched, Beginning::Acknowledged, Beginning::InFlight];
 
 impl Beginning {
     fn writes(self) -> u64 {
         match self {
-            Self::Strangers | Self::Matched => 0,
+            Self::Unmatched | Self::Matched => 0,
             Self::Acknowledged => 2,
             Self::InFlight => 3,
         }
@@ -62,7 +62,7 @@ impl Beginning {
 
     fn of(self, policies: Policies) -> Result<Pair, String> {
         let mut pair = Pair::new(policies);
-        if matches!(self, Self::Strangers) {
+        if matches!(self, Self::Unmatched) {
             return Ok(pair);
         }
         pair.step(Action::WriterMatches)?;

@@ -478,7 +478,7 @@ fn the_same_calls_give_the_same_bytes() {
 }
 
 #[test]
-fn a_local_endpoint_that_nobody_could_use_is_refused() {
+fn a_local_endpoint_that_no_peer_could_use_is_refused() {
     let mut core = ParticipantCore::new(config(0), Time::ZERO);
     let writer = EntityId::user_writer(1, false);
     let mut check = |endpoint, expected| assert_eq!(core.add_writer(Time::ZERO, endpoint), Err(expected));

@@ -252,7 +252,7 @@ fn many_forged_announcements(live: &mut Live) {
 }
 
 /// Addresses that mean many hosts, none, or ourselves.
-fn addresses_of_nobody(live: &mut Live) {
+fn useless_addresses(live: &mut Live) {
     let before = live.nodes[VICTIM].core.counters().unreachable;
     for (index, (ip, port)) in [
         ([255, 255, 255, 255], 7410),
@@ -386,7 +386,7 @@ pub(super) const ROWS: &[Row] = &[
     Row {
         class: "amplification",
         says: "addresses that mean many, none or ourselves",
-        attack: addresses_of_nobody,
+        attack: useless_addresses,
         holds: nothing_more,
     },
     Row {
