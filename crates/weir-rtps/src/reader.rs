@@ -482,7 +482,7 @@ impl ReaderCore {
 
     /// Why the last rejected or refused sample had no room, and the key hash of its instance.
     pub fn last_rejection(&self) -> Option<(Rejection, Option<[u8; 16]>)> {
-        self.delivery.last_rejection.map(|(rejection, key)| (rejection, key.map(Key::octets)))
+        self.delivery.last_rejection.map(|(rejection, key)| (rejection, key.map(Key::to_bytes)))
     }
 
     /// Whether a status for listeners may have changed since the last call: liveliness, or the

@@ -369,7 +369,7 @@ mod tests {
     fn user_data_over_the_limit_is_left_out_and_the_endpoint_stays() {
         let payload = list(|list| {
             minimum(list);
-            list.octets(ParameterId::USER_DATA, &[1; 1025]);
+            list.byte_sequence(ParameterId::USER_DATA, &[1; 1025]);
         });
         assert_eq!(read(EndpointKind::Writer, &payload).unwrap().qos.user_data, []);
     }

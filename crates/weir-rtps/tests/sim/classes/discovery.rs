@@ -105,7 +105,7 @@ fn endpoints_without_end(live: &mut Live) {
     for number in 0..6_000 {
         let entity = EntityId::user_reader(1_000 + number, false);
         let payload = forge::endpoint(Guid::new(INSIDER, entity), "none of our own", |list| {
-            list.octets(ParameterId::USER_DATA, if number % 100 == 0 { &user_data } else { &[] });
+            list.byte_sequence(ParameterId::USER_DATA, if number % 100 == 0 { &user_data } else { &[] });
         });
         live.announce(entity, &payload);
         live.run_for(Duration::from_micros(60));
