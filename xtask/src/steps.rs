@@ -68,7 +68,7 @@ fn doc(environment: &Environment) -> Outcome {
 
 /// Tests in network namespaces skip themselves only if the machine does not support them.
 fn test(environment: &Environment) -> Outcome {
-    let arguments = ["test", "--workspace", "--exclude", INTEROP_CRATE, "--locked", "--no-fail-fast"];
+    let arguments = [&TESTS[..], &["--no-fail-fast"]].concat();
     let refused = namespaces(environment).err();
     let required: &[&str] = if refused.is_none() { &["WEIR_REQUIRE_NETNS"] } else { &[] };
     let tests = tests(requiring(environment, required), &arguments)?;
@@ -178,10 +178,12 @@ const NETNS: [Tool; 5] = [
     Tool { program: "unshare", package: "util-linux" },
 ];
 
-/// Runs these cargo commands until one fails; warnings of rustdoc are failures.
+/// Runs these cargo commands, which link nothing, until one fails; warnings of rustdoc are failures.
 fn checks(environment: &Environment, commands: &[Vec<&str>]) -> Outcome {
+    let (name, libfuzzer) = fuzz::UNLINKED_LIBFUZZER;
     for arguments in commands {
-        process::run(environment.cargo(arguments).env("RUSTDOCFLAGS", "--deny warnings"), BUILD_LIMIT)?;
+        let mut cargo = environment.cargo(arguments);
+        process::run(cargo.env("RUSTDOCFLAGS", "--deny warnings").env(name, libfuzzer), BUILD_LIMIT)?;
     }
     Ok(String::new())
 }
@@ -220,7 +222,7 @@ pub(crate) fn tests_within(
 }
 
 /// Returns the `cargo test` that builds what this one runs.
-fn without_running<'a>(test: &[&'a str]) -> Vec<&'a str> {
+pub(crate) fn without_running<'a>(test: &[&'a str]) -> Vec<&'a str> {
     let (subcommand, rest) = test.split_at(1);
     [subcommand, &["--no-run"], rest].concat()
 }
@@ -238,6 +240,8 @@ const FMT: [&str; 5] = ["fmt", "--all", "--check", "--", "--color=never"];
 /// Exchanges mostly wait, for leases to end and for the other side.
 const THREADS: &str = "--test-threads=6";
 
+/// What [`test`] builds and runs, and what [`docs`] takes its program from.
+pub(crate) const TESTS: [&str; 5] = ["test", "--workspace", "--exclude", INTEROP_CRATE, "--locked"];
 /// A crate of tests only, excluded from the plain test step.
 const INTEROP_CRATE: &str = "weir-interop";
 
