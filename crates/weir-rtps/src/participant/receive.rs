@@ -84,7 +84,7 @@ impl ParticipantCore {
                 let announcement = if sample.kind == ChangeKind::Alive {
                     sedp::decode(kind, sample.payload, sample.key_hash, &limits).map(Ok)
                 } else {
-                    sedp::decode_key(sample.payload, sample.key_hash).map(Err)
+                    sedp::decode_key(sample.payload).map(Err)
                 };
                 taken = Some((kind, sample.writer.prefix, announcement));
             });
