@@ -209,7 +209,9 @@ impl WriterProxy {
         let first = if is_skipping { self.first_after_match(heartbeat) } else { heartbeat.first };
         let mut lost = 0;
         if first > next {
-            let start = self.start.lost_from(next).filter(|start| *start < first);
+            // Behind a sample that was held back there is no doubt, either.
+            let start = self.start.lost_from(next).or_else(|| self.changes.first_held());
+            let start = start.filter(|start| *start < first);
             lost = start.map_or(0, |start| self.changes.missing_between(start, first));
             self.changes.floor = first;
         }
