@@ -7,9 +7,8 @@ use weir_netsim::Rng;
 use weir_wire::{EntityId, Guid, GuidPrefix, Locator, ParameterId};
 
 use super::participants::{PORTS, READER, Swarm, WRITER, since_start};
-use crate::live::forge::{self, Forged};
+use crate::live::forge::{self, ATTACKER, BYSTANDER, Forged};
 use crate::live::node::{META_PORT, USER_PORT};
-use crate::live::{ATTACKER, BYSTANDER};
 
 /// A kind of attack.
 #[derive(Clone, Copy, Debug)]
@@ -61,7 +60,7 @@ impl Swarm {
     fn insider(&mut self) -> GuidPrefix {
         self.forgeries += 1;
         let mut prefix = [0x66; 12];
-        prefix[11] = self.forgeries;
+        prefix[8..].copy_from_slice(&self.forgeries.to_be_bytes());
         GuidPrefix(prefix)
     }
 
