@@ -99,7 +99,7 @@ fn median(at_rest: &[usize]) -> usize {
 fn a_long_run_of_faults_loses_nothing_and_ends_with_flat_memory() {
     let seed = std::env::var("WEIR_SIM_SEED").ok();
     let seed = seed.map_or(1, |seed| seed.parse().expect("WEIR_SIM_SEED is a number"));
-    let (start, mut swarms, mut at_rest) = (Instant::now(), swarms(seed), Vec::with_capacity(1 << 20));
+    let (start, mut swarms, mut at_rest) = (Instant::now(), swarms(seed), Vec::with_capacity(1 << 16));
     while goes_on(at_rest.len(), start) {
         swarms.iter_mut().for_each(Cycles::run_one);
         at_rest.push(allocated());
