@@ -271,6 +271,12 @@ impl BuiltinEndpoints {
         exchange.writer.ask_reader(Guid::new(prefix, exchange.ids.reader), to, out);
     }
 
+    /// Shows a participant at this address that we are here.
+    pub(super) fn answer(&mut self, prefix: GuidPrefix, to: &Destinations, out: &mut Outbox) {
+        let exchange = &mut self.publications;
+        exchange.reader.acknowledge_at(Guid::new(prefix, exchange.ids.writer), to, out);
+    }
+
     /// Returns whether a participant has acknowledged one of our announcements.
     pub(super) fn has_acknowledged(&self, prefix: GuidPrefix) -> bool {
         [&self.publications, &self.subscriptions]
