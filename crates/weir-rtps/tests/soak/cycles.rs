@@ -67,6 +67,7 @@ impl Cycles {
         self.faults += faults.len() as u64;
         self.taken += taken.values().map(|taken| taken.len() as u64).sum::<u64>();
         faults.clear();
+        members.iter_mut().for_each(|member| member.node.unmatched.clear());
         sources.retain(|source| !source.is_gone);
         taken.retain(|(reader, process, writer), _| {
             let is_its = |it: &Member| it.node.prefix == reader.prefix && it.processes == *process;
