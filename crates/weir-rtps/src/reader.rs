@@ -343,13 +343,13 @@ impl ReaderCore {
         if !proxy.is_reliable || !proxy.counts.is_new_heartbeat(now, heartbeat.count) {
             return;
         }
-        if proxy.has_restarted(heartbeat) {
+        if proxy.takes_back_leap(now, heartbeat) {
+            drop_incomplete(proxy, &mut self.fragments, &mut self.delivery.cache);
+            self.delivery.counters.leaps_taken_back += 1;
+        } else if proxy.has_restarted(now, heartbeat) {
             drop_incomplete(proxy, &mut self.fragments, &mut self.delivery.cache);
             proxy.restart();
             self.delivery.counters.writers_restarted += 1;
-        } else if proxy.takes_back_leap(now, heartbeat) {
-            drop_incomplete(proxy, &mut self.fragments, &mut self.delivery.cache);
-            self.delivery.counters.leaps_taken_back += 1;
         }
         let lost = proxy.heartbeat(heartbeat, self.config.wants_history);
         self.delivery.count_lost(lost);
