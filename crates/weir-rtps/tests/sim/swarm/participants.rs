@@ -76,7 +76,7 @@ pub(super) struct Source {
     /// The participant will not come back.
     pub(super) is_gone: bool,
     /// A process ended, and the next one began before every reader could notice. Readers may take
-    /// the samples of the second for those of the first.
+    /// the first samples of the second for those of the first.
     pub(super) is_blurred: bool,
 }
 
