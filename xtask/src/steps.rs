@@ -21,6 +21,7 @@ pub(crate) const ALL: &[Step] = &[
         harness,
     ),
     step("fuzz", "every fuzz target, ten seconds each", fuzz::step),
+    step("soak", "a minute of simulated faults, with memory flat and nothing lost (alone: N minutes)", soak),
     required(
         "instructions",
         "instructions per sample against the committed numbers (valgrind); WEIR_BLESS=1 updates them",
@@ -94,6 +95,29 @@ pub(crate) fn sim(environment: &Environment, seeds: u32) -> Outcome {
     };
     // One test runs all configurations.
     tests_within(cargo, &arguments, TEST_LIMIT.max(SEED_LIMIT.saturating_mul(seeds)))
+}
+
+/// Runs participants on a simulated network for a minute, with faults of all kinds.
+fn soak(environment: &Environment) -> Outcome {
+    let mut cargo = soak_for(1, environment);
+    process::run(cargo.arg("--no-run"), BUILD_LIMIT)?;
+    let finished = process::run_tests(soak_for(1, environment).args(["--", "--nocapture"]), TEST_LIMIT)?;
+    let summary = finished.stdout.lines().rfind(|line| line.contains(" rounds, "));
+    Ok(summary.unwrap_or_default().trim().to_owned())
+}
+
+/// The same for this time. Shows its progress.
+pub(crate) fn long_soak(environment: &Environment, minutes: u32) -> Outcome {
+    let status = soak_for(minutes, environment).args(["--", "--nocapture"]).status();
+    let is_passed = status.is_ok_and(|status| status.success());
+    if is_passed { Ok(format!("{minutes} minutes")) } else { Err(NotPassed::Failed("see above".to_owned())) }
+}
+
+/// The `cargo test` of the soak, without options of the test binary. It is built with overflow checks.
+fn soak_for(minutes: u32, environment: &Environment) -> Command {
+    let mut cargo = environment.cargo(&["test", "--locked", "--package", "weir-rtps", "--test", "soak"]);
+    cargo.env("WEIR_SOAK_MINUTES", minutes.to_string());
+    cargo
 }
 
 /// Runs RTI's published scripts, with all of their loops, one second per run.

@@ -266,6 +266,9 @@ impl<T: DdsType> DataReader<T> {
             }
             self.inner.endpoint.malformed.fetch_add(1, Ordering::Relaxed);
         }
+        if core.is_request_due() {
+            self.inner.driver().request_refused(core);
+        }
         info
     }
 
@@ -319,6 +322,9 @@ impl<T: DdsType> DataReader<T> {
                 }
                 is_decoded
             });
+            if core.is_request_due() {
+                self.inner.driver().request_refused(core);
+            }
         }
         if malformed > 0 {
             self.inner.endpoint.malformed.fetch_add(malformed, Ordering::Relaxed);

@@ -32,7 +32,9 @@ mod receive;
 mod remote;
 mod remote_participant;
 
+use core::net::SocketAddrV4;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use weir_wire::{EntityId, GuidPrefix};
 
@@ -68,6 +70,9 @@ pub struct ParticipantCore {
     deadlines: Deadlines,
     /// Participants that are to be sent a HEARTBEAT to answer, and where.
     questions: Vec<(GuidPrefix, Destinations)>,
+    /// Participants that have asked from an address that they have not named: they have moved, and may not know yet
+    /// that we have, too.
+    answers: Vec<(GuidPrefix, SocketAddrV4)>,
     absences: Absences,
     news: News,
     /// What the builtin endpoints send, before it is packed.
@@ -90,6 +95,7 @@ impl ParticipantCore {
             remotes: BTreeMap::new(),
             deadlines: Deadlines::default(),
             questions: Vec::new(),
+            answers: Vec::new(),
             absences: Absences::default(),
             news: News::default(),
             unpacked: Outbox::new(),
@@ -131,6 +137,9 @@ impl ParticipantCore {
         self.builtin.poll_transmit(now, &mut self.unpacked);
         for (prefix, to) in self.questions.drain(..) {
             self.builtin.ask(prefix, &to, &mut self.unpacked);
+        }
+        for (prefix, to) in self.answers.drain(..) {
+            self.builtin.answer(prefix, &Arc::from([to]), &mut self.unpacked);
         }
         self.packing.pack(&mut self.unpacked, out);
         self.announcer.poll_farewell(&self.remotes, out);

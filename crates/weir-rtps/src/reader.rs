@@ -8,6 +8,7 @@
 //! A sample passes through `matched` (which writer), `changes` (which position), `sample` (which
 //! instance) and `delivery` into the `cache`. Fragments are assembled in `fragments` first.
 
+mod answers;
 mod assemblies;
 mod assembly;
 mod cache;
@@ -42,12 +43,12 @@ use core::cell::Cell;
 use std::sync::Arc;
 
 use weir_wire::{
-    AckNack, Data, DataFrag, Gap, Guid, Heartbeat, HeartbeatFrag, InfoDestination, SequenceNumber,
-    SequenceNumberSet, Timestamp, VendorId, push,
+    Data, DataFrag, Gap, Guid, Heartbeat, HeartbeatFrag, SequenceNumber, SequenceNumberSet, Timestamp,
+    VendorId,
 };
 
 use crate::block::Block;
-use crate::config::{DEPARTED_WRITERS_MAX, PROXIES_MAX, REORDER_SHARED_SAMPLES, UNMATCHED_WRITERS_MAX};
+use crate::config::{DEPARTED_WRITERS_MAX, PROXIES_MAX, UNMATCHED_WRITERS_MAX};
 use crate::key_hasher::Key;
 use crate::outbox::{Destinations, Outbox};
 use crate::qos::Reliability;
@@ -58,7 +59,7 @@ use fragments::Fragments;
 use matched::{MatchedWriters, assert_alive, is_assertion};
 use sample::{Malformed, sample};
 use writer_memory::WriterMemory;
-use writer_proxy::{Answer, Arrival, Position, WriterProxy};
+use writer_proxy::{Arrival, Position, WriterProxy};
 
 pub use config::{KeyOf, KeyPayloadOf, ReaderConfig, ReassemblyLimits};
 pub use counters::ReaderCounters;
@@ -87,6 +88,8 @@ pub struct ReaderCore {
     more: Vec<SequenceNumberSet>,
     /// Whether some writer may be owed an answer.
     is_answer_due: bool,
+    /// Room was made for a sample that had been refused, and its request is due.
+    is_request_due: bool,
     /// Counts what may have made [`ReaderCore::next_timeout`] earlier.
     timers_set: u32,
     /// `timers_set` when [`ReaderCore::take_timeout`] was last called.
@@ -109,6 +112,7 @@ impl ReaderCore {
             reported: 0,
             more: Vec::new(),
             is_answer_due: false,
+            is_request_due: false,
             timers_set: 0,
             timers_taken: 0,
             known_timeout: Cell::new((0, None)),
@@ -339,13 +343,13 @@ impl ReaderCore {
         if !proxy.is_reliable || !proxy.counts.is_new_heartbeat(now, heartbeat.count) {
             return;
         }
-        if proxy.has_restarted(heartbeat) {
+        if proxy.takes_back_leap(now, heartbeat) {
+            drop_incomplete(proxy, &mut self.fragments, &mut self.delivery.cache);
+            self.delivery.counters.leaps_taken_back += 1;
+        } else if proxy.has_restarted(now, heartbeat) {
             drop_incomplete(proxy, &mut self.fragments, &mut self.delivery.cache);
             proxy.restart();
             self.delivery.counters.writers_restarted += 1;
-        } else if proxy.takes_back_leap(now, heartbeat) {
-            drop_incomplete(proxy, &mut self.fragments, &mut self.delivery.cache);
-            self.delivery.counters.leaps_taken_back += 1;
         }
         let lost = proxy.heartbeat(heartbeat, self.config.wants_history);
         self.delivery.count_lost(lost);
@@ -446,6 +450,13 @@ impl ReaderCore {
         count
     }
 
+    /// Whether samples were removed that had left no room for others. The caller then calls
+    /// [`ReaderCore::poll_transmit`]: otherwise the writer learns of the room with its next HEARTBEAT.
+    #[inline]
+    pub fn is_request_due(&self) -> bool {
+        self.is_request_due
+    }
+
     /// The number of the instance with this key hash. `None`: it never had a sample, or has ended.
     /// Topics without a key have one instance, whose hash is all zeros.
     pub fn find_instance(&self, key_hash: [u8; 16]) -> Option<u32> {
@@ -536,8 +547,8 @@ impl ReaderCore {
 
     #[inline]
     fn room_was_made(&mut self) {
-        if self.delivery.has_refused {
-            self.is_answer_due |= self.delivery.retry_refused(&mut self.writers.list);
+        if self.delivery.has_refused && self.delivery.retry_refused(&mut self.writers.list) {
+            (self.is_answer_due, self.is_request_due) = (true, true);
         }
     }
 
@@ -548,36 +559,6 @@ impl ReaderCore {
         cache.compact();
         for stored in self.writers.list.iter_mut().flat_map(|proxy| proxy.changes.held_mut()) {
             cache.chunks.relocate(&mut stored.at);
-        }
-    }
-
-    #[inline(never)]
-    fn answer_writers(&mut self, now: Time, out: &mut Outbox) {
-        self.is_answer_due = false;
-        // An answer may set a timer.
-        self.timers_set = self.timers_set.wrapping_add(1);
-        self.listed = self.writers.listed();
-        if self.listed > REORDER_SHARED_SAMPLES {
-            self.writers.list.iter_mut().for_each(|proxy| proxy.changes.shrink());
-        }
-        let Self { config, fragments, more, .. } = self;
-        let Delivery { cache, counters, .. } = &mut self.delivery;
-        for proxy in self.writers.list.iter_mut().filter(|proxy| proxy.is_reliable) {
-            fragments.request(now, config, proxy, &mut cache.chunks, counters, out);
-            let answer = proxy.answer(now, cache.room(), &fragments.partial, &mut self.listed, more);
-            self.is_answer_due |= proxy.requests.deferred_to.is_some();
-            let Some(Answer { state, count, is_final }) = answer else { continue };
-            counters.nacks_sent += u64::from(!state.is_empty() || !more.is_empty());
-            let (reader, writer) = (config.guid.entity, proxy.guid.entity);
-            let acknack = AckNack { reader, writer, state, count, is_final };
-            out.message(&proxy.destinations, |message| {
-                push(message, &config.header());
-                push(message, &InfoDestination { prefix: proxy.guid.prefix });
-                push(message, &acknack);
-                for state in more.iter() {
-                    push(message, &AckNack { state: *state, ..acknack });
-                }
-            });
         }
     }
 }

@@ -1,10 +1,11 @@
 //! The reliable builtin endpoints: those of SEDP, whose instances are the endpoints of
 //! applications, keyed by GUID (DDSI-RTPS 2.5 §8.5.4), and those of participant messages (§8.4.13).
 
-use weir_wire::{EntityId, Guid, GuidPrefix, SequenceNumber, Submessage, Timestamp, VendorId};
+use weir_wire::{Data, EntityId, Guid, GuidPrefix, Payload, SequenceNumber, Submessage, Timestamp, VendorId};
 
 use super::config::ParticipantConfig;
 use crate::config;
+use crate::inline_qos;
 use crate::outbox::{Destinations, Outbox};
 use crate::participant_message;
 use crate::qos::{Durability, History, LivelinessKind, Reliability};
@@ -205,6 +206,8 @@ impl BuiltinEndpoints {
         match submessages::addressee(source, submessage) {
             Some(Addressee::Readers { writer, reader }) => {
                 let Some(exchange) = self.receiving(writer.entity, reader) else { return false };
+                let mut key = Vec::new();
+                let submessage = &with_key(submessage, &mut key);
                 submessages::to_reader(&mut exchange.reader, now, writer, submessage, timestamp, None);
             }
             Some(Addressee::Writer { writer, reader }) => {
@@ -266,6 +269,12 @@ impl BuiltinEndpoints {
     pub(super) fn ask(&mut self, prefix: GuidPrefix, to: &Destinations, out: &mut Outbox) {
         let exchange = &mut self.publications;
         exchange.writer.ask_reader(Guid::new(prefix, exchange.ids.reader), to, out);
+    }
+
+    /// Shows a participant at this address that we are here.
+    pub(super) fn answer(&mut self, prefix: GuidPrefix, to: &Destinations, out: &mut Outbox) {
+        let exchange = &mut self.publications;
+        exchange.reader.acknowledge_at(Guid::new(prefix, exchange.ids.writer), to, out);
     }
 
     /// Returns whether a participant has acknowledged one of our announcements.
@@ -358,6 +367,24 @@ impl Exchange {
         self.reader.unmatch_writer(now, Guid::new(prefix, self.ids.writer));
         self.writer.unmatch_reader(now, Guid::new(prefix, self.ids.reader));
     }
+}
+
+/// A disposal that names its endpoint by KEY_HASH alone, with the key as its payload, written to `key`
+/// (RTPS 2.5, 9.6.4.8: the hash of a GUID is the GUID). Any other submessage is returned as it is.
+fn with_key<'a>(submessage: &Submessage<'a>, key: &'a mut Vec<u8>) -> Submessage<'a> {
+    match submessage {
+        Submessage::Data(data) if data.payload == Payload::None && is_sedp(data.writer) => {
+            let (_, key_hash) = inline_qos::decode(data.inline_qos.as_ref());
+            let Some(key_hash) = key_hash else { return *submessage };
+            sedp::encode_key(Guid::from_bytes(key_hash), key);
+            Submessage::Data(Data { payload: Payload::Key(key), ..*data })
+        }
+        _ => *submessage,
+    }
+}
+
+fn is_sedp(writer: EntityId) -> bool {
+    [EntityId::SEDP_PUBLICATIONS_WRITER, EntityId::SEDP_SUBSCRIPTIONS_WRITER].contains(&writer)
 }
 
 /// Maximum size of announcements that wait for an earlier one, over all participants, in bytes.

@@ -162,6 +162,34 @@ fn a_peer_that_moved_is_followed_within_two_seconds_and_stays_matched() {
     );
 }
 
+/// Each is announced from an address that the other does not know, and the answers to questions about that would go
+/// to addresses that are out of date.
+#[test]
+fn two_peers_that_moved_while_they_were_cut_off_find_each_other() {
+    let mut world = pair();
+    let hosts = [0, 1].map(|node| *world.nodes[node].address.ip());
+    let moved = [Ipv4Addr::new(10, 0, 9, 8), ELSEWHERE];
+    for (one, other) in hosts.into_iter().chain(moved).zip([hosts[1], hosts[0], hosts[1], hosts[0]]) {
+        world.network.partition().cut(one, other);
+    }
+    world.network.partition().cut(moved[0], moved[1]);
+    world.readdress(0, moved[0]);
+    // Their announcements are not at the same time.
+    world.run_for(Duration::from_millis(1500));
+    world.readdress(1, moved[1]);
+    world.run_for(Duration::from_millis(1500));
+    world.network.partition().heal();
+    world.run_for(Duration::from_secs(10));
+    let home = config(1).default_unicast;
+    assert_eq!(destinations(&mut world, &home), Some(vec![at(ELSEWHERE, USER_PORT)]));
+    let events = world.events(1);
+    let changed = |event: &DiscoveryEvent| match event {
+        DiscoveryEvent::WriterChanged { writer, .. } => Some(writer.destinations.to_vec()),
+        _ => None,
+    };
+    assert_eq!(events.iter().rev().find_map(changed), Some(vec![at(moved[0], USER_PORT)]), "{events:?}");
+}
+
 #[test]
 fn a_peer_with_one_more_address_is_followed_at_once() {
     let mut world = pair();

@@ -7,9 +7,9 @@ use weir_rtps::config;
 use weir_wire::{EntityId, Guid, GuidPrefix, Locator, ParameterId};
 
 use super::Row;
-use crate::live::forge::{self, Forged};
+use crate::live::forge::{self, ATTACKER, BYSTANDER, Forged};
 use crate::live::node::{GROUP, META_PORT, USER_PORT};
-use crate::live::{ATTACKER, BYSTANDER, FROM_KEPT, FROM_OUT, INSIDER, KEPT, Live, OUT, PEER, TO_IN, VICTIM};
+use crate::live::{FROM_KEPT, FROM_OUT, INSIDER, KEPT, Live, OUT, PEER, TO_IN, VICTIM};
 
 fn nothing_more(_: &mut Live) {}
 

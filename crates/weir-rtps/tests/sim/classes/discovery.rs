@@ -7,9 +7,9 @@ use weir_rtps::config;
 use weir_wire::{EntityId, Guid, GuidPrefix, ParameterId};
 
 use super::Row;
-use crate::live::forge::{self, Forged};
+use crate::live::forge::{self, ATTACKER, Forged};
 use crate::live::node::{META_PORT, USER_PORT};
-use crate::live::{ATTACKER, FROM_OUT, IN, INSIDER, Live, OUT, PEER, TO_IN, VICTIM};
+use crate::live::{FROM_OUT, IN, INSIDER, Live, OUT, PEER, TO_IN, VICTIM};
 
 const ANSWERS: SocketAddrV4 = SocketAddrV4::new(ATTACKER, META_PORT);
 
