@@ -77,7 +77,7 @@ struct Work {
     sender: Sender,
 }
 
-/// Handles what has arrived before anything is sent: it may make that unnecessary, and what many peers have asked for
+/// Handles what has arrived before anything is sent: it may make that unnecessary, and what many peers have requested
 /// leaves together.
 fn receive_metatraffic(driver: &Driver, socket: &UdpSocket, is_group: bool, batch: &mut RecvBatch) {
     let limit = batch.capacity();

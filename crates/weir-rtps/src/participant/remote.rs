@@ -262,7 +262,7 @@ impl ParticipantCore {
                 self.deadlines.look_by(prefix, &mut remote.due_at, at);
             }
         }
-        // Most that are due soon were heard since. To find that out one by one would take a wake-up for each.
+        // Most that are due soon have sent something since. To find that out one by one would take a wake-up for each.
         let soon: Vec<_> = self.deadlines.until(now + LOOK_AHEAD).collect();
         for prefix in soon {
             let Some(remote) = self.remotes.get_mut(&prefix) else { continue };
