@@ -491,13 +491,7 @@ impl Drop for Inner {
         let entity = self.endpoint.entity;
         self.endpoint.set_listener(None);
         self.driver().with_discovery(|core, now| core.remove_reader(now, entity));
-        self.driver().routes.change(|table| {
-            table.readers.remove(&entity);
-            table.readers_of.retain(|_, readers| {
-                readers.retain(|reader| reader.entity != entity);
-                !readers.is_empty()
-            });
-        });
+        self.driver().routes.change(|table| table.forget_reader(entity));
         self.driver().leave(self.group);
     }
 }

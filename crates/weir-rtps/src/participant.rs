@@ -67,6 +67,8 @@ pub struct ParticipantCore {
     assertions: Assertions,
     locals: BTreeMap<EntityId, LocalEntry>,
     remotes: BTreeMap<GuidPrefix, RemoteParticipant>,
+    /// Endpoints of all of them.
+    remote_endpoints: usize,
     deadlines: Deadlines,
     /// Participants that are to be sent a HEARTBEAT to answer, and where.
     questions: Vec<(GuidPrefix, Destinations)>,
@@ -93,6 +95,7 @@ impl ParticipantCore {
             assertions: Assertions::default(),
             locals: BTreeMap::new(),
             remotes: BTreeMap::new(),
+            remote_endpoints: 0,
             deadlines: Deadlines::default(),
             questions: Vec::new(),
             answers: Vec::new(),
@@ -177,6 +180,7 @@ impl ParticipantCore {
         for entry in self.locals.values() {
             self.builtin.dispose(now, entry.kind(), entry.guid());
         }
+        self.builtin.flush();
         self.announcer.close();
         self.locals.clear();
         self.news.forget_pairs();
@@ -218,6 +222,6 @@ impl ParticipantCore {
     /// Returns the number of known remote endpoints.
     #[must_use]
     pub fn remote_endpoints(&self) -> usize {
-        self.remotes.values().map(|remote| remote.endpoints.len()).sum()
+        self.remote_endpoints
     }
 }

@@ -48,7 +48,12 @@ use weir_wire::{
 };
 
 use crate::block::Block;
+<<<<<<< HEAD
 use crate::config::{DEPARTED_WRITERS_MAX, PROXIES_MAX, UNMATCHED_WRITERS_MAX};
+=======
+use crate::config::{DEPARTED_WRITERS_MAX, PROXIES_MAX, REORDER_SHARED_SAMPLES, UNMATCHED_WRITERS_MAX};
+use crate::due::Due;
+>>>>>>> s26-scale
 use crate::key_hasher::Key;
 use crate::outbox::{Destinations, Outbox};
 use crate::qos::Reliability;
@@ -86,18 +91,26 @@ pub struct ReaderCore {
     reported: u64,
     /// Sets that one ACKNACK cannot hold. Empty between calls.
     more: Vec<SequenceNumberSet>,
+<<<<<<< HEAD
     /// Whether some writer may be owed an answer.
     is_answer_due: bool,
     /// Room was made for a sample that had been refused, and its request is due.
     is_request_due: bool,
+=======
+    /// Writers that may be owed an answer.
+    due: Due,
+>>>>>>> s26-scale
     /// Counts what may have made [`ReaderCore::next_timeout`] earlier.
     timers_set: u32,
     /// `timers_set` when [`ReaderCore::take_timeout`] was last called.
     timers_taken: u32,
     /// What [`ReaderCore::next_timeout`] found last, and `timers_set` at that time.
     known_timeout: Cell<(u32, Option<Time>)>,
-    /// Capacity of all writers' lists of samples, or slightly more, in samples.
+    /// Capacity of all writers' lists of samples, in samples. May be more, while it is less than half of what they
+    /// share.
     listed: usize,
+    /// The reader may have given up asking some writer for a HEARTBEAT.
+    has_given_up: bool,
 }
 
 impl ReaderCore {
@@ -111,12 +124,17 @@ impl ReaderCore {
             departed: WriterMemory::default(),
             reported: 0,
             more: Vec::new(),
+<<<<<<< HEAD
             is_answer_due: false,
             is_request_due: false,
+=======
+            due: Due::default(),
+>>>>>>> s26-scale
             timers_set: 0,
             timers_taken: 0,
             known_timeout: Cell::new((0, None)),
             listed: 0,
+            has_given_up: false,
             config,
         }
     }
@@ -137,8 +155,8 @@ impl ReaderCore {
         let departed = self.departed.remove(writer.guid);
         let mut proxy = WriterProxy::new(now, writer, is_reliable);
         departed.into_iter().for_each(|position| proxy.resume(position));
+        self.due.add_if(self.writers.list.len(), is_reliable);
         self.writers.add(proxy);
-        self.is_answer_due |= is_reliable;
         self.timers_set = self.timers_set.wrapping_add(1);
     }
 
@@ -146,6 +164,8 @@ impl ReaderCore {
     /// writes become NOT_ALIVE_NO_WRITERS.
     pub fn unmatch_writer(&mut self, _now: Time, guid: Guid) {
         let Some(mut proxy) = self.writers.remove(guid) else { return };
+        // The indices behind it have changed.
+        self.due.add_all();
         // Its timers are gone.
         self.timers_set = self.timers_set.wrapping_add(1);
         drop_incomplete(&mut proxy, &mut self.fragments, &mut self.delivery.cache);
@@ -195,7 +215,11 @@ impl ReaderCore {
     /// participant announces itself: all earlier requests may have been lost on a link that was
     /// down in one direction.
     pub fn prompt_writer(&mut self, now: Time, guid: Guid) {
-        self.is_answer_due |= self.writers.get_mut(guid).is_some_and(|proxy| proxy.prompt(now));
+        if !self.has_given_up {
+            return;
+        }
+        let Some(index) = self.writers.find(guid) else { return };
+        self.due.add_if(index, self.writers.list[index].prompt(now));
     }
 
     /// GUIDs of the matched writers, in the order of matching.
@@ -263,7 +287,7 @@ impl ReaderCore {
                     Ok(_) => {}
                     Err(Malformed) => delivery.counters.samples_malformed += 1,
                 }
-                self.is_answer_due = true;
+                self.due.add(index);
             }
             Arrival::Duplicate => {
                 delivery.counters.samples_duplicate += 1;
@@ -305,9 +329,9 @@ impl ReaderCore {
         }
         let Delivery { cache, counters, .. } = delivery;
         let reveals_missing = fragments.add(now, proxy, frag, source_timestamp, &mut cache.chunks, counters);
-        self.is_answer_due |= reveals_missing && proxy.is_reliable;
+        self.due.add_if(index, reveals_missing && proxy.is_reliable);
         if let Some(whole) = fragments.assemblies.take_complete(writer, sn) {
-            self.is_answer_due |= delivery.deliver_whole(config, now, proxy, whole, listed);
+            self.due.add_if(index, delivery.deliver_whole(config, now, proxy, whole, listed));
         }
     }
 
@@ -325,7 +349,7 @@ impl ReaderCore {
         let (reader, writer) = (self.config.guid.entity, proxy.guid.entity);
         let list = SequenceNumberSet::new(sn.next());
         proxy.changes.gap(&Gap { reader, writer, start: sn, list }, &mut self.listed);
-        self.is_answer_due = true;
+        self.due.add(index);
         self.delivery.deliver_held(proxy);
     }
 
@@ -353,7 +377,7 @@ impl ReaderCore {
         }
         let lost = proxy.heartbeat(heartbeat, self.config.wants_history);
         self.delivery.count_lost(lost);
-        self.is_answer_due = true;
+        self.due.add(index);
         self.delivery.deliver_held(proxy);
     }
 
@@ -362,7 +386,7 @@ impl ReaderCore {
         let Some(index) = self.find(writer) else { return };
         let proxy = &mut self.writers.list[index];
         if proxy.is_reliable && proxy.waits_for(heartbeat.sequence_number) {
-            self.is_answer_due |= self.fragments.announce(proxy, heartbeat);
+            self.due.add_if(index, self.fragments.announce(proxy, heartbeat));
         }
     }
 
@@ -371,14 +395,14 @@ impl ReaderCore {
         let Some(index) = self.find(writer) else { return };
         let Some(proxy) = self.writers.list.get_mut(index).filter(|proxy| proxy.is_reliable) else { return };
         proxy.changes.gap(gap, &mut self.listed);
-        self.is_answer_due = true;
+        self.due.add(index);
         self.delivery.deliver_held(proxy);
     }
 
     /// Appends the acknowledgements that are due to `out`.
     #[inline]
     pub fn poll_transmit(&mut self, now: Time, out: &mut Outbox) {
-        if self.is_answer_due {
+        if self.due.is_any() {
             self.answer_writers(now, out);
         }
         if self.delivery.cache.is_sparse() {
@@ -395,8 +419,8 @@ impl ReaderCore {
                 self.writer_gone(expired);
             }
         }
-        for proxy in &mut self.writers.list {
-            self.is_answer_due |= proxy.handle_timeout(now);
+        for (index, proxy) in self.writers.list.iter_mut().enumerate() {
+            self.due.add_if(index, proxy.handle_timeout(now));
         }
     }
 
@@ -547,8 +571,16 @@ impl ReaderCore {
 
     #[inline]
     fn room_was_made(&mut self) {
+<<<<<<< HEAD
         if self.delivery.has_refused && self.delivery.retry_refused(&mut self.writers.list) {
             (self.is_answer_due, self.is_request_due) = (true, true);
+=======
+        if self.delivery.has_refused {
+            let is_answer_due = self.delivery.retry_refused(&mut self.writers.list);
+            if is_answer_due {
+                self.due.add_all();
+            }
+>>>>>>> s26-scale
         }
     }
 
@@ -561,6 +593,46 @@ impl ReaderCore {
             cache.chunks.relocate(&mut stored.at);
         }
     }
+<<<<<<< HEAD
+=======
+
+    #[inline(never)]
+    fn answer_writers(&mut self, now: Time, out: &mut Outbox) {
+        // An answer may set a timer.
+        self.timers_set = self.timers_set.wrapping_add(1);
+        if self.listed >= REORDER_SHARED_SAMPLES / 2 {
+            self.listed = self.writers.listed();
+        }
+        if self.listed > REORDER_SHARED_SAMPLES {
+            self.writers.list.iter_mut().for_each(|proxy| proxy.changes.shrink());
+        }
+        let due = self.due.take(self.writers.list.len());
+        let Self { config, fragments, more, .. } = self;
+        let Delivery { cache, counters, .. } = &mut self.delivery;
+        let writers = self.writers.list.len() as u32;
+        let writers_due = self.writers.list[due.clone()].iter_mut().zip(due);
+        for (proxy, index) in writers_due.filter(|(proxy, _)| proxy.is_reliable) {
+            proxy.requests.patience_min = config.answer_time * writers;
+            fragments.request(now, config, proxy, &mut cache.chunks, counters, out);
+            let scope = (cache.room(), &fragments.partial[..]);
+            let answer = proxy.answer(now, writers, scope, &mut self.listed, more);
+            self.due.add_if(index, proxy.requests.deferred_to.is_some());
+            self.has_given_up |= proxy.has_given_up();
+            let Some(Answer { state, count, is_final }) = answer else { continue };
+            counters.nacks_sent += u64::from(!state.is_empty() || !more.is_empty());
+            let (reader, writer) = (config.guid.entity, proxy.guid.entity);
+            let acknack = AckNack { reader, writer, state, count, is_final };
+            out.message(&proxy.destinations, |message| {
+                push(message, &config.header());
+                push(message, &InfoDestination { prefix: proxy.guid.prefix });
+                push(message, &acknack);
+                for state in more.iter() {
+                    push(message, &AckNack { state: *state, ..acknack });
+                }
+            });
+        }
+    }
+>>>>>>> s26-scale
 }
 
 /// Drops the samples of a writer that are held back or incomplete.

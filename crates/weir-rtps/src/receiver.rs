@@ -217,8 +217,12 @@ impl<'t, 'b, E: Endpoints> Receiver<'t, 'b, E> {
             }
             (_, _, current) => self.collect_reader_answers(current, outbox, &mut next),
         }
+        let has_many = self.batch.readers.len() + self.batch.writers.len() > 1;
         if !self.batch.writers.is_empty() {
             self.collect_writer_answers(outbox, &mut next);
+        }
+        if has_many {
+            self.batch.packing.pack_answers(outbox);
         }
         (next != Time::MAX).then_some(next)
     }

@@ -247,19 +247,19 @@ impl WriterProxy {
     }
 
     /// The ACKNACK to send now, if any. Appends to `more` the sets of missing samples that it
-    /// cannot hold, if the writer is [Weir's](WriterProxy::is_weir). `room` and `partial` are those
-    /// of [`RequestScope`].
+    /// cannot hold, if the writer is [Weir's](WriterProxy::is_weir). `writers`: how many are matched. `room` and
+    /// `partial` are those of [`RequestScope`].
     pub(super) fn answer(
         &mut self,
         now: Time,
-        room: usize,
-        partial: &[SequenceNumber],
+        writers: u32,
+        (room, partial): (usize, &[SequenceNumber]),
         listed: &mut usize,
         more: &mut Vec<SequenceNumberSet>,
     ) -> Option<Answer> {
         more.clear();
         if !self.start.has_begun {
-            return self.preemptive.poll(now, self.vendor);
+            return self.preemptive.poll(now, self.vendor, writers);
         }
         if self.requests.is_to_wait(now, self.is_answer_wanted || self.is_all_due()) {
             return None;
@@ -324,10 +324,15 @@ impl WriterProxy {
         !self.is_reliable || (self.start.has_begun && self.changes.expected > self.changes.announced)
     }
 
+    /// Whether no HEARTBEAT has arrived, and the reader has given up asking for one.
+    pub(super) fn has_given_up(&self) -> bool {
+        self.is_reliable && !self.start.has_begun && self.preemptive.at.is_none()
+    }
+
     /// Asks for a HEARTBEAT once more, if none has arrived and the reader has given up asking.
     /// Returns whether it does.
     pub(super) fn prompt(&mut self, now: Time) -> bool {
-        let has_given_up = self.is_reliable && !self.start.has_begun && self.preemptive.at.is_none();
+        let has_given_up = self.has_given_up();
         if has_given_up {
             self.preemptive = Preemptive { at: Some(now), sent: config::PREEMPTIVE_ACKNACKS_MAX - 1 };
         }
@@ -395,11 +400,12 @@ impl WriterProxy {
 impl Preemptive {
     /// An ACKNACK that acknowledges nothing and asks for a HEARTBEAT, if one is due. Cyclone DDS
     /// takes base 0 for malformed; the engines listed here use it.
-    fn poll(&mut self, now: Time, vendor: VendorId) -> Option<Answer> {
+    fn poll(&mut self, now: Time, vendor: VendorId, writers: u32) -> Option<Answer> {
         if self.at.is_none_or(|at| at > now) {
             return None;
         }
-        let delay = config::PREEMPTIVE_ACKNACK_DELAY_MIN * 2_u32.pow(self.sent);
+        let delay = config::PREEMPTIVE_ACKNACK_DELAY_MIN.max(config::ANSWER_TIME * writers);
+        let delay = delay * 2_u32.pow(self.sent);
         self.sent += 1;
         self.at = (self.sent < config::PREEMPTIVE_ACKNACKS_MAX).then(|| now + delay);
         let uses_zero = [VendorId::RTI, VendorId::RTI_MICRO, VendorId::EPROSIMA].contains(&vendor);

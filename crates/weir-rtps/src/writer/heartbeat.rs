@@ -15,6 +15,8 @@ pub(super) struct Heartbeat {
     pub(super) is_due: bool,
     pub(super) next_at: Option<Time>,
     pub(super) delay: Duration,
+    /// The shortest delay, if no losses are expected.
+    pub(super) delay_min: Duration,
     /// The timer must not be set later than this.
     pub(super) latest: Time,
     /// A write was refused for lack of room, and the timer was not yet shortened for it.
