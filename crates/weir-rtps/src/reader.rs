@@ -48,12 +48,8 @@ use weir_wire::{
 };
 
 use crate::block::Block;
-<<<<<<< HEAD
 use crate::config::{DEPARTED_WRITERS_MAX, PROXIES_MAX, UNMATCHED_WRITERS_MAX};
-=======
-use crate::config::{DEPARTED_WRITERS_MAX, PROXIES_MAX, REORDER_SHARED_SAMPLES, UNMATCHED_WRITERS_MAX};
 use crate::due::Due;
->>>>>>> s26-scale
 use crate::key_hasher::Key;
 use crate::outbox::{Destinations, Outbox};
 use crate::qos::Reliability;
@@ -91,15 +87,10 @@ pub struct ReaderCore {
     reported: u64,
     /// Sets that one ACKNACK cannot hold. Empty between calls.
     more: Vec<SequenceNumberSet>,
-<<<<<<< HEAD
-    /// Whether some writer may be owed an answer.
-    is_answer_due: bool,
-    /// Room was made for a sample that had been refused, and its request is due.
-    is_request_due: bool,
-=======
     /// Writers that may be owed an answer.
     due: Due,
->>>>>>> s26-scale
+    /// Room was made for a sample that had been refused, and its request is due.
+    is_request_due: bool,
     /// Counts what may have made [`ReaderCore::next_timeout`] earlier.
     timers_set: u32,
     /// `timers_set` when [`ReaderCore::take_timeout`] was last called.
@@ -124,12 +115,8 @@ impl ReaderCore {
             departed: WriterMemory::default(),
             reported: 0,
             more: Vec::new(),
-<<<<<<< HEAD
-            is_answer_due: false,
-            is_request_due: false,
-=======
             due: Due::default(),
->>>>>>> s26-scale
+            is_request_due: false,
             timers_set: 0,
             timers_taken: 0,
             known_timeout: Cell::new((0, None)),
@@ -571,16 +558,9 @@ impl ReaderCore {
 
     #[inline]
     fn room_was_made(&mut self) {
-<<<<<<< HEAD
         if self.delivery.has_refused && self.delivery.retry_refused(&mut self.writers.list) {
-            (self.is_answer_due, self.is_request_due) = (true, true);
-=======
-        if self.delivery.has_refused {
-            let is_answer_due = self.delivery.retry_refused(&mut self.writers.list);
-            if is_answer_due {
-                self.due.add_all();
-            }
->>>>>>> s26-scale
+            self.due.add_all();
+            self.is_request_due = true;
         }
     }
 
@@ -593,46 +573,6 @@ impl ReaderCore {
             cache.chunks.relocate(&mut stored.at);
         }
     }
-<<<<<<< HEAD
-=======
-
-    #[inline(never)]
-    fn answer_writers(&mut self, now: Time, out: &mut Outbox) {
-        // An answer may set a timer.
-        self.timers_set = self.timers_set.wrapping_add(1);
-        if self.listed >= REORDER_SHARED_SAMPLES / 2 {
-            self.listed = self.writers.listed();
-        }
-        if self.listed > REORDER_SHARED_SAMPLES {
-            self.writers.list.iter_mut().for_each(|proxy| proxy.changes.shrink());
-        }
-        let due = self.due.take(self.writers.list.len());
-        let Self { config, fragments, more, .. } = self;
-        let Delivery { cache, counters, .. } = &mut self.delivery;
-        let writers = self.writers.list.len() as u32;
-        let writers_due = self.writers.list[due.clone()].iter_mut().zip(due);
-        for (proxy, index) in writers_due.filter(|(proxy, _)| proxy.is_reliable) {
-            proxy.requests.patience_min = config.answer_time * writers;
-            fragments.request(now, config, proxy, &mut cache.chunks, counters, out);
-            let scope = (cache.room(), &fragments.partial[..]);
-            let answer = proxy.answer(now, writers, scope, &mut self.listed, more);
-            self.due.add_if(index, proxy.requests.deferred_to.is_some());
-            self.has_given_up |= proxy.has_given_up();
-            let Some(Answer { state, count, is_final }) = answer else { continue };
-            counters.nacks_sent += u64::from(!state.is_empty() || !more.is_empty());
-            let (reader, writer) = (config.guid.entity, proxy.guid.entity);
-            let acknack = AckNack { reader, writer, state, count, is_final };
-            out.message(&proxy.destinations, |message| {
-                push(message, &config.header());
-                push(message, &InfoDestination { prefix: proxy.guid.prefix });
-                push(message, &acknack);
-                for state in more.iter() {
-                    push(message, &AckNack { state: *state, ..acknack });
-                }
-            });
-        }
-    }
->>>>>>> s26-scale
 }
 
 /// Drops the samples of a writer that are held back or incomplete.

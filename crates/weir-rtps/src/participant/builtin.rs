@@ -413,7 +413,6 @@ impl Exchange {
     }
 }
 
-<<<<<<< HEAD
 /// A disposal that names its endpoint by KEY_HASH alone, with the key as its payload, written to `key`
 /// (RTPS 2.5, 9.6.4.8: the hash of a GUID is the GUID). Any other submessage is returned as it is.
 fn with_key<'a>(submessage: &Submessage<'a>, key: &'a mut Vec<u8>) -> Submessage<'a> {
@@ -432,9 +431,7 @@ fn is_sedp(writer: EntityId) -> bool {
     [EntityId::SEDP_PUBLICATIONS_WRITER, EntityId::SEDP_SUBSCRIPTIONS_WRITER].contains(&writer)
 }
 
-=======
 /// So many participants are sent the first of several announcements at once.
 const FEW_PEERS: u32 = 8;
->>>>>>> s26-scale
 /// Maximum size of announcements that wait for an earlier one, over all participants, in bytes.
 const READER_MAX_BYTES: usize = 16 * 1024 * 1024;

@@ -12,19 +12,27 @@ use crate::time::Time;
 impl ReaderCore {
     #[inline(never)]
     pub(super) fn answer_writers(&mut self, now: Time, out: &mut Outbox) {
-        (self.is_answer_due, self.is_request_due) = (false, false);
+        self.is_request_due = false;
         // An answer may set a timer.
         self.timers_set = self.timers_set.wrapping_add(1);
-        self.listed = self.writers.listed();
+        if self.listed >= REORDER_SHARED_SAMPLES / 2 {
+            self.listed = self.writers.listed();
+        }
         if self.listed > REORDER_SHARED_SAMPLES {
             self.writers.list.iter_mut().for_each(|proxy| proxy.changes.shrink());
         }
+        let due = self.due.take(self.writers.list.len());
         let Self { config, fragments, more, .. } = self;
         let Delivery { cache, counters, .. } = &mut self.delivery;
-        for proxy in self.writers.list.iter_mut().filter(|proxy| proxy.is_reliable) {
+        let writers = self.writers.list.len() as u32;
+        let writers_due = self.writers.list[due.clone()].iter_mut().zip(due);
+        for (proxy, index) in writers_due.filter(|(proxy, _)| proxy.is_reliable) {
+            proxy.requests.patience_min = config.answer_time * writers;
             fragments.request(now, config, proxy, &mut cache.chunks, counters, out);
-            let answer = proxy.answer(now, cache.room(), &fragments.partial, &mut self.listed, more);
-            self.is_answer_due |= proxy.requests.deferred_to.is_some();
+            let scope = (cache.room(), &fragments.partial[..]);
+            let answer = proxy.answer(now, writers, scope, &mut self.listed, more);
+            self.due.add_if(index, proxy.requests.deferred_to.is_some());
+            self.has_given_up |= proxy.has_given_up();
             let Some(Answer { state, count, is_final }) = answer else { continue };
             counters.nacks_sent += u64::from(!state.is_empty() || !more.is_empty());
             let (reader, writer) = (config.guid.entity, proxy.guid.entity);
