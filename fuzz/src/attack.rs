@@ -87,7 +87,7 @@ const SUBMESSAGES: u8 = 9;
 
 /// The attacker's participant, and an unknown one.
 const INSIDER: GuidPrefix = GuidPrefix([0x66; 12]);
-const STRANGER: GuidPrefix = GuidPrefix([0xee; 12]);
+const OUTSIDER: GuidPrefix = GuidPrefix([0xee; 12]);
 const ATTACKER: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 66);
 
 /// Topics, the endpoints of both sides, and whether the victim is the reader.
@@ -263,7 +263,7 @@ impl World {
 
     fn forge(&mut self, input: &mut Input<'_>) -> Option<()> {
         let who = input.byte()?;
-        let mut message = Forged::by(if who & 7 == 7 { STRANGER } else { INSIDER });
+        let mut message = Forged::by(if who & 7 == 7 { OUTSIDER } else { INSIDER });
         if who & 8 == 0 {
             message = message.to(self.nodes[0].prefix);
         }

@@ -25,7 +25,7 @@ pub fn run(data: &[u8]) {
 pub fn seeds() -> Vec<(&'static str, Vec<u8>)> {
     let primitives = Primitives {
         name: "weir".into(),
-        octets: vec![1, 2, 3],
+        bytes: vec![1, 2, 3],
         truth: true,
         big: -5,
         ..Primitives::default()
@@ -124,7 +124,7 @@ struct Primitives {
     word: u32,
     #[dds(key)]
     long: i32,
-    octets: Vec<u8>,
+    bytes: Vec<u8>,
     huge: u64,
     name: String,
     numbers: Vec<u64>,

@@ -24,3 +24,7 @@ pub mod participant;
 pub mod udp_control;
 
 mod input;
+
+// The tests of an instrumented build call the functions of libFuzzer that record coverage.
+#[cfg(all(test, fuzzing))]
+extern crate libfuzzer_sys as _;

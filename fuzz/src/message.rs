@@ -65,7 +65,7 @@ pub fn seeds() -> Vec<(&'static str, Vec<u8>)> {
     let timestamp = InfoTimestamp { timestamp: Some(Timestamp::from_unix_nanos(1_700_000_000_500_000_000)) };
     let mut inline_qos = Vec::new();
     let mut list = ParameterListWriter::new(&mut inline_qos);
-    list.octets16(ParameterId::KEY_HASH, &[9; 16]);
+    list.bytes16(ParameterId::KEY_HASH, &[9; 16]);
     list.finish();
     let header = |inline_qos: &[u8], payload: &[u8], is_key| DataHeader {
         reader,

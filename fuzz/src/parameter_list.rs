@@ -39,7 +39,7 @@ pub fn walk(list: &ParameterList<'_>) {
         let _ = (parameter.duration().map(Duration::to_nanos), parameter.kind_and_duration());
         let _ = parameter.locator().map(Locator::to_socket_addr_v4);
         let _ = (parameter.id.is_vendor_specific(), parameter.id.must_understand());
-        assert!(parameter.octets().map_or(0, <[u8]>::len) <= parameter.value.len());
+        assert!(parameter.byte_sequence().map_or(0, <[u8]>::len) <= parameter.value.len());
         assert!(parameter.string().map_or(0, str::len) <= parameter.value.len());
         assert!(parameter.i16s().map_or(0, Iterator::count) <= parameter.value.len());
         assert!(parameter.strings(16).map_or(0, |strings| strings.len()) <= 16);
@@ -70,7 +70,7 @@ pub fn seeds() -> Vec<(&'static str, Vec<u8>)> {
     );
     list.string(ParameterId::TOPIC_NAME, "Square");
     list.strings(ParameterId::PARTITION, ["a", "b*"].into_iter());
-    list.octets(ParameterId::USER_DATA, &[1, 2, 3]);
+    list.byte_sequence(ParameterId::USER_DATA, &[1, 2, 3]);
     list.i16s(ParameterId::DATA_REPRESENTATION, &[0, 2]);
     list.finish();
     // Big-endian, made manually: topic name "Sq".

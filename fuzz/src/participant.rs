@@ -54,7 +54,7 @@ fn fragments(world: &World) -> Vec<u8> {
     let source = GuidPrefix([2; 12]);
     let user_data = [7; 3000];
     let guid = Guid::new(source, EntityId::user_writer(9, true));
-    let payload = forge::endpoint(guid, "t", |list| list.octets(ParameterId::USER_DATA, &user_data));
+    let payload = forge::endpoint(guid, "t", |list| list.byte_sequence(ParameterId::USER_DATA, &user_data));
     let introduction = world.from_peer.iter().take(1).cloned();
     let pieces = (1..).zip(payload.chunks(SIZE)).map(|(start, bytes)| {
         let sizes = (start, SIZE as u16, payload.len() as u32);

@@ -11,12 +11,13 @@ use crate::steps;
 
 /// Builds the release binary and runs a bench of a few seconds on the loopback interface.
 pub(crate) fn step(environment: &Environment) -> Outcome {
-    let mut build = environment.cargo(&["build", "--release", "--locked", "--message-format=short"]);
+    let weir = ["--release", "--locked", "--package", "weir-cli", "--bin", "weir"];
+    let mut build = environment.cargo(&[&["build", "--message-format=short"], &weir[..]].concat());
     process::run(&mut build, steps::BUILD_LIMIT)?;
     let folder = std::env::temp_dir().join(format!("weir-smoke-{}", std::process::id()));
     let output = folder.to_string_lossy().into_owned();
-    let mut arguments = vec!["run", "--release", "--quiet", "--locked", "--"];
-    arguments.extend(["bench", "--interface", "lo", "--format", "json"]);
+    let mut arguments = [&["run", "--quiet"], &weir[..], &["--", "bench"]].concat();
+    arguments.extend(["--interface", "lo", "--format", "json"]);
     arguments.extend(["--sizes", "32,8k", "--duration", "300ms", "--warmup", "100ms", "--output", &output]);
     // Also the comparison with external tools, if they are available.
     let has_outside = environment.require(&OUTSIDE).is_ok();

@@ -41,6 +41,8 @@ impl Environment {
     pub(crate) fn cargo(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
         command.args(arguments).current_dir(&self.root);
+        // What `fuzz/` and `peers/` share with the main workspace is built once. (Cargo before 1.91 ignores this.)
+        command.env("CARGO_BUILD_BUILD_DIR", self.target_folder());
         // Set by the cargo that runs xtask, and meant for this package only.
         for (name, _) in std::env::vars_os() {
             let name = name.to_string_lossy();

@@ -19,18 +19,21 @@ pub(crate) fn manifest<'a>(arguments: &[&'a str]) -> Vec<&'a str> {
     steps::with_manifest("fuzz/Cargo.toml", arguments)
 }
 
-/// Runs the committed corpus as a normal test, then every target for [`SECONDS`].
+/// Runs the committed corpus as a normal test of the instrumented build, then every target for [`SECONDS`].
 pub(crate) fn step(environment: &Environment) -> Outcome {
-    steps::tests(|arguments| environment.cargo(arguments), &manifest(&["test", "--lib", "--locked"]))?;
     let host = host_triple(environment)?;
-    let mut build =
-        environment.cargo(&manifest(&["build", "--release", "--bins", "--locked", "--target", &host]));
-    process::run(build.env("RUSTFLAGS", FLAGS), steps::BUILD_LIMIT)?;
+    let cargo = |arguments: &[&str]| {
+        let mut cargo = environment.cargo(arguments);
+        cargo.env("RUSTFLAGS", FLAGS);
+        cargo
+    };
+    let chosen = ["--release", "--locked", "--target", &host];
+    steps::tests(cargo, &manifest(&[&["test", "--lib"], &chosen[..]].concat()))?;
+    let build = manifest(&[&["build", "--bins"], &chosen[..]].concat());
+    process::run(&mut cargo(&build), steps::BUILD_LIMIT)?;
     let folder = environment.target_folder_of("fuzz").join(&host).join("release");
     let targets = target_names(&environment.root);
-    for target in &targets {
-        fuzz(environment, &folder, target)?;
-    }
+    process::in_parallel(&targets, |target| fuzz(environment, &folder, target))?;
     Ok(format!("{} targets", targets.len()))
 }
 
@@ -68,6 +71,9 @@ fn host_triple(environment: &Environment) -> Result<String, String> {
     let host = said.lines().find_map(|line| line.strip_prefix("host: "));
     host.map(str::to_owned).ok_or_else(|| "rustc does not report its host\n".to_owned())
 }
+
+/// Names a libFuzzer that does not exist, for commands that link nothing: building the real one takes long.
+pub(crate) const UNLINKED_LIBFUZZER: (&str, &str) = ("CUSTOM_LIBFUZZER_PATH", "/not-linked/libfuzzer.a");
 
 /// Per target.
 const SECONDS: u64 = 10;

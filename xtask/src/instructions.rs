@@ -32,9 +32,10 @@ type Count = (String, f64);
 fn count_all(environment: &Environment) -> Result<Vec<Count>, String> {
     let program = build(environment)?;
     let listed = process::run(&mut Command::new(&program), steps::PROGRAM_LIMIT)?;
-    cases(&listed.stdout)
-        .map(|(case, function)| Ok((case.to_owned(), count_twice(&program, case, function)?)))
-        .collect()
+    let cases: Vec<_> = cases(&listed.stdout).collect();
+    process::in_parallel(&cases, |(case, function)| {
+        Ok(((*case).to_owned(), count_twice(&program, case, function)?))
+    })
 }
 
 /// Parses the program's list of cases, each with the function inside of which it is counted.

@@ -37,6 +37,11 @@ fn main() -> ExitCode {
             Ok(seeds) => ci::run_one("sim", |environment| steps::sim(environment, seeds)),
             Err(reason) => refuse(&reason),
         },
+        // In ci it takes a minute.
+        ["soak", options @ ..] => match soak_minutes(options) {
+            Ok(minutes) => ci::run_one("soak", |environment| steps::long_soak(environment, minutes)),
+            Err(reason) => refuse(&reason),
+        },
         ["seeds"] => ci::run_one("seeds", steps::seeds),
         // By itself it writes what ci only compares.
         ["docs"] => ci::run_one("docs", docs::write),
@@ -67,6 +72,18 @@ fn sim_seeds(options: &[&str]) -> Result<u32, String> {
     }
 }
 
+/// Returns the length of the soak, the only argument.
+fn soak_minutes(options: &[&str]) -> Result<u32, String> {
+    match options {
+        [] => Ok(SOAK_MINUTES),
+        [minutes] => minutes.parse().map_err(|_| format!("soak takes a number of minutes, not {minutes:?}")),
+        _ => Err("soak takes a number of minutes".to_owned()),
+    }
+}
+
+/// Length of a soak on demand, in minutes.
+const SOAK_MINUTES: u32 = 30;
+
 fn refuse(reason: &str) -> ExitCode {
     eprint!("xtask: {reason}\n\n{}", usage());
     ExitCode::from(2)
@@ -74,13 +91,14 @@ fn refuse(reason: &str) -> ExitCode {
 
 fn usage() -> String {
     let mut text = String::from(
-        "Usage: cargo xtask ci | STEP... | sim --seeds N | docs [--measure [WEIR [RESULTS...]]]\n\n  ci           every step below, in this order\n",
+        "Usage: cargo xtask ci | STEP... | sim --seeds N | soak [MINUTES] | docs [--measure [WEIR [RESULTS...]]]\n\n  ci           every step below, in this order\n",
     );
     for step in steps::ALL {
         text += &format!("  {:<12} {}\n", step.name, step.about);
     }
     text +=
         "\n  sim          the simulated swarm with N random configurations, and its search; not part of ci\n";
+    text += "  soak         alone: shows its progress, for 30 minutes unless given another number\n";
     text += "  docs         alone: writes the generated pages; with --measure, measures their results first, as root\n";
     text += "  seeds        RTI's published scripts between network namespaces, every loop of them; not part of ci\n";
     text + "\nWith CI=true a skipped instructions, tshark, interop, netns or capture step is a failure.\n"
@@ -95,6 +113,14 @@ mod tests {
         assert_eq!(sim_seeds(&["--seeds", "500"]), Ok(500));
         for wrong in [&[][..], &["--seeds"], &["--seeds", "0"], &["--seeds", "many"], &["500"]] {
             assert!(sim_seeds(wrong).is_err(), "{wrong:?}");
+        }
+    }
+
+    #[test]
+    fn a_soak_takes_half_an_hour_unless_told_otherwise() {
+        assert_eq!((soak_minutes(&[]), soak_minutes(&["5"])), (Ok(30), Ok(5)));
+        for wrong in [&["long"][..], &["-1"], &["1", "2"]] {
+            assert!(soak_minutes(wrong).is_err(), "{wrong:?}");
         }
     }
 }

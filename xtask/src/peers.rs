@@ -1,7 +1,7 @@
 //! Other engines: installs what they need, builds the `weir` of `peers/` with them, and runs a short session of each.
 //!
 //! `peers/` has a target folder of its own: both workspaces build a `weir`, and in one folder each build would
-//! replace the other program. They share little else, since other features of the same crates are on.
+//! replace the other program. What precedes the programs is built in one folder ([`Environment::cargo`]).
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -16,23 +16,32 @@ pub(crate) fn manifest<'a>(arguments: &[&'a str]) -> Vec<&'a str> {
     steps::with_manifest("peers/Cargo.toml", arguments)
 }
 
-/// Builds and tries the engines that are built in a few minutes: the step of `ci`.
+/// Builds and tries the engines that are built in a few minutes: the step of `ci`. An optimised build would double
+/// its time.
 pub(crate) fn step(environment: &Environment) -> Outcome {
-    build_and_try(environment, FEATURES, None)
+    build_and_try(environment, FEATURES, &[], None)
 }
 
-/// Builds and tries all engines that this machine can have.
+/// Makes an optimised build of all engines that this machine can have, and tries it.
 pub(crate) fn all(environment: &Environment) -> Outcome {
-    match environment.require(&AERON).and_then(|()| cmake(environment)) {
-        Ok(cmake) => build_and_try(environment, &format!("{FEATURES},{SLOW_FEATURES},aeron"), Some(&cmake)),
+    let (features, cmake) = match environment.require(&AERON).and_then(|()| cmake(environment)) {
+        Ok(cmake) => (format!("{FEATURES},{SLOW_FEATURES},aeron"), Some(cmake)),
         Err(reason) => {
             eprintln!("xtask: left out because of a missing requirement: aeron ({reason})");
-            build_and_try(environment, &format!("{FEATURES},{SLOW_FEATURES}"), None)
+            (format!("{FEATURES},{SLOW_FEATURES}"), None)
         }
-    }
+    };
+    let tests = build_and_try(environment, &features, &["--release"], cmake.as_deref())?;
+    let program = environment.target_folder_of("peers").join("release/weir");
+    Ok(format!("{tests}; {} has the engines {features}", program.display()))
 }
 
-fn build_and_try(environment: &Environment, features: &str, cmake: Option<&Path>) -> Outcome {
+fn build_and_try(
+    environment: &Environment,
+    features: &str,
+    profile: &[&str],
+    cmake: Option<&Path>,
+) -> Outcome {
     let tools: Vec<Tool> = [&steps::CYCLONEDDS[..], &steps::FASTDDS, &ZEROMQ].concat();
     environment.require(&tools).map_err(NotPassed::Skipped)?;
     let cargo = |arguments: &[&str]| {
@@ -46,9 +55,7 @@ fn build_and_try(environment: &Environment, features: &str, cmake: Option<&Path>
         &[&["clippy", "--quiet", "--all-targets"], &chosen[..], &["--", "--deny", "warnings"]].concat(),
     );
     process::run(&mut cargo(&lints), steps::BUILD_LIMIT)?;
-    let tests = steps::tests(cargo, &manifest(&[&["test", "--release"], &chosen[..]].concat()))?;
-    let program = environment.target_folder_of("peers").join("release/weir");
-    Ok(format!("{tests}; {} has the engines {features}", program.display()))
+    steps::tests(cargo, &manifest(&[&["test"], profile, &chosen[..]].concat()))
 }
 
 /// A cmake that builds Aeron: this machine's, or one from PyPI in a folder of its own, since that

@@ -2,8 +2,10 @@
 
 use std::collections::BTreeMap;
 use std::io::Read;
+use std::panic::resume_unwind;
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{self, RecvTimeoutError};
+use std::thread;
 use std::time::{Duration, Instant};
 
 use crate::watchdog::Watchdog;
@@ -32,6 +34,28 @@ pub(crate) fn run(command: &mut Command, limit: Duration) -> Result<Finished, St
 /// As [`run`].
 pub(crate) fn run_tests(command: &mut Command, limit: Duration) -> Result<Finished, String> {
     start(command, Watchdog::of_tests(Instant::now(), limit))
+}
+
+/// Runs something for each item, as many at a time as there are processors. Returns the results in order.
+///
+/// # Errors
+/// The first one in the order of the items.
+pub(crate) fn in_parallel<I: Sync, T: Send>(
+    items: &[I],
+    run: impl Fn(&I) -> Result<T, String> + Sync,
+) -> Result<Vec<T>, String> {
+    let processors = thread::available_parallelism().map_or(1, usize::from);
+    let mut done = Vec::new();
+    for some in items.chunks(processors) {
+        let results: Vec<_> = thread::scope(|scope| {
+            let running: Vec<_> = some.iter().map(|item| scope.spawn(|| run(item))).collect();
+            running.into_iter().map(|it| it.join().unwrap_or_else(|panic| resume_unwind(panic))).collect()
+        });
+        for result in results {
+            done.push(result?);
+        }
+    }
+    Ok(done)
 }
 
 /// Returns the complete output of a program, whether it succeeded or not.
@@ -136,7 +160,7 @@ impl Output {
 
 /// Sends a stream on until it ends. Dropping `sender` reports the end.
 fn collect(mut stream: impl Read + Send + 'static, is_stdout: bool, sender: mpsc::Sender<Piece>) {
-    std::thread::spawn(move || {
+    thread::spawn(move || {
         let mut chunk = [0; 8192];
         while let Ok(count @ 1..) = stream.read(&mut chunk) {
             // The receiver is gone if the program was killed: ignore the rest.
@@ -187,6 +211,14 @@ mod tests {
     fn a_missing_program_is_a_failure() {
         let text = run(&mut Command::new("weir-has-no-such-program"), LONG).unwrap_err();
         assert!(text.contains("cannot be started"), "{text}");
+    }
+
+    #[test]
+    fn results_are_in_order_and_the_first_error_counts() {
+        let half =
+            |number: &u32| if number.is_multiple_of(2) { Ok(number / 2) } else { Err(number.to_string()) };
+        assert_eq!(in_parallel(&[6, 2, 8, 4, 0], half), Ok(vec![3, 1, 4, 2, 0]));
+        assert_eq!(in_parallel(&[6, 2, 9, 4, 7], half), Err("9".to_owned()));
     }
 
     #[test]

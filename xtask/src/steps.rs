@@ -21,6 +21,7 @@ pub(crate) const ALL: &[Step] = &[
         harness,
     ),
     step("fuzz", "every fuzz target, ten seconds each", fuzz::step),
+    step("soak", "a minute of simulated faults, with memory flat and nothing lost (alone: N minutes)", soak),
     required(
         "instructions",
         "instructions per sample against the committed numbers (valgrind); WEIR_BLESS=1 updates them",
@@ -68,7 +69,7 @@ fn doc(environment: &Environment) -> Outcome {
 
 /// Tests in network namespaces skip themselves only if the machine does not support them.
 fn test(environment: &Environment) -> Outcome {
-    let arguments = ["test", "--workspace", "--exclude", INTEROP_CRATE, "--locked", "--no-fail-fast"];
+    let arguments = [&TESTS[..], &["--no-fail-fast"]].concat();
     let refused = namespaces(environment).err();
     let required: &[&str] = if refused.is_none() { &["WEIR_REQUIRE_NETNS"] } else { &[] };
     let tests = tests(requiring(environment, required), &arguments)?;
@@ -94,6 +95,29 @@ pub(crate) fn sim(environment: &Environment, seeds: u32) -> Outcome {
     };
     // One test runs all configurations.
     tests_within(cargo, &arguments, TEST_LIMIT.max(SEED_LIMIT.saturating_mul(seeds)))
+}
+
+/// Runs participants on a simulated network for a minute, with faults of all kinds.
+fn soak(environment: &Environment) -> Outcome {
+    let mut cargo = soak_for(1, environment);
+    process::run(cargo.arg("--no-run"), BUILD_LIMIT)?;
+    let finished = process::run_tests(soak_for(1, environment).args(["--", "--nocapture"]), TEST_LIMIT)?;
+    let summary = finished.stdout.lines().rfind(|line| line.contains(" rounds, "));
+    Ok(summary.unwrap_or_default().trim().to_owned())
+}
+
+/// The same for this time. Shows its progress.
+pub(crate) fn long_soak(environment: &Environment, minutes: u32) -> Outcome {
+    let status = soak_for(minutes, environment).args(["--", "--nocapture"]).status();
+    let is_passed = status.is_ok_and(|status| status.success());
+    if is_passed { Ok(format!("{minutes} minutes")) } else { Err(NotPassed::Failed("see above".to_owned())) }
+}
+
+/// The `cargo test` of the soak, without options of the test binary. It is built with overflow checks.
+fn soak_for(minutes: u32, environment: &Environment) -> Command {
+    let mut cargo = environment.cargo(&["test", "--locked", "--package", "weir-rtps", "--test", "soak"]);
+    cargo.env("WEIR_SOAK_MINUTES", minutes.to_string());
+    cargo
 }
 
 /// Runs RTI's published scripts, with all of their loops, one second per run.
@@ -178,10 +202,12 @@ const NETNS: [Tool; 5] = [
     Tool { program: "unshare", package: "util-linux" },
 ];
 
-/// Runs these cargo commands until one fails; warnings of rustdoc are failures.
+/// Runs these cargo commands, which link nothing, until one fails; warnings of rustdoc are failures.
 fn checks(environment: &Environment, commands: &[Vec<&str>]) -> Outcome {
+    let (name, libfuzzer) = fuzz::UNLINKED_LIBFUZZER;
     for arguments in commands {
-        process::run(environment.cargo(arguments).env("RUSTDOCFLAGS", "--deny warnings"), BUILD_LIMIT)?;
+        let mut cargo = environment.cargo(arguments);
+        process::run(cargo.env("RUSTDOCFLAGS", "--deny warnings").env(name, libfuzzer), BUILD_LIMIT)?;
     }
     Ok(String::new())
 }
@@ -220,7 +246,7 @@ pub(crate) fn tests_within(
 }
 
 /// Returns the `cargo test` that builds what this one runs.
-fn without_running<'a>(test: &[&'a str]) -> Vec<&'a str> {
+pub(crate) fn without_running<'a>(test: &[&'a str]) -> Vec<&'a str> {
     let (subcommand, rest) = test.split_at(1);
     [subcommand, &["--no-run"], rest].concat()
 }
@@ -238,6 +264,8 @@ const FMT: [&str; 5] = ["fmt", "--all", "--check", "--", "--color=never"];
 /// Exchanges mostly wait, for leases to end and for the other side.
 const THREADS: &str = "--test-threads=6";
 
+/// What [`test`] builds and runs, and what [`docs`] takes its program from.
+pub(crate) const TESTS: [&str; 5] = ["test", "--workspace", "--exclude", INTEROP_CRATE, "--locked"];
 /// A crate of tests only, excluded from the plain test step.
 const INTEROP_CRATE: &str = "weir-interop";
 

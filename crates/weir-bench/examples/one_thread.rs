@@ -26,7 +26,7 @@ use weir_udp::{SocketOptions, UdpSocket, Wait, affinity};
 struct Sample {
     key: [u8; 4],
     numbers: [i32; 5],
-    octets: Vec<u8>,
+    payload: Vec<u8>,
 }
 
 /// Bytes of a sample before its payload.
@@ -126,7 +126,7 @@ impl Engine {
     }
 
     fn turn(&mut self, size: usize) -> Result<(), Box<dyn Error>> {
-        self.sample.octets.resize(size.saturating_sub(HEADER_BYTES), 0);
+        self.sample.payload.resize(size.saturating_sub(HEADER_BYTES), 0);
         self.writer.write(&self.sample)?;
         while self.reader.take_next_sample(&mut self.taken).is_none() {
             if !self.reader.wait_for_data(Duration::from_secs(1)) {

@@ -100,10 +100,10 @@ fn pinged(mock: &dyn Engine, case: &CaseSpec) -> Result<f64, Box<dyn Error>> {
 fn listened(case: &CaseSpec) -> f64 {
     let (inbox, mut collector) = (Inbox::new(case), Collector::new(case));
     let mut sink = SampleSink::new(case).following(schedule(case, clock::now_ns()));
-    let octets = vec![0; case.size_bytes - Header::SERIALIZED_BYTES];
+    let payload = vec![0; case.size_bytes - Header::SERIALIZED_BYTES];
     let start = Instant::now();
     for sequence in 0..SAMPLES {
-        inbox.push(&SampleHeader::data(sequence, 0), &octets);
+        inbox.push(&SampleHeader::data(sequence, 0), &payload);
         if sequence % INBOX_SAMPLES == INBOX_SAMPLES - 1 {
             collector.collect(&inbox, &mut sink);
         }
@@ -116,13 +116,13 @@ fn rallied(case: &CaseSpec) -> Result<f64, Box<dyn Error>> {
     let ping_pong = PingPong::new(case);
     let stop = AtomicBool::new(false);
     std::thread::scope(|scope| {
-        let pinger = scope.spawn(|| ping_pong.run(&Nobody, Pings::new(case, clock::now_ns()), &stop));
+        let pinger = scope.spawn(|| ping_pong.run(&Discarding, Pings::new(case, clock::now_ns()), &stop));
         while !ping_pong.is_under_way() {
             std::thread::yield_now();
         }
         let start = Instant::now();
         for sequence in 0..SAMPLES {
-            ping_pong.answer(&Nobody, &SampleHeader::ping(sequence, 0, 0));
+            ping_pong.answer(&Discarding, &SampleHeader::ping(sequence, 0, 0));
         }
         let figure = nanoseconds(start, SAMPLES);
         stop.store(true, Ordering::Relaxed);
@@ -132,9 +132,9 @@ fn rallied(case: &CaseSpec) -> Result<f64, Box<dyn Error>> {
     })
 }
 
-struct Nobody;
+struct Discarding;
 
-impl Writer for Nobody {
+impl Writer for Discarding {
     fn write(&self, _: &Header, _: &[u8]) -> Result<Written, PeerError> {
         Ok(Written::Taken)
     }

@@ -16,7 +16,7 @@ use crate::sink::SampleSink;
 pub struct Inbox {
     arrived: Mutex<Arrived>,
     /// Content is checked.
-    keeps_octets: bool,
+    keeps_payloads: bool,
     /// Latency counts: samples follow a schedule.
     keeps_times: bool,
 }
@@ -30,7 +30,7 @@ struct Arrived {
     /// When each arrived, if that is kept.
     times_ns: Vec<u64>,
     /// Their payloads one after another, if they are kept.
-    octets: Vec<u8>,
+    payloads: Vec<u8>,
 }
 
 impl Inbox {
@@ -39,20 +39,20 @@ impl Inbox {
     pub fn new(case: &CaseSpec) -> Self {
         Self {
             arrived: Mutex::default(),
-            keeps_octets: case.verify,
+            keeps_payloads: case.verify,
             keeps_times: case.method.samples_per_s.is_some(),
         }
     }
 
     /// Adds a sample that has just arrived.
     #[inline]
-    pub fn push(&self, header: &Header, octets: &[u8]) {
+    pub fn push(&self, header: &Header, payload: &[u8]) {
         let arrived_ns = self.keeps_times.then(clock::now_ns);
         let mut arrived = self.arrived.lock();
-        arrived.samples.push((*header, u32::try_from(octets.len()).unwrap_or(u32::MAX)));
+        arrived.samples.push((*header, u32::try_from(payload.len()).unwrap_or(u32::MAX)));
         arrived.times_ns.extend(arrived_ns);
-        if self.keeps_octets {
-            arrived.octets.extend_from_slice(octets);
+        if self.keeps_payloads {
+            arrived.payloads.extend_from_slice(payload);
         }
     }
 }
@@ -76,7 +76,7 @@ impl Collector {
     /// Gives everything in `inbox` to `sink`; false when there was nothing.
     pub fn collect(&mut self, inbox: &Inbox, sink: &mut SampleSink) -> bool {
         std::mem::swap(&mut *inbox.arrived.lock(), &mut self.empty);
-        let Arrived { samples, times_ns, octets: kept } = &mut self.empty;
+        let Arrived { samples, times_ns, payloads: kept } = &mut self.empty;
         let is_anything = !samples.is_empty();
         let mut rest = kept.as_slice();
         let mut times_ns = times_ns.drain(..);
@@ -85,16 +85,16 @@ impl Collector {
             if let Some(arrived_ns) = times_ns.next() {
                 sink.set_now_ns(arrived_ns);
             }
-            let octets = match rest.split_at_checked(length).filter(|_| inbox.keeps_octets) {
-                Some((octets, others)) => {
+            let payload = match rest.split_at_checked(length).filter(|_| inbox.keeps_payloads) {
+                Some((payload, others)) => {
                     rest = others;
-                    octets
+                    payload
                 }
                 // An invalid length stays invalid.
                 None => self.zeros.get(..length).unwrap_or_default(),
             };
-            if octets.len() == length {
-                sink.accept(&header, octets);
+            if payload.len() == length {
+                sink.accept(&header, payload);
             } else {
                 sink.reject();
             }
@@ -117,11 +117,11 @@ mod tests {
             let case = CaseSpec { verify, ..case("weir", Test::Throughput) };
             let mut sink = SampleSink::new(&case);
             let inbox = Inbox::new(&case);
-            let mut octets = vec![0; case.size_bytes - HEADER_BYTES];
+            let mut payload = vec![0; case.size_bytes - HEADER_BYTES];
             for sequence in 0..3 {
                 let header = SampleHeader::data(sequence, 0);
-                payload::fill_octets(header.seq_num, &mut octets);
-                inbox.push(&header, &octets);
+                payload::fill(header.seq_num, &mut payload);
+                inbox.push(&header, &payload);
             }
             inbox.push(&SampleHeader::data(3, 0), &[0; 99]);
             let mut collector = Collector::new(&case);

@@ -199,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_there_is_an_error_and_not_an_endless_run() {
+    fn an_absent_peer_is_an_error_and_not_an_endless_run() {
         assert!(check_loss(Reliability::BestEffort, 24, Duration::ZERO).is_ok());
         assert!(matches!(
             check_loss(Reliability::BestEffort, 25, Duration::ZERO),

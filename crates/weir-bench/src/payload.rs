@@ -8,7 +8,7 @@
 //! ```text
 //!  0        4           8         12       16        20             24       28
 //!  +--------+-----------+---------+--------+---------+--------------+--------+----------
-//!  | key[4] | entity_id | seq_num | ts_sec | ts_usec | latency_ping | length | octets...
+//!  | key[4] | entity_id | seq_num | ts_sec | ts_usec | latency_ping | length | payload...
 //!  +--------+-----------+---------+--------+---------+--------------+--------+----------
 //! ```
 
@@ -24,7 +24,7 @@ pub struct ReceivedSample<'a> {
     /// The fields before the payload.
     pub header: SampleHeader,
     /// The payload.
-    pub octets: &'a [u8],
+    pub payload: &'a [u8],
 }
 
 /// Writes `header` and the payload's length over the first 28 bytes of `sample`.
@@ -33,31 +33,31 @@ pub struct ReceivedSample<'a> {
 /// When `sample` is shorter than [`HEADER_BYTES`], which the plan refuses before any run.
 #[inline]
 pub fn write_header(sample: &mut [u8], header: &SampleHeader) {
-    let (head, octets) = sample.split_at_mut(HEADER_BYTES);
-    head.copy_from_slice(&header.to_bytes(octets.len()));
+    let (head, payload) = sample.split_at_mut(HEADER_BYTES);
+    head.copy_from_slice(&header.to_bytes(payload.len()));
 }
 
 /// Reads a sample; `None` when it is too short or its length field is wrong.
 #[must_use]
 #[inline]
 pub fn read(sample: &[u8]) -> Option<ReceivedSample<'_>> {
-    SampleHeader::split(sample).map(|(header, octets)| ReceivedSample { header, octets })
+    SampleHeader::split(sample).map(|(header, payload)| ReceivedSample { header, payload })
 }
 
 /// Fills the payload with bytes that follow from the sequence number (for `--verify`).
-pub fn fill_octets(seq_num: u32, octets: &mut [u8]) {
+pub fn fill(seq_num: u32, payload: &mut [u8]) {
     let mut word = first_word(seq_num);
-    for chunk in octets.chunks_mut(8) {
+    for chunk in payload.chunks_mut(8) {
         chunk.copy_from_slice(&word.to_le_bytes()[..chunk.len()]);
         word = word.wrapping_add(WORD_STEP);
     }
 }
 
-/// Whether the payload is that of [`fill_octets`] for this sequence number.
+/// Whether the payload is that of [`fill`] for this sequence number.
 #[must_use]
-pub fn octets_match(seq_num: u32, octets: &[u8]) -> bool {
+pub fn matches(seq_num: u32, payload: &[u8]) -> bool {
     let mut word = first_word(seq_num);
-    octets.chunks(8).all(|chunk| {
+    payload.chunks(8).all(|chunk| {
         let expected = word.to_le_bytes();
         word = word.wrapping_add(WORD_STEP);
         chunk == &expected[..chunk.len()]
@@ -92,7 +92,7 @@ mod tests {
             4, 0, 0, 0, 0xaa, 0xaa, 0xaa, 0xaa,
         ];
         assert_eq!(sample, expected);
-        assert_eq!(read(&sample), Some(ReceivedSample { header, octets: &[0xaa; 4] }));
+        assert_eq!(read(&sample), Some(ReceivedSample { header, payload: &[0xaa; 4] }));
     }
 
     #[test]
@@ -115,14 +115,14 @@ mod tests {
     #[test]
     fn verification_notices_one_changed_byte_and_another_number() {
         for length in [0, 1, 4, 8, 61] {
-            let mut octets = vec![0; length];
-            fill_octets(77, &mut octets);
-            assert!(octets_match(77, &octets));
-            assert_eq!(octets_match(78, &octets), length == 0);
+            let mut payload = vec![0; length];
+            fill(77, &mut payload);
+            assert!(matches(77, &payload));
+            assert_eq!(matches(78, &payload), length == 0);
             for at in 0..length {
-                octets[at] ^= 1;
-                assert!(!octets_match(77, &octets));
-                octets[at] ^= 1;
+                payload[at] ^= 1;
+                assert!(!matches(77, &payload));
+                payload[at] ^= 1;
             }
         }
     }

@@ -22,7 +22,7 @@ pub struct PingPong {
     state: Mutex<Option<PingPongState>>,
     is_over: Condvar,
     instances: u32,
-    octets: Vec<u8>,
+    payload: Vec<u8>,
 }
 
 #[derive(Debug)]
@@ -43,7 +43,7 @@ impl PingPong {
             state: Mutex::new(None),
             is_over: Condvar::new(),
             instances: case.instances,
-            octets: vec![0; case.size_bytes.saturating_sub(HEADER_BYTES)],
+            payload: vec![0; case.size_bytes.saturating_sub(HEADER_BYTES)],
         }
     }
 
@@ -107,7 +107,7 @@ impl PingPong {
     fn serve(&self, writer: &dyn Writer, state: &mut PingPongState, now_ns: u64) {
         let header = SampleHeader::ping(state.pings.next(now_ns), self.instances, now_ns);
         state.seq_num = header.seq_num;
-        if let Err(error) = writer.write(&header, &self.octets) {
+        if let Err(error) = writer.write(&header, &self.payload) {
             state.error = Some(error.into());
             state.is_over = true;
         }

@@ -419,7 +419,7 @@ mod tests {
     }
 
     #[test]
-    fn discovery_ends_with_the_last_match_and_is_nobodys_when_an_end_was_told() {
+    fn discovery_ends_with_the_last_match_and_has_no_figure_if_an_end_reports_none() {
         let late = Duration::from_millis(300);
         let case = case("mock", Test::Latency);
         let case = CaseSpec { method: crate::case::Method { late, ..case.method.clone() }, ..case };

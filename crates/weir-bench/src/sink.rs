@@ -86,7 +86,7 @@ impl SampleSink {
     /// Takes one sample. Wrong sizes and unknown publishers are always detected; key and payload
     /// are compared with `--verify` only.
     #[inline]
-    pub fn accept(&mut self, header: &SampleHeader, octets: &[u8]) {
+    pub fn accept(&mut self, header: &SampleHeader, payload: &[u8]) {
         // A negative number becomes a huge one, which no publisher has.
         let Some(stream) = self.streams.get_mut(header.entity_id as usize) else {
             self.reject();
@@ -97,8 +97,8 @@ impl SampleSink {
             return;
         }
         self.arrivals += 1;
-        if octets.len() + HEADER_BYTES != self.size_bytes
-            || (self.verify && !stream.is_genuine(header, self.instances, octets))
+        if payload.len() + HEADER_BYTES != self.size_bytes
+            || (self.verify && !stream.is_genuine(header, self.instances, payload))
         {
             self.corrupt += 1;
             return;
@@ -196,10 +196,10 @@ impl Stream {
         self.has_begun = true;
     }
 
-    fn is_genuine(&self, header: &SampleHeader, instances: u32, octets: &[u8]) -> bool {
+    fn is_genuine(&self, header: &SampleHeader, instances: u32, payload: &[u8]) -> bool {
         let sequence =
             if self.has_begun { self.numbers.extend(header.seq_num) } else { header.seq_num.into() };
-        header.key == payload::key_of(sequence, instances) && payload::octets_match(header.seq_num, octets)
+        header.key == payload::key_of(sequence, instances) && payload::matches(header.seq_num, payload)
     }
 }
 
@@ -209,7 +209,7 @@ mod tests {
     use crate::case::tests::case;
     use weir_results::Test;
 
-    const OCTETS: [u8; 4] = [0; 4];
+    const PAYLOAD: [u8; 4] = [0; 4];
 
     fn header(seq_num: u32, key: [u8; 4]) -> SampleHeader {
         SampleHeader { key, ..SampleHeader::data(seq_num.into(), 0) }
@@ -225,7 +225,7 @@ mod tests {
         sink.streams[0].numbers = Numbers::starting_at(u32::MAX.into());
         sink.start_counting();
         for seq_num in [u32::MAX, 0, 2, 1] {
-            sink.accept(&header(seq_num, [0; 4]), &OCTETS);
+            sink.accept(&header(seq_num, [0; 4]), &PAYLOAD);
         }
         sink.finish(&[u64::from(u32::MAX) + 6]);
         let counts = sink.counts();
@@ -236,12 +236,12 @@ mod tests {
     fn late_samples_of_the_warm_up_are_not_lost_and_in_no_count() {
         let mut sink = sink(false, 0);
         for seq_num in [0, 2] {
-            sink.accept(&header(seq_num, [0; 4]), &OCTETS);
+            sink.accept(&header(seq_num, [0; 4]), &PAYLOAD);
         }
         sink.start_counting();
         assert_eq!(sink.lost_in_warmup(), 1);
         for seq_num in [1, 3, 3] {
-            sink.accept(&header(seq_num, [0; 4]), &OCTETS);
+            sink.accept(&header(seq_num, [0; 4]), &PAYLOAD);
         }
         assert!(sink.has_all(&[4]) && !sink.has_all(&[5]));
         sink.finish(&[4]);
@@ -256,22 +256,22 @@ mod tests {
         trusting.accept(&header(0, [9; 4]), &[1, 2, 3, 4]);
         trusting.accept(&header(1, [0; 4]), &[0; 5]);
         assert_eq!(trusting.corrupt(), 1);
-        let mut octets = OCTETS;
-        payload::fill_octets(6, &mut octets);
+        let mut payload = PAYLOAD;
+        payload::fill(6, &mut payload);
         let mut verifying = sink(true, 4);
-        verifying.accept(&header(6, [2, 0, 0, 0]), &octets);
+        verifying.accept(&header(6, [2, 0, 0, 0]), &payload);
         assert_eq!(verifying.corrupt(), 0);
-        verifying.accept(&header(6, [3, 0, 0, 0]), &octets);
-        verifying.accept(&header(7, [3, 0, 0, 0]), &octets);
+        verifying.accept(&header(6, [3, 0, 0, 0]), &payload);
+        verifying.accept(&header(7, [3, 0, 0, 0]), &payload);
         verifying.reject();
         assert_eq!(verifying.corrupt(), 3);
     }
 
     #[test]
-    fn publishers_are_followed_apart_and_strangers_are_not_samples() {
+    fn publishers_are_followed_apart_and_unknown_ones_have_no_samples() {
         let mut sink = SampleSink::new(&case("mock", Test::Throughput).with(|case| case.ends.publishers = 2));
         for (publisher, seq_num) in [(0, 0), (1, 0), (1, 1), (0, 1), (1, 3), (2, 0)] {
-            sink.accept(&header(seq_num, [0; 4]).by(publisher), &OCTETS);
+            sink.accept(&header(seq_num, [0; 4]).by(publisher), &PAYLOAD);
         }
         assert!(!sink.has_all(&[2, 4]) && sink.corrupt() == 1);
         sink.finish(&[3, 4]);
@@ -284,14 +284,14 @@ mod tests {
         let mut sink = SampleSink::joining(&case("mock", Test::Throughput).with(|case| {
             (case.verify, case.ends.publishers) = (true, 2);
         }));
-        let mut octets = OCTETS;
+        let mut payload = PAYLOAD;
         for seq_num in [4_000_000_000, 4_000_000_002] {
-            payload::fill_octets(seq_num, &mut octets);
-            sink.accept(&header(seq_num, [0; 4]).by(1), &octets);
+            payload::fill(seq_num, &mut payload);
+            sink.accept(&header(seq_num, [0; 4]).by(1), &payload);
         }
         assert_eq!((sink.counts().received, sink.counts().lost, sink.finals()), (2, 1, None));
-        sink.accept(&SampleHeader::last(0), &octets);
-        sink.accept(&SampleHeader::last(4_000_000_005).by(1), &octets);
+        sink.accept(&SampleHeader::last(0), &payload);
+        sink.accept(&SampleHeader::last(4_000_000_005).by(1), &payload);
         assert_eq!(sink.finals(), Some(vec![0, 4_000_000_005]));
         sink.finish(&sink.finals().unwrap());
         assert_eq!((sink.counts().lost, sink.corrupt()), (3, 0));

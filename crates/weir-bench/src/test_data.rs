@@ -8,7 +8,7 @@ use crate::payload::{self, HEADER_BYTES, SampleHeader};
 /// RTI Perftest's type, with a key or without.
 pub trait Data: DdsType + Sync {
     /// Its payload, owned or loaned.
-    type Octets: Octets;
+    type Payload: Payload;
 
     /// Sets the fields before the payload.
     fn set_header(&mut self, header: &SampleHeader);
@@ -17,9 +17,9 @@ pub trait Data: DdsType + Sync {
     /// The sequence number.
     fn seq_num(&self) -> u32;
     /// The payload.
-    fn octets(&self) -> &[u8];
+    fn payload(&self) -> &[u8];
     /// The payload, to be changed.
-    fn octets_mut(&mut self) -> &mut Self::Octets;
+    fn payload_mut(&mut self) -> &mut Self::Payload;
 
     /// Writes a sample with this header. `self` is the sample written before, whose memory is used again.
     #[inline]
@@ -29,25 +29,25 @@ pub trait Data: DdsType + Sync {
         case: &CaseSpec,
         header: &SampleHeader,
     ) -> Result<(), DdsError> {
-        Self::Octets::write(self, writer, case, header)
+        Self::Payload::write(self, writer, case, header)
     }
 
     /// Releases memory of the receive path, if the value borrows some.
     #[inline]
     fn release(&mut self) {
-        self.octets_mut().release();
+        self.payload_mut().release();
     }
 }
 
 /// The forms with an owned payload.
-pub trait Owned: Data<Octets = Vec<u8>> + Clone {}
+pub trait Owned: Data<Payload = Vec<u8>> + Clone {}
 
-impl<T: Data<Octets = Vec<u8>> + Clone> Owned for T {}
+impl<T: Data<Payload = Vec<u8>> + Clone> Owned for T {}
 
 /// How the payload of a sample is written.
-pub trait Octets: Sized {
+pub trait Payload: Sized {
     /// Writes a sample.
-    fn write<T: Data<Octets = Self>>(
+    fn write<T: Data<Payload = Self>>(
         sample: &mut T,
         writer: &DataWriter<T>,
         case: &CaseSpec,
@@ -59,18 +59,18 @@ pub trait Octets: Sized {
 }
 
 /// Owned by the application, copied when sent and received.
-impl Octets for Vec<u8> {
+impl Payload for Vec<u8> {
     #[inline]
-    fn write<T: Data<Octets = Self>>(
+    fn write<T: Data<Payload = Self>>(
         sample: &mut T,
         writer: &DataWriter<T>,
         case: &CaseSpec,
         header: &SampleHeader,
     ) -> Result<(), DdsError> {
-        sample.octets_mut().resize(case.size_bytes.saturating_sub(HEADER_BYTES), 0);
+        sample.payload_mut().resize(case.size_bytes.saturating_sub(HEADER_BYTES), 0);
         sample.set_header(header);
         if case.verify {
-            payload::fill_octets(header.seq_num, sample.octets_mut());
+            payload::fill(header.seq_num, sample.payload_mut());
         }
         writer.write(sample)
     }
@@ -80,9 +80,9 @@ impl Octets for Vec<u8> {
 }
 
 /// Loaned: written and read in place.
-impl Octets for Bytes {
+impl Payload for Bytes {
     #[inline]
-    fn write<T: Data<Octets = Self>>(
+    fn write<T: Data<Payload = Self>>(
         _: &mut T,
         writer: &DataWriter<T>,
         case: &CaseSpec,
@@ -91,7 +91,7 @@ impl Octets for Bytes {
         let mut loan = writer.loan(case.size_bytes.saturating_sub(HEADER_BYTES))?;
         loan.sample.set_header(header);
         if case.verify {
-            payload::fill_octets(header.seq_num, &mut loan);
+            payload::fill(header.seq_num, &mut loan);
         }
         Ok(loan.write()?)
     }
@@ -103,7 +103,7 @@ impl Octets for Bytes {
 }
 
 macro_rules! test_data {
-    ($(#[$doc:meta])* $name:ident, $octets:ty, $type_name:literal $(, #[$key:meta])?) => {
+    ($(#[$doc:meta])* $name:ident, $payload:ty, $type_name:literal $(, #[$key:meta])?) => {
         $(#[$doc])*
         #[derive(Clone, Debug, Default, DdsType)]
         #[dds(extensibility = "final", name = $type_name)]
@@ -115,11 +115,11 @@ macro_rules! test_data {
             ts_sec: i32,
             ts_usec: u32,
             latency_ping: i32,
-            bin_data: $octets,
+            bin_data: $payload,
         }
 
         impl Data for $name {
-            type Octets = $octets;
+            type Payload = $payload;
 
             #[inline]
             fn set_header(&mut self, header: &SampleHeader) {
@@ -144,12 +144,12 @@ macro_rules! test_data {
             }
 
             #[inline]
-            fn octets(&self) -> &[u8] {
+            fn payload(&self) -> &[u8] {
                 &self.bin_data
             }
 
             #[inline]
-            fn octets_mut(&mut self) -> &mut $octets {
+            fn payload_mut(&mut self) -> &mut $payload {
                 &mut self.bin_data
             }
         }

@@ -246,8 +246,8 @@ fn bulk_items(
         const BULK_ELEMENT: ::core::option::Option<usize> = #last_codec::BULK_ELEMENT;
 
         #[inline(always)]
-        fn bulk_octets(&self) -> ::core::option::Option<&[u8]> {
-            #last_codec::bulk_octets(&self.#last_ident)
+        fn bulk_bytes(&self) -> ::core::option::Option<&[u8]> {
+            #last_codec::bulk_bytes(&self.#last_ident)
         }
 
         #inline

@@ -86,10 +86,10 @@ impl<T: CdrCollection, const MAX_LEN: u32> Bounded<T, MAX_LEN> {
         value.encode(writer)
     }
 
-    /// As [`CdrValue::bulk_octets`].
+    /// As [`CdrValue::bulk_bytes`].
     #[inline(always)]
-    pub fn bulk_octets(value: &T) -> Option<&[u8]> {
-        value.bulk_octets()
+    pub fn bulk_bytes(value: &T) -> Option<&[u8]> {
+        value.bulk_bytes()
     }
 
     /// As [`CdrValue::encode_before_bulk`].

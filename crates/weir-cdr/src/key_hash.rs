@@ -37,15 +37,15 @@ pub fn key_hash<T: DdsType>(key_be: &[u8], encoding: Encoding) -> [u8; 16] {
 /// Pads at most 16 bytes with zeros. Lengths of integers are special cases: a copy of variable
 /// length costs more than the rest of the function.
 #[inline]
-fn padded(octets: &[u8]) -> [u8; 16] {
-    if let Some(four) = whole(octets) {
+fn padded(bytes: &[u8]) -> [u8; 16] {
+    if let Some(four) = whole(bytes) {
         return u128::from(u32::from_le_bytes(four)).to_le_bytes();
     }
-    if let Some(eight) = whole(octets) {
+    if let Some(eight) = whole(bytes) {
         return u128::from(u64::from_le_bytes(eight)).to_le_bytes();
     }
     let mut hash = [0; 16];
-    for (to, from) in hash.iter_mut().zip(octets) {
+    for (to, from) in hash.iter_mut().zip(bytes) {
         *to = *from;
     }
     hash
@@ -53,8 +53,8 @@ fn padded(octets: &[u8]) -> [u8; 16] {
 
 /// Returns the bytes if there are exactly `N`.
 #[inline]
-fn whole<const N: usize>(octets: &[u8]) -> Option<[u8; N]> {
-    octets.try_into().ok()
+fn whole<const N: usize>(bytes: &[u8]) -> Option<[u8; N]> {
+    bytes.try_into().ok()
 }
 
 /// Returns the MD5 digest of a serialized key (big-endian, from offset 0).

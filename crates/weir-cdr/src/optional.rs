@@ -151,7 +151,7 @@ impl<T: CdrValue, const ID: u32> Optional<T, ID> {
             return Err(CdrError::UnexpectedMember { expected: ID, found: id });
         }
         let endianness: Endianness = reader.endianness();
-        let value = reader.take_octets(len)?;
+        let value = reader.take_bytes(len)?;
         Ok((len > 0).then(|| CdrReader::new(value, endianness, Encoding::Xcdr1)))
     }
 }

@@ -153,22 +153,22 @@ pub const KEY_PAYLOAD_LEN_MIN: usize = 20;
 /// encoding.
 #[inline(always)]
 fn encode_as<T: DdsType>(value: &T, identifier: u16, encoding: Encoding, out: &mut [u8]) -> Result<usize> {
-    let Some(octets) = value.bulk_octets() else {
+    let Some(bytes) = value.bulk_bytes() else {
         let (header, body) = out.split_first_chunk_mut().ok_or(CdrError::BufferTooSmall)?;
         let mut writer = CdrWriter::new(body, Endianness::Little, encoding);
         value.encode(&mut writer)?;
         return finish(header, identifier, writer);
     };
     // The bytes are last because they take a call: hardly anything has to be kept across it.
-    let (start, len) = encode_around_as(value, octets.len(), identifier, encoding, out)?;
-    let room = out.get_mut(start..start + octets.len()).ok_or(CdrError::BufferTooSmall)?;
-    copy::copy(room, octets);
+    let (start, len) = encode_around_as(value, bytes.len(), identifier, encoding, out)?;
+    let room = out.get_mut(start..start + bytes.len()).ok_or(CdrError::BufferTooSmall)?;
+    copy::copy(room, bytes);
     Ok(len)
 }
 
 /// [`encode_payload_in`] without the `count` bytes that the value ends in.
 ///
-/// See [`CdrValue::bulk_octets`](crate::CdrValue::bulk_octets). Returns the range in `out` that
+/// See [`CdrValue::bulk_bytes`](crate::CdrValue::bulk_bytes). Returns the range in `out` that
 /// they belong in, which is left unchanged.
 ///
 /// # Errors
@@ -212,8 +212,8 @@ fn finish(header: &mut [u8; ENCAPSULATION_LEN], identifier: u16, mut writer: Cdr
         let room = writer.reserve(1, padding)?;
         // One by one: `fill` is a call.
         for at in 0..PADDING_MAX {
-            if let Some(octet) = room.get_mut(at) {
-                *octet = 0;
+            if let Some(byte) = room.get_mut(at) {
+                *byte = 0;
             }
         }
     }

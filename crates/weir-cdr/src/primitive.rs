@@ -122,12 +122,12 @@ impl CdrValue for u8 {
 
     #[inline(always)]
     fn decode(reader: &mut CdrReader<'_>) -> Result<Self> {
-        reader.take_aligned().map(|[octet]| octet)
+        reader.take_aligned().map(|[byte]| byte)
     }
 
     #[inline(always)]
     fn skip(reader: &mut CdrReader<'_>) -> Result {
-        reader.take_octets(1).map(drop)
+        reader.take_bytes(1).map(drop)
     }
 
     #[inline(always)]
@@ -136,7 +136,7 @@ impl CdrValue for u8 {
     }
 
     #[inline(always)]
-    fn octets(values: &[Self]) -> Option<&[u8]> {
+    fn as_bytes(values: &[Self]) -> Option<&[u8]> {
         Some(values)
     }
 
@@ -147,35 +147,35 @@ impl CdrValue for u8 {
 
     #[inline(always)]
     fn encode_slice(values: &[Self], writer: &mut CdrWriter<'_>) -> Result {
-        writer.write_octets(values)
+        writer.write_bytes(values)
     }
 
     #[inline(always)]
     fn decode_into_slice(values: &mut [Self], reader: &mut CdrReader<'_>) -> Result {
-        copy::copy(values, reader.take_octets(values.len())?);
+        copy::copy(values, reader.take_bytes(values.len())?);
         Ok(())
     }
 
     #[inline(always)]
     fn decode_into_vec(values: &mut Vec<Self>, count: usize, reader: &mut CdrReader<'_>) -> Result {
-        let octets = reader.take_octets(count)?;
-        copy::replace(values, octets);
+        let bytes = reader.take_bytes(count)?;
+        copy::replace(values, bytes);
         Ok(())
     }
 
     #[inline(always)]
     fn decode_array<const N: usize>(reader: &mut CdrReader<'_>) -> Result<[Self; N]> {
-        reader.take_octets(N)?.first_chunk().copied().ok_or(CdrError::UnexpectedEnd)
+        reader.take_bytes(N)?.first_chunk().copied().ok_or(CdrError::UnexpectedEnd)
     }
 
     #[inline(always)]
     fn skip_many(count: usize, reader: &mut CdrReader<'_>) -> Result {
-        reader.take_octets(count).map(drop)
+        reader.take_bytes(count).map(drop)
     }
 
     #[inline(always)]
     fn copy_many(count: usize, reader: &mut CdrReader<'_>, writer: &mut CdrWriter<'_>) -> Result {
-        writer.write_octets(reader.take_octets(count)?)
+        writer.write_bytes(reader.take_bytes(count)?)
     }
 }
 
@@ -199,7 +199,7 @@ impl CdrValue for bool {
         match u8::decode(reader)? {
             0 => Ok(false),
             1 => Ok(true),
-            octet => Err(CdrError::InvalidBool(octet)),
+            byte => Err(CdrError::InvalidBool(byte)),
         }
     }
 
@@ -215,14 +215,14 @@ impl CdrValue for bool {
 
     #[inline]
     fn decode_into_vec(values: &mut Vec<Self>, count: usize, reader: &mut CdrReader<'_>) -> Result {
-        let octets = reader.take_octets(count)?;
+        let bytes = reader.take_bytes(count)?;
         // All bytes at once first: this is vectorised, the search for the first invalid one is not.
-        if octets.iter().fold(0, |all, octet| all | octet) > 1 {
-            let invalid = octets.iter().find(|octet| **octet > 1);
+        if bytes.iter().fold(0, |all, byte| all | byte) > 1 {
+            let invalid = bytes.iter().find(|byte| **byte > 1);
             return Err(CdrError::InvalidBool(invalid.copied().unwrap_or_default()));
         }
         values.clear();
-        values.extend(octets.iter().map(|octet| *octet == 1));
+        values.extend(bytes.iter().map(|byte| *byte == 1));
         Ok(())
     }
 

@@ -110,7 +110,7 @@ impl<'a> CdrReader<'a> {
     /// # Errors
     /// [`CdrError::UnexpectedEnd`] if there are fewer bytes left.
     #[inline(always)]
-    pub fn take_octets(&mut self, len: usize) -> Result<&'a [u8]> {
+    pub fn take_bytes(&mut self, len: usize) -> Result<&'a [u8]> {
         self.take(1, len)
     }
 
@@ -118,11 +118,11 @@ impl<'a> CdrReader<'a> {
     ///
     /// # Errors
     /// [`CdrError::UnexpectedEnd`] if there are fewer bytes left.
-    pub fn take_bytes(&mut self, len: usize) -> Result<Bytes> {
-        let octets = self.take_octets(len)?;
+    pub fn take_shared(&mut self, len: usize) -> Result<Bytes> {
+        let bytes = self.take_bytes(len)?;
         Ok(match self.shared {
-            Some(memory) if !octets.is_empty() => memory.share(octets),
-            _ => Bytes::copy_from_slice(octets),
+            Some(memory) if !bytes.is_empty() => memory.share(bytes),
+            _ => Bytes::copy_from_slice(bytes),
         })
     }
 
@@ -237,13 +237,13 @@ mod tests {
     fn reads_are_aligned_and_checked() {
         let data = [1, 0xff, 0xff, 0xff, 5, 0, 0, 0, 9];
         let mut reader = CdrReader::new(&data, Endianness::Little, Encoding::Xcdr1);
-        assert_eq!(reader.take_octets(1).unwrap(), [1]);
+        assert_eq!(reader.take_bytes(1).unwrap(), [1]);
         assert_eq!(reader.take_aligned::<4>().unwrap(), [5, 0, 0, 0]);
         assert_eq!(reader.remaining(), 1);
         assert_eq!(reader.clone().take_aligned::<2>(), Err(CdrError::UnexpectedEnd));
         assert_eq!(reader.take_primitives(8, 0).unwrap(), []);
-        assert_eq!(reader.take_octets(1).unwrap(), [9]);
-        assert_eq!(reader.take_octets(usize::MAX), Err(CdrError::UnexpectedEnd));
+        assert_eq!(reader.take_bytes(1).unwrap(), [9]);
+        assert_eq!(reader.take_bytes(usize::MAX), Err(CdrError::UnexpectedEnd));
         assert_eq!(reader.take_primitives(8, usize::MAX), Err(CdrError::UnexpectedEnd));
     }
 
@@ -262,9 +262,9 @@ mod tests {
         let mut reader = CdrReader::new(&data, Endianness::Big, Encoding::Xcdr2);
         let open = reader.open_delimited().unwrap();
         assert_eq!(reader.remaining(), 3);
-        assert_eq!(reader.clone().take_octets(4), Err(CdrError::UnexpectedEnd));
+        assert_eq!(reader.clone().take_bytes(4), Err(CdrError::UnexpectedEnd));
         reader.close_delimited(open);
-        assert_eq!(reader.take_octets(1).unwrap(), [4]);
+        assert_eq!(reader.take_bytes(1).unwrap(), [4]);
 
         let mut too_long = CdrReader::new(&data[..6], Endianness::Big, Encoding::Xcdr2);
         assert_eq!(too_long.skip_delimited(), Err(CdrError::UnexpectedEnd));

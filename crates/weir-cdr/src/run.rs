@@ -78,7 +78,7 @@ impl Extent {
 mod tests {
     use super::*;
 
-    const OCTET: Layout = Layout::primitive(1);
+    const BYTE: Layout = Layout::primitive(1);
     const WORD: Layout = Layout::primitive(4);
     const DOUBLE: Layout = Layout::primitive(8);
 
@@ -89,16 +89,16 @@ mod tests {
 
     #[test]
     fn a_run_is_where_its_offsets_are_those_from_0() {
-        let rising = OCTET.then(DOUBLE);
+        let rising = BYTE.then(DOUBLE);
         assert_eq!(lens(rising, 0), [Some(16), Some(12), Some(12)]);
         assert_eq!(lens(rising, 4), [None, Some(12), Some(12)]);
         assert_eq!(lens(rising, 3), [None; 3]);
-        let falling = DOUBLE.then(WORD).then(OCTET);
+        let falling = DOUBLE.then(WORD).then(BYTE);
         for position in 0..9 {
             assert_eq!(lens(falling, position), [Some(13); 3], "padding comes first");
         }
         assert_eq!(
-            lens(OCTET.repeat(6).then(WORD), 3),
+            lens(BYTE.repeat(6).then(WORD), 3),
             [None; 3],
             "one more or less fits in front of the word"
         );
@@ -107,9 +107,9 @@ mod tests {
     #[test]
     fn what_has_no_known_size_is_no_run() {
         assert_eq!(lens(WORD.then(Layout::STRING), 0), [None; 3]);
-        assert_eq!(lens(WORD.then(OCTET.optional()), 0), [None; 3]);
-        assert_eq!(lens(WORD.then(OCTET.bounded_sequence(3)), 0), [None; 3]);
-        assert_eq!(lens(WORD.then(OCTET.or(WORD)), 0), [None; 3]);
+        assert_eq!(lens(WORD.then(BYTE.optional()), 0), [None; 3]);
+        assert_eq!(lens(WORD.then(BYTE.bounded_sequence(3)), 0), [None; 3]);
+        assert_eq!(lens(WORD.then(BYTE.or(WORD)), 0), [None; 3]);
         assert_eq!(lens(WORD.then(DOUBLE.or(DOUBLE)), 0), [Some(16), Some(12), Some(12)]);
         assert_eq!(lens(WORD.repeat(usize::MAX), 0), [None; 3]);
     }
@@ -124,8 +124,8 @@ mod tests {
     #[test]
     fn nothing_in_front_leaves_the_first_alignment_as_it_is() {
         let extent = |layout: Layout| layout.extent(Encoding::Xcdr1).map(|extent| extent.first_alignment);
-        assert_eq!(extent(DOUBLE.repeat(0).then(WORD).then(OCTET)), Some(4));
-        assert_eq!(extent(OCTET.or(OCTET).then(WORD)), Some(1));
+        assert_eq!(extent(DOUBLE.repeat(0).then(WORD).then(BYTE)), Some(4));
+        assert_eq!(extent(BYTE.or(BYTE).then(WORD)), Some(1));
         assert_eq!(extent(Layout::EMPTY), Some(1));
     }
 }

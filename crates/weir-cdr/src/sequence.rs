@@ -55,8 +55,8 @@ impl<T: CdrValue> CdrValue for Vec<T> {
     }
 
     #[inline(always)]
-    fn bulk_octets(&self) -> Option<&[u8]> {
-        T::octets(self)
+    fn bulk_bytes(&self) -> Option<&[u8]> {
+        T::as_bytes(self)
     }
 
     #[inline(always)]

@@ -9,15 +9,15 @@ use crate::{CdrCollection, CdrError, CdrReader, CdrValue, CdrWriter, Encoding, L
 /// The memory of a payload, parts of which decoded values may keep alive ([`CdrReader::shared`]).
 pub trait SharedMemory: fmt::Debug {
     /// Returns bytes of this memory as a part that keeps it alive; a copy of other bytes.
-    fn share(&self, octets: &[u8]) -> Bytes;
+    fn share(&self, bytes: &[u8]) -> Bytes;
 }
 
 impl SharedMemory for Bytes {
-    fn share(&self, octets: &[u8]) -> Bytes {
-        let start = (octets.as_ptr() as usize).wrapping_sub(self.as_ptr() as usize);
-        match start.checked_add(octets.len()) {
+    fn share(&self, bytes: &[u8]) -> Bytes {
+        let start = (bytes.as_ptr() as usize).wrapping_sub(self.as_ptr() as usize);
+        match start.checked_add(bytes.len()) {
             Some(end) if end <= self.len() => self.slice(start..end),
-            _ => Self::copy_from_slice(octets),
+            _ => Self::copy_from_slice(bytes),
         }
     }
 }
@@ -36,7 +36,7 @@ impl CdrValue for Bytes {
     #[inline]
     fn encode(&self, writer: &mut CdrWriter<'_>) -> Result {
         writer.write_length(self.len())?;
-        writer.write_octets(self)
+        writer.write_bytes(self)
     }
 
     #[inline]
@@ -55,7 +55,7 @@ impl CdrValue for Bytes {
     }
 
     #[inline(always)]
-    fn bulk_octets(&self) -> Option<&[u8]> {
+    fn bulk_bytes(&self) -> Option<&[u8]> {
         Some(self)
     }
 
@@ -93,7 +93,7 @@ impl CdrCollection for Bytes {
         if len > max_len as usize {
             return Err(CdrError::BoundExceeded { max: max_len });
         }
-        reader.take_bytes(len)
+        reader.take_shared(len)
     }
 
     #[inline]

@@ -28,7 +28,7 @@ impl CdrValue for String {
     #[inline]
     fn skip(reader: &mut CdrReader<'_>) -> Result {
         let len = reader.take_length(1)?;
-        reader.take_octets(len).map(drop)
+        reader.take_bytes(len).map(drop)
     }
 
     #[inline]
@@ -81,7 +81,7 @@ fn encode_str(text: &str, writer: &mut CdrWriter<'_>) -> Result {
 
 fn take_str<'a>(reader: &mut CdrReader<'a>, max_len: u32) -> Result<&'a str> {
     let len = reader.take_length(1)?;
-    let (nul, characters) = reader.take_octets(len)?.split_last().ok_or(CdrError::InvalidString)?;
+    let (nul, characters) = reader.take_bytes(len)?.split_last().ok_or(CdrError::InvalidString)?;
     if *nul != 0 || characters.contains(&0) {
         return Err(CdrError::InvalidString);
     }

@@ -129,13 +129,13 @@ pub trait CdrValue: Sized {
     /// The bulk, if it is bytes. Appended to what [`encode_before_bulk`](Self::encode_before_bulk)
     /// writes, they give what [`encode`](Self::encode) writes.
     #[inline(always)]
-    fn bulk_octets(&self) -> Option<&[u8]> {
+    fn bulk_bytes(&self) -> Option<&[u8]> {
         None
     }
 
     /// The values as bytes, if they are bytes.
     #[inline(always)]
-    fn octets(values: &[Self]) -> Option<&[u8]> {
+    fn as_bytes(values: &[Self]) -> Option<&[u8]> {
         let _ = values;
         None
     }

@@ -100,8 +100,8 @@ impl<'a> CdrWriter<'a> {
     /// # Errors
     /// [`CdrError::BufferTooSmall`] if there are fewer bytes left.
     #[inline(always)]
-    pub fn write_octets(&mut self, octets: &[u8]) -> Result {
-        copy::copy(self.reserve(1, octets.len())?, octets);
+    pub fn write_bytes(&mut self, bytes: &[u8]) -> Result {
+        copy::copy(self.reserve(1, bytes.len())?, bytes);
         Ok(())
     }
 
@@ -179,7 +179,7 @@ mod tests {
     fn padding_is_zeroed() {
         let mut out = [0xff; 8];
         let mut writer = CdrWriter::new(&mut out, Endianness::Little, Encoding::Xcdr1);
-        writer.write_octets(&[1]).unwrap();
+        writer.write_bytes(&[1]).unwrap();
         writer.write_length(0x0203).unwrap();
         assert_eq!(writer.written(), [1, 0, 0, 0, 3, 2, 0, 0]);
     }
@@ -188,11 +188,11 @@ mod tests {
     fn a_full_buffer_is_an_error_even_when_only_padding_is_missing() {
         let mut out = [0; 5];
         let mut writer = CdrWriter::new(&mut out, Endianness::Big, Encoding::Xcdr1);
-        writer.write_octets(&[0; 5]).unwrap();
+        writer.write_bytes(&[0; 5]).unwrap();
         assert_eq!(writer.write_length(1), Err(CdrError::BufferTooSmall));
-        assert_eq!(writer.write_octets(&[1]), Err(CdrError::BufferTooSmall));
+        assert_eq!(writer.write_bytes(&[1]), Err(CdrError::BufferTooSmall));
         assert_eq!(writer.reserve(8, usize::MAX), Err(CdrError::BufferTooSmall));
-        assert_eq!(writer.write_octets(&[]), Ok(()));
+        assert_eq!(writer.write_bytes(&[]), Ok(()));
         assert_eq!(writer.position(), 5);
     }
 
@@ -200,9 +200,9 @@ mod tests {
     fn delimiters_hold_the_length_of_what_follows() {
         let mut out = [0; 16];
         let mut writer = CdrWriter::new(&mut out, Endianness::Big, Encoding::Xcdr2);
-        writer.write_octets(&[9]).unwrap();
+        writer.write_bytes(&[9]).unwrap();
         let open = writer.open_delimited().unwrap();
-        writer.write_octets(&[7; 3]).unwrap();
+        writer.write_bytes(&[7; 3]).unwrap();
         writer.close_delimited(open).unwrap();
         assert_eq!(writer.written(), [9, 0, 0, 0, 0, 0, 0, 3, 7, 7, 7]);
     }

@@ -104,7 +104,7 @@ fn record(writer: &DataWriter<Image>, count: u32) -> Result<(), DdsError> {
 
 /// Reads the images. Returns the number of pixel bytes received.
 fn view(reader: &DataReader<Image>, count: u32) -> Result<usize, String> {
-    let (mut octets, mut expected) = (0, 0);
+    let (mut received, mut expected) = (0, 0);
     while expected < count {
         if !reader.wait_for_data(PATIENCE) {
             return Err(format!("image {expected} did not arrive"));
@@ -118,8 +118,8 @@ fn view(reader: &DataReader<Image>, count: u32) -> Result<usize, String> {
                 return Err(format!("image {expected} is not the one that was sent"));
             }
             expected += 1;
-            octets += pixels.len();
+            received += pixels.len();
         }
     }
-    Ok(octets)
+    Ok(received)
 }

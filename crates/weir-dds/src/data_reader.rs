@@ -266,6 +266,9 @@ impl<T: DdsType> DataReader<T> {
             }
             self.inner.endpoint.malformed.fetch_add(1, Ordering::Relaxed);
         }
+        if core.is_request_due() {
+            self.inner.driver().request_refused(core);
+        }
         info
     }
 
@@ -319,6 +322,9 @@ impl<T: DdsType> DataReader<T> {
                 }
                 is_decoded
             });
+            if core.is_request_due() {
+                self.inner.driver().request_refused(core);
+            }
         }
         if malformed > 0 {
             self.inner.endpoint.malformed.fetch_add(malformed, Ordering::Relaxed);
@@ -485,13 +491,7 @@ impl Drop for Inner {
         let entity = self.endpoint.entity;
         self.endpoint.set_listener(None);
         self.driver().with_discovery(|core, now| core.remove_reader(now, entity));
-        self.driver().routes.change(|table| {
-            table.readers.remove(&entity);
-            table.readers_of.retain(|_, readers| {
-                readers.retain(|reader| reader.entity != entity);
-                !readers.is_empty()
-            });
-        });
+        self.driver().routes.change(|table| table.forget_reader(entity));
         self.driver().leave(self.group);
     }
 }

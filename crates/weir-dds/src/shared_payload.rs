@@ -19,8 +19,8 @@ pub(crate) fn payload(raw: &RawSample<'_>) -> Bytes {
 pub(crate) struct BlockMemory<'a>(pub(crate) &'a Arc<Block>);
 
 impl SharedMemory for BlockMemory<'_> {
-    fn share(&self, octets: &[u8]) -> Bytes {
-        Bytes::from_owner(Owner(Arc::clone(self.0))).share(octets)
+    fn share(&self, bytes: &[u8]) -> Bytes {
+        Bytes::from_owner(Owner(Arc::clone(self.0))).share(bytes)
     }
 }
 

@@ -62,10 +62,10 @@ impl Header {
         Self { timestamp_sec, timestamp_usec, latency_ping: 0, ..Self::data(sequence, instances) }
     }
 
-    /// What precedes a payload of `octets` bytes: the members and that length, little-endian.
+    /// What precedes a payload of `payload_len` bytes: the members and that length, little-endian.
     #[must_use]
     #[inline]
-    pub fn to_bytes(&self, octets: usize) -> [u8; Self::SERIALIZED_BYTES] {
+    pub fn to_bytes(&self, payload_len: usize) -> [u8; Self::SERIALIZED_BYTES] {
         let words = [
             self.key,
             self.entity_id.to_le_bytes(),
@@ -73,7 +73,7 @@ impl Header {
             self.timestamp_sec.to_le_bytes(),
             self.timestamp_usec.to_le_bytes(),
             self.latency_ping.to_le_bytes(),
-            u32::try_from(octets).unwrap_or(u32::MAX).to_le_bytes(),
+            u32::try_from(payload_len).unwrap_or(u32::MAX).to_le_bytes(),
         ];
         let mut bytes = [0; Self::SERIALIZED_BYTES];
         bytes.copy_from_slice(words.as_flattened());
@@ -85,7 +85,7 @@ impl Header {
     #[must_use]
     #[inline]
     pub fn split(sample: &[u8]) -> Option<(Self, &[u8])> {
-        let (head, octets) = sample.split_first_chunk::<{ Self::SERIALIZED_BYTES }>()?;
+        let (head, payload) = sample.split_first_chunk::<{ Self::SERIALIZED_BYTES }>()?;
         let word = |at: usize| [head[at], head[at + 1], head[at + 2], head[at + 3]];
         let header = Self {
             key: word(0),
@@ -95,7 +95,7 @@ impl Header {
             timestamp_usec: u32::from_le_bytes(word(16)),
             latency_ping: i32::from_le_bytes(word(20)),
         };
-        (u32::from_le_bytes(word(24)) as usize == octets.len()).then_some((header, octets))
+        (u32::from_le_bytes(word(24)) as usize == payload.len()).then_some((header, payload))
     }
 }
 

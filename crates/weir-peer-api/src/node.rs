@@ -29,7 +29,7 @@ pub struct NodeOptions {
     /// Gather samples into messages; flushed by [`Node::flush`].
     pub is_batching: bool,
     /// Payload of every sample, bytes.
-    pub octets: usize,
+    pub payload_bytes: usize,
     /// Busy-wait for samples, where the engine can.
     pub is_spinning: bool,
     /// How long a write may wait.
@@ -62,7 +62,7 @@ pub trait Writer: Send + Sync {
     ///
     /// # Errors
     /// The engine's error.
-    fn write(&self, header: &Header, octets: &[u8]) -> Result<Written, PeerError>;
+    fn write(&self, header: &Header, payload: &[u8]) -> Result<Written, PeerError>;
 }
 
 /// Result of a write.
@@ -150,7 +150,7 @@ mod tests {
             instances: 0,
             keeps_all: true,
             is_batching: false,
-            octets: 0,
+            payload_bytes: 0,
             is_spinning: false,
             max_blocking_time: Duration::ZERO,
             write_topic: None,

@@ -34,7 +34,7 @@ use crate::json::entry;
 ///   loss_sender_queue, loss_path, loss_receiver_host, loss_receiver_socket, loss_unplaced`
 /// - UDP tests: `lag_p99_9_us, mode, flows, direction, duplex, connected, gro, ip_version, dscp,
 ///   multicast_group, asked_mbps, offered_mbps, jitter_us, one_way_p99_9_us, reorder_extent_max,
-///   reorder_extent_mean, longest_gap, late, corrupt, strangers, gso_fallbacks,
+///   reorder_extent_mean, longest_gap, late, corrupt, foreign_datagrams, gso_fallbacks,
 ///   datagrams_per_receive, clocks_shared, clock_offset_us, clock_error_us, clock_drift_us,
 ///   sender_busy_percent`
 ///
@@ -122,10 +122,9 @@ const COLUMNS: &[(&str, &str)] = &[
     (
         "/figures/udp",
         "mode flows direction duplex connected gro ip_version dscp multicast_group=multicast asked_mbps \
-         offered_mbps jitter_us one_way_p99_9_us reorder_extent_max reorder_extent_mean longest_gap late corrupt",
+         offered_mbps jitter_us one_way_p99_9_us reorder_extent_max reorder_extent_mean longest_gap late corrupt \
+         foreign_datagrams gso_fallbacks datagrams_per_receive",
     ),
-    ("/figures/udp", "strangers"),
-    ("/figures/udp", "gso_fallbacks datagrams_per_receive"),
     (
         "/figures/udp/clocks",
         "clocks_shared=shared clock_offset_us=offset_us clock_error_us=error_us clock_drift_us=drift_us",

@@ -54,7 +54,8 @@ pub struct UdpFigures {
     /// Datagrams of a wrong size.
     pub corrupt: u64,
     /// Datagrams from other senders.
-    pub strangers: u64,
+    #[serde(alias = "strangers")]
+    pub foreign_datagrams: u64,
     /// Sends that the kernel refused to split, so that their datagrams were sent one by one.
     pub gso_fallbacks: u64,
     /// Percent of the time that the sending threads ran, averaged over the flows; `None` with a

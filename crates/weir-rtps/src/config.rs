@@ -81,6 +81,12 @@ pub const NACK_PACE_MAX: Duration = Duration::from_micros(50);
 /// First repetition of the preemptive ACKNACK that requests a HEARTBEAT from a new writer; doubled
 /// each time. With a fixed period, a forged announcement would cause endless traffic.
 pub const PREEMPTIVE_ACKNACK_DELAY_MIN: Duration = Duration::from_millis(20);
+/// Time for which one peer among many keeps a participant busy when all appear together. What is asked of many peers
+/// is not repeated sooner than after this time for each of them.
+pub const ANSWER_TIME: Duration = Duration::from_millis(2);
+/// The same for their endpoints: new ones of a participant are announced together if no more time than this for each
+/// peer is between them.
+pub const ANNOUNCEMENT_GAP: Duration = Duration::from_micros(200);
 /// HEARTBEATs and ACKNACKs whose count is not higher than the last one's are repetitions, unless
 /// none was accepted for this time. Otherwise a count that jumped ahead, by mistake or on purpose,
 /// would block a peer permanently.

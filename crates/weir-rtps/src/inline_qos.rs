@@ -9,7 +9,7 @@ pub(crate) fn encode(kind: ChangeKind, key: Option<[u8; 16]>) -> Vec<u8> {
     let mut inline_qos = Vec::new();
     let mut list = ParameterListWriter::new(&mut inline_qos);
     if let Some(key) = key {
-        list.octets16(ParameterId::KEY_HASH, &key);
+        list.bytes16(ParameterId::KEY_HASH, &key);
     }
     let status = match kind {
         ChangeKind::Alive => 0,

@@ -15,15 +15,15 @@ pub(crate) struct Key {
 
 impl Key {
     #[inline]
-    pub(crate) fn octets(self) -> [u8; 16] {
+    pub(crate) fn to_bytes(self) -> [u8; 16] {
         (u128::from(self.high) << 64 | u128::from(self.low)).to_le_bytes()
     }
 }
 
 impl From<[u8; 16]> for Key {
     #[inline]
-    fn from(octets: [u8; 16]) -> Self {
-        let both = u128::from_le_bytes(octets);
+    fn from(bytes: [u8; 16]) -> Self {
+        let both = u128::from_le_bytes(bytes);
         Self { low: both as u64, high: (both >> 64) as u64 }
     }
 }

@@ -24,6 +24,7 @@ mod change_kind;
 pub mod config;
 pub mod discovery_data;
 pub mod discovery_event;
+mod due;
 mod history;
 mod inline_qos;
 mod key_hasher;

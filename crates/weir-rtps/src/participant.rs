@@ -32,7 +32,9 @@ mod receive;
 mod remote;
 mod remote_participant;
 
+use core::net::SocketAddrV4;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use weir_wire::{EntityId, GuidPrefix};
 
@@ -65,9 +67,14 @@ pub struct ParticipantCore {
     assertions: Assertions,
     locals: BTreeMap<EntityId, LocalEntry>,
     remotes: BTreeMap<GuidPrefix, RemoteParticipant>,
+    /// Endpoints of all of them.
+    remote_endpoints: usize,
     deadlines: Deadlines,
     /// Participants that are to be sent a HEARTBEAT to answer, and where.
     questions: Vec<(GuidPrefix, Destinations)>,
+    /// Participants that have asked from an address that they have not named: they have moved, and may not know yet
+    /// that we have, too.
+    answers: Vec<(GuidPrefix, SocketAddrV4)>,
     absences: Absences,
     news: News,
     /// What the builtin endpoints send, before it is packed.
@@ -88,8 +95,10 @@ impl ParticipantCore {
             assertions: Assertions::default(),
             locals: BTreeMap::new(),
             remotes: BTreeMap::new(),
+            remote_endpoints: 0,
             deadlines: Deadlines::default(),
             questions: Vec::new(),
+            answers: Vec::new(),
             absences: Absences::default(),
             news: News::default(),
             unpacked: Outbox::new(),
@@ -132,6 +141,9 @@ impl ParticipantCore {
         for (prefix, to) in self.questions.drain(..) {
             self.builtin.ask(prefix, &to, &mut self.unpacked);
         }
+        for (prefix, to) in self.answers.drain(..) {
+            self.builtin.answer(prefix, &Arc::from([to]), &mut self.unpacked);
+        }
         self.packing.pack(&mut self.unpacked, out);
         self.announcer.poll_farewell(&self.remotes, out);
     }
@@ -168,6 +180,7 @@ impl ParticipantCore {
         for entry in self.locals.values() {
             self.builtin.dispose(now, entry.kind(), entry.guid());
         }
+        self.builtin.flush();
         self.announcer.close();
         self.locals.clear();
         self.news.forget_pairs();
@@ -209,6 +222,6 @@ impl ParticipantCore {
     /// Returns the number of known remote endpoints.
     #[must_use]
     pub fn remote_endpoints(&self) -> usize {
-        self.remotes.values().map(|remote| remote.endpoints.len()).sum()
+        self.remote_endpoints
     }
 }

@@ -57,7 +57,7 @@ pub(crate) fn encode(kind: EndpointKind, qos: &Qos, list: &mut ParameterListWrit
     }
     encode_representation(kind, qos, list);
     if !qos.user_data.is_empty() {
-        list.octets(ParameterId::USER_DATA, &qos.user_data);
+        list.byte_sequence(ParameterId::USER_DATA, &qos.user_data);
     }
 }
 
@@ -124,7 +124,7 @@ pub(crate) fn decode(parameter: &Parameter<'_>, limits: &DiscoveryLimits, qos: &
         }
         ParameterId::RESOURCE_LIMITS => qos.resource_limits = resource_limits(parameter)?,
         ParameterId::USER_DATA => {
-            let bytes = parameter.octets()?;
+            let bytes = parameter.byte_sequence()?;
             qos.user_data = if bytes.len() <= limits.user_data_bytes { bytes.to_vec() } else { Vec::new() };
         }
         _ => return Ok(false),

@@ -8,6 +8,7 @@
 //! A sample passes through `matched` (which writer), `changes` (which position), `sample` (which
 //! instance) and `delivery` into the `cache`. Fragments are assembled in `fragments` first.
 
+mod answers;
 mod assemblies;
 mod assembly;
 mod cache;
@@ -42,12 +43,13 @@ use core::cell::Cell;
 use std::sync::Arc;
 
 use weir_wire::{
-    AckNack, Data, DataFrag, Gap, Guid, Heartbeat, HeartbeatFrag, InfoDestination, SequenceNumber,
-    SequenceNumberSet, Timestamp, VendorId, push,
+    Data, DataFrag, Gap, Guid, Heartbeat, HeartbeatFrag, SequenceNumber, SequenceNumberSet, Timestamp,
+    VendorId,
 };
 
 use crate::block::Block;
-use crate::config::{DEPARTED_WRITERS_MAX, PROXIES_MAX, REORDER_SHARED_SAMPLES, UNMATCHED_WRITERS_MAX};
+use crate::config::{DEPARTED_WRITERS_MAX, PROXIES_MAX, UNMATCHED_WRITERS_MAX};
+use crate::due::Due;
 use crate::key_hasher::Key;
 use crate::outbox::{Destinations, Outbox};
 use crate::qos::Reliability;
@@ -58,7 +60,7 @@ use fragments::Fragments;
 use matched::{MatchedWriters, assert_alive, is_assertion};
 use sample::{Malformed, sample};
 use writer_memory::WriterMemory;
-use writer_proxy::{Answer, Arrival, Position, WriterProxy};
+use writer_proxy::{Arrival, Position, WriterProxy};
 
 pub use config::{KeyOf, KeyPayloadOf, ReaderConfig, ReassemblyLimits};
 pub use counters::ReaderCounters;
@@ -85,16 +87,21 @@ pub struct ReaderCore {
     reported: u64,
     /// Sets that one ACKNACK cannot hold. Empty between calls.
     more: Vec<SequenceNumberSet>,
-    /// Whether some writer may be owed an answer.
-    is_answer_due: bool,
+    /// Writers that may be owed an answer.
+    due: Due,
+    /// Room was made for a sample that had been refused, and its request is due.
+    is_request_due: bool,
     /// Counts what may have made [`ReaderCore::next_timeout`] earlier.
     timers_set: u32,
     /// `timers_set` when [`ReaderCore::take_timeout`] was last called.
     timers_taken: u32,
     /// What [`ReaderCore::next_timeout`] found last, and `timers_set` at that time.
     known_timeout: Cell<(u32, Option<Time>)>,
-    /// Capacity of all writers' lists of samples, or slightly more, in samples.
+    /// Capacity of all writers' lists of samples, in samples. May be more, while it is less than half of what they
+    /// share.
     listed: usize,
+    /// The reader may have given up asking some writer for a HEARTBEAT.
+    has_given_up: bool,
 }
 
 impl ReaderCore {
@@ -108,11 +115,13 @@ impl ReaderCore {
             departed: WriterMemory::default(),
             reported: 0,
             more: Vec::new(),
-            is_answer_due: false,
+            due: Due::default(),
+            is_request_due: false,
             timers_set: 0,
             timers_taken: 0,
             known_timeout: Cell::new((0, None)),
             listed: 0,
+            has_given_up: false,
             config,
         }
     }
@@ -133,8 +142,8 @@ impl ReaderCore {
         let departed = self.departed.remove(writer.guid);
         let mut proxy = WriterProxy::new(now, writer, is_reliable);
         departed.into_iter().for_each(|position| proxy.resume(position));
+        self.due.add_if(self.writers.list.len(), is_reliable);
         self.writers.add(proxy);
-        self.is_answer_due |= is_reliable;
         self.timers_set = self.timers_set.wrapping_add(1);
     }
 
@@ -142,6 +151,8 @@ impl ReaderCore {
     /// writes become NOT_ALIVE_NO_WRITERS.
     pub fn unmatch_writer(&mut self, _now: Time, guid: Guid) {
         let Some(mut proxy) = self.writers.remove(guid) else { return };
+        // The indices behind it have changed.
+        self.due.add_all();
         // Its timers are gone.
         self.timers_set = self.timers_set.wrapping_add(1);
         drop_incomplete(&mut proxy, &mut self.fragments, &mut self.delivery.cache);
@@ -191,7 +202,11 @@ impl ReaderCore {
     /// participant announces itself: all earlier requests may have been lost on a link that was
     /// down in one direction.
     pub fn prompt_writer(&mut self, now: Time, guid: Guid) {
-        self.is_answer_due |= self.writers.get_mut(guid).is_some_and(|proxy| proxy.prompt(now));
+        if !self.has_given_up {
+            return;
+        }
+        let Some(index) = self.writers.find(guid) else { return };
+        self.due.add_if(index, self.writers.list[index].prompt(now));
     }
 
     /// GUIDs of the matched writers, in the order of matching.
@@ -259,7 +274,7 @@ impl ReaderCore {
                     Ok(_) => {}
                     Err(Malformed) => delivery.counters.samples_malformed += 1,
                 }
-                self.is_answer_due = true;
+                self.due.add(index);
             }
             Arrival::Duplicate => {
                 delivery.counters.samples_duplicate += 1;
@@ -301,9 +316,9 @@ impl ReaderCore {
         }
         let Delivery { cache, counters, .. } = delivery;
         let reveals_missing = fragments.add(now, proxy, frag, source_timestamp, &mut cache.chunks, counters);
-        self.is_answer_due |= reveals_missing && proxy.is_reliable;
+        self.due.add_if(index, reveals_missing && proxy.is_reliable);
         if let Some(whole) = fragments.assemblies.take_complete(writer, sn) {
-            self.is_answer_due |= delivery.deliver_whole(config, now, proxy, whole, listed);
+            self.due.add_if(index, delivery.deliver_whole(config, now, proxy, whole, listed));
         }
     }
 
@@ -321,7 +336,7 @@ impl ReaderCore {
         let (reader, writer) = (self.config.guid.entity, proxy.guid.entity);
         let list = SequenceNumberSet::new(sn.next());
         proxy.changes.gap(&Gap { reader, writer, start: sn, list }, &mut self.listed);
-        self.is_answer_due = true;
+        self.due.add(index);
         self.delivery.deliver_held(proxy);
     }
 
@@ -339,17 +354,17 @@ impl ReaderCore {
         if !proxy.is_reliable || !proxy.counts.is_new_heartbeat(now, heartbeat.count) {
             return;
         }
-        if proxy.has_restarted(heartbeat) {
+        if proxy.takes_back_leap(now, heartbeat) {
+            drop_incomplete(proxy, &mut self.fragments, &mut self.delivery.cache);
+            self.delivery.counters.leaps_taken_back += 1;
+        } else if proxy.has_restarted(now, heartbeat) {
             drop_incomplete(proxy, &mut self.fragments, &mut self.delivery.cache);
             proxy.restart();
             self.delivery.counters.writers_restarted += 1;
-        } else if proxy.takes_back_leap(now, heartbeat) {
-            drop_incomplete(proxy, &mut self.fragments, &mut self.delivery.cache);
-            self.delivery.counters.leaps_taken_back += 1;
         }
         let lost = proxy.heartbeat(heartbeat, self.config.wants_history);
         self.delivery.count_lost(lost);
-        self.is_answer_due = true;
+        self.due.add(index);
         self.delivery.deliver_held(proxy);
     }
 
@@ -358,7 +373,7 @@ impl ReaderCore {
         let Some(index) = self.find(writer) else { return };
         let proxy = &mut self.writers.list[index];
         if proxy.is_reliable && proxy.waits_for(heartbeat.sequence_number) {
-            self.is_answer_due |= self.fragments.announce(proxy, heartbeat);
+            self.due.add_if(index, self.fragments.announce(proxy, heartbeat));
         }
     }
 
@@ -367,14 +382,14 @@ impl ReaderCore {
         let Some(index) = self.find(writer) else { return };
         let Some(proxy) = self.writers.list.get_mut(index).filter(|proxy| proxy.is_reliable) else { return };
         proxy.changes.gap(gap, &mut self.listed);
-        self.is_answer_due = true;
+        self.due.add(index);
         self.delivery.deliver_held(proxy);
     }
 
     /// Appends the acknowledgements that are due to `out`.
     #[inline]
     pub fn poll_transmit(&mut self, now: Time, out: &mut Outbox) {
-        if self.is_answer_due {
+        if self.due.is_any() {
             self.answer_writers(now, out);
         }
         if self.delivery.cache.is_sparse() {
@@ -391,8 +406,8 @@ impl ReaderCore {
                 self.writer_gone(expired);
             }
         }
-        for proxy in &mut self.writers.list {
-            self.is_answer_due |= proxy.handle_timeout(now);
+        for (index, proxy) in self.writers.list.iter_mut().enumerate() {
+            self.due.add_if(index, proxy.handle_timeout(now));
         }
     }
 
@@ -446,6 +461,13 @@ impl ReaderCore {
         count
     }
 
+    /// Whether samples were removed that had left no room for others. The caller then calls
+    /// [`ReaderCore::poll_transmit`]: otherwise the writer learns of the room with its next HEARTBEAT.
+    #[inline]
+    pub fn is_request_due(&self) -> bool {
+        self.is_request_due
+    }
+
     /// The number of the instance with this key hash. `None`: it never had a sample, or has ended.
     /// Topics without a key have one instance, whose hash is all zeros.
     pub fn find_instance(&self, key_hash: [u8; 16]) -> Option<u32> {
@@ -482,7 +504,7 @@ impl ReaderCore {
 
     /// Why the last rejected or refused sample had no room, and the key hash of its instance.
     pub fn last_rejection(&self) -> Option<(Rejection, Option<[u8; 16]>)> {
-        self.delivery.last_rejection.map(|(rejection, key)| (rejection, key.map(Key::octets)))
+        self.delivery.last_rejection.map(|(rejection, key)| (rejection, key.map(Key::to_bytes)))
     }
 
     /// Whether a status for listeners may have changed since the last call: liveliness, or the
@@ -536,8 +558,9 @@ impl ReaderCore {
 
     #[inline]
     fn room_was_made(&mut self) {
-        if self.delivery.has_refused {
-            self.is_answer_due |= self.delivery.retry_refused(&mut self.writers.list);
+        if self.delivery.has_refused && self.delivery.retry_refused(&mut self.writers.list) {
+            self.due.add_all();
+            self.is_request_due = true;
         }
     }
 
@@ -548,36 +571,6 @@ impl ReaderCore {
         cache.compact();
         for stored in self.writers.list.iter_mut().flat_map(|proxy| proxy.changes.held_mut()) {
             cache.chunks.relocate(&mut stored.at);
-        }
-    }
-
-    #[inline(never)]
-    fn answer_writers(&mut self, now: Time, out: &mut Outbox) {
-        self.is_answer_due = false;
-        // An answer may set a timer.
-        self.timers_set = self.timers_set.wrapping_add(1);
-        self.listed = self.writers.listed();
-        if self.listed > REORDER_SHARED_SAMPLES {
-            self.writers.list.iter_mut().for_each(|proxy| proxy.changes.shrink());
-        }
-        let Self { config, fragments, more, .. } = self;
-        let Delivery { cache, counters, .. } = &mut self.delivery;
-        for proxy in self.writers.list.iter_mut().filter(|proxy| proxy.is_reliable) {
-            fragments.request(now, config, proxy, &mut cache.chunks, counters, out);
-            let answer = proxy.answer(now, cache.room(), &fragments.partial, &mut self.listed, more);
-            self.is_answer_due |= proxy.requests.deferred_to.is_some();
-            let Some(Answer { state, count, is_final }) = answer else { continue };
-            counters.nacks_sent += u64::from(!state.is_empty() || !more.is_empty());
-            let (reader, writer) = (config.guid.entity, proxy.guid.entity);
-            let acknack = AckNack { reader, writer, state, count, is_final };
-            out.message(&proxy.destinations, |message| {
-                push(message, &config.header());
-                push(message, &InfoDestination { prefix: proxy.guid.prefix });
-                push(message, &acknack);
-                for state in more.iter() {
-                    push(message, &AckNack { state: *state, ..acknack });
-                }
-            });
         }
     }
 }

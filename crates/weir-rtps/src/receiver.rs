@@ -215,10 +215,14 @@ impl<'t, 'b, E: Endpoints> Receiver<'t, 'b, E> {
                 let mut core = current.map_or_else(lock, |current| current.core);
                 finish_predicted(incoming, prediction, &mut core, self.batch, outbox, &mut next);
             }
-            (_, _, current) => self.finish_readers(current, outbox, &mut next),
+            (_, _, current) => self.collect_reader_answers(current, outbox, &mut next),
         }
+        let has_many = self.batch.readers.len() + self.batch.writers.len() > 1;
         if !self.batch.writers.is_empty() {
-            self.finish_writers(outbox, &mut next);
+            self.collect_writer_answers(outbox, &mut next);
+        }
+        if has_many {
+            self.batch.packing.pack_answers(outbox);
         }
         (next != Time::MAX).then_some(next)
     }
@@ -334,7 +338,7 @@ impl<'t, 'b, E: Endpoints> Receiver<'t, 'b, E> {
 
     /// Collects the answers of the listed readers.
     #[inline(never)]
-    fn finish_readers(
+    fn collect_reader_answers(
         &mut self,
         current: Option<Current<'t, E::Reader, E::Locked<'t>>>,
         outbox: &mut Outbox,
@@ -362,7 +366,7 @@ impl<'t, 'b, E: Endpoints> Receiver<'t, 'b, E> {
 
     /// Collects the answers of the listed writers.
     #[inline(never)]
-    fn finish_writers(&mut self, outbox: &mut Outbox, next: &mut Time) {
+    fn collect_writer_answers(&mut self, outbox: &mut Outbox, next: &mut Time) {
         let Incoming { endpoints, now, .. } = self.incoming;
         for writer in self.batch.writers.drain(..) {
             let has_publisher = endpoints.has_publisher(&writer);

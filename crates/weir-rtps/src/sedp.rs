@@ -116,13 +116,12 @@ pub fn decode(
     Ok(found.data)
 }
 
-/// Decodes the payload of a disposal: the key in a parameter list, or else `key_hash`.
+/// Decodes the payload of a disposal: the key in a parameter list.
 ///
 /// # Errors
 /// A malformed list, or no GUID.
-pub fn decode_key(payload: &[u8], key_hash: Option<[u8; 16]>) -> Result<Guid> {
-    let missing = DiscoveryDataError::Missing(ParameterId::ENDPOINT_GUID);
-    let mut guid = key_hash.map(Guid::from_bytes);
+pub fn decode_key(payload: &[u8]) -> Result<Guid> {
+    let mut guid = None;
     if !payload.is_empty() {
         for parameter in open(payload)?.iter() {
             let parameter = parameter?;
@@ -131,7 +130,7 @@ pub fn decode_key(payload: &[u8], key_hash: Option<[u8; 16]>) -> Result<Guid> {
             }
         }
     }
-    guid.ok_or(missing)
+    guid.ok_or(DiscoveryDataError::Missing(ParameterId::ENDPOINT_GUID))
 }
 
 /// The values read so far.
@@ -369,7 +368,7 @@ mod tests {
     fn user_data_over_the_limit_is_left_out_and_the_endpoint_stays() {
         let payload = list(|list| {
             minimum(list);
-            list.octets(ParameterId::USER_DATA, &[1; 1025]);
+            list.byte_sequence(ParameterId::USER_DATA, &[1; 1025]);
         });
         assert_eq!(read(EndpointKind::Writer, &payload).unwrap().qos.user_data, []);
     }
@@ -387,13 +386,12 @@ mod tests {
     }
 
     #[test]
-    fn the_key_is_found_in_the_payload_or_in_the_key_hash() {
+    fn the_key_is_found_in_the_payload() {
         let guid = Guid::new(GuidPrefix([5; 12]), EntityId::user_reader(3, false));
         let mut payload = Vec::new();
         encode_key(guid, &mut payload);
-        assert_eq!(decode_key(&payload, None), Ok(guid));
-        assert_eq!(decode_key(&[], Some(guid.to_bytes())), Ok(guid));
-        assert_eq!(decode_key(&[], None), Err(DiscoveryDataError::Missing(ParameterId::ENDPOINT_GUID)));
-        assert_eq!(decode_key(&[0, 1, 0, 0], None), Err(DiscoveryDataError::NotAParameterList));
+        assert_eq!(decode_key(&payload), Ok(guid));
+        assert_eq!(decode_key(&[]), Err(DiscoveryDataError::Missing(ParameterId::ENDPOINT_GUID)));
+        assert_eq!(decode_key(&[0, 1, 0, 0]), Err(DiscoveryDataError::NotAParameterList));
     }
 }

@@ -398,9 +398,10 @@ mod tests {
     fn only_unicast_ipv4_locators_are_kept_and_only_so_many() {
         let data = read(&list(|list| {
             minimum(list);
-            for octets in [[0, 0, 0, 0], [239, 255, 0, 1], [255, 255, 255, 255], [10, 0, 0, 1], [10, 0, 0, 1]]
+            for address in
+                [[0, 0, 0, 0], [239, 255, 0, 1], [255, 255, 255, 255], [10, 0, 0, 1], [10, 0, 0, 1]]
             {
-                let locator = Locator::udp_v4(SocketAddrV4::new(octets.into(), 7410));
+                let locator = Locator::udp_v4(SocketAddrV4::new(address.into(), 7410));
                 list.locator(ParameterId::METATRAFFIC_UNICAST_LOCATOR, locator);
             }
             list.locator(

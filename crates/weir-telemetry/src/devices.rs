@@ -62,22 +62,24 @@ pub(crate) fn parse_devices(text: &str) -> Vec<DeviceCounters> {
     let of_line = |line: &str| {
         let (name, rest) = line.split_once(':')?;
         let numbers: Vec<u64> = rest.split_whitespace().map_while(|number| number.parse().ok()).collect();
-        let [recv_bytes, recv_packets, recv_errors, drop, fifo, _, _, _, ref sent @ ..] = numbers[..] else {
-            return None;
-        };
-        let [sent_bytes, sent_packets, sent_errors, sent_drops, ..] = *sent else { return None };
+        let mut traffic = Traffic::default();
+        let (drop, fifo);
+        [
+            traffic.recv_bytes,
+            traffic.recv_packets,
+            traffic.recv_errors,
+            drop,
+            fifo,
+            _,
+            _,
+            _,
+            traffic.sent_bytes,
+            traffic.sent_packets,
+            traffic.sent_errors,
+            traffic.sent_drops,
+        ] = *numbers.first_chunk()?;
         // Drivers count a missed packet in either of the two, or in both.
-        let recv_drops = drop.max(fifo);
-        let traffic = Traffic {
-            recv_packets,
-            recv_bytes,
-            recv_drops,
-            recv_errors,
-            sent_packets,
-            sent_bytes,
-            sent_drops,
-            sent_errors,
-        };
+        traffic.recv_drops = drop.max(fifo);
         Some(DeviceCounters { name: name.trim().to_owned(), traffic, cpu_interrupts: Vec::new() })
     };
     text.lines().filter_map(of_line).collect()

@@ -354,8 +354,8 @@ fn configure_v4(
     if options.report_refusals {
         check("IP_RECVERR", sys::set_option(socket.as_fd(), libc::SOL_IP, libc::IP_RECVERR, 1))?;
     }
-    if let Some(octet) = options.type_of_service {
-        check("IP_TOS", socket.set_tos_v4(octet.into()))?;
+    if let Some(byte) = options.type_of_service {
+        check("IP_TOS", socket.set_tos_v4(byte.into()))?;
     }
     if let Some(interface) = options.multicast_interface {
         check("IP_MULTICAST_IF", socket.set_multicast_if_v4(&interface))?;
@@ -377,8 +377,8 @@ fn configure_v6(
     check: impl Fn(&'static str, io::Result<()>) -> Result<(), UdpError>,
 ) -> Result<(), UdpError> {
     check("IPV6_V6ONLY", socket.set_only_v6(true))?;
-    if let Some(octet) = options.type_of_service {
-        check("IPV6_TCLASS", socket.set_tclass_v6(octet.into()))?;
+    if let Some(byte) = options.type_of_service {
+        check("IPV6_TCLASS", socket.set_tclass_v6(byte.into()))?;
     }
     if let Some(index) = options.multicast_interface_index {
         check("IPV6_MULTICAST_IF", socket.set_multicast_if_v6(index))?;

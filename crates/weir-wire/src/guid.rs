@@ -13,7 +13,7 @@ impl GuidPrefix {
 
 impl fmt::Display for GuidPrefix {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.iter().try_for_each(|octet| write!(f, "{octet:02x}"))
+        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
     }
 }
 
@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn a_guid_is_sixteen_octets() {
+    fn a_guid_is_sixteen_bytes() {
         let bytes = core::array::from_fn(|n| n as u8);
         assert_eq!(Guid::from_bytes(bytes).to_bytes(), bytes);
         assert_eq!(Guid::from_bytes(bytes).to_string(), "000102030405060708090a0b.0c0d0e0f");

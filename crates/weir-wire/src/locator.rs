@@ -23,9 +23,9 @@ impl Locator {
 
     /// Makes the locator of a UDP port at an IPv4 address.
     pub fn udp_v4(address: SocketAddrV4) -> Self {
-        let mut octets = [0; 16];
-        octets[12..].copy_from_slice(&address.ip().octets());
-        Self { kind: Self::KIND_UDP_V4, port: u32::from(address.port()), address: octets }
+        let mut bytes = [0; 16];
+        bytes[12..].copy_from_slice(&address.ip().octets());
+        Self { kind: Self::KIND_UDP_V4, port: u32::from(address.port()), address: bytes }
     }
 
     /// Returns the UDP port and IPv4 address; `None` for other transports and invalid ports.

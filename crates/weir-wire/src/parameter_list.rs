@@ -145,7 +145,7 @@ impl<'a> Parameter<'a> {
     /// # Errors
     /// See [`Parameter::u32`].
     pub fn bool(&self) -> Result<bool, ParseError> {
-        self.cursor().array::<1>().map(|[octet]| octet != 0)
+        self.cursor().array::<1>().map(|[byte]| byte != 0)
     }
 
     /// Returns the first `N` bytes.
@@ -211,7 +211,7 @@ impl<'a> Parameter<'a> {
     ///
     /// # Errors
     /// If it is longer than the value.
-    pub fn octets(&self) -> Result<&'a [u8], ParseError> {
+    pub fn byte_sequence(&self) -> Result<&'a [u8], ParseError> {
         let mut cursor = self.cursor();
         let len = cursor.u32()? as usize;
         cursor.slice(len)
@@ -286,7 +286,7 @@ mod tests {
         list.u32(ParameterId::DOMAIN_ID, 7);
         list.strings(ParameterId::PARTITION, ["a", "long name"].into_iter());
         list.i16s(ParameterId::DATA_REPRESENTATION, &[0, 2]);
-        list.octets(ParameterId::USER_DATA, b"xyz");
+        list.byte_sequence(ParameterId::USER_DATA, b"xyz");
         list.kind_and_duration(ParameterId::RELIABILITY, 2, Duration::from_nanos(100_000_000));
         list.finish();
         assert_eq!(bytes.len() % 4, 0);
@@ -299,7 +299,7 @@ mod tests {
         assert_eq!(parameters[2].strings(2), Ok(vec!["a", "long name"]));
         assert!(parameters[2].strings(1).is_err());
         assert_eq!(parameters[3].i16s().unwrap().collect::<Vec<_>>(), [0, 2]);
-        assert_eq!(parameters[4].octets(), Ok(&b"xyz"[..]));
+        assert_eq!(parameters[4].byte_sequence(), Ok(&b"xyz"[..]));
         assert_eq!(parameters[5].kind_and_duration().unwrap().1.to_nanos(), Some(100_000_000));
     }
 
@@ -314,6 +314,6 @@ mod tests {
         assert_eq!(value(&[2, 0, 0, 0, b'a', b'b']).string().unwrap_err().problem, Problem::BadString);
         assert_eq!(value(&[9, 0, 0, 0, b'a', 0]).string().unwrap_err().problem, Problem::Truncated);
         assert_eq!(value(&[3, 0, 0, 0, 0, b'a', 0]).string().unwrap_err().problem, Problem::BadString);
-        assert_eq!(value(&[0xff; 4]).octets().unwrap_err().problem, Problem::Truncated);
+        assert_eq!(value(&[0xff; 4]).byte_sequence().unwrap_err().problem, Problem::Truncated);
     }
 }

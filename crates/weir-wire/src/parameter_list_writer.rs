@@ -45,7 +45,7 @@ impl<'a> ParameterListWriter<'a> {
     }
 
     /// Appends sixteen bytes.
-    pub fn octets16(&mut self, id: ParameterId, value: &[u8; 16]) {
+    pub fn bytes16(&mut self, id: ParameterId, value: &[u8; 16]) {
         self.raw(id, value);
     }
 
@@ -98,7 +98,7 @@ impl<'a> ParameterListWriter<'a> {
     }
 
     /// Appends a byte sequence with its length before it.
-    pub fn octets(&mut self, id: ParameterId, value: &[u8]) {
+    pub fn byte_sequence(&mut self, id: ParameterId, value: &[u8]) {
         self.value(id, |out| {
             out.extend_from_slice(&(value.len() as u32).to_le_bytes());
             out.extend_from_slice(value);

@@ -16,34 +16,41 @@ fn settings() -> [ParticipantSettings; 3] {
     [all.clone(), all.interface(Cable::INTERFACE), grouped]
 }
 
-#[test]
-fn an_address_that_is_replaced_is_followed() {
+/// A pair that has matched and exchanged a sample.
+fn matched<'a>(cable: &'a Cable, settings: &ParticipantSettings) -> Pair<'a> {
+    let mut pair = Pair::start(cable, settings);
+    pair.wait_for_match();
+    pair.exchange("the match");
+    pair
+}
+
+/// Runs a test with each of the settings, on a cable of its own.
+fn with_matched(test: impl Fn(&Cable, &ParticipantSettings, &mut Pair<'_>)) {
     if !Requirement::Netns.is_met() {
         return;
     }
     for settings in settings() {
         let cable = Cable::lay();
-        let mut pair = Pair::start(&cable, &settings);
-        pair.wait_for_match();
-        pair.exchange("the match");
+        let mut pair = matched(&cable, &settings);
+        test(&cable, &settings, &mut pair);
+    }
+}
+
+#[test]
+fn an_address_that_is_replaced_is_followed() {
+    with_matched(|cable, _, pair| {
         for (end, before, after) in [(&cable.one, 1, 11), (&cable.other, 2, 12), (&cable.one, 11, 21)] {
             end.ip(&format!("address delete 10.77.0.{before}/24 dev weir0"));
             end.ip(&format!("address add 10.77.0.{after}/24 dev weir0"));
             pair.exchange(&format!("10.77.0.{before} became 10.77.0.{after}"));
         }
         pair.check_match();
-    }
+    });
 }
 
 #[test]
 fn an_address_that_comes_back_is_used() {
-    if !Requirement::Netns.is_met() {
-        return;
-    }
-    for settings in settings() {
-        let cable = Cable::lay();
-        let mut pair = Pair::start(&cable, &settings);
-        pair.wait_for_match();
+    with_matched(|cable, _, pair| {
         for (end, host) in [(&cable.one, 1), (&cable.other, 2)] {
             for change in ["delete", "add"] {
                 end.ip(&format!("address {change} 10.77.0.{host}/24 dev weir0"));
@@ -55,7 +62,7 @@ fn an_address_that_comes_back_is_used() {
             pair.exchange("the link was down and up");
         }
         pair.check_match();
-    }
+    });
 }
 
 #[test]
@@ -82,23 +89,16 @@ fn an_interface_that_appears_after_the_start_is_used() {
 
 #[test]
 fn groups_are_joined_anew_on_an_interface_that_is_recreated() {
-    if !Requirement::Netns.is_met() {
-        return;
-    }
-    for settings in settings() {
-        let cable = Cable::lay();
-        let mut pair = Pair::start(&cable, &settings);
-        pair.wait_for_match();
-        pair.exchange("the match");
+    with_matched(|cable, settings, pair| {
         cable.unplug(0);
         cable.plug(0);
         pair.exchange("the interface was recreated");
         pair.check_match();
         // Nothing but multicast leads the new one to the old ones.
-        let second = reader(&cable.other, &participant(&cable.other, &settings));
+        let second = reader(&cable.other, &participant(&cable.other, settings));
         cable.one.within(|| pair.writer.wait_for_subscriptions(2, LIMIT).unwrap());
         cable.other.within(|| second.wait_for_publications(1, LIMIT).unwrap());
-    }
+    });
 }
 
 #[test]
@@ -130,14 +130,7 @@ fn a_link_that_goes_down_at_one_end_only_is_left_by_both() {
 
 #[test]
 fn samples_that_are_refused_while_there_is_no_route_arrive_later() {
-    if !Requirement::Netns.is_met() {
-        return;
-    }
-    for settings in settings() {
-        let cable = Cable::lay();
-        let mut pair = Pair::start(&cable, &settings);
-        pair.wait_for_match();
-        pair.exchange("the match");
+    with_matched(|cable, settings, pair| {
         cable.one.ip("route delete 10.77.0.0/24 dev weir0");
         (0..3).for_each(|_| pair.write());
         let refused = pair.writer.send_counters().refused;
@@ -148,7 +141,7 @@ fn samples_that_are_refused_while_there_is_no_route_arrive_later() {
         }
         pair.exchange("the route was back");
         pair.check_match();
-    }
+    });
 }
 
 #[test]
@@ -162,9 +155,7 @@ fn a_link_that_dies_unnoticed_is_left_when_announcements_arrive_over_the_other_o
     // Announced every second.
     let settings =
         ParticipantSettings { lease_duration: Duration::from_secs(3), ..ParticipantSettings::default() };
-    let mut pair = Pair::start(&cable, &settings);
-    pair.wait_for_match();
-    pair.exchange("the match");
+    let mut pair = matched(&cable, &settings);
     cable.lose(100);
     pair.exchange("one of two links lost everything");
     pair.check_match();
@@ -172,9 +163,7 @@ fn a_link_that_dies_unnoticed_is_left_when_announcements_arrive_over_the_other_o
 
 /// Takes down one of two links, at either end.
 fn fail_over(cable: &Cable, settings: &ParticipantSettings) {
-    let mut pair = Pair::start(cable, settings);
-    pair.wait_for_match();
-    pair.exchange("the match");
+    let mut pair = matched(cable, settings);
     for end in [&cable.one, &cable.other] {
         for number in [0, 1] {
             end.ip(&format!("link set weir{number} down"));

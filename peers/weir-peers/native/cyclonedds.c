@@ -96,12 +96,12 @@ static struct node *open_node(const struct options *options, char *error, size_t
   return NULL;
 }
 
-static int32_t write_sample(struct node *node, const struct header *header, const uint8_t *octets, size_t length) {
+static int32_t write_sample(struct node *node, const struct header *header, const uint8_t *payload, size_t length) {
   sample_t it = {.entity_id = header->entity_id, .seq_num = header->seq_num, .timestamp_sec = header->timestamp_sec,
                  .timestamp_usec = header->timestamp_usec, .latency_ping = header->latency_ping};
   memcpy(it.key, header->key, sizeof it.key);
   it.bin_data._maximum = it.bin_data._length = (uint32_t)length;
-  it.bin_data._buffer = (uint8_t *)octets;
+  it.bin_data._buffer = (uint8_t *)payload;
   const dds_return_t result = dds_write(node->writer, &it);
   return result == DDS_RETCODE_OK ? TAKEN : result == DDS_RETCODE_TIMEOUT ? TIMED_OUT : FAILED;
 }

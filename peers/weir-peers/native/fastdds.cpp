@@ -40,7 +40,7 @@ static constexpr size_t ENCAPSULATION_BYTES = 4, FIXED_BYTES = sizeof(header) + 
 // A sample to write points to the caller's payload; one that was read has its own.
 struct Sample {
   struct header header;
-  const uint8_t *octets = nullptr;
+  const uint8_t *payload = nullptr;
   uint32_t length = 0;
   std::vector<uint8_t> own;
 };
@@ -49,9 +49,9 @@ struct Sample {
 // the payload.
 class Type : public TopicDataType {
  public:
-  Type(bool is_keyed, uint32_t octets_max) {
+  Type(bool is_keyed, uint32_t payload_bytes_max) {
     setName(is_keyed ? "TestDataKeyed_t" : "TestData_t");
-    m_typeSize = uint32_t(ENCAPSULATION_BYTES + FIXED_BYTES + octets_max);
+    m_typeSize = uint32_t(ENCAPSULATION_BYTES + FIXED_BYTES + payload_bytes_max);
     m_isGetKeyDefined = is_keyed;
   }
 
@@ -64,7 +64,7 @@ class Type : public TopicDataType {
     memcpy(out, CDR_LE_HEADER, sizeof CDR_LE_HEADER);
     memcpy(out + ENCAPSULATION_BYTES, &it.header, sizeof it.header);
     memcpy(out + ENCAPSULATION_BYTES + sizeof it.header, &it.length, 4);
-    if (it.length > 0) memcpy(out + ENCAPSULATION_BYTES + FIXED_BYTES, it.octets, it.length);
+    if (it.length > 0) memcpy(out + ENCAPSULATION_BYTES + FIXED_BYTES, it.payload, it.length);
     payload->encapsulation = CDR_LE;
     payload->length = uint32_t(length);
     return true;
@@ -78,7 +78,7 @@ class Type : public TopicDataType {
     memcpy(&it.length, in + sizeof it.header, 4);
     if (it.length > payload->length - ENCAPSULATION_BYTES - FIXED_BYTES) return false;
     it.own.assign(in + FIXED_BYTES, in + FIXED_BYTES + it.length);
-    it.octets = it.own.data();
+    it.payload = it.own.data();
     return true;
   }
 
@@ -138,7 +138,7 @@ struct node : DataReaderListener {
   void on_data_available(DataReader *from) override {
     SampleInfo info;
     while (from->take_next_sample(&received, &info) == ReturnCode_t::RETCODE_OK)
-      if (info.valid_data) on_sample(context, &received.header, received.octets, received.length);
+      if (info.valid_data) on_sample(context, &received.header, received.payload, received.length);
   }
 
   void on_subscription_matched(DataReader *, const SubscriptionMatchedStatus &status) override {
@@ -182,7 +182,7 @@ void node::make(const options &options) {
   qos.transport().user_transports.push_back(transport);
   participant = DomainParticipantFactory::get_instance()->create_participant(options.domain, qos);
   check(participant != nullptr, "no participant");
-  TypeSupport type(new Type(options.keyed, uint32_t(settings.number("octets", 0))));
+  TypeSupport type(new Type(options.keyed, uint32_t(settings.number("payload_bytes", 0))));
   type.register_type(participant);
   if (options.write_topic != nullptr) {
     Topic *topic = participant->create_topic(options.write_topic, type.get_type_name(), TOPIC_QOS_DEFAULT);
@@ -234,10 +234,10 @@ static node *open_node(const options *options, char *error, size_t error_size) {
   }
 }
 
-static int32_t write_sample(node *it, const header *header, const uint8_t *octets, size_t length) {
+static int32_t write_sample(node *it, const header *header, const uint8_t *payload, size_t length) {
   Sample sample;
   sample.header = *header;
-  sample.octets = octets;
+  sample.payload = payload;
   sample.length = uint32_t(length);
   InstanceHandle_t handle;
   const ReturnCode_t result = it->writer->write(&sample, handle);

@@ -18,7 +18,7 @@ struct header {
   int32_t latency_ping;
 };
 
-typedef void (*on_sample_t)(void *context, const struct header *header, const uint8_t *octets, size_t length);
+typedef void (*on_sample_t)(void *context, const struct header *header, const uint8_t *payload, size_t length);
 
 struct options {
   uint32_t domain;
@@ -37,7 +37,7 @@ struct node;
 // The functions of a shim, in the order of `foreign::Shim`.
 struct shim {
   struct node *(*open)(const struct options *options, char *error, size_t error_size);
-  int32_t (*write)(struct node *node, const struct header *header, const uint8_t *octets, size_t length);
+  int32_t (*write)(struct node *node, const struct header *header, const uint8_t *payload, size_t length);
   void (*flush)(struct node *node);
   int32_t (*wait_for_acknowledgments)(struct node *node, int64_t timeout_ns);
   void (*matched)(struct node *node, uint32_t *readers, uint32_t *writers);

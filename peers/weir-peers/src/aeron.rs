@@ -341,8 +341,8 @@ impl Turns {
 }
 
 fn pass_on((writer, on_sample): &mut (&AeronWriter, &OnSample), message: &[u8], _: AeronHeader) {
-    if let Some((header, octets)) = Header::split(message) {
-        on_sample(*writer, &header, octets);
+    if let Some((header, payload)) = Header::split(message) {
+        on_sample(*writer, &header, payload);
     }
 }
 
@@ -355,14 +355,14 @@ struct AeronWriter {
 }
 
 impl Writer for AeronWriter {
-    fn write(&self, header: &Header, octets: &[u8]) -> Result<Written, PeerError> {
+    fn write(&self, header: &Header, payload: &[u8]) -> Result<Written, PeerError> {
         let Some(publication) = self.publication.get() else {
             return Err(PeerError::Engine("no publication".to_owned()));
         };
-        let head = header.to_bytes(octets.len());
+        let head = header.to_bytes(payload.len());
         let mut deadline = None;
         loop {
-            match publication.offer_parts(&[&head, octets]) {
+            match publication.offer_parts(&[&head, payload]) {
                 Ok(_) => break,
                 Err(error) if error.is_retryable() => {
                     let deadline = *deadline.get_or_insert_with(|| Instant::now() + self.patience);

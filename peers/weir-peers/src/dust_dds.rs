@@ -59,7 +59,7 @@ fn open(options: &NodeOptions, on_sample: OnSample) -> Result<Box<dyn Node>, Pee
 
 /// Common interface of both types.
 trait Data: dust_dds::xtypes::type_support::TypeSupport + Send + Sync + 'static {
-    fn new(header: &Header, octets: &[u8]) -> Self;
+    fn new(header: &Header, payload: &[u8]) -> Self;
     fn parts(&self) -> (Header, &[u8]);
 }
 
@@ -177,8 +177,8 @@ fn take_all<T: Data>(
         }
         while let Ok(samples) = reader.take(TAKE_MAX, ANY_SAMPLE_STATE, ANY_VIEW_STATE, ANY_INSTANCE_STATE) {
             for data in samples.iter().filter_map(|sample| sample.data.as_ref()) {
-                let (header, octets) = data.parts();
-                on_sample(writer, &header, octets);
+                let (header, payload) = data.parts();
+                on_sample(writer, &header, payload);
             }
         }
     }
@@ -190,9 +190,9 @@ struct DustWriter<T> {
 }
 
 impl<T: Data> Writer for DustWriter<T> {
-    fn write(&self, header: &Header, octets: &[u8]) -> Result<Written, PeerError> {
+    fn write(&self, header: &Header, payload: &[u8]) -> Result<Written, PeerError> {
         let Some(writer) = &self.writer else { return Err(PeerError::Engine("no writer".to_owned())) };
-        match writer.write(T::new(header, octets), None) {
+        match writer.write(T::new(header, payload), None) {
             Ok(()) => Ok(Written::Taken),
             Err(DdsError::Timeout) => Ok(Written::TimedOut),
             Err(error) => Err(failed(error)),

@@ -46,7 +46,7 @@ fn open(options: &NodeOptions, on_sample: OnSample) -> Result<Box<dyn Node>, Pee
 }
 
 fn configuration(options: &NodeOptions) -> Result<String, PeerError> {
-    let mut lines = format!("address={}\noctets={}\n", options.address, options.octets);
+    let mut lines = format!("address={}\npayload_bytes={}\n", options.address, options.payload_bytes);
     if options.is_keyed {
         // Each instance has room for its share of the samples.
         let instances = options.instances.max(1);

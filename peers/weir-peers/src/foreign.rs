@@ -128,10 +128,10 @@ const TAKEN: i32 = 0;
 const TIMED_OUT: i32 = 1;
 
 impl Writer for Context {
-    fn write(&self, header: &Header, octets: &[u8]) -> Result<Written, PeerError> {
+    fn write(&self, header: &Header, payload: &[u8]) -> Result<Written, PeerError> {
         // SAFETY: the node is open (`pass_on` withholds the context before), and header and payload outlive
         // the call.
-        match unsafe { (self.shim.write)(self.raw(), header, octets.as_ptr(), octets.len()) } {
+        match unsafe { (self.shim.write)(self.raw(), header, payload.as_ptr(), payload.len()) } {
             TAKEN => Ok(Written::Taken),
             TIMED_OUT => Ok(Written::TimedOut),
             _ => Err(PeerError::Engine("a write failed".to_owned())),
@@ -143,15 +143,15 @@ impl Writer for Context {
 ///
 /// # Safety
 /// `context` is the [`Context`] that the node was opened with and lives; `header` points to one, and
-/// `octets` to `length` bytes unless that is 0.
-unsafe extern "C" fn pass_on(context: *mut c_void, header: *const Header, octets: *const u8, length: usize) {
+/// `payload` to `length` bytes unless that is 0.
+unsafe extern "C" fn pass_on(context: *mut c_void, header: *const Header, payload: *const u8, length: usize) {
     // SAFETY: by the contract. Contexts are shared, and changed only through the atomic.
     let (context, header) = unsafe { (&*context.cast::<Context>(), &*header) };
     // SAFETY: by the contract.
-    let octets = if length == 0 { &[] } else { unsafe { std::slice::from_raw_parts(octets, length) } };
+    let payload = if length == 0 { &[] } else { unsafe { std::slice::from_raw_parts(payload, length) } };
     // Samples that arrive before the node is open are dropped.
     if !context.raw().is_null() {
-        (context.on_sample)(context, header, octets);
+        (context.on_sample)(context, header, payload);
     }
 }
 

@@ -68,7 +68,7 @@ fn open(options: &NodeOptions, on_sample: OnSample) -> Result<Box<dyn Node>, Pee
 
 /// Common interface of both types.
 trait Data: DdsType + Clone + Send + Sync + 'static {
-    fn new(header: &Header, octets: &[u8]) -> Self;
+    fn new(header: &Header, payload: &[u8]) -> Self;
     fn parts(&self) -> (Header, &[u8]);
 }
 
@@ -194,8 +194,8 @@ impl<T: Data> DataReaderListener for Listener<T> {
         const INSTANCES: [InstanceStateKind; 1] = [InstanceStateKind::ANY_INSTANCE_STATE];
         while let Ok(samples) = reader.take_loaned(TAKE_MAX, &SAMPLES, &VIEWS, &INSTANCES) {
             for data in samples.iter().filter_map(|sample| sample.data().ok()) {
-                let (header, octets) = data.parts();
-                (self.on_sample)(&*self.writer, &header, octets);
+                let (header, payload) = data.parts();
+                (self.on_sample)(&*self.writer, &header, payload);
             }
         }
     }
@@ -206,9 +206,9 @@ struct IntWriter<T> {
 }
 
 impl<T: Data> Writer for IntWriter<T> {
-    fn write(&self, header: &Header, octets: &[u8]) -> Result<Written, PeerError> {
+    fn write(&self, header: &Header, payload: &[u8]) -> Result<Written, PeerError> {
         let Some(writer) = &self.writer else { return Err(PeerError::Engine("no writer".to_owned())) };
-        match writer.write(&T::new(header, octets), InstanceHandle::NIL) {
+        match writer.write(&T::new(header, payload), InstanceHandle::NIL) {
             Ok(()) => Ok(Written::Taken),
             Err(DdsError::Timeout) => Ok(Written::TimedOut),
             Err(error) => Err(failed(error)),

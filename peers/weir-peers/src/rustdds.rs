@@ -45,7 +45,7 @@ fn version() -> String {
 }
 
 trait Data {
-    fn new(header: &Header, octets: &[u8]) -> Self;
+    fn new(header: &Header, payload: &[u8]) -> Self;
     fn parts(&self) -> (Header, &[u8]);
 }
 
@@ -119,8 +119,8 @@ fn take_all(reader: CdrReader, writer: &RustWriter, on_sample: &OnSample) {
     block_on(async {
         while let Some(sample) = samples.next().await {
             let Ok(sample) = sample else { continue };
-            let (header, octets) = sample.value().parts();
-            on_sample(writer, &header, octets);
+            let (header, payload) = sample.value().parts();
+            on_sample(writer, &header, payload);
         }
     });
 }
@@ -143,9 +143,9 @@ impl RustWriter {
 }
 
 impl Writer for RustWriter {
-    fn write(&self, header: &Header, octets: &[u8]) -> Result<Written, PeerError> {
+    fn write(&self, header: &Header, payload: &[u8]) -> Result<Written, PeerError> {
         let Some(writer) = &self.writer else { return Err(PeerError::Engine("no writer".to_owned())) };
-        match writer.write(TestData::new(header, octets), None) {
+        match writer.write(TestData::new(header, payload), None) {
             Ok(()) => Ok(Written::Taken),
             Err(rustdds::dds::result::WriteError::WouldBlock { .. }) => Ok(Written::TimedOut),
             Err(error) => Err(failed(error)),

@@ -19,9 +19,9 @@ macro_rules! test_data {
         }
 
         impl Data for $name {
-            fn new(header: &Header, octets: &[u8]) -> Self {
+            fn new(header: &Header, payload: &[u8]) -> Self {
                 let Header { key, entity_id, seq_num, timestamp_sec, timestamp_usec, latency_ping } = *header;
-                let bin_data = octets.to_vec();
+                let bin_data = payload.to_vec();
                 Self { key, entity_id, seq_num, timestamp_sec, timestamp_usec, latency_ping, bin_data }
             }
 

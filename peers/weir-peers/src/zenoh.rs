@@ -115,12 +115,12 @@ struct ZenohWriter {
 }
 
 impl Writer for ZenohWriter {
-    fn write(&self, header: &Header, octets: &[u8]) -> Result<Written, PeerError> {
+    fn write(&self, header: &Header, payload: &[u8]) -> Result<Written, PeerError> {
         let Some(publisher) = self.publisher.get() else {
             return Err(PeerError::Engine("no publisher".to_owned()));
         };
         // Zenoh keeps the message.
-        let message = [&header.to_bytes(octets.len())[..], octets].concat();
+        let message = [&header.to_bytes(payload.len())[..], payload].concat();
         publisher.put(message).wait().map_err(failed)?;
         Ok(Written::Taken)
     }
@@ -144,8 +144,8 @@ impl ZenohNode {
         };
         let writer = Arc::clone(&self.writer);
         let pass_on = move |sample: Sample| {
-            if let Some((header, octets)) = Header::split(&sample.payload().to_bytes()) {
-                on_sample(&*writer, &header, octets);
+            if let Some((header, payload)) = Header::split(&sample.payload().to_bytes()) {
+                on_sample(&*writer, &header, payload);
             }
         };
         self.subscriber = Some(session.declare_subscriber(topic).callback(pass_on).wait().map_err(failed)?);

@@ -89,9 +89,9 @@ fn receive_all(pull: &zmq::Socket, writer: &ZmqWriter, is_over: &AtomicBool, on_
     let mut message = zmq::Message::new();
     while !is_over.load(Ordering::Relaxed) {
         if pull.recv(&mut message, 0).is_ok()
-            && let Some((header, octets)) = Header::split(&message)
+            && let Some((header, payload)) = Header::split(&message)
         {
-            on_sample(writer, &header, octets);
+            on_sample(writer, &header, payload);
         }
     }
 }
@@ -106,13 +106,13 @@ struct ZmqWriter {
 }
 
 impl Writer for ZmqWriter {
-    fn write(&self, header: &Header, octets: &[u8]) -> Result<Written, PeerError> {
+    fn write(&self, header: &Header, payload: &[u8]) -> Result<Written, PeerError> {
         let Some(push) = &self.push else { return Err(PeerError::Engine("no writer".to_owned())) };
         let mut guard = push.lock().unwrap_or_else(PoisonError::into_inner);
         let Outbox { socket, message } = &mut *guard;
         message.clear();
-        message.extend_from_slice(&header.to_bytes(octets.len()));
-        message.extend_from_slice(octets);
+        message.extend_from_slice(&header.to_bytes(payload.len()));
+        message.extend_from_slice(payload);
         match socket.send(message.as_slice(), 0) {
             Ok(()) => Ok(Written::Taken),
             Err(zmq::Error::EAGAIN) => Ok(Written::TimedOut),

@@ -10,8 +10,13 @@ const MAY_BE_UNSAFE: &[&str] = &["crates/weir-udp/Cargo.toml", "peers/weir-peers
 const PEERS: &str = "peers/Cargo.toml";
 
 /// What both workspaces state: the same engine is built in both, with the same profile, or their figures differ.
-const SHARED: &[&str] =
-    &["[workspace.package]", "[workspace.lints.rust]", "[workspace.lints.clippy]", "[profile.release]"];
+const SHARED: &[&str] = &[
+    "[workspace.package]",
+    "[workspace.lints.rust]",
+    "[workspace.lints.clippy]",
+    "[profile.dev]",
+    "[profile.release]",
+];
 
 /// The other engines' packages, which are for `peers/` only.
 const ENGINES: &[&str] =

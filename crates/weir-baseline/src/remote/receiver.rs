@@ -115,7 +115,7 @@ impl Arrivals {
     fn accept(&mut self, datagram: &[u8], now: u64) {
         self.seen.report.arrivals += 1;
         let Some(header) = Header::read(datagram).filter(|header| header.mark == self.mark) else {
-            self.seen.report.strangers += 1;
+            self.seen.report.foreign_datagrams += 1;
             return;
         };
         if datagram.len() != self.size {
@@ -175,7 +175,7 @@ pub(super) fn report(flows: &[FlowReceived]) -> ReceiveReport {
         report.arrivals += flow.arrivals;
         report.system_calls += flow.system_calls;
         report.corrupt += flow.corrupt;
-        report.strangers += flow.strangers;
+        report.foreign_datagrams += flow.foreign_datagrams;
         report.reorder_extent_max = report.reorder_extent_max.max(flow.reorder_extent_max);
         report.reorder_extent_sum += flow.reorder_extent_sum;
         report.longest_gap = report.longest_gap.max(flow.longest_gap);
@@ -287,13 +287,13 @@ mod tests {
     }
 
     #[test]
-    fn wrong_sizes_and_strangers_are_told_apart() {
+    fn wrong_sizes_and_foreign_datagrams_are_counted_apart() {
         let mut receiver = receiver(0);
         receiver.accept(&datagram(0, 0, 0)[..99], 0);
         receiver.accept(&[0; 100], 0);
         receiver.accept(&[7], 0);
         let seen = receiver.finished().report;
-        assert_eq!((seen.arrivals, seen.corrupt, seen.strangers, seen.counts.received), (3, 1, 2, 0));
+        assert_eq!((seen.arrivals, seen.corrupt, seen.foreign_datagrams, seen.counts.received), (3, 1, 2, 0));
     }
 
     #[test]

@@ -131,7 +131,7 @@ fn enter_stream(case: &mut Case, point: &Point, sent: &SendReport, received: &Re
         figures.longest_gap = received.longest_gap;
         figures.late = received.counts.late;
         figures.corrupt = received.corrupt;
-        figures.strangers = received.strangers;
+        figures.foreign_datagrams = received.foreign_datagrams;
         figures.gso_fallbacks = sent.gso_fallbacks;
         figures.sender_busy_percent = sent.busy_percent;
         figures.datagrams_per_receive = ratio(received.arrivals, received.system_calls);

@@ -59,8 +59,8 @@ pub struct ReceiveReport {
     pub system_calls: u64,
     /// Datagrams of a wrong size.
     pub corrupt: u64,
-    /// Foreign datagrams.
-    pub strangers: u64,
+    /// Datagrams from other senders.
+    pub foreign_datagrams: u64,
     /// Datagrams dropped at the sockets, warm-up included, as the kernel counts.
     pub kernel_drops: Option<u64>,
     /// What this end's host dropped meanwhile.

@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_there_ends_and_answers_to_earlier_ones_do_not_count() {
+    fn an_absent_peer_ends_it_and_answers_to_earlier_ones_do_not_count() {
         let (one, other) = pair();
         let point = Point { test: PointTest::RoundTrip, ..stream() };
         let mut old = vec![0; 100];

@@ -88,7 +88,7 @@ struct MockEnd {
     next: u64,
     /// Samples that a run of this length has.
     samples: u64,
-    octets: Vec<u8>,
+    payload: Vec<u8>,
 }
 
 impl MockEnd {
@@ -100,8 +100,8 @@ impl MockEnd {
         // As the harness does: large samples are measured longer than the case is.
         let unscheduled = in_time(case.warmup + case.duration).max(in_time(case.warmup) + 3);
         let samples = open_loop::schedule(case, 0).map_or(unscheduled, |schedule| schedule.count());
-        let octets = vec![0; case.size_bytes.saturating_sub(HEADER_BYTES)];
-        Self { mock, case: case.clone(), now_ns: 0, next: 0, samples, octets }
+        let payload = vec![0; case.size_bytes.saturating_sub(HEADER_BYTES)];
+        Self { mock, case: case.clone(), now_ns: 0, next: 0, samples, payload }
     }
 
     fn misbehave(&self) {
@@ -198,13 +198,13 @@ impl Subscriber for MockEnd {
             }
             let header = SampleHeader::data(sequence, self.case.instances);
             if self.case.verify {
-                payload::fill_octets(header.seq_num, &mut self.octets);
-                if let (Mock::Corrupt, 3, Some(octet)) = (self.mock, sequence % 100, self.octets.last_mut()) {
-                    *octet ^= 1;
+                payload::fill(header.seq_num, &mut self.payload);
+                if let (Mock::Corrupt, 3, Some(byte)) = (self.mock, sequence % 100, self.payload.last_mut()) {
+                    *byte ^= 1;
                 }
             }
             for publisher in 0..self.case.ends.publishers {
-                sink.accept(&header.by(publisher), &self.octets);
+                sink.accept(&header.by(publisher), &self.payload);
             }
         }
         self.next = end;

@@ -75,8 +75,8 @@ impl Engine for Peer {
     }
 
     fn open_publisher(&self, case: &CaseSpec) -> Result<Box<dyn Publisher>, EndpointError> {
-        let octets = vec![0; case.size_bytes.saturating_sub(HEADER_BYTES)];
-        let publishing = Publishing { case: case.clone(), octets };
+        let payload = vec![0; case.size_bytes.saturating_sub(HEADER_BYTES)];
+        let publishing = Publishing { case: case.clone(), payload };
         let wanted = Matches { readers: case.ends.subscribers, writers: 0 };
         let node = self.open(&node_options(case, Some(""), None), Box::new(|_, _, _| {}))?;
         Ok(Box::new(PeerEnd { node, wanted, role: publishing }))
@@ -86,7 +86,7 @@ impl Engine for Peer {
         let inbox = Arc::new(Inbox::new(case));
         let arrivals = Arc::clone(&inbox);
         let on_sample =
-            Box::new(move |_: &dyn Writer, header: &Header, octets: &[u8]| arrivals.push(header, octets));
+            Box::new(move |_: &dyn Writer, header: &Header, payload: &[u8]| arrivals.push(header, payload));
         let subscribing = Subscribing { inbox, collector: Collector::new(case) };
         let wanted = Matches { readers: 0, writers: case.ends.publishers };
         let node = self.open(&node_options(case, None, Some("")), on_sample)?;
@@ -105,9 +105,9 @@ impl Engine for Peer {
     fn open_ponger(&self, case: &CaseSpec) -> Result<Box<dyn Ponger>, EndpointError> {
         let echoed = Arc::new(AtomicU64::new(0));
         let count = Arc::clone(&echoed);
-        let on_sample = Box::new(move |writer: &dyn Writer, header: &Header, octets: &[u8]| {
+        let on_sample = Box::new(move |writer: &dyn Writer, header: &Header, payload: &[u8]| {
             // A ping that cannot be echoed is lost, which the other side counts.
-            if writer.write(header, octets) == Ok(Written::Taken) {
+            if writer.write(header, payload) == Ok(Written::Taken) {
                 count.fetch_add(1, Ordering::Relaxed);
             }
         });
@@ -129,7 +129,7 @@ fn node_options(case: &CaseSpec, write: Option<&str>, read: Option<&str>) -> Nod
         // A ping-pong has one sample in flight.
         keeps_all: case.is_stream(),
         is_batching: case.batch_bytes > 0,
-        octets: case.size_bytes.saturating_sub(HEADER_BYTES),
+        payload_bytes: case.size_bytes.saturating_sub(HEADER_BYTES),
         is_spinning: case.wait == WaitStrategy::Spin,
         max_blocking_time: WRITE_PATIENCE,
         write_topic: write.map(topic),
@@ -176,18 +176,18 @@ impl<R> End for PeerEnd<R> {
 
 struct Publishing {
     case: CaseSpec,
-    octets: Vec<u8>,
+    payload: Vec<u8>,
 }
 
 impl Publisher for PeerEnd<Publishing> {
     fn publish(&mut self, first: u64, count: u32) -> Result<u32, EndpointError> {
-        let (writer, Publishing { case, octets }) = (self.node.writer(), &mut self.role);
+        let (writer, Publishing { case, payload }) = (self.node.writer(), &mut self.role);
         for taken in 0..count {
             let header = SampleHeader::data(first + u64::from(taken), case.instances).by(case.ends.entity_id);
             if case.verify {
-                payload::fill_octets(header.seq_num, octets);
+                payload::fill(header.seq_num, payload);
             }
-            if writer.write(&header, octets)? == Written::TimedOut {
+            if writer.write(&header, payload)? == Written::TimedOut {
                 return Ok(taken);
             }
         }
@@ -202,7 +202,7 @@ impl Publisher for PeerEnd<Publishing> {
 
     fn publish_last(&mut self, sent: u64) -> Result<bool, EndpointError> {
         let header = SampleHeader::last(sent).by(self.role.case.ends.entity_id);
-        Ok(self.node.writer().write(&header, &self.role.octets)? == Written::Taken)
+        Ok(self.node.writer().write(&header, &self.role.payload)? == Written::Taken)
     }
 }
 

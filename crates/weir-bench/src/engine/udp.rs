@@ -110,7 +110,7 @@ impl UdpEnd {
         };
         let socket = UdpSocket::bind(&options).map_err(|error| environment(&error))?;
         let mut sample = vec![0; case.size_bytes];
-        payload::fill_octets(0, &mut sample[HEADER_BYTES..]);
+        payload::fill(0, &mut sample[HEADER_BYTES..]);
         let mode = if udp == Udp::Gso { UdpMode::Gso } else { UdpMode::Send };
         let sender = Sender::new(mode, None, &sample);
         Ok(Self { socket, case: case.clone(), sample, sender, receiver })
@@ -136,7 +136,7 @@ impl UdpEnd {
 fn write(sample: &mut [u8], header: &SampleHeader, verify: bool) {
     payload::write_header(sample, header);
     if verify {
-        payload::fill_octets(header.seq_num, &mut sample[HEADER_BYTES..]);
+        payload::fill(header.seq_num, &mut sample[HEADER_BYTES..]);
     }
 }
 
@@ -203,7 +203,7 @@ impl Subscriber for UdpEnd {
         }
         for datagram in self.receiver.datagrams() {
             match payload::read(datagram) {
-                Some(sample) => sink.accept(&sample.header, sample.octets),
+                Some(sample) => sink.accept(&sample.header, sample.payload),
                 None => sink.reject(),
             }
         }

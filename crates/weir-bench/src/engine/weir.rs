@@ -305,7 +305,7 @@ impl<T: Data> Subscriber for SubscriberEnd<T> {
         for sample in &self.samples {
             // A writer that leaves makes no sample.
             if sample.info.valid_data {
-                sink.accept(&sample.data.header(), sample.data.octets());
+                sink.accept(&sample.data.header(), sample.data.payload());
             }
         }
         self.samples.iter_mut().for_each(|sample| sample.data.release());

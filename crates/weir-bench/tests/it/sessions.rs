@@ -86,7 +86,7 @@ fn a_failure_is_told_in_the_agents_own_words() {
 }
 
 #[test]
-fn a_stranger_with_a_wrong_token_is_shown_out() {
+fn a_program_with_a_wrong_token_is_disconnected() {
     // It introduces itself as the publisher first, without the token; then the process ends as requested.
     let script = introduced("read -u 3 line; exit 5").replace("$WEIR_CONTROL_TOKEN", "guess");
     check(&script, "exit status: 5");

@@ -56,14 +56,14 @@ fn is_framed_as_encoded<T: DdsType>(front: &T, whole: &T, bulk: &[u8], count: us
 #[test]
 fn a_bulk_in_place_makes_the_payload_that_encoding_makes() {
     for count in 0..10 {
-        let octets: Vec<u8> = (1..=count as u8).collect();
+        let bytes: Vec<u8> = (1..=count as u8).collect();
         let image = |pixels| Image { camera: "left".to_owned(), height: 7, pixels };
-        let whole = image(Bytes::copy_from_slice(&octets));
-        is_framed_as_encoded(&image(Bytes::from_static(b"ignored")), &whole, &octets, count);
+        let whole = image(Bytes::copy_from_slice(&bytes));
+        is_framed_as_encoded(&image(Bytes::from_static(b"ignored")), &whole, &bytes, count);
         let (front, whole) =
             (Nested { mark: 3, image: image(Bytes::new()) }, Nested { mark: 3, image: whole });
-        is_framed_as_encoded(&front, &whole, &octets, count);
-        let points: Vec<f64> = octets.iter().map(|octet| f64::from(*octet) / 3.0).collect();
+        is_framed_as_encoded(&front, &whole, &bytes, count);
+        let points: Vec<f64> = bytes.iter().map(|byte| f64::from(*byte) / 3.0).collect();
         let bulk: Vec<u8> = points.iter().flat_map(|point| point.to_le_bytes()).collect();
         is_framed_as_encoded(
             &Cloud { mark: 1, points: Vec::new() },
@@ -77,34 +77,34 @@ fn a_bulk_in_place_makes_the_payload_that_encoding_makes() {
 /// Checks that the surroundings of the bytes at the end of `value`, with those, are what encoding
 /// gives.
 fn is_encoded_around<T: DdsType>(value: &T) {
-    let octets = value.bulk_octets().expect("it ends in bytes");
+    let bytes = value.bulk_bytes().expect("it ends in bytes");
     for encoding in [Encoding::Xcdr1, Encoding::Xcdr2] {
         let mut expected = vec![0; payload_len_in(value, encoding)];
         encode_payload_in(value, encoding, &mut expected).expect("it can be encoded");
         let mut out = vec![0xee; expected.len()];
-        let at = encode_payload_around(value, octets.len(), encoding, &mut out).expect("it can be encoded");
-        let room = &mut out[at..][..octets.len()];
-        assert!(room.iter().all(|octet| *octet == 0xee));
-        room.copy_from_slice(octets);
-        assert_eq!(out, expected, "{encoding:?}, {} bytes", octets.len());
-        let short = encode_payload_around(value, octets.len() + 4, encoding, &mut out);
+        let at = encode_payload_around(value, bytes.len(), encoding, &mut out).expect("it can be encoded");
+        let room = &mut out[at..][..bytes.len()];
+        assert!(room.iter().all(|byte| *byte == 0xee));
+        room.copy_from_slice(bytes);
+        assert_eq!(out, expected, "{encoding:?}, {} bytes", bytes.len());
+        let short = encode_payload_around(value, bytes.len() + 4, encoding, &mut out);
         assert_eq!(short, Err(CdrError::BufferTooSmall));
     }
 }
 
 #[test]
-fn what_surrounds_octets_is_encoded_without_them() {
+fn what_surrounds_bytes_is_encoded_without_them() {
     for count in 0..8 {
-        let octets: Vec<u8> = (1..=count as u8).collect();
-        let image = Image { camera: "left".to_owned(), height: 7, pixels: Bytes::copy_from_slice(&octets) };
+        let bytes: Vec<u8> = (1..=count as u8).collect();
+        let image = Image { camera: "left".to_owned(), height: 7, pixels: Bytes::copy_from_slice(&bytes) };
         let nested = Nested { mark: 3, image };
-        is_encoded_around(&Octets { mark: 9, octets });
+        is_encoded_around(&Trailing { mark: 9, bytes });
         if count < 6 {
             is_encoded_around(&nested);
             is_encoded_around(&nested.image);
         }
     }
-    let long = Octets { mark: 1, octets: vec![1; 13] };
+    let long = Trailing { mark: 1, bytes: vec![1; 13] };
     let refused = encode_payload_around(&long, 13, Encoding::Xcdr1, &mut [0; 64]);
     assert_eq!(refused, Err(CdrError::BoundExceeded { max: 12 }));
 }
@@ -133,15 +133,15 @@ fn is_pieced_as_encoded<T: DdsType>(value: &T) {
 #[test]
 fn a_payload_in_pieces_of_any_length_is_the_payload_that_encoding_makes() {
     for count in 0..10 {
-        let octets: Vec<u8> = (1..=count as u8).collect();
-        let image = Image { camera: "left".to_owned(), height: 7, pixels: Bytes::copy_from_slice(&octets) };
+        let bytes: Vec<u8> = (1..=count as u8).collect();
+        let image = Image { camera: "left".to_owned(), height: 7, pixels: Bytes::copy_from_slice(&bytes) };
         is_pieced_as_encoded(&image);
         is_pieced_as_encoded(&Nested { mark: 3, image });
-        let points: Vec<f64> = octets.iter().map(|octet| f64::from(*octet) / 3.0).collect();
+        let points: Vec<f64> = bytes.iter().map(|byte| f64::from(*byte) / 3.0).collect();
         is_pieced_as_encoded(&Cloud { mark: 1, points });
-        let flags = octets.iter().map(|octet| octet % 3 == 1).collect();
+        let flags = bytes.iter().map(|byte| byte % 3 == 1).collect();
         is_pieced_as_encoded(&Flags { depths: vec![0x0102_0304; count], flags });
-        is_pieced_as_encoded(&Octets { mark: 9, octets });
+        is_pieced_as_encoded(&Trailing { mark: 9, bytes });
     }
 }
 
@@ -164,10 +164,10 @@ struct Flags {
 
 #[derive(Debug, Default, PartialEq, DdsType)]
 #[dds(extensibility = "appendable")]
-struct Octets {
+struct Trailing {
     mark: u16,
     #[dds(max_len = 12)]
-    octets: Vec<u8>,
+    bytes: Vec<u8>,
 }
 
 #[test]
@@ -194,7 +194,7 @@ struct BulkAsKey {
 }
 
 #[test]
-fn octets_of_shared_memory_stay_where_they_are() {
+fn bytes_of_shared_memory_stay_where_they_are() {
     let whole = Image { camera: "left".to_owned(), height: 7, pixels: Bytes::from_static(&[1, 2, 3]) };
     for encoding in [Encoding::Xcdr1, Encoding::Xcdr2] {
         let mut payload = vec![0; payload_len_in(&whole, encoding)];

@@ -22,7 +22,7 @@ fn primitives() -> Primitives {
     Primitives {
         flag: true,
         double: 1.0,
-        octet: 0x12,
+        byte: 0x12,
         short: -2,
         tiny: -1,
         long: 0x0102_0304,
@@ -40,7 +40,7 @@ fn primitives_are_aligned_to_their_size() {
     check(&primitives(), LITTLE_1, &[
         1, 0, 0, 0, 0, 0, 0, 0,                                 // flag, padding to 8
         0, 0, 0, 0, 0, 0, 0xf0, 0x3f,                           // double
-        0x12, 0, 0xfe, 0xff, 0xff, 0, 0, 0,                     // `octet`, short, tiny
+        0x12, 0, 0xfe, 0xff, 0xff, 0, 0, 0,                     // `byte`, short, tiny
         4, 3, 2, 1, 0x0b, 0x0a, 0, 0,                           // long, unsigned short
         0xfe, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff,         // long long
         0, 0, 0xc0, 0xbf, 0, 0, 0, 0,                           // float, padding to 8

@@ -50,7 +50,7 @@ fn read_kinds(bytes: &[u8]) -> Result<(), TestCaseError> {
 fn memory(value: &Collections) -> usize {
     let texts: usize = value.texts.iter().chain(&value.names).map(String::capacity).sum();
     let matrix: usize = value.matrix.iter().map(|row| row.capacity() * 8).sum();
-    value.octets.capacity()
+    value.bytes.capacity()
         + value.doubles.capacity() * 8
         + value.flags.capacity()
         + value.points.capacity() * 8
@@ -78,12 +78,12 @@ proptest! {
         value in any_collections(),
         form in 0..FORMS.len(),
         at in any::<prop::sample::Index>(),
-        octet in any::<u8>(),
+        byte in any::<u8>(),
         len in any::<prop::sample::Index>(),
     ) {
         let mut bytes = encode(&value, FORMS[form].0, FORMS[form].1)?;
         let at = at.index(bytes.len());
-        bytes[at] = octet;
+        bytes[at] = byte;
         read_all(&bytes)?;
         bytes.truncate(len.index(bytes.len()));
         read_all(&bytes)?;
@@ -99,11 +99,11 @@ proptest! {
         value in any_kinds(),
         form in 0..FORMS.len(),
         at in any::<prop::sample::Index>(),
-        octet in any::<u8>(),
+        byte in any::<u8>(),
     ) {
         let mut bytes = encode(&value, FORMS[form].0, FORMS[form].1)?;
         let at = at.index(bytes.len());
-        bytes[at] = octet;
+        bytes[at] = byte;
         read_kinds(&bytes)?;
     }
 }

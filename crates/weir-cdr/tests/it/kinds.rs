@@ -229,9 +229,9 @@ fn an_optional_value_of_64_kib_takes_the_long_header() {
     #[derive(Clone, Debug, Default, PartialEq, DdsType)]
     #[dds(extensibility = "final")]
     struct Large {
-        octets: Option<Vec<u8>>,
+        bytes: Option<Vec<u8>>,
     }
-    let large = Large { octets: Some(vec![7; 65_536]) };
+    let large = Large { bytes: Some(vec![7; 65_536]) };
     let bytes = encode(&large, BIG_1.0, BIG_1.1).unwrap();
     assert_eq!(bytes[..20], [0x3f, 0x01, 0, 8, 0, 0, 0, 0, 0, 1, 0, 4, 0, 1, 0, 0, 7, 7, 7, 7]);
     assert_eq!(decode(&bytes, BIG_1.0, BIG_1.1), Ok(large));

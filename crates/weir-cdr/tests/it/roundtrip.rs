@@ -44,11 +44,11 @@ fn check_offsets<T: DdsType + PartialEq + std::fmt::Debug>(value: &T) -> Result<
             let end = value.end_offset(start, encoding);
             let mut bytes = vec![0xee; end];
             let mut writer = CdrWriter::new(&mut bytes, endianness, encoding);
-            writer.write_octets(&vec![0; start])?;
+            writer.write_bytes(&vec![0; start])?;
             value.encode(&mut writer)?;
             prop_assert_eq!(writer.position(), end);
             let mut reader = CdrReader::new(&bytes, endianness, encoding);
-            reader.take_octets(start)?;
+            reader.take_bytes(start)?;
             prop_assert_eq!(&T::decode(&mut reader)?, value);
         }
     }
@@ -99,12 +99,12 @@ proptest! {
 #[test]
 fn decoding_over_a_value_reuses_its_memory() {
     let forms = (weir_cdr::Endianness::Little, weir_cdr::Encoding::Xcdr1);
-    let big = Collections { octets: vec![1; 100], texts: vec!["x".repeat(50)], ..Collections::default() };
-    let small = Collections { octets: vec![2; 3], texts: vec!["y".to_owned()], ..Collections::default() };
+    let big = Collections { bytes: vec![1; 100], texts: vec!["x".repeat(50)], ..Collections::default() };
+    let small = Collections { bytes: vec![2; 3], texts: vec!["y".to_owned()], ..Collections::default() };
     let bytes = encode(&small, forms.0, forms.1).unwrap();
     let mut value = big;
-    let addresses = (value.octets.as_ptr(), value.texts[0].as_ptr());
+    let addresses = (value.bytes.as_ptr(), value.texts[0].as_ptr());
     value.decode_into(&mut CdrReader::new(&bytes, forms.0, forms.1)).unwrap();
     assert_eq!(value, small);
-    assert_eq!((value.octets.as_ptr(), value.texts[0].as_ptr()), addresses);
+    assert_eq!((value.bytes.as_ptr(), value.texts[0].as_ptr()), addresses);
 }

@@ -214,7 +214,7 @@ fn encoded(
 ) -> Result<Vec<u8>, CdrError> {
     let mut bytes = vec![0xee; room];
     let mut writer = CdrWriter::new(&mut bytes, endianness, encoding);
-    writer.write_octets(&vec![0; start])?;
+    writer.write_bytes(&vec![0; start])?;
     encode(&mut writer)?;
     Ok(writer.written().to_vec())
 }
@@ -229,7 +229,7 @@ fn reads_the_same<T: ByMembers + Random>(
 ) -> Result<(), TestCaseError> {
     let mut readers = [0; 3].map(|_| CdrReader::new(bytes, endianness, encoding));
     for reader in &mut readers {
-        reader.take_octets(start)?;
+        reader.take_bytes(start)?;
     }
     let [each, whole, over] = &mut readers;
     let expected = T::decode_each(each).map(|value| (identity(&value), each.position()));
@@ -285,8 +285,8 @@ fn differs_nowhere<T: ByMembers + Random>(seed: u64) -> Result<(), TestCaseError
                 prop_assert_eq!(short, encoded(start, room, form, |writer| value.encode_each(writer)));
             }
             let mut damaged = bytes.clone();
-            if let Some(octet) = damaged.get_mut(start + numbers.next() as usize % (end - start)) {
-                *octet = numbers.next() as u8;
+            if let Some(byte) = damaged.get_mut(start + numbers.next() as usize % (end - start)) {
+                *byte = numbers.next() as u8;
             }
             let mut used = T::random(&mut numbers);
             for len in start..=end {

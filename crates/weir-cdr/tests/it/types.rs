@@ -23,7 +23,7 @@ pub(crate) struct Shape {
 pub(crate) struct Primitives {
     pub(crate) flag: bool,
     pub(crate) double: f64,
-    pub(crate) octet: u8,
+    pub(crate) byte: u8,
     pub(crate) short: i16,
     pub(crate) tiny: i8,
     pub(crate) long: i32,
@@ -46,7 +46,7 @@ pub(crate) struct Point {
 #[derive(Clone, Debug, Default, PartialEq, DdsType)]
 #[dds(extensibility = "appendable")]
 pub(crate) struct Collections {
-    pub(crate) octets: Vec<u8>,
+    pub(crate) bytes: Vec<u8>,
     pub(crate) doubles: Vec<f64>,
     pub(crate) flags: Vec<bool>,
     pub(crate) shorts: [i16; 3],
@@ -72,24 +72,24 @@ pub(crate) fn any_text() -> impl Strategy<Value = String> {
 }
 
 pub(crate) fn any_shape() -> impl Strategy<Value = Shape> {
-    (any_text(), any::<[i32; 3]>(), any::<Vec<u8>>()).prop_map(|(color, [x, y, shapesize], octets)| Shape {
+    (any_text(), any::<[i32; 3]>(), any::<Vec<u8>>()).prop_map(|(color, [x, y, shapesize], bytes)| Shape {
         color,
         x,
         y,
         shapesize,
-        additional_payload_size: octets,
+        additional_payload_size: bytes,
     })
 }
 
 pub(crate) fn any_primitives() -> impl Strategy<Value = Primitives> {
     let narrow = (any::<bool>(), any::<u8>(), any::<i8>(), any::<i16>(), any::<u16>());
     let wide = (any::<i32>(), any::<u32>(), any::<i64>(), any::<u64>(), any::<f32>(), any::<f64>());
-    (narrow, wide).prop_map(|((flag, octet, tiny, short, unsigned_short), wide)| {
+    (narrow, wide).prop_map(|((flag, byte, tiny, short, unsigned_short), wide)| {
         let (long, unsigned_long, long_long, unsigned_long_long, float, double) = wide;
         Primitives {
             flag,
             double,
-            octet,
+            byte,
             short,
             tiny,
             long,
@@ -114,7 +114,7 @@ pub(crate) fn any_collections() -> impl Strategy<Value = Collections> {
     let nested = (vec(vec(any::<u64>(), 0..4), 0..4), any::<[[u32; 2]; 2]>());
     (numbers, structs, texts, bounded, nested).prop_map(|(numbers, structs, texts, bounded, nested)| {
         Collections {
-            octets: numbers.0,
+            bytes: numbers.0,
             doubles: numbers.1,
             flags: numbers.2,
             shorts: numbers.3,

@@ -91,16 +91,19 @@ pub(crate) fn row(mode: Mode, number: usize, trial: &Trial) -> String {
         (client, server);
     match mode {
         Mode::Bidirectional => format!(
-            "{number:<3}{network:>10.3}{local:>11.3}{sent_packets:>9}{sent_bytes:>12}{recv_packets:>9}{recv_bytes:>12}\
+            "{number:<3}{network:>10.3}{local:>11.3}\
+             {sent_packets:>9}{sent_bytes:>12}{recv_packets:>9}{recv_bytes:>12}\
              {:>9}{:>12}{:>9}{:>12}{loss:>9.3}\n",
             client.recv_packets, client.recv_bytes, server.sent_packets, server.sent_bytes
         ),
         Mode::Exponential => format!(
-            "{number:<3}{write_bytes:>6}{network:>10.3}{local:>10.3}{sent_packets:>10}{sent_bytes:>12}{recv_packets:>10}{recv_bytes:>12}\
+            "{number:<3}{write_bytes:>6}{network:>10.3}{local:>10.3}\
+             {sent_packets:>10}{sent_bytes:>12}{recv_packets:>10}{recv_bytes:>12}\
              {lost:>10}{loss:>10.3}\n"
         ),
         _ => format!(
-            "{number:<3}{network:>13.4}{local:>12.4}{sent_packets:>11}{sent_bytes:>12}{recv_packets:>11}{recv_bytes:>12}\
+            "{number:<3}{network:>13.4}{local:>12.4}\
+             {sent_packets:>11}{sent_bytes:>12}{recv_packets:>11}{recv_bytes:>12}\
              {lost:>10}{loss:>10.3}\n"
         ),
     }

@@ -113,8 +113,8 @@ impl Test<'_, '_> {
                 return Err(MeasureError::Interrupted);
             }
             // As much of the number as fits distinguishes an answer from the previous one.
-            for (octet, digit) in self.message.iter_mut().rev().zip(number.to_le_bytes()) {
-                *octet = digit;
+            for (byte, digit) in self.message.iter_mut().rev().zip(number.to_le_bytes()) {
+                *byte = digit;
             }
             let answered = send(socket, None, &self.message)
                 .and_then(|_| receive_one(socket, WaitStrategy::Block, LOST, &mut answer));

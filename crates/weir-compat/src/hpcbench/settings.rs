@@ -37,7 +37,7 @@ pub enum Mode {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ServiceType {
     /// The byte in the IP header.
-    octet: u8,
+    byte: u8,
     /// The name in the report.
     pub(crate) name: &'static str,
 }
@@ -46,8 +46,8 @@ impl ServiceType {
     /// By hpcbench's number, 1 to 6.
     #[must_use]
     pub fn from_number(number: u8) -> Option<Self> {
-        let (octet, name) = *SERVICE_TYPES.get(usize::from(number).checked_sub(1)?)?;
-        Some(Self { octet, name })
+        let (byte, name) = *SERVICE_TYPES.get(usize::from(number).checked_sub(1)?)?;
+        Some(Self { byte, name })
     }
 }
 
@@ -124,7 +124,7 @@ impl Settings {
 
     /// The type of service in the IP header.
     pub(crate) fn tos(&self) -> u8 {
-        self.service_type.map_or(0, |service| service.octet)
+        self.service_type.map_or(0, |service| service.byte)
     }
 
     /// Bytes of each write.

@@ -113,7 +113,7 @@ impl<T: Owned> DataReaderListener<T> for RollListener {
         while reader.take_into(&mut samples, 16) > 0 {
             for sample in samples.iter().filter(|sample| sample.info.valid_data) {
                 let header = sample.data.header();
-                let done = message::read_numbers(sample.data.octets()).take(DONE_MAX).collect();
+                let done = message::read_numbers(sample.data.payload()).take(DONE_MAX).collect();
                 self.0.note(header.entity_id, sample.info.publication_handle, Kind::of(&header), done);
             }
         }

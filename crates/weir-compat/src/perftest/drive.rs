@@ -39,7 +39,7 @@ pub(super) trait Carrier {
     }
 
     /// The payload of the next sample.
-    fn octets(&mut self) -> &mut [u8];
+    fn payload_mut(&mut self) -> &mut [u8];
 
     /// Writes the sample with this header; `Some` when the run is over.
     fn write(&mut self, header: &SampleHeader) -> Result<Option<End>, EndpointError>;
@@ -216,12 +216,12 @@ impl<'a> Run<'a> {
     fn fill(&mut self, carrier: &mut impl Carrier) {
         let content = self.settings.content.as_deref().filter(|content| !content.is_empty());
         let Some(content) = content else { return };
-        let mut octets = carrier.octets();
-        while !octets.is_empty() {
+        let mut payload = carrier.payload_mut();
+        while !payload.is_empty() {
             let part = &content[self.content_at..];
-            let count = part.len().min(octets.len());
-            octets[..count].copy_from_slice(&part[..count]);
-            octets = &mut octets[count..];
+            let count = part.len().min(payload.len());
+            payload[..count].copy_from_slice(&part[..count]);
+            payload = &mut payload[count..];
             self.content_at = (self.content_at + count) % content.len();
         }
     }

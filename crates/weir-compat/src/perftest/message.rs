@@ -84,14 +84,14 @@ pub(super) fn sent_ns(header: &SampleHeader) -> u64 {
 }
 
 /// Writes numbers of publishers into the payload of an announcement.
-pub(super) fn write_numbers(numbers: impl Iterator<Item = i32>, octets: &mut Vec<u8>) {
-    octets.clear();
-    numbers.for_each(|number| octets.extend_from_slice(&number.to_le_bytes()));
+pub(super) fn write_numbers(numbers: impl Iterator<Item = i32>, payload: &mut Vec<u8>) {
+    payload.clear();
+    numbers.for_each(|number| payload.extend_from_slice(&number.to_le_bytes()));
 }
 
 /// Reads them.
-pub(super) fn read_numbers(octets: &[u8]) -> impl Iterator<Item = i32> {
-    octets.as_chunks::<4>().0.iter().map(|word| i32::from_le_bytes(*word))
+pub(super) fn read_numbers(payload: &[u8]) -> impl Iterator<Item = i32> {
+    payload.as_chunks::<4>().0.iter().map(|word| i32::from_le_bytes(*word))
 }
 
 /// A publisher's description of its run.
@@ -109,16 +109,16 @@ pub struct Description {
 
 impl Description {
     /// Writes it into the payload of an initialization ping or a final marker.
-    pub(super) fn write(&self, octets: &mut Vec<u8>) {
+    pub(super) fn write(&self, payload: &mut Vec<u8>) {
         let flags = u32::from(self.is_latency_test) | u32::from(self.more_follows) << 1;
-        octets.clear();
-        octets.extend([self.data_len, self.batch_bytes, flags].into_iter().flat_map(u32::to_le_bytes));
-        octets.resize(INITIALIZE_BYTES - HEADER_BYTES, 0);
+        payload.clear();
+        payload.extend([self.data_len, self.batch_bytes, flags].into_iter().flat_map(u32::to_le_bytes));
+        payload.resize(INITIALIZE_BYTES - HEADER_BYTES, 0);
     }
 
     /// Reads it; `None` when the payload is too short.
-    pub(super) fn read(octets: &[u8]) -> Option<Self> {
-        let words = octets.as_chunks::<4>().0.first_chunk::<3>()?;
+    pub(super) fn read(payload: &[u8]) -> Option<Self> {
+        let words = payload.as_chunks::<4>().0.first_chunk::<3>()?;
         let [data_len, batch_bytes, flags] = words.map(u32::from_le_bytes);
         let (is_latency_test, more_follows) = (flags & 1 != 0, flags & 2 != 0);
         Some(Self { data_len, batch_bytes, is_latency_test, more_follows })
@@ -139,15 +139,15 @@ impl Farewell {
     const BYTES_MAX: usize = 4096;
 
     /// Appends it to the description in a final marker.
-    pub(super) fn append_to(&self, octets: &mut Vec<u8>) {
+    pub(super) fn append_to(&self, payload: &mut Vec<u8>) {
         // Plain numbers and names: writing cannot fail.
-        octets.extend(serde_json::to_vec(self).unwrap_or_default());
+        payload.extend(serde_json::to_vec(self).unwrap_or_default());
     }
 
     /// Reads it; `None` when there is none, as from an earlier version.
-    pub(super) fn read(octets: &[u8]) -> Option<Self> {
-        let octets = octets.get(DESCRIPTION_BYTES..)?;
-        serde_json::from_slice(octets.get(..octets.len().min(Self::BYTES_MAX))?).ok()
+    pub(super) fn read(payload: &[u8]) -> Option<Self> {
+        let payload = payload.get(DESCRIPTION_BYTES..)?;
+        serde_json::from_slice(payload.get(..payload.len().min(Self::BYTES_MAX))?).ok()
     }
 }
 
@@ -175,9 +175,9 @@ mod tests {
     fn a_farewell_is_read_back_and_anything_else_is_none() {
         let drops = DropCounters { queue: Some(7), ..DropCounters::default() };
         let farewell = Farewell { refused: 3, drops };
-        let mut octets = vec![9; DESCRIPTION_BYTES];
-        farewell.append_to(&mut octets);
-        assert_eq!(Farewell::read(&octets), Some(farewell));
+        let mut payload = vec![9; DESCRIPTION_BYTES];
+        farewell.append_to(&mut payload);
+        assert_eq!(Farewell::read(&payload), Some(farewell));
         assert_eq!(Farewell::read(&[]), None);
         assert_eq!(Farewell::read(&[0; 1234]), None);
         assert_eq!(Farewell::read(&vec![b' '; 1 << 20]), None);
@@ -185,23 +185,23 @@ mod tests {
 
     #[test]
     fn numbers_of_publishers_are_read_back() {
-        let mut octets = vec![1];
-        write_numbers([0, 7, -1].into_iter(), &mut octets);
-        assert_eq!(read_numbers(&octets).collect::<Vec<_>>(), [0, 7, -1]);
-        assert_eq!(read_numbers(&octets[..7]).count(), 1);
+        let mut payload = vec![1];
+        write_numbers([0, 7, -1].into_iter(), &mut payload);
+        assert_eq!(read_numbers(&payload).collect::<Vec<_>>(), [0, 7, -1]);
+        assert_eq!(read_numbers(&payload[..7]).count(), 1);
     }
 
     #[test]
     fn a_description_is_read_back_and_a_short_one_refused() {
-        let mut octets = vec![9; 3];
+        let mut payload = vec![9; 3];
         for (is_latency_test, more_follows) in [(true, false), (false, true), (true, true)] {
             let described =
                 Description { data_len: 63_000, batch_bytes: 8192, is_latency_test, more_follows };
-            described.write(&mut octets);
-            assert_eq!(octets.len(), 1234);
-            assert_eq!(Description::read(&octets), Some(described));
+            described.write(&mut payload);
+            assert_eq!(payload.len(), 1234);
+            assert_eq!(Description::read(&payload), Some(described));
         }
-        assert_eq!(Description::read(&octets[..11]), None);
+        assert_eq!(Description::read(&payload[..11]), None);
         assert_eq!(Description::read(&[]), None);
     }
 }

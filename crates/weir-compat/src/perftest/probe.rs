@@ -89,7 +89,7 @@ impl EndKind {
     }
 
     fn of(header: &SampleHeader) -> Self {
-        let [keyed, reliable, transient_local, _] = header.key.map(|octet| octet != 0);
+        let [keyed, reliable, transient_local, _] = header.key.map(|byte| byte != 0);
         let role = if header.entity_id == 0 { Role::Publisher } else { Role::Subscriber };
         Self { role, keyed, reliable, transient_local }
     }

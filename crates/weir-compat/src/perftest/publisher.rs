@@ -240,7 +240,7 @@ impl<T: Owned> Carrier for Publisher<'_, T> {
         let settings = self.settings;
         let pings = settings.initialization_pings();
         run.stage(format!("Sending {pings} initialization pings ..."));
-        settings.description().write(self.sample.octets_mut());
+        settings.description().write(self.sample.payload_mut());
         for number in 0..pings {
             let header = message::header(Kind::Initialize, settings.pid, number, self.key(number));
             if let Some(end) = self.write(&header)? {
@@ -258,9 +258,9 @@ impl<T: Owned> Carrier for Publisher<'_, T> {
             return Ok(end);
         }
         self.settle(run, pings);
-        let octets = self.sample.octets_mut();
-        octets.clear();
-        octets.resize(settings.data_len - HEADER_BYTES, 0);
+        let payload = self.sample.payload_mut();
+        payload.clear();
+        payload.resize(settings.data_len - HEADER_BYTES, 0);
         self.watch = LossWatch::start(None);
         Ok(End::Complete)
     }
@@ -274,11 +274,11 @@ impl<T: Owned> Carrier for Publisher<'_, T> {
             return Ok(end);
         }
         // For subscribers that received no initialization ping.
-        let octets = self.sample.octets_mut();
-        settings.description().write(octets);
-        octets.truncate(DESCRIPTION_BYTES);
+        let payload = self.sample.payload_mut();
+        settings.description().write(payload);
+        payload.truncate(DESCRIPTION_BYTES);
         Farewell { refused: self.writer.send_counters().refused, drops: self.watch.counters() }
-            .append_to(octets);
+            .append_to(payload);
         let last = message::header(Kind::Final, settings.pid, sent, self.key(0));
         for _ in 0..FINAL_TRIES {
             if self.write(&last)?.is_some() {
@@ -317,8 +317,8 @@ impl<T: Owned> Carrier for Publisher<'_, T> {
         }
     }
 
-    fn octets(&mut self) -> &mut [u8] {
-        self.sample.octets_mut()
+    fn payload_mut(&mut self) -> &mut [u8] {
+        self.sample.payload_mut()
     }
 
     #[inline]

@@ -99,9 +99,9 @@ fn samples(mut datagram: &[u8]) -> impl Iterator<Item = ReceivedSample<'_>> {
 }
 
 /// A sample of a header and a payload.
-fn sample(header: &SampleHeader, octets: &[u8]) -> Vec<u8> {
+fn sample(header: &SampleHeader, payload: &[u8]) -> Vec<u8> {
     let mut sample = vec![0; HEADER_BYTES];
-    sample.extend_from_slice(octets);
+    sample.extend_from_slice(payload);
     payload::write_header(&mut sample, header);
     sample
 }
@@ -120,7 +120,7 @@ mod tests {
         for sequence in 0..3 {
             batch.extend(sample(&SampleHeader::data(sequence, 0), &vec![7; sequence as usize * 10]));
         }
-        let lengths: Vec<_> = samples(&batch).map(|sample| sample.octets.len()).collect();
+        let lengths: Vec<_> = samples(&batch).map(|sample| sample.payload.len()).collect();
         assert_eq!(lengths, [0, 10, 20]);
         assert_eq!(samples(&batch[..batch.len() - 1]).count(), 2);
         assert_eq!(samples(&[0xff; 40]).count(), 0);

@@ -96,7 +96,7 @@ impl Tally {
         let is_like = Kind::of(&sample.header) == Kind::Data
             && stream.entity_id == sample.header.entity_id
             && stream.writer == writer
-            && self.data_len == sample.octets.len() + HEADER_BYTES
+            && self.data_len == sample.payload.len() + HEADER_BYTES
             && self.last_ns == now_ns;
         if is_like {
             stream.record(sample.header.seq_num);
@@ -114,7 +114,7 @@ impl Tally {
         writer: Guid,
         now_ns: u64,
     ) -> bool {
-        let ReceivedSample { header, octets } = *sample;
+        let ReceivedSample { header, payload } = *sample;
         let Some(at) = self.find(limits.publishers, header.entity_id, writer) else { return false };
         self.recent = at;
         let stream = &mut self.streams[at];
@@ -122,16 +122,16 @@ impl Tally {
         if matches!(kind, Kind::Data | Kind::Ping(_)) {
             stream.record(header.seq_num);
             self.samples += 1;
-            self.data_len = octets.len() + HEADER_BYTES;
+            self.data_len = payload.len() + HEADER_BYTES;
             self.last_ns = now_ns;
             self.first_ns.get_or_insert(now_ns);
         }
         if matches!(kind, Kind::Initialize | Kind::Final) {
-            self.description = self.description.or_else(|| Description::read(octets));
+            self.description = self.description.or_else(|| Description::read(payload));
         }
         if kind == Kind::Final && !stream.is_finished {
             stream.is_finished = true;
-            stream.farewell = Farewell::read(octets);
+            stream.farewell = Farewell::read(payload);
             stream.numbers.finish(stream.numbers.extend(header.seq_num));
             if self.has_all(limits.publishers) && self.done().count() == self.streams.len() {
                 self.finished_ns = Some(now_ns);
@@ -310,7 +310,7 @@ impl<T: Owned> Receiver<T> {
         let before = state(&tally);
         // A writer's end is not a sample.
         for sample in samples.iter().filter(|sample| sample.info.valid_data) {
-            let received = ReceivedSample { header: sample.data.header(), octets: sample.data.octets() };
+            let received = ReceivedSample { header: sample.data.header(), payload: sample.data.payload() };
             let writer = sample.info.publication_handle;
             if tally.accept_like_the_last(&received, writer, now_ns) {
                 continue;
@@ -354,7 +354,7 @@ mod tests {
 
     /// A sample of 100 bytes.
     fn sample(kind: Kind, pid: u32, sequence: u64) -> ReceivedSample<'static> {
-        ReceivedSample { header: header(kind, pid, sequence, [0; 4]), octets: &[0; 72] }
+        ReceivedSample { header: header(kind, pid, sequence, [0; 4]), payload: &[0; 72] }
     }
 
     /// Counts a sample; true when it must be echoed.
@@ -411,7 +411,7 @@ mod tests {
             (Kind::Data, 50, 1000),
             (Kind::Data, 100, 7),
         ] {
-            let sample = ReceivedSample { octets: &[0; 100][..bytes - HEADER_BYTES], ..sample(kind, 0, 1) };
+            let sample = ReceivedSample { payload: &[0; 100][..bytes - HEADER_BYTES], ..sample(kind, 0, 1) };
             assert!(!tally.accept_like_the_last(&sample, guid(7), now_ns), "{kind:?}");
         }
     }
@@ -467,9 +467,9 @@ mod tests {
     #[test]
     fn only_publishers_that_are_served_describe_the_run() {
         let mut tally = Tally::default();
-        let mut octets = Vec::new();
-        Description { data_len: 64, more_follows: true, ..Description::default() }.write(&mut octets);
-        let last = ReceivedSample { octets: &octets, ..sample(Kind::Final, 0, 0) };
+        let mut payload = Vec::new();
+        Description { data_len: 64, more_follows: true, ..Description::default() }.write(&mut payload);
+        let last = ReceivedSample { payload: &payload, ..sample(Kind::Final, 0, 0) };
         accept(&mut tally, Kind::Data, 0, 7);
         assert!(!tally.accept(LIMITS, &last, guid(8), 1));
         assert_eq!(tally.description, None);

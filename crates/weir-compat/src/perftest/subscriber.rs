@@ -163,7 +163,7 @@ impl<T: Owned> Subscriber<'_, T> {
     fn announce(&self, said: Kind) -> Result<(), EndpointError> {
         let (mut sample, sid) = (T::default(), self.settings.sid);
         sample.set_header(&message::header(said, sid, 0, sid.to_le_bytes()));
-        message::write_numbers(self.receiver.tally().done(), sample.octets_mut());
+        message::write_numbers(self.receiver.tally().done(), sample.payload_mut());
         self.announcement.write(&sample).map_err(failed)?;
         self.announcement.flush();
         Ok(())

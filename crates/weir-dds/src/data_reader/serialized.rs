@@ -67,13 +67,17 @@ impl<T: DdsType> DataReader<T> {
     fn collect_serialized(&self, max: usize, remove: bool) -> Vec<SerializedSample> {
         self.inner.driver().flush_queued();
         let mut samples = Vec::new();
-        self.inner.endpoint.core.lock().access(max, SampleSelection::default(), remove, |raw| {
+        let mut core = self.inner.endpoint.core.lock();
+        core.access(max, SampleSelection::default(), remove, |raw| {
             samples.push(SerializedSample {
                 payload: shared_payload::payload(&raw),
                 info: SampleInfo::new(&raw),
             });
             true
         });
+        if core.is_request_due() {
+            self.inner.driver().request_refused(core);
+        }
         samples
     }
 }

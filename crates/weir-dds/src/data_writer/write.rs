@@ -215,7 +215,7 @@ impl Inner {
         sample: &T,
         len: usize,
     ) -> Result<bool> {
-        let bulk = sample.bulk_octets().filter(|bulk| bulk.len() >= BULK_APART_MIN).unwrap_or_default();
+        let bulk = sample.bulk_bytes().filter(|bulk| bulk.len() >= BULK_APART_MIN).unwrap_or_default();
         let encode = |room: &mut [u8]| match bulk.len() {
             0 => weir_cdr::encode_payload_in(sample, self.encoding, room).map(|_| 0),
             len => weir_cdr::encode_payload_around(sample, len, self.encoding, room),

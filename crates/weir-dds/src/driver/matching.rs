@@ -13,7 +13,6 @@ use weir_wire::Guid;
 
 use super::endpoints::{ReaderEndpoint, WriterEndpoint};
 use super::events::{ReaderEvent, WriterEvent};
-use super::interfaces::segment_max;
 use super::listeners::Call;
 use super::routes::RouteChange;
 use super::shared::Driver;
@@ -106,24 +105,29 @@ impl Driver {
                 if !reader.delimits_keys {
                     writer.without_key_delimiters.lock().insert(guid);
                 }
-                self.match_reader(now, writer, reader, out);
+                let segment_max = self.network.segment_max(now, &reader.destinations);
+                self.match_reader(now, writer, reader, segment_max, out);
                 followed.connect(writer);
                 followed.matched.push((Endpoint::Writer(Arc::clone(writer)), guid));
                 followed.calls.push(Call::Writer(Arc::clone(writer), WriterEvent::Matched));
             }
             DiscoveryEvent::ReaderChanged { writer, reader } => {
                 let Some(writer) = table.writers.get(&writer) else { return };
-                let segment_max = segment_max(&reader.destinations);
+                let segment_max = self.network.segment_max(now, &reader.destinations);
                 let mut core = writer.lane.core();
                 let group = reader.group.filter(|_| writer.uses_multicast);
                 core.move_reader(now, reader.guid, reader.destinations, group, segment_max);
+                self.outlet.arm(core.next_timeout());
                 drop(core);
                 followed.connect(writer);
                 writer.lane.notify_publisher();
             }
             DiscoveryEvent::ReaderUnmatched { writer, reader } => {
                 let Some(writer) = table.writers.get(&writer) else { return };
-                writer.lane.core().unmatch_reader(now, reader);
+                let mut core = writer.lane.core();
+                core.unmatch_reader(now, reader);
+                self.outlet.arm(core.next_timeout());
+                drop(core);
                 writer.without_key_delimiters.lock().remove(&reader);
                 followed.connect(writer);
                 // A large sample that waited for this reader continues without it.
@@ -165,7 +169,10 @@ impl Driver {
             }
             DiscoveryEvent::WriterUnmatched { reader, writer } => {
                 let Some(reader) = table.readers.get(&reader) else { return };
-                reader.core.lock().unmatch_writer(now, writer);
+                let mut core = reader.core.lock();
+                core.unmatch_writer(now, writer);
+                self.outlet.arm(core.next_timeout());
+                drop(core);
                 reader.matched.lock().unmatched(writer);
                 followed.calls.push(Call::Reader(Arc::clone(reader), ReaderEvent::Matched));
                 followed.calls.push(Call::News(Arc::clone(reader)));
@@ -181,6 +188,7 @@ impl Driver {
                 let concerned = table.readers.values().filter(|reader| {
                     let mut core = reader.core.lock();
                     core.assert_liveliness(now, prefix, kind);
+                    self.outlet.arm(core.next_timeout());
                     core.has_liveliness_news() && reader.has_listener()
                 });
                 followed.calls.extend(
@@ -192,8 +200,14 @@ impl Driver {
         }
     }
 
-    fn match_reader(&self, now: Time, writer: &WriterEndpoint, reader: RemoteEndpoint, out: &mut Outbox) {
-        let segment_max = segment_max(&reader.destinations);
+    fn match_reader(
+        &self,
+        now: Time,
+        writer: &WriterEndpoint,
+        reader: RemoteEndpoint,
+        segment_max: u16,
+        out: &mut Outbox,
+    ) {
         let mut core = writer.lane.core();
         core.match_reader(
             now,

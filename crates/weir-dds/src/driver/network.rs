@@ -6,6 +6,8 @@
 //! Endpoints stay matched. The sockets stay, too (see `sockets`), except those that are tied to an
 //! address: the multicast senders, and the connected sockets of the writers.
 
+use std::collections::BTreeMap;
+use std::net::{Ipv4Addr, SocketAddrV4};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::Duration;
 
@@ -22,12 +24,23 @@ const RETRY_MIN: Duration = Duration::from_millis(10);
 /// Last delay. After that, something is wrong that only another change can repair.
 const RETRY_MAX: Duration = Duration::from_secs(3);
 
+/// How long the longest datagram to a host is taken for known.
+const SEGMENTS_MAX_AGE: Duration = Duration::from_millis(500);
+
 /// What is known of the host's network.
 pub(crate) struct Network {
     choice: Choice,
     /// `None`: the kernel reports no changes to this process.
     watch: Option<NetworkWatch>,
     state: Mutex<State>,
+    segments: Mutex<Segments>,
+}
+
+/// Longest datagrams that reach a host unfragmented. To find one takes a socket, and the endpoints of a host appear
+/// together.
+struct Segments {
+    found_at: Time,
+    by_host: BTreeMap<Ipv4Addr, u16>,
 }
 
 struct State {
@@ -38,7 +51,23 @@ struct State {
 
 impl Network {
     pub(super) fn new(choice: Choice, watch: Option<NetworkWatch>, selected: Selected) -> Self {
-        Self { choice, watch, state: Mutex::new(State { selected, retry: None }) }
+        let state = Mutex::new(State { selected, retry: None });
+        let segments = Mutex::new(Segments { found_at: Time::ZERO, by_host: BTreeMap::new() });
+        Self { choice, watch, state, segments }
+    }
+
+    /// Returns the size in bytes of the largest datagram that reaches all of `to` unfragmented, as far as this host
+    /// knew lately.
+    pub(super) fn segment_max(&self, now: Time, to: &[SocketAddrV4]) -> u16 {
+        let mut segments = self.segments.lock();
+        if now.since(segments.found_at) > SEGMENTS_MAX_AGE {
+            *segments = Segments { found_at: now, by_host: BTreeMap::new() };
+        }
+        let found = to.iter().map(|address| {
+            let found = segments.by_host.entry(*address.ip());
+            *found.or_insert_with(|| interfaces::segment_max(&[*address]))
+        });
+        found.min().unwrap_or_else(|| interfaces::segment_max(&[]))
     }
 
     /// Returns what becomes readable when the network changes.
@@ -101,6 +130,7 @@ impl Driver {
 
     /// Uses these interfaces from now on. Returns whether all sockets could be changed.
     fn use_interfaces(&self, selected: &Selected) -> bool {
+        self.network.segments.lock().by_host.clear();
         let mut is_complete = true;
         let only_at = self.network.choice.only_at(selected);
         let (unicast, user) = (&self.meta.unicast, &*self.channel.socket);

@@ -10,6 +10,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use parking_lot::MutexGuard;
+use weir_rtps::outbox::Outbox;
+use weir_rtps::reader::ReaderCore;
 use weir_rtps::receiver::{self, Incoming};
 use weir_rtps::time::Time;
 use weir_udp::Wait;
@@ -17,6 +19,7 @@ use weir_udp::Wait;
 use super::channel::{Arrived, Prediction, RECEIVE_TIMEOUT, ReaderNews, Role};
 use super::endpoints::ReaderEndpoint;
 use super::routes::BatchEndpoints;
+use super::sender::Sender;
 use super::shared::Driver;
 use crate::clock;
 use crate::stage_times::Came;
@@ -283,7 +286,7 @@ impl Driver {
     /// unknown, because listeners may take any reader's samples.
     #[inline]
     fn finish_batch(&self, mut role: MutexGuard<'_, Role>, reader: Option<&ReaderEndpoint>) -> bool {
-        let Some(news) = role.batch.take_predicted() else { return self.finish_readers(role, reader) };
+        let Some(news) = role.batch.take_predicted() else { return self.finish_unpredicted(role, reader) };
         let has_listener = role.prediction.as_ref().is_some_and(|it| it.reader().has_listener());
         if !has_listener {
             let is_awaited = |prediction: &Prediction| {
@@ -307,7 +310,7 @@ impl Driver {
 
     /// [`Driver::finish_batch`] if readers other than the predicted one received something.
     #[inline(never)]
-    fn finish_readers(&self, mut role: MutexGuard<'_, Role>, reader: Option<&ReaderEndpoint>) -> bool {
+    fn finish_unpredicted(&self, mut role: MutexGuard<'_, Role>, reader: Option<&ReaderEndpoint>) -> bool {
         let batch = &mut role.batch;
         if batch.readers().iter().all(|it| !it.reader.has_listener()) {
             let is_awaited =
@@ -333,6 +336,17 @@ impl Driver {
             it.reader.notify_of(it.news);
         }
         self.flush_queued();
+    }
+
+    /// Requests the samples for which an application has made room in a reader that was full.
+    #[cold]
+    pub(crate) fn request_refused(&self, mut core: MutexGuard<'_, ReaderCore>) {
+        let mut outbox = Outbox::new();
+        core.poll_transmit(clock::now(), &mut outbox);
+        let next = core.next_timeout();
+        drop(core);
+        self.outlet.send(&mut Sender::default(), &mut outbox);
+        self.outlet.arm(next);
     }
 
     /// Returns the prediction to the role, unless a later batch made another one.

@@ -1,8 +1,10 @@
 //! The background thread, which receives while no application thread does.
 
+use parking_lot::MutexGuard;
+use weir_rtps::time::Time;
 use weir_udp::Wait;
 
-use super::channel::{RECEIVE_TIMEOUT, mark_background};
+use super::channel::{Channel, RECEIVE_TIMEOUT, Role, mark_background};
 use super::shared::Driver;
 use crate::clock;
 
@@ -15,8 +17,7 @@ pub(super) fn run(driver: &Driver) {
             continue;
         }
         channel.receive_in_background(|| {
-            // A participant that fails takes the role for ever.
-            let Some(mut role) = channel.role.try_lock_for(RECEIVE_TIMEOUT) else { return };
+            let Some((mut role, now)) = take_role(channel, now) else { return };
             if driver.wait.spin_time().is_none_or(|time| now.since(role.received_at) < time) {
                 driver.receive_spinning(role, now, None);
             } else {
@@ -25,4 +26,14 @@ pub(super) fn run(driver: &Driver) {
             }
         });
     }
+}
+
+/// Takes the role. Returns it with the current time, which is `now` unless it had to wait.
+fn take_role(channel: &Channel, now: Time) -> Option<(MutexGuard<'_, Role>, Time)> {
+    if let Some(role) = channel.role.try_lock() {
+        return Some((role, now));
+    }
+    // A participant that fails takes the role for ever.
+    let role = channel.role.try_lock_for(RECEIVE_TIMEOUT)?;
+    Some((role, clock::now()))
 }

@@ -30,8 +30,9 @@ pub(crate) struct Routes {
 pub(crate) struct Table {
     pub(crate) writers: HashMap<EntityId, Arc<WriterEndpoint>, RandomState>,
     pub(crate) readers: HashMap<EntityId, Arc<ReaderEndpoint>, RandomState>,
-    /// The readers matched with a local or remote writer.
-    pub(crate) readers_of: HashMap<Guid, Vec<Arc<ReaderEndpoint>>, RandomState>,
+    /// The readers matched with a local or remote writer. Shared between versions: there are many writers, and a change
+    /// concerns few of them.
+    pub(crate) readers_of: HashMap<Guid, Arc<[Arc<ReaderEndpoint>]>, RandomState>,
 }
 
 /// A reader begins or ceases to receive the samples of a writer.
@@ -60,20 +61,34 @@ impl RouteChange {
     pub(super) fn apply(self, table: &mut Table) {
         match self {
             Self::Matched { writer, reader } => {
-                let readers = table.readers_of.entry(writer).or_default();
-                if !readers.iter().any(|known| Arc::ptr_eq(known, &reader)) {
-                    readers.push(reader);
+                let known = table.readers_of.get(&writer).map_or(&[][..], |known| known);
+                if !known.iter().any(|known| Arc::ptr_eq(known, &reader)) {
+                    let readers = known.iter().cloned().chain([reader]).collect();
+                    table.readers_of.insert(writer, readers);
                 }
             }
-            Self::Unmatched { writer, reader } => {
-                if let Some(readers) = table.readers_of.get_mut(&writer) {
-                    readers.retain(|other| other.entity != reader);
-                    if readers.is_empty() {
-                        table.readers_of.remove(&writer);
-                    }
-                }
-            }
+            Self::Unmatched { writer, reader } => table.remove_reader(&writer, reader),
         }
+    }
+}
+
+impl Table {
+    /// Ends a reader's match with a writer.
+    fn remove_reader(&mut self, writer: &Guid, reader: EntityId) {
+        let Some(readers) = self.readers_of.get_mut(writer) else { return };
+        *readers = readers.iter().filter(|other| other.entity != reader).cloned().collect();
+        if readers.is_empty() {
+            self.readers_of.remove(writer);
+        }
+    }
+
+    /// Removes a reader.
+    pub(crate) fn forget_reader(&mut self, reader: EntityId) {
+        self.readers.remove(&reader);
+        let is_its = |readers: &[Arc<ReaderEndpoint>]| readers.iter().any(|it| it.entity == reader);
+        let writers = self.readers_of.iter().filter(|(_, readers)| is_its(readers));
+        let writers: Vec<_> = writers.map(|(writer, _)| *writer).collect();
+        writers.iter().for_each(|writer| self.remove_reader(writer, reader));
     }
 }
 
@@ -114,7 +129,7 @@ impl Endpoints for BatchEndpoints<'_> {
 
     #[inline]
     fn readers_of(&self, writer: &Guid) -> Option<&[Arc<ReaderEndpoint>]> {
-        self.table.readers_of.get(writer).map(Vec::as_slice)
+        self.table.readers_of.get(writer).map(|readers| &**readers)
     }
 
     fn readers(&self) -> impl Iterator<Item = &Arc<ReaderEndpoint>> {

@@ -101,19 +101,20 @@ impl Sender {
         only.filter(|only| destinations == [only.to]).cloned()
     }
 
-    /// Sends everything in `outbox` and empties it. Uses the common socket where no connection
-    /// exists.
+    /// Sends everything in `outbox` and empties it; records when, if send times are enabled. Uses the common
+    /// socket where no connection exists.
     #[inline]
     pub(super) fn send(&mut self, outlet: &Outlet, outbox: &mut Outbox) {
         if self.times.is_none() {
-            return self.send_all(outlet, outbox);
+            return self.send_outbox(outlet, outbox);
         }
         let called_ns = clock::now().0;
-        self.send_all(outlet, outbox);
+        self.send_outbox(outlet, outbox);
         self.times = Some(SendTimes { called_ns, returned_ns: clock::now().0 });
     }
 
-    fn send_all(&mut self, outlet: &Outlet, outbox: &mut Outbox) {
+    /// Sends everything in `outbox` and empties it.
+    fn send_outbox(&mut self, outlet: &Outlet, outbox: &mut Outbox) {
         let Self { scratch, connected, groups, counters, .. } = self;
         let only = only(connected.as_ref(), groups);
         match only.filter(|only| outbox.items.iter().all(|item| item.to[..] == [only.to])) {

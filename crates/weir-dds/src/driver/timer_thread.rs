@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use weir_rtps::outbox::Outbox;
+use weir_rtps::packing::Packing;
 use weir_rtps::time::Time;
 use weir_udp::{RecvBatch, UdpSocket, Wait};
 
@@ -19,32 +20,38 @@ use crate::clock;
 /// looked for.
 const ADJUST_CLOCK_EVERY: Duration = Duration::from_secs(1);
 
+/// Batches of metatraffic received before what is due is sent.
+const BATCHES_MAX: usize = 32;
+
 /// Runs until the participant stops.
 pub(crate) fn run(driver: &Driver) {
     // Delays of a few hundred microseconds need timers more precise than the default slack.
     let _ = weir_udp::affinity::set_timer_slack_ns(1_000);
     let mut batch = RecvBatch::new(8);
-    let mut work = Work { outbox: Outbox::new(), sender: Sender::default() };
+    let mut work = Work::default();
     let mut adjusted_at = clock::now();
     let sockets: Vec<&UdpSocket> =
         [&driver.meta.prober, &driver.meta.unicast].into_iter().chain(&driver.meta.multicast).collect();
     let watched: Vec<_> =
         sockets.iter().map(|socket| socket.as_fd()).chain(driver.network.watched()).collect();
     let timers = &driver.outlet.timers;
+    let mut next = Time::ZERO;
     while driver.is_running() {
-        timers.begin_round();
         let now = clock::now();
         if now.since(adjusted_at) >= ADJUST_CLOCK_EVERY {
             driver.wall_clock.adjust();
             driver.restore_paths();
             adjusted_at = now;
         }
-        let next = driver.timer_round(now, &mut work);
-        if !timers.end_round(next) {
-            continue;
+        // A round visits all endpoints. Most datagrams set no timer, and need none.
+        if next <= now {
+            next = driver.timer_round(now, &mut work);
         }
+        next = timers.begin_sleep(next);
         let timeout = if next == Time::MAX { ADJUST_CLOCK_EVERY } else { next.since(clock::now()) };
-        let Ok(ready) = weir_udp::poll(&watched, Some(&timers.waker), Some(timeout)) else { continue };
+        let ready = weir_udp::poll(&watched, Some(&timers.waker), Some(timeout));
+        next = next.min(timers.end_sleep());
+        let Ok(ready) = ready else { continue };
         if ready.is_woken() {
             timers.waker.drain();
         }
@@ -53,31 +60,46 @@ pub(crate) fn run(driver: &Driver) {
                 (0, _) => driver.take_refusals(),
                 // The second socket is the unicast one.
                 (_, Some(socket)) => receive_metatraffic(driver, socket, index > 1, &mut batch),
-                (_, None) => driver.network_changed(),
+                (_, None) => {
+                    driver.network_changed();
+                    next = Time::ZERO;
+                }
             }
         }
     }
 }
 
+/// The messages of readers whose timers expired.
+#[derive(Default)]
 struct Work {
     outbox: Outbox,
+    packing: Packing,
     sender: Sender,
 }
 
+/// Handles what has arrived before anything is sent: it may make that unnecessary, and what many peers have requested
+/// leaves together.
 fn receive_metatraffic(driver: &Driver, socket: &UdpSocket, is_group: bool, batch: &mut RecvBatch) {
     let limit = batch.capacity();
-    let Ok(count) = socket.recv_batch(batch, limit, Wait::DontWait) else { return };
+    let receive = |batch: &mut RecvBatch| socket.recv_batch(batch, limit, Wait::DontWait).unwrap_or(0);
+    let mut count = receive(batch);
     if count == 0 {
         return;
     }
     driver.with_discovery(|core, now| {
-        for message in batch.messages() {
-            for datagram in message.datagrams() {
-                if is_group {
-                    core.handle_group_datagram(now, message.from, datagram);
-                } else {
-                    core.handle_datagram(now, message.from, datagram);
+        for _ in 0..BATCHES_MAX {
+            for message in batch.messages() {
+                for datagram in message.datagrams() {
+                    if is_group {
+                        core.handle_group_datagram(now, message.from, datagram);
+                    } else {
+                        core.handle_datagram(now, message.from, datagram);
+                    }
                 }
+            }
+            count = if count < limit { 0 } else { receive(batch) };
+            if count == 0 {
+                return;
             }
         }
     });
@@ -93,6 +115,10 @@ impl Driver {
         let writers = table.writers.values().filter_map(|writer| self.writer_timeout(writer, now)).min();
         let readers =
             table.readers.values().filter_map(|reader| self.reader_timeout(reader, now, work)).min();
+        if !work.outbox.is_empty() {
+            work.packing.pack_answers(&mut work.outbox);
+            self.outlet.send(&mut work.sender, &mut work.outbox);
+        }
         [discovery, network, assertions, writers, readers].into_iter().flatten().min().unwrap_or(Time::MAX)
     }
 
@@ -110,9 +136,6 @@ impl Driver {
             // The instances of a lost writer are news for threads that wait for data.
             self.channel.announce_change();
             self.listeners.call([Call::News(Arc::clone(reader))]);
-        }
-        if !work.outbox.is_empty() {
-            self.outlet.send(&mut work.sender, &mut work.outbox);
         }
         next
     }

@@ -1,44 +1,44 @@
 //! When the timer thread wakes up next.
 
 use std::io;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use weir_rtps::time::Time;
 use weir_udp::Waker;
 
-/// [`Timers::deadline`] while the thread is in a round, at whose end it checks `is_round_due`.
+/// [`Timers::deadline`] while the thread does not sleep. Before and after it does, it reads `set`.
 const AT_WORK: u64 = 0;
 
 /// When the timer thread wakes up next.
 pub(crate) struct Timers {
     pub(super) waker: Waker,
     deadline: AtomicU64,
-    /// Some endpoint set a timer that the current round may have missed.
-    is_round_due: AtomicBool,
+    /// The earliest timer that was set while the thread did not sleep.
+    set: AtomicU64,
 }
 
 impl Timers {
     pub(crate) fn new() -> io::Result<Self> {
-        Ok(Self {
-            waker: Waker::new()?,
-            deadline: AtomicU64::new(AT_WORK),
-            is_round_due: AtomicBool::new(false),
-        })
+        Ok(Self { waker: Waker::new()?, deadline: AtomicU64::new(AT_WORK), set: AtomicU64::new(u64::MAX) })
     }
 
     /// Makes sure that the thread wakes up no later than `at`. Costs a system call only if it would
     /// sleep longer.
     #[inline]
     pub(crate) fn arm(&self, at: Time) {
-        let deadline = self.deadline.load(Ordering::SeqCst);
-        if deadline == AT_WORK {
-            self.is_round_due.store(true, Ordering::SeqCst);
-            // The thread may have gone to sleep between the load and the store.
-            if at.0 < self.deadline.load(Ordering::SeqCst) {
-                self.wake();
+        let mut deadline = self.deadline.load(Ordering::SeqCst);
+        while deadline != AT_WORK {
+            if at.0 >= deadline {
+                return;
             }
-        } else if at.0 < deadline {
-            self.deadline.fetch_min(at.0, Ordering::SeqCst);
+            match self.deadline.compare_exchange(deadline, at.0, Ordering::SeqCst, Ordering::SeqCst) {
+                Ok(_) => return self.wake(),
+                Err(changed) => deadline = changed,
+            }
+        }
+        self.set.fetch_min(at.0, Ordering::SeqCst);
+        // The thread may have gone to sleep between the load and the minimum.
+        if at.0 < self.deadline.load(Ordering::SeqCst) {
             self.wake();
         }
     }
@@ -47,16 +47,65 @@ impl Timers {
         self.waker.wake();
     }
 
-    /// Called by the thread when it begins a round.
-    pub(super) fn begin_round(&self) {
-        self.deadline.store(AT_WORK, Ordering::SeqCst);
-        self.is_round_due.store(false, Ordering::SeqCst);
+    /// Called by the thread before it sleeps until `next`. Returns when it should wake up, because timers were set in
+    /// the meantime.
+    pub(super) fn begin_sleep(&self, next: Time) -> Time {
+        self.deadline.store(next.0.max(1), Ordering::SeqCst);
+        next.min(self.take_set())
     }
 
-    /// Called by the thread before it sleeps until `next`. Returns `false` if another round is due
-    /// first.
-    pub(super) fn end_round(&self, next: Time) -> bool {
-        self.deadline.store(next.0.max(1), Ordering::SeqCst);
-        !self.is_round_due.swap(false, Ordering::SeqCst)
+    /// Called by the thread when it has slept. Returns when the next timer is due.
+    pub(super) fn end_sleep(&self) -> Time {
+        Time(self.deadline.swap(AT_WORK, Ordering::SeqCst)).min(self.take_set())
+    }
+
+    fn take_set(&self) -> Time {
+        Time(self.set.swap(u64::MAX, Ordering::SeqCst))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    fn is_woken(timers: &Timers) -> bool {
+        let none: [&std::os::fd::OwnedFd; 0] = [];
+        let ready = weir_udp::poll(&none, Some(&timers.waker), Some(Duration::ZERO)).unwrap();
+        if ready.is_woken() {
+            timers.waker.drain();
+        }
+        ready.is_woken()
+    }
+
+    #[test]
+    fn a_thread_that_was_woken_for_something_else_sleeps_on_until_its_timer() {
+        let timers = Timers::new().unwrap();
+        assert_eq!(timers.begin_sleep(Time(100)), Time(100));
+        timers.arm(Time(200));
+        assert_eq!((timers.end_sleep(), is_woken(&timers)), (Time(100), false));
+    }
+
+    #[test]
+    fn an_earlier_timer_wakes_the_thread() {
+        let timers = Timers::new().unwrap();
+        timers.begin_sleep(Time(100));
+        timers.arm(Time(50));
+        timers.arm(Time(60));
+        assert!(is_woken(&timers));
+        assert_eq!(timers.end_sleep(), Time(50));
+    }
+
+    #[test]
+    fn a_timer_that_is_set_while_the_thread_works_counts_when_it_sleeps_next() {
+        let timers = Timers::new().unwrap();
+        timers.begin_sleep(Time(100));
+        timers.end_sleep();
+        timers.arm(Time(50));
+        timers.arm(Time(70));
+        assert!(!is_woken(&timers), "the thread does not sleep");
+        assert_eq!(timers.begin_sleep(Time(100)), Time(50));
+        assert_eq!(timers.end_sleep(), Time(100));
     }
 }

@@ -15,7 +15,7 @@ use crate::support::{
 };
 
 const COUNT: u64 = 5_000;
-const STRANGER: GuidPrefix = GuidPrefix([0x66; 12]);
+const UNMATCHED: GuidPrefix = GuidPrefix([0x66; 12]);
 
 fn sender() -> UdpSocket {
     UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap()
@@ -67,7 +67,7 @@ impl Random {
 /// A valid message of an unmatched writer, with data and acknowledgements.
 fn valid_message(writer: EntityId, reader: EntityId) -> Vec<u8> {
     let mut out = Vec::new();
-    push(&mut out, &Header { version: ProtocolVersion::V2_5, vendor: VendorId::WEIR, prefix: STRANGER });
+    push(&mut out, &Header { version: ProtocolVersion::V2_5, vendor: VendorId::WEIR, prefix: UNMATCHED });
     push(&mut out, &InfoDestination { prefix: GuidPrefix::UNKNOWN });
     push(&mut out, &InfoTimestamp { timestamp: Some(Timestamp::from_unix_nanos(1)) });
     let mut set = SequenceNumberSet::new(SequenceNumber(3));
@@ -136,7 +136,7 @@ fn empty_datagrams_do_no_harm() {
 }
 
 #[test]
-fn messages_of_strangers_do_no_harm_whole_cut_or_changed() {
+fn messages_of_unmatched_senders_do_no_harm_whole_cut_or_changed() {
     let socket = sender();
     let mut random = Random(0x0123_4567_89ab_cdef);
     exchange_under(|participants, writer, reader| {

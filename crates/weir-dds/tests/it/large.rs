@@ -133,7 +133,7 @@ fn a_listener_that_answers_by_the_writer_of_large_samples_does_not_come_between_
 /// A byte sequence whose encoding can fail.
 #[derive(Default, Debug, Clone, PartialEq)]
 struct Moody {
-    octets: Vec<u8>,
+    bytes: Vec<u8>,
     mood: Mood,
 }
 
@@ -150,15 +150,15 @@ impl CdrValue for Moody {
     const BULK_ELEMENT: Option<usize> = <Vec<u8> as CdrValue>::BULK_ELEMENT;
 
     fn end_offset(&self, offset: usize, encoding: Encoding) -> usize {
-        self.octets.end_offset(offset, encoding)
+        self.bytes.end_offset(offset, encoding)
     }
 
     fn encode(&self, writer: &mut CdrWriter<'_>) -> Result<(), CdrError> {
-        self.octets.encode(writer)
+        self.bytes.encode(writer)
     }
 
     fn decode(reader: &mut CdrReader<'_>) -> Result<Self, CdrError> {
-        Ok(Self { octets: Vec::decode(reader)?, mood: Mood::Willing })
+        Ok(Self { bytes: Vec::decode(reader)?, mood: Mood::Willing })
     }
 
     fn skip(reader: &mut CdrReader<'_>) -> Result<(), CdrError> {
@@ -170,19 +170,19 @@ impl CdrValue for Moody {
     }
 
     fn encode_before_bulk(&self, count: usize, writer: &mut CdrWriter<'_>) -> Result<(), CdrError> {
-        self.octets.encode_before_bulk(count, writer)
+        self.bytes.encode_before_bulk(count, writer)
     }
 
     fn bulk_count(&self) -> usize {
-        self.octets.len()
+        self.bytes.len()
     }
 
     fn encode_bulk_part(&self, at: usize, out: &mut [u8]) -> Result<(), CdrError> {
         // Fails midway.
         match self.mood {
-            Mood::Refuses if at > self.octets.len() / 2 => Err(CdrError::NoBulk),
-            Mood::Panics if at > self.octets.len() / 2 => panic!("refused by the test"),
-            _ => self.octets.encode_bulk_part(at, out),
+            Mood::Refuses if at > self.bytes.len() / 2 => Err(CdrError::NoBulk),
+            Mood::Panics if at > self.bytes.len() / 2 => panic!("refused by the test"),
+            _ => self.bytes.encode_bulk_part(at, out),
         }
     }
 }
@@ -201,8 +201,8 @@ fn a_writer_goes_on_when_half_of_a_large_sample_could_not_be_encoded() {
     let reader: DataReader<MoodySample> = world.reader(&world.participant(), lossless_reader());
     matched(&[&writer], &[&reader]);
     let sample = |number: u64, mood| {
-        let octets = sample(number, 3_000_000).bytes;
-        MoodySample { number, value: Moody { octets, mood } }
+        let bytes = sample(number, 3_000_000).bytes;
+        MoodySample { number, value: Moody { bytes, mood } }
     };
     for round in 0..3 {
         assert!(matches!(

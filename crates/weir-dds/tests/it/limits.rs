@@ -169,6 +169,31 @@ fn a_reader_says_why_it_rejected_a_sample_and_gets_it_again() {
     }
 }
 
+/// It need not wait for the writer's next HEARTBEAT.
+#[test]
+fn a_sample_that_was_refused_is_requested_as_soon_as_there_is_room() {
+    let takes: [fn(&DataReader<Keyed>) -> usize; 3] = [
+        |reader| reader.take(1).len(),
+        |reader| usize::from(reader.take_next_sample(&mut Keyed::default()).is_some()),
+        |reader| reader.take_serialized(1).len(),
+    ];
+    for take in takes {
+        let (writer, reader) =
+            pair::<Keyed>(lossless_writer(), lossless_reader().resource_limits(samples(1)));
+        let (sender, told) = mpsc::channel();
+        reader.set_listener(Some(Arc::new(Told(sender))));
+        writer.write(&keyed(1, 1)).unwrap();
+        writer.wait_for_acknowledgments(DEADLINE).unwrap();
+        writer.write(&keyed(2, 2)).unwrap();
+        told.recv_timeout(DEADLINE).unwrap();
+        let before = reader.protocol_counters().nacks_sent;
+        assert_eq!(take(&reader), 1);
+        assert_eq!(reader.protocol_counters().nacks_sent, before + 1);
+        writer.wait_for_acknowledgments(DEADLINE).unwrap();
+        assert_eq!(take(&reader), 1);
+    }
+}
+
 #[test]
 fn a_listener_may_be_set_that_hears_of_nothing() {
     let (writer, reader) = pair::<Keyed>(lossless_writer(), lossless_reader().resource_limits(samples(1)));

@@ -18,7 +18,7 @@ fn sample(number: u64, len: usize) -> Numbered {
 fn write_loan(writer: &DataWriter<Numbered>, number: u64, len: usize) {
     let mut loan = writer.loan(len).unwrap();
     (loan.sample.source, loan.sample.number) = (1, number);
-    loan.iter_mut().enumerate().for_each(|(at, octet)| *octet = byte(number, at));
+    loan.iter_mut().enumerate().for_each(|(at, place)| *place = byte(number, at));
     loan.write().unwrap();
 }
 
@@ -52,7 +52,7 @@ fn writes_go_on_while_a_loan_is_out_and_a_dropped_one_leaves_nothing() {
     writer.write(&sample(0, 10)).unwrap();
     drop(dropped);
     (late.sample.source, late.sample.number) = (1, 1);
-    late.iter_mut().enumerate().for_each(|(at, octet)| *octet = byte(1, at));
+    late.iter_mut().enumerate().for_each(|(at, place)| *place = byte(1, at));
     late.truncate(150_000);
     assert_eq!(late.len(), 150_000);
     std::thread::scope(|scope| {
@@ -113,7 +113,7 @@ fn a_loan_that_finds_no_room_comes_back_and_can_be_written_later() {
     let refused = (0..1000).find_map(|number| {
         let mut loan = writer.loan(50_000).unwrap();
         (loan.sample.source, loan.sample.number) = (1, number);
-        loan.iter_mut().enumerate().for_each(|(at, octet)| *octet = byte(number, at));
+        loan.iter_mut().enumerate().for_each(|(at, place)| *place = byte(number, at));
         loan.write().err().map(|not_written| (number, not_written))
     });
     let (first_refused, not_written) = refused.unwrap();

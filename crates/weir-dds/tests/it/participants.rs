@@ -44,10 +44,10 @@ fn participants_of_other_domains_are_not_heard() {
     assert_ne!(world.domain_id, elsewhere.domain_id);
     let elsewhere = World { topic: world.topic.clone(), ..elsewhere };
     let writer: DataWriter<Numbered> = world.writer(&world.participant(), lossless_writer());
-    let stranger: DataReader<Numbered> = elsewhere.reader(&elsewhere.participant(), lossless_reader());
+    let unmatched: DataReader<Numbered> = elsewhere.reader(&elsewhere.participant(), lossless_reader());
     let reader = world.reader(&world.participant(), lossless_reader());
     matched(&[&writer], &[&reader]);
-    assert_eq!(stranger.subscription_matched_status().total_count, 0);
+    assert_eq!(unmatched.subscription_matched_status().total_count, 0);
 }
 
 #[test]
@@ -78,7 +78,7 @@ fn a_peer_without_a_port_is_any_of_the_first_participants() {
 }
 
 #[test]
-fn without_multicast_and_peers_nobody_is_found() {
+fn without_multicast_and_peers_no_participant_is_found() {
     let world = World::new();
     let hermit = world.participant_with(without_multicast());
     let (one, other) = (world.participant(), world.participant());

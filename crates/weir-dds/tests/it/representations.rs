@@ -40,7 +40,7 @@ fn a_reader_understands_either_representation_unless_told_otherwise() {
 }
 
 #[test]
-fn representations_that_nobody_has_are_refused() {
+fn unsupported_representations_are_refused() {
     let world = World::new();
     let participant = world.participant();
     let topic = world.topic::<Evolving>(&participant);

@@ -56,7 +56,7 @@ fn a_sample_has_its_times_in_their_order() {
 }
 
 #[test]
-fn nobody_keeps_times_unasked() {
+fn stage_times_are_not_kept_by_default() {
     let (writer, reader) = pair(settings());
     writer.write(&Numbered::new(1, 0)).unwrap();
     take_exactly(&reader, 1);

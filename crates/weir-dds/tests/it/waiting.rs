@@ -149,7 +149,7 @@ fn data_that_another_threads_wait_receives_is_heard() {
 }
 
 #[test]
-fn a_thread_that_polls_hears_what_nobody_waits_for() {
+fn a_thread_that_polls_receives_what_no_thread_waits_for() {
     // First alone, so that the background thread receives; then next to a thread that waits for
     // something else.
     let world = World::new();

@@ -113,7 +113,7 @@ fn sockets_of_one_host_share_the_fate_of_a_group_datagram() {
 }
 
 #[test]
-fn nobody_bound_is_counted() {
+fn a_datagram_to_an_unbound_address_is_counted() {
     let mut net = network(Network::builder(1), 1);
     net.send(Duration::ZERO, at(1), at(2), b"x").unwrap();
     assert_eq!(drain(&mut net), []);

@@ -56,7 +56,7 @@ fn counters_beyond_the_loss_are_cut_and_the_surest_goes_first() {
 }
 
 #[test]
-fn what_nobody_could_look_at_leaves_the_rest_unplaced() {
+fn counters_that_could_not_be_read_leave_the_rest_unplaced() {
     check(&LossEvidence { sender_queue: None, ..read(10) }, [0, 0, 0, 0, 0, 10]);
     let evidence = LossEvidence { receiver_host: None, receiver_socket: Some(Drops::exact(4)), ..read(10) };
     check(&evidence, [0, 0, 4, 0, 0, 6]);

@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use weir_results::{
     Case, LatencyKind, LatencyRecorder, NotMeasured, Reliability, Run, SequenceCounts, Test,
-    ThroughputCounts, ThroughputSummary, WaitStrategy, Warning,
+    ThroughputCounts, ThroughputSummary, UdpFigures, WaitStrategy, Warning,
 };
 
 fn names(value: &Value) -> Vec<&str> {
@@ -104,6 +104,14 @@ fn cases_of_the_committed_example_are_written_with_the_same_names_and_values() {
         let [read, written] = values.map(without_sentences);
         assert_eq!(written, read);
     }
+}
+
+#[test]
+fn foreign_datagrams_are_read_by_their_former_name() {
+    let figures: UdpFigures = serde_json::from_value(json!({"mode": "gso", "strangers": 7})).unwrap();
+    assert_eq!(figures.foreign_datagrams, 7);
+    let written = serde_json::to_value(&figures).unwrap();
+    assert_eq!((&written["foreign_datagrams"], &written["strangers"]), (&json!(7), &Value::Null));
 }
 
 /// Removes the sentences of warnings, which are written anew from their codes and figures.

@@ -1,10 +1,11 @@
 //! The reliable builtin endpoints: those of SEDP, whose instances are the endpoints of
 //! applications, keyed by GUID (DDSI-RTPS 2.5 §8.5.4), and those of participant messages (§8.4.13).
 
-use weir_wire::{EntityId, Guid, GuidPrefix, SequenceNumber, Submessage, Timestamp, VendorId};
+use weir_wire::{Data, EntityId, Guid, GuidPrefix, Payload, SequenceNumber, Submessage, Timestamp, VendorId};
 
 use super::config::ParticipantConfig;
 use crate::config;
+use crate::inline_qos;
 use crate::outbox::{Destinations, Outbox};
 use crate::participant_message;
 use crate::qos::{Durability, History, LivelinessKind, Reliability};
@@ -24,6 +25,10 @@ pub(super) struct BuiltinEndpoints {
     subscriptions: Exchange,
     messages: Exchange,
     payload: Vec<u8>,
+    /// New announcements wait until then for further ones.
+    held_to: Time,
+    /// They do so since the first of them.
+    is_gathering: bool,
     /// The counts already returned by [`BuiltinEndpoints::take_refusals`].
     reported: Refusals,
 }
@@ -85,6 +90,8 @@ impl BuiltinEndpoints {
             // Volatile: only current messages assert liveliness, and their number is unbounded.
             messages: Exchange::new(config, messages, Durability::Volatile),
             payload: Vec::new(),
+            held_to: Time::ZERO,
+            is_gathering: false,
             reported: Refusals::default(),
         }
     }
@@ -205,6 +212,8 @@ impl BuiltinEndpoints {
         match submessages::addressee(source, submessage) {
             Some(Addressee::Readers { writer, reader }) => {
                 let Some(exchange) = self.receiving(writer.entity, reader) else { return false };
+                let mut key = Vec::new();
+                let submessage = &with_key(submessage, &mut key);
                 submessages::to_reader(&mut exchange.reader, now, writer, submessage, timestamp, None);
             }
             Some(Addressee::Writer { writer, reader }) => {
@@ -252,20 +261,62 @@ impl BuiltinEndpoints {
             .into_iter()
             .flat_map(|exchange| [exchange.writer.next_timeout(), exchange.reader.next_timeout()])
             .flatten()
+            .chain(self.has_new_announcements().then_some(self.held_to))
             .min()
     }
 
+    /// Appends everything that is to be sent now.
+    ///
+    /// New endpoints are announced together with those that follow immediately: each announcement is a datagram to each
+    /// participant, and one in return. Few participants are sent the first one at once.
     pub(super) fn poll_transmit(&mut self, now: Time, out: &mut Outbox) {
+        let is_held = self.has_new_announcements() && self.hold(now);
         for exchange in self.exchanges() {
-            exchange.writer.poll_transmit(now, out);
+            let writer = &mut exchange.writer;
+            let is_announcing = exchange.durability != Durability::Volatile && writer.has_unsent();
+            if is_announcing && is_held {
+                writer.poll_answers(out);
+            } else {
+                if is_announcing {
+                    // By the HEARTBEAT that goes along.
+                    writer.request_acknowledgement();
+                }
+                writer.poll_transmit(now, out);
+            }
             exchange.reader.poll_transmit(now, out);
         }
+    }
+
+    /// Returns whether new announcements wait for further ones.
+    fn hold(&mut self, now: Time) -> bool {
+        if now < self.held_to {
+            return true;
+        }
+        let peers = self.publications.writer.matched() as u32;
+        self.is_gathering = !self.is_gathering && peers > FEW_PEERS;
+        self.held_to = now + config::ANNOUNCEMENT_GAP * peers;
+        self.is_gathering
+    }
+
+    /// Sends new announcements with the next transmission.
+    pub(super) fn flush(&mut self) {
+        (self.held_to, self.is_gathering) = (Time::ZERO, true);
+    }
+
+    fn has_new_announcements(&self) -> bool {
+        self.publications.writer.has_unsent() || self.subscriptions.writer.has_unsent()
     }
 
     /// Asks a participant for an acknowledgement, wherever it usually receives.
     pub(super) fn ask(&mut self, prefix: GuidPrefix, to: &Destinations, out: &mut Outbox) {
         let exchange = &mut self.publications;
         exchange.writer.ask_reader(Guid::new(prefix, exchange.ids.reader), to, out);
+    }
+
+    /// Shows a participant at this address that we are here.
+    pub(super) fn answer(&mut self, prefix: GuidPrefix, to: &Destinations, out: &mut Outbox) {
+        let exchange = &mut self.publications;
+        exchange.reader.acknowledge_at(Guid::new(prefix, exchange.ids.writer), to, out);
     }
 
     /// Returns whether a participant has acknowledged one of our announcements.
@@ -307,6 +358,7 @@ impl Exchange {
             vendor: config.vendor,
             history: History::KeepLast(1),
             durability,
+            answer_time: config::ANSWER_TIME,
             ..WriterConfig::new(Guid::new(config.guid_prefix, ids.writer), Reliability::Reliable)
         };
         let reader = ReaderConfig {
@@ -314,6 +366,7 @@ impl Exchange {
             // Announcements are taken at once; only those that wait for an earlier one stay.
             history: History::KeepAll,
             max_bytes: READER_MAX_BYTES,
+            answer_time: config::ANSWER_TIME,
             // A participant's announcements are forgotten with it, and needed again when it
             // returns.
             remembers_writers: false,
@@ -360,5 +413,25 @@ impl Exchange {
     }
 }
 
+/// A disposal that names its endpoint by KEY_HASH alone, with the key as its payload, written to `key`
+/// (RTPS 2.5, 9.6.4.8: the hash of a GUID is the GUID). Any other submessage is returned as it is.
+fn with_key<'a>(submessage: &Submessage<'a>, key: &'a mut Vec<u8>) -> Submessage<'a> {
+    match submessage {
+        Submessage::Data(data) if data.payload == Payload::None && is_sedp(data.writer) => {
+            let (_, key_hash) = inline_qos::decode(data.inline_qos.as_ref());
+            let Some(key_hash) = key_hash else { return *submessage };
+            sedp::encode_key(Guid::from_bytes(key_hash), key);
+            Submessage::Data(Data { payload: Payload::Key(key), ..*data })
+        }
+        _ => *submessage,
+    }
+}
+
+fn is_sedp(writer: EntityId) -> bool {
+    [EntityId::SEDP_PUBLICATIONS_WRITER, EntityId::SEDP_SUBSCRIPTIONS_WRITER].contains(&writer)
+}
+
+/// So many participants are sent the first of several announcements at once.
+const FEW_PEERS: u32 = 8;
 /// Maximum size of announcements that wait for an earlier one, over all participants, in bytes.
 const READER_MAX_BYTES: usize = 16 * 1024 * 1024;

@@ -25,6 +25,19 @@ impl Deadlines {
         }
     }
 
+    /// Moves a participant's look to a later time.
+    pub(super) fn postpone(&mut self, prefix: GuidPrefix, due_at: &mut Time, at: Time) {
+        if at > *due_at && self.queue.remove(&(*due_at, prefix)) {
+            self.queue.insert((at, prefix));
+            *due_at = at;
+        }
+    }
+
+    /// Returns the participants that are looked at by `at`.
+    pub(super) fn until(&self, at: Time) -> impl Iterator<Item = GuidPrefix> + '_ {
+        self.queue.iter().take_while(move |(due_at, _)| *due_at <= at).map(|(_, prefix)| *prefix)
+    }
+
     /// Removes a participant whose place is `due_at`.
     pub(super) fn remove(&mut self, prefix: GuidPrefix, due_at: Time) {
         self.queue.remove(&(due_at, prefix));
@@ -57,5 +70,16 @@ mod tests {
         deadlines.look_by(prefix, &mut due_at, Time(20));
         assert_eq!((deadlines.pop(Time(19)), deadlines.pop(Time(20))), (None, Some(prefix)));
         assert_eq!(deadlines.next(), None);
+    }
+
+    #[test]
+    fn a_look_is_postponed_to_a_later_time_only() {
+        let (mut deadlines, mut due_at) = (Deadlines::default(), Time::MAX);
+        let prefix = GuidPrefix([1; 12]);
+        deadlines.look_by(prefix, &mut due_at, Time(50));
+        deadlines.postpone(prefix, &mut due_at, Time(40));
+        assert_eq!((deadlines.until(Time(49)).count(), deadlines.until(Time(50)).count()), (0, 1));
+        deadlines.postpone(prefix, &mut due_at, Time(60));
+        assert_eq!((deadlines.next(), due_at), (Some(Time(60)), Time(60)));
     }
 }

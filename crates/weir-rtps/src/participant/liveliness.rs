@@ -6,6 +6,7 @@
 //! on their own topic; here their leases are only monitored.
 
 use core::time::Duration;
+use std::collections::BTreeMap;
 
 use weir_wire::{EntityId, GuidPrefix};
 
@@ -33,6 +34,8 @@ pub(super) struct Assertions {
     manual_period: Option<Duration>,
     manual_sent_at: Option<Time>,
     manual_at: Option<Time>,
+    /// Some local writer has a lease that the application must renew.
+    has_leases: bool,
 }
 
 impl Assertions {
@@ -93,6 +96,7 @@ impl ParticipantCore {
         };
         let automatic = period(LivelinessKind::Automatic, AUTOMATIC_SHARE);
         let manual = period(LivelinessKind::ManualByParticipant, MANUAL_SHARE);
+        self.assertions.has_leases = self.locals.values().any(|entry| entry.lease.is_some());
         let assertions = &mut self.assertions;
         if assertions.automatic_period != automatic {
             assertions.automatic_period = automatic;
@@ -113,7 +117,8 @@ impl ParticipantCore {
         if self.assertions.manual_at.is_some_and(|at| at <= now) {
             self.send_message(now, LivelinessKind::ManualByParticipant);
         }
-        for (entity, entry) in &mut self.locals {
+        let has_leases = self.assertions.has_leases;
+        for (entity, entry) in self.locals.iter_mut().filter(|_| has_leases) {
             if entry.lease.as_mut().is_some_and(|lease| lease.expire(now)) {
                 self.news.push(DiscoveryEvent::LivelinessLost { writer: *entity });
             }
@@ -122,7 +127,9 @@ impl ParticipantCore {
 
     /// Returns when something here is due.
     pub(super) fn next_liveliness(&self) -> Option<Time> {
-        let leases = self.locals.values().filter_map(|entry| entry.lease.as_ref()?.expires_at());
+        let locals = self.assertions.has_leases.then_some(&self.locals);
+        let entries = locals.into_iter().flat_map(BTreeMap::values);
+        let leases = entries.filter_map(|entry| entry.lease.as_ref()?.expires_at());
         leases.chain(self.assertions.next_at()).min()
     }
 

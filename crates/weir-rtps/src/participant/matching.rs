@@ -4,7 +4,7 @@
 use weir_wire::{EntityId, Guid, GuidPrefix};
 
 use super::ParticipantCore;
-use super::local_endpoint::Pair;
+use super::local_endpoint::{LocalEntry, Pair};
 use super::news::{Change, PairKey};
 use super::remote_participant::kind_of;
 use crate::config;
@@ -42,21 +42,25 @@ impl ParticipantCore {
     /// Compares an endpoint, new or changed, with all local ones of the other kind. `is_changed`:
     /// existing matches are notified of its new data.
     pub(super) fn match_remote(&mut self, remote: Guid, is_changed: bool) {
-        for local in self.locals_opposite(remote.entity) {
+        let Some((theirs, _)) = self.other_side(remote) else { return };
+        // One that is new cannot match endpoints of other topics now, and did not before.
+        let is_concerned = |ours: &LocalEntry| is_changed || ours.topic == theirs.topic;
+        for local in self.locals_opposite(remote.entity, is_concerned) {
             self.match_pair(local, remote, is_changed);
         }
     }
 
     /// Notifies the matched local endpoints that an endpoint is gone.
     pub(super) fn unmatch_remote(&mut self, remote: Guid) {
-        for local in self.locals_opposite(remote.entity) {
+        for local in self.locals_opposite(remote.entity, |_| true) {
             self.set_pair(local, remote, None, false);
         }
     }
 
-    fn locals_opposite(&self, entity: EntityId) -> Vec<EntityId> {
+    fn locals_opposite(&self, entity: EntityId, is_meant: impl Fn(&LocalEntry) -> bool) -> Vec<EntityId> {
         let Some(kind) = kind_of(entity) else { return Vec::new() };
-        self.locals.iter().filter(|(_, entry)| entry.kind() != kind).map(|(entity, _)| *entity).collect()
+        let entries = self.locals.iter().filter(|(_, entry)| entry.kind() != kind && is_meant(entry));
+        entries.map(|(entity, _)| *entity).collect()
     }
 
     fn match_pair(&mut self, local: EntityId, remote: Guid, is_changed: bool) {

@@ -220,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn the_broadcast_address_of_a_network_is_nobody() {
+    fn the_broadcast_address_of_a_network_is_no_host() {
         let lan = reachability(&[([10, 0, 0, 1], [255, 255, 255, 0])]);
         check(&lan, &[[10, 0, 0, 255]], [10, 0, 0, 255], None);
         let link = reachability(&[([10, 0, 0, 0], [255, 255, 255, 254])]);

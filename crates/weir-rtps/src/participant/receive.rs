@@ -84,7 +84,7 @@ impl ParticipantCore {
                 let announcement = if sample.kind == ChangeKind::Alive {
                     sedp::decode(kind, sample.payload, sample.key_hash, &limits).map(Ok)
                 } else {
-                    sedp::decode_key(sample.payload, sample.key_hash).map(Err)
+                    sedp::decode_key(sample.payload).map(Err)
                 };
                 taken = Some((kind, sample.writer.prefix, announcement));
             });
@@ -145,8 +145,14 @@ impl Sink for Receiver<'_> {
             return;
         };
         let (host, has_answered) = (*self.from.ip(), remote.has_answered);
-        remote.heard_from(now, host);
+        let is_home = remote.heard_from(now, host);
         remote.claims.heard_from(host);
+        // The usual answer goes to the addresses that are known.
+        let is_question = matches!(submessage, Submessage::Heartbeat(heartbeat) if !heartbeat.is_final);
+        let answer = (source, self.from);
+        if is_question && self.is_directed && !is_home && !core.answers.contains(&answer) {
+            core.answers.push(answer);
+        }
         let is_named = names(&remote.data, host);
         if self.is_directed {
             core.introduce_now(now, source);

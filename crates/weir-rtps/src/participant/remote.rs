@@ -134,9 +134,10 @@ impl ParticipantCore {
     /// short time; the others have to wait for their next announcement. A participant that sends to
     /// us directly has received from us, and is not forged.
     fn introduce(&mut self, now: Time, prefix: GuidPrefix, is_directed: bool) {
-        let is_replied = self.announcer.reply(now, prefix);
-        self.counters.replies_suppressed += u64::from(!is_replied);
-        if !is_replied && !is_directed {
+        // It knows us, and needs no announcement.
+        let is_introduced = is_directed || self.announcer.reply(now, prefix);
+        self.counters.replies_suppressed += u64::from(!is_introduced);
+        if !is_introduced {
             return;
         }
         if let Some(remote) = self.remotes.get_mut(&prefix) {
@@ -230,6 +231,7 @@ impl ParticipantCore {
     pub(super) fn participant_lost(&mut self, now: Time, prefix: GuidPrefix) {
         let Some(remote) = self.remotes.remove(&prefix) else { return };
         self.deadlines.remove(prefix, remote.due_at);
+        self.remote_endpoints -= remote.endpoints.len();
         for entity in remote.endpoints.keys() {
             self.unmatch_remote(Guid::new(prefix, *entity));
         }
@@ -239,6 +241,9 @@ impl ParticipantCore {
 
     /// Does what is due about remote participants: expired leases, changes held back, claims.
     pub(super) fn look_at_participants(&mut self, now: Time) {
+        if self.deadlines.next().is_none_or(|at| at > now) {
+            return;
+        }
         while let Some(prefix) = self.deadlines.pop(now) {
             let Some(remote) = self.remotes.get_mut(&prefix) else { continue };
             remote.due_at = Time::MAX;
@@ -257,18 +262,25 @@ impl ParticipantCore {
                 self.deadlines.look_by(prefix, &mut remote.due_at, at);
             }
         }
+        // Most that are due soon have sent something since. To find that out one by one would take a wake-up for each.
+        let soon: Vec<_> = self.deadlines.until(now + LOOK_AHEAD).collect();
+        for prefix in soon {
+            let Some(remote) = self.remotes.get_mut(&prefix) else { continue };
+            let at = remote.next_look();
+            self.deadlines.postpone(prefix, &mut remote.due_at, at);
+        }
     }
 
     /// Handles the announcement of an endpoint of a known participant.
     pub(super) fn endpoint_announced(&mut self, prefix: GuidPrefix, data: EndpointData) {
         let limits = &self.config.limits;
-        let total: usize = self.remotes.values().map(|remote| remote.endpoints.len()).sum();
         let Some(remote) = self.remotes.get_mut(&prefix) else { return };
         let entity = data.guid.entity;
         self.counters.locators_skipped += u64::from(data.unicast.skipped + data.multicast.skipped);
         let is_known = remote.endpoints.contains_key(&entity);
         if !is_known
-            && (remote.endpoints.len() >= limits.endpoints_per_participant || total >= limits.endpoints)
+            && (remote.endpoints.len() >= limits.endpoints_per_participant
+                || self.remote_endpoints >= limits.endpoints)
         {
             self.counters.endpoints_over_limit += 1;
             return;
@@ -298,6 +310,7 @@ impl ParticipantCore {
         };
         if remote.endpoints.get(&entity) != Some(&entry) {
             remote.endpoints.insert(entity, entry);
+            self.remote_endpoints += usize::from(!is_known);
             self.match_remote(data.guid, is_known);
         }
     }
@@ -307,6 +320,7 @@ impl ParticipantCore {
         let removed =
             self.remotes.get_mut(&guid.prefix).and_then(|remote| remote.endpoints.remove(&guid.entity));
         if removed.is_some() {
+            self.remote_endpoints -= 1;
             self.unmatch_remote(guid);
         }
     }
@@ -336,6 +350,8 @@ impl ParticipantCore {
     }
 }
 
+/// A look at one participant postpones those at others that are due within this time.
+const LOOK_AHEAD: core::time::Duration = core::time::Duration::from_secs(4);
 /// A participant that was silent for this time makes room for a new one if there is none otherwise.
 const FORGOTTEN_AFTER: core::time::Duration = core::time::Duration::from_secs(60);
 /// Two participants that discover each other exchange directed announcements within this time.

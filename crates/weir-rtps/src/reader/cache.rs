@@ -441,7 +441,7 @@ impl Cache {
                 _ => instance.key_payload.as_deref().unwrap_or_default(),
             },
             block,
-            key_hash: is_keyed.then(|| instance.key.octets()),
+            key_hash: is_keyed.then(|| instance.key.to_bytes()),
             instance: entry.instance,
             instance_state: instance.state,
             is_new_instance,

@@ -1,5 +1,7 @@
 //! Configuration of a reader.
 
+use core::time::Duration;
+
 use weir_wire::{Guid, Header, ProtocolVersion, VendorId};
 
 use crate::config;
@@ -43,6 +45,9 @@ pub struct ReaderConfig {
     pub max_bytes: usize,
     /// Limits on samples that arrive in fragments.
     pub reassembly: ReassemblyLimits,
+    /// Least time for a repair, for each matched writer: with so many to be served, none is asked again sooner. Zero
+    /// for samples, whose writers repair at once.
+    pub answer_time: Duration,
     /// Seed of the instance table's hash: a number that peers cannot guess.
     pub hash_seed: u64,
 }
@@ -64,6 +69,7 @@ impl ReaderConfig {
             max_samples_per_instance: None,
             max_bytes: config::READER_CACHE_MAX_BYTES,
             reassembly: ReassemblyLimits::default(),
+            answer_time: Duration::ZERO,
             hash_seed: 0,
         }
     }

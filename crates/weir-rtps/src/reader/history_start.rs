@@ -53,4 +53,9 @@ impl HistoryStart {
         self.is_resumed &= !names_samples;
         is_first
     }
+
+    /// The writer has restarted its sequence numbers.
+    pub(super) fn restart(&mut self) {
+        (self.is_known, self.history_end, self.sent_from) = (false, None, None);
+    }
 }

@@ -26,6 +26,8 @@ pub(super) struct RepairRequests {
     /// When to repeat the requests if nothing arrives.
     retry_at: Option<Time>,
     retry_delay: Duration,
+    /// Nothing is requested again sooner, however short the round trip was.
+    pub(super) patience_min: Duration,
     pub(super) round_trip: RoundTrip,
     /// The next request is not sent before this, so that it can name more samples.
     paced_until: Time,
@@ -56,6 +58,7 @@ impl RepairRequests {
             is_forced: false,
             retry_at: None,
             retry_delay: config::NACK_RETRY_FIRST,
+            patience_min: Duration::ZERO,
             round_trip: RoundTrip::new(),
             paced_until: Time::ZERO,
             deferred_to: None,
@@ -143,7 +146,7 @@ impl RepairRequests {
         let is_forced = core::mem::take(&mut self.is_forced);
         let patience_ns = match (is_forced, is_prompted) {
             (true, _) => 0,
-            (_, true) => self.round_trip.mean_ns,
+            (_, true) => self.round_trip.mean_ns.max(self.patience_min.as_nanos() as u64),
             _ => self.patience_ns(),
         };
         let answered = core::mem::replace(&mut self.answered, Time::ZERO);
@@ -155,7 +158,7 @@ impl RepairRequests {
     /// The time after which a repair counts as lost. A silent writer is only asked again when the timer
     /// expires, not whenever the reader answers others.
     pub(super) fn patience_ns(&self) -> u64 {
-        let patience_ns = self.round_trip.patience_ns();
+        let patience_ns = self.round_trip.patience_ns().max(self.patience_min.as_nanos() as u64);
         let is_silent = self.retry_delay > config::NACK_RETRY_MAX;
         if is_silent { patience_ns.max(self.retry_delay.as_nanos() as u64) } else { patience_ns }
     }
@@ -165,7 +168,7 @@ impl RepairRequests {
         if !is_waiting {
             self.retry_at = None;
         } else if is_asking || self.retry_at.is_none() {
-            self.retry_at = Some(now + self.retry_delay);
+            self.retry_at = Some(now + self.retry_delay.max(self.patience_min));
         }
     }
 

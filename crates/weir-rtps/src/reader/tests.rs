@@ -60,7 +60,11 @@ fn heartbeat(reader: &mut ReaderCore, count: u32, first: i64, last: i64) {
 }
 
 fn heartbeat_to(reader: &mut ReaderCore, to: EntityId, count: u32, first: i64, last: i64) {
-    let heartbeat = Heartbeat {
+    reader.handle_heartbeat(Time(1_000), WRITER, &heartbeat_of(to, count, first, last));
+}
+
+fn heartbeat_of(to: EntityId, count: u32, first: i64, last: i64) -> Heartbeat {
+    Heartbeat {
         reader: to,
         writer: WRITER.entity,
         first: SequenceNumber(first),
@@ -68,8 +72,7 @@ fn heartbeat_to(reader: &mut ReaderCore, to: EntityId, count: u32, first: i64, l
         count,
         is_final: false,
         is_liveliness: false,
-    };
-    reader.handle_heartbeat(Time(1_000), WRITER, &heartbeat);
+    }
 }
 
 fn taken(reader: &mut ReaderCore) -> Vec<i64> {

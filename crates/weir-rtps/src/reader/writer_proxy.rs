@@ -74,6 +74,8 @@ pub(super) struct WriterProxy {
     pub(super) refused: Option<Refused>,
     /// A sample that the writer has announced fragments of, up to this number. None has arrived.
     pub(super) missed_fragments: Option<(SequenceNumber, u32)>,
+    /// Since when HEARTBEATs have said that the writer has not written what was delivered.
+    behind_since: Option<Time>,
     pub(super) counts: Counts,
     /// Whether the writer wants an ACKNACK.
     is_answer_wanted: bool,
@@ -101,6 +103,7 @@ impl WriterProxy {
             changes: ChangesFromWriter::from(SequenceNumber::FIRST),
             refused: None,
             missed_fragments: None,
+            behind_since: None,
             counts: Counts::default(),
             is_answer_wanted: false,
             requests: RepairRequests::new(SequenceNumber::FIRST),
@@ -209,7 +212,9 @@ impl WriterProxy {
         let first = if is_skipping { self.first_after_match(heartbeat) } else { heartbeat.first };
         let mut lost = 0;
         if first > next {
-            let start = self.start.lost_from(next).filter(|start| *start < first);
+            // Behind a sample that was held back there is no doubt, either.
+            let start = self.start.lost_from(next).or_else(|| self.changes.first_held());
+            let start = start.filter(|start| *start < first);
             lost = start.map_or(0, |start| self.changes.missing_between(start, first));
             self.changes.floor = first;
         }
@@ -242,19 +247,19 @@ impl WriterProxy {
     }
 
     /// The ACKNACK to send now, if any. Appends to `more` the sets of missing samples that it
-    /// cannot hold, if the writer is [Weir's](WriterProxy::is_weir). `room` and `partial` are those
-    /// of [`RequestScope`].
+    /// cannot hold, if the writer is [Weir's](WriterProxy::is_weir). `writers`: how many are matched. `room` and
+    /// `partial` are those of [`RequestScope`].
     pub(super) fn answer(
         &mut self,
         now: Time,
-        room: usize,
-        partial: &[SequenceNumber],
+        writers: u32,
+        (room, partial): (usize, &[SequenceNumber]),
         listed: &mut usize,
         more: &mut Vec<SequenceNumberSet>,
     ) -> Option<Answer> {
         more.clear();
         if !self.start.has_begun {
-            return self.preemptive.poll(now, self.vendor);
+            return self.preemptive.poll(now, self.vendor, writers);
         }
         if self.requests.is_to_wait(now, self.is_answer_wanted || self.is_all_due()) {
             return None;
@@ -277,7 +282,7 @@ impl WriterProxy {
             self.requests.pace(now);
         }
         let is_wanted = core::mem::take(&mut self.is_answer_wanted);
-        let is_final = !is_asking || state.is_empty();
+        let is_final = self.behind_since.is_none() && (!is_asking || state.is_empty());
         (is_asking || is_wanted).then(|| Answer { state, count: self.counts.next_acknack(), is_final })
     }
 
@@ -319,10 +324,15 @@ impl WriterProxy {
         !self.is_reliable || (self.start.has_begun && self.changes.expected > self.changes.announced)
     }
 
+    /// Whether no HEARTBEAT has arrived, and the reader has given up asking for one.
+    pub(super) fn has_given_up(&self) -> bool {
+        self.is_reliable && !self.start.has_begun && self.preemptive.at.is_none()
+    }
+
     /// Asks for a HEARTBEAT once more, if none has arrived and the reader has given up asking.
     /// Returns whether it does.
     pub(super) fn prompt(&mut self, now: Time) -> bool {
-        let has_given_up = self.is_reliable && !self.start.has_begun && self.preemptive.at.is_none();
+        let has_given_up = self.has_given_up();
         if has_given_up {
             self.preemptive = Preemptive { at: Some(now), sent: config::PREEMPTIVE_ACKNACKS_MAX - 1 };
         }
@@ -346,17 +356,30 @@ impl WriterProxy {
         }
     }
 
-    /// Whether the first HEARTBEAT since the writer was resumed shows that it has restarted its
-    /// sequence numbers.
-    pub(super) fn has_restarted(&mut self, heartbeat: &Heartbeat) -> bool {
-        self.start.ends_resumption(heartbeat) && heartbeat.last < self.changes.expected.prev()
+    /// Whether the writer has restarted its sequence numbers: its HEARTBEATs name only samples before the last one that
+    /// was delivered. The first one since the writer was resumed is believed at once. Later ones have to say so for
+    /// [`config::COUNT_TRUST`], while the writer is asked: a HEARTBEAT may be late or false, and the writer that is
+    /// still the same then sends a true one. Call [`WriterProxy::takes_back_leap`] before.
+    ///
+    /// A GUID should name one writer for ever (RTPS 2.5, 8.2.4.2), but a process that starts again with the old one may
+    /// come before the reader has noticed that the other is gone.
+    pub(super) fn has_restarted(&mut self, now: Time, heartbeat: &Heartbeat) -> bool {
+        let is_first = self.start.ends_resumption(heartbeat);
+        let names_samples = heartbeat.first <= heartbeat.last;
+        if !names_samples || heartbeat.last >= self.changes.position().prev() {
+            self.behind_since = None;
+            return false;
+        }
+        let since = *self.behind_since.get_or_insert(now);
+        self.is_answer_wanted = true;
+        is_first || now.since(since) >= config::COUNT_TRUST
     }
 
     /// Forgets what was read of the writer.
     pub(super) fn restart(&mut self) {
         self.read_from(SequenceNumber::FIRST);
-        self.start.is_known = false;
-        self.missed_fragments = None;
+        self.start.restart();
+        (self.refused, self.missed_fragments, self.behind_since) = (None, None, None);
     }
 
     /// Returns to the first of the samples that were skipped, if HEARTBEATs refute that they are not available. Returns
@@ -377,11 +400,12 @@ impl WriterProxy {
 impl Preemptive {
     /// An ACKNACK that acknowledges nothing and asks for a HEARTBEAT, if one is due. Cyclone DDS
     /// takes base 0 for malformed; the engines listed here use it.
-    fn poll(&mut self, now: Time, vendor: VendorId) -> Option<Answer> {
+    fn poll(&mut self, now: Time, vendor: VendorId, writers: u32) -> Option<Answer> {
         if self.at.is_none_or(|at| at > now) {
             return None;
         }
-        let delay = config::PREEMPTIVE_ACKNACK_DELAY_MIN * 2_u32.pow(self.sent);
+        let delay = config::PREEMPTIVE_ACKNACK_DELAY_MIN.max(config::ANSWER_TIME * writers);
+        let delay = delay * 2_u32.pow(self.sent);
         self.sent += 1;
         self.at = (self.sent < config::PREEMPTIVE_ACKNACKS_MAX).then(|| now + delay);
         let uses_zero = [VendorId::RTI, VendorId::RTI_MICRO, VendorId::EPROSIMA].contains(&vendor);

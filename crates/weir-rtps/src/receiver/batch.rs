@@ -5,6 +5,7 @@ use weir_wire::{Guid, Header};
 
 use super::Handle;
 use super::prediction::Prediction;
+use crate::packing::Packing;
 
 /// What a batch changed for the listener of a reader.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -63,12 +64,22 @@ pub struct Batch<R, W> {
     spare: Option<R>,
     /// Writers that received an ACKNACK or a NACK_FRAG.
     pub(super) writers: Vec<W>,
+    pub(super) packing: Packing,
 }
 
 impl<R, W> Default for Batch<R, W> {
     fn default() -> Self {
         let (counters, outcome) = (Counters::default(), Outcome::default());
-        Self { counters, outcome, readers: Vec::new(), rival: None, spare: None, writers: Vec::new() }
+        let packing = Packing::default();
+        Self {
+            counters,
+            outcome,
+            readers: Vec::new(),
+            rival: None,
+            spare: None,
+            writers: Vec::new(),
+            packing,
+        }
     }
 }
 

@@ -4,7 +4,6 @@ use weir_wire::{AckNack, Guid, SequenceNumber};
 
 use super::reader_proxy::ReaderProxy;
 use super::state::WriterCore;
-use crate::config;
 use crate::time::Time;
 
 impl WriterCore {
@@ -25,18 +24,19 @@ impl WriterCore {
             self.counters.acknacks_ignored += 1;
             // A reader that remembers an earlier process with this GUID. Only a HEARTBEAT that names
             // samples shows that they begin again, and it gets one when it is introduced.
-            self.is_answer_due |= proxy.introduce();
+            self.due.add_if(index, proxy.introduce(next));
         } else if proxy.is_news(now, acknack) {
             self.counters.acknacks_received += 1;
+            self.give_time(now, index);
             let may_ask = acknack.state.is_empty() || self.may_repair(now, index);
             let proxy = &mut self.proxies[index];
             let (is_anew, before) = (proxy.starts_anew(acknack), proxy.acknowledged);
             if is_anew {
                 proxy.start_anew(acknack);
             }
-            let is_loss = proxy.update(acknack, first, unsent, may_ask);
+            let is_loss = proxy.update(acknack, first, (unsent, next), may_ask);
             let is_back = proxy.note_answer(is_anew || proxy.acknowledged > before, first);
-            self.is_answer_due |= is_loss || proxy.is_heartbeat_due || proxy.gap_to.is_some();
+            self.due.add_if(index, is_loss || proxy.is_heartbeat_due || proxy.gap_to.is_some());
             if is_loss {
                 self.note_loss(now);
             }
@@ -53,7 +53,8 @@ impl WriterCore {
         } else if proxy.is_continuation(acknack) {
             let may_ask = self.may_repair(now, index);
             let proxy = &mut self.proxies[index];
-            self.is_answer_due |= may_ask && proxy.request(acknack, first, unsent) || proxy.gap_to.is_some();
+            let is_due = may_ask && proxy.request(acknack, first, unsent) || proxy.gap_to.is_some();
+            self.due.add_if(index, is_due);
             self.update_acknowledged(now);
         } else {
             self.counters.acknacks_ignored += 1;
@@ -78,9 +79,11 @@ impl WriterCore {
         self.acknowledged = acknowledged.unwrap_or(self.acknowledged).max(self.history.first().prev());
         self.acknowledged_charge = self.history.charged_to(self.acknowledged);
         self.seen_charge = self.history.charged_to(seen.unwrap_or(self.acknowledged));
-        self.is_answer_due = true;
-        self.heartbeat.next_at = Some(now + config::HEARTBEAT_DELAY_MIN);
-        self.heartbeat.delay = config::HEARTBEAT_DELAY_MIN;
+        self.heartbeat.delay = self.heartbeat.delay_min;
+        let at = now + self.heartbeat.delay;
+        // The readers that already owe an answer must not wait for one more after the other to be matched.
+        let before = self.heartbeat.next_at.filter(|_| !self.config.answer_time.is_zero());
+        self.heartbeat.next_at = Some(before.map_or(at, |before| before.min(at)));
     }
 
     pub(super) fn update_acknowledged(&mut self, now: Time) {

@@ -134,7 +134,7 @@ impl WriterCore {
         if refused == WriteRefused::WindowFull {
             // The response to this HEARTBEAT makes room.
             self.heartbeat.is_due |= self.heartbeat.charged < self.history.charged();
-            self.heartbeat.is_awaited = !self.heartbeat.is_hurried;
+            self.heartbeat.is_hurry_due = !self.heartbeat.is_hurried;
         }
         refused
     }

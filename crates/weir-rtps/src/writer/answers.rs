@@ -39,8 +39,7 @@ const HOLES_MAX: usize = 256;
 impl WriterCore {
     /// Sends what single readers wait for: repairs, GAPs, and directed HEARTBEATs.
     pub(super) fn answer_readers(&mut self, out: &mut Outbox) {
-        self.is_answer_due = false;
-        for index in 0..self.proxies.len() {
+        for index in self.due.take(self.proxies.len()) {
             if !self.proxies[index].requested_fragments.is_empty() {
                 self.repair_fragments(index, out);
             }

@@ -110,7 +110,7 @@ impl WriterCore {
     /// Returns whether a datagram of `len` bytes would be everything to be sent.
     #[inline]
     fn can_leave_alone(&self, now: Time, len: usize) -> bool {
-        let is_nothing_due = !(self.heartbeat.is_due || self.heartbeat.is_awaited || self.is_answer_due);
+        let is_nothing_due = !(self.heartbeat.is_due || self.heartbeat.is_hurry_due || self.due.is_any());
         !self.has_unsent()
             && self.config.batch.is_none()
             && !self.config.is_asynchronous

@@ -15,12 +15,13 @@ pub(super) struct Heartbeat {
     pub(super) is_due: bool,
     pub(super) next_at: Option<Time>,
     pub(super) delay: Duration,
+    /// The shortest delay, if no losses are expected.
+    pub(super) delay_min: Duration,
     /// The timer must not be set later than this.
     pub(super) latest: Time,
-    /// A write was refused, and the timer was not yet set for it. (That a HEARTBEAT is unanswered is
-    /// in `asked_at`.)
-    pub(super) is_awaited: bool,
-    /// The timer was set for a refused write since the last acknowledgement. This happens once: a
+    /// A write was refused for lack of room, and the timer was not yet shortened for it.
+    pub(super) is_hurry_due: bool,
+    /// The timer was shortened for a refused write since the last acknowledgement. This happens once: a
     /// reader that cannot accept anything answers every HEARTBEAT, and its answers must not cause
     /// more.
     pub(super) is_hurried: bool,
@@ -53,7 +54,7 @@ impl Heartbeat {
     /// Shortens the timer for a thread that waits for room: after about two round trips, the answer
     /// counts as lost.
     pub(super) fn hurry(&mut self, now: Time) {
-        (self.is_awaited, self.is_hurried) = (false, true);
+        (self.is_hurry_due, self.is_hurried) = (false, true);
         let delay = self.round_trip.map_or(config::HEARTBEAT_DELAY_MIN, |mean| mean * 2);
         self.delay = delay.clamp(config::HEARTBEAT_DELAY_AWAITED_MIN, config::HEARTBEAT_DELAY_MIN);
         self.next_at = Some(self.next_at.map_or(now + self.delay, |at| at.min(now + self.delay)));

@@ -68,7 +68,7 @@ impl WriterCore {
         }
         for proxy in self.proxies.iter_mut().filter(|proxy| proxy.is_stalled && proxy.acknowledged < last) {
             proxy.is_heartbeat_due = true;
-            self.is_answer_due = true;
+            self.due.add_all();
         }
         let deadline = |proxy: &ReaderProxy| Some(proxy.idle_since.filter(|_| proxy.is_awaited())? + limit?);
         self.heartbeat.latest = self.proxies.iter().filter_map(deadline).min().unwrap_or(Time::MAX);

@@ -97,7 +97,7 @@ impl WriterCore {
             self.window.on_acknowledged(fragment_charge(&entry));
         }
         let is_loss = !proxy.requested_fragments.is_empty();
-        self.is_answer_due |= is_loss;
+        self.due.add_if(index, is_loss);
         if is_loss {
             self.note_loss(now);
         }

@@ -73,6 +73,8 @@ pub(super) struct ReaderProxy {
     pub(super) idle_since: Option<Time>,
     /// The reader is not waited for, see [`inactivity`](super::inactivity).
     pub(super) is_stalled: bool,
+    /// No HEARTBEAT that only asks for an answer is due before this.
+    pub(super) ask_at: Time,
     last_count: Option<(u32, Time)>,
     last_base: SequenceNumber,
 }
@@ -108,6 +110,7 @@ impl ReaderProxy {
             unanswered: 0,
             idle_since: None,
             is_stalled: false,
+            ask_at: Time::ZERO,
             last_count: None,
             last_base: SequenceNumber::ZERO,
         }
@@ -183,23 +186,25 @@ impl ReaderProxy {
         acknack.state.base().max(SequenceNumber::FIRST).prev().max(self.start.prev())
     }
 
-    /// Records that the reader has answered a HEARTBEAT. Returns whether that is the first answer, after
-    /// which it gets a HEARTBEAT with all samples.
-    pub(super) fn introduce(&mut self) -> bool {
+    /// Records that the reader has answered a HEARTBEAT. Returns whether that is the first answer, and samples before
+    /// `next` are meant for it: then it gets a HEARTBEAT with all of them.
+    pub(super) fn introduce(&mut self, next: SequenceNumber) -> bool {
         let is_first = !core::mem::replace(&mut self.is_introduced, true);
-        self.is_heartbeat_due |= is_first;
-        is_first
+        let has_more = is_first && self.start < next;
+        self.is_heartbeat_due |= has_more;
+        has_more
     }
 
     /// Applies an ACKNACK. Returns whether repairs are due.
     ///
-    /// `first` is the first sample in the history, `unsent` the first that was never sent. `may_ask`: repairs may be
+    /// `first` is the first sample in the history, `unsent` the first that was never sent, `next` the next to be
+    /// written. `may_ask`: repairs may be
     /// sent to the reader's host.
     pub(super) fn update(
         &mut self,
         acknack: &AckNack,
         first: SequenceNumber,
-        unsent: SequenceNumber,
+        (unsent, next): (SequenceNumber, SequenceNumber),
         may_ask: bool,
     ) -> bool {
         let base = acknack.state.base();
@@ -210,7 +215,7 @@ impl ReaderProxy {
             self.is_introduced &= self.wants_history || self.acknowledged < self.start;
             self.start = if self.wants_history { self.start } else { self.acknowledged.next() };
         } else {
-            self.introduce();
+            self.introduce(next);
         }
         if base.0 >= 1 && base <= unsent {
             self.acknowledged = self.acknowledged.max(base.prev());

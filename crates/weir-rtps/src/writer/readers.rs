@@ -25,17 +25,37 @@ impl WriterCore {
         let is_reliable = reader.reliable && self.config.reliability == Reliability::Reliable;
         let wants_history = reader.wants_history && self.config.durability != Durability::Volatile;
         let start = if wants_history { self.history.first() } else { self.history.next() };
-        let destinations = Arc::clone(&reader.destinations);
+        let (destinations, has_group) = (Arc::clone(&reader.destinations), reader.group.is_some());
+        let is_new = is_reliable && destinations.iter().all(|it| !self.destinations.contains(it));
         self.proxies.push(ReaderProxy::new(reader, is_reliable, wants_history, start));
-        self.hosts_changed(now, &destinations);
+        match &destinations[..] {
+            // The common case, where all readers need not be counted.
+            [address] if is_new && self.routes.is_empty() => {
+                let bytes = self.sample_bytes();
+                self.budgets.address_added(now, *address.ip(), wants_history, bytes);
+            }
+            _ => self.hosts_changed(now, &destinations),
+        }
+        if has_group || !self.routes.is_empty() {
+            self.plan();
+        } else {
+            let new = destinations.iter().filter(|address| !self.destinations.contains(address));
+            self.destinations = self.destinations.iter().chain(new).copied().collect();
+        }
         self.readers_changed(now);
+        let index = self.proxies.len() - 1;
+        self.due.add(index);
+        self.give_time(now, index);
     }
 
     /// Removes a reader. Samples that only it had not acknowledged are released.
     pub fn unmatch_reader(&mut self, now: Time, guid: Guid) {
         if let Some(index) = self.proxies.iter().position(|proxy| proxy.guid == guid) {
             let proxy = self.proxies.remove(index);
+            // The indices behind it have changed.
+            self.due.add_all();
             self.hosts_changed(now, &proxy.destinations);
+            self.plan();
             self.readers_changed(now);
         }
     }
@@ -54,6 +74,7 @@ impl WriterCore {
             let before = core::mem::replace(&mut proxy.destinations, Arc::clone(&destinations));
             self.hosts_changed(now, &before);
             self.hosts_changed(now, &destinations);
+            self.plan();
             self.readers_changed(now);
         }
     }
@@ -63,12 +84,26 @@ impl WriterCore {
         self.proxies.iter().any(|proxy| proxy.guid == reader && proxy.acknowledged >= proxy.start)
     }
 
-    pub(super) fn readers_changed(&mut self, now: Time) {
-        self.has_reliable = self.proxies.iter().any(ReaderProxy::is_awaited);
-        self.silence.is_prompting = self.proxies.iter().any(|proxy| proxy.is_stalled);
+    /// Records that a reader was just sent something to answer.
+    pub(super) fn give_time(&mut self, now: Time, index: usize) {
+        if !self.config.answer_time.is_zero() {
+            self.proxies[index].ask_at = now + self.heartbeat.delay_min;
+        }
+    }
+
+    /// Chooses anew where samples are sent.
+    fn plan(&mut self) {
         let plan = Plan::new(self.proxies.iter().map(|proxy| (&proxy.destinations, proxy.group)));
         self.destinations = Arc::from(plan.destinations);
         self.routes = plan.routes;
+    }
+
+    pub(super) fn readers_changed(&mut self, now: Time) {
+        self.has_reliable = self.proxies.iter().any(ReaderProxy::is_awaited);
+        let answer_time = self.config.answer_time * self.proxies.len() as u32;
+        self.heartbeat.delay_min =
+            answer_time.clamp(config::HEARTBEAT_DELAY_MIN, config::HEARTBEAT_DELAY_MAX);
+        self.silence.is_prompting = self.proxies.iter().any(|proxy| proxy.is_stalled);
         let buffers =
             self.proxies.iter().filter(|proxy| proxy.is_awaited()).map(|proxy| proxy.receive_buffer);
         self.window.set_receive_buffer(buffers.min_by_key(|buffer| buffer.unwrap_or(0)).flatten());
@@ -115,24 +150,23 @@ impl WriterCore {
         for (index, address) in changed.iter().enumerate() {
             let ip = *address.ip();
             if changed[..index].iter().all(|before| *before.ip() != ip) {
-                let (all, historic) = (self.addresses_at(ip, false), self.addresses_at(ip, true));
-                let addresses = Addresses { all, historic };
+                let addresses = self.addresses_at(ip);
                 self.counters.hosts_forgotten += self.budgets.readers_changed(now, ip, addresses, bytes);
             }
         }
     }
 
-    /// Returns the number of addresses of a host at which reliable readers are matched; `is_historic`: which want
-    /// history.
-    fn addresses_at(&self, ip: Ipv4Addr, is_historic: bool) -> u64 {
-        let proxies = self.proxies.iter().filter(|it| it.is_reliable && (it.wants_history || !is_historic));
-        let at_host = |address: &&SocketAddrV4| *address.ip() == ip;
-        let mut ports: Vec<u16> = proxies
-            .flat_map(|proxy| proxy.destinations.iter().filter(at_host).map(|address| address.port()))
-            .collect();
+    /// Returns the number of addresses of a host at which reliable readers are matched.
+    fn addresses_at(&self, ip: Ipv4Addr) -> Addresses {
+        let proxies = self.proxies.iter().filter(|proxy| proxy.is_reliable);
+        let addresses = proxies.flat_map(|it| it.destinations.iter().map(move |address| (it, address)));
+        let at_host = addresses.filter(|(_, address)| *address.ip() == ip);
+        let mut ports: Vec<_> = at_host.map(|(it, address)| (address.port(), !it.wants_history)).collect();
         ports.sort_unstable();
-        ports.dedup();
-        ports.len() as u64
+        // Of the readers at one address, those that want history come first.
+        ports.dedup_by_key(|(port, _)| *port);
+        let historic = ports.iter().filter(|(_, wants_none)| !wants_none).count();
+        Addresses { all: ports.len() as u64, historic: historic as u64 }
     }
 
     fn sample_bytes(&mut self) -> SampleBytes {

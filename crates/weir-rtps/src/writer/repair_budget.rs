@@ -160,6 +160,14 @@ impl RepairBudgets {
         if addresses.all > 0 { 0 } else { self.forget(now) }
     }
 
+    /// Records that readers are matched at one more address of a host.
+    pub(super) fn address_added(&mut self, now: Time, ip: Ipv4Addr, is_historic: bool, bytes: SampleBytes) {
+        let known = self.host(ip).map_or(Addresses::default(), |host| host.addresses);
+        let addresses = Addresses { all: known.all + 1, historic: known.historic + u64::from(is_historic) };
+        // Nothing is forgotten when readers come.
+        self.readers_changed(now, ip, addresses, bytes);
+    }
+
     /// Forgets the hosts that were left first, if there are too many. Returns how many.
     fn forget(&mut self, now: Time) -> u64 {
         let mut left = self.hosts.iter().filter(|host| host.addresses.all == 0).count();

@@ -44,6 +44,9 @@ pub struct WriterConfig {
     /// [`WriterCore::replace_unsent`](super::WriterCore::replace_unsent) has to be called after
     /// each write.
     pub is_asynchronous: bool,
+    /// Least time for an answer, for each matched reader: with so many to be served, none is asked again sooner. Zero
+    /// for samples, whose readers answer at once.
+    pub answer_time: Duration,
     /// How long a reliable reader that acknowledges nothing may hold up a KEEP_ALL writer; `None`: as long as it is
     /// matched.
     pub reader_inactivity: Option<Duration>,
@@ -67,6 +70,7 @@ impl WriterConfig {
             coalescing: None,
             batch: None,
             is_asynchronous: false,
+            answer_time: Duration::ZERO,
             reader_inactivity: None,
         }
     }

@@ -14,6 +14,7 @@ use super::reader_proxy::ReaderProxy;
 use super::repair_budget::RepairBudgets;
 use super::settings::{Configured, WriterConfig};
 use crate::config;
+use crate::due::Due;
 use crate::history::History as Store;
 use crate::multicast::GroupRoute;
 use crate::outbox::Destinations;
@@ -46,8 +47,8 @@ pub struct WriterCore {
     pub(super) acknowledged_charge: u64,
     /// Charge of everything known to have left the sockets of all reliable readers.
     pub(super) seen_charge: u64,
-    /// Some reader may have repairs, a GAP or a HEARTBEAT due.
-    pub(super) is_answer_due: bool,
+    /// Readers that may have repairs, a GAP or a HEARTBEAT due.
+    pub(super) due: Due,
     pub(super) heartbeat: Heartbeat,
     pub(super) silence: Noted,
     pub(super) burst: Burst,
@@ -123,9 +124,10 @@ impl WriterCore {
             acknowledged: SequenceNumber::ZERO,
             acknowledged_charge: 0,
             seen_charge: 0,
-            is_answer_due: false,
+            due: Due::default(),
             heartbeat: Heartbeat {
                 delay: config::HEARTBEAT_DELAY_MIN,
+                delay_min: config::HEARTBEAT_DELAY_MIN,
                 latest: Time::MAX,
                 ..Heartbeat::default()
             },

@@ -18,7 +18,10 @@ use crate::time::Time;
 impl WriterCore {
     /// Records that a reader requested a repair.
     pub(super) fn note_loss(&mut self, now: Time) {
-        self.heartbeat.lossy_until = Some(now + config::LOSS_MEMORY);
+        // Where answers take long, what is requested is mostly late, or the history for a late joiner.
+        if self.config.answer_time.is_zero() {
+            self.heartbeat.lossy_until = Some(now + config::LOSS_MEMORY);
+        }
     }
 
     /// Returns whether losses are to be expected.
@@ -35,7 +38,7 @@ impl WriterCore {
             Some(round_trip) if self.is_tail(self.history.last()) && self.is_lossy(now) => {
                 (round_trip * 2).clamp(config::HEARTBEAT_DELAY_PROBE_MIN, config::HEARTBEAT_DELAY_MIN)
             }
-            _ => config::HEARTBEAT_DELAY_MIN,
+            _ => self.heartbeat.delay_min,
         }
     }
 
@@ -76,10 +79,10 @@ impl WriterCore {
                 proxy.requested.extend(missing);
             }
             proxy.is_heartbeat_due = true;
-            self.is_answer_due = true;
+            self.due.add_all();
         }
         self.heartbeat.probes += 1;
         self.heartbeat.asked_at = Some(now);
-        self.is_answer_due
+        self.due.is_any()
     }
 }

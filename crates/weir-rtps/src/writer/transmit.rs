@@ -27,7 +27,7 @@ impl WriterCore {
         if self.heartbeat.is_due {
             self.send_heartbeat(now, out);
         }
-        if self.heartbeat.is_awaited {
+        if self.heartbeat.is_hurry_due {
             self.heartbeat.hurry(now);
         }
         self.poll_answers(out);
@@ -39,7 +39,7 @@ impl WriterCore {
     /// sends new samples.
     #[inline]
     pub fn poll_answers(&mut self, out: &mut Outbox) {
-        if self.is_answer_due {
+        if self.due.is_any() {
             self.answer_readers(out);
         }
     }
@@ -151,21 +151,27 @@ impl WriterCore {
         if self.heartbeat_each_reader(now) {
             return;
         }
+        let to = self.waited_for(now);
         let heartbeat = self.next_heartbeat(now, EntityId::UNKNOWN, self.history.first());
-        let header = compose::header(&self.config);
-        out.message(&self.waited_for(), |message| {
-            push(message, &header);
-            push(message, &heartbeat);
-        });
+        if !to.is_empty() {
+            let header = compose::header(&self.config);
+            out.message(&to, |message| {
+                push(message, &header);
+                push(message, &heartbeat);
+            });
+        }
     }
 
     /// Returns where the readers are that have not acknowledged everything sent. The others have nothing to answer:
     /// with a hundred readers that come one after the other, their answers would be ten thousand.
-    fn waited_for(&self) -> Destinations {
+    fn waited_for(&mut self, now: Time) -> Destinations {
         let last = self.unsent.prev();
-        let is_waited_for = |proxy: &&ReaderProxy| proxy.is_reliable && proxy.acknowledged < last;
+        let is_patient = !self.config.answer_time.is_zero();
+        let is_waited_for = |proxy: &&ReaderProxy| {
+            proxy.is_reliable && proxy.acknowledged < last && !(is_patient && now < proxy.ask_at)
+        };
         let mut to = Vec::new();
-        if self.proxies.iter().any(|proxy| !is_waited_for(&proxy)) {
+        if is_patient || self.proxies.iter().any(|proxy| !is_waited_for(&proxy)) {
             for address in
                 self.proxies.iter().filter(is_waited_for).flat_map(|proxy| proxy.destinations.iter())
             {
@@ -174,7 +180,12 @@ impl WriterCore {
                 }
             }
         }
-        if to.is_empty() { Arc::clone(&self.destinations) } else { Arc::from(to) }
+        if !is_patient {
+            return if to.is_empty() { Arc::clone(&self.destinations) } else { Arc::from(to) };
+        }
+        let ask_at = now + self.heartbeat.delay;
+        self.proxies.iter_mut().filter(|proxy| proxy.ask_at <= now).for_each(|proxy| proxy.ask_at = ask_at);
+        Arc::from(to)
     }
 
     /// Replaces a common HEARTBEAT by one for each reader that is waited for, while some reader is not introduced.
@@ -188,7 +199,7 @@ impl WriterCore {
         for proxy in self.proxies.iter_mut().filter(|proxy| proxy.is_reliable && proxy.acknowledged < last) {
             proxy.is_heartbeat_due = true;
         }
-        self.is_answer_due = true;
+        self.due.add_all();
         true
     }
 

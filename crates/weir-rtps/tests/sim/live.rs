@@ -3,7 +3,7 @@
 pub(crate) mod forge;
 pub(crate) mod node;
 
-use core::net::{Ipv4Addr, SocketAddrV4};
+use core::net::SocketAddrV4;
 use core::time::Duration;
 use std::collections::BTreeMap;
 
@@ -13,17 +13,13 @@ use weir_rtps::time::Time;
 use weir_rtps::writer::{Change, ChangeKind};
 use weir_wire::{EntityId, Guid, GuidPrefix, Message, ParameterId};
 
-use forge::Forged;
+use forge::{ATTACKER, BYSTANDER, Forged};
 use node::{GROUP, META_PORT, Node, USER_PORT};
 
 /// The participant under attack.
 pub(crate) const VICTIM: usize = 0;
 /// The honest peer that exchanges samples with it.
 pub(crate) const PEER: usize = 1;
-/// The source of the attacks.
-pub(crate) const ATTACKER: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 66);
-/// A third party that must not receive traffic.
-pub(crate) const BYSTANDER: SocketAddrV4 = SocketAddrV4::new(Ipv4Addr::new(10, 0, 0, 99), 53);
 /// A participant of the attacker that the victim considers ordinary.
 pub(crate) const INSIDER: GuidPrefix = GuidPrefix([0x66; 12]);
 

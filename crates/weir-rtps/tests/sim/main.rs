@@ -11,6 +11,7 @@
 mod asynchronous;
 mod bottleneck;
 mod classes;
+mod crowd;
 mod duplicate;
 mod goodput_table;
 mod harness;

@@ -59,7 +59,7 @@ fn the_beginning_is_sent_before_the_end_is_filled() {
 }
 
 #[test]
-fn a_sample_that_nobody_waits_for_any_more_is_whole_when_the_reader_is_back() {
+fn a_sample_left_unfinished_is_whole_when_the_reader_is_back() {
     for seed in seeds(3) {
         let mut sim = sim("pieces-left", seed, 0.05, 200 * 1024);
         sim.writers[0].samples = 3;

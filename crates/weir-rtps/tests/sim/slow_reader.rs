@@ -62,7 +62,7 @@ fn a_reader_that_takes_one_sample_at_a_time_gets_them_all() {
 }
 
 #[test]
-fn keep_last_writers_are_never_held_up_and_keep_last_readers_hold_up_nobody() {
+fn keep_last_writers_are_never_held_up_and_keep_last_readers_hold_up_no_writer() {
     for seed in seeds(3) {
         for (writer, reader) in
             [(History::KeepLast(5), History::KeepAll), (History::KeepAll, History::KeepLast(5))]

@@ -22,6 +22,7 @@ mod forgeries;
 mod fragmenter;
 mod limits;
 mod participants;
+mod random;
 mod sequences;
 
 use core::time::Duration;

@@ -90,7 +90,7 @@ mod tests {
     ];
 
     #[test]
-    fn octets_are_as_the_specification_draws_them() {
+    fn bytes_are_as_the_specification_draws_them() {
         let mut state = SequenceNumberSet::new(SequenceNumber(5));
         state.insert(SequenceNumber(5));
         state.insert(SequenceNumber(7));

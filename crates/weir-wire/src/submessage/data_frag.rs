@@ -201,7 +201,7 @@ mod tests {
     ];
 
     #[test]
-    fn octets_are_as_the_specification_draws_them() {
+    fn bytes_are_as_the_specification_draws_them() {
         let frag = DataFrag {
             reader: EntityId::UNKNOWN,
             writer: EntityId([0, 0, 2, 3]),

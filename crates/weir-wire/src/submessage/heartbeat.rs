@@ -107,7 +107,7 @@ mod tests {
     ];
 
     #[test]
-    fn octets_are_as_the_specification_draws_them() {
+    fn bytes_are_as_the_specification_draws_them() {
         let heartbeat = Heartbeat {
             reader: EntityId([0, 0, 1, 4]),
             writer: EntityId([0, 0, 2, 3]),

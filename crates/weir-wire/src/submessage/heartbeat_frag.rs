@@ -88,7 +88,7 @@ mod tests {
         [0x13, 0x00, 0, 24, 0, 0, 1, 4, 0, 0, 2, 3, 0, 0, 0, 0, 0, 0, 0, 7, 0, 0, 2, 3, 0, 0, 0, 9];
 
     #[test]
-    fn octets_are_as_the_specification_draws_them() {
+    fn bytes_are_as_the_specification_draws_them() {
         let frag = HeartbeatFrag {
             reader: EntityId([0, 0, 1, 4]),
             writer: EntityId([0, 0, 2, 3]),

@@ -56,7 +56,7 @@ mod tests {
     const BIG: [u8; 16] = [0x0e, 0x00, 0, 12, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12];
 
     #[test]
-    fn octets_are_as_the_specification_draws_them() {
+    fn bytes_are_as_the_specification_draws_them() {
         let info = InfoDestination { prefix: GuidPrefix([1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12]) };
         let mut out = [0xee; 16];
         info.emit(&mut out);

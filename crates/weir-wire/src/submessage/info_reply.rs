@@ -49,7 +49,7 @@ mod tests {
     ];
 
     #[test]
-    fn octets_are_as_the_specification_draws_them() {
+    fn bytes_are_as_the_specification_draws_them() {
         assert_eq!(InfoReply::parse(LITTLE[1], &LITTLE[4..]), Ok(InfoReply));
         assert_eq!(InfoReply::parse(BIG[1], &BIG[4..]), Ok(InfoReply));
         // Without flag M there is only the first list.

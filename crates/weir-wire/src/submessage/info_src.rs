@@ -72,7 +72,7 @@ mod tests {
         [0x0c, 0x00, 0, 20, 0, 0, 0, 0, 2, 5, 0x01, 0x10, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12];
 
     #[test]
-    fn octets_are_as_the_specification_draws_them() {
+    fn bytes_are_as_the_specification_draws_them() {
         let info = InfoSource {
             version: ProtocolVersion::V2_5,
             vendor: VendorId::CYCLONE,

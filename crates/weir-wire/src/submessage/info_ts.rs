@@ -74,7 +74,7 @@ mod tests {
     const BIG: [u8; 12] = [0x09, 0x00, 0, 8, 1, 2, 3, 4, 0x80, 0, 0, 0];
 
     #[test]
-    fn octets_are_as_the_specification_draws_them() {
+    fn bytes_are_as_the_specification_draws_them() {
         let info =
             InfoTimestamp { timestamp: Some(Timestamp { seconds: 0x0102_0304, fraction: 0x8000_0000 }) };
         let mut out = [0xee; 12];

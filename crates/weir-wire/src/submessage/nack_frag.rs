@@ -92,7 +92,7 @@ mod tests {
     ];
 
     #[test]
-    fn octets_are_as_the_specification_draws_them() {
+    fn bytes_are_as_the_specification_draws_them() {
         let mut state = FragmentNumberSet::new(FragmentNumber(2));
         state.insert(FragmentNumber(2));
         state.insert(FragmentNumber(4));
@@ -113,7 +113,7 @@ mod tests {
 
     #[test]
     fn sets_that_nothing_can_be_in_are_refused() {
-        for (at, octets, problem) in [
+        for (at, field, problem) in [
             (12..20, [0; 8].as_slice(), Problem::BadSequenceNumber),
             (20..24, &[0; 4], Problem::BadSet),
             (20..24, &[0xff; 4], Problem::BadSet),
@@ -121,8 +121,8 @@ mod tests {
             (24..28, &[0, 0, 0, 65], Problem::Truncated),
         ] {
             let mut bytes = BIG;
-            bytes[at].copy_from_slice(octets);
-            assert_eq!(NackFrag::parse(bytes[1], &bytes[4..]).unwrap_err().problem, problem, "{octets:?}");
+            bytes[at].copy_from_slice(field);
+            assert_eq!(NackFrag::parse(bytes[1], &bytes[4..]).unwrap_err().problem, problem, "{field:?}");
         }
     }
 }

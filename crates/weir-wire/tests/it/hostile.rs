@@ -10,7 +10,7 @@ use weir_wire::{
     Submessages, push,
 };
 
-use crate::octets::{ORDERS, Octets};
+use crate::reference_writer::{ORDERS, ReferenceWriter};
 use crate::values::{LAST, Part, any_part, header};
 
 /// Parses everything in a message, and checks what must hold for accepted input.
@@ -144,7 +144,10 @@ fn access(parameter: &Parameter<'_>) {
     let _ = parameter.duration().map(weir_wire::Duration::to_nanos);
     assert_eq!(parameter.locator().map(weir_wire::Locator::to_socket_addr_v4).is_ok(), len >= 24);
     assert!(parameter.string().is_ok_and(|text| text.len() < len) || parameter.string().is_err() || len == 4);
-    assert!(parameter.octets().is_ok_and(|octets| octets.len() + 4 <= len) || parameter.octets().is_err());
+    assert!(
+        parameter.byte_sequence().is_ok_and(|bytes| bytes.len() + 4 <= len)
+            || parameter.byte_sequence().is_err()
+    );
     assert!(parameter.i16s().map_or(0, Iterator::count) * 2 <= len);
     for max in [0, 3, usize::MAX] {
         // Every string has a length field.
@@ -198,11 +201,11 @@ fn spoil() -> impl Strategy<Value = Spoil> {
 }
 
 fn message(header: &Header, parts: &[Part], endianness: Endianness) -> Vec<u8> {
-    let mut octets = Octets::new(endianness);
-    parts.iter().for_each(|part| octets.part(part));
+    let mut writer = ReferenceWriter::new(endianness);
+    parts.iter().for_each(|part| writer.part(part));
     let mut message = Vec::new();
     push(&mut message, header);
-    message.extend(octets.bytes);
+    message.extend(writer.bytes);
     message
 }
 

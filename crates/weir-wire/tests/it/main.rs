@@ -1,6 +1,6 @@
 //! Tests of the message formats through the public API.
 
 mod hostile;
-mod octets;
+mod reference_writer;
 mod roundtrip;
 mod values;

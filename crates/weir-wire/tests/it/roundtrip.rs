@@ -7,7 +7,7 @@ use weir_wire::{
     ParameterList, ParameterListWriter, Payload, Submessage, Timestamp, push,
 };
 
-use crate::octets::{ORDERS, Octets};
+use crate::reference_writer::{ORDERS, ReferenceWriter};
 use crate::values::{Parameters, Part, any_part, header, written};
 
 /// The bytes that the crate writes for a submessage. Inline QoS uses the same code as the expected
@@ -126,9 +126,9 @@ proptest! {
             frag.parameters = None;
         }
         message.extend(emitted(&part));
-        let mut octets = Octets::new(Endianness::Little);
-        octets.part(&expected);
-        prop_assert_eq!(&message[Header::LEN..], octets.bytes);
+        let mut writer = ReferenceWriter::new(Endianness::Little);
+        writer.part(&expected);
+        prop_assert_eq!(&message[Header::LEN..], writer.bytes);
         assert_reads_all(&message, header, &[expected], Endianness::Little);
     }
 
@@ -136,9 +136,9 @@ proptest! {
     fn whole_messages_are_read_in_both_byte_orders(header in header(), parts in vec(any_part(), 0..12)) {
         for endianness in ORDERS {
             let mut message = start(&header);
-            let mut octets = Octets::new(endianness);
-            parts.iter().for_each(|part| octets.part(part));
-            message.extend(octets.bytes);
+            let mut writer = ReferenceWriter::new(endianness);
+            parts.iter().for_each(|part| writer.part(part));
+            message.extend(writer.bytes);
             assert_reads_all(&message, header, &parts, endianness);
         }
     }
@@ -150,9 +150,9 @@ proptest! {
         let order = |is_little: bool| if is_little { Endianness::Little } else { Endianness::Big };
         let mut message = start(&header);
         for (part, is_little) in &parts {
-            let mut octets = Octets::new(order(*is_little));
-            octets.part(part);
-            message.extend(octets.bytes);
+            let mut writer = ReferenceWriter::new(order(*is_little));
+            writer.part(part);
+            message.extend(writer.bytes);
         }
         let read: Vec<_> = Message::parse(&message).unwrap().submessages().map(Result::unwrap).collect();
         prop_assert_eq!(read.len(), parts.len());
@@ -168,12 +168,12 @@ proptest! {
     ) {
         for endianness in ORDERS {
             let mut message = start(&header);
-            let mut octets = Octets::new(endianness);
-            parts.iter().for_each(|part| octets.part(part));
-            let at = octets.bytes.len();
-            octets.part(&last);
-            octets.bytes[at + 2..at + 4].fill(0);
-            message.extend(octets.bytes);
+            let mut writer = ReferenceWriter::new(endianness);
+            parts.iter().for_each(|part| writer.part(part));
+            let at = writer.bytes.len();
+            writer.part(&last);
+            writer.bytes[at + 2..at + 4].fill(0);
+            message.extend(writer.bytes);
             let parts: Vec<_> = parts.iter().cloned().chain([last.clone()]).collect();
             assert_reads_all(&message, header, &parts, endianness);
         }
@@ -181,23 +181,23 @@ proptest! {
 
     #[test]
     fn parameters_are_read_in_both_byte_orders(
-        words in any::<[u32; 4]>(), octets16 in any::<[u8; 16]>(), text in "[^\0]{0,20}",
+        words in any::<[u32; 4]>(), sixteen in any::<[u8; 16]>(), text in "[^\0]{0,20}",
         texts in vec("[^\0]{0,9}", 0..5), shorts in vec(any::<i16>(), 0..6), opaque in vec(any::<u8>(), 0..9),
     ) {
         for endianness in ORDERS {
-            let parameter = |write: &dyn Fn(&mut Octets)| {
-                let mut octets = Octets::new(endianness);
-                write(&mut octets);
-                octets.bytes
+            let parameter = |write: &dyn Fn(&mut ReferenceWriter)| {
+                let mut writer = ReferenceWriter::new(endianness);
+                write(&mut writer);
+                writer.bytes
             };
             let read = |value| Parameter { id: ParameterId(0), value, endianness };
-            let string = |octets: &mut Octets, text: &str| {
-                octets.u32(text.len() as u32 + 1);
-                octets.bytes.extend(text.as_bytes());
-                octets.bytes.push(0);
-                octets.bytes.resize(octets.bytes.len().next_multiple_of(4), 0);
+            let string = |writer: &mut ReferenceWriter, text: &str| {
+                writer.u32(text.len() as u32 + 1);
+                writer.bytes.extend(text.as_bytes());
+                writer.bytes.push(0);
+                writer.bytes.resize(writer.bytes.len().next_multiple_of(4), 0);
             };
-            let bytes = parameter(&|octets| words.iter().for_each(|word| octets.u32(*word)));
+            let bytes = parameter(&|writer| words.iter().for_each(|word| writer.u32(*word)));
             let value = read(&bytes);
             prop_assert_eq!(value.u32s::<4>(), Ok(words));
             prop_assert_eq!((value.u32(), value.i32()), (Ok(words[0]), Ok(words[0].cast_signed())));
@@ -209,33 +209,33 @@ proptest! {
             prop_assert_eq!(kind, words[0]);
             prop_assert_eq!((duration.seconds, duration.fraction), (words[1].cast_signed(), words[2]));
 
-            let bytes = parameter(&|octets| {
-                octets.u32(words[0]);
-                octets.u32(words[1]);
-                octets.bytes.extend(octets16);
+            let bytes = parameter(&|writer| {
+                writer.u32(words[0]);
+                writer.u32(words[1]);
+                writer.bytes.extend(sixteen);
             });
-            let locator = Locator { kind: words[0].cast_signed(), port: words[1], address: octets16 };
+            let locator = Locator { kind: words[0].cast_signed(), port: words[1], address: sixteen };
             prop_assert_eq!(read(&bytes).locator(), Ok(locator));
-            prop_assert_eq!(read(&octets16).guid(), Ok(Guid::from_bytes(octets16)));
-            prop_assert_eq!(read(&octets16).bytes(), Ok(octets16));
+            prop_assert_eq!(read(&sixteen).guid(), Ok(Guid::from_bytes(sixteen)));
+            prop_assert_eq!(read(&sixteen).bytes(), Ok(sixteen));
 
-            let bytes = parameter(&|octets| string(octets, &text));
+            let bytes = parameter(&|writer| string(writer, &text));
             prop_assert_eq!(read(&bytes).string(), Ok(text.as_str()));
-            let bytes = parameter(&|octets| {
-                octets.u32(texts.len() as u32);
-                texts.iter().for_each(|text| string(octets, text));
+            let bytes = parameter(&|writer| {
+                writer.u32(texts.len() as u32);
+                texts.iter().for_each(|text| string(writer, text));
             });
             prop_assert_eq!(read(&bytes).strings(texts.len()).unwrap(), texts.clone());
-            let bytes = parameter(&|octets| {
-                octets.u32(shorts.len() as u32);
-                shorts.iter().for_each(|short| octets.u16(short.cast_unsigned()));
+            let bytes = parameter(&|writer| {
+                writer.u32(shorts.len() as u32);
+                shorts.iter().for_each(|short| writer.u16(short.cast_unsigned()));
             });
             prop_assert_eq!(read(&bytes).i16s().unwrap().collect::<Vec<_>>(), shorts.clone());
-            let bytes = parameter(&|octets| {
-                octets.u32(opaque.len() as u32);
-                octets.bytes.extend(&opaque);
+            let bytes = parameter(&|writer| {
+                writer.u32(opaque.len() as u32);
+                writer.bytes.extend(&opaque);
             });
-            prop_assert_eq!(read(&bytes).octets(), Ok(opaque.as_slice()));
+            prop_assert_eq!(read(&bytes).byte_sequence(), Ok(opaque.as_slice()));
         }
     }
 

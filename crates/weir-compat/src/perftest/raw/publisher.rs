@@ -183,9 +183,9 @@ struct UdpCarrier<'scope, 'env> {
 impl UdpCarrier<'_, '_> {
     /// A sample that describes the run.
     fn description(&self, kind: Kind, number: u64) -> Vec<u8> {
-        let mut octets = Vec::new();
-        self.settings.description().write(&mut octets);
-        sample(&message::header(kind, self.settings.pid, number, [0; 4]), &octets)
+        let mut payload = Vec::new();
+        self.settings.description().write(&mut payload);
+        sample(&message::header(kind, self.settings.pid, number, [0; 4]), &payload)
     }
 
     /// Starts what reports that this end is alive, and receives echoes.
@@ -266,7 +266,7 @@ impl Carrier for UdpCarrier<'_, '_> {
         Ok(if end == End::Complete { End::PeerGone } else { end })
     }
 
-    fn octets(&mut self) -> &mut [u8] {
+    fn payload_mut(&mut self) -> &mut [u8] {
         &mut self.sample[HEADER_BYTES..]
     }
 

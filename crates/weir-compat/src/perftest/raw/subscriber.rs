@@ -98,7 +98,7 @@ impl Run<'_> {
                     continue;
                 }
                 if limits.echo(kind) {
-                    self.send(datagram.from, &sample(&received.header, received.octets))?;
+                    self.send(datagram.from, &sample(&received.header, received.payload))?;
                 } else if matches!(kind, Kind::Final | Kind::Serving) {
                     let answer = message::header(kind, self.settings.sid, 0, [0; 4]);
                     self.send(datagram.from, &sample(&answer, &[]))?;

@@ -500,7 +500,7 @@ proptest! {
             next = (key[0] + 1) % 8;
             let index = instances.index(Some(key.into()));
             prop_assert_eq!(index, instances.find(key.into()));
-            prop_assert_eq!(instances.get(index.unwrap()).key.octets(), key);
+            prop_assert_eq!(instances.get(index.unwrap()).key.to_bytes(), key);
         }
     }
 }

@@ -9,16 +9,7 @@ fn at_ms(ms: u64) -> Time {
 }
 
 fn heartbeat_at(reader: &mut ReaderCore, now: Time, count: u32, first: i64, last: i64) {
-    let heartbeat = Heartbeat {
-        reader: EntityId::UNKNOWN,
-        writer: WRITER.entity,
-        first: SequenceNumber(first),
-        last: SequenceNumber(last),
-        count,
-        is_final: false,
-        is_liveliness: false,
-    };
-    reader.handle_heartbeat(now, WRITER, &heartbeat);
+    reader.handle_heartbeat(now, WRITER, &heartbeat_of(EntityId::UNKNOWN, count, first, last));
 }
 
 fn gap(reader: &mut ReaderCore, start: i64, end: i64) {

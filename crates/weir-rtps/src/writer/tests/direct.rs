@@ -49,18 +49,18 @@ impl Twins {
         let first = self.one.write(now, Stamp { key, ..STAMP }, size, fill);
         // A part of the payload may be sent without being copied.
         let start = self.random(size as u32 + 1) as usize;
-        let octets = &payload[start..][..self.random((size - start) as u32 + 1) as usize];
+        let bulk = &payload[start..][..self.random((size - start) as u32 + 1) as usize];
         let fill_around = |room: &mut [u8]| {
-            let stays = start..start + octets.len();
+            let stays = start..start + bulk.len();
             let outside = room.iter_mut().enumerate().filter(|(at, _)| !stays.contains(at));
-            outside.for_each(|(at, octet)| *octet = payload[at]);
+            outside.for_each(|(at, byte)| *byte = payload[at]);
             Ok::<_, ()>(start)
         };
         let mut sent = None;
         let send = |datagram: DirectDatagram<'_>| {
             sent = Some([datagram.front, datagram.bulk, datagram.back].concat());
         };
-        let lone = DirectPayload { len: size, bulk: octets };
+        let lone = DirectPayload { len: size, bulk };
         if self.other.write_direct(now, Stamp { key, ..STAMP }, lone, fill_around, send).unwrap() {
             self.lone += 1;
             self.sent[1].push(sent.unwrap());

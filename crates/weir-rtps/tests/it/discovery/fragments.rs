@@ -22,8 +22,8 @@ use weir_wire::{
 
 use super::world::{Datagram, World, config, endpoint, matched, prefix};
 
-/// Bytes of an announcement per fragment: the announcements of these tests have several.
-const FRAGMENT: usize = 100;
+#[path = "../../support/fragments.rs"]
+mod in_fragments;
 
 /// A participant whose announcements of endpoints are fragmented, as those of Cyclone DDS, RTI
 /// Connext and others.
@@ -52,7 +52,7 @@ impl Fragmenter {
         }
         let Some(mut datagrams) = self.divided(&message) else { return vec![datagram] };
         // The rest of the message follows.
-        datagrams.push(without_data(&datagram.bytes));
+        datagrams.push(in_fragments::without_data(&datagram.bytes));
         datagrams.into_iter().map(|bytes| Datagram { bytes, ..datagram.clone() }).collect()
     }
 
@@ -62,11 +62,11 @@ impl Fragmenter {
         for submessage in message.submessages() {
             let Ok(Submessage::Data(data)) = submessage else { continue };
             let Payload::Data(payload) = data.payload else { continue };
-            if !is_sedp(data.writer) {
+            if !in_fragments::is_sedp(data.writer) {
                 continue;
             }
             let at = (data.writer, data.sequence_number);
-            let fragments = all(message.header.prefix, at, payload);
+            let fragments = in_fragments::all(&header(message.header.prefix), at, payload);
             let is_new = self.announced.insert(at, payload.to_vec()).is_none();
             datagrams.extend(if is_new { (self.first)(fragments) } else { fragments });
             is_announcing = true;
@@ -81,8 +81,8 @@ impl Fragmenter {
             let Ok(Submessage::NackFrag(nack)) = submessage else { continue };
             let at = (nack.writer, nack.sequence_number);
             for number in nack.state.iter() {
-                let payload = &self.announced[&at];
-                datagrams.push(fragment(prefix(1), at, payload.len(), number.0, piece(payload, number.0)));
+                let header = header(prefix(1));
+                datagrams.push(in_fragments::fragment(&header, at, &self.announced[&at], number.0));
                 self.repaired.set(self.repaired.get() + 1);
             }
         }
@@ -90,68 +90,17 @@ impl Fragmenter {
     }
 }
 
-fn is_sedp(writer: EntityId) -> bool {
-    [EntityId::SEDP_PUBLICATIONS_WRITER, EntityId::SEDP_SUBSCRIPTIONS_WRITER].contains(&writer)
-}
-
-/// The bytes of a fragment, counted from 1.
-fn piece(payload: &[u8], number: u32) -> &[u8] {
-    let start = (number as usize - 1) * FRAGMENT;
-    &payload[start..payload.len().min(start + FRAGMENT)]
-}
-
-/// A message with one fragment.
-fn fragment(
-    source: GuidPrefix,
-    (writer, sequence_number): (EntityId, SequenceNumber),
-    sample_size: usize,
-    number: u32,
-    bytes: &[u8],
-) -> Vec<u8> {
-    let mut message = by(
-        source,
-        &DataFragHeader {
-            reader: EntityId::UNKNOWN,
-            writer,
-            sequence_number,
-            fragment_start: number,
-            fragments: 1,
-            fragment_size: FRAGMENT as u16,
-            sample_size: sample_size as u32,
-            payload_len: bytes.len() as u32,
-        },
-    );
-    message.extend_from_slice(bytes);
-    message
+/// The header of messages of this participant.
+fn header(source: GuidPrefix) -> Header {
+    Header { version: ProtocolVersion::V2_5, vendor: VendorId::CYCLONE, prefix: source }
 }
 
 /// A message with one submessage.
 fn by(source: GuidPrefix, submessage: &impl Emit) -> Vec<u8> {
     let mut message = Vec::new();
-    push(&mut message, &Header { version: ProtocolVersion::V2_5, vendor: VendorId::CYCLONE, prefix: source });
+    push(&mut message, &header(source));
     push(&mut message, submessage);
     message
-}
-
-/// Messages with one fragment each.
-fn all(source: GuidPrefix, at: (EntityId, SequenceNumber), payload: &[u8]) -> Vec<Vec<u8>> {
-    let numbers = 1..=payload.len().div_ceil(FRAGMENT) as u32;
-    numbers.map(|number| fragment(source, at, payload.len(), number, piece(payload, number))).collect()
-}
-
-/// The message without its DATA.
-fn without_data(bytes: &[u8]) -> Vec<u8> {
-    const HEADER: usize = 20;
-    const DATA: u8 = 0x15;
-    let (mut rest, mut at) = (bytes[..HEADER].to_vec(), HEADER);
-    while at < bytes.len() {
-        let end = at + 4 + usize::from(u16::from_le_bytes([bytes[at + 2], bytes[at + 3]]));
-        if bytes[at] != DATA {
-            rest.extend_from_slice(&bytes[at..end]);
-        }
-        at = end;
-    }
-    rest
 }
 
 /// Node 1 fragments its announcements; `first` decides what arrives. Returns how often node 0 had
@@ -462,7 +411,7 @@ fn what_is_missing_is_asked_for_although_others_fill_the_memory_for_what_is_held
 fn announcements_of_participants_in_fragments_are_ignored() {
     let mut core = known(&[1]);
     for (source, writer) in [(forged(1), EntityId::SPDP_WRITER), (forged(2), EntityId::SPDP_WRITER)] {
-        let message = fragment(source, (writer, SequenceNumber(2)), 150, 1, &[7; FRAGMENT]);
+        let message = in_fragments::fragment(&header(source), (writer, SequenceNumber(2)), &[7; 150], 1);
         core.handle_datagram(Time(1), ADDRESS, &message);
     }
     assert_eq!((core.counters().ignored_submessages, core.counters().unknown_participant), (1, 1));

@@ -69,7 +69,7 @@ fn forged(index: u32) -> GuidPrefix {
 const VICTIM: SocketAddrV4 = SocketAddrV4::new(Ipv4Addr::new(10, 9, 9, 9), 53);
 
 #[test]
-fn a_flood_of_forged_announcements_is_bounded_and_keeps_nobody_out() {
+fn a_flood_of_forged_announcements_is_bounded_and_keeps_no_peer_out() {
     let mut world = World::new();
     world.start();
     world.add_writer(0, 1, "Square", Qos::for_writer());
@@ -130,7 +130,7 @@ fn addresses_that_mean_many_are_never_sent_to() {
 }
 
 #[test]
-fn nobody_speaks_for_another_participant() {
+fn no_participant_speaks_for_another() {
     let mut core = ParticipantCore::new(config(0), Time::ZERO);
     let (liar, other) = (forged(1), forged(2));
     let speak = |core: &mut ParticipantCore, writer, number, payload: &[u8]| {

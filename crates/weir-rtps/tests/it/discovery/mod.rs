@@ -18,9 +18,12 @@ use weir_rtps::qos::{
     DestinationOrder, Durability, Ownership, PolicyId, PresentationScope, Qos, Reliability,
 };
 use weir_rtps::time::Time;
-use weir_wire::{EntityId, Guid, VendorId};
+use weir_wire::{
+    DataHeader, EntityId, Guid, Header, ParameterId, ParameterListWriter, ProtocolVersion, SequenceNumber,
+    VendorId, push,
+};
 
-use world::{GROUP, World, config, endpoint, link, matched, prefix, since_start};
+use world::{Datagram, GROUP, World, config, endpoint, link, matched, prefix, since_start};
 
 const fn ms(ms: u64) -> Duration {
     Duration::from_millis(ms)
@@ -332,6 +335,34 @@ fn a_removed_endpoint_is_unmatched_at_once() {
     assert_eq!(world.nodes[0].core.remote_endpoints(), 0);
 }
 
+/// Other engines may name it by KEY_HASH alone (RTPS 2.5, 9.6.4.8).
+#[test]
+fn an_endpoint_is_unmatched_by_a_disposal_without_a_payload() {
+    let (mut world, writer, reader) = matched_pair();
+    let mut inline_qos = Vec::new();
+    let mut list = ParameterListWriter::new(&mut inline_qos);
+    list.guid(ParameterId::KEY_HASH, reader);
+    list.bytes4(ParameterId::STATUS_INFO, [0, 0, 0, 3]);
+    list.finish();
+    let mut bytes = Vec::new();
+    push(&mut bytes, &Header { version: ProtocolVersion::V2_5, vendor: VendorId::RTI, prefix: prefix(1) });
+    let header = DataHeader {
+        reader: EntityId::UNKNOWN,
+        writer: EntityId::SEDP_SUBSCRIPTIONS_WRITER,
+        sequence_number: SequenceNumber(2),
+        inline_qos_len: inline_qos.len() as u32,
+        payload_len: 0,
+        is_key: true,
+    };
+    push(&mut bytes, &header);
+    bytes.extend_from_slice(&inline_qos);
+    let (from, to) = (world.nodes[1].address, world.nodes[0].address);
+    world.send(Datagram { from, to, bytes });
+    world.run_for(ms(1));
+    assert_eq!(world.events(0), [DiscoveryEvent::ReaderUnmatched { writer: writer.entity, reader }]);
+    assert_eq!(world.nodes[0].core.counters().refused_announcements, 0);
+}
+
 #[test]
 fn a_participant_that_closes_is_gone_at_once() {
     let (mut world, writer, reader) = matched_pair();
@@ -478,7 +509,7 @@ fn the_same_calls_give_the_same_bytes() {
 }
 
 #[test]
-fn a_local_endpoint_that_nobody_could_use_is_refused() {
+fn a_local_endpoint_that_no_peer_could_use_is_refused() {
     let mut core = ParticipantCore::new(config(0), Time::ZERO);
     let writer = EntityId::user_writer(1, false);
     let mut check = |endpoint, expected| assert_eq!(core.add_writer(Time::ZERO, endpoint), Err(expected));

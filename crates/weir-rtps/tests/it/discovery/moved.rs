@@ -59,24 +59,34 @@ fn claim(world: &mut World, number: i64) {
 
 /// A goodbye in the name of node 1 from another host.
 fn goodbye(world: &mut World, number: i64) {
+    let guid = Guid::new(prefix(1), EntityId::PARTICIPANT);
+    let bytes = disposal(VendorId::WEIR, guid, EntityId::SPDP_WRITER, number, &[]);
+    world.send(Datagram { from: at(ELSEWHERE, METATRAFFIC_PORT), to: GROUP, bytes });
+}
+
+/// A DATA message that disposes a participant or an endpoint: the one named by `key` or, if that is empty, `guid`.
+fn disposal(vendor: VendorId, guid: Guid, writer: EntityId, number: i64, key: &[u8]) -> Vec<u8> {
     let mut bytes = Vec::new();
-    push(&mut bytes, &Header { version: ProtocolVersion::V2_5, vendor: VendorId::WEIR, prefix: prefix(1) });
+    push(&mut bytes, &Header { version: ProtocolVersion::V2_5, vendor, prefix: guid.prefix });
     let mut inline_qos = Vec::new();
     let mut list = ParameterListWriter::new(&mut inline_qos);
-    list.guid(ParameterId::KEY_HASH, Guid::new(prefix(1), EntityId::PARTICIPANT));
+    if key.is_empty() {
+        list.guid(ParameterId::KEY_HASH, guid);
+    }
     list.bytes4(ParameterId::STATUS_INFO, [0, 0, 0, 3]);
     list.finish();
     let header = DataHeader {
         reader: EntityId::UNKNOWN,
-        writer: EntityId::SPDP_WRITER,
+        writer,
         sequence_number: SequenceNumber(number),
         inline_qos_len: inline_qos.len() as u32,
-        payload_len: 0,
-        is_key: false,
+        payload_len: key.len() as u32,
+        is_key: !key.is_empty(),
     };
     push(&mut bytes, &header);
     bytes.extend_from_slice(&inline_qos);
-    world.send(Datagram { from: at(ELSEWHERE, METATRAFFIC_PORT), to: GROUP, bytes });
+    bytes.extend_from_slice(key);
+    bytes
 }
 
 /// An answer in the name of node 1 from another host.
@@ -112,7 +122,7 @@ fn a_peer_is_not_cut_off_by_announcements_and_goodbyes_from_another_host() {
 }
 
 #[test]
-fn a_forger_who_answers_gets_a_copy_and_cuts_nobody_off() {
+fn a_forger_who_answers_gets_a_copy_and_cuts_no_peer_off() {
     let mut world = pair();
     let home = config(1).default_unicast;
     claim(&mut world, 1000);
@@ -150,6 +160,34 @@ fn a_peer_that_moved_is_followed_within_two_seconds_and_stays_matched() {
         !events.iter().any(|event| matches!(event, DiscoveryEvent::WriterUnmatched { .. })),
         "{events:?}"
     );
+}
+
+/// Each is announced from an address that the other does not know, and the answers to questions about that would go
+/// to addresses that are out of date.
+#[test]
+fn two_peers_that_moved_while_they_were_cut_off_find_each_other() {
+    let mut world = pair();
+    let hosts = [0, 1].map(|node| *world.nodes[node].address.ip());
+    let moved = [Ipv4Addr::new(10, 0, 9, 8), ELSEWHERE];
+    for (one, other) in hosts.into_iter().chain(moved).zip([hosts[1], hosts[0], hosts[1], hosts[0]]) {
+        world.network.partition().cut(one, other);
+    }
+    world.network.partition().cut(moved[0], moved[1]);
+    world.readdress(0, moved[0]);
+    // Their announcements are not at the same time.
+    world.run_for(Duration::from_millis(1500));
+    world.readdress(1, moved[1]);
+    world.run_for(Duration::from_millis(1500));
+    world.network.partition().heal();
+    world.run_for(Duration::from_secs(10));
+    let home = config(1).default_unicast;
+    assert_eq!(destinations(&mut world, &home), Some(vec![at(ELSEWHERE, USER_PORT)]));
+    let events = world.events(1);
+    let changed = |event: &DiscoveryEvent| match event {
+        DiscoveryEvent::WriterChanged { writer, .. } => Some(writer.destinations.to_vec()),
+        _ => None,
+    };
+    assert_eq!(events.iter().rev().find_map(changed), Some(vec![at(moved[0], USER_PORT)]), "{events:?}");
 }
 
 #[test]
@@ -255,7 +293,9 @@ fn an_endpoint_that_comes_and_goes_in_one_datagram_makes_no_events() {
             let mut payload = Vec::new();
             if is_gone {
                 sedp::encode_key(guid, &mut payload);
-                core.handle_datagram(Time::ZERO, from, &disposal(source, number, &payload));
+                let writer = EntityId::SEDP_SUBSCRIPTIONS_WRITER;
+                let bytes = disposal(VendorId::CYCLONE, guid, writer, number, &payload);
+                core.handle_datagram(Time::ZERO, from, &bytes);
             } else {
                 payload.extend_from_slice(&[0, 3, 0, 0]);
                 let mut list = ParameterListWriter::new(&mut payload);
@@ -270,26 +310,4 @@ fn an_endpoint_that_comes_and_goes_in_one_datagram_makes_no_events() {
     }
     // Its match with each of the eight writers has ended and begun.
     assert_eq!(count_events(&mut core), 16);
-}
-
-/// A DATA message that disposes an endpoint.
-fn disposal(source: GuidPrefix, number: i64, key: &[u8]) -> Vec<u8> {
-    let mut bytes = Vec::new();
-    push(&mut bytes, &Header { version: ProtocolVersion::V2_5, vendor: VendorId::CYCLONE, prefix: source });
-    let mut inline_qos = Vec::new();
-    let mut list = ParameterListWriter::new(&mut inline_qos);
-    list.bytes4(ParameterId::STATUS_INFO, [0, 0, 0, 3]);
-    list.finish();
-    let header = DataHeader {
-        reader: EntityId::UNKNOWN,
-        writer: EntityId::SEDP_SUBSCRIPTIONS_WRITER,
-        sequence_number: SequenceNumber(number),
-        inline_qos_len: inline_qos.len() as u32,
-        payload_len: key.len() as u32,
-        is_key: true,
-    };
-    push(&mut bytes, &header);
-    bytes.extend_from_slice(&inline_qos);
-    bytes.extend_from_slice(key);
-    bytes
 }

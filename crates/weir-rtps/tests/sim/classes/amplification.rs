@@ -7,9 +7,9 @@ use weir_rtps::config;
 use weir_wire::{EntityId, Guid, GuidPrefix, Locator, ParameterId};
 
 use super::Row;
-use crate::live::forge::{self, Forged};
+use crate::live::forge::{self, ATTACKER, BYSTANDER, Forged};
 use crate::live::node::{GROUP, META_PORT, USER_PORT};
-use crate::live::{ATTACKER, BYSTANDER, FROM_KEPT, FROM_OUT, INSIDER, KEPT, Live, OUT, PEER, TO_IN, VICTIM};
+use crate::live::{FROM_KEPT, FROM_OUT, INSIDER, KEPT, Live, OUT, PEER, TO_IN, VICTIM};
 
 fn nothing_more(_: &mut Live) {}
 
@@ -252,7 +252,7 @@ fn many_forged_announcements(live: &mut Live) {
 }
 
 /// Addresses that mean many hosts, none, or ourselves.
-fn addresses_of_nobody(live: &mut Live) {
+fn useless_addresses(live: &mut Live) {
     let before = live.nodes[VICTIM].core.counters().unreachable;
     for (index, (ip, port)) in [
         ([255, 255, 255, 255], 7410),
@@ -386,7 +386,7 @@ pub(super) const ROWS: &[Row] = &[
     Row {
         class: "amplification",
         says: "addresses that mean many, none or ourselves",
-        attack: addresses_of_nobody,
+        attack: useless_addresses,
         holds: nothing_more,
     },
     Row {

@@ -7,9 +7,9 @@ use weir_rtps::config;
 use weir_wire::{EntityId, Guid, GuidPrefix, ParameterId};
 
 use super::Row;
-use crate::live::forge::{self, Forged};
+use crate::live::forge::{self, ATTACKER, Forged};
 use crate::live::node::{META_PORT, USER_PORT};
-use crate::live::{ATTACKER, FROM_OUT, IN, INSIDER, Live, OUT, PEER, TO_IN, VICTIM};
+use crate::live::{FROM_OUT, IN, INSIDER, Live, OUT, PEER, TO_IN, VICTIM};
 
 const ANSWERS: SocketAddrV4 = SocketAddrV4::new(ATTACKER, META_PORT);
 
@@ -105,7 +105,7 @@ fn endpoints_without_end(live: &mut Live) {
     for number in 0..6_000 {
         let entity = EntityId::user_reader(1_000 + number, false);
         let payload = forge::endpoint(Guid::new(INSIDER, entity), "none of our own", |list| {
-            list.octets(ParameterId::USER_DATA, if number % 100 == 0 { &user_data } else { &[] });
+            list.byte_sequence(ParameterId::USER_DATA, if number % 100 == 0 { &user_data } else { &[] });
         });
         live.announce(entity, &payload);
         live.run_for(Duration::from_micros(60));

@@ -1,6 +1,6 @@
 //! An attacker's messages, submessage by submessage: well-formed unless specified otherwise.
 
-use core::net::SocketAddrV4;
+use core::net::{Ipv4Addr, SocketAddrV4};
 
 use weir_rtps::spdp;
 use weir_wire::{
@@ -8,6 +8,11 @@ use weir_wire::{
     GuidPrefix, Header, Heartbeat, HeartbeatFrag, InfoDestination, InfoSource, Locator, NackFrag,
     ParameterId, ParameterListWriter, ProtocolVersion, SequenceNumber, SequenceNumberSet, VendorId, push,
 };
+
+/// The source of the attacks.
+pub(crate) const ATTACKER: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 66);
+/// A third party that must not receive traffic.
+pub(crate) const BYSTANDER: SocketAddrV4 = SocketAddrV4::new(Ipv4Addr::new(10, 0, 0, 99), 53);
 
 /// An RTPS message under construction.
 pub(crate) struct Forged(pub(crate) Vec<u8>);

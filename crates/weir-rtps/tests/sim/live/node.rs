@@ -30,9 +30,9 @@ pub(crate) struct Node {
     pub(crate) readers: BTreeMap<EntityId, ReaderCore>,
     /// For user datagrams.
     pub(crate) receiver: UnlockedReceiver,
-    /// Events of discovery so far, and how many of them ended a match.
+    /// Events of discovery so far, and how many of them ended a match, by participant.
     pub(crate) events: u64,
-    pub(crate) unmatched: u64,
+    pub(crate) unmatched: BTreeMap<GuidPrefix, u64>,
     out: Outbox,
     /// Responses of writers and readers that were not sent yet.
     answers: Outbox,
@@ -65,7 +65,7 @@ impl Node {
             readers: BTreeMap::new(),
             receiver: UnlockedReceiver::default(),
             events: 0,
-            unmatched: 0,
+            unmatched: BTreeMap::new(),
             out: Outbox::new(),
             answers: Outbox::new(),
         }
@@ -171,7 +171,7 @@ impl Node {
                     self.writer(writer).move_reader(now, guid, destinations, group, u16::MAX);
                 }
                 DiscoveryEvent::ReaderUnmatched { writer, reader } => {
-                    self.unmatched += 1;
+                    *self.unmatched.entry(reader.prefix).or_default() += 1;
                     self.writer(writer).unmatch_reader(now, reader);
                 }
                 DiscoveryEvent::WriterMatched { reader, writer } => {
@@ -185,7 +185,7 @@ impl Node {
                     self.reader(reader).move_writer(writer.guid, writer.destinations);
                 }
                 DiscoveryEvent::WriterUnmatched { reader, writer } => {
-                    self.unmatched += 1;
+                    *self.unmatched.entry(writer.prefix).or_default() += 1;
                     self.reader(reader).unmatch_writer(now, writer);
                 }
                 DiscoveryEvent::LivelinessAsserted { prefix, kind } => {

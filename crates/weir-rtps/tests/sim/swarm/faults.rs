@@ -151,7 +151,7 @@ impl Swarm {
         self.network.send(since_start(self.now), from, to, &message.0).expect("it fits a datagram");
     }
 
-    fn restart(&mut self, one: usize, is_same: bool, says_goodbye: bool, downtime: Duration) {
+    pub(super) fn restart(&mut self, one: usize, is_same: bool, says_goodbye: bool, downtime: Duration) {
         if says_goodbye {
             let now = self.now;
             self.members[one].node.core.close(now);
@@ -171,13 +171,16 @@ impl Swarm {
         let now = self.now;
         let member = &mut self.members[one];
         member.is_paused = false;
-        member.moves += 1;
+        member.moves = (member.moves + 1) % ADDRESSES;
         let host = member.host();
         move_to(&mut member.node, now, host);
         self.open_sockets(one);
         self.transmit(one);
     }
 }
+
+/// Addresses that a host takes in turn.
+const ADDRESSES: u8 = 8;
 
 /// Gives the host of a participant another address instead of the one that it has.
 fn move_to(node: &mut Node, now: Time, host: Ipv4Addr) {

@@ -7,9 +7,8 @@ use weir_netsim::Rng;
 use weir_wire::{EntityId, Guid, GuidPrefix, Locator, ParameterId};
 
 use super::participants::{PORTS, READER, Swarm, WRITER, since_start};
-use crate::live::forge::{self, Forged};
+use crate::live::forge::{self, ATTACKER, BYSTANDER, Forged};
 use crate::live::node::{META_PORT, USER_PORT};
-use crate::live::{ATTACKER, BYSTANDER};
 
 /// A kind of attack.
 #[derive(Clone, Copy, Debug)]
@@ -61,7 +60,7 @@ impl Swarm {
     fn insider(&mut self) -> GuidPrefix {
         self.forgeries += 1;
         let mut prefix = [0x66; 12];
-        prefix[11] = self.forgeries;
+        prefix[8..].copy_from_slice(&self.forgeries.to_be_bytes());
         GuidPrefix(prefix)
     }
 
@@ -99,7 +98,7 @@ impl Swarm {
         // Members that lost each other before find each other again.
         self.run_for(self.lease * 2 + Duration::from_secs(5));
         let (us, them) = (self.members[one].node.prefix, self.members[other].node.prefix);
-        let before = self.members[one].node.unmatched;
+        let before = self.members[one].node.unmatched.get(&them).copied();
         let payload = forge::participant_with(them, SocketAddrV4::new(ATTACKER, META_PORT), |list| {
             list.duration(
                 ParameterId::PARTICIPANT_LEASE_DURATION,
@@ -123,8 +122,8 @@ impl Swarm {
         }
         self.run_for(Duration::from_secs(3));
         if self.losses == 0.0 {
-            let unmatched = self.members[one].node.unmatched - before;
-            assert_eq!(unmatched, 0, "{other} was cut off from {one}: {self}");
+            let unmatched = self.members[one].node.unmatched.get(&them).copied();
+            assert_eq!(unmatched, before, "{other} was cut off from {one}: {self}");
         }
     }
 

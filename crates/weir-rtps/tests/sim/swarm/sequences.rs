@@ -30,8 +30,10 @@ fn faults() -> Vec<Fault> {
             faults.push(Fault::Stop { member: one, period, are_timers_first: false });
         }
         faults.push(Fault::Goodbye(one, other));
-        for (is_same, says_goodbye) in [(true, true), (false, false)] {
-            let downtime = Duration::from_secs(8);
+        for (is_same, says_goodbye, downtime) in
+            [(true, true, 8_000), (false, false, 8_000), (true, false, 1)]
+        {
+            let downtime = Duration::from_millis(downtime);
             faults.push(Fault::Restart { member: one, is_same, says_goodbye, downtime });
         }
         faults.push(Fault::Readdress(one, Duration::ZERO));

@@ -11,12 +11,12 @@ use crate::values::{Parameters, Part, Sample};
 pub(crate) const ORDERS: [Endianness; 2] = [Endianness::Little, Endianness::Big];
 
 /// Bytes to which numbers are appended in one byte order.
-pub(crate) struct Octets {
+pub(crate) struct ReferenceWriter {
     pub(crate) bytes: Vec<u8>,
     endianness: Endianness,
 }
 
-impl Octets {
+impl ReferenceWriter {
     pub(crate) fn new(endianness: Endianness) -> Self {
         Self { bytes: Vec::new(), endianness }
     }

@@ -1,0 +1,67 @@
+//! ACKNACKs: what the reader acknowledges and requests (RTPS 2.5, 8.3.8.1).
+
+use weir_wire::{AckNack, Guid, InfoDestination, SequenceNumber, SequenceNumberSet, push};
+
+use super::ReaderCore;
+use super::delivery::Delivery;
+use super::writer_proxy::Answer;
+use crate::config::REORDER_SHARED_SAMPLES;
+use crate::outbox::{Destinations, Outbox};
+use crate::time::Time;
+
+impl ReaderCore {
+    #[inline(never)]
+    pub(super) fn answer_writers(&mut self, now: Time, out: &mut Outbox) {
+        self.is_request_due = false;
+        // An answer may set a timer.
+        self.timers_set = self.timers_set.wrapping_add(1);
+        if self.listed >= REORDER_SHARED_SAMPLES / 2 {
+            self.listed = self.writers.listed();
+        }
+        if self.listed > REORDER_SHARED_SAMPLES {
+            self.writers.list.iter_mut().for_each(|proxy| proxy.changes.shrink());
+        }
+        let due = self.due.take(self.writers.list.len());
+        let Self { config, fragments, more, .. } = self;
+        let Delivery { cache, counters, .. } = &mut self.delivery;
+        let writers = self.writers.list.len() as u32;
+        let writers_due = self.writers.list[due.clone()].iter_mut().zip(due);
+        for (proxy, index) in writers_due.filter(|(proxy, _)| proxy.is_reliable) {
+            proxy.requests.patience_min = config.answer_time * writers;
+            fragments.request(now, config, proxy, &mut cache.chunks, counters, out);
+            let scope = (cache.room(), &fragments.partial[..]);
+            let answer = proxy.answer(now, writers, scope, &mut self.listed, more);
+            self.due.add_if(index, proxy.requests.deferred_to.is_some());
+            self.has_given_up |= proxy.has_given_up();
+            let Some(Answer { state, count, is_final }) = answer else { continue };
+            counters.nacks_sent += u64::from(!state.is_empty() || !more.is_empty());
+            let (reader, writer) = (config.guid.entity, proxy.guid.entity);
+            let acknack = AckNack { reader, writer, state, count, is_final };
+            out.message(&proxy.destinations, |message| {
+                push(message, &config.header());
+                push(message, &InfoDestination { prefix: proxy.guid.prefix });
+                push(message, &acknack);
+                for state in more.iter() {
+                    push(message, &AckNack { state: *state, ..acknack });
+                }
+            });
+        }
+    }
+
+    /// Sends a writer an ACKNACK that requests nothing, to any address: it shows that the reader is there.
+    pub fn acknowledge_at(&mut self, writer: Guid, to: &Destinations, out: &mut Outbox) {
+        let Some(proxy) = self.writers.get_mut(writer).filter(|proxy| proxy.is_reliable) else { return };
+        let acknack = AckNack {
+            reader: self.config.guid.entity,
+            writer: writer.entity,
+            state: SequenceNumberSet::new(proxy.changes.expected.min(SequenceNumber::MAX)),
+            count: proxy.counts.next_acknack(),
+            is_final: true,
+        };
+        out.message(to, |message| {
+            push(message, &self.config.header());
+            push(message, &InfoDestination { prefix: writer.prefix });
+            push(message, &acknack);
+        });
+    }
+}
