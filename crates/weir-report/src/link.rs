@@ -80,8 +80,7 @@ mod tests {
 
     #[test]
     fn a_case_on_an_emulated_link_has_a_row_for_each_direction() {
-        let mut link = LinkFigures::default();
-        link.to_subscribers = LinkDirection {
+        let to_subscribers = LinkDirection {
             offered_packets: 1000,
             offered_bytes: 1_126_000,
             queue_full_packets: 7,
@@ -90,7 +89,9 @@ mod tests {
             queue_max_ms: 10.5,
             ..LinkDirection::default()
         };
-        link.to_publishers = LinkDirection { offered_packets: 31, offered_bytes: 3100, ..Default::default() };
+        let to_publishers =
+            LinkDirection { offered_packets: 31, offered_bytes: 3100, ..LinkDirection::default() };
+        let mut link = LinkFigures { to_subscribers, to_publishers, ..LinkFigures::default() };
         link.enter_payload(1_024_000);
         let case = case(Some(link));
         let table = traffic_table([("weir", &[&case][..])].into_iter());

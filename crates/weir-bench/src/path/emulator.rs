@@ -408,7 +408,7 @@ const INTERVAL_MAX: Duration = Duration::from_micros(500);
 const FEW: usize = 4;
 
 /// Priority of the thread.
-const NICE: i32 = -10;
+const NICE: i32 = -15;
 
 /// How long after a packet others are expected soon.
 const ACTIVE_NS: u64 = 2_000_000;
