@@ -273,8 +273,7 @@ Examples:
   weir bench                                              # every default case, about a minute
   weir bench --tests throughput --sizes 1k --repeat 20    # 20 interleaved pairs with intervals
   weir bench --tests latency --rate 10%,50%,90%           # latency under load
-  sudo weir bench --link veth,mtu=9000,rate=1G            # across a virtual link
-  sudo weir bench --link lte,reverse=on --engines weir    # up an emulated cellular link
+  sudo weir bench --link lte --tests throughput           # across an emulated cellular link
 
 ",
     exit_codes!()
