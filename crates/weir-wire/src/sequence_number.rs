@@ -102,6 +102,16 @@ impl SequenceNumberSet {
         true
     }
 
+    /// Makes the set cover the numbers up to this one without adding them. Returns `false` if it does not reach as far.
+    pub fn cover(&mut self, number: SequenceNumber) -> bool {
+        let offset = number.0.wrapping_sub(self.base.0);
+        if offset >= 256 || self.base.0 == 0 {
+            return false;
+        }
+        self.num_bits = self.num_bits.max(u32::try_from(offset + 1).unwrap_or(0));
+        true
+    }
+
     /// Returns whether the number is in the set.
     #[inline]
     pub fn contains(&self, number: SequenceNumber) -> bool {

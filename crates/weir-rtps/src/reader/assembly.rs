@@ -229,18 +229,10 @@ impl Assembly {
         self.highest = self.highest.max(last.min(self.total));
     }
 
-    /// The NACK_FRAG set that reports progress: everything before its base has arrived.
+    /// The NACK_FRAG set that reports progress: how far the reader has looked. What is missing before its base was
+    /// requested.
     pub(super) fn progress(&self) -> FragmentNumberSet {
-        let first = self.first_missing();
-        let mut set = FragmentNumberSet::new(FragmentNumber(first + 1));
-        // Missing fragments were requested before. Naming the last one reports how far the reader
-        // has looked.
-        if first < self.highest {
-            let known = self.highest.min(self.reach).min(first + 256);
-            let last = (first..known).rev().find(|number| !self.has(*number));
-            set.insert(FragmentNumber(last.unwrap_or(first) + 1));
-        }
-        set
+        FragmentNumberSet::new(FragmentNumber(self.highest.min(self.reach) + 1))
     }
 
     /// Appends the sets to request now: fragments known to exist, missing, within reach, and not
@@ -300,18 +292,6 @@ impl Assembly {
     /// Memory in bytes. Memory that is reserved and was never written to does not count.
     pub(super) fn memory(&self) -> usize {
         self.memory.written() + size_of::<Self>() + self.words.capacity() * size_of::<Word>()
-    }
-
-    /// Index of the first missing fragment known to exist; the number of those known to exist if
-    /// none is missing.
-    fn first_missing(&self) -> u32 {
-        let from = self.whole_words as u32 * FRAGMENTS_PER_WORD;
-        (from..self.highest).find(|number| !self.has(*number)).unwrap_or(self.highest)
-    }
-
-    fn has(&self, number: u32) -> bool {
-        let (index, bit) = place_of(number);
-        self.words.get(index).is_some_and(|word| word.received & bit != 0)
     }
 }
 

@@ -117,7 +117,7 @@ impl Fragments {
             let before = self.requests.len();
             assembly.ask(now, patience_ns, &mut self.requests);
             counters.nacks_sent += (self.requests.len() - before) as u64;
-            if is_progress_wanted && self.requests.len() == before {
+            if is_progress_wanted {
                 self.requests.push((sn, assembly.progress()));
             }
         }

@@ -274,7 +274,17 @@ impl WriterProxy {
             changes.extend_to(announced, listed);
             let reach = if takes_more { config::REORDER_MAX_SAMPLES } else { SET_SAMPLES };
             let scope = RequestScope { room, reach, partial };
-            self.requests.ask(now, changes, scope, &mut state, more)
+            let is_asking = self.requests.ask(now, changes, scope, &mut state, more);
+            if takes_more && !changes.list.is_empty() {
+                // The writer is to know how far the reader has got, although something is missing.
+                let last = self.requests.frontier.prev();
+                if !more.last_mut().unwrap_or(&mut state).cover(last) {
+                    let mut set = SequenceNumberSet::new(last);
+                    set.cover(last);
+                    more.push(set);
+                }
+            }
+            is_asking
         };
         let is_waiting = !is_refused && (!self.is_caught_up() || !self.changes.list.is_empty());
         self.requests.arm(now, is_waiting, is_asking);
