@@ -99,6 +99,7 @@ impl World {
                 vendor,
                 receive_buffer: Some(200_000),
                 segment_max: u16::MAX,
+                path: None,
             },
         );
         reader

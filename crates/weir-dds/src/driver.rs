@@ -43,6 +43,7 @@ mod matching;
 mod memberships;
 mod network;
 mod outlet;
+pub(crate) mod paths;
 pub(crate) mod publishing;
 mod publishing_thread;
 mod receive;

@@ -98,6 +98,7 @@ pub use status::{
 pub use subscriber::Subscriber;
 pub use topic::Topic;
 pub use wait_strategy::{NotAWaitStrategy, WaitStrategy};
+pub use weir_rtps::path::PathReport;
 
 /// Keeps the listings of the guide compiling and running.
 #[cfg(doctest)]

@@ -1,10 +1,11 @@
 //! Domain participants (DDS 1.4 §2.2.2.2.1).
 
 use std::marker::PhantomData;
-use std::net::SocketAddrV4;
+use std::net::{Ipv4Addr, SocketAddrV4};
 use std::sync::Arc;
 
 use weir_cdr::DdsType;
+use weir_rtps::path::PathReport;
 use weir_wire::{Guid, GuidPrefix};
 
 use crate::driver::receive_counters::ReceiveCounters;
@@ -162,6 +163,12 @@ impl DomainParticipant {
     /// The protocol repeats what they contained.
     pub fn refused_discovery_sends(&self) -> u64 {
         self.handle.driver.meta.refused()
+    }
+
+    /// Returns what is known of the paths to other hosts at which readers are matched, by the address of the host:
+    /// round trip, rate, bytes in flight and lost.
+    pub fn paths(&self) -> Vec<(Ipv4Addr, PathReport)> {
+        self.handle.driver.paths.reports()
     }
 
     /// Returns the counters of received user traffic.

@@ -40,6 +40,45 @@ pub const UNACKNOWLEDGED_WINDOWS: u64 = 4;
 /// The window is reduced when more than one in this many of its bytes was sent again.
 pub const WINDOW_LOSS_SHARE: u64 = 2;
 
+/// UDP and IPv4 headers of a datagram, in bytes (RFC 768, RFC 791).
+pub const UDP_IP_HEADER_BYTES: u64 = 28;
+/// The queue that a paced path may have, as time; or a quarter of the round trip, if that is longer. A longer one shows
+/// a bottleneck.
+pub const QUEUE_MAX: Duration = Duration::from_millis(5);
+/// The queue that a paced path is to have, as time; or a sixteenth of the round trip, if that is longer. Without any,
+/// the bottleneck would sometimes have nothing to send.
+pub const QUEUE_TARGET: Duration = Duration::from_micros(700);
+/// An open path that loses this share of what is sent has a bottleneck.
+pub const PATH_LOSS_SHARE: f64 = 0.1;
+/// What a paced path may have in flight besides what its rate and round trip require, in bytes.
+pub const PATH_FLIGHT_MIN_BYTES: u64 = 16 * 1024;
+/// The shortest round trip of a path is that of this time, or up to twice as long.
+pub const PATH_MIN_MEMORY: Duration = Duration::from_secs(5);
+/// How often the queue of a paced path is emptied.
+pub const PATH_DRAIN_EVERY: Duration = Duration::from_secs(4);
+/// The rate of a path that is not used for this time is forgotten.
+pub const PATH_MEMORY: Duration = Duration::from_secs(10);
+/// After four round trips and this time without an answer, what is in flight on a path does not hold back more.
+pub const PATH_SILENCE: Duration = Duration::from_millis(200);
+/// What leaves together on a paced path, as time...
+pub const PACING_TRAIN: Duration = Duration::from_micros(500);
+/// ... or in bytes: two packets of Ethernet.
+pub const PACING_TRAIN_MIN_BYTES: f64 = 3000.0;
+/// What a sender that was late may catch up with, as time.
+pub const PACING_DEPTH: Duration = Duration::from_millis(2);
+/// A writer that has its turn and does not come loses it after this time.
+pub const PACING_TURN: Duration = Duration::from_millis(5);
+/// A writer with at most this much to send goes before those that wait, unless it does so often, in bytes.
+pub const PACING_SPARSE_BYTES: u64 = 3000;
+/// HEARTBEATs on a path are at most this share of a round trip apart, ...
+pub const MARK_SHARE: u64 = 8;
+/// ... at least this far, ...
+pub const MARK_EVERY_MIN: Duration = Duration::from_millis(1);
+/// ... and at most this far.
+pub const MARK_EVERY_MAX: Duration = Duration::from_millis(25);
+/// Marks that a writer waits for on a path at a time.
+pub const MARKS_MAX: usize = 1024;
+
 /// A HEARTBEAT that requests a response is added whenever this share of the window was sent since
 /// the last.
 pub const HEARTBEAT_WINDOW_SHARE: u64 = 8;
@@ -59,6 +98,9 @@ pub const TAIL_PROBES_MAX: u8 = 4;
 pub const TAIL_SAMPLES_MAX: i64 = 2;
 /// A reader that leaves this many HEARTBEATs in a row unanswered may be gone.
 pub const UNANSWERED_HEARTBEATS: u8 = 3;
+/// So many unanswered HEARTBEATs on a path are repeated at the same interval, before they back off: losses come in
+/// bursts.
+pub const UNANSWERED_HEARTBEATS_PATH: u8 = 10;
 /// Maximum delay between unanswered HEARTBEATs, after backoff.
 pub const HEARTBEAT_DELAY_MAX: Duration = Duration::from_secs(1);
 

@@ -17,6 +17,7 @@
 //! | [`spdp`], [`sedp`] | the data of discovery |
 //! | [`ports`] | the ports of a participant |
 //! | [`liveliness`] | leases of writers |
+//! | [`path`] | the rate of the path to a host |
 //! | [`time`], [`config`] | the caller's clock; every tunable |
 
 pub mod block;
@@ -34,6 +35,7 @@ pub mod outbox;
 pub mod packing;
 pub mod participant;
 mod participant_message;
+pub mod path;
 pub mod ports;
 pub mod qos;
 pub mod qos_match;

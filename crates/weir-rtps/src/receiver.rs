@@ -371,7 +371,7 @@ impl<'t, 'b, E: Endpoints> Receiver<'t, 'b, E> {
         for writer in self.batch.writers.drain(..) {
             let has_publisher = endpoints.has_publisher(&writer);
             let is_due = endpoints.with_writer(&writer, |core| {
-                core.poll_answers(outbox);
+                core.poll_answers(now, outbox);
                 *next = (*next).min(core.next_timeout().unwrap_or(Time::MAX));
                 has_publisher && core.is_transmission_due(now)
             });

@@ -33,6 +33,10 @@ pub(crate) struct Window {
     /// again, as accounted by the kernel.
     round: u64,
     repaired: u64,
+    /// The bound while a path is paced.
+    path_limit: Option<u64>,
+    /// `limit` without it.
+    receive_limit: u64,
 }
 
 impl Window {
@@ -43,6 +47,8 @@ impl Window {
             is_slow_start: true,
             round: 0,
             repaired: 0,
+            path_limit: None,
+            receive_limit: config::WINDOW_UNKNOWN_READER_MAX_BYTES,
         }
     }
 
@@ -55,11 +61,25 @@ impl Window {
     /// Sets the upper bound from the smallest receive buffer announced by a matched reader, in
     /// bytes as accounted by its kernel; `None` if a reader announced none.
     pub(crate) fn set_receive_buffer(&mut self, announced: Option<u32>) {
-        self.limit = match announced {
+        self.receive_limit = match announced {
             Some(bytes) => (u64::from(bytes) / 2).max(config::WINDOW_MIN_BYTES),
             None => config::WINDOW_UNKNOWN_READER_MAX_BYTES,
         };
-        self.size = self.size.min(self.limit);
+        self.bound();
+    }
+
+    /// Sets the window to what a paced path carries, or leaves it to the readers' buffers again. What is paced does
+    /// not collect in a socket's buffer, so it may be more than that holds.
+    pub(crate) fn set_path_limit(&mut self, bytes: Option<u64>) {
+        if self.path_limit != bytes {
+            self.path_limit = bytes;
+            self.bound();
+        }
+    }
+
+    fn bound(&mut self) {
+        self.limit = self.path_limit.unwrap_or(self.receive_limit);
+        self.size = if self.path_limit.is_some() { self.limit } else { self.size.min(self.limit) };
     }
 
     /// Handles that `bytes` have left the socket of the slowest reader: grows by as much at first,
@@ -69,7 +89,7 @@ impl Window {
         let growth = if self.is_slow_start { bytes } else { bytes / 16 };
         self.size = (self.size + growth).min(self.limit);
         if self.round >= self.size {
-            if self.repaired > self.round / config::WINDOW_LOSS_SHARE {
+            if self.path_limit.is_none() && self.repaired > self.round / config::WINDOW_LOSS_SHARE {
                 self.is_slow_start = false;
                 self.size = (self.size - self.size / 4).max(config::WINDOW_MIN_BYTES);
             }

@@ -28,6 +28,7 @@
 //! | `readers`, `reader_proxy` | matched readers |
 //! | `acknowledgements`, `answers` | ACKNACKs, and the repairs and GAPs that answer them |
 //! | `repair_budget` | how much may be sent again to a host |
+//! | `pacing` | how much leaves at a time, as the paths to the readers allow |
 //! | `inactivity` | readers that stop acknowledging |
 //! | `heartbeat`, `tail_loss_probe`, `timeouts` | what is due at a time |
 //! | `asynchronous` | writers whose samples another thread hands out |
@@ -49,6 +50,7 @@ mod instances;
 mod large;
 mod liveliness;
 mod loan;
+mod pacing;
 mod pieces;
 mod reader_proxy;
 mod readers;

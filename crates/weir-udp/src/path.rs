@@ -34,3 +34,11 @@ pub fn path_mtu_to(to: SocketAddrV4) -> io::Result<usize> {
     socket.connect(SocketAddrV4::new(*to.ip(), port))?;
     socket.path_mtu()
 }
+
+/// Returns whether an address is one of this host.
+///
+/// Opens a socket for this and sends nothing. Where sockets may be bound to any address (`ip_nonlocal_bind`), every
+/// address seems to be one.
+pub fn is_own_address(ip: Ipv4Addr) -> bool {
+    ip.is_loopback() || std::net::UdpSocket::bind((ip, 0)).is_ok()
+}

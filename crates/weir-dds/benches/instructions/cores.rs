@@ -202,6 +202,7 @@ impl Source {
             vendor: VendorId::WEIR,
             receive_buffer: Some(8 << 20),
             segment_max: u16::MAX,
+            path: None,
         };
         core.match_reader(Time(1), reader);
         Self { core, outbox: Outbox::new(), now: Time(1_000_000), step, count: 0 }
@@ -251,7 +252,7 @@ impl Source {
         };
         self.flush();
         self.core.handle_acknack(self.now, READER, &acknack);
-        self.core.poll_answers(&mut self.outbox);
+        self.core.poll_answers(self.now, &mut self.outbox);
     }
 
     /// Moves the pending output to a list.

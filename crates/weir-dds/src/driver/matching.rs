@@ -114,9 +114,10 @@ impl Driver {
             DiscoveryEvent::ReaderChanged { writer, reader } => {
                 let Some(writer) = table.writers.get(&writer) else { return };
                 let segment_max = self.network.segment_max(now, &reader.destinations);
+                let path = self.paths.to_reader(&reader.destinations);
                 let mut core = writer.lane.core();
                 let group = reader.group.filter(|_| writer.uses_multicast);
-                core.move_reader(now, reader.guid, reader.destinations, group, segment_max);
+                core.move_reader(now, reader.guid, reader.destinations, group, segment_max, path);
                 self.outlet.arm(core.next_timeout());
                 drop(core);
                 followed.connect(writer);
@@ -208,6 +209,7 @@ impl Driver {
         segment_max: u16,
         out: &mut Outbox,
     ) {
+        let path = self.paths.to_reader(&reader.destinations);
         let mut core = writer.lane.core();
         core.match_reader(
             now,
@@ -220,9 +222,10 @@ impl Driver {
                 vendor: reader.vendor,
                 receive_buffer: reader.receive_buffer,
                 segment_max,
+                path,
             },
         );
-        core.poll_answers(out);
+        core.poll_answers(now, out);
         self.outlet.arm(core.next_timeout());
     }
 

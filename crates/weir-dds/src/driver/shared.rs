@@ -14,6 +14,7 @@ use super::failure::Failure;
 use super::listeners::Listeners;
 use super::network::Network;
 use super::outlet::Outlet;
+use super::paths::Paths;
 use super::routes::Routes;
 use super::sockets::MetaSockets;
 use crate::clock::WallClock;
@@ -38,6 +39,7 @@ pub(crate) struct Driver {
     pub(crate) listeners: Listeners,
     pub(crate) meta: MetaSockets,
     pub(super) network: Network,
+    pub(crate) paths: Paths,
     /// The multicast group of readers that do not name one.
     pub(super) data_multicast: Option<SocketAddrV4>,
     pub(super) uses_multicast: bool,

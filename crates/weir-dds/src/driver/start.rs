@@ -16,6 +16,7 @@ use super::interfaces::{Choice, Selected};
 use super::listeners::Listeners;
 use super::network::Network;
 use super::outlet::Outlet;
+use super::paths::Paths;
 use super::routes::Routes;
 use super::shared::Driver;
 use super::sockets::{self, MetaSockets};
@@ -71,6 +72,7 @@ impl Driver {
             listeners: Listeners::default(),
             meta,
             network: Network::new(choice, watch, selected),
+            paths: Paths::default(),
             data_multicast,
             uses_multicast: settings.multicast,
             is_stopping: AtomicBool::new(false),

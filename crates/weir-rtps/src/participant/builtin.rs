@@ -275,7 +275,7 @@ impl BuiltinEndpoints {
             let writer = &mut exchange.writer;
             let is_announcing = exchange.durability != Durability::Volatile && writer.has_unsent();
             if is_announcing && is_held {
-                writer.poll_answers(out);
+                writer.poll_answers(now, out);
             } else {
                 if is_announcing {
                     // By the HEARTBEAT that goes along.
@@ -402,6 +402,7 @@ impl Exchange {
                 vendor: data.vendor,
                 receive_buffer: None,
                 segment_max: u16::MAX,
+                path: None,
             };
             self.writer.match_reader(now, reader);
         }

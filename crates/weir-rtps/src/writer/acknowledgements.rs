@@ -34,13 +34,15 @@ impl WriterCore {
             if is_anew {
                 proxy.start_anew(acknack);
             }
-            let is_loss = proxy.update(acknack, first, (unsent, next), may_ask);
+            let asked = proxy.requested.len();
+            let is_loss = proxy.update(now, acknack, first, (unsent, next), may_ask);
             let is_back = proxy.note_answer(is_anew || proxy.acknowledged > before, first);
             self.due.add_if(index, is_loss || proxy.is_heartbeat_due || proxy.gap_to.is_some());
             if is_loss {
                 self.note_loss(now);
             }
             self.heartbeat.answered(now);
+            self.note_path(now, index, asked, usize::MAX);
             self.counters.readers_restarted += u64::from(is_anew);
             self.counters.readers_resumed += u64::from(is_back);
             if is_back {
@@ -53,8 +55,10 @@ impl WriterCore {
         } else if proxy.is_continuation(acknack) {
             let may_ask = self.may_repair(now, index);
             let proxy = &mut self.proxies[index];
-            let is_due = may_ask && proxy.request(acknack, first, unsent) || proxy.gap_to.is_some();
+            let asked = proxy.requested.len();
+            let is_due = may_ask && proxy.request(now, acknack, first, unsent) || proxy.gap_to.is_some();
             self.due.add_if(index, is_due);
+            self.note_path(now, index, asked, usize::MAX);
             self.update_acknowledged(now);
         } else {
             self.counters.acknacks_ignored += 1;

@@ -133,8 +133,9 @@ impl WriterCore {
     pub(super) fn refuse(&mut self, refused: WriteRefused) -> WriteRefused {
         if refused == WriteRefused::WindowFull {
             // The response to this HEARTBEAT makes room.
-            self.heartbeat.is_due |= self.heartbeat.charged < self.history.charged();
-            self.heartbeat.is_hurry_due = !self.heartbeat.is_hurried;
+            let is_paced = self.pacing.is_paced && self.has_unsent();
+            self.heartbeat.is_due |= !is_paced && self.heartbeat.charged < self.history.charged();
+            self.heartbeat.is_hurry_due = !is_paced && !self.heartbeat.is_hurried;
         }
         refused
     }

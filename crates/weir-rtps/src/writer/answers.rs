@@ -9,6 +9,7 @@ use super::compose;
 use super::state::WriterCore;
 use crate::history::Entry;
 use crate::outbox::{Destinations, Outbox};
+use crate::time::Time;
 use crate::window::charge;
 
 /// Removed samples: everything from `start` to the base of the list, and the numbers in the list.
@@ -38,10 +39,10 @@ const HOLES_MAX: usize = 256;
 
 impl WriterCore {
     /// Sends what single readers wait for: repairs, GAPs, and directed HEARTBEATs.
-    pub(super) fn answer_readers(&mut self, out: &mut Outbox) {
+    pub(super) fn answer_readers(&mut self, now: Time, out: &mut Outbox) {
         for index in self.due.take(self.proxies.len()) {
             if !self.proxies[index].requested_fragments.is_empty() {
-                self.repair_fragments(index, out);
+                self.repair_fragments(now, index, out);
             }
             let proxy = &mut self.proxies[index];
             let mut requested = core::mem::take(&mut proxy.requested);
@@ -51,9 +52,15 @@ impl WriterCore {
             if requested.is_empty() && gap_to.is_none() && !is_heartbeat_due {
                 continue;
             }
-            let gone = if requested.is_empty() { Vec::new() } else { self.repair(&mut requested, &to, out) };
-            requested.clear();
+            let gone =
+                if requested.is_empty() { Vec::new() } else { self.repair(now, index, &mut requested, out) };
+            let waits = !requested.is_empty();
+            self.due.add_if(index, waits);
             self.proxies[index].requested = requested;
+            if waits && gap_to.is_none() && gone.is_empty() && !is_heartbeat_due {
+                // The HEARTBEAT follows the last of the repairs.
+                continue;
+            }
             let heartbeat = self.heartbeat_for(index);
             self.send_reply(guid, &to, gap_to, &gone, &heartbeat, out);
         }
@@ -87,24 +94,35 @@ impl WriterCore {
         }
     }
 
-    /// Sends requested samples again, at most one window of them, and no more than may be sent to the host. Returns
-    /// the removed samples among them.
+    /// Sends requested samples again, at most one window of them, and no more than may be sent to the host. Leaves
+    /// in `requested` what the path does not allow yet. Returns the removed samples among them.
     ///
     /// Requested samples were charged when first sent, and then lost. One window of repairs
     /// therefore cannot overflow the reader's socket.
     fn repair(
         &mut self,
+        now: Time,
+        index: usize,
         requested: &mut Vec<SequenceNumber>,
-        to: &Destinations,
         out: &mut Outbox,
     ) -> Vec<Hole> {
         let mut gone: Vec<Hole> = Vec::new();
-        let (to, mut room) = self.room_for_repairs(to);
+        let (to, mut room) = self.room_for_repairs(&self.proxies[index].destinations);
+        let mut allowed = self.repairs_allowed(now, index);
+        let mut waiting = 0;
         let mut wanted: Option<Range<SequenceNumber>> = None;
         let mut previous: Option<Entry> = None;
         requested.sort_unstable();
         requested.dedup();
-        for &sn in requested.iter() {
+        for place in 0..requested.len() {
+            let sn = requested[place];
+            if allowed.is_spent() {
+                // In place, so that the list keeps its memory.
+                requested[waiting] = sn;
+                waiting += 1;
+                continue;
+            }
+            self.proxies[index].note_repair((sn, 0), None);
             let Some(entry) = self.history.entry(sn).filter(Entry::is_alive) else {
                 if gone.last().is_none_or(|hole| !hole.contains(sn)) {
                     let end = self.history.first_alive(sn).min(self.unsent);
@@ -116,7 +134,8 @@ impl WriterCore {
             };
             if entry.fragment_size != 0 {
                 self.counters.samples_repaired += 1;
-                self.repair_large(sn, &entry, &to, &mut room, out);
+                self.proxies[index].note_repair((sn, 0), Some(now));
+                self.repair_large(sn, &entry, &to, &mut room, &mut allowed, out);
                 continue;
             }
             let cost = charge(entry.len as usize);
@@ -125,12 +144,15 @@ impl WriterCore {
             let sent = previous.filter(|previous| is_next && previous.is_extended_by(&entry));
             let bytes = u64::from(entry.len - sent.map_or(0, |previous| previous.len));
             if !room.is_in_answer(cost, bytes) {
-                break;
+                // The reader requests the rest again.
+                continue;
             }
             if !room.take(cost, bytes) {
                 continue;
             }
             previous = Some(entry);
+            allowed.spend(bytes);
+            self.proxies[index].note_repair((sn, 0), Some(now));
             self.window.on_repaired(cost);
             self.counters.samples_repaired += 1;
             match &mut wanted {
@@ -146,6 +168,8 @@ impl WriterCore {
             self.append_samples(range, &to, out);
         }
         self.note_repaired(&to, &room);
+        self.note_repairs_sent(now, index, &allowed);
+        requested.truncate(waiting);
         gone
     }
 

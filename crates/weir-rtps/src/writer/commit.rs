@@ -206,7 +206,7 @@ impl WriterCore {
     /// readers have to acknowledge it.
     #[inline]
     pub(super) fn handed_out(&mut self) -> bool {
-        if self.config.is_asynchronous {
+        if self.config.is_asynchronous || self.pacing.is_waiting() {
             self.replace_unsent();
         } else {
             // Only samples handed out are replaced: a sample held back in a burst is still sent

@@ -10,6 +10,7 @@ use super::compose;
 use super::settings::Stamp;
 use super::state::WriterCore;
 use crate::config;
+use crate::path::on_the_wire;
 use crate::time::Time;
 use crate::window::charge;
 
@@ -89,6 +90,7 @@ impl WriterCore {
         if is_kept && !bulk.is_empty() {
             self.history.reserved(len)[bulk_at..][..bulk.len()].copy_from_slice(bulk);
         }
+        self.pacing.unrecorded += on_the_wire(len as u64);
         self.burst.note(now, quick_writes);
         self.instances.committed(instance, sn);
         self.unsent = sn.next();
@@ -114,6 +116,7 @@ impl WriterCore {
         !self.has_unsent()
             && self.config.batch.is_none()
             && !self.config.is_asynchronous
+            && !self.pacing.is_paced
             && !self.destinations.is_empty()
             && is_nothing_due
             && len + compose::HEARTBEAT_LEN <= self.datagram_max

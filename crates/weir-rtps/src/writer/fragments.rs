@@ -22,6 +22,8 @@ pub(super) struct Fragments {
     pub(super) is_left: bool,
     /// A quarter of the smallest receive buffer of all readers, as the kernel charges it.
     pub(super) quarter: u64,
+    /// Bytes that a paced path allows to send now.
+    pub(super) allowed: u64,
 }
 
 impl Fragments {

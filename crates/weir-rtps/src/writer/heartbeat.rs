@@ -53,10 +53,11 @@ impl Heartbeat {
 
     /// Shortens the timer for a thread that waits for room: after about two round trips, the answer
     /// counts as lost.
-    pub(super) fn hurry(&mut self, now: Time) {
+    pub(super) fn hurry(&mut self, now: Time, patience: Duration) {
         (self.is_hurry_due, self.is_hurried) = (false, true);
         let delay = self.round_trip.map_or(config::HEARTBEAT_DELAY_MIN, |mean| mean * 2);
-        self.delay = delay.clamp(config::HEARTBEAT_DELAY_AWAITED_MIN, config::HEARTBEAT_DELAY_MIN);
+        let delay = delay.clamp(config::HEARTBEAT_DELAY_AWAITED_MIN, config::HEARTBEAT_DELAY_MIN);
+        self.delay = delay.max(patience);
         self.next_at = Some(self.next_at.map_or(now + self.delay, |at| at.min(now + self.delay)));
     }
 }

@@ -17,6 +17,7 @@ use std::sync::Arc;
 use weir_wire::{Guid, Header, HeartbeatFrag, NackFrag, SequenceNumber, push};
 
 use super::compose;
+use super::pacing::Allowed;
 use super::reader_proxy::ReaderProxy;
 use super::repair_budget::Room;
 use super::state::WriterCore;
@@ -39,7 +40,11 @@ impl WriterCore {
     pub fn can_go_on(&self, now: Time) -> bool {
         let Some(entry) = self.history.entry(self.unsent) else { return true };
         self.fragments.sent == 0
-            || if self.is_counted() { self.has_credit(&entry) } else { !self.fragments.is_pausing(now) }
+            || if self.is_counted() {
+                self.has_credit(&entry) && self.pacing.may_go_on(now)
+            } else {
+                !self.fragments.is_pausing(now)
+            }
     }
 
     /// Leaves the large sample in progress to the timer, because no thread waits to continue it any
@@ -57,6 +62,9 @@ impl WriterCore {
         if !self.fragments.is_left || self.burst.queued_since.is_some() || !self.is_counted() {
             return None;
         }
+        if self.pacing.is_waiting() {
+            return self.pacing.next_at;
+        }
         let entry = self.history.entry(self.unsent)?;
         self.has_credit(&entry).then_some(Time(0))
     }
@@ -66,7 +74,9 @@ impl WriterCore {
     /// Nothing is sent before that, whatever is received.
     #[inline]
     pub fn paused_until(&self) -> Option<Time> {
-        self.fragments.paced_at.filter(|_| self.is_amid_sample() && !self.is_counted())
+        let amid = self.is_amid_sample();
+        let pause = self.fragments.paced_at.filter(|_| amid && !self.is_counted());
+        pause.or(self.pacing.paused_until().filter(|_| amid))
     }
 
     /// Handles a NACK_FRAG: which fragments a reader is missing (RTPS 2.5, 8.3.8.12).
@@ -81,14 +91,18 @@ impl WriterCore {
         self.counters.acknacks_received += 1;
         let may_ask = nack.state.iter().next().is_none() || self.may_repair(now, index);
         let proxy = &mut self.proxies[index];
+        proxy.settle_repairs();
+        let asked = proxy.requested_fragments.len();
         let sent = if sn == self.unsent { self.fragments.sent } else { entry.fragments() };
         let mut seen = nack.state.base().0.saturating_sub(1);
         for number in nack.state.iter().filter(|number| number.0 <= sent) {
             seen = seen.max(number.0);
-            if may_ask && proxy.requested_fragments.len() < config::REORDER_MAX_SAMPLES {
+            let has_room = may_ask && proxy.requested_fragments.len() < config::REORDER_MAX_SAMPLES;
+            if has_room && proxy.accepts_request(now, (sn, number.0)) {
                 proxy.requested_fragments.push((sn, number.0 - 1));
             }
         }
+        proxy.note_reached(sn, seen.min(sent));
         if sn < self.unsent {
             // Except for repairs, fragments arrive in the order in which they were sent.
             let looked_to = if seen >= sent { sn } else { sn.prev() };
@@ -96,7 +110,8 @@ impl WriterCore {
         } else if proxy.see_fragments(sn, seen.min(sent)) {
             self.window.on_acknowledged(fragment_charge(&entry));
         }
-        let is_loss = !proxy.requested_fragments.is_empty();
+        let is_loss = proxy.requested_fragments.len() > asked;
+        self.note_path(now, index, usize::MAX, asked);
         self.due.add_if(index, is_loss);
         if is_loss {
             self.note_loss(now);
@@ -133,13 +148,19 @@ impl WriterCore {
         let to = Arc::clone(&self.destinations);
         let (total, cost) = (entry.fragments(), fragment_charge(entry));
         let filled = self.filled_fragments(sn, total);
+        self.fragments.allowed = 0;
         while self.fragments.sent < filled && self.has_credit(entry) {
+            let len = compose::FRAGMENT_AT as u64 + fragment_len(entry, self.fragments.sent);
+            if !self.allows_fragment(now, len) {
+                break;
+            }
             self.append_fragment(sn, entry, self.fragments.sent, &to, out);
             self.fragments.sent += 1;
             self.fragments.since_heartbeat += cost;
             let share = self.window.size() / config::HEARTBEAT_WINDOW_SHARE;
-            if self.fragments.since_heartbeat >= share && self.fragments.sent < total {
-                self.heartbeat_frag(sn, &to, out);
+            let is_due = self.fragments.since_heartbeat >= share || self.pacing.wants_mark(now);
+            if is_due && self.fragments.sent < total {
+                self.heartbeat_frag(now, sn, &to, out);
             }
         }
         if self.fragments.sent == total {
@@ -152,8 +173,8 @@ impl WriterCore {
             // The next piece follows at once, and its HEARTBEAT_FRAG covers these fragments.
             return false;
         }
-        if self.fragments.since_heartbeat > 0 {
-            self.heartbeat_frag(sn, &to, out);
+        if self.fragments.since_heartbeat > 0 && !self.pacing.is_waiting() {
+            self.heartbeat_frag(now, sn, &to, out);
         }
         if self.fragments.paced_at.is_none()
             && self.proxies.iter().any(|p| p.is_reliable && !p.answers_heartbeat_frags())
@@ -190,37 +211,53 @@ impl WriterCore {
     }
 
     /// Sends a HEARTBEAT_FRAG for the sample in progress to all readers.
-    pub(super) fn heartbeat_amid_sample(&mut self, out: &mut Outbox) {
+    pub(super) fn heartbeat_amid_sample(&mut self, now: Time, out: &mut Outbox) {
         let to = Arc::clone(&self.destinations);
-        self.heartbeat_frag(self.unsent, &to, out);
+        self.heartbeat_frag(now, self.unsent, &to, out);
     }
 
     /// Sends the fragments requested by a reader, at most one window of them, and then a
     /// HEARTBEAT_FRAG.
-    pub(super) fn repair_fragments(&mut self, index: usize, out: &mut Outbox) {
+    pub(super) fn repair_fragments(&mut self, now: Time, index: usize, out: &mut Outbox) {
         let mut requested = core::mem::take(&mut self.proxies[index].requested_fragments);
         let to = Arc::clone(&self.proxies[index].destinations);
         requested.sort_unstable();
         requested.dedup();
         let (repaired, mut room) = self.room_for_repairs(&to);
-        let mut last = None;
-        for &(sn, number) in &requested {
+        let mut allowed = self.repairs_allowed(now, index);
+        let (mut last, mut waiting) = (None, 0);
+        for place in 0..requested.len() {
+            let (sn, number) = requested[place];
+            if allowed.is_spent() {
+                requested[waiting] = (sn, number);
+                waiting += 1;
+                continue;
+            }
+            self.proxies[index].note_repair((sn, number + 1), None);
             let entry = self.history.entry(sn).filter(|entry| entry.is_alive() && number < entry.fragments());
             let Some(entry) = entry else { continue };
-            let cost = fragment_charge(&entry);
-            if !room.take(cost, fragment_len(&entry, number)) {
-                break;
+            let (cost, len) = (fragment_charge(&entry), fragment_len(&entry, number));
+            if !room.take(cost, len) {
+                continue;
             }
             self.window.on_repaired(cost);
+            allowed.spend(compose::FRAGMENT_AT as u64 + len);
+            self.proxies[index].note_repair((sn, number + 1), Some(now));
             self.append_fragment(sn, &entry, number, &repaired, out);
             last = Some(sn);
         }
-        requested.clear();
+        self.note_repairs_sent(now, index, &allowed);
+        requested.truncate(waiting);
+        let waits = waiting > 0;
+        self.due.add_if(index, waits);
         self.proxies[index].requested_fragments = requested;
         self.note_repaired(&repaired, &room);
         if let Some(sn) = last {
             self.counters.samples_repaired += 1;
-            self.heartbeat_frag(sn, &to, out);
+            if waits {
+                return;
+            }
+            self.heartbeat_frag(now, sn, &to, out);
         }
     }
 
@@ -232,13 +269,16 @@ impl WriterCore {
         entry: &Entry,
         to: &Destinations,
         room: &mut Room,
+        allowed: &mut Allowed,
         out: &mut Outbox,
     ) {
         let cost = fragment_charge(entry);
         for number in 0..entry.fragments() {
-            if !room.take(cost, fragment_len(entry, number)) {
+            let len = fragment_len(entry, number);
+            if allowed.is_spent() || !room.take(cost, len) {
                 break;
             }
+            allowed.spend(compose::FRAGMENT_AT as u64 + len);
             self.window.on_repaired(cost);
             self.append_fragment(sn, entry, number, to, out);
         }
@@ -294,9 +334,12 @@ impl WriterCore {
         });
     }
 
-    fn heartbeat_frag(&mut self, sn: SequenceNumber, to: &Destinations, out: &mut Outbox) {
+    fn heartbeat_frag(&mut self, now: Time, sn: SequenceNumber, to: &Destinations, out: &mut Outbox) {
         let Some(entry) = self.history.entry(sn) else { return };
         self.fragments.since_heartbeat = 0;
+        if sn == self.unsent {
+            self.pacing.mark(now, (sn.prev(), self.fragments.sent));
+        }
         self.fragments.count = self.fragments.count.wrapping_add(1);
         self.counters.heartbeats_sent += 1;
         let header: Header = compose::header(&self.config);

@@ -69,6 +69,7 @@ mod tests {
                     vendor,
                     receive_buffer,
                     segment_max: u16::MAX,
+                    path: None,
                 },
             );
         }

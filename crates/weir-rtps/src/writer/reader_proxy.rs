@@ -1,10 +1,15 @@
 //! What a writer knows about one matched reader (RTPS 2.5, 8.4.7.5).
 
+use core::time::Duration;
+use std::collections::BTreeMap;
+
 use weir_wire::{AckNack, Guid, SequenceNumber, VendorId};
 
+use super::pacing::Position;
 use crate::config;
 use crate::multicast::GroupRoute;
 use crate::outbox::Destinations;
+use crate::path::Path;
 use crate::time::Time;
 
 /// A reader to be matched.
@@ -27,6 +32,8 @@ pub struct ReaderProxyConfig {
     /// Longest datagram that reaches the reader unfragmented, in bytes: the smallest path MTU to its addresses, less
     /// 28. `u16::MAX`: unlimited.
     pub segment_max: u16,
+    /// The path to the reader's host, shared by all writers that send to it; `None`: readers on this host.
+    pub path: Option<Path>,
 }
 
 /// A matched reader.
@@ -38,6 +45,13 @@ pub(super) struct ReaderProxy {
     pub(super) group: Option<GroupRoute>,
     pub(super) receive_buffer: Option<u32>,
     pub(super) segment_max: u16,
+    pub(super) path: Option<Path>,
+    /// The last fragment of a sample that the reader is known to have reached.
+    reached: Position,
+    /// Repairs requested on that path, and when they were sent; `None`: they wait.
+    repairs: BTreeMap<Position, Option<Time>>,
+    /// A repair may be in flight for this time.
+    repair_time: Duration,
     /// The reader has everything up to and including this sample.
     pub(super) acknowledged: SequenceNumber,
     /// The first sample meant for the reader. A volatile reader receives nothing written before the
@@ -95,6 +109,10 @@ impl ReaderProxy {
             group: config.group,
             receive_buffer: config.receive_buffer,
             segment_max: config.segment_max,
+            path: config.path,
+            reached: (start.prev(), 0),
+            repairs: BTreeMap::new(),
+            repair_time: Duration::ZERO,
             acknowledged: start.prev(),
             seen: start.prev(),
             start,
@@ -138,7 +156,7 @@ impl ReaderProxy {
     pub(super) fn is_continuation(&self, acknack: &AckNack) -> bool {
         self.vendor == VendorId::WEIR
             && self.last_count.is_some_and(|(last, _)| last == acknack.count)
-            && !acknack.state.is_empty()
+            && acknack.state.num_bits() > 0
             && acknack.state.base() > self.last_base
     }
 
@@ -178,6 +196,8 @@ impl ReaderProxy {
         self.seen = self.acknowledged;
         self.requested.clear();
         self.requested_fragments.clear();
+        self.repairs.clear();
+        self.reached = (self.seen, 0);
         self.fragments_seen = (SequenceNumber::ZERO, 0);
     }
 
@@ -195,6 +215,51 @@ impl ReaderProxy {
         has_more
     }
 
+    /// Prepares for a message of the reader: forgets the repairs that have arrived, and learns how long one takes.
+    pub(super) fn settle_repairs(&mut self) {
+        let Some(path) = &self.path else { return };
+        self.repair_time = path.lock().round_trip_min().map_or(Duration::ZERO, |shortest| shortest / 8 * 7);
+        if self.repairs.first_key_value().is_some_and(|((sn, _), _)| *sn <= self.acknowledged) {
+            self.repairs = self.repairs.split_off(&(self.acknowledged.next(), 0));
+        }
+    }
+
+    /// Returns whether something requested is to be sent again: not if that waits already, or may be in flight.
+    pub(super) fn accepts_request(&mut self, now: Time, what: Position) -> bool {
+        if self.path.is_none() {
+            return true;
+        }
+        let is_open = match self.repairs.get(&what) {
+            Some(None) => false,
+            Some(Some(sent_at)) => now.since(*sent_at) >= self.repair_time,
+            None => true,
+        };
+        if is_open {
+            self.repairs.insert(what, None);
+        }
+        is_open
+    }
+
+    /// Records that something requested was sent again, or will not be.
+    pub(super) fn note_repair(&mut self, what: Position, sent_at: Option<Time>) {
+        if self.path.is_some() {
+            match sent_at {
+                Some(_) => _ = self.repairs.insert(what, sent_at),
+                None => _ = self.repairs.remove(&what),
+            }
+        }
+    }
+
+    /// Records that the reader has got as far as a fragment of a sample.
+    pub(super) fn note_reached(&mut self, sn: SequenceNumber, fragments: u32) {
+        self.reached = self.reached.max((sn.prev(), fragments));
+    }
+
+    /// Returns how far the reader has got.
+    pub(super) fn reached(&self) -> Position {
+        self.reached.max((self.seen, 0))
+    }
+
     /// Applies an ACKNACK. Returns whether repairs are due.
     ///
     /// `first` is the first sample in the history, `unsent` the first that was never sent, `next` the next to be
@@ -202,6 +267,7 @@ impl ReaderProxy {
     /// sent to the reader's host.
     pub(super) fn update(
         &mut self,
+        now: Time,
         acknack: &AckNack,
         first: SequenceNumber,
         (unsent, next): (SequenceNumber, SequenceNumber),
@@ -221,7 +287,8 @@ impl ReaderProxy {
             self.acknowledged = self.acknowledged.max(base.prev());
             self.seen = self.seen.max(self.acknowledged);
         }
-        may_ask && self.request(acknack, first, unsent)
+        self.settle_repairs();
+        may_ask && self.request(now, acknack, first, unsent)
     }
 
     /// Applies the requests in an ACKNACK. Returns whether repairs are due.
@@ -230,6 +297,7 @@ impl ReaderProxy {
     /// acknowledged.
     pub(super) fn request(
         &mut self,
+        now: Time,
         acknack: &AckNack,
         first: SequenceNumber,
         unsent: SequenceNumber,
@@ -242,9 +310,16 @@ impl ReaderProxy {
                 self.gap_to = Some(there);
                 self.asked_for_past |= !self.wants_history && sn < self.start;
             } else if self.requested.len() < config::REORDER_MAX_SAMPLES {
-                self.requested.push(sn);
                 self.seen = self.seen.max(sn);
+                if self.accepts_request(now, (sn, 0)) {
+                    self.requested.push(sn);
+                }
             }
+        }
+        // What the set covers and does not name has arrived.
+        let covered = SequenceNumber(acknack.state.base().0 + i64::from(acknack.state.num_bits()) - 1);
+        if acknack.state.num_bits() > 0 && covered < unsent {
+            self.seen = self.seen.max(covered);
         }
         self.requested.len() > before
     }

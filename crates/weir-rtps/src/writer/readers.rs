@@ -12,6 +12,7 @@ use super::state::WriterCore;
 use crate::config;
 use crate::multicast::{GroupRoute, Plan};
 use crate::outbox::Destinations;
+use crate::path::Path;
 use crate::qos::{Durability, Reliability};
 use crate::time::Time;
 
@@ -68,9 +69,10 @@ impl WriterCore {
         destinations: Destinations,
         group: Option<GroupRoute>,
         segment_max: u16,
+        path: Option<Path>,
     ) {
         if let Some(proxy) = self.proxies.iter_mut().find(|proxy| proxy.guid == guid) {
-            (proxy.group, proxy.segment_max) = (group, segment_max);
+            (proxy.group, proxy.segment_max, proxy.path) = (group, segment_max, path);
             let before = core::mem::replace(&mut proxy.destinations, Arc::clone(&destinations));
             self.hosts_changed(now, &before);
             self.hosts_changed(now, &destinations);
@@ -106,6 +108,7 @@ impl WriterCore {
         self.silence.is_prompting = self.proxies.iter().any(|proxy| proxy.is_stalled);
         let buffers =
             self.proxies.iter().filter(|proxy| proxy.is_awaited()).map(|proxy| proxy.receive_buffer);
+        self.pacing.set_paths(self.proxies.iter());
         self.window.set_receive_buffer(buffers.min_by_key(|buffer| buffer.unwrap_or(0)).flatten());
         self.fragments.set_receive_buffers(self.proxies.iter().map(|proxy| proxy.receive_buffer));
         self.set_segment_max(self.proxies.iter().map(|proxy| proxy.segment_max).min().unwrap_or(u16::MAX));

@@ -10,6 +10,7 @@ use super::encode::Unkept;
 use super::fragments::{Filling, Fragments, LargeSamples};
 use super::heartbeat::Heartbeat;
 use super::instances::Instances;
+use super::pacing::Pacing;
 use super::reader_proxy::ReaderProxy;
 use super::repair_budget::RepairBudgets;
 use super::settings::{Configured, WriterConfig};
@@ -39,6 +40,8 @@ pub struct WriterCore {
     /// The multicast groups among `destinations`, with their interfaces.
     pub(super) routes: Vec<GroupRoute>,
     pub(super) window: Window,
+    /// What the paths to the readers allow.
+    pub(super) pacing: Pacing,
     /// The first sequence number not handed out yet.
     pub(super) unsent: SequenceNumber,
     /// The last sample that all reliable readers have acknowledged.
@@ -120,6 +123,7 @@ impl WriterCore {
             destinations: Arc::from([]),
             routes: Vec::new(),
             window: Window::new(),
+            pacing: Pacing::default(),
             unsent: SequenceNumber::FIRST,
             acknowledged: SequenceNumber::ZERO,
             acknowledged_charge: 0,

@@ -34,6 +34,8 @@ impl WriterCore {
     #[inline]
     pub(super) fn heartbeat_delay(&self, now: Time) -> Duration {
         match self.heartbeat.round_trip {
+            // Before that, the answer is in flight.
+            _ if self.pacing.patience > config::HEARTBEAT_DELAY_MIN => self.pacing.patience,
             // In a stream, later samples reveal a loss.
             Some(round_trip) if self.is_tail(self.history.last()) && self.is_lossy(now) => {
                 (round_trip * 2).clamp(config::HEARTBEAT_DELAY_PROBE_MIN, config::HEARTBEAT_DELAY_MIN)
@@ -74,9 +76,13 @@ impl WriterCore {
         let lagging =
             |proxy: &&mut ReaderProxy| proxy.is_awaited() && proxy.is_introduced && proxy.acknowledged < last;
         for proxy in self.proxies.iter_mut().filter(lagging) {
-            let missing = tail.iter().filter(|sn| **sn > proxy.acknowledged && **sn >= proxy.start);
             if proxy.requested.is_empty() {
-                proxy.requested.extend(missing);
+                let reached = proxy.acknowledged.max(proxy.start.prev());
+                for sn in tail.iter().filter(|sn| **sn > reached) {
+                    if proxy.accepts_request(now, (*sn, 0)) {
+                        proxy.requested.push(*sn);
+                    }
+                }
             }
             proxy.is_heartbeat_due = true;
             self.due.add_all();

@@ -20,6 +20,7 @@ mod bursts;
 mod direct;
 mod inactivity;
 mod limits;
+mod pacing;
 mod paths;
 mod pauses;
 mod restarts;
@@ -42,6 +43,7 @@ pub(super) fn reader(guid: Guid, reliable: bool) -> ReaderProxyConfig {
         vendor: VendorId::WEIR,
         receive_buffer: Some(8 << 20),
         segment_max: u16::MAX,
+        path: None,
     }
 }
 

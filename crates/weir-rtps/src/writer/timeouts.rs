@@ -14,7 +14,11 @@ impl WriterCore {
             let is_waiting = self.has_unacknowledged();
             let is_probed = is_waiting && self.probe_tail(now);
             self.heartbeat.is_due = is_waiting && !is_probed;
-            let delay = self.heartbeat.delay * if is_probed { 1 } else { 2 };
+            // On a path whose round trip is known, the answer is lost; and losses come in bursts.
+            let unanswered = self.proxies.iter().map(|proxy| proxy.unanswered).min();
+            let is_early = !self.pacing.patience.is_zero()
+                && unanswered.is_some_and(|times| times < config::UNANSWERED_HEARTBEATS_PATH);
+            let delay = self.heartbeat.delay * if is_probed || is_early { 1 } else { 2 };
             self.heartbeat.delay = delay.min(config::HEARTBEAT_DELAY_MAX);
             let next_at = is_waiting.then(|| (now + self.heartbeat.delay).min(self.heartbeat.latest));
             self.heartbeat.next_at = next_at.or_else(|| self.next_prompt(now));
@@ -27,12 +31,17 @@ impl WriterCore {
     pub fn next_timeout(&self) -> Option<Time> {
         // Only unsent samples have further timers: of a burst, a batch, or a large sample in
         // transmission.
-        if self.has_unsent() { self.next_timeout_of_unsent() } else { self.heartbeat.next_at }
+        if self.has_unsent() || self.pacing.next_at.is_some() {
+            self.next_timeout_of_unsent()
+        } else {
+            self.heartbeat.next_at
+        }
     }
 
     fn next_timeout_of_unsent(&self) -> Option<Time> {
         let batch_at = self.open.zip(self.config.batch).map(|(open, policy)| open.since + policy.max_delay);
         let sample_at = self.left_sample_timeout().or(self.fragments.paced_at);
+        let sample_at = sample_at.into_iter().chain(self.pacing.next_at).min();
         let flush_at = self.burst_timeout().into_iter().chain(batch_at).chain(sample_at).min();
         match (flush_at, self.heartbeat.next_at) {
             (Some(flush), Some(heartbeat)) => Some(flush.min(heartbeat)),

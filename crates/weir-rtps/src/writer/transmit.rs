@@ -21,6 +21,11 @@ impl WriterCore {
     /// what is due to single readers.
     #[inline]
     pub fn poll_transmit(&mut self, now: Time, out: &mut Outbox) {
+        self.pacing.wake(now);
+        if self.due.is_any() && !self.pacing.is_unused() {
+            // Repairs first: readers hold back what follows them.
+            self.answer_readers(now, out);
+        }
         if self.has_unsent() && self.should_send(now) {
             self.send_new(now, self.sendable_end(now), out);
         }
@@ -28,9 +33,9 @@ impl WriterCore {
             self.send_heartbeat(now, out);
         }
         if self.heartbeat.is_hurry_due {
-            self.heartbeat.hurry(now);
+            self.heartbeat.hurry(now, self.pacing.patience);
         }
-        self.poll_answers(out);
+        self.poll_answers(now, out);
     }
 
     /// Appends only what is due to single readers.
@@ -38,9 +43,10 @@ impl WriterCore {
     /// For a thread that received their acknowledgements: it must not overtake the thread that
     /// sends new samples.
     #[inline]
-    pub fn poll_answers(&mut self, out: &mut Outbox) {
+    pub fn poll_answers(&mut self, now: Time, out: &mut Outbox) {
         if self.due.is_any() {
-            self.answer_readers(out);
+            self.pacing.wake(now);
+            self.answer_readers(now, out);
         }
     }
 
@@ -59,8 +65,9 @@ impl WriterCore {
 
     /// Hands out everything before `end`.
     fn send_new(&mut self, now: Time, end: SequenceNumber, out: &mut Outbox) {
+        let end = if self.pacing.is_unused() { end } else { self.allowed_end(now, end) };
         self.burst.queued_since = None;
-        let open = self.open.filter(|open| open.first == end);
+        let open = self.open.filter(|open| open.first >= end);
         (self.burst.datagrams, self.burst.bytes) = open.map_or((0, 0), |open| (1, open.len));
         self.open = open;
         let first_item = out.items.len();
@@ -78,7 +85,7 @@ impl WriterCore {
         // A large sample that waits for room passes here repeatedly without sending anything.
         let has_sent = out.items.len() > first_item;
         if since_last >= self.window.size() / config::HEARTBEAT_WINDOW_SHARE
-            || (has_sent && self.brings_heartbeat(now))
+            || (has_sent && (self.brings_heartbeat(now) || self.pacing.wants_mark(now)))
         {
             self.heartbeat.is_due = true;
         }
@@ -137,7 +144,7 @@ impl WriterCore {
         // Unsent samples of a burst must not be announced: readers would request them before they
         // are sent.
         if self.is_amid_sample() {
-            self.heartbeat_amid_sample(out);
+            self.heartbeat_amid_sample(now, out);
         } else if self.has_unsent() {
             let before = out.items.len();
             self.flush_for_heartbeat(now, out);
@@ -213,6 +220,7 @@ impl WriterCore {
         self.heartbeat.count = self.heartbeat.count.wrapping_add(1);
         self.heartbeat.sent(now, self.history.charged());
         self.counters.heartbeats_sent += 1;
+        self.pacing.mark(now, (self.unsent.prev(), 0));
         Heartbeat {
             reader,
             writer: self.config.guid.entity,

@@ -84,6 +84,7 @@ impl Line {
                     vendor: VendorId::WEIR,
                     receive_buffer: Some(1 << 20),
                     segment_max: 8_000,
+                    path: None,
                     group: None,
                 },
             );

@@ -341,7 +341,7 @@ impl Sim {
             host.core.poll_transmit(self.now, &mut self.out);
         } else {
             // The thread that receives also sends the responses.
-            host.core.poll_answers(&mut self.out);
+            host.core.poll_answers(self.now, &mut self.out);
         }
         host.note_sent(&self.out);
         let from = host.address;

@@ -17,7 +17,9 @@ mod goodput_table;
 mod harness;
 mod hostile;
 mod large_under_loss;
+
 mod late_joiner;
+mod links;
 mod live;
 mod lives;
 mod loss;

@@ -204,7 +204,7 @@ fn samples_that_were_added_without_the_clock_are_counted_as_far_as_numbers_go() 
 /// Makes the path to the reader narrower.
 fn limit_segments(writer: &mut WriterCore, segment_max: u16) {
     let destinations = reader(READER, true).destinations;
-    writer.move_reader(Time(0), READER, destinations, None, segment_max);
+    writer.move_reader(Time(0), READER, destinations, None, segment_max, None);
 }
 
 #[test]

@@ -42,7 +42,7 @@ fn a_reader_behind_a_narrow_path_that_comes_and_goes_leaves_no_trace() {
     for is_moved in [false, true] {
         if is_moved {
             writer.match_reader(Time(1), ReaderProxyConfig { segment_max: u16::MAX, ..narrow() });
-            writer.move_reader(Time(1), OTHER, narrow().destinations, None, NARROW);
+            writer.move_reader(Time(1), OTHER, narrow().destinations, None, NARROW, None);
         } else {
             writer.match_reader(Time(1), narrow());
         }
@@ -52,7 +52,7 @@ fn a_reader_behind_a_narrow_path_that_comes_and_goes_leaves_no_trace() {
         let limits = writer.config.batch.unwrap().max_bytes + 32;
         assert_eq!((limits, writer.config.coalescing.unwrap().segment_max), (NARROW.into(), NARROW));
         if is_moved {
-            writer.move_reader(Time(1), OTHER, narrow().destinations, None, u16::MAX);
+            writer.move_reader(Time(1), OTHER, narrow().destinations, None, u16::MAX, None);
             poll(&mut writer);
             assert_eq!(datagrams(&mut writer), before.0);
         }

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use weir_rtps::config;
 use weir_rtps::multicast::GroupRoute;
 use weir_rtps::outbox::Outbox;
+use weir_rtps::path::Path;
 use weir_rtps::qos::{Durability, History, Reliability};
 use weir_rtps::reader::{ReaderConfig, ReaderCore, WriterProxyConfig};
 use weir_rtps::receiver::unlocked::{Cores, UnlockedReceiver};
@@ -84,6 +85,8 @@ pub(crate) struct ReaderSetup {
     pub(crate) announces_buffer: bool,
     /// Longest datagram that reaches it unfragmented, in bytes.
     pub(crate) segment_max: u16,
+    /// The path to its host, if writers pace what they send there.
+    pub(crate) path: Option<Path>,
     /// The multicast group that it has also joined.
     pub(crate) group: Option<GroupRoute>,
     address: SocketAddrV4,
@@ -102,6 +105,7 @@ impl ReaderSetup {
             receive_buffer: 8 << 20,
             announces_buffer: true,
             segment_max: u16::MAX,
+            path: None,
             group: None,
             address: address(host),
         }
@@ -320,8 +324,11 @@ impl WriterHost {
         let is_keep_all = self.config.history == History::KeepAll;
         if is_keep_all && self.config.durability == Durability::Volatile {
             let memory = self.core.memory();
-            assert!(memory <= WRITER_MEMORY_MAX, "a history of {memory} bytes for a window of {size}");
-            assert!(in_flight <= 12 << 20, "{in_flight} bytes in flight with a window of {size}");
+            // A paced path has a window of its own, which shrinks when less is to be sent.
+            let most = u64::max(12 << 20, 2 * size);
+            let memory_max = most as usize + config::BLOCKS_SPARE_MAX * config::BLOCK_BYTES;
+            assert!(memory <= memory_max, "a history of {memory} bytes for a window of {size}");
+            assert!(in_flight <= most, "{in_flight} bytes in flight with a window of {size}");
         }
     }
 }
@@ -354,6 +361,7 @@ pub(crate) struct ReaderHost {
     pub(crate) wants_history: bool,
     announces_buffer: bool,
     segment_max: u16,
+    pub(crate) path: Option<Path>,
     pub(super) group: Option<GroupRoute>,
     known: Vec<Known>,
 }
@@ -371,6 +379,7 @@ impl ReaderHost {
             wants_history: setup.wants_history,
             announces_buffer: setup.announces_buffer,
             segment_max: setup.segment_max,
+            path: setup.path,
             group: setup.group,
             known: Vec::new(),
         }
@@ -386,6 +395,7 @@ impl ReaderHost {
             vendor: VendorId::WEIR,
             receive_buffer: self.announces_buffer.then_some(self.receive_buffer),
             segment_max: self.segment_max,
+            path: self.path.clone(),
         }
     }
 
@@ -550,7 +560,5 @@ fn payload(writer: Guid, number: u64, len: usize) -> Vec<u8> {
     bytes
 }
 
-/// Blocks of the largest window and the spare ones.
-const WRITER_MEMORY_MAX: usize = (12 << 20) + config::BLOCKS_SPARE_MAX * config::BLOCK_BYTES;
 /// Spare chunks, partly used chunks, and the index.
 const READER_SPARE_MAX: usize = 12 << 20;

@@ -168,7 +168,7 @@ impl Node {
                 }
                 DiscoveryEvent::ReaderChanged { writer, reader } => {
                     let RemoteEndpoint { guid, destinations, group, .. } = reader;
-                    self.writer(writer).move_reader(now, guid, destinations, group, u16::MAX);
+                    self.writer(writer).move_reader(now, guid, destinations, group, u16::MAX, None);
                 }
                 DiscoveryEvent::ReaderUnmatched { writer, reader } => {
                     *self.unmatched.entry(reader.prefix).or_default() += 1;
@@ -228,6 +228,7 @@ fn reader_proxy(reader: RemoteEndpoint) -> ReaderProxyConfig {
         vendor: reader.vendor,
         receive_buffer: reader.receive_buffer,
         segment_max: u16::MAX,
+        path: None,
     }
 }
 

@@ -188,6 +188,7 @@ impl Pair {
             vendor: VendorId::WEIR,
             receive_buffer: None,
             segment_max: u16::MAX,
+            path: None,
         };
         self.writer.match_reader(self.now, reader);
         self.is_reader_known = true;

@@ -1,0 +1,235 @@
+//! The path to a host: how much it carries, and how long it takes.
+//!
+//! All writers of a participant that send to a host share one [`Path`]. It measures the round trip and what passes per
+//! time, and from that decides how fast they may send. The model is that of BBR (Cardwell et al., 2017): a path has a
+//! bottleneck rate and a shortest round trip; sending faster than the one only lengthens the queue, which shows in the
+//! other. The control is by delay, as in Copa (Arun and Balakrishnan, 2018): the rate rises while the queue is
+//! shorter than a small target and falls while it is longer, so that random losses do not slow it down.
+//!
+//! What is measured:
+//!
+//! - A HEARTBEAT marks what was sent on the path until then. The ACKNACK that shows that the reader has got as far
+//!   gives a round trip, and shows that everything sent before has passed: arrived, or lost. RTPS has no
+//!   acknowledgement of single datagrams, and needs none here: datagrams of one path arrive in order, nearly.
+//! - A request for a repair shows that a datagram was lost.
+//!
+//! A path begins *open*: nothing is limited but by the writers' windows. If its queue grows, or much is lost,
+//! it has a bottleneck, and is *paced* from then on: a token bucket that all writers draw from, each in its turn.
+//! A path without a bottleneck stays open and costs a counter per send.
+
+mod bucket;
+mod rounds;
+
+use core::time::Duration;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use self::bucket::Bucket;
+use self::rounds::Rounds;
+use crate::config;
+use crate::time::Time;
+
+/// The path to one host. Clones share it.
+#[derive(Debug, Clone, Default)]
+pub struct Path(Arc<Mutex<PathState>>);
+
+/// What is known about a path.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct PathReport {
+    /// The shortest round trip of the last seconds.
+    pub round_trip_min: Option<Duration>,
+    /// The shortest round trip of the last round, which includes time in queues.
+    pub round_trip: Option<Duration>,
+    /// Bytes per second that may be sent, with IP and UDP headers; `None` if the path is not paced.
+    pub rate: Option<f64>,
+    /// Bytes sent, with IP and UDP headers.
+    pub sent_bytes: u64,
+    /// Bytes of these that have not passed, as far as known.
+    pub in_flight_bytes: u64,
+    /// Bytes reported lost.
+    pub lost_bytes: u64,
+    /// Times that a writer had to wait.
+    pub waits: u64,
+}
+
+/// The state of a [`Path`].
+#[derive(Debug, Default)]
+pub(crate) struct PathState {
+    rounds: Rounds,
+    bucket: Bucket,
+    waits: u64,
+    flows: u32,
+}
+
+/// A position in what was sent on a path.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Mark {
+    at: Time,
+    /// Bytes sent before it.
+    sent: u64,
+    /// What it marks was sent earlier, so that the reader may have acknowledged it already.
+    is_late: bool,
+    /// When another HEARTBEAT for the same samples was sent.
+    pub(crate) repeated_at: Option<Time>,
+    /// The sender was held back by the path, so that what passes shows the path's rate.
+    is_limited: bool,
+}
+
+/// What may be sent now.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Allowance {
+    /// The path is open.
+    Unlimited,
+    /// So many bytes. The last datagram may exceed them.
+    Bytes(u64),
+    /// Nothing before this time.
+    At(Time),
+    /// Nothing before something has passed, or this time.
+    Blocked { until: Time },
+}
+
+impl Mark {
+    /// Returns whether an answer that arrives now may be to another HEARTBEAT than the marked one. `shortest_ns`: the
+    /// shortest round trip.
+    fn is_ambiguous(&self, now: Time, shortest_ns: Option<u64>) -> bool {
+        let is_answer_to =
+            |at: Time| shortest_ns.is_none_or(|shortest_ns| now.nanos_since(at) >= shortest_ns);
+        self.is_late || self.repeated_at.is_some_and(is_answer_to)
+    }
+}
+
+impl Path {
+    /// Creates a path of which nothing is known.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Returns what is known.
+    pub fn report(&self) -> PathReport {
+        let state = self.lock();
+        let rounds = &state.rounds;
+        PathReport {
+            round_trip_min: rounds.round_trip_min().map(Duration::from_nanos),
+            round_trip: rounds.round_trip().map(Duration::from_nanos),
+            rate: rounds.pacing_rate(),
+            sent_bytes: rounds.sent,
+            in_flight_bytes: rounds.in_flight(),
+            lost_bytes: rounds.lost,
+            waits: state.waits,
+        }
+    }
+
+    /// Returns whether there are other references to the path.
+    pub fn is_shared(&self) -> bool {
+        Arc::strong_count(&self.0) > 1
+    }
+
+    /// Returns whether both are the same path.
+    pub(crate) fn is(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+
+    /// Locks the state. A panic of another thread leaves counters that are at worst inaccurate.
+    pub(crate) fn lock(&self) -> MutexGuard<'_, PathState> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl PathState {
+    /// Returns a number for a writer that is going to use the path.
+    pub(crate) fn add_flow(&mut self) -> u32 {
+        self.flows += 1;
+        self.flows
+    }
+
+    /// Returns whether the path is paced.
+    pub(crate) fn is_paced(&self) -> bool {
+        self.rounds.pacing_rate().is_some()
+    }
+
+    /// Returns what a writer with `wanted` bytes to send may send now.
+    ///
+    /// `is_repair`: what it replaces is no longer in flight.
+    pub(crate) fn allow(&mut self, now: Time, flow: u32, wanted: u64, is_repair: bool) -> Allowance {
+        self.rounds.begin_if_idle(now);
+        let Some(rate) = self.rounds.pacing_rate() else { return Allowance::Unlimited };
+        if !is_repair && let Some(until) = self.rounds.blocked_until(now) {
+            self.note_limited(now);
+            return Allowance::Blocked { until };
+        }
+        match self.bucket.take_turn(now, rate, flow, wanted) {
+            Ok(bytes) => Allowance::Bytes(bytes),
+            Err(at) => {
+                self.note_limited(now);
+                Allowance::At(at)
+            }
+        }
+    }
+
+    /// Records that a writer sent less than it wanted.
+    pub(crate) fn note_limited(&mut self, now: Time) {
+        self.waits += 1;
+        self.rounds.limited_at = Some(now);
+    }
+
+    /// Records bytes sent.
+    pub(crate) fn spend(&mut self, now: Time, bytes: u64) {
+        self.rounds.begin_if_idle(now);
+        self.rounds.sent += bytes;
+        self.bucket.spend(bytes);
+    }
+
+    /// Returns the bytes that writers may keep, unsent or in flight; `None` if the path is open.
+    pub(crate) fn window(&self) -> Option<u64> {
+        self.rounds.pacing_rate().map(|_| 2 * self.rounds.in_flight_max())
+    }
+
+    /// Returns a mark behind everything sent.
+    pub(crate) fn mark(&self, now: Time, is_late: bool) -> Mark {
+        let rounds = &self.rounds;
+        Mark { at: now, sent: rounds.sent, is_late, repeated_at: None, is_limited: rounds.is_limited(now) }
+    }
+
+    /// Records that everything before a mark has passed.
+    pub(crate) fn passed(&mut self, now: Time, mark: &Mark) {
+        self.rounds.passed(now, mark);
+    }
+
+    /// Records that a reader has reported `bytes` as lost.
+    pub(crate) fn note_lost(&mut self, bytes: u64) {
+        self.rounds.lost += bytes;
+    }
+
+    /// Returns the shortest known round trip.
+    pub(crate) fn round_trip_min(&self) -> Option<Duration> {
+        self.rounds.round_trip_min().map(Duration::from_nanos)
+    }
+
+    /// Returns the last round trip with what it varies by.
+    pub(crate) fn round_trip(&self) -> Option<Duration> {
+        self.rounds.round_trip().map(Duration::from_nanos)
+    }
+}
+
+/// Returns the bytes that a datagram takes on the way: with UDP and IPv4 headers.
+pub(crate) const fn on_the_wire(datagram_len: u64) -> u64 {
+    datagram_len + config::UDP_IP_HEADER_BYTES
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_answer_that_may_be_to_another_heartbeat_measures_nothing() {
+        let ms = |ms: u64| Time(ms * 1_000_000);
+        let state = PathState::default();
+        let mut mark = state.mark(ms(0), false);
+        let shortest = Some(10_000_000);
+        assert!(!mark.is_ambiguous(ms(30), shortest));
+        mark.repeated_at = Some(ms(5));
+        // Too early to be the answer to the second one.
+        assert!(!mark.is_ambiguous(ms(12), shortest));
+        assert!(mark.is_ambiguous(ms(15), shortest) && mark.is_ambiguous(ms(12), None));
+        assert!(state.mark(ms(0), true).is_ambiguous(ms(30), shortest));
+    }
+}

@@ -1,0 +1,388 @@
+//! What is measured on a path, round by round, and the rate that follows.
+//!
+//! A round is about a round trip. The rate follows a cycle: for one round more is sent than the bottleneck is known to
+//! carry, which shows whether it carries more; for one round less, which empties the queue again; then as much as it
+//! carries, or a little less while there is a queue.
+
+use std::collections::VecDeque;
+
+use super::Mark;
+use crate::config;
+use crate::time::Time;
+
+/// The measurements of a path and its rate.
+#[derive(Debug, Default)]
+pub(super) struct Rounds {
+    /// Bytes sent, passed (arrived or lost), and lost.
+    pub(super) sent: u64,
+    passed: u64,
+    pub(super) lost: u64,
+    /// When something last passed, or was sent after a pause.
+    passed_at: Time,
+    /// When a writer last had to wait.
+    pub(super) limited_at: Option<Time>,
+    round: Round,
+    /// The shortest round trips of the last rounds, in nanoseconds, latest last.
+    round_trips: VecDeque<u64>,
+    /// How much longer round trips are than the shortest of their round, on average.
+    jitter_ns: u64,
+    rate: Option<Rate>,
+}
+
+/// What was measured since the round began.
+#[derive(Debug, Default)]
+struct Round {
+    /// When it began, by the clock of what has passed, and of what was sent.
+    began_at: Time,
+    marked_at: Time,
+    passed: u64,
+    lost: u64,
+    /// It ends with the first mark set after this that has passed.
+    ends_with: Time,
+    shortest_ns: Option<u64>,
+    /// The sum and the number of the round trips.
+    sum_ns: u64,
+    count: u64,
+    was_limited: bool,
+}
+
+/// What a round has shown.
+#[derive(Debug)]
+struct Seen {
+    /// Bytes per second that arrived.
+    arrived: f64,
+    /// Share of what was reported lost.
+    loss: f64,
+    queue_ns: u64,
+    jitter_ns: u64,
+    base_ns: u64,
+    /// The mean round trip, and how long the round was.
+    mean_ns: u64,
+    length_ns: u64,
+    /// The path held writers back during all of it.
+    is_limited: bool,
+}
+
+/// The rate of a paced path.
+#[derive(Debug)]
+struct Rate {
+    /// What the bottleneck carries, in bytes per second.
+    bottleneck: f64,
+    /// What is sent, as a multiple of that.
+    gain: f64,
+    phase: Phase,
+    /// By how much the next probe exceeds what the bottleneck is known to carry.
+    probe: f64,
+    /// The mean round trip while neither probing nor draining.
+    calm_ns: u64,
+    /// The share that was lost meanwhile.
+    calm_loss: f64,
+    /// Bytes per second that arrived in each of the last rounds in which the path was the limit.
+    arrived: VecDeque<f64>,
+    used_at: Time,
+}
+
+/// What the rate is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Phase {
+    /// Looks for more.
+    Probe,
+    /// What the probe has found shows a round later.
+    Observe,
+    /// Empties the queue.
+    Drain,
+    /// Sends what the bottleneck carries, for so many rounds more.
+    Cruise(u32),
+}
+
+impl Rounds {
+    /// Returns the bytes in flight.
+    pub(super) fn in_flight(&self) -> u64 {
+        self.sent.saturating_sub(self.passed)
+    }
+
+    /// Returns the most bytes that may be in flight on a paced path.
+    pub(super) fn in_flight_max(&self) -> u64 {
+        let Some(rate) = &self.rate else { return u64::MAX };
+        let base_ns = self.round_trip_min().unwrap_or(0);
+        let ns = base_ns + base_ns / 2 + queue_max_ns(base_ns) + PATIENCE_NS;
+        (rate.bottleneck * ns as f64 / 1e9) as u64 + config::PATH_FLIGHT_MIN_BYTES
+    }
+
+    /// Returns until when no more may be sent, because so much is in flight, unless something passes before. What has
+    /// not passed by then does not count any more: the writer or the reader that it belongs to may be gone.
+    pub(super) fn blocked_until(&mut self, now: Time) -> Option<Time> {
+        if self.in_flight() < self.in_flight_max() {
+            return None;
+        }
+        let until = self.passed_at.plus_nanos(4 * self.round_trip().unwrap_or(0)) + config::PATH_SILENCE;
+        if now < until {
+            return Some(until);
+        }
+        (self.passed, self.passed_at) = (self.sent, now);
+        None
+    }
+
+    /// Returns the bytes per second to be sent; `None`: the path is open.
+    pub(super) fn pacing_rate(&self) -> Option<f64> {
+        self.rate.as_ref().map(|rate| rate.bottleneck * rate.gain)
+    }
+
+    /// Returns the shortest round trip of the last rounds, in nanoseconds: that without a queue.
+    pub(super) fn round_trip_min(&self) -> Option<u64> {
+        self.round_trips.iter().copied().chain(self.round.shortest_ns).min()
+    }
+
+    /// Returns the round trip of the last round, in nanoseconds.
+    pub(super) fn round_trip(&self) -> Option<u64> {
+        self.round_trips.back().copied().or(self.round.shortest_ns)
+    }
+
+    /// Returns whether a writer had to wait lately.
+    pub(super) fn is_limited(&self, now: Time) -> bool {
+        let lately = PATIENCE_NS.max(self.round_trip_min().unwrap_or(0) / 4);
+        self.limited_at.is_some_and(|at| now.nanos_since(at) <= lately)
+    }
+
+    /// Begins a round if nothing is in flight: the time without anything to send shows nothing about the path.
+    pub(super) fn begin_if_idle(&mut self, now: Time) {
+        if self.passed < self.sent || self.is_limited(now) {
+            return;
+        }
+        if self.rate.as_ref().is_some_and(|rate| now.since(rate.used_at) >= config::PATH_MEMORY) {
+            self.rate = None;
+            self.round_trips.clear();
+        }
+        if let Some(shortest_ns) = self.round.shortest_ns {
+            self.note_round_trip(shortest_ns);
+        }
+        self.passed_at = now;
+        let first_ack_at = now.plus_nanos(self.round_trip_min().unwrap_or(0));
+        self.round = Round {
+            began_at: first_ack_at,
+            marked_at: now,
+            passed: self.passed,
+            lost: self.lost,
+            ends_with: now,
+            ..Round::default()
+        };
+    }
+
+    /// Records that everything before a mark has passed.
+    pub(super) fn passed(&mut self, now: Time, mark: &Mark) {
+        let round_trip_ns = now.nanos_since(mark.at).max(1);
+        if !mark.is_ambiguous(now, self.round_trip_min()) {
+            self.round.sum_ns += round_trip_ns;
+            self.round.count += 1;
+            let shortest = self.round.shortest_ns.map_or(round_trip_ns, |ns| ns.min(round_trip_ns));
+            self.round.shortest_ns = Some(shortest);
+        }
+        if mark.sent <= self.passed {
+            return;
+        }
+        let flight = mark.sent - self.passed;
+        (self.passed, self.passed_at) = (mark.sent, now);
+        if self.rate.is_none() && self.shows_bottleneck(round_trip_ns) {
+            self.limit(now, mark, flight, round_trip_ns);
+            return;
+        }
+        // Jitter shifts the ends of a round.
+        let least_ns = ROUND_MIN_NS.max(self.jitter_ns * ROUND_JITTERS);
+        let is_long = now.nanos_since(self.round.began_at) >= least_ns;
+        if mark.at >= self.round.ends_with && is_long && now > self.round.began_at {
+            self.end_round(now, mark);
+        }
+    }
+
+    fn note_round_trip(&mut self, shortest_ns: u64) {
+        if self.round_trips.len() >= ROUNDS_KEPT {
+            self.round_trips.pop_front();
+        }
+        self.round_trips.push_back(shortest_ns);
+    }
+
+    /// Returns whether an open path has a queue, or loses much.
+    fn shows_bottleneck(&self, round_trip_ns: u64) -> bool {
+        let passed = self.passed - self.round.passed;
+        let lost = self.lost - self.round.lost;
+        let base_ns = self.round_trip_min().unwrap_or(round_trip_ns);
+        let is_queue = round_trip_ns > base_ns + queue_max_ns(base_ns);
+        let is_lossy = lost as f64 > passed as f64 * config::PATH_LOSS_SHARE;
+        passed > BOTTLENECK_MIN_BYTES && (is_queue || is_lossy)
+    }
+
+    /// Begins to pace: what was in flight for a round trip, and arrived, shows the rate.
+    fn limit(&mut self, now: Time, mark: &Mark, flight: u64, round_trip_ns: u64) {
+        let elapsed_ns = now.nanos_since(self.round.began_at).max(round_trip_ns);
+        let passed = (self.passed - self.round.passed).max(flight);
+        let arrived = passed.saturating_sub(self.lost - self.round.lost).max(passed / 4);
+        let bottleneck = arrived as f64 * 1e9 / elapsed_ns as f64;
+        self.rate = Some(Rate::new(now, bottleneck));
+        self.end_round(now, mark);
+    }
+
+    fn end_round(&mut self, now: Time, mark: &Mark) {
+        let next = Round {
+            began_at: now,
+            marked_at: mark.at,
+            passed: self.passed,
+            lost: self.lost,
+            ends_with: now,
+            was_limited: mark.is_limited,
+            ..Round::default()
+        };
+        let round = core::mem::replace(&mut self.round, next);
+        let Some(shortest_ns) = round.shortest_ns else { return };
+        self.note_round_trip(shortest_ns);
+        let base_ns = self.round_trip_min().unwrap_or(shortest_ns);
+        let beyond_ns = (round.sum_ns / round.count.max(1)).saturating_sub(shortest_ns);
+        self.jitter_ns = (self.jitter_ns * 7 + beyond_ns.min(base_ns)) / 8;
+        let elapsed_ns = now.nanos_since(round.began_at).max(mark.at.nanos_since(round.marked_at)).max(1);
+        let passed = (self.passed - round.passed) as f64;
+        let lost = ((self.lost - round.lost) as f64).min(passed);
+        let seen = Seen {
+            arrived: (passed - lost) * 1e9 / elapsed_ns as f64,
+            loss: lost / passed.max(1.0),
+            queue_ns: shortest_ns.saturating_sub(base_ns),
+            jitter_ns: self.jitter_ns,
+            base_ns,
+            mean_ns: round.sum_ns / round.count.max(1),
+            length_ns: now.nanos_since(round.began_at),
+            is_limited: round.was_limited && mark.is_limited,
+        };
+        if let Some(rate) = &mut self.rate {
+            rate.adapt(now, &seen);
+        }
+    }
+}
+
+impl Rate {
+    fn new(now: Time, bottleneck: f64) -> Self {
+        let arrived = VecDeque::new();
+        Self {
+            bottleneck,
+            gain: DRAIN_GAIN,
+            phase: Phase::Drain,
+            probe: PROBE_FIRST,
+            calm_ns: 0,
+            calm_loss: 0.0,
+            arrived,
+            used_at: now,
+        }
+    }
+
+    /// Adapts the rate to what a round has shown.
+    fn adapt(&mut self, now: Time, seen: &Seen) {
+        self.used_at = now;
+        let before = self.bottleneck;
+        let margin_ns = 2 * seen.jitter_ns;
+        let is_queue = seen.queue_ns > queue_max_ns(seen.base_ns) + margin_ns;
+        let is_lossy =
+            seen.loss > config::PATH_LOSS_SHARE && seen.queue_ns > queue_target_ns(seen.base_ns) + margin_ns;
+        if (is_queue || is_lossy) && seen.is_limited {
+            // What was measured before is out of date.
+            self.arrived.clear();
+            self.bottleneck = seen.arrived.clamp(before * FALL_MAX, before);
+        } else if seen.is_limited {
+            if self.arrived.len() >= RATES_KEPT {
+                self.arrived.pop_front();
+            }
+            self.arrived.push_back(seen.arrived);
+            if self.arrived.len() >= RATES_KEPT || seen.arrived > before {
+                let most = self.arrived.iter().copied().fold(0.0, f64::max);
+                self.bottleneck = most.clamp(before * FALL_MAX, before * RISE_MAX);
+            }
+        } else {
+            self.bottleneck = before.max(seen.arrived.min(before * RISE_MAX));
+        }
+        self.next_phase(seen, is_queue || is_lossy);
+    }
+
+    fn next_phase(&mut self, seen: &Seen, is_full: bool) {
+        let has_queue = seen.queue_ns > queue_target_ns(seen.base_ns) + seen.jitter_ns;
+        // A full bottleneck would have a queue as long as this share of the round after a probe.
+        let expected_ns = seen.length_ns as f64 * self.probe;
+        let target_ns = queue_target_ns(seen.base_ns).max(2 * seen.jitter_ns) as f64;
+        let quiet_ns = (expected_ns * QUIET_SHARE).min(target_ns);
+        let is_quiet = seen.mean_ns as f64 <= self.calm_ns as f64 + quiet_ns
+            && seen.loss <= 2.0 * self.calm_loss + QUIET_LOSS;
+        self.phase = match self.phase {
+            _ if is_full => {
+                self.probe = PROBE_FIRST;
+                Phase::Drain
+            }
+            Phase::Probe => Phase::Observe,
+            Phase::Observe if is_quiet && seen.is_limited => {
+                let most = self.arrived.iter().copied().fold(0.0, f64::max);
+                let more = self.bottleneck * (1.0 + self.probe * QUIET_RISE);
+                self.bottleneck = self.bottleneck.max(more.min(most * (1.0 + PROBE_NEXT)));
+                self.arrived.clear();
+                self.probe = PROBE_NEXT;
+                Phase::Probe
+            }
+            Phase::Observe => {
+                self.probe = PROBE_FIRST;
+                Phase::Drain
+            }
+            Phase::Drain => Phase::Cruise(CRUISE_ROUNDS),
+            Phase::Cruise(0) if has_queue => Phase::Drain,
+            Phase::Cruise(0) => Phase::Probe,
+            Phase::Cruise(rounds) => {
+                let before_ns = if self.calm_ns == 0 { seen.mean_ns } else { self.calm_ns };
+                self.calm_ns = (before_ns * 3 + seen.mean_ns) / 4;
+                self.calm_loss += (seen.loss - self.calm_loss) / 8.0;
+                Phase::Cruise(rounds - 1)
+            }
+        };
+        let horizon_ns = (2 * seen.base_ns).max(HORIZON_MIN_NS) as f64;
+        let excess_ns = seen.queue_ns.saturating_sub(queue_target_ns(seen.base_ns));
+        self.gain = match self.phase {
+            Phase::Probe => 1.0 + self.probe,
+            Phase::Drain if is_full => (1.0 - seen.queue_ns as f64 / horizon_ns).clamp(GAIN_MIN, DRAIN_GAIN),
+            Phase::Drain => DRAIN_GAIN,
+            Phase::Observe => 1.0,
+            Phase::Cruise(_) => (1.0 - excess_ns as f64 / horizon_ns).max(CRUISE_GAIN_MIN),
+        };
+    }
+}
+
+/// Returns how long a queue may be, as time.
+fn queue_max_ns(base_ns: u64) -> u64 {
+    (config::QUEUE_MAX.as_nanos() as u64).max(base_ns / 4)
+}
+
+/// Returns from which queue on less is sent, as time.
+fn queue_target_ns(base_ns: u64) -> u64 {
+    (config::QUEUE_TARGET.as_nanos() as u64).max(base_ns / 16)
+}
+
+/// Timers and threads may be as late as this.
+const PATIENCE_NS: u64 = 4_000_000;
+/// Shorter rounds would measure single trains.
+const ROUND_MIN_NS: u64 = 12_000_000;
+/// A round is at least this many times as long as the jitter.
+const ROUND_JITTERS: u64 = 16;
+/// Rounds remembered: their shortest round trip is that of the path.
+const ROUNDS_KEPT: usize = 64;
+/// The bottleneck carries the highest rate of this many rounds: a cycle and a half.
+const RATES_KEPT: usize = 12;
+/// Less than this shows nothing about a path.
+const BOTTLENECK_MIN_BYTES: u64 = 30_000;
+/// In one round the bottleneck grows and shrinks at most by these factors.
+const RISE_MAX: f64 = 1.5;
+const FALL_MAX: f64 = 0.7;
+/// After a probe that found no queue, the bottleneck is taken to carry this share of the excess.
+const QUIET_RISE: f64 = 0.8;
+/// A probe has found no queue if there is less than this share of what a full bottleneck would have.
+const QUIET_SHARE: f64 = 0.25;
+/// ... and no more than this share is lost, beside what is always lost.
+const QUIET_LOSS: f64 = 0.03;
+/// The queue is corrected within two round trips, or this time.
+const HORIZON_MIN_NS: u64 = 40_000_000;
+const GAIN_MIN: f64 = 0.4;
+/// The first probe asks for a little more, and those after one that found no queue for much more.
+const PROBE_FIRST: f64 = 0.1;
+const PROBE_NEXT: f64 = 0.25;
+const DRAIN_GAIN: f64 = 0.75;
+const CRUISE_GAIN_MIN: f64 = 0.9;
+const CRUISE_ROUNDS: u32 = 4;

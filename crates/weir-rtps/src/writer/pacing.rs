@@ -1,0 +1,347 @@
+//! What the paths to the readers allow: how much leaves now, and the marks that measure them.
+//!
+//! A writer without [paths](crate::path), whose readers are on its own host, sends as it likes.
+
+use core::time::Duration;
+use std::collections::VecDeque;
+
+use weir_wire::SequenceNumber;
+
+use super::reader_proxy::ReaderProxy;
+use super::state::WriterCore;
+use crate::config;
+use crate::history::Entry;
+use crate::path::{Allowance, Mark, Path, on_the_wire};
+use crate::time::Time;
+
+/// A writer's use of the paths to its readers.
+#[derive(Debug, Default)]
+pub(super) struct Pacing {
+    uses: Vec<PathUse>,
+    /// Bytes sent by the fast path and not recorded yet.
+    pub(super) unrecorded: u64,
+    /// Some path is paced. As of the last time that a path was asked.
+    pub(super) is_paced: bool,
+    /// When more may be sent.
+    pub(super) next_at: Option<Time>,
+    /// More may be sent as soon as something has passed.
+    is_blocked: bool,
+    marked_at: Time,
+    /// When new samples were last sent.
+    sent_at: Time,
+    mark_every: Duration,
+    /// After this time, an answer counts as lost. Zero without paths.
+    pub(super) patience: Duration,
+}
+
+/// A path in use by a writer.
+#[derive(Debug)]
+struct PathUse {
+    path: Path,
+    flow: u32,
+    /// How often a datagram leaves on it: once for each address of the host.
+    copies: u64,
+    /// Marks that have not passed, with their positions.
+    marks: VecDeque<(Position, Mark)>,
+}
+
+/// What may be sent again to a reader at a time.
+#[derive(Debug)]
+pub(super) struct Allowed {
+    left: u64,
+    spent: u64,
+}
+
+impl Allowed {
+    pub(super) fn is_spent(&self) -> bool {
+        self.spent >= self.left
+    }
+
+    /// Records a datagram of `len` bytes.
+    pub(super) fn spend(&mut self, len: u64) {
+        self.spent += on_the_wire(len);
+    }
+}
+
+/// A position in a writer's samples: everything up to a sample, and fragments of the next.
+pub(super) type Position = (SequenceNumber, u32);
+
+impl Pacing {
+    /// Returns whether there are no paths to observe.
+    #[inline]
+    pub(super) fn is_unused(&self) -> bool {
+        self.uses.is_empty()
+    }
+
+    /// Sets the paths in use: those of reliable readers, or of all if there is none.
+    pub(super) fn set_paths<'a>(&mut self, proxies: impl Iterator<Item = &'a ReaderProxy> + Clone) {
+        let has_reliable = proxies.clone().any(|proxy| proxy.is_reliable);
+        let used = proxies.filter(|proxy| proxy.is_reliable || !has_reliable);
+        let mut before = core::mem::take(&mut self.uses);
+        for proxy in used {
+            let Some(path) = &proxy.path else { continue };
+            if let Some(known) = self.uses.iter_mut().find(|known| known.path.is(path)) {
+                known.copies += 1;
+                continue;
+            }
+            let kept = before.iter().position(|known| known.path.is(path)).map(|at| before.swap_remove(at));
+            let new = || PathUse {
+                path: path.clone(),
+                flow: path.lock().add_flow(),
+                copies: 1,
+                marks: VecDeque::new(),
+            };
+            self.uses.push(PathUse { copies: 1, ..kept.unwrap_or_else(new) });
+        }
+        (self.next_at, self.is_blocked) = (None, false);
+        self.is_paced = self.uses.iter().any(|it| it.path.lock().is_paced());
+    }
+
+    /// Records bytes sent.
+    fn spend(&mut self, now: Time, bytes: u64) {
+        let bytes = bytes + core::mem::take(&mut self.unrecorded);
+        if bytes > 0 {
+            self.uses.iter().for_each(|it| it.path.lock().spend(now, bytes * it.copies));
+        }
+    }
+
+    /// Returns how many bytes may be sent now; `None`: any number.
+    fn allowance(&mut self, now: Time, wanted: u64) -> Option<u64> {
+        self.spend(now, 0);
+        let mut allowed = None;
+        self.is_paced = false;
+        (self.next_at, self.is_blocked) = (None, false);
+        for PathUse { path, flow, copies, .. } in &self.uses {
+            let mut state = path.lock();
+            let bytes = match state.allow(now, *flow, wanted * copies, false) {
+                Allowance::Unlimited => continue,
+                Allowance::Bytes(bytes) => bytes.div_ceil(*copies),
+                Allowance::At(at) => {
+                    self.next_at = self.next_at.max(Some(at));
+                    0
+                }
+                Allowance::Blocked { until } => {
+                    self.is_blocked = true;
+                    self.next_at = self.next_at.max(Some(until));
+                    0
+                }
+            };
+            self.is_paced = true;
+            allowed = Some(allowed.map_or(bytes, |least: u64| least.min(bytes)));
+        }
+        allowed
+    }
+
+    /// Returns what may be sent again on one path.
+    fn allow_repairs(&self, now: Time, path: &Path) -> Allowance {
+        let flow = self.uses.iter().find(|it| it.path.is(path)).map_or(0, |it| it.flow);
+        path.lock().allow(now, flow, config::PATH_FLIGHT_MIN_BYTES, true)
+    }
+
+    /// Sets when to ask again after less was sent than wanted.
+    fn wait(&mut self, now: Time) {
+        self.uses.iter().for_each(|it| it.path.lock().note_limited(now));
+        self.next_at.get_or_insert(now.plus_nanos(1));
+    }
+
+    /// Returns whether something waits for a path.
+    #[inline]
+    pub(super) fn is_waiting(&self) -> bool {
+        self.next_at.is_some()
+    }
+
+    /// Ends the wait for a path when its time has come.
+    #[inline]
+    pub(super) fn wake(&mut self, now: Time) {
+        if self.next_at.is_some_and(|at| at <= now) {
+            (self.next_at, self.is_blocked) = (None, false);
+        }
+    }
+
+    /// Returns when the wait for a path ends, whatever is received.
+    pub(super) fn paused_until(&self) -> Option<Time> {
+        self.next_at.filter(|_| !self.is_blocked)
+    }
+
+    /// Returns whether the wait for a path is over.
+    pub(super) fn may_go_on(&self, now: Time) -> bool {
+        self.next_at.is_none_or(|at| at <= now)
+    }
+
+    /// Returns whether a HEARTBEAT is due that measures the paths.
+    pub(super) fn wants_mark(&self, now: Time) -> bool {
+        !self.uses.is_empty() && now.since(self.marked_at) >= self.mark_every
+    }
+
+    /// Marks what was sent up to `position`.
+    pub(super) fn mark(&mut self, now: Time, position: Position) {
+        // Any acknowledgement would pass a mark before the first sample.
+        if self.uses.is_empty() || position.0 == SequenceNumber::ZERO && position.1 == 0 {
+            return;
+        }
+        self.spend(now, 0);
+        if self.sent_at == now {
+            self.marked_at = now;
+        }
+        let (mut round_trip, mut patience) = (None, None);
+        for PathUse { path, marks, .. } in &mut self.uses {
+            let state = path.lock();
+            round_trip = round_trip.max(state.round_trip_min());
+            patience = patience.max(state.round_trip());
+            let has_room = marks.len() < config::MARKS_MAX;
+            match marks.back_mut() {
+                Some((last, mark)) if *last == position => _ = mark.repeated_at.get_or_insert(now),
+                Some((last, _)) if *last > position => {}
+                _ if has_room => {
+                    // The reader may have acknowledged samples sent earlier.
+                    let is_late = self.sent_at != now;
+                    marks.push_back((position, state.mark(now, is_late)));
+                }
+                _ => {}
+            }
+        }
+        let every = round_trip.unwrap_or_default() / config::MARK_SHARE as u32;
+        self.mark_every = every.clamp(config::MARK_EVERY_MIN, config::MARK_EVERY_MAX);
+        self.patience = patience.max(round_trip).unwrap_or_default() * 5 / 4;
+    }
+
+    /// Records that a reader at a path has got as far as `position`.
+    pub(super) fn passed(&mut self, now: Time, path: &Path, position: Position) {
+        let Some(it) = self.uses.iter_mut().find(|it| it.path.is(path)) else { return };
+        let mut newest = None;
+        while it.marks.front().is_some_and(|(at, _)| *at <= position) {
+            newest = it.marks.pop_front();
+        }
+        if let Some((_, mark)) = newest {
+            path.lock().passed(now, &mark);
+            if core::mem::take(&mut self.is_blocked) {
+                self.next_at = Some(now);
+            }
+        }
+    }
+
+    /// Returns the bytes that may be unsent or in flight, if a path is paced.
+    pub(super) fn window(&self) -> Option<u64> {
+        let windows = self.uses.iter().filter_map(|it| Some(it.path.lock().window()? / it.copies));
+        windows.min()
+    }
+}
+
+impl WriterCore {
+    /// Returns up to which sample before `end` the paths allow to send now.
+    pub(super) fn allowed_end(&mut self, now: Time, end: SequenceNumber) -> SequenceNumber {
+        let wanted = self.history.charged() - self.history.charged_to(self.unsent.prev());
+        let allowed = self.pacing.allowance(now, wanted).filter(|_| self.has_reliable).unwrap_or(u64::MAX);
+        let (mut bytes, mut previous) = (0, None);
+        for sn in self.unsent.0..end.0 {
+            let Some(entry) = self.history.entry(SequenceNumber(sn)).filter(Entry::is_alive) else {
+                continue;
+            };
+            if entry.fragment_size != 0 {
+                // Its fragments are counted one by one.
+                break;
+            }
+            let is_same_datagram = previous.is_some_and(|it: Entry| it.is_extended_by(&entry));
+            if bytes >= allowed && !is_same_datagram {
+                self.pacing.spend(now, bytes);
+                if bytes > 0 {
+                    self.pacing.sent_at = now;
+                }
+                self.pacing.wait(now);
+                return SequenceNumber(sn);
+            }
+            let before = if is_same_datagram { previous.map_or(0, |it| it.len.into()) } else { 0 };
+            bytes +=
+                if is_same_datagram { u64::from(entry.len) - before } else { on_the_wire(entry.len.into()) };
+            previous = Some(entry);
+        }
+        self.pacing.spend(now, bytes);
+        if bytes > 0 {
+            self.pacing.sent_at = now;
+        }
+        end
+    }
+
+    /// Returns whether the paths allow to send a fragment of `len` bytes now, and records it.
+    pub(super) fn allows_fragment(&mut self, now: Time, len: u64) -> bool {
+        if self.pacing.is_unused() {
+            return true;
+        }
+        let cost = on_the_wire(len);
+        if self.pacing.is_paced && self.has_reliable {
+            if self.fragments.allowed < cost {
+                let Some(more) = self.pacing.allowance(now, u64::from(u32::MAX)) else {
+                    self.pacing.spend(now, cost);
+                    return true;
+                };
+                if more == 0 {
+                    self.pacing.wait(now);
+                    return false;
+                }
+                self.fragments.allowed = more.max(cost);
+            }
+            self.fragments.allowed -= cost;
+        }
+        self.pacing.spend(now, cost);
+        self.pacing.sent_at = now;
+        true
+    }
+
+    /// Returns what may be sent again to a reader now, as its path allows.
+    pub(super) fn repairs_allowed(&mut self, now: Time, index: usize) -> Allowed {
+        let Some(path) = &self.proxies[index].path else { return Allowed { left: u64::MAX, spent: 0 } };
+        self.pacing.spend(now, 0);
+        let left = match self.pacing.allow_repairs(now, path) {
+            Allowance::Unlimited => u64::MAX,
+            Allowance::Bytes(bytes) => bytes,
+            Allowance::At(at) => {
+                self.pacing.next_at = Some(self.pacing.next_at.map_or(at, |before| before.min(at)));
+                0
+            }
+            // Repairs are not held back by what is in flight.
+            Allowance::Blocked { .. } => 0,
+        };
+        Allowed { left, spent: 0 }
+    }
+
+    /// Records what was sent again to a reader.
+    pub(super) fn note_repairs_sent(&mut self, now: Time, index: usize, allowed: &Allowed) {
+        if let Some(path) = &self.proxies[index].path {
+            path.lock().spend(now, allowed.spent);
+            if allowed.is_spent() && !self.pacing.is_waiting() {
+                self.pacing.next_at = Some(now.plus_nanos(1));
+            }
+        }
+    }
+
+    /// Records what a message of a reader shows about its path: how far the reader has got, and what was lost.
+    /// Requested samples and fragments from these places on are new.
+    pub(super) fn note_path(&mut self, now: Time, index: usize, samples: usize, fragments: usize) {
+        let proxy = &self.proxies[index];
+        let Some(path) = proxy.path.clone() else { return };
+        let len_of = |sn: &SequenceNumber| self.history.entry(*sn).map_or(0, |entry| u64::from(entry.len));
+        let lost_samples = proxy.requested.iter().skip(samples).map(|sn| on_the_wire(len_of(sn).min(65_507)));
+        let lost_fragments = proxy.requested_fragments.iter().skip(fragments).map(|(sn, _)| {
+            let size = self.history.entry(*sn).map_or(0, |entry| entry.fragment_size);
+            on_the_wire(u64::from(size))
+        });
+        let lost = lost_samples.chain(lost_fragments).sum();
+        path.lock().note_lost(lost);
+        let reached = proxy.reached();
+        self.pacing.passed(now, &path, reached);
+        self.observe_paths();
+    }
+
+    /// Keeps the window within what the paths carry.
+    pub(super) fn observe_paths(&mut self) {
+        if self.pacing.is_unused() {
+            return;
+        }
+        let (charged, written) = (self.history.charged(), self.history.written().max(1));
+        let limit = self.pacing.window().map(|bytes| {
+            let charge = u128::from(bytes) * u128::from(charged) / u128::from(written);
+            (charge as u64).max(config::WINDOW_MIN_BYTES)
+        });
+        self.window.set_path_limit(limit);
+    }
+}

@@ -1,0 +1,67 @@
+//! What a writer sends, and does not send again, on a path whose round trip is known.
+
+use super::*;
+use crate::path::Path;
+
+const MS: u64 = 1_000_000;
+
+/// Acknowledges what is before `base`, and requests the samples in `missing`. The reader has got to sample `last`.
+fn answer(writer: &mut WriterCore, now: u64, count: u32, base: i64, missing: &[i64], last: i64) {
+    let mut state = SequenceNumberSet::new(SequenceNumber(base));
+    missing.iter().for_each(|sn| _ = state.insert(SequenceNumber(*sn)));
+    state.cover(SequenceNumber(last));
+    let acknack = AckNack { reader: READER.entity, writer: WRITER.entity, state, count, is_final: true };
+    writer.handle_acknack(Time(now), READER, &acknack);
+}
+
+/// A writer that has sent ten samples at 20 ms.
+fn writer(path: Option<&Path>) -> WriterCore {
+    let mut writer = WriterCore::new(config(Reliability::Reliable));
+    writer.match_reader(Time(0), ReaderProxyConfig { path: path.cloned(), ..reader(READER, true) });
+    sent(&mut writer, Time(0));
+    answer(&mut writer, 10 * MS, 1, 1, &[], 0);
+    for _ in 0..10 {
+        write(&mut writer, Time(20 * MS), &[0; 8]).unwrap();
+    }
+    assert!(sent(&mut writer, Time(20 * MS)).contains(&"DATA 10".to_owned()));
+    writer
+}
+
+fn repairs(writer: &mut WriterCore, now: u64) -> Vec<String> {
+    sent(writer, Time(now)).into_iter().filter(|word| word.starts_with("DATA")).collect()
+}
+
+#[test]
+fn what_may_be_in_flight_is_not_sent_again() {
+    let path = Path::new();
+    let mut writer = writer(Some(&path));
+    answer(&mut writer, 30 * MS, 2, 3, &[3], 10);
+    assert_eq!(repairs(&mut writer, 30 * MS), ["DATA 3"]);
+    assert_eq!(path.report().round_trip_min, Some(Duration::from_millis(10)));
+    answer(&mut writer, 34 * MS, 3, 3, &[3, 5], 10);
+    assert_eq!(repairs(&mut writer, 34 * MS), ["DATA 5"]);
+    answer(&mut writer, 40 * MS, 4, 3, &[3, 5], 10);
+    assert_eq!(repairs(&mut writer, 40 * MS), ["DATA 3"]);
+}
+
+#[test]
+fn without_a_path_every_request_is_met() {
+    let mut writer = writer(None);
+    for count in 2..5 {
+        answer(&mut writer, 30 * MS + u64::from(count), count, 3, &[3], 10);
+        assert_eq!(repairs(&mut writer, 30 * MS + u64::from(count)), ["DATA 3"]);
+    }
+}
+
+#[test]
+fn what_has_passed_and_what_was_lost_is_counted_once_for_all_writers() {
+    let path = Path::new();
+    let mut writers = [writer(Some(&path)), writer(Some(&path))];
+    let report = path.report();
+    assert_eq!((report.in_flight_bytes, report.lost_bytes), (report.sent_bytes, 0));
+    writers.iter_mut().for_each(|writer| answer(writer, 30 * MS, 2, 3, &[3], 10));
+    let report = path.report();
+    // Ten samples each, with a HEARTBEAT behind the last.
+    assert_eq!((report.sent_bytes, report.in_flight_bytes), (2 * 10 * (28 + 56 + 8), 0));
+    assert_eq!(report.lost_bytes, 2 * (28 + 56 + 8));
+}
