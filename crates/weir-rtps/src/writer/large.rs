@@ -163,6 +163,7 @@ impl WriterCore {
                 self.heartbeat_frag(now, sn, &to, out);
             }
         }
+        self.pacing.record(now);
         if self.fragments.sent == total {
             self.fragments.end();
             // The acknowledgement of this sample makes room for the next one.

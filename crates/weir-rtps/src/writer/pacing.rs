@@ -18,7 +18,7 @@ use crate::time::Time;
 #[derive(Debug, Default)]
 pub(super) struct Pacing {
     uses: Vec<PathUse>,
-    /// Bytes sent by the fast path and not recorded yet.
+    /// Bytes sent, by the fast path or in fragments, and not recorded yet.
     pub(super) unrecorded: u64,
     /// Some path is paced. As of the last time that a path was asked.
     pub(super) is_paced: bool,
@@ -95,6 +95,11 @@ impl Pacing {
         }
         (self.next_at, self.is_blocked) = (None, false);
         self.is_paced = self.uses.iter().any(|it| it.path.lock().is_paced());
+    }
+
+    /// Records what was sent and is not recorded yet.
+    pub(super) fn record(&mut self, now: Time) {
+        self.spend(now, 0);
     }
 
     /// Records bytes sent.
@@ -186,6 +191,7 @@ impl Pacing {
         let (mut round_trip, mut patience) = (None, None);
         for PathUse { path, marks, .. } in &mut self.uses {
             let state = path.lock();
+            self.is_paced |= state.is_paced();
             round_trip = round_trip.max(state.round_trip_min());
             patience = patience.max(state.round_trip());
             let has_room = marks.len() < config::MARKS_MAX;
@@ -270,10 +276,7 @@ impl WriterCore {
         let cost = on_the_wire(len);
         if self.pacing.is_paced && self.has_reliable {
             if self.fragments.allowed < cost {
-                let Some(more) = self.pacing.allowance(now, u64::from(u32::MAX)) else {
-                    self.pacing.spend(now, cost);
-                    return true;
-                };
+                let more = self.pacing.allowance(now, u64::from(u32::MAX)).unwrap_or(u64::MAX);
                 if more == 0 {
                     self.pacing.wait(now);
                     return false;
@@ -282,7 +285,8 @@ impl WriterCore {
             }
             self.fragments.allowed -= cost;
         }
-        self.pacing.spend(now, cost);
+        // Recorded for all fragments at once.
+        self.pacing.unrecorded += cost;
         self.pacing.sent_at = now;
         true
     }
