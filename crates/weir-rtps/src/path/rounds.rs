@@ -19,6 +19,8 @@ pub(super) struct Rounds {
     pub(super) lost: u64,
     /// When something last passed, or was sent after a pause.
     passed_at: Time,
+    /// The first of the last marks that all show a long queue, while the path is open.
+    long_since: Option<Time>,
     /// When a writer last had to wait.
     pub(super) limited_at: Option<Time>,
     round: Round,
@@ -182,7 +184,8 @@ impl Rounds {
         }
         let flight = mark.sent - self.passed;
         (self.passed, self.passed_at) = (mark.sent, now);
-        if self.rate.is_none() && self.shows_bottleneck(round_trip_ns) {
+        let is_ambiguous = mark.is_ambiguous(now, self.round_trip_min());
+        if self.rate.is_none() && self.shows_bottleneck(mark.at, round_trip_ns, is_ambiguous) {
             self.limit(now, mark, flight, round_trip_ns);
             return;
         }
@@ -202,11 +205,20 @@ impl Rounds {
     }
 
     /// Returns whether an open path has a queue, or loses much.
-    fn shows_bottleneck(&self, round_trip_ns: u64) -> bool {
+    ///
+    /// A queue delays what is sent into it for as long as it lasts. If a host is interrupted, the delay ends at once,
+    /// and little is sent meanwhile.
+    fn shows_bottleneck(&mut self, marked_at: Time, round_trip_ns: u64, is_ambiguous: bool) -> bool {
         let passed = self.passed - self.round.passed;
         let lost = self.lost - self.round.lost;
         let base_ns = self.round_trip_min().unwrap_or(round_trip_ns);
-        let is_queue = round_trip_ns > base_ns + queue_max_ns(base_ns);
+        let queue_max_ns = queue_max_ns(base_ns);
+        if round_trip_ns <= base_ns + queue_max_ns {
+            self.long_since = None;
+        } else if !is_ambiguous {
+            self.long_since.get_or_insert(marked_at);
+        }
+        let is_queue = self.long_since.is_some_and(|since| marked_at.nanos_since(since) >= queue_max_ns);
         let is_lossy = lost as f64 > passed as f64 * config::PATH_LOSS_SHARE;
         passed > BOTTLENECK_MIN_BYTES && (is_queue || is_lossy)
     }
