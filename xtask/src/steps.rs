@@ -264,7 +264,7 @@ const FMT: [&str; 5] = ["fmt", "--all", "--check", "--", "--color=never"];
 /// Exchanges mostly wait, for leases to end and for the other side.
 const THREADS: &str = "--test-threads=6";
 
-/// What [`test`] builds and runs, and what [`docs`] takes its program from.
+/// What [`test()`] builds and runs, and what [`docs`] takes its program from.
 pub(crate) const TESTS: [&str; 5] = ["test", "--workspace", "--exclude", INTEROP_CRATE, "--locked"];
 /// A crate of tests only, excluded from the plain test step.
 const INTEROP_CRATE: &str = "weir-interop";

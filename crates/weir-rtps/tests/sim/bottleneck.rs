@@ -1,4 +1,4 @@
-//! Links that are slower than the writer, with a queue smaller than the reader's buffer.
+//! Links that are slower than the writer, with a queue smaller than the reader's buffer, without a path that paces.
 //!
 //! The window is that of the reader's buffer, so the queue before such a link overflows, and much
 //! is sent again. These tests check what must still hold: no sample is missing in the end, and from

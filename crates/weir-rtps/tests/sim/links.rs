@@ -5,6 +5,7 @@ use core::time::Duration;
 
 use weir_netsim::{Direction, Link, LinkPair, Traffic};
 use weir_rtps::path::{Path, PathReport};
+use weir_rtps::qos::History;
 
 use crate::harness::Sim;
 
@@ -118,5 +119,72 @@ fn a_path_without_a_bottleneck_stays_open() {
         let second = Duration::from_millis(50);
         let outcome = saturate("open", &way, [link(), link()], size, [second, second]);
         assert_eq!((outcome.report.rate, outcome.report.waits), (None, 0), "{:?}", outcome.report);
+    }
+}
+
+/// The down link of a preset, and its way back.
+fn ways(name: &str) -> [Link; 2] {
+    name.parse::<LinkPair>().expect("a preset").links()
+}
+
+#[test]
+fn a_writer_that_keeps_the_last_sample_replaces_what_has_not_left() {
+    let mut sim = Sim::unrecorded("last", 1, Link::new());
+    sim.set_steps_max(10_000_000);
+    sim.add_writer(|setup| {
+        setup.config.history = History::KeepLast(1);
+        // Twice what the link carries, for ten seconds.
+        (setup.samples, setup.size, setup.gap) = (50_000, |_| 1024, Duration::from_micros(200));
+    });
+    sim.add_reader(|setup| {
+        setup.config.history = History::KeepLast(1);
+        (setup.segment_max, setup.path) = (DATAGRAM_MAX, Some(Path::new()));
+    });
+    let (writer, reader) = (*sim.writers[0].address.ip(), *sim.readers[0].address.ip());
+    let [there, back] = ways("lte");
+    sim.network.set_link(writer, reader, there);
+    sim.network.set_link(reader, writer, back);
+    sim.connect(0, 0);
+    sim.run_until(|sim| sim.writers[0].is_done());
+    let written_at = sim.now;
+    assert_eq!((sim.writers[0].refused, sim.writers[0].core.kept()), (0, 1), "{sim}");
+    sim.run_until(Sim::is_delivered);
+    let late = sim.readers[0].last_taken_at.since(written_at);
+    assert!(late < Duration::from_millis(250), "the last sample came {late:?} after it was written: {sim}");
+    // What was replaced is a hole, which the next HEARTBEAT closes: most of what arrives is replaced by then.
+    let arrived = sim.readers[0].core.counters().samples_received;
+    assert!(arrived > 20_000, "{arrived} of 50000 samples: {sim}");
+    let mean = sim.network.traffic(writer, reader).queue.mean_wait();
+    assert!(mean < Duration::from_millis(15), "the queue was {mean:?} on average: {sim}");
+}
+
+#[test]
+fn a_writer_goes_at_the_rate_of_the_slowest_reader() {
+    let mut sim = Sim::unrecorded("slowest", 1, Link::new());
+    sim.set_steps_max(10_000_000);
+    sim.add_writer(|setup| {
+        (setup.samples, setup.size, setup.gap) = (u64::MAX, |_| 1024, Duration::from_micros(2));
+    });
+    for name in ["lan100", "lte"] {
+        let reader =
+            sim.add_reader(|setup| (setup.segment_max, setup.path) = (DATAGRAM_MAX, Some(Path::new())));
+        let (writer, host) = (*sim.writers[0].address.ip(), *sim.readers[reader].address.ip());
+        let [there, back] = ways(name);
+        sim.network.set_link(writer, host, there);
+        sim.network.set_link(host, writer, back);
+        sim.connect(0, reader);
+    }
+    sim.run_for(Duration::from_secs(3));
+    let guid = sim.writers[0].config.guid;
+    let before = sim.readers[1].taken(guid).len();
+    sim.run_for(Duration::from_secs(10));
+    // What lte carries.
+    let carried = 20e6 / 8.0 * 10.0 / (1024 + HEADERS) as f64;
+    let share = (sim.readers[1].taken(guid).len() - before) as f64 / carried;
+    assert!(share > 0.85, "{share} of what the slower link carries: {sim}");
+    for (reader, most) in [(0, 5), (1, 15)] {
+        let (writer, host) = (*sim.writers[0].address.ip(), *sim.readers[reader].address.ip());
+        let mean = sim.network.traffic(writer, host).queue.mean_wait();
+        assert!(mean < Duration::from_millis(most), "link {reader} had a queue of {mean:?}: {sim}");
     }
 }
