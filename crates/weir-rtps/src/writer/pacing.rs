@@ -2,6 +2,7 @@
 //!
 //! A writer without [paths](crate::path), whose readers are on its own host, sends as it likes.
 
+use core::net::SocketAddrV4;
 use core::time::Duration;
 use std::collections::VecDeque;
 
@@ -63,6 +64,12 @@ impl Allowed {
     }
 }
 
+impl PathUse {
+    fn new(path: &Path) -> Self {
+        Self { path: path.clone(), flow: path.lock().add_flow(), copies: 0, marks: VecDeque::new() }
+    }
+}
+
 /// A position in a writer's samples: everything up to a sample, and fragments of the next.
 pub(super) type Position = (SequenceNumber, u32);
 
@@ -73,26 +80,29 @@ impl Pacing {
         self.uses.is_empty()
     }
 
-    /// Sets the paths in use: those of reliable readers, or of all if there is none.
-    pub(super) fn set_paths<'a>(&mut self, proxies: impl Iterator<Item = &'a ReaderProxy> + Clone) {
-        let has_reliable = proxies.clone().any(|proxy| proxy.is_reliable);
-        let used = proxies.filter(|proxy| proxy.is_reliable || !has_reliable);
+    /// Sets the paths in use: those of reliable readers, or of all if there is none. `destinations`: where a datagram
+    /// is sent.
+    pub(super) fn set_paths(&mut self, proxies: &[ReaderProxy], destinations: &[SocketAddrV4]) {
+        let has_reliable = proxies.iter().any(|proxy| proxy.is_reliable);
         let mut before = core::mem::take(&mut self.uses);
-        for proxy in used {
+        let mut counted = Vec::new();
+        for proxy in proxies.iter().filter(|proxy| proxy.is_reliable || !has_reliable) {
             let Some(path) = &proxy.path else { continue };
-            if let Some(known) = self.uses.iter_mut().find(|known| known.path.is(path)) {
-                known.copies += 1;
-                continue;
+            let index = self.uses.iter().position(|known| known.path.is(path)).unwrap_or_else(|| {
+                let kept = before.iter().position(|known| known.path.is(path));
+                let known = kept.map(|at| before.swap_remove(at)).unwrap_or_else(|| PathUse::new(path));
+                self.uses.push(PathUse { copies: 0, ..known });
+                self.uses.len() - 1
+            });
+            for to in proxy.destinations.iter() {
+                if destinations.contains(to) && !counted.contains(to) {
+                    counted.push(*to);
+                    self.uses[index].copies += 1;
+                }
             }
-            let kept = before.iter().position(|known| known.path.is(path)).map(|at| before.swap_remove(at));
-            let new = || PathUse {
-                path: path.clone(),
-                flow: path.lock().add_flow(),
-                copies: 1,
-                marks: VecDeque::new(),
-            };
-            self.uses.push(PathUse { copies: 1, ..kept.unwrap_or_else(new) });
         }
+        // A datagram to a group leaves once for all.
+        self.uses.iter_mut().for_each(|it| it.copies = it.copies.max(1));
         (self.next_at, self.is_blocked) = (None, false);
         self.is_paced = self.uses.iter().any(|it| it.path.lock().is_paced());
     }

@@ -108,7 +108,7 @@ impl WriterCore {
         self.silence.is_prompting = self.proxies.iter().any(|proxy| proxy.is_stalled);
         let buffers =
             self.proxies.iter().filter(|proxy| proxy.is_awaited()).map(|proxy| proxy.receive_buffer);
-        self.pacing.set_paths(self.proxies.iter());
+        self.pacing.set_paths(&self.proxies, &self.destinations);
         self.window.set_receive_buffer(buffers.min_by_key(|buffer| buffer.unwrap_or(0)).flatten());
         self.fragments.set_receive_buffers(self.proxies.iter().map(|proxy| proxy.receive_buffer));
         self.set_segment_max(self.proxies.iter().map(|proxy| proxy.segment_max).min().unwrap_or(u16::MAX));

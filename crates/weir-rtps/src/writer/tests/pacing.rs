@@ -65,3 +65,19 @@ fn what_has_passed_and_what_was_lost_is_counted_once_for_all_writers() {
     assert_eq!((report.sent_bytes, report.in_flight_bytes), (2 * 10 * (28 + 56 + 8), 0));
     assert_eq!(report.lost_bytes, 2 * (28 + 56 + 8));
 }
+
+#[test]
+fn readers_at_one_address_are_one_copy_on_the_path_and_others_more() {
+    let other = Guid::new(READER.prefix, EntityId::user_reader(2, false));
+    for (port, copies) in [(7411, 1), (7413, 2)] {
+        let path = Path::new();
+        let mut writer = WriterCore::new(config(Reliability::Reliable));
+        let destinations = Arc::from([SocketAddrV4::new(Ipv4Addr::LOCALHOST, port)]);
+        let second = ReaderProxyConfig { destinations, path: Some(path.clone()), ..reader(other, true) };
+        writer.match_reader(Time(0), ReaderProxyConfig { path: Some(path.clone()), ..reader(READER, true) });
+        writer.match_reader(Time(0), second);
+        write(&mut writer, Time(0), &[0; 8]).unwrap();
+        sent(&mut writer, Time(0));
+        assert_eq!(path.report().sent_bytes, copies * (28 + 56 + 8), "port {port}");
+    }
+}
