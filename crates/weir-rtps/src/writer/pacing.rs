@@ -84,6 +84,8 @@ impl Pacing {
     /// is sent.
     pub(super) fn set_paths(&mut self, proxies: &[ReaderProxy], destinations: &[SocketAddrV4]) {
         let has_reliable = proxies.iter().any(|proxy| proxy.is_reliable);
+        // What was sent to readers without a path, or to others, does not count on the paths from now on.
+        self.unrecorded = 0;
         let mut before = core::mem::take(&mut self.uses);
         let mut counted = Vec::new();
         for proxy in proxies.iter().filter(|proxy| proxy.is_reliable || !has_reliable) {
@@ -247,7 +249,9 @@ impl WriterCore {
     /// Returns up to which sample before `end` the paths allow to send now.
     pub(super) fn allowed_end(&mut self, now: Time, end: SequenceNumber) -> SequenceNumber {
         let wanted = self.history.charged() - self.history.charged_to(self.unsent.prev());
-        let allowed = self.pacing.allowance(now, wanted).filter(|_| self.has_reliable).unwrap_or(u64::MAX);
+        // Best effort is not held back, so it takes no turn either.
+        let allowed = if self.has_reliable { self.pacing.allowance(now, wanted) } else { None };
+        let allowed = allowed.unwrap_or(u64::MAX);
         let (mut bytes, mut previous) = (0, None);
         for sn in self.unsent.0..end.0 {
             let Some(entry) = self.history.entry(SequenceNumber(sn)).filter(Entry::is_alive) else {

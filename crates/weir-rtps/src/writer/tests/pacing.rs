@@ -81,3 +81,21 @@ fn readers_at_one_address_are_one_copy_on_the_path_and_others_more() {
         assert_eq!(path.report().sent_bytes, copies * (28 + 56 + 8), "port {port}");
     }
 }
+
+#[test]
+fn what_was_sent_to_this_host_does_not_count_on_a_path() {
+    let other = Guid::new(READER.prefix, EntityId::user_reader(2, false));
+    let mut writer = WriterCore::new(config(Reliability::BestEffort));
+    writer.match_reader(Time(0), reader(other, false));
+    sent(&mut writer, Time(0));
+    let fill = |_: &mut [u8]| Ok::<_, core::convert::Infallible>(0);
+    for now in 1..100 {
+        let payload = DirectPayload { len: 8, bulk: &[] };
+        assert_eq!(writer.write_direct(Time(now * MS), STAMP, payload, fill, |_| {}), Ok(true));
+    }
+    let path = Path::new();
+    writer.match_reader(Time(MS), ReaderProxyConfig { path: Some(path.clone()), ..reader(READER, false) });
+    write(&mut writer, Time(200 * MS), &[0; 8]).unwrap();
+    sent(&mut writer, Time(200 * MS));
+    assert_eq!(path.report().sent_bytes, 28 + 56 + 8);
+}
