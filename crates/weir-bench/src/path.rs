@@ -38,7 +38,10 @@ pub enum PathSpec {
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum PathError {
     /// No kind of link.
-    #[error("`{0}` is not a link: expected veth[,OPTION...], tun[,OPTION...] or a preset: {presets}", presets = names())]
+    #[error(
+        "`{0}` is not a link: expected veth[,OPTION...], tun[,OPTION...] or a preset: {presets}",
+        presets = names()
+    )]
     Unknown(String),
     /// Not a cable.
     #[error(

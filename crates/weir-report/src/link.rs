@@ -64,9 +64,9 @@ const TO_PUBLISHERS: &[Column] = &[
     ("Queue max ms", 2, |case| Some(up(case)?.queue_max_ms)),
 ];
 
-const NOTE: &str = "packets, MB: sent into the link, IP headers included, from the meeting of the ends on, warm-up included; \
-                    bytes/byte: sent into the link per byte of samples received; queue full, lost: packets dropped; queue: \
-                    wait that a packet found, mean over the packets";
+const NOTE: &str = "packets, MB: sent into the link, IP headers included, from the meeting of the ends on, warm-up \
+                    included; bytes/byte: sent into the link per byte of samples received; queue full, lost: packets \
+                    dropped; queue: wait that a packet found, mean over the packets";
 
 #[cfg(test)]
 mod tests {

@@ -60,6 +60,7 @@ pub struct ReceiveReport {
     /// Datagrams of a wrong size.
     pub corrupt: u64,
     /// Datagrams from other senders.
+    #[serde(alias = "strangers")]
     pub foreign_datagrams: u64,
     /// Datagrams dropped at the sockets, warm-up included, as the kernel counts.
     pub kernel_drops: Option<u64>,

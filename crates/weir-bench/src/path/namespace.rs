@@ -39,8 +39,8 @@ pub enum LinkError {
     },
     /// There is no TUN device.
     #[error(
-        "--link tun cannot open /dev/net/tun: {0}; load it with `modprobe tun`, give a container `--device /dev/net/tun`, \
-         or use --link veth"
+        "--link tun cannot open /dev/net/tun: {0}; load it with `modprobe tun`, give a container \
+         `--device /dev/net/tun`, or use --link veth"
     )]
     NoTun(io::Error),
     /// The emulator ended in the middle.
@@ -195,10 +195,10 @@ mod tests {
 
     #[test]
     fn drops_of_a_device_are_read() {
-        let text = "Inter-|   Receive                                                |  Transmit\n \
-                    face |bytes    packets errs drop fifo frame compressed multicast|bytes    packets errs drop fifo\n    \
-                    lo:       0       0    0    0    0     0          0         0        0       0    0    7    0     0\n \
-                    weir0:       5       6    7    8    9     10          11         12        13       14    15    1234  0\n";
+        let text = "Inter-|   Receive                                    |  Transmit\n face \
+                    |bytes packets errs drop fifo frame compressed multicast|bytes packets errs drop fifo\n    \
+                    lo:       0       0    0    0    0     0      0         0        0       0    0    7    0  0\n \
+                    weir0:       5       6    7    8    9     10      11     12      13      14    15  1234  0\n";
         assert_eq!(send_drops(text, "weir0"), 1234);
         assert_eq!(send_drops(text, "weir1"), 0);
     }
