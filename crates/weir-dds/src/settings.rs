@@ -21,6 +21,7 @@ pub const SOCKET_BUFFER_BYTES: usize = 4 * 1024 * 1024;
 /// | `data_multicast` | `WEIR_DATA_MULTICAST`: `default` or `ADDRESS[:PORT]` | none: set per reader |
 /// | `receive_buffer` | `WEIR_RECEIVE_BUFFER`: bytes | 4 MiB |
 /// | `send_buffer` | `WEIR_SEND_BUFFER`: bytes | 4 MiB |
+/// | `rate_max` | `WEIR_RATE_MAX`: bits per second to each host, such as `20M` | none: what the path carries |
 /// | `wait` | `WEIR_WAIT`: `block`, `spin`, `spin:MICROSECONDS` | `block` |
 ///
 /// The domain id is a separate argument; [`domain_id_from_environment`] reads `WEIR_DOMAIN_ID`.
@@ -60,6 +61,12 @@ pub struct ParticipantSettings {
     pub receive_buffer: usize,
     /// Requested send buffer of the user data socket, in bytes.
     pub send_buffer: usize,
+    /// The most bits per second that all writers of this participant together send to another host, with IP and UDP
+    /// headers: a static flow controller. `None`: what the path carries, once that is known.
+    ///
+    /// A reliable writer waits, a best-effort writer leaves out what would wait for more than a tenth of a second. Does
+    /// not apply to readers on the same host.
+    pub rate_max: Option<u64>,
     /// How threads of this participant wait for data.
     pub wait: WaitStrategy,
     /// Time after which peers remove the participant if they receive nothing from it.
@@ -83,6 +90,7 @@ impl Default for ParticipantSettings {
             data_multicast: None,
             receive_buffer: SOCKET_BUFFER_BYTES,
             send_buffer: SOCKET_BUFFER_BYTES,
+            rate_max: None,
             wait: WaitStrategy::Block,
             lease_duration: Duration::from_secs(20),
             name: None,
@@ -134,6 +142,11 @@ impl ParticipantSettings {
             if let Some(text) = variable(name) {
                 *field = text.parse().map_err(|_| bad(name, &text, "a number of bytes, such as 4194304"))?;
             }
+        }
+        if let Some(text) = variable("WEIR_RATE_MAX") {
+            let rate = bits_per_second(&text);
+            let allowed = "bits per second from 8k on, such as 20M";
+            settings.rate_max = Some(rate.ok_or_else(|| bad("WEIR_RATE_MAX", &text, allowed))?);
         }
         if let Some(text) = variable("WEIR_WAIT") {
             settings.wait =
@@ -228,6 +241,18 @@ impl std::str::FromStr for Peer {
     }
 }
 
+/// Parses a number, whose unit may be `k`, `M` or `G`.
+fn bits_per_second(text: &str) -> Option<u64> {
+    let text = text.trim();
+    let units = [('k', 1_000), ('M', 1_000_000), ('G', 1_000_000_000)];
+    let unit = units.into_iter().find(|(letter, _)| text.ends_with(*letter));
+    let (number, unit) = unit.map_or((text, 1), |(_, factor)| (&text[..text.len() - 1], factor));
+    number.parse::<u64>().ok()?.checked_mul(unit).filter(|rate| *rate >= RATE_LEAST)
+}
+
+/// The lowest rate that may be configured, in bits per second.
+const RATE_LEAST: u64 = 8_000;
+
 fn bad(name: &str, text: &str, allowed: &str) -> DdsError {
     DdsError::BadParameter(format!("environment variable {name} is {text:?}: use {allowed}"))
 }
@@ -245,6 +270,7 @@ mod tests {
                 "WEIR_DATA_MULTICAST" => "default",
                 "WEIR_RECEIVE_BUFFER" => "1000",
                 "WEIR_WAIT" => "spin:50",
+                "WEIR_RATE_MAX" => "20M",
                 _ => return None,
             };
             Some(value.to_owned())
@@ -254,6 +280,7 @@ mod tests {
         assert_eq!(settings.peers[1].port, Some(7410));
         assert_eq!(settings.data_multicast, Some(MulticastGroup::default()));
         assert_eq!((settings.receive_buffer, settings.send_buffer), (1000, SOCKET_BUFFER_BYTES));
+        assert_eq!(settings.rate_max, Some(20_000_000));
         assert_eq!(settings.wait, WaitStrategy::SpinThenBlock(Duration::from_micros(50)));
     }
 
@@ -267,6 +294,9 @@ mod tests {
         assert!(error("WEIR_WAIT", "sleep").contains("WEIR_WAIT"));
         assert!(error("WEIR_DATA_MULTICAST", "yes").contains("ADDRESS[:PORT]"));
         assert!(error("WEIR_SEND_BUFFER", "4M").contains("number of bytes"));
+        for rate in ["20Mbit", "-1", "0", "7999", "99999999999G", "", "é"] {
+            assert!(error("WEIR_RATE_MAX", rate).contains("such as 20M"), "{rate}");
+        }
         assert!(error("WEIR_PEERS", "10.0.0.1:x").contains("ADDRESS:PORT"));
         assert!(error("WEIR_PEERS", "0.0.0.0").contains("invalid peer"));
     }

@@ -52,14 +52,16 @@ pub const QUEUE_TARGET: Duration = Duration::from_micros(700);
 pub const PATH_LOSS_SHARE: f64 = 0.1;
 /// What a paced path may have in flight besides what its rate and round trip require, in bytes.
 pub const PATH_FLIGHT_MIN_BYTES: u64 = 16 * 1024;
-/// The shortest round trip of a path is that of this time, or up to twice as long.
-pub const PATH_MIN_MEMORY: Duration = Duration::from_secs(5);
-/// How often the queue of a paced path is emptied.
-pub const PATH_DRAIN_EVERY: Duration = Duration::from_secs(4);
-/// The rate of a path that is not used for this time is forgotten.
+/// Every path is taken to carry as much, in bytes per second: a slow serial line.
+pub const PATH_RATE_MIN: f64 = 1000.0;
+/// The rate of a path that is not measured for this time is forgotten.
 pub const PATH_MEMORY: Duration = Duration::from_secs(10);
 /// After four round trips and this time without an answer, what is in flight on a path does not hold back more.
 pub const PATH_SILENCE: Duration = Duration::from_millis(200);
+/// What a best-effort writer has waiting for a paced path leaves within this time; what is older is not sent.
+pub const BEST_EFFORT_WAIT: Duration = Duration::from_millis(100);
+/// After so many bytes to single destinations, a path is asked whether it is paced by now.
+pub const UNRECORDED_MAX_BYTES: u64 = 64 * 1024;
 /// What leaves together on a paced path, as time...
 pub const PACING_TRAIN: Duration = Duration::from_micros(500);
 /// ... or in bytes: two packets of Ethernet.

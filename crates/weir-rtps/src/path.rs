@@ -1,10 +1,11 @@
 //! The path to a host: how much it carries, and how long it takes.
 //!
 //! All writers of a participant that send to a host share one [`Path`]. It measures the round trip and what passes per
-//! time, and from that decides how fast they may send. The model is that of BBR (Cardwell et al., 2017): a path has a
-//! bottleneck rate and a shortest round trip; sending faster than the one only lengthens the queue, which shows in the
-//! other. The control is by delay, as in Copa (Arun and Balakrishnan, 2018): the rate rises while the queue is
-//! shorter than a small target and falls while it is longer, so that random losses do not slow it down.
+//! time, and from that decides how fast they may send. Model and cycle are those of BBR (Cardwell et al., 2017): a path
+//! has a bottleneck rate and a shortest round trip; sending faster than the one only lengthens the queue, which shows
+//! in the other. From time to time a little more is sent, to see whether the path carries it. BBR judges that by the
+//! rate of what arrives; here the queue decides, as in Copa (Arun and Balakrishnan, 2018), because a rate measured over
+//! a round varies more than a probe adds. Random losses do not slow a path down.
 //!
 //! What is measured:
 //!
@@ -35,7 +36,7 @@ pub struct Path(Arc<Mutex<PathState>>);
 /// What is known about a path.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct PathReport {
-    /// The shortest round trip of the last seconds.
+    /// The shortest round trip of the last 64 rounds; a round is about a round trip, or 12 ms if that is longer.
     pub round_trip_min: Option<Duration>,
     /// The shortest round trip of the last round, which includes time in queues.
     pub round_trip: Option<Duration>,
@@ -58,6 +59,8 @@ pub(crate) struct PathState {
     bucket: Bucket,
     waits: u64,
     flows: u32,
+    /// Bytes per second that may be sent, whatever the path carries.
+    rate_max: Option<f64>,
 }
 
 /// A position in what was sent on a path.
@@ -72,6 +75,17 @@ pub(crate) struct Mark {
     pub(crate) repeated_at: Option<Time>,
     /// The sender was held back by the path, so that what passes shows the path's rate.
     is_limited: bool,
+}
+
+/// What bytes are sent for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Purpose {
+    /// Samples that readers acknowledge. They wait if much is in flight.
+    New,
+    /// What was lost, and is no longer in flight.
+    Repair,
+    /// Samples that no reader acknowledges, so that it is not known what of them is in flight.
+    BestEffort,
 }
 
 /// What may be sent now.
@@ -103,6 +117,13 @@ impl Path {
         Self::default()
     }
 
+    /// Creates a path on which no more than `rate` bytes per second are sent, with IP and UDP headers, whatever it
+    /// carries: a static flow controller. A rate below 1000 is taken for 1000.
+    pub fn with_rate_max(rate: u64) -> Self {
+        let rate_max = Some((rate as f64).max(config::PATH_RATE_MIN));
+        Self(Arc::new(Mutex::new(PathState { rate_max, ..PathState::default() })))
+    }
+
     /// Returns what is known.
     pub fn report(&self) -> PathReport {
         let state = self.lock();
@@ -110,7 +131,7 @@ impl Path {
         PathReport {
             round_trip_min: rounds.round_trip_min().map(Duration::from_nanos),
             round_trip: rounds.round_trip().map(Duration::from_nanos),
-            rate: rounds.pacing_rate(),
+            rate: state.rate(),
             sent_bytes: rounds.sent,
             in_flight_bytes: rounds.in_flight(),
             lost_bytes: rounds.lost,
@@ -143,16 +164,24 @@ impl PathState {
 
     /// Returns whether the path is paced.
     pub(crate) fn is_paced(&self) -> bool {
-        self.rounds.pacing_rate().is_some()
+        self.rate().is_some()
+    }
+
+    /// Returns the bytes per second that may be sent; `None`: the path is open.
+    fn rate(&self) -> Option<f64> {
+        self.rounds.pacing_rate().into_iter().chain(self.rate_max).reduce(f64::min)
     }
 
     /// Returns what a writer with `wanted` bytes to send may send now.
-    ///
-    /// `is_repair`: what it replaces is no longer in flight.
-    pub(crate) fn allow(&mut self, now: Time, flow: u32, wanted: u64, is_repair: bool) -> Allowance {
+    pub(crate) fn allow(&mut self, now: Time, flow: u32, wanted: u64, purpose: Purpose) -> Allowance {
         self.rounds.begin_if_idle(now);
-        let Some(rate) = self.rounds.pacing_rate() else { return Allowance::Unlimited };
-        if !is_repair && let Some(until) = self.rounds.blocked_until(now) {
+        if purpose == Purpose::BestEffort {
+            self.rounds.forget_if_unmeasured(now);
+        }
+        let Some(rate) = self.rate() else { return Allowance::Unlimited };
+        if purpose == Purpose::New
+            && let Some(until) = self.rounds.blocked_until(now)
+        {
             self.note_limited(now);
             return Allowance::Blocked { until };
         }
@@ -168,7 +197,10 @@ impl PathState {
     /// Records that a writer sent less than it wanted.
     pub(crate) fn note_limited(&mut self, now: Time) {
         self.waits += 1;
-        self.rounds.limited_at = Some(now);
+        // What a configured rate holds back shows nothing about the path.
+        if self.rounds.pacing_rate().is_none_or(|rate| self.rate_max.is_none_or(|most| rate < most)) {
+            self.rounds.limited_at = Some(now);
+        }
     }
 
     /// Records bytes sent.
@@ -181,6 +213,11 @@ impl PathState {
     /// Returns the bytes that writers may keep, unsent or in flight; `None` if the path is open.
     pub(crate) fn window(&self) -> Option<u64> {
         self.rounds.pacing_rate().map(|_| 2 * self.rounds.in_flight_max())
+    }
+
+    /// Returns the bytes that the path takes in this time, if it is paced.
+    pub(crate) fn carries(&self, time: Duration) -> Option<u64> {
+        self.rate().map(|rate| (rate * time.as_secs_f64()) as u64)
     }
 
     /// Returns a mark behind everything sent.
@@ -204,7 +241,7 @@ impl PathState {
         self.rounds.round_trip_min().map(Duration::from_nanos)
     }
 
-    /// Returns the last round trip with what it varies by.
+    /// Returns the shortest round trip of the last round, which includes time in queues.
     pub(crate) fn round_trip(&self) -> Option<Duration> {
         self.rounds.round_trip().map(Duration::from_nanos)
     }

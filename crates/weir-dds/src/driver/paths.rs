@@ -8,12 +8,18 @@ use parking_lot::Mutex;
 use weir_rtps::path::{Path, PathReport};
 
 /// The paths in use, by the address of the host.
-#[derive(Default)]
 pub(crate) struct Paths {
     known: Mutex<HashMap<Ipv4Addr, Path, RandomState>>,
+    /// Bytes per second that are sent to a host at most.
+    rate_max: Option<u64>,
 }
 
 impl Paths {
+    /// Creates paths on which at most so many bits per second are sent.
+    pub(crate) fn new(rate_max: Option<u64>) -> Self {
+        Self { known: Mutex::default(), rate_max: rate_max.map(|bits| bits / 8) }
+    }
+
     /// Returns the path to a reader; `None` if it is on this host, where nothing needs to be paced.
     ///
     /// Of several addresses, the first stands for all: they are of one host.
@@ -25,7 +31,8 @@ impl Paths {
         let mut known = self.known.lock();
         // What no writer uses any more is forgotten.
         known.retain(|ip, path| *ip == host || path.is_shared());
-        Some(known.entry(host).or_default().clone())
+        let new = || self.rate_max.map_or_else(Path::new, Path::with_rate_max);
+        Some(known.entry(host).or_insert_with(new).clone())
     }
 
     /// Returns what is known of the paths in use.

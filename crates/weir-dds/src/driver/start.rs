@@ -72,7 +72,7 @@ impl Driver {
             listeners: Listeners::default(),
             meta,
             network: Network::new(choice, watch, selected),
-            paths: Paths::default(),
+            paths: Paths::new(settings.rate_max),
             data_multicast,
             uses_multicast: settings.multicast,
             is_stopping: AtomicBool::new(false),

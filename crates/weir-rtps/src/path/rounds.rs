@@ -24,8 +24,9 @@ pub(super) struct Rounds {
     /// When a writer last had to wait.
     pub(super) limited_at: Option<Time>,
     round: Round,
-    /// The shortest round trips of the last rounds, in nanoseconds, latest last.
+    /// The shortest round trips of the last rounds, in nanoseconds, latest last, and the shortest of these.
     round_trips: VecDeque<u64>,
+    shortest_ns: Option<u64>,
     /// How much longer round trips are than the shortest of their round, on average.
     jitter_ns: u64,
     rate: Option<Rate>,
@@ -81,7 +82,7 @@ struct Rate {
     calm_loss: f64,
     /// Bytes per second that arrived in each of the last rounds in which the path was the limit.
     arrived: VecDeque<f64>,
-    used_at: Time,
+    measured_at: Time,
 }
 
 /// What the rate is for.
@@ -132,7 +133,7 @@ impl Rounds {
 
     /// Returns the shortest round trip of the last rounds, in nanoseconds: that without a queue.
     pub(super) fn round_trip_min(&self) -> Option<u64> {
-        self.round_trips.iter().copied().chain(self.round.shortest_ns).min()
+        self.shortest_ns.into_iter().chain(self.round.shortest_ns).min()
     }
 
     /// Returns the round trip of the last round, in nanoseconds.
@@ -151,10 +152,7 @@ impl Rounds {
         if self.passed < self.sent || self.is_limited(now) {
             return;
         }
-        if self.rate.as_ref().is_some_and(|rate| now.since(rate.used_at) >= config::PATH_MEMORY) {
-            self.rate = None;
-            self.round_trips.clear();
-        }
+        self.forget_if_unmeasured(now);
         if let Some(shortest_ns) = self.round.shortest_ns {
             self.note_round_trip(shortest_ns);
         }
@@ -170,10 +168,20 @@ impl Rounds {
         };
     }
 
+    /// Forgets the rate if it was not measured for long. The path may be another one by now.
+    pub(super) fn forget_if_unmeasured(&mut self, now: Time) {
+        if self.rate.as_ref().is_some_and(|rate| now.since(rate.measured_at) >= config::PATH_MEMORY) {
+            self.rate = None;
+            self.round_trips.clear();
+            self.shortest_ns = None;
+        }
+    }
+
     /// Records that everything before a mark has passed.
     pub(super) fn passed(&mut self, now: Time, mark: &Mark) {
         let round_trip_ns = now.nanos_since(mark.at).max(1);
-        if !mark.is_ambiguous(now, self.round_trip_min()) {
+        let is_ambiguous = mark.is_ambiguous(now, self.round_trip_min());
+        if !is_ambiguous {
             self.round.sum_ns += round_trip_ns;
             self.round.count += 1;
             let shortest = self.round.shortest_ns.map_or(round_trip_ns, |ns| ns.min(round_trip_ns));
@@ -184,7 +192,6 @@ impl Rounds {
         }
         let flight = mark.sent - self.passed;
         (self.passed, self.passed_at) = (mark.sent, now);
-        let is_ambiguous = mark.is_ambiguous(now, self.round_trip_min());
         if self.rate.is_none() && self.shows_bottleneck(mark.at, round_trip_ns, is_ambiguous) {
             self.limit(now, mark, flight, round_trip_ns);
             return;
@@ -202,6 +209,7 @@ impl Rounds {
             self.round_trips.pop_front();
         }
         self.round_trips.push_back(shortest_ns);
+        self.shortest_ns = self.round_trips.iter().copied().min();
     }
 
     /// Returns whether an open path has a queue, or loses much.
@@ -270,22 +278,21 @@ impl Rounds {
 
 impl Rate {
     fn new(now: Time, bottleneck: f64) -> Self {
-        let arrived = VecDeque::new();
         Self {
-            bottleneck,
+            bottleneck: bottleneck.max(config::PATH_RATE_MIN),
             gain: DRAIN_GAIN,
             phase: Phase::Drain,
             probe: PROBE_FIRST,
             calm_ns: 0,
             calm_loss: 0.0,
-            arrived,
-            used_at: now,
+            arrived: VecDeque::new(),
+            measured_at: now,
         }
     }
 
     /// Adapts the rate to what a round has shown.
     fn adapt(&mut self, now: Time, seen: &Seen) {
-        self.used_at = now;
+        self.measured_at = now;
         let before = self.bottleneck;
         let margin_ns = 2 * seen.jitter_ns;
         let is_queue = seen.queue_ns > queue_max_ns(seen.base_ns) + margin_ns;
@@ -307,6 +314,7 @@ impl Rate {
         } else {
             self.bottleneck = before.max(seen.arrived.min(before * RISE_MAX));
         }
+        self.bottleneck = self.bottleneck.max(config::PATH_RATE_MIN);
         self.next_phase(seen, is_queue || is_lossy);
     }
 

@@ -43,7 +43,7 @@ impl WriterCore {
             || if self.is_counted() {
                 self.has_credit(&entry) && self.pacing.may_go_on(now)
             } else {
-                !self.fragments.is_pausing(now)
+                !self.fragments.is_pausing(now) && self.pacing.may_go_on(now)
             }
     }
 
@@ -196,15 +196,25 @@ impl WriterCore {
         let quarter = self.fragments.quarter.max(1);
         // The pause is proportional to the bytes sent, so that the longer first part is no faster.
         let burst = if self.fragments.sent == 0 { 2 * quarter } else { quarter };
+        let is_paced = self.pacing.is_paced;
         let mut charged = 0;
-        while self.fragments.sent < total && charged < burst {
+        self.fragments.allowed = 0;
+        while self.fragments.sent < total && (charged < burst || is_paced) {
+            let len = compose::FRAGMENT_AT as u64 + fragment_len(entry, self.fragments.sent);
+            if !self.allows_fragment(now, len) {
+                break;
+            }
             self.append_fragment(self.unsent, entry, self.fragments.sent, &to, out);
             self.fragments.sent += 1;
             charged += cost;
         }
+        self.pacing.record(now);
         if self.fragments.sent == total {
             self.fragments.end();
             return true;
+        }
+        if is_paced {
+            return false;
         }
         let pause_ns = config::BEST_EFFORT_PAUSE.as_nanos() as u64 * charged / quarter;
         self.fragments.paced_at = Some(now + Duration::from_nanos(pause_ns));

@@ -12,7 +12,7 @@ use super::reader_proxy::ReaderProxy;
 use super::state::WriterCore;
 use crate::config;
 use crate::history::Entry;
-use crate::path::{Allowance, Mark, Path, on_the_wire};
+use crate::path::{Allowance, Mark, Path, Purpose, on_the_wire};
 use crate::time::Time;
 
 /// A writer's use of the paths to its readers.
@@ -31,6 +31,8 @@ pub(super) struct Pacing {
     /// When new samples were last sent.
     sent_at: Time,
     mark_every: Duration,
+    /// Samples before this one are sent, or left out.
+    left_out: i64,
     /// After this time, an answer counts as lost. Zero without paths.
     pub(super) patience: Duration,
 }
@@ -122,15 +124,21 @@ impl Pacing {
         }
     }
 
+    /// Returns whether so much was sent since paths were last asked that they should be asked again.
+    #[inline]
+    pub(super) fn is_out_of_date(&self) -> bool {
+        self.unrecorded > config::UNRECORDED_MAX_BYTES && !self.is_unused()
+    }
+
     /// Returns how many bytes may be sent now; `None`: any number.
-    fn allowance(&mut self, now: Time, wanted: u64) -> Option<u64> {
+    fn allowance(&mut self, now: Time, wanted: u64, purpose: Purpose) -> Option<u64> {
         self.spend(now, 0);
         let mut allowed = None;
         self.is_paced = false;
         (self.next_at, self.is_blocked) = (None, false);
         for PathUse { path, flow, copies, .. } in &self.uses {
             let mut state = path.lock();
-            let bytes = match state.allow(now, *flow, wanted * copies, false) {
+            let bytes = match state.allow(now, *flow, wanted * copies, purpose) {
                 Allowance::Unlimited => continue,
                 Allowance::Bytes(bytes) => bytes.div_ceil(*copies),
                 Allowance::At(at) => {
@@ -152,7 +160,7 @@ impl Pacing {
     /// Returns what may be sent again on one path.
     fn allow_repairs(&self, now: Time, path: &Path) -> Allowance {
         let flow = self.uses.iter().find(|it| it.path.is(path)).map_or(0, |it| it.flow);
-        path.lock().allow(now, flow, config::PATH_FLIGHT_MIN_BYTES, true)
+        path.lock().allow(now, flow, config::PATH_FLIGHT_MIN_BYTES, Purpose::Repair)
     }
 
     /// Sets when to ask again after less was sent than wanted.
@@ -243,22 +251,27 @@ impl Pacing {
         let windows = self.uses.iter().filter_map(|it| Some(it.path.lock().window()? / it.copies));
         windows.min()
     }
+
+    /// Returns the bytes that all paths take in this time, if one is paced.
+    fn carries(&self, time: Duration) -> Option<u64> {
+        self.uses.iter().filter_map(|it| Some(it.path.lock().carries(time)? / it.copies)).min()
+    }
 }
 
 impl WriterCore {
-    /// Returns up to which sample before `end` the paths allow to send now.
-    pub(super) fn allowed_end(&mut self, now: Time, end: SequenceNumber) -> SequenceNumber {
+    /// Returns up to which sample before `end` the paths allow to send now, or up to the next large one.
+    pub(super) fn allowed_end(&mut self, now: Time, mut end: SequenceNumber) -> SequenceNumber {
+        self.skip_overdue();
         let wanted = self.history.charged() - self.history.charged_to(self.unsent.prev());
-        // Best effort is not held back, so it takes no turn either.
-        let allowed = if self.has_reliable { self.pacing.allowance(now, wanted) } else { None };
-        let allowed = allowed.unwrap_or(u64::MAX);
+        let allowed = self.pacing.allowance(now, wanted, self.purpose()).unwrap_or(u64::MAX);
         let (mut bytes, mut previous) = (0, None);
         for sn in self.unsent.0..end.0 {
             let Some(entry) = self.history.entry(SequenceNumber(sn)).filter(Entry::is_alive) else {
                 continue;
             };
             if entry.fragment_size != 0 {
-                // Its fragments are counted one by one.
+                // Its fragments are counted one by one, and what follows when they have left.
+                end = SequenceNumber(sn).next();
                 break;
             }
             let is_same_datagram = previous.is_some_and(|it: Entry| it.is_extended_by(&entry));
@@ -282,15 +295,49 @@ impl WriterCore {
         end
     }
 
+    fn purpose(&self) -> Purpose {
+        if self.has_reliable { Purpose::New } else { Purpose::BestEffort }
+    }
+
+    /// Best effort: leaves out the oldest samples that wait for a path, if it does not take in time what waits.
+    ///
+    /// The last sample is always sent, and a large one that was begun is completed.
+    fn skip_overdue(&mut self) {
+        if self.has_reliable || !self.pacing.is_paced {
+            return;
+        }
+        let Some(bytes) = self.pacing.carries(config::BEST_EFFORT_WAIT) else { return };
+        let (charged, written) = (self.history.charged(), self.history.written().max(1));
+        let most = (u128::from(bytes) * u128::from(charged) / u128::from(written)) as u64;
+        let last = self.open.map_or(self.history.last(), |open| open.first);
+        let is_amid = self.is_amid_sample();
+        let first = if is_amid { self.unsent.next() } else { self.unsent };
+        let mut sn = first.max(SequenceNumber(self.pacing.left_out));
+        while sn < last && charged - self.history.charged_to(sn.prev()) > most {
+            if self.history.entry(sn).is_some_and(|entry| entry.is_alive()) {
+                self.counters.samples_left_out += 1;
+                if is_amid && self.config.keeps_nothing_for_late_readers() {
+                    self.history.remove(sn);
+                }
+            }
+            sn = sn.next();
+        }
+        self.pacing.left_out = sn.0;
+        if !is_amid {
+            self.unsent = sn;
+        }
+    }
+
     /// Returns whether the paths allow to send a fragment of `len` bytes now, and records it.
     pub(super) fn allows_fragment(&mut self, now: Time, len: u64) -> bool {
         if self.pacing.is_unused() {
             return true;
         }
         let cost = on_the_wire(len);
-        if self.pacing.is_paced && self.has_reliable {
+        if self.pacing.is_paced {
             if self.fragments.allowed < cost {
-                let more = self.pacing.allowance(now, u64::from(u32::MAX)).unwrap_or(u64::MAX);
+                let purpose = self.purpose();
+                let more = self.pacing.allowance(now, u64::from(u32::MAX), purpose).unwrap_or(u64::MAX);
                 if more == 0 {
                     self.pacing.wait(now);
                     return false;
@@ -312,12 +359,10 @@ impl WriterCore {
         let left = match self.pacing.allow_repairs(now, path) {
             Allowance::Unlimited => u64::MAX,
             Allowance::Bytes(bytes) => bytes,
-            Allowance::At(at) => {
+            Allowance::At(at) | Allowance::Blocked { until: at } => {
                 self.pacing.next_at = Some(self.pacing.next_at.map_or(at, |before| before.min(at)));
                 0
             }
-            // Repairs are not held back by what is in flight.
-            Allowance::Blocked { .. } => 0,
         };
         Allowed { left, spent: 0 }
     }

@@ -97,6 +97,8 @@ pub struct WriterCounters {
     pub repairs_held_back: u64,
     /// Requests for repairs that were put off for a moment, because much was sent again before.
     pub repairs_paced: u64,
+    /// Samples that a best-effort writer did not send, because a path to a reader carries less than was written.
+    pub samples_left_out: u64,
     /// Hosts without matched readers whose repairs were forgotten to make room for others.
     pub hosts_forgotten: u64,
     /// Times that a reader was no longer waited for, because it acknowledged nothing for

@@ -63,9 +63,22 @@ impl WriterCore {
         self.poll_transmit(now, out);
     }
 
-    /// Hands out everything before `end`.
+    /// Hands out everything before `end`, as far as the paths allow.
     fn send_new(&mut self, now: Time, end: SequenceNumber, out: &mut Outbox) {
-        let end = if self.pacing.is_unused() { end } else { self.allowed_end(now, end) };
+        if self.pacing.is_unused() {
+            return self.send_before(now, end, out);
+        }
+        loop {
+            let allowed = self.allowed_end(now, end);
+            self.send_before(now, allowed, out);
+            if allowed >= end || self.unsent < allowed || self.pacing.is_waiting() {
+                return;
+            }
+        }
+    }
+
+    /// Hands out everything before `end`.
+    fn send_before(&mut self, now: Time, end: SequenceNumber, out: &mut Outbox) {
         self.burst.queued_since = None;
         let open = self.open.filter(|open| open.first >= end);
         (self.burst.datagrams, self.burst.bytes) = open.map_or((0, 0), |open| (1, open.len));

@@ -4,6 +4,7 @@ use super::*;
 use crate::path::Path;
 
 const MS: u64 = 1_000_000;
+const SECOND: u64 = 1_000 * MS;
 
 /// Acknowledges what is before `base`, and requests the samples in `missing`. The reader has got to sample `last`.
 fn answer(writer: &mut WriterCore, now: u64, count: u32, base: i64, missing: &[i64], last: i64) {
@@ -98,4 +99,63 @@ fn what_was_sent_to_this_host_does_not_count_on_a_path() {
     write(&mut writer, Time(200 * MS), &[0; 8]).unwrap();
     sent(&mut writer, Time(200 * MS));
     assert_eq!(path.report().sent_bytes, 28 + 56 + 8);
+}
+
+/// A best-effort writer to a path on which 100 kB are sent per second.
+fn best_effort(history: History) -> WriterCore {
+    let config = WriterConfig { history, ..config(Reliability::BestEffort) };
+    let mut writer = WriterCore::new(config);
+    let path = Some(Path::with_rate_max(100_000));
+    writer.match_reader(Time(0), ReaderProxyConfig { path, segment_max: 1472, ..reader(READER, false) });
+    writer
+}
+
+/// What is sent until nothing is left, with the time of each word in milliseconds.
+fn sent_in_time(writer: &mut WriterCore) -> Vec<(u64, String)> {
+    let mut now = Time(SECOND);
+    let mut all = Vec::new();
+    for _ in 0..10_000 {
+        writer.handle_timeout(now);
+        all.extend(sent(writer, now).into_iter().map(|word| ((now.0 - SECOND) / MS, word)));
+        let Some(next) = writer.next_timeout() else { break };
+        now = next.max(Time(now.0 + 1));
+    }
+    all
+}
+
+#[test]
+fn best_effort_keeps_to_the_rate_and_leaves_out_the_oldest() {
+    let mut writer = best_effort(History::KeepAll);
+    for _ in 0..100 {
+        write(&mut writer, Time(SECOND), &[0; 936]).unwrap();
+    }
+    let sent = sent_in_time(&mut writer);
+    let samples: Vec<_> = sent.iter().filter(|(_, word)| word.starts_with("DATA")).collect();
+    // What leaves at once, and a tenth of a second.
+    assert!((10..20).contains(&samples.len()), "{sent:?}");
+    assert!(sent.last().is_some_and(|(ms, word)| *ms <= 120 && word == "DATA 100"), "{sent:?}");
+    assert_eq!(writer.counters().samples_left_out, 100 - samples.len() as u64);
+    assert!(!writer.has_unsent());
+}
+
+#[test]
+fn a_large_best_effort_sample_leaves_at_the_rate_and_whole() {
+    let mut writer = best_effort(History::KeepAll);
+    write(&mut writer, Time(SECOND), &[0; 50_000]).unwrap();
+    let first = sent(&mut writer, Time(SECOND)).len();
+    assert!(first < 10 && writer.is_amid_sample() && !writer.can_go_on(Time(SECOND + MS)), "{first}");
+    // None of these is sent: they would wait for half a second.
+    for ms in 1..200 {
+        write(&mut writer, Time(SECOND + ms * MS), &[0; 936]).unwrap();
+    }
+    let rest = sent_in_time(&mut writer);
+    let fragments = rest.iter().filter(|(_, word)| word.starts_with("DATA_FRAG")).count();
+    assert_eq!(first + fragments, 50_000usize.div_ceil(1400), "{rest:?}");
+    let end = rest.iter().rfind(|(_, word)| word.starts_with("DATA_FRAG"));
+    assert!(end.is_some_and(|(ms, _)| (400..600).contains(ms)), "{rest:?}");
+    // What follows it leaves at the rate, too.
+    let last = rest.last().filter(|(_, word)| word == "DATA 200");
+    assert!(last.is_some_and(|(ms, _)| (540..640).contains(ms)), "{rest:?}");
+    let left_out = writer.counters().samples_left_out;
+    assert!((180..200).contains(&left_out), "{left_out}: {rest:?}");
 }
