@@ -41,6 +41,8 @@ pub struct Builder {
     link: Link,
     loopback: Link,
     special: BTreeMap<(Ipv4Addr, Ipv4Addr), Link>,
+    /// Pairs of hosts that use the link of another pair.
+    shared: BTreeMap<(Ipv4Addr, Ipv4Addr), (Ipv4Addr, Ipv4Addr)>,
     buffer_bytes: usize,
     is_recording: bool,
 }
@@ -164,6 +166,7 @@ impl Network {
             link: Link::new().delay(DEFAULT_DELAY),
             loopback: Link::new().delay(DEFAULT_LOOPBACK_DELAY),
             special: BTreeMap::new(),
+            shared: BTreeMap::new(),
             buffer_bytes: DEFAULT_BUFFER_BYTES,
             is_recording: false,
         }
@@ -250,6 +253,12 @@ impl Network {
     pub fn set_link(&mut self, from: Ipv4Addr, to: Ipv4Addr, link: Link) {
         self.links.remove(&(from, to));
         self.config.special.insert((from, to), link);
+    }
+
+    /// Sends what goes from one host to another over the link of another pair of hosts: they share its rate and its
+    /// queue.
+    pub fn share_link(&mut self, from: Ipv4Addr, to: Ipv4Addr, with: (Ipv4Addr, Ipv4Addr)) {
+        self.config.shared.insert((from, to), with);
     }
 
     /// Changes every link that was not set individually, except those from a host to itself.
@@ -410,6 +419,7 @@ impl Network {
 
     fn link(&mut self, from: Ipv4Addr, to: Ipv4Addr) -> &mut LinkState {
         let config = &self.config;
+        let (from, to) = config.shared.get(&(from, to)).copied().unwrap_or((from, to));
         self.links.entry((from, to)).or_insert_with(|| {
             let default = if from == to { &config.loopback } else { &config.link };
             let link = config.special.get(&(from, to)).unwrap_or(default).clone();
