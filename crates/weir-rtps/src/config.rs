@@ -50,6 +50,10 @@ pub const QUEUE_MAX: Duration = Duration::from_millis(5);
 pub const QUEUE_TARGET: Duration = Duration::from_micros(700);
 /// An open path that loses this share of what is sent has a bottleneck.
 pub const PATH_LOSS_SHARE: f64 = 0.1;
+/// What is sent on a path of which nothing is known until something has passed, in bytes.
+pub const PATH_FIRST_FLIGHT_BYTES: u64 = 16 * 1024;
+/// After so many bytes have passed without a sign of a bottleneck, a path limits nothing.
+pub const PATH_KNOWN_BYTES: u64 = 16 << 20;
 /// What a paced path may have in flight besides what its rate and round trip require, in bytes.
 pub const PATH_FLIGHT_MIN_BYTES: u64 = 16 * 1024;
 /// Every path is taken to carry as much, in bytes per second: a slow serial line.

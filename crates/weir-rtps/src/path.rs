@@ -14,9 +14,10 @@
 //!   acknowledgement of single datagrams, and needs none here: datagrams of one path arrive in order, nearly.
 //! - A request for a repair shows that a datagram was lost.
 //!
-//! A path begins *open*: nothing is limited but by the writers' windows. If its queue grows, or much is lost,
-//! it has a bottleneck, and is *paced* from then on: a token bucket that all writers draw from, each in its turn.
-//! A path without a bottleneck stays open and costs a counter per send.
+//! A path begins *open*: a first flight of 16 KiB, and for each byte that passes two more, until so much has passed
+//! that only the writers' windows limit (slow start, as in TCP). If its queue grows, or much is lost, it has a
+//! bottleneck, and is *paced* from then on: a token bucket that all writers draw from, each in its turn. A path without
+//! a bottleneck stays open and costs a counter per send.
 
 mod bucket;
 mod rounds;
@@ -44,7 +45,7 @@ pub struct PathReport {
     pub rate: Option<f64>,
     /// Bytes sent, with IP and UDP headers.
     pub sent_bytes: u64,
-    /// Bytes of these that have not passed, as far as known.
+    /// Bytes of reliable writers that have not passed, as far as known, without what was sent again.
     pub in_flight_bytes: u64,
     /// Bytes reported lost.
     pub lost_bytes: u64,
@@ -67,14 +68,27 @@ pub(crate) struct PathState {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Mark {
     at: Time,
-    /// Bytes sent before it.
-    sent: u64,
+    /// What was sent before it.
+    sent: Sent,
+    /// Bytes in flight, and lost, until then.
+    in_flight: u64,
+    lost: u64,
     /// What it marks was sent earlier, so that the reader may have acknowledged it already.
     is_late: bool,
     /// When another HEARTBEAT for the same samples was sent.
     pub(crate) repeated_at: Option<Time>,
     /// The sender was held back by the path, so that what passes shows the path's rate.
     is_limited: bool,
+}
+
+/// Counts of bytes sent, or of bytes that have passed.
+#[derive(Debug, Clone, Copy, Default)]
+struct Sent {
+    all: u64,
+    /// Those whose loss readers report.
+    answered: u64,
+    /// Those of them that were not sent before, so that a HEARTBEAT marks them.
+    new: u64,
 }
 
 /// What bytes are sent for.
@@ -95,19 +109,44 @@ pub(crate) enum Allowance {
     Unlimited,
     /// So many bytes. The last datagram may exceed them.
     Bytes(u64),
+    /// So many bytes, and then nothing before something has passed.
+    Flight(u64),
     /// Nothing before this time.
     At(Time),
     /// Nothing before something has passed, or this time.
     Blocked { until: Time },
 }
 
+impl Sent {
+    fn add(&mut self, bytes: u64, purpose: Purpose) {
+        self.all += bytes;
+        self.answered += if purpose == Purpose::BestEffort { 0 } else { bytes };
+        self.new += if purpose == Purpose::New { bytes } else { 0 };
+    }
+
+    fn max(self, other: Self) -> Self {
+        let Self { all, answered, new } = other;
+        Self { all: self.all.max(all), answered: self.answered.max(answered), new: self.new.max(new) }
+    }
+}
+
 impl Mark {
+    /// Returns the same position, marked by a HEARTBEAT that was sent later.
+    pub(crate) fn late(self, now: Time) -> Self {
+        Self { at: now, is_late: true, ..self }
+    }
+
     /// Returns whether an answer that arrives now may be to another HEARTBEAT than the marked one. `shortest_ns`: the
     /// shortest round trip.
     fn is_ambiguous(&self, now: Time, shortest_ns: Option<u64>) -> bool {
+        self.is_late || self.is_repeated(now, shortest_ns)
+    }
+
+    /// Returns whether it may be to a later HEARTBEAT.
+    fn is_repeated(&self, now: Time, shortest_ns: Option<u64>) -> bool {
         let is_answer_to =
             |at: Time| shortest_ns.is_none_or(|shortest_ns| now.nanos_since(at) >= shortest_ns);
-        self.is_late || self.repeated_at.is_some_and(is_answer_to)
+        self.repeated_at.is_some_and(is_answer_to)
     }
 }
 
@@ -132,7 +171,7 @@ impl Path {
             round_trip_min: rounds.round_trip_min().map(Duration::from_nanos),
             round_trip: rounds.round_trip().map(Duration::from_nanos),
             rate: state.rate(),
-            sent_bytes: rounds.sent,
+            sent_bytes: rounds.sent.all,
             in_flight_bytes: rounds.in_flight(),
             lost_bytes: rounds.lost,
             waits: state.waits,
@@ -178,35 +217,44 @@ impl PathState {
         if purpose == Purpose::BestEffort {
             self.rounds.forget_if_unmeasured(now);
         }
-        let Some(rate) = self.rate() else { return Allowance::Unlimited };
-        if purpose == Purpose::New
-            && let Some(until) = self.rounds.blocked_until(now)
-        {
-            self.note_limited(now);
-            return Allowance::Blocked { until };
+        if purpose == Purpose::New {
+            if let Some(until) = self.rounds.blocked_until(now) {
+                self.note_limited(now);
+                return Allowance::Blocked { until };
+            }
+            let room = self.rounds.first_flights();
+            if let Some(room) = room.filter(|room| *room < wanted && self.rate_max.is_none()) {
+                return Allowance::Flight(room);
+            }
         }
+        let Some(rate) = self.rate() else { return Allowance::Unlimited };
         match self.bucket.take_turn(now, rate, flow, wanted) {
             Ok(bytes) => Allowance::Bytes(bytes),
             Err(at) => {
-                self.note_limited(now);
+                self.note_limited(at);
                 Allowance::At(at)
             }
         }
     }
 
-    /// Records that a writer sent less than it wanted.
-    pub(crate) fn note_limited(&mut self, now: Time) {
+    /// Records that a writer sends less than it wants until a time.
+    pub(crate) fn note_limited(&mut self, until: Time) {
         self.waits += 1;
+        self.note_saturated(until);
+    }
+
+    /// Records that a writer would send more if it could.
+    pub(crate) fn note_saturated(&mut self, until: Time) {
         // What a configured rate holds back shows nothing about the path.
         if self.rounds.pacing_rate().is_none_or(|rate| self.rate_max.is_none_or(|most| rate < most)) {
-            self.rounds.limited_at = Some(now);
+            self.rounds.limited_at = self.rounds.limited_at.max(Some(until));
         }
     }
 
     /// Records bytes sent.
-    pub(crate) fn spend(&mut self, now: Time, bytes: u64) {
+    pub(crate) fn spend(&mut self, now: Time, bytes: u64, purpose: Purpose) {
         self.rounds.begin_if_idle(now);
-        self.rounds.sent += bytes;
+        self.rounds.sent.add(bytes, purpose);
         self.bucket.spend(bytes);
     }
 
@@ -221,9 +269,17 @@ impl PathState {
     }
 
     /// Returns a mark behind everything sent.
-    pub(crate) fn mark(&self, now: Time, is_late: bool) -> Mark {
+    pub(crate) fn mark(&self, now: Time) -> Mark {
         let rounds = &self.rounds;
-        Mark { at: now, sent: rounds.sent, is_late, repeated_at: None, is_limited: rounds.is_limited(now) }
+        Mark {
+            at: now,
+            sent: rounds.sent,
+            in_flight: rounds.in_flight(),
+            lost: rounds.lost,
+            is_late: false,
+            repeated_at: None,
+            is_limited: rounds.is_limited(now),
+        }
     }
 
     /// Records that everything before a mark has passed.
@@ -241,9 +297,9 @@ impl PathState {
         self.rounds.round_trip_min().map(Duration::from_nanos)
     }
 
-    /// Returns the shortest round trip of the last round, which includes time in queues.
-    pub(crate) fn round_trip(&self) -> Option<Duration> {
-        self.rounds.round_trip().map(Duration::from_nanos)
+    /// Returns the time after which answers come, which includes time in queues.
+    pub(crate) fn answer_time(&self) -> Option<Duration> {
+        self.rounds.round_trip().max(self.rounds.answer_ns).map(Duration::from_nanos)
     }
 }
 
@@ -260,13 +316,13 @@ mod tests {
     fn an_answer_that_may_be_to_another_heartbeat_measures_nothing() {
         let ms = |ms: u64| Time(ms * 1_000_000);
         let state = PathState::default();
-        let mut mark = state.mark(ms(0), false);
+        let mut mark = state.mark(ms(0));
         let shortest = Some(10_000_000);
         assert!(!mark.is_ambiguous(ms(30), shortest));
         mark.repeated_at = Some(ms(5));
         // Too early to be the answer to the second one.
         assert!(!mark.is_ambiguous(ms(12), shortest));
         assert!(mark.is_ambiguous(ms(15), shortest) && mark.is_ambiguous(ms(12), None));
-        assert!(state.mark(ms(0), true).is_ambiguous(ms(30), shortest));
+        assert!(state.mark(ms(0)).late(ms(0)).is_ambiguous(ms(30), shortest));
     }
 }

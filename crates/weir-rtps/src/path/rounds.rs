@@ -6,24 +6,31 @@
 
 use std::collections::VecDeque;
 
-use super::Mark;
+use super::{Mark, Sent};
 use crate::config;
 use crate::time::Time;
 
 /// The measurements of a path and its rate.
 #[derive(Debug, Default)]
 pub(super) struct Rounds {
-    /// Bytes sent, passed (arrived or lost), and lost.
-    pub(super) sent: u64,
-    passed: u64,
+    /// What was sent, and what of it has passed: it arrived or was lost.
+    pub(super) sent: Sent,
+    passed: Sent,
+    /// Bytes lost.
     pub(super) lost: u64,
+    /// `passed.new` when the path became open.
+    open_since: u64,
     /// When something last passed, or was sent after a pause.
     passed_at: Time,
-    /// The first of the last marks that all show a long queue, while the path is open.
-    long_since: Option<Time>,
-    /// When a writer last had to wait.
+    /// The first of the last marks that all show a long queue, while the path is open: when it was set and when it
+    /// passed, and the bytes passed by then.
+    long_since: Option<[u64; 3]>,
+    losses: Losses,
+    /// Until when a writer had to wait.
     pub(super) limited_at: Option<Time>,
     round: Round,
+    /// After this time answers come, in nanoseconds.
+    pub(super) answer_ns: Option<u64>,
     /// The shortest round trips of the last rounds, in nanoseconds, latest last, and the shortest of these.
     round_trips: VecDeque<u64>,
     shortest_ns: Option<u64>,
@@ -32,17 +39,31 @@ pub(super) struct Rounds {
     rate: Option<Rate>,
 }
 
+/// The losses on an open path, whatever the rounds: a writer that sends little has none.
+#[derive(Debug, Default)]
+struct Losses {
+    began_at: Time,
+    passed: Sent,
+    lost: u64,
+    /// The most bytes per second sent of which little was lost.
+    clean_rate: f64,
+    /// How often in a row much was lost.
+    times: u32,
+}
+
 /// What was measured since the round began.
 #[derive(Debug, Default)]
 struct Round {
     /// When it began, by the clock of what has passed, and of what was sent.
     began_at: Time,
     marked_at: Time,
-    passed: u64,
+    passed: Sent,
     lost: u64,
     /// It ends with the first mark set after this that has passed.
     ends_with: Time,
     shortest_ns: Option<u64>,
+    /// The shortest that may be too short, because it may be the answer to another HEARTBEAT.
+    ambiguous_ns: Option<u64>,
     /// The sum and the number of the round trips.
     sum_ns: u64,
     count: u64,
@@ -101,12 +122,27 @@ enum Phase {
 impl Rounds {
     /// Returns the bytes in flight.
     pub(super) fn in_flight(&self) -> u64 {
-        self.sent.saturating_sub(self.passed)
+        self.sent.new.saturating_sub(self.passed.new)
+    }
+
+    /// Returns the bytes that may be sent until something has passed, while the path is open and so little has passed
+    /// that nothing is known about it.
+    pub(super) fn first_flights(&self) -> Option<u64> {
+        let passed = self.passed.new - self.open_since;
+        if self.rate.is_some() || passed >= config::PATH_KNOWN_BYTES {
+            return None;
+        }
+        Some((config::PATH_FIRST_FLIGHT_BYTES + passed).saturating_sub(self.in_flight()))
     }
 
     /// Returns the most bytes that may be in flight on a paced path.
     pub(super) fn in_flight_max(&self) -> u64 {
-        let Some(rate) = &self.rate else { return u64::MAX };
+        let Some(rate) = &self.rate else {
+            return match self.first_flights() {
+                Some(more) => self.in_flight() + more,
+                None => u64::MAX,
+            };
+        };
         let base_ns = self.round_trip_min().unwrap_or(0);
         let ns = base_ns + base_ns / 2 + queue_max_ns(base_ns) + PATIENCE_NS;
         (rate.bottleneck * ns as f64 / 1e9) as u64 + config::PATH_FLIGHT_MIN_BYTES
@@ -149,7 +185,7 @@ impl Rounds {
 
     /// Begins a round if nothing is in flight: the time without anything to send shows nothing about the path.
     pub(super) fn begin_if_idle(&mut self, now: Time) {
-        if self.passed < self.sent || self.is_limited(now) {
+        if self.passed.new < self.sent.new || self.is_limited(now) {
             return;
         }
         self.forget_if_unmeasured(now);
@@ -172,6 +208,8 @@ impl Rounds {
     pub(super) fn forget_if_unmeasured(&mut self, now: Time) {
         if self.rate.as_ref().is_some_and(|rate| now.since(rate.measured_at) >= config::PATH_MEMORY) {
             self.rate = None;
+            self.open_since = self.passed.new;
+            self.losses = Losses::default();
             self.round_trips.clear();
             self.shortest_ns = None;
         }
@@ -182,19 +220,28 @@ impl Rounds {
         let round_trip_ns = now.nanos_since(mark.at).max(1);
         let is_ambiguous = mark.is_ambiguous(now, self.round_trip_min());
         if !is_ambiguous {
+            self.answer_ns = Some(round_trip_ns);
             self.round.sum_ns += round_trip_ns;
             self.round.count += 1;
             let shortest = self.round.shortest_ns.map_or(round_trip_ns, |ns| ns.min(round_trip_ns));
             self.round.shortest_ns = Some(shortest);
+        } else {
+            // As long as nothing else is known, answers may take that long (as for TCP: Karn and Partridge, 1987).
+            let longer = |ns: u64| round_trip_ns.min(2 * ns).max(ns);
+            self.answer_ns = Some(self.answer_ns.map_or(round_trip_ns, longer));
+            let ambiguous = self.round_trip_min().map(|least_ns| round_trip_ns.max(least_ns));
+            self.round.ambiguous_ns = self.round.ambiguous_ns.into_iter().chain(ambiguous).min();
         }
-        if mark.sent <= self.passed {
+        if mark.sent.all <= self.passed.all {
             return;
         }
-        let flight = mark.sent - self.passed;
-        (self.passed, self.passed_at) = (mark.sent, now);
-        if self.rate.is_none() && self.shows_bottleneck(mark.at, round_trip_ns, is_ambiguous) {
-            self.limit(now, mark, flight, round_trip_ns);
-            return;
+        (self.passed, self.passed_at) = (mark.sent.max(self.passed), now);
+        if self.rate.is_none() {
+            let arrived = self.shows_losses(now);
+            if self.shows_queue(now, mark, round_trip_ns) || arrived.is_some() {
+                self.limit(now, mark, round_trip_ns, arrived);
+                return;
+            }
         }
         // Jitter shifts the ends of a round.
         let least_ns = ROUND_MIN_NS.max(self.jitter_ns * ROUND_JITTERS);
@@ -212,32 +259,73 @@ impl Rounds {
         self.shortest_ns = self.round_trips.iter().copied().min();
     }
 
-    /// Returns whether an open path has a queue, or loses much.
+    /// Returns whether an open path has a queue.
     ///
     /// A queue delays what is sent into it for as long as it lasts. If a host is interrupted, the delay ends at once,
     /// and little is sent meanwhile.
-    fn shows_bottleneck(&mut self, marked_at: Time, round_trip_ns: u64, is_ambiguous: bool) -> bool {
-        let passed = self.passed - self.round.passed;
-        let lost = self.lost - self.round.lost;
+    fn shows_queue(&mut self, now: Time, mark: &Mark, round_trip_ns: u64) -> bool {
         let base_ns = self.round_trip_min().unwrap_or(round_trip_ns);
-        let queue_max_ns = queue_max_ns(base_ns);
+        // What is sent doubles in each round trip at first, so that a queue is to be seen early (RFC 9406, HyStart++).
+        let share = if self.first_flights().is_some() { base_ns / 8 } else { base_ns / 4 };
+        let queue_max_ns = (config::QUEUE_MAX.as_nanos() as u64).max(share);
         if round_trip_ns <= base_ns + queue_max_ns {
-            self.long_since = None;
-        } else if !is_ambiguous {
-            self.long_since.get_or_insert(marked_at);
+            if !mark.is_ambiguous(now, Some(base_ns)) {
+                self.long_since = None;
+            }
+            return false;
         }
-        let is_queue = self.long_since.is_some_and(|since| marked_at.nanos_since(since) >= queue_max_ns);
-        let is_lossy = lost as f64 > passed as f64 * config::PATH_LOSS_SHARE;
-        passed > BOTTLENECK_MIN_BYTES && (is_queue || is_lossy)
+        // A late mark may show too short a time, but not one that is too long.
+        if !mark.is_repeated(now, Some(base_ns)) {
+            self.long_since.get_or_insert([mark.at.0, now.0, self.passed.all]);
+        }
+        self.long_since.is_some_and(|[since, _, passed]| {
+            mark.at.0.saturating_sub(since) >= queue_max_ns && self.passed.all - passed > BOTTLENECK_MIN_BYTES
+        })
     }
 
-    /// Begins to pace: what was in flight for a round trip, and arrived, shows the rate.
-    fn limit(&mut self, now: Time, mark: &Mark, flight: u64, round_trip_ns: u64) {
+    /// Returns the bytes per second that arrive, if much does not.
+    fn shows_losses(&mut self, now: Time) -> Option<f64> {
+        let before = &self.losses;
+        let answered = self.passed.answered - before.passed.answered;
+        let elapsed_ns = now.nanos_since(before.began_at);
+        if answered < BOTTLENECK_MIN_BYTES || elapsed_ns < self.round_trip_min().unwrap_or(1).max(1) {
+            return None;
+        }
+        let loss = ((self.lost - before.lost) as f64 / answered as f64).min(LOSS_MAX);
+        let sent = (self.passed.all - before.passed.all) as f64 * 1e9 / elapsed_ns as f64;
+        let is_lossy = loss > config::PATH_LOSS_SHARE;
+        let began_at = before.began_at;
+        let times = if is_lossy { before.times + 1 } else { 0 };
+        let clean_rate = if is_lossy { before.clean_rate } else { before.clean_rate.max(sent) };
+        self.losses = Losses { began_at: now, passed: self.passed, lost: self.lost, clean_rate, times };
+        let arrived = sent * (1.0 - loss);
+        // Who sends no more than what has got through before has met other losses, unless they last.
+        let is_saturated =
+            self.limited_at.is_some_and(|at| at >= began_at) || sent > clean_rate * CLEAN_EXCESS;
+        let is_sign = is_lossy && is_saturated || times >= LOSSY_TIMES;
+        is_sign.then_some(arrived)
+    }
+
+    /// Begins to pace. What was in flight has passed within a round trip, and what of it arrived shows the rate.
+    /// `arrived`: bytes per second that arrive while much is lost.
+    fn limit(&mut self, now: Time, mark: &Mark, round_trip_ns: u64, arrived: Option<f64>) {
+        let per_second = |arrived: f64, ns: u64| arrived * 1e9 / ns.max(1) as f64;
+        let lost = ((self.lost - mark.lost) as f64 / mark.in_flight.max(1) as f64).min(LOSS_MAX);
+        let in_flight = per_second(mark.in_flight as f64 * (1.0 - lost), round_trip_ns);
+        let (passed, loss) = self.passed_in_round();
         let elapsed_ns = now.nanos_since(self.round.began_at).max(round_trip_ns);
-        let passed = (self.passed - self.round.passed).max(flight);
-        let arrived = passed.saturating_sub(self.lost - self.round.lost).max(passed / 4);
-        let bottleneck = arrived as f64 * 1e9 / elapsed_ns as f64;
-        self.rate = Some(Rate::new(now, bottleneck));
+        let in_round = per_second(passed * (1.0 - loss), elapsed_ns);
+        let [_, since, before] = self.long_since.unwrap_or([0, now.0, self.passed.all]);
+        let queued = (self.passed.all - before) as f64 * (1.0 - loss);
+        let while_queued = per_second(queued, (now.0 - since).max(round_trip_ns));
+        let most = [in_round, while_queued, arrived.unwrap_or(0.0)].into_iter().fold(in_flight, f64::max);
+        let mut rate = Rate::new(now, most);
+        if self.long_since.is_none() {
+            // Little may have arrived because little was sent.
+            (rate.phase, rate.probe, rate.gain) = (Phase::Probe, PROBE_AFTER_LOSS, 1.0 + PROBE_AFTER_LOSS);
+            rate.calm_ns = round_trip_ns;
+        }
+        self.rate = Some(rate);
         self.end_round(now, mark);
     }
 
@@ -251,28 +339,37 @@ impl Rounds {
             was_limited: mark.is_limited,
             ..Round::default()
         };
+        let (passed, loss) = self.passed_in_round();
         let round = core::mem::replace(&mut self.round, next);
-        let Some(shortest_ns) = round.shortest_ns else { return };
-        self.note_round_trip(shortest_ns);
+        if let Some(shortest_ns) = round.shortest_ns {
+            self.note_round_trip(shortest_ns);
+        }
+        let Some(shortest_ns) = round.shortest_ns.or(round.ambiguous_ns) else { return };
         let base_ns = self.round_trip_min().unwrap_or(shortest_ns);
-        let beyond_ns = (round.sum_ns / round.count.max(1)).saturating_sub(shortest_ns);
+        let mean_ns = round.sum_ns.checked_div(round.count).unwrap_or(shortest_ns);
+        let beyond_ns = mean_ns.saturating_sub(shortest_ns);
         self.jitter_ns = (self.jitter_ns * 7 + beyond_ns.min(base_ns)) / 8;
         let elapsed_ns = now.nanos_since(round.began_at).max(mark.at.nanos_since(round.marked_at)).max(1);
-        let passed = (self.passed - round.passed) as f64;
-        let lost = ((self.lost - round.lost) as f64).min(passed);
         let seen = Seen {
-            arrived: (passed - lost) * 1e9 / elapsed_ns as f64,
-            loss: lost / passed.max(1.0),
+            arrived: passed * (1.0 - loss) * 1e9 / elapsed_ns as f64,
+            loss,
             queue_ns: shortest_ns.saturating_sub(base_ns),
             jitter_ns: self.jitter_ns,
             base_ns,
-            mean_ns: round.sum_ns / round.count.max(1),
+            mean_ns,
             length_ns: now.nanos_since(round.began_at),
             is_limited: round.was_limited && mark.is_limited,
         };
         if let Some(rate) = &mut self.rate {
             rate.adapt(now, &seen);
         }
+    }
+
+    /// Returns the bytes that passed in this round, and which share of what readers acknowledge was lost.
+    fn passed_in_round(&self) -> (f64, f64) {
+        let answered = (self.passed.answered - self.round.passed.answered) as f64;
+        let lost = (self.lost - self.round.lost) as f64;
+        ((self.passed.all - self.round.passed.all) as f64, (lost / answered.max(1.0)).min(LOSS_MAX))
     }
 }
 
@@ -295,13 +392,16 @@ impl Rate {
         self.measured_at = now;
         let before = self.bottleneck;
         let margin_ns = 2 * seen.jitter_ns;
-        let is_queue = seen.queue_ns > queue_max_ns(seen.base_ns) + margin_ns;
+        let is_queue = seen.queue_ns > self.queue_max_ns(seen) + margin_ns;
         let is_lossy =
-            seen.loss > config::PATH_LOSS_SHARE && seen.queue_ns > queue_target_ns(seen.base_ns) + margin_ns;
+            seen.loss > config::PATH_LOSS_SHARE && seen.queue_ns > self.queue_target_ns(seen) + margin_ns;
         if (is_queue || is_lossy) && seen.is_limited {
             // What was measured before is out of date.
             self.arrived.clear();
-            self.bottleneck = seen.arrived.clamp(before * FALL_MAX, before);
+            // Beside a long queue, no error of measurement matters.
+            let is_long = seen.queue_ns > 2 * self.queue_max_ns(seen) + margin_ns;
+            let least = before * if is_long { FALL_MAX_LONG } else { FALL_MAX };
+            self.bottleneck = seen.arrived.clamp(least, before);
         } else if seen.is_limited {
             if self.arrived.len() >= RATES_KEPT {
                 self.arrived.pop_front();
@@ -319,10 +419,10 @@ impl Rate {
     }
 
     fn next_phase(&mut self, seen: &Seen, is_full: bool) {
-        let has_queue = seen.queue_ns > queue_target_ns(seen.base_ns) + seen.jitter_ns;
+        let has_queue = seen.queue_ns > self.queue_target_ns(seen) + seen.jitter_ns;
         // A full bottleneck would have a queue as long as this share of the round after a probe.
         let expected_ns = seen.length_ns as f64 * self.probe;
-        let target_ns = queue_target_ns(seen.base_ns).max(2 * seen.jitter_ns) as f64;
+        let target_ns = self.queue_target_ns(seen).max(2 * seen.jitter_ns) as f64;
         let quiet_ns = (expected_ns * QUIET_SHARE).min(target_ns);
         let is_quiet = seen.mean_ns as f64 <= self.calm_ns as f64 + quiet_ns
             && seen.loss <= 2.0 * self.calm_loss + QUIET_LOSS;
@@ -355,7 +455,7 @@ impl Rate {
             }
         };
         let horizon_ns = (2 * seen.base_ns).max(HORIZON_MIN_NS) as f64;
-        let excess_ns = seen.queue_ns.saturating_sub(queue_target_ns(seen.base_ns));
+        let excess_ns = seen.queue_ns.saturating_sub(self.queue_target_ns(seen));
         self.gain = match self.phase {
             Phase::Probe => 1.0 + self.probe,
             Phase::Drain if is_full => (1.0 - seen.queue_ns as f64 / horizon_ns).clamp(GAIN_MIN, DRAIN_GAIN),
@@ -363,6 +463,21 @@ impl Rate {
             Phase::Observe => 1.0,
             Phase::Cruise(_) => (1.0 - excess_ns as f64 / horizon_ns).max(CRUISE_GAIN_MIN),
         };
+    }
+
+    /// Returns how long a queue may be, as time: two trains of packets at least, which take long on a slow path.
+    fn queue_max_ns(&self, seen: &Seen) -> u64 {
+        queue_max_ns(seen.base_ns).max(2 * self.train_ns())
+    }
+
+    /// Returns from which queue on less is sent, as time.
+    fn queue_target_ns(&self, seen: &Seen) -> u64 {
+        queue_target_ns(seen.base_ns).max(self.train_ns())
+    }
+
+    /// Returns how long the bottleneck takes for the shortest train.
+    fn train_ns(&self) -> u64 {
+        (config::PACING_TRAIN_MIN_BYTES / self.bottleneck * 1e9) as u64
     }
 }
 
@@ -386,11 +501,14 @@ const ROUND_JITTERS: u64 = 16;
 const ROUNDS_KEPT: usize = 64;
 /// The bottleneck carries the highest rate of this many rounds: a cycle and a half.
 const RATES_KEPT: usize = 12;
+/// More than this is not taken to be lost, because losses may be reported late.
+const LOSS_MAX: f64 = 0.75;
 /// Less than this shows nothing about a path.
 const BOTTLENECK_MIN_BYTES: u64 = 30_000;
 /// In one round the bottleneck grows and shrinks at most by these factors.
 const RISE_MAX: f64 = 1.5;
 const FALL_MAX: f64 = 0.7;
+const FALL_MAX_LONG: f64 = 0.1;
 /// After a probe that found no queue, the bottleneck is taken to carry this share of the excess.
 const QUIET_RISE: f64 = 0.8;
 /// A probe has found no queue if there is less than this share of what a full bottleneck would have.
@@ -400,6 +518,11 @@ const QUIET_LOSS: f64 = 0.03;
 /// The queue is corrected within two round trips, or this time.
 const HORIZON_MIN_NS: u64 = 40_000_000;
 const GAIN_MIN: f64 = 0.4;
+/// Losses are a sign of a bottleneck if so much more is sent than was ever sent without, or if they last.
+const CLEAN_EXCESS: f64 = 1.25;
+const LOSSY_TIMES: u32 = 3;
+/// By how much the first probe of a path that is limited because of losses alone exceeds what arrived.
+const PROBE_AFTER_LOSS: f64 = 1.0;
 /// The first probe asks for a little more, and those after one that found no queue for much more.
 const PROBE_FIRST: f64 = 0.1;
 const PROBE_NEXT: f64 = 0.25;

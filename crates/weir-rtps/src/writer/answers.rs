@@ -133,9 +133,10 @@ impl WriterCore {
                 continue;
             };
             if entry.fragment_size != 0 {
-                self.counters.samples_repaired += 1;
-                self.proxies[index].note_repair((sn, 0), Some(now));
-                self.repair_large(sn, &entry, &to, &mut room, &mut allowed, out);
+                if self.repair_large(sn, &entry, &to, &mut room, &mut allowed, out) {
+                    self.counters.samples_repaired += 1;
+                    self.proxies[index].note_repair((sn, 0), Some(now));
+                }
                 continue;
             }
             let cost = charge(entry.len as usize);

@@ -24,6 +24,7 @@ use super::state::WriterCore;
 use crate::config;
 use crate::history::Entry;
 use crate::outbox::{Destinations, Item, Outbox};
+use crate::path::on_the_wire;
 use crate::time::Time;
 use crate::window::charge;
 
@@ -158,7 +159,9 @@ impl WriterCore {
             self.fragments.sent += 1;
             self.fragments.since_heartbeat += cost;
             let share = self.window.size() / config::HEARTBEAT_WINDOW_SHARE;
-            let is_due = self.fragments.since_heartbeat >= share || self.pacing.wants_mark(now);
+            let ends_flight = self.pacing.ends_flight && self.fragments.allowed < on_the_wire(len);
+            let is_due =
+                self.fragments.since_heartbeat >= share || self.pacing.wants_mark(now) || ends_flight;
             if is_due && self.fragments.sent < total {
                 self.heartbeat_frag(now, sn, &to, out);
             }
@@ -273,7 +276,7 @@ impl WriterCore {
     }
 
     /// Sends fragments of a sample of which a reader has nothing, as many as there is room for. The
-    /// HEARTBEAT after them makes it request the others.
+    /// HEARTBEAT after them makes it request the others. Returns whether it sent any.
     pub(super) fn repair_large(
         &mut self,
         sn: SequenceNumber,
@@ -282,8 +285,9 @@ impl WriterCore {
         room: &mut Room,
         allowed: &mut Allowed,
         out: &mut Outbox,
-    ) {
+    ) -> bool {
         let cost = fragment_charge(entry);
+        let before = out.items.len();
         for number in 0..entry.fragments() {
             let len = fragment_len(entry, number);
             if allowed.is_spent() || !room.take(cost, len) {
@@ -293,6 +297,7 @@ impl WriterCore {
             self.window.on_repaired(cost);
             self.append_fragment(sn, entry, number, to, out);
         }
+        out.items.len() > before
     }
 
     /// Returns the readers that report their progress in the next sample. A reliable reader matched

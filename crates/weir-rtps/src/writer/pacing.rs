@@ -27,6 +27,12 @@ pub(super) struct Pacing {
     pub(super) next_at: Option<Time>,
     /// More may be sent as soon as something has passed.
     is_blocked: bool,
+    /// What is sent now is the last until something has passed.
+    pub(super) ends_flight: bool,
+    /// Readers acknowledge what is sent.
+    is_reliable: bool,
+    /// A write has found the window full since the last mark.
+    pub(super) was_full: bool,
     marked_at: Time,
     /// When new samples were last sent.
     sent_at: Time,
@@ -46,6 +52,8 @@ struct PathUse {
     copies: u64,
     /// Marks that have not passed, with their positions.
     marks: VecDeque<(Position, Mark)>,
+    /// What would mark the last new samples.
+    last: Option<Mark>,
 }
 
 /// What may be sent again to a reader at a time.
@@ -68,7 +76,13 @@ impl Allowed {
 
 impl PathUse {
     fn new(path: &Path) -> Self {
-        Self { path: path.clone(), flow: path.lock().add_flow(), copies: 0, marks: VecDeque::new() }
+        Self {
+            path: path.clone(),
+            flow: path.lock().add_flow(),
+            copies: 0,
+            marks: VecDeque::new(),
+            last: None,
+        }
     }
 }
 
@@ -88,6 +102,7 @@ impl Pacing {
         let has_reliable = proxies.iter().any(|proxy| proxy.is_reliable);
         // What was sent to readers without a path, or to others, does not count on the paths from now on.
         self.unrecorded = 0;
+        self.is_reliable = has_reliable;
         let mut before = core::mem::take(&mut self.uses);
         let mut counted = Vec::new();
         for proxy in proxies.iter().filter(|proxy| proxy.is_reliable || !has_reliable) {
@@ -120,7 +135,12 @@ impl Pacing {
     fn spend(&mut self, now: Time, bytes: u64) {
         let bytes = bytes + core::mem::take(&mut self.unrecorded);
         if bytes > 0 {
-            self.uses.iter().for_each(|it| it.path.lock().spend(now, bytes * it.copies));
+            let purpose = if self.is_reliable { Purpose::New } else { Purpose::BestEffort };
+            for it in &mut self.uses {
+                let mut state = it.path.lock();
+                state.spend(now, bytes * it.copies, purpose);
+                it.last = Some(state.mark(now));
+            }
         }
     }
 
@@ -134,13 +154,17 @@ impl Pacing {
     fn allowance(&mut self, now: Time, wanted: u64, purpose: Purpose) -> Option<u64> {
         self.spend(now, 0);
         let mut allowed = None;
-        self.is_paced = false;
+        (self.is_paced, self.ends_flight) = (false, false);
         (self.next_at, self.is_blocked) = (None, false);
         for PathUse { path, flow, copies, .. } in &self.uses {
             let mut state = path.lock();
             let bytes = match state.allow(now, *flow, wanted * copies, purpose) {
                 Allowance::Unlimited => continue,
                 Allowance::Bytes(bytes) => bytes.div_ceil(*copies),
+                Allowance::Flight(bytes) => {
+                    self.ends_flight = true;
+                    bytes.div_ceil(*copies)
+                }
                 Allowance::At(at) => {
                     self.next_at = self.next_at.max(Some(at));
                     0
@@ -209,19 +233,25 @@ impl Pacing {
             self.marked_at = now;
         }
         let (mut round_trip, mut patience) = (None, None);
-        for PathUse { path, marks, .. } in &mut self.uses {
-            let state = path.lock();
+        let was_full = core::mem::take(&mut self.was_full);
+        for PathUse { path, marks, last: latest, .. } in &mut self.uses {
+            let mut state = path.lock();
+            if was_full {
+                state.note_saturated(now);
+            }
             self.is_paced |= state.is_paced();
             round_trip = round_trip.max(state.round_trip_min());
-            patience = patience.max(state.round_trip());
+            patience = patience.max(state.answer_time());
             let has_room = marks.len() < config::MARKS_MAX;
             match marks.back_mut() {
                 Some((last, mark)) if *last == position => _ = mark.repeated_at.get_or_insert(now),
                 Some((last, _)) if *last > position => {}
                 _ if has_room => {
-                    // The reader may have acknowledged samples sent earlier.
-                    let is_late = self.sent_at != now;
-                    marks.push_back((position, state.mark(now, is_late)));
+                    // The reader may have acknowledged samples sent earlier. What other writers have sent since
+                    // is not before them.
+                    let late = latest.map(|latest| latest.late(now));
+                    let mark = if self.sent_at == now { Some(state.mark(now)) } else { late };
+                    marks.extend(mark.map(|mark| (position, mark)));
                 }
                 _ => {}
             }
@@ -358,7 +388,7 @@ impl WriterCore {
         self.pacing.spend(now, 0);
         let left = match self.pacing.allow_repairs(now, path) {
             Allowance::Unlimited => u64::MAX,
-            Allowance::Bytes(bytes) => bytes,
+            Allowance::Bytes(bytes) | Allowance::Flight(bytes) => bytes,
             Allowance::At(at) | Allowance::Blocked { until: at } => {
                 self.pacing.next_at = Some(self.pacing.next_at.map_or(at, |before| before.min(at)));
                 0
@@ -370,7 +400,7 @@ impl WriterCore {
     /// Records what was sent again to a reader.
     pub(super) fn note_repairs_sent(&mut self, now: Time, index: usize, allowed: &Allowed) {
         if let Some(path) = &self.proxies[index].path {
-            path.lock().spend(now, allowed.spent);
+            path.lock().spend(now, allowed.spent, Purpose::Repair);
             if allowed.is_spent() && !self.pacing.is_waiting() {
                 self.pacing.next_at = Some(now.plus_nanos(1));
             }
@@ -401,9 +431,11 @@ impl WriterCore {
             return;
         }
         let (charged, written) = (self.history.charged(), self.history.written().max(1));
+        // A large sample is admitted while the one before is in flight as a whole.
+        let last = charged - self.history.charged_to(self.history.last().prev());
         let limit = self.pacing.window().map(|bytes| {
             let charge = u128::from(bytes) * u128::from(charged) / u128::from(written);
-            (charge as u64).max(config::WINDOW_MIN_BYTES)
+            (charge as u64).max(config::WINDOW_MIN_BYTES) + last
         });
         self.window.set_path_limit(limit);
     }

@@ -98,7 +98,8 @@ impl WriterCore {
         // A large sample that waits for room passes here repeatedly without sending anything.
         let has_sent = out.items.len() > first_item;
         if since_last >= self.window.size() / config::HEARTBEAT_WINDOW_SHARE
-            || (has_sent && (self.brings_heartbeat(now) || self.pacing.wants_mark(now)))
+            || (has_sent
+                && (self.brings_heartbeat(now) || self.pacing.wants_mark(now) || self.pacing.ends_flight))
         {
             self.heartbeat.is_due = true;
         }

@@ -361,7 +361,9 @@ impl Sim {
         let network = &mut self.network;
         self.out.for_each_datagram(|destinations, datagram| {
             for to in destinations.iter() {
-                network.send(now, from, *to, datagram).expect("no link of these tests has an MTU");
+                network
+                    .send(now, from, *to, datagram)
+                    .unwrap_or_else(|error| panic!("{from} {to} {datagram:02x?}: {error:?}"));
             }
         });
     }

@@ -3,16 +3,16 @@
 
 use core::time::Duration;
 
-use weir_netsim::{Direction, Link, LinkPair, Traffic};
+use weir_netsim::{Direction, Link, LinkPair, Loss, Rng, Traffic};
 use weir_rtps::path::{Path, PathReport};
 use weir_rtps::qos::History;
 
 use crate::harness::Sim;
 
 /// The payload of UDP at an MTU of 1500.
-const DATAGRAM_MAX: u16 = 1472;
+pub(crate) const DATAGRAM_MAX: u16 = 1472;
 /// IP, UDP and RTPS headers of a sample in one datagram.
-const HEADERS: usize = 28 + 56;
+pub(crate) const HEADERS: usize = 28 + 56;
 /// The same of a fragment, and its payload.
 const FRAGMENT_HEADERS: usize = 28 + 68;
 const FRAGMENT: usize = 1400;
@@ -25,17 +25,20 @@ struct Outcome {
     offered: f64,
     traffic: Traffic,
     report: PathReport,
+    /// How often a writer had to wait, after the first seconds.
+    waits: u64,
 }
 
 /// Sends samples of `size` bytes as fast as the link allows: for as long as `warm_up`, and then as `time`.
 fn saturate(
     name: &str,
+    seed: u64,
     way: &Direction,
     ways: [Link; 2],
     size: fn(u64) -> usize,
     time: [Duration; 2],
 ) -> Outcome {
-    let mut sim = Sim::unrecorded(name, 1, Link::new());
+    let mut sim = Sim::unrecorded(name, seed, Link::new());
     sim.set_steps_max(40_000_000);
     sim.add_writer(|setup| {
         setup.samples = u64::MAX;
@@ -55,6 +58,7 @@ fn saturate(
     let guid = sim.writers[0].config.guid;
     sim.run_for(time[0]);
     let before = sim.readers[0].taken(guid).len() as u64;
+    let waits = path.report().waits;
     sim.run_for(time[1]);
     let samples = sim.readers[0].taken(guid).len() as u64;
     let len = size(1);
@@ -66,21 +70,23 @@ fn saturate(
     let rate = way.first_rate_bps().expect("a preset has a rate") as f64;
     let carried = rate / 8.0 * time[1].as_secs_f64() / needed as f64;
     let traffic = sim.network.traffic(writer, reader);
+    let in_flight = path.report().in_flight_bytes;
     Outcome {
         goodput: (samples - before) as f64 / carried,
-        offered: traffic.offered.bytes as f64 / samples as f64 / needed as f64,
+        offered: traffic.offered.bytes as f64 / (samples as f64 * needed as f64 + in_flight as f64),
         traffic,
         report: path.report(),
+        waits: path.report().waits - waits,
     }
 }
 
 /// Links, with the least goodput, and the most bytes offered per byte needed.
 const LINKS: [(&str, bool, f64, f64); 7] = [
-    ("lan1g", true, 0.96, 1.04),
+    ("lan1g", true, 0.95, 1.05),
     ("lan100", true, 0.96, 1.03),
-    ("wifi", true, 0.88, 1.08),
-    ("lte", true, 0.92, 1.04),
-    ("lte", false, 0.90, 1.06),
+    ("wifi", true, 0.86, 1.08),
+    ("lte", true, 0.92, 1.055),
+    ("lte", false, 0.89, 1.06),
     ("wan", true, 0.90, 1.04),
     ("satellite", true, 0.85, 1.06),
 ];
@@ -96,19 +102,36 @@ fn a_link_is_used_and_not_flooded() {
         // As many bytes for each link, but not less than a hundred round trips.
         let time = Duration::from_secs_f64(40e6 * 8.0 / rate as f64).max(round_trip * 100);
         let time = [time / 4, time.min(Duration::from_secs(30))];
-        let sizes: [fn(u64) -> usize; 2] = [|_| 1024, |_| 63_000];
-        for size in sizes {
-            let Outcome { goodput, offered, traffic, report } = saturate(name, way, ways.clone(), size, time);
-            let mean = traffic.queue.mean_wait();
-            let shown = format!(
-                "{name} {is_down} {}: goodput {goodput:.3}, offered {offered:.3}, queue {mean:?}, {report:?}",
-                size(1)
-            );
-            assert!(goodput >= goodput_min, "{shown}");
-            assert!(offered <= offered_max, "{shown}");
-            assert!(mean <= Duration::from_millis(5).max(round_trip / 4), "{shown}");
+        let sizes: [fn(u64) -> usize; 4] = [|_| 1024, |_| 8192, |_| 63_000, |_| 1 << 20];
+        for (index, size) in sizes.into_iter().enumerate() {
+            let seeds = if is_long_run() { 1..4 } else { index as u64 % 3 + 1..index as u64 % 3 + 2 };
+            for seed in seeds {
+                let Outcome { goodput, offered, traffic, report, .. } =
+                    saturate(name, seed, way, ways.clone(), size, time);
+                let mean = traffic.queue.mean_wait();
+                let shown = format!(
+                    "{name} {is_down} {} seed {seed}: goodput {goodput:.3}, offered {offered:.3}, queue {mean:?}, \
+                     {report:?}",
+                    size(1)
+                );
+                assert!(goodput >= goodput_min, "{shown}");
+                // At the end, some samples of a MiB have arrived in part.
+                let in_parts = if size(1) >= 1 << 20 { 0.03 } else { 0.0 };
+                assert!(offered <= offered_max + in_parts, "{shown}");
+                assert!(mean <= queue_max(round_trip), "{shown}");
+            }
         }
     }
+}
+
+/// The mean queue that a path may have.
+pub(crate) fn queue_max(round_trip: Duration) -> Duration {
+    Duration::from_millis(5).max(round_trip / 4)
+}
+
+/// Whether a run may take minutes.
+fn is_long_run() -> bool {
+    std::env::var_os("WEIR_SIM_SEEDS").is_some()
 }
 
 #[test]
@@ -117,13 +140,13 @@ fn a_path_without_a_bottleneck_stays_open() {
     let way = Direction { rate: vec![(Duration::ZERO, 40_000_000_000)], ..Direction::new() };
     for size in [(|_| 1024) as fn(u64) -> usize, |_| 63_000] {
         let second = Duration::from_millis(50);
-        let outcome = saturate("open", &way, [link(), link()], size, [second, second]);
-        assert_eq!((outcome.report.rate, outcome.report.waits), (None, 0), "{:?}", outcome.report);
+        let outcome = saturate("open", 1, &way, [link(), link()], size, [second, second]);
+        assert_eq!((outcome.report.rate, outcome.waits), (None, 0), "{:?}", outcome.report);
     }
 }
 
 /// The down link of a preset, and its way back.
-fn ways(name: &str) -> [Link; 2] {
+pub(crate) fn ways(name: &str) -> [Link; 2] {
     name.parse::<LinkPair>().expect("a preset").links()
 }
 
@@ -190,4 +213,106 @@ fn a_writer_goes_at_the_rate_of_the_slowest_reader() {
         let mean = sim.network.traffic(writer, host).queue.mean_wait();
         assert!(mean < Duration::from_millis(most), "link {reader} had a queue of {mean:?}: {sim}");
     }
+}
+
+#[test]
+fn a_path_whose_rate_changes_is_followed() {
+    let mut sim = Sim::unrecorded("step", 1, Link::new());
+    sim.set_steps_max(10_000_000);
+    sim.add_writer(|setup| {
+        (setup.samples, setup.size, setup.gap) = (u64::MAX, |_| 1024, Duration::from_micros(20));
+    });
+    sim.add_reader(|setup| (setup.segment_max, setup.path) = (DATAGRAM_MAX, Some(Path::new())));
+    let (writer, reader) = (*sim.writers[0].address.ip(), *sim.readers[0].address.ip());
+    let delay = Duration::from_millis(20);
+    let [down, up] = [5, 10].map(Duration::from_secs);
+    let link = Link::new().delay(delay).rate_bps(50_000_000).queue_bytes(500_000);
+    let link = link.rate_step(down, 5_000_000).rate_step(up, 50_000_000).series(Duration::from_millis(100));
+    sim.network.set_link(writer, reader, link);
+    sim.network.set_link(reader, writer, Link::new().delay(delay));
+    sim.connect(0, 0);
+    sim.run_for(Duration::from_secs(15));
+    let traffic = sim.network.traffic(writer, reader);
+    // Of the time from one tenth of a second to another: megabits per second offered, and the longest queue in bytes.
+    let bins = |from: usize, to: usize| {
+        let bins = &traffic.series.bins()[from..to];
+        let bytes: u64 = bins.iter().map(|bin| bin.offered_bytes).sum();
+        let queue = bins.iter().map(|bin| bin.queue_bytes).max();
+        (bytes as f64 * 8e-5 / bins.len() as f64, queue.unwrap_or(0))
+    };
+    let before = bins(20, 50);
+    // Ten round trips after the rate fell, no more is sent than it carries; then the queue of before is emptied.
+    let fallen = bins(54, 65);
+    let low = bins(70, 100);
+    // Before three seconds have passed, all of it is used again.
+    let risen = bins(120, 150);
+    let shown = format!("{before:?} {fallen:?} {low:?} {risen:?}");
+    assert!(before.0 > 45.0 && fallen.0 < 5.5 && low.1 < 30_000, "{shown}");
+    assert!((4.0..5.2).contains(&low.0) && risen.0 > 45.0, "{shown}");
+}
+
+/// A link that has not been chosen by hand.
+struct RandomLink {
+    way: Direction,
+    ways: [Link; 2],
+    size: fn(u64) -> usize,
+    round_trip: Duration,
+    shown: String,
+}
+
+impl RandomLink {
+    /// 1 to 500 Mbit/s and 1 to 300 ms of round trip, evenly by their logarithms, up to 2 % of losses, a queue of one
+    /// to four times what is in flight.
+    fn new(seed: u64) -> Self {
+        let mut rng = Rng::new(seed);
+        let rate = 1e6 * 500f64.powf(rng.fraction());
+        let round_trip = Duration::from_secs_f64(0.001 * 300f64.powf(rng.fraction()));
+        // The window of a path without a queue is that of the reader's buffer.
+        let rate = rate.min(8e6 / round_trip.as_secs_f64()) as u64;
+        let loss = if rng.fraction() < 0.3 { 0.0 } else { 0.02 * rng.fraction() };
+        let product = rate as f64 / 8.0 * round_trip.as_secs_f64();
+        let queue = (product * (1.0 + 3.0 * rng.fraction())).max(30_000.0) as usize;
+        let jitter = round_trip.mul_f64(0.1 * rng.fraction());
+        let sizes: [fn(u64) -> usize; 3] = [|_| 1024, |_| 8192, |_| 63_000];
+        let size = sizes[(rng.fraction() * 3.0) as usize % 3];
+        let delay = round_trip / 2;
+        let there = Link::new().delay(delay).jitter(jitter).rate_bps(rate).queue_bytes(queue);
+        let there = there.loss(Loss::random(loss));
+        let way = Direction { rate: vec![(Duration::ZERO, rate)], ..Direction::new() };
+        let shown =
+            format!("seed {seed}: {rate} bit/s, {round_trip:?}, {loss:.4} lost, {queue} B, {jitter:?}");
+        Self { way, ways: [there, Link::new().delay(delay)], size, round_trip, shown }
+    }
+}
+
+#[test]
+fn random_links_are_used_and_not_flooded() {
+    let seeds = if is_long_run() { 200 } else { 20 };
+    let mut missed = Vec::new();
+    for seed in 1000..1000 + seeds {
+        let link = RandomLink::new(seed);
+        let rate = link.way.first_rate_bps().expect("it was set") as f64;
+        let time = Duration::from_secs_f64(6e6 * 8.0 / rate).max(link.round_trip * 60);
+        let time = [time / 2, time.min(Duration::from_secs(20))];
+        let outcome = saturate("random", seed, &link.way, link.ways, link.size, time);
+        let queue = outcome.traffic.queue.mean_wait();
+        // Two packets wait for each other on any path.
+        let packets = Duration::from_secs_f64(2.0 * 1500.0 * 8.0 / rate);
+        let shown = format!(
+            "{}, {} B: goodput {:.3}, offered {:.3}, queue {queue:?}",
+            link.shown,
+            (link.size)(1),
+            outcome.goodput,
+            outcome.offered
+        );
+        assert!(outcome.goodput > 0.3, "it stalls: {shown}");
+        // Within 0.05 of the goal of 0.9, and of half of what a queue may have besides.
+        if outcome.goodput < 0.85
+            || outcome.offered > 1.15
+            || queue > queue_max(link.round_trip).mul_f64(1.5) + packets
+        {
+            missed.push(shown);
+        }
+    }
+    assert!(missed.len() as u64 <= seeds / 10, "{} of {seeds} links:\n{}", missed.len(), missed.join("\n"));
 }

@@ -13,6 +13,7 @@ mod bottleneck;
 mod classes;
 mod crowd;
 mod duplicate;
+mod fairness;
 mod goodput_table;
 mod harness;
 mod hostile;

@@ -326,7 +326,9 @@ impl WriterHost {
             let memory = self.core.memory();
             // A paced path has a window of its own, which shrinks when less is to be sent.
             let most = u64::max(12 << 20, 2 * size);
-            let memory_max = most as usize + config::BLOCKS_SPARE_MAX * config::BLOCK_BYTES;
+            // A large sample is also kept while the one before is in flight.
+            let last = 2 * (self.size)(self.written.max(1));
+            let memory_max = most as usize + last + config::BLOCKS_SPARE_MAX * config::BLOCK_BYTES;
             assert!(memory <= memory_max, "a history of {memory} bytes for a window of {size}");
             assert!(in_flight <= most, "{in_flight} bytes in flight with a window of {size}");
         }
