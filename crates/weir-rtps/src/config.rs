@@ -64,8 +64,6 @@ pub const PATH_MEMORY: Duration = Duration::from_secs(10);
 pub const PATH_SILENCE: Duration = Duration::from_millis(200);
 /// What a best-effort writer has waiting for a paced path leaves within this time; what is older is not sent.
 pub const BEST_EFFORT_WAIT: Duration = Duration::from_millis(100);
-/// After so many bytes to single destinations, a path is asked whether it is paced by now.
-pub const UNRECORDED_MAX_BYTES: u64 = 64 * 1024;
 /// What leaves together on a paced path, as time...
 pub const PACING_TRAIN: Duration = Duration::from_micros(500);
 /// ... or in bytes: two packets of Ethernet.

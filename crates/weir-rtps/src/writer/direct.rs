@@ -117,7 +117,6 @@ impl WriterCore {
             && self.config.batch.is_none()
             && !self.config.is_asynchronous
             && !self.pacing.is_paced
-            && !self.pacing.is_out_of_date()
             && !self.destinations.is_empty()
             && is_nothing_due
             && len + compose::HEARTBEAT_LEN <= self.datagram_max

@@ -144,12 +144,6 @@ impl Pacing {
         }
     }
 
-    /// Returns whether so much was sent since paths were last asked that they should be asked again.
-    #[inline]
-    pub(super) fn is_out_of_date(&self) -> bool {
-        self.unrecorded > config::UNRECORDED_MAX_BYTES && !self.is_unused()
-    }
-
     /// Returns how many bytes may be sent now; `None`: any number.
     fn allowance(&mut self, now: Time, wanted: u64, purpose: Purpose) -> Option<u64> {
         self.spend(now, 0);
