@@ -1,6 +1,7 @@
 //! End to end: runs a short `weir bench` as in the README, and checks its output and results file.
 
 use std::path::Path;
+use std::process::Command;
 
 use serde_json::Value;
 
@@ -12,20 +13,18 @@ use crate::steps;
 /// Runs a bench of a few seconds on the loopback interface, with the program that the tests have built: an optimised
 /// one would take two minutes to build, and this checks no speed.
 pub(crate) fn step(environment: &Environment) -> Outcome {
-    let weir = ["--locked", "--package", "weir-cli", "--bin", "weir"];
-    let mut build = environment.cargo(&[&["build", "--message-format=short"], &weir[..]].concat());
-    process::run(&mut build, steps::BUILD_LIMIT)?;
+    let weir = steps::weir(environment)?;
     let folder = std::env::temp_dir().join(format!("weir-smoke-{}", std::process::id()));
     let output = folder.to_string_lossy().into_owned();
-    let mut arguments = [&["run", "--quiet"], &weir[..], &["--", "bench"]].concat();
-    arguments.extend(["--interface", "lo", "--format", "json"]);
-    arguments.extend(["--sizes", "32,8k", "--duration", "300ms", "--warmup", "100ms", "--output", &output]);
+    let mut bench = Command::new(weir);
+    bench.args(["bench", "--interface", "lo", "--format", "json"]);
+    bench.args(["--sizes", "32,8k", "--duration", "300ms", "--warmup", "100ms", "--output", &output]);
     // Also the comparison with external tools, if they are available.
     let has_outside = environment.require(&OUTSIDE).is_ok();
     if has_outside {
-        arguments.push("--outside-checks");
+        bench.arg("--outside-checks");
     }
-    let finished = process::run(&mut environment.cargo(&arguments), steps::PROGRAM_LIMIT)?;
+    let finished = process::run(&mut bench, steps::PROGRAM_LIMIT)?;
     let cases = inspect(&finished.stdout).and_then(|cases| compare_with_file(&folder, cases));
     let cases = cases.map_err(|why| format!("{}\n{why}\n", finished.text))?;
     std::fs::remove_dir_all(&folder).map_err(|error| format!("{output} cannot be removed: {error}\n"))?;

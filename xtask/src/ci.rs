@@ -1,6 +1,8 @@
 //! Runs steps, prints one line each, and ends with the numbers of passed, failed and skipped ones.
 
+use std::panic::resume_unwind;
 use std::process::ExitCode;
+use std::thread;
 use std::time::Instant;
 
 use crate::environment::Environment;
@@ -13,6 +15,8 @@ pub(crate) struct Step {
     pub(crate) name: &'static str,
     /// One line of help.
     pub(crate) about: &'static str,
+    /// Whether it computes on one processor and measures nothing: the steps that follow run beside it.
+    pub(crate) is_beside_others: bool,
     /// Whether a skip counts as a failure when `CI=true`.
     pub(crate) is_required_in_ci: bool,
     /// Runs it.
@@ -37,16 +41,29 @@ impl From<String> for NotPassed {
     }
 }
 
-/// Runs all steps in order, regardless of failures, and returns the exit code.
+/// Starts all steps in order, regardless of failures, and returns the exit code.
 pub(crate) fn run(steps: &[Step]) -> ExitCode {
-    let environment = Environment::detect();
+    let environment = &Environment::detect();
     let mut tally = Tally::default();
-    for step in steps {
-        tally.add(&timed(step.name, || {
-            let outcome = (step.run)(&environment);
-            if environment.is_ci { refuse_skip(*step, outcome) } else { outcome }
-        }));
-    }
+    thread::scope(|scope| {
+        let mut beside_others = Vec::new();
+        for &step in steps {
+            let run = move || {
+                timed(step.name, || {
+                    let outcome = (step.run)(environment);
+                    if environment.is_ci { refuse_skip(step, outcome) } else { outcome }
+                })
+            };
+            if step.is_beside_others {
+                beside_others.push(scope.spawn(run));
+            } else {
+                tally.add(&run());
+            }
+        }
+        for step in beside_others {
+            tally.add(&step.join().unwrap_or_else(|panic| resume_unwind(panic)));
+        }
+    });
     println!("{}", tally.line());
     ExitCode::from(u8::from(tally.failed > 0))
 }
@@ -143,6 +160,7 @@ mod tests {
         let [required, optional] = [true, false].map(|is_required_in_ci| Step {
             name: "x",
             about: "",
+            is_beside_others: false,
             is_required_in_ci,
             run: |_| Ok(String::new()),
         });

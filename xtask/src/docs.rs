@@ -21,15 +21,14 @@ mod measure;
 
 /// Compares the committed pages with what the committed results give.
 pub(crate) fn check(environment: &Environment) -> Outcome {
-    // Already built in `ci`: the build of `weir` alone has other features of its dependencies.
-    let build = steps::without_running(&steps::TESTS);
-    Ok(Docs::new(environment, &build)?.check()?)
+    Ok(Docs::new(environment, steps::weir(environment)?)?.check()?)
 }
 
 /// Writes the pages anew.
 pub(crate) fn write(environment: &Environment) -> Outcome {
-    let build = ["build", "--locked", "--package", "weir-cli", "--bin", "weir"];
-    Ok(Docs::new(environment, &build)?.write()?)
+    let mut build = environment.cargo(&["build", "--locked", "--package", "weir-cli", "--bin", "weir"]);
+    process::run(&mut build, steps::BUILD_LIMIT)?;
+    Ok(Docs::new(environment, steps::built_weir(environment))?.write()?)
 }
 
 /// Measures everything with a release build of `weir`, or with the given one, and writes the pages anew.
@@ -49,9 +48,7 @@ struct Docs {
 type Files = BTreeMap<String, String>;
 
 impl Docs {
-    fn new(environment: &Environment, build: &[&str]) -> Result<Self, String> {
-        process::run(&mut environment.cargo(build), steps::BUILD_LIMIT)?;
-        let weir = environment.target_folder().join("debug/weir");
+    fn new(environment: &Environment, weir: PathBuf) -> Result<Self, String> {
         // What an earlier run left there would be taken for pictures of this one.
         let scratch = emptied(environment.target_folder().join("docs"))?;
         Ok(Self { root: environment.root.clone(), weir, scratch })

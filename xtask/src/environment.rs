@@ -43,6 +43,10 @@ impl Environment {
         command.args(arguments).current_dir(&self.root);
         // What `fuzz/` and `peers/` share with the main workspace is built once. (Cargo before 1.91 ignores this.)
         command.env("CARGO_BUILD_BUILD_DIR", self.target_folder());
+        // Written only for builds that follow, of which CI has none.
+        if self.is_ci {
+            command.env("CARGO_INCREMENTAL", "0");
+        }
         // Set by the cargo that runs xtask, and meant for this package only.
         for (name, _) in std::env::vars_os() {
             let name = name.to_string_lossy();

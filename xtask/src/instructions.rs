@@ -49,13 +49,7 @@ fn build(environment: &Environment) -> Result<PathBuf, String> {
     let mut cargo = environment.cargo(&[&arguments[..], &["--message-format", "json"]].concat());
     // Otherwise rustix looks for the kernel's vDSO, which valgrind hides: a crash.
     let built = process::run(cargo.env("RUSTFLAGS", "--cfg rustix_use_libc"), steps::BUILD_LIMIT)?;
-    executable(&built.stdout).ok_or_else(|| "cargo does not report the path of the program\n".to_owned())
-}
-
-/// Finds the program in cargo's messages about artifacts.
-fn executable(messages: &str) -> Option<PathBuf> {
-    let messages = messages.lines().filter_map(|line| serde_json::from_str::<serde_json::Value>(line).ok());
-    messages.filter_map(|message| message["executable"].as_str().map(PathBuf::from)).next_back()
+    process::executable(&built.stdout, "instructions")
 }
 
 fn count_twice(program: &Path, case: &str, function: &str) -> Result<f64, String> {
@@ -241,10 +235,8 @@ mod tests {
     }
 
     #[test]
-    fn what_callgrind_and_cargo_say_is_understood() {
+    fn what_callgrind_says_is_understood() {
         assert_eq!(collected("==1== Events    : Ir\n==1== Collected : 5400030\n"), Some(5_400_030));
         assert_eq!(collected("==1== Process terminating"), None);
-        let messages = "{\"executable\":null}\n{\"executable\":\"/t/instructions-1\"}\n{\"success\":true}\n";
-        assert_eq!(executable(messages), Some(PathBuf::from("/t/instructions-1")));
     }
 }

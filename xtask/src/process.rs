@@ -3,10 +3,13 @@
 use std::collections::BTreeMap;
 use std::io::Read;
 use std::panic::resume_unwind;
+use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
 use std::time::{Duration, Instant};
+
+use serde_json::Value;
 
 use crate::watchdog::Watchdog;
 
@@ -56,6 +59,17 @@ pub(crate) fn in_parallel<I: Sync, T: Send>(
         }
     }
     Ok(done)
+}
+
+/// Finds the program of this target in cargo's messages about artifacts (`--message-format json`).
+///
+/// # Errors
+/// If there is none.
+pub(crate) fn executable(messages: &str, target: &str) -> Result<PathBuf, String> {
+    let messages = messages.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
+    let mut programs = messages.filter(|message| message["target"]["name"] == target);
+    let found = programs.find_map(|message| message["executable"].as_str().map(PathBuf::from));
+    found.ok_or_else(|| format!("cargo does not report the path of {target}\n"))
 }
 
 /// Returns the complete output of a program, whether it succeeded or not.
@@ -219,6 +233,16 @@ mod tests {
             |number: &u32| if number.is_multiple_of(2) { Ok(number / 2) } else { Err(number.to_string()) };
         assert_eq!(in_parallel(&[6, 2, 8, 4, 0], half), Ok(vec![3, 1, 4, 2, 0]));
         assert_eq!(in_parallel(&[6, 2, 9, 4, 7], half), Err("9".to_owned()));
+    }
+
+    #[test]
+    fn a_program_is_found_among_those_that_cargo_built() {
+        let messages = r#"{"target":{"name":"soak"},"executable":null}
+            {"target":{"name":"it"},"executable":"/t/it-1"}
+            {"target":{"name":"soak"},"executable":"/t/soak-1"}
+            {"success":true}"#;
+        assert_eq!(executable(messages, "soak"), Ok(PathBuf::from("/t/soak-1")));
+        assert_eq!(executable(messages, "sim").unwrap_err(), "cargo does not report the path of sim\n");
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! The steps, cheapest first.
 
+use std::path::PathBuf;
 use std::process::Command;
 use std::time::Duration;
 
@@ -21,13 +22,21 @@ pub(crate) const ALL: &[Step] = &[
         harness,
     ),
     step("fuzz", "every fuzz target, ten seconds each", fuzz::step),
-    step("soak", "a minute of simulated faults, with memory flat and nothing lost (alone: N minutes)", soak),
     required(
         "instructions",
         "instructions per sample against the committed numbers (valgrind); WEIR_BLESS=1 updates them",
         instructions::step,
     ),
     step("e2e", "a short `weir bench` on the loopback interface, with its output checked", bench_smoke::step),
+    Step {
+        // Those that follow mostly wait.
+        is_beside_others: true,
+        ..step(
+            "soak",
+            "a minute of simulated faults, with memory flat and nothing lost (alone: N minutes)",
+            soak,
+        )
+    },
     required("tshark", "our packets checked by Wireshark's dissector (tshark)", tshark),
     required("interop", "exchanges with Cyclone DDS (cyclonedds-dev, cyclonedds-tools)", interop),
     step("fastdds", "exchanges with Fast DDS 2 (libfastrtps-dev)", fastdds),
@@ -45,11 +54,11 @@ pub(crate) const ALL: &[Step] = &[
 ];
 
 const fn step(name: &'static str, about: &'static str, run: fn(&Environment) -> Outcome) -> Step {
-    Step { name, about, is_required_in_ci: false, run }
+    Step { name, about, is_beside_others: false, is_required_in_ci: false, run }
 }
 
 const fn required(name: &'static str, about: &'static str, run: fn(&Environment) -> Outcome) -> Step {
-    Step { name, about, is_required_in_ci: true, run }
+    Step { is_required_in_ci: true, ..step(name, about, run) }
 }
 
 fn fmt(environment: &Environment) -> Outcome {
@@ -69,7 +78,7 @@ fn doc(environment: &Environment) -> Outcome {
 
 /// Tests in network namespaces skip themselves only if the machine does not support them.
 fn test(environment: &Environment) -> Outcome {
-    let arguments = [&TESTS[..], &["--no-fail-fast"]].concat();
+    let arguments = [&TESTS[..], &["--no-fail-fast", "--", TEST_THREADS]].concat();
     let refused = namespaces(environment).err();
     let required: &[&str] = if refused.is_none() { &["WEIR_REQUIRE_NETNS"] } else { &[] };
     let tests = tests(requiring(environment, required), &arguments)?;
@@ -80,7 +89,11 @@ fn test(environment: &Environment) -> Outcome {
 }
 
 fn harness(environment: &Environment) -> Outcome {
-    tests(requiring(environment, &[]), &["test", "--package", INTEROP_CRATE, "--lib", "--locked"])
+    let build = ["test", "--no-run", "--workspace", "--lib", "--locked", "--message-format", "json"];
+    let built = process::run(&mut environment.cargo(&build), BUILD_LIMIT)?;
+    let program = process::executable(&built.stdout, "weir_interop")?;
+    let finished = process::run_tests(&mut Command::new(program), TEST_LIMIT)?;
+    Ok(format!("{} tests", passed_tests(&finished.text)))
 }
 
 /// Runs the simulated swarm with this many random configurations, and the search of `lives`, as deep
@@ -115,7 +128,7 @@ pub(crate) fn long_soak(environment: &Environment, minutes: u32) -> Outcome {
 
 /// The `cargo test` of the soak, without options of the test binary. It is built with overflow checks.
 fn soak_for(minutes: u32, environment: &Environment) -> Command {
-    let mut cargo = environment.cargo(&["test", "--locked", "--package", "weir-rtps", "--test", "soak"]);
+    let mut cargo = environment.cargo(&["test", "--locked", "--workspace", "--test", "soak"]);
     cargo.env("WEIR_SOAK_MINUTES", minutes.to_string());
     cargo
 }
@@ -146,8 +159,7 @@ fn fastdds(environment: &Environment) -> Outcome {
 fn netns(environment: &Environment) -> Outcome {
     let exchanges = in_namespaces(environment, &["netns"], &["WEIR_REQUIRE_NETNS"], &NETNS)?;
     // Losses made at one place each, which the counters have to find.
-    let arguments = ["test", "--package", "weir-bench", "--locked", "--no-fail-fast", "--test", "loss"];
-    let found = tests(requiring(environment, &["WEIR_REQUIRE_NETNS"]), &arguments)?;
+    let found = outside(environment, &["loss"], &["WEIR_REQUIRE_NETNS"], &NETNS)?;
     Ok(format!("{exchanges}, {found} of losses"))
 }
 
@@ -171,11 +183,11 @@ fn namespaces(environment: &Environment) -> Result<(), String> {
     probe.map(drop).map_err(|_| refused.to_owned())
 }
 
-/// Runs one test binary of the crate for tests with external requirements, or those of its tests
-/// whose names contain the second word. They may not skip themselves.
+/// Runs the test binaries of this name, or those of their tests whose names contain the second word. They may not
+/// skip themselves.
 fn outside(environment: &Environment, test: &[&str], variables: &[&str], tools: &[Tool]) -> Outcome {
     environment.require(tools).map_err(NotPassed::Skipped)?;
-    let arguments = ["test", "--package", INTEROP_CRATE, "--locked", "--no-fail-fast", "--test"];
+    let arguments = ["test", "--workspace", "--locked", "--no-fail-fast", "--test"];
     tests(requiring(environment, variables), &[&arguments, test].concat())
 }
 
@@ -227,6 +239,18 @@ fn requiring(environment: &Environment, variables: &[&str]) -> impl Fn(&[&str]) 
     }
 }
 
+/// Builds the `weir` of the tests, which `ci` has already built: a build of `weir` alone has other features of its
+/// dependencies.
+pub(crate) fn weir(environment: &Environment) -> Result<PathBuf, String> {
+    process::run(&mut environment.cargo(&without_running(&TESTS)), BUILD_LIMIT)?;
+    Ok(built_weir(environment))
+}
+
+/// Where a build without optimisation leaves `weir`.
+pub(crate) fn built_weir(environment: &Environment) -> PathBuf {
+    environment.target_folder().join("debug/weir")
+}
+
 /// Builds tests and runs them: `arguments` is a `cargo test`. The outcome has the number of tests.
 ///
 /// Building is a separate command, so that the limit on tests does not include it.
@@ -261,10 +285,16 @@ fn passed_tests(text: &str) -> usize {
 
 const FMT: [&str; 5] = ["fmt", "--all", "--check", "--", "--color=never"];
 
+/// Tests of the commands wait half of their time, for processes to find each other or to notice that one has ended.
+const TEST_THREADS: &str = "--test-threads=4";
+
 /// Exchanges mostly wait, for leases to end and for the other side.
 const THREADS: &str = "--test-threads=6";
 
-/// What [`test()`] builds and runs, and what [`docs`] takes its program from.
+/// What [`test()`] builds and runs, and what [`weir()`] is part of.
+///
+/// Steps build tests with the whole workspace, and choose among them by the names of binaries: a package on its own has
+/// other features of its dependencies, which would be built again.
 pub(crate) const TESTS: [&str; 5] = ["test", "--workspace", "--exclude", INTEROP_CRATE, "--locked"];
 /// A crate of tests only, excluded from the plain test step.
 const INTEROP_CRATE: &str = "weir-interop";

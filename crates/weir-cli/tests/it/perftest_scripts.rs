@@ -1,9 +1,9 @@
 //! RTI's published scripts in `scripts/`, run between two network namespaces with the addresses of
 //! the scripts.
 //!
-//! Changed are `-exec`, to one second, and the pauses between runs, which are removed. Every size
-//! of the scripts is run once. With `WEIR_ALL_SCRIPTS` set, as by `cargo xtask seeds`, all loops
-//! run in full, on one core per end as published and on two.
+//! Changed are `-exec`, to a number of samples, and the pauses between runs, which are removed. Every
+//! size of the scripts is run once. With `WEIR_ALL_SCRIPTS` set, as by `cargo xtask seeds`, all loops
+//! run in full for a second each, on one core per end as published and on two.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -84,7 +84,9 @@ fn without_tuning(folder: &Path) {
 }
 
 /// The edits that shorten a run of the scripts.
-const HASTE: &[(&str, &str)] = &[("exec_time=30", "exec_time=1"), ("sleep ", "true ")];
+const HASTE: [(&str, &str); 2] = [("exec_time=30", "exec_time=1"), ("sleep ", "true ")];
+/// The option that limits a run. A number of samples has the same figures on a machine of any speed.
+const LIMIT: &str = "-exec $exec_time";
 
 /// Runs a pair of scripts with these and further edits, and returns the folder of their files.
 fn run(
@@ -182,7 +184,11 @@ fn published_latency_scripts_run() {
         return;
     }
     // Two sizes in the loops of small samples, the others in the loop of large ones.
-    let changes = [(SMALL_LIST, "in 32 63000; do"), (REST_LIST, "in 64 128 256 512 1024 8192 100000 ")];
+    let changes = [
+        (LIMIT, "-numIter 10"),
+        (SMALL_LIST, "in 32 63000; do"),
+        (REST_LIST, "in 64 128 256 512 1024 8192 100000 "),
+    ];
     let Some(folder) = run("latency", "1gbit", LATENCY, "0", &changes) else { return };
     let rest: Vec<f64> = SMALL[1..7].iter().chain(&LARGE).copied().collect();
     check_latency_files(&folder, &[32.0, 63_000.0], &rest);
@@ -200,10 +206,11 @@ fn published_throughput_scripts_run() {
     }
     // The sizes that the latency scripts lack, and one of theirs.
     let list = "in 32 64 128 256 512 1024 2048 4096 8192 16384 32768 63000; do";
-    // Pings every 1000 instead of 10 000 samples, since a short run on a busy machine would have
-    // none.
-    let pings = ("-exec $exec_time", "-exec $exec_time -latencyCount 1000");
-    let changes = [("in 1 2 3; do", "in 1; do"), (list, "in 32 2048 4096 16384 32768; do"), pings];
+    let changes = [
+        (LIMIT, "-numIter 10000 -latencyCount 500"),
+        ("in 1 2 3; do", "in 1; do"),
+        (list, "in 32 2048 4096 16384 32768; do"),
+    ];
     let Some(folder) = run("throughput", "", THROUGHPUT, "1", &changes) else { return };
     check_throughput_files(&folder, &[32.0, 2048.0, 4096.0, 16_384.0, 32_768.0]);
 }
