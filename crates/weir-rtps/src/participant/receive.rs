@@ -160,7 +160,7 @@ impl Sink for Receiver<'_> {
         let is_pad = matches!(submessage, Submessage::Pad);
         let is_used = is_pad || core.builtin.handle(now, source, submessage, timestamp);
         core.counters.ignored_submessages += u64::from(!is_used);
-        if !has_answered && (is_named || core.builtin.has_acknowledged(source)) {
+        if !has_answered && self.is_directed && (is_named || core.builtin.has_acknowledged(source)) {
             core.participant_answers(source);
         }
     }

@@ -121,7 +121,12 @@ impl Live {
 
     /// Sends bytes of the attacker to one of the victim's ports.
     pub(crate) fn attack_raw(&mut self, port: u16, bytes: &[u8]) {
-        let (from, to) = (SocketAddrV4::new(ATTACKER, port), self.victim_at(port));
+        self.attack_from(SocketAddrV4::new(ATTACKER, port), port, bytes);
+    }
+
+    /// The same, with any source address.
+    pub(crate) fn attack_from(&mut self, from: SocketAddrV4, port: u16, bytes: &[u8]) {
+        let to = self.victim_at(port);
         let now = Duration::from_nanos(self.now.0);
         self.network.send(now, from, to, bytes).expect("it fits a datagram");
     }

@@ -232,7 +232,7 @@ fn announce_reader(core: &mut ParticipantCore, source: GuidPrefix, from: SocketA
     list.string(ParameterId::TOPIC_NAME, "Square");
     list.string(ParameterId::TYPE_NAME, "Type");
     list.finish();
-    let bytes = data(source, EntityId::SEDP_SUBSCRIPTIONS_WRITER, i64::from(key), None, &payload);
+    let bytes = data(source, EntityId::SEDP_SUBSCRIPTIONS_WRITER, i64::from(key), Some(prefix(0)), &payload);
     core.handle_datagram(Time::ZERO, from, &bytes);
 }
 

@@ -48,7 +48,7 @@ fn pair(ours: &[u8], theirs: &[u8]) -> ParticipantCore {
     list.string(ParameterId::TOPIC_NAME, "Square");
     list.string(ParameterId::TYPE_NAME, "Type");
     list.finish();
-    let reader = data(them, EntityId::SEDP_SUBSCRIPTIONS_WRITER, 1, None, &reader);
+    let reader = data(them, EntityId::SEDP_SUBSCRIPTIONS_WRITER, 1, Some(prefix(0)), &reader);
     core.handle_datagram(Time::ZERO, from, &reader);
     core
 }

@@ -233,6 +233,43 @@ fn many_forged_writers(live: &mut Live) {
     assert!(bytes < 10_000, "{bytes} bytes reached the bystander");
 }
 
+/// An attacker that receives nothing from the victim, and so does not know its GUID prefix, speaks with the source
+/// address of the bystander: as a participant there whose readers match, and which acknowledges everything.
+fn blind_forger(live: &mut Live) {
+    let payload = forge::participant_with(INSIDER, BYSTANDER, |list| {
+        list.duration(ParameterId::PARTICIPANT_LEASE_DURATION, weir_wire::Duration::INFINITE);
+    });
+    let mut messages = vec![Forged::by(INSIDER).data(EntityId::SPDP_WRITER, 1, &payload)];
+    for (number, (reader, topic)) in [(FROM_OUT, "out"), (FROM_KEPT, "kept")].into_iter().enumerate() {
+        let payload = forge::endpoint(Guid::new(INSIDER, reader), topic, |_| {});
+        let writer = EntityId::SEDP_SUBSCRIPTIONS_WRITER;
+        messages.push(Forged::by(INSIDER).data(writer, number as i64 + 1, &payload));
+    }
+    for count in 1..=40 {
+        for (reader, writer) in [
+            (EntityId::SEDP_PUBLICATIONS_READER, EntityId::SEDP_PUBLICATIONS_WRITER),
+            (EntityId::SEDP_SUBSCRIPTIONS_READER, EntityId::SEDP_SUBSCRIPTIONS_WRITER),
+        ] {
+            messages.push(Forged::by(INSIDER).acknack(
+                (reader, writer),
+                1 + i64::from(count) / 8,
+                &[],
+                count,
+            ));
+        }
+    }
+    for source in [BYSTANDER, SocketAddrV4::new(ATTACKER, META_PORT)] {
+        for message in &messages {
+            live.attack_from(source, META_PORT, &message.0);
+            live.run_for(Duration::from_millis(1));
+        }
+    }
+    live.exchange();
+    live.run_for(Duration::from_secs(3600));
+    let bytes = live.reached.get(&BYSTANDER).map_or(0, |(_, bytes)| *bytes);
+    assert!(bytes < 10_000, "{bytes} bytes reached the bystander");
+}
+
 /// Many forged announcements with the same address for responses.
 fn many_forged_announcements(live: &mut Live) {
     let mut asked = 0;
@@ -375,6 +412,12 @@ pub(super) const ROWS: &[Row] = &[
         class: "amplification",
         says: "hundreds of forged writers",
         attack: many_forged_writers,
+        holds: nothing_more,
+    },
+    Row {
+        class: "amplification",
+        says: "a forger that receives nothing, with the bystander's source address",
+        attack: blind_forger,
         holds: nothing_more,
     },
     Row {
