@@ -120,6 +120,9 @@ pub struct Method {
     pub rate: Option<Rate>,
     /// The rate of that schedule, once it is known.
     pub samples_per_s: Option<f64>,
+    /// Samples that writers and readers keep (KEEP_LAST): older ones may be lost although reliable. `None`: all.
+    #[serde(default)]
+    pub keep_last: Option<u32>,
     /// How much later than the publishers the subscribers are opened.
     #[serde(default)]
     pub late: Duration,

@@ -100,6 +100,8 @@ pub struct Capabilities {
     pub multicast: bool,
     /// Whether samples can be loaned: written and read without a copy in user space.
     pub loans: bool,
+    /// Whether it can be made to keep a given number of samples.
+    pub keep_last: bool,
     /// Whether its receivers can wait without sleeping.
     pub spinning: bool,
     /// Whether its ping-pong can say when samples pass from stage to stage.
@@ -119,6 +121,7 @@ impl Capabilities {
         many: true,
         multicast: true,
         loans: true,
+        keep_last: true,
         spinning: true,
         breakdown: true,
         size_bytes_max: CaseSpec::SIZE_BYTES_MAX,

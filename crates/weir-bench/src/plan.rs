@@ -369,6 +369,8 @@ fn action(engine: &dyn Engine, case: &CaseSpec) -> Action {
         format!("{} receives on threads of its own, which block: --wait cannot make them spin", case.engine)
     } else if case.loans && !can.loans {
         format!("{} has no loans", case.engine)
+    } else if case.method.keep_last.is_some() && !can.keep_last {
+        format!("{} cannot be made to keep a number of samples", case.engine)
     } else if case.method.breakdown && !can.breakdown {
         format!(
             "{} cannot be looked into: it does not say when samples pass from stage to stage",

@@ -49,6 +49,7 @@ pub(crate) fn blank(case: &CaseSpec, environment: &Environment) -> Case {
         Some(Rate::OfMaximum(hundredths)) => Some(f64::from(hundredths) / 100.0),
         _ => None,
     };
+    result.conditions.keep_last = case.method.keep_last;
     result.conditions.repeat = case.repeat;
     result.conditions.settings = settings(case);
     result.evidence.warnings = doubts(case, environment);
@@ -223,7 +224,8 @@ fn enter_throughput(
     let lost_anywhere = lost + received.iter().map(|one| one.lost_in_warmup).sum::<u64>();
     let corrupt = received.iter().map(|one| one.corrupt).sum();
     let mut fault = None;
-    if case.reliability == Reliability::Reliable && lost_anywhere > 0 {
+    let may_lose = case.reliability != Reliability::Reliable || case.method.keep_last.is_some();
+    if !may_lose && lost_anywhere > 0 {
         result.evidence.warnings.push(Warning::LostSamples { lost: lost_anywhere });
         fault = Some(Fault::DataLost);
     }
@@ -470,6 +472,14 @@ mod tests {
         assert_eq!(fault, Some(Fault::DataLost));
         assert!(result.evidence.warnings.contains(&Warning::LostSamples { lost: 5 }));
         assert_eq!(streamed(&case("mock", Test::Throughput), 2, 3, 0).1, None);
+    }
+
+    #[test]
+    fn a_writer_that_keeps_the_last_samples_may_lose_older_ones() {
+        let reliable = CaseSpec { reliability: Reliability::Reliable, ..case("mock", Test::Throughput) };
+        let (result, fault) = streamed(&reliable.with(|case| case.method.keep_last = Some(10)), 2, 3, 0);
+        assert_eq!((fault, result.conditions.keep_last), (None, Some(10)));
+        assert!(!result.evidence.warnings.contains(&Warning::LostSamples { lost: 5 }));
     }
 
     #[test]

@@ -3,10 +3,13 @@
 //! - `tables`: the published figures and their sources
 //! - `run`, `ends`: measure a table with both ends of `perftest`
 //! - `differences`: how the two setups differ
+//! - `mininet`, `mininet_report`: Open Robotics' experiment on lossy links, which `weir bench` repeats
 //! - `show`, `page`: print both beside each other, and all tables on one page
 
 mod differences;
 mod ends;
+pub(crate) mod mininet;
+pub(crate) mod mininet_report;
 mod page;
 mod run;
 mod show;

@@ -47,6 +47,6 @@ pub use goals::{AtRest, GoalRow, GoalVerdict, goals, goals_table};
 pub use json::json;
 pub use notes::{environment, warnings};
 pub use plot::{Plot, plots};
-pub use table::tables;
+pub use table::{markdown_table, tables};
 pub use telemetry::{telemetry_csv, telemetry_log};
 pub use udp::udp_line;

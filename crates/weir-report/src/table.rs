@@ -79,6 +79,12 @@ pub(crate) fn drawn<R: Into<Row>>(
     table.trim_fmt()
 }
 
+/// Draws a table of Markdown whose columns are numbers, which align right.
+#[must_use]
+pub fn markdown_table(headings: Vec<&'static str>, rows: impl IntoIterator<Item = Vec<String>>) -> String {
+    drawn(headings, rows, |_| true)
+}
+
 /// A column: heading, decimals, and the figure.
 pub(crate) type Column = (&'static str, usize, fn(&Case) -> Option<f64>);
 

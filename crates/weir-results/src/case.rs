@@ -88,6 +88,9 @@ pub struct Conditions {
     /// That rate as percent of the engine's own measured maximum, if it was specified so.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub load_percent: Option<f64>,
+    /// Samples that writers and readers keep (KEEP_LAST); `None`: all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub keep_last: Option<u32>,
     /// Whether samples are coalesced without a batching policy.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub coalescing: Option<Coalescing>,
@@ -210,6 +213,7 @@ impl Default for Conditions {
             repeat: 1,
             rate_samples_per_s: None,
             load_percent: None,
+            keep_last: None,
             coalescing: None,
             settings: BTreeMap::new(),
         }
@@ -222,6 +226,7 @@ impl Conditions {
             && self.path == other.path
             && self.kept_awake == other.kept_awake
             && self.same_load(other)
+            && self.keep_last == other.keep_last
             && self.coalescing == other.coalescing
     }
 

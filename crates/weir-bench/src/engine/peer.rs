@@ -56,6 +56,7 @@ impl Engine for Peer {
             many: can.many,
             multicast: false,
             loans: false,
+            keep_last: false,
             spinning: can.spinning,
             breakdown: false,
             size_bytes_max: can.size_bytes_max.min(CaseSpec::SIZE_BYTES_MAX),

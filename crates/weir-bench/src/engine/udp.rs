@@ -62,6 +62,7 @@ impl Engine for Udp {
             many: false,
             multicast: false,
             loans: false,
+            keep_last: false,
             breakdown: *self == Self::Plain,
             size_bytes_max: weir_baseline::DATAGRAM_BYTES_MAX,
             ..Capabilities::ALL

@@ -122,7 +122,11 @@ impl Node {
 
     fn writer<T: Data>(&self, suffix: &str) -> Result<DataWriter<T>, EndpointError> {
         let topic = self.participant.create_topic(&(self.case.topic() + suffix)).map_err(failed)?;
-        let qos = DataWriterQos::default().keep_all().max_blocking_time(WRITE_PATIENCE);
+        let qos = DataWriterQos::default().max_blocking_time(WRITE_PATIENCE);
+        let qos = match self.case.method.keep_last {
+            Some(depth) => qos.keep_last(depth),
+            None => qos.keep_all(),
+        };
         let qos =
             if self.case.reliability == Reliability::Reliable { qos.reliable() } else { qos.best_effort() };
         let qos = match usize::try_from(self.case.batch_bytes) {
@@ -143,7 +147,10 @@ impl Node {
         listener: Option<L>,
     ) -> Result<DataReader<T>, EndpointError> {
         let topic = self.participant.create_topic(&(self.case.topic() + suffix)).map_err(failed)?;
-        let qos = DataReaderQos::default().keep_all();
+        let qos = match self.case.method.keep_last {
+            Some(depth) => DataReaderQos::default().keep_last(depth),
+            None => DataReaderQos::default().keep_all(),
+        };
         let qos =
             if self.case.reliability == Reliability::Reliable { qos.reliable() } else { qos.best_effort() };
         // With one subscriber it is unicast all the same.

@@ -41,7 +41,7 @@ pub(crate) struct ReportArgs {
     #[arg(long, value_enum, hide_possible_values = true, value_name = "FORM", conflicts_with_all = ["plot", "format", "resources"])]
     pub(crate) telemetry: Option<TelemetryForm>,
 
-    /// Write SVG plots instead: latency, throughput, breakdown; repeatable
+    /// Write SVG plots instead: latency, throughput, breakdown, osrf-mininet
     #[arg(long, value_enum, hide_possible_values = true, value_name = "TEST")]
     pub(crate) plot: Vec<PlotTest>,
 

@@ -61,6 +61,7 @@ pub(crate) enum PlotTest {
     Latency,
     Throughput,
     Breakdown,
+    OsrfMininet,
 }
 
 /// The command that a completion script is for.

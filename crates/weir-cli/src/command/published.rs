@@ -10,13 +10,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use anyhow::anyhow;
 use weir_bench::host;
 use weir_bench::path::VirtualLink;
+use weir_results::{RESULTS_FILE_NAME, Run};
 
-use super::setup;
+use super::{mininet as mininet_run, setup};
 use crate::args::{
     Format, PublishedArgs, PublishedCommand, PublishedEndArgs, PublishedRunArgs, PublishedShowArgs,
 };
 use crate::exit::{Exit, Failure};
-use crate::published::{self as tables, LinkChoice, Plan, Shown, Table};
+use crate::published::{self as tables, LinkChoice, Plan, Shown, Table, mininet, mininet_report};
 use crate::{output, perftest, signals};
 
 pub(crate) fn run(args: &PublishedArgs) -> Result<Exit, Failure> {
@@ -58,6 +59,8 @@ fn list() -> String {
             last.size
         );
     }
+    text += "\nOpen Robotics' experiment on lossy links, which `weir published run` measures:\n";
+    _ = writeln!(text, "  {:<48} 30 cells, 1024 and 524288 bytes", mininet::NAME);
     text += "\nTables of hpcbench, which `udptest` measures:\n";
     for document in tables::documents() {
         _ = writeln!(text, "  {:<48} {}", document.name, document.about);
@@ -69,6 +72,10 @@ fn show(args: &PublishedShowArgs) -> Result<(), Failure> {
     let mut documents = String::new();
     let mut all = Vec::new();
     for name in &args.tables {
+        if name == mininet::NAME {
+            documents += mininet::figures();
+            continue;
+        }
         match tables::documents().iter().find(|document| document.name.eq_ignore_ascii_case(name)) {
             Some(document) => documents += &tables::document_text(document),
             None => all.extend(tables_of(name)?.into_iter().map(published)),
@@ -92,6 +99,17 @@ fn published(table: Table) -> Shown {
 }
 
 fn page(folder: &Path) -> Result<(), Failure> {
+    if folder.is_file() || folder.join(RESULTS_FILE_NAME).is_file() {
+        let run = Run::load(folder).map_err(Failure::environment)?;
+        return match mininet_report::page(&run) {
+            Some(page) => output::data(&page),
+            None => Err(Failure::usage(anyhow!(
+                "no results of {} in {}: print it with `weir report`",
+                mininet::NAME,
+                folder.display()
+            ))),
+        };
+    }
     let text_of = |table: &Table| fs::read_to_string(folder.join(format!("{}.txt", table.name))).ok();
     match tables::page(&tables::all(), text_of) {
         Some(page) => output::data(&page),
@@ -110,6 +128,9 @@ fn tables_of(name: &str) -> Result<Vec<Table>, Failure> {
             "{name} is a table of hpcbench: print it with `weir published show {name}`, measure it with `{instead}`"
         )));
     }
+    if name == mininet::NAME {
+        return Err(Failure::usage(anyhow!("measure {name} by itself: it has options of its own")));
+    }
     let found = tables::find(name);
     if found.is_empty() {
         return Err(Failure::usage(anyhow!(
@@ -120,6 +141,15 @@ fn tables_of(name: &str) -> Result<Vec<Table>, Failure> {
 }
 
 fn measure(args: &PublishedRunArgs) -> Result<Exit, Failure> {
+    if args.tables == [mininet::NAME] {
+        return mininet_run::run(args);
+    }
+    if args.mininet.runs.is_some() {
+        return Err(Failure::usage(anyhow!(
+            "--runs is for {}; other tables are measured once",
+            mininet::NAME
+        )));
+    }
     let mut wanted: Vec<Table> = Vec::new();
     for name in &args.tables {
         for table in tables_of(name)? {

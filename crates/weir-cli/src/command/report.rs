@@ -9,6 +9,7 @@ use weir_results::{Case, Run};
 use crate::args::{Format, PlotTest, ReportArgs, TelemetryForm};
 use crate::exit::{Exit, Failure};
 use crate::output;
+use crate::published::{mininet, mininet_report};
 
 pub(crate) fn run(args: &ReportArgs) -> Result<Exit, Failure> {
     let run = Run::load(&args.run).map_err(Failure::environment)?;
@@ -79,13 +80,15 @@ pub(crate) fn talk_block(text: &str) {
 }
 
 fn write_plots(run: &Run, test: PlotTest, folder: &Path) -> Result<(), Failure> {
-    let prefix = match test {
-        PlotTest::Latency => "latency",
-        PlotTest::Throughput => "throughput",
-        PlotTest::Breakdown => "breakdown",
+    let of = |prefix| {
+        weir_report::plots(run).into_iter().filter(move |plot| plot.name.starts_with(prefix)).collect()
     };
-    let plots: Vec<_> =
-        weir_report::plots(run).into_iter().filter(|plot| plot.name.starts_with(prefix)).collect();
+    let (prefix, plots): (_, Vec<_>) = match test {
+        PlotTest::Latency => ("latency", of("latency")),
+        PlotTest::Throughput => ("throughput", of("throughput")),
+        PlotTest::Breakdown => ("breakdown", of("breakdown")),
+        PlotTest::OsrfMininet => (mininet::NAME, mininet_report::plots(run)),
+    };
     if plots.is_empty() {
         return Err(Failure::usage(anyhow!(
             "the run has no {prefix} figures to plot: choose another test with --plot"

@@ -132,6 +132,37 @@ fn an_emulated_link_reports_its_traffic() {
 }
 
 #[test]
+fn open_robotics_experiment_is_repeated_beside_its_figures() {
+    if is_refused() {
+        return;
+    }
+    let scene = Scene::new();
+    let words = "published run osrf-mininet --exec 1 --runs 1 --sizes 1024 --bandwidths 300 --losses 10 --delays 0,20 \
+                 --cpus none --domain 83 --output results";
+    let page = scene.weir(words).expect_code(0).stdout;
+    let document = scene.weir("report results --format json").expect_code(0).json();
+    let cases = document["cases"].as_array().unwrap();
+    let paths: Vec<&str> = cases.iter().filter_map(|case| case["path"].as_str()).collect();
+    let expected = [
+        "tun,mtu=1500,rate=300M,queue=1500000,loss=10%,seed=1",
+        "tun,mtu=1500,rate=300M,delay=20ms,queue=1500000,loss=10%,seed=1",
+    ];
+    assert_eq!(paths, expected);
+    for case in cases {
+        assert_eq!((&case["keep_last"], &case["rate_samples_per_s"]), (&10.into(), &30.0.into()), "{case}");
+        assert!(case["latency_us"]["count"].as_u64() > Some(0), "{case}");
+    }
+    // The published figure of Cyclone DDS.
+    assert!(page.lines().any(|line| line.starts_with('|') && line.contains(" 28.4 ")), "{page}");
+    assert_eq!(scene.weir("published page results").expect_code(0).stdout, page);
+    for name in ["osrf-mininet.md", "osrf-mininet-age-1.svg"] {
+        assert!(scene.path("results").join(name).exists(), "{name}");
+    }
+    scene.weir("report results --plot osrf-mininet --output plots").expect_code(0);
+    assert!(scene.path("plots/delivered-1.svg").exists());
+}
+
+#[test]
 fn a_link_that_the_emulator_may_not_reach_is_named() {
     if is_refused() {
         return;

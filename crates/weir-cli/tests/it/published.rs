@@ -19,6 +19,10 @@ fn every_table_is_listed_and_shown() {
         scene.weir("published show pro-throughput-10g-unkeyed-best-effort-no-batch").expect_code(0).stdout;
     assert_eq!(text.lines().filter(|line| line.ends_with(" ?")).count(), 4, "{text}");
     let hpcbench = scene.weir("published show hpcbench-udp-roundtrip").expect_code(0).stdout;
+    let mininet = scene.weir("published show osrf-mininet").expect_code(0).stdout;
+    assert!(
+        list.contains("osrf-mininet") && mininet.contains("Array1k,30,300,10,cyclonedds,sync,10,29.13,28.45")
+    );
     assert!(hpcbench.contains("61.265") && hpcbench.contains("udptest -ah HOST"), "{hpcbench}");
 }
 
@@ -31,6 +35,15 @@ fn unknown_tables_are_rejected_with_an_alternative() {
         .weir("published run all --sizes 33")
         .expect_code(2)
         .expect_stderr("no table has a row of those --sizes");
+    for (words, expected) in [
+        ("osrf-mininet --losses 15", "expected one of 0, 10, 20, 30, 40"),
+        ("osrf-mininet --sizes 2048", "has no samples of 2048 bytes"),
+        ("osrf-mininet --link lan100", "has links of its own"),
+        ("osrf-mininet all", "measure osrf-mininet by itself"),
+        ("all --runs 2", "--runs is for osrf-mininet"),
+    ] {
+        scene.weir(&format!("seeds run {words}")).expect_code(2).expect_stderr(expected);
+    }
     scene.weir("published run all --link nowhere0").expect_code(2).expect_stderr("nowhere0");
     scene.weir("published run all --link veth,mtu=5").expect_code(2).expect_stderr("mtu of --link");
 }
