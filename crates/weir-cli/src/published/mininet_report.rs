@@ -3,7 +3,6 @@
 use std::fmt::Write as _;
 use std::time::Duration;
 
-use weir_bench::link_capacity::Link;
 use weir_report::{LineChart, Plot, line_chart, markdown_table};
 use weir_results::{Case, Run, Spread};
 
@@ -167,7 +166,8 @@ fn table(message: &str, size: u64, cells: &[Cell<'_>]) -> String {
 
 /// Samples per second that the link carries, each byte sent once and again where it was lost; at most the rate.
 fn carried_per_s(link: &LossyLink, size: u64) -> f64 {
-    let capacity = Link { rate_bps: link.mbps * 1_000_000, mtu: MTU }.samples_per_s(size, 0);
+    let capacity = link.spec(1).and_then(|spec| spec.capacity());
+    let capacity = capacity.map_or(0.0, |capacity| capacity.samples_per_s(size, 0));
     (capacity * (1.0 - f64::from(link.loss_percent) / 100.0)).min(RATE_HZ as f64)
 }
 
@@ -181,8 +181,6 @@ fn failures(run: &Run) -> String {
     }
     text
 }
-
-const MTU: u32 = 1500;
 
 /// The delays that are looked for in results, milliseconds.
 pub(crate) const DELAYS: [u64; 3] = [0, 20, 80];
