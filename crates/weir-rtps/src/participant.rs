@@ -7,10 +7,10 @@
 //! [`next_timeout`](ParticipantCore::next_timeout) again. The same calls give the same bytes and
 //! events.
 //!
-//! There is one file per concern: `announcer` sends announcements of the participant, `receive`
-//! parses messages, `builtin` exchanges endpoints reliably, `remote` keeps remote participants,
-//! `claims` distinguishes moved ones from forged ones, `absence` notices killed ones, `addresses` changes our
-//! own, `path_size` finds how long datagrams may be, `local` keeps the local endpoints, `matching` compares them, `news` queues the events of that,
+//! There is one file per concern: `announcer` sends announcements of the participant, `receive` parses messages,
+//! `builtin` exchanges endpoints reliably, `remote` keeps remote participants, `claims` distinguishes moved ones
+//! from forged ones, `absence` notices killed ones, `addresses` changes our own, `path_size` finds how long
+//! datagrams may be, `local` keeps the local endpoints, `matching` compares them, `news` queues the events of that,
 //! `liveliness` asserts the local writers.
 
 mod absence;

@@ -20,7 +20,7 @@ pub struct Refusal {
 }
 
 impl UdpSocket {
-    /// Takes the next report that a datagram of this socket was refused on its way. `None`: there is no further one.
+    /// Takes the next report that a datagram of this socket was refused. `None`: there is no further one.
     /// Other reports are skipped.
     ///
     /// Needs [`SocketOptions::report_refusals`](crate::SocketOptions::report_refusals). The kernel passes only reports
