@@ -39,7 +39,7 @@ Examples:
 Exit codes: 0 success, 2 usage, 3 environment")]
     List,
     Show(PublishedShowArgs),
-    Run(PublishedRunArgs),
+    Run(Box<PublishedRunArgs>),
     /// Print the tables in a folder of `weir published run` as one Markdown page
     #[command(after_help = "\
 Examples:
