@@ -87,6 +87,7 @@ pub(crate) fn enter(
     result.figures.publisher = Some(together(publishers));
     result.figures.subscriber = Some(together(subscribers));
     result.evidence.publisher_telemetry = publishers.first().and_then(|end| end.watched.telemetry.clone());
+    result.figures.paths = publishers.first().map_or_else(Vec::new, |end| end.watched.paths.clone());
     result.evidence.subscriber_telemetry = subscribers.first().and_then(|end| end.watched.telemetry.clone());
     result.evidence.loss_attribution = explain_loss(publishers, subscribers);
     let mut ends = publishers.iter().chain(subscribers);

@@ -12,6 +12,7 @@
 //! - `breakdown`: the stages of latencies, as a table; `stage_bars`: the same as an SVG plot
 //! - `cost`: the costs of both ends of a case
 //! - `link`: traffic of emulated links
+//! - `path`: what engines measured of their paths
 //! - `loss`: attribution of lost samples
 //! - `goals`: performance targets, each with a verdict
 //! - `csv`: one table of all cases
@@ -33,6 +34,7 @@ mod json;
 mod link;
 mod loss;
 mod notes;
+mod path;
 mod plot;
 mod stage_bars;
 mod table;

@@ -6,8 +6,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     Coalescing, Discovery, LatencyBreakdown, LatencySummary, LinkFigures, LossAttribution, LossBreakdown,
-    NotMeasured, ProcessFigures, Reliability, ScheduleLag, SocketBuffers, Telemetry, Test, ThroughputSummary,
-    UdpFigures, WaitStrategy, Warning,
+    NotMeasured, PathFigures, ProcessFigures, Reliability, ScheduleLag, SocketBuffers, Telemetry, Test,
+    ThroughputSummary, UdpFigures, WaitStrategy, Warning,
 };
 
 /// One measured point: one engine, one test, one size, one repeat.
@@ -129,6 +129,9 @@ pub struct Figures {
     /// What an emulated link did; `None` without one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub link: Option<LinkFigures>,
+    /// The (first) publisher's paths to other hosts; empty on one host, and for engines that do not report them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub paths: Vec<PathFigures>,
     /// Figures that only UDP tests have.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub udp: Option<UdpFigures>,

@@ -15,6 +15,7 @@
 //! - `figures`: figures of the processes and sockets of a case
 //! - `telemetry`: the host's activity during a run
 //! - `link`: what an emulated link carried, lost and queued
+//! - `path`: what an engine measured of its paths to other hosts
 //! - `loss`: attribution of lost samples, by the counters of both hosts
 //! - `bootstrap`: intervals of a median and of the ratio of two engines
 //! - `summary`: median and spread over repeats
@@ -34,6 +35,7 @@ mod latency;
 mod link;
 mod loss;
 mod names;
+mod path;
 mod run;
 mod sequence;
 mod summary;
@@ -54,6 +56,7 @@ pub use latency::{LatencyKind, LatencyRecorder, LatencySummary, Percentile};
 pub use link::{LinkDirection, LinkFigures, LinkSeries};
 pub use loss::{Carried, DropCounters, Drops, LossAttribution, LossEvidence, SamplesPerBuffer, attribute};
 pub use names::ParseNameError;
+pub use path::{PathFigures, PathReading, PathSeries};
 pub use run::{Coalescing, NotMeasured, Reliability, Run, SCHEMA_VERSION, Test, WaitStrategy};
 pub use sequence::{Arrival, SequenceCounts, SequenceTracker};
 pub use summary::Spread;
