@@ -7,10 +7,12 @@
 /// A link of a known speed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Link {
-    /// Bits per second, counted from the Ethernet header on (as the kernel's shaper does).
+    /// Bits per second.
     pub rate_bps: u64,
     /// Largest IP packet, bytes.
     pub mtu: u32,
+    /// Bytes of each packet in front of its IP header that the rate counts.
+    pub framing: u64,
 }
 
 /// Bytes of one direction of a link for so many samples.
@@ -60,11 +62,12 @@ impl Link {
     fn datagram(self, len: u64) -> u64 {
         let packet = (u64::from(self.mtu) - IP) / 8 * 8;
         let packets = if len + UDP + IP <= u64::from(self.mtu) { 1 } else { (len + UDP).div_ceil(packet) };
-        len + UDP + packets * (IP + ETHERNET)
+        len + UDP + packets * (IP + self.framing)
     }
 }
 
-const ETHERNET: u64 = 14;
+/// The header of Ethernet, which the kernel's shaper counts.
+pub(crate) const ETHERNET: u64 = 14;
 const IP: u64 = 20;
 const UDP: u64 = 8;
 /// RTPS header and INFO_TS.
@@ -81,7 +84,7 @@ const SEND_MAX: u64 = 65_000;
 mod tests {
     use super::*;
 
-    const LINK: Link = Link { rate_bps: 1_000_000_000, mtu: 9000 };
+    const LINK: Link = Link { rate_bps: 1_000_000_000, mtu: 9000, framing: ETHERNET };
 
     #[test]
     fn a_sample_pays_for_its_headers() {
@@ -90,6 +93,13 @@ mod tests {
         assert_eq!(LINK.cost(30, 0).bytes, 32 + 102);
         let mbps = LINK.mbps(1024, 0);
         assert!((mbps - 1000.0 * 1024.0 / 1126.0).abs() < 0.001, "{mbps}");
+    }
+
+    #[test]
+    fn a_link_that_counts_ip_packets_has_room_for_more() {
+        let link = Link { framing: 0, ..LINK };
+        assert_eq!(link.cost(1024, 0), Cost { bytes: 1024 + 88, samples: 1 });
+        assert_eq!(link.cost(63_000, 0).bytes, 63_004 + 8 * (68 + 28));
     }
 
     #[test]

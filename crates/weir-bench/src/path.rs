@@ -25,6 +25,8 @@ pub use link::{LinkOutcome, Place, VirtualLink};
 pub use namespace::{LinkError, enter_namespace};
 pub use veth::VethSpec;
 
+use crate::link_capacity::{self, Link};
+
 /// The value of `--link`. Its text names everything that differs from a plain link.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PathSpec {
@@ -76,6 +78,29 @@ impl PathSpec {
             Self::Veth(spec) => spec.rate_bps,
             Self::Tun(pair) => pair.down.first_rate_bps(),
         }
+    }
+
+    /// What the link carries to the subscribers, at the start and without losses; `None`: as fast as the processor.
+    #[must_use]
+    pub fn capacity(&self) -> Option<Link> {
+        let framing = match self {
+            Self::Veth(_) => link_capacity::ETHERNET,
+            Self::Tun(_) => 0,
+        };
+        Some(Link { rate_bps: self.rate_bps()?, mtu: self.mtu(), framing })
+    }
+
+    /// The preset that the link is, whatever its seed, such as `lte` or `lte,reverse=on`.
+    #[must_use]
+    pub fn preset(&self) -> Option<String> {
+        let Self::Tun(pair) = self else { return None };
+        let options = ["", ",reverse=on"];
+        let texts =
+            options.iter().flat_map(|options| PRESETS.map(|preset| format!("{}{options}", preset.name)));
+        texts.into_iter().find(|text| {
+            let preset: Result<LinkPair, _> = text.parse();
+            preset.is_ok_and(|preset| LinkPair { seed: pair.seed, ..preset } == **pair)
+        })
     }
 
     /// The kind of network device.
@@ -164,6 +189,27 @@ mod tests {
         for preset in PRESETS {
             assert!(matches!(preset.name.parse(), Ok(PathSpec::Tun(_))), "{}", preset.name);
         }
+    }
+
+    #[test]
+    fn a_preset_is_known_by_its_options() {
+        let check = |text: &str, expected: Option<&str>| {
+            let written = text.parse::<PathSpec>().unwrap().to_string();
+            assert_eq!(written.parse::<PathSpec>().unwrap().preset().as_deref(), expected, "{text}");
+        };
+        check("lte", Some("lte"));
+        check("lte,reverse=on", Some("lte,reverse=on"));
+        check("wifi,reverse=on,seed=7", Some("wifi"));
+        check("lte,loss=1%", None);
+        check("veth", None);
+    }
+
+    #[test]
+    fn the_capacity_counts_what_the_rate_does() {
+        let capacity = |text: &str| text.parse::<PathSpec>().unwrap().capacity();
+        assert_eq!(capacity("lte"), Some(Link { rate_bps: 20_000_000, mtu: 1500, framing: 0 }));
+        assert_eq!(capacity("veth,rate=1G"), Some(Link { rate_bps: 1_000_000_000, mtu: 1500, framing: 14 }));
+        assert_eq!(capacity("veth"), None);
     }
 
     #[test]

@@ -19,10 +19,12 @@
 //! - `telemetry`: the hosts' activity, as one table or as hpcbench's log
 //! - `json`: the JSON document of a run
 //! - `udp`: tables of UDP tests
-//! - `plot`: SVG plots by sample size; `chart`: SVG plots of arbitrary lines
+//! - `plot`: SVG plots by sample size; `chart`: SVG plots of arbitrary lines; `chart_grid`: several small
+//!   ones
 
 mod breakdown;
 mod chart;
+mod chart_grid;
 mod compact;
 mod compare;
 mod compared;
@@ -43,6 +45,7 @@ mod udp;
 
 pub use crate::csv::csv;
 pub use chart::{LineChart, line_chart};
+pub use chart_grid::{ChartGrid, GridRow, chart_grid};
 pub use compact::compact_tables;
 pub use compare::ReportOptions;
 pub use goals::{AtRest, GoalRow, GoalVerdict, goals, goals_table};

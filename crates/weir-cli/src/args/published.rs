@@ -85,8 +85,7 @@ osrf-mininet is Open Robotics' experiment of 2020 on lossy links: samples of 1 k
 Examples:
   weir published run pro-latency-1g-unkeyed-best-effort --exec 5
   sudo weir published run pro-latency-1g --link veth   # four tables, link of 1 Gbit/s and MTU 9000
-  sudo weir published run osrf-mininet --exec 5 --runs 1              # a short form, 4 minutes
-  sudo weir published run osrf-mininet --delays 0,20,80 --losses 10,20
+  sudo weir published run osrf-mininet --exec 5 --runs 1   # 4 minutes; also with --delays 0,20,80
   sudo weir published run micro-throughput --link veth,mtu=1500,rate=1G --output results/micro
 
 ",

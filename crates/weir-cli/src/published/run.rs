@@ -8,7 +8,6 @@ use std::time::Duration;
 
 use weir_bench::case::CpuPair;
 use weir_bench::control::Role;
-use weir_bench::link_capacity::Link;
 use weir_bench::path::{LinkError, PathSpec, VethSpec, VirtualLink};
 use weir_results::{Test, WaitStrategy};
 
@@ -243,8 +242,7 @@ fn measure_row(
 }
 
 fn of_link(table: &Table, row: &Row, plan: &Plan, figures: Option<&[f64]>) -> Option<f64> {
-    let link = plan.link(table)?;
-    let link = Link { rate_bps: link.rate_bps()?, mtu: link.mtu() };
+    let link = plan.link(table)?.capacity()?;
     let samples_per_s = figures.filter(|_| table.test == Test::Throughput)?.get(1)?;
     Some(
         samples_per_s
@@ -289,6 +287,8 @@ fn wait_variable(wait: WaitStrategy) -> String {
 
 #[cfg(test)]
 mod tests {
+    use weir_bench::link_capacity::Link;
+
     use super::*;
     use crate::published::find;
 
@@ -376,7 +376,7 @@ mod tests {
     fn the_share_of_the_link_is_known_where_its_speed_is() {
         let table = &find("pro-throughput-10g-unkeyed-reliable-no-batch")[0];
         let row = table.rows.iter().find(|row| row.size == 1024).unwrap();
-        let link = Link { rate_bps: 10_000_000_000, mtu: 9000 };
+        let link = Link { rate_bps: 10_000_000_000, mtu: 9000, framing: 14 };
         let figures = [0.0, link.samples_per_s(1024, 0) / 2.0, 0.0, 0.0, 0.0];
         let share = of_link(table, row, &plan("veth"), Some(&figures)).unwrap();
         assert!((share - 0.5).abs() < 1e-9);
