@@ -310,6 +310,17 @@ const PAGES: &[Page] = &[
             Part { title: "Over time", results: "links.jsonl", tables: &[], plots: &["links"] },
         ],
     },
+    Page {
+        name: "osrf-mininet",
+        title: "Lossy links: Open Robotics' experiment",
+        about: "The experiment that chose the default middleware of ROS 2 Galactic, and the same by Weir.",
+        parts: &[Part {
+            title: "",
+            results: "osrf-mininet.jsonl",
+            tables: &["published", "page", RESULTS],
+            plots: &["osrf-mininet"],
+        }],
+    },
 ];
 
 #[cfg(test)]

@@ -194,6 +194,7 @@ const RUNS: &[(&str, &str)] = &[
          --sizes 1k,8k,63000,1M --cpus none --duration 5s --warmup 1s --link lan100 --link wifi --link lte \
          --link lte,reverse=on --link wan --link satellite --link lan1g",
     ),
+    ("osrf-mininet.jsonl", "published run osrf-mininet --exec 5 --runs 1 --delays 0,20,80 --cpus none"),
 ];
 
 const SESSION: &str = "docs/reference/generated/hpcbench-session.md";
