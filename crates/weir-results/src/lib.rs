@@ -9,6 +9,7 @@
 //! - `environment`: the host
 //! - `intervals`: the 99th percentile of the median interval
 //! - `latency`: recorder of round trips and its summary with percentiles
+//! - `age`: the ages of scheduled samples over time
 //! - `breakdown`: the stages of a latency
 //! - `throughput`: the summary of a throughput case
 //! - `sequence`: lost, duplicate and reordered samples from sequence numbers
@@ -24,6 +25,7 @@
 //! - `file`: JSON lines on disk, one finished case per line
 //! - `units`: parsing and formatting of sizes and durations
 
+mod age;
 mod bootstrap;
 mod breakdown;
 mod case;
@@ -45,6 +47,7 @@ mod udp;
 mod units;
 mod warning;
 
+pub use age::{AgeRecorder, AgeSeries};
 pub use bootstrap::{Better, Comparison, Interval, Verdict};
 pub use breakdown::{LatencyBreakdown, Stage, StageFigures, StageTimes, Trip};
 pub use case::{Case, Conditions, Evidence, Figures, Point};
