@@ -70,7 +70,11 @@ fn losses_are_attributed_to_their_place() {
                 ["sender_refused", "sender_queue", "path", "receiver_host", "receiver_socket", "unplaced"];
             let sum: u64 = places.iter().map(|place| count(place)).sum();
             assert_eq!(sum, count("lost"), "{loss}");
-            assert!(places.iter().all(|other| count(place) >= count(other)), "{place}: {loss}");
+            // A drop of a send of several samples may stand for more of them than on average.
+            let is_exact = loss["samples_per_drop"].is_null();
+            let others = places.iter().filter(|other| is_exact || **other != "unplaced");
+            assert!(others.map(|other| count(other)).all(|other| count(place) >= other), "{place}: {loss}");
+            assert!(count(place) > 0, "{place}: {loss}");
             let line = format!("lost: {} 1000 B: {}", case["engine"].as_str().unwrap(), count("lost"));
             assert!(printed.contains(&line), "{line}: {printed}");
         }

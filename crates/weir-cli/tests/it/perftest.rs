@@ -102,6 +102,17 @@ fn a_latency_test_prints_a_row_at_either_end() {
     assert_eq!((throughput.len(), throughput[0]), (6, 1262.0));
 }
 
+/// The echoes have no room at the publisher, and the pings none at the subscriber, unless echoes are taken meanwhile.
+#[test]
+fn more_initialization_pings_than_either_end_has_room_for_are_echoed() {
+    let (published, received) = pair(
+        "-datalen 32 -noPrint -noOutputHeaders -noXML -latencyTest -numIter 10 -initialBurstSize 200000",
+        "-datalen 32 -noPrint -noOutputHeaders -noXML",
+    );
+    assert_eq!(row(published)[0], 32.0);
+    assert_eq!(row(received)[..2], [32.0, 10.0]);
+}
+
 #[test]
 fn a_reliable_keyed_stream_arrives_whole() {
     let (published, received) = pair(

@@ -175,15 +175,20 @@ impl<'a, T: Owned> Publisher<'a, T> {
             if heard >= all && all > 0 {
                 return;
             }
-            if let Some(reader) = self.echo_reader.as_ref().filter(|_| self.settings.latency_test) {
-                while reader.take_next_sample(&mut self.sample).is_some() {
-                    let is_ours = is_warm_up(&self.sample.header(), self.settings.pid);
-                    self.warmed_up.fetch_add(u64::from(is_ours), Ordering::Relaxed);
-                }
-            }
+            self.take_echoes();
             let warmed_up = self.warmed_up.load(Ordering::Relaxed);
             if warmed_up > heard {
                 (heard, quiet_since_ns) = (warmed_up, clock::now_ns());
+            }
+        }
+    }
+
+    /// Takes the echoes that no listener takes. A subscriber whose echoes have no room takes no more pings either.
+    fn take_echoes(&mut self) {
+        if let Some(reader) = self.echo_reader.as_ref().filter(|_| self.settings.latency_test) {
+            while reader.take_next_sample(&mut self.echo).is_some() {
+                let is_ours = is_warm_up(&self.echo.header(), self.settings.pid);
+                self.warmed_up.fetch_add(u64::from(is_ours), Ordering::Relaxed);
             }
         }
     }
@@ -195,6 +200,7 @@ impl<'a, T: Owned> Publisher<'a, T> {
             match call(self) {
                 Ok(()) => return Ok(None),
                 Err(DdsError::Timeout { .. }) => {
+                    self.take_echoes();
                     if let Some(end) = self.trouble() {
                         return Ok(Some(end));
                     }
@@ -246,6 +252,7 @@ impl<T: Owned> Carrier for Publisher<'_, T> {
             if let Some(end) = self.write(&header)? {
                 return Ok(end);
             }
+            self.take_echoes();
             if !settings.node.reliable && number % 50 == 49 {
                 // These are not measured: avoid flooding a subscriber that allocates memory.
                 std::thread::sleep(Duration::from_millis(1));
