@@ -180,7 +180,7 @@ impl Agent {
         let start = |message| if let ToAgent::Start { at_ns } = message { Some(at_ns) } else { None };
         let at_ns = self.expect(start, message_wait)?;
         let schedule = at_ns.and_then(|at_ns| open_loop::schedule(&self.case, at_ns));
-        let watching = watch.start();
+        let watching = watch.start(end.path_probe());
         if self.role == Role::Subscriber {
             self.control.send(&FromAgent::Started)?;
         }

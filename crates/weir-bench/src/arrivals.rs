@@ -1,7 +1,7 @@
 //! One-way latencies of samples that follow a schedule.
 
 use weir_measure::Schedule;
-use weir_results::{IntervalRecorder, LatencyKind, LatencyRecorder, LatencySummary};
+use weir_results::{AgeRecorder, AgeSeries, IntervalRecorder, LatencyKind, LatencyRecorder, LatencySummary};
 
 /// The latencies of the samples that arrived, from their intended times on.
 #[derive(Debug)]
@@ -9,6 +9,7 @@ pub struct Arrivals {
     schedule: Schedule,
     latencies: LatencyRecorder,
     intervals: IntervalRecorder,
+    ages: AgeRecorder,
     /// The first sample of the next interval.
     interval_end: u64,
 }
@@ -23,6 +24,7 @@ impl Arrivals {
             schedule,
             latencies: LatencyRecorder::new(),
             intervals: IntervalRecorder::with_capacity(intervals + 1),
+            ages: AgeRecorder::new(measured, schedule.interval_ns()),
             interval_end: schedule.measured_from() + per_interval(&schedule),
         }
     }
@@ -41,12 +43,19 @@ impl Arrivals {
         }
         let latency_ns = now_ns.saturating_sub(self.schedule.intended_ns(sequence));
         self.latencies.record(latency_ns);
+        self.ages.record(sequence - self.schedule.measured_from(), latency_ns);
         if sequence >= self.interval_end {
             self.intervals.end_interval();
             self.interval_end = sequence + per_interval(&self.schedule);
         }
         // One that was sent again belongs to an interval that is over, and is counted in this one.
         self.intervals.record(latency_ns);
+    }
+
+    /// Their ages over time, warm-up left out.
+    #[must_use]
+    pub fn ages(&self) -> AgeSeries {
+        self.ages.series()
     }
 
     /// All of them, warm-up left out.

@@ -228,7 +228,7 @@ fn begin<E: End + ?Sized>(
     join(&mut *end, options)?;
     meet(&mut *end)?;
     on_event(HandEvent::Joined);
-    Ok((end, watch.start()))
+    Ok((end, watch.start(None)))
 }
 
 fn echo_until(end: &mut dyn Ponger, options: &HandOptions<'_>) -> Result<u64, EndpointError> {

@@ -17,7 +17,7 @@ use crate::throughput::{PublisherOutcome, SubscriberOutcome};
 use crate::watch::Watched;
 
 /// Version of these messages. Both sides must have the same one.
-pub const SCHEMA: u32 = 8;
+pub const SCHEMA: u32 = 9;
 
 /// The version of the program, which must be the same as well: two versions would measure two things.
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");

@@ -78,6 +78,18 @@ pub struct RunOutcome {
     pub interrupted: bool,
 }
 
+impl RunOutcome {
+    /// Returns how a run ended that consists of this one and another.
+    #[must_use]
+    pub const fn and(self, other: Self) -> Self {
+        Self {
+            data_lost: self.data_lost || other.data_lost,
+            trouble: self.trouble || other.trouble,
+            interrupted: self.interrupted || other.interrupted,
+        }
+    }
+}
+
 /// Runs all cases of `plan`, and reports to `on_event`. A failed case does not end the run; an
 /// engine that hangs in several cases in a row is not tried again.
 pub fn run(plan: &Plan, options: &RunOptions<'_>, on_event: &mut dyn FnMut(Event<'_>)) -> RunOutcome {

@@ -25,6 +25,7 @@ use weir_results::{Reliability, SocketBuffers};
 use crate::breakdown::Trace;
 use crate::case::CaseSpec;
 use crate::latency::Pings;
+use crate::path_watch::PathProbe;
 use crate::sink::SampleSink;
 
 /// Something that carries samples from one process to another, and can be measured.
@@ -175,6 +176,11 @@ pub trait End {
     /// The timestamps of a ping-pong, if [`Method::breakdown`](crate::case::Method::breakdown)
     /// enables them.
     fn trace(&mut self) -> Option<Trace> {
+        None
+    }
+
+    /// What reads the engine's paths to other hosts, on another thread; `None` for engines that do not report them.
+    fn path_probe(&self) -> Option<PathProbe> {
         None
     }
 

@@ -15,7 +15,8 @@
 //! - [`payload`]: the bytes of a sample; [`test_data`]: its DDS type; [`sink`]: counts and checks samples
 //! - [`inbox`], [`ping_pong`]: what listeners of other engines do with a sample
 //! - `record`: from the reports of the ends to a result with its doubts
-//! - [`path`]: the network between the ends; [`link_capacity`]: the sample rate that a link can carry
+//! - [`path`]: the network between the ends; [`link_capacity`]: the sample rate that a link can carry;
+//!   [`path_watch`]: what an engine knows of its paths
 //! - [`outside`]: independent programs that check the baseline
 //! - [`host`]: interfaces and processors; [`keep_awake`]: keeps processors out of idle states;
 //!   [`doctor`]: what would spoil a measurement; [`footprint`]: memory and size of a program that waits
@@ -41,6 +42,7 @@ pub mod link_capacity;
 pub mod open_loop;
 pub mod outside;
 pub mod path;
+pub mod path_watch;
 pub mod payload;
 pub mod ping_pong;
 pub mod plan;

@@ -146,6 +146,9 @@ mod tests {
         assert!((19.9..20.1).contains(&one_way.p50) && one_way.max < 20.1, "{one_way:?}");
         let lag = sent.lag.unwrap();
         assert_eq!((lag.count, lag.max), (1000, 0.0));
+        let ages = received.ages.unwrap();
+        assert_eq!((ages.step_ms, ages.max_ms.len()), (0.5, 200));
+        assert!(ages.mean_ms.iter().all(|age| *age == Some(0.02)), "{ages:?}");
     }
 
     #[test]

@@ -90,6 +90,19 @@ impl PathSpec {
         Some(Link { rate_bps: self.rate_bps()?, mtu: self.mtu(), framing })
     }
 
+    /// The preset that the link is, whatever its seed, such as `lte` or `lte,reverse=on`.
+    #[must_use]
+    pub fn preset(&self) -> Option<String> {
+        let Self::Tun(pair) = self else { return None };
+        let options = ["", ",reverse=on"];
+        let texts =
+            options.iter().flat_map(|options| PRESETS.map(|preset| format!("{}{options}", preset.name)));
+        texts.into_iter().find(|text| {
+            let preset: Result<LinkPair, _> = text.parse();
+            preset.is_ok_and(|preset| LinkPair { seed: pair.seed, ..preset } == **pair)
+        })
+    }
+
     /// The kind of network device.
     #[must_use]
     pub fn driver(&self) -> &'static str {
@@ -176,6 +189,19 @@ mod tests {
         for preset in PRESETS {
             assert!(matches!(preset.name.parse(), Ok(PathSpec::Tun(_))), "{}", preset.name);
         }
+    }
+
+    #[test]
+    fn a_preset_is_known_by_its_options() {
+        let check = |text: &str, expected: Option<&str>| {
+            let written = text.parse::<PathSpec>().unwrap().to_string();
+            assert_eq!(written.parse::<PathSpec>().unwrap().preset().as_deref(), expected, "{text}");
+        };
+        check("lte", Some("lte"));
+        check("lte,reverse=on", Some("lte,reverse=on"));
+        check("wifi,reverse=on,seed=7", Some("wifi"));
+        check("lte,loss=1%", None);
+        check("veth", None);
     }
 
     #[test]

@@ -87,6 +87,7 @@ pub(crate) fn enter(
     result.figures.publisher = Some(together(publishers));
     result.figures.subscriber = Some(together(subscribers));
     result.evidence.publisher_telemetry = publishers.first().and_then(|end| end.watched.telemetry.clone());
+    result.figures.paths = publishers.first().map_or_else(Vec::new, |end| end.watched.paths.clone());
     result.evidence.subscriber_telemetry = subscribers.first().and_then(|end| end.watched.telemetry.clone());
     result.evidence.loss_attribution = explain_loss(publishers, subscribers);
     let mut ends = publishers.iter().chain(subscribers);
@@ -238,11 +239,13 @@ fn enter_throughput(
 
 /// What only samples that follow a schedule have.
 fn enter_schedule(result: &mut Case, sent: &[&PublisherOutcome], received: &[&SubscriberOutcome]) {
-    let ([PublisherOutcome { lag: Some(lag), .. }], [SubscriberOutcome { one_way, .. }]) = (sent, received)
+    let ([PublisherOutcome { lag: Some(lag), .. }], [SubscriberOutcome { one_way, ages, .. }]) =
+        (sent, received)
     else {
         return;
     };
     result.figures.latency_us = *one_way;
+    result.figures.ages.clone_from(ages);
     result.figures.schedule_lag_us =
         Some(ScheduleLag { p50: lag.p50, p99: lag.p99, p99_9: None, max: lag.max });
     let target = result.conditions.rate_samples_per_s;
@@ -383,6 +386,7 @@ mod tests {
             corrupt,
             kernel_drops: Some(2),
             one_way: None,
+            ages: None,
         };
         let mut result = blank(case, &Environment::default());
         let fault = enter(

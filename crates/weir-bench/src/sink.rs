@@ -1,7 +1,7 @@
 //! Counts a subscriber's samples, follows their sequence numbers, and checks them on request.
 
 use weir_measure::{Numbers, Schedule, clock};
-use weir_results::{Arrival, LatencySummary, SequenceCounts};
+use weir_results::{AgeSeries, Arrival, LatencySummary, SequenceCounts};
 
 use crate::arrivals::Arrivals;
 use crate::case::CaseSpec;
@@ -74,6 +74,12 @@ impl SampleSink {
     pub fn one_way(&self) -> Option<LatencySummary> {
         let lost = self.counts().lost;
         self.arrivals_by_schedule.as_ref().map(|arrivals| arrivals.summary(lost))
+    }
+
+    /// The ages of these samples over time; `None` without a schedule.
+    #[must_use]
+    pub fn ages(&self) -> Option<AgeSeries> {
+        self.arrivals_by_schedule.as_ref().map(|arrivals| arrivals.ages())
     }
 
     /// A sink that joins late: it counts from the first sample of each publisher.

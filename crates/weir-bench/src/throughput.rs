@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use weir_measure::{Burst, Drain, Schedule, Signal, Window, nanos};
-use weir_results::{LatencySummary, Reliability, SequenceCounts};
+use weir_results::{AgeSeries, LatencySummary, Reliability, SequenceCounts};
 
 use crate::case::CaseSpec;
 use crate::endpoint::{EndReport, EndpointError, Publisher, Subscriber};
@@ -38,7 +38,7 @@ pub struct PublisherOutcome {
 }
 
 /// What the receiving end saw.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SubscriberOutcome {
     /// Counts of the measured part.
     pub counts: SequenceCounts,
@@ -54,6 +54,8 @@ pub struct SubscriberOutcome {
     pub kernel_drops: Option<u64>,
     /// Latencies from the intended times on; `None` without a schedule.
     pub one_way: Option<LatencySummary>,
+    /// The same over time.
+    pub ages: Option<AgeSeries>,
 }
 
 /// Sends until the case's time is over: by a `schedule`, or as fast as possible.
@@ -114,6 +116,7 @@ pub fn run_subscriber(
         corrupt: sink.corrupt(),
         kernel_drops: end.report().kernel_drops,
         one_way: sink.one_way(),
+        ages: sink.ages(),
     })
 }
 

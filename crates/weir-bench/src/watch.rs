@@ -1,12 +1,13 @@
-//! What an end does to its own host while it runs.
+//! What an end does to its own host while it runs, and what its engine knows of the paths to others.
 
 use serde::{Deserialize, Serialize};
-use weir_results::{DropCounters, ProcessFigures, Telemetry};
+use weir_results::{DropCounters, PathFigures, ProcessFigures, Telemetry};
 use weir_telemetry::{
     LossWatch, Sampler, SamplerOptions, SystemCalls, SystemCallsError, process_figures, reset_peak_memory,
 };
 
 use crate::case::CaseSpec;
+use crate::path_watch::{PathProbe, PathWatch};
 
 /// What the host and the process of one end did from when the other end was there.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -17,6 +18,8 @@ pub struct Watched {
     pub drops: DropCounters,
     /// What this end's host did; `None` without a period.
     pub telemetry: Option<Telemetry>,
+    /// The engine's paths to other hosts.
+    pub paths: Vec<PathFigures>,
     /// Why system calls were not counted although they should have been.
     pub system_calls_uncounted: Option<String>,
 }
@@ -34,6 +37,7 @@ type Counting = Option<Result<SystemCalls, SystemCallsError>>;
 /// A watch that is on.
 pub(crate) struct Watching {
     sampler: Option<Sampler>,
+    paths: Option<PathWatch>,
     drops: LossWatch,
     system_calls: Counting,
     before: ProcessFigures,
@@ -53,10 +57,13 @@ impl Watch {
         Self { sampler, interface, system_calls: counts_calls.then(SystemCalls::start) }
     }
 
-    /// Reads the counters before the measurement.
-    pub(crate) fn start(mut self) -> Watching {
+    /// Reads the counters before the measurement. `probe` reads the engine's paths.
+    pub(crate) fn start(mut self, probe: Option<PathProbe>) -> Watching {
         reset_peak_memory();
+        // As with the sampler.
+        let probe = probe.filter(|_| self.system_calls.is_none());
         Watching {
+            paths: probe.and_then(PathWatch::start),
             sampler: self.sampler.map(Sampler::start),
             drops: LossWatch::start(Some(&self.interface)),
             before: figures(&mut self.system_calls),
@@ -73,6 +80,7 @@ impl Watching {
             process: ProcessFigures { samples, ..process },
             drops: self.drops.counters(),
             telemetry: self.sampler.map(Sampler::stop),
+            paths: self.paths.map(PathWatch::stop).unwrap_or_default(),
             system_calls_uncounted: self.system_calls.and_then(Result::err).map(|reason| reason.to_string()),
         }
     }

@@ -11,6 +11,7 @@
 mod args;
 mod command;
 mod exit;
+mod links_report;
 mod manual;
 mod output;
 mod perftest;

@@ -37,6 +37,9 @@ use crate::json::entry;
 ///   reorder_extent_mean, longest_gap, late, corrupt, foreign_datagrams, gso_fallbacks,
 ///   datagrams_per_receive, clocks_shared, clock_offset_us, clock_error_us, clock_drift_us,
 ///   sender_busy_percent`
+/// - the path to the (first) subscriber's host, by the publisher's engine: `path_round_trip_min_ms, path_round_trip_ms,
+///   path_queue_ms, path_rate_mbps, path_in_flight_bytes, path_sent_bytes, path_lost_bytes, path_repaired_bytes,
+///   path_waits`
 ///
 /// New columns are added at the end, so that existing ones keep their positions.
 ///
@@ -130,6 +133,12 @@ const COLUMNS: &[(&str, &str)] = &[
         "clocks_shared=shared clock_offset_us=offset_us clock_error_us=error_us clock_drift_us=drift_us",
     ),
     ("/figures/udp", "sender_busy_percent"),
+    (
+        "/figures/paths/0",
+        "path_round_trip_min_ms=round_trip_min_ms path_round_trip_ms=round_trip_ms path_queue_ms=queue_ms \
+         path_rate_mbps=rate_mbps path_in_flight_bytes=in_flight_bytes path_sent_bytes=sent_bytes \
+         path_lost_bytes=lost_bytes path_repaired_bytes=repaired_bytes path_waits=waits",
+    ),
 ];
 
 /// The parts of a case in the results format, and the point of which it is a repeat. `always`: what the format leaves

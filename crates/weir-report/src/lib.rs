@@ -12,16 +12,19 @@
 //! - `breakdown`: the stages of latencies, as a table; `stage_bars`: the same as an SVG plot
 //! - `cost`: the costs of both ends of a case
 //! - `link`: traffic of emulated links
+//! - `path`: what engines measured of their paths
 //! - `loss`: attribution of lost samples
 //! - `goals`: performance targets, each with a verdict
 //! - `csv`: one table of all cases
 //! - `telemetry`: the hosts' activity, as one table or as hpcbench's log
 //! - `json`: the JSON document of a run
 //! - `udp`: tables of UDP tests
-//! - `plot`: SVG plots by sample size; `chart`: SVG plots of arbitrary lines
+//! - `plot`: SVG plots by sample size; `chart`: SVG plots of arbitrary lines; `chart_grid`: several small
+//!   ones
 
 mod breakdown;
 mod chart;
+mod chart_grid;
 mod compact;
 mod compare;
 mod compared;
@@ -33,6 +36,7 @@ mod json;
 mod link;
 mod loss;
 mod notes;
+mod path;
 mod plot;
 mod stage_bars;
 mod table;
@@ -41,6 +45,7 @@ mod udp;
 
 pub use crate::csv::csv;
 pub use chart::{LineChart, line_chart};
+pub use chart_grid::{ChartGrid, GridRow, chart_grid};
 pub use compact::compact_tables;
 pub use compare::ReportOptions;
 pub use goals::{AtRest, GoalRow, GoalVerdict, goals, goals_table};

@@ -11,6 +11,7 @@ use crate::cost::cost_table;
 use crate::group::{Group, Point, groups};
 use crate::link::link_table;
 use crate::loss::loss_lines;
+use crate::path::path_table;
 use crate::udp::udp_tables;
 
 /// Marks a percentile that the count cannot support.
@@ -58,6 +59,7 @@ fn group_table(group: &Group<'_>, options: &ReportOptions) -> String {
         text.push_str(&format!("\n{}\n", notes.join("\n")));
     }
     text.push_str(&link_table(group));
+    text.push_str(&path_table(group));
     text.push_str(&breakdown_table(group));
     if options.costs {
         text.push_str(&cost_table(group));

@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Coalescing, Discovery, LatencyBreakdown, LatencySummary, LinkFigures, LossAttribution, LossBreakdown,
-    NotMeasured, ProcessFigures, Reliability, ScheduleLag, SocketBuffers, Telemetry, Test, ThroughputSummary,
-    UdpFigures, WaitStrategy, Warning,
+    AgeSeries, Coalescing, Discovery, LatencyBreakdown, LatencySummary, LinkFigures, LossAttribution,
+    LossBreakdown, NotMeasured, PathFigures, ProcessFigures, Reliability, ScheduleLag, SocketBuffers,
+    Telemetry, Test, ThroughputSummary, UdpFigures, WaitStrategy, Warning,
 };
 
 /// One measured point: one engine, one test, one size, one repeat.
@@ -104,6 +104,9 @@ pub struct Conditions {
 pub struct Figures {
     /// Latency; `None` for other tests and without figures.
     pub latency_us: Option<LatencySummary>,
+    /// The ages of samples that follow a schedule, over time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ages: Option<AgeSeries>,
     /// The stages of that latency, if enabled; recording them is part of the latency.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub breakdown: Option<LatencyBreakdown>,
@@ -129,6 +132,9 @@ pub struct Figures {
     /// What an emulated link did; `None` without one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub link: Option<LinkFigures>,
+    /// The (first) publisher's paths to other hosts; empty on one host, and for engines that do not report them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub paths: Vec<PathFigures>,
     /// Figures that only UDP tests have.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub udp: Option<UdpFigures>,

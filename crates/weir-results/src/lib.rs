@@ -9,12 +9,14 @@
 //! - `environment`: the host
 //! - `intervals`: the 99th percentile of the median interval
 //! - `latency`: recorder of round trips and its summary with percentiles
+//! - `age`: the ages of scheduled samples over time
 //! - `breakdown`: the stages of a latency
 //! - `throughput`: the summary of a throughput case
 //! - `sequence`: lost, duplicate and reordered samples from sequence numbers
 //! - `figures`: figures of the processes and sockets of a case
 //! - `telemetry`: the host's activity during a run
 //! - `link`: what an emulated link carried, lost and queued
+//! - `path`: what an engine measured of its paths to other hosts
 //! - `loss`: attribution of lost samples, by the counters of both hosts
 //! - `bootstrap`: intervals of a median and of the ratio of two engines
 //! - `summary`: median and spread over repeats
@@ -23,6 +25,7 @@
 //! - `file`: JSON lines on disk, one finished case per line
 //! - `units`: parsing and formatting of sizes and durations
 
+mod age;
 mod bootstrap;
 mod breakdown;
 mod case;
@@ -34,6 +37,7 @@ mod latency;
 mod link;
 mod loss;
 mod names;
+mod path;
 mod run;
 mod sequence;
 mod summary;
@@ -43,6 +47,7 @@ mod udp;
 mod units;
 mod warning;
 
+pub use age::{AgeRecorder, AgeSeries};
 pub use bootstrap::{Better, Comparison, Interval, Verdict};
 pub use breakdown::{LatencyBreakdown, Stage, StageFigures, StageTimes, Trip};
 pub use case::{Case, Conditions, Evidence, Figures, Point};
@@ -54,6 +59,7 @@ pub use latency::{LatencyKind, LatencyRecorder, LatencySummary, Percentile};
 pub use link::{LinkDirection, LinkFigures, LinkSeries};
 pub use loss::{Carried, DropCounters, Drops, LossAttribution, LossEvidence, SamplesPerBuffer, attribute};
 pub use names::ParseNameError;
+pub use path::{PathFigures, PathReading, PathSeries};
 pub use run::{Coalescing, NotMeasured, Reliability, Run, SCHEMA_VERSION, Test, WaitStrategy};
 pub use sequence::{Arrival, SequenceCounts, SequenceTracker};
 pub use summary::Spread;

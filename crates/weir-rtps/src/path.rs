@@ -51,8 +51,17 @@ pub struct PathReport {
     pub in_flight_bytes: u64,
     /// Bytes reported lost.
     pub lost_bytes: u64,
+    /// Bytes sent again, with IP and UDP headers.
+    pub repaired_bytes: u64,
     /// Times that a writer had to wait.
     pub waits: u64,
+}
+
+impl PathReport {
+    /// Returns an estimate of the time in queues: how much longer the last round trip took than the shortest.
+    pub fn queue_time(&self) -> Option<Duration> {
+        Some(self.round_trip?.saturating_sub(self.round_trip_min?))
+    }
 }
 
 /// The state of a [`Path`].
@@ -176,6 +185,7 @@ impl Path {
             sent_bytes: rounds.sent.all,
             in_flight_bytes: rounds.in_flight(),
             lost_bytes: rounds.lost,
+            repaired_bytes: rounds.sent.answered - rounds.sent.new,
             waits: state.waits,
         }
     }

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::{at, emptied, read, write_file};
 use crate::environment::Environment;
@@ -17,7 +17,7 @@ pub(super) fn names() -> Vec<&'static str> {
     RUNS.iter().map(|(name, _)| *name).chain([PUBLISHED]).collect()
 }
 
-/// Measures everything into `results`, in about half an hour, or `only` some of it, such as
+/// Measures everything into `results`, in more than an hour, or `only` some of it, such as
 /// `overview`. What is there is replaced run by run.
 ///
 /// # Errors
@@ -102,6 +102,9 @@ fn redacted(text: &str, options: &str) -> Result<String, String> {
         if let Some(case) = value.as_object_mut() {
             let unused: &[&str] = if options.starts_with("bench") { UNUSED_OF_BENCH } else { UNUSED };
             case.retain(|name, _| !unused.contains(&name.as_str()));
+            if let Some(link) = case.get_mut("link").and_then(Value::as_object_mut) {
+                shorten_series(link, options.starts_with("bench"));
+            }
             if let Some(losses) = case.get_mut("loss_attribution").and_then(Value::as_object_mut) {
                 losses.remove("sender");
                 losses.remove("receiver");
@@ -112,12 +115,44 @@ fn redacted(text: &str, options: &str) -> Result<String, String> {
     Ok(lines)
 }
 
+/// Keeps of a link's traffic over time, which is most of a case, the direction that plots show, in wider steps.
+fn shorten_series(link: &mut Map<String, Value>, is_plotted: bool) {
+    for (name, direction) in link {
+        let Some(direction) = direction.as_object_mut() else { continue };
+        let Some(Value::Object(mut series)) = direction.remove("series") else { continue };
+        if is_plotted && name == "to_subscribers" {
+            widen(&mut series);
+            direction.insert("series".to_owned(), Value::Object(series));
+        }
+    }
+}
+
+/// Joins steps of a series until there are at most [`STEPS_MAX`].
+fn widen(series: &mut Map<String, Value>) {
+    let numbers = |value: &Value| value.as_array()?.iter().map(Value::as_u64).collect::<Option<Vec<u64>>>();
+    let steps = series.values().filter_map(Value::as_array).map(Vec::len).max().unwrap_or(0);
+    let width = steps.div_ceil(STEPS_MAX).max(1);
+    for (name, value) in series {
+        if name == "step_ms" {
+            *value = value.as_f64().map(|step_ms| step_ms * width as f64).into();
+        } else if let Some(numbers) = numbers(value) {
+            // A queue is that at the end of a step.
+            let join =
+                |part: &[u64]| if name == "queue_bytes" { part[part.len() - 1] } else { part.iter().sum() };
+            *value = numbers.chunks(width).map(join).collect();
+        }
+    }
+}
+
+/// Of a series of traffic, as much as a plot shows.
+const STEPS_MAX: usize = 200;
+
 /// `weir` with other engines, below `peers/`.
 const BUILT: &str = "target/release/weir";
 const BUILD: &str = "cargo build --release --manifest-path peers/Cargo.toml --features peers";
 
 /// Members of cases that no page shows.
-const UNUSED: &[&str] = &["publisher_telemetry", "subscriber_telemetry", "loss", "socket_buffers"];
+const UNUSED: &[&str] = &["publisher_telemetry", "subscriber_telemetry", "loss", "socket_buffers", "paths"];
 const UNUSED_OF_BENCH: &[&str] = &[
     "publisher_telemetry",
     "subscriber_telemetry",
@@ -153,6 +188,13 @@ const RUNS: &[(&str, &str)] = &[
         "bench --interface lo --breakdown --sizes 32,8k --duration 1s --wait spin --reliability reliable",
     ),
     ("targets.jsonl", "targets"),
+    (
+        "links.jsonl",
+        "bench --engines weir,cyclonedds-tuned,fastdds-tuned --tests throughput --reliability reliable --batch 0 \
+         --sizes 1k,8k,63000,1M --cpus none --duration 5s --warmup 1s --link lan100 --link wifi --link lte \
+         --link lte,reverse=on --link wan --link satellite --link lan1g",
+    ),
+    ("osrf-mininet.jsonl", "published run osrf-mininet --exec 5 --runs 1 --delays 0,20,80 --cpus none"),
 ];
 
 const SESSION: &str = "docs/reference/generated/hpcbench-session.md";
@@ -172,5 +214,33 @@ mod tests {
                         {\"engine\":\"udp\",\"loss_attribution\":{\"lost\":0}}\n";
         assert_eq!(redacted(text, "bench --repeat 3").unwrap(), expected);
         assert!(redacted("no JSON\n", "bench").is_err());
+    }
+
+    #[test]
+    fn published_experiments_keep_the_counts_of_a_link_without_its_series() {
+        let text = "{\"link\":{\"late_max_us\":1.5,\"to_subscribers\":{\"lost_packets\":3,\
+                    \"series\":{\"step_ms\":10.0}}},\"paths\":[]}\n";
+        let expected = "{\"link\":{\"late_max_us\":1.5,\"to_subscribers\":{\"lost_packets\":3}}}\n";
+        assert_eq!(redacted(text, "published run osrf-mininet").unwrap(), expected);
+    }
+
+    #[test]
+    fn a_bench_keeps_the_traffic_to_the_subscribers_in_at_most_200_steps() {
+        let series = serde_json::json!({
+            "step_ms": 10.0, "delivered_bytes": vec![7; 301], "queue_bytes": (0..301).collect::<Vec<_>>(),
+        });
+        let link = serde_json::json!({ "link": {
+            "late_max_us": 1.5, "to_publishers": { "series": series }, "to_subscribers": { "series": series },
+        }});
+        let text = redacted(&format!("{link}\n"), "bench --link lte").unwrap();
+        let link = &serde_json::from_str::<Value>(&text).unwrap()["link"];
+        assert_eq!(link["to_publishers"], serde_json::json!({}));
+        let series = &link["to_subscribers"]["series"];
+        assert_eq!(
+            (&series["step_ms"], series["queue_bytes"].as_array().unwrap().len()),
+            (&20.0.into(), 151)
+        );
+        assert_eq!((&series["delivered_bytes"][0], &series["delivered_bytes"][150]), (&14.into(), &7.into()));
+        assert_eq!((&series["queue_bytes"][0], &series["queue_bytes"][150]), (&1.into(), &300.into()));
     }
 }

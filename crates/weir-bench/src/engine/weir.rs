@@ -22,16 +22,17 @@ use std::time::Duration;
 use parking_lot::Mutex;
 use weir_dds::{
     BatchPolicy, DataReader, DataReaderListener, DataReaderQos, DataWriter, DataWriterQos, DdsError,
-    DomainParticipant, MulticastGroup, ParticipantSettings, PublishMode, SampleSeq,
+    DomainParticipant, MulticastGroup, ParticipantSettings, PathReport, PublishMode, SampleSeq,
 };
 use weir_peer_api::settings::Setting;
-use weir_results::{Reliability, SocketBuffers, WaitStrategy};
+use weir_results::{PathReading, Reliability, SocketBuffers, WaitStrategy};
 
 use crate::breakdown::{Recorder, Stops, Trace};
 use crate::case::CaseSpec;
 use crate::endpoint::{
     Capabilities, End, EndReport, EndpointError, Engine, Pinger, Ponger, Publisher, Subscriber,
 };
+use crate::path_watch::PathProbe;
 use crate::payload::SampleHeader;
 use crate::sink::SampleSink;
 use crate::test_data::{Data, KeyedTestData, SharedKeyedTestData, SharedTestData, TestData};
@@ -178,6 +179,25 @@ impl Node {
         }
     }
 
+    /// Reads the paths of the participant.
+    fn path_probe(&self) -> PathProbe {
+        let participant = self.participant.clone();
+        let reading = |report: PathReport| PathReading {
+            round_trip_min: report.round_trip_min,
+            round_trip: report.round_trip,
+            queue: report.queue_time(),
+            rate_bps: report.rate.map(|bytes_per_s| bytes_per_s * 8.0),
+            in_flight_bytes: report.in_flight_bytes,
+            sent_bytes: report.sent_bytes,
+            lost_bytes: report.lost_bytes,
+            repaired_bytes: report.repaired_bytes,
+            waits: report.waits,
+        };
+        Box::new(move || {
+            participant.paths().into_iter().map(|(host, report)| (host, reading(report))).collect()
+        })
+    }
+
     fn report_with_writer<T>(&self, writer: &DataWriter<T>) -> EndReport {
         let counters = writer.send_counters();
         EndReport {
@@ -251,6 +271,10 @@ impl<T: Data> End for PublisherEnd<T> {
 
     fn report(&self) -> EndReport {
         self.node.report_with_writer(&self.writer)
+    }
+
+    fn path_probe(&self) -> Option<PathProbe> {
+        Some(self.node.path_probe())
     }
 }
 
@@ -367,6 +391,10 @@ impl<T: Data, const IS_TIMED: bool> End for PingerEnd<T, IS_TIMED> {
 
     fn trace(&mut self) -> Option<Trace> {
         self.recorder.as_mut().map(Recorder::finish)
+    }
+
+    fn path_probe(&self) -> Option<PathProbe> {
+        Some(self.duplex.node.path_probe())
     }
 }
 

@@ -163,9 +163,9 @@ pub(crate) struct Host {
     #[arg(long, value_name = "NAME", default_value = "lo")]
     pub(crate) interface: String,
 
-    /// Measure across a virtual link (root); see Link below
+    /// Measure across a virtual link (root), or several in turn; see Link below
     #[arg(long, alias = "path", value_name = "LINK", conflicts_with_all = ["interface", "outside_checks"])]
-    pub(crate) link: Option<PathSpec>,
+    pub(crate) link: Vec<PathSpec>,
 
     /// Use this DDS domain, 0 to 232
     #[arg(long, value_name = "ID", default_value_t = 0, value_parser = clap::value_parser!(u32).range(0..=232))]
@@ -238,6 +238,7 @@ const DETAILS: &str = concat!(
     "
 Link:
   A link joins two network namespaces for the run, and is removed however the run ends.
+  With several --link, everything is measured on each of them, in one file of results.
   veth[,OPTION...], a virtual cable of the kernel:
     mtu=N           largest IP packet in bytes (default: 1500)
     rate=N          bits per second in each direction, such as 100M or 1G (default: unlimited)

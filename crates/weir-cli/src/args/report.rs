@@ -37,11 +37,15 @@ pub(crate) struct ReportArgs {
     #[arg(long, conflicts_with_all = ["plot", "format", "resources", "telemetry", "relative_to"])]
     pub(crate) compact: bool,
 
+    /// Print Markdown tables of emulated links: goodput, bytes sent per byte, queue
+    #[arg(long, conflicts_with_all = ["plot", "format", "resources", "telemetry", "relative_to", "compact"])]
+    pub(crate) links: bool,
+
     /// Print the host telemetry of each case instead: csv or log
     #[arg(long, value_enum, hide_possible_values = true, value_name = "FORM", conflicts_with_all = ["plot", "format", "resources"])]
     pub(crate) telemetry: Option<TelemetryForm>,
 
-    /// Write SVG plots instead: latency, throughput, breakdown, osrf-mininet
+    /// Write SVG plots instead: latency, throughput, breakdown, links, osrf-mininet
     #[arg(long, value_enum, hide_possible_values = true, value_name = "TEST")]
     pub(crate) plot: Vec<PlotTest>,
 

@@ -7,7 +7,7 @@ use weir_bench::case::{Ends, Method, Place};
 use weir_bench::control::Role;
 use weir_bench::coordinator::{RunOptions, RunOutcome};
 use weir_bench::keep_awake::KeepAwake;
-use weir_bench::path::VirtualLink;
+use weir_bench::path::{PathSpec, VirtualLink};
 use weir_bench::plan::{self, Plan, PlanOptions};
 use weir_bench::tuning::EngineSettings;
 use weir_bench::{engine, host};
@@ -25,9 +25,10 @@ pub(crate) fn run(args: &BenchArgs) -> Result<Exit, Failure> {
     if args.qos.show_settings {
         return output::data(&settings.show()).map(|()| Exit::Success);
     }
-    let mut plan = make_plan(args, settings)?;
-    let environment = setup::environment(&args.host.interface, args.host.link.as_ref());
-    let path = setup::lay(args.host.link.as_ref())?;
+    let mut plans = make_plans(args, &settings)?;
+    let environment = setup::environment(&args.host.interface, args.host.link.first());
+    // Before the results file: a host without virtual links leaves no empty run.
+    let mut path = setup::lay(args.host.link.first())?;
     let mut writer = setup::create_writer(args.output.output.as_deref(), &environment, None)?;
     let interrupted = signals::watch()?;
     let agent = setup::agent()?;
@@ -35,25 +36,39 @@ pub(crate) fn run(args: &BenchArgs) -> Result<Exit, Failure> {
         report::talk_block(&weir_report::environment(&environment));
         report::talk_block(&path.as_ref().map_or_else(String::new, described));
     }
-    let _awake = keep_awake(args, &mut plan)?;
+    let _awake = keep_awake(args, &mut plans)?;
     let options =
         ReportOptions { relative_to: args.method.relative_to.clone(), costs: args.output.resources };
-    let mut finished = Finished::new(environment.clone(), &plan, args.output.format, options);
-    let options = RunOptions {
-        agent: &agent,
-        environment: &environment,
-        path: path.as_ref(),
-        interrupted: &interrupted,
-    };
-    let progress = Progress::new(&plan, args.output.verbose);
+    let mut finished = Finished::new(environment.clone(), &plans[0], args.output.format, options);
     // A closed stdout does not end the run: the results file has everything.
-    let mut printed = Ok(());
-    let (outcome, written) = setup::run_plan(&plan, &options, &mut writer, &progress, &mut |number, case| {
-        finished.push(case);
-        if printed.is_ok() {
-            printed = progress.suspend(|| finished.print_test(number));
+    let (mut printed, mut written, mut outcome) = (Ok(()), Ok(()), RunOutcome::default());
+    for (number, plan) in plans.iter().enumerate() {
+        if number > 0 {
+            // The one before is removed first: both have the same names.
+            drop(path.take());
+            path = setup::lay(args.host.link.get(number))?;
         }
-    });
+        let interface = path.as_ref().map(|path| setup::interface(path.spec()));
+        let interface = interface.or_else(|| environment.interface.clone());
+        let options = RunOptions {
+            agent: &agent,
+            environment: &Environment { interface, ..environment.clone() },
+            path: path.as_ref(),
+            interrupted: &interrupted,
+        };
+        let progress = Progress::new(plan, args.output.verbose);
+        let of_link;
+        (of_link, written) = setup::run_plan(plan, &options, &mut writer, &progress, &mut |number, case| {
+            finished.push(case);
+            if printed.is_ok() {
+                printed = progress.suspend(|| finished.print_test(number));
+            }
+        });
+        outcome = outcome.and(of_link);
+        if written.is_err() || outcome.interrupted {
+            break;
+        }
+    }
     let printed = printed.and_then(|()| finished.print_rest());
     output::talk(&format!("results: {}", writer.path().display()));
     printed?;
@@ -155,7 +170,16 @@ fn chosen_engines(args: &BenchArgs) -> Vec<String> {
     shown.map(|engine| engine.name().to_owned()).collect()
 }
 
-fn make_plan(args: &BenchArgs, settings: EngineSettings) -> Result<Plan, Failure> {
+/// A plan for each link, or one without.
+fn make_plans(args: &BenchArgs, settings: &EngineSettings) -> Result<Vec<Plan>, Failure> {
+    let links = &args.host.link;
+    if links.is_empty() {
+        return Ok(vec![make_plan(args, settings.clone(), None)?]);
+    }
+    links.iter().map(|link| make_plan(args, settings.clone(), Some(link))).collect()
+}
+
+fn make_plan(args: &BenchArgs, settings: EngineSettings, link: Option<&PathSpec>) -> Result<Plan, Failure> {
     let engines = chosen_engines(args);
     // Keeps a run of all engines within minutes.
     let usual = Duration::from_secs(if engines.len() > 4 { 1 } else { 2 });
@@ -193,7 +217,7 @@ fn make_plan(args: &BenchArgs, settings: EngineSettings) -> Result<Plan, Failure
         method: Method {
             count_system_calls: args.output.resources,
             telemetry_period: Some(args.host.telemetry_period).filter(|period| !period.is_zero()),
-            path: args.host.link.as_ref().map(ToString::to_string),
+            path: link.map(ToString::to_string),
             late: args.method.subscriber_delay,
             breakdown: args.method.breakdown,
             ..Method::default()
@@ -219,9 +243,9 @@ fn make_plan(args: &BenchArgs, settings: EngineSettings) -> Result<Plan, Failure
 }
 
 /// Keeps the CPUs out of idle states, if enabled, and records it in each case.
-fn keep_awake(args: &BenchArgs, plan: &mut Plan) -> Result<Option<KeepAwake>, Failure> {
+fn keep_awake(args: &BenchArgs, plans: &mut [Plan]) -> Result<Option<KeepAwake>, Failure> {
     let Some(awake) = setup::keep_awake(args.host.keep_awake)? else { return Ok(None) };
-    for step in &mut plan.steps {
+    for step in plans.iter_mut().flat_map(|plan| &mut plan.steps) {
         step.case.method.keep_awake = Some(awake.description());
     }
     Ok(Some(awake))
@@ -247,7 +271,7 @@ mod tests {
             "weir bench --tests throughput --sizes 32,1024 --reliability reliable --batch 0 --repeat 2";
         let words = words.split(' ').chain(arguments.split(' '));
         let Command::Bench(args) = Args::parse_from(words).command else { unreachable!("it is `bench`") };
-        let plan = make_plan(&args, EngineSettings::default()).unwrap();
+        let plan = make_plan(&args, EngineSettings::default(), None).unwrap();
         plan.steps.into_iter().map(|step| (step.case.engine, step.case.repeat)).collect()
     }
 

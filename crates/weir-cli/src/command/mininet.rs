@@ -116,9 +116,7 @@ impl Study {
                 run.cases.push(case.clone());
             });
             written.map_err(Failure::environment)?;
-            all.data_lost |= outcome.data_lost;
-            all.trouble |= outcome.trouble;
-            all.interrupted |= outcome.interrupted;
+            all = all.and(outcome);
             if interrupted.load(Ordering::Relaxed) {
                 break;
             }

@@ -8,8 +8,8 @@ use weir_results::{Case, Run};
 
 use crate::args::{Format, PlotTest, ReportArgs, TelemetryForm};
 use crate::exit::{Exit, Failure};
-use crate::output;
 use crate::published::{mininet, mininet_report};
+use crate::{links_report, output};
 
 pub(crate) fn run(args: &ReportArgs) -> Result<Exit, Failure> {
     let run = Run::load(&args.run).map_err(Failure::environment)?;
@@ -18,6 +18,11 @@ pub(crate) fn run(args: &ReportArgs) -> Result<Exit, Failure> {
     }
     if args.compact {
         return output::data(&weir_report::compact_tables(&run)).map(|()| Exit::Success);
+    }
+    if args.links {
+        let page = links_report::page(&run);
+        let none = || Failure::usage(anyhow!("the run has no emulated links: run `weir bench` with --link"));
+        return output::data(&page.ok_or_else(none)?).map(|()| Exit::Success);
     }
     if args.plot.is_empty() {
         let options = ReportOptions { relative_to: args.relative_to.clone(), costs: args.resources };
@@ -87,6 +92,7 @@ fn write_plots(run: &Run, test: PlotTest, folder: &Path) -> Result<(), Failure> 
         PlotTest::Latency => ("latency", of("latency")),
         PlotTest::Throughput => ("throughput", of("throughput")),
         PlotTest::Breakdown => ("breakdown", of("breakdown")),
+        PlotTest::Links => ("links", links_report::plots(run)),
         PlotTest::OsrfMininet => (mininet::NAME, mininet_report::plots(run)),
     };
     if plots.is_empty() {

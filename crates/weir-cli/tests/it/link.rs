@@ -101,6 +101,52 @@ fn a_reliable_engine_loses_nothing_across_a_slow_lossy_link() {
 }
 
 #[test]
+fn several_links_are_measured_in_turn_and_have_a_table_and_a_plot_each() {
+    if is_refused() {
+        return;
+    }
+    let words = "--engines udp,weir --tests throughput --reliability reliable --sizes 1024 --batch 0 --cpus none \
+                 --duration 200ms --warmup 0s --domain 85 --link lan100 --link lte,reverse=on,mtu=1400";
+    let scene = Scene::new();
+    scene.weir(&format!("bench --output results {words}")).expect_code(0);
+    let document = scene.weir("report results --format json").expect_code(0).json();
+    let paths: Vec<&str> =
+        document["cases"].as_array().unwrap().iter().filter_map(|case| case["path"].as_str()).collect();
+    assert!(paths[..2].iter().all(|path| path.starts_with("tun,mtu=1500,rate=100M")), "{paths:?}");
+    assert!(paths[2..].iter().all(|path| path.starts_with("tun,mtu=1400,down-rate=5M")), "{paths:?}");
+    assert_eq!(paths.len(), 4);
+    let page = scene.weir("report results --links").expect_code(0).stdout;
+    assert!(page.contains("## lan100, reliable") && page.contains("| Size (B) | weir |"), "{page}");
+    scene.weir("report results --plot links").expect_code(0);
+    assert!(scene.path("results/link-lan100-reliable.svg").is_file());
+}
+
+#[test]
+fn weir_reports_its_path_and_other_engines_report_none() {
+    if is_refused() {
+        return;
+    }
+    let words = "--engines udp,weir --tests throughput --reliability reliable --sizes 1024 --batch 0 --cpus none \
+                 --duration 300ms --warmup 0s --domain 84 --link wifi,rtt=10ms,jitter=0ms";
+    let scene = Scene::new();
+    let printed = scene.weir(&format!("bench --output results {words}")).expect_code(0).stdout;
+    assert!(printed.contains("Path to the subscribers, by the engine"), "{printed}");
+    let document = scene.weir("report results --format json").expect_code(0).json();
+    let case = |engine| {
+        let cases = document["cases"].as_array().unwrap();
+        cases.iter().find(move |case| case["engine"] == engine).unwrap()
+    };
+    assert!(case("udp")["paths"].is_null(), "{document}");
+    let (path, link) = (&case("weir")["paths"][0], &case("weir")["link"]["to_subscribers"]);
+    assert!(path["round_trip_min_ms"].as_f64().unwrap() >= 10.0, "{path}");
+    assert!(path["series"]["in_flight_bytes"].as_array().unwrap().len() > 2, "{path}");
+    // Discovery is not sent on the path, but on the link.
+    let (sent, offered) = (path["sent_bytes"].as_u64().unwrap(), link["offered_bytes"].as_u64().unwrap());
+    assert!((0.9..1.1).contains(&(sent as f64 / offered as f64)), "{path} {link}");
+    assert!(path["repaired_bytes"].as_u64().unwrap() <= sent, "{path}");
+}
+
+#[test]
 fn an_emulated_link_reports_its_traffic() {
     if is_refused() {
         return;

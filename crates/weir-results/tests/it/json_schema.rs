@@ -5,13 +5,15 @@
 //! dependencies.
 
 use std::fs;
+use std::net::Ipv4Addr;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use serde_json::Value;
 use weir_results::{
-    Case, Discovery, Environment, Interface, LatencyKind, LatencyRecorder, LinkDirection, LinkFigures,
-    LinkSeries, LossAttribution, LossBreakdown, NotMeasured, ProcessFigures, Reliability, ResultsWriter, Run,
-    ScheduleLag, SocketBuffers, Test, UdpFigures, Warning,
+    AgeRecorder, Case, Discovery, Environment, Interface, LatencyKind, LatencyRecorder, LinkDirection,
+    LinkFigures, LinkSeries, LossAttribution, LossBreakdown, NotMeasured, PathFigures, PathReading,
+    ProcessFigures, Reliability, ResultsWriter, Run, ScheduleLag, SocketBuffers, Test, UdpFigures, Warning,
 };
 
 struct Schema(Value);
@@ -139,6 +141,19 @@ fn link() -> LinkFigures {
     link
 }
 
+/// A path with all that it may have.
+fn path() -> PathFigures {
+    let reading = PathReading {
+        round_trip_min: Some(Duration::from_millis(4)),
+        round_trip: Some(Duration::from_millis(5)),
+        queue: Some(Duration::from_millis(1)),
+        rate_bps: Some(5e6),
+        ..PathReading::default()
+    };
+    let readings = [PathReading::default(), reading];
+    PathFigures::new(Ipv4Addr::LOCALHOST, Duration::from_millis(25), &readings, &reading)
+}
+
 #[test]
 fn what_is_written_agrees_with_the_schema() {
     let schema = Schema::load();
@@ -156,6 +171,8 @@ fn what_is_written_agrees_with_the_schema() {
         it.figures.schedule_lag_us = Some(ScheduleLag { p50: 1.0, p99: 2.0, p99_9: Some(2.5), max: 3.0 });
         it.figures.publisher = Some(ProcessFigures { instructions: Some(1), ..ProcessFigures::default() });
         it.figures.discovery = Some(Discovery { from_first_ms: 1.0, from_last_ms: 1.0, late_ms: 0.0 });
+        it.figures.ages = Some(AgeRecorder::new(3, 10e6).series());
+        it.figures.paths = vec![path()];
         it.evidence.socket_buffers = Some(SocketBuffers::default());
         it.evidence.loss = Some(LossBreakdown::default());
         it.evidence.loss_attribution = Some(LossAttribution::default());

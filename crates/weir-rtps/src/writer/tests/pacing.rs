@@ -43,6 +43,11 @@ fn what_may_be_in_flight_is_not_sent_again() {
     assert_eq!(repairs(&mut writer, 34 * MS), ["DATA 5"]);
     answer(&mut writer, 40 * MS, 4, 3, &[3, 5], 10);
     assert_eq!(repairs(&mut writer, 40 * MS), ["DATA 3"]);
+    let report = path.report();
+    // Each repair is a DATA with INFO_DST and perhaps a HEARTBEAT; the first flight is not repaired.
+    assert!(report.repaired_bytes >= 3 * 92 && report.repaired_bytes <= 3 * 200, "{report:?}");
+    assert_eq!(report.sent_bytes, 10 * 92 + report.repaired_bytes);
+    assert_eq!(report.queue_time(), Some(Duration::ZERO));
 }
 
 #[test]

@@ -1,0 +1,264 @@
+//! Engines on emulated links: what they use of each link, what they send for it, and the queue that they keep.
+
+use std::fmt::Write as _;
+
+use weir_bench::path::PathSpec;
+use weir_report::{ChartGrid, GridRow, Plot, chart_grid};
+use weir_results::{Case, LinkDirection, NotMeasured, Reliability, Run, Spread, Test};
+
+/// What was measured on one link, in one way.
+struct Study<'a> {
+    spec: PathSpec,
+    reliability: Reliability,
+    batch_bytes: u64,
+    cases: Vec<&'a Case>,
+}
+
+/// Returns a table for each emulated link of a run, as Markdown: a row for each size, a column for each engine.
+/// `None` without emulated links.
+pub(crate) fn page(run: &Run) -> Option<String> {
+    let studies = studies(run);
+    let tables: String = studies.iter().map(Study::table).collect();
+    (!studies.is_empty()).then(|| format!("{INTRODUCTION}{tables}"))
+}
+
+/// Returns a plot for each emulated link of a run: rate and queue over time, by size.
+pub(crate) fn plots(run: &Run) -> Vec<Plot> {
+    studies(run).iter().filter_map(Study::plot).collect()
+}
+
+/// The throughput on each emulated link, in the order of measuring.
+fn studies(run: &Run) -> Vec<Study<'_>> {
+    let mut studies: Vec<Study<'_>> = Vec::new();
+    for case in run.cases.iter().filter(|case| case.point.test == Test::Throughput) {
+        let spec = case.conditions.path.as_ref().and_then(|path| path.parse().ok());
+        let Some(spec @ PathSpec::Tun(_)) = spec else { continue };
+        let (reliability, batch_bytes) = (case.point.reliability, case.point.batch_bytes);
+        let key = (&spec, reliability, batch_bytes);
+        match studies.iter_mut().find(|study| (&study.spec, study.reliability, study.batch_bytes) == key) {
+            Some(study) => study.cases.push(case),
+            None => studies.push(Study { spec, reliability, batch_bytes, cases: vec![case] }),
+        }
+    }
+    studies
+}
+
+impl<'a> Study<'a> {
+    fn title(&self) -> String {
+        let mut title = self.spec.preset().unwrap_or_else(|| self.spec.to_string());
+        _ = write!(title, ", {}", self.reliability);
+        if self.batch_bytes > 0 {
+            _ = write!(title, ", batches of {} B", self.batch_bytes);
+        }
+        title
+    }
+
+    fn sizes(&self) -> Vec<u64> {
+        let mut sizes: Vec<u64> = self.cases.iter().map(|case| case.point.size_bytes).collect();
+        sizes.sort_unstable();
+        sizes.dedup();
+        sizes
+    }
+
+    /// In the order of measuring.
+    fn engines(&self) -> Vec<&'a str> {
+        let mut engines = Vec::new();
+        for case in &self.cases {
+            if !engines.contains(&&*case.point.engine) {
+                engines.push(&*case.point.engine);
+            }
+        }
+        engines
+    }
+
+    /// The repeats of a point.
+    fn repeats(&self, engine: &str, size: u64) -> Vec<&'a Case> {
+        let is_it = |case: &&&Case| case.point.engine == engine && case.point.size_bytes == size;
+        self.cases.iter().filter(is_it).copied().collect()
+    }
+
+    fn table(&self) -> String {
+        let engines = self.engines();
+        let mut table = format!("\n## {}\n\n`{}`\n\n", self.title(), self.spec);
+        _ = write!(
+            table,
+            "| Size (B) | {} |\n|---:|{}\n",
+            engines.join(" | "),
+            "---:|".repeat(engines.len())
+        );
+        for size in self.sizes() {
+            let cells: Vec<String> = engines.iter().map(|engine| self.cell(engine, size)).collect();
+            _ = writeln!(table, "| {size} | {} |", cells.join(" | "));
+        }
+        table + &self.failures()
+    }
+
+    /// Why cells have no figures.
+    fn failures(&self) -> String {
+        let mut text = String::new();
+        for case in &self.cases {
+            if let Some(why) = &case.evidence.not_measured {
+                let blank = if text.is_empty() { "\n" } else { "" };
+                let point = &case.point;
+                _ = writeln!(text, "{blank}- {}, {} B: {}", point.engine, point.size_bytes, why.reason());
+            }
+        }
+        text
+    }
+
+    /// Share of what is possible, bytes per byte, and queue: medians of the repeats.
+    fn cell(&self, engine: &str, size: u64) -> String {
+        let repeats = self.repeats(engine, size);
+        let failed = |case: &&Case| matches!(case.evidence.not_measured, Some(NotMeasured::Failed { .. }));
+        if repeats.iter().any(failed) {
+            return "failed".to_owned();
+        }
+        // The rate of a reliable stream that loses samples is no result.
+        let lost =
+            repeats.iter().filter_map(|case| Some(case.figures.throughput?.lost_percent)).fold(0.0, f64::max);
+        if self.reliability == Reliability::Reliable && lost > 0.0 {
+            return format!("{lost:.1} % lost");
+        }
+        let median = |of: &dyn Fn(&Case) -> Option<f64>, decimals: usize| {
+            let spread = Spread::of(repeats.iter().filter_map(|case| of(case)));
+            spread.map_or_else(|| "-".to_owned(), |spread| format!("{:.decimals$}", spread.median))
+        };
+        let possible = self.spec.capacity().map(|link| link.mbps(size, self.batch_bytes));
+        let share = median(&|case| Some(case.figures.throughput?.mbps * 100.0 / possible?), 0);
+        let ratio = median(&|case| case.figures.link.as_ref()?.offered_per_payload_byte, 2);
+        let queue = median(&|case| Some(case.figures.link.as_ref()?.to_subscribers.queue_mean_ms), 1);
+        format!("{share} / {ratio} / {queue}")
+    }
+
+    /// Rate and queue over time; `None` without series.
+    fn plot(&self) -> Option<Plot> {
+        let (engines, sizes) = (self.engines(), self.sizes());
+        let row = |y_label, of: fn(&LinkDirection) -> Vec<f64>| {
+            let line = |engine: &&str, size| {
+                self.repeats(engine, size).first().map_or_else(Vec::new, |case| line(case, of))
+            };
+            let points = sizes.iter().map(|&size| engines.iter().map(|engine| line(engine, size)).collect());
+            GridRow { y_label, points: points.collect() }
+        };
+        let rows = vec![row("Arriving (Mbit/s)", arriving_mbps), row("Queue (kB)", queue_kb)];
+        let is_empty = rows.iter().flat_map(|row| row.points.iter().flatten()).all(Vec::is_empty);
+        let grid = ChartGrid {
+            title: self.title(),
+            names: engines.iter().map(ToString::to_string).collect(),
+            columns: sizes.iter().map(|size| format!("{size} B")).collect(),
+            x_label: "Time (s)",
+            rows,
+        };
+        let name: String = self.title().split([',', ' ', '=', '%', ':', '@']).collect::<Vec<_>>().join("-");
+        let name = format!("link-{}", name.replace("--", "-"));
+        (!is_empty).then(|| Plot { name, svg: chart_grid(&grid) })
+    }
+}
+
+fn arriving_mbps(down: &LinkDirection) -> Vec<f64> {
+    let mbps_per_byte = 8.0 / 1e3 / down.series.step_ms;
+    down.series.delivered_bytes.iter().map(|bytes| *bytes as f64 * mbps_per_byte).collect()
+}
+
+fn queue_kb(down: &LinkDirection) -> Vec<f64> {
+    down.series.queue_bytes.iter().map(|bytes| *bytes as f64 / 1e3).collect()
+}
+
+/// A series of a case over the time in seconds, in at most [`POINTS_MAX`] points, each the mean of several steps.
+fn line(case: &Case, of: fn(&LinkDirection) -> Vec<f64>) -> Vec<(f64, f64)> {
+    let Some(link) = &case.figures.link else { return Vec::new() };
+    let down = &link.to_subscribers;
+    let values = of(down);
+    let steps = values.len().div_ceil(POINTS_MAX).max(1);
+    let width_s = down.series.step_ms * steps as f64 / 1e3;
+    let mean = |part: &[f64]| part.iter().sum::<f64>() / part.len() as f64;
+    (0..).map(|at| (f64::from(at) + 0.5) * width_s).zip(values.chunks(steps).map(mean)).collect()
+}
+
+const POINTS_MAX: usize = 100;
+
+const INTRODUCTION: &str = "\
+Cells: payload received in percent of what the link carries without losses / bytes of IP packets sent towards the
+subscriber per byte received / mean queue in ms. Of several repeats, the medians.
+
+- What a link carries is its rate without the headers of IP, UDP and RTPS, for one sample per packet, or for pieces of
+  samples that fill packets. Lost packets are not subtracted: with 2 % loss, 98 is possible.
+- The least possible bytes per byte are about 1.09 for samples of 1 KiB and 1.07 for large ones, plus the share of loss.
+- The queue is that of the link to the subscribers; packets found it on arrival.
+- failed, or a share lost: the engine did not deliver a reliable stream.
+";
+
+#[cfg(test)]
+mod tests {
+    use weir_results::{Environment, LinkFigures, LinkSeries, ThroughputSummary};
+
+    use super::*;
+
+    fn case(engine: &str, link: &str) -> Case {
+        let spec: PathSpec = link.parse().unwrap();
+        Case::new(engine, Test::Throughput, Reliability::Reliable, 8192).with(|case| {
+            case.conditions.path = Some(spec.to_string());
+            case.figures.throughput = Some(ThroughputSummary { mbps: 15.0, ..ThroughputSummary::default() });
+            let series = LinkSeries {
+                step_ms: 10.0,
+                offered_bytes: vec![2000; 250],
+                delivered_bytes: vec![2500; 250],
+                queue_bytes: vec![9000; 250],
+            };
+            let to_subscribers = LinkDirection { queue_mean_ms: 3.44, series, ..LinkDirection::default() };
+            let offered_per_payload_byte = Some(1.09);
+            case.figures.link =
+                Some(LinkFigures { to_subscribers, offered_per_payload_byte, ..LinkFigures::default() });
+        })
+    }
+
+    fn run(cases: Vec<Case>) -> Run {
+        Run { cases, ..Run::new(Environment::default()) }
+    }
+
+    #[test]
+    fn a_link_has_a_table_with_a_column_for_each_engine() {
+        let failed = case("cyclonedds", "lte").with(|case| {
+            case.evidence.not_measured = Some(NotMeasured::Failed { reason: "it hung".to_owned() });
+        });
+        let page = page(&run(vec![case("weir", "lte"), failed, case("weir", "wan,loss=1%")])).unwrap();
+        assert!(page.contains("\n## lte, reliable\n\n`tun,mtu=1500,down-rate=20M,"), "{page}");
+        assert!(page.contains("| Size (B) | weir | cyclonedds |\n|---:|---:|---:|\n"), "{page}");
+        // Of 8196 bytes with their encapsulation, pieces of 1400 bytes pay for 96 of headers.
+        let share = (1500.0 / 20.0) * (8196.0 + 6.0 * 96.0) / 8192.0;
+        assert!(page.contains(&format!("| 8192 | {share:.0} / 1.09 / 3.4 | failed |")), "{page}");
+        assert!(page.contains("|\n\n- cyclonedds, 8192 B: it hung\n"), "{page}");
+        assert!(
+            page.contains("\n## tun,mtu=1500,rate=200M,delay=40ms,queue=2097152,loss=1%,seed=1, reliable\n")
+        );
+    }
+
+    #[test]
+    fn a_reliable_stream_with_losses_has_no_rate() {
+        let lossy = case("other", "wifi").with(|case| {
+            let figures =
+                ThroughputSummary { mbps: 900.0, lost_percent: 99.9, ..ThroughputSummary::default() };
+            case.figures.throughput = Some(figures);
+        });
+        let page = page(&run(vec![lossy])).unwrap();
+        assert!(page.contains("| 8192 | 99.9 % lost |"), "{page}");
+    }
+
+    #[test]
+    fn rate_and_queue_are_drawn_over_time() {
+        let plots = plots(&run(vec![case("weir", "lte,reverse=on"), case("other", "lte,reverse=on")]));
+        assert_eq!(plots.len(), 1);
+        assert_eq!(plots[0].name, "link-lte-reverse-on-reliable");
+        // 250 steps in 84 means of 3.
+        let points = line(&case("weir", "lte"), arriving_mbps);
+        assert_eq!((points.len(), points[0]), (84, (0.015, 2.0)));
+        assert_eq!(line(&case("weir", "lte"), queue_kb)[83].1, 9.0);
+    }
+
+    #[test]
+    fn results_without_emulated_links_have_neither() {
+        let run = run(vec![case("weir", "veth")]);
+        assert_eq!(page(&run), None);
+        assert!(plots(&run).is_empty());
+    }
+}
