@@ -344,6 +344,9 @@ impl Rounds {
             // Little may have arrived because little was sent.
             (rate.phase, rate.probe, rate.gain) = (Phase::Probe, PROBE_AFTER_LOSS, 1.0 + PROBE_AFTER_LOSS);
             rate.calm_ns = round_trip_ns;
+            // Without any queue, it is no queue that overflows: as much is always lost.
+            let base_ns = self.round_trip_min().unwrap_or(0);
+            rate.calm_loss = if round_trip_ns <= base_ns + base_ns / 32 { lost } else { 0.0 };
         }
         self.rate = Some(rate);
         self.end_round(now, mark);
@@ -489,7 +492,7 @@ impl Rate {
                 let more = self.bottleneck * (1.0 + self.probe * QUIET_RISE);
                 self.bottleneck = self.bottleneck.max(more.min(most * (1.0 + PROBE_NEXT)));
                 self.arrived.clear();
-                self.probe = PROBE_NEXT;
+                self.probe = if self.probe >= PROBE_AFTER_LOSS { PROBE_AFTER_LOSS } else { PROBE_NEXT };
                 Phase::Probe
             }
             Phase::Observe => {

@@ -275,6 +275,48 @@ fn a_queue_of_a_few_packets_is_not_overrun() {
     }
 }
 
+/// Point clouds: 512 KiB, 30 times per second.
+fn clouds(history: History, mbps: u64, delay: Duration, loss: f64) -> Vec<usize> {
+    let mut sim = Sim::unrecorded("clouds", 1, Link::new());
+    sim.set_steps_max(40_000_000);
+    sim.add_writer(|setup| {
+        setup.config.history = history;
+        (setup.samples, setup.size, setup.gap) = (u64::MAX, |_| 512 << 10, Duration::from_micros(33_333));
+    });
+    sim.add_reader(|setup| {
+        setup.config.history = history;
+        (setup.segment_max, setup.path) = (DATAGRAM_MAX, Some(Path::new()));
+    });
+    let (writer, reader) = (*sim.writers[0].address.ip(), *sim.readers[0].address.ip());
+    let link = Link::new().delay(delay).rate_bps(mbps * 1_000_000).queue_bytes(1_500_000);
+    let link = link.loss(Loss::random(loss));
+    sim.network.set_link(writer, reader, link.clone());
+    sim.network.set_link(reader, writer, link);
+    sim.connect(0, 0);
+    let guid = sim.writers[0].config.guid;
+    let mut of_second = |_| {
+        let before = sim.readers[0].taken(guid).len();
+        sim.run_for(Duration::from_secs(1));
+        sim.readers[0].taken(guid).len() - before
+    };
+    (0..8).map(&mut of_second).collect()
+}
+
+#[test]
+fn large_samples_pass_a_lossy_link_with_a_round_trip() {
+    for (mbps, delay_ms, loss) in [(300, 20, 0.1), (1000, 20, 0.1), (1000, 20, 0.3), (300, 80, 0.1)] {
+        let taken = clouds(History::KeepAll, mbps, Duration::from_millis(delay_ms), loss);
+        // All of them, once the rate is known.
+        let later: usize = taken[3..].iter().sum();
+        assert!(later >= 135, "{mbps} Mbit/s, {delay_ms} ms, {loss}: {taken:?}");
+    }
+    for (mbps, delay_ms, loss) in [(300, 0, 0.4), (300, 20, 0.1), (1000, 20, 0.1)] {
+        let taken = clouds(History::KeepLast(10), mbps, Duration::from_millis(delay_ms), loss);
+        let later: usize = taken[3..].iter().sum();
+        assert!(later >= 135, "{mbps} Mbit/s, {delay_ms} ms, {loss}: {taken:?}");
+    }
+}
+
 /// A link that has not been chosen by hand.
 struct RandomLink {
     way: Direction,
