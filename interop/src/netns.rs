@@ -86,6 +86,42 @@ impl Cable {
         }
     }
 
+    /// Creates two namespaces with a router between them: 10.77.0.1 on `weir0`, and 10.77.1.2 on `weir1`, a cable with
+    /// another MTU.
+    ///
+    /// # Panics
+    ///
+    /// If the kernel refuses.
+    #[must_use]
+    pub fn lay_through_router(mtu: u32) -> Self {
+        let mut cable = Self::unplugged();
+        let router = cable.switch.insert(Namespace::new());
+        for (end, number, host) in [(&cable.one, 0, 1), (&cable.other, 1, 2)] {
+            let port = format!("router{number}");
+            end.ip(&format!("link add weir{number} type veth peer name {port} netns {}", router.name));
+            router.ip(&format!("address add 10.77.{number}.254/24 dev {port}"));
+            router.ip(&format!("link set {port} up"));
+            end.set_up(number, host);
+            end.ip(&format!("route add default via 10.77.{number}.254"));
+        }
+        cable.other.ip(&format!("link set weir1 mtu {mtu}"));
+        router.ip(&format!("link set router1 mtu {mtu}"));
+        router.run("sysctl -qw net.ipv4.ip_forward=1");
+        cable
+    }
+
+    /// Keeps the router from reporting packets that exceed an MTU.
+    ///
+    /// # Panics
+    ///
+    /// If there is no router, or the kernel refuses.
+    pub fn silence_router(&self) {
+        let router = self.switch.as_ref().expect("a cable through a router");
+        router.run("nft add table inet weir");
+        router.nft(&["add", "chain", "inet", "weir", "silence", "{ type filter hook output priority 0; }"]);
+        router.nft(&["add", "rule", "inet", "weir", "silence", "icmp type destination-unreachable drop"]);
+    }
+
     /// Removes a cable with its interfaces.
     ///
     /// # Panics

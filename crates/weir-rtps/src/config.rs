@@ -58,6 +58,8 @@ pub const PATH_KNOWN_BYTES: u64 = 16 << 20;
 pub const PATH_FLIGHT_MIN_BYTES: u64 = 16 * 1024;
 /// Every path is taken to carry as much, in bytes per second: a slow serial line.
 pub const PATH_RATE_MIN: f64 = 1000.0;
+/// The shortest round trip of this time, and of 64 rounds, is that of the path without a queue (as in BBR).
+pub const PATH_ROUND_TRIP_MEMORY: Duration = Duration::from_secs(10);
 /// The rate of a path that is not measured for this time is forgotten.
 pub const PATH_MEMORY: Duration = Duration::from_secs(10);
 /// After four round trips and this time without an answer, what is in flight on a path does not hold back more.

@@ -1,6 +1,6 @@
 //! Events of discovery for the application: participants, matches and incompatible endpoints.
 
-use core::net::SocketAddrV4;
+use core::net::{Ipv4Addr, SocketAddrV4};
 use std::sync::Arc;
 
 use weir_wire::{EntityId, Guid, GuidPrefix, VendorId};
@@ -83,6 +83,13 @@ pub enum DiscoveryEvent {
     LivelinessLost {
         /// The local writer.
         writer: EntityId,
+    },
+    /// Datagrams of another length than before reach a host in one packet.
+    PathSizeChanged {
+        /// The host.
+        host: Ipv4Addr,
+        /// The longest, in bytes without IP and UDP headers.
+        size: u16,
     },
     /// Another participant of the domain was discovered.
     ParticipantDiscovered {

@@ -8,6 +8,8 @@ use core::net::SocketAddrV4;
 use core::ops::Range;
 use std::sync::Arc;
 
+use weir_wire::submessage::id;
+
 use crate::block::BlockSlice;
 use crate::config;
 
@@ -121,6 +123,18 @@ impl Outbox {
         let scratch = start..self.scratch.len();
         let to = self.reference(to);
         self.items.push(Item { scratch, joins: true, ..Item::of(to, None) });
+    }
+
+    /// Makes the last message, if it is shorter, `len` bytes long by a PAD submessage.
+    pub(crate) fn pad_last(&mut self, len: usize) {
+        let Some(item) = self.items.last_mut() else { return };
+        let pad_len = len.saturating_sub(item.scratch.len()) / 4 * 4;
+        if let Some(body_len) = pad_len.checked_sub(4) {
+            let [low, high] = (body_len as u16).to_le_bytes();
+            self.scratch.extend([id::PAD, 1, low, high]);
+            self.scratch.resize(self.scratch.len() + body_len, 0);
+            item.scratch.end = self.scratch.len();
+        }
     }
 
     /// Returns the two parts of an item, to be sent in sequence.

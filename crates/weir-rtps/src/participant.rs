@@ -7,10 +7,10 @@
 //! [`next_timeout`](ParticipantCore::next_timeout) again. The same calls give the same bytes and
 //! events.
 //!
-//! There is one file per concern: `announcer` sends announcements of the participant, `receive`
-//! parses messages, `builtin` exchanges endpoints reliably, `remote` keeps remote participants,
-//! `claims` distinguishes moved ones from forged ones, `absence` notices killed ones, `addresses` changes our
-//! own, `local` keeps the local endpoints, `matching` compares them, `news` queues the events of that,
+//! There is one file per concern: `announcer` sends announcements of the participant, `receive` parses messages,
+//! `builtin` exchanges endpoints reliably, `remote` keeps remote participants, `claims` distinguishes moved ones
+//! from forged ones, `absence` notices killed ones, `addresses` changes our own, `path_size` finds how long
+//! datagrams may be, `local` keeps the local endpoints, `matching` compares them, `news` queues the events of that,
 //! `liveliness` asserts the local writers.
 
 mod absence;
@@ -27,6 +27,7 @@ mod local;
 mod local_endpoint;
 mod matching;
 mod news;
+mod path_size;
 mod reachability;
 mod receive;
 mod remote;
@@ -45,6 +46,7 @@ use deadlines::Deadlines;
 use liveliness::Assertions;
 use local_endpoint::LocalEntry;
 use news::{News, Next};
+use path_size::PathSizes;
 use reachability::Reachability;
 use remote_participant::RemoteParticipant;
 
@@ -76,6 +78,7 @@ pub struct ParticipantCore {
     /// that we have, too.
     answers: Vec<(GuidPrefix, SocketAddrV4)>,
     absences: Absences,
+    path_sizes: PathSizes,
     news: News,
     /// What the builtin endpoints send, before it is packed.
     unpacked: Outbox,
@@ -100,6 +103,7 @@ impl ParticipantCore {
             questions: Vec::new(),
             answers: Vec::new(),
             absences: Absences::default(),
+            path_sizes: PathSizes::default(),
             news: News::default(),
             unpacked: Outbox::new(),
             packing: Packing::default(),
@@ -117,6 +121,7 @@ impl ParticipantCore {
         self.announcer.handle_timeout(now);
         self.look_at_participants(now);
         self.look_for_absent(now);
+        self.look_at_path_sizes(now);
         self.liveliness_timeout(now);
         self.builtin.handle_timeout(now);
     }
@@ -130,6 +135,7 @@ impl ParticipantCore {
         }
         let due =
             self.deadlines.next().into_iter().chain(self.next_liveliness()).chain(self.absences.next_at());
+        let due = due.chain(self.path_sizes.next_at());
         due.chain(self.builtin.next_timeout()).chain([self.announcer.next_at()]).min()
     }
 

@@ -20,6 +20,7 @@
 //! a bottleneck stays open and costs a counter per send.
 
 mod bucket;
+mod rival;
 mod rounds;
 
 use core::time::Duration;
@@ -37,9 +38,10 @@ pub struct Path(Arc<Mutex<PathState>>);
 /// What is known about a path.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct PathReport {
-    /// The shortest round trip of the last 64 rounds; a round is about a round trip, or 12 ms if that is longer.
+    /// The shortest round trip of the last ten seconds.
     pub round_trip_min: Option<Duration>,
-    /// The shortest round trip of the last round, which includes time in queues.
+    /// The shortest round trip of the last round, which includes time in queues. A round is about a round trip, or
+    /// 12 ms if that is longer.
     pub round_trip: Option<Duration>,
     /// Bytes per second that may be sent, with IP and UDP headers; `None` if the path is not paced.
     pub rate: Option<f64>,

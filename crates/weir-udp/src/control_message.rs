@@ -81,17 +81,19 @@ pub(crate) fn parse(control: &[u8]) -> ControlValues {
     values
 }
 
-/// Returns the error that ICMP reported (`IP_RECVERR`), if there is one.
-pub(crate) fn parse_error(control: &[u8]) -> Option<i32> {
+/// Returns the error that ICMP reported (`IP_RECVERR`), if there is one, and its information: the MTU, if a packet was
+/// too long.
+pub(crate) fn parse_error(control: &[u8]) -> Option<(i32, u32)> {
     /// `SO_EE_ORIGIN_ICMP` (include/uapi/linux/errqueue.h).
     const ORIGIN_ICMP: u8 = 2;
     let mut rest = control;
     while let Some((level, kind, data, next)) = split_first(rest) {
-        // The number of the error, then where it comes from.
-        if let (libc::SOL_IP, libc::IP_RECVERR, Some((number, [ORIGIN_ICMP, ..]))) =
+        // The number of the error, where it comes from, three bytes of ICMP, and the information.
+        if let (libc::SOL_IP, libc::IP_RECVERR, Some((number, [ORIGIN_ICMP, _, _, _, information @ ..]))) =
             (level, kind, data.split_first_chunk::<4>())
+            && let Some(information) = information.first_chunk::<4>()
         {
-            return Some(i32::from_ne_bytes(*number));
+            return Some((i32::from_ne_bytes(*number), u32::from_ne_bytes(*information)));
         }
         rest = next;
     }
@@ -150,10 +152,10 @@ mod tests {
 
     #[test]
     fn an_error_is_read_if_icmp_reported_it() {
-        let error = |origin: u8| [&111_u32.to_ne_bytes()[..], &[origin, 3, 3, 0], &[0; 8]].concat();
+        let error = |origin: u8| [&111_u32.to_ne_bytes()[..], &[origin, 3, 3, 0], &[1; 4], &[0; 4]].concat();
         let other = message(libc::SOL_SOCKET, libc::SO_RXQ_OVFL, &7_u32.to_ne_bytes());
         let report = message(libc::SOL_IP, libc::IP_RECVERR, &error(2));
-        assert_eq!(parse_error(&[other.clone(), report].concat()), Some(111));
+        assert_eq!(parse_error(&[other.clone(), report].concat()), Some((111, 0x101_0101)));
         // Of the host itself, or cut short.
         assert_eq!(parse_error(&message(libc::SOL_IP, libc::IP_RECVERR, &error(1))), None);
         assert_eq!(parse_error(&message(libc::SOL_IP, libc::IP_RECVERR, &error(2)[..4])), None);

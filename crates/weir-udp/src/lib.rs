@@ -51,11 +51,12 @@ pub use interfaces::{Interface, interfaces};
 pub use multicast::MulticastInterface;
 pub use path::{is_own_address, path_mtu_to};
 pub use recv::{RECV_BUFFER_BYTES, Received, RecvBatch};
+pub use refusals::Refusal;
 pub use send::{
     MAX_BATCH, MAX_GSO_BYTES, MAX_GSO_SEGMENTS, Outgoing, SendOutcome, SendScratch, SendScratchTo,
 };
-pub use socket::{SocketOptions, UdpSocket, Wait};
-pub use transient::{is_path_lost, is_queue_full, is_transient};
+pub use socket::{Fragments, SocketOptions, UdpSocket, Wait};
+pub use transient::{is_path_lost, is_queue_full, is_too_long, is_transient};
 pub use tun::Tun;
 pub use wait::{MAX_POLL_SOCKETS, Ready, Waker, poll, receive_within};
 pub use watch::NetworkWatch;

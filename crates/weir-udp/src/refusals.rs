@@ -9,13 +9,23 @@ use crate::UdpSocket;
 use crate::control_message::parse_error;
 use crate::sys;
 
+/// What was reported about a datagram.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Refusal {
+    /// Its destination.
+    pub to: SocketAddrV4,
+    /// The path takes IP packets of so many bytes (ICMP fragmentation needed). `None`: the destination's host has no
+    /// socket on that port (ICMP port unreachable).
+    pub mtu: Option<u32>,
+}
+
 impl UdpSocket {
-    /// Takes the next destination that refused a datagram of this socket: its host has no socket on that port (ICMP
-    /// port unreachable). `None`: there is no further report. Other reports are skipped.
+    /// Takes the next report that a datagram of this socket was refused. `None`: there is no further one.
+    /// Other reports are skipped.
     ///
     /// Needs [`SocketOptions::report_refusals`](crate::SocketOptions::report_refusals). The kernel passes only reports
     /// that quote a datagram from this socket's address.
-    pub fn take_refusal(&self) -> Option<SocketAddrV4> {
+    pub fn take_refusal(&self) -> Option<Refusal> {
         loop {
             let mut name = sys::EMPTY_SOCKADDR;
             let mut byte = 0_u8;
@@ -39,9 +49,12 @@ impl UdpSocket {
                 return None;
             }
             let len = header.msg_controllen.min(ErrorControl::LEN);
-            if parse_error(&control.0[..len]) == Some(libc::ECONNREFUSED) {
-                return Some(sys::from_sockaddr(&name));
-            }
+            let mtu = match parse_error(&control.0[..len]) {
+                Some((libc::ECONNREFUSED, _)) => None,
+                Some((libc::EMSGSIZE, mtu)) => Some(mtu),
+                _ => continue,
+            };
+            return Some(Refusal { to: sys::from_sockaddr(&name), mtu });
         }
     }
 }

@@ -57,6 +57,9 @@ pub struct SocketOptions {
     /// Keeps the errors that ICMP reports about sent datagrams (`IP_RECVERR`), for
     /// [`UdpSocket::take_refusal`]. A send call may then fail because of an earlier datagram. IPv4 only.
     pub report_refusals: bool,
+    /// Whether datagrams that are too long for the path are fragmented; IPv4 only. By default the kernel fragments what
+    /// exceeds the MTU that it knows, and forbids routers to fragment what does not.
+    pub fragments: Option<Fragments>,
     /// Lets the kernel record when each datagram arrives (`SO_TIMESTAMPNS`), for
     /// [`RecvBatch::stamped_ns`](crate::RecvBatch::stamped_ns). Enables timestamps for all packets
     /// received by the host.
@@ -83,6 +86,7 @@ impl SocketOptions {
             type_of_service: None,
             broadcast: false,
             report_refusals: false,
+            fragments: None,
             timestamps: false,
         }
     }
@@ -93,6 +97,15 @@ impl Default for SocketOptions {
     fn default() -> Self {
         Self::new(SocketAddrV4::new(Ipv4Addr::UNSPECIFIED, 0))
     }
+}
+
+/// Who may fragment a datagram (`IP_MTU_DISCOVER`, ip(7)).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Fragments {
+    /// This host and the routers on the path: the flag "don't fragment" is off.
+    Allowed,
+    /// Nothing, whatever the kernel knows of the path: for probes.
+    Never,
 }
 
 /// What a receive call does if no datagram has arrived yet.
@@ -137,7 +150,7 @@ impl UdpSocket {
             .map_err(|source| UdpError::Bind { address: options.bind, source })?;
         let bound = local_address(&socket).unwrap_or(options.bind);
         let gso = options.gso && sys::option(socket.as_fd(), libc::SOL_UDP, libc::UDP_SEGMENT).is_ok();
-        Ok(Self {
+        let socket = Self {
             socket,
             bound,
             recv_buffer,
@@ -145,7 +158,11 @@ impl UdpSocket {
             gso,
             gro: options.gro,
             recv_timeout_ns: AtomicU64::new(0),
-        })
+        };
+        if let Some(fragments) = options.fragments {
+            socket.set_fragments(fragments).map_err(|source| refused(options, "IP_MTU_DISCOVER", source))?;
+        }
+        Ok(socket)
     }
 
     /// Returns the local address of an IPv4 socket.
@@ -173,6 +190,18 @@ impl UdpSocket {
     pub fn connect(&self, peer: impl Into<SocketAddr>) -> Result<(), UdpError> {
         let peer = peer.into();
         self.socket.connect(&peer.into()).map_err(|source| UdpError::Connect { address: peer, source })
+    }
+
+    /// Sets who may fragment datagrams, of an IPv4 socket.
+    ///
+    /// # Errors
+    /// None known on an open socket.
+    pub fn set_fragments(&self, fragments: Fragments) -> io::Result<()> {
+        let value = match fragments {
+            Fragments::Allowed => libc::IP_PMTUDISC_DONT,
+            Fragments::Never => libc::IP_PMTUDISC_PROBE,
+        };
+        sys::set_option(self.as_fd(), libc::SOL_IP, libc::IP_MTU_DISCOVER, value)
     }
 
     /// Returns the receive buffer in bytes, in the kernel's accounting.

@@ -23,6 +23,12 @@ pub fn is_queue_full(error: &io::Error) -> bool {
     Errno::from_io_error(error) == Some(Errno::NOBUFS)
 }
 
+/// Returns whether a datagram was too long (`EMSGSIZE`): that one, or an earlier one as ICMP reported.
+#[must_use]
+pub fn is_too_long(error: &io::Error) -> bool {
+    Errno::from_io_error(error) == Some(Errno::MSGSIZE)
+}
+
 /// Returns whether a send call on a connected socket failed because the host's addresses, interfaces
 /// or routes changed.
 ///

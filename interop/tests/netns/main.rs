@@ -6,6 +6,7 @@
 //! | `changes` | interfaces and addresses that change while participants run |
 //! | `chosen` | traffic is kept to the chosen interfaces |
 //! | `losses` | a cable that loses packets |
+//! | `narrow` | a router with a smaller MTU behind it |
 //! | `pair` | a writer and a reader in a namespace each |
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 #![expect(clippy::print_stdout, reason = "figures, shown with --nocapture")]
@@ -13,4 +14,5 @@
 mod changes;
 mod chosen;
 mod losses;
+mod narrow;
 mod pair;

@@ -161,10 +161,15 @@ fn is_named(interface: &Interface, name: &str) -> bool {
 /// Returns the size in bytes of the largest datagram that reaches all `destinations` unfragmented,
 /// as far as this host knows.
 pub(crate) fn segment_max(destinations: &[SocketAddrV4]) -> u16 {
-    const HEADERS: usize = 28;
     let mtus = destinations.iter().map(|to| weir_udp::path_mtu_to(*to).unwrap_or(1500));
-    let smallest = mtus.min().unwrap_or(1500).saturating_sub(HEADERS);
-    u16::try_from(smallest.min(config::SEGMENTED_MAX_BYTES)).unwrap_or(u16::MAX)
+    datagram_max(mtus.min().unwrap_or(1500))
+}
+
+/// Returns the size in bytes of the largest datagram in an IP packet of so many.
+pub(super) fn datagram_max(mtu: usize) -> u16 {
+    const HEADERS: usize = 28;
+    let bytes = mtu.saturating_sub(HEADERS).min(config::SEGMENTED_MAX_BYTES);
+    u16::try_from(bytes).unwrap_or(u16::MAX)
 }
 
 #[cfg(test)]

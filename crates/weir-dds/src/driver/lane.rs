@@ -421,11 +421,12 @@ impl Lane {
     }
 
     fn open_sockets(&self, sending: &mut Sending) {
-        let (destinations, routes) = {
+        let (destinations, routes, datagram_max) = {
             let core = self.core.lock();
-            (Arc::clone(core.destinations()), core.routes().to_vec())
+            (Arc::clone(core.destinations()), core.routes().to_vec(), core.datagram_max())
         };
         sending.sender.connect(&destinations, &routes);
+        sending.sender.fragment_above(datagram_max);
         let connection = sending.sender.connection_to(&destinations).filter(|_| self.publishing.is_none());
         self.core.lock().connect(connection.map(|connection| (destinations, connection)));
     }

@@ -1,16 +1,20 @@
 //! Turns discovery events into matches, statuses and listener calls.
 
+use std::net::SocketAddrV4;
 use std::sync::Arc;
 
 use weir_rtps::discovery_event::{DiscoveryEvent, RemoteEndpoint};
 use weir_rtps::outbox::Outbox;
 use weir_rtps::participant::ParticipantCore;
+use weir_rtps::path::Path;
 use weir_rtps::qos::{Durability, Reliability};
 use weir_rtps::reader::WriterProxyConfig;
 use weir_rtps::time::Time;
 use weir_rtps::writer::ReaderProxyConfig;
+use weir_udp::Fragments;
 use weir_wire::Guid;
 
+use super::discovery::State;
 use super::endpoints::{ReaderEndpoint, WriterEndpoint};
 use super::events::{ReaderEvent, WriterEvent};
 use super::listeners::Call;
@@ -31,7 +35,7 @@ impl Driver {
             let events: Vec<_> = std::iter::from_fn(|| state.core.poll_event()).collect();
             self.route(&events);
             for event in events {
-                self.apply(now, event, &mut state.user_outbox, &mut followed);
+                self.apply(now, event, state, &mut followed);
             }
             self.follow_up(&mut followed);
             // Sent after the events were applied: a peer that matches on this message finds the
@@ -96,7 +100,7 @@ impl Driver {
         }
     }
 
-    fn apply(&self, now: Time, event: DiscoveryEvent, out: &mut Outbox, followed: &mut Followed) {
+    fn apply(&self, now: Time, event: DiscoveryEvent, state: &mut State, followed: &mut Followed) {
         let table = self.routes.table();
         match event {
             DiscoveryEvent::ReaderMatched { writer, reader } => {
@@ -105,16 +109,17 @@ impl Driver {
                 if !reader.delimits_keys {
                     writer.without_key_delimiters.lock().insert(guid);
                 }
-                let segment_max = self.network.segment_max(now, &reader.destinations);
-                self.match_reader(now, writer, reader, segment_max, out);
+                let path = self.paths.to_reader(&reader.destinations);
+                let segment_max = self.watch_path_size(now, &reader.destinations, path.is_some(), state);
+                self.match_reader(now, writer, reader, (segment_max, path), &mut state.user_outbox);
                 followed.connect(writer);
                 followed.matched.push((Endpoint::Writer(Arc::clone(writer)), guid));
                 followed.calls.push(Call::Writer(Arc::clone(writer), WriterEvent::Matched));
             }
             DiscoveryEvent::ReaderChanged { writer, reader } => {
                 let Some(writer) = table.writers.get(&writer) else { return };
-                let segment_max = self.network.segment_max(now, &reader.destinations);
                 let path = self.paths.to_reader(&reader.destinations);
+                let segment_max = self.watch_path_size(now, &reader.destinations, path.is_some(), state);
                 let mut core = writer.lane.core();
                 let group = reader.group.filter(|_| writer.uses_multicast);
                 core.move_reader(now, reader.guid, reader.destinations, group, segment_max, path);
@@ -149,7 +154,14 @@ impl Driver {
                 writer.liveliness_lost.lock().lost();
                 followed.calls.push(Call::Writer(Arc::clone(writer), WriterEvent::LivelinessLost));
             }
-            other => self.apply_to_reader(now, other, out, followed),
+            DiscoveryEvent::PathSizeChanged { host, size } => {
+                let is_used =
+                    |writer: &&Arc<WriterEndpoint>| writer.lane.core().set_path_size(now, host, size);
+                table.writers.values().filter(is_used).for_each(|writer| followed.connect(writer));
+                // Earlier samples may be longer.
+                let _ = self.outlet.socket().set_fragments(Fragments::Allowed);
+            }
+            other => self.apply_to_reader(now, other, &mut state.user_outbox, followed),
         }
     }
 
@@ -206,10 +218,9 @@ impl Driver {
         now: Time,
         writer: &WriterEndpoint,
         reader: RemoteEndpoint,
-        segment_max: u16,
+        (segment_max, path): (u16, Option<Path>),
         out: &mut Outbox,
     ) {
-        let path = self.paths.to_reader(&reader.destinations);
         let mut core = writer.lane.core();
         core.match_reader(
             now,
@@ -227,6 +238,18 @@ impl Driver {
         );
         core.poll_answers(now, out);
         self.outlet.arm(core.next_timeout());
+    }
+
+    /// Returns the size in bytes of the largest datagram that reaches all of `to` unfragmented, and has that verified
+    /// for another host.
+    fn watch_path_size(&self, now: Time, to: &[SocketAddrV4], is_elsewhere: bool, state: &mut State) -> u16 {
+        let known = self.network.segment_max(now, to);
+        let unicast = to.iter().filter(|to| is_elsewhere && !to.ip().is_multicast());
+        let watched = unicast.map(|to| {
+            let most = self.network.segment_max(now, &[*to]);
+            state.core.watch_path_size(now, *to.ip(), most)
+        });
+        watched.min().map_or(known, |size| size.min(known))
     }
 
     fn match_writer(

@@ -5,10 +5,11 @@ use std::net::{Ipv4Addr, SocketAddrV4};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
+use weir_rtps::config;
 use weir_rtps::multicast::GroupRoute;
 use weir_rtps::outbox::{Item, Outbox};
 use weir_rtps::writer::DirectDatagram;
-use weir_udp::{Outgoing, SendOutcome, SendScratch, SocketOptions, UdpSocket};
+use weir_udp::{Fragments, Outgoing, SendOutcome, SendScratch, SocketOptions, UdpSocket};
 
 use super::outlet::Outlet;
 use crate::clock;
@@ -81,6 +82,17 @@ impl Sender {
                 self.has_lost_path |= connection.is_none();
                 self.groups.extend(connection.map(|it| (*route, it)));
             }
+        }
+    }
+
+    /// Lets routers fragment what is sent to the only destination, if the path takes datagrams of `len` bytes and the
+    /// first hop more: samples written before that was known are longer.
+    pub(crate) fn fragment_above(&self, len: usize) {
+        const HEADERS: usize = 28;
+        let Some(Connection { socket, .. }) = &self.connected else { return };
+        let is_narrower = |mtu| len < config::SEGMENTED_MAX_BYTES && len + HEADERS + 4 <= mtu;
+        if socket.path_mtu().is_ok_and(is_narrower) {
+            let _ = socket.set_fragments(Fragments::Allowed);
         }
     }
 

@@ -1,9 +1,11 @@
 //! Readers that do not answer: asks whether their participants are gone, and goes on without them.
 
+use weir_rtps::participant::ParticipantCore;
 use weir_rtps::time::Time;
-use weir_udp::Wait;
+use weir_udp::{Refusal, Wait};
 
 use super::endpoints::WriterEndpoint;
+use super::interfaces;
 use super::shared::Driver;
 
 /// Refusals handled at a time; further ones wait for the next round.
@@ -31,12 +33,19 @@ impl Driver {
         let refusals = std::iter::from_fn(|| self.meta.prober.take_refusal()).take(REFUSALS_MAX);
         let mut refusals = refusals.peekable();
         if refusals.peek().is_some() {
-            self.with_discovery(|core, now| refusals.for_each(|to| core.refused(now, to)));
+            self.with_discovery(|core, now| refusals.for_each(|it| handle_refusal(core, now, it)));
         }
         // Answers go elsewhere. What arrives here all the same must not keep the socket readable.
         let mut rest = [0];
         let discard = || self.meta.prober.recv(&mut rest, Wait::DontWait);
         std::iter::repeat_with(discard).take(REFUSALS_MAX).take_while(Result::is_ok).for_each(drop);
+    }
+}
+
+fn handle_refusal(core: &mut ParticipantCore, now: Time, Refusal { to, mtu }: Refusal) {
+    match mtu {
+        None => core.refused(now, to),
+        Some(mtu) => core.path_size_reported(now, *to.ip(), interfaces::datagram_max(mtu as usize)),
     }
 }
 

@@ -20,7 +20,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use parking_lot::Mutex;
 use weir_rtps::outbox::Outbox;
 use weir_rtps::ports;
-use weir_udp::{SocketOptions, UdpError, UdpSocket};
+use weir_udp::{Fragments, SocketOptions, UdpError, UdpSocket};
 
 use super::interfaces::{Choice, Selected};
 use super::memberships::{Memberships, Place};
@@ -93,7 +93,9 @@ pub(crate) fn open(
 }
 
 fn meta_options(bind: SocketAddrV4) -> SocketOptions {
-    SocketOptions { recv_buffer: Some(META_BUFFER_BYTES), ..SocketOptions::new(bind) }
+    // Announcements may be longer than a router takes, and are not cut to what the path carries.
+    let fragments = Some(Fragments::Allowed);
+    SocketOptions { recv_buffer: Some(META_BUFFER_BYTES), fragments, ..SocketOptions::new(bind) }
 }
 
 /// Returns `None` if the port is in use.
@@ -122,8 +124,11 @@ fn open_sender(address: Ipv4Addr) -> Result<UdpSocket> {
 }
 
 fn open_prober(address: Ipv4Addr) -> Result<UdpSocket> {
-    let options =
-        SocketOptions { report_refusals: true, ..SocketOptions::new(SocketAddrV4::new(address, 0)) };
+    let options = SocketOptions {
+        report_refusals: true,
+        fragments: Some(Fragments::Never),
+        ..SocketOptions::new(SocketAddrV4::new(address, 0))
+    };
     UdpSocket::bind(&options).map_err(|error| network("cannot open a socket", error))
 }
 
@@ -189,7 +194,10 @@ impl MetaSockets {
             let send = || self.prober.send_now(datagram, to);
             // The refusal of an earlier question fails a send call, once.
             let is_earlier = |sent: &io::Result<usize>| {
-                sent.as_ref().is_err_and(|error| error.kind() == ErrorKind::ConnectionRefused)
+                let is_report = |error: &io::Error| {
+                    error.kind() == ErrorKind::ConnectionRefused || weir_udp::is_too_long(error)
+                };
+                sent.as_ref().is_err_and(is_report)
             };
             let sent = send();
             self.count(if is_earlier(&sent) { send() } else { sent });

@@ -1,6 +1,8 @@
 //! The timer thread: metatraffic, changes of the network, and everything that is due at a time
 //! (discovery, HEARTBEATs, bursts held back, unanswered requests).
 
+use std::collections::HashMap;
+use std::net::Ipv4Addr;
 use std::os::fd::AsFd;
 use std::sync::Arc;
 use std::time::Duration;
@@ -41,6 +43,7 @@ pub(crate) fn run(driver: &Driver) {
         if now.since(adjusted_at) >= ADJUST_CLOCK_EVERY {
             driver.wall_clock.adjust();
             driver.restore_paths();
+            driver.suspect_path_sizes(&mut work.lost);
             adjusted_at = now;
         }
         // A round visits all endpoints. Most datagrams set no timer, and need none.
@@ -75,6 +78,8 @@ struct Work {
     outbox: Outbox,
     packing: Packing,
     sender: Sender,
+    /// Bytes lost on each path, as of the last look.
+    lost: HashMap<Ipv4Addr, u64>,
 }
 
 /// Handles what has arrived before anything is sent: it may make that unnecessary, and what many peers have requested
@@ -120,6 +125,19 @@ impl Driver {
             self.outlet.send(&mut work.sender, &mut work.outbox);
         }
         [discovery, network, assertions, writers, readers].into_iter().flatten().min().unwrap_or(Time::MAX)
+    }
+
+    /// Has the sizes of datagrams verified on the paths that have lost some since the last call.
+    fn suspect_path_sizes(&self, lost: &mut HashMap<Ipv4Addr, u64>) {
+        let before = std::mem::take(lost);
+        lost.extend(self.paths.reports().into_iter().map(|(host, path)| (host, path.lost_bytes)));
+        let has_more = |(host, bytes): &(&Ipv4Addr, &u64)| **bytes > before.get(*host).copied().unwrap_or(0);
+        let mut suspected = lost.iter().filter(has_more).peekable();
+        if suspected.peek().is_some() {
+            self.with_discovery(|core, now| {
+                suspected.for_each(|(host, _)| core.suspect_path_size(now, *host));
+            });
+        }
     }
 
     fn reader_timeout(&self, reader: &Arc<ReaderEndpoint>, now: Time, work: &mut Work) -> Option<Time> {

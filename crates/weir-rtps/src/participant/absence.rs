@@ -132,9 +132,11 @@ impl ParticipantCore {
         self.look_for_absent(now);
     }
 
-    /// Appends the questions to participants that may be gone. They leave from a socket whose refusals the driver
-    /// reports with [`refused`](Self::refused).
+    /// Appends the questions to participants that may be gone, and the probes of path sizes. They leave, with the flag
+    /// "don't fragment", from a socket whose errors the driver reports with [`refused`](Self::refused) and
+    /// [`path_size_reported`](Self::path_size_reported).
     pub fn poll_questions(&mut self, out: &mut Outbox) {
+        self.poll_size_probes(out);
         let config = &self.config;
         let header =
             Header { version: ProtocolVersion::V2_5, vendor: config.vendor, prefix: config.guid_prefix };

@@ -313,6 +313,11 @@ impl BuiltinEndpoints {
         exchange.writer.ask_reader(Guid::new(prefix, exchange.ids.reader), to, out);
     }
 
+    /// Returns the HEARTBEATs sent by the writer that asks.
+    pub(super) fn heartbeats_sent(&self) -> u64 {
+        self.publications.writer.counters().heartbeats_sent
+    }
+
     /// Shows a participant at this address that we are here.
     pub(super) fn answer(&mut self, prefix: GuidPrefix, to: &Destinations, out: &mut Outbox) {
         let exchange = &mut self.publications;

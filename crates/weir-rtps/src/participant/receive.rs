@@ -157,6 +157,11 @@ impl Sink for Receiver<'_> {
         if self.is_directed {
             core.introduce_now(now, source);
         }
+        if let Submessage::AckNack(acknack) = submessage
+            && acknack.writer == EntityId::SEDP_PUBLICATIONS_WRITER
+        {
+            core.path_size_answered(now, source, acknack.count);
+        }
         let is_pad = matches!(submessage, Submessage::Pad);
         let is_used = is_pad || core.builtin.handle(now, source, submessage, timestamp);
         core.counters.ignored_submessages += u64::from(!is_used);

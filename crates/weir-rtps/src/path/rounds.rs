@@ -6,6 +6,7 @@
 
 use std::collections::VecDeque;
 
+use super::rival::{Rival, Suspicion};
 use super::{Mark, Sent};
 use crate::config;
 use crate::time::Time;
@@ -31,9 +32,12 @@ pub(super) struct Rounds {
     round: Round,
     /// After this time answers come, in nanoseconds.
     pub(super) answer_ns: Option<u64>,
-    /// The shortest round trips of the last rounds, in nanoseconds, latest last, and the shortest of these.
-    round_trips: VecDeque<u64>,
-    shortest_ns: Option<u64>,
+    /// The shortest round trip of the last round, in nanoseconds.
+    last_ns: Option<u64>,
+    /// The shortest round trips of the last rounds, those that no later one is shorter than: when each was measured, in
+    /// which round, and its nanoseconds.
+    round_trips: VecDeque<(Time, u64, u64)>,
+    rounds: u64,
     /// How much longer round trips are than the shortest of their round, on average.
     jitter_ns: u64,
     rate: Option<Rate>,
@@ -72,19 +76,19 @@ struct Round {
 
 /// What a round has shown.
 #[derive(Debug)]
-struct Seen {
+pub(super) struct Seen {
     /// Bytes per second that arrived.
-    arrived: f64,
+    pub(super) arrived: f64,
     /// Share of what was reported lost.
-    loss: f64,
-    queue_ns: u64,
+    pub(super) loss: f64,
+    pub(super) queue_ns: u64,
     jitter_ns: u64,
     base_ns: u64,
     /// The mean round trip, and how long the round was.
-    mean_ns: u64,
-    length_ns: u64,
+    pub(super) mean_ns: u64,
+    pub(super) length_ns: u64,
     /// The path held writers back during all of it.
-    is_limited: bool,
+    pub(super) is_limited: bool,
 }
 
 /// The rate of a paced path.
@@ -104,6 +108,9 @@ struct Rate {
     /// Bytes per second that arrived in each of the last rounds in which the path was the limit.
     arrived: VecDeque<f64>,
     measured_at: Time,
+    suspicion: Suspicion,
+    /// Who fills the queue beside us.
+    rival: Option<Rival>,
 }
 
 /// What the rate is for.
@@ -143,6 +150,9 @@ impl Rounds {
                 None => u64::MAX,
             };
         };
+        if let Some(rival) = &rate.rival {
+            return (rival.window_bytes() * 1.25) as u64 + config::PATH_FLIGHT_MIN_BYTES;
+        }
         let base_ns = self.round_trip_min().unwrap_or(0);
         let ns = base_ns + base_ns / 2 + queue_max_ns(base_ns) + PATIENCE_NS;
         (rate.bottleneck * ns as f64 / 1e9) as u64 + config::PATH_FLIGHT_MIN_BYTES
@@ -169,12 +179,13 @@ impl Rounds {
 
     /// Returns the shortest round trip of the last rounds, in nanoseconds: that without a queue.
     pub(super) fn round_trip_min(&self) -> Option<u64> {
-        self.shortest_ns.into_iter().chain(self.round.shortest_ns).min()
+        let kept = self.round_trips.front().map(|(.., ns)| *ns);
+        kept.into_iter().chain(self.round.shortest_ns).min()
     }
 
     /// Returns the round trip of the last round, in nanoseconds.
     pub(super) fn round_trip(&self) -> Option<u64> {
-        self.round_trips.back().copied().or(self.round.shortest_ns)
+        self.last_ns.or(self.round.shortest_ns)
     }
 
     /// Returns whether a writer had to wait lately.
@@ -190,7 +201,7 @@ impl Rounds {
         }
         self.forget_if_unmeasured(now);
         if let Some(shortest_ns) = self.round.shortest_ns {
-            self.note_round_trip(shortest_ns);
+            self.note_round_trip(now, shortest_ns);
         }
         self.passed_at = now;
         let first_ack_at = now.plus_nanos(self.round_trip_min().unwrap_or(0));
@@ -211,7 +222,7 @@ impl Rounds {
             self.open_since = self.passed.new;
             self.losses = Losses::default();
             self.round_trips.clear();
-            self.shortest_ns = None;
+            self.last_ns = None;
         }
     }
 
@@ -251,12 +262,21 @@ impl Rounds {
         }
     }
 
-    fn note_round_trip(&mut self, shortest_ns: u64) {
-        if self.round_trips.len() >= ROUNDS_KEPT {
+    fn note_round_trip(&mut self, now: Time, shortest_ns: u64) {
+        self.last_ns = Some(shortest_ns);
+        self.rounds += 1;
+        while self.round_trips.back().is_some_and(|(.., ns)| *ns >= shortest_ns) {
+            self.round_trips.pop_back();
+        }
+        self.round_trips.push_back((now, self.rounds, shortest_ns));
+        let is_old = |at: Time, round: u64| {
+            self.rounds - round >= ROUNDS_KEPT && now.since(at) > config::PATH_ROUND_TRIP_MEMORY
+        };
+        while self.round_trips.len() > ROUND_TRIPS_MAX
+            || self.round_trips.front().is_some_and(|(at, round, _)| is_old(*at, *round))
+        {
             self.round_trips.pop_front();
         }
-        self.round_trips.push_back(shortest_ns);
-        self.shortest_ns = self.round_trips.iter().copied().min();
     }
 
     /// Returns whether an open path has a queue.
@@ -342,7 +362,7 @@ impl Rounds {
         let (passed, loss) = self.passed_in_round();
         let round = core::mem::replace(&mut self.round, next);
         if let Some(shortest_ns) = round.shortest_ns {
-            self.note_round_trip(shortest_ns);
+            self.note_round_trip(now, shortest_ns);
         }
         let Some(shortest_ns) = round.shortest_ns.or(round.ambiguous_ns) else { return };
         let base_ns = self.round_trip_min().unwrap_or(shortest_ns);
@@ -384,15 +404,24 @@ impl Rate {
             calm_loss: 0.0,
             arrived: VecDeque::new(),
             measured_at: now,
+            suspicion: Suspicion::default(),
+            rival: None,
         }
     }
 
     /// Adapts the rate to what a round has shown.
     fn adapt(&mut self, now: Time, seen: &Seen) {
         self.measured_at = now;
+        if self.rival.is_some() {
+            return self.compete(now, seen);
+        }
         let before = self.bottleneck;
         let margin_ns = 2 * seen.jitter_ns;
         let is_queue = seen.queue_ns > self.queue_max_ns(seen) + margin_ns;
+        self.rival = self.suspicion.note(now, seen, self.is_short(seen), before);
+        if self.rival.is_some() {
+            return self.compete(now, seen);
+        }
         let is_lossy =
             seen.loss > config::PATH_LOSS_SHARE && seen.queue_ns > self.queue_target_ns(seen) + margin_ns;
         if (is_queue || is_lossy) && seen.is_limited {
@@ -416,6 +445,29 @@ impl Rate {
         }
         self.bottleneck = self.bottleneck.max(config::PATH_RATE_MIN);
         self.next_phase(seen, is_queue || is_lossy);
+    }
+
+    /// Adapts the rate beside a rival.
+    fn compete(&mut self, now: Time, seen: &Seen) {
+        let is_short = self.is_short(seen);
+        let Some(rival) = &mut self.rival else { return };
+        if let Some(arrived) = rival.note(now, seen, self.calm_loss, is_short) {
+            self.rival = None;
+            self.arrived.clear();
+            (self.bottleneck, self.phase, self.gain) = (arrived, Phase::Drain, DRAIN_GAIN);
+            return;
+        }
+        // A shorter queue in a test is no reason to send more.
+        if self.gain >= 1.0 || !rival.is_testing() {
+            let rate = rival.window_bytes() * 1e9 / seen.mean_ns as f64;
+            self.bottleneck = rate.max(config::PATH_RATE_MIN);
+        }
+        self.gain = if rival.is_testing() { TEST_GAIN } else { 1.0 };
+    }
+
+    /// Returns whether the queue was short in a round, as it is after each cycle unless someone else fills it.
+    fn is_short(&self, seen: &Seen) -> bool {
+        seen.queue_ns <= self.queue_max_ns(seen) / 2 + 2 * seen.jitter_ns
     }
 
     fn next_phase(&mut self, seen: &Seen, is_full: bool) {
@@ -497,8 +549,9 @@ const PATIENCE_NS: u64 = 4_000_000;
 const ROUND_MIN_NS: u64 = 12_000_000;
 /// A round is at least this many times as long as the jitter.
 const ROUND_JITTERS: u64 = 16;
-/// Rounds remembered: their shortest round trip is that of the path.
-const ROUNDS_KEPT: usize = 64;
+/// Rounds that are remembered in any case: the shortest round trip of them is that of the path.
+const ROUNDS_KEPT: u64 = 64;
+const ROUND_TRIPS_MAX: usize = 64;
 /// The bottleneck carries the highest rate of this many rounds: a cycle and a half.
 const RATES_KEPT: usize = 12;
 /// More than this is not taken to be lost, because losses may be reported late.
@@ -526,6 +579,8 @@ const PROBE_AFTER_LOSS: f64 = 1.0;
 /// The first probe asks for a little more, and those after one that found no queue for much more.
 const PROBE_FIRST: f64 = 0.1;
 const PROBE_NEXT: f64 = 0.25;
+/// With half of what passes, for three rounds, a queue that is ours is empty.
+const TEST_GAIN: f64 = 0.5;
 const DRAIN_GAIN: f64 = 0.75;
 const CRUISE_GAIN_MIN: f64 = 0.9;
 const CRUISE_ROUNDS: u32 = 4;

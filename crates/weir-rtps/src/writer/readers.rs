@@ -81,6 +81,30 @@ impl WriterCore {
         }
     }
 
+    /// Changes the longest datagram that reaches a host unfragmented. Returns whether a reader is there.
+    pub fn set_path_size(&mut self, now: Time, host: Ipv4Addr, bytes: u16) -> bool {
+        let mut is_used = false;
+        for proxy in &mut self.proxies {
+            let is_there = |to: &SocketAddrV4| *to.ip() == host;
+            let is_elsewhere = |to: &SocketAddrV4| !is_there(to) && !to.ip().is_multicast();
+            if proxy.destinations.iter().any(is_there) {
+                // At other addresses, the reader may be behind a narrower path.
+                let has_others = proxy.destinations.iter().any(is_elsewhere);
+                proxy.segment_max = if has_others { proxy.segment_max.min(bytes) } else { bytes };
+                is_used = true;
+            }
+        }
+        if is_used {
+            self.readers_changed(now);
+        }
+        is_used
+    }
+
+    /// Returns the longest datagram that reaches every reader unfragmented, as far as known.
+    pub fn datagram_max(&self) -> usize {
+        self.datagram_max
+    }
+
     /// Returns whether a reader has acknowledged a sample.
     pub fn has_acknowledged_some(&self, reader: Guid) -> bool {
         self.proxies.iter().any(|proxy| proxy.guid == reader && proxy.acknowledged >= proxy.start)

@@ -104,11 +104,9 @@ fn participants_share_a_bottleneck() {
             let time = Duration::from_secs(seconds);
             let shares = shared.shares(time / 2, time, 1024);
             let sum: f64 = shares.iter().sum();
-            println!(
-                "{link} {late}: {shares:?} {sum} jain {} queue {:?}",
-                jain(&shares),
-                shared.mean_queue()
-            );
+            let queue = shared.mean_queue();
+            let shown = format!("{link}, {late} s late: {shares:?}, queue {queue:?}");
+            assert!(sum > 0.94 && jain(&shares) > 0.95 && queue <= queue_max(link), "{shown}");
         }
     }
 }
@@ -125,6 +123,59 @@ fn the_writers_of_a_participant_are_as_one() {
         let queue = shared.mean_queue();
         let shown = format!("{link}: {shares:?}, queue {queue:?}");
         assert!(sum > 0.94 && jain(&shares) > 0.98 && queue <= queue_max(link), "{shown}");
+    }
+}
+
+/// The shares of a link that a writer and a TCP connection get, the second of which begins later.
+fn beside_tcp(rate_bps: u64, round_trip: Duration, buffer: f64, is_tcp_second: bool) -> [f64; 2] {
+    let mut sim = Sim::unrecorded("tcp", 1, Link::new());
+    sim.set_steps_max(60_000_000);
+    sim.add_writer(|setup| {
+        (setup.samples, setup.size, setup.gap) = (u64::MAX, |_| 1024, Duration::from_micros(20));
+    });
+    sim.add_reader(|setup| (setup.segment_max, setup.path) = (DATAGRAM_MAX, Some(Path::new())));
+    let (from, to) = (*sim.writers[0].address.ip(), *sim.readers[0].address.ip());
+    let queue = (rate_bps as f64 / 8.0 * round_trip.as_secs_f64() * buffer) as usize;
+    let link = Link::new().delay(round_trip / 2).rate_bps(rate_bps).queue_bytes(queue);
+    sim.network.set_link(from, to, link.clone());
+    sim.network.set_link(to, from, link);
+    let time = round_trip * 600;
+    if is_tcp_second {
+        sim.connect(0, 0);
+        sim.run_for(time / 8);
+    }
+    let index = sim.add_connection();
+    let [sender, receiver] = [sim.connections[index].sender, sim.connections[index].receiver];
+    sim.network.share_link(*sender.ip(), *receiver.ip(), (from, to));
+    sim.network.share_link(*receiver.ip(), *sender.ip(), (to, from));
+    if !is_tcp_second {
+        sim.run_for(time / 8);
+        sim.connect(0, 0);
+    }
+    let guid = sim.writers[0].config.guid;
+    let bytes = |sim: &Sim| {
+        let samples = sim.readers[0].taken(guid).len() as u64;
+        [samples * (1024 + HEADERS) as u64, sim.connections[index].arrived_bytes()]
+    };
+    sim.run_for(time / 4);
+    let before = bytes(&sim);
+    sim.run_for(time);
+    let after = bytes(&sim);
+    let carried = rate_bps as f64 / 8.0 * time.as_secs_f64();
+    [0, 1].map(|at| (after[at] - before[at]) as f64 / carried)
+}
+
+#[test]
+fn tcp_keeps_its_share_and_we_ours() {
+    for (mbps, round_trip_ms) in [(100, 20), (20, 60)] {
+        for buffer in [0.5, 1.0, 2.0, 4.0] {
+            for is_tcp_second in [true, false] {
+                let round_trip = Duration::from_millis(round_trip_ms);
+                let [ours, tcp] = beside_tcp(mbps * 1_000_000, round_trip, buffer, is_tcp_second);
+                let shown = format!("{mbps} Mbit/s, {round_trip:?}, {buffer}, {is_tcp_second}: {ours} {tcp}");
+                assert!((0.25..0.75).contains(&tcp) && ours > 0.25 && ours + tcp > 0.9, "{shown}");
+            }
+        }
     }
 }
 

@@ -14,12 +14,16 @@ use weir_wire::GuidPrefix;
 
 pub(crate) use application::{ReaderHost, WriterHost};
 
+use crate::cubic::Tcp;
+
 /// A simulation: the network, its hosts, and the time.
 pub(crate) struct Sim {
     pub(crate) network: Network,
     pub(crate) now: Time,
     pub(crate) writers: Vec<WriterHost>,
     pub(crate) readers: Vec<ReaderHost>,
+    /// What else uses the network.
+    pub(crate) connections: Vec<Tcp>,
     name: String,
     seed: u64,
     steps: u64,
@@ -93,6 +97,7 @@ impl Sim {
             now: Time::ZERO,
             writers: Vec::new(),
             readers: Vec::new(),
+            connections: Vec::new(),
             name: name.to_owned(),
             seed,
             steps: 0,
@@ -123,6 +128,14 @@ impl Sim {
         }
         self.readers.push(host);
         self.readers.len() - 1
+    }
+
+    /// Adds a TCP connection between two hosts of its own, which sends from now on, and returns its index.
+    pub(crate) fn add_connection(&mut self) -> usize {
+        let [sender, receiver] = [100, 150].map(|first| address(first + self.connections.len()));
+        [sender, receiver].into_iter().for_each(|end| self.network.bind(end));
+        self.connections.push(Tcp::new(sender, receiver));
+        self.connections.len() - 1
     }
 
     /// Raises the limit of steps, for long runs.
@@ -247,7 +260,8 @@ impl Sim {
         let arrival = self.network.next_arrival().map(|at| Time(at.as_nanos() as u64));
         let writers = self.writers.iter().filter_map(WriterHost::next_event);
         let readers = self.readers.iter().filter_map(ReaderHost::next_event);
-        arrival.into_iter().chain(writers).chain(readers).min()
+        let connections = self.connections.iter().map(Tcp::next_event);
+        arrival.into_iter().chain(writers).chain(readers).chain(connections).min()
     }
 
     fn step(&mut self, at: Time) {
@@ -278,6 +292,7 @@ impl Sim {
                 self.transmit_reader(index);
             }
         }
+        self.connections.iter_mut().for_each(|it| it.send(self.now, &mut self.network));
         self.writers.iter().for_each(WriterHost::check_bounds);
         self.readers.iter().for_each(ReaderHost::check_bounds);
     }
@@ -293,6 +308,11 @@ impl Sim {
             } else if let Some(index) = self.readers.iter().position(|host| host.address == delivery.receiver)
             {
                 readers.entry(index).or_default().push(delivery.bytes.to_vec());
+            }
+            for connection in &mut self.connections {
+                if [connection.sender, connection.receiver].contains(&delivery.receiver) {
+                    connection.receive(self.now, delivery.receiver, &delivery.bytes, &mut self.network);
+                }
             }
         }
         for (index, datagrams) in writers {

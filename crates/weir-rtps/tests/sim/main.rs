@@ -12,6 +12,7 @@ mod asynchronous;
 mod bottleneck;
 mod classes;
 mod crowd;
+mod cubic;
 mod duplicate;
 mod fairness;
 mod goodput_table;

@@ -2,7 +2,7 @@
 
 use std::net::{Ipv4Addr, SocketAddrV4};
 
-use weir_udp::{SocketOptions, poll};
+use weir_udp::{Refusal, SocketOptions, poll};
 
 use crate::{GENEROUS, LOOPBACK, open};
 
@@ -11,17 +11,18 @@ fn a_destination_without_a_socket_is_reported_once_for_each_datagram() {
     let prober = open(&SocketOptions { report_refusals: true, ..SocketOptions::new(LOOPBACK) });
     let there = open(&SocketOptions::new(LOOPBACK));
     let gone = open(&SocketOptions::new(LOOPBACK)).local_addr();
+    let refused = Refusal { to: gone, mtu: None };
     assert_eq!(prober.take_refusal(), None);
     prober.send_now(b"there", there.local_addr()).unwrap();
     prober.send_now(b"gone", gone).unwrap();
     assert!(poll(&[&prober], None, Some(GENEROUS)).unwrap().is_readable(0));
-    assert_eq!(prober.take_refusal(), Some(gone));
+    assert_eq!(prober.take_refusal(), Some(refused));
     assert_eq!(prober.take_refusal(), None);
     // The error itself was not fetched by a call yet, or was by the first one.
     let _ = prober.send_now(b"gone", gone);
     let _ = prober.send_now(b"gone", gone);
     assert!(poll(&[&prober], None, Some(GENEROUS)).unwrap().is_readable(0));
-    assert_eq!(prober.take_refusal(), Some(gone));
+    assert_eq!(prober.take_refusal(), Some(refused));
 }
 
 #[test]

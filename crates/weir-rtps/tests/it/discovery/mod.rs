@@ -6,6 +6,7 @@ mod hostile;
 mod liveliness;
 mod moved;
 mod multicast;
+mod path_size;
 mod two_links;
 mod world;
 
