@@ -7,6 +7,8 @@
 //! - KEEP_LAST replaces samples that were not sent yet (DDS 1.4, 2.2.3.18).
 //! - A KEEP_ALL writer without reliable readers may hold [`config::UNSENT_MAX_BYTES`].
 
+use core::ops::RangeInclusive;
+
 use weir_wire::SequenceNumber;
 
 use super::state::WriterCore;
@@ -68,6 +70,16 @@ impl WriterCore {
         !self.config.is_asynchronous || self.unsent_charge() + charge <= config::UNSENT_MAX_BYTES
     }
 
+    /// Returns the samples that have left for reliable readers, and are not acknowledged by all of them. Empty without
+    /// large samples: others arrive in one piece, or not at all.
+    #[inline]
+    pub(super) fn in_transit(&self) -> RangeInclusive<SequenceNumber> {
+        if self.large.is_empty() || !self.has_reliable {
+            return SequenceNumber(1)..=SequenceNumber::ZERO;
+        }
+        self.acknowledged.next()..=self.unsent.prev()
+    }
+
     /// KEEP_LAST: removes samples that later ones replace, sent or not. Called after every write.
     ///
     /// A large sample in transmission is completed first. Otherwise a writer faster than its
@@ -78,7 +90,8 @@ impl WriterCore {
         }
         let amid = self.is_amid_sample().then_some(self.unsent);
         let last = self.history.last();
-        self.instances.replace(&mut self.history, last, amid);
+        let in_transit = self.in_transit();
+        self.instances.replace(&mut self.history, last, amid, in_transit);
         if amid.is_none() {
             let first = self.history.first();
             let first = self.open.map_or(first, |open| first.min(open.first));

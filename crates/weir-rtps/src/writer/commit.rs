@@ -211,7 +211,8 @@ impl WriterCore {
         } else {
             // Only samples handed out are replaced: a sample held back in a burst is still sent
             // when the next one replaces it.
-            self.instances.replace(&mut self.history, self.unsent.prev(), None);
+            let in_transit = self.in_transit();
+            self.instances.replace(&mut self.history, self.unsent.prev(), None, in_transit);
         }
         if !self.has_reliable {
             self.note_all_acknowledged();

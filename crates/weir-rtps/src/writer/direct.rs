@@ -103,7 +103,7 @@ impl WriterCore {
         self.history.pass(charge(len));
         self.note_all_acknowledged();
         if instance.is_some() {
-            self.instances.replace(&mut self.history, sn, None);
+            self.instances.replace(&mut self.history, sn, None, sn.next()..=sn);
             self.release();
         }
         Ok(true)

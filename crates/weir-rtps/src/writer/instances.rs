@@ -1,6 +1,7 @@
 //! The instances of a writer: which of their samples are kept (KEEP_LAST; DDS 1.4, 2.2.3.18), and
 //! how many (RESOURCE_LIMITS; DDS 1.4, 2.2.3.19).
 
+use core::ops::RangeInclusive;
 use std::collections::VecDeque;
 
 use hashbrown::HashTable;
@@ -50,7 +51,9 @@ pub(super) struct Instances {
     /// A replaced large sample that is still in transmission. It is removed after it was sent
     /// completely.
     spared: Option<SequenceNumber>,
-    /// Samples after the spared one were removed up to here.
+    /// Replaced large samples that are still in transit, oldest first: at most as many as are kept besides.
+    in_transit: Vec<SequenceNumber>,
+    /// Other samples were removed up to here.
     removed: SequenceNumber,
     /// KEEP_ALL: the samples in the history, with their instances.
     kept: VecDeque<(SequenceNumber, u32)>,
@@ -104,6 +107,7 @@ impl Instances {
             earlier: Vec::new(),
             unsent: Vec::new(),
             spared: None,
+            in_transit: Vec::new(),
             removed: SequenceNumber::ZERO,
             kept: VecDeque::new(),
             ended: VecDeque::new(),
@@ -272,36 +276,58 @@ impl Instances {
     }
 
     /// Removes the samples replaced by those up to and including `last`, except the one in
-    /// transmission (`amid`).
+    /// transmission (`amid`). Unkeyed, also not those in transit, which have left and are after `acknowledged`:
+    /// otherwise none would ever arrive whole whose repairs take longer than it is kept.
     #[inline]
     pub(super) fn replace(
         &mut self,
         history: &mut Store,
         last: SequenceNumber,
         amid: Option<SequenceNumber>,
+        in_transit: RangeInclusive<SequenceNumber>,
     ) {
         let Some(depth) = self.depth else { return };
         if !self.is_keyed {
-            self.replace_unkeyed(history, SequenceNumber(last.0 - depth as i64), amid);
+            let replaced = SequenceNumber(last.0 - depth as i64);
+            if amid.is_none() && in_transit.is_empty() && self.in_transit.is_empty() {
+                history.release_to(replaced);
+                self.removed = self.removed.max(replaced);
+            } else {
+                self.replace_unkeyed(history, replaced, amid, in_transit);
+            }
             return;
         }
         self.replace_keyed(history, depth, amid);
     }
 
-    /// Removes everything up to and including `replaced`.
+    /// Removes everything up to and including `replaced` but large samples in transit.
     fn replace_unkeyed(
         &mut self,
         history: &mut Store,
         replaced: SequenceNumber,
         amid: Option<SequenceNumber>,
+        in_transit: RangeInclusive<SequenceNumber>,
     ) {
-        let Some(amid) = amid.filter(|amid| *amid <= replaced) else {
-            history.release_to(replaced);
-            return;
+        let is_spared = |history: &Store, sn| {
+            let is_large = |entry: crate::history::Entry| entry.is_alive() && entry.fragment_size != 0;
+            Some(sn) == amid || in_transit.contains(&sn) && history.entry(sn).is_some_and(is_large)
         };
-        history.release_to(amid.prev());
-        for sn in self.removed.max(amid).next().0..=replaced.0 {
-            history.remove(SequenceNumber(sn));
+        let depth = self.depth.unwrap_or(1);
+        self.in_transit.retain(|sn| {
+            let is_kept = is_spared(history, *sn);
+            if !is_kept {
+                history.remove(*sn);
+            }
+            is_kept
+        });
+        for sn in self.removed.max(history.first().prev()).next().0..=replaced.0 {
+            let sn = SequenceNumber(sn);
+            let has_room = Some(sn) == amid || self.in_transit.len() < depth;
+            if has_room && is_spared(history, sn) {
+                self.in_transit.push(sn);
+            } else {
+                history.remove(sn);
+            }
         }
         self.removed = self.removed.max(replaced);
     }

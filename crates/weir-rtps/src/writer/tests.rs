@@ -271,6 +271,28 @@ fn keep_last_counts_per_instance() {
 }
 
 #[test]
+fn large_samples_in_transit_are_kept_beside_the_last_ones() {
+    let mut writer =
+        WriterCore::new(WriterConfig { history: History::KeepLast(2), ..config(Reliability::Reliable) });
+    writer.match_reader(Time(0), ReaderProxyConfig { segment_max: 1472, ..reader(READER, true) });
+    let write_some = |writer: &mut WriterCore, count: usize| {
+        for _ in 0..count {
+            write(writer, Time(0), &[0; 10_000]).unwrap();
+            sent(writer, Time(0));
+        }
+        let is_kept = |sn: &i64| writer.history.entry(SequenceNumber(*sn)).is_some_and(|it| it.is_alive());
+        (1..=writer.history.last().0).filter(is_kept).collect::<Vec<_>>()
+    };
+    acknack(&mut writer, 1, 1, &[]);
+    // As many in transit as are kept besides, the oldest ones: they arrive first.
+    assert_eq!(write_some(&mut writer, 7), [1, 2, 6, 7]);
+    acknack(&mut writer, 2, 2, &[]);
+    assert_eq!(write_some(&mut writer, 1), [2, 6, 7, 8]);
+    acknack(&mut writer, 3, 9, &[]);
+    assert_eq!(write_some(&mut writer, 1), [9]);
+}
+
+#[test]
 fn a_late_reader_of_a_transient_local_writer_gets_the_history() {
     let mut writer = WriterCore::new(WriterConfig {
         durability: Durability::TransientLocal,
