@@ -319,7 +319,8 @@ macro_rules! fluent {
             /// Keeps the last `depth` samples of each instance.
             ///
             /// A reliable writer without a key also keeps up to `depth` large samples that have been sent and are not
-            /// acknowledged: on links that lose packets they would otherwise be replaced before they have arrived whole.
+            /// acknowledged. On links that lose packets, they would otherwise be replaced before they have arrived
+            /// whole.
             #[must_use]
             pub fn keep_last(mut self, depth: u32) -> Self {
                 self.policies.history = History::KeepLast(depth);
