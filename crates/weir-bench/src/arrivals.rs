@@ -1,7 +1,10 @@
 //! One-way latencies of samples that follow a schedule.
 
 use weir_measure::Schedule;
-use weir_results::{AgeRecorder, AgeSeries, IntervalRecorder, LatencyKind, LatencyRecorder, LatencySummary};
+use weir_results::{
+    AgeRecorder, AgeSeries, CaseSeries, IntervalRecorder, LatencyHistogram, LatencyKind, LatencyRecorder,
+    LatencySummary, SeriesRecorder,
+};
 
 /// The latencies of the samples that arrived, from their intended times on.
 #[derive(Debug)]
@@ -10,6 +13,7 @@ pub struct Arrivals {
     latencies: LatencyRecorder,
     intervals: IntervalRecorder,
     ages: AgeRecorder,
+    series: Option<SeriesRecorder>,
     /// The first sample of the next interval.
     interval_end: u64,
 }
@@ -25,6 +29,10 @@ impl Arrivals {
             latencies: LatencyRecorder::new(),
             intervals: IntervalRecorder::with_capacity(intervals + 1),
             ages: AgeRecorder::new(measured, schedule.interval_ns()),
+            series: Some(SeriesRecorder::with_latencies(
+                schedule.intended_ns(schedule.measured_from()),
+                (measured as f64 * schedule.interval_ns()) as u64,
+            )),
             interval_end: schedule.measured_from() + per_interval(&schedule),
         }
     }
@@ -43,6 +51,9 @@ impl Arrivals {
         }
         let latency_ns = now_ns.saturating_sub(self.schedule.intended_ns(sequence));
         self.latencies.record(latency_ns);
+        if let Some(series) = &mut self.series {
+            series.record_latency(now_ns, latency_ns);
+        }
         self.ages.record(sequence - self.schedule.measured_from(), latency_ns);
         if sequence >= self.interval_end {
             self.intervals.end_interval();
@@ -56,6 +67,18 @@ impl Arrivals {
     #[must_use]
     pub fn ages(&self) -> AgeSeries {
         self.ages.series()
+    }
+
+    /// Their distribution, warm-up left out; `None` if there are none.
+    #[must_use]
+    pub fn histogram(&self) -> Option<LatencyHistogram> {
+        self.latencies.histogram(LatencyKind::OneWay)
+    }
+
+    /// Their percentiles second by second, without counts, once.
+    #[must_use]
+    pub fn take_series(&mut self) -> Option<CaseSeries> {
+        self.series.take().map(|series| series.finish(0, 0))
     }
 
     /// All of them, warm-up left out.

@@ -5,16 +5,22 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use weir_measure::nanos;
-use weir_results::{LatencyKind, LatencyRecorder, LatencySummary, Reliability};
+use weir_results::{
+    CaseSeries, LatencyHistogram, LatencyKind, LatencyRecorder, LatencySummary, Reliability, SeriesRecorder,
+};
 
 use crate::case::CaseSpec;
 use crate::endpoint::{EndpointError, Pinger};
 
 /// What the measuring end found.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PingerOutcome {
     /// Half round trips of the measured part, lost pings included.
     pub summary: LatencySummary,
+    /// Their distribution; `None` if none came back.
+    pub histogram: Option<LatencyHistogram>,
+    /// The same second by second.
+    pub series: CaseSeries,
     /// Pings sent, warm-up included.
     pub sent: u64,
     /// How long the measured part took.
@@ -43,6 +49,8 @@ pub fn run_pinger(
 #[derive(Debug)]
 pub struct Pings {
     recorder: LatencyRecorder,
+    series: SeriesRecorder,
+    lost: u64,
     reliability: Reliability,
     timeout: Duration,
     measure_from_ns: u64,
@@ -63,6 +71,8 @@ impl Pings {
         let measure_from_ns = now_ns.saturating_add(nanos(case.warmup));
         Self {
             recorder: LatencyRecorder::new(),
+            series: SeriesRecorder::with_latencies(measure_from_ns, nanos(case.duration)),
+            lost: 0,
             reliability: case.reliability,
             timeout: ping_timeout(case),
             measure_from_ns,
@@ -93,7 +103,9 @@ impl Pings {
     pub fn came_back(&mut self, now_ns: u64) -> bool {
         self.lost_in_a_row = 0;
         if self.sent_ns >= self.measure_from_ns {
-            self.recorder.record(now_ns.saturating_sub(self.sent_ns));
+            let round_trip_ns = now_ns.saturating_sub(self.sent_ns);
+            self.recorder.record(round_trip_ns);
+            self.series.record_latency(now_ns, round_trip_ns / KIND.divisor());
         }
         self.is_over(now_ns)
     }
@@ -107,15 +119,18 @@ impl Pings {
         check_loss(self.reliability, self.lost_in_a_row, self.timeout)?;
         if self.sent_ns >= self.measure_from_ns {
             self.recorder.record_lost();
+            self.lost += 1;
         }
         Ok(self.is_over(now_ns))
     }
 
     /// The result.
     #[must_use]
-    pub fn outcome(&self) -> PingerOutcome {
+    pub fn outcome(self) -> PingerOutcome {
         PingerOutcome {
-            summary: self.recorder.summary(LatencyKind::HalfRtt),
+            summary: self.recorder.summary(KIND),
+            histogram: self.recorder.histogram(KIND),
+            series: self.series.finish(self.recorder.count(), self.lost),
             sent: self.sent,
             measured_in: Duration::from_nanos(self.now_ns.saturating_sub(self.measure_from_ns)),
         }
@@ -124,9 +139,13 @@ impl Pings {
     /// At least one is measured, however long it takes.
     fn is_over(&mut self, now_ns: u64) -> bool {
         self.now_ns = now_ns;
+        self.series.observe(now_ns, || (self.recorder.count(), self.lost));
         now_ns >= self.end_ns && self.has_measured
     }
 }
+
+/// What is reported of a round trip.
+const KIND: LatencyKind = LatencyKind::HalfRtt;
 
 /// Some engines retransmit only after a second or more. Best effort does not retransmit: after 200
 /// ms a ping is lost (RTI Perftest draws the same line).

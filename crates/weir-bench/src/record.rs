@@ -7,8 +7,8 @@ use weir_measure::{
     SEGMENTS_MAX, check_rate, enter_buffers, mbps, round_trip_loss, rounded, seconds, stream_loss,
 };
 use weir_results::{
-    Case, Discovery, DropCounters, Environment, LatencyBreakdown, LossAttribution, LossBreakdown,
-    NotMeasured, ProcessFigures, Reliability, ScheduleLag, SequenceCounts, ThroughputCounts,
+    Case, CaseSeries, Discovery, DropCounters, Environment, LatencyBreakdown, LossAttribution, LossBreakdown,
+    NotMeasured, ProcessFigures, Reliability, ScheduleLag, SequenceCounts, Telemetry, ThroughputCounts,
     ThroughputSummary, Warning,
 };
 use weir_telemetry::host_warnings;
@@ -108,7 +108,7 @@ pub(crate) fn enter(
     }
     if let [AgentReport { outcome: Outcome::Pinger(pinger), .. }] = publishers {
         result.figures.breakdown = breakdown(publishers, subscribers);
-        return enter_latency(result, pinger);
+        return enter_latency(result, case, pinger);
     }
     let sent = publishers.iter().map(|report| match &report.outcome {
         Outcome::Publisher(sent) => Some(sent),
@@ -194,8 +194,10 @@ fn explain_loss(publishers: &[AgentReport], subscribers: &[AgentReport]) -> Opti
     Some(stream_loss((lost, refused), (sent, sender), (received, receiver), max))
 }
 
-fn enter_latency(result: &mut Case, pinger: &PingerOutcome) -> Option<Fault> {
+fn enter_latency(result: &mut Case, case: &CaseSpec, pinger: &PingerOutcome) -> Option<Fault> {
     result.figures.latency_us = Some(pinger.summary);
+    result.figures.histogram.clone_from(&pinger.histogram);
+    result.figures.series = Some(with_processors(result, pinger.series.clone(), case));
     result.figures.duration_s = Some(seconds(pinger.measured_in));
     if pinger.summary.count == 0 {
         result.evidence.warnings.push(Warning::NothingReceived);
@@ -214,6 +216,9 @@ fn enter_throughput(
     let mut counts = SequenceCounts::default();
     received.iter().for_each(|one| counts.merge(&one.counts));
     result.figures.throughput = Some(summary(case.size_bytes as u64, sent, received, counts));
+    if let Some(first) = received.first() {
+        result.figures.series = Some(with_processors(result, first.series.clone(), case));
+    }
     result.figures.duration_s = received.iter().map(|one| seconds(one.received_in)).reduce(f64::max);
     let lost = counts.lost;
     result.evidence.loss = Some(LossBreakdown::explain(
@@ -237,15 +242,30 @@ fn enter_throughput(
     fault
 }
 
+/// Adds the processor time of both ends. Their telemetry begins with the warm-up.
+fn with_processors(result: &Case, series: CaseSeries, case: &CaseSpec) -> CaseSeries {
+    let from_ms = case.warmup.as_secs_f64() * 1e3;
+    let of = |telemetry: &Option<Telemetry>| {
+        let steps = series.received.len();
+        telemetry.as_ref().map(|it| it.processor_percent(from_ms, series.step_ms, steps)).unwrap_or_default()
+    };
+    CaseSeries {
+        publisher_cpu_percent: of(&result.evidence.publisher_telemetry),
+        subscriber_cpu_percent: of(&result.evidence.subscriber_telemetry),
+        ..series
+    }
+}
+
 /// What only samples that follow a schedule have.
 fn enter_schedule(result: &mut Case, sent: &[&PublisherOutcome], received: &[&SubscriberOutcome]) {
-    let ([PublisherOutcome { lag: Some(lag), .. }], [SubscriberOutcome { one_way, ages, .. }]) =
+    let ([PublisherOutcome { lag: Some(lag), .. }], [SubscriberOutcome { one_way, ages, histogram, .. }]) =
         (sent, received)
     else {
         return;
     };
     result.figures.latency_us = *one_way;
     result.figures.ages.clone_from(ages);
+    result.figures.histogram.clone_from(histogram);
     result.figures.schedule_lag_us =
         Some(ScheduleLag { p50: lag.p50, p99: lag.p99, p99_9: None, max: lag.max });
     let target = result.conditions.rate_samples_per_s;
@@ -386,6 +406,8 @@ mod tests {
             corrupt,
             kernel_drops: Some(2),
             one_way: None,
+            histogram: None,
+            series: CaseSeries::default(),
             ages: None,
         };
         let mut result = blank(case, &Environment::default());
@@ -457,6 +479,8 @@ mod tests {
     fn a_lost_ping_may_have_been_lost_on_either_way() {
         let pinger = PingerOutcome {
             summary: LatencySummary { count: 9, lost: 3, ..Default::default() },
+            histogram: None,
+            series: CaseSeries::default(),
             sent: 12,
             measured_in: Duration::from_secs(1),
         };

@@ -1,7 +1,9 @@
 //! Counts a subscriber's samples, follows their sequence numbers, and checks them on request.
 
-use weir_measure::{Numbers, Schedule, clock};
-use weir_results::{AgeSeries, Arrival, LatencySummary, SequenceCounts};
+use weir_measure::{Numbers, Schedule, clock, nanos};
+use weir_results::{
+    AgeSeries, Arrival, CaseSeries, LatencyHistogram, LatencySummary, SequenceCounts, SeriesRecorder,
+};
 
 use crate::arrivals::Arrivals;
 use crate::case::CaseSpec;
@@ -24,6 +26,9 @@ pub struct SampleSink {
     arrivals_by_schedule: Option<Box<Arrivals>>,
     /// The time of an engine that makes its own.
     own_now_ns: Option<u64>,
+    /// The measured part second by second; `None` before it begins.
+    series: Option<Box<SeriesRecorder>>,
+    duration_ns: u64,
 }
 
 /// The samples of one publisher.
@@ -49,6 +54,8 @@ impl SampleSink {
             corrupt: 0,
             arrivals_by_schedule: None,
             own_now_ns: None,
+            series: None,
+            duration_ns: nanos(case.duration),
         }
     }
 
@@ -74,6 +81,12 @@ impl SampleSink {
     pub fn one_way(&self) -> Option<LatencySummary> {
         let lost = self.counts().lost;
         self.arrivals_by_schedule.as_ref().map(|arrivals| arrivals.summary(lost))
+    }
+
+    /// The distribution of these latencies; `None` without a schedule.
+    #[must_use]
+    pub fn histogram(&self) -> Option<LatencyHistogram> {
+        self.arrivals_by_schedule.as_ref().and_then(|arrivals| arrivals.histogram())
     }
 
     /// The ages of these samples over time; `None` without a schedule.
@@ -122,8 +135,33 @@ impl SampleSink {
         self.corrupt += 1;
     }
 
+    /// Records what has arrived until now, if a second of the measured part has ended.
+    #[inline]
+    pub fn observe(&mut self, now_ns: u64) {
+        let Self { series: Some(series), streams, .. } = self else { return };
+        series.observe(now_ns, || {
+            let counts = counts_of(streams);
+            (counts.received, counts.lost)
+        });
+    }
+
+    /// Returns the measured part second by second, once.
+    #[must_use]
+    pub fn take_series(&mut self) -> CaseSeries {
+        let counts = self.counts();
+        let series = self.series.take().map(|series| series.finish(counts.received, counts.lost));
+        let latencies = self.arrivals_by_schedule.as_mut().and_then(|arrivals| arrivals.take_series());
+        match (series, latencies) {
+            (Some(series), Some(CaseSeries { p50_us, p99_us, max_us, .. })) => {
+                CaseSeries { p50_us, p99_us, max_us, ..series }
+            }
+            (series, _) => series.unwrap_or_default(),
+        }
+    }
+
     /// Ends the warm-up: everything beyond the highest number so far is counted from here on.
-    pub fn start_counting(&mut self) {
+    pub fn start_counting(&mut self, now_ns: u64) {
+        self.series = Some(Box::new(SeriesRecorder::new(now_ns, self.duration_ns)));
         for stream in &mut self.streams {
             stream.numbers.start_counting();
         }
@@ -141,11 +179,7 @@ impl SampleSink {
     /// The counts of all publishers since the warm-up.
     #[must_use]
     pub fn counts(&self) -> SequenceCounts {
-        let mut counts = SequenceCounts::default();
-        for stream in &self.streams {
-            counts.merge(&stream.numbers.counts());
-        }
-        counts
+        counts_of(&self.streams)
     }
 
     /// Samples that did not arrive during the warm-up.
@@ -179,6 +213,12 @@ impl SampleSink {
     pub fn finals(&self) -> Option<Vec<u64>> {
         self.streams.iter().map(|stream| stream.sent).collect()
     }
+}
+
+fn counts_of(streams: &[Stream]) -> SequenceCounts {
+    let mut counts = SequenceCounts::default();
+    streams.iter().for_each(|stream| counts.merge(&stream.numbers.counts()));
+    counts
 }
 
 impl Stream {
@@ -229,7 +269,7 @@ mod tests {
     fn numbers_go_on_beyond_32_bits() {
         let mut sink = sink(false, 0);
         sink.streams[0].numbers = Numbers::starting_at(u32::MAX.into());
-        sink.start_counting();
+        sink.start_counting(0);
         for seq_num in [u32::MAX, 0, 2, 1] {
             sink.accept(&header(seq_num, [0; 4]), &PAYLOAD);
         }
@@ -244,7 +284,7 @@ mod tests {
         for seq_num in [0, 2] {
             sink.accept(&header(seq_num, [0; 4]), &PAYLOAD);
         }
-        sink.start_counting();
+        sink.start_counting(0);
         assert_eq!(sink.lost_in_warmup(), 1);
         for seq_num in [1, 3, 3] {
             sink.accept(&header(seq_num, [0; 4]), &PAYLOAD);

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use weir_measure::{Burst, Drain, Schedule, Signal, Window, nanos};
-use weir_results::{AgeSeries, LatencySummary, Reliability, SequenceCounts};
+use weir_results::{AgeSeries, CaseSeries, LatencyHistogram, LatencySummary, Reliability, SequenceCounts};
 
 use crate::case::CaseSpec;
 use crate::endpoint::{EndReport, EndpointError, Publisher, Subscriber};
@@ -54,6 +54,10 @@ pub struct SubscriberOutcome {
     pub kernel_drops: Option<u64>,
     /// Latencies from the intended times on; `None` without a schedule.
     pub one_way: Option<LatencySummary>,
+    /// Their distribution.
+    pub histogram: Option<LatencyHistogram>,
+    /// The measured part second by second.
+    pub series: CaseSeries,
     /// The same over time.
     pub ages: Option<AgeSeries>,
 }
@@ -94,8 +98,9 @@ pub fn run_subscriber(
         if sink.arrivals() != arrivals_before {
             drain.arrived(now_ns);
             if window.arrived(now_ns) {
-                sink.start_counting();
+                sink.start_counting(now_ns);
             }
+            sink.observe(now_ns);
         }
         if let Some(sent) = signal.sent()
             && (sink.has_all(sent) || drain.is_over(now_ns))
@@ -117,6 +122,8 @@ pub fn run_subscriber(
         kernel_drops: end.report().kernel_drops,
         one_way: sink.one_way(),
         ages: sink.ages(),
+        histogram: sink.histogram(),
+        series: sink.take_series(),
     })
 }
 

@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    AgeSeries, Coalescing, Discovery, LatencyBreakdown, LatencySummary, LinkFigures, LossAttribution,
-    LossBreakdown, NotMeasured, PathFigures, ProcessFigures, Reliability, ScheduleLag, SocketBuffers,
-    Telemetry, Test, ThroughputSummary, UdpFigures, WaitStrategy, Warning,
+    AgeSeries, CaseSeries, Coalescing, Discovery, LatencyBreakdown, LatencyHistogram, LatencySummary,
+    LinkFigures, LossAttribution, LossBreakdown, NotMeasured, PathFigures, ProcessFigures, Reliability,
+    ScheduleLag, SocketBuffers, Telemetry, Test, ThroughputSummary, UdpFigures, WaitStrategy, Warning,
 };
 
 /// One measured point: one engine, one test, one size, one repeat.
@@ -104,6 +104,12 @@ pub struct Conditions {
 pub struct Figures {
     /// Latency; `None` for other tests and without figures.
     pub latency_us: Option<LatencySummary>,
+    /// The distribution of that latency.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub histogram: Option<LatencyHistogram>,
+    /// What the case did second by second, as the (first) end that measures saw it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub series: Option<CaseSeries>,
     /// The ages of samples that follow a schedule, over time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ages: Option<AgeSeries>,

@@ -6,6 +6,7 @@
 use hdrhistogram::Histogram;
 use serde::{Deserialize, Serialize};
 
+use crate::LatencyHistogram;
 use crate::names::names;
 
 /// What a latency measures.
@@ -25,6 +26,17 @@ pub enum LatencyKind {
 }
 
 names!(LatencyKind { Rtt = "rtt", HalfRtt = "rtt/2", OneWay = "one-way" });
+
+impl LatencyKind {
+    /// What part of the recorded time is reported.
+    #[must_use]
+    pub const fn divisor(self) -> u64 {
+        match self {
+            Self::Rtt | Self::OneWay => 1,
+            Self::HalfRtt => 2,
+        }
+    }
+}
 
 /// The percentiles that a summary carries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -213,6 +225,12 @@ impl LatencyRecorder {
         self.max_ns = 0;
     }
 
+    /// Returns the distribution; `None` if nothing was recorded.
+    #[must_use]
+    pub fn histogram(&self, kind: LatencyKind) -> Option<LatencyHistogram> {
+        (self.count > 0).then(|| LatencyHistogram::encode(&self.histogram, kind.divisor()))
+    }
+
     /// Returns the summary in microseconds; if nothing was recorded, all times are zero.
     ///
     /// A percentile is never outside the exact minimum and maximum, although the histogram rounds.
@@ -221,11 +239,7 @@ impl LatencyRecorder {
         if self.count == 0 {
             return LatencySummary { kind, lost: self.lost, ..LatencySummary::default() };
         }
-        let ns_per_unit = match kind {
-            LatencyKind::Rtt | LatencyKind::OneWay => 1e3,
-            LatencyKind::HalfRtt => 2e3,
-        };
-        let us = |ns: f64| rounded(ns / ns_per_unit);
+        let us = |ns: f64| rounded(ns / (1e3 * kind.divisor() as f64));
         let percentile = |percentile: Percentile| {
             let ns = self.histogram.value_at_quantile(percentile.quantile());
             us(ns.clamp(self.min_ns, self.max_ns) as f64)

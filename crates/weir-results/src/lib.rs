@@ -9,6 +9,8 @@
 //! - `environment`: the host
 //! - `intervals`: the 99th percentile of the median interval
 //! - `latency`: recorder of round trips and its summary with percentiles
+//! - `histogram`: the distribution of a case's latencies
+//! - `series`: what a case did second by second
 //! - `age`: the ages of scheduled samples over time
 //! - `breakdown`: the stages of a latency
 //! - `throughput`: the summary of a throughput case
@@ -32,6 +34,7 @@ mod case;
 mod environment;
 mod figures;
 mod file;
+mod histogram;
 mod intervals;
 mod latency;
 mod link;
@@ -40,6 +43,7 @@ mod names;
 mod path;
 mod run;
 mod sequence;
+mod series;
 mod summary;
 mod telemetry;
 mod throughput;
@@ -54,6 +58,7 @@ pub use case::{Case, Conditions, Evidence, Figures, Point};
 pub use environment::{Environment, Interface};
 pub use figures::{Discovery, LossBreakdown, ProcessFigures, ScheduleLag, SocketBuffers};
 pub use file::{RESULTS_FILE_NAME, ResultsError, ResultsWriter};
+pub use histogram::{Distribution, HistogramError, LatencyHistogram};
 pub use intervals::IntervalRecorder;
 pub use latency::{LatencyKind, LatencyRecorder, LatencySummary, Percentile};
 pub use link::{LinkDirection, LinkFigures, LinkSeries};
@@ -62,6 +67,7 @@ pub use names::ParseNameError;
 pub use path::{PathFigures, PathReading, PathSeries};
 pub use run::{Coalescing, NotMeasured, Reliability, Run, SCHEMA_VERSION, Test, WaitStrategy};
 pub use sequence::{Arrival, SequenceCounts, SequenceTracker};
+pub use series::{CaseSeries, SeriesRecorder};
 pub use summary::Spread;
 pub use telemetry::Telemetry;
 pub use throughput::{ThroughputCounts, ThroughputSummary};

@@ -13,6 +13,8 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use serde_json::Number;
 
+use crate::latency::rounded;
+
 /// The figures of one end's host, in order of time.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(into = "Compact", try_from = "Compact")]
@@ -75,6 +77,30 @@ impl Telemetry {
     /// Returns the known figures of a column, in order.
     pub fn values(&self, name: &str) -> impl Iterator<Item = f64> {
         self.columns.get(name).into_iter().flatten().filter_map(|value| *value)
+    }
+}
+
+impl Telemetry {
+    /// Returns the processor time of the end's process in steps of `step_ms` from `from_ms` on, in percent of one
+    /// processor: the mean of the rows that end in each step, or `None`. Empty if it was not recorded at all.
+    #[must_use]
+    pub fn processor_percent(&self, from_ms: f64, step_ms: f64, steps: usize) -> Vec<Option<f64>> {
+        let columns = ["process.user_percent", "process.system_percent"];
+        if !columns.iter().all(|name| self.columns.contains_key(*name)) || step_ms <= 0.0 {
+            return Vec::new();
+        }
+        let mut sums = vec![(0.0, 0_u32); steps];
+        for row in 0..self.rows() {
+            let shares = columns.map(|name| self.value(name, row));
+            let step =
+                self.at_ms(row).map(|at_ms| (at_ms as f64 - from_ms) / step_ms).filter(|step| *step > 0.0);
+            if let ([Some(user), Some(system)], Some(step)) = (shares, step)
+                && let Some((sum, count)) = sums.get_mut(step.ceil() as usize - 1)
+            {
+                (*sum, *count) = (*sum + user + system, *count + 1);
+            }
+        }
+        sums.iter().map(|(sum, count)| (*count > 0).then(|| rounded(sum / f64::from(*count)))).collect()
     }
 }
 
@@ -192,6 +218,18 @@ mod tests {
         assert_eq!(telemetry.value("nothing", 0), None);
         assert_eq!(telemetry.values("context_switches").collect::<Vec<_>>(), [7.0, 9.0]);
         assert_eq!(telemetry.at_ms(2), Some(300));
+    }
+
+    #[test]
+    fn the_processor_time_of_a_step_is_the_mean_of_its_rows() {
+        let mut telemetry = Telemetry::new(100);
+        for at_ms in [100, 200, 300, 400, 600] {
+            let user = at_ms as f64 / 10.0;
+            telemetry.push(at_ms, row(&[("process.user_percent", user), ("process.system_percent", 1.0)]));
+        }
+        let percent = telemetry.processor_percent(150.0, 150.0, 4);
+        assert_eq!(percent, [Some(26.0), Some(41.0), Some(61.0), None]);
+        assert_eq!(some().processor_percent(0.0, 100.0, 3), []);
     }
 
     #[test]
