@@ -318,8 +318,9 @@ macro_rules! fluent {
 
             /// Keeps the last `depth` samples of each instance.
             ///
-            /// A reliable writer without a key also keeps up to `depth` large samples that have been sent and are not
-            /// acknowledged: on links that lose packets they would otherwise be replaced before they have arrived whole.
+            /// A reliable writer of a topic without a key also keeps up to `depth` large samples that are sent but
+            /// not acknowledged. Otherwise, on a link with losses, newer samples would replace them before all of
+            /// their fragments have arrived.
             #[must_use]
             pub fn keep_last(mut self, depth: u32) -> Self {
                 self.policies.history = History::KeepLast(depth);
@@ -333,7 +334,7 @@ macro_rules! fluent {
                 self
             }
 
-            /// Late-joining readers receive what the writer still keeps.
+            /// Lets late-joining readers receive the samples that the writer still keeps.
             #[must_use]
             pub fn transient_local(mut self) -> Self {
                 self.policies.durability = Durability::TransientLocal;
@@ -401,12 +402,12 @@ impl DataWriterQos {
 
     /// Sets how long a reliable reader that acknowledges nothing may hold up a KEEP_ALL writer.
     ///
-    /// By default the writer waits for each reader as DDS says: for the lease of a participant that is silent, and for
-    /// ever while it is alive. So one stuck reader holds up the writer and all its other readers.
+    /// By default, as in DDS, the writer waits for a reader for as long as its participant is alive, and after that
+    /// until its lease ends. One stuck reader therefore holds up the writer and all its other readers.
     ///
-    /// With this policy, a reader that has acknowledged nothing new for `time`, while samples wait for it, is no
-    /// longer waited for. From then on it is sent samples as a best-effort reader is. When it acknowledges something
-    /// new, it is reliable again, and continues with the first sample that the writer still has.
+    /// With this policy, the writer stops waiting for a reader that has acknowledged nothing new for `time` while
+    /// samples wait for it. It serves the reader as a best-effort reader from then on. When the reader acknowledges
+    /// something new, it is reliable again, and continues with the first sample that the writer still has.
     /// [`DataWriter::reader_inactivity_status`](crate::DataWriter::reader_inactivity_status) counts such readers.
     ///
     /// ```
