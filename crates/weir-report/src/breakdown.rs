@@ -83,12 +83,12 @@ fn notes(group: &Group<'_>) -> String {
     let left_out: u64 = breakdowns().map(|breakdown| breakdown.left_out).sum();
     let ways: u64 = left_out + breakdowns().map(|breakdown| breakdown.samples).sum::<u64>();
     format!(
-        "pings and echoes, one way each. The means of the stages add up to that of the path; percentiles do not, since \
+        "pings and echoes, one way each. The means of the stages add up to that of the whole; percentiles do not, since \
          different samples are slow in different stages\n\
          send call: until the datagram reaches the receiving side's stack; kernel: until it is in the socket; wake-up: \
          until the receiving thread has it; deliver: includes acknowledgements sent before\n\
          the kernel's timestamps, between send call and kernel, are accurate to {error_us:.3} us; {left_out} of {ways} \
-         paths were left out because their times were not in order; between taking a ping and writing its echo the \
+         trips were left out because their times were not in order; between taking a ping and writing its echo the \
          harness takes up to {turn_us:.3} us, half of which is in each latency above, but in no stage"
     )
 }
