@@ -1,4 +1,4 @@
-//! QoS of writers and readers (DDS 1.4 §2.2.3).
+//! QoS of writers and readers (DDS 1.4, 2.2.3).
 //!
 //! The defaults are those of the specification.
 //!
@@ -118,7 +118,7 @@ pub struct DataWriterQos {
     pub reader_inactivity: Option<Duration>,
     /// Whether unregistering an instance also disposes it; `true` by default.
     ///
-    /// WRITER_DATA_LIFECYCLE, DDS 1.4 §2.2.3.21.
+    /// WRITER_DATA_LIFECYCLE, DDS 1.4, 2.2.3.21.
     pub autodispose_unregistered_instances: bool,
     /// Whether samples are sent to the multicast groups of readers; `true` by default.
     pub multicast: bool,
@@ -165,7 +165,7 @@ impl Default for DataReaderQos {
     }
 }
 
-/// How samples are encoded (DDS-XTypes 1.3 §7.6.3.1, DATA_REPRESENTATION).
+/// How samples are encoded (DDS-XTypes 1.3, 7.6.3.1, DATA_REPRESENTATION).
 ///
 /// ```
 /// use weir_dds::{DataReaderQos, DataRepresentation};
@@ -216,7 +216,7 @@ pub(crate) fn check_policies(policies: &Qos) -> Result<()> {
     check_limits(policies)
 }
 
-/// Refuses values of policies that are not enforced: peers would rely on them (DDS 1.4 §2.2.3).
+/// Refuses values of policies that are not enforced: peers would rely on them (DDS 1.4, 2.2.3).
 fn check_enforced(policies: &Qos) -> Result<()> {
     let default = Qos::for_reader();
     let refuse = |policy: &str, value: String, default: &str| {
@@ -254,7 +254,7 @@ fn check_enforced(policies: &Qos) -> Result<()> {
     Ok(())
 }
 
-/// Refuses limits that contradict each other or the history (DDS 1.4 §2.2.3.18, §2.2.3.19).
+/// Refuses limits that contradict each other or the history (DDS 1.4, 2.2.3.18, 2.2.3.19).
 fn check_limits(policies: &Qos) -> Result<()> {
     let refuse = |text: String| Err(DdsError::InconsistentPolicy(text));
     let limits = &policies.resource_limits;
@@ -425,7 +425,7 @@ impl DataWriterQos {
 
     /// Sets whether unregistering an instance also disposes it.
     ///
-    /// WRITER_DATA_LIFECYCLE, DDS 1.4 §2.2.3.21.
+    /// WRITER_DATA_LIFECYCLE, DDS 1.4, 2.2.3.21.
     #[must_use]
     pub fn autodispose_unregistered_instances(mut self, autodispose: bool) -> Self {
         self.autodispose_unregistered_instances = autodispose;

@@ -1,4 +1,4 @@
-//! A participant as a state machine: discovery, matching and leases (DDSI-RTPS 2.5 §8.5).
+//! A participant as a state machine: discovery, matching and leases (RTPS 2.5, 8.5).
 //!
 //! It handles only metatraffic. User data goes to the writer and reader cores of its endpoints, which learn of each
 //! other by the [`DiscoveryEvent`]s of this core; the driver connects them. After every call, drain
