@@ -17,10 +17,10 @@
 //!   order.
 //! - A repair request shows that a datagram was lost.
 //!
-//! A path begins *open*, with slow start as in TCP: a first flight of 16 KiB, and two more bytes for each byte that
-//! passes. Once enough has passed, only the writers' windows limit what is sent. If the queue grows or much is lost,
-//! the path has a bottleneck. From then on it is *paced*: all writers draw in turn from one token bucket. A path
-//! without a bottleneck stays open, and costs one counter per send.
+//! A path begins *open*: a first flight of 16 KiB, and for each byte that passes two more, until so much has passed
+//! that only the writers' windows limit (slow start, as in TCP). If its queue grows, or much is lost, it has a
+//! bottleneck, and is *paced* from then on: a token bucket that all writers draw from, each in its turn. A path without
+//! a bottleneck stays open and costs a counter per send.
 
 mod bucket;
 mod rival;

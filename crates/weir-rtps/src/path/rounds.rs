@@ -1,8 +1,8 @@
-//! Measures a path round by round, and derives its rate.
+//! What is measured on a path, round by round, and the rate that follows.
 //!
-//! A round takes about one round trip. The rate follows a cycle. For one round, the path sends faster than the known
-//! rate of the bottleneck, to find out whether it carries more. For one round, it sends more slowly, so that the queue
-//! empties. After that it sends at the known rate, or slightly below while there is a queue.
+//! A round is about a round trip. The rate follows a cycle: for one round more is sent than the bottleneck is known to
+//! carry, which shows whether it carries more; for one round less, which empties the queue again; then as much as it
+//! carries, or a little less while there is a queue.
 
 use std::collections::VecDeque;
 
