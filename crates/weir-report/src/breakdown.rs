@@ -88,7 +88,7 @@ fn notes(group: &Group<'_>) -> String {
          send call: until the datagram reaches the receiving side's stack; kernel: until it is in the socket; wake-up: \
          until the receiving thread has it; deliver: includes acknowledgements sent before\n\
          the kernel's timestamps, between send call and kernel, are accurate to {error_us:.3} us; {left_out} of {ways} \
-         trips were left out because their times were not in order; between taking a ping and writing its echo the \
+         paths were left out because their times were not in order; between taking a ping and writing its echo the \
          harness takes up to {turn_us:.3} us, half of which is in each latency above, but in no stage"
     )
 }
