@@ -318,9 +318,9 @@ macro_rules! fluent {
 
             /// Keeps the last `depth` samples of each instance.
             ///
-            /// A reliable writer of a topic without a key also keeps up to `depth` large samples that are sent but
-            /// not acknowledged. Otherwise, on a link with losses, newer samples would replace them before all of
-            /// their fragments have arrived.
+            /// A reliable writer without a key also keeps up to `depth` large samples that have been sent and are not
+            /// acknowledged. On links that lose packets, they would otherwise be replaced before they have arrived
+            /// whole.
             #[must_use]
             pub fn keep_last(mut self, depth: u32) -> Self {
                 self.policies.history = History::KeepLast(depth);
