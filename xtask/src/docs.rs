@@ -251,7 +251,7 @@ const PAGES: &[Page] = &[
         name: "comparison",
         title: "Comparison with other engines",
         about: "The [method](../method.md#comparison-with-other-engines) lists versions, settings and known limits. \
-                Engines that the tables lack were not in the build.",
+                Engines missing from the tables were not in the build.",
         parts: &[
             Part {
                 title: "Virtual link that cuts segmented sends",
@@ -303,7 +303,7 @@ const PAGES: &[Page] = &[
     Page {
         name: "links",
         title: "Engines on emulated links",
-        about: "One stream of samples over emulated links, by each engine. The [reference](../../reference/links.md) \
+        about: "Each engine sends one stream of samples over emulated links. The [reference](../../reference/links.md) \
                 defines the links, the [method](../method.md#emulated-links) explains the run.",
         parts: &[
             Part { title: "", results: "links.jsonl", tables: &["report", RESULTS, "--links"], plots: &[] },
@@ -313,7 +313,7 @@ const PAGES: &[Page] = &[
     Page {
         name: "osrf-mininet",
         title: "Lossy links: Open Robotics' experiment",
-        about: "The experiment that chose the default middleware of ROS 2 Galactic, and the same by Weir.",
+        about: "The experiment of Open Robotics on lossy links (2020), repeated with Weir.",
         parts: &[Part {
             title: "",
             results: "osrf-mininet.jsonl",

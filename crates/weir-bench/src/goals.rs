@@ -1,4 +1,4 @@
-//! The measurements behind `weir goals`: a few series of cases, each under its own conditions.
+//! The measurements behind `weir targets`: a few series of cases, each under its own conditions.
 //! weir-report evaluates them.
 
 use std::time::Duration;

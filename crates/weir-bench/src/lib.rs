@@ -4,7 +4,7 @@
 //! by a control channel, one case after the other. It prints nothing and knows no file format:
 //! progress goes to a callback, results are [`weir_results::Case`]s.
 //!
-//! - [`plan`]: from options to a list of cases; [`case`]: one of them; [`goals`]: the cases of `weir goals`
+//! - [`plan`]: from options to a list of cases; [`case`]: one of them; [`goals`]: the cases of `weir targets`
 //! - [`coordinator`]: runs the plan; `session`: the processes of a case; [`agent`]: one of them;
 //!   `introductions`: how it joins; [`control`]: their messages; `watch`: what an end does to its host
 //! - [`by_hand`]: two ends without a coordinator, typically on two hosts

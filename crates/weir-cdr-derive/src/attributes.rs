@@ -176,7 +176,7 @@ fn parse_crate(item: &ParseNestedMeta<'_>) -> Result<Path> {
     item.value()?.parse::<LitStr>()?.parse()
 }
 
-/// The smallest integer type with that many bits (DDS-XTypes 1.3 §7.4.1.1.3).
+/// The smallest integer type with that many bits (DDS-XTypes 1.3, 7.4.1.1.3).
 fn parse_bit_bound(item: &ParseNestedMeta<'_>) -> Result<Ident> {
     let literal: LitInt = item.value()?.parse()?;
     let repr = match literal.base10_parse()? {
@@ -214,8 +214,8 @@ fn parse_id(item: &ParseNestedMeta<'_>) -> Result<u32> {
     }
 }
 
-/// The largest member id: they have 28 bits, and the last one is reserved (DDS-XTypes 1.3
-/// §7.2.2.4.4.4).
+/// The largest member id: they have 28 bits, and the last one is reserved (DDS-XTypes 1.3,
+/// 7.2.2.4.4.4).
 pub(crate) const MEMBER_ID_MAX: u32 = 0x0fff_fffe;
 
 fn parse_name(item: &ParseNestedMeta<'_>) -> Result<String> {

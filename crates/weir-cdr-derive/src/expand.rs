@@ -105,7 +105,7 @@ impl<'a> Member<'a> {
     }
 }
 
-/// The fields of a struct. Ids are consecutive unless given (DDS-XTypes 1.3 §7.3.1.2.1.1).
+/// The fields of a struct. Ids are consecutive unless given (DDS-XTypes 1.3, 7.3.1.2.1.1).
 fn members<'a>(
     fields: &'a syn::punctuated::Punctuated<syn::Field, syn::Token![,]>,
     cdr: &TokenStream,

@@ -102,7 +102,7 @@ pub trait DdsType: CdrValue + Default + Send + 'static {
 
     /// The maximum size of the serialized key in bytes, `None` if unbounded.
     ///
-    /// Decides between the two kinds of key hash (RTPS 2.5 §9.6.4.8).
+    /// Decides between the two kinds of key hash (RTPS 2.5, 9.6.4.8).
     const MAX_KEY_SIZE: Option<usize> = if Self::HAS_KEY { Self::KEY_LAYOUT.max_size() } else { Some(0) };
 
     /// The same for keys in [`Encoding::PlainXcdr2`].

@@ -9,7 +9,7 @@ pub enum Endianness {
     Little,
 }
 
-/// The version of the encoding rules (DDS-XTypes 1.3 §7.4).
+/// The version of the encoding rules (DDS-XTypes 1.3, 7.4).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Encoding {
     /// Plain CDR: eight-byte primitives are aligned to eight bytes, nothing is delimited.
@@ -19,11 +19,11 @@ pub enum Encoding {
     Xcdr2,
     /// As XCDR2, but structs are never preceded by their length, as if all were final.
     ///
-    /// The form for key hashes (DDS-XTypes 1.3 §7.6.8). Never the form of a payload.
+    /// The form for key hashes (DDS-XTypes 1.3, 7.6.8). Never the form of a payload.
     PlainXcdr2,
 }
 
-/// How a type may change between two programs that exchange it (DDS-XTypes 1.3 §7.2.3).
+/// How a type may change between two programs that exchange it (DDS-XTypes 1.3, 7.2.3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Extensibility {
     /// Both sides have the same members.

@@ -1,4 +1,4 @@
-//! Key hashes: 16 bytes that identify a key on the wire (RTPS 2.5 §9.6.4.8).
+//! Key hashes: 16 bytes that identify a key on the wire (RTPS 2.5, 9.6.4.8).
 
 use md5::{Digest, Md5};
 

@@ -1,7 +1,7 @@
 //! Optional members.
 //!
-//! XCDR2 precedes them by a boolean, XCDR1 by a header as in parameter lists (DDS-XTypes 1.3
-//! §7.4.1.2, §7.4.3.5):
+//! XCDR2 precedes them by a boolean, XCDR1 by a header as in parameter lists (DDS-XTypes 1.3,
+//! 7.4.1.2, 7.4.3.5):
 //!
 //! ```text
 //! 0...............................16..............................32

@@ -1,4 +1,4 @@
-//! The encapsulation header that precedes a serialized sample (RTPS 2.5 §10.2).
+//! The encapsulation header that precedes a serialized sample (RTPS 2.5, 10.2).
 //!
 //! ```text
 //!  0...............8..............16..............24..............32
@@ -217,7 +217,7 @@ fn finish(header: &mut [u8; ENCAPSULATION_LEN], identifier: u16, mut writer: Cdr
             }
         }
     }
-    // XTypes 1.3 §7.6.3.1.2: the two lowest bits of the options count the padding bytes.
+    // XTypes 1.3, 7.6.3.1.2: the two lowest bits of the options count the padding bytes.
     *header = [0, identifier as u8, 0, padding as u8];
     Ok(ENCAPSULATION_LEN + end + padding)
 }

@@ -119,7 +119,7 @@ impl<'a> CdrWriter<'a> {
         })
     }
 
-    /// Starts a collection that XCDR2 delimits (DDS-XTypes 1.3 §7.4.3.4.2, DHEADER); writes nothing
+    /// Starts a collection that XCDR2 delimits (DDS-XTypes 1.3, 7.4.3.4.2, DHEADER); writes nothing
     /// in XCDR1.
     ///
     /// # Errors

@@ -41,7 +41,7 @@ const NOTES: &str = concat!(
 
 Examples:
   weir doctor                      # what would distort a measurement on this host, and the fixes
-  weir bench                       # latency and throughput on this host, about a minute
+  weir bench                       # latency and throughput on this host, 75 seconds
   weir udp --to HOST               # raw UDP to another host, which runs `weir udp server`
   weir report weir-results/RUN     # the tables of an earlier run
 

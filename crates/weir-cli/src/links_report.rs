@@ -178,14 +178,14 @@ fn line(case: &Case, of: fn(&LinkDirection) -> Vec<f64>) -> Vec<(f64, f64)> {
 const POINTS_MAX: usize = 100;
 
 const INTRODUCTION: &str = "\
-Cells: payload received in percent of what the link carries without losses / bytes of IP packets sent towards the
-subscriber per byte received / mean queue in ms. Of several repeats, the medians.
+Each cell has three figures: payload received, in percent of what the link carries without losses / bytes of IP packets
+sent towards the subscriber per byte received / mean queue in ms. With several repeats, they are medians.
 
 - What a link carries is its rate without the headers of IP, UDP and RTPS, for one sample per packet, or for pieces of
   samples that fill packets. Lost packets are not subtracted: with 2 % loss, 98 is possible.
 - The least possible bytes per byte are about 1.09 for samples of 1 KiB and 1.07 for large ones, plus the share of loss.
-- The queue is that of the link to the subscribers; packets found it on arrival.
-- failed, or a share lost: the engine did not deliver a reliable stream.
+- The queue is what packets found on arrival, on the link to the subscribers.
+- \"failed\", or a share lost: the engine did not deliver the stream reliably.
 ";
 
 #[cfg(test)]

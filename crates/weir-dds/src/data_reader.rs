@@ -1,4 +1,4 @@
-//! Data readers (DDS 1.4 §2.2.2.5.3).
+//! Data readers (DDS 1.4, 2.2.2.5.3).
 
 pub(crate) mod serialized;
 mod setup;
@@ -402,7 +402,7 @@ impl<T> DataReader<T> {
         self.inner.endpoint.matched.lock().read()
     }
 
-    /// Returns the GUIDs of the matched writers (DDS 1.4 §2.2.2.5.3.34).
+    /// Returns the GUIDs of the matched writers (DDS 1.4, 2.2.2.5.3.34).
     pub fn matched_publications(&self) -> Vec<Guid> {
         self.inner.endpoint.core.lock().matched().collect()
     }

@@ -12,6 +12,7 @@
 //! | `lane` | a writer's core and its sending state, each behind a lock; every general send |
 //! | `direct` | the fast path: a single-sample datagram, sent under the core's lock alone |
 //! | `outlet`, `sender` | the one exit of user data; turns an outbox into system calls |
+//! | `paths` | the paths to other hosts, shared by all writers |
 //! | `publishing`, `publishing_thread` | the threads of writers that publish asynchronously |
 //! | **receiving** | |
 //! | `channel`, `receive`, `receive_thread` | which thread receives, and what it does with a batch |

@@ -5,7 +5,7 @@ use std::io;
 /// Result of the engine's calls.
 pub type Result<T> = std::result::Result<T, DdsError>;
 
-/// The reason why a call failed (DDS 1.4 §2.2.1.1, `ReturnCode_t`).
+/// The reason why a call failed (DDS 1.4, 2.2.1.1, `ReturnCode_t`).
 ///
 /// ```
 /// use weir_dds::{DdsError, DomainParticipant, ParticipantSettings};

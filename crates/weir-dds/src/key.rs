@@ -4,7 +4,7 @@ use weir_cdr::{CdrWriter, DdsType, Encoding, Endianness};
 
 use crate::error::Result;
 
-/// The key hash of a sample (RTPS 2.5 §9.6.4.8). Keys up to 64 bytes are serialized on the stack.
+/// The key hash of a sample (RTPS 2.5, 9.6.4.8). Keys up to 64 bytes are serialized on the stack.
 pub(crate) fn key_hash_of<T: DdsType>(sample: &T, encoding: Encoding) -> Result<[u8; 16]> {
     const ON_STACK: usize = 64;
     let form = encoding.of_key_hash();
@@ -21,7 +21,7 @@ pub(crate) fn key_hash_of<T: DdsType>(sample: &T, encoding: Encoding) -> Result<
     Ok(weir_cdr::key_hash::<T>(key, encoding))
 }
 
-/// Computes the key hash of a payload (RTPS 2.5 §9.6.4.8) in its writer's encoding.
+/// Computes the key hash of a payload (RTPS 2.5, 9.6.4.8) in its writer's encoding.
 ///
 /// Copies the key out of the payload without decoding the rest.
 pub(crate) fn key_of_payload<T: DdsType>(payload: &[u8], is_key: bool) -> Option<[u8; 16]> {

@@ -1,7 +1,7 @@
 //! Weir's DDS engine: publish and subscribe over RTPS/UDP.
 //!
-//! The API follows the names of OMG DDS 1.4, the wire protocol is DDSI-RTPS 2.5. It interoperates
-//! with RTI Connext, Cyclone DDS and Fast DDS. Linux only.
+//! The API follows the names of OMG DDS 1.4, the wire protocol is DDSI-RTPS 2.5. Interoperability
+//! is tested with Cyclone DDS and Fast DDS. Linux only.
 //!
 //! ```
 //! use std::time::Duration;

@@ -1,4 +1,4 @@
-//! Listeners: callbacks for events (DDS 1.4 §2.2.4.4).
+//! Listeners: callbacks for events (DDS 1.4, 2.2.4.4).
 //!
 //! No lock of the engine is held during a call: a listener may read, write and block.
 //!

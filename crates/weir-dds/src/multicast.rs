@@ -24,12 +24,12 @@ pub struct MulticastGroup {
     pub address: Ipv4Addr,
     /// The UDP port; `None`: the domain's multicast port for user data.
     ///
-    /// See DDSI-RTPS 2.5 §9.6.2.2.
+    /// See RTPS 2.5, 9.6.2.2.
     pub port: Option<u16>,
 }
 
 impl Default for MulticastGroup {
-    /// 239.255.0.1 with the domain's port, the default of other engines (DDSI-RTPS 2.5 §9.6.2.4.1).
+    /// 239.255.0.1 with the domain's port, the default of other engines (RTPS 2.5, 9.6.2.4.1).
     fn default() -> Self {
         Self { address: ports::DISCOVERY_GROUP, port: None }
     }

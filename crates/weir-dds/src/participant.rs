@@ -1,4 +1,4 @@
-//! Domain participants (DDS 1.4 §2.2.2.2.1).
+//! Domain participants (DDS 1.4, 2.2.2.2.1).
 
 use std::marker::PhantomData;
 use std::net::{Ipv4Addr, SocketAddrV4};
@@ -93,7 +93,7 @@ impl DomainParticipant {
         Subscriber { handle: Arc::clone(&self.handle) }
     }
 
-    /// Asserts all MANUAL_BY_PARTICIPANT writers (DDS 1.4 §2.2.3.11).
+    /// Asserts all MANUAL_BY_PARTICIPANT writers (DDS 1.4, 2.2.3.11).
     ///
     /// # Errors
     /// [`DdsError::ThreadFailed`]: the participant has failed.

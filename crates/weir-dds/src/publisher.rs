@@ -1,4 +1,4 @@
-//! Publishers, which create writers (DDS 1.4 §2.2.2.4.1).
+//! Publishers, which create writers (DDS 1.4, 2.2.2.4.1).
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! QoS of writers and readers (DDS 1.4 §2.2.3).
+//! QoS of writers and readers (DDS 1.4, 2.2.3).
 //!
 //! The defaults are those of the specification.
 //!
@@ -118,7 +118,7 @@ pub struct DataWriterQos {
     pub reader_inactivity: Option<Duration>,
     /// Whether unregistering an instance also disposes it; `true` by default.
     ///
-    /// WRITER_DATA_LIFECYCLE, DDS 1.4 §2.2.3.21.
+    /// WRITER_DATA_LIFECYCLE, DDS 1.4, 2.2.3.21.
     pub autodispose_unregistered_instances: bool,
     /// Whether samples are sent to the multicast groups of readers; `true` by default.
     pub multicast: bool,
@@ -165,7 +165,7 @@ impl Default for DataReaderQos {
     }
 }
 
-/// How samples are encoded (DDS-XTypes 1.3 §7.6.3.1, DATA_REPRESENTATION).
+/// How samples are encoded (DDS-XTypes 1.3, 7.6.3.1, DATA_REPRESENTATION).
 ///
 /// ```
 /// use weir_dds::{DataReaderQos, DataRepresentation};
@@ -216,7 +216,7 @@ pub(crate) fn check_policies(policies: &Qos) -> Result<()> {
     check_limits(policies)
 }
 
-/// Refuses values of policies that are not enforced: peers would rely on them (DDS 1.4 §2.2.3).
+/// Refuses values of policies that are not enforced: peers would rely on them (DDS 1.4, 2.2.3).
 fn check_enforced(policies: &Qos) -> Result<()> {
     let default = Qos::for_reader();
     let refuse = |policy: &str, value: String, default: &str| {
@@ -254,7 +254,7 @@ fn check_enforced(policies: &Qos) -> Result<()> {
     Ok(())
 }
 
-/// Refuses limits that contradict each other or the history (DDS 1.4 §2.2.3.18, §2.2.3.19).
+/// Refuses limits that contradict each other or the history (DDS 1.4, 2.2.3.18, 2.2.3.19).
 fn check_limits(policies: &Qos) -> Result<()> {
     let refuse = |text: String| Err(DdsError::InconsistentPolicy(text));
     let limits = &policies.resource_limits;
@@ -334,7 +334,7 @@ macro_rules! fluent {
                 self
             }
 
-            /// Late-joining readers receive what the writer still keeps.
+            /// Lets late-joining readers receive the samples that the writer still keeps.
             #[must_use]
             pub fn transient_local(mut self) -> Self {
                 self.policies.durability = Durability::TransientLocal;
@@ -402,12 +402,12 @@ impl DataWriterQos {
 
     /// Sets how long a reliable reader that acknowledges nothing may hold up a KEEP_ALL writer.
     ///
-    /// By default the writer waits for each reader as DDS says: for the lease of a participant that is silent, and for
-    /// ever while it is alive. So one stuck reader holds up the writer and all its other readers.
+    /// By default, as in DDS, the writer waits for a reader for as long as its participant is alive, and after that
+    /// until its lease ends. One stuck reader therefore holds up the writer and all its other readers.
     ///
-    /// With this policy, a reader that has acknowledged nothing new for `time`, while samples wait for it, is no
-    /// longer waited for. From then on it is sent samples as a best-effort reader is. When it acknowledges something
-    /// new, it is reliable again, and continues with the first sample that the writer still has.
+    /// With this policy, the writer stops waiting for a reader that has acknowledged nothing new for `time` while
+    /// samples wait for it. It serves the reader as a best-effort reader from then on. When the reader acknowledges
+    /// something new, it is reliable again, and continues with the first sample that the writer still has.
     /// [`DataWriter::reader_inactivity_status`](crate::DataWriter::reader_inactivity_status) counts such readers.
     ///
     /// ```
@@ -425,7 +425,7 @@ impl DataWriterQos {
 
     /// Sets whether unregistering an instance also disposes it.
     ///
-    /// WRITER_DATA_LIFECYCLE, DDS 1.4 §2.2.3.21.
+    /// WRITER_DATA_LIFECYCLE, DDS 1.4, 2.2.3.21.
     #[must_use]
     pub fn autodispose_unregistered_instances(mut self, autodispose: bool) -> Self {
         self.autodispose_unregistered_instances = autodispose;

@@ -1,4 +1,4 @@
-//! Samples as a reader returns them, and their metadata (DDS 1.4 §2.2.2.5.5).
+//! Samples as a reader returns them, and their metadata (DDS 1.4, 2.2.2.5.5).
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -8,11 +8,11 @@ use weir_wire::{Guid, SequenceNumber};
 
 /// Identifies an instance within a reader or a writer.
 ///
-/// It is the key hash (RTPS 2.5 §9.6.4.8); zero for topics without a key.
+/// It is the key hash (RTPS 2.5, 9.6.4.8); zero for topics without a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct InstanceHandle(pub [u8; 16]);
 
-/// Whether a sample was read before (DDS 1.4 §2.2.2.5.1.1).
+/// Whether a sample was read before (DDS 1.4, 2.2.2.5.1.1).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SampleState {
     /// Read before.
@@ -21,7 +21,7 @@ pub enum SampleState {
     NotRead,
 }
 
-/// Whether the instance was seen before (DDS 1.4 §2.2.2.5.1.2).
+/// Whether the instance was seen before (DDS 1.4, 2.2.2.5.1.2).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ViewState {
     /// Not seen since it was created or became alive again.

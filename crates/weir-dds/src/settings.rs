@@ -1,6 +1,6 @@
 //! Settings of a participant.
 //!
-//! Environment variables override the defaults, and code overrides both.
+//! [`ParticipantSettings::from_environment`] reads environment variables. Fields that the program sets override them.
 
 use std::net::{Ipv4Addr, SocketAddrV4};
 use std::time::Duration;
@@ -64,8 +64,8 @@ pub struct ParticipantSettings {
     /// The most bits per second that all writers of this participant together send to another host, with IP and UDP
     /// headers: a static flow controller. `None`: what the path carries, once that is known.
     ///
-    /// A reliable writer waits, a best-effort writer leaves out what would wait for more than a tenth of a second. Does
-    /// not apply to readers on the same host.
+    /// At the limit, a reliable writer waits, and a best-effort writer drops samples that would wait for more than
+    /// 100 ms. Readers on the same host are sent to without a limit.
     pub rate_max: Option<u64>,
     /// How threads of this participant wait for data.
     pub wait: WaitStrategy,

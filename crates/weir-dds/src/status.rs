@@ -1,4 +1,4 @@
-//! Communication statuses (DDS 1.4 §2.2.4.1).
+//! Communication statuses (DDS 1.4, 2.2.4.1).
 //!
 //! Reading a status resets its changes to zero.
 //!
@@ -143,7 +143,7 @@ impl SampleCountStatus {
 
 /// The reason why a reader rejected a sample.
 ///
-/// `SampleRejectedStatusKind`, DDS 1.4 §2.2.4.1.
+/// `SampleRejectedStatusKind`, DDS 1.4, 2.2.4.1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum SampleRejectedReason {
     /// Over `max_instances`.

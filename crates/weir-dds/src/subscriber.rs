@@ -1,4 +1,4 @@
-//! Subscribers, which create readers (DDS 1.4 §2.2.2.5.2).
+//! Subscribers, which create readers (DDS 1.4, 2.2.2.5.2).
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Topics, which connect writers and readers (DDS 1.4 §2.2.2.3.2).
+//! Topics, which connect writers and readers (DDS 1.4, 2.2.2.3.2).
 
 use std::marker::PhantomData;
 use std::sync::Arc;

@@ -83,7 +83,7 @@ fn notes(group: &Group<'_>) -> String {
     let left_out: u64 = breakdowns().map(|breakdown| breakdown.left_out).sum();
     let ways: u64 = left_out + breakdowns().map(|breakdown| breakdown.samples).sum::<u64>();
     format!(
-        "pings and echoes, one way each. The means of the stages add up to that of the path; percentiles do not, since \
+        "pings and echoes, one way each. The means of the stages add up to that of the whole; percentiles do not, since \
          different samples are slow in different stages\n\
          send call: until the datagram reaches the receiving side's stack; kernel: until it is in the socket; wake-up: \
          until the receiving thread has it; deliver: includes acknowledgements sent before\n\

@@ -1,4 +1,4 @@
-//! What a change does to its instance (DDSI-RTPS 2.5 §8.2.1.2).
+//! What a change does to its instance (RTPS 2.5, 8.2.1.2).
 
 /// What happened to an instance.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

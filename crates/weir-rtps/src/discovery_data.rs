@@ -76,7 +76,7 @@ pub enum DiscoveryDataError {
     /// A required parameter is missing.
     #[error("parameter {0:?} is missing")]
     Missing(ParameterId),
-    /// A parameter that must be understood is unknown (DDSI-RTPS 2.5 §9.6.3).
+    /// A parameter that must be understood is unknown (RTPS 2.5, 9.6.3).
     #[error("parameter {0:?} must be understood and is unknown")]
     NotUnderstood(ParameterId),
 }
@@ -88,7 +88,7 @@ impl DiscoveryDataError {
     }
 }
 
-/// Opens the parameter list in a payload, after its encapsulation header (DDSI-RTPS 2.5 §10).
+/// Opens the parameter list in a payload, after its encapsulation header (RTPS 2.5, 10).
 ///
 /// # Errors
 /// The encapsulation is not that of a parameter list, or the list has no end.
@@ -102,7 +102,7 @@ pub(crate) fn open(payload: &[u8]) -> Result<ParameterList<'_>> {
     Ok(ParameterList::parse(list, endianness)?.0)
 }
 
-/// Appends an encapsulation header for a parameter list (DDSI-RTPS 2.5 §10.2).
+/// Appends an encapsulation header for a parameter list (RTPS 2.5, 10.2).
 pub(crate) fn push_encapsulation(out: &mut Vec<u8>) {
     out.extend_from_slice(&encapsulation::PL_CDR_LE);
     out.extend_from_slice(&[0, 0]);
@@ -176,7 +176,7 @@ pub(crate) fn period(duration: weir_wire::Duration) -> Option<Duration> {
     Some(Duration::from_nanos(seconds * NANOS_PER_SECOND + nanos))
 }
 
-/// Converts a period to a `Duration_t` (DDSI-RTPS 2.5 §9.3.2).
+/// Converts a period to a `Duration_t` (RTPS 2.5, 9.3.2).
 pub(crate) fn wire_duration(period: Duration) -> weir_wire::Duration {
     weir_wire::Duration::from_nanos(u64::try_from(period.as_nanos()).unwrap_or(u64::MAX))
 }

@@ -1,4 +1,4 @@
-//! Which of an endpoint's matched endpoints may be owed an answer.
+//! The matched endpoints that an endpoint may owe an answer.
 
 use core::ops::Range;
 

@@ -4,7 +4,7 @@
 const A: u64 = 0x9e37_79b9_7f4a_7c15;
 const B: u64 = 0xd1b5_4a32_d192_ed03;
 
-/// A key hash (RTPS 2.5 §9.6.4.8) in two words, which are passed on and compared as such. This
+/// A key hash (RTPS 2.5, 9.6.4.8) in two words, which are passed on and compared as such. This
 /// avoids a store-forwarding stall: 16 bytes in an `Option` would be written and read in different
 /// pieces.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

@@ -12,9 +12,10 @@
 //! | [`reader`] | one reader: reordering, acknowledgements, samples to be taken |
 //! | [`receiver`] | from datagrams of user data to writers and readers |
 //! | [`multicast`] | when to send one datagram to several readers |
-//! | [`outbox`], [`block`] | pending output, and its memory |
+//! | [`outbox`], [`block`], [`packing`] | pending output, its memory, and few datagrams for many messages |
 //! | [`qos`], [`qos_match`] | policies, and which offers satisfy which requests |
-//! | [`spdp`], [`sedp`] | the data of discovery |
+//! | [`spdp`], [`sedp`], [`discovery_data`] | the data of discovery |
+//! | [`discovery_event`] | what discovery reports to the driver |
 //! | [`ports`] | the ports of a participant |
 //! | [`liveliness`] | leases of writers |
 //! | [`path`] | the rate of the path to a host |

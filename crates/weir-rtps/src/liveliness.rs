@@ -1,5 +1,5 @@
-//! Liveliness: how long a writer may be silent, and the status that counts violations (DDS 1.4
-//! §2.2.3.11, DDSI-RTPS 2.5 §8.4.13).
+//! Liveliness: how long a writer may be silent, and the status that counts violations (DDS 1.4,
+//! 2.2.3.11; RTPS 2.5, 8.4.13).
 //!
 //! A silent writer stays matched, but its instances have no writer until it is received from again.
 //! Sending assertions is in [`participant`](crate::participant).

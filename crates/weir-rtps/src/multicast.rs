@@ -66,7 +66,7 @@ fn add(addresses: &mut Vec<SocketAddrV4>, address: SocketAddrV4) {
 }
 
 /// Returns whether samples may be sent to a group: not to those of routing protocols and the like
-/// (224.0.0.0/24, RFC 5771 §4).
+/// (224.0.0.0/24, RFC 5771, 4).
 pub fn is_group(address: SocketAddrV4) -> bool {
     let ip = address.ip();
     address.port() != 0 && ip.is_multicast() && ip.octets()[..3] != [224, 0, 0]

@@ -1,8 +1,8 @@
 //! Packs a participant's messages for the same destination into few datagrams.
 //!
-//! A new participant learns of all endpoints from several writers, each with a HEARTBEAT of its own, and so are its
-//! endpoints by those that they match. In a datagram each, a hundred participants that start together overrun each
-//! other's sockets.
+//! A new participant learns of all endpoints from several writers, each of which sends it a HEARTBEAT. Its own
+//! endpoints get HEARTBEATs from the writers that they match. With one datagram per message, a hundred participants
+//! that start together would overrun each other's sockets.
 
 use core::net::SocketAddrV4;
 use core::ops::Range;

@@ -1,17 +1,26 @@
-//! A participant as a state machine: discovery, matching and leases (DDSI-RTPS 2.5 §8.5).
+//! A participant as a state machine: discovery, matching and leases (RTPS 2.5, 8.5).
 //!
-//! It handles only metatraffic. User data goes to the writer and reader cores of its endpoints,
-//! which learn of each other by the [`DiscoveryEvent`]s of this core; the driver connects them.
-//! After every call, drain [`poll_transmit`](ParticipantCore::poll_transmit) and
-//! [`poll_event`](ParticipantCore::poll_event), and read
-//! [`next_timeout`](ParticipantCore::next_timeout) again. The same calls give the same bytes and
-//! events.
+//! It handles only metatraffic. User data goes to the writer and reader cores of its endpoints, which learn of each
+//! other by the [`DiscoveryEvent`]s of this core; the driver connects them. After every call, drain
+//! [`poll_transmit`](ParticipantCore::poll_transmit) and [`poll_event`](ParticipantCore::poll_event), and read
+//! [`next_timeout`](ParticipantCore::next_timeout) again. The same calls give the same bytes and events.
 //!
-//! There is one file per concern: `announcer` sends announcements of the participant, `receive` parses messages,
-//! `builtin` exchanges endpoints reliably, `remote` keeps remote participants, `claims` distinguishes moved ones
-//! from forged ones, `absence` notices killed ones, `addresses` changes our own, `path_size` finds how long
-//! datagrams may be, `local` keeps the local endpoints, `matching` compares them, `news` queues the events of that,
-//! `liveliness` asserts the local writers.
+//! | file | content |
+//! |---|---|
+//! | `announcer` | announces the participant, and answers announcements |
+//! | `receive` | parses messages |
+//! | `builtin` | exchanges endpoints reliably |
+//! | `remote`, `remote_participant` | remote participants and their endpoints |
+//! | `claims`, `claim` | distinguishes a participant that has moved from a forged one |
+//! | `absence` | detects killed participants |
+//! | `addresses` | follows changes of the host's own addresses |
+//! | `reachability` | chooses which of a peer's addresses to send to |
+//! | `path_size` | finds how long datagrams to each host may be |
+//! | `local`, `local_endpoint` | local endpoints |
+//! | `matching` | matches local endpoints with remote and local ones |
+//! | `news` | queues the resulting events |
+//! | `liveliness` | asserts the local writers |
+//! | `deadlines`, `counters`, `config` | what is due when; what was dropped; identity, addresses, periods |
 
 mod absence;
 mod addresses;

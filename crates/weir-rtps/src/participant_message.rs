@@ -1,4 +1,4 @@
-//! Participant messages, which assert liveliness (DDSI-RTPS 2.5 §8.4.13, §9.6.3.1): stateless
+//! Participant messages, which assert liveliness (RTPS 2.5, 8.4.13, 9.6.3.1): stateless
 //! encoding and decoding.
 
 use weir_wire::{GuidPrefix, encapsulation};

@@ -1,18 +1,21 @@
-//! The path to a host: how much it carries, and how long it takes.
+//! The path to a host: its round trip, its rate, and when writers may send.
 //!
-//! All writers of a participant that send to a host share one [`Path`]. It measures the round trip and what passes per
-//! time, and from that decides how fast they may send. Model and cycle are those of BBR (Cardwell et al., 2017): a path
-//! has a bottleneck rate and a shortest round trip; sending faster than the one only lengthens the queue, which shows
-//! in the other. From time to time a little more is sent, to see whether the path carries it. BBR judges that by the
-//! rate of what arrives; here the queue decides, as in Copa (Arun and Balakrishnan, 2018), because a rate measured over
-//! a round varies more than a probe adds. Random losses do not slow a path down.
+//! All writers of a participant that send to the same host share one [`Path`]. It measures the round trip and the rate
+//! at which data arrives, and limits how fast the writers may send.
 //!
-//! What is measured:
+//! The model and the cycle are those of BBR (Cardwell et al., 2017). A path has a bottleneck rate and a shortest round
+//! trip. Sending faster than the bottleneck only lengthens its queue, and a longer queue shows as a longer round trip.
+//! Once per cycle the path sends slightly faster, to find out whether the bottleneck carries more. BBR decides that by
+//! the rate at which data arrives. Here the queue decides, as in Copa (Arun and Balakrishnan, 2018), because a rate
+//! measured over one round varies more than a probe adds. Random losses do not slow a path down.
 //!
-//! - A HEARTBEAT marks what was sent on the path until then. The ACKNACK that shows that the reader has got as far
-//!   gives a round trip, and shows that everything sent before has passed: arrived, or lost. RTPS has no
-//!   acknowledgement of single datagrams, and needs none here: datagrams of one path arrive in order, nearly.
-//! - A request for a repair shows that a datagram was lost.
+//! Two things are measured:
+//!
+//! - A HEARTBEAT marks what was sent on the path before it. The ACKNACK that shows that the reader has reached the mark
+//!   gives a round trip. It also shows that everything sent before the mark has passed: it arrived or was lost. RTPS
+//!   does not acknowledge single datagrams. That is not needed here, since datagrams on one path arrive nearly in
+//!   order.
+//! - A repair request shows that a datagram was lost.
 //!
 //! A path begins *open*: a first flight of 16 KiB, and for each byte that passes two more, until so much has passed
 //! that only the writers' windows limit (slow start, as in TCP). If its queue grows, or much is lost, it has a

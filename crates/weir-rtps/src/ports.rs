@@ -1,8 +1,8 @@
-//! The well-known UDP ports of a domain (DDSI-RTPS 2.5 §9.6.2).
+//! The well-known UDP ports of a domain (RTPS 2.5, 9.6.2).
 
 use core::net::{Ipv4Addr, SocketAddrV4};
 
-/// The multicast group on which participants announce themselves (DDSI-RTPS 2.5 §9.6.2.4.1).
+/// The multicast group on which participants announce themselves (RTPS 2.5, 9.6.2.4.1).
 pub const DISCOVERY_GROUP: Ipv4Addr = Ipv4Addr::new(239, 255, 0, 1);
 
 /// The maximum domain id whose ports exist.

@@ -9,7 +9,7 @@ use core::time::Duration;
 /// The infinite period (`DURATION_INFINITE`).
 pub const INFINITE: Duration = Duration::MAX;
 
-/// The policies of one writer or reader (DDS 1.4 §2.2.3); SEDP carries those that peers must know.
+/// The policies of one writer or reader (DDS 1.4, 2.2.3); SEDP carries those that peers must know.
 ///
 /// `deadline`, `ownership`, `ownership_strength`, `lifespan`, `destination_order` and
 /// `presentation` are announced and matched, but not enforced. weir-dds refuses writers and readers
@@ -53,14 +53,14 @@ pub struct Qos {
 
 impl Qos {
     /// Returns the defaults of a DataWriter: reliable, otherwise as
-    /// [`for_reader`](Self::for_reader) (DDS 1.4 §2.2.3).
+    /// [`for_reader`](Self::for_reader) (DDS 1.4, 2.2.3).
     #[must_use]
     pub fn for_writer() -> Self {
         Self { reliability: Reliability::Reliable, ..Self::for_reader() }
     }
 
-    /// Returns the defaults of a DataReader: best effort, volatile, KEEP_LAST with depth 1 (DDS 1.4
-    /// §2.2.3).
+    /// Returns the defaults of a DataReader: best effort, volatile, KEEP_LAST with depth 1 (DDS 1.4,
+    /// 2.2.3).
     #[must_use]
     pub fn for_reader() -> Self {
         Self {
@@ -182,7 +182,7 @@ pub enum PresentationScope {
     Group,
 }
 
-/// RESOURCE_LIMITS: limits on what is kept (DDS 1.4 §2.2.3.19); `None` is unlimited.
+/// RESOURCE_LIMITS: limits on what is kept (DDS 1.4, 2.2.3.19); `None` is unlimited.
 ///
 /// At a limit of `max_samples`, `max_samples_per_instance` or `max_bytes`:
 ///
@@ -223,13 +223,13 @@ impl ResourceLimits {
         Self { max_samples: None, max_instances: None, max_samples_per_instance: None, max_bytes: None };
 }
 
-/// DATA_REPRESENTATION id of XCDR version 1, the default (XTypes 1.3 §7.6.3.1.1).
+/// DATA_REPRESENTATION id of XCDR version 1, the default (XTypes 1.3, 7.6.3.1.1).
 pub const XCDR1: i16 = 0;
 
-/// DATA_REPRESENTATION id of XCDR version 2 (XTypes 1.3 §7.6.3.1.1).
+/// DATA_REPRESENTATION id of XCDR version 2 (XTypes 1.3, 7.6.3.1.1).
 pub const XCDR2: i16 = 2;
 
-/// The id of a policy in DDS, as in incompatible-QoS statuses (DDS 1.4 §2.3.3, `QosPolicyId_t`).
+/// The id of a policy in DDS, as in incompatible-QoS statuses (DDS 1.4, 2.3.3, `QosPolicyId_t`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u32)]
 pub enum PolicyId {

@@ -5,8 +5,8 @@
 
 use crate::qos::{PolicyId, Qos, XCDR1};
 
-/// Compares every requested-versus-offered policy (DDS 1.4 §2.2.3, column RxO; XTypes 1.3
-/// §7.6.3.1).
+/// Compares every requested-versus-offered policy (DDS 1.4, 2.2.3, column RxO; XTypes 1.3,
+/// 7.6.3.1).
 ///
 /// # Errors
 /// The first incompatible policy. DDS reports it in the incompatible-QoS statuses of both sides.
@@ -29,7 +29,7 @@ pub fn check(offered: &Qos, requested: &Qos) -> Result<(), PolicyId> {
     fits.iter().find(|(_, fits)| !fits).map_or(Ok(()), |(policy, _)| Err(*policy))
 }
 
-/// Returns whether two lists of partitions have one in common (DDS 1.4 §2.2.3.13). No status
+/// Returns whether two lists of partitions have one in common (DDS 1.4, 2.2.3.13). No status
 /// reports a difference.
 ///
 /// An empty list is the partition `""`. A name with `*`, `?` or `[` is a pattern and is only

@@ -1,4 +1,4 @@
-//! Policies as parameters of an endpoint's announcement (DDSI-RTPS 2.5 §9.6.3.2, table 9.14).
+//! Policies as parameters of an endpoint's announcement (RTPS 2.5, 9.6.3.2, table 9.14).
 //!
 //! Reliability and durability are always written, as engines disagree about their defaults; other
 //! policies only if they differ from their defaults. All are read; absent ones keep their defaults.

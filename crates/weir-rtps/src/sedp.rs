@@ -1,5 +1,5 @@
-//! Simple endpoint discovery: the announcement of a writer or reader (DDSI-RTPS 2.5 §8.5.4,
-//! §9.6.3).
+//! Simple endpoint discovery: the announcement of a writer or reader (RTPS 2.5, 8.5.4,
+//! 9.6.3).
 //!
 //! Stateless encoding and decoding; the reliable exchange is in
 //! [`ParticipantCore`](crate::participant::ParticipantCore).

@@ -1,4 +1,4 @@
-//! Simple participant discovery: the announcement of a participant (DDSI-RTPS 2.5 §8.5.3, §9.6.3).
+//! Simple participant discovery: the announcement of a participant (RTPS 2.5, 8.5.3, 9.6.3).
 //!
 //! Stateless encoding and decoding; when to announce and how to process an announcement is in
 //! [`ParticipantCore`](crate::participant::ParticipantCore).
@@ -15,7 +15,7 @@ use crate::discovery_data::{
     wire_duration,
 };
 
-/// Bits of BUILTIN_ENDPOINT_SET (DDSI-RTPS 2.5 §9.3.2, table 9.4).
+/// Bits of BUILTIN_ENDPOINT_SET (RTPS 2.5, 9.3.2, table 9.4).
 pub mod builtin_endpoints {
     /// Writer of participant announcements.
     pub const PARTICIPANT_ANNOUNCER: u32 = 1 << 0;
@@ -44,7 +44,7 @@ pub mod builtin_endpoints {
         | PARTICIPANT_MESSAGE_READER;
 }
 
-/// The lease of a participant that names none (DDSI-RTPS 2.5 §9.6.3.2).
+/// The lease of a participant that names none (RTPS 2.5, 9.6.3.2).
 pub const DEFAULT_LEASE: Duration = Duration::from_secs(100);
 
 /// One participant's announcement.
@@ -74,7 +74,7 @@ pub struct ParticipantData {
     pub entity_name: Option<String>,
     /// Its granted socket buffers in bytes; only from Weir.
     pub receive_buffer: Option<u32>,
-    /// Whether it delimits keys of appendable types in XCDR2 (DDS-XTypes 1.3 §7.4.3.4): all engines
+    /// Whether it delimits keys of appendable types in XCDR2 (DDS-XTypes 1.3, 7.4.3.4): all engines
     /// except Cyclone DDS before 0.11. Not sent.
     pub delimits_keys: bool,
 }

@@ -21,15 +21,17 @@
 //!
 //! | file | content |
 //! |---|---|
-//! | `compose` | the layout of datagrams |
+//! | `state`, `settings` | the state of a writer; its settings, and the parameters of one write |
+//! | `compose`, `direct` | the layout of datagrams; the fast path |
 //! | `coalescing`, `burst` | holding samples back to send them together |
-//! | `large`, `fragments`, `pieces` | large samples |
+//! | `large`, `fragments`, `pieces`, `loan` | large samples, and loaned ones |
 //! | `instances` | KEEP_LAST and RESOURCE_LIMITS |
 //! | `readers`, `reader_proxy` | matched readers |
 //! | `acknowledgements`, `answers` | ACKNACKs, and the repairs and GAPs that answer them |
 //! | `repair_budget` | how much may be sent again to a host |
 //! | `pacing` | how much leaves at a time, as the paths to the readers allow |
-//! | `inactivity` | readers that stop acknowledging |
+//! | `inactivity`, `liveliness` | readers that stop acknowledging; assertions without a sample |
+//! | `refusal` | why a writer refuses samples |
 //! | `heartbeat`, `tail_loss_probe`, `timeouts` | what is due at a time |
 //! | `asynchronous` | writers whose samples another thread hands out |
 

@@ -1,4 +1,4 @@
-//! Values and their bytes, derived manually from the rules (DDS-XTypes 1.3 §7.4).
+//! Values and their bytes, derived manually from the rules (DDS-XTypes 1.3, 7.4).
 
 use weir_cdr::{CdrError, CdrValue, DdsType, Encoding, Endianness, Extensibility};
 

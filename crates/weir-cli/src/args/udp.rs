@@ -239,8 +239,8 @@ Examples:
 );
 
 const SERVER_NOTES: &str = "\
-Clients make this host receive UDP, and send it back, at full rate, so other hosts need the secret, or --bind must \
-name the address that serves everyone. Data is only sent to the address of the control connection.
+Clients make this host send and receive UDP at full rate. Other hosts therefore need the secret, unless --bind names \
+an address that serves everyone. Data is only sent to the address of the control connection.
 
 Examples:
   weir udp server --secret-file secret                      # port 5679 of all addresses

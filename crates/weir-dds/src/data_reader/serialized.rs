@@ -11,7 +11,7 @@ use crate::shared_payload;
 /// A sample that was not decoded.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SerializedSample {
-    /// The value in CDR after its encapsulation header (RTPS 2.5 §10.2).
+    /// The value in CDR after its encapsulation header (RTPS 2.5, 10.2).
     ///
     /// If [`SampleInfo::valid_data`] is not set: the key in the same form, or empty if the key is
     /// unknown.

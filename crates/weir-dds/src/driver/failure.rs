@@ -1,11 +1,12 @@
-//! What follows when a thread of the engine panics: the participant fails.
+//! Ends the participant when one of the engine's threads panics.
 //!
-//! Without its receive or timer thread a participant would be deaf, and seem to wait for data. So the first panic of an
-//! own thread ends the participant: it leaves the domain, waiting threads are woken, and calls report the failure.
-//! Application code that panics (listeners) is caught where it is called and fails nothing.
+//! Without its receive or timer thread, a participant would receive nothing, and look as if it waited for data. So the
+//! first panic of an engine thread ends the participant: it leaves the domain, waiting threads are woken, and calls
+//! report the failure. A panic in application code (a listener) is caught at the call, and does not end the
+//! participant.
 //!
-//! The path of a sample does not look for a failure. The failure instead makes calls take slow paths, which look:
-//! writers refuse every sample, the flag for samples held back stays set, and the role of receiving is taken for ever.
+//! The path of a sample does not check for a failure. Instead, a failure forces calls onto slow paths, which check:
+//! writers refuse every sample, the flag for samples held back stays set, and the role of receiving stays taken.
 
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};

@@ -1,6 +1,6 @@
 //! The thread that calls listeners for statuses.
 //!
-//! A listener that waits for another match, or that takes long, does not hold up discovery.
+//! Thus a listener that waits for another match, or is slow, does not hold up discovery.
 
 use std::sync::Arc;
 

@@ -1,10 +1,10 @@
-//! Follows the host's network: interfaces that appear, vanish, lose their carrier, or get other
-//! addresses while the participant runs.
+//! Follows the host's network while the participant runs: interfaces that appear, vanish, lose their carrier, or get
+//! other addresses.
 //!
-//! The kernel reports that something has changed, and the timer thread lists the interfaces again.
-//! If those in use differ, the participant announces its new addresses and chooses all paths anew.
-//! Endpoints stay matched. The sockets stay, too (see `sockets`), except those that are tied to an
-//! address: the multicast senders, and the connected sockets of the writers.
+//! The kernel reports that something has changed, and the timer thread lists the interfaces again. If those in use
+//! differ, the participant announces its new addresses and chooses all destinations anew. Endpoints stay matched. The
+//! sockets stay as well (see `sockets`), except those that are tied to an address: the multicast senders, and the
+//! connected sockets of the writers.
 
 use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, SocketAddrV4};

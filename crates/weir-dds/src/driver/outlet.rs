@@ -1,8 +1,7 @@
-//! The one exit of user data from a participant: samples and repairs of its writers, replies of its
-//! readers.
+//! The one exit of user data from a participant: samples and repairs of its writers, replies of its readers.
 //!
-//! Pacing belongs here. Every send names its destinations and its bytes, for any writer or reader,
-//! as a single datagram or as an outbox.
+//! Every send names its destinations and its bytes, for any writer or reader, as a single datagram or as an outbox.
+//! Pacing happens before: a writer core hands out no more than its paths allow.
 
 use std::io;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! Readers that do not answer: asks whether their participants are gone, and goes on without them.
+//! Readers that do not answer: finds out whether their participants are gone, and continues without them.
 
 use weir_rtps::participant::ParticipantCore;
 use weir_rtps::time::Time;

@@ -1,17 +1,16 @@
 //! The sockets of a participant, on the ports of its participant id.
 //!
-//! They live as long as the participant, whatever happens to the host's addresses. Therefore they
-//! are not bound to an address that could be replaced, but to all addresses. If the settings name
-//! interfaces, a socket filter drops what was not sent to an address of theirs. The kernel replaces
-//! the filter in one step when the addresses change. One socket per address was the alternative:
-//! each would have to be polled, also on the path of a sample, and closed while other threads use
-//! it. Two cases need no filter, and have none. Loopback, and an address that the settings name by
-//! itself, cannot be replaced, so the sockets are bound to it. And without named interfaces,
-//! everything may arrive.
+//! They live as long as the participant, whatever happens to the host's addresses. Therefore they are bound to all
+//! addresses, and not to one that could be replaced. If the settings name interfaces, a socket filter drops what was
+//! not sent to an address of theirs. The kernel replaces the filter in one step when the addresses change. The
+//! alternative is one socket per address. Each would have to be polled, also on the path of a sample, and closed while
+//! other threads use it.
 //!
-//! The multicast sockets are bound to their group, so they receive nothing sent to other addresses,
-//! and `IP_MULTICAST_ALL` is off, so they receive nothing from interfaces that they have not
-//! joined.
+//! Two cases need no filter. Loopback, and an address that the settings name by itself, cannot be replaced, so the
+//! sockets are bound to it. Without named interfaces, everything may arrive.
+//!
+//! The multicast sockets are bound to their group, so they receive nothing sent to other addresses. `IP_MULTICAST_ALL`
+//! is off, so they receive nothing from interfaces that they have not joined.
 
 use std::io::{self, ErrorKind};
 use std::net::{Ipv4Addr, SocketAddrV4};

@@ -21,7 +21,7 @@ fn sender() -> UdpSocket {
     UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap()
 }
 
-/// The discovery address of a participant (RTPS 2.5 §9.6.2.3: one port below the user port).
+/// The discovery address of a participant (RTPS 2.5, 9.6.2.3: one port below the user port).
 fn discovery_address(participant: &DomainParticipant) -> SocketAddrV4 {
     let user = participant.user_address();
     SocketAddrV4::new(*user.ip(), user.port() - 1)

@@ -1,4 +1,4 @@
-//! RESOURCE_LIMITS of writers and readers (DDS 1.4 §2.2.3.19).
+//! RESOURCE_LIMITS of writers and readers (DDS 1.4, 2.2.3.19).
 
 use std::sync::Arc;
 use std::sync::mpsc::{self, Sender};

@@ -54,7 +54,7 @@ fn participants_of_other_domains_are_not_heard() {
 fn a_named_peer_is_found_without_multicast() {
     let world = World::new();
     let silent = world.participant_with(without_multicast());
-    // The user port is one above the discovery port (RTPS 2.5 §9.6.2.3).
+    // The user port is one above the discovery port (RTPS 2.5, 9.6.2.3).
     let port = silent.user_address().port() - 1;
     let peer = Peer { address: *silent.user_address().ip(), port: Some(port) };
     let caller = world.participant_with(without_multicast().peer(peer));

@@ -1,4 +1,4 @@
-//! Policies of DDS 1.4 §2.2.3 that are not enforced yet are refused.
+//! Policies of DDS 1.4, 2.2.3, that are not enforced yet are refused.
 
 use std::time::Duration;
 

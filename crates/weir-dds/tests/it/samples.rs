@@ -131,7 +131,7 @@ fn the_writers_own_time_stamp_arrives() {
     for stamp in stamps {
         writer.write_w_timestamp(&Keyed { id: 1, value: 1 }, stamp).unwrap();
         let told = take_exactly(&reader, 1)[0].info.source_timestamp().unwrap();
-        // RTPS 2.5 §9.3.2.1: fractions of 2^-32 s, so rounding may change a nanosecond.
+        // RTPS 2.5, 9.3.2.1: fractions of 2^-32 s, so rounding may change a nanosecond.
         let error = told.duration_since(stamp).unwrap_or_else(|early| early.duration());
         assert!(error <= Duration::from_nanos(1), "{error:?}");
     }

@@ -1,17 +1,18 @@
-//! Participants that are gone without a goodbye.
+//! Detects participants that are gone without a goodbye.
 //!
-//! A killed process says nothing, and its lease may be long. But its host refuses what arrives at its ports (ICMP port
-//! unreachable, RFC 1122, 4.1.3.1), or another participant uses them. When a reader leaves HEARTBEATs unanswered, the
-//! driver calls [`ParticipantCore::suspect`]. Its participant is then asked at its metatraffic addresses with
-//! HEARTBEATs, which every engine answers, and empty messages go to the addresses of the reader. The participant is
-//! gone if nothing comes from it meanwhile, and
+//! A killed process sends nothing, and its lease may be long. Two signs remain: its host refuses datagrams to its ports
+//! (ICMP port unreachable, RFC 1122, 4.1.3.1), or another participant uses these ports.
+//!
+//! When a reader leaves HEARTBEATs unanswered, the driver calls [`ParticipantCore::suspect`]. The reader's participant
+//! is then asked: HEARTBEATs, which every engine answers, go to its metatraffic addresses, and empty messages go to the
+//! addresses of the reader. The participant is gone if nothing arrives from it meanwhile, and
 //!
 //! - all these addresses refuse, twice; or
 //! - another participant answers at the same metatraffic address.
 //!
-//! The questions leave from a socket of their own, whose port others do not know; the kernel checks that a refusal
-//! quotes a datagram of it. So refusals cannot be forged from elsewhere. A host in between can, but it could as well
-//! drop everything. Another participant that claims the addresses cannot keep the true one from answering.
+//! The questions are sent from a separate socket, whose port other hosts do not know. The kernel checks that a refusal
+//! quotes a datagram of that socket. So only a host on the path can forge a refusal, and such a host could as well drop
+//! everything. Another participant that claims the addresses cannot keep the true one from answering.
 
 use core::net::SocketAddrV4;
 use core::time::Duration;

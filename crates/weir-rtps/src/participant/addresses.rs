@@ -1,4 +1,4 @@
-//! The host's addresses change while the participant runs: an interface appears, disappears, or gets another address.
+//! Handles changes of the host's addresses: an interface appears, disappears, or gets another address.
 
 use weir_wire::{EntityId, GuidPrefix};
 

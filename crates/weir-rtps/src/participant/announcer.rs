@@ -1,4 +1,4 @@
-//! When and to whom a participant announces itself (DDSI-RTPS 2.5 §8.5.3.2).
+//! When and to whom a participant announces itself (RTPS 2.5, 8.5.3.2).
 //!
 //! To all participants: a few times in quick succession after the start, then once per period. To
 //! each new participant: once and directly, so that it need not wait for the period. Such a
@@ -172,7 +172,7 @@ impl Announcer {
         });
     }
 
-    /// Disposes the participant (DDSI-RTPS 2.5 §9.6.4.9). The payload and inline QoS both name it:
+    /// Disposes the participant (RTPS 2.5, 9.6.4.9). The payload and inline QoS both name it:
     /// engines read either.
     fn say_goodbye(&mut self, to: &Destinations, out: &mut Outbox) {
         if to.is_empty() {

@@ -1,5 +1,5 @@
 //! The reliable builtin endpoints: those of SEDP, whose instances are the endpoints of
-//! applications, keyed by GUID (DDSI-RTPS 2.5 §8.5.4), and those of participant messages (§8.4.13).
+//! applications, keyed by GUID (RTPS 2.5, 8.5.4), and those of participant messages (8.4.13).
 
 use weir_wire::{Data, EntityId, Guid, GuidPrefix, Payload, SequenceNumber, Submessage, Timestamp, VendorId};
 

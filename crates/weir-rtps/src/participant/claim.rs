@@ -1,4 +1,4 @@
-//! What other hosts say in a participant's name, until it is decided.
+//! A claim about a participant from a host that it has not named, until it is decided.
 
 use core::net::Ipv4Addr;
 use core::time::Duration;

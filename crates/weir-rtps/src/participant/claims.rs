@@ -1,10 +1,12 @@
-//! Moved or forged? A participant that speaks from a host that it has never named has moved, or another host speaks in
-//! its name. Without DDS Security the two look alike, and the other host answers whatever it is asked. What it cannot
-//! do is keep the participant from answering at its known addresses.
+//! Decides whether a participant has moved, or another host forges its messages.
 //!
-//! So a claim from a new host waits [`CLAIM_TIME`], while both hosts are asked with HEARTBEATs, which every engine
-//! answers. If nothing comes from the known host, the claim holds. If both answer, the new address is used beside the
-//! known one. A goodbye from a new host waits likewise.
+//! In both cases, messages in the participant's name arrive from a host that it has never named. Without DDS Security
+//! the two look alike: a forger, too, answers every question. But a forger cannot keep the participant from answering
+//! at its known addresses.
+//!
+//! A claim from a new host therefore waits for [`CLAIM_TIME`]. Meanwhile both hosts are asked with HEARTBEATs, which
+//! every engine answers. If nothing arrives from the known host, the claim holds. If both answer, the new address is
+//! used beside the known one. A goodbye from a new host waits in the same way.
 
 use core::net::Ipv4Addr;
 use core::time::Duration;

@@ -1,4 +1,4 @@
-//! When each remote participant is to be looked at.
+//! When something is due for each remote participant.
 
 use std::collections::BTreeSet;
 

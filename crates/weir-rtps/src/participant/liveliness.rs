@@ -1,5 +1,5 @@
-//! Asserts the local writers towards other participants, and monitors their leases (DDS 1.4
-//! §2.2.3.11, DDSI-RTPS 2.5 §8.4.13).
+//! Asserts the local writers towards other participants, and monitors their leases (DDS 1.4,
+//! 2.2.3.11; RTPS 2.5, 8.4.13).
 //!
 //! Participant messages assert all AUTOMATIC writers periodically, or all MANUAL_BY_PARTICIPANT
 //! ones after the application has asserted one of them. MANUAL_BY_TOPIC writers assert themselves

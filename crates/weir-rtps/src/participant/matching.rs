@@ -1,5 +1,5 @@
-//! Matches writers and readers of one topic, local with remote and local with local ones (DDS 1.4
-//! §2.2.3, DDSI-RTPS 2.5 §8.5.4).
+//! Matches writers and readers of one topic, local with remote and local with local ones (DDS 1.4,
+//! 2.2.3; RTPS 2.5, 8.5.4).
 
 use weir_wire::{EntityId, Guid, GuidPrefix};
 

@@ -1,8 +1,8 @@
-//! The events that wait for the driver.
+//! Queues discovery events until the driver takes them.
 //!
 //! A peer chooses how often its endpoints change, so changes are not queued one by one. Each pair of endpoints has at
-//! most one place in the queue. When its turn comes, the driver gets the difference between what it knew and
-//! what is true now, with the newest data: at most two events per pair, however long the queue was not read.
+//! most one place in the queue. When its turn comes, the driver gets the difference between what it last got and what
+//! is true now, with the newest data. That is at most two events per pair, however long the queue was not read.
 
 use std::collections::{BTreeMap, VecDeque};
 

@@ -1,19 +1,20 @@
-//! The longest datagram that reaches each host in one packet (DPLPMTUD, RFC 8899).
+//! Finds the longest datagram that reaches each host in one packet (DPLPMTUD, RFC 8899).
 //!
-//! Writers use the first hop's MTU from the first sample on, without waiting: on nearly every path it is right, and a
-//! LAN gets full-size datagrams at once. Meanwhile a probe of that size verifies it. A router in between may take
-//! less, and may not report it (a black hole). Then the size falls to [`BASE`], which every path in use today carries,
-//! and probes search for the largest that passes.
+//! Writers use the first hop's MTU from the first sample on. On nearly every path it is right, and a LAN gets full-size
+//! datagrams at once. Meanwhile a probe of that size verifies it. A router on the path may have a smaller MTU and drop
+//! longer datagrams without reporting it (a black hole). The size then falls to [`BASE`], which every path in use today
+//! carries, and probes search for the largest size that passes.
 //!
-//! A probe is a HEARTBEAT of our SEDP writer, which any engine answers with an ACKNACK, made as long as needed by a PAD
-//! submessage. Samples are not involved. An ACKNACK does not say which HEARTBEAT it answers, so a probe is sent only
-//! if that writer has sent no other for a while, and its answer counts only if it has sent none since.
+//! A probe is a HEARTBEAT of the participant's SEDP writer, made as long as needed by a PAD submessage. Every engine
+//! answers it with an ACKNACK. Samples are not used as probes. An ACKNACK does not name the HEARTBEAT that it answers.
+//! A probe is therefore sent only if that writer has sent no other HEARTBEAT for a while, and its answer counts only if
+//! the writer has sent none since.
 //!
-//! Probes get lost for other reasons as well. A size counts as too large only if several control probes, short ones in
-//! turn with the long ones, have been answered since, and none of the long ones.
+//! Probes are lost for other reasons as well, so short control probes are sent in turn with the long ones. A size
+//! counts as too large only when several control probes were answered, and none of the long ones in between.
 //!
-//! What is too long for a path is sent all the same, by the driver without the flag "don't fragment": samples from
-//! before the size fell, whose RTPS fragments keep their size (RTPS 2.5, 8.3.8.3), arrive as IP fragments.
+//! Longer datagrams are still sent, by the driver without the flag "don't fragment". They contain samples from before
+//! the size fell, whose RTPS fragments keep their size (RTPS 2.5, 8.3.8.3), and arrive as IP fragments.
 
 use core::net::{Ipv4Addr, SocketAddrV4};
 use core::time::Duration;

@@ -1,5 +1,5 @@
-//! Parses metatraffic: its source, its destination, and the builtin endpoint (DDSI-RTPS 2.5
-//! §8.3.4).
+//! Parses metatraffic: its source, its destination, and the builtin endpoint (RTPS 2.5,
+//! 8.3.4).
 //!
 //! Announcements of endpoints may arrive in fragments; those of participants may not. SPDP is best
 //! effort, so a lost fragment is never sent again, and its sender is unknown, so any address could
@@ -181,7 +181,7 @@ impl Sink for Receiver<'_> {
 }
 
 impl Receiver<'_> {
-    /// Handles an announcement or a goodbye (DDSI-RTPS 2.5 §8.5.3).
+    /// Handles an announcement or a goodbye (RTPS 2.5, 8.5.3).
     fn participant_data(&mut self, source: GuidPrefix, data: &Data<'_>) {
         let Self { core, now, from, .. } = self;
         let (kind, key_hash) = inline_qos::decode(data.inline_qos.as_ref());

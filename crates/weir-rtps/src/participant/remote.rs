@@ -1,4 +1,4 @@
-//! Remote participants and their endpoints, and their leases (DDSI-RTPS 2.5 §8.5.3.2, §8.5.5).
+//! Remote participants and their endpoints, and their leases (RTPS 2.5, 8.5.3.2, 8.5.5).
 
 use core::net::Ipv4Addr;
 use std::collections::BTreeMap;

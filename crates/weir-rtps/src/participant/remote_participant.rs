@@ -139,8 +139,8 @@ pub(super) fn kind_of(entity: EntityId) -> Option<EndpointKind> {
 }
 
 /// Maximum time for which a silent participant is kept that has not sent to us directly, whatever
-/// its lease: longer than the 30 s between announcements that the specification proposes (DDSI-RTPS
-/// 2.5 §9.6.1.4).
+/// its lease: longer than the 30 s between announcements that the specification proposes (RTPS
+/// 2.5, 9.6.1.4).
 const UNANSWERED_LEASE_MAX: Duration = Duration::from_secs(35);
 /// Maximum time for which a silent participant is kept, whatever its lease: an infinite one must not keep what we know
 /// of a participant, and what we send it, for ever.

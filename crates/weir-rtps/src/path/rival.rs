@@ -1,12 +1,12 @@
-//! Beside a sender that fills the queue.
+//! Sharing a bottleneck with a sender that fills its queue.
 //!
-//! A sender that goes on until packets are lost, as TCP does with CUBIC, keeps the queue of the bottleneck long,
-//! whatever we do. Who makes room for it gets little: 3 to 17 % of a link with a buffer of four times what is in
-//! flight. As long as there is such a rival, the path is used as CUBIC would use it (RFC 9438): with a window that
+//! Such a sender (a *rival*) sends faster until packets are lost, as TCP does with CUBIC. It keeps the queue of the
+//! bottleneck long, whatever this path does. A path that yields to it gets little: 3 to 17 % of a link with a buffer of
+//! four times what is in flight. While there is a rival, the path therefore behaves like CUBIC (RFC 9438): its window
 //! grows until something is lost. (Copa has such a mode as well, with another window.)
 //!
-//! After each loss, all who share the bottleneck send less. If all of them are like us, the queue is short a moment
-//! later, and there is no rival any more.
+//! After a loss, all senders at the bottleneck slow down. If all of them are Weir's, the queue is short a moment later,
+//! and there is no rival any more.
 
 use super::rounds::Seen;
 use crate::time::Time;

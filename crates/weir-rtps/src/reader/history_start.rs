@@ -1,4 +1,4 @@
-//! Where the samples of a writer begin that are meant for the reader.
+//! The first sample of a writer that is meant for the reader.
 
 use weir_wire::{EntityId, Heartbeat, SequenceNumber};
 

@@ -1,11 +1,12 @@
 //! Readers that stop acknowledging.
 //!
-//! A reliable KEEP_ALL writer waits for its readers. One that is gone is removed when its lease ends, or when its host
-//! reports that its process is gone; [`WriterCore::take_silence`] names the readers to ask about. One that is there,
-//! but stuck, would hold up the writer and all other readers for ever. After [`WriterConfig::reader_inactivity`]
-//! without a new acknowledgement it is no longer waited for: it is sent what a best-effort reader is sent. Directed
-//! HEARTBEATs go on. When it acknowledges something new, it is reliable again, from the first sample that is still
-//! there.
+//! A reliable KEEP_ALL writer waits for its readers. A reader that is gone is removed when its lease ends, or when its
+//! host reports that its process is gone. [`WriterCore::take_silence`] names the readers to ask about.
+//!
+//! A reader that is there, but stuck, would hold up the writer and all other readers for ever.
+//! [`WriterConfig::reader_inactivity`] bounds that: after this time without a new acknowledgement, the writer no longer
+//! waits for the reader. It sends it what a best-effort reader is sent, and goes on sending it directed HEARTBEATs.
+//! When the reader acknowledges something new, it is reliable again, from the first sample that is still there.
 //!
 //! [`WriterConfig::reader_inactivity`]: super::WriterConfig::reader_inactivity
 

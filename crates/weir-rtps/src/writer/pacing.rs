@@ -1,6 +1,6 @@
-//! What the paths to the readers allow: how much leaves now, and the marks that measure them.
+//! How much the paths to the readers allow to be sent now, and the marks that measure these paths.
 //!
-//! A writer without [paths](crate::path), whose readers are on its own host, sends as it likes.
+//! A writer whose readers are all on its own host has no [paths](crate::path), and no such limit.
 
 use core::net::SocketAddrV4;
 use core::time::Duration;

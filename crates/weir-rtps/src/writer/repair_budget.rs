@@ -1,22 +1,22 @@
-//! How much may be sent again to a host: one account for each IPv4 address.
+//! Limits how much may be sent again to a host: one account for each IPv4 address.
 //!
-//! Requests can be forged to direct repairs at another host. Such requests may acknowledge a little more each time, and
-//! the reader that they name may leave and return. The account therefore belongs to the host and outlives the match. It
-//! holds bytes of samples:
+//! Forged requests can direct repairs at another host. They may acknowledge a little more each time, and the reader
+//! that they name may leave and return. The account therefore belongs to the host and outlives the match. It holds
+//! bytes of samples:
 //!
 //! - [`config::REPAIR_SHARE`] times what is first sent to the host;
-//! - [`config::REPAIR_FREE_BYTES`] at first, and as much again every [`config::REPAIR_INTERVAL`]. A reader behind heavy
-//!   loss thus goes on, slowly;
-//! - never more than that for what the history holds now. Other samples cannot be requested.
+//! - [`config::REPAIR_FREE_BYTES`] at first, and as much again every [`config::REPAIR_INTERVAL`], so that a reader
+//!   behind heavy loss makes progress;
+//! - never more than these two for the samples that the history holds now, because no others can be requested.
 //!
-//! When three eighths of what belongs to unacknowledged samples are spent, the path seems to carry less than what is
-//! sent. Answers then get shorter and rarer, so that the rest suffices.
+//! Once three eighths of what belongs to unacknowledged samples are spent, the path seems to carry less than what is
+//! sent. Answers then become shorter and less frequent, so that the rest suffices.
 //!
-//! The history for a late joiner is first sent when it is requested. It counts once for each address that the host has
-//! at the same time, as new samples do, and not again when readers return.
+//! The history for a late joiner is first sent when the reader requests it. It counts once for each address that the
+//! host has at the same time, as new samples do. It does not count again when readers return.
 //!
-//! Hosts without readers are remembered, within limits. A host that is not in the table may be one that was forgotten
-//! lately, and then begins with nothing.
+//! Hosts without readers are remembered, up to [`config::REPAIR_HOSTS_MAX`]. After one was forgotten, an unknown host
+//! may be that one. Unknown hosts therefore begin with nothing for [`config::REPAIR_HOST_MEMORY`].
 
 use core::net::{Ipv4Addr, SocketAddrV4};
 use std::sync::Arc;
