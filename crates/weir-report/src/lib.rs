@@ -15,6 +15,7 @@
 //! - `path`: what engines measured of their paths
 //! - `loss`: attribution of lost samples
 //! - `goals`: performance targets, each with a verdict
+//! - `distribution`: plots of latency by percentile
 //! - `csv`: one table of all cases
 //! - `telemetry`: the hosts' activity, as one table or as hpcbench's log
 //! - `json`: the JSON document of a run
@@ -30,6 +31,7 @@ mod compare;
 mod compared;
 mod cost;
 mod csv;
+mod distribution;
 mod goals;
 mod group;
 mod json;

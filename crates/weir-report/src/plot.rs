@@ -13,6 +13,7 @@ use plotters::prelude::{
 use weir_results::{Case, Interval, LatencyKind, Percentile, Run, Test};
 
 use crate::compact::{lost_percent, three_digits};
+use crate::distribution::{RARITIES, distributions, percentile_label};
 use crate::group::{FLOOR, GSO, Group, Point, groups};
 use crate::stage_bars::stage_bars;
 
@@ -28,7 +29,8 @@ pub struct Plot {
 
 /// One plot per test and set of conditions that has figures: median and 99th percentile of latency by
 /// sample size, or throughput by sample size, both axes logarithmic, one colour per engine. Of
-/// several repeats the median is drawn, with whiskers. Where a latency has stages, one plot of them, too.
+/// several repeats the median is drawn, with whiskers. Where a latency has stages, one plot of them, too. Where cases
+/// hold their distributions, one plot of percentiles for each size.
 #[must_use]
 pub fn plots(run: &Run) -> Vec<Plot> {
     let groups = groups(run);
@@ -40,33 +42,43 @@ pub fn plots(run: &Run) -> Vec<Plot> {
         let name = format!("breakdown-{}", group.key.file_stem());
         Some(Plot { name, svg: stage_bars(group)? })
     });
-    by_size.chain(stages).collect()
+    by_size.chain(stages).chain(groups.iter().flat_map(distributions)).collect()
 }
 
 /// The content of a chart.
-struct Chart {
-    title: &'static str,
-    conditions: String,
-    lines: Vec<Line>,
+pub(crate) struct Chart {
+    pub(crate) title: String,
+    pub(crate) conditions: String,
+    pub(crate) axis: Axis,
+    pub(crate) lines: Vec<Line>,
 }
 
-/// One line of a chart, by size.
-struct Line {
-    engine: String,
-    figure: &'static str,
-    colour: RGBColor,
+/// What the horizontal axis of a chart shows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Axis {
+    /// The size of a sample in bytes; measured sizes are marked.
+    Size,
+    /// How rare a latency is: 100 at the 99th percentile, 1000 at that of 99.9 %.
+    Rarity,
+}
+
+/// One line of a chart.
+pub(crate) struct Line {
+    pub(crate) engine: String,
+    pub(crate) figure: &'static str,
+    pub(crate) colour: RGBColor,
     /// Marked by triangles instead of circles: the colours are used a second time.
-    is_second_round: bool,
-    dashed: bool,
-    marks: Vec<Mark>,
+    pub(crate) is_second_round: bool,
+    pub(crate) dashed: bool,
+    pub(crate) marks: Vec<Mark>,
 }
 
-/// One measured size.
-struct Mark {
-    at: (f64, f64),
+/// One point of a line.
+pub(crate) struct Mark {
+    pub(crate) at: (f64, f64),
     /// The ends of the whisker; `None` for a single run.
-    whisker: Option<(f64, f64)>,
-    has_heavy_loss: bool,
+    pub(crate) whisker: Option<(f64, f64)>,
+    pub(crate) has_heavy_loss: bool,
 }
 
 /// What is drawn of each point: its name, whether by dashes, and what.
@@ -90,8 +102,17 @@ fn draw_group(group: &Group<'_>) -> Option<String> {
     if lines.is_empty() {
         return None;
     }
-    let chart = Chart { title, conditions: group.key.conditions(), lines };
-    Some(svg(WIDTH, HEIGHT, |area| draw(area, &chart)))
+    Some(chart_svg(&Chart {
+        title: title.to_owned(),
+        conditions: group.key.conditions(),
+        axis: Axis::Size,
+        lines,
+    }))
+}
+
+/// Draws a chart as an SVG document.
+pub(crate) fn chart_svg(chart: &Chart) -> String {
+    svg(WIDTH, HEIGHT, |area| draw(area, chart))
 }
 
 /// Draws into an SVG document of this size.
@@ -129,19 +150,7 @@ fn mbps(case: &Case) -> Option<f64> {
 /// Returns the lines of all engines; values that a logarithmic axis cannot show are left out.
 fn lines(group: &Group<'_>, figures: &[Figure]) -> Vec<Line> {
     let mut lines = Vec::new();
-    let mut others = 0;
-    for engine in group.engines() {
-        let (colour, is_second_round) = match engine {
-            FLOOR => (FLOOR_COLOUR, false),
-            GSO => (GSO_COLOUR, false),
-            "weir" => (WEIR_COLOUR, false),
-            _ if engine.starts_with("weir ") => (WEIR_VARIANT_COLOUR, false),
-            _ => {
-                others += 1;
-                let index = others - 1;
-                (OTHER_COLOURS[index % OTHER_COLOURS.len()], index >= OTHER_COLOURS.len())
-            }
-        };
+    for (engine, colour, is_second_round) in coloured(group) {
         for (name, dashed, figure) in figures {
             let points = group.points.iter().filter(|point| point.engine == engine && point.size_bytes > 0);
             let marks: Vec<Mark> = points.filter_map(|point| mark(point, *figure)).collect();
@@ -152,6 +161,24 @@ fn lines(group: &Group<'_>, figures: &[Figure]) -> Vec<Line> {
         }
     }
     lines
+}
+
+/// Returns the engines of a group with their colours, and whether the colour is used a second time.
+pub(crate) fn coloured<'a>(group: &'a Group<'_>) -> Vec<(&'a str, RGBColor, bool)> {
+    let mut others = 0;
+    let engines = group.engines().into_iter();
+    let coloured = engines.map(|engine| match engine {
+        FLOOR => (engine, FLOOR_COLOUR, false),
+        GSO => (engine, GSO_COLOUR, false),
+        "weir" => (engine, WEIR_COLOUR, false),
+        _ if engine.starts_with("weir ") => (engine, WEIR_VARIANT_COLOUR, false),
+        _ => {
+            others += 1;
+            let index = others - 1;
+            (engine, OTHER_COLOURS[index % OTHER_COLOURS.len()], index >= OTHER_COLOURS.len())
+        }
+    });
+    coloured.collect()
 }
 
 fn mark(point: &Point<'_>, figure: fn(&Case) -> Option<f64>) -> Option<Mark> {
@@ -168,14 +195,17 @@ fn mark(point: &Point<'_>, figure: fn(&Case) -> Option<f64>) -> Option<Mark> {
 fn draw(area: &Area<'_>, chart: &Chart) -> Drawn {
     let (title, body) = area.split_vertically(TITLE_HEIGHT);
     let (body, legend) = body.split_horizontally(WIDTH as i32 - LEGEND_WIDTH);
-    title.draw_text(chart.title, &(FONT, 20).into_font().color(&INK), (LEFT, 12))?;
+    title.draw_text(&chart.title, &(FONT, 20).into_font().color(&INK), (LEFT, 12))?;
     title.draw_text(&chart.conditions, &(FONT, 13).into_font().color(&FAINT_INK), (LEFT, 38))?;
 
     let marks = || chart.lines.iter().flat_map(|line| &line.marks);
     let xs = || marks().map(|mark| mark.at.0);
     let ys = || marks().flat_map(|mark| mark.whisker.map_or([mark.at.1; 2], |(low, high)| [low, high]));
     let (x_range, y_range) = (padded(xs(), 1.15), padded(ys(), 1.3));
-    let x_ticks = size_ticks(xs().collect());
+    let (x_ticks, x_label, x_desc): (_, fn(f64) -> String, _) = match chart.axis {
+        Axis::Size => (size_ticks(xs().collect()), size_label, "sample size, bytes"),
+        Axis::Rarity => (RARITIES.to_vec(), percentile_label, "percentile"),
+    };
     let y_ticks = decimal_ticks(y_range.start, y_range.end);
     let mut plot = ChartBuilder::on(&body)
         .margin_right(24)
@@ -187,13 +217,13 @@ fn draw(area: &Area<'_>, chart: &Chart) -> Drawn {
             y_range.log_scale().with_key_points(y_ticks),
         )?;
     plot.configure_mesh()
-        .x_desc("sample size, bytes")
+        .x_desc(x_desc)
         .axis_desc_style((FONT, 14).into_font().color(&INK))
         .label_style((FONT, 13).into_font().color(&INK))
         .axis_style(FAINT_INK)
         .bold_line_style(GRID)
         .light_line_style(WHITE)
-        .x_label_formatter(&|size| size_label(*size))
+        .x_label_formatter(&|value| x_label(*value))
         .y_label_formatter(&|value| three_digits(*value))
         .draw()?;
 
@@ -203,6 +233,9 @@ fn draw(area: &Area<'_>, chart: &Chart) -> Drawn {
             plot.draw_series(DashedLineSeries::new(points, DASH.0, DASH.1, line.stroke()))?;
         } else {
             plot.draw_series(LineSeries::new(points, line.stroke()))?;
+        }
+        if chart.axis == Axis::Rarity {
+            continue;
         }
         let whisker = |mark: &Mark| {
             let (low, high) = mark.whisker?;

@@ -45,7 +45,7 @@ pub(crate) struct ReportArgs {
     #[arg(long, value_enum, hide_possible_values = true, value_name = "FORM", conflicts_with_all = ["plot", "format", "resources"])]
     pub(crate) telemetry: Option<TelemetryForm>,
 
-    /// Write SVG plots instead: latency, throughput, breakdown, links, osrf-mininet
+    /// Write SVG plots instead: latency, throughput, distribution, breakdown, links, osrf-mininet
     #[arg(long, value_enum, hide_possible_values = true, value_name = "TEST")]
     pub(crate) plot: Vec<PlotTest>,
 

@@ -61,6 +61,7 @@ pub(crate) enum PlotTest {
     Latency,
     Throughput,
     Breakdown,
+    Distribution,
     Links,
     OsrfMininet,
 }

@@ -92,6 +92,7 @@ fn write_plots(run: &Run, test: PlotTest, folder: &Path) -> Result<(), Failure> 
         PlotTest::Latency => ("latency", of("latency")),
         PlotTest::Throughput => ("throughput", of("throughput")),
         PlotTest::Breakdown => ("breakdown", of("breakdown")),
+        PlotTest::Distribution => ("distribution", of("distribution")),
         PlotTest::Links => ("links", links_report::plots(run)),
         PlotTest::OsrfMininet => (mininet::NAME, mininet_report::plots(run)),
     };

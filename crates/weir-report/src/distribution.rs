@@ -1,0 +1,136 @@
+//! Plots of latency by percentile, from the distributions that cases hold.
+
+use weir_results::{Distribution, LatencyKind, Test};
+
+use crate::group::{Group, Point};
+use crate::plot::{Axis, Chart, Line, Mark, Plot, chart_svg, coloured};
+
+/// Returns one plot for each size of a latency group whose cases hold their distributions. Repeats are taken together.
+pub(crate) fn distributions(group: &Group<'_>) -> Vec<Plot> {
+    if group.key.test != Test::Latency {
+        return Vec::new();
+    }
+    let mut sizes: Vec<u64> = group.points.iter().map(|point| point.size_bytes).collect();
+    sizes.sort_unstable();
+    sizes.dedup();
+    sizes.into_iter().filter_map(|size_bytes| of_size(group, size_bytes)).collect()
+}
+
+fn of_size(group: &Group<'_>, size_bytes: u64) -> Option<Plot> {
+    let line = |(engine, colour, is_second_round): (&str, _, bool)| {
+        let of_engine = |point: &&Point<'_>| point.engine == engine && point.size_bytes == size_bytes;
+        let distribution = together(group.points.iter().find(of_engine)?)?;
+        let marks = marks(&distribution);
+        let engine = engine.to_owned();
+        (!marks.is_empty()).then_some(Line {
+            engine,
+            figure: "",
+            colour,
+            is_second_round,
+            dashed: false,
+            marks,
+        })
+    };
+    let lines: Vec<Line> = coloured(group).into_iter().filter_map(line).collect();
+    if lines.is_empty() {
+        return None;
+    }
+    let what = match group.key.kind {
+        LatencyKind::HalfRtt => "One-way latency (RTT/2)",
+        LatencyKind::Rtt => "Round-trip time",
+        LatencyKind::OneWay => "Latency from the intended send time",
+    };
+    let chart = Chart {
+        title: format!("{what} in microseconds by percentile, samples of {size_bytes} bytes"),
+        conditions: group.key.conditions(),
+        axis: Axis::Rarity,
+        lines,
+    };
+    let name = format!("distribution-{}-{size_bytes}", group.key.file_stem());
+    Some(Plot { name, svg: chart_svg(&chart) })
+}
+
+/// Returns the distribution of all repeats; `None` without any. A damaged one is left out.
+fn together(point: &Point<'_>) -> Option<Distribution> {
+    let stored = point.repeats.iter().filter_map(|case| case.figures.histogram.as_ref()?.decode().ok());
+    stored.reduce(|mut all, one| {
+        all.merge(&one);
+        all
+    })
+}
+
+/// Returns the points of a line: up to the percentile that one sample in ten exceeds, then ever rarer ones, as far as
+/// there are samples. A logarithmic axis cannot show latencies of zero.
+fn marks(distribution: &Distribution) -> Vec<Mark> {
+    let count = distribution.count() as f64;
+    let steps = (0..).map(|step| 10_f64.powf(f64::from(step) / STEPS_PER_DECADE));
+    let rarities = steps.take_while(|rarity| *rarity <= count.min(RARITIES[RARITIES.len() - 1]));
+    let at = |rarity: f64| (rarity, distribution.quantile_us(1.0 - 1.0 / rarity));
+    let shown = rarities.map(at).filter(|(_, us)| *us > 0.0);
+    shown.map(|at| Mark { at, whisker: None, has_heavy_loss: false }).collect()
+}
+
+/// Returns the label of a rarity: `99 %` for 100.
+pub(crate) fn percentile_label(rarity: f64) -> String {
+    let percent = 100.0 - 100.0 / rarity;
+    let digits = (rarity.log10().round() as usize).saturating_sub(2);
+    format!("{percent:.digits$} %")
+}
+
+/// The labelled places of the axis: the minimum, the median, and percentiles with one more nine each.
+pub(crate) const RARITIES: &[f64] = &[1.0, 2.0, 10.0, 1e2, 1e3, 1e4, 1e5, 1e6];
+
+const STEPS_PER_DECADE: f64 = 24.0;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use weir_results::{Case, Environment, LatencyRecorder, Reliability, Run};
+
+    fn run(engines: &[(&str, u64)]) -> Run {
+        let case = |(engine, ns): &(&str, u64)| {
+            let mut recorder = LatencyRecorder::new();
+            (1..=1000).for_each(|n| recorder.record(n * ns));
+            Case::new(*engine, Test::Latency, Reliability::Reliable, 1024).with(|case| {
+                case.figures.latency_us = Some(recorder.summary(LatencyKind::HalfRtt));
+                case.figures.histogram = recorder.histogram(LatencyKind::HalfRtt);
+            })
+        };
+        let mut run = Run::new(Environment::default());
+        run.cases = engines.iter().map(case).collect();
+        run
+    }
+
+    #[test]
+    fn each_size_has_a_plot_with_a_line_for_each_engine() {
+        let plots = crate::plots(&run(&[("udp", 20), ("weir", 30)]));
+        let plot = plots.iter().find(|plot| plot.name.starts_with("distribution-")).unwrap();
+        assert_eq!(plot.name, "distribution-latency-reliable-unkeyed-block-1024");
+        assert!(
+            ["samples of 1024 bytes", "weir", "udp", "99.9 %"].iter().all(|text| plot.svg.contains(text))
+        );
+    }
+
+    #[test]
+    fn cases_without_distributions_have_none() {
+        let mut run = run(&[("udp", 20)]);
+        run.cases[0].figures.histogram = None;
+        assert!(crate::plots(&run).iter().all(|plot| !plot.name.starts_with("distribution-")));
+    }
+
+    #[test]
+    fn a_line_ends_where_its_samples_end() {
+        let mut recorder = LatencyRecorder::new();
+        (1..=1000).for_each(|n| recorder.record(n * 1000));
+        let all = marks(&recorder.histogram(LatencyKind::Rtt).unwrap().decode().unwrap());
+        let (rarity, us) = all[all.len() - 1].at;
+        assert!(rarity <= 1000.0 && rarity > 900.0 && us > 990.0, "{rarity} {us}");
+        assert!(all.is_sorted_by(|before, after| before.at.1 <= after.at.1));
+    }
+
+    #[test]
+    fn percentiles_have_as_many_nines_as_they_need() {
+        let labels: Vec<String> = RARITIES.iter().map(|rarity| percentile_label(*rarity)).collect();
+        assert_eq!(labels, ["0 %", "50 %", "90 %", "99 %", "99.9 %", "99.99 %", "99.999 %", "99.9999 %"]);
+    }
+}
