@@ -504,14 +504,28 @@ mod tests {
         let (here, there) = cases(Test::Latency);
         thread::scope(|scope| {
             let ponger = HandOptions { peer: at(one), ..options(&there, &interrupted) };
-            let echoed = scope.spawn(move || echo(engine, &ponger, &mut |_| {}));
+            let (joined, is_joined) = std::sync::mpsc::channel();
+            let echoed = scope.spawn(move || echo(engine, &ponger, &mut |_| joined.send(()).unwrap()));
+            // The first pings would be lost before its socket is open.
+            is_joined.recv().unwrap();
+            // Also if the pinger fails: otherwise the ponger would wait for ever.
+            let interrupt = Interrupt(&interrupted);
             let pinger = HandOptions { peer: at(other), ..options(&here, &interrupted) };
             let outcome = ping(engine, &pinger, &mut |_| {}).unwrap();
-            interrupted.store(true, Ordering::Release);
+            drop(interrupt);
             let count = outcome.outcome.summary.count;
             assert!(count > 0);
             assert!(echoed.join().unwrap().unwrap().pings >= count);
         });
+    }
+
+    /// Interrupts the ends when it is dropped.
+    struct Interrupt<'a>(&'a AtomicBool);
+
+    impl Drop for Interrupt<'_> {
+        fn drop(&mut self) {
+            self.0.store(true, Ordering::Release);
+        }
     }
 
     /// Two ports that were free.
