@@ -88,7 +88,8 @@ impl Change {
 }
 
 impl RunComparison {
-    /// Compares the cases that both sides have. Each side may consist of several runs, whose repeats are taken together.
+    /// Compares the cases that both sides have. Each side may consist of several runs, whose repeats are taken
+    /// together.
     #[must_use]
     pub fn new(old: &[Run], new: &[Run], options: RunComparisonOptions) -> Self {
         let (old, new) = (together(old), together(new));
