@@ -2,6 +2,7 @@
 
 mod bench;
 mod by_hand;
+mod compare;
 mod doctor;
 mod published;
 mod report;
@@ -19,6 +20,7 @@ use crate::exit::exit_codes;
 
 pub(crate) use bench::BenchArgs;
 pub(crate) use by_hand::{HandArgs, PubArgs, SubArgs};
+pub(crate) use compare::{CompareArgs, ComparisonFormat, Runs};
 pub(crate) use doctor::DoctorArgs;
 pub(crate) use published::{
     PublishedArgs, PublishedCommand, PublishedEndArgs, PublishedRunArgs, PublishedShowArgs,
@@ -44,6 +46,7 @@ Examples:
   weir bench                       # latency and throughput on this host, 75 seconds
   weir udp --to HOST               # raw UDP to another host, which runs `weir udp server`
   weir report weir-results/RUN     # the tables of an earlier run
+  weir compare OLD NEW             # what got better or worse between two runs
 
 ",
     exit_codes!()
@@ -59,6 +62,7 @@ pub(crate) enum Command {
     #[command(alias = "goals")]
     Targets(TargetsArgs),
     Report(ReportArgs),
+    Compare(CompareArgs),
     #[command(alias = "seeds")]
     Published(PublishedArgs),
     Completions(CompletionsArgs),

@@ -3,7 +3,7 @@
 //! | code | meaning |
 //! |------|---------|
 //! | 0    | success |
-//! | 1    | reliable data was lost, or data was corrupted; `weir doctor`: a problem was found |
+//! | 1    | reliable data was lost, or data was corrupted; a problem of `weir doctor`; a figure that is worse |
 //! | 2    | usage: an invalid option or value; nothing was run |
 //! | 3    | environment: no peer, a process that died, no permission, a port in use, an unwritable folder |
 //! | 130  | interrupted (Ctrl-C) |
@@ -36,7 +36,7 @@ pub(crate) enum Exit {
     Success,
     /// Reliable data was lost, or data was corrupted.
     DataLost,
-    /// `weir doctor` found a problem.
+    /// `weir doctor` found a problem, or `weir compare` a figure that is worse.
     Found,
     /// An option or value is invalid.
     Usage,

@@ -47,6 +47,7 @@ pub fn weir(peers: &'static [Peer]) -> ExitCode {
         Command::Doctor(args) => command::doctor::run(&args),
         Command::Targets(args) => command::targets::run(&args),
         Command::Report(args) => command::report::run(&args),
+        Command::Compare(args) => command::compare::run(&args),
         Command::Completions(args) => command::completions::run(&args),
         Command::Man(args) => command::manual::man(&args),
         Command::Reference(args) => command::manual::reference(&args),

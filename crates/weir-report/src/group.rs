@@ -207,6 +207,15 @@ impl<'a> Group<'a> {
     }
 }
 
+/// Returns the conditions of a point: those of its group, and its load.
+pub(crate) fn conditions_of(conditions: &str, point: &Point<'_>) -> String {
+    match point.load {
+        Some(Load::Percent(bits)) => format!("{conditions}, load {} %", f64::from_bits(bits)),
+        Some(Load::Rate(bits)) => format!("{conditions}, {} samples/s", f64::from_bits(bits)),
+        None => conditions.to_owned(),
+    }
+}
+
 fn counted(count: u32, what: &str) -> String {
     format!("{count} {what}{}", if count == 1 { "" } else { "s" })
 }

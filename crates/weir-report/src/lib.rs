@@ -8,6 +8,7 @@
 //! - `compact`: tables with one row per engine and one column per size
 //! - `notes`: the host in a few lines, and the warnings of a run
 //! - `compare`: comparison of two engines
+//! - `run_comparison`: comparison of two runs
 //! - `compared`: the columns of the comparison
 //! - `breakdown`: the stages of latencies, as a table; `stage_bars`: the same as an SVG plot
 //! - `cost`: the costs of both ends of a case
@@ -40,6 +41,7 @@ mod loss;
 mod notes;
 mod path;
 mod plot;
+mod run_comparison;
 mod stage_bars;
 mod table;
 mod telemetry;
@@ -54,6 +56,7 @@ pub use goals::{AtRest, GoalRow, GoalVerdict, goals, goals_table};
 pub use json::json;
 pub use notes::{environment, warnings};
 pub use plot::{Plot, plots};
+pub use run_comparison::{Change, ComparedFigure, RunComparison, RunComparisonOptions};
 pub use table::{markdown_table, tables};
 pub use telemetry::{telemetry_csv, telemetry_log};
 pub use udp::udp_line;

@@ -60,21 +60,36 @@ impl Interval {
     /// [`Interval::COUNT_MIN`], or if one is NaN.
     #[must_use]
     pub fn of_median(values: &[f64]) -> Option<Self> {
-        if values.len() < Self::COUNT_MIN || values.iter().any(|value| value.is_nan()) {
-            return None;
-        }
+        Self::of_median_at(values, COVERAGE)
+    }
+
+    /// Returns the interval that contains the true median with probability `coverage` (0 to 1); `None` with too few
+    /// values for that, or if one is NaN.
+    #[must_use]
+    pub fn of_median_at(values: &[f64], coverage: f64) -> Option<Self> {
+        let mut draw = resampled_median(values, coverage)?;
+        Some(Self::of_draws(coverage, |draws| draw(draws)))
+    }
+
+    /// Returns the interval that contains the ratio of the true medians of two independent series with probability
+    /// `coverage` (0 to 1); `None` with too few values in either, or if one is NaN.
+    #[must_use]
+    pub fn of_ratio_at(values: &[f64], others: &[f64], coverage: f64) -> Option<Self> {
+        let mut draw = resampled_median(values, coverage)?;
+        let mut draw_other = resampled_median(others, coverage)?;
+        Some(Self::of_draws(coverage, |draws| draw(draws) / draw_other(draws)))
+    }
+
+    /// Returns the middle `coverage` of what is drawn.
+    fn of_draws(coverage: f64, mut draw: impl FnMut(&mut Draws) -> f64) -> Self {
         let mut draws = Draws(SEED);
-        let mut drawn = vec![0.0; values.len()];
-        let mut medians: Vec<f64> = (0..DRAWS)
-            .map(|_| {
-                drawn.fill_with(|| values[draws.below(values.len())]);
-                median(&mut drawn)
-            })
-            .collect();
-        medians.sort_by(f64::total_cmp);
-        // The same number of medians beyond either end.
-        let beyond = (DRAWS as f64 * (1.0 - COVERAGE) / 2.0) as usize;
-        Some(Self { low: medians[beyond], high: medians[DRAWS - 1 - beyond] })
+        // A narrow tail needs more of them.
+        let count = ((TAIL_DRAWS / (1.0 - coverage)) as usize).clamp(DRAWS, DRAWS_MAX);
+        let mut drawn: Vec<f64> = (0..count).map(|_| draw(&mut draws)).collect();
+        drawn.sort_by(f64::total_cmp);
+        // The same number beyond either end.
+        let beyond = (count as f64 * (1.0 - coverage) / 2.0) as usize;
+        Self { low: drawn[beyond], high: drawn[count - 1 - beyond] }
     }
 
     /// Returns whether the interval contains `value`.
@@ -128,8 +143,23 @@ fn verdict(ratio: f64, interval: Interval, pairs: usize, better: Better) -> Verd
     }
 }
 
-/// Number of resamples.
+/// Returns a function that draws the median of a resample; `None` if there are too few values. The full range of `n`
+/// values misses the true median in 2 of 2^n cases.
+fn resampled_median(values: &[f64], coverage: f64) -> Option<impl FnMut(&mut Draws) -> f64 + use<'_>> {
+    let is_enough =
+        values.len() >= Interval::COUNT_MIN && 0.5_f64.powi(values.len() as i32 - 1) <= 1.0 - coverage;
+    let mut drawn = vec![0.0; values.len()];
+    (is_enough && !values.iter().any(|value| value.is_nan())).then_some(move |draws: &mut Draws| {
+        drawn.fill_with(|| values[draws.below(values.len())]);
+        median(&mut drawn)
+    })
+}
+
+/// Number of resamples, at least.
 const DRAWS: usize = 2000;
+/// Resamples beyond the ends of an interval, and the most resamples.
+const TAIL_DRAWS: f64 = 20.0;
+const DRAWS_MAX: usize = 50_000;
 
 const COVERAGE: f64 = 0.95;
 

@@ -4,6 +4,7 @@
 
 mod bench;
 mod by_hand;
+mod compare;
 mod doctor;
 mod faults;
 mod help;

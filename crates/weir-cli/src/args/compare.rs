@@ -1,0 +1,92 @@
+//! The options of `weir compare`.
+
+use std::path::PathBuf;
+
+/// Compare two runs, case by case: better, worse, the same, or inconclusive
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Compares the medians of latency (p50, p99) and received rates of the cases that both sides have.
+A verdict needs several repeats (--repeat of `weir bench`); where it is inconclusive, about how
+many is printed. Verdicts allow for the number of figures compared.
+
+Two runs at different times differ by what the machine did meanwhile. Where that matters, measure
+both sides interleaved, each time with one repeat, and compare the runs with --paired.
+
+Examples:
+  weir compare weir-results/OLD weir-results/NEW
+  weir compare OLD NEW --tolerance 2% >> \"$GITHUB_STEP_SUMMARY\"
+  weir compare old1,old2,old3,old4,old5,old6 new1,new2,new3,new4,new5,new6 --paired
+
+Exit codes: 0 success, 1 something is worse by more than the tolerance, 2 usage, 3 environment")]
+pub(crate) struct CompareArgs {
+    /// The run to compare with: its folder or results file, or several, separated by commas
+    #[arg(value_name = "OLD", value_parser = parse_runs)]
+    pub(crate) old: Runs,
+
+    /// The run that is judged: its folder or results file, or several, separated by commas
+    #[arg(value_name = "NEW", value_parser = parse_runs)]
+    pub(crate) new: Runs,
+
+    /// Accept differences up to this, as 2% or 0.02
+    #[arg(long, value_name = "SHARE", default_value = "0%", value_parser = parse_share)]
+    pub(crate) tolerance: f64,
+
+    /// Compare each repeat with that of the same number: the sides were measured interleaved
+    #[arg(long)]
+    pub(crate) paired: bool,
+
+    /// Print the comparison as table, which is valid Markdown, or json
+    #[arg(long, value_enum, hide_possible_values = true, value_name = "FORMAT", default_value_t = ComparisonFormat::Table)]
+    pub(crate) format: ComparisonFormat,
+}
+
+/// The runs of one side.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Runs(pub(crate) Vec<PathBuf>);
+
+/// How a comparison is printed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum ComparisonFormat {
+    /// Valid Markdown, too.
+    #[value(alias = "markdown")]
+    Table,
+    Json,
+}
+
+fn parse_runs(text: &str) -> Result<Runs, String> {
+    let runs: Vec<PathBuf> = text.split(',').map(PathBuf::from).collect();
+    let is_complete = runs.iter().all(|run| !run.as_os_str().is_empty());
+    if is_complete {
+        Ok(Runs(runs))
+    } else {
+        Err("a run, or several, separated by commas without spaces".to_owned())
+    }
+}
+
+fn parse_share(text: &str) -> Result<f64, String> {
+    let (number, unit) = text.strip_suffix('%').map_or((text, 1.0), |number| (number, 0.01));
+    let share = number.trim().parse::<f64>().ok().map(|number| number * unit);
+    share
+        .filter(|share| (0.0..1.0).contains(share))
+        .ok_or_else(|| "a share from 0 % to below 100 %, as 2% or 0.02".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn several_runs_are_separated_by_commas() {
+        assert_eq!(parse_runs("a,b/c"), Ok(Runs(vec!["a".into(), "b/c".into()])));
+        assert!(parse_runs("a,,b").is_err() && parse_runs("").is_err());
+    }
+
+    #[test]
+    fn a_share_is_a_number_or_a_percentage() {
+        assert_eq!(parse_share("2%"), Ok(0.02));
+        assert_eq!(parse_share("0.05"), Ok(0.05));
+        for wrong in ["", "%", "-1%", "100%", "1.5", "nan", "two"] {
+            assert!(parse_share(wrong).is_err(), "{wrong}");
+        }
+    }
+}

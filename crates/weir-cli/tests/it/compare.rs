@@ -1,0 +1,64 @@
+//! `weir compare`: two runs, case by case.
+
+use crate::support::Scene;
+
+const RUN: &str = "--engines mock --sizes 32 --tests latency --repeat 8";
+
+/// A scene with a run in `old` and one in `new`, whose latencies are multiplied.
+fn two_runs(factor: f64) -> Scene {
+    let scene = Scene::new();
+    scene.bench(RUN).expect_code(0);
+    let text = std::fs::read_to_string(scene.path("results/results.jsonl")).unwrap();
+    let slowed = text.lines().map(|line| {
+        let mut line: serde_json::Value = serde_json::from_str(line).unwrap();
+        if let Some(latency) = line.get_mut("latency_us").and_then(|it| it.as_object_mut()) {
+            for name in ["p50", "p99"] {
+                latency[name] = (latency[name].as_f64().unwrap() * factor).into();
+            }
+        }
+        line.to_string()
+    });
+    let slowed: Vec<String> = slowed.collect();
+    for (folder, text) in [("old", text.clone()), ("new", slowed.join("\n") + "\n")] {
+        std::fs::create_dir(scene.path(folder)).unwrap();
+        std::fs::write(scene.path(folder).join("results.jsonl"), text).unwrap();
+    }
+    scene
+}
+
+#[test]
+fn what_is_slower_is_worse_and_exits_with_1() {
+    let scene = two_runs(1.5);
+    let compared = scene.weir("compare old new").expect_code(1);
+    assert!(compared.stdout.contains("1.500") && compared.stdout.contains("worse"), "{}", compared.stdout);
+    let tolerated = scene.weir("compare old new --tolerance 60%").expect_code(0);
+    assert!(tolerated.stdout.contains("0 worse"), "{}", tolerated.stdout);
+    scene.weir("compare new old").expect_code(0);
+}
+
+#[test]
+fn a_run_does_not_differ_from_itself() {
+    let scene = two_runs(1.0);
+    let compared = scene.weir("compare old new --paired").expect_code(0);
+    assert!(compared.stdout.contains("0 worse, 0 better"), "{}", compared.stdout);
+}
+
+#[test]
+fn tables_are_markdown_and_programs_get_json() {
+    let scene = two_runs(1.5);
+    let table = scene.weir("compare old new").expect_code(1).stdout;
+    assert!(table.lines().any(|line| line.starts_with("| Engine | Size (B) | Figure |")), "{table}");
+    let document = scene.weir("compare old new --format json").expect_code(1).json();
+    assert_eq!(document["figures"][0]["verdict"], "worse");
+}
+
+#[test]
+fn runs_with_nothing_in_common_and_missing_ones_are_errors_that_say_so() {
+    let scene = two_runs(1.0);
+    scene.weir("compare old nowhere").expect_code(3).expect_stderr("nowhere");
+    let other =
+        "bench --engines mock --sizes 64 --tests latency --duration 50ms --warmup 20ms --output other";
+    scene.weir(other).expect_code(0);
+    scene.weir("compare old other").expect_code(2).expect_stderr("only in the new run: mock 64 B");
+    scene.weir("compare old new --tolerance 200%").expect_code(2).expect_stderr("a share from 0 %");
+}
