@@ -15,7 +15,7 @@ pub(crate) struct Step {
     pub(crate) name: &'static str,
     /// One line of help.
     pub(crate) about: &'static str,
-    /// Whether it computes on one processor and measures nothing: the steps that follow run beside it.
+    /// Whether it measures nothing and needs no results of others: the steps that follow run beside it.
     pub(crate) is_beside_others: bool,
     /// Whether a skip counts as a failure when `CI=true`.
     pub(crate) is_required_in_ci: bool,

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use crate::process;
@@ -76,6 +77,8 @@ impl Environment {
     ///
     /// Which tools are missing and how to install them, as the reason of a skip.
     pub(crate) fn require(&self, tools: &[Tool]) -> Result<(), String> {
+        // Of steps side by side, one installs at a time, as apt-get demands.
+        let _installing = INSTALLING.lock().unwrap_or_else(PoisonError::into_inner);
         let missing = missing(tools);
         if missing.is_empty() {
             return Ok(());
@@ -96,6 +99,8 @@ impl Environment {
         Err(format!("apt-get could not install {}; its output is above", programs(&still_missing)))
     }
 }
+
+static INSTALLING: Mutex<()> = Mutex::new(());
 
 /// Returns the tools in the list that this machine lacks.
 pub(crate) fn missing(tools: &[Tool]) -> Vec<Tool> {

@@ -8,12 +8,14 @@ use crate::ci::{NotPassed, Outcome, Step};
 use crate::environment::{Environment, Tool};
 use crate::{bench_smoke, docs, fuzz, instructions, peers, process, tidy};
 
-/// Every step, in the order in which `ci` runs them.
+/// Every step, in the order in which `ci` starts them.
 pub(crate) const ALL: &[Step] = &[
     step("fmt", "formatting of all code, without changing it", fmt),
     step("tidy", "the project's own rules", tidy::step),
     step("clippy", "lints of all targets, fuzz targets and peers/ without engines included", clippy),
     step("doc", "documentation, private items included, without warnings", doc),
+    // Its programs share nothing with those of the tests, half of whose time is waiting.
+    beside_others("fuzz", "every fuzz target, ten seconds each", fuzz::step),
     step("test", "all tests that need nothing but Cargo", test),
     step("docs", "generated pages against the committed results (alone: writes them)", docs::check),
     step(
@@ -21,30 +23,26 @@ pub(crate) const ALL: &[Step] = &[
         "unit tests of the crate for exchanges with other implementations, which need none",
         harness,
     ),
-    step("fuzz", "every fuzz target, ten seconds each", fuzz::step),
+    // Built beside steps that mostly wait.
+    beside_others(
+        "peers",
+        "lints and tests of peers/ with other engines, installing what they need; a session of each (alone: of all)",
+        peers::step,
+    ),
     required(
         "instructions",
         "instructions per sample against the committed numbers (valgrind); WEIR_BLESS=1 updates them",
         instructions::step,
     ),
     step("e2e", "a short `weir bench` on the loopback interface, with its output checked", bench_smoke::step),
-    Step {
-        // Those that follow mostly wait.
-        is_beside_others: true,
-        ..step(
-            "soak",
-            "a minute of simulated faults, with memory flat and nothing lost (alone: N minutes)",
-            soak,
-        )
-    },
+    beside_others(
+        "soak",
+        "a minute of simulated faults, with memory flat and nothing lost (alone: N minutes)",
+        soak,
+    ),
     required("tshark", "our packets checked by Wireshark's dissector (tshark)", tshark),
     required("interop", "exchanges with Cyclone DDS (cyclonedds-dev, cyclonedds-tools)", interop),
     step("fastdds", "exchanges with Fast DDS 2 (libfastrtps-dev)", fastdds),
-    step(
-        "peers",
-        "lints and tests of peers/ with other engines, installing what they need; a session of each (alone: of all)",
-        peers::step,
-    ),
     required("netns", "network namespaces with packet loss (root, iproute2, nftables, ethtool)", netns),
     required(
         "capture",
@@ -55,6 +53,10 @@ pub(crate) const ALL: &[Step] = &[
 
 const fn step(name: &'static str, about: &'static str, run: fn(&Environment) -> Outcome) -> Step {
     Step { name, about, is_beside_others: false, is_required_in_ci: false, run }
+}
+
+const fn beside_others(name: &'static str, about: &'static str, run: fn(&Environment) -> Outcome) -> Step {
+    Step { is_beside_others: true, ..step(name, about, run) }
 }
 
 const fn required(name: &'static str, about: &'static str, run: fn(&Environment) -> Outcome) -> Step {
