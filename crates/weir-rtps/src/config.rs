@@ -74,8 +74,14 @@ pub const PACING_TRAIN_MIN_BYTES: f64 = 3000.0;
 pub const PACING_DEPTH: Duration = Duration::from_millis(2);
 /// A writer that has its turn and does not come loses it after this time.
 pub const PACING_TURN: Duration = Duration::from_millis(5);
-/// A writer with at most this much to send goes before those that wait, unless it does so often, in bytes.
+/// A writer that has its turn, has paused, and has at most this much to send, need not wait for the tokens, in bytes.
 pub const PACING_SPARSE_BYTES: u64 = 3000;
+/// Writers of lower priority that wait for a path are owed this share of what those before them send.
+pub const PACING_SHARE_LOWER: f64 = 0.125;
+/// A latency budget beyond this is taken for this: a writer that may wait is not to wait for ever.
+pub const LATENCY_BUDGET_MAX: Duration = Duration::from_millis(100);
+/// A writer that asks for nothing for this time is new when it asks again.
+pub const PACING_MEMORY: Duration = Duration::from_secs(1);
 /// HEARTBEATs on a path are at most this share of a round trip apart, ...
 pub const MARK_SHARE: u64 = 8;
 /// ... at least this far, ...

@@ -16,7 +16,8 @@
 //!
 //! A path begins *open*: a first flight of 16 KiB, and for each byte that passes two more, until so much has passed
 //! that only the writers' windows limit (slow start, as in TCP). If its queue grows, or much is lost, it has a
-//! bottleneck, and is *paced* from then on: a token bucket that all writers draw from, each in its turn. A path without
+//! bottleneck, and is *paced* from then on: a token bucket that all writers draw from, each in
+//! [its turn](bucket). A path without
 //! a bottleneck stays open and costs a counter per send.
 
 mod bucket;
@@ -27,6 +28,7 @@ use core::time::Duration;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use self::bucket::Bucket;
+pub(crate) use self::bucket::Flow;
 use self::rounds::Rounds;
 use crate::config;
 use crate::time::Time;
@@ -224,7 +226,7 @@ impl PathState {
     }
 
     /// Returns what a writer with `wanted` bytes to send may send now.
-    pub(crate) fn allow(&mut self, now: Time, flow: u32, wanted: u64, purpose: Purpose) -> Allowance {
+    pub(crate) fn allow(&mut self, now: Time, flow: Flow, wanted: u64, purpose: Purpose) -> Allowance {
         self.rounds.begin_if_idle(now);
         if purpose == Purpose::BestEffort {
             self.rounds.forget_if_unmeasured(now);
@@ -264,10 +266,10 @@ impl PathState {
     }
 
     /// Records bytes sent.
-    pub(crate) fn spend(&mut self, now: Time, bytes: u64, purpose: Purpose) {
+    pub(crate) fn spend(&mut self, now: Time, flow: Flow, bytes: u64, purpose: Purpose) {
         self.rounds.begin_if_idle(now);
         self.rounds.sent.add(bytes, purpose);
-        self.bucket.spend(bytes);
+        self.bucket.spend(flow, bytes);
     }
 
     /// Returns the bytes that writers may keep, unsent or in flight; `None` if the path is open.

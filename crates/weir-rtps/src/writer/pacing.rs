@@ -12,13 +12,15 @@ use super::reader_proxy::ReaderProxy;
 use super::state::WriterCore;
 use crate::config;
 use crate::history::Entry;
-use crate::path::{Allowance, Mark, Path, Purpose, on_the_wire};
+use crate::path::{Allowance, Flow, Mark, Path, Purpose, on_the_wire};
 use crate::time::Time;
 
 /// A writer's use of the paths to its readers.
 #[derive(Debug, Default)]
 pub(super) struct Pacing {
     uses: Vec<PathUse>,
+    /// How urgent the samples are.
+    flow: Flow,
     /// Bytes sent, by the fast path or in fragments, and not recorded yet.
     pub(super) unrecorded: u64,
     /// Some path is paced. As of the last time that a path was asked.
@@ -47,7 +49,7 @@ pub(super) struct Pacing {
 #[derive(Debug)]
 struct PathUse {
     path: Path,
-    flow: u32,
+    flow: Flow,
     /// How often a datagram leaves on it: once for each address of the host.
     copies: u64,
     /// Marks that have not passed, with their positions.
@@ -75,10 +77,10 @@ impl Allowed {
 }
 
 impl PathUse {
-    fn new(path: &Path) -> Self {
+    fn new(path: &Path, flow: Flow) -> Self {
         Self {
             path: path.clone(),
-            flow: path.lock().add_flow(),
+            flow: Flow { number: path.lock().add_flow(), ..flow },
             copies: 0,
             marks: VecDeque::new(),
             last: None,
@@ -90,6 +92,11 @@ impl PathUse {
 pub(super) type Position = (SequenceNumber, u32);
 
 impl Pacing {
+    /// Creates the pacing of a writer without readers.
+    pub(super) fn new(priority: i32, budget: Duration) -> Self {
+        Self { flow: Flow { number: 0, priority, budget }, ..Self::default() }
+    }
+
     /// Returns whether there are no paths to observe.
     #[inline]
     pub(super) fn is_unused(&self) -> bool {
@@ -109,7 +116,8 @@ impl Pacing {
             let Some(path) = &proxy.path else { continue };
             let index = self.uses.iter().position(|known| known.path.is(path)).unwrap_or_else(|| {
                 let kept = before.iter().position(|known| known.path.is(path));
-                let known = kept.map(|at| before.swap_remove(at)).unwrap_or_else(|| PathUse::new(path));
+                let known =
+                    kept.map(|at| before.swap_remove(at)).unwrap_or_else(|| PathUse::new(path, self.flow));
                 self.uses.push(PathUse { copies: 0, ..known });
                 self.uses.len() - 1
             });
@@ -138,7 +146,7 @@ impl Pacing {
             let purpose = if self.is_reliable { Purpose::New } else { Purpose::BestEffort };
             for it in &mut self.uses {
                 let mut state = it.path.lock();
-                state.spend(now, bytes * it.copies, purpose);
+                state.spend(now, it.flow, bytes * it.copies, purpose);
                 it.last = Some(state.mark(now));
             }
         }
@@ -175,10 +183,14 @@ impl Pacing {
         allowed
     }
 
+    /// Returns what the writer is on a path.
+    fn flow_on(&self, path: &Path) -> Flow {
+        self.uses.iter().find(|it| it.path.is(path)).map_or(self.flow, |it| it.flow)
+    }
+
     /// Returns what may be sent again on one path.
     fn allow_repairs(&self, now: Time, path: &Path) -> Allowance {
-        let flow = self.uses.iter().find(|it| it.path.is(path)).map_or(0, |it| it.flow);
-        path.lock().allow(now, flow, config::PATH_FLIGHT_MIN_BYTES, Purpose::Repair)
+        path.lock().allow(now, self.flow_on(path), config::PATH_FLIGHT_MIN_BYTES, Purpose::Repair)
     }
 
     /// Sets when to ask again after less was sent than wanted.
@@ -394,7 +406,7 @@ impl WriterCore {
     /// Records what was sent again to a reader.
     pub(super) fn note_repairs_sent(&mut self, now: Time, index: usize, allowed: &Allowed) {
         if let Some(path) = &self.proxies[index].path {
-            path.lock().spend(now, allowed.spent, Purpose::Repair);
+            path.lock().spend(now, self.pacing.flow_on(path), allowed.spent, Purpose::Repair);
             if allowed.is_spent() && !self.pacing.is_waiting() {
                 self.pacing.next_at = Some(now.plus_nanos(1));
             }
