@@ -64,6 +64,14 @@ pub const PATH_ROUND_TRIP_MEMORY: Duration = Duration::from_secs(10);
 pub const PATH_MEMORY: Duration = Duration::from_secs(10);
 /// After four round trips and this time without an answer, what is in flight on a path does not hold back more.
 pub const PATH_SILENCE: Duration = Duration::from_millis(200);
+/// Readers of other engines do not show how far they have got while something is missing, nor within a large sample.
+/// What they show nothing of may be in flight besides: what a paced path carries in half a round trip and this time,
+/// ...
+pub const PATH_UNREPORTED: Duration = Duration::from_millis(25);
+/// ... two large samples, but no more than it carries in this time, ...
+pub const PATH_UNREPORTED_LARGE: Duration = Duration::from_secs(1);
+/// ... or this, in bytes, on an open path.
+pub const PATH_UNREPORTED_BYTES: u64 = 64 * 1024;
 /// What a best-effort writer has waiting for a paced path leaves within this time; what is older is not sent.
 pub const BEST_EFFORT_WAIT: Duration = Duration::from_millis(100);
 /// What leaves together on a paced path, as time...

@@ -8,6 +8,7 @@ use std::collections::VecDeque;
 
 use weir_wire::SequenceNumber;
 
+use super::compose;
 use super::reader_proxy::ReaderProxy;
 use super::state::WriterCore;
 use crate::config;
@@ -29,6 +30,8 @@ pub(super) struct Pacing {
     pub(super) next_at: Option<Time>,
     /// More may be sent as soon as something has passed.
     is_blocked: bool,
+    /// Bytes of the large sample that is sent, and of one before it.
+    large_bytes: u64,
     /// What is sent now is the last until something has passed.
     pub(super) ends_flight: bool,
     /// Readers acknowledge what is sent.
@@ -56,6 +59,10 @@ struct PathUse {
     marks: VecDeque<(Position, Mark)>,
     /// What would mark the last new samples.
     last: Option<Mark>,
+    /// When something was last sent again.
+    repaired_at: Time,
+    /// A reader at its end does not show how far it has got while something is missing, nor within a large sample.
+    is_silent: bool,
 }
 
 /// What may be sent again to a reader at a time.
@@ -84,6 +91,8 @@ impl PathUse {
             copies: 0,
             marks: VecDeque::new(),
             last: None,
+            repaired_at: Time::ZERO,
+            is_silent: false,
         }
     }
 }
@@ -118,9 +127,10 @@ impl Pacing {
                 let kept = before.iter().position(|known| known.path.is(path));
                 let known =
                     kept.map(|at| before.swap_remove(at)).unwrap_or_else(|| PathUse::new(path, self.flow));
-                self.uses.push(PathUse { copies: 0, ..known });
+                self.uses.push(PathUse { copies: 0, is_silent: false, ..known });
                 self.uses.len() - 1
             });
+            self.uses[index].is_silent |= !proxy.shows_progress();
             for to in proxy.destinations.iter() {
                 if destinations.contains(to) && !counted.contains(to) {
                     counted.push(*to);
@@ -158,9 +168,10 @@ impl Pacing {
         let mut allowed = None;
         (self.is_paced, self.ends_flight) = (false, false);
         (self.next_at, self.is_blocked) = (None, false);
-        for PathUse { path, flow, copies, .. } in &self.uses {
+        for PathUse { path, flow, copies, is_silent, .. } in &self.uses {
+            let unreported = is_silent.then_some(self.large_bytes);
             let mut state = path.lock();
-            let bytes = match state.allow(now, *flow, wanted * copies, purpose) {
+            let bytes = match state.allow_beside(now, *flow, wanted * copies, purpose, unreported) {
                 Allowance::Unlimited => continue,
                 Allowance::Bytes(bytes) => bytes.div_ceil(*copies),
                 Allowance::Flight(bytes) => {
@@ -186,6 +197,10 @@ impl Pacing {
     /// Returns what the writer is on a path.
     fn flow_on(&self, path: &Path) -> Flow {
         self.uses.iter().find(|it| it.path.is(path)).map_or(self.flow, |it| it.flow)
+    }
+
+    fn note_repaired(&mut self, now: Time, path: &Path) {
+        self.uses.iter_mut().filter(|it| it.path.is(path)).for_each(|it| it.repaired_at = now);
     }
 
     /// Returns what may be sent again on one path.
@@ -274,7 +289,9 @@ impl Pacing {
         while it.marks.front().is_some_and(|(at, _)| *at <= position) {
             newest = it.marks.pop_front();
         }
-        if let Some((_, mark)) = newest {
+        if let Some((_, mut mark)) = newest {
+            mark.is_of_silent = it.is_silent;
+            mark.has_waited = it.is_silent && mark.set_at() <= it.repaired_at;
             path.lock().passed(now, &mark);
             if core::mem::take(&mut self.is_blocked) {
                 self.next_at = Some(now);
@@ -284,7 +301,8 @@ impl Pacing {
 
     /// Returns the bytes that may be unsent or in flight, if a path is paced.
     pub(super) fn window(&self) -> Option<u64> {
-        let windows = self.uses.iter().filter_map(|it| Some(it.path.lock().window()? / it.copies));
+        let windows =
+            self.uses.iter().filter_map(|it| Some(it.path.lock().window(it.is_silent)? / it.copies));
         windows.min()
     }
 
@@ -298,6 +316,7 @@ impl WriterCore {
     /// Returns up to which sample before `end` the paths allow to send now, or up to the next large one.
     pub(super) fn allowed_end(&mut self, now: Time, mut end: SequenceNumber) -> SequenceNumber {
         self.skip_overdue();
+        self.note_large();
         let wanted = self.history.charged() - self.history.charged_to(self.unsent.prev());
         let allowed = self.pacing.allowance(now, wanted, self.purpose()).unwrap_or(u64::MAX);
         let (mut bytes, mut previous) = (0, None);
@@ -329,6 +348,17 @@ impl WriterCore {
             self.pacing.sent_at = now;
         }
         end
+    }
+
+    /// Records what of large samples may be in flight: what was sent of the next one, and one before it.
+    fn note_large(&mut self) {
+        let is_any = !self.large.is_empty() && self.pacing.uses.iter().any(|it| it.is_silent);
+        let at = |sn| self.history.entry(sn).filter(|entry| is_any && entry.fragment_size != 0);
+        let entry = at(self.unsent).or_else(|| at(self.unsent.prev()));
+        self.pacing.large_bytes = entry.map_or(0, |entry| {
+            let fragments = u64::from(entry.fragments()) + u64::from(self.fragments.sent);
+            fragments * on_the_wire(compose::FRAGMENT_AT as u64 + u64::from(entry.fragment_size))
+        });
     }
 
     fn purpose(&self) -> Purpose {
@@ -372,6 +402,7 @@ impl WriterCore {
         let cost = on_the_wire(len);
         if self.pacing.is_paced {
             if self.fragments.allowed < cost {
+                self.note_large();
                 let purpose = self.purpose();
                 let more = self.pacing.allowance(now, u64::from(u32::MAX), purpose).unwrap_or(u64::MAX);
                 if more == 0 {
@@ -406,6 +437,9 @@ impl WriterCore {
     /// Records what was sent again to a reader.
     pub(super) fn note_repairs_sent(&mut self, now: Time, index: usize, allowed: &Allowed) {
         if let Some(path) = &self.proxies[index].path {
+            if allowed.spent > 0 {
+                self.pacing.note_repaired(now, path);
+            }
             path.lock().spend(now, self.pacing.flow_on(path), allowed.spent, Purpose::Repair);
             if allowed.is_spent() && !self.pacing.is_waiting() {
                 self.pacing.next_at = Some(now.plus_nanos(1));

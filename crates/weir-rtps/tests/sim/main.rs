@@ -8,6 +8,7 @@
 //! the [sequences](swarm) of faults to `n`. There are goals instead of waits and a limit of steps
 //! instead of a timeout, so a run only depends on computing time.
 
+mod answers;
 mod asynchronous;
 mod bottleneck;
 mod classes;
