@@ -58,6 +58,14 @@ pub const PATH_KNOWN_BYTES: u64 = 16 << 20;
 pub const PATH_FLIGHT_MIN_BYTES: u64 = 16 * 1024;
 /// Every path is taken to carry as much, in bytes per second: a slow serial line.
 pub const PATH_RATE_MIN: f64 = 1000.0;
+/// No path is taken to carry more, in bytes per second, whatever its readers say: 100 Gbit/s.
+pub const PATH_RATE_MAX: f64 = 12.5e9;
+/// No answer is taken to come from another host sooner: readers that answer what they have not received yet would
+/// show any rate.
+pub const PATH_ROUND_TRIP_MIN: Duration = Duration::from_micros(5);
+/// The window of a writer on paced paths, at most, in bytes as accounted by the kernel: 10 Gbit/s over 100 ms. Its
+/// readers could make it keep any number of samples otherwise.
+pub const WINDOW_PATH_MAX_BYTES: u64 = 128 << 20;
 /// The shortest round trip of this time, and of 64 rounds, is that of the path without a queue (as in BBR).
 pub const PATH_ROUND_TRIP_MEMORY: Duration = Duration::from_secs(10);
 /// The rate of a path that is not measured for this time is forgotten.

@@ -231,7 +231,7 @@ impl Rounds {
 
     /// Records that everything before a mark has passed.
     pub(super) fn passed(&mut self, now: Time, mark: &Mark) {
-        let round_trip_ns = now.nanos_since(mark.at).max(1);
+        let round_trip_ns = now.nanos_since(mark.at).max(config::PATH_ROUND_TRIP_MIN.as_nanos() as u64);
         let is_ambiguous = mark.is_ambiguous(now, self.round_trip_min());
         if mark.has_waited {
             self.round.ambiguous_ns = self.round.ambiguous_ns.into_iter().chain([round_trip_ns]).min();
@@ -406,7 +406,7 @@ impl Rounds {
 impl Rate {
     fn new(now: Time, bottleneck: f64) -> Self {
         Self {
-            bottleneck: bottleneck.max(config::PATH_RATE_MIN),
+            bottleneck: bottleneck.clamp(config::PATH_RATE_MIN, config::PATH_RATE_MAX),
             gain: DRAIN_GAIN,
             phase: Phase::Drain,
             probe: PROBE_FIRST,
@@ -453,7 +453,7 @@ impl Rate {
         } else {
             self.bottleneck = before.max(seen.arrived.min(before * RISE_MAX));
         }
-        self.bottleneck = self.bottleneck.max(config::PATH_RATE_MIN);
+        self.bottleneck = self.bottleneck.clamp(config::PATH_RATE_MIN, config::PATH_RATE_MAX);
         self.next_phase(seen, is_queue || is_lossy);
     }
 
@@ -470,7 +470,7 @@ impl Rate {
         // A shorter queue in a test is no reason to send more.
         if self.gain >= 1.0 || !rival.is_testing() {
             let rate = rival.window_bytes() * 1e9 / seen.mean_ns as f64;
-            self.bottleneck = rate.max(config::PATH_RATE_MIN);
+            self.bottleneck = rate.clamp(config::PATH_RATE_MIN, config::PATH_RATE_MAX);
         }
         self.gain = if rival.is_testing() { TEST_GAIN } else { 1.0 };
     }

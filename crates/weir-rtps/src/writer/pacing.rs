@@ -475,7 +475,7 @@ impl WriterCore {
         let last = charged - self.history.charged_to(self.history.last().prev());
         let limit = self.pacing.window().map(|bytes| {
             let charge = u128::from(bytes) * u128::from(charged) / u128::from(written);
-            (charge as u64).max(config::WINDOW_MIN_BYTES) + last
+            charge.clamp(config::WINDOW_MIN_BYTES.into(), config::WINDOW_PATH_MAX_BYTES.into()) as u64 + last
         });
         self.window.set_path_limit(limit);
     }

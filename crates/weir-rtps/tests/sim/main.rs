@@ -22,6 +22,7 @@ mod hostile;
 mod large_under_loss;
 
 mod late_joiner;
+mod liars;
 mod links;
 mod live;
 mod lives;

@@ -107,6 +107,8 @@ pub(crate) enum Answers {
     RequestsAfter(Duration),
     /// After this time, and for everything received meanwhile.
     Together(Duration),
+    /// Not at all.
+    Never,
 }
 
 impl ReaderSetup {
@@ -470,11 +472,14 @@ impl ReaderHost {
         if self.answers == Answers::AtOnce {
             return;
         }
+        if self.answers == Answers::Never {
+            return out.clear();
+        }
         let (later, answers) = (&mut self.later, self.answers);
         out.for_each_datagram(|destinations, datagram| {
             let is_request = requests(datagram);
             let due = match answers {
-                Answers::AtOnce => now,
+                Answers::AtOnce | Answers::Never => now,
                 Answers::RequestsAfter(delay) => {
                     if is_request {
                         now + delay
