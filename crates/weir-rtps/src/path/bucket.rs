@@ -150,6 +150,10 @@ impl Bucket {
         let budget = flow.budget.min(config::LATENCY_BUDGET_MAX).as_secs_f64();
         let start = self.present(flow.priority) + rate * budget / self.accounts.len() as f64;
         let account = &mut self.accounts[index];
+        if account.flow.priority != flow.priority {
+            // By the clock of another priority, its tag means nothing.
+            (account.tag, account.began, account.waits) = (0.0, 0.0, None);
+        }
         (account.flow, account.asked_at) = (flow, now);
         if account.waits.is_none() {
             account.tag = account.tag.max(start);
@@ -320,6 +324,16 @@ mod tests {
         let sent = send(&mut Bucket::default(), &senders);
         let waits: Vec<_> = sent.iter().map(|(_, wait)| wait.as_millis()).collect();
         assert!(waits[0] < 2 && (10..40).contains(&waits[1]) && (30..130).contains(&waits[2]), "{waits:?}");
+    }
+
+    #[test]
+    fn a_writer_whose_priority_changes_goes_on_with_the_others_of_its_new_one() {
+        let mut bucket = Bucket::default();
+        let _ = send(&mut bucket, &[Sender::saturated(0, 1), Sender::saturated(1, 0)]);
+        bucket.filled_at = Time::ZERO;
+        bucket.accounts.iter_mut().for_each(|it| it.asked_at = Time::ZERO);
+        let sent = send(&mut bucket, &[Sender::saturated(0, 0), Sender::saturated(1, 0)]);
+        assert!(sent.iter().all(|(bytes, _)| *bytes as f64 > 0.45 * RATE), "{sent:?}");
     }
 
     #[test]

@@ -106,6 +106,12 @@ impl Pacing {
         Self { flow: Flow { number: 0, priority, budget }, ..Self::default() }
     }
 
+    /// Changes the priority.
+    pub(super) fn set_priority(&mut self, priority: i32) {
+        self.flow.priority = priority;
+        self.uses.iter_mut().for_each(|it| it.flow.priority = priority);
+    }
+
     /// Returns whether there are no paths to observe.
     #[inline]
     pub(super) fn is_unused(&self) -> bool {
@@ -313,6 +319,12 @@ impl Pacing {
 }
 
 impl WriterCore {
+    /// Changes [`WriterConfig::transport_priority`](super::WriterConfig::transport_priority).
+    pub fn set_transport_priority(&mut self, priority: i32) {
+        self.config.transport_priority = priority;
+        self.pacing.set_priority(priority);
+    }
+
     /// Returns up to which sample before `end` the paths allow to send now, or up to the next large one.
     pub(super) fn allowed_end(&mut self, now: Time, mut end: SequenceNumber) -> SequenceNumber {
         self.skip_overdue();

@@ -297,6 +297,24 @@ fn a_higher_priority_gets_nearly_all_and_a_lower_one_something() {
 }
 
 #[test]
+fn a_priority_can_be_changed() {
+    let mut shared = Shared::new("lan100", 1);
+    let path = Path::new();
+    (0..2).for_each(|_| shared.saturate(&path, |_| 1024));
+    let second = Duration::from_secs(1);
+    let mut shares = |priorities: [i32; 2]| {
+        for (writer, priority) in shared.sim.writers.iter_mut().zip(priorities) {
+            writer.core.set_transport_priority(priority);
+        }
+        shared.shares(second, second, 1024)
+    };
+    let seen = [[0, 0], [0, 5], [-5, -6], [-6, -6]].map(&mut shares);
+    let expected = [[0.49, 0.49], [0.11, 0.87], [0.87, 0.11], [0.49, 0.49]];
+    let pairs = seen.iter().flatten().zip(expected.iter().flatten());
+    assert!(pairs.into_iter().all(|(seen, expected)| (seen - expected).abs() < 0.05), "{seen:?}");
+}
+
+#[test]
 fn shares_do_not_depend_on_sizes() {
     for (link, seconds) in [("lan100", 6), ("wifi", 10), ("lte", 30)] {
         for seed in 1..if links::is_long_run() { 4 } else { 2 } {
