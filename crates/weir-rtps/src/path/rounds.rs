@@ -133,19 +133,20 @@ impl Rounds {
     }
 
     /// Returns the bytes that may be sent until something has passed, while the path is open and so little has passed
-    /// that nothing is known about it.
-    pub(super) fn first_flights(&self) -> Option<u64> {
+    /// that nothing is known about it. `unreported`: bytes in flight that do not count.
+    pub(super) fn first_flights(&self, unreported: u64) -> Option<u64> {
         let passed = self.passed.new - self.open_since;
         if self.rate.is_some() || passed >= config::PATH_KNOWN_BYTES {
             return None;
         }
-        Some((config::PATH_FIRST_FLIGHT_BYTES + passed).saturating_sub(self.in_flight()))
+        let in_flight = self.in_flight().saturating_sub(unreported);
+        Some((config::PATH_FIRST_FLIGHT_BYTES + passed).saturating_sub(in_flight))
     }
 
     /// Returns the most bytes that may be in flight on a paced path.
     pub(super) fn in_flight_max(&self) -> u64 {
         let Some(rate) = &self.rate else {
-            return match self.first_flights() {
+            return match self.first_flights(0) {
                 Some(more) => self.in_flight() + more,
                 None => u64::MAX,
             };
@@ -160,8 +161,10 @@ impl Rounds {
 
     /// Returns until when no more may be sent, because so much is in flight, unless something passes before. What has
     /// not passed by then does not count any more: the writer or the reader that it belongs to may be gone.
-    pub(super) fn blocked_until(&mut self, now: Time) -> Option<Time> {
-        if self.in_flight() < self.in_flight_max() {
+    /// `unreported`: bytes in flight that do not count.
+    pub(super) fn blocked_until(&mut self, now: Time, unreported: u64) -> Option<Time> {
+        let in_flight = self.in_flight().saturating_sub(unreported);
+        if self.first_flights(unreported).map_or(in_flight < self.in_flight_max(), |room| room > 0) {
             return None;
         }
         let until = self.passed_at.plus_nanos(4 * self.round_trip().unwrap_or(0)) + config::PATH_SILENCE;
@@ -228,9 +231,11 @@ impl Rounds {
 
     /// Records that everything before a mark has passed.
     pub(super) fn passed(&mut self, now: Time, mark: &Mark) {
-        let round_trip_ns = now.nanos_since(mark.at).max(1);
+        let round_trip_ns = now.nanos_since(mark.at).max(config::PATH_ROUND_TRIP_MIN.as_nanos() as u64);
         let is_ambiguous = mark.is_ambiguous(now, self.round_trip_min());
-        if !is_ambiguous {
+        if mark.has_waited {
+            self.round.ambiguous_ns = self.round.ambiguous_ns.into_iter().chain([round_trip_ns]).min();
+        } else if !is_ambiguous {
             self.answer_ns = Some(round_trip_ns);
             self.round.sum_ns += round_trip_ns;
             self.round.count += 1;
@@ -256,6 +261,8 @@ impl Rounds {
         }
         // Jitter shifts the ends of a round.
         let least_ns = ROUND_MIN_NS.max(self.jitter_ns * ROUND_JITTERS);
+        let is_sure = !mark.is_of_silent || self.round.count >= ROUND_COUNT && !mark.has_waited;
+        let least_ns = if is_sure { least_ns } else { 4 * least_ns.max(self.round_trip_min().unwrap_or(0)) };
         let is_long = now.nanos_since(self.round.began_at) >= least_ns;
         if mark.at >= self.round.ends_with && is_long && now > self.round.began_at {
             self.end_round(now, mark);
@@ -286,7 +293,7 @@ impl Rounds {
     fn shows_queue(&mut self, now: Time, mark: &Mark, round_trip_ns: u64) -> bool {
         let base_ns = self.round_trip_min().unwrap_or(round_trip_ns);
         // What is sent doubles in each round trip at first, so that a queue is to be seen early (RFC 9406, HyStart++).
-        let share = if self.first_flights().is_some() { base_ns / 8 } else { base_ns / 4 };
+        let share = if self.first_flights(0).is_some() { base_ns / 8 } else { base_ns / 4 };
         let queue_max_ns = (config::QUEUE_MAX.as_nanos() as u64).max(share);
         if round_trip_ns <= base_ns + queue_max_ns {
             if !mark.is_ambiguous(now, Some(base_ns)) {
@@ -399,7 +406,7 @@ impl Rounds {
 impl Rate {
     fn new(now: Time, bottleneck: f64) -> Self {
         Self {
-            bottleneck: bottleneck.max(config::PATH_RATE_MIN),
+            bottleneck: bottleneck.clamp(config::PATH_RATE_MIN, config::PATH_RATE_MAX),
             gain: DRAIN_GAIN,
             phase: Phase::Drain,
             probe: PROBE_FIRST,
@@ -446,7 +453,7 @@ impl Rate {
         } else {
             self.bottleneck = before.max(seen.arrived.min(before * RISE_MAX));
         }
-        self.bottleneck = self.bottleneck.max(config::PATH_RATE_MIN);
+        self.bottleneck = self.bottleneck.clamp(config::PATH_RATE_MIN, config::PATH_RATE_MAX);
         self.next_phase(seen, is_queue || is_lossy);
     }
 
@@ -463,7 +470,7 @@ impl Rate {
         // A shorter queue in a test is no reason to send more.
         if self.gain >= 1.0 || !rival.is_testing() {
             let rate = rival.window_bytes() * 1e9 / seen.mean_ns as f64;
-            self.bottleneck = rate.max(config::PATH_RATE_MIN);
+            self.bottleneck = rate.clamp(config::PATH_RATE_MIN, config::PATH_RATE_MAX);
         }
         self.gain = if rival.is_testing() { TEST_GAIN } else { 1.0 };
     }
@@ -550,6 +557,9 @@ fn queue_target_ns(base_ns: u64) -> u64 {
 const PATIENCE_NS: u64 = 4_000_000;
 /// Shorter rounds would measure single trains.
 const ROUND_MIN_NS: u64 = 12_000_000;
+/// With fewer round trips than this from readers that do not show progress, a round is four times as long: jitter
+/// would look like a queue.
+const ROUND_COUNT: u64 = 4;
 /// A round is at least this many times as long as the jitter.
 const ROUND_JITTERS: u64 = 16;
 /// Rounds that are remembered in any case: the shortest round trip of them is that of the path.

@@ -160,6 +160,11 @@ impl ReaderProxy {
             && acknack.state.base() > self.last_base
     }
 
+    /// Returns whether the reader shows how far it has got while something is missing, and within a large sample.
+    pub(super) fn shows_progress(&self) -> bool {
+        self.vendor == VendorId::WEIR
+    }
+
     /// Returns whether the reader answers every HEARTBEAT_FRAG.
     pub(super) fn answers_heartbeat_frags(&self) -> bool {
         self.vendor == VendorId::WEIR

@@ -50,6 +50,10 @@ pub struct WriterConfig {
     /// How long a reliable reader that acknowledges nothing may hold up a KEEP_ALL writer; `None`: as long as it is
     /// matched.
     pub reader_inactivity: Option<Duration>,
+    /// Writers with a higher priority go first on a path that they share.
+    pub transport_priority: i32,
+    /// For this time, other writers of the same priority may go first.
+    pub latency_budget: Duration,
 }
 
 impl WriterConfig {
@@ -72,6 +76,8 @@ impl WriterConfig {
             is_asynchronous: false,
             answer_time: Duration::ZERO,
             reader_inactivity: None,
+            transport_priority: 0,
+            latency_budget: Duration::ZERO,
         }
     }
 

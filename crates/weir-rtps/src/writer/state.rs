@@ -125,7 +125,7 @@ impl WriterCore {
             destinations: Arc::from([]),
             routes: Vec::new(),
             window: Window::new(),
-            pacing: Pacing::default(),
+            pacing: Pacing::new(config.transport_priority, config.latency_budget),
             unsent: SequenceNumber::FIRST,
             acknowledged: SequenceNumber::ZERO,
             acknowledged_charge: 0,

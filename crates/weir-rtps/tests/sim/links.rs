@@ -130,7 +130,7 @@ pub(crate) fn queue_max(round_trip: Duration) -> Duration {
 }
 
 /// Whether a run may take minutes.
-fn is_long_run() -> bool {
+pub(crate) fn is_long_run() -> bool {
     std::env::var_os("WEIR_SIM_SEEDS").is_some()
 }
 

@@ -8,6 +8,7 @@
 //! the [sequences](swarm) of faults to `n`. There are goals instead of waits and a limit of steps
 //! instead of a timeout, so a run only depends on computing time.
 
+mod answers;
 mod asynchronous;
 mod bottleneck;
 mod classes;
@@ -21,6 +22,7 @@ mod hostile;
 mod large_under_loss;
 
 mod late_joiner;
+mod liars;
 mod links;
 mod live;
 mod lives;
