@@ -20,6 +20,7 @@
 //! a bottleneck stays open and costs a counter per send.
 
 mod bucket;
+mod rate;
 mod rival;
 mod rounds;
 

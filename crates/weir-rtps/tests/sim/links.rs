@@ -18,19 +18,21 @@ const FRAGMENT_HEADERS: usize = 28 + 68;
 const FRAGMENT: usize = 1400;
 
 /// What a run has shown.
-struct Outcome {
+pub(crate) struct Outcome {
     /// Share of the payload delivered that the link could carry, after the first seconds.
-    goodput: f64,
+    pub(crate) goodput: f64,
     /// IP bytes offered to the link, per byte that it needs for the payload delivered without loss.
-    offered: f64,
-    traffic: Traffic,
-    report: PathReport,
+    pub(crate) offered: f64,
+    pub(crate) traffic: Traffic,
+    pub(crate) report: PathReport,
     /// How often a writer had to wait, after the first seconds.
     waits: u64,
+    /// How much later than the link takes for it the last sample arrives after it was written, in round trips.
+    pub(crate) late: f64,
 }
 
 /// Sends samples of `size` bytes as fast as the link allows: for as long as `warm_up`, and then as `time`.
-fn saturate(
+pub(crate) fn saturate(
     name: &str,
     seed: u64,
     way: &Direction,
@@ -70,13 +72,20 @@ fn saturate(
     let rate = way.first_rate_bps().expect("a preset has a rate") as f64;
     let carried = rate / 8.0 * time[1].as_secs_f64() / needed as f64;
     let traffic = sim.network.traffic(writer, reader);
-    let in_flight = path.report().in_flight_bytes;
+    let (report, waits) = (path.report(), path.report().waits - waits);
+    let in_flight = report.in_flight_bytes;
+    let left = (sim.writers[0].written - samples) as f64 * needed as f64 * 8.0 / rate;
+    let stopped_at = sim.now;
+    sim.writers[0].samples = sim.writers[0].written;
+    sim.run_until(Sim::is_delivered);
+    let late = sim.readers[0].last_taken_at.since(stopped_at).as_secs_f64() - left;
     Outcome {
         goodput: (samples - before) as f64 / carried,
         offered: traffic.offered.bytes as f64 / (samples as f64 * needed as f64 + in_flight as f64),
         traffic,
-        report: path.report(),
-        waits: path.report().waits - waits,
+        report,
+        waits,
+        late: late / (2.0 * way.delay.as_secs_f64()).max(1e-4),
     }
 }
 
@@ -321,18 +330,18 @@ fn large_samples_pass_a_lossy_link_with_a_round_trip() {
 }
 
 /// A link that has not been chosen by hand.
-struct RandomLink {
-    way: Direction,
-    ways: [Link; 2],
-    size: fn(u64) -> usize,
-    round_trip: Duration,
-    shown: String,
+pub(crate) struct RandomLink {
+    pub(crate) way: Direction,
+    pub(crate) ways: [Link; 2],
+    pub(crate) size: fn(u64) -> usize,
+    pub(crate) round_trip: Duration,
+    pub(crate) shown: String,
 }
 
 impl RandomLink {
     /// 1 to 500 Mbit/s and 1 to 300 ms of round trip, evenly by their logarithms, up to 2 % of losses, a queue of one
     /// to four times what is in flight.
-    fn new(seed: u64) -> Self {
+    pub(crate) fn new(seed: u64) -> Self {
         let mut rng = Rng::new(seed);
         let rate = 1e6 * 500f64.powf(rng.fraction());
         let round_trip = Duration::from_secs_f64(0.001 * 300f64.powf(rng.fraction()));

@@ -25,6 +25,7 @@ mod links;
 mod live;
 mod lives;
 mod loss;
+mod matrix;
 mod multicast;
 mod partition;
 mod pieces;
