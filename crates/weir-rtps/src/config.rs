@@ -64,6 +64,8 @@ pub const PATH_ROUND_TRIP_MEMORY: Duration = Duration::from_secs(10);
 pub const PATH_MEMORY: Duration = Duration::from_secs(10);
 /// After four round trips and this time without an answer, what is in flight on a path does not hold back more.
 pub const PATH_SILENCE: Duration = Duration::from_millis(200);
+/// The same while no round trip is known, as in RFC 6298.
+pub const PATH_ANSWER_UNKNOWN: Duration = Duration::from_secs(1);
 /// What a best-effort writer has waiting for a paced path leaves within this time; what is older is not sent.
 pub const BEST_EFFORT_WAIT: Duration = Duration::from_millis(100);
 /// What leaves together on a paced path, as time...

@@ -281,6 +281,11 @@ impl PathState {
         self.rate().map(|rate| (rate * time.as_secs_f64()) as u64)
     }
 
+    /// Returns after how many bytes the next mark is to follow, whatever the time; `None`: only the time matters.
+    pub(crate) fn mark_every_bytes(&self) -> Option<u64> {
+        self.rounds.mark_every_bytes()
+    }
+
     /// Returns a mark behind everything sent.
     pub(crate) fn mark(&self, now: Time) -> Mark {
         let rounds = &self.rounds;

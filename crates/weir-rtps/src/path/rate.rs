@@ -34,8 +34,10 @@ pub(super) struct Rate {
 }
 
 /// What the rate is for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 enum Phase {
+    /// Sends more from flight to flight, at the rate that the bottleneck carries, or more unless that is the most.
+    Start { flight: u64, is_most: bool },
     /// Looks for more.
     Probe,
     /// What the probe has found shows a round later.
@@ -69,6 +71,37 @@ impl Rate {
         Self { phase, probe, gain, calm_ns: round_trip_ns, calm_loss: usual_loss, ..self }
     }
 
+    /// Returns the rate of a path that carries `carried` bytes per second, and no more if `is_most`, as a flight has shown
+    /// after which `flight` bytes would be in flight in slow start.
+    pub(super) fn starting(now: Time, carried: f64, is_most: bool, flight: u64) -> Self {
+        let mut rate = Self { gain: 1.0, ..Self::new(now, 0.0) };
+        rate.phase = Phase::Start { flight: flight * START_RISE, is_most };
+        rate.bottleneck = carried * if is_most { START_SHARE } else { 2.0 };
+        rate
+    }
+
+    /// Takes what a further flight has shown.
+    pub(super) fn start_on(&mut self, carried: f64, is_spread: bool, base_ns: u64) {
+        let Phase::Start { flight, is_most } = self.phase else { return };
+        if is_spread {
+            self.bottleneck = carried * START_SHARE;
+        } else if !is_most {
+            self.bottleneck *= 2.0;
+        }
+        let is_most = is_most || is_spread;
+        let is_whole = flight as f64 * 1e9 >= self.bottleneck * base_ns as f64;
+        if is_most && is_whole {
+            (self.phase, self.gain, self.calm_ns) = (Phase::Probe, 1.0 + self.probe, base_ns);
+        } else {
+            self.phase = Phase::Start { flight: flight * START_RISE, is_most };
+        }
+    }
+
+    /// Returns how many bytes may be in flight, while little is known.
+    pub(super) fn flight(&self) -> Option<u64> {
+        if let Phase::Start { flight, .. } = self.phase { Some(flight) } else { None }
+    }
+
     /// Returns the bytes per second to be sent.
     pub(super) fn pacing_rate(&self) -> f64 {
         self.bottleneck * self.gain
@@ -89,6 +122,9 @@ impl Rate {
         }
         let is_lossy =
             seen.loss > config::PATH_LOSS_SHARE && seen.queue_ns > self.queue_target_ns(seen) + margin_ns;
+        if self.flight().is_some() && !is_queue && !is_lossy {
+            return;
+        }
         if (is_queue || is_lossy) && seen.is_limited {
             // What was measured before is out of date.
             self.arrived.clear();
@@ -148,7 +184,7 @@ impl Rate {
                 self.probe = PROBE_FIRST;
                 Phase::Drain
             }
-            Phase::Probe => Phase::Observe,
+            Phase::Start { .. } | Phase::Probe => Phase::Observe,
             Phase::Observe if is_quiet && seen.is_limited => {
                 let most = self.arrived.iter().copied().fold(0.0, f64::max);
                 let more = self.bottleneck * (1.0 + self.probe * QUIET_RISE);
@@ -160,6 +196,11 @@ impl Rate {
             Phase::Observe => {
                 self.probe = PROBE_FIRST;
                 Phase::Drain
+            }
+            // Jitter ends slow start early, so the path may carry much more.
+            Phase::Drain if self.calm_ns == 0 => {
+                self.calm_ns = seen.mean_ns;
+                Phase::Probe
             }
             Phase::Drain => Phase::Cruise(CRUISE_ROUNDS),
             Phase::Cruise(0) if has_queue => Phase::Drain,
@@ -177,7 +218,7 @@ impl Rate {
             Phase::Probe => 1.0 + self.probe,
             Phase::Drain if is_full => (1.0 - seen.queue_ns as f64 / horizon_ns).clamp(GAIN_MIN, DRAIN_GAIN),
             Phase::Drain => DRAIN_GAIN,
-            Phase::Observe => 1.0,
+            Phase::Start { .. } | Phase::Observe => 1.0,
             Phase::Cruise(_) => (1.0 - excess_ns as f64 / horizon_ns).max(CRUISE_GAIN_MIN),
         };
     }
@@ -212,6 +253,10 @@ fn queue_target_ns(base_ns: u64) -> u64 {
 const RATES_KEPT: usize = 12;
 /// In one round the bottleneck grows and shrinks at most by these factors.
 const RISE_MAX: f64 = 1.5;
+/// From flight to flight, what may be in flight grows by this factor, ...
+const START_RISE: u64 = 64;
+/// ... and this share is sent of what seems to be carried.
+const START_SHARE: f64 = 0.9;
 const FALL_MAX: f64 = 0.7;
 const FALL_MAX_LONG: f64 = 0.1;
 /// After a probe that found no queue, the bottleneck is taken to carry this share of the excess.

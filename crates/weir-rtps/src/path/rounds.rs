@@ -1,5 +1,6 @@
 //! What is measured on a path, round by round. A round is about a round trip.
 
+use core::time::Duration;
 use std::collections::VecDeque;
 
 use super::rate::{Rate, queue_max_ns};
@@ -23,6 +24,8 @@ pub(super) struct Rounds {
     /// passed, and the bytes passed by then.
     long_since: Option<[u64; 3]>,
     losses: Losses,
+    /// The first of the marks whose samples left together, while little is known.
+    flight: Option<Flight>,
     /// Until when a writer had to wait.
     pub(super) limited_at: Option<Time>,
     round: Round,
@@ -49,6 +52,40 @@ struct Losses {
     clean_rate: f64,
     /// How often in a row much was lost.
     times: u32,
+}
+
+/// Samples that left together.
+#[derive(Debug, Clone, Copy)]
+struct Flight {
+    /// When its first mark was set, and when it passed.
+    marked_at: Time,
+    passed_at: Time,
+    /// Bytes sent until then.
+    sent: u64,
+    /// The same of its last mark, and the shortest and the longest times that a byte took from mark to mark.
+    last: (Time, u64),
+    ns_per_byte: [f64; 2],
+    marks: u32,
+}
+
+impl Flight {
+    fn new(now: Time, mark: &Mark) -> Self {
+        let (marked_at, passed_at, sent) = (mark.at, now, mark.sent.all);
+        Self { marked_at, passed_at, sent, last: (now, sent), ns_per_byte: [f64::MAX, 0.0], marks: 0 }
+    }
+
+    fn add(&mut self, now: Time, mark: &Mark) {
+        let (passed_at, sent) = core::mem::replace(&mut self.last, (now, mark.sent.all));
+        let bytes = mark.sent.all.saturating_sub(sent).max(1);
+        let ns = now.nanos_since(passed_at) as f64 / bytes as f64;
+        self.ns_per_byte = [self.ns_per_byte[0].min(ns), self.ns_per_byte[1].max(ns)];
+        self.marks += 1;
+    }
+
+    /// Returns whether its marks arrived as they would without jitter.
+    fn is_even(&self) -> bool {
+        self.marks >= 3 && self.ns_per_byte[0] >= self.ns_per_byte[1] * EVEN_SHARE
+    }
 }
 
 /// What was measured since the round began.
@@ -116,7 +153,8 @@ impl Rounds {
         }
         let base_ns = self.round_trip_min().unwrap_or(0);
         let ns = base_ns + base_ns / 2 + queue_max_ns(base_ns) + PATIENCE_NS;
-        (rate.bottleneck * ns as f64 / 1e9) as u64 + config::PATH_FLIGHT_MIN_BYTES
+        let most = (rate.bottleneck * ns as f64 / 1e9) as u64 + config::PATH_FLIGHT_MIN_BYTES;
+        most.min(rate.flight().unwrap_or(u64::MAX))
     }
 
     /// Returns until when no more may be sent, because so much is in flight, unless something passes before. What has
@@ -125,7 +163,8 @@ impl Rounds {
         if self.in_flight() < self.in_flight_max() {
             return None;
         }
-        let until = self.passed_at.plus_nanos(4 * self.round_trip().unwrap_or(0)) + config::PATH_SILENCE;
+        let answer = self.round_trip().map_or(config::PATH_ANSWER_UNKNOWN, |ns| Duration::from_nanos(4 * ns));
+        let until = self.passed_at + answer + config::PATH_SILENCE;
         if now < until {
             return Some(until);
         }
@@ -165,15 +204,28 @@ impl Rounds {
             self.note_round_trip(now, shortest_ns);
         }
         self.passed_at = now;
-        let first_ack_at = now.plus_nanos(self.round_trip_min().unwrap_or(0));
-        self.round = Round {
-            began_at: first_ack_at,
+        self.round = self.round_from(now, false);
+    }
+
+    /// Returns a round that measures what is sent from now on.
+    fn round_from(&self, now: Time, was_limited: bool) -> Round {
+        Round {
+            began_at: now.plus_nanos(self.round_trip_min().unwrap_or(0)),
             marked_at: now,
             passed: self.passed,
             lost: self.lost,
             ends_with: now,
+            was_limited,
             ..Round::default()
-        };
+        }
+    }
+
+    /// Returns after how many bytes a mark shows how fast what leaves together arrives, while that is not known, and
+    /// round trips are long.
+    pub(super) fn mark_every_bytes(&self) -> Option<u64> {
+        self.first_flights()?;
+        let is_long = self.round_trip_min().is_none_or(|ns| ns >= START_ROUND_TRIP_MIN_NS);
+        is_long.then(|| (self.in_flight() / MARKS_IN_FLIGHT).max(config::PATH_FIRST_FLIGHT_BYTES / 4))
     }
 
     /// Forgets the rate if it was not measured for long. The path may be another one by now.
@@ -214,6 +266,13 @@ impl Rounds {
                 self.limit(now, mark, round_trip_ns, arrived);
                 return;
             }
+        }
+        let is_starting = self.rate.as_ref().map(|rate| rate.flight().is_some());
+        if is_starting.unwrap_or_else(|| self.mark_every_bytes().is_some())
+            && !is_ambiguous
+            && self.start(now, mark)
+        {
+            return;
         }
         // Jitter shifts the ends of a round.
         let least_ns = ROUND_MIN_NS.max(self.jitter_ns * ROUND_JITTERS);
@@ -285,6 +344,47 @@ impl Rounds {
             self.limited_at.is_some_and(|at| at >= began_at) || sent > clean_rate * CLEAN_EXCESS;
         let is_sign = is_lossy && is_saturated || times >= LOSSY_TIMES;
         is_sign.then_some(arrived)
+    }
+
+    /// Finds the rate of a path on which slow start would take many round trips. Returns whether it begins with that.
+    ///
+    /// What leaves together arrives at the rate of the bottleneck, which is known after a round trip (as in packet
+    /// pairs: Keshav, 1991). It is measured again with more, sent at that rate. Jitter makes that impossible.
+    fn start(&mut self, now: Time, mark: &Mark) -> bool {
+        let Some(base_ns) = self.round_trip_min() else { return false };
+        let first = self.first_flights().map(|more| more + self.in_flight());
+        let wanted = self.rate.as_ref().map_or(SPREAD_MIN_BYTES, |rate| rate.flight().unwrap_or(0) / 2);
+        let is_same =
+            |flight: &Flight| first.is_none() || mark.at.nanos_since(flight.marked_at) <= base_ns / 8;
+        let Some(flight) = self.flight.as_mut().filter(|flight| is_same(flight)) else {
+            self.flight = Some(Flight::new(now, mark));
+            return false;
+        };
+        flight.add(now, mark);
+        let flight = *flight;
+        let bytes = mark.sent.all.saturating_sub(flight.sent);
+        let (sent_ns, passed_ns) = (mark.at.nanos_since(flight.marked_at), now.nanos_since(flight.passed_at));
+        let elapsed_ns = sent_ns.max(passed_ns);
+        if bytes < wanted || elapsed_ns < SPREAD_MIN_NS {
+            return false;
+        }
+        let carried = bytes as f64 * 1e9 / elapsed_ns as f64;
+        // What arrives as fast as it was sent might arrive faster.
+        let is_most = passed_ns >= sent_ns + (sent_ns / 4).max(SPREAD_MIN_NS);
+        let Some(first) = first else {
+            self.flight = None;
+            if let Some(rate) = &mut self.rate {
+                rate.start_on(carried, is_most, base_ns);
+            }
+            return false;
+        };
+        if !flight.is_even() || carried * base_ns as f64 / 1e9 < first as f64 * STEPS_MIN {
+            return false;
+        }
+        self.flight = None;
+        self.rate = Some(Rate::starting(now, carried, is_most, first));
+        self.round = self.round_from(now, self.is_limited(now));
+        true
     }
 
     /// Begins to pace. What was in flight has passed within a round trip, and what of it arrived shows the rate.
@@ -372,3 +472,15 @@ const BOTTLENECK_MIN_BYTES: u64 = 30_000;
 /// Losses are a sign of a bottleneck if so much more is sent than was ever sent without, or if they last.
 const CLEAN_EXCESS: f64 = 1.25;
 const LOSSY_TIMES: u32 = 3;
+/// What left together shows the rate of a path if it is at least as long as this, in bytes, ...
+const SPREAD_MIN_BYTES: u64 = 12_000;
+/// ... and arrives over this time at least, beside which no delay of a host matters.
+const SPREAD_MIN_NS: u64 = 500_000;
+/// Slow start is left alone if so many times what may be in flight suffices.
+const STEPS_MIN: f64 = 4.0;
+/// Without jitter, bytes take the same time each, but for this share.
+const EVEN_SHARE: f64 = 0.75;
+/// With shorter round trips, slow start is fast enough.
+const START_ROUND_TRIP_MIN_NS: u64 = 4_000_000;
+/// Marks in what is in flight, while little is known.
+const MARKS_IN_FLIGHT: u64 = 8;

@@ -31,7 +31,8 @@ pub(crate) struct Outcome {
     pub(crate) late: f64,
 }
 
-/// Sends samples of `size` bytes as fast as the link allows: for as long as `warm_up`, and then as `time`.
+/// Sends samples of `size` bytes as fast as the link allows, `idle` after the match: for as long as `time[0]`, and then
+/// as `time[1]`.
 pub(crate) fn saturate(
     name: &str,
     seed: u64,
@@ -39,11 +40,12 @@ pub(crate) fn saturate(
     ways: [Link; 2],
     size: fn(u64) -> usize,
     time: [Duration; 2],
+    idle: Duration,
 ) -> Outcome {
     let mut sim = Sim::unrecorded(name, seed, Link::new());
     sim.set_steps_max(40_000_000);
     sim.add_writer(|setup| {
-        setup.samples = u64::MAX;
+        setup.samples = if idle.is_zero() { u64::MAX } else { 0 };
         setup.size = size;
         setup.gap = Duration::from_micros(2);
     });
@@ -58,6 +60,8 @@ pub(crate) fn saturate(
     sim.network.set_link(reader, writer, back);
     sim.connect(0, 0);
     let guid = sim.writers[0].config.guid;
+    sim.run_for(idle);
+    sim.writers[0].samples = u64::MAX;
     sim.run_for(time[0]);
     let before = sim.readers[0].taken(guid).len() as u64;
     let waits = path.report().waits;
@@ -116,7 +120,7 @@ fn a_link_is_used_and_not_flooded() {
             let seeds = if is_long_run() { 1..4 } else { index as u64 % 3 + 1..index as u64 % 3 + 2 };
             for seed in seeds {
                 let Outcome { goodput, offered, traffic, report, .. } =
-                    saturate(name, seed, way, ways.clone(), size, time);
+                    saturate(name, seed, way, ways.clone(), size, time, Duration::ZERO);
                 let mean = traffic.queue.mean_wait();
                 let shown = format!(
                     "{name} {is_down} {} seed {seed}: goodput {goodput:.3}, offered {offered:.3}, queue {mean:?}, \
@@ -149,7 +153,7 @@ fn a_path_without_a_bottleneck_stays_open() {
     let way = Direction { rate: vec![(Duration::ZERO, 40_000_000_000)], ..Direction::new() };
     for size in [(|_| 1024) as fn(u64) -> usize, |_| 63_000] {
         let second = Duration::from_millis(50);
-        let outcome = saturate("open", 1, &way, [link(), link()], size, [second, second]);
+        let outcome = saturate("open", 1, &way, [link(), link()], size, [second, second], Duration::ZERO);
         assert_eq!((outcome.report.rate, outcome.waits), (None, 0), "{:?}", outcome.report);
     }
 }
@@ -271,7 +275,7 @@ fn a_queue_of_a_few_packets_is_not_overrun() {
         let ways = [there, Link::new().delay(round_trip / 2)];
         for size in [(|_| 1024) as fn(u64) -> usize, |_| 63_000] {
             let time = (round_trip * 200).max(Duration::from_secs(2));
-            let outcome = saturate("shallow", 1, &way, ways.clone(), size, [time / 2, time]);
+            let outcome = saturate("shallow", 1, &way, ways.clone(), size, [time / 2, time], Duration::ZERO);
             let shown = format!(
                 "{mbps} Mbit/s, {round_trip:?}, {queue} B, {}: goodput {:.3}, offered {:.3}, {:?}",
                 size(1),
@@ -372,7 +376,7 @@ fn random_links_are_used_and_not_flooded() {
         let rate = link.way.first_rate_bps().expect("it was set") as f64;
         let time = Duration::from_secs_f64(6e6 * 8.0 / rate).max(link.round_trip * 60);
         let time = [time / 2, time.min(Duration::from_secs(20))];
-        let outcome = saturate("random", seed, &link.way, link.ways, link.size, time);
+        let outcome = saturate("random", seed, &link.way, link.ways, link.size, time, Duration::ZERO);
         let queue = outcome.traffic.queue.mean_wait();
         // Two packets wait for each other on any path.
         let packets = Duration::from_secs_f64(2.0 * 1500.0 * 8.0 / rate);

@@ -19,7 +19,6 @@ const GOALS: [(&str, bool, f64, f64); 7] = [
 const SIZES: [fn(u64) -> usize; 4] = [|_| 1024, |_| 8192, |_| 63_000, |_| 1 << 20];
 
 #[test]
-#[expect(clippy::print_stderr, reason = "prints a table when it is asked for")]
 fn the_matrix_of_links() {
     let Some(asked) = std::env::var("WEIR_SIM_MATRIX").ok() else { return };
     let (name, size) = asked.split_once(':').unwrap_or((&asked, ""));
@@ -33,10 +32,10 @@ fn the_matrix_of_links() {
         let steady = [time / 4, time.min(Duration::from_secs(30))];
         let bench = [1, if rate > 500_000_000 { 2 } else { 5 }].map(Duration::from_secs);
         for size_of in SIZES.into_iter().filter(|of| size.is_empty() || size == of(1).to_string()) {
-            for (what, time) in [("steady", steady), ("bench", bench)] {
+            for (what, time, idle) in [("steady", steady, 0), ("bench", bench, 2)] {
                 let mut line = format!("{link} {is_down} {:7} {what:6}:", size_of(1));
                 for seed in 1..4 {
-                    let outcome = saturate(link, seed, way, ways.clone(), size_of, time);
+                    let outcome = saturate(link, seed, way, ways.clone(), size_of, time, round_trip * idle);
                     let Outcome { goodput, offered, traffic, late, .. } = outcome;
                     let mean = traffic.queue.mean_wait();
                     let in_parts = if size_of(1) >= 1 << 20 { 0.03 } else { 0.0 };
