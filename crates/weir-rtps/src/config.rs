@@ -122,6 +122,8 @@ pub const NACK_RETRY_MAX: Duration = Duration::from_millis(500);
 /// The same while nothing comes from the writer. When it is back, its HEARTBEATs are answered at once. A false
 /// address of a writer is sent little.
 pub const NACK_RETRY_SILENT_MAX: Duration = Duration::from_secs(16);
+/// If repairs take as long as this, requests are repeated before they can be answered, in case that they are lost.
+pub const REQUEST_REPEATED_MIN: Duration = Duration::from_millis(2);
 /// Negative acknowledgements of new gaps are at least this share of the measured round trip
 /// apart...
 pub const NACK_PACE_SHARE: u64 = 4;
@@ -224,6 +226,9 @@ pub const LOAN_EXTRA_MAX_BYTES: usize = 64 * 1024;
 /// A single sample may be larger. Fragments that exceed it are requested again later. Every sample
 /// in flight within a window may have lost a fragment.
 pub const REASSEMBLY_MAX_BYTES: usize = 64 * 1024 * 1024;
+/// Large samples that a KEEP_LAST writer keeps although others have replaced them, until they have arrived, in bytes: as
+/// much as a reader assembles of one writer.
+pub const IN_TRANSIT_MAX_BYTES: usize = REASSEMBLY_MAX_BYTES / 2;
 /// Memory reserved at first for a sample to be reassembled, in bytes; later two to four times what
 /// has arrived. So much may be lost consecutively at its start without other fragments being sent
 /// twice.

@@ -23,7 +23,7 @@ pub(super) struct Rate {
     probe: f64,
     /// The mean round trip while neither probing nor draining.
     calm_ns: u64,
-    /// The share that was lost meanwhile.
+    /// The share that is always lost.
     calm_loss: f64,
     /// Bytes per second that arrived in each of the last rounds in which the path was the limit.
     arrived: VecDeque<f64>,
@@ -114,6 +114,7 @@ impl Rate {
             return self.compete(now, seen);
         }
         let before = self.bottleneck;
+        let arrived = self.arrived_but_for_usual_losses(seen);
         let margin_ns = 2 * seen.jitter_ns;
         let is_queue = seen.queue_ns > self.queue_max_ns(seen) + margin_ns;
         self.rival = self.suspicion.note(now, seen, self.is_short(seen), before);
@@ -131,21 +132,26 @@ impl Rate {
             // Beside a long queue, no error of measurement matters.
             let is_long = seen.queue_ns > 2 * self.queue_max_ns(seen) + margin_ns;
             let least = before * if is_long { FALL_MAX_LONG } else { FALL_MAX };
-            self.bottleneck = seen.arrived.clamp(least, before);
+            self.bottleneck = arrived.clamp(least, before);
         } else if seen.is_limited {
             if self.arrived.len() >= RATES_KEPT {
                 self.arrived.pop_front();
             }
-            self.arrived.push_back(seen.arrived);
-            if self.arrived.len() >= RATES_KEPT || seen.arrived > before {
+            self.arrived.push_back(arrived);
+            if self.arrived.len() >= RATES_KEPT || arrived > before {
                 let most = self.arrived.iter().copied().fold(0.0, f64::max);
                 self.bottleneck = most.clamp(before * FALL_MAX, before * RISE_MAX);
             }
         } else {
-            self.bottleneck = before.max(seen.arrived.min(before * RISE_MAX));
+            self.bottleneck = before.max(arrived.min(before * RISE_MAX));
         }
         self.bottleneck = self.bottleneck.max(config::PATH_RATE_MIN);
         self.next_phase(seen, is_queue || is_lossy);
+    }
+
+    /// Returns the bytes per second that would have arrived if nothing was lost that is always lost.
+    fn arrived_but_for_usual_losses(&self, seen: &Seen) -> f64 {
+        seen.arrived / (1.0 - seen.loss) * (1.0 - (seen.loss - self.calm_loss).max(0.0))
     }
 
     /// Adapts the rate beside a rival.
@@ -178,7 +184,7 @@ impl Rate {
         let target_ns = self.queue_target_ns(seen).max(2 * seen.jitter_ns) as f64;
         let quiet_ns = (expected_ns * QUIET_SHARE).min(target_ns);
         let is_quiet = seen.mean_ns as f64 <= self.calm_ns as f64 + quiet_ns
-            && seen.loss <= 2.0 * self.calm_loss + QUIET_LOSS;
+            && seen.loss <= self.calm_loss + self.calm_loss.min(QUIET_LOSS_MORE) + QUIET_LOSS;
         self.phase = match self.phase {
             _ if is_full => {
                 self.probe = PROBE_FIRST;
@@ -208,7 +214,11 @@ impl Rate {
             Phase::Cruise(rounds) => {
                 let before_ns = if self.calm_ns == 0 { seen.mean_ns } else { self.calm_ns };
                 self.calm_ns = (before_ns * 3 + seen.mean_ns) / 4;
-                self.calm_loss += (seen.loss - self.calm_loss) / 8.0;
+                if rounds == CRUISE_ROUNDS {
+                    // What is lost of the little that was sent to empty the queue, no queue has dropped.
+                    let share = if seen.loss < self.calm_loss { 2.0 } else { 8.0 };
+                    self.calm_loss += (seen.loss - self.calm_loss) / share;
+                }
                 Phase::Cruise(rounds - 1)
             }
         };
@@ -265,6 +275,8 @@ const QUIET_RISE: f64 = 0.8;
 const QUIET_SHARE: f64 = 0.25;
 /// ... and no more than this share is lost, beside what is always lost.
 const QUIET_LOSS: f64 = 0.03;
+/// ... or twice that, up to this.
+const QUIET_LOSS_MORE: f64 = 0.1;
 /// The queue is corrected within two round trips, or this time.
 const HORIZON_MIN_NS: u64 = 40_000_000;
 const GAIN_MIN: f64 = 0.4;

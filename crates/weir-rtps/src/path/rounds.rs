@@ -50,6 +50,9 @@ struct Losses {
     lost: u64,
     /// The most bytes per second sent of which little was lost.
     clean_rate: f64,
+    /// Bytes per second that arrived, and the share that was lost.
+    arrived: f64,
+    loss: Option<f64>,
     /// How often in a row much was lost.
     times: u32,
 }
@@ -60,8 +63,9 @@ struct Flight {
     /// When its first mark was set, and when it passed.
     marked_at: Time,
     passed_at: Time,
-    /// Bytes sent until then.
+    /// Bytes sent, and lost, until then.
     sent: u64,
+    lost: u64,
     /// The same of its last mark, and the shortest and the longest times that a byte took from mark to mark.
     last: (Time, u64),
     ns_per_byte: [f64; 2],
@@ -69,9 +73,9 @@ struct Flight {
 }
 
 impl Flight {
-    fn new(now: Time, mark: &Mark) -> Self {
+    fn new(now: Time, mark: &Mark, lost: u64) -> Self {
         let (marked_at, passed_at, sent) = (mark.at, now, mark.sent.all);
-        Self { marked_at, passed_at, sent, last: (now, sent), ns_per_byte: [f64::MAX, 0.0], marks: 0 }
+        Self { marked_at, passed_at, sent, lost, last: (now, sent), ns_per_byte: [f64::MAX, 0.0], marks: 0 }
     }
 
     fn add(&mut self, now: Time, mark: &Mark) {
@@ -335,14 +339,26 @@ impl Rounds {
         let sent = (self.passed.all - before.passed.all) as f64 * 1e9 / elapsed_ns as f64;
         let is_lossy = loss > config::PATH_LOSS_SHARE;
         let began_at = before.began_at;
-        let times = if is_lossy { before.times + 1 } else { 0 };
-        let clean_rate = if is_lossy { before.clean_rate } else { before.clean_rate.max(sent) };
-        self.losses = Losses { began_at: now, passed: self.passed, lost: self.lost, clean_rate, times };
         let arrived = sent * (1.0 - loss);
+        // As long as more arrives whenever more is sent, and no more of it is lost, no bottleneck loses it.
+        let is_growing = arrived > before.arrived * CLEAN_EXCESS;
+        let is_usual =
+            before.loss.is_none_or(|usual| loss <= usual * USUAL_LOSS_EXCESS + config::PATH_LOSS_SHARE / 2.0);
+        let times = if is_lossy && !(is_growing && is_usual) { before.times + 1 } else { 0 };
+        let clean_rate = if is_lossy { before.clean_rate } else { before.clean_rate.max(sent) };
+        self.losses = Losses {
+            began_at: now,
+            passed: self.passed,
+            lost: self.lost,
+            clean_rate,
+            arrived,
+            loss: Some(loss),
+            times,
+        };
         // Who sends no more than what has got through before has met other losses, unless they last.
         let is_saturated =
             self.limited_at.is_some_and(|at| at >= began_at) || sent > clean_rate * CLEAN_EXCESS;
-        let is_sign = is_lossy && is_saturated || times >= LOSSY_TIMES;
+        let is_sign = times > 0 && is_saturated || times >= LOSSY_TIMES;
         is_sign.then_some(arrived)
     }
 
@@ -357,7 +373,7 @@ impl Rounds {
         let is_same =
             |flight: &Flight| first.is_none() || mark.at.nanos_since(flight.marked_at) <= base_ns / 8;
         let Some(flight) = self.flight.as_mut().filter(|flight| is_same(flight)) else {
-            self.flight = Some(Flight::new(now, mark));
+            self.flight = Some(Flight::new(now, mark, self.lost));
             return false;
         };
         flight.add(now, mark);
@@ -368,7 +384,7 @@ impl Rounds {
         if bytes < wanted || elapsed_ns < SPREAD_MIN_NS {
             return false;
         }
-        let carried = bytes as f64 * 1e9 / elapsed_ns as f64;
+        let carried = bytes.saturating_sub(self.lost - flight.lost) as f64 * 1e9 / elapsed_ns as f64;
         // What arrives as fast as it was sent might arrive faster.
         let is_most = passed_ns >= sent_ns + (sent_ns / 4).max(SPREAD_MIN_NS);
         let Some(first) = first else {
@@ -406,7 +422,8 @@ impl Rounds {
         } else {
             // Without any queue, it is no queue that overflows: as much is always lost.
             let base_ns = self.round_trip_min().unwrap_or(0);
-            let usual_loss = if round_trip_ns <= base_ns + base_ns / 32 { lost } else { 0.0 };
+            let usual_loss =
+                if round_trip_ns <= base_ns + base_ns / 32 { lost.min(USUAL_LOSS_MAX) } else { 0.0 };
             rate.after_losses(round_trip_ns, usual_loss)
         });
         self.end_round(now, mark);
@@ -472,6 +489,10 @@ const BOTTLENECK_MIN_BYTES: u64 = 30_000;
 /// Losses are a sign of a bottleneck if so much more is sent than was ever sent without, or if they last.
 const CLEAN_EXCESS: f64 = 1.25;
 const LOSSY_TIMES: u32 = 3;
+/// What is always lost varies up to this factor.
+const USUAL_LOSS_EXCESS: f64 = 1.5;
+/// Slow start sends up to twice what a bottleneck carries, and half of that may be lost at its end.
+const USUAL_LOSS_MAX: f64 = 0.5;
 /// What left together shows the rate of a path if it is at least as long as this, in bytes, ...
 const SPREAD_MIN_BYTES: u64 = 12_000;
 /// ... and arrives over this time at least, beside which no delay of a host matters.

@@ -3,8 +3,9 @@
 use core::time::Duration;
 
 use weir_netsim::LinkPair;
+use weir_rtps::qos::History;
 
-use crate::links::{Outcome, queue_max, saturate};
+use crate::links::{Outcome, RandomLink, clouds, queue_max, saturate};
 
 /// The least goodput; the most bytes offered per byte needed: 1.05 times the ideal and what is lost.
 const GOALS: [(&str, bool, f64, f64); 7] = [
@@ -53,4 +54,65 @@ fn the_matrix_of_links() {
             }
         }
     }
+}
+
+/// Point clouds of 512 KiB, 30 per second, of which the last 10 are kept.
+#[test]
+fn the_matrix_of_point_clouds() {
+    let Some(asked) = std::env::var("WEIR_SIM_MATRIX").ok() else { return };
+    if !asked.starts_with("clouds") {
+        return;
+    }
+    for mbps in [54, 300, 1000] {
+        for delay_ms in [0, 20, 80] {
+            if asked.contains(':') && asked != format!("clouds:{mbps}:{delay_ms}") {
+                continue;
+            }
+            let mut line = format!("{mbps} Mbit/s, {delay_ms} ms:");
+            for loss in [0.0, 0.1, 0.2, 0.3, 0.4] {
+                let delay = Duration::from_millis(delay_ms);
+                let taken = clouds(History::KeepLast(10), mbps, delay, loss);
+                let later: usize = taken[3..].iter().sum();
+                // Fragments of 1400 bytes, and what is lost of them.
+                let carried = mbps as f64 * 1e6 / 8.0 / (375.0 * 1496.0) * (1.0 - loss);
+                let possible = carried.min(30.0);
+                line += &format!("  {:.1}/{possible:.1}", later as f64 / taken[3..].len() as f64);
+            }
+            eprintln!("{line}");
+        }
+    }
+}
+
+/// Random links, with other seeds than those that the tests use.
+#[test]
+fn the_distribution_over_random_links() {
+    if std::env::var("WEIR_SIM_MATRIX").ok().as_deref() != Some("random") {
+        return;
+    }
+    let mut all: Vec<[f64; 3]> = Vec::new();
+    let mut met = 0;
+    for seed in 7000..7200 {
+        let link = RandomLink::new(seed);
+        let rate = link.way.first_rate_bps().expect("it was set") as f64;
+        let time = Duration::from_secs_f64(6e6 * 8.0 / rate).max(link.round_trip * 60);
+        let time = [time / 2, time.min(Duration::from_secs(20))];
+        let outcome = saturate("random", seed, &link.way, link.ways, link.size, time, Duration::ZERO);
+        let queue = outcome.traffic.queue.mean_wait().as_secs_f64();
+        let packets = 2.0 * 1500.0 * 8.0 / rate;
+        let queue = queue / (queue_max(link.round_trip).as_secs_f64() + packets);
+        all.push([outcome.goodput, outcome.offered, queue]);
+        let is_met = outcome.goodput >= 0.85 && outcome.offered <= 1.1 && queue <= 1.05;
+        met += usize::from(is_met);
+        if !is_met {
+            let size = (link.size)(1);
+            eprintln!("{}, {size} B: {:.3} {:.3} {queue:.2}", link.shown, outcome.goodput, outcome.offered);
+        }
+    }
+    for (column, name) in ["goodput", "offered", "queue, share of its limit"].iter().enumerate() {
+        let mut values: Vec<f64> = all.iter().map(|row| row[column]).collect();
+        values.sort_by(f64::total_cmp);
+        let at = |percent: usize| values[(values.len() - 1) * percent / 100];
+        eprintln!("{name}: {:.3} {:.3} {:.3} {:.3} {:.3}", at(0), at(10), at(50), at(90), at(100));
+    }
+    eprintln!("{met} of {} links within 0.05", all.len());
 }
