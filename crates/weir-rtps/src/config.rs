@@ -226,8 +226,8 @@ pub const LOAN_EXTRA_MAX_BYTES: usize = 64 * 1024;
 /// A single sample may be larger. Fragments that exceed it are requested again later. Every sample
 /// in flight within a window may have lost a fragment.
 pub const REASSEMBLY_MAX_BYTES: usize = 64 * 1024 * 1024;
-/// Large samples that a KEEP_LAST writer keeps although others have replaced them, until they have arrived, in bytes: as
-/// much as a reader assembles of one writer.
+/// Large samples that a KEEP_LAST writer keeps although others have replaced them, until they have arrived, in
+/// bytes: as much as a reader assembles of one writer.
 pub const IN_TRANSIT_MAX_BYTES: usize = REASSEMBLY_MAX_BYTES / 2;
 /// Memory reserved at first for a sample to be reassembled, in bytes; later two to four times what
 /// has arrived. So much may be lost consecutively at its start without other fragments being sent

@@ -77,8 +77,8 @@ impl Window {
     }
 
     /// Sets the window to what a paced path carries, or leaves it to the readers' buffers again. What is paced does
-    /// not collect in a socket's buffer, so it may be more than that holds. The last sample, charged with `last`, may be in
-    /// flight besides.
+    /// not collect in a socket's buffer, so it may be more than that holds. The last sample, charged with `last`, may
+    /// be in flight besides.
     pub(crate) fn set_path_limit(&mut self, bytes: Option<u64>, last: u64) {
         let limit = bytes.map(|bytes| bytes + last);
         if self.path_limit != limit {

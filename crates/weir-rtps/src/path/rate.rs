@@ -71,8 +71,8 @@ impl Rate {
         Self { phase, probe, gain, calm_ns: round_trip_ns, calm_loss: usual_loss, ..self }
     }
 
-    /// Returns the rate of a path that carries `carried` bytes per second, and no more if `is_most`, as a flight has shown
-    /// after which `flight` bytes would be in flight in slow start.
+    /// Returns the rate of a path that carries `carried` bytes per second, and no more if `is_most`, as a flight has
+    /// shown. In slow start, `flight` bytes would be in flight after it.
     pub(super) fn starting(now: Time, carried: f64, is_most: bool, flight: u64) -> Self {
         let mut rate = Self { gain: 1.0, ..Self::new(now, 0.0) };
         rate.phase = Phase::Start { flight: flight * START_RISE, is_most };

@@ -344,7 +344,8 @@ impl Rounds {
         let is_growing = arrived > before.arrived * CLEAN_EXCESS;
         let is_usual =
             before.loss.is_none_or(|usual| loss <= usual * USUAL_LOSS_EXCESS + config::PATH_LOSS_SHARE / 2.0);
-        let times = if is_lossy && !(is_growing && is_usual) { before.times + 1 } else { 0 };
+        let is_excused = is_growing && is_usual && loss <= USUAL_LOSS_MAX;
+        let times = if is_lossy && !is_excused { before.times + 1 } else { 0 };
         let clean_rate = if is_lossy { before.clean_rate } else { before.clean_rate.max(sent) };
         self.losses = Losses {
             began_at: now,

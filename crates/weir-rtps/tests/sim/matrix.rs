@@ -2,7 +2,7 @@
 
 use core::time::Duration;
 
-use weir_netsim::LinkPair;
+use weir_netsim::{Direction, Link, LinkPair};
 use weir_rtps::qos::History;
 
 use crate::links::{Outcome, RandomLink, clouds, queue_max, saturate};
@@ -79,6 +79,27 @@ fn the_matrix_of_point_clouds() {
                 line += &format!("  {:.1}/{possible:.1}", later as f64 / taken[3..].len() as f64);
             }
             eprintln!("{line}");
+        }
+    }
+}
+
+/// Queues that are too short to be seen.
+#[test]
+fn the_matrix_of_shallow_queues() {
+    if std::env::var("WEIR_SIM_MATRIX").ok().as_deref() != Some("shallow") {
+        return;
+    }
+    for (mbps, round_trip_ms, queue) in [(100, 2, 12_000), (1000, 1, 25_000)] {
+        let round_trip = Duration::from_millis(round_trip_ms);
+        let rate = mbps * 1_000_000;
+        let way = Direction { rate: vec![(Duration::ZERO, rate)], ..Direction::new() };
+        let there = Link::new().delay(round_trip / 2).rate_bps(rate).queue_bytes(queue);
+        let ways = [there, Link::new().delay(round_trip / 2)];
+        // One of 1 MiB does not find the rate, and keeps too much.
+        for size_of in &SIZES[..3] {
+            let time = Duration::from_secs(1);
+            let outcome = saturate("shallow", 1, &way, ways.clone(), *size_of, [time, time], Duration::ZERO);
+            eprintln!("{mbps} {queue} B, {}: {:.3} {:.3}", size_of(1), outcome.goodput, outcome.offered);
         }
     }
 }
