@@ -72,6 +72,8 @@ pub const PATH_ROUND_TRIP_MEMORY: Duration = Duration::from_secs(10);
 pub const PATH_MEMORY: Duration = Duration::from_secs(10);
 /// After four round trips and this time without an answer, what is in flight on a path does not hold back more.
 pub const PATH_SILENCE: Duration = Duration::from_millis(200);
+/// The same while no round trip is known, as in RFC 6298.
+pub const PATH_ANSWER_UNKNOWN: Duration = Duration::from_secs(1);
 /// Readers of other engines do not show how far they have got while something is missing, nor within a large sample.
 /// What they show nothing of may be in flight besides: what a paced path carries in half a round trip and this time,
 /// ...
@@ -142,6 +144,8 @@ pub const NACK_RETRY_MAX: Duration = Duration::from_millis(500);
 /// The same while nothing comes from the writer. When it is back, its HEARTBEATs are answered at once. A false
 /// address of a writer is sent little.
 pub const NACK_RETRY_SILENT_MAX: Duration = Duration::from_secs(16);
+/// If repairs take as long as this, requests are repeated before they can be answered, in case that they are lost.
+pub const REQUEST_REPEATED_MIN: Duration = Duration::from_millis(2);
 /// Negative acknowledgements of new gaps are at least this share of the measured round trip
 /// apart...
 pub const NACK_PACE_SHARE: u64 = 4;
@@ -244,6 +248,9 @@ pub const LOAN_EXTRA_MAX_BYTES: usize = 64 * 1024;
 /// A single sample may be larger. Fragments that exceed it are requested again later. Every sample
 /// in flight within a window may have lost a fragment.
 pub const REASSEMBLY_MAX_BYTES: usize = 64 * 1024 * 1024;
+/// Large samples that a KEEP_LAST writer keeps although others have replaced them, until they have arrived, in
+/// bytes: as much as a reader assembles of one writer.
+pub const IN_TRANSIT_MAX_BYTES: usize = REASSEMBLY_MAX_BYTES / 2;
 /// Memory reserved at first for a sample to be reassembled, in bytes; later two to four times what
 /// has arrived. So much may be lost consecutively at its start without other fragments being sent
 /// twice.

@@ -24,6 +24,7 @@
 //! a bottleneck stays open and costs a counter per send.
 
 mod bucket;
+mod rate;
 mod rival;
 mod rounds;
 
@@ -316,6 +317,11 @@ impl PathState {
     /// Returns the bytes that the path takes in this time, if it is paced.
     pub(crate) fn carries(&self, time: Duration) -> Option<u64> {
         self.rate().map(|rate| (rate * time.as_secs_f64()) as u64)
+    }
+
+    /// Returns after how many bytes the next mark is to follow, whatever the time; `None`: only the time matters.
+    pub(crate) fn mark_every_bytes(&self) -> Option<u64> {
+        self.rounds.mark_every_bytes()
     }
 
     /// Returns a mark behind everything sent.

@@ -42,6 +42,9 @@ pub(super) struct Pacing {
     /// When new samples were last sent.
     sent_at: Time,
     mark_every: Duration,
+    /// Bytes sent since then, and after how many the next one is to follow.
+    since_mark: u64,
+    mark_every_bytes: Option<u64>,
     /// Samples before this one are sent, or left out.
     left_out: i64,
     /// After this time, an answer counts as lost. Zero without paths.
@@ -159,6 +162,7 @@ impl Pacing {
     fn spend(&mut self, now: Time, bytes: u64) {
         let bytes = bytes + core::mem::take(&mut self.unrecorded);
         if bytes > 0 {
+            self.since_mark += bytes;
             let purpose = if self.is_reliable { Purpose::New } else { Purpose::BestEffort };
             for it in &mut self.uses {
                 let mut state = it.path.lock();
@@ -246,7 +250,8 @@ impl Pacing {
 
     /// Returns whether a HEARTBEAT is due that measures the paths.
     pub(super) fn wants_mark(&self, now: Time) -> bool {
-        !self.uses.is_empty() && now.since(self.marked_at) >= self.mark_every
+        let is_due = self.mark_every_bytes.is_some_and(|bytes| self.since_mark + self.unrecorded >= bytes);
+        !self.uses.is_empty() && (is_due || now.since(self.marked_at) >= self.mark_every)
     }
 
     /// Marks what was sent up to `position`.
@@ -260,6 +265,7 @@ impl Pacing {
             self.marked_at = now;
         }
         let (mut round_trip, mut patience) = (None, None);
+        (self.since_mark, self.mark_every_bytes) = (0, None);
         let was_full = core::mem::take(&mut self.was_full);
         for PathUse { path, marks, last: latest, .. } in &mut self.uses {
             let mut state = path.lock();
@@ -269,6 +275,7 @@ impl Pacing {
             self.is_paced |= state.is_paced();
             round_trip = round_trip.max(state.round_trip_min());
             patience = patience.max(state.answer_time());
+            self.mark_every_bytes = self.mark_every_bytes.max(state.mark_every_bytes());
             let has_room = marks.len() < config::MARKS_MAX;
             match marks.back_mut() {
                 Some((last, mark)) if *last == position => _ = mark.repeated_at.get_or_insert(now),
@@ -487,8 +494,8 @@ impl WriterCore {
         let last = charged - self.history.charged_to(self.history.last().prev());
         let limit = self.pacing.window().map(|bytes| {
             let charge = u128::from(bytes) * u128::from(charged) / u128::from(written);
-            charge.clamp(config::WINDOW_MIN_BYTES.into(), config::WINDOW_PATH_MAX_BYTES.into()) as u64 + last
+            charge.clamp(config::WINDOW_MIN_BYTES.into(), config::WINDOW_PATH_MAX_BYTES.into()) as u64
         });
-        self.window.set_path_limit(limit);
+        self.window.set_path_limit(limit, last);
     }
 }

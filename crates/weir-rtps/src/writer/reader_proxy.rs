@@ -52,6 +52,8 @@ pub(super) struct ReaderProxy {
     repairs: BTreeMap<Position, Option<Time>>,
     /// A repair may be in flight for this time.
     repair_time: Duration,
+    /// The same of a fragment, requests for which are repeated sooner than that.
+    fragment_time: Duration,
     /// The reader has everything up to and including this sample.
     pub(super) acknowledged: SequenceNumber,
     /// The first sample meant for the reader. A volatile reader receives nothing written before the
@@ -113,6 +115,7 @@ impl ReaderProxy {
             reached: (start.prev(), 0),
             repairs: BTreeMap::new(),
             repair_time: Duration::ZERO,
+            fragment_time: Duration::ZERO,
             acknowledged: start.prev(),
             seen: start.prev(),
             start,
@@ -223,7 +226,10 @@ impl ReaderProxy {
     /// Prepares for a message of the reader: forgets the repairs that have arrived, and learns how long one takes.
     pub(super) fn settle_repairs(&mut self) {
         let Some(path) = &self.path else { return };
-        self.repair_time = path.lock().round_trip_min().map_or(Duration::ZERO, |shortest| shortest / 8 * 7);
+        let state = path.lock();
+        self.repair_time = state.round_trip_min().map_or(Duration::ZERO, |shortest| shortest / 8 * 7);
+        self.fragment_time = state.answer_time().map_or(Duration::ZERO, |usual| usual / 8 * 9);
+        drop(state);
         if self.repairs.first_key_value().is_some_and(|((sn, _), _)| *sn <= self.acknowledged) {
             self.repairs = self.repairs.split_off(&(self.acknowledged.next(), 0));
         }
@@ -234,9 +240,10 @@ impl ReaderProxy {
         if self.path.is_none() {
             return true;
         }
+        let repair_time = if what.1 == 0 { self.repair_time } else { self.fragment_time };
         let is_open = match self.repairs.get(&what) {
             Some(None) => false,
-            Some(Some(sent_at)) => now.since(*sent_at) >= self.repair_time,
+            Some(Some(sent_at)) => now.since(*sent_at) >= repair_time,
             None => true,
         };
         if is_open {

@@ -5,8 +5,9 @@
 //! A failing run prints its seed and writes a capture to the temporary folder; `WEIR_SIM_SEED=n`
 //! runs only that seed. `WEIR_SIM_SEEDS=n` widens the swarm to `n` random configurations,
 //! `WEIR_SIM_DEPTH=n` deepens the search of [`lives`] to `n` steps, and `WEIR_SIM_FAULTS=n` lengthens
-//! the [sequences](swarm) of faults to `n`. There are goals instead of waits and a limit of steps
-//! instead of a timeout, so a run only depends on computing time.
+//! the [sequences](swarm) of faults to `n`. `WEIR_SIM_MATRIX=` prints the [tables](matrix) of links.
+//! There are goals instead of waits and a limit of steps instead of a timeout, so a run only depends
+//! on computing time.
 
 mod answers;
 mod asynchronous;
@@ -27,6 +28,7 @@ mod links;
 mod live;
 mod lives;
 mod loss;
+mod matrix;
 mod multicast;
 mod partition;
 mod pieces;
