@@ -9,7 +9,8 @@
 //!
 //! There is one file per concern: `announcer` sends announcements of the participant, `receive` parses messages,
 //! `builtin` exchanges endpoints reliably, `remote` keeps remote participants, `claims` distinguishes moved ones
-//! from forged ones, `absence` notices killed ones, `addresses` changes our own, `path_size` finds how long
+//! from forged ones, `validation` limits what
+//! is sent before an answer, `absence` notices killed ones, `addresses` changes our own, `path_size` finds how long
 //! datagrams may be, `local` keeps the local endpoints, `matching` compares them, `news` queues the events of that,
 //! `liveliness` asserts the local writers.
 
@@ -32,6 +33,7 @@ mod reachability;
 mod receive;
 mod remote;
 mod remote_participant;
+mod validation;
 
 use core::net::SocketAddrV4;
 use std::collections::BTreeMap;
@@ -49,6 +51,7 @@ use news::{News, Next};
 use path_size::PathSizes;
 use reachability::Reachability;
 use remote_participant::RemoteParticipant;
+use validation::Validation;
 
 use crate::discovery_event::DiscoveryEvent;
 use crate::outbox::{Destinations, Outbox};
@@ -78,6 +81,7 @@ pub struct ParticipantCore {
     /// that we have, too.
     answers: Vec<(GuidPrefix, SocketAddrV4)>,
     absences: Absences,
+    validation: Validation,
     path_sizes: PathSizes,
     news: News,
     /// What the builtin endpoints send, before it is packed.
@@ -103,6 +107,7 @@ impl ParticipantCore {
             questions: Vec::new(),
             answers: Vec::new(),
             absences: Absences::default(),
+            validation: Validation::default(),
             path_sizes: PathSizes::default(),
             news: News::default(),
             unpacked: Outbox::new(),
@@ -144,11 +149,15 @@ impl ParticipantCore {
         // The announcement goes first: only participants that know us understand the rest.
         self.announcer.poll_transmit(now, &self.remotes, out);
         self.builtin.poll_transmit(now, &mut self.unpacked);
+        let asks_elsewhere = !self.questions.is_empty() || !self.answers.is_empty();
         for (prefix, to) in self.questions.drain(..) {
             self.builtin.ask(prefix, &to, &mut self.unpacked);
         }
         for (prefix, to) in self.answers.drain(..) {
             self.builtin.answer(prefix, &Arc::from([to]), &mut self.unpacked);
+        }
+        if asks_elsewhere || self.validation.unanswered > 0 {
+            self.hold_back(now);
         }
         self.packing.pack(&mut self.unpacked, out);
         self.announcer.poll_farewell(&self.remotes, out);

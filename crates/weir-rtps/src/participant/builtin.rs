@@ -324,11 +324,11 @@ impl BuiltinEndpoints {
         exchange.reader.acknowledge_at(Guid::new(prefix, exchange.ids.writer), to, out);
     }
 
-    /// Returns whether a participant has acknowledged one of our announcements.
-    pub(super) fn has_acknowledged(&self, prefix: GuidPrefix) -> bool {
+    /// Returns whether a participant has answered a HEARTBEAT of our announcements.
+    pub(super) fn has_answered(&self, prefix: GuidPrefix) -> bool {
         [&self.publications, &self.subscriptions]
             .into_iter()
-            .any(|exchange| exchange.writer.has_acknowledged_some(Guid::new(prefix, exchange.ids.reader)))
+            .any(|exchange| exchange.writer.has_answered(Guid::new(prefix, exchange.ids.reader)))
     }
 
     fn exchanges(&mut self) -> [&mut Exchange; 3] {
@@ -359,11 +359,15 @@ impl BuiltinEndpoints {
 
 impl Exchange {
     fn new(config: &ParticipantConfig, ids: ExchangeIds, durability: Durability) -> Self {
+        // Nobody waits for the numbers of samples written before a match.
+        let is_kept = durability != Durability::Volatile;
+        let first = if is_kept { config.first_announcement } else { SequenceNumber::FIRST };
         let writer = WriterConfig {
             vendor: config.vendor,
             history: History::KeepLast(1),
             durability,
             answer_time: config::ANSWER_TIME,
+            first,
             ..WriterConfig::new(Guid::new(config.guid_prefix, ids.writer), Reliability::Reliable)
         };
         let reader = ReaderConfig {
@@ -386,7 +390,7 @@ impl Exchange {
             reader: ReaderCore::new(reader),
             ids,
             durability,
-            renewed_at: SequenceNumber::ZERO,
+            renewed_at: first.prev(),
         }
     }
 

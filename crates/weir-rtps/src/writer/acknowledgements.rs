@@ -2,7 +2,7 @@
 
 use weir_wire::{AckNack, Guid, SequenceNumber};
 
-use super::reader_proxy::ReaderProxy;
+use super::reader_proxy::{ReaderProxy, is_preemptive};
 use super::state::WriterCore;
 use crate::time::Time;
 
@@ -30,6 +30,7 @@ impl WriterCore {
             self.give_time(now, index);
             let may_ask = acknack.state.is_empty() || self.may_repair(now, index);
             let proxy = &mut self.proxies[index];
+            proxy.has_answered |= acknack.state.base() >= self.config.first && !is_preemptive(acknack);
             let (is_anew, before) = (proxy.starts_anew(acknack), proxy.acknowledged);
             if is_anew {
                 proxy.start_anew(acknack);

@@ -105,9 +105,9 @@ impl WriterCore {
         self.datagram_max
     }
 
-    /// Returns whether a reader has acknowledged a sample.
-    pub fn has_acknowledged_some(&self, reader: Guid) -> bool {
-        self.proxies.iter().any(|proxy| proxy.guid == reader && proxy.acknowledged >= proxy.start)
+    /// Returns whether a reader has answered a HEARTBEAT: it knows [`WriterConfig::first`](super::WriterConfig::first).
+    pub fn has_answered(&self, reader: Guid) -> bool {
+        self.proxies.iter().any(|proxy| proxy.guid == reader && proxy.has_answered)
     }
 
     /// Records that a reader was just sent something to answer.
