@@ -56,8 +56,8 @@ impl Driver {
         let prefix = new_prefix(crate::random::secret()?);
         let mut config = participant_config(prefix, domain_id, settings, &selected, &user, &meta);
         config.default_multicast = data_multicast;
-        // 56 bits, so that guesses do not find it, and the numbers never end.
-        config.first_announcement = SequenceNumber((crate::random::secret()? >> 8).cast_signed().max(1));
+        // Not more: a reader of Fast DDS visits all numbers before the first sample, one by one.
+        config.first_announcement = SequenceNumber(1 + i64::from(crate::random::secret()? as u32 >> 12));
         let timers = Timers::new().map_err(|error| DdsError::network("cannot create an eventfd", error))?;
         let user = Arc::new(user);
         let driver = Arc::new(Self {

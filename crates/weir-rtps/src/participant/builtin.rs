@@ -324,11 +324,10 @@ impl BuiltinEndpoints {
         exchange.reader.acknowledge_at(Guid::new(prefix, exchange.ids.writer), to, out);
     }
 
-    /// Returns whether a participant has answered a HEARTBEAT of our announcements.
-    pub(super) fn has_answered(&self, prefix: GuidPrefix) -> bool {
-        [&self.publications, &self.subscriptions]
-            .into_iter()
-            .any(|exchange| exchange.writer.has_answered(Guid::new(prefix, exchange.ids.reader)))
+    /// Returns whether a participant has answered a HEARTBEAT of our announcements. `Some(false)`: it guesses.
+    pub(super) fn take_answer(&mut self, prefix: GuidPrefix) -> Option<bool> {
+        let exchanges = [&mut self.publications, &mut self.subscriptions].into_iter();
+        exchanges.filter_map(|it| it.writer.take_answer(Guid::new(prefix, it.ids.reader))).min()
     }
 
     fn exchanges(&mut self) -> [&mut Exchange; 3] {

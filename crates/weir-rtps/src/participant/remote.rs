@@ -104,6 +104,8 @@ impl ParticipantCore {
             last_heard: now,
             lease: data.lease.max(self.config.remote_lease_min),
             has_answered: false,
+            guesses: 0,
+            refused_to: Time::ZERO,
             is_introduced: false,
             endpoints: BTreeMap::new(),
             changed_at: None,
@@ -138,11 +140,12 @@ impl ParticipantCore {
         let Some(remote) = self.remotes.get(&prefix) else { return };
         let (host, has_answered) = (remote.metatraffic.first().map(|to| *to.ip()), remote.has_answered);
         host.into_iter().for_each(|host| self.credit(now, host));
-        let len = self.announcer.reply_len();
-        let may_send =
-            |core: &mut Self| has_answered || host.is_some_and(|host| core.may_send(now, host, len, false));
-        // One that knows us needs no announcement.
-        let is_introduced = is_directed || may_send(self) && self.announcer.reply(now, prefix);
+        // One that knows us needs no announcement, but what follows.
+        let len = if is_directed { QUESTION_LEN } else { self.announcer.reply_len() };
+        let may_send = |core: &mut Self| {
+            has_answered || host.is_some_and(|host| core.may_send(now, host, len, is_directed))
+        };
+        let is_introduced = may_send(self) && (is_directed || self.announcer.reply(now, prefix));
         self.counters.replies_suppressed += u64::from(!is_introduced);
         if !is_introduced {
             return;
@@ -364,5 +367,7 @@ impl ParticipantCore {
 const LOOK_AHEAD: core::time::Duration = core::time::Duration::from_secs(4);
 /// A participant that was silent for this time makes room for a new one if there is none otherwise.
 const FORGOTTEN_AFTER: core::time::Duration = core::time::Duration::from_secs(60);
+/// A message with one HEARTBEAT.
+const QUESTION_LEN: usize = 68;
 /// Two participants that discover each other exchange directed announcements within this time.
 const INTRODUCTION_TIME: core::time::Duration = core::time::Duration::from_secs(1);

@@ -28,6 +28,9 @@ pub(super) struct RemoteParticipant {
     /// their numbers. Its endpoints are matched only then, so that a host that forges another one's address, and
     /// receives nothing from us, cannot direct samples or requests there.
     pub(super) has_answered: bool,
+    /// How often it has named wrong numbers, and until when right ones are not believed.
+    pub(super) guesses: u32,
+    pub(super) refused_to: Time,
     /// Whether it was sent our announcement, and matched with our builtin endpoints.
     pub(super) is_introduced: bool,
     pub(super) endpoints: BTreeMap<EntityId, RemoteEntry>,

@@ -178,6 +178,19 @@ impl ParticipantCore {
         self.remotes.values().any(|remote| remote.has_answered && remote.metatraffic.contains(address))
     }
 
+    /// A participant names the numbers of our announcements. If it guesses, it may not name others for a second, and
+    /// then for twice as long each time.
+    pub(super) fn answer_given(&mut self, now: Time, prefix: GuidPrefix, is_right: bool) {
+        let Some(remote) = self.remotes.get_mut(&prefix).filter(|remote| now >= remote.refused_to) else {
+            return;
+        };
+        if is_right {
+            return self.participant_answers(now, prefix);
+        }
+        remote.guesses += 1;
+        remote.refused_to = now + GUESS_TIME * (1 << remote.guesses.min(GUESSES_MAX));
+    }
+
     /// A participant has answered: the others of its host need not wait.
     pub(super) fn host_answers(&mut self, now: Time, prefix: GuidPrefix) {
         let Some(remote) = self.remotes.get(&prefix) else { return };
@@ -209,6 +222,10 @@ fn is_vital(message: &[u8]) -> bool {
     })
 }
 
+/// Half of the time between the first guess of a participant and the second.
+const GUESS_TIME: Duration = Duration::from_millis(500);
+/// The time doubles so often.
+const GUESSES_MAX: u32 = 7;
 /// Time per byte of the second half.
 const PACE: Duration = Duration::from_millis(50);
 /// So many bytes may leave at once.

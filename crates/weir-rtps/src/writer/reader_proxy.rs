@@ -80,8 +80,8 @@ pub(super) struct ReaderProxy {
     pub(super) is_introduced: bool,
     /// Samples written before the match are meant for the reader as well.
     pub(super) wants_history: bool,
-    /// The reader knows the numbers of our samples, which only HEARTBEATs tell it before the first one.
-    pub(super) has_answered: bool,
+    /// Whether the last ACKNACK named a number that only HEARTBEATs tell: the first sample or a later one.
+    pub(super) knows_numbers: Option<bool>,
     vendor: VendorId,
     /// HEARTBEATs that became due since the reader last answered.
     pub(super) unanswered: u8,
@@ -126,7 +126,7 @@ impl ReaderProxy {
             is_heartbeat_due: is_reliable,
             is_introduced: !is_reliable || config.wants_history,
             wants_history,
-            has_answered: false,
+            knows_numbers: None,
             vendor: config.vendor,
             unanswered: 0,
             idle_since: None,

@@ -61,6 +61,8 @@ fn participants_for_ever(live: &mut Live) {
 
 /// Known participants whose builtin writers announce more than they ever send.
 fn participants_that_announce_everything(live: &mut Live) {
+    // More is sent to a host where a participant answers.
+    live.join_insider();
     let to = live.nodes[VICTIM].prefix;
     for index in 0..500 {
         let prefix = forged(index);
@@ -82,6 +84,8 @@ fn participants_that_announce_everything(live: &mut Live) {
 /// Announcements of many participants of which one fragment arrives, and fragments of announcements
 /// over the maximum length.
 fn announcements_that_are_never_completed(live: &mut Live) {
+    // More is sent to a host where a participant answers.
+    live.join_insider();
     let to = live.nodes[VICTIM].prefix;
     let before = live.nodes[VICTIM].core.memory();
     for index in 0..100 {

@@ -55,7 +55,7 @@ impl Node {
         let mut config = ParticipantConfig::new(prefix, 0);
         config.metatraffic_unicast = vec![SocketAddrV4::new(host, META_PORT)];
         config.default_unicast = vec![SocketAddrV4::new(host, USER_PORT)];
-        config.first_announcement = SequenceNumber(0x5eed_0000_0000 + i64::from(number));
+        config.first_announcement = SequenceNumber(0x5_eed0 + i64::from(number));
         change(&mut config);
         let (prefix, host) = (config.guid_prefix, *config.default_unicast[0].ip());
         Self {
