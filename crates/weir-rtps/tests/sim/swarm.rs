@@ -7,6 +7,7 @@
 //! | defect | first seed | what is seen |
 //! |---|---|---|
 //! | the writer ignores requests for what was acknowledged | 1 | requests without end |
+//! | the writer keeps an acknowledgement that was taken back | 100 | samples count as acknowledged |
 //! | the reader forgets what it read of a writer that is gone | 17 | samples delivered twice |
 //! | fragments of announcements are ignored | 2 | a reader gets nothing |
 //! | every change of a match is an event | 17 | 200 events by one datagram |
@@ -17,6 +18,7 @@
 //!
 //! `WEIR_SIM_SEED=n` shows how each run went on.
 
+mod acknowledged;
 mod faults;
 mod forgeries;
 mod fragmenter;
