@@ -82,6 +82,8 @@ pub(super) struct ReaderProxy {
     pub(super) is_introduced: bool,
     /// Samples written before the match are meant for the reader as well.
     pub(super) wants_history: bool,
+    /// Whether the last ACKNACK named a number that only HEARTBEATs tell: the first sample or a later one.
+    pub(super) knows_numbers: Option<bool>,
     vendor: VendorId,
     /// HEARTBEATs that became due since the reader last answered.
     pub(super) unanswered: u8,
@@ -127,6 +129,7 @@ impl ReaderProxy {
             is_heartbeat_due: is_reliable,
             is_introduced: !is_reliable || config.wants_history,
             wants_history,
+            knows_numbers: None,
             vendor: config.vendor,
             unanswered: 0,
             idle_since: None,
@@ -342,7 +345,7 @@ impl ReaderProxy {
 /// RTI and eProsima send base 0; Cyclone DDS and Weir send base 1 with an empty set and no final
 /// flag. With the final flag, base 1 acknowledges a writer without samples. Answering that would
 /// never end.
-fn is_preemptive(acknack: &AckNack) -> bool {
+pub(crate) fn is_preemptive(acknack: &AckNack) -> bool {
     let base = acknack.state.base().0;
     acknack.state.is_empty() && (base == 0 || (base == 1 && !acknack.is_final))
 }
