@@ -279,6 +279,7 @@ impl Rounds {
         let is_starting = self.rate.as_ref().map(|rate| rate.flight().is_some());
         if is_starting.unwrap_or_else(|| self.mark_every_bytes().is_some())
             && !is_ambiguous
+            && !mark.is_of_silent
             && self.start(now, mark)
         {
             return;

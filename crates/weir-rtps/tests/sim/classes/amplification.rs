@@ -262,8 +262,8 @@ fn blind_forger(live: &mut Live) {
     assert!(bytes < 10_000, "{bytes} bytes reached the bystander");
 }
 
-/// The same by one that knows the GUID prefix from an announcement to the multicast group, and guesses what a participant
-/// there would acknowledge. It keeps that up for an hour, while the victim writes.
+/// The same by one that knows the GUID prefix from an announcement to the multicast group, and guesses what a
+/// participant there would acknowledge. It keeps that up for an hour, while the victim writes.
 fn forger_that_guesses(live: &mut Live) {
     let to = live.nodes[VICTIM].prefix;
     let payload = forge::participant_with(INSIDER, BYSTANDER, |list| {

@@ -35,8 +35,8 @@ impl Acknowledged {
         (acknowledged.count > 0).then_some(acknowledged)
     }
 
-    /// If the writer has applied it all, nothing that a reader asked for counts as acknowledged: the reader may have lost
-    /// the writer and found it again.
+    /// If the writer has applied it all, nothing that a reader requested counts as acknowledged: the reader may have
+    /// lost the writer and found it again.
     pub(super) fn check(&self, node: &Node, swarm: &Swarm) {
         let writer = &node.writers[&WRITER];
         if applied(writer) < self.before + self.count {
