@@ -170,7 +170,9 @@ impl Rounds {
         if self.first_flights(unreported).map_or(in_flight < self.in_flight_max(), |room| room > 0) {
             return None;
         }
-        let answer = self.round_trip().map_or(config::PATH_ANSWER_UNKNOWN, |ns| Duration::from_nanos(4 * ns));
+        // Readers that show little may never show a round trip.
+        let unknown = if unreported > 0 { Duration::ZERO } else { config::PATH_ANSWER_UNKNOWN };
+        let answer = self.round_trip().map_or(unknown, |ns| Duration::from_nanos(4 * ns));
         let until = self.passed_at + answer + config::PATH_SILENCE;
         if now < until {
             return Some(until);

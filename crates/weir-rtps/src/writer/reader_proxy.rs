@@ -82,7 +82,7 @@ pub(super) struct ReaderProxy {
     pub(super) is_introduced: bool,
     /// Samples written before the match are meant for the reader as well.
     pub(super) wants_history: bool,
-    /// Whether the last ACKNACK named a number that only HEARTBEATs tell: the first sample or a later one.
+    /// Whether the last ACKNACK named a number that only HEARTBEATs have shown: the first sample or a later one.
     pub(super) knows_numbers: Option<bool>,
     vendor: VendorId,
     /// HEARTBEATs that became due since the reader last answered.

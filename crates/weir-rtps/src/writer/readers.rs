@@ -105,8 +105,8 @@ impl WriterCore {
         self.datagram_max
     }
 
-    /// Returns whether the ACKNACKs of a reader since the last call show that it has received a HEARTBEAT: they name the
-    /// [first sample](super::WriterConfig::first) or a later one. `None`: they say nothing.
+    /// Returns whether the ACKNACKs of a reader since the last call show that it has received a HEARTBEAT: they name
+    /// the [first sample](super::WriterConfig::first) or a later one. `None`: they say nothing.
     pub fn take_answer(&mut self, reader: Guid) -> Option<bool> {
         self.proxies.iter_mut().find(|proxy| proxy.guid == reader)?.knows_numbers.take()
     }
