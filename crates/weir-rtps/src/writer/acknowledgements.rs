@@ -117,8 +117,8 @@ impl WriterCore {
     }
 }
 
-/// Returns whether an ACKNACK shows that the reader has received a HEARTBEAT of a writer with this first sample. `None`:
-/// it says nothing.
+/// Returns whether an ACKNACK shows that the reader has received a HEARTBEAT of a writer with this first sample.
+/// `None`: it says nothing.
 fn knows_numbers(acknack: &AckNack, first: SequenceNumber) -> Option<bool> {
     let base = acknack.state.base();
     let says_something = base >= first.min(SequenceNumber(2)) && !is_preemptive(acknack);
