@@ -166,6 +166,13 @@ impl<T: DdsType> DataWriter<T> {
 }
 
 impl<T> DataWriter<T> {
+    /// Changes the priority: see [`DataWriterQos::transport_priority`](crate::DataWriterQos::transport_priority).
+    ///
+    /// Samples that have not left yet go by it. Readers keep what was announced when the writer was created.
+    pub fn set_transport_priority(&self, priority: i32) {
+        self.inner.endpoint.lane.core().set_transport_priority(priority);
+    }
+
     /// Sends the samples that automatic coalescing or a batch holds back.
     ///
     /// A writer that publishes asynchronously leaves the sending to its publishing thread.

@@ -400,6 +400,36 @@ impl DataWriterQos {
         self
     }
 
+    /// Sets how urgent the samples are, compared to those of other writers of the participant; 0 by default.
+    ///
+    /// TRANSPORT_PRIORITY, DDS 1.4, 2.2.3.15. Where a path to another host limits what is sent, writers of higher
+    /// priority go first. Those of lower priority are left at least an eighth of what these send. At equal priority,
+    /// writers get equal shares, and those that send less than their share go first. So a small topic needs no
+    /// priority to pass large ones. Packets are not marked (DSCP).
+    ///
+    /// ```
+    /// use weir_dds::DataWriterQos;
+    ///
+    /// let point_clouds = DataWriterQos::default().keep_last(10).transport_priority(-1);
+    /// # let _ = point_clouds;
+    /// ```
+    #[must_use]
+    pub fn transport_priority(mut self, priority: i32) -> Self {
+        self.policies.transport_priority = priority;
+        self
+    }
+
+    /// Sets the additional delay that samples may have; none by default.
+    ///
+    /// LATENCY_BUDGET, DDS 1.4, 2.2.3.8, a hint. Where a path to another host limits what is sent, other writers of
+    /// the same priority may go first for this time, 100 ms at most. A reader that requests a shorter budget does not
+    /// match.
+    #[must_use]
+    pub fn latency_budget(mut self, budget: Duration) -> Self {
+        self.policies.latency_budget = budget;
+        self
+    }
+
     /// Sets how long a reliable reader that acknowledges nothing may hold up a KEEP_ALL writer.
     ///
     /// By default, as in DDS, the writer waits for a reader for as long as its participant is alive, and after that

@@ -58,12 +58,30 @@ pub const PATH_KNOWN_BYTES: u64 = 16 << 20;
 pub const PATH_FLIGHT_MIN_BYTES: u64 = 16 * 1024;
 /// Every path is taken to carry as much, in bytes per second: a slow serial line.
 pub const PATH_RATE_MIN: f64 = 1000.0;
+/// No path is taken to carry more, in bytes per second, whatever its readers say: 100 Gbit/s.
+pub const PATH_RATE_MAX: f64 = 12.5e9;
+/// No answer is taken to come from another host sooner: readers that answer what they have not received yet would
+/// show any rate.
+pub const PATH_ROUND_TRIP_MIN: Duration = Duration::from_micros(5);
+/// The window of a writer on paced paths, at most, in bytes as accounted by the kernel: 10 Gbit/s over 100 ms. Its
+/// readers could make it keep any number of samples otherwise.
+pub const WINDOW_PATH_MAX_BYTES: u64 = 128 << 20;
 /// The shortest round trip of this time, and of 64 rounds, is that of the path without a queue (as in BBR).
 pub const PATH_ROUND_TRIP_MEMORY: Duration = Duration::from_secs(10);
 /// The rate of a path that is not measured for this time is forgotten.
 pub const PATH_MEMORY: Duration = Duration::from_secs(10);
 /// After four round trips and this time without an answer, what is in flight on a path does not hold back more.
 pub const PATH_SILENCE: Duration = Duration::from_millis(200);
+/// The same while no round trip is known, as in RFC 6298.
+pub const PATH_ANSWER_UNKNOWN: Duration = Duration::from_secs(1);
+/// Readers of other engines do not show how far they have got while something is missing, nor within a large sample.
+/// What they show nothing of may be in flight besides: what a paced path carries in half a round trip and this time,
+/// ...
+pub const PATH_UNREPORTED: Duration = Duration::from_millis(25);
+/// ... two large samples, but no more than it carries in this time, ...
+pub const PATH_UNREPORTED_LARGE: Duration = Duration::from_secs(1);
+/// ... or this, in bytes, on an open path.
+pub const PATH_UNREPORTED_BYTES: u64 = 64 * 1024;
 /// What a best-effort writer has waiting for a paced path leaves within this time; what is older is not sent.
 pub const BEST_EFFORT_WAIT: Duration = Duration::from_millis(100);
 /// What leaves together on a paced path, as time...
@@ -74,8 +92,14 @@ pub const PACING_TRAIN_MIN_BYTES: f64 = 3000.0;
 pub const PACING_DEPTH: Duration = Duration::from_millis(2);
 /// A writer that has its turn and does not come loses it after this time.
 pub const PACING_TURN: Duration = Duration::from_millis(5);
-/// A writer with at most this much to send goes before those that wait, unless it does so often, in bytes.
+/// A writer that has its turn, has paused, and has at most this much to send, need not wait for the tokens, in bytes.
 pub const PACING_SPARSE_BYTES: u64 = 3000;
+/// Writers of lower priority that wait for a path are owed this share of what those before them send.
+pub const PACING_SHARE_LOWER: f64 = 0.125;
+/// A latency budget beyond this is taken for this: a writer that may wait is not to wait for ever.
+pub const LATENCY_BUDGET_MAX: Duration = Duration::from_millis(100);
+/// A writer that asks for nothing for this time is new when it asks again.
+pub const PACING_MEMORY: Duration = Duration::from_secs(1);
 /// HEARTBEATs on a path are at most this share of a round trip apart, ...
 pub const MARK_SHARE: u64 = 8;
 /// ... at least this far, ...
@@ -120,6 +144,8 @@ pub const NACK_RETRY_MAX: Duration = Duration::from_millis(500);
 /// The same while nothing comes from the writer. When it is back, its HEARTBEATs are answered at once. A false
 /// address of a writer is sent little.
 pub const NACK_RETRY_SILENT_MAX: Duration = Duration::from_secs(16);
+/// If repairs take as long as this, requests are repeated before they can be answered, in case that they are lost.
+pub const REQUEST_REPEATED_MIN: Duration = Duration::from_millis(2);
 /// Negative acknowledgements of new gaps are at least this share of the measured round trip
 /// apart...
 pub const NACK_PACE_SHARE: u64 = 4;
@@ -222,6 +248,9 @@ pub const LOAN_EXTRA_MAX_BYTES: usize = 64 * 1024;
 /// A single sample may be larger. Fragments that exceed it are requested again later. Every sample
 /// in flight within a window may have lost a fragment.
 pub const REASSEMBLY_MAX_BYTES: usize = 64 * 1024 * 1024;
+/// Large samples that a KEEP_LAST writer keeps although others have replaced them, until they have arrived, in
+/// bytes: as much as a reader assembles of one writer.
+pub const IN_TRANSIT_MAX_BYTES: usize = REASSEMBLY_MAX_BYTES / 2;
 /// Memory reserved at first for a sample to be reassembled, in bytes; later two to four times what
 /// has arrived. So much may be lost consecutively at its start without other fragments being sent
 /// twice.

@@ -69,8 +69,9 @@ pub(crate) struct History {
 }
 
 impl History {
-    pub(crate) fn new(block_len: usize, spare_max: usize) -> Self {
-        Self { dense: 1, block_len, spare_max, ..Self::default() }
+    /// `first`: the number of the first sample.
+    pub(crate) fn new(first: SequenceNumber, block_len: usize, spare_max: usize) -> Self {
+        Self { dense: first.0, block_len, spare_max, ..Self::default() }
     }
 
     /// Returns the first sequence number in the history, or the next one if it is empty.

@@ -12,6 +12,7 @@
 //! | `builtin` | exchanges endpoints reliably |
 //! | `remote`, `remote_participant` | remote participants and their endpoints |
 //! | `claims`, `claim` | distinguishes a participant that has moved from a forged one |
+//! | `validation` | limits what is sent before an answer |
 //! | `absence` | detects killed participants |
 //! | `addresses` | follows changes of the host's own addresses |
 //! | `reachability` | chooses which of a peer's addresses to send to |
@@ -41,6 +42,7 @@ mod reachability;
 mod receive;
 mod remote;
 mod remote_participant;
+mod validation;
 
 use core::net::SocketAddrV4;
 use std::collections::BTreeMap;
@@ -58,6 +60,7 @@ use news::{News, Next};
 use path_size::PathSizes;
 use reachability::Reachability;
 use remote_participant::RemoteParticipant;
+use validation::Validation;
 
 use crate::discovery_event::DiscoveryEvent;
 use crate::outbox::{Destinations, Outbox};
@@ -87,6 +90,7 @@ pub struct ParticipantCore {
     /// that we have, too.
     answers: Vec<(GuidPrefix, SocketAddrV4)>,
     absences: Absences,
+    validation: Validation,
     path_sizes: PathSizes,
     news: News,
     /// What the builtin endpoints send, before it is packed.
@@ -112,6 +116,7 @@ impl ParticipantCore {
             questions: Vec::new(),
             answers: Vec::new(),
             absences: Absences::default(),
+            validation: Validation::default(),
             path_sizes: PathSizes::default(),
             news: News::default(),
             unpacked: Outbox::new(),
@@ -153,11 +158,15 @@ impl ParticipantCore {
         // The announcement goes first: only participants that know us understand the rest.
         self.announcer.poll_transmit(now, &self.remotes, out);
         self.builtin.poll_transmit(now, &mut self.unpacked);
+        let asks_elsewhere = !self.questions.is_empty() || !self.answers.is_empty();
         for (prefix, to) in self.questions.drain(..) {
             self.builtin.ask(prefix, &to, &mut self.unpacked);
         }
         for (prefix, to) in self.answers.drain(..) {
             self.builtin.answer(prefix, &Arc::from([to]), &mut self.unpacked);
+        }
+        if asks_elsewhere || self.validation.unanswered > 0 {
+            self.hold_back(now);
         }
         self.packing.pack(&mut self.unpacked, out);
         self.announcer.poll_farewell(&self.remotes, out);

@@ -19,10 +19,12 @@
 //!
 //! A path begins *open*: a first flight of 16 KiB, and for each byte that passes two more, until so much has passed
 //! that only the writers' windows limit (slow start, as in TCP). If its queue grows, or much is lost, it has a
-//! bottleneck, and is *paced* from then on: a token bucket that all writers draw from, each in its turn. A path without
+//! bottleneck, and is *paced* from then on: a token bucket that all writers draw from, each in
+//! [its turn](bucket). A path without
 //! a bottleneck stays open and costs a counter per send.
 
 mod bucket;
+mod rate;
 mod rival;
 mod rounds;
 
@@ -30,6 +32,7 @@ use core::time::Duration;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use self::bucket::Bucket;
+pub(crate) use self::bucket::Flow;
 use self::rounds::Rounds;
 use crate::config;
 use crate::time::Time;
@@ -89,6 +92,10 @@ pub(crate) struct Mark {
     lost: u64,
     /// What it marks was sent earlier, so that the reader may have acknowledged it already.
     is_late: bool,
+    /// The reader does not always show how far it has got.
+    pub(crate) is_of_silent: bool,
+    /// The reader did not show that it had got as far before something was sent again.
+    pub(crate) has_waited: bool,
     /// When another HEARTBEAT for the same samples was sent.
     pub(crate) repeated_at: Option<Time>,
     /// The sender was held back by the path, so that what passes shows the path's rate.
@@ -145,6 +152,11 @@ impl Sent {
 }
 
 impl Mark {
+    /// Returns when it was set.
+    pub(crate) fn set_at(&self) -> Time {
+        self.at
+    }
+
     /// Returns the same position, marked by a HEARTBEAT that was sent later.
     pub(crate) fn late(self, now: Time) -> Self {
         Self { at: now, is_late: true, ..self }
@@ -227,17 +239,31 @@ impl PathState {
     }
 
     /// Returns what a writer with `wanted` bytes to send may send now.
-    pub(crate) fn allow(&mut self, now: Time, flow: u32, wanted: u64, purpose: Purpose) -> Allowance {
+    pub(crate) fn allow(&mut self, now: Time, flow: Flow, wanted: u64, purpose: Purpose) -> Allowance {
+        self.allow_beside(now, flow, wanted, purpose, None)
+    }
+
+    /// Returns what a writer may send now, if readers do not always show how much has passed. `unreported`: the bytes
+    /// of a large sample, which they acknowledge as a whole.
+    pub(crate) fn allow_beside(
+        &mut self,
+        now: Time,
+        flow: Flow,
+        wanted: u64,
+        purpose: Purpose,
+        unreported: Option<u64>,
+    ) -> Allowance {
         self.rounds.begin_if_idle(now);
         if purpose == Purpose::BestEffort {
             self.rounds.forget_if_unmeasured(now);
         }
         if purpose == Purpose::New {
-            if let Some(until) = self.rounds.blocked_until(now) {
+            let unreported = unreported.map_or(0, |bytes| self.unreported(bytes));
+            if let Some(until) = self.rounds.blocked_until(now, unreported) {
                 self.note_limited(now);
                 return Allowance::Blocked { until };
             }
-            let room = self.rounds.first_flights();
+            let room = self.rounds.first_flights(unreported);
             if let Some(room) = room.filter(|room| *room < wanted && self.rate_max.is_none()) {
                 return Allowance::Flight(room);
             }
@@ -250,6 +276,14 @@ impl PathState {
                 Allowance::At(at)
             }
         }
+    }
+
+    /// Returns the bytes that may be in flight besides, while readers do not show how much of them has passed. `large`:
+    /// those of a large sample.
+    fn unreported(&self, large: u64) -> u64 {
+        let time = config::PATH_UNREPORTED + self.round_trip_min().unwrap_or_default() / 2;
+        let Some(bytes) = self.carries(time) else { return config::PATH_UNREPORTED_BYTES };
+        bytes.max(large.min(self.carries(config::PATH_UNREPORTED_LARGE).unwrap_or(0)))
     }
 
     /// Records that a writer sends less than it wants until a time.
@@ -267,20 +301,27 @@ impl PathState {
     }
 
     /// Records bytes sent.
-    pub(crate) fn spend(&mut self, now: Time, bytes: u64, purpose: Purpose) {
+    pub(crate) fn spend(&mut self, now: Time, flow: Flow, bytes: u64, purpose: Purpose) {
         self.rounds.begin_if_idle(now);
         self.rounds.sent.add(bytes, purpose);
-        self.bucket.spend(bytes);
+        self.bucket.spend(flow, bytes);
     }
 
-    /// Returns the bytes that writers may keep, unsent or in flight; `None` if the path is open.
-    pub(crate) fn window(&self) -> Option<u64> {
-        self.rounds.pacing_rate().map(|_| 2 * self.rounds.in_flight_max())
+    /// Returns the bytes that writers may keep, unsent or in flight; `None` if the path is open. `is_silent`: a reader
+    /// does not always show how much has passed.
+    pub(crate) fn window(&self, is_silent: bool) -> Option<u64> {
+        let more = if is_silent { self.unreported(0) } else { 0 };
+        self.rounds.pacing_rate().map(|_| 2 * self.rounds.in_flight_max() + more)
     }
 
     /// Returns the bytes that the path takes in this time, if it is paced.
     pub(crate) fn carries(&self, time: Duration) -> Option<u64> {
         self.rate().map(|rate| (rate * time.as_secs_f64()) as u64)
+    }
+
+    /// Returns after how many bytes the next mark is to follow, whatever the time; `None`: only the time matters.
+    pub(crate) fn mark_every_bytes(&self) -> Option<u64> {
+        self.rounds.mark_every_bytes()
     }
 
     /// Returns a mark behind everything sent.
@@ -292,6 +333,8 @@ impl PathState {
             in_flight: rounds.in_flight(),
             lost: rounds.lost,
             is_late: false,
+            is_of_silent: false,
+            has_waited: false,
             repeated_at: None,
             is_limited: rounds.is_limited(now),
         }

@@ -26,8 +26,10 @@ pub struct Qos {
     pub history: History,
     /// Maximum time between two samples of an instance.
     pub deadline: Duration,
-    /// A hint: the acceptable additional delay.
+    /// A hint: the acceptable additional delay. Other writers of the same priority may go first on a path meanwhile.
     pub latency_budget: Duration,
+    /// Writers with a higher one go first on a path that several writers of a participant share.
+    pub transport_priority: i32,
     /// How the writer's liveliness is asserted.
     pub liveliness: Liveliness,
     /// Whether several writers may update an instance at a time.
@@ -70,6 +72,7 @@ impl Qos {
             history: History::KeepLast(1),
             deadline: INFINITE,
             latency_budget: Duration::ZERO,
+            transport_priority: 0,
             liveliness: Liveliness { kind: LivelinessKind::Automatic, lease: INFINITE },
             ownership: Ownership::Shared,
             ownership_strength: 0,

@@ -43,6 +43,9 @@ pub(crate) fn encode(kind: EndpointKind, qos: &Qos, list: &mut ParameterListWrit
     if kind == EndpointKind::Writer && qos.ownership_strength != default.ownership_strength {
         list.i32(ParameterId::OWNERSHIP_STRENGTH, qos.ownership_strength);
     }
+    if kind == EndpointKind::Writer && qos.transport_priority != default.transport_priority {
+        list.i32(ParameterId::TRANSPORT_PRIORITY, qos.transport_priority);
+    }
     if qos.destination_order != default.destination_order {
         list.u32(ParameterId::DESTINATION_ORDER, qos.destination_order as u32);
     }
@@ -105,6 +108,7 @@ pub(crate) fn decode(parameter: &Parameter<'_>, limits: &DiscoveryLimits, qos: &
             qos.ownership = one_of(parameter, [Ownership::Shared, Ownership::Exclusive])?
         }
         ParameterId::OWNERSHIP_STRENGTH => qos.ownership_strength = parameter.i32()?,
+        ParameterId::TRANSPORT_PRIORITY => qos.transport_priority = parameter.i32()?,
         ParameterId::DESTINATION_ORDER => {
             let kinds = [DestinationOrder::ByReceptionTimestamp, DestinationOrder::BySourceTimestamp];
             qos.destination_order = one_of(parameter, kinds)?;

@@ -205,6 +205,7 @@ mod tests {
             history: History::KeepLast(7),
             deadline: Duration::from_millis(100),
             latency_budget: Duration::from_nanos(1),
+            transport_priority: i32::MIN,
             liveliness: Liveliness {
                 kind: LivelinessKind::ManualByTopic,
                 lease: Duration::new(3, 999_999_999),
@@ -253,6 +254,7 @@ mod tests {
         let mut qos_of_reader = unusual();
         // Policies that only writers have stay at their defaults for readers.
         qos_of_reader.ownership_strength = 0;
+        qos_of_reader.transport_priority = 0;
         qos_of_reader.lifespan = INFINITE;
         qos_of_reader.representation = vec![XCDR2, XCDR1];
         for (kind, qos) in [

@@ -33,8 +33,9 @@ pub(crate) struct Window {
     /// again, as accounted by the kernel.
     round: u64,
     repaired: u64,
-    /// The bound while a path is paced.
+    /// The bound while a path is paced, and what it includes for a large sample that is in flight as a whole.
     path_limit: Option<u64>,
+    last: u64,
     /// `limit` without it.
     receive_limit: u64,
 }
@@ -48,6 +49,7 @@ impl Window {
             round: 0,
             repaired: 0,
             path_limit: None,
+            last: 0,
             receive_limit: config::WINDOW_UNKNOWN_READER_MAX_BYTES,
         }
     }
@@ -56,6 +58,12 @@ impl Window {
     #[inline]
     pub(crate) fn size(&self) -> u64 {
         self.size
+    }
+
+    /// Returns the window without what it includes for the last sample.
+    #[inline]
+    pub(crate) fn share(&self) -> u64 {
+        self.size.saturating_sub(self.last)
     }
 
     /// Sets the upper bound from the smallest receive buffer announced by a matched reader, in
@@ -69,12 +77,15 @@ impl Window {
     }
 
     /// Sets the window to what a paced path carries, or leaves it to the readers' buffers again. What is paced does
-    /// not collect in a socket's buffer, so it may be more than that holds.
-    pub(crate) fn set_path_limit(&mut self, bytes: Option<u64>) {
-        if self.path_limit != bytes {
-            self.path_limit = bytes;
+    /// not collect in a socket's buffer, so it may be more than that holds. The last sample, charged with `last`, may
+    /// be in flight besides.
+    pub(crate) fn set_path_limit(&mut self, bytes: Option<u64>, last: u64) {
+        let limit = bytes.map(|bytes| bytes + last);
+        if self.path_limit != limit {
+            self.path_limit = limit;
             self.bound();
         }
+        self.last = if limit.is_some() { last } else { 0 };
     }
 
     fn bound(&mut self) {

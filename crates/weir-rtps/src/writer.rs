@@ -69,6 +69,7 @@ pub use direct::{DirectDatagram, DirectPayload};
 pub use inactivity::Silence;
 pub use loan::LOAN_FRONT_BYTES;
 pub use reader_proxy::ReaderProxyConfig;
+pub(crate) use reader_proxy::is_preemptive;
 pub use refusal::WriteRefused;
 pub use settings::{BatchPolicy, Change, Coalescing, Stamp, WriterConfig};
 pub use state::{WriterCore, WriterCounters};

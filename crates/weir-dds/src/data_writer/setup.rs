@@ -55,6 +55,8 @@ pub(super) fn core_config(guid: Guid, qos: &DataWriterQos, hash_seed: u64) -> Wr
         },
         batch: qos.batch,
         reader_inactivity: qos.reader_inactivity,
+        transport_priority: policies.transport_priority,
+        latency_budget: policies.latency_budget,
         is_asynchronous: qos.publish_mode == PublishMode::Asynchronous,
         ..WriterConfig::new(guid, policies.reliability)
     }

@@ -7,7 +7,7 @@ use parking_lot::Mutex;
 use weir_rtps::participant::{ParticipantConfig, ParticipantCore};
 use weir_rtps::ports;
 use weir_udp::NetworkWatch;
-use weir_wire::GuidPrefix;
+use weir_wire::{GuidPrefix, SequenceNumber};
 
 use super::channel::Channel;
 use super::discovery::Discovery;
@@ -56,6 +56,8 @@ impl Driver {
         let prefix = new_prefix(crate::random::secret()?);
         let mut config = participant_config(prefix, domain_id, settings, &selected, &user, &meta);
         config.default_multicast = data_multicast;
+        // Not more: a reader of Fast DDS visits all numbers before the first sample, one by one.
+        config.first_announcement = SequenceNumber(1 + i64::from(crate::random::secret()? as u32 >> 12));
         let timers = Timers::new().map_err(|error| DdsError::network("cannot create an eventfd", error))?;
         let user = Arc::new(user);
         let driver = Arc::new(Self {

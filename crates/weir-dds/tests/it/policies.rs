@@ -70,12 +70,13 @@ fn a_policy_that_is_not_enforced_is_refused_at_both_ends_with_its_name_value_and
 }
 
 #[test]
-fn the_defaults_and_a_latency_budget_are_accepted_at_both_ends() {
+fn the_defaults_a_latency_budget_and_a_priority_are_accepted_at_both_ends() {
     let world = World::new();
-    let changes: [fn(&mut Qos); 3] = [
+    let changes: [fn(&mut Qos); 4] = [
         |_| {},
         |qos| (qos.deadline, qos.lifespan, qos.ownership_strength) = (INFINITE, INFINITE, 0),
         |qos| qos.latency_budget = Duration::from_millis(10),
+        |qos| qos.transport_priority = -7,
     ];
     for change in changes {
         let results = create(&world, change);

@@ -15,7 +15,7 @@ fn bytes(history: &History, sn: i64) -> Vec<u8> {
 
 #[test]
 fn samples_are_found_by_number_until_they_are_released() {
-    let mut history = History::new(64, 4);
+    let mut history = History::new(SequenceNumber::FIRST, 64, 4);
     for n in 1..=10_u8 {
         assert_eq!(add(&mut history, n, 20), SequenceNumber(i64::from(n)));
     }
@@ -29,7 +29,7 @@ fn samples_are_found_by_number_until_they_are_released() {
 
 #[test]
 fn a_block_that_is_being_sent_is_not_written_to() {
-    let mut history = History::new(64, 4);
+    let mut history = History::new(SequenceNumber::FIRST, 64, 4);
     add(&mut history, 1, 8);
     let entry = history.entry(SequenceNumber(1)).unwrap();
     let sending = history.slice(&entry).unwrap();
@@ -41,7 +41,7 @@ fn a_block_that_is_being_sent_is_not_written_to() {
 
 #[test]
 fn two_blocks_do_for_one_who_sends_while_another_writes() {
-    let mut history = History::new(8192, 4);
+    let mut history = History::new(SequenceNumber::FIRST, 8192, 4);
     let mut sending = None;
     for n in 1..=100_u8 {
         let sn = add(&mut history, n, 32);
@@ -62,7 +62,7 @@ fn two_blocks_do_for_one_who_sends_while_another_writes() {
 
 #[test]
 fn memory_does_not_grow_when_samples_come_and_go() {
-    let mut history = History::new(256, 4);
+    let mut history = History::new(SequenceNumber::FIRST, 256, 4);
     let mut run = |from: i64, to: i64| {
         for n in from..to {
             add(&mut history, 0, 50);
@@ -76,7 +76,7 @@ fn memory_does_not_grow_when_samples_come_and_go() {
 
 #[test]
 fn holes_at_the_front_are_released() {
-    let mut history = History::new(64, 4);
+    let mut history = History::new(SequenceNumber::FIRST, 64, 4);
     for n in 1..=4 {
         add(&mut history, n, 8);
     }
@@ -89,7 +89,7 @@ fn holes_at_the_front_are_released() {
 
 #[test]
 fn a_datagram_longer_than_a_block_gets_one_of_its_own() {
-    let mut history = History::new(64, 4);
+    let mut history = History::new(SequenceNumber::FIRST, 64, 4);
     add(&mut history, 1, 8);
     add(&mut history, 2, 200);
     assert_eq!(bytes(&history, 2), [2; 200]);
@@ -105,7 +105,7 @@ fn has_only_its_bytes(history: &History, sn: i64, len: usize) {
 
 #[test]
 fn the_survivors_of_dead_blocks_move_and_memory_stays_bounded() {
-    let mut history = History::new(1024, 4);
+    let mut history = History::new(SequenceNumber::FIRST, 1024, 4);
     let mut kept = VecDeque::new();
     let mut state = 1_u64;
     let mut below = |bound: usize| {
@@ -143,7 +143,7 @@ fn the_survivors_of_dead_blocks_move_and_memory_stays_bounded() {
 
 #[test]
 fn bytes_in_flight_stay_where_they_are_when_survivors_move() {
-    let mut history = History::new(512, 4);
+    let mut history = History::new(SequenceNumber::FIRST, 512, 4);
     add(&mut history, 1, 20);
     add(&mut history, 2, 480);
     history.remove(SequenceNumber(2));
@@ -162,7 +162,7 @@ fn bytes_in_flight_stay_where_they_are_when_survivors_move() {
 
 #[test]
 fn the_samples_of_a_batch_part_when_they_move() {
-    let mut history = History::new(8192, 4);
+    let mut history = History::new(SequenceNumber::FIRST, 8192, 4);
     let mut survivors = Vec::new();
     for _ in 0..5_000 {
         history.make_room(300);
@@ -197,7 +197,7 @@ fn the_samples_of_a_batch_part_when_they_move() {
 
 #[test]
 fn a_small_sample_does_not_hold_up_the_memory_of_a_large_one() {
-    let mut history = History::new(64, 4);
+    let mut history = History::new(SequenceNumber::FIRST, 64, 4);
     add(&mut history, 1, 1000);
     add(&mut history, 2, 8);
     history.remove(SequenceNumber(1));

@@ -111,6 +111,11 @@ impl Announcer {
         is_allowed
     }
 
+    /// Returns the length of a response.
+    pub(super) fn reply_len(&self) -> usize {
+        REPLY_HEAD_LEN + self.payload.len()
+    }
+
     /// Sends a goodbye to all participants with the next transmission.
     pub(super) fn close(&mut self) {
         self.is_closing = true;
@@ -151,7 +156,8 @@ impl Announcer {
             return;
         }
         self.say_goodbye(&Arc::clone(&self.everywhere), out);
-        for remote in remotes.values() {
+        // The others received our announcements by multicast, if at all.
+        for remote in remotes.values().filter(|remote| remote.has_answered) {
             self.say_goodbye(&remote.metatraffic, out);
         }
     }
@@ -275,6 +281,8 @@ fn announcement(config: &ParticipantConfig) -> ParticipantData {
 
 /// Minimum time between two periodic announcements.
 const ANNOUNCE_PERIOD_MIN: Duration = Duration::from_millis(1);
+/// The RTPS header, INFO_DST, and the header of DATA.
+const REPLY_HEAD_LEN: usize = 20 + 16 + 24;
 
 #[cfg(test)]
 mod tests {

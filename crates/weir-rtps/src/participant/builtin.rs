@@ -324,11 +324,10 @@ impl BuiltinEndpoints {
         exchange.reader.acknowledge_at(Guid::new(prefix, exchange.ids.writer), to, out);
     }
 
-    /// Returns whether a participant has acknowledged one of our announcements.
-    pub(super) fn has_acknowledged(&self, prefix: GuidPrefix) -> bool {
-        [&self.publications, &self.subscriptions]
-            .into_iter()
-            .any(|exchange| exchange.writer.has_acknowledged_some(Guid::new(prefix, exchange.ids.reader)))
+    /// Returns whether a participant has answered a HEARTBEAT of our announcements. `Some(false)`: it guesses.
+    pub(super) fn take_answer(&mut self, prefix: GuidPrefix) -> Option<bool> {
+        let exchanges = [&mut self.publications, &mut self.subscriptions].into_iter();
+        exchanges.filter_map(|it| it.writer.take_answer(Guid::new(prefix, it.ids.reader))).min()
     }
 
     fn exchanges(&mut self) -> [&mut Exchange; 3] {
@@ -359,11 +358,15 @@ impl BuiltinEndpoints {
 
 impl Exchange {
     fn new(config: &ParticipantConfig, ids: ExchangeIds, durability: Durability) -> Self {
+        // Nobody waits for the numbers of samples written before a match.
+        let is_kept = durability != Durability::Volatile;
+        let first = if is_kept { config.first_announcement } else { SequenceNumber::FIRST };
         let writer = WriterConfig {
             vendor: config.vendor,
             history: History::KeepLast(1),
             durability,
             answer_time: config::ANSWER_TIME,
+            first,
             ..WriterConfig::new(Guid::new(config.guid_prefix, ids.writer), Reliability::Reliable)
         };
         let reader = ReaderConfig {
@@ -386,7 +389,7 @@ impl Exchange {
             reader: ReaderCore::new(reader),
             ids,
             durability,
-            renewed_at: SequenceNumber::ZERO,
+            renewed_at: first.prev(),
         }
     }
 

@@ -26,6 +26,7 @@ impl ParticipantCore {
         let Some(remote) = self.remotes.get_mut(&prefix) else { return };
         if remote.claims.add(now, from, what) {
             self.deadlines.look_by(prefix, &mut remote.due_at, now);
+            self.credit(now, from);
         } else {
             self.counters.claims_refused += 1;
         }

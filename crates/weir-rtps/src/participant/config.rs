@@ -3,7 +3,7 @@
 use core::net::{Ipv4Addr, SocketAddrV4};
 use core::time::Duration;
 
-use weir_wire::{GuidPrefix, VendorId};
+use weir_wire::{GuidPrefix, SequenceNumber, VendorId};
 
 use crate::discovery_data::DiscoveryLimits;
 use crate::ports;
@@ -40,6 +40,10 @@ pub struct ParticipantConfig {
     /// Times of the first announcements after the start, ascending. Close together, as one may be
     /// lost, or arrive before the peer listens.
     pub first_announcements: Vec<Duration>,
+    /// The sequence number of the first announcement of an endpoint. It is sent by unicast only, so participants that
+    /// acknowledge it receive what is sent to them. Peers must not be able to guess it. At most a few millions: Fast DDS
+    /// visits all numbers before it.
+    pub first_announcement: SequenceNumber,
     /// A human-readable name.
     pub entity_name: Option<String>,
     /// Granted buffer of the sockets for user data in bytes; 0: unknown, not announced.
@@ -75,6 +79,7 @@ impl ParticipantConfig {
             lease_duration: Duration::from_secs(20),
             announce_period: Duration::from_secs(6),
             first_announcements: [0, 50, 200, 1000].map(Duration::from_millis).to_vec(),
+            first_announcement: SequenceNumber::FIRST,
             entity_name: None,
             receive_buffer: 0,
             reply_burst: 64,

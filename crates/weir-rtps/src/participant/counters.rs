@@ -50,4 +50,6 @@ pub struct DiscoveryCounters {
     pub claims_refused: u64,
     /// Responses to new participants suppressed by the limit.
     pub replies_suppressed: u64,
+    /// Messages not sent to participants that have not answered, because they were sent enough.
+    pub messages_held_back: u64,
 }

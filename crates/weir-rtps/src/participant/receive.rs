@@ -62,6 +62,7 @@ impl ParticipantCore {
             return;
         }
         self.assert_alive(now, source);
+        self.arrived(now, source, datagram.len());
         let source_vendor = message.header.vendor;
         let mut receiver =
             Receiver { core: self, now, from, is_from_group, source_vendor, is_directed: false };
@@ -152,8 +153,8 @@ impl Sink for Receiver<'_> {
         let answer = (source, self.from);
         if is_question && self.is_directed && !is_home && !core.answers.contains(&answer) {
             core.answers.push(answer);
+            core.credit(now, host);
         }
-        let is_named = names(&remote.data, host);
         if self.is_directed {
             core.introduce_now(now, source);
         }
@@ -165,8 +166,8 @@ impl Sink for Receiver<'_> {
         let is_pad = matches!(submessage, Submessage::Pad);
         let is_used = is_pad || core.builtin.handle(now, source, submessage, timestamp);
         core.counters.ignored_submessages += u64::from(!is_used);
-        if !has_answered && self.is_directed && (is_named || core.builtin.has_acknowledged(source)) {
-            core.participant_answers(source);
+        if !has_answered && let Some(is_right) = core.builtin.take_answer(source) {
+            core.answer_given(now, source, is_right);
         }
     }
 
@@ -219,9 +220,6 @@ impl Receiver<'_> {
                 core.participant_announced(*now, *from.ip(), data, is_directed);
                 if self.is_from_group {
                     core.heard_by_group(*now, source, *from.ip());
-                }
-                if is_directed && core.remotes.get(&source).is_some_and(|remote| !remote.has_answered) {
-                    core.participant_answers(source);
                 }
             }
         }

@@ -104,6 +104,8 @@ impl ParticipantCore {
             last_heard: now,
             lease: data.lease.max(self.config.remote_lease_min),
             has_answered: false,
+            guesses: 0,
+            refused_to: Time::ZERO,
             is_introduced: false,
             endpoints: BTreeMap::new(),
             changed_at: None,
@@ -116,6 +118,7 @@ impl ParticipantCore {
             due_at: Time::MAX,
             data,
         };
+        self.validation.unanswered += 1;
         let remote = self.remotes.entry(prefix).or_insert(remote);
         let at = remote.next_look();
         self.deadlines.look_by(prefix, &mut remote.due_at, at);
@@ -133,9 +136,16 @@ impl ParticipantCore {
     /// announcements could direct all that at a third party, so only a few are introduced in a
     /// short time; the others have to wait for their next announcement. A participant that sends to
     /// us directly has received from us, and is not forged.
-    fn introduce(&mut self, now: Time, prefix: GuidPrefix, is_directed: bool) {
-        // It knows us, and needs no announcement.
-        let is_introduced = is_directed || self.announcer.reply(now, prefix);
+    pub(super) fn introduce(&mut self, now: Time, prefix: GuidPrefix, is_directed: bool) {
+        let Some(remote) = self.remotes.get(&prefix) else { return };
+        let (host, has_answered) = (remote.metatraffic.first().map(|to| *to.ip()), remote.has_answered);
+        host.into_iter().for_each(|host| self.credit(now, host));
+        // One that knows us needs no announcement, but what follows.
+        let len = if is_directed { QUESTION_LEN } else { self.announcer.reply_len() };
+        let may_send = |core: &mut Self| {
+            has_answered || host.is_some_and(|host| core.may_send(now, host, len, is_directed))
+        };
+        let is_introduced = may_send(self) && (is_directed || self.announcer.reply(now, prefix));
         self.counters.replies_suppressed += u64::from(!is_introduced);
         if !is_introduced {
             return;
@@ -218,19 +228,22 @@ impl ParticipantCore {
     }
 
     /// A participant receives what we send: its endpoints are matched.
-    pub(super) fn participant_answers(&mut self, prefix: GuidPrefix) {
+    pub(super) fn participant_answers(&mut self, now: Time, prefix: GuidPrefix) {
         let Some(remote) = self.remotes.get_mut(&prefix) else { return };
         remote.has_answered = true;
+        self.validation.unanswered -= 1;
         let endpoints: Vec<_> = remote.endpoints.keys().map(|entity| Guid::new(prefix, *entity)).collect();
         for endpoint in endpoints {
             self.match_remote(endpoint, false);
         }
+        self.host_answers(now, prefix);
     }
 
     /// Removes a participant and all its endpoints.
     pub(super) fn participant_lost(&mut self, now: Time, prefix: GuidPrefix) {
         let Some(remote) = self.remotes.remove(&prefix) else { return };
         self.deadlines.remove(prefix, remote.due_at);
+        self.validation.unanswered -= usize::from(!remote.has_answered);
         self.remote_endpoints -= remote.endpoints.len();
         for entity in remote.endpoints.keys() {
             self.unmatch_remote(Guid::new(prefix, *entity));
@@ -354,5 +367,7 @@ impl ParticipantCore {
 const LOOK_AHEAD: core::time::Duration = core::time::Duration::from_secs(4);
 /// A participant that was silent for this time makes room for a new one if there is none otherwise.
 const FORGOTTEN_AFTER: core::time::Duration = core::time::Duration::from_secs(60);
+/// A message with one HEARTBEAT.
+const QUESTION_LEN: usize = 68;
 /// Two participants that discover each other exchange directed announcements within this time.
 const INTRODUCTION_TIME: core::time::Duration = core::time::Duration::from_secs(1);

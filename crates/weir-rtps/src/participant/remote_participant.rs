@@ -24,10 +24,13 @@ pub(super) struct RemoteParticipant {
     pub(super) discovered_at: Time,
     pub(super) last_heard: Time,
     pub(super) lease: Duration,
-    /// Whether it receives what we send: a message addressed to our GUID prefix came from an address that it has named,
-    /// or has acknowledged one of our announcements. Its endpoints are matched only then, so that a host that forges
-    /// another one's address, and receives nothing from us, cannot direct samples or requests there.
+    /// Whether it receives what we send: it has answered a HEARTBEAT for our announcements of endpoints, and so knows
+    /// their numbers. Its endpoints are matched only then, so that a host that forges another one's address, and
+    /// receives nothing from us, cannot direct samples or requests there.
     pub(super) has_answered: bool,
+    /// How often it has named wrong numbers, and until when right ones are not believed.
+    pub(super) guesses: u32,
+    pub(super) refused_to: Time,
     /// Whether it was sent our announcement, and matched with our builtin endpoints.
     pub(super) is_introduced: bool,
     pub(super) endpoints: BTreeMap<EntityId, RemoteEntry>,

@@ -1,12 +1,9 @@
-//! What is measured on a path, round by round, and the rate that follows.
-//!
-//! A round is about a round trip. The rate follows a cycle: for one round more is sent than the bottleneck is known to
-//! carry, which shows whether it carries more; for one round less, which empties the queue again; then as much as it
-//! carries, or a little less while there is a queue.
+//! What is measured on a path, round by round. A round is about a round trip.
 
+use core::time::Duration;
 use std::collections::VecDeque;
 
-use super::rival::{Rival, Suspicion};
+use super::rate::{Rate, queue_max_ns};
 use super::{Mark, Sent};
 use crate::config;
 use crate::time::Time;
@@ -27,6 +24,8 @@ pub(super) struct Rounds {
     /// passed, and the bytes passed by then.
     long_since: Option<[u64; 3]>,
     losses: Losses,
+    /// The first of the marks whose samples left together, while little is known.
+    flight: Option<Flight>,
     /// Until when a writer had to wait.
     pub(super) limited_at: Option<Time>,
     round: Round,
@@ -51,8 +50,46 @@ struct Losses {
     lost: u64,
     /// The most bytes per second sent of which little was lost.
     clean_rate: f64,
+    /// Bytes per second that arrived, and the share that was lost.
+    arrived: f64,
+    loss: Option<f64>,
     /// How often in a row much was lost.
     times: u32,
+}
+
+/// Samples that left together.
+#[derive(Debug, Clone, Copy)]
+struct Flight {
+    /// When its first mark was set, and when it passed.
+    marked_at: Time,
+    passed_at: Time,
+    /// Bytes sent, and lost, until then.
+    sent: u64,
+    lost: u64,
+    /// The same of its last mark, and the shortest and the longest times that a byte took from mark to mark.
+    last: (Time, u64),
+    ns_per_byte: [f64; 2],
+    marks: u32,
+}
+
+impl Flight {
+    fn new(now: Time, mark: &Mark, lost: u64) -> Self {
+        let (marked_at, passed_at, sent) = (mark.at, now, mark.sent.all);
+        Self { marked_at, passed_at, sent, lost, last: (now, sent), ns_per_byte: [f64::MAX, 0.0], marks: 0 }
+    }
+
+    fn add(&mut self, now: Time, mark: &Mark) {
+        let (passed_at, sent) = core::mem::replace(&mut self.last, (now, mark.sent.all));
+        let bytes = mark.sent.all.saturating_sub(sent).max(1);
+        let ns = now.nanos_since(passed_at) as f64 / bytes as f64;
+        self.ns_per_byte = [self.ns_per_byte[0].min(ns), self.ns_per_byte[1].max(ns)];
+        self.marks += 1;
+    }
+
+    /// Returns whether its marks arrived as they would without jitter.
+    fn is_even(&self) -> bool {
+        self.marks >= 3 && self.ns_per_byte[0] >= self.ns_per_byte[1] * EVEN_SHARE
+    }
 }
 
 /// What was measured since the round began.
@@ -82,48 +119,13 @@ pub(super) struct Seen {
     /// Share of what was reported lost.
     pub(super) loss: f64,
     pub(super) queue_ns: u64,
-    jitter_ns: u64,
-    base_ns: u64,
+    pub(super) jitter_ns: u64,
+    pub(super) base_ns: u64,
     /// The mean round trip, and how long the round was.
     pub(super) mean_ns: u64,
     pub(super) length_ns: u64,
     /// The path held writers back during all of it.
     pub(super) is_limited: bool,
-}
-
-/// The rate of a paced path.
-#[derive(Debug)]
-struct Rate {
-    /// What the bottleneck carries, in bytes per second.
-    bottleneck: f64,
-    /// What is sent, as a multiple of that.
-    gain: f64,
-    phase: Phase,
-    /// By how much the next probe exceeds what the bottleneck is known to carry.
-    probe: f64,
-    /// The mean round trip while neither probing nor draining.
-    calm_ns: u64,
-    /// The share that was lost meanwhile.
-    calm_loss: f64,
-    /// Bytes per second that arrived in each of the last rounds in which the path was the limit.
-    arrived: VecDeque<f64>,
-    measured_at: Time,
-    suspicion: Suspicion,
-    /// Who fills the queue beside us.
-    rival: Option<Rival>,
-}
-
-/// What the rate is for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Phase {
-    /// Looks for more.
-    Probe,
-    /// What the probe has found shows a round later.
-    Observe,
-    /// Empties the queue.
-    Drain,
-    /// Sends what the bottleneck carries, for so many rounds more.
-    Cruise(u32),
 }
 
 impl Rounds {
@@ -133,19 +135,20 @@ impl Rounds {
     }
 
     /// Returns the bytes that may be sent until something has passed, while the path is open and so little has passed
-    /// that nothing is known about it.
-    pub(super) fn first_flights(&self) -> Option<u64> {
+    /// that nothing is known about it. `unreported`: bytes in flight that do not count.
+    pub(super) fn first_flights(&self, unreported: u64) -> Option<u64> {
         let passed = self.passed.new - self.open_since;
         if self.rate.is_some() || passed >= config::PATH_KNOWN_BYTES {
             return None;
         }
-        Some((config::PATH_FIRST_FLIGHT_BYTES + passed).saturating_sub(self.in_flight()))
+        let in_flight = self.in_flight().saturating_sub(unreported);
+        Some((config::PATH_FIRST_FLIGHT_BYTES + passed).saturating_sub(in_flight))
     }
 
     /// Returns the most bytes that may be in flight on a paced path.
     pub(super) fn in_flight_max(&self) -> u64 {
         let Some(rate) = &self.rate else {
-            return match self.first_flights() {
+            return match self.first_flights(0) {
                 Some(more) => self.in_flight() + more,
                 None => u64::MAX,
             };
@@ -155,16 +158,22 @@ impl Rounds {
         }
         let base_ns = self.round_trip_min().unwrap_or(0);
         let ns = base_ns + base_ns / 2 + queue_max_ns(base_ns) + PATIENCE_NS;
-        (rate.bottleneck * ns as f64 / 1e9) as u64 + config::PATH_FLIGHT_MIN_BYTES
+        let most = (rate.bottleneck * ns as f64 / 1e9) as u64 + config::PATH_FLIGHT_MIN_BYTES;
+        most.min(rate.flight().unwrap_or(u64::MAX))
     }
 
     /// Returns until when no more may be sent, because so much is in flight, unless something passes before. What has
     /// not passed by then does not count any more: the writer or the reader that it belongs to may be gone.
-    pub(super) fn blocked_until(&mut self, now: Time) -> Option<Time> {
-        if self.in_flight() < self.in_flight_max() {
+    /// `unreported`: bytes in flight that do not count.
+    pub(super) fn blocked_until(&mut self, now: Time, unreported: u64) -> Option<Time> {
+        let in_flight = self.in_flight().saturating_sub(unreported);
+        if self.first_flights(unreported).map_or(in_flight < self.in_flight_max(), |room| room > 0) {
             return None;
         }
-        let until = self.passed_at.plus_nanos(4 * self.round_trip().unwrap_or(0)) + config::PATH_SILENCE;
+        // Readers that show little may never show a round trip.
+        let unknown = if unreported > 0 { Duration::ZERO } else { config::PATH_ANSWER_UNKNOWN };
+        let answer = self.round_trip().map_or(unknown, |ns| Duration::from_nanos(4 * ns));
+        let until = self.passed_at + answer + config::PATH_SILENCE;
         if now < until {
             return Some(until);
         }
@@ -174,7 +183,7 @@ impl Rounds {
 
     /// Returns the bytes per second to be sent; `None`: the path is open.
     pub(super) fn pacing_rate(&self) -> Option<f64> {
-        self.rate.as_ref().map(|rate| rate.bottleneck * rate.gain)
+        self.rate.as_ref().map(Rate::pacing_rate)
     }
 
     /// Returns the shortest round trip of the last rounds, in nanoseconds: that without a queue.
@@ -204,15 +213,28 @@ impl Rounds {
             self.note_round_trip(now, shortest_ns);
         }
         self.passed_at = now;
-        let first_ack_at = now.plus_nanos(self.round_trip_min().unwrap_or(0));
-        self.round = Round {
-            began_at: first_ack_at,
+        self.round = self.round_from(now, false);
+    }
+
+    /// Returns a round that measures what is sent from now on.
+    fn round_from(&self, now: Time, was_limited: bool) -> Round {
+        Round {
+            began_at: now.plus_nanos(self.round_trip_min().unwrap_or(0)),
             marked_at: now,
             passed: self.passed,
             lost: self.lost,
             ends_with: now,
+            was_limited,
             ..Round::default()
-        };
+        }
+    }
+
+    /// Returns after how many bytes a mark shows how fast what leaves together arrives, while that is not known, and
+    /// round trips are long.
+    pub(super) fn mark_every_bytes(&self) -> Option<u64> {
+        self.first_flights(0)?;
+        let is_long = self.round_trip_min().is_none_or(|ns| ns >= START_ROUND_TRIP_MIN_NS);
+        is_long.then(|| (self.in_flight() / MARKS_IN_FLIGHT).max(config::PATH_FIRST_FLIGHT_BYTES / 4))
     }
 
     /// Forgets the rate if it was not measured for long. The path may be another one by now.
@@ -228,9 +250,11 @@ impl Rounds {
 
     /// Records that everything before a mark has passed.
     pub(super) fn passed(&mut self, now: Time, mark: &Mark) {
-        let round_trip_ns = now.nanos_since(mark.at).max(1);
+        let round_trip_ns = now.nanos_since(mark.at).max(config::PATH_ROUND_TRIP_MIN.as_nanos() as u64);
         let is_ambiguous = mark.is_ambiguous(now, self.round_trip_min());
-        if !is_ambiguous {
+        if mark.has_waited {
+            self.round.ambiguous_ns = self.round.ambiguous_ns.into_iter().chain([round_trip_ns]).min();
+        } else if !is_ambiguous {
             self.answer_ns = Some(round_trip_ns);
             self.round.sum_ns += round_trip_ns;
             self.round.count += 1;
@@ -254,8 +278,18 @@ impl Rounds {
                 return;
             }
         }
+        let is_starting = self.rate.as_ref().map(|rate| rate.flight().is_some());
+        if is_starting.unwrap_or_else(|| self.mark_every_bytes().is_some())
+            && !is_ambiguous
+            && !mark.is_of_silent
+            && self.start(now, mark)
+        {
+            return;
+        }
         // Jitter shifts the ends of a round.
         let least_ns = ROUND_MIN_NS.max(self.jitter_ns * ROUND_JITTERS);
+        let is_sure = !mark.is_of_silent || self.round.count >= ROUND_COUNT && !mark.has_waited;
+        let least_ns = if is_sure { least_ns } else { 4 * least_ns.max(self.round_trip_min().unwrap_or(0)) };
         let is_long = now.nanos_since(self.round.began_at) >= least_ns;
         if mark.at >= self.round.ends_with && is_long && now > self.round.began_at {
             self.end_round(now, mark);
@@ -286,7 +320,7 @@ impl Rounds {
     fn shows_queue(&mut self, now: Time, mark: &Mark, round_trip_ns: u64) -> bool {
         let base_ns = self.round_trip_min().unwrap_or(round_trip_ns);
         // What is sent doubles in each round trip at first, so that a queue is to be seen early (RFC 9406, HyStart++).
-        let share = if self.first_flights().is_some() { base_ns / 8 } else { base_ns / 4 };
+        let share = if self.first_flights(0).is_some() { base_ns / 8 } else { base_ns / 4 };
         let queue_max_ns = (config::QUEUE_MAX.as_nanos() as u64).max(share);
         if round_trip_ns <= base_ns + queue_max_ns {
             if !mark.is_ambiguous(now, Some(base_ns)) {
@@ -315,15 +349,69 @@ impl Rounds {
         let sent = (self.passed.all - before.passed.all) as f64 * 1e9 / elapsed_ns as f64;
         let is_lossy = loss > config::PATH_LOSS_SHARE;
         let began_at = before.began_at;
-        let times = if is_lossy { before.times + 1 } else { 0 };
-        let clean_rate = if is_lossy { before.clean_rate } else { before.clean_rate.max(sent) };
-        self.losses = Losses { began_at: now, passed: self.passed, lost: self.lost, clean_rate, times };
         let arrived = sent * (1.0 - loss);
+        // As long as more arrives whenever more is sent, and no more of it is lost, no bottleneck loses it.
+        let is_growing = arrived > before.arrived * CLEAN_EXCESS;
+        let is_usual =
+            before.loss.is_none_or(|usual| loss <= usual * USUAL_LOSS_EXCESS + config::PATH_LOSS_SHARE / 2.0);
+        let is_excused = is_growing && is_usual && loss <= USUAL_LOSS_MAX;
+        let times = if is_lossy && !is_excused { before.times + 1 } else { 0 };
+        let clean_rate = if is_lossy { before.clean_rate } else { before.clean_rate.max(sent) };
+        self.losses = Losses {
+            began_at: now,
+            passed: self.passed,
+            lost: self.lost,
+            clean_rate,
+            arrived,
+            loss: Some(loss),
+            times,
+        };
         // Who sends no more than what has got through before has met other losses, unless they last.
         let is_saturated =
             self.limited_at.is_some_and(|at| at >= began_at) || sent > clean_rate * CLEAN_EXCESS;
-        let is_sign = is_lossy && is_saturated || times >= LOSSY_TIMES;
+        let is_sign = times > 0 && is_saturated || times >= LOSSY_TIMES;
         is_sign.then_some(arrived)
+    }
+
+    /// Finds the rate of a path on which slow start would take many round trips. Returns whether it begins with that.
+    ///
+    /// What leaves together arrives at the rate of the bottleneck, which is known after a round trip (as in packet
+    /// pairs: Keshav, 1991). It is measured again with more, sent at that rate. Jitter makes that impossible.
+    fn start(&mut self, now: Time, mark: &Mark) -> bool {
+        let Some(base_ns) = self.round_trip_min() else { return false };
+        let first = self.first_flights(0).map(|more| more + self.in_flight());
+        let wanted = self.rate.as_ref().map_or(SPREAD_MIN_BYTES, |rate| rate.flight().unwrap_or(0) / 2);
+        let is_same =
+            |flight: &Flight| first.is_none() || mark.at.nanos_since(flight.marked_at) <= base_ns / 8;
+        let Some(flight) = self.flight.as_mut().filter(|flight| is_same(flight)) else {
+            self.flight = Some(Flight::new(now, mark, self.lost));
+            return false;
+        };
+        flight.add(now, mark);
+        let flight = *flight;
+        let bytes = mark.sent.all.saturating_sub(flight.sent);
+        let (sent_ns, passed_ns) = (mark.at.nanos_since(flight.marked_at), now.nanos_since(flight.passed_at));
+        let elapsed_ns = sent_ns.max(passed_ns);
+        if bytes < wanted || elapsed_ns < SPREAD_MIN_NS {
+            return false;
+        }
+        let carried = bytes.saturating_sub(self.lost - flight.lost) as f64 * 1e9 / elapsed_ns as f64;
+        // What arrives as fast as it was sent might arrive faster.
+        let is_most = passed_ns >= sent_ns + (sent_ns / 4).max(SPREAD_MIN_NS);
+        let Some(first) = first else {
+            self.flight = None;
+            if let Some(rate) = &mut self.rate {
+                rate.start_on(carried, is_most, base_ns);
+            }
+            return false;
+        };
+        if !flight.is_even() || carried * base_ns as f64 / 1e9 < first as f64 * STEPS_MIN {
+            return false;
+        }
+        self.flight = None;
+        self.rate = Some(Rate::starting(now, carried, is_most, first));
+        self.round = self.round_from(now, self.is_limited(now));
+        true
     }
 
     /// Begins to pace. What was in flight has passed within a round trip, and what of it arrived shows the rate.
@@ -339,16 +427,16 @@ impl Rounds {
         let queued = (self.passed.all - before) as f64 * (1.0 - loss);
         let while_queued = per_second(queued, (now.0 - since).max(round_trip_ns));
         let most = [in_round, while_queued, arrived.unwrap_or(0.0)].into_iter().fold(in_flight, f64::max);
-        let mut rate = Rate::new(now, most);
-        if self.long_since.is_none() {
-            // Little may have arrived because little was sent.
-            (rate.phase, rate.probe, rate.gain) = (Phase::Probe, PROBE_AFTER_LOSS, 1.0 + PROBE_AFTER_LOSS);
-            rate.calm_ns = round_trip_ns;
+        let rate = Rate::new(now, most);
+        self.rate = Some(if self.long_since.is_some() {
+            rate
+        } else {
             // Without any queue, it is no queue that overflows: as much is always lost.
             let base_ns = self.round_trip_min().unwrap_or(0);
-            rate.calm_loss = if round_trip_ns <= base_ns + base_ns / 32 { lost } else { 0.0 };
-        }
-        self.rate = Some(rate);
+            let usual_loss =
+                if round_trip_ns <= base_ns + base_ns / 32 { lost.min(USUAL_LOSS_MAX) } else { 0.0 };
+            rate.after_losses(round_trip_ns, usual_loss)
+        });
         self.end_round(now, mark);
     }
 
@@ -396,194 +484,38 @@ impl Rounds {
     }
 }
 
-impl Rate {
-    fn new(now: Time, bottleneck: f64) -> Self {
-        Self {
-            bottleneck: bottleneck.max(config::PATH_RATE_MIN),
-            gain: DRAIN_GAIN,
-            phase: Phase::Drain,
-            probe: PROBE_FIRST,
-            calm_ns: 0,
-            calm_loss: 0.0,
-            arrived: VecDeque::new(),
-            measured_at: now,
-            suspicion: Suspicion::default(),
-            rival: None,
-        }
-    }
-
-    /// Adapts the rate to what a round has shown.
-    fn adapt(&mut self, now: Time, seen: &Seen) {
-        self.measured_at = now;
-        if self.rival.is_some() {
-            return self.compete(now, seen);
-        }
-        let before = self.bottleneck;
-        let margin_ns = 2 * seen.jitter_ns;
-        let is_queue = seen.queue_ns > self.queue_max_ns(seen) + margin_ns;
-        self.rival = self.suspicion.note(now, seen, self.is_short(seen), before);
-        if self.rival.is_some() {
-            return self.compete(now, seen);
-        }
-        let is_lossy =
-            seen.loss > config::PATH_LOSS_SHARE && seen.queue_ns > self.queue_target_ns(seen) + margin_ns;
-        if (is_queue || is_lossy) && seen.is_limited {
-            // What was measured before is out of date.
-            self.arrived.clear();
-            // Beside a long queue, no error of measurement matters.
-            let is_long = seen.queue_ns > 2 * self.queue_max_ns(seen) + margin_ns;
-            let least = before * if is_long { FALL_MAX_LONG } else { FALL_MAX };
-            self.bottleneck = seen.arrived.clamp(least, before);
-        } else if seen.is_limited {
-            if self.arrived.len() >= RATES_KEPT {
-                self.arrived.pop_front();
-            }
-            self.arrived.push_back(seen.arrived);
-            if self.arrived.len() >= RATES_KEPT || seen.arrived > before {
-                let most = self.arrived.iter().copied().fold(0.0, f64::max);
-                self.bottleneck = most.clamp(before * FALL_MAX, before * RISE_MAX);
-            }
-        } else {
-            self.bottleneck = before.max(seen.arrived.min(before * RISE_MAX));
-        }
-        self.bottleneck = self.bottleneck.max(config::PATH_RATE_MIN);
-        self.next_phase(seen, is_queue || is_lossy);
-    }
-
-    /// Adapts the rate beside a rival.
-    fn compete(&mut self, now: Time, seen: &Seen) {
-        let is_short = self.is_short(seen);
-        let Some(rival) = &mut self.rival else { return };
-        if let Some(arrived) = rival.note(now, seen, self.calm_loss, is_short) {
-            self.rival = None;
-            self.arrived.clear();
-            (self.bottleneck, self.phase, self.gain) = (arrived, Phase::Drain, DRAIN_GAIN);
-            return;
-        }
-        // A shorter queue in a test is no reason to send more.
-        if self.gain >= 1.0 || !rival.is_testing() {
-            let rate = rival.window_bytes() * 1e9 / seen.mean_ns as f64;
-            self.bottleneck = rate.max(config::PATH_RATE_MIN);
-        }
-        self.gain = if rival.is_testing() { TEST_GAIN } else { 1.0 };
-    }
-
-    /// Returns whether the queue was short in a round, as it is after each cycle unless someone else fills it.
-    fn is_short(&self, seen: &Seen) -> bool {
-        seen.queue_ns <= self.queue_max_ns(seen) / 2 + 2 * seen.jitter_ns
-    }
-
-    fn next_phase(&mut self, seen: &Seen, is_full: bool) {
-        let has_queue = seen.queue_ns > self.queue_target_ns(seen) + seen.jitter_ns;
-        // A full bottleneck would have a queue as long as this share of the round after a probe.
-        let expected_ns = seen.length_ns as f64 * self.probe;
-        let target_ns = self.queue_target_ns(seen).max(2 * seen.jitter_ns) as f64;
-        let quiet_ns = (expected_ns * QUIET_SHARE).min(target_ns);
-        let is_quiet = seen.mean_ns as f64 <= self.calm_ns as f64 + quiet_ns
-            && seen.loss <= 2.0 * self.calm_loss + QUIET_LOSS;
-        self.phase = match self.phase {
-            _ if is_full => {
-                self.probe = PROBE_FIRST;
-                Phase::Drain
-            }
-            Phase::Probe => Phase::Observe,
-            Phase::Observe if is_quiet && seen.is_limited => {
-                let most = self.arrived.iter().copied().fold(0.0, f64::max);
-                let more = self.bottleneck * (1.0 + self.probe * QUIET_RISE);
-                self.bottleneck = self.bottleneck.max(more.min(most * (1.0 + PROBE_NEXT)));
-                self.arrived.clear();
-                self.probe = if self.probe >= PROBE_AFTER_LOSS { PROBE_AFTER_LOSS } else { PROBE_NEXT };
-                Phase::Probe
-            }
-            Phase::Observe => {
-                self.probe = PROBE_FIRST;
-                Phase::Drain
-            }
-            Phase::Drain => Phase::Cruise(CRUISE_ROUNDS),
-            Phase::Cruise(0) if has_queue => Phase::Drain,
-            Phase::Cruise(0) => Phase::Probe,
-            Phase::Cruise(rounds) => {
-                let before_ns = if self.calm_ns == 0 { seen.mean_ns } else { self.calm_ns };
-                self.calm_ns = (before_ns * 3 + seen.mean_ns) / 4;
-                self.calm_loss += (seen.loss - self.calm_loss) / 8.0;
-                Phase::Cruise(rounds - 1)
-            }
-        };
-        let horizon_ns = (2 * seen.base_ns).max(HORIZON_MIN_NS) as f64;
-        let excess_ns = seen.queue_ns.saturating_sub(self.queue_target_ns(seen));
-        self.gain = match self.phase {
-            Phase::Probe => 1.0 + self.probe,
-            Phase::Drain if is_full => (1.0 - seen.queue_ns as f64 / horizon_ns).clamp(GAIN_MIN, DRAIN_GAIN),
-            Phase::Drain => DRAIN_GAIN,
-            Phase::Observe => 1.0,
-            Phase::Cruise(_) => (1.0 - excess_ns as f64 / horizon_ns).max(CRUISE_GAIN_MIN),
-        };
-    }
-
-    /// Returns how long a queue may be, as time: two trains of packets at least, which take long on a slow path.
-    fn queue_max_ns(&self, seen: &Seen) -> u64 {
-        queue_max_ns(seen.base_ns).max(2 * self.train_ns())
-    }
-
-    /// Returns from which queue on less is sent, as time.
-    fn queue_target_ns(&self, seen: &Seen) -> u64 {
-        queue_target_ns(seen.base_ns).max(self.train_ns())
-    }
-
-    /// Returns how long the bottleneck takes for the shortest train.
-    fn train_ns(&self) -> u64 {
-        (config::PACING_TRAIN_MIN_BYTES / self.bottleneck * 1e9) as u64
-    }
-}
-
-/// Returns how long a queue may be, as time.
-fn queue_max_ns(base_ns: u64) -> u64 {
-    (config::QUEUE_MAX.as_nanos() as u64).max(base_ns / 4)
-}
-
-/// Returns from which queue on less is sent, as time.
-fn queue_target_ns(base_ns: u64) -> u64 {
-    (config::QUEUE_TARGET.as_nanos() as u64).max(base_ns / 16)
-}
-
 /// Timers and threads may be as late as this.
 const PATIENCE_NS: u64 = 4_000_000;
 /// Shorter rounds would measure single trains.
 const ROUND_MIN_NS: u64 = 12_000_000;
+/// With fewer round trips than this from readers that do not show progress, a round is four times as long: jitter
+/// would look like a queue.
+const ROUND_COUNT: u64 = 4;
 /// A round is at least this many times as long as the jitter.
 const ROUND_JITTERS: u64 = 16;
 /// Rounds that are remembered in any case: the shortest round trip of them is that of the path.
 const ROUNDS_KEPT: u64 = 64;
 const ROUND_TRIPS_MAX: usize = 64;
-/// The bottleneck carries the highest rate of this many rounds: a cycle and a half.
-const RATES_KEPT: usize = 12;
 /// More than this is not taken to be lost, because losses may be reported late.
 const LOSS_MAX: f64 = 0.75;
 /// Less than this shows nothing about a path.
 const BOTTLENECK_MIN_BYTES: u64 = 30_000;
-/// In one round the bottleneck grows and shrinks at most by these factors.
-const RISE_MAX: f64 = 1.5;
-const FALL_MAX: f64 = 0.7;
-const FALL_MAX_LONG: f64 = 0.1;
-/// After a probe that found no queue, the bottleneck is taken to carry this share of the excess.
-const QUIET_RISE: f64 = 0.8;
-/// A probe has found no queue if there is less than this share of what a full bottleneck would have.
-const QUIET_SHARE: f64 = 0.25;
-/// ... and no more than this share is lost, beside what is always lost.
-const QUIET_LOSS: f64 = 0.03;
-/// The queue is corrected within two round trips, or this time.
-const HORIZON_MIN_NS: u64 = 40_000_000;
-const GAIN_MIN: f64 = 0.4;
 /// Losses are a sign of a bottleneck if so much more is sent than was ever sent without, or if they last.
 const CLEAN_EXCESS: f64 = 1.25;
 const LOSSY_TIMES: u32 = 3;
-/// By how much the first probe of a path that is limited because of losses alone exceeds what arrived.
-const PROBE_AFTER_LOSS: f64 = 1.0;
-/// The first probe asks for a little more, and those after one that found no queue for much more.
-const PROBE_FIRST: f64 = 0.1;
-const PROBE_NEXT: f64 = 0.25;
-/// With half of what passes, for three rounds, a queue that is ours is empty.
-const TEST_GAIN: f64 = 0.5;
-const DRAIN_GAIN: f64 = 0.75;
-const CRUISE_GAIN_MIN: f64 = 0.9;
-const CRUISE_ROUNDS: u32 = 4;
+/// What is always lost varies up to this factor.
+const USUAL_LOSS_EXCESS: f64 = 1.5;
+/// Slow start sends up to twice what a bottleneck carries, and half of that may be lost at its end.
+const USUAL_LOSS_MAX: f64 = 0.5;
+/// What left together shows the rate of a path if it is at least as long as this, in bytes, ...
+const SPREAD_MIN_BYTES: u64 = 12_000;
+/// ... and arrives over this time at least, beside which no delay of a host matters.
+const SPREAD_MIN_NS: u64 = 500_000;
+/// Slow start is left alone if so many times what may be in flight suffices.
+const STEPS_MIN: f64 = 4.0;
+/// Without jitter, bytes take the same time each, but for this share.
+const EVEN_SHARE: f64 = 0.75;
+/// With shorter round trips, slow start is fast enough.
+const START_ROUND_TRIP_MIN_NS: u64 = 4_000_000;
+/// Marks in what is in flight, while little is known.
+const MARKS_IN_FLIGHT: u64 = 8;

@@ -82,6 +82,17 @@ pub(super) struct Word {
     tries: u8,
     /// Fragments named by the last request. The repair of any other measures nothing.
     latest: u64,
+    /// When they were last named, in case that the request was lost.
+    named_at: Time,
+}
+
+/// When missing fragments are requested again.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Patience {
+    /// The time after which a repair counts as lost.
+    pub(super) repair_ns: u64,
+    /// The time after which the same request is sent once more, because it may be lost; `u64::MAX`: never.
+    pub(super) request_ns: u64,
 }
 
 impl Word {
@@ -92,16 +103,22 @@ impl Word {
     }
 
     /// Marks fragments as requested and returns them: of the first `known`, those never requested
-    /// before, or all that are missing if the last request is `patience_ns` old.
-    fn ask(&mut self, now: Time, patience_ns: u64, known: u32) -> u64 {
+    /// before, or all that are missing if the last request is old enough.
+    fn ask(&mut self, now: Time, patience: Patience, known: u32) -> u64 {
         let missing = self.missing(known);
-        let is_again = missing & self.asked != 0 && now.nanos_since(self.asked_at) >= patience_ns;
-        let wanted = if is_again { missing } else { missing & !self.asked };
-        if wanted != 0 {
-            self.latest = wanted;
+        let is_again = missing & self.asked != 0 && now.nanos_since(self.asked_at) >= patience.repair_ns;
+        let is_lately = now.nanos_since(self.asked_at) / REPEATED_MAX < patience.request_ns;
+        let is_repeated = is_lately && now.nanos_since(self.named_at) >= patience.request_ns;
+        let new = missing & !self.asked;
+        if is_again || new != 0 {
+            self.latest = if is_again { missing } else { new };
             self.tries = if is_again { self.tries.saturating_add(1) } else { 1 };
             self.asked = missing;
             self.asked_at = now;
+        }
+        let wanted = if is_again || is_repeated { missing } else { new };
+        if wanted != 0 {
+            self.named_at = now;
         }
         wanted
     }
@@ -236,11 +253,11 @@ impl Assembly {
     }
 
     /// Appends the sets to request now: fragments known to exist, missing, within reach, and not
-    /// requested within `patience_ns`.
+    /// requested lately.
     pub(super) fn ask(
         &mut self,
         now: Time,
-        patience_ns: u64,
+        patience: Patience,
         out: &mut Vec<(SequenceNumber, FragmentNumberSet)>,
     ) {
         let (mut set, before): (Option<FragmentNumberSet>, _) = (None, out.len());
@@ -256,7 +273,7 @@ impl Assembly {
                 break;
             }
             let first = index as u32 * FRAGMENTS_PER_WORD;
-            let mut wanted = self.words[index].ask(now, patience_ns, known - first);
+            let mut wanted = self.words[index].ask(now, patience, known - first);
             while wanted != 0 {
                 let number = FragmentNumber(first + wanted.trailing_zeros() + 1);
                 wanted &= wanted - 1;
@@ -301,5 +318,7 @@ fn place_of(number: u32) -> (usize, u64) {
 }
 
 const FRAGMENTS_PER_WORD: u32 = u64::BITS;
+/// Times that a request is repeated at most.
+const REPEATED_MAX: u64 = 4;
 /// See [`Assembly`].
 const REACH_RATIO: u32 = 4;

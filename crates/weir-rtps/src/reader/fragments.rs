@@ -103,7 +103,7 @@ impl Fragments {
         if self.assemblies.is_empty() {
             return;
         }
-        let (writer, patience_ns) = (proxy.guid, proxy.patience_ns());
+        let (writer, patience) = (proxy.guid, proxy.patience());
         self.assemblies.retain(writer, chunks, |sn| proxy.waits_for(sn));
         let Some(last) = self.assemblies.last(writer) else { return };
         for assembly in self.assemblies.of(writer) {
@@ -115,7 +115,7 @@ impl Fragments {
             }
             let is_progress_wanted = core::mem::take(&mut assembly.is_progress_wanted);
             let before = self.requests.len();
-            assembly.ask(now, patience_ns, &mut self.requests);
+            assembly.ask(now, patience, &mut self.requests);
             counters.nacks_sent += (self.requests.len() - before) as u64;
             if is_progress_wanted {
                 self.requests.push((sn, assembly.progress()));

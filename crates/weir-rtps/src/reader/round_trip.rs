@@ -42,6 +42,11 @@ impl RoundTrip {
         self.variation_ns = (self.variation_ns + self.mean_ns / 16).min(self.mean_ns);
     }
 
+    /// Returns the smoothed time, if a repair has arrived.
+    pub(super) fn measured_ns(&self) -> Option<u64> {
+        self.is_measured.then_some(self.mean_ns)
+    }
+
     /// The time after which a repair counts as lost.
     pub(super) fn patience_ns(&self) -> u64 {
         self.mean_ns + (self.variation_ns * 4).max(self.mean_ns / 8)

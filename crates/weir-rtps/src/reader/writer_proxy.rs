@@ -2,6 +2,7 @@
 
 use weir_wire::{EntityId, Guid, Heartbeat, SequenceNumber, SequenceNumberSet, VendorId};
 
+use super::assembly::Patience;
 use super::changes::{Change, ChangesFromWriter, NextHeld};
 use super::counts::Counts;
 use super::history_start::HistoryStart;
@@ -296,9 +297,15 @@ impl WriterProxy {
         (is_asking || is_wanted).then(|| Answer { state, count: self.counts.next_acknack(), is_final })
     }
 
-    /// The time after which a repair counts as lost; 0 if everything missing is due now.
-    pub(super) fn patience_ns(&self) -> u64 {
-        if self.is_all_due() { 0 } else { self.requests.patience_ns() }
+    /// When what is missing is requested again: now, if everything missing is due.
+    ///
+    /// A request is repeated on long paths only. Weir's writers do not answer both.
+    pub(super) fn patience(&self) -> Patience {
+        let repair_ns = if self.is_all_due() { 0 } else { self.requests.patience_ns() };
+        let is_long = |mean_ns: &u64| *mean_ns >= config::REQUEST_REPEATED_MIN.as_nanos() as u64;
+        let repeated =
+            self.requests.round_trip.measured_ns().filter(|mean_ns| self.is_weir() && is_long(mean_ns));
+        Patience { repair_ns, request_ns: repeated.map_or(u64::MAX, |mean_ns| mean_ns / 4) }
     }
 
     /// Whether everything missing is due, whenever it was last requested. Without room it can wait.

@@ -2,7 +2,7 @@
 
 use weir_wire::{AckNack, Guid, SequenceNumber};
 
-use super::reader_proxy::ReaderProxy;
+use super::reader_proxy::{ReaderProxy, is_preemptive};
 use super::state::WriterCore;
 use crate::time::Time;
 
@@ -22,6 +22,7 @@ impl WriterCore {
         let proxy = &mut self.proxies[index];
         if acknack.state.base() > next {
             self.counters.acknacks_ignored += 1;
+            proxy.knows_numbers = Some(false);
             // A reader that remembers an earlier process with this GUID. Only a HEARTBEAT that names
             // samples shows that they begin again, and it gets one when it is introduced.
             self.due.add_if(index, proxy.introduce(next));
@@ -30,6 +31,7 @@ impl WriterCore {
             self.give_time(now, index);
             let may_ask = acknack.state.is_empty() || self.may_repair(now, index);
             let proxy = &mut self.proxies[index];
+            proxy.knows_numbers = knows_numbers(acknack, self.config.first).or(proxy.knows_numbers);
             let (is_anew, before) = (proxy.starts_anew(acknack), proxy.acknowledged);
             if is_anew {
                 proxy.start_anew(acknack);
@@ -113,4 +115,12 @@ impl WriterCore {
             self.release();
         }
     }
+}
+
+/// Returns whether an ACKNACK shows that the reader has received a HEARTBEAT of a writer with this first sample.
+/// `None`: it says nothing.
+fn knows_numbers(acknack: &AckNack, first: SequenceNumber) -> Option<bool> {
+    let base = acknack.state.base();
+    let says_something = base >= first.min(SequenceNumber(2)) && !is_preemptive(acknack);
+    says_something.then_some(base >= first)
 }

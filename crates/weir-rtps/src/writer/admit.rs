@@ -93,7 +93,7 @@ impl WriterCore {
             return Err(WriteRefused::TooLarge { len: payload_len, max: config::SAMPLE_MAX_BYTES });
         }
         let size = compose::fragment_size(self.datagram_max);
-        let beginning = large_charge(payload_len, size).min(self.window.size() / 4);
+        let beginning = large_charge(payload_len, size).min(self.window.share() / 4);
         if !self.has_room(beginning) {
             return Err(self.refuse(WriteRefused::WindowFull));
         }
@@ -146,7 +146,7 @@ impl WriterCore {
     /// A small sample needs room for many more like it, so that a waiting thread is not woken for
     /// each one.
     pub fn has_room_for(&self, key: Option<[u8; 16]>, payload_len: usize) -> bool {
-        let (len, window) = (compose::datagram_len(payload_len), self.window.size());
+        let (len, window) = (compose::datagram_len(payload_len), self.window.share());
         if !self.instances.has_room(key, len, &self.history) {
             return false;
         }

@@ -192,7 +192,9 @@ impl WriterCore {
         let proxy = self.proxies.iter_mut().find(|proxy| proxy.guid == reader);
         let has_lost = proxy.is_some_and(|proxy| core::mem::take(&mut proxy.asked_for_past));
         // One GAP covers everything before `gap_to`; further GAPs cover the holes after it.
-        let front = gap_to.map(|end| (SequenceNumber::FIRST, SequenceNumberSet::new(end)));
+        // What is before the first sample, the HEARTBEAT says; some readers visit each number of a GAP.
+        let first = self.config.first;
+        let front = gap_to.filter(|end| *end > first).map(|end| (first, SequenceNumberSet::new(end)));
         let behind = gone.iter().map(|hole| (hole.start, hole.list));
         self.counters.gaps_sent += u64::from(front.is_some()) + gone.len() as u64;
         out.message(to, |message| {

@@ -51,7 +51,7 @@ pub(super) struct Instances {
     /// A replaced large sample that is still in transmission. It is removed after it was sent
     /// completely.
     spared: Option<SequenceNumber>,
-    /// Replaced large samples that are still in transit, oldest first: at most as many as are kept besides.
+    /// Replaced large samples that are still in transit, oldest first: at most [`config::IN_TRANSIT_MAX_BYTES`].
     in_transit: Vec<SequenceNumber>,
     /// Other samples were removed up to here.
     removed: SequenceNumber,
@@ -312,19 +312,25 @@ impl Instances {
             let is_large = |entry: crate::history::Entry| entry.is_alive() && entry.fragment_size != 0;
             Some(sn) == amid || in_transit.contains(&sn) && history.entry(sn).is_some_and(is_large)
         };
-        let depth = self.depth.unwrap_or(1);
+        let len_of = |history: &Store, sn| history.entry(sn).map_or(0, |entry| entry.len as usize);
+        let mut bytes = 0;
         self.in_transit.retain(|sn| {
             let is_kept = is_spared(history, *sn);
-            if !is_kept {
+            if is_kept {
+                bytes += len_of(history, *sn);
+            } else {
                 history.remove(*sn);
             }
             is_kept
         });
         for sn in self.removed.max(history.first().prev()).next().0..=replaced.0 {
             let sn = SequenceNumber(sn);
-            let has_room = Some(sn) == amid || self.in_transit.len() < depth;
-            if has_room && is_spared(history, sn) {
+            let len = len_of(history, sn);
+            let has_room =
+                bytes + len <= config::IN_TRANSIT_MAX_BYTES && history.len() <= self.limits.samples;
+            if (Some(sn) == amid || has_room) && is_spared(history, sn) {
                 self.in_transit.push(sn);
+                bytes += len;
             } else {
                 history.remove(sn);
             }

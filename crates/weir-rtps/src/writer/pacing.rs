@@ -8,17 +8,20 @@ use std::collections::VecDeque;
 
 use weir_wire::SequenceNumber;
 
+use super::compose;
 use super::reader_proxy::ReaderProxy;
 use super::state::WriterCore;
 use crate::config;
 use crate::history::Entry;
-use crate::path::{Allowance, Mark, Path, Purpose, on_the_wire};
+use crate::path::{Allowance, Flow, Mark, Path, Purpose, on_the_wire};
 use crate::time::Time;
 
 /// A writer's use of the paths to its readers.
 #[derive(Debug, Default)]
 pub(super) struct Pacing {
     uses: Vec<PathUse>,
+    /// How urgent the samples are.
+    flow: Flow,
     /// Bytes sent, by the fast path or in fragments, and not recorded yet.
     pub(super) unrecorded: u64,
     /// Some path is paced. As of the last time that a path was asked.
@@ -27,6 +30,8 @@ pub(super) struct Pacing {
     pub(super) next_at: Option<Time>,
     /// More may be sent as soon as something has passed.
     is_blocked: bool,
+    /// Bytes of the large sample that is sent, and of one before it.
+    large_bytes: u64,
     /// What is sent now is the last until something has passed.
     pub(super) ends_flight: bool,
     /// Readers acknowledge what is sent.
@@ -37,6 +42,9 @@ pub(super) struct Pacing {
     /// When new samples were last sent.
     sent_at: Time,
     mark_every: Duration,
+    /// Bytes sent since then, and after how many the next one is to follow.
+    since_mark: u64,
+    mark_every_bytes: Option<u64>,
     /// Samples before this one are sent, or left out.
     left_out: i64,
     /// After this time, an answer counts as lost. Zero without paths.
@@ -47,13 +55,17 @@ pub(super) struct Pacing {
 #[derive(Debug)]
 struct PathUse {
     path: Path,
-    flow: u32,
+    flow: Flow,
     /// How often a datagram leaves on it: once for each address of the host.
     copies: u64,
     /// Marks that have not passed, with their positions.
     marks: VecDeque<(Position, Mark)>,
     /// What would mark the last new samples.
     last: Option<Mark>,
+    /// When something was last sent again.
+    repaired_at: Time,
+    /// A reader at its end does not show how far it has got while something is missing, nor within a large sample.
+    is_silent: bool,
 }
 
 /// What may be sent again to a reader at a time.
@@ -75,13 +87,15 @@ impl Allowed {
 }
 
 impl PathUse {
-    fn new(path: &Path) -> Self {
+    fn new(path: &Path, flow: Flow) -> Self {
         Self {
             path: path.clone(),
-            flow: path.lock().add_flow(),
+            flow: Flow { number: path.lock().add_flow(), ..flow },
             copies: 0,
             marks: VecDeque::new(),
             last: None,
+            repaired_at: Time::ZERO,
+            is_silent: false,
         }
     }
 }
@@ -90,6 +104,17 @@ impl PathUse {
 pub(super) type Position = (SequenceNumber, u32);
 
 impl Pacing {
+    /// Creates the pacing of a writer without readers.
+    pub(super) fn new(priority: i32, budget: Duration) -> Self {
+        Self { flow: Flow { number: 0, priority, budget }, ..Self::default() }
+    }
+
+    /// Changes the priority.
+    pub(super) fn set_priority(&mut self, priority: i32) {
+        self.flow.priority = priority;
+        self.uses.iter_mut().for_each(|it| it.flow.priority = priority);
+    }
+
     /// Returns whether there are no paths to observe.
     #[inline]
     pub(super) fn is_unused(&self) -> bool {
@@ -109,10 +134,12 @@ impl Pacing {
             let Some(path) = &proxy.path else { continue };
             let index = self.uses.iter().position(|known| known.path.is(path)).unwrap_or_else(|| {
                 let kept = before.iter().position(|known| known.path.is(path));
-                let known = kept.map(|at| before.swap_remove(at)).unwrap_or_else(|| PathUse::new(path));
-                self.uses.push(PathUse { copies: 0, ..known });
+                let known =
+                    kept.map(|at| before.swap_remove(at)).unwrap_or_else(|| PathUse::new(path, self.flow));
+                self.uses.push(PathUse { copies: 0, is_silent: false, ..known });
                 self.uses.len() - 1
             });
+            self.uses[index].is_silent |= !proxy.shows_progress();
             for to in proxy.destinations.iter() {
                 if destinations.contains(to) && !counted.contains(to) {
                     counted.push(*to);
@@ -135,10 +162,11 @@ impl Pacing {
     fn spend(&mut self, now: Time, bytes: u64) {
         let bytes = bytes + core::mem::take(&mut self.unrecorded);
         if bytes > 0 {
+            self.since_mark += bytes;
             let purpose = if self.is_reliable { Purpose::New } else { Purpose::BestEffort };
             for it in &mut self.uses {
                 let mut state = it.path.lock();
-                state.spend(now, bytes * it.copies, purpose);
+                state.spend(now, it.flow, bytes * it.copies, purpose);
                 it.last = Some(state.mark(now));
             }
         }
@@ -150,9 +178,10 @@ impl Pacing {
         let mut allowed = None;
         (self.is_paced, self.ends_flight) = (false, false);
         (self.next_at, self.is_blocked) = (None, false);
-        for PathUse { path, flow, copies, .. } in &self.uses {
+        for PathUse { path, flow, copies, is_silent, .. } in &self.uses {
+            let unreported = is_silent.then_some(self.large_bytes);
             let mut state = path.lock();
-            let bytes = match state.allow(now, *flow, wanted * copies, purpose) {
+            let bytes = match state.allow_beside(now, *flow, wanted * copies, purpose, unreported) {
                 Allowance::Unlimited => continue,
                 Allowance::Bytes(bytes) => bytes.div_ceil(*copies),
                 Allowance::Flight(bytes) => {
@@ -175,10 +204,18 @@ impl Pacing {
         allowed
     }
 
+    /// Returns what the writer is on a path.
+    fn flow_on(&self, path: &Path) -> Flow {
+        self.uses.iter().find(|it| it.path.is(path)).map_or(self.flow, |it| it.flow)
+    }
+
+    fn note_repaired(&mut self, now: Time, path: &Path) {
+        self.uses.iter_mut().filter(|it| it.path.is(path)).for_each(|it| it.repaired_at = now);
+    }
+
     /// Returns what may be sent again on one path.
     fn allow_repairs(&self, now: Time, path: &Path) -> Allowance {
-        let flow = self.uses.iter().find(|it| it.path.is(path)).map_or(0, |it| it.flow);
-        path.lock().allow(now, flow, config::PATH_FLIGHT_MIN_BYTES, Purpose::Repair)
+        path.lock().allow(now, self.flow_on(path), config::PATH_FLIGHT_MIN_BYTES, Purpose::Repair)
     }
 
     /// Sets when to ask again after less was sent than wanted.
@@ -213,7 +250,8 @@ impl Pacing {
 
     /// Returns whether a HEARTBEAT is due that measures the paths.
     pub(super) fn wants_mark(&self, now: Time) -> bool {
-        !self.uses.is_empty() && now.since(self.marked_at) >= self.mark_every
+        let is_due = self.mark_every_bytes.is_some_and(|bytes| self.since_mark + self.unrecorded >= bytes);
+        !self.uses.is_empty() && (is_due || now.since(self.marked_at) >= self.mark_every)
     }
 
     /// Marks what was sent up to `position`.
@@ -227,6 +265,7 @@ impl Pacing {
             self.marked_at = now;
         }
         let (mut round_trip, mut patience) = (None, None);
+        (self.since_mark, self.mark_every_bytes) = (0, None);
         let was_full = core::mem::take(&mut self.was_full);
         for PathUse { path, marks, last: latest, .. } in &mut self.uses {
             let mut state = path.lock();
@@ -236,6 +275,7 @@ impl Pacing {
             self.is_paced |= state.is_paced();
             round_trip = round_trip.max(state.round_trip_min());
             patience = patience.max(state.answer_time());
+            self.mark_every_bytes = self.mark_every_bytes.max(state.mark_every_bytes());
             let has_room = marks.len() < config::MARKS_MAX;
             match marks.back_mut() {
                 Some((last, mark)) if *last == position => _ = mark.repeated_at.get_or_insert(now),
@@ -262,7 +302,9 @@ impl Pacing {
         while it.marks.front().is_some_and(|(at, _)| *at <= position) {
             newest = it.marks.pop_front();
         }
-        if let Some((_, mark)) = newest {
+        if let Some((_, mut mark)) = newest {
+            mark.is_of_silent = it.is_silent;
+            mark.has_waited = it.is_silent && mark.set_at() <= it.repaired_at;
             path.lock().passed(now, &mark);
             if core::mem::take(&mut self.is_blocked) {
                 self.next_at = Some(now);
@@ -272,7 +314,8 @@ impl Pacing {
 
     /// Returns the bytes that may be unsent or in flight, if a path is paced.
     pub(super) fn window(&self) -> Option<u64> {
-        let windows = self.uses.iter().filter_map(|it| Some(it.path.lock().window()? / it.copies));
+        let windows =
+            self.uses.iter().filter_map(|it| Some(it.path.lock().window(it.is_silent)? / it.copies));
         windows.min()
     }
 
@@ -283,9 +326,16 @@ impl Pacing {
 }
 
 impl WriterCore {
+    /// Changes [`WriterConfig::transport_priority`](super::WriterConfig::transport_priority).
+    pub fn set_transport_priority(&mut self, priority: i32) {
+        self.config.transport_priority = priority;
+        self.pacing.set_priority(priority);
+    }
+
     /// Returns up to which sample before `end` the paths allow to send now, or up to the next large one.
     pub(super) fn allowed_end(&mut self, now: Time, mut end: SequenceNumber) -> SequenceNumber {
         self.skip_overdue();
+        self.note_large();
         let wanted = self.history.charged() - self.history.charged_to(self.unsent.prev());
         let allowed = self.pacing.allowance(now, wanted, self.purpose()).unwrap_or(u64::MAX);
         let (mut bytes, mut previous) = (0, None);
@@ -317,6 +367,17 @@ impl WriterCore {
             self.pacing.sent_at = now;
         }
         end
+    }
+
+    /// Records what of large samples may be in flight: what was sent of the next one, and one before it.
+    fn note_large(&mut self) {
+        let is_any = !self.large.is_empty() && self.pacing.uses.iter().any(|it| it.is_silent);
+        let at = |sn| self.history.entry(sn).filter(|entry| is_any && entry.fragment_size != 0);
+        let entry = at(self.unsent).or_else(|| at(self.unsent.prev()));
+        self.pacing.large_bytes = entry.map_or(0, |entry| {
+            let fragments = u64::from(entry.fragments()) + u64::from(self.fragments.sent);
+            fragments * on_the_wire(compose::FRAGMENT_AT as u64 + u64::from(entry.fragment_size))
+        });
     }
 
     fn purpose(&self) -> Purpose {
@@ -360,6 +421,7 @@ impl WriterCore {
         let cost = on_the_wire(len);
         if self.pacing.is_paced {
             if self.fragments.allowed < cost {
+                self.note_large();
                 let purpose = self.purpose();
                 let more = self.pacing.allowance(now, u64::from(u32::MAX), purpose).unwrap_or(u64::MAX);
                 if more == 0 {
@@ -394,7 +456,10 @@ impl WriterCore {
     /// Records what was sent again to a reader.
     pub(super) fn note_repairs_sent(&mut self, now: Time, index: usize, allowed: &Allowed) {
         if let Some(path) = &self.proxies[index].path {
-            path.lock().spend(now, allowed.spent, Purpose::Repair);
+            if allowed.spent > 0 {
+                self.pacing.note_repaired(now, path);
+            }
+            path.lock().spend(now, self.pacing.flow_on(path), allowed.spent, Purpose::Repair);
             if allowed.is_spent() && !self.pacing.is_waiting() {
                 self.pacing.next_at = Some(now.plus_nanos(1));
             }
@@ -429,8 +494,8 @@ impl WriterCore {
         let last = charged - self.history.charged_to(self.history.last().prev());
         let limit = self.pacing.window().map(|bytes| {
             let charge = u128::from(bytes) * u128::from(charged) / u128::from(written);
-            (charge as u64).max(config::WINDOW_MIN_BYTES) + last
+            charge.clamp(config::WINDOW_MIN_BYTES.into(), config::WINDOW_PATH_MAX_BYTES.into()) as u64
         });
-        self.window.set_path_limit(limit);
+        self.window.set_path_limit(limit, last);
     }
 }

@@ -52,6 +52,8 @@ pub(super) struct ReaderProxy {
     repairs: BTreeMap<Position, Option<Time>>,
     /// A repair may be in flight for this time.
     repair_time: Duration,
+    /// The same of a fragment, requests for which are repeated sooner than that.
+    fragment_time: Duration,
     /// The reader has everything up to and including this sample.
     pub(super) acknowledged: SequenceNumber,
     /// The first sample meant for the reader. A volatile reader receives nothing written before the
@@ -80,6 +82,8 @@ pub(super) struct ReaderProxy {
     pub(super) is_introduced: bool,
     /// Samples written before the match are meant for the reader as well.
     pub(super) wants_history: bool,
+    /// Whether the last ACKNACK named a number that only HEARTBEATs have shown: the first sample or a later one.
+    pub(super) knows_numbers: Option<bool>,
     vendor: VendorId,
     /// HEARTBEATs that became due since the reader last answered.
     pub(super) unanswered: u8,
@@ -113,6 +117,7 @@ impl ReaderProxy {
             reached: (start.prev(), 0),
             repairs: BTreeMap::new(),
             repair_time: Duration::ZERO,
+            fragment_time: Duration::ZERO,
             acknowledged: start.prev(),
             seen: start.prev(),
             start,
@@ -124,6 +129,7 @@ impl ReaderProxy {
             is_heartbeat_due: is_reliable,
             is_introduced: !is_reliable || config.wants_history,
             wants_history,
+            knows_numbers: None,
             vendor: config.vendor,
             unanswered: 0,
             idle_since: None,
@@ -158,6 +164,11 @@ impl ReaderProxy {
             && self.last_count.is_some_and(|(last, _)| last == acknack.count)
             && acknack.state.num_bits() > 0
             && acknack.state.base() > self.last_base
+    }
+
+    /// Returns whether the reader shows how far it has got while something is missing, and within a large sample.
+    pub(super) fn shows_progress(&self) -> bool {
+        self.vendor == VendorId::WEIR
     }
 
     /// Returns whether the reader answers every HEARTBEAT_FRAG.
@@ -218,7 +229,10 @@ impl ReaderProxy {
     /// Prepares for a message of the reader: forgets the repairs that have arrived, and learns how long one takes.
     pub(super) fn settle_repairs(&mut self) {
         let Some(path) = &self.path else { return };
-        self.repair_time = path.lock().round_trip_min().map_or(Duration::ZERO, |shortest| shortest / 8 * 7);
+        let state = path.lock();
+        self.repair_time = state.round_trip_min().map_or(Duration::ZERO, |shortest| shortest / 8 * 7);
+        self.fragment_time = state.answer_time().map_or(Duration::ZERO, |usual| usual / 8 * 9);
+        drop(state);
         if self.repairs.first_key_value().is_some_and(|((sn, _), _)| *sn <= self.acknowledged) {
             self.repairs = self.repairs.split_off(&(self.acknowledged.next(), 0));
         }
@@ -229,9 +243,10 @@ impl ReaderProxy {
         if self.path.is_none() {
             return true;
         }
+        let repair_time = if what.1 == 0 { self.repair_time } else { self.fragment_time };
         let is_open = match self.repairs.get(&what) {
             Some(None) => false,
-            Some(Some(sent_at)) => now.since(*sent_at) >= self.repair_time,
+            Some(Some(sent_at)) => now.since(*sent_at) >= repair_time,
             None => true,
         };
         if is_open {
@@ -330,7 +345,7 @@ impl ReaderProxy {
 /// RTI and eProsima send base 0; Cyclone DDS and Weir send base 1 with an empty set and no final
 /// flag. With the final flag, base 1 acknowledges a writer without samples. Answering that would
 /// never end.
-fn is_preemptive(acknack: &AckNack) -> bool {
+pub(crate) fn is_preemptive(acknack: &AckNack) -> bool {
     let base = acknack.state.base().0;
     acknack.state.is_empty() && (base == 0 || (base == 1 && !acknack.is_final))
 }

@@ -105,9 +105,10 @@ impl WriterCore {
         self.datagram_max
     }
 
-    /// Returns whether a reader has acknowledged a sample.
-    pub fn has_acknowledged_some(&self, reader: Guid) -> bool {
-        self.proxies.iter().any(|proxy| proxy.guid == reader && proxy.acknowledged >= proxy.start)
+    /// Returns whether the ACKNACKs of a reader since the last call show that it has received a HEARTBEAT: they name
+    /// the [first sample](super::WriterConfig::first) or a later one. `None`: they say nothing.
+    pub fn take_answer(&mut self, reader: Guid) -> Option<bool> {
+        self.proxies.iter_mut().find(|proxy| proxy.guid == reader)?.knows_numbers.take()
     }
 
     /// Records that a reader was just sent something to answer.

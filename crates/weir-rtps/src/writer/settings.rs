@@ -2,7 +2,7 @@
 
 use core::time::Duration;
 
-use weir_wire::{Guid, Timestamp, VendorId};
+use weir_wire::{Guid, SequenceNumber, Timestamp, VendorId};
 
 use crate::change_kind::ChangeKind;
 use crate::config;
@@ -47,9 +47,16 @@ pub struct WriterConfig {
     /// Least time for an answer, for each matched reader: with so many to be served, none is asked again sooner. Zero
     /// for samples, whose readers answer at once.
     pub answer_time: Duration,
+    /// The number of the first sample. A reader that acknowledges samples from there on receives what the writer sends,
+    /// if the number cannot be guessed.
+    pub first: SequenceNumber,
     /// How long a reliable reader that acknowledges nothing may hold up a KEEP_ALL writer; `None`: as long as it is
     /// matched.
     pub reader_inactivity: Option<Duration>,
+    /// Writers with a higher priority go first on a path that they share.
+    pub transport_priority: i32,
+    /// For this time, other writers of the same priority may go first.
+    pub latency_budget: Duration,
 }
 
 impl WriterConfig {
@@ -71,7 +78,10 @@ impl WriterConfig {
             batch: None,
             is_asynchronous: false,
             answer_time: Duration::ZERO,
+            first: SequenceNumber::FIRST,
             reader_inactivity: None,
+            transport_priority: 0,
+            latency_budget: Duration::ZERO,
         }
     }
 

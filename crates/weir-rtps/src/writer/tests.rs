@@ -272,9 +272,14 @@ fn keep_last_counts_per_instance() {
 
 #[test]
 fn large_samples_in_transit_are_kept_beside_the_last_ones() {
-    let mut writer =
-        WriterCore::new(WriterConfig { history: History::KeepLast(2), ..config(Reliability::Reliable) });
-    writer.match_reader(Time(0), ReaderProxyConfig { segment_max: 1472, ..reader(READER, true) });
+    let new = |max_samples| {
+        let history = History::KeepLast(2);
+        let config = WriterConfig { history, max_samples, ..config(Reliability::Reliable) };
+        let mut writer = WriterCore::new(config);
+        writer.match_reader(Time(0), ReaderProxyConfig { segment_max: 1472, ..reader(READER, true) });
+        acknack(&mut writer, 1, 1, &[]);
+        writer
+    };
     let write_some = |writer: &mut WriterCore, count: usize| {
         for _ in 0..count {
             write(writer, Time(0), &[0; 10_000]).unwrap();
@@ -283,8 +288,9 @@ fn large_samples_in_transit_are_kept_beside_the_last_ones() {
         let is_kept = |sn: &i64| writer.history.entry(SequenceNumber(*sn)).is_some_and(|it| it.is_alive());
         (1..=writer.history.last().0).filter(is_kept).collect::<Vec<_>>()
     };
-    acknack(&mut writer, 1, 1, &[]);
-    // As many in transit as are kept besides, the oldest ones: they arrive first.
+    assert_eq!(write_some(&mut new(None), 7), [1, 2, 3, 4, 5, 6, 7]);
+    // As many in transit as the limit leaves, the oldest ones: they arrive first.
+    let mut writer = new(Some(4));
     assert_eq!(write_some(&mut writer, 7), [1, 2, 6, 7]);
     acknack(&mut writer, 2, 2, &[]);
     assert_eq!(write_some(&mut writer, 1), [2, 6, 7, 8]);

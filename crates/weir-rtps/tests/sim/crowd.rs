@@ -178,7 +178,8 @@ fn participants_that_start_together_repeat_nothing_that_is_only_late() {
         ("datagrams of discovery", 14.0),
         ("HEARTBEATs of discovery", 10.0),
         ("ACKNACKs of discovery", 14.0),
-        ("datagrams of endpoints", 7.0),
+        // They are on several hosts: what is sent before the first answer is limited, so matches begin one by one.
+        ("datagrams of endpoints", 8.0),
         ("HEARTBEATs", 2.0 * f64::from(TOPICS)),
         ("ACKNACKs", 4.0 * f64::from(TOPICS)),
     ]);

@@ -9,10 +9,11 @@ use std::net::{Ipv4Addr, SocketAddrV4};
 
 use weir_netsim::{Link, Network, Side};
 use weir_rtps::outbox::Outbox;
+use weir_rtps::reader::WriterProxyConfig;
 use weir_rtps::time::Time;
 use weir_wire::GuidPrefix;
 
-pub(crate) use application::{ReaderHost, WriterHost};
+pub(crate) use application::{Answers, ReaderHost, WriterHost};
 
 use crate::cubic::Tcp;
 
@@ -162,7 +163,8 @@ impl Sim {
 
     /// Matches the writer at the reader only.
     pub(crate) fn tell_reader(&mut self, writer: usize, reader: usize) {
-        let proxy = self.writers[writer].proxy();
+        // A reader of another engine says nothing that only Weir understands.
+        let proxy = WriterProxyConfig { vendor: self.readers[reader].vendor, ..self.writers[writer].proxy() };
         self.readers[reader].core.match_writer(self.now, proxy);
         self.readers[reader].meet(&self.writers[writer]);
         self.transmit_reader(reader);
@@ -288,7 +290,7 @@ impl Sim {
                 let next = self.readers[index].core.next_timeout();
                 assert!(next.is_none_or(|next| next > self.now), "reader {index} asks for no delay: {self}");
             }
-            if self.readers[index].take(self.now) {
+            if self.readers[index].take(self.now) || self.readers[index].has_answer(self.now) {
                 self.transmit_reader(index);
             }
         }
@@ -329,6 +331,7 @@ impl Sim {
             let host = &mut self.readers[index];
             host.receive(self.now, datagrams.iter().map(Vec::as_slice), &mut self.out);
             host.take(self.now);
+            host.put_off(self.now, &mut self.out);
             let from = host.address;
             self.send(from);
             self.transmit_reader(index);
@@ -372,7 +375,12 @@ impl Sim {
         self.out.clear();
         let host = &mut self.readers[index];
         host.core.poll_transmit(self.now, &mut self.out);
+        host.put_off(self.now, &mut self.out);
         let from = host.address;
+        while let Some((to, answer)) = host.next_answer(self.now) {
+            let now = Duration::from_nanos(self.now.0);
+            self.network.send(now, from, to, &answer).expect("it fits a datagram");
+        }
         self.send(from);
     }
 

@@ -18,30 +18,34 @@ const FRAGMENT_HEADERS: usize = 28 + 68;
 const FRAGMENT: usize = 1400;
 
 /// What a run has shown.
-struct Outcome {
+pub(crate) struct Outcome {
     /// Share of the payload delivered that the link could carry, after the first seconds.
-    goodput: f64,
+    pub(crate) goodput: f64,
     /// IP bytes offered to the link, per byte that it needs for the payload delivered without loss.
-    offered: f64,
-    traffic: Traffic,
-    report: PathReport,
+    pub(crate) offered: f64,
+    pub(crate) traffic: Traffic,
+    pub(crate) report: PathReport,
     /// How often a writer had to wait, after the first seconds.
     waits: u64,
+    /// How much later than the link takes for it the last sample arrives after it was written, in round trips.
+    pub(crate) late: f64,
 }
 
-/// Sends samples of `size` bytes as fast as the link allows: for as long as `warm_up`, and then as `time`.
-fn saturate(
+/// Sends samples of `size` bytes as fast as the link allows, `idle` after the match: for as long as `time[0]`, and then
+/// as `time[1]`.
+pub(crate) fn saturate(
     name: &str,
     seed: u64,
     way: &Direction,
     ways: [Link; 2],
     size: fn(u64) -> usize,
     time: [Duration; 2],
+    idle: Duration,
 ) -> Outcome {
     let mut sim = Sim::unrecorded(name, seed, Link::new());
     sim.set_steps_max(40_000_000);
     sim.add_writer(|setup| {
-        setup.samples = u64::MAX;
+        setup.samples = if idle.is_zero() { u64::MAX } else { 0 };
         setup.size = size;
         setup.gap = Duration::from_micros(2);
     });
@@ -56,6 +60,8 @@ fn saturate(
     sim.network.set_link(reader, writer, back);
     sim.connect(0, 0);
     let guid = sim.writers[0].config.guid;
+    sim.run_for(idle);
+    sim.writers[0].samples = u64::MAX;
     sim.run_for(time[0]);
     let before = sim.readers[0].taken(guid).len() as u64;
     let waits = path.report().waits;
@@ -70,13 +76,20 @@ fn saturate(
     let rate = way.first_rate_bps().expect("a preset has a rate") as f64;
     let carried = rate / 8.0 * time[1].as_secs_f64() / needed as f64;
     let traffic = sim.network.traffic(writer, reader);
-    let in_flight = path.report().in_flight_bytes;
+    let (report, waits) = (path.report(), path.report().waits - waits);
+    let in_flight = report.in_flight_bytes;
+    let left = (sim.writers[0].written - samples) as f64 * needed as f64 * 8.0 / rate;
+    let stopped_at = sim.now;
+    sim.writers[0].samples = sim.writers[0].written;
+    sim.run_until(Sim::is_delivered);
+    let late = sim.readers[0].last_taken_at.since(stopped_at).as_secs_f64() - left;
     Outcome {
         goodput: (samples - before) as f64 / carried,
         offered: traffic.offered.bytes as f64 / (samples as f64 * needed as f64 + in_flight as f64),
         traffic,
-        report: path.report(),
-        waits: path.report().waits - waits,
+        report,
+        waits,
+        late: late / (2.0 * way.delay.as_secs_f64()).max(1e-4),
     }
 }
 
@@ -107,7 +120,7 @@ fn a_link_is_used_and_not_flooded() {
             let seeds = if is_long_run() { 1..4 } else { index as u64 % 3 + 1..index as u64 % 3 + 2 };
             for seed in seeds {
                 let Outcome { goodput, offered, traffic, report, .. } =
-                    saturate(name, seed, way, ways.clone(), size, time);
+                    saturate(name, seed, way, ways.clone(), size, time, Duration::ZERO);
                 let mean = traffic.queue.mean_wait();
                 let shown = format!(
                     "{name} {is_down} {} seed {seed}: goodput {goodput:.3}, offered {offered:.3}, queue {mean:?}, \
@@ -130,7 +143,7 @@ pub(crate) fn queue_max(round_trip: Duration) -> Duration {
 }
 
 /// Whether a run may take minutes.
-fn is_long_run() -> bool {
+pub(crate) fn is_long_run() -> bool {
     std::env::var_os("WEIR_SIM_SEEDS").is_some()
 }
 
@@ -140,7 +153,7 @@ fn a_path_without_a_bottleneck_stays_open() {
     let way = Direction { rate: vec![(Duration::ZERO, 40_000_000_000)], ..Direction::new() };
     for size in [(|_| 1024) as fn(u64) -> usize, |_| 63_000] {
         let second = Duration::from_millis(50);
-        let outcome = saturate("open", 1, &way, [link(), link()], size, [second, second]);
+        let outcome = saturate("open", 1, &way, [link(), link()], size, [second, second], Duration::ZERO);
         assert_eq!((outcome.report.rate, outcome.waits), (None, 0), "{:?}", outcome.report);
     }
 }
@@ -262,7 +275,7 @@ fn a_queue_of_a_few_packets_is_not_overrun() {
         let ways = [there, Link::new().delay(round_trip / 2)];
         for size in [(|_| 1024) as fn(u64) -> usize, |_| 63_000] {
             let time = (round_trip * 200).max(Duration::from_secs(2));
-            let outcome = saturate("shallow", 1, &way, ways.clone(), size, [time / 2, time]);
+            let outcome = saturate("shallow", 1, &way, ways.clone(), size, [time / 2, time], Duration::ZERO);
             let shown = format!(
                 "{mbps} Mbit/s, {round_trip:?}, {queue} B, {}: goodput {:.3}, offered {:.3}, {:?}",
                 size(1),
@@ -276,7 +289,7 @@ fn a_queue_of_a_few_packets_is_not_overrun() {
 }
 
 /// Point clouds: 512 KiB, 30 times per second.
-fn clouds(history: History, mbps: u64, delay: Duration, loss: f64) -> Vec<usize> {
+pub(crate) fn clouds(history: History, mbps: u64, delay: Duration, loss: f64) -> Vec<usize> {
     let mut sim = Sim::unrecorded("clouds", 1, Link::new());
     sim.set_steps_max(40_000_000);
     sim.add_writer(|setup| {
@@ -311,9 +324,16 @@ fn large_samples_pass_a_lossy_link_with_a_round_trip() {
         assert!(later >= 135, "{mbps} Mbit/s, {delay_ms} ms, {loss}: {taken:?}");
     }
     // Ten are kept besides those in transit. Repairs take three round trips or more.
-    for (mbps, delay_ms, loss, least) in
-        [(300, 0, 0.4, 28), (300, 20, 0.1, 28), (1000, 20, 0.3, 15), (300, 80, 0.1, 10), (54, 0, 0.2, 7)]
-    {
+    for (mbps, delay_ms, loss, least) in [
+        (300, 0, 0.4, 28),
+        (300, 20, 0.1, 28),
+        (300, 20, 0.4, 27),
+        (1000, 20, 0.3, 28),
+        (300, 80, 0.1, 25),
+        (1000, 80, 0.2, 25),
+        (54, 0, 0.2, 8),
+        (54, 20, 0.0, 11),
+    ] {
         let taken = clouds(History::KeepLast(10), mbps, Duration::from_millis(delay_ms), loss);
         let later: usize = taken[4..].iter().sum();
         assert!(later >= 4 * least, "{mbps} Mbit/s, {delay_ms} ms, {loss}: {taken:?}");
@@ -321,18 +341,18 @@ fn large_samples_pass_a_lossy_link_with_a_round_trip() {
 }
 
 /// A link that has not been chosen by hand.
-struct RandomLink {
-    way: Direction,
-    ways: [Link; 2],
-    size: fn(u64) -> usize,
-    round_trip: Duration,
-    shown: String,
+pub(crate) struct RandomLink {
+    pub(crate) way: Direction,
+    pub(crate) ways: [Link; 2],
+    pub(crate) size: fn(u64) -> usize,
+    pub(crate) round_trip: Duration,
+    pub(crate) shown: String,
 }
 
 impl RandomLink {
     /// 1 to 500 Mbit/s and 1 to 300 ms of round trip, evenly by their logarithms, up to 2 % of losses, a queue of one
     /// to four times what is in flight.
-    fn new(seed: u64) -> Self {
+    pub(crate) fn new(seed: u64) -> Self {
         let mut rng = Rng::new(seed);
         let rate = 1e6 * 500f64.powf(rng.fraction());
         let round_trip = Duration::from_secs_f64(0.001 * 300f64.powf(rng.fraction()));
@@ -363,7 +383,7 @@ fn random_links_are_used_and_not_flooded() {
         let rate = link.way.first_rate_bps().expect("it was set") as f64;
         let time = Duration::from_secs_f64(6e6 * 8.0 / rate).max(link.round_trip * 60);
         let time = [time / 2, time.min(Duration::from_secs(20))];
-        let outcome = saturate("random", seed, &link.way, link.ways, link.size, time);
+        let outcome = saturate("random", seed, &link.way, link.ways, link.size, time, Duration::ZERO);
         let queue = outcome.traffic.queue.mean_wait();
         // Two packets wait for each other on any path.
         let packets = Duration::from_secs_f64(2.0 * 1500.0 * 8.0 / rate);

@@ -178,10 +178,11 @@ impl Live {
     /// The same, with traffic for it going to `answers`.
     pub(crate) fn join_insider_with_answers_to(&mut self, answers: SocketAddrV4) {
         self.join_insider_at(answers);
-        // An acknowledgement shows that it receives what it is sent. One who knows the domain can forge that, too.
+        // An acknowledgement shows that it receives what it is sent. One who has received the numbers can forge that.
         let ids = (EntityId::SEDP_PUBLICATIONS_READER, EntityId::SEDP_PUBLICATIONS_WRITER);
         let to = self.nodes[VICTIM].prefix;
-        self.attack(META_PORT, &Forged::by(INSIDER).to(to).acknack(ids, 2, &[], 1));
+        let first = self.nodes[VICTIM].core.config().first_announcement.0;
+        self.attack(META_PORT, &Forged::by(INSIDER).to(to).acknack(ids, first + 1, &[], 1));
         for (entity, topic) in
             [(TO_IN, "in"), (TO_KEYED, "keyed"), (TO_LOOSE, "loose"), (FROM_OUT, "out"), (FROM_KEPT, "kept")]
         {
@@ -242,6 +243,11 @@ impl Live {
             let taken = self.taken.remove(&(node, guid)).unwrap_or_default();
             assert_eq!(taken, expected, "what {node} got on {entity} from {guid}");
         }
+    }
+
+    /// Forgets what was taken until now.
+    pub(crate) fn forget_taken(&mut self) {
+        self.taken.clear();
     }
 
     /// The peer and the victim write one sample on each topic. Only those of KEEP_ALL writers have to arrive.

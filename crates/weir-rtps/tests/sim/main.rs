@@ -5,9 +5,11 @@
 //! A failing run prints its seed and writes a capture to the temporary folder; `WEIR_SIM_SEED=n`
 //! runs only that seed. `WEIR_SIM_SEEDS=n` widens the swarm to `n` random configurations,
 //! `WEIR_SIM_DEPTH=n` deepens the search of [`lives`] to `n` steps, and `WEIR_SIM_FAULTS=n` lengthens
-//! the [sequences](swarm) of faults to `n`. There are goals instead of waits and a limit of steps
-//! instead of a timeout, so a run only depends on computing time.
+//! the [sequences](swarm) of faults to `n`. `WEIR_SIM_MATRIX=` prints the [tables](matrix) of links.
+//! There are goals instead of waits and a limit of steps instead of a timeout, so a run only depends
+//! on computing time.
 
+mod answers;
 mod asynchronous;
 mod bottleneck;
 mod classes;
@@ -21,10 +23,12 @@ mod hostile;
 mod large_under_loss;
 
 mod late_joiner;
+mod liars;
 mod links;
 mod live;
 mod lives;
 mod loss;
+mod matrix;
 mod multicast;
 mod partition;
 mod pieces;

@@ -27,6 +27,7 @@ mod live {
 #[expect(dead_code, reason = "shared with the simulations, which use all of it")]
 #[path = "../sim/swarm"]
 mod swarm {
+    mod acknowledged;
     #[path = "../../soak/cycles.rs"]
     pub(crate) mod cycles;
     mod faults;

@@ -1,8 +1,10 @@
 use weir_wire::{EntityId, GuidPrefix};
 
-use super::super::assembly::{Added, Origin};
+use super::super::assembly::{Added, Origin, Patience};
 use super::*;
 use crate::block::Block;
+
+const PATIENCE: Patience = Patience { repair_ns: 100, request_ns: u64::MAX };
 
 fn assemblies() -> Assemblies {
     Assemblies::new(config::REASSEMBLY_MAX_BYTES)
@@ -51,7 +53,7 @@ fn what_is_missing_is_asked_for_once_per_round_trip() {
     let (mut assemblies, mut chunks) = (assemblies(), Chunks::default());
     let asked = |assembly: &mut Assembly, now| -> Vec<u32> {
         let mut sets = Vec::new();
-        assembly.ask(now, 100, &mut sets);
+        assembly.ask(now, PATIENCE, &mut sets);
         sets.iter().flat_map(|(_, set)| set.iter()).map(|number| number.0).collect()
     };
     let assembly = add(&mut assemblies, &mut chunks, &frag(3, 40, b"iiii")).unwrap();
@@ -76,7 +78,7 @@ fn no_more_is_asked_for_at_a_time_than_a_writer_remembers() {
     let mut asked = Vec::new();
     while {
         let mut sets = Vec::new();
-        assembly.ask(Time(1_000_000), 100, &mut sets);
+        assembly.ask(Time(1_000_000), PATIENCE, &mut sets);
         assert!(sets.len() <= config::NACK_FRAG_SETS_MAX + 1, "{}", sets.len());
         asked.extend(sets.iter().flat_map(|(_, set)| set.iter()).map(|number| number.0));
         !sets.is_empty()
@@ -90,7 +92,7 @@ fn asked(assembly: &mut Assembly) -> Vec<u32> {
     let mut asked = Vec::new();
     loop {
         let mut sets = Vec::new();
-        assembly.ask(Time(1_000_000), 100, &mut sets);
+        assembly.ask(Time(1_000_000), PATIENCE, &mut sets);
         if sets.is_empty() {
             return asked;
         }
@@ -166,14 +168,14 @@ fn what_lies_too_far_ahead_is_asked_for_when_half_of_what_is_before_it_has_arriv
 fn what_was_asked_for_at_different_times_measures_nothing() {
     let (mut assemblies, mut chunks) = (assemblies(), Chunks::default());
     let assembly = add(&mut assemblies, &mut chunks, &frag(2, 40, b"bbbb")).unwrap();
-    assembly.ask(Time(1_000_000), 100, &mut Vec::new());
+    assembly.ask(Time(1_000_000), PATIENCE, &mut Vec::new());
     let first = frag(1, 40, b"aaaa");
     assert!(matches!(assembly.origin(&first), Origin::Repair { asked_at: Time(1_000_000), tries: 1 }));
     assembly.announce(3);
-    assembly.ask(Time(1_000_050), 100, &mut Vec::new());
+    assembly.ask(Time(1_000_050), PATIENCE, &mut Vec::new());
     assert!(matches!(assembly.origin(&first), Origin::Original));
     // Again, all together.
-    assembly.ask(Time(1_000_200), 100, &mut Vec::new());
+    assembly.ask(Time(1_000_200), PATIENCE, &mut Vec::new());
     assert!(matches!(assembly.origin(&first), Origin::Repair { asked_at: Time(1_000_200), tries: 2 }));
 }
 
@@ -191,4 +193,24 @@ fn contradictions_and_too_many_samples_are_refused() {
         add(&mut assemblies, &mut chunks, &other);
     }
     assert_eq!(assemblies.all.len(), config::REASSEMBLY_MAX_BYTES / 2 / config::ASSEMBLY_MIN_BYTES);
+}
+
+#[test]
+fn a_request_is_repeated_on_a_long_path_without_counting_as_another() {
+    let (mut all, mut chunks) = (assemblies(), Chunks::default());
+    let first = frag(3, 12, b"cccc");
+    let qos = || (ChangeKind::Alive, None);
+    let assembly = all.entry(Time::ZERO, Guid::UNKNOWN, &first, qos, None, &mut chunks).unwrap();
+    assembly.add(&first);
+    let patience = Patience { repair_ns: 1_000, request_ns: 200 };
+    let mut asked_at = |now: u64| {
+        let mut sets = Vec::new();
+        assembly.ask(Time(now), patience, &mut sets);
+        let missing = frag(1, 12, b"aaaa");
+        (sets.len(), matches!(assembly.origin(&missing), Origin::Repair { asked_at: Time(100), tries: 1 }))
+    };
+    assert_eq!(asked_at(100), (1, true));
+    assert_eq!(asked_at(250), (0, true));
+    assert_eq!(asked_at(300), (1, true));
+    assert_eq!(asked_at(1_100), (1, false), "it counts as lost");
 }

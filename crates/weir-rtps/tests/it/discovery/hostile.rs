@@ -13,11 +13,25 @@ use weir_rtps::qos::Qos;
 use weir_rtps::time::Time;
 use weir_rtps::{sedp, spdp};
 use weir_wire::{
-    DataHeader, EntityId, Guid, GuidPrefix, Header, InfoDestination, Locator, ParameterId,
-    ParameterListWriter, ProtocolVersion, SequenceNumber, VendorId, push,
+    AckNack, DataHeader, EntityId, Guid, GuidPrefix, Header, InfoDestination, Locator, ParameterId,
+    ParameterListWriter, ProtocolVersion, SequenceNumber, SequenceNumberSet, VendorId, push,
 };
 
 use super::world::{Datagram, GROUP, World, config, endpoint, matched, prefix};
+
+/// An ACKNACK that answers a HEARTBEAT for announcements of endpoints, which begin with number 1.
+pub(super) fn acknowledgement(source: GuidPrefix, to: GuidPrefix) -> Vec<u8> {
+    let mut datagram = Vec::new();
+    push(
+        &mut datagram,
+        &Header { version: ProtocolVersion::V2_5, vendor: VendorId::CYCLONE, prefix: source },
+    );
+    push(&mut datagram, &InfoDestination { prefix: to });
+    let (reader, writer) = (EntityId::SEDP_PUBLICATIONS_READER, EntityId::SEDP_PUBLICATIONS_WRITER);
+    let state = SequenceNumberSet::new(SequenceNumber::FIRST);
+    push(&mut datagram, &AckNack { reader, writer, state, count: 1, is_final: true });
+    datagram
+}
 
 /// A DATA message of a participant that may not exist.
 pub(super) fn data(
@@ -85,7 +99,8 @@ fn a_flood_of_forged_announcements_is_bounded_and_keeps_no_peer_out() {
     assert_eq!(world.nodes[0].core.remote_participants(), limit);
     let counters = *world.nodes[0].core.counters();
     assert_eq!(counters.participants_over_limit, 2000 - limit as u64);
-    assert_eq!(counters.replies_suppressed, 2000 - 64);
+    // As many as may be sent at once, or fewer, since all name the same host.
+    assert!(counters.replies_suppressed >= 2000 - 64);
 
     let start = world.now;
     let real = world.start();

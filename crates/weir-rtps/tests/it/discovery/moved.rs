@@ -13,7 +13,7 @@ use weir_wire::{
     ParameterListWriter, ProtocolVersion, SequenceNumber, SequenceNumberSet, VendorId, push,
 };
 
-use super::hostile::{announcement, data};
+use super::hostile::{acknowledgement, announcement, data};
 use super::world::{Datagram, GROUP, METATRAFFIC_PORT, USER_PORT, World, config, endpoint, matched, prefix};
 
 const ELSEWHERE: Ipv4Addr = Ipv4Addr::new(10, 0, 9, 9);
@@ -219,6 +219,7 @@ fn crowd() -> (ParticipantCore, GuidPrefix, SocketAddrV4) {
         from,
         &data(source, EntityId::SPDP_WRITER, 1, None, &announcement(source, from)),
     );
+    core.handle_datagram(Time::ZERO, from, &acknowledgement(source, prefix(0)));
     for key in 1..=READERS {
         announce_reader(&mut core, source, from, key);
     }

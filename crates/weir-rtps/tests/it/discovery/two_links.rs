@@ -9,7 +9,7 @@ use weir_rtps::spdp;
 use weir_rtps::time::Time;
 use weir_wire::{EntityId, Guid, Locator, ParameterId, ParameterListWriter};
 
-use super::hostile::data;
+use super::hostile::{acknowledgement, data};
 use super::world::{METATRAFFIC_PORT, USER_PORT, config, endpoint, prefix};
 
 /// The address of a host on a network.
@@ -42,6 +42,7 @@ fn pair(ours: &[u8], theirs: &[u8]) -> ParticipantCore {
     core.add_writer(Time::ZERO, endpoint(writer, "Square", Qos::for_writer())).unwrap();
     let (them, from) = (prefix(1), SocketAddrV4::new(on(1, 2), METATRAFFIC_PORT));
     announce(&mut core, Time::ZERO, theirs, 1);
+    core.handle_datagram(Time::ZERO, from, &acknowledgement(them, prefix(0)));
     let mut reader = vec![0, 3, 0, 0];
     let mut list = ParameterListWriter::new(&mut reader);
     list.guid(ParameterId::ENDPOINT_GUID, Guid::new(them, EntityId::user_reader(1, false)));

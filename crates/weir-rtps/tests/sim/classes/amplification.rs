@@ -246,16 +246,8 @@ fn blind_forger(live: &mut Live) {
         messages.push(Forged::by(INSIDER).data(writer, number as i64 + 1, &payload));
     }
     for count in 1..=40 {
-        for (reader, writer) in [
-            (EntityId::SEDP_PUBLICATIONS_READER, EntityId::SEDP_PUBLICATIONS_WRITER),
-            (EntityId::SEDP_SUBSCRIPTIONS_READER, EntityId::SEDP_SUBSCRIPTIONS_WRITER),
-        ] {
-            messages.push(Forged::by(INSIDER).acknack(
-                (reader, writer),
-                1 + i64::from(count) / 8,
-                &[],
-                count,
-            ));
+        for ids in SEDP {
+            messages.push(Forged::by(INSIDER).acknack(ids, 1 + i64::from(count) / 8, &[], count));
         }
     }
     for source in [BYSTANDER, SocketAddrV4::new(ATTACKER, META_PORT)] {
@@ -269,6 +261,79 @@ fn blind_forger(live: &mut Live) {
     let bytes = live.reached.get(&BYSTANDER).map_or(0, |(_, bytes)| *bytes);
     assert!(bytes < 10_000, "{bytes} bytes reached the bystander");
 }
+
+/// The same by one that knows the GUID prefix from an announcement to the multicast group, and guesses what a
+/// participant there would acknowledge. It keeps that up for an hour, while the victim writes.
+fn forger_that_guesses(live: &mut Live) {
+    let to = live.nodes[VICTIM].prefix;
+    let payload = forge::participant_with(INSIDER, BYSTANDER, |list| {
+        list.duration(ParameterId::PARTICIPANT_LEASE_DURATION, weir_wire::Duration::INFINITE);
+    });
+    let mut count = 0_u32;
+    for round in 0..360 {
+        let mut message = Forged::by(INSIDER).to(to).data(EntityId::SPDP_WRITER, round + 1, &payload);
+        for (number, (reader, topic)) in [(FROM_OUT, "out"), (FROM_KEPT, "kept")].into_iter().enumerate() {
+            let payload = forge::endpoint(Guid::new(INSIDER, reader), topic, |_| {});
+            message = message.data(EntityId::SEDP_SUBSCRIPTIONS_WRITER, number as i64 + 1, &payload);
+        }
+        // All numbers up to the right one, and more.
+        for _ in 0..1_200 {
+            count += 1;
+            message = message.acknack(SEDP[1], i64::from(count), &[], count);
+        }
+        live.attack_from(BYSTANDER, META_PORT, &message.0);
+        live.write(VICTIM, KEPT, &forge::sample(1, 0, 1_000));
+        live.run_for(Duration::from_secs(10));
+    }
+    assert!(i64::from(count) > live.nodes[VICTIM].core.config().first_announcement.0);
+    let bytes = live.reached.get(&BYSTANDER).map_or(0, |(_, bytes)| *bytes);
+    assert!(bytes < 10_000, "{bytes} bytes reached the bystander");
+    live.forget_taken();
+}
+
+/// Ever new participants at the bystander's address, addressed to the victim, for an hour.
+fn ever_new_participants(live: &mut Live) {
+    let to = live.nodes[VICTIM].prefix;
+    for index in 0..7_200 {
+        let prefix = forged(index);
+        let payload = forge::participant(prefix, BYSTANDER);
+        let message = Forged::by(prefix).to(to).data(EntityId::SPDP_WRITER, 1, &payload).heartbeat(
+            EntityId::SEDP_PUBLICATIONS_WRITER,
+            1,
+            1 << 40,
+            1,
+        );
+        live.attack_from(BYSTANDER, META_PORT, &message.0);
+        live.run_for(Duration::from_millis(500));
+    }
+    let bytes = live.reached.get(&BYSTANDER).map_or(0, |(_, bytes)| *bytes);
+    assert!(bytes < 10_000, "{bytes} bytes reached the bystander");
+}
+
+/// Ever new participants at the peer's host, where participants do answer: three times the bytes received.
+fn ever_new_participants_at_the_peer(live: &mut Live) {
+    let to = live.nodes[VICTIM].prefix;
+    let there = SocketAddrV4::new(live.nodes[PEER].host, BYSTANDER.port());
+    live.network.bind_with_buffer(there, 1 << 30);
+    let (mut asked, before) = (0, live.sent.1);
+    for index in 0..2_000 {
+        let prefix = forged(index);
+        let payload = forge::participant(prefix, there);
+        let message = Forged::by(prefix).to(to).data(EntityId::SPDP_WRITER, 1, &payload);
+        asked += message.0.len() as u64;
+        live.attack_from(there, META_PORT, &message.0);
+        live.run_for(Duration::from_millis(500));
+    }
+    // With announcements to the peer itself.
+    let sent = live.sent.1 - before;
+    assert!(sent < 3 * asked + 200_000, "{sent} bytes were sent for {asked}");
+}
+
+/// The readers and writers of SEDP.
+const SEDP: [(EntityId, EntityId); 2] = [
+    (EntityId::SEDP_PUBLICATIONS_READER, EntityId::SEDP_PUBLICATIONS_WRITER),
+    (EntityId::SEDP_SUBSCRIPTIONS_READER, EntityId::SEDP_SUBSCRIPTIONS_WRITER),
+];
 
 /// Many forged announcements with the same address for responses.
 fn many_forged_announcements(live: &mut Live) {
@@ -418,6 +483,24 @@ pub(super) const ROWS: &[Row] = &[
         class: "amplification",
         says: "a forger that receives nothing, with the bystander's source address",
         attack: blind_forger,
+        holds: nothing_more,
+    },
+    Row {
+        class: "amplification",
+        says: "a forger that knows the GUID prefix and guesses acknowledgements",
+        attack: forger_that_guesses,
+        holds: nothing_more,
+    },
+    Row {
+        class: "amplification",
+        says: "ever new participants at the bystander's address",
+        attack: ever_new_participants,
+        holds: nothing_more,
+    },
+    Row {
+        class: "amplification",
+        says: "ever new participants at the peer's host",
+        attack: ever_new_participants_at_the_peer,
         holds: nothing_more,
     },
     Row {

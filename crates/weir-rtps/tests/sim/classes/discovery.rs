@@ -21,6 +21,12 @@ fn forged(index: u32) -> GuidPrefix {
     GuidPrefix(prefix)
 }
 
+/// Answers a HEARTBEAT of the victim in the name of a participant.
+fn answering(live: &Live, message: Forged) -> Forged {
+    let ids = (EntityId::SEDP_PUBLICATIONS_READER, EntityId::SEDP_PUBLICATIONS_WRITER);
+    message.acknack(ids, live.nodes[VICTIM].core.config().first_announcement.0, &[], 1)
+}
+
 /// A datagram about the peer in the peer's name.
 fn about_the_peer(live: &Live, write: impl FnOnce(Forged) -> Forged) -> Forged {
     write(Forged::by(live.nodes[PEER].prefix))
@@ -34,7 +40,8 @@ fn participants_for_ever(live: &mut Live) {
         let payload = forge::participant_with(prefix, ANSWERS, |list| {
             list.duration(ParameterId::PARTICIPANT_LEASE_DURATION, weir_wire::Duration::INFINITE);
         });
-        live.attack(META_PORT, &Forged::by(prefix).to(to).data(EntityId::SPDP_WRITER, 1, &payload));
+        let message = Forged::by(prefix).to(to).data(EntityId::SPDP_WRITER, 1, &payload);
+        live.attack(META_PORT, &answering(live, message));
         live.run_for(Duration::from_millis(1));
     }
     assert!(live.nodes[VICTIM].core.counters().participants_over_limit >= 1_400);
@@ -42,7 +49,8 @@ fn participants_for_ever(live: &mut Live) {
     // A later one is accepted when those have been silent for a while.
     live.run_for(Duration::from_secs(61));
     let payload = forge::participant(forged(9_999), ANSWERS);
-    live.attack(META_PORT, &Forged::by(forged(9_999)).to(to).data(EntityId::SPDP_WRITER, 1, &payload));
+    let message = Forged::by(forged(9_999)).to(to).data(EntityId::SPDP_WRITER, 1, &payload);
+    live.attack(META_PORT, &answering(live, message));
     let newcomer = Guid::new(forged(9_999), EntityId::user_writer(1, false));
     let payload = forge::endpoint(newcomer, "in", |_| {});
     let message = Forged::by(newcomer.prefix).to(to).data(EntityId::SEDP_PUBLICATIONS_WRITER, 1, &payload);
@@ -53,6 +61,8 @@ fn participants_for_ever(live: &mut Live) {
 
 /// Known participants whose builtin writers announce more than they ever send.
 fn participants_that_announce_everything(live: &mut Live) {
+    // More is sent to a host where a participant answers.
+    live.join_insider();
     let to = live.nodes[VICTIM].prefix;
     for index in 0..500 {
         let prefix = forged(index);
@@ -74,6 +84,8 @@ fn participants_that_announce_everything(live: &mut Live) {
 /// Announcements of many participants of which one fragment arrives, and fragments of announcements
 /// over the maximum length.
 fn announcements_that_are_never_completed(live: &mut Live) {
+    // More is sent to a host where a participant answers.
+    live.join_insider();
     let to = live.nodes[VICTIM].prefix;
     let before = live.nodes[VICTIM].core.memory();
     for index in 0..100 {

@@ -2,6 +2,7 @@
 
 use core::fmt;
 use core::time::Duration;
+use std::collections::VecDeque;
 use std::net::SocketAddrV4;
 use std::sync::Arc;
 
@@ -16,7 +17,7 @@ use weir_rtps::time::Time;
 use weir_rtps::writer::{
     BatchPolicy, Coalescing, ReaderProxyConfig, Stamp, WriteRefused, WriterConfig, WriterCore,
 };
-use weir_wire::{EntityId, Guid, GuidPrefix, Timestamp, VendorId};
+use weir_wire::{EntityId, Guid, GuidPrefix, Message, Submessage, Timestamp, VendorId};
 
 use super::address;
 
@@ -89,7 +90,25 @@ pub(crate) struct ReaderSetup {
     pub(crate) path: Option<Path>,
     /// The multicast group that it has also joined.
     pub(crate) group: Option<GroupRoute>,
+    /// When it answers.
+    pub(crate) answers: Answers,
+    /// Whose engine it is, as far as its writers know.
+    pub(crate) vendor: VendorId,
     address: SocketAddrV4,
+}
+
+/// When a reader answers what it receives.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Answers {
+    AtOnce,
+    /// After this time.
+    After(Duration),
+    /// Acknowledgements at once, requests for repairs after this time.
+    RequestsAfter(Duration),
+    /// After this time, and for everything received meanwhile.
+    Together(Duration),
+    /// Not at all.
+    Never,
 }
 
 impl ReaderSetup {
@@ -107,6 +126,8 @@ impl ReaderSetup {
             segment_max: u16::MAX,
             path: None,
             group: None,
+            answers: Answers::AtOnce,
+            vendor: VendorId::WEIR,
             address: address(host),
         }
     }
@@ -325,7 +346,7 @@ impl WriterHost {
         if is_keep_all && self.config.durability == Durability::Volatile {
             let memory = self.core.memory();
             // A paced path has a window of its own, which shrinks when less is to be sent.
-            let most = u64::max(12 << 20, 2 * size);
+            let most = u64::max(24 << 20, 2 * size);
             // A large sample is also kept while the one before is in flight.
             let last = 2 * (self.size)(self.written.max(1));
             let memory_max = most as usize + last + config::BLOCKS_SPARE_MAX * config::BLOCK_BYTES;
@@ -365,6 +386,10 @@ pub(crate) struct ReaderHost {
     segment_max: u16,
     pub(crate) path: Option<Path>,
     pub(super) group: Option<GroupRoute>,
+    answers: Answers,
+    pub(super) vendor: VendorId,
+    /// Answers to be sent, with their destinations.
+    later: VecDeque<(Time, SocketAddrV4, Vec<u8>)>,
     known: Vec<Known>,
 }
 
@@ -383,6 +408,9 @@ impl ReaderHost {
             segment_max: setup.segment_max,
             path: setup.path,
             group: setup.group,
+            answers: setup.answers,
+            vendor: setup.vendor,
+            later: VecDeque::new(),
             known: Vec::new(),
         }
     }
@@ -394,7 +422,7 @@ impl ReaderHost {
             wants_history: self.wants_history,
             destinations: Arc::from([self.address]),
             group: self.group,
-            vendor: VendorId::WEIR,
+            vendor: self.vendor,
             receive_buffer: self.announces_buffer.then_some(self.receive_buffer),
             segment_max: self.segment_max,
             path: self.path.clone(),
@@ -436,7 +464,53 @@ impl ReaderHost {
     }
 
     pub(super) fn next_event(&self) -> Option<Time> {
-        self.core.next_timeout()
+        self.core.next_timeout().into_iter().chain(self.later.iter().map(|(at, ..)| *at)).min()
+    }
+
+    /// Delays what the reader has to send, if it does so.
+    pub(super) fn put_off(&mut self, now: Time, out: &mut Outbox) {
+        if self.answers == Answers::AtOnce {
+            return;
+        }
+        if self.answers == Answers::Never {
+            return out.clear();
+        }
+        let (later, answers) = (&mut self.later, self.answers);
+        out.for_each_datagram(|destinations, datagram| {
+            let is_request = requests(datagram);
+            let due = match answers {
+                Answers::AtOnce | Answers::Never => now,
+                Answers::RequestsAfter(delay) => {
+                    if is_request {
+                        now + delay
+                    } else {
+                        now
+                    }
+                }
+                Answers::After(delay) => now + delay,
+                Answers::Together(delay) => later.front().map_or(now + delay, |(due, ..)| *due),
+            };
+            // Answers are counted when they are sent.
+            let due = later.back().map_or(due, |(before, ..)| due.max(*before));
+            for to in destinations.iter() {
+                if matches!(answers, Answers::Together(_)) && !is_request {
+                    later.retain(|(_, other, before)| other != to || requests(before));
+                }
+                later.push_back((due, *to, datagram.to_vec()));
+            }
+        });
+        out.clear();
+    }
+
+    /// Returns the next answer that is due.
+    pub(super) fn next_answer(&mut self, now: Time) -> Option<(SocketAddrV4, Vec<u8>)> {
+        let is_due = self.has_answer(now);
+        is_due.then(|| self.later.pop_front()).flatten().map(|(_, to, bytes)| (to, bytes))
+    }
+
+    /// Returns whether an answer is due.
+    pub(super) fn has_answer(&self, now: Time) -> bool {
+        self.later.front().is_some_and(|(at, ..)| *at <= now)
     }
 
     /// Returns the numbers of a writer's samples that were taken, in order.
@@ -549,6 +623,16 @@ impl fmt::Display for ReaderHost {
         }
         write!(f, "{:?}", self.core.counters())
     }
+}
+
+/// Returns whether a datagram requests repairs.
+fn requests(datagram: &[u8]) -> bool {
+    let Ok(message) = Message::parse(datagram) else { return false };
+    message.submessages().flatten().any(|it| match it {
+        Submessage::AckNack(acknack) => !acknack.state.is_empty(),
+        Submessage::NackFrag(_) => true,
+        _ => false,
+    })
 }
 
 /// Makes the bytes of a sample from its writer and number. The encapsulation header has the length

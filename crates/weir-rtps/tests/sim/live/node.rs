@@ -12,7 +12,7 @@ use weir_rtps::reader::{ReaderConfig, ReaderCore, WriterProxyConfig};
 use weir_rtps::receiver::unlocked::{Cores, UnlockedReceiver};
 use weir_rtps::time::Time;
 use weir_rtps::writer::{ReaderProxyConfig, WriterConfig, WriterCore};
-use weir_wire::{EntityId, Guid, GuidPrefix};
+use weir_wire::{EntityId, Guid, GuidPrefix, SequenceNumber};
 
 /// The port for a participant's discovery traffic.
 pub(crate) const META_PORT: u16 = 7410;
@@ -55,6 +55,7 @@ impl Node {
         let mut config = ParticipantConfig::new(prefix, 0);
         config.metatraffic_unicast = vec![SocketAddrV4::new(host, META_PORT)];
         config.default_unicast = vec![SocketAddrV4::new(host, USER_PORT)];
+        config.first_announcement = SequenceNumber(0x5_eed0 + i64::from(number));
         change(&mut config);
         let (prefix, host) = (config.guid_prefix, *config.default_unicast[0].ip());
         Self {

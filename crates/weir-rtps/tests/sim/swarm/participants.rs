@@ -16,6 +16,7 @@ use weir_rtps::time::Time;
 use weir_rtps::writer::{Change, ChangeKind, WriteRefused};
 use weir_wire::{EntityId, Guid, GuidPrefix, Header, Message, ProtocolVersion, Submessage, VendorId};
 
+use super::acknowledged::Acknowledged;
 use super::fragmenter::Fragmenter;
 use super::limits;
 use crate::live::forge::{self, ATTACKER, BYSTANDER};
@@ -324,10 +325,18 @@ impl Swarm {
                 sent.expect("it fits a datagram");
             }
         }
-        let before = node.events;
+        let (before, acknowledged) = (node.events, Acknowledged::of(node, port, &delivery.bytes));
         // What arrives at the group's port is metatraffic, too.
         node.receive(now, delivery.from, port, &delivery.bytes);
         let events = node.events - before;
+        let is_durable = [&self.offered, &self.wanted].iter().all(|qos| {
+            qos.durability == Durability::TransientLocal && qos.reliability == Reliability::Reliable
+        });
+        // What KEEP_LAST has replaced counts as acknowledged.
+        let is_kept = is_durable && self.offered.history == History::KeepAll;
+        if let Some(acknowledged) = acknowledged.filter(|_| is_kept) {
+            acknowledged.check(&self.members[index].node, self);
+        }
         let answers = self.transmit(index);
         limits::check_work(&self.members[index].node, events, answers, self);
     }

@@ -1,0 +1,239 @@
+//! What is sent to participants that have not shown yet that they receive it.
+//!
+//! An announcement names the addresses for answers, and both they and its source address may be forged. A participant
+//! has answered when it acknowledges announcements of endpoints by their numbers, which it can only know from us
+//! ([`ParticipantConfig::first_announcement`](super::ParticipantConfig::first_announcement)). Until then
+//!
+//! - at most three times the bytes that arrived in its name are sent to its host (after RFC 9000, 8.1);
+//! - no more than [`BURST`] and [`REFILL_PER_HOUR`] bytes are sent to a host where no participant has ever answered.
+//!   The second half of the burst is spent slowly, on what has to be answered and on answers: if nothing reached them
+//!   for a while, some of it is there when it does.
+//!
+//! Addresses of this host are exempt: nothing leaves it.
+
+use core::net::{Ipv4Addr, SocketAddrV4};
+use core::time::Duration;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use weir_wire::submessage::id;
+use weir_wire::{GuidPrefix, Message, Submessage};
+
+use super::ParticipantCore;
+use crate::outbox::{Destinations, Item, Outbox};
+use crate::time::Time;
+use crate::writer::is_preemptive;
+
+/// Accounts of hosts that have received something and have not answered.
+#[derive(Debug, Default)]
+pub(super) struct Validation {
+    accounts: BTreeMap<Ipv4Addr, Account>,
+    /// Bytes of the datagram that is being handled, if no host has been credited with them yet.
+    pub(super) arriving: u64,
+    /// Participants that have not answered.
+    pub(super) unanswered: usize,
+}
+
+#[derive(Debug)]
+struct Account {
+    received: u64,
+    sent: u64,
+    /// A participant there has answered.
+    has_answered: bool,
+    /// When all that was sent of the second half is paid, at [`PACE`].
+    paced_to: Time,
+    /// Bytes that may be sent at once, at the time `counted_at`.
+    room: u64,
+    counted_at: Time,
+}
+
+impl Validation {
+    /// Credits a host with what has arrived from there, or in the name of a participant there.
+    fn received(&mut self, now: Time, host: Ipv4Addr, bytes: u64) {
+        if !self.accounts.contains_key(&host) && self.accounts.len() >= HOSTS_MAX {
+            // The one to which nothing was sent for longest, and that has answered only if all have.
+            let key = |account: &Account| (!account.has_answered, account.room_at(now));
+            let unused = self.accounts.iter().max_by_key(|(_, account)| key(account));
+            if let Some(host) = unused.map(|(host, _)| *host) {
+                self.accounts.remove(&host);
+            }
+        }
+        let new = Account {
+            received: 0,
+            sent: 0,
+            has_answered: false,
+            paced_to: now,
+            room: BURST,
+            counted_at: now,
+        };
+        self.accounts.entry(host).or_insert(new).received += bytes;
+    }
+
+    /// Charges a host with a message. `false`: it may not be sent. `is_vital`: the other side needs it to answer, or to get our answer.
+    fn charge(&mut self, now: Time, host: Ipv4Addr, bytes: u64, is_vital: bool) -> bool {
+        let Some(account) = self.accounts.get_mut(&host) else { return false };
+        let room = account.room_at(now);
+        let is_first_half = account.has_answered || room >= bytes + BURST / 2;
+        let paced_to = account.paced_to.max(now) + PACE * bytes as u32;
+        let is_in_reserve = is_vital && paced_to <= now + PACE * AHEAD;
+        let has_room = is_first_half || (room >= bytes && is_in_reserve);
+        let may_send = has_room && account.sent + bytes <= 3 * account.received;
+        if may_send {
+            account.sent += bytes;
+            if !is_first_half {
+                account.paced_to = paced_to;
+            }
+            (account.room, account.counted_at) = (room.saturating_sub(bytes), now);
+        }
+        may_send
+    }
+}
+
+impl Account {
+    fn room_at(&self, now: Time) -> u64 {
+        let earned = now.since(self.counted_at).as_millis() as u64 * REFILL_PER_HOUR / 3_600_000;
+        (self.room + earned).min(BURST)
+    }
+}
+
+impl ParticipantCore {
+    /// A datagram has arrived in a participant's name.
+    pub(super) fn arrived(&mut self, now: Time, source: GuidPrefix, bytes: usize) {
+        self.validation.arriving = bytes as u64;
+        if let Some(remote) = self.remotes.get(&source).filter(|remote| !remote.has_answered) {
+            let host = remote.metatraffic.first().map(|address| *address.ip());
+            host.into_iter().for_each(|host| self.credit(now, host));
+        }
+    }
+
+    /// Credits a host with the datagram that is being handled.
+    pub(super) fn credit(&mut self, now: Time, host: Ipv4Addr) {
+        let bytes = core::mem::take(&mut self.validation.arriving);
+        if bytes > 0 && !self.reachability.is_on_this_host(host) {
+            self.validation.received(now, host, bytes);
+        }
+    }
+
+    /// Returns whether a message may be sent to a participant that has not answered.
+    pub(super) fn may_send(&mut self, now: Time, host: Ipv4Addr, bytes: usize, is_vital: bool) -> bool {
+        if self.reachability.is_on_this_host(host) {
+            return true;
+        }
+        let may_send = self.validation.charge(now, host, bytes as u64, is_vital);
+        self.counters.messages_held_back += u64::from(!may_send);
+        may_send
+    }
+
+    /// Removes from `unpacked` what may not be sent to participants that have not answered.
+    pub(super) fn hold_back(&mut self, now: Time) {
+        let mut unpacked = core::mem::take(&mut self.unpacked);
+        let items = core::mem::take(&mut unpacked.items);
+        let mut charged = Vec::new();
+        for item in items {
+            if let Some(item) = self.held_back(now, &unpacked, item, &mut charged) {
+                unpacked.items.push(item);
+            }
+        }
+        self.unpacked = unpacked;
+    }
+
+    /// Returns a message with the destinations that it may be sent to.
+    ///
+    /// `charged`: those that were charged with a header already.
+    fn held_back(
+        &mut self,
+        now: Time,
+        outbox: &Outbox,
+        item: Item,
+        charged: &mut Vec<SocketAddrV4>,
+    ) -> Option<Item> {
+        let (head, tail) = outbox.parts(&item);
+        let message = if head.is_empty() { tail } else { head };
+        let bytes = head.len() + tail.len();
+        let directed_to = (message.get(HEADER_LEN) == Some(&id::INFO_DST))
+            .then(|| message.get(HEADER_LEN + 4..HEADER_LEN + 16)?.try_into().ok().map(GuidPrefix))
+            .flatten();
+        let remote = directed_to.and_then(|prefix| self.remotes.get(&prefix));
+        if remote.is_some_and(|remote| remote.has_answered && remote.metatraffic == item.to) {
+            return Some(item);
+        }
+        let mut to = item.to.to_vec();
+        to.retain(|address| {
+            let is_known = directed_to.is_none() && self.answers_at(address);
+            // Messages are packed behind one header.
+            let is_first = !charged.contains(address);
+            let bytes = if is_first { bytes } else { bytes - HEADER_LEN };
+            let may_send = is_known || self.may_send(now, *address.ip(), bytes, is_vital(message));
+            if may_send && !is_known && is_first {
+                charged.push(*address);
+            }
+            may_send
+        });
+        let is_whole = to.len() == item.to.len();
+        let to: Destinations = if is_whole { Arc::clone(&item.to) } else { Arc::from(to) };
+        (!to.is_empty()).then_some(Item { to, ..item })
+    }
+
+    fn answers_at(&self, address: &SocketAddrV4) -> bool {
+        self.remotes.values().any(|remote| remote.has_answered && remote.metatraffic.contains(address))
+    }
+
+    /// A participant names the numbers of our announcements. If it guesses, it may not name others for a second, and
+    /// then for twice as long each time.
+    pub(super) fn answer_given(&mut self, now: Time, prefix: GuidPrefix, is_right: bool) {
+        let Some(remote) = self.remotes.get_mut(&prefix).filter(|remote| now >= remote.refused_to) else {
+            return;
+        };
+        if is_right {
+            return self.participant_answers(now, prefix);
+        }
+        remote.guesses += 1;
+        remote.refused_to = now + GUESS_TIME * (1 << remote.guesses.min(GUESSES_MAX));
+    }
+
+    /// A participant has answered: the others of its host need not wait.
+    pub(super) fn host_answers(&mut self, now: Time, prefix: GuidPrefix) {
+        let Some(remote) = self.remotes.get(&prefix) else { return };
+        let hosts: Vec<_> = remote.metatraffic.iter().map(|address| *address.ip()).collect();
+        let is_there = |to: &SocketAddrV4| hosts.contains(to.ip());
+        let waits = |(_, remote): &(&GuidPrefix, &super::RemoteParticipant)| {
+            !remote.is_introduced && remote.metatraffic.iter().any(is_there)
+        };
+        let waiting: Vec<_> = self.remotes.iter().filter(waits).map(|(prefix, _)| *prefix).collect();
+        for host in hosts {
+            if let Some(account) = self.validation.accounts.get_mut(&host) {
+                account.has_answered = true;
+            }
+        }
+        for prefix in waiting {
+            self.introduce(now, prefix, false);
+        }
+    }
+}
+
+/// Returns whether the answer to a message, or the message as an answer, shows that a participant receives what it is
+/// sent: HEARTBEATs, and ACKNACKs but for those that ask for a HEARTBEAT.
+fn is_vital(message: &[u8]) -> bool {
+    let submessages = Message::parse(message).into_iter().flat_map(|message| message.submessages());
+    submessages.filter_map(Result::ok).any(|submessage| match submessage {
+        Submessage::Heartbeat(_) => true,
+        Submessage::AckNack(acknack) => !is_preemptive(&acknack),
+        _ => false,
+    })
+}
+
+/// Half of the time between the first guess of a participant and the second.
+const GUESS_TIME: Duration = Duration::from_millis(500);
+/// The time doubles so often.
+const GUESSES_MAX: u32 = 7;
+/// Time per byte of the second half.
+const PACE: Duration = Duration::from_millis(50);
+/// So many bytes may leave at once.
+const AHEAD: u32 = 250;
+/// Bytes that are sent at once to a host where no participant has answered.
+const BURST: u64 = 4_000;
+/// Bytes per hour that are sent after that.
+const REFILL_PER_HOUR: u64 = 4_500;
+/// Hosts with an account. Beyond that, the one to which nothing was sent for longest is forgotten.
+const HOSTS_MAX: usize = 4_096;
+const HEADER_LEN: usize = 20;

@@ -1,0 +1,292 @@
+//! The rate of a paced path.
+//!
+//! It follows a cycle: for one round more is sent than the bottleneck is known to carry, which shows whether it carries
+//! more; for one round less, which empties the queue again; then as much as it carries, or a little less while there is
+//! a queue.
+
+use std::collections::VecDeque;
+
+use super::rival::{Rival, Suspicion};
+use super::rounds::Seen;
+use crate::config;
+use crate::time::Time;
+
+/// The rate of a paced path.
+#[derive(Debug)]
+pub(super) struct Rate {
+    /// What the bottleneck carries, in bytes per second.
+    pub(super) bottleneck: f64,
+    /// What is sent, as a multiple of that.
+    gain: f64,
+    phase: Phase,
+    /// By how much the next probe exceeds what the bottleneck is known to carry.
+    probe: f64,
+    /// The mean round trip while neither probing nor draining.
+    calm_ns: u64,
+    /// The share that is always lost.
+    calm_loss: f64,
+    /// Bytes per second that arrived in each of the last rounds in which the path was the limit.
+    arrived: VecDeque<f64>,
+    pub(super) measured_at: Time,
+    suspicion: Suspicion,
+    /// Who fills the queue beside us.
+    pub(super) rival: Option<Rival>,
+}
+
+/// What the rate is for.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Phase {
+    /// Sends more from flight to flight, at the rate that the bottleneck carries, or more unless that is the most.
+    Start { flight: u64, is_most: bool },
+    /// Looks for more.
+    Probe,
+    /// What the probe has found shows a round later.
+    Observe,
+    /// Empties the queue.
+    Drain,
+    /// Sends what the bottleneck carries, for so many rounds more.
+    Cruise(u32),
+}
+
+impl Rate {
+    pub(super) fn new(now: Time, bottleneck: f64) -> Self {
+        Self {
+            bottleneck: bottleneck.clamp(config::PATH_RATE_MIN, config::PATH_RATE_MAX),
+            gain: DRAIN_GAIN,
+            phase: Phase::Drain,
+            probe: PROBE_FIRST,
+            calm_ns: 0,
+            calm_loss: 0.0,
+            arrived: VecDeque::new(),
+            measured_at: now,
+            suspicion: Suspicion::default(),
+            rival: None,
+        }
+    }
+
+    /// Returns the rate of a path that is limited because of losses alone. Little may have arrived because little was
+    /// sent.
+    pub(super) fn after_losses(self, round_trip_ns: u64, usual_loss: f64) -> Self {
+        let (phase, probe, gain) = (Phase::Probe, PROBE_AFTER_LOSS, 1.0 + PROBE_AFTER_LOSS);
+        Self { phase, probe, gain, calm_ns: round_trip_ns, calm_loss: usual_loss, ..self }
+    }
+
+    /// Returns the rate of a path that carries `carried` bytes per second, and no more if `is_most`, as a flight has
+    /// shown. In slow start, `flight` bytes would be in flight after it.
+    pub(super) fn starting(now: Time, carried: f64, is_most: bool, flight: u64) -> Self {
+        let mut rate = Self { gain: 1.0, ..Self::new(now, 0.0) };
+        rate.phase = Phase::Start { flight: flight * START_RISE, is_most };
+        rate.bottleneck = carried * if is_most { START_SHARE } else { 2.0 };
+        rate
+    }
+
+    /// Takes what a further flight has shown.
+    pub(super) fn start_on(&mut self, carried: f64, is_spread: bool, base_ns: u64) {
+        let Phase::Start { flight, is_most } = self.phase else { return };
+        if is_spread {
+            self.bottleneck = carried * START_SHARE;
+        } else if !is_most {
+            self.bottleneck *= 2.0;
+        }
+        let is_most = is_most || is_spread;
+        let is_whole = flight as f64 * 1e9 >= self.bottleneck * base_ns as f64;
+        if is_most && is_whole {
+            (self.phase, self.gain, self.calm_ns) = (Phase::Probe, 1.0 + self.probe, base_ns);
+        } else {
+            self.phase = Phase::Start { flight: flight * START_RISE, is_most };
+        }
+    }
+
+    /// Returns how many bytes may be in flight, while little is known.
+    pub(super) fn flight(&self) -> Option<u64> {
+        if let Phase::Start { flight, .. } = self.phase { Some(flight) } else { None }
+    }
+
+    /// Returns the bytes per second to be sent.
+    pub(super) fn pacing_rate(&self) -> f64 {
+        self.bottleneck * self.gain
+    }
+
+    /// Adapts the rate to what a round has shown.
+    pub(super) fn adapt(&mut self, now: Time, seen: &Seen) {
+        self.measured_at = now;
+        if self.rival.is_some() {
+            return self.compete(now, seen);
+        }
+        let before = self.bottleneck;
+        let arrived = self.arrived_but_for_usual_losses(seen);
+        let margin_ns = 2 * seen.jitter_ns;
+        let is_queue = seen.queue_ns > self.queue_max_ns(seen) + margin_ns;
+        self.rival = self.suspicion.note(now, seen, self.is_short(seen), before);
+        if self.rival.is_some() {
+            return self.compete(now, seen);
+        }
+        let is_lossy =
+            seen.loss > config::PATH_LOSS_SHARE && seen.queue_ns > self.queue_target_ns(seen) + margin_ns;
+        if self.flight().is_some() && !is_queue && !is_lossy {
+            return;
+        }
+        if (is_queue || is_lossy) && seen.is_limited {
+            // What was measured before is out of date.
+            self.arrived.clear();
+            // Beside a long queue, no error of measurement matters.
+            let is_long = seen.queue_ns > 2 * self.queue_max_ns(seen) + margin_ns;
+            let least = before * if is_long { FALL_MAX_LONG } else { FALL_MAX };
+            self.bottleneck = arrived.clamp(least, before);
+        } else if seen.is_limited {
+            if self.arrived.len() >= RATES_KEPT {
+                self.arrived.pop_front();
+            }
+            self.arrived.push_back(arrived);
+            if self.arrived.len() >= RATES_KEPT || arrived > before {
+                let most = self.arrived.iter().copied().fold(0.0, f64::max);
+                self.bottleneck = most.clamp(before * FALL_MAX, before * RISE_MAX);
+            }
+        } else {
+            self.bottleneck = before.max(arrived.min(before * RISE_MAX));
+        }
+        self.bottleneck = self.bottleneck.clamp(config::PATH_RATE_MIN, config::PATH_RATE_MAX);
+        self.next_phase(seen, is_queue || is_lossy);
+    }
+
+    /// Returns the bytes per second that would have arrived if nothing was lost that is always lost.
+    fn arrived_but_for_usual_losses(&self, seen: &Seen) -> f64 {
+        seen.arrived / (1.0 - seen.loss) * (1.0 - (seen.loss - self.calm_loss).max(0.0))
+    }
+
+    /// Adapts the rate beside a rival.
+    fn compete(&mut self, now: Time, seen: &Seen) {
+        let is_short = self.is_short(seen);
+        let Some(rival) = &mut self.rival else { return };
+        if let Some(arrived) = rival.note(now, seen, self.calm_loss, is_short) {
+            self.rival = None;
+            self.arrived.clear();
+            (self.bottleneck, self.phase, self.gain) = (arrived, Phase::Drain, DRAIN_GAIN);
+            return;
+        }
+        // A shorter queue in a test is no reason to send more.
+        if self.gain >= 1.0 || !rival.is_testing() {
+            let rate = rival.window_bytes() * 1e9 / seen.mean_ns as f64;
+            self.bottleneck = rate.clamp(config::PATH_RATE_MIN, config::PATH_RATE_MAX);
+        }
+        self.gain = if rival.is_testing() { TEST_GAIN } else { 1.0 };
+    }
+
+    /// Returns whether the queue was short in a round, as it is after each cycle unless someone else fills it.
+    fn is_short(&self, seen: &Seen) -> bool {
+        seen.queue_ns <= self.queue_max_ns(seen) / 2 + 2 * seen.jitter_ns
+    }
+
+    fn next_phase(&mut self, seen: &Seen, is_full: bool) {
+        let has_queue = seen.queue_ns > self.queue_target_ns(seen) + seen.jitter_ns;
+        // A full bottleneck would have a queue as long as this share of the round after a probe.
+        let expected_ns = seen.length_ns as f64 * self.probe;
+        let target_ns = self.queue_target_ns(seen).max(2 * seen.jitter_ns) as f64;
+        let quiet_ns = (expected_ns * QUIET_SHARE).min(target_ns);
+        let is_quiet = seen.mean_ns as f64 <= self.calm_ns as f64 + quiet_ns
+            && seen.loss <= self.calm_loss + self.calm_loss.min(QUIET_LOSS_MORE) + QUIET_LOSS;
+        self.phase = match self.phase {
+            _ if is_full => {
+                self.probe = PROBE_FIRST;
+                Phase::Drain
+            }
+            Phase::Start { .. } | Phase::Probe => Phase::Observe,
+            Phase::Observe if is_quiet && seen.is_limited => {
+                let most = self.arrived.iter().copied().fold(0.0, f64::max);
+                let more = self.bottleneck * (1.0 + self.probe * QUIET_RISE);
+                self.bottleneck = self.bottleneck.max(more.min(most * (1.0 + PROBE_NEXT)));
+                self.arrived.clear();
+                self.probe = if self.probe >= PROBE_AFTER_LOSS { PROBE_AFTER_LOSS } else { PROBE_NEXT };
+                Phase::Probe
+            }
+            Phase::Observe => {
+                self.probe = PROBE_FIRST;
+                Phase::Drain
+            }
+            // Jitter ends slow start early, so the path may carry much more.
+            Phase::Drain if self.calm_ns == 0 => {
+                self.calm_ns = seen.mean_ns;
+                Phase::Probe
+            }
+            Phase::Drain => Phase::Cruise(CRUISE_ROUNDS),
+            Phase::Cruise(0) if has_queue => Phase::Drain,
+            Phase::Cruise(0) => Phase::Probe,
+            Phase::Cruise(rounds) => {
+                let before_ns = if self.calm_ns == 0 { seen.mean_ns } else { self.calm_ns };
+                self.calm_ns = (before_ns * 3 + seen.mean_ns) / 4;
+                if rounds == CRUISE_ROUNDS {
+                    // What is lost of the little that was sent to empty the queue, no queue has dropped.
+                    let share = if seen.loss < self.calm_loss { 2.0 } else { 8.0 };
+                    self.calm_loss += (seen.loss - self.calm_loss) / share;
+                }
+                Phase::Cruise(rounds - 1)
+            }
+        };
+        let horizon_ns = (2 * seen.base_ns).max(HORIZON_MIN_NS) as f64;
+        let excess_ns = seen.queue_ns.saturating_sub(self.queue_target_ns(seen));
+        self.gain = match self.phase {
+            Phase::Probe => 1.0 + self.probe,
+            Phase::Drain if is_full => (1.0 - seen.queue_ns as f64 / horizon_ns).clamp(GAIN_MIN, DRAIN_GAIN),
+            Phase::Drain => DRAIN_GAIN,
+            Phase::Start { .. } | Phase::Observe => 1.0,
+            Phase::Cruise(_) => (1.0 - excess_ns as f64 / horizon_ns).max(CRUISE_GAIN_MIN),
+        };
+    }
+
+    /// Returns how long a queue may be, as time: two trains of packets at least, which take long on a slow path.
+    fn queue_max_ns(&self, seen: &Seen) -> u64 {
+        queue_max_ns(seen.base_ns).max(2 * self.train_ns())
+    }
+
+    /// Returns from which queue on less is sent, as time.
+    fn queue_target_ns(&self, seen: &Seen) -> u64 {
+        queue_target_ns(seen.base_ns).max(self.train_ns())
+    }
+
+    /// Returns how long the bottleneck takes for the shortest train.
+    fn train_ns(&self) -> u64 {
+        (config::PACING_TRAIN_MIN_BYTES / self.bottleneck * 1e9) as u64
+    }
+}
+
+/// Returns how long a queue may be, as time.
+pub(super) fn queue_max_ns(base_ns: u64) -> u64 {
+    (config::QUEUE_MAX.as_nanos() as u64).max(base_ns / 4)
+}
+
+/// Returns from which queue on less is sent, as time.
+fn queue_target_ns(base_ns: u64) -> u64 {
+    (config::QUEUE_TARGET.as_nanos() as u64).max(base_ns / 16)
+}
+
+/// The bottleneck carries the highest rate of this many rounds: a cycle and a half.
+const RATES_KEPT: usize = 12;
+/// In one round the bottleneck grows and shrinks at most by these factors.
+const RISE_MAX: f64 = 1.5;
+/// From flight to flight, what may be in flight grows by this factor, ...
+const START_RISE: u64 = 64;
+/// ... and this share is sent of what seems to be carried.
+const START_SHARE: f64 = 0.9;
+const FALL_MAX: f64 = 0.7;
+const FALL_MAX_LONG: f64 = 0.1;
+/// After a probe that found no queue, the bottleneck is taken to carry this share of the excess.
+const QUIET_RISE: f64 = 0.8;
+/// A probe has found no queue if there is less than this share of what a full bottleneck would have.
+const QUIET_SHARE: f64 = 0.25;
+/// ... and no more than this share is lost, beside what is always lost.
+const QUIET_LOSS: f64 = 0.03;
+/// ... or twice that, up to this.
+const QUIET_LOSS_MORE: f64 = 0.1;
+/// The queue is corrected within two round trips, or this time.
+const HORIZON_MIN_NS: u64 = 40_000_000;
+const GAIN_MIN: f64 = 0.4;
+/// By how much the first probe of a path that is limited because of losses alone exceeds what arrived.
+const PROBE_AFTER_LOSS: f64 = 1.0;
+/// The first probe asks for a little more, and those after one that found no queue for much more.
+const PROBE_FIRST: f64 = 0.1;
+const PROBE_NEXT: f64 = 0.25;
+/// With half of what passes, for three rounds, a queue that is ours is empty.
+const TEST_GAIN: f64 = 0.5;
+const DRAIN_GAIN: f64 = 0.75;
+const CRUISE_GAIN_MIN: f64 = 0.9;
+const CRUISE_ROUNDS: u32 = 4;

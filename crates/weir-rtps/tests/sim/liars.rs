@@ -1,0 +1,148 @@
+//! Readers that lie about what has arrived. They cannot make a writer exceed the configured rate of their path, or
+//! what its reports prove, nor slow down what goes to others.
+
+use core::time::Duration;
+
+use weir_netsim::{Link, Rng};
+use weir_rtps::config;
+use weir_rtps::path::Path;
+use weir_wire::{AckNack, Header, ProtocolVersion, SequenceNumber, SequenceNumberSet, VendorId, push};
+
+use crate::harness::{Answers, Sim};
+use crate::links::{DATAGRAM_MAX, ways};
+
+/// What a reader says, a thousand times per second.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Lie {
+    /// Everything that was sent has arrived at once.
+    AllArrived,
+    /// ... and what was not sent as well.
+    MoreArrived,
+    /// Nothing has arrived, and the first 256 samples are wanted again.
+    AllLost,
+    /// Everything has arrived but for the last 256 samples, which are wanted again.
+    LastLost,
+    /// Everything has arrived, but for one of two samples.
+    HalfLost,
+    /// What had arrived some time ago, up to half a second.
+    Late,
+    /// Nothing.
+    Silent,
+}
+
+const LIES: [Lie; 7] =
+    [Lie::AllArrived, Lie::MoreArrived, Lie::AllLost, Lie::LastLost, Lie::HalfLost, Lie::Late, Lie::Silent];
+
+/// A saturated writer with a reader that lies, at the end of a link, and another writer of the same participant with an
+/// honest reader on another host.
+struct Scene {
+    sim: Sim,
+    lie: Lie,
+    rng: Rng,
+    count: u32,
+    /// The samples sent at each of the last milliseconds.
+    sent: Vec<i64>,
+}
+
+impl Scene {
+    fn new(link: &str, size: fn(u64) -> usize, lie: Lie, path: &Path) -> Self {
+        let mut sim = Sim::unrecorded("liars", 1, Link::new());
+        sim.set_steps_max(60_000_000);
+        for (index, path) in [path.clone(), Path::new()].into_iter().enumerate() {
+            sim.add_writer(|setup| {
+                (setup.samples, setup.size, setup.gap) = (u64::MAX, size, Duration::from_micros(20));
+            });
+            sim.add_reader(|setup| {
+                (setup.segment_max, setup.path) = (DATAGRAM_MAX, Some(path));
+                setup.answers = if index == 0 { Answers::Never } else { Answers::AtOnce };
+            });
+            let (from, to) = (*sim.writers[index].address.ip(), *sim.readers[index].address.ip());
+            let [there, back] = ways(link);
+            sim.network.set_link(from, to, there);
+            // Lies have no way to go.
+            sim.network.set_link(to, from, if index == 0 { Link::new() } else { back });
+            sim.connect(index, index);
+        }
+        Self { sim, lie, rng: Rng::new(1), count: 0, sent: Vec::new() }
+    }
+
+    /// Runs for some time. Returns the bytes per second offered to the liar, and the samples that the other reader got.
+    fn run_for(&mut self, time: Duration) -> (f64, usize) {
+        let honest = self.sim.writers[1].config.guid;
+        let before = (self.offered(), self.sim.readers[1].taken(honest).len());
+        for _ in 0..time.as_millis() {
+            self.sim.run_for(Duration::from_millis(1));
+            self.lie();
+        }
+        let offered = (self.offered() - before.0) as f64 / time.as_secs_f64();
+        (offered, self.sim.readers[1].taken(honest).len() - before.1)
+    }
+
+    fn offered(&mut self) -> u64 {
+        let (from, to) = (*self.sim.writers[0].address.ip(), *self.sim.readers[0].address.ip());
+        self.sim.network.traffic(from, to).offered.bytes
+    }
+
+    fn lie(&mut self) {
+        let writer = &self.sim.writers[0];
+        // A liar knows about as much by HEARTBEATs.
+        let sent = writer.samples_sent.min(writer.written) as i64;
+        self.sent.push(sent);
+        let (base, wanted): (i64, Vec<i64>) = match self.lie {
+            Lie::AllArrived => (sent + 1, Vec::new()),
+            Lie::MoreArrived => (sent + 1 + self.rng.below(1000) as i64, Vec::new()),
+            Lie::AllLost => (1, (1..=256).collect()),
+            Lie::LastLost => ((sent - 255).max(1), (sent - 255..=sent).collect()),
+            Lie::HalfLost => ((sent - 255).max(1), (sent - 255..=sent).step_by(2).collect()),
+            Lie::Late => {
+                let ago = self.rng.below(500) as usize;
+                (self.sent.len().checked_sub(ago + 1).map_or(0, |at| self.sent[at]) + 1, Vec::new())
+            }
+            Lie::Silent => return,
+        };
+        let mut state = SequenceNumberSet::new(SequenceNumber(base));
+        wanted.into_iter().filter(|sn| *sn >= base).for_each(|sn| _ = state.insert(SequenceNumber(sn)));
+        self.count += 1;
+        let (reader, count) = (self.sim.readers[0].config.guid, self.count);
+        let mut message = Vec::new();
+        let header = Header { version: ProtocolVersion::V2_5, vendor: VendorId::WEIR, prefix: reader.prefix };
+        push(&mut message, &header);
+        let writer = writer.config.guid.entity;
+        push(&mut message, &AckNack { reader: reader.entity, writer, state, count, is_final: true });
+        let (from, to) = (self.sim.readers[0].address, self.sim.writers[0].address);
+        let now = Duration::from_nanos(self.sim.now.0);
+        self.sim.network.send(now, from, to, &message).expect("it fits a datagram");
+    }
+}
+
+#[test]
+fn a_reader_that_lies_gets_no_more_than_the_configured_rate_and_slows_nobody_down() {
+    const RATE: u64 = 1_000_000;
+    for link in ["lan100", "lte"] {
+        for size in [(|_| 1024) as fn(u64) -> usize, |_| 63_000] {
+            let time = Duration::from_secs(5);
+            let alone = Scene::new(link, size, Lie::Silent, &Path::new()).run_for(time).1;
+            for lie in LIES {
+                let (offered, others) = Scene::new(link, size, lie, &Path::with_rate_max(RATE)).run_for(time);
+                let shown =
+                    format!("{link} {} B {lie:?}: {offered:.0} B/s, others {others} of {alone}", size(1));
+                // Other samples are lost than without the liar, which is worth some percent in five seconds.
+                assert!(offered < 1.05 * RATE as f64 && others * 100 > alone * 90, "{shown}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_reader_that_lies_does_not_make_a_writer_keep_any_number_of_samples() {
+    for size in [(|_| 1024) as fn(u64) -> usize, |_| 63_000] {
+        for lie in LIES {
+            let mut scene = Scene::new("lte", size, lie, &Path::new());
+            let (offered, _) = scene.run_for(Duration::from_secs(2));
+            let (window, in_flight) = scene.sim.writers[0].core.window();
+            let shown =
+                format!("{} B {lie:?}: {offered:.0} B/s, window {window}, {in_flight} in flight", size(1));
+            assert!(window.max(in_flight) <= config::WINDOW_PATH_MAX_BYTES * 17 / 16, "{shown}");
+        }
+    }
+}
