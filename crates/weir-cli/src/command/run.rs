@@ -3,13 +3,14 @@
 mod dry;
 mod folder;
 
+use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
 use anyhow::anyhow;
 use weir_bench::coordinator::RunOutcome;
 use weir_bench::plan::Plan;
 use weir_report::{RequirementRow, RequirementVerdict, requirements_table};
-use weir_results::{Environment, Run};
+use weir_results::{Case, Environment, Run};
 
 use super::bench::{self, Bench, Folder};
 use super::setup;
@@ -37,15 +38,16 @@ pub(crate) fn run(args: &RunArgs) -> Result<Exit, Failure> {
     let benches = benches(&plan)?;
     let environment = setup::environment("lo", None);
     if args.dry_run {
-        return dry_run(args, &plan, &benches, &environment);
+        return dry_run(args.output.as_deref(), &plan, benches, &environment);
     }
     let folder = PlanFolder::open(args.output.as_deref(), &plan, &environment)?;
+    let parts = parts(Some(&folder.path), &plan, benches, &environment)?;
     let interrupted = signals::watch()?;
-    let mut progress = PlanRun::new(&plan, &folder, &environment);
-    for (number, (study, bench)) in (1..).zip(plan.studies.iter().zip(benches)) {
-        progress.study(number, study, bench, &interrupted)?;
+    let mut run = PlanRun::new(&plan, &folder);
+    for (number, part) in (1..).zip(parts) {
+        run.study(number, part, &interrupted)?;
     }
-    progress.finish(name)
+    run.finish(name)
 }
 
 /// The measurements of a plan, without anything being run.
@@ -59,31 +61,56 @@ fn benches(plan: &PlanFile) -> Result<Vec<Bench<'_>>, Failure> {
     Ok(benches)
 }
 
+/// A study, and what is finished of it.
+struct Part<'a> {
+    study: &'a Study,
+    bench: Bench<'a>,
+    /// `None`: it has not begun.
+    earlier: Option<Run>,
+    /// Steps that are not finished.
+    left: usize,
+}
+
+impl Part<'_> {
+    fn finished(&self) -> &[Case] {
+        self.earlier.as_ref().map_or(&[], |run| &run.cases)
+    }
+}
+
+/// What is finished of each study in the folder.
+fn parts<'a>(
+    folder: Option<&Path>,
+    plan: &'a PlanFile,
+    benches: Vec<Bench<'a>>,
+    environment: &Environment,
+) -> Result<Vec<Part<'a>>, Failure> {
+    let part = |(study, bench): (&'a Study, Bench<'a>)| {
+        let earlier = folder.map(|folder| folder::earlier(folder, study, environment)).transpose()?.flatten();
+        let cases = earlier.as_ref().map_or(&[][..], |run| &run.cases);
+        let left = bench.parts(cases)?.iter().map(|(_, left)| left).sum();
+        Ok(Part { study, bench, earlier, left })
+    };
+    plan.studies.iter().zip(benches).map(part).collect()
+}
+
 fn dry_run(
-    args: &RunArgs,
+    folder: Option<&Path>,
     plan: &PlanFile,
-    benches: &[Bench<'_>],
+    benches: Vec<Bench<'_>>,
     environment: &Environment,
 ) -> Result<Exit, Failure> {
-    let folder = args.output.as_deref().filter(|folder| folder.exists());
     folder.map(|folder| folder::check(folder, plan)).transpose()?;
-    let mut text = String::new();
-    for (study, bench) in plan.studies.iter().zip(benches) {
-        let earlier = folder.map(|folder| folder::earlier(folder, study, environment)).transpose()?.flatten();
-        let cases = earlier.map(|run| run.cases).unwrap_or_default();
-        bench.parts(&cases)?;
-        text.push_str(&dry::study(study, bench.plans(), cases.len()));
-        text.push('\n');
-    }
-    let plans: Vec<&[Plan]> = benches.iter().map(Bench::plans).collect();
-    output::data(&format!("{text}{}", dry::total(&plans))).map(|()| Exit::Success)
+    let parts = parts(folder, plan, benches, environment)?;
+    let study = |part: &Part<'_>| dry::study(part.study, part.bench.plans(), part.finished().len());
+    let text: Vec<String> = parts.iter().map(study).collect();
+    let plans: Vec<&[Plan]> = parts.iter().map(|part| part.bench.plans()).collect();
+    output::data(&format!("{}\n{}", text.join("\n"), dry::total(&plans))).map(|()| Exit::Success)
 }
 
 /// A plan that is being run.
 struct PlanRun<'a> {
     plan: &'a PlanFile,
     folder: &'a PlanFolder,
-    environment: &'a Environment,
     exit: Exit,
     verdicts: Vec<RequirementRow>,
     /// Why the remaining studies are left out.
@@ -92,86 +119,80 @@ struct PlanRun<'a> {
 }
 
 impl<'a> PlanRun<'a> {
-    fn new(plan: &'a PlanFile, folder: &'a PlanFolder, environment: &'a Environment) -> Self {
+    fn new(plan: &'a PlanFile, folder: &'a PlanFolder) -> Self {
         let (exit, verdicts, has_measured) = (Exit::Success, Vec::new(), false);
-        Self { plan, folder, environment, exit, verdicts, stopped: None, has_measured }
+        Self { plan, folder, exit, verdicts, stopped: None, has_measured }
     }
 
     /// Measures what a study has left, and judges its requirements.
-    fn study(
-        &mut self,
-        number: usize,
-        study: &Study,
-        bench: Bench<'_>,
-        interrupted: &AtomicBool,
-    ) -> Result<(), Failure> {
+    fn study(&mut self, number: usize, part: Part<'_>, interrupted: &AtomicBool) -> Result<(), Failure> {
+        let study = part.study;
         if let Some(reason) = self.stopped {
             self.without_figures(study, reason);
             return Ok(());
         }
-        let earlier = folder::earlier(&self.folder.path, study, self.environment)?;
-        let cases = earlier.as_ref().map_or(&[][..], |run| &run.cases);
-        let left: usize = bench.parts(cases)?.iter().map(|(_, left)| left).sum();
-        let state = match (cases.len(), left) {
+        let state = match (part.finished().len(), part.left) {
             (finished, 0) => format!(": finished before, {}", dry::cases(finished)),
             (0, _) => String::new(),
             (finished, _) => format!(": goes on after {}", dry::cases(finished)),
         };
         output::talk(&format!("study {} ({number} of {}){state}", study.name, self.plan.studies.len()));
-        let ended = if left == 0 {
-            bench::exit(RunOutcome::of(cases))
-        } else {
-            let is_new = earlier.is_none();
-            match self.measure(study, bench, is_new, interrupted) {
-                Ok(exit) => exit,
-                Err(failure) if failure.exit == Exit::Environment => {
-                    output::talk(&format!("weir: study {}: {failure}", study.name));
-                    self.without_figures(study, &failure.to_string());
-                    self.end(Exit::Environment);
-                    return Ok(());
-                }
-                Err(failure) => return Err(failure),
-            }
+        let ended = match part.left {
+            0 => Ok(bench::exit(RunOutcome::of(part.finished()))),
+            _ => self.measure(part, interrupted),
         };
-        if ended == Exit::Interrupted {
-            self.stopped = Some("interrupted");
-            self.without_figures(study, "interrupted");
-        } else if self.stopped.is_none() {
-            let run = Run::load(self.folder.path.join(&study.name)).map_err(Failure::environment)?;
-            for required in &study.required {
-                let rows = required.requirement.judge(&study.name, &run);
-                let verdicts = rows.iter().map(|row| verdict_exit(row.verdict));
-                let exit = verdicts.fold(Exit::Success, Exit::and);
-                self.verdicts.extend(rows);
+        match ended {
+            Err(failure) if failure.exit == Exit::Environment => {
+                output::talk(&format!("weir: study {}: {failure}", study.name));
+                self.without_figures(study, &failure.to_string());
+                self.end(Exit::Environment);
+            }
+            Err(failure) => return Err(failure),
+            Ok(Exit::Interrupted) => {
+                self.stopped = Some("interrupted");
+                self.without_figures(study, "interrupted");
+                self.end(Exit::Interrupted);
+            }
+            Ok(exit) => {
+                self.judge(study)?;
                 self.end(exit);
             }
         }
-        self.end(ended);
         Ok(())
     }
 
-    fn measure(
-        &mut self,
-        study: &Study,
-        bench: Bench<'_>,
-        is_new: bool,
-        interrupted: &AtomicBool,
-    ) -> Result<Exit, Failure> {
-        let path = self.folder.path.join(&study.name);
-        if is_new {
-            folder::clear(&self.folder.path, study)?;
-        }
-        let between = if self.has_measured { "\n" } else { "" };
-        output::data(&format!("{between}## {}\n\n", study.name))?;
-        let folder = if is_new { Folder::New(Some(&path)) } else { Folder::Continued(&path) };
+    fn measure(&mut self, part: Part<'_>, interrupted: &AtomicBool) -> Result<Exit, Failure> {
+        let name = &part.study.name;
+        let path = self.folder.path.join(name);
+        let folder = if part.earlier.is_some() {
+            Folder::Continued(&path)
+        } else {
+            folder::clear(&path)?;
+            Folder::New(Some(&path))
+        };
         let is_first = !std::mem::replace(&mut self.has_measured, true);
-        let measured = bench.measure(&folder, interrupted, is_first)?;
+        // What cannot be printed is in the results nevertheless.
+        let printed = output::data(&format!("{}## {name}\n\n", if is_first { "" } else { "\n" }));
+        let measured = part.bench.measure(&folder, interrupted, is_first)?;
         if let Err(error) = measured.written {
             // The next study could not be written either.
             self.stopped = Some("the results could not be written");
             return Err(Failure::environment(error));
         }
-        Ok(bench::exit(measured.outcome))
+        printed.map(|()| bench::exit(measured.outcome))
+    }
+
+    fn judge(&mut self, study: &Study) -> Result<(), Failure> {
+        if study.required.is_empty() {
+            return Ok(());
+        }
+        let run = Run::load(self.folder.path.join(&study.name)).map_err(Failure::environment)?;
+        for required in &study.required {
+            let rows = required.requirement.judge(&study.name, &run);
+            rows.iter().for_each(|row| self.end(verdict_exit(row.verdict)));
+            self.verdicts.extend(rows);
+        }
+        Ok(())
     }
 
     /// Notes how a study or a requirement ended.

@@ -106,6 +106,11 @@ fn a_dry_run_prints_the_cases_and_runs_nothing() {
     assert_eq!(lines[3], "     2  mock 1024 B latency, reliable, repeat 1");
     assert!(lines.last().unwrap().starts_with("2 studies, 3 cases, about "), "{lines:?}");
     assert!(!scene.results().exists());
+    // Nor does it look at what else is here.
+    std::fs::create_dir(scene.path("times")).unwrap();
+    std::fs::write(scene.path("times/results.jsonl"), "nothing\n").unwrap();
+    let there = scene.weir("run plan.toml --dry-run").expect_code(0);
+    assert_eq!(there.stdout, finished.stdout);
 }
 
 #[test]

@@ -96,14 +96,13 @@ pub(super) fn earlier(
 }
 
 /// Removes a results file that was killed while it was created.
-pub(super) fn clear(folder: &Path, study: &Study) -> Result<PathBuf, Failure> {
-    let path = folder.join(&study.name);
+pub(super) fn clear(path: &Path) -> Result<(), Failure> {
     let file = path.join(RESULTS_FILE_NAME);
     if file.exists() {
         let removed = fs::remove_file(&file);
         removed.with_context(|| format!("cannot remove {}", file.display())).map_err(Failure::environment)?;
     }
-    Ok(path)
+    Ok(())
 }
 
 const PLAN_NAME: &str = "plan.toml";
