@@ -358,7 +358,7 @@ impl BuiltinEndpoints {
 
 impl Exchange {
     fn new(config: &ParticipantConfig, ids: ExchangeIds, durability: Durability) -> Self {
-        // Nobody waits for the numbers of samples written before a match.
+        // No reader of a volatile writer is sent what was written before the match, so it shows no numbers either.
         let is_kept = durability != Durability::Volatile;
         let first = if is_kept { config.first_announcement } else { SequenceNumber::FIRST };
         let writer = WriterConfig {

@@ -41,8 +41,8 @@ pub struct ParticipantConfig {
     /// lost, or arrive before the peer listens.
     pub first_announcements: Vec<Duration>,
     /// The sequence number of the first announcement of an endpoint. It is sent by unicast only, so participants that
-    /// acknowledge it receive what is sent to them. Peers must not be able to guess it. At most a few millions: Fast DDS
-    /// visits all numbers before it.
+    /// acknowledge it receive what is sent to them. Peers must not be able to guess it. At most a few millions: Fast
+    /// DDS visits all numbers before it.
     pub first_announcement: SequenceNumber,
     /// A human-readable name.
     pub entity_name: Option<String>,

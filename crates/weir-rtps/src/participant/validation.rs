@@ -69,7 +69,8 @@ impl Validation {
         self.accounts.entry(host).or_insert(new).received += bytes;
     }
 
-    /// Charges a host with a message. `false`: it may not be sent. `is_vital`: the other side needs it to answer, or to get our answer.
+    /// Charges a host with a message. `false`: it may not be sent. `is_vital`: the other side needs it to answer, or to
+    /// get our answer.
     fn charge(&mut self, now: Time, host: Ipv4Addr, bytes: u64, is_vital: bool) -> bool {
         let Some(account) = self.accounts.get_mut(&host) else { return false };
         let room = account.room_at(now);

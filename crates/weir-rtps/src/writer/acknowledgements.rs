@@ -31,7 +31,10 @@ impl WriterCore {
             self.give_time(now, index);
             let may_ask = acknack.state.is_empty() || self.may_repair(now, index);
             let proxy = &mut self.proxies[index];
-            proxy.knows_numbers = knows_numbers(acknack, self.config.first).or(proxy.knows_numbers);
+            if self.config.guid.entity.is_builtin() {
+                // For discovery. Samples are acknowledged too often to look at each.
+                proxy.knows_numbers = knows_numbers(acknack, self.config.first).or(proxy.knows_numbers);
+            }
             let (is_anew, before) = (proxy.starts_anew(acknack), proxy.acknowledged);
             if is_anew {
                 proxy.start_anew(acknack);

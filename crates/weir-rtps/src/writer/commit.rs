@@ -208,7 +208,7 @@ impl WriterCore {
     pub(super) fn handed_out(&mut self) -> bool {
         if self.config.is_asynchronous || self.pacing.is_waiting() {
             self.replace_unsent();
-        } else {
+        } else if self.instances.keeps_last() {
             // Only samples handed out are replaced: a sample held back in a burst is still sent
             // when the next one replaces it.
             let in_transit = self.in_transit();

@@ -275,6 +275,12 @@ impl Instances {
         }
     }
 
+    /// Returns whether later samples replace earlier ones (KEEP_LAST).
+    #[inline]
+    pub(super) fn keeps_last(&self) -> bool {
+        self.depth.is_some()
+    }
+
     /// Removes the samples replaced by those up to and including `last`, except the one in
     /// transmission (`amid`). Unkeyed, also not those in transit, which have left and are after `acknowledged`:
     /// otherwise none would ever arrive whole whose repairs take longer than it is kept.
