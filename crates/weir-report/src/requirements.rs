@@ -2,6 +2,7 @@
 //!
 //! Figures are medians over the repeats; losses are of all repeats together.
 
+use std::collections::BTreeSet;
 use std::fmt;
 
 use serde::Serialize;
@@ -148,6 +149,7 @@ impl Requirement {
     pub fn judge(&self, study: &str, run: &Run) -> Vec<RequirementRow> {
         let own = groups(run);
         let stored = self.limit.stored().map(groups).unwrap_or_default();
+        let paths: BTreeSet<_> = run.cases.iter().map(|case| &case.conditions.path).collect();
         let mut seen = Vec::new();
         let mut judged: Vec<(RequirementRow, bool, f64)> = Vec::new();
         for (group, point) in all(&own) {
@@ -159,7 +161,11 @@ impl Requirement {
             seen.push(first);
             let figure = self.limit.figure(group, point, &stored);
             let badness = figure.as_ref().map_or(0.0, |figure| self.limit.badness(*figure));
-            judged.push((self.row(study, name(point), figure), is_not_supported(point), badness));
+            judged.push((
+                self.row(study, name(point, paths.len() > 1), figure),
+                is_not_supported(point),
+                badness,
+            ));
         }
         // What an engine lacks says nothing about the others.
         if judged.iter().any(|(_, lacks, _)| !lacks) {
@@ -310,8 +316,8 @@ fn why_not(point: &Point<'_>) -> String {
     reason.map_or_else(|| "no figures".to_owned(), NotMeasured::to_string)
 }
 
-/// The case in words, e.g. `weir 1024 B throughput, reliable, batches of 8192 B`.
-fn name(point: &Point<'_>) -> String {
+/// The case in words, e.g. `weir 1024 B throughput, reliable, batches of 8192 B`, with its path if there are several.
+fn name(point: &Point<'_>, has_paths: bool) -> String {
     let Some(case) = point.repeats.first() else { return point.engine.clone() };
     let mut text = format!("{} {} B {}", point.engine, point.size_bytes, case.point.test);
     if ![FLOOR, GSO].contains(&case.point.engine.as_str()) {
@@ -325,7 +331,7 @@ fn name(point: &Point<'_>) -> String {
         Some(Load::Rate(bits)) => text.push_str(&format!(", {} samples/s", f64::from_bits(bits))),
         None => {}
     }
-    if let Some(path) = &case.conditions.path {
+    if let Some(path) = case.conditions.path.as_ref().filter(|_| has_paths) {
         text.push_str(&format!(", {path}"));
     }
     text
