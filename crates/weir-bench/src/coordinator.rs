@@ -26,6 +26,7 @@ use crate::path::VirtualLink;
 use crate::plan::{Action, Plan, Step};
 use crate::record::{self, Fault};
 use crate::session::{AgentCommand, EndId, Session};
+use crate::settled::Settled;
 use crate::throughput::{DRAIN_WAIT, FLUSH_WAIT};
 
 /// What a run needs besides its plan.
@@ -39,6 +40,8 @@ pub struct RunOptions<'a> {
     pub path: Option<&'a VirtualLink>,
     /// Set from outside to end the run; checked every 100 ms.
     pub interrupted: &'a AtomicBool,
+    /// The finished cases of an interrupted run of the same plan, which are not measured again.
+    pub earlier: &'a [Case],
 }
 
 /// What happens during a run.
@@ -88,15 +91,40 @@ impl RunOutcome {
             interrupted: self.interrupted || other.interrupted,
         }
     }
+
+    /// Returns how a run with these cases ended.
+    #[must_use]
+    pub fn of(cases: &[Case]) -> Self {
+        let mut outcome = Self::default();
+        cases.iter().for_each(|case| outcome.heed(Fault::of(case)));
+        outcome
+    }
+
+    fn heed(&mut self, fault: Option<Fault>) {
+        self.data_lost |= fault == Some(Fault::DataLost);
+        self.trouble |= fault == Some(Fault::Trouble);
+    }
 }
 
 /// Runs all cases of `plan`, and reports to `on_event`. A failed case does not end the run; an
-/// engine that hangs in several cases in a row is not tried again.
+/// engine that hangs in several cases in a row is not tried again. Cases whose repeats have settled
+/// are left out, and those of an earlier run are not reported again.
 pub fn run(plan: &Plan, options: &RunOptions<'_>, on_event: &mut dyn FnMut(Event<'_>)) -> RunOutcome {
     let mut outcome = RunOutcome::default();
     let mut maxima = Vec::new();
     let mut patience = Patience::default();
+    let mut settled = Settled::new(plan);
+    let mut earlier = options.earlier.iter();
     for (index, step) in plan.steps.iter().enumerate() {
+        if settled.is_over(index) {
+            continue;
+        }
+        if let Some(case) = earlier.next() {
+            outcome.heed(Fault::of(case));
+            settled.heed(index, case);
+            maxima.extend((step.case.test == Test::Throughput).then(|| case.clone()));
+            continue;
+        }
         let number = index + 1;
         let mut step = step.clone();
         let resolved = open_loop::resolve(&mut step.case, &maxima);
@@ -122,14 +150,54 @@ pub fn run(plan: &Plan, options: &RunOptions<'_>, on_event: &mut dyn FnMut(Event
             }
             Err(CaseError::Failed(reason)) => record::failed(&mut result, reason),
         };
-        outcome.data_lost |= fault == Some(Fault::DataLost);
-        outcome.trouble |= fault == Some(Fault::Trouble);
+        outcome.heed(fault);
+        settled.heed(index, &result);
         on_event(Event::CaseFinished { number, case: &result, fault });
         if step.case.test == Test::Throughput {
             maxima.push(result);
         }
     }
     outcome
+}
+
+/// Returns how many steps of `plan` are left after the finished cases of an interrupted run, and how many of these
+/// cases belong to it. A case of another plan is an error, with its index.
+pub fn remaining(plan: &Plan, earlier: &[Case]) -> Result<Remaining, usize> {
+    let mut settled = Settled::new(plan);
+    let mut finished = 0;
+    let mut steps = 0;
+    for (index, step) in plan.steps.iter().enumerate() {
+        if settled.is_over(index) {
+            continue;
+        }
+        match earlier.get(finished) {
+            Some(case) if !is_result(case, &step.case) => return Err(finished),
+            Some(case) => {
+                settled.heed(index, case);
+                finished += 1;
+            }
+            None => steps += 1,
+        }
+    }
+    Ok(Remaining { steps, finished })
+}
+
+/// Whether `result` may be of this case.
+fn is_result(result: &Case, case: &CaseSpec) -> bool {
+    result.point.engine == case.engine
+        && result.point.test == case.test
+        && result.point.size_bytes == case.size_bytes as u64
+        && result.conditions.repeat == case.repeat
+        && result.conditions.path == case.method.path
+}
+
+/// What an interrupted run has left of a plan.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Remaining {
+    /// Steps that are not finished; at most, if repeats may end early.
+    pub steps: usize,
+    /// Finished cases.
+    pub finished: usize,
 }
 
 /// Consecutive hangs of each engine: a hang costs over a minute, and a run has many cases.

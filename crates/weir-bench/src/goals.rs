@@ -192,7 +192,7 @@ fn in_turns(one: Plan, other: Plan) -> Plan {
             repeat.reverse();
         }
     }
-    Plan { steps }
+    Plan { steps, until_width: None }
 }
 
 fn base(path: Option<&PathSpec>, options: &GoalsOptions) -> PlanOptions {

@@ -5,8 +5,9 @@
 //! progress goes to a callback, results are [`weir_results::Case`]s.
 //!
 //! - [`plan`]: from options to a list of cases; [`case`]: one of them; [`goals`]: the cases of `weir targets`
-//! - [`coordinator`]: runs the plan; `session`: the processes of a case; [`agent`]: one of them;
-//!   `introductions`: how it joins; [`control`]: their messages; `watch`: what an end does to its host
+//! - [`coordinator`]: runs the plan; `settled`: when repeats may end
+//! - `session`: the processes of a case; [`agent`]: one of them; `introductions`: how it joins; [`control`]: their
+//!   messages; `watch`: what an end does to its host
 //! - [`by_hand`]: two ends without a coordinator, typically on two hosts
 //! - [`endpoint`]: the interface between harness and engine; [`engine`]: the engines of this build;
 //!   [`tuning`]: their settings
@@ -49,6 +50,7 @@ pub mod plan;
 pub mod rate;
 mod record;
 mod session;
+mod settled;
 pub mod sink;
 pub mod test_data;
 pub mod throughput;

@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use thiserror::Error;
-use weir_results::{Reliability, Test, WaitStrategy};
+use weir_results::{Interval, Reliability, Test, WaitStrategy};
 
 use crate::case::{CaseSpec, Ends, Method, Place};
 use crate::endpoint::{Engine, ReliabilitySupport};
@@ -58,6 +58,10 @@ pub struct PlanOptions {
     /// Whether the repeats of a point follow each other with the engines interleaved, instead of
     /// repeating the whole list.
     pub interleave: bool,
+    /// The seed of a random order within each repeat of a test; `None`: as listed.
+    pub shuffle: Option<u64>,
+    /// Ends the repeats of a size once all of its intervals are narrower than this; see [`Plan::until_width`].
+    pub until_width: Option<f64>,
     /// Whether content is checked.
     pub verify: bool,
     /// Independent programs to run in between.
@@ -87,6 +91,8 @@ impl Default for PlanOptions {
             warmup: Duration::ZERO,
             repeats: 1,
             interleave: false,
+            shuffle: None,
+            until_width: None,
             verify: false,
             outside: Vec::new(),
             settings: EngineSettings::default(),
@@ -105,6 +111,9 @@ pub const ENDS_MAX: u32 = 64;
 pub struct Plan {
     /// In the order in which they run.
     pub steps: Vec<Step>,
+    /// The repeats of a test and size end once the 95 % intervals of the headline figures of all its cases are
+    /// narrower than this share of their medians; `None`: all repeats are measured.
+    pub until_width: Option<f64>,
 }
 
 /// One case, and what to do with it.
@@ -246,12 +255,15 @@ pub fn plan(options: &PlanOptions) -> Result<Plan, PlanError> {
             steps[from..].reverse();
         }
     }
+    if let Some(seed) = options.shuffle {
+        shuffle(&mut steps, seed);
+    }
     for step in &mut steps {
         if let Some(engine) = engine::find(&step.case.engine) {
             step.case.settings = options.settings.effective(engine);
         }
     }
-    Ok(Plan { steps })
+    Ok(Plan { steps, until_width: options.until_width })
 }
 
 impl Plan {
@@ -280,6 +292,14 @@ fn tests(options: &PlanOptions) -> Vec<Test> {
         return vec![Test::Throughput, Test::Latency];
     }
     options.tests.clone()
+}
+
+/// Shuffles the cases of each repeat of a test. Tests keep their order: a rate in percent needs the maximum first.
+fn shuffle(steps: &mut [Step], seed: u64) {
+    let mut random = fastrand::Rng::with_seed(seed);
+    let is_same =
+        |one: &Step, other: &Step| one.case.repeat == other.case.repeat && one.case.test == other.case.test;
+    steps.chunk_by_mut(is_same).for_each(|round| random.shuffle(round));
 }
 
 /// The order of tests, sizes and repeats, without the engines.
@@ -433,6 +453,11 @@ fn check_options(options: &PlanOptions) -> Result<(), PlanError> {
     }
     if options.repeats == 0 {
         return Err(PlanError::Zero("--repeat"));
+    }
+    if options.until_width.is_some() && (options.repeats as usize) < Interval::COUNT_MIN {
+        let text =
+            "--until-width needs the interval of at least 6 repeats: set --repeat to the most that you allow";
+        return Err(PlanError::Lacking(text.to_owned()));
     }
     check_rates(options)?;
     check_breakdown(options)?;

@@ -32,6 +32,18 @@ pub enum Fault {
     Trouble,
 }
 
+impl Fault {
+    /// Returns the fault of a finished case.
+    pub(crate) fn of(case: &Case) -> Option<Self> {
+        let has = |is_so: fn(&Warning) -> bool| case.evidence.warnings.iter().any(is_so);
+        if has(|it| matches!(it, Warning::LostSamples { .. } | Warning::CorruptSamples { .. })) {
+            return Some(Self::DataLost);
+        }
+        let has_failed = matches!(case.evidence.not_measured, Some(NotMeasured::Failed { .. }));
+        (has_failed || has(|it| *it == Warning::NothingReceived)).then_some(Self::Trouble)
+    }
+}
+
 /// A case without figures yet: its settings, and the doubts known in advance.
 pub(crate) fn blank(case: &CaseSpec, environment: &Environment) -> Case {
     let mut result = Case::new(case.engine.as_str(), case.test, case.reliability, case.size_bytes as u64);

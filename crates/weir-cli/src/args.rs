@@ -6,6 +6,7 @@ mod compare;
 mod doctor;
 mod published;
 mod report;
+mod run;
 mod targets;
 mod udp;
 mod values;
@@ -26,9 +27,12 @@ pub(crate) use published::{
     PublishedArgs, PublishedCommand, PublishedEndArgs, PublishedRunArgs, PublishedShowArgs,
 };
 pub(crate) use report::ReportArgs;
+pub(crate) use run::RunArgs;
 pub(crate) use targets::TargetsArgs;
 pub(crate) use udp::{SecretArgs, UdpArgs, UdpCommand, UdpServerArgs};
-pub(crate) use values::{Cpus, Direction, Format, PlotTest, Program, ScriptPurpose, TelemetryForm, UdpRate};
+pub(crate) use values::{
+    Cpus, Direction, Format, Order, PlotTest, Program, ScriptPurpose, TelemetryForm, UdpRate,
+};
 
 /// Measure what a network and a publish/subscribe middleware carry
 #[derive(Debug, Parser)]
@@ -44,9 +48,8 @@ const NOTES: &str = concat!(
 Examples:
   weir doctor                      # what would distort a measurement on this host, and the fixes
   weir bench                       # latency and throughput on this host, 75 seconds
+  weir run smoke                   # a plan of several studies, with requirements
   weir udp --to HOST               # raw UDP to another host, which runs `weir udp server`
-  weir report weir-results/RUN     # the tables of an earlier run
-  weir compare OLD NEW             # what got better or worse between two runs
 
 ",
     exit_codes!()
@@ -55,6 +58,7 @@ Examples:
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     Bench(Box<BenchArgs>),
+    Run(RunArgs),
     Udp(Box<UdpArgs>),
     Pub(PubArgs),
     Sub(SubArgs),

@@ -10,6 +10,7 @@ pub(crate) mod manual;
 mod mininet;
 pub(crate) mod published;
 pub(crate) mod report;
+pub(crate) mod run;
 mod setup;
 pub(crate) mod targets;
 pub(crate) mod udp;

@@ -3,7 +3,7 @@
 //! | code | meaning |
 //! |------|---------|
 //! | 0    | success |
-//! | 1    | reliable data was lost, or data was corrupted; a problem of `weir doctor`; a figure that is worse |
+//! | 1    | reliable data was lost, or data was corrupted; a problem of `weir doctor`; a worse figure; a missed limit |
 //! | 2    | usage: an invalid option or value; nothing was run |
 //! | 3    | environment: no peer, a process that died, no permission, a port in use, an unwritable folder |
 //! | 130  | interrupted (Ctrl-C) |
@@ -29,6 +29,14 @@ macro_rules! exit_codes_without_loss {
 }
 pub(crate) use exit_codes_without_loss;
 
+/// The same for a command that judges requirements.
+macro_rules! exit_codes_with_requirements {
+    () => {
+        "Exit codes: 0 success, 1 requirement missed or data lost, 2 usage, 3 environment or not measured, 130 interrupted"
+    };
+}
+pub(crate) use exit_codes_with_requirements;
+
 /// How a command ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Exit {
@@ -36,7 +44,7 @@ pub(crate) enum Exit {
     Success,
     /// Reliable data was lost, or data was corrupted.
     DataLost,
-    /// `weir doctor` found a problem, or `weir compare` a figure that is worse.
+    /// `weir doctor` found a problem, `weir compare` a figure that is worse, `weir run` a requirement that is missed.
     Found,
     /// An option or value is invalid.
     Usage,
@@ -44,6 +52,15 @@ pub(crate) enum Exit {
     Environment,
     /// Ctrl-C.
     Interrupted,
+}
+
+impl Exit {
+    /// Returns which of two takes precedence.
+    pub(crate) fn and(self, other: Self) -> Self {
+        let order =
+            [Self::Interrupted, Self::DataLost, Self::Found, Self::Usage, Self::Environment, Self::Success];
+        order.into_iter().find(|exit| [self, other].contains(exit)).unwrap_or(self)
+    }
 }
 
 impl From<Exit> for ExitCode {
@@ -96,6 +113,13 @@ mod tests {
     use anyhow::anyhow;
 
     use super::*;
+
+    #[test]
+    fn an_interruption_takes_precedence_and_a_finding_over_trouble() {
+        assert_eq!(Exit::Found.and(Exit::Interrupted), Exit::Interrupted);
+        assert_eq!(Exit::Environment.and(Exit::Found), Exit::Found);
+        assert_eq!(Exit::Success.and(Exit::Environment), Exit::Environment);
+    }
 
     #[test]
     fn a_cause_that_is_already_quoted_is_not_repeated() {

@@ -2,6 +2,7 @@
 //! [`udpserver()`], which have hpcbench's.
 //!
 //! - `args`: the command line of `weir`; `command`: its commands
+//! - `plans`: the files of `weir run`
 //! - `published`: published reference tables and the same measured here
 //! - `perftest`, `udptest`, `udpserver`: the commands of those names
 //! - `manual`: man pages and the Markdown reference, generated from the command lines
@@ -15,6 +16,7 @@ mod links_report;
 mod manual;
 mod output;
 mod perftest;
+mod plans;
 mod progress;
 mod published;
 mod signals;
@@ -41,6 +43,7 @@ pub fn weir(peers: &'static [Peer]) -> ExitCode {
     engine::register(peers);
     let done = match Args::parse().command {
         Command::Bench(args) => command::bench::run(&args),
+        Command::Run(args) => command::run::run(&args),
         Command::Udp(args) => command::udp::run(&args),
         Command::Pub(args) => command::by_hand::publish(&args),
         Command::Sub(args) => command::by_hand::subscribe(&args),

@@ -26,10 +26,7 @@ pub(crate) fn times(case: &Case) -> Option<LatencySummary> {
 
 /// Returns the figure that decides: the median latency, or the received rate.
 pub(crate) fn headline(case: &Case) -> Option<f64> {
-    match case.point.test {
-        Test::Latency => Some(times(case)?.p50),
-        Test::Throughput => Some(case.figures.throughput?.samples_per_s),
-    }
+    case.headline()
 }
 
 /// Returns the name of [`headline`] in the results format.

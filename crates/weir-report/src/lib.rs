@@ -15,6 +15,7 @@
 //! - `link`: traffic of emulated links
 //! - `path`: what engines measured of their paths
 //! - `loss`: attribution of lost samples
+//! - `requirements`: limits of figures, each with a verdict
 //! - `goals`: performance targets, each with a verdict
 //! - `distribution`: plots of latency by percentile
 //! - `csv`: one table of all cases
@@ -41,6 +42,7 @@ mod loss;
 mod notes;
 mod path;
 mod plot;
+mod requirements;
 mod run_comparison;
 mod stage_bars;
 mod table;
@@ -56,6 +58,9 @@ pub use goals::{AtRest, GoalRow, GoalVerdict, goals, goals_table};
 pub use json::json;
 pub use notes::{environment, warnings};
 pub use plot::{Plot, plots};
+pub use requirements::{
+    Limit, Reference, Requirement, RequirementRow, RequirementVerdict, Selector, requirements_table,
+};
 pub use run_comparison::{Change, ComparedFigure, RunComparison, RunComparisonOptions};
 pub use table::{markdown_table, tables};
 pub use telemetry::{telemetry_csv, telemetry_log};

@@ -199,7 +199,7 @@ fn not_measured(group: &Group<'_>) -> Vec<String> {
     reasons.into_iter().map(|(reason, sizes)| format!("{reason} ({})", sizes.join(", "))).collect()
 }
 
-fn is_not_supported(point: &Point<'_>) -> bool {
+pub(crate) fn is_not_supported(point: &Point<'_>) -> bool {
     let is_one = |case: &&Case| matches!(case.evidence.not_measured, Some(NotMeasured::NotSupported { .. }));
     point.repeats.iter().all(is_one)
 }

@@ -203,6 +203,15 @@ impl Case {
         self
     }
 
+    /// Returns the figure that decides: the median latency in microseconds, or the received samples per second.
+    #[must_use]
+    pub fn headline(&self) -> Option<f64> {
+        match self.point.test {
+            Test::Latency => Some(self.figures.latency_us.filter(|latency| latency.count > 0)?.p50),
+            Test::Throughput => Some(self.figures.throughput?.samples_per_s),
+        }
+    }
+
     /// Returns whether both are measurements of the same point, i.e. differ at most in the repeat.
     #[must_use]
     pub fn same_point(&self, other: &Self) -> bool {

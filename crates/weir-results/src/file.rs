@@ -101,6 +101,26 @@ impl ResultsWriter {
         Ok(writer)
     }
 
+    /// Opens an interrupted run to continue it, and returns it with its cases. A truncated last line is removed.
+    ///
+    /// # Errors
+    /// If the file cannot be read or written, or is not a results file.
+    pub fn resume(dir: impl AsRef<Path>) -> Result<(Self, Run), ResultsError> {
+        let path = dir.as_ref().join(RESULTS_FILE_NAME);
+        let text =
+            fs::read_to_string(&path).map_err(|source| ResultsError::Read { path: path.clone(), source })?;
+        let run = parse_lines(&text, &path)?;
+        let complete = text.rfind('\n').map_or(0, |end| end + 1);
+        let open = || -> io::Result<File> {
+            let file = OpenOptions::new().append(true).open(&path)?;
+            file.set_len(complete as u64)?;
+            Ok(file)
+        };
+        let file =
+            open().map_err(|source| ResultsError::Write { what: "write", path: path.clone(), source })?;
+        Ok((Self { file, path }, run))
+    }
+
     /// Appends one finished case and passes it to the system before returning.
     ///
     /// # Errors

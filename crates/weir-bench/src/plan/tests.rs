@@ -295,3 +295,22 @@ fn hidden_engines_are_not_advertised() {
     let error = plan(&options(&["quic"])).unwrap_err().to_string();
     assert!(!error.contains("mock"), "{error}");
 }
+
+#[test]
+fn a_seed_shuffles_the_cases_within_each_repeat_of_a_test() {
+    let listed = PlanOptions { repeats: 2, ..options(&["udp", "mock"]) };
+    let shuffled = |seed| lines(&PlanOptions { shuffle: Some(seed), ..listed.clone() });
+    assert_eq!(shuffled(1), shuffled(1));
+    assert_ne!(shuffled(1), lines(&listed));
+    assert_ne!(shuffled(1), shuffled(2));
+    let round = |line: &String| line.split(' ').take(2).collect::<Vec<_>>().join(" ");
+    let rounds = |lines: &[String]| lines.iter().map(round).collect::<Vec<_>>();
+    assert_eq!(rounds(&shuffled(1)), rounds(&lines(&listed)));
+}
+
+#[test]
+fn a_width_needs_enough_repeats_for_an_interval() {
+    let with = |repeats| plan(&PlanOptions { repeats, until_width: Some(0.05), ..options(&["mock"]) });
+    assert!(with(5).unwrap_err().to_string().contains("--repeat"));
+    assert_eq!(with(6).unwrap().until_width, Some(0.05));
+}

@@ -9,7 +9,8 @@ use weir_bench::rate::Rate;
 use weir_results::{Reliability, Test, WaitStrategy, parse_duration, parse_size};
 
 use super::values::{
-    Cpus, Format, SOCKET_BUFFER, parse_cpus, parse_reliability, parse_socket_buffer, parse_wait,
+    Cpus, Format, Order, SOCKET_BUFFER, parse_cpus, parse_reliability, parse_share, parse_socket_buffer,
+    parse_wait,
 };
 use crate::exit::exit_codes;
 use crate::text::list_item;
@@ -126,9 +127,27 @@ pub(crate) struct Method {
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub(crate) repeat: u32,
 
-    /// Alternate the engines at each point [default: with several]
+    /// End the repeats of a size when all 95 % intervals are narrower than this, as 5%
+    #[arg(long, value_name = "SHARE", value_parser = parse_share)]
+    pub(crate) until_width: Option<f64>,
+
+    /// Run the cases interleaved, listed or shuffled; see Order below
+    #[arg(long, value_enum, hide_possible_values = true, value_name = "ORDER")]
+    pub(crate) order: Option<Order>,
+
+    /// Shuffle with this seed
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub(crate) seed: u64,
+
+    // The former name of `--order interleaved`.
     #[arg(
-        long, value_name = "BOOL", num_args = 0..=1, require_equals = true, hide_possible_values = true, default_missing_value = "true"
+        long,
+        value_name = "BOOL",
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "true",
+        hide = true,
+        conflicts_with = "order"
     )]
     pub(crate) interleave: Option<bool>,
 
@@ -236,6 +255,11 @@ Engines:
 
 const DETAILS: &str = concat!(
     "
+Order:
+  interleaved  all repeats of a size in a row, the engines in turn: the default with several engines
+  listed       all cases once, then again for the next repeat
+  shuffled     as listed, with the cases of each repeat and test in a random order, see --seed
+
 Link:
   A link joins two network namespaces for the run, and is removed however the run ends.
   With several --link, everything is measured on each of them, in one file of results.

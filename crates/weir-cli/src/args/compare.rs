@@ -2,6 +2,8 @@
 
 use std::path::PathBuf;
 
+use super::values::parse_share;
+
 /// Compare two runs, case by case: better, worse, the same, or inconclusive
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
@@ -63,14 +65,6 @@ fn parse_runs(text: &str) -> Result<Runs, String> {
     }
 }
 
-fn parse_share(text: &str) -> Result<f64, String> {
-    let (number, unit) = text.strip_suffix('%').map_or((text, 1.0), |number| (number, 0.01));
-    let share = number.trim().parse::<f64>().ok().map(|number| number * unit);
-    share
-        .filter(|share| (0.0..1.0).contains(share))
-        .ok_or_else(|| "a share from 0 % to below 100 %, as 2% or 0.02".to_owned())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -79,14 +73,5 @@ mod tests {
     fn several_runs_are_separated_by_commas() {
         assert_eq!(parse_runs("a,b/c"), Ok(Runs(vec!["a".into(), "b/c".into()])));
         assert!(parse_runs("a,,b").is_err() && parse_runs("").is_err());
-    }
-
-    #[test]
-    fn a_share_is_a_number_or_a_percentage() {
-        assert_eq!(parse_share("2%"), Ok(0.02));
-        assert_eq!(parse_share("0.05"), Ok(0.05));
-        for wrong in ["", "%", "-1%", "100%", "1.5", "nan", "two"] {
-            assert!(parse_share(wrong).is_err(), "{wrong}");
-        }
     }
 }

@@ -35,6 +35,14 @@ pub(crate) enum Direction {
     Both,
 }
 
+/// The value of `--order`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Order {
+    Interleaved,
+    Listed,
+    Shuffled,
+}
+
 /// A value of `weir udp --rate`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum UdpRate {
@@ -111,6 +119,15 @@ impl FromStr for UdpRate {
                 .to_owned()
         })
     }
+}
+
+/// A share as `2%` or `0.02`.
+pub(crate) fn parse_share(text: &str) -> Result<f64, String> {
+    let (number, unit) = text.strip_suffix('%').map_or((text, 1.0), |number| (number, 0.01));
+    let share = number.trim().parse::<f64>().ok().map(|number| number * unit);
+    share
+        .filter(|share| (0.0..1.0).contains(share))
+        .ok_or_else(|| "a share from 0 % to below 100 %, as 2% or 0.02".to_owned())
 }
 
 pub(super) fn parse_switch(text: &str) -> Result<bool, String> {
@@ -211,6 +228,15 @@ mod tests {
         check("0", None);
         check("1G", None);
         check("big", None);
+    }
+
+    #[test]
+    fn a_share_is_a_number_or_a_percentage() {
+        assert_eq!(parse_share("2%"), Ok(0.02));
+        assert_eq!(parse_share("0.05"), Ok(0.05));
+        for wrong in ["", "%", "-1%", "100%", "1.5", "nan", "two"] {
+            assert!(parse_share(wrong).is_err(), "{wrong}");
+        }
     }
 
     #[test]

@@ -1,79 +1,168 @@
 //! `weir bench`: measures engines on this host.
 
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use anyhow::Context;
 use weir_bench::case::{Ends, Method, Place};
 use weir_bench::control::Role;
-use weir_bench::coordinator::{RunOptions, RunOutcome};
+use weir_bench::coordinator::{self, RunOptions, RunOutcome};
 use weir_bench::keep_awake::KeepAwake;
 use weir_bench::path::{PathSpec, VirtualLink};
 use weir_bench::plan::{self, Plan, PlanOptions};
 use weir_bench::tuning::EngineSettings;
 use weir_bench::{engine, host};
 use weir_report::ReportOptions;
-use weir_results::{Case, Environment, Run, Test};
+use weir_results::{Case, Environment, ResultsError, ResultsWriter, Run, Test};
 
 use super::{report, setup};
-use crate::args::{BenchArgs, Cpus, Format};
+use crate::args::{BenchArgs, Cpus, Format, Order};
 use crate::exit::{Exit, Failure};
 use crate::progress::Progress;
 use crate::{output, signals};
 
 pub(crate) fn run(args: &BenchArgs) -> Result<Exit, Failure> {
-    let settings = read_settings(args)?;
     if args.qos.show_settings {
-        return output::data(&settings.show()).map(|()| Exit::Success);
+        return output::data(&read_settings(args)?.show()).map(|()| Exit::Success);
     }
-    let mut plans = make_plans(args, &settings)?;
-    let environment = setup::environment(&args.host.interface, args.host.link.first());
-    // Before the results file: a host without virtual links leaves no empty run.
-    let mut path = setup::lay(args.host.link.first())?;
-    let mut writer = setup::create_writer(args.output.output.as_deref(), &environment, None)?;
+    let bench = Bench::new(args)?;
     let interrupted = signals::watch()?;
-    let agent = setup::agent()?;
-    if args.output.format == Format::Table {
-        report::talk_block(&weir_report::environment(&environment));
-        report::talk_block(&path.as_ref().map_or_else(String::new, described));
+    let measured = bench.measure(&Folder::New(args.output.output.as_deref()), &interrupted, true)?;
+    measured.written.map_err(Failure::environment)?;
+    Ok(exit(measured.outcome))
+}
+
+/// A measurement by the options of `weir bench`.
+#[derive(Debug)]
+pub(super) struct Bench<'a> {
+    args: &'a BenchArgs,
+    /// One for each link, or one without.
+    plans: Vec<Plan>,
+}
+
+/// Where the results are written.
+#[derive(Debug)]
+pub(super) enum Folder<'a> {
+    /// A new folder; `None`: named by the time.
+    New(Option<&'a Path>),
+    /// The folder of an interrupted run, which is continued.
+    Continued(&'a Path),
+}
+
+/// How a measurement ended.
+#[derive(Debug)]
+pub(super) struct Measured {
+    pub(super) outcome: RunOutcome,
+    /// Whether all results were written.
+    pub(super) written: Result<(), ResultsError>,
+}
+
+impl<'a> Bench<'a> {
+    /// Plans the measurement, without anything being run or written.
+    pub(super) fn new(args: &'a BenchArgs) -> Result<Self, Failure> {
+        let plans = make_plans(args, &read_settings(args)?)?;
+        Ok(Self { args, plans })
     }
-    let _awake = keep_awake(args, &mut plans)?;
-    let options =
-        ReportOptions { relative_to: args.method.relative_to.clone(), costs: args.output.resources };
-    let mut finished = Finished::new(environment.clone(), &plans[0], args.output.format, options);
-    // A closed stdout does not end the run: the results file has everything.
-    let (mut printed, mut written, mut outcome) = (Ok(()), Ok(()), RunOutcome::default());
-    for (number, plan) in plans.iter().enumerate() {
-        if number > 0 {
-            // The one before is removed first: both have the same names.
-            drop(path.take());
-            path = setup::lay(args.host.link.get(number))?;
+
+    /// The plans, one for each link.
+    pub(super) fn plans(&self) -> &[Plan] {
+        &self.plans
+    }
+
+    /// The finished cases of each plan, and how many of its steps are left.
+    pub(super) fn parts<'c>(&self, mut earlier: &'c [Case]) -> Result<Vec<(&'c [Case], usize)>, Failure> {
+        let mut parts = Vec::new();
+        for plan in &self.plans {
+            let left = coordinator::remaining(plan, earlier);
+            let left = left.map_err(|at| is_of_another_plan(&earlier[at]))?;
+            let (of_plan, rest) = earlier.split_at(left.finished);
+            parts.push((of_plan, left.steps));
+            earlier = rest;
         }
-        let interface = path.as_ref().map(|path| setup::interface(path.spec()));
-        let interface = interface.or_else(|| environment.interface.clone());
-        let options = RunOptions {
-            agent: &agent,
-            environment: &Environment { interface, ..environment.clone() },
-            path: path.as_ref(),
-            interrupted: &interrupted,
+        match earlier.first() {
+            Some(case) => Err(is_of_another_plan(case)),
+            None => Ok(parts),
+        }
+    }
+
+    /// Measures what the folder does not hold yet, and prints all of it. The environment is printed if `is_first`.
+    pub(super) fn measure(
+        mut self,
+        folder: &Folder<'_>,
+        interrupted: &AtomicBool,
+        is_first: bool,
+    ) -> Result<Measured, Failure> {
+        let args = self.args;
+        let earlier = match folder {
+            Folder::New(_) => Vec::new(),
+            Folder::Continued(path) => Run::load(path).map_err(Failure::environment)?.cases,
         };
-        let progress = Progress::new(plan, args.output.verbose);
-        let of_link;
-        (of_link, written) = setup::run_plan(plan, &options, &mut writer, &progress, &mut |number, case| {
-            finished.push(case);
-            if printed.is_ok() {
-                printed = progress.suspend(|| finished.print_test(number));
-            }
-        });
-        outcome = outcome.and(of_link);
-        if written.is_err() || outcome.interrupted {
-            break;
+        let parts = self.parts(&earlier)?;
+        let environment = setup::environment(&args.host.interface, args.host.link.first());
+        // Before the results file: a host without virtual links leaves no empty run.
+        let mut path = setup::lay(args.host.link.first().filter(|_| parts[0].1 > 0))?;
+        let mut writer = match folder {
+            Folder::New(path) => setup::create_writer(*path, &environment, None)?,
+            Folder::Continued(path) => ResultsWriter::resume(path).map_err(Failure::environment)?.0,
+        };
+        let agent = setup::agent()?;
+        if args.output.format == Format::Table && is_first {
+            report::talk_block(&weir_report::environment(&environment));
         }
+        if args.output.format == Format::Table {
+            report::talk_block(&path.as_ref().map_or_else(String::new, described));
+        }
+        let _awake = keep_awake(args, &mut self.plans)?;
+        let mut finished = Finished::new(environment.clone(), &self.plans[0], args);
+        // A closed stdout does not end the run: the results file has everything.
+        let (mut printed, mut written, mut outcome) = (Ok(()), Ok(()), RunOutcome::default());
+        for (number, (plan, (earlier, left))) in self.plans.iter().zip(parts).enumerate() {
+            if number > 0 {
+                // The one before is removed first: both have the same names.
+                drop(path.take());
+                path = setup::lay(args.host.link.get(number).filter(|_| left > 0))?;
+            }
+            let interface = path.as_ref().map(|path| setup::interface(path.spec()));
+            let interface = interface.or_else(|| environment.interface.clone());
+            let options = RunOptions {
+                agent: &agent,
+                environment: &Environment { interface, ..environment.clone() },
+                path: path.as_ref(),
+                interrupted,
+                earlier,
+            };
+            earlier.iter().for_each(|case| finished.push(case));
+            let progress = Progress::new(plan, args.output.verbose);
+            let of_link;
+            (of_link, written) =
+                setup::run_plan(plan, &options, &mut writer, &progress, &mut |number, case| {
+                    finished.push(case);
+                    if printed.is_ok() {
+                        printed = progress.suspend(|| finished.print_test(number));
+                    }
+                });
+            outcome = outcome.and(of_link);
+            if written.is_err() || outcome.interrupted {
+                break;
+            }
+        }
+        let printed = printed.and_then(|()| finished.print_rest());
+        output::talk(&format!("results: {}", writer.path().display()));
+        printed?;
+        Ok(Measured { outcome, written })
     }
-    let printed = printed.and_then(|()| finished.print_rest());
-    output::talk(&format!("results: {}", writer.path().display()));
-    printed?;
-    written.map_err(Failure::environment)?;
-    Ok(exit(outcome))
+}
+
+fn is_of_another_plan(case: &Case) -> Failure {
+    let point = &case.point;
+    Failure::usage(anyhow::anyhow!(
+        "the results so far have a case that the plan has not got there ({} {} {} B, repeat {}): choose another folder",
+        point.engine,
+        point.test,
+        point.size_bytes,
+        case.conditions.repeat
+    ))
 }
 
 /// The finished cases, some of them printed.
@@ -89,12 +178,14 @@ struct Finished {
 }
 
 impl Finished {
-    fn new(environment: Environment, plan: &Plan, format: Format, options: ReportOptions) -> Self {
+    fn new(environment: Environment, plan: &Plan, args: &BenchArgs) -> Self {
+        let options =
+            ReportOptions { relative_to: args.method.relative_to.clone(), costs: args.output.resources };
         let last = |test: Test| plan.steps.iter().rposition(|step| step.case.test == test).map(|at| at + 1);
         let last_of_test = [Test::Latency, Test::Throughput].into_iter().filter_map(last).collect();
         Self {
             run: Run::new(environment),
-            format,
+            format: args.output.format,
             options,
             last_of_test,
             has_printed: false,
@@ -160,7 +251,7 @@ fn chosen_engines(args: &BenchArgs) -> Vec<String> {
         return args.workload.engines.clone();
     }
     let missing: Vec<&str> = engine::missing().map(|peer| peer.name).collect();
-    if !missing.is_empty() {
+    if !missing.is_empty() && !HAS_TOLD.swap(true, Ordering::Relaxed) {
         output::talk(&format!(
             "weir: not in this build, so left out: {} (cargo xtask peers builds them in)",
             missing.join(", ")
@@ -169,6 +260,9 @@ fn chosen_engines(args: &BenchArgs) -> Vec<String> {
     let shown = engine::registry().iter().filter(|engine| engine.about().is_some());
     shown.map(|engine| engine.name().to_owned()).collect()
 }
+
+/// Whether the engines that `all` leaves out were reported, which one run of several studies does once.
+static HAS_TOLD: AtomicBool = AtomicBool::new(false);
 
 /// A plan for each link, or one without.
 fn make_plans(args: &BenchArgs, settings: &EngineSettings) -> Result<Vec<Plan>, Failure> {
@@ -197,7 +291,8 @@ fn make_plan(args: &BenchArgs, settings: EngineSettings, link: Option<&PathSpec>
     let has_several = args.workload.publishers > 1 || args.workload.subscribers > 1;
     let cpus = setup::cpus(args.host.cpus.or(has_several.then_some(Cpus::None)))?;
     // After `all` is resolved, which is one word.
-    let interleave = args.method.interleave.unwrap_or(engines.len() > 1);
+    let by_order = args.method.order.map(|order| order == Order::Interleaved);
+    let interleave = by_order.or(args.method.interleave).unwrap_or(engines.len() > 1);
     let options = PlanOptions {
         engines,
         tests: args.workload.tests.clone(),
@@ -235,6 +330,8 @@ fn make_plan(args: &BenchArgs, settings: EngineSettings, link: Option<&PathSpec>
         warmup: args.method.warmup,
         repeats: args.method.repeat,
         interleave,
+        shuffle: (args.method.order == Some(Order::Shuffled)).then_some(args.method.seed),
+        until_width: args.method.until_width,
         verify: args.method.verify,
         outside: if args.method.outside_checks { setup::outside_tools() } else { Vec::new() },
         settings,

@@ -85,14 +85,17 @@ pub(super) fn create_writer(
     if let Some(folder) = folder {
         return ResultsWriter::create(folder, environment, peer).map_err(failure);
     }
-    // 20261121T200000Z; a second run in the same second gets a number.
+    ResultsWriter::create(named_by_time(environment), environment, peer).map_err(failure)
+}
+
+/// The default folder: `weir-results/20261121T200000Z`. A second run in the same second gets a number.
+pub(super) fn named_by_time(environment: &Environment) -> PathBuf {
     let time = environment.date.replace(['-', ':'], "");
     let folder = |number: u32| {
         let suffix = if number == 1 { String::new() } else { format!("-{number}") };
         PathBuf::from("weir-results").join(format!("{time}{suffix}"))
     };
-    let free = (1..1000).map(folder).find(|folder| !folder.exists()).unwrap_or_else(|| folder(1000));
-    ResultsWriter::create(&free, environment, peer).map_err(failure)
+    (1..1000).map(folder).find(|folder| !folder.exists()).unwrap_or_else(|| folder(1000))
 }
 
 /// The environment of this host and of the interface or virtual link that carries the samples.

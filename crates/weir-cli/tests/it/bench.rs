@@ -100,6 +100,35 @@ fn each_finished_case_is_a_line_of_the_results_file() {
 }
 
 #[test]
+fn repeats_are_interleaved_listed_or_shuffled_and_end_when_they_have_decided() {
+    let words = "--engines mock,mock-clock --tests latency --sizes 32,64 --reliability reliable --repeat 8";
+    let order = |more: &str| {
+        let scene = Scene::new();
+        scene.bench(&format!("{words} {more}")).expect_code(0);
+        let lines = scene.result_lines();
+        let of = |case: &Value| format!("{} {} {}", case["repeat"], case["engine"], case["size_bytes"]);
+        lines[1..].iter().map(of).collect::<Vec<_>>()
+    };
+    let interleaved = order("--order interleaved");
+    assert_eq!(order("--interleave=true"), interleaved);
+    assert_ne!(order("--order listed"), interleaved);
+    let shuffled = order("--order shuffled --seed 3");
+    assert_eq!(order("--order shuffled --seed 3"), shuffled);
+    assert_ne!(order("--order shuffled --seed 4"), shuffled);
+    assert_eq!(
+        sorted(shuffled.iter().map(String::as_str).collect()),
+        sorted(interleaved.iter().map(String::as_str).collect())
+    );
+    // The figures of the mock do not vary.
+    assert_eq!(order("--order listed --until-width 1%").len(), 6 * 4);
+    Scene::new()
+        .bench("--order listed --interleave=true")
+        .expect_code(2)
+        .expect_stderr("cannot be used with");
+    Scene::new().bench("--until-width 5% --repeat 3").expect_code(2).expect_stderr("--until-width needs");
+}
+
+#[test]
 fn tables_go_to_stdout_and_messages_to_stderr() {
     let finished = Scene::new().bench("--engines mock --sizes 32 --batch 0 --verbose").expect_code(0);
     assert!(

@@ -15,6 +15,7 @@ mod perftest_peers;
 mod perftest_scripts;
 mod published;
 mod report;
+mod run;
 mod support;
 mod targets;
 mod udp;

@@ -1,0 +1,62 @@
+//! The options of `weir run`.
+
+use std::path::PathBuf;
+
+use crate::exit::exit_codes_with_requirements;
+
+/// Measure the studies of a plan, and judge its requirements
+#[derive(Debug, clap::Args)]
+#[command(after_help = concat!(
+    "\
+A plan is a TOML file with a section [[study]] for each study. Its keys are the options of `weir bench`; those in \
+[defaults] hold for all studies. Limits are in [[study.require]], and one that is missed ends the command with 1. \
+A run with the --output of an interrupted one goes on where that ended.
+
+Plan:
+  [[study]]
+  name = \"latency\"
+  engines = [\"udp\", \"weir\"]
+  tests = \"latency\"
+  sizes = [32, \"1k\"]
+  repeat = 20
+  until_width = \"5%\"       # fewer repeats where these decide
+  [[study.require]]
+  engine = \"weir\"
+  max_p99_us = 50
+  max_ratio = 1.2          # of the median latency, or of the received rate
+  relative_to = \"udp\"
+
+Examples:
+  weir run smoke                                # a ready-made plan
+  weir run dds-latency --dry-run                # its cases, and how long they take
+  weir run --show udp > plan.toml               # a plan to start from
+  weir run plan.toml --output results           # measures, or goes on after an interruption
+
+",
+    exit_codes_with_requirements!()
+))]
+pub(crate) struct RunArgs {
+    /// The plan's file, or the name of a ready-made plan
+    #[arg(value_name = "PLAN", required_unless_present_any = ["list", "show"])]
+    pub(crate) plan: Option<String>,
+
+    /// Print the cases in their order and the estimated time, and exit
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+
+    /// Write a folder for each study to this one, or go on with it [default: weir-results/TIME]
+    #[arg(long, value_name = "DIR")]
+    pub(crate) output: Option<PathBuf>,
+
+    /// List the ready-made plans, and exit
+    #[arg(long, conflicts_with = "plan")]
+    pub(crate) list: bool,
+
+    /// Print this ready-made plan, and exit
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["plan", "list"])]
+    pub(crate) show: Option<String>,
+
+    /// Report the start and the result of each case on stderr
+    #[arg(short, long)]
+    pub(crate) verbose: bool,
+}

@@ -1,0 +1,234 @@
+//! `weir run`: measures the studies of a plan.
+
+mod dry;
+mod folder;
+
+use std::path::Path;
+use std::sync::atomic::AtomicBool;
+
+use anyhow::anyhow;
+use weir_bench::coordinator::RunOutcome;
+use weir_bench::plan::Plan;
+use weir_report::{RequirementRow, RequirementVerdict, requirements_table};
+use weir_results::{Case, Environment, Run};
+
+use super::bench::{self, Bench, Folder};
+use super::setup;
+use crate::args::RunArgs;
+use crate::exit::{Exit, Failure};
+use crate::plans::{PlanFile, READY, Ready, Study};
+use crate::text::list_item;
+use crate::{output, signals};
+use folder::PlanFolder;
+
+pub(crate) fn run(args: &RunArgs) -> Result<Exit, Failure> {
+    if args.list {
+        let lines: String = READY.iter().map(|ready| list_item(ready.name, ready.about(), 15)).collect();
+        return output::data(&lines).map(|()| Exit::Success);
+    }
+    if let Some(name) = &args.show {
+        let unknown = || Failure::usage(anyhow!("no ready-made plan has the name {name}: see --list"));
+        return output::data(Ready::find(name).ok_or_else(unknown)?.text).map(|()| Exit::Success);
+    }
+    let name = args.plan.as_deref().unwrap_or_default();
+    let mut plan = PlanFile::load(name)?;
+    for study in &mut plan.studies {
+        study.args.output.verbose = args.verbose;
+    }
+    let benches = benches(&plan)?;
+    let environment = setup::environment("lo", None);
+    if args.dry_run {
+        return dry_run(args.output.as_deref(), &plan, benches, &environment);
+    }
+    let folder = PlanFolder::open(args.output.as_deref(), &plan, &environment)?;
+    let parts = parts(Some(&folder.path), &plan, benches, &environment)?;
+    let interrupted = signals::watch()?;
+    let mut run = PlanRun::new(&plan, &folder);
+    for (number, part) in (1..).zip(parts) {
+        run.study(number, part, &interrupted)?;
+    }
+    run.finish(name)
+}
+
+/// The measurements of a plan, without anything being run.
+fn benches(plan: &PlanFile) -> Result<Vec<Bench<'_>>, Failure> {
+    let mut benches = Vec::new();
+    for study in &plan.studies {
+        let bench = Bench::new(&study.args).map_err(|failure| plan.located(study, failure))?;
+        plan.check_requirements(study, bench.plans())?;
+        benches.push(bench);
+    }
+    Ok(benches)
+}
+
+/// A study, and what is finished of it.
+struct Part<'a> {
+    study: &'a Study,
+    bench: Bench<'a>,
+    /// `None`: it has not begun.
+    earlier: Option<Run>,
+    /// Steps that are not finished.
+    left: usize,
+}
+
+impl Part<'_> {
+    fn finished(&self) -> &[Case] {
+        self.earlier.as_ref().map_or(&[], |run| &run.cases)
+    }
+}
+
+/// What is finished of each study in the folder.
+fn parts<'a>(
+    folder: Option<&Path>,
+    plan: &'a PlanFile,
+    benches: Vec<Bench<'a>>,
+    environment: &Environment,
+) -> Result<Vec<Part<'a>>, Failure> {
+    let part = |(study, bench): (&'a Study, Bench<'a>)| {
+        let earlier = folder.map(|folder| folder::earlier(folder, study, environment)).transpose()?.flatten();
+        let cases = earlier.as_ref().map_or(&[][..], |run| &run.cases);
+        let left = bench.parts(cases)?.iter().map(|(_, left)| left).sum();
+        Ok(Part { study, bench, earlier, left })
+    };
+    plan.studies.iter().zip(benches).map(part).collect()
+}
+
+fn dry_run(
+    folder: Option<&Path>,
+    plan: &PlanFile,
+    benches: Vec<Bench<'_>>,
+    environment: &Environment,
+) -> Result<Exit, Failure> {
+    folder.map(|folder| folder::check(folder, plan)).transpose()?;
+    let parts = parts(folder, plan, benches, environment)?;
+    let study = |part: &Part<'_>| dry::study(part.study, part.bench.plans(), part.finished().len());
+    let text: Vec<String> = parts.iter().map(study).collect();
+    let plans: Vec<&[Plan]> = parts.iter().map(|part| part.bench.plans()).collect();
+    output::data(&format!("{}\n{}", text.join("\n"), dry::total(&plans))).map(|()| Exit::Success)
+}
+
+/// A plan that is being run.
+struct PlanRun<'a> {
+    plan: &'a PlanFile,
+    folder: &'a PlanFolder,
+    exit: Exit,
+    verdicts: Vec<RequirementRow>,
+    /// Why the remaining studies are left out.
+    stopped: Option<&'static str>,
+    has_measured: bool,
+}
+
+impl<'a> PlanRun<'a> {
+    fn new(plan: &'a PlanFile, folder: &'a PlanFolder) -> Self {
+        let (exit, verdicts, has_measured) = (Exit::Success, Vec::new(), false);
+        Self { plan, folder, exit, verdicts, stopped: None, has_measured }
+    }
+
+    /// Measures what a study has left, and judges its requirements.
+    fn study(&mut self, number: usize, part: Part<'_>, interrupted: &AtomicBool) -> Result<(), Failure> {
+        let study = part.study;
+        if let Some(reason) = self.stopped {
+            self.without_figures(study, reason);
+            return Ok(());
+        }
+        let state = match (part.finished().len(), part.left) {
+            (finished, 0) => format!(": finished before, {}", dry::cases(finished)),
+            (0, _) => String::new(),
+            (finished, _) => format!(": goes on after {}", dry::cases(finished)),
+        };
+        output::talk(&format!("study {} ({number} of {}){state}", study.name, self.plan.studies.len()));
+        let ended = match part.left {
+            0 => Ok(bench::exit(RunOutcome::of(part.finished()))),
+            _ => self.measure(part, interrupted),
+        };
+        match ended {
+            Err(failure) if failure.exit == Exit::Environment => {
+                output::talk(&format!("weir: study {}: {failure}", study.name));
+                self.without_figures(study, &failure.to_string());
+                self.end(Exit::Environment);
+            }
+            Err(failure) => return Err(failure),
+            Ok(Exit::Interrupted) => {
+                self.stopped = Some("interrupted");
+                self.without_figures(study, "interrupted");
+                self.end(Exit::Interrupted);
+            }
+            Ok(exit) => {
+                self.judge(study)?;
+                self.end(exit);
+            }
+        }
+        Ok(())
+    }
+
+    fn measure(&mut self, part: Part<'_>, interrupted: &AtomicBool) -> Result<Exit, Failure> {
+        let name = &part.study.name;
+        let path = self.folder.path.join(name);
+        let folder = if part.earlier.is_some() {
+            Folder::Continued(&path)
+        } else {
+            folder::clear(&path)?;
+            Folder::New(Some(&path))
+        };
+        let is_first = !std::mem::replace(&mut self.has_measured, true);
+        // What cannot be printed is in the results nevertheless.
+        let printed = output::data(&format!("{}## {name}\n\n", if is_first { "" } else { "\n" }));
+        let measured = part.bench.measure(&folder, interrupted, is_first)?;
+        if let Err(error) = measured.written {
+            // The next study could not be written either.
+            self.stopped = Some("the results could not be written");
+            return Err(Failure::environment(error));
+        }
+        printed.map(|()| bench::exit(measured.outcome))
+    }
+
+    fn judge(&mut self, study: &Study) -> Result<(), Failure> {
+        if study.required.is_empty() {
+            return Ok(());
+        }
+        let run = Run::load(self.folder.path.join(&study.name)).map_err(Failure::environment)?;
+        for required in &study.required {
+            let rows = required.requirement.judge(&study.name, &run);
+            rows.iter().for_each(|row| self.end(verdict_exit(row.verdict)));
+            self.verdicts.extend(rows);
+        }
+        Ok(())
+    }
+
+    /// Notes how a study or a requirement ended.
+    fn end(&mut self, exit: Exit) {
+        self.exit = self.exit.and(exit);
+        if exit != Exit::Success && self.plan.stops_on_failure && self.stopped.is_none() {
+            self.stopped = Some("left out after a failure: on_failure is stop");
+        }
+    }
+
+    fn without_figures(&mut self, study: &Study, reason: &str) {
+        let rows = study.required.iter().map(|it| it.requirement.without_figure(&study.name, reason));
+        self.verdicts.extend(rows);
+    }
+
+    /// Prints the verdicts.
+    fn finish(self, name: &str) -> Result<Exit, Failure> {
+        let folder = self.folder.path.display();
+        if !self.verdicts.is_empty() {
+            let between = if self.has_measured { "\n" } else { "" };
+            output::data(&format!("{between}## Requirements\n\n{}", requirements_table(&self.verdicts)))?;
+            let document = serde_json::to_string_pretty(&self.verdicts).map_err(Failure::environment)?;
+            output::file(&self.folder.path.join("requirements.json"), &format!("{document}\n"))?;
+        }
+        if self.exit == Exit::Interrupted {
+            output::talk(&format!("weir: interrupted: `weir run {name} --output {folder}` goes on"));
+        }
+        output::talk(&format!("results of the plan: {folder}"));
+        Ok(self.exit)
+    }
+}
+
+fn verdict_exit(verdict: RequirementVerdict) -> Exit {
+    match verdict {
+        RequirementVerdict::Met => Exit::Success,
+        RequirementVerdict::Missed => Exit::Found,
+        RequirementVerdict::NotMeasured => Exit::Environment,
+    }
+}

@@ -1,0 +1,108 @@
+//! The results folder of a plan: a copy of the plan, and a folder for each study.
+
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, anyhow};
+use rustix::fs::FlockOperation;
+use weir_results::{Environment, RESULTS_FILE_NAME, Run};
+
+use crate::command::setup;
+use crate::exit::Failure;
+use crate::output;
+use crate::plans::{PlanFile, Study};
+
+/// The results folder of a plan. No other process uses it meanwhile.
+#[derive(Debug)]
+pub(super) struct PlanFolder {
+    pub(super) path: PathBuf,
+    /// The locked folder; the system unlocks it when the process ends, however that happens.
+    _lock: File,
+}
+
+impl PlanFolder {
+    /// Creates the folder, or opens that of an interrupted run of the same plan.
+    pub(super) fn open(
+        path: Option<&Path>,
+        plan: &PlanFile,
+        environment: &Environment,
+    ) -> Result<Self, Failure> {
+        let path = path.map_or_else(|| setup::named_by_time(environment), Path::to_owned);
+        check(&path, plan)?;
+        output::folder(&path)?;
+        let lock = File::open(&path).and_then(|file| {
+            rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive)?;
+            Ok(file)
+        });
+        let lock = lock.with_context(|| format!("{} is in use: is another run in it?", path.display()));
+        let lock = lock.map_err(Failure::environment)?;
+        // Another run may have begun in it before it was locked.
+        check(&path, plan)?;
+        // Written whole or not at all.
+        let part = path.join("plan.toml.part");
+        output::file(&part, &plan.text)?;
+        let renamed = fs::rename(&part, path.join(PLAN_NAME));
+        renamed.with_context(|| format!("cannot write {}", path.display())).map_err(Failure::environment)?;
+        Ok(Self { path, _lock: lock })
+    }
+}
+
+/// Rejects a folder that holds something else than results of this plan.
+pub(super) fn check(path: &Path, plan: &PlanFile) -> Result<(), Failure> {
+    let copy = path.join(PLAN_NAME);
+    if copy.exists() {
+        let text = fs::read_to_string(&copy);
+        let text = text.with_context(|| format!("cannot read {}", copy.display()));
+        let earlier = PlanFile::parse_stored(&copy, &text.map_err(Failure::environment)?)?;
+        return plan.check_same(&earlier, path);
+    }
+    let is_used = fs::read_dir(path).is_ok_and(|mut entries| entries.next().is_some());
+    if is_used {
+        return Err(Failure::usage(anyhow!(
+            "{} holds something else than results of a plan: choose another folder with --output",
+            path.display()
+        )));
+    }
+    Ok(())
+}
+
+/// The results of a study so far; `None`: it has not begun.
+pub(super) fn earlier(
+    folder: &Path,
+    study: &Study,
+    environment: &Environment,
+) -> Result<Option<Run>, Failure> {
+    let path = folder.join(&study.name);
+    // Without a first line, it was killed while the file was created.
+    let has_begun = fs::read(path.join(RESULTS_FILE_NAME)).is_ok_and(|bytes| bytes.contains(&b'\n'));
+    if !has_begun {
+        return Ok(None);
+    }
+    let run = Run::load(&path).map_err(Failure::environment)?;
+    let of = |environment: &Environment| {
+        let Environment { weir_version, hostname, kernel, cpu_model, .. } = environment;
+        let or_unknown = |name: &Option<String>| name.clone().unwrap_or_else(|| "unknown".to_owned());
+        let (host, cpu) = (or_unknown(hostname), or_unknown(cpu_model));
+        format!("Weir {weir_version}, host {host}, kernel {kernel}, processor {cpu}")
+    };
+    let (before, now) = (of(&run.environment), of(environment));
+    if before != now {
+        return Err(Failure::usage(anyhow!(
+            "{} was measured elsewhere ({before}; now: {now}): choose another folder with --output",
+            path.display()
+        )));
+    }
+    Ok(Some(run))
+}
+
+/// Removes a results file that was killed while it was created.
+pub(super) fn clear(path: &Path) -> Result<(), Failure> {
+    let file = path.join(RESULTS_FILE_NAME);
+    if file.exists() {
+        let removed = fs::remove_file(&file);
+        removed.with_context(|| format!("cannot remove {}", file.display())).map_err(Failure::environment)?;
+    }
+    Ok(())
+}
+
+const PLAN_NAME: &str = "plan.toml";

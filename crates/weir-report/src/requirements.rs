@@ -1,0 +1,509 @@
+//! Requirements on the figures of a run, each met, missed or not measured.
+//!
+//! Figures are medians over the repeats; losses are of all repeats together.
+
+use std::collections::BTreeSet;
+use std::fmt;
+
+use serde::Serialize;
+use weir_results::{Case, NotMeasured, Percentile, Reliability, Run, Test};
+
+use crate::compact::three_digits;
+use crate::compare::{compare, headline, times};
+use crate::group::{FLOOR, GSO, Group, Load, Point, conditions_of, groups};
+use crate::table::{dash, drawn, is_not_supported};
+
+/// A limit for the cases that a selector names.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Requirement {
+    /// The cases.
+    pub selector: Selector,
+    /// Their limit.
+    pub limit: Limit,
+}
+
+/// Names cases by what it sets; an empty one names all.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Selector {
+    /// The engine.
+    pub engine: Option<String>,
+    /// The test.
+    pub test: Option<Test>,
+    /// Size of a sample in bytes.
+    pub size_bytes: Option<u64>,
+    /// Delivery guarantee, which the baselines lack.
+    pub reliability: Option<Reliability>,
+    /// Size of a batch in bytes, which the baselines lack.
+    pub batch_bytes: Option<u64>,
+}
+
+/// A limit of a figure.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Limit {
+    /// Median latency in microseconds, at most.
+    MaxP50(f64),
+    /// 99th percentile of the latency in microseconds, at most.
+    MaxP99(f64),
+    /// Received samples per second, at least.
+    MinRate(f64),
+    /// Lost samples in percent, at most.
+    MaxLostPercent(f64),
+    /// No sample may be lost.
+    NoLoss,
+    /// The headline figure (p50, or the received rate) divided by that of the reference, at most.
+    MaxRatio(f64, Reference),
+    /// The headline figure divided by that of the reference, at least.
+    MinRatio(f64, Reference),
+}
+
+/// What a ratio is relative to.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Reference {
+    /// Another engine of the same run, repeat by repeat.
+    Engine(String),
+    /// The same case of a stored run, by the medians.
+    Run {
+        /// Its name in tables.
+        name: String,
+        /// The run.
+        run: Box<Run>,
+    },
+}
+
+/// The verdict on a requirement, for one case.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct RequirementRow {
+    /// The study, as the caller names it.
+    pub study: String,
+    /// The case, and of how many it is the worst.
+    pub case: String,
+    /// The limit.
+    pub requirement: String,
+    /// The figure.
+    pub measured: Option<f64>,
+    /// The verdict.
+    pub verdict: RequirementVerdict,
+    /// Why there is no figure.
+    pub reason: Option<String>,
+}
+
+/// Whether a requirement is met.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum RequirementVerdict {
+    /// The figure is within the limit.
+    Met,
+    /// It is not.
+    Missed,
+    /// There is no figure.
+    NotMeasured,
+}
+
+impl RequirementVerdict {
+    /// The words in tables.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Met => "met",
+            Self::Missed => "missed",
+            Self::NotMeasured => "not measured",
+        }
+    }
+}
+
+impl Requirement {
+    /// Returns whether it is about a case of this kind.
+    #[must_use]
+    pub fn is_about(&self, engine: &str, test: Test, size_bytes: u64, reliability: Reliability) -> bool {
+        let Selector { engine: of, reliability: with, batch_bytes, .. } = &self.selector;
+        let is_baseline = [FLOOR, GSO].contains(&engine);
+        let is_reference = self.limit.engine() == Some(engine);
+        self.test().is_none_or(|of| of == test)
+            && of.as_ref().is_none_or(|of| of == engine)
+            && self.selector.size_bytes.is_none_or(|of| of == size_bytes)
+            && with.is_none_or(|with| with == reliability && !is_baseline)
+            && batch_bytes.is_none_or(|_| !is_baseline && test == Test::Throughput)
+            && !is_reference
+    }
+
+    /// The test of the selector, or the only one that has the figure.
+    #[must_use]
+    pub const fn test(&self) -> Option<Test> {
+        match self.limit {
+            Limit::MaxP50(_) | Limit::MaxP99(_) => Some(Test::Latency),
+            Limit::MinRate(_) => Some(Test::Throughput),
+            _ => self.selector.test,
+        }
+    }
+
+    fn is_about_point(&self, point: &Point<'_>) -> bool {
+        point.repeats.first().is_some_and(|case| {
+            let of = &case.point;
+            self.is_about(&of.engine, of.test, of.size_bytes, of.reliability)
+                && self.selector.batch_bytes.is_none_or(|bytes| bytes == of.batch_bytes)
+        })
+    }
+
+    /// Judges the cases of `run`: every one that misses the limit, or else those without a figure, or else the worst.
+    #[must_use]
+    pub fn judge(&self, study: &str, run: &Run) -> Vec<RequirementRow> {
+        let own = groups(run);
+        let stored = self.limit.stored().map(groups).unwrap_or_default();
+        let paths: BTreeSet<_> = run.cases.iter().map(|case| &case.conditions.path).collect();
+        let mut seen = Vec::new();
+        let mut judged: Vec<(RequirementRow, bool, f64)> = Vec::new();
+        for (group, point) in all(&own) {
+            // A baseline is in several groups. Relative to an engine it is compared once, too.
+            let first: Option<*const Case> = point.repeats.first().map(|case| std::ptr::from_ref(*case));
+            if !self.is_about_point(point) || seen.contains(&first) {
+                continue;
+            }
+            seen.push(first);
+            let figure = self.limit.figure(group, point, &stored);
+            let badness = figure.as_ref().map_or(0.0, |figure| self.limit.badness(*figure));
+            judged.push((
+                self.row(study, name(point, paths.len() > 1), figure),
+                is_not_supported(point),
+                badness,
+            ));
+        }
+        // What an engine lacks says nothing about the others.
+        if judged.iter().any(|(_, lacks, _)| !lacks) {
+            judged.retain(|(_, lacks, _)| !lacks);
+        }
+        if judged.is_empty() {
+            return vec![self.without_figure(study, "no case of it was measured")];
+        }
+        for verdict in [RequirementVerdict::Missed, RequirementVerdict::NotMeasured] {
+            let found: Vec<RequirementRow> =
+                judged.iter().map(|(row, ..)| row).filter(|row| row.verdict == verdict).cloned().collect();
+            if !found.is_empty() {
+                return found;
+            }
+        }
+        let count = judged.len();
+        let worst = judged.into_iter().max_by(|(.., one), (.., other)| one.total_cmp(other));
+        let worst = worst.map(|(row, ..)| row).into_iter();
+        let counted = |row: RequirementRow| match count {
+            1 => row,
+            _ => RequirementRow { case: format!("{} (worst of {count})", row.case), ..row },
+        };
+        worst.map(counted).collect()
+    }
+
+    /// The verdict where nothing was measured.
+    #[must_use]
+    pub fn without_figure(&self, study: &str, reason: &str) -> RequirementRow {
+        self.row(study, self.selector.to_string(), Err(reason.to_owned()))
+    }
+
+    fn row(&self, study: &str, case: String, figure: Result<f64, String>) -> RequirementRow {
+        let verdict = match &figure {
+            Ok(figure) if self.limit.is_met(*figure) => RequirementVerdict::Met,
+            Ok(_) => RequirementVerdict::Missed,
+            Err(_) => RequirementVerdict::NotMeasured,
+        };
+        RequirementRow {
+            study: study.to_owned(),
+            case,
+            requirement: self.limit.to_string(),
+            measured: figure.as_ref().ok().copied(),
+            verdict,
+            reason: figure.err(),
+        }
+    }
+}
+
+impl Limit {
+    fn is_met(&self, figure: f64) -> bool {
+        match self {
+            Self::MaxP50(limit)
+            | Self::MaxP99(limit)
+            | Self::MaxLostPercent(limit)
+            | Self::MaxRatio(limit, _) => figure <= *limit,
+            Self::MinRate(limit) | Self::MinRatio(limit, _) => figure >= *limit,
+            Self::NoLoss => figure == 0.0,
+        }
+    }
+
+    /// Larger is worse.
+    fn badness(&self, figure: f64) -> f64 {
+        if matches!(self, Self::MinRate(_) | Self::MinRatio(..)) { -figure } else { figure }
+    }
+
+    /// The engine of the same run that a ratio is relative to.
+    #[must_use]
+    pub fn engine(&self) -> Option<&str> {
+        match self {
+            Self::MaxRatio(_, Reference::Engine(name)) | Self::MinRatio(_, Reference::Engine(name)) => {
+                Some(name)
+            }
+            _ => None,
+        }
+    }
+
+    fn stored(&self) -> Option<&Run> {
+        match self {
+            Self::MaxRatio(_, Reference::Run { run, .. }) | Self::MinRatio(_, Reference::Run { run, .. }) => {
+                Some(run)
+            }
+            _ => None,
+        }
+    }
+
+    /// The figure of a point, or why there is none.
+    fn figure(&self, group: &Group<'_>, point: &Point<'_>, stored: &[Group<'_>]) -> Result<f64, String> {
+        let median = |of: fn(&Case) -> Option<f64>| {
+            point.spread(of).map(|spread| spread.median).ok_or_else(|| why_not(point))
+        };
+        match self {
+            Self::MaxP50(_) => median(|case| Some(times(case)?.p50)),
+            Self::MaxP99(_) if median(headline).is_ok() => {
+                let p99 = |case: &Case| Some(times(case).filter(|it| it.supports(Percentile::P99))?.p99);
+                let none = || "too few samples for a 99th percentile: set a longer duration".to_owned();
+                median(p99).map_err(|_| none())
+            }
+            Self::MaxP99(_) => Err(why_not(point)),
+            Self::MinRate(_) => median(|case| Some(case.figures.throughput?.samples_per_s)),
+            Self::MaxLostPercent(_) => {
+                let (lost, received) = losses(point).ok_or_else(|| why_not(point))?;
+                Ok(lost as f64 / (lost + received).max(1) as f64 * 100.0)
+            }
+            Self::NoLoss => losses(point).map(|(lost, _)| lost as f64).ok_or_else(|| why_not(point)),
+            Self::MaxRatio(_, Reference::Engine(name)) | Self::MinRatio(_, Reference::Engine(name)) => {
+                median(headline)?;
+                let comparison = compare(group, point, name);
+                let none = || format!("{name} has no figure of the same kind, size and load");
+                comparison.map(|comparison| comparison.ratio).ok_or_else(none)
+            }
+            Self::MaxRatio(_, Reference::Run { name, .. })
+            | Self::MinRatio(_, Reference::Run { name, .. }) => {
+                let conditions = conditions_of(&group.key.conditions(), point);
+                let is_same = |(of, other): &(&Group<'_>, &Point<'_>)| {
+                    of.key.test == group.key.test
+                        && (&other.engine, other.size_bytes) == (&point.engine, point.size_bytes)
+                        && conditions_of(&of.key.conditions(), other) == conditions
+                };
+                let same = all(stored).find(is_same).and_then(|(_, other)| other.headline());
+                let same = same.filter(|spread| spread.median > 0.0);
+                let same = same.ok_or_else(|| format!("{name} has no figure of the same case"))?;
+                Ok(median(headline)? / same.median)
+            }
+        }
+    }
+}
+
+fn all<'g, 'r>(groups: &'g [Group<'r>]) -> impl Iterator<Item = (&'g Group<'r>, &'g Point<'r>)> {
+    groups.iter().flat_map(|group| group.points.iter().map(move |point| (group, point)))
+}
+
+/// Lost and received samples or pings of all repeats; `None` without figures.
+fn losses(point: &Point<'_>) -> Option<(u64, u64)> {
+    let of = |case: &&Case| match (case.figures.throughput, case.figures.latency_us) {
+        (Some(throughput), _) => Some((throughput.lost, throughput.total_samples)),
+        (None, Some(latency)) => Some((latency.lost, latency.count)),
+        (None, None) => None,
+    };
+    point
+        .repeats
+        .iter()
+        .filter_map(of)
+        .reduce(|(lost, received), (more_lost, more_received)| (lost + more_lost, received + more_received))
+}
+
+fn why_not(point: &Point<'_>) -> String {
+    let reason = point.repeats.iter().find_map(|case| case.evidence.not_measured.as_ref());
+    reason.map_or_else(|| "no figures".to_owned(), NotMeasured::to_string)
+}
+
+/// The case in words, e.g. `weir 1024 B throughput, reliable, batches of 8192 B`, with its path if there are several.
+fn name(point: &Point<'_>, has_paths: bool) -> String {
+    let Some(case) = point.repeats.first() else { return point.engine.clone() };
+    let mut text = format!("{} {} B {}", point.engine, point.size_bytes, case.point.test);
+    if ![FLOOR, GSO].contains(&case.point.engine.as_str()) {
+        text.push_str(&format!(", {}", case.point.reliability));
+    }
+    if case.point.batch_bytes > 0 {
+        text.push_str(&format!(", batches of {} B", case.point.batch_bytes));
+    }
+    match point.load {
+        Some(Load::Percent(bits)) => text.push_str(&format!(", load {} %", f64::from_bits(bits))),
+        Some(Load::Rate(bits)) => text.push_str(&format!(", {} samples/s", f64::from_bits(bits))),
+        None => {}
+    }
+    if let Some(path) = case.conditions.path.as_ref().filter(|_| has_paths) {
+        text.push_str(&format!(", {path}"));
+    }
+    text
+}
+
+impl fmt::Display for Selector {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let words = [
+            self.engine.clone(),
+            self.size_bytes.map(|bytes| format!("{bytes} B")),
+            self.test.map(|test| test.to_string()),
+            self.reliability.map(|reliability| reliability.to_string()),
+            self.batch_bytes.map(|bytes| format!("batches of {bytes} B")),
+        ];
+        let words: Vec<String> = words.into_iter().flatten().collect();
+        f.write_str(if words.is_empty() { "all" } else { "" })?;
+        f.write_str(&words.join(" "))
+    }
+}
+
+impl fmt::Display for Limit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::MaxP50(limit) => write!(f, "p50 <= {limit} us"),
+            Self::MaxP99(limit) => write!(f, "p99 <= {limit} us"),
+            Self::MinRate(limit) => write!(f, ">= {limit} samples/s"),
+            Self::MaxLostPercent(limit) => write!(f, "lost <= {limit} %"),
+            Self::NoLoss => write!(f, "no loss"),
+            Self::MaxRatio(limit, reference) => write!(f, "ratio to {reference} <= {limit}"),
+            Self::MinRatio(limit, reference) => write!(f, "ratio to {reference} >= {limit}"),
+        }
+    }
+}
+
+impl fmt::Display for Reference {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Engine(name) | Self::Run { name, .. } => f.write_str(name),
+        }
+    }
+}
+
+/// Formats verdicts as a table, with the reasons of missing figures and a summary below.
+#[must_use]
+pub fn requirements_table(rows: &[RequirementRow]) -> String {
+    let cells = |row: &RequirementRow| {
+        [
+            row.study.clone(),
+            row.case.clone(),
+            row.requirement.clone(),
+            row.measured.map_or_else(dash, three_digits),
+            row.verdict.name().to_owned(),
+        ]
+    };
+    let headings = ["Study", "Case", "Requirement", "Measured", "Verdict"].map(str::to_owned);
+    let table = drawn(headings.to_vec(), rows.iter().map(cells), |column| column == 3);
+    let mut text = format!("{table}\n\n");
+    for row in rows {
+        if let Some(reason) = &row.reason {
+            text.push_str(&format!("not measured: {}: {}: {reason}\n", row.study, row.case));
+        }
+    }
+    let count = |verdict| rows.iter().filter(|row| row.verdict == verdict).count();
+    let verdicts = [RequirementVerdict::Met, RequirementVerdict::Missed, RequirementVerdict::NotMeasured];
+    let counted = verdicts.map(|verdict| format!("{} {}", count(verdict), verdict.name()));
+    text.push_str(&format!("{}\n", counted.join(", ")));
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use weir_results::{Environment, LatencySummary, ThroughputSummary};
+
+    use super::*;
+
+    fn latency(engine: &str, size: u64, repeat: u32, p50: f64) -> Case {
+        Case::new(engine, Test::Latency, Reliability::Reliable, size).with(|case| {
+            case.conditions.repeat = repeat;
+            case.figures.latency_us =
+                Some(LatencySummary { count: 1000, p50, p99: 2.0 * p50, ..LatencySummary::default() });
+        })
+    }
+
+    fn rate(engine: &str, samples_per_s: f64, lost: u64) -> Case {
+        Case::new(engine, Test::Throughput, Reliability::Reliable, 32).with(|case| {
+            case.figures.throughput = Some(ThroughputSummary {
+                samples_per_s,
+                lost,
+                total_samples: 1000 - lost,
+                ..ThroughputSummary::default()
+            });
+        })
+    }
+
+    fn run(cases: impl IntoIterator<Item = Case>) -> Run {
+        Run { cases: cases.into_iter().collect(), ..Run::new(Environment::default()) }
+    }
+
+    fn weir(limit: Limit) -> Requirement {
+        Requirement { selector: Selector { engine: Some("weir".to_owned()), ..Selector::default() }, limit }
+    }
+
+    /// Case, figure and verdict of each row.
+    fn judged(requirement: &Requirement, run: &Run) -> Vec<(String, Option<f64>, &'static str)> {
+        let rows = requirement.judge("study", run);
+        rows.into_iter().map(|row| (row.case, row.measured, row.verdict.name())).collect()
+    }
+
+    #[test]
+    fn the_worst_case_stands_for_those_that_meet_a_limit_and_each_that_misses_it_is_listed() {
+        let run = run([32, 64, 128].map(|size| latency("weir", size, 1, size as f64)));
+        let worst = ("weir 128 B latency, reliable (worst of 3)".to_owned(), Some(128.0), "met");
+        assert_eq!(judged(&weir(Limit::MaxP50(200.0)), &run), [worst]);
+        let missed =
+            |size: u64| (format!("weir {size} B latency, reliable"), Some(2.0 * size as f64), "missed");
+        assert_eq!(judged(&weir(Limit::MaxP99(100.0)), &run), [missed(64), missed(128)]);
+    }
+
+    #[test]
+    fn figures_are_medians_over_the_repeats() {
+        let run = run((1..).zip([10.0, 12.0, 90.0]).map(|(repeat, p50)| latency("weir", 32, repeat, p50)));
+        assert_eq!(judged(&weir(Limit::MaxP50(12.0)), &run)[0].1, Some(12.0));
+    }
+
+    #[test]
+    fn losses_are_of_all_repeats_together() {
+        let run = run([rate("weir", 1e6, 0), rate("weir", 1e6, 10).with(|case| case.conditions.repeat = 2)]);
+        assert_eq!(judged(&weir(Limit::MaxLostPercent(1.0)), &run)[0].1, Some(0.5));
+        assert_eq!(judged(&weir(Limit::NoLoss), &run)[0].2, "missed");
+        assert_eq!(judged(&weir(Limit::MinRate(1e6)), &run)[0].2, "met");
+    }
+
+    #[test]
+    fn a_ratio_is_to_another_engine_or_to_the_same_case_of_another_run() {
+        let now = run([latency("weir", 32, 1, 12.0), latency("udp", 32, 1, 10.0)]);
+        let to_udp = weir(Limit::MaxRatio(1.1, Reference::Engine("udp".to_owned())));
+        assert_eq!(judged(&to_udp, &now)[0].1, Some(1.2));
+        let before = |cases: Vec<Case>| {
+            let reference = Reference::Run { name: "old".to_owned(), run: Box::new(run(cases)) };
+            judged(&weir(Limit::MaxRatio(1.1, reference)), &now)[0].clone()
+        };
+        assert_eq!(before(vec![latency("weir", 32, 1, 12.0)]).2, "met");
+        assert_eq!(before(vec![latency("weir", 32, 1, 6.0)]).1, Some(2.0));
+        assert_eq!(before(vec![latency("weir", 64, 1, 6.0)]).2, "not measured");
+    }
+
+    #[test]
+    fn what_an_engine_lacks_is_left_out_unless_there_is_nothing_else() {
+        let lacking = |engine: &str| {
+            Case::new(engine, Test::Latency, Reliability::Reliable, 32).with(|case| {
+                case.evidence.not_measured = Some(NotMeasured::NotSupported { reason: "no".to_owned() });
+            })
+        };
+        let all = Requirement { selector: Selector::default(), limit: Limit::MaxP50(9.0) };
+        assert_eq!(judged(&all, &run([latency("weir", 32, 1, 1.0), lacking("zeromq")]))[0].2, "met");
+        assert_eq!(judged(&all, &run([lacking("zeromq")]))[0].2, "not measured");
+    }
+
+    #[test]
+    fn what_was_not_measured_is_not_met_and_the_reason_is_given() {
+        let failed = Case::new("weir", Test::Latency, Reliability::Reliable, 64).with(|case| {
+            case.evidence.not_measured = Some(NotMeasured::Failed { reason: "it hung".to_owned() });
+        });
+        let run = run([latency("weir", 32, 1, 1.0), failed]);
+        let rows = weir(Limit::MaxP50(9.0)).judge("study", &run);
+        assert_eq!((rows.len(), rows[0].verdict), (1, RequirementVerdict::NotMeasured));
+        let table = requirements_table(&rows);
+        assert!(
+            table.contains("not measured: study: weir 64 B latency, reliable: failed: it hung"),
+            "{table}"
+        );
+        assert!(table.ends_with("0 met, 0 missed, 1 not measured\n"), "{table}");
+        assert_eq!(judged(&weir(Limit::MinRate(1.0)), &run)[0].0, "weir");
+    }
+}
