@@ -19,9 +19,8 @@
 //!
 //! A path begins *open*: a first flight of 16 KiB, and for each byte that passes two more, until so much has passed
 //! that only the writers' windows limit (slow start, as in TCP). If its queue grows, or much is lost, it has a
-//! bottleneck, and is *paced* from then on: a token bucket that all writers draw from, each in
-//! [its turn](bucket). A path without
-//! a bottleneck stays open and costs a counter per send.
+//! bottleneck, and is *paced* from then on: a token bucket that all writers draw from, each in its turn
+//! (`path/bucket.rs`). A path without a bottleneck stays open and costs a counter per send.
 
 mod bucket;
 mod rate;
