@@ -216,7 +216,7 @@ pub(crate) fn conditions_of(conditions: &str, point: &Point<'_>) -> String {
     }
 }
 
-fn counted(count: u32, what: &str) -> String {
+pub(crate) fn counted(count: u32, what: &str) -> String {
     format!("{count} {what}{}", if count == 1 { "" } else { "s" })
 }
 
@@ -286,7 +286,7 @@ fn points(cases: Vec<&Case>) -> Vec<Point<'_>> {
 }
 
 /// The order of engines: the baselines, Weir, then the others by name.
-fn rank(engine: &str) -> (u8, String) {
+pub(crate) fn rank(engine: &str) -> (u8, String) {
     let class = match engine {
         FLOOR | GSO => 0,
         _ if engine.starts_with("weir") => 1,

@@ -1,4 +1,4 @@
-//! Formats results as tables, CSV, JSON and SVG.
+//! Formats results as tables, CSV, JSON, SVG and HTML.
 //!
 //! Every function is pure: the same run gives the same bytes. Nothing is measured, read from or
 //! written to the host; colours and terminals are up to the caller.
@@ -23,6 +23,7 @@
 //! - `udp`: tables of UDP tests
 //! - `plot`: SVG plots by sample size; `chart`: SVG plots of arbitrary lines; `chart_grid`: several small
 //!   ones
+//! - `html`: the report as one HTML page, with plots of its own
 
 mod breakdown;
 mod chart;
@@ -35,6 +36,7 @@ mod csv;
 mod distribution;
 mod goals;
 mod group;
+mod html;
 mod json;
 mod link;
 mod loss;
@@ -53,6 +55,7 @@ pub use chart_grid::{ChartGrid, GridRow, chart_grid};
 pub use compact::compact_tables;
 pub use compare::ReportOptions;
 pub use goals::{AtRest, GoalRow, GoalVerdict, goals, goals_table};
+pub use html::{NamedRun, html_report};
 pub use json::json;
 pub use notes::{environment, warnings};
 pub use plot::{Plot, plots};
