@@ -272,6 +272,9 @@ fn simplified(points: &[(f64, f64)]) -> Vec<(f64, f64)> {
     kept
 }
 
+/// Fewer round numbers do not show where an axis goes.
+const TICKS_MIN: usize = 3;
+
 /// A distance in a picture that is too small to be seen.
 const NOT_SEEN: f64 = 0.25;
 
@@ -294,7 +297,9 @@ pub(crate) fn ticks(axis: &Axis, (low, high): (f64, f64), most: usize) -> Vec<(f
     let found = if !axis.ticks.is_empty() {
         axis.ticks.clone()
     } else if axis.is_logarithmic {
-        let ticks = decimal_ticks(10_f64.powf(low), 10_f64.powf(high));
+        let (start, end) = (10_f64.powf(low), 10_f64.powf(high));
+        let ticks = Some(decimal_ticks(start, end)).filter(|ticks| ticks.len() >= TICKS_MIN);
+        let ticks = ticks.unwrap_or_else(|| linear_ticks(start, end, most.min(4)));
         ticks.into_iter().map(|tick| (tick, short(tick))).collect()
     } else {
         linear_ticks(low, high, most).into_iter().map(|tick| (tick, short(tick))).collect()

@@ -1,6 +1,7 @@
 //! The colours of a report's engines, and how points are named and divided into small plots.
 
 use crate::group::{Group, Load, Point, conditions_of};
+use crate::html::chart::Line;
 use crate::html::figure::Key;
 use crate::plot::{Hue, hues};
 
@@ -22,9 +23,12 @@ impl<'a> Palette<'a> {
         self.0.iter().find(|(name, _)| *name == engine).map_or(Hue::Floor, |(_, hue)| *hue)
     }
 
-    /// The entries of a legend for a group's engines.
-    pub(crate) fn keys(&self, group: &Group<'_>) -> Vec<Key> {
-        group.engines().into_iter().map(|engine| Key::Engine(engine.to_owned(), self.hue(engine))).collect()
+    /// The entries of a legend for those of a group's engines that have a line.
+    pub(crate) fn keys<'l>(&self, group: &Group<'_>, lines: impl Iterator<Item = &'l Line>) -> Vec<Key> {
+        let drawn: Vec<Hue> = lines.map(|line| line.hue).collect();
+        let engines = group.engines().into_iter().map(|engine| (engine, self.hue(engine)));
+        let shown = engines.filter(|(_, hue)| drawn.contains(hue));
+        shown.map(|(engine, hue)| Key::Engine(engine.to_owned(), hue)).collect()
     }
 }
 

@@ -53,7 +53,7 @@ pub(crate) fn by_size(group: &Group<'_>, palette: &Palette<'_>) -> Option<Figure
         size: Size::Normal,
         lines,
     };
-    let mut legend = palette.keys(group);
+    let mut legend = palette.keys(group, chart.lines.iter());
     if group.key.test == Test::Latency {
         legend.extend([Key::Line("median", false), Key::Line("99 %", true)]);
     }
@@ -195,7 +195,7 @@ pub(crate) fn by_load(group: &Group<'_>, palette: &Palette<'_>) -> Option<Figure
         return None;
     }
     let marks = charts.iter().flat_map(|chart| &chart.lines).flat_map(|line| &line.marks);
-    let mut legend = palette.keys(group);
+    let mut legend = palette.keys(group, charts.iter().flat_map(|chart| &chart.lines));
     legend.extend([Key::Line("median", false), Key::Line("99 %", true)]);
     legend.extend(mark_keys(marks.map(|mark| (mark.whisker.is_some(), mark.has_heavy_loss))));
     Some(Figure {
@@ -253,7 +253,7 @@ pub(crate) fn by_percentile(group: &Group<'_>, palette: &Palette<'_>) -> Option<
         title: "Latency by percentile.".to_owned(),
         note: "Both axes are logarithmic: each step to the right is ten times as rare. All repeats together."
             .to_owned(),
-        legend: palette.keys(group),
+        legend: palette.keys(group, charts.iter().flat_map(|chart| &chart.lines)),
         plots: charts.iter().map(Chart::draw).collect(),
         data,
     })

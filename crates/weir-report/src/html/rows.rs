@@ -45,7 +45,7 @@ impl Rows {
         let bottom = height - BOTTOM;
         html! {
             div.plot {
-                svg.normal viewBox={ "0 0 " (n(WIDTH)) " " (n(height)) } role="img" aria-label=(self.label) {
+                svg.normal.rows viewBox={ "0 0 " (n(WIDTH)) " " (n(height)) } role="img" aria-label=(self.label) {
                     g.below {
                         @for (at, text) in &scale.ticks {
                             path.grid d={ "M" (n(scale.x(&self.x, *at))) " " (n(TOP)) "V" (n(bottom)) } {}
@@ -128,7 +128,7 @@ fn cut(name: &str) -> String {
 
 const WIDTH: f64 = 440.0;
 /// Room for the names.
-const LEFT: f64 = 168.0;
+const LEFT: f64 = 172.0;
 /// Room for the texts behind bars.
 const TEXT: f64 = 62.0;
 const TOP: f64 = 6.0;

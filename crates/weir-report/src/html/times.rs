@@ -135,7 +135,7 @@ fn figure(group: &Group<'_>, palette: &Palette<'_>, kind: &Kind) -> Option<Figur
     if let [only] = charts.as_mut_slice() {
         only.size = Size::Normal;
     }
-    let mut legend = palette.keys(group);
+    let mut legend = palette.keys(group, charts.iter().flat_map(|chart: &Chart| &chart.lines));
     if let [(first, _), (second, _)] = kind.lines {
         legend.extend([Key::Line(first, false), Key::Line(second, true)]);
     }
