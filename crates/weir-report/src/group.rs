@@ -46,7 +46,7 @@ pub(crate) struct Group<'a> {
 }
 
 /// All repeats of one engine and size.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Point<'a> {
     pub(crate) engine: String,
     pub(crate) size_bytes: u64,
@@ -76,7 +76,7 @@ fn load(case: &Case) -> Option<Load> {
 
 impl GroupKey {
     /// Returns the key of a case; one without figures counts as kind `otherwise`.
-    fn of(case: &Case, otherwise: LatencyKind) -> Self {
+    pub(crate) fn of(case: &Case, otherwise: LatencyKind) -> Self {
         Self {
             test: case.point.test,
             kind: if is_open_loop(case) {

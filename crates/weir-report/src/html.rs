@@ -23,15 +23,16 @@ mod times;
 use std::collections::BTreeSet;
 
 use maud::{DOCTYPE, Markup, PreEscaped, html};
-use weir_results::{Case, Environment, Interval, Run};
+use weir_results::{Case, Environment, Interval, LatencyKind, Run};
 
 use crate::compare::ReportOptions;
-use crate::group::{Group, counted, groups, rank};
+use crate::group::{Group, GroupKey, counted, groups, rank};
 use crate::notes::{concerned, each_warning};
-use crate::udp::udp_tables;
+use crate::udp::{UdpGroup, udp_groups};
 use figure::Figure;
 use headline::{Headline, headlines};
 use palette::Palette;
+use table::Table;
 
 /// A run and how it is called in a report.
 #[derive(Debug, Clone, Copy)]
@@ -129,6 +130,9 @@ fn contents(sections: &[Section<'_>], grouped: &[Vec<Group<'_>>]) -> Markup {
                             @for (number, group) in groups.iter().enumerate() {
                                 li { a href={ "#" (section.group_id(number)) } { (group_title(group)) } }
                             }
+                            @for (number, group) in udp_groups(section.run.run).iter().enumerate() {
+                                li { a href={ "#" (section.udp_id(number)) } { (group.title) } }
+                            }
                             li { a href={ "#" (section.id()) "-host" } { "Environment and command" } }
                         }
                     }
@@ -163,6 +167,10 @@ impl Section<'_> {
         format!("run{}-{}", self.number, number + 1)
     }
 
+    fn udp_id(&self, number: usize) -> String {
+        format!("run{}-udp{}", self.number, number + 1)
+    }
+
     fn heading(&self) -> String {
         if self.is_only { "Summary".to_owned() } else { format!("Run {}: {}", self.number, self.run.name) }
     }
@@ -172,35 +180,39 @@ impl Section<'_> {
         let base = self.options.relative_to.as_str();
         let palette = Palette::new(groups);
         let headlines: Vec<Vec<Headline<'_>>> = groups.iter().map(|group| headlines(group, base)).collect();
-        let udp = udp_tables(run);
+        let udp = udp_groups(run);
         html! {
             section {
                 h2 id=(self.id()) { (self.heading()) }
-                (self.summary(groups, &headlines))
+                (self.summary(groups, &headlines, &udp))
                 (warnings(&about_all(run), run.cases.len()))
                 @for (number, (group, headlines)) in groups.iter().zip(&headlines).enumerate() {
                     (self.group(number, group, headlines, &palette))
                 }
-                @if !udp.is_empty() {
-                    h3 { "UDP tests" }
-                    @for table in &udp { pre tabindex="0" { (table) } }
-                }
+                @for (number, group) in udp.iter().enumerate() { (self.udp(number, group)) }
                 h3 id={ (self.id()) "-host" } { "Environment and command" }
                 (environment::environment(run))
             }
         }
     }
 
-    fn summary(&self, groups: &[Group<'_>], headlines: &[Vec<Headline<'_>>]) -> Markup {
+    fn summary(&self, groups: &[Group<'_>], headlines: &[Vec<Headline<'_>>], udp: &[UdpGroup<'_>]) -> Markup {
         let base = &self.options.relative_to;
-        let most =
-            groups.iter().flat_map(|group| &group.points).map(|point| point.repeats.len()).max().unwrap_or(0);
+        let points =
+            groups.iter().flat_map(|group| &group.points).chain(udp.iter().flat_map(|tests| &tests.points));
+        let most = points.map(|point| point.repeats.len()).max().unwrap_or(0);
         html! {
             ul.summary {
                 @for (number, (group, headlines)) in groups.iter().zip(headlines).enumerate() {
                     li {
                         a href={ "#" (self.group_id(number)) } { (group_title(group)) } ": "
                         (summary::sentences(group, headlines, base).join(" "))
+                    }
+                }
+                @for (number, tests) in udp.iter().enumerate() {
+                    li {
+                        a href={ "#" (self.udp_id(number)) } { (tests.title) } ": "
+                        (summary::udp_sentence(&tests.points))
                     }
                 }
             }
@@ -224,9 +236,43 @@ impl Section<'_> {
     ) -> Markup {
         let base = self.options.relative_to.as_str();
         let cases: Vec<&Case> = group.points.iter().flat_map(|point| &point.repeats).copied().collect();
+        html! {
+            h3 id=(self.group_id(number)) { (group_title(group)) }
+            (warnings(&about_some(&cases, self.run.run), self.run.run.cases.len()))
+            (results::main_table(group, headlines, base).render())
+            @for note in &results::not_measured(headlines) { p.faint { (note) } }
+            (results::all_figures(group))
+            (self.figures(group, headlines, palette))
+        }
+    }
+
+    /// UDP tests have columns of their own, and the same plots.
+    fn udp(&self, number: usize, tests: &UdpGroup<'_>) -> Markup {
+        let mut table =
+            Table::new(tests.title.as_str(), 1, tests.headings.iter().map(|it| (*it).to_owned()).collect());
+        for row in &tests.rows {
+            table.push(row.iter().map(|(cell, _)| cell.clone()).collect());
+        }
+        let cases: Vec<&Case> = tests.points.iter().flat_map(|point| &point.repeats).copied().collect();
+        let kind = LatencyKind::Rtt;
+        let group =
+            cases.first().map(|case| Group { key: GroupKey::of(case, kind), points: tests.points.clone() });
+        html! {
+            h3 id=(self.udp_id(number)) { (tests.title) }
+            (warnings(&about_some(&cases, self.run.run), self.run.run.cases.len()))
+            @if !table.rows.is_empty() { (table.render()) }
+            @for note in &tests.notes { p.faint { (note) } }
+            @if let Some(group) = &group {
+                @let groups = std::slice::from_ref(group);
+                (self.figures(group, &headlines(group, &self.options.relative_to), &Palette::new(groups)))
+            }
+        }
+    }
+
+    fn figures(&self, group: &Group<'_>, headlines: &[Headline<'_>], palette: &Palette<'_>) -> Markup {
         let figures: Vec<Figure> = [
             plots::by_size(group, palette),
-            plots::ratios(group, headlines, palette, base),
+            plots::ratios(group, headlines, palette, &self.options.relative_to),
             plots::by_load(group, palette),
             plots::by_percentile(group, palette),
             plots::stages(group, palette),
@@ -239,11 +285,6 @@ impl Section<'_> {
         let over_time = times::over_time(group, palette, self.run.run.peer.is_some());
         let plots_over_time: usize = over_time.iter().map(|figure| figure.plots.len()).sum();
         html! {
-            h3 id=(self.group_id(number)) { (group_title(group)) }
-            (warnings(&about_some(&cases, self.run.run), self.run.run.cases.len()))
-            (results::main_table(group, headlines, base).render())
-            @for note in &results::not_measured(headlines) { p.faint { (note) } }
-            (results::all_figures(group))
             @if !figures.is_empty() { div.figures { @for figure in &figures { (figure.render()) } } }
             @if !over_time.is_empty() {
                 details.over-time {

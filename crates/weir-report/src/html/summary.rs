@@ -2,7 +2,8 @@
 
 use weir_results::{Interval, Test, Verdict};
 
-use crate::group::{FLOOR, GSO, Group, Load};
+use crate::compact::{lost_percent, three_digits};
+use crate::group::{FLOOR, GSO, Group, Load, Point};
 use crate::html::headline::Headline;
 use crate::html::number::{range, spoken};
 use crate::html::palette::name_of;
@@ -28,6 +29,23 @@ pub(crate) fn sentences(group: &Group<'_>, headlines: &[Headline<'_>], base: &st
         sentences.push("No engine of this run supports it.".to_owned());
     }
     sentences
+}
+
+/// Returns a sentence about the first measurements of UDP tests.
+pub(crate) fn udp_sentence(points: &[Point<'_>]) -> String {
+    let clause = |point: &Point<'_>| {
+        let at = format!("{} at {} B", point.engine, point.size_bytes);
+        if let Some(rate) = point.spread(|case| Some(case.figures.throughput?.mbps)) {
+            let lost = lost_percent(point);
+            let lost =
+                if lost > 0.0 { format!(", up to {} % lost", three_digits(lost)) } else { String::new() };
+            return Some(format!("{at}: {} Mbit/s{lost}", three_digits(rate.median)));
+        }
+        let median = point.spread(|case| Some(case.figures.latency_us?.p50))?.median;
+        Some(format!("{at}: median {} us", spoken(median)))
+    };
+    let clauses: Vec<String> = points.iter().filter_map(clause).take(NAMED_MAX).collect();
+    if clauses.is_empty() { "No figures.".to_owned() } else { format!("{}.", clauses.join("; ")) }
 }
 
 /// Returns the engine that sentences are about: Weir, or else the first one that is no baseline.

@@ -5,7 +5,7 @@ use std::path::Path;
 use weir_report::{NamedRun, ReportOptions, html_report};
 use weir_results::{
     Case, CaseSeries, Environment, LatencyKind, LatencyRecorder, LossAttribution, NotMeasured,
-    ProcessFigures, Reliability, Run, Telemetry, Test, ThroughputSummary, Warning,
+    ProcessFigures, Reliability, Run, Telemetry, Test, ThroughputSummary, UdpFigures, UdpMode, Warning,
 };
 
 fn page(runs: &[(&str, &Run)]) -> String {
@@ -242,6 +242,31 @@ fn warnings_are_beside_what_they_concern() {
     let places: Vec<usize> = page.match_indices("<aside").map(|(at, _)| at).collect();
     assert_eq!(places.len(), 2);
     assert!(places[0] < latency && places[1] > throughput, "{places:?}");
+}
+
+#[test]
+fn udp_tests_have_tables_and_plots_of_their_own() {
+    let stream = |mode: UdpMode, size_bytes: u64| {
+        latency(mode.engine(), size_bytes, 1).with(|case| {
+            (case.point.test, case.figures.latency_us) = (Test::Throughput, None);
+            case.figures.throughput = Some(ThroughputSummary {
+                mbps: 987.6,
+                lost: 5,
+                lost_percent: 0.1,
+                ..ThroughputSummary::default()
+            });
+            case.figures.udp = Some(UdpFigures { mode, flows: 1, ip_version: 4, ..UdpFigures::default() });
+        })
+    };
+    let cases = vec![stream(UdpMode::Send, 64), stream(UdpMode::Gso, 64), stream(UdpMode::Gso, 1460)];
+    let page = page(&[("run", &Run { cases, ..Run::new(Environment::default()) })]);
+    elements(&page);
+    for text in
+        ["UDP streams at full speed, IPv4", "Throughput by sample size.", "Lost samples by place.", ">987.6<"]
+    {
+        assert!(page.contains(text), "{text}");
+    }
+    assert!(page.matches("<th scope=\"row\">gso").count() > 4);
 }
 
 #[test]
