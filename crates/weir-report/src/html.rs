@@ -25,14 +25,16 @@ use std::collections::BTreeSet;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 use weir_results::{Case, Environment, Interval, LatencyKind, Run};
 
+use crate::compact::lost_percent;
 use crate::compare::ReportOptions;
 use crate::group::{Group, GroupKey, counted, groups, rank};
 use crate::notes::{concerned, each_warning};
+use crate::plot::HEAVY_LOSS_PERCENT;
 use crate::udp::{UdpGroup, udp_groups};
 use figure::Figure;
 use headline::{Headline, headlines};
 use palette::Palette;
-use table::Table;
+use table::{RowMark, Table};
 
 /// A run and how it is called in a report.
 #[derive(Debug, Clone, Copy)]
@@ -250,8 +252,10 @@ impl Section<'_> {
     fn udp(&self, number: usize, tests: &UdpGroup<'_>) -> Markup {
         let mut table =
             Table::new(tests.title.as_str(), 1, tests.headings.iter().map(|it| (*it).to_owned()).collect());
-        for row in &tests.rows {
-            table.push(row.iter().map(|(cell, _)| cell.clone()).collect());
+        for (row, point) in tests.rows.iter().zip(&tests.points) {
+            let is_lossy = lost_percent(point) >= HEAVY_LOSS_PERCENT;
+            let mark = if is_lossy { RowMark::Lossy } else { RowMark::Plain };
+            table.push_marked(row.iter().map(|(cell, _)| cell.clone()).collect(), mark);
         }
         let cases: Vec<&Case> = tests.points.iter().flat_map(|point| &point.repeats).copied().collect();
         let kind = LatencyKind::Rtt;

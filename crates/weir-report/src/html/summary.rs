@@ -37,8 +37,11 @@ pub(crate) fn udp_sentence(points: &[Point<'_>]) -> String {
         let at = format!("{} at {} B", point.engine, point.size_bytes);
         if let Some(rate) = point.spread(|case| Some(case.figures.throughput?.mbps)) {
             let lost = lost_percent(point);
-            let lost =
-                if lost > 0.0 { format!(", up to {} % lost", three_digits(lost)) } else { String::new() };
+            let lost = if lost > 0.0 {
+                format!(", {}{} % lost", most_of(point), three_digits(lost))
+            } else {
+                String::new()
+            };
             return Some(format!("{at}: {} Mbit/s{lost}", three_digits(rate.median)));
         }
         let median = point.spread(|case| Some(case.figures.latency_us?.p50))?.median;
@@ -46,6 +49,11 @@ pub(crate) fn udp_sentence(points: &[Point<'_>]) -> String {
     };
     let clauses: Vec<String> = points.iter().filter_map(clause).take(NAMED_MAX).collect();
     if clauses.is_empty() { "No figures.".to_owned() } else { format!("{}.", clauses.join("; ")) }
+}
+
+/// The loss of several repeats is that of the worst.
+fn most_of(point: &Point<'_>) -> &'static str {
+    if point.repeats.len() > 1 { "up to " } else { "" }
 }
 
 /// Returns the engine that sentences are about: Weir, or else the first one that is no baseline.
@@ -74,7 +82,7 @@ fn about(it: &Headline<'_>, group: &Group<'_>, base: &str) -> String {
             &format!(", {:.decimals$} x {base}{}{}", found.ratio, interval(found.interval), verdict(&found));
     }
     if it.lost_percent >= HEAVY_LOSS_PERCENT {
-        text += &format!(", but lost up to {:.1} % of the samples", it.lost_percent);
+        text += &format!(", but lost {}{:.1} % of the samples", most_of(it.point), it.lost_percent);
     }
     text + "."
 }
