@@ -275,7 +275,7 @@ impl Section<'_> {
 
     fn figures(&self, group: &Group<'_>, headlines: &[Headline<'_>], palette: &Palette<'_>) -> Markup {
         let figures: Vec<Figure> = [
-            plots::by_size(group, palette),
+            plots::by_size(group, palette, link_mbps(self.run.run)),
             plots::ratios(group, headlines, palette, &self.options.relative_to),
             plots::by_load(group, palette),
             plots::by_percentile(group, palette),
@@ -327,6 +327,14 @@ fn warnings(found: &[Concern<'_>], of: usize) -> Markup {
             }
         }
     }
+}
+
+/// The speed of the interface that carried the samples, if all cases used the same path.
+fn link_mbps(run: &Run) -> Option<f64> {
+    let path = |case: &Case| case.conditions.path.clone();
+    let is_one = run.cases.windows(2).all(|pair| path(&pair[0]) == path(&pair[1]));
+    let speed = run.environment.interface.as_ref()?.speed_mbps?;
+    (is_one && speed > 0).then(|| f64::from(speed))
 }
 
 const TITLE_ENGINES_MAX: usize = 6;

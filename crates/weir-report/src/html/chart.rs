@@ -18,6 +18,8 @@ pub(crate) struct Chart {
     pub(crate) heading: Option<String>,
     pub(crate) x: Axis,
     pub(crate) y: Axis,
+    /// A value of the vertical axis that others are compared with, marked by a line.
+    pub(crate) reference: Option<f64>,
     pub(crate) lines: Vec<Line>,
     pub(crate) size: Size,
 }
@@ -88,6 +90,9 @@ impl Chart {
                     path.axis d={ "M" (n(left)) " " (n(top)) "V" (n(bottom)) "H" (n(right)) } {}
                     text.below x=(n(middle)) y=(height - 4) { (self.x.label) }
                     text x=(n(2.0)) y="11" { (self.y.label) }
+                    @if let Some(at) = self.reference {
+                        path.reference d={ "M" (n(left)) " " (n(frame.at_y(&self.y, at))) "H" (n(right)) } {}
+                    }
                     @for line in &self.lines { (frame.line(self, line)) }
                 }
             }
@@ -140,7 +145,8 @@ impl Frame {
         let (width, height) = chart.size.extent();
         let xs = chart.marks().map(|mark| mark.at.0);
         let whiskers = |mark: &Mark| mark.whisker.map_or([mark.at.1; 2], |(low, high)| [low, high]);
-        let ys = chart.marks().flat_map(whiskers).filter(|value| chart.y.shows(*value));
+        let ys =
+            chart.marks().flat_map(whiskers).chain(chart.reference).filter(|value| chart.y.shows(*value));
         let mut frame = Self {
             left: 46.0,
             right: f64::from(width) - 14.0,
@@ -342,6 +348,7 @@ mod tests {
             heading: None,
             x: Axis::logarithmic("x"),
             y: Axis::linear("y"),
+            reference: None,
             lines: vec![Line {
                 name: "<b>".to_owned(),
                 hue: Hue::Other(9),

@@ -24,6 +24,8 @@ pub(crate) enum Key {
     /// A full dot, or a hollow one.
     Dot(&'static str, bool),
     Whisker(&'static str),
+    /// A value to compare with.
+    Reference(&'static str),
     Cross(String),
     /// A part of a bar, by the number of its colour.
     Part(&'static str, usize),
@@ -51,7 +53,11 @@ impl Key {
     fn text(&self) -> &str {
         match self {
             Self::Engine(name, _) => name,
-            Self::Line(text, _) | Self::Dot(text, _) | Self::Whisker(text) | Self::Part(text, _) => text,
+            Self::Line(text, _)
+            | Self::Dot(text, _)
+            | Self::Whisker(text)
+            | Self::Reference(text)
+            | Self::Part(text, _) => text,
             Self::Cross(text) => text,
         }
     }
@@ -66,6 +72,7 @@ impl Key {
                         Self::Line(_, is_dashed) => { path.line.dashed[*is_dashed] d="M0 7H24" {} }
                         Self::Dot(_, is_hollow) => { (dot((12.0, 7.0), hue, *is_hollow, false)) }
                         Self::Whisker(_) => { path.whisker d="M12 0V14" {} }
+                        Self::Reference(_) => { path.reference d="M0 7H24" {} }
                         Self::Cross(_) => { (dot((12.0, 7.0), hue, false, true)) }
                         Self::Part(_, part) => { rect class={ "s" (part) } x="4" y="1" width="16" height="12" {} }
                     }

@@ -19,7 +19,7 @@ use crate::plot::{
 };
 
 /// Latency or throughput by size; dots in rows if there is one size only. Open loops vary by load instead.
-pub(crate) fn by_size(group: &Group<'_>, palette: &Palette<'_>) -> Option<Figure> {
+pub(crate) fn by_size(group: &Group<'_>, palette: &Palette<'_>, link_mbps: Option<f64>) -> Option<Figure> {
     if is_open_loop(group) {
         return None;
     }
@@ -50,6 +50,7 @@ pub(crate) fn by_size(group: &Group<'_>, palette: &Palette<'_>) -> Option<Figure
         x: Axis::logarithmic("sample size, bytes")
             .with_ticks(ticks.into_iter().map(|at| (at, size_label(at))).collect()),
         y: Axis::logarithmic(unit),
+        reference: link_mbps.filter(|_| group.key.test == Test::Throughput),
         size: Size::Normal,
         lines,
     };
@@ -57,6 +58,7 @@ pub(crate) fn by_size(group: &Group<'_>, palette: &Palette<'_>) -> Option<Figure
     if group.key.test == Test::Latency {
         legend.extend([Key::Line("median", false), Key::Line("99 %", true)]);
     }
+    legend.extend(chart.reference.map(|_| Key::Reference("speed of the link, headers included")));
     legend.extend(mark_keys(
         chart.lines.iter().flat_map(|line| &line.marks).map(|m| (m.whisker.is_some(), m.has_heavy_loss)),
     ));
@@ -186,6 +188,7 @@ pub(crate) fn by_load(group: &Group<'_>, palette: &Palette<'_>) -> Option<Figure
             heading: Some(format!("{size} B")),
             x: Axis::linear(x_label),
             y: Axis::logarithmic("microseconds"),
+            reference: None,
             size: Size::Normal,
             lines,
         })
@@ -241,6 +244,7 @@ pub(crate) fn by_percentile(group: &Group<'_>, palette: &Palette<'_>) -> Option<
                     RARITIES.iter().map(|at| (*at, percentile_label(*at).replace(' ', ""))).collect(),
                 ),
                 y: Axis::logarithmic("microseconds"),
+                reference: None,
                 size: Size::Small,
                 lines,
             });

@@ -129,6 +129,7 @@ fn figure(group: &Group<'_>, palette: &Palette<'_>, kind: &Kind) -> Option<Figur
             heading: Some(heading),
             x: Axis::linear("seconds"),
             y: Axis::linear(kind.y_label),
+            reference: None,
             size: Size::Small,
         });
     }

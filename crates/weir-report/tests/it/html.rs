@@ -4,7 +4,7 @@ use std::path::Path;
 
 use weir_report::{NamedRun, ReportOptions, html_report};
 use weir_results::{
-    Case, CaseSeries, Environment, LatencyKind, LatencyRecorder, LossAttribution, NotMeasured,
+    Case, CaseSeries, Environment, Interface, LatencyKind, LatencyRecorder, LossAttribution, NotMeasured,
     ProcessFigures, Reliability, Run, Telemetry, Test, ThroughputSummary, UdpFigures, UdpMode, Warning,
 };
 
@@ -223,6 +223,25 @@ fn sentences_say_what_the_figures_support() {
     assert!(often.contains("20.4 x udp (95 % interval 20.40..20.40), but lost up to 9.0 % of the samples."));
     assert!(often.contains("Reliable samples were lost by weir at 32 B (54)."));
     assert!(often.contains("<tr class=\"lossy\">") && often.contains("class=\"cross\""));
+}
+
+#[test]
+fn the_speed_of_the_only_link_is_drawn() {
+    let stream = |size_bytes: u64, path: &str| {
+        Case::new("weir", Test::Throughput, Reliability::Reliable, size_bytes).with(|case| {
+            case.conditions.path = Some(path.to_owned());
+            case.figures.throughput = Some(ThroughputSummary { mbps: 80.0, ..ThroughputSummary::default() });
+        })
+    };
+    let interface = Some(Interface { speed_mbps: Some(100), ..Interface::default() });
+    let environment = Environment { interface, ..Environment::default() };
+    let run = |paths: [&str; 2]| Run {
+        cases: vec![stream(32, paths[0]), stream(1024, paths[0]), stream(64, paths[1])],
+        ..Run::new(environment.clone())
+    };
+    let text = "speed of the link";
+    assert!(page(&[("run", &run(["a", "a"]))]).contains(text));
+    assert!(!page(&[("run", &run(["a", "b"]))]).contains(text));
 }
 
 #[test]
