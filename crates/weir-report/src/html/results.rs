@@ -7,6 +7,7 @@ use crate::group::Group;
 use crate::html::headline::Headline;
 use crate::html::number::range;
 use crate::html::palette::name_of;
+use crate::html::summary::is_comparable;
 use crate::html::table::{Row, RowMark, Table};
 use crate::link::{TO_PUBLISHERS, TO_SUBSCRIBERS};
 use crate::table::{
@@ -20,8 +21,10 @@ pub(crate) fn main_table(group: &Group<'_>, headlines: &[Headline<'_>], base: &s
     columns
         .retain(|column| column.0 != P99_9 || group.points.iter().any(|point| point.spread(p99_9).is_some()));
     let has_intervals = headlines.iter().any(|it| it.interval.is_some());
-    let has_ratios = headlines.iter().any(|it| it.comparison.is_some());
-    let has_verdicts = headlines.iter().filter_map(|it| it.comparison).any(|found| found.interval.is_some());
+    let has_ratios = headlines.iter().any(|it| it.comparison.is_some() && is_comparable(it));
+    let has_verdicts = headlines
+        .iter()
+        .any(|it| it.comparison.is_some_and(|found| found.interval.is_some()) && is_comparable(it));
     let (figure, decimals) = match group.key.test {
         Test::Latency => ("50%", 2),
         Test::Throughput => ("Samples/s", 0),
@@ -45,7 +48,7 @@ pub(crate) fn main_table(group: &Group<'_>, headlines: &[Headline<'_>], base: &s
         if has_intervals {
             cells.push(it.interval.map_or_else(dash, |interval| range(interval, decimals)));
         }
-        let ratio = it.comparison.map(|found| {
+        let ratio = it.comparison.filter(|_| is_comparable(it)).map(|found| {
             let interval =
                 found.interval.map_or_else(String::new, |interval| format!("\n{}", range(interval, 2)));
             format!("{:.2}{interval}", found.ratio)
@@ -54,7 +57,7 @@ pub(crate) fn main_table(group: &Group<'_>, headlines: &[Headline<'_>], base: &s
             cells.push(ratio.unwrap_or_else(dash));
         }
         if has_verdicts {
-            let found = it.comparison.filter(|_| it.point.engine != base);
+            let found = it.comparison.filter(|_| it.point.engine != base && is_comparable(it));
             cells.push(found.map_or_else(dash, |found| found.verdict.to_string()));
         }
         table.push_marked(cells, it.row_mark());

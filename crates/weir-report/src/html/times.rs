@@ -227,7 +227,7 @@ fn link(case: &Case, of: fn(&LinkDirection) -> Vec<f64>) -> Vec<(f64, f64)> {
 }
 
 /// The most points of a line. More would not show in a small plot.
-const POINTS_MAX: usize = 25;
+const POINTS_MAX: usize = 20;
 /// Fewer points are no course.
 const POINTS_MIN: usize = 3;
 
