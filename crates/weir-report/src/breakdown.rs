@@ -73,7 +73,7 @@ fn bar(percent: f64) -> String {
     "#".repeat(signs as usize)
 }
 
-fn notes(group: &Group<'_>) -> String {
+pub(crate) fn notes(group: &Group<'_>) -> String {
     let breakdowns = || {
         let cases = group.points.iter().flat_map(|point| &point.repeats);
         cases.filter_map(|case| case.figures.breakdown.as_ref())

@@ -7,15 +7,23 @@ use crate::table::{dash, drawn};
 
 /// Returns the costs of a group's points, medians over the repeats; empty if none are known.
 pub(crate) fn cost_table(group: &Group<'_>) -> String {
-    let is_known = |point: &&Point<'_>| point.repeats.iter().any(|case| case.figures.publisher.is_some());
-    let points: Vec<&Point<'_>> = group.points.iter().filter(is_known).collect();
+    let points = known(group);
     if points.is_empty() {
         return String::new();
     }
-    let note = "user, sys: processor time in seconds per million samples, warm-up included; calls: system calls per \
-                sample (only counted when enabled); waits, preempted: context switches; peak: resident memory";
     let costs = ends_table(&points, &COLUMNS);
-    format!("\nResources of the above\n\n{costs}\n\n{note}\n{}{}", discovery(group), call_table(&points))
+    format!("\nResources of the above\n\n{costs}\n\n{NOTE}\n{}{}", discovery(group), call_table(&points))
+}
+
+/// Returns the headings and rows of the costs; `None` if none are known.
+pub(crate) fn costs(group: &Group<'_>) -> Option<(Vec<String>, Vec<Vec<String>>)> {
+    let points = known(group);
+    (!points.is_empty()).then(|| ends(&points, &COLUMNS))
+}
+
+fn known<'g, 'a>(group: &'g Group<'a>) -> Vec<&'g Point<'a>> {
+    let is_known = |point: &&Point<'_>| point.repeats.iter().any(|case| case.figures.publisher.is_some());
+    group.points.iter().filter(is_known).collect()
 }
 
 /// Returns the system calls per sample; empty if calls were not counted by kind.
@@ -35,19 +43,24 @@ fn call_table(points: &[&Point<'_>]) -> String {
 
 /// Returns the columns of both ends, medians over the repeats.
 fn ends_table(points: &[&Point<'_>], columns: &[Column]) -> String {
+    let (headings, rows) = ends(points, columns);
+    drawn(headings, rows, |column| column > 0)
+}
+
+fn ends(points: &[&Point<'_>], columns: &[Column]) -> (Vec<String>, Vec<Vec<String>>) {
     let ends: [(&str, End); 2] = [("Pub", |case| case.figures.publisher), ("Sub", subscriber)];
     let of_ends = || ends.iter().flat_map(|end| columns.iter().map(move |column| (end, column)));
     let mut headings = ["Engine", "Size (B)"].map(str::to_owned).to_vec();
     headings.extend(of_ends().map(|(&(end, _), &(heading, ..))| format!("{end} {heading}")));
-    let rows = points.iter().map(|point| {
+    let row = |point: &&Point<'_>| {
         let mut cells = vec![point.engine.clone(), point.size_bytes.to_string()];
         cells.extend(of_ends().map(|(&(_, end), &(_, decimals, figure))| {
             let spread = point.spread(|case| figure(&end(case)?));
             spread.map_or_else(dash, |spread| format!("{:.decimals$}", spread.median))
         }));
         cells
-    });
-    drawn(headings, rows, |column| column > 0)
+    };
+    (headings, points.iter().map(row).collect())
 }
 
 /// Returns the discovery time of the ends, by engine; empty if no engine needed discovery.
@@ -68,11 +81,15 @@ fn discovery(group: &Group<'_>) -> String {
 }
 
 /// Each ping has an echo, whether the engine counted the echoes or not.
-fn subscriber(case: &Case) -> Option<ProcessFigures> {
+pub(crate) fn subscriber(case: &Case) -> Option<ProcessFigures> {
     let figures = case.figures.subscriber?;
     let samples = figures.samples.or_else(|| case.figures.publisher?.samples);
     Some(ProcessFigures { samples, ..figures })
 }
+
+/// What the columns mean.
+pub(crate) const NOTE: &str = "user, sys: processor time in seconds per million samples, warm-up included; calls: system calls per sample (only \
+     counted when enabled); waits, preempted: context switches; peak: resident memory";
 
 /// The process of an end.
 type End = fn(&Case) -> Option<ProcessFigures>;
@@ -104,7 +121,7 @@ fn per_sample(end: &ProcessFigures, count: u64) -> Option<f64> {
     Some(count as f64 / end.samples.filter(|count| *count > 0)? as f64)
 }
 
-fn per_million(end: &ProcessFigures, seconds: f64) -> Option<f64> {
+pub(crate) fn per_million(end: &ProcessFigures, seconds: f64) -> Option<f64> {
     Some(seconds * 1e6 / end.samples.filter(|count| *count > 0)? as f64)
 }
 

@@ -3,7 +3,7 @@
 use weir_results::{Distribution, LatencyKind, Test};
 
 use crate::group::{Group, Point};
-use crate::plot::{Axis, Chart, Line, Mark, Plot, chart_svg, coloured};
+use crate::plot::{Axis, Chart, Line, Mark, Plot, chart_svg, hues};
 
 /// Returns one plot for each size of a latency group whose cases hold their distributions. Repeats are taken together.
 pub(crate) fn distributions(group: &Group<'_>) -> Vec<Plot> {
@@ -17,21 +17,13 @@ pub(crate) fn distributions(group: &Group<'_>) -> Vec<Plot> {
 }
 
 fn of_size(group: &Group<'_>, size_bytes: u64) -> Option<Plot> {
-    let line = |(engine, colour, is_second_round): (&str, _, bool)| {
+    let line = |(engine, hue): (&str, _)| {
         let of_engine = |point: &&Point<'_>| point.engine == engine && point.size_bytes == size_bytes;
-        let distribution = together(group.points.iter().find(of_engine)?)?;
-        let marks = marks(&distribution);
+        let marks = marks(&together(group.points.iter().find(of_engine)?)?);
         let engine = engine.to_owned();
-        (!marks.is_empty()).then_some(Line {
-            engine,
-            figure: "",
-            colour,
-            is_second_round,
-            dashed: false,
-            marks,
-        })
+        (!marks.is_empty()).then_some(Line { engine, figure: "", hue, dashed: false, marks })
     };
-    let lines: Vec<Line> = coloured(group).into_iter().filter_map(line).collect();
+    let lines: Vec<Line> = hues(group.engines()).into_iter().filter_map(line).collect();
     if lines.is_empty() {
         return None;
     }
@@ -51,7 +43,7 @@ fn of_size(group: &Group<'_>, size_bytes: u64) -> Option<Plot> {
 }
 
 /// Returns the distribution of all repeats; `None` without any. A damaged one is left out.
-fn together(point: &Point<'_>) -> Option<Distribution> {
+pub(crate) fn together(point: &Point<'_>) -> Option<Distribution> {
     let stored = point.repeats.iter().filter_map(|case| case.figures.histogram.as_ref()?.decode().ok());
     stored.reduce(|mut all, one| {
         all.merge(&one);
@@ -61,7 +53,7 @@ fn together(point: &Point<'_>) -> Option<Distribution> {
 
 /// Returns the points of a line: up to the percentile that one sample in ten exceeds, then ever rarer ones, as far as
 /// there are samples. A logarithmic axis cannot show latencies of zero.
-fn marks(distribution: &Distribution) -> Vec<Mark> {
+pub(crate) fn marks(distribution: &Distribution) -> Vec<Mark> {
     let count = distribution.count() as f64;
     let steps = (0..).map(|step| 10_f64.powf(f64::from(step) / STEPS_PER_DECADE));
     let rarities = steps.take_while(|rarity| *rarity <= count.min(RARITIES[RARITIES.len() - 1]));

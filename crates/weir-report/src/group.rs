@@ -46,7 +46,7 @@ pub(crate) struct Group<'a> {
 }
 
 /// All repeats of one engine and size.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Point<'a> {
     pub(crate) engine: String,
     pub(crate) size_bytes: u64,
@@ -76,7 +76,7 @@ fn load(case: &Case) -> Option<Load> {
 
 impl GroupKey {
     /// Returns the key of a case; one without figures counts as kind `otherwise`.
-    fn of(case: &Case, otherwise: LatencyKind) -> Self {
+    pub(crate) fn of(case: &Case, otherwise: LatencyKind) -> Self {
         Self {
             test: case.point.test,
             kind: if is_open_loop(case) {
@@ -216,7 +216,7 @@ pub(crate) fn conditions_of(conditions: &str, point: &Point<'_>) -> String {
     }
 }
 
-fn counted(count: u32, what: &str) -> String {
+pub(crate) fn counted(count: u32, what: &str) -> String {
     format!("{count} {what}{}", if count == 1 { "" } else { "s" })
 }
 
@@ -286,7 +286,7 @@ fn points(cases: Vec<&Case>) -> Vec<Point<'_>> {
 }
 
 /// The order of engines: the baselines, Weir, then the others by name.
-fn rank(engine: &str) -> (u8, String) {
+pub(crate) fn rank(engine: &str) -> (u8, String) {
     let class = match engine {
         FLOOR | GSO => 0,
         _ if engine.starts_with("weir") => 1,

@@ -1,4 +1,4 @@
-//! Formats results as tables, CSV, JSON and SVG.
+//! Formats results as tables, CSV, JSON, SVG and HTML.
 //!
 //! Every function is pure: the same run gives the same bytes. Nothing is measured, read from or
 //! written to the host; colours and terminals are up to the caller.
@@ -24,6 +24,7 @@
 //! - `udp`: tables of UDP tests
 //! - `plot`: SVG plots by sample size; `chart`: SVG plots of arbitrary lines; `chart_grid`: several small
 //!   ones
+//! - `html`: the report as one HTML page, with plots of its own
 
 mod breakdown;
 mod chart;
@@ -36,6 +37,7 @@ mod csv;
 mod distribution;
 mod goals;
 mod group;
+mod html;
 mod json;
 mod link;
 mod loss;
@@ -55,6 +57,7 @@ pub use chart_grid::{ChartGrid, GridRow, chart_grid};
 pub use compact::compact_tables;
 pub use compare::ReportOptions;
 pub use goals::{AtRest, GoalRow, GoalVerdict, goals, goals_table};
+pub use html::{NamedRun, html_report};
 pub use json::json;
 pub use notes::{environment, warnings};
 pub use plot::{Plot, plots};

@@ -44,7 +44,7 @@ fn up(case: &Case) -> Option<&LinkDirection> {
     case.figures.link.as_ref().map(|link| &link.to_publishers)
 }
 
-const TO_SUBSCRIBERS: &[Column] = &[
+pub(crate) const TO_SUBSCRIBERS: &[Column] = &[
     ("Packets", 0, |case| Some(down(case)?.offered_packets as f64)),
     ("MB", 3, |case| Some(down(case)?.offered_bytes as f64 / 1e6)),
     ("Bytes/byte", 3, |case| case.figures.link.as_ref()?.offered_per_payload_byte),
@@ -54,7 +54,7 @@ const TO_SUBSCRIBERS: &[Column] = &[
     ("Queue max ms", 2, |case| Some(down(case)?.queue_max_ms)),
 ];
 
-const TO_PUBLISHERS: &[Column] = &[
+pub(crate) const TO_PUBLISHERS: &[Column] = &[
     ("Packets", 0, |case| Some(up(case)?.offered_packets as f64)),
     ("MB", 3, |case| Some(up(case)?.offered_bytes as f64 / 1e6)),
     ("Bytes/byte", 3, |_| None),
@@ -64,7 +64,7 @@ const TO_PUBLISHERS: &[Column] = &[
     ("Queue max ms", 2, |case| Some(up(case)?.queue_max_ms)),
 ];
 
-const NOTE: &str = "packets, MB: sent into the link, IP headers included, from the meeting of the ends on, warm-up \
+pub(crate) const NOTE: &str = "packets, MB: sent into the link, IP headers included, from the meeting of the ends on, warm-up \
                     included; bytes/byte: sent into the link per byte of samples received; queue full, lost: packets \
                     dropped; queue: wait that a packet found, mean over the packets";
 

@@ -50,8 +50,17 @@ pub fn environment(environment: &Environment) -> String {
 /// Formats the warnings of a run, each once with its cases; empty if there are none.
 #[must_use]
 pub fn warnings(run: &Run) -> String {
+    let mut text = String::new();
+    for (warning, cases) in each_warning(&run.cases.iter().collect::<Vec<_>>()) {
+        text.push_str(&format!("warning: {warning} ({})\n", concerned(&cases, run.cases.len())));
+    }
+    text
+}
+
+/// Returns each warning of some cases once, with the cases that have it.
+pub(crate) fn each_warning<'a>(cases: &[&'a Case]) -> Vec<(String, Vec<&'a Case>)> {
     let mut found: Vec<(String, Vec<&Case>)> = Vec::new();
-    for case in &run.cases {
+    for &case in cases {
         for warning in &case.evidence.warnings {
             let text = warning.to_string();
             match found.iter_mut().find(|(known, _)| *known == text) {
@@ -60,14 +69,10 @@ pub fn warnings(run: &Run) -> String {
             }
         }
     }
-    let mut text = String::new();
-    for (warning, cases) in found {
-        text.push_str(&format!("warning: {warning} ({})\n", concerned(&cases, run.cases.len())));
-    }
-    text
+    found
 }
 
-fn concerned(cases: &[&Case], of: usize) -> String {
+pub(crate) fn concerned(cases: &[&Case], of: usize) -> String {
     match cases {
         _ if cases.len() == of && of > 1 => format!("all {of} cases"),
         [case] => format!("{} {} {} B", engine_label(case), case.point.test, case.point.size_bytes),

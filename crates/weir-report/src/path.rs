@@ -22,11 +22,11 @@ pub(crate) fn path_table(group: &Group<'_>) -> String {
     format!("\nPath to the subscribers, by the engine\n\n{table}\n\n{NOTE}\n")
 }
 
-fn path(case: &Case) -> Option<&PathFigures> {
+pub(crate) fn path(case: &Case) -> Option<&PathFigures> {
     case.figures.paths.first()
 }
 
-const COLUMNS: &[Column] = &[
+pub(crate) const COLUMNS: &[Column] = &[
     ("RTT min ms", 3, |case| path(case)?.round_trip_min_ms),
     ("RTT ms", 3, |case| path(case)?.round_trip_ms),
     ("Queue ms", 3, |case| path(case)?.queue_ms),
@@ -38,7 +38,7 @@ const COLUMNS: &[Column] = &[
     ("Waits", 0, |case| Some(path(case)?.waits as f64)),
 ];
 
-const NOTE: &str = "what the publisher's engine measured; RTT, queue, rate, in flight: means over the case; rate: - if the path \
+pub(crate) const NOTE: &str = "what the publisher's engine measured; RTT, queue, rate, in flight: means over the case; rate: - if the path \
                     is not paced; lost: reported by readers; repaired: sent again; waits: times that a writer had to wait";
 
 #[cfg(test)]

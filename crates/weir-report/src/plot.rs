@@ -66,14 +66,25 @@ pub(crate) enum Axis {
 pub(crate) struct Line {
     pub(crate) engine: String,
     pub(crate) figure: &'static str,
-    pub(crate) colour: RGBColor,
-    /// Marked by triangles instead of circles: the colours are used a second time.
-    pub(crate) is_second_round: bool,
+    pub(crate) hue: Hue,
     pub(crate) dashed: bool,
     pub(crate) marks: Vec<Mark>,
 }
 
+/// The colour of an engine.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Hue {
+    Floor,
+    Gso,
+    Weir,
+    /// Weir in another mode.
+    WeirVariant,
+    /// The others, numbered.
+    Other(usize),
+}
+
 /// One point of a line.
+#[derive(Debug, Clone, Copy)]
 pub(crate) struct Mark {
     pub(crate) at: (f64, f64),
     /// The ends of the whisker; `None` for a single run.
@@ -82,7 +93,7 @@ pub(crate) struct Mark {
 }
 
 /// What is drawn of each point: its name, whether by dashes, and what.
-type Figure = (&'static str, bool, fn(&Case) -> Option<f64>);
+pub(crate) type Figure = (&'static str, bool, fn(&Case) -> Option<f64>);
 
 fn draw_group(group: &Group<'_>) -> Option<String> {
     if group.key.test == Test::Latency && group.key.kind == LatencyKind::OneWay {
@@ -132,14 +143,14 @@ pub(crate) type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
 /// The result of drawing.
 pub(crate) type Drawn = Result<(), DrawingAreaErrorKind<std::io::Error>>;
 
-const TIMES: &[Figure] = &[("median", false, p50), ("99 %", true, p99)];
-const RATES: &[Figure] = &[("", false, mbps)];
+pub(crate) const TIMES: &[Figure] = &[("median", false, p50), ("99 %", true, p99)];
+pub(crate) const RATES: &[Figure] = &[("", false, mbps)];
 
-fn p50(case: &Case) -> Option<f64> {
+pub(crate) fn p50(case: &Case) -> Option<f64> {
     case.figures.latency_us.map(|latency| latency.p50)
 }
 
-fn p99(case: &Case) -> Option<f64> {
+pub(crate) fn p99(case: &Case) -> Option<f64> {
     case.figures.latency_us.filter(|latency| latency.supports(Percentile::P99)).map(|latency| latency.p99)
 }
 
@@ -148,41 +159,57 @@ fn mbps(case: &Case) -> Option<f64> {
 }
 
 /// Returns the lines of all engines; values that a logarithmic axis cannot show are left out.
-fn lines(group: &Group<'_>, figures: &[Figure]) -> Vec<Line> {
+pub(crate) fn lines(group: &Group<'_>, figures: &[Figure]) -> Vec<Line> {
     let mut lines = Vec::new();
-    for (engine, colour, is_second_round) in coloured(group) {
+    for (engine, hue) in hues(group.engines()) {
         for (name, dashed, figure) in figures {
             let points = group.points.iter().filter(|point| point.engine == engine && point.size_bytes > 0);
             let marks: Vec<Mark> = points.filter_map(|point| mark(point, *figure)).collect();
             if !marks.is_empty() {
                 let engine = engine.to_owned();
-                lines.push(Line { engine, figure: name, colour, is_second_round, dashed: *dashed, marks });
+                lines.push(Line { engine, figure: name, hue, dashed: *dashed, marks });
             }
         }
     }
     lines
 }
 
-/// Returns the engines of a group with their colours, and whether the colour is used a second time.
-pub(crate) fn coloured<'a>(group: &'a Group<'_>) -> Vec<(&'a str, RGBColor, bool)> {
+/// Returns engines with their colours.
+pub(crate) fn hues(engines: Vec<&str>) -> Vec<(&str, Hue)> {
     let mut others = 0;
-    let engines = group.engines().into_iter();
-    let coloured = engines.map(|engine| match engine {
-        FLOOR => (engine, FLOOR_COLOUR, false),
-        GSO => (engine, GSO_COLOUR, false),
-        "weir" => (engine, WEIR_COLOUR, false),
-        _ if engine.starts_with("weir ") => (engine, WEIR_VARIANT_COLOUR, false),
+    let hue = |engine: &str| match engine {
+        FLOOR => Hue::Floor,
+        GSO => Hue::Gso,
+        "weir" => Hue::Weir,
+        _ if engine.starts_with("weir ") => Hue::WeirVariant,
         _ => {
             others += 1;
-            let index = others - 1;
-            (engine, OTHER_COLOURS[index % OTHER_COLOURS.len()], index >= OTHER_COLOURS.len())
+            Hue::Other(others - 1)
         }
-    });
-    coloured.collect()
+    };
+    let hues: Vec<Hue> = engines.iter().copied().map(hue).collect();
+    engines.into_iter().zip(hues).collect()
 }
 
-fn mark(point: &Point<'_>, figure: fn(&Case) -> Option<f64>) -> Option<Mark> {
-    let spread = point.spread(figure).filter(|spread| spread.min.is_finite() && spread.min > 0.0)?;
+impl Hue {
+    fn colour(self) -> RGBColor {
+        match self {
+            Self::Floor => FLOOR_COLOUR,
+            Self::Gso => GSO_COLOUR,
+            Self::Weir => WEIR_COLOUR,
+            Self::WeirVariant => WEIR_VARIANT_COLOUR,
+            Self::Other(number) => OTHER_COLOURS[number % OTHER_COLOURS.len()],
+        }
+    }
+
+    /// Returns whether its colour is used a second time. Its marks are then triangles instead of circles.
+    pub(crate) fn is_second_round(self) -> bool {
+        matches!(self, Self::Other(number) if number >= OTHER_COLOURS.len())
+    }
+}
+
+pub(crate) fn mark(point: &Point<'_>, figure: impl Fn(&Case) -> Option<f64>) -> Option<Mark> {
+    let spread = point.spread(&figure).filter(|spread| spread.min.is_finite() && spread.min > 0.0)?;
     let figures: Vec<f64> = point.repeats.iter().filter_map(|case| figure(case)).collect();
     let range = Interval::of_median(&figures).map_or((spread.min, spread.max), |it| (it.low, it.high));
     Some(Mark {
@@ -203,7 +230,7 @@ fn draw(area: &Area<'_>, chart: &Chart) -> Drawn {
     let ys = || marks().flat_map(|mark| mark.whisker.map_or([mark.at.1; 2], |(low, high)| [low, high]));
     let (x_range, y_range) = (padded(xs(), 1.15), padded(ys(), 1.3));
     let (x_ticks, x_label, x_desc): (_, fn(f64) -> String, _) = match chart.axis {
-        Axis::Size => (size_ticks(xs().collect()), size_label, "sample size, bytes"),
+        Axis::Size => (size_ticks(xs().collect(), MOST_X_TICKS), size_label, "sample size, bytes"),
         Axis::Rarity => (RARITIES.to_vec(), percentile_label, "percentile"),
     };
     let y_ticks = decimal_ticks(y_range.start, y_range.end);
@@ -245,7 +272,7 @@ fn draw(area: &Area<'_>, chart: &Chart) -> Drawn {
         let (lossy, sound): (Vec<&Mark>, Vec<&Mark>) =
             line.marks.iter().partition(|mark| mark.has_heavy_loss);
         plot.draw_series(lossy.iter().map(|mark| Cross::new(mark.at, CROSS_RADIUS, line.stroke())))?;
-        if line.is_second_round {
+        if line.hue.is_second_round() {
             let triangle = |mark: &&Mark| TriangleMarker::new(mark.at, DOT_RADIUS + 1, line.dot());
             plot.draw_series(sound.iter().map(triangle))?;
         } else {
@@ -268,7 +295,7 @@ fn draw_legend(area: &Area<'_>, lines: &[Line]) -> Drawn {
         }
         engines.push(&line.engine);
         area.draw(&PathElement::new(vec![(0, y), (STROKE, y)], line.stroke()))?;
-        if line.is_second_round {
+        if line.hue.is_second_round() {
             area.draw(&TriangleMarker::new((STROKE / 2, y), DOT_RADIUS + 1, line.dot()))?;
         } else {
             area.draw(&Circle::new((STROKE / 2, y), DOT_RADIUS, line.dot()))?;
@@ -302,7 +329,7 @@ fn draw_legend(area: &Area<'_>, lines: &[Line]) -> Drawn {
 
 impl Line {
     fn stroke(&self) -> ShapeStyle {
-        ShapeStyle { color: self.colour.into(), filled: false, stroke_width: 2 }
+        ShapeStyle { color: self.hue.colour().into(), filled: false, stroke_width: 2 }
     }
 
     fn thin(&self) -> ShapeStyle {
@@ -311,7 +338,7 @@ impl Line {
 
     /// How a measured size is marked: filled on whole lines, hollow on dashed ones.
     fn dot(&self) -> ShapeStyle {
-        ShapeStyle { color: self.colour.into(), filled: !self.dashed, stroke_width: 1 }
+        ShapeStyle { color: self.hue.colour().into(), filled: !self.dashed, stroke_width: 1 }
     }
 }
 
@@ -322,13 +349,13 @@ fn padded(values: impl Iterator<Item = f64>, factor: f64) -> std::ops::Range<f64
 }
 
 /// Returns the measured sizes as ticks, without those whose labels would overlap the previous one.
-fn size_ticks(mut sizes: Vec<f64>) -> Vec<f64> {
+pub(crate) fn size_ticks(mut sizes: Vec<f64>, most: f64) -> Vec<f64> {
     sizes.sort_by(f64::total_cmp);
     sizes.dedup();
     let span = sizes.last().zip(sizes.first()).map_or(0.0, |(last, first)| (last / first).ln());
     let mut ticks: Vec<f64> = Vec::new();
     for size in sizes {
-        if ticks.last().is_none_or(|tick| (size / tick).ln() >= span / MOST_X_TICKS) {
+        if ticks.last().is_none_or(|tick| (size / tick).ln() >= span / most) {
             ticks.push(size);
         }
     }
@@ -337,7 +364,7 @@ fn size_ticks(mut sizes: Vec<f64>) -> Vec<f64> {
 
 /// Returns round numbers from `start` to `end`: powers of ten over a wide range, more numbers over
 /// a narrow one.
-fn decimal_ticks(start: f64, end: f64) -> Vec<f64> {
+pub(crate) fn decimal_ticks(start: f64, end: f64) -> Vec<f64> {
     let digits: &[f64] = match end / start {
         ratio if ratio > 2e4 => &[1.0],
         ratio if ratio > 20.0 => &[1.0, 2.0, 5.0],
@@ -351,7 +378,7 @@ fn decimal_ticks(start: f64, end: f64) -> Vec<f64> {
 }
 
 /// Formats a size in bytes, short: `32`, `1k`, `63000`, `1M`.
-fn size_label(size: f64) -> String {
+pub(crate) fn size_label(size: f64) -> String {
     let bytes = size.round() as u64;
     match bytes {
         b if b >= 1 << 20 && b.is_multiple_of(1 << 20) => format!("{}M", b >> 20),
@@ -372,7 +399,7 @@ const DOT_RADIUS: i32 = 3;
 const CROSS_RADIUS: i32 = 5;
 const LEGEND_LINE: i32 = 20;
 /// From here on a rate or latency says little about what arrived.
-const HEAVY_LOSS_PERCENT: f64 = 5.0;
+pub(crate) const HEAVY_LOSS_PERCENT: f64 = 5.0;
 const MOST_X_TICKS: f64 = 14.0;
 pub(crate) const FONT: &str = "sans-serif";
 pub(crate) const INK: RGBColor = RGBColor(31, 41, 55);
@@ -407,8 +434,8 @@ mod tests {
 
     #[test]
     fn sizes_too_close_to_the_one_before_have_no_tick() {
-        assert_eq!(size_ticks(vec![1024.0, 32.0, 32.0, 1025.0]), [32.0, 1024.0]);
-        assert_eq!(size_ticks(vec![64.0]), [64.0]);
+        assert_eq!(size_ticks(vec![1024.0, 32.0, 32.0, 1025.0], MOST_X_TICKS), [32.0, 1024.0]);
+        assert_eq!(size_ticks(vec![64.0], MOST_X_TICKS), [64.0]);
     }
 
     #[test]

@@ -90,13 +90,13 @@ pub fn markdown_table(headings: Vec<&'static str>, rows: impl IntoIterator<Item 
 /// A column: heading, decimals, and the figure.
 pub(crate) type Column = (&'static str, usize, fn(&Case) -> Option<f64>);
 
-const LOAD: &[Column] = &[
+pub(crate) const LOAD: &[Column] = &[
     ("Load %", 1, |case| case.conditions.load_percent),
     ("Asked/s", 0, |case| case.conditions.rate_samples_per_s),
     ("Sent/s", 0, |case| Some(case.figures.throughput?.offered_samples_per_s)),
 ];
 
-const TIMES: &[Column] = &[
+pub(crate) const TIMES: &[Column] = &[
     ("Count", 0, |case| Some(case.figures.latency_us?.count as f64)),
     ("Mean", 2, |case| Some(times(case)?.mean)),
     ("Std", 2, |case| Some(times(case)?.std)),
@@ -110,13 +110,13 @@ const TIMES: &[Column] = &[
     ("Lost", 0, |case| Some(case.figures.latency_us?.lost as f64)),
 ];
 
-const LAG: &[Column] = &[
+pub(crate) const LAG: &[Column] = &[
     ("99% of 10 ms", 2, |case| case.figures.latency_us?.p99_of_intervals),
     ("Lag 99%", 2, |case| Some(case.figures.schedule_lag_us?.p99)),
     ("Lag max", 2, |case| Some(case.figures.schedule_lag_us?.max)),
 ];
 
-const THROUGHPUT: &[Column] = &[
+pub(crate) const THROUGHPUT: &[Column] = &[
     ("Total samples", 0, |case| Some(case.figures.throughput?.total_samples as f64)),
     ("Samples/s", 0, |case| Some(case.figures.throughput?.samples_per_s)),
     ("Mbit/s", 1, |case| Some(case.figures.throughput?.mbps)),
@@ -141,7 +141,7 @@ pub(crate) fn text(repeats: &[&Case], (_, decimals, figure): Column) -> String {
     format!("{}\n{}..{}", number(median), number(min), number(max))
 }
 
-fn marked_text(point: &Point<'_>, column: Column) -> String {
+pub(crate) fn marked_text(point: &Point<'_>, column: Column) -> String {
     let text = text(&point.repeats, column);
     let percentile = Percentile::ALL.into_iter().find(|percentile| percentile.label() == column.0);
     match percentile.filter(|percentile| is_unsupported(point, *percentile)) {
@@ -154,7 +154,7 @@ fn is_unsupported(point: &Point<'_>, percentile: Percentile) -> bool {
     !point.repeats.iter().filter_map(|case| times(case)).all(|latency| latency.supports(percentile))
 }
 
-fn footnotes(group: &Group<'_>) -> Vec<String> {
+pub(crate) fn footnotes(group: &Group<'_>) -> Vec<String> {
     let mut notes = Vec::new();
     let is_marked = |point: &Point<'_>| Percentile::ALL.into_iter().any(|it| is_unsupported(point, it));
     if group.points.iter().any(is_marked) {
@@ -182,10 +182,15 @@ fn footnotes(group: &Group<'_>) -> Vec<String> {
     notes
 }
 
-/// Returns why points have no figures, with the sizes that a reason applies to.
+/// Returns why points of a group have no figures, with the sizes that a reason applies to.
 fn not_measured(group: &Group<'_>) -> Vec<String> {
+    reasons(group.points.iter())
+}
+
+/// Returns why some points have no figures, with the sizes that a reason applies to.
+pub(crate) fn reasons<'a>(points: impl Iterator<Item = &'a Point<'a>>) -> Vec<String> {
     let mut reasons: Vec<(String, Vec<String>)> = Vec::new();
-    for point in &group.points {
+    for point in points {
         for why in point.repeats.iter().filter_map(|case| case.evidence.not_measured.as_ref()) {
             let reason = format!("{}: {why}", point.engine);
             let size = format!("{} B", point.size_bytes);

@@ -4,14 +4,35 @@
 mod verdict;
 
 use comfy_table::Cell;
-use weir_results::{Case, Run, Test, UdpFigures};
+use weir_results::{Case, Direction, Run, Test, UdpFigures};
 
+use crate::group::Point as GroupPoint;
 use crate::link::traffic_table;
 use crate::loss::loss_line;
 use crate::table::{Column, drawn, number_cell, text};
 
-/// Returns a table for each kind and set of conditions of a run's UDP tests.
+/// Returns a table for each kind and set of conditions of a run's UDP tests, as text.
 pub(crate) fn udp_tables(run: &Run) -> Vec<String> {
+    udp_groups(run).iter().map(UdpGroup::text).collect()
+}
+
+/// UDP tests of one kind under the same conditions.
+pub(crate) struct UdpGroup<'a> {
+    kind: Kind,
+    /// E.g. `UDP streams at full speed, IPv4, wait: block`.
+    pub(crate) title: String,
+    pub(crate) headings: Vec<&'static str>,
+    /// The cells of each measurement, and whether they hold numbers.
+    pub(crate) rows: Vec<Vec<(String, bool)>>,
+    pub(crate) notes: Vec<String>,
+    /// What was measured, with names that differ within a size.
+    pub(crate) points: Vec<GroupPoint<'a>>,
+    /// What emulated links carried, as text.
+    traffic: String,
+}
+
+/// Returns the UDP tests of a run by kind and conditions.
+pub(crate) fn udp_groups(run: &Run) -> Vec<UdpGroup<'_>> {
     let mut groups: Vec<(Kind, String, Vec<Point<'_>>)> = Vec::new();
     let cases = || run.cases.iter().filter_map(|case| Some((case, case.figures.udp.as_ref()?)));
     // External programs are shown next to what they were interleaved with, however they wait.
@@ -34,7 +55,7 @@ pub(crate) fn udp_tables(run: &Run) -> Vec<String> {
         }
     }
     groups.sort_by_key(|(kind, _, _)| *kind);
-    groups.iter().map(|(kind, conditions, points)| table(*kind, conditions, points)).collect()
+    groups.iter().map(|(kind, conditions, points)| UdpGroup::new(*kind, conditions, points)).collect()
 }
 
 /// Formats one measurement in a line: `gso 1460 B forward: 7053.2 Mbit/s of 7100.1 sent, lost 0.66
@@ -82,6 +103,14 @@ impl Kind {
         }
     }
 
+    fn columns(self) -> &'static [Column] {
+        match self {
+            Self::RoundTrip => ROUND_TRIP,
+            Self::Fast => FAST,
+            Self::Scheduled => SCHEDULED,
+        }
+    }
+
     fn title(self) -> &'static str {
         match self {
             Self::RoundTrip => "UDP round trips (microseconds)",
@@ -112,6 +141,32 @@ impl Point<'_> {
             case if case.point.test == Test::Latency => "round trips",
             _ => self.udp.mode.name(),
         }
+    }
+
+    /// Returns the cells that name the measurement, and whether they hold numbers.
+    fn names(&self, kind: Kind) -> Vec<(String, bool)> {
+        let (udp, size) = (self.udp, (self.repeats[0].point.size_bytes.to_string(), true));
+        match kind {
+            Kind::RoundTrip if is_outside(self.repeats[0], udp) => {
+                vec![(self.name().to_owned(), false), size]
+            }
+            Kind::RoundTrip => vec![("weir udp".to_owned(), false), size],
+            _ => {
+                let mode = format!("{}{}", self.name(), if udp.gro { "+gro" } else { "" });
+                vec![(mode, false), size, (udp.flows.to_string(), true), (udp.direction.to_string(), false)]
+            }
+        }
+    }
+
+    /// Returns a name that differs from those of other measurements of the same size.
+    fn name_with_rate(&self) -> String {
+        let udp = self.udp;
+        let gro = if udp.gro { "+gro" } else { "" };
+        let flows = if udp.flows > 1 { format!(", {} flows", udp.flows) } else { String::new() };
+        let is_forward = udp.direction == Direction::default();
+        let direction = if is_forward { String::new() } else { format!(", {}", udp.direction) };
+        let rate = udp.asked_mbps.map_or_else(String::new, |asked| format!(", {asked} Mbit/s"));
+        format!("{}{gro}{flows}{direction}{rate}", self.name())
     }
 
     /// Returns whether the two differ only in the measuring program and how that waits.
@@ -189,47 +244,56 @@ const SCHEDULED: &[Column] = &[
     ("Clock error", 2, |case| Some(case.figures.udp.as_ref()?.clocks?.error_us)),
 ];
 
-fn table(kind: Kind, conditions: &str, points: &[Point<'_>]) -> String {
-    let columns = match kind {
-        Kind::RoundTrip => ROUND_TRIP,
-        Kind::Fast => FAST,
-        Kind::Scheduled => SCHEDULED,
-    };
-    let first: &[&str] = if kind == Kind::RoundTrip {
-        &["By", "Size (B)"]
-    } else {
-        &["Mode", "Size (B)", "Flows", "Direction"]
-    };
-    let headings: Vec<&str> =
-        first.iter().copied().chain(columns.iter().map(|(heading, ..)| *heading)).collect();
-    let (measured, missing): (Vec<_>, Vec<_>) = points
-        .iter()
-        .partition(|point| point.repeats.iter().any(|case| case.evidence.not_measured.is_none()));
-    let rows = measured.iter().map(|point| {
-        let udp = point.udp;
-        let size = number_cell(point.repeats[0].point.size_bytes);
-        let mut cells = match kind {
-            Kind::RoundTrip if is_outside(point.repeats[0], udp) => vec![Cell::new(point.name()), size],
-            Kind::RoundTrip => vec![Cell::new("weir udp"), size],
-            _ => {
-                let mode = format!("{}{}", point.name(), if udp.gro { "+gro" } else { "" });
-                vec![Cell::new(mode), size, number_cell(udp.flows), Cell::new(udp.direction)]
-            }
+impl<'a> UdpGroup<'a> {
+    fn new(kind: Kind, conditions: &str, points: &[Point<'a>]) -> Self {
+        let columns = kind.columns();
+        let first: &[&str] = if kind == Kind::RoundTrip {
+            &["By", "Size (B)"]
+        } else {
+            &["Mode", "Size (B)", "Flows", "Direction"]
         };
-        cells.extend(columns.iter().map(|column| number_cell(text(&point.repeats, *column))));
-        cells
-    });
-    let table = drawn(headings, rows, |column| column >= first.len());
-    let mut page = format!("{}, {conditions}\n", kind.title());
-    if !measured.is_empty() {
-        page.push_str(&format!("\n{table}\n"));
+        let (measured, missing): (Vec<_>, Vec<_>) = points
+            .iter()
+            .partition(|point| point.repeats.iter().any(|case| case.evidence.not_measured.is_none()));
+        let row = |point: &&Point<'_>| {
+            let mut cells = point.names(kind);
+            cells.extend(columns.iter().map(|column| (text(&point.repeats, *column), true)));
+            cells
+        };
+        let shown = |point: &&Point<'a>| GroupPoint {
+            engine: point.name_with_rate(),
+            size_bytes: point.repeats[0].point.size_bytes,
+            load: None,
+            repeats: point.repeats.clone(),
+        };
+        Self {
+            kind,
+            title: format!("{}, {conditions}", kind.title()),
+            headings: first.iter().copied().chain(columns.iter().map(|(heading, ..)| *heading)).collect(),
+            rows: measured.iter().map(row).collect(),
+            notes: notes(kind, points, &missing),
+            points: measured.iter().map(shown).collect(),
+            traffic: traffic_table(measured.iter().map(|point| (point.name(), point.repeats.as_slice()))),
+        }
     }
-    let notes = notes(kind, points, &missing);
-    if !notes.is_empty() {
-        page.push_str(&format!("\n{}\n", notes.join("\n")));
+
+    fn text(&self) -> String {
+        let cell = |(text, is_number): &(String, bool)| {
+            if *is_number { number_cell(text) } else { Cell::new(text) }
+        };
+        let rows = self.rows.iter().map(|row| row.iter().map(cell).collect::<Vec<_>>());
+        let first = self.headings.len() - self.kind.columns().len();
+        let table = drawn(self.headings.clone(), rows, |column| column >= first);
+        let mut page = format!("{}\n", self.title);
+        if !self.rows.is_empty() {
+            page.push_str(&format!("\n{table}\n"));
+        }
+        if !self.notes.is_empty() {
+            page.push_str(&format!("\n{}\n", self.notes.join("\n")));
+        }
+        page.push_str(&self.traffic);
+        page
     }
-    page.push_str(&traffic_table(measured.iter().map(|point| (point.name(), point.repeats.as_slice()))));
-    page
 }
 
 fn notes(kind: Kind, points: &[Point<'_>], missing: &[&Point<'_>]) -> Vec<String> {
@@ -276,8 +340,7 @@ fn notes(kind: Kind, points: &[Point<'_>], missing: &[&Point<'_>]) -> Vec<String
 #[cfg(test)]
 mod tests {
     use weir_results::{
-        ClockRelation, Direction, Environment, LatencySummary, Reliability, ScheduleLag, ThroughputSummary,
-        UdpMode,
+        ClockRelation, Environment, LatencySummary, Reliability, ScheduleLag, ThroughputSummary, UdpMode,
     };
 
     use super::*;

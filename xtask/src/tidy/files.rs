@@ -6,6 +6,7 @@ use super::{Complaint, File};
 const EXTENSIONS: &[&str] = &[
     "c",
     "cpp",
+    "css",
     "csv",
     "h",
     "idl",
@@ -27,6 +28,11 @@ const NAMES: &[&str] = &[".ci/run", ".gitattributes", ".gitignore", "LICENSE-APA
 /// Where files that are not text may be.
 const BINARY_FOLDERS: &[&str] = &["fuzz/corpus/"];
 
+/// Where the pictures of the documentation are.
+const PICTURES: &str = "docs/pictures/";
+
+const PICTURE_SIZE_MAX: usize = 200_000;
+
 const SIZE_MAX: usize = 1 << 20;
 
 /// Folders that exist only on their author's machine. Split in two, so that this file passes its
@@ -38,6 +44,10 @@ pub(crate) fn check(file: &File) -> Vec<Complaint> {
     if BINARY_FOLDERS.iter().any(|folder| file.path.starts_with(folder)) {
         let complaint = || file.complain(0, "corpus file over 4096 bytes: shrink it");
         return (file.size > 4096).then(complaint).into_iter().collect();
+    }
+    if file.path.starts_with(PICTURES) && file.extension() == "png" {
+        let complaint = || file.complain(0, format!("picture over {PICTURE_SIZE_MAX} bytes: shrink it"));
+        return (file.size > PICTURE_SIZE_MAX).then(complaint).into_iter().collect();
     }
     let mut complaints = Vec::new();
     let is_known = NAMES.contains(&file.path.as_str()) || EXTENSIONS.contains(&file.extension());
@@ -116,6 +126,14 @@ mod tests {
         let seed = |size| check(&File { path: "fuzz/corpus/message/seed".into(), text: None, size });
         assert!(seed(100).is_empty());
         assert_eq!(seed(5000).len(), 1);
+    }
+
+    #[test]
+    fn pictures_are_in_their_folder_and_small() {
+        let picture = |path: &str, size| check(&File { path: path.into(), text: None, size });
+        assert!(picture("docs/pictures/report.png", 150_000).is_empty());
+        assert_eq!(picture("docs/pictures/report.png", 250_000).len(), 1);
+        assert!(!picture("docs/guide/report.png", 100).is_empty());
     }
 
     #[test]

@@ -4,22 +4,22 @@ use std::path::PathBuf;
 
 use super::values::{Format, PlotTest, TelemetryForm};
 
-/// Print the results of an earlier run, or plot them
+/// Print the results of an earlier run, plot them, or write a report of several
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 --telemetry log is the system log of hpcbench. Plots of a breakdown need a run with `weir bench --breakdown`.
 
 Examples:
   weir report weir-results/20261121T200000Z
-  weir report weir-results/20261121T200000Z --compact
+  weir report weir-results/* -o report.html
   weir report weir-results/20261121T200000Z --telemetry csv > hosts.csv
   weir report weir-results/20261121T200000Z --plot latency --plot throughput
 
 Exit codes: 0 success, 2 usage, 3 environment")]
 pub(crate) struct ReportArgs {
-    /// The folder of the run, or its results file
-    #[arg(value_name = "DIR")]
-    pub(crate) run: PathBuf,
+    /// The folder of the run, or its results file; several for one report
+    #[arg(value_name = "RUN", required = true)]
+    pub(crate) runs: Vec<PathBuf>,
 
     /// Print the results as table, csv or json
     #[arg(long, value_enum, hide_possible_values = true, value_name = "FORMAT", default_value_t = Format::Table)]
@@ -49,7 +49,7 @@ pub(crate) struct ReportArgs {
     #[arg(long, value_enum, hide_possible_values = true, value_name = "TEST")]
     pub(crate) plot: Vec<PlotTest>,
 
-    /// Write the plots to this folder [default: that of the run]
-    #[arg(long, value_name = "DIR", requires = "plot")]
+    /// Write a report to this .html file; with --plot, the plots' folder [default: that of the run]
+    #[arg(short, long, value_name = "PATH", conflicts_with_all = ["compact", "format", "links", "resources", "telemetry"])]
     pub(crate) output: Option<PathBuf>,
 }

@@ -45,3 +45,26 @@ fn plots_are_written_as_svg() {
 fn a_folder_without_a_run_is_named() {
     Scene::new().weir("report nowhere").expect_code(3).expect_stderr("nowhere");
 }
+
+#[test]
+fn a_report_is_one_page_with_a_section_for_each_run() {
+    let scene = finished_run();
+    scene.weir("report results -o report.html").expect_code(0).expect_stderr("report: report.html");
+    let page = std::fs::read_to_string(scene.path("report.html")).unwrap();
+    assert!(page.starts_with("<!DOCTYPE html>") && page.ends_with("</html>"), "{page}");
+    assert!(page.contains(">mock<") && page.contains("results: Weir "), "{page}");
+    scene.weir("report results results/results.jsonl --output both.html").expect_code(0);
+    let both = std::fs::read_to_string(scene.path("both.html")).unwrap();
+    assert!(both.contains("Run 1: results") && both.contains("Run 2: results"), "{both}");
+}
+
+#[test]
+fn what_makes_no_report_is_refused_with_advice() {
+    let scene = finished_run();
+    scene.weir("report results --output report.txt").expect_code(2).expect_stderr("in .html");
+    scene.weir("report results results").expect_code(2).expect_stderr("-o report.html");
+    scene.weir("report results -o a.html --relative-to nothing").expect_code(2).expect_stderr("nothing");
+    scene.weir("report results -o a.html --format csv").expect_code(2).expect_stderr("--format");
+    scene.weir("report results nowhere -o a.html").expect_code(3).expect_stderr("nowhere");
+    assert!(!scene.path("a.html").exists());
+}

@@ -1,5 +1,7 @@
 //! The example results file in every format, compared with committed texts.
 
+mod html;
+
 use std::path::Path;
 
 use weir_report::ReportOptions;

@@ -1,0 +1,340 @@
+//! The HTML report: one page that needs nothing else, neither scripts nor a network.
+//!
+//! - `headline`: what decides about each point; `summary`: the same in sentences
+//! - `results`: the tables of a group; `environment`: those of the host; `table`: how they are written
+//! - `plots`: the plots of a group; `times`: those over time; `figure`: a plot with its caption and data
+//! - `chart`, `rows`: how plots are drawn; `palette`: the colours of engines; `number`: numbers as texts
+//!
+//! All texts pass through maud, which escapes them: names and settings in a results file are not trusted.
+
+mod chart;
+mod environment;
+mod figure;
+mod headline;
+mod number;
+mod palette;
+mod plots;
+mod results;
+mod rows;
+mod summary;
+mod table;
+mod times;
+
+use std::collections::BTreeSet;
+
+use maud::{DOCTYPE, Markup, PreEscaped, html};
+use weir_results::{Case, Environment, Interval, LatencyKind, Run};
+
+use crate::compact::lost_percent;
+use crate::compare::ReportOptions;
+use crate::group::{Group, GroupKey, counted, groups, rank};
+use crate::notes::{concerned, each_warning};
+use crate::plot::HEAVY_LOSS_PERCENT;
+use crate::udp::{UdpGroup, udp_groups};
+use figure::Figure;
+use headline::{Headline, headlines};
+use palette::Palette;
+use table::{RowMark, Table};
+
+/// A run and how it is called in a report.
+#[derive(Debug, Clone, Copy)]
+pub struct NamedRun<'a> {
+    /// The name, such as its folder's.
+    pub name: &'a str,
+    /// The run.
+    pub run: &'a Run,
+}
+
+/// Formats runs as one HTML page, a section for each.
+#[must_use]
+pub fn html_report(runs: &[NamedRun<'_>], options: &ReportOptions) -> String {
+    let sections: Vec<Section<'_>> = (1..)
+        .zip(runs)
+        .map(|(number, run)| Section { number, is_only: runs.len() == 1, run, options })
+        .collect();
+    let title = title(runs);
+    let page = html! {
+        (DOCTYPE)
+        html lang="en-GB" {
+            head {
+                meta charset="utf-8";
+                meta name="viewport" content="width=device-width, initial-scale=1";
+                meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'";
+                meta name="generator" content="weir report";
+                title { (title) }
+                style { (PreEscaped(STYLE)) }
+            }
+            body {
+                header {
+                    h1 { (title) }
+                    @for run in runs { p.faint { (origin(run)) } }
+                }
+                main {
+                    @let grouped: Vec<Vec<Group<'_>>> = runs.iter().map(|run| groups(run.run)).collect();
+                    (contents(&sections, &grouped))
+                    @for (section, groups) in sections.iter().zip(&grouped) { (section.render(groups)) }
+                }
+                footer { p.faint { "Written by weir report. Samples are lost, and figures vary: read the warnings and the intervals." } }
+            }
+        }
+    };
+    // Control characters have no meaning in HTML, and may have one elsewhere.
+    let is_control = |letter: char| letter.is_control() && letter != '\n';
+    page.into_string().replace(is_control, "\u{FFFD}")
+}
+
+const STYLE: &str = include_str!("html/style.css");
+
+/// `udp, weir and mock on vm, 2026-11-24`
+fn title(runs: &[NamedRun<'_>]) -> String {
+    let engines: BTreeSet<(u8, String)> =
+        runs.iter().flat_map(|run| &run.run.cases).map(|case| rank(&case.point.engine)).collect();
+    let engines: Vec<&str> = engines.iter().map(|(_, name)| name.as_str()).collect();
+    let what = match engines.as_slice() {
+        [] => "No cases".to_owned(),
+        [one] => (*one).to_owned(),
+        [first @ .., last] if first.len() < TITLE_ENGINES_MAX => format!("{} and {last}", first.join(", ")),
+        _ => format!("{} engines", engines.len()),
+    };
+    match runs {
+        [run] => format!("{what}{}", on_host(&run.run.environment)),
+        _ => format!("{what}: {} runs", runs.len()),
+    }
+}
+
+fn on_host(environment: &Environment) -> String {
+    let host = environment.hostname.as_ref().map_or_else(String::new, |name| format!(" on {name}"));
+    let day = environment.date.split('T').next().unwrap_or_default();
+    if day.is_empty() { host } else { format!("{host}, {day}") }
+}
+
+/// `20261124T092000Z: weir 0.1.0, 2026-11-24T09:20:00Z, vm, AMD EPYC, 24 cases`
+fn origin(run: &NamedRun<'_>) -> String {
+    let environment = &run.run.environment;
+    let host = environment.hostname.as_deref().unwrap_or("host without a name");
+    let cpu = environment.cpu_model.as_deref().unwrap_or("unknown processor");
+    let cases = run.run.cases.len();
+    let (version, date) = (&environment.weir_version, &environment.date);
+    format!(
+        "{}: Weir {version}, {date}, {host}, {cpu}, kernel {}, {cases} cases.",
+        run.name, environment.kernel
+    )
+}
+
+fn contents(sections: &[Section<'_>], grouped: &[Vec<Group<'_>>]) -> Markup {
+    html! {
+        nav aria-label="Contents" {
+            ul {
+                @for (section, groups) in sections.iter().zip(grouped) {
+                    li {
+                        a href={ "#" (section.id()) } { (section.heading()) }
+                        ul {
+                            @for (number, group) in groups.iter().enumerate() {
+                                li { a href={ "#" (section.group_id(number)) } { (group_title(group)) } }
+                            }
+                            @for (number, group) in udp_groups(section.run.run).iter().enumerate() {
+                                li { a href={ "#" (section.udp_id(number)) } { (group.title) } }
+                            }
+                            li { a href={ "#" (section.id()) "-host" } { "Environment and command" } }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn group_title(group: &Group<'_>) -> String {
+    let test = match group.key.test {
+        weir_results::Test::Latency => "Latency",
+        weir_results::Test::Throughput => "Throughput",
+    };
+    format!("{test}, {}", group.key.conditions())
+}
+
+/// A run's part of the page.
+struct Section<'a> {
+    number: usize,
+    is_only: bool,
+    run: &'a NamedRun<'a>,
+    options: &'a ReportOptions,
+}
+
+impl Section<'_> {
+    fn id(&self) -> String {
+        format!("run{}", self.number)
+    }
+
+    fn group_id(&self, number: usize) -> String {
+        format!("run{}-{}", self.number, number + 1)
+    }
+
+    fn udp_id(&self, number: usize) -> String {
+        format!("run{}-udp{}", self.number, number + 1)
+    }
+
+    fn heading(&self) -> String {
+        if self.is_only { "Summary".to_owned() } else { format!("Run {}: {}", self.number, self.run.name) }
+    }
+
+    fn render(&self, groups: &[Group<'_>]) -> Markup {
+        let run = self.run.run;
+        let base = self.options.relative_to.as_str();
+        let palette = Palette::new(groups);
+        let headlines: Vec<Vec<Headline<'_>>> = groups.iter().map(|group| headlines(group, base)).collect();
+        let udp = udp_groups(run);
+        html! {
+            section {
+                h2 id=(self.id()) { (self.heading()) }
+                (self.summary(groups, &headlines, &udp))
+                (warnings(&about_all(run), run.cases.len()))
+                @for (number, (group, headlines)) in groups.iter().zip(&headlines).enumerate() {
+                    (self.group(number, group, headlines, &palette))
+                }
+                @for (number, group) in udp.iter().enumerate() { (self.udp(number, group)) }
+                h3 id={ (self.id()) "-host" } { "Environment and command" }
+                (environment::environment(run))
+            }
+        }
+    }
+
+    fn summary(&self, groups: &[Group<'_>], headlines: &[Vec<Headline<'_>>], udp: &[UdpGroup<'_>]) -> Markup {
+        let base = &self.options.relative_to;
+        let points =
+            groups.iter().flat_map(|group| &group.points).chain(udp.iter().flat_map(|tests| &tests.points));
+        let most = points.map(|point| point.repeats.len()).max().unwrap_or(0);
+        html! {
+            ul.summary {
+                @for (number, (group, headlines)) in groups.iter().zip(headlines).enumerate() {
+                    li {
+                        a href={ "#" (self.group_id(number)) } { (group_title(group)) } ": "
+                        (summary::sentences(group, headlines, base).join(" "))
+                    }
+                }
+                @for (number, tests) in udp.iter().enumerate() {
+                    li {
+                        a href={ "#" (self.udp_id(number)) } { (tests.title) } ": "
+                        (summary::udp_sentence(&tests.points))
+                    }
+                }
+            }
+            @match most {
+                0 => {}
+                1 => p.faint { "One run of each case: there are no intervals, and small differences mean nothing." }
+                _ if most < Interval::COUNT_MIN => p.faint {
+                    "Medians of up to " (most) " repeats. Intervals need " (Interval::COUNT_MIN) ", so small differences mean nothing."
+                }
+                _ => p.faint { "Medians of up to " (most) " repeats, with 95 % intervals (bootstrap over the repeats)." }
+            }
+        }
+    }
+
+    fn group(
+        &self,
+        number: usize,
+        group: &Group<'_>,
+        headlines: &[Headline<'_>],
+        palette: &Palette<'_>,
+    ) -> Markup {
+        let base = self.options.relative_to.as_str();
+        let cases: Vec<&Case> = group.points.iter().flat_map(|point| &point.repeats).copied().collect();
+        html! {
+            h3 id=(self.group_id(number)) { (group_title(group)) }
+            (warnings(&about_some(&cases, self.run.run), self.run.run.cases.len()))
+            (results::main_table(group, headlines, base).render())
+            @for note in &results::not_measured(headlines) { p.faint { (note) } }
+            (results::all_figures(group))
+            (self.figures(group, headlines, palette))
+        }
+    }
+
+    /// UDP tests have columns of their own, and the same plots.
+    fn udp(&self, number: usize, tests: &UdpGroup<'_>) -> Markup {
+        let mut table =
+            Table::new(tests.title.as_str(), 1, tests.headings.iter().map(|it| (*it).to_owned()).collect());
+        for (row, point) in tests.rows.iter().zip(&tests.points) {
+            let is_lossy = lost_percent(point) >= HEAVY_LOSS_PERCENT;
+            let mark = if is_lossy { RowMark::Lossy } else { RowMark::Plain };
+            table.push_marked(row.iter().map(|(cell, _)| cell.clone()).collect(), mark);
+        }
+        let cases: Vec<&Case> = tests.points.iter().flat_map(|point| &point.repeats).copied().collect();
+        let kind = LatencyKind::Rtt;
+        let group =
+            cases.first().map(|case| Group { key: GroupKey::of(case, kind), points: tests.points.clone() });
+        html! {
+            h3 id=(self.udp_id(number)) { (tests.title) }
+            (warnings(&about_some(&cases, self.run.run), self.run.run.cases.len()))
+            @if !table.rows.is_empty() { (table.render()) }
+            @for note in &tests.notes { p.faint { (note) } }
+            @if let Some(group) = &group {
+                @let groups = std::slice::from_ref(group);
+                (self.figures(group, &headlines(group, &self.options.relative_to), &Palette::new(groups)))
+            }
+        }
+    }
+
+    fn figures(&self, group: &Group<'_>, headlines: &[Headline<'_>], palette: &Palette<'_>) -> Markup {
+        let figures: Vec<Figure> = [
+            plots::by_size(group, palette, link_mbps(self.run.run)),
+            plots::ratios(group, headlines, palette, &self.options.relative_to),
+            plots::by_load(group, palette),
+            plots::by_percentile(group, palette),
+            plots::stages(group, palette),
+            plots::losses(group, palette),
+            plots::processor(group, palette),
+        ]
+        .into_iter()
+        .flatten()
+        .collect();
+        let over_time = times::over_time(group, palette, self.run.run.peer.is_some());
+        let plots_over_time: usize = over_time.iter().map(|figure| figure.plots.len()).sum();
+        html! {
+            @if !figures.is_empty() { div.figures { @for figure in &figures { (figure.render()) } } }
+            @if !over_time.is_empty() {
+                details.over-time {
+                    summary { "Over time: " (counted(plots_over_time as u32, "plot")) }
+                    div.figures { @for figure in &over_time { (figure.render()) } }
+                }
+            }
+        }
+    }
+}
+
+/// A warning and the cases that it concerns.
+type Concern<'a> = (String, Vec<&'a Case>);
+
+/// The warnings about all cases of a run.
+fn about_all(run: &Run) -> Vec<Concern<'_>> {
+    let found = each_warning(&run.cases.iter().collect::<Vec<_>>());
+    found.into_iter().filter(|(_, concerned)| concerned.len() == run.cases.len()).collect()
+}
+
+/// The other warnings about some cases.
+fn about_some<'a>(cases: &[&'a Case], run: &Run) -> Vec<Concern<'a>> {
+    let known = about_all(run);
+    let is_new = |(text, _): &Concern<'_>| known.iter().all(|(known, _)| known != text);
+    each_warning(cases).into_iter().filter(is_new).collect()
+}
+
+fn warnings(found: &[Concern<'_>], of: usize) -> Markup {
+    html! {
+        @if !found.is_empty() {
+            aside aria-label="Warnings" {
+                strong { "Warnings" }
+                ul {
+                    @for (warning, cases) in found { li { (warning) " (" (concerned(cases, of)) ")" } }
+                }
+            }
+        }
+    }
+}
+
+/// The speed of the interface that carried the samples, if all cases used the same path.
+fn link_mbps(run: &Run) -> Option<f64> {
+    let path = |case: &Case| case.conditions.path.clone();
+    let is_one = run.cases.windows(2).all(|pair| path(&pair[0]) == path(&pair[1]));
+    let speed = run.environment.interface.as_ref()?.speed_mbps?;
+    (is_one && speed > 0).then(|| f64::from(speed))
+}
+
+const TITLE_ENGINES_MAX: usize = 6;

@@ -1,0 +1,256 @@
+//! What cases and hosts did over time: small plots, one for each size, and the data behind them.
+
+use std::collections::BTreeMap;
+
+use weir_results::{Case, CaseSeries, LinkDirection, Telemetry};
+
+use crate::group::{Group, Point};
+use crate::html::chart::{Axis, Chart, Line, Size};
+use crate::html::figure::{Figure, Key};
+use crate::html::number::short;
+use crate::html::palette::{Palette, panels};
+use crate::html::table::{RowMark, Table};
+use crate::plot::Mark;
+
+/// Returns the plots over time of a group. Of several repeats, the first one is drawn.
+pub(crate) fn over_time(group: &Group<'_>, palette: &Palette<'_>, has_peer: bool) -> Vec<Figure> {
+    let hosts = if has_peer { HOSTS } else { HOST };
+    KINDS.iter().chain([&hosts]).filter_map(|kind| figure(group, palette, kind)).collect()
+}
+
+/// A figure over time.
+#[derive(Clone, Copy)]
+struct Kind {
+    title: &'static str,
+    note: &'static str,
+    y_label: &'static str,
+    /// Whether a figure with zeros only says nothing.
+    needs_values: bool,
+    /// What is drawn of each engine: with a name if there are two, the second one by dashes.
+    lines: &'static [(&'static str, Values)],
+}
+
+/// Seconds and values of a case.
+type Values = fn(&Case) -> Vec<(f64, f64)>;
+
+const KINDS: &[Kind] = &[
+    Kind {
+        title: "Rate over time.",
+        note: "Samples that arrived, or round trips that completed, per second.",
+        y_label: "per second",
+        needs_values: false,
+        lines: &[("", |case| {
+            let per_s = |series: &CaseSeries, count: u64| count as f64 * 1e3 / series.step_ms;
+            steps(case, |series| series.received.iter().map(|count| Some(per_s(series, *count))).collect())
+        })],
+    },
+    Kind {
+        title: "99th percentile over time.",
+        note: "Of the latencies measured in each step, microseconds.",
+        y_label: "us",
+        needs_values: false,
+        lines: &[("", |case| steps(case, |series| series.p99_us.clone()))],
+    },
+    Kind {
+        title: "Missing samples over time.",
+        note: "At the end of each step: lost, or not yet sent again.",
+        y_label: "samples",
+        needs_values: true,
+        lines: &[("", |case| {
+            steps(case, |series| series.missing.iter().map(|count| Some(*count as f64)).collect())
+        })],
+    },
+    Kind {
+        title: "Processor time over time.",
+        note: "Percent of one processor.",
+        y_label: "percent",
+        needs_values: true,
+        lines: &[
+            ("publisher", |case| steps(case, |series| series.publisher_cpu_percent.clone())),
+            ("subscriber", |case| steps(case, |series| series.subscriber_cpu_percent.clone())),
+        ],
+    },
+    Kind {
+        title: "Rate on the link over time.",
+        note: "What arrived at the subscribers' end of the emulated link, Mbit/s.",
+        y_label: "Mbit/s",
+        needs_values: true,
+        lines: &[("", |case| {
+            link(case, |down| {
+                let mbps = 8.0 / 1e3 / down.series.step_ms;
+                down.series.delivered_bytes.iter().map(|bytes| *bytes as f64 * mbps).collect()
+            })
+        })],
+    },
+    Kind {
+        title: "Queue of the link over time.",
+        note: "Towards the subscribers, kB.",
+        y_label: "kB",
+        needs_values: true,
+        lines: &[("", |case| {
+            link(case, |down| down.series.queue_bytes.iter().map(|bytes| *bytes as f64 / 1e3).collect())
+        })],
+    },
+];
+
+const HOST: Kind = Kind {
+    title: "Processors of the host over time.",
+    note: "Percent of all processors that were not idle, warm-up included.",
+    y_label: "percent",
+    needs_values: true,
+    lines: &[("", |case| case.evidence.publisher_telemetry.as_ref().map_or_else(Vec::new, busy))],
+};
+
+const HOSTS: Kind = Kind {
+    title: "Processors of both hosts over time.",
+    lines: &[
+        ("publisher", |case| case.evidence.publisher_telemetry.as_ref().map_or_else(Vec::new, busy)),
+        ("subscriber", |case| case.evidence.subscriber_telemetry.as_ref().map_or_else(Vec::new, busy)),
+    ],
+    ..HOST
+};
+
+fn figure(group: &Group<'_>, palette: &Palette<'_>, kind: &Kind) -> Option<Figure> {
+    let mut data = Table::new(format!("{} {}", kind.title, kind.note), 1, vec!["Time (s)".to_owned()]);
+    for engine in group.engines() {
+        data.headings
+            .extend(kind.lines.iter().map(|(name, _)| format!("{engine} {name}").trim_end().to_owned()));
+    }
+    let mut charts = Vec::new();
+    for (heading, points) in panels(group) {
+        let lines: Vec<Line> = points.into_iter().flat_map(|point| lines(point, palette, kind)).collect();
+        if lines.is_empty() {
+            continue;
+        }
+        push_rows(&mut data, &heading, &lines);
+        charts.push(Chart {
+            label: format!("{} {heading}.", kind.title),
+            lines,
+            heading: Some(heading),
+            x: Axis::linear("seconds"),
+            y: Axis::linear(kind.y_label),
+            reference: None,
+            size: Size::Small,
+        });
+    }
+    if let [only] = charts.as_mut_slice() {
+        only.size = Size::Normal;
+    }
+    let mut legend = palette.keys(group, charts.iter().flat_map(|chart: &Chart| &chart.lines));
+    if let [(first, _), (second, _)] = kind.lines {
+        legend.extend([Key::Line(first, false), Key::Line(second, true)]);
+    }
+    (!charts.is_empty()).then(|| Figure {
+        title: kind.title.to_owned(),
+        note: kind.note.to_owned(),
+        legend,
+        plots: charts.iter().map(Chart::draw).collect(),
+        data,
+    })
+}
+
+/// The lines of a point.
+fn lines(point: &Point<'_>, palette: &Palette<'_>, kind: &Kind) -> Vec<Line> {
+    let line = |(number, (name, values)): (usize, &(&str, Values))| {
+        let drawn = drawn(point, kind, *values)?;
+        Some(Line {
+            name: format!("{} {name}", point.engine).trim_end().to_owned(),
+            hue: palette.hue(&point.engine),
+            is_dashed: number > 0,
+            has_dots: false,
+            marks: drawn.into_iter().map(|at| Mark { at, whisker: None, has_heavy_loss: false }).collect(),
+        })
+    };
+    kind.lines.iter().enumerate().filter_map(line).collect()
+}
+
+/// Returns the values of a point's first repeat that has any, in at most [`POINTS_MAX`] points.
+fn drawn(point: &Point<'_>, kind: &Kind, values: Values) -> Option<Vec<(f64, f64)>> {
+    let values = point.repeats.iter().map(|case| values(case)).find(|values| values.len() >= POINTS_MIN)?;
+    let says_nothing = kind.needs_values && values.iter().all(|(_, value)| *value == 0.0);
+    (!says_nothing).then(|| shortened(&values))
+}
+
+/// A row for each time at which a line has a value.
+fn push_rows(data: &mut Table, heading: &str, lines: &[Line]) {
+    let mut rows: BTreeMap<u64, Vec<String>> = BTreeMap::new();
+    let columns = data.headings.len() - 1;
+    for line in lines {
+        let Some(column) = data.headings.iter().skip(1).position(|name| *name == line.name) else { continue };
+        for (at_s, value) in line.marks.iter().map(|mark| mark.at) {
+            let row = rows.entry((at_s * 1e3).round() as u64).or_insert_with(|| vec![String::new(); columns]);
+            row[column] = short(value);
+        }
+    }
+    data.push_marked(vec![heading.to_owned()], RowMark::Heading);
+    for (at_ms, cells) in rows {
+        data.push([vec![(at_ms as f64 / 1e3).to_string()], cells].concat());
+    }
+}
+
+/// Means of several values each, so that there are at most [`POINTS_MAX`].
+fn shortened(values: &[(f64, f64)]) -> Vec<(f64, f64)> {
+    let width = values.len().div_ceil(POINTS_MAX).max(1);
+    let mean = |part: &[(f64, f64)]| {
+        let sum = part.iter().fold((0.0, 0.0), |sum, it| (sum.0 + it.0, sum.1 + it.1));
+        (sum.0 / part.len() as f64, sum.1 / part.len() as f64)
+    };
+    values.chunks(width).map(mean).collect()
+}
+
+/// The known values of a case's series, at the middle of their steps.
+fn steps(case: &Case, of: impl Fn(&CaseSeries) -> Vec<Option<f64>>) -> Vec<(f64, f64)> {
+    let Some(series) = case.figures.series.as_ref().filter(|series| series.step_ms > 0.0) else {
+        return Vec::new();
+    };
+    // The last step of a case may be shorter than the others, which would look like a fall of the rate.
+    let whole =
+        case.figures.duration_s.map_or(usize::MAX, |s| (s * 1e3 / series.step_ms + 0.05).floor() as usize);
+    let at = |number: usize| (number as f64 + 0.5) * series.step_ms / 1e3;
+    let values = of(series).into_iter().enumerate().take(whole.max(1));
+    values.filter_map(|(number, value)| Some((at(number), value?))).collect()
+}
+
+/// The share of a host's processors that was not idle.
+fn busy(telemetry: &Telemetry) -> Vec<(f64, f64)> {
+    let value = |row| {
+        let idle = telemetry.value("cpu.idle_percent", row)?;
+        Some((telemetry.at_ms(row)? as f64 / 1e3, (100.0 - idle).max(0.0)))
+    };
+    (0..telemetry.rows()).filter_map(value).collect()
+}
+
+fn link(case: &Case, of: fn(&LinkDirection) -> Vec<f64>) -> Vec<(f64, f64)> {
+    let Some(link) = &case.figures.link else { return Vec::new() };
+    let step_s = link.to_subscribers.series.step_ms / 1e3;
+    (0..).map(|step| (f64::from(step) + 0.5) * step_s).zip(of(&link.to_subscribers)).collect()
+}
+
+/// The most points of a line. More would not show in a small plot.
+const POINTS_MAX: usize = 20;
+/// Fewer points are no course.
+const POINTS_MIN: usize = 3;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use weir_results::{Reliability, Test};
+
+    #[test]
+    fn many_values_become_means() {
+        let values: Vec<(f64, f64)> = (0..10 * POINTS_MAX).map(|n| (n as f64, 2.0)).collect();
+        let short = shortened(&values);
+        assert_eq!((short.len(), short[0]), (POINTS_MAX, (4.5, 2.0)));
+        assert_eq!(shortened(&values[..3]), values[..3]);
+    }
+
+    #[test]
+    fn a_step_cut_short_by_the_end_is_left_out() {
+        let series = CaseSeries { step_ms: 1000.0, received: vec![10, 20, 5], ..CaseSeries::default() };
+        let case = Case::new("weir", Test::Throughput, Reliability::Reliable, 32).with(|case| {
+            case.figures.series = Some(series);
+            case.figures.duration_s = Some(2.5);
+        });
+        assert_eq!((KINDS[0].lines[0].1)(&case), [(0.5, 10.0), (1.5, 20.0)]);
+    }
+}
