@@ -149,6 +149,11 @@ impl World {
             let entity = if is_in { writer } else { reader };
             world.announce(Guid::new(INSIDER, entity), topic, None, |_| {});
         }
+        // It has received announcements, and knows their numbers.
+        let first = world.nodes[0].core.config().first_announcement.0;
+        let ids = (EntityId::SEDP_PUBLICATIONS_READER, EntityId::SEDP_PUBLICATIONS_WRITER);
+        let answer = Forged::by(INSIDER).to(world.nodes[0].prefix).acknack(ids, first + 1, &[], 1);
+        world.attack(META_PORT, answer);
         world.settle();
         assert_eq!(world.nodes[0].reader(TOPICS[0].1).matched().count(), 2, "the attacker is matched");
         world

@@ -130,7 +130,7 @@ impl Rate {
             // What was measured before is out of date.
             self.arrived.clear();
             // Beside a long queue, no error of measurement matters.
-            let is_long = seen.queue_ns > 2 * self.queue_max_ns(seen) + margin_ns;
+            let is_long = seen.queue_ns > 2 * self.queue_max_ns(seen) + margin_ns && !seen.is_doubtful;
             let least = before * if is_long { FALL_MAX_LONG } else { FALL_MAX };
             self.bottleneck = arrived.clamp(least, before);
         } else if seen.is_limited {

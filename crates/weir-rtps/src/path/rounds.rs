@@ -37,6 +37,8 @@ pub(super) struct Rounds {
     /// which round, and its nanoseconds.
     round_trips: VecDeque<(Time, u64, u64)>,
     rounds: u64,
+    /// The last round had none that is sure, from readers that do not show progress.
+    was_ambiguous: bool,
     /// How much longer round trips are than the shortest of their round, on average.
     jitter_ns: u64,
     rate: Option<Rate>,
@@ -126,6 +128,8 @@ pub(super) struct Seen {
     pub(super) length_ns: u64,
     /// The path held writers back during all of it.
     pub(super) is_limited: bool,
+    /// The queue may be the time that a lost HEARTBEAT, or its answer, has cost.
+    pub(super) is_doubtful: bool,
 }
 
 impl Rounds {
@@ -456,6 +460,9 @@ impl Rounds {
             self.note_round_trip(now, shortest_ns);
         }
         let Some(shortest_ns) = round.shortest_ns.or(round.ambiguous_ns) else { return };
+        // A loss shows in one such round, a queue in more.
+        let is_ambiguous = round.shortest_ns.is_none() && mark.is_of_silent;
+        let was_ambiguous = core::mem::replace(&mut self.was_ambiguous, is_ambiguous);
         let base_ns = self.round_trip_min().unwrap_or(shortest_ns);
         let mean_ns = round.sum_ns.checked_div(round.count).unwrap_or(shortest_ns);
         let beyond_ns = mean_ns.saturating_sub(shortest_ns);
@@ -470,6 +477,7 @@ impl Rounds {
             mean_ns,
             length_ns: now.nanos_since(round.began_at),
             is_limited: round.was_limited && mark.is_limited,
+            is_doubtful: is_ambiguous && !was_ambiguous,
         };
         if let Some(rate) = &mut self.rate {
             rate.adapt(now, &seen);

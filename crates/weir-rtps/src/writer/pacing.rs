@@ -267,7 +267,14 @@ impl Pacing {
         let (mut round_trip, mut patience) = (None, None);
         (self.since_mark, self.mark_every_bytes) = (0, None);
         let was_full = core::mem::take(&mut self.was_full);
-        for PathUse { path, marks, last: latest, .. } in &mut self.uses {
+        for PathUse { path, marks, last: latest, is_silent, .. } in &mut self.uses {
+            let is_known = !self.patience.is_zero() && path.lock().is_paced();
+            if *is_silent && is_known && marks.back().is_some_and(|(last, _)| *last == position) {
+                // The answer may show no more than an earlier mark, because something behind that is missing.
+                let overdue =
+                    marks.iter_mut().filter(|(_, mark)| now.since(mark.set_at()) > 2 * self.patience);
+                overdue.for_each(|(_, mark)| _ = mark.repeated_at.get_or_insert(now));
+            }
             let mut state = path.lock();
             if was_full {
                 state.note_saturated(now);

@@ -16,9 +16,14 @@ impl WriterCore {
             self.heartbeat.is_due = is_waiting && !is_probed;
             // On a path whose round trip is known, the answer is lost; and losses come in bursts.
             let unanswered = self.proxies.iter().map(|proxy| proxy.unanswered).min();
-            let is_early = !self.pacing.patience.is_zero()
-                && unanswered.is_some_and(|times| times < config::UNANSWERED_HEARTBEATS_PATH);
-            let delay = self.heartbeat.delay * if is_probed || is_early { 1 } else { 2 };
+            let is_path_known = !self.pacing.patience.is_zero();
+            let is_early =
+                is_path_known && unanswered.is_some_and(|times| times < config::UNANSWERED_HEARTBEATS_PATH);
+            let delay = match self.heartbeat.delay {
+                delay if is_probed || is_early => delay,
+                delay if is_path_known => delay * 5 / 4,
+                delay => delay * 2,
+            };
             self.heartbeat.delay = delay.min(config::HEARTBEAT_DELAY_MAX);
             let next_at = is_waiting.then(|| (now + self.heartbeat.delay).min(self.heartbeat.latest));
             self.heartbeat.next_at = next_at.or_else(|| self.next_prompt(now));
