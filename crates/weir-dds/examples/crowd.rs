@@ -1,7 +1,8 @@
 //! Starts many participants in one process, and reports how long discovery takes and what it costs.
 //!
 //! ```text
-//! unshare --net sh -c 'ip link set lo up && WEIR_INTERFACES=lo cargo run --release -p weir-dds --example crowd -- 119 10'
+//! unshare --net sh -c 'ip link set lo up &&
+//!     WEIR_INTERFACES=lo cargo run --release -p weir-dds --example crowd -- 119 10'
 //! ```
 //!
 //! Arguments: the number of participants, and of topics. Each participant has a reliable writer and a reader of each
@@ -96,11 +97,8 @@ impl Member {
     /// Whether all endpoints have found those of all participants, this one included.
     fn is_matched(&self, participants: usize) -> bool {
         let participants = participants as u32;
-        self.writers.iter().all(|it| it.publication_matched_status().current_count as u32 == participants)
-            && self
-                .readers
-                .iter()
-                .all(|it| it.subscription_matched_status().current_count as u32 == participants)
+        self.writers.iter().all(|it| it.publication_matched_status().current_count == participants)
+            && self.readers.iter().all(|it| it.subscription_matched_status().current_count == participants)
     }
 }
 
