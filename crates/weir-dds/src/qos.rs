@@ -318,8 +318,8 @@ macro_rules! fluent {
 
             /// Keeps the last `depth` samples of each instance.
             ///
-            /// A reliable writer without a key also keeps up to `depth` large samples that have been sent and are not
-            /// acknowledged. On links that lose packets, they would otherwise be replaced before they have arrived
+            /// A reliable writer without a key also keeps large samples that have been sent and are not acknowledged,
+            /// up to 32 MiB. On links that lose packets, they would otherwise be replaced before they have arrived
             /// whole.
             #[must_use]
             pub fn keep_last(mut self, depth: u32) -> Self {
