@@ -357,18 +357,8 @@ fn ages_of_small(shared: &mut Shared) -> Vec<Duration> {
 
 /// The 99th percentile of the age at which the samples of the first writer arrive, within a millisecond.
 fn p99_age(shared: &mut Shared) -> Duration {
-    let guid = shared.sim.writers[0].config.guid;
     shared.sim.run_for(Duration::from_secs(5));
-    let mut taken = shared.taken(0);
-    let mut ages = Vec::new();
-    for _ in 0..10_000 {
-        shared.sim.run_for(Duration::from_millis(1));
-        let numbers = &shared.sim.readers[0].taken(guid)[taken..];
-        let written_at = |number: u64| Topic::SMALL.gap * (number as u32 - 1);
-        let now = Duration::from_nanos(shared.sim.now.0);
-        ages.extend(numbers.iter().map(|number| now - written_at(*number)));
-        taken += numbers.len();
-    }
+    let mut ages = ages_of_small(shared);
     ages.sort_unstable();
     ages[ages.len() * 99 / 100]
 }
