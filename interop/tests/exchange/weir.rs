@@ -145,7 +145,10 @@ pub(crate) struct News {
 impl News {
     /// Waits for this number of matches, after a peer joined or said goodbye.
     pub(crate) fn await_matches(&self, count: u32) {
-        self.await_matched(SOON, |status| status.current_count == count, &format!("{count} matches"));
+        // Only a goodbye has to be quicker than a lease; a peer starts as fast as the machine lets it.
+        let known = self.last_matched.get().map_or(0, |status| status.current_count);
+        let limit = if known > count { SOON } else { LIMIT };
+        self.await_matched(limit, |status| status.current_count == count, &format!("{count} matches"));
     }
 
     /// Waits for this number of matches, after a peer was killed.
