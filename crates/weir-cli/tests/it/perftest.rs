@@ -172,8 +172,8 @@ fn threads_that_read_take_samples_and_echoes() {
             assert!(row[1] > 0.0 && (at == 0 || row[1] == 2000.0), "{row:?}");
         }
     }
-    // All pings except the first of each size, line by line as RTI Perftest writes them. An echo that is still on its
-    // way when a size ends does not count.
+    // All pings except the first of each size, line by line as RTI Perftest writes them. An echo that is still in
+    // flight when a size ends does not count.
     let text = std::fs::read_to_string(file).unwrap();
     let lines: Vec<&str> = text.lines().collect();
     let runs: Vec<&[&str]> = lines.split_inclusive(|line| line.is_empty()).collect();

@@ -238,6 +238,11 @@ impl Pacing {
         }
     }
 
+    /// Ends the wait for a path at this time, if not before.
+    pub(super) fn wake_by(&mut self, at: Option<Time>) {
+        self.next_at = self.next_at.into_iter().chain(at).min();
+    }
+
     /// Returns when the wait for a path ends, whatever is received.
     pub(super) fn paused_until(&self) -> Option<Time> {
         self.next_at.filter(|_| !self.is_blocked)

@@ -45,8 +45,11 @@ impl WriterCore {
     #[inline]
     pub fn poll_answers(&mut self, now: Time, out: &mut Outbox) {
         if self.due.is_any() {
+            let next_at = self.pacing.next_at;
             self.pacing.wake(now);
             self.answer_readers(now, out);
+            // What other samples waited for is for the thread that sends them.
+            self.pacing.wake_by(next_at);
         }
     }
 

@@ -106,6 +106,29 @@ fn what_was_sent_to_this_host_does_not_count_on_a_path() {
     assert_eq!(path.report().sent_bytes, 28 + 56 + 8);
 }
 
+/// A thread that receives a request answers it, and leaves the samples that wait for the path to the timer: this timer
+/// must not get lost, even if it is due by then.
+#[test]
+fn an_answer_leaves_what_waits_for_the_path_to_its_timer() {
+    let path = Path::with_rate_max(1_000_000);
+    let mut writer = WriterCore::new(config(Reliability::Reliable));
+    writer.match_reader(Time(0), ReaderProxyConfig { path: Some(path), ..reader(READER, true) });
+    sent(&mut writer, Time(0));
+    answer(&mut writer, 10 * MS, 1, 1, &[], 0);
+    for _ in 0..50 {
+        write(&mut writer, Time(20 * MS), &[0; 1000]).unwrap();
+    }
+    sent(&mut writer, Time(20 * MS));
+    let waits_until = writer.next_timeout().unwrap();
+    assert!(writer.has_unsent() && (Time(20 * MS)..Time(25 * MS)).contains(&waits_until), "{waits_until:?}");
+    let now = 24 * MS;
+    answer(&mut writer, now, 2, 1, &[1], 1);
+    let mut out = Outbox::new();
+    writer.poll_answers(Time(now), &mut out);
+    assert!(writer.has_unsent());
+    assert!(writer.next_timeout().is_some_and(|at| at <= Time(now)), "{:?}", writer.next_timeout());
+}
+
 /// A best-effort writer to a path on which 100 kB are sent per second.
 fn best_effort(history: History) -> WriterCore {
     let config = WriterConfig { history, ..config(Reliability::BestEffort) };
