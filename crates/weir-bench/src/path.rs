@@ -9,6 +9,7 @@
 //!   bursts, a queue, each direction by itself, and counts of all of it.
 
 mod emulator;
+pub mod lab;
 mod link;
 mod namespace;
 mod veth;
@@ -21,6 +22,7 @@ use weir_netsim::LinkPair;
 use weir_netsim::pair::PairError;
 use weir_netsim::preset::{PRESETS, preset};
 
+pub(crate) use lab::namespace as lab_namespace;
 pub use link::{LinkOutcome, Place, VirtualLink};
 pub use namespace::{LinkError, enter_namespace};
 pub use veth::VethSpec;

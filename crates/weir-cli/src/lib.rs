@@ -55,6 +55,7 @@ pub fn weir(peers: &'static [Peer]) -> ExitCode {
         Command::Man(args) => command::manual::man(&args),
         Command::Reference(args) => command::manual::reference(&args),
         Command::Agent(args) => command::agent::run(&args),
+        Command::Host => command::host::run(),
         Command::Published(args) => command::published::run(&args),
         Command::PublishedEnd(args) => command::published::end(&args),
     };

@@ -24,7 +24,7 @@ fn run(agent: &AgentCommand) -> String {
     let environment = Environment::default();
     let mut reason = None;
     let run_options =
-        RunOptions { agent, path: None, environment: &environment, interrupted: &interrupted, earlier: &[] };
+        RunOptions { agent, path: None, hosts: None, environment: &environment, interrupted: &interrupted, earlier: &[] };
     let outcome = coordinator::run(&plan(&options).unwrap(), &run_options, &mut |event| {
         if let Event::CaseFinished { case, fault, .. } = event {
             assert_eq!(fault, Some(Fault::Trouble));
