@@ -25,8 +25,8 @@ use crate::open_loop;
 use crate::outside::OutsideCase;
 use crate::path::VirtualLink;
 use crate::plan::{Action, Plan, Step};
-use crate::record::{self, Fault};
 use crate::processes::{AgentCommand, EndId};
+use crate::record::{self, Fault};
 use crate::session::Session;
 use crate::settled::Settled;
 use crate::throughput::{DRAIN_WAIT, FLUSH_WAIT};
@@ -261,8 +261,7 @@ fn run_step(
         }
         Action::Measure => {
             let case = &step.case;
-            let mut session =
-                Session::start(options.agent, case.ends, options.hosts, options.interrupted)?;
+            let mut session = Session::start(options.agent, case.ends, options.hosts, options.interrupted)?;
             let measured = measure(&mut session, case, options, &mut on_tick);
             if let Some(path) = options.path {
                 let link = path.end_case().map_err(|error| CaseError::Failed(error.to_string()))?;

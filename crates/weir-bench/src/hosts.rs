@@ -18,6 +18,7 @@ mod spec;
 mod start;
 
 use std::collections::BTreeSet;
+use std::net::Ipv4Addr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::mpsc::Sender;
@@ -105,9 +106,10 @@ impl Hosts {
         let needs_parcel = reach.remote_program.is_none()
             && spec.hosts().iter().any(|host| matches!(host.place, Place::Ssh(_)));
         let pack = || Parcel::pack(&reach.program).map(Arc::new);
-        let parcel = needs_parcel.then(pack).transpose().map_err(|source| {
-            ConnectError::Program { path: reach.program.display().to_string(), source }
-        })?;
+        let parcel = needs_parcel
+            .then(pack)
+            .transpose()
+            .map_err(|source| ConnectError::Program { path: reach.program.display().to_string(), source })?;
         let open = |host: &HostSpec| match host.place {
             Place::Local => Ok((None, agent::facts())),
             _ => open(&host.place, &reach, parcel.as_ref(), interrupted)
@@ -120,15 +122,15 @@ impl Hosts {
         });
         let mut connected = Vec::new();
         for opened in opened {
-            connected.push(opened.map_err(|error| error.map_or(ConnectError::Interrupted, ConnectError::Host))?);
+            connected
+                .push(opened.map_err(|error| error.map_or(ConnectError::Interrupted, ConnectError::Host))?);
         }
         let candidates: Vec<Candidate<'_>> =
             spec.hosts().iter().zip(&connected).map(|(spec, (_, facts))| Candidate { spec, facts }).collect();
         let interfaces = addresses::choose(&candidates, interface).map_err(ConnectError::Host)?;
         let mut hosts = Vec::new();
         for ((host, (link, facts)), interface) in spec.hosts().iter().zip(connected).zip(interfaces) {
-            let environment =
-                environment(link.as_deref(), &interface.name).map_err(ConnectError::Host)?;
+            let environment = environment(link.as_deref(), &interface.name).map_err(ConnectError::Host)?;
             let link = link
                 .map(|link| Mutex::new(LinkState { link: Some(link), failures: 0, reason: String::new() }));
             hosts.push(Host { spec: host.clone(), link, facts, interface, environment });
@@ -200,8 +202,7 @@ impl Hosts {
         let session = self.sessions.fetch_add(1, Ordering::Relaxed);
         let mut bookings = Vec::new();
         for (number, host) in self.hosts.iter().enumerate() {
-            let ids: Vec<EndId> =
-                ids.iter().copied().filter(|id| self.spec.host_of(*id) == number).collect();
+            let ids: Vec<EndId> = ids.iter().copied().filter(|id| self.spec.host_of(*id) == number).collect();
             if ids.is_empty() || host.link.is_none() {
                 continue;
             }
@@ -219,11 +220,10 @@ impl Hosts {
         let host = self.of(id);
         case.place.interface.clone_from(&host.interface.name);
         case.place.address = host.interface.address;
-        let number = self.spec.host_of(id);
-        let used = self.used(case.ends);
-        let is_alone = EndId::all(case.ends).iter().filter(|it| self.spec.host_of(**it) == number).count() == 1;
-        let others = used.iter().filter(|other| **other != number || !is_alone);
-        case.method.peers = others.map(|other| self.hosts[*other].interface.address).collect();
+        // A peer at the own address as well, if another end is there.
+        let others = EndId::all(case.ends).into_iter().filter(|other| *other != id);
+        let addresses: BTreeSet<Ipv4Addr> = others.map(|other| self.of(other).interface.address).collect();
+        case.method.peers = addresses.into_iter().collect();
         case
     }
 

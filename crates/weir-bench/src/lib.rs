@@ -49,8 +49,8 @@ pub mod path_watch;
 pub mod payload;
 pub mod ping_pong;
 pub mod plan;
-pub mod rate;
 mod processes;
+pub mod rate;
 mod record;
 mod session;
 mod settled;
@@ -62,4 +62,3 @@ mod watch;
 
 pub use processes::AgentCommand;
 pub use record::Fault;
-

@@ -22,7 +22,6 @@ use weir_netsim::LinkPair;
 use weir_netsim::pair::PairError;
 use weir_netsim::preset::{PRESETS, preset};
 
-pub(crate) use lab::namespace as lab_namespace;
 pub use link::{LinkOutcome, Place, VirtualLink};
 pub use namespace::{LinkError, enter_namespace};
 pub use veth::VethSpec;

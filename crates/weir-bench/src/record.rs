@@ -7,9 +7,9 @@ use weir_measure::{
     SEGMENTS_MAX, check_rate, enter_buffers, mbps, round_trip_loss, rounded, seconds, stream_loss,
 };
 use weir_results::{
-    Case, CaseSeries, ClockRelation, Discovery, DropCounters, Environment, LatencyBreakdown, LossAttribution, LossBreakdown,
-    NotMeasured, ProcessFigures, Reliability, ScheduleLag, SequenceCounts, Telemetry, ThroughputCounts,
-    ThroughputSummary, Warning,
+    Case, CaseSeries, ClockRelation, Discovery, DropCounters, Environment, LatencyBreakdown, LossAttribution,
+    LossBreakdown, NotMeasured, ProcessFigures, Reliability, ScheduleLag, SequenceCounts, Telemetry,
+    ThroughputCounts, ThroughputSummary, Warning,
 };
 use weir_telemetry::host_warnings;
 
@@ -92,7 +92,10 @@ pub(crate) fn enter_link(result: &mut Case, link: LinkOutcome) {
 
 /// Enters what is otherwise for ends on several hosts.
 pub(crate) fn enter_hosts(result: &mut Case, hosts: &Hosts, ends: Ends, clocks: Option<ClockRelation>) {
-    result.conditions.settings.insert("hosts".to_owned(), hosts.describe(ends).trim_end().to_owned());
+    result
+        .conditions
+        .settings
+        .insert("hosts".to_owned(), hosts.describe(ends).trim_end().replace('\n', " | "));
     if !hosts.have_one_clock() {
         // Its times are of several clocks.
         result.figures.discovery = None;
@@ -109,13 +112,20 @@ fn enter_clocks(result: &mut Case, clocks: ClockRelation) {
     }
     let median_us = result.figures.latency_us.map_or(0.0, |latency| latency.p50);
     let exceeds_latency = clocks.error_us > median_us;
-    result.evidence.warnings.push(Warning::ClockError { error_us: clocks.error_us, exceeds_latency });
+    let error_us = round_up(clocks.error_us);
+    result.evidence.warnings.push(Warning::ClockError { error_us, exceeds_latency });
     if exceeds_latency {
         (result.figures.latency_us, result.figures.histogram, result.figures.ages) = (None, None, None);
         if let Some(series) = &mut result.figures.series {
             [&mut series.p50_us, &mut series.p99_us, &mut series.max_us].into_iter().for_each(Vec::clear);
         }
     }
+}
+
+/// Rounds up to 1, 2 or 5 times a power of ten, so that cases of a run have the same warning.
+fn round_up(value: f64) -> f64 {
+    let power = 10_f64.powf(value.max(1e-3).log10().floor());
+    [1.0, 2.0, 5.0].into_iter().map(|step| step * power).find(|step| *step >= value).unwrap_or(10.0 * power)
 }
 
 /// Enters what all ends found.
@@ -562,8 +572,9 @@ mod tests {
             (result.figures.latency_us.is_some(), result.figures.clocks.unwrap().error_us, warning)
         };
         let warning = |error_us, exceeds_latency| Warning::ClockError { error_us, exceeds_latency };
-        assert_eq!(with_latency(12.0), (true, 12.0, warning(12.0, false)));
-        assert_eq!(with_latency(70.0), (false, 70.0, warning(70.0, true)));
+        assert_eq!(with_latency(12.0), (true, 12.0, warning(20.0, false)));
+        assert_eq!(with_latency(70.0), (false, 70.0, warning(100.0, true)));
+        assert_eq!([0.0, 1.0, 4.4, 5.1].map(round_up), [0.001, 1.0, 5.0, 10.0]);
     }
 
     #[test]

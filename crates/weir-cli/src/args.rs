@@ -5,6 +5,7 @@ mod by_hand;
 mod compare;
 mod doctor;
 mod hosts;
+mod lab;
 mod published;
 mod report;
 mod run;
@@ -25,6 +26,7 @@ pub(crate) use by_hand::{HandArgs, PubArgs, SubArgs};
 pub(crate) use compare::{CompareArgs, ComparisonFormat, Runs};
 pub(crate) use doctor::DoctorArgs;
 pub(crate) use hosts::HostsArgs;
+pub(crate) use lab::{LabArgs, LabCommand, LabExecArgs, LabUpArgs};
 pub(crate) use published::{
     PublishedArgs, PublishedCommand, PublishedEndArgs, PublishedRunArgs, PublishedShowArgs,
 };
@@ -64,6 +66,7 @@ pub(crate) enum Command {
     Udp(Box<UdpArgs>),
     Pub(PubArgs),
     Sub(SubArgs),
+    Lab(LabArgs),
     Doctor(DoctorArgs),
     #[command(alias = "goals")]
     Targets(TargetsArgs),

@@ -7,6 +7,7 @@ pub(crate) mod compare;
 pub(crate) mod completions;
 pub(crate) mod doctor;
 pub(crate) mod host;
+pub(crate) mod lab;
 pub(crate) mod manual;
 mod mininet;
 pub(crate) mod published;

@@ -5,9 +5,10 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    AgeSeries, CaseSeries, ClockRelation, Coalescing, Discovery, LatencyBreakdown, LatencyHistogram, LatencySummary,
-    LinkFigures, LossAttribution, LossBreakdown, NotMeasured, PathFigures, ProcessFigures, Reliability,
-    ScheduleLag, SocketBuffers, Telemetry, Test, ThroughputSummary, UdpFigures, WaitStrategy, Warning,
+    AgeSeries, CaseSeries, ClockRelation, Coalescing, Discovery, LatencyBreakdown, LatencyHistogram,
+    LatencySummary, LinkFigures, LossAttribution, LossBreakdown, NotMeasured, PathFigures, ProcessFigures,
+    Reliability, ScheduleLag, SocketBuffers, Telemetry, Test, ThroughputSummary, UdpFigures, WaitStrategy,
+    Warning,
 };
 
 /// One measured point: one engine, one test, one size, one repeat.

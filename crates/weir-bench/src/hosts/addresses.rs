@@ -7,9 +7,19 @@ use super::protocol::{HostFacts, HostInterface};
 use super::spec::HostSpec;
 
 /// A host, and what it says of itself.
+#[derive(Clone, Copy)]
 pub(super) struct Candidate<'a> {
     pub(super) spec: &'a HostSpec,
     pub(super) facts: &'a HostFacts,
+}
+
+impl Candidate<'_> {
+    /// Whether both are the same network of the same machine, with the same request.
+    fn is(&self, other: &Self) -> bool {
+        !self.facts.network.is_empty()
+            && self.facts.network == other.facts.network
+            && self.spec.interface == other.spec.interface
+    }
 }
 
 /// Chooses an interface of each host: the requested one, or those in the one network that all hosts share, or those
@@ -17,10 +27,26 @@ pub(super) struct Candidate<'a> {
 ///
 /// # Errors
 /// What is ambiguous or missing, and how to name an interface.
-pub(super) fn choose(
-    hosts: &[Candidate<'_>],
-    requested: Option<&str>,
-) -> Result<Vec<HostInterface>, String> {
+pub(super) fn choose(hosts: &[Candidate<'_>], requested: Option<&str>) -> Result<Vec<HostInterface>, String> {
+    // One host may have several names.
+    let mut distinct: Vec<Candidate<'_>> = Vec::new();
+    let mut numbers = Vec::new();
+    for host in hosts {
+        let number = distinct.iter().position(|known| known.is(host)).unwrap_or_else(|| {
+            distinct.push(*host);
+            distinct.len() - 1
+        });
+        // SSH may tell only one of the names how it is reached.
+        if distinct[number].facts.reached.is_none() && host.facts.reached.is_some() {
+            distinct[number] = *host;
+        }
+        numbers.push(number);
+    }
+    let chosen = choose_distinct(&distinct, requested)?;
+    Ok(numbers.into_iter().map(|number| chosen[number].clone()).collect())
+}
+
+fn choose_distinct(hosts: &[Candidate<'_>], requested: Option<&str>) -> Result<Vec<HostInterface>, String> {
     let all: Vec<Vec<&HostInterface>> =
         hosts.iter().map(|host| possible(host, requested)).collect::<Result<_, _>>()?;
     // Ends of one host meet on its loopback interface.
@@ -46,10 +72,7 @@ pub(super) fn choose(
 }
 
 /// The interfaces of a host that may be chosen.
-fn possible<'a>(
-    host: &Candidate<'a>,
-    requested: Option<&str>,
-) -> Result<Vec<&'a HostInterface>, String> {
+fn possible<'a>(host: &Candidate<'a>, requested: Option<&str>) -> Result<Vec<&'a HostInterface>, String> {
     let Some(name) = host.spec.interface.as_deref().or(requested) else {
         return Ok(host.facts.interfaces.iter().collect());
     };
@@ -140,6 +163,8 @@ mod tests {
             let words: Vec<&str> = part.split(' ').collect();
             if let ["reached", server, client] = words[..] {
                 facts.reached = Some((server.parse().unwrap(), client.parse().unwrap()));
+            } else if let ["network", name] = words[..] {
+                name.clone_into(&mut facts.network);
             } else {
                 let (address, prefix) = words[1].split_once('/').unwrap();
                 facts.interfaces.push(HostInterface {
@@ -174,7 +199,10 @@ mod tests {
     #[test]
     fn hosts_meet_in_the_network_that_they_share() {
         let a = "eth0 10.0.0.1/24, docker0 172.17.0.1/16";
-        check([("a", a), ("b", "docker0 172.17.0.1/16, ens3 10.0.0.2/24")], ["eth0 10.0.0.1", "ens3 10.0.0.2"]);
+        check(
+            [("a", a), ("b", "docker0 172.17.0.1/16, ens3 10.0.0.2/24")],
+            ["eth0 10.0.0.1", "ens3 10.0.0.2"],
+        );
     }
 
     #[test]
@@ -201,13 +229,28 @@ mod tests {
     }
 
     #[test]
+    fn a_host_of_two_names_is_one() {
+        let here = "lo 127.0.0.1/8, eth0 10.0.0.1/24, network 1";
+        let there = "eth0 10.0.0.2/24, network 2, reached 10.0.0.2 10.0.0.1";
+        let expected = ["eth0 10.0.0.1", "eth0 10.0.0.2", "eth0 10.0.0.1"];
+        assert_eq!(chosen(&[("local", here), ("b", there), ("a", here)], None).unwrap(), expected);
+        assert_eq!(chosen(&[("local", here), ("a", here)], None).unwrap(), ["lo 127.0.0.1", "lo 127.0.0.1"]);
+    }
+
+    #[test]
     fn what_is_not_clear_is_asked_for_with_what_there_is() {
         let a = "eth0 10.0.0.1/24, ib0 10.1.0.1/24";
         let b = "eth0 10.0.0.2/24, ib0 10.1.0.2/24";
         let error = chosen(&[("netns:a", a), ("netns:b", b)], None).unwrap_err();
-        assert!(error.contains("pub=HOST%eth0") && error.contains("netns:b has eth0 10.0.0.2/24, ib0"), "{error}");
+        assert!(
+            error.contains("pub=HOST%eth0") && error.contains("netns:b has eth0 10.0.0.2/24, ib0"),
+            "{error}"
+        );
         let error = chosen(&[("a", a), ("b%eth7", b)], None).unwrap_err();
-        assert!(error.contains("b: `eth7` is no network interface") && error.contains("eth0, ib0"), "{error}");
+        assert!(
+            error.contains("b: `eth7` is no network interface") && error.contains("eth0, ib0"),
+            "{error}"
+        );
         let error = chosen(&[("a", a), ("b", LO)], None).unwrap_err();
         assert!(error.contains("b has not got an interface"), "{error}");
     }

@@ -4,6 +4,7 @@
 //! that it has started.
 
 use std::env;
+use std::fs;
 use std::io::{self, BufReader, Stdout};
 use std::net::{Ipv4Addr, SocketAddrV4};
 use std::sync::Arc;
@@ -62,7 +63,18 @@ pub(super) fn facts() -> HostFacts {
             .collect(),
         cpus: weir_udp::affinity::allowed_cpus().unwrap_or_default(),
         clock: weir_baseline::clock_name(),
+        network: network(),
         reached: env::var("SSH_CONNECTION").ok().and_then(|text| reached(&text)),
+    }
+}
+
+/// Names the network namespace of this process; empty if the kernel does not.
+fn network() -> String {
+    let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id");
+    let namespace = fs::read_link("/proc/self/ns/net");
+    match (boot, namespace) {
+        (Ok(boot), Ok(namespace)) => format!("{} {}", boot.trim(), namespace.display()),
+        _ => String::new(),
     }
 }
 

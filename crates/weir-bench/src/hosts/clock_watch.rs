@@ -58,7 +58,8 @@ impl<'a> ClockWatch<'a> {
 
     /// A time of the first publisher's host as the host of an end has it.
     pub(crate) fn at(&self, id: EndId, base_ns: u64) -> u64 {
-        let ahead_ns = self.others.get(&self.hosts.spec.host_of(id)).map_or(0, |(_, offset)| offset.offset_ns);
+        let ahead_ns =
+            self.others.get(&self.hosts.spec.host_of(id)).map_or(0, |(_, offset)| offset.offset_ns);
         base_ns.saturating_add_signed(ahead_ns)
     }
 

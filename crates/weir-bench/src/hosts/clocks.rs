@@ -56,7 +56,8 @@ impl Drop for ClockServer {
     fn drop(&mut self) {
         self.stop.store(true, Ordering::Release);
         // Wakes the thread; without it, that takes longer.
-        let _ = UdpSocket::bind((*self.address.ip(), 0)).and_then(|socket| socket.send_to(&[0], self.address));
+        let _ =
+            UdpSocket::bind((*self.address.ip(), 0)).and_then(|socket| socket.send_to(&[0], self.address));
         if let Some(thread) = self.thread.take() {
             // A panic was reported when it happened.
             let _ = thread.join();
@@ -90,11 +91,7 @@ pub(super) fn compare(from: Ipv4Addr, to: SocketAddrV4) -> io::Result<Option<Clo
 }
 
 /// Waits for the answer of this number. Others are late.
-fn await_answer(
-    socket: &UdpSocket,
-    number: u64,
-    deadline: Instant,
-) -> io::Result<Option<(u64, u64, u64)>> {
+fn await_answer(socket: &UdpSocket, number: u64, deadline: Instant) -> io::Result<Option<(u64, u64, u64)>> {
     loop {
         let left = deadline.saturating_duration_since(Instant::now());
         if left.is_zero() {

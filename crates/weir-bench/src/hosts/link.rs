@@ -95,9 +95,8 @@ impl HostLink {
     /// Why the host cannot be reached any more.
     pub(super) fn send(&self, message: &ToHost) -> Result<(), String> {
         let mut input = self.input.lock();
-        let sent = input.as_mut().map_or(Err(io::ErrorKind::BrokenPipe.into()), |input| {
-            write_line(input, message)
-        });
+        let sent =
+            input.as_mut().map_or(Err(io::ErrorKind::BrokenPipe.into()), |input| write_line(input, message));
         drop(input);
         sent.map_err(|error| {
             // The reading thread knows more, in a moment.

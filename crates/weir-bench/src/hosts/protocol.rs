@@ -141,6 +141,9 @@ pub(crate) struct HostFacts {
     pub(crate) cpus: Vec<usize>,
     /// Names its clock; empty if that is not known.
     pub(crate) clock: String,
+    /// Names its network namespace; empty if that is not known.
+    #[serde(default)]
+    pub(crate) network: String,
     /// The host's address that SSH was connected to, and that it was connected from.
     pub(crate) reached: Option<(Ipv4Addr, Ipv4Addr)>,
 }

@@ -176,7 +176,8 @@ impl FromStr for HostSpec {
             None => (text, None),
         };
         let is_plain = |word: &str| {
-            let is_safe = |letter: char| letter.is_ascii_graphic() && !"'\"`\\$;&|<>(){}*?!#".contains(letter);
+            let is_safe =
+                |letter: char| letter.is_ascii_graphic() && !"'\"`\\$;&|<>(){}*?!#".contains(letter);
             // A leading dash would be an option of ssh.
             !word.is_empty() && !word.starts_with('-') && word.chars().all(is_safe)
         };
@@ -188,9 +189,9 @@ impl FromStr for HostSpec {
         let place = match place.split_once(':') {
             _ if place == "local" => Place::Local,
             Some(("netns", name)) if is_name(name) => Place::Namespace(name.to_owned()),
-            Some(("lab", name)) if is_name(name) => Place::Namespace(crate::path::lab_namespace(name)),
+            Some(("lab", name)) => Place::Namespace(crate::path::lab::namespace(name).ok_or_else(wrong)?),
             Some(("slurm", node)) if is_name(node) => Place::Slurm(node.to_owned()),
-            Some(("netns" | "lab" | "slurm", _)) => return Err(wrong()),
+            Some(("netns" | "slurm", _)) => return Err(wrong()),
             _ if is_plain(place) => Place::Ssh(place.to_owned()),
             _ => return Err(wrong()),
         };

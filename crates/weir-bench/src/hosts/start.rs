@@ -140,9 +140,11 @@ pub(super) fn greet(
             return Ok(());
         }
         if line == DAMAGED {
-            return Err("the copy of weir in its cache folder has another hash than this program: is the disk full, \
+            return Err(
+                "the copy of weir in its cache folder has another hash than this program: is the disk full, \
                         or `sha256sum` not installed there?"
-                .to_owned());
+                    .to_owned(),
+            );
         }
         if let (Some(machine), Some(parcel)) = (line.strip_prefix(NEEDED), parcel) {
             check_machine(machine.trim(), &parcel.machine)?;

@@ -9,12 +9,12 @@ use anyhow::Context;
 use weir_bench::case::{Ends, Method, Place};
 use weir_bench::control::Role;
 use weir_bench::coordinator::{self, RunOptions, RunOutcome};
+use weir_bench::engine;
 use weir_bench::hosts::Hosts;
 use weir_bench::keep_awake::KeepAwake;
 use weir_bench::path::{PathSpec, VirtualLink};
 use weir_bench::plan::{self, Plan, PlanOptions};
 use weir_bench::tuning::EngineSettings;
-use weir_bench::engine;
 use weir_report::ReportOptions;
 use weir_results::{Case, Environment, ResultsError, ResultsWriter, Run, Test};
 

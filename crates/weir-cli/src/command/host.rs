@@ -115,7 +115,6 @@ fn reach(args: &HostsArgs) -> Result<Reach, Failure> {
 }
 
 fn failure(error: ConnectError) -> Failure {
-    let exit =
-        if matches!(error, ConnectError::Interrupted) { Exit::Interrupted } else { Exit::Environment };
+    let exit = if matches!(error, ConnectError::Interrupted) { Exit::Interrupted } else { Exit::Environment };
     Failure { exit, error: error.into() }
 }
