@@ -36,7 +36,7 @@ pub(super) fn choose(hosts: &[Candidate<'_>], requested: Option<&str>) -> Result
             distinct.push(*host);
             distinct.len() - 1
         });
-        // SSH may tell only one of the names how it is reached.
+        // Only one of the names may be that of an SSH connection.
         if distinct[number].facts.reached.is_none() && host.facts.reached.is_some() {
             distinct[number] = *host;
         }

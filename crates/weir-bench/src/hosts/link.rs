@@ -294,7 +294,7 @@ pub(super) fn read_line(from: &mut impl BufRead) -> io::Result<Option<Vec<u8>>> 
     }
 }
 
-/// Reads standard error to its end, and sends its last lines.
+/// Reads standard error completely, and sends its last lines.
 fn read_tail(mut errors: ChildStderr) -> Receiver<String> {
     let (sender, receiver) = mpsc::channel();
     let read = move || {

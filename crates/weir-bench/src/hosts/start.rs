@@ -173,7 +173,7 @@ pub(super) fn namespaces() -> String {
     if names.is_empty() { "there is none".to_owned() } else { format!("there are {}", names.join(", ")) }
 }
 
-/// Without prompts, which nobody would see; a host that is not there is noticed in time.
+/// Without prompts, which no terminal would show; a host that is not there is noticed in time.
 const SSH_OPTIONS: [&str; 7] = [
     "-T",
     "-o",

@@ -206,7 +206,7 @@ fn results(output: &Finished) -> Vec<Value> {
     output.json()["cases"].as_array().unwrap().clone()
 }
 
-/// The latencies measured in each case. Everything sent has arrived.
+/// The latencies measured in each case: as many as were sent, and all of them arrived.
 fn counts(cases: &[Value]) -> BTreeMap<String, u64> {
     let count = |case: &Value| {
         let latency = &case["latency_us"];
@@ -214,8 +214,8 @@ fn counts(cases: &[Value]) -> BTreeMap<String, u64> {
         assert_eq!((&case["throughput"]["lost"], &latency["lost"]), (&0.into(), &0.into()), "{case}");
         assert!(case["publisher"]["samples"].as_u64() > Some(0), "{case}");
         assert_eq!(case["publisher"]["samples"], case["subscriber"]["samples"], "{case}");
-        let name = format!("{} {} {}", case["engine"], case["size_bytes"], case["repeat"]);
-        (name, latency["count"].as_u64().unwrap())
+        assert_eq!(case["publisher"]["samples"], latency["count"], "{case}");
+        (format!("{} {}", case["engine"], case["size_bytes"]), latency["count"].as_u64().unwrap())
     };
     cases.iter().map(count).collect()
 }
@@ -223,17 +223,17 @@ fn counts(cases: &[Value]) -> BTreeMap<String, u64> {
 #[test]
 fn two_hosts_through_ssh_agree_with_two_processes_on_the_same_cable() {
     let Some(hosts) = TwoHosts::start() else { return };
-    // The three samples that every schedule has at least, however slow the machine is.
-    let words = "bench --duration 1ms --warmup 0s --engines udp,weir --tests latency --rate 1000/s --repeat 2 \
-                 --sizes 32,1000 --reliability reliable --cpus none --format json";
+    let words = "bench --duration 200ms --warmup 0s --engines udp,weir --tests latency --rate 500/s --sizes 32,1000 \
+                 --reliability reliable --cpus none --format json";
     let [a, b] = &hosts.names;
     let local = hosts
         .weir(&format!("{words} --output local"), &hosts.between(&format!("pub=netns:{a},sub=netns:{b}")));
     let by_ssh = hosts.weir(&format!("{words} --output ssh"), &hosts.by_ssh());
     let (local, by_ssh) = (local.expect_code(0), by_ssh.expect_code(0));
-    let counted = counts(&results(&by_ssh));
-    assert_eq!(counts(&results(&local)), counted);
-    assert!(counted.len() == 8 && counted.values().all(|count| *count == 3), "{counted:?}");
+    let (here, there) = (counts(&results(&local)), counts(&results(&by_ssh)));
+    assert!(here.len() == 4 && here.keys().eq(there.keys()), "{here:?} {there:?}");
+    // All hundred, unless the machine was too slow for the schedule.
+    assert!(here.values().chain(there.values()).all(|count| (1..=100).contains(count)), "{here:?} {there:?}");
     let document = by_ssh.json();
     assert_eq!(document["cases"][0]["path"], "hosts pub=alpha,sub=beta");
     assert_eq!(document["cases"][0]["clocks"]["shared"], true);

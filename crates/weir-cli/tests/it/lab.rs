@@ -1,5 +1,5 @@
-//! `weir lab`: virtual hosts. Each test has a lab of its own. Without root or the necessary programs a test reports that
-//! and passes, unless `WEIR_REQUIRE_NETNS` is set.
+//! `weir lab`: virtual hosts. Each test has a lab of its own. Without root or the necessary programs a test reports
+//! that and passes, unless `WEIR_REQUIRE_NETNS` is set.
 
 use std::fs;
 use std::path::PathBuf;
