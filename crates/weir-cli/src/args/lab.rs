@@ -16,7 +16,6 @@ emulated link, more by cables to a switch, which limits the rate in both directi
 Examples:
   weir lab up                                       # hosts a and b, with a cable
   weir lab up --link veth,rate=1G,mtu=9000 a b c    # three hosts and a switch
-  weir lab up --link lte                            # an emulated cellular link
   weir run smoke --hosts pub=lab:a,sub=lab:b        # measures between them
   weir lab exec b -- weir udp server                # runs a command on a host
   weir lab down
@@ -30,12 +29,37 @@ pub(crate) struct LabArgs {
 #[derive(Debug, Subcommand)]
 pub(crate) enum LabCommand {
     /// Make the hosts and their link
+    #[command(after_help = "\
+Examples:
+  weir lab up                                       # hosts a and b, with a cable
+  weir lab up --link lte                            # an emulated cellular link
+  weir lab up --link veth,rate=100M alpha beta gamma
+
+Exit codes: 0 success, 2 usage, 3 environment, or the lab is up")]
     Up(LabUpArgs),
     /// Run a command on a host
+    #[command(after_help = "\
+Examples:
+  weir lab exec b -- ip address
+  weir lab exec a -- weir udp --to 10.78.0.2 --secret-file secret
+
+Exit codes: those of the command; 2 usage, 3 environment, or the lab is down")]
     Exec(LabExecArgs),
     /// Remove the lab, and what is left of one
+    #[command(after_help = "\
+Examples:
+  weir lab down
+  weir lab down --name second
+
+Exit codes: 0 success, also if nothing was there, 2 usage, 3 environment")]
     Down(LabNameArgs),
     /// Show the hosts and the link
+    #[command(after_help = "\
+Examples:
+  weir lab status
+  weir lab status --name second
+
+Exit codes: 0 the lab is up, 1 it is down or broken, 2 usage, 3 environment")]
     Status(LabNameArgs),
     /// Emulate the link of a lab; started by `weir lab up`
     #[command(hide = true)]
@@ -51,7 +75,7 @@ pub(crate) struct LabUpArgs {
     #[arg(value_name = "HOST", default_values = ["a", "b"])]
     pub(crate) hosts: Vec<String>,
 
-    /// Join the hosts by this link, such as veth,rate=1G or lte; see weir bench --help
+    /// Join the hosts by this link, such as veth,rate=1G or lte; see `weir bench --help`
     #[arg(long, value_name = "LINK", default_value = "veth")]
     pub(crate) link: PathSpec,
 
