@@ -5,7 +5,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use crate::ci::{NotPassed, Outcome, Step};
-use crate::environment::{Environment, Tool};
+use crate::environment::{Environment, Tool, missing};
 use crate::{bench_smoke, docs, fuzz, instructions, peers, process, tidy};
 
 /// Every step, in the order in which `ci` starts them.
@@ -78,16 +78,32 @@ fn doc(environment: &Environment) -> Outcome {
     checks(environment, &[arguments.to_vec(), peers::manifest(&arguments)])
 }
 
-/// Tests in network namespaces skip themselves only if the machine does not support them.
+/// Tests in network namespaces, and those with an sshd inside, skip themselves only if the machine does not support
+/// them.
 fn test(environment: &Environment) -> Outcome {
     let arguments = [&TESTS[..], &["--no-fail-fast", "--", TEST_THREADS]].concat();
     let refused = namespaces(environment).err();
-    let required: &[&str] = if refused.is_none() { &["WEIR_REQUIRE_NETNS"] } else { &[] };
-    let tests = tests(requiring(environment, required), &arguments)?;
-    Ok(match refused {
-        Some(reason) => format!("{tests}; those in network namespaces skipped themselves: {reason}"),
-        None => tests,
+    let without_sshd = refused.clone().or_else(|| sshd(environment).err());
+    let mut required = Vec::new();
+    required.extend(refused.is_none().then_some("WEIR_REQUIRE_NETNS"));
+    required.extend(without_sshd.is_none().then_some("WEIR_REQUIRE_SSHD"));
+    let tests = tests(requiring(environment, &required), &arguments)?;
+    Ok(match (refused, without_sshd) {
+        (Some(reason), _) => format!("{tests}; those in network namespaces skipped themselves: {reason}"),
+        (None, Some(reason)) => format!("{tests}; those with an sshd skipped themselves: {reason}"),
+        (None, None) => tests,
     })
+}
+
+/// Returns why there is no sshd, if so. Only CI installs one: on other machines, its package would start a server.
+fn sshd(environment: &Environment) -> Result<(), String> {
+    if environment.is_ci {
+        return environment.require(&SSHD);
+    }
+    match &missing(&SSHD)[..] {
+        [] => Ok(()),
+        [tool, ..] => Err(format!("{} is missing (on Debian: apt install {})", tool.program, tool.package)),
+    }
 }
 
 fn harness(environment: &Environment) -> Outcome {
@@ -214,6 +230,11 @@ const NETNS: [Tool; 5] = [
     Tool { program: "nft", package: "nftables" },
     Tool { program: "ethtool", package: "ethtool" },
     Tool { program: "unshare", package: "util-linux" },
+];
+
+const SSHD: [Tool; 2] = [
+    Tool { program: "ssh", package: "openssh-client" },
+    Tool { program: "/usr/sbin/sshd", package: "openssh-server" },
 ];
 
 /// Runs these cargo commands, which link nothing, until one fails; warnings of rustdoc are failures.

@@ -20,8 +20,9 @@ mod sender;
 
 pub use receiver::{Receiver, receive_one};
 pub use remote::{
-    BASELINE_PORT, Client, ClientSettings, Measured, PingReport, Point, PointTest, ReceiveReport, Request,
-    Response, SendReport, ServerReport, UDP_BYTES_MIN, WeirUdp, cases,
+    BASELINE_PORT, Client, ClientSettings, ClockExchange, ClockOffset, Measured, PingReport, Point,
+    PointTest, ReceiveReport, Request, Response, SendReport, ServerReport, UDP_BYTES_MIN, WeirUdp, cases,
+    clock_name, clock_relation,
 };
 pub use round_trip::{await_answer, echo};
 pub use sender::{SendCounts, Sender, send};

@@ -25,6 +25,9 @@ mod session;
 mod work;
 
 pub use client::{Client, ClientSettings, Measured};
+pub use clock_offset::{
+    Exchange as ClockExchange, Offset as ClockOffset, name as clock_name, relation as clock_relation,
+};
 pub use message::{Request, Response};
 pub use point::{Point, PointTest, UDP_BYTES_MIN};
 pub use record::cases;

@@ -130,6 +130,9 @@ pub struct Method {
     pub path: Option<String>,
     /// The file of this end's network namespace; `None`: that of the process.
     pub namespace: Option<PathBuf>,
+    /// The other hosts, for engines whose discovery by multicast may not reach them.
+    #[serde(default)]
+    pub peers: Vec<Ipv4Addr>,
 }
 
 /// Where the two processes of a case run.

@@ -17,7 +17,7 @@ use crate::throughput::{PublisherOutcome, SubscriberOutcome};
 use crate::watch::Watched;
 
 /// Version of these messages. Both sides must have the same one.
-pub const SCHEMA: u32 = 9;
+pub const SCHEMA: u32 = 10;
 
 /// The version of the program, which must be the same as well: two versions would measure two things.
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");
@@ -26,7 +26,7 @@ pub const VERSION: &str = env!("CARGO_PKG_VERSION");
 pub const TOKEN_VARIABLE: &str = "WEIR_CONTROL_TOKEN";
 
 /// Which end of a case an agent is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Role {
     /// Sends: publisher or pinger.

@@ -16,21 +16,23 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use weir_measure::clock;
-use weir_results::{Case, Environment, Test};
+use weir_results::{Case, ClockRelation, Environment, Test, Warning};
 
 use crate::case::{CaseError, CaseSpec, Method, Place};
 use crate::control::{AgentReport, FromAgent, Outcome, Role, SCHEMA, ToAgent, VERSION};
+use crate::hosts::{ClockWatch, Hosts};
 use crate::open_loop;
 use crate::outside::OutsideCase;
 use crate::path::VirtualLink;
 use crate::plan::{Action, Plan, Step};
+use crate::processes::{AgentCommand, EndId};
 use crate::record::{self, Fault};
-use crate::session::{AgentCommand, EndId, Session};
+use crate::session::Session;
 use crate::settled::Settled;
 use crate::throughput::{DRAIN_WAIT, FLUSH_WAIT};
 
 /// What a run needs besides its plan.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy)]
 pub struct RunOptions<'a> {
     /// How to start an agent.
     pub agent: &'a AgentCommand,
@@ -38,6 +40,8 @@ pub struct RunOptions<'a> {
     pub environment: &'a Environment,
     /// The virtual link between the ends; `None` = they share this host's network.
     pub path: Option<&'a VirtualLink>,
+    /// Where the ends run; `None`: on this host.
+    pub hosts: Option<&'a Hosts>,
     /// Set from outside to end the run; checked every 100 ms.
     pub interrupted: &'a AtomicBool,
     /// The finished cases of an interrupted run of the same plan, which are not measured again.
@@ -130,6 +134,10 @@ pub fn run(plan: &Plan, options: &RunOptions<'_>, on_event: &mut dyn FnMut(Event
         let resolved = open_loop::resolve(&mut step.case, &maxima);
         on_event(Event::CaseStarted { number, case: &step.case });
         let mut result = record::blank(&step.case, options.environment);
+        if options.hosts.is_some_and(|hosts| !hosts.is_one_machine()) {
+            // The processors of two machines may have the same number.
+            result.evidence.warnings.retain(|warning| *warning != Warning::CoresShared);
+        }
         let start = Instant::now();
         let ran = match (resolved, patience.refusal(&step.case), &step.action) {
             (Err(reason), _, Action::Measure) | (Ok(_), Some(reason), Action::Measure) => {
@@ -253,26 +261,33 @@ fn run_step(
         }
         Action::Measure => {
             let case = &step.case;
-            let mut session = Session::start(options.agent, case.ends, options.interrupted)?;
-            let measured = measure(&mut session, case, options.path, &mut on_tick);
+            let mut session = Session::start(options.agent, case.ends, options.hosts, options.interrupted)?;
+            let measured = measure(&mut session, case, options, &mut on_tick);
             if let Some(path) = options.path {
                 let link = path.end_case().map_err(|error| CaseError::Failed(error.to_string()))?;
                 record::enter_link(result, link);
             }
-            let (publishers, subscribers) = measured?;
+            let (publishers, subscribers, clocks) = measured?;
             session.close();
-            Ok(record::enter(result, case, &publishers, &subscribers))
+            let fault = record::enter(result, case, &publishers, &subscribers);
+            if let Some(hosts) = options.hosts {
+                record::enter_hosts(result, hosts, case.ends, clocks);
+            }
+            Ok(fault)
         }
     }
 }
 
-/// Takes all agents through one case; returns what publishers and subscribers found.
+/// What publishers and subscribers found, and the relation of their clocks if that matters.
+type Findings = (Vec<AgentReport>, Vec<AgentReport>, Option<ClockRelation>);
+
+/// Takes all agents through one case.
 fn measure(
     session: &mut Session<'_>,
     case: &CaseSpec,
-    path: Option<&VirtualLink>,
+    options: &RunOptions<'_>,
     on_tick: &mut dyn FnMut(Duration),
-) -> Result<(Vec<AgentReport>, Vec<AgentReport>), CaseError> {
+) -> Result<Findings, CaseError> {
     let (publishers, subscribers) = (session.ends_of(Role::Publisher), session.ends_of(Role::Subscriber));
     let patience = case.allowance();
     for id in session.ends() {
@@ -281,21 +296,23 @@ fn measure(
             Role::Subscriber => cpus.subscriber,
         });
         let case = case.clone().with(|case| case.ends.entity_id = id.index);
-        let case = Box::new(placed(case, id.role, path));
+        let case = Box::new(placed(case, id, options));
         session.send(id, &ToAgent::Case { schema: SCHEMA, version: VERSION.to_owned(), case, cpu })?;
     }
     join(session, patience)?;
-    if let Some(path) = path {
+    if let Some(path) = options.path {
         // Losses do not start earlier: discovery under losses is a different measurement.
         path.begin_case().map_err(|error| CaseError::Failed(error.to_string()))?;
     }
-    let at_ns = case.method.samples_per_s.map(|_| clock::now_ns() + SCHEDULE_LEAD_NS);
+    let clocks = Clocks::of(case, options.hosts)?;
+    let at_ns = clocks.as_ref().map(Clocks::start_ns).transpose()?;
+    let start = |id| ToAgent::Start { at_ns: clocks.as_ref().zip(at_ns).map(|(it, at_ns)| it.at(id, at_ns)) };
     for &id in &subscribers {
-        session.send(id, &ToAgent::Start { at_ns })?;
+        session.send(id, &start(id))?;
         expect(session, id, "did not start", START_WAIT, &FromAgent::Started)?;
     }
     for &id in &publishers {
-        session.send(id, &ToAgent::Start { at_ns })?;
+        session.send(id, &start(id))?;
     }
     let run_wait = case.warmup + case.duration + FLUSH_WAIT + patience * 3 + GRACE;
     let mut published = Vec::new();
@@ -311,12 +328,62 @@ fn measure(
         let drain_wait = DRAIN_WAIT + patience * 2 + GRACE;
         received.push(expect_report(session, id, drain_wait, &mut |_| {})?);
     }
-    Ok((published, received))
+    let relation = clocks.as_ref().map(Clocks::relation).transpose()?.flatten();
+    Ok((published, received, relation))
 }
 
-/// The case as an end at that side of the path has it.
-fn placed(case: CaseSpec, role: Role, path: Option<&VirtualLink>) -> CaseSpec {
-    let Some(place) = path.map(|path| path.place(role)) else { return case };
+/// The clocks that a schedule follows.
+enum Clocks<'a> {
+    /// All ends read the same one.
+    Shared,
+    /// Those of several hosts.
+    OfHosts(ClockWatch<'a>),
+}
+
+impl<'a> Clocks<'a> {
+    /// `None`: the case has no schedule.
+    fn of(case: &CaseSpec, hosts: Option<&'a Hosts>) -> Result<Option<Self>, CaseError> {
+        if case.method.samples_per_s.is_none() {
+            return Ok(None);
+        }
+        let watch = hosts.map(|hosts| ClockWatch::start(hosts, case.ends)).transpose()?;
+        Ok(Some(watch.map_or(Self::Shared, Self::OfHosts)))
+    }
+
+    /// When a schedule starts that is announced now, by the clock of the first publisher.
+    fn start_ns(&self) -> Result<u64, CaseError> {
+        match self {
+            Self::Shared => Ok(clock::now_ns() + SCHEDULE_LEAD_NS),
+            Self::OfHosts(watch) => {
+                let (now_ns, took_ns) = watch.now_ns()?;
+                // Until all ends know it, a few messages pass.
+                Ok(now_ns + SCHEDULE_LEAD_NS + MESSAGES * took_ns.min(MESSAGE_NS_MAX))
+            }
+        }
+    }
+
+    /// That time by the clock of an end.
+    fn at(&self, id: EndId, at_ns: u64) -> u64 {
+        match self {
+            Self::Shared => at_ns,
+            Self::OfHosts(watch) => watch.at(id, at_ns),
+        }
+    }
+
+    fn relation(&self) -> Result<Option<ClockRelation>, CaseError> {
+        match self {
+            Self::Shared => Ok(None),
+            Self::OfHosts(watch) => watch.finish().map(Some),
+        }
+    }
+}
+
+/// The case as an end at that side of the path, or on that host, has it.
+fn placed(case: CaseSpec, id: EndId, options: &RunOptions<'_>) -> CaseSpec {
+    if let Some(hosts) = options.hosts {
+        return hosts.placed(case, id);
+    }
+    let Some(place) = options.path.map(|path| path.place(id.role)) else { return case };
     let method = Method { namespace: Some(place.namespace), ..case.method };
     let place = Place { interface: place.interface.to_owned(), address: place.address, ..case.place };
     CaseSpec { place, method, ..case }
@@ -355,6 +422,12 @@ const START_WAIT: Duration = Duration::from_secs(20);
 
 /// The time between announcing a schedule and its start.
 const SCHEDULE_LEAD_NS: u64 = 50_000_000;
+
+/// Messages between the announcement of a schedule to the first end and to the last one, at most.
+const MESSAGES: u64 = 8;
+
+/// What one of them may take.
+const MESSAGE_NS_MAX: u64 = 500_000_000;
 
 /// How much longer than its own limits an agent is waited for.
 const GRACE: Duration = Duration::from_secs(20);

@@ -6,8 +6,9 @@
 //!
 //! - [`plan`]: from options to a list of cases; [`case`]: one of them; [`goals`]: the cases of `weir targets`
 //! - [`coordinator`]: runs the plan; `settled`: when repeats may end
-//! - `session`: the processes of a case; [`agent`]: one of them; `introductions`: how it joins; [`control`]: their
-//!   messages; `watch`: what an end does to its host
+//! - `session`: the processes of a case; `processes`: those of this host; [`agent`]: one of them; `introductions`: how
+//!   it joins; [`control`]: their messages; `watch`: what an end does to its host
+//! - [`hosts`]: processes of a case on other hosts, through SSH
 //! - [`by_hand`]: two ends without a coordinator, typically on two hosts
 //! - [`endpoint`]: the interface between harness and engine; [`engine`]: the engines of this build;
 //!   [`tuning`]: their settings
@@ -35,6 +36,7 @@ pub mod engine;
 pub mod footprint;
 pub mod goals;
 pub mod host;
+pub mod hosts;
 pub mod inbox;
 mod introductions;
 pub mod keep_awake;
@@ -47,6 +49,7 @@ pub mod path_watch;
 pub mod payload;
 pub mod ping_pong;
 pub mod plan;
+mod processes;
 pub mod rate;
 mod record;
 mod session;
@@ -57,5 +60,5 @@ pub mod throughput;
 pub mod tuning;
 mod watch;
 
+pub use processes::AgentCommand;
 pub use record::Fault;
-pub use session::AgentCommand;

@@ -9,6 +9,7 @@
 //!   bursts, a queue, each direction by itself, and counts of all of it.
 
 mod emulator;
+pub mod lab;
 mod link;
 mod namespace;
 mod veth;

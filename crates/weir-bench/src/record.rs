@@ -7,17 +7,18 @@ use weir_measure::{
     SEGMENTS_MAX, check_rate, enter_buffers, mbps, round_trip_loss, rounded, seconds, stream_loss,
 };
 use weir_results::{
-    Case, CaseSeries, Discovery, DropCounters, Environment, LatencyBreakdown, LossAttribution, LossBreakdown,
-    NotMeasured, ProcessFigures, Reliability, ScheduleLag, SequenceCounts, Telemetry, ThroughputCounts,
-    ThroughputSummary, Warning,
+    Case, CaseSeries, ClockRelation, Discovery, DropCounters, Environment, LatencyBreakdown, LossAttribution,
+    LossBreakdown, NotMeasured, ProcessFigures, Reliability, ScheduleLag, SequenceCounts, Telemetry,
+    ThroughputCounts, ThroughputSummary, Warning,
 };
 use weir_telemetry::host_warnings;
 
 use crate::breakdown::account;
-use crate::case::CaseSpec;
+use crate::case::{CaseSpec, Ends};
 use crate::control::{AgentReport, Joined, Outcome};
 use crate::endpoint::Engine;
 use crate::engine;
+use crate::hosts::Hosts;
 use crate::latency::PingerOutcome;
 use crate::path::LinkOutcome;
 use crate::rate::Rate;
@@ -87,6 +88,44 @@ pub(crate) fn enter_link(result: &mut Case, link: LinkOutcome) {
         result.evidence.warnings.push(Warning::LinkOverrun { packets: overrun });
     }
     result.figures.link = link.figures;
+}
+
+/// Enters what is otherwise for ends on several hosts.
+pub(crate) fn enter_hosts(result: &mut Case, hosts: &Hosts, ends: Ends, clocks: Option<ClockRelation>) {
+    result
+        .conditions
+        .settings
+        .insert("hosts".to_owned(), hosts.describe(ends).trim_end().replace('\n', " | "));
+    if !hosts.have_one_clock() {
+        // Its times are of several clocks.
+        result.figures.discovery = None;
+    }
+    let Some(clocks) = clocks.filter(|_| result.figures.latency_us.is_some()) else { return };
+    enter_clocks(result, clocks);
+}
+
+/// Enters how the clocks of a one-way latency relate. An error larger than the latency leaves no figure.
+fn enter_clocks(result: &mut Case, clocks: ClockRelation) {
+    result.figures.clocks = Some(clocks);
+    if clocks.shared {
+        return;
+    }
+    let median_us = result.figures.latency_us.map_or(0.0, |latency| latency.p50);
+    let exceeds_latency = clocks.error_us > median_us;
+    let error_us = round_up(clocks.error_us);
+    result.evidence.warnings.push(Warning::ClockError { error_us, exceeds_latency });
+    if exceeds_latency {
+        (result.figures.latency_us, result.figures.histogram, result.figures.ages) = (None, None, None);
+        if let Some(series) = &mut result.figures.series {
+            [&mut series.p50_us, &mut series.p99_us, &mut series.max_us].into_iter().for_each(Vec::clear);
+        }
+    }
+}
+
+/// Rounds up to 1, 2 or 5 times a power of ten, so that cases of a run have the same warning.
+fn round_up(value: f64) -> f64 {
+    let power = 10_f64.powf(value.max(1e-3).log10().floor());
+    [1.0, 2.0, 5.0].into_iter().map(|step| step * power).find(|step| *step >= value).unwrap_or(10.0 * power)
 }
 
 /// Enters what all ends found.
@@ -370,7 +409,7 @@ const UDP_OVERHEAD_BYTES: u64 = 28;
 mod tests {
     use super::*;
     use crate::case::tests::case;
-    use crate::case::{CpuPair, Ends, Place};
+    use crate::case::{CpuPair, Place};
     use crate::watch::Watched;
     use weir_results::{Interface, LatencySummary, SocketBuffers, Telemetry, Test};
 
@@ -520,6 +559,22 @@ mod tests {
         let (result, fault) = streamed(&reliable.with(|case| case.method.keep_last = Some(10)), 2, 3, 0);
         assert_eq!((fault, result.conditions.keep_last), (None, Some(10)));
         assert!(!result.evidence.warnings.contains(&Warning::LostSamples { lost: 5 }));
+    }
+
+    #[test]
+    fn a_one_way_latency_has_the_error_of_the_clocks_or_is_not_given() {
+        let with_latency = |error_us| {
+            let (mut result, _) = streamed(&case("udp", Test::Latency), 0, 0, 0);
+            let summary = LatencySummary { count: 9, p50: 50.0, ..Default::default() };
+            result.figures.latency_us = Some(summary);
+            enter_clocks(&mut result, ClockRelation { error_us, ..ClockRelation::default() });
+            let warning = result.evidence.warnings.last().unwrap().clone();
+            (result.figures.latency_us.is_some(), result.figures.clocks.unwrap().error_us, warning)
+        };
+        let warning = |error_us, exceeds_latency| Warning::ClockError { error_us, exceeds_latency };
+        assert_eq!(with_latency(12.0), (true, 12.0, warning(20.0, false)));
+        assert_eq!(with_latency(70.0), (false, 70.0, warning(100.0, true)));
+        assert_eq!([0.0, 1.0, 4.4, 5.1].map(round_up), [0.001, 1.0, 5.0, 10.0]);
     }
 
     #[test]

@@ -4,6 +4,8 @@ mod bench;
 mod by_hand;
 mod compare;
 mod doctor;
+mod hosts;
+mod lab;
 mod published;
 mod report;
 mod run;
@@ -23,6 +25,8 @@ pub(crate) use bench::BenchArgs;
 pub(crate) use by_hand::{HandArgs, PubArgs, SubArgs};
 pub(crate) use compare::{CompareArgs, ComparisonFormat, Runs};
 pub(crate) use doctor::DoctorArgs;
+pub(crate) use hosts::HostsArgs;
+pub(crate) use lab::{LabArgs, LabCommand, LabExecArgs, LabUpArgs};
 pub(crate) use published::{
     PublishedArgs, PublishedCommand, PublishedEndArgs, PublishedRunArgs, PublishedShowArgs,
 };
@@ -62,6 +66,7 @@ pub(crate) enum Command {
     Udp(Box<UdpArgs>),
     Pub(PubArgs),
     Sub(SubArgs),
+    Lab(LabArgs),
     Doctor(DoctorArgs),
     #[command(alias = "goals")]
     Targets(TargetsArgs),
@@ -75,6 +80,9 @@ pub(crate) enum Command {
     Reference(ReferenceArgs),
     #[command(hide = true)]
     Agent(AgentArgs),
+    /// Run ends for a coordinator on another host, which starts this
+    #[command(hide = true)]
+    Host,
     #[command(hide = true)]
     PublishedEnd(PublishedEndArgs),
 }

@@ -6,6 +6,8 @@ pub(crate) mod by_hand;
 pub(crate) mod compare;
 pub(crate) mod completions;
 pub(crate) mod doctor;
+pub(crate) mod host;
+pub(crate) mod lab;
 pub(crate) mod manual;
 mod mininet;
 pub(crate) mod published;

@@ -47,6 +47,7 @@ pub fn weir(peers: &'static [Peer]) -> ExitCode {
         Command::Udp(args) => command::udp::run(&args),
         Command::Pub(args) => command::by_hand::publish(&args),
         Command::Sub(args) => command::by_hand::subscribe(&args),
+        Command::Lab(args) => command::lab::run(&args),
         Command::Doctor(args) => command::doctor::run(&args),
         Command::Targets(args) => command::targets::run(&args),
         Command::Report(args) => command::report::run(&args),
@@ -55,6 +56,7 @@ pub fn weir(peers: &'static [Peer]) -> ExitCode {
         Command::Man(args) => command::manual::man(&args),
         Command::Reference(args) => command::manual::reference(&args),
         Command::Agent(args) => command::agent::run(&args),
+        Command::Host => command::host::run(),
         Command::Published(args) => command::published::run(&args),
         Command::PublishedEnd(args) => command::published::end(&args),
     };

@@ -39,6 +39,10 @@ fn group_table(group: &Group<'_>, options: &ReportOptions) -> String {
         ),
         (Test::Throughput, _) => ("Throughput", THROUGHPUT.to_vec()),
     };
+    let cases = || group.points.iter().flat_map(|point| &point.repeats);
+    let has_two_clocks = cases().any(|case| case.figures.clocks.is_some_and(|clocks| !clocks.shared));
+    let title =
+        if has_two_clocks { title.replace("by one clock", "between two clocks") } else { title.into() };
     let compared = Compared::new(group, options);
     let headings = ["Engine", "Size (B)"].into_iter().chain(columns.iter().map(|(heading, ..)| *heading));
     // Unsupported cases are listed once below, not as rows of dashes.

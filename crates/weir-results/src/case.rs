@@ -5,9 +5,10 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    AgeSeries, CaseSeries, Coalescing, Discovery, LatencyBreakdown, LatencyHistogram, LatencySummary,
-    LinkFigures, LossAttribution, LossBreakdown, NotMeasured, PathFigures, ProcessFigures, Reliability,
-    ScheduleLag, SocketBuffers, Telemetry, Test, ThroughputSummary, UdpFigures, WaitStrategy, Warning,
+    AgeSeries, CaseSeries, ClockRelation, Coalescing, Discovery, LatencyBreakdown, LatencyHistogram,
+    LatencySummary, LinkFigures, LossAttribution, LossBreakdown, NotMeasured, PathFigures, ProcessFigures,
+    Reliability, ScheduleLag, SocketBuffers, Telemetry, Test, ThroughputSummary, UdpFigures, WaitStrategy,
+    Warning,
 };
 
 /// One measured point: one engine, one test, one size, one repeat.
@@ -124,6 +125,10 @@ pub struct Figures {
     /// How far the publisher was behind its schedule; `None` without one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub schedule_lag_us: Option<ScheduleLag>,
+    /// The relation of the subscriber's clock to the publisher's, if they are on hosts with clocks of their own and the
+    /// latency is one way.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub clocks: Option<ClockRelation>,
     /// Resource use of the publisher's process; with several, the sum and the largest peak of
     /// memory.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use crate::run::{Run, SCHEMA_VERSION};
-use crate::{Case, Environment};
+use crate::{Case, Environment, HostRecord};
 
 /// Name of the results file in its folder.
 pub const RESULTS_FILE_NAME: &str = "results.jsonl";
@@ -81,6 +81,19 @@ impl ResultsWriter {
         environment: &Environment,
         peer: Option<&Environment>,
     ) -> Result<Self, ResultsError> {
+        Self::create_for_hosts(dir, environment, peer, &[])
+    }
+
+    /// As [`ResultsWriter::create`], for a run whose ends are on these hosts.
+    ///
+    /// # Errors
+    /// As [`ResultsWriter::create`].
+    pub fn create_for_hosts(
+        dir: impl AsRef<Path>,
+        environment: &Environment,
+        peer: Option<&Environment>,
+        hosts: &[HostRecord],
+    ) -> Result<Self, ResultsError> {
         let dir = dir.as_ref();
         fs::create_dir_all(dir).map_err(|source| ResultsError::Write {
             what: "create the results folder",
@@ -96,8 +109,8 @@ impl ResultsWriter {
             }
         })?;
         let mut writer = Self { file, path };
-        let (environment, peer) = (environment.clone(), peer.cloned());
-        writer.write_line(&Header { schema: SCHEMA_VERSION, environment, peer })?;
+        let (environment, peer, hosts) = (environment.clone(), peer.cloned(), hosts.to_vec());
+        writer.write_line(&Header { schema: SCHEMA_VERSION, environment, peer, hosts })?;
         Ok(writer)
     }
 
@@ -187,6 +200,8 @@ struct Header {
     environment: Environment,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     peer: Option<Environment>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    hosts: Vec<HostRecord>,
 }
 
 fn parse_lines(text: &str, path: &Path) -> Result<Run, ResultsError> {
@@ -197,7 +212,7 @@ fn parse_lines(text: &str, path: &Path) -> Result<Run, ResultsError> {
     let header: serde_json::Value = serde_json::from_str(first).map_err(|source| parse_error(0, source))?;
     check_schema(&header, path)?;
     let header: Header = serde_json::from_value(header).map_err(|source| parse_error(0, source))?;
-    let mut run = Run { peer: header.peer, ..Run::new(header.environment) };
+    let mut run = Run { peer: header.peer, hosts: header.hosts, ..Run::new(header.environment) };
     for (index, line) in lines {
         if line.trim().is_empty() {
             continue;

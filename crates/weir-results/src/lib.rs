@@ -7,6 +7,7 @@
 //! - `run`: a run, and the names in its cases; `names`: names of values
 //! - `case`: one measured point
 //! - `environment`: the host
+//! - `hosts`: the hosts of a run
 //! - `intervals`: the 99th percentile of the median interval
 //! - `latency`: recorder of round trips and its summary with percentiles
 //! - `histogram`: the distribution of a case's latencies
@@ -35,6 +36,7 @@ mod environment;
 mod figures;
 mod file;
 mod histogram;
+mod hosts;
 mod intervals;
 mod latency;
 mod link;
@@ -59,6 +61,7 @@ pub use environment::{Environment, Interface};
 pub use figures::{Discovery, LossBreakdown, ProcessFigures, ScheduleLag, SocketBuffers};
 pub use file::{RESULTS_FILE_NAME, ResultsError, ResultsWriter};
 pub use histogram::{Distribution, HistogramError, LatencyHistogram};
+pub use hosts::HostRecord;
 pub use intervals::IntervalRecorder;
 pub use latency::{LatencyKind, LatencyRecorder, LatencySummary, Percentile};
 pub use link::{LinkDirection, LinkFigures, LinkSeries};

@@ -7,7 +7,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use crate::names::{ParseNameError, names};
-use crate::{Case, Environment};
+use crate::{Case, Environment, HostRecord};
 
 /// Version of the results format that this crate writes and reads.
 pub const SCHEMA_VERSION: u32 = 1;
@@ -22,6 +22,10 @@ pub struct Run {
     /// The machine and program at the other end, if that is an existing process.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub peer: Option<Environment>,
+    /// The hosts of the ends, if they were placed on hosts. `environment` is that of the (first) publisher's host then,
+    /// and `peer` that of the (first) subscriber's.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub hosts: Vec<HostRecord>,
     /// The cases, in the order of measuring.
     pub cases: Vec<Case>,
 }
@@ -30,7 +34,7 @@ impl Run {
     /// Creates a run without cases.
     #[must_use]
     pub const fn new(environment: Environment) -> Self {
-        Self { schema: SCHEMA_VERSION, environment, peer: None, cases: Vec::new() }
+        Self { schema: SCHEMA_VERSION, environment, peer: None, hosts: Vec::new(), cases: Vec::new() }
     }
 }
 

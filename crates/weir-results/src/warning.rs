@@ -60,6 +60,13 @@ pub enum Warning {
         /// Packets dropped for it.
         packets: u64,
     },
+    /// One-way latencies were measured between two clocks.
+    ClockError {
+        /// Maximum error of their offset, in microseconds.
+        error_us: f64,
+        /// Whether it exceeds the median latency, so that no latency is given.
+        exceeds_latency: bool,
+    },
     /// This program was built without optimisation.
     DebugBuild,
     /// A warning of another version of Weir, kept as it was read.
@@ -89,6 +96,7 @@ impl Warning {
             Self::CorruptSamples { .. } => "corrupt-samples",
             Self::ScheduleLag { .. } => "schedule-lag",
             Self::LinkOverrun { .. } => "link-overrun",
+            Self::ClockError { .. } => "clock-error",
             Self::DebugBuild => "debug-build",
             Self::Unknown { code, .. } => code,
         }
@@ -118,6 +126,14 @@ impl Warning {
             Self::LinkOverrun { packets } => {
                 format!("the link emulator was too slow for {packets} packets, which were dropped")
             }
+            Self::ClockError { error_us, exceeds_latency: false } => format!(
+                "one-way latencies are correct within {error_us} us: the clocks of the two hosts differ, and their offset \
+                 was measured by round trips"
+            ),
+            Self::ClockError { error_us, exceeds_latency: true } => format!(
+                "no one-way latency is given: the offset of the two hosts' clocks is known within {error_us} us only, \
+                 more than the latency"
+            ),
             Self::DebugBuild => "this build of Weir is not optimised".into(),
             Self::Unknown { text, .. } => text.clone(),
         }
@@ -147,6 +163,7 @@ impl Warning {
             }
             Self::ScheduleLag { .. } => "use a lower rate, or omit the rate to measure the maximum".into(),
             Self::LinkOverrun { .. } => "send at a lower rate, or use --link veth".into(),
+            Self::ClockError { .. } => "measure round trips, without a rate".into(),
             Self::DebugBuild => "measure with a release build".into(),
             Self::Unknown { advice, .. } => advice.clone(),
         }
@@ -218,6 +235,8 @@ mod tests {
             Warning::CorruptSamples { corrupt: 1 },
             Warning::ScheduleLag { asked_samples_per_s: 1000.0, reached_samples_per_s: 900.5 },
             Warning::LinkOverrun { packets: 2 },
+            Warning::ClockError { error_us: 12.5, exceeds_latency: false },
+            Warning::ClockError { error_us: 250.0, exceeds_latency: true },
             Warning::DebugBuild,
             Warning::Unknown { code: "moon-phase".into(), text: "full moon".into(), advice: "wait".into() },
         ]

@@ -2,12 +2,14 @@
 
 use std::fs;
 
+use serde::{Deserialize, Serialize};
 use weir_measure::rounded;
 use weir_results::ClockRelation;
 
 /// Names the clock of this process: equal names mean the same clock. Empty if the kernel does not
 /// identify it.
-pub(crate) fn name() -> String {
+#[must_use]
+pub fn name() -> String {
     let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
     // Processes of one host may have different clocks (time_namespaces(7)).
     let namespace = fs::read_link("/proc/self/ns/time").map(|link| link.display().to_string());
@@ -20,29 +22,30 @@ pub(crate) fn name() -> String {
 
 /// One exchange of times, nanoseconds of the clock of each side.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Exchange {
+pub struct Exchange {
     /// The client sent the question.
-    pub(crate) asked_ns: u64,
+    pub asked_ns: u64,
     /// The server received it.
-    pub(crate) heard_ns: u64,
+    pub heard_ns: u64,
     /// The server sent the answer.
-    pub(crate) answered_ns: u64,
+    pub answered_ns: u64,
     /// The client received it.
-    pub(crate) got_ns: u64,
+    pub got_ns: u64,
 }
 
 /// How far the server's clock is ahead of the client's.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Offset {
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Offset {
     /// Nanoseconds to be added to a time of the client.
-    pub(crate) offset_ns: i64,
+    pub offset_ns: i64,
     /// The bound of its error.
-    pub(crate) error_ns: u64,
+    pub error_ns: u64,
 }
 
 impl Offset {
     /// Takes the shortest exchange: half of its time, without the server's part, bounds the error.
-    pub(crate) fn of(exchanges: &[Exchange]) -> Option<Self> {
+    #[must_use]
+    pub fn of(exchanges: &[Exchange]) -> Option<Self> {
         let way_ns = |one: &Exchange| {
             let away = one.got_ns.saturating_sub(one.asked_ns);
             away.saturating_sub(one.answered_ns.saturating_sub(one.heard_ns))
@@ -60,7 +63,8 @@ impl Offset {
 
 /// The relation by two estimates, before and after a measurement whose times were corrected by the
 /// first.
-pub(crate) fn relation(before: Offset, after: Offset) -> ClockRelation {
+#[must_use]
+pub fn relation(before: Offset, after: Offset) -> ClockRelation {
     let drift_ns = after.offset_ns.saturating_sub(before.offset_ns);
     let error_ns = before.error_ns.max(after.error_ns).saturating_add(drift_ns.unsigned_abs());
     let us = |ns: f64| rounded(ns / 1e3);

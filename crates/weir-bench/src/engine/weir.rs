@@ -22,7 +22,7 @@ use std::time::Duration;
 use parking_lot::Mutex;
 use weir_dds::{
     BatchPolicy, DataReader, DataReaderListener, DataReaderQos, DataWriter, DataWriterQos, DdsError,
-    DomainParticipant, MulticastGroup, ParticipantSettings, PathReport, PublishMode, SampleSeq,
+    DomainParticipant, MulticastGroup, ParticipantSettings, PathReport, Peer, PublishMode, SampleSeq,
 };
 use weir_peer_api::settings::Setting;
 use weir_results::{PathReading, Reliability, SocketBuffers, WaitStrategy};
@@ -115,7 +115,8 @@ impl Node {
             stage_times: case.method.breakdown,
             ..ParticipantSettings::default()
         };
-        let settings = settings.interface(case.place.interface.clone());
+        let mut settings = settings.interface(case.place.interface.clone());
+        settings.peers = case.method.peers.iter().map(|&address| Peer { address, port: None }).collect();
         let participant = DomainParticipant::new(case.place.domain, settings)
             .map_err(|error| EndpointError::Environment(error.to_string()))?;
         Ok(Self { participant, case: case.clone() })

@@ -109,6 +109,11 @@ impl Emulator {
         })
     }
 
+    /// Whether it carries packets.
+    pub(super) fn is_running(&self) -> bool {
+        self.thread.as_ref().is_some_and(|thread| !thread.is_finished())
+    }
+
     fn replace(&self, lanes: Lanes) -> Lanes {
         let mut current = self.shared.lanes.lock();
         std::mem::replace(&mut current, lanes)

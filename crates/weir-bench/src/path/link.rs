@@ -59,7 +59,7 @@ impl VirtualLink {
             PathSpec::Tun(_) => Some([create_tun(&link.publisher)?, create_tun(&link.subscriber)?]),
         };
         for (index, namespace) in link.ends().into_iter().enumerate() {
-            link.configure(namespace, index)?;
+            configure(&link.spec, namespace, (ADDRESSES[index], ADDRESSES_V6[index]))?;
         }
         for namespace in link.ends() {
             namespace.wait_until_up(INTERFACE)?;
@@ -94,7 +94,7 @@ impl VirtualLink {
     /// Starts the losses of a case, and its counts. Rate, delay and queue are always there.
     pub fn begin_case(&self) -> Result<(), LinkError> {
         match (&self.spec, &self.emulator) {
-            (PathSpec::Veth(spec), _) => spec.start_losses(self.ends()),
+            (PathSpec::Veth(spec), _) => spec.start_losses(&self.ends()),
             (PathSpec::Tun(_), None) => Ok(()),
             (PathSpec::Tun(_), Some(emulator)) => {
                 emulator.begin(self.refused_packets());
@@ -126,28 +126,31 @@ impl VirtualLink {
     fn refused_packets(&self) -> u64 {
         self.ends().iter().map(|end| end.refused_packets(INTERFACE)).sum()
     }
+}
 
-    /// Gives a namespace its addresses and routes, and sets its interface up.
-    fn configure(&self, namespace: &Namespace, index: usize) -> Result<(), LinkError> {
-        namespace.run("ip link set lo up")?;
-        namespace.run(&format!("ip address add {}/24 dev {INTERFACE}", ADDRESSES[index]))?;
-        // A host without IPv6 measures without it.
-        let _ = namespace.run(&format!("ip -6 address add {}/64 dev {INTERFACE} nodad", ADDRESSES_V6[index]));
-        if let PathSpec::Tun(pair) = &self.spec {
-            // The emulator has the queue; this one only bridges the time until it reads.
-            namespace
-                .run(&format!("ip link set {INTERFACE} mtu {} txqueuelen {UNREAD_PACKETS}", pair.mtu))?;
-        }
-        namespace.run(&format!("ip link set {INTERFACE} up"))?;
-        namespace.run(&format!("ip route add default dev {INTERFACE}"))?;
-        match &self.spec {
-            PathSpec::Veth(spec) => spec.shape(namespace),
-            PathSpec::Tun(_) => Ok(()),
-        }
+/// Gives a namespace its addresses and routes, and sets its interface up.
+pub(super) fn configure(
+    spec: &PathSpec,
+    namespace: &Namespace,
+    (address, address_v6): (Ipv4Addr, Ipv6Addr),
+) -> Result<(), LinkError> {
+    namespace.run("ip link set lo up")?;
+    namespace.run(&format!("ip address add {address}/24 dev {INTERFACE}"))?;
+    // A host without IPv6 measures without it.
+    let _ = namespace.run(&format!("ip -6 address add {address_v6}/64 dev {INTERFACE} nodad"));
+    if let PathSpec::Tun(pair) = spec {
+        // The emulator has the queue; this one only bridges the time until it reads.
+        namespace.run(&format!("ip link set {INTERFACE} mtu {} txqueuelen {UNREAD_PACKETS}", pair.mtu))?;
+    }
+    namespace.run(&format!("ip link set {INTERFACE} up"))?;
+    namespace.run(&format!("ip route add default dev {INTERFACE}"))?;
+    match spec {
+        PathSpec::Veth(spec) => spec.shape(namespace),
+        PathSpec::Tun(_) => Ok(()),
     }
 }
 
-fn create_tun(namespace: &Namespace) -> Result<Tun, LinkError> {
+pub(super) fn create_tun(namespace: &Namespace) -> Result<Tun, LinkError> {
     namespace.within(|| Tun::create(INTERFACE)).map_err(LinkError::NoTun)
 }
 

@@ -1,8 +1,10 @@
-//! Network namespaces that end with this program.
+//! Network namespaces, most of which end with this program.
 //!
-//! They have no names: each exists as long as a process is in it, a `cat` that waits for the end of
+//! Those have no names: each exists as long as a process is in it, a `cat` that waits for the end of
 //! its input. However this program ends, the input ends with it, the process leaves, and the kernel
 //! removes namespace, devices, queues and rules. Nothing has to be cleaned up.
+//!
+//! Those of the lab have names, and stay until they are removed.
 
 use std::fs::{self, File};
 use std::io::{self, BufRead, BufReader};
@@ -48,13 +50,17 @@ pub enum LinkError {
     Emulator(io::Error),
 }
 
-/// A network namespace without a name.
+/// A network namespace.
 #[derive(Debug)]
-pub(crate) struct Namespace {
-    /// The process that keeps it.
-    holder: Child,
-    /// The input whose end it waits for.
-    _input: Option<ChildStdin>,
+pub(crate) struct Namespace(Keeper);
+
+/// What a namespace exists by.
+#[derive(Debug)]
+enum Keeper {
+    /// A process, and the input whose end it waits for.
+    Process { holder: Child, _input: Option<ChildStdin> },
+    /// A name, as those of `ip netns`.
+    Name(String),
 }
 
 impl Namespace {
@@ -72,17 +78,41 @@ impl Namespace {
             let _ = BufReader::new(output).read_line(&mut word);
         }
         let input = holder.stdin.take();
-        let namespace = Self { holder, _input: input };
-        if word.trim() == "inside" { Ok(namespace) } else { Err(namespace.refused()) }
+        let is_inside = word.trim() == "inside";
+        let refused = (!is_inside).then(|| refused(&mut holder));
+        let namespace = Self(Keeper::Process { holder, _input: input });
+        refused.map_or(Ok(namespace), Err)
     }
 
-    /// The process that keeps it.
-    pub(crate) fn holder(&self) -> u32 {
-        self.holder.id()
+    /// Makes one with a name, which stays.
+    pub(crate) fn create(name: &str) -> Result<Self, LinkError> {
+        ip(&["netns", "add", name])?;
+        Ok(Self::named(name))
+    }
+
+    /// The one with this name, if there is one.
+    pub(crate) fn named(name: &str) -> Self {
+        Self(Keeper::Name(name.to_owned()))
+    }
+
+    /// Removes one with a name, with its devices.
+    pub(crate) fn remove(name: &str) -> Result<(), LinkError> {
+        ip(&["netns", "delete", name])
+    }
+
+    /// What `ip link ... netns` calls it.
+    pub(crate) fn id(&self) -> String {
+        match &self.0 {
+            Keeper::Process { holder, .. } => holder.id().to_string(),
+            Keeper::Name(name) => name.clone(),
+        }
     }
 
     pub(crate) fn file(&self) -> PathBuf {
-        format!("/proc/{}/ns/net", self.holder.id()).into()
+        match &self.0 {
+            Keeper::Process { holder, .. } => format!("/proc/{}/ns/net", holder.id()).into(),
+            Keeper::Name(name) => Path::new(NAMED).join(name),
+        }
     }
 
     /// Runs a command inside and returns what it printed.
@@ -114,7 +144,12 @@ impl Namespace {
 
     /// Packets that a device inside refused to send, by the kernel's count; 0 if it is unknown.
     pub(crate) fn refused_packets(&self, device: &str) -> u64 {
-        let text = fs::read_to_string(format!("/proc/{}/net/dev", self.holder.id()));
+        let text = match &self.0 {
+            Keeper::Process { holder, .. } => {
+                fs::read_to_string(format!("/proc/{}/net/dev", holder.id())).ok()
+            }
+            Keeper::Name(_) => self.run("cat /proc/net/dev").ok(),
+        };
         send_drops(&text.unwrap_or_default(), device)
     }
 
@@ -135,22 +170,36 @@ impl Namespace {
             thread::sleep(Duration::from_millis(10));
         }
     }
-
-    /// Why the process that should have kept the namespace is not inside.
-    fn refused(mut self) -> LinkError {
-        let said = self.holder.stderr.take().and_then(|stderr| io::read_to_string(stderr).ok());
-        let text = said.unwrap_or_default().trim().to_owned();
-        LinkError::Refused { command: "unshare --net".to_owned(), text }
-    }
 }
 
 impl Drop for Namespace {
     fn drop(&mut self) {
-        // Both fail only when the process has ended.
-        let _ = self.holder.kill();
-        let _ = self.holder.wait();
+        if let Keeper::Process { holder, .. } = &mut self.0 {
+            // Both fail only when the process has ended.
+            let _ = holder.kill();
+            let _ = holder.wait();
+        }
     }
 }
+
+/// Why the process that should have kept a namespace is not inside.
+fn refused(holder: &mut Child) -> LinkError {
+    let said = holder.stderr.take().and_then(|stderr| io::read_to_string(stderr).ok());
+    let text = said.unwrap_or_default().trim().to_owned();
+    LinkError::Refused { command: "unshare --net".to_owned(), text }
+}
+
+fn ip(words: &[&str]) -> Result<(), LinkError> {
+    let output = Command::new("ip").args(words).output().map_err(|source| missing("ip", source))?;
+    if output.status.success() {
+        return Ok(());
+    }
+    let text = String::from_utf8_lossy(&output.stderr).trim().to_owned();
+    Err(LinkError::Refused { command: format!("ip {}", words.join(" ")), text })
+}
+
+/// The folder of those with names.
+pub(super) const NAMED: &str = "/run/netns";
 
 /// Moves the calling thread, and those that it starts from then on, into the network namespace of
 /// this file. Sockets that are open stay where they are.

@@ -42,13 +42,13 @@ impl VethSpec {
         let mtu = self.mtu;
         ends[0].run(&format!(
             "ip link add {INTERFACE} mtu {mtu} type veth peer name {INTERFACE} mtu {mtu} netns {}",
-            ends[1].holder()
+            ends[1].id()
         ))?;
         Ok(())
     }
 
     /// Starts to lose packets at random in both directions, as specified.
-    pub(super) fn start_losses(&self, ends: [&Namespace; 2]) -> Result<(), LinkError> {
+    pub(super) fn start_losses(&self, ends: &[&Namespace]) -> Result<(), LinkError> {
         if self.loss_e4 == 0 {
             return Ok(());
         }
@@ -75,25 +75,55 @@ impl VethSpec {
         Ok(lost)
     }
 
+    /// Lays a cable from a namespace to a port of a switch.
+    pub(super) fn lay_to_switch(
+        &self,
+        end: &Namespace,
+        switch: &Namespace,
+        port: &str,
+    ) -> Result<(), LinkError> {
+        let mtu = self.mtu;
+        end.run(&format!(
+            "ip link add {INTERFACE} mtu {mtu} type veth peer name {port} mtu {mtu} netns {}",
+            switch.id()
+        ))?;
+        switch.run(&format!("ip link set {port} master {BRIDGE} up"))?;
+        self.limit(switch, port)
+    }
+
+    /// Makes a switch in a namespace.
+    pub(super) fn make_switch(switch: &Namespace) -> Result<(), LinkError> {
+        // Without queries from a router, snooping would keep multicast from some ports.
+        switch.run(&format!("ip link add {BRIDGE} type bridge mcast_snooping 0"))?;
+        switch.run(&format!("ip link set {BRIDGE} up"))?;
+        Ok(())
+    }
+
     /// Sets rate, loss and offload of a namespace's interface.
     pub(super) fn shape(&self, namespace: &Namespace) -> Result<(), LinkError> {
+        self.limit(namespace, INTERFACE)?;
+        if self.loss_e4 > 0 {
+            namespace.run("nft add table netdev weir")?;
+            namespace.run(&format!(
+                "nft add chain netdev weir loss {{ type filter hook ingress device {INTERFACE} priority 0; }}"
+            ))?;
+        }
+        Ok(())
+    }
+
+    /// Sets rate and offload of a device.
+    fn limit(&self, namespace: &Namespace, device: &str) -> Result<(), LinkError> {
         if let Some(rate_bps) = self.rate_bps {
             // By default, the burst is what the rate brings in 4 ms, a tick of a slow kernel, and
             // at least one full send; the queue is that of a typical card, a thousand packets.
             let burst = self.burst_bytes.map_or((rate_bps / 8 / 250).max(70_000), u64::from);
             let waiting = self.queue_bytes.map_or(1000 * u64::from(self.mtu) + burst, u64::from);
             namespace.run(&format!(
-                "tc qdisc add dev {INTERFACE} root tbf rate {rate_bps}bit burst {burst} limit {waiting}"
+                "tc qdisc add dev {device} root tbf rate {rate_bps}bit burst {burst} limit {waiting}"
             ))?;
         }
         if !self.gso {
-            namespace.run(&format!("ethtool -K {INTERFACE} tx-udp-segmentation off"))?;
-        }
-        if self.loss_e4 > 0 {
-            namespace.run("nft add table netdev weir")?;
-            namespace.run(&format!(
-                "nft add chain netdev weir loss {{ type filter hook ingress device {INTERFACE} priority 0; }}"
-            ))?;
+            namespace.run(&format!("ethtool -K {device} tx-udp-segmentation off"))?;
         }
         Ok(())
     }
@@ -176,6 +206,9 @@ impl fmt::Display for VethSpec {
         write!(f, ",gso={}", if self.gso { "on" } else { "off" })
     }
 }
+
+/// The switch of a lab.
+const BRIDGE: &str = "switch0";
 
 /// A frame is longer than its packet by its header; the kernel keeps the depth of the bucket as a time, and rounds it.
 const FRAME_MORE_BYTES: u32 = 100;

@@ -23,8 +23,14 @@ fn run(agent: &AgentCommand) -> String {
     let interrupted = AtomicBool::new(false);
     let environment = Environment::default();
     let mut reason = None;
-    let run_options =
-        RunOptions { agent, path: None, environment: &environment, interrupted: &interrupted, earlier: &[] };
+    let run_options = RunOptions {
+        agent,
+        path: None,
+        hosts: None,
+        environment: &environment,
+        interrupted: &interrupted,
+        earlier: &[],
+    };
     let outcome = coordinator::run(&plan(&options).unwrap(), &run_options, &mut |event| {
         if let Event::CaseFinished { case, fault, .. } = event {
             assert_eq!(fault, Some(Fault::Trouble));

@@ -8,6 +8,7 @@ use weir_bench::path::PathSpec;
 use weir_bench::rate::Rate;
 use weir_results::{Reliability, Test, WaitStrategy, parse_duration, parse_size};
 
+use super::hosts::{HostsArgs, hosts_help};
 use super::values::{
     Cpus, Format, Order, SOCKET_BUFFER, parse_cpus, parse_reliability, parse_share, parse_socket_buffer,
     parse_wait,
@@ -186,6 +187,9 @@ pub(crate) struct Host {
     #[arg(long, alias = "path", value_name = "LINK", conflicts_with_all = ["interface", "outside_checks"])]
     pub(crate) link: Vec<PathSpec>,
 
+    #[command(flatten)]
+    pub(crate) hosts: HostsArgs,
+
     /// Use this DDS domain, 0 to 232
     #[arg(long, value_name = "ID", default_value_t = 0, value_parser = clap::value_parser!(u32).range(0..=232))]
     pub(crate) domain: u32,
@@ -286,6 +290,9 @@ Link:
   lan100, lan1g, lan10g, wifi, lte, wan or satellite[,OPTION...], tun with typical options
   For example veth,mtu=9000,rate=1G or lte,loss=1% or tun,rate=20M,rtt=60ms,up-rate=5M.
 
+",
+    hosts_help!(),
+    "
 Breakdown:
   encode     from the write call to the send call
   send call  to the kernel's receive timestamp (SO_TIMESTAMPNS)
@@ -299,6 +306,7 @@ Examples:
   weir bench --tests throughput --sizes 1k --repeat 20    # 20 interleaved pairs with intervals
   weir bench --tests latency --rate 10%,50%,90%           # latency under load
   sudo weir bench --link lte --tests throughput           # across an emulated cellular link
+  weir bench --hosts pub=local,sub=user@beta              # between this host and another one
 
 ",
     exit_codes!()

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use super::hosts::{HostsArgs, hosts_help};
 use crate::exit::exit_codes_with_requirements;
 
 /// Measure the studies of a plan, and judge its requirements
@@ -26,11 +27,15 @@ Plan:
   max_ratio = 1.2          # of the median latency, or of the received rate
   relative_to = \"udp\"
 
+",
+    hosts_help!(),
+    "
 Examples:
   weir run smoke                                # a ready-made plan
   weir run dds-latency --dry-run                # its cases, and how long they take
   weir run --show udp > plan.toml               # a plan to start from
   weir run plan.toml --output results           # measures, or goes on after an interruption
+  weir run smoke --hosts pub=local,sub=beta     # between this host and another one
 
 ",
     exit_codes_with_requirements!()
@@ -47,6 +52,9 @@ pub(crate) struct RunArgs {
     /// Write a folder for each study to this one, or go on with it [default: weir-results/TIME]
     #[arg(long, value_name = "DIR")]
     pub(crate) output: Option<PathBuf>,
+
+    #[command(flatten)]
+    pub(crate) hosts: HostsArgs,
 
     /// List the ready-made plans, and exit
     #[arg(long, conflicts_with = "plan")]

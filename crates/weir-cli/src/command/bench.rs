@@ -1,5 +1,6 @@
 //! `weir bench`: measures engines on this host.
 
+use std::net::Ipv4Addr;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -8,14 +9,16 @@ use anyhow::Context;
 use weir_bench::case::{Ends, Method, Place};
 use weir_bench::control::Role;
 use weir_bench::coordinator::{self, RunOptions, RunOutcome};
+use weir_bench::engine;
+use weir_bench::hosts::Hosts;
 use weir_bench::keep_awake::KeepAwake;
 use weir_bench::path::{PathSpec, VirtualLink};
 use weir_bench::plan::{self, Plan, PlanOptions};
 use weir_bench::tuning::EngineSettings;
-use weir_bench::{engine, host};
 use weir_report::ReportOptions;
 use weir_results::{Case, Environment, ResultsError, ResultsWriter, Run, Test};
 
+use super::host::{self, HostsCache};
 use super::{report, setup};
 use crate::args::{BenchArgs, Cpus, Format, Order};
 use crate::exit::{Exit, Failure};
@@ -28,7 +31,10 @@ pub(crate) fn run(args: &BenchArgs) -> Result<Exit, Failure> {
     }
     let bench = Bench::new(args)?;
     let interrupted = signals::watch()?;
-    let measured = bench.measure(&Folder::New(args.output.output.as_deref()), &interrupted, true)?;
+    let mut cache = HostsCache::default();
+    let hosts = cache.connect(args, &interrupted)?;
+    let folder = Folder::New(args.output.output.as_deref());
+    let measured = bench.measure(&folder, hosts, &interrupted, true)?;
     measured.written.map_err(Failure::environment)?;
     Ok(exit(measured.outcome))
 }
@@ -61,6 +67,7 @@ pub(super) struct Measured {
 impl<'a> Bench<'a> {
     /// Plans the measurement, without anything being run or written.
     pub(super) fn new(args: &'a BenchArgs) -> Result<Self, Failure> {
+        host::check(args)?;
         let plans = make_plans(args, &read_settings(args)?)?;
         Ok(Self { args, plans })
     }
@@ -86,24 +93,49 @@ impl<'a> Bench<'a> {
         }
     }
 
+    /// Chooses the processors of the ends on these hosts.
+    fn pin(&mut self, hosts: &Hosts) -> Result<(), Failure> {
+        let has_several = self.args.workload.publishers > 1 || self.args.workload.subscribers > 1;
+        let requested = match self.args.host.cpus {
+            Some(Cpus::None) => return Ok(()),
+            Some(Cpus::Pair(cpus)) => Some(cpus),
+            None if has_several => return Ok(()),
+            None => None,
+        };
+        let cpus = hosts.cpus(requested).map_err(|text| Failure::usage(anyhow::anyhow!(text)))?;
+        for step in self.plans.iter_mut().flat_map(|plan| &mut plan.steps) {
+            step.case.place.cpus = cpus;
+        }
+        Ok(())
+    }
+
     /// Measures what the folder does not hold yet, and prints all of it. The environment is printed if `is_first`.
     pub(super) fn measure(
         mut self,
         folder: &Folder<'_>,
+        hosts: Option<&Hosts>,
         interrupted: &AtomicBool,
         is_first: bool,
     ) -> Result<Measured, Failure> {
         let args = self.args;
+        let head = hosts.map(|hosts| host::Head::new(hosts, ends(args)));
+        let (environment, peer, records) = match &head {
+            Some(head) => (head.environment.clone(), head.peer.as_ref(), &head.hosts[..]),
+            None => (setup::environment(&args.host.interface, args.host.link.first()), None, &[][..]),
+        };
         let earlier = match folder {
             Folder::New(_) => Vec::new(),
-            Folder::Continued(path) => Run::load(path).map_err(Failure::environment)?.cases,
+            Folder::Continued(path) => {
+                let run = Run::load(path).map_err(Failure::environment)?;
+                setup::check_same_host(path, &run.environment, &environment)?;
+                run.cases
+            }
         };
         let parts = self.parts(&earlier)?;
-        let environment = setup::environment(&args.host.interface, args.host.link.first());
         // Before the results file: a host without virtual links leaves no empty run.
         let mut path = setup::lay(args.host.link.first().filter(|_| parts[0].1 > 0))?;
         let mut writer = match folder {
-            Folder::New(path) => setup::create_writer(*path, &environment, None)?,
+            Folder::New(path) => setup::create_writer_for_hosts(*path, &environment, peer, records)?,
             Folder::Continued(path) => ResultsWriter::resume(path).map_err(Failure::environment)?.0,
         };
         let agent = setup::agent()?;
@@ -113,8 +145,13 @@ impl<'a> Bench<'a> {
         if args.output.format == Format::Table {
             report::talk_block(&path.as_ref().map_or_else(String::new, described));
         }
+        if let Some(hosts) = hosts {
+            host::tell(hosts, ends(args));
+            self.pin(hosts)?;
+        }
         let _awake = keep_awake(args, &mut self.plans)?;
-        let mut finished = Finished::new(environment.clone(), &self.plans[0], args);
+        let run = Run { peer: peer.cloned(), hosts: records.to_vec(), ..Run::new(environment.clone()) };
+        let mut finished = Finished::new(run, &self.plans[0], args);
         // A closed stdout does not end the run: the results file has everything.
         let (mut printed, mut written, mut outcome) = (Ok(()), Ok(()), RunOutcome::default());
         for (number, (plan, (earlier, left))) in self.plans.iter().zip(parts).enumerate() {
@@ -129,6 +166,7 @@ impl<'a> Bench<'a> {
                 agent: &agent,
                 environment: &Environment { interface, ..environment.clone() },
                 path: path.as_ref(),
+                hosts,
                 interrupted,
                 earlier,
             };
@@ -152,6 +190,11 @@ impl<'a> Bench<'a> {
         printed?;
         Ok(Measured { outcome, written })
     }
+}
+
+/// The processes that the options ask for.
+fn ends(args: &BenchArgs) -> Ends {
+    Ends { publishers: args.workload.publishers, subscribers: args.workload.subscribers, entity_id: 0 }
 }
 
 fn is_of_another_plan(case: &Case) -> Failure {
@@ -178,13 +221,13 @@ struct Finished {
 }
 
 impl Finished {
-    fn new(environment: Environment, plan: &Plan, args: &BenchArgs) -> Self {
+    fn new(run: Run, plan: &Plan, args: &BenchArgs) -> Self {
         let options =
             ReportOptions { relative_to: args.method.relative_to.clone(), costs: args.output.resources };
         let last = |test: Test| plan.steps.iter().rposition(|step| step.case.test == test).map(|at| at + 1);
         let last_of_test = [Test::Latency, Test::Throughput].into_iter().filter_map(last).collect();
         Self {
-            run: Run::new(environment),
+            run,
             format: args.output.format,
             options,
             last_of_test,
@@ -289,7 +332,13 @@ fn make_plan(args: &BenchArgs, settings: EngineSettings, link: Option<&PathSpec>
     }
     // Several ends pinned to one CPU would measure that CPU.
     let has_several = args.workload.publishers > 1 || args.workload.subscribers > 1;
-    let cpus = setup::cpus(args.host.cpus.or(has_several.then_some(Cpus::None)))?;
+    let has_hosts = args.host.hosts.hosts.is_some();
+    let cpus = match args.host.cpus.or(has_several.then_some(Cpus::None)) {
+        // Those of other hosts are known when they are connected.
+        Some(Cpus::Pair(cpus)) if has_hosts => Some(cpus),
+        None if has_hosts => None,
+        choice => setup::cpus(choice)?,
+    };
     // After `all` is resolved, which is one word.
     let by_order = args.method.order.map(|order| order == Order::Interleaved);
     let interleave = by_order.or(args.method.interleave).unwrap_or(engines.len() > 1);
@@ -300,11 +349,7 @@ fn make_plan(args: &BenchArgs, settings: EngineSettings, link: Option<&PathSpec>
         reliabilities: args.qos.reliability.clone(),
         instances: args.workload.instances,
         batches: args.workload.batch.clone(),
-        ends: Ends {
-            publishers: args.workload.publishers,
-            subscribers: args.workload.subscribers,
-            entity_id: 0,
-        },
+        ends: ends(args),
         multicast: args.qos.multicast,
         loans: args.qos.loans,
         wait: args.method.wait,
@@ -312,7 +357,7 @@ fn make_plan(args: &BenchArgs, settings: EngineSettings, link: Option<&PathSpec>
         method: Method {
             count_system_calls: args.output.resources,
             telemetry_period: Some(args.host.telemetry_period).filter(|period| !period.is_zero()),
-            path: link.map(ToString::to_string),
+            path: link.map(ToString::to_string).or(args.host.hosts.hosts.as_ref().map(host::path)),
             late: args.method.subscriber_delay,
             breakdown: args.method.breakdown,
             ..Method::default()
@@ -321,7 +366,7 @@ fn make_plan(args: &BenchArgs, settings: EngineSettings, link: Option<&PathSpec>
             domain: args.host.domain,
             run_id: std::process::id(),
             interface: args.host.interface.clone(),
-            address: host::interface_address(&args.host.interface).map_err(Failure::usage)?,
+            address: if has_hosts { Ipv4Addr::LOCALHOST } else { address(args)? },
             port: None,
             socket_buffer_bytes: args.host.socket_buffer,
             cpus,
@@ -337,6 +382,10 @@ fn make_plan(args: &BenchArgs, settings: EngineSettings, link: Option<&PathSpec>
         settings,
     };
     plan::plan(&options).map_err(Failure::usage)
+}
+
+fn address(args: &BenchArgs) -> Result<Ipv4Addr, Failure> {
+    weir_bench::host::interface_address(&args.host.interface).map_err(Failure::usage)
 }
 
 /// Keeps the CPUs out of idle states, if enabled, and records it in each case.

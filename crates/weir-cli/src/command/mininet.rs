@@ -110,7 +110,14 @@ impl Study {
             output::talk(&format!("[{number}/{count}] {mbps} Mbit/s, {loss_percent} % loss, run {of}"));
             let plan = self.plan(spec, *of)?;
             let path = setup::lay(Some(spec))?;
-            let options = RunOptions { agent, environment, path: path.as_ref(), interrupted, earlier: &[] };
+            let options = RunOptions {
+                agent,
+                environment,
+                path: path.as_ref(),
+                hosts: None,
+                interrupted,
+                earlier: &[],
+            };
             let progress = Progress::new(&plan, false);
             let (outcome, written) = setup::run_plan(&plan, &options, writer, &progress, &mut |_, case| {
                 run.cases.push(case.clone());

@@ -13,6 +13,7 @@ use weir_report::{RequirementRow, RequirementVerdict, requirements_table};
 use weir_results::{Case, Environment, Run};
 
 use super::bench::{self, Bench, Folder};
+use super::host::HostsCache;
 use super::setup;
 use crate::args::RunArgs;
 use crate::exit::{Exit, Failure};
@@ -34,6 +35,9 @@ pub(crate) fn run(args: &RunArgs) -> Result<Exit, Failure> {
     let mut plan = PlanFile::load(name)?;
     for study in &mut plan.studies {
         study.args.output.verbose = args.verbose;
+        if args.hosts.hosts.is_some() {
+            study.args.host.hosts = args.hosts.clone();
+        }
     }
     let benches = benches(&plan)?;
     let environment = setup::environment("lo", None);
@@ -113,6 +117,7 @@ struct PlanRun<'a> {
     folder: &'a PlanFolder,
     exit: Exit,
     verdicts: Vec<RequirementRow>,
+    hosts: HostsCache,
     /// Why the remaining studies are left out.
     stopped: Option<&'static str>,
     has_measured: bool,
@@ -121,7 +126,8 @@ struct PlanRun<'a> {
 impl<'a> PlanRun<'a> {
     fn new(plan: &'a PlanFile, folder: &'a PlanFolder) -> Self {
         let (exit, verdicts, has_measured) = (Exit::Success, Vec::new(), false);
-        Self { plan, folder, exit, verdicts, stopped: None, has_measured }
+        let hosts = HostsCache::default();
+        Self { plan, folder, exit, verdicts, hosts, stopped: None, has_measured }
     }
 
     /// Measures what a study has left, and judges its requirements.
@@ -164,6 +170,10 @@ impl<'a> PlanRun<'a> {
     fn measure(&mut self, part: Part<'_>, interrupted: &AtomicBool) -> Result<Exit, Failure> {
         let name = &part.study.name;
         let path = self.folder.path.join(name);
+        let hosts = match self.hosts.connect(&part.study.args, interrupted) {
+            Err(failure) if failure.exit == Exit::Interrupted => return Ok(Exit::Interrupted),
+            hosts => hosts?,
+        };
         let folder = if part.earlier.is_some() {
             Folder::Continued(&path)
         } else {
@@ -173,7 +183,7 @@ impl<'a> PlanRun<'a> {
         let is_first = !std::mem::replace(&mut self.has_measured, true);
         // What cannot be printed is in the results nevertheless.
         let printed = output::data(&format!("{}## {name}\n\n", if is_first { "" } else { "\n" }));
-        let measured = part.bench.measure(&folder, interrupted, is_first)?;
+        let measured = part.bench.measure(&folder, hosts, interrupted, is_first)?;
         if let Err(error) = measured.written {
             // The next study could not be written either.
             self.stopped = Some("the results could not be written");

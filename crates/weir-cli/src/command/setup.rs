@@ -12,7 +12,7 @@ use weir_bench::outside::OutsideTool;
 use weir_bench::path::{PathSpec, VirtualLink};
 use weir_bench::plan::Plan;
 use weir_bench::{AgentCommand, host};
-use weir_results::{Case, Environment, Interface, ResultsError, ResultsWriter};
+use weir_results::{Case, Environment, HostRecord, Interface, ResultsError, ResultsWriter};
 
 use crate::args::Cpus;
 use crate::exit::Failure;
@@ -78,14 +78,24 @@ pub(super) fn create_writer(
     environment: &Environment,
     peer: Option<&Environment>,
 ) -> Result<ResultsWriter, Failure> {
+    create_writer_for_hosts(folder, environment, peer, &[])
+}
+
+/// The same for a run whose ends are on these hosts.
+pub(super) fn create_writer_for_hosts(
+    folder: Option<&Path>,
+    environment: &Environment,
+    peer: Option<&Environment>,
+    hosts: &[HostRecord],
+) -> Result<ResultsWriter, Failure> {
     let failure = |error: ResultsError| match error {
         ResultsError::AlreadyExists { .. } => Failure::usage(error),
         _ => Failure::environment(error),
     };
     if let Some(folder) = folder {
-        return ResultsWriter::create(folder, environment, peer).map_err(failure);
+        return ResultsWriter::create_for_hosts(folder, environment, peer, hosts).map_err(failure);
     }
-    ResultsWriter::create(named_by_time(environment), environment, peer).map_err(failure)
+    ResultsWriter::create_for_hosts(named_by_time(environment), environment, peer, hosts).map_err(failure)
 }
 
 /// The default folder: `weir-results/20261121T200000Z`. A second run in the same second gets a number.
@@ -103,6 +113,24 @@ pub(super) fn environment(name: &str, link: Option<&PathSpec>) -> Environment {
     let mut environment = Environment { command: env::args().collect(), ..host::environment(name) };
     environment.interface = link.map(interface).or(environment.interface);
     environment
+}
+
+/// Rejects results in this folder that were measured on another host than this environment's, or by another version.
+pub(super) fn check_same_host(path: &Path, before: &Environment, now: &Environment) -> Result<(), Failure> {
+    let of = |environment: &Environment| {
+        let Environment { weir_version, hostname, kernel, cpu_model, .. } = environment;
+        let or_unknown = |name: &Option<String>| name.clone().unwrap_or_else(|| "unknown".to_owned());
+        let (host, cpu) = (or_unknown(hostname), or_unknown(cpu_model));
+        format!("Weir {weir_version}, host {host}, kernel {kernel}, processor {cpu}")
+    };
+    let (before, now) = (of(before), of(now));
+    if before == now {
+        return Ok(());
+    }
+    Err(Failure::usage(anyhow::anyhow!(
+        "{} was measured elsewhere ({before}; now: {now}): choose another folder with --output",
+        path.display()
+    )))
 }
 
 /// Runs a plan. Every finished case passes through `on_case` and is written before the next one starts.

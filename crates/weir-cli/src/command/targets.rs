@@ -112,8 +112,14 @@ fn measure_series(
     };
     output::talk(&format!("series {}: {} cases", series.name, series.plan.steps.len()));
     let environment = run.environment.clone();
-    let options =
-        RunOptions { agent, environment: &environment, path: path.as_ref(), interrupted, earlier: &[] };
+    let options = RunOptions {
+        agent,
+        environment: &environment,
+        path: path.as_ref(),
+        hosts: None,
+        interrupted,
+        earlier: &[],
+    };
     let progress = Progress::new(&series.plan, verbose);
     let (outcome, written) = setup::run_plan(&series.plan, &options, writer, &progress, &mut |_, case| {
         case.conditions.settings.insert("series".to_owned(), series.name.to_owned());

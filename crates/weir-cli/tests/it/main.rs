@@ -8,6 +8,8 @@ mod compare;
 mod doctor;
 mod faults;
 mod help;
+mod hosts;
+mod lab;
 mod link;
 mod peers;
 mod perftest;

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use maud::{Markup, html};
-use weir_results::{Environment, Run, format_size};
+use weir_results::{Environment, HostRecord, Run, format_size};
 
 use crate::group::engine_label;
 use crate::html::table::Table;
@@ -16,15 +16,39 @@ pub(crate) fn environment(run: &Run) -> Markup {
             p { "The command of this run:" }
             pre tabindex="0" { code { (command.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" ")) } }
         }
-        (host("This host", &run.environment).render())
-        @if let Some(peer) = &run.peer { (host("The other host", peer).render()) }
+        @if !run.hosts.is_empty() { (placed(&run.hosts).render()) }
+        @for (name, environment) in hosts(run) {
+            (host(&name, environment).render())
+        }
         details.plain {
             summary { "Kernel settings, offloads, and settings of the cases" }
-            (kernel("Kernel settings and offloads of this host", &run.environment).render())
-            @if let Some(peer) = &run.peer { (kernel("The same of the other host", peer).render()) }
+            @for (name, environment) in hosts(run) {
+                (kernel(&format!("Kernel settings and offloads: {name}"), environment).render())
+            }
             (settings(run).render())
         }
     }
+}
+
+/// The hosts of a run, and what to call them.
+fn hosts(run: &Run) -> Vec<(String, &Environment)> {
+    if !run.hosts.is_empty() {
+        return run.hosts.iter().map(|host| (format!("Host {}", host.name), &host.environment)).collect();
+    }
+    let peer = run.peer.as_ref().map(|peer| ("The other host".to_owned(), peer));
+    [("This host".to_owned(), &run.environment)].into_iter().chain(peer).collect()
+}
+
+/// Where the ends ran.
+fn placed(hosts: &[HostRecord]) -> Table {
+    let headings = ["Host", "Ends", "Interface", "Address", "Name"].map(str::to_owned).to_vec();
+    let mut table = Table::new("Where the ends ran", 5, headings);
+    for host in hosts {
+        let hostname = host.environment.hostname.clone().unwrap_or_default();
+        let HostRecord { name, ends, interface, address, .. } = host;
+        table.push(vec![name.clone(), ends.join(", "), interface.clone(), address.clone(), hostname]);
+    }
+    table
 }
 
 /// A word of a command line as a shell reads it.

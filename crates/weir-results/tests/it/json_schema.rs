@@ -11,9 +11,10 @@ use std::time::Duration;
 
 use serde_json::Value;
 use weir_results::{
-    AgeRecorder, Case, Discovery, Environment, Interface, LatencyKind, LatencyRecorder, LinkDirection,
-    LinkFigures, LinkSeries, LossAttribution, LossBreakdown, NotMeasured, PathFigures, PathReading,
-    ProcessFigures, Reliability, ResultsWriter, Run, ScheduleLag, SocketBuffers, Test, UdpFigures, Warning,
+    AgeRecorder, Case, ClockRelation, Discovery, Environment, HostRecord, Interface, LatencyKind,
+    LatencyRecorder, LinkDirection, LinkFigures, LinkSeries, LossAttribution, LossBreakdown, NotMeasured,
+    PathFigures, PathReading, ProcessFigures, Reliability, ResultsWriter, Run, ScheduleLag, SocketBuffers,
+    Test, UdpFigures, Warning,
 };
 
 struct Schema(Value);
@@ -171,6 +172,7 @@ fn what_is_written_agrees_with_the_schema() {
         it.figures.schedule_lag_us = Some(ScheduleLag { p50: 1.0, p99: 2.0, p99_9: Some(2.5), max: 3.0 });
         it.figures.publisher = Some(ProcessFigures { instructions: Some(1), ..ProcessFigures::default() });
         it.figures.discovery = Some(Discovery { from_first_ms: 1.0, from_last_ms: 1.0, late_ms: 0.0 });
+        it.figures.clocks = Some(ClockRelation::default());
         it.figures.ages = Some(AgeRecorder::new(3, 10e6).series());
         it.figures.paths = vec![path()];
         it.evidence.socket_buffers = Some(SocketBuffers::default());
@@ -182,12 +184,23 @@ fn what_is_written_agrees_with_the_schema() {
     });
     let environment = Environment { interface: Some(Interface::default()), ..Environment::default() };
     let folder = tempfile::tempdir().unwrap();
-    let mut writer = ResultsWriter::create(folder.path(), &environment, Some(&environment)).unwrap();
+    let hosts = [HostRecord {
+        ends: vec!["publisher".into()],
+        environment: environment.clone(),
+        ..HostRecord::default()
+    }];
+    let mut writer =
+        ResultsWriter::create_for_hosts(folder.path(), &environment, Some(&environment), &hosts).unwrap();
     writer.append(&case).unwrap();
     let text = fs::read_to_string(writer.path()).unwrap();
     schema.assert_lines(&text, "fresh results");
 
-    let run = Run { peer: Some(environment.clone()), cases: vec![case], ..Run::new(environment) };
+    let run = Run {
+        peer: Some(environment.clone()),
+        hosts: hosts.to_vec(),
+        cases: vec![case],
+        ..Run::new(environment)
+    };
     let document = serde_json::to_value(&run).unwrap();
     assert_eq!(schema.complaints(schema.definition("document"), &document, ""), Vec::<String>::new());
 }

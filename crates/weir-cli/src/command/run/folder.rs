@@ -79,18 +79,9 @@ pub(super) fn earlier(
         return Ok(None);
     }
     let run = Run::load(&path).map_err(Failure::environment)?;
-    let of = |environment: &Environment| {
-        let Environment { weir_version, hostname, kernel, cpu_model, .. } = environment;
-        let or_unknown = |name: &Option<String>| name.clone().unwrap_or_else(|| "unknown".to_owned());
-        let (host, cpu) = (or_unknown(hostname), or_unknown(cpu_model));
-        format!("Weir {weir_version}, host {host}, kernel {kernel}, processor {cpu}")
-    };
-    let (before, now) = (of(&run.environment), of(environment));
-    if before != now {
-        return Err(Failure::usage(anyhow!(
-            "{} was measured elsewhere ({before}; now: {now}): choose another folder with --output",
-            path.display()
-        )));
+    // Those of other hosts are known when they are connected.
+    if study.args.host.hosts.hosts.is_none() {
+        setup::check_same_host(&path, &run.environment, environment)?;
     }
     Ok(Some(run))
 }

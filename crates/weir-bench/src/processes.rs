@@ -1,0 +1,261 @@
+//! The processes of a case on this host, from start to end.
+//!
+//! All are children of this process and run this same program. They never outlive this value: dropping it kills them,
+//! and an agent without a coordinator ends by itself.
+
+use std::ffi::OsString;
+use std::io;
+use std::net::SocketAddr;
+use std::os::unix::process::CommandExt;
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use serde::{Deserialize, Serialize};
+use weir_measure::{Connection, ControlError, Nonce};
+
+use crate::case::{CaseError, Ends};
+use crate::control::{self, FromAgent, Role, TOKEN_VARIABLE, ToAgent};
+use crate::introductions::Introductions;
+
+/// How to start an agent: `program arguments... --role ROLE --control ADDRESS --index N`.
+#[derive(Clone, Debug)]
+pub struct AgentCommand {
+    /// The program, usually this one.
+    pub program: PathBuf,
+    /// Its arguments.
+    pub arguments: Vec<OsString>,
+}
+
+/// One of the ends of a case.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub(crate) struct EndId {
+    /// Which end it is.
+    pub(crate) role: Role,
+    /// Which of the ends of its kind, from 0.
+    pub(crate) index: u32,
+}
+
+impl EndId {
+    /// All ends of a case, publishers first.
+    pub(crate) fn all(ends: Ends) -> Vec<Self> {
+        let of = |role, count| (0..count).map(move |index| Self { role, index });
+        of(Role::Publisher, ends.publishers).chain(of(Role::Subscriber, ends.subscribers)).collect()
+    }
+
+    /// What messages call the end.
+    pub(crate) fn name(self, ends: Ends) -> String {
+        let count = if self.role == Role::Publisher { ends.publishers } else { ends.subscribers };
+        if count == 1 {
+            return self.role.name().to_owned();
+        }
+        format!("{} {} of {count}", self.role.name(), self.index + 1)
+    }
+}
+
+/// Called with each message of an agent, and with the error that ends its connection; returns whether to go on. Called
+/// on a thread for each agent.
+pub(crate) type Listener = Arc<dyn Fn(EndId, Result<FromAgent, ControlError>) -> bool + Send + Sync>;
+
+/// The running agents of a case on this host.
+pub(crate) struct Processes {
+    agents: Vec<Agent>,
+}
+
+struct Agent {
+    id: EndId,
+    /// What messages call it.
+    name: String,
+    child: Child,
+    control: Option<Connection>,
+    is_gone: bool,
+}
+
+impl Processes {
+    /// Starts these ends of a case, and waits until they have introduced themselves.
+    pub(crate) fn start(
+        command: &AgentCommand,
+        ids: &[EndId],
+        ends: Ends,
+        interrupted: &AtomicBool,
+        listener: &Listener,
+    ) -> Result<Self, CaseError> {
+        let trouble =
+            |error: io::Error| CaseError::Failed(format!("cannot open the control channel: {error}"));
+        let introductions = Introductions::listen().map_err(trouble)?;
+        let address = introductions.address().map_err(trouble)?;
+        let token = Nonce::fresh().map_err(|error| CaseError::Failed(error.to_string()))?.text();
+        let mut processes = Self { agents: Vec::new() };
+        for &id in ids {
+            processes.agents.push(Agent::start(command, id, id.name(ends), address, &token)?);
+        }
+        processes.accept(introductions, &token, interrupted, listener).map(|()| processes)
+    }
+
+    /// Sends a message to one agent.
+    pub(crate) fn send(&mut self, id: EndId, message: &ToAgent) -> Result<(), CaseError> {
+        let Some(agent) = self.agent(id) else { return Err(unknown(id)) };
+        let Some(control) = agent.control.as_mut() else {
+            return Err(CaseError::Failed(format!("the {} has not connected", agent.name)));
+        };
+        let sent = control.send(message);
+        // The reason why the agent ended says more than the failed write.
+        sent.map_err(|error| {
+            let failed = CaseError::Failed(format!("the {}: {error}", agent.name));
+            agent.check_gone().unwrap_or(failed)
+        })
+    }
+
+    /// Returns the error for an agent whose connection was closed. Its process ends in the next moment, if it has not
+    /// yet.
+    pub(crate) fn died(&mut self, id: EndId) -> CaseError {
+        let Some(agent) = self.agent(id) else { return unknown(id) };
+        let deadline = Instant::now() + Duration::from_millis(200);
+        loop {
+            if let Some(gone) = agent.check_gone() {
+                return gone;
+            }
+            if Instant::now() >= deadline {
+                return CaseError::Failed(format!("the {} closed its control channel", agent.name));
+            }
+            thread::sleep(Duration::from_millis(1));
+        }
+    }
+
+    /// Notes that an agent leaves by itself, so that it is not killed.
+    pub(crate) fn leaves(&mut self, id: EndId) {
+        if let Some(agent) = self.agent(id) {
+            agent.is_gone = true;
+        }
+    }
+
+    /// Accepts connections until all agents have introduced themselves.
+    fn accept(
+        &mut self,
+        mut introductions: Introductions,
+        token: &str,
+        interrupted: &AtomicBool,
+        listener: &Listener,
+    ) -> Result<(), CaseError> {
+        let start = Instant::now();
+        while let Some(missing) = self.agents.iter_mut().find(|agent| agent.control.is_none()) {
+            if interrupted.load(Ordering::Acquire) {
+                return Err(CaseError::Interrupted);
+            }
+            if let Some(gone) = missing.check_gone() {
+                return Err(gone);
+            }
+            if start.elapsed() >= HELLO_WAIT {
+                let text = format!("the {} did not connect within {HELLO_WAIT:?}", missing.name);
+                return Err(CaseError::Failed(text));
+            }
+            match introductions.next(ACCEPT_TICK) {
+                Ok(None) => {}
+                Ok(Some((message, control))) => self.introduce(message, control, token, listener)?,
+                Err(error) => {
+                    return Err(CaseError::Failed(format!("the control channel failed: {error}")));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Handles the first message of a new connection. Other programs are ignored; an agent gets a
+    /// thread that reads its messages.
+    fn introduce(
+        &mut self,
+        message: FromAgent,
+        reader: Connection,
+        token: &str,
+        listener: &Listener,
+    ) -> Result<(), CaseError> {
+        let FromAgent::Hello { schema, version, role, index, token: shown } = message else { return Ok(()) };
+        let Ok(writer) = reader.try_clone() else { return Ok(()) };
+        let id = EndId { role, index };
+        let Some(agent) = self.agent(id).filter(|agent| agent.control.is_none() && shown == token) else {
+            return Ok(());
+        };
+        control::check_version(schema, &version).map_err(|error| CaseError::Failed(error.to_string()))?;
+        read_messages(id, reader, Arc::clone(listener))
+            .map_err(|error| CaseError::Failed(format!("cannot listen to the {}: {error}", agent.name)))?;
+        agent.control = Some(writer);
+        Ok(())
+    }
+
+    fn agent(&mut self, id: EndId) -> Option<&mut Agent> {
+        self.agents.iter_mut().find(|agent| agent.id == id)
+    }
+}
+
+impl Agent {
+    fn start(
+        command: &AgentCommand,
+        id: EndId,
+        name: String,
+        control: SocketAddr,
+        token: &str,
+    ) -> Result<Self, CaseError> {
+        let child = Command::new(&command.program)
+            .args(&command.arguments)
+            .args(["--role", id.role.name(), "--control", &control.to_string()])
+            .args(["--index", &id.index.to_string()])
+            .env(TOKEN_VARIABLE, token)
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            // A terminal's Ctrl-C is for the coordinator, which then ends its agents.
+            .process_group(0)
+            .spawn()
+            .map_err(|error| {
+                let program = command.program.display();
+                CaseError::Failed(format!("cannot start the {name} ({program}): {error}"))
+            })?;
+        Ok(Self { id, name, child, control: None, is_gone: false })
+    }
+
+    /// Returns the error for an agent whose process has ended, if it has.
+    fn check_gone(&mut self) -> Option<CaseError> {
+        let status = self.child.try_wait().ok().flatten()?;
+        self.is_gone = true;
+        Some(CaseError::Failed(format!("the {}'s process ended before its case did ({status})", self.name)))
+    }
+}
+
+impl Drop for Agent {
+    fn drop(&mut self) {
+        // Both fail only when the child has ended.
+        if !self.is_gone {
+            let _ = self.child.kill();
+        }
+        let _ = self.child.wait();
+    }
+}
+
+/// How long a process may take to start and connect. This limit catches hangs; a slow, busy machine must stay within
+/// it.
+pub(crate) const HELLO_WAIT: Duration = Duration::from_secs(20);
+
+/// How often a coordinator that waits for connections checks the processes.
+const ACCEPT_TICK: Duration = Duration::from_millis(20);
+
+/// A thread that reads waits for as long as the connection lasts.
+const FOREVER: Duration = Duration::from_secs(1 << 32);
+
+fn unknown(id: EndId) -> CaseError {
+    CaseError::Failed(format!("no process is {} {}", id.role.name(), id.index + 1))
+}
+
+fn read_messages(id: EndId, mut reader: Connection, listener: Listener) -> io::Result<()> {
+    let read = move || {
+        loop {
+            let message = reader.receive(FOREVER);
+            let is_last = message.is_err();
+            if !listener(id, message) || is_last {
+                return;
+            }
+        }
+    };
+    thread::Builder::new().name(format!("control {}{}", id.role.name(), id.index)).spawn(read).map(drop)
+}
