@@ -180,13 +180,33 @@ impl Run {
     }
 }
 
+impl Run {
+    /// Returns the run as the text of a `results.jsonl`.
+    ///
+    /// # Panics
+    /// Never: a run can always be expressed in JSON.
+    #[must_use]
+    pub fn to_lines(&self) -> String {
+        let (environment, peer) = (self.environment.clone(), self.peer.clone());
+        let header = Header { schema: self.schema, environment, peer };
+        let mut text = String::new();
+        let mut push = |line: Result<String, serde_json::Error>| {
+            text.push_str(&line.expect("a run has text keys only and can be written as JSON"));
+            text.push('\n');
+        };
+        push(serde_json::to_string(&header));
+        self.cases.iter().for_each(|case| push(serde_json::to_string(case)));
+        text
+    }
+}
+
 /// The first line of a results file.
 #[derive(Serialize, Deserialize)]
-struct Header {
+pub(crate) struct Header {
     schema: u32,
-    environment: Environment,
+    pub(crate) environment: Environment,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    peer: Option<Environment>,
+    pub(crate) peer: Option<Environment>,
 }
 
 fn parse_lines(text: &str, path: &Path) -> Result<Run, ResultsError> {
@@ -213,7 +233,7 @@ fn parse_lines(text: &str, path: &Path) -> Result<Run, ResultsError> {
 }
 
 /// Checks the version first, so that a newer file is reported as such and not as damaged.
-fn check_schema(value: &serde_json::Value, path: &Path) -> Result<(), ResultsError> {
+pub(crate) fn check_schema(value: &serde_json::Value, path: &Path) -> Result<(), ResultsError> {
     match value.get("schema").and_then(serde_json::Value::as_u64) {
         Some(found) if found != u64::from(SCHEMA_VERSION) => {
             Err(ResultsError::Schema { path: path.to_owned(), found })
