@@ -4,6 +4,7 @@ mod bench;
 mod by_hand;
 mod compare;
 mod doctor;
+mod history;
 mod published;
 mod report;
 mod run;
@@ -21,8 +22,9 @@ use crate::exit::exit_codes;
 
 pub(crate) use bench::BenchArgs;
 pub(crate) use by_hand::{HandArgs, PubArgs, SubArgs};
-pub(crate) use compare::{CompareArgs, ComparisonFormat, Runs};
+pub(crate) use compare::{CompareArgs, ComparisonFormat};
 pub(crate) use doctor::DoctorArgs;
+pub(crate) use history::{ExportArgs, HistoryArgs, RedactArgs, RedactCommandArgs, ResultsFolder};
 pub(crate) use published::{
     PublishedArgs, PublishedCommand, PublishedEndArgs, PublishedRunArgs, PublishedShowArgs,
 };
@@ -67,6 +69,9 @@ pub(crate) enum Command {
     Targets(TargetsArgs),
     Report(ReportArgs),
     Compare(CompareArgs),
+    History(HistoryArgs),
+    Export(ExportArgs),
+    Redact(RedactCommandArgs),
     #[command(alias = "seeds")]
     Published(PublishedArgs),
     Completions(CompletionsArgs),

@@ -19,8 +19,10 @@
 //! - `goals`: performance targets, each with a verdict
 //! - `distribution`: plots of latency by percentile
 //! - `csv`: one table of all cases
+//! - `export`: flat tables of cases, of their seconds or of their histograms
 //! - `telemetry`: the hosts' activity, as one table or as hpcbench's log
 //! - `json`: the JSON document of a run
+//! - `timeline`: cases over time
 //! - `udp`: tables of UDP tests
 //! - `plot`: SVG plots by sample size; `chart`: SVG plots of arbitrary lines; `chart_grid`: several small
 //!   ones
@@ -35,6 +37,7 @@ mod compared;
 mod cost;
 mod csv;
 mod distribution;
+mod export;
 mod goals;
 mod group;
 mod html;
@@ -49,13 +52,15 @@ mod run_comparison;
 mod stage_bars;
 mod table;
 mod telemetry;
+mod timeline;
 mod udp;
 
-pub use crate::csv::csv;
+pub use crate::csv::{csv, csv_text};
 pub use chart::{LineChart, line_chart};
 pub use chart_grid::{ChartGrid, GridRow, chart_grid};
 pub use compact::compact_tables;
 pub use compare::ReportOptions;
+pub use export::{ExportColumn, ExportKind, ExportTable, ExportType, ExportValues, ExportWriter};
 pub use goals::{AtRest, GoalRow, GoalVerdict, goals, goals_table};
 pub use html::{NamedRun, html_report};
 pub use json::json;
@@ -65,6 +70,7 @@ pub use requirements::{
     Limit, Reference, Requirement, RequirementRow, RequirementVerdict, Selector, requirements_table,
 };
 pub use run_comparison::{Change, ComparedFigure, RunComparison, RunComparisonOptions};
-pub use table::{markdown_table, tables};
+pub use table::{markdown_table, tables, text_table};
 pub use telemetry::{telemetry_csv, telemetry_log};
+pub use timeline::{Timeline, TimelineRun, timeline_plot, timeline_tables};
 pub use udp::udp_line;

@@ -8,6 +8,7 @@ mod compare;
 mod doctor;
 mod faults;
 mod help;
+mod history;
 mod link;
 mod peers;
 mod perftest;
