@@ -8,6 +8,7 @@ mod history;
 mod published;
 mod report;
 mod run;
+mod serve;
 mod targets;
 mod udp;
 mod values;
@@ -30,6 +31,7 @@ pub(crate) use published::{
 };
 pub(crate) use report::ReportArgs;
 pub(crate) use run::RunArgs;
+pub(crate) use serve::ServeArgs;
 pub(crate) use targets::TargetsArgs;
 pub(crate) use udp::{SecretArgs, UdpArgs, UdpCommand, UdpServerArgs};
 pub(crate) use values::{
@@ -72,6 +74,7 @@ pub(crate) enum Command {
     History(HistoryArgs),
     Export(ExportArgs),
     Redact(RedactCommandArgs),
+    Serve(ServeArgs),
     #[command(alias = "seeds")]
     Published(PublishedArgs),
     Completions(CompletionsArgs),

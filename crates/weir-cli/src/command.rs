@@ -14,6 +14,7 @@ pub(crate) mod published;
 pub(crate) mod redact;
 pub(crate) mod report;
 pub(crate) mod run;
+pub(crate) mod serve;
 mod setup;
 pub(crate) mod targets;
 pub(crate) mod udp;

@@ -56,6 +56,7 @@ pub fn weir(peers: &'static [Peer]) -> ExitCode {
         Command::History(args) => command::history::run(&args),
         Command::Export(args) => command::export::run(&args),
         Command::Redact(args) => command::redact::run(&args),
+        Command::Serve(args) => command::serve::run(&args),
         Command::Completions(args) => command::completions::run(&args),
         Command::Man(args) => command::manual::man(&args),
         Command::Reference(args) => command::manual::reference(&args),

@@ -1,5 +1,7 @@
 //! Histories of folders: growing, damaged, cut, used by several processes.
 
+#![expect(clippy::unwrap_used, reason = "a helper of tests that can't go on fails the test")]
+
 use std::fs;
 use std::path::Path;
 

@@ -15,6 +15,7 @@
 //! - `link`: traffic of emulated links
 //! - `path`: what engines measured of their paths
 //! - `loss`: attribution of lost samples
+//! - `metrics`: the latest figures as OpenMetrics
 //! - `requirements`: limits of figures, each with a verdict
 //! - `goals`: performance targets, each with a verdict
 //! - `distribution`: plots of latency by percentile
@@ -44,6 +45,7 @@ mod html;
 mod json;
 mod link;
 mod loss;
+mod metrics;
 mod notes;
 mod path;
 mod plot;
@@ -62,8 +64,9 @@ pub use compact::compact_tables;
 pub use compare::ReportOptions;
 pub use export::{ExportColumn, ExportKind, ExportTable, ExportType, ExportValues, ExportWriter};
 pub use goals::{AtRest, GoalRow, GoalVerdict, goals, goals_table};
-pub use html::{NamedRun, html_report};
+pub use html::{ListedRun, NamedRun, html_report, index_page, live_page};
 pub use json::json;
+pub use metrics::{Metric, open_metrics};
 pub use notes::{environment, warnings};
 pub use plot::{Plot, plots};
 pub use requirements::{

@@ -17,6 +17,7 @@ mod perftest_scripts;
 mod published;
 mod report;
 mod run;
+mod serve;
 mod support;
 mod targets;
 mod udp;
