@@ -204,9 +204,16 @@ impl Run {
 #[derive(Serialize, Deserialize)]
 pub(crate) struct Header {
     schema: u32,
-    pub(crate) environment: Environment,
+    environment: Environment,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) peer: Option<Environment>,
+    peer: Option<Environment>,
+}
+
+impl Header {
+    /// Returns the run without cases.
+    pub(crate) fn into_run(self) -> Run {
+        Run { peer: self.peer, ..Run::new(self.environment) }
+    }
 }
 
 fn parse_lines(text: &str, path: &Path) -> Result<Run, ResultsError> {
@@ -217,7 +224,7 @@ fn parse_lines(text: &str, path: &Path) -> Result<Run, ResultsError> {
     let header: serde_json::Value = serde_json::from_str(first).map_err(|source| parse_error(0, source))?;
     check_schema(&header, path)?;
     let header: Header = serde_json::from_value(header).map_err(|source| parse_error(0, source))?;
-    let mut run = Run { peer: header.peer, ..Run::new(header.environment) };
+    let mut run = header.into_run();
     for (index, line) in lines {
         if line.trim().is_empty() {
             continue;

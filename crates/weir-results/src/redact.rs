@@ -96,8 +96,14 @@ impl Redactor {
         if let Ok(address) = name.parse() {
             return self.address(address).to_string();
         }
-        if name.is_empty() || name.eq_ignore_ascii_case("localhost") {
+        let lower = name.to_ascii_lowercase();
+        if matches!(lower.as_str(), "" | "localhost" | "local") || lower.starts_with("netns:") {
             return name.to_owned();
+        }
+        if let Some((name, port)) = name.rsplit_once(':')
+            && port.bytes().all(|it| it.is_ascii_digit())
+        {
+            return format!("{}:{port}", self.learn_host(name));
         }
         let alias = self.learn_name("host", name.split('.').next().unwrap_or(name));
         if let Some((_, domain)) = name.split_once('.') {
@@ -160,8 +166,10 @@ impl Redactor {
             Value::String(text) => *text = self.string(key, text),
             Value::Array(values) => values.iter_mut().for_each(|it| self.replace_in(it, key)),
             Value::Object(members) => {
-                for (key, value) in members.iter_mut() {
-                    self.replace_in(value, key);
+                for (member, value) in members.iter_mut() {
+                    // The hosts of a run are records with a name.
+                    let is_host = key == "hosts" && member == "name";
+                    self.replace_in(value, if is_host { "host" } else { member });
                 }
                 // Columns of telemetry have the names of interfaces: `enx0123456789ab.recv_packets`.
                 let named: Vec<String> = members.keys().filter(|key| key.contains('.')).cloned().collect();

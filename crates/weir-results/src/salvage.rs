@@ -35,8 +35,7 @@ impl Run {
         check_schema(&header, path)?;
         let text = String::from_utf8_lossy(&lines.line).trim_end().to_owned();
         let header: Header = serde_json::from_value(header).map_err(damaged)?;
-        let run = Self { peer: header.peer, ..Self::new(header.environment) };
-        let mut salvaged = Salvaged { run, damaged_lines: 0, is_cut: false, header: text };
+        let mut salvaged = Salvaged { run: header.into_run(), damaged_lines: 0, is_cut: false, header: text };
         while lines.next().map_err(failed)? {
             let is_complete = lines.line.ends_with(b"\n");
             match serde_json::from_slice::<Case>(&lines.line) {

@@ -142,6 +142,34 @@ fn a_run_without_names_and_one_that_is_redacted_stay_as_they_are() {
 }
 
 #[test]
+fn names_in_records_of_hosts_are_replaced() {
+    let mut value = serde_json::json!({
+        "hosts": [
+            { "name": "alice@lab9", "address": "10.1.2.3", "environment": { "hostname": "lab9.example.org" } },
+            { "name": "lab10:22", "address": "10.1.2.4:22", "ends": ["publisher"] },
+            { "name": "local" },
+            { "name": "netns:a" },
+        ],
+        "reason": "ssh lab10: lost LAB9",
+    });
+    let mut redactor = Redactor::default();
+    redactor.replace_in(&mut value.clone(), "");
+    redactor.replace_in(&mut value, "");
+    assert_eq!(
+        value,
+        serde_json::json!({
+            "hosts": [
+                { "name": "user-1@host-1", "address": "192.0.2.1", "environment": { "hostname": "host-1" } },
+                { "name": "host-2:22", "address": "192.0.2.2:22", "ends": ["publisher"] },
+                { "name": "local" },
+                { "name": "netns:a" },
+            ],
+            "reason": "ssh host-2: lost host-1",
+        })
+    );
+}
+
+#[test]
 fn words_that_only_the_user_knows_can_be_named() {
     let mut redactor = Redactor::new(["Project X", "falcon"]);
     assert_eq!(redactor.text("of project x: FALCON, falcons"), "of name-1: name-2, falcons");
