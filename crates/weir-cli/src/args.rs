@@ -35,7 +35,7 @@ pub(crate) use serve::ServeArgs;
 pub(crate) use targets::TargetsArgs;
 pub(crate) use udp::{SecretArgs, UdpArgs, UdpCommand, UdpServerArgs};
 pub(crate) use values::{
-    Cpus, Direction, Format, Order, PlotTest, Program, ScriptPurpose, TelemetryForm, UdpRate,
+    Cpus, Direction, Format, Order, PlotTest, Program, ProgressForm, ScriptPurpose, TelemetryForm, UdpRate,
 };
 
 /// Measure what a network and a publish/subscribe middleware carry

@@ -47,10 +47,10 @@ pub(crate) struct CompareArgs {
     #[arg(long, value_enum, hide_possible_values = true, value_name = "FORMAT", default_value_t = ComparisonFormat::Table)]
     pub(crate) format: ComparisonFormat,
 
-    #[command(flatten)]
+    #[command(flatten, next_help_heading = "Names")]
     pub(crate) redact: RedactArgs,
 
-    #[command(flatten)]
+    #[command(flatten, next_help_heading = "Names")]
     pub(crate) results: ResultsFolder,
 }
 

@@ -51,27 +51,27 @@ pub(crate) struct HistoryArgs {
     pub(crate) folder: PathBuf,
 
     /// Show these engines only
-    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    #[arg(long, help_heading = "Filters", value_name = "LIST", value_delimiter = ',')]
     pub(crate) engines: Vec<String>,
 
     /// Show these tests only: latency, throughput
-    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    #[arg(long, help_heading = "Filters", value_name = "LIST", value_delimiter = ',')]
     pub(crate) tests: Vec<weir_results::Test>,
 
     /// Show these sample sizes only, bytes
-    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = parse_size)]
+    #[arg(long, help_heading = "Filters", value_name = "LIST", value_delimiter = ',', value_parser = parse_size)]
     pub(crate) sizes: Vec<u64>,
 
     /// Show these hosts only
-    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    #[arg(long, help_heading = "Filters", value_name = "LIST", value_delimiter = ',')]
     pub(crate) hosts: Vec<String>,
 
     /// Show runs of these names only, such as studies of a plan
-    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    #[arg(long, help_heading = "Filters", value_name = "LIST", value_delimiter = ',')]
     pub(crate) names: Vec<String>,
 
     /// Show the last N runs only, of each case with --cases
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, help_heading = "Filters", value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) last: Option<u32>,
 
     /// Show each case over time, with the 95 % interval of its median
@@ -115,10 +115,10 @@ pub(crate) struct ExportArgs {
     #[arg(long, conflicts_with = "series")]
     pub(crate) histogram: bool,
 
-    #[command(flatten)]
+    #[command(flatten, next_help_heading = "Names")]
     pub(crate) redact: RedactArgs,
 
-    #[command(flatten)]
+    #[command(flatten, next_help_heading = "Names")]
     pub(crate) results: ResultsFolder,
 }
 
@@ -146,6 +146,6 @@ pub(crate) struct RedactCommandArgs {
     #[arg(long, value_name = "WORD")]
     pub(crate) also: Vec<String>,
 
-    #[command(flatten)]
+    #[command(flatten, next_help_heading = "Names")]
     pub(crate) results: ResultsFolder,
 }

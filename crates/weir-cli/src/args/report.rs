@@ -55,9 +55,9 @@ pub(crate) struct ReportArgs {
     #[arg(short, long, value_name = "PATH", conflicts_with_all = ["compact", "format", "links", "resources", "telemetry"])]
     pub(crate) output: Option<PathBuf>,
 
-    #[command(flatten)]
+    #[command(flatten, next_help_heading = "Names")]
     pub(crate) redact: RedactArgs,
 
-    #[command(flatten)]
+    #[command(flatten, next_help_heading = "Names")]
     pub(crate) folder: ResultsFolder,
 }

@@ -34,6 +34,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<Exit, Failure> {
     let mut plan = PlanFile::load(name)?;
     for study in &mut plan.studies {
         study.args.output.verbose = args.verbose;
+        study.args.output.progress = args.progress;
     }
     let benches = benches(&plan)?;
     let environment = setup::environment("lo", None);
