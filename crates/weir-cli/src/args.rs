@@ -4,11 +4,13 @@ mod bench;
 mod by_hand;
 mod compare;
 mod doctor;
+mod history;
 mod hosts;
 mod lab;
 mod published;
 mod report;
 mod run;
+mod serve;
 mod targets;
 mod udp;
 mod values;
@@ -23,8 +25,9 @@ use crate::exit::exit_codes;
 
 pub(crate) use bench::BenchArgs;
 pub(crate) use by_hand::{HandArgs, PubArgs, SubArgs};
-pub(crate) use compare::{CompareArgs, ComparisonFormat, Runs};
+pub(crate) use compare::{CompareArgs, ComparisonFormat};
 pub(crate) use doctor::DoctorArgs;
+pub(crate) use history::{ExportArgs, HistoryArgs, RedactArgs, RedactCommandArgs, ResultsFolder};
 pub(crate) use hosts::HostsArgs;
 pub(crate) use lab::{LabArgs, LabCommand, LabExecArgs, LabUpArgs};
 pub(crate) use published::{
@@ -32,10 +35,11 @@ pub(crate) use published::{
 };
 pub(crate) use report::ReportArgs;
 pub(crate) use run::RunArgs;
+pub(crate) use serve::ServeArgs;
 pub(crate) use targets::TargetsArgs;
 pub(crate) use udp::{SecretArgs, UdpArgs, UdpCommand, UdpServerArgs};
 pub(crate) use values::{
-    Cpus, Direction, Format, Order, PlotTest, Program, ScriptPurpose, TelemetryForm, UdpRate,
+    Cpus, Direction, Format, Order, PlotTest, Program, ProgressForm, ScriptPurpose, TelemetryForm, UdpRate,
 };
 
 /// Measure what a network and a publish/subscribe middleware carry
@@ -72,6 +76,10 @@ pub(crate) enum Command {
     Targets(TargetsArgs),
     Report(ReportArgs),
     Compare(CompareArgs),
+    History(HistoryArgs),
+    Export(ExportArgs),
+    Redact(RedactCommandArgs),
+    Serve(ServeArgs),
     #[command(alias = "seeds")]
     Published(PublishedArgs),
     Completions(CompletionsArgs),

@@ -4,6 +4,7 @@
 //! - `args`: the command line of `weir`; `command`: its commands
 //! - `plans`: the files of `weir run`
 //! - `published`: published reference tables and the same measured here
+//! - `runs`: runs by path or name
 //! - `perftest`, `udptest`, `udpserver`: the commands of those names
 //! - `manual`: man pages and the Markdown reference, generated from the command lines
 //! - `progress`, `signals`, `output`: progress bar, Ctrl-C, and where text goes (stdout: data, stderr: the rest)
@@ -19,6 +20,7 @@ mod perftest;
 mod plans;
 mod progress;
 mod published;
+mod runs;
 mod signals;
 mod text;
 mod udpserver;
@@ -52,6 +54,10 @@ pub fn weir(peers: &'static [Peer]) -> ExitCode {
         Command::Targets(args) => command::targets::run(&args),
         Command::Report(args) => command::report::run(&args),
         Command::Compare(args) => command::compare::run(&args),
+        Command::History(args) => command::history::run(&args),
+        Command::Export(args) => command::export::run(&args),
+        Command::Redact(args) => command::redact::run(&args),
+        Command::Serve(args) => command::serve::run(&args),
         Command::Completions(args) => command::completions::run(&args),
         Command::Man(args) => command::manual::man(&args),
         Command::Reference(args) => command::manual::reference(&args),

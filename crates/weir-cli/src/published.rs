@@ -19,4 +19,4 @@ pub(crate) use differences::differences;
 pub(crate) use page::page;
 pub(crate) use run::{LinkChoice, OurRow, Plan, measure};
 pub(crate) use show::{Shown, csv, document_text, json, table_text};
-pub(crate) use tables::{Table, all, documents, find};
+pub(crate) use tables::{Row, Table, all, columns, documents, find};

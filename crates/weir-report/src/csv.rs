@@ -49,7 +49,7 @@ use crate::json::entry;
 pub fn csv(run: &Run, options: &ReportOptions) -> String {
     let groups = groups(run);
     let record = |case: &Case| -> Vec<String> {
-        let parts = parts(case, &groups, options);
+        let parts = parts(case, summary(&groups, case, options));
         columns().map(|(_, field)| parts.pointer(&field).map_or_else(String::new, text)).collect()
     };
     let header: Vec<String> = columns().map(|(name, _)| name).collect();
@@ -58,7 +58,14 @@ pub fn csv(run: &Run, options: &ReportOptions) -> String {
 
 /// Returns the names of the columns and where their values are in [`parts`].
 fn columns() -> impl Iterator<Item = (String, String)> {
-    COLUMNS.iter().flat_map(|&(part, names)| {
+    fields(COLUMNS)
+}
+
+/// Returns the names of columns and where their values are in [`parts`].
+pub(crate) fn fields(
+    columns: &'static [(&'static str, &'static str)],
+) -> impl Iterator<Item = (String, String)> {
+    columns.iter().flat_map(|&(part, names)| {
         names.split(' ').map(move |name| {
             let (name, field) = name.split_once('=').unwrap_or((name, name));
             (name.to_owned(), format!("{part}/{field}"))
@@ -68,7 +75,7 @@ fn columns() -> impl Iterator<Item = (String, String)> {
 
 /// The columns by part of a case, see [`parts`]: `column`, or `column=field` where the results format has another name
 /// for it.
-const COLUMNS: &[(&str, &str)] = &[
+pub(crate) const COLUMNS: &[(&str, &str)] = &[
     ("/point", "engine test reliability keyed instances batch_bytes size_bytes"),
     ("/conditions", "wait repeat"),
     ("/always", "publishers subscribers multicast loans"),
@@ -143,7 +150,7 @@ const COLUMNS: &[(&str, &str)] = &[
 
 /// The parts of a case in the results format, and the point of which it is a repeat. `always`: what the format leaves
 /// out or writes differently.
-fn parts(case: &Case, groups: &[Group<'_>], options: &ReportOptions) -> Value {
+pub(crate) fn parts(case: &Case, summary: Option<Value>) -> Value {
     let codes: Vec<&str> = case.evidence.warnings.iter().map(Warning::code).collect();
     json!({
         "point": case.point,
@@ -160,7 +167,7 @@ fn parts(case: &Case, groups: &[Group<'_>], options: &ReportOptions) -> Value {
             "not_measured": case.evidence.not_measured.as_ref().map(ToString::to_string),
             "warnings": codes.join(" "),
         },
-        "summary": summary(groups, case, options),
+        "summary": summary,
     })
 }
 
@@ -182,6 +189,16 @@ fn text(value: &Value) -> String {
         Value::Number(number) if number.is_f64() => number.as_f64().unwrap_or_default().to_string(),
         other => other.to_string(),
     }
+}
+
+/// Returns rows as CSV under these names.
+///
+/// # Panics
+/// If a row has another length than the names.
+#[must_use]
+pub fn csv_text(names: &[&str], rows: impl IntoIterator<Item = Vec<String>>) -> String {
+    let header = names.iter().map(|it| (*it).to_owned()).collect();
+    written(std::iter::once(header).chain(rows))
 }
 
 /// Writes records of equal length as CSV.

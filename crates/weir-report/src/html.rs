@@ -3,6 +3,7 @@
 //! - `headline`: what decides about each point; `summary`: the same in sentences
 //! - `results`: the tables of a group; `environment`: those of the host; `table`: how they are written
 //! - `plots`: the plots of a group; `times`: those over time; `figure`: a plot with its caption and data
+//! - `index`: a list of runs, for a server of reports
 //! - `chart`, `rows`: how plots are drawn; `palette`: the colours of engines; `number`: numbers as texts
 //!
 //! All texts pass through maud, which escapes them: names and settings in a results file are not trusted.
@@ -11,6 +12,7 @@ mod chart;
 mod environment;
 mod figure;
 mod headline;
+mod index;
 mod number;
 mod palette;
 mod plots;
@@ -33,6 +35,7 @@ use crate::plot::HEAVY_LOSS_PERCENT;
 use crate::udp::{UdpGroup, udp_groups};
 use figure::Figure;
 use headline::{Headline, headlines};
+pub use index::{ListedRun, index_page, live_page};
 use palette::Palette;
 use table::{RowMark, Table};
 
@@ -78,9 +81,13 @@ pub fn html_report(runs: &[NamedRun<'_>], options: &ReportOptions) -> String {
             }
         }
     };
-    // Control characters have no meaning in HTML, and may have one elsewhere.
+    without_controls(page.into_string())
+}
+
+/// Control characters have no meaning in HTML, and may have one elsewhere.
+fn without_controls(page: String) -> String {
     let is_control = |letter: char| letter.is_control() && letter != '\n';
-    page.into_string().replace(is_control, "\u{FFFD}")
+    page.replace(is_control, "\u{FFFD}")
 }
 
 const STYLE: &str = include_str!("html/style.css");

@@ -15,12 +15,15 @@
 //! - `link`: traffic of emulated links
 //! - `path`: what engines measured of their paths
 //! - `loss`: attribution of lost samples
+//! - `metrics`: the latest figures as OpenMetrics
 //! - `requirements`: limits of figures, each with a verdict
 //! - `goals`: performance targets, each with a verdict
 //! - `distribution`: plots of latency by percentile
 //! - `csv`: one table of all cases
+//! - `export`: flat tables of cases, of their seconds or of their histograms
 //! - `telemetry`: the hosts' activity, as one table or as hpcbench's log
 //! - `json`: the JSON document of a run
+//! - `timeline`: cases over time
 //! - `udp`: tables of UDP tests
 //! - `plot`: SVG plots by sample size; `chart`: SVG plots of arbitrary lines; `chart_grid`: several small
 //!   ones
@@ -35,12 +38,14 @@ mod compared;
 mod cost;
 mod csv;
 mod distribution;
+mod export;
 mod goals;
 mod group;
 mod html;
 mod json;
 mod link;
 mod loss;
+mod metrics;
 mod notes;
 mod path;
 mod plot;
@@ -49,22 +54,26 @@ mod run_comparison;
 mod stage_bars;
 mod table;
 mod telemetry;
+mod timeline;
 mod udp;
 
-pub use crate::csv::csv;
+pub use crate::csv::{csv, csv_text};
 pub use chart::{LineChart, line_chart};
 pub use chart_grid::{ChartGrid, GridRow, chart_grid};
 pub use compact::compact_tables;
 pub use compare::ReportOptions;
+pub use export::{ExportColumn, ExportKind, ExportTable, ExportType, ExportValues, ExportWriter};
 pub use goals::{AtRest, GoalRow, GoalVerdict, goals, goals_table};
-pub use html::{NamedRun, html_report};
+pub use html::{ListedRun, NamedRun, html_report, index_page, live_page};
 pub use json::json;
+pub use metrics::{Metric, open_metrics};
 pub use notes::{environment, warnings};
 pub use plot::{Plot, plots};
 pub use requirements::{
     Limit, Reference, Requirement, RequirementRow, RequirementVerdict, Selector, requirements_table,
 };
 pub use run_comparison::{Change, ComparedFigure, RunComparison, RunComparisonOptions};
-pub use table::{markdown_table, tables};
+pub use table::{markdown_table, tables, text_table};
 pub use telemetry::{telemetry_csv, telemetry_log};
+pub use timeline::{Timeline, TimelineRun, timeline_plot, timeline_tables};
 pub use udp::udp_line;

@@ -91,6 +91,13 @@ pub fn markdown_table(headings: Vec<&'static str>, rows: impl IntoIterator<Item 
     drawn(headings, rows, |_| true)
 }
 
+/// Draws a table; the columns of these numbers, from 0, are aligned to the right.
+#[must_use]
+pub fn text_table(headings: &[&str], rows: impl IntoIterator<Item = Vec<String>>, right: &[usize]) -> String {
+    let headings: Vec<String> = headings.iter().map(|it| (*it).to_owned()).collect();
+    drawn(headings, rows, |column| right.contains(&column))
+}
+
 /// A column: heading, decimals, and the figure.
 pub(crate) type Column = (&'static str, usize, fn(&Case) -> Option<f64>);
 

@@ -193,15 +193,43 @@ impl Run {
     }
 }
 
+impl Run {
+    /// Returns the run as the text of a `results.jsonl`.
+    ///
+    /// # Panics
+    /// Never: a run can always be expressed in JSON.
+    #[must_use]
+    pub fn to_lines(&self) -> String {
+        let Self { schema, environment, peer, hosts, cases: _ } = self.clone();
+        let header = Header { schema, environment, peer, hosts };
+        let mut text = String::new();
+        let mut push = |line: Result<String, serde_json::Error>| {
+            text.push_str(&line.expect("a run has text keys only and can be written as JSON"));
+            text.push('\n');
+        };
+        push(serde_json::to_string(&header));
+        self.cases.iter().for_each(|case| push(serde_json::to_string(case)));
+        text
+    }
+}
+
 /// The first line of a results file.
 #[derive(Serialize, Deserialize)]
-struct Header {
+pub(crate) struct Header {
     schema: u32,
     environment: Environment,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     peer: Option<Environment>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     hosts: Vec<HostRecord>,
+}
+
+impl Header {
+    /// Returns the run without cases.
+    pub(crate) fn into_run(self) -> Run {
+        let Self { schema: _, environment, peer, hosts } = self;
+        Run { peer, hosts, ..Run::new(environment) }
+    }
 }
 
 fn parse_lines(text: &str, path: &Path) -> Result<Run, ResultsError> {
@@ -212,7 +240,7 @@ fn parse_lines(text: &str, path: &Path) -> Result<Run, ResultsError> {
     let header: serde_json::Value = serde_json::from_str(first).map_err(|source| parse_error(0, source))?;
     check_schema(&header, path)?;
     let header: Header = serde_json::from_value(header).map_err(|source| parse_error(0, source))?;
-    let mut run = Run { peer: header.peer, hosts: header.hosts, ..Run::new(header.environment) };
+    let mut run = header.into_run();
     for (index, line) in lines {
         if line.trim().is_empty() {
             continue;
@@ -228,7 +256,7 @@ fn parse_lines(text: &str, path: &Path) -> Result<Run, ResultsError> {
 }
 
 /// Checks the version first, so that a newer file is reported as such and not as damaged.
-fn check_schema(value: &serde_json::Value, path: &Path) -> Result<(), ResultsError> {
+pub(crate) fn check_schema(value: &serde_json::Value, path: &Path) -> Result<(), ResultsError> {
     match value.get("schema").and_then(serde_json::Value::as_u64) {
         Some(found) if found != u64::from(SCHEMA_VERSION) => {
             Err(ResultsError::Schema { path: path.to_owned(), found })

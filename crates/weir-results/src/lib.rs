@@ -23,9 +23,11 @@
 //! - `loss`: attribution of lost samples, by the counters of both hosts
 //! - `bootstrap`: intervals of a median and of the ratio of two engines
 //! - `summary`: median and spread over repeats
+//! - `redact`: runs without what identifies people and machines
 //! - `udp`: figures that only UDP tests have
 //! - `warning`: the closed list of warnings about a result, each with advice
 //! - `file`: JSON lines on disk, one finished case per line
+//! - `salvage`: damaged files, read as far as they go
 //! - `units`: parsing and formatting of sizes and durations
 
 mod age;
@@ -43,7 +45,9 @@ mod link;
 mod loss;
 mod names;
 mod path;
+mod redact;
 mod run;
+mod salvage;
 mod sequence;
 mod series;
 mod summary;
@@ -68,7 +72,9 @@ pub use link::{LinkDirection, LinkFigures, LinkSeries};
 pub use loss::{Carried, DropCounters, Drops, LossAttribution, LossEvidence, SamplesPerBuffer, attribute};
 pub use names::ParseNameError;
 pub use path::{PathFigures, PathReading, PathSeries};
+pub use redact::{RedactError, Redactor};
 pub use run::{Coalescing, NotMeasured, Reliability, Run, SCHEMA_VERSION, Test, WaitStrategy};
+pub use salvage::Salvaged;
 pub use sequence::{Arrival, SequenceCounts, SequenceTracker};
 pub use series::{CaseSeries, SeriesRecorder};
 pub use summary::Spread;

@@ -33,7 +33,15 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("weir-cdr-derive", &[]),
     (
         "weir-cli",
-        &["weir-baseline", "weir-bench", "weir-compat", "weir-measure", "weir-report", "weir-results"],
+        &[
+            "weir-baseline",
+            "weir-bench",
+            "weir-compat",
+            "weir-history",
+            "weir-measure",
+            "weir-report",
+            "weir-results",
+        ],
     ),
     (
         "weir-compat",
@@ -48,6 +56,7 @@ const ARROWS: &[(&str, &[&str])] = &[
         ],
     ),
     ("weir-dds", &["weir-cdr", "weir-rtps", "weir-udp", "weir-wire"]),
+    ("weir-history", &["weir-results"]),
     ("weir-interop", &["weir-cdr", "weir-dds", "weir-netsim", "weir-rtps", "weir-udp", "weir-wire"]),
     ("weir-measure", &["weir-results", "weir-udp"]),
     ("weir-netsim", &[]),

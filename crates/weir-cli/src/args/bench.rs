@@ -10,8 +10,8 @@ use weir_results::{Reliability, Test, WaitStrategy, parse_duration, parse_size};
 
 use super::hosts::{HostsArgs, hosts_help};
 use super::values::{
-    Cpus, Format, Order, SOCKET_BUFFER, parse_cpus, parse_reliability, parse_share, parse_socket_buffer,
-    parse_wait,
+    Cpus, Format, Order, ProgressForm, SOCKET_BUFFER, parse_cpus, parse_reliability, parse_share,
+    parse_socket_buffer, parse_wait,
 };
 use crate::exit::exit_codes;
 use crate::text::list_item;
@@ -228,6 +228,10 @@ pub(crate) struct Output {
     /// Report the start and the result of each case on stderr
     #[arg(short, long)]
     pub(crate) verbose: bool,
+
+    /// Show progress on a terminal as view, as plain lines, or none
+    #[arg(long, value_enum, hide_possible_values = true, value_name = "FORM", default_value_t = ProgressForm::View)]
+    pub(crate) progress: ProgressForm,
 }
 
 /// Everything below the options: the engines of this build, then what is the same in every build.

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use super::history::{RedactArgs, ResultsFolder};
 use super::values::parse_share;
 
 /// Compare two runs, case by case: better, worse, the same, or inconclusive
@@ -14,8 +15,13 @@ many is printed. Verdicts allow for the number of figures compared.
 Two runs at different times differ by what the machine did meanwhile. Where that matters, measure
 both sides interleaved, each time with one repeat, and compare the runs with --paired.
 
+Runs may have names of the history, see `weir history --help`. OLD may be a published table, whose
+figures have no repeats: published:TABLE, see `weir published list`.
+
 Examples:
   weir compare weir-results/OLD weir-results/NEW
+  weir compare @latest~1 @latest
+  weir compare published:pro-latency-1g-unkeyed-reliable @latest
   weir compare OLD NEW --tolerance 2% >> \"$GITHUB_STEP_SUMMARY\"
   weir compare old1,old2,old3,old4,old5,old6 new1,new2,new3,new4,new5,new6 --paired
 
@@ -40,6 +46,12 @@ pub(crate) struct CompareArgs {
     /// Print the comparison as table, which is valid Markdown, or json
     #[arg(long, value_enum, hide_possible_values = true, value_name = "FORMAT", default_value_t = ComparisonFormat::Table)]
     pub(crate) format: ComparisonFormat,
+
+    #[command(flatten, next_help_heading = "Names")]
+    pub(crate) redact: RedactArgs,
+
+    #[command(flatten, next_help_heading = "Names")]
+    pub(crate) results: ResultsFolder,
 }
 
 /// The runs of one side.

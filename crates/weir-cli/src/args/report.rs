@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use super::history::{RedactArgs, ResultsFolder};
 use super::values::{Format, PlotTest, TelemetryForm};
 
 /// Print the results of an earlier run, plot them, or write a report of several
@@ -12,12 +13,13 @@ use super::values::{Format, PlotTest, TelemetryForm};
 Examples:
   weir report weir-results/20261121T200000Z
   weir report weir-results/* -o report.html
+  weir report @latest -o report.html --redact
   weir report weir-results/20261121T200000Z --telemetry csv > hosts.csv
   weir report weir-results/20261121T200000Z --plot latency --plot throughput
 
 Exit codes: 0 success, 2 usage, 3 environment")]
 pub(crate) struct ReportArgs {
-    /// The folder of the run, or its results file; several for one report
+    /// The folder or results file of the run, or its name, such as @latest; several for one report
     #[arg(value_name = "RUN", required = true)]
     pub(crate) runs: Vec<PathBuf>,
 
@@ -52,4 +54,10 @@ pub(crate) struct ReportArgs {
     /// Write a report to this .html file; with --plot, the plots' folder [default: that of the run]
     #[arg(short, long, value_name = "PATH", conflicts_with_all = ["compact", "format", "links", "resources", "telemetry"])]
     pub(crate) output: Option<PathBuf>,
+
+    #[command(flatten, next_help_heading = "Names")]
+    pub(crate) redact: RedactArgs,
+
+    #[command(flatten, next_help_heading = "Names")]
+    pub(crate) folder: ResultsFolder,
 }

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use super::hosts::{HostsArgs, hosts_help};
+use super::values::ProgressForm;
 use crate::exit::exit_codes_with_requirements;
 
 /// Measure the studies of a plan, and judge its requirements
@@ -67,4 +68,8 @@ pub(crate) struct RunArgs {
     /// Report the start and the result of each case on stderr
     #[arg(short, long)]
     pub(crate) verbose: bool,
+
+    /// Show progress on a terminal as view, as plain lines, or none
+    #[arg(long, value_enum, hide_possible_values = true, value_name = "FORM", default_value_t = ProgressForm::View)]
+    pub(crate) progress: ProgressForm,
 }

@@ -63,6 +63,15 @@ pub(crate) enum TelemetryForm {
     Log,
 }
 
+/// The value of `--progress`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ProgressForm {
+    #[default]
+    View,
+    Plain,
+    None,
+}
+
 /// A value of `weir report --plot`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum PlotTest {

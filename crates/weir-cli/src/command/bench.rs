@@ -171,7 +171,7 @@ impl<'a> Bench<'a> {
                 earlier,
             };
             earlier.iter().for_each(|case| finished.push(case));
-            let progress = Progress::new(plan, args.output.verbose);
+            let progress = Progress::new(plan, args.output.progress, args.output.verbose);
             let of_link;
             (of_link, written) =
                 setup::run_plan(plan, &options, &mut writer, &progress, &mut |number, case| {

@@ -1,17 +1,32 @@
-//! `weir compare`: two runs, case by case.
+//! `weir compare`: two runs, case by case, or a run beside a published table.
+
+mod published;
 
 use anyhow::anyhow;
 use weir_report::{Change, RunComparison, RunComparisonOptions};
 use weir_results::Run;
 
-use crate::args::{CompareArgs, ComparisonFormat, Runs};
+use crate::args::{CompareArgs, ComparisonFormat};
 use crate::exit::{Exit, Failure};
 use crate::output;
+use crate::runs::{self, Finder, FoundRun};
 
 pub(crate) fn run(args: &CompareArgs) -> Result<Exit, Failure> {
-    let load = |Runs(paths): &Runs| paths.iter().map(Run::load).collect::<Result<Vec<_>, _>>();
-    let old = load(&args.old).map_err(Failure::environment)?;
-    let new = load(&args.new).map_err(Failure::environment)?;
+    let finder = Finder::new(&args.results);
+    let table = match args.old.0.as_slice() {
+        [path] => path.to_str().and_then(|text| text.strip_prefix(published::PREFIX)),
+        _ => None,
+    };
+    let mut old = if table.is_some() { Vec::new() } else { finder.load(&args.old.0)? };
+    let mut new = finder.load(&args.new.0)?;
+    if let Some(mut redactor) = runs::redactor(&args.redact) {
+        runs::redact(&mut redactor, old.iter_mut().chain(&mut new))?;
+    }
+    let runs = |found: Vec<FoundRun>| found.into_iter().map(|it| it.run).collect::<Vec<Run>>();
+    let (old, new) = (runs(old), runs(new));
+    if let Some(name) = table {
+        return published::compare(name, &new, args);
+    }
     let options = RunComparisonOptions { tolerance: args.tolerance, is_paired: args.paired };
     let comparison = RunComparison::new(&old, &new, options);
     if comparison.figures.is_empty() {

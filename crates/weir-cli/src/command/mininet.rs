@@ -15,7 +15,7 @@ use weir_report::ReportOptions;
 use weir_results::{Environment, Reliability, ResultsWriter, Run, Test};
 
 use super::{bench, report, setup};
-use crate::args::{Format, PublishedRunArgs};
+use crate::args::{Format, ProgressForm, PublishedRunArgs};
 use crate::exit::{Exit, Failure};
 use crate::progress::Progress;
 use crate::published::mininet::{self, LossyLink};
@@ -118,7 +118,7 @@ impl Study {
                 interrupted,
                 earlier: &[],
             };
-            let progress = Progress::new(&plan, false);
+            let progress = Progress::new(&plan, ProgressForm::View, false);
             let (outcome, written) = setup::run_plan(&plan, &options, writer, &progress, &mut |_, case| {
                 run.cases.push(case.clone());
             });

@@ -4,75 +4,74 @@ use std::path::{Path, PathBuf};
 
 use anyhow::anyhow;
 use weir_report::{NamedRun, ReportOptions};
-use weir_results::{Case, RESULTS_FILE_NAME, Run};
+use weir_results::{Case, Run};
 
 use crate::args::{Format, PlotTest, ReportArgs, TelemetryForm};
 use crate::exit::{Exit, Failure};
 use crate::published::{mininet, mininet_report};
+use crate::runs::{self, Finder, FoundRun};
 use crate::{links_report, output};
 
 pub(crate) fn run(args: &ReportArgs) -> Result<Exit, Failure> {
-    if let (Some(path), true) = (&args.output, args.plot.is_empty()) {
-        return write_report(args, path);
+    let finder = Finder::new(&args.folder);
+    let mut found = finder.load(&args.runs)?;
+    if let Some(mut redactor) = runs::redactor(&args.redact) {
+        runs::redact(&mut redactor, &mut found)?;
     }
-    let [folder_or_file] = args.runs.as_slice() else {
+    if let (Some(path), true) = (&args.output, args.plot.is_empty()) {
+        return write_report(args, path, &found);
+    }
+    let ([folder_or_file], [FoundRun { run, .. }]) = (args.runs.as_slice(), found.as_slice()) else {
         return Err(Failure::usage(anyhow!(
             "several runs make one report: name its file with -o report.html"
         )));
     };
-    let run = Run::load(folder_or_file).map_err(Failure::environment)?;
     if let Some(form) = args.telemetry {
-        return print_telemetry(&run, form);
+        return print_telemetry(run, form);
     }
     if args.compact {
-        return output::data(&weir_report::compact_tables(&run)).map(|()| Exit::Success);
+        return output::data(&weir_report::compact_tables(run)).map(|()| Exit::Success);
     }
     if args.links {
-        let page = links_report::page(&run);
+        let page = links_report::page(run);
         let none = || Failure::usage(anyhow!("the run has no emulated links: run `weir bench` with --link"));
         return output::data(&page.ok_or_else(none)?).map(|()| Exit::Success);
     }
     if args.plot.is_empty() {
         let options = ReportOptions { relative_to: args.relative_to.clone(), costs: args.resources };
-        check_relative_to(&run, &options.relative_to)?;
-        print(&run, args.format, &options)?;
+        check_relative_to(run, &options.relative_to)?;
+        print(run, args.format, &options)?;
         return Ok(Exit::Success);
     }
-    let folder = args.output.clone().unwrap_or_else(|| folder_of(folder_or_file));
+    let folder = match &args.output {
+        Some(folder) => folder.clone(),
+        None => folder_of(&finder.path(folder_or_file)?),
+    };
     output::folder(&folder)?;
     for test in &args.plot {
-        write_plots(&run, *test, &folder)?;
+        write_plots(run, *test, &folder)?;
     }
     Ok(Exit::Success)
 }
 
 /// Writes all runs to one HTML page.
-fn write_report(args: &ReportArgs, path: &Path) -> Result<Exit, Failure> {
+fn write_report(args: &ReportArgs, path: &Path, found: &[FoundRun]) -> Result<Exit, Failure> {
     if path.extension().is_none_or(|extension| !extension.eq_ignore_ascii_case("html")) {
         let path = path.display();
         return Err(Failure::usage(anyhow!(
             "--output {path}: end the name of a report in .html, or choose plots with --plot"
         )));
     }
-    let load = |path: &PathBuf| Ok((name_of(path), Run::load(path).map_err(Failure::environment)?));
-    let runs: Vec<(String, Run)> = args.runs.iter().map(load).collect::<Result<_, Failure>>()?;
     let options = ReportOptions { relative_to: args.relative_to.clone(), costs: true };
-    if !runs.iter().any(|(_, run)| check_relative_to(run, &options.relative_to).is_ok()) {
+    if !found.iter().any(|it| check_relative_to(&it.run, &options.relative_to).is_ok()) {
         let name = &options.relative_to;
         return Err(Failure::usage(anyhow!("--relative-to names `{name}`, which no run contains")));
     }
-    let named: Vec<NamedRun<'_>> = runs.iter().map(|(name, run)| NamedRun { name, run }).collect();
+    let named: Vec<NamedRun<'_>> =
+        found.iter().map(|FoundRun { name, run }| NamedRun { name, run }).collect();
     output::file(path, &weir_report::html_report(&named, &options))?;
     output::talk(&format!("report: {}", path.display()));
     Ok(Exit::Success)
-}
-
-/// The name of a run: that of its file, or of its folder if the file has the usual name.
-fn name_of(path: &Path) -> String {
-    let is_usual = path.file_name().is_some_and(|name| name == RESULTS_FILE_NAME);
-    let named = if is_usual { path.parent().unwrap_or(path) } else { path };
-    let name = if named.is_dir() { named.file_name() } else { named.file_stem() };
-    name.map_or_else(|| path.display().to_string(), |name| name.to_string_lossy().into_owned())
 }
 
 fn print_telemetry(run: &Run, form: TelemetryForm) -> Result<Exit, Failure> {

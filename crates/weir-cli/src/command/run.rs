@@ -38,6 +38,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<Exit, Failure> {
         if args.hosts.hosts.is_some() {
             study.args.host.hosts = args.hosts.clone();
         }
+        study.args.output.progress = args.progress;
     }
     let benches = benches(&plan)?;
     let environment = setup::environment("lo", None);

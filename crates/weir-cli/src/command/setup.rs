@@ -95,7 +95,13 @@ pub(super) fn create_writer_for_hosts(
     if let Some(folder) = folder {
         return ResultsWriter::create_for_hosts(folder, environment, peer, hosts).map_err(failure);
     }
-    ResultsWriter::create_for_hosts(named_by_time(environment), environment, peer, hosts).map_err(failure)
+    loop {
+        match ResultsWriter::create_for_hosts(named_by_time(environment), environment, peer, hosts) {
+            // Another process took the folder meanwhile; the next one has another name.
+            Err(ResultsError::AlreadyExists { .. }) => {}
+            created => return created.map_err(failure),
+        }
+    }
 }
 
 /// The default folder: `weir-results/20261121T200000Z`. A second run in the same second gets a number.
@@ -105,7 +111,7 @@ pub(super) fn named_by_time(environment: &Environment) -> PathBuf {
         let suffix = if number == 1 { String::new() } else { format!("-{number}") };
         PathBuf::from("weir-results").join(format!("{time}{suffix}"))
     };
-    (1..1000).map(folder).find(|folder| !folder.exists()).unwrap_or_else(|| folder(1000))
+    (1..).map(folder).find(|folder| !folder.exists()).unwrap_or_else(|| folder(1))
 }
 
 /// The environment of this host and of the interface or virtual link that carries the samples.

@@ -12,7 +12,7 @@ use weir_report::{AtRest, GoalRow};
 use weir_results::{Case, Environment, ResultsWriter, Run};
 
 use super::{bench, report, setup};
-use crate::args::TargetsArgs;
+use crate::args::{ProgressForm, TargetsArgs};
 use crate::exit::{Exit, Failure};
 use crate::progress::Progress;
 use crate::{output, signals};
@@ -120,7 +120,7 @@ fn measure_series(
         interrupted,
         earlier: &[],
     };
-    let progress = Progress::new(&series.plan, verbose);
+    let progress = Progress::new(&series.plan, ProgressForm::View, verbose);
     let (outcome, written) = setup::run_plan(&series.plan, &options, writer, &progress, &mut |_, case| {
         case.conditions.settings.insert("series".to_owned(), series.name.to_owned());
         run.cases.push(case.clone());

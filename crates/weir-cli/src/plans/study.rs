@@ -148,6 +148,7 @@ fn elsewhere(name: &str) -> Option<&'static str> {
     match name {
         "output" => Some("`weir run --output` sets the folder of all studies"),
         "verbose" => Some("use `weir run --verbose`"),
+        "progress" => Some("use `weir run --progress`"),
         "format" => Some("`weir report --format` prints the results of a study in other forms"),
         "show-settings" => Some("`weir bench --show-settings` prints them"),
         _ => None,

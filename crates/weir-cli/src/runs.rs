@@ -1,0 +1,112 @@
+//! Runs as commands name them: by a folder or file, or by a name of the history.
+
+use std::cell::OnceCell;
+use std::path::{Path, PathBuf};
+
+use weir_history::{History, RunName};
+use weir_results::{RESULTS_FILE_NAME, Redactor, Run};
+
+use crate::args::{RedactArgs, ResultsFolder};
+use crate::exit::Failure;
+
+/// Finds runs.
+pub(crate) struct Finder<'a> {
+    folder: &'a Path,
+    history: OnceCell<History>,
+}
+
+/// A run and its name in a report.
+pub(crate) struct FoundRun {
+    pub(crate) name: String,
+    pub(crate) run: Run,
+}
+
+impl<'a> Finder<'a> {
+    pub(crate) fn new(folder: &'a ResultsFolder) -> Self {
+        Self { folder: &folder.results, history: OnceCell::new() }
+    }
+
+    /// Returns the path of a run; one that does not start with `@` is the path itself.
+    pub(crate) fn path(&self, run: &Path) -> Result<PathBuf, Failure> {
+        let Some(text) = run.to_str().filter(|text| RunName::is_one(text)) else {
+            return Ok(run.to_owned());
+        };
+        let name: RunName = text.parse().map_err(Failure::usage)?;
+        if self.history.get().is_none() {
+            let history = History::open(self.folder).map_err(Failure::usage)?;
+            _ = self.history.set(history);
+        }
+        let Some(history) = self.history.get() else { return Ok(run.to_owned()) };
+        let entry = history.find(&name).map_err(Failure::usage)?;
+        let file = history.folder().join(entry.path);
+        let is_usual = file.file_name().is_some_and(|name| name == RESULTS_FILE_NAME);
+        Ok(file.parent().filter(|_| is_usual).map_or_else(|| file.clone(), Path::to_owned))
+    }
+
+    /// Reads runs.
+    pub(crate) fn load<'p>(
+        &self,
+        paths: impl IntoIterator<Item = &'p PathBuf>,
+    ) -> Result<Vec<FoundRun>, Failure> {
+        let load = |path: &PathBuf| {
+            let path = self.path(path)?;
+            Ok(FoundRun { name: name_of(&path), run: Run::load(&path).map_err(Failure::environment)? })
+        };
+        paths.into_iter().map(load).collect()
+    }
+}
+
+/// The redactor of a command, if names are to be replaced.
+pub(crate) fn redactor(args: &RedactArgs) -> Option<Redactor> {
+    (args.redact || !args.also.is_empty()).then(|| new_redactor(&args.also))
+}
+
+/// A redactor that knows the user of this process, and further words.
+pub(crate) fn new_redactor(also: &[String]) -> Redactor {
+    let user = std::env::var("USER").ok().filter(|user| !matches!(user.as_str(), "" | "root"));
+    Redactor::new(also.iter().map(String::as_str).chain(user.as_deref()))
+}
+
+/// Replaces names in all runs, in the same way.
+pub(crate) fn redact<'r>(
+    redactor: &mut Redactor,
+    runs: impl IntoIterator<Item = &'r mut FoundRun>,
+) -> Result<(), Failure> {
+    let runs: Vec<&mut FoundRun> = runs.into_iter().collect();
+    for found in &runs {
+        redactor.learn(&found.run).map_err(Failure::environment)?;
+    }
+    for (number, found) in (1..).zip(runs) {
+        found.run = redactor.redact(&found.run).map_err(Failure::environment)?;
+        found.name = redacted_name(&found.name, number);
+    }
+    Ok(())
+}
+
+/// A name that is a time stays.
+fn redacted_name(name: &str, number: usize) -> String {
+    let is_time = name.contains('T') && name.chars().all(|it| it.is_ascii_digit() || "TZ-:".contains(it));
+    if is_time { name.to_owned() } else { format!("run-{number}") }
+}
+
+/// The name of a run: that of its file, or of its folder if the file has the usual name.
+pub(crate) fn name_of(path: &Path) -> String {
+    let is_usual = path.file_name().is_some_and(|name| name == RESULTS_FILE_NAME);
+    let named = if is_usual { path.parent().unwrap_or(path) } else { path };
+    let name = if named.is_dir() { named.file_name() } else { named.file_stem() };
+    name.map_or_else(|| path.display().to_string(), |name| name.to_string_lossy().into_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_times_stay_as_names() {
+        assert_eq!(redacted_name("20261124T100000Z-2", 3), "20261124T100000Z-2");
+        for name in ["secret-drone", "T", "2026-alice"] {
+            let expected = if name == "T" { "T".to_owned() } else { "run-3".to_owned() };
+            assert_eq!(redacted_name(name, 3), expected);
+        }
+    }
+}

@@ -1,0 +1,125 @@
+//! What cases measured, without their repeats, and how that changed.
+
+use weir_results::{Better, Case, Interval, Spread, Test, format_size};
+
+use crate::run::RunEntry;
+
+/// What repeats of a case have in common.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct PointKey {
+    /// The engine.
+    pub engine: String,
+    /// `latency` or `throughput`.
+    pub test: String,
+    /// Size of a sample in bytes.
+    pub size_bytes: u64,
+    /// All else, in words.
+    pub conditions: String,
+    /// The host that measured.
+    pub host: String,
+}
+
+/// A point over time.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PointHistory {
+    /// What is measured.
+    pub key: PointKey,
+    /// The runs that have it, in order of time.
+    pub runs: Vec<PointOfRun>,
+}
+
+/// The repeats of a point in one run.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PointOfRun {
+    /// The run.
+    pub run: RunEntry,
+    /// The figure that decides, of each repeat: median latency in microseconds, or received samples per second.
+    pub values: Vec<f64>,
+    /// Samples lost in all repeats.
+    pub lost: u64,
+}
+
+impl PointHistory {
+    /// Returns the better direction.
+    #[must_use]
+    pub fn better(&self) -> Better {
+        if self.key.test == Test::Latency.name() { Better::Less } else { Better::More }
+    }
+}
+
+impl PointOfRun {
+    /// Returns the median over the repeats.
+    #[must_use]
+    pub fn median(&self) -> Option<f64> {
+        Spread::of(self.values.iter().copied()).map(|it| it.median)
+    }
+
+    /// Returns the 95 % interval of the median; `None` with too few repeats.
+    #[must_use]
+    pub fn interval(&self) -> Option<Interval> {
+        Interval::of_median(&self.values)
+    }
+
+    /// Returns the median divided by that of another run, and the 95 % interval of that ratio; `None` for the interval
+    /// with too few repeats on either side.
+    #[must_use]
+    pub fn ratio(&self, other: &Self) -> Option<(f64, Option<Interval>)> {
+        let (own, other_median) = (self.median()?, other.median().filter(|it| *it > 0.0)?);
+        Some((own / other_median, Interval::of_ratio_at(&self.values, &other.values, 0.95)))
+    }
+}
+
+/// Returns the conditions of a case in words, without engine, test and size. Cases of the same point have the same.
+pub(crate) fn conditions(case: &Case) -> String {
+    let (point, conditions) = (&case.point, &case.conditions);
+    let mut words = vec![point.reliability.to_string()];
+    let mut add = |is_so: bool, text: String| {
+        if is_so {
+            words.push(text);
+        }
+    };
+    add(point.keyed, format!("keyed, {} instances", point.instances));
+    add(point.batch_bytes > 0, format!("batches of {}", format_size(point.batch_bytes)));
+    add(
+        (point.publishers, point.subscribers) != (1, 1),
+        format!("{}:{}", point.publishers, point.subscribers),
+    );
+    add(point.multicast, "multicast".into());
+    add(point.loans, "loans".into());
+    add(true, conditions.wait.to_string());
+    add(conditions.kept_awake, "kept awake".into());
+    if let Some(path) = &conditions.path {
+        add(true, path.clone());
+    }
+    match (conditions.load_percent, conditions.rate_samples_per_s) {
+        (Some(percent), _) => add(true, format!("{percent} % of the maximum")),
+        (None, Some(rate)) => add(true, format!("{rate} samples/s")),
+        (None, None) => {}
+    }
+    if let Some(depth) = conditions.keep_last {
+        add(true, format!("keep last {depth}"));
+    }
+    if let Some(coalescing) = conditions.coalescing {
+        add(true, format!("coalescing {coalescing}"));
+    }
+    if let Some(udp) = &case.figures.udp {
+        add(true, format!("{} flows {} {}", udp.mode, udp.flows, udp.direction));
+        add(udp.duplex, "duplex".into());
+        add(udp.connected, "connected".into());
+        add(udp.gro, "gro".into());
+        add(udp.ip_version == 6, "IPv6".into());
+        if let Some(dscp) = udp.dscp {
+            add(true, format!("dscp {dscp}"));
+        }
+        if let Some(group) = &udp.multicast {
+            add(true, format!("group {group}"));
+        }
+    }
+    words.join(", ")
+}
+
+/// Returns the samples that a case lost.
+pub(crate) fn lost(case: &Case) -> u64 {
+    let figures = &case.figures;
+    figures.latency_us.map_or(0, |it| it.lost) + figures.throughput.map_or(0, |it| it.lost)
+}
