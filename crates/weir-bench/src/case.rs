@@ -7,8 +7,11 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
+use weir_measure::clock;
 use weir_results::{Reliability, Test, WaitStrategy};
 
+use crate::path::PathSpec;
+use crate::payload::SampleHeader;
 use crate::rate::Rate;
 
 /// One case. It travels to both ends over the control channel; an engine is opened with it.
@@ -130,6 +133,9 @@ pub struct Method {
     pub path: Option<String>,
     /// The file of this end's network namespace; `None`: that of the process.
     pub namespace: Option<PathBuf>,
+    /// Samples carry the time at which they were written, and their ages are measured.
+    #[serde(default)]
+    pub is_stamped: bool,
 }
 
 /// Where the two processes of a case run.
@@ -206,6 +212,20 @@ impl CaseSpec {
         self.test == Test::Throughput || self.method.samples_per_s.is_some()
     }
 
+    /// What precedes the payload of a sample that this end writes now.
+    #[must_use]
+    #[inline]
+    pub fn header(&self, sequence: u64) -> SampleHeader {
+        let header = SampleHeader::data(sequence, self.instances).by(self.ends.entity_id);
+        if self.method.is_stamped { header.written_at(clock::now_ns()) } else { header }
+    }
+
+    /// Bits per second that a virtual link carries to the subscribers at the start; `None`: without one, or unlimited.
+    #[must_use]
+    pub fn link_rate_bps(&self) -> Option<u64> {
+        self.method.path.as_ref()?.parse::<PathSpec>().ok()?.rate_bps()
+    }
+
     /// The same with a change.
     #[must_use]
     pub fn with(mut self, change: impl FnOnce(&mut Self)) -> Self {
@@ -235,6 +255,27 @@ pub(crate) mod tests {
         let of = |size_bytes| CaseSpec { size_bytes, ..case("udp", Test::Latency) }.allowance();
         assert!(of(1024) < Duration::from_millis(1));
         assert!((Duration::from_secs(80)..Duration::from_secs(90)).contains(&of(1 << 30)));
+    }
+
+    #[test]
+    fn samples_carry_the_time_of_writing_where_ages_are_measured() {
+        let case = CaseSpec { instances: 2, ..case("udp", Test::Throughput) };
+        assert_eq!(case.header(7), SampleHeader::data(7, 2));
+        let stamped = case.clone().with(|case| case.method.is_stamped = true);
+        assert!((1..=clock::now_ns()).contains(&stamped.header(7).written_ns()));
+    }
+
+    #[test]
+    fn the_rate_of_a_link_is_known_where_it_has_one() {
+        let rate = |path: Option<&str>| {
+            case("udp", Test::Throughput)
+                .with(|case| case.method.path = path.map(str::to_owned))
+                .link_rate_bps()
+        };
+        assert_eq!(
+            (rate(Some("tun,rate=5M,seed=1")), rate(Some("veth")), rate(None)),
+            (Some(5_000_000), None, None)
+        );
     }
 
     #[test]

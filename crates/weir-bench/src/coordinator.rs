@@ -316,8 +316,11 @@ fn measure(
 
 /// The case as an end at that side of the path has it.
 fn placed(case: CaseSpec, role: Role, path: Option<&VirtualLink>) -> CaseSpec {
-    let Some(place) = path.map(|path| path.place(role)) else { return case };
-    let method = Method { namespace: Some(place.namespace), ..case.method };
+    let Some(path) = path else { return case };
+    let place = path.place(role);
+    // Over veth, reading the clock for each sample would take a part of the rate.
+    let is_stamped = case.is_stream() && matches!(path.spec(), PathSpec::Tun(_));
+    let method = Method { namespace: Some(place.namespace), is_stamped, ..case.method };
     let place = Place { interface: place.interface.to_owned(), address: place.address, ..case.place };
     CaseSpec { place, method, ..case }
 }

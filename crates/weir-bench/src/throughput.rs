@@ -58,7 +58,7 @@ pub struct SubscriberOutcome {
     pub histogram: Option<LatencyHistogram>,
     /// The measured part second by second.
     pub series: CaseSeries,
-    /// The same over time.
+    /// The ages of samples over time; `None` where samples neither follow a schedule nor carry the time of writing.
     pub ages: Option<AgeSeries>,
 }
 

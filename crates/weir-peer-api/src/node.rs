@@ -34,6 +34,9 @@ pub struct NodeOptions {
     pub is_spinning: bool,
     /// How long a write may wait.
     pub max_blocking_time: Duration,
+    /// Bits per second that the link to the readers carries, where a virtual link has a rate: for engines whose flow
+    /// control has to be told.
+    pub link_rate_bps: Option<u64>,
     /// Topic to write.
     pub write_topic: Option<String>,
     /// Topic to read.
@@ -153,6 +156,7 @@ mod tests {
             payload_bytes: 0,
             is_spinning: false,
             max_blocking_time: Duration::ZERO,
+            link_rate_bps: None,
             write_topic: None,
             read_topic: None,
             settings: Settings::from(settings),

@@ -110,7 +110,7 @@ pub struct Figures {
     /// What the case did second by second, as the (first) end that measures saw it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub series: Option<CaseSeries>,
-    /// The ages of samples that follow a schedule, over time.
+    /// The ages of samples over time, as the (first) subscriber saw them: of a schedule, or over an emulated link.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ages: Option<AgeSeries>,
     /// The stages of that latency, if enabled; recording them is part of the latency.

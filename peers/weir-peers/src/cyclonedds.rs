@@ -18,6 +18,13 @@ pub(crate) const TUNED: Peer = Peer {
     ..BASE
 };
 
+pub(crate) const LINKS: Peer = Peer {
+    name: "cyclonedds-links",
+    about: "Eclipse Cyclone DDS for slow links: messages that fit packets, and large socket buffers",
+    settings: &settings(SETTINGS, ["1456B", "1344B", "4MB", "4MB", "500kB", "30kB", "true", "", ""]),
+    ..BASE
+};
+
 const BASE: Peer = Peer {
     name: "",
     about: "",

@@ -171,7 +171,9 @@ fn what_is_written_agrees_with_the_schema() {
         it.figures.schedule_lag_us = Some(ScheduleLag { p50: 1.0, p99: 2.0, p99_9: Some(2.5), max: 3.0 });
         it.figures.publisher = Some(ProcessFigures { instructions: Some(1), ..ProcessFigures::default() });
         it.figures.discovery = Some(Discovery { from_first_ms: 1.0, from_last_ms: 1.0, late_ms: 0.0 });
-        it.figures.ages = Some(AgeRecorder::new(3, 10e6).series());
+        let mut ages = AgeRecorder::by_arrival();
+        ages.record_arrival(0, 1_000_000);
+        it.figures.ages = Some(ages.series());
         it.figures.paths = vec![path()];
         it.evidence.socket_buffers = Some(SocketBuffers::default());
         it.evidence.loss = Some(LossBreakdown::default());
