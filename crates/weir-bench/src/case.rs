@@ -10,6 +10,7 @@ use thiserror::Error;
 use weir_measure::clock;
 use weir_results::{Reliability, Test, WaitStrategy};
 
+use crate::beside::Beside;
 use crate::path::PathSpec;
 use crate::payload::SampleHeader;
 use crate::rate::Rate;
@@ -133,6 +134,9 @@ pub struct Method {
     pub path: Option<String>,
     /// The file of this end's network namespace; `None`: that of the process.
     pub namespace: Option<PathBuf>,
+    /// What shares the link.
+    #[serde(default)]
+    pub beside: Beside,
     /// Samples carry the time at which they were written, and their ages are measured.
     #[serde(default)]
     pub is_stamped: bool,

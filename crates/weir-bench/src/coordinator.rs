@@ -13,16 +13,18 @@
 use std::collections::BTreeMap;
 use std::net::SocketAddrV4;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
 use std::time::{Duration, Instant};
 
 use weir_measure::clock;
 use weir_results::{Case, Environment, Test};
 
+use crate::beside::Neighbour;
 use crate::case::{CaseError, CaseSpec, Method, Place};
 use crate::control::{AgentReport, FromAgent, Outcome, Role, SCHEMA, ToAgent, VERSION};
 use crate::open_loop;
 use crate::outside::OutsideCase;
-use crate::path::VirtualLink;
+use crate::path::{PathSpec, VirtualLink};
 use crate::plan::{Action, Plan, Step};
 use crate::record::{self, Fault};
 use crate::session::{AgentCommand, EndId, Session};
@@ -189,6 +191,7 @@ fn is_result(result: &Case, case: &CaseSpec) -> bool {
         && result.point.size_bytes == case.size_bytes as u64
         && result.conditions.repeat == case.repeat
         && result.conditions.path == case.method.path
+        && result.conditions.beside == case.method.beside.name()
 }
 
 /// What an interrupted run has left of a plan.
@@ -254,27 +257,62 @@ fn run_step(
         Action::Measure => {
             let case = &step.case;
             let mut session = Session::start(options.agent, case.ends, options.interrupted)?;
-            let measured = measure(&mut session, case, options.path, &mut on_tick);
+            let measured = Neighbour::prepare(case, options.agent, options.path, options.interrupted)
+                .and_then(|neighbour| measure(&mut session, case, options.path, neighbour, &mut on_tick));
             if let Some(path) = options.path {
                 let link = path.end_case().map_err(|error| CaseError::Failed(error.to_string()))?;
                 record::enter_link(result, link);
             }
-            let (publishers, subscribers) = measured?;
+            let (publishers, subscribers, beside_mbps) = measured?;
             session.close();
+            result.figures.beside_mbps = beside_mbps;
             Ok(record::enter(result, case, &publishers, &subscribers))
         }
     }
 }
 
-/// Takes all agents through one case; returns what publishers and subscribers found.
+/// What publishers and subscribers found.
+type Reports = (Vec<AgentReport>, Vec<AgentReport>);
+
+/// Takes all agents through one case, and what shares the link; returns what they found, and what arrived of the other
+/// traffic, in Mbit/s.
 fn measure(
     session: &mut Session<'_>,
     case: &CaseSpec,
     path: Option<&VirtualLink>,
+    neighbour: Option<Neighbour<'_>>,
     on_tick: &mut dyn FnMut(Duration),
-) -> Result<(Vec<AgentReport>, Vec<AgentReport>), CaseError> {
-    let (publishers, subscribers) = (session.ends_of(Role::Publisher), session.ends_of(Role::Subscriber));
-    let patience = case.allowance();
+) -> Result<(Vec<AgentReport>, Vec<AgentReport>, Option<f64>), CaseError> {
+    prepare(session, case, path)?;
+    if let Some(path) = path {
+        // Losses do not start earlier: discovery under losses is a different measurement.
+        path.begin_case().map_err(|error| CaseError::Failed(error.to_string()))?;
+    }
+    thread::scope(|scope| {
+        let beside = neighbour.map(|neighbour| scope.spawn(|| neighbour.run()));
+        let (publishers, subscribers) = run_ends(session, case, on_tick)?;
+        let beside_mbps = beside.map(|beside| match beside.join() {
+            Ok(ran) => ran.map_err(in_neighbour),
+            Err(_) => Err(CaseError::Failed("--beside: its thread panicked".to_owned())),
+        });
+        Ok((publishers, subscribers, beside_mbps.transpose()?))
+    })
+}
+
+/// The error of the other traffic as one of the case.
+fn in_neighbour(error: CaseError) -> CaseError {
+    match error {
+        CaseError::Failed(reason) => CaseError::Failed(format!("--beside: {reason}")),
+        other => other,
+    }
+}
+
+/// Gives all agents the case, and lets them find each other.
+pub(crate) fn prepare(
+    session: &mut Session<'_>,
+    case: &CaseSpec,
+    path: Option<&VirtualLink>,
+) -> Result<(), CaseError> {
     for id in session.ends() {
         let cpu = case.place.cpus.map(|cpus| match id.role {
             Role::Publisher => cpus.publisher,
@@ -284,11 +322,17 @@ fn measure(
         let case = Box::new(placed(case, id.role, path));
         session.send(id, &ToAgent::Case { schema: SCHEMA, version: VERSION.to_owned(), case, cpu })?;
     }
-    join(session, patience)?;
-    if let Some(path) = path {
-        // Losses do not start earlier: discovery under losses is a different measurement.
-        path.begin_case().map_err(|error| CaseError::Failed(error.to_string()))?;
-    }
+    join(session, case.allowance())
+}
+
+/// Starts agents that have found each other, and returns what they found.
+pub(crate) fn run_ends(
+    session: &mut Session<'_>,
+    case: &CaseSpec,
+    on_tick: &mut dyn FnMut(Duration),
+) -> Result<Reports, CaseError> {
+    let (publishers, subscribers) = (session.ends_of(Role::Publisher), session.ends_of(Role::Subscriber));
+    let patience = case.allowance();
     let at_ns = case.method.samples_per_s.map(|_| clock::now_ns() + SCHEDULE_LEAD_NS);
     for &id in &subscribers {
         session.send(id, &ToAgent::Start { at_ns })?;

@@ -62,6 +62,7 @@ pub(crate) fn blank(case: &CaseSpec, environment: &Environment) -> Case {
         _ => None,
     };
     result.conditions.keep_last = case.method.keep_last;
+    result.conditions.beside = case.method.beside.name();
     result.conditions.repeat = case.repeat;
     result.conditions.settings = settings(case);
     result.evidence.warnings = doubts(case, environment);

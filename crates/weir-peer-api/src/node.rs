@@ -35,7 +35,7 @@ pub struct NodeOptions {
     /// How long a write may wait.
     pub max_blocking_time: Duration,
     /// Bits per second that the link to the readers carries, where a virtual link has a rate: for engines whose flow
-    /// control has to be told.
+    /// control is set to a rate.
     pub link_rate_bps: Option<u64>,
     /// Topic to write.
     pub write_topic: Option<String>,

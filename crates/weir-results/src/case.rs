@@ -91,6 +91,9 @@ pub struct Conditions {
     /// Samples that writers and readers keep (KEEP_LAST); `None`: all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub keep_last: Option<u32>,
+    /// What shared the link: `tcp`, or the size of the samples of another stream of the engine; `None`: nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub beside: Option<String>,
     /// Whether samples are coalesced without a batching policy.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub coalescing: Option<Coalescing>,
@@ -138,6 +141,9 @@ pub struct Figures {
     /// What an emulated link did; `None` without one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub link: Option<LinkFigures>,
+    /// Payload of what shared the link that arrived, Mbit/s; `None`: nothing shared it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub beside_mbps: Option<f64>,
     /// The (first) publisher's paths to other hosts; empty on one host, and for engines that do not report them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub paths: Vec<PathFigures>,
@@ -235,6 +241,7 @@ impl Default for Conditions {
             rate_samples_per_s: None,
             load_percent: None,
             keep_last: None,
+            beside: None,
             coalescing: None,
             settings: BTreeMap::new(),
         }
@@ -248,6 +255,7 @@ impl Conditions {
             && self.kept_awake == other.kept_awake
             && self.same_load(other)
             && self.keep_last == other.keep_last
+            && self.beside == other.beside
             && self.coalescing == other.coalescing
     }
 

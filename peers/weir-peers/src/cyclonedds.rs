@@ -20,8 +20,11 @@ pub(crate) const TUNED: Peer = Peer {
 
 pub(crate) const LINKS: Peer = Peer {
     name: "cyclonedds-links",
-    about: "Eclipse Cyclone DDS for slow links: messages that fit packets, and large socket buffers",
-    settings: &settings(SETTINGS, ["1456B", "1344B", "4MB", "4MB", "500kB", "30kB", "true", "", ""]),
+    about: "Eclipse Cyclone DDS for slow links: messages that fit packets, a shorter NackDelay, large socket buffers",
+    settings: &settings(
+        SETTINGS,
+        ["1456B", "1344B", "4MB", "4MB", "500kB", "30kB", "true", "<NackDelay>10ms</NackDelay>", ""],
+    ),
     ..BASE
 };
 

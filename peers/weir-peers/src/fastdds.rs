@@ -37,7 +37,7 @@ pub(crate) const LINKS: Peer = Peer {
             the link's rate",
     settings: &settings(
         SETTINGS,
-        ["asynchronous", "10000", "4194304", "4194304", "1400", "5000", "1000000", "", "", "85", "16000"],
+        ["asynchronous", "10000", "4194304", "4194304", "1472", "5000", "4000000", "", "", "92", "64000"],
     ),
     ..BASE
 };
@@ -52,11 +52,23 @@ const SETTINGS: [(&str, &str); 11] = [
     ("socket_send_buffer", "UDPv4TransportDescriptor.sendBufferSize, bytes; 0: the system's default"),
     ("max_message_size", "UDPv4TransportDescriptor.maxMessageSize, bytes"),
     ("max_samples", "ResourceLimitsQosPolicy.max_samples of both ends: limit of unacknowledged samples"),
-    ("history_bytes", "lowers max_samples of the writer to what these bytes hold, but not below 4; empty: no limit"),
+    (
+        "history_bytes",
+        "lowers max_samples of the writer to what these bytes hold, but not below 4; empty: no limit",
+    ),
     ("nack_response_delay_us", "RTPSReliableWriterQos.times.nackResponseDelay; empty: 5 milliseconds"),
-    ("heartbeat_response_delay_us", "RTPSReliableReaderQos.times.heartbeatResponseDelay; empty: 5 milliseconds"),
-    ("flow_percent", "flow controller: percent of a link's rate, where that is known; empty: no flow controller"),
-    ("flow_burst_bytes", "flow controller: bytes per period, which follows from the rate, 1 millisecond at least"),
+    (
+        "heartbeat_response_delay_us",
+        "RTPSReliableReaderQos.times.heartbeatResponseDelay; empty: 5 milliseconds",
+    ),
+    (
+        "flow_percent",
+        "flow controller: percent of a link's rate, where that is known; empty: no flow controller",
+    ),
+    (
+        "flow_burst_bytes",
+        "flow controller: bytes per period, which follows from the rate, 1 millisecond at least",
+    ),
 ];
 
 fn version() -> String {
