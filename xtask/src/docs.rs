@@ -237,6 +237,7 @@ struct Part {
 }
 
 const COMPACT: &[&str] = &["report", RESULTS, "--compact"];
+const LINKS: &[&str] = &["report", RESULTS, "--links"];
 const WHOLE: &[&str] = &["report", RESULTS];
 
 const PAGES: &[Page] = &[
@@ -304,10 +305,14 @@ const PAGES: &[Page] = &[
         name: "links",
         title: "Engines on emulated links",
         about: "Each engine sends one stream of samples over emulated links. The [reference](../../reference/links.md) \
-                defines the links, the [method](../method.md#emulated-links) explains the run.",
+                defines the links. The [method](../method.md#emulated-links) explains the run, the settings of other \
+                engines, and how to contest a row.",
         parts: &[
-            Part { title: "", results: "links.jsonl", tables: &["report", RESULTS, "--links"], plots: &[] },
+            Part { title: "", results: "links.jsonl", tables: LINKS, plots: &[] },
             Part { title: "Over time", results: "links.jsonl", tables: &[], plots: &["links"] },
+            Part { title: "", results: "links-age.jsonl", tables: LINKS, plots: &[] },
+            Part { title: "", results: "links-fair.jsonl", tables: LINKS, plots: &[] },
+            Part { title: "", results: "links-tcp.jsonl", tables: LINKS, plots: &[] },
         ],
     },
     Page {

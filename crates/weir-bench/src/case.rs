@@ -8,6 +8,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 use weir_measure::clock;
+use weir_peer_api::LinkOptions;
 use weir_results::{Reliability, Test, WaitStrategy};
 
 use crate::beside::Beside;
@@ -224,10 +225,11 @@ impl CaseSpec {
         if self.method.is_stamped { header.written_at(clock::now_ns()) } else { header }
     }
 
-    /// Bits per second that a virtual link carries to the subscribers at the start; `None`: without one, or unlimited.
+    /// The virtual link, for engines that are configured for one; `None`: without one, or one without a rate.
     #[must_use]
-    pub fn link_rate_bps(&self) -> Option<u64> {
-        self.method.path.as_ref()?.parse::<PathSpec>().ok()?.rate_bps()
+    pub fn link(&self) -> Option<LinkOptions> {
+        let spec: PathSpec = self.method.path.as_ref()?.parse().ok()?;
+        Some(LinkOptions { rate_bps: spec.rate_bps()?, round_trip: spec.round_trip() })
     }
 
     /// The same with a change.
@@ -270,16 +272,13 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn the_rate_of_a_link_is_known_where_it_has_one() {
-        let rate = |path: Option<&str>| {
-            case("udp", Test::Throughput)
-                .with(|case| case.method.path = path.map(str::to_owned))
-                .link_rate_bps()
+    fn engines_can_be_configured_for_a_link_with_a_rate() {
+        let link = |path: Option<&str>| {
+            case("udp", Test::Throughput).with(|case| case.method.path = path.map(str::to_owned)).link()
         };
-        assert_eq!(
-            (rate(Some("tun,rate=5M,seed=1")), rate(Some("veth")), rate(None)),
-            (Some(5_000_000), None, None)
-        );
+        let lte = LinkOptions { rate_bps: 20_000_000, round_trip: Duration::from_millis(60) };
+        assert_eq!(link(Some("lte,jitter=0ms")), Some(lte));
+        assert_eq!((link(Some("veth")), link(None)), (None, None));
     }
 
     #[test]

@@ -133,7 +133,7 @@ fn node_options(case: &CaseSpec, write: Option<&str>, read: Option<&str>) -> Nod
         payload_bytes: case.size_bytes.saturating_sub(HEADER_BYTES),
         is_spinning: case.wait == WaitStrategy::Spin,
         max_blocking_time: WRITE_PATIENCE,
-        link_rate_bps: case.link_rate_bps(),
+        link: case.link(),
         write_topic: write.map(topic),
         read_topic: read.map(topic),
         settings: case.settings.clone(),

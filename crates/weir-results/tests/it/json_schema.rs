@@ -166,6 +166,7 @@ fn what_is_written_agrees_with_the_schema() {
         it.conditions.apart = true;
         it.conditions.kept_awake = true;
         it.conditions.path = Some("veth".to_owned());
+        (it.conditions.beside, it.figures.beside_mbps) = (Some("tcp".to_owned()), Some(4.5));
         it.evidence.not_measured = Some(NotMeasured::Failed { reason: "no peer".to_owned() });
         it.evidence.warnings = vec![Warning::CoresShared, Warning::LostSamples { lost: 3 }];
         it.figures.schedule_lag_us = Some(ScheduleLag { p50: 1.0, p99: 2.0, p99_9: Some(2.5), max: 3.0 });
