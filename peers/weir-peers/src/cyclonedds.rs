@@ -25,6 +25,7 @@ pub(crate) const LINKS: Peer = Peer {
         SETTINGS,
         ["1456B", "1344B", "4MB", "4MB", "500kB", "30kB", "true", "10", "4", "", ""],
     ),
+    abilities: Abilities { fits_packets: true, ..BASE.abilities },
     ..BASE
 };
 

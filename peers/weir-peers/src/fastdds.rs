@@ -41,6 +41,7 @@ pub(crate) const LINKS: Peer = Peer {
         SETTINGS,
         ["asynchronous", "10000", "4194304", "4194304", "1472", "5000", "3", "", "", "92", "64000"],
     ),
+    abilities: Abilities { fits_packets: true, ..BASE.abilities },
     ..BASE
 };
 

@@ -67,6 +67,10 @@ impl Engine for Peer {
         !self.abilities.is_dds
     }
 
+    fn fits_datagrams_to_packets(&self) -> bool {
+        self.abilities.fits_packets
+    }
+
     fn version(&self) -> Option<String> {
         Some((self.calls.version)())
     }

@@ -22,7 +22,10 @@ pub(super) fn plot(study: &Study<'_>) -> Option<Plot> {
         row("Queue (ms)", &|case| traffic(case, |down| queue_ms(down, &study.spec))),
         row("Age p99 (ms)", &ages),
     ];
-    let is_empty = rows.iter().flat_map(|row| row.points.iter().flatten()).all(Vec::is_empty);
+    // Files of earlier versions have no ages.
+    let has_points = |row: &GridRow| row.points.iter().flatten().any(|line| !line.is_empty());
+    let rows: Vec<GridRow> = rows.into_iter().filter(has_points).collect();
+    let is_empty = rows.is_empty();
     let grid = ChartGrid {
         title: study.title(),
         names: engines.iter().map(ToString::to_string).collect(),
