@@ -67,7 +67,7 @@ pub(crate) enum Neighbour<'a> {
     /// Two more processes, which have found each other.
     Stream(Box<(Session<'a>, CaseSpec)>),
     /// A server that listens, and its client.
-    Tcp(TcpFlow, &'a AtomicBool),
+    Tcp(Box<TcpFlow>, &'a AtomicBool),
 }
 
 impl<'a> Neighbour<'a> {
@@ -81,7 +81,7 @@ impl<'a> Neighbour<'a> {
         let path = || path.ok_or_else(|| CaseError::Failed("--beside needs --link".to_owned()));
         match case.method.beside {
             Beside::Nothing => Ok(None),
-            Beside::Tcp => Ok(Some(Self::Tcp(TcpFlow::prepare(path()?, case)?, interrupted))),
+            Beside::Tcp => Ok(Some(Self::Tcp(Box::new(TcpFlow::prepare(path()?, case)?), interrupted))),
             Beside::Samples(bytes) => {
                 let stream = stream(case, bytes);
                 let mut session = Session::start(command, stream.ends, interrupted)?;

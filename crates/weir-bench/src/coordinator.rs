@@ -263,7 +263,7 @@ fn run_step(
                 let link = path.end_case().map_err(|error| CaseError::Failed(error.to_string()))?;
                 record::enter_link(result, link);
             }
-            let (publishers, subscribers, beside_mbps) = measured?;
+            let ((publishers, subscribers), beside_mbps) = measured?;
             session.close();
             result.figures.beside_mbps = beside_mbps;
             Ok(record::enter(result, case, &publishers, &subscribers))
@@ -282,7 +282,7 @@ fn measure(
     path: Option<&VirtualLink>,
     neighbour: Option<Neighbour<'_>>,
     on_tick: &mut dyn FnMut(Duration),
-) -> Result<(Vec<AgentReport>, Vec<AgentReport>, Option<f64>), CaseError> {
+) -> Result<(Reports, Option<f64>), CaseError> {
     prepare(session, case, path)?;
     if let Some(path) = path {
         // Losses do not start earlier: discovery under losses is a different measurement.
@@ -290,12 +290,12 @@ fn measure(
     }
     thread::scope(|scope| {
         let beside = neighbour.map(|neighbour| scope.spawn(|| neighbour.run()));
-        let (publishers, subscribers) = run_ends(session, case, on_tick)?;
+        let reports = run_ends(session, case, on_tick)?;
         let beside_mbps = beside.map(|beside| match beside.join() {
             Ok(ran) => ran.map_err(in_neighbour),
             Err(_) => Err(CaseError::Failed("--beside: its thread panicked".to_owned())),
         });
-        Ok((publishers, subscribers, beside_mbps.transpose()?))
+        Ok((reports, beside_mbps.transpose()?))
     })
 }
 
