@@ -268,7 +268,8 @@ pub(crate) mod tests {
         let case = CaseSpec { instances: 2, ..case("udp", Test::Throughput) };
         assert_eq!(case.header(7), SampleHeader::data(7, 2));
         let stamped = case.clone().with(|case| case.method.is_stamped = true);
-        assert!((1..=clock::now_ns()).contains(&stamped.header(7).written_ns()));
+        let written_ns = stamped.header(7).written_ns();
+        assert!((1..=clock::now_ns()).contains(&written_ns));
     }
 
     #[test]
