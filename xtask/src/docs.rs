@@ -88,13 +88,19 @@ impl Docs {
     fn generate(&self) -> Result<Files, String> {
         let mut files = Files::new();
         for page in PAGES {
-            let mut text = format!("# {}\n\n{}\n\n{}", page.title, page.about, notice(page.parts));
-            for part in page.parts {
+            let parts: Vec<&Part> = page.parts.iter().filter(|part| self.is_measured(part)).collect();
+            let mut text = format!("# {}\n\n{}\n\n{}", page.title, page.about, notice(&parts));
+            for part in parts {
                 self.add(part, &mut text, &mut files)?;
             }
             files.insert(format!("{}.md", page.name), text);
         }
         Ok(files)
+    }
+
+    /// Whether there are results of a part. A page is without those that were never measured.
+    fn is_measured(&self, part: &Part) -> bool {
+        self.root.join(RESULTS).join(part.results).exists()
     }
 
     /// Appends tables and pictures of a results file to a page, and the pictures to the files.
@@ -153,7 +159,7 @@ impl Docs {
 }
 
 /// What stands at the top of each generated page.
-fn notice(parts: &[Part]) -> String {
+fn notice(parts: &[&Part]) -> String {
     let mut links: Vec<String> =
         parts.iter().map(|part| format!("[{0}](../results/{0})", part.results)).collect();
     links.dedup();
@@ -237,6 +243,7 @@ struct Part {
 }
 
 const COMPACT: &[&str] = &["report", RESULTS, "--compact"];
+const LINKS: &[&str] = &["report", RESULTS, "--links"];
 const WHOLE: &[&str] = &["report", RESULTS];
 
 const PAGES: &[Page] = &[
@@ -304,10 +311,14 @@ const PAGES: &[Page] = &[
         name: "links",
         title: "Engines on emulated links",
         about: "Each engine sends one stream of samples over emulated links. The [reference](../../reference/links.md) \
-                defines the links, the [method](../method.md#emulated-links) explains the run.",
+                defines the links. The [method](../method.md#emulated-links) explains the run, the settings of other \
+                engines, and how to contest a row.",
         parts: &[
-            Part { title: "", results: "links.jsonl", tables: &["report", RESULTS, "--links"], plots: &[] },
+            Part { title: "", results: "links.jsonl", tables: LINKS, plots: &[] },
             Part { title: "Over time", results: "links.jsonl", tables: &[], plots: &["links"] },
+            Part { title: "", results: "links-age.jsonl", tables: LINKS, plots: &[] },
+            Part { title: "", results: "links-fair.jsonl", tables: LINKS, plots: &[] },
+            Part { title: "", results: "links-tcp.jsonl", tables: LINKS, plots: &[] },
         ],
     },
     Page {
@@ -345,7 +356,7 @@ mod tests {
     fn every_page_names_its_results_and_every_result_is_measured() {
         for part in PAGES.iter().flat_map(|page| page.parts) {
             assert!(measure::names().contains(&part.results), "{}", part.results);
-            assert!(notice(std::slice::from_ref(part)).contains(part.results));
+            assert!(notice(&[part]).contains(part.results));
         }
     }
 }

@@ -7,8 +7,13 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
+use weir_measure::clock;
+use weir_peer_api::LinkOptions;
 use weir_results::{Reliability, Test, WaitStrategy};
 
+use crate::beside::Beside;
+use crate::path::PathSpec;
+use crate::payload::SampleHeader;
 use crate::rate::Rate;
 
 /// One case. It travels to both ends over the control channel; an engine is opened with it.
@@ -133,6 +138,12 @@ pub struct Method {
     /// The other hosts, for engines whose discovery by multicast may not reach them.
     #[serde(default)]
     pub peers: Vec<Ipv4Addr>,
+    /// What shares the link.
+    #[serde(default)]
+    pub beside: Beside,
+    /// Samples carry the time at which they were written, and their ages are measured.
+    #[serde(default)]
+    pub is_stamped: bool,
 }
 
 /// Where the two processes of a case run.
@@ -209,6 +220,21 @@ impl CaseSpec {
         self.test == Test::Throughput || self.method.samples_per_s.is_some()
     }
 
+    /// What precedes the payload of a sample that this end writes now.
+    #[must_use]
+    #[inline]
+    pub fn header(&self, sequence: u64) -> SampleHeader {
+        let header = SampleHeader::data(sequence, self.instances).by(self.ends.entity_id);
+        if self.method.is_stamped { header.written_at(clock::now_ns()) } else { header }
+    }
+
+    /// The virtual link, for engines that are configured for one; `None`: without one, or one without a rate.
+    #[must_use]
+    pub fn link(&self) -> Option<LinkOptions> {
+        let spec: PathSpec = self.method.path.as_ref()?.parse().ok()?;
+        Some(LinkOptions { rate_bps: spec.rate_bps()?, round_trip: spec.round_trip() })
+    }
+
     /// The same with a change.
     #[must_use]
     pub fn with(mut self, change: impl FnOnce(&mut Self)) -> Self {
@@ -238,6 +264,25 @@ pub(crate) mod tests {
         let of = |size_bytes| CaseSpec { size_bytes, ..case("udp", Test::Latency) }.allowance();
         assert!(of(1024) < Duration::from_millis(1));
         assert!((Duration::from_secs(80)..Duration::from_secs(90)).contains(&of(1 << 30)));
+    }
+
+    #[test]
+    fn samples_carry_the_time_of_writing_where_ages_are_measured() {
+        let case = CaseSpec { instances: 2, ..case("udp", Test::Throughput) };
+        assert_eq!(case.header(7), SampleHeader::data(7, 2));
+        let stamped = case.clone().with(|case| case.method.is_stamped = true);
+        let written_ns = stamped.header(7).written_ns();
+        assert!((1..=clock::now_ns()).contains(&written_ns));
+    }
+
+    #[test]
+    fn engines_can_be_configured_for_a_link_with_a_rate() {
+        let link = |path: Option<&str>| {
+            case("udp", Test::Throughput).with(|case| case.method.path = path.map(str::to_owned)).link()
+        };
+        let lte = LinkOptions { rate_bps: 20_000_000, round_trip: Duration::from_millis(60) };
+        assert_eq!(link(Some("lte,jitter=0ms")), Some(lte));
+        assert_eq!((link(Some("veth")), link(None)), (None, None));
     }
 
     #[test]

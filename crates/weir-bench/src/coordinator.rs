@@ -13,17 +13,19 @@
 use std::collections::BTreeMap;
 use std::net::SocketAddrV4;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
 use std::time::{Duration, Instant};
 
 use weir_measure::clock;
 use weir_results::{Case, ClockRelation, Environment, Test, Warning};
 
+use crate::beside::Neighbour;
 use crate::case::{CaseError, CaseSpec, Method, Place};
 use crate::control::{AgentReport, FromAgent, Outcome, Role, SCHEMA, ToAgent, VERSION};
 use crate::hosts::{ClockWatch, Hosts};
 use crate::open_loop;
 use crate::outside::OutsideCase;
-use crate::path::VirtualLink;
+use crate::path::{PathSpec, VirtualLink};
 use crate::plan::{Action, Plan, Step};
 use crate::processes::{AgentCommand, EndId};
 use crate::record::{self, Fault};
@@ -197,6 +199,7 @@ fn is_result(result: &Case, case: &CaseSpec) -> bool {
         && result.point.size_bytes == case.size_bytes as u64
         && result.conditions.repeat == case.repeat
         && result.conditions.path == case.method.path
+        && result.conditions.beside == case.method.beside.name()
 }
 
 /// What an interrupted run has left of a plan.
@@ -262,13 +265,15 @@ fn run_step(
         Action::Measure => {
             let case = &step.case;
             let mut session = Session::start(options.agent, case.ends, options.hosts, options.interrupted)?;
-            let measured = measure(&mut session, case, options, &mut on_tick);
+            let measured = Neighbour::prepare(case, options)
+                .and_then(|neighbour| measure(&mut session, case, options, neighbour, &mut on_tick));
             if let Some(path) = options.path {
                 let link = path.end_case().map_err(|error| CaseError::Failed(error.to_string()))?;
                 record::enter_link(result, link);
             }
-            let (publishers, subscribers, clocks) = measured?;
+            let ((publishers, subscribers, clocks), beside_mbps) = measured?;
             session.close();
+            result.figures.beside_mbps = beside_mbps;
             let fault = record::enter(result, case, &publishers, &subscribers);
             if let Some(hosts) = options.hosts {
                 record::enter_hosts(result, hosts, case.ends, clocks);
@@ -281,15 +286,45 @@ fn run_step(
 /// What publishers and subscribers found, and the relation of their clocks if that matters.
 type Findings = (Vec<AgentReport>, Vec<AgentReport>, Option<ClockRelation>);
 
-/// Takes all agents through one case.
+/// Takes all agents through one case, and what shares the link; returns what they found, and what arrived of the other
+/// traffic, in Mbit/s.
 fn measure(
     session: &mut Session<'_>,
     case: &CaseSpec,
     options: &RunOptions<'_>,
+    neighbour: Option<Neighbour<'_>>,
     on_tick: &mut dyn FnMut(Duration),
-) -> Result<Findings, CaseError> {
-    let (publishers, subscribers) = (session.ends_of(Role::Publisher), session.ends_of(Role::Subscriber));
-    let patience = case.allowance();
+) -> Result<(Findings, Option<f64>), CaseError> {
+    prepare(session, case, options)?;
+    if let Some(path) = options.path {
+        // Losses do not start earlier: discovery under losses is a different measurement.
+        path.begin_case().map_err(|error| CaseError::Failed(error.to_string()))?;
+    }
+    thread::scope(|scope| {
+        let beside = neighbour.map(|neighbour| scope.spawn(|| neighbour.run()));
+        let findings = run_ends(session, case, options.hosts, on_tick)?;
+        let beside_mbps = beside.map(|beside| match beside.join() {
+            Ok(ran) => ran.map_err(in_neighbour),
+            Err(_) => Err(CaseError::Failed("--beside: its thread panicked".to_owned())),
+        });
+        Ok((findings, beside_mbps.transpose()?))
+    })
+}
+
+/// The error of the other traffic as one of the case.
+fn in_neighbour(error: CaseError) -> CaseError {
+    match error {
+        CaseError::Failed(reason) => CaseError::Failed(format!("--beside: {reason}")),
+        other => other,
+    }
+}
+
+/// Gives all agents the case, and lets them find each other.
+pub(crate) fn prepare(
+    session: &mut Session<'_>,
+    case: &CaseSpec,
+    options: &RunOptions<'_>,
+) -> Result<(), CaseError> {
     for id in session.ends() {
         let cpu = case.place.cpus.map(|cpus| match id.role {
             Role::Publisher => cpus.publisher,
@@ -299,12 +334,19 @@ fn measure(
         let case = Box::new(placed(case, id, options));
         session.send(id, &ToAgent::Case { schema: SCHEMA, version: VERSION.to_owned(), case, cpu })?;
     }
-    join(session, patience)?;
-    if let Some(path) = options.path {
-        // Losses do not start earlier: discovery under losses is a different measurement.
-        path.begin_case().map_err(|error| CaseError::Failed(error.to_string()))?;
-    }
-    let clocks = Clocks::of(case, options.hosts)?;
+    join(session, case.allowance())
+}
+
+/// Starts agents that have found each other, and returns what they found.
+pub(crate) fn run_ends(
+    session: &mut Session<'_>,
+    case: &CaseSpec,
+    hosts: Option<&Hosts>,
+    on_tick: &mut dyn FnMut(Duration),
+) -> Result<Findings, CaseError> {
+    let (publishers, subscribers) = (session.ends_of(Role::Publisher), session.ends_of(Role::Subscriber));
+    let patience = case.allowance();
+    let clocks = Clocks::of(case, hosts)?;
     let at_ns = clocks.as_ref().map(Clocks::start_ns).transpose()?;
     let start = |id| ToAgent::Start { at_ns: clocks.as_ref().zip(at_ns).map(|(it, at_ns)| it.at(id, at_ns)) };
     for &id in &subscribers {
@@ -383,8 +425,11 @@ fn placed(case: CaseSpec, id: EndId, options: &RunOptions<'_>) -> CaseSpec {
     if let Some(hosts) = options.hosts {
         return hosts.placed(case, id);
     }
-    let Some(place) = options.path.map(|path| path.place(id.role)) else { return case };
-    let method = Method { namespace: Some(place.namespace), ..case.method };
+    let Some(path) = options.path else { return case };
+    let place = path.place(id.role);
+    // Over veth, reading the clock for each sample would take a part of the rate.
+    let is_stamped = case.is_stream() && matches!(path.spec(), PathSpec::Tun(_));
+    let method = Method { namespace: Some(place.namespace), is_stamped, ..case.method };
     let place = Place { interface: place.interface.to_owned(), address: place.address, ..case.place };
     CaseSpec { place, method, ..case }
 }

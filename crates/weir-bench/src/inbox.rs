@@ -17,7 +17,7 @@ pub struct Inbox {
     arrived: Mutex<Arrived>,
     /// Content is checked.
     keeps_payloads: bool,
-    /// Latency counts: samples follow a schedule.
+    /// Latency counts: samples follow a schedule, or carry the time of writing.
     keeps_times: bool,
 }
 
@@ -40,7 +40,7 @@ impl Inbox {
         Self {
             arrived: Mutex::default(),
             keeps_payloads: case.verify,
-            keeps_times: case.method.samples_per_s.is_some(),
+            keeps_times: case.method.samples_per_s.is_some() || case.method.is_stamped,
         }
     }
 

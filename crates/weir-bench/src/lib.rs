@@ -19,12 +19,14 @@
 //! - `record`: from the reports of the ends to a result with its doubts
 //! - [`path`]: the network between the ends; [`link_capacity`]: the sample rate that a link can carry;
 //!   [`path_watch`]: what an engine knows of its paths
+//! - [`beside`]: what shares the link with a case
 //! - [`outside`]: independent programs that check the baseline
 //! - [`host`]: interfaces and processors; [`keep_awake`]: keeps processors out of idle states;
 //!   [`doctor`]: what would spoil a measurement; [`footprint`]: memory and size of a program that waits
 
 pub mod agent;
 pub mod arrivals;
+pub mod beside;
 pub mod breakdown;
 pub mod by_hand;
 pub mod case;

@@ -4,11 +4,14 @@
 //! They check our baseline, and so every ratio that divides by it. They run between our own cases,
 //! with the same size, pinning, socket buffers and wait strategy. Their figures go through the same
 //! arithmetic: of sockperf, the log of every round trip is read, not its summary.
+//!
+//! `iperf3` also makes the TCP connection beside a case (`tcp`).
 
 mod case;
 mod iperf3;
 mod process;
 mod sockperf;
+mod tcp;
 
 use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
@@ -17,6 +20,7 @@ use std::time::Duration;
 use weir_results::{Case, Test};
 
 pub use case::OutsideCase;
+pub(crate) use tcp::TcpFlow;
 
 use crate::case::CaseError;
 

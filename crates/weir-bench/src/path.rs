@@ -16,6 +16,7 @@ mod veth;
 
 use std::fmt;
 use std::str::FromStr;
+use std::time::Duration;
 
 use thiserror::Error;
 use weir_netsim::LinkPair;
@@ -78,6 +79,16 @@ impl PathSpec {
         match self {
             Self::Veth(spec) => spec.rate_bps,
             Self::Tun(pair) => pair.down.first_rate_bps(),
+        }
+    }
+
+    /// The round trip without queues; 0 for a cable.
+    #[must_use]
+    pub fn round_trip(&self) -> Duration {
+        match self {
+            Self::Veth(_) => Duration::ZERO,
+            // Jitter delays by half of it on average.
+            Self::Tun(pair) => [&pair.down, &pair.up].map(|way| way.delay + way.jitter / 2).iter().sum(),
         }
     }
 

@@ -5,12 +5,15 @@
 //! ratio. Interleaved, the repeats of a point follow each other as well, every other one with the
 //! engines in reverse order.
 
+mod shared;
+
 use std::collections::BTreeSet;
 use std::time::Duration;
 
 use thiserror::Error;
 use weir_results::{Interval, Reliability, Test, WaitStrategy};
 
+use crate::beside::Beside;
 use crate::case::{CaseSpec, Ends, Method, Place};
 use crate::endpoint::{Engine, ReliabilitySupport};
 use crate::engine;
@@ -45,6 +48,8 @@ pub struct PlanOptions {
     pub wait: WaitStrategy,
     /// Rates of the open loop, which replaces the ping-pong; empty: a ping-pong.
     pub rates: Vec<Rate>,
+    /// What shares the link, each in a case of its own; empty: nothing.
+    pub beside: Vec<Beside>,
     /// How everything is measured, beyond the usual.
     pub method: Method,
     /// Where the ends run.
@@ -85,6 +90,7 @@ impl Default for PlanOptions {
             loans: false,
             wait: WaitStrategy::Block,
             rates: Vec::new(),
+            beside: Vec::new(),
             method: Method::default(),
             place: Place::loopback(),
             duration: Duration::ZERO,
@@ -249,6 +255,10 @@ pub fn plan(options: &PlanOptions) -> Result<Plan, PlanError> {
         if test == Test::Latency && !options.rates.is_empty() {
             let once = steps.split_off(from);
             steps.extend(once.into_iter().flat_map(|step| at_rates(&step, &options.rates)));
+        }
+        if !options.beside.is_empty() {
+            let alone = steps.split_off(from);
+            steps.extend(alone.into_iter().flat_map(|step| shared::each(&step, &options.beside)));
         }
         if options.interleave && repeat % 2 == 0 {
             // A B, B A, A B...: an effect of the first on the second affects both engines.
@@ -461,6 +471,7 @@ fn check_options(options: &PlanOptions) -> Result<(), PlanError> {
     }
     check_rates(options)?;
     check_breakdown(options)?;
+    shared::check(options)?;
     for (option, count) in
         [("--publishers", options.ends.publishers), ("--subscribers", options.ends.subscribers)]
     {

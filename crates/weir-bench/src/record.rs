@@ -63,6 +63,7 @@ pub(crate) fn blank(case: &CaseSpec, environment: &Environment) -> Case {
         _ => None,
     };
     result.conditions.keep_last = case.method.keep_last;
+    result.conditions.beside = case.method.beside.name();
     result.conditions.repeat = case.repeat;
     result.conditions.settings = settings(case);
     result.evidence.warnings = doubts(case, environment);
@@ -268,6 +269,7 @@ fn enter_throughput(
     received.iter().for_each(|one| counts.merge(&one.counts));
     result.figures.throughput = Some(summary(case.size_bytes as u64, sent, received, counts));
     if let Some(first) = received.first() {
+        result.figures.ages.clone_from(&first.ages);
         result.figures.series = Some(with_processors(result, first.series.clone(), case));
     }
     result.figures.duration_s = received.iter().map(|one| seconds(one.received_in)).reduce(f64::max);
@@ -309,13 +311,12 @@ fn with_processors(result: &Case, series: CaseSeries, case: &CaseSpec) -> CaseSe
 
 /// What only samples that follow a schedule have.
 fn enter_schedule(result: &mut Case, sent: &[&PublisherOutcome], received: &[&SubscriberOutcome]) {
-    let ([PublisherOutcome { lag: Some(lag), .. }], [SubscriberOutcome { one_way, ages, histogram, .. }]) =
+    let ([PublisherOutcome { lag: Some(lag), .. }], [SubscriberOutcome { one_way, histogram, .. }]) =
         (sent, received)
     else {
         return;
     };
     result.figures.latency_us = *one_way;
-    result.figures.ages.clone_from(ages);
     result.figures.histogram.clone_from(histogram);
     result.figures.schedule_lag_us =
         Some(ScheduleLag { p50: lag.p50, p99: lag.p99, p99_9: None, max: lag.max });

@@ -2,7 +2,8 @@
 
 use weir_measure::{Numbers, Schedule, clock, nanos};
 use weir_results::{
-    AgeSeries, Arrival, CaseSeries, LatencyHistogram, LatencySummary, SequenceCounts, SeriesRecorder,
+    AgeRecorder, AgeSeries, Arrival, CaseSeries, LatencyHistogram, LatencySummary, SequenceCounts,
+    SeriesRecorder,
 };
 
 use crate::arrivals::Arrivals;
@@ -24,11 +25,21 @@ pub struct SampleSink {
     corrupt: u64,
     /// Where samples follow a schedule.
     arrivals_by_schedule: Option<Box<Arrivals>>,
+    /// Where samples carry the time of writing.
+    ages: Option<Box<Ages>>,
     /// The time of an engine that makes its own.
     own_now_ns: Option<u64>,
     /// The measured part second by second; `None` before it begins.
     series: Option<Box<SeriesRecorder>>,
     duration_ns: u64,
+}
+
+/// The ages of samples from when they were written.
+#[derive(Debug)]
+struct Ages {
+    recorder: AgeRecorder,
+    /// The beginning of the first step.
+    start_ns: u64,
 }
 
 /// The samples of one publisher.
@@ -53,6 +64,7 @@ impl SampleSink {
             verify: case.verify,
             corrupt: 0,
             arrivals_by_schedule: None,
+            ages: case.method.is_stamped.then(|| Box::new(Ages::new())),
             own_now_ns: None,
             series: None,
             duration_ns: nanos(case.duration),
@@ -89,10 +101,12 @@ impl SampleSink {
         self.arrivals_by_schedule.as_ref().and_then(|arrivals| arrivals.histogram())
     }
 
-    /// The ages of these samples over time; `None` without a schedule.
+    /// The ages of samples over time: of those since the warm-up where they follow a schedule, of all where they carry
+    /// the time of writing; `None` for others.
     #[must_use]
     pub fn ages(&self) -> Option<AgeSeries> {
-        self.arrivals_by_schedule.as_ref().map(|arrivals| arrivals.ages())
+        let of_schedule = self.arrivals_by_schedule.as_ref().map(|arrivals| arrivals.ages());
+        of_schedule.or_else(|| self.ages.as_ref().map(|ages| ages.recorder.series()))
     }
 
     /// A sink that joins late: it counts from the first sample of each publisher.
@@ -125,6 +139,8 @@ impl SampleSink {
         let sequence = stream.record(header.seq_num);
         if let (Some(arrivals), Some(sequence)) = (&mut self.arrivals_by_schedule, sequence) {
             arrivals.record(sequence, self.own_now_ns.unwrap_or_else(clock::now_ns));
+        } else if let (Some(ages), Some(_)) = (&mut self.ages, sequence) {
+            ages.record(header.written_ns(), self.own_now_ns.unwrap_or_else(clock::now_ns));
         }
     }
 
@@ -221,6 +237,20 @@ fn counts_of(streams: &[Stream]) -> SequenceCounts {
     counts
 }
 
+impl Ages {
+    fn new() -> Self {
+        Self { recorder: AgeRecorder::by_arrival(), start_ns: clock::now_ns() }
+    }
+
+    #[inline]
+    fn record(&mut self, written_ns: u64, now_ns: u64) {
+        if written_ns > 0 {
+            self.recorder
+                .record_arrival(now_ns.saturating_sub(self.start_ns), now_ns.saturating_sub(written_ns));
+        }
+    }
+}
+
 impl Stream {
     fn new(has_begun: bool) -> Self {
         Self { numbers: Numbers::starting_at(0), has_begun, sent: None }
@@ -311,6 +341,21 @@ mod tests {
         verifying.accept(&header(7, [3, 0, 0, 0]), &payload);
         verifying.reject();
         assert_eq!(verifying.corrupt(), 3);
+    }
+
+    #[test]
+    fn samples_that_carry_the_time_of_writing_have_ages() {
+        let mut sink =
+            SampleSink::new(&case("mock", Test::Throughput).with(|case| case.method.is_stamped = true));
+        let start_ns = sink.ages.as_ref().unwrap().start_ns / 1_000 * 1_000;
+        for (seq_num, age_ms) in [(0, 3), (1, 5), (1, 9)] {
+            sink.set_now_ns(start_ns + age_ms * 1_000_000);
+            sink.accept(&header(seq_num, [0; 4]).written_at(start_ns), &PAYLOAD);
+        }
+        // One without a time has no age, nor has a second copy.
+        sink.accept(&header(2, [0; 4]), &PAYLOAD);
+        let ages = sink.ages().unwrap();
+        assert_eq!((ages.max_ms, ages.mean_ms, ages.from_write), (vec![Some(5.0)], vec![Some(4.0)], true));
     }
 
     #[test]

@@ -58,7 +58,7 @@ pub struct SubscriberOutcome {
     pub histogram: Option<LatencyHistogram>,
     /// The measured part second by second.
     pub series: CaseSeries,
-    /// The same over time.
+    /// The ages of samples over time; `None` where samples neither follow a schedule nor carry the time of writing.
     pub ages: Option<AgeSeries>,
 }
 
@@ -163,9 +163,14 @@ pub(crate) const STALL_WAIT: Duration = Duration::from_secs(10);
 /// Silence after the publisher's end that means that nothing will arrive: a reliable engine may
 /// still retransmit.
 pub(crate) fn quiet_time(case: &CaseSpec) -> Duration {
-    let usual = match case.reliability {
-        Reliability::Reliable => Duration::from_secs(3),
-        Reliability::BestEffort | Reliability::None => Duration::from_millis(100),
+    let is_reliable = case.reliability == Reliability::Reliable;
+    let usual = match (case.link(), is_reliable) {
+        // Some engines' heartbeats are 3 s apart, and their answers travel over the link.
+        (Some(link), true) => Duration::from_secs(7) + link.round_trip * 10,
+        // A large sample takes its time on a slow link.
+        (Some(link), false) => Duration::from_secs(1) + link.round_trip * 10,
+        (None, true) => Duration::from_secs(3),
+        (None, false) => Duration::from_millis(100),
     };
     usual + case.allowance()
 }
@@ -282,6 +287,21 @@ mod tests {
         let mut end = engine::find("mock").unwrap().open_subscriber(&case).unwrap();
         let received = run_subscriber(end.as_mut(), &case, &signal, None).unwrap();
         assert_eq!(received.counts.lost, 3);
+    }
+
+    #[test]
+    fn an_engine_on_a_link_has_time_for_heartbeats_and_large_samples() {
+        let quiet = |reliability, path: Option<&str>| {
+            let case = throughput("mock", reliability).with(|it| it.method.path = path.map(str::to_owned));
+            quiet_time(&case).as_secs()
+        };
+        assert_eq!(quiet(Reliability::Reliable, None), 3);
+        assert_eq!(quiet(Reliability::Reliable, Some("lan100")), 7);
+        assert_eq!(quiet(Reliability::Reliable, Some("satellite")), 13);
+        assert_eq!(
+            (quiet(Reliability::BestEffort, Some("satellite")), quiet(Reliability::BestEffort, None)),
+            (7, 0)
+        );
     }
 
     #[test]

@@ -1,10 +1,16 @@
 //! Engines on emulated links: what they use of each link, what they send for it, and the queue that they keep.
+//!
+//! - `beside`: what they get beside other traffic, and what that gets
+//! - `over_time`: plots of rate, queue and age
+
+mod beside;
+mod over_time;
 
 use std::fmt::Write as _;
 
 use weir_bench::path::PathSpec;
-use weir_report::{ChartGrid, GridRow, Plot, chart_grid};
-use weir_results::{Case, LinkDirection, NotMeasured, Reliability, Run, Spread, Test};
+use weir_report::Plot;
+use weir_results::{Case, NotMeasured, Reliability, Run, Spread, Test};
 
 /// What was measured on one link, in one way.
 struct Study<'a> {
@@ -14,25 +20,62 @@ struct Study<'a> {
     cases: Vec<&'a Case>,
 }
 
-/// Returns a table for each emulated link of a run, as Markdown: a row for each size, a column for each engine.
-/// `None` without emulated links.
+/// Returns a table for each emulated link of a run, as Markdown: a row for each size, a column for each engine; and
+/// tables of what was measured beside other traffic. `None` without emulated links.
 pub(crate) fn page(run: &Run) -> Option<String> {
     let studies = studies(run);
     let tables: String = studies.iter().map(Study::table).collect();
-    (!studies.is_empty()).then(|| format!("{INTRODUCTION}{tables}"))
+    let alone = if studies.is_empty() { String::new() } else { format!("{INTRODUCTION}{tables}") };
+    let page = alone + &beside::tables(run);
+    (!page.is_empty()).then_some(page)
 }
 
-/// Returns a plot for each emulated link of a run: rate and queue over time, by size.
+/// Returns a plot for each emulated link of a run: rate, queue and age over time, of the first engine and the best of
+/// the others.
 pub(crate) fn plots(run: &Run) -> Vec<Plot> {
-    studies(run).iter().filter_map(Study::plot).collect()
+    studies(run).iter().filter_map(over_time::plot).collect()
 }
 
-/// The throughput on each emulated link, in the order of measuring.
+/// The link of a case, if it is an emulated one.
+fn emulated(case: &Case) -> Option<PathSpec> {
+    let spec = case.conditions.path.as_ref()?.parse().ok()?;
+    matches!(spec, PathSpec::Tun(_)).then_some(spec)
+}
+
+/// A link's preset, or all of its options.
+fn link_name(spec: &PathSpec) -> String {
+    spec.preset().unwrap_or_else(|| spec.to_string())
+}
+
+/// Whether a repeat failed.
+fn has_failed(case: &Case) -> bool {
+    matches!(case.evidence.not_measured, Some(NotMeasured::Failed { .. }))
+}
+
+/// Percent of samples lost by the worst repeat of a reliable stream, if any: its rate is no result.
+fn loss_percent(repeats: &[&Case]) -> Option<f64> {
+    let reliable = repeats.iter().filter(|case| case.point.reliability == Reliability::Reliable);
+    let lost = reliable.filter_map(|case| Some(case.figures.throughput?.lost_percent)).fold(0.0, f64::max);
+    (lost > 0.0).then_some(lost)
+}
+
+/// The engines of cases, in the order of measuring.
+fn engines_of<'a>(cases: &[&'a Case]) -> Vec<&'a str> {
+    let mut engines = Vec::new();
+    for case in cases {
+        if !engines.contains(&&*case.point.engine) {
+            engines.push(&*case.point.engine);
+        }
+    }
+    engines
+}
+
+/// The throughput on each emulated link without other traffic, in the order of measuring.
 fn studies(run: &Run) -> Vec<Study<'_>> {
     let mut studies: Vec<Study<'_>> = Vec::new();
-    for case in run.cases.iter().filter(|case| case.point.test == Test::Throughput) {
-        let spec = case.conditions.path.as_ref().and_then(|path| path.parse().ok());
-        let Some(spec @ PathSpec::Tun(_)) = spec else { continue };
+    let is_alone = |case: &&Case| case.point.test == Test::Throughput && case.conditions.beside.is_none();
+    for case in run.cases.iter().filter(is_alone) {
+        let Some(spec) = emulated(case) else { continue };
         let (reliability, batch_bytes) = (case.point.reliability, case.point.batch_bytes);
         let key = (&spec, reliability, batch_bytes);
         match studies.iter_mut().find(|study| (&study.spec, study.reliability, study.batch_bytes) == key) {
@@ -45,7 +88,7 @@ fn studies(run: &Run) -> Vec<Study<'_>> {
 
 impl<'a> Study<'a> {
     fn title(&self) -> String {
-        let mut title = self.spec.preset().unwrap_or_else(|| self.spec.to_string());
+        let mut title = link_name(&self.spec);
         _ = write!(title, ", {}", self.reliability);
         if self.batch_bytes > 0 {
             _ = write!(title, ", batches of {} B", self.batch_bytes);
@@ -62,13 +105,7 @@ impl<'a> Study<'a> {
 
     /// In the order of measuring.
     fn engines(&self) -> Vec<&'a str> {
-        let mut engines = Vec::new();
-        for case in &self.cases {
-            if !engines.contains(&&*case.point.engine) {
-                engines.push(&*case.point.engine);
-            }
-        }
-        engines
+        engines_of(&self.cases)
     }
 
     /// The repeats of a point.
@@ -109,14 +146,10 @@ impl<'a> Study<'a> {
     /// Share of what is possible, bytes per byte, and queue: medians of the repeats.
     fn cell(&self, engine: &str, size: u64) -> String {
         let repeats = self.repeats(engine, size);
-        let failed = |case: &&Case| matches!(case.evidence.not_measured, Some(NotMeasured::Failed { .. }));
-        if repeats.iter().any(failed) {
+        if repeats.iter().any(|case| has_failed(case)) {
             return "failed".to_owned();
         }
-        // The rate of a reliable stream that loses samples is no result.
-        let lost =
-            repeats.iter().filter_map(|case| Some(case.figures.throughput?.lost_percent)).fold(0.0, f64::max);
-        if self.reliability == Reliability::Reliable && lost > 0.0 {
+        if let Some(lost) = loss_percent(&repeats) {
             return format!("{lost:.1} % lost");
         }
         let median = |of: &dyn Fn(&Case) -> Option<f64>, decimals: usize| {
@@ -129,53 +162,7 @@ impl<'a> Study<'a> {
         let queue = median(&|case| Some(case.figures.link.as_ref()?.to_subscribers.queue_mean_ms), 1);
         format!("{share} / {ratio} / {queue}")
     }
-
-    /// Rate and queue over time; `None` without series.
-    fn plot(&self) -> Option<Plot> {
-        let (engines, sizes) = (self.engines(), self.sizes());
-        let row = |y_label, of: fn(&LinkDirection) -> Vec<f64>| {
-            let line = |engine: &&str, size| {
-                self.repeats(engine, size).first().map_or_else(Vec::new, |case| line(case, of))
-            };
-            let points = sizes.iter().map(|&size| engines.iter().map(|engine| line(engine, size)).collect());
-            GridRow { y_label, points: points.collect() }
-        };
-        let rows = vec![row("Arriving (Mbit/s)", arriving_mbps), row("Queue (kB)", queue_kb)];
-        let is_empty = rows.iter().flat_map(|row| row.points.iter().flatten()).all(Vec::is_empty);
-        let grid = ChartGrid {
-            title: self.title(),
-            names: engines.iter().map(ToString::to_string).collect(),
-            columns: sizes.iter().map(|size| format!("{size} B")).collect(),
-            x_label: "Time (s)",
-            rows,
-        };
-        let name: String = self.title().split([',', ' ', '=', '%', ':', '@']).collect::<Vec<_>>().join("-");
-        let name = format!("link-{}", name.replace("--", "-"));
-        (!is_empty).then(|| Plot { name, svg: chart_grid(&grid) })
-    }
 }
-
-fn arriving_mbps(down: &LinkDirection) -> Vec<f64> {
-    let mbps_per_byte = 8.0 / 1e3 / down.series.step_ms;
-    down.series.delivered_bytes.iter().map(|bytes| *bytes as f64 * mbps_per_byte).collect()
-}
-
-fn queue_kb(down: &LinkDirection) -> Vec<f64> {
-    down.series.queue_bytes.iter().map(|bytes| *bytes as f64 / 1e3).collect()
-}
-
-/// A series of a case over the time in seconds, in at most [`POINTS_MAX`] points, each the mean of several steps.
-fn line(case: &Case, of: fn(&LinkDirection) -> Vec<f64>) -> Vec<(f64, f64)> {
-    let Some(link) = &case.figures.link else { return Vec::new() };
-    let down = &link.to_subscribers;
-    let values = of(down);
-    let steps = values.len().div_ceil(POINTS_MAX).max(1);
-    let width_s = down.series.step_ms * steps as f64 / 1e3;
-    let mean = |part: &[f64]| part.iter().sum::<f64>() / part.len() as f64;
-    (0..).map(|at| (f64::from(at) + 0.5) * width_s).zip(values.chunks(steps).map(mean)).collect()
-}
-
-const POINTS_MAX: usize = 100;
 
 const INTRODUCTION: &str = "\
 Each cell has three figures: payload received, in percent of what the link carries without losses / bytes of IP packets
@@ -185,12 +172,13 @@ sent towards the subscriber per byte received / mean queue in ms. With several r
   samples that fill packets. Lost packets are not subtracted: with 2 % loss, 98 is possible.
 - The least possible bytes per byte are about 1.09 for samples of 1 KiB and 1.07 for large ones, plus the share of loss.
 - The queue is what packets found on arrival, on the link to the subscribers.
+- Best effort: what does not arrive is lost, and counts as sent. Engines that send faster than the link fill its queue.
 - \"failed\", or a share lost: the engine did not deliver the stream reliably.
 ";
 
 #[cfg(test)]
 mod tests {
-    use weir_results::{Environment, LinkFigures, LinkSeries, ThroughputSummary};
+    use weir_results::{Environment, LinkDirection, LinkFigures, ThroughputSummary};
 
     use super::*;
 
@@ -199,13 +187,7 @@ mod tests {
         Case::new(engine, Test::Throughput, Reliability::Reliable, 8192).with(|case| {
             case.conditions.path = Some(spec.to_string());
             case.figures.throughput = Some(ThroughputSummary { mbps: 15.0, ..ThroughputSummary::default() });
-            let series = LinkSeries {
-                step_ms: 10.0,
-                offered_bytes: vec![2000; 250],
-                delivered_bytes: vec![2500; 250],
-                queue_bytes: vec![9000; 250],
-            };
-            let to_subscribers = LinkDirection { queue_mean_ms: 3.44, series, ..LinkDirection::default() };
+            let to_subscribers = LinkDirection { queue_mean_ms: 3.44, ..LinkDirection::default() };
             let offered_per_payload_byte = Some(1.09);
             case.figures.link =
                 Some(LinkFigures { to_subscribers, offered_per_payload_byte, ..LinkFigures::default() });
@@ -242,17 +224,6 @@ mod tests {
         });
         let page = page(&run(vec![lossy])).unwrap();
         assert!(page.contains("| 8192 | 99.9 % lost |"), "{page}");
-    }
-
-    #[test]
-    fn rate_and_queue_are_drawn_over_time() {
-        let plots = plots(&run(vec![case("weir", "lte,reverse=on"), case("other", "lte,reverse=on")]));
-        assert_eq!(plots.len(), 1);
-        assert_eq!(plots[0].name, "link-lte-reverse-on-reliable");
-        // 250 steps in 84 means of 3.
-        let points = line(&case("weir", "lte"), arriving_mbps);
-        assert_eq!((points.len(), points[0]), (84, (0.015, 2.0)));
-        assert_eq!(line(&case("weir", "lte"), queue_kb)[83].1, 9.0);
     }
 
     #[test]

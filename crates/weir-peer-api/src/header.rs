@@ -55,11 +55,24 @@ impl Header {
     #[must_use]
     #[inline]
     pub fn ping(sequence: u64, instances: u32, sent_ns: u64) -> Self {
-        let micros = sent_ns / 1_000;
-        // A monotonic clock starts at boot: the seconds fit for 68 years; beyond, they wrap, and
-        // nothing depends on them.
+        Self { latency_ping: 0, ..Self::data(sequence, instances) }.written_at(sent_ns)
+    }
+
+    /// The same with the time of writing, in nanoseconds of the sender's monotonic clock.
+    #[must_use]
+    #[inline]
+    pub fn written_at(self, now_ns: u64) -> Self {
+        let micros = now_ns / 1_000;
+        // A monotonic clock starts at boot: the seconds fit for 68 years; beyond, they wrap.
         let (timestamp_sec, timestamp_usec) = ((micros / 1_000_000) as i32, (micros % 1_000_000) as u32);
-        Self { timestamp_sec, timestamp_usec, latency_ping: 0, ..Self::data(sequence, instances) }
+        Self { timestamp_sec, timestamp_usec, ..self }
+    }
+
+    /// That time, in whole microseconds; 0 in samples that carry none.
+    #[must_use]
+    #[inline]
+    pub fn written_ns(&self) -> u64 {
+        u64::from(self.timestamp_sec.cast_unsigned()) * 1_000_000_000 + u64::from(self.timestamp_usec) * 1_000
     }
 
     /// What precedes a payload of `payload_len` bytes: the members and that length, little-endian.
@@ -117,6 +130,14 @@ pub fn key_of(sequence: u64, instances: u32) -> [u8; 4] {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_time_of_writing_reads_back_in_microseconds() {
+        let header = Header::data(7, 0);
+        assert_eq!(header.written_ns(), 0);
+        assert_eq!(header.written_at(123_456_789_012_345).written_ns(), 123_456_789_012_000);
+        assert_eq!(Header::ping(7, 0, 5_000).written_ns(), 5_000);
+    }
 
     #[test]
     fn samples_read_back() {

@@ -31,9 +31,11 @@ pub fn find(name: &str) -> Option<&'static Known> {
 pub const KNOWN: &[Known] = &[
     Known { name: "cyclonedds", feature: "cyclonedds" },
     Known { name: "cyclonedds-tuned", feature: "cyclonedds" },
+    Known { name: "cyclonedds-links", feature: "cyclonedds" },
     Known { name: "fastdds", feature: "fastdds" },
     Known { name: "fastdds-tuned", feature: "fastdds" },
     Known { name: "fastdds-async", feature: "fastdds" },
+    Known { name: "fastdds-links", feature: "fastdds" },
     Known { name: "dust_dds", feature: "dust_dds" },
     Known { name: "rustdds", feature: "rustdds" },
     Known { name: "int2dds", feature: "int2dds" },

@@ -21,6 +21,6 @@ pub mod settings;
 
 pub use header::Header;
 pub use known::{KNOWN, Known};
-pub use node::{Matches, Node, NodeOptions, OnSample, PeerError, Writer, Written};
+pub use node::{LinkOptions, Matches, Node, NodeOptions, OnSample, PeerError, Writer, Written};
 pub use peer::{Abilities, Calls, Open, Peer};
 pub use settings::{Setting, Settings, settings};

@@ -34,12 +34,23 @@ pub struct NodeOptions {
     pub is_spinning: bool,
     /// How long a write may wait.
     pub max_blocking_time: Duration,
+    /// The link to the readers, where a virtual link has a rate: for engines that are configured for one.
+    pub link: Option<LinkOptions>,
     /// Topic to write.
     pub write_topic: Option<String>,
     /// Topic to read.
     pub read_topic: Option<String>,
     /// Values for the engine's settings.
     pub settings: Settings,
+}
+
+/// A link that engines can be configured for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LinkOptions {
+    /// Bits of IP packets per second, to the readers.
+    pub rate_bps: u64,
+    /// Round trip without queues.
+    pub round_trip: Duration,
 }
 
 impl NodeOptions {
@@ -153,6 +164,7 @@ mod tests {
             payload_bytes: 0,
             is_spinning: false,
             max_blocking_time: Duration::ZERO,
+            link: None,
             write_topic: None,
             read_topic: None,
             settings: Settings::from(settings),

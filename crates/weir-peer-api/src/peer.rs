@@ -33,6 +33,8 @@ pub struct Abilities {
     pub batching: bool,
     /// Several publishers and subscribers find each other.
     pub many: bool,
+    /// Its datagrams fit the packets of Ethernet, so that IP cuts none of them.
+    pub fits_packets: bool,
     /// Its receiving thread never sleeps on request; without this ability it always blocks.
     pub spinning: bool,
     /// Largest sample with its header, bytes.
@@ -48,6 +50,7 @@ impl Abilities {
         keyed: true,
         batching: false,
         many: true,
+        fits_packets: false,
         spinning: false,
         size_bytes_max: 1 << 30,
     };

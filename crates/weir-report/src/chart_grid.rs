@@ -37,7 +37,8 @@ pub struct GridRow {
 #[must_use]
 pub fn chart_grid(grid: &ChartGrid) -> String {
     let height = HEAD_HEIGHT + CHART_HEIGHT * grid.rows.len() as u32;
-    svg(CHART_WIDTH * grid.columns.len() as u32, height, |area| draw(area, grid))
+    // A single column is as wide as two.
+    svg(CHART_WIDTH * grid.columns.len().max(2) as u32, height, |area| draw(area, grid))
 }
 
 fn draw(area: &Area<'_>, grid: &ChartGrid) -> Drawn {
@@ -67,7 +68,9 @@ fn draw_chart(
     lines: &[Vec<(f64, f64)>],
 ) -> Drawn {
     let most = |values: &mut dyn Iterator<Item = f64>| values.fold(1e-9, f64::max);
-    let longest = most(&mut lines.iter().flatten().map(|(x, _)| *x));
+    // The charts of a column have the same horizontal axis.
+    let below = grid.rows.iter().filter_map(|row| row.points.get(column));
+    let longest = most(&mut below.flatten().flatten().map(|(x, _)| *x));
     let highest = most(&mut row.points.iter().flatten().flatten().map(|(_, y)| *y));
     let mut chart = ChartBuilder::on(area)
         .caption(&grid.columns[column], (FONT, 14).into_font().color(&FAINT_INK))

@@ -40,6 +40,7 @@ use crate::json::entry;
 /// - the path to the (first) subscriber's host, by the publisher's engine: `path_round_trip_min_ms, path_round_trip_ms,
 ///   path_queue_ms, path_rate_mbps, path_in_flight_bytes, path_sent_bytes, path_lost_bytes, path_repaired_bytes,
 ///   path_waits`
+/// - what shared the link: `beside, beside_mbps`
 ///
 /// New columns are added at the end, so that existing ones keep their positions.
 ///
@@ -146,6 +147,8 @@ pub(crate) const COLUMNS: &[(&str, &str)] = &[
          path_rate_mbps=rate_mbps path_in_flight_bytes=in_flight_bytes path_sent_bytes=sent_bytes \
          path_lost_bytes=lost_bytes path_repaired_bytes=repaired_bytes path_waits=waits",
     ),
+    ("/conditions", "beside"),
+    ("/figures", "beside_mbps"),
 ];
 
 /// The parts of a case in the results format, and the point of which it is a repeat. `always`: what the format leaves

@@ -33,6 +33,8 @@ pub(crate) struct GroupKey {
     pub(crate) kept_awake: bool,
     /// The network between the ends.
     pub(crate) path: Option<String>,
+    /// What shared it.
+    pub(crate) beside: Option<String>,
     /// Scheduled samples per second, as bits so that keys can be ordered.
     rate_bits: Option<u64>,
 }
@@ -95,6 +97,7 @@ impl GroupKey {
             wait: case.conditions.wait,
             kept_awake: case.conditions.kept_awake,
             path: case.conditions.path.clone(),
+            beside: case.conditions.beside.clone(),
             // The loads of a sweep are in one table.
             rate_bits: case.conditions.rate_samples_per_s.filter(|_| !is_open_loop(case)).map(f64::to_bits),
         }
@@ -107,6 +110,7 @@ impl GroupKey {
             && self.kind == floor.kind
             && self.wait == floor.wait
             && self.path == floor.path
+            && self.beside == floor.beside
             && self.kept_awake == floor.kept_awake
             && self.rate_bits == floor.rate_bits
     }
@@ -170,10 +174,19 @@ impl GroupKey {
         words.extend(self.kept_awake.then(|| ("processors kept awake".to_owned(), "awake".to_owned())));
         let path = self.path.as_ref();
         words.extend(path.map(|path| (format!("path: {path}"), path.replace([',', '=', '%'], ""))));
+        let beside = self.beside.as_ref();
+        words.extend(
+            beside.map(|beside| (format!("beside {}", beside_name(beside)), format!("beside{beside}"))),
+        );
         let rate = self.rate_bits.map(f64::from_bits);
         words.extend(rate.map(|rate| (format!("at {rate} samples/s"), format!("rate{rate}"))));
         words
     }
+}
+
+/// What shared a link, in words.
+fn beside_name(beside: &str) -> String {
+    if beside == "tcp" { "TCP (CUBIC)".to_owned() } else { format!("samples of {beside} B") }
 }
 
 impl Point<'_> {

@@ -2,8 +2,29 @@
 
 use weir_results::{Case, LinkDirection};
 
-use crate::group::Group;
+use crate::group::{Group, Point};
 use crate::table::{Column, drawn, text};
+
+/// Returns the rates of both streams of a group's cases that shared a link; empty without any.
+pub(crate) fn beside_table(group: &Group<'_>) -> String {
+    if group.key.beside.is_none() {
+        return String::new();
+    }
+    let row = |point: &Point<'_>| {
+        let mut cells = vec![point.engine.clone(), point.size_bytes.to_string()];
+        cells.extend(BESIDE.iter().map(|column| text(&point.repeats, *column)));
+        cells
+    };
+    let headings = ["Engine", "Size (B)"].into_iter().chain(BESIDE.iter().map(|column| column.0));
+    let rows: Vec<_> = group.points.iter().map(row).collect();
+    let table = drawn(headings.collect::<Vec<_>>(), rows, |column| column > 0);
+    format!("\nPayload received over the shared link\n\n{table}\n")
+}
+
+const BESIDE: &[Column] = &[
+    ("Mbit/s", 1, |case| Some(case.figures.throughput?.mbps)),
+    ("Beside it Mbit/s", 1, |case| case.figures.beside_mbps),
+];
 
 /// Returns the traffic of a group's cases on an emulated link, two rows for each; empty without
 /// one.

@@ -9,7 +9,7 @@ use crate::compare::{ReportOptions, times};
 use crate::compared::Compared;
 use crate::cost::cost_table;
 use crate::group::{Group, Point, groups};
-use crate::link::link_table;
+use crate::link::{beside_table, link_table};
 use crate::loss::loss_lines;
 use crate::path::path_table;
 use crate::udp::udp_tables;
@@ -62,6 +62,7 @@ fn group_table(group: &Group<'_>, options: &ReportOptions) -> String {
     if !notes.is_empty() {
         text.push_str(&format!("\n{}\n", notes.join("\n")));
     }
+    text.push_str(&beside_table(group));
     text.push_str(&link_table(group));
     text.push_str(&path_table(group));
     text.push_str(&breakdown_table(group));

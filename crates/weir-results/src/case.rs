@@ -92,6 +92,9 @@ pub struct Conditions {
     /// Samples that writers and readers keep (KEEP_LAST); `None`: all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub keep_last: Option<u32>,
+    /// What shared the link: `tcp`, or the size of the samples of another stream of the engine; `None`: nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub beside: Option<String>,
     /// Whether samples are coalesced without a batching policy.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub coalescing: Option<Coalescing>,
@@ -111,7 +114,7 @@ pub struct Figures {
     /// What the case did second by second, as the (first) end that measures saw it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub series: Option<CaseSeries>,
-    /// The ages of samples that follow a schedule, over time.
+    /// The ages of samples over time, as the (first) subscriber saw them: of a schedule, or over an emulated link.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ages: Option<AgeSeries>,
     /// The stages of that latency, if enabled; recording them is part of the latency.
@@ -143,6 +146,9 @@ pub struct Figures {
     /// What an emulated link did; `None` without one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub link: Option<LinkFigures>,
+    /// Payload of what shared the link that arrived, Mbit/s; `None`: nothing shared it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub beside_mbps: Option<f64>,
     /// The (first) publisher's paths to other hosts; empty on one host, and for engines that do not report them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub paths: Vec<PathFigures>,
@@ -240,6 +246,7 @@ impl Default for Conditions {
             rate_samples_per_s: None,
             load_percent: None,
             keep_last: None,
+            beside: None,
             coalescing: None,
             settings: BTreeMap::new(),
         }
@@ -253,6 +260,7 @@ impl Conditions {
             && self.kept_awake == other.kept_awake
             && self.same_load(other)
             && self.keep_last == other.keep_last
+            && self.beside == other.beside
             && self.coalescing == other.coalescing
     }
 

@@ -24,12 +24,14 @@
 #include <fastdds/dds/topic/Topic.hpp>
 #include <fastdds/dds/topic/TopicDataType.hpp>
 #include <fastdds/dds/topic/TypeSupport.hpp>
+#include <fastdds/rtps/flowcontrol/FlowControllerDescriptor.hpp>
 #include <fastdds/rtps/transport/UDPv4TransportDescriptor.h>
 #include <fastrtps/config.h>
 
 #include "shim.h"
 
 using namespace eprosima::fastdds::dds;
+using eprosima::fastdds::rtps::FlowControllerDescriptor;
 using eprosima::fastdds::rtps::UDPv4TransportDescriptor;
 using eprosima::fastrtps::Duration_t;
 using eprosima::fastrtps::rtps::InstanceHandle_t;
@@ -149,6 +151,8 @@ struct node : DataReaderListener {
   void leave();
 };
 
+static const char *const FLOW_CONTROLLER = "link";
+
 static void check(bool is_good, const char *what) {
   if (!is_good) throw std::runtime_error(what);
 }
@@ -180,6 +184,14 @@ void node::make(const options &options) {
   transport->maxMessageSize = uint32_t(settings.number("max_message_size", transport->maxMessageSize));
   qos.transport().use_builtin_transports = false;
   qos.transport().user_transports.push_back(transport);
+  const int64_t flow_bytes = settings.number("flow_bytes_per_period", 0);
+  if (flow_bytes > 0) {
+    auto flow = std::make_shared<FlowControllerDescriptor>();
+    flow->name = FLOW_CONTROLLER;
+    flow->max_bytes_per_period = int32_t(flow_bytes);
+    flow->period_ms = uint64_t(settings.number("flow_period_ms", 100));
+    qos.flow_controllers().push_back(flow);
+  }
   participant = DomainParticipantFactory::get_instance()->create_participant(options.domain, qos);
   check(participant != nullptr, "no participant");
   TypeSupport type(new Type(options.keyed, uint32_t(settings.number("payload_bytes", 0))));
@@ -194,6 +206,11 @@ void node::make(const options &options) {
         settings.text("publish_mode") == "asynchronous" ? ASYNCHRONOUS_PUBLISH_MODE : SYNCHRONOUS_PUBLISH_MODE;
     const int64_t period_us = settings.number("heartbeat_period_us", 0);
     if (period_us > 0) writer_qos.reliable_writer_qos().times.heartbeatPeriod = micros(period_us);
+    const int64_t delay_us = settings.number("nack_response_delay_us", -1);
+    if (delay_us >= 0) writer_qos.reliable_writer_qos().times.nackResponseDelay = micros(delay_us);
+    const int64_t samples = settings.number("writer_max_samples", 0);
+    if (samples > 0) writer_qos.resource_limits().max_samples = int32_t(samples);
+    if (flow_bytes > 0) writer_qos.publish_mode().flow_controller_name = FLOW_CONTROLLER;
     writer = publisher->create_datawriter(topic, writer_qos);
     check(writer != nullptr, "no writer");
   }
@@ -203,6 +220,8 @@ void node::make(const options &options) {
     check(topic != nullptr && subscriber != nullptr, "no topic to read");
     DataReaderQos reader_qos = DATAREADER_QOS_DEFAULT;
     set_qos(reader_qos, options, settings);
+    const int64_t delay_us = settings.number("heartbeat_response_delay_us", -1);
+    if (delay_us >= 0) reader_qos.reliable_reader_qos().times.heartbeatResponseDelay = micros(delay_us);
     reader = subscriber->create_datareader(topic, reader_qos, this);
     check(reader != nullptr, "no reader");
   }

@@ -8,12 +8,16 @@ pub static PEERS: &[Peer] = &[
     crate::cyclonedds::DEFAULT,
     #[cfg(feature = "cyclonedds")]
     crate::cyclonedds::TUNED,
+    #[cfg(feature = "cyclonedds")]
+    crate::cyclonedds::LINKS,
     #[cfg(feature = "fastdds")]
     crate::fastdds::DEFAULT,
     #[cfg(feature = "fastdds")]
     crate::fastdds::TUNED,
     #[cfg(feature = "fastdds")]
     crate::fastdds::ASYNC,
+    #[cfg(feature = "fastdds")]
+    crate::fastdds::LINKS,
     #[cfg(feature = "dust_dds")]
     crate::dust_dds::PEER,
     #[cfg(feature = "rustdds")]

@@ -7,14 +7,25 @@ use crate::foreign::CYCLONEDDS;
 pub(crate) const DEFAULT: Peer = Peer {
     name: "cyclonedds",
     about: "Eclipse Cyclone DDS, default configuration on one interface; its own write batching for batches",
-    settings: &settings(SETTINGS, ["14720B", "1344B", "", "", "500kB", "30kB", "true", "", ""]),
+    settings: &settings(SETTINGS, ["14720B", "1344B", "", "", "500kB", "30kB", "true", "", "", "", ""]),
     ..BASE
 };
 
 pub(crate) const TUNED: Peer = Peer {
     name: "cyclonedds-tuned",
     about: "Eclipse Cyclone DDS with large messages, a higher writer watermark and large socket buffers",
-    settings: &settings(SETTINGS, ["65500B", "65000B", "4MB", "4MB", "2MB", "500kB", "true", "", ""]),
+    settings: &settings(SETTINGS, ["65500B", "65000B", "4MB", "4MB", "2MB", "500kB", "true", "", "", "", ""]),
+    ..BASE
+};
+
+pub(crate) const LINKS: Peer = Peer {
+    name: "cyclonedds-links",
+    about: "Eclipse Cyclone DDS for slow links: messages that fit packets, watermark and NackDelay by the round trip",
+    settings: &settings(
+        SETTINGS,
+        ["1456B", "1344B", "4MB", "4MB", "500kB", "30kB", "true", "10", "4", "", ""],
+    ),
+    abilities: Abilities { fits_packets: true, ..BASE.abilities },
     ..BASE
 };
 
@@ -26,7 +37,7 @@ const BASE: Peer = Peer {
     calls: Calls { open, version },
 };
 
-const SETTINGS: [(&str, &str); 9] = [
+const SETTINGS: [(&str, &str); 11] = [
     ("max_message_size", "General/MaxMessageSize: the largest datagram; also the limit of a batch"),
     ("fragment_size", "General/FragmentSize: size of the fragments of larger samples"),
     ("socket_receive_buffer", "Internal/SocketReceiveBufferSize[@max]; empty: Cyclone DDS's default"),
@@ -34,6 +45,11 @@ const SETTINGS: [(&str, &str); 9] = [
     ("whc_high", "Internal/Watermarks/WhcHigh: unacknowledged bytes at which a writer waits"),
     ("whc_high_init", "Internal/Watermarks/WhcHighInit: initial value of the adaptive watermark"),
     ("whc_adaptive", "Internal/Watermarks/WhcAdaptive"),
+    (
+        "nack_delay_ms",
+        "Internal/NackDelay, of a known link at least a round trip; empty: Cyclone DDS's default",
+    ),
+    ("whc_round_trips", "raises whc_high to what a known link carries in these, to 3 MB at most"),
     ("internal_xml", "more elements of Internal"),
     ("domain_xml", "more elements of Domain"),
 ];
@@ -43,8 +59,30 @@ fn version() -> String {
 }
 
 fn open(options: &NodeOptions, on_sample: OnSample) -> Result<Box<dyn Node>, PeerError> {
-    CYCLONEDDS.open(options, &configuration(options), on_sample)
+    CYCLONEDDS.open(options, &configuration(&for_link(options)?), on_sample)
 }
+
+/// The options with what follows from the link, where one is known.
+fn for_link(options: &NodeOptions) -> Result<NodeOptions, PeerError> {
+    let mut settings = options.settings.clone();
+    let mut set = |name: &str, value: String| settings.insert(name.to_owned(), value);
+    if let Some(link) = options.link {
+        if let Some(round_trips) = options.setting::<u32>("whc_round_trips")? {
+            let bytes = (link.rate_bps as f64 / 8.0 * (link.round_trip * round_trips).as_secs_f64()) as u64;
+            if bytes > WHC_DEFAULT {
+                set("whc_high", format!("{}B", bytes.min(WHC_MAX)));
+            }
+        }
+        if let Some(least_ms) = options.setting::<u64>("nack_delay_ms")? {
+            set("nack_delay_ms", least_ms.max(link.round_trip.as_millis() as u64).to_string());
+        }
+    }
+    Ok(NodeOptions { settings, ..options.clone() })
+}
+
+/// Cyclone DDS's own WhcHigh, and the greatest that helped on any link, bytes.
+const WHC_DEFAULT: u64 = 500_000;
+const WHC_MAX: u64 = 3_000_000;
 
 /// The whole configuration; it overrides files and environment variables.
 fn configuration(options: &NodeOptions) -> String {
@@ -61,7 +99,7 @@ fn configuration(options: &NodeOptions) -> String {
         "<CycloneDDS><Domain id='any'>\
          <General><Interfaces><NetworkInterface name='{}' multicast='true'/></Interfaces>{}{}</General>\
          <Discovery><ParticipantIndex>auto</ParticipantIndex></Discovery>\
-         <Internal>{}{}<Watermarks>{}{}{}</Watermarks>{}</Internal>{}</Domain></CycloneDDS>",
+         <Internal>{}{}<Watermarks>{}{}{}</Watermarks>{}{}</Internal>{}</Domain></CycloneDDS>",
         options.interface,
         element("MaxMessageSize", "max_message_size"),
         element("FragmentSize", "fragment_size"),
@@ -70,7 +108,57 @@ fn configuration(options: &NodeOptions) -> String {
         element("WhcHigh", "whc_high"),
         element("WhcHighInit", "whc_high_init"),
         element("WhcAdaptive", "whc_adaptive"),
+        value("nack_delay_ms").map_or_else(String::new, |ms| format!("<NackDelay>{ms}ms</NackDelay>")),
         options.settings.get("internal_xml").map_or("", String::as_str),
         options.settings.get("domain_xml").map_or("", String::as_str),
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::Ipv4Addr;
+    use std::time::Duration;
+
+    use weir_peer_api::{LinkOptions, Setting};
+
+    use super::*;
+
+    fn options(settings: &[Setting], link: Option<LinkOptions>) -> NodeOptions {
+        NodeOptions {
+            domain: 0,
+            interface: "lo".to_owned(),
+            address: Ipv4Addr::LOCALHOST,
+            is_reliable: true,
+            is_keyed: false,
+            instances: 0,
+            keeps_all: true,
+            is_batching: false,
+            payload_bytes: 1000,
+            is_spinning: false,
+            max_blocking_time: Duration::ZERO,
+            link,
+            write_topic: None,
+            read_topic: None,
+            settings: settings.iter().map(|it| (it.name.to_owned(), it.value.to_owned())).collect(),
+        }
+    }
+
+    fn link(rate_bps: u64, round_trip_ms: u64) -> Option<LinkOptions> {
+        Some(LinkOptions { rate_bps, round_trip: Duration::from_millis(round_trip_ms) })
+    }
+
+    #[test]
+    fn watermark_and_nack_delay_follow_the_link() {
+        let of = |link| configuration(&for_link(&options(LINKS.settings, link)).unwrap());
+        let check = |link, expected: [&str; 2]| {
+            let xml = of(link);
+            expected.iter().for_each(|element| assert!(xml.contains(element), "{element}: {xml}"));
+        };
+        check(None, ["<WhcHigh>500kB</WhcHigh>", "<NackDelay>10ms</NackDelay>"]);
+        check(link(100_000_000, 0), ["<WhcHigh>500kB</WhcHigh>", "<NackDelay>10ms</NackDelay>"]);
+        check(link(20_000_000, 70), ["<WhcHigh>700000B</WhcHigh>", "<NackDelay>70ms</NackDelay>"]);
+        check(link(200_000_000, 80), ["<WhcHigh>3000000B</WhcHigh>", "<NackDelay>80ms</NackDelay>"]);
+        let default = for_link(&options(DEFAULT.settings, link(200_000_000, 80))).unwrap();
+        assert!(!configuration(&default).contains("NackDelay"));
+    }
 }

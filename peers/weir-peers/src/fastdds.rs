@@ -1,5 +1,7 @@
 //! eProsima Fast DDS 2; its settings are passed to the shim as lines of `name=value`.
 
+use std::time::Duration;
+
 use weir_peer_api::{Abilities, Calls, Node, NodeOptions, OnSample, Peer, PeerError, settings};
 
 use crate::foreign::FASTDDS;
@@ -7,34 +9,66 @@ use crate::foreign::FASTDDS;
 pub(crate) const DEFAULT: Peer = Peer {
     name: "fastdds",
     about: "eProsima Fast DDS, default configuration, UDP on one interface without data sharing and shared memory",
-    settings: &settings(SETTINGS, ["synchronous", "", "0", "0", "65500", "5000"]),
+    settings: &settings(SETTINGS, ["synchronous", "", "0", "0", "65500", "5000", "", "", "", "", ""]),
     ..BASE
 };
 
 pub(crate) const TUNED: Peer = Peer {
     name: "fastdds-tuned",
     about: "eProsima Fast DDS with frequent heartbeats and large socket buffers",
-    settings: &settings(SETTINGS, ["synchronous", "10000", "4194304", "4194304", "65500", "5000"]),
+    settings: &settings(
+        SETTINGS,
+        ["synchronous", "10000", "4194304", "4194304", "65500", "5000", "", "", "", "", ""],
+    ),
     ..BASE
 };
 
 pub(crate) const ASYNC: Peer = Peer {
     name: "fastdds-async",
     about: "fastdds-tuned, publishing asynchronously",
-    settings: &settings(SETTINGS, ["asynchronous", "10000", "4194304", "4194304", "65500", "5000"]),
+    settings: &settings(
+        SETTINGS,
+        ["asynchronous", "10000", "4194304", "4194304", "65500", "5000", "", "", "", "", ""],
+    ),
+    ..BASE
+};
+
+pub(crate) const LINKS: Peer = Peer {
+    name: "fastdds-links",
+    about: "eProsima Fast DDS for slow links: messages that fit packets, a short history, and a flow \
+            controller at 92 % of the rate",
+    settings: &settings(
+        SETTINGS,
+        ["asynchronous", "10000", "4194304", "4194304", "1472", "5000", "3", "", "", "92", "64000"],
+    ),
+    abilities: Abilities { fits_packets: true, ..BASE.abilities },
     ..BASE
 };
 
 const BASE: Peer =
     Peer { name: "", about: "", settings: &[], abilities: Abilities::DDS, calls: Calls { open, version } };
 
-const SETTINGS: [(&str, &str); 6] = [
+const SETTINGS: [(&str, &str); 11] = [
     ("publish_mode", "PublishModeQosPolicy: synchronous or asynchronous"),
     ("heartbeat_period_us", "RTPSReliableWriterQos.times.heartbeatPeriod, microseconds; empty: 3 seconds"),
     ("socket_receive_buffer", "UDPv4TransportDescriptor.receiveBufferSize, bytes; 0: the system's default"),
     ("socket_send_buffer", "UDPv4TransportDescriptor.sendBufferSize, bytes; 0: the system's default"),
     ("max_message_size", "UDPv4TransportDescriptor.maxMessageSize, bytes"),
     ("max_samples", "ResourceLimitsQosPolicy.max_samples of both ends: limit of unacknowledged samples"),
+    (
+        "history_round_trips",
+        "lowers max_samples of the writer to what a known link carries in these and 100 ms",
+    ),
+    ("nack_response_delay_us", "RTPSReliableWriterQos.times.nackResponseDelay; empty: 5 milliseconds"),
+    (
+        "heartbeat_response_delay_us",
+        "RTPSReliableReaderQos.times.heartbeatResponseDelay; empty: 5 milliseconds",
+    ),
+    ("flow_percent", "flow controller: percent of the rate of a known link; empty: no flow controller"),
+    (
+        "flow_burst_bytes",
+        "flow controller: bytes per period, which follows from the rate, 1 millisecond at least",
+    ),
 ];
 
 fn version() -> String {
@@ -53,6 +87,7 @@ fn configuration(options: &NodeOptions) -> Result<String, PeerError> {
         let share = (options.setting("max_samples")?.unwrap_or(5000_u32) / instances).max(1);
         lines += &format!("max_instances={instances}\nmax_samples_per_instance={share}\n");
     }
+    lines += &limits(options)?;
     for (name, value) in &options.settings {
         if name != "publish_mode" {
             // The shim reads numbers, and reads anything else as 0.
@@ -61,4 +96,72 @@ fn configuration(options: &NodeOptions) -> Result<String, PeerError> {
         lines += &format!("{name}={value}\n");
     }
     Ok(lines)
+}
+
+/// What follows from the size of samples and from the link, where one is known.
+fn limits(options: &NodeOptions) -> Result<String, PeerError> {
+    let Some(link) = options.link else { return Ok(String::new()) };
+    let mut lines = String::new();
+    if let Some(round_trips) = options.setting::<u32>("history_round_trips")? {
+        let bytes = link.rate_bps as f64 / 8.0 * (link.round_trip * round_trips + HISTORY_TIME).as_secs_f64();
+        let samples = (bytes as usize / options.payload_bytes.max(1)).max(HISTORY_SAMPLES_MIN);
+        let limit = options.setting("max_samples")?.unwrap_or(usize::MAX);
+        lines += &format!("writer_max_samples={}\n", samples.min(limit));
+    }
+    if let Some(percent) = options.setting::<u64>("flow_percent")? {
+        let bytes_per_s = link.rate_bps / 8 * percent / 100;
+        let burst: u64 = options.setting("flow_burst_bytes")?.unwrap_or(0);
+        let period_ms = (burst * 1000).div_ceil(bytes_per_s.max(1)).max(1);
+        let bytes = bytes_per_s * period_ms / 1000;
+        lines += &format!("flow_bytes_per_period={bytes}\nflow_period_ms={period_ms}\n");
+    }
+    Ok(lines)
+}
+
+/// What the writer's history holds beyond round trips: time for the delays of heartbeats and answers.
+const HISTORY_TIME: Duration = Duration::from_millis(100);
+
+/// With one sample a writer waits for each acknowledgement.
+const HISTORY_SAMPLES_MIN: usize = 2;
+
+#[cfg(test)]
+mod tests {
+    use std::net::Ipv4Addr;
+
+    use weir_peer_api::{LinkOptions, Setting};
+
+    use super::*;
+
+    fn options(settings: &[Setting], link: Option<LinkOptions>) -> NodeOptions {
+        NodeOptions {
+            domain: 0,
+            interface: "lo".to_owned(),
+            address: Ipv4Addr::LOCALHOST,
+            is_reliable: true,
+            is_keyed: false,
+            instances: 0,
+            keeps_all: true,
+            is_batching: false,
+            payload_bytes: 1000,
+            is_spinning: false,
+            max_blocking_time: Duration::ZERO,
+            link,
+            write_topic: None,
+            read_topic: None,
+            settings: settings.iter().map(|it| (it.name.to_owned(), it.value.to_owned())).collect(),
+        }
+    }
+
+    fn link(rate_bps: u64, round_trip_ms: u64) -> Option<LinkOptions> {
+        Some(LinkOptions { rate_bps, round_trip: Duration::from_millis(round_trip_ms) })
+    }
+
+    #[test]
+    fn history_and_flow_controller_follow_the_link() {
+        let of = |peer: &Peer, link| limits(&options(peer.settings, link)).unwrap();
+        // 12.5 MB/s for 0.13 s in samples of 1000 bytes; 64 kB at 92 % of the rate take 5.6 ms.
+        let expected = "writer_max_samples=1625\nflow_bytes_per_period=69000\nflow_period_ms=6\n";
+        assert_eq!(of(&LINKS, link(100_000_000, 10)), expected);
+        assert_eq!((of(&LINKS, None), of(&TUNED, link(100_000_000, 10))), (String::new(), String::new()));
+    }
 }

@@ -32,7 +32,7 @@ pub(super) fn all(
     if let Some(unknown) = only.iter().find(|name| !known.contains(name)) {
         return Err(format!("no results are named {unknown:?}: there are {}\n", known.join(", ")));
     }
-    let is_wanted = |name: &str| only.is_empty() || only.contains(&name);
+    let is_wanted = |name: &str| only.is_empty() || only.iter().any(|only| is_part_of(name, only));
     let built = environment.root.join("peers").join(BUILT);
     let weir = weir.map_or(built, Path::to_owned);
     if !weir.is_file() {
@@ -49,6 +49,11 @@ pub(super) fn all(
         published(&weir, &scratch.join(PUBLISHED), &results.join(PUBLISHED))?;
     }
     if is_wanted("session") { session(environment) } else { Ok(()) }
+}
+
+/// Whether results belong to `page`: they have its name, or one that begins with it, such as `links-tcp` for `links`.
+fn is_part_of(name: &str, page: &str) -> bool {
+    name.strip_prefix(page).is_some_and(|rest| rest.is_empty() || rest.starts_with('-'))
 }
 
 /// The name of results without their ending.
@@ -102,8 +107,12 @@ fn redacted(text: &str, options: &str) -> Result<String, String> {
         if let Some(case) = value.as_object_mut() {
             let unused: &[&str] = if options.starts_with("bench") { UNUSED_OF_BENCH } else { UNUSED };
             case.retain(|name, _| !unused.contains(&name.as_str()));
+            let is_plotted = options.starts_with("bench") && is_plotted(case);
             if let Some(link) = case.get_mut("link").and_then(Value::as_object_mut) {
-                shorten_series(link, options.starts_with("bench"));
+                shorten_series(link, is_plotted);
+            }
+            if !is_plotted {
+                case.remove("ages");
             }
             if let Some(losses) = case.get_mut("loss_attribution").and_then(Value::as_object_mut) {
                 losses.remove("sender");
@@ -113,6 +122,13 @@ fn redacted(text: &str, options: &str) -> Result<String, String> {
         lines += &format!("{value}\n");
     }
     Ok(lines)
+}
+
+/// Whether a case over a link is drawn over time: a stream alone, of the size that `weir report --plot links` draws.
+fn is_plotted(case: &Map<String, Value>) -> bool {
+    case.get("size_bytes") == Some(&PLOTTED_SIZE.into())
+        && !case.contains_key("beside")
+        && !case.contains_key("rate_samples_per_s")
 }
 
 /// Keeps of a link's traffic over time, which is most of a case, the direction that plots show, in wider steps.
@@ -145,7 +161,8 @@ fn widen(series: &mut Map<String, Value>) {
 }
 
 /// Of a series of traffic, as much as a plot shows.
-const STEPS_MAX: usize = 200;
+const STEPS_MAX: usize = 120;
+const PLOTTED_SIZE: u64 = 63_000;
 
 /// `weir` with other engines, below `peers/`.
 const BUILT: &str = "target/release/weir";
@@ -190,9 +207,30 @@ const RUNS: &[(&str, &str)] = &[
     ("targets.jsonl", "targets"),
     (
         "links.jsonl",
-        "bench --engines weir,cyclonedds-tuned,fastdds-tuned --tests throughput --reliability reliable --batch 0 \
-         --sizes 1k,8k,63000,1M --cpus none --duration 5s --warmup 1s --link lan100 --link wifi --link lte \
-         --link lte,reverse=on --link wan --link satellite --link lan1g",
+        "bench --engines weir,cyclonedds-links,fastdds-links --tests throughput --batch 0 --sizes 1k,8k,63000,1M \
+         --cpus none --duration 10s --warmup 2s --link lan100 --link wifi --link lte --link lte,reverse=on --link wan \
+         --link satellite --link lan1g",
+    ),
+    (
+        "links-age.jsonl",
+        "bench --engines weir,cyclonedds-links,fastdds-links --tests latency --rate 100 --beside none,1M \
+         --reliability reliable --sizes 1k --cpus none --duration 15s --warmup 5s --link lan100 --link wifi --link lte \
+         --link lte,reverse=on --link wan",
+    ),
+    (
+        "links-fair.jsonl",
+        "bench --engines weir,cyclonedds-links,fastdds-links --tests throughput --reliability reliable --batch 0 \
+         --sizes 63000 --beside 63000 --cpus none --duration 15s --warmup 5s --link lan100 --link wifi --link lte \
+         --link lte,reverse=on --link wan --link satellite",
+    ),
+    (
+        "links-tcp.jsonl",
+        "bench --engines weir,cyclonedds-links,fastdds-links --tests throughput --reliability reliable --batch 0 \
+         --sizes 63000 --beside tcp --cpus none --duration 30s --warmup 5s \
+         --link tun,rate=100M,rtt=20ms,queue=125000 --link tun,rate=100M,rtt=20ms,queue=250000 \
+         --link tun,rate=100M,rtt=20ms,queue=500000 --link tun,rate=100M,rtt=20ms,queue=1000000 \
+         --link tun,rate=20M,rtt=60ms,queue=75000 --link tun,rate=20M,rtt=60ms,queue=150000 \
+         --link tun,rate=20M,rtt=60ms,queue=300000 --link tun,rate=20M,rtt=60ms,queue=600000",
     ),
     ("osrf-mininet.jsonl", "published run osrf-mininet --exec 5 --runs 1 --delays 0,20,80 --cpus none"),
 ];
@@ -225,22 +263,33 @@ mod tests {
     }
 
     #[test]
-    fn a_bench_keeps_the_traffic_to_the_subscribers_in_at_most_200_steps() {
+    fn a_page_has_the_results_that_begin_with_its_name() {
+        let known: Vec<&str> = RUNS.iter().map(|(name, _)| stem(name)).collect();
+        let of = |page: &str| known.iter().filter(|name| is_part_of(name, page)).count();
+        assert_eq!((of("links"), of("comparison"), of("link")), (4, 2, 0));
+    }
+
+    #[test]
+    fn a_bench_keeps_the_traffic_to_the_subscribers_in_at_most_120_steps() {
         let series = serde_json::json!({
             "step_ms": 10.0, "delivered_bytes": vec![7; 301], "queue_bytes": (0..301).collect::<Vec<_>>(),
         });
-        let link = serde_json::json!({ "link": {
-            "late_max_us": 1.5, "to_publishers": { "series": series }, "to_subscribers": { "series": series },
-        }});
-        let text = redacted(&format!("{link}\n"), "bench --link lte").unwrap();
-        let link = &serde_json::from_str::<Value>(&text).unwrap()["link"];
-        assert_eq!(link["to_publishers"], serde_json::json!({}));
-        let series = &link["to_subscribers"]["series"];
-        assert_eq!(
-            (&series["step_ms"], series["queue_bytes"].as_array().unwrap().len()),
-            (&20.0.into(), 151)
-        );
-        assert_eq!((&series["delivered_bytes"][0], &series["delivered_bytes"][150]), (&14.into(), &7.into()));
-        assert_eq!((&series["queue_bytes"][0], &series["queue_bytes"][150]), (&1.into(), &300.into()));
+        let case = |size_bytes: u64| {
+            let case = serde_json::json!({ "size_bytes": size_bytes, "ages": { "step_ms": 50.0 }, "link": {
+                "late_max_us": 1.5, "to_publishers": { "series": series }, "to_subscribers": { "series": series },
+            }});
+            let text = redacted(&format!("{case}\n"), "bench --link lte").unwrap();
+            serde_json::from_str::<Value>(&text).unwrap()
+        };
+        let plotted = case(PLOTTED_SIZE);
+        assert_eq!(plotted["ages"]["step_ms"], 50.0);
+        assert_eq!(plotted["link"]["to_publishers"], serde_json::json!({}));
+        let series = &plotted["link"]["to_subscribers"]["series"];
+        assert_eq!((&series["step_ms"], &series["delivered_bytes"][0]), (&30.0.into(), &21.into()));
+        let queue = series["queue_bytes"].as_array().unwrap();
+        assert_eq!((queue.len(), &queue[0], &queue[100]), (101, &2.into(), &300.into()));
+        // Other sizes are in no plot.
+        let other = case(1024);
+        assert_eq!((other.get("ages"), &other["link"]["to_subscribers"]), (None, &serde_json::json!({})));
     }
 }

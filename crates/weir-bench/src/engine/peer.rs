@@ -67,6 +67,10 @@ impl Engine for Peer {
         !self.abilities.is_dds
     }
 
+    fn fits_datagrams_to_packets(&self) -> bool {
+        self.abilities.fits_packets
+    }
+
     fn version(&self) -> Option<String> {
         Some((self.calls.version)())
     }
@@ -133,6 +137,7 @@ fn node_options(case: &CaseSpec, write: Option<&str>, read: Option<&str>) -> Nod
         payload_bytes: case.size_bytes.saturating_sub(HEADER_BYTES),
         is_spinning: case.wait == WaitStrategy::Spin,
         max_blocking_time: WRITE_PATIENCE,
+        link: case.link(),
         write_topic: write.map(topic),
         read_topic: read.map(topic),
         settings: case.settings.clone(),
@@ -184,7 +189,7 @@ impl Publisher for PeerEnd<Publishing> {
     fn publish(&mut self, first: u64, count: u32) -> Result<u32, EndpointError> {
         let (writer, Publishing { case, payload }) = (self.node.writer(), &mut self.role);
         for taken in 0..count {
-            let header = SampleHeader::data(first + u64::from(taken), case.instances).by(case.ends.entity_id);
+            let header = case.header(first + u64::from(taken));
             if case.verify {
                 payload::fill(header.seq_num, payload);
             }

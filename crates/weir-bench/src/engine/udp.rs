@@ -180,7 +180,7 @@ impl End for UdpEnd {
 impl Publisher for UdpEnd {
     fn publish(&mut self, first: u64, count: u32) -> Result<u32, EndpointError> {
         for sequence in first..first + u64::from(count) {
-            self.push(&SampleHeader::data(sequence, self.case.instances))?;
+            self.push(&self.case.header(sequence))?;
         }
         Ok(count)
     }

@@ -283,7 +283,7 @@ impl<T: Data> Publisher for PublisherEnd<T> {
     fn publish(&mut self, first: u64, count: u32) -> Result<u32, EndpointError> {
         for taken in 0..count {
             let case = &self.node.case;
-            let header = SampleHeader::data(first + u64::from(taken), case.instances).by(case.ends.entity_id);
+            let header = case.header(first + u64::from(taken));
             if !in_time(self.sample.write(&self.writer, case, &header))? {
                 return Ok(taken);
             }

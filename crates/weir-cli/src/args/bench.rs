@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use weir_bench::beside::Beside;
 use weir_bench::engine;
 use weir_bench::path::PathSpec;
 use weir_bench::rate::Rate;
@@ -67,6 +68,10 @@ pub(crate) struct Workload {
     /// Send N samples/s or N% of the maximum, on a schedule [default: ping-pong]
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     pub(crate) rate: Vec<Rate>,
+
+    /// Share the --link with none, tcp or samples of SIZE; see Beside below [default: none]
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    pub(crate) beside: Vec<Beside>,
 
     /// Write N instances in turn; 0: unkeyed topic
     #[arg(long, value_name = "N", default_value_t = 0)]
@@ -294,6 +299,12 @@ Link:
   lan100, lan1g, lan10g, wifi, lte, wan or satellite[,OPTION...], tun with typical options
   For example veth,mtu=9000,rate=1G or lte,loss=1% or tun,rate=20M,rtt=60ms,up-rate=5M.
 
+Beside:
+  Each case is measured beside each of these, which starts with it and has the same warm-up and duration:
+  none  nothing
+  tcp   a TCP connection with CUBIC (iperf3), to the subscribers, as fast as possible
+  SIZE  samples of SIZE bytes by the same engine in two more processes, as fast as possible
+  For example --beside none,1M --tests latency --rate 100 for the age of a small topic beside bulk.
 ",
     hosts_help!(),
     "

@@ -354,6 +354,7 @@ fn make_plan(args: &BenchArgs, settings: EngineSettings, link: Option<&PathSpec>
         loans: args.qos.loans,
         wait: args.method.wait,
         rates: args.workload.rate.clone(),
+        beside: args.workload.beside.clone(),
         method: Method {
             count_system_calls: args.output.resources,
             telemetry_period: Some(args.host.telemetry_period).filter(|period| !period.is_zero()),

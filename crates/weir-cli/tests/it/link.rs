@@ -182,6 +182,36 @@ fn an_emulated_link_reports_its_traffic() {
 }
 
 #[test]
+fn two_streams_share_an_emulated_link_and_have_ages() {
+    if is_refused() {
+        return;
+    }
+    let scene = Scene::new();
+    let words = "--engines weir --tests throughput --reliability reliable --sizes 8192 --batch 0 --beside none,8k \
+                 --cpus none --duration 500ms --warmup 100ms --domain 84 --link tun,rate=20M,rtt=4ms";
+    let printed = scene.weir(&format!("bench --output results {words}")).expect_code(0).stdout;
+    assert!(
+        printed.contains("beside samples of 8192 B") && printed.contains("Beside it Mbit/s"),
+        "{printed}"
+    );
+    let document = scene.weir("report results --format json").expect_code(0).json();
+    let [alone, shared] = document["cases"].as_array().unwrap().as_slice() else { panic!("{document}") };
+    assert_eq!((alone.get("beside"), alone.get("beside_mbps")), (None, None));
+    assert_eq!(shared["beside"], "8192");
+    assert!(shared["beside_mbps"].as_f64() > Some(0.0), "{shared}");
+    for case in [alone, shared] {
+        assert_eq!((&case["ages"]["from_write"], &case["ages"]["step_ms"]), (&true.into(), &50.0.into()));
+        let ages = case["ages"]["p99_ms"].as_array().unwrap();
+        // Less than one way is impossible.
+        assert!(ages.iter().filter_map(Value::as_f64).all(|age| age >= 2.0), "{case}");
+        assert!(ages.iter().any(Value::is_number), "{case}");
+    }
+    let page = scene.weir("report results --links").expect_code(0).stdout;
+    assert!(page.contains("## Two streams of an engine") && page.contains(" | 8192 B | "), "{page}");
+    scene.weir("report results --plot links --output plots").expect_code(0);
+}
+
+#[test]
 fn open_robotics_experiment_is_repeated_beside_its_figures() {
     if is_refused() {
         return;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use weir_results::{Case, CaseSeries, LinkDirection, Telemetry};
+use weir_results::{AgeSeries, Case, CaseSeries, LinkDirection, Telemetry};
 
 use crate::group::{Group, Point};
 use crate::html::chart::{Axis, Chart, Line, Size};
@@ -90,6 +90,16 @@ const KINDS: &[Kind] = &[
         lines: &[("", |case| {
             link(case, |down| down.series.queue_bytes.iter().map(|bytes| *bytes as f64 / 1e3).collect())
         })],
+    },
+    Kind {
+        title: "Age over the link over time.",
+        note: "Age of samples on arrival, from the call that wrote them, milliseconds; warm-up included.",
+        y_label: "ms",
+        needs_values: true,
+        lines: &[
+            ("median", |case| ages(case, |ages| &ages.p50_ms)),
+            ("99 %", |case| ages(case, |ages| &ages.p99_ms)),
+        ],
     },
 ];
 
@@ -226,6 +236,13 @@ fn link(case: &Case, of: fn(&LinkDirection) -> Vec<f64>) -> Vec<(f64, f64)> {
     (0..).map(|step| (f64::from(step) + 0.5) * step_s).zip(of(&link.to_subscribers)).collect()
 }
 
+/// Ages of samples that carry the time of writing, at the middle of their steps.
+fn ages(case: &Case, of: fn(&AgeSeries) -> &Vec<Option<f64>>) -> Vec<(f64, f64)> {
+    let Some(ages) = case.figures.ages.as_ref().filter(|ages| ages.from_write) else { return Vec::new() };
+    let at = |step: usize| (step as f64 + 0.5) * ages.step_ms / 1e3;
+    of(ages).iter().enumerate().filter_map(|(step, age)| Some((at(step), (*age)?))).collect()
+}
+
 /// The most points of a line. More would not show in a small plot.
 const POINTS_MAX: usize = 20;
 /// Fewer points are no course.
@@ -242,6 +259,20 @@ mod tests {
         let short = shortened(&values);
         assert_eq!((short.len(), short[0]), (POINTS_MAX, (4.5, 2.0)));
         assert_eq!(shortened(&values[..3]), values[..3]);
+    }
+
+    #[test]
+    fn ages_from_the_time_of_writing_are_drawn_and_scheduled_ones_are_not() {
+        let case = |from_write| {
+            Case::new("weir", Test::Throughput, Reliability::Reliable, 32).with(|case| {
+                let p50_ms = vec![Some(3.0), None, Some(4.0)];
+                case.figures.ages =
+                    Some(AgeSeries { step_ms: 50.0, from_write, p50_ms, ..AgeSeries::default() });
+            })
+        };
+        let kind = KINDS.last().unwrap();
+        assert_eq!((kind.lines[0].1)(&case(true)), [(0.025, 3.0), (0.125, 4.0)]);
+        assert_eq!((kind.lines[0].1)(&case(false)), []);
     }
 
     #[test]

@@ -167,13 +167,16 @@ fn what_is_written_agrees_with_the_schema() {
         it.conditions.apart = true;
         it.conditions.kept_awake = true;
         it.conditions.path = Some("veth".to_owned());
+        (it.conditions.beside, it.figures.beside_mbps) = (Some("tcp".to_owned()), Some(4.5));
         it.evidence.not_measured = Some(NotMeasured::Failed { reason: "no peer".to_owned() });
         it.evidence.warnings = vec![Warning::CoresShared, Warning::LostSamples { lost: 3 }];
         it.figures.schedule_lag_us = Some(ScheduleLag { p50: 1.0, p99: 2.0, p99_9: Some(2.5), max: 3.0 });
         it.figures.publisher = Some(ProcessFigures { instructions: Some(1), ..ProcessFigures::default() });
         it.figures.discovery = Some(Discovery { from_first_ms: 1.0, from_last_ms: 1.0, late_ms: 0.0 });
         it.figures.clocks = Some(ClockRelation::default());
-        it.figures.ages = Some(AgeRecorder::new(3, 10e6).series());
+        let mut ages = AgeRecorder::by_arrival();
+        ages.record_arrival(0, 1_000_000);
+        it.figures.ages = Some(ages.series());
         it.figures.paths = vec![path()];
         it.evidence.socket_buffers = Some(SocketBuffers::default());
         it.evidence.loss = Some(LossBreakdown::default());

@@ -47,6 +47,9 @@ fn line(step: &Step) -> String {
     if let Some(path) = &case.method.path {
         _ = write!(text, ", {path}");
     }
+    if let Some(beside) = case.method.beside.name() {
+        _ = write!(text, ", beside {beside}");
+    }
     _ = write!(text, ", repeat {}", case.repeat);
     if let Action::NotSupported(reason) = &step.action {
         _ = write!(text, " (not measured: {reason})");
