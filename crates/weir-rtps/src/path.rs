@@ -362,7 +362,8 @@ impl PathState {
 
     /// Returns whether a datagram is to be withheld, to see whether readers acknowledge what they have not received.
     pub(crate) fn is_proof_due(&self, now: Time) -> bool {
-        self.proof.is_due(now, self.rounds.bottleneck(), self.rounds.passed_bytes())
+        let answer = self.answer_time().unwrap_or_default();
+        self.proof.is_due(now, self.rounds.bottleneck(), self.rounds.passed_bytes(), answer)
     }
 
     /// Records that a datagram is withheld. Returns the time after which answers come.
