@@ -135,8 +135,9 @@ impl WriterCore {
                 continue;
             };
             if entry.fragment_size != 0 {
-                if self.repair_large(now, sn, &entry, &to, &mut room, &mut allowed, out) {
+                if self.repair_large(sn, &entry, &to, &mut room, &mut allowed, out) {
                     self.counters.samples_repaired += 1;
+                    self.send_withheld(now, sn, None, &to);
                     self.proxies[index].note_repair((sn, 0), Some(now));
                 }
                 continue;

@@ -288,7 +288,6 @@ impl WriterCore {
     /// HEARTBEAT after them makes it request the others. Returns whether it sent any.
     pub(super) fn repair_large(
         &mut self,
-        now: Time,
         sn: SequenceNumber,
         entry: &Entry,
         to: &Destinations,
@@ -307,7 +306,6 @@ impl WriterCore {
             self.window.on_repaired(cost);
             self.append_fragment(sn, entry, number, to, out);
         }
-        self.send_withheld(now, sn, None, to);
         out.items.len() > before
     }
 

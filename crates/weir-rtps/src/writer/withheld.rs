@@ -69,7 +69,7 @@ impl Withheld {
     fn judge_fragments(&self, nack: &NackFrag) -> Option<Verdict> {
         let (state, number) = (&nack.state, self.fragment?);
         let is_requested = state.iter().any(|it| it.0 == number);
-        let end = state.iter().last().map_or(number, |it| it.0) + 1;
+        let end = state.iter().last().map_or(number, |it| it.0).saturating_add(1);
         let covered = state.base().0.into()..end.into();
         is_requested.then(|| proof(state.iter().map(|it| i64::from(it.0)), number.into(), covered))
     }
