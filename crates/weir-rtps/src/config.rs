@@ -82,6 +82,24 @@ pub const PATH_UNREPORTED: Duration = Duration::from_millis(25);
 pub const PATH_UNREPORTED_LARGE: Duration = Duration::from_secs(1);
 /// ... or this, in bytes, on an open path.
 pub const PATH_UNREPORTED_BYTES: u64 = 64 * 1024;
+/// A path is held at this rate, at least, if its readers acknowledge what they have not received, in bytes per second.
+pub const PATH_RATE_UNPROVEN: f64 = 64_000.0;
+/// No datagram is withheld before so many bytes have passed on a path.
+pub const PROOF_AFTER_BYTES: u64 = 64 * 1024;
+/// One is withheld when a path carries so many times what was proven, ...
+pub const PROOF_GROWTH: f64 = 2.0;
+/// ... and so many round trips have passed since the last, ...
+pub const PROOF_ROUND_TRIPS: u32 = 16;
+/// ... or it carries so many times what was proven, ...
+pub const PROOF_GROWTH_SOON: f64 = 8.0;
+/// ... when the proof is as old as this, ...
+pub const PROOF_MEMORY: Duration = Duration::from_secs(30);
+/// ... and at this interval while the path is held.
+pub const PROOF_INTERVAL: Duration = Duration::from_millis(200);
+/// Samples or fragments sent since the last HEARTBEAT that make a stream, of which one may be withheld.
+pub const PROOF_STREAM: u64 = 16;
+/// A fragment is withheld among the first of a sample: readers name no more than 256 at a time.
+pub const PROOF_FRAGMENTS: u32 = 128;
 /// What a best-effort writer has waiting for a paced path leaves within this time; what is older is not sent.
 pub const BEST_EFFORT_WAIT: Duration = Duration::from_millis(100);
 /// What leaves together on a paced path, as time...

@@ -23,6 +23,7 @@
 //! (`path/bucket.rs`). A path without a bottleneck stays open and costs a counter per send.
 
 mod bucket;
+mod proof;
 mod rate;
 mod rival;
 mod rounds;
@@ -32,6 +33,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use self::bucket::Bucket;
 pub(crate) use self::bucket::Flow;
+use self::proof::Proof;
+pub(crate) use self::proof::Verdict;
 use self::rounds::Rounds;
 use crate::config;
 use crate::time::Time;
@@ -60,6 +63,10 @@ pub struct PathReport {
     pub repaired_bytes: u64,
     /// Times that a writer had to wait.
     pub waits: u64,
+    /// Times that a reader acknowledged what it had not been sent.
+    pub lies: u64,
+    /// Bytes per second to which the path is held because of that.
+    pub held_rate: Option<f64>,
 }
 
 impl PathReport {
@@ -74,6 +81,7 @@ impl PathReport {
 pub(crate) struct PathState {
     rounds: Rounds,
     bucket: Bucket,
+    proof: Proof,
     waits: u64,
     flows: u32,
     /// Bytes per second that may be sent, whatever the path carries.
@@ -201,6 +209,8 @@ impl Path {
             lost_bytes: rounds.lost,
             repaired_bytes: rounds.sent.answered - rounds.sent.new,
             waits: state.waits,
+            lies: state.proof.lies,
+            held_rate: state.proof.held,
         }
     }
 
@@ -234,7 +244,13 @@ impl PathState {
 
     /// Returns the bytes per second that may be sent; `None`: the path is open.
     fn rate(&self) -> Option<f64> {
-        self.rounds.pacing_rate().into_iter().chain(self.rate_max).reduce(f64::min)
+        self.rounds.pacing_rate().into_iter().chain(self.limit()).reduce(f64::min)
+    }
+
+    /// Returns the bytes per second that may be sent, whatever the path carries: as configured, or because readers
+    /// acknowledge what they have not received.
+    fn limit(&self) -> Option<f64> {
+        self.rate_max.into_iter().chain(self.proof.held).reduce(f64::min)
     }
 
     /// Returns what a writer with `wanted` bytes to send may send now.
@@ -263,7 +279,7 @@ impl PathState {
                 return Allowance::Blocked { until };
             }
             let room = self.rounds.first_flights(unreported);
-            if let Some(room) = room.filter(|room| *room < wanted && self.rate_max.is_none()) {
+            if let Some(room) = room.filter(|room| *room < wanted && self.limit().is_none()) {
                 return Allowance::Flight(room);
             }
         }
@@ -294,7 +310,7 @@ impl PathState {
     /// Records that a writer would send more if it could.
     pub(crate) fn note_saturated(&mut self, until: Time) {
         // What a configured rate holds back shows nothing about the path.
-        if self.rounds.pacing_rate().is_none_or(|rate| self.rate_max.is_none_or(|most| rate < most)) {
+        if self.rounds.pacing_rate().is_none_or(|rate| self.limit().is_none_or(|most| rate < most)) {
             self.rounds.limited_at = self.rounds.limited_at.max(Some(until));
         }
     }
@@ -342,6 +358,24 @@ impl PathState {
     /// Records that everything before a mark has passed.
     pub(crate) fn passed(&mut self, now: Time, mark: &Mark) {
         self.rounds.passed(now, mark);
+    }
+
+    /// Returns whether a datagram is to be withheld, to see whether readers acknowledge what they have not received.
+    pub(crate) fn is_proof_due(&self, now: Time) -> bool {
+        let answer = self.answer_time().unwrap_or_default();
+        self.proof.is_due(now, self.rounds.bottleneck(), self.rounds.passed_bytes(), answer)
+    }
+
+    /// Records that a datagram is withheld. Returns the time after which answers come.
+    pub(crate) fn begin_proof(&mut self, now: Time) -> Duration {
+        let answer = self.answer_time().unwrap_or_default();
+        self.proof.begin(now, self.rounds.bottleneck(), self.rounds.sent.all, answer);
+        answer
+    }
+
+    /// Records what an answer shows about a withheld datagram.
+    pub(crate) fn settle_proof(&mut self, now: Time, verdict: Verdict) {
+        self.proof.settle(now, verdict, self.rounds.passed_bytes(), self.rounds.sent.all);
     }
 
     /// Records that a reader has reported `bytes` as lost.

@@ -63,6 +63,7 @@ mod state;
 mod tail_loss_probe;
 mod timeouts;
 mod transmit;
+mod withheld;
 
 pub use crate::change_kind::ChangeKind;
 pub use direct::{DirectDatagram, DirectPayload};

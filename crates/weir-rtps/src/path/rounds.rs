@@ -190,6 +190,16 @@ impl Rounds {
         self.rate.as_ref().map(Rate::pacing_rate)
     }
 
+    /// Returns the bytes per second that the bottleneck carries; `None`: the path is open.
+    pub(super) fn bottleneck(&self) -> Option<f64> {
+        self.rate.as_ref().map(|rate| rate.bottleneck)
+    }
+
+    /// Returns the bytes of new samples that have passed since the path became open.
+    pub(super) fn passed_bytes(&self) -> u64 {
+        self.passed.new - self.open_since
+    }
+
     /// Returns the shortest round trip of the last rounds, in nanoseconds: that without a queue.
     pub(super) fn round_trip_min(&self) -> Option<u64> {
         let kept = self.round_trips.front().map(|(.., ns)| *ns);

@@ -36,6 +36,7 @@ impl WriterCore {
                 proxy.knows_numbers = knows_numbers(acknack, self.config.first).or(proxy.knows_numbers);
             }
             let (is_anew, before) = (proxy.starts_anew(acknack), proxy.acknowledged);
+            proxy.judge(acknack);
             if is_anew {
                 proxy.start_anew(acknack);
             }
@@ -61,6 +62,7 @@ impl WriterCore {
             let may_ask = self.may_repair(now, index);
             let proxy = &mut self.proxies[index];
             let asked = proxy.requested.len();
+            proxy.judge_continuation(acknack);
             let is_due = may_ask && proxy.request(now, acknack, first, unsent) || proxy.gap_to.is_some();
             self.due.add_if(index, is_due);
             self.note_path(now, index, asked, usize::MAX);

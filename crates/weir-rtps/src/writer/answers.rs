@@ -81,6 +81,8 @@ impl WriterCore {
     fn heartbeat_for(&mut self, index: usize) -> Heartbeat {
         let proxy = &self.proxies[index];
         let first = proxy.start.max(self.history.first());
+        self.excuse(Some(first));
+        let proxy = &self.proxies[index];
         self.heartbeat.count = self.heartbeat.count.wrapping_add(1);
         self.counters.heartbeats_sent += 1;
         Heartbeat {
@@ -135,6 +137,7 @@ impl WriterCore {
             if entry.fragment_size != 0 {
                 if self.repair_large(sn, &entry, &to, &mut room, &mut allowed, out) {
                     self.counters.samples_repaired += 1;
+                    self.send_withheld(now, sn, None, &to);
                     self.proxies[index].note_repair((sn, 0), Some(now));
                 }
                 continue;
@@ -154,6 +157,7 @@ impl WriterCore {
             previous = Some(entry);
             allowed.spend(bytes);
             self.proxies[index].note_repair((sn, 0), Some(now));
+            self.send_withheld(now, sn, None, &to);
             self.window.on_repaired(cost);
             self.counters.samples_repaired += 1;
             match &mut wanted {
@@ -186,6 +190,9 @@ impl WriterCore {
     ) {
         let header = compose::header(&self.config);
         let writer = self.config.guid.entity;
+        if gap_to.is_some() || !gone.is_empty() {
+            self.excuse(None);
+        }
         // A volatile reader that waits for samples from before the match has lost them: the writer had
         // forgotten it for a while. It counts them by the HEARTBEAT, unless a GAP says first that they
         // are irrelevant.

@@ -93,6 +93,7 @@ impl WriterCore {
         let may_ask = nack.state.iter().next().is_none() || self.may_repair(now, index);
         let proxy = &mut self.proxies[index];
         proxy.settle_repairs();
+        proxy.judge_fragments(nack);
         let asked = proxy.requested_fragments.len();
         let sent = if sn == self.unsent { self.fragments.sent } else { entry.fragments() };
         let mut seen = nack.state.base().0.saturating_sub(1);
@@ -155,7 +156,14 @@ impl WriterCore {
             if !self.allows_fragment(now, len) {
                 break;
             }
-            self.append_fragment(sn, entry, self.fragments.sent, &to, out);
+            let others = self
+                .pacing
+                .wants_proof
+                .then(|| self.withhold_fragment(now, sn, total - self.fragments.sent))
+                .flatten();
+            if others.as_ref().is_none_or(|others| !others.is_empty()) {
+                self.append_fragment(sn, entry, self.fragments.sent, others.as_ref().unwrap_or(&to), out);
+            }
             self.fragments.sent += 1;
             self.fragments.since_heartbeat += cost;
             let share = self.window.size() / config::HEARTBEAT_WINDOW_SHARE;
@@ -257,6 +265,7 @@ impl WriterCore {
             self.window.on_repaired(cost);
             allowed.spend(compose::FRAGMENT_AT as u64 + len);
             self.proxies[index].note_repair((sn, number + 1), Some(now));
+            self.send_withheld(now, sn, Some(number + 1), &repaired);
             self.append_fragment(sn, &entry, number, &repaired, out);
             last = Some(sn);
         }

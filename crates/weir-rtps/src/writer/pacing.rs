@@ -36,6 +36,8 @@ pub(super) struct Pacing {
     pub(super) ends_flight: bool,
     /// Readers acknowledge what is sent.
     is_reliable: bool,
+    /// A datagram is to be withheld on one of the paths.
+    pub(super) wants_proof: bool,
     /// A write has found the window full since the last mark.
     pub(super) was_full: bool,
     marked_at: Time,
@@ -204,6 +206,16 @@ impl Pacing {
         allowed
     }
 
+    /// Returns a path on which a datagram is to be withheld.
+    pub(super) fn path_to_prove(&self, now: Time) -> Option<Path> {
+        self.uses.iter().map(|it| &it.path).find(|path| path.lock().is_proof_due(now)).cloned()
+    }
+
+    /// Returns whether samples of `len` bytes follow each other soon.
+    pub(super) fn is_streaming(&self, len: u64) -> bool {
+        self.since_mark + self.unrecorded >= config::PROOF_STREAM * on_the_wire(len)
+    }
+
     /// Returns what the writer is on a path.
     fn flow_on(&self, path: &Path) -> Flow {
         self.uses.iter().find(|it| it.path.is(path)).map_or(self.flow, |it| it.flow)
@@ -270,6 +282,7 @@ impl Pacing {
             self.marked_at = now;
         }
         let (mut round_trip, mut patience) = (None, None);
+        self.wants_proof = false;
         (self.since_mark, self.mark_every_bytes) = (0, None);
         let was_full = core::mem::take(&mut self.was_full);
         for PathUse { path, marks, last: latest, is_silent, .. } in &mut self.uses {
@@ -285,6 +298,7 @@ impl Pacing {
                 state.note_saturated(now);
             }
             self.is_paced |= state.is_paced();
+            self.wants_proof |= self.is_reliable && state.is_proof_due(now);
             round_trip = round_trip.max(state.round_trip_min());
             patience = patience.max(state.answer_time());
             self.mark_every_bytes = self.mark_every_bytes.max(state.mark_every_bytes());
@@ -481,17 +495,24 @@ impl WriterCore {
     /// Records what a message of a reader shows about its path: how far the reader has got, and what was lost.
     /// Requested samples and fragments from these places on are new.
     pub(super) fn note_path(&mut self, now: Time, index: usize, samples: usize, fragments: usize) {
+        let withheld = self.settle_withheld(now, index);
+        let is_lost = |sn: SequenceNumber, fragment: Option<u32>| {
+            withheld.as_ref().is_none_or(|withheld| !withheld.contains(sn, fragment))
+        };
         let proxy = &self.proxies[index];
         let Some(path) = proxy.path.clone() else { return };
         let len_of = |sn: &SequenceNumber| self.history.entry(*sn).map_or(0, |entry| u64::from(entry.len));
-        let lost_samples = proxy.requested.iter().skip(samples).map(|sn| on_the_wire(len_of(sn).min(65_507)));
-        let lost_fragments = proxy.requested_fragments.iter().skip(fragments).map(|(sn, _)| {
+        let lost_samples = proxy.requested.iter().skip(samples).filter(|sn| is_lost(**sn, None));
+        let lost_samples = lost_samples.map(|sn| on_the_wire(len_of(sn).min(65_507)));
+        let lost_fragments = proxy.requested_fragments.iter().skip(fragments);
+        let lost_fragments = lost_fragments.filter(|(sn, number)| is_lost(*sn, Some(number + 1)));
+        let lost_fragments = lost_fragments.map(|(sn, _)| {
             let size = self.history.entry(*sn).map_or(0, |entry| entry.fragment_size);
             on_the_wire(u64::from(size))
         });
         let lost = lost_samples.chain(lost_fragments).sum();
         path.lock().note_lost(lost);
-        let reached = proxy.reached();
+        let reached = proxy.proven(now, &self.history);
         self.pacing.passed(now, &path, reached);
         self.observe_paths();
     }

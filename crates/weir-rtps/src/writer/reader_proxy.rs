@@ -6,10 +6,11 @@ use std::collections::BTreeMap;
 use weir_wire::{AckNack, Guid, SequenceNumber, VendorId};
 
 use super::pacing::Position;
+use super::withheld::Withheld;
 use crate::config;
 use crate::multicast::GroupRoute;
 use crate::outbox::Destinations;
-use crate::path::Path;
+use crate::path::{Path, Verdict};
 use crate::time::Time;
 
 /// A reader to be matched.
@@ -93,6 +94,9 @@ pub(super) struct ReaderProxy {
     pub(super) is_stalled: bool,
     /// No HEARTBEAT that only asks for an answer is due before this.
     pub(super) ask_at: Time,
+    /// What it was not sent yet, and what its last message shows about that.
+    pub(super) withheld: Option<Withheld>,
+    pub(super) verdict: Option<Verdict>,
     last_count: Option<(u32, Time)>,
     last_base: SequenceNumber,
 }
@@ -135,6 +139,8 @@ impl ReaderProxy {
             idle_since: None,
             is_stalled: false,
             ask_at: Time::ZERO,
+            withheld: None,
+            verdict: None,
             last_count: None,
             last_base: SequenceNumber::ZERO,
         }

@@ -42,6 +42,8 @@ pub struct WriterCore {
     pub(super) window: Window,
     /// What the paths to the readers allow.
     pub(super) pacing: Pacing,
+    /// Some reader was not sent a datagram, see [`withheld`](super::withheld).
+    pub(super) has_withheld: bool,
     /// The first sequence number not handed out yet.
     pub(super) unsent: SequenceNumber,
     /// The last sample that all reliable readers have acknowledged.
@@ -86,6 +88,8 @@ pub(super) struct Noted {
 pub struct WriterCounters {
     /// Samples sent again because a reader requested them.
     pub samples_repaired: u64,
+    /// Datagrams and fragments that were first sent when a reader requested them, see [`path`](crate::path).
+    pub samples_withheld: u64,
     /// GAPs for removed samples.
     pub gaps_sent: u64,
     /// HEARTBEATs, including those in the datagram of a sample.
@@ -126,6 +130,7 @@ impl WriterCore {
             routes: Vec::new(),
             window: Window::new(),
             pacing: Pacing::new(config.transport_priority, config.latency_budget),
+            has_withheld: false,
             unsent: config.first,
             acknowledged: config.first.prev(),
             acknowledged_charge: 0,

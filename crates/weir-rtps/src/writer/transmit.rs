@@ -87,6 +87,9 @@ impl WriterCore {
         (self.burst.datagrams, self.burst.bytes) = open.map_or((0, 0), |open| (1, open.len));
         self.open = open;
         let first_item = out.items.len();
+        if self.pacing.wants_proof {
+            self.withhold_samples(now, end, out);
+        }
         if self.large.is_empty() && self.unsent < end && !self.is_amid_sample() {
             self.append_samples(self.unsent..end, &self.destinations, out);
             self.unsent = end;
@@ -238,6 +241,7 @@ impl WriterCore {
         self.heartbeat.sent(now, self.history.charged());
         self.counters.heartbeats_sent += 1;
         self.pacing.mark(now, (self.unsent.prev(), 0));
+        self.excuse(Some(first));
         Heartbeat {
             reader,
             writer: self.config.guid.entity,

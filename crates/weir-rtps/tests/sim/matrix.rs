@@ -71,7 +71,7 @@ fn the_matrix_of_point_clouds() {
             let mut line = format!("{mbps} Mbit/s, {delay_ms} ms:");
             for loss in [0.0, 0.1, 0.2, 0.3, 0.4] {
                 let delay = Duration::from_millis(delay_ms);
-                let taken = clouds(History::KeepLast(10), mbps, delay, loss);
+                let taken = clouds(1, History::KeepLast(10), mbps, delay, loss);
                 let later: usize = taken[3..].iter().sum();
                 // Fragments of 1400 bytes, and what is lost of them.
                 let carried = mbps as f64 * 1e6 / 8.0 / (375.0 * 1496.0) * (1.0 - loss);

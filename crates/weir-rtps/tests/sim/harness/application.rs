@@ -386,7 +386,7 @@ pub(crate) struct ReaderHost {
     segment_max: u16,
     pub(crate) path: Option<Path>,
     pub(super) group: Option<GroupRoute>,
-    answers: Answers,
+    pub(crate) answers: Answers,
     pub(super) vendor: VendorId,
     /// Answers to be sent, with their destinations.
     later: VecDeque<(Time, SocketAddrV4, Vec<u8>)>,

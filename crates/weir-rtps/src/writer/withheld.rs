@@ -1,0 +1,250 @@
+//! Datagrams that are announced and not sent, to see whether readers acknowledge what they have not received.
+//!
+//! The [path](crate::path) decides when. The writer leaves out a datagram of new samples, or a fragment, that others
+//! follow. HEARTBEATs name it as if it had been sent. Readers on the tested path request it then, as after a loss, and
+//! it is sent as a repair. All other readers get it at once. For an honest reader, this costs a round trip for one
+//! datagram.
+//!
+//! Only a stream is tested: a writer with more to send, or that has sent much since the last HEARTBEAT. A best-effort
+//! reader at the address of a tested one loses the datagram.
+
+use core::ops::Range;
+use std::sync::Arc;
+
+use weir_wire::{AckNack, NackFrag, SequenceNumber};
+
+use super::pacing::Position;
+use super::reader_proxy::ReaderProxy;
+use super::state::WriterCore;
+use crate::config;
+use crate::history::{Entry, History as Store};
+use crate::outbox::{Destinations, Outbox};
+use crate::path::Verdict;
+use crate::qos::History;
+use crate::time::Time;
+
+/// What a reader was not sent yet: some samples, or a fragment of one.
+#[derive(Debug, Clone)]
+pub(super) struct Withheld {
+    samples: Range<SequenceNumber>,
+    /// Counted from 1.
+    fragment: Option<u32>,
+    /// From then on, nothing behind it counts as passed. Until then, the request for it may have been lost.
+    bars_from: Time,
+    /// A HEARTBEAT or a GAP has let the reader go on without it.
+    is_excused: bool,
+}
+
+impl Withheld {
+    /// Returns how far a reader can have got that was not sent it.
+    fn reach(&self) -> Position {
+        (self.samples.start.prev(), self.fragment.map_or(0, |number| number - 1))
+    }
+
+    /// Returns whether it is a part of a sample, or of a fragment, counted from 1.
+    pub(super) fn contains(&self, sn: SequenceNumber, fragment: Option<u32>) -> bool {
+        let is_part = fragment.is_none() || self.fragment.is_none() || fragment == self.fragment;
+        self.samples.contains(&sn) && is_part
+    }
+
+    /// Returns what an ACKNACK shows.
+    fn judge(&self, acknack: &AckNack) -> Option<Verdict> {
+        let state = &acknack.state;
+        if state.base() > self.samples.start {
+            return Some(if self.is_excused { Verdict::Nothing } else { Verdict::Lie });
+        }
+        self.judge_requests(acknack)
+    }
+
+    /// Returns what the requests of an ACKNACK show.
+    fn judge_requests(&self, acknack: &AckNack) -> Option<Verdict> {
+        let state = &acknack.state;
+        let is_requested = state.iter().any(|sn| self.samples.contains(&sn));
+        let end = state.base().0 + i64::from(state.num_bits());
+        is_requested.then(|| proof(state.iter().map(|sn| sn.0), self.samples.start.0, state.base().0..end))
+    }
+
+    /// Returns what a NACK_FRAG for its sample shows. Its base acknowledges nothing: what is missing before it was
+    /// requested earlier.
+    fn judge_fragments(&self, nack: &NackFrag) -> Option<Verdict> {
+        let (state, number) = (&nack.state, self.fragment?);
+        let is_requested = state.iter().any(|it| it.0 == number);
+        let end = state.iter().last().map_or(number, |it| it.0).saturating_add(1);
+        let covered = state.base().0.into()..end.into();
+        is_requested.then(|| proof(state.iter().map(|it| i64::from(it.0)), number.into(), covered))
+    }
+}
+
+/// Returns what a request shows that names a withheld number. If it names most of the numbers around it, that may be
+/// because it names all.
+fn proof(requested: impl Iterator<Item = i64>, number: i64, covered: Range<i64>) -> Verdict {
+    let near = covered.start.max(number - NEAR)..covered.end.min(number + NEAR);
+    let also = requested.filter(|it| near.contains(it) && *it != number).count() as i64;
+    if also * 2 > near.end - near.start { Verdict::Unclear } else { Verdict::Proven }
+}
+
+/// Numbers before and behind a withheld one that are compared with it.
+const NEAR: i64 = 32;
+
+impl ReaderProxy {
+    /// Returns how far the reader has got, as far as it has proven.
+    pub(super) fn proven(&self, now: Time, history: &Store) -> Position {
+        let reached = self.reached();
+        // A reader may go on without what was removed.
+        let is_kept = |it: &Withheld| history.entry(it.samples.start).is_some_and(|entry| entry.is_alive());
+        self.withheld
+            .as_ref()
+            .filter(|it| now >= it.bars_from && is_kept(it))
+            .map_or(reached, |withheld| reached.min(withheld.reach()))
+    }
+
+    /// Takes what an ACKNACK shows about what was withheld.
+    pub(super) fn judge(&mut self, acknack: &AckNack) {
+        if let Some(withheld) = &self.withheld {
+            self.verdict = withheld.judge(acknack);
+        }
+    }
+
+    /// Takes what the continuation of an ACKNACK shows about it.
+    pub(super) fn judge_continuation(&mut self, acknack: &AckNack) {
+        if let Some(withheld) = &self.withheld {
+            self.verdict = withheld.judge_requests(acknack);
+        }
+    }
+
+    /// Takes what a NACK_FRAG shows about it.
+    pub(super) fn judge_fragments(&mut self, nack: &NackFrag) {
+        if let Some(withheld) = self.withheld.as_ref().filter(|it| it.contains(nack.sequence_number, None)) {
+            self.verdict = withheld.judge_fragments(nack);
+        }
+    }
+}
+
+impl WriterCore {
+    /// Withholds the first datagram of the samples before `end`, if that is due.
+    pub(super) fn withhold_samples(&mut self, now: Time, end: SequenceNumber, out: &mut Outbox) {
+        let first = self.unsent;
+        let entry_at =
+            |sn| self.history.entry(sn).filter(|it: &Entry| it.is_alive() && it.fragment_size == 0);
+        let Some(mut entry) = entry_at(first).filter(|_| first < end && !self.is_amid_sample()) else {
+            return;
+        };
+        let mut next = first.next();
+        while let Some(more) = entry_at(next).filter(|more| next < end && entry.is_extended_by(more)) {
+            (entry, next) = (more, next.next());
+        }
+        if next >= end && !self.pacing.is_streaming(entry.len.into()) {
+            return;
+        }
+        let Some(others) = self.withhold(now, first..next, None) else { return };
+        self.append_samples(first..next, &others, out);
+        self.unsent = next;
+        self.heartbeat.is_due = true;
+    }
+
+    /// Withholds the next fragment of a sample, if that is due. Returns whom it is to be sent to nevertheless.
+    pub(super) fn withhold_fragment(
+        &mut self,
+        now: Time,
+        sn: SequenceNumber,
+        left: u32,
+    ) -> Option<Destinations> {
+        let is_early = self.fragments.sent < config::PROOF_FRAGMENTS;
+        if u64::from(left) < config::PROOF_STREAM || !is_early || !self.pacing.is_paced {
+            return None;
+        }
+        self.withhold(now, sn..sn.next(), Some(self.fragments.sent + 1))
+    }
+
+    /// Withholds something from the readers at the end of the path that is due. Returns where the others are.
+    fn withhold(
+        &mut self,
+        now: Time,
+        samples: Range<SequenceNumber>,
+        fragment: Option<u32>,
+    ) -> Option<Destinations> {
+        self.pacing.wants_proof = false;
+        if self.config.history == History::KeepLast(1) {
+            // The next sample would replace it before it is requested.
+            return None;
+        }
+        let path = self.pacing.path_to_prove(now)?;
+        let is_tested = |proxy: &ReaderProxy| {
+            proxy.is_awaited()
+                && proxy.is_introduced
+                && proxy.start <= samples.start
+                && proxy.withheld.is_none()
+                && proxy.path.as_ref().is_some_and(|it| it.is(&path))
+        };
+        if !self.proxies.iter().any(is_tested) {
+            return None;
+        }
+        let answer = path.lock().begin_proof(now);
+        let (mut tested, mut others) = (Vec::new(), Vec::new());
+        for proxy in &mut self.proxies {
+            if is_tested(proxy) {
+                let bars_from = now + 2 * answer;
+                proxy.withheld =
+                    Some(Withheld { samples: samples.clone(), fragment, bars_from, is_excused: false });
+                tested.extend(proxy.destinations.iter().copied());
+            } else {
+                others.extend(proxy.destinations.iter().copied());
+            }
+        }
+        others.sort_unstable();
+        others.dedup();
+        others.retain(|it| !tested.contains(it));
+        self.has_withheld = true;
+        self.counters.samples_withheld += 1;
+        Some(Arc::from(others))
+    }
+
+    /// Records that samples before `first` need not be waited for, as a HEARTBEAT says; `None`: as a GAP may say.
+    pub(super) fn excuse(&mut self, first: Option<SequenceNumber>) {
+        if self.has_withheld {
+            for withheld in self.proxies.iter_mut().filter_map(|proxy| proxy.withheld.as_mut()) {
+                withheld.is_excused |= first.is_none_or(|first| first > withheld.samples.start);
+            }
+        }
+    }
+
+    /// Records that something was sent to these addresses after all.
+    pub(super) fn send_withheld(
+        &mut self,
+        now: Time,
+        sn: SequenceNumber,
+        fragment: Option<u32>,
+        to: &Destinations,
+    ) {
+        if !self.has_withheld {
+            return;
+        }
+        for proxy in &mut self.proxies {
+            let is_it = proxy.withheld.as_ref().is_some_and(|withheld| withheld.contains(sn, fragment));
+            if is_it && proxy.destinations.iter().any(|at| to.contains(at)) {
+                proxy.withheld = None;
+                if let Some(path) = &proxy.path {
+                    path.lock().settle_proof(now, Verdict::Nothing);
+                }
+            }
+        }
+        self.has_withheld = self.proxies.iter().any(|proxy| proxy.withheld.is_some());
+    }
+
+    /// Takes what the last message of a reader has shown about what was withheld. Returns it, if that is over.
+    pub(super) fn settle_withheld(&mut self, now: Time, index: usize) -> Option<Withheld> {
+        if !self.has_withheld {
+            return None;
+        }
+        let proxy = &mut self.proxies[index];
+        let verdict = proxy.verdict.take()?;
+        let withheld = proxy.withheld.take();
+        if let Some(path) = proxy.path.as_ref().filter(|_| withheld.is_some()) {
+            let mut state = path.lock();
+            state.settle_proof(now, verdict);
+            self.pacing.is_paced |= state.is_paced();
+        }
+        self.has_withheld = self.proxies.iter().any(|proxy| proxy.withheld.is_some());
+        withheld
+    }
+}
