@@ -75,13 +75,15 @@ pub const PATH_SILENCE: Duration = Duration::from_millis(200);
 /// The same while no round trip is known, as in RFC 6298.
 pub const PATH_ANSWER_UNKNOWN: Duration = Duration::from_secs(1);
 /// Readers of other engines do not show how far they have got while something is missing, nor within a large sample.
-/// What they show nothing of may be in flight besides: what a paced path carries in half a round trip and this time,
-/// ...
+/// What they show nothing of may be in flight besides: what a paced path carries in half a round trip and this time, or
+/// the time between their answers, ...
 pub const PATH_UNREPORTED: Duration = Duration::from_millis(25);
 /// ... two large samples, but no more than it carries in this time, ...
 pub const PATH_UNREPORTED_LARGE: Duration = Duration::from_secs(1);
 /// ... or this, in bytes, on an open path.
 pub const PATH_UNREPORTED_BYTES: u64 = 64 * 1024;
+/// Answers of such a reader that are further apart show a pause, or losses.
+pub const ANSWERS_APART_MAX: Duration = Duration::from_millis(250);
 /// What a best-effort writer has waiting for a paced path leaves within this time; what is older is not sent.
 pub const BEST_EFFORT_WAIT: Duration = Duration::from_millis(100);
 /// What leaves together on a paced path, as time...
