@@ -75,8 +75,8 @@ pub const PATH_SILENCE: Duration = Duration::from_millis(200);
 /// The same while no round trip is known, as in RFC 6298.
 pub const PATH_ANSWER_UNKNOWN: Duration = Duration::from_secs(1);
 /// Readers of other engines do not show how far they have got while something is missing, nor within a large sample.
-/// What they show nothing of may be in flight besides: what a paced path carries in half a round trip and this time,
-/// ...
+/// What they show nothing of may be in flight besides: what a paced path carries in half a round trip and this time, or
+/// the time between their answers, ...
 pub const PATH_UNREPORTED: Duration = Duration::from_millis(25);
 /// ... two large samples, but no more than it carries in this time, ...
 pub const PATH_UNREPORTED_LARGE: Duration = Duration::from_secs(1);
@@ -100,6 +100,8 @@ pub const PROOF_INTERVAL: Duration = Duration::from_millis(200);
 pub const PROOF_STREAM: u64 = 16;
 /// A fragment is withheld among the first of a sample: readers name no more than 256 at a time.
 pub const PROOF_FRAGMENTS: u32 = 128;
+/// Answers of such a reader that are further apart show a pause, or losses.
+pub const ANSWERS_APART_MAX: Duration = Duration::from_millis(250);
 /// What a best-effort writer has waiting for a paced path leaves within this time; what is older is not sent.
 pub const BEST_EFFORT_WAIT: Duration = Duration::from_millis(100);
 /// What leaves together on a paced path, as time...

@@ -92,6 +92,8 @@ pub(crate) struct PathState {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Mark {
     at: Time,
+    /// What was sent from here on has not passed.
+    pub(crate) before: Option<Time>,
     /// What was sent before it.
     sent: Sent,
     /// Bytes in flight, and lost, until then.
@@ -105,8 +107,19 @@ pub(crate) struct Mark {
     pub(crate) has_waited: bool,
     /// When another HEARTBEAT for the same samples was sent.
     pub(crate) repeated_at: Option<Time>,
+    /// The writer was held back by the buffers of its readers before it.
+    pub(crate) is_window_limit: bool,
     /// The sender was held back by the path, so that what passes shows the path's rate.
     is_limited: bool,
+}
+
+/// What readers do not show, if they do not show all that has passed.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Unreported {
+    /// Bytes of large samples, which they acknowledge as a whole.
+    pub(crate) large_bytes: u64,
+    /// The time from answer to answer.
+    pub(crate) answers_apart: Duration,
 }
 
 /// Counts of bytes sent, or of bytes that have passed.
@@ -258,22 +271,21 @@ impl PathState {
         self.allow_beside(now, flow, wanted, purpose, None)
     }
 
-    /// Returns what a writer may send now, if readers do not always show how much has passed. `unreported`: the bytes
-    /// of a large sample, which they acknowledge as a whole.
+    /// Returns what a writer may send now, if readers do not always show how much has passed.
     pub(crate) fn allow_beside(
         &mut self,
         now: Time,
         flow: Flow,
         wanted: u64,
         purpose: Purpose,
-        unreported: Option<u64>,
+        unreported: Option<Unreported>,
     ) -> Allowance {
         self.rounds.begin_if_idle(now);
         if purpose == Purpose::BestEffort {
             self.rounds.forget_if_unmeasured(now);
         }
         if purpose == Purpose::New {
-            let unreported = unreported.map_or(0, |bytes| self.unreported(bytes));
+            let unreported = unreported.map_or(0, |it| self.unreported(it));
             if let Some(until) = self.rounds.blocked_until(now, unreported) {
                 self.note_limited(now);
                 return Allowance::Blocked { until };
@@ -293,12 +305,12 @@ impl PathState {
         }
     }
 
-    /// Returns the bytes that may be in flight besides, while readers do not show how much of them has passed. `large`:
-    /// those of a large sample.
-    fn unreported(&self, large: u64) -> u64 {
-        let time = config::PATH_UNREPORTED + self.round_trip_min().unwrap_or_default() / 2;
+    /// Returns the bytes that may be in flight besides, while readers do not show how much of them has passed.
+    fn unreported(&self, what: Unreported) -> u64 {
+        let time = config::PATH_UNREPORTED.max(what.answers_apart);
+        let time = time + self.round_trip_min().unwrap_or_default() / 2;
         let Some(bytes) = self.carries(time) else { return config::PATH_UNREPORTED_BYTES };
-        bytes.max(large.min(self.carries(config::PATH_UNREPORTED_LARGE).unwrap_or(0)))
+        bytes.max(what.large_bytes.min(self.carries(config::PATH_UNREPORTED_LARGE).unwrap_or(0)))
     }
 
     /// Records that a writer sends less than it wants until a time.
@@ -322,10 +334,9 @@ impl PathState {
         self.bucket.spend(flow, bytes);
     }
 
-    /// Returns the bytes that writers may keep, unsent or in flight; `None` if the path is open. `is_silent`: a reader
-    /// does not always show how much has passed.
-    pub(crate) fn window(&self, is_silent: bool) -> Option<u64> {
-        let more = if is_silent { self.unreported(0) } else { 0 };
+    /// Returns the bytes that writers may keep, unsent or in flight; `None` if the path is open.
+    pub(crate) fn window(&self, unreported: Option<Unreported>) -> Option<u64> {
+        let more = unreported.map_or(0, |it| self.unreported(it));
         self.rounds.pacing_rate().map(|_| 2 * self.rounds.in_flight_max() + more)
     }
 
@@ -344,6 +355,7 @@ impl PathState {
         let rounds = &self.rounds;
         Mark {
             at: now,
+            before: None,
             sent: rounds.sent,
             in_flight: rounds.in_flight(),
             lost: rounds.lost,
@@ -351,6 +363,7 @@ impl PathState {
             is_of_silent: false,
             has_waited: false,
             repeated_at: None,
+            is_window_limit: false,
             is_limited: rounds.is_limited(now),
         }
     }
@@ -376,6 +389,12 @@ impl PathState {
     /// Records what an answer shows about a withheld datagram.
     pub(crate) fn settle_proof(&mut self, now: Time, verdict: Verdict) {
         self.proof.settle(now, verdict, self.rounds.passed_bytes(), self.rounds.sent.all);
+    }
+
+    /// Records the answer to a repair that was sent once: while something is missing, a reader that does not show how
+    /// far it has got shows no other round trip.
+    pub(crate) fn note_round_trip(&mut self, now: Time, sent_at: Time) {
+        self.rounds.note_sample(now.nanos_since(sent_at));
     }
 
     /// Records that a reader has reported `bytes` as lost.
@@ -415,5 +434,18 @@ mod tests {
         assert!(!mark.is_ambiguous(ms(12), shortest));
         assert!(mark.is_ambiguous(ms(15), shortest) && mark.is_ambiguous(ms(12), None));
         assert!(state.mark(ms(0)).late(ms(0)).is_ambiguous(ms(30), shortest));
+    }
+
+    #[test]
+    fn an_answer_to_several_heartbeats_shows_a_queue_only_if_the_next_mark_does() {
+        let ms = |ms: u64| Time(ms * 1_000_000);
+        let mut state = PathState::default();
+        state.note_round_trip(ms(10), ms(0));
+        let mark = state.mark(ms(20));
+        // What left at 49 ms has not arrived: it may have taken no longer than usual.
+        state.passed(ms(59), &Mark { before: Some(ms(49)), ..mark });
+        assert_eq!(state.answer_time(), Some(Duration::from_millis(10)));
+        state.passed(ms(59), &Mark { before: Some(ms(40)), ..mark });
+        assert_eq!(state.answer_time(), Some(Duration::from_millis(19)));
     }
 }

@@ -264,16 +264,12 @@ impl Rounds {
 
     /// Records that everything before a mark has passed.
     pub(super) fn passed(&mut self, now: Time, mark: &Mark) {
-        let round_trip_ns = now.nanos_since(mark.at).max(config::PATH_ROUND_TRIP_MIN.as_nanos() as u64);
+        let round_trip_ns = self.round_trip_of(now, mark);
         let is_ambiguous = mark.is_ambiguous(now, self.round_trip_min());
         if mark.has_waited {
             self.round.ambiguous_ns = self.round.ambiguous_ns.into_iter().chain([round_trip_ns]).min();
         } else if !is_ambiguous {
-            self.answer_ns = Some(round_trip_ns);
-            self.round.sum_ns += round_trip_ns;
-            self.round.count += 1;
-            let shortest = self.round.shortest_ns.map_or(round_trip_ns, |ns| ns.min(round_trip_ns));
-            self.round.shortest_ns = Some(shortest);
+            self.note_sample(round_trip_ns);
         } else {
             // As long as nothing else is known, answers may take that long (as for TCP: Karn and Partridge, 1987).
             let longer = |ns: u64| round_trip_ns.min(2 * ns).max(ns);
@@ -289,6 +285,15 @@ impl Rounds {
             let arrived = self.shows_losses(now);
             if self.shows_queue(now, mark, round_trip_ns) || arrived.is_some() {
                 self.limit(now, mark, round_trip_ns, arrived);
+                return;
+            }
+            // The buffers of other engines' readers are not known, and limit what is in flight. What is paced does not
+            // collect there.
+            let is_long = self.round_trip_min().is_some_and(|ns| ns >= START_ROUND_TRIP_MIN_NS);
+            let is_much = mark.in_flight >= BOTTLENECK_MIN_BYTES;
+            if mark.is_of_silent && mark.is_window_limit && is_long && is_much && !mark.has_waited {
+                self.limit(now, mark, round_trip_ns, None);
+                self.round.was_limited = true;
                 return;
             }
         }
@@ -308,6 +313,24 @@ impl Rounds {
         if mark.at >= self.round.ends_with && is_long && now > self.round.began_at {
             self.end_round(now, mark);
         }
+    }
+
+    /// Records a round trip in nanoseconds.
+    pub(super) fn note_sample(&mut self, round_trip_ns: u64) {
+        self.answer_ns = Some(round_trip_ns);
+        self.round.sum_ns += round_trip_ns;
+        self.round.count += 1;
+        let shortest = self.round.shortest_ns.map_or(round_trip_ns, |ns| ns.min(round_trip_ns));
+        self.round.shortest_ns = Some(shortest);
+    }
+
+    /// Returns how long what a mark marks took, in nanoseconds.
+    fn round_trip_of(&self, now: Time, mark: &Mark) -> u64 {
+        let round_trip_ns = now.nanos_since(mark.at).max(config::PATH_ROUND_TRIP_MIN.as_nanos() as u64);
+        let Some(base_ns) = self.round_trip_min() else { return round_trip_ns };
+        // If it may have been the shortest, it shows no queue.
+        let least_ns = mark.before.map_or(round_trip_ns, |before| now.nanos_since(before));
+        base_ns.clamp(least_ns.min(round_trip_ns), round_trip_ns)
     }
 
     fn note_round_trip(&mut self, now: Time, shortest_ns: u64) {

@@ -41,13 +41,18 @@ impl WriterCore {
                 proxy.start_anew(acknack);
             }
             let asked = proxy.requested.len();
-            let is_loss = proxy.update(now, acknack, first, (unsent, next), may_ask);
+            proxy.update(acknack, (unsent, next));
+            let repaired_at = proxy.settle_repairs();
+            let is_loss = may_ask && proxy.request(now, acknack, first, unsent);
             let is_back = proxy.note_answer(is_anew || proxy.acknowledged > before, first);
             self.due.add_if(index, is_loss || proxy.is_heartbeat_due || proxy.gap_to.is_some());
             if is_loss {
                 self.note_loss(now);
             }
             self.heartbeat.answered(now);
+            if let Some((path, at)) = self.proxies[index].path.as_ref().zip(repaired_at) {
+                self.pacing.note_repair_shown(now, path, at);
+            }
             self.note_path(now, index, asked, usize::MAX);
             self.counters.readers_restarted += u64::from(is_anew);
             self.counters.readers_resumed += u64::from(is_back);

@@ -13,7 +13,7 @@ use super::reader_proxy::ReaderProxy;
 use super::state::WriterCore;
 use crate::config;
 use crate::history::Entry;
-use crate::path::{Allowance, Flow, Mark, Path, Purpose, on_the_wire};
+use crate::path::{Allowance, Flow, Mark, Path, Purpose, Unreported, on_the_wire};
 use crate::time::Time;
 
 /// A writer's use of the paths to its readers.
@@ -40,6 +40,8 @@ pub(super) struct Pacing {
     pub(super) wants_proof: bool,
     /// A write has found the window full since the last mark.
     pub(super) was_full: bool,
+    /// The same, and nothing waited for a path.
+    pub(super) is_window_limit: bool,
     marked_at: Time,
     /// When new samples were last sent.
     sent_at: Time,
@@ -62,12 +64,20 @@ struct PathUse {
     copies: u64,
     /// Marks that have not passed, with their positions.
     marks: VecDeque<(Position, Mark)>,
+    /// How far a reader is known to have got.
+    passed: Position,
     /// What would mark the last new samples.
     last: Option<Mark>,
     /// When something was last sent again.
     repaired_at: Time,
     /// A reader at its end does not show how far it has got while something is missing, nor within a large sample.
     is_silent: bool,
+    /// When such a reader last answered, and how far apart its answers are.
+    answered_at: Time,
+    answers_apart: Duration,
+    /// HEARTBEATs since then, and sixteen times how many there are between answers.
+    asked: u32,
+    asked_mean: u32,
 }
 
 /// What may be sent again to a reader at a time.
@@ -95,12 +105,43 @@ impl PathUse {
             flow: Flow { number: path.lock().add_flow(), ..flow },
             copies: 0,
             marks: VecDeque::new(),
+            passed: (SequenceNumber::ZERO, 0),
             last: None,
             repaired_at: Time::ZERO,
             is_silent: false,
+            answered_at: Time::ZERO,
+            answers_apart: Duration::ZERO,
+            asked: 0,
+            asked_mean: 0,
+        }
+    }
+
+    /// Returns what its readers do not show, if they do not show all. `large_bytes`: those of large samples.
+    fn unreported(&self, large_bytes: u64) -> Option<Unreported> {
+        self.is_silent.then_some(Unreported { large_bytes, answers_apart: self.answers_apart })
+    }
+
+    /// Returns whether an answer is to several HEARTBEATs, so that it shows what has arrived, and not when.
+    fn answers_together(&self) -> bool {
+        self.is_silent && self.asked_mean > ANSWERED_TOGETHER * 16
+    }
+
+    /// Records an answer.
+    fn note_answer(&mut self, now: Time) {
+        let apart = now.since(core::mem::replace(&mut self.answered_at, now));
+        // A longer time is a pause, or several answers were lost.
+        if !apart.is_zero() && apart <= config::ANSWERS_APART_MAX {
+            self.answers_apart = apart.max(self.answers_apart - self.answers_apart / 8);
+            self.asked_mean += core::mem::take(&mut self.asked).min(ASKED_MAX);
+            self.asked_mean -= self.asked_mean / 16;
         }
     }
 }
+
+/// A reader that answers fewer than one in so many HEARTBEATs answers several at once.
+const ANSWERED_TOGETHER: u32 = 3;
+/// No more HEARTBEATs count between two answers.
+const ASKED_MAX: u32 = 64;
 
 /// A position in a writer's samples: everything up to a sample, and fragments of the next.
 pub(super) type Position = (SequenceNumber, u32);
@@ -180,8 +221,8 @@ impl Pacing {
         let mut allowed = None;
         (self.is_paced, self.ends_flight) = (false, false);
         (self.next_at, self.is_blocked) = (None, false);
-        for PathUse { path, flow, copies, is_silent, .. } in &self.uses {
-            let unreported = is_silent.then_some(self.large_bytes);
+        for it in &self.uses {
+            let (unreported, PathUse { path, flow, copies, .. }) = (it.unreported(self.large_bytes), it);
             let mut state = path.lock();
             let bytes = match state.allow_beside(now, *flow, wanted * copies, purpose, unreported) {
                 Allowance::Unlimited => continue,
@@ -285,7 +326,9 @@ impl Pacing {
         self.wants_proof = false;
         (self.since_mark, self.mark_every_bytes) = (0, None);
         let was_full = core::mem::take(&mut self.was_full);
-        for PathUse { path, marks, last: latest, is_silent, .. } in &mut self.uses {
+        let is_window_limit = core::mem::take(&mut self.is_window_limit);
+        for PathUse { path, marks, passed, asked, last: latest, is_silent, .. } in &mut self.uses {
+            *asked += u32::from(position.1 == 0);
             let is_known = !self.patience.is_zero() && path.lock().is_paced();
             if *is_silent && is_known && marks.back().is_some_and(|(last, _)| *last == position) {
                 // The answer may show no more than an earlier mark, because something behind that is missing.
@@ -302,16 +345,23 @@ impl Pacing {
             round_trip = round_trip.max(state.round_trip_min());
             patience = patience.max(state.answer_time());
             self.mark_every_bytes = self.mark_every_bytes.max(state.mark_every_bytes());
-            let has_room = marks.len() < config::MARKS_MAX;
+            // Any answer would pass a mark that the readers have reached.
+            let has_room = marks.len() < config::MARKS_MAX && position > *passed;
             match marks.back_mut() {
-                Some((last, mark)) if *last == position => _ = mark.repeated_at.get_or_insert(now),
+                Some((last, mark)) if *last == position => {
+                    mark.repeated_at.get_or_insert(now);
+                    mark.is_window_limit |= is_window_limit;
+                }
                 Some((last, _)) if *last > position => {}
                 _ if has_room => {
                     // The reader may have acknowledged samples sent earlier. What other writers have sent since
                     // is not before them.
                     let late = latest.map(|latest| latest.late(now));
                     let mark = if self.sent_at == now { Some(state.mark(now)) } else { late };
-                    marks.extend(mark.map(|mark| (position, mark)));
+                    marks.extend(mark.map(|mut mark| {
+                        mark.is_window_limit = is_window_limit;
+                        (position, mark)
+                    }));
                 }
                 _ => {}
             }
@@ -324,6 +374,10 @@ impl Pacing {
     /// Records that a reader at a path has got as far as `position`.
     pub(super) fn passed(&mut self, now: Time, path: &Path, position: Position) {
         let Some(it) = self.uses.iter_mut().find(|it| it.path.is(path)) else { return };
+        it.passed = it.passed.max(position);
+        if it.is_silent {
+            it.note_answer(now);
+        }
         let mut newest = None;
         while it.marks.front().is_some_and(|(at, _)| *at <= position) {
             newest = it.marks.pop_front();
@@ -331,17 +385,28 @@ impl Pacing {
         if let Some((_, mut mark)) = newest {
             mark.is_of_silent = it.is_silent;
             mark.has_waited = it.is_silent && mark.set_at() <= it.repaired_at;
-            path.lock().passed(now, &mark);
+            if it.answers_together() {
+                mark.before = Some(it.marks.front().map_or(now, |(_, next)| next.set_at()));
+            }
+            it.path.lock().passed(now, &mark);
             if core::mem::take(&mut self.is_blocked) {
                 self.next_at = Some(now);
             }
         }
     }
 
+    /// Records that a reader has shown what was sent again at a time.
+    pub(super) fn note_repair_shown(&mut self, now: Time, path: &Path, sent_at: Time) {
+        let silent = self.uses.iter().find(|it| it.is_silent && it.path.is(path));
+        if silent.is_some_and(|it| !it.answers_together()) {
+            path.lock().note_round_trip(now, sent_at);
+        }
+    }
+
     /// Returns the bytes that may be unsent or in flight, if a path is paced.
     pub(super) fn window(&self) -> Option<u64> {
         let windows =
-            self.uses.iter().filter_map(|it| Some(it.path.lock().window(it.is_silent)? / it.copies));
+            self.uses.iter().filter_map(|it| Some(it.path.lock().window(it.unreported(0))? / it.copies));
         windows.min()
     }
 

@@ -37,6 +37,16 @@ pub struct ReaderProxyConfig {
     pub path: Option<Path>,
 }
 
+/// A repair that a reader has requested.
+#[derive(Debug, Clone, Copy, Default)]
+struct Repair {
+    /// It is to be sent.
+    waits: bool,
+    /// When it was last sent, and how often.
+    sent_at: Option<Time>,
+    times: u32,
+}
+
 /// A matched reader.
 #[derive(Debug)]
 pub(super) struct ReaderProxy {
@@ -49,8 +59,8 @@ pub(super) struct ReaderProxy {
     pub(super) path: Option<Path>,
     /// The last fragment of a sample that the reader is known to have reached.
     reached: Position,
-    /// Repairs requested on that path, and when they were sent; `None`: they wait.
-    repairs: BTreeMap<Position, Option<Time>>,
+    /// Repairs requested on that path.
+    repairs: BTreeMap<Position, Repair>,
     /// A repair may be in flight for this time.
     repair_time: Duration,
     /// The same of a fragment, requests for which are repeated sooner than that.
@@ -233,15 +243,25 @@ impl ReaderProxy {
     }
 
     /// Prepares for a message of the reader: forgets the repairs that have arrived, and learns how long one takes.
-    pub(super) fn settle_repairs(&mut self) {
-        let Some(path) = &self.path else { return };
+    ///
+    /// Returns when the first sample that was missing was sent again, if it was once and has arrived.
+    pub(super) fn settle_repairs(&mut self) -> Option<Time> {
+        let path = self.path.as_ref()?;
         let state = path.lock();
         self.repair_time = state.round_trip_min().map_or(Duration::ZERO, |shortest| shortest / 8 * 7);
         self.fragment_time = state.answer_time().map_or(Duration::ZERO, |usual| usual / 8 * 9);
         drop(state);
-        if self.repairs.first_key_value().is_some_and(|((sn, _), _)| *sn <= self.acknowledged) {
-            self.repairs = self.repairs.split_off(&(self.acknowledged.next(), 0));
+        if !self.shows_progress() {
+            // Answers that left before the repair arrived request it again.
+            self.repair_time = self.fragment_time;
         }
+        let ((first, fragment), repair) = self.repairs.first_key_value()?;
+        if *first > self.acknowledged {
+            return None;
+        }
+        let sent_at = repair.sent_at.filter(|_| *fragment == 0 && repair.times == 1);
+        self.repairs = self.repairs.split_off(&(self.acknowledged.next(), 0));
+        sent_at
     }
 
     /// Returns whether something requested is to be sent again: not if that waits already, or may be in flight.
@@ -250,24 +270,19 @@ impl ReaderProxy {
             return true;
         }
         let repair_time = if what.1 == 0 { self.repair_time } else { self.fragment_time };
-        let is_open = match self.repairs.get(&what) {
-            Some(None) => false,
-            Some(Some(sent_at)) => now.since(*sent_at) >= repair_time,
-            None => true,
-        };
-        if is_open {
-            self.repairs.insert(what, None);
-        }
+        let repair = self.repairs.entry(what).or_default();
+        let is_open = !repair.waits && repair.sent_at.is_none_or(|at| now.since(at) >= repair_time);
+        repair.waits |= is_open;
         is_open
     }
 
     /// Records that something requested was sent again, or will not be.
     pub(super) fn note_repair(&mut self, what: Position, sent_at: Option<Time>) {
         if self.path.is_some() {
-            match sent_at {
-                Some(_) => _ = self.repairs.insert(what, sent_at),
-                None => _ = self.repairs.remove(&what),
-            }
+            let repair = self.repairs.entry(what).or_default();
+            repair.waits = false;
+            repair.times += u32::from(sent_at.is_some());
+            repair.sent_at = sent_at.or(repair.sent_at);
         }
     }
 
@@ -281,19 +296,9 @@ impl ReaderProxy {
         self.reached.max((self.seen, 0))
     }
 
-    /// Applies an ACKNACK. Returns whether repairs are due.
-    ///
-    /// `first` is the first sample in the history, `unsent` the first that was never sent, `next` the next to be
-    /// written. `may_ask`: repairs may be
-    /// sent to the reader's host.
-    pub(super) fn update(
-        &mut self,
-        now: Time,
-        acknack: &AckNack,
-        first: SequenceNumber,
-        (unsent, next): (SequenceNumber, SequenceNumber),
-        may_ask: bool,
-    ) -> bool {
+    /// Applies what an ACKNACK acknowledges. `unsent` is the first sample that was never sent, `next` the next to be
+    /// written.
+    pub(super) fn update(&mut self, acknack: &AckNack, (unsent, next): (SequenceNumber, SequenceNumber)) {
         let base = acknack.state.base();
         self.is_heartbeat_due |= is_preemptive(acknack) || (!acknack.is_final && acknack.state.is_empty());
         if is_preemptive(acknack) {
@@ -308,11 +313,10 @@ impl ReaderProxy {
             self.acknowledged = self.acknowledged.max(base.prev());
             self.seen = self.seen.max(self.acknowledged);
         }
-        self.settle_repairs();
-        may_ask && self.request(now, acknack, first, unsent)
     }
 
-    /// Applies the requests in an ACKNACK. Returns whether repairs are due.
+    /// Applies the requests in an ACKNACK. Returns whether repairs are due. `first` is the first sample in the history,
+    /// `unsent` the first that was never sent.
     ///
     /// Each request is answered by a repair or a GAP. A volatile reader is not sent again what it
     /// acknowledged.

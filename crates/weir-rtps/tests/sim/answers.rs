@@ -1,5 +1,6 @@
-//! Readers of other engines, which answer late: after a delay that is part of the round trip, for requests only, or
-//! once for all that has arrived meanwhile. Neither grows a queue, nor does the writer wait for more than that.
+//! Readers of other engines: they say less than Weir's, and later. Neither grows a queue, nor does the writer wait for
+//! more than that. `WEIR_SIM_MATRIX=answers` prints the table that docs/performance/log.md has, with a link
+//! (`answers:wan`) only that.
 
 use core::time::Duration;
 
@@ -7,12 +8,21 @@ use weir_netsim::{Link, LinkPair};
 use weir_rtps::path::Path;
 use weir_wire::VendorId;
 
-use crate::harness::{Answers, Sim};
+use crate::harness::{Answers, Engine, Sim};
 use crate::links::{DATAGRAM_MAX, HEADERS, queue_max, ways};
 
-/// The share of a link that a saturated writer gets with such a reader, bytes offered per byte needed, and the mean
-/// queue.
-fn saturate(link: &str, seed: u64, size: fn(u64) -> usize, answers: Answers) -> (f64, f64, Duration) {
+/// What a run has shown.
+#[derive(Debug, Clone, Copy)]
+struct Outcome {
+    /// The share of the link that a saturated writer gets.
+    goodput: f64,
+    /// Bytes offered per byte needed.
+    offered: f64,
+    /// The mean queue.
+    queue: Duration,
+}
+
+fn saturate(link: &str, seed: u64, size: fn(u64) -> usize, engine: Engine) -> Outcome {
     let mut sim = Sim::unrecorded("answers", seed, Link::new());
     sim.set_steps_max(60_000_000);
     sim.add_writer(|setup| {
@@ -21,7 +31,9 @@ fn saturate(link: &str, seed: u64, size: fn(u64) -> usize, answers: Answers) -> 
     let path = Path::new();
     sim.add_reader(|setup| {
         (setup.segment_max, setup.path) = (DATAGRAM_MAX, Some(path.clone()));
-        (setup.answers, setup.vendor) = (answers, VendorId([1, 15]));
+        let vendor = if engine == Engine::Cyclone { VendorId::CYCLONE } else { VendorId::EPROSIMA };
+        (setup.answers, setup.vendor) = (Answers::Of(engine), vendor);
+        setup.announces_buffer = false;
     });
     let (writer, reader) = (*sim.writers[0].address.ip(), *sim.readers[0].address.ip());
     let [there, back] = ways(link);
@@ -34,65 +46,141 @@ fn saturate(link: &str, seed: u64, size: fn(u64) -> usize, answers: Answers) -> 
         Duration::from_secs_f64(30e6 * 8.0 / rate).max(pair.down.delay * 200).max(Duration::from_secs(4));
     let guid = sim.writers[0].config.guid;
     sim.run_for(time / 2);
-    let before = sim.readers[0].taken(guid).len();
+    let before = sim.readers[0].delivered(guid);
     sim.run_for(time);
-    let samples = sim.readers[0].taken(guid).len();
+    let samples = sim.readers[0].delivered(guid);
     let needed = if size(1) < 1400 { size(1) + HEADERS } else { size(1) + size(1).div_ceil(1400) * 96 };
     let goodput = (samples - before) as f64 * needed as f64 * 8.0 / time.as_secs_f64() / rate;
     let traffic = sim.network.traffic(writer, reader);
     let in_flight = path.report().in_flight_bytes;
     let offered = traffic.offered.bytes as f64 / (samples as f64 * needed as f64 + in_flight as f64);
-    (goodput, offered, traffic.queue.mean_wait())
+    Outcome { goodput, offered, queue: traffic.queue.mean_wait() }
+}
+
+const LINKS: [&str; 4] = ["lan100", "wifi", "lte", "wan"];
+const SIZES: [fn(u64) -> usize; 3] = [|_| 1024, |_| 8192, |_| 63_000];
+
+fn engines() -> [Engine; 8] {
+    let ms = Duration::from_millis;
+    [
+        Engine::After(ms(0)),
+        Engine::After(ms(5)),
+        Engine::After(ms(50)),
+        Engine::RequestsAfter(ms(10)),
+        Engine::Together(ms(5)),
+        Engine::Together(ms(10)),
+        Engine::Together(ms(50)),
+        Engine::Cyclone,
+    ]
+}
+
+/// The medians of several runs.
+fn medians(outcomes: &[Outcome]) -> Outcome {
+    fn median<T: PartialOrd + Copy>(outcomes: &[Outcome], of: fn(&Outcome) -> T) -> T {
+        let mut values: Vec<T> = outcomes.iter().map(of).collect();
+        values.sort_by(|one, other| one.partial_cmp(other).expect("they are numbers"));
+        values[values.len() / 2]
+    }
+    Outcome {
+        goodput: median(outcomes, |it| it.goodput),
+        offered: median(outcomes, |it| it.offered),
+        queue: median(outcomes, |it| it.queue),
+    }
 }
 
 #[test]
-fn a_reader_that_answers_late_costs_neither_rate_nor_queue() {
-    let mut missed = Vec::new();
-    for link in ["lan100", "wifi", "lte", "wan"] {
-        let pair: LinkPair = link.parse().expect("a preset");
-        let queue_max = queue_max(pair.down.delay * 2);
-        for size in [(|_| 1024) as fn(u64) -> usize, |_| 63_000] {
-            let [five, ten, fifty] = [5, 10, 50].map(Duration::from_millis);
-            let kinds = [
-                Answers::AtOnce,
-                Answers::After(five),
-                Answers::After(ten),
-                Answers::After(fifty),
-                Answers::RequestsAfter(five),
-                Answers::RequestsAfter(ten),
-                Answers::Together(five),
-                Answers::Together(ten),
-            ];
-            for answers in kinds {
-                let (goodput, offered, queue) = saturate(link, 1, size, answers);
-                let shown =
-                    format!("{link} {} B {answers:?}: {goodput:.3}, {offered:.3}, {queue:?}", size(1));
-                // An ACKNACK covers 256 samples: of what is in flight, one hole is repaired in a round trip.
-                let is_blind = link == "wan" && size(1) == 1024;
-                let is_rare = matches!(answers, Answers::Together(_));
-                let is_slow = answers == Answers::After(fifty);
-                // Six seeds of wifi with 1 KiB gave 0.60 to 0.93 there.
-                let least = if is_blind || is_rare {
-                    0.15
-                } else if is_slow {
-                    0.5
-                } else {
-                    0.75
-                };
-                // Not the target: 19 and 25 ms were seen on lte with 63 000 bytes, where 15 are wanted.
-                let is_long = link == "lte" && size(1) > 1024;
-                let most = queue_max.mul_f64(if is_slow {
-                    3.0
-                } else if is_long {
-                    2.0
-                } else {
-                    1.25
-                });
-                if goodput <= least || offered >= 1.1 || queue >= most {
-                    missed.push(format!("{shown}; {least}, 1.1, {most:?}"));
+fn the_matrix_of_answers() {
+    let Ok(asked) = std::env::var("WEIR_SIM_MATRIX") else { return };
+    let mut asked = asked.split(':');
+    if asked.next() != Some("answers") {
+        return;
+    }
+    let (name, size) = (asked.next().unwrap_or(""), asked.next().unwrap_or(""));
+    let which = asked.next().unwrap_or("");
+    for link in LINKS.into_iter().filter(|link| link.contains(name)) {
+        for size_of in SIZES.into_iter().filter(|of| size.is_empty() || size == of(1).to_string()) {
+            for engine in engines().into_iter().filter(|engine| format!("{engine:?}").contains(which)) {
+                let outcomes: Vec<_> = crate::harness::seeds(5)
+                    .into_iter()
+                    .map(|seed| saturate(link, seed, size_of, engine))
+                    .collect();
+                let Outcome { goodput, offered, queue } = medians(&outcomes);
+                let mut line = format!("{link:6} {:6} {:20}:", size_of(1), format!("{engine:?}"));
+                line += &format!("  {goodput:.3} {offered:.3} {:4.1} |", queue.as_secs_f64() * 1e3);
+                for Outcome { goodput, offered, queue } in outcomes {
+                    line += &format!("  {goodput:.2} {offered:.2} {:.0}", queue.as_secs_f64() * 1e3);
                 }
+                eprintln!("{line}");
+            }
+        }
+    }
+}
+
+/// What a median has to be: goodput, bytes offered, and the mean queue as a share of what a path may have.
+fn bounds(link: &str, size: usize, engine: Engine) -> [f64; 3] {
+    let is_late = engine == Engine::After(Duration::from_millis(50));
+    let goodput = match (link, size, engine) {
+        // Of 1800 samples in flight, an ACKNACK covers 256: at most 0.70.
+        ("wan", 1024, _) => 0.5,
+        // It keeps 128 samples behind a missing one, and requests it again after 100 ms.
+        ("wifi", _, Engine::Cyclone) => 0.3,
+        _ => 0.75,
+    };
+    // Samples that fill half of the queue, and answers that do not say when each of them arrived.
+    let is_coarse = (link, size, engine) == ("lan100", 63_000, Engine::Together(Duration::from_millis(5)));
+    [goodput, if is_coarse { 1.2 } else { 1.1 }, if is_late { 3.0 } else { 1.25 }]
+}
+
+/// Checks the medians of several seeds. (lan100 has neither jitter nor random losses. wan is fast, so that fewer of its
+/// cases are checked.)
+fn check(link: &str) {
+    let pair: LinkPair = link.parse().expect("a preset");
+    let seeds = match link {
+        "lan100" => 1,
+        "wan" => 3,
+        _ => 5,
+    };
+    let ms = Duration::from_millis;
+    let on_wan = [Engine::After(ms(0)), Engine::Together(ms(5)), Engine::Together(ms(10))];
+    let mut missed = Vec::new();
+    for size in [(|_| 1024) as fn(u64) -> usize, |_| 63_000] {
+        // Cyclone DDS gets little of long links with losses, see docs/performance/log.md.
+        let is_asked = |engine: &Engine| match engine {
+            engine if link == "wan" => on_wan.contains(engine),
+            Engine::Cyclone => link != "lte",
+            engine => *engine != Engine::Together(ms(50)),
+        };
+        for engine in engines().into_iter().filter(is_asked) {
+            let runs = crate::harness::seeds(seeds).into_iter();
+            let outcomes: Vec<_> = runs.map(|seed| saturate(link, seed, size, engine)).collect();
+            let Outcome { goodput, offered, queue } = medians(&outcomes);
+            let [least, most, share] = bounds(link, size(1), engine);
+            let longest = queue_max(pair.down.delay * 2).mul_f64(share);
+            if goodput <= least || offered >= most || queue >= longest {
+                let shown = format!("{link} {} B {engine:?}: {goodput:.3}, {offered:.3}, {queue:?}", size(1));
+                missed.push(format!("{shown}; {least}, {most}, {longest:?}"));
             }
         }
     }
     assert!(missed.is_empty(), "goodput, offered, queue; and their bounds:\n{}", missed.join("\n"));
+}
+
+#[test]
+fn readers_of_other_engines_cost_neither_rate_nor_queue_on_a_fast_network() {
+    check("lan100");
+}
+
+#[test]
+fn readers_of_other_engines_cost_neither_rate_nor_queue_where_answers_are_lost() {
+    check("wifi");
+}
+
+#[test]
+fn readers_of_other_engines_cost_neither_rate_nor_queue_on_a_slow_link() {
+    check("lte");
+}
+
+#[test]
+fn readers_of_other_engines_cost_neither_rate_nor_queue_on_a_long_link() {
+    check("wan");
 }

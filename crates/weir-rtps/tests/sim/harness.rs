@@ -2,6 +2,7 @@
 //! permanent checks.
 
 mod application;
+mod other;
 
 use core::time::Duration;
 use std::collections::BTreeMap;
@@ -14,6 +15,7 @@ use weir_rtps::time::Time;
 use weir_wire::GuidPrefix;
 
 pub(crate) use application::{Answers, ReaderHost, WriterHost};
+pub(crate) use other::Engine;
 
 use crate::cubic::Tcp;
 
@@ -331,7 +333,7 @@ impl Sim {
             let host = &mut self.readers[index];
             host.receive(self.now, datagrams.iter().map(Vec::as_slice), &mut self.out);
             host.take(self.now);
-            host.put_off(self.now, &mut self.out);
+            host.put_off(&mut self.out);
             let from = host.address;
             self.send(from);
             self.transmit_reader(index);
@@ -375,7 +377,7 @@ impl Sim {
         self.out.clear();
         let host = &mut self.readers[index];
         host.core.poll_transmit(self.now, &mut self.out);
-        host.put_off(self.now, &mut self.out);
+        host.put_off(&mut self.out);
         let from = host.address;
         while let Some((to, answer)) = host.next_answer(self.now) {
             let now = Duration::from_nanos(self.now.0);

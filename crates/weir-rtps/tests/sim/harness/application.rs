@@ -2,7 +2,6 @@
 
 use core::fmt;
 use core::time::Duration;
-use std::collections::VecDeque;
 use std::net::SocketAddrV4;
 use std::sync::Arc;
 
@@ -17,9 +16,10 @@ use weir_rtps::time::Time;
 use weir_rtps::writer::{
     BatchPolicy, Coalescing, ReaderProxyConfig, Stamp, WriteRefused, WriterConfig, WriterCore,
 };
-use weir_wire::{EntityId, Guid, GuidPrefix, Message, Submessage, Timestamp, VendorId};
+use weir_wire::{EntityId, Guid, GuidPrefix, Timestamp, VendorId};
 
 use super::address;
+use super::other::{Engine, Other};
 
 /// The parameters of a writer's host.
 pub(crate) struct WriterSetup {
@@ -97,16 +97,13 @@ pub(crate) struct ReaderSetup {
     address: SocketAddrV4,
 }
 
-/// When a reader answers what it receives.
+/// How a reader answers what it receives.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Answers {
+    /// As Weir's.
     AtOnce,
-    /// After this time.
-    After(Duration),
-    /// Acknowledgements at once, requests for repairs after this time.
-    RequestsAfter(Duration),
-    /// After this time, and for everything received meanwhile.
-    Together(Duration),
+    /// As one of another engine.
+    Of(Engine),
     /// Not at all.
     Never,
 }
@@ -388,8 +385,8 @@ pub(crate) struct ReaderHost {
     pub(super) group: Option<GroupRoute>,
     pub(crate) answers: Answers,
     pub(super) vendor: VendorId,
-    /// Answers to be sent, with their destinations.
-    later: VecDeque<(Time, SocketAddrV4, Vec<u8>)>,
+    /// The writers, as a reader of another engine sees them.
+    others: Vec<Other>,
     known: Vec<Known>,
 }
 
@@ -410,7 +407,7 @@ impl ReaderHost {
             group: setup.group,
             answers: setup.answers,
             vendor: setup.vendor,
-            later: VecDeque::new(),
+            others: Vec::new(),
             known: Vec::new(),
         }
     }
@@ -430,6 +427,10 @@ impl ReaderHost {
     }
 
     pub(super) fn meet(&mut self, writer: &WriterHost) {
+        self.others.retain(|other| other.writer() != writer.config.guid);
+        if let Answers::Of(engine) = self.answers {
+            self.others.push(Other::new(engine, self.config.guid, writer.config.guid, writer.address));
+        }
         self.known.retain(|known| known.guid != writer.config.guid);
         self.known.push(Known {
             guid: writer.config.guid,
@@ -443,6 +444,7 @@ impl ReaderHost {
 
     /// Expects nothing more from a writer.
     pub(super) fn forget(&mut self, writer: Guid) {
+        self.others.retain(|other| other.writer() != writer);
         self.known.retain(|known| known.guid != writer);
     }
 
@@ -458,59 +460,41 @@ impl ReaderHost {
         datagrams: impl IntoIterator<Item = &'d [u8]>,
         out: &mut Outbox,
     ) {
+        let others = &mut self.others;
+        let datagrams = datagrams.into_iter().inspect(|datagram| {
+            others.iter_mut().for_each(|other| other.receive(now, datagram));
+        });
         let (writers, readers) = (&mut [], &mut [&mut self.core]);
         let cores = Cores { prefix: self.config.guid.prefix, writers, readers };
         self.receiver.receive(now, cores, datagrams, out);
     }
 
     pub(super) fn next_event(&self) -> Option<Time> {
-        self.core.next_timeout().into_iter().chain(self.later.iter().map(|(at, ..)| *at)).min()
+        let others = self.others.iter().filter_map(Other::next_event);
+        self.core.next_timeout().into_iter().chain(others).min()
     }
 
-    /// Delays what the reader has to send, if it does so.
-    pub(super) fn put_off(&mut self, now: Time, out: &mut Outbox) {
-        if self.answers == Answers::AtOnce {
-            return;
+    /// Discards what Weir's reader has to send, if another one answers, or none.
+    pub(super) fn put_off(&self, out: &mut Outbox) {
+        if self.answers != Answers::AtOnce {
+            out.clear();
         }
-        if self.answers == Answers::Never {
-            return out.clear();
-        }
-        let (later, answers) = (&mut self.later, self.answers);
-        out.for_each_datagram(|destinations, datagram| {
-            let is_request = requests(datagram);
-            let due = match answers {
-                Answers::AtOnce | Answers::Never => now,
-                Answers::RequestsAfter(delay) => {
-                    if is_request {
-                        now + delay
-                    } else {
-                        now
-                    }
-                }
-                Answers::After(delay) => now + delay,
-                Answers::Together(delay) => later.front().map_or(now + delay, |(due, ..)| *due),
-            };
-            // Answers are counted when they are sent.
-            let due = later.back().map_or(due, |(before, ..)| due.max(*before));
-            for to in destinations.iter() {
-                if matches!(answers, Answers::Together(_)) && !is_request {
-                    later.retain(|(_, other, before)| other != to || requests(before));
-                }
-                later.push_back((due, *to, datagram.to_vec()));
-            }
-        });
-        out.clear();
     }
 
     /// Returns the next answer that is due.
     pub(super) fn next_answer(&mut self, now: Time) -> Option<(SocketAddrV4, Vec<u8>)> {
-        let is_due = self.has_answer(now);
-        is_due.then(|| self.later.pop_front()).flatten().map(|(_, to, bytes)| (to, bytes))
+        self.others.iter_mut().find_map(|other| other.answer(now))
     }
 
     /// Returns whether an answer is due.
     pub(super) fn has_answer(&self, now: Time) -> bool {
-        self.later.front().is_some_and(|(at, ..)| *at <= now)
+        self.others.iter().filter_map(Other::next_event).any(|at| at <= now)
+    }
+
+    /// Returns how many samples of a writer its application has got, in order.
+    pub(crate) fn delivered(&self, writer: Guid) -> usize {
+        let other = self.others.iter().find(|other| other.writer() == writer);
+        other.map_or(self.taken(writer).len(), Other::delivered)
     }
 
     /// Returns the numbers of a writer's samples that were taken, in order.
@@ -623,16 +607,6 @@ impl fmt::Display for ReaderHost {
         }
         write!(f, "{:?}", self.core.counters())
     }
-}
-
-/// Returns whether a datagram requests repairs.
-fn requests(datagram: &[u8]) -> bool {
-    let Ok(message) = Message::parse(datagram) else { return false };
-    message.submessages().flatten().any(|it| match it {
-        Submessage::AckNack(acknack) => !acknack.state.is_empty(),
-        Submessage::NackFrag(_) => true,
-        _ => false,
-    })
 }
 
 /// Makes the bytes of a sample from its writer and number. The encapsulation header has the length
