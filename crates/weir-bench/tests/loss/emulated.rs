@@ -106,7 +106,8 @@ fn send(link: &VirtualLink, from: Role, count: usize) -> u64 {
             socket.connect(address.recv().unwrap()).unwrap();
             let bytes = vec![7; BYTES * TRAIN];
             let segment = u16::try_from(BYTES).unwrap();
-            let train = Outgoing { to: None, head: &bytes, tail: &[], segment, joins: false };
+            let train =
+                Outgoing { to: None, head: &bytes, tail: &[], segment, joins: false, type_of_service: None };
             for _ in 0..count / TRAIN {
                 assert_eq!(socket.send_all(&[train], &mut SendScratch::new()).refused, 0);
             }
