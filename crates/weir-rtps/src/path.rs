@@ -23,6 +23,7 @@
 //! (`path/bucket.rs`). A path without a bottleneck stays open and costs a counter per send.
 
 mod bucket;
+mod ecn;
 mod rate;
 mod rival;
 mod rounds;
@@ -32,6 +33,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use self::bucket::Bucket;
 pub(crate) use self::bucket::Flow;
+pub use self::ecn::EcnState;
 use self::rounds::Rounds;
 use crate::config;
 use crate::time::Time;
@@ -60,6 +62,12 @@ pub struct PathReport {
     pub repaired_bytes: u64,
     /// Times that a writer had to wait.
     pub waits: u64,
+    /// How explicit congestion notification is used.
+    pub ecn: EcnState,
+    /// Datagrams sent as ECT(0), so that routers could mark them.
+    pub ecn_datagrams: u64,
+    /// Datagrams that arrived marked as having met congestion.
+    pub marked_datagrams: u64,
 }
 
 impl PathReport {
@@ -201,6 +209,9 @@ impl Path {
             lost_bytes: rounds.lost,
             repaired_bytes: rounds.sent.answered - rounds.sent.new,
             waits: state.waits,
+            ecn: state.ecn_state(),
+            ecn_datagrams: rounds.ecn.sent,
+            marked_datagrams: rounds.ecn.marked,
         }
     }
 

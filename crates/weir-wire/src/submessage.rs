@@ -123,9 +123,7 @@ impl<'a> Submessage<'a> {
             id::DATA_FRAG if DataFrag::is_standard(flags) => DataFrag::parse(flags, body).map(Self::DataFrag),
             id::NACK_FRAG => NackFrag::parse(flags, body).map(Self::NackFrag),
             id::HEARTBEAT_FRAG => HeartbeatFrag::parse(flags, body).map(Self::HeartbeatFrag),
-            id::ECN => {
-                Ok(Ecn::parse(flags, body).map_or(Self::Unknown { id, len: body.len() }, Self::Ecn))
-            }
+            id::ECN => Ok(Ecn::parse(flags, body).map_or(Self::Unknown { id, len: body.len() }, Self::Ecn)),
             _ => Ok(Self::Unknown { id, len: body.len() }),
         }
     }

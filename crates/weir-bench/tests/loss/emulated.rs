@@ -7,7 +7,7 @@ use std::thread;
 use weir_bench::control::Role;
 use weir_bench::path::{PathSpec, VirtualLink};
 use weir_results::LinkFigures;
-use weir_udp::{Outgoing, SendScratch, SocketOptions, UdpSocket};
+use weir_udp::{Outgoing, RecvBatch, SendScratch, SocketOptions, UdpSocket, Wait};
 
 use super::{BYTES, enter, is_refused, receive};
 
@@ -56,6 +56,53 @@ fn each_direction_has_its_own_link() {
     assert!((350..650).contains(&lost) && up >= 1000 - lost, "{up}, {figures:?}");
     assert!(figures.to_subscribers.queue_mean_ms > 10.0, "500 packets at 50 Mbit/s take 82 ms: {figures:?}");
     assert_eq!(figures.to_publishers.queue_max_bytes, 0, "there is no rate");
+}
+
+#[test]
+fn what_finds_a_queue_arrives_marked() {
+    if is_refused() {
+        return;
+    }
+    let link = VirtualLink::lay("tun,rate=20M,queue=2M,ecn=5ms".parse::<PathSpec>().unwrap()).unwrap();
+    link.begin_case().unwrap();
+    let (from, to) = (link.place(Role::Publisher), link.place(Role::Subscriber));
+    let (address_told, address) = channel();
+    // Of those that arrived, by their ECN field.
+    let fields = thread::scope(|scope| {
+        let receiver = scope.spawn(move || {
+            enter(&to.namespace);
+            let socket = UdpSocket::bind(&SocketOptions::new(any_port(to.address))).unwrap();
+            socket.report_type_of_service().unwrap();
+            address_told.send(socket.local_addr()).unwrap();
+            let (mut batch, mut fields) = (RecvBatch::new(8), [0_u64; 4]);
+            // Nothing is lost.
+            while fields.iter().sum::<u64>() < 400 {
+                socket.recv_batch(&mut batch, 8, Wait::Block).unwrap();
+                for message in batch.messages() {
+                    fields[usize::from(message.type_of_service & 3)] += message.datagram_count() as u64;
+                    assert_eq!(message.type_of_service >> 2, 46);
+                }
+            }
+            fields
+        });
+        scope.spawn(move || {
+            enter(&from.namespace);
+            let socket = UdpSocket::bind(&SocketOptions::new(any_port(from.address))).unwrap();
+            socket.connect(address.recv().unwrap()).unwrap();
+            let bytes = [7; BYTES];
+            for ecn in [0, 2].repeat(200) {
+                let type_of_service = Some(46 << 2 | ecn);
+                let datagram = Outgoing { type_of_service, ..Outgoing::datagram(None, &bytes) };
+                assert_eq!(socket.send_one(&datagram).unwrap(), BYTES);
+            }
+        });
+        receiver.join().unwrap()
+    });
+    let figures = link.end_case().unwrap().figures.unwrap();
+    let marked = figures.to_subscribers.marked_packets;
+    // The queue of 400 datagrams takes longer than 5 ms.
+    assert!(fields[0] == 200 && fields[1] == 0 && fields[2] + fields[3] == 200, "{fields:?}");
+    assert!(fields[3] > 0 && fields[3] == marked && figures.to_publishers.marked_packets == 0, "{fields:?}");
 }
 
 #[test]

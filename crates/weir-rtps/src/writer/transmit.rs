@@ -21,6 +21,7 @@ impl WriterCore {
     /// what is due to single readers.
     #[inline]
     pub fn poll_transmit(&mut self, now: Time, out: &mut Outbox) {
+        let first = out.items.len();
         self.pacing.wake(now);
         if self.due.is_any() && !self.pacing.is_unused() {
             // Repairs first: readers hold back what follows them.
@@ -35,7 +36,11 @@ impl WriterCore {
         if self.heartbeat.is_hurry_due {
             self.heartbeat.hurry(now, self.pacing.patience);
         }
-        self.poll_answers(now, out);
+        if self.due.is_any() {
+            self.pacing.wake(now);
+            self.answer_readers(now, out);
+        }
+        self.set_type_of_service(now, first, out);
     }
 
     /// Appends only what is due to single readers.
@@ -45,8 +50,10 @@ impl WriterCore {
     #[inline]
     pub fn poll_answers(&mut self, now: Time, out: &mut Outbox) {
         if self.due.is_any() {
+            let first = out.items.len();
             self.pacing.wake(now);
             self.answer_readers(now, out);
+            self.set_type_of_service(now, first, out);
         }
     }
 

@@ -6,7 +6,9 @@ use std::collections::VecDeque;
 use std::net::SocketAddrV4;
 use std::sync::Arc;
 
+use weir_netsim::Ecn;
 use weir_rtps::config;
+use weir_rtps::ecn::EcnUse;
 use weir_rtps::multicast::GroupRoute;
 use weir_rtps::outbox::Outbox;
 use weir_rtps::path::Path;
@@ -92,6 +94,8 @@ pub(crate) struct ReaderSetup {
     pub(crate) group: Option<GroupRoute>,
     /// When it answers.
     pub(crate) answers: Answers,
+    /// What its kernel reports of the ECN field of a datagram.
+    pub(crate) sees_ecn: fn(Ecn) -> Ecn,
     /// Whose engine it is, as far as its writers know.
     pub(crate) vendor: VendorId,
     address: SocketAddrV4,
@@ -127,6 +131,7 @@ impl ReaderSetup {
             path: None,
             group: None,
             answers: Answers::AtOnce,
+            sees_ecn: |ecn| ecn,
             vendor: VendorId::WEIR,
             address: address(host),
         }
@@ -387,6 +392,7 @@ pub(crate) struct ReaderHost {
     pub(crate) path: Option<Path>,
     pub(super) group: Option<GroupRoute>,
     answers: Answers,
+    sees_ecn: fn(Ecn) -> Ecn,
     pub(super) vendor: VendorId,
     /// Answers to be sent, with their destinations.
     later: VecDeque<(Time, SocketAddrV4, Vec<u8>)>,
@@ -409,6 +415,7 @@ impl ReaderHost {
             path: setup.path,
             group: setup.group,
             answers: setup.answers,
+            sees_ecn: setup.sees_ecn,
             vendor: setup.vendor,
             later: VecDeque::new(),
             known: Vec::new(),
@@ -461,6 +468,15 @@ impl ReaderHost {
         let (writers, readers) = (&mut [], &mut [&mut self.core]);
         let cores = Cores { prefix: self.config.guid.prefix, writers, readers };
         self.receiver.receive(now, cores, datagrams, out);
+    }
+
+    /// Counts the ECN field of a datagram, as the driver does when a writer has asked.
+    pub(super) fn note_ecn(&self, datagram: &[u8], ecn: Ecn) {
+        match self.config.ecn.usage() {
+            EcnUse::Unused => {}
+            EcnUse::Wanted => self.config.ecn.begin(),
+            EcnUse::Counted => self.config.ecn.note(datagram, 1, (self.sees_ecn)(ecn).bits()),
+        }
     }
 
     pub(super) fn next_event(&self) -> Option<Time> {
