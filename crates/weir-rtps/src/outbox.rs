@@ -43,8 +43,8 @@ pub struct Item {
     /// Length of each datagram except the last, which may be shorter, in bytes; 0 for a single
     /// datagram.
     pub segment: u16,
-    /// Number of datagrams.
-    pub datagrams: u16,
+    /// Number of datagrams, at most [`config::SEGMENTS_MAX`].
+    pub datagrams: u8,
     /// Number of samples in them.
     pub samples: u16,
     /// Whether the datagrams fit the path MTU, so that they may leave by one segmented send with

@@ -160,7 +160,8 @@ fn a_link_marks_instead_of_dropping_and_weir_counts_the_marks() {
     let document = scene.weir("report results --format json").expect_code(0).json();
     let cases = document["cases"].as_array().unwrap();
     let count = |case: usize, part: &str, name: &str| {
-        let part = if part == "link" { &cases[case]["link"]["to_subscribers"] } else { &cases[case]["paths"][0] };
+        let part =
+            if part == "link" { &cases[case]["link"]["to_subscribers"] } else { &cases[case]["paths"][0] };
         part[name].as_u64().unwrap_or(0)
     };
     let (set, seen) = (count(0, "link", "marked_packets"), count(0, "path", "marked_datagrams"));

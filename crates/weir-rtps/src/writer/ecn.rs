@@ -23,16 +23,22 @@ impl WriterCore {
         self.config.dscp << 2
     }
 
-    /// Sets the type of service of the messages from `first` on, and asks readers for marks.
+    /// Returns whether what is sent may need another type of service than none.
     #[inline]
-    pub(super) fn set_type_of_service(&mut self, now: Time, first: usize, out: &mut Outbox) {
-        if self.pacing.is_paced || self.config.dscp != 0 {
-            self.set_other_type_of_service(now, first, out);
-        }
+    pub(super) fn sets_type_of_service(&self) -> bool {
+        self.pacing.is_paced || self.config.dscp != 0
     }
 
+    /// Calls `append` to append messages, sets the type of service of these, and asks readers for marks.
     #[inline(never)]
-    fn set_other_type_of_service(&mut self, now: Time, first: usize, out: &mut Outbox) {
+    pub(super) fn with_type_of_service(
+        &mut self,
+        now: Time,
+        out: &mut Outbox,
+        append: fn(&mut Self, Time, &mut Outbox),
+    ) {
+        let first = out.items.len();
+        append(self, now, out);
         let type_of_service = self.type_of_service();
         for item in out.items.iter_mut().skip(first) {
             let is_sample = item.slice.is_some();
@@ -78,7 +84,7 @@ impl WriterCore {
 
 impl Pacing {
     /// Returns whether datagrams to these addresses are sent as ECT(0), and records them: all have to report marks.
-    fn sends_ect(&self, now: Time, to: &Destinations, datagrams: u16) -> bool {
+    fn sends_ect(&self, now: Time, to: &Destinations, datagrams: u8) -> bool {
         let is_ect = |to| self.paths().any(|path| path.lock().is_ect(now, to));
         if to.is_empty() || !to.iter().all(|to| is_ect(*to)) {
             return false;

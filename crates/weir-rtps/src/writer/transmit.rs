@@ -21,7 +21,14 @@ impl WriterCore {
     /// what is due to single readers.
     #[inline]
     pub fn poll_transmit(&mut self, now: Time, out: &mut Outbox) {
-        let first = out.items.len();
+        if self.sets_type_of_service() {
+            return self.with_type_of_service(now, out, Self::transmit);
+        }
+        self.transmit(now, out);
+    }
+
+    #[inline]
+    fn transmit(&mut self, now: Time, out: &mut Outbox) {
         self.pacing.wake(now);
         if self.due.is_any() && !self.pacing.is_unused() {
             // Repairs first: readers hold back what follows them.
@@ -36,11 +43,7 @@ impl WriterCore {
         if self.heartbeat.is_hurry_due {
             self.heartbeat.hurry(now, self.pacing.patience);
         }
-        if self.due.is_any() {
-            self.pacing.wake(now);
-            self.answer_readers(now, out);
-        }
-        self.set_type_of_service(now, first, out);
+        self.answer(now, out);
     }
 
     /// Appends only what is due to single readers.
@@ -49,11 +52,17 @@ impl WriterCore {
     /// sends new samples.
     #[inline]
     pub fn poll_answers(&mut self, now: Time, out: &mut Outbox) {
+        if self.sets_type_of_service() {
+            return self.with_type_of_service(now, out, Self::answer);
+        }
+        self.answer(now, out);
+    }
+
+    #[inline]
+    fn answer(&mut self, now: Time, out: &mut Outbox) {
         if self.due.is_any() {
-            let first = out.items.len();
             self.pacing.wake(now);
             self.answer_readers(now, out);
-            self.set_type_of_service(now, first, out);
         }
     }
 

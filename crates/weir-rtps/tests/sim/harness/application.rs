@@ -341,7 +341,7 @@ impl WriterHost {
         for item in &out.items {
             self.samples_sent += u64::from(item.samples);
             let is_batching = self.config.batch.is_some();
-            assert!(is_batching || item.samples <= item.datagrams, "{} samples", item.samples);
+            assert!(is_batching || item.samples <= item.datagrams.into(), "{} samples", item.samples);
         }
     }
 
