@@ -172,7 +172,8 @@ impl<T: DdsType> DataWriter<T> {
 impl<T> DataWriter<T> {
     /// Changes the priority: see [`DataWriterQos::transport_priority`](crate::DataWriterQos::transport_priority).
     ///
-    /// Samples that have not left yet go by it, also in their DSCP. Readers keep what was announced when the writer was created.
+    /// Samples that have not left yet go by it, also in their DSCP. Readers keep what was announced when the writer was
+    /// created.
     pub fn set_transport_priority(&self, priority: i32) {
         let dscp = self.inner.handle.driver.dscp.dscp(priority);
         self.inner.endpoint.lane.set_transport_priority(priority, dscp);

@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use crate::error::DdsError;
 
-/// How the TRANSPORT_PRIORITY of a writer sets the differentiated services code point of its datagrams (DSCP, RFC 2474).
+/// How the TRANSPORT_PRIORITY of a writer sets the code point of its datagrams (DSCP, RFC 2474).
 ///
 /// Text form: `priority`, `off`, or steps such as `10=34,20=46`.
 ///

@@ -4,7 +4,7 @@
 //! (CE), if the sender has declared that its ends understand that (ECT). The receiver counts the marks and returns the
 //! counts, as in QUIC (RFC 9000, section 13.4). [`path`](crate::path) has the sending end.
 //!
-//! The kernel reports the field of a datagram only where it is told to, because that costs time for each. A writer
+//! The kernel reports the field of a datagram only if a socket requests that, because it costs time for each. A writer
 //! therefore first asks its readers to report marks, when it begins to pace what it sends. Without a paced path,
 //! nothing of this is in use.
 
@@ -29,7 +29,7 @@ pub struct EcnMarks(Arc<Shared>);
 /// Whether marks are counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EcnUse {
-    /// No writer has asked for them.
+    /// No writer has requested them.
     Unused,
     /// A writer has asked. Have the kernel report them, then call [`EcnMarks::begin`].
     Wanted,
@@ -60,7 +60,7 @@ impl EcnMarks {
         self.0.state.store(COUNTED, Ordering::Relaxed);
     }
 
-    /// Does not count, whoever asks: the kernel cannot report the field.
+    /// Does not count, although a writer has requested it: the kernel cannot report the field.
     pub fn give_up(&self) {
         self.0.state.store(UNUSED, Ordering::Relaxed);
     }

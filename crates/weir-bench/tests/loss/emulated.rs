@@ -71,7 +71,9 @@ fn what_finds_a_queue_arrives_marked() {
     let fields = thread::scope(|scope| {
         let receiver = scope.spawn(move || {
             enter(&to.namespace);
-            let socket = UdpSocket::bind(&SocketOptions::new(any_port(to.address))).unwrap();
+            let options =
+                SocketOptions { recv_buffer: Some(4 << 20), ..SocketOptions::new(any_port(to.address)) };
+            let socket = UdpSocket::bind(&options).unwrap();
             socket.report_type_of_service().unwrap();
             address_told.send(socket.local_addr()).unwrap();
             let (mut batch, mut fields) = (RecvBatch::new(8), [0_u64; 4]);

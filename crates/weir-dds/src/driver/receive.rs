@@ -259,7 +259,7 @@ impl Driver {
         self.channel.counters.store(*counters, batch.counters);
     }
 
-    /// Counts the congestion marks of a batch, once a writer has asked for them.
+    /// Counts the congestion marks of a batch, once a writer has requested them.
     #[cold]
     fn note_marks(&self, role: &Role) {
         if self.ecn.usage() == EcnUse::Counted {

@@ -1,15 +1,15 @@
 //! Explicit congestion notification, the sending end (RFC 3168).
 //!
-//! Datagrams with samples on a paced path are sent as ECT(0), so that routers mark them instead of dropping them. Readers
-//! return counts of what arrived marked and unmarked ([`ecn`](crate::ecn)). A round with a mark is one of congestion,
-//! to which the [rate](super::rate) responds.
+//! Datagrams with samples on a paced path are sent as ECT(0), so that routers mark them instead of dropping them.
+//! Readers return counts of what arrived marked and unmarked ([`ecn`](crate::ecn)). A round with a mark is one of
+//! congestion, to which the [rate](super::rate) responds.
 //!
 //! Whether the path and the readers handle the field is tested all the time, as in QUIC (RFC 9000, section 13.4.2).
 //! ECN is turned off for a while if
 //!
 //! - most of what was sent as ECT(0) arrives with neither ECT(0) nor CE: something on the path clears the field,
 //! - more arrives than was sent: a reader invents counts,
-//! - because of marks, less and less is sent, although no round trip shows a queue: something on the path, or a reader,
+//! - marks last, or take most of the rate, although no round trip shows a queue: something on the path, or a reader,
 //!   marks whatever the queue.
 
 use core::net::SocketAddrV4;
@@ -54,8 +54,9 @@ pub(super) struct Ecn {
     pub(super) marked: u64,
     /// Marks since the round began.
     fresh: u64,
-    /// The rate before the first of the marks that no queue has confirmed, bytes per second.
-    unconfirmed: Option<f64>,
+    /// The rate before the first of the marks that no queue has confirmed, bytes per second, and the rounds with such
+    /// marks.
+    unconfirmed: Option<(f64, u32)>,
 }
 
 /// A participant that reports marks.
@@ -118,13 +119,17 @@ impl Ecn {
     /// Ends a round. Returns whether it was one of congestion. `has_queue`: even the shortest round trip shows a queue.
     /// `rate`: the bytes per second that the bottleneck is known to carry.
     pub(super) fn end_round(&mut self, now: Time, has_queue: bool, rate: f64) -> bool {
-        if has_queue || self.unconfirmed.is_some_and(|before| rate >= before) {
+        let has_marks = core::mem::take(&mut self.fresh) > 0;
+        let is_over = !has_marks && self.unconfirmed.is_some_and(|(before, _)| rate >= before);
+        if has_queue || is_over {
             self.unconfirmed = None;
         }
-        if core::mem::take(&mut self.fresh) == 0 {
+        if !has_marks {
             return false;
         }
-        if rate < *self.unconfirmed.get_or_insert(rate) * UNCONFIRMED_SHARE {
+        let (before, rounds) = self.unconfirmed.get_or_insert((rate, 0));
+        *rounds += 1;
+        if rate < *before * UNCONFIRMED_SHARE || *rounds > UNCONFIRMED_ROUNDS {
             self.turn_off(now, EcnState::Implausible);
             return false;
         }
@@ -229,8 +234,8 @@ impl PathState {
 /// A question that is not answered is repeated after these times.
 const QUESTION_GAP_MIN: Duration = Duration::from_millis(100);
 const QUESTION_GAP_MAX: Duration = Duration::from_secs(10);
-/// The field is cleared if of so many datagrams, sent over this time at least, less than one in so many arrives with it,
-/// in so many tests. Others are lost.
+/// The field is cleared if of so many datagrams, sent over this time at least, less than one in so many arrives with
+/// it, in so many tests. Others are lost.
 const TEST_DATAGRAMS: u64 = 64;
 const TEST_TIME: Duration = Duration::from_millis(100);
 const CLEARED_SHARE: u64 = 8;
@@ -238,8 +243,9 @@ const CLEARED_TESTS: u32 = 2;
 /// One datagram in so many, and so many more, may arrive twice.
 const DUPLICATES_SHARE: u64 = 4;
 const DUPLICATES: u64 = 16;
-/// Marks that no queue confirms leave at least this share of the rate.
+/// Marks that no queue confirms leave at least this share of the rate, and last for so many rounds.
 const UNCONFIRMED_SHARE: f64 = 0.4;
+const UNCONFIRMED_ROUNDS: u32 = 32;
 /// The time for which it is off doubles so many times: to an hour.
 const OFF_DOUBLINGS: u32 = 6;
 
@@ -313,6 +319,13 @@ mod tests {
         assert!((0.3..0.4).contains(&(rate / 1e6)) && ecn.state() == EcnState::Implausible, "{rate}");
         assert!(ecn.is_off(ms(5)) && !ecn.is_off(ms(5) + config::ECN_OFF));
         assert!(!run(|round| round % 4 == 3).1.is_off(ms(5)));
+        // They may last without taking anything.
+        let mut ecn = Ecn { is_enabled: true, ..Ecn::default() };
+        let rounds = (0..100).take_while(|_| {
+            ecn.fresh = 1;
+            ecn.end_round(ms(5), false, 1e6)
+        });
+        assert_eq!(rounds.count(), UNCONFIRMED_ROUNDS as usize);
     }
 
     #[test]

@@ -164,8 +164,8 @@ impl Rate {
         self.next_phase(seen, is_queue || is_lossy || is_marked);
     }
 
-    /// Reduces the rate after a round with marks, to what leaves as much in flight as TCP does (RFC 8511). `before`: the
-    /// bottleneck before the round.
+    /// Reduces the rate after a round with marks, to what leaves as much in flight as TCP does (RFC 8511). `before`:
+    /// the bottleneck before the round.
     fn reduce(&mut self, before: f64, seen: &Seen) {
         self.arrived.clear();
         let queue = seen.mean_ns as f64 / seen.base_ns.max(1) as f64;

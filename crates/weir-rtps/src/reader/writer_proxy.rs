@@ -80,7 +80,7 @@ pub(super) struct WriterProxy {
     pub(super) counts: Counts,
     /// Whether the writer wants an ACKNACK.
     is_answer_wanted: bool,
-    /// Whether the writer wants to know how many datagrams arrive marked.
+    /// Whether the writer has requested how many datagrams arrive marked.
     pub(super) reports_ecn: bool,
     pub(super) requests: RepairRequests,
     preemptive: Preemptive,

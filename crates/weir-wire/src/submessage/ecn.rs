@@ -1,7 +1,7 @@
 //! ECN: how many datagrams of a participant arrived with which ECN field (RFC 3168). A submessage of Weir's own.
 //!
-//! RTPS has nothing of the kind. It leaves the ids from 0x80 on to vendors (RTPS 2.5 §9.4.5.1.1), and other engines skip
-//! what they do not know. The first four bytes tell it from submessages of other vendors with the same id.
+//! RTPS has nothing of the kind. It leaves the ids from 0x80 on to vendors (RTPS 2.5 §9.4.5.1.1), and other engines
+//! skip what they do not know. The first four bytes distinguish it from submessages of other vendors with the same id.
 //!
 //! ```text
 //! |ECN            80|X|X|X|X|X|X|X|E|     octetsToNextHeader       |

@@ -73,7 +73,7 @@ fn samples_are_ect_from_the_first_report_of_their_reader_on() {
     let marked = next(&mut writer, ms(230));
     assert_eq!(types(&marked), [EF << 2 | ECT0], "{marked:?}");
     assert_eq!(path.report().ecn_datagrams, 1);
-    // Nothing was heard for long.
+    // No report has arrived for long.
     let silent = next(&mut writer, ms(220) + config::ECN_SILENCE);
     assert_eq!((has(&silent, "ECN"), types(&silent)), (true, vec![EF << 2]), "{silent:?}");
 }
