@@ -152,8 +152,8 @@ fn a_link_marks_instead_of_dropping_and_weir_counts_the_marks() {
         return;
     }
     let words = "--engines weir --tests throughput --reliability reliable --sizes 1024 --batch 0 --cpus none \
-                 --duration 2s --warmup 0s --domain 86 --link rate=20M,rtt=20ms,queue=256k,ecn=1ms \
-                 --link rate=20M,rtt=20ms,queue=256k,ecn=bleach";
+                 --duration 2s --warmup 0s --domain 86 --link tun,rate=20M,rtt=20ms,queue=256k,ecn=1ms \
+                 --link tun,rate=20M,rtt=20ms,queue=256k,ecn=bleach";
     let scene = Scene::new();
     let printed = scene.weir(&format!("bench --output results {words}")).expect_code(0).stdout;
     assert!(printed.contains("| Marked"), "{printed}");
