@@ -45,7 +45,8 @@ fn run(link: &str, path: Path, size: fn(u64) -> usize, sees: fn(Ecn) -> Ecn) -> 
     sim.run_for(TIME * 3 / 4);
     let after = sim.network.traffic(from, to);
     let samples = sim.readers[0].taken(guid).len() - samples;
-    let rate = link.parse::<LinkPair>().unwrap().down.first_rate_bps().unwrap() as f64;
+    let pair: LinkPair = link.parse().expect("a link");
+    let rate = pair.down.first_rate_bps().expect("a link with a rate") as f64;
     let carried = rate / 8.0 * (TIME * 3 / 4).as_secs_f64();
     let [first, all] = [&before, &after].map(|it| it.offered.packets as f64);
     let [first_ms, all_ms] = [&before, &after].map(|it| it.queue.mean_wait().as_secs_f64() * 1e3);
@@ -57,6 +58,9 @@ fn run(link: &str, path: Path, size: fn(u64) -> usize, sees: fn(Ecn) -> Ecn) -> 
         report: path.report(),
     }
 }
+
+/// A reader that reports something else: its name, and what it makes of the field of a datagram.
+type Lie = (&'static str, fn(Ecn) -> Ecn);
 
 const TIME: Duration = Duration::from_secs(20);
 
@@ -110,7 +114,7 @@ fn a_path_that_handles_the_field_wrongly_goes_on_without_it() {
 
 #[test]
 fn a_reader_that_hides_marks_or_invents_them_gains_nothing_and_harms_nobody() {
-    let lies: [(&str, fn(Ecn) -> Ecn); 4] = [
+    let lies: [Lie; 4] = [
         ("hides", |ecn| if ecn == Ecn::Ce { Ecn::Ect0 } else { ecn }),
         ("says nothing", |_| Ecn::NotEct),
         ("says that everything is marked", |ecn| if ecn == Ecn::NotEct { ecn } else { Ecn::Ce }),
