@@ -56,7 +56,7 @@ fn samples_are_ect_from_the_first_report_of_their_reader_on() {
     let path = Path::with_rate_max(1_000_000).with_ecn();
     let mut writer = writer(&path, VendorId::WEIR);
     typed(&mut writer, ms(0));
-    let mut next = |writer: &mut WriterCore, now| {
+    let next = |writer: &mut WriterCore, now| {
         write(writer, now, b"\0\x01\0\0abcd").unwrap();
         typed(writer, now)
     };
