@@ -36,6 +36,7 @@ pub fn run(datagram: &[u8]) {
                 it.inline_qos = None;
                 same(&it, |again| *again == Submessage::DataFrag(it));
             }
+            Submessage::Ecn(it) => same(&it, |again| *again == Submessage::Ecn(it)),
             Submessage::Gap(it) => same(&it, |again| *again == Submessage::Gap(it)),
             Submessage::Heartbeat(it) => same(&it, |again| *again == Submessage::Heartbeat(it)),
             Submessage::HeartbeatFrag(it) => same(&it, |again| *again == Submessage::HeartbeatFrag(it)),

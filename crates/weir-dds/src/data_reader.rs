@@ -12,7 +12,7 @@ use std::time::Duration;
 use weir_cdr::{DdsType, Encoding};
 use weir_rtps::block::Block;
 use weir_rtps::participant::LocalEndpoint;
-use weir_rtps::reader::{ReaderCore, ReaderCounters, SampleSelection, States};
+use weir_rtps::reader::{ReaderConfig, ReaderCore, ReaderCounters, SampleSelection, States};
 use weir_rtps::writer::ChangeKind;
 use weir_wire::Guid;
 
@@ -91,7 +91,10 @@ impl<T: DdsType> DataReader<T> {
         let group = driver.group_for(qos.multicast)?;
         driver.join(group)?;
         let entity = driver.new_reader_id(T::HAS_KEY);
-        let config = core_config::<T>(driver.guid(entity), &qos, random::secret()?);
+        let config = ReaderConfig {
+            ecn: driver.ecn.clone(),
+            ..core_config::<T>(driver.guid(entity), &qos, random::secret()?)
+        };
         let endpoint = Arc::new(ReaderEndpoint::new(entity, ReaderCore::new(config)));
         driver.routes.change(|table| _ = table.readers.insert(entity, Arc::clone(&endpoint)));
         let inner = Inner { handle: Arc::clone(handle), endpoint, group };

@@ -27,7 +27,7 @@ use parking_lot::Mutex;
 use weir_cdr::DdsType;
 use weir_rtps::participant::LocalEndpoint;
 use weir_rtps::qos::LivelinessKind;
-use weir_rtps::writer::{WriterCore, WriterCounters};
+use weir_rtps::writer::{WriterConfig, WriterCore, WriterCounters};
 use weir_wire::{Guid, SequenceNumber, Timestamp};
 
 use self::inner::Inner;
@@ -61,8 +61,12 @@ impl<T: DdsType> DataWriter<T> {
         let driver = &handle.driver;
         driver.check()?;
         let entity = driver.new_writer_id(T::HAS_KEY);
+        let config = WriterConfig {
+            dscp: driver.dscp.dscp(qos.policies.transport_priority),
+            ..core_config(driver.guid(entity), &qos, random::secret()?)
+        };
         let lane = Lane::new(
-            WriterCore::new(core_config(driver.guid(entity), &qos, random::secret()?)),
+            WriterCore::new(config),
             (qos.publish_mode == PublishMode::Asynchronous).then(Publishing::default),
         );
         if driver.keeps_times {
@@ -168,9 +172,11 @@ impl<T: DdsType> DataWriter<T> {
 impl<T> DataWriter<T> {
     /// Changes the priority: see [`DataWriterQos::transport_priority`](crate::DataWriterQos::transport_priority).
     ///
-    /// Samples that have not left yet go by it. Readers keep what was announced when the writer was created.
+    /// Samples that have not left yet go by it, also in their DSCP. Readers keep what was announced when the writer was
+    /// created.
     pub fn set_transport_priority(&self, priority: i32) {
-        self.inner.endpoint.lane.core().set_transport_priority(priority);
+        let dscp = self.inner.handle.driver.dscp.dscp(priority);
+        self.inner.endpoint.lane.set_transport_priority(priority, dscp);
     }
 
     /// Sends the samples that automatic coalescing or a batch holds back.

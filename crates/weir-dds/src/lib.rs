@@ -48,6 +48,7 @@ mod clock;
 mod data_reader;
 mod data_writer;
 mod driver;
+mod dscp;
 mod error;
 mod key;
 mod listener;
@@ -77,6 +78,7 @@ pub use data_writer::DataWriter;
 pub use data_writer::loan::{Loan, NotWritten};
 pub use driver::receive_counters::ReceiveCounters;
 pub use driver::sender::SendCounters;
+pub use dscp::DscpMapping;
 pub use error::{DdsError, Result};
 pub use listener::{DataReaderListener, DataWriterListener};
 pub use multicast::MulticastGroup;
@@ -98,7 +100,7 @@ pub use status::{
 pub use subscriber::Subscriber;
 pub use topic::Topic;
 pub use wait_strategy::{NotAWaitStrategy, WaitStrategy};
-pub use weir_rtps::path::PathReport;
+pub use weir_rtps::path::{EcnState, PathReport};
 
 /// Keeps the listings of the guide compiling and running.
 #[cfg(doctest)]

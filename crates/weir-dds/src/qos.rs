@@ -405,7 +405,10 @@ impl DataWriterQos {
     /// TRANSPORT_PRIORITY, DDS 1.4, 2.2.3.15. Where a path to another host limits what is sent, writers of higher
     /// priority go first. Those of lower priority are left at least an eighth of what these send. At equal priority,
     /// writers get equal shares, and those that send less than their share go first. So a small topic needs no
-    /// priority to pass large ones. Packets are not marked (DSCP).
+    /// priority to pass large ones.
+    ///
+    /// Networks can distinguish the packets by their code point (DSCP), to which
+    /// [`ParticipantSettings::dscp`](crate::ParticipantSettings::dscp) maps the priority.
     ///
     /// ```
     /// use weir_dds::DataWriterQos;

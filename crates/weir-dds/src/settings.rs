@@ -5,6 +5,7 @@
 use std::net::{Ipv4Addr, SocketAddrV4};
 use std::time::Duration;
 
+use crate::dscp::{DSCP_TEXT, DscpMapping};
 use crate::error::{DdsError, Result};
 use crate::multicast::MulticastGroup;
 use crate::wait_strategy::WaitStrategy;
@@ -22,6 +23,8 @@ pub const SOCKET_BUFFER_BYTES: usize = 4 * 1024 * 1024;
 /// | `receive_buffer` | `WEIR_RECEIVE_BUFFER`: bytes | 4 MiB |
 /// | `send_buffer` | `WEIR_SEND_BUFFER`: bytes | 4 MiB |
 /// | `rate_max` | `WEIR_RATE_MAX`: bits per second to each host, such as `20M` | none: what the path carries |
+/// | `ecn` | `WEIR_ECN`: `on` or `off` | `on` |
+/// | `dscp` | `WEIR_DSCP`: `priority`, `off`, or `PRIORITY=DSCP`, comma-separated | `priority` |
 /// | `wait` | `WEIR_WAIT`: `block`, `spin`, `spin:MICROSECONDS` | `block` |
 ///
 /// The domain id is a separate argument; [`domain_id_from_environment`] reads `WEIR_DOMAIN_ID`.
@@ -67,6 +70,12 @@ pub struct ParticipantSettings {
     /// At the limit, a reliable writer waits, and a best-effort writer drops samples that would wait for more than
     /// 100 ms. Readers on the same host are sent to without a limit.
     pub rate_max: Option<u64>,
+    /// Whether routers may mark datagrams instead of dropping them (explicit congestion notification, RFC 3168).
+    ///
+    /// In use only on [paths](crate::DomainParticipant::paths) that are paced, with readers of Weir.
+    pub ecn: bool,
+    /// How the TRANSPORT_PRIORITY of a writer sets the code point of its datagrams (DSCP).
+    pub dscp: DscpMapping,
     /// How threads of this participant wait for data.
     pub wait: WaitStrategy,
     /// Time after which peers remove the participant if they receive nothing from it.
@@ -91,6 +100,8 @@ impl Default for ParticipantSettings {
             receive_buffer: SOCKET_BUFFER_BYTES,
             send_buffer: SOCKET_BUFFER_BYTES,
             rate_max: None,
+            ecn: true,
+            dscp: DscpMapping::default(),
             wait: WaitStrategy::Block,
             lease_duration: Duration::from_secs(20),
             name: None,
@@ -147,6 +158,16 @@ impl ParticipantSettings {
             let rate = bits_per_second(&text);
             let allowed = "bits per second from 8k on, such as 20M";
             settings.rate_max = Some(rate.ok_or_else(|| bad("WEIR_RATE_MAX", &text, allowed))?);
+        }
+        if let Some(text) = variable("WEIR_ECN") {
+            settings.ecn = match text.trim() {
+                "on" => true,
+                "off" => false,
+                _ => return Err(bad("WEIR_ECN", &text, "on or off")),
+            };
+        }
+        if let Some(text) = variable("WEIR_DSCP") {
+            settings.dscp = text.parse().map_err(|_| bad("WEIR_DSCP", &text, DSCP_TEXT))?;
         }
         if let Some(text) = variable("WEIR_WAIT") {
             settings.wait =
@@ -271,6 +292,8 @@ mod tests {
                 "WEIR_RECEIVE_BUFFER" => "1000",
                 "WEIR_WAIT" => "spin:50",
                 "WEIR_RATE_MAX" => "20M",
+                "WEIR_ECN" => "off",
+                "WEIR_DSCP" => "10=34",
                 _ => return None,
             };
             Some(value.to_owned())
@@ -281,6 +304,7 @@ mod tests {
         assert_eq!(settings.data_multicast, Some(MulticastGroup::default()));
         assert_eq!((settings.receive_buffer, settings.send_buffer), (1000, SOCKET_BUFFER_BYTES));
         assert_eq!(settings.rate_max, Some(20_000_000));
+        assert_eq!((settings.ecn, settings.dscp), (false, DscpMapping::Steps(vec![(10, 34)])));
         assert_eq!(settings.wait, WaitStrategy::SpinThenBlock(Duration::from_micros(50)));
     }
 
@@ -293,6 +317,8 @@ mod tests {
         };
         assert!(error("WEIR_WAIT", "sleep").contains("WEIR_WAIT"));
         assert!(error("WEIR_DATA_MULTICAST", "yes").contains("ADDRESS[:PORT]"));
+        assert!(error("WEIR_ECN", "yes").contains("on or off"));
+        assert!(error("WEIR_DSCP", "EF").contains("10=34,20=46"));
         assert!(error("WEIR_SEND_BUFFER", "4M").contains("number of bytes"));
         for rate in ["20Mbit", "-1", "0", "7999", "99999999999G", "", "é"] {
             assert!(error("WEIR_RATE_MAX", rate).contains("such as 20M"), "{rate}");

@@ -45,6 +45,7 @@
 //! assert_eq!(network.counters().lost, 1);
 //! ```
 
+pub mod ecn;
 pub mod link;
 pub mod loss;
 pub mod network;
@@ -59,6 +60,7 @@ pub mod socket;
 pub mod traffic;
 pub mod values;
 
+pub use ecn::{Ecn, Marking};
 pub use link::{Link, LinkState, Verdict};
 pub use loss::{Datagram, Loss};
 pub use network::{Builder, Counters, Delivery, Network, TooBig};

@@ -12,6 +12,7 @@
 use core::time::Duration;
 use std::net::{Ipv4Addr, SocketAddrV4};
 
+use crate::ecn::{Ecn, Marking};
 use crate::loss::{Datagram, Loss, LossState};
 use crate::rate::Rate;
 use crate::rng::Rng;
@@ -36,6 +37,7 @@ pub struct Link {
     duplicate: f64,
     reorder: f64,
     hold: Duration,
+    marking: Marking,
     series: Duration,
 }
 
@@ -118,6 +120,13 @@ impl Link {
         self
     }
 
+    /// Sets what the link does with the ECN field. A threshold has no effect without a rate.
+    #[must_use]
+    pub fn marking(mut self, marking: Marking) -> Self {
+        self.marking = marking;
+        self
+    }
+
     /// Records a time series of the traffic, in steps of `width`.
     #[must_use]
     pub fn series(mut self, width: Duration) -> Self {
@@ -164,6 +173,8 @@ pub enum Verdict {
         copy_at: Option<Duration>,
         /// Whether it is held back, so that later ones may overtake it.
         is_held: bool,
+        /// Its ECN field on arrival.
+        ecn: Ecn,
     },
 }
 
@@ -176,13 +187,18 @@ impl LinkState {
         Self { link, losses, rng, count: 0, wire_free_at, last_arrival, traffic }
     }
 
-    /// Gives the link an IP packet of so many bytes. Times must not decrease.
+    /// Gives the link an IP packet of so many bytes, without ECN. Times must not decrease.
     ///
     /// [`Loss::when`] sees an empty datagram without addresses.
     pub fn offer(&mut self, now: Duration, packet_bytes: usize) -> Verdict {
+        self.offer_with(now, packet_bytes, Ecn::NotEct)
+    }
+
+    /// Gives the link an IP packet with this ECN field; otherwise as [`offer`](Self::offer).
+    pub fn offer_with(&mut self, now: Duration, packet_bytes: usize, ecn: Ecn) -> Verdict {
         let nowhere = SocketAddrV4::new(Ipv4Addr::UNSPECIFIED, 0);
         let datagram = Datagram { sent_at: now, ordinal: 0, from: nowhere, to: nowhere, bytes: &[] };
-        self.carry_packet(packet_bytes, datagram)
+        self.carry_packet(packet_bytes, ecn, datagram)
     }
 
     /// Returns what the link carried so far. `now` completes the time series.
@@ -192,11 +208,11 @@ impl LinkState {
     }
 
     /// Carries a datagram; sets `datagram.ordinal`.
-    pub(crate) fn carry(&mut self, datagram: Datagram<'_>) -> Verdict {
-        self.carry_packet(datagram.bytes.len() + HEADER_BYTES, datagram)
+    pub(crate) fn carry(&mut self, datagram: Datagram<'_>, ecn: Ecn) -> Verdict {
+        self.carry_packet(datagram.bytes.len() + HEADER_BYTES, ecn, datagram)
     }
 
-    fn carry_packet(&mut self, size: usize, datagram: Datagram<'_>) -> Verdict {
+    fn carry_packet(&mut self, size: usize, ecn: Ecn, datagram: Datagram<'_>) -> Verdict {
         let now = datagram.sent_at;
         self.advance_series(now);
         let wait = self.wire_free_at.saturating_sub(now);
@@ -219,13 +235,17 @@ impl LinkState {
         let start = now.max(self.wire_free_at);
         let left_at = self.link.rate.as_ref().map_or(start, |rate| rate.done_at(start, size));
         self.wire_free_at = left_at;
-        let verdict = self.pass(left_at, datagram);
+        let arriving = self.link.marking.apply(ecn, backlog_bytes, wait);
+        if arriving == Ecn::Ce && ecn != Ecn::Ce {
+            self.traffic.marked.add(size);
+        }
+        let verdict = self.pass(left_at, arriving, datagram);
         self.count_verdict(verdict, size);
         verdict
     }
 
     /// Decides about a packet that leaves the queue at `left_at`.
-    fn pass(&mut self, left_at: Duration, mut datagram: Datagram<'_>) -> Verdict {
+    fn pass(&mut self, left_at: Duration, ecn: Ecn, mut datagram: Datagram<'_>) -> Verdict {
         self.count += 1;
         datagram.ordinal = self.count;
         // Every model sees every datagram, so that the models are independent.
@@ -245,11 +265,11 @@ impl LinkState {
             in_order
         };
         let copy_at = if self.rng.chance(self.link.duplicate) { Some(at + self.draw_jitter()) } else { None };
-        Verdict::Arrives { at, copy_at, is_held }
+        Verdict::Arrives { at, copy_at, is_held, ecn }
     }
 
     fn count_verdict(&mut self, verdict: Verdict, size: usize) {
-        let Verdict::Arrives { at, copy_at, is_held } = verdict else {
+        let Verdict::Arrives { at, copy_at, is_held, .. } = verdict else {
             return self.traffic.lost.add(size);
         };
         if is_held {
@@ -307,13 +327,14 @@ mod tests {
 
         fn carry(&mut self, sent_at: Duration, len: usize) -> Verdict {
             let address = SocketAddrV4::new(Ipv4Addr::new(10, 0, 0, 1), 7400);
-            self.0.carry(Datagram { sent_at, ordinal: 0, from: address, to: address, bytes: &vec![0; len] })
+            let bytes = &vec![0; len];
+            self.0.carry(Datagram { sent_at, ordinal: 0, from: address, to: address, bytes }, Ecn::NotEct)
         }
 
         fn arrivals(&mut self, count: usize, gap: Duration) -> Vec<(Duration, Option<Duration>, bool)> {
             (0..count)
                 .map(|i| match self.carry(gap * u32::try_from(i).unwrap(), 100) {
-                    Verdict::Arrives { at, copy_at, is_held } => (at, copy_at, is_held),
+                    Verdict::Arrives { at, copy_at, is_held, .. } => (at, copy_at, is_held),
                     other => panic!("{other:?}"),
                 })
                 .collect()
@@ -321,7 +342,7 @@ mod tests {
     }
 
     fn arrives(at: Duration) -> Verdict {
-        Verdict::Arrives { at, copy_at: None, is_held: false }
+        Verdict::Arrives { at, copy_at: None, is_held: false, ecn: Ecn::NotEct }
     }
 
     const MS: Duration = Duration::from_millis(1);
@@ -474,6 +495,20 @@ mod tests {
         assert!(traffic.queue.max_bytes() <= 20_000 && traffic.queue.max_wait() <= 32 * MS, "{traffic:?}");
         assert!(traffic.series.bins().iter().all(|bin| bin.queue_bytes <= 20_000));
         assert!(traffic.series.bins()[9].queue_bytes > 15_000, "{traffic:?}");
+    }
+
+    #[test]
+    fn what_finds_a_queue_is_marked_and_counted() {
+        let link = Link::new().rate_bps(8_000_000).queue_bytes(10_000).marking(Marking::Wait(2 * MS));
+        let mut state = LinkState::new(link, Rng::new(1));
+        let mut ecn = |ecn| match state.offer_with(Duration::ZERO, 1000, ecn) {
+            Verdict::Arrives { ecn, .. } => Some(ecn),
+            _ => None,
+        };
+        let fields = [Ecn::Ect0, Ecn::Ect0, Ecn::Ect0, Ecn::NotEct, Ecn::Ect0].map(&mut ecn);
+        assert_eq!(fields, [Ecn::Ect0, Ecn::Ect0, Ecn::Ce, Ecn::NotEct, Ecn::Ce].map(Some));
+        assert_eq!((0..10).filter(|_| ecn(Ecn::Ect0).is_none()).count(), 5, "a full queue drops");
+        assert_eq!(state.traffic(MS).marked, Count { packets: 7, bytes: 7000 });
     }
 
     #[test]

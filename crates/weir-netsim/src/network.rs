@@ -10,6 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::{Ipv4Addr, SocketAddrV4};
 use std::sync::Arc;
 
+use crate::ecn::Ecn;
 use crate::link::{Link, LinkState, Verdict};
 use crate::loss::Datagram;
 use crate::partition::Partition;
@@ -58,6 +59,8 @@ pub struct Delivery {
     pub to: SocketAddrV4,
     /// The bound address of the receiving socket.
     pub receiver: SocketAddrV4,
+    /// Its ECN field on arrival.
+    pub ecn: Ecn,
     /// The UDP payload.
     pub bytes: Arc<[u8]>,
 }
@@ -289,9 +292,29 @@ impl Network {
         to: SocketAddrV4,
         bytes: &[u8],
     ) -> Result<(), TooBig> {
+        self.send_with(now, from, to, Ecn::NotEct, bytes)
+    }
+
+    /// Sends a datagram with this ECN field; otherwise as [`send`](Self::send).
+    ///
+    /// # Errors
+    ///
+    /// As for [`send`](Self::send).
+    ///
+    /// # Panics
+    ///
+    /// As for [`send`](Self::send).
+    pub fn send_with(
+        &mut self,
+        now: Duration,
+        from: SocketAddrV4,
+        to: SocketAddrV4,
+        ecn: Ecn,
+        bytes: &[u8],
+    ) -> Result<(), TooBig> {
         self.advance(now);
         assert!(self.sockets.contains_key(&from), "{from} is not bound");
-        let packet = InFlight { from, to, host: *to.ip(), bytes: bytes.into() };
+        let packet = InFlight { from, to, host: *to.ip(), ecn, bytes: bytes.into() };
         self.note(now, &packet, to, Event::Sent);
         if !to.ip().is_multicast() {
             return self.carry(packet);
@@ -334,14 +357,14 @@ impl Network {
         let heads =
             self.sockets.iter().filter_map(|(address, socket)| Some((socket.head_order(now)?, *address)));
         let (_, receiver) = heads.min()?;
-        let Waiting { at: arrived_at, from, to, bytes, .. } = self.socket(receiver).read(now)?;
+        let Waiting { at: arrived_at, from, to, ecn, bytes, .. } = self.socket(receiver).read(now)?;
         self.note(
             now,
-            &InFlight { from, to, host: *receiver.ip(), bytes: bytes.clone() },
+            &InFlight { from, to, host: *receiver.ip(), ecn, bytes: bytes.clone() },
             receiver,
             Event::Delivered,
         );
-        Some(Delivery { arrived_at, from, to, receiver, bytes })
+        Some(Delivery { arrived_at, from, to, receiver, ecn, bytes })
     }
 
     /// Returns the latest time given to `send` or `deliver`.
@@ -389,21 +412,22 @@ impl Network {
     /// Gives a packet to the link between its sender's host and `packet.host`.
     fn carry(&mut self, packet: InFlight) -> Result<(), TooBig> {
         let now = self.now;
-        let InFlight { from, to, host, ref bytes } = packet;
+        let InFlight { from, to, host, ecn, ref bytes } = packet;
         let far_end = SocketAddrV4::new(host, to.port());
         if self.partition.is_cut(*from.ip(), host) {
             self.note(now, &packet, far_end, Event::Cut);
             return Ok(());
         }
         let datagram = Datagram { sent_at: now, ordinal: 0, from, to, bytes };
-        match self.link(*from.ip(), host).carry(datagram) {
+        match self.link(*from.ip(), host).carry(datagram, ecn) {
             Verdict::TooBig { limit } => {
                 self.note(now, &packet, far_end, Event::TooBig);
                 return Err(TooBig { len: packet.bytes.len(), limit });
             }
             Verdict::QueueFull => self.note(now, &packet, far_end, Event::QueueFull),
             Verdict::Lost => self.note(now, &packet, far_end, Event::Lost),
-            Verdict::Arrives { at, copy_at, is_held } => {
+            Verdict::Arrives { at, copy_at, is_held, ecn } => {
+                let packet = InFlight { ecn, ..packet };
                 if is_held {
                     self.note(now, &packet, far_end, Event::HeldBack);
                 }
@@ -446,8 +470,8 @@ impl Network {
             self.note(at, &packet, SocketAddrV4::new(packet.host, packet.to.port()), Event::NoSocket);
         }
         for receiver in receivers {
-            let InFlight { from, to, ref bytes, .. } = packet;
-            if !self.socket(receiver).admit(Waiting { at, order, from, to, bytes: bytes.clone() }) {
+            let InFlight { from, to, ecn, ref bytes, .. } = packet;
+            if !self.socket(receiver).admit(Waiting { at, order, from, to, ecn, bytes: bytes.clone() }) {
                 self.note(at, &packet, receiver, Event::BufferFull);
             }
         }
@@ -500,6 +524,7 @@ struct InFlight {
     from: SocketAddrV4,
     to: SocketAddrV4,
     host: Ipv4Addr,
+    ecn: Ecn,
     bytes: Arc<[u8]>,
 }
 

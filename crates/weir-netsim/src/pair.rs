@@ -7,6 +7,7 @@ use core::fmt;
 use core::str::FromStr;
 use core::time::Duration;
 
+use crate::ecn::Marking;
 use crate::link::Link;
 use crate::loss::Loss;
 use crate::preset::{PRESETS, preset};
@@ -49,6 +50,8 @@ pub struct Direction {
     pub reorder: Share,
     /// For how long.
     pub reorder_delay: Duration,
+    /// What happens to the ECN field.
+    pub ecn: Marking,
 }
 
 /// Why a text is no pair of links: what to write instead.
@@ -127,6 +130,7 @@ impl Direction {
             duplicate: Share::default(),
             reorder: Share::default(),
             reorder_delay: DEFAULT_REORDER_DELAY,
+            ecn: Marking::Off,
         }
     }
 
@@ -148,6 +152,7 @@ impl Direction {
         if !self.burst_loss.is_none() {
             link = link.loss(Loss::bursts(self.burst_loss.probability(), f64::from(self.burst_length)));
         }
+        link = link.marking(self.ecn);
         link.duplicate(self.duplicate.probability()).reorder(self.reorder.probability(), self.reorder_delay)
     }
 
@@ -171,6 +176,10 @@ impl Direction {
             }
             "duplicate" => self.duplicate = share("percent, such as duplicate=1%")?,
             "reorder" => self.reorder = share("percent, such as reorder=1%")?,
+            "ecn" => {
+                self.ecn = Marking::parse(value)
+                    .ok_or("a time or bytes in the queue, off, bleach or all, such as ecn=5ms")?;
+            }
             "reorder-delay" => self.reorder_delay = time("a time, such as reorder-delay=1ms")?,
             _ => return Err(OPTIONS),
         }
@@ -192,6 +201,7 @@ impl Direction {
         add(!self.duplicate.is_none(), "duplicate", self.duplicate.to_string());
         add(!self.reorder.is_none(), "reorder", self.reorder.to_string());
         add(self.reorder_delay != plain.reorder_delay, "reorder-delay", format_time(self.reorder_delay));
+        add(self.ecn != plain.ecn, "ecn", self.ecn.to_string());
         options
     }
 }
@@ -288,7 +298,7 @@ const DEFAULT_REORDER_DELAY: Duration = Duration::from_millis(1);
 const STEPS_MAX: usize = 1000;
 
 const OPTIONS: &str = "one of mtu, seed, rtt, reverse, and [down-|up-] rate, delay, jitter, queue, loss, burst-loss, \
-                       burst-length, duplicate, reorder, reorder-delay";
+                       burst-length, duplicate, reorder, reorder-delay, ecn";
 
 #[cfg(test)]
 mod tests {
@@ -315,6 +325,8 @@ mod tests {
             "burst-loss=2%,burst-length=4,duplicate=0.1%,reorder=1%,reorder-delay=2ms",
             "mtu=1500,burst-loss=2%,burst-length=4,duplicate=0.1%,reorder=1%,reorder-delay=2ms,seed=1",
         );
+        check("ecn=5ms,up-ecn=64k", "mtu=1500,down-ecn=5ms,up-ecn=65536,seed=1");
+        check("ecn=bleach", "mtu=1500,ecn=bleach,seed=1");
         check("up-rate=5M", "mtu=1500,up-rate=5M,up-queue=262144,seed=1");
     }
 
@@ -353,6 +365,7 @@ mod tests {
             check(&format!("rate={steps}"), "expected bits per second");
         }
         check("queue=lots", "expected bytes");
+        check("ecn=maybe", "expected a time or bytes");
         check("burst-length=0", "expected a number of packets");
         check("reverse=maybe", "reverse=on or");
         check("seed=x", "a whole number");

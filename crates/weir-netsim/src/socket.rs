@@ -5,6 +5,8 @@ use std::collections::VecDeque;
 use std::net::SocketAddrV4;
 use std::sync::Arc;
 
+use crate::ecn::Ecn;
+
 /// Returns the bytes that Linux charges to a socket's receive buffer for a UDP datagram of `len`
 /// payload bytes.
 ///
@@ -33,6 +35,7 @@ pub(crate) struct Waiting {
     pub(crate) order: u64,
     pub(crate) from: SocketAddrV4,
     pub(crate) to: SocketAddrV4,
+    pub(crate) ecn: Ecn,
     pub(crate) bytes: Arc<[u8]>,
 }
 
@@ -100,7 +103,7 @@ mod tests {
 
     fn waiting(at: Duration, len: usize) -> Waiting {
         let address = SocketAddrV4::new(Ipv4Addr::LOCALHOST, 1);
-        Waiting { at, order: 0, from: address, to: address, bytes: vec![0; len].into() }
+        Waiting { at, order: 0, from: address, to: address, ecn: Ecn::NotEct, bytes: vec![0; len].into() }
     }
 
     #[test]

@@ -29,6 +29,8 @@ pub struct Traffic {
     pub duplicated: Count,
     /// Held back, so that later ones may overtake them; contained in `delivered`.
     pub held_back: Count,
+    /// Marked as having met congestion (ECN); contained in `delivered`, unless lost after that.
+    pub marked: Count,
     /// Refused because they are over the MTU.
     pub too_big: Count,
     /// The queue as the offered packets found it.

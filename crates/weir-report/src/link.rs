@@ -36,8 +36,10 @@ pub(crate) fn link_table(group: &Group<'_>) -> String {
 /// Returns the traffic of measurements, each with the name and the repeats.
 pub(crate) fn traffic_table<'a>(points: impl Iterator<Item = (&'a str, &'a [&'a Case])>) -> String {
     let mut rows = Vec::new();
-    for (name, repeats) in points.filter(|(_, repeats)| repeats.iter().any(|case| has_link(case))) {
-        for (to, columns) in [("subscribers", TO_SUBSCRIBERS), ("publishers", TO_PUBLISHERS)] {
+    let points: Vec<_> = points.filter(|(_, repeats)| repeats.iter().any(|case| has_link(case))).collect();
+    let shown = columns(points.iter().flat_map(|(_, repeats)| repeats.iter().copied()));
+    for (name, repeats) in points {
+        for (to, columns) in ["subscribers", "publishers"].into_iter().zip(shown) {
             let size = repeats.first().map_or(0, |case| case.point.size_bytes);
             let mut cells = vec![name.to_owned(), size.to_string(), to.to_owned()];
             cells.extend(columns.iter().map(|column| text(repeats, *column)));
@@ -47,10 +49,17 @@ pub(crate) fn traffic_table<'a>(points: impl Iterator<Item = (&'a str, &'a [&'a 
     if rows.is_empty() {
         return String::new();
     }
-    let headings =
-        ["Engine", "Size (B)", "To"].into_iter().chain(TO_SUBSCRIBERS.iter().map(|column| column.0));
+    let headings = ["Engine", "Size (B)", "To"].into_iter().chain(shown[0].iter().map(|column| column.0));
     let table = drawn(headings.collect::<Vec<_>>(), rows, |column| column == 1 || column > 2);
     format!("\nTraffic on the link\n\n{table}\n\n{NOTE}\n")
+}
+
+/// Returns the columns for the traffic to the subscribers and to the publishers; that of the marks only if something
+/// was marked.
+pub(crate) fn columns<'a>(cases: impl Iterator<Item = &'a Case>) -> [&'static [Column]; 2] {
+    let mut directions = cases.flat_map(|case| [down(case), up(case)]).flatten();
+    let has_marks = directions.any(|it| it.marked_packets > 0);
+    [TO_SUBSCRIBERS, TO_PUBLISHERS].map(|all| if has_marks { all } else { &all[..all.len() - 1] })
 }
 
 fn has_link(case: &Case) -> bool {
@@ -65,7 +74,7 @@ fn up(case: &Case) -> Option<&LinkDirection> {
     case.figures.link.as_ref().map(|link| &link.to_publishers)
 }
 
-pub(crate) const TO_SUBSCRIBERS: &[Column] = &[
+const TO_SUBSCRIBERS: &[Column] = &[
     ("Packets", 0, |case| Some(down(case)?.offered_packets as f64)),
     ("MB", 3, |case| Some(down(case)?.offered_bytes as f64 / 1e6)),
     ("Bytes/byte", 3, |case| case.figures.link.as_ref()?.offered_per_payload_byte),
@@ -73,9 +82,10 @@ pub(crate) const TO_SUBSCRIBERS: &[Column] = &[
     ("Lost", 0, |case| Some(down(case)?.lost_packets as f64)),
     ("Queue ms", 2, |case| Some(down(case)?.queue_mean_ms)),
     ("Queue max ms", 2, |case| Some(down(case)?.queue_max_ms)),
+    ("Marked", 0, |case| Some(down(case)?.marked_packets as f64)),
 ];
 
-pub(crate) const TO_PUBLISHERS: &[Column] = &[
+const TO_PUBLISHERS: &[Column] = &[
     ("Packets", 0, |case| Some(up(case)?.offered_packets as f64)),
     ("MB", 3, |case| Some(up(case)?.offered_bytes as f64 / 1e6)),
     ("Bytes/byte", 3, |_| None),
@@ -83,6 +93,7 @@ pub(crate) const TO_PUBLISHERS: &[Column] = &[
     ("Lost", 0, |case| Some(up(case)?.lost_packets as f64)),
     ("Queue ms", 2, |case| Some(up(case)?.queue_mean_ms)),
     ("Queue max ms", 2, |case| Some(up(case)?.queue_max_ms)),
+    ("Marked", 0, |case| Some(up(case)?.marked_packets as f64)),
 ];
 
 pub(crate) const NOTE: &str = "packets, MB: sent into the link, IP headers included, from the meeting of the ends on, warm-up \
@@ -129,6 +140,22 @@ mod tests {
             ],
             "{table}"
         );
+    }
+
+    #[test]
+    fn marks_have_a_column_if_there_are_any() {
+        let shown = |marked_packets| {
+            let to_publishers = LinkDirection { marked_packets, ..LinkDirection::default() };
+            let case = case(Some(LinkFigures { to_publishers, ..LinkFigures::default() }));
+            traffic_table([("weir", &[&case][..])].into_iter())
+        };
+        assert!(!shown(0).contains("Marked"));
+        let table = shown(31);
+        let last = |line: &str| {
+            line.trim_end_matches(['|', ' ']).rsplit('|').next().map(str::trim).map(str::to_owned)
+        };
+        let rows: Vec<_> = table.lines().filter(|line| line.starts_with("| weir")).filter_map(last).collect();
+        assert!(table.contains("Marked") && rows == ["0", "31"], "{table}");
     }
 
     #[test]

@@ -8,16 +8,17 @@ use crate::table::{Column, drawn, text};
 /// Returns the first path of a group's points, a row for each; empty if no engine reported one.
 pub(crate) fn path_table(group: &Group<'_>) -> String {
     let has_path = |point: &&Point<'_>| point.repeats.iter().any(|case| path(case).is_some());
+    let shown = columns(group);
     let rows = group.points.iter().filter(has_path).map(|point| {
         let mut cells = vec![point.engine.clone(), point.size_bytes.to_string()];
-        cells.extend(COLUMNS.iter().map(|column| text(&point.repeats, *column)));
+        cells.extend(shown.iter().map(|column| text(&point.repeats, *column)));
         cells
     });
     let rows: Vec<Vec<String>> = rows.collect();
     if rows.is_empty() {
         return String::new();
     }
-    let headings = ["Engine", "Size (B)"].into_iter().chain(COLUMNS.iter().map(|column| column.0));
+    let headings = ["Engine", "Size (B)"].into_iter().chain(shown.iter().map(|column| column.0));
     let table = drawn(headings.collect::<Vec<_>>(), rows, |column| column > 0);
     format!("\nPath to the subscribers, by the engine\n\n{table}\n\n{NOTE}\n")
 }
@@ -26,7 +27,14 @@ pub(crate) fn path(case: &Case) -> Option<&PathFigures> {
     case.figures.paths.first()
 }
 
-pub(crate) const COLUMNS: &[Column] = &[
+/// Returns the columns; that of the marks only if some path uses ECN.
+pub(crate) fn columns(group: &Group<'_>) -> &'static [Column] {
+    let mut cases = group.points.iter().flat_map(|point| point.repeats.iter());
+    let uses_ecn = cases.any(|case| path(case).is_some_and(|path| path.ecn_datagrams > 0));
+    if uses_ecn { COLUMNS } else { &COLUMNS[..COLUMNS.len() - 1] }
+}
+
+const COLUMNS: &[Column] = &[
     ("RTT min ms", 3, |case| path(case)?.round_trip_min_ms),
     ("RTT ms", 3, |case| path(case)?.round_trip_ms),
     ("Queue ms", 3, |case| path(case)?.queue_ms),
@@ -36,6 +44,7 @@ pub(crate) const COLUMNS: &[Column] = &[
     ("Lost MB", 3, |case| Some(path(case)?.lost_bytes as f64 / 1e6)),
     ("Repaired MB", 3, |case| Some(path(case)?.repaired_bytes as f64 / 1e6)),
     ("Waits", 0, |case| Some(path(case)?.waits as f64)),
+    ("Marked", 0, |case| Some(path(case)?.marked_datagrams as f64)),
 ];
 
 pub(crate) const NOTE: &str = "what the publisher's engine measured; RTT, queue, rate, in flight: means over the case; rate: - if the path \
@@ -71,6 +80,7 @@ mod tests {
             lost_bytes: 10_000,
             repaired_bytes: 12_000,
             waits: 7,
+            ..PathReading::default()
         };
         let path = PathFigures::new(Ipv4Addr::LOCALHOST, Duration::from_millis(25), &[reading], &reading);
         let table = table(vec![path]);

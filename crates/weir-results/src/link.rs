@@ -47,6 +47,9 @@ pub struct LinkDirection {
     pub held_back_packets: u64,
     /// Packets over the MTU.
     pub too_big_packets: u64,
+    /// Packets marked as having met congestion (ECN), lost ones included.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub marked_packets: u64,
     /// The queue that an offered packet found, mean over the packets, bytes.
     pub queue_mean_bytes: f64,
     /// The longest queue that a packet found, bytes.
@@ -89,6 +92,12 @@ impl LinkSeries {
     pub fn is_empty(&self) -> bool {
         self.offered_bytes.is_empty()
     }
+}
+
+/// Returns whether a count is left out of the file.
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
+pub(crate) fn is_zero(count: &u64) -> bool {
+    *count == 0
 }
 
 #[cfg(test)]

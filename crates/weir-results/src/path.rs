@@ -6,6 +6,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use crate::latency::rounded;
+use crate::link::is_zero;
 
 /// A path from the (first) publisher to another host during a case, by the publisher's engine.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -20,6 +21,12 @@ pub struct PathFigures {
     pub repaired_bytes: u64,
     /// Times that a writer had to wait.
     pub waits: u64,
+    /// Datagrams sent with an ECN field that routers may mark.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub ecn_datagrams: u64,
+    /// Datagrams that arrived marked as having met congestion.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub marked_datagrams: u64,
     /// The shortest round trip known last, milliseconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub round_trip_min_ms: Option<f64>,
@@ -76,6 +83,10 @@ pub struct PathReading {
     pub repaired_bytes: u64,
     /// Times that a writer had to wait.
     pub waits: u64,
+    /// Datagrams sent with an ECN field that routers may mark.
+    pub ecn_datagrams: u64,
+    /// Datagrams that arrived marked as having met congestion.
+    pub marked_datagrams: u64,
 }
 
 impl PathFigures {
@@ -96,6 +107,8 @@ impl PathFigures {
             lost_bytes: last.lost_bytes,
             repaired_bytes: last.repaired_bytes,
             waits: last.waits,
+            ecn_datagrams: last.ecn_datagrams,
+            marked_datagrams: last.marked_datagrams,
             round_trip_min_ms: last.round_trip_min.map(ms),
             round_trip_ms: mean(series.round_trip_ms.iter().flatten().copied()),
             queue_ms: mean(series.queue_ms.iter().flatten().copied()),

@@ -102,6 +102,16 @@ pub const PROOF_STREAM: u64 = 16;
 pub const PROOF_FRAGMENTS: u32 = 128;
 /// Answers of such a reader that are further apart show a pause, or losses.
 pub const ANSWERS_APART_MAX: Duration = Duration::from_millis(250);
+/// Marks (ECN) are counted for so many participants that ask for it.
+pub const ECN_SENDERS_MAX: usize = 64;
+/// ECN is used with so many participants of one host.
+pub const ECN_PEERS_MAX: usize = 16;
+/// A participant that has reported no marks for this time, and for eight round trips, no longer counts them.
+pub const ECN_SILENCE: Duration = Duration::from_secs(2);
+/// For this time, doubled each time, ECN is off after the path or a reader has handled it wrongly.
+pub const ECN_OFF: Duration = Duration::from_secs(60);
+/// How often a writer checks whether to ask readers for marks.
+pub const ECN_CHECK_EVERY: Duration = Duration::from_millis(50);
 /// What a best-effort writer has waiting for a paced path leaves within this time; what is older is not sent.
 pub const BEST_EFFORT_WAIT: Duration = Duration::from_millis(100);
 /// What leaves together on a paced path, as time...

@@ -18,7 +18,7 @@
 //! | [`discovery_event`] | what discovery reports to the driver |
 //! | [`ports`] | the ports of a participant |
 //! | [`liveliness`] | leases of writers |
-//! | [`path`] | the rate of the path to a host |
+//! | [`path`], [`ecn`] | the rate of the path to a host, and the congestion marks of what arrives |
 //! | [`time`], [`config`] | the caller's clock; every tunable |
 
 pub mod block;
@@ -27,6 +27,7 @@ pub mod config;
 pub mod discovery_data;
 pub mod discovery_event;
 mod due;
+pub mod ecn;
 mod history;
 mod inline_qos;
 mod key_hasher;

@@ -43,13 +43,15 @@ pub struct Item {
     /// Length of each datagram except the last, which may be shorter, in bytes; 0 for a single
     /// datagram.
     pub segment: u16,
-    /// Number of datagrams.
-    pub datagrams: u16,
+    /// Number of datagrams, at most [`config::SEGMENTS_MAX`].
+    pub datagrams: u8,
     /// Number of samples in them.
     pub samples: u16,
     /// Whether the datagrams fit the path MTU, so that they may leave by one segmented send with
     /// adjacent ones.
     pub joins: bool,
+    /// The type of service of the IPv4 packets: DSCP and ECN.
+    pub type_of_service: u8,
 }
 
 impl Item {
@@ -65,6 +67,7 @@ impl Item {
             datagrams: 1,
             samples: 0,
             joins: false,
+            type_of_service: 0,
         }
     }
 
@@ -125,6 +128,15 @@ impl Outbox {
         self.items.push(Item { scratch, joins: true, ..Item::of(to, None) });
     }
 
+    /// Adds to the last message; `write` appends the bytes to the given buffer.
+    pub(crate) fn extend_last(&mut self, write: impl FnOnce(&mut Vec<u8>)) {
+        let end = self.scratch.len();
+        if let Some(item) = self.items.last_mut().filter(|item| item.scratch.end == end) {
+            write(&mut self.scratch);
+            item.scratch.end = self.scratch.len();
+        }
+    }
+
     /// Makes the last message, if it is shorter, `len` bytes long by a PAD submessage.
     pub(crate) fn pad_last(&mut self, len: usize) {
         let Some(item) = self.items.last_mut() else { return };
@@ -148,6 +160,11 @@ impl Outbox {
     /// Calls `each` with a copy of every datagram of every item: for tests, simulations and traffic
     /// whose speed does not matter.
     pub fn for_each_datagram(&self, mut each: impl FnMut(&Destinations, &[u8])) {
+        self.for_each_with(|item, datagram| each(&item.to, datagram));
+    }
+
+    /// The same with the item that the datagram is of.
+    pub fn for_each_with(&self, mut each: impl FnMut(&Item, &[u8])) {
         let mut whole = Vec::new();
         for item in &self.items {
             let (head, tail) = self.parts(item);
@@ -155,9 +172,9 @@ impl Outbox {
             whole.extend_from_slice(head);
             whole.extend_from_slice(tail);
             if item.segment == 0 {
-                each(&item.to, &whole);
+                each(item, &whole);
             } else {
-                whole.chunks(item.segment as usize).for_each(|datagram| each(&item.to, datagram));
+                whole.chunks(item.segment as usize).for_each(|datagram| each(item, datagram));
             }
         }
     }

@@ -23,6 +23,7 @@
 //! (`path/bucket.rs`). A path without a bottleneck stays open and costs a counter per send.
 
 mod bucket;
+mod ecn;
 mod proof;
 mod rate;
 mod rival;
@@ -33,6 +34,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use self::bucket::Bucket;
 pub(crate) use self::bucket::Flow;
+pub use self::ecn::EcnState;
 use self::proof::Proof;
 pub(crate) use self::proof::Verdict;
 use self::rounds::Rounds;
@@ -67,6 +69,12 @@ pub struct PathReport {
     pub lies: u64,
     /// Bytes per second to which the path is held because of that.
     pub held_rate: Option<f64>,
+    /// How explicit congestion notification is used.
+    pub ecn: EcnState,
+    /// Datagrams sent as ECT(0), so that routers could mark them.
+    pub ecn_datagrams: u64,
+    /// Datagrams that arrived marked as having met congestion.
+    pub marked_datagrams: u64,
 }
 
 impl PathReport {
@@ -224,6 +232,9 @@ impl Path {
             waits: state.waits,
             lies: state.proof.lies,
             held_rate: state.proof.held,
+            ecn: state.ecn_state(),
+            ecn_datagrams: rounds.ecn.sent,
+            marked_datagrams: rounds.ecn.marked,
         }
     }
 

@@ -18,6 +18,7 @@ mod config;
 mod counters;
 mod counts;
 mod delivery;
+mod ecn;
 mod entries;
 mod fragments;
 mod history_start;

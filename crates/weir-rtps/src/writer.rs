@@ -30,6 +30,7 @@
 //! | `acknowledgements`, `answers` | ACKNACKs, and the repairs and GAPs that answer them |
 //! | `repair_budget` | how much may be sent again to a host |
 //! | `pacing` | how much leaves at a time, as the paths to the readers allow |
+//! | `ecn` | DSCP and ECN of what leaves |
 //! | `inactivity`, `liveliness` | readers that stop acknowledging; assertions without a sample |
 //! | `refusal` | why a writer refuses samples |
 //! | `heartbeat`, `tail_loss_probe`, `timeouts` | what is due at a time |
@@ -44,6 +45,7 @@ mod coalescing;
 mod commit;
 mod compose;
 mod direct;
+mod ecn;
 mod encode;
 mod fragments;
 mod heartbeat;

@@ -1,4 +1,4 @@
-//! Control messages (`cmsg(3)`): one that is sent, three that are received.
+//! Control messages (`cmsg(3)`): two that are sent, four that are received.
 
 use std::mem::{offset_of, size_of};
 
@@ -38,7 +38,43 @@ impl SegmentControl {
 // SAFETY: CMSG_SPACE is plain arithmetic; libc marks it unsafe because it has no const fn of its own.
 const _: () = assert!(size_of::<SegmentControl>() == unsafe { libc::CMSG_SPACE(2) } as usize);
 
-/// Buffer for the control messages of one received datagram: two of 24 bytes, one of 32, and spare
+/// The control messages of a sent message: `UDP_SEGMENT`, and `IP_TOS` behind it (ip(7)).
+///
+/// The first one alone is valid, too. A segment size of 0 does not split.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub(crate) struct SendControl {
+    pub(crate) segment: SegmentControl,
+    header: libc::cmsghdr,
+    type_of_service: libc::c_int,
+}
+
+impl SendControl {
+    /// The value of `msg_controllen` with a type of service.
+    pub(crate) const LEN: usize = size_of::<Self>();
+
+    /// Creates control messages that change nothing.
+    pub(crate) fn new() -> Self {
+        let segment = SegmentControl::new(0);
+        let mut header = segment.header;
+        header.cmsg_len = (size_of::<libc::cmsghdr>() + size_of::<libc::c_int>()) as _;
+        header.cmsg_level = libc::SOL_IP;
+        header.cmsg_type = libc::IP_TOS;
+        Self { segment, header, type_of_service: 0 }
+    }
+
+    /// Changes the type of service only.
+    pub(crate) fn set_type_of_service(&mut self, type_of_service: u8) {
+        self.type_of_service = type_of_service.into();
+    }
+}
+
+// The second one begins where CMSG_NXTHDR finds it, and ends as CMSG_SPACE says.
+const _: () = assert!(offset_of!(SendControl, header) == SegmentControl::LEN);
+// SAFETY: CMSG_SPACE is plain arithmetic, as above.
+const _: () = assert!(SendControl::LEN == SegmentControl::LEN + unsafe { libc::CMSG_SPACE(4) } as usize);
+
+/// Buffer for the control messages of one received datagram: three of 24 bytes, one of 32, and spare
 /// room.
 #[repr(C, align(8))]
 #[derive(Clone, Copy)]
@@ -46,7 +82,7 @@ pub(crate) struct ReceiveControl(pub(crate) [u8; Self::LEN]);
 
 impl ReceiveControl {
     /// The value of `msg_controllen` before each call.
-    pub(crate) const LEN: usize = 96;
+    pub(crate) const LEN: usize = 128;
 }
 
 /// The content of a received datagram's control messages.
@@ -60,6 +96,8 @@ pub(crate) struct ControlValues {
     /// `SO_TIMESTAMPNS`: when the datagram reached this host's network stack, in nanoseconds of the
     /// wall clock.
     pub(crate) stamped_ns: Option<u64>,
+    /// `IP_TOS`: the type of service.
+    pub(crate) type_of_service: Option<u8>,
 }
 
 /// Parses the control messages in `control`, which ends where the kernel stopped writing. Skips
@@ -74,6 +112,8 @@ pub(crate) fn parse(control: &[u8]) -> ControlValues {
             (libc::SOL_UDP, libc::UDP_GRO) => values.segment = number,
             (libc::SOL_SOCKET, libc::SO_RXQ_OVFL) => values.drops = number,
             (libc::SOL_SOCKET, libc::SCM_TIMESTAMPNS) => values.stamped_ns = time_ns(data),
+            // One byte, unlike when it is sent.
+            (libc::SOL_IP, libc::IP_TOS) => values.type_of_service = data.first().copied(),
             _ => {}
         }
         rest = next;
@@ -144,9 +184,16 @@ mod tests {
         let other = message(libc::SOL_IP, libc::IP_TTL, &[64, 0, 0, 0, 1]);
         let time = [5_i64.to_ne_bytes(), 17_i64.to_ne_bytes()].concat();
         let stamp = message(libc::SOL_SOCKET, libc::SCM_TIMESTAMPNS, &time);
-        let all = ControlValues { segment: Some(1472), drops: Some(7), stamped_ns: Some(5_000_000_017) };
-        assert_eq!(parse(&[gro.clone(), other.clone(), drops.clone(), stamp.clone()].concat()), all);
-        assert_eq!(parse(&[stamp, drops, gro.clone(), other].concat()), all);
+        let tos = message(libc::SOL_IP, libc::IP_TOS, &[0xbb]);
+        let all = ControlValues {
+            segment: Some(1472),
+            drops: Some(7),
+            stamped_ns: Some(5_000_000_017),
+            type_of_service: Some(0xbb),
+        };
+        let found = parse(&[gro.clone(), other.clone(), drops.clone(), tos.clone(), stamp.clone()].concat());
+        assert_eq!(found, all);
+        assert_eq!(parse(&[stamp, tos, drops, gro.clone(), other].concat()), all);
         assert_eq!(parse(&gro), ControlValues { segment: Some(1472), ..ControlValues::default() });
     }
 
@@ -176,6 +223,7 @@ mod tests {
         check(&short);
         // A truncated value has no meaning, and no time is before 1970.
         check(&message(libc::SOL_UDP, libc::UDP_GRO, &[1, 0]));
+        check(&message(libc::SOL_IP, libc::IP_TOS, &[]));
         check(&message(libc::SOL_SOCKET, libc::SCM_TIMESTAMPNS, &[1; 15]));
         check(&message(libc::SOL_SOCKET, libc::SCM_TIMESTAMPNS, &[0xff; 16]));
     }
@@ -188,5 +236,11 @@ mod tests {
         assert_eq!(control.header.cmsg_len, len as _);
         assert_eq!(offset_of!(SegmentControl, segment), size_of::<libc::cmsghdr>());
         assert_eq!(control.segment, 1024);
+        let mut both = SendControl::new();
+        both.set_type_of_service(0xba);
+        // SAFETY: CMSG_LEN is plain arithmetic.
+        assert_eq!(both.header.cmsg_len, unsafe { libc::CMSG_LEN(4) } as _);
+        assert_eq!((both.header.cmsg_level, both.header.cmsg_type), (libc::SOL_IP, libc::IP_TOS));
+        assert_eq!((both.type_of_service, both.segment.segment), (0xba, 0));
     }
 }

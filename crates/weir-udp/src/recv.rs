@@ -50,6 +50,8 @@ pub struct Received<'a> {
     pub segment: usize,
     /// Whether the buffer was too small and the end is lost; never with [`RecvBatch::new`].
     pub truncated: bool,
+    /// The type of service of all its datagrams; 0 without [`UdpSocket::report_type_of_service`].
+    pub type_of_service: u8,
 }
 
 impl<'a> Received<'a> {
@@ -94,6 +96,7 @@ impl RecvBatch {
                 control: ReceiveControl([0; ReceiveControl::LEN]),
                 offset: index * stride,
                 segment: 0,
+                type_of_service: 0,
             })
             .collect();
         let first_slot = slots.as_mut_ptr();
@@ -210,6 +213,7 @@ impl RecvBatch {
             bytes: &buffer[..len],
             segment,
             truncated: header.msg_hdr.msg_flags & libc::MSG_TRUNC != 0,
+            type_of_service: slot.type_of_service,
         }
     }
 
@@ -272,11 +276,12 @@ impl RecvBatch {
     fn accept_at(&mut self, index: usize) {
         let control_len: usize = self.headers[index].msg_hdr.msg_controllen as _;
         let slot = &mut self.slots[index];
-        slot.segment = 0;
+        (slot.segment, slot.type_of_service) = (0, 0);
         // Most messages have none: not coalesced, and no datagram was ever dropped.
         if control_len != 0 {
             let values = control_message::parse(&slot.control.0[..control_len.min(ReceiveControl::LEN)]);
             slot.segment = values.segment.unwrap_or(0);
+            slot.type_of_service = values.type_of_service.unwrap_or(0);
             self.kernel_drops = values.drops.unwrap_or(self.kernel_drops);
             self.stamped_ns = values.stamped_ns.or(self.stamped_ns);
         }
@@ -346,6 +351,7 @@ struct Slot {
     offset: usize,
     /// Bytes per coalesced datagram; 0: not coalesced.
     segment: u32,
+    type_of_service: u8,
 }
 
 impl Slot {

@@ -9,7 +9,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 use socket2::SockAddr;
 
 use crate::UdpSocket;
-use crate::control_message::SegmentControl;
+use crate::control_message::{SegmentControl, SendControl};
 use crate::sys;
 
 /// Maximum number of datagrams per message (`UDP_SEGMENT`). Newer kernels accept more, all accept
@@ -44,12 +44,15 @@ pub struct Outgoing<'a> {
     /// Those must also have `joins`, the same address, and datagrams of the same length. The
     /// datagrams must not exceed the path MTU.
     pub joins: bool,
+    /// The type-of-service byte (DSCP and ECN), IPv4 only; `None`: the socket's. Another one than the socket's costs
+    /// the kernel a look-up of the route.
+    pub type_of_service: Option<u8>,
 }
 
 impl<'a> Outgoing<'a> {
     /// Makes one datagram to `to` (`None`: the connected peer).
     pub fn datagram(to: Option<SocketAddrV4>, bytes: &'a [u8]) -> Self {
-        Self { to, head: bytes, tail: &[], segment: 0, joins: false }
+        Self { to, head: bytes, tail: &[], segment: 0, joins: false, type_of_service: None }
     }
 
     /// Returns the total number of bytes.
@@ -79,6 +82,7 @@ impl<'a> Outgoing<'a> {
             tail: &self.tail[start.saturating_sub(split)..end.saturating_sub(split)],
             segment: self.segment,
             joins: false,
+            type_of_service: self.type_of_service,
         }
     }
 }
@@ -363,7 +367,8 @@ impl UdpSocket {
         let mut items = items.into_iter();
         let (first, second) = (items.next(), items.next());
         if let (Some(lone), None) = (&first, &second)
-            && let Outgoing { to: None, head, tail: [], segment: 0, .. } = lone.borrow()
+            && let Outgoing { to: None, head, tail: [], segment: 0, type_of_service: None, .. } =
+                lone.borrow()
         {
             // The kernel has less to copy and to check than for a message with a header.
             outcome.system_calls = 1;
@@ -471,6 +476,7 @@ impl UdpSocket {
     fn send_uncut(&self, scratch: &mut SendScratch, index: usize, outcome: &mut SendOutcome) {
         let slot = &scratch.slots[index];
         let (to, segment, len) = (slot.to, usize::from(slot.segment), slot.bytes);
+        let type_of_service = slot.type_of_service;
         let parts = &scratch.parts[slot.parts_start..slot.parts_start + slot.parts_count];
         let make = || scratch.destination.as_deref().map_or_else(SendScratch::new, SendScratch::aimed);
         let fallback = scratch.fallback.get_or_insert_with(|| Box::new(make()));
@@ -479,7 +485,7 @@ impl UdpSocket {
             // SAFETY: the bytes are those of `Outgoing`s lent for the whole `send_all` during which
             // this slot was filled, and that call is still running.
             let [head, tail] = unsafe { lent(parts, start, len.min(start + segment)) };
-            let datagram = Outgoing { to, head, tail, segment: 0, joins: false };
+            let datagram = Outgoing { to, head, tail, segment: 0, joins: false, type_of_service };
             self.enqueue(&datagram, fallback, outcome);
         }
         self.flush(fallback, outcome);
@@ -504,7 +510,8 @@ struct Slot {
     /// Length of the address that the header points to if `to` is `None`; 0: none, the connected
     /// peer.
     unnamed_bytes: usize,
-    control: SegmentControl,
+    control: SendControl,
+    type_of_service: Option<u8>,
     /// Bytes per datagram if the kernel splits, otherwise 0.
     segment: u16,
     bytes: usize,
@@ -527,7 +534,8 @@ impl Slot {
             name: sys::EMPTY_SOCKADDR,
             to: None,
             unnamed_bytes: 0,
-            control: SegmentControl::new(0),
+            control: SendControl::new(),
+            type_of_service: None,
             segment: 0,
             bytes: 0,
             joinable: 0,
@@ -561,7 +569,11 @@ impl Slot {
         (self.parts_start, self.parts_count) = (parts_start, 1 + usize::from(!item.tail.is_empty()));
         // A single datagram needs no splitting.
         self.segment = if self.bytes > usize::from(item.segment) { item.segment } else { 0 };
-        self.control.set_segment(self.segment);
+        self.control.segment.set_segment(self.segment);
+        self.type_of_service = item.type_of_service;
+        if let Some(type_of_service) = item.type_of_service {
+            self.control.set_type_of_service(type_of_service);
+        }
         self.joinable = 0;
         if item.joins {
             let datagram = item.datagram_bytes();
@@ -579,6 +591,7 @@ impl Slot {
         self.joinable != 0
             && (datagram == self.joinable || is_shorter_end)
             && self.to == item.to
+            && self.type_of_service == item.type_of_service
             && self.bytes + len <= MAX_GSO_BYTES
             && (self.bytes + len).div_ceil(self.joinable) <= MAX_GSO_SEGMENTS
             && self.joinable <= usize::from(u16::MAX)
@@ -590,7 +603,7 @@ impl Slot {
         self.bytes += item.byte_count();
         self.parts_count += 1 + usize::from(!item.tail.is_empty());
         self.segment = self.joinable as u16;
-        self.control.set_segment(self.segment);
+        self.control.segment.set_segment(self.segment);
         if !self.bytes.is_multiple_of(self.joinable) {
             self.joinable = 0;
         }
@@ -601,7 +614,11 @@ impl Slot {
         Lengths {
             name: if self.to.is_some() { size_of::<libc::sockaddr_in>() } else { self.unnamed_bytes },
             parts: self.parts_count,
-            control: if self.segment == 0 { 0 } else { SegmentControl::LEN },
+            control: match (self.type_of_service, self.segment) {
+                (None, 0) => 0,
+                (None, _) => SegmentControl::LEN,
+                (Some(_), _) => SendControl::LEN,
+            },
         }
     }
 

@@ -3,7 +3,7 @@
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use std::time::Duration;
 
 use rustix::io::retry_on_intr;
@@ -127,6 +127,8 @@ pub struct UdpSocket {
     send_buffer: usize,
     gso: bool,
     gro: bool,
+    /// The type of service of sent datagrams.
+    type_of_service: AtomicU8,
     /// The current receive timeout in nanoseconds; 0: none.
     recv_timeout_ns: AtomicU64,
 }
@@ -157,6 +159,7 @@ impl UdpSocket {
             send_buffer,
             gso,
             gro: options.gro,
+            type_of_service: AtomicU8::new(options.type_of_service.unwrap_or(0)),
             recv_timeout_ns: AtomicU64::new(0),
         };
         if let Some(fragments) = options.fragments {
@@ -202,6 +205,39 @@ impl UdpSocket {
             Fragments::Never => libc::IP_PMTUDISC_PROBE,
         };
         sys::set_option(self.as_fd(), libc::SOL_IP, libc::IP_MTU_DISCOVER, value)
+    }
+
+    /// Returns the type-of-service byte of datagrams that name none.
+    #[inline]
+    pub fn type_of_service(&self) -> u8 {
+        self.type_of_service.load(Ordering::Relaxed)
+    }
+
+    /// Changes the type-of-service byte of datagrams that name none (`IP_TOS`), of an IPv4 socket. Makes a system call
+    /// only if it differs from the current one.
+    ///
+    /// # Errors
+    /// None known on an open socket.
+    pub fn set_type_of_service(&self, type_of_service: u8) -> io::Result<()> {
+        if self.type_of_service() != type_of_service {
+            sys::set_option(self.as_fd(), libc::SOL_IP, libc::IP_TOS, type_of_service.into())?;
+            self.type_of_service.store(type_of_service, Ordering::Relaxed);
+        }
+        Ok(())
+    }
+
+    /// Has the kernel report the type of service of received datagrams (`IP_RECVTOS`), in
+    /// [`Received::type_of_service`](crate::Received::type_of_service), of an IPv4 socket. Costs a control message per
+    /// receive.
+    ///
+    /// Datagrams that differ in it are not coalesced (`UDP_GRO`): the kernel merges only packets with the same byte
+    /// (net/ipv4/af_inet.c, `inet_gro_receive`), so that a congestion mark stays with its datagram. A train that
+    /// the sender's kernel splits on this host, or that crosses a virtual link unsplit, is marked as a whole.
+    ///
+    /// # Errors
+    /// None known on an open socket.
+    pub fn report_type_of_service(&self) -> io::Result<()> {
+        sys::set_option(self.as_fd(), libc::SOL_IP, libc::IP_RECVTOS, 1)
     }
 
     /// Returns the receive buffer in bytes, in the kernel's accounting.

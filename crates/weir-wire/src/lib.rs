@@ -40,8 +40,8 @@ pub use parameter_list::{Parameter, ParameterList, Parameters};
 pub use parameter_list_writer::ParameterListWriter;
 pub use sequence_number::{SequenceNumber, SequenceNumberSet};
 pub use submessage::{
-    AckNack, Data, DataFrag, DataFragHeader, DataHeader, Gap, Heartbeat, HeartbeatFrag, InfoDestination,
-    InfoReply, InfoSource, InfoTimestamp, NackFrag, Payload, Submessage,
+    AckNack, Data, DataFrag, DataFragHeader, DataHeader, Ecn, EcnCounts, Gap, Heartbeat, HeartbeatFrag,
+    InfoDestination, InfoReply, InfoSource, InfoTimestamp, NackFrag, Payload, Submessage,
 };
 pub use timestamp::{Duration, Timestamp};
 pub use vendor::{ProtocolVersion, VendorId};

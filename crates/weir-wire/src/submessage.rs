@@ -3,6 +3,7 @@
 mod acknack;
 mod data;
 mod data_frag;
+mod ecn;
 mod gap;
 mod heartbeat;
 mod heartbeat_frag;
@@ -17,6 +18,7 @@ use core::fmt;
 pub use acknack::AckNack;
 pub use data::{Data, DataHeader, Payload};
 pub use data_frag::{DataFrag, DataFragHeader};
+pub use ecn::{Ecn, EcnCounts};
 pub use gap::Gap;
 pub use heartbeat::Heartbeat;
 pub use heartbeat_frag::HeartbeatFrag;
@@ -54,6 +56,8 @@ pub mod id {
     pub const DATA: u8 = 0x15;
     /// Fragments of a sample.
     pub const DATA_FRAG: u8 = 0x16;
+    /// Datagrams by their ECN field; of Weir's own.
+    pub const ECN: u8 = 0x80;
 }
 
 /// One submessage.
@@ -65,6 +69,8 @@ pub enum Submessage<'a> {
     Data(Data<'a>),
     /// Fragments of a sample.
     DataFrag(DataFrag<'a>),
+    /// Datagrams by their ECN field.
+    Ecn(Ecn),
     /// Samples that will not arrive.
     Gap(Gap),
     /// Samples available.
@@ -117,6 +123,7 @@ impl<'a> Submessage<'a> {
             id::DATA_FRAG if DataFrag::is_standard(flags) => DataFrag::parse(flags, body).map(Self::DataFrag),
             id::NACK_FRAG => NackFrag::parse(flags, body).map(Self::NackFrag),
             id::HEARTBEAT_FRAG => HeartbeatFrag::parse(flags, body).map(Self::HeartbeatFrag),
+            id::ECN => Ok(Ecn::parse(flags, body).map_or(Self::Unknown { id, len: body.len() }, Self::Ecn)),
             _ => Ok(Self::Unknown { id, len: body.len() }),
         }
     }
@@ -128,6 +135,7 @@ impl fmt::Display for Submessage<'_> {
             Self::AckNack(it) => it.fmt(f),
             Self::Data(it) => it.fmt(f),
             Self::DataFrag(it) => it.fmt(f),
+            Self::Ecn(it) => it.fmt(f),
             Self::Gap(it) => it.fmt(f),
             Self::Heartbeat(it) => it.fmt(f),
             Self::HeartbeatFrag(it) => it.fmt(f),

@@ -193,6 +193,8 @@ impl Node {
             lost_bytes: report.lost_bytes,
             repaired_bytes: report.repaired_bytes,
             waits: report.waits,
+            ecn_datagrams: report.ecn_datagrams,
+            marked_datagrams: report.marked_datagrams,
         };
         Box::new(move || {
             participant.paths().into_iter().map(|(host, report)| (host, reading(report))).collect()

@@ -16,7 +16,7 @@ use parking_lot::Mutex;
 use rustix::process::setpriority_process;
 use rustix::thread::gettid;
 use weir_measure::{clock, rounded};
-use weir_netsim::{Link, LinkPair, LinkState, Rng, Traffic, Verdict};
+use weir_netsim::{Ecn, Link, LinkPair, LinkState, Rng, Traffic, Verdict};
 use weir_results::{LinkDirection, LinkFigures, LinkSeries};
 use weir_udp::{Tun, Waker, affinity, poll};
 
@@ -259,7 +259,7 @@ impl Carrier {
         let Self { shared, batch, flights, free, .. } = self;
         let mut lanes = shared.lanes.lock();
         let (elapsed_ns, count) = (now_ns.saturating_sub(since_ns), batch.len() as u64);
-        for (index, packet) in (0..).zip(batch.drain(..)) {
+        for (index, mut packet) in (0..).zip(batch.drain(..)) {
             let arrived_ns = since_ns + elapsed_ns * (2 * index + 1) / (2 * count);
             if flights.bytes > IN_FLIGHT_BYTES_MAX {
                 lanes.overrun_packets += 1;
@@ -267,10 +267,15 @@ impl Carrier {
                 continue;
             }
             let now = lanes.now(arrived_ns);
-            let Verdict::Arrives { at, copy_at, .. } = lanes.states[from].offer(now, packet.len()) else {
+            let sent = Ecn::of_packet(&packet).unwrap_or_default();
+            let verdict = lanes.states[from].offer_with(now, packet.len(), sent);
+            let Verdict::Arrives { at, copy_at, ecn, .. } = verdict else {
                 free.push(packet);
                 continue;
             };
+            if ecn != sent {
+                ecn.write_to(&mut packet);
+            }
             if let Some(copy_at) = copy_at {
                 flights.put(lanes.clock_ns(copy_at), 1 - from, packet.clone());
             }
@@ -384,6 +389,7 @@ fn direction(traffic: &Traffic) -> LinkDirection {
         duplicated_packets: traffic.duplicated.packets,
         held_back_packets: traffic.held_back.packets,
         too_big_packets: traffic.too_big.packets,
+        marked_packets: traffic.marked.packets,
         queue_mean_bytes: rounded(traffic.queue.mean_bytes()),
         queue_max_bytes: traffic.queue.max_bytes(),
         queue_mean_ms: rounded(traffic.queue.mean_wait().as_secs_f64() * 1e3),

@@ -7,7 +7,7 @@ use std::thread;
 use weir_bench::control::Role;
 use weir_bench::path::{PathSpec, VirtualLink};
 use weir_results::LinkFigures;
-use weir_udp::{Outgoing, SendScratch, SocketOptions, UdpSocket};
+use weir_udp::{Outgoing, RecvBatch, SendScratch, SocketOptions, UdpSocket, Wait};
 
 use super::{BYTES, enter, is_refused, receive};
 
@@ -59,6 +59,55 @@ fn each_direction_has_its_own_link() {
 }
 
 #[test]
+fn what_finds_a_queue_arrives_marked() {
+    if is_refused() {
+        return;
+    }
+    let link = VirtualLink::lay("tun,rate=20M,queue=2M,ecn=5ms".parse::<PathSpec>().unwrap()).unwrap();
+    link.begin_case().unwrap();
+    let (from, to) = (link.place(Role::Publisher), link.place(Role::Subscriber));
+    let (address_told, address) = channel();
+    // Of those that arrived, by their ECN field.
+    let fields = thread::scope(|scope| {
+        let receiver = scope.spawn(move || {
+            enter(&to.namespace);
+            let options =
+                SocketOptions { recv_buffer: Some(4 << 20), ..SocketOptions::new(any_port(to.address)) };
+            let socket = UdpSocket::bind(&options).unwrap();
+            socket.report_type_of_service().unwrap();
+            address_told.send(socket.local_addr()).unwrap();
+            let (mut batch, mut fields) = (RecvBatch::new(8), [0_u64; 4]);
+            // Nothing is lost.
+            while fields.iter().sum::<u64>() < 400 {
+                socket.recv_batch(&mut batch, 8, Wait::Block).unwrap();
+                for message in batch.messages() {
+                    fields[usize::from(message.type_of_service & 3)] += message.datagram_count() as u64;
+                    assert_eq!(message.type_of_service >> 2, 46);
+                }
+            }
+            fields
+        });
+        scope.spawn(move || {
+            enter(&from.namespace);
+            let socket = UdpSocket::bind(&SocketOptions::new(any_port(from.address))).unwrap();
+            socket.connect(address.recv().unwrap()).unwrap();
+            let bytes = [7; BYTES];
+            for ecn in [0, 2].repeat(200) {
+                let type_of_service = Some(46 << 2 | ecn);
+                let datagram = Outgoing { type_of_service, ..Outgoing::datagram(None, &bytes) };
+                assert_eq!(socket.send_one(&datagram).unwrap(), BYTES);
+            }
+        });
+        receiver.join().unwrap()
+    });
+    let figures = link.end_case().unwrap().figures.unwrap();
+    let marked = figures.to_subscribers.marked_packets;
+    // The queue of 400 datagrams takes longer than 5 ms.
+    assert!(fields[0] == 200 && fields[1] == 0 && fields[2] + fields[3] == 200, "{fields:?}");
+    assert!(fields[3] > 0 && fields[3] == marked && figures.to_publishers.marked_packets == 0, "{fields:?}");
+}
+
+#[test]
 fn nothing_is_lost_or_counted_outside_a_case() {
     if is_refused() {
         return;
@@ -106,7 +155,8 @@ fn send(link: &VirtualLink, from: Role, count: usize) -> u64 {
             socket.connect(address.recv().unwrap()).unwrap();
             let bytes = vec![7; BYTES * TRAIN];
             let segment = u16::try_from(BYTES).unwrap();
-            let train = Outgoing { to: None, head: &bytes, tail: &[], segment, joins: false };
+            let train =
+                Outgoing { to: None, head: &bytes, tail: &[], segment, joins: false, type_of_service: None };
             for _ in 0..count / TRAIN {
                 assert_eq!(socket.send_all(&[train], &mut SendScratch::new()).refused, 0);
             }

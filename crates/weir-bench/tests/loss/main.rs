@@ -187,7 +187,7 @@ fn send(socket: &UdpSocket, fault: &Fault, turns: &Sender<()>) -> u64 {
     }
     let bytes = vec![7; BYTES * fault.train as usize];
     let segment = if fault.train > 1 { BYTES as u16 } else { 0 };
-    let train = Outgoing { to: None, head: &bytes, tail: &[], segment, joins: false };
+    let train = Outgoing { to: None, head: &bytes, tail: &[], segment, joins: false, type_of_service: None };
     let mut scratch = SendScratch::new();
     let mut refused = 0;
     for sent in (fault.train..=COUNT).step_by(fault.train as usize) {

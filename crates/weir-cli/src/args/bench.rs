@@ -293,6 +293,7 @@ Link:
     burst-loss=N%   packets lost in bursts; burst-length=N is their mean (default: 8)
     duplicate=N%    packets that arrive twice
     reorder=N%      packets held back for reorder-delay=TIME (default: 1ms)
+    ecn=TIME|BYTES  marks packets that find such a queue (ECN; also bleach, all)
     reverse=on      exchanges the directions
     seed=N          decides all losses, jitter and duplicates (default: 1)
     down-OPTION and up-OPTION set one direction; down leads to the subscribers

@@ -147,6 +147,32 @@ fn weir_reports_its_path_and_other_engines_report_none() {
 }
 
 #[test]
+fn a_link_marks_instead_of_dropping_and_weir_counts_the_marks() {
+    if is_refused() {
+        return;
+    }
+    let words = "--engines weir --tests throughput --reliability reliable --sizes 1024 --batch 0 --cpus none \
+                 --duration 2s --warmup 0s --domain 86 --link tun,rate=20M,rtt=20ms,queue=256k,ecn=1ms \
+                 --link tun,rate=20M,rtt=20ms,queue=256k,ecn=bleach";
+    let scene = Scene::new();
+    let printed = scene.weir(&format!("bench --output results {words}")).expect_code(0).stdout;
+    assert!(printed.contains("| Marked"), "{printed}");
+    let document = scene.weir("report results --format json").expect_code(0).json();
+    let cases = document["cases"].as_array().unwrap();
+    let count = |case: usize, part: &str, name: &str| {
+        let part =
+            if part == "link" { &cases[case]["link"]["to_subscribers"] } else { &cases[case]["paths"][0] };
+        part[name].as_u64().unwrap_or(0)
+    };
+    let (set, seen) = (count(0, "link", "marked_packets"), count(0, "path", "marked_datagrams"));
+    assert!(0 < seen && seen <= set && count(0, "path", "ecn_datagrams") > set, "{document}");
+    // There, the field is cleared, so that Weir does not use it for long.
+    assert_eq!((count(1, "link", "marked_packets"), count(1, "path", "marked_datagrams")), (0, 0));
+    let (ecn, sent) = (count(1, "path", "ecn_datagrams"), count(1, "link", "offered_packets"));
+    assert!(0 < ecn && ecn < sent / 2, "{document}");
+}
+
+#[test]
 fn an_emulated_link_reports_its_traffic() {
     if is_refused() {
         return;

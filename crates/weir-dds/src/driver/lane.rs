@@ -420,9 +420,22 @@ impl Lane {
         }
     }
 
+    /// Changes the priority of what is sent from now on.
+    pub(crate) fn set_transport_priority(&self, priority: i32, dscp: u8) {
+        let mut sending = self.sending.lock();
+        let type_of_service = {
+            let mut core = self.core.lock();
+            core.set_transport_priority(priority);
+            core.set_dscp(dscp);
+            core.type_of_service()
+        };
+        sending.sender.set_type_of_service(type_of_service);
+    }
+
     fn open_sockets(&self, sending: &mut Sending) {
         let (destinations, routes, datagram_max) = {
             let core = self.core.lock();
+            sending.sender.set_type_of_service(core.type_of_service());
             (Arc::clone(core.destinations()), core.routes().to_vec(), core.datagram_max())
         };
         sending.sender.connect(&destinations, &routes);

@@ -12,12 +12,14 @@ pub(crate) struct Paths {
     known: Mutex<HashMap<Ipv4Addr, Path, RandomState>>,
     /// Bytes per second that are sent to a host at most.
     rate_max: Option<u64>,
+    /// Whether explicit congestion notification may be used.
+    uses_ecn: bool,
 }
 
 impl Paths {
     /// Creates paths on which at most so many bits per second are sent.
-    pub(crate) fn new(rate_max: Option<u64>) -> Self {
-        Self { known: Mutex::default(), rate_max: rate_max.map(|bits| bits / 8) }
+    pub(crate) fn new(rate_max: Option<u64>, uses_ecn: bool) -> Self {
+        Self { known: Mutex::default(), rate_max: rate_max.map(|bits| bits / 8), uses_ecn }
     }
 
     /// Returns the path to a reader; `None` if it is on this host, where nothing needs to be paced.
@@ -31,7 +33,10 @@ impl Paths {
         let mut known = self.known.lock();
         // What no writer uses any more is forgotten.
         known.retain(|ip, path| *ip == host || path.is_shared());
-        let new = || self.rate_max.map_or_else(Path::new, Path::with_rate_max);
+        let new = || {
+            let path = self.rate_max.map_or_else(Path::new, Path::with_rate_max);
+            if self.uses_ecn { path.with_ecn() } else { path }
+        };
         Some(known.entry(host).or_insert_with(new).clone())
     }
 

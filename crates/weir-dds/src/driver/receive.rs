@@ -10,6 +10,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use parking_lot::MutexGuard;
+use weir_rtps::ecn::EcnUse;
 use weir_rtps::outbox::Outbox;
 use weir_rtps::reader::ReaderCore;
 use weir_rtps::receiver::{self, Incoming};
@@ -215,6 +216,9 @@ impl Driver {
     #[inline(always)]
     fn dispatch(&self, role_mut: &mut Role, now: Time, arrived: Arrived) {
         let came = Came::now(self.keeps_times, &role_mut.received);
+        if self.ecn.usage() != EcnUse::Unused {
+            self.note_marks(role_mut);
+        }
         role_mut.adapt_limit(arrived.count, now);
         if role_mut.table_version != self.routes.version() {
             role_mut.table_version = self.routes.version();
@@ -253,6 +257,20 @@ impl Driver {
         }
         self.outlet.arm(next);
         self.channel.counters.store(*counters, batch.counters);
+    }
+
+    /// Counts the congestion marks of a batch, once a writer has requested them.
+    #[cold]
+    fn note_marks(&self, role: &Role) {
+        if self.ecn.usage() == EcnUse::Counted {
+            for message in role.received.messages() {
+                self.ecn.note(message.bytes, message.datagram_count(), message.type_of_service);
+            }
+        } else if self.channel.socket.report_type_of_service().is_ok() {
+            self.ecn.begin();
+        } else {
+            self.ecn.give_up();
+        }
     }
 
     /// [`Driver::receive_what_is_there`] for a thread that holds locks which listeners may need.

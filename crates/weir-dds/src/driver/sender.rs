@@ -50,12 +50,22 @@ pub(crate) struct Sender {
     groups: Vec<(GroupRoute, Connection)>,
     /// A connected socket could not be opened, or has lost its path.
     has_lost_path: bool,
+    /// The type of service of what is sent without ECN.
+    type_of_service: u8,
     pub(crate) counters: SendCounters,
     /// When the last send call took place. `None`: stage timing is disabled.
     pub(crate) times: Option<SendTimes>,
 }
 
 impl Sender {
+    /// Sets the type of service of connected sockets, so that it costs nothing per message.
+    pub(crate) fn set_type_of_service(&mut self, type_of_service: u8) {
+        self.type_of_service = type_of_service;
+        for Connection { socket, .. } in self.connected.iter().chain(self.groups.iter().map(|(_, it)| it)) {
+            let _ = socket.set_type_of_service(type_of_service);
+        }
+    }
+
     /// Opens sockets connected to each multicast group, and to the only one of `destinations`.
     ///
     /// On a connected socket, the kernel looks up the route once instead of per datagram. If a
@@ -66,7 +76,10 @@ impl Sender {
             _ => None,
         };
         if self.connected.as_ref().map(|connection| connection.to) != only {
-            let any = SocketOptions::new(SocketAddrV4::new(Ipv4Addr::UNSPECIFIED, 0));
+            let any = SocketOptions {
+                type_of_service: Some(self.type_of_service),
+                ..SocketOptions::new(SocketAddrV4::new(Ipv4Addr::UNSPECIFIED, 0))
+            };
             self.connected = only.and_then(|to| Connection::open(to, any));
         }
         self.has_lost_path = only.is_some() && self.connected.is_none();
@@ -76,6 +89,7 @@ impl Sender {
                 let options = SocketOptions {
                     multicast_interface: Some(route.interface),
                     multicast_loop: true,
+                    type_of_service: Some(self.type_of_service),
                     ..SocketOptions::new(SocketAddrV4::new(route.interface, 0))
                 };
                 let connection = Connection::open(route.group, options);
@@ -233,10 +247,12 @@ fn send_messages<'a>(
     scratch: &mut SendScratch,
     counters: &mut SendCounters,
 ) -> ControlFlow<()> {
+    let of_socket = socket.type_of_service();
     let outgoing = messages.map(|(item, to)| {
         let (head, tail) = outbox.parts(item);
         counters.samples += u64::from(item.samples);
-        Outgoing { to, head, tail, segment: item.segment, joins: item.joins }
+        let type_of_service = Some(item.type_of_service).filter(|it| *it != of_socket);
+        Outgoing { to, head, tail, segment: item.segment, joins: item.joins, type_of_service }
     });
     let outcome = socket.send_all(outgoing, scratch);
     counters.datagrams += outcome.datagrams;
@@ -318,6 +334,32 @@ mod tests {
         // There is no route to a broadcast address for a socket that does not allow it.
         sender.connect(&[SocketAddrV4::new(Ipv4Addr::BROADCAST, 1)], &[]);
         assert!(sender.has_lost_path());
+    }
+
+    #[test]
+    fn a_message_has_the_type_of_service_that_its_writer_gives_it() {
+        let readers = [(); 2].map(|()| socket());
+        readers.iter().for_each(|it| it.report_type_of_service().unwrap());
+        let addresses = readers.each_ref().map(UdpSocket::local_addr);
+        let mut sender = Sender::default();
+        let mut batch = RecvBatch::new(1);
+        // To one by a connected socket, to several by the common one.
+        for to in [&addresses[..1], &addresses] {
+            sender.connect(to, &[]);
+            for of_writer in [0, 46 << 2] {
+                sender.set_type_of_service(of_writer);
+                for type_of_service in [of_writer, of_writer | 2] {
+                    let mut outbox = Outbox::new();
+                    outbox.message(&Arc::from(to), |bytes| bytes.extend_from_slice(b"payload!"));
+                    outbox.items[0].type_of_service = type_of_service;
+                    sender.send(&outlet(), &mut outbox);
+                    for reader in &readers[..to.len()] {
+                        assert_eq!(reader.recv_batch(&mut batch, 1, Wait::Block).unwrap(), 1);
+                        assert_eq!(batch.get(0).unwrap().type_of_service, type_of_service);
+                    }
+                }
+            }
+        }
     }
 
     #[test]

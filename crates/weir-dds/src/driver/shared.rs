@@ -6,6 +6,7 @@ use std::sync::{Arc, OnceLock};
 use std::thread::JoinHandle;
 
 use parking_lot::Mutex;
+use weir_rtps::ecn::EcnMarks;
 use weir_wire::{EntityId, Guid, GuidPrefix};
 
 use super::channel::Channel;
@@ -18,6 +19,7 @@ use super::paths::Paths;
 use super::routes::Routes;
 use super::sockets::MetaSockets;
 use crate::clock::WallClock;
+use crate::dscp::DscpMapping;
 use crate::error::{DdsError, Result};
 use crate::multicast::MulticastGroup;
 use crate::wait_strategy::WaitStrategy;
@@ -40,6 +42,9 @@ pub(crate) struct Driver {
     pub(crate) meta: MetaSockets,
     pub(super) network: Network,
     pub(crate) paths: Paths,
+    /// The congestion marks of what is received.
+    pub(crate) ecn: EcnMarks,
+    pub(crate) dscp: DscpMapping,
     /// The multicast group of readers that do not name one.
     pub(super) data_multicast: Option<SocketAddrV4>,
     pub(super) uses_multicast: bool,

@@ -4,6 +4,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use parking_lot::Mutex;
+use weir_rtps::ecn::EcnMarks;
 use weir_rtps::participant::{ParticipantConfig, ParticipantCore};
 use weir_rtps::ports;
 use weir_udp::NetworkWatch;
@@ -74,7 +75,9 @@ impl Driver {
             listeners: Listeners::default(),
             meta,
             network: Network::new(choice, watch, selected),
-            paths: Paths::new(settings.rate_max),
+            paths: Paths::new(settings.rate_max, settings.ecn),
+            ecn: EcnMarks::default(),
+            dscp: settings.dscp.clone(),
             data_multicast,
             uses_multicast: settings.multicast,
             is_stopping: AtomicBool::new(false),

@@ -9,7 +9,6 @@ use crate::html::number::range;
 use crate::html::palette::name_of;
 use crate::html::summary::is_comparable;
 use crate::html::table::{Row, RowMark, Table};
-use crate::link::{TO_PUBLISHERS, TO_SUBSCRIBERS};
 use crate::table::{
     Column, LAG, LOAD, THROUGHPUT, TIMES, footnotes, is_not_supported, marked_text, reasons, text,
 };
@@ -164,10 +163,11 @@ fn resources(group: &Group<'_>) -> Option<Table> {
 }
 
 fn link(group: &Group<'_>) -> Option<Table> {
-    let mut table = Table::new(crate::link::NOTE, 1, headings(TO_SUBSCRIBERS, true));
+    let shown = crate::link::columns(group.points.iter().flat_map(|point| point.repeats.iter().copied()));
+    let mut table = Table::new(crate::link::NOTE, 1, headings(shown[0], true));
     let has_link = |case: &Case| case.figures.link.is_some();
     for point in group.points.iter().filter(|point| point.repeats.iter().any(|case| has_link(case))) {
-        for (to, columns) in [("subscribers", TO_SUBSCRIBERS), ("publishers", TO_PUBLISHERS)] {
+        for (to, columns) in ["subscribers", "publishers"].into_iter().zip(shown) {
             let mut cells = vec![name_of(point), point.size_bytes.to_string(), to.to_owned()];
             cells.extend(columns.iter().map(|column| text(&point.repeats, *column)));
             table.push(cells);
@@ -177,11 +177,12 @@ fn link(group: &Group<'_>) -> Option<Table> {
 }
 
 fn paths(group: &Group<'_>) -> Option<Table> {
-    let mut table = Table::new(crate::path::NOTE, 1, headings(crate::path::COLUMNS, false));
+    let shown = crate::path::columns(group);
+    let mut table = Table::new(crate::path::NOTE, 1, headings(shown, false));
     let has_path = |case: &Case| !case.figures.paths.is_empty();
     for point in group.points.iter().filter(|point| point.repeats.iter().any(|case| has_path(case))) {
         let mut cells = vec![name_of(point), point.size_bytes.to_string()];
-        cells.extend(crate::path::COLUMNS.iter().map(|column| text(&point.repeats, *column)));
+        cells.extend(shown.iter().map(|column| text(&point.repeats, *column)));
         table.push(cells);
     }
     (!table.rows.is_empty()).then_some(table)

@@ -135,7 +135,12 @@ fn link() -> LinkFigures {
         queue_bytes: vec![0],
     };
     let mut link = LinkFigures {
-        to_subscribers: LinkDirection { offered_bytes: 1500, series, ..LinkDirection::default() },
+        to_subscribers: LinkDirection {
+            offered_bytes: 1500,
+            marked_packets: 1,
+            series,
+            ..LinkDirection::default()
+        },
         ..LinkFigures::default()
     };
     link.enter_payload(1000);
@@ -149,6 +154,8 @@ fn path() -> PathFigures {
         round_trip: Some(Duration::from_millis(5)),
         queue: Some(Duration::from_millis(1)),
         rate_bps: Some(5e6),
+        ecn_datagrams: 10,
+        marked_datagrams: 1,
         ..PathReading::default()
     };
     let readings = [PathReading::default(), reading];

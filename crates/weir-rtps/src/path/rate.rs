@@ -18,6 +18,13 @@ pub(super) struct Rate {
     pub(super) bottleneck: f64,
     /// What is sent, as a multiple of that.
     gain: f64,
+    /// The gain a round ago, with which what passes now was sent.
+    last_gain: f64,
+    /// Rounds until marks reduce it again. What passes in the round after a reduction was sent before it, and the queue
+    /// is longest then.
+    marked_rounds: u32,
+    /// Bytes per second that arrived when marks were last set, until more was sent without any.
+    marked_at: Option<f64>,
     phase: Phase,
     /// By how much the next probe exceeds what the bottleneck is known to carry.
     probe: f64,
@@ -53,6 +60,9 @@ impl Rate {
         Self {
             bottleneck: bottleneck.clamp(config::PATH_RATE_MIN, config::PATH_RATE_MAX),
             gain: DRAIN_GAIN,
+            last_gain: 1.0,
+            marked_rounds: 0,
+            marked_at: None,
             phase: Phase::Drain,
             probe: PROBE_FIRST,
             calm_ns: 0,
@@ -123,7 +133,9 @@ impl Rate {
         }
         let is_lossy =
             seen.loss > config::PATH_LOSS_SHARE && seen.queue_ns > self.queue_target_ns(seen) + margin_ns;
-        if self.flight().is_some() && !is_queue && !is_lossy {
+        let is_marked = seen.is_marked && self.marked_rounds == 0;
+        self.marked_rounds = if is_marked { MARKED_ROUNDS } else { self.marked_rounds.saturating_sub(1) };
+        if self.flight().is_some() && !is_queue && !is_lossy && !is_marked {
             return;
         }
         if (is_queue || is_lossy) && seen.is_limited {
@@ -145,8 +157,24 @@ impl Rate {
         } else {
             self.bottleneck = before.max(arrived.min(before * RISE_MAX));
         }
+        if is_marked {
+            self.reduce(before, seen);
+        }
         self.bottleneck = self.bottleneck.clamp(config::PATH_RATE_MIN, config::PATH_RATE_MAX);
-        self.next_phase(seen, is_queue || is_lossy);
+        self.next_phase(seen, is_queue || is_lossy || is_marked);
+    }
+
+    /// Reduces the rate after a round with marks, to what leaves as much in flight as TCP does (RFC 8511). `before`:
+    /// the bottleneck before the round.
+    fn reduce(&mut self, before: f64, seen: &Seen) {
+        self.arrived.clear();
+        let queue = seen.mean_ns as f64 / seen.base_ns.max(1) as f64;
+        let share = (ECN_BETA * queue.max(self.gain).max(self.last_gain)).min(1.0);
+        let arrived = self.arrived_but_for_usual_losses(seen);
+        self.marked_at = Some(arrived);
+        // What an application sends of itself may continue.
+        let most = if seen.is_limited { arrived * share } else { arrived.max(before * share) };
+        self.bottleneck = self.bottleneck.min(most.max(before * FALL_MAX));
     }
 
     /// Returns the bytes per second that would have arrived if nothing was lost that is always lost.
@@ -197,6 +225,12 @@ impl Rate {
                 self.bottleneck = self.bottleneck.max(more.min(most * (1.0 + PROBE_NEXT)));
                 self.arrived.clear();
                 self.probe = if self.probe >= PROBE_AFTER_LOSS { PROBE_AFTER_LOSS } else { PROBE_NEXT };
+                self.marked_at = self.marked_at.filter(|marked| self.bottleneck <= *marked);
+                if let Some(marked) = self.marked_at {
+                    // No further beyond what was marked than by the first probe.
+                    let beyond = marked * (1.0 + PROBE_FIRST) / self.bottleneck - 1.0;
+                    self.probe = beyond.clamp(PROBE_FIRST, self.probe);
+                }
                 Phase::Probe
             }
             Phase::Observe => {
@@ -224,6 +258,7 @@ impl Rate {
         };
         let horizon_ns = (2 * seen.base_ns).max(HORIZON_MIN_NS) as f64;
         let excess_ns = seen.queue_ns.saturating_sub(self.queue_target_ns(seen));
+        self.last_gain = self.gain;
         self.gain = match self.phase {
             Phase::Probe => 1.0 + self.probe,
             Phase::Drain if is_full => (1.0 - seen.queue_ns as f64 / horizon_ns).clamp(GAIN_MIN, DRAIN_GAIN),
@@ -288,5 +323,8 @@ const PROBE_NEXT: f64 = 0.25;
 /// With half of what passes, for three rounds, a queue that is ours is empty.
 const TEST_GAIN: f64 = 0.5;
 const DRAIN_GAIN: f64 = 0.75;
+/// What is left after a mark (RFC 8511: 0.8 for New Reno, 0.85 for CUBIC).
+pub(super) const ECN_BETA: f64 = 0.85;
+const MARKED_ROUNDS: u32 = 2;
 const CRUISE_GAIN_MIN: f64 = 0.9;
 const CRUISE_ROUNDS: u32 = 4;

@@ -8,6 +8,7 @@
 //! After a loss, all senders at the bottleneck slow down. If all of them are Weir's, the queue is short a moment later,
 //! and there is no rival any more.
 
+use super::rate::ECN_BETA;
 use super::rounds::Seen;
 use crate::time::Time;
 
@@ -78,7 +79,9 @@ impl Rival {
         self.arrived = seen.arrived;
         let has_lost = seen.loss > 2.0 * usual_loss;
         if has_lost {
-            self.reduce(now);
+            self.reduce(now, BETA);
+        } else if seen.is_marked {
+            self.reduce(now, ECN_BETA);
         } else if seen.is_limited {
             self.grow(now, seen);
         }
@@ -98,11 +101,11 @@ impl Rival {
         self.test_rounds > 0
     }
 
-    fn reduce(&mut self, now: Time) {
+    fn reduce(&mut self, now: Time, beta: f64) {
         // Leaves room for those who began later (RFC 9438, 4.7).
         let is_smaller = self.window < self.window_max;
-        self.window_max = if is_smaller { self.window * (1.0 + BETA) / 2.0 } else { self.window };
-        self.window = (self.window * BETA).max(WINDOW_MIN);
+        self.window_max = if is_smaller { self.window * (1.0 + beta) / 2.0 } else { self.window };
+        self.window = (self.window * beta).max(WINDOW_MIN);
         self.is_first = false;
         (self.start, self.grows_since) = (self.window, now);
     }

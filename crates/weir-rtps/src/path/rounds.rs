@@ -3,6 +3,7 @@
 use core::time::Duration;
 use std::collections::VecDeque;
 
+use super::ecn::Ecn;
 use super::rate::{Rate, queue_max_ns};
 use super::{Mark, Sent};
 use crate::config;
@@ -42,6 +43,8 @@ pub(super) struct Rounds {
     /// How much longer round trips are than the shortest of their round, on average.
     jitter_ns: u64,
     rate: Option<Rate>,
+    /// Explicit congestion notification.
+    pub(super) ecn: Ecn,
 }
 
 /// The losses on an open path, whatever the rounds: a writer that sends little has none.
@@ -130,6 +133,8 @@ pub(super) struct Seen {
     pub(super) is_limited: bool,
     /// The queue may be the time that a lost HEARTBEAT, or its answer, has cost.
     pub(super) is_doubtful: bool,
+    /// Datagrams arrived marked as having met congestion.
+    pub(super) is_marked: bool,
 }
 
 impl Rounds {
@@ -259,6 +264,7 @@ impl Rounds {
             self.losses = Losses::default();
             self.round_trips.clear();
             self.last_ns = None;
+            self.ecn.forget();
         }
     }
 
@@ -501,16 +507,21 @@ impl Rounds {
         let beyond_ns = mean_ns.saturating_sub(shortest_ns);
         self.jitter_ns = (self.jitter_ns * 7 + beyond_ns.min(base_ns)) / 8;
         let elapsed_ns = now.nanos_since(round.began_at).max(mark.at.nanos_since(round.marked_at)).max(1);
+        let queue_ns = shortest_ns.saturating_sub(base_ns);
+        let has_queue = queue_ns > ECN_QUEUE_MIN_NS.max(base_ns / 32) + 2 * self.jitter_ns;
+        let bottleneck = self.rate.as_ref().map_or(0.0, |rate| rate.bottleneck);
+        let is_marked = self.ecn.end_round(now, has_queue, bottleneck);
         let seen = Seen {
             arrived: passed * (1.0 - loss) * 1e9 / elapsed_ns as f64,
             loss,
-            queue_ns: shortest_ns.saturating_sub(base_ns),
+            queue_ns,
             jitter_ns: self.jitter_ns,
             base_ns,
             mean_ns,
             length_ns: now.nanos_since(round.began_at),
             is_limited: round.was_limited && mark.is_limited,
             is_doubtful: is_ambiguous && !was_ambiguous,
+            is_marked,
         };
         if let Some(rate) = &mut self.rate {
             rate.adapt(now, &seen);
@@ -525,6 +536,8 @@ impl Rounds {
     }
 }
 
+/// Round trips that all exceed the shortest by this show a queue that a router may have marked.
+const ECN_QUEUE_MIN_NS: u64 = 500_000;
 /// Timers and threads may be as late as this.
 const PATIENCE_NS: u64 = 4_000_000;
 /// Shorter rounds would measure single trains.

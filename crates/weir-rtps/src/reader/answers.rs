@@ -4,6 +4,7 @@ use weir_wire::{AckNack, Guid, InfoDestination, SequenceNumber, SequenceNumberSe
 
 use super::ReaderCore;
 use super::delivery::Delivery;
+use super::ecn;
 use super::writer_proxy::Answer;
 use crate::config::REORDER_SHARED_SAMPLES;
 use crate::outbox::{Destinations, Outbox};
@@ -28,12 +29,18 @@ impl ReaderCore {
         let writers_due = self.writers.list[due.clone()].iter_mut().zip(due);
         for (proxy, index) in writers_due.filter(|(proxy, _)| proxy.is_reliable) {
             proxy.requests.patience_min = config.answer_time * writers;
+            let before = out.items.len();
             fragments.request(now, config, proxy, &mut cache.chunks, counters, out);
             let scope = (cache.room(), &fragments.partial[..]);
             let answer = proxy.answer(now, writers, scope, &mut self.listed, more);
             self.due.add_if(index, proxy.requests.deferred_to.is_some());
             self.has_given_up |= proxy.has_given_up();
-            let Some(Answer { state, count, is_final }) = answer else { continue };
+            let Some(Answer { state, count, is_final }) = answer else {
+                if proxy.reports_ecn && out.items.len() > before {
+                    ecn::report(config, proxy, out);
+                }
+                continue;
+            };
             counters.nacks_sent += u64::from(!state.is_empty() || !more.is_empty());
             let (reader, writer) = (config.guid.entity, proxy.guid.entity);
             let acknack = AckNack { reader, writer, state, count, is_final };
@@ -45,6 +52,9 @@ impl ReaderCore {
                     push(message, &AckNack { state: *state, ..acknack });
                 }
             });
+            if proxy.reports_ecn {
+                ecn::report(config, proxy, out);
+            }
         }
     }
 

@@ -5,6 +5,7 @@ use core::time::Duration;
 use weir_wire::{Guid, Header, ProtocolVersion, VendorId};
 
 use crate::config;
+use crate::ecn::EcnMarks;
 use crate::qos::{History, Reliability};
 
 /// Computes the instance key of a sample from its payload with encapsulation header. `is_key`: the
@@ -50,6 +51,8 @@ pub struct ReaderConfig {
     pub answer_time: Duration,
     /// Seed of the instance table's hash: a number that peers cannot guess.
     pub hash_seed: u64,
+    /// The marks of what the participant receives; all its readers share them.
+    pub ecn: EcnMarks,
 }
 
 impl ReaderConfig {
@@ -71,6 +74,7 @@ impl ReaderConfig {
             reassembly: ReassemblyLimits::default(),
             answer_time: Duration::ZERO,
             hash_seed: 0,
+            ecn: EcnMarks::default(),
         }
     }
 

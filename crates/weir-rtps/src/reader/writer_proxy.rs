@@ -80,6 +80,8 @@ pub(super) struct WriterProxy {
     pub(super) counts: Counts,
     /// Whether the writer wants an ACKNACK.
     is_answer_wanted: bool,
+    /// Whether the writer has requested how many datagrams arrive marked.
+    pub(super) reports_ecn: bool,
     pub(super) requests: RepairRequests,
     preemptive: Preemptive,
 }
@@ -107,6 +109,7 @@ impl WriterProxy {
             behind_since: None,
             counts: Counts::default(),
             is_answer_wanted: false,
+            reports_ecn: false,
             requests: RepairRequests::new(SequenceNumber::FIRST),
             preemptive: Preemptive { at: is_reliable.then_some(now), sent: 0 },
         }

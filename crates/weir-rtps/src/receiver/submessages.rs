@@ -4,8 +4,8 @@
 use std::sync::Arc;
 
 use weir_wire::{
-    AckNack, Data, EntityId, Guid, GuidPrefix, InfoDestination, InfoSource, NackFrag, ParseError, Submessage,
-    Submessages, Timestamp, UnreadSubmessage,
+    AckNack, Data, Ecn, EntityId, Guid, GuidPrefix, InfoDestination, InfoSource, NackFrag, ParseError,
+    Submessage, Submessages, Timestamp, UnreadSubmessage,
 };
 
 use crate::block::Block;
@@ -141,6 +141,10 @@ pub(crate) fn addressee(source: GuidPrefix, submessage: &Submessage<'_>) -> Opti
         Submessage::Heartbeat(it) => (it.writer, it.reader),
         Submessage::HeartbeatFrag(it) => (it.writer, it.reader),
         Submessage::Gap(it) => (it.writer, it.reader),
+        Submessage::Ecn(it @ Ecn { counts: None, .. }) => (it.writer, it.reader),
+        Submessage::Ecn(Ecn { reader, writer, .. }) => {
+            return Some(Addressee::Writer { writer: *writer, reader: Guid::new(source, *reader) });
+        }
         Submessage::AckNack(AckNack { writer, reader, .. })
         | Submessage::NackFrag(NackFrag { writer, reader, .. }) => {
             return Some(Addressee::Writer { writer: *writer, reader: Guid::new(source, *reader) });
@@ -166,6 +170,7 @@ pub(crate) fn to_reader(
         Submessage::Heartbeat(heartbeat) => core.handle_heartbeat(now, writer, heartbeat),
         Submessage::HeartbeatFrag(heartbeat) => core.handle_heartbeat_frag(now, writer, heartbeat),
         Submessage::Gap(gap) => core.handle_gap(now, writer, gap),
+        Submessage::Ecn(_) => core.handle_ecn(writer),
         _ => {}
     }
 }
@@ -176,6 +181,7 @@ pub(crate) fn to_writer(core: &mut WriterCore, now: Time, reader: Guid, submessa
     match submessage {
         Submessage::AckNack(acknack) => core.handle_acknack(now, reader, acknack),
         Submessage::NackFrag(nack) => core.handle_nack_frag(now, reader, nack),
+        Submessage::Ecn(Ecn { counts: Some(counts), .. }) => core.handle_ecn(now, reader, *counts),
         _ => {}
     }
 }

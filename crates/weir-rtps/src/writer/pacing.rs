@@ -53,6 +53,8 @@ pub(super) struct Pacing {
     left_out: i64,
     /// After this time, an answer counts as lost. Zero without paths.
     pub(super) patience: Duration,
+    /// When the paths are next asked whether readers should report marks.
+    pub(super) ecn_at: Time,
 }
 
 /// A path in use by a writer.
@@ -156,6 +158,11 @@ impl Pacing {
     pub(super) fn set_priority(&mut self, priority: i32) {
         self.flow.priority = priority;
         self.uses.iter_mut().for_each(|it| it.flow.priority = priority);
+    }
+
+    /// Returns the paths in use.
+    pub(super) fn paths(&self) -> impl Iterator<Item = &Path> {
+        self.uses.iter().map(|it| &it.path)
     }
 
     /// Returns whether there are no paths to observe.

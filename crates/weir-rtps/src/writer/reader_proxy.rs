@@ -187,6 +187,11 @@ impl ReaderProxy {
         self.vendor == VendorId::WEIR
     }
 
+    /// Returns whether the reader can report marks (ECN): one of this engine, at one address.
+    pub(super) fn reports_marks(&self) -> bool {
+        self.vendor == VendorId::WEIR && self.is_reliable && self.destinations.len() == 1
+    }
+
     /// Returns whether the reader answers every HEARTBEAT_FRAG.
     pub(super) fn answers_heartbeat_frags(&self) -> bool {
         self.vendor == VendorId::WEIR

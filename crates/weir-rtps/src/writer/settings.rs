@@ -57,6 +57,8 @@ pub struct WriterConfig {
     pub transport_priority: i32,
     /// For this time, other writers of the same priority may go first.
     pub latency_budget: Duration,
+    /// The differentiated services code point of what is sent, 0 to 63 (RFC 2474).
+    pub dscp: u8,
 }
 
 impl WriterConfig {
@@ -82,6 +84,7 @@ impl WriterConfig {
             reader_inactivity: None,
             transport_priority: 0,
             latency_budget: Duration::ZERO,
+            dscp: 0,
         }
     }
 

@@ -21,6 +21,14 @@ impl WriterCore {
     /// what is due to single readers.
     #[inline]
     pub fn poll_transmit(&mut self, now: Time, out: &mut Outbox) {
+        if self.sets_type_of_service() {
+            return self.with_type_of_service(now, out, Self::transmit);
+        }
+        self.transmit(now, out);
+    }
+
+    #[inline]
+    fn transmit(&mut self, now: Time, out: &mut Outbox) {
         self.pacing.wake(now);
         if self.due.is_any() && !self.pacing.is_unused() {
             // Repairs first: readers hold back what follows them.
@@ -35,7 +43,7 @@ impl WriterCore {
         if self.heartbeat.is_hurry_due {
             self.heartbeat.hurry(now, self.pacing.patience);
         }
-        self.poll_answers(now, out);
+        self.answer(now, out);
     }
 
     /// Appends only what is due to single readers.
@@ -44,6 +52,14 @@ impl WriterCore {
     /// sends new samples.
     #[inline]
     pub fn poll_answers(&mut self, now: Time, out: &mut Outbox) {
+        if self.sets_type_of_service() {
+            return self.with_type_of_service(now, out, Self::answer);
+        }
+        self.answer(now, out);
+    }
+
+    #[inline]
+    fn answer(&mut self, now: Time, out: &mut Outbox) {
         if self.due.is_any() {
             let next_at = self.pacing.next_at;
             self.pacing.wake(now);

@@ -8,7 +8,7 @@ use core::time::Duration;
 use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, SocketAddrV4};
 
-use weir_netsim::{Link, Network, Side};
+use weir_netsim::{Ecn, Link, Network, Side};
 use weir_rtps::outbox::Outbox;
 use weir_rtps::reader::WriterProxyConfig;
 use weir_rtps::time::Time;
@@ -311,6 +311,7 @@ impl Sim {
                 writers.entry(index).or_default().push(delivery.bytes.to_vec());
             } else if let Some(index) = self.readers.iter().position(|host| host.address == delivery.receiver)
             {
+                self.readers[index].note_ecn(&delivery.bytes, delivery.ecn);
                 readers.entry(index).or_default().push(delivery.bytes.to_vec());
             }
             for connection in &mut self.connections {
@@ -389,10 +390,11 @@ impl Sim {
     fn send(&mut self, from: SocketAddrV4) {
         let now = Duration::from_nanos(self.now.0);
         let network = &mut self.network;
-        self.out.for_each_datagram(|destinations, datagram| {
-            for to in destinations.iter() {
+        self.out.for_each_with(|item, datagram| {
+            let ecn = Ecn::of_tos(item.type_of_service);
+            for to in item.to.iter() {
                 network
-                    .send(now, from, *to, datagram)
+                    .send_with(now, from, *to, ecn, datagram)
                     .unwrap_or_else(|error| panic!("{from} {to} {datagram:02x?}: {error:?}"));
             }
         });

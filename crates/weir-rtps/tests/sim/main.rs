@@ -16,6 +16,7 @@ mod classes;
 mod crowd;
 mod cubic;
 mod duplicate;
+mod ecn;
 mod fairness;
 mod goodput_table;
 mod harness;

@@ -2,7 +2,8 @@ use super::*;
 
 #[test]
 fn part_spans_head_and_tail() {
-    let item = Outgoing { to: None, head: b"abcde", tail: b"fgh", segment: 3, joins: false };
+    let item =
+        Outgoing { to: None, head: b"abcde", tail: b"fgh", segment: 3, joins: false, type_of_service: None };
     let check = |start, end, head: &[u8], tail: &[u8]| {
         let part = item.part(start, end);
         assert_eq!((part.head, part.tail), (head, tail), "{start}..{end}");

@@ -10,6 +10,7 @@ mod refusals;
 mod sending;
 mod setup;
 mod threads;
+mod type_of_service;
 mod waiting;
 
 use std::net::{Ipv4Addr, SocketAddrV4};

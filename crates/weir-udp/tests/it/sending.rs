@@ -17,7 +17,7 @@ fn send_one_joins_head_and_tail() {
     let mut batch = RecvBatch::new(4);
     let to = Some(receiver.local_addr());
     for (head, tail) in [(&b"head"[..], &b"tail"[..]), (b"head", b""), (b"", b"tail")] {
-        let item = Outgoing { to, head, tail, segment: 0, joins: false };
+        let item = Outgoing { to, head, tail, segment: 0, joins: false, type_of_service: None };
         assert_eq!(sender.send_one(&item).unwrap(), head.len() + tail.len());
         assert_eq!(take(&receiver, &mut batch, 1), [[head, tail].concat()]);
     }
@@ -37,8 +37,14 @@ fn send_one_to_the_connected_peer_needs_no_address() {
 fn send_one_cuts_or_says_that_it_does_not() {
     let (sender, receiver) = pair();
     let bytes = pattern(250);
-    let item =
-        Outgoing { to: Some(receiver.local_addr()), head: &bytes, tail: &[], segment: 100, joins: false };
+    let item = Outgoing {
+        to: Some(receiver.local_addr()),
+        head: &bytes,
+        tail: &[],
+        segment: 100,
+        joins: false,
+        type_of_service: None,
+    };
     assert_eq!(sender.send_one(&item).unwrap(), 250);
     let expected: Vec<&[u8]> = bytes.chunks(100).collect();
     assert_eq!(take(&receiver, &mut RecvBatch::new(4), 3), expected);
@@ -65,7 +71,7 @@ fn send_all_of_mixed_sizes_takes_one_call_per_batch() {
         .iter()
         .map(|bytes| {
             let (head, tail) = bytes.split_at(bytes.len() / 3);
-            Outgoing { to, head, tail, segment: 0, joins: false }
+            Outgoing { to, head, tail, segment: 0, joins: false, type_of_service: None }
         })
         .collect();
     let mut scratch = SendScratch::new();
@@ -84,7 +90,14 @@ fn send_all_serves_several_destinations() {
     let items = [
         Outgoing::datagram(Some(first.local_addr()), b"one"),
         Outgoing::datagram(Some(second.local_addr()), b"two"),
-        Outgoing { to: Some(first.local_addr()), head: b"thr", tail: b"ee", segment: 3, joins: false },
+        Outgoing {
+            to: Some(first.local_addr()),
+            head: b"thr",
+            tail: b"ee",
+            segment: 3,
+            joins: false,
+            type_of_service: None,
+        },
     ];
     check(&sender.send_all(&items, &mut SendScratch::new()), 4, 11, 1);
     assert_eq!(take(&first, &mut RecvBatch::new(8), 3), [&b"one"[..], b"thr", b"ee"]);
@@ -98,7 +111,14 @@ fn cut_message_arrives_coalesced_when_the_receiver_agrees() {
     let receiver = open(&SocketOptions { gro: true, ..SocketOptions::new(LOOPBACK) });
     let bytes = pattern(10 * 500 + 123);
     let (head, tail) = bytes.split_at(777);
-    let item = Outgoing { to: Some(receiver.local_addr()), head, tail, segment: 500, joins: false };
+    let item = Outgoing {
+        to: Some(receiver.local_addr()),
+        head,
+        tail,
+        segment: 500,
+        joins: false,
+        type_of_service: None,
+    };
     assert_eq!(item.datagram_count(), 11);
     check(&sender.send_all(&[item], &mut SendScratch::new()), 11, bytes.len(), 1);
 
@@ -120,8 +140,14 @@ fn cut_message_arrives_coalesced_when_the_receiver_agrees() {
 fn cut_message_arrives_as_datagrams_otherwise() {
     let (sender, receiver) = pair();
     let bytes = pattern(10 * 500 + 123);
-    let item =
-        Outgoing { to: Some(receiver.local_addr()), head: &bytes, tail: &[], segment: 500, joins: false };
+    let item = Outgoing {
+        to: Some(receiver.local_addr()),
+        head: &bytes,
+        tail: &[],
+        segment: 500,
+        joins: false,
+        type_of_service: None,
+    };
     check(&sender.send_all(&[item], &mut SendScratch::new()), 11, bytes.len(), 1);
     let expected: Vec<&[u8]> = bytes.chunks(500).collect();
     assert_eq!(take(&receiver, &mut RecvBatch::new(4), 11), expected);
@@ -136,13 +162,13 @@ fn longer_messages_leave_as_several() {
     // Too many segments for one message: 64 and then 36.
     let bytes = pattern(99 * 20 + 7);
     let (head, tail) = bytes.split_at(64 * 20 + 3);
-    let item = Outgoing { to, head, tail, segment: 20, joins: false };
+    let item = Outgoing { to, head, tail, segment: 20, joins: false, type_of_service: None };
     check(&sender.send_all(&[item], &mut scratch), 100, bytes.len(), 1);
     assert_eq!(take(&receiver, &mut batch, 100), bytes.chunks(20).collect::<Vec<_>>());
     assert!(item.datagram_count() > MAX_GSO_SEGMENTS);
     // Too many bytes for one message: 8 segments of 8000, and then one and a half.
     let bytes = pattern(76_000);
-    let item = Outgoing { to, head: &bytes, tail: &[], segment: 8000, joins: false };
+    let item = Outgoing { to, head: &bytes, tail: &[], segment: 8000, joins: false, type_of_service: None };
     check(&sender.send_all(&[item], &mut scratch), 10, bytes.len(), 1);
     assert_eq!(take(&receiver, &mut batch, 10), bytes.chunks(8000).collect::<Vec<_>>());
 }
@@ -152,8 +178,14 @@ fn socket_without_gso_sends_datagram_by_datagram() {
     let sender = open(&SocketOptions { gso: false, ..SocketOptions::new(LOOPBACK) });
     let receiver = open(&SocketOptions::new(LOOPBACK));
     let bytes = pattern(1050);
-    let item =
-        Outgoing { to: Some(receiver.local_addr()), head: &bytes, tail: &[], segment: 100, joins: false };
+    let item = Outgoing {
+        to: Some(receiver.local_addr()),
+        head: &bytes,
+        tail: &[],
+        segment: 100,
+        joins: false,
+        type_of_service: None,
+    };
     let outcome = sender.send_all(&[item], &mut SendScratch::new());
     check(&outcome, 11, 1050, 1);
     assert_eq!(take(&receiver, &mut RecvBatch::new(16), 11), bytes.chunks(100).collect::<Vec<_>>());
@@ -169,7 +201,7 @@ fn refused_cut_is_sent_again_datagram_by_datagram() {
     let (head, tail) = bytes.split_at(333);
     let items = [
         Outgoing::datagram(to, b"before"),
-        Outgoing { to, head, tail, segment: 100, joins: false },
+        Outgoing { to, head, tail, segment: 100, joins: false, type_of_service: None },
         Outgoing::datagram(to, b"after"),
     ];
     let outcome = sender.send_all(&items, &mut SendScratch::new());
@@ -285,6 +317,7 @@ fn messages_that_join_leave_as_one_and_arrive_as_they_were() {
         tail: &bytes[split..end],
         segment: 0,
         joins: true,
+        type_of_service: None,
     };
     let items = [
         joined(0, 10, 100),
@@ -325,7 +358,7 @@ fn joined_messages_stay_within_what_one_send_takes() {
     let to = Some(receiver.local_addr());
     let items = bytes.chunks(30).map(|chunk| {
         let (head, tail) = chunk.split_at(7);
-        Outgoing { to, head, tail, segment: 0, joins: true }
+        Outgoing { to, head, tail, segment: 0, joins: true, type_of_service: None }
     });
     check(&sender.send_all(items, &mut SendScratch::new()), 200, bytes.len(), 2);
     assert_eq!(take(&receiver, &mut RecvBatch::new(64), 200), bytes.chunks(30).collect::<Vec<_>>());
@@ -352,7 +385,14 @@ fn without_being_connected_all_goes_to_one_destination_of_either_version_of_ip()
         let alone = [Outgoing::datagram(None, b"alone")];
         check(&sender.send_all_to(alone, &mut scratch), 1, 5, 1);
         assert_eq!(take(&receiver, &mut batch, 1), [b"alone"]);
-        let train = Outgoing { to: None, head: &bytes[..1000], tail: &[], segment: 100, joins: false };
+        let train = Outgoing {
+            to: None,
+            head: &bytes[..1000],
+            tail: &[],
+            segment: 100,
+            joins: false,
+            type_of_service: None,
+        };
         check(&sender.send_all_to([train], &mut scratch), 10, 1000, 1);
         assert_eq!(take(&receiver, &mut batch, 10).concat(), bytes[..1000], "{bind}");
         if bind.is_ipv4() {

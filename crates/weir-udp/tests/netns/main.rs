@@ -34,8 +34,14 @@ fn segment_over_the_path_mtu_is_sent_uncut() {
     // 1472 bytes and the headers are just 1500; one byte more does not fit. Twice, because the
     // second time reuses the arrays of the first.
     for (segment, fallbacks) in [(1472, 0), (1473, 1), (5000, 1), (5000, 1)] {
-        let item =
-            Outgoing { to: Some(to), head: &bytes[..3333], tail: &bytes[3333..], segment, joins: false };
+        let item = Outgoing {
+            to: Some(to),
+            head: &bytes[..3333],
+            tail: &bytes[3333..],
+            segment,
+            joins: false,
+            type_of_service: None,
+        };
         let outcome = sender.send_all(&[item, item], &mut scratch);
         assert_eq!(outcome.datagrams as usize, 2 * item.datagram_count(), "{segment}: {outcome:?}");
         assert_eq!((outcome.gso_fallbacks, outcome.refused), (2 * fallbacks, 0), "{segment}: {outcome:?}");

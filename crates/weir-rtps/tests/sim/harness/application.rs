@@ -5,7 +5,9 @@ use core::time::Duration;
 use std::net::SocketAddrV4;
 use std::sync::Arc;
 
+use weir_netsim::Ecn;
 use weir_rtps::config;
+use weir_rtps::ecn::EcnUse;
 use weir_rtps::multicast::GroupRoute;
 use weir_rtps::outbox::Outbox;
 use weir_rtps::path::Path;
@@ -92,6 +94,8 @@ pub(crate) struct ReaderSetup {
     pub(crate) group: Option<GroupRoute>,
     /// When it answers.
     pub(crate) answers: Answers,
+    /// What its kernel reports of the ECN field of a datagram.
+    pub(crate) sees_ecn: fn(Ecn) -> Ecn,
     /// Whose engine it is, as far as its writers know.
     pub(crate) vendor: VendorId,
     address: SocketAddrV4,
@@ -124,6 +128,7 @@ impl ReaderSetup {
             path: None,
             group: None,
             answers: Answers::AtOnce,
+            sees_ecn: |ecn| ecn,
             vendor: VendorId::WEIR,
             address: address(host),
         }
@@ -333,7 +338,7 @@ impl WriterHost {
         for item in &out.items {
             self.samples_sent += u64::from(item.samples);
             let is_batching = self.config.batch.is_some();
-            assert!(is_batching || item.samples <= item.datagrams, "{} samples", item.samples);
+            assert!(is_batching || item.samples <= item.datagrams.into(), "{} samples", item.samples);
         }
     }
 
@@ -384,6 +389,7 @@ pub(crate) struct ReaderHost {
     pub(crate) path: Option<Path>,
     pub(super) group: Option<GroupRoute>,
     pub(crate) answers: Answers,
+    sees_ecn: fn(Ecn) -> Ecn,
     pub(super) vendor: VendorId,
     /// The writers, as a reader of another engine sees them.
     others: Vec<Other>,
@@ -406,6 +412,7 @@ impl ReaderHost {
             path: setup.path,
             group: setup.group,
             answers: setup.answers,
+            sees_ecn: setup.sees_ecn,
             vendor: setup.vendor,
             others: Vec::new(),
             known: Vec::new(),
@@ -467,6 +474,15 @@ impl ReaderHost {
         let (writers, readers) = (&mut [], &mut [&mut self.core]);
         let cores = Cores { prefix: self.config.guid.prefix, writers, readers };
         self.receiver.receive(now, cores, datagrams, out);
+    }
+
+    /// Counts the ECN field of a datagram, as the driver does when a writer has asked.
+    pub(super) fn note_ecn(&self, datagram: &[u8], ecn: Ecn) {
+        match self.config.ecn.usage() {
+            EcnUse::Unused => {}
+            EcnUse::Wanted => self.config.ecn.begin(),
+            EcnUse::Counted => self.config.ecn.note(datagram, 1, (self.sees_ecn)(ecn).bits()),
+        }
     }
 
     pub(super) fn next_event(&self) -> Option<Time> {

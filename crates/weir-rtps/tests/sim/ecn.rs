@@ -1,0 +1,182 @@
+//! Explicit congestion notification: links that mark, paths that handle the marks wrongly, and readers that lie about
+//! them.
+
+use core::time::Duration;
+
+use weir_netsim::{Ecn, Link, LinkPair};
+use weir_rtps::path::{EcnState, Path, PathReport};
+
+use crate::harness::Sim;
+use crate::links::{DATAGRAM_MAX, ways};
+
+/// What a run has shown, after the first quarter of it.
+#[derive(Debug)]
+struct Shown {
+    /// Payload delivered, as a share of the link's rate.
+    goodput: f64,
+    /// Mean wait in the queue, milliseconds.
+    queue_ms: f64,
+    /// Packets that a full queue dropped.
+    dropped: u64,
+    /// Packets that the link marked in the whole run.
+    marked: u64,
+    report: PathReport,
+}
+
+/// Sends samples of `size` bytes as fast as the link allows, to a reader whose kernel reports what `sees` makes of the
+/// ECN field.
+fn run(link: &str, path: Path, size: fn(u64) -> usize, sees: fn(Ecn) -> Ecn) -> Shown {
+    let mut sim = Sim::unrecorded("ecn", 1, Link::new());
+    sim.set_steps_max(40_000_000);
+    sim.add_writer(|setup| {
+        (setup.samples, setup.size, setup.gap) = (u64::MAX, size, Duration::from_micros(2));
+    });
+    sim.add_reader(|setup| {
+        (setup.segment_max, setup.path, setup.sees_ecn) = (DATAGRAM_MAX, Some(path.clone()), sees);
+    });
+    let (from, to) = (*sim.writers[0].address.ip(), *sim.readers[0].address.ip());
+    let [there, back] = ways(link);
+    sim.network.set_link(from, to, there);
+    sim.network.set_link(to, from, back);
+    sim.connect(0, 0);
+    let guid = sim.writers[0].config.guid;
+    sim.run_for(TIME / 4);
+    let (before, samples) = (sim.network.traffic(from, to), sim.readers[0].taken(guid).len());
+    sim.run_for(TIME * 3 / 4);
+    let after = sim.network.traffic(from, to);
+    let samples = sim.readers[0].taken(guid).len() - samples;
+    let pair: LinkPair = link.parse().expect("a link");
+    let rate = pair.down.first_rate_bps().expect("a link with a rate") as f64;
+    let carried = rate / 8.0 * (TIME * 3 / 4).as_secs_f64();
+    let [first, all] = [&before, &after].map(|it| it.offered.packets as f64);
+    let [first_ms, all_ms] = [&before, &after].map(|it| it.queue.mean_wait().as_secs_f64() * 1e3);
+    Shown {
+        goodput: samples as f64 * size(1) as f64 / carried,
+        queue_ms: (all_ms * all - first_ms * first) / (all - first),
+        dropped: after.queue_full.packets - before.queue_full.packets,
+        marked: after.marked.packets,
+        report: path.report(),
+    }
+}
+
+/// A reader that reports something else: its name, and what it makes of the field of a datagram.
+type Lie = (&'static str, fn(Ecn) -> Ecn);
+
+const TIME: Duration = Duration::from_secs(20);
+
+/// A reader that reports what has arrived.
+const HONEST: fn(Ecn) -> Ecn = |ecn| ecn;
+
+const SIZES: [fn(u64) -> usize; 3] = [|_| 1024, |_| 8192, |_| 1 << 20];
+
+#[test]
+fn where_a_link_marks_its_queue_is_shorter_and_drops_nothing() {
+    // With the most of the mean queue that is left, and the least of the goodput.
+    let links = [
+        ("lte,ecn=5ms", 0.6, 0.95),
+        ("wifi,ecn=5ms", 1.0, 0.95),
+        ("rate=20M,rtt=60ms,queue=256k,ecn=5ms", 0.95, 0.92),
+    ];
+    for (link, queue, goodput) in links {
+        for size in SIZES {
+            let [without, with] =
+                [Path::new(), Path::new().with_ecn()].map(|path| run(link, path, size, HONEST));
+            let shown = format!("{link} {} B: {without:?} and {with:?}", size(1));
+            assert!(with.report.ecn == EcnState::InUse && without.marked == 0, "{shown}");
+            assert!(with.marked > 100 && with.report.marked_datagrams > 100, "{shown}");
+            assert!(with.queue_ms < without.queue_ms * queue, "{shown}");
+            assert!(with.goodput > without.goodput * goodput, "{shown}");
+            assert!(with.dropped == 0, "{shown}");
+        }
+    }
+}
+
+#[test]
+fn a_path_that_handles_the_field_wrongly_goes_on_without_it() {
+    for (link, states) in [
+        ("lte,ecn=bleach", [EcnState::Cleared; 2]),
+        ("lan100,ecn=bleach", [EcnState::Cleared; 2]),
+        ("lte,ecn=all", [EcnState::Implausible; 2]),
+        ("lan100,ecn=all", [EcnState::Implausible; 2]),
+        ("wifi,ecn=all,duplicate=1%", [EcnState::Implausible, EcnState::Invented]),
+    ] {
+        for size in SIZES {
+            let [without, with] =
+                [Path::new(), Path::new().with_ecn()].map(|path| run(link, path, size, HONEST));
+            let shown = format!("{link} {} B: {without:?} and {with:?}", size(1));
+            assert!(states.contains(&with.report.ecn), "{shown}");
+            assert!(with.goodput > without.goodput * 0.9, "{shown}");
+            // It was soon noticed.
+            assert!(with.report.ecn_datagrams * 4 < with.report.sent_bytes / 1500, "{shown}");
+        }
+    }
+}
+
+#[test]
+fn a_reader_that_hides_marks_or_invents_them_gains_nothing_and_harms_nobody() {
+    let lies: [Lie; 4] = [
+        ("hides", |ecn| if ecn == Ecn::Ce { Ecn::Ect0 } else { ecn }),
+        ("says nothing", |_| Ecn::NotEct),
+        ("says that everything is marked", |ecn| if ecn == Ecn::NotEct { ecn } else { Ecn::Ce }),
+        ("reports what was never sent", |_| Ecn::Ce),
+    ];
+    for link in ["lte,ecn=5ms", "rate=20M,rtt=20ms,queue=256k,ecn=5ms"] {
+        let without = run(link, Path::new(), SIZES[0], HONEST);
+        for (lie, sees) in lies {
+            let with = run(link, Path::new().with_ecn(), SIZES[0], sees);
+            let shown = format!("{link} {lie}: {without:?} and {with:?}");
+            // As if there was no ECN.
+            assert!(with.queue_ms < without.queue_ms * 1.1 && with.dropped <= without.dropped, "{shown}");
+            assert!(with.goodput < without.goodput * 1.02 && with.goodput > without.goodput * 0.9, "{shown}");
+        }
+    }
+}
+
+#[test]
+fn two_participants_share_a_link_that_marks() {
+    let mut sim = Sim::unrecorded("shared", 1, Link::new());
+    sim.set_steps_max(40_000_000);
+    let [there, back] = ways("rate=50M,rtt=20ms,queue=256k,ecn=5ms");
+    for index in 0..2 {
+        sim.add_writer(|setup| {
+            (setup.samples, setup.size, setup.gap) = (u64::MAX, SIZES[0], Duration::from_micros(2));
+        });
+        sim.add_reader(|setup| {
+            (setup.segment_max, setup.path) = (DATAGRAM_MAX, Some(Path::new().with_ecn()));
+        });
+        let (from, to) = (*sim.writers[index].address.ip(), *sim.readers[index].address.ip());
+        if index == 0 {
+            sim.network.set_link(from, to, there.clone());
+        } else {
+            let first = (*sim.writers[0].address.ip(), *sim.readers[0].address.ip());
+            sim.network.share_link(from, to, first);
+        }
+        sim.network.set_link(to, from, back.clone());
+        sim.connect(index, index);
+    }
+    sim.run_for(TIME / 2);
+    let taken = |sim: &Sim| [0, 1].map(|at| sim.readers[at].taken(sim.writers[at].config.guid).len() as f64);
+    let before = taken(&sim);
+    sim.run_for(TIME);
+    let after = taken(&sim);
+    let rates = [0, 1].map(|at| (after[at] - before[at]) * 1024.0 * 8.0 / TIME.as_secs_f64() / 1e6);
+    let jain = (rates[0] + rates[1]).powi(2) / (2.0 * (rates[0].powi(2) + rates[1].powi(2)));
+    assert!(jain > 0.9 && rates[0] + rates[1] > 50.0 * 0.83, "{rates:?}, Jain's index {jain:.3}");
+}
+
+#[test]
+fn nothing_is_asked_or_marked_on_an_open_path() {
+    let path = Path::new().with_ecn();
+    let mut sim = Sim::pair("open", 1, Link::new().delay(Duration::from_micros(50)), |setup| {
+        (setup.size, setup.samples) = (|_| 1024, 20_000);
+    });
+    sim.disconnect(0, 0);
+    sim.readers[0].path = Some(path.clone());
+    sim.set_steps_max(10_000_000);
+    sim.connect(0, 0);
+    sim.run_to_the_end();
+    let report = path.report();
+    assert!(report.rate.is_none() && report.sent_bytes > 20_000_000, "{report:?}");
+    assert_eq!((report.ecn, report.ecn_datagrams), (EcnState::Unused, 0));
+    assert_eq!(sim.readers[0].config.ecn.usage(), weir_rtps::ecn::EcnUse::Unused);
+}
