@@ -299,7 +299,7 @@ const RATES_KEPT: usize = 12;
 /// In one round the bottleneck grows and shrinks at most by these factors.
 const RISE_MAX: f64 = 1.5;
 /// From flight to flight, what may be in flight grows by this factor, ...
-const START_RISE: u64 = 64;
+const START_RISE: u64 = 16;
 /// ... and this share is sent of what seems to be carried.
 const START_SHARE: f64 = 0.9;
 const FALL_MAX: f64 = 0.7;

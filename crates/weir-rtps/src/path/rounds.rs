@@ -71,29 +71,33 @@ struct Flight {
     /// Bytes sent, and lost, until then.
     sent: u64,
     lost: u64,
-    /// The same of its last mark, and the shortest and the longest times that a byte took from mark to mark.
-    last: (Time, u64),
-    ns_per_byte: [f64; 2],
-    marks: u32,
+    /// After how many nanoseconds and bytes the next marks passed. More are not kept.
+    marks: [(u64, u64); FLIGHT_MARKS_MAX],
+    count: usize,
 }
 
 impl Flight {
     fn new(now: Time, mark: &Mark, lost: u64) -> Self {
-        let (marked_at, passed_at, sent) = (mark.at, now, mark.sent.all);
-        Self { marked_at, passed_at, sent, lost, last: (now, sent), ns_per_byte: [f64::MAX, 0.0], marks: 0 }
+        let marks = [(0, 0); FLIGHT_MARKS_MAX];
+        Self { marked_at: mark.at, passed_at: now, sent: mark.sent.all, lost, marks, count: 0 }
     }
 
     fn add(&mut self, now: Time, mark: &Mark) {
-        let (passed_at, sent) = core::mem::replace(&mut self.last, (now, mark.sent.all));
-        let bytes = mark.sent.all.saturating_sub(sent).max(1);
-        let ns = now.nanos_since(passed_at) as f64 / bytes as f64;
-        self.ns_per_byte = [self.ns_per_byte[0].min(ns), self.ns_per_byte[1].max(ns)];
-        self.marks += 1;
+        let last = self.count.min(FLIGHT_MARKS_MAX - 1);
+        self.marks[last] = (now.nanos_since(self.passed_at), mark.sent.all.saturating_sub(self.sent));
+        self.count = last + 1;
     }
 
-    /// Returns whether its marks arrived as they would without jitter.
+    /// Returns whether its marks arrived as they would without jitter: as a line, but for a share of the time that all
+    /// took. Single marks may be late, because hosts do several things at once.
     fn is_even(&self) -> bool {
-        self.marks >= 3 && self.ns_per_byte[0] >= self.ns_per_byte[1] * EVEN_SHARE
+        let marks = &self.marks[..self.count];
+        let Some((ns, bytes)) = marks.last().map(|(ns, bytes)| (*ns as f64, *bytes as f64)) else {
+            return false;
+        };
+        let off_ns =
+            |(at_ns, at_bytes): &(u64, u64)| (*at_ns as f64 - *at_bytes as f64 * ns / bytes.max(1.0)).abs();
+        marks.len() >= 3 && marks.iter().all(|mark| off_ns(mark) <= ns * OFF_SHARE_MAX)
     }
 }
 
@@ -567,8 +571,10 @@ const SPREAD_MIN_BYTES: u64 = 12_000;
 const SPREAD_MIN_NS: u64 = 500_000;
 /// Slow start is left alone if so many times what may be in flight suffices.
 const STEPS_MIN: f64 = 4.0;
-/// Without jitter, bytes take the same time each, but for this share.
-const EVEN_SHARE: f64 = 0.75;
+/// Without jitter, marks are late or early by no more than this share of the time that all took.
+const OFF_SHARE_MAX: f64 = 0.125;
+/// Marks of which the times are kept.
+const FLIGHT_MARKS_MAX: usize = 16;
 /// With shorter round trips, slow start is fast enough.
 const START_ROUND_TRIP_MIN_NS: u64 = 4_000_000;
 /// Marks in what is in flight, while little is known.

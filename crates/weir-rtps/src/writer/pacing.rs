@@ -313,6 +313,12 @@ impl Pacing {
         self.next_at.is_none_or(|at| at <= now)
     }
 
+    /// Returns after how many more bytes a HEARTBEAT is due that measures the paths, while little is known of one.
+    fn next_mark_bytes(&self) -> u64 {
+        let every = self.mark_every_bytes.filter(|_| self.is_reliable);
+        every.map_or(u64::MAX, |bytes| bytes.saturating_sub(self.since_mark + self.unrecorded).max(1))
+    }
+
     /// Returns whether a HEARTBEAT is due that measures the paths.
     pub(super) fn wants_mark(&self, now: Time) -> bool {
         let is_due = self.mark_every_bytes.is_some_and(|bytes| self.since_mark + self.unrecorded >= bytes);
@@ -436,6 +442,8 @@ impl WriterCore {
         self.note_large();
         let wanted = self.history.charged() - self.history.charged_to(self.unsent.prev());
         let allowed = self.pacing.allowance(now, wanted, self.purpose()).unwrap_or(u64::MAX);
+        // What leaves together is marked in pieces.
+        let piece = self.pacing.next_mark_bytes();
         let (mut bytes, mut previous) = (0, None);
         for sn in self.unsent.0..end.0 {
             let Some(entry) = self.history.entry(SequenceNumber(sn)).filter(Entry::is_alive) else {
@@ -454,6 +462,10 @@ impl WriterCore {
                 }
                 self.pacing.wait(now);
                 return SequenceNumber(sn);
+            }
+            if bytes >= piece && !is_same_datagram {
+                end = SequenceNumber(sn);
+                break;
             }
             let before = if is_same_datagram { previous.map_or(0, |it| it.len.into()) } else { 0 };
             bytes +=

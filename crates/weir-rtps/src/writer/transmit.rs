@@ -254,9 +254,11 @@ impl WriterCore {
 
     fn next_heartbeat(&mut self, now: Time, reader: EntityId, first: SequenceNumber) -> Heartbeat {
         self.heartbeat.count = self.heartbeat.count.wrapping_add(1);
-        self.heartbeat.sent(now, self.history.charged());
         self.counters.heartbeats_sent += 1;
         self.pacing.mark(now, (self.unsent.prev(), 0));
+        // The timer may have been set before the round trip was known.
+        self.heartbeat.delay = self.heartbeat.delay.max(self.pacing.patience);
+        self.heartbeat.sent(now, self.history.charged());
         self.excuse(Some(first));
         Heartbeat {
             reader,

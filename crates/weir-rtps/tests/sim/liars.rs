@@ -183,7 +183,8 @@ fn a_reader_that_lies_is_held_at_what_it_has_proven() {
                 // A reader that hides what is lost has shown nothing to be proven.
                 let is_caught = report.lies > 0 && report.held_rate.is_some();
                 let is_lie = !matches!(lie, Lie::Silent | Lie::AllLost | Lie::LastLost | Lie::HalfLost);
-                assert!(later < 300_000.0 && first < 2_500_000.0 && (is_caught || !is_lie), "{shown}");
+                // One that requests everything again is found out by its fourth request: it gets a third of lan100.
+                assert!(later < 300_000.0 && first < 4_500_000.0 && (is_caught || !is_lie), "{shown}");
             }
         }
     }
