@@ -82,16 +82,16 @@ impl Rate {
     }
 
     /// Returns the rate of a path that carries `carried` bytes per second, and no more if `is_most`, as a flight has
-    /// shown. In slow start, `flight` bytes would be in flight after it.
-    pub(super) fn starting(now: Time, carried: f64, is_most: bool, flight: u64) -> Self {
+    /// shown, which took `spread_ns` to arrive. In slow start, `flight` bytes would be in flight after it.
+    pub(super) fn starting(now: Time, carried: f64, is_most: bool, flight: u64, spread_ns: u64) -> Self {
         let mut rate = Self { gain: 1.0, ..Self::new(now, 0.0) };
-        rate.phase = Phase::Start { flight: flight * START_RISE, is_most };
+        rate.phase = Phase::Start { flight: flight * rise(spread_ns), is_most };
         rate.bottleneck = carried * if is_most { START_SHARE } else { 2.0 };
         rate
     }
 
     /// Takes what a further flight has shown.
-    pub(super) fn start_on(&mut self, carried: f64, is_spread: bool, base_ns: u64) {
+    pub(super) fn start_on(&mut self, carried: f64, is_spread: bool, base_ns: u64, spread_ns: u64) {
         let Phase::Start { flight, is_most } = self.phase else { return };
         if is_spread {
             self.bottleneck = carried * START_SHARE;
@@ -103,7 +103,7 @@ impl Rate {
         if is_most && is_whole {
             (self.phase, self.gain, self.calm_ns) = (Phase::Probe, 1.0 + self.probe, base_ns);
         } else {
-            self.phase = Phase::Start { flight: flight * START_RISE, is_most };
+            self.phase = Phase::Start { flight: flight * rise(spread_ns), is_most };
         }
     }
 
@@ -284,6 +284,11 @@ impl Rate {
     }
 }
 
+/// Returns by how much the next flight may exceed one that took so long to arrive.
+fn rise(spread_ns: u64) -> u64 {
+    if spread_ns >= START_SURE_NS { START_RISE_SURE } else { START_RISE }
+}
+
 /// Returns how long a queue may be, as time.
 pub(super) fn queue_max_ns(base_ns: u64) -> u64 {
     (config::QUEUE_MAX.as_nanos() as u64).max(base_ns / 4)
@@ -300,6 +305,9 @@ const RATES_KEPT: usize = 12;
 const RISE_MAX: f64 = 1.5;
 /// From flight to flight, what may be in flight grows by this factor, ...
 const START_RISE: u64 = 16;
+/// ... and by this if the last took so long to arrive that no pause of a host can have pushed it together, ...
+const START_RISE_SURE: u64 = 64;
+const START_SURE_NS: u64 = 8_000_000;
 /// ... and this share is sent of what seems to be carried.
 const START_SHARE: f64 = 0.9;
 const FALL_MAX: f64 = 0.7;

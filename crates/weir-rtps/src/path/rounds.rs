@@ -448,7 +448,7 @@ impl Rounds {
         let Some(first) = first else {
             self.flight = None;
             if let Some(rate) = &mut self.rate {
-                rate.start_on(carried, is_most, base_ns);
+                rate.start_on(carried, is_most, base_ns, passed_ns);
             }
             return false;
         };
@@ -456,7 +456,7 @@ impl Rounds {
             return false;
         }
         self.flight = None;
-        self.rate = Some(Rate::starting(now, carried, is_most, first));
+        self.rate = Some(Rate::starting(now, carried, is_most, first, passed_ns));
         self.round = self.round_from(now, self.is_limited(now));
         true
     }
