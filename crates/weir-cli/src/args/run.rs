@@ -58,11 +58,11 @@ pub(crate) struct RunArgs {
     pub(crate) hosts: HostsArgs,
 
     /// List the ready-made plans, and exit
-    #[arg(long, conflicts_with = "plan")]
+    #[arg(long, conflicts_with = "plan", help_heading = "Ready-made plans")]
     pub(crate) list: bool,
 
     /// Print this ready-made plan, and exit
-    #[arg(long, value_name = "NAME", conflicts_with_all = ["plan", "list"])]
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["plan", "list"], help_heading = "Ready-made plans")]
     pub(crate) show: Option<String>,
 
     /// Report the start and the result of each case on stderr
