@@ -36,13 +36,15 @@ impl WriterCore {
                 proxy.knows_numbers = knows_numbers(acknack, self.config.first).or(proxy.knows_numbers);
             }
             let (is_anew, before) = (proxy.starts_anew(acknack), proxy.acknowledged);
-            proxy.judge(acknack);
+            if self.has_withheld {
+                proxy.judge(acknack);
+            }
             if is_anew {
                 proxy.start_anew(acknack);
             }
             let asked = proxy.requested.len();
             proxy.update(acknack, (unsent, next));
-            let repaired_at = proxy.settle_repairs();
+            let repaired_at = if proxy.path.is_some() { proxy.settle_repairs() } else { None };
             let is_loss = may_ask && proxy.request(now, acknack, first, unsent);
             let is_back = proxy.note_answer(is_anew || proxy.acknowledged > before, first);
             self.due.add_if(index, is_loss || proxy.is_heartbeat_due || proxy.gap_to.is_some());

@@ -578,7 +578,16 @@ impl WriterCore {
 
     /// Records what a message of a reader shows about its path: how far the reader has got, and what was lost.
     /// Requested samples and fragments from these places on are new.
+    #[inline]
     pub(super) fn note_path(&mut self, now: Time, index: usize, samples: usize, fragments: usize) {
+        if self.proxies[index].path.is_some() {
+            self.note_on_path(now, index, samples, fragments);
+        }
+    }
+
+    /// The same for a reader that has a path.
+    #[inline(never)]
+    fn note_on_path(&mut self, now: Time, index: usize, samples: usize, fragments: usize) {
         let withheld = self.settle_withheld(now, index);
         let is_lost = |sn: SequenceNumber, fragment: Option<u32>| {
             withheld.as_ref().is_none_or(|withheld| !withheld.contains(sn, fragment))

@@ -27,7 +27,8 @@ impl WriterCore {
         self.transmit(now, out);
     }
 
-    #[inline]
+    // Also used as a function pointer, which would keep it out of its callers.
+    #[inline(always)]
     fn transmit(&mut self, now: Time, out: &mut Outbox) {
         self.pacing.wake(now);
         if self.due.is_any() && !self.pacing.is_unused() {
@@ -52,6 +53,9 @@ impl WriterCore {
     /// sends new samples.
     #[inline]
     pub fn poll_answers(&mut self, now: Time, out: &mut Outbox) {
+        if !self.due.is_any() {
+            return;
+        }
         if self.sets_type_of_service() {
             return self.with_type_of_service(now, out, Self::answer);
         }
@@ -255,11 +259,15 @@ impl WriterCore {
     fn next_heartbeat(&mut self, now: Time, reader: EntityId, first: SequenceNumber) -> Heartbeat {
         self.heartbeat.count = self.heartbeat.count.wrapping_add(1);
         self.counters.heartbeats_sent += 1;
-        self.pacing.mark(now, (self.unsent.prev(), 0));
-        // The timer may have been set before the round trip was known.
-        self.heartbeat.delay = self.heartbeat.delay.max(self.pacing.patience);
+        if !self.pacing.is_unused() {
+            self.pacing.mark(now, (self.unsent.prev(), 0));
+            // The timer may have been set before the round trip was known.
+            self.heartbeat.delay = self.heartbeat.delay.max(self.pacing.patience);
+        }
         self.heartbeat.sent(now, self.history.charged());
-        self.excuse(Some(first));
+        if self.has_withheld {
+            self.excuse(Some(first));
+        }
         Heartbeat {
             reader,
             writer: self.config.guid.entity,
