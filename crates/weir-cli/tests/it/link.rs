@@ -55,9 +55,9 @@ fn losses_are_attributed_to_their_place() {
     }
     let check = |path: &str, place: &str| {
         let scene = Scene::new();
-        // A rate that every machine sustains, so that only the link loses.
+        // A rate that a busy machine sustains too, so that only the link loses.
         let words = format!(
-            "--engines udp,weir --tests latency --rate 5000/s --sizes 1000 --reliability best-effort --cpus none \
+            "--engines udp,weir --tests latency --rate 1000/s --sizes 1000 --reliability best-effort --cpus none \
              --duration 500ms --warmup 0s --domain 81 --link {path}"
         );
         let printed = scene.weir(&format!("bench --output results {words}")).expect_code(0).stdout;
@@ -80,8 +80,8 @@ fn losses_are_attributed_to_their_place() {
         }
     };
     check("veth,loss=10%", "path");
-    // A fifth of the offered rate.
-    check("veth,rate=8M", "sender_queue");
+    // A fifth of the offered rate, and a queue of a third of a second.
+    check("veth,rate=1600k,queue=66k", "sender_queue");
 }
 
 #[test]
