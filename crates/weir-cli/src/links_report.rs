@@ -59,6 +59,20 @@ fn loss_percent(repeats: &[&Case]) -> Option<f64> {
     (lost > 0.0).then_some(lost)
 }
 
+/// What a cell shows in place of figures, if any repeat failed or lost samples.
+fn why_without_figures(repeats: &[&Case]) -> Option<String> {
+    if repeats.iter().any(|case| has_failed(case)) {
+        return Some("failed".to_owned());
+    }
+    loss_percent(repeats).map(|lost| format!("{lost:.1} % lost"))
+}
+
+/// The median of a figure of the repeats, as a cell shows it.
+fn shown_median(repeats: &[&Case], of: &dyn Fn(&Case) -> Option<f64>, decimals: usize) -> String {
+    let spread = Spread::of(repeats.iter().filter_map(|case| of(case)));
+    spread.map_or_else(|| "-".to_owned(), |spread| format!("{:.decimals$}", spread.median))
+}
+
 /// The engines of cases, in the order of measuring.
 fn engines_of<'a>(cases: &[&'a Case]) -> Vec<&'a str> {
     let mut engines = Vec::new();
@@ -146,16 +160,11 @@ impl<'a> Study<'a> {
     /// Share of what is possible, bytes per byte, and queue: medians of the repeats.
     fn cell(&self, engine: &str, size: u64) -> String {
         let repeats = self.repeats(engine, size);
-        if repeats.iter().any(|case| has_failed(case)) {
-            return "failed".to_owned();
+        if let Some(why) = why_without_figures(&repeats) {
+            return why;
         }
-        if let Some(lost) = loss_percent(&repeats) {
-            return format!("{lost:.1} % lost");
-        }
-        let median = |of: &dyn Fn(&Case) -> Option<f64>, decimals: usize| {
-            let spread = Spread::of(repeats.iter().filter_map(|case| of(case)));
-            spread.map_or_else(|| "-".to_owned(), |spread| format!("{:.decimals$}", spread.median))
-        };
+        let median =
+            |of: &dyn Fn(&Case) -> Option<f64>, decimals: usize| shown_median(&repeats, of, decimals);
         let possible = self.spec.capacity().map(|link| link.mbps(size, self.batch_bytes));
         let share = median(&|case| Some(case.figures.throughput?.mbps * 100.0 / possible?), 0);
         let ratio = median(&|case| case.figures.link.as_ref()?.offered_per_payload_byte, 2);

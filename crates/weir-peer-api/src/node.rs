@@ -54,6 +54,27 @@ pub struct LinkOptions {
 }
 
 impl NodeOptions {
+    /// Reliable, unkeyed, keeping all, without topics, in domain 0.
+    pub fn new(interface: String, address: Ipv4Addr) -> Self {
+        Self {
+            domain: 0,
+            interface,
+            address,
+            is_reliable: true,
+            is_keyed: false,
+            instances: 0,
+            keeps_all: true,
+            is_batching: false,
+            payload_bytes: 0,
+            is_spinning: false,
+            max_blocking_time: Duration::ZERO,
+            link: None,
+            write_topic: None,
+            read_topic: None,
+            settings: Settings::default(),
+        }
+    }
+
     /// The value of a setting; `None` where it is empty and the engine's default applies.
     ///
     /// # Errors
@@ -153,21 +174,8 @@ mod tests {
         let setting = |name: &str, value: &str| (name.to_owned(), value.to_owned());
         let settings = [setting("bytes", "4096"), setting("unset", ""), setting("units", "4k")];
         let options = NodeOptions {
-            domain: 0,
-            interface: "lo".to_owned(),
-            address: Ipv4Addr::LOCALHOST,
-            is_reliable: true,
-            is_keyed: false,
-            instances: 0,
-            keeps_all: true,
-            is_batching: false,
-            payload_bytes: 0,
-            is_spinning: false,
-            max_blocking_time: Duration::ZERO,
-            link: None,
-            write_topic: None,
-            read_topic: None,
             settings: Settings::from(settings),
+            ..NodeOptions::new("lo".to_owned(), Ipv4Addr::LOCALHOST)
         };
         assert_eq!(options.setting("bytes"), Ok(Some(4096)));
         assert_eq!(options.setting::<u32>("unset"), Ok(None));

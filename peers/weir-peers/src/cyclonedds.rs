@@ -124,22 +124,12 @@ mod tests {
     use super::*;
 
     fn options(settings: &[Setting], link: Option<LinkOptions>) -> NodeOptions {
+        let settings = settings.iter().map(|it| (it.name.to_owned(), it.value.to_owned())).collect();
         NodeOptions {
-            domain: 0,
-            interface: "lo".to_owned(),
-            address: Ipv4Addr::LOCALHOST,
-            is_reliable: true,
-            is_keyed: false,
-            instances: 0,
-            keeps_all: true,
-            is_batching: false,
             payload_bytes: 1000,
-            is_spinning: false,
-            max_blocking_time: Duration::ZERO,
             link,
-            write_topic: None,
-            read_topic: None,
-            settings: settings.iter().map(|it| (it.name.to_owned(), it.value.to_owned())).collect(),
+            settings,
+            ..NodeOptions::new("lo".to_owned(), Ipv4Addr::LOCALHOST)
         }
     }
 

@@ -3,9 +3,9 @@
 use std::fmt::Write as _;
 
 use weir_bench::path::PathSpec;
-use weir_results::{Case, Run, Spread, Test};
+use weir_results::{Case, Run, Test};
 
-use super::{emulated, engines_of, has_failed, link_name, loss_percent};
+use super::{emulated, engines_of, link_name, shown_median, why_without_figures};
 
 /// The kinds of tables, in their order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -76,16 +76,11 @@ impl Kind {
         if repeats.is_empty() {
             return "-".to_owned();
         }
-        if repeats.iter().any(|case| has_failed(case)) {
-            return "failed".to_owned();
+        if let Some(why) = why_without_figures(&repeats) {
+            return why;
         }
-        if let Some(lost) = loss_percent(&repeats) {
-            return format!("{lost:.1} % lost");
-        }
-        let median = |of: &dyn Fn(&Case) -> Option<f64>, decimals: usize| {
-            let spread = Spread::of(repeats.iter().filter_map(|case| of(case)));
-            spread.map_or_else(|| "-".to_owned(), |spread| format!("{:.decimals$}", spread.median))
-        };
+        let median =
+            |of: &dyn Fn(&Case) -> Option<f64>, decimals: usize| shown_median(&repeats, of, decimals);
         if self == Self::Ages {
             let ms = |of: fn(&weir_results::LatencySummary) -> f64| {
                 median(&|case| Some(of(case.figures.latency_us.as_ref()?) / 1e3), 1)

@@ -4,7 +4,7 @@ use weir_bench::path::PathSpec;
 use weir_report::{ChartGrid, GridRow, Plot, chart_grid};
 use weir_results::{Case, LinkDirection};
 
-use super::{Study, has_failed, loss_percent};
+use super::{Study, why_without_figures};
 
 /// Draws the telling size of a study; `None` without series.
 pub(super) fn plot(study: &Study<'_>) -> Option<Plot> {
@@ -47,7 +47,7 @@ fn telling_size(sizes: &[u64]) -> Option<u64> {
 fn best_other<'a>(study: &Study<'a>, size: u64) -> Option<&'a str> {
     let rate = |engine: &&str| {
         let repeats = study.repeats(engine, size);
-        let is_whole = !repeats.iter().any(|case| has_failed(case)) && loss_percent(&repeats).is_none();
+        let is_whole = why_without_figures(&repeats).is_none();
         let mbps = repeats.first().and_then(|case| Some(case.figures.throughput?.mbps)).unwrap_or(0.0);
         (is_whole, mbps)
     };

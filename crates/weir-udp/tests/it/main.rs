@@ -16,7 +16,7 @@ mod waiting;
 use std::net::{Ipv4Addr, SocketAddrV4};
 use std::time::Duration;
 
-use weir_udp::{RecvBatch, SocketOptions, UdpSocket, Wait};
+use weir_udp::{Outgoing, RecvBatch, SocketOptions, UdpSocket, Wait};
 
 /// Long enough never to expire on a busy machine while the datagram is in flight.
 const GENEROUS: Duration = Duration::from_secs(20);
@@ -46,6 +46,12 @@ fn take(socket: &UdpSocket, batch: &mut RecvBatch, count: usize) -> Vec<Vec<u8>>
     }
     assert_eq!(datagrams.len(), count);
     datagrams
+}
+
+/// Bytes that leave in datagrams of `segment` bytes each, by one send.
+fn train<'a>(to: &UdpSocket, head: &'a [u8], segment: u16) -> Outgoing<'a> {
+    let to = Some(to.local_addr());
+    Outgoing { to, head, tail: &[], segment, joins: false, type_of_service: None }
 }
 
 /// `count` bytes that differ from position to position.

@@ -5,7 +5,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use weir_udp::{Outgoing, RECV_BUFFER_BYTES, RecvBatch, SocketOptions, UdpSocket, Wait};
 
-use crate::{GENEROUS, LOOPBACK, open, pair, pattern, take};
+use crate::{GENEROUS, LOOPBACK, open, pair, pattern, take, train};
 
 #[test]
 fn batch_takes_what_is_there_up_to_the_limit() {
@@ -43,14 +43,7 @@ fn earlier_messages_do_not_show_in_a_later_batch() {
     let receiver = open(&SocketOptions { gro: true, ..SocketOptions::new(LOOPBACK) });
     let mut batch = RecvBatch::new(4);
     let bytes = pattern(1000);
-    let item = Outgoing {
-        to: Some(receiver.local_addr()),
-        head: &bytes,
-        tail: &[],
-        segment: 100,
-        joins: false,
-        type_of_service: None,
-    };
+    let item = train(&receiver, &bytes, 100);
     sender.send_one(&item).unwrap();
     assert_eq!(receiver.recv_batch(&mut batch, 4, Wait::Block).unwrap(), 1);
     assert_eq!(batch.get(0).map(|message| message.segment), Some(100));
@@ -71,15 +64,8 @@ fn the_kernel_tells_when_a_datagram_came_where_it_is_asked_to() {
     let wall_ns = || SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_nanos() as u64;
     let before = wall_ns();
     let bytes = pattern(1000);
-    let train = Outgoing {
-        to: Some(receiver.local_addr()),
-        head: &bytes,
-        tail: &[],
-        segment: 100,
-        joins: false,
-        type_of_service: None,
-    };
-    sender.send_one(&train).unwrap();
+    let together = train(&receiver, &bytes, 100);
+    sender.send_one(&together).unwrap();
     send(&sender, &receiver, &[b"next"]);
     let mut last = before;
     for segment in [100, 4] {

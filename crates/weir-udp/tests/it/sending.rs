@@ -9,7 +9,7 @@ use weir_udp::{
     UdpSocket, Wait,
 };
 
-use crate::{LOOPBACK, open, pair, pattern, take};
+use crate::{LOOPBACK, open, pair, pattern, take, train};
 
 #[test]
 fn send_one_joins_head_and_tail() {
@@ -37,14 +37,7 @@ fn send_one_to_the_connected_peer_needs_no_address() {
 fn send_one_cuts_or_says_that_it_does_not() {
     let (sender, receiver) = pair();
     let bytes = pattern(250);
-    let item = Outgoing {
-        to: Some(receiver.local_addr()),
-        head: &bytes,
-        tail: &[],
-        segment: 100,
-        joins: false,
-        type_of_service: None,
-    };
+    let item = train(&receiver, &bytes, 100);
     assert_eq!(sender.send_one(&item).unwrap(), 250);
     let expected: Vec<&[u8]> = bytes.chunks(100).collect();
     assert_eq!(take(&receiver, &mut RecvBatch::new(4), 3), expected);
@@ -140,14 +133,7 @@ fn cut_message_arrives_coalesced_when_the_receiver_agrees() {
 fn cut_message_arrives_as_datagrams_otherwise() {
     let (sender, receiver) = pair();
     let bytes = pattern(10 * 500 + 123);
-    let item = Outgoing {
-        to: Some(receiver.local_addr()),
-        head: &bytes,
-        tail: &[],
-        segment: 500,
-        joins: false,
-        type_of_service: None,
-    };
+    let item = train(&receiver, &bytes, 500);
     check(&sender.send_all(&[item], &mut SendScratch::new()), 11, bytes.len(), 1);
     let expected: Vec<&[u8]> = bytes.chunks(500).collect();
     assert_eq!(take(&receiver, &mut RecvBatch::new(4), 11), expected);
@@ -178,14 +164,7 @@ fn socket_without_gso_sends_datagram_by_datagram() {
     let sender = open(&SocketOptions { gso: false, ..SocketOptions::new(LOOPBACK) });
     let receiver = open(&SocketOptions::new(LOOPBACK));
     let bytes = pattern(1050);
-    let item = Outgoing {
-        to: Some(receiver.local_addr()),
-        head: &bytes,
-        tail: &[],
-        segment: 100,
-        joins: false,
-        type_of_service: None,
-    };
+    let item = train(&receiver, &bytes, 100);
     let outcome = sender.send_all(&[item], &mut SendScratch::new());
     check(&outcome, 11, 1050, 1);
     assert_eq!(take(&receiver, &mut RecvBatch::new(16), 11), bytes.chunks(100).collect::<Vec<_>>());
