@@ -131,8 +131,8 @@ impl Ecn {
         (self.off, self.failures, self.calm_ns) = (None, 0, None);
     }
 
-    /// Ends a round. Returns whether it was one of congestion. `rate`: the bytes per second that the bottleneck is known
-    /// to carry.
+    /// Ends a round. Returns whether it was one of congestion. `rate`: the bytes per second that the bottleneck is
+    /// known to carry.
     pub(super) fn end_round(&mut self, now: Time, shown: QueueShown, rate: f64) -> bool {
         let has_marks = core::mem::take(&mut self.fresh) > 0;
         let is_tested = core::mem::replace(&mut self.sent_before, self.sent) < self.sent;
@@ -322,6 +322,28 @@ mod tests {
         assert_eq!((peer.arrived, peer.heard_at), (33, ms(1)));
     }
 
+    /// What rounds show whose round trips take `mean_ms` on average.
+    fn shown(is_sure: bool, mean_ms: u64) -> QueueShown {
+        QueueShown { is_sure, mean_ns: mean_ms * 1_000_000, margin_ns: 3_000_000 }
+    }
+
+    #[test]
+    fn marks_are_believed_while_rounds_with_them_take_longer_than_rounds_without() {
+        let is_off_after = |marked_ms: u64| {
+            let mut ecn = Ecn { is_enabled: true, ..Ecn::default() };
+            for round in 0..200 {
+                ecn.sent += 10;
+                let is_marked = round % 4 == 3;
+                ecn.fresh = u64::from(is_marked);
+                // The rate is below that before the first mark, so that rounds without marks prove nothing.
+                let rate = if ecn.unconfirmed.is_some() { 0.9e6 } else { 1e6 };
+                ecn.end_round(ms(5), shown(false, if is_marked { marked_ms } else { 70 }), rate);
+            }
+            ecn.is_off(ms(5))
+        };
+        assert!(!is_off_after(75) && is_off_after(71));
+    }
+
     #[test]
     fn marks_without_a_queue_are_believed_until_they_have_taken_most_of_the_rate() {
         let run = |has_queue: fn(u32) -> bool| {
@@ -329,7 +351,7 @@ mod tests {
             let mut rate = 1e6;
             for round in 0..20 {
                 ecn.fresh = 1;
-                if !ecn.end_round(ms(5), has_queue(round), rate) {
+                if !ecn.end_round(ms(5), shown(has_queue(round), 30), rate) {
                     return (rate, ecn);
                 }
                 rate *= 0.85;
@@ -344,7 +366,7 @@ mod tests {
         let mut ecn = Ecn { is_enabled: true, ..Ecn::default() };
         let rounds = (0..100).take_while(|_| {
             ecn.fresh = 1;
-            ecn.end_round(ms(5), false, 1e6)
+            ecn.end_round(ms(5), shown(false, 30), 1e6)
         });
         assert_eq!(rounds.count(), UNCONFIRMED_ROUNDS as usize);
     }

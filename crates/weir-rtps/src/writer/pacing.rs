@@ -273,8 +273,8 @@ impl Pacing {
         self.since_mark + self.unrecorded >= config::PROOF_STREAM * on_the_wire(len)
     }
 
-    /// Returns when a stream is over that sends nothing more: after the time from mark to mark, in which a stream that is
-    /// tested sends several datagrams. `next`: the next sample. `None`: it waits for room.
+    /// Returns when a stream is over that sends nothing more: after the time from mark to mark, in which a stream that
+    /// is tested sends several datagrams. `next`: the next sample. `None`: it waits for room.
     pub(super) fn quiet_at(&self, next: SequenceNumber) -> Option<Time> {
         let since = self.sent_at.max(self.sent_fast_at);
         (self.refused_at != Some(next)).then(|| since + self.mark_every.max(config::MARK_EVERY_MIN))

@@ -285,8 +285,8 @@ impl ReaderProxy {
         is_open
     }
 
-    /// Records that something requested was lost. Returns the bytes lost, of its `bytes`: each transmission is lost once,
-    /// however often it is requested.
+    /// Records that something requested was lost. Returns the bytes lost, of its `bytes`: each transmission is lost
+    /// once, however often it is requested.
     pub(super) fn note_lost(&mut self, what: Position, bytes: u64) -> u64 {
         let repair = self.repairs.entry(what).or_default();
         let was_lost = core::mem::replace(&mut repair.is_lost, true);

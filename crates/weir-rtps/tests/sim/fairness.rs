@@ -258,8 +258,9 @@ fn what_is_small_and_rare_does_not_wait_behind_bulk() {
                 [share, queue]
             });
             let age = p99(&mut ages);
-            let shown =
-                format!("{link} {reliability:?}: age {age:?}, alone {alone:?}, share {share:.3}, queue {queue:.2}");
+            let shown = format!(
+                "{link} {reliability:?}: age {age:?}, alone {alone:?}, share {share:.3}, queue {queue:.2}"
+            );
             let is_young = age <= alone + queue_max(link) * 2;
             // A large best-effort sample is lost if one of its fragments is.
             let least = if reliability == Reliability::Reliable { 0.8 } else { 0.6 };
@@ -279,11 +280,8 @@ fn what_is_small_and_rare_does_not_wait_behind_saturated_writers() {
             for (index, size) in sizes.into_iter().enumerate() {
                 let priority = [0, 10, 0][index];
                 let ages = ages_beside(link, Topic { priority, ..small }, Some(size));
-                let shown = format!(
-                    "{link} {:?}: {alone:?} ms, beside {} B {ages:?} ms",
-                    small.reliability,
-                    size(1)
-                );
+                let shown =
+                    format!("{link} {:?}: {alone:?} ms, beside {} B {ages:?} ms", small.reliability, size(1));
                 // The others are those that are repaired, and those that meet a probe that went too far.
                 let [_, most, _] = ages;
                 judge.check(most <= alone[2] + queue_max(link).as_secs_f64() * 2e3, shown);

@@ -193,12 +193,17 @@ fn a_reader_that_lies_is_held_at_what_it_has_proven() {
                     let mut scene = Scene::alone(seed, link, size, lie, &path);
                     let [first, later] = [3, 5].map(|seconds| scene.run_for(Duration::from_secs(seconds)).0);
                     let report = path.report();
-                    assert!(report.lost_bytes <= report.sent_bytes, "{link} {} B {lie:?}: {report:?}", size(1));
+                    assert!(
+                        report.lost_bytes <= report.sent_bytes,
+                        "{link} {} B {lie:?}: {report:?}",
+                        size(1)
+                    );
                     // A reader that hides what is lost has shown nothing to be proven.
                     let is_caught = report.lies > 0 && report.held_rate.is_some();
                     [first, later, f64::from(u8::from(is_caught))]
                 });
-                let ([_, later, _], [first, ..], [.., is_caught]) = (runs.medians(), runs.most(), runs.least());
+                let ([_, later, _], [first, ..], [.., is_caught]) =
+                    (runs.medians(), runs.most(), runs.least());
                 let shown =
                     format!("{link} {} B {lie:?}: {first:.0}, {later:.0} B/s, caught {is_caught}", size(1));
                 let is_lie = !matches!(lie, Lie::Silent | Lie::AllLost | Lie::LastLost | Lie::HalfLost);
@@ -245,7 +250,7 @@ fn a_flood_of_requests_does_not_leave_a_path_slow() {
         let taken = |scene: &Scene| scene.sim.readers[0].taken(guid).len();
         scene.sim.run_for(Duration::from_secs(5));
         let before = taken(&scene);
-        // Somebody requests everything in the name of the reader, whose own answers count as old meanwhile.
+        // A forger requests everything in the name of the reader, whose own answers count as old meanwhile.
         scene.count = 1 << 20;
         _ = scene.run_for(Duration::from_secs(1));
         scene.sim.run_for(Duration::from_secs(3));

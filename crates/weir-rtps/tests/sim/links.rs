@@ -315,11 +315,12 @@ fn a_path_whose_rate_changes_is_followed() {
     for round_trip_ms in [2, 20, 40, 80] {
         for size in [(|_| 1024) as fn(u64) -> usize, |_| 8192, |_| 63_000] {
             let round_trip = Duration::from_millis(round_trip_ms);
-            let [before, low, after, fallen, risen, queue, least] = medians(if round_trip_ms == 2 { 11 } else { 3 }, |seed| {
-                let Step { rates: [before, low, after], followed: [fallen, risen], queue, least } =
-                    Step::new(round_trip, size, seed);
-                [before, low, after, fallen, risen, queue, least]
-            });
+            let [before, low, after, fallen, risen, queue, least] =
+                medians(if round_trip_ms == 2 { 11 } else { 3 }, |seed| {
+                    let Step { rates: [before, low, after], followed: [fallen, risen], queue, least } =
+                        Step::new(round_trip, size, seed);
+                    [before, low, after, fallen, risen, queue, least]
+                });
             let shown = format!(
                 "{round_trip:?}, {} B: {before:.1}, {low:.2}, {after:.1} Mbit/s, after {fallen:.2} and {risen:.2} s, \
                  queue {queue:.3} s, least {least:.2} Mbit/s",
