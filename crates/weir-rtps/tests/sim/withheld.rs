@@ -13,9 +13,9 @@ use crate::links::{DATAGRAM_MAX, ways};
 fn the_end_of_a_stream_does_not_wait_for_a_request_of_what_is_withheld() {
     let round_trip = Duration::from_millis(60);
     // One that sends less than the link carries, and one that would send more.
-    let streams: [(fn(u64) -> usize, Duration); 2] =
-        [(|_| 256, Duration::from_micros(194)), (|_| 63_000, Duration::from_micros(20))];
-    for (size, gap) in streams {
+    let sizes: [fn(u64) -> usize; 2] = [|_| 256, |_| 63_000];
+    for (size, gap_us) in sizes.into_iter().zip([194, 20]) {
+        let gap = Duration::from_micros(gap_us);
         let mut sim = Sim::unrecorded("withheld", 1, Link::new());
         sim.set_steps_max(1_000_000);
         sim.add_writer(|setup| (setup.samples, setup.size, setup.gap) = (u64::MAX, size, gap));
