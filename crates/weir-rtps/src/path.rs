@@ -190,6 +190,11 @@ impl Mark {
         Self { at: now, is_late: true, ..self }
     }
 
+    /// Returns the same position, marked by no HEARTBEAT: an answer shows that it has passed, and not when.
+    pub(crate) fn unasked(self) -> Self {
+        Self { is_late: true, repeated_at: Some(self.at), ..self }
+    }
+
     /// Returns whether an answer that arrives now may be to another HEARTBEAT than the marked one. `shortest_ns`: the
     /// shortest round trip.
     fn is_ambiguous(&self, now: Time, shortest_ns: Option<u64>) -> bool {
@@ -377,6 +382,11 @@ impl PathState {
             is_window_limit: false,
             is_limited: rounds.is_limited(now),
         }
+    }
+
+    /// Returns whether everything before a mark is known to have passed.
+    pub(crate) fn is_passed(&self, mark: &Mark) -> bool {
+        mark.sent.all <= self.rounds.passed.all
     }
 
     /// Records that everything before a mark has passed.

@@ -10,7 +10,8 @@
 //! - most of what was sent as ECT(0) arrives with neither ECT(0) nor CE: something on the path clears the field,
 //! - more arrives than was sent: a reader invents counts,
 //! - marks last, or take most of the rate, although no round trip shows a queue: something on the path, or a reader,
-//!   marks whatever the queue.
+//!   marks whatever the queue. Jitter hides a short queue. There, rounds with marks have to show longer round trips, on
+//!   average, than rounds without.
 
 use core::net::SocketAddrV4;
 use core::time::Duration;
@@ -57,6 +58,20 @@ pub(super) struct Ecn {
     /// The rate before the first of the marks that no queue has confirmed, bytes per second, and the rounds with such
     /// marks.
     unconfirmed: Option<(f64, u32)>,
+    /// `sent` when the round began.
+    sent_before: u64,
+    /// The mean round trip of rounds without marks, in nanoseconds.
+    calm_ns: Option<u64>,
+}
+
+/// What the round trips of a round show of a queue.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct QueueShown {
+    /// Even the shortest does.
+    pub(super) is_sure: bool,
+    /// Their mean, and by how much means differ by chance.
+    pub(super) mean_ns: u64,
+    pub(super) margin_ns: u64,
 }
 
 /// A participant that reports marks.
@@ -113,13 +128,19 @@ impl Peer {
 impl Ecn {
     /// Forgets that it was turned off: the path may be another one.
     pub(super) fn forget(&mut self) {
-        (self.off, self.failures) = (None, 0);
+        (self.off, self.failures, self.calm_ns) = (None, 0, None);
     }
 
-    /// Ends a round. Returns whether it was one of congestion. `has_queue`: even the shortest round trip shows a queue.
-    /// `rate`: the bytes per second that the bottleneck is known to carry.
-    pub(super) fn end_round(&mut self, now: Time, has_queue: bool, rate: f64) -> bool {
+    /// Ends a round. Returns whether it was one of congestion. `rate`: the bytes per second that the bottleneck is
+    /// known to carry.
+    pub(super) fn end_round(&mut self, now: Time, shown: QueueShown, rate: f64) -> bool {
         let has_marks = core::mem::take(&mut self.fresh) > 0;
+        let is_tested = core::mem::replace(&mut self.sent_before, self.sent) < self.sent;
+        if is_tested && !has_marks {
+            self.calm_ns = Some(self.calm_ns.map_or(shown.mean_ns, |ns| (ns * 7 + shown.mean_ns) / 8));
+        }
+        let is_longer = self.calm_ns.is_some_and(|ns| shown.mean_ns > ns + shown.margin_ns);
+        let has_queue = shown.is_sure || has_marks && is_longer;
         let is_over = !has_marks && self.unconfirmed.is_some_and(|(before, _)| rate >= before);
         if has_queue || is_over {
             self.unconfirmed = None;
@@ -144,7 +165,7 @@ impl Ecn {
         let time = config::ECN_OFF * (1 << self.failures.min(OFF_DOUBLINGS));
         self.off = Some((now + time, why));
         self.failures += 1;
-        (self.unconfirmed, self.fresh) = (None, 0);
+        (self.unconfirmed, self.fresh, self.calm_ns) = (None, 0, None);
         self.peers.clear();
     }
 
@@ -301,6 +322,28 @@ mod tests {
         assert_eq!((peer.arrived, peer.heard_at), (33, ms(1)));
     }
 
+    /// What rounds show whose round trips take `mean_ms` on average.
+    fn shown(is_sure: bool, mean_ms: u64) -> QueueShown {
+        QueueShown { is_sure, mean_ns: mean_ms * 1_000_000, margin_ns: 3_000_000 }
+    }
+
+    #[test]
+    fn marks_are_believed_while_rounds_with_them_take_longer_than_rounds_without() {
+        let is_off_after = |marked_ms: u64| {
+            let mut ecn = Ecn { is_enabled: true, ..Ecn::default() };
+            for round in 0..200 {
+                ecn.sent += 10;
+                let is_marked = round % 4 == 3;
+                ecn.fresh = u64::from(is_marked);
+                // The rate is below that before the first mark, so that rounds without marks prove nothing.
+                let rate = if ecn.unconfirmed.is_some() { 0.9e6 } else { 1e6 };
+                ecn.end_round(ms(5), shown(false, if is_marked { marked_ms } else { 70 }), rate);
+            }
+            ecn.is_off(ms(5))
+        };
+        assert!(!is_off_after(75) && is_off_after(71));
+    }
+
     #[test]
     fn marks_without_a_queue_are_believed_until_they_have_taken_most_of_the_rate() {
         let run = |has_queue: fn(u32) -> bool| {
@@ -308,7 +351,7 @@ mod tests {
             let mut rate = 1e6;
             for round in 0..20 {
                 ecn.fresh = 1;
-                if !ecn.end_round(ms(5), has_queue(round), rate) {
+                if !ecn.end_round(ms(5), shown(has_queue(round), 30), rate) {
                     return (rate, ecn);
                 }
                 rate *= 0.85;
@@ -323,7 +366,7 @@ mod tests {
         let mut ecn = Ecn { is_enabled: true, ..Ecn::default() };
         let rounds = (0..100).take_while(|_| {
             ecn.fresh = 1;
-            ecn.end_round(ms(5), false, 1e6)
+            ecn.end_round(ms(5), shown(false, 30), 1e6)
         });
         assert_eq!(rounds.count(), UNCONFIRMED_ROUNDS as usize);
     }

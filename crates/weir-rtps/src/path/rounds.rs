@@ -3,7 +3,7 @@
 use core::time::Duration;
 use std::collections::VecDeque;
 
-use super::ecn::Ecn;
+use super::ecn::{Ecn, QueueShown};
 use super::rate::{Rate, queue_max_ns};
 use super::{Mark, Sent};
 use crate::config;
@@ -14,11 +14,13 @@ use crate::time::Time;
 pub(super) struct Rounds {
     /// What was sent, and what of it has passed: it arrived or was lost.
     pub(super) sent: Sent,
-    passed: Sent,
+    pub(super) passed: Sent,
     /// Bytes lost.
     pub(super) lost: u64,
-    /// `passed.new` when the path became open.
+    /// `passed.new` when the path became open, and what was given up since.
     open_since: u64,
+    /// How often in a row what was in flight was given up, and nothing has passed since.
+    silences: u32,
     /// When something last passed, or was sent after a pause.
     passed_at: Time,
     /// The first of the last marks that all show a long queue, while the path is open: when it was set and when it
@@ -180,7 +182,10 @@ impl Rounds {
     /// `unreported`: bytes in flight that do not count.
     pub(super) fn blocked_until(&mut self, now: Time, unreported: u64) -> Option<Time> {
         let in_flight = self.in_flight().saturating_sub(unreported);
-        if self.first_flights(unreported).map_or(in_flight < self.in_flight_max(), |room| room > 0) {
+        // A reader that shows nothing is sent less each time, as after a timeout of TCP.
+        let most = self.in_flight_max() >> self.silences.min(SILENCES_MAX);
+        let is_below = in_flight < most.max(config::PATH_FLIGHT_MIN_BYTES);
+        if self.first_flights(unreported).map_or(is_below, |room| room > 0) {
             return None;
         }
         // Readers that show little may never show a round trip.
@@ -190,6 +195,11 @@ impl Rounds {
         if now < until {
             return Some(until);
         }
+        if self.round_trip().is_some() {
+            // It has not passed, so that it does not let more be in flight on an open path.
+            self.open_since += self.in_flight();
+        }
+        self.silences += 1;
         (self.passed, self.passed_at) = (self.sent, now);
         None
     }
@@ -274,6 +284,7 @@ impl Rounds {
 
     /// Records that everything before a mark has passed.
     pub(super) fn passed(&mut self, now: Time, mark: &Mark) {
+        self.silences = 0;
         let round_trip_ns = self.round_trip_of(now, mark);
         let is_ambiguous = mark.is_ambiguous(now, self.round_trip_min());
         if mark.has_waited {
@@ -514,7 +525,9 @@ impl Rounds {
         let queue_ns = shortest_ns.saturating_sub(base_ns);
         let has_queue = queue_ns > ECN_QUEUE_MIN_NS.max(base_ns / 32) + 2 * self.jitter_ns;
         let bottleneck = self.rate.as_ref().map_or(0.0, |rate| rate.bottleneck);
-        let is_marked = self.ecn.end_round(now, has_queue, bottleneck);
+        let margin_ns = ECN_QUEUE_MIN_NS.max(base_ns / 32) + self.jitter_ns / 4;
+        let shown = QueueShown { is_sure: has_queue, mean_ns, margin_ns };
+        let is_marked = self.ecn.end_round(now, shown, bottleneck);
         let seen = Seen {
             arrived: passed * (1.0 - loss) * 1e9 / elapsed_ns as f64,
             loss,
@@ -542,6 +555,8 @@ impl Rounds {
 
 /// Round trips that all exceed the shortest by this show a queue that a router may have marked.
 const ECN_QUEUE_MIN_NS: u64 = 500_000;
+/// After so many silences, a flight is not halved again.
+const SILENCES_MAX: u32 = 16;
 /// Timers and threads may be as late as this.
 const PATIENCE_NS: u64 = 4_000_000;
 /// Shorter rounds would measure single trains.

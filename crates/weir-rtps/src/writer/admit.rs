@@ -132,8 +132,7 @@ impl WriterCore {
     #[cold]
     pub(super) fn refuse(&mut self, refused: WriteRefused) -> WriteRefused {
         if refused == WriteRefused::WindowFull {
-            self.pacing.was_full = true;
-            self.pacing.is_window_limit = !self.pacing.is_waiting();
+            self.pacing.note_full(self.history.next());
             // The response to this HEARTBEAT makes room.
             let is_paced = self.pacing.is_paced && self.has_unsent();
             self.heartbeat.is_due |= !is_paced && self.heartbeat.charged < self.history.charged();

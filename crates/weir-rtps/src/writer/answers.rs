@@ -9,6 +9,7 @@ use super::compose;
 use super::state::WriterCore;
 use crate::history::Entry;
 use crate::outbox::{Destinations, Outbox};
+use crate::path::on_the_wire;
 use crate::time::Time;
 use crate::window::charge;
 
@@ -135,10 +136,12 @@ impl WriterCore {
                 continue;
             };
             if entry.fragment_size != 0 {
+                let before = allowed.spent();
                 if self.repair_large(sn, &entry, &to, &mut room, &mut allowed, out) {
                     self.counters.samples_repaired += 1;
                     self.send_withheld(now, sn, None, &to);
-                    self.proxies[index].note_repair((sn, 0), Some(now));
+                    let bytes = allowed.spent() - before;
+                    self.proxies[index].note_repair((sn, 0), Some((now, bytes)));
                 }
                 continue;
             }
@@ -156,7 +159,7 @@ impl WriterCore {
             }
             previous = Some(entry);
             allowed.spend(bytes);
-            self.proxies[index].note_repair((sn, 0), Some(now));
+            self.proxies[index].note_repair((sn, 0), Some((now, on_the_wire(bytes))));
             self.send_withheld(now, sn, None, &to);
             self.window.on_repaired(cost);
             self.counters.samples_repaired += 1;

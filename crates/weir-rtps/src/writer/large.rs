@@ -263,8 +263,9 @@ impl WriterCore {
                 continue;
             }
             self.window.on_repaired(cost);
-            allowed.spend(compose::FRAGMENT_AT as u64 + len);
-            self.proxies[index].note_repair((sn, number + 1), Some(now));
+            let bytes = compose::FRAGMENT_AT as u64 + len;
+            allowed.spend(bytes);
+            self.proxies[index].note_repair((sn, number + 1), Some((now, on_the_wire(bytes))));
             self.send_withheld(now, sn, Some(number + 1), &repaired);
             self.append_fragment(sn, &entry, number, &repaired, out);
             last = Some(sn);

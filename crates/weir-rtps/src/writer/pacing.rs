@@ -39,12 +39,16 @@ pub(super) struct Pacing {
     /// A datagram is to be withheld on one of the paths.
     pub(super) wants_proof: bool,
     /// A write has found the window full since the last mark.
-    pub(super) was_full: bool,
+    was_full: bool,
     /// The same, and nothing waited for a path.
-    pub(super) is_window_limit: bool,
+    is_window_limit: bool,
     marked_at: Time,
     /// When new samples were last sent.
     sent_at: Time,
+    /// When the fast path was last known to have sent some.
+    sent_fast_at: Time,
+    /// The next sample when a write last found the window full.
+    refused_at: Option<SequenceNumber>,
     mark_every: Duration,
     /// Bytes sent since then, and after how many the next one is to follow.
     since_mark: u64,
@@ -92,6 +96,11 @@ pub(super) struct Allowed {
 impl Allowed {
     pub(super) fn is_spent(&self) -> bool {
         self.spent >= self.left
+    }
+
+    /// Returns the bytes sent.
+    pub(super) fn spent(&self) -> u64 {
+        self.spent
     }
 
     /// Records a datagram of `len` bytes.
@@ -264,6 +273,30 @@ impl Pacing {
         self.since_mark + self.unrecorded >= config::PROOF_STREAM * on_the_wire(len)
     }
 
+    /// Returns when a stream is over that sends nothing more: after the time from mark to mark, in which a stream that
+    /// is tested sends several datagrams. `next`: the next sample. `None`: it waits for room.
+    pub(super) fn quiet_at(&self, next: SequenceNumber) -> Option<Time> {
+        let since = self.sent_at.max(self.sent_fast_at);
+        (self.refused_at != Some(next)).then(|| since + self.mark_every.max(config::MARK_EVERY_MIN))
+    }
+
+    /// Records what the fast path has sent. Returns whether it has sent something.
+    pub(super) fn note_fast(&mut self, now: Time) -> bool {
+        let has_sent = self.unrecorded > 0;
+        if has_sent {
+            self.sent_fast_at = now;
+            self.record(now);
+        }
+        has_sent
+    }
+
+    /// Records that a write has found the window full. `next`: the sample that was to be written.
+    pub(super) fn note_full(&mut self, next: SequenceNumber) {
+        self.was_full = true;
+        self.is_window_limit = !self.is_waiting();
+        self.refused_at = Some(next);
+    }
+
     /// Returns what the writer is on a path.
     fn flow_on(&self, path: &Path) -> Flow {
         self.uses.iter().find(|it| it.path.is(path)).map_or(self.flow, |it| it.flow)
@@ -384,8 +417,8 @@ impl Pacing {
         self.patience = patience.max(round_trip).unwrap_or_default() * 5 / 4;
     }
 
-    /// Records that a reader at a path has got as far as `position`.
-    pub(super) fn passed(&mut self, now: Time, path: &Path, position: Position) {
+    /// Records that a reader at a path has got as far as `position`. `is_all`: it has everything that was sent.
+    pub(super) fn passed(&mut self, now: Time, path: &Path, position: Position, is_all: bool) {
         let Some(it) = self.uses.iter_mut().find(|it| it.path.is(path)) else { return };
         it.passed = it.passed.max(position);
         if it.is_silent {
@@ -395,7 +428,9 @@ impl Pacing {
         while it.marks.front().is_some_and(|(at, _)| *at <= position) {
             newest = it.marks.pop_front();
         }
-        if let Some((_, mut mark)) = newest {
+        // Until a reader is introduced, it gets HEARTBEATs that mark nothing, and its answer may acknowledge all.
+        let unmarked = || it.last.filter(|last| is_all && !it.path.lock().is_passed(last)).map(Mark::unasked);
+        if let Some(mut mark) = newest.map(|(_, mark)| mark).or_else(unmarked) {
             mark.is_of_silent = it.is_silent;
             mark.has_waited = it.is_silent && mark.set_at() <= it.repaired_at;
             if it.answers_together() {
@@ -592,21 +627,27 @@ impl WriterCore {
         let is_lost = |sn: SequenceNumber, fragment: Option<u32>| {
             withheld.as_ref().is_none_or(|withheld| !withheld.contains(sn, fragment))
         };
-        let proxy = &self.proxies[index];
+        let proxy = &mut self.proxies[index];
         let Some(path) = proxy.path.clone() else { return };
-        let len_of = |sn: &SequenceNumber| self.history.entry(*sn).map_or(0, |entry| u64::from(entry.len));
-        let lost_samples = proxy.requested.iter().skip(samples).filter(|sn| is_lost(**sn, None));
-        let lost_samples = lost_samples.map(|sn| on_the_wire(len_of(sn).min(65_507)));
-        let lost_fragments = proxy.requested_fragments.iter().skip(fragments);
-        let lost_fragments = lost_fragments.filter(|(sn, number)| is_lost(*sn, Some(number + 1)));
-        let lost_fragments = lost_fragments.map(|(sn, _)| {
-            let size = self.history.entry(*sn).map_or(0, |entry| entry.fragment_size);
-            on_the_wire(u64::from(size))
-        });
-        let lost = lost_samples.chain(lost_fragments).sum();
+        let mut lost = 0;
+        for place in samples..proxy.requested.len() {
+            let sn = proxy.requested[place];
+            if is_lost(sn, None) {
+                let len = self.history.entry(sn).map_or(0, |entry| u64::from(entry.len));
+                lost += proxy.note_lost((sn, 0), on_the_wire(len.min(65_507)));
+            }
+        }
+        for place in fragments..proxy.requested_fragments.len() {
+            let (sn, number) = proxy.requested_fragments[place];
+            if is_lost(sn, Some(number + 1)) {
+                let size = self.history.entry(sn).map_or(0, |entry| entry.fragment_size);
+                lost += proxy.note_lost((sn, number + 1), on_the_wire(u64::from(size)));
+            }
+        }
         path.lock().note_lost(lost);
         let reached = proxy.proven(now, &self.history);
-        self.pacing.passed(now, &path, reached);
+        let is_all = reached.0 >= self.unsent.prev() && self.fragments.sent == 0;
+        self.pacing.passed(now, &path, reached, is_all);
         self.observe_paths();
     }
 

@@ -45,6 +45,10 @@ struct Repair {
     /// When it was last sent, and how often.
     sent_at: Option<Time>,
     times: u32,
+    /// The bytes sent then; `None`: all of it.
+    bytes: Option<u64>,
+    /// What was sent last is known to be lost.
+    is_lost: bool,
 }
 
 /// A matched reader.
@@ -281,13 +285,23 @@ impl ReaderProxy {
         is_open
     }
 
-    /// Records that something requested was sent again, or will not be.
-    pub(super) fn note_repair(&mut self, what: Position, sent_at: Option<Time>) {
+    /// Records that something requested was lost. Returns the bytes lost, of its `bytes`: each transmission is lost
+    /// once, however often it is requested.
+    pub(super) fn note_lost(&mut self, what: Position, bytes: u64) -> u64 {
+        let repair = self.repairs.entry(what).or_default();
+        let was_lost = core::mem::replace(&mut repair.is_lost, true);
+        if was_lost { 0 } else { repair.bytes.map_or(bytes, |sent| sent.min(bytes)) }
+    }
+
+    /// Records that something requested was sent again, when, and how many bytes, or that it will not be.
+    pub(super) fn note_repair(&mut self, what: Position, sent: Option<(Time, u64)>) {
         if self.path.is_some() {
             let repair = self.repairs.entry(what).or_default();
             repair.waits = false;
-            repair.times += u32::from(sent_at.is_some());
-            repair.sent_at = sent_at.or(repair.sent_at);
+            if let Some((at, bytes)) = sent {
+                (repair.sent_at, repair.bytes, repair.is_lost) = (Some(at), Some(bytes), false);
+                repair.times += 1;
+            }
         }
     }
 

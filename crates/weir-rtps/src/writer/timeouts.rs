@@ -9,6 +9,9 @@ impl WriterCore {
     /// sends them.
     pub fn handle_timeout(&mut self, now: Time) {
         self.pace_fragments(now);
+        if self.has_withheld {
+            self.release_withheld(now);
+        }
         if self.heartbeat.next_at.is_some_and(|at| at <= now) {
             self.note_silence(now);
             let is_waiting = self.has_unacknowledged();
@@ -34,9 +37,9 @@ impl WriterCore {
     /// called next.
     #[inline]
     pub fn next_timeout(&self) -> Option<Time> {
-        // Only unsent samples have further timers: of a burst, a batch, or a large sample in
-        // transmission.
-        if self.has_unsent() || self.pacing.next_at.is_some() {
+        // Only samples that were not sent have further timers: of a burst, a batch, a large sample in transmission, or
+        // what is withheld.
+        if self.has_unsent() || self.pacing.next_at.is_some() || self.has_withheld {
             self.next_timeout_of_unsent()
         } else {
             self.heartbeat.next_at
@@ -46,7 +49,7 @@ impl WriterCore {
     fn next_timeout_of_unsent(&self) -> Option<Time> {
         let batch_at = self.open.zip(self.config.batch).map(|(open, policy)| open.since + policy.max_delay);
         let sample_at = self.left_sample_timeout().or(self.fragments.paced_at);
-        let sample_at = sample_at.into_iter().chain(self.pacing.next_at).min();
+        let sample_at = sample_at.into_iter().chain(self.pacing.next_at).chain(self.withheld_timeout()).min();
         let flush_at = self.burst_timeout().into_iter().chain(batch_at).chain(sample_at).min();
         match (flush_at, self.heartbeat.next_at) {
             (Some(flush), Some(heartbeat)) => Some(flush.min(heartbeat)),

@@ -3,7 +3,7 @@
 //! The [path](crate::path) decides when. The writer leaves out a datagram of new samples, or a fragment, that others
 //! follow. HEARTBEATs name it as if it had been sent. Readers on the tested path request it then, as after a loss, and
 //! it is sent as a repair. All other readers get it at once. For an honest reader, this costs a round trip for one
-//! datagram.
+//! datagram. When the stream ends, it is sent without a request, so that a lost request does not hold up the end.
 //!
 //! Only a stream is tested: a writer with more to send, or that has sent much since the last HEARTBEAT. A best-effort
 //! reader at the address of a tested one loses the datagram.
@@ -33,6 +33,8 @@ pub(super) struct Withheld {
     bars_from: Time,
     /// A HEARTBEAT or a GAP has let the reader go on without it.
     is_excused: bool,
+    /// It is to be sent without a request.
+    is_released: bool,
 }
 
 impl Withheld {
@@ -184,8 +186,13 @@ impl WriterCore {
         for proxy in &mut self.proxies {
             if is_tested(proxy) {
                 let bars_from = now + 2 * answer;
-                proxy.withheld =
-                    Some(Withheld { samples: samples.clone(), fragment, bars_from, is_excused: false });
+                proxy.withheld = Some(Withheld {
+                    samples: samples.clone(),
+                    fragment,
+                    bars_from,
+                    is_excused: false,
+                    is_released: false,
+                });
                 tested.extend(proxy.destinations.iter().copied());
             } else {
                 others.extend(proxy.destinations.iter().copied());
@@ -197,6 +204,34 @@ impl WriterCore {
         self.has_withheld = true;
         self.counters.samples_withheld += 1;
         Some(Arc::from(others))
+    }
+
+    /// Returns when what is withheld is to be sent without a request, if no more is sent until then.
+    pub(super) fn withheld_timeout(&self) -> Option<Time> {
+        let is_kept_back = |proxy: &ReaderProxy| proxy.withheld.as_ref().is_some_and(|it| !it.is_released);
+        let may_end = self.has_withheld && !self.has_unsent() && self.proxies.iter().any(is_kept_back);
+        self.pacing.quiet_at(self.history.next()).filter(|_| may_end)
+    }
+
+    /// Sends what is withheld with the next transmission, if the stream is over.
+    pub(super) fn release_withheld(&mut self, now: Time) {
+        if self.withheld_timeout().is_none_or(|at| at > now) || self.pacing.note_fast(now) {
+            return;
+        }
+        for (index, proxy) in self.proxies.iter_mut().enumerate() {
+            let Some(withheld) = proxy.withheld.as_mut().filter(|it| !it.is_released) else { continue };
+            withheld.is_released = true;
+            let (samples, fragment) = (withheld.samples.clone(), withheld.fragment);
+            for sn in (samples.start.0..samples.end.0).map(SequenceNumber) {
+                if proxy.accepts_request(now, (sn, fragment.unwrap_or(0))) {
+                    match fragment {
+                        None => proxy.requested.push(sn),
+                        Some(number) => proxy.requested_fragments.push((sn, number - 1)),
+                    }
+                }
+            }
+            self.due.add_if(index, true);
+        }
     }
 
     /// Records that samples before `first` need not be waited for, as a HEARTBEAT says; `None`: as a GAP may say.

@@ -8,21 +8,12 @@ use weir_netsim::{Link, LinkPair};
 use weir_rtps::path::Path;
 use weir_wire::VendorId;
 
-use crate::harness::{Answers, Engine, Sim};
+use crate::harness::{Answers, Engine, Judge, Sim, median, medians};
 use crate::links::{DATAGRAM_MAX, HEADERS, queue_max, ways};
 
-/// What a run has shown.
-#[derive(Debug, Clone, Copy)]
-struct Outcome {
-    /// The share of the link that a saturated writer gets.
-    goodput: f64,
-    /// Bytes offered per byte needed.
-    offered: f64,
-    /// The mean queue.
-    queue: Duration,
-}
-
-fn saturate(link: &str, seed: u64, size: fn(u64) -> usize, engine: Engine) -> Outcome {
+/// Returns the share of the link that a saturated writer gets, bytes offered per byte needed, and the mean queue in
+/// milliseconds.
+fn saturate(link: &str, seed: u64, size: fn(u64) -> usize, engine: Engine) -> [f64; 3] {
     let mut sim = Sim::unrecorded("answers", seed, Link::new());
     sim.set_steps_max(60_000_000);
     sim.add_writer(|setup| {
@@ -54,7 +45,7 @@ fn saturate(link: &str, seed: u64, size: fn(u64) -> usize, engine: Engine) -> Ou
     let traffic = sim.network.traffic(writer, reader);
     let in_flight = path.report().in_flight_bytes;
     let offered = traffic.offered.bytes as f64 / (samples as f64 * needed as f64 + in_flight as f64);
-    Outcome { goodput, offered, queue: traffic.queue.mean_wait() }
+    [goodput, offered, traffic.queue.mean_wait().as_secs_f64() * 1e3]
 }
 
 const LINKS: [&str; 4] = ["lan100", "wifi", "lte", "wan"];
@@ -74,20 +65,6 @@ fn engines() -> [Engine; 8] {
     ]
 }
 
-/// The medians of several runs.
-fn medians(outcomes: &[Outcome]) -> Outcome {
-    fn median<T: PartialOrd + Copy>(outcomes: &[Outcome], of: fn(&Outcome) -> T) -> T {
-        let mut values: Vec<T> = outcomes.iter().map(of).collect();
-        values.sort_by(|one, other| one.partial_cmp(other).expect("they are numbers"));
-        values[values.len() / 2]
-    }
-    Outcome {
-        goodput: median(outcomes, |it| it.goodput),
-        offered: median(outcomes, |it| it.offered),
-        queue: median(outcomes, |it| it.queue),
-    }
-}
-
 #[test]
 fn the_matrix_of_answers() {
     let Ok(asked) = std::env::var("WEIR_SIM_MATRIX") else { return };
@@ -104,11 +81,11 @@ fn the_matrix_of_answers() {
                     .into_iter()
                     .map(|seed| saturate(link, seed, size_of, engine))
                     .collect();
-                let Outcome { goodput, offered, queue } = medians(&outcomes);
+                let [goodput, offered, queue] = [0, 1, 2].map(|at| median(outcomes.iter().map(|it| it[at])));
                 let mut line = format!("{link:6} {:6} {:20}:", size_of(1), format!("{engine:?}"));
-                line += &format!("  {goodput:.3} {offered:.3} {:4.1} |", queue.as_secs_f64() * 1e3);
-                for Outcome { goodput, offered, queue } in outcomes {
-                    line += &format!("  {goodput:.2} {offered:.2} {:.0}", queue.as_secs_f64() * 1e3);
+                line += &format!("  {goodput:.3} {offered:.3} {queue:4.1} |");
+                for [goodput, offered, queue] in outcomes {
+                    line += &format!("  {goodput:.2} {offered:.2} {queue:.0}");
                 }
                 eprintln!("{line}");
             }
@@ -130,21 +107,21 @@ fn bounds(link: &str, size: usize, engine: Engine) -> [f64; 3] {
     // Samples that fill half of the queue, and answers that do not say when each of them arrived.
     let is_coarse = (link, size, engine) == ("lan100", 63_000, Engine::Together(Duration::from_millis(5)));
     // Not the target of 1.0: slow start is tested with withheld samples, and these readers show little of it.
-    [goodput, if is_coarse { 1.2 } else { 1.1 }, if is_late { 3.3 } else { 1.5 }]
+    [goodput, if is_coarse { 1.2 } else { 1.1 }, if is_late { 3.0 } else { 1.25 }]
 }
 
-/// Checks the medians of several seeds. (lan100 has neither jitter nor random losses. wan is fast, so that fewer of its
-/// cases are checked.)
+/// Checks the medians of several seeds. (wan is fast, so that fewer of its cases are checked.)
 fn check(link: &str) {
     let pair: LinkPair = link.parse().expect("a preset");
     let seeds = match link {
-        "lan100" => 1,
-        "wan" => 3,
+        "lan100" | "wan" => 3,
+        // The queue differs most from seed to seed.
+        "lte" => 11,
         _ => 5,
     };
     let ms = Duration::from_millis;
     let on_wan = [Engine::After(ms(0)), Engine::Together(ms(5)), Engine::Together(ms(10))];
-    let mut missed = Vec::new();
+    let mut judge = Judge::default();
     for size in [(|_| 1024) as fn(u64) -> usize, |_| 63_000] {
         // Cyclone DDS gets little of long links with losses, see docs/performance/log.md.
         let is_asked = |engine: &Engine| match engine {
@@ -153,18 +130,18 @@ fn check(link: &str) {
             engine => *engine != Engine::Together(ms(50)),
         };
         for engine in engines().into_iter().filter(is_asked) {
-            let runs = crate::harness::seeds(seeds).into_iter();
-            let outcomes: Vec<_> = runs.map(|seed| saturate(link, seed, size, engine)).collect();
-            let Outcome { goodput, offered, queue } = medians(&outcomes);
+            let [goodput, offered, queue] = medians(seeds, |seed| saturate(link, seed, size, engine));
             let [least, most, share] = bounds(link, size(1), engine);
-            let longest = queue_max(pair.down.delay * 2).mul_f64(share);
-            if goodput <= least || offered >= most || queue >= longest {
-                let shown = format!("{link} {} B {engine:?}: {goodput:.3}, {offered:.3}, {queue:?}", size(1));
-                missed.push(format!("{shown}; {least}, {most}, {longest:?}"));
-            }
+            let longest = queue_max(pair.down.delay * 2).as_secs_f64() * 1e3 * share;
+            let shown = format!(
+                "{link} {} B {engine:?}: goodput {goodput:.3} of {least}, offered {offered:.3} of {most}, queue \
+                 {queue:.2} of {longest:.2} ms",
+                size(1)
+            );
+            judge.check(goodput > least && offered < most && queue < longest, shown);
         }
     }
-    assert!(missed.is_empty(), "goodput, offered, queue; and their bounds:\n{}", missed.join("\n"));
+    judge.end();
 }
 
 #[test]

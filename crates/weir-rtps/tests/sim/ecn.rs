@@ -6,7 +6,7 @@ use core::time::Duration;
 use weir_netsim::{Ecn, Link, LinkPair};
 use weir_rtps::path::{EcnState, Path, PathReport};
 
-use crate::harness::Sim;
+use crate::harness::{Judge, Sim, medians};
 use crate::links::{DATAGRAM_MAX, ways};
 
 /// What a run has shown, after the first quarter of it.
@@ -25,8 +25,8 @@ struct Shown {
 
 /// Sends samples of `size` bytes as fast as the link allows, to a reader whose kernel reports what `sees` makes of the
 /// ECN field.
-fn run(link: &str, path: Path, size: fn(u64) -> usize, sees: fn(Ecn) -> Ecn) -> Shown {
-    let mut sim = Sim::unrecorded("ecn", 1, Link::new());
+fn run(link: &str, seed: u64, path: Path, size: fn(u64) -> usize, sees: fn(Ecn) -> Ecn) -> Shown {
+    let mut sim = Sim::unrecorded("ecn", seed, Link::new());
     sim.set_steps_max(40_000_000);
     sim.add_writer(|setup| {
         (setup.samples, setup.size, setup.gap) = (u64::MAX, size, Duration::from_micros(2));
@@ -40,14 +40,16 @@ fn run(link: &str, path: Path, size: fn(u64) -> usize, sees: fn(Ecn) -> Ecn) -> 
     sim.network.set_link(to, from, back);
     sim.connect(0, 0);
     let guid = sim.writers[0].config.guid;
-    sim.run_for(TIME / 4);
-    let (before, samples) = (sim.network.traffic(from, to), sim.readers[0].taken(guid).len());
-    sim.run_for(TIME * 3 / 4);
-    let after = sim.network.traffic(from, to);
-    let samples = sim.readers[0].taken(guid).len() - samples;
     let pair: LinkPair = link.parse().expect("a link");
     let rate = pair.down.first_rate_bps().expect("a link with a rate") as f64;
-    let carried = rate / 8.0 * (TIME * 3 / 4).as_secs_f64();
+    // Fast links take less time.
+    let time = if rate > 60e6 { TIME / 4 } else { TIME };
+    sim.run_for(time / 4);
+    let (before, samples) = (sim.network.traffic(from, to), sim.readers[0].taken(guid).len());
+    sim.run_for(time * 3 / 4);
+    let after = sim.network.traffic(from, to);
+    let samples = sim.readers[0].taken(guid).len() - samples;
+    let carried = rate / 8.0 * (time * 3 / 4).as_secs_f64();
     let [first, all] = [&before, &after].map(|it| it.offered.packets as f64);
     let [first_ms, all_ms] = [&before, &after].map(|it| it.queue.mean_wait().as_secs_f64() * 1e3);
     Shown {
@@ -71,28 +73,46 @@ const SIZES: [fn(u64) -> usize; 3] = [|_| 1024, |_| 8192, |_| 1 << 20];
 
 #[test]
 fn where_a_link_marks_its_queue_is_shorter_and_drops_nothing() {
-    // With the most of the mean queue that is left, and the least of the goodput.
+    // With the most of the mean queue that is left, and the least of the goodput. Where the path keeps its queue much
+    // shorter than what is marked anyway, there is less to gain: a queue of 3.25 ms is short enough there.
     let links = [
-        ("lte,ecn=5ms", 0.75, 0.92),
+        ("lte,ecn=5ms", 0.6, 0.95),
         ("wifi,ecn=5ms", 1.0, 0.95),
-        ("rate=20M,rtt=60ms,queue=256k,ecn=5ms", 1.1, 0.92),
+        ("rate=20M,rtt=60ms,queue=256k,ecn=5ms", 0.95, 0.92),
     ];
-    for (link, queue, goodput) in links {
+    let mut judge = Judge::default();
+    for (link, queue_max, goodput_min) in links {
         for size in SIZES {
-            let [without, with] =
-                [Path::new(), Path::new().with_ecn()].map(|path| run(link, path, size, HONEST));
-            let shown = format!("{link} {} B: {without:?} and {with:?}", size(1));
-            assert!(with.report.ecn == EcnState::InUse && without.marked == 0, "{shown}");
-            assert!(with.marked > 100 && with.report.marked_datagrams > 100, "{shown}");
-            assert!(with.queue_ms < without.queue_ms * queue, "{shown}");
-            assert!(with.goodput > without.goodput * goodput, "{shown}");
-            assert!(with.dropped == 0, "{shown}");
+            let seeds = if link.starts_with("rate") { 1 } else { 5 };
+            let [goodput, queue, queue_ms, marked, is_used, dropped] = medians(seeds, |seed| {
+                let [without, with] =
+                    [Path::new(), Path::new().with_ecn()].map(|path| run(link, seed, path, size, HONEST));
+                assert!(without.marked == 0 && without.report.ecn == EcnState::Unused, "{without:?}");
+                [
+                    with.goodput / without.goodput,
+                    with.queue_ms / without.queue_ms,
+                    with.queue_ms,
+                    with.marked.min(with.report.marked_datagrams) as f64,
+                    f64::from(u8::from(with.report.ecn == EcnState::InUse)),
+                    with.dropped as f64,
+                ]
+            });
+            let shown = format!(
+                "{link} {} B: with ECN {goodput:.3} of the goodput, {queue:.2} of the queue ({queue_ms:.2} ms), {marked} \
+                 marked, in use {is_used}, {dropped} dropped",
+                size(1)
+            );
+            let is_short = queue < queue_max || link.starts_with("rate") && queue_ms < 3.25;
+            let is_met = goodput > goodput_min && is_short;
+            judge.check(is_met && marked > 100.0 && is_used > 0.0 && dropped == 0.0, shown);
         }
     }
+    judge.end();
 }
 
 #[test]
 fn a_path_that_handles_the_field_wrongly_goes_on_without_it() {
+    let mut judge = Judge::default();
     for (link, states) in [
         ("lte,ecn=bleach", [EcnState::Cleared; 2]),
         ("lan100,ecn=bleach", [EcnState::Cleared; 2]),
@@ -101,15 +121,19 @@ fn a_path_that_handles_the_field_wrongly_goes_on_without_it() {
         ("wifi,ecn=all,duplicate=1%", [EcnState::Implausible, EcnState::Invented]),
     ] {
         for size in SIZES {
-            let [without, with] =
-                [Path::new(), Path::new().with_ecn()].map(|path| run(link, path, size, HONEST));
-            let shown = format!("{link} {} B: {without:?} and {with:?}", size(1));
-            assert!(states.contains(&with.report.ecn), "{shown}");
-            assert!(with.goodput > without.goodput * 0.9, "{shown}");
-            // It was soon noticed.
-            assert!(with.report.ecn_datagrams * 4 < with.report.sent_bytes / 1500, "{shown}");
+            let [goodput] = medians(if link.starts_with("lan") { 1 } else { 3 }, |seed| {
+                let [without, with] =
+                    [Path::new(), Path::new().with_ecn()].map(|path| run(link, seed, path, size, HONEST));
+                let shown = format!("{link} {} B, seed {seed}: {without:?} and {with:?}", size(1));
+                assert!(states.contains(&with.report.ecn), "{shown}");
+                // It was soon noticed.
+                assert!(with.report.ecn_datagrams * 4 < with.report.sent_bytes / 1500, "{shown}");
+                [with.goodput / without.goodput]
+            });
+            judge.check(goodput > 0.9, format!("{link} {} B: {goodput:.3} of the goodput", size(1)));
         }
     }
+    judge.end();
 }
 
 #[test]
@@ -120,21 +144,38 @@ fn a_reader_that_hides_marks_or_invents_them_gains_nothing_and_harms_nobody() {
         ("says that everything is marked", |ecn| if ecn == Ecn::NotEct { ecn } else { Ecn::Ce }),
         ("reports what was never sent", |_| Ecn::Ce),
     ];
+    let mut judge = Judge::default();
     for link in ["lte,ecn=5ms", "rate=20M,rtt=20ms,queue=256k,ecn=5ms"] {
-        let without = run(link, Path::new(), SIZES[0], HONEST);
+        let of = |path: fn() -> Path, sees: fn(Ecn) -> Ecn| {
+            // Jitter makes the queue of lte differ from seed to seed.
+            medians(if link.starts_with("lte") { 7 } else { 1 }, |seed| {
+                let shown = run(link, seed, path(), SIZES[0], sees);
+                [shown.goodput, shown.queue_ms, shown.dropped as f64]
+            })
+        };
+        let [goodput, queue_ms, dropped] = of(Path::new, HONEST);
         for (lie, sees) in lies {
-            let with = run(link, Path::new().with_ecn(), SIZES[0], sees);
-            let shown = format!("{link} {lie}: {without:?} and {with:?}");
+            let with = of(|| Path::new().with_ecn(), sees);
+            let shown =
+                format!("{link} {lie}: {with:.3?}; without ECN {goodput:.3}, {queue_ms:.3}, {dropped}");
             // As if there was no ECN.
-            assert!(with.queue_ms < without.queue_ms * 1.1 && with.dropped <= without.dropped, "{shown}");
-            assert!(with.goodput < without.goodput * 1.02 && with.goodput > without.goodput * 0.9, "{shown}");
+            let is_as_bad = with[1] < queue_ms * 1.1 && with[2] <= dropped;
+            let is_as_good = with[0] < goodput * 1.02 && with[0] > goodput * 0.9;
+            judge.check(is_as_bad && is_as_good, shown);
         }
     }
+    judge.end();
 }
 
 #[test]
 fn two_participants_share_a_link_that_marks() {
-    let mut sim = Sim::unrecorded("shared", 1, Link::new());
+    let [sum, jain] = medians(3, two_participants);
+    assert!(jain > 0.9 && sum > 50.0 * 0.83, "{sum} Mbit/s, Jain's index {jain:.3}");
+}
+
+/// The megabits per second that two participants get, and Jain's index of them.
+fn two_participants(seed: u64) -> [f64; 2] {
+    let mut sim = Sim::unrecorded("shared", seed, Link::new());
     sim.set_steps_max(40_000_000);
     let [there, back] = ways("rate=50M,rtt=20ms,queue=256k,ecn=5ms");
     for index in 0..2 {
@@ -161,7 +202,7 @@ fn two_participants_share_a_link_that_marks() {
     let after = taken(&sim);
     let rates = [0, 1].map(|at| (after[at] - before[at]) * 1024.0 * 8.0 / TIME.as_secs_f64() / 1e6);
     let jain = (rates[0] + rates[1]).powi(2) / (2.0 * (rates[0].powi(2) + rates[1].powi(2)));
-    assert!(jain > 0.9 && rates[0] + rates[1] > 50.0 * 0.83, "{rates:?}, Jain's index {jain:.3}");
+    [rates[0] + rates[1], jain]
 }
 
 #[test]

@@ -2,6 +2,7 @@
 //! permanent checks.
 
 mod application;
+mod judge;
 mod other;
 
 use core::time::Duration;
@@ -15,6 +16,7 @@ use weir_rtps::time::Time;
 use weir_wire::GuidPrefix;
 
 pub(crate) use application::{Answers, ReaderHost, WriterHost};
+pub(crate) use judge::{Judge, figures, is_long_run, median, medians};
 pub(crate) use other::Engine;
 
 use crate::cubic::Tcp;
@@ -325,9 +327,13 @@ impl Sim {
             let host = &mut self.writers[index];
             host.receive(self.now, datagrams.iter().map(Vec::as_slice), &mut self.out);
             host.note_sent(&self.out);
+            // The thread that writes a large sample goes on with it. All else waits for a timer, as in the engine.
+            let goes_on = host.core.is_amid_sample() && host.core.can_go_on(self.now);
             let from = host.address;
             self.send(from);
-            self.transmit_writer(index);
+            if goes_on {
+                self.transmit_writer(index);
+            }
         }
         for (index, datagrams) in readers {
             self.out.clear();
@@ -343,11 +349,14 @@ impl Sim {
 
     /// Lets the application of a writer write, as far as its pace and the window allow.
     fn write(&mut self, index: usize) {
+        let refused = self.writers[index].refused;
         while self.writers[index].write(self.now) {
             self.transmit_writer(index);
         }
-        // A refusal may have made a HEARTBEAT due.
-        self.transmit_writer(index);
+        if self.writers[index].refused > refused {
+            // The refusal may have made a HEARTBEAT due.
+            self.transmit_writer(index);
+        }
     }
 
     /// Lets the publishing thread send, if the writer has one.

@@ -38,4 +38,5 @@ mod repairs;
 mod slow_reader;
 mod small_buffer;
 mod swarm;
+mod withheld;
 mod writer_restart;
