@@ -26,6 +26,8 @@ pub(super) struct Rate {
     /// Bytes per second that arrived when marks were last set, until more was sent without any.
     marked_at: Option<f64>,
     phase: Phase,
+    /// What passes next was sent to empty the queue.
+    is_drained: bool,
     /// By how much the next probe exceeds what the bottleneck is known to carry.
     probe: f64,
     /// The mean round trip while neither probing nor draining.
@@ -64,6 +66,7 @@ impl Rate {
             marked_rounds: 0,
             marked_at: None,
             phase: Phase::Drain,
+            is_drained: false,
             probe: PROBE_FIRST,
             calm_ns: 0,
             calm_loss: 0.0,
@@ -242,13 +245,18 @@ impl Rate {
                 self.calm_ns = seen.mean_ns;
                 Phase::Probe
             }
-            Phase::Drain => Phase::Cruise(CRUISE_ROUNDS),
+            Phase::Drain => {
+                self.is_drained = true;
+                Phase::Cruise(cruise_rounds(self.measured_at))
+            }
             Phase::Cruise(0) if has_queue => Phase::Drain,
             Phase::Cruise(0) => Phase::Probe,
             Phase::Cruise(rounds) => {
                 let before_ns = if self.calm_ns == 0 { seen.mean_ns } else { self.calm_ns };
-                self.calm_ns = (before_ns * 3 + seen.mean_ns) / 4;
-                if rounds == CRUISE_ROUNDS {
+                // The first flights may have made it much too long.
+                let weight = if seen.mean_ns < before_ns { 1 } else { 3 };
+                self.calm_ns = (before_ns * weight + seen.mean_ns) / (weight + 1);
+                if core::mem::take(&mut self.is_drained) {
                     // What is lost of the little that was sent to empty the queue, no queue has dropped.
                     let share = if seen.loss < self.calm_loss { 2.0 } else { 8.0 };
                     self.calm_loss += (seen.loss - self.calm_loss) / share;
@@ -299,6 +307,16 @@ fn queue_target_ns(base_ns: u64) -> u64 {
     (config::QUEUE_TARGET.as_nanos() as u64).max(base_ns / 16)
 }
 
+/// Returns for how many rounds to send what the bottleneck carries.
+///
+/// The number is drawn by lot. Paths with cycles of the same length would probe and drain together: the one with less
+/// would never arrive faster than before beside the others, so that their shares would stay as they are. (BBR varies
+/// its cycle for the same reason.)
+fn cruise_rounds(now: Time) -> u32 {
+    let lot = now.0.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
+    CRUISE_ROUNDS_MIN + (lot % (CRUISE_ROUNDS_MORE + 1)) as u32
+}
+
 /// The bottleneck carries the highest rate of this many rounds: a cycle and a half.
 const RATES_KEPT: usize = 12;
 /// In one round the bottleneck grows and shrinks at most by these factors.
@@ -335,4 +353,6 @@ const DRAIN_GAIN: f64 = 0.75;
 pub(super) const ECN_BETA: f64 = 0.85;
 const MARKED_ROUNDS: u32 = 2;
 const CRUISE_GAIN_MIN: f64 = 0.9;
-const CRUISE_ROUNDS: u32 = 4;
+/// Between draining and probing there are so many rounds, and up to so many more.
+const CRUISE_ROUNDS_MIN: u32 = 2;
+const CRUISE_ROUNDS_MORE: u64 = 4;
