@@ -85,7 +85,7 @@ pub(crate) struct Workload {
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub(crate) publishers: u32,
 
-    /// Start N subscriber processes (throughput); rates are the mean of one
+    /// Start N subscriber processes (throughput); rates are means per subscriber
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub(crate) subscribers: u32,
 }
@@ -226,7 +226,7 @@ pub(crate) struct Output {
     #[arg(long, value_name = "DIR")]
     pub(crate) output: Option<PathBuf>,
 
-    /// Show CPU time, memory, context switches and system calls (slows them)
+    /// Show CPU time, memory, context switches and system calls (counting slows them)
     #[arg(long, alias = "costs")]
     pub(crate) resources: bool,
 
