@@ -85,7 +85,7 @@ pub(crate) struct Workload {
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub(crate) publishers: u32,
 
-    /// Start N subscriber processes (throughput); rates are the mean of one
+    /// Start N subscriber processes (throughput); rates are means per subscriber
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub(crate) subscribers: u32,
 }
@@ -226,7 +226,7 @@ pub(crate) struct Output {
     #[arg(long, value_name = "DIR")]
     pub(crate) output: Option<PathBuf>,
 
-    /// Show CPU time, memory, context switches and system calls (slows them)
+    /// Show CPU time, memory, context switches and system calls (counting slows them)
     #[arg(long, alias = "costs")]
     pub(crate) resources: bool,
 
@@ -281,15 +281,15 @@ Link:
     rate=N          bits per second in each direction, such as 100M or 1G (default: unlimited)
     queue=N         bytes that wait in front of a link with a rate (default: 1000 packets)
     burst=N         bytes that pass at once after a pause (default: 4 ms of the rate)
-    loss=N%         packets dropped at random in each direction, once the ends have met
+    loss=N%         packets dropped at random in each direction, once the ends are connected
     gso=on|off      whether a segmented send crosses uncut (default: on, off with a loss)
   tun[,OPTION...], an emulated link whose traffic, drops and queue are in the results:
     mtu=N           largest IP packet in bytes (default: 1500)
-    rate=N          bits per second; 50M:5M@10s changes it 10 s after the ends have met
+    rate=N          bits per second; 50M:5M@10s changes it 10 s after the ends are connected
     rtt=TIME        round trip without jitter and queue; delay=TIME is one way
     jitter=TIME     delays each packet by up to this, without reordering
     queue=N         bytes that wait in front of a link with a rate (default: 256k)
-    loss=N%         packets lost at random, once the ends have met
+    loss=N%         packets lost at random, once the ends are connected
     burst-loss=N%   packets lost in bursts; burst-length=N is their mean (default: 8)
     duplicate=N%    packets that arrive twice
     reorder=N%      packets held back for reorder-delay=TIME (default: 1ms)
@@ -301,11 +301,12 @@ Link:
   For example veth,mtu=9000,rate=1G or lte,loss=1% or tun,rate=20M,rtt=60ms,up-rate=5M.
 
 Beside:
-  Each case is measured beside each of these, which starts with it and has the same warm-up and duration:
+  Each case is measured beside each of these. They start with the case, with the same warm-up and duration:
   none  nothing
   tcp   a TCP connection with CUBIC (iperf3), to the subscribers, as fast as possible
   SIZE  samples of SIZE bytes by the same engine in two more processes, as fast as possible
   For example --beside none,1M --tests latency --rate 100 for the age of a small topic beside bulk.
+
 ",
     hosts_help!(),
     "

@@ -29,11 +29,11 @@ pub(crate) struct RedactArgs {
 /// List the runs of a results folder, or show how cases changed from run to run
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
-Runs have names that `weir report`, `weir compare`, `weir export` and `weir redact` take:
+Names of runs, for `weir report`, `weir compare`, `weir export` and `weir redact`:
   @latest              the run that started last; @latest~1: the one before
   @2026-11-24T10:00    the run that started at that time, or day
   @3f2a91c0            the run with that id, or its first digits
-  @latest:latency      the latest of the runs called latency, such as the studies of a plan
+  @latest:latency      the latest run called latency, such as a study of a plan
 
 The index .weir-index.sqlite in the folder only saves time: it is built from the results files
 when it is missing, and can be deleted.
@@ -126,7 +126,7 @@ pub(crate) struct ExportArgs {
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 The same name has the same replacement in all runs of the command. Figures, dates, settings and the
-models of processors stay. Look through the result before you publish it.
+models of processors stay. Check the result before you publish it.
 
 Examples:
   weir redact weir-results/20261121T200000Z -o run.jsonl

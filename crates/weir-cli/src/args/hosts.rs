@@ -23,15 +23,15 @@ macro_rules! hosts_help {
     () => {
         "\
 Hosts:
-  --hosts pub=PLACE,sub=PLACE places publishers and subscribers. Several places of a kind take its ends in turn, and
-  sub2=PLACE is the place of one end. A place is one of
+  --hosts pub=PLACE,sub=PLACE places publishers and subscribers. With several places, as sub=b,sub=c, the ends are
+  placed round-robin; sub2=PLACE places the second subscriber. A place is one of
     local           this host
-    HOST, USER@HOST a remote host, by SSH with its configuration; weir is copied there if it is not there
+    HOST, USER@HOST a remote host, by SSH with its configuration; weir is copied there if missing
     netns:NAME      a network namespace of this host (root)
     lab:NAME        a host of the lab (weir lab)
     slurm:NODE      a node of this Slurm allocation, by srun
-  %INTERFACE after a place names the interface for the samples; otherwise it is that of the network which the hosts
-  share. For example --hosts pub=alpha%ib0,sub=beta%ib0.
+  %INTERFACE after a place names the interface for the samples (default: that in the subnet which the hosts share).
+  For example --hosts pub=alpha%ib0,sub=beta%ib0.
 "
     };
 }

@@ -11,7 +11,7 @@ use weir_bench::path::lab::DEFAULT;
 #[command(after_help = "\
 A host of the lab is a network namespace, and stays until `weir lab down`. Two hosts are joined by a cable or an \
 emulated link, more by cables to a switch, which limits the rate in both directions. Links are those of `weir bench \
---link`. `weir lab down` also removes what a lab has left that ended early.
+--link`. `weir lab down` also removes the remains of a lab that ended early.
 
 Examples:
   weir lab up                                       # hosts a and b, with a cable
@@ -45,7 +45,7 @@ Examples:
 
 Exit codes: those of the command; 2 usage, 3 environment, or the lab is down")]
     Exec(LabExecArgs),
-    /// Remove the lab, and what is left of one
+    /// Remove the lab, or the remains of one
     #[command(after_help = "\
 Examples:
   weir lab down

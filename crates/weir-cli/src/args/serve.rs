@@ -6,8 +6,8 @@ use std::path::PathBuf;
 /// Show the runs of a results folder in a browser, while they are measured and afterwards
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
-Read-only. Pages of runs that are being measured read themselves again. /metrics has the latest
-figures of each case as OpenMetrics. Another address than loopback needs --token-file: open
+Read-only. Pages of runs that are being measured reload by themselves. /metrics has the latest
+figures of each case as OpenMetrics. An address other than loopback needs --token-file: open
 http://HOST:PORT/?token=TOKEN once, or send the header `Authorization: Bearer TOKEN`. The
 connection is not encrypted: prefer loopback and `ssh -L 7480:localhost:7480 HOST`.
 

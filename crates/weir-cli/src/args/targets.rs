@@ -21,7 +21,7 @@ pub(crate) struct TargetsArgs {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) repeat: Option<u32>,
 
-    /// Measure nothing and evaluate earlier runs
+    /// Evaluate earlier runs without measuring
     #[arg(long, value_name = "DIR", num_args = 1.., conflicts_with_all = ["quick", "only", "repeat", "output"])]
     pub(crate) from: Vec<PathBuf>,
 
