@@ -314,8 +314,9 @@ const PAGES: &[Page] = &[
                 defines the links. The [method](../method.md#emulated-links) explains the run, the settings of other \
                 engines, and how to contest a row.",
         parts: &[
-            Part { title: "", results: "links.jsonl", tables: LINKS, plots: &[] },
-            Part { title: "Over time", results: "links.jsonl", tables: &[], plots: &["links"] },
+            Part { title: "", results: "links-reliable.jsonl", tables: LINKS, plots: &[] },
+            Part { title: "Over time", results: "links-reliable.jsonl", tables: &[], plots: &["links"] },
+            Part { title: "", results: "links-best-effort.jsonl", tables: LINKS, plots: &[] },
             Part { title: "", results: "links-age.jsonl", tables: LINKS, plots: &[] },
             Part { title: "", results: "links-fair.jsonl", tables: LINKS, plots: &[] },
             Part { title: "", results: "links-tcp.jsonl", tables: LINKS, plots: &[] },

@@ -206,10 +206,16 @@ const RUNS: &[(&str, &str)] = &[
     ),
     ("targets.jsonl", "targets"),
     (
-        "links.jsonl",
-        "bench --engines weir,cyclonedds-links,fastdds-links --tests throughput --batch 0 --sizes 1k,8k,63000,1M \
-         --cpus none --duration 10s --warmup 2s --link lan100 --link wifi --link lte --link lte,reverse=on --link wan \
-         --link satellite --link lan1g",
+        "links-reliable.jsonl",
+        "bench --engines weir,cyclonedds-links,fastdds-links --tests throughput --reliability reliable --batch 0 \
+         --sizes 1k,8k,63000,1M --cpus none --duration 10s --warmup 2s --link lan100 --link wifi \
+         --link lte --link lte,reverse=on --link wan --link satellite --link lan1g",
+    ),
+    (
+        "links-best-effort.jsonl",
+        "bench --engines weir,cyclonedds-links,fastdds-links --tests throughput --reliability best-effort --batch 0 \
+         --sizes 1k,8k,63000,1M --cpus none --duration 10s --warmup 2s --link lan100 --link wifi \
+         --link lte --link lte,reverse=on --link wan --link satellite --link lan1g",
     ),
     (
         "links-age.jsonl",
@@ -266,7 +272,7 @@ mod tests {
     fn a_page_has_the_results_that_begin_with_its_name() {
         let known: Vec<&str> = RUNS.iter().map(|(name, _)| stem(name)).collect();
         let of = |page: &str| known.iter().filter(|name| is_part_of(name, page)).count();
-        assert_eq!((of("links"), of("comparison"), of("link")), (4, 2, 0));
+        assert_eq!((of("links"), of("comparison"), of("link")), (5, 2, 0));
     }
 
     #[test]
