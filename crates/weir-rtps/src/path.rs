@@ -304,6 +304,7 @@ impl PathState {
             let unreported = unreported.map_or(0, |it| self.unreported(it));
             if let Some(until) = self.rounds.blocked_until(now, unreported) {
                 self.note_limited(now);
+                self.rounds.note_blocked(until);
                 return Allowance::Blocked { until };
             }
             let room = self.rounds.first_flights(unreported);

@@ -31,6 +31,8 @@ pub(super) struct Rounds {
     flight: Option<Flight>,
     /// Until when a writer had to wait.
     pub(super) limited_at: Option<Time>,
+    /// Until when a writer waits for something to pass, because so much is in flight.
+    waits_until: Option<Time>,
     round: Round,
     /// After this time answers come, in nanoseconds.
     pub(super) answer_ns: Option<u64>,
@@ -230,10 +232,16 @@ impl Rounds {
         self.last_ns.or(self.round.shortest_ns)
     }
 
+    /// Records that a writer waits until something passes, or this time. It need not ask again before.
+    pub(super) fn note_blocked(&mut self, until: Time) {
+        self.waits_until = Some(until);
+    }
+
     /// Returns whether a writer had to wait lately.
     pub(super) fn is_limited(&self, now: Time) -> bool {
         let lately = PATIENCE_NS.max(self.round_trip_min().unwrap_or(0) / 4);
-        self.limited_at.is_some_and(|at| now.nanos_since(at) <= lately)
+        self.waits_until.is_some_and(|until| now <= until)
+            || self.limited_at.is_some_and(|at| now.nanos_since(at) <= lately)
     }
 
     /// Begins a round if nothing is in flight: the time without anything to send shows nothing about the path.
@@ -285,6 +293,9 @@ impl Rounds {
     /// Records that everything before a mark has passed.
     pub(super) fn passed(&mut self, now: Time, mark: &Mark) {
         self.silences = 0;
+        if self.waits_until.take().is_some() {
+            self.limited_at = self.limited_at.max(Some(now));
+        }
         let round_trip_ns = self.round_trip_of(now, mark);
         let is_ambiguous = mark.is_ambiguous(now, self.round_trip_min());
         if mark.has_waited {
