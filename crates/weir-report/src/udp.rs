@@ -225,6 +225,10 @@ const FAST: &[Column] = &[
     ("Per receive", 1, |case| case.figures.udp.as_ref()?.datagrams_per_receive),
 ];
 
+/// What a published table of UDP tests has.
+const PUBLISHED_TIMES: &[&str] = &["Mean", "Min", "50%", "Max"];
+const PUBLISHED_RATES: &[&str] = &["Received Mbit/s", "Datagrams/s", "Lost", "Lost %"];
+
 const SCHEDULED: &[Column] = &[
     ("Asked Mbit/s", 3, |case| case.figures.udp.as_ref()?.asked_mbps),
     ("Sent Mbit/s", 3, |case| Some(case.figures.udp.as_ref()?.offered_mbps)),
@@ -275,6 +279,25 @@ impl<'a> UdpGroup<'a> {
             points: measured.iter().map(shown).collect(),
             traffic: traffic_table(measured.iter().map(|point| (point.name(), point.repeats.as_slice()))),
         }
+    }
+
+    /// The cells of published figures; `-` for what was not published.
+    pub(crate) fn published_cells(&self, point: &GroupPoint<'_>) -> Vec<String> {
+        let names = self.headings.len() - self.kind.columns().len();
+        let name = |(number, heading): (usize, &&str)| match *heading {
+            _ if number == 0 => point.engine.clone(),
+            "Size (B)" => point.size_bytes.to_string(),
+            _ => "-".to_owned(),
+        };
+        let is_known = |heading: &str| match self.kind {
+            Kind::RoundTrip => PUBLISHED_TIMES.contains(&heading),
+            _ => PUBLISHED_RATES.contains(&heading),
+        };
+        let figure = |column: &Column| {
+            if is_known(column.0) { text(&point.repeats, *column) } else { "-".to_owned() }
+        };
+        let names = self.headings.iter().take(names).enumerate().map(name);
+        names.chain(self.kind.columns().iter().map(figure)).collect()
     }
 
     fn text(&self) -> String {

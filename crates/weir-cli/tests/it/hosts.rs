@@ -285,8 +285,8 @@ fn one_way_latency_between_two_clocks_has_their_error() {
 fn a_plan_runs_on_hosts_and_goes_on_there() {
     let Some(hosts) = TwoHosts::start() else { return };
     let plan = "[defaults]\nengines = \"mock\"\ntests = \"latency\"\nduration = \"50ms\"\nwarmup = \"0s\"\n\
-                reliability = \"reliable\"\n[[study]]\nname = \"one\"\nsizes = 32\n[[study]]\nname = \"two\"\nsizes = 64\n\
-                [[study.require]]\nno_loss = true\n";
+                reliability = \"reliable\"\n[[study]]\nname = \"one\"\nsizes = 32\n\
+                [[study]]\nname = \"two\"\nsizes = 64\n[[study.require]]\nno_loss = true\n";
     fs::write(hosts.path("plan.toml"), plan).unwrap();
     let words = "run plan.toml --output results";
     let said = hosts.weir(words, &hosts.by_ssh()).expect_code(0).stderr;

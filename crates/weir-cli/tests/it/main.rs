@@ -19,6 +19,7 @@ mod perftest_scripts;
 mod published;
 mod report;
 mod run;
+mod run_published;
 mod serve;
 mod support;
 mod targets;

@@ -25,6 +25,28 @@ pub(crate) fn is_missing(reason: Option<String>) -> bool {
     true
 }
 
+/// Whether virtual links are unavailable.
+pub(crate) fn has_no_links() -> bool {
+    let works = |words: &[&str]| {
+        std::process::Command::new(words[0])
+            .args(&words[1..])
+            .output()
+            .is_ok_and(|output| output.status.success())
+    };
+    let needed: [&[&str]; 4] = [
+        &["unshare", "--net", "ip", "link"],
+        &["nft", "--version"],
+        &["ethtool", "--version"],
+        &["tc", "-V"],
+    ];
+    let missing = needed.iter().find(|words| !works(words));
+    is_missing(
+        missing.map(|words| {
+            format!("`{}` does not work here (root, iproute2, nftables, ethtool)", words.join(" "))
+        }),
+    )
+}
+
 /// A DDS domain that no other test on this machine uses while this value lives, because
 /// participants of two tests in one domain would discover each other.
 pub(crate) struct Domain {

@@ -9,7 +9,8 @@ use weir_results::{
 };
 
 fn page(runs: &[(&str, &Run)]) -> String {
-    let runs: Vec<NamedRun<'_>> = runs.iter().map(|(name, run)| NamedRun { name, run }).collect();
+    let runs: Vec<NamedRun<'_>> =
+        runs.iter().map(|(name, run)| NamedRun { name, run, published: &[] }).collect();
     html_report(&runs, &ReportOptions::default())
 }
 
