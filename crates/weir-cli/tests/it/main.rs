@@ -10,6 +10,7 @@ mod faults;
 mod help;
 mod history;
 mod hosts;
+mod kills;
 mod lab;
 mod link;
 mod peers;
