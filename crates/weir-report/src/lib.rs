@@ -8,7 +8,7 @@
 //! - `compact`: tables with one row per engine and one column per size
 //! - `notes`: the host in a few lines, and the warnings of a run
 //! - `compare`: comparison of two engines
-//! - `run_comparison`: comparison of two runs
+//! - `run_comparison`: comparison of two runs; `self_comparison`: of a run with itself
 //! - `compared`: the columns of the comparison
 //! - `breakdown`: the stages of latencies, as a table; `stage_bars`: the same as an SVG plot
 //! - `cost`: the costs of both ends of a case
@@ -55,6 +55,7 @@ mod png;
 mod published;
 mod requirements;
 mod run_comparison;
+mod self_comparison;
 mod stage_bars;
 mod table;
 mod telemetry;
@@ -79,6 +80,7 @@ pub use requirements::{
     Limit, Reference, Requirement, RequirementRow, RequirementVerdict, Selector, requirements_table,
 };
 pub use run_comparison::{Change, ComparedFigure, RunComparison, RunComparisonOptions};
+pub use self_comparison::{SelfComparison, SelfComparisonRow};
 pub use table::{markdown_table, tables, text_table};
 pub use telemetry::{telemetry_csv, telemetry_log};
 pub use timeline::{Timeline, TimelineRun, timeline_plot, timeline_tables};

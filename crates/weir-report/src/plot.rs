@@ -347,8 +347,10 @@ fn draw_legend(area: &Area<'_>, lines: &[Line]) -> Drawn {
         } else {
             area.draw(&Circle::new((STROKE / 2, y), DOT_RADIUS, line.dot()))?;
         }
-        area.draw_text(&line.engine, &ink, (STROKE + 8, y - 7))?;
-        y += LEGEND_LINE;
+        for text in legend_lines(&line.engine) {
+            area.draw_text(&text, &ink, (STROKE + 8, y - 7))?;
+            y += LEGEND_LINE;
+        }
     }
     let plain = ShapeStyle { color: FAINT_INK.into(), filled: false, stroke_width: 2 };
     y += LEGEND_LINE / 2;
@@ -372,6 +374,21 @@ fn draw_legend(area: &Area<'_>, lines: &[Line]) -> Drawn {
         area.draw_text(&format!("{HEAVY_LOSS_PERCENT} % lost or more"), &ink, (STROKE + 8, y - 7))?;
     }
     Ok(())
+}
+
+/// Breaks a name between words, so that it fits the legend.
+fn legend_lines(name: &str) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    for word in name.split(' ') {
+        match lines.last_mut() {
+            Some(line) if line.chars().count() + 1 + word.chars().count() <= LEGEND_CHARACTERS => {
+                line.push(' ');
+                line.push_str(word);
+            }
+            _ => lines.push(word.to_owned()),
+        }
+    }
+    lines
 }
 
 impl Line {
@@ -437,6 +454,8 @@ pub(crate) fn size_label(size: f64) -> String {
 pub(crate) const WIDTH: u32 = 960;
 const HEIGHT: u32 = 500;
 pub(crate) const LEGEND_WIDTH: i32 = 220;
+/// What fits behind the marks of a legend.
+const LEGEND_CHARACTERS: usize = 26;
 pub(crate) const TITLE_HEIGHT: i32 = 64;
 /// Width of the labels left of the plot; the title starts where the plot does.
 const LEFT: i32 = 68;
@@ -486,6 +505,13 @@ mod tests {
     fn sizes_too_close_to_the_one_before_have_no_tick() {
         assert_eq!(size_ticks(vec![1024.0, 32.0, 32.0, 1025.0], MOST_X_TICKS), [32.0, 1024.0]);
         assert_eq!(size_ticks(vec![64.0], MOST_X_TICKS), [64.0]);
+    }
+
+    #[test]
+    fn long_names_are_broken_in_a_legend() {
+        assert_eq!(legend_lines("weir (loans)"), ["weir (loans)"]);
+        let lines = ["Connext Professional, 1", "Gbit/s (published)"];
+        assert_eq!(legend_lines("Connext Professional, 1 Gbit/s (published)"), lines);
     }
 
     #[test]

@@ -46,7 +46,7 @@ pub(crate) fn by_size(group: &Group<'_>, palette: &Palette<'_>, link_mbps: Optio
     if lines.is_empty() {
         return None;
     }
-    let ticks = size_ticks(lines.iter().flat_map(|line| &line.marks).map(|mark| mark.at.0).collect(), 9.0);
+    let ticks = size_ticks(lines.iter().flat_map(|line| &line.marks).map(|mark| mark.at.0).collect(), 7.5);
     let chart = Chart {
         label: format!("{title}, {}, in {unit}.", group.key.conditions()),
         heading: None,
