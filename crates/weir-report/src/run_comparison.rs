@@ -1,8 +1,8 @@
 //! Comparison of two runs, case by case: what got better or worse, and what the repeats do not decide.
 //!
 //! The ratio of the medians has a bootstrap interval, and the median ratio of pairs one of order statistics. Verdicts
-//! allow for the number of figures compared (Bonferroni correction): of all comparisons of a program with itself, at most
-//! one in twenty reports any difference.
+//! allow for the number of figures compared (Bonferroni correction): of all comparisons of a program with itself, at
+//! most one in twenty reports any difference.
 
 use std::fmt::Write as _;
 

@@ -6,9 +6,9 @@
 //! conditions that affected both in the same minute, such as the VM's speed state, cancel out. The
 //! resampling is seeded, so that a report of the same run always has the same figures.
 //!
-//! Of few values the bootstrap's intervals are too narrow. Verdicts on pairs of runs, which ask for a coverage far above
-//! 95 %, therefore use order statistics (the interval of the sign test; Conover, Practical Nonparametric Statistics,
-//! 1999, section 3.2), whose coverage holds for any distribution and number of values.
+//! Of few values the bootstrap's intervals are too narrow. Verdicts on pairs of runs, which ask for a coverage far
+//! above 95 %, therefore use order statistics (the interval of the sign test; Conover, Practical Nonparametric
+//! Statistics, 1999, section 3.2), whose coverage holds for any distribution and number of values.
 
 use crate::names::names;
 use crate::summary::median;
@@ -75,9 +75,9 @@ impl Interval {
         Some(Self::of_draws(coverage, |draws| draw(draws)))
     }
 
-    /// Returns the narrowest pair of values, as far from the smallest as from the greatest, that contains the true median
-    /// with probability `coverage` (0 to 1) or more, whatever the distribution; `None` with too few values for that, or
-    /// if one is NaN.
+    /// Returns the narrowest pair of values, as far from the smallest as from the greatest, that contains the true
+    /// median with probability `coverage` (0 to 1) or more, whatever the distribution; `None` with too few values for
+    /// that, or if one is NaN.
     #[must_use]
     pub fn of_median_exact(values: &[f64], coverage: f64) -> Option<Self> {
         if values.iter().any(|value| value.is_nan()) {

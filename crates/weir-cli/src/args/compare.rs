@@ -41,7 +41,7 @@ pub(crate) struct CompareArgs {
     #[arg(value_name = "NEW", value_parser = parse_runs, required_unless_present = "with_itself")]
     pub(crate) new: Option<Runs>,
 
-    /// Compare OLD with itself 100 times, and see what comparisons on this machine can tell
+    /// Compare OLD with itself 100 times, to see what comparisons find on this machine
     #[arg(long, conflicts_with_all = ["new", "paired", "format"])]
     pub(crate) with_itself: bool,
 

@@ -182,7 +182,7 @@ fn write_plots(
             match form {
                 PlotForm::Svg => output::file(&path, &plot.svg)?,
                 PlotForm::Png => {
-                    output::file(&path, weir_report::png(&plot.svg).map_err(Failure::environment)?)?;
+                    output::bytes(&path, &weir_report::png(&plot.svg).map_err(Failure::environment)?)?;
                 }
             }
             output::talk(&format!("plot: {}", path.display()));

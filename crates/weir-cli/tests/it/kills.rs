@@ -259,7 +259,8 @@ fn no_namespace_device_or_socket_is_left_of_a_link_whenever_its_run_is_killed() 
         let calls = programs.calls();
         fs::remove_dir_all(scene.results()).unwrap();
         let killed = run(1 + random.below(calls));
-        assert_eq!(killed.code, None, "seed {seed}: {}", killed.stderr);
+        // A link that is up at once takes fewer calls, so that the run may have ended before.
+        assert!(matches!(killed.code, None | Some(0)), "seed {seed}: {}", killed.stderr);
         await_end(&scene);
         network.check_empty(&scene, seed);
         check_results(&scene, &["times"], seed, || run(0));
