@@ -80,7 +80,12 @@ pub fn html_report(runs: &[NamedRun<'_>], options: &ReportOptions) -> String {
                     (contents(&sections, &grouped))
                     @for (section, groups) in sections.iter().zip(&grouped) { (section.render(groups)) }
                 }
-                footer { p.faint { "Written by weir report. Samples are lost, and figures vary: read the warnings and the intervals." } }
+                footer {
+                    p.faint {
+                        "Written by weir report. Samples are lost, and figures vary: "
+                        "read the warnings and the intervals."
+                    }
+                }
             }
         }
     };
@@ -239,9 +244,12 @@ impl Section<'_> {
                 0 => {}
                 1 => p.faint { "One run of each case: there are no intervals, and small differences mean nothing." }
                 _ if most < Interval::COUNT_MIN => p.faint {
-                    "Medians of up to " (most) " repeats. Intervals need " (Interval::COUNT_MIN) ", so small differences mean nothing."
+                    "Medians of up to " (most) " repeats. Intervals need " (Interval::COUNT_MIN)
+                    ", so small differences mean nothing."
                 }
-                _ => p.faint { "Medians of up to " (most) " repeats, with 95 % intervals (bootstrap over the repeats)." }
+                _ => p.faint {
+                    "Medians of up to " (most) " repeats, with 95 % intervals (bootstrap over the repeats)."
+                }
             }
         }
     }

@@ -327,20 +327,27 @@ fn notes(kind: Kind, points: &[Point<'_>], missing: &[&Point<'_>]) -> Vec<String
     match kind {
         Kind::RoundTrip => {}
         Kind::Fast => notes.push(
-            "gap: longest run of missing datagrams; extent: how many numbers the latest reordered one was behind".to_owned(),
+            "gap: longest run of missing datagrams; extent: how many numbers the latest reordered one was \
+             behind"
+                .to_owned(),
         ),
         Kind::Scheduled => {
             notes.push(
-                "lag: how late datagrams were sent, which is part of the delay; jitter: RFC 3550; extent: how many numbers \
-                 the latest reordered one was behind"
+                "lag: how late datagrams were sent, which is part of the delay; jitter: RFC 3550; extent: how many \
+                 numbers the latest reordered one was behind"
                     .to_owned(),
             );
-            let clocks = || points.iter().flat_map(|point| &point.repeats).filter_map(|case| case.figures.udp.as_ref()?.clocks);
+            let clocks = || {
+                points
+                    .iter()
+                    .flat_map(|point| &point.repeats)
+                    .filter_map(|case| case.figures.udp.as_ref()?.clocks)
+            };
             notes.push(if clocks().all(|clocks| clocks.shared) {
                 "both ends read the same clock".to_owned()
             } else {
-                "the ends have separate clocks: delays are corrected by the measured offset, with at most the clock error \
-                 left"
+                "the ends have separate clocks: delays are corrected by the measured offset, with at most the clock \
+                 error left"
                     .to_owned()
             });
         }
