@@ -28,6 +28,9 @@ pub(crate) use ready::{Group, Ready};
 pub(crate) use require::Required;
 pub(crate) use study::{Study, StudyArgs};
 
+/// The copy of a plan in its results folder.
+pub(crate) const PLAN_NAME: &str = "plan.toml";
+
 /// What requirements are about: a case that a study measures.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Subject<'a> {

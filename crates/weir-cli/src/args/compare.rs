@@ -24,9 +24,7 @@ are, where every difference is a false alarm, and with one side slowed down.
 
 Examples:
   weir compare weir-results/OLD weir-results/NEW
-  weir compare @latest~1 @latest
   weir compare published:pro-latency-1g-unkeyed-reliable @latest
-  weir bench --engines weir --repeat 160 --duration 200ms --output many
   weir compare many --with-itself --slow-down 3%
   weir compare OLD NEW --tolerance 2% >> \"$GITHUB_STEP_SUMMARY\"
   weir compare old1,old2,old3,old4,old5,old6 new1,new2,new3,new4,new5,new6 --paired

@@ -16,14 +16,13 @@ another machine. --published chooses others; `weir published list` names them.
 Examples:
   weir report weir-results/20261121T200000Z
   weir report weir-results/* -o report.html
-  weir report @latest -o report.html --redact
   weir report weir-results/20261121T200000Z --telemetry csv > hosts.csv
   weir report weir-results/20261121T200000Z --plot latency --plot throughput --plot-format svg,png
   weir report @latest -o report.html --published pro-latency-1g-unkeyed-reliable
 
 Exit codes: 0 success, 2 usage, 3 environment")]
 pub(crate) struct ReportArgs {
-    /// The folder or results file of the run, or its name, such as @latest; several for one report
+    /// The folder or results file of a run or plan, or a name, such as @latest; several for one report
     #[arg(value_name = "RUN", required = true)]
     pub(crate) runs: Vec<PathBuf>,
 
@@ -52,7 +51,13 @@ pub(crate) struct ReportArgs {
     pub(crate) telemetry: Option<TelemetryForm>,
 
     /// Write plots instead: latency, throughput, distribution, breakdown, links, osrf-mininet
-    #[arg(long, value_enum, hide_possible_values = true, value_name = "TEST")]
+    #[arg(
+        long,
+        value_enum,
+        hide_possible_values = true,
+        value_name = "TEST",
+        help_heading = "Plots and published figures"
+    )]
     pub(crate) plot: Vec<PlotTest>,
 
     /// Write the plots as svg or png, or as both
@@ -63,7 +68,8 @@ pub(crate) struct ReportArgs {
         value_name = "LIST",
         value_delimiter = ',',
         default_value = "svg",
-        requires = "plot"
+        requires = "plot",
+        help_heading = "Plots and published figures"
     )]
     pub(crate) plot_format: Vec<PlotForm>,
 
@@ -72,7 +78,8 @@ pub(crate) struct ReportArgs {
         long,
         value_name = "TABLE",
         value_delimiter = ',',
-        conflicts_with_all = ["compact", "format", "links", "resources", "telemetry"]
+        conflicts_with_all = ["compact", "format", "links", "resources", "telemetry"],
+        help_heading = "Plots and published figures"
     )]
     pub(crate) published: Vec<String>,
 

@@ -34,9 +34,7 @@ Plan:
 Examples:
   weir run smoke                                # a ready-made plan
   weir run dds-latency --dry-run                # its cases, and how long they take
-  weir run --show udp > plan.toml               # a plan to start from
   weir run plan.toml --output results           # measures, or goes on after an interruption
-  weir run plan.toml --set duration=10s         # the same, but longer
   sudo weir run pro-latency-1g-unkeyed-reliable # what a published table shows, see --list
   weir run smoke --hosts pub=local,sub=beta     # between this host and another one
 
@@ -53,11 +51,11 @@ pub(crate) struct RunArgs {
     pub(crate) dry_run: bool,
 
     /// Set a key of all studies, as duration=10s or sizes=32,1k; link= removes the links
-    #[arg(long, value_name = "KEY=VALUE")]
+    #[arg(long, value_name = "KEY=VALUE", help_heading = "Keys of the plan")]
     pub(crate) set: Vec<String>,
 
     /// See whether everything runs: each case once, for 100 ms
-    #[arg(long)]
+    #[arg(long, help_heading = "Keys of the plan")]
     pub(crate) brief: bool,
 
     /// Write a folder for each study to this one, or go on with it [default: weir-results/TIME]

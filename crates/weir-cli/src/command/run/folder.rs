@@ -10,7 +10,7 @@ use weir_results::{Environment, RESULTS_FILE_NAME, Run};
 use crate::command::setup;
 use crate::exit::Failure;
 use crate::output;
-use crate::plans::{PlanFile, Study, StudyArgs};
+use crate::plans::{PLAN_NAME, PlanFile, Study, StudyArgs};
 
 /// The results folder of a plan. No other process uses it meanwhile.
 #[derive(Debug)]
@@ -96,5 +96,3 @@ pub(super) fn clear(path: &Path) -> Result<(), Failure> {
     }
     Ok(())
 }
-
-const PLAN_NAME: &str = "plan.toml";
