@@ -51,9 +51,14 @@ impl<'a> UdpBench<'a> {
         let outside = if args.method.outside_checks { setup::outside_tools() } else { Vec::new() };
         let plan =
             Plan::new(args, has_room(args, cpus), &outside).map_err(|text| Failure::usage(anyhow!(text)))?;
-        // The version of IP is known with the server. That of a group decides, and datagrams of IPv6 may be larger.
-        let may_be_ipv6 = args.sockets.multicast.map_or(!args.connection.ipv4, |group| group.is_ipv6());
-        plan.check(may_be_ipv6).map_err(|text| Failure::usage(anyhow!(text)))?;
+        // The version of IP of another host is known when it is connected.
+        let is_ipv6 = match (&args.connection, args.sockets.multicast) {
+            (_, Some(group)) => Some(group.is_ipv6()),
+            (it, None) if it.ipv4 || it.ipv6 || it.to.is_none() => Some(it.ipv6),
+            _ => None,
+        };
+        let checked = is_ipv6.map_or(Ok(()), |is_ipv6| plan.check(is_ipv6));
+        checked.map_err(|text| Failure::usage(anyhow!(text)))?;
         Ok(Self { args, cpus, plan })
     }
 
