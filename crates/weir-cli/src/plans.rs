@@ -67,7 +67,7 @@ pub(crate) struct PlanFile {
 }
 
 impl PlanFile {
-    /// Reads a ready-made plan or a file, with keys of the command line; see [`overrides`].
+    /// Reads a ready-made plan or a file, with keys of the command line; see [`overrides()`].
     pub(crate) fn load(plan: &str, overrides: &str) -> Result<Self, Failure> {
         if let Some(ready) = Ready::find(plan) {
             return Self::read(plan, &ready.text, overrides, Some(Path::new("")));
