@@ -52,7 +52,12 @@ pub(crate) fn folder(path: &std::path::Path) -> Result<(), Failure> {
 
 /// Writes a file.
 pub(crate) fn file(path: &std::path::Path, text: &str) -> Result<(), Failure> {
-    std::fs::write(path, text)
+    bytes(path, text.as_bytes())
+}
+
+/// Writes a file that is no text.
+pub(crate) fn bytes(path: &std::path::Path, content: &[u8]) -> Result<(), Failure> {
+    std::fs::write(path, content)
         .with_context(|| format!("cannot write {}: choose another folder with --output", path.display()))
         .map_err(Failure::environment)
 }

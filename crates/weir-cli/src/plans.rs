@@ -1,9 +1,11 @@
-//! Plans: files of studies, each measured as `weir bench` would with its options.
+//! Plans: files of studies, each measured as `weir bench` or `weir udp` would with its options.
 //!
 //! - `source`: the text, its values, and errors that name file and line
-//! - `study`: a section, as options of `weir bench`; `require`: its requirements
-//! - `ready`: the ready-made plans
+//! - `study`: a section, as options of a command; `require`: its requirements; `overrides`: keys of the command line
+//! - `ready`: the ready-made plans; `published`: those of published tables
 
+mod overrides;
+mod published;
 mod ready;
 mod require;
 mod source;
@@ -14,14 +16,42 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, anyhow};
 use toml::de::DeTable;
-use weir_bench::plan::Plan;
+use weir_bench::case::CaseSpec;
+use weir_results::{Reliability, Test};
 
 use crate::exit::Failure;
 use source::Source;
+use study::Defaults;
 
-pub(crate) use ready::{READY, Ready};
+pub(crate) use overrides::section as overrides;
+pub(crate) use ready::{Group, Ready};
 pub(crate) use require::Required;
-pub(crate) use study::Study;
+pub(crate) use study::{Study, StudyArgs};
+
+/// The copy of a plan in its results folder.
+pub(crate) const PLAN_NAME: &str = "plan.toml";
+
+/// What requirements are about: a case that a study measures.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Subject<'a> {
+    pub(crate) engine: &'a str,
+    pub(crate) test: Test,
+    pub(crate) size_bytes: u64,
+    pub(crate) reliability: Reliability,
+    pub(crate) batch_bytes: u64,
+}
+
+impl<'a> Subject<'a> {
+    pub(crate) fn of(case: &'a CaseSpec) -> Self {
+        Self {
+            engine: &case.engine,
+            test: case.test,
+            size_bytes: case.size_bytes as u64,
+            reliability: case.reliability,
+            batch_bytes: case.batch_bytes.into(),
+        }
+    }
+}
 
 /// A plan file.
 #[derive(Debug)]
@@ -29,45 +59,50 @@ pub(crate) struct PlanFile {
     /// The file, or the name of a ready-made plan.
     name: String,
     pub(crate) text: String,
+    /// Where the keys of the command line begin in the text.
+    file_bytes: usize,
     /// Whether a study that fails ends the run.
     pub(crate) stops_on_failure: bool,
     pub(crate) studies: Vec<Study>,
 }
 
 impl PlanFile {
-    /// Reads a ready-made plan or a file.
-    pub(crate) fn load(plan: &str) -> Result<Self, Failure> {
+    /// Reads a ready-made plan or a file, with keys of the command line; see [`overrides()`].
+    pub(crate) fn load(plan: &str, overrides: &str) -> Result<Self, Failure> {
         if let Some(ready) = Ready::find(plan) {
-            return Self::parse(plan, ready.text, Path::new(""));
+            return Self::read(plan, &ready.text, overrides, Some(Path::new("")));
         }
         let path = PathBuf::from(plan);
         let text = std::fs::read_to_string(&path).with_context(|| {
             format!("cannot read the plan {plan}: name a file, or a ready-made plan ({})", ready::names())
         });
         let folder = path.parent().unwrap_or(Path::new(""));
-        Self::parse(plan, &text.map_err(Failure::usage)?, folder)
-    }
-
-    /// Reads a plan. Paths in it are relative to `folder`.
-    pub(crate) fn parse(name: &str, text: &str, folder: &Path) -> Result<Self, Failure> {
-        Self::read(name, text, Some(folder))
+        Self::read(plan, &text.map_err(Failure::usage)?, overrides, Some(folder))
     }
 
     /// Reads the measured part of a plan that was copied to a results folder.
     pub(crate) fn parse_stored(path: &Path, text: &str) -> Result<Self, Failure> {
-        Self::read(&path.display().to_string(), text, None)
+        Self::read(&path.display().to_string(), text, "", None)
     }
 
-    /// Reads a plan, without its requirements if the folder is not known.
-    fn read(name: &str, text: &str, folder: Option<&Path>) -> Result<Self, Failure> {
-        let source = Source { name, text };
-        let document = DeTable::parse(text).map_err(|error| {
+    /// Reads a plan. Paths in it are relative to the folder; if that is not known, requirements are left out.
+    fn read(name: &str, file: &str, overrides: &str, folder: Option<&Path>) -> Result<Self, Failure> {
+        let (text, file_bytes) = if overrides.is_empty() {
+            (file.to_owned(), usize::MAX)
+        } else {
+            let file = file.trim_end();
+            (format!("{file}\n{overrides}"), file.len() + 1)
+        };
+        let source = Source { name, text: &text, file_bytes };
+        let document = DeTable::parse(&text).map_err(|error| {
             source.error(error.span().map_or(0, |span| span.start), error.message().replace('\n', ", "))
         })?;
-        let (mut defaults, mut stops_on_failure, mut tables) = (Vec::new(), false, Vec::new());
+        let (mut defaults, mut overrides) = (Defaults::default(), Defaults::default());
+        let (mut stops_on_failure, mut tables) = (false, Vec::new());
         for item in source.items(document.get_ref()) {
             match item.key {
-                "defaults" => defaults = study::defaults(source, item.table()?)?,
+                "defaults" => defaults = Defaults::parse(source, item.table()?)?,
+                overrides::SECTION => overrides = Defaults::parse(source, item.table()?)?,
                 "study" => tables = item.tables()?,
                 "on_failure" => {
                     stops_on_failure = match item.text()? {
@@ -82,19 +117,20 @@ impl PlanFile {
         if tables.is_empty() {
             return Err(source.error(0, "the plan has no study: add a section [[study]]"));
         }
-        let studies =
-            tables.into_iter().map(|(at, table)| Study::parse(source, at, table, &defaults, folder));
+        let studies = tables
+            .into_iter()
+            .map(|(at, table)| Study::parse(source, at, table, (&defaults, &overrides), folder));
         let studies: Vec<Study> = studies.collect::<Result<_, _>>()?;
         let mut names = BTreeSet::new();
         // A file system may not distinguish upper and lower case.
         if let Some(twice) = studies.iter().find(|study| !names.insert(study.name.to_ascii_lowercase())) {
             return Err(twice.error(source, &format!("another study has the name `{}`, too", twice.name)));
         }
-        Ok(Self { name: name.to_owned(), text: text.to_owned(), stops_on_failure, studies })
+        Ok(Self { name: name.to_owned(), text: text.clone(), file_bytes, stops_on_failure, studies })
     }
 
     fn source(&self) -> Source<'_> {
-        Source { name: &self.name, text: &self.text }
+        Source { name: &self.name, text: &self.text, file_bytes: self.file_bytes }
     }
 
     /// Adds to a failure of a study where it is in the plan.
@@ -103,20 +139,19 @@ impl PlanFile {
     }
 
     /// Rejects requirements that are about no case.
-    pub(crate) fn check_requirements(&self, study: &Study, plans: &[Plan]) -> Result<(), Failure> {
+    pub(crate) fn check_requirements(&self, study: &Study, subjects: &[Subject<'_>]) -> Result<(), Failure> {
         for Required { requirement, at } in &study.required {
-            let steps = || plans.iter().flat_map(|plan| &plan.steps).map(|step| &step.case);
-            let has_batch = |bytes: u64| steps().any(|case| u64::from(case.batch_bytes) == bytes);
-            let is_about = steps().any(|case| {
-                requirement.is_about(&case.engine, case.test, case.size_bytes as u64, case.reliability)
-            });
+            let has_batch = |bytes: u64| subjects.iter().any(|it| it.batch_bytes == bytes);
+            let is_about = subjects
+                .iter()
+                .any(|it| requirement.is_about(it.engine, it.test, it.size_bytes, it.reliability));
             if !is_about || !requirement.selector.batch_bytes.is_none_or(has_batch) {
                 let of = &requirement.selector;
                 let text = format!("the study `{}` has no case that this is about ({of})", study.name);
                 return Err(self.source().error(*at, text));
             }
             if let Some(engine) = requirement.limit.engine()
-                && !steps().any(|case| case.engine == engine)
+                && !subjects.iter().any(|it| it.engine == engine)
             {
                 let text =
                     format!("`relative_to` names `{engine}`, which the study `{}` leaves out", study.name);
@@ -161,7 +196,7 @@ mod tests {
     use super::*;
 
     fn parse(text: &str) -> Result<PlanFile, Failure> {
-        PlanFile::parse("plan.toml", text, Path::new(""))
+        PlanFile::read("plan.toml", text, "", Some(Path::new("")))
     }
 
     /// The arguments of the last study.
@@ -185,7 +220,8 @@ mod tests {
             "--sizes=32,1k --socket-buffer=1048576 --verify --duration=50ms --link=lte --link=wan,loss=1% \
              --order=shuffled --seed=7 --until-width=5%"
         );
-        assert_eq!(parse(text).unwrap().studies[0].args.workload.sizes, [32, 1024]);
+        let StudyArgs::Bench(args) = &parse(text).unwrap().studies[0].args else { panic!("not of bench") };
+        assert_eq!(args.workload.sizes, [32, 1024]);
     }
 
     #[test]
@@ -247,10 +283,61 @@ mod tests {
 
     #[test]
     fn the_ready_made_plans_are_valid_and_say_what_they_measure() {
-        for ready in READY {
-            let plan = PlanFile::load(ready.name).unwrap();
+        let all = Ready::all();
+        let of = |group| all.iter().filter(|ready| ready.group == group).count();
+        assert_eq!(Group::ALL.map(of), [4, 16, 8, 6]);
+        for ready in &all {
+            let plan = PlanFile::load(&ready.name, "").unwrap();
             assert!(!plan.studies.is_empty() && ready.text.starts_with("# ") && ready.about().len() < 80);
+            assert!(ready.text.lines().all(|line| line.len() <= 200), "{}", ready.text);
         }
+    }
+
+    #[test]
+    fn the_plan_of_a_published_table_has_its_conditions() {
+        let arguments = |name: &str| {
+            let plan = PlanFile::load(name, "").unwrap();
+            plan.studies.iter().map(|it| it.arguments().collect::<Vec<_>>().join(" ")).collect::<Vec<_>>()
+        };
+        let keyed = arguments("micro-latency-pi-1g-keyed-best-effort");
+        assert!(keyed[0].contains("--engines=udp,weir --tests=latency --sizes=32,64,128,"), "{keyed:?}");
+        assert!(keyed[0].contains("--reliability=best-effort --instances=100000"), "{keyed:?}");
+        assert!(keyed[0].contains("--link=veth,mtu=9000,rate=1G,burst=9100,gso=on"), "{keyed:?}");
+        let batched = arguments("pro-throughput-10g-unkeyed-reliable-batch");
+        assert!(batched[0].contains("--batch=0,8192 --link=veth,mtu=9000,rate=10G,gso=on"), "{batched:?}");
+        let streams = arguments("hpcbench-udp-unidirectional");
+        assert!(streams.len() == 3 && streams[2].contains("--sizes=500"), "{streams:?}");
+    }
+
+    #[test]
+    fn keys_of_the_command_line_take_precedence_and_their_errors_name_it() {
+        let plan = "# A plan\n[defaults]\nrepeat = 9\n[[study]]\nname = 'a'\nduration = '5s'\n\n";
+        let with = |set: &str| PlanFile::read("plan.toml", plan, &format!("[overrides]\n{set}\n"), None);
+        let read = with("duration = '1s'\nrepeat = 2").unwrap();
+        let arguments: Vec<&str> = read.studies[0].arguments().collect();
+        assert_eq!(arguments, ["--duration=1s", "--repeat=2"]);
+        // The copy in the results folder is the same plan.
+        let copy = PlanFile::parse_stored(Path::new("copy"), &read.text).unwrap();
+        assert_eq!(read.check_same(&copy, Path::new("out")).map_err(|it| it.to_string()), Ok(()));
+        let error = |set: &str| with(set).unwrap_err().to_string();
+        assert_eq!(error("repaet = 2"), "--set: unknown key `repaet`; did you mean `repeat`?");
+        assert!(error("repeat = 'x'").starts_with("--set: invalid value 'x' for '--repeat <N>'"));
+    }
+
+    #[test]
+    fn studies_of_udp_have_the_options_of_that_command() {
+        let defaults = "[defaults]\nduration = '1s'\nreliability = 'reliable'\nmode = 'send'\n";
+        let text = format!("{defaults}[[study]]\nname = 'a'\ncommand = 'udp'\nsizes = 64");
+        assert_eq!(arguments(&text), "--duration=1s --mode=send --sizes=64");
+        assert_eq!(
+            arguments(&text.replace("command = 'udp'\n", "")),
+            "--duration=1s --reliability=reliable --sizes=64"
+        );
+        refused(&format!("{text}\nreliability = 'reliable'"), "line 9: unknown key `reliability`");
+        refused("[[study]]\nname = 'a'\ncommand = 'tcp'", "line 3: `command` is \"bench\" or \"udp\"");
+        let both = parse(&text).unwrap();
+        let other = parse(&text.replace("command = 'udp'\n", "")).unwrap();
+        assert!(both.check_same(&other, Path::new("out")).unwrap_err().to_string().contains("`command` of"));
     }
 
     #[test]

@@ -3,11 +3,13 @@
 use std::cell::OnceCell;
 use std::path::{Path, PathBuf};
 
+use anyhow::Context;
 use weir_history::{History, RunName};
 use weir_results::{RESULTS_FILE_NAME, Redactor, Run};
 
 use crate::args::{RedactArgs, ResultsFolder};
 use crate::exit::Failure;
+use crate::plans::{PLAN_NAME, PlanFile};
 
 /// Finds runs.
 pub(crate) struct Finder<'a> {
@@ -43,17 +45,34 @@ impl<'a> Finder<'a> {
         Ok(file.parent().filter(|_| is_usual).map_or_else(|| file.clone(), Path::to_owned))
     }
 
-    /// Reads runs.
+    /// Reads runs. The folder of a plan stands for the runs of its studies.
     pub(crate) fn load<'p>(
         &self,
         paths: impl IntoIterator<Item = &'p PathBuf>,
     ) -> Result<Vec<FoundRun>, Failure> {
-        let load = |path: &PathBuf| {
+        let mut found = Vec::new();
+        for path in paths {
             let path = self.path(path)?;
-            Ok(FoundRun { name: name_of(&path), run: Run::load(&path).map_err(Failure::environment)? })
-        };
-        paths.into_iter().map(load).collect()
+            let studies = studies_in(&path)?;
+            for path in if studies.is_empty() { vec![path] } else { studies } {
+                let run = Run::load(&path).map_err(Failure::environment)?;
+                found.push(FoundRun { name: name_of(&path), run });
+            }
+        }
+        Ok(found)
     }
+}
+
+/// The folders of the measured studies, if this is the folder of a plan.
+fn studies_in(folder: &Path) -> Result<Vec<PathBuf>, Failure> {
+    let plan = folder.join(PLAN_NAME);
+    if folder.join(RESULTS_FILE_NAME).exists() || !plan.is_file() {
+        return Ok(Vec::new());
+    }
+    let text = std::fs::read_to_string(&plan).with_context(|| format!("cannot read {}", plan.display()));
+    let plan = PlanFile::parse_stored(&plan, &text.map_err(Failure::environment)?)?;
+    let folders = plan.studies.iter().map(|study| folder.join(&study.name));
+    Ok(folders.filter(|folder| folder.join(RESULTS_FILE_NAME).exists()).collect())
 }
 
 /// The redactor of a command, if names are to be replaced.

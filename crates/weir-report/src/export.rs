@@ -85,7 +85,7 @@ impl ExportTable {
     #[must_use]
     pub fn columns_of(kind: ExportKind) -> Vec<ExportColumn> {
         let run = Run::new(weir_results::Environment::default());
-        let (table, _) = Self::new(&NamedRun { name: "", run: &run }, kind);
+        let (table, _) = Self::new(&NamedRun { name: "", run: &run, published: &[] }, kind);
         table.columns.into_iter().map(|(column, _)| column).collect()
     }
 

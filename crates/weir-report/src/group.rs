@@ -8,6 +8,8 @@ use std::collections::BTreeMap;
 
 use weir_results::{Case, Coalescing, LatencyKind, Reliability, Run, Spread, Test, WaitStrategy};
 
+use crate::published::PublishedPoint;
+
 /// Name of the baseline's engine: UDP without middleware.
 pub(crate) const FLOOR: &str = "udp";
 
@@ -45,6 +47,8 @@ pub(crate) struct Group<'a> {
     pub(crate) key: GroupKey,
     /// By size, then the baselines, then Weir, then the others by name.
     pub(crate) points: Vec<Point<'a>>,
+    /// Published figures beside them, by table and size.
+    pub(crate) published: Vec<PublishedPoint<'a>>,
 }
 
 /// All repeats of one engine and size.
@@ -113,6 +117,11 @@ impl GroupKey {
             && self.beside == floor.beside
             && self.kept_awake == floor.kept_awake
             && self.rate_bits == floor.rate_bits
+    }
+
+    /// Returns whether samples are sent at a given rate.
+    pub(crate) fn has_rate(&self) -> bool {
+        self.rate_bits.is_some()
     }
 
     /// Returns whether there is more than one publisher or subscriber.
@@ -265,7 +274,10 @@ pub(crate) fn groups(run: &Run) -> Vec<Group<'_>> {
     for (key, cases) in alone {
         by_key.entry(key).or_default().extend(cases);
     }
-    by_key.into_iter().map(|(key, cases)| Group { key, points: points(cases) }).collect()
+    by_key
+        .into_iter()
+        .map(|(key, cases)| Group { key, points: points(cases), published: Vec::new() })
+        .collect()
 }
 
 fn is_baseline(case: &Case) -> bool {

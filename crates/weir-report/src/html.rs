@@ -32,6 +32,7 @@ use crate::compare::ReportOptions;
 use crate::group::{Group, GroupKey, counted, groups, rank};
 use crate::notes::{concerned, each_warning};
 use crate::plot::HEAVY_LOSS_PERCENT;
+use crate::published::{Published, notes as published_notes, put_beside};
 use crate::udp::{UdpGroup, udp_groups};
 use figure::Figure;
 use headline::{Headline, headlines};
@@ -46,6 +47,8 @@ pub struct NamedRun<'a> {
     pub name: &'a str,
     /// The run.
     pub run: &'a Run,
+    /// Published figures to show beside it.
+    pub published: &'a [Published],
 }
 
 /// Formats runs as one HTML page, a section for each.
@@ -73,11 +76,16 @@ pub fn html_report(runs: &[NamedRun<'_>], options: &ReportOptions) -> String {
                     @for run in runs { p.faint { (origin(run)) } }
                 }
                 main {
-                    @let grouped: Vec<Vec<Group<'_>>> = runs.iter().map(|run| groups(run.run)).collect();
+                    @let grouped: Vec<Vec<Group<'_>>> = runs.iter().map(grouped).collect();
                     (contents(&sections, &grouped))
                     @for (section, groups) in sections.iter().zip(&grouped) { (section.render(groups)) }
                 }
-                footer { p.faint { "Written by weir report. Samples are lost, and figures vary: read the warnings and the intervals." } }
+                footer {
+                    p.faint {
+                        "Written by weir report. Samples are lost, and figures vary: "
+                        "read the warnings and the intervals."
+                    }
+                }
             }
         }
     };
@@ -126,6 +134,13 @@ fn origin(run: &NamedRun<'_>) -> String {
         "{}: Weir {version}, {date}, {host}, {cpu}, kernel {}, {cases} cases.",
         run.name, environment.kernel
     )
+}
+
+/// The groups of a run, with the published figures beside them.
+fn grouped<'a>(named: &NamedRun<'a>) -> Vec<Group<'a>> {
+    let mut groups = groups(named.run);
+    put_beside(&mut groups, named.published);
+    groups
 }
 
 fn contents(sections: &[Section<'_>], grouped: &[Vec<Group<'_>>]) -> Markup {
@@ -229,9 +244,12 @@ impl Section<'_> {
                 0 => {}
                 1 => p.faint { "One run of each case: there are no intervals, and small differences mean nothing." }
                 _ if most < Interval::COUNT_MIN => p.faint {
-                    "Medians of up to " (most) " repeats. Intervals need " (Interval::COUNT_MIN) ", so small differences mean nothing."
+                    "Medians of up to " (most) " repeats. Intervals need " (Interval::COUNT_MIN)
+                    ", so small differences mean nothing."
                 }
-                _ => p.faint { "Medians of up to " (most) " repeats, with 95 % intervals (bootstrap over the repeats)." }
+                _ => p.faint {
+                    "Medians of up to " (most) " repeats, with 95 % intervals (bootstrap over the repeats)."
+                }
             }
         }
     }
@@ -250,6 +268,7 @@ impl Section<'_> {
             (warnings(&about_some(&cases, self.run.run), self.run.run.cases.len()))
             (results::main_table(group, headlines, base).render())
             @for note in &results::not_measured(headlines) { p.faint { (note) } }
+            @for note in &published_notes(group) { p.faint { (note) } }
             (results::all_figures(group))
             (self.figures(group, headlines, palette))
         }
@@ -266,13 +285,19 @@ impl Section<'_> {
         }
         let cases: Vec<&Case> = tests.points.iter().flat_map(|point| &point.repeats).copied().collect();
         let kind = LatencyKind::Rtt;
-        let group =
-            cases.first().map(|case| Group { key: GroupKey::of(case, kind), points: tests.points.clone() });
+        let mut group = cases.first().map(|case| Group {
+            key: GroupKey::of(case, kind),
+            points: tests.points.clone(),
+            published: Vec::new(),
+        });
+        put_beside(group.as_mut_slice(), self.run.published);
+        group.iter().for_each(|group| add_published(&mut table, group, tests));
         html! {
             h3 id=(self.udp_id(number)) { (tests.title) }
             (warnings(&about_some(&cases, self.run.run), self.run.run.cases.len()))
             @if !table.rows.is_empty() { (table.render()) }
             @for note in &tests.notes { p.faint { (note) } }
+            @for note in group.iter().flat_map(published_notes) { p.faint { (note) } }
             @if let Some(group) = &group {
                 @let groups = std::slice::from_ref(group);
                 (self.figures(group, &headlines(group, &self.options.relative_to), &Palette::new(groups)))
@@ -305,6 +330,15 @@ impl Section<'_> {
             }
         }
     }
+}
+
+/// Adds published figures of UDP tests to their table, where it has a column for them.
+fn add_published(table: &mut Table, group: &Group<'_>, tests: &UdpGroup<'_>) {
+    let at = tests.headings.iter().position(|heading| *heading == "Size (B)").unwrap_or(1);
+    let is_shown = |size: &String| table.rows.iter().any(|row| row.cells.get(at) == Some(size));
+    let rows = group.published.iter().filter(|it| is_shown(&it.point.size_bytes.to_string()));
+    let rows: Vec<Vec<String>> = rows.map(|it| tests.published_cells(&it.point)).collect();
+    rows.into_iter().for_each(|cells| table.push_marked(cells, RowMark::Published));
 }
 
 /// A warning and the cases that it concerns.

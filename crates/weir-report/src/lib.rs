@@ -1,4 +1,4 @@
-//! Formats results as tables, CSV, JSON, SVG and HTML.
+//! Formats results as tables, CSV, JSON, SVG, PNG and HTML.
 //!
 //! Every function is pure: the same run gives the same bytes. Nothing is measured, read from or
 //! written to the host; colours and terminals are up to the caller.
@@ -8,7 +8,7 @@
 //! - `compact`: tables with one row per engine and one column per size
 //! - `notes`: the host in a few lines, and the warnings of a run
 //! - `compare`: comparison of two engines
-//! - `run_comparison`: comparison of two runs
+//! - `run_comparison`: comparison of two runs; `self_comparison`: of a run with itself
 //! - `compared`: the columns of the comparison
 //! - `breakdown`: the stages of latencies, as a table; `stage_bars`: the same as an SVG plot
 //! - `cost`: the costs of both ends of a case
@@ -25,6 +25,8 @@
 //! - `json`: the JSON document of a run
 //! - `timeline`: cases over time
 //! - `udp`: tables of UDP tests
+//! - `png`: plots as PNG
+//! - `published`: published figures beside those of a run
 //! - `plot`: SVG plots by sample size; `chart`: SVG plots of arbitrary lines; `chart_grid`: several small
 //!   ones
 //! - `html`: the report as one HTML page, with plots of its own
@@ -49,8 +51,11 @@ mod metrics;
 mod notes;
 mod path;
 mod plot;
+mod png;
+mod published;
 mod requirements;
 mod run_comparison;
+mod self_comparison;
 mod stage_bars;
 mod table;
 mod telemetry;
@@ -68,11 +73,14 @@ pub use html::{ListedRun, NamedRun, html_report, index_page, live_page};
 pub use json::json;
 pub use metrics::{Metric, open_metrics};
 pub use notes::{environment, warnings};
-pub use plot::{Plot, plots};
+pub use plot::{Plot, plots, plots_beside};
+pub use png::{PngError, png};
+pub use published::{Published, PublishedRow};
 pub use requirements::{
     Limit, Reference, Requirement, RequirementRow, RequirementVerdict, Selector, requirements_table,
 };
 pub use run_comparison::{Change, ComparedFigure, RunComparison, RunComparisonOptions};
+pub use self_comparison::{SelfComparison, SelfComparisonRow};
 pub use table::{markdown_table, tables, text_table};
 pub use telemetry::{telemetry_csv, telemetry_log};
 pub use timeline::{Timeline, TimelineRun, timeline_plot, timeline_tables};

@@ -5,7 +5,9 @@
 
 use plotters::coord::Shift;
 use plotters::coord::combinators::{BindKeyPoints, IntoLogRange};
-use plotters::element::{Circle, Cross, DashedPathElement, PathElement, TriangleMarker};
+use plotters::element::{
+    Circle, Cross, DashedPathElement, EmptyElement, PathElement, Rectangle, TriangleMarker,
+};
 use plotters::prelude::{
     ChartBuilder, DashedLineSeries, DrawingArea, DrawingAreaErrorKind, IntoDrawingArea, IntoFont, LineSeries,
     RGBColor, SVGBackend, ShapeStyle, WHITE,
@@ -15,6 +17,7 @@ use weir_results::{Case, Interval, LatencyKind, Percentile, Run, Test};
 use crate::compact::{lost_percent, three_digits};
 use crate::distribution::{RARITIES, distributions, percentile_label};
 use crate::group::{FLOOR, GSO, Group, Point, groups};
+use crate::published::{Published, put_beside};
 use crate::stage_bars::stage_bars;
 
 /// A plot of one group of comparable cases.
@@ -33,7 +36,14 @@ pub struct Plot {
 /// hold their distributions, one plot of percentiles for each size.
 #[must_use]
 pub fn plots(run: &Run) -> Vec<Plot> {
-    let groups = groups(run);
+    plots_beside(run, &[])
+}
+
+/// The same, with published figures in the plots by sample size.
+#[must_use]
+pub fn plots_beside(run: &Run, published: &[Published]) -> Vec<Plot> {
+    let mut groups = groups(run);
+    put_beside(&mut groups, published);
     let by_size = groups.iter().filter_map(|group| {
         let svg = draw_group(group)?;
         Some(Plot { name: group.key.file_stem(), svg })
@@ -76,6 +86,8 @@ pub(crate) struct Line {
 pub(crate) enum Hue {
     Floor,
     Gso,
+    /// Published figures, numbered.
+    Published(usize),
     Weir,
     /// Weir in another mode.
     WeirVariant,
@@ -171,7 +183,35 @@ pub(crate) fn lines(group: &Group<'_>, figures: &[Figure]) -> Vec<Line> {
             }
         }
     }
+    lines.extend(published_lines(group, figures));
     lines
+}
+
+/// The lines of published figures, a colour for each table.
+fn published_lines(group: &Group<'_>, figures: &[Figure]) -> Vec<Line> {
+    let mut lines = Vec::new();
+    for (number, label) in published_labels(group).into_iter().enumerate() {
+        for (name, dashed, figure) in figures {
+            let of_table = group.published.iter().filter(|it| it.point.engine == label);
+            let marks: Vec<Mark> = of_table.filter_map(|it| mark(&it.point, *figure)).collect();
+            if !marks.is_empty() {
+                let (engine, hue) = (label.to_owned(), Hue::Published(number));
+                lines.push(Line { engine, figure: name, hue, dashed: *dashed, marks });
+            }
+        }
+    }
+    lines
+}
+
+/// The names of the published tables beside a group.
+pub(crate) fn published_labels<'g>(group: &'g Group<'_>) -> Vec<&'g str> {
+    let mut labels: Vec<&str> = Vec::new();
+    for it in &group.published {
+        if !labels.contains(&it.point.engine.as_str()) {
+            labels.push(&it.point.engine);
+        }
+    }
+    labels
 }
 
 /// Returns engines with their colours.
@@ -196,6 +236,7 @@ impl Hue {
         match self {
             Self::Floor => FLOOR_COLOUR,
             Self::Gso => GSO_COLOUR,
+            Self::Published(number) => PUBLISHED_COLOURS[number % PUBLISHED_COLOURS.len()],
             Self::Weir => WEIR_COLOUR,
             Self::WeirVariant => WEIR_VARIANT_COLOUR,
             Self::Other(number) => OTHER_COLOURS[number % OTHER_COLOURS.len()],
@@ -272,7 +313,10 @@ fn draw(area: &Area<'_>, chart: &Chart) -> Drawn {
         let (lossy, sound): (Vec<&Mark>, Vec<&Mark>) =
             line.marks.iter().partition(|mark| mark.has_heavy_loss);
         plot.draw_series(lossy.iter().map(|mark| Cross::new(mark.at, CROSS_RADIUS, line.stroke())))?;
-        if line.hue.is_second_round() {
+        if let Hue::Published(_) = line.hue {
+            let square = |mark: &&Mark| EmptyElement::at(mark.at) + Rectangle::new(SQUARE, line.dot());
+            plot.draw_series(sound.iter().map(square))?;
+        } else if line.hue.is_second_round() {
             let triangle = |mark: &&Mark| TriangleMarker::new(mark.at, DOT_RADIUS + 1, line.dot());
             plot.draw_series(sound.iter().map(triangle))?;
         } else {
@@ -295,13 +339,18 @@ fn draw_legend(area: &Area<'_>, lines: &[Line]) -> Drawn {
         }
         engines.push(&line.engine);
         area.draw(&PathElement::new(vec![(0, y), (STROKE, y)], line.stroke()))?;
-        if line.hue.is_second_round() {
+        if let Hue::Published(_) = line.hue {
+            let [from, to] = SQUARE.map(|(dx, dy)| (STROKE / 2 + dx, y + dy));
+            area.draw(&Rectangle::new([from, to], line.dot()))?;
+        } else if line.hue.is_second_round() {
             area.draw(&TriangleMarker::new((STROKE / 2, y), DOT_RADIUS + 1, line.dot()))?;
         } else {
             area.draw(&Circle::new((STROKE / 2, y), DOT_RADIUS, line.dot()))?;
         }
-        area.draw_text(&line.engine, &ink, (STROKE + 8, y - 7))?;
-        y += LEGEND_LINE;
+        for text in legend_lines(&line.engine) {
+            area.draw_text(&text, &ink, (STROKE + 8, y - 7))?;
+            y += LEGEND_LINE;
+        }
     }
     let plain = ShapeStyle { color: FAINT_INK.into(), filled: false, stroke_width: 2 };
     y += LEGEND_LINE / 2;
@@ -325,6 +374,21 @@ fn draw_legend(area: &Area<'_>, lines: &[Line]) -> Drawn {
         area.draw_text(&format!("{HEAVY_LOSS_PERCENT} % lost or more"), &ink, (STROKE + 8, y - 7))?;
     }
     Ok(())
+}
+
+/// Breaks a name between words, so that it fits the legend.
+fn legend_lines(name: &str) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    for word in name.split(' ') {
+        match lines.last_mut() {
+            Some(line) if line.chars().count() + 1 + word.chars().count() <= LEGEND_CHARACTERS => {
+                line.push(' ');
+                line.push_str(word);
+            }
+            _ => lines.push(word.to_owned()),
+        }
+    }
+    lines
 }
 
 impl Line {
@@ -390,12 +454,16 @@ pub(crate) fn size_label(size: f64) -> String {
 pub(crate) const WIDTH: u32 = 960;
 const HEIGHT: u32 = 500;
 pub(crate) const LEGEND_WIDTH: i32 = 220;
+/// What fits behind the marks of a legend.
+const LEGEND_CHARACTERS: usize = 26;
 pub(crate) const TITLE_HEIGHT: i32 = 64;
 /// Width of the labels left of the plot; the title starts where the plot does.
 const LEFT: i32 = 68;
 /// Length of a dash and of the gap after it.
 const DASH: (i32, i32) = (5, 4);
 const DOT_RADIUS: i32 = 3;
+/// The corners of a square mark.
+const SQUARE: [(i32, i32); 2] = [(-3, -3), (3, 3)];
 const CROSS_RADIUS: i32 = 5;
 const LEGEND_LINE: i32 = 20;
 /// From here on a rate or latency says little about what arrived.
@@ -409,6 +477,7 @@ const FLOOR_COLOUR: RGBColor = RGBColor(107, 114, 128);
 const GSO_COLOUR: RGBColor = RGBColor(31, 41, 55);
 const WEIR_COLOUR: RGBColor = RGBColor(0, 95, 204);
 const WEIR_VARIANT_COLOUR: RGBColor = RGBColor(84, 166, 255);
+const PUBLISHED_COLOURS: [RGBColor; 3] = [RGBColor(122, 75, 0), RGBColor(91, 42, 134), RGBColor(0, 89, 76)];
 /// Colours that are distinguishable with colour vision deficiency.
 const OTHER_COLOURS: [RGBColor; 8] = [
     RGBColor(217, 119, 6),
@@ -436,6 +505,13 @@ mod tests {
     fn sizes_too_close_to_the_one_before_have_no_tick() {
         assert_eq!(size_ticks(vec![1024.0, 32.0, 32.0, 1025.0], MOST_X_TICKS), [32.0, 1024.0]);
         assert_eq!(size_ticks(vec![64.0], MOST_X_TICKS), [64.0]);
+    }
+
+    #[test]
+    fn long_names_are_broken_in_a_legend() {
+        assert_eq!(legend_lines("weir (loans)"), ["weir (loans)"]);
+        let lines = ["Connext Professional, 1", "Gbit/s (published)"];
+        assert_eq!(legend_lines("Connext Professional, 1 Gbit/s (published)"), lines);
     }
 
     #[test]

@@ -1,7 +1,8 @@
 //! Comparison of two runs, case by case: what got better or worse, and what the repeats do not decide.
 //!
-//! The ratio of the medians has a bootstrap interval. Verdicts allow for the number of figures compared (Bonferroni
-//! correction): of all comparisons of a program with itself, at most one in twenty reports any difference.
+//! The ratio of the medians has a bootstrap interval, and the median ratio of pairs one of order statistics. Verdicts
+//! allow for the number of figures compared (Bonferroni correction): of all comparisons of a program with itself, at
+//! most one in twenty reports any difference.
 
 use std::fmt::Write as _;
 
@@ -264,7 +265,7 @@ fn compare(
     let (old_median, new_median) = (median(&olds)?, median(&news)?);
     let at = |coverage| {
         if options.is_paired {
-            Interval::of_median_at(&pairs, coverage)
+            Interval::of_median_exact(&pairs, coverage)
         } else {
             Interval::of_ratio_at(&news, &olds, coverage)
         }

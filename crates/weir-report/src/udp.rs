@@ -225,6 +225,10 @@ const FAST: &[Column] = &[
     ("Per receive", 1, |case| case.figures.udp.as_ref()?.datagrams_per_receive),
 ];
 
+/// What a published table of UDP tests has.
+const PUBLISHED_TIMES: &[&str] = &["Mean", "Min", "50%", "Max"];
+const PUBLISHED_RATES: &[&str] = &["Received Mbit/s", "Datagrams/s", "Lost", "Lost %"];
+
 const SCHEDULED: &[Column] = &[
     ("Asked Mbit/s", 3, |case| case.figures.udp.as_ref()?.asked_mbps),
     ("Sent Mbit/s", 3, |case| Some(case.figures.udp.as_ref()?.offered_mbps)),
@@ -277,6 +281,25 @@ impl<'a> UdpGroup<'a> {
         }
     }
 
+    /// The cells of published figures; `-` for what was not published.
+    pub(crate) fn published_cells(&self, point: &GroupPoint<'_>) -> Vec<String> {
+        let names = self.headings.len() - self.kind.columns().len();
+        let name = |(number, heading): (usize, &&str)| match *heading {
+            _ if number == 0 => point.engine.clone(),
+            "Size (B)" => point.size_bytes.to_string(),
+            _ => "-".to_owned(),
+        };
+        let is_known = |heading: &str| match self.kind {
+            Kind::RoundTrip => PUBLISHED_TIMES.contains(&heading),
+            _ => PUBLISHED_RATES.contains(&heading),
+        };
+        let figure = |column: &Column| {
+            if is_known(column.0) { text(&point.repeats, *column) } else { "-".to_owned() }
+        };
+        let names = self.headings.iter().take(names).enumerate().map(name);
+        names.chain(self.kind.columns().iter().map(figure)).collect()
+    }
+
     fn text(&self) -> String {
         let cell = |(text, is_number): &(String, bool)| {
             if *is_number { number_cell(text) } else { Cell::new(text) }
@@ -304,20 +327,27 @@ fn notes(kind: Kind, points: &[Point<'_>], missing: &[&Point<'_>]) -> Vec<String
     match kind {
         Kind::RoundTrip => {}
         Kind::Fast => notes.push(
-            "gap: longest run of missing datagrams; extent: how many numbers the latest reordered one was behind".to_owned(),
+            "gap: longest run of missing datagrams; extent: how many numbers the latest reordered one was \
+             behind"
+                .to_owned(),
         ),
         Kind::Scheduled => {
             notes.push(
-                "lag: how late datagrams were sent, which is part of the delay; jitter: RFC 3550; extent: how many numbers \
-                 the latest reordered one was behind"
+                "lag: how late datagrams were sent, which is part of the delay; jitter: RFC 3550; extent: how many \
+                 numbers the latest reordered one was behind"
                     .to_owned(),
             );
-            let clocks = || points.iter().flat_map(|point| &point.repeats).filter_map(|case| case.figures.udp.as_ref()?.clocks);
+            let clocks = || {
+                points
+                    .iter()
+                    .flat_map(|point| &point.repeats)
+                    .filter_map(|case| case.figures.udp.as_ref()?.clocks)
+            };
             notes.push(if clocks().all(|clocks| clocks.shared) {
                 "both ends read the same clock".to_owned()
             } else {
-                "the ends have separate clocks: delays are corrected by the measured offset, with at most the clock error \
-                 left"
+                "the ends have separate clocks: delays are corrected by the measured offset, with at most the clock \
+                 error left"
                     .to_owned()
             });
         }

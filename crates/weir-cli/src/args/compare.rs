@@ -18,10 +18,14 @@ both sides interleaved, each time with one repeat, and compare the runs with --p
 Runs may have names of the history, see `weir history --help`. OLD may be a published table, whose
 figures have no repeats: published:TABLE, see `weir published list`.
 
+How small a difference comparisons can find depends on the machine. --with-itself draws pairs of
+neighbouring repeats from a run with many of them, and compares these as --paired does: as they
+are, where every difference is a false alarm, and with one side slowed down.
+
 Examples:
   weir compare weir-results/OLD weir-results/NEW
-  weir compare @latest~1 @latest
   weir compare published:pro-latency-1g-unkeyed-reliable @latest
+  weir compare many --with-itself --slow-down 3%
   weir compare OLD NEW --tolerance 2% >> \"$GITHUB_STEP_SUMMARY\"
   weir compare old1,old2,old3,old4,old5,old6 new1,new2,new3,new4,new5,new6 --paired
 
@@ -32,8 +36,16 @@ pub(crate) struct CompareArgs {
     pub(crate) old: Runs,
 
     /// The run that is judged: its folder or results file, or several, separated by commas
-    #[arg(value_name = "NEW", value_parser = parse_runs)]
-    pub(crate) new: Runs,
+    #[arg(value_name = "NEW", value_parser = parse_runs, required_unless_present = "with_itself")]
+    pub(crate) new: Option<Runs>,
+
+    /// Compare OLD with itself 100 times, to see what comparisons find on this machine
+    #[arg(long, conflicts_with_all = ["new", "paired", "format"])]
+    pub(crate) with_itself: bool,
+
+    /// Slow one side down by this share for --with-itself
+    #[arg(long, value_name = "SHARE", default_value = "3%", value_parser = parse_share, requires = "with_itself")]
+    pub(crate) slow_down: f64,
 
     /// Accept differences up to this, as 2% or 0.02
     #[arg(long, value_name = "SHARE", default_value = "0%", value_parser = parse_share)]
@@ -44,7 +56,13 @@ pub(crate) struct CompareArgs {
     pub(crate) paired: bool,
 
     /// Print the comparison as table, which is valid Markdown, or json
-    #[arg(long, value_enum, hide_possible_values = true, value_name = "FORMAT", default_value_t = ComparisonFormat::Table)]
+    #[arg(
+        long,
+        value_enum,
+        hide_possible_values = true,
+        value_name = "FORMAT",
+        default_value_t = ComparisonFormat::Table
+    )]
     pub(crate) format: ComparisonFormat,
 
     #[command(flatten, next_help_heading = "Names")]

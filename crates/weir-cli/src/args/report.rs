@@ -3,23 +3,26 @@
 use std::path::PathBuf;
 
 use super::history::{RedactArgs, ResultsFolder};
-use super::values::{Format, PlotTest, TelemetryForm};
+use super::values::{Format, PlotForm, PlotTest, TelemetryForm};
 
 /// Print the results of an earlier run, plot them, or write a report of several
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
+Runs of a ready-made plan of a published table are shown beside the published figures, which are the vendor's, of \
+another machine. --published chooses others; `weir published list` names them.
+
 --telemetry log is the system log of hpcbench. Plots of a breakdown need a run with `weir bench --breakdown`.
 
 Examples:
   weir report weir-results/20261121T200000Z
   weir report weir-results/* -o report.html
-  weir report @latest -o report.html --redact
   weir report weir-results/20261121T200000Z --telemetry csv > hosts.csv
-  weir report weir-results/20261121T200000Z --plot latency --plot throughput
+  weir report weir-results/20261121T200000Z --plot latency --plot throughput --plot-format svg,png
+  weir report @latest -o report.html --published pro-latency-1g-unkeyed-reliable
 
 Exit codes: 0 success, 2 usage, 3 environment")]
 pub(crate) struct ReportArgs {
-    /// The folder or results file of the run, or its name, such as @latest; several for one report
+    /// The folder or results file of a run or plan, or a name, such as @latest; several for one report
     #[arg(value_name = "RUN", required = true)]
     pub(crate) runs: Vec<PathBuf>,
 
@@ -47,9 +50,38 @@ pub(crate) struct ReportArgs {
     #[arg(long, value_enum, hide_possible_values = true, value_name = "FORM", conflicts_with_all = ["plot", "format", "resources"])]
     pub(crate) telemetry: Option<TelemetryForm>,
 
-    /// Write SVG plots instead: latency, throughput, distribution, breakdown, links, osrf-mininet
-    #[arg(long, value_enum, hide_possible_values = true, value_name = "TEST")]
+    /// Write plots instead: latency, throughput, distribution, breakdown, links, osrf-mininet
+    #[arg(
+        long,
+        value_enum,
+        hide_possible_values = true,
+        value_name = "TEST",
+        help_heading = "Plots and published figures"
+    )]
     pub(crate) plot: Vec<PlotTest>,
+
+    /// Write the plots as svg or png, or as both
+    #[arg(
+        long,
+        value_enum,
+        hide_possible_values = true,
+        value_name = "LIST",
+        value_delimiter = ',',
+        default_value = "svg",
+        requires = "plot",
+        help_heading = "Plots and published figures"
+    )]
+    pub(crate) plot_format: Vec<PlotForm>,
+
+    /// Show these published tables beside the figures, or none [default: that of the run's plan]
+    #[arg(
+        long,
+        value_name = "TABLE",
+        value_delimiter = ',',
+        conflicts_with_all = ["compact", "format", "links", "resources", "telemetry"],
+        help_heading = "Plots and published figures"
+    )]
+    pub(crate) published: Vec<String>,
 
     /// Write a report to this .html file; with --plot, the plots' folder [default: that of the run]
     #[arg(short, long, value_name = "PATH", conflicts_with_all = ["compact", "format", "links", "resources", "telemetry"])]

@@ -10,8 +10,8 @@ use crate::exit::exit_codes_with_requirements;
 #[derive(Debug, clap::Args)]
 #[command(after_help = concat!(
     "\
-A plan is a TOML file with a section [[study]] for each study. Its keys are the options of `weir bench`; those in \
-[defaults] hold for all studies. Limits are in [[study.require]], and one that is missed ends the command with 1. \
+A plan is a TOML file with a section [[study]] for each study. Its keys are the options of `weir bench`, or of \
+`weir udp` with command = \"udp\"; those in [defaults] hold for all studies. Limits are in [[study.require]], and one that is missed ends the command with 1. \
 A run with the --output of an interrupted one goes on where that ended.
 
 Plan:
@@ -34,8 +34,8 @@ Plan:
 Examples:
   weir run smoke                                # a ready-made plan
   weir run dds-latency --dry-run                # its cases, and how long they take
-  weir run --show udp > plan.toml               # a plan to start from
   weir run plan.toml --output results           # measures, or goes on after an interruption
+  sudo weir run pro-latency-1g-unkeyed-reliable # what a published table shows, see --list
   weir run smoke --hosts pub=local,sub=beta     # between this host and another one
 
 ",
@@ -49,6 +49,14 @@ pub(crate) struct RunArgs {
     /// Print the cases in their order and the estimated time, and exit
     #[arg(long)]
     pub(crate) dry_run: bool,
+
+    /// Set a key of all studies, as duration=10s or sizes=32,1k; link= removes the links
+    #[arg(long, value_name = "KEY=VALUE", help_heading = "Keys of the plan")]
+    pub(crate) set: Vec<String>,
+
+    /// See whether everything runs: each case once, for 100 ms
+    #[arg(long, help_heading = "Keys of the plan")]
+    pub(crate) brief: bool,
 
     /// Write a folder for each study to this one, or go on with it [default: weir-results/TIME]
     #[arg(long, value_name = "DIR")]

@@ -83,6 +83,13 @@ pub(crate) enum PlotTest {
     OsrfMininet,
 }
 
+/// A value of `weir report --plot-format`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum PlotForm {
+    Svg,
+    Png,
+}
+
 /// The command that a completion script is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Program {

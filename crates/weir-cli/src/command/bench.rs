@@ -72,6 +72,11 @@ impl<'a> Bench<'a> {
         Ok(Self { args, plans })
     }
 
+    /// The options.
+    pub(super) fn args(&self) -> &'a BenchArgs {
+        self.args
+    }
+
     /// The plans, one for each link.
     pub(super) fn plans(&self) -> &[Plan] {
         &self.plans

@@ -3,7 +3,7 @@
 mod published;
 
 use anyhow::anyhow;
-use weir_report::{Change, RunComparison, RunComparisonOptions};
+use weir_report::{Change, RunComparison, RunComparisonOptions, SelfComparison};
 use weir_results::Run;
 
 use crate::args::{CompareArgs, ComparisonFormat};
@@ -18,14 +18,20 @@ pub(crate) fn run(args: &CompareArgs) -> Result<Exit, Failure> {
         _ => None,
     };
     let mut old = if table.is_some() { Vec::new() } else { finder.load(&args.old.0)? };
-    let mut new = finder.load(&args.new.0)?;
+    let mut new = finder.load(args.new.iter().flat_map(|runs| &runs.0))?;
     if let Some(mut redactor) = runs::redactor(&args.redact) {
         runs::redact(&mut redactor, old.iter_mut().chain(&mut new))?;
     }
     let runs = |found: Vec<FoundRun>| found.into_iter().map(|it| it.run).collect::<Vec<Run>>();
     let (old, new) = (runs(old), runs(new));
     if let Some(name) = table {
+        if args.with_itself {
+            return Err(Failure::usage(anyhow!("--with-itself: a published table has no repeats")));
+        }
         return published::compare(name, &new, args);
+    }
+    if args.with_itself {
+        return with_itself(&old, args);
     }
     let options = RunComparisonOptions { tolerance: args.tolerance, is_paired: args.paired };
     let comparison = RunComparison::new(&old, &new, options);
@@ -47,4 +53,16 @@ pub(crate) fn run(args: &CompareArgs) -> Result<Exit, Failure> {
         }
     }
     Ok(if comparison.count(Change::Worse) > 0 { Exit::Found } else { Exit::Success })
+}
+
+/// Compares a run with itself.
+fn with_itself(runs: &[Run], args: &CompareArgs) -> Result<Exit, Failure> {
+    let [run] = runs else {
+        return Err(Failure::usage(anyhow!("--with-itself takes one run, with many repeats")));
+    };
+    let found = SelfComparison::new(run, args.slow_down, args.tolerance).ok_or_else(|| {
+        let least = 2 * SelfComparison::PAIRS_MIN;
+        Failure::usage(anyhow!("--with-itself takes at least {least} repeats: measure with --repeat 160"))
+    })?;
+    output::data(&found.text()).map(|()| Exit::Success)
 }

@@ -81,7 +81,7 @@ fn write(path: &Path, format: FileFormat, kind: ExportKind, runs: &[FoundRun]) -
     let mut writer = TableFile::new(BufWriter::new(File::create(path)?), format, kind)?;
     let mut rows = 0;
     for FoundRun { name, run } in runs {
-        let (table, damaged) = ExportTable::new(&NamedRun { name, run }, kind);
+        let (table, damaged) = ExportTable::new(&NamedRun { name, run, published: &[] }, kind);
         if damaged > 0 {
             output::talk(&format!("weir: {name}: {damaged} damaged histograms left out"));
         }

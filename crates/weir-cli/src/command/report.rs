@@ -3,23 +3,26 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::anyhow;
-use weir_report::{NamedRun, ReportOptions};
+use weir_report::{NamedRun, Published, ReportOptions};
 use weir_results::{Case, Run};
 
-use crate::args::{Format, PlotTest, ReportArgs, TelemetryForm};
+use crate::args::{Format, PlotForm, PlotTest, ReportArgs, TelemetryForm};
 use crate::exit::{Exit, Failure};
-use crate::published::{mininet, mininet_report};
+use crate::published::{self, mininet, mininet_report};
 use crate::runs::{self, Finder, FoundRun};
 use crate::{links_report, output};
 
 pub(crate) fn run(args: &ReportArgs) -> Result<Exit, Failure> {
     let finder = Finder::new(&args.folder);
     let mut found = finder.load(&args.runs)?;
+    // Before names are replaced, which are in the commands.
+    let beside: Vec<Vec<Published>> =
+        found.iter().map(|it| published_beside(args, &it.run)).collect::<Result<_, _>>()?;
     if let Some(mut redactor) = runs::redactor(&args.redact) {
         runs::redact(&mut redactor, &mut found)?;
     }
     if let (Some(path), true) = (&args.output, args.plot.is_empty()) {
-        return write_report(args, path, &found);
+        return write_report(args, path, &found, &beside);
     }
     let ([folder_or_file], [FoundRun { run, .. }]) = (args.runs.as_slice(), found.as_slice()) else {
         return Err(Failure::usage(anyhow!(
@@ -49,13 +52,40 @@ pub(crate) fn run(args: &ReportArgs) -> Result<Exit, Failure> {
     };
     output::folder(&folder)?;
     for test in &args.plot {
-        write_plots(run, *test, &folder)?;
+        write_plots(run, beside.first().map_or(&[], Vec::as_slice), *test, args, &folder)?;
     }
     Ok(Exit::Success)
 }
 
+/// The published tables to show beside a run: the chosen ones, or those that its command names.
+fn published_beside(args: &ReportArgs, run: &Run) -> Result<Vec<Published>, Failure> {
+    match args.published.as_slice() {
+        [] => Ok(published::named_in(&run.environment.command)),
+        [none] if none == "none" => Ok(Vec::new()),
+        names => {
+            let mut all = Vec::new();
+            for name in names {
+                let tables = published::beside(name);
+                if tables.is_empty() {
+                    return Err(Failure::usage(anyhow!(
+                        "--published: `{name}` is not a published table with figures to show: `weir published list` \
+                         names them all"
+                    )));
+                }
+                all.extend(tables);
+            }
+            Ok(all)
+        }
+    }
+}
+
 /// Writes all runs to one HTML page.
-fn write_report(args: &ReportArgs, path: &Path, found: &[FoundRun]) -> Result<Exit, Failure> {
+fn write_report(
+    args: &ReportArgs,
+    path: &Path,
+    found: &[FoundRun],
+    beside: &[Vec<Published>],
+) -> Result<Exit, Failure> {
     if path.extension().is_none_or(|extension| !extension.eq_ignore_ascii_case("html")) {
         let path = path.display();
         return Err(Failure::usage(anyhow!(
@@ -67,8 +97,9 @@ fn write_report(args: &ReportArgs, path: &Path, found: &[FoundRun]) -> Result<Ex
         let name = &options.relative_to;
         return Err(Failure::usage(anyhow!("--relative-to names `{name}`, which no run contains")));
     }
+    let named = found.iter().zip(beside);
     let named: Vec<NamedRun<'_>> =
-        found.iter().map(|FoundRun { name, run }| NamedRun { name, run }).collect();
+        named.map(|(FoundRun { name, run }, published)| NamedRun { name, run, published }).collect();
     output::file(path, &weir_report::html_report(&named, &options))?;
     output::talk(&format!("report: {}", path.display()));
     Ok(Exit::Success)
@@ -120,9 +151,16 @@ pub(crate) fn talk_block(text: &str) {
     }
 }
 
-fn write_plots(run: &Run, test: PlotTest, folder: &Path) -> Result<(), Failure> {
+fn write_plots(
+    run: &Run,
+    beside: &[Published],
+    test: PlotTest,
+    args: &ReportArgs,
+    folder: &Path,
+) -> Result<(), Failure> {
     let of = |prefix| {
-        weir_report::plots(run).into_iter().filter(move |plot| plot.name.starts_with(prefix)).collect()
+        let plots = weir_report::plots_beside(run, beside).into_iter();
+        plots.filter(move |plot| plot.name.starts_with(prefix)).collect()
     };
     let (prefix, plots): (_, Vec<_>) = match test {
         PlotTest::Latency => ("latency", of("latency")),
@@ -138,9 +176,17 @@ fn write_plots(run: &Run, test: PlotTest, folder: &Path) -> Result<(), Failure> 
         )));
     }
     for plot in plots {
-        let path = folder.join(format!("{}.svg", plot.name));
-        output::file(&path, &plot.svg)?;
-        output::talk(&format!("plot: {}", path.display()));
+        for form in &args.plot_format {
+            let extension = if *form == PlotForm::Svg { "svg" } else { "png" };
+            let path = folder.join(format!("{}.{extension}", plot.name));
+            match form {
+                PlotForm::Svg => output::file(&path, &plot.svg)?,
+                PlotForm::Png => {
+                    output::bytes(&path, &weir_report::png(&plot.svg).map_err(Failure::environment)?)?;
+                }
+            }
+            output::talk(&format!("plot: {}", path.display()));
+        }
     }
     Ok(())
 }

@@ -2,51 +2,46 @@
 
 mod dry;
 mod folder;
+mod part;
 
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
 use anyhow::anyhow;
 use weir_bench::coordinator::RunOutcome;
-use weir_bench::plan::Plan;
 use weir_report::{RequirementRow, RequirementVerdict, requirements_table};
-use weir_results::{Case, Environment, Run};
+use weir_results::{Environment, Run};
 
-use super::bench::{self, Bench, Folder};
+use super::bench::{self, Folder};
 use super::host::HostsCache;
 use super::setup;
 use crate::args::RunArgs;
 use crate::exit::{Exit, Failure};
-use crate::plans::{PlanFile, READY, Ready, Study};
+use crate::plans::{self, Group, PlanFile, Ready, Study};
 use crate::text::list_item;
 use crate::{output, signals};
+use dry::Outline;
 use folder::PlanFolder;
+use part::{Measurement, Part};
 
 pub(crate) fn run(args: &RunArgs) -> Result<Exit, Failure> {
     if args.list {
-        let lines: String = READY.iter().map(|ready| list_item(ready.name, ready.about(), 15)).collect();
-        return output::data(&lines).map(|()| Exit::Success);
+        return output::data(&list()).map(|()| Exit::Success);
     }
     if let Some(name) = &args.show {
         let unknown = || Failure::usage(anyhow!("no ready-made plan has the name {name}: see --list"));
-        return output::data(Ready::find(name).ok_or_else(unknown)?.text).map(|()| Exit::Success);
+        return output::data(&Ready::find(name).ok_or_else(unknown)?.text).map(|()| Exit::Success);
     }
     let name = args.plan.as_deref().unwrap_or_default();
-    let mut plan = PlanFile::load(name)?;
-    for study in &mut plan.studies {
-        study.args.output.verbose = args.verbose;
-        if args.hosts.hosts.is_some() {
-            study.args.host.hosts = args.hosts.clone();
-        }
-        study.args.output.progress = args.progress;
-    }
-    let benches = benches(&plan)?;
+    let mut plan = PlanFile::load(name, &plans::overrides(&args.set, args.brief)?)?;
+    plan.studies.iter_mut().try_for_each(|study| part::apply(args, study))?;
+    let measurements = measurements(&plan)?;
     let environment = setup::environment("lo", None);
     if args.dry_run {
-        return dry_run(args.output.as_deref(), &plan, benches, &environment);
+        return dry_run(args.output.as_deref(), &plan, measurements, &environment);
     }
     let folder = PlanFolder::open(args.output.as_deref(), &plan, &environment)?;
-    let parts = parts(Some(&folder.path), &plan, benches, &environment)?;
+    let parts = parts(Some(&folder.path), &plan, measurements, &environment)?;
     let interrupted = signals::watch()?;
     let mut run = PlanRun::new(&plan, &folder);
     for (number, part) in (1..).zip(parts) {
@@ -55,61 +50,57 @@ pub(crate) fn run(args: &RunArgs) -> Result<Exit, Failure> {
     run.finish(name)
 }
 
+/// The ready-made plans, by group.
+fn list() -> String {
+    let all = Ready::all();
+    let of_group = |group: Group| {
+        let items = all.iter().filter(|ready| ready.group == group);
+        let width = items.clone().map(|ready| ready.name.len()).max().unwrap_or(0);
+        let lines: String = items.map(|ready| list_item(&ready.name, ready.about(), width)).collect();
+        format!("{}:\n{lines}", group.heading())
+    };
+    Group::ALL.map(of_group).join("\n")
+}
+
 /// The measurements of a plan, without anything being run.
-fn benches(plan: &PlanFile) -> Result<Vec<Bench<'_>>, Failure> {
-    let mut benches = Vec::new();
+fn measurements(plan: &PlanFile) -> Result<Vec<Measurement<'_>>, Failure> {
+    let mut measurements = Vec::new();
     for study in &plan.studies {
-        let bench = Bench::new(&study.args).map_err(|failure| plan.located(study, failure))?;
-        plan.check_requirements(study, bench.plans())?;
-        benches.push(bench);
+        let measurement = Measurement::new(study).map_err(|failure| plan.located(study, failure))?;
+        plan.check_requirements(study, &measurement.subjects())?;
+        measurements.push(measurement);
     }
-    Ok(benches)
-}
-
-/// A study, and what is finished of it.
-struct Part<'a> {
-    study: &'a Study,
-    bench: Bench<'a>,
-    /// `None`: it has not begun.
-    earlier: Option<Run>,
-    /// Steps that are not finished.
-    left: usize,
-}
-
-impl Part<'_> {
-    fn finished(&self) -> &[Case] {
-        self.earlier.as_ref().map_or(&[], |run| &run.cases)
-    }
+    Ok(measurements)
 }
 
 /// What is finished of each study in the folder.
 fn parts<'a>(
     folder: Option<&Path>,
     plan: &'a PlanFile,
-    benches: Vec<Bench<'a>>,
+    measurements: Vec<Measurement<'a>>,
     environment: &Environment,
 ) -> Result<Vec<Part<'a>>, Failure> {
-    let part = |(study, bench): (&'a Study, Bench<'a>)| {
+    let part = |(study, measurement): (&'a Study, Measurement<'a>)| {
         let earlier = folder.map(|folder| folder::earlier(folder, study, environment)).transpose()?.flatten();
         let cases = earlier.as_ref().map_or(&[][..], |run| &run.cases);
-        let left = bench.parts(cases)?.iter().map(|(_, left)| left).sum();
-        Ok(Part { study, bench, earlier, left })
+        let left = measurement.left(cases)?;
+        Ok(Part { study, measurement, earlier, left })
     };
-    plan.studies.iter().zip(benches).map(part).collect()
+    plan.studies.iter().zip(measurements).map(part).collect()
 }
 
 fn dry_run(
     folder: Option<&Path>,
     plan: &PlanFile,
-    benches: Vec<Bench<'_>>,
+    measurements: Vec<Measurement<'_>>,
     environment: &Environment,
 ) -> Result<Exit, Failure> {
     folder.map(|folder| folder::check(folder, plan)).transpose()?;
-    let parts = parts(folder, plan, benches, environment)?;
-    let study = |part: &Part<'_>| dry::study(part.study, part.bench.plans(), part.finished().len());
-    let text: Vec<String> = parts.iter().map(study).collect();
-    let plans: Vec<&[Plan]> = parts.iter().map(|part| part.bench.plans()).collect();
-    output::data(&format!("{}\n{}", text.join("\n"), dry::total(&plans))).map(|()| Exit::Success)
+    let parts = parts(folder, plan, measurements, environment)?;
+    let outlines: Vec<Outline> = parts.iter().map(|part| part.measurement.outline()).collect();
+    let study = |(part, outline): (&Part<'_>, _)| dry::study(part.study, outline, part.finished().len());
+    let text: Vec<String> = parts.iter().zip(&outlines).map(study).collect();
+    output::data(&format!("{}\n{}", text.join("\n"), dry::total(&outlines))).map(|()| Exit::Success)
 }
 
 /// A plan that is being run.
@@ -171,10 +162,6 @@ impl<'a> PlanRun<'a> {
     fn measure(&mut self, part: Part<'_>, interrupted: &AtomicBool) -> Result<Exit, Failure> {
         let name = &part.study.name;
         let path = self.folder.path.join(name);
-        let hosts = match self.hosts.connect(&part.study.args, interrupted) {
-            Err(failure) if failure.exit == Exit::Interrupted => return Ok(Exit::Interrupted),
-            hosts => hosts?,
-        };
         let folder = if part.earlier.is_some() {
             Folder::Continued(&path)
         } else {
@@ -184,13 +171,13 @@ impl<'a> PlanRun<'a> {
         let is_first = !std::mem::replace(&mut self.has_measured, true);
         // What cannot be printed is in the results nevertheless.
         let printed = output::data(&format!("{}## {name}\n\n", if is_first { "" } else { "\n" }));
-        let measured = part.bench.measure(&folder, hosts, interrupted, is_first)?;
-        if let Err(error) = measured.written {
+        let (exit, written) = part.measurement.measure(&folder, &mut self.hosts, interrupted, is_first)?;
+        if let Err(failure) = written {
             // The next study could not be written either.
             self.stopped = Some("the results could not be written");
-            return Err(Failure::environment(error));
+            return Err(failure);
         }
-        printed.map(|()| bench::exit(measured.outcome))
+        printed.map(|()| exit)
     }
 
     fn judge(&mut self, study: &Study) -> Result<(), Failure> {

@@ -6,6 +6,7 @@ mod server;
 
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
+use std::time::Duration;
 
 use anyhow::{Context, anyhow};
 use weir_baseline::{Client, ClientSettings, cases};
@@ -16,11 +17,13 @@ use weir_bench::keep_awake::KeepAwake;
 use weir_bench::path::{self, VirtualLink};
 use weir_measure::{Family, MeasureError, Secret};
 use weir_report::ReportOptions;
-use weir_results::{Case, Environment, Interface, ResultsWriter, Run, Warning};
+use weir_results::{Case, Environment, Interface, Reliability, ResultsWriter, Run, Warning};
 
+use super::bench::Folder;
 use super::{report, setup};
 use crate::args::{Cpus, Format, SecretArgs, UdpArgs, UdpCommand};
 use crate::exit::{Exit, Failure};
+use crate::plans::Subject;
 use crate::{output, signals};
 use plan::{Plan, Step};
 use server::LocalServer;
@@ -29,47 +32,125 @@ pub(crate) fn run(args: &UdpArgs) -> Result<Exit, Failure> {
     if let Some(UdpCommand::Server(args)) = &args.command {
         return server::run(args);
     }
-    let cpus = processors(args)?;
-    let outside = if args.method.outside_checks { setup::outside_tools() } else { Vec::new() };
-    let plan =
-        Plan::new(args, has_room(args, cpus), &outside).map_err(|text| Failure::usage(anyhow!(text)))?;
+    let bench = UdpBench::new(args)?;
     let halt = signals::watch()?;
-    let path = setup::lay(args.host.link.as_ref())?;
-    let other_end = OtherEnd::find(args, path.as_ref())?;
-    let awake = setup::keep_awake(args.host.keep_awake)?;
-    let client = Client::connect(&other_end.settings).map_err(failure)?;
-    let is_ipv6 = client.is_ipv6();
-    plan.check(is_ipv6).map_err(|text| Failure::usage(anyhow!(text)))?;
-    let environment = setup::environment(
-        client.interface().as_deref().unwrap_or("lo"),
-        path.as_ref().map(VirtualLink::spec),
-    );
-    let peer = other_end.describe(client.server());
-    let mut writer = setup::create_writer(args.output.output.as_deref(), &environment, Some(&peer))?;
-    if args.output.format == Format::Table {
-        report::talk_block(&weir_report::environment(&environment));
-        if args.connection.to.is_some() {
-            report::talk_block(&format!("other end\n{}", weir_report::environment(&peer)));
-        }
+    bench.measure(&Folder::New(args.output.output.as_deref()), &halt, true)
+}
+
+/// A measurement by the options of `weir udp`.
+pub(super) struct UdpBench<'a> {
+    args: &'a UdpArgs,
+    cpus: Option<CpuPair>,
+    plan: Plan,
+}
+
+impl<'a> UdpBench<'a> {
+    /// Plans the measurement, without anything being run or written.
+    pub(super) fn new(args: &'a UdpArgs) -> Result<Self, Failure> {
+        let cpus = processors(args)?;
+        let outside = if args.method.outside_checks { setup::outside_tools() } else { Vec::new() };
+        let plan =
+            Plan::new(args, has_room(args, cpus), &outside).map_err(|text| Failure::usage(anyhow!(text)))?;
+        // The version of IP of another host is known when it is connected.
+        let is_ipv6 = match (&args.connection, args.sockets.multicast) {
+            (_, Some(group)) => Some(group.is_ipv6()),
+            (it, None) if it.ipv4 || it.ipv6 || it.to.is_none() => Some(it.ipv6),
+            _ => None,
+        };
+        let checked = is_ipv6.map_or(Ok(()), |is_ipv6| plan.check(is_ipv6));
+        checked.map_err(|text| Failure::usage(anyhow!(text)))?;
+        Ok(Self { args, cpus, plan })
     }
-    let mut run = Run { peer: Some(peer), ..Run::new(environment) };
-    let mut runner = Runner {
-        client,
-        is_ipv6,
-        cpus,
-        path: path.as_ref(),
-        awake: awake.as_ref().map(KeepAwake::description),
-        halt: &halt,
-        verbose: args.output.verbose,
-    };
-    let ended = runner.run_plan(&plan, &mut writer, &mut run);
-    // Results are printed even if the run failed.
-    let printed = report::print(&run, args.output.format, &ReportOptions::default());
-    output::talk(&format!("results: {}", writer.path().display()));
-    drop(runner);
-    drop(other_end);
-    printed?;
-    ended
+
+    /// What it measures, a line for each step.
+    pub(super) fn lines(&self) -> Vec<String> {
+        let link = self.args.host.link.as_ref().map_or_else(String::new, |link| format!(", {link}"));
+        let line = |step: &Step| format!("{}{link}, repeat {}", step.name(), step.repeat);
+        self.plan.steps.iter().map(line).collect()
+    }
+
+    /// About how long it takes, without what surrounds the measurements.
+    pub(super) fn duration(&self) -> Duration {
+        self.plan.steps.iter().map(|step| step.point.warmup + step.point.duration).sum()
+    }
+
+    /// What requirements may be about.
+    pub(super) fn subjects(&self) -> Vec<Subject<'_>> {
+        let subject = |step: &Step| Subject {
+            engine: step.engine(),
+            test: step.test(),
+            size_bytes: step.point.size_bytes as u64,
+            reliability: Reliability::None,
+            batch_bytes: 0,
+        };
+        self.plan.steps.iter().map(subject).collect()
+    }
+
+    /// How many steps are left after these cases.
+    pub(super) fn left(&self, earlier: &[Case]) -> usize {
+        self.plan.steps.iter().filter(|step| !step.is_finished(earlier)).count()
+    }
+
+    /// Measures what the folder does not hold yet, and prints all of it. The environment is printed if `is_first`.
+    pub(super) fn measure(
+        &self,
+        folder: &Folder<'_>,
+        halt: &AtomicBool,
+        is_first: bool,
+    ) -> Result<Exit, Failure> {
+        // A thread of its own, since it enters the namespace of a link and does not leave it.
+        std::thread::scope(|scope| {
+            let measuring = scope.spawn(|| self.measure_here(folder, halt, is_first));
+            measuring.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+        })
+    }
+
+    fn measure_here(&self, folder: &Folder<'_>, halt: &AtomicBool, is_first: bool) -> Result<Exit, Failure> {
+        let Self { args, cpus, plan } = self;
+        let earlier = match folder {
+            Folder::New(_) => Vec::new(),
+            Folder::Continued(path) => Run::load(path).map_err(Failure::environment)?.cases,
+        };
+        let path = setup::lay(args.host.link.as_ref())?;
+        let other_end = OtherEnd::find(args, path.as_ref())?;
+        let awake = setup::keep_awake(args.host.keep_awake)?;
+        let client = Client::connect(&other_end.settings).map_err(failure)?;
+        let is_ipv6 = client.is_ipv6();
+        plan.check(is_ipv6).map_err(|text| Failure::usage(anyhow!(text)))?;
+        let environment = setup::environment(
+            client.interface().as_deref().unwrap_or("lo"),
+            path.as_ref().map(VirtualLink::spec),
+        );
+        let peer = other_end.describe(client.server());
+        let mut writer = match folder {
+            Folder::New(folder) => setup::create_writer(*folder, &environment, Some(&peer))?,
+            Folder::Continued(path) => ResultsWriter::resume(path).map_err(Failure::environment)?.0,
+        };
+        if args.output.format == Format::Table && is_first {
+            report::talk_block(&weir_report::environment(&environment));
+            if args.connection.to.is_some() {
+                report::talk_block(&format!("other end\n{}", weir_report::environment(&peer)));
+            }
+        }
+        let mut run = Run { peer: Some(peer), cases: earlier, ..Run::new(environment) };
+        let mut runner = Runner {
+            client,
+            is_ipv6,
+            cpus: *cpus,
+            path: path.as_ref(),
+            awake: awake.as_ref().map(KeepAwake::description),
+            halt,
+            verbose: args.output.verbose,
+        };
+        let ended = runner.run_plan(plan, &mut writer, &mut run);
+        // Results are printed even if the run failed.
+        let printed = report::print(&run, args.output.format, &ReportOptions::default());
+        output::talk(&format!("results: {}", writer.path().display()));
+        drop(runner);
+        drop(other_end);
+        printed?;
+        ended
+    }
 }
 
 /// Runs the plan.
@@ -88,7 +169,9 @@ struct Runner<'a> {
 impl Runner<'_> {
     fn run_plan(&mut self, plan: &Plan, writer: &mut ResultsWriter, run: &mut Run) -> Result<Exit, Failure> {
         let mut exit = Exit::Success;
-        for step in &plan.steps {
+        // Steps of an earlier, interrupted run are finished.
+        let steps: Vec<&Step> = plan.steps.iter().filter(|step| !step.is_finished(&run.cases)).collect();
+        for step in steps {
             let (found, failed) = self.step(step, run);
             for case in found {
                 if self.verbose {

@@ -12,6 +12,8 @@ pub(super) struct Source<'a> {
     /// The file, or the name of a ready-made plan.
     pub(super) name: &'a str,
     pub(super) text: &'a str,
+    /// Where the keys of the command line begin.
+    pub(super) file_bytes: usize,
 }
 
 /// A key with its value.
@@ -35,6 +37,9 @@ pub(super) enum Plain {
 impl<'a> Source<'a> {
     /// An error at a place in the text.
     pub(super) fn error(&self, at: usize, cause: impl std::fmt::Display) -> Failure {
+        if at >= self.file_bytes {
+            return Failure::usage(anyhow!("--set: {cause}"));
+        }
         let line = 1 + self.text.bytes().take(at).filter(|byte| *byte == b'\n').count();
         Failure::usage(anyhow!("{}, line {line}: {cause}", self.name))
     }

@@ -1,13 +1,13 @@
-//! A study: a section of a plan, as the options of `weir bench`.
+//! A study: a section of a plan, as the options of `weir bench` or `weir udp`.
 
 use std::path::Path;
 
-use clap::{Arg, ArgAction, Args, Command, FromArgMatches};
+use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches};
 use toml::de::DeTable;
 
 use super::require::{Required, requirements};
 use super::source::{Item, Plain, Source};
-use crate::args::BenchArgs;
+use crate::args::{BenchArgs, UdpArgs};
 use crate::exit::Failure;
 
 /// A section of a plan.
@@ -16,10 +16,33 @@ pub(crate) struct Study {
     pub(crate) name: String,
     /// The options, with those of `[defaults]`.
     options: Vec<StudyOption>,
-    pub(crate) args: Box<BenchArgs>,
+    pub(crate) args: StudyArgs,
     pub(crate) required: Vec<Required>,
     /// Where its table begins.
     at: usize,
+}
+
+/// The options of a study, by the command whose they are.
+#[derive(Debug)]
+pub(crate) enum StudyArgs {
+    Bench(Box<BenchArgs>),
+    Udp(Box<UdpArgs>),
+}
+
+/// The command whose options a study has.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Kind {
+    #[default]
+    Bench,
+    Udp,
+}
+
+/// Options of several studies, as far as each command has them.
+#[derive(Debug, Default)]
+pub(super) struct Defaults {
+    kind: Option<Kind>,
+    bench: Vec<StudyOption>,
+    udp: Vec<StudyOption>,
 }
 
 /// An option of a study.
@@ -32,49 +55,65 @@ pub(super) struct StudyOption {
 }
 
 impl Study {
-    /// Reads a section. Its options take precedence over the defaults.
+    /// Reads a section. Its options take precedence over the defaults, and the overrides over both.
     pub(super) fn parse(
         source: Source<'_>,
         at: usize,
         table: &DeTable<'_>,
-        defaults: &[StudyOption],
+        (defaults, overrides): (&Defaults, &Defaults),
         folder: Option<&Path>,
     ) -> Result<Self, Failure> {
-        let command = command();
-        let (mut name, mut required, mut options) = (None, Vec::new(), defaults.to_vec());
-        for item in source.items(table) {
+        let items = source.items(table);
+        let own = items.iter().find(|item| item.key == COMMAND).map(Kind::parse).transpose()?;
+        let kind = overrides.kind.or(own).or(defaults.kind).unwrap_or_default();
+        let command = kind.command();
+        let (mut name, mut required, mut options) = (None, Vec::new(), defaults.of(kind).to_vec());
+        for item in items {
             match item.key {
+                COMMAND => {}
                 "name" => name = Some(study_name(&item)?),
                 "require" => {
                     required = folder.map_or(Ok(Vec::new()), |folder| requirements(&item, folder))?
                 }
                 _ => {
-                    let option = option(&command, &item, &["name", "require"])?;
-                    options.retain(|other| other.name != option.name);
-                    options.push(option);
+                    add(&mut options, option(&command, &item, &["name", "require", COMMAND])?);
                 }
             }
         }
+        overrides.of(kind).iter().for_each(|option| add(&mut options, option.clone()));
         let name = name.ok_or_else(|| source.error(at, "the study has no `name`"))?;
         let arguments = options.iter().flat_map(|option| &option.arguments);
-        let parsed = command.try_get_matches_from(arguments);
-        let parsed = parsed.and_then(|matches| BenchArgs::from_arg_matches(&matches));
+        let parsed = command.try_get_matches_from(arguments).and_then(|matches| kind.args(&matches));
         let mut args = parsed.map_err(|error| {
             let text = first_paragraph(&error.to_string());
             source.error(place(&options, &text).unwrap_or(at), text)
         })?;
         // Paths in a plan are relative to it.
-        args.qos.settings = args.qos.settings.map(|path| folder.unwrap_or(Path::new("")).join(path));
-        Ok(Self { name, options, args: Box::new(args), required, at })
+        if let StudyArgs::Bench(args) = &mut args {
+            let settings = args.qos.settings.take();
+            args.qos.settings = settings.map(|path| folder.unwrap_or(Path::new("")).join(path));
+        }
+        Ok(Self { name, options, args, required, at })
     }
 
-    /// The equivalent arguments of `weir bench`.
+    /// The equivalent arguments of its command.
     pub(crate) fn arguments(&self) -> impl Iterator<Item = &str> {
         self.options.iter().flat_map(|option| &option.arguments).map(String::as_str)
     }
 
+    /// The command whose options it has: `bench` or `udp`.
+    pub(crate) fn command(&self) -> &'static str {
+        match self.args {
+            StudyArgs::Bench(_) => Kind::Bench.name(),
+            StudyArgs::Udp(_) => Kind::Udp.name(),
+        }
+    }
+
     /// The first option that another version of the study has not got or has otherwise.
     pub(super) fn changed<'s>(&'s self, other: &'s Self) -> Option<&'s str> {
+        if self.command() != other.command() {
+            return Some(COMMAND);
+        }
         let differs = |option: &&StudyOption, of: &Self| {
             !of.options.iter().any(|it| it.name == option.name && it.arguments == option.arguments)
         };
@@ -89,16 +128,77 @@ impl Study {
     }
 }
 
-/// The options of `weir bench`, without a program in front.
-fn command() -> Command {
-    BenchArgs::augment_args(Command::new("weir run")).no_binary_name(true).disable_help_flag(true)
+impl Kind {
+    fn parse(item: &Item<'_>) -> Result<Self, Failure> {
+        match item.text()? {
+            "bench" => Ok(Self::Bench),
+            "udp" => Ok(Self::Udp),
+            _ => Err(item.expected("\"bench\" or \"udp\"")),
+        }
+    }
+
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Bench => "bench",
+            Self::Udp => "udp",
+        }
+    }
+
+    /// The options, without a program in front.
+    fn command(self) -> Command {
+        let command = Command::new("weir run");
+        let command = match self {
+            Self::Bench => BenchArgs::augment_args(command),
+            Self::Udp => UdpArgs::augment_args(command),
+        };
+        command.no_binary_name(true).disable_help_flag(true)
+    }
+
+    fn args(self, matches: &ArgMatches) -> Result<StudyArgs, clap::Error> {
+        Ok(match self {
+            Self::Bench => StudyArgs::Bench(Box::new(BenchArgs::from_arg_matches(matches)?)),
+            Self::Udp => StudyArgs::Udp(Box::new(UdpArgs::from_arg_matches(matches)?)),
+        })
+    }
 }
 
-/// The options of `[defaults]`.
-pub(super) fn defaults(source: Source<'_>, table: &DeTable<'_>) -> Result<Vec<StudyOption>, Failure> {
-    let command = command();
-    source.items(table).iter().map(|item| option(&command, item, &[])).collect()
+impl Defaults {
+    /// Reads options that at least one of the commands has.
+    pub(super) fn parse(source: Source<'_>, table: &DeTable<'_>) -> Result<Self, Failure> {
+        let commands = [Kind::Bench, Kind::Udp].map(Kind::command);
+        let mut defaults = Self::default();
+        for item in source.items(table) {
+            if item.key == COMMAND {
+                defaults.kind = Some(Kind::parse(&item)?);
+                continue;
+            }
+            match commands.each_ref().map(|command| option(command, &item, &[COMMAND])) {
+                [Err(error), Err(_)] => return Err(error),
+                [bench, udp] => {
+                    defaults.bench.extend(bench);
+                    defaults.udp.extend(udp);
+                }
+            }
+        }
+        Ok(defaults)
+    }
+
+    fn of(&self, kind: Kind) -> &[StudyOption] {
+        match kind {
+            Kind::Bench => &self.bench,
+            Kind::Udp => &self.udp,
+        }
+    }
 }
+
+/// Adds an option, or replaces its value.
+fn add(options: &mut Vec<StudyOption>, option: StudyOption) {
+    options.retain(|other| other.name != option.name);
+    options.push(option);
+}
+
+/// The key that names the command of a study.
+const COMMAND: &str = "command";
 
 /// A name is that of a folder, too.
 fn study_name(item: &Item<'_>) -> Result<String, Failure> {
@@ -137,6 +237,8 @@ fn option(command: &Command, item: &Item<'_>, others: &[&str]) -> Result<StudyOp
         _ if !takes_values => return Err(item.expected("true or false")),
         Plain::Flag(flag) => vec![with(&flag.to_string())],
         Plain::Text(text) => vec![with(&text)],
+        // An empty list leaves the option out, even one of the defaults.
+        Plain::List(texts) if texts.is_empty() && argument.get_value_delimiter().is_none() => Vec::new(),
         Plain::List(texts) if is_repeated => texts.iter().map(|text| with(text)).collect(),
         Plain::List(texts) => vec![with(&texts.join(","))],
     };

@@ -109,15 +109,7 @@ impl Plan {
         match self.link {
             LinkChoice::Interface(_) => None,
             LinkChoice::Cable(ref spec) => Some(spec.clone()),
-            LinkChoice::TableLink => Some(PathSpec::Veth(VethSpec {
-                mtu: MTU,
-                rate_bps: Some(u64::from(table.link_gbps) * 1_000_000_000),
-                queue_bytes: None,
-                // Latency includes the time on the wire; throughput needs the full rate.
-                burst_bytes: (table.test == Test::Latency).then_some(FRAME_BYTES),
-                loss_e4: 0,
-                gso: true,
-            })),
+            LinkChoice::TableLink => Some(PathSpec::Veth(table_link(table))),
         }
     }
 
@@ -173,6 +165,19 @@ impl Plan {
             }
         }
         line.split(' ').map(str::to_owned).collect()
+    }
+}
+
+/// A virtual link with the speed of a table.
+pub(crate) fn table_link(table: &Table) -> VethSpec {
+    VethSpec {
+        mtu: MTU,
+        rate_bps: Some(u64::from(table.link_gbps) * 1_000_000_000),
+        queue_bytes: None,
+        // Latency includes the time on the wire; throughput needs the full rate.
+        burst_bytes: (table.test == Test::Latency).then_some(FRAME_BYTES),
+        loss_e4: 0,
+        gso: true,
     }
 }
 
@@ -251,7 +256,7 @@ fn of_link(table: &Table, row: &Row, plan: &Plan, figures: Option<&[f64]>) -> Op
 }
 
 /// Batch size including headers. Two samples fit in any case if they fit without headers.
-fn message_bytes(size: u64, batch_bytes: u64) -> u64 {
+pub(super) fn message_bytes(size: u64, batch_bytes: u64) -> u64 {
     if batch_bytes < 2 * size { 0 } else { batch_bytes.max(2 * (size + 64) + 64) }
 }
 

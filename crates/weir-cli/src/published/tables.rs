@@ -5,6 +5,8 @@ use weir_results::Test;
 /// The source of figures and the setup that they were measured on.
 #[derive(Debug)]
 pub(crate) struct Source {
+    /// Product, and machine if there are several.
+    pub(crate) label: &'static str,
     /// Title of the page or document.
     pub(crate) title: &'static str,
     /// The two hosts.
@@ -24,6 +26,7 @@ pub(crate) struct Source {
 }
 
 static PRO: Source = Source {
+    label: "Connext Professional",
     title: "RTI Connext DDS Professional, latency benchmarks (UDPv4, C++98)",
     hosts: "two hosts, Xeon E-2186G 3.8 GHz, Ubuntu 18.04",
     path: "Ethernet (Intel I350 at 1 Gbit/s, X550 at 10 Gbit/s), switch Dell S4048T-ON",
@@ -42,6 +45,7 @@ static PRO_BATCHING: Source = Source {
 };
 
 static MICRO: Source = Source {
+    label: "Connext Micro, Core i7",
     title: "RTI Connext DDS Micro, latency benchmarks",
     hosts: "two hosts, Core i7 3.33 GHz (6 cores), CentOS 7.1",
     path: "1 Gbit/s Ethernet (Intel I350), switch D-Link DXS-3350 SR",
@@ -52,7 +56,12 @@ static MICRO: Source = Source {
     processors: "not stated",
 };
 
-static MICRO_PI: Source = Source { hosts: "two Raspberry Pi 4 Model B", path: "1 Gbit/s network", ..MICRO };
+static MICRO_PI: Source = Source {
+    label: "Connext Micro, Raspberry Pi 4",
+    hosts: "two Raspberry Pi 4 Model B",
+    path: "1 Gbit/s network",
+    ..MICRO
+};
 
 static MICRO_THROUGHPUT: Source = Source {
     title: "RTI Connext DDS Micro, throughput benchmark",

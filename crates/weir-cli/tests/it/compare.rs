@@ -62,3 +62,23 @@ fn runs_with_nothing_in_common_and_missing_ones_are_errors_that_say_so() {
     scene.weir("compare old other").expect_code(2).expect_stderr("only in the new run: mock 64 B");
     scene.weir("compare old new --tolerance 200%").expect_code(2).expect_stderr("a share from 0 %");
 }
+
+#[test]
+fn a_run_with_many_repeats_is_compared_with_itself() {
+    let scene = Scene::new();
+    scene
+        .bench("--engines mock --sizes 32 --tests latency --reliability reliable --repeat 20")
+        .expect_code(0);
+    let found = scene.weir("compare results --with-itself --slow-down 4%").expect_code(0).stdout;
+    let words: Vec<&str> = found.split_whitespace().collect();
+    // The figures of a mock do not vary.
+    assert!(
+        words.join(" ").contains("| 10 | 2 | 0 | 100 |") && found.contains("4 % slower: found"),
+        "{found}"
+    );
+    let scene = two_runs(1.0);
+    scene.weir("compare old --with-itself").expect_code(2).expect_stderr("at least 20 repeats");
+    scene.weir("compare old new --with-itself").expect_code(2);
+    scene.weir("compare old").expect_code(2).expect_stderr("<NEW>");
+    scene.weir("compare published:micro --with-itself").expect_code(2).expect_stderr("no repeats");
+}

@@ -12,8 +12,9 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
+use weir_results::Run;
 
-use crate::support::{BRIEF, Finished, KilledOnDrop, Scene, is_missing};
+use crate::support::{BRIEF, Finished, KilledOnDrop, Random, Scene, is_missing};
 
 /// Two hosts, `alpha` and `beta` for SSH, which this process sees from `alpha`'s network.
 struct TwoHosts {
@@ -285,8 +286,8 @@ fn one_way_latency_between_two_clocks_has_their_error() {
 fn a_plan_runs_on_hosts_and_goes_on_there() {
     let Some(hosts) = TwoHosts::start() else { return };
     let plan = "[defaults]\nengines = \"mock\"\ntests = \"latency\"\nduration = \"50ms\"\nwarmup = \"0s\"\n\
-                reliability = \"reliable\"\n[[study]]\nname = \"one\"\nsizes = 32\n[[study]]\nname = \"two\"\nsizes = 64\n\
-                [[study.require]]\nno_loss = true\n";
+                reliability = \"reliable\"\n[[study]]\nname = \"one\"\nsizes = 32\n\
+                [[study]]\nname = \"two\"\nsizes = 64\n[[study.require]]\nno_loss = true\n";
     fs::write(hosts.path("plan.toml"), plan).unwrap();
     let words = "run plan.toml --output results";
     let said = hosts.weir(words, &hosts.by_ssh()).expect_code(0).stderr;
@@ -450,5 +451,59 @@ fn nothing_is_left_on_the_hosts_when_the_run_is_interrupted_or_killed() {
         assert_eq!(run.code(), expected);
         run.hosts.await_end();
         assert_eq!(run.failures(), (Vec::new(), 1));
+    }
+}
+
+/// A run of four cases on the hosts, killed at a line of progress that follows from the seed.
+fn run_and_kill(hosts: &TwoHosts, words: &str, seed: u64) {
+    let mut random = Random::new(seed);
+    let mut command = hosts.command(words, &hosts.by_ssh());
+    let mut run = KilledOnDrop::spawn(command.stdout(Stdio::null()).stderr(Stdio::piped()));
+    let lines = BufReader::new(run.process.stderr.take().unwrap()).lines().map(Result::unwrap);
+    let mut events = lines.filter(|line| line.starts_with('['));
+    events.nth(random.below(8));
+    let coordinator = Pid::from_raw(run.process.id().try_into().unwrap());
+    let victims = match random.below(3) {
+        0 => coordinator.into_iter().collect(),
+        1 => hosts.running(" host"),
+        // None, if it happens to be between two cases.
+        _ => hosts.running(" agent "),
+    };
+    // It may have ended by itself.
+    victims.first().map(|victim| kill_process(*victim, Signal::KILL));
+    events.for_each(drop);
+    run.process.wait().unwrap();
+}
+
+#[test]
+fn a_run_on_hosts_goes_on_after_a_kill_at_any_line_of_progress() {
+    let Some(hosts) = TwoHosts::start() else { return };
+    let plan = "[defaults]\nengines = 'mock'\nreliability = 'reliable'\nduration = '50ms'\nwarmup = '0s'\n\
+                [[study]]\nname = 'one'\ntests = 'latency'\nsizes = [32, 64, 128, 256]\n";
+    fs::write(hosts.path("plan.toml"), plan).unwrap();
+    // A host, the coordinator, an end.
+    for seed in [1, 4, 7] {
+        let words = format!("run plan.toml --output results{seed} --verbose");
+        run_and_kill(&hosts, &words, seed);
+        hosts.await_end();
+        let file = hosts.path(&format!("results{seed}/one/results.jsonl"));
+        let whole = |text: String| text.rfind('\n').map_or_else(String::new, |end| text[..=end].to_owned());
+        let before = whole(fs::read_to_string(&file).unwrap());
+        assert_eq!(Run::load(&file).unwrap().cases.len(), before.lines().count() - 1, "seed {seed}");
+        let code = if before.contains("\"not_measured\"") { 3 } else { 0 };
+        hosts.weir(&words, &hosts.by_ssh()).expect_code(code);
+        let after = fs::read_to_string(&file).unwrap();
+        assert!(after.starts_with(&before) && after.lines().count() == 5, "seed {seed}: {before}\n{after}");
+        hosts.await_end();
+        for name in &hosts.names {
+            let output = Command::new("ip").args(["-n", name, "-oneline", "link"]).output().unwrap().stdout;
+            let devices = String::from_utf8(output).unwrap();
+            assert_eq!(devices.lines().count(), 2, "seed {seed}: {devices}");
+            // Only the sshd is left, once its sessions have noticed.
+            let processes = || Command::new("ip").args(["netns", "pids", name]).output().unwrap().stdout;
+            while processes().iter().filter(|byte| **byte == b'\n').count() > 1 {
+                std::thread::yield_now();
+            }
+        }
     }
 }

@@ -9,26 +9,7 @@ use std::process::{Command, Stdio};
 
 use serde_json::Value;
 
-use crate::support::{BRIEF, Scene, is_missing};
-
-/// Whether virtual links are unavailable.
-fn is_refused() -> bool {
-    let works = |words: &[&str]| {
-        Command::new(words[0]).args(&words[1..]).output().is_ok_and(|output| output.status.success())
-    };
-    let needed: [&[&str]; 4] = [
-        &["unshare", "--net", "ip", "link"],
-        &["nft", "--version"],
-        &["ethtool", "--version"],
-        &["tc", "-V"],
-    ];
-    let missing = needed.iter().find(|words| !works(words));
-    is_missing(
-        missing.map(|words| {
-            format!("`{}` does not work here (root, iproute2, nftables, ethtool)", words.join(" "))
-        }),
-    )
-}
+use crate::support::{BRIEF, Scene, has_no_links as is_refused};
 
 #[test]
 fn the_link_drops_single_datagrams_of_a_segmented_send() {

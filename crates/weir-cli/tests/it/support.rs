@@ -2,7 +2,7 @@
 
 use std::fs::File;
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Output};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::mpsc;
@@ -23,6 +23,28 @@ pub(crate) fn is_missing(reason: Option<String>) -> bool {
     // Bypasses the output capture of the test harness, so that a skipped test is visible.
     let _ = writeln!(std::io::stderr(), "skipped {test}: {reason}");
     true
+}
+
+/// Whether virtual links are unavailable.
+pub(crate) fn has_no_links() -> bool {
+    let works = |words: &[&str]| {
+        std::process::Command::new(words[0])
+            .args(&words[1..])
+            .output()
+            .is_ok_and(|output| output.status.success())
+    };
+    let needed: [&[&str]; 4] = [
+        &["unshare", "--net", "ip", "link"],
+        &["nft", "--version"],
+        &["ethtool", "--version"],
+        &["tc", "-V"],
+    ];
+    let missing = needed.iter().find(|words| !works(words));
+    is_missing(
+        missing.map(|words| {
+            format!("`{}` does not work here (root, iproute2, nftables, ethtool)", words.join(" "))
+        }),
+    )
 }
 
 /// A DDS domain that no other test on this machine uses while this value lives, because
@@ -171,4 +193,32 @@ impl From<Output> for Finished {
         let text = |bytes| String::from_utf8(bytes).unwrap();
         Self { code: output.status.code(), stdout: text(output.stdout), stderr: text(output.stderr) }
     }
+}
+
+/// Numbers that follow from a seed.
+pub(crate) struct Random(u64);
+
+impl Random {
+    pub(crate) fn new(seed: u64) -> Self {
+        Self(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15))
+    }
+
+    /// A number from 0 to `count - 1`.
+    pub(crate) fn below(&mut self, count: usize) -> usize {
+        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        ((mixed ^ (mixed >> 31)) % count as u64) as usize
+    }
+}
+
+/// The processes that run in a folder, other than zombies: those that a command there left behind.
+pub(crate) fn processes_in(folder: &Path) -> Vec<String> {
+    let folder = folder.canonicalize().unwrap();
+    let entries = std::fs::read_dir("/proc").unwrap().filter_map(Result::ok).map(|entry| entry.path());
+    let is_inside = |process: &PathBuf| {
+        std::fs::read_link(process.join("cwd")).is_ok_and(|current| current.starts_with(&folder))
+    };
+    let line = |process: PathBuf| std::fs::read_to_string(process.join("cmdline")).unwrap_or_default();
+    entries.filter(is_inside).map(line).filter(|line| !line.is_empty()).collect()
 }

@@ -49,7 +49,7 @@ fn rows(table: &ExportTable) -> Vec<Vec<String>> {
 
 fn table(kind: ExportKind) -> ExportTable {
     let run = run();
-    let (table, damaged) = ExportTable::new(&NamedRun { name: "one", run: &run }, kind);
+    let (table, damaged) = ExportTable::new(&NamedRun { name: "one", run: &run, published: &[] }, kind);
     assert_eq!(damaged, 0);
     table
 }

@@ -220,12 +220,14 @@ impl Frame {
     }
 }
 
-/// A mark at a place of the picture: a disc, hollow on dashed lines, a triangle if the colour is used a second time, or
-/// a cross for what lost much.
+/// A mark at a place of the picture: a disc, hollow on dashed lines, a triangle if the colour is used a second time, a
+/// square for published figures, or a cross for what lost much.
 pub(crate) fn dot((x, y): (f64, f64), hue: Hue, is_hollow: bool, is_lossy: bool) -> Markup {
     html! {
         @if is_lossy {
             path.cross d={ "M" (n(x - 5.0)) " " (n(y - 5.0)) "l10 10m-10 0l10-10" } {}
+        } @else if let Hue::Published(_) = hue {
+            rect.dot.hollow[is_hollow] x=(n(x - 3.2)) y=(n(y - 3.2)) width="6.4" height="6.4" {}
         } @else if hue.is_second_round() {
             path.dot.hollow[is_hollow] d={ "M" (n(x)) " " (n(y - 4.5)) "l4.5 8h-9z" } {}
         } @else {
@@ -239,6 +241,7 @@ pub(crate) fn hue_class(hue: Hue) -> String {
     match hue {
         Hue::Floor => "floor".to_owned(),
         Hue::Gso => "gso".to_owned(),
+        Hue::Published(number) => format!("p{}", number % 3),
         Hue::Weir => "weir".to_owned(),
         Hue::WeirVariant => "weir2".to_owned(),
         Hue::Other(number) => format!("c{}", number % 8),

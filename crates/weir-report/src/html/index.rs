@@ -61,7 +61,9 @@ pub fn index_page(title: &str, runs: &[ListedRun]) -> String {
                         } }
                     }
                 }
-                footer { p.faint { "Read-only. Figures for programs: " a href="metrics" { "metrics" } " (OpenMetrics)." } }
+                footer {
+                    p.faint { "Read-only. Figures for programs: " a href="metrics" { "metrics" } " (OpenMetrics)." }
+                }
             }
         }
     };

@@ -13,10 +13,12 @@ use crate::html::number::{or_dash, range, short};
 use crate::html::palette::{Palette, name_of, panels};
 use crate::html::rows::{Dot, RowOf, Rows};
 use crate::html::summary::is_comparable;
-use crate::html::table::Table;
+use crate::html::table::{RowMark, Table};
 use crate::plot::{
-    Figure as Drawn, HEAVY_LOSS_PERCENT, Mark, RATES, TIMES, mark, p50, p99, size_label, size_ticks,
+    Figure as Drawn, HEAVY_LOSS_PERCENT, Hue, Mark, RATES, TIMES, mark, p50, p99, published_labels,
+    size_label, size_ticks,
 };
+use crate::published::PublishedPoint;
 
 /// Latency or throughput by size; dots in rows if there is one size only. Open loops vary by load instead.
 pub(crate) fn by_size(group: &Group<'_>, palette: &Palette<'_>, link_mbps: Option<f64>) -> Option<Figure> {
@@ -34,7 +36,8 @@ pub(crate) fn by_size(group: &Group<'_>, palette: &Palette<'_>, link_mbps: Optio
         .into_iter()
         .map(|line| Line {
             name: format!("{} {}", line.engine, line.figure).trim_end().to_owned(),
-            hue: palette.hue(&line.engine),
+            // The colours of engines are those of the whole run.
+            hue: if let Hue::Published(_) = line.hue { line.hue } else { palette.hue(&line.engine) },
             is_dashed: line.dashed,
             has_dots: true,
             marks: line.marks,
@@ -43,7 +46,7 @@ pub(crate) fn by_size(group: &Group<'_>, palette: &Palette<'_>, link_mbps: Optio
     if lines.is_empty() {
         return None;
     }
-    let ticks = size_ticks(lines.iter().flat_map(|line| &line.marks).map(|mark| mark.at.0).collect(), 9.0);
+    let ticks = size_ticks(lines.iter().flat_map(|line| &line.marks).map(|mark| mark.at.0).collect(), 7.5);
     let chart = Chart {
         label: format!("{title}, {}, in {unit}.", group.key.conditions()),
         heading: None,
@@ -55,6 +58,7 @@ pub(crate) fn by_size(group: &Group<'_>, palette: &Palette<'_>, link_mbps: Optio
         lines,
     };
     let mut legend = palette.keys(group, chart.lines.iter());
+    legend.extend(published_keys(group));
     if group.key.test == Test::Latency {
         legend.extend([Key::Line("median", false), Key::Line("99 %", true)]);
     }
@@ -83,10 +87,11 @@ fn single_size(group: &Group<'_>, palette: &Palette<'_>) -> Option<Figure> {
             .collect::<Vec<_>>();
         row(point, palette, group, dots)
     };
-    let rows: Vec<RowOf> = group.points.iter().filter_map(row).collect();
+    let mut rows: Vec<RowOf> = group.points.iter().filter_map(row).collect();
     if rows.is_empty() {
         return None;
     }
+    rows.extend(published_rows(group, figures));
     let mut legend = Vec::new();
     if group.key.test == Test::Latency {
         legend.extend([Key::Dot("median", false), Key::Dot("99 %", true)]);
@@ -421,6 +426,26 @@ fn row_name(point: &Point<'_>, group: &Group<'_>) -> String {
     }
 }
 
+/// The rows of published figures of the only size.
+fn published_rows(group: &Group<'_>, figures: &[Drawn]) -> Vec<RowOf> {
+    let labels = published_labels(group);
+    let of_size = group.published.iter().filter(|it| sizes(group).contains(&it.point.size_bytes));
+    let row = |it: &PublishedPoint<'_>| {
+        let number = labels.iter().position(|label| *label == it.point.engine).unwrap_or(0);
+        let dots: Vec<Dot> =
+            figures.iter().filter_map(|(_, is_hollow, of)| dot(&it.point, of, *is_hollow)).collect();
+        let (name, hue) = (it.point.engine.clone(), Hue::Published(number));
+        (!dots.is_empty()).then(|| RowOf { name, hue, dots, parts: Vec::new(), text: String::new() })
+    };
+    of_size.filter_map(row).collect()
+}
+
+/// The entries of a legend for published tables.
+fn published_keys(group: &Group<'_>) -> Vec<Key> {
+    let labels = published_labels(group).into_iter().enumerate();
+    labels.map(|(number, label)| Key::Engine(label.to_owned(), Hue::Published(number))).collect()
+}
+
 fn x_is_log(axis: &Axis) -> bool {
     axis.is_logarithmic
 }
@@ -466,7 +491,8 @@ fn figures_table(group: &Group<'_>, title: &str, figures: &[Drawn], unit: &str) 
     }
     headings.push("Lost".to_owned());
     let mut table = Table::new(format!("{title}, {unit}, medians of the repeats"), 1, headings);
-    for point in &group.points {
+    let published = group.published.iter().map(|it| &it.point);
+    for point in group.points.iter().chain(published.clone()) {
         let mut cells = vec![name_of(point), point.size_bytes.to_string()];
         for (_, _, figure) in figures {
             let found = mark(point, figure);
@@ -474,8 +500,11 @@ fn figures_table(group: &Group<'_>, title: &str, figures: &[Drawn], unit: &str) 
             let range = found.and_then(|mark| mark.whisker).map(|(low, high)| format!("{low:.2}..{high:.2}"));
             cells.push(range.unwrap_or_else(|| "-".to_owned()));
         }
-        cells.push(lost(point).to_string());
-        table.push(cells);
+        let is_published = published.clone().any(|it| std::ptr::eq(it, point));
+        // Lost round trips were not published.
+        let is_known = !is_published || group.key.test == Test::Throughput;
+        cells.push(if is_known { lost(point).to_string() } else { "-".to_owned() });
+        table.push_marked(cells, if is_published { RowMark::Published } else { RowMark::Plain });
     }
     table
 }

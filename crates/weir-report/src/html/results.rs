@@ -61,7 +61,26 @@ pub(crate) fn main_table(group: &Group<'_>, headlines: &[Headline<'_>], base: &s
         }
         table.push_marked(cells, it.row_mark());
     }
+    add_published(&mut table, group, &columns);
     table
+}
+
+/// Adds the published figures of the sizes that were measured, each below the rows of its size.
+fn add_published(table: &mut Table, group: &Group<'_>, columns: &[Column]) {
+    for it in &group.published {
+        let size = it.point.size_bytes.to_string();
+        let Some(at) = table.rows.iter().rposition(|row| row.cells.get(1) == Some(&size)) else { continue };
+        let doubt = if it.is_doubtful { " ?" } else { "" };
+        let mut cells = vec![format!("{}{doubt}", it.point.engine), size];
+        // Lost round trips were not published.
+        let is_known = |name: &str| group.key.test == Test::Throughput || name != "Lost";
+        let cell = |column: &Column| {
+            if is_known(column.0) { text(&it.point.repeats, *column) } else { "-".to_owned() }
+        };
+        cells.extend(columns.iter().map(cell));
+        cells.resize(table.headings.len(), "-".to_owned());
+        table.rows.insert(at + 1, Row { cells, mark: RowMark::Published });
+    }
 }
 
 /// Why a point has no figures.

@@ -24,6 +24,8 @@ pub(crate) enum RowMark {
     Plain,
     /// Samples were lost that should not be, or so many that the other figures mean little.
     Lossy,
+    /// Published figures of another machine.
+    Published,
     /// The heading of the rows below it.
     Heading,
     /// There are no figures; the last cell says why, and is as wide as the rest of the row.
@@ -70,6 +72,7 @@ impl Table {
                 };
             }
             RowMark::Plain => None,
+            RowMark::Published => Some("published"),
             RowMark::Lossy => Some("lossy"),
             RowMark::Failed => Some("failed"),
         };

@@ -2,14 +2,16 @@
 
 use std::path::Path;
 
-use weir_report::{NamedRun, ReportOptions, html_report};
+use weir_report::{NamedRun, Published, PublishedRow, ReportOptions, html_report};
 use weir_results::{
-    Case, CaseSeries, Environment, Interface, LatencyKind, LatencyRecorder, LossAttribution, NotMeasured,
-    ProcessFigures, Reliability, Run, Telemetry, Test, ThroughputSummary, UdpFigures, UdpMode, Warning,
+    Case, CaseSeries, Environment, Interface, LatencyKind, LatencyRecorder, LatencySummary, LossAttribution,
+    NotMeasured, ProcessFigures, Reliability, Run, Telemetry, Test, ThroughputSummary, UdpFigures, UdpMode,
+    Warning,
 };
 
 fn page(runs: &[(&str, &Run)]) -> String {
-    let runs: Vec<NamedRun<'_>> = runs.iter().map(|(name, run)| NamedRun { name, run }).collect();
+    let runs: Vec<NamedRun<'_>> =
+        runs.iter().map(|(name, run)| NamedRun { name, run, published: &[] }).collect();
     html_report(&runs, &ReportOptions::default())
 }
 
@@ -314,4 +316,45 @@ fn five_hundred_complete_cases_take_less_than_three_megabytes() {
     let page = page(&[("run", &run)]);
     elements(&page);
     assert!(page.len() < 3_000_000, "{} bytes", page.len());
+}
+
+#[test]
+fn published_figures_are_beside_those_of_their_size_and_compared_with_nothing() {
+    let row = |size_bytes: u64, is_doubtful: bool| {
+        let case = Case::new("", Test::Latency, Reliability::Reliable, size_bytes).with(|case| {
+            let summary =
+                LatencySummary { count: 1_000_000, p50: 77.25, p99: 88.5, ..LatencySummary::default() };
+            case.figures.latency_us = Some(summary);
+        });
+        PublishedRow { case, is_doubtful }
+    };
+    let published = [Published {
+        name: "table-1".to_owned(),
+        label: "<them> (published)".to_owned(),
+        source: "a page".to_owned(),
+        rows: vec![row(32, false), row(64, true), row(128, false)],
+    }];
+    let cases =
+        vec![latency("udp", 32, 3), latency("weir", 32, 1), latency("udp", 64, 3), latency("weir", 64, 1)];
+    let run = Run { cases, ..Run::new(Environment::default()) };
+    let page =
+        html_report(&[NamedRun { name: "run", run: &run, published: &published }], &ReportOptions::default());
+    elements(&page);
+    let label = "&lt;them&gt; (published)";
+    let row = |label: &str, size: u64| {
+        format!("<tr class=\"published\"><th scope=\"row\">{label}</th><td>{size}</td>")
+    };
+    let of_table = page.split("All figures").next().unwrap();
+    // Behind the engines of its size, with what was published only.
+    let at = of_table.find(&row(label, 32)).unwrap();
+    assert!(of_table[..at].contains("<td>32</td>") && !of_table[..at].contains("<td>64</td>"));
+    let cells = of_table[at..].split("</tr>").next().unwrap();
+    assert!(cells.contains("<td>77.25</td><td>88.50</td>") && cells.ends_with("<td>-</td>"), "{cells}");
+    assert!(of_table.contains(&row(&format!("{label} ?"), 64)) && page.contains("contradict each other"));
+    // A size that was not measured is in the plot and in its data.
+    assert!(!of_table.contains(&row(label, 128)) && page.contains(&row(label, 128)));
+    assert!(page.contains("the vendor's figures of another machine, from table-1: a page."));
+    let ratios = page.split("Median latency as a multiple of udp.").nth(1).unwrap();
+    assert!(!ratios.split("</figure>").next().unwrap().contains("them"));
+    assert!(!self::page(&[("run", &run)]).contains("them"));
 }

@@ -96,8 +96,11 @@ fn compared(table: &Table, runs: &[Run], tolerance: f64) -> Vec<Compared> {
     for row in &table.rows {
         for engine in &engines {
             let repeats = cases.iter().copied();
-            let repeats: Vec<&Case> =
-                repeats.filter(|it| it.point.engine == *engine && it.point.size_bytes == row.size).collect();
+            let batched = published::row_batch_bytes(table, row) > 0;
+            let repeats: Vec<&Case> = repeats
+                .filter(|it| it.point.engine == *engine && it.point.size_bytes == row.size)
+                .filter(|it| table.batch_bytes.is_none() || batched == (it.point.batch_bytes > 0))
+                .collect();
             compared
                 .extend(figures(table.test).iter().filter_map(|it| one(table, row, &repeats, it, tolerance)));
         }
@@ -156,7 +159,6 @@ fn is_like(table: &Table, case: &Case) -> bool {
         && (point.publishers, point.subscribers) == (1, 1)
         && !point.multicast
         && case.conditions.rate_samples_per_s.is_none()
-        && table.batch_bytes.is_none_or(|bytes| (bytes > 0) == (point.batch_bytes > 0))
 }
 
 fn conditions(table: &Table) -> String {
@@ -171,16 +173,19 @@ fn conditions(table: &Table) -> String {
     format!("{test}, {keyed}, {reliable}{batch}, {link} Gbit/s")
 }
 
-/// The options of `weir bench` that measure cases like those of a table.
+/// The commands that measure cases like those of a table.
 fn options(table: &Table) -> String {
     let sizes: Vec<String> = table.rows.iter().map(|row| row.size.to_string()).collect();
     let reliability = if table.reliable { "reliable" } else { "best-effort" };
     let instances = if table.keyed { " --instances 100000" } else { "" };
-    let batch = table.batch_bytes.map_or_else(String::new, |bytes| format!(" --batch {bytes}"));
-    let (test, sizes) = (table.test, sizes.join(","));
+    let batch = table.batch_bytes.map_or_else(String::new, |bytes| match bytes {
+        0 => " --batch 0".to_owned(),
+        bytes => format!(" --batch 0,{bytes}"),
+    });
+    let (name, test, sizes) = (&table.name, table.test, sizes.join(","));
     format!(
-        "`weir bench --engines weir --tests {test} --reliability {reliability}{instances}{batch} --sizes {sizes} \
-         --repeat 8`"
+        "`weir run {name}`, or with `weir bench --engines weir --tests {test} --reliability {reliability}{instances}\
+         {batch} --sizes {sizes} --repeat 8`"
     )
 }
 

@@ -7,27 +7,48 @@ use weir_bench::plan::{Action, Plan, Step};
 
 use crate::plans::Study;
 
+/// What a study measures, in the order in which it does.
+pub(super) struct Outline {
+    lines: Vec<String>,
+    time: Duration,
+    /// Whether it may end earlier.
+    is_most: bool,
+}
+
+impl Outline {
+    /// Of cases that take this long without what surrounds them.
+    pub(super) fn new(lines: Vec<String>, duration: Duration) -> Self {
+        let around = OVERHEAD * u32::try_from(lines.len()).unwrap_or(u32::MAX);
+        Self { lines, time: duration + around, is_most: false }
+    }
+
+    pub(super) fn of_plans(plans: &[Plan]) -> Self {
+        let lines = plans.iter().flat_map(|plan| &plan.steps).map(line).collect();
+        let is_most = plans.iter().any(|plan| plan.until_width.is_some());
+        Self { lines, time: time(plans), is_most }
+    }
+}
+
 /// The command and the cases of a study, of which some are finished.
-pub(super) fn study(study: &Study, plans: &[Plan], finished: usize) -> String {
-    let steps: Vec<&Step> = plans.iter().flat_map(|plan| &plan.steps).collect();
-    let most = if has_width(plans) { "at most " } else { "" };
-    let mut text = format!("{}: {most}{}, {}", study.name, cases(steps.len()), about(time(plans)));
+pub(super) fn study(study: &Study, outline: &Outline, finished: usize) -> String {
+    let most = if outline.is_most { "at most " } else { "" };
+    let mut text = format!("{}: {most}{}, {}", study.name, cases(outline.lines.len()), about(outline.time));
     if finished > 0 {
         _ = write!(text, ", {finished} finished");
     }
-    _ = writeln!(text, "\n  weir bench {}", study.arguments().collect::<Vec<_>>().join(" "));
-    for (number, step) in (1..).zip(&steps) {
-        _ = writeln!(text, "  {number:>4}  {}", line(step));
+    let arguments = study.arguments().collect::<Vec<_>>().join(" ");
+    _ = writeln!(text, "\n  weir {} {arguments}", study.command());
+    for (number, line) in (1..).zip(&outline.lines) {
+        _ = writeln!(text, "  {number:>4}  {line}");
     }
     text
 }
 
 /// The last line: everything together.
-pub(super) fn total(studies: &[&[Plan]]) -> String {
-    let plans = || studies.iter().copied().flatten();
-    let most = if studies.iter().any(|plans| has_width(plans)) { "at most " } else { "" };
-    let count = plans().map(|plan| plan.steps.len()).sum();
-    let time = studies.iter().map(|plans| time(plans)).sum();
+pub(super) fn total(studies: &[Outline]) -> String {
+    let most = if studies.iter().any(|outline| outline.is_most) { "at most " } else { "" };
+    let count = studies.iter().map(|outline| outline.lines.len()).sum();
+    let time = studies.iter().map(|outline| outline.time).sum();
     let noun = if studies.len() == 1 { "study" } else { "studies" };
     format!("{} {noun}, {most}{}, {}", studies.len(), cases(count), about(time))
 }
@@ -55,10 +76,6 @@ fn line(step: &Step) -> String {
         _ = write!(text, " (not measured: {reason})");
     }
     text
-}
-
-fn has_width(plans: &[Plan]) -> bool {
-    plans.iter().any(|plan| plan.until_width.is_some())
 }
 
 pub(super) fn cases(count: usize) -> String {

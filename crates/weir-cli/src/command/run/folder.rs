@@ -10,7 +10,7 @@ use weir_results::{Environment, RESULTS_FILE_NAME, Run};
 use crate::command::setup;
 use crate::exit::Failure;
 use crate::output;
-use crate::plans::{PlanFile, Study};
+use crate::plans::{PLAN_NAME, PlanFile, Study, StudyArgs};
 
 /// The results folder of a plan. No other process uses it meanwhile.
 #[derive(Debug)]
@@ -80,7 +80,8 @@ pub(super) fn earlier(
     }
     let run = Run::load(&path).map_err(Failure::environment)?;
     // Those of other hosts are known when they are connected.
-    if study.args.host.hosts.hosts.is_none() {
+    let has_hosts = matches!(&study.args, StudyArgs::Bench(args) if args.host.hosts.hosts.is_some());
+    if !has_hosts {
         setup::check_same_host(&path, &run.environment, environment)?;
     }
     Ok(Some(run))
@@ -95,5 +96,3 @@ pub(super) fn clear(path: &Path) -> Result<(), Failure> {
     }
     Ok(())
 }
-
-const PLAN_NAME: &str = "plan.toml";

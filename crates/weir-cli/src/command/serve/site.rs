@@ -12,6 +12,7 @@ use weir_report::{
 use weir_results::Run;
 
 use super::http::{Request, Response};
+use crate::published::named_in;
 
 /// The runs of a folder as pages.
 pub(super) struct Site {
@@ -121,7 +122,9 @@ impl Site {
         }
         let salvaged = Run::salvage(&path)?;
         let options = ReportOptions { costs: true, ..ReportOptions::default() };
-        let page = html_report(&[NamedRun { name: &run.name, run: &salvaged.run }], &options);
+        let published = named_in(&salvaged.run.environment.command);
+        let named = NamedRun { name: &run.name, run: &salvaged.run, published: &published };
+        let page = html_report(&[named], &options);
         Ok(Some(Response::html(if is_live(&path) { live_page(&page) } else { page })))
     }
 }

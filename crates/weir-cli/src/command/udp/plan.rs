@@ -2,6 +2,7 @@
 
 use weir_baseline::{Point, PointTest};
 use weir_bench::outside::OutsideTool;
+use weir_results::Direction::{Forward, Reverse};
 use weir_results::{Case, Run, Spread, Test, UdpMode, WaitStrategy};
 
 use crate::args::{Direction, UdpArgs, UdpRate};
@@ -69,6 +70,63 @@ impl Plan {
 }
 
 impl Step {
+    /// Who measures.
+    pub(super) fn engine(&self) -> &'static str {
+        self.outside.map_or(self.point.mode.engine(), OutsideTool::name)
+    }
+
+    pub(super) fn test(&self) -> Test {
+        match self.point.test {
+            PointTest::RoundTrip => Test::Latency,
+            PointTest::Stream => Test::Throughput,
+        }
+    }
+
+    /// What is measured, without its repeat.
+    pub(super) fn name(&self) -> String {
+        let point = &self.point;
+        let mut text = format!("{} {} B, ", self.engine(), point.size_bytes);
+        text += match (point.test, point.forward, point.reverse) {
+            (PointTest::RoundTrip, ..) => "round trips",
+            (PointTest::Stream, true, true) => "streams both ways",
+            (PointTest::Stream, _, true) => "stream from the server",
+            (PointTest::Stream, ..) => "stream",
+        };
+        if point.flows > 1 {
+            text += &format!(", {} flows", point.flows);
+        }
+        match (self.percent, point.datagrams_per_s) {
+            (Some(percent), _) => text + &format!(", {percent} % of the maximum"),
+            (None, Some(rate)) => text + &format!(", {rate:.1} datagrams/s"),
+            (None, None) => text,
+        }
+    }
+
+    /// Whether these cases hold all that it measures.
+    pub(super) fn is_finished(&self, cases: &[Case]) -> bool {
+        let directions = [(self.point.forward, Forward), (self.point.reverse, Reverse)];
+        let mut needed = directions.into_iter().filter(|(is_sent, _)| *is_sent);
+        needed.all(|(_, direction)| cases.iter().any(|case| self.is_of(case, direction)))
+    }
+
+    fn is_of(&self, case: &Case, direction: weir_results::Direction) -> bool {
+        let Some(udp) = &case.figures.udp else { return false };
+        // A rate is computed and printed, so it may differ in its last digit.
+        let is_near = |one: f64, other: f64| (one - other).abs() <= one.abs() * 1e-9;
+        let has_rate = match (self.percent, self.point.datagrams_per_s, case.conditions.rate_samples_per_s) {
+            (Some(_), ..) | (None, None, None) => true,
+            (None, Some(rate), Some(of_case)) => is_near(rate, of_case),
+            _ => false,
+        };
+        case.point.engine == self.engine()
+            && case.point.test == self.test()
+            && case.point.size_bytes == self.point.size_bytes as u64
+            && case.conditions.repeat == self.repeat
+            && case.conditions.load_percent == self.percent
+            && (udp.flows, udp.direction) == (self.point.flows, direction)
+            && has_rate
+    }
+
     /// Computes a rate given in percent from the median of the maxima measured earlier in this run.
     pub(super) fn resolve(&self, point: &mut Point, run: &Run) -> Result<(), String> {
         let Some(percent) = self.percent else { return Ok(()) };
