@@ -91,6 +91,7 @@ fn parts<'a>(
 ) -> Result<Vec<Part<'a>>, Failure> {
     let part = |(study, bench): (&'a Study, Bench<'a>)| {
         let earlier = folder.map(|folder| folder::earlier(folder, study, environment)).transpose()?.flatten();
+        let bench = earlier.iter().try_fold(bench, |bench, run| bench.continuing(run))?;
         let cases = earlier.as_ref().map_or(&[][..], |run| &run.cases);
         let left = bench.parts(cases)?.iter().map(|(_, left)| left).sum();
         Ok(Part { study, bench, earlier, left })
