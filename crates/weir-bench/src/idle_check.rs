@@ -42,10 +42,13 @@ fn measure() -> io::Result<Vec<WakeUp>> {
         let _awake = KeepAwake::start()?;
         round(cpus.publisher, cpus.subscriber, &mut awake)?;
     }
-    let wake_up = |((&(slept_us, _), idle), awake): ((&(u64, usize), Vec<u64>), Vec<u64>)| {
-        Some(WakeUp { slept_us, idle_ns: median(idle)?, awake_ns: median(awake)? })
-    };
-    Ok(SLEEPS.iter().zip(idle).zip(awake).filter_map(wake_up).collect())
+    let mut found = Vec::new();
+    for (((slept_us, _), idle), awake) in SLEEPS.into_iter().zip(idle).zip(awake) {
+        if let (Some(idle_ns), Some(awake_ns)) = (median(idle), median(awake)) {
+            found.push(WakeUp { slept_us, idle_ns, awake_ns });
+        }
+    }
+    Ok(found)
 }
 
 /// Adds the times of one round, by length of sleep.

@@ -11,6 +11,7 @@ use weir_results::{Case, LatencyKind, Test, WaitStrategy, Warning};
 
 use crate::compare::{compare, headline};
 use crate::group::{FLOOR, Group, Point};
+use crate::json::rounded;
 
 /// Returns the warning about a point that is faster than raw UDP of the same size, if it is beyond doubt: the interval
 /// of the ratio is below 1, or without an interval, each ratio of at least two repeats is below [`SURE`].
@@ -34,10 +35,10 @@ pub(crate) fn beaten_baseline(group: &Group<'_>, point: &Point<'_>) -> Option<Wa
         None => found.pairs >= PAIRS_MIN && ratios(point, base).all(|ratio| ratio < SURE),
     };
     let idle = key.wait != WaitStrategy::Spin && !key.kept_awake;
-    let interval = found.interval.map(|interval| [interval.low, interval.high]);
+    let interval = found.interval.map(|interval| [interval.low, interval.high].map(rounded));
     is_beaten.then(|| Warning::FasterThanBaseline {
         baseline: FLOOR.to_owned(),
-        ratio: found.ratio,
+        ratio: rounded(found.ratio),
         interval,
         idle,
     })

@@ -75,6 +75,6 @@ fn ends(interval: Option<Interval>) -> Value {
 }
 
 /// Rounds to four decimals.
-fn rounded(figure: f64) -> f64 {
+pub(crate) fn rounded(figure: f64) -> f64 {
     (figure * 1e4).round() / 1e4
 }

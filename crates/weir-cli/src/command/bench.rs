@@ -110,6 +110,13 @@ impl<'a> Bench<'a> {
         }
     }
 
+    /// The environment of a measurement on this host.
+    fn environment(&self) -> Environment {
+        let host = &self.args.host;
+        let environment = setup::environment(&host.interface, host.link.first());
+        Environment { wake_ups: self.wake_ups.clone(), ..environment }
+    }
+
     /// Chooses the processors of the ends on these hosts.
     fn pin(&mut self, hosts: &Hosts) -> Result<(), Failure> {
         let has_several = self.args.workload.publishers > 1 || self.args.workload.subscribers > 1;
@@ -134,22 +141,31 @@ impl<'a> Bench<'a> {
         interrupted: &AtomicBool,
         is_first: bool,
     ) -> Result<Measured, Failure> {
-        let args = self.args;
         let earlier = match folder {
             Folder::New(_) => None,
-            Folder::Continued(path) => Some((path, Run::load(path).map_err(Failure::environment)?)),
+            Folder::Continued(path) => Some((*path, Run::load(path).map_err(Failure::environment)?)),
         };
-        let mut bench = match &earlier {
+        let bench = match &earlier {
             Some((_, run)) => self.continuing(run)?,
             None => self.checked()?,
         };
+        bench.measure_after(earlier, folder, hosts, interrupted, is_first)
+    }
+
+    /// Measures what these earlier results do not hold.
+    fn measure_after(
+        mut self,
+        earlier: Option<(&Path, Run)>,
+        folder: &Folder<'_>,
+        hosts: Option<&Hosts>,
+        interrupted: &AtomicBool,
+        is_first: bool,
+    ) -> Result<Measured, Failure> {
+        let args = self.args;
         let head = hosts.map(|hosts| host::Head::new(hosts, ends(args)));
         let (environment, peer, records) = match &head {
             Some(head) => (head.environment.clone(), head.peer.as_ref(), &head.hosts[..]),
-            None => {
-                let environment = setup::environment(&args.host.interface, args.host.link.first());
-                (Environment { wake_ups: bench.wake_ups.clone(), ..environment }, None, &[][..])
-            }
+            None => (self.environment(), None, &[][..]),
         };
         let earlier = match earlier {
             None => Vec::new(),
@@ -158,7 +174,7 @@ impl<'a> Bench<'a> {
                 run.cases
             }
         };
-        let parts = bench.parts(&earlier)?;
+        let parts = self.parts(&earlier)?;
         // Before the results file: a host without virtual links leaves no empty run.
         let mut path = setup::lay(args.host.link.first().filter(|_| parts[0].1 > 0))?;
         let mut writer = match folder {
@@ -166,23 +182,23 @@ impl<'a> Bench<'a> {
             Folder::Continued(path) => ResultsWriter::resume(path).map_err(Failure::environment)?.0,
         };
         let agent = setup::agent()?;
-        idle::check_spinners(&bench.plans, hosts)?;
-        if args.output.format == Format::Table && is_first {
-            report::talk_block(&weir_report::environment(&environment));
-            report::talk_block(&idle::notice(args, &bench.plans));
-        }
+        idle::check_spinners(&self.plans, hosts)?;
         if args.output.format == Format::Table {
+            if is_first {
+                report::talk_block(&weir_report::environment(&environment));
+                report::talk_block(&idle::notice(args, &self.plans));
+            }
             report::talk_block(&path.as_ref().map_or_else(String::new, described));
         }
         if let Some(hosts) = hosts {
             host::tell(hosts, ends(args));
-            bench.pin(hosts)?;
+            self.pin(hosts)?;
         }
         let run = Run { peer: peer.cloned(), hosts: records.to_vec(), ..Run::new(environment.clone()) };
-        let mut finished = Finished::new(run, &bench.plans[0], args);
+        let mut finished = Finished::new(run, &self.plans[0], args);
         // A closed stdout does not end the run: the results file has everything.
         let (mut printed, mut written, mut outcome) = (Ok(()), Ok(()), RunOutcome::default());
-        for (number, (plan, (earlier, left))) in bench.plans.iter().zip(parts).enumerate() {
+        for (number, (plan, (earlier, left))) in self.plans.iter().zip(parts).enumerate() {
             if number > 0 {
                 // The one before is removed first: both have the same names.
                 drop(path.take());
