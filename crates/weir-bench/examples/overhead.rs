@@ -73,7 +73,7 @@ fn received(mock: &dyn Engine, case: &CaseSpec) -> Result<f64, Box<dyn Error>> {
     signal.finish(vec![sent]);
     let mut end = mock.open_subscriber(case)?;
     let start = Instant::now();
-    let outcome = throughput::run_subscriber(end.as_mut(), case, &signal, schedule)?;
+    let outcome = throughput::run_subscriber(end.as_mut(), case, &signal, schedule, None)?;
     Ok(nanoseconds(start, outcome.arrivals))
 }
 
@@ -92,13 +92,13 @@ fn received_by_hand(mock: &dyn Engine, options: &HandOptions<'_>) -> Result<f64,
 fn pinged(mock: &dyn Engine, case: &CaseSpec) -> Result<f64, Box<dyn Error>> {
     let mut end = mock.open_pinger(case)?;
     let start = Instant::now();
-    let sent = latency::run_pinger(end.as_mut(), case, &AtomicBool::new(false))?.sent;
+    let sent = latency::run_pinger(end.as_mut(), case, &AtomicBool::new(false), None)?.sent;
     Ok(nanoseconds(start, sent))
 }
 
 /// A listener puts samples in, and the harness takes them out.
 fn listened(case: &CaseSpec) -> f64 {
-    let (inbox, mut collector) = (Inbox::new(case), Collector::new(case));
+    let (inbox, mut collector) = (Inbox::new(case), Collector::new());
     let mut sink = SampleSink::new(case).following(schedule(case, clock::now_ns()));
     let payload = vec![0; case.size_bytes - Header::SERIALIZED_BYTES];
     let start = Instant::now();

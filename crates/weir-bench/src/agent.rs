@@ -13,6 +13,7 @@ use std::time::Duration;
 
 use thiserror::Error;
 use weir_measure::{Connection, ControlError, Schedule, Signal, clock};
+use weir_results::LiveSlot;
 
 use crate::case::CaseSpec;
 use crate::control::{
@@ -21,6 +22,7 @@ use crate::control::{
 };
 use crate::endpoint::{End, EndpointError};
 use crate::engine;
+use crate::live::{Reporter, ReporterOptions};
 use crate::watch::Watch;
 use crate::{latency, open_loop, path, throughput};
 
@@ -77,12 +79,13 @@ pub fn run(options: &AgentOptions) -> Result<(), AgentError> {
     control::check_version(schema, &version)?;
     // Before any thread starts: threads inherit all of it.
     let watch = Watch::new(&case);
+    let live = ReporterOptions::new(&case);
     let moved = case.method.namespace.as_deref().map_or(Ok(()), enter_namespace);
     let pinned = moved.and_then(|()| cpu.map_or(Ok(()), pin));
     let signal = Arc::new(Signal::new());
     let sender = control.try_clone().map_err(ControlError::Io)?;
     let messages = listen(control, Arc::clone(&signal), options.on_orphaned)?;
-    let mut agent = Agent { role: options.role, case: *case, control: sender, messages, signal };
+    let mut agent = Agent { role: options.role, case: *case, control: sender, messages, signal, live };
     if let Err(error) = pinned.and_then(|()| agent.measure(watch)) {
         agent.control.send(&failure(&error))?;
         // Waits, so that the end of this process is not mistaken for a crash.
@@ -112,6 +115,8 @@ struct Agent {
     control: Connection,
     messages: Receiver<ToAgent>,
     signal: Arc<Signal>,
+    /// How it reports while it measures; `None`: it does not.
+    live: Option<ReporterOptions>,
 }
 
 /// Why an agent's case cannot go on.
@@ -142,19 +147,21 @@ impl Agent {
         let (stop, start) = (signal.stop_flag(), (watch, clock::now_ns()));
         match (case.is_stream(), self.role) {
             (true, Role::Publisher) => {
-                self.run(engine.open_publisher(&case)?.as_mut(), start, |end, schedule| {
+                self.run(engine.open_publisher(&case)?.as_mut(), start, |end, schedule, _| {
                     throughput::run_publisher(end, &case, schedule).map(Outcome::Publisher)
                 })
             }
             (true, Role::Subscriber) => {
-                self.run(engine.open_subscriber(&case)?.as_mut(), start, |end, schedule| {
-                    throughput::run_subscriber(end, &case, &signal, schedule).map(Outcome::Subscriber)
+                self.run(engine.open_subscriber(&case)?.as_mut(), start, |end, schedule, live| {
+                    throughput::run_subscriber(end, &case, &signal, schedule, live).map(Outcome::Subscriber)
                 })
             }
-            (false, Role::Publisher) => self.run(engine.open_pinger(&case)?.as_mut(), start, |end, _| {
-                latency::run_pinger(end, &case, stop).map(Outcome::Pinger)
-            }),
-            (false, Role::Subscriber) => self.run(engine.open_ponger(&case)?.as_mut(), start, |end, _| {
+            (false, Role::Publisher) => {
+                self.run(engine.open_pinger(&case)?.as_mut(), start, |end, _, live| {
+                    latency::run_pinger(end, &case, stop, live).map(Outcome::Pinger)
+                })
+            }
+            (false, Role::Subscriber) => self.run(engine.open_ponger(&case)?.as_mut(), start, |end, _, _| {
                 end.echo(stop).map(|echoed| Outcome::Ponger { echoed })
             }),
         }
@@ -166,7 +173,7 @@ impl Agent {
         &mut self,
         end: &mut E,
         (watch, opened_ns): (Watch, u64),
-        measure: impl FnOnce(&mut E, Option<Schedule>) -> Result<Outcome, EndpointError>,
+        measure: impl FnOnce(&mut E, Option<Schedule>, Option<Arc<LiveSlot>>) -> Result<Outcome, EndpointError>,
     ) -> Result<(), Failure> {
         let address = end.address();
         self.control.send(&FromAgent::Prepared { address })?;
@@ -184,7 +191,10 @@ impl Agent {
         if self.role == Role::Subscriber {
             self.control.send(&FromAgent::Started)?;
         }
-        let outcome = measure(end, schedule)?;
+        let reporter = self.live.as_ref().map(|live| Reporter::start(live, &self.control));
+        let outcome = measure(end, schedule, reporter.as_ref().map(Reporter::slot));
+        drop(reporter);
+        let outcome = outcome?;
         let buffers = end.report().buffers;
         let watched = watching.stop(outcome.samples());
         let report = Box::new(AgentReport { outcome, watched, buffers, joined, trace: end.trace() });

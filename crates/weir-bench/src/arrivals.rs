@@ -75,6 +75,12 @@ impl Arrivals {
         self.latencies.histogram(LatencyKind::OneWay)
     }
 
+    /// Their latencies second by second, until they are taken.
+    #[must_use]
+    pub fn series(&self) -> Option<&SeriesRecorder> {
+        self.series.as_ref()
+    }
+
     /// Their percentiles second by second, without counts, once.
     #[must_use]
     pub fn take_series(&mut self) -> Option<CaseSeries> {

@@ -80,7 +80,7 @@ impl<'a> Neighbour<'a> {
             Beside::Samples(bytes) => {
                 let stream = stream(case, bytes);
                 path()?;
-                let mut session = Session::start(options.agent, stream.ends, None, interrupted)?;
+                let mut session = Session::start(options.agent, &stream, None, interrupted)?;
                 coordinator::prepare(&mut session, &stream, options)?;
                 Ok(Some(Self::Stream(Box::new((session, stream)))))
             }
@@ -93,7 +93,7 @@ impl<'a> Neighbour<'a> {
             Self::Tcp(flow, interrupted) => flow.run(interrupted),
             Self::Stream(stream) => {
                 let (mut session, case) = *stream;
-                let (_, subscribers, _) = coordinator::run_ends(&mut session, &case, None, &mut |_| {})?;
+                let (_, subscribers, _) = coordinator::run_ends(&mut session, &case, None, &mut |_, _| {})?;
                 session.close();
                 Ok(received_mbps(&case, &subscribers))
             }
@@ -107,7 +107,9 @@ fn stream(case: &CaseSpec, bytes: u64) -> CaseSpec {
     let method = Method {
         path: case.method.path.clone(),
         telemetry_period: None,
-        keep_awake: case.method.keep_awake.clone(),
+        live_period: None,
+        // The case's own session does it.
+        keep_awake: false,
         ..Method::default()
     };
     // One that the case's participants do not look at.

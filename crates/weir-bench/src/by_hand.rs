@@ -197,7 +197,7 @@ pub fn ping(
 ) -> Result<Pinged, EndpointError> {
     let open = || engine.open_pinger(options.case);
     let (mut end, watching) = begin(open, options, on_event, |end| await_echo(end, options))?;
-    let outcome = latency::run_pinger(end.as_mut(), options.case, options.interrupted)?;
+    let outcome = latency::run_pinger(end.as_mut(), options.case, options.interrupted, None)?;
     Ok(Pinged { watched: watching.stop(Some(outcome.sent)), outcome })
 }
 

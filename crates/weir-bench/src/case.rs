@@ -116,11 +116,14 @@ pub struct Method {
     /// How often both ends sample their hosts; `None`: never.
     #[serde(default)]
     pub telemetry_period: Option<Duration>,
+    /// How often both ends report what they have measured so far; `None`: only at the end.
+    #[serde(default)]
+    pub live_period: Option<Duration>,
     /// Both ends of a ping-pong record timestamps per stage.
     #[serde(default)]
     pub breakdown: bool,
-    /// How the processors are kept out of idle; `None` = they are not.
-    pub keep_awake: Option<String>,
+    /// The processors of all hosts with ends are kept out of idle states.
+    pub keep_awake: bool,
     /// The target rate of a schedule; `None`: a ping-pong, or as fast as possible.
     pub rate: Option<Rate>,
     /// The rate of that schedule, once it is known.

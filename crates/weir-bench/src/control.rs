@@ -2,7 +2,7 @@
 //!
 //! The coordinator listens; each agent connects and introduces itself. The order of messages is in
 //! `coordinator.rs`. Every wait has a time-out; a closed connection means that the other process is
-//! gone. Nothing is sent while a case is measured.
+//! gone. While a case is measured, ends send only the few bytes of [`FromAgent::Live`], if a view asks for them.
 
 use std::net::SocketAddrV4;
 
@@ -13,11 +13,12 @@ use weir_results::SocketBuffers;
 use crate::breakdown::Trace;
 use crate::case::CaseSpec;
 use crate::latency::PingerOutcome;
+use crate::live::LiveReport;
 use crate::throughput::{PublisherOutcome, SubscriberOutcome};
 use crate::watch::Watched;
 
 /// Version of these messages. Both sides must have the same one.
-pub const SCHEMA: u32 = 10;
+pub const SCHEMA: u32 = 11;
 
 /// The version of the program, which must be the same as well: two versions would measure two things.
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");
@@ -81,6 +82,11 @@ pub enum FromAgent {
     Connected,
     /// The receiving end is about to receive.
     Started,
+    /// The case is being measured.
+    Live {
+        /// What this end has measured so far.
+        report: LiveReport,
+    },
     /// The case is over.
     Finished {
         /// What this end has to say.

@@ -23,13 +23,14 @@ use crate::beside::Neighbour;
 use crate::case::{CaseError, CaseSpec, Method, Place};
 use crate::control::{AgentReport, FromAgent, Outcome, Role, SCHEMA, ToAgent, VERSION};
 use crate::hosts::{ClockWatch, Hosts};
+use crate::live::LiveEnd;
 use crate::open_loop;
 use crate::outside::OutsideCase;
 use crate::path::{PathSpec, VirtualLink};
 use crate::plan::{Action, Plan, Step};
 use crate::processes::{AgentCommand, EndId};
 use crate::record::{self, Fault};
-use crate::session::Session;
+use crate::session::{OnTick, Session};
 use crate::settled::Settled;
 use crate::throughput::{DRAIN_WAIT, FLUSH_WAIT};
 
@@ -64,6 +65,8 @@ pub enum Event<'a> {
     Progress {
         /// For how long.
         elapsed: Duration,
+        /// What its ends have measured so far, if the case asks for it.
+        live: &'a [LiveEnd],
     },
     /// A case is over, well or not.
     CaseFinished {
@@ -198,6 +201,7 @@ fn is_result(result: &Case, case: &CaseSpec) -> bool {
         && result.point.test == case.test
         && result.point.size_bytes == case.size_bytes as u64
         && result.conditions.repeat == case.repeat
+        && result.conditions.kept_awake == case.method.keep_awake
         && result.conditions.path == case.method.path
         && result.conditions.beside == case.method.beside.name()
 }
@@ -256,15 +260,19 @@ fn run_step(
     if options.interrupted.load(Ordering::Acquire) {
         return Err(CaseError::Interrupted);
     }
-    let mut on_tick = |elapsed| on_event(Event::Progress { elapsed });
+    let mut on_tick = |elapsed: Duration, live: &[LiveEnd]| on_event(Event::Progress { elapsed, live });
     match &step.action {
         Action::NotSupported(reason) => Err(CaseError::NotSupported(reason.clone())),
         Action::RunOutside(tool) => {
+            let mut on_tick = |elapsed| on_tick(elapsed, &[]);
             tool.run(&OutsideCase::from(&step.case), result, options.interrupted, &mut on_tick).map(|()| None)
         }
         Action::Measure => {
             let case = &step.case;
-            let mut session = Session::start(options.agent, case.ends, options.hosts, options.interrupted)?;
+            let mut session = Session::start(options.agent, case, options.hosts, options.interrupted)?;
+            if let Some(how) = session.awake() {
+                record::enter_awake(result, &how);
+            }
             let measured = Neighbour::prepare(case, options)
                 .and_then(|neighbour| measure(&mut session, case, options, neighbour, &mut on_tick));
             if let Some(path) = options.path {
@@ -293,7 +301,7 @@ fn measure(
     case: &CaseSpec,
     options: &RunOptions<'_>,
     neighbour: Option<Neighbour<'_>>,
-    on_tick: &mut dyn FnMut(Duration),
+    on_tick: OnTick<'_>,
 ) -> Result<(Findings, Option<f64>), CaseError> {
     prepare(session, case, options)?;
     if let Some(path) = options.path {
@@ -342,7 +350,7 @@ pub(crate) fn run_ends(
     session: &mut Session<'_>,
     case: &CaseSpec,
     hosts: Option<&Hosts>,
-    on_tick: &mut dyn FnMut(Duration),
+    on_tick: OnTick<'_>,
 ) -> Result<Findings, CaseError> {
     let (publishers, subscribers) = (session.ends_of(Role::Publisher), session.ends_of(Role::Subscriber));
     let patience = case.allowance();
@@ -368,7 +376,7 @@ pub(crate) fn run_ends(
     let mut received = Vec::new();
     for &id in &subscribers {
         let drain_wait = DRAIN_WAIT + patience * 2 + GRACE;
-        received.push(expect_report(session, id, drain_wait, &mut |_| {})?);
+        received.push(expect_report(session, id, drain_wait, &mut |_, _| {})?);
     }
     let relation = clocks.as_ref().map(Clocks::relation).transpose()?.flatten();
     Ok((published, received, relation))
@@ -482,7 +490,7 @@ fn expect_prepared(
     id: EndId,
     timeout: Duration,
 ) -> Result<Option<SocketAddrV4>, CaseError> {
-    match session.wait_for(id, "was not ready", timeout, &mut |_| {})? {
+    match session.wait_for(id, "was not ready", timeout, &mut |_, _| {})? {
         FromAgent::Prepared { address } => Ok(address),
         other => Err(unexpected(session, id, &other)),
     }
@@ -495,7 +503,7 @@ fn expect(
     timeout: Duration,
     expected: &FromAgent,
 ) -> Result<(), CaseError> {
-    let message = session.wait_for(id, what, timeout, &mut |_| {})?;
+    let message = session.wait_for(id, what, timeout, &mut |_, _| {})?;
     if message == *expected { Ok(()) } else { Err(unexpected(session, id, &message)) }
 }
 
@@ -503,7 +511,7 @@ fn expect_report(
     session: &mut Session<'_>,
     id: EndId,
     timeout: Duration,
-    on_tick: &mut dyn FnMut(Duration),
+    on_tick: OnTick<'_>,
 ) -> Result<AgentReport, CaseError> {
     match session.wait_for(id, "did not finish", timeout, on_tick)? {
         FromAgent::Finished { report } => Ok(*report),

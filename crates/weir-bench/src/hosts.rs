@@ -175,7 +175,8 @@ impl Hosts {
     }
 
     /// Whether all hosts have the same clock.
-    pub(crate) fn have_one_clock(&self) -> bool {
+    #[must_use]
+    pub fn have_one_clock(&self) -> bool {
         self.hosts.iter().all(|host| host.shares_clock_of(&self.hosts[0]))
     }
 
@@ -195,7 +196,7 @@ impl Hosts {
     pub(crate) fn book(
         &self,
         ids: &[EndId],
-        ends: Ends,
+        case: &CaseSpec,
         sender: &Sender<Heard>,
         interrupted: &AtomicBool,
     ) -> Result<Vec<Booking>, CaseError> {
@@ -209,7 +210,8 @@ impl Hosts {
             let link = self.link(number, interrupted)?;
             link.route(session, sender.clone());
             let booking = Booking { link, session, ids: ids.clone() };
-            booking.send(&ToHost::Begin { session, ids, ends })?;
+            let (ends, keep_awake) = (case.ends, case.method.keep_awake);
+            booking.send(&ToHost::Begin { session, ids, ends, keep_awake })?;
             bookings.push(booking);
         }
         Ok(bookings)

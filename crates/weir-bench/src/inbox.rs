@@ -1,14 +1,15 @@
 //! The samples of other engines' listeners, until the harness counts them.
 //!
 //! A listener runs on the engine's own thread, which must return to its socket soon: it copies the
-//! few fields of a sample. The harness polls for samples, and is never woken for them.
+//! few fields of a sample, and reads its content once if that is to be checked. The harness polls for samples, and is
+//! never woken for them.
 
 use parking_lot::Mutex;
 use weir_measure::clock;
 use weir_peer_api::Header;
 
 use crate::case::CaseSpec;
-use crate::payload::HEADER_BYTES;
+use crate::payload;
 use crate::sink::SampleSink;
 
 /// Samples in transit from a listener to a [`SampleSink`].
@@ -16,7 +17,7 @@ use crate::sink::SampleSink;
 pub struct Inbox {
     arrived: Mutex<Arrived>,
     /// Content is checked.
-    keeps_payloads: bool,
+    verifies: bool,
     /// Latency counts: samples follow a schedule, or carry the time of writing.
     keeps_times: bool,
 }
@@ -29,8 +30,8 @@ struct Arrived {
     samples: Vec<(Header, u32)>,
     /// When each arrived, if that is kept.
     times_ns: Vec<u64>,
-    /// Their payloads one after another, if they are kept.
-    payloads: Vec<u8>,
+    /// Places of samples whose content is not what was written, if that is checked.
+    damaged: Vec<usize>,
 }
 
 impl Inbox {
@@ -39,7 +40,7 @@ impl Inbox {
     pub fn new(case: &CaseSpec) -> Self {
         Self {
             arrived: Mutex::default(),
-            keeps_payloads: case.verify,
+            verifies: case.verify,
             keeps_times: case.method.samples_per_s.is_some() || case.method.is_stamped,
         }
     }
@@ -48,58 +49,46 @@ impl Inbox {
     #[inline]
     pub fn push(&self, header: &Header, payload: &[u8]) {
         let arrived_ns = self.keeps_times.then(clock::now_ns);
+        // A copy that is compared later would be two more passes over the memory.
+        let is_damaged = self.verifies && !payload::matches(header.seq_num, payload);
         let mut arrived = self.arrived.lock();
         arrived.samples.push((*header, u32::try_from(payload.len()).unwrap_or(u32::MAX)));
         arrived.times_ns.extend(arrived_ns);
-        if self.keeps_payloads {
-            arrived.payloads.extend_from_slice(payload);
+        if is_damaged {
+            let place = arrived.samples.len() - 1;
+            arrived.damaged.push(place);
         }
     }
 }
 
 /// Takes samples out of an [`Inbox`].
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Collector {
     /// Swapped with the arrived samples.
     empty: Arrived,
-    /// A payload for samples whose content is not checked.
-    zeros: Vec<u8>,
 }
 
 impl Collector {
-    /// A collector for the samples of `case`.
+    /// One that has nothing yet.
     #[must_use]
-    pub fn new(case: &CaseSpec) -> Self {
-        Self { empty: Arrived::default(), zeros: vec![0; case.size_bytes.saturating_sub(HEADER_BYTES)] }
+    pub fn new() -> Self {
+        Self::default()
     }
 
     /// Gives everything in `inbox` to `sink`; false when there was nothing.
     pub fn collect(&mut self, inbox: &Inbox, sink: &mut SampleSink) -> bool {
         std::mem::swap(&mut *inbox.arrived.lock(), &mut self.empty);
-        let Arrived { samples, times_ns, payloads: kept } = &mut self.empty;
+        let Arrived { samples, times_ns, damaged } = &mut self.empty;
         let is_anything = !samples.is_empty();
-        let mut rest = kept.as_slice();
         let mut times_ns = times_ns.drain(..);
-        for (header, length) in samples.drain(..) {
-            let length = length as usize;
+        let mut damaged = damaged.drain(..).peekable();
+        for (place, (header, length)) in samples.drain(..).enumerate() {
             if let Some(arrived_ns) = times_ns.next() {
                 sink.set_now_ns(arrived_ns);
             }
-            let payload = match rest.split_at_checked(length).filter(|_| inbox.keeps_payloads) {
-                Some((payload, others)) => {
-                    rest = others;
-                    payload
-                }
-                // An invalid length stays invalid.
-                None => self.zeros.get(..length).unwrap_or_default(),
-            };
-            if payload.len() == length {
-                sink.accept(&header, payload);
-            } else {
-                sink.reject();
-            }
+            let is_damaged = damaged.next_if_eq(&place).is_some();
+            sink.accept_checked(&header, length as usize, !is_damaged);
         }
-        kept.clear();
         is_anything
     }
 }
@@ -108,11 +97,11 @@ impl Collector {
 mod tests {
     use super::*;
     use crate::case::tests::case;
-    use crate::payload::{self, SampleHeader};
+    use crate::payload::{HEADER_BYTES, SampleHeader};
     use weir_results::Test;
 
     #[test]
-    fn an_inbox_gives_what_it_got_with_and_without_content() {
+    fn an_inbox_gives_what_it_got_and_checks_content_if_asked() {
         for verify in [false, true] {
             let case = CaseSpec { verify, ..case("weir", Test::Throughput) };
             let mut sink = SampleSink::new(&case);
@@ -124,10 +113,30 @@ mod tests {
                 inbox.push(&header, &payload);
             }
             inbox.push(&SampleHeader::data(3, 0), &[0; 99]);
-            let mut collector = Collector::new(&case);
+            payload[0] ^= 1;
+            inbox.push(&SampleHeader::data(2, 0), &payload);
+            let mut collector = Collector::new();
             assert!(collector.collect(&inbox, &mut sink));
-            assert_eq!((sink.counts().received, sink.corrupt(), sink.arrivals()), (3, 1, 4), "{verify}");
+            let corrupt = if verify { 2 } else { 1 };
+            assert_eq!(
+                (sink.counts().received, sink.corrupt(), sink.arrivals()),
+                (3, corrupt, 5),
+                "{verify}"
+            );
             assert!(!collector.collect(&inbox, &mut sink), "it is empty now");
         }
+    }
+
+    #[test]
+    fn keys_are_checked_with_the_content() {
+        let case = CaseSpec { verify: true, instances: 4, ..case("weir", Test::Throughput) };
+        let (mut sink, inbox) = (SampleSink::new(&case), Inbox::new(&case));
+        let mut payload = vec![0; case.size_bytes - HEADER_BYTES];
+        payload::fill(6, &mut payload);
+        let header = SampleHeader::data(6, 4);
+        inbox.push(&header, &payload);
+        inbox.push(&SampleHeader { key: [3, 0, 0, 0], ..header }, &payload);
+        Collector::new().collect(&inbox, &mut sink);
+        assert_eq!((sink.counts().received, sink.corrupt()), (1, 1));
     }
 }

@@ -1,12 +1,14 @@
 //! The closed-loop ping-pong: one ping in flight at a time; half of its round trip is reported.
 
+use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use weir_measure::nanos;
 use weir_results::{
-    CaseSeries, LatencyHistogram, LatencyKind, LatencyRecorder, LatencySummary, Reliability, SeriesRecorder,
+    CaseSeries, LatencyHistogram, LatencyKind, LatencyRecorder, LatencySummary, LiveSlot, Reliability,
+    SeriesRecorder,
 };
 
 use crate::case::CaseSpec;
@@ -29,6 +31,8 @@ pub struct PingerOutcome {
 
 /// Pings until the case's time is over or `stop` is set. Pings of the warm-up are not recorded.
 ///
+/// Leaves figures in `live` as often as the case says.
+///
 /// A lost ping of a best-effort case is counted after a time-out; a reliable case may lose none and fails.
 ///
 /// # Errors
@@ -37,8 +41,9 @@ pub fn run_pinger(
     end: &mut dyn Pinger,
     case: &CaseSpec,
     stop: &AtomicBool,
+    live: Option<Arc<LiveSlot>>,
 ) -> Result<PingerOutcome, EndpointError> {
-    let pings = Pings::new(case, end.now_ns());
+    let pings = Pings::new(case, end.now_ns()).leaving(live);
     Ok(end.run(pings, stop)?.outcome())
 }
 
@@ -62,6 +67,8 @@ pub struct Pings {
     sent_ns: u64,
     has_measured: bool,
     lost_in_a_row: u32,
+    /// Where live figures are left.
+    live: Option<Arc<LiveSlot>>,
 }
 
 impl Pings {
@@ -69,9 +76,13 @@ impl Pings {
     #[must_use]
     pub fn new(case: &CaseSpec, now_ns: u64) -> Self {
         let measure_from_ns = now_ns.saturating_add(nanos(case.warmup));
+        let series = SeriesRecorder::with_latencies(measure_from_ns, nanos(case.duration));
         Self {
             recorder: LatencyRecorder::new(),
-            series: SeriesRecorder::with_latencies(measure_from_ns, nanos(case.duration)),
+            series: match case.method.live_period {
+                Some(period) => series.watched(nanos(period)),
+                None => series,
+            },
             lost: 0,
             reliability: case.reliability,
             timeout: ping_timeout(case),
@@ -82,7 +93,14 @@ impl Pings {
             sent_ns: now_ns,
             has_measured: false,
             lost_in_a_row: 0,
+            live: None,
         }
+    }
+
+    /// The same, which leaves live figures there.
+    #[must_use]
+    pub fn leaving(self, live: Option<Arc<LiveSlot>>) -> Self {
+        Self { live, ..self }
     }
 
     /// How long an echo is waited for.
@@ -139,8 +157,20 @@ impl Pings {
     /// At least one is measured, however long it takes.
     fn is_over(&mut self, now_ns: u64) -> bool {
         self.now_ns = now_ns;
-        self.series.observe(now_ns, || (self.recorder.count(), self.lost));
+        if self.series.observe(now_ns, || (self.recorder.count(), self.lost)) {
+            self.leave(now_ns);
+        }
         now_ns >= self.end_ns && self.has_measured
+    }
+}
+
+impl Pings {
+    /// Twice a second, in less than a microsecond.
+    #[cold]
+    fn leave(&self, now_ns: u64) {
+        if let Some(live) = &self.live {
+            live.put(self.series.live(now_ns, (self.recorder.count(), self.lost), Some(&self.series)));
+        }
     }
 }
 
@@ -187,7 +217,7 @@ mod tests {
     ) -> Result<PingerOutcome, EndpointError> {
         let case = CaseSpec { reliability, duration, ..case(engine, Test::Latency) };
         let mut end = engine::find(engine).unwrap().open_pinger(&case).unwrap();
-        run_pinger(end.as_mut(), &case, &AtomicBool::new(false))
+        run_pinger(end.as_mut(), &case, &AtomicBool::new(false), None)
     }
 
     #[test]
@@ -227,6 +257,27 @@ mod tests {
     }
 
     #[test]
+    fn live_figures_are_left_while_it_measures_and_change_no_result() {
+        let case = CaseSpec {
+            reliability: Reliability::Reliable,
+            duration: Duration::from_secs(2),
+            ..case("mock", Test::Latency)
+        };
+        let watched = case.clone().with(|case| case.method.live_period = Some(Duration::from_millis(500)));
+        let slot = Arc::new(LiveSlot::default());
+        let outcome = |case: &CaseSpec, live| {
+            let mut end = engine::find("mock").unwrap().open_pinger(case).unwrap();
+            run_pinger(end.as_mut(), case, &AtomicBool::new(false), live).unwrap()
+        };
+        assert_eq!(outcome(&watched, Some(Arc::clone(&slot))), outcome(&case, None));
+        let figures = slot.get().unwrap();
+        // The last period ends with the case, or a ping later.
+        assert!((1_500_000_000..1_510_000_000).contains(&figures.measured_ns), "{figures:?}");
+        assert!(figures.received > 30_000 && figures.missing == 0, "{figures:?}");
+        assert!((20.0..20.6).contains(&figures.p50_us.unwrap()), "{figures:?}");
+    }
+
+    #[test]
     fn the_clock_is_read_once_per_ping() {
         /// Every clock read takes a microsecond, and nothing else does.
         struct Looks(Cell<u64>);
@@ -246,7 +297,7 @@ mod tests {
         }
         let case = case("mock", Test::Latency);
         let mut end = Looks(Cell::new(0));
-        let outcome = run_pinger(&mut end, &case, &AtomicBool::new(false)).unwrap();
+        let outcome = run_pinger(&mut end, &case, &AtomicBool::new(false), None).unwrap();
         // Two before the first ping.
         assert_eq!(outcome.sent + 2, end.0.get() / 1_000);
         assert_eq!((outcome.summary.min, outcome.summary.max), (0.5, 0.5));

@@ -22,6 +22,7 @@
 //! - [`beside`]: what shares the link with a case
 //! - [`outside`]: independent programs that check the baseline
 //! - [`host`]: interfaces and processors; [`keep_awake`]: keeps processors out of idle states;
+//!   [`idle_check`]: what these states do to latencies;
 //!   [`doctor`]: what would spoil a measurement; [`footprint`]: memory and size of a program that waits
 
 pub mod agent;
@@ -39,11 +40,13 @@ pub mod footprint;
 pub mod goals;
 pub mod host;
 pub mod hosts;
+pub mod idle_check;
 pub mod inbox;
 mod introductions;
 pub mod keep_awake;
 pub mod latency;
 pub mod link_capacity;
+pub mod live;
 pub mod open_loop;
 pub mod outside;
 pub mod path;

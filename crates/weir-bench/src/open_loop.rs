@@ -132,7 +132,7 @@ mod tests {
         let signal = Signal::new();
         signal.finish(vec![sent.sent]);
         let mut end = engine.open_subscriber(case).unwrap();
-        (sent, run_subscriber(end.as_mut(), case, &signal, Some(schedule)).unwrap())
+        (sent, run_subscriber(end.as_mut(), case, &signal, Some(schedule), None).unwrap())
     }
 
     #[test]

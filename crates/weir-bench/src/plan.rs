@@ -5,6 +5,7 @@
 //! ratio. Interleaved, the repeats of a point follow each other as well, every other one with the
 //! engines in reverse order.
 
+mod awake;
 mod shared;
 
 use std::collections::BTreeSet;
@@ -50,6 +51,9 @@ pub struct PlanOptions {
     pub rates: Vec<Rate>,
     /// What shares the link, each in a case of its own; empty: nothing.
     pub beside: Vec<Beside>,
+    /// Whether the processors are kept out of idle states in latency cases: one value, or both, each in a case of its
+    /// own.
+    pub awake: Vec<bool>,
     /// How everything is measured, beyond the usual.
     pub method: Method,
     /// Where the ends run.
@@ -91,6 +95,7 @@ impl Default for PlanOptions {
             wait: WaitStrategy::Block,
             rates: Vec::new(),
             beside: Vec::new(),
+            awake: vec![false],
             method: Method::default(),
             place: Place::loopback(),
             duration: Duration::ZERO,
@@ -260,6 +265,8 @@ pub fn plan(options: &PlanOptions) -> Result<Plan, PlanError> {
             let alone = steps.split_off(from);
             steps.extend(alone.into_iter().flat_map(|step| shared::each(&step, &options.beside)));
         }
+        let once = steps.split_off(from);
+        steps.extend(once.into_iter().flat_map(|step| awake::each(step, &options.awake)));
         if options.interleave && repeat % 2 == 0 {
             // A B, B A, A B...: an effect of the first on the second affects both engines.
             steps[from..].reverse();

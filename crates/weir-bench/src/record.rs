@@ -56,7 +56,7 @@ pub(crate) fn blank(case: &CaseSpec, environment: &Environment) -> Case {
     result.conditions.apart = engine::find(&case.engine).is_some_and(Engine::is_apart);
     result.conditions.wait = case.wait;
     result.conditions.path.clone_from(&case.method.path);
-    result.conditions.kept_awake = case.method.keep_awake.is_some();
+    result.conditions.kept_awake = case.method.keep_awake;
     result.conditions.rate_samples_per_s = case.method.samples_per_s;
     result.conditions.load_percent = match case.method.rate {
         Some(Rate::OfMaximum(hundredths)) => Some(f64::from(hundredths) / 100.0),
@@ -79,6 +79,11 @@ pub(crate) fn not_supported(result: &mut Case, reason: String) {
 pub(crate) fn failed(result: &mut Case, reason: String) -> Option<Fault> {
     result.evidence.not_measured = Some(NotMeasured::Failed { reason });
     Some(Fault::Trouble)
+}
+
+/// Enters how the processors were kept out of idle states.
+pub(crate) fn enter_awake(result: &mut Case, how: &str) {
+    result.conditions.settings.insert("keep_awake".to_owned(), how.to_owned());
 }
 
 /// Enters what the link between the ends did.
@@ -368,7 +373,7 @@ fn settings(case: &CaseSpec) -> BTreeMap<String, String> {
         ("cpus".to_owned(), cpus),
         ("domain".to_owned(), case.place.domain.to_string()),
         ("duration".to_owned(), format!("{:?}", case.duration)),
-        ("keep_awake".to_owned(), case.method.keep_awake.clone().unwrap_or_else(|| "no".to_owned())),
+        ("keep_awake".to_owned(), if case.method.keep_awake { "yes" } else { "no" }.to_owned()),
         ("interface".to_owned(), case.place.interface.clone()),
         (
             "system_calls".to_owned(),

@@ -10,10 +10,15 @@ use std::time::{Duration, Instant};
 
 use weir_measure::ControlError;
 
-use crate::case::{CaseError, Ends};
+use crate::case::{CaseError, CaseSpec, Ends};
 use crate::control::{AgentFault, FromAgent, Role, ToAgent};
 use crate::hosts::{Booking, Hosts};
+use crate::keep_awake::KeepAwake;
+use crate::live::LiveEnd;
 use crate::processes::{AgentCommand, EndId, HELLO_WAIT, Listener, Processes};
+
+/// Called while a case is measured.
+pub(crate) type OnTick<'a> = &'a mut dyn FnMut(Duration, &[LiveEnd]);
 
 /// The running agents of a case.
 pub(crate) struct Session<'a> {
@@ -24,6 +29,12 @@ pub(crate) struct Session<'a> {
     /// Those of other hosts.
     bookings: Vec<Booking>,
     inbox: Receiver<Heard>,
+    /// The last live reports, one for each end that has sent any.
+    live: Vec<LiveEnd>,
+    /// Keeps the processors of this host out of idle states, if it has ends and the case asks for it.
+    awake: Option<KeepAwake>,
+    /// How other hosts do that, by host.
+    awake_elsewhere: Vec<(String, String)>,
     interrupted: &'a AtomicBool,
 }
 
@@ -43,7 +54,12 @@ pub(crate) enum Heard {
     /// An agent of another host has ended; why.
     Gone(EndId, String),
     /// The agents of another host have started.
-    Begun,
+    Begun {
+        /// Its name.
+        host: String,
+        /// How its processors are kept out of idle states; `None`: they are not.
+        awake: Option<String>,
+    },
     /// The agents of another host cannot start, or the host is gone.
     Lost(String),
 }
@@ -52,24 +68,37 @@ impl<'a> Session<'a> {
     /// Starts all processes and waits until they have introduced themselves.
     pub(crate) fn start(
         command: &AgentCommand,
-        ends: Ends,
+        case: &CaseSpec,
         hosts: Option<&Hosts>,
         interrupted: &'a AtomicBool,
     ) -> Result<Self, CaseError> {
         let (sender, inbox) = mpsc::channel();
+        let (ends, keep_awake) = (case.ends, case.method.keep_awake);
         let ids = EndId::all(ends);
         let agents = ids.iter().map(|id| (*id, Agent::default())).collect();
-        let mut session = Self { ends, agents, local: None, bookings: Vec::new(), inbox, interrupted };
+        let (bookings, awake_elsewhere, live) = (Vec::new(), Vec::new(), Vec::new());
+        let (local, awake) = (None, None);
+        let mut session =
+            Self { ends, agents, local, bookings, inbox, live, awake, awake_elsewhere, interrupted };
         let mut here = ids;
         if let Some(hosts) = hosts {
-            session.bookings = hosts.book(&here, ends, &sender, interrupted)?;
+            session.bookings = hosts.book(&here, case, &sender, interrupted)?;
             here.retain(|id| session.bookings.iter().all(|booking| !booking.has(*id)));
         }
         if !here.is_empty() {
+            session.awake = keep_awake.then(KeepAwake::start).transpose().map_err(cannot_keep_awake)?;
             let listener: Listener = Arc::new(move |id, said| sender.send(Heard::Local(id, said)).is_ok());
             session.local = Some(Processes::start(command, &here, ends, interrupted, &listener)?);
         }
         session.await_hosts().map(|()| session)
+    }
+
+    /// How the processors are kept out of idle states, on all hosts; `None`: they are not.
+    pub(crate) fn awake(&self) -> Option<String> {
+        let here = self.awake.as_ref().map(KeepAwake::description);
+        let elsewhere = self.awake_elsewhere.iter().map(|(host, how)| format!("{host}: {how}"));
+        let all: Vec<String> = here.into_iter().chain(elsewhere).collect();
+        (!all.is_empty()).then(|| all.join(" | "))
     }
 
     /// All ends, publishers first.
@@ -96,13 +125,13 @@ impl<'a> Session<'a> {
     }
 
     /// Waits for the next message of one agent. A failure of the other one ends the wait as well.
-    /// `on_tick` is called now and then with the time waited.
+    /// `on_tick` is called now and then with the time waited, and with what the ends have measured so far.
     pub(crate) fn wait_for(
         &mut self,
         id: EndId,
         what: &str,
         timeout: Duration,
-        on_tick: &mut dyn FnMut(Duration),
+        on_tick: OnTick<'_>,
     ) -> Result<FromAgent, CaseError> {
         let start = Instant::now();
         loop {
@@ -116,7 +145,7 @@ impl<'a> Session<'a> {
             if waited >= timeout {
                 return Err(CaseError::Failed(format!("the {} {what} within {timeout:?}", self.name(id))));
             }
-            on_tick(waited);
+            on_tick(waited, &self.live);
             match self.inbox.recv_timeout(TICK.min(timeout - waited)) {
                 Ok(heard) => _ = self.take(heard)?,
                 Err(RecvTimeoutError::Timeout) => {}
@@ -172,7 +201,10 @@ impl<'a> Session<'a> {
     /// Handles what was received; returns whether it is that a host has started its agents.
     fn take(&mut self, heard: Heard) -> Result<bool, CaseError> {
         let (id, message) = match heard {
-            Heard::Begun => return Ok(true),
+            Heard::Begun { host, awake } => {
+                self.awake_elsewhere.extend(awake.map(|awake| (host, awake)));
+                return Ok(true);
+            }
             Heard::Lost(reason) => return Err(CaseError::Failed(reason)),
             Heard::Gone(_, reason) => return Err(CaseError::Failed(reason)),
             Heard::Local(id, Err(ControlError::Closed | ControlError::Io(_))) => return Err(self.died(id)),
@@ -188,6 +220,14 @@ impl<'a> Session<'a> {
             FromAgent::Failed { fault: AgentFault::Trouble, reason } => {
                 Err(CaseError::Failed(format!("{}: {reason}", self.name(id))))
             }
+            FromAgent::Live { report } => {
+                let (role, index) = (id.role, id.index);
+                match self.live.iter_mut().find(|end| (end.role, end.index) == (role, index)) {
+                    Some(end) => end.report = report,
+                    None => self.live.push(LiveEnd { role, index, report }),
+                }
+                Ok(false)
+            }
             message => {
                 if let Some(agent) = self.agents.get_mut(&id) {
                     agent.messages.push_back(message);
@@ -202,6 +242,11 @@ impl<'a> Session<'a> {
         let gone = || CaseError::Failed(format!("the {name} is gone"));
         self.local.as_mut().map_or_else(gone, |local| local.died(id))
     }
+}
+
+/// The error of processors that cannot be kept out of idle states.
+pub(crate) fn cannot_keep_awake(error: std::io::Error) -> CaseError {
+    CaseError::Failed(format!("cannot keep the processors awake: {error}; run with --keep-awake=no"))
 }
 
 /// How long an agent may take to end: long enough for an engine to leave the network.

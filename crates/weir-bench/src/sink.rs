@@ -1,8 +1,10 @@
 //! Counts a subscriber's samples, follows their sequence numbers, and checks them on request.
 
+use std::sync::Arc;
+
 use weir_measure::{Numbers, Schedule, clock, nanos};
 use weir_results::{
-    AgeRecorder, AgeSeries, Arrival, CaseSeries, LatencyHistogram, LatencySummary, SequenceCounts,
+    AgeRecorder, AgeSeries, Arrival, CaseSeries, LatencyHistogram, LatencySummary, LiveSlot, SequenceCounts,
     SeriesRecorder,
 };
 
@@ -32,6 +34,8 @@ pub struct SampleSink {
     /// The measured part second by second; `None` before it begins.
     series: Option<Box<SeriesRecorder>>,
     duration_ns: u64,
+    /// Where live figures are left, and how often.
+    live: Option<(Arc<LiveSlot>, u64)>,
 }
 
 /// The ages of samples from when they were written.
@@ -68,7 +72,14 @@ impl SampleSink {
             own_now_ns: None,
             series: None,
             duration_ns: nanos(case.duration),
+            live: None,
         }
+    }
+
+    /// The same, which leaves live figures there as often as the case says.
+    #[must_use]
+    pub fn leaving(self, case: &CaseSpec, live: Option<Arc<LiveSlot>>) -> Self {
+        Self { live: live.zip(case.method.live_period.map(nanos)), ..self }
     }
 
     /// The same, for samples that follow a schedule: their latencies are measured.
@@ -120,6 +131,19 @@ impl SampleSink {
     /// are compared with `--verify` only.
     #[inline]
     pub fn accept(&mut self, header: &SampleHeader, payload: &[u8]) {
+        let verify = self.verify;
+        self.accept_if(header, payload.len(), || !verify || payload::matches(header.seq_num, payload));
+    }
+
+    /// Takes one sample whose content has been compared already, if it is to be.
+    #[inline]
+    pub fn accept_checked(&mut self, header: &SampleHeader, payload_bytes: usize, is_genuine: bool) {
+        self.accept_if(header, payload_bytes, || is_genuine);
+    }
+
+    /// `is_genuine` is called for samples of the right size.
+    #[inline]
+    fn accept_if(&mut self, header: &SampleHeader, payload_bytes: usize, is_genuine: impl FnOnce() -> bool) {
         // A negative number becomes a huge one, which no publisher has.
         let Some(stream) = self.streams.get_mut(header.entity_id as usize) else {
             self.reject();
@@ -130,8 +154,9 @@ impl SampleSink {
             return;
         }
         self.arrivals += 1;
-        if payload.len() + HEADER_BYTES != self.size_bytes
-            || (self.verify && !stream.is_genuine(header, self.instances, payload))
+        if payload_bytes + HEADER_BYTES != self.size_bytes
+            || (self.verify && !stream.has_key_of(header, self.instances))
+            || !is_genuine()
         {
             self.corrupt += 1;
             return;
@@ -155,10 +180,21 @@ impl SampleSink {
     #[inline]
     pub fn observe(&mut self, now_ns: u64) {
         let Self { series: Some(series), streams, .. } = self else { return };
-        series.observe(now_ns, || {
+        let counts = || {
             let counts = counts_of(streams);
             (counts.received, counts.lost)
-        });
+        };
+        if series.observe(now_ns, counts) {
+            self.leave(now_ns);
+        }
+    }
+
+    #[cold]
+    fn leave(&self, now_ns: u64) {
+        let (Some((live, _)), Some(series)) = (&self.live, &self.series) else { return };
+        let counts = self.counts();
+        let latencies = self.arrivals_by_schedule.as_ref().and_then(|arrivals| arrivals.series());
+        live.put(series.live(now_ns, (counts.received, counts.lost), latencies));
     }
 
     /// Returns the measured part second by second, once.
@@ -177,7 +213,11 @@ impl SampleSink {
 
     /// Ends the warm-up: everything beyond the highest number so far is counted from here on.
     pub fn start_counting(&mut self, now_ns: u64) {
-        self.series = Some(Box::new(SeriesRecorder::new(now_ns, self.duration_ns)));
+        let series = SeriesRecorder::new(now_ns, self.duration_ns);
+        self.series = Some(Box::new(match &self.live {
+            Some((_, period_ns)) => series.watched(*period_ns),
+            None => series,
+        }));
         for stream in &mut self.streams {
             stream.numbers.start_counting();
         }
@@ -272,10 +312,11 @@ impl Stream {
         self.has_begun = true;
     }
 
-    fn is_genuine(&self, header: &SampleHeader, instances: u32, payload: &[u8]) -> bool {
+    /// Whether the key is that of the sequence number.
+    fn has_key_of(&self, header: &SampleHeader, instances: u32) -> bool {
         let sequence =
             if self.has_begun { self.numbers.extend(header.seq_num) } else { header.seq_num.into() };
-        header.key == payload::key_of(sequence, instances) && payload::matches(header.seq_num, payload)
+        header.key == payload::key_of(sequence, instances)
     }
 }
 
@@ -341,6 +382,23 @@ mod tests {
         verifying.accept(&header(7, [3, 0, 0, 0]), &payload);
         verifying.reject();
         assert_eq!(verifying.corrupt(), 3);
+    }
+
+    #[test]
+    fn live_figures_are_left_every_period() {
+        let case = case("mock", Test::Throughput)
+            .with(|case| case.method.live_period = Some(std::time::Duration::from_millis(500)));
+        let slot = Arc::new(LiveSlot::default());
+        let mut sink = SampleSink::new(&case).leaving(&case, Some(Arc::clone(&slot)));
+        sink.accept(&header(0, [0; 4]), &PAYLOAD);
+        sink.start_counting(1_000_000_000);
+        for (seq_num, now_ns) in [(1, 1_100_000_000), (3, 1_500_000_000), (4, 1_600_000_000)] {
+            sink.accept(&header(seq_num, [0; 4]), &PAYLOAD);
+            sink.observe(now_ns);
+        }
+        let figures = slot.get().unwrap();
+        let found = (figures.measured_ns, figures.received, figures.missing, figures.p50_us);
+        assert_eq!(found, (500_000_000, 2, 1, None));
     }
 
     #[test]

@@ -5,11 +5,14 @@
 //! time from that sample to the last counted one. The publisher's rate is reported beside it. The
 //! control channel carries how far the publisher went, so that samples lost at the end are counted.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use weir_measure::{Burst, Drain, Schedule, Signal, Window, nanos};
-use weir_results::{AgeSeries, CaseSeries, LatencyHistogram, LatencySummary, Reliability, SequenceCounts};
+use weir_results::{
+    AgeSeries, CaseSeries, LatencyHistogram, LatencySummary, LiveSlot, Reliability, SequenceCounts,
+};
 
 use crate::case::CaseSpec;
 use crate::endpoint::{EndReport, EndpointError, Publisher, Subscriber};
@@ -78,7 +81,7 @@ pub fn run_publisher(
 }
 
 /// Counts until the publishers are done (`signal`), and everything arrived or nothing arrives any more; measures
-/// latencies where samples follow a `schedule`.
+/// latencies where samples follow a `schedule`. Leaves figures in `live` as often as the case says.
 ///
 /// # Errors
 /// Of the engine, and when nothing arrived after the warm-up.
@@ -87,8 +90,9 @@ pub fn run_subscriber(
     case: &CaseSpec,
     signal: &Signal,
     schedule: Option<Schedule>,
+    live: Option<Arc<LiveSlot>>,
 ) -> Result<SubscriberOutcome, EndpointError> {
-    let mut sink = SampleSink::new(case).following(schedule);
+    let mut sink = SampleSink::new(case).following(schedule).leaving(case, live);
     let mut window = Window::new(case.warmup);
     let mut drain = Drain::new(quiet_time(case), DRAIN_WAIT + case.allowance());
     loop {
@@ -248,7 +252,8 @@ mod tests {
         let signal = Signal::new();
         signal.finish(vec![published.sent]);
         let received =
-            run_subscriber(engine.open_subscriber(case).unwrap().as_mut(), case, &signal, None).unwrap();
+            run_subscriber(engine.open_subscriber(case).unwrap().as_mut(), case, &signal, None, None)
+                .unwrap();
         (published, received)
     }
 
@@ -285,7 +290,7 @@ mod tests {
         let signal = Signal::new();
         signal.finish(vec![14_995 + 3]);
         let mut end = engine::find("mock").unwrap().open_subscriber(&case).unwrap();
-        let received = run_subscriber(end.as_mut(), &case, &signal, None).unwrap();
+        let received = run_subscriber(end.as_mut(), &case, &signal, None, None).unwrap();
         assert_eq!(received.counts.lost, 3);
     }
 

@@ -1,103 +1,116 @@
-//! Progress of a run on stderr: a view on a terminal, lines with `--verbose`, otherwise nothing.
+//! Progress of a run on stderr: a view on a terminal, otherwise lines or nothing.
 //!
-//! The view belongs to the coordinator, and asks nothing of the ends: it shows what `/proc` has of them, read once a
-//! second, and the cases that are finished.
+//! The view belongs to the coordinator. It shows what the ends of the case report twice a second (see
+//! [`weir_bench::live`]), what `/proc` has of this host, and the cases that are finished.
 
 mod activity;
+mod screen;
+mod view;
 
-use std::cell::{Cell, RefCell};
-use std::collections::VecDeque;
-use std::time::Duration;
+use std::cell::RefCell;
+use std::time::{Duration, Instant};
 
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use weir_bench::case::CaseSpec;
-use weir_bench::plan::{Action, Plan};
+use weir_bench::live::LiveEnd;
+use weir_bench::plan::Plan;
 use weir_results::{Case, Reliability, Test, format_rate, format_size};
 
 use crate::args::ProgressForm;
 use crate::output;
-use activity::{Activity, Rates};
+use activity::Activity;
+use screen::Screen;
+use view::View;
+
+pub(crate) use screen::{restore, resume, suspend};
 
 /// Shows the progress of a run.
 pub(crate) struct Progress {
-    bar: ProgressBar,
-    /// Measured time up to the end of each step, in milliseconds.
-    ends_ms: Vec<u64>,
-    case_started_ms: Cell<u64>,
+    /// Cases of the plan.
+    count: usize,
     has_lines: bool,
-    view: RefCell<View>,
+    /// `None`: there is no view.
+    shown: RefCell<Option<Shown>>,
 }
 
-/// What is shown below the bar.
-struct View {
+/// The view and the terminal that it is on.
+struct Shown {
+    screen: Screen,
+    view: View,
     activity: Activity,
-    /// Measured time of the case at the next reading.
-    next: Duration,
-    rates: Option<Rates>,
-    /// The last finished cases.
-    finished: VecDeque<String>,
+    /// When the view is drawn next.
+    next_draw: Instant,
+    /// Measured time of the case when the host is read next.
+    next_reading: Duration,
 }
 
-/// Finished cases that the view shows.
-const SHOWN: usize = 4;
 /// Reading and drawing compete with the measurement.
 const READ_EVERY: Duration = Duration::from_secs(1);
+const DRAW_EVERY: Duration = Duration::from_millis(500);
+
+/// How often the ends of a case report to a view.
+const LIVE_PERIOD: Duration = Duration::from_millis(500);
+
+/// Returns the form for this standard error: lines where a view cannot be drawn, or nothing beside data in a format
+/// for programs.
+pub(crate) fn form(wanted: ProgressForm, has_tables: bool) -> ProgressForm {
+    match wanted {
+        ProgressForm::View if screen::is_usable() => ProgressForm::View,
+        ProgressForm::View if has_tables => ProgressForm::Plain,
+        ProgressForm::View => ProgressForm::None,
+        other => other,
+    }
+}
 
 impl Progress {
-    /// Creates a view of the whole plan; `verbose` also reports each case.
+    /// Creates a view of the whole plan; `verbose` also reports each case. Without a terminal, there is no view.
     pub(crate) fn new(plan: &Plan, form: ProgressForm, verbose: bool) -> Self {
-        let mut total_ms = 0;
-        let ends_ms: Vec<u64> = plan
-            .steps
-            .iter()
-            .map(|step| {
-                if !matches!(step.action, Action::NotSupported(_)) {
-                    total_ms += millis(step.case.warmup + step.case.duration);
-                }
-                total_ms
-            })
-            .collect();
-        let target = match form {
-            // Hidden if stderr is not a terminal.
-            ProgressForm::View => ProgressDrawTarget::stderr_with_hz(2),
-            ProgressForm::Plain | ProgressForm::None => ProgressDrawTarget::hidden(),
-        };
-        let bar = ProgressBar::with_draw_target(Some(total_ms), target);
-        if let Ok(style) = ProgressStyle::with_template("{bar:24} {percent:>3}%  {msg}  [{eta} left]{prefix}")
-        {
-            bar.set_style(style.progress_chars("=> "));
-        }
-        let (rates, finished) = (None, VecDeque::new());
-        let view = View { activity: Activity::new(), next: Duration::ZERO, rates, finished };
         let has_lines = verbose || form == ProgressForm::Plain;
-        Self { bar, ends_ms, case_started_ms: Cell::new(0), has_lines, view: RefCell::new(view) }
+        let is_view = form == ProgressForm::View && !has_lines && screen::is_usable();
+        // A terminal that refuses leaves a run without a view.
+        let screen = is_view.then(Screen::open).and_then(Result::ok);
+        let shown = screen.map(|screen| Shown {
+            screen,
+            view: View::new(plan),
+            activity: Activity::new(),
+            next_draw: Instant::now(),
+            next_reading: Duration::ZERO,
+        });
+        Self { count: plan.steps.len(), has_lines, shown: RefCell::new(shown) }
+    }
+
+    /// Returns the plan whose ends report to the view, if there is one.
+    pub(crate) fn watched(&self, plan: &Plan) -> Plan {
+        let mut plan = plan.clone();
+        let live_period = self.shown.borrow().is_some().then_some(LIVE_PERIOD);
+        plan.steps.iter_mut().for_each(|step| step.case.method.live_period = live_period);
+        plan
     }
 
     /// Reports the start of case `number`, from 1.
     pub(crate) fn case_started(&self, number: usize, case: &CaseSpec) {
-        let start_ms = number.checked_sub(2).and_then(|index| self.ends_ms.get(index)).copied().unwrap_or(0);
-        self.case_started_ms.set(start_ms);
         let size_bytes = case.size_bytes as u64;
         let what = self.name(number, &case.engine, case.test, case.reliability, size_bytes);
         self.say(&format!("{what}: started"));
-        self.bar.set_position(start_ms);
-        self.bar.set_message(what);
-        let mut view = self.view.borrow_mut();
-        view.activity.start();
-        view.next = Duration::ZERO;
+        self.with_view(|shown| {
+            shown.activity.start();
+            shown.next_reading = Duration::ZERO;
+            shown.view.start(number, what, case);
+        });
     }
 
-    /// Reports the measured time of the current case.
-    pub(crate) fn measuring(&self, elapsed: Duration) {
-        self.bar.set_position(self.case_started_ms.get() + millis(elapsed));
-        let mut view = self.view.borrow_mut();
-        if self.bar.is_hidden() || elapsed < view.next {
-            return;
+    /// Reports the measured time of the current case, and what its ends have measured so far.
+    pub(crate) fn measuring(&self, elapsed: Duration, live: &[LiveEnd]) {
+        let mut shown = self.shown.borrow_mut();
+        let Some(it) = shown.as_mut() else { return };
+        if elapsed >= it.next_reading {
+            it.next_reading = elapsed + READ_EVERY;
+            if let Some(rates) = it.activity.read() {
+                it.view.set_rates(rates);
+            }
         }
-        view.next = elapsed + READ_EVERY;
-        if let Some(rates) = view.activity.read() {
-            view.rates = Some(rates);
-            self.bar.set_prefix(view.text());
+        it.view.measure(elapsed, live);
+        if Instant::now() >= it.next_draw && !it.draw() {
+            *shown = None;
         }
     }
 
@@ -105,24 +118,33 @@ impl Progress {
     pub(crate) fn case_finished(&self, number: usize, case: &Case) {
         let point = &case.point;
         let what = self.name(number, &point.engine, point.test, point.reliability, point.size_bytes);
-        let line = format!("{what}: {}", figures(case));
+        let awake = if case.conditions.kept_awake { " kept awake" } else { "" };
+        let line = format!("{what}{awake}: {}", figures(case));
         self.say(&line);
-        let mut view = self.view.borrow_mut();
-        view.finished.push_back(line);
-        if view.finished.len() > SHOWN {
-            view.finished.pop_front();
-        }
-        self.bar.set_prefix(view.text());
+        self.with_view(|shown| shown.view.finish(line));
     }
 
-    /// Runs `what` while the view is hidden.
+    /// Runs `what`, which prints, while the view is hidden.
     pub(crate) fn suspend<T>(&self, what: impl FnOnce() -> T) -> T {
-        self.bar.suspend(what)
+        match self.shown.borrow_mut().as_mut() {
+            Some(shown) => shown.screen.suspend(what),
+            None => what(),
+        }
     }
 
     /// Removes the view.
     pub(crate) fn finish(&self) {
-        self.bar.finish_and_clear();
+        *self.shown.borrow_mut() = None;
+    }
+
+    /// Changes the view and draws it.
+    fn with_view(&self, change: impl FnOnce(&mut Shown)) {
+        let mut shown = self.shown.borrow_mut();
+        let Some(it) = shown.as_mut() else { return };
+        change(it);
+        if !it.draw() {
+            *shown = None;
+        }
     }
 
     fn name(
@@ -133,42 +155,24 @@ impl Progress {
         reliability: Reliability,
         size_bytes: u64,
     ) -> String {
-        format!("[{number}/{}] {engine} {test} {reliability} {}", self.ends_ms.len(), format_size(size_bytes))
+        format!("[{number}/{}] {engine} {test} {reliability} {}", self.count, format_size(size_bytes))
     }
 
     fn say(&self, line: &str) {
         if self.has_lines {
-            self.bar.suspend(|| output::talk(line));
+            output::talk(line);
         }
     }
 }
 
-impl View {
-    /// The lines below the bar, each after a line break.
-    fn text(&self) -> String {
-        let mut lines = Vec::new();
-        if let Some(rates) = &self.rates {
-            let mut processors: Vec<String> =
-                rates.ends.iter().map(|(role, percent)| format!("{role} {percent:.0} %")).collect();
-            processors.extend(rates.host_percent.map(|percent| format!("whole host {percent:.0} %")));
-            lines.push(format!("processors: {}", processors.join(", ")));
-            lines.extend(rates.udp_per_s.map(|[sent, received, dropped]| {
-                let [sent, received, dropped] = [sent, received, dropped].map(format_rate);
-                format!("UDP: {sent}/s sent, {received}/s received, {dropped}/s dropped by full sockets")
-            }));
-        }
-        lines.extend(self.finished.iter().cloned());
-        // A case's reason may be longer than the terminal is wide, and have line breaks.
-        let short = |line: &String| {
-            let plain: String = line.chars().map(|it| if it.is_control() { ' ' } else { it }).collect();
-            format!("\n  {}", plain.chars().take(LINE_MAX).collect::<String>())
-        };
-        lines.iter().map(short).collect()
+impl Shown {
+    /// Returns whether the terminal is still there.
+    fn draw(&mut self) -> bool {
+        self.next_draw = Instant::now() + DRAW_EVERY;
+        let view = &self.view;
+        self.screen.draw(|frame| view.draw(frame)).is_ok()
     }
 }
-
-/// The most characters of a line of the view.
-const LINE_MAX: usize = 110;
 
 fn figures(case: &Case) -> String {
     if let Some(latency) = &case.figures.latency_us {
@@ -179,30 +183,4 @@ fn figures(case: &Case) -> String {
         return format!("{rate} samples/s, {:.1} Mbit/s, lost {}", throughput.mbps, throughput.lost);
     }
     case.evidence.not_measured.as_ref().map_or_else(|| "no figures".to_owned(), ToString::to_string)
-}
-
-fn millis(duration: Duration) -> u64 {
-    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_view_has_a_line_for_processors_udp_and_each_finished_case() {
-        let rates = Rates {
-            ends: vec![("publisher".into(), 38.2), ("subscriber".into(), 31.0)],
-            host_percent: Some(45.0),
-            udp_per_s: Some([31_200.0, 31_100.0, 0.0]),
-        };
-        let finished = VecDeque::from(["[1/2] weir: failed: a\nb\u{1b}[2J".to_owned(), "x".repeat(300)]);
-        let view = View { activity: Activity::new(), next: Duration::ZERO, rates: Some(rates), finished };
-        let text = view.text();
-        let lines: Vec<&str> = text.lines().collect();
-        assert_eq!(lines[1], "  processors: publisher 38 %, subscriber 31 %, whole host 45 %");
-        assert_eq!(lines[2], "  UDP: 31.2 k/s sent, 31.1 k/s received, 0/s dropped by full sockets");
-        assert_eq!(lines[3], "  [1/2] weir: failed: a b [2J");
-        assert_eq!((lines.len(), lines[4].len()), (5, LINE_MAX + 2));
-    }
 }

@@ -27,6 +27,7 @@ use std::collections::BTreeSet;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 use weir_results::{Case, Environment, Interval, LatencyKind, Run};
 
+use crate::baseline::beaten_baselines;
 use crate::compact::lost_percent;
 use crate::compare::ReportOptions;
 use crate::group::{Group, GroupKey, counted, groups, rank};
@@ -265,7 +266,8 @@ impl Section<'_> {
         let cases: Vec<&Case> = group.points.iter().flat_map(|point| &point.repeats).copied().collect();
         html! {
             h3 id=(self.group_id(number)) { (group_title(group)) }
-            (warnings(&about_some(&cases, self.run.run), self.run.run.cases.len()))
+            @let concerns = [about_some(&cases, self.run.run), beaten_baselines(group).into_iter().collect()].concat();
+            (warnings(&concerns, self.run.run.cases.len()))
             (results::main_table(group, headlines, base).render())
             @for note in &results::not_measured(headlines) { p.faint { (note) } }
             @for note in &published_notes(group) { p.faint { (note) } }

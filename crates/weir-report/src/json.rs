@@ -4,6 +4,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 use weir_results::{Comparison, Interval, Run};
 
+use crate::baseline::beaten_baseline;
 use crate::compare::{ReportOptions, compare, headline_name};
 use crate::group::{Group, Point, groups};
 
@@ -13,7 +14,7 @@ use crate::group::{Group, Point, groups};
 /// is the `median`, `min` and `max` over its repeats of the `figure` that decides (`p50_us` or
 /// `samples_per_s`), the 95 % interval of that median (`interval_95`, from six repeats on), and
 /// under `relative_to` the comparison with that engine: `ratio`, its `interval_95`, `pairs`, and
-/// the `verdict` better, worse or inconclusive.
+/// the `verdict` better, worse or inconclusive. Its `warnings` say whether it is faster than raw UDP, which cannot be.
 ///
 /// # Panics
 /// Never: a run can always be expressed in JSON.
@@ -55,6 +56,7 @@ pub(crate) fn entry(group: &Group<'_>, point: &Point<'_>, options: &ReportOption
         "interval_95": ends(point.interval()),
         "relative_to": compare(group, point, &options.relative_to)
             .map(|found| comparison(&found, &options.relative_to)),
+        "warnings": beaten_baseline(group, point).into_iter().collect::<Vec<_>>(),
     })
 }
 
@@ -73,6 +75,6 @@ fn ends(interval: Option<Interval>) -> Value {
 }
 
 /// Rounds to four decimals.
-fn rounded(figure: f64) -> f64 {
+pub(crate) fn rounded(figure: f64) -> f64 {
     (figure * 1e4).round() / 1e4
 }

@@ -7,6 +7,7 @@
 //! - `table`: tables for terminals, valid as Markdown, too
 //! - `compact`: tables with one row per engine and one column per size
 //! - `notes`: the host in a few lines, and the warnings of a run
+//! - `baseline`: engines that seem to be faster than raw UDP
 //! - `compare`: comparison of two engines
 //! - `run_comparison`: comparison of two runs; `self_comparison`: of a run with itself
 //! - `compared`: the columns of the comparison
@@ -31,6 +32,7 @@
 //!   ones
 //! - `html`: the report as one HTML page, with plots of its own
 
+mod baseline;
 mod breakdown;
 mod chart;
 mod chart_grid;

@@ -1,8 +1,9 @@
 //! The host in a few lines, and the warnings of a run.
 
-use weir_results::{Case, Environment, Run, format_size};
+use weir_results::{Case, Environment, Run, WakeUp, format_size};
 
-use crate::group::engine_label;
+use crate::baseline::beaten_baselines;
+use crate::group::{engine_label, groups};
 
 /// Formats what a reader must know about the host to judge the figures, in a few lines of `name:
 /// value`.
@@ -29,6 +30,7 @@ pub fn environment(environment: &Environment) -> String {
             environment.cpu_governor.as_deref().unwrap_or("unknown"),
             environment.clocksource.as_deref().unwrap_or("unknown"),
         ),
+        idle(environment),
         format!(
             "memory: {}; socket buffers at most {} receiving, {} sending",
             format_size(environment.memory_kib.saturating_mul(1024)),
@@ -44,14 +46,30 @@ pub fn environment(environment: &Environment) -> String {
             interface.speed_mbps.map_or_else(String::new, |speed| format!(", {speed} Mbit/s")),
         ));
     }
+    lines.retain(|line| !line.is_empty());
     lines.join("\n") + "\n"
+}
+
+/// What idle processors do; empty if the host has no driver for it.
+fn idle(environment: &Environment) -> String {
+    let Some(driver) = &environment.idle_driver else { return String::new() };
+    let governor = environment.idle_governor.as_ref().map_or_else(String::new, |it| format!(" by {it}"));
+    let states = environment.idle_states.as_ref().map_or_else(String::new, |it| format!(" ({it} us)"));
+    let measured = match WakeUp::describe(&environment.wake_ups) {
+        text if text.is_empty() => text,
+        text => format!("; wake-up {text}"),
+    };
+    format!("idle states: {driver}{governor}{states}{measured}")
 }
 
 /// Formats the warnings of a run, each once with its cases; empty if there are none.
 #[must_use]
 pub fn warnings(run: &Run) -> String {
     let mut text = String::new();
-    for (warning, cases) in each_warning(&run.cases.iter().collect::<Vec<_>>()) {
+    let of_cases = each_warning(&run.cases.iter().collect::<Vec<_>>());
+    let of_groups = groups(run);
+    let of_groups = of_groups.iter().filter_map(beaten_baselines);
+    for (warning, cases) in of_cases.into_iter().chain(of_groups) {
         text.push_str(&format!("warning: {warning} ({})\n", concerned(&cases, run.cases.len())));
     }
     text

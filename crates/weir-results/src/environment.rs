@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use crate::WakeUp;
+
 /// The machine and the program of a run. `None`: not available.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
@@ -50,6 +52,16 @@ pub struct Environment {
     /// The driver that puts idle processors to sleep, e.g. `intel_idle`; `None` without one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub idle_driver: Option<String>,
+    /// What chooses among its idle states, e.g. `menu`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub idle_governor: Option<String>,
+    /// The idle states of the first processor with their exit latencies in microseconds, e.g. `POLL 0, C1 2`; disabled
+    /// ones are left out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub idle_states: Option<String>,
+    /// How long waiting threads took to wake up before the run, with idle states and without; empty if not measured.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub wake_ups: Vec<WakeUp>,
     /// Processors excluded from scheduling, e.g. `2-5`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub isolated_cpus: Option<String>,

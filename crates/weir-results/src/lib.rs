@@ -8,10 +8,12 @@
 //! - `case`: one measured point
 //! - `environment`: the host
 //! - `hosts`: the hosts of a run
+//! - `idle`: how long idle processors take to wake up
 //! - `intervals`: the 99th percentile of the median interval
 //! - `latency`: recorder of round trips and its summary with percentiles
 //! - `histogram`: the distribution of a case's latencies
 //! - `series`: what a case did second by second
+//! - `live`: what a case that is being measured has found so far
 //! - `age`: the ages of scheduled samples over time
 //! - `breakdown`: the stages of a latency
 //! - `throughput`: the summary of a throughput case
@@ -39,9 +41,11 @@ mod figures;
 mod file;
 mod histogram;
 mod hosts;
+mod idle;
 mod intervals;
 mod latency;
 mod link;
+mod live;
 mod loss;
 mod names;
 mod path;
@@ -66,9 +70,11 @@ pub use figures::{Discovery, LossBreakdown, ProcessFigures, ScheduleLag, SocketB
 pub use file::{RESULTS_FILE_NAME, ResultsError, ResultsWriter};
 pub use histogram::{Distribution, HistogramError, LatencyHistogram};
 pub use hosts::HostRecord;
+pub use idle::WakeUp;
 pub use intervals::IntervalRecorder;
 pub use latency::{LatencyKind, LatencyRecorder, LatencySummary, Percentile};
 pub use link::{LinkDirection, LinkFigures, LinkSeries};
+pub use live::{LiveFigures, LiveSlot};
 pub use loss::{Carried, DropCounters, Drops, LossAttribution, LossEvidence, SamplesPerBuffer, attribute};
 pub use names::ParseNameError;
 pub use path::{PathFigures, PathReading, PathSeries};

@@ -5,6 +5,7 @@ use std::fmt;
 use hdrhistogram::Histogram;
 use serde::{Deserialize, Serialize};
 
+use crate::LiveFigures;
 use crate::latency::rounded;
 
 /// A case in steps of equal width, from the end of the warm-up on. Lists that a test does not have are empty.
@@ -42,6 +43,12 @@ pub struct SeriesRecorder {
     step_ns: u64,
     /// End of the current step.
     end_ns: u64,
+    /// How often [`SeriesRecorder::observe`] reports that live figures are due; `u64::MAX`: never.
+    tick_ns: u64,
+    /// When it does next.
+    tick_end_ns: u64,
+    /// The earlier one of both.
+    watch_ns: u64,
     /// The current step; the length of the lists when the case is over.
     current: usize,
     received: Vec<u64>,
@@ -75,10 +82,14 @@ impl SeriesRecorder {
         let per_step = duration_ns.div_ceil(Self::STEPS_MAX).div_ceil(Self::STEP_MIN_NS).max(1);
         let step_ns = per_step * Self::STEP_MIN_NS;
         let steps = duration_ns.div_ceil(step_ns).max(1) as usize;
+        let end_ns = start_ns.saturating_add(step_ns);
         Self {
             start_ns,
             step_ns,
-            end_ns: start_ns.saturating_add(step_ns),
+            end_ns,
+            tick_ns: u64::MAX,
+            tick_end_ns: u64::MAX,
+            watch_ns: end_ns,
             current: 0,
             received: vec![0; steps],
             missing: vec![0; steps],
@@ -101,14 +112,61 @@ impl SeriesRecorder {
     pub fn start(&mut self, start_ns: u64) {
         (self.start_ns, self.latency_end_ns) = (start_ns, start_ns);
         self.end_ns = start_ns.saturating_add(self.step_ns);
+        self.tick_end_ns = start_ns.saturating_add(self.tick_ns);
+        self.watch_ns = self.end_ns.min(self.tick_end_ns);
     }
 
-    /// Records how many samples have arrived and are missing so far, if a step ends.
+    /// Makes [`SeriesRecorder::observe`] report every `tick_ns` that live figures are due.
+    #[must_use]
+    pub fn watched(mut self, tick_ns: u64) -> Self {
+        self.tick_ns = tick_ns.max(1);
+        self.start(self.start_ns);
+        self
+    }
+
+    /// Records how many samples have arrived and are missing so far, if a step ends. Returns whether live figures are
+    /// due.
     #[inline]
-    pub fn observe(&mut self, now_ns: u64, received_and_missing: impl FnOnce() -> (u64, u64)) {
-        if now_ns >= self.end_ns {
-            self.end_steps(now_ns, received_and_missing());
+    pub fn observe(&mut self, now_ns: u64, received_and_missing: impl FnOnce() -> (u64, u64)) -> bool {
+        now_ns >= self.watch_ns && self.observe_end(now_ns, received_and_missing())
+    }
+
+    #[cold]
+    fn observe_end(&mut self, now_ns: u64, received_and_missing: (u64, u64)) -> bool {
+        self.end_steps(now_ns, received_and_missing);
+        let is_due = now_ns >= self.tick_end_ns;
+        if is_due {
+            self.tick_end_ns = now_ns.saturating_add(self.tick_ns);
         }
+        self.watch_ns = self.end_ns.min(self.tick_end_ns);
+        is_due
+    }
+
+    /// Returns what has been measured until now: these counts, and the latencies of the current step of `latencies`, or
+    /// of the one before where it has none yet.
+    #[must_use]
+    pub fn live(
+        &self,
+        now_ns: u64,
+        (received, missing): (u64, u64),
+        latencies: Option<&Self>,
+    ) -> LiveFigures {
+        let step = latencies.and_then(Self::live_step);
+        let us = |of: fn(&Latencies) -> u64| step.map(|step| rounded(of(step) as f64 / 1e3));
+        LiveFigures {
+            measured_ns: now_ns.saturating_sub(self.start_ns),
+            received,
+            missing,
+            p50_us: us(|step| step.quantile_ns(0.5)),
+            p99_us: us(|step| step.quantile_ns(0.99)),
+            max_us: us(|step| step.max_ns),
+        }
+    }
+
+    fn live_step(&self) -> Option<&Latencies> {
+        let last = self.latency_step.min(self.latencies.len());
+        let steps = self.latencies.get(last.saturating_sub(1)..)?;
+        steps.iter().take(2).rfind(|step| !step.histogram.is_empty())
     }
 
     /// Records a latency, at the time at which it was measured. Those before the start have no step.
@@ -209,6 +267,36 @@ mod tests {
             (1000.0, vec![100, 100, 50], vec![3, 1, 0])
         );
         assert_eq!((series.p50_us, series.publisher_cpu_percent), (vec![], vec![]));
+    }
+
+    #[test]
+    fn live_figures_are_due_twice_in_a_second_and_change_no_step() {
+        let mut recorder = SeriesRecorder::with_latencies(0, 3 * S).watched(S / 2);
+        recorder.start(10 * S);
+        let at = |half: u64| 10 * S + half * S / 2;
+        assert!(!recorder.observe(at(1) - 1, || panic!("nothing is due")));
+        recorder.record_latency(at(1) - 1, 7_000);
+        assert!(recorder.observe(at(1), || (50, 1)));
+        let figures = recorder.live(at(1), (50, 1), Some(&recorder));
+        let expected = LiveFigures { measured_ns: S / 2, received: 50, missing: 1, ..figures };
+        assert_eq!((figures, figures.max_us), (expected, Some(7.0)));
+        assert!((figures.p50_us.unwrap() / 7.0 - 1.0).abs() < 0.01, "{figures:?}");
+        assert!(recorder.observe(at(2), || (100, 3)));
+        assert!(!recorder.observe(at(2) + 1, || panic!("nothing is due")));
+        // A step that has just begun has no latencies yet.
+        recorder.find_latency_step(at(2));
+        assert_eq!(recorder.live(at(2), (100, 3), Some(&recorder)).max_us, Some(7.0));
+        assert!(recorder.observe(at(4), || (200, 1)));
+        let series = recorder.finish(250, 0);
+        assert_eq!((series.received, series.missing), (vec![100, 100, 50], vec![3, 1, 0]));
+        assert_eq!(series.max_us, [Some(7.0), None, None]);
+    }
+
+    #[test]
+    fn a_case_without_a_measurement_has_no_live_latencies() {
+        let recorder = SeriesRecorder::with_latencies(0, S);
+        assert_eq!(recorder.live(5, (0, 0), Some(&recorder)).p50_us, None);
+        assert_eq!(recorder.live(5, (0, 0), None).p50_us, None);
     }
 
     #[test]

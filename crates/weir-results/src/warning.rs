@@ -67,6 +67,19 @@ pub enum Warning {
         /// Whether it exceeds the median latency, so that no latency is given.
         exceeds_latency: bool,
     },
+    /// An engine seems to be faster than raw UDP, beyond the interval or in every repeat. Derived when results are
+    /// reported; not in results files.
+    FasterThanBaseline {
+        /// The baseline's engine.
+        baseline: String,
+        /// The engine's median latency as a multiple of the baseline's; of several points the lowest.
+        ratio: f64,
+        /// The 95 % interval of the ratio; `None`: too few repeats.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        interval: Option<[f64; 2]>,
+        /// Whether the ends slept while they waited, on processors that could enter idle states.
+        idle: bool,
+    },
     /// This program was built without optimisation.
     DebugBuild,
     /// A warning of another version of Weir, kept as it was read.
@@ -97,6 +110,7 @@ impl Warning {
             Self::ScheduleLag { .. } => "schedule-lag",
             Self::LinkOverrun { .. } => "link-overrun",
             Self::ClockError { .. } => "clock-error",
+            Self::FasterThanBaseline { .. } => "faster-than-baseline",
             Self::DebugBuild => "debug-build",
             Self::Unknown { code, .. } => code,
         }
@@ -134,6 +148,21 @@ impl Warning {
                 "no one-way latency is given: the offset of the two hosts' clocks is known within {error_us} us only, \
                  more than the latency"
             ),
+            Self::FasterThanBaseline { baseline, ratio, interval, idle } => {
+                let interval = interval.map_or_else(
+                    || "in every repeat".to_owned(),
+                    |[low, high]| format!("95 % interval {low:.2}..{high:.2}"),
+                );
+                let cause = if *idle {
+                    "the baseline's processors slept longer between samples, and took longer to wake up"
+                } else {
+                    "something slowed the baseline down"
+                };
+                format!(
+                    "the median latency is {ratio:.2} times that of {baseline} ({interval}), which cannot be, since \
+                     {baseline} sends the same samples by the same system calls without a protocol: {cause}"
+                )
+            }
             Self::DebugBuild => "this build of Weir is not optimised".into(),
             Self::Unknown { text, .. } => text.clone(),
         }
@@ -164,6 +193,13 @@ impl Warning {
             Self::ScheduleLag { .. } => "use a lower rate, or omit the rate to measure the maximum".into(),
             Self::LinkOverrun { .. } => "send at a lower rate, or use --link veth".into(),
             Self::ClockError { .. } => "measure round trips, without a rate".into(),
+            Self::FasterThanBaseline { idle: true, .. } => {
+                "do not use this ratio: compare with the processors kept awake (--keep-awake=both), or with --wait spin"
+                    .into()
+            }
+            Self::FasterThanBaseline { idle: false, .. } => {
+                "do not use this ratio: end other programs, and measure at least 20 repeats (--repeat 20)".into()
+            }
             Self::DebugBuild => "measure with a release build".into(),
             Self::Unknown { advice, .. } => advice.clone(),
         }
@@ -237,6 +273,13 @@ mod tests {
             Warning::LinkOverrun { packets: 2 },
             Warning::ClockError { error_us: 12.5, exceeds_latency: false },
             Warning::ClockError { error_us: 250.0, exceeds_latency: true },
+            Warning::FasterThanBaseline {
+                baseline: "udp".into(),
+                ratio: 0.86,
+                interval: Some([0.83, 0.89]),
+                idle: true,
+            },
+            Warning::FasterThanBaseline { baseline: "udp".into(), ratio: 0.86, interval: None, idle: false },
             Warning::DebugBuild,
             Warning::Unknown { code: "moon-phase".into(), text: "full moon".into(), advice: "wait".into() },
         ]

@@ -45,6 +45,8 @@ pub fn environment(interface: Option<&str>) -> Environment {
         smt: read_number::<u8>("/sys/devices/system/cpu/smt/active").map(|active| active == 1),
         turbo: turbo(),
         idle_driver: read("/sys/devices/system/cpu/cpuidle/current_driver").filter(|name| name != "none"),
+        idle_governor: read("/sys/devices/system/cpu/cpuidle/current_governor"),
+        idle_states: idle_states("/sys/devices/system/cpu/cpu0/cpuidle"),
         isolated_cpus: read("/sys/devices/system/cpu/isolated"),
         clocksources: read("/sys/devices/system/clocksource/clocksource0/available_clocksource"),
         container: container(),
@@ -53,6 +55,7 @@ pub fn environment(interface: Option<&str>) -> Environment {
         swap_used_kib: memory.map(|memory| memory.swap_total.saturating_sub(memory.swap_free) / 1024),
         sysctls: sysctls(),
         interface: interface.map(describe_interface),
+        wake_ups: Vec::new(),
         command: Vec::new(),
     }
 }
@@ -114,6 +117,21 @@ fn turbo() -> Option<bool> {
     let is_on = || read_number::<u8>("/sys/devices/system/cpu/cpufreq/boost");
     is_off.map(|off| off == 0).or_else(|| is_on().map(|on| on == 1))
 }
+
+/// Returns the enabled idle states in their order, e.g. `POLL 0, C1 2`; `None` without any.
+fn idle_states(folder: impl AsRef<Path>) -> Option<String> {
+    let state = |number: usize| {
+        let file = |name: &str| read(folder.as_ref().join(format!("state{number}")).join(name));
+        let name = file("name")?;
+        let is_disabled = file("disable").is_some_and(|disable| disable != "0");
+        Some((!is_disabled).then(|| format!("{name} {}", file("latency").unwrap_or_else(|| "?".to_owned()))))
+    };
+    let states: Vec<String> = (0..IDLE_STATES_MAX).map_while(state).flatten().collect();
+    (!states.is_empty()).then(|| states.join(", "))
+}
+
+/// `CPUIDLE_STATE_MAX` of the kernel.
+const IDLE_STATES_MAX: usize = 10;
 
 /// Detects a container.
 fn container() -> Option<String> {
@@ -180,6 +198,22 @@ mod tests {
         check("3-1", None);
         check("a-b", None);
         check("0-4294967295", None);
+    }
+
+    #[test]
+    fn idle_states_that_are_enabled_have_their_latencies() {
+        let folder = tempfile::tempdir().unwrap();
+        for (number, name, latency, disable) in
+            [(0, "POLL", "0", "0"), (1, "C1", "2", "0"), (2, "C6", "85", "1")]
+        {
+            let state = folder.path().join(format!("state{number}"));
+            fs::create_dir(&state).unwrap();
+            for (file, text) in [("name", name), ("latency", latency), ("disable", disable)] {
+                fs::write(state.join(file), format!("{text}\n")).unwrap();
+            }
+        }
+        assert_eq!(idle_states(folder.path()).as_deref(), Some("POLL 0, C1 2"));
+        assert_eq!(idle_states("/nowhere"), None);
     }
 
     #[test]

@@ -38,8 +38,8 @@ mod udp_sockets;
 pub use checkup::{Facts, Finding, PathFacts, Purpose, examine, script};
 pub use inventory::{environment, host_warnings};
 pub use loss_watch::LossWatch;
-pub use process::{process_figures, reset_peak_memory, thread_times};
-pub use sampler::{Recorder, Sampler, SamplerOptions};
+pub use process::{process_figures, process_time, reset_peak_memory, thread_times};
+pub use sampler::{Recorder, Sampler, SamplerOptions, yield_to_others};
 pub use system_calls::{SystemCallCounts, SystemCalls, SystemCallsError};
 pub use weir_results::{
     Carried, DropCounters, Drops, LossAttribution, LossEvidence, SamplesPerBuffer, Telemetry, attribute,

@@ -37,6 +37,14 @@ pub(crate) fn process_usage() -> ProcessFigures {
     }
 }
 
+/// Returns the processor time of this process since it started, by one system call. Zero if the call fails, which it
+/// cannot for the own process.
+#[must_use]
+pub fn process_time() -> Duration {
+    let Ok(usage) = getrusage(UsageWho::RUSAGE_SELF) else { return Duration::ZERO };
+    duration(usage.user_time()) + duration(usage.system_time())
+}
+
 /// Returns the processor time of the calling thread since it started, in user mode and in the
 /// kernel. Zero if the call fails, which it cannot for the own thread.
 #[must_use]

@@ -167,7 +167,7 @@ fn thread_cpu() -> Duration {
 }
 
 /// Lowers this thread's priority and restricts it to these processors, as far as the system allows.
-fn yield_to_others(cpus: &[usize]) {
+pub fn yield_to_others(cpus: &[usize]) {
     // The lowest priority that still gets processor time on a busy processor.
     let _ = rustix::process::setpriority_process(Some(gettid()), 19);
     if !cpus.is_empty() {

@@ -92,7 +92,7 @@ impl Engine for Peer {
         let arrivals = Arc::clone(&inbox);
         let on_sample =
             Box::new(move |_: &dyn Writer, header: &Header, payload: &[u8]| arrivals.push(header, payload));
-        let subscribing = Subscribing { inbox, collector: Collector::new(case) };
+        let subscribing = Subscribing { inbox, collector: Collector::new() };
         let wanted = Matches { readers: 0, writers: case.ends.publishers };
         let node = self.open(&node_options(case, None, Some("")), on_sample)?;
         Ok(Box::new(PeerEnd { node, wanted, role: subscribing }))

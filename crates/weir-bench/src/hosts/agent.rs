@@ -15,6 +15,7 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 use weir_measure::{ControlError, clock};
+use weir_results::Environment;
 
 use super::clocks;
 use super::link::{read_line, write_line};
@@ -22,7 +23,10 @@ use super::protocol::{FromHost, HostFacts, HostInterface, IDLE_MAX, READY, ToHos
 use crate::case::{CaseError, Ends};
 use crate::control::{SCHEMA, ToAgent, VERSION};
 use crate::host;
+use crate::idle_check;
+use crate::keep_awake::KeepAwake;
 use crate::processes::{AgentCommand, EndId, Listener, Processes};
+use crate::session::cannot_keep_awake;
 
 /// Serves a coordinator until it is gone.
 ///
@@ -99,6 +103,9 @@ struct Host<'a> {
 struct Running {
     session: u32,
     processes: Arc<Mutex<Option<Processes>>>,
+    /// Until the case ends.
+    #[expect(dead_code, reason = "held, not read")]
+    awake: Option<KeepAwake>,
 }
 
 impl Host<'_> {
@@ -106,7 +113,9 @@ impl Host<'_> {
     fn handle(&mut self, message: ToHost) -> io::Result<Duration> {
         match message {
             ToHost::Describe { interface } => {
-                let environment = Box::new(host::environment(&interface));
+                let environment =
+                    Environment { wake_ups: idle_check::wake_ups(), ..host::environment(&interface) };
+                let environment = Box::new(environment);
                 self.answer(&FromHost::Environment { environment })?;
             }
             ToHost::Clock => self.answer(&FromHost::Clock { now_ns: clock::now_ns() })?,
@@ -122,7 +131,9 @@ impl Host<'_> {
                 self.answer(&answer)?;
             }
             ToHost::CompareClock { from, to } => self.compare(from, to)?,
-            ToHost::Begin { session, ids, ends } => self.begin(session, &ids, ends)?,
+            ToHost::Begin { session, ids, ends, keep_awake } => {
+                self.begin(session, &ids, ends, keep_awake)?
+            }
             ToHost::Tell { session, id, message } => return self.tell(session, id, &message),
             ToHost::End { session } => {
                 if self.running.as_ref().is_some_and(|running| running.session == session) {
@@ -146,8 +157,15 @@ impl Host<'_> {
     }
 
     /// Starts the processes of a case, and ends those of the one before.
-    fn begin(&mut self, session: u32, ids: &[EndId], ends: Ends) -> io::Result<()> {
+    fn begin(&mut self, session: u32, ids: &[EndId], ends: Ends, keep_awake: bool) -> io::Result<()> {
         self.end();
+        let awake = match keep_awake.then(KeepAwake::start).transpose() {
+            Ok(awake) => awake,
+            Err(error) => {
+                let reason = cannot_keep_awake(error).to_string();
+                return self.answer(&FromHost::NotBegun { session, reason });
+            }
+        };
         let processes = Arc::new(Mutex::new(None));
         let listener = self.listener(session, &processes);
         // Agents that end early wait for the lock in the listener.
@@ -156,8 +174,9 @@ impl Host<'_> {
             Ok(started) => {
                 *slot = Some(started);
                 drop(slot);
-                self.running = Some(Running { session, processes });
-                self.answer(&FromHost::Begun { session })
+                let how = awake.as_ref().map(KeepAwake::description);
+                self.running = Some(Running { session, processes, awake });
+                self.answer(&FromHost::Begun { session, awake: how })
             }
             Err(error) => {
                 drop(slot);

@@ -250,7 +250,10 @@ impl Reader {
 
     fn pass(&self, message: FromHost) {
         let (session, heard) = match message {
-            FromHost::Begun { session } => (session, Heard::Begun),
+            FromHost::Begun { session, awake } => {
+                let awake = awake.map(|how| shown(&how).clone());
+                (session, Heard::Begun { host: self.name.clone(), awake })
+            }
             FromHost::NotBegun { session, reason } => (session, Heard::Lost(self.named(&reason))),
             FromHost::Said { session, id, message } => (session, Heard::Said(id, message)),
             FromHost::Gone { session, id, reason } => (session, Heard::Gone(id, self.named(&reason))),

@@ -45,6 +45,8 @@ pub(crate) enum ToHost {
         ids: Vec<EndId>,
         /// All ends of the case.
         ends: Ends,
+        /// Keep the processors out of idle states until the case ends.
+        keep_awake: bool,
     },
     /// Pass this to an end.
     Tell {
@@ -104,6 +106,8 @@ pub(crate) enum FromHost {
     Begun {
         /// The case.
         session: u32,
+        /// How the processors are kept out of idle states; `None`: they are not.
+        awake: Option<String>,
     },
     /// The ends of the case cannot start.
     NotBegun {

@@ -59,6 +59,32 @@ fn a_breakdown_is_of_the_latency_test_and_of_engines_that_say_when_samples_are_w
 }
 
 #[test]
+fn latencies_are_measured_with_and_without_idle_states_side_by_side() {
+    let planned = |awake: &[bool]| {
+        let options = PlanOptions {
+            sizes: vec![32],
+            awake: awake.to_vec(),
+            reliabilities: vec![Reliability::Reliable],
+            ..options(&["udp-gso", "mock"])
+        };
+        let of = |step: Step| (step.case.engine, step.case.test, step.case.method.keep_awake);
+        plan(&options).unwrap().steps.into_iter().map(of).collect::<Vec<_>>()
+    };
+    let of = |engine: &str, test, awake| (engine.to_owned(), test, awake);
+    let both = [
+        // It has no latency test.
+        of("udp-gso", Test::Latency, false),
+        of("mock", Test::Latency, false),
+        of("mock", Test::Latency, true),
+        of("udp-gso", Test::Throughput, false),
+        of("mock", Test::Throughput, false),
+    ];
+    assert_eq!(planned(&[false, true]), both);
+    assert!(planned(&[true]).iter().all(|(.., awake)| *awake));
+    assert_eq!(planned(&[true]).len(), 4);
+}
+
+#[test]
 fn repeats_go_round_everything() {
     let options = PlanOptions { repeats: 2, tests: vec![Test::Latency], batches: None, ..options(&["udp"]) };
     let expected = ["1 latency 32", "1 latency 1024", "2 latency 32", "2 latency 1024"];

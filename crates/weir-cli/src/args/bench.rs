@@ -11,8 +11,8 @@ use weir_results::{Reliability, Test, WaitStrategy, parse_duration, parse_size};
 
 use super::hosts::{HostsArgs, hosts_help};
 use super::values::{
-    Cpus, Format, Order, ProgressForm, SOCKET_BUFFER, parse_cpus, parse_reliability, parse_share,
-    parse_socket_buffer, parse_wait,
+    Cpus, Format, KeepAwakeChoice, Order, ProgressForm, SOCKET_BUFFER, parse_cpus, parse_reliability,
+    parse_share, parse_socket_buffer, parse_wait,
 };
 use crate::exit::exit_codes;
 use crate::text::list_item;
@@ -207,9 +207,18 @@ pub(crate) struct Host {
     #[arg(long, value_name = "BYTES", value_parser = parse_socket_buffer, default_value_t = SOCKET_BUFFER)]
     pub(crate) socket_buffer: usize,
 
-    /// Keep the CPUs out of idle states while measuring
-    #[arg(long)]
-    pub(crate) keep_awake: bool,
+    /// Keep the CPUs out of idle states: yes, no, both or auto; see Idle states below
+    #[arg(
+        long,
+        value_enum,
+        hide_possible_values = true,
+        value_name = "WHEN",
+        num_args = 0..=1,
+        require_equals = true,
+        default_value_t = KeepAwakeChoice::Auto,
+        default_missing_value = "yes"
+    )]
+    pub(crate) keep_awake: KeepAwakeChoice,
 
     /// Sample host telemetry this often; 0s and --resources disable it
     #[arg(long, value_name = "TIME", value_parser = parse_duration, default_value = "100ms")]
@@ -310,6 +319,15 @@ Beside:
 ",
     hosts_help!(),
     "
+Idle states:
+  A thread that waits sleeps, and its processor takes time to wake up: more, the longer it slept. So an engine that
+  sleeps a little less than raw UDP can seem faster, which it cannot be. --keep-awake is one of
+    auto  both, if a check of 150 ms finds before the run that idle states slow this host down (the default; no with
+          --hosts, --rate, --breakdown or --wait spin, and without raw UDP to compare with)
+    both  measure each latency case with idle states and without, in tables of their own
+    yes   SCHED_IDLE spinners on every processor of each host with an end, and 0 in /dev/cpu_dma_latency (root)
+    no    as the host is
+
 Breakdown:
   encode     from the write call to the send call
   send call  to the kernel's receive timestamp (SO_TIMESTAMPNS)

@@ -43,6 +43,18 @@ pub(crate) enum Order {
     Shuffled,
 }
 
+/// The value of `--keep-awake`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum KeepAwakeChoice {
+    #[default]
+    Auto,
+    #[value(alias = "true")]
+    Yes,
+    #[value(alias = "false")]
+    No,
+    Both,
+}
+
 /// A value of `weir udp --rate`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum UdpRate {

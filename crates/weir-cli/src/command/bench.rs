@@ -1,5 +1,7 @@
 //! `weir bench`: measures engines on this host.
 
+mod idle;
+
 use std::net::Ipv4Addr;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -11,19 +13,18 @@ use weir_bench::control::Role;
 use weir_bench::coordinator::{self, RunOptions, RunOutcome};
 use weir_bench::engine;
 use weir_bench::hosts::Hosts;
-use weir_bench::keep_awake::KeepAwake;
 use weir_bench::path::{PathSpec, VirtualLink};
 use weir_bench::plan::{self, Plan, PlanOptions};
 use weir_bench::tuning::EngineSettings;
 use weir_report::ReportOptions;
-use weir_results::{Case, Environment, ResultsError, ResultsWriter, Run, Test};
+use weir_results::{Case, Environment, ResultsError, ResultsWriter, Run, Test, WakeUp};
 
 use super::host::{self, HostsCache};
 use super::{report, setup};
-use crate::args::{BenchArgs, Cpus, Format, Order};
+use crate::args::{BenchArgs, Cpus, Format, Order, ProgressForm};
 use crate::exit::{Exit, Failure};
 use crate::progress::Progress;
-use crate::{output, signals};
+use crate::{output, progress, signals};
 
 pub(crate) fn run(args: &BenchArgs) -> Result<Exit, Failure> {
     if args.qos.show_settings {
@@ -45,6 +46,8 @@ pub(super) struct Bench<'a> {
     args: &'a BenchArgs,
     /// One for each link, or one without.
     plans: Vec<Plan>,
+    /// What idle states do to this host; empty if not measured.
+    wake_ups: Vec<WakeUp>,
 }
 
 /// Where the results are written.
@@ -68,8 +71,22 @@ impl<'a> Bench<'a> {
     /// Plans the measurement, without anything being run or written.
     pub(super) fn new(args: &'a BenchArgs) -> Result<Self, Failure> {
         host::check(args)?;
-        let plans = make_plans(args, &read_settings(args)?)?;
-        Ok(Self { args, plans })
+        Self::after_check(args, Vec::new())
+    }
+
+    /// The same after a check of this host's idle states, which may add cases.
+    fn checked(self) -> Result<Self, Failure> {
+        Self::after_check(self.args, idle::wake_ups(self.args))
+    }
+
+    /// The same measurement as a run that has begun: on another check of the idle states, it could have other cases.
+    pub(super) fn continuing(self, earlier: &Run) -> Result<Self, Failure> {
+        Self::after_check(self.args, earlier.environment.wake_ups.clone())
+    }
+
+    fn after_check(args: &'a BenchArgs, wake_ups: Vec<WakeUp>) -> Result<Self, Failure> {
+        let plans = make_plans(args, &read_settings(args)?, &wake_ups)?;
+        Ok(Self { args, plans, wake_ups })
     }
 
     /// The options.
@@ -98,6 +115,13 @@ impl<'a> Bench<'a> {
         }
     }
 
+    /// The environment of a measurement on this host.
+    fn environment(&self) -> Environment {
+        let host = &self.args.host;
+        let environment = setup::environment(&host.interface, host.link.first());
+        Environment { wake_ups: self.wake_ups.clone(), ..environment }
+    }
+
     /// Chooses the processors of the ends on these hosts.
     fn pin(&mut self, hosts: &Hosts) -> Result<(), Failure> {
         let has_several = self.args.workload.publishers > 1 || self.args.workload.subscribers > 1;
@@ -116,7 +140,27 @@ impl<'a> Bench<'a> {
 
     /// Measures what the folder does not hold yet, and prints all of it. The environment is printed if `is_first`.
     pub(super) fn measure(
+        self,
+        folder: &Folder<'_>,
+        hosts: Option<&Hosts>,
+        interrupted: &AtomicBool,
+        is_first: bool,
+    ) -> Result<Measured, Failure> {
+        let earlier = match folder {
+            Folder::New(_) => None,
+            Folder::Continued(path) => Some((*path, Run::load(path).map_err(Failure::environment)?)),
+        };
+        let bench = match &earlier {
+            Some((_, run)) => self.continuing(run)?,
+            None => self.checked()?,
+        };
+        bench.measure_after(earlier, folder, hosts, interrupted, is_first)
+    }
+
+    /// Measures what these earlier results do not hold.
+    fn measure_after(
         mut self,
+        earlier: Option<(&Path, Run)>,
         folder: &Folder<'_>,
         hosts: Option<&Hosts>,
         interrupted: &AtomicBool,
@@ -126,12 +170,11 @@ impl<'a> Bench<'a> {
         let head = hosts.map(|hosts| host::Head::new(hosts, ends(args)));
         let (environment, peer, records) = match &head {
             Some(head) => (head.environment.clone(), head.peer.as_ref(), &head.hosts[..]),
-            None => (setup::environment(&args.host.interface, args.host.link.first()), None, &[][..]),
+            None => (self.environment(), None, &[][..]),
         };
-        let earlier = match folder {
-            Folder::New(_) => Vec::new(),
-            Folder::Continued(path) => {
-                let run = Run::load(path).map_err(Failure::environment)?;
+        let earlier = match earlier {
+            None => Vec::new(),
+            Some((path, run)) => {
                 setup::check_same_host(path, &run.environment, &environment)?;
                 run.cases
             }
@@ -144,17 +187,18 @@ impl<'a> Bench<'a> {
             Folder::Continued(path) => ResultsWriter::resume(path).map_err(Failure::environment)?.0,
         };
         let agent = setup::agent()?;
-        if args.output.format == Format::Table && is_first {
-            report::talk_block(&weir_report::environment(&environment));
-        }
+        idle::check_spinners(&self.plans, hosts)?;
         if args.output.format == Format::Table {
+            if is_first {
+                report::talk_block(&weir_report::environment(&environment));
+                report::talk_block(&idle::notice(args, &self.plans));
+            }
             report::talk_block(&path.as_ref().map_or_else(String::new, described));
         }
         if let Some(hosts) = hosts {
             host::tell(hosts, ends(args));
             self.pin(hosts)?;
         }
-        let _awake = keep_awake(args, &mut self.plans)?;
         let run = Run { peer: peer.cloned(), hosts: records.to_vec(), ..Run::new(environment.clone()) };
         let mut finished = Finished::new(run, &self.plans[0], args);
         // A closed stdout does not end the run: the results file has everything.
@@ -176,7 +220,7 @@ impl<'a> Bench<'a> {
                 earlier,
             };
             earlier.iter().for_each(|case| finished.push(case));
-            let progress = Progress::new(plan, args.output.progress, args.output.verbose);
+            let progress = Progress::new(plan, progress_form(args), args.output.verbose);
             let of_link;
             (of_link, written) =
                 setup::run_plan(plan, &options, &mut writer, &progress, &mut |number, case| {
@@ -294,7 +338,7 @@ fn read_settings(args: &BenchArgs) -> Result<EngineSettings, Failure> {
 }
 
 /// The requested engines. Reports which ones `all` leaves out.
-fn chosen_engines(args: &BenchArgs) -> Vec<String> {
+pub(super) fn chosen_engines(args: &BenchArgs) -> Vec<String> {
     if args.workload.engines != ["all"] {
         return args.workload.engines.clone();
     }
@@ -313,15 +357,24 @@ fn chosen_engines(args: &BenchArgs) -> Vec<String> {
 static HAS_TOLD: AtomicBool = AtomicBool::new(false);
 
 /// A plan for each link, or one without.
-fn make_plans(args: &BenchArgs, settings: &EngineSettings) -> Result<Vec<Plan>, Failure> {
+fn make_plans(
+    args: &BenchArgs,
+    settings: &EngineSettings,
+    wake_ups: &[WakeUp],
+) -> Result<Vec<Plan>, Failure> {
     let links = &args.host.link;
     if links.is_empty() {
-        return Ok(vec![make_plan(args, settings.clone(), None)?]);
+        return Ok(vec![make_plan(args, settings.clone(), wake_ups, None)?]);
     }
-    links.iter().map(|link| make_plan(args, settings.clone(), Some(link))).collect()
+    links.iter().map(|link| make_plan(args, settings.clone(), wake_ups, Some(link))).collect()
 }
 
-fn make_plan(args: &BenchArgs, settings: EngineSettings, link: Option<&PathSpec>) -> Result<Plan, Failure> {
+fn make_plan(
+    args: &BenchArgs,
+    settings: EngineSettings,
+    wake_ups: &[WakeUp],
+    link: Option<&PathSpec>,
+) -> Result<Plan, Failure> {
     let engines = chosen_engines(args);
     // Keeps a run of all engines within minutes.
     let usual = Duration::from_secs(if engines.len() > 4 { 1 } else { 2 });
@@ -347,8 +400,10 @@ fn make_plan(args: &BenchArgs, settings: EngineSettings, link: Option<&PathSpec>
     // After `all` is resolved, which is one word.
     let by_order = args.method.order.map(|order| order == Order::Interleaved);
     let interleave = by_order.or(args.method.interleave).unwrap_or(engines.len() > 1);
+    let awake = idle::awake(args, &engines, wake_ups);
     let options = PlanOptions {
         engines,
+        awake,
         tests: args.workload.tests.clone(),
         sizes: args.workload.sizes.clone(),
         reliabilities: args.qos.reliability.clone(),
@@ -390,17 +445,16 @@ fn make_plan(args: &BenchArgs, settings: EngineSettings, link: Option<&PathSpec>
     plan::plan(&options).map_err(Failure::usage)
 }
 
-fn address(args: &BenchArgs) -> Result<Ipv4Addr, Failure> {
-    weir_bench::host::interface_address(&args.host.interface).map_err(Failure::usage)
+/// How progress is shown on this standard error.
+fn progress_form(args: &BenchArgs) -> ProgressForm {
+    if args.output.verbose {
+        return ProgressForm::Plain;
+    }
+    progress::form(args.output.progress, args.output.format == Format::Table)
 }
 
-/// Keeps the CPUs out of idle states, if enabled, and records it in each case.
-fn keep_awake(args: &BenchArgs, plans: &mut [Plan]) -> Result<Option<KeepAwake>, Failure> {
-    let Some(awake) = setup::keep_awake(args.host.keep_awake)? else { return Ok(None) };
-    for step in plans.iter_mut().flat_map(|plan| &mut plan.steps) {
-        step.case.method.keep_awake = Some(awake.description());
-    }
-    Ok(Some(awake))
+fn address(args: &BenchArgs) -> Result<Ipv4Addr, Failure> {
+    weir_bench::host::interface_address(&args.host.interface).map_err(Failure::usage)
 }
 
 /// The virtual link and its namespaces.
@@ -423,7 +477,7 @@ mod tests {
             "weir bench --tests throughput --sizes 32,1024 --reliability reliable --batch 0 --repeat 2";
         let words = words.split(' ').chain(arguments.split(' '));
         let Command::Bench(args) = Args::parse_from(words).command else { unreachable!("it is `bench`") };
-        let plan = make_plan(&args, EngineSettings::default(), None).unwrap();
+        let plan = make_plan(&args, EngineSettings::default(), &[], None).unwrap();
         plan.steps.into_iter().map(|step| (step.case.engine, step.case.repeat)).collect()
     }
 

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use weir_bench::doctor::{Facts, Finding, Purpose, default_interface, examine, path_to, script};
+use weir_bench::idle_check;
 
 use crate::args::{DoctorArgs, ScriptPurpose};
 use crate::exit::{Exit, Failure};
@@ -15,7 +16,8 @@ pub(crate) fn run(args: &DoctorArgs) -> Result<Exit, Failure> {
     let path = args.peer.as_deref().map(path_to).transpose().map_err(Failure::environment)?;
     let of_path = path.as_ref().and_then(|path| path.interface.clone());
     let interface = args.interface.clone().or(of_path).or_else(default_interface);
-    let facts = Facts { path, ..Facts::gather(interface.as_deref().unwrap_or("lo"), WATCH) };
+    let mut facts = Facts { path, ..Facts::gather(interface.as_deref().unwrap_or("lo"), WATCH) };
+    facts.environment.wake_ups = idle_check::wake_ups();
     let findings = examine(&facts);
     if let Some(purpose) = args.script {
         let purpose = match purpose {

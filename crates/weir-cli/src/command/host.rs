@@ -48,6 +48,14 @@ impl HostsCache {
             let hosts = Hosts::connect(spec.clone(), reach, interface.as_deref(), interrupted);
             self.0 = Some(Connected { options, hosts: hosts.map_err(failure)? });
         }
+        if let Some(connected) = self.0.as_ref().filter(|_| args.method.breakdown)
+            && !connected.hosts.have_one_clock()
+        {
+            return Err(Failure::usage(anyhow!(
+                "--breakdown needs hosts with one clock, such as namespaces and lab hosts of one machine: its stages \
+                 are microseconds between clock reads of both ends, and the offset of two clocks is not known as well"
+            )));
+        }
         Ok(self.0.as_ref().map(|connected| &connected.hosts))
     }
 }
@@ -90,10 +98,15 @@ pub(super) fn check(args: &BenchArgs) -> Result<(), Failure> {
     };
     spec.check(args.workload.publishers, args.workload.subscribers).map_err(Failure::usage)?;
     let others = [
-        (!args.host.link.is_empty(), "--link, which has hosts of its own: leave out one of them"),
-        (args.method.outside_checks, "--outside-checks, whose programs run on this host"),
-        (args.host.keep_awake, "--keep-awake, which keeps the processors of this host awake"),
-        (args.method.breakdown, "--breakdown, whose stages need one clock"),
+        (
+            !args.host.link.is_empty(),
+            "--link, which makes two hosts of its own for the run: leave out one of them, or make hosts with such a \
+             link by `weir lab up --link LINK` and name them as lab:NAME",
+        ),
+        (
+            args.method.outside_checks,
+            "--outside-checks, whose sockperf and iperf3 run on this host only: start them by hand on both hosts",
+        ),
     ];
     match others.into_iter().find(|(is_given, _)| *is_given) {
         Some((_, what)) => Err(Failure::usage(anyhow!("--hosts cannot be used with {what}"))),

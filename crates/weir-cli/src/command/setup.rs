@@ -36,7 +36,7 @@ pub(super) fn keep_awake(is_enabled: bool) -> Result<Option<KeepAwake>, Failure>
     is_enabled
         .then(KeepAwake::start)
         .transpose()
-        .context("cannot keep the CPUs awake: run without --keep-awake")
+        .context("cannot keep the CPUs awake: run with --keep-awake=no")
         .map_err(Failure::environment)
 }
 
@@ -148,9 +148,9 @@ pub(super) fn run_plan(
     on_case: &mut dyn FnMut(usize, &mut Case),
 ) -> (RunOutcome, Result<(), ResultsError>) {
     let mut written = Ok(());
-    let outcome = coordinator::run(plan, options, &mut |event| match event {
+    let outcome = coordinator::run(&progress.watched(plan), options, &mut |event| match event {
         Event::CaseStarted { number, case } => progress.case_started(number, case),
-        Event::Progress { elapsed } => progress.measuring(elapsed),
+        Event::Progress { elapsed, live } => progress.measuring(elapsed, live),
         Event::CaseFinished { number, case, .. } => {
             progress.case_finished(number, case);
             let mut case = case.clone();

@@ -409,6 +409,32 @@ fn results_say_that_the_processors_were_kept_awake() {
 }
 
 #[test]
+fn latencies_are_measured_both_ways_on_request_and_rates_once() {
+    let words = "--engines mock --reliability reliable --sizes 32 --batch 0 --keep-awake=both";
+    let document = Scene::new().bench(&format!("{words} --format json")).expect_code(0).json();
+    let of = |case: &Value| {
+        let how = case["settings"]["keep_awake"].as_str().unwrap();
+        assert_eq!(how.contains("SCHED_IDLE"), case["kept_awake"] == true, "{case}");
+        (case["test"].as_str().unwrap().to_owned(), case["kept_awake"] == true)
+    };
+    let found: Vec<(String, bool)> = document["cases"].as_array().unwrap().iter().map(of).collect();
+    let [latency, throughput] = ["latency", "throughput"].map(str::to_owned);
+    assert_eq!(found, [(latency.clone(), false), (latency, true), (throughput, false)]);
+}
+
+#[test]
+fn without_a_terminal_tables_come_with_a_line_for_each_case() {
+    let finished = Scene::new().bench("--engines mock --sizes 32 --batch 0").expect_code(0);
+    assert!(
+        finished.stderr.contains("[4/4] mock throughput reliable 32 B: 100.0 k samples/s"),
+        "{}",
+        finished.stderr
+    );
+    let quiet = Scene::new().bench("--engines mock --sizes 32 --batch 0 --progress none").expect_code(0);
+    assert!(!quiet.stderr.contains("[4/4]"), "{}", quiet.stderr);
+}
+
+#[test]
 fn an_unsupported_test_is_reported_and_not_a_failure() {
     let finished =
         Scene::new().bench("--engines udp-gso,mock --tests latency --sizes 32 --format json").expect_code(0);

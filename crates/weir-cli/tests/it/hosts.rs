@@ -255,6 +255,44 @@ fn two_hosts_through_ssh_agree_with_two_processes_on_the_same_cable() {
 }
 
 #[test]
+fn processors_of_all_hosts_are_kept_awake_for_the_cases_that_ask_for_it() {
+    let Some(hosts) = TwoHosts::start() else { return };
+    let words = format!(
+        "bench --output results {BRIEF} --engines mock --tests latency --sizes 32 --reliability reliable \
+         --keep-awake=both --format json"
+    );
+    let document = hosts.weir(&words, &hosts.by_ssh()).expect_code(0).json();
+    let how = |case: usize| document["cases"][case]["settings"]["keep_awake"].as_str().unwrap().to_owned();
+    assert_eq!([0, 1].map(|case| document["cases"][case]["kept_awake"] == true), [false, true]);
+    assert_eq!(how(0), "no");
+    for host in ["alpha: SCHED_IDLE spinners", "beta: SCHED_IDLE spinners"] {
+        assert!(how(1).contains(host), "{}", how(1));
+    }
+    hosts.await_end();
+}
+
+#[test]
+fn a_breakdown_needs_one_clock_for_both_ends() {
+    let Some(hosts) = TwoHosts::start() else { return };
+    let words = format!(
+        "bench --output results {BRIEF} --engines udp --breakdown --sizes 32 --cpus none --format json"
+    );
+    let case = &results(&hosts.weir(&words, &hosts.by_ssh()).expect_code(0))[0];
+    assert!(case["breakdown"].is_object(), "{case}");
+    hosts.await_end();
+    drop(hosts);
+    if is_missing((!Path::new("/proc/self/ns/time").exists()).then(|| "no time namespaces".to_owned())) {
+        return;
+    }
+    let wrapper = ["unshare", "--time", "--monotonic", "5000", "--fork", "--kill-child"];
+    let Some(hosts) = TwoHosts::start_with(&wrapper) else { return };
+    hosts
+        .weir(&words, &hosts.by_ssh())
+        .expect_code(2)
+        .expect_stderr("--breakdown needs hosts with one clock");
+}
+
+#[test]
 fn one_way_latency_between_two_clocks_has_their_error() {
     let wrapper = ["unshare", "--time", "--monotonic", "5000", "--fork", "--kill-child"];
     if is_missing((!Path::new("/proc/self/ns/time").exists()).then(|| "no time namespaces".to_owned())) {
@@ -363,8 +401,8 @@ fn options_without_meaning_for_hosts_are_refused_before_anything_runs() {
         finished.expect_code(2).expect_stderr(expected);
     };
     check("--hosts alpha", "is not END=PLACE");
-    check("--hosts pub=a,sub=b --link veth", "cannot be used with --link");
-    check("--hosts pub=a,sub=b --keep-awake", "cannot be used with --keep-awake");
+    check("--hosts pub=a,sub=b --link veth", "`weir lab up --link LINK`");
+    check("--hosts pub=a,sub=b --outside-checks", "run on this host only");
     check("--hosts pub=a,sub=b,sub2=c", "names sub2, but there are only 1");
     check("--rsh rsh", "--rsh needs --hosts");
 }

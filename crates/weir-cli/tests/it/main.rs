@@ -27,3 +27,4 @@ mod targets;
 mod udp;
 mod udptest;
 mod udptest_page;
+mod view;

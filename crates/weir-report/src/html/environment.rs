@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use maud::{Markup, html};
-use weir_results::{Environment, HostRecord, Run, format_size};
+use weir_results::{Environment, HostRecord, Run, WakeUp, format_size};
 
 use crate::group::engine_label;
 use crate::html::table::Table;
@@ -89,6 +89,9 @@ fn host(caption: &str, environment: &Environment) -> Table {
         ("SMT", yes(environment.smt)),
         ("Turbo", yes(environment.turbo)),
         ("Idle driver", text(&environment.idle_driver)),
+        ("Idle governor", text(&environment.idle_governor)),
+        ("Idle states", environment.idle_states.as_ref().map(|states| format!("{states} us"))),
+        ("Wake-up", Some(WakeUp::describe(&environment.wake_ups))),
         ("Isolated processors", text(&environment.isolated_cpus)),
         ("Quota", environment.cpu_quota_percent.map(|percent| format!("{percent} % of one processor"))),
         ("Clock source", text(&environment.clocksource)),

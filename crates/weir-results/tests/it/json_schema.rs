@@ -14,7 +14,7 @@ use weir_results::{
     AgeRecorder, Case, ClockRelation, Discovery, Environment, HostRecord, Interface, LatencyKind,
     LatencyRecorder, LinkDirection, LinkFigures, LinkSeries, LossAttribution, LossBreakdown, NotMeasured,
     PathFigures, PathReading, ProcessFigures, Reliability, ResultsWriter, Run, ScheduleLag, SocketBuffers,
-    Test, UdpFigures, Warning,
+    Test, UdpFigures, WakeUp, Warning,
 };
 
 struct Schema(Value);
@@ -192,7 +192,13 @@ fn what_is_written_agrees_with_the_schema() {
         it.figures.udp = Some(UdpFigures::default());
         it.conditions.settings = [("engine_version".to_owned(), "1".to_owned())].into();
     });
-    let environment = Environment { interface: Some(Interface::default()), ..Environment::default() };
+    let environment = Environment {
+        interface: Some(Interface::default()),
+        idle_governor: Some("menu".to_owned()),
+        idle_states: Some("POLL 0".to_owned()),
+        wake_ups: vec![WakeUp::default()],
+        ..Environment::default()
+    };
     let folder = tempfile::tempdir().unwrap();
     let hosts = [HostRecord {
         ends: vec!["publisher".into()],

@@ -1,5 +1,7 @@
 //! Checks of processors, memory and clocks.
 
+use weir_results::WakeUp;
+
 use super::tuning::Tuning;
 use super::{Facts, Finding, Purpose};
 
@@ -103,6 +105,27 @@ fn frequency(facts: &Facts, findings: &mut Vec<Finding>) {
 
 fn idle(facts: &Facts, findings: &mut Vec<Finding>) {
     let Some(driver) = &facts.environment.idle_driver else { return };
+    let wake_ups = &facts.environment.wake_ups;
+    if let Some(slowest) = wake_ups.iter().filter(|it| it.is_slowed()).max_by_key(|it| it.idle_ns) {
+        let us = |ns: u64| ns as f64 / 1e3;
+        let text = format!(
+            "idle processors enter sleep states ({driver}): after {} us of sleep, waking up took {:.1} us instead of {:.1} us, \
+             and an engine that sleeps less than its baseline can beat it; weir bench --keep-awake=both shows both",
+            slowest.slept_us,
+            us(slowest.idle_ns),
+            us(slowest.awake_ns)
+        );
+        findings.push(Finding::new("idle-states", Purpose::Latency, text).fixed_by(Tuning::NoIdleStates));
+        return;
+    }
+    if !wake_ups.is_empty() {
+        let text = format!(
+            "idle processors enter sleep states ({driver}), but woke up as fast as those kept awake: {}",
+            WakeUp::describe(wake_ups)
+        );
+        findings.push(Finding::new("idle-states", Purpose::Latency, text).note());
+        return;
+    }
     let text = format!(
         "idle processors enter sleep states ({driver}) and take up to hundreds of microseconds to wake up; weir bench \
          --keep-awake prevents this"

@@ -1,6 +1,6 @@
 use std::collections::BTreeMap;
 
-use weir_results::Interface;
+use weir_results::{Interface, WakeUp};
 
 use super::*;
 
@@ -82,6 +82,22 @@ fn processors_are_looked_at() {
     assert!(examine(&facts)[0].command.as_deref().unwrap().contains("echo performance"));
     facts.environment.turbo = Some(true);
     assert_eq!(codes(&facts), ["governor", "turbo"]);
+}
+
+#[test]
+fn measured_wake_ups_decide_whether_idle_states_are_a_problem() {
+    let mut facts = healthy();
+    facts.environment.idle_driver = Some("haltpoll".into());
+    facts.environment.wake_ups = vec![
+        WakeUp { slept_us: 20, idle_ns: 4_100, awake_ns: 4_000 },
+        WakeUp { slept_us: 1_000, idle_ns: 35_200, awake_ns: 4_200 },
+    ];
+    let findings = examine(&facts);
+    assert!(!findings[0].is_note && findings[0].is_fixed_by_script(), "{findings:?}");
+    assert!(findings[0].text.contains("after 1000 us of sleep, waking up took 35.2 us instead of 4.2 us"));
+    facts.environment.wake_ups.pop();
+    let findings = examine(&facts);
+    assert!(findings[0].is_note && findings[0].text.contains("woke up as fast"), "{findings:?}");
 }
 
 #[test]

@@ -71,6 +71,9 @@ fn line(step: &Step) -> String {
     if let Some(beside) = case.method.beside.name() {
         _ = write!(text, ", beside {beside}");
     }
+    if case.method.keep_awake {
+        text.push_str(", kept awake");
+    }
     _ = write!(text, ", repeat {}", case.repeat);
     if let Action::NotSupported(reason) = &step.action {
         _ = write!(text, " (not measured: {reason})");

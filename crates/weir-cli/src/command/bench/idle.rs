@@ -1,0 +1,103 @@
+//! `--keep-awake`: which cases are measured with idle processors, and which with processors kept awake.
+
+use std::sync::OnceLock;
+
+use weir_bench::engine;
+use weir_bench::hosts::Hosts;
+use weir_bench::idle_check;
+use weir_bench::plan::Plan;
+use weir_results::{Test, WaitStrategy, WakeUp};
+
+use super::chosen_engines;
+use crate::args::{BenchArgs, KeepAwakeChoice};
+use crate::command::setup;
+use crate::exit::Failure;
+
+/// Checks what idle states do to this host, if the measurement has latencies of threads that sleep. At most once in
+/// this process: the studies of a plan agree on it.
+pub(super) fn wake_ups(args: &BenchArgs) -> Vec<WakeUp> {
+    static FOUND: OnceLock<Vec<WakeUp>> = OnceLock::new();
+    let sleeps = args.method.wait != WaitStrategy::Spin && args.workload.tests.contains(&Test::Latency);
+    // What the options decide needs no check, but the results have it all the same.
+    // Mock engines have no threads that sleep.
+    let is_real = |name: &String| engine::find(name).is_some_and(|engine| engine.about().is_some());
+    if args.host.hosts.hosts.is_some() || !sleeps || !chosen_engines(args).iter().any(is_real) {
+        return Vec::new();
+    }
+    FOUND.get_or_init(idle_check::wake_ups).clone()
+}
+
+/// Whether latency cases keep the processors awake: one value, or both.
+pub(super) fn awake(args: &BenchArgs, engines: &[String], wake_ups: &[WakeUp]) -> Vec<bool> {
+    // The baseline is what idling distorts. In an open loop it is no bound, since lags and losses are compared as well,
+    // and a breakdown has the wake-up as a stage.
+    let is_compared = engines.len() > 1
+        && engines.iter().any(|name| name == "udp")
+        && args.workload.rate.is_empty()
+        && !args.method.breakdown;
+    match args.host.keep_awake {
+        KeepAwakeChoice::Yes => vec![true],
+        KeepAwakeChoice::No => vec![false],
+        KeepAwakeChoice::Both => vec![false, true],
+        KeepAwakeChoice::Auto if is_compared && WakeUp::matters(wake_ups) => vec![false, true],
+        KeepAwakeChoice::Auto => vec![false],
+    }
+}
+
+/// Fails now if processors of this host cannot be kept awake, instead of in each case.
+pub(super) fn check_spinners(plans: &[Plan], hosts: Option<&Hosts>) -> Result<(), Failure> {
+    let is_needed = plans.iter().flat_map(|plan| &plan.steps).any(|step| step.case.method.keep_awake);
+    setup::keep_awake(is_needed && hosts.is_none()).map(drop)
+}
+
+/// Says that latencies are measured twice without an option that requests it; empty if they are not.
+pub(super) fn notice(args: &BenchArgs, plans: &[Plan]) -> String {
+    let is_awake = plans.iter().flat_map(|plan| &plan.steps).any(|step| step.case.method.keep_awake);
+    if args.host.keep_awake != KeepAwakeChoice::Auto || !is_awake {
+        return String::new();
+    }
+    "idle states slow this host's wake-ups down, which distorts comparisons with raw UDP: each latency case is \
+     measured with them and without (--keep-awake=no or =yes measures once)\n"
+        .to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+    use crate::args::{Args, Command};
+
+    const SLOW: [WakeUp; 1] = [WakeUp { slept_us: 200, idle_ns: 35_000, awake_ns: 4_000 }];
+
+    fn args(arguments: &str) -> Box<BenchArgs> {
+        let words = ["weir", "bench"].into_iter().chain(arguments.split_whitespace());
+        let Command::Bench(args) = Args::parse_from(words).command else { unreachable!("it is `bench`") };
+        args
+    }
+
+    #[test]
+    fn latencies_are_measured_both_ways_where_idling_distorts_the_baseline() {
+        let check = |arguments: &str, wake_ups: &[WakeUp], expected: &[bool]| {
+            let args = args(arguments);
+            assert_eq!(awake(&args, &args.workload.engines, wake_ups), expected, "{arguments}");
+        };
+        check("", &SLOW, &[false, true]);
+        check("", &[], &[false]);
+        check("--engines weir", &SLOW, &[false]);
+        check("--engines udp", &SLOW, &[false]);
+        check("--rate 1000/s", &SLOW, &[false]);
+        check("--breakdown", &SLOW, &[false]);
+        check("--keep-awake", &[], &[true]);
+        check("--keep-awake=true", &[], &[true]);
+        check("--keep-awake=no", &SLOW, &[false]);
+        check("--keep-awake=both --engines weir", &[], &[false, true]);
+    }
+
+    #[test]
+    fn what_never_sleeps_is_not_checked() {
+        for arguments in ["--wait spin", "--tests throughput", "--engines mock", "--hosts pub=a,sub=b"] {
+            assert_eq!(wake_ups(&args(arguments)), [], "{arguments}");
+        }
+    }
+}
