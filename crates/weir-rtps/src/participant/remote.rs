@@ -44,11 +44,12 @@ impl ParticipantCore {
         }
         // A change that waits was taken back.
         remote.held = None;
-        // A participant sends to us directly when we are new to it. If we have known it for a
-        // while, it has lost us and all our data: restart the exchange.
-        if is_directed && now.since(remote.discovered_at) > INTRODUCTION_TIME {
-            remote.discovered_at = now;
-            self.builtin.match_participant(now, &remote.data, &remote.metatraffic);
+        // A participant sends to us directly when we are new to it, and some engines do so periodically. If we have
+        // known it for a while, it may have lost us and all our data: its acknowledgements say so, and restart the
+        // exchange.
+        if is_directed && now.since(remote.asked_at) > INTRODUCTION_TIME {
+            remote.asked_at = now;
+            self.builtin.ask_for_position(prefix);
         }
         if remote.has_moved_to(now, from) {
             self.paths_changed(now, prefix);
@@ -101,6 +102,7 @@ impl ParticipantCore {
             from,
             metatraffic: Arc::from([address]),
             discovered_at: now,
+            asked_at: now,
             last_heard: now,
             lease: data.lease.max(self.config.remote_lease_min),
             has_answered: false,
@@ -154,6 +156,7 @@ impl ParticipantCore {
             remote.is_introduced = true;
             remote.discovered_at = now;
             self.builtin.match_participant(now, &remote.data, &remote.metatraffic);
+            remote.asked_at = now;
         }
     }
 

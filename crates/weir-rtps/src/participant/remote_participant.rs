@@ -22,6 +22,8 @@ pub(super) struct RemoteParticipant {
     /// The destination of discovery traffic.
     pub(super) metatraffic: Destinations,
     pub(super) discovered_at: Time,
+    /// When it was introduced, or last asked how far its readers of our announcements have got.
+    pub(super) asked_at: Time,
     pub(super) last_heard: Time,
     pub(super) lease: Duration,
     /// Whether it receives what we send: it has answered a HEARTBEAT for our announcements of endpoints, and so knows

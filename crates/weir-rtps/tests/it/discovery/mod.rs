@@ -20,8 +20,8 @@ use weir_rtps::qos::{
 };
 use weir_rtps::time::Time;
 use weir_wire::{
-    DataHeader, EntityId, Guid, Header, ParameterId, ParameterListWriter, ProtocolVersion, SequenceNumber,
-    VendorId, push,
+    DataHeader, EntityId, Guid, Header, InfoDestination, Message, ParameterId, ParameterListWriter,
+    ProtocolVersion, SequenceNumber, Submessage, VendorId, push,
 };
 
 use world::{Datagram, GROUP, World, config, endpoint, link, matched, prefix, since_start};
@@ -305,6 +305,41 @@ fn topic_type_and_key_must_agree() {
     assert_eq!(world.events(0).len(), 1);
     assert_eq!(world.events(1).len(), 1);
     assert_eq!(world.nodes[0].core.remote_endpoints(), 3);
+}
+
+/// Returns how many announcements of endpoints a participant has sent.
+fn announcements_sent(world: &World, node: usize) -> usize {
+    let writers = [EntityId::SEDP_PUBLICATIONS_WRITER, EntityId::SEDP_SUBSCRIPTIONS_WRITER];
+    let sent = world.sent.iter().filter(|sent| sent.from == world.nodes[node].address);
+    let submessages = sent.flat_map(|sent| Message::parse(&sent.bytes).unwrap().submessages());
+    let data = submessages.filter(
+        |submessage| matches!(submessage, Ok(Submessage::Data(data)) if writers.contains(&data.writer)),
+    );
+    data.count()
+}
+
+#[test]
+fn announcements_that_are_always_directed_do_not_restart_the_exchange() {
+    let (mut world, ..) = matched_pair();
+    let address = world.nodes[1].address;
+    // As by an engine that also sends its announcement to each participant, periodically.
+    world.rewrite = Box::new(move |mut datagram| {
+        let is_announcement = Message::parse(&datagram.bytes).unwrap().submessages().any(|submessage| {
+            matches!(submessage, Ok(Submessage::Data(data)) if data.writer == EntityId::SPDP_WRITER)
+        });
+        if datagram.from == address && is_announcement {
+            let mut directed = datagram.bytes[..20].to_vec();
+            push(&mut directed, &InfoDestination { prefix: prefix(0) });
+            directed.extend_from_slice(&datagram.bytes[20..]);
+            datagram.bytes = directed;
+        }
+        vec![datagram]
+    });
+    world.run_for(Duration::from_secs(5));
+    let before = announcements_sent(&world, 0);
+    world.run_for(Duration::from_secs(60));
+    assert_eq!(announcements_sent(&world, 0), before);
+    assert_eq!(world.events(0), []);
 }
 
 #[test]
