@@ -4,6 +4,7 @@ use std::marker::PhantomData;
 use std::net::{Ipv4Addr, SocketAddrV4};
 use std::sync::Arc;
 
+use weir_rtps::participant::DiscoveryCounters;
 use weir_cdr::DdsType;
 use weir_rtps::path::PathReport;
 use weir_wire::{Guid, GuidPrefix};
@@ -126,6 +127,11 @@ impl DomainParticipant {
     pub fn discovered_participants(&self) -> usize {
         self.handle.driver.discovery.participants()
     }
+    /// Returns counts of what discovery dropped, by reason, such as announcements that could not be used.
+    pub fn discovery_counters(&self) -> DiscoveryCounters {
+        self.handle.driver.discovery.counters()
+    }
+
 
     /// Returns the granted receive buffer of the user data socket, in bytes.
     ///

@@ -110,6 +110,7 @@ impl ParticipantCore {
             refused_to: Time::ZERO,
             is_introduced: false,
             endpoints: BTreeMap::new(),
+            texts: 0,
             changed_at: None,
             held: None,
             claims: Claims::default(),
@@ -155,8 +156,8 @@ impl ParticipantCore {
         if let Some(remote) = self.remotes.get_mut(&prefix) {
             remote.is_introduced = true;
             remote.discovered_at = now;
-            self.builtin.match_participant(now, &remote.data, &remote.metatraffic);
             remote.asked_at = now;
+            self.builtin.match_participant(now, &remote.data, &remote.metatraffic);
         }
     }
 
@@ -248,6 +249,7 @@ impl ParticipantCore {
         self.deadlines.remove(prefix, remote.due_at);
         self.validation.unanswered -= usize::from(!remote.has_answered);
         self.remote_endpoints -= remote.endpoints.len();
+        self.remote_texts -= remote.texts;
         for entity in remote.endpoints.keys() {
             self.unmatch_remote(Guid::new(prefix, *entity));
         }
@@ -324,18 +326,31 @@ impl ParticipantCore {
                 delimits_keys: remote.data.delimits_keys,
             },
         };
-        if remote.endpoints.get(&entity) != Some(&entry) {
-            remote.endpoints.insert(entity, entry);
-            self.remote_endpoints += usize::from(!is_known);
-            self.match_remote(data.guid, is_known);
+        if remote.endpoints.get(&entity) == Some(&entry) {
+            return;
         }
+        let texts = entry.texts();
+        let before = remote.endpoints.get(&entity).map_or(0, RemoteEntry::texts);
+        let has_room = |used: usize, max: usize| used - before + texts <= max;
+        if !has_room(self.remote_texts, limits.texts_bytes) || !has_room(remote.texts, limits.texts_bytes / 4)
+        {
+            self.counters.endpoints_over_limit += 1;
+            // The stored data is out of date.
+            return self.endpoint_lost(data.guid);
+        }
+        remote.texts = remote.texts - before + texts;
+        self.remote_texts = self.remote_texts - before + texts;
+        remote.endpoints.insert(entity, entry);
+        self.remote_endpoints += usize::from(!is_known);
+        self.match_remote(data.guid, is_known);
     }
 
     /// Removes an endpoint.
     pub(super) fn endpoint_lost(&mut self, guid: Guid) {
-        let removed =
-            self.remotes.get_mut(&guid.prefix).and_then(|remote| remote.endpoints.remove(&guid.entity));
-        if removed.is_some() {
+        let Some(remote) = self.remotes.get_mut(&guid.prefix) else { return };
+        if let Some(removed) = remote.endpoints.remove(&guid.entity) {
+            remote.texts -= removed.texts();
+            self.remote_texts -= removed.texts();
             self.remote_endpoints -= 1;
             self.unmatch_remote(guid);
         }

@@ -36,6 +36,8 @@ pub(super) struct RemoteParticipant {
     /// Whether it was sent our announcement, and matched with our builtin endpoints.
     pub(super) is_introduced: bool,
     pub(super) endpoints: BTreeMap<EntityId, RemoteEntry>,
+    /// Memory of their texts in bytes.
+    pub(super) texts: usize,
     /// When its data last changed.
     pub(super) changed_at: Option<Time>,
     /// The newest announcement, if it came too soon after the last change.
@@ -63,6 +65,15 @@ pub(super) struct RemoteEntry {
     pub(super) unicast: Vec<SocketAddrV4>,
     pub(super) multicast: Vec<SocketAddrV4>,
     pub(super) endpoint: RemoteEndpoint,
+}
+
+impl RemoteEntry {
+    /// Returns the memory of its names, partitions and user data in bytes.
+    pub(super) fn texts(&self) -> usize {
+        let qos = &self.endpoint.qos;
+        let partitions = qos.partition.iter().map(|name| name.len() + size_of::<String>()).sum::<usize>();
+        self.topic.len() + self.type_name.len() + partitions + qos.user_data.len()
+    }
 }
 
 impl RemoteParticipant {

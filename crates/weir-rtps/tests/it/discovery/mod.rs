@@ -307,6 +307,26 @@ fn topic_type_and_key_must_agree() {
     assert_eq!(world.nodes[0].core.remote_endpoints(), 3);
 }
 
+#[test]
+fn texts_of_remote_endpoints_are_bounded_together() {
+    let mut world = World::new();
+    world.start_with(|config| config.limits.texts_bytes = 4 * 300);
+    world.start();
+    for key in 1..=3 {
+        let partition = vec!["p".repeat(100 - size_of::<String>())];
+        world.add_writer(1, key, "Square", Qos { partition, ..Qos::for_writer() });
+    }
+    world.run_for(ms(50));
+    // Each takes 110 bytes with its names, and a participant may take a quarter of the limit.
+    assert_eq!(world.nodes[0].core.remote_endpoints(), 2);
+    assert_eq!(world.nodes[0].core.counters().endpoints_over_limit, 1);
+    let now = world.now;
+    world.nodes[1].core.remove_writer(now, EntityId::user_writer(1, false));
+    world.add_writer(1, 4, "Square", Qos::for_writer());
+    world.run_for(ms(50));
+    assert_eq!(world.nodes[0].core.remote_endpoints(), 2);
+}
+
 /// Returns how many announcements of endpoints a participant has sent.
 fn announcements_sent(world: &World, node: usize) -> usize {
     let writers = [EntityId::SEDP_PUBLICATIONS_WRITER, EntityId::SEDP_SUBSCRIPTIONS_WRITER];
