@@ -56,7 +56,12 @@ pub struct DataWriter<T> {
 }
 
 impl<T: DdsType> DataWriter<T> {
-    pub(crate) fn new(handle: &Arc<Handle>, topic: &Topic<T>, qos: DataWriterQos) -> Result<Self> {
+    pub(crate) fn new(
+        handle: &Arc<Handle>,
+        topic: &Topic<T>,
+        qos: DataWriterQos,
+        listener: Option<Arc<dyn DataWriterListener<T>>>,
+    ) -> Result<Self> {
         let encoding = check_qos(&qos)?;
         let driver = &handle.driver;
         driver.check()?;
@@ -84,11 +89,14 @@ impl<T: DdsType> DataWriter<T> {
             registered: Mutex::default(),
             undelimited_key: weir_cdr::undelimited_key_payload::<T>,
         });
+        let writer = Self { inner, sample: PhantomData };
+        // Readers that are known already match while the writer is added.
+        writer.set_listener(listener);
         let local = LocalEndpoint {
             entity,
             topic: topic.name().to_owned(),
             type_name: T::TYPE_NAME.to_owned(),
-            qos: inner.qos.policies.clone(),
+            qos: writer.inner.qos.policies.clone(),
             unicast: Vec::new(),
             multicast: None,
         };
@@ -97,7 +105,7 @@ impl<T: DdsType> DataWriter<T> {
             .map_err(|error| DdsError::BadParameter(error.to_string()))?;
         // A failure that was not found above has closed this writer, or is found here.
         driver.check()?;
-        Ok(Self { inner, sample: PhantomData })
+        Ok(writer)
     }
 
     /// Writes a sample, with the time of the call as source timestamp.

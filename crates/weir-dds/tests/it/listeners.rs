@@ -200,6 +200,29 @@ fn listeners_hear_of_matches_and_of_their_end() {
 }
 
 #[test]
+fn a_listener_given_at_creation_hears_of_readers_that_match_during_creation() {
+    let world = World::new();
+    let participant = world.participant();
+    let reader: DataReader<Numbered> = world.reader(&participant, lossless_reader());
+    let refused: DataReader<Numbered> = {
+        let qos = lossless_reader().transient_local();
+        world.reader(&participant, qos)
+    };
+    let (listener, writer_matched, writer_incompatible) = Statuses::new();
+    let publisher = participant.create_publisher();
+    let topic = world.topic::<Numbered>(&participant);
+    let writer = publisher.create_datawriter_with_listener(&topic, lossless_writer(), listener).unwrap();
+    let status = writer_matched.recv_timeout(DEADLINE).unwrap();
+    assert_eq!(
+        (status.total_count, status.total_count_change, status.last_handle),
+        (1, 1, Some(reader.guid()))
+    );
+    let status = writer_incompatible.recv_timeout(DEADLINE).unwrap();
+    assert_eq!((status.total_count, status.last_policy), (1, Some(PolicyId::Durability)));
+    drop((writer, refused));
+}
+
+#[test]
 fn listeners_hear_of_qos_that_does_not_fit() {
     let world = World::new();
     let (listener, _, reader_incompatible) = Statuses::new();
