@@ -95,7 +95,7 @@ impl<T: DdsType> DataReader<T> {
             ecn: driver.ecn.clone(),
             ..core_config::<T>(driver.guid(entity), &qos, random::secret()?)
         };
-        let endpoint = Arc::new(ReaderEndpoint::new(entity, ReaderCore::new(config)));
+        let endpoint = Arc::new(ReaderEndpoint::new(entity, ReaderCore::new(config), &topic.state));
         driver.routes.change(|table| _ = table.readers.insert(entity, Arc::clone(&endpoint)));
         let inner = Inner { handle: Arc::clone(handle), endpoint, group };
         let reader = Self { inner: Arc::new(inner), sample: PhantomData };

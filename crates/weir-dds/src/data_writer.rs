@@ -77,7 +77,7 @@ impl<T: DdsType> DataWriter<T> {
         if driver.keeps_times {
             lane.keep_times();
         }
-        let endpoint = Arc::new(WriterEndpoint::new(entity, lane, qos.policies.liveliness, qos.multicast));
+        let endpoint = Arc::new(WriterEndpoint::new(entity, lane, &qos, &topic.state));
         let publisher = driver.start_publishing(&endpoint)?;
         driver.routes.change(|table| _ = table.writers.insert(entity, Arc::clone(&endpoint)));
         let inner = Arc::new(Inner {

@@ -38,9 +38,10 @@
 use crate::data_reader::DataReader;
 use crate::data_writer::DataWriter;
 use crate::status::{
-    IncompatibleQosStatus, LivelinessChangedStatus, LivelinessLostStatus, MatchedStatus, SampleCountStatus,
-    SampleRejectedStatus,
+    IncompatibleQosStatus, InconsistentTopicStatus, LivelinessChangedStatus, LivelinessLostStatus,
+    MatchedStatus, SampleCountStatus, SampleRejectedStatus,
 };
+use crate::topic::Topic;
 
 /// Events of a reader. Every method does nothing by default.
 pub trait DataReaderListener<T>: Send + Sync {
@@ -66,4 +67,10 @@ pub trait DataWriterListener<T>: Send + Sync {
     fn on_offered_incompatible_qos(&self, _writer: &DataWriter<T>, _status: IncompatibleQosStatus) {}
     /// The application has not asserted the writer within its lease.
     fn on_liveliness_lost(&self, _writer: &DataWriter<T>, _status: LivelinessLostStatus) {}
+}
+
+/// Events of a topic. Every method does nothing by default.
+pub trait TopicListener<T>: Send + Sync {
+    /// An endpoint of the topic has another type.
+    fn on_inconsistent_topic(&self, _topic: &Topic<T>, _status: InconsistentTopicStatus) {}
 }

@@ -18,7 +18,8 @@ use weir_rtps::qos::{Presentation, PresentationScope, XCDR1, XCDR2};
 pub use weir_rtps::writer::BatchPolicy;
 
 pub use weir_rtps::qos::{
-    Durability, History, INFINITE, Liveliness, LivelinessKind, PolicyId, Qos, Reliability, ResourceLimits,
+    Durability, History, INFINITE, Liveliness, LivelinessKind, PolicyId, PolicySet, Qos, Reliability,
+    ResourceLimits,
 };
 
 use crate::error::{DdsError, Result};

@@ -257,3 +257,68 @@ pub enum PolicyId {
     /// DATA_REPRESENTATION.
     DataRepresentation = 23,
 }
+
+/// A set of policies: those because of which a writer and a reader do not match.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Hash)]
+pub struct PolicySet(u32);
+
+impl PolicySet {
+    /// No policy.
+    pub const EMPTY: Self = Self(0);
+
+    /// Returns the set with one more policy.
+    #[must_use]
+    pub const fn with(self, policy: PolicyId) -> Self {
+        Self(self.0 | 1 << policy as u32)
+    }
+
+    /// Returns whether a policy is in the set.
+    #[must_use]
+    pub const fn contains(self, policy: PolicyId) -> bool {
+        self.0 & 1 << policy as u32 != 0
+    }
+
+    /// Returns whether no policy is in the set.
+    #[must_use]
+    pub const fn is_empty(self) -> bool {
+        self.0 == 0
+    }
+
+    /// Returns the policies, in the order in which they are compared.
+    pub fn iter(self) -> impl Iterator<Item = PolicyId> {
+        PolicyId::COMPARED.into_iter().filter(move |policy| self.contains(*policy))
+    }
+
+    /// Returns the first policy.
+    #[must_use]
+    pub fn first(self) -> Option<PolicyId> {
+        self.iter().next()
+    }
+}
+
+impl core::fmt::Debug for PolicySet {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_set().entries(self.iter()).finish()
+    }
+}
+
+impl FromIterator<PolicyId> for PolicySet {
+    fn from_iter<I: IntoIterator<Item = PolicyId>>(policies: I) -> Self {
+        policies.into_iter().fold(Self::EMPTY, Self::with)
+    }
+}
+
+impl PolicyId {
+    /// The policies with requested and offered values, in the order in which they are compared.
+    const COMPARED: [Self; 9] = [
+        Self::Reliability,
+        Self::Durability,
+        Self::Deadline,
+        Self::LatencyBudget,
+        Self::Ownership,
+        Self::Liveliness,
+        Self::DestinationOrder,
+        Self::Presentation,
+        Self::DataRepresentation,
+    ];
+}

@@ -1,10 +1,10 @@
 //! Local writers and readers, without their sample types.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use parking_lot::Mutex;
-use weir_rtps::qos::Liveliness;
 use weir_rtps::reader::ReaderCore;
 use weir_rtps::receiver::batch::News;
 use weir_wire::{EntityId, Guid};
@@ -13,15 +13,18 @@ use super::assertions::Assertions;
 use super::events::{ReaderEvent, ReaderListener, WriterEvent, WriterListener};
 use super::lane::Lane;
 use crate::clock;
+use crate::qos::DataWriterQos;
 use crate::stage_times::{Came, ReceiveTimes};
 use crate::status::{
     IncompatibleQosStatus, LivelinessLostStatus, MatchedStatus, ReaderInactivityStatus, Rejected,
     SampleCountStatus,
 };
+use crate::topic::TopicState;
 
 /// A local writer.
 pub(crate) struct WriterEndpoint {
     pub(crate) entity: EntityId,
+    pub(crate) topic: Arc<TopicState>,
     pub(crate) lane: Lane,
     pub(crate) matched: Mutex<MatchedStatus>,
     pub(crate) incompatible: Mutex<IncompatibleQosStatus>,
@@ -37,16 +40,17 @@ pub(crate) struct WriterEndpoint {
 }
 
 impl WriterEndpoint {
-    pub(crate) fn new(entity: EntityId, lane: Lane, liveliness: Liveliness, uses_multicast: bool) -> Self {
+    pub(crate) fn new(entity: EntityId, lane: Lane, qos: &DataWriterQos, topic: &Arc<TopicState>) -> Self {
         Self {
             entity,
+            topic: Arc::clone(topic),
             lane,
             matched: Mutex::default(),
             incompatible: Mutex::default(),
-            assertions: Assertions::new(liveliness),
+            assertions: Assertions::new(qos.policies.liveliness),
             liveliness_lost: Mutex::default(),
             inactivity: Mutex::default(),
-            uses_multicast,
+            uses_multicast: qos.multicast,
             without_key_delimiters: Mutex::default(),
             listener_panics: Panics::default(),
             listener: Mutex::default(),
@@ -75,6 +79,7 @@ impl WriterEndpoint {
 /// A local reader.
 pub(crate) struct ReaderEndpoint {
     pub(crate) entity: EntityId,
+    pub(crate) topic: Arc<TopicState>,
     pub(crate) core: Mutex<ReaderCore>,
     pub(crate) matched: Mutex<MatchedStatus>,
     pub(crate) incompatible: Mutex<IncompatibleQosStatus>,
@@ -112,9 +117,10 @@ impl Calls {
 }
 
 impl ReaderEndpoint {
-    pub(crate) fn new(entity: EntityId, core: ReaderCore) -> Self {
+    pub(crate) fn new(entity: EntityId, core: ReaderCore, topic: &Arc<TopicState>) -> Self {
         Self {
             entity,
+            topic: Arc::clone(topic),
             core: Mutex::new(core),
             matched: Mutex::default(),
             incompatible: Mutex::default(),
@@ -244,7 +250,7 @@ impl Panics {
 
     /// Calls or drops a listener, and keeps the thread alive if it panics. The panic hook has reported the panic on
     /// standard error.
-    fn survive(&self, call: impl FnOnce()) {
+    pub(crate) fn survive(&self, call: impl FnOnce()) {
         if std::panic::catch_unwind(std::panic::AssertUnwindSafe(call)).is_err() {
             self.0.fetch_add(1, Ordering::Relaxed);
         }
@@ -253,8 +259,6 @@ impl Panics {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
-
     use weir_rtps::qos::Reliability;
     use weir_rtps::reader::ReaderConfig;
     use weir_wire::GuidPrefix;
@@ -265,7 +269,8 @@ mod tests {
     fn a_listener_that_is_replaced_during_a_call_is_not_called_again_and_is_dropped() {
         let guid = Guid::new(GuidPrefix::UNKNOWN, EntityId::UNKNOWN);
         let core = ReaderCore::new(ReaderConfig::new(guid, Reliability::BestEffort));
-        let endpoint = Arc::new(ReaderEndpoint::new(EntityId::UNKNOWN, core));
+        let endpoint =
+            Arc::new(ReaderEndpoint::new(EntityId::UNKNOWN, core, &Arc::new(TopicState::new("topic"))));
         let counts: [Arc<AtomicU64>; 2] = Default::default();
         let calls = || counts.each_ref().map(|count| count.load(Ordering::Relaxed));
         let [first, second] = counts.clone();

@@ -143,10 +143,18 @@ impl Driver {
                 self.channel.announce_change();
                 followed.calls.push(Call::Writer(Arc::clone(writer), WriterEvent::Matched));
             }
-            DiscoveryEvent::OfferedIncompatibleQos { writer, policy, .. } => {
+            DiscoveryEvent::OfferedIncompatibleQos { writer, policies, .. } => {
                 let Some(writer) = table.writers.get(&writer) else { return };
-                writer.incompatible.lock().found(policy);
+                writer.incompatible.lock().found(policies);
                 followed.calls.push(Call::Writer(Arc::clone(writer), WriterEvent::Incompatible));
+            }
+            DiscoveryEvent::InconsistentTopic { local, other, type_name, difference } => {
+                let of_writer = || table.writers.get(&local).map(|writer| &writer.topic);
+                let of_reader = || table.readers.get(&local).map(|reader| &reader.topic);
+                let Some(topic) = of_writer().or_else(of_reader) else { return };
+                if topic.found(other, type_name, difference) {
+                    followed.calls.push(Call::Topic(Arc::clone(topic)));
+                }
             }
             DiscoveryEvent::LivelinessLost { writer } => {
                 let Some(writer) = table.writers.get(&writer) else { return };
@@ -192,9 +200,9 @@ impl Driver {
                 // Instances without writers are news for threads that wait for data.
                 self.channel.announce_change();
             }
-            DiscoveryEvent::RequestedIncompatibleQos { reader, policy, .. } => {
+            DiscoveryEvent::RequestedIncompatibleQos { reader, policies, .. } => {
                 let Some(reader) = table.readers.get(&reader) else { return };
-                reader.incompatible.lock().found(policy);
+                reader.incompatible.lock().found(policies);
                 followed.calls.push(Call::Reader(Arc::clone(reader), ReaderEvent::Incompatible));
             }
             DiscoveryEvent::LivelinessAsserted { prefix, kind } => {

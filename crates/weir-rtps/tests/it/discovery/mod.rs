@@ -13,10 +13,10 @@ mod world;
 use core::time::Duration;
 
 use weir_netsim::Loss;
-use weir_rtps::discovery_event::DiscoveryEvent;
+use weir_rtps::discovery_event::{DiscoveryEvent, TypeDifference};
 use weir_rtps::participant::{LocalEndpointError, ParticipantCore};
 use weir_rtps::qos::{
-    DestinationOrder, Durability, Ownership, PolicyId, PresentationScope, Qos, Reliability,
+    DestinationOrder, Durability, Ownership, PolicyId, PolicySet, PresentationScope, Qos, Reliability,
 };
 use weir_rtps::time::Time;
 use weir_wire::{
@@ -179,10 +179,10 @@ fn incompatible_policies_are_reported_on_both_sides_until_they_change() {
     let writer = world.add_writer(0, 1, "Square", offered.clone());
     let reader = world.add_reader(1, 1, "Square", requested);
     world.run_for(ms(50));
-    let policy = PolicyId::Durability;
-    let incompatible = DiscoveryEvent::OfferedIncompatibleQos { writer: writer.entity, reader, policy };
+    let policies = PolicySet::EMPTY.with(PolicyId::Durability);
+    let incompatible = DiscoveryEvent::OfferedIncompatibleQos { writer: writer.entity, reader, policies };
     assert_eq!(world.events(0)[1..], [incompatible]);
-    let incompatible = DiscoveryEvent::RequestedIncompatibleQos { reader: reader.entity, writer, policy };
+    let incompatible = DiscoveryEvent::RequestedIncompatibleQos { reader: reader.entity, writer, policies };
     assert_eq!(world.events(1)[1..], [incompatible]);
 
     world.add_writer(0, 1, "Square", Qos { durability: Durability::TransientLocal, ..offered.clone() });
@@ -202,7 +202,7 @@ fn incompatible_policies_are_reported_on_both_sides_until_they_change() {
         world.events(1),
         [
             DiscoveryEvent::WriterUnmatched { reader: reader.entity, writer },
-            DiscoveryEvent::RequestedIncompatibleQos { reader: reader.entity, writer, policy },
+            DiscoveryEvent::RequestedIncompatibleQos { reader: reader.entity, writer, policies },
         ]
     );
 }
@@ -228,11 +228,11 @@ fn policies_that_endpoints_do_not_enforce_are_announced_and_matched() {
                 ([event], None) => assert!(matched(event).is_some(), "{event:?}"),
                 (
                     [
-                        DiscoveryEvent::OfferedIncompatibleQos { policy, .. }
-                        | DiscoveryEvent::RequestedIncompatibleQos { policy, .. },
+                        DiscoveryEvent::OfferedIncompatibleQos { policies, .. }
+                        | DiscoveryEvent::RequestedIncompatibleQos { policies, .. },
                     ],
                     Some(expected),
-                ) => assert_eq!(*policy, expected),
+                ) => assert_eq!(*policies, PolicySet::EMPTY.with(expected)),
                 other => panic!("{other:?}"),
             }
         }
@@ -302,8 +302,30 @@ fn topic_type_and_key_must_agree() {
     other_type.type_name = "Other".to_owned();
     world.nodes[1].core.add_reader(now, other_type).unwrap();
     world.run_for(ms(50));
-    assert_eq!(world.events(0).len(), 1);
-    assert_eq!(world.events(1).len(), 1);
+    let entities = [EntityId::user_reader(2, true), EntityId::user_reader(3, false)];
+    let writer = EntityId::user_writer(1, false);
+    let inconsistent = |local, node, entity, type_name: &str, difference| DiscoveryEvent::InconsistentTopic {
+        local,
+        other: Guid::new(prefix(node), entity),
+        type_name: type_name.to_owned(),
+        difference,
+    };
+    let events = world.events(0);
+    assert_eq!(
+        events[1..],
+        [
+            inconsistent(writer, 1, entities[0], "Type", TypeDifference::Key),
+            inconsistent(writer, 1, entities[1], "Other", TypeDifference::Name),
+        ]
+    );
+    let events = world.events(1);
+    assert_eq!(
+        events[1..],
+        [
+            inconsistent(entities[0], 0, writer, "Type", TypeDifference::Key),
+            inconsistent(entities[1], 0, writer, "Type", TypeDifference::Name),
+        ]
+    );
     assert_eq!(world.nodes[0].core.remote_endpoints(), 3);
 }
 
