@@ -53,17 +53,17 @@ use crate::config::{DEPARTED_WRITERS_MAX, PROXIES_MAX, UNMATCHED_WRITERS_MAX};
 use crate::due::Due;
 use crate::key_hasher::Key;
 use crate::outbox::{Destinations, Outbox};
-use crate::qos::Reliability;
+use crate::qos::{Reliability, XCDR1};
 use crate::time::Time;
 use cache::Cache;
 use delivery::Delivery;
 use fragments::Fragments;
 use matched::{MatchedWriters, assert_alive, is_assertion};
-use sample::{Malformed, sample};
+use sample::{NotASample, sample};
 use writer_memory::WriterMemory;
 use writer_proxy::{Arrival, Position, WriterProxy};
 
-pub use config::{KeyOf, KeyPayloadOf, ReaderConfig, ReassemblyLimits};
+pub use config::{KeyOf, KeyOfHash, KeyPayloadOf, ReaderConfig, ReassemblyLimits};
 pub use counters::ReaderCounters;
 pub use raw_sample::{RawSample, SampleSelection};
 pub use rejection::Rejection;
@@ -186,6 +186,13 @@ impl ReaderCore {
         }
     }
 
+    /// Declares in which form a matched writer sends key hashes: see [`ReaderConfig::key_of_hash`].
+    pub fn note_representation(&mut self, writer: Guid, representation: i16) {
+        if let Some(proxy) = self.writers.get_mut(writer) {
+            proxy.has_xcdr1_hashes = representation == XCDR1;
+        }
+    }
+
     /// Whether the reader wants samples of unmatched writers, see [`ReaderCore::note_history`].
     #[must_use]
     pub fn wants_unmatched(&self) -> bool {
@@ -244,11 +251,14 @@ impl ReaderCore {
         match proxy.arrival(sn) {
             Arrival::Next { lost } => {
                 delivery.count_lost(lost);
-                let sample = match sample(&self.config, data, source_timestamp) {
+                let sample = match sample(&self.config, proxy, data, source_timestamp) {
                     Ok(sample) => sample,
-                    Err(Malformed) => {
-                        delivery.counters.samples_malformed += 1;
+                    Err(reason) => {
+                        delivery.count_unusable(reason);
                         proxy.accept(now, sn);
+                        if !proxy.changes.list.is_empty() {
+                            delivery.deliver_held(proxy);
+                        }
                         return;
                     }
                 };
@@ -265,7 +275,7 @@ impl ReaderCore {
                 }
             }
             Arrival::Ahead => {
-                match sample(&self.config, data, source_timestamp) {
+                match sample(&self.config, proxy, data, source_timestamp) {
                     Ok(sample) if !delivery.cache.is_full_of_held(sample.payload.len()) => {
                         let stored = delivery.cache.hold(&sample);
                         if !proxy.hold(now, sn, stored, &mut self.listed) {
@@ -273,7 +283,12 @@ impl ReaderCore {
                         }
                     }
                     Ok(_) => {}
-                    Err(Malformed) => delivery.counters.samples_malformed += 1,
+                    Err(reason) => {
+                        delivery.count_unusable(reason);
+                        if reason == NotASample::EndOfSet {
+                            proxy.skip(self.config.guid.entity, sn, &mut self.listed);
+                        }
+                    }
                 }
                 self.due.add(index);
             }
@@ -334,9 +349,7 @@ impl ReaderCore {
         }
         self.delivery.counters.samples_oversized += 1;
         self.delivery.count_lost(1);
-        let (reader, writer) = (self.config.guid.entity, proxy.guid.entity);
-        let list = SequenceNumberSet::new(sn.next());
-        proxy.changes.gap(&Gap { reader, writer, start: sn, list }, &mut self.listed);
+        proxy.skip(self.config.guid.entity, sn, &mut self.listed);
         self.due.add(index);
         self.delivery.deliver_held(proxy);
     }

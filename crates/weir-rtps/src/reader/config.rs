@@ -12,6 +12,9 @@ use crate::qos::{History, Reliability};
 /// payload holds only the key. Returns `None` if the payload cannot be decoded.
 pub type KeyOf = fn(payload: &[u8], is_key: bool) -> Option<[u8; 16]>;
 
+/// Converts a KEY_HASH, as writers in XCDR1 send it, to the instance key. Returns `None` if that is not possible.
+pub type KeyOfHash = fn(key_hash: [u8; 16]) -> Option<[u8; 16]>;
+
 /// Converts a payload, as passed to [`KeyOf`], to one that holds only the key.
 pub type KeyPayloadOf = fn(payload: &[u8], is_key: bool) -> Option<Box<[u8]>>;
 
@@ -28,6 +31,8 @@ pub struct ReaderConfig {
     pub history: History,
     /// Computes the instance key of a sample; `None` for topics without a key.
     pub key_of: Option<KeyOf>,
+    /// Converts the KEY_HASHes of writers in XCDR1. `None`: they are instance keys. Those of other writers are.
+    pub key_of_hash: Option<KeyOfHash>,
     /// Extracts the key payload that is kept per instance. `None`: none is kept.
     pub key_payload_of: Option<KeyPayloadOf>,
     /// Whether it wants samples from before it was matched (any durability but VOLATILE).
@@ -64,6 +69,7 @@ impl ReaderConfig {
             reliability,
             history: History::KeepLast(1),
             key_of: None,
+            key_of_hash: None,
             key_payload_of: None,
             wants_history: true,
             remembers_writers: true,

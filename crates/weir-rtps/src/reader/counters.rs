@@ -17,6 +17,8 @@ pub struct ReaderCounters {
     pub samples_refused: u64,
     /// Samples whose key could not be decoded.
     pub samples_malformed: u64,
+    /// Submessages without content that end a coherent set of changes.
+    pub coherent_sets_ended: u64,
     /// Writers that restarted their sequence numbers under the same GUID.
     pub writers_restarted: u64,
     /// Times that samples were skipped as unavailable, by a HEARTBEAT or GAP that later HEARTBEATs refuted.

@@ -7,7 +7,7 @@ use super::cache::Cache;
 use super::config::ReaderConfig;
 use super::counters::ReaderCounters;
 use super::rejection::Rejection;
-use super::sample::{Sample, sample_of};
+use super::sample::{NotASample, Sample, sample_of};
 use super::writer_proxy::{Arrival, WriterProxy};
 use crate::key_hasher::Key;
 use crate::time::Time;
@@ -37,6 +37,15 @@ impl Delivery {
     #[inline]
     pub(super) fn count_lost(&mut self, lost: u64) {
         self.counters.samples_lost = self.counters.samples_lost.saturating_add(lost);
+    }
+
+    /// Counts a submessage that is no sample.
+    #[cold]
+    pub(super) fn count_unusable(&mut self, reason: NotASample) {
+        match reason {
+            NotASample::Malformed => self.counters.samples_malformed += 1,
+            NotASample::EndOfSet => self.counters.coherent_sets_ended += 1,
+        }
     }
 
     /// Handles a sample for which there is no room. A reliable reader requests it again later.
@@ -94,8 +103,8 @@ impl Delivery {
         let Assembly { is_key, kind, key_hash, source_timestamp, .. } = whole;
         let buffer = whole.memory.into_block();
         let payload = &buffer.bytes()[..len];
-        let Ok(sample) = sample_of(config, payload, is_key, kind, key_hash, source_timestamp) else {
-            self.counters.samples_malformed += 1;
+        let sample = sample_of(config, proxy, payload, is_key, kind, key_hash, source_timestamp);
+        let Ok(sample) = sample.map_err(|reason| self.count_unusable(reason)) else {
             // Earlier samples are still waited for.
             if let Arrival::Next { .. } = proxy.arrival(sn) {
                 proxy.accept(now, sn);

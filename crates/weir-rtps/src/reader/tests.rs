@@ -12,6 +12,7 @@ use crate::qos::History;
 use crate::writer::ChangeKind;
 
 mod departed;
+mod ends;
 mod leaps;
 mod liveliness;
 mod reassembly;
