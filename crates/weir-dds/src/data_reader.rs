@@ -9,7 +9,7 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use weir_cdr::{DdsType, Encoding};
+use weir_cdr::DdsType;
 use weir_rtps::block::Block;
 use weir_rtps::participant::LocalEndpoint;
 use weir_rtps::reader::{ReaderConfig, ReaderCore, ReaderCounters, SampleSelection, States};
@@ -23,7 +23,7 @@ use crate::driver::events::ReaderEvent;
 use crate::driver::shared::Driver;
 use crate::driver::start::Handle;
 use crate::error::{DdsError, Result};
-use crate::key::key_hash_of;
+use crate::key::instance_of;
 use crate::listener::DataReaderListener;
 use crate::qos::DataReaderQos;
 use crate::random;
@@ -214,13 +214,9 @@ impl<T: DdsType> DataReader<T> {
     /// # Errors
     /// [`DdsError::Encoding`] if the type does not allow the key.
     pub fn lookup_instance(&self, sample: &T) -> Result<Option<InstanceHandle>> {
-        for encoding in [Encoding::Xcdr1, Encoding::Xcdr2] {
-            let hash = key_hash_of(sample, encoding)?;
-            if self.inner.endpoint.core.lock().find_instance(hash).is_some() {
-                return Ok(Some(InstanceHandle(hash)));
-            }
-        }
-        Ok(None)
+        let instance = instance_of(sample)?;
+        let is_known = self.inner.endpoint.core.lock().find_instance(instance).is_some();
+        Ok(is_known.then_some(InstanceHandle(instance)))
     }
 
     /// Returns a sample with the key members of an instance.

@@ -3,11 +3,11 @@
 use weir_cdr::DdsType;
 use weir_rtps::config;
 use weir_rtps::qos::{Durability, History};
-use weir_rtps::reader::{KeyOf, KeyPayloadOf, ReaderConfig};
+use weir_rtps::reader::{KeyOf, KeyOfHash, KeyPayloadOf, ReaderConfig};
 use weir_wire::Guid;
 
 use crate::error::{DdsError, Result};
-use crate::key::{key_of_payload, key_payload_of};
+use crate::key::{instance_of_key_hash, instance_of_payload, key_payload_of};
 use crate::qos::{DataReaderQos, DataRepresentation};
 
 pub(super) fn check_qos(qos: &DataReaderQos) -> Result<()> {
@@ -32,7 +32,8 @@ pub(super) fn core_config<T: DdsType>(guid: Guid, qos: &DataReaderQos, hash_seed
             History::KeepLast(_) => config::READER_CACHE_KEEP_LAST_MAX_BYTES,
         }),
         hash_seed,
-        key_of: T::HAS_KEY.then_some(key_of_payload::<T> as KeyOf),
+        key_of: T::HAS_KEY.then_some(instance_of_payload::<T> as KeyOf),
+        key_of_hash: T::HAS_KEY.then_some(instance_of_key_hash::<T> as KeyOfHash),
         key_payload_of: T::HAS_KEY.then_some(key_payload_of::<T> as KeyPayloadOf),
         ..ReaderConfig::new(guid, policies.reliability)
     }

@@ -25,6 +25,15 @@ use crate::qos::DataWriterQos;
 use crate::sample::InstanceHandle;
 use crate::wait_strategy::WaitStrategy;
 
+/// The key of an instance.
+#[derive(Clone)]
+pub(super) struct InstanceKey {
+    /// Its hash on the wire, by which the core knows the instance.
+    pub(super) hash: [u8; 16],
+    /// The serialized key, in the writer's encoding.
+    pub(super) payload: Box<[u8]>,
+}
+
 pub(super) struct Inner {
     pub(super) handle: Arc<Handle>,
     pub(super) endpoint: Arc<WriterEndpoint>,
@@ -33,8 +42,8 @@ pub(super) struct Inner {
     pub(super) qos: DataWriterQos,
     /// The encoding of the offered data representation.
     pub(super) encoding: Encoding,
-    /// Registered instances, with the serialized keys that identify them.
-    pub(super) registered: Mutex<HashMap<InstanceHandle, Box<[u8]>, RandomState>>,
+    /// Registered instances, with their keys.
+    pub(super) registered: Mutex<HashMap<InstanceHandle, InstanceKey, RandomState>>,
     /// Removes the delimiters from a serialized key.
     pub(super) undelimited_key: fn(&[u8]) -> core::result::Result<Vec<u8>, weir_cdr::CdrError>,
 }
@@ -76,10 +85,10 @@ impl Inner {
         let mut registered: Vec<_> = self.registered.lock().drain().collect();
         registered.sort_unstable_by_key(|(handle, _)| *handle);
         let mut last = None;
-        for (handle, payload) in registered {
+        for (_, InstanceKey { hash, payload }) in registered {
             let undelimited = self.undelimited(&payload);
             let payload = undelimited.as_deref().unwrap_or(&payload);
-            let change = Change { kind, key: Some(handle.0), payload };
+            let change = Change { kind, key: Some(hash), payload };
             match core.write_change(now, timestamp, change) {
                 Ok(sn) => last = Some(sn),
                 Err(_) => break,

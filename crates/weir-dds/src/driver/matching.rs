@@ -7,7 +7,7 @@ use weir_rtps::discovery_event::{DiscoveryEvent, RemoteEndpoint};
 use weir_rtps::outbox::Outbox;
 use weir_rtps::participant::ParticipantCore;
 use weir_rtps::path::Path;
-use weir_rtps::qos::{Durability, Reliability};
+use weir_rtps::qos::{Durability, Reliability, XCDR1};
 use weir_rtps::reader::WriterProxyConfig;
 use weir_rtps::time::Time;
 use weir_rtps::writer::ReaderProxyConfig;
@@ -280,6 +280,7 @@ impl Driver {
                 },
             );
             core.set_liveliness(now, guid, writer.qos.liveliness);
+            core.note_representation(guid, writer.qos.representation.first().copied().unwrap_or(XCDR1));
             if writer.qos.durability != Durability::Volatile {
                 core.note_history(guid);
             }
