@@ -31,7 +31,8 @@ use crate::sample::{InstanceHandle, Sample, SampleInfo, SampleSeq};
 use crate::shared_payload::BlockMemory;
 use crate::stage_times::ReceiveTimes;
 use crate::status::{
-    IncompatibleQosStatus, LivelinessChangedStatus, MatchedStatus, SampleCountStatus, SampleRejectedStatus,
+    DeadlineMissedStatus, IncompatibleQosStatus, LivelinessChangedStatus, MatchedStatus, SampleCountStatus,
+    SampleRejectedStatus,
 };
 use crate::topic::Topic;
 use crate::wait_strategy::WaitStrategy;
@@ -255,6 +256,9 @@ impl<T: DdsType> DataReader<T> {
     pub fn take_next_sample(&self, sample: &mut T) -> Option<SampleInfo> {
         self.inner.driver().flush_queued();
         let mut core = self.inner.endpoint.core.lock();
+        if core.has_expiring() {
+            core.expire(clock::now());
+        }
         let mut info = None;
         // Samples that cannot be decoded are skipped.
         while core.take_next(|raw| {
@@ -310,6 +314,9 @@ impl<T: DdsType> DataReader<T> {
         let mut malformed = 0;
         {
             let mut core = self.inner.endpoint.core.lock();
+            if core.has_expiring() {
+                core.expire(clock::now());
+            }
             let Some(selection) = select(&mut core) else { return 0 };
             core.access(max, selection, remove, |raw| {
                 let value = samples.slot(SampleInfo::new(&raw));
@@ -355,6 +362,10 @@ impl<T: DdsType> DataReader<T> {
                     }
                     ReaderEvent::SampleRejected => {
                         listener.on_sample_rejected(&reader, reader.sample_rejected_status());
+                    }
+                    ReaderEvent::DeadlineMissed => {
+                        listener
+                            .on_requested_deadline_missed(&reader, reader.requested_deadline_missed_status());
                     }
                     ReaderEvent::SampleLost => listener.on_sample_lost(&reader, reader.sample_lost_status()),
                 }
@@ -418,6 +429,13 @@ impl<T> DataReader<T> {
     /// Resets the status's changes to zero.
     pub fn liveliness_changed_status(&self) -> LivelinessChangedStatus {
         self.inner.endpoint.core.lock().take_liveliness_changed()
+    }
+
+    /// Returns which instances were not written within the requested deadline.
+    ///
+    /// Resets the status's change to zero.
+    pub fn requested_deadline_missed_status(&self) -> DeadlineMissedStatus {
+        DeadlineMissedStatus::new(self.inner.endpoint.core.lock().take_deadline_missed(), InstanceHandle)
     }
 
     /// Returns how many samples will never arrive.

@@ -85,8 +85,9 @@ pub use multicast::MulticastGroup;
 pub use participant::DomainParticipant;
 pub use publisher::Publisher;
 pub use qos::{
-    BatchPolicy, Coalescing, DataReaderQos, DataRepresentation, DataWriterQos, Durability, History, INFINITE,
-    Liveliness, LivelinessKind, PolicyId, PolicySet, PublishMode, Qos, Reliability, ResourceLimits,
+    BatchPolicy, Coalescing, DataReaderQos, DataRepresentation, DataWriterQos, DestinationOrder, Durability,
+    History, INFINITE, Liveliness, LivelinessKind, Ownership, PolicyId, PolicySet, PublishMode, Qos,
+    Reliability, ResourceLimits,
 };
 pub use sample::{
     InstanceHandle, InstanceState, Sample, SampleInfo, SampleSeq, SampleState, States, ViewState,
@@ -94,9 +95,9 @@ pub use sample::{
 pub use settings::{ParticipantSettings, Peer, SOCKET_BUFFER_BYTES, domain_id_from_environment};
 pub use stage_times::{ReceiveTimes, SendTimes};
 pub use status::{
-    IncompatibleQosStatus, InconsistentTopicStatus, LivelinessChangedStatus, LivelinessLostStatus,
-    MatchedStatus, QosPolicyCount, ReaderInactivityStatus, SampleCountStatus, SampleRejectedReason,
-    SampleRejectedStatus,
+    DeadlineMissedStatus, IncompatibleQosStatus, InconsistentTopicStatus, LivelinessChangedStatus,
+    LivelinessLostStatus, MatchedStatus, QosPolicyCount, ReaderInactivityStatus, SampleCountStatus,
+    SampleRejectedReason, SampleRejectedStatus,
 };
 pub use subscriber::Subscriber;
 pub use topic::Topic;

@@ -130,6 +130,33 @@ impl InconsistentTopicStatus {
     }
 }
 
+/// Instances that were not written within the period of DEADLINE (OFFERED_DEADLINE_MISSED,
+/// REQUESTED_DEADLINE_MISSED).
+///
+/// Each period counts for each instance that has begun and not ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct DeadlineMissedStatus {
+    /// Total number of periods.
+    pub total_count: u64,
+    /// Periods since the status was last read.
+    pub total_count_change: u64,
+    /// The last instance that missed one; `None` before that, and for topics without a key.
+    pub last_instance_handle: Option<InstanceHandle>,
+}
+
+impl DeadlineMissedStatus {
+    pub(crate) fn new(
+        missed: weir_rtps::reader::DeadlineMissedStatus,
+        handle: impl FnOnce([u8; 16]) -> InstanceHandle,
+    ) -> Self {
+        Self {
+            total_count: missed.total_count,
+            total_count_change: missed.total_count_change,
+            last_instance_handle: missed.last_key.map(handle),
+        }
+    }
+}
+
 /// Leases without an assertion by the application (LIVELINESS_LOST).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct LivelinessLostStatus {

@@ -11,9 +11,8 @@ pub const INFINITE: Duration = Duration::MAX;
 
 /// The policies of one writer or reader (DDS 1.4, 2.2.3); SEDP carries those that peers must know.
 ///
-/// `deadline`, `ownership`, `ownership_strength`, `lifespan`, `destination_order` and
-/// `presentation` are announced and matched, but not enforced. weir-dds refuses writers and readers
-/// whose values are not the defaults.
+/// `presentation` is announced and matched, but not enforced. weir-dds refuses writers and readers whose value is not
+/// the default.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Qos {
     /// Whether lost samples are repaired.
@@ -32,6 +31,8 @@ pub struct Qos {
     pub transport_priority: i32,
     /// How the writer's liveliness is asserted.
     pub liveliness: Liveliness,
+    /// Least time between two samples of an instance that a reader is delivered; only of readers (TIME_BASED_FILTER).
+    pub time_based_filter: Duration,
     /// Whether several writers may update an instance at a time.
     pub ownership: Ownership,
     /// Under exclusive ownership, the strongest live writer owns the instance.
@@ -74,6 +75,7 @@ impl Qos {
             latency_budget: Duration::ZERO,
             transport_priority: 0,
             liveliness: Liveliness { kind: LivelinessKind::Automatic, lease: INFINITE },
+            time_based_filter: Duration::ZERO,
             ownership: Ownership::Shared,
             ownership_strength: 0,
             destination_order: DestinationOrder::ByReceptionTimestamp,

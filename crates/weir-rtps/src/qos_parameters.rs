@@ -96,6 +96,7 @@ pub(crate) fn decode(parameter: &Parameter<'_>, limits: &DiscoveryLimits, qos: &
         ParameterId::HISTORY => qos.history = history(parameter).unwrap_or(qos.history),
         ParameterId::DEADLINE => qos.deadline = duration(parameter)?,
         ParameterId::LATENCY_BUDGET => qos.latency_budget = duration(parameter)?,
+        ParameterId::TIME_BASED_FILTER => qos.time_based_filter = duration(parameter)?,
         ParameterId::LIFESPAN => qos.lifespan = duration(parameter)?,
         ParameterId::LIVELINESS => {
             let kinds = [
@@ -147,6 +148,9 @@ fn encode_periods(kind: EndpointKind, qos: &Qos, default: &Qos, list: &mut Param
     }
     if qos.latency_budget != default.latency_budget {
         list.duration(ParameterId::LATENCY_BUDGET, wire_duration(qos.latency_budget));
+    }
+    if kind == EndpointKind::Reader && qos.time_based_filter != default.time_based_filter {
+        list.duration(ParameterId::TIME_BASED_FILTER, wire_duration(qos.time_based_filter));
     }
     if kind == EndpointKind::Writer && qos.lifespan != default.lifespan {
         list.duration(ParameterId::LIFESPAN, wire_duration(qos.lifespan));

@@ -19,6 +19,7 @@ mod counters;
 mod counts;
 mod delivery;
 mod ecn;
+mod enforced;
 mod entries;
 mod fragments;
 mod history_start;
@@ -51,20 +52,24 @@ use weir_wire::{
 use crate::block::Block;
 use crate::config::{DEPARTED_WRITERS_MAX, PROXIES_MAX, UNMATCHED_WRITERS_MAX};
 use crate::due::Due;
+use crate::instance_deadlines::finite;
 use crate::key_hasher::Key;
 use crate::outbox::{Destinations, Outbox};
 use crate::qos::{Reliability, XCDR1};
 use crate::time::Time;
 use cache::Cache;
 use delivery::Delivery;
+use enforced::Enforced;
 use fragments::Fragments;
 use matched::{MatchedWriters, assert_alive, is_assertion};
 use sample::{NotASample, sample};
 use writer_memory::WriterMemory;
 use writer_proxy::{Arrival, Position, WriterProxy};
 
+pub use crate::instance_deadlines::DeadlineMissedStatus;
 pub use config::{KeyOf, KeyOfHash, KeyPayloadOf, ReaderConfig, ReassemblyLimits};
 pub use counters::ReaderCounters;
+pub use enforced::WriterPolicies;
 pub use raw_sample::{RawSample, SampleSelection};
 pub use rejection::Rejection;
 pub use states::{InstanceState, States};
@@ -163,6 +168,9 @@ impl ReaderCore {
             self.delivery.counters.writers_forgotten += u64::from(self.departed.add(guid, position));
         }
         self.writer_gone(guid);
+        if let Some(enforced) = &mut self.delivery.cache.enforced {
+            enforced.forget_writer(guid);
+        }
     }
 
     /// Declares that a matched writer keeps samples from before the match.
@@ -191,6 +199,43 @@ impl ReaderCore {
         if let Some(proxy) = self.writers.get_mut(writer) {
             proxy.has_xcdr1_hashes = representation == XCDR1;
         }
+    }
+
+    /// Sets the policies of a matched writer that the reader enforces. Without this call they are at their defaults.
+    pub fn set_writer_policies(&mut self, writer: Guid, policies: WriterPolicies) {
+        let cache = &mut self.delivery.cache;
+        if finite(policies.lifespan).is_some() && cache.enforced.is_none() {
+            cache.enforced = Some(Box::new(Enforced::with(&self.config)));
+        }
+        if let Some(enforced) = &mut cache.enforced {
+            enforced.set_writer(writer, policies);
+        }
+    }
+
+    /// Whether samples may expire while they wait for the application: it then calls [`ReaderCore::expire`] before it
+    /// accesses them.
+    #[inline]
+    pub fn has_expiring(&self) -> bool {
+        self.delivery.cache.enforced.as_ref().is_some_and(|enforced| enforced.expiring() > 0)
+    }
+
+    /// Removes the samples that have expired (LIFESPAN).
+    #[cold]
+    pub fn expire(&mut self, now: Time) {
+        if self.delivery.cache.expire(now) {
+            self.room_was_made();
+        }
+    }
+
+    /// Returns REQUESTED_DEADLINE_MISSED, and resets its change to zero.
+    pub fn take_deadline_missed(&mut self) -> DeadlineMissedStatus {
+        let enforced = self.delivery.cache.enforced.as_mut();
+        enforced.map_or_else(DeadlineMissedStatus::default, |enforced| enforced.missed().take())
+    }
+
+    /// Whether deadlines were missed since the status was taken.
+    pub fn has_deadline_news(&self) -> bool {
+        self.delivery.cache.enforced.as_ref().is_some_and(|enforced| enforced.has_news())
     }
 
     /// Whether the reader wants samples of unmatched writers, see [`ReaderCore::note_history`].
@@ -257,7 +302,7 @@ impl ReaderCore {
                         delivery.count_unusable(reason);
                         proxy.accept(now, sn);
                         if !proxy.changes.list.is_empty() {
-                            delivery.deliver_held(proxy);
+                            delivery.deliver_held(now, proxy);
                         }
                         return;
                     }
@@ -269,9 +314,9 @@ impl ReaderCore {
                 }
                 proxy.accept(now, sn);
                 delivery.counters.samples_received += 1;
-                delivery.cache.push(*writer, sn, &sample, block);
+                delivery.cache.push(now, *writer, sn, &sample, block);
                 if !proxy.changes.list.is_empty() {
-                    delivery.deliver_held(proxy);
+                    delivery.deliver_held(now, proxy);
                 }
             }
             Arrival::Ahead => {
@@ -328,7 +373,7 @@ impl ReaderCore {
             _ => {}
         }
         if frag.sample_size as usize > config.reassembly.sample_max_bytes {
-            return self.skip_oversized(index, sn);
+            return self.skip_oversized(now, index, sn);
         }
         let Delivery { cache, counters, .. } = delivery;
         let reveals_missing = fragments.add(now, proxy, frag, source_timestamp, &mut cache.chunks, counters);
@@ -341,7 +386,7 @@ impl ReaderCore {
     /// Skips a sample that exceeds the limits on reassembly: requesting it would not help, and
     /// later samples must not wait for it.
     #[cold]
-    fn skip_oversized(&mut self, index: usize, sn: SequenceNumber) {
+    fn skip_oversized(&mut self, now: Time, index: usize, sn: SequenceNumber) {
         let proxy = &mut self.writers.list[index];
         if !proxy.is_reliable {
             self.delivery.counters.fragments_refused += 1;
@@ -351,7 +396,7 @@ impl ReaderCore {
         self.delivery.count_lost(1);
         proxy.skip(self.config.guid.entity, sn, &mut self.listed);
         self.due.add(index);
-        self.delivery.deliver_held(proxy);
+        self.delivery.deliver_held(now, proxy);
     }
 
     /// Handles a HEARTBEAT (RTPS 2.5, 8.3.8.6): which samples are available, and whether to answer.
@@ -379,7 +424,7 @@ impl ReaderCore {
         let lost = proxy.heartbeat(heartbeat, self.config.wants_history);
         self.delivery.count_lost(lost);
         self.due.add(index);
-        self.delivery.deliver_held(proxy);
+        self.delivery.deliver_held(now, proxy);
     }
 
     /// Handles a HEARTBEAT_FRAG (RTPS 2.5, 8.3.8.7): which fragments of a sample are available.
@@ -392,12 +437,12 @@ impl ReaderCore {
     }
 
     /// Handles a GAP (RTPS 2.5, 8.3.8.4): samples that will not be sent.
-    pub fn handle_gap(&mut self, _now: Time, writer: Guid, gap: &Gap) {
+    pub fn handle_gap(&mut self, now: Time, writer: Guid, gap: &Gap) {
         let Some(index) = self.find(writer) else { return };
         let Some(proxy) = self.writers.list.get_mut(index).filter(|proxy| proxy.is_reliable) else { return };
         proxy.changes.gap(gap, &mut self.listed);
         self.due.add(index);
-        self.delivery.deliver_held(proxy);
+        self.delivery.deliver_held(now, proxy);
     }
 
     /// Appends the acknowledgements that are due to `out`.
@@ -415,6 +460,10 @@ impl ReaderCore {
     pub fn handle_timeout(&mut self, now: Time) {
         // What is due now is not due next.
         self.timers_set = self.timers_set.wrapping_add(1);
+        if self.delivery.cache.enforced.is_some() {
+            self.expire(now);
+            self.delivery.cache.expire_deadlines(now);
+        }
         for index in 0..self.writers.list.len() {
             if let Some(expired) = self.writers.expire(index, now) {
                 self.writer_gone(expired);
@@ -428,6 +477,11 @@ impl ReaderCore {
     /// When [`ReaderCore::handle_timeout`] is to be called next, or earlier. Does not visit the writers unless a timer
     /// was set since the last call.
     pub fn next_timeout(&self) -> Option<Time> {
+        let enforced = self.delivery.cache.enforced.as_ref().and_then(|enforced| enforced.next_at());
+        enforced.into_iter().chain(self.next_timeout_of_writers()).min()
+    }
+
+    fn next_timeout_of_writers(&self) -> Option<Time> {
         let (timers_set, known) = self.known_timeout.get();
         if timers_set == self.timers_set {
             return known;
@@ -442,8 +496,11 @@ impl ReaderCore {
     /// reported.
     #[inline]
     pub fn take_timeout(&mut self) -> Option<Time> {
-        let is_news = self.timers_taken != self.timers_set;
+        let mut is_news = self.timers_taken != self.timers_set;
         self.timers_taken = self.timers_set;
+        if let Some(enforced) = &mut self.delivery.cache.enforced {
+            is_news |= core::mem::take(&mut enforced.has_new_timeout);
+        }
         if is_news { self.next_timeout() } else { None }
     }
 
@@ -513,7 +570,15 @@ impl ReaderCore {
 
     /// The counters.
     pub fn counters(&self) -> ReaderCounters {
-        self.delivery.counters
+        let counts =
+            self.delivery.cache.enforced.as_ref().map(|enforced| enforced.counts).unwrap_or_default();
+        ReaderCounters {
+            samples_expired: counts.expired,
+            samples_not_owned: counts.not_owned,
+            samples_out_of_order: counts.out_of_order,
+            samples_filtered: counts.filtered,
+            ..self.delivery.counters
+        }
     }
 
     /// Why the last rejected or refused sample had no room, and the key hash of its instance.

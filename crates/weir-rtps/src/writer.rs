@@ -33,6 +33,7 @@
 //! | `ecn` | DSCP and ECN of what leaves |
 //! | `inactivity`, `liveliness` | readers that stop acknowledging; assertions without a sample |
 //! | `refusal` | why a writer refuses samples |
+//! | `timed` | samples that expire; deadlines of instances |
 //! | `heartbeat`, `tail_loss_probe`, `timeouts` | what is due at a time |
 //! | `asynchronous` | writers whose samples another thread hands out |
 
@@ -63,11 +64,13 @@ mod repair_budget;
 mod settings;
 mod state;
 mod tail_loss_probe;
+mod timed;
 mod timeouts;
 mod transmit;
 mod withheld;
 
 pub use crate::change_kind::ChangeKind;
+pub use crate::instance_deadlines::DeadlineMissedStatus;
 pub use direct::{DirectDatagram, DirectPayload};
 pub use inactivity::Silence;
 pub use loan::LOAN_FRONT_BYTES;

@@ -8,10 +8,10 @@ use weir_wire::Guid;
 
 use crate::error::{DdsError, Result};
 use crate::key::{instance_of_key_hash, instance_of_payload, key_payload_of};
-use crate::qos::{DataReaderQos, DataRepresentation};
+use crate::qos::{DataReaderQos, DataRepresentation, Side};
 
 pub(super) fn check_qos(qos: &DataReaderQos) -> Result<()> {
-    crate::qos::check_policies(&qos.policies)?;
+    crate::qos::check_policies(&qos.policies, Side::Reader)?;
     if qos.policies.durability > Durability::TransientLocal {
         let text = "DURABILITY: TRANSIENT and PERSISTENT need a durability service, which does not exist: request TRANSIENT_LOCAL";
         return Err(DdsError::InconsistentPolicy(text.to_owned()));
@@ -31,6 +31,10 @@ pub(super) fn core_config<T: DdsType>(guid: Guid, qos: &DataReaderQos, hash_seed
             History::KeepAll => config::READER_CACHE_MAX_BYTES,
             History::KeepLast(_) => config::READER_CACHE_KEEP_LAST_MAX_BYTES,
         }),
+        deadline: policies.deadline,
+        ownership: policies.ownership,
+        destination_order: policies.destination_order,
+        minimum_separation: policies.time_based_filter,
         hash_seed,
         key_of: T::HAS_KEY.then_some(instance_of_payload::<T> as KeyOf),
         key_of_hash: T::HAS_KEY.then_some(instance_of_key_hash::<T> as KeyOfHash),

@@ -46,6 +46,8 @@ pub(super) struct Inner {
     pub(super) registered: Mutex<HashMap<InstanceHandle, InstanceKey, RandomState>>,
     /// Removes the delimiters from a serialized key.
     pub(super) undelimited_key: fn(&[u8]) -> core::result::Result<Vec<u8>, weir_cdr::CdrError>,
+    /// Converts a key hash in XCDR1 to what identifies the instance, if it is no digest.
+    pub(super) instance_of_key_hash: fn([u8; 16]) -> Option<[u8; 16]>,
 }
 
 impl Inner {
@@ -71,6 +73,20 @@ impl Inner {
         let is_wanted =
             self.encoding != Encoding::Xcdr1 && !self.endpoint.without_key_delimiters.lock().is_empty();
         is_wanted.then(|| (self.undelimited_key)(payload).ok()).flatten()
+    }
+
+    /// Returns the handle of the instance with a key hash of this writer.
+    ///
+    /// The instance of a digest in XCDR1 is known only if it is registered, or if its key has the same form in both
+    /// representations. Otherwise the handle is the digest.
+    pub(super) fn instance_of_hash(&self, hash: [u8; 16]) -> InstanceHandle {
+        let converted =
+            (self.encoding == Encoding::Xcdr1).then(|| (self.instance_of_key_hash)(hash)).flatten();
+        let registered = || {
+            let registered = self.registered.lock();
+            registered.iter().find(|(_, key)| key.hash == hash).map(|(handle, _)| *handle)
+        };
+        converted.map(InstanceHandle).or_else(registered).unwrap_or(InstanceHandle(hash))
     }
 
     /// Unregisters the instances that are still registered, as far as there is room without
@@ -116,6 +132,7 @@ impl Inner {
         self.qos.policies.history != History::KeepAll
             || limits.max_instances.is_some()
             || limits.max_samples_per_instance.is_some()
+            || self.endpoint.watches_deadlines
     }
 
     /// Returns the key hash of a sample, if the writer needs it.

@@ -13,7 +13,7 @@ use super::assertions::Assertions;
 use super::events::{ReaderEvent, ReaderListener, WriterEvent, WriterListener};
 use super::lane::Lane;
 use crate::clock;
-use crate::qos::DataWriterQos;
+use crate::qos::{DataWriterQos, INFINITE};
 use crate::stage_times::{Came, ReceiveTimes};
 use crate::status::{
     IncompatibleQosStatus, LivelinessLostStatus, MatchedStatus, ReaderInactivityStatus, Rejected,
@@ -31,6 +31,8 @@ pub(crate) struct WriterEndpoint {
     pub(crate) assertions: Assertions,
     pub(crate) liveliness_lost: Mutex<LivelinessLostStatus>,
     pub(crate) inactivity: Mutex<ReaderInactivityStatus>,
+    /// Whether its instances have deadlines.
+    pub(crate) watches_deadlines: bool,
     /// Whether readers that listen to a multicast group are sent samples through it.
     pub(crate) uses_multicast: bool,
     /// Matched readers whose engine does not delimit keys in XCDR2.
@@ -50,6 +52,7 @@ impl WriterEndpoint {
             assertions: Assertions::new(qos.policies.liveliness),
             liveliness_lost: Mutex::default(),
             inactivity: Mutex::default(),
+            watches_deadlines: qos.policies.deadline != INFINITE,
             uses_multicast: qos.multicast,
             without_key_delimiters: Mutex::default(),
             listener_panics: Panics::default(),
@@ -178,10 +181,13 @@ impl ReaderEndpoint {
 
     /// Calls the listener for everything that is new. No lock may be held.
     pub(super) fn notify_news(&self) {
-        let (has_unread, counters, has_liveliness_news) = {
+        let (has_unread, counters, has_liveliness_news, has_deadline_news) = {
             let core = self.core.lock();
-            (core.has_unread(), core.counters(), core.has_liveliness_news())
+            (core.has_unread(), core.counters(), core.has_liveliness_news(), core.has_deadline_news())
         };
+        if has_deadline_news {
+            self.notify(ReaderEvent::DeadlineMissed);
+        }
         if has_liveliness_news {
             self.notify(ReaderEvent::LivelinessChanged);
         }

@@ -7,8 +7,8 @@ use weir_rtps::discovery_event::{DiscoveryEvent, RemoteEndpoint};
 use weir_rtps::outbox::Outbox;
 use weir_rtps::participant::ParticipantCore;
 use weir_rtps::path::Path;
-use weir_rtps::qos::{Durability, Reliability, XCDR1};
-use weir_rtps::reader::WriterProxyConfig;
+use weir_rtps::qos::{Durability, Qos, Reliability, XCDR1};
+use weir_rtps::reader::{WriterPolicies, WriterProxyConfig};
 use weir_rtps::time::Time;
 use weir_rtps::writer::ReaderProxyConfig;
 use weir_udp::Fragments;
@@ -186,7 +186,9 @@ impl Driver {
             }
             DiscoveryEvent::WriterChanged { reader, writer } => {
                 let Some(reader) = table.readers.get(&reader) else { return };
-                reader.core.lock().move_writer(writer.guid, writer.destinations);
+                let mut core = reader.core.lock();
+                core.set_writer_policies(writer.guid, policies_of(&writer.qos));
+                core.move_writer(writer.guid, writer.destinations);
             }
             DiscoveryEvent::WriterUnmatched { reader, writer } => {
                 let Some(reader) = table.readers.get(&reader) else { return };
@@ -280,6 +282,7 @@ impl Driver {
                 },
             );
             core.set_liveliness(now, guid, writer.qos.liveliness);
+            core.set_writer_policies(guid, policies_of(&writer.qos));
             core.note_representation(guid, writer.qos.representation.first().copied().unwrap_or(XCDR1));
             if writer.qos.durability != Durability::Volatile {
                 core.note_history(guid);
@@ -288,6 +291,11 @@ impl Driver {
             self.outlet.arm(core.next_timeout());
         }
     }
+}
+
+/// Returns the policies of a writer that its readers enforce.
+fn policies_of(qos: &Qos) -> WriterPolicies {
+    WriterPolicies { lifespan: qos.lifespan, strength: qos.ownership_strength }
 }
 
 /// What follows from events, and is done once for all of them.

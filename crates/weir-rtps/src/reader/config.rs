@@ -6,7 +6,7 @@ use weir_wire::{Guid, Header, ProtocolVersion, VendorId};
 
 use crate::config;
 use crate::ecn::EcnMarks;
-use crate::qos::{History, Reliability};
+use crate::qos::{DestinationOrder, History, INFINITE, Ownership, Reliability};
 
 /// Computes the instance key of a sample from its payload with encapsulation header. `is_key`: the
 /// payload holds only the key. Returns `None` if the payload cannot be decoded.
@@ -47,6 +47,14 @@ pub struct ReaderConfig {
     pub max_instances: Option<u32>,
     /// Maximum number of samples per instance. For KEEP_LAST the depth is lower.
     pub max_samples_per_instance: Option<u32>,
+    /// Longest time between two samples of an instance (DEADLINE).
+    pub deadline: Duration,
+    /// Whether only the strongest writer's samples of an instance are delivered.
+    pub ownership: Ownership,
+    /// Whether a sample that is older than the last one of its instance, by its source timestamp, is left out.
+    pub destination_order: DestinationOrder,
+    /// Least time between two values of an instance; others are left out (TIME_BASED_FILTER).
+    pub minimum_separation: Duration,
     /// Maximum bytes of samples, bookkeeping included.
     pub max_bytes: usize,
     /// Limits on samples that arrive in fragments.
@@ -73,6 +81,10 @@ impl ReaderConfig {
             key_payload_of: None,
             wants_history: true,
             remembers_writers: true,
+            deadline: INFINITE,
+            ownership: Ownership::Shared,
+            destination_order: DestinationOrder::ByReceptionTimestamp,
+            minimum_separation: Duration::ZERO,
             max_samples: None,
             max_instances: None,
             max_samples_per_instance: None,

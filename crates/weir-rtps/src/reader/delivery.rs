@@ -68,7 +68,7 @@ impl Delivery {
     }
 
     /// Moves samples that were held back into the cache, while the next one is there and has room.
-    pub(super) fn deliver_held(&mut self, proxy: &mut WriterProxy) {
+    pub(super) fn deliver_held(&mut self, now: Time, proxy: &mut WriterProxy) {
         let cache = &mut self.cache;
         let mut full_instance = None;
         loop {
@@ -81,7 +81,7 @@ impl Delivery {
             });
             let Some((sn, stored)) = next else { break };
             self.counters.samples_received += 1;
-            cache.push_held(proxy.guid, sn, stored);
+            cache.push_held(now, proxy.guid, sn, stored);
         }
         if let Some(refused) = &mut proxy.refused {
             self.has_refused = true;
@@ -136,8 +136,8 @@ impl Delivery {
                 self.count_lost(lost);
                 self.counters.samples_received += 1;
                 proxy.accept(now, sn);
-                self.cache.push_held(proxy.guid, sn, stored);
-                self.deliver_held(proxy);
+                self.cache.push_held(now, proxy.guid, sn, stored);
+                self.deliver_held(now, proxy);
             }
             Arrival::Ahead | Arrival::Duplicate => {
                 if !proxy.hold(now, sn, stored, listed) {
@@ -162,7 +162,8 @@ impl Delivery {
             }
             proxy.refused = None;
             proxy.ask_again();
-            self.deliver_held(proxy);
+            // The policies know the time of what arrived last.
+            self.deliver_held(Time::ZERO, proxy);
             is_answer_due = true;
         }
         self.has_refused = writers.iter().any(|proxy| proxy.refused.is_some());

@@ -15,6 +15,7 @@ mod departed;
 mod ends;
 mod leaps;
 mod liveliness;
+mod policies;
 mod reassembly;
 
 const READER: Guid = Guid::new(GuidPrefix([2; 12]), EntityId::user_reader(1, false));

@@ -9,6 +9,10 @@ impl WriterCore {
     /// sends them.
     pub fn handle_timeout(&mut self, now: Time) {
         self.pace_fragments(now);
+        if self.timed.is_some() {
+            self.expire(now);
+            self.expire_deadlines(now);
+        }
         if self.heartbeat.next_at.is_some_and(|at| at <= now) {
             self.note_silence(now);
             let is_waiting = self.has_unacknowledged();
@@ -36,7 +40,7 @@ impl WriterCore {
     pub fn next_timeout(&self) -> Option<Time> {
         // Only unsent samples have further timers: of a burst, a batch, or a large sample in
         // transmission.
-        if self.has_unsent() || self.pacing.next_at.is_some() {
+        if self.has_unsent() || self.pacing.next_at.is_some() || self.timed.is_some() {
             self.next_timeout_of_unsent()
         } else {
             self.heartbeat.next_at
@@ -47,6 +51,8 @@ impl WriterCore {
         let batch_at = self.open.zip(self.config.batch).map(|(open, policy)| open.since + policy.max_delay);
         let sample_at = self.left_sample_timeout().or(self.fragments.paced_at);
         let sample_at = sample_at.into_iter().chain(self.pacing.next_at).min();
+        let timed_at = self.timed.as_ref().and_then(|timed| timed.next_at());
+        let sample_at = sample_at.into_iter().chain(timed_at).min();
         let flush_at = self.burst_timeout().into_iter().chain(batch_at).chain(sample_at).min();
         match (flush_at, self.heartbeat.next_at) {
             (Some(flush), Some(heartbeat)) => Some(flush.min(heartbeat)),
