@@ -60,17 +60,20 @@ impl InstanceDeadlines {
         (period < ENDLESS).then(|| Self { period, list: Vec::new(), queue: BTreeSet::new() })
     }
 
-    /// An instance was written.
-    pub(crate) fn written(&mut self, now: Time, index: u32) {
+    /// An instance was written. Returns how many periods it has missed before, if the timer is late.
+    #[must_use]
+    pub(crate) fn written(&mut self, now: Time, index: u32) -> u64 {
         if self.list.len() <= index as usize {
             self.list.resize(index as usize + 1, Deadline::default());
         }
         let at = now + self.period;
+        let period = self.period;
         let deadline = &mut self.list[index as usize];
-        deadline.at = Some(at);
+        let before = deadline.at.replace(at);
         if !core::mem::replace(&mut deadline.is_queued, true) {
             self.queue.insert((at, index));
         }
+        before.map_or(0, |before| missed_periods(before, now, period))
     }
 
     /// An instance has ended: it has no deadline until it is written again.
@@ -87,9 +90,8 @@ impl InstanceDeadlines {
             let deadline = &mut self.list[index as usize];
             deadline.is_queued = false;
             let Some(mut at) = deadline.at else { continue };
-            if at <= now {
-                let periods = now.since(at).as_nanos() / self.period.as_nanos() + 1;
-                let periods = u64::try_from(periods).unwrap_or(u64::MAX);
+            let periods = missed_periods(at, now, self.period);
+            if periods > 0 {
                 at = at + Duration::from_nanos(nanos(self.period).saturating_mul(periods));
                 missed(index, periods);
             }
@@ -112,6 +114,12 @@ impl InstanceDeadlines {
 /// Returns a time span, if it ends within the time that a clock can show.
 pub(crate) fn finite(period: Duration) -> Option<Duration> {
     (period < ENDLESS).then_some(period)
+}
+
+/// Returns how many periods have ended without a sample, the first of them `at` a deadline.
+fn missed_periods(at: Time, now: Time, period: Duration) -> u64 {
+    let periods = || now.since(at).as_nanos() / period.as_nanos() + 1;
+    if at > now { 0 } else { u64::try_from(periods()).unwrap_or(u64::MAX) }
 }
 
 fn nanos(period: Duration) -> u64 {
@@ -139,27 +147,29 @@ mod tests {
     fn each_instance_has_its_own_deadline() {
         let mut deadlines = InstanceDeadlines::new(Duration::from_millis(10)).unwrap();
         assert_eq!(deadlines.next_at(), None);
-        deadlines.written(Time(0), 0);
-        deadlines.written(Time(4 * MS), 1);
-        deadlines.written(Time(6 * MS), 0);
+        assert_eq!(deadlines.written(Time(0), 0), 0);
+        assert_eq!(deadlines.written(Time(4 * MS), 1), 0);
+        assert_eq!(deadlines.written(Time(6 * MS), 0), 0);
         assert_eq!(missed(&mut deadlines, 10), [], "written again in time");
         assert_eq!(missed(&mut deadlines, 13), []);
         assert_eq!(missed(&mut deadlines, 14), [(1, 1)]);
         assert_eq!(missed(&mut deadlines, 16), [(0, 1)]);
         assert_eq!(deadlines.next_at(), Some(Time(24 * MS)), "the next period has begun");
         assert_eq!(missed(&mut deadlines, 50), [(1, 3), (0, 3)], "all periods count");
+        assert_eq!(deadlines.written(Time(77 * MS), 0), 3, "also if the timer is late");
+        assert_eq!(missed(&mut deadlines, 77), [(1, 3)]);
     }
 
     #[test]
     fn an_instance_that_has_ended_has_none_until_it_is_written_again() {
         let mut deadlines = InstanceDeadlines::new(Duration::from_millis(10)).unwrap();
-        deadlines.written(Time(0), 3);
+        assert_eq!(deadlines.written(Time(0), 3), 0);
         deadlines.ended(3);
-        deadlines.written(Time(MS), 3);
+        assert_eq!(deadlines.written(Time(MS), 3), 0);
         deadlines.ended(3);
         assert_eq!(missed(&mut deadlines, 100), []);
         assert_eq!(deadlines.next_at(), None);
-        deadlines.written(Time(100 * MS), 3);
+        assert_eq!(deadlines.written(Time(100 * MS), 3), 0);
         assert_eq!(missed(&mut deadlines, 110), [(3, 1)]);
     }
 
@@ -167,7 +177,7 @@ mod tests {
     fn endless_periods_are_not_watched_and_zero_is_bounded() {
         assert!(InstanceDeadlines::new(Duration::MAX).is_none());
         let mut deadlines = InstanceDeadlines::new(Duration::ZERO).unwrap();
-        deadlines.written(Time(0), 0);
+        assert_eq!(deadlines.written(Time(0), 0), 0);
         assert_eq!(missed(&mut deadlines, 1), [(0, 10)]);
     }
 }

@@ -45,8 +45,8 @@ use core::cell::Cell;
 use std::sync::Arc;
 
 use weir_wire::{
-    Data, DataFrag, Gap, Guid, Heartbeat, HeartbeatFrag, SequenceNumber, SequenceNumberSet, Timestamp,
-    VendorId,
+    Data, DataFrag, Gap, Guid, Heartbeat, HeartbeatFrag, ParameterList, Payload, SequenceNumber,
+    SequenceNumberSet, Timestamp, VendorId,
 };
 
 use crate::block::Block;
@@ -62,7 +62,7 @@ use delivery::Delivery;
 use enforced::Enforced;
 use fragments::Fragments;
 use matched::{MatchedWriters, assert_alive, is_assertion};
-use sample::{NotASample, sample};
+use sample::{Malformed, ends_set, sample};
 use writer_memory::WriterMemory;
 use writer_proxy::{Arrival, Position, WriterProxy};
 
@@ -284,6 +284,42 @@ impl ReaderCore {
         source_timestamp: Option<Timestamp>,
         block: Option<&Arc<Block>>,
     ) {
+        if self.delivery.cache.enforced.is_some() {
+            let Data { sequence_number, inline_qos, payload, .. } = *data;
+            let content = (inline_qos, payload);
+            self.handle_data_by_policies(now, *writer, sequence_number, content, source_timestamp, block);
+        } else {
+            self.handle_data_as::<false>(now, writer, data, source_timestamp, block);
+        }
+    }
+
+    /// [`ReaderCore::handle_data`] if policies decide which samples are delivered. Out of line, and with copies of its
+    /// arguments, so that those of the other path stay in registers.
+    #[cold]
+    #[inline(never)]
+    fn handle_data_by_policies(
+        &mut self,
+        now: Time,
+        writer: Guid,
+        sequence_number: SequenceNumber,
+        (inline_qos, payload): (Option<ParameterList<'_>>, Payload<'_>),
+        source_timestamp: Option<Timestamp>,
+        block: Option<&Arc<Block>>,
+    ) {
+        let (to, from) = (self.config.guid.entity, writer.entity);
+        let data = Data { reader: to, writer: from, sequence_number, inline_qos, payload };
+        self.handle_data_as::<true>(now, &writer, &data, source_timestamp, block);
+    }
+
+    #[inline(always)]
+    fn handle_data_as<const BY_POLICIES: bool>(
+        &mut self,
+        now: Time,
+        writer: &Guid,
+        data: &Data<'_>,
+        source_timestamp: Option<Timestamp>,
+        block: Option<&Arc<Block>>,
+    ) {
         let Some(index) = self.writers.find(*writer) else {
             self.record_unmatched(*writer, data.sequence_number);
             return;
@@ -298,13 +334,9 @@ impl ReaderCore {
                 delivery.count_lost(lost);
                 let sample = match sample(&self.config, proxy, data, source_timestamp) {
                     Ok(sample) => sample,
-                    Err(reason) => {
-                        delivery.count_unusable(reason);
-                        proxy.accept(now, sn);
-                        if !proxy.changes.list.is_empty() {
-                            delivery.deliver_held(now, proxy);
-                        }
-                        return;
+                    Err(Malformed) => {
+                        let ends_set = ends_set(data.payload, data.inline_qos);
+                        return delivery.pass_over(now, proxy, sn, ends_set);
                     }
                 };
                 if let Some(rejection) = delivery.cache.refusal(sample.key, sample.payload.len()) {
@@ -314,7 +346,7 @@ impl ReaderCore {
                 }
                 proxy.accept(now, sn);
                 delivery.counters.samples_received += 1;
-                delivery.cache.push(now, *writer, sn, &sample, block);
+                delivery.cache.push::<BY_POLICIES>(now, *writer, sn, &sample, block);
                 if !proxy.changes.list.is_empty() {
                     delivery.deliver_held(now, proxy);
                 }
@@ -328,9 +360,10 @@ impl ReaderCore {
                         }
                     }
                     Ok(_) => {}
-                    Err(reason) => {
-                        delivery.count_unusable(reason);
-                        if reason == NotASample::EndOfSet {
+                    Err(Malformed) => {
+                        let ends_set = ends_set(data.payload, data.inline_qos);
+                        delivery.count_unusable(ends_set);
+                        if ends_set {
                             proxy.skip(self.config.guid.entity, sn, &mut self.listed);
                         }
                     }
@@ -462,7 +495,9 @@ impl ReaderCore {
         self.timers_set = self.timers_set.wrapping_add(1);
         if self.delivery.cache.enforced.is_some() {
             self.expire(now);
-            self.delivery.cache.expire_deadlines(now);
+        }
+        if let Some(enforced) = &mut self.delivery.cache.enforced {
+            enforced.expire_deadlines(now);
         }
         for index in 0..self.writers.list.len() {
             if let Some(expired) = self.writers.expire(index, now) {
@@ -477,8 +512,11 @@ impl ReaderCore {
     /// When [`ReaderCore::handle_timeout`] is to be called next, or earlier. Does not visit the writers unless a timer
     /// was set since the last call.
     pub fn next_timeout(&self) -> Option<Time> {
-        let enforced = self.delivery.cache.enforced.as_ref().and_then(|enforced| enforced.next_at());
-        enforced.into_iter().chain(self.next_timeout_of_writers()).min()
+        let of_writers = self.next_timeout_of_writers();
+        match &self.delivery.cache.enforced {
+            None => of_writers,
+            Some(enforced) => enforced.next_at().into_iter().chain(of_writers).min(),
+        }
     }
 
     fn next_timeout_of_writers(&self) -> Option<Time> {

@@ -141,7 +141,7 @@ impl Cache {
     ///
     /// Always inlined: passing the sample through memory causes a store-forwarding stall.
     #[inline(always)]
-    pub(super) fn push(
+    pub(super) fn push<const BY_POLICIES: bool>(
         &mut self,
         now: Time,
         writer: Guid,
@@ -151,10 +151,11 @@ impl Cache {
     ) {
         let at = block.and_then(|block| self.chunks.borrow(sample.payload, block));
         let stored = self.store(sample, at);
-        if self.enforced.is_some() {
-            return self.place_if_admitted(now, writer, sn, stored);
+        if BY_POLICIES {
+            self.place_if_admitted(now, writer, sn, stored);
+        } else {
+            self.place(writer, sn, stored);
         }
-        self.place(writer, sn, stored);
     }
 
     /// Stores a sample that is held back.
@@ -270,16 +271,6 @@ impl Cache {
         }
         self.entries.trim();
         has_expired
-    }
-
-    /// Counts missed deadlines.
-    #[cold]
-    pub(super) fn expire_deadlines(&mut self, now: Time) {
-        let instances = &self.instances;
-        if let Some(enforced) = &mut self.enforced {
-            let key_of = |index| instances.is_keyed.then(|| instances.get(index).key.to_bytes());
-            enforced.expire_deadlines(now, key_of);
-        }
     }
 
     /// Appends a stored sample, unless it changes nothing: an end of an instance that has ended

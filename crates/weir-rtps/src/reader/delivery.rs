@@ -7,7 +7,7 @@ use super::cache::Cache;
 use super::config::ReaderConfig;
 use super::counters::ReaderCounters;
 use super::rejection::Rejection;
-use super::sample::{NotASample, Sample, sample_of};
+use super::sample::{Sample, sample_of};
 use super::writer_proxy::{Arrival, WriterProxy};
 use crate::key_hasher::Key;
 use crate::time::Time;
@@ -39,13 +39,25 @@ impl Delivery {
         self.counters.samples_lost = self.counters.samples_lost.saturating_add(lost);
     }
 
-    /// Counts a submessage that is no sample.
+    /// Counts a submessage that is no sample. `ends_set`: it ends a coherent set.
     #[cold]
-    pub(super) fn count_unusable(&mut self, reason: NotASample) {
-        match reason {
-            NotASample::Malformed => self.counters.samples_malformed += 1,
-            NotASample::EndOfSet => self.counters.coherent_sets_ended += 1,
-        }
+    pub(super) fn count_unusable(&mut self, ends_set: bool) {
+        self.counters.coherent_sets_ended += u64::from(ends_set);
+        self.counters.samples_malformed += u64::from(!ends_set);
+    }
+
+    /// Moves past a submessage that is no sample, and delivers what was held back behind it.
+    #[cold]
+    pub(super) fn pass_over(
+        &mut self,
+        now: Time,
+        proxy: &mut WriterProxy,
+        sn: SequenceNumber,
+        ends_set: bool,
+    ) {
+        self.count_unusable(ends_set);
+        proxy.accept(now, sn);
+        self.deliver_held(now, proxy);
     }
 
     /// Handles a sample for which there is no room. A reliable reader requests it again later.
@@ -103,8 +115,9 @@ impl Delivery {
         let Assembly { is_key, kind, key_hash, source_timestamp, .. } = whole;
         let buffer = whole.memory.into_block();
         let payload = &buffer.bytes()[..len];
-        let sample = sample_of(config, proxy, payload, is_key, kind, key_hash, source_timestamp);
-        let Ok(sample) = sample.map_err(|reason| self.count_unusable(reason)) else {
+        let sample = sample_of(config, payload, is_key, kind, key_hash, source_timestamp);
+        let Ok(sample) = sample else {
+            self.count_unusable(false);
             // Earlier samples are still waited for.
             if let Arrival::Next { .. } = proxy.arrival(sn) {
                 proxy.accept(now, sn);

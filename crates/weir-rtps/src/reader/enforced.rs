@@ -30,6 +30,7 @@ pub struct WriterPolicies {
 /// What the policies know of writers, instances and samples.
 #[derive(Debug)]
 pub(super) struct Enforced {
+    is_keyed: bool,
     is_exclusive: bool,
     is_by_source: bool,
     separation: Duration,
@@ -81,6 +82,7 @@ impl Enforced {
 
     pub(super) fn with(config: &ReaderConfig) -> Self {
         Self {
+            is_keyed: config.key_of.is_some(),
             is_exclusive: config.ownership == Ownership::Exclusive,
             is_by_source: config.destination_order == DestinationOrder::BySourceTimestamp,
             separation: config.minimum_separation,
@@ -155,7 +157,10 @@ impl Enforced {
         if let Some(deadlines) = &mut self.deadlines {
             if is_value {
                 let before = deadlines.next_at();
-                deadlines.written(now, index);
+                let periods = deadlines.written(now, index);
+                if periods > 0 {
+                    self.missed.missed(periods, self.is_keyed.then(|| key.to_bytes()));
+                }
                 self.has_new_timeout |= deadlines.next_at() != before;
             } else {
                 deadlines.ended(index);
@@ -204,13 +209,14 @@ impl Enforced {
     }
 
     /// Counts missed deadlines. The owner of such an instance loses it.
-    pub(super) fn expire_deadlines(&mut self, now: Time, key_of: impl Fn(u32) -> Option<[u8; 16]>) {
+    pub(super) fn expire_deadlines(&mut self, now: Time) {
         self.now = self.now.max(now);
         let Some(deadlines) = &mut self.deadlines else { return };
-        let (missed, instances) = (&mut self.missed, &mut self.instances);
+        let (missed, instances, is_keyed) = (&mut self.missed, &mut self.instances, self.is_keyed);
         deadlines.expire(now, |index, periods| {
-            missed.missed(periods, key_of(index));
-            if let Some(record) = instances.get_mut(index as usize) {
+            let record = instances.get_mut(index as usize);
+            missed.missed(periods, record.as_ref().filter(|_| is_keyed).map(|record| record.key.to_bytes()));
+            if let Some(record) = record {
                 record.owner = None;
             }
         });

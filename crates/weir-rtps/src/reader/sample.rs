@@ -1,7 +1,7 @@
 //! Interpretation of a DATA submessage, or of a sample assembled from fragments: what happened to
 //! which instance.
 
-use weir_wire::{Data, Payload, Timestamp};
+use weir_wire::{Data, ParameterList, Payload, Timestamp};
 
 use super::config::ReaderConfig;
 use super::writer_proxy::WriterProxy;
@@ -17,14 +17,8 @@ pub(super) struct Sample<'a> {
     pub(super) source_timestamp: Option<Timestamp>,
 }
 
-/// Why a submessage is no sample for the cache.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum NotASample {
-    /// The key cannot be decoded, or is missing.
-    Malformed,
-    /// It ends a coherent set, and reports nothing else (RTPS 2.5, 8.7.5).
-    EndOfSet,
-}
+/// The key cannot be decoded, or is missing.
+pub(super) struct Malformed;
 
 /// Interprets a DATA submessage: kind and instance, from inline QoS or from the payload. Always
 /// inlined, so that the result stays in registers.
@@ -34,55 +28,61 @@ pub(super) fn sample<'a>(
     proxy: &WriterProxy,
     data: &Data<'a>,
     source_timestamp: Option<Timestamp>,
-) -> Result<Sample<'a>, NotASample> {
+) -> Result<Sample<'a>, Malformed> {
     let (kind, key_hash) = match &data.inline_qos {
-        Some(list) => inline_qos::decode(Some(list)),
+        Some(list) => decode(config, proxy, list, data.payload == Payload::None),
         None => (ChangeKind::Alive, None),
     };
     let (payload, is_key) = match data.payload {
         Payload::Data(bytes) => (bytes, false),
         Payload::Key(bytes) => (bytes, true),
-        Payload::None if kind == ChangeKind::Alive => return Err(without_content(data)),
         Payload::None => (&[][..], true),
     };
-    sample_of(config, proxy, payload, is_key, kind, key_hash, source_timestamp)
+    sample_of(config, payload, is_key, kind, key_hash, source_timestamp)
 }
 
-#[cold]
-fn without_content(data: &Data<'_>) -> NotASample {
-    let ends_set = data.inline_qos.as_ref().is_some_and(inline_qos::has_coherent_set);
-    if ends_set { NotASample::EndOfSet } else { NotASample::Malformed }
+/// Reads inline QoS: the kind, and the key hash in the form of the reader's instances.
+#[inline(never)]
+fn decode(
+    config: &ReaderConfig,
+    proxy: &WriterProxy,
+    list: &ParameterList<'_>,
+    is_without_payload: bool,
+) -> (ChangeKind, Option<[u8; 16]>) {
+    let (kind, key_hash) = inline_qos::decode(Some(list));
+    // With a payload, the key is in it.
+    let convert = config.key_of_hash.filter(|_| is_without_payload && proxy.has_xcdr1_hashes);
+    match (convert, key_hash) {
+        (Some(convert), Some(hash)) => (kind, convert(hash).or(key_hash)),
+        _ => (kind, key_hash),
+    }
 }
 
-/// Finds the instance that a key hash names.
+/// Returns whether a submessage that is no sample ends a coherent set, and reports nothing else (RTPS 2.5, 8.7.5). Takes
+/// parts of it by value: a reference would keep it in memory.
 #[cold]
-fn key_of_hash(config: &ReaderConfig, proxy: &WriterProxy, key_hash: Option<[u8; 16]>) -> Option<Key> {
-    let key_hash = key_hash?;
-    let converted = config.key_of_hash.filter(|_| proxy.has_xcdr1_hashes).and_then(|of| of(key_hash));
-    Some(converted.unwrap_or(key_hash).into())
+pub(super) fn ends_set(payload: Payload<'_>, list: Option<ParameterList<'_>>) -> bool {
+    payload == Payload::None && list.as_ref().is_some_and(inline_qos::has_coherent_set)
 }
 
 /// Finds the instance of a payload. `kind`, `key_hash`: from inline QoS.
 #[inline(always)]
 pub(super) fn sample_of<'a>(
     config: &ReaderConfig,
-    proxy: &WriterProxy,
     payload: &'a [u8],
     is_key: bool,
     kind: ChangeKind,
     key_hash: Option<[u8; 16]>,
     source_timestamp: Option<Timestamp>,
-) -> Result<Sample<'a>, NotASample> {
+) -> Result<Sample<'a>, Malformed> {
     // A key without a status reports nothing.
     if is_key && kind == ChangeKind::Alive {
-        return Err(NotASample::Malformed);
+        return Err(Malformed);
     }
     let key = match config.key_of {
         None => key_hash.map(Key::from),
-        Some(key_of) if !payload.is_empty() => {
-            Some(key_of(payload, is_key).ok_or(NotASample::Malformed)?.into())
-        }
-        Some(_) => Some(key_of_hash(config, proxy, key_hash).ok_or(NotASample::Malformed)?),
+        Some(key_of) if !payload.is_empty() => Some(key_of(payload, is_key).ok_or(Malformed)?.into()),
+        Some(_) => Some(key_hash.ok_or(Malformed)?.into()),
     };
     Ok(Sample { kind, payload, key, source_timestamp })
 }

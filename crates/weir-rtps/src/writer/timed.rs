@@ -63,7 +63,13 @@ impl WriterCore {
         let Some(timed) = &mut self.timed else { return };
         if let Some(deadlines) = &mut timed.deadlines {
             match kind {
-                ChangeKind::Alive => deadlines.written(now, instance.unwrap_or(0)),
+                ChangeKind::Alive => {
+                    let index = instance.unwrap_or(0);
+                    let periods = deadlines.written(now, index);
+                    if periods > 0 {
+                        timed.missed.missed(periods, self.instances.key_of(index));
+                    }
+                }
                 _ => deadlines.ended(instance.unwrap_or(0)),
             }
         }
