@@ -5,7 +5,6 @@
 
 use core::net::SocketAddrV4;
 use core::time::Duration;
-use std::borrow::Cow;
 
 use weir_wire::{Endianness, Parameter, ParameterId, ParameterList, ParseError, encapsulation};
 
@@ -158,8 +157,8 @@ pub(crate) fn is_unicast(address: SocketAddrV4) -> bool {
 }
 
 /// Returns the name in a parameter, which must have at most `max` bytes.
-pub(crate) fn text<'a>(parameter: &Parameter<'a>, max: usize) -> Result<Cow<'a, str>> {
-    let text = parameter.text()?;
+pub(crate) fn text<'a>(parameter: &Parameter<'a>, max: usize) -> Result<&'a str> {
+    let text = parameter.string()?;
     if text.len() > max { Err(DiscoveryDataError::TooLong(parameter.id)) } else { Ok(text) }
 }
 

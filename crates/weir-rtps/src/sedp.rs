@@ -36,7 +36,7 @@ pub struct EndpointData {
     pub unicast: Locators,
     /// The multicast groups that it has also joined.
     pub multicast: Locators,
-    /// Whether a reader requests the policies with each sample. We do not send them.
+    /// Whether a reader requests the policies with each sample.
     pub expects_inline_qos: bool,
     /// Its granted socket buffer in bytes; only from Weir.
     pub receive_buffer: Option<u32>,
@@ -147,11 +147,11 @@ impl Found {
             ParameterId::ENDPOINT_GUID => data.guid = parameter.guid()?,
             ParameterId::KEY_HASH if data.guid == Guid::UNKNOWN => data.guid = parameter.guid()?,
             ParameterId::TOPIC_NAME => {
-                data.topic = text(parameter, limits.name_bytes)?.into_owned();
+                text(parameter, limits.name_bytes)?.clone_into(&mut data.topic);
                 self.has_topic = true;
             }
             ParameterId::TYPE_NAME => {
-                data.type_name = text(parameter, limits.name_bytes)?.into_owned();
+                text(parameter, limits.name_bytes)?.clone_into(&mut data.type_name);
                 self.has_type_name = true;
             }
             ParameterId::UNICAST_LOCATOR => data.unicast.add(parameter, limits)?,
@@ -401,17 +401,12 @@ mod tests {
     }
 
     #[test]
-    fn names_that_are_not_utf_8_are_read_with_replacements() {
+    fn partitions_that_are_not_utf_8_are_read_with_replacements() {
         let payload = list(|list| {
             minimum(list);
-            list.raw(ParameterId::TYPE_NAME, &[3, 0, 0, 0, b'G', 0xfc, 0]);
-            list.raw(ParameterId::PARTITION, &[1, 0, 0, 0, 2, 0, 0, 0, 0xe9, 0]);
+            list.raw(ParameterId::PARTITION, &[2, 0, 0, 0, 2, 0, 0, 0, 0xe9, 0, 0, 0, 2, 0, 0, 0, b'p', 0]);
         });
-        let data = read(EndpointKind::Writer, &payload).unwrap();
-        assert_eq!(
-            (data.type_name.as_str(), &data.qos.partition[..]),
-            ("G\u{fffd}", &["\u{fffd}".to_owned()][..])
-        );
+        assert_eq!(read(EndpointKind::Writer, &payload).unwrap().qos.partition, ["\u{fffd}", "p"]);
     }
 
     #[test]
