@@ -128,6 +128,10 @@ impl TopicState {
         }
     }
 
+    pub(crate) fn name(&self) -> &str {
+        &self.name
+    }
+
     /// Counts an endpoint with another type. Returns whether it is news.
     pub(crate) fn found(&self, other: Guid, type_name: String, difference: TypeDifference) -> bool {
         let mut inconsistent = self.inconsistent.lock();

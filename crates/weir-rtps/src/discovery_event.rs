@@ -143,6 +143,8 @@ pub struct RemoteEndpoint {
     pub group: Option<GroupRoute>,
     /// Its granted socket buffer in bytes, if announced.
     pub receive_buffer: Option<u32>,
+    /// Whether it is a reader that expects the policies of its writers with each sample.
+    pub expects_inline_qos: bool,
     /// Whether it delimits keys of appendable types in XCDR2, see
     /// [`ParticipantData::delimits_keys`](crate::spdp::ParticipantData::delimits_keys).
     pub delimits_keys: bool,

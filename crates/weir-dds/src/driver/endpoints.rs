@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use parking_lot::Mutex;
 use weir_rtps::reader::ReaderCore;
 use weir_rtps::receiver::batch::News;
+use weir_rtps::writer::inline_qos_of;
 use weir_wire::{EntityId, Guid};
 
 use super::assertions::Assertions;
@@ -37,6 +38,10 @@ pub(crate) struct WriterEndpoint {
     pub(crate) uses_multicast: bool,
     /// Matched readers whose engine does not delimit keys in XCDR2.
     pub(crate) without_key_delimiters: Mutex<BTreeSet<Guid>>,
+    /// The policies of the writer, for readers that expect them with each sample, ...
+    pub(super) inline_qos: Box<[u8]>,
+    /// ... and which matched readers these are.
+    pub(super) expecting_qos: Mutex<BTreeSet<Guid>>,
     pub(crate) listener_panics: Panics,
     listener: Mutex<Option<WriterListener>>,
 }
@@ -55,6 +60,8 @@ impl WriterEndpoint {
             watches_deadlines: qos.policies.deadline != INFINITE,
             uses_multicast: qos.multicast,
             without_key_delimiters: Mutex::default(),
+            inline_qos: inline_qos_of(topic.name(), &qos.policies),
+            expecting_qos: Mutex::default(),
             listener_panics: Panics::default(),
             listener: Mutex::default(),
         }
@@ -64,6 +71,16 @@ impl WriterEndpoint {
         let before = core::mem::replace(&mut *self.listener.lock(), listener);
         // Dropped without the lock: it may hold the last handle of another endpoint.
         drop(before);
+    }
+
+    /// Records whether a matched reader expects the policies with each sample.
+    pub(super) fn note_expectation(&self, reader: Guid, expects_inline_qos: bool) {
+        let mut expecting = self.expecting_qos.lock();
+        let is_change = if expects_inline_qos { expecting.insert(reader) } else { expecting.remove(&reader) };
+        if is_change {
+            let list = (!expecting.is_empty()).then(|| self.inline_qos.clone());
+            self.lane.core().set_inline_qos(list);
+        }
     }
 
     pub(crate) fn has_listener(&self) -> bool {

@@ -109,6 +109,7 @@ impl Driver {
                 if !reader.delimits_keys {
                     writer.without_key_delimiters.lock().insert(guid);
                 }
+                writer.note_expectation(guid, reader.expects_inline_qos);
                 let path = self.paths.to_reader(&reader.destinations);
                 let segment_max = self.watch_path_size(now, &reader.destinations, path.is_some(), state);
                 self.match_reader(now, writer, reader, (segment_max, path), &mut state.user_outbox);
@@ -118,6 +119,7 @@ impl Driver {
             }
             DiscoveryEvent::ReaderChanged { writer, reader } => {
                 let Some(writer) = table.writers.get(&writer) else { return };
+                writer.note_expectation(reader.guid, reader.expects_inline_qos);
                 let path = self.paths.to_reader(&reader.destinations);
                 let segment_max = self.watch_path_size(now, &reader.destinations, path.is_some(), state);
                 let mut core = writer.lane.core();
@@ -135,6 +137,7 @@ impl Driver {
                 self.outlet.arm(core.next_timeout());
                 drop(core);
                 writer.without_key_delimiters.lock().remove(&reader);
+                writer.note_expectation(reader, false);
                 followed.connect(writer);
                 // A large sample that waited for this reader continues without it.
                 writer.lane.notify_publisher();

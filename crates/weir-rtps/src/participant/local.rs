@@ -70,6 +70,7 @@ impl ParticipantCore {
                 destinations,
                 group,
                 receive_buffer,
+                expects_inline_qos: false,
                 delimits_keys: true,
             },
         };

@@ -323,6 +323,7 @@ impl ParticipantCore {
                 destinations,
                 group,
                 receive_buffer: data.receive_buffer.filter(|_| is_weir).or(remote.data.receive_buffer),
+                expects_inline_qos: data.expects_inline_qos,
                 delimits_keys: remote.data.delimits_keys,
             },
         };

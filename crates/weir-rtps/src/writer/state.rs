@@ -74,7 +74,10 @@ pub struct WriterCore {
     pub(super) is_closed: bool,
     /// `None`: LIFESPAN and DEADLINE are at their defaults.
     pub(super) timed: Option<Box<Timed>>,
-    /// Samples do not leave by [`WriterCore::write_direct`]: another thread sends them, or `timed` has to know of them.
+    /// The policies to be sent with each sample, while a reader expects that.
+    pub(super) inline_qos: Option<Box<[u8]>>,
+    /// Samples do not leave by [`WriterCore::write_direct`]: another thread sends them, `timed` has to know of them, or
+    /// they get inline QoS.
     pub(super) is_indirect: bool,
     pub(super) counters: WriterCounters,
 }
@@ -131,6 +134,7 @@ impl WriterCore {
             template: Template::new(&config),
             is_indirect: config.is_asynchronous || timed.is_some(),
             timed,
+            inline_qos: None,
             configured: Configured::of(&config),
             history: Store::new(config.first, config::BLOCK_BYTES, config::BLOCKS_SPARE_MAX),
             instances: Instances::new(&config),

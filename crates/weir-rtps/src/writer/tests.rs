@@ -19,6 +19,7 @@ mod batches;
 mod bursts;
 mod direct;
 mod ecn;
+mod expected_qos;
 mod inactivity;
 mod limits;
 mod pacing;
