@@ -58,8 +58,8 @@ fn decode(
     }
 }
 
-/// Returns whether a submessage that is no sample ends a coherent set, and reports nothing else (RTPS 2.5, 8.7.5). Takes
-/// parts of it by value: a reference would keep it in memory.
+/// Returns whether a submessage that is no sample ends a coherent set, and reports nothing else (RTPS 2.5, 8.7.5).
+/// Takes parts of it by value: a reference would keep it in memory.
 #[cold]
 pub(super) fn ends_set(payload: Payload<'_>, list: Option<ParameterList<'_>>) -> bool {
     payload == Payload::None && list.as_ref().is_some_and(inline_qos::has_coherent_set)
