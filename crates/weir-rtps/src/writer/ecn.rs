@@ -29,8 +29,8 @@ impl WriterCore {
         self.pacing.is_paced || self.config.dscp != 0 || self.inline_qos.is_some()
     }
 
-    /// Calls `append` to append messages, adds inline QoS if a reader expects it, sets the type of service of these, and
-    /// asks readers for marks.
+    /// Calls `append` to append messages, adds inline QoS if a reader expects it, sets the type of service of these,
+    /// and asks readers for marks.
     #[inline(never)]
     pub(super) fn with_type_of_service(
         &mut self,
