@@ -45,8 +45,8 @@ use core::cell::Cell;
 use std::sync::Arc;
 
 use weir_wire::{
-    Data, DataFrag, Gap, Guid, Heartbeat, HeartbeatFrag, ParameterList, Payload, SequenceNumber,
-    SequenceNumberSet, Timestamp, VendorId,
+    Data, DataFrag, Gap, Guid, Heartbeat, HeartbeatFrag, SequenceNumber, SequenceNumberSet, Timestamp,
+    VendorId,
 };
 
 use crate::block::Block;
@@ -285,9 +285,7 @@ impl ReaderCore {
         block: Option<&Arc<Block>>,
     ) {
         if self.delivery.cache.enforced.is_some() {
-            let Data { sequence_number, inline_qos, payload, .. } = *data;
-            let content = (inline_qos, payload);
-            self.handle_data_by_policies(now, *writer, sequence_number, content, source_timestamp, block);
+            self.handle_data_by_policies(now, *writer, *data, source_timestamp, block);
         } else {
             self.handle_data_as::<false>(now, writer, data, source_timestamp, block);
         }
@@ -301,13 +299,10 @@ impl ReaderCore {
         &mut self,
         now: Time,
         writer: Guid,
-        sequence_number: SequenceNumber,
-        (inline_qos, payload): (Option<ParameterList<'_>>, Payload<'_>),
+        data: Data<'_>,
         source_timestamp: Option<Timestamp>,
         block: Option<&Arc<Block>>,
     ) {
-        let (to, from) = (self.config.guid.entity, writer.entity);
-        let data = Data { reader: to, writer: from, sequence_number, inline_qos, payload };
         self.handle_data_as::<true>(now, &writer, &data, source_timestamp, block);
     }
 
