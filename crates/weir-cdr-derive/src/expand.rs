@@ -66,6 +66,7 @@ pub(crate) struct Member<'a> {
     /// The path to its functions: `<T as CdrValue>`, `Bounded<T, N>` or `Optional<T, ID>`.
     pub(crate) codec: TokenStream,
     pub(crate) size: Size,
+    id: u32,
     is_key: bool,
     is_optional: bool,
 }
@@ -86,7 +87,7 @@ impl<'a> Member<'a> {
             Some(ident) => {
                 let is_optional = optional(&field.ty).is_some();
                 let size = if attributes.max_len.is_some() { Size::Variable } else { Size::of(&field.ty) };
-                Ok(Self { ident, codec, size, is_key: attributes.is_key, is_optional })
+                Ok(Self { ident, codec, size, id, is_key: attributes.is_key, is_optional })
             }
             None => Err(Error::new(field.span(), "only named fields are supported")),
         }
@@ -283,11 +284,21 @@ fn key_items(members: &[Member<'_>], cdr: &TokenStream, extensibility: Extensibi
     let keys: Vec<_> = members.iter().filter(|member| member.is_key).collect();
     let encode = Runs { cdr, layout: quote!(KEY_LAYOUT) }.encode(&keys, &quote!(encode_as_key));
     let decode = delimited.around_read(&quote!(#(#codecs::decode_as_key(&mut self.#idents, reader)?;)*));
+    let by_id = KeysById::new(members, cdr, &delimited);
+    let KeysById {
+        layout: layout_by_id,
+        end_offset,
+        encode: encode_by_id,
+        decode: decode_by_id,
+        copy: copy_by_id,
+    } = &by_id;
     quote! {
-        const KEY_LAYOUT: #cdr::Layout = #cdr::Layout::EMPTY #(.then(#codecs::KEY_LAYOUT))* #layout;
+        const KEY_LAYOUT: #cdr::Layout =
+            #cdr::Layout::EMPTY #(.then(#codecs::KEY_LAYOUT))* #layout #layout_by_id;
 
         #[inline]
         fn end_offset_as_key(&self, offset: usize, encoding: #cdr::Encoding) -> usize {
+            #end_offset
             #offset
             #(let offset = #codecs::end_offset_as_key(&self.#idents, offset, encoding);)*
             offset
@@ -295,6 +306,7 @@ fn key_items(members: &[Member<'_>], cdr: &TokenStream, extensibility: Extensibi
 
         #[inline]
         fn encode_as_key(&self, writer: &mut #cdr::CdrWriter<'_>) -> #cdr::Result {
+            #encode_by_id
             #open_writer
             #encode
             #close_writer
@@ -303,12 +315,14 @@ fn key_items(members: &[Member<'_>], cdr: &TokenStream, extensibility: Extensibi
 
         #[inline]
         fn decode_as_key(&mut self, reader: &mut #cdr::CdrReader<'_>) -> #cdr::Result {
+            #decode_by_id
             #decode
             ::core::result::Result::Ok(())
         }
 
         #[inline]
         fn copy_as_key(reader: &mut #cdr::CdrReader<'_>, writer: &mut #cdr::CdrWriter<'_>) -> #cdr::Result {
+            #copy_by_id
             #copy
             ::core::result::Result::Ok(())
         }
@@ -319,12 +333,73 @@ fn key_items(members: &[Member<'_>], cdr: &TokenStream, extensibility: Extensibi
 fn copy_key(members: &[Member<'_>], cdr: &TokenStream, extensibility: Extensibility) -> TokenStream {
     let last = members.iter().rposition(|member| member.is_key).unwrap_or(0);
     let steps = members.iter().take(last + 1).map(copy_key_step);
-    let copy = Delimited::new(extensibility).around_copy(&quote!(#(#steps)*));
+    let delimited = Delimited::new(extensibility);
+    let copy = delimited.around_copy(&quote!(#(#steps)*));
+    let copy_by_id = KeysById::new(members, cdr, &delimited).copy;
     quote! {
         #[inline]
         fn copy_key(reader: &mut #cdr::CdrReader<'_>, writer: &mut #cdr::CdrWriter<'_>) -> #cdr::Result {
+            #copy_by_id
             #copy
             ::core::result::Result::Ok(())
+        }
+    }
+}
+
+/// The code for keys in the order of member ids; empty if that is the order of declaration.
+#[derive(Default)]
+struct KeysById {
+    layout: TokenStream,
+    end_offset: TokenStream,
+    encode: TokenStream,
+    decode: TokenStream,
+    copy: TokenStream,
+}
+
+impl KeysById {
+    fn new(members: &[Member<'_>], cdr: &TokenStream, delimited: &Delimited) -> Self {
+        let mut keys: Vec<_> = members.iter().filter(|member| member.is_key).collect();
+        if keys.is_sorted_by_key(|member| member.id) {
+            return Self::default();
+        }
+        keys.sort_by_key(|member| member.id);
+        let (idents, codecs): (Vec<_>, Vec<_>) =
+            keys.iter().map(|member| (member.ident, &member.codec)).unzip();
+        let steps = members.iter().map(|Member { ident, codec, is_key, .. }| {
+            if *is_key {
+                quote!(#codec::decode_into(&mut key.#ident, reader)?;)
+            } else {
+                quote!(#codec::skip(reader)?;)
+            }
+        });
+        let read = delimited.around_read(&quote!(#(#steps)*));
+        Self {
+            layout: quote!(.or_in_xcdr2(#cdr::Layout::EMPTY #(.then(#codecs::KEY_LAYOUT))*)),
+            end_offset: quote! {
+                if encoding.orders_keys_by_id() {
+                    #(let offset = #codecs::end_offset_as_key(&self.#idents, offset, encoding);)*
+                    return offset;
+                }
+            },
+            encode: quote! {
+                if writer.encoding().orders_keys_by_id() {
+                    #(#codecs::encode_as_key(&self.#idents, writer)?;)*
+                    return ::core::result::Result::Ok(());
+                }
+            },
+            decode: quote! {
+                if reader.encoding().orders_keys_by_id() {
+                    #(#codecs::decode_as_key(&mut self.#idents, reader)?;)*
+                    return ::core::result::Result::Ok(());
+                }
+            },
+            copy: quote! {
+                if writer.encoding().orders_keys_by_id() {
+                    let mut key = <Self as ::core::default::Default>::default();
+                    #read
+                    return #cdr::CdrValue::encode_as_key(&key, writer);
+                }
+            },
         }
     }
 }

@@ -17,7 +17,7 @@ use crate::{CdrReader, CdrValue, CdrWriter, Encoding, Extensibility, Result};
 ///
 /// There is no default extensibility because vendors disagree on it, and a mismatch fails silently.
 /// If a key field is a struct with key fields, only those belong to the key. The bound of a
-/// `String` is in bytes, without the NUL. Member ids matter for `Option`s in XCDR1.
+/// `String` is in bytes, without the NUL. Member ids matter for `Option`s in XCDR1, and for key hashes in XCDR2.
 ///
 /// A field may be an `Option`, unless it is a key. It is recognised by its name.
 ///
@@ -65,9 +65,9 @@ use crate::{CdrReader, CdrValue, CdrWriter, Encoding, Extensibility, Result};
 /// # Ok::<(), weir_cdr::CdrError>(())
 /// ```
 ///
-/// A key is its members in declaration order, in the encoding of the given writer or reader. In
-/// [`Encoding::Xcdr2`], the form of payloads, the keys of appendable types are delimited; in
-/// [`Encoding::PlainXcdr2`], the form of key hashes, they are not.
+/// A key is its members in the encoding of the given writer or reader. In [`Encoding::Xcdr1`] and [`Encoding::Xcdr2`],
+/// the forms of payloads, they are in declaration order, and in XCDR2 the keys of appendable types are delimited. In
+/// [`Encoding::PlainXcdr2`], the form of key hashes, they are in the order of their ids, and not delimited.
 ///
 /// Types without an extensibility do not compile. Neither do types that contain sequences of
 /// themselves: nested data could exhaust the stack.
@@ -115,7 +115,7 @@ pub trait DdsType: CdrValue + Default + Send + 'static {
         self.end_offset(0, encoding)
     }
 
-    /// Writes the key members in declaration order; nothing if there are none.
+    /// Writes the key members; nothing if there are none.
     ///
     /// # Errors
     /// As [`CdrValue::encode`].

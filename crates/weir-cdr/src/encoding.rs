@@ -84,6 +84,12 @@ impl Encoding {
         matches!(self, Self::Xcdr2)
     }
 
+    /// Whether the members of a key are in the order of their ids, not of their declaration (DDS-XTypes 1.3, 7.6.8).
+    #[inline(always)]
+    pub const fn orders_keys_by_id(self) -> bool {
+        matches!(self, Self::PlainXcdr2)
+    }
+
     /// The encoding of the key for the key hash of samples in this encoding.
     #[inline(always)]
     pub const fn of_key_hash(self) -> Self {

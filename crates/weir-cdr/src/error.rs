@@ -21,9 +21,6 @@ pub enum CdrError {
     /// A string is not terminated by a NUL, or contains another one.
     #[error("a string must contain exactly one NUL, at its end")]
     InvalidString,
-    /// A string is not UTF-8.
-    #[error("a string is not valid UTF-8")]
-    InvalidUtf8,
     /// A string or sequence is longer than its bound.
     #[error("a string or sequence is longer than its bound of {max}")]
     BoundExceeded {

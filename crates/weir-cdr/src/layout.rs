@@ -147,6 +147,11 @@ impl Layout {
         Self { is_fixed_2: false, ..self }
     }
 
+    /// This layout in XCDR1, and another one of the same members in another order in XCDR2.
+    pub const fn or_in_xcdr2(self, other: Self) -> Self {
+        Self { max_end_2: other.max_end_2, ..self.variable() }
+    }
+
     /// This layout repeated `count` times: an array. Takes O(log `count`) steps.
     pub const fn repeat(self, count: usize) -> Self {
         let (mut layout, mut power, mut left) = (Self::EMPTY, self, count);

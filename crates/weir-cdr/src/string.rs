@@ -1,4 +1,10 @@
 //! Strings: the length including the NUL, the characters, the NUL.
+//!
+//! The encoding of the characters is UTF-8 (DDS-XTypes 1.3, 7.2.2.2.1.2.1). Some C and C++ programs write others,
+//! mostly ISO 8859-1. A string that is not UTF-8 is read as ISO 8859-1, in which all bytes are characters: the text is
+//! readable, and different bytes stay different, which matters in keys.
+
+use std::borrow::Cow;
 
 use crate::{CdrCollection, CdrError, CdrReader, CdrValue, CdrWriter, Encoding, Layout, Result};
 
@@ -49,20 +55,20 @@ impl CdrCollection for String {
 
     #[inline]
     fn decode_bounded(reader: &mut CdrReader<'_>, max_len: u32) -> Result<Self> {
-        take_str(reader, max_len).map(str::to_owned)
+        take_str(reader, max_len).map(Cow::into_owned)
     }
 
     #[inline]
     fn decode_into_bounded(&mut self, reader: &mut CdrReader<'_>, max_len: u32) -> Result {
         let text = take_str(reader, max_len)?;
         self.clear();
-        self.push_str(text);
+        self.push_str(&text);
         Ok(())
     }
 
     #[inline]
     fn copy_bounded(reader: &mut CdrReader<'_>, writer: &mut CdrWriter<'_>, max_len: u32) -> Result {
-        encode_str(take_str(reader, max_len)?, writer)
+        encode_str(&take_str(reader, max_len)?, writer)
     }
 }
 
@@ -79,7 +85,7 @@ fn encode_str(text: &str, writer: &mut CdrWriter<'_>) -> Result {
     Ok(())
 }
 
-fn take_str<'a>(reader: &mut CdrReader<'a>, max_len: u32) -> Result<&'a str> {
+fn take_str<'a>(reader: &mut CdrReader<'a>, max_len: u32) -> Result<Cow<'a, str>> {
     let len = reader.take_length(1)?;
     let (nul, characters) = reader.take_bytes(len)?.split_last().ok_or(CdrError::InvalidString)?;
     if *nul != 0 || characters.contains(&0) {
@@ -88,5 +94,10 @@ fn take_str<'a>(reader: &mut CdrReader<'a>, max_len: u32) -> Result<&'a str> {
     if characters.len() > max_len as usize {
         return Err(CdrError::BoundExceeded { max: max_len });
     }
-    std::str::from_utf8(characters).map_err(|_| CdrError::InvalidUtf8)
+    Ok(std::str::from_utf8(characters).map_or_else(|_| from_latin_1(characters), Cow::Borrowed))
+}
+
+#[cold]
+fn from_latin_1<'a>(characters: &[u8]) -> Cow<'a, str> {
+    Cow::Owned(characters.iter().copied().map(char::from).collect())
 }

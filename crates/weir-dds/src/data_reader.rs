@@ -9,7 +9,7 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use weir_cdr::{DdsType, Encoding};
+use weir_cdr::DdsType;
 use weir_rtps::block::Block;
 use weir_rtps::participant::LocalEndpoint;
 use weir_rtps::reader::{ReaderConfig, ReaderCore, ReaderCounters, SampleSelection, States};
@@ -23,7 +23,7 @@ use crate::driver::events::ReaderEvent;
 use crate::driver::shared::Driver;
 use crate::driver::start::Handle;
 use crate::error::{DdsError, Result};
-use crate::key::key_hash_of;
+use crate::key::instance_of;
 use crate::listener::DataReaderListener;
 use crate::qos::DataReaderQos;
 use crate::random;
@@ -31,7 +31,8 @@ use crate::sample::{InstanceHandle, Sample, SampleInfo, SampleSeq};
 use crate::shared_payload::BlockMemory;
 use crate::stage_times::ReceiveTimes;
 use crate::status::{
-    IncompatibleQosStatus, LivelinessChangedStatus, MatchedStatus, SampleCountStatus, SampleRejectedStatus,
+    DeadlineMissedStatus, IncompatibleQosStatus, LivelinessChangedStatus, MatchedStatus, SampleCountStatus,
+    SampleRejectedStatus,
 };
 use crate::topic::Topic;
 use crate::wait_strategy::WaitStrategy;
@@ -95,7 +96,7 @@ impl<T: DdsType> DataReader<T> {
             ecn: driver.ecn.clone(),
             ..core_config::<T>(driver.guid(entity), &qos, random::secret()?)
         };
-        let endpoint = Arc::new(ReaderEndpoint::new(entity, ReaderCore::new(config)));
+        let endpoint = Arc::new(ReaderEndpoint::new(entity, ReaderCore::new(config), &topic.state));
         driver.routes.change(|table| _ = table.readers.insert(entity, Arc::clone(&endpoint)));
         let inner = Inner { handle: Arc::clone(handle), endpoint, group };
         let reader = Self { inner: Arc::new(inner), sample: PhantomData };
@@ -214,13 +215,9 @@ impl<T: DdsType> DataReader<T> {
     /// # Errors
     /// [`DdsError::Encoding`] if the type does not allow the key.
     pub fn lookup_instance(&self, sample: &T) -> Result<Option<InstanceHandle>> {
-        for encoding in [Encoding::Xcdr1, Encoding::Xcdr2] {
-            let hash = key_hash_of(sample, encoding)?;
-            if self.inner.endpoint.core.lock().find_instance(hash).is_some() {
-                return Ok(Some(InstanceHandle(hash)));
-            }
-        }
-        Ok(None)
+        let instance = instance_of(sample)?;
+        let is_known = self.inner.endpoint.core.lock().find_instance(instance).is_some();
+        Ok(is_known.then_some(InstanceHandle(instance)))
     }
 
     /// Returns a sample with the key members of an instance.
@@ -259,6 +256,9 @@ impl<T: DdsType> DataReader<T> {
     pub fn take_next_sample(&self, sample: &mut T) -> Option<SampleInfo> {
         self.inner.driver().flush_queued();
         let mut core = self.inner.endpoint.core.lock();
+        if core.has_expiring() {
+            core.expire(clock::now());
+        }
         let mut info = None;
         // Samples that cannot be decoded are skipped.
         while core.take_next(|raw| {
@@ -314,6 +314,9 @@ impl<T: DdsType> DataReader<T> {
         let mut malformed = 0;
         {
             let mut core = self.inner.endpoint.core.lock();
+            if core.has_expiring() {
+                core.expire(clock::now());
+            }
             let Some(selection) = select(&mut core) else { return 0 };
             core.access(max, selection, remove, |raw| {
                 let value = samples.slot(SampleInfo::new(&raw));
@@ -359,6 +362,10 @@ impl<T: DdsType> DataReader<T> {
                     }
                     ReaderEvent::SampleRejected => {
                         listener.on_sample_rejected(&reader, reader.sample_rejected_status());
+                    }
+                    ReaderEvent::DeadlineMissed => {
+                        listener
+                            .on_requested_deadline_missed(&reader, reader.requested_deadline_missed_status());
                     }
                     ReaderEvent::SampleLost => listener.on_sample_lost(&reader, reader.sample_lost_status()),
                 }
@@ -422,6 +429,13 @@ impl<T> DataReader<T> {
     /// Resets the status's changes to zero.
     pub fn liveliness_changed_status(&self) -> LivelinessChangedStatus {
         self.inner.endpoint.core.lock().take_liveliness_changed()
+    }
+
+    /// Returns which instances were not written within the requested deadline.
+    ///
+    /// Resets the status's change to zero.
+    pub fn requested_deadline_missed_status(&self) -> DeadlineMissedStatus {
+        DeadlineMissedStatus::new(self.inner.endpoint.core.lock().take_deadline_missed(), InstanceHandle)
     }
 
     /// Returns how many samples will never arrive.

@@ -40,11 +40,14 @@ use crate::driver::publishing::Publishing;
 use crate::driver::sender::SendCounters;
 use crate::driver::start::Handle;
 use crate::error::{DdsError, Result};
+use crate::key::instance_of_key_hash;
 use crate::listener::DataWriterListener;
 use crate::qos::{DataWriterQos, PublishMode};
 use crate::random;
 use crate::stage_times::SendTimes;
-use crate::status::{IncompatibleQosStatus, LivelinessLostStatus, MatchedStatus, ReaderInactivityStatus};
+use crate::status::{
+    DeadlineMissedStatus, IncompatibleQosStatus, LivelinessLostStatus, MatchedStatus, ReaderInactivityStatus,
+};
 use crate::topic::Topic;
 
 /// Writes samples of a topic.
@@ -56,7 +59,12 @@ pub struct DataWriter<T> {
 }
 
 impl<T: DdsType> DataWriter<T> {
-    pub(crate) fn new(handle: &Arc<Handle>, topic: &Topic<T>, qos: DataWriterQos) -> Result<Self> {
+    pub(crate) fn new(
+        handle: &Arc<Handle>,
+        topic: &Topic<T>,
+        qos: DataWriterQos,
+        listener: Option<Arc<dyn DataWriterListener<T>>>,
+    ) -> Result<Self> {
         let encoding = check_qos(&qos)?;
         let driver = &handle.driver;
         driver.check()?;
@@ -72,7 +80,7 @@ impl<T: DdsType> DataWriter<T> {
         if driver.keeps_times {
             lane.keep_times();
         }
-        let endpoint = Arc::new(WriterEndpoint::new(entity, lane, qos.policies.liveliness, qos.multicast));
+        let endpoint = Arc::new(WriterEndpoint::new(entity, lane, &qos, &topic.state));
         let publisher = driver.start_publishing(&endpoint)?;
         driver.routes.change(|table| _ = table.writers.insert(entity, Arc::clone(&endpoint)));
         let inner = Arc::new(Inner {
@@ -83,12 +91,16 @@ impl<T: DdsType> DataWriter<T> {
             encoding,
             registered: Mutex::default(),
             undelimited_key: weir_cdr::undelimited_key_payload::<T>,
+            instance_of_key_hash: instance_of_key_hash::<T>,
         });
+        let writer = Self { inner, sample: PhantomData };
+        // Readers that are known already match while the writer is added.
+        writer.set_listener(listener);
         let local = LocalEndpoint {
             entity,
             topic: topic.name().to_owned(),
             type_name: T::TYPE_NAME.to_owned(),
-            qos: inner.qos.policies.clone(),
+            qos: writer.inner.qos.policies.clone(),
             unicast: Vec::new(),
             multicast: None,
         };
@@ -97,7 +109,7 @@ impl<T: DdsType> DataWriter<T> {
             .map_err(|error| DdsError::BadParameter(error.to_string()))?;
         // A failure that was not found above has closed this writer, or is found here.
         driver.check()?;
-        Ok(Self { inner, sample: PhantomData })
+        Ok(writer)
     }
 
     /// Writes a sample, with the time of the call as source timestamp.
@@ -158,6 +170,9 @@ impl<T: DdsType> DataWriter<T> {
                     WriterEvent::Incompatible => {
                         listener
                             .on_offered_incompatible_qos(&writer, writer.offered_incompatible_qos_status());
+                    }
+                    WriterEvent::DeadlineMissed => {
+                        listener.on_offered_deadline_missed(&writer, writer.offered_deadline_missed_status());
                     }
                     WriterEvent::LivelinessLost => {
                         listener.on_liveliness_lost(&writer, writer.liveliness_lost_status());
@@ -261,6 +276,13 @@ impl<T> DataWriter<T> {
     /// Returns which readers have incompatible QoS, and resets the changes in the status to zero.
     pub fn offered_incompatible_qos_status(&self) -> IncompatibleQosStatus {
         self.inner.endpoint.incompatible.lock().read()
+    }
+
+    /// Returns which instances were not written within the offered deadline, and resets the change in the status to
+    /// zero.
+    pub fn offered_deadline_missed_status(&self) -> DeadlineMissedStatus {
+        let missed = self.inner.endpoint.lane.core().take_deadline_missed();
+        DeadlineMissedStatus::new(missed, |hash| self.inner.instance_of_hash(hash))
     }
 
     /// Returns how often the application failed to assert the writer within its lease, and resets

@@ -1,10 +1,22 @@
-//! Key hashes of samples.
+//! Keys of samples: which instance they identify, and their hashes on the wire.
+//!
+//! An instance is identified by the hash of its key in one form, [`INSTANCE`], whatever the representation and the byte
+//! order of the sample are: all writers of a topic then write the same instances. On the wire, the key hash is in the
+//! form of the writer's representation (RTPS 2.5, 9.6.4.8; DDS-XTypes 1.3, 7.6.8).
 
-use weir_cdr::{CdrWriter, DdsType, Encoding, Endianness};
+use weir_cdr::{CdrReader, CdrWriter, DdsType, Encoding, Endianness};
 
 use crate::error::Result;
 
-/// The key hash of a sample (RTPS 2.5, 9.6.4.8). Keys up to 64 bytes are serialized on the stack.
+/// The form of keys by which instances are identified: XCDR2, in the order of member ids.
+const INSTANCE: Encoding = Encoding::PlainXcdr2;
+
+/// Returns what identifies the instance of a sample.
+pub(crate) fn instance_of<T: DdsType>(sample: &T) -> Result<[u8; 16]> {
+    key_hash_of(sample, INSTANCE)
+}
+
+/// Returns the key hash of a sample on the wire (RTPS 2.5, 9.6.4.8). Keys up to 64 bytes are serialized on the stack.
 pub(crate) fn key_hash_of<T: DdsType>(sample: &T, encoding: Encoding) -> Result<[u8; 16]> {
     const ON_STACK: usize = 64;
     let form = encoding.of_key_hash();
@@ -21,31 +33,52 @@ pub(crate) fn key_hash_of<T: DdsType>(sample: &T, encoding: Encoding) -> Result<
     Ok(weir_cdr::key_hash::<T>(key, encoding))
 }
 
-/// Computes the key hash of a payload (RTPS 2.5, 9.6.4.8) in its writer's encoding.
+/// Returns what identifies the instance of a payload.
 ///
 /// Copies the key out of the payload without decoding the rest.
-pub(crate) fn key_of_payload<T: DdsType>(payload: &[u8], is_key: bool) -> Option<[u8; 16]> {
+pub(crate) fn instance_of_payload<T: DdsType>(payload: &[u8], is_key: bool) -> Option<[u8; 16]> {
+    hash_of_payload::<T>(payload, is_key, |_| INSTANCE)
+}
+
+/// Returns the key hash of a payload on the wire, in its own encoding.
+pub(crate) fn key_hash_of_payload<T: DdsType>(payload: &[u8], is_key: bool) -> Option<[u8; 16]> {
+    hash_of_payload::<T>(payload, is_key, Encoding::of_key_hash)
+}
+
+/// Returns what identifies an instance of which only the key hash on the wire is known. `None`: the hash is a digest.
+pub(crate) fn instance_of_key_hash<T: DdsType>(hash: [u8; 16]) -> Option<[u8; 16]> {
+    let len = T::MAX_KEY_SIZE.filter(|len| *len <= hash.len())?;
+    let key = T::decode_key(&mut CdrReader::new(&hash[..len], Endianness::Big, Encoding::Xcdr1)).ok()?;
+    instance_of(&key).ok()
+}
+
+#[inline(always)]
+fn hash_of_payload<T: DdsType>(
+    payload: &[u8],
+    is_key: bool,
+    form: impl Fn(Encoding) -> Encoding,
+) -> Option<[u8; 16]> {
     const ON_STACK: usize = 64;
     let mut on_stack = [0; ON_STACK];
     if !is_key {
         let mut body = weir_cdr::payload_reader_of::<T>(payload).ok()?;
-        let encoding = body.encoding();
-        let mut key = CdrWriter::new(&mut on_stack, Endianness::Big, encoding.of_key_hash());
+        let form = form(body.encoding());
+        let mut key = CdrWriter::new(&mut on_stack, Endianness::Big, form);
         if T::copy_key(&mut body, &mut key).is_ok() {
-            return Some(weir_cdr::key_hash::<T>(key.written(), encoding));
+            return Some(weir_cdr::key_hash::<T>(key.written(), form));
         }
     }
     let mut body = weir_cdr::payload_reader_of::<T>(payload).ok()?;
-    let encoding = body.encoding();
-    // The key in a payload is no longer than the payload, apart from padding.
+    let form = form(body.encoding());
+    // The key in a payload is no longer than twice the payload, apart from padding: text that is not UTF-8 grows.
     let mut on_heap = vec![0; 2 * payload.len() + ON_STACK];
-    let mut key = CdrWriter::new(&mut on_heap, Endianness::Big, encoding.of_key_hash());
+    let mut key = CdrWriter::new(&mut on_heap, Endianness::Big, form);
     if is_key {
         weir_cdr::from_key_payload::<T>(payload).ok()?.encode_key(&mut key).ok()?;
     } else {
         T::copy_key(&mut body, &mut key).ok()?;
     }
-    Some(weir_cdr::key_hash::<T>(key.written(), encoding))
+    Some(weir_cdr::key_hash::<T>(key.written(), form))
 }
 
 /// Makes a payload of the key in another one, always in XCDR1, without decoding the rest.
@@ -73,3 +106,27 @@ pub(crate) fn key_payload_of<T: DdsType>(payload: &[u8], is_key: bool) -> Option
 
 /// First guess at the length of a key, in bytes.
 const KEY_ROOM: usize = 128;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[derive(DdsType, Default)]
+    #[dds(extensibility = "final", crate = "weir_cdr")]
+    struct Aligned {
+        #[dds(key)]
+        a: u32,
+        #[dds(key)]
+        b: u64,
+    }
+
+    #[test]
+    fn a_key_hash_that_is_the_key_names_the_instance() {
+        let sample = Aligned { a: 0x0102_0304, b: 0x0506_0708_090a_0b0c };
+        let on_wire = key_hash_of(&sample, Encoding::Xcdr1).unwrap();
+        assert_eq!(on_wire, [1, 2, 3, 4, 0, 0, 0, 0, 5, 6, 7, 8, 9, 10, 11, 12]);
+        let instance = instance_of(&sample).unwrap();
+        assert_eq!(instance, [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 0, 0, 0, 0]);
+        assert_eq!(instance_of_key_hash::<Aligned>(on_wire), Some(instance));
+    }
+}

@@ -80,13 +80,14 @@ pub use driver::receive_counters::ReceiveCounters;
 pub use driver::sender::SendCounters;
 pub use dscp::DscpMapping;
 pub use error::{DdsError, Result};
-pub use listener::{DataReaderListener, DataWriterListener};
+pub use listener::{DataReaderListener, DataWriterListener, TopicListener};
 pub use multicast::MulticastGroup;
 pub use participant::DomainParticipant;
 pub use publisher::Publisher;
 pub use qos::{
-    BatchPolicy, Coalescing, DataReaderQos, DataRepresentation, DataWriterQos, Durability, History, INFINITE,
-    Liveliness, LivelinessKind, PolicyId, PublishMode, Qos, Reliability, ResourceLimits,
+    BatchPolicy, Coalescing, DataReaderQos, DataRepresentation, DataWriterQos, DestinationOrder, Durability,
+    History, INFINITE, Liveliness, LivelinessKind, Ownership, PolicyId, PolicySet, PublishMode, Qos,
+    Reliability, ResourceLimits,
 };
 pub use sample::{
     InstanceHandle, InstanceState, Sample, SampleInfo, SampleSeq, SampleState, States, ViewState,
@@ -94,12 +95,15 @@ pub use sample::{
 pub use settings::{ParticipantSettings, Peer, SOCKET_BUFFER_BYTES, domain_id_from_environment};
 pub use stage_times::{ReceiveTimes, SendTimes};
 pub use status::{
-    IncompatibleQosStatus, LivelinessChangedStatus, LivelinessLostStatus, MatchedStatus,
-    ReaderInactivityStatus, SampleCountStatus, SampleRejectedReason, SampleRejectedStatus,
+    DeadlineMissedStatus, IncompatibleQosStatus, InconsistentTopicStatus, LivelinessChangedStatus,
+    LivelinessLostStatus, MatchedStatus, QosPolicyCount, ReaderInactivityStatus, SampleCountStatus,
+    SampleRejectedReason, SampleRejectedStatus,
 };
 pub use subscriber::Subscriber;
 pub use topic::Topic;
 pub use wait_strategy::{NotAWaitStrategy, WaitStrategy};
+pub use weir_rtps::discovery_event::TypeDifference;
+pub use weir_rtps::participant::DiscoveryCounters;
 pub use weir_rtps::path::{EcnState, PathReport};
 
 /// Keeps the listings of the guide compiling and running.

@@ -38,9 +38,10 @@
 use crate::data_reader::DataReader;
 use crate::data_writer::DataWriter;
 use crate::status::{
-    IncompatibleQosStatus, LivelinessChangedStatus, LivelinessLostStatus, MatchedStatus, SampleCountStatus,
-    SampleRejectedStatus,
+    DeadlineMissedStatus, IncompatibleQosStatus, InconsistentTopicStatus, LivelinessChangedStatus,
+    LivelinessLostStatus, MatchedStatus, SampleCountStatus, SampleRejectedStatus,
 };
+use crate::topic::Topic;
 
 /// Events of a reader. Every method does nothing by default.
 pub trait DataReaderListener<T>: Send + Sync {
@@ -54,6 +55,8 @@ pub trait DataReaderListener<T>: Send + Sync {
     fn on_liveliness_changed(&self, _reader: &DataReader<T>, _status: LivelinessChangedStatus) {}
     /// A sample was over a limit of [`ResourceLimits`](crate::ResourceLimits).
     fn on_sample_rejected(&self, _reader: &DataReader<T>, _status: SampleRejectedStatus) {}
+    /// An instance was not written within the requested deadline.
+    fn on_requested_deadline_missed(&self, _reader: &DataReader<T>, _status: DeadlineMissedStatus) {}
     /// Samples were lost.
     fn on_sample_lost(&self, _reader: &DataReader<T>, _status: SampleCountStatus) {}
 }
@@ -64,6 +67,14 @@ pub trait DataWriterListener<T>: Send + Sync {
     fn on_publication_matched(&self, _writer: &DataWriter<T>, _status: MatchedStatus) {}
     /// A reader requests more than the writer offers.
     fn on_offered_incompatible_qos(&self, _writer: &DataWriter<T>, _status: IncompatibleQosStatus) {}
+    /// An instance was not written within the offered deadline.
+    fn on_offered_deadline_missed(&self, _writer: &DataWriter<T>, _status: DeadlineMissedStatus) {}
     /// The application has not asserted the writer within its lease.
     fn on_liveliness_lost(&self, _writer: &DataWriter<T>, _status: LivelinessLostStatus) {}
+}
+
+/// Events of a topic. Every method does nothing by default.
+pub trait TopicListener<T>: Send + Sync {
+    /// An endpoint of the topic has another type.
+    fn on_inconsistent_topic(&self, _topic: &Topic<T>, _status: InconsistentTopicStatus) {}
 }

@@ -1,10 +1,10 @@
 //! Domain participants (DDS 1.4, 2.2.2.2.1).
 
-use std::marker::PhantomData;
 use std::net::{Ipv4Addr, SocketAddrV4};
 use std::sync::Arc;
 
 use weir_cdr::DdsType;
+use weir_rtps::participant::DiscoveryCounters;
 use weir_rtps::path::PathReport;
 use weir_wire::{Guid, GuidPrefix};
 
@@ -80,7 +80,7 @@ impl DomainParticipant {
             let text = format!("invalid topic name {name:?}: use 1 to {TOPIC_NAME_MAX} bytes");
             return Err(DdsError::BadParameter(text));
         }
-        Ok(Topic { name: Arc::from(name), sample: PhantomData })
+        Ok(Topic::new(&self.handle, name))
     }
 
     /// Creates a publisher, the factory for writers.
@@ -125,6 +125,11 @@ impl DomainParticipant {
     /// Participants of this process count as well, except this one.
     pub fn discovered_participants(&self) -> usize {
         self.handle.driver.discovery.participants()
+    }
+
+    /// Returns counts of what discovery dropped, by reason, such as announcements that could not be used.
+    pub fn discovery_counters(&self) -> DiscoveryCounters {
+        self.handle.driver.discovery.counters()
     }
 
     /// Returns the granted receive buffer of the user data socket, in bytes.

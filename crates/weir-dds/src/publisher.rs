@@ -7,6 +7,7 @@ use weir_cdr::DdsType;
 use crate::data_writer::DataWriter;
 use crate::driver::start::Handle;
 use crate::error::Result;
+use crate::listener::DataWriterListener;
 use crate::qos::DataWriterQos;
 use crate::topic::Topic;
 
@@ -48,7 +49,22 @@ impl Publisher {
         topic: &Topic<T>,
         qos: DataWriterQos,
     ) -> Result<DataWriter<T>> {
-        DataWriter::new(&self.handle, topic, qos)
+        DataWriter::new(&self.handle, topic, qos, None)
+    }
+
+    /// Creates a writer whose listener is set before the writer is announced.
+    ///
+    /// The listener misses no event: readers that are known already may match during this call.
+    ///
+    /// # Errors
+    /// As for [`Publisher::create_datawriter`].
+    pub fn create_datawriter_with_listener<T: DdsType>(
+        &self,
+        topic: &Topic<T>,
+        qos: DataWriterQos,
+        listener: impl DataWriterListener<T> + 'static,
+    ) -> Result<DataWriter<T>> {
+        DataWriter::new(&self.handle, topic, qos, Some(Arc::new(listener)))
     }
 }
 

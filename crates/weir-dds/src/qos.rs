@@ -18,7 +18,8 @@ use weir_rtps::qos::{Presentation, PresentationScope, XCDR1, XCDR2};
 pub use weir_rtps::writer::BatchPolicy;
 
 pub use weir_rtps::qos::{
-    Durability, History, INFINITE, Liveliness, LivelinessKind, PolicyId, Qos, Reliability, ResourceLimits,
+    DestinationOrder, Durability, History, INFINITE, Liveliness, LivelinessKind, Ownership, PolicyId,
+    PolicySet, Qos, Reliability, ResourceLimits,
 };
 
 use crate::error::{DdsError, Result};
@@ -210,48 +211,66 @@ impl DataRepresentation {
     }
 }
 
+/// Whose policies they are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Side {
+    Writer,
+    Reader,
+}
+
 /// Refuses policies that contradict each other, and values that are not enforced.
-pub(crate) fn check_policies(policies: &Qos) -> Result<()> {
+pub(crate) fn check_policies(policies: &Qos, side: Side) -> Result<()> {
     check_enforced(policies)?;
+    check_side(policies, side)?;
+    if policies.deadline < policies.time_based_filter {
+        return Err(DdsError::InconsistentPolicy(format!(
+            "DEADLINE: a period of {:?} is shorter than the minimum separation of TIME_BASED_FILTER, {:?}: every \
+             deadline would be missed",
+            policies.deadline, policies.time_based_filter
+        )));
+    }
     check_limits(policies)
 }
 
 /// Refuses values of policies that are not enforced: peers would rely on them (DDS 1.4, 2.2.3).
 fn check_enforced(policies: &Qos) -> Result<()> {
     let default = Qos::for_reader();
-    let refuse = |policy: &str, value: String, default: &str| {
-        Err(DdsError::Unsupported(format!(
-            "{policy}: {value} is not enforced yet: leave it at its default ({default})"
-        )))
+    if policies.presentation == default.presentation {
+        return Ok(());
+    }
+    let Presentation { scope, coherent_access, ordered_access } = policies.presentation;
+    let scope = match scope {
+        PresentationScope::Instance => "INSTANCE",
+        PresentationScope::Topic => "TOPIC",
+        PresentationScope::Group => "GROUP",
     };
-    if policies.deadline != default.deadline {
-        return refuse("DEADLINE", format!("a period of {:?}", policies.deadline), "infinite");
+    Err(DdsError::Unsupported(format!(
+        "PRESENTATION: access scope {scope}, coherent_access {coherent_access}, ordered_access {ordered_access} is \
+         not enforced yet: leave it at its default (INSTANCE, false, false)"
+    )))
+}
+
+/// Refuses values of policies that only the other side has: they would do nothing.
+fn check_side(policies: &Qos, side: Side) -> Result<()> {
+    let default = Qos::for_reader();
+    let (other, misplaced) = match side {
+        Side::Writer => {
+            ("readers", [(policies.time_based_filter != default.time_based_filter, "TIME_BASED_FILTER"); 2])
+        }
+        Side::Reader => (
+            "writers",
+            [
+                (policies.lifespan != default.lifespan, "LIFESPAN"),
+                (policies.ownership_strength != default.ownership_strength, "OWNERSHIP_STRENGTH"),
+            ],
+        ),
+    };
+    match misplaced.iter().find(|(is_set, _)| *is_set) {
+        Some((_, policy)) => Err(DdsError::InconsistentPolicy(format!(
+            "{policy}: only {other} have this policy: leave it at its default"
+        ))),
+        None => Ok(()),
     }
-    if policies.ownership != default.ownership {
-        return refuse("OWNERSHIP", "EXCLUSIVE".to_owned(), "SHARED");
-    }
-    if policies.ownership_strength != default.ownership_strength {
-        return refuse("OWNERSHIP_STRENGTH", format!("a strength of {}", policies.ownership_strength), "0");
-    }
-    if policies.lifespan != default.lifespan {
-        return refuse("LIFESPAN", format!("a duration of {:?}", policies.lifespan), "infinite");
-    }
-    if policies.destination_order != default.destination_order {
-        return refuse("DESTINATION_ORDER", "BY_SOURCE_TIMESTAMP".to_owned(), "BY_RECEPTION_TIMESTAMP");
-    }
-    if policies.presentation != default.presentation {
-        let Presentation { scope, coherent_access, ordered_access } = policies.presentation;
-        let scope = match scope {
-            PresentationScope::Instance => "INSTANCE",
-            PresentationScope::Topic => "TOPIC",
-            PresentationScope::Group => "GROUP",
-        };
-        let value = format!(
-            "access scope {scope}, coherent_access {coherent_access}, ordered_access {ordered_access}"
-        );
-        return refuse("PRESENTATION", value, "INSTANCE, false, false");
-    }
-    Ok(())
 }
 
 /// Refuses limits that contradict each other or the history (DDS 1.4, 2.2.3.18, 2.2.3.19).
@@ -351,6 +370,40 @@ macro_rules! fluent {
                 self
             }
 
+            /// Sets the longest time between two samples of an instance; infinite by default.
+            ///
+            /// DEADLINE, DDS 1.4, 2.2.3.7. A writer commits to write each instance at least once per period, from its
+            /// first sample on until it is disposed or unregistered; a reader expects that. Each missed period counts
+            /// in the status OFFERED_DEADLINE_MISSED or REQUESTED_DEADLINE_MISSED. A reader that requests a shorter
+            /// period than is offered does not match.
+            #[must_use]
+            pub fn deadline(mut self, period: Duration) -> Self {
+                self.policies.deadline = period;
+                self
+            }
+
+            /// Sets whether several writers may update an instance at a time; `Shared` by default.
+            ///
+            /// OWNERSHIP, DDS 1.4, 2.2.3.9. Both sides must have the same kind. Exclusive: a reader is delivered only
+            /// the samples of the strongest writer of each instance, until that writer unregisters the instance,
+            /// leaves, is not alive any more, or misses the reader's deadline for the instance.
+            #[must_use]
+            pub fn ownership(mut self, kind: Ownership) -> Self {
+                self.policies.ownership = kind;
+                self
+            }
+
+            /// Sets by which timestamp samples of several writers are ordered; that of reception by default.
+            ///
+            /// DESTINATION_ORDER, DDS 1.4, 2.2.3.17. By source timestamp, a reader leaves out samples that are older
+            /// than the last one of their instance, so that all readers end with the same value. The clocks of the
+            /// writers then decide: they should be synchronized.
+            #[must_use]
+            pub fn destination_order(mut self, kind: DestinationOrder) -> Self {
+                self.policies.destination_order = kind;
+                self
+            }
+
             /// Sets the partitions; names are patterns as in `fnmatch(3)`.
             #[must_use]
             pub fn partition(mut self, names: impl IntoIterator<Item = impl Into<String>>) -> Self {
@@ -374,6 +427,16 @@ impl DataReaderQos {
         self
     }
 
+    /// Sets the least time between two values of an instance; zero by default.
+    ///
+    /// TIME_BASED_FILTER, DDS 1.4, 2.2.3.12. Values that arrive sooner after the last one that was delivered are left
+    /// out, and are not delivered later. Ends of instances always are.
+    #[must_use]
+    pub fn time_based_filter(mut self, minimum_separation: Duration) -> Self {
+        self.policies.time_based_filter = minimum_separation;
+        self
+    }
+
     /// Sets the accepted representations, preferred first; all by default.
     #[must_use]
     pub fn data_representation(
@@ -390,6 +453,35 @@ impl DataWriterQos {
     #[must_use]
     pub fn data_representation(mut self, representation: DataRepresentation) -> Self {
         self.policies.representation = vec![representation.id()];
+        self
+    }
+
+    /// Sets how long samples are valid after they were written; without end by default.
+    ///
+    /// LIFESPAN, DDS 1.4, 2.2.3.16. Expired samples are not sent any more, neither as repairs nor to late readers, and
+    /// make room in the history. Readers remove a sample that was not taken within this time after its arrival. No
+    /// clocks are compared: a sample that waited at the writer may last up to twice as long in all.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use weir_dds::DataWriterQos;
+    ///
+    /// let qos = DataWriterQos::default().transient_local().keep_last(10).lifespan(Duration::from_secs(5));
+    /// # let _ = qos;
+    /// ```
+    #[must_use]
+    pub fn lifespan(mut self, lifespan: Duration) -> Self {
+        self.policies.lifespan = lifespan;
+        self
+    }
+
+    /// Sets the strength of the writer; 0 by default.
+    ///
+    /// OWNERSHIP_STRENGTH, DDS 1.4, 2.2.3.10. Under exclusive ownership, the strongest writer owns an instance. Of
+    /// equal ones, the one with the lower GUID does.
+    #[must_use]
+    pub fn ownership_strength(mut self, strength: i32) -> Self {
+        self.policies.ownership_strength = strength;
         self
     }
 

@@ -8,7 +8,7 @@ use weir_wire::{Guid, SequenceNumber};
 
 /// Identifies an instance within a reader or a writer.
 ///
-/// It is the key hash (RTPS 2.5, 9.6.4.8); zero for topics without a key.
+/// It depends only on the key, not on the writer and its data representation. Zero for topics without a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct InstanceHandle(pub [u8; 16]);
 

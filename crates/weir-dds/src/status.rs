@@ -10,8 +10,9 @@
 //! # }
 //! ```
 
+use weir_rtps::discovery_event::TypeDifference;
 pub use weir_rtps::liveliness::LivelinessChangedStatus;
-use weir_rtps::qos::PolicyId;
+use weir_rtps::qos::{PolicyId, PolicySet};
 use weir_rtps::reader::Rejection;
 use weir_wire::Guid;
 
@@ -58,7 +59,7 @@ impl MatchedStatus {
 /// Endpoints of the topic with incompatible QoS.
 ///
 /// OFFERED_INCOMPATIBLE_QOS and REQUESTED_INCOMPATIBLE_QOS.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct IncompatibleQosStatus {
     /// Total number of endpoints.
     pub total_count: u32,
@@ -66,19 +67,93 @@ pub struct IncompatibleQosStatus {
     pub total_count_change: u32,
     /// The first incompatible policy of the last such endpoint.
     pub last_policy: Option<PolicyId>,
+    /// All incompatible policies of the last such endpoint.
+    pub last_policies: PolicySet,
+    /// For each policy that was incompatible: the number of endpoints.
+    pub policies: Vec<QosPolicyCount>,
+}
+
+/// How many endpoints had an incompatible value of a policy.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct QosPolicyCount {
+    /// The policy.
+    pub policy: PolicyId,
+    /// The number of endpoints.
+    pub count: u32,
 }
 
 impl IncompatibleQosStatus {
-    pub(crate) fn found(&mut self, policy: PolicyId) {
+    pub(crate) fn found(&mut self, policies: PolicySet) {
         self.total_count += 1;
         self.total_count_change += 1;
-        self.last_policy = Some(policy);
+        self.last_policy = policies.first();
+        self.last_policies = policies;
+        for policy in policies.iter() {
+            match self.policies.iter_mut().find(|known| known.policy == policy) {
+                Some(known) => known.count += 1,
+                None => self.policies.push(QosPolicyCount { policy, count: 1 }),
+            }
+        }
     }
 
     pub(crate) fn read(&mut self) -> Self {
-        let status = *self;
+        let status = self.clone();
         self.total_count_change = 0;
         status
+    }
+}
+
+/// Endpoints of a topic that have another type than it (INCONSISTENT_TOPIC).
+///
+/// Types are compared by their names and by whether they have a key.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct InconsistentTopicStatus {
+    /// Total number of endpoints.
+    pub total_count: u32,
+    /// Endpoints since the status was last read.
+    pub total_count_change: u32,
+    /// The last such endpoint, the name of its type, and how the types differ.
+    pub last: Option<(Guid, String, TypeDifference)>,
+}
+
+impl InconsistentTopicStatus {
+    pub(crate) fn found(&mut self, other: Guid, type_name: String, difference: TypeDifference) {
+        self.total_count += 1;
+        self.total_count_change += 1;
+        self.last = Some((other, type_name, difference));
+    }
+
+    pub(crate) fn read(&mut self) -> Self {
+        let status = self.clone();
+        self.total_count_change = 0;
+        status
+    }
+}
+
+/// Instances that were not written within the period of DEADLINE (OFFERED_DEADLINE_MISSED,
+/// REQUESTED_DEADLINE_MISSED).
+///
+/// Each period counts for each instance that has begun and not ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct DeadlineMissedStatus {
+    /// Total number of periods.
+    pub total_count: u64,
+    /// Periods since the status was last read.
+    pub total_count_change: u64,
+    /// The last instance that missed one; `None` before that, and for topics without a key.
+    pub last_instance_handle: Option<InstanceHandle>,
+}
+
+impl DeadlineMissedStatus {
+    pub(crate) fn new(
+        missed: weir_rtps::reader::DeadlineMissedStatus,
+        handle: impl FnOnce([u8; 16]) -> InstanceHandle,
+    ) -> Self {
+        Self {
+            total_count: missed.total_count,
+            total_count_change: missed.total_count_change,
+            last_instance_handle: missed.last_key.map(handle),
+        }
     }
 }
 

@@ -26,7 +26,7 @@ pub struct DiscoveryLimits {
     pub endpoints: usize,
     /// Locators of one kind kept for a participant or endpoint; the first ones are kept.
     pub locators: usize,
-    /// Length of a topic, type or entity name in bytes.
+    /// Length of a topic or type name in bytes. Of a longer entity name, the beginning is kept.
     pub name_bytes: usize,
     /// Partitions of one endpoint.
     pub partitions: usize,
@@ -36,6 +36,9 @@ pub struct DiscoveryLimits {
     pub user_data_bytes: usize,
     /// Data representations of one endpoint; the first ones are kept.
     pub representations: usize,
+    /// Memory of the names, partitions and user data of all remote endpoints in bytes. A quarter of it is for one
+    /// participant.
+    pub texts_bytes: usize,
 }
 
 impl Default for DiscoveryLimits {
@@ -46,11 +49,12 @@ impl Default for DiscoveryLimits {
             endpoints_per_participant: 4096,
             endpoints: 16_384,
             locators: 8,
-            name_bytes: 256,
-            partitions: 64,
-            partition_bytes: 4096,
+            name_bytes: 4096,
+            partitions: 1024,
+            partition_bytes: 16_384,
             user_data_bytes: 1024,
             representations: 8,
+            texts_bytes: 64 * 1024 * 1024,
         }
     }
 }
@@ -152,10 +156,17 @@ pub(crate) fn is_unicast(address: SocketAddrV4) -> bool {
         && !(ip.is_unspecified() || ip.is_multicast() || ip.is_broadcast() || ip.octets()[0] == 0)
 }
 
-/// Returns the text in a parameter, which must have at most `max` bytes.
+/// Returns the name in a parameter, which must have at most `max` bytes.
 pub(crate) fn text<'a>(parameter: &Parameter<'a>, max: usize) -> Result<&'a str> {
     let text = parameter.string()?;
     if text.len() > max { Err(DiscoveryDataError::TooLong(parameter.id)) } else { Ok(text) }
+}
+
+/// Returns the text for people in a parameter, or the beginning of it, at most `max` bytes. `None`: it is malformed.
+pub(crate) fn beginning(parameter: &Parameter<'_>, max: usize) -> Option<String> {
+    let text = parameter.text().ok()?;
+    let end = (0..=max.min(text.len())).rev().find(|end| text.is_char_boundary(*end))?;
+    Some(text[..end].to_owned())
 }
 
 /// Returns the period in a parameter.

@@ -7,7 +7,7 @@ use weir_wire::{EntityId, Guid, GuidPrefix, VendorId};
 
 use crate::multicast::GroupRoute;
 use crate::outbox::Destinations;
-use crate::qos::{LivelinessKind, PolicyId, Qos};
+use crate::qos::{LivelinessKind, PolicySet, Qos};
 
 /// A change of remote participants or endpoints. The local endpoint is given by its [`EntityId`].
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -60,8 +60,8 @@ pub enum DiscoveryEvent {
         writer: EntityId,
         /// The reader.
         reader: Guid,
-        /// The first incompatible policy.
-        policy: PolicyId,
+        /// All incompatible policies.
+        policies: PolicySet,
     },
     /// A writer of the same topic offers less than a local reader requests.
     RequestedIncompatibleQos {
@@ -69,8 +69,19 @@ pub enum DiscoveryEvent {
         reader: EntityId,
         /// The writer.
         writer: Guid,
-        /// The first incompatible policy.
-        policy: PolicyId,
+        /// All incompatible policies.
+        policies: PolicySet,
+    },
+    /// An endpoint of the same topic that a local one could match has another type (INCONSISTENT_TOPIC).
+    InconsistentTopic {
+        /// The local endpoint.
+        local: EntityId,
+        /// The other endpoint.
+        other: Guid,
+        /// The name of the other endpoint's type.
+        type_name: String,
+        /// How the types differ.
+        difference: TypeDifference,
     },
     /// A participant, possibly this one, asserts that all its writers of a kind are alive.
     LivelinessAsserted {
@@ -108,6 +119,15 @@ pub enum DiscoveryEvent {
     },
 }
 
+/// How the types of two endpoints of a topic differ.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum TypeDifference {
+    /// The types have different names.
+    Name,
+    /// One of the types has a key and the other has none.
+    Key,
+}
+
 /// The data of a matched endpoint for a local one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RemoteEndpoint {
@@ -123,6 +143,8 @@ pub struct RemoteEndpoint {
     pub group: Option<GroupRoute>,
     /// Its granted socket buffer in bytes, if announced.
     pub receive_buffer: Option<u32>,
+    /// Whether it is a reader that expects the policies of its writers with each sample.
+    pub expects_inline_qos: bool,
     /// Whether it delimits keys of appendable types in XCDR2, see
     /// [`ParticipantData::delimits_keys`](crate::spdp::ParticipantData::delimits_keys).
     pub delimits_keys: bool,

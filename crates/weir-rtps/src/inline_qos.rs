@@ -41,3 +41,9 @@ pub(crate) fn decode(list: Option<&ParameterList<'_>>) -> (ChangeKind, Option<[u
     }
     (kind, key)
 }
+
+/// Returns whether a sample belongs to a coherent set of changes, or ends one (RTPS 2.5, 9.6.4.2).
+pub(crate) fn has_coherent_set(list: &ParameterList<'_>) -> bool {
+    let ids = [ParameterId::COHERENT_SET, ParameterId::GROUP_COHERENT_SET];
+    list.iter().map_while(Result::ok).any(|parameter| ids.contains(&parameter.id))
+}

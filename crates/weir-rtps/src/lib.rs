@@ -30,6 +30,7 @@ mod due;
 pub mod ecn;
 mod history;
 mod inline_qos;
+mod instance_deadlines;
 mod key_hasher;
 pub mod liveliness;
 pub mod multicast;

@@ -83,6 +83,8 @@ pub struct ParticipantCore {
     remotes: BTreeMap<GuidPrefix, RemoteParticipant>,
     /// Endpoints of all of them.
     remote_endpoints: usize,
+    /// Memory of their texts in bytes.
+    remote_texts: usize,
     deadlines: Deadlines,
     /// Participants that are to be sent a HEARTBEAT to answer, and where.
     questions: Vec<(GuidPrefix, Destinations)>,
@@ -112,6 +114,7 @@ impl ParticipantCore {
             locals: BTreeMap::new(),
             remotes: BTreeMap::new(),
             remote_endpoints: 0,
+            remote_texts: 0,
             deadlines: Deadlines::default(),
             questions: Vec::new(),
             answers: Vec::new(),

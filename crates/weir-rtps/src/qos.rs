@@ -11,9 +11,8 @@ pub const INFINITE: Duration = Duration::MAX;
 
 /// The policies of one writer or reader (DDS 1.4, 2.2.3); SEDP carries those that peers must know.
 ///
-/// `deadline`, `ownership`, `ownership_strength`, `lifespan`, `destination_order` and
-/// `presentation` are announced and matched, but not enforced. weir-dds refuses writers and readers
-/// whose values are not the defaults.
+/// `presentation` is announced and matched, but not enforced. weir-dds refuses writers and readers whose value is not
+/// the default.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Qos {
     /// Whether lost samples are repaired.
@@ -32,6 +31,8 @@ pub struct Qos {
     pub transport_priority: i32,
     /// How the writer's liveliness is asserted.
     pub liveliness: Liveliness,
+    /// Least time between two samples of an instance that a reader is delivered; only of readers (TIME_BASED_FILTER).
+    pub time_based_filter: Duration,
     /// Whether several writers may update an instance at a time.
     pub ownership: Ownership,
     /// Under exclusive ownership, the strongest live writer owns the instance.
@@ -74,6 +75,7 @@ impl Qos {
             latency_budget: Duration::ZERO,
             transport_priority: 0,
             liveliness: Liveliness { kind: LivelinessKind::Automatic, lease: INFINITE },
+            time_based_filter: Duration::ZERO,
             ownership: Ownership::Shared,
             ownership_strength: 0,
             destination_order: DestinationOrder::ByReceptionTimestamp,
@@ -256,4 +258,69 @@ pub enum PolicyId {
     DestinationOrder = 12,
     /// DATA_REPRESENTATION.
     DataRepresentation = 23,
+}
+
+/// A set of policies: those because of which a writer and a reader do not match.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Hash)]
+pub struct PolicySet(u32);
+
+impl PolicySet {
+    /// No policy.
+    pub const EMPTY: Self = Self(0);
+
+    /// Returns the set with one more policy.
+    #[must_use]
+    pub const fn with(self, policy: PolicyId) -> Self {
+        Self(self.0 | 1 << policy as u32)
+    }
+
+    /// Returns whether a policy is in the set.
+    #[must_use]
+    pub const fn contains(self, policy: PolicyId) -> bool {
+        self.0 & 1 << policy as u32 != 0
+    }
+
+    /// Returns whether no policy is in the set.
+    #[must_use]
+    pub const fn is_empty(self) -> bool {
+        self.0 == 0
+    }
+
+    /// Returns the policies, in the order in which they are compared.
+    pub fn iter(self) -> impl Iterator<Item = PolicyId> {
+        PolicyId::COMPARED.into_iter().filter(move |policy| self.contains(*policy))
+    }
+
+    /// Returns the first policy.
+    #[must_use]
+    pub fn first(self) -> Option<PolicyId> {
+        self.iter().next()
+    }
+}
+
+impl core::fmt::Debug for PolicySet {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_set().entries(self.iter()).finish()
+    }
+}
+
+impl FromIterator<PolicyId> for PolicySet {
+    fn from_iter<I: IntoIterator<Item = PolicyId>>(policies: I) -> Self {
+        policies.into_iter().fold(Self::EMPTY, Self::with)
+    }
+}
+
+impl PolicyId {
+    /// The policies with requested and offered values, in the order in which they are compared.
+    const COMPARED: [Self; 9] = [
+        Self::Reliability,
+        Self::Durability,
+        Self::Deadline,
+        Self::LatencyBudget,
+        Self::Ownership,
+        Self::Liveliness,
+        Self::DestinationOrder,
+        Self::Presentation,
+        Self::DataRepresentation,
+    ];
 }

@@ -3,14 +3,14 @@
 //! Topic and type names, keyedness and addresses are compared where endpoints are matched
 //! (`participant/matching.rs`). Stateless.
 
-use crate::qos::{PolicyId, Qos, XCDR1};
+use crate::qos::{PolicyId, PolicySet, Qos, XCDR1};
 
 /// Compares every requested-versus-offered policy (DDS 1.4, 2.2.3, column RxO; XTypes 1.3,
 /// 7.6.3.1).
 ///
 /// # Errors
-/// The first incompatible policy. DDS reports it in the incompatible-QoS statuses of both sides.
-pub fn check(offered: &Qos, requested: &Qos) -> Result<(), PolicyId> {
+/// All incompatible policies. DDS reports them in the incompatible-QoS statuses of both sides.
+pub fn check(offered: &Qos, requested: &Qos) -> Result<(), PolicySet> {
     let fits = [
         (PolicyId::Reliability, offered.reliability >= requested.reliability),
         (PolicyId::Durability, offered.durability >= requested.durability),
@@ -26,7 +26,8 @@ pub fn check(offered: &Qos, requested: &Qos) -> Result<(), PolicyId> {
         (PolicyId::Presentation, presentation_fits(offered, requested)),
         (PolicyId::DataRepresentation, representation_fits(offered, requested)),
     ];
-    fits.iter().find(|(_, fits)| !fits).map_or(Ok(()), |(policy, _)| Err(*policy))
+    let failing: PolicySet = fits.iter().filter(|(_, fits)| !fits).map(|(policy, _)| *policy).collect();
+    if failing.is_empty() { Ok(()) } else { Err(failing) }
 }
 
 /// Returns whether two lists of partitions have one in common (DDS 1.4, 2.2.3.13). No status
@@ -165,9 +166,10 @@ mod tests {
 
     #[test]
     fn each_policy_is_named_when_it_does_not_fit() {
-        let check_change = |change: fn(&mut Qos, &mut Qos), expected| {
+        let check_change = |change: fn(&mut Qos, &mut Qos), expected: Result<(), PolicyId>| {
             let (mut offered, mut requested) = (Qos::for_writer(), Qos::for_reader());
             change(&mut offered, &mut requested);
+            let expected = expected.map_err(|policy: PolicyId| PolicySet::EMPTY.with(policy));
             assert_eq!(check(&offered, &requested), expected);
         };
         let ms = Duration::from_millis;
@@ -205,6 +207,28 @@ mod tests {
             },
             Ok(()),
         );
+    }
+
+    #[test]
+    fn all_policies_that_do_not_fit_are_named() {
+        let offered = Qos { reliability: Reliability::BestEffort, ..Qos::for_writer() };
+        let requested = Qos {
+            reliability: Reliability::Reliable,
+            durability: Durability::TransientLocal,
+            deadline: Duration::from_secs(1),
+            ownership: Ownership::Exclusive,
+            representation: vec![XCDR2],
+            ..Qos::for_reader()
+        };
+        let failing: Vec<_> = check(&offered, &requested).unwrap_err().iter().collect();
+        let expected = [
+            PolicyId::Reliability,
+            PolicyId::Durability,
+            PolicyId::Deadline,
+            PolicyId::Ownership,
+            PolicyId::DataRepresentation,
+        ];
+        assert_eq!(failing, expected);
     }
 
     #[test]

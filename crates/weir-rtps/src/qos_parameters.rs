@@ -3,6 +3,8 @@
 //! Reliability and durability are always written, as engines disagree about their defaults; other
 //! policies only if they differ from their defaults. All are read; absent ones keep their defaults.
 
+use std::borrow::Cow;
+
 use weir_wire::{Parameter, ParameterId, ParameterListWriter};
 
 use crate::discovery_data::{DiscoveryDataError, DiscoveryLimits, Result, duration, period, wire_duration};
@@ -90,9 +92,11 @@ pub(crate) fn decode(parameter: &Parameter<'_>, limits: &DiscoveryLimits, qos: &
             ];
             qos.durability = one_of(parameter, kinds)?;
         }
-        ParameterId::HISTORY => qos.history = history(parameter)?,
+        // What a peer keeps for itself does not decide a match: values that make no sense are left out.
+        ParameterId::HISTORY => qos.history = history(parameter).unwrap_or(qos.history),
         ParameterId::DEADLINE => qos.deadline = duration(parameter)?,
         ParameterId::LATENCY_BUDGET => qos.latency_budget = duration(parameter)?,
+        ParameterId::TIME_BASED_FILTER => qos.time_based_filter = duration(parameter)?,
         ParameterId::LIFESPAN => qos.lifespan = duration(parameter)?,
         ParameterId::LIVELINESS => {
             let kinds = [
@@ -126,9 +130,11 @@ pub(crate) fn decode(parameter: &Parameter<'_>, limits: &DiscoveryLimits, qos: &
         ParameterId::DATA_REPRESENTATION => {
             qos.representation = parameter.i16s()?.take(limits.representations).collect();
         }
-        ParameterId::RESOURCE_LIMITS => qos.resource_limits = resource_limits(parameter)?,
+        ParameterId::RESOURCE_LIMITS => {
+            qos.resource_limits = resource_limits(parameter).unwrap_or(qos.resource_limits);
+        }
         ParameterId::USER_DATA => {
-            let bytes = parameter.byte_sequence()?;
+            let bytes = parameter.byte_sequence().unwrap_or_default();
             qos.user_data = if bytes.len() <= limits.user_data_bytes { bytes.to_vec() } else { Vec::new() };
         }
         _ => return Ok(false),
@@ -142,6 +148,9 @@ fn encode_periods(kind: EndpointKind, qos: &Qos, default: &Qos, list: &mut Param
     }
     if qos.latency_budget != default.latency_budget {
         list.duration(ParameterId::LATENCY_BUDGET, wire_duration(qos.latency_budget));
+    }
+    if kind == EndpointKind::Reader && qos.time_based_filter != default.time_based_filter {
+        list.duration(ParameterId::TIME_BASED_FILTER, wire_duration(qos.time_based_filter));
     }
     if kind == EndpointKind::Writer && qos.lifespan != default.lifespan {
         list.duration(ParameterId::LIFESPAN, wire_duration(qos.lifespan));
@@ -159,12 +168,12 @@ fn encode_representation(kind: EndpointKind, qos: &Qos, list: &mut ParameterList
     }
 }
 
-fn history(parameter: &Parameter<'_>) -> Result<History> {
-    let [kind, depth] = parameter.u32s()?;
+fn history(parameter: &Parameter<'_>) -> Option<History> {
+    let [kind, depth] = parameter.u32s().ok()?;
     match (kind, i32::try_from(depth)) {
-        (0, Ok(1..)) => Ok(History::KeepLast(depth)),
-        (1, _) => Ok(History::KeepAll),
-        _ => Err(bad(parameter)),
+        (0, Ok(1..)) => Some(History::KeepLast(depth)),
+        (1, _) => Some(History::KeepAll),
+        _ => None,
     }
 }
 
@@ -184,7 +193,7 @@ fn partition(parameter: &Parameter<'_>, limits: &DiscoveryLimits) -> Result<Vec<
     if names.iter().map(|name| name.len()).sum::<usize>() > limits.partition_bytes {
         return Err(too_long);
     }
-    Ok(names.into_iter().map(str::to_owned).collect())
+    Ok(names.into_iter().map(Cow::into_owned).collect())
 }
 
 /// Returns the kind whose number is at the start of the value.

@@ -19,6 +19,7 @@ mod counters;
 mod counts;
 mod delivery;
 mod ecn;
+mod enforced;
 mod entries;
 mod fragments;
 mod history_start;
@@ -51,20 +52,24 @@ use weir_wire::{
 use crate::block::Block;
 use crate::config::{DEPARTED_WRITERS_MAX, PROXIES_MAX, UNMATCHED_WRITERS_MAX};
 use crate::due::Due;
+use crate::instance_deadlines::finite;
 use crate::key_hasher::Key;
 use crate::outbox::{Destinations, Outbox};
-use crate::qos::Reliability;
+use crate::qos::{Reliability, XCDR1};
 use crate::time::Time;
 use cache::Cache;
 use delivery::Delivery;
+use enforced::Enforced;
 use fragments::Fragments;
 use matched::{MatchedWriters, assert_alive, is_assertion};
-use sample::{Malformed, sample};
+use sample::{Malformed, ends_set, sample};
 use writer_memory::WriterMemory;
 use writer_proxy::{Arrival, Position, WriterProxy};
 
-pub use config::{KeyOf, KeyPayloadOf, ReaderConfig, ReassemblyLimits};
+pub use crate::instance_deadlines::DeadlineMissedStatus;
+pub use config::{KeyOf, KeyOfHash, KeyPayloadOf, ReaderConfig, ReassemblyLimits};
 pub use counters::ReaderCounters;
+pub use enforced::WriterPolicies;
 pub use raw_sample::{RawSample, SampleSelection};
 pub use rejection::Rejection;
 pub use states::{InstanceState, States};
@@ -163,6 +168,9 @@ impl ReaderCore {
             self.delivery.counters.writers_forgotten += u64::from(self.departed.add(guid, position));
         }
         self.writer_gone(guid);
+        if let Some(enforced) = &mut self.delivery.cache.enforced {
+            enforced.forget_writer(guid);
+        }
     }
 
     /// Declares that a matched writer keeps samples from before the match.
@@ -184,6 +192,50 @@ impl ReaderCore {
             proxy.start.skips_history = !self.config.wants_history;
             proxy.start.sent_from = self.unmatched.remove(writer);
         }
+    }
+
+    /// Declares in which form a matched writer sends key hashes: see [`ReaderConfig::key_of_hash`].
+    pub fn note_representation(&mut self, writer: Guid, representation: i16) {
+        if let Some(proxy) = self.writers.get_mut(writer) {
+            proxy.has_xcdr1_hashes = representation == XCDR1;
+        }
+    }
+
+    /// Sets the policies of a matched writer that the reader enforces. Without this call they are at their defaults.
+    pub fn set_writer_policies(&mut self, writer: Guid, policies: WriterPolicies) {
+        let cache = &mut self.delivery.cache;
+        if finite(policies.lifespan).is_some() && cache.enforced.is_none() {
+            cache.enforced = Some(Box::new(Enforced::with(&self.config)));
+        }
+        if let Some(enforced) = &mut cache.enforced {
+            enforced.set_writer(writer, policies);
+        }
+    }
+
+    /// Whether samples may expire while they wait for the application: it then calls [`ReaderCore::expire`] before it
+    /// accesses them.
+    #[inline]
+    pub fn has_expiring(&self) -> bool {
+        self.delivery.cache.enforced.as_ref().is_some_and(|enforced| enforced.expiring() > 0)
+    }
+
+    /// Removes the samples that have expired (LIFESPAN).
+    #[cold]
+    pub fn expire(&mut self, now: Time) {
+        if self.delivery.cache.expire(now) {
+            self.room_was_made();
+        }
+    }
+
+    /// Returns REQUESTED_DEADLINE_MISSED, and resets its change to zero.
+    pub fn take_deadline_missed(&mut self) -> DeadlineMissedStatus {
+        let enforced = self.delivery.cache.enforced.as_mut();
+        enforced.map_or_else(DeadlineMissedStatus::default, |enforced| enforced.missed().take())
+    }
+
+    /// Whether deadlines were missed since the status was taken.
+    pub fn has_deadline_news(&self) -> bool {
+        self.delivery.cache.enforced.as_ref().is_some_and(|enforced| enforced.has_news())
     }
 
     /// Whether the reader wants samples of unmatched writers, see [`ReaderCore::note_history`].
@@ -232,6 +284,37 @@ impl ReaderCore {
         source_timestamp: Option<Timestamp>,
         block: Option<&Arc<Block>>,
     ) {
+        if self.delivery.cache.enforced.is_some() {
+            self.handle_data_by_policies(now, *writer, *data, source_timestamp, block);
+        } else {
+            self.handle_data_as::<false>(now, writer, data, source_timestamp, block);
+        }
+    }
+
+    /// [`ReaderCore::handle_data`] if policies decide which samples are delivered. Out of line, and with copies of its
+    /// arguments, so that those of the other path stay in registers.
+    #[cold]
+    #[inline(never)]
+    fn handle_data_by_policies(
+        &mut self,
+        now: Time,
+        writer: Guid,
+        data: Data<'_>,
+        source_timestamp: Option<Timestamp>,
+        block: Option<&Arc<Block>>,
+    ) {
+        self.handle_data_as::<true>(now, &writer, &data, source_timestamp, block);
+    }
+
+    #[inline(always)]
+    fn handle_data_as<const BY_POLICIES: bool>(
+        &mut self,
+        now: Time,
+        writer: &Guid,
+        data: &Data<'_>,
+        source_timestamp: Option<Timestamp>,
+        block: Option<&Arc<Block>>,
+    ) {
         let Some(index) = self.writers.find(*writer) else {
             self.record_unmatched(*writer, data.sequence_number);
             return;
@@ -244,12 +327,11 @@ impl ReaderCore {
         match proxy.arrival(sn) {
             Arrival::Next { lost } => {
                 delivery.count_lost(lost);
-                let sample = match sample(&self.config, data, source_timestamp) {
+                let sample = match sample(&self.config, proxy, data, source_timestamp) {
                     Ok(sample) => sample,
                     Err(Malformed) => {
-                        delivery.counters.samples_malformed += 1;
-                        proxy.accept(now, sn);
-                        return;
+                        let ends_set = ends_set(data.payload, data.inline_qos);
+                        return delivery.pass_over(now, proxy, sn, ends_set);
                     }
                 };
                 if let Some(rejection) = delivery.cache.refusal(sample.key, sample.payload.len()) {
@@ -259,13 +341,13 @@ impl ReaderCore {
                 }
                 proxy.accept(now, sn);
                 delivery.counters.samples_received += 1;
-                delivery.cache.push(*writer, sn, &sample, block);
+                delivery.cache.push::<BY_POLICIES>(now, *writer, sn, &sample, block);
                 if !proxy.changes.list.is_empty() {
-                    delivery.deliver_held(proxy);
+                    delivery.deliver_held(now, proxy);
                 }
             }
             Arrival::Ahead => {
-                match sample(&self.config, data, source_timestamp) {
+                match sample(&self.config, proxy, data, source_timestamp) {
                     Ok(sample) if !delivery.cache.is_full_of_held(sample.payload.len()) => {
                         let stored = delivery.cache.hold(&sample);
                         if !proxy.hold(now, sn, stored, &mut self.listed) {
@@ -273,7 +355,13 @@ impl ReaderCore {
                         }
                     }
                     Ok(_) => {}
-                    Err(Malformed) => delivery.counters.samples_malformed += 1,
+                    Err(Malformed) => {
+                        let ends_set = ends_set(data.payload, data.inline_qos);
+                        delivery.count_unusable(ends_set);
+                        if ends_set {
+                            proxy.skip(self.config.guid.entity, sn, &mut self.listed);
+                        }
+                    }
                 }
                 self.due.add(index);
             }
@@ -313,7 +401,7 @@ impl ReaderCore {
             _ => {}
         }
         if frag.sample_size as usize > config.reassembly.sample_max_bytes {
-            return self.skip_oversized(index, sn);
+            return self.skip_oversized(now, index, sn);
         }
         let Delivery { cache, counters, .. } = delivery;
         let reveals_missing = fragments.add(now, proxy, frag, source_timestamp, &mut cache.chunks, counters);
@@ -326,7 +414,7 @@ impl ReaderCore {
     /// Skips a sample that exceeds the limits on reassembly: requesting it would not help, and
     /// later samples must not wait for it.
     #[cold]
-    fn skip_oversized(&mut self, index: usize, sn: SequenceNumber) {
+    fn skip_oversized(&mut self, now: Time, index: usize, sn: SequenceNumber) {
         let proxy = &mut self.writers.list[index];
         if !proxy.is_reliable {
             self.delivery.counters.fragments_refused += 1;
@@ -334,11 +422,9 @@ impl ReaderCore {
         }
         self.delivery.counters.samples_oversized += 1;
         self.delivery.count_lost(1);
-        let (reader, writer) = (self.config.guid.entity, proxy.guid.entity);
-        let list = SequenceNumberSet::new(sn.next());
-        proxy.changes.gap(&Gap { reader, writer, start: sn, list }, &mut self.listed);
+        proxy.skip(self.config.guid.entity, sn, &mut self.listed);
         self.due.add(index);
-        self.delivery.deliver_held(proxy);
+        self.delivery.deliver_held(now, proxy);
     }
 
     /// Handles a HEARTBEAT (RTPS 2.5, 8.3.8.6): which samples are available, and whether to answer.
@@ -366,7 +452,7 @@ impl ReaderCore {
         let lost = proxy.heartbeat(heartbeat, self.config.wants_history);
         self.delivery.count_lost(lost);
         self.due.add(index);
-        self.delivery.deliver_held(proxy);
+        self.delivery.deliver_held(now, proxy);
     }
 
     /// Handles a HEARTBEAT_FRAG (RTPS 2.5, 8.3.8.7): which fragments of a sample are available.
@@ -379,12 +465,12 @@ impl ReaderCore {
     }
 
     /// Handles a GAP (RTPS 2.5, 8.3.8.4): samples that will not be sent.
-    pub fn handle_gap(&mut self, _now: Time, writer: Guid, gap: &Gap) {
+    pub fn handle_gap(&mut self, now: Time, writer: Guid, gap: &Gap) {
         let Some(index) = self.find(writer) else { return };
         let Some(proxy) = self.writers.list.get_mut(index).filter(|proxy| proxy.is_reliable) else { return };
         proxy.changes.gap(gap, &mut self.listed);
         self.due.add(index);
-        self.delivery.deliver_held(proxy);
+        self.delivery.deliver_held(now, proxy);
     }
 
     /// Appends the acknowledgements that are due to `out`.
@@ -402,6 +488,12 @@ impl ReaderCore {
     pub fn handle_timeout(&mut self, now: Time) {
         // What is due now is not due next.
         self.timers_set = self.timers_set.wrapping_add(1);
+        if self.delivery.cache.enforced.is_some() {
+            self.expire(now);
+        }
+        if let Some(enforced) = &mut self.delivery.cache.enforced {
+            enforced.expire_deadlines(now);
+        }
         for index in 0..self.writers.list.len() {
             if let Some(expired) = self.writers.expire(index, now) {
                 self.writer_gone(expired);
@@ -415,6 +507,14 @@ impl ReaderCore {
     /// When [`ReaderCore::handle_timeout`] is to be called next, or earlier. Does not visit the writers unless a timer
     /// was set since the last call.
     pub fn next_timeout(&self) -> Option<Time> {
+        let of_writers = self.next_timeout_of_writers();
+        match &self.delivery.cache.enforced {
+            None => of_writers,
+            Some(enforced) => enforced.next_at().into_iter().chain(of_writers).min(),
+        }
+    }
+
+    fn next_timeout_of_writers(&self) -> Option<Time> {
         let (timers_set, known) = self.known_timeout.get();
         if timers_set == self.timers_set {
             return known;
@@ -429,8 +529,11 @@ impl ReaderCore {
     /// reported.
     #[inline]
     pub fn take_timeout(&mut self) -> Option<Time> {
-        let is_news = self.timers_taken != self.timers_set;
+        let mut is_news = self.timers_taken != self.timers_set;
         self.timers_taken = self.timers_set;
+        if let Some(enforced) = &mut self.delivery.cache.enforced {
+            is_news |= core::mem::take(&mut enforced.has_new_timeout);
+        }
         if is_news { self.next_timeout() } else { None }
     }
 
@@ -500,7 +603,15 @@ impl ReaderCore {
 
     /// The counters.
     pub fn counters(&self) -> ReaderCounters {
-        self.delivery.counters
+        let counts =
+            self.delivery.cache.enforced.as_ref().map(|enforced| enforced.counts).unwrap_or_default();
+        ReaderCounters {
+            samples_expired: counts.expired,
+            samples_not_owned: counts.not_owned,
+            samples_out_of_order: counts.out_of_order,
+            samples_filtered: counts.filtered,
+            ..self.delivery.counters
+        }
     }
 
     /// Why the last rejected or refused sample had no room, and the key hash of its instance.

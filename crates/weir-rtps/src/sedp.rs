@@ -36,7 +36,7 @@ pub struct EndpointData {
     pub unicast: Locators,
     /// The multicast groups that it has also joined.
     pub multicast: Locators,
-    /// Whether a reader requests the policies with each sample. We do not send them.
+    /// Whether a reader requests the policies with each sample.
     pub expects_inline_qos: bool,
     /// Its granted socket buffer in bytes; only from Weir.
     pub receive_buffer: Option<u32>,
@@ -328,9 +328,7 @@ mod tests {
         check(&|list| list.u32(ParameterId::RELIABILITY, 9), bad(ParameterId::RELIABILITY));
         check(&|list| list.u32(ParameterId::DURABILITY, 4), bad(ParameterId::DURABILITY));
         check(&|list| list.u32(ParameterId::OWNERSHIP, u32::MAX), bad(ParameterId::OWNERSHIP));
-        check(&|list| list.u32(ParameterId::HISTORY, 0), bad(ParameterId::HISTORY));
         check(&|list| list.u32(ParameterId::PARTITION, 3), bad(ParameterId::PARTITION));
-        check(&|list| list.u32(ParameterId::USER_DATA, 3), bad(ParameterId::USER_DATA));
         check(
             &|list| list.duration(ParameterId::DEADLINE, weir_wire::Duration { seconds: -1, fraction: 0 }),
             bad(ParameterId::DEADLINE),
@@ -340,7 +338,7 @@ mod tests {
             DiscoveryDataError::TooLong(ParameterId::PARTITION),
         );
         check(
-            &|list| list.string(ParameterId::TOPIC_NAME, &"t".repeat(257)),
+            &|list| list.string(ParameterId::TOPIC_NAME, &"t".repeat(4097)),
             DiscoveryDataError::TooLong(ParameterId::TOPIC_NAME),
         );
         check(
@@ -364,6 +362,51 @@ mod tests {
             });
             assert_eq!(read(EndpointKind::Reader, &payload), Err(DiscoveryDataError::Missing(missing)));
         }
+    }
+
+    #[test]
+    fn odd_values_that_decide_nothing_here_are_left_out_and_the_endpoint_stays() {
+        for odd in [[0_u32, 0], [0, u32::MAX], [7, 1], [1, 0]] {
+            let payload = list(|list| {
+                minimum(list);
+                list.i32s(ParameterId::HISTORY, &odd.map(u32::cast_signed));
+                list.u32(ParameterId::RESOURCE_LIMITS, 1);
+                list.u32(ParameterId::USER_DATA, 3);
+                list.u32(ParameterId::TRANSPORT_PRIORITY, 4);
+            });
+            let qos = read(EndpointKind::Writer, &payload).unwrap().qos;
+            let history = if odd == [1, 0] { History::KeepAll } else { History::KeepLast(1) };
+            assert_eq!((qos.history, qos.transport_priority), (history, 4), "{odd:?}");
+            assert_eq!((qos.resource_limits, qos.user_data), (Qos::for_writer().resource_limits, Vec::new()));
+        }
+        let payload = list(|list| {
+            minimum(list);
+            list.u32(ParameterId::HISTORY, 0);
+        });
+        assert_eq!(read(EndpointKind::Writer, &payload).unwrap().qos, Qos::for_writer());
+    }
+
+    #[test]
+    fn long_names_and_many_partitions_are_read() {
+        let (name, partitions) = ("n".repeat(4096), vec!["p"; 1024]);
+        let payload = list(|list| {
+            minimum(list);
+            list.string(ParameterId::TOPIC_NAME, &name);
+            list.string(ParameterId::TYPE_NAME, &name);
+            list.strings(ParameterId::PARTITION, partitions.iter().copied());
+        });
+        let data = read(EndpointKind::Writer, &payload).unwrap();
+        assert_eq!((data.topic, data.type_name), (name.clone(), name));
+        assert_eq!(data.qos.partition, partitions);
+    }
+
+    #[test]
+    fn partitions_that_are_not_utf_8_are_read_with_replacements() {
+        let payload = list(|list| {
+            minimum(list);
+            list.raw(ParameterId::PARTITION, &[2, 0, 0, 0, 2, 0, 0, 0, 0xe9, 0, 0, 0, 2, 0, 0, 0, b'p', 0]);
+        });
+        assert_eq!(read(EndpointKind::Writer, &payload).unwrap().qos.partition, ["\u{fffd}", "p"]);
     }
 
     #[test]

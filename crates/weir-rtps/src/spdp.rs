@@ -11,7 +11,7 @@ use weir_wire::{
 };
 
 use crate::discovery_data::{
-    DiscoveryDataError, DiscoveryLimits, Locators, Result, duration, open, push_encapsulation, text,
+    DiscoveryDataError, DiscoveryLimits, Locators, Result, beginning, duration, open, push_encapsulation,
     wire_duration,
 };
 
@@ -46,6 +46,9 @@ pub mod builtin_endpoints {
 
 /// The lease of a participant that names none (RTPS 2.5, 9.6.3.2).
 pub const DEFAULT_LEASE: Duration = Duration::from_secs(100);
+
+/// Of a longer entity name, so many bytes are kept.
+const ENTITY_NAME_MAX: usize = 256;
 
 /// One participant's announcement.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -185,8 +188,9 @@ impl ParticipantData {
             }
             ParameterId::DEFAULT_UNICAST_LOCATOR => self.default_unicast.add(parameter, limits)?,
             ParameterId::DEFAULT_MULTICAST_LOCATOR => self.default_multicast.add_group(parameter, limits)?,
+            // A name for people: whatever it is, the participant can be used.
             ParameterId::ENTITY_NAME => {
-                self.entity_name = Some(text(parameter, limits.name_bytes)?.to_owned())
+                self.entity_name = beginning(parameter, limits.name_bytes.min(ENTITY_NAME_MAX))
             }
             ParameterId::WEIR_RECEIVE_BUFFER => self.receive_buffer = parameter.u32().ok(),
             ParameterId::ADLINK_PARTICIPANT_VERSION_INFO => {
@@ -319,6 +323,23 @@ mod tests {
     }
 
     #[test]
+    fn any_entity_name_will_do() {
+        let name_of = |value: &[u8]| {
+            let payload = list(|list| {
+                minimum(list);
+                list.raw(ParameterId::ENTITY_NAME, value);
+            });
+            read(&payload).unwrap().entity_name
+        };
+        let text = |text: &[u8]| [&(text.len() as u32 + 1).to_le_bytes()[..], text, &[0]].concat();
+        assert_eq!(name_of(&text(&[b'n'; 5000])), Some("n".repeat(256)));
+        // The end is not in the middle of a character.
+        assert_eq!(name_of(&text("\u{e9}x".repeat(200).as_bytes())), Some("\u{e9}x".repeat(85)));
+        assert_eq!(name_of(&text(&[b'G', 0xfc])), Some("G\u{fffd}".to_owned()));
+        assert_eq!(name_of(&[9, 0, 0, 0]), None);
+    }
+
+    #[test]
     fn big_endian_announcements_are_read() {
         let payload = [
             &encapsulation::PL_CDR_BE[..],
@@ -350,13 +371,6 @@ mod tests {
         check(
             &|list| list.guid(ParameterId::PARTICIPANT_GUID, guid),
             DiscoveryDataError::Missing(ParameterId::BUILTIN_ENDPOINT_SET),
-        );
-        check(
-            &|list| {
-                minimum(list);
-                list.string(ParameterId::ENTITY_NAME, &"n".repeat(257));
-            },
-            DiscoveryDataError::TooLong(ParameterId::ENTITY_NAME),
         );
         check(
             &|list| {

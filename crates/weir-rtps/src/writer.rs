@@ -31,8 +31,10 @@
 //! | `repair_budget` | how much may be sent again to a host |
 //! | `pacing` | how much leaves at a time, as the paths to the readers allow |
 //! | `ecn` | DSCP and ECN of what leaves |
+//! | `expected_qos` | inline QoS for readers that expect it |
 //! | `inactivity`, `liveliness` | readers that stop acknowledging; assertions without a sample |
 //! | `refusal` | why a writer refuses samples |
+//! | `timed` | samples that expire; deadlines of instances |
 //! | `heartbeat`, `tail_loss_probe`, `timeouts` | what is due at a time |
 //! | `asynchronous` | writers whose samples another thread hands out |
 
@@ -47,6 +49,7 @@ mod compose;
 mod direct;
 mod ecn;
 mod encode;
+mod expected_qos;
 mod fragments;
 mod heartbeat;
 mod inactivity;
@@ -63,12 +66,15 @@ mod repair_budget;
 mod settings;
 mod state;
 mod tail_loss_probe;
+mod timed;
 mod timeouts;
 mod transmit;
 mod withheld;
 
 pub use crate::change_kind::ChangeKind;
+pub use crate::instance_deadlines::DeadlineMissedStatus;
 pub use direct::{DirectDatagram, DirectPayload};
+pub use expected_qos::inline_qos_of;
 pub use inactivity::Silence;
 pub use loan::LOAN_FRONT_BYTES;
 pub use reader_proxy::ReaderProxyConfig;

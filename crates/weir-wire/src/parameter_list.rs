@@ -6,6 +6,8 @@
 //! |         SENTINEL 0001         |           ignored              |
 //! ```
 
+use std::borrow::Cow;
+
 use crate::bytes::{Cursor, Endianness};
 use crate::error::{ParseError, Problem};
 use crate::guid::Guid;
@@ -207,6 +209,15 @@ impl<'a> Parameter<'a> {
         string(&mut self.cursor())
     }
 
+    /// Decodes a string for people or for comparison, without its terminating zero. What is not UTF-8 is replaced by
+    /// U+FFFD.
+    ///
+    /// # Errors
+    /// If it is longer than the value, or not zero-terminated.
+    pub fn text(&self) -> Result<Cow<'a, str>, ParseError> {
+        text(&mut self.cursor())
+    }
+
     /// Decodes a byte sequence with its length before it.
     ///
     /// # Errors
@@ -232,11 +243,11 @@ impl<'a> Parameter<'a> {
         }))
     }
 
-    /// Decodes a sequence of at most `max` strings (PARTITION).
+    /// Decodes a sequence of at most `max` strings (PARTITION), each as [`text`](Self::text).
     ///
     /// # Errors
     /// If a string is malformed, or if there are more than `max`.
-    pub fn strings(&self, max: usize) -> Result<Vec<&'a str>, ParseError> {
+    pub fn strings(&self, max: usize) -> Result<Vec<Cow<'a, str>>, ParseError> {
         let mut cursor = self.cursor();
         let count = cursor.u32()? as usize;
         if count > max {
@@ -244,7 +255,7 @@ impl<'a> Parameter<'a> {
         }
         let mut strings = Vec::new();
         for _ in 0..count {
-            strings.push(string(&mut cursor)?);
+            strings.push(text(&mut cursor)?);
             let used = self.value.len() - cursor.rest().len();
             let padding = used.next_multiple_of(4) - used;
             // The padding of the last string may be missing.
@@ -259,6 +270,16 @@ impl<'a> Parameter<'a> {
 }
 
 fn string<'a>(cursor: &mut Cursor<'a>) -> Result<&'a str, ParseError> {
+    let characters = characters(cursor)?;
+    core::str::from_utf8(characters).or_else(|_| cursor.fail(Problem::BadString))
+}
+
+fn text<'a>(cursor: &mut Cursor<'a>) -> Result<Cow<'a, str>, ParseError> {
+    characters(cursor).map(String::from_utf8_lossy)
+}
+
+/// Returns the bytes of a string, without its terminating zero.
+fn characters<'a>(cursor: &mut Cursor<'a>) -> Result<&'a [u8], ParseError> {
     let len = cursor.u32()? as usize;
     let bytes = cursor.slice(len)?;
     // Some implementations write the empty string with no bytes at all.
@@ -267,10 +288,10 @@ fn string<'a>(cursor: &mut Cursor<'a>) -> Result<&'a str, ParseError> {
         Some((0, text)) => text,
         Some(_) => return cursor.fail(Problem::BadString),
     };
-    match core::str::from_utf8(text) {
-        Ok(text) if !text.contains('\0') => Ok(text),
-        _ => cursor.fail(Problem::BadString),
+    if text.contains(&0) {
+        return cursor.fail(Problem::BadString);
     }
+    Ok(text)
 }
 
 #[cfg(test)]
@@ -296,7 +317,7 @@ mod tests {
         let parameters: Vec<_> = list.iter().map(Result::unwrap).collect();
         assert_eq!(parameters[0].string(), Ok("Square"));
         assert_eq!(parameters[1].u32(), Ok(7));
-        assert_eq!(parameters[2].strings(2), Ok(vec!["a", "long name"]));
+        assert_eq!(parameters[2].strings(2), Ok(vec!["a".into(), "long name".into()]));
         assert!(parameters[2].strings(1).is_err());
         assert_eq!(parameters[3].i16s().unwrap().collect::<Vec<_>>(), [0, 2]);
         assert_eq!(parameters[4].byte_sequence(), Ok(&b"xyz"[..]));

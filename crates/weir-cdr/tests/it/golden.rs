@@ -159,12 +159,21 @@ fn invalid_values_are_refused() {
     assert_eq!(refuse(&[0, 0, 0, 2, b'a', b'b']), CdrError::InvalidString);
     assert_eq!(refuse(&[0, 0, 0, 0]), CdrError::InvalidString);
     assert_eq!(refuse(&[0, 0, 0, 3, b'a', 0, 0]), CdrError::InvalidString);
-    assert_eq!(refuse(&[0, 0, 0, 2, 0xff, 0]), CdrError::InvalidUtf8);
     assert_eq!(refuse(&[0, 0, 0, 3, b'a', 0]), CdrError::UnexpectedEnd);
     assert_eq!(decode::<bool>(&[2], BIG_1.0, BIG_1.1), Err(CdrError::InvalidBool(2)));
     assert_eq!(decode::<[bool; 2]>(&[1, 3], BIG_1.0, BIG_1.1), Err(CdrError::InvalidBool(3)));
     assert_eq!(decode::<Vec<bool>>(&[0, 0, 0, 3, 0, 3, 1], BIG_1.0, BIG_1.1), Err(CdrError::InvalidBool(3)));
     assert_eq!(encode(&"a\0b".to_owned(), BIG_1.0, BIG_1.1), Err(CdrError::InvalidString));
+}
+
+#[test]
+fn strings_that_are_not_utf_8_are_read_as_iso_8859_1() {
+    let read = |bytes: &[u8]| decode::<String>(bytes, BIG_1.0, BIG_1.1);
+    assert_eq!(
+        read(&[0, 0, 0, 7, b'G', 0xf6, b'r', 0xef, b'n', 0xff, 0]),
+        Ok("G\u{f6}r\u{ef}n\u{ff}".to_owned())
+    );
+    assert_eq!(read(&[0, 0, 0, 3, 0xc3, 0xb6, 0]), Ok("\u{f6}".to_owned()), "UTF-8 stays UTF-8");
 }
 
 #[test]

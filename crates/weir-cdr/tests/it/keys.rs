@@ -258,3 +258,55 @@ fn short_keys_are_read_in_every_form() {
         }
     }
 }
+
+/// The ids of its key members are not in the order of declaration.
+#[derive(Clone, Debug, Default, PartialEq, DdsType)]
+#[dds(extensibility = "appendable")]
+struct Reordered {
+    value: f32,
+    #[dds(key, id = 9)]
+    late: u16,
+    #[dds(key, id = 3)]
+    nested: Nested,
+    #[dds(id = 10)]
+    text: String,
+    #[dds(key, id = 1)]
+    early: u32,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, DdsType)]
+#[dds(extensibility = "final")]
+struct Nested {
+    #[dds(key, id = 2)]
+    b: u8,
+    note: String,
+    #[dds(key, id = 1)]
+    a: u16,
+}
+
+#[test]
+fn key_hashes_have_the_order_of_member_ids_and_payloads_that_of_declaration() {
+    let nested = Nested { b: 0x0b, note: "note".to_owned(), a: 0x0a0a };
+    let value = Reordered { value: 1.5, late: 0x0909, nested, text: "text".to_owned(), early: 0x0101_0101 };
+    let by_id = [1, 1, 1, 1, 0x0a, 0x0a, 0x0b, 0, 9, 9];
+    let encoded = |form: Encoding| {
+        let mut key = vec![0xee; value.key_size(form)];
+        value.encode_key(&mut CdrWriter::new(&mut key, Endianness::Big, form)).unwrap();
+        key
+    };
+    assert_eq!(encoded(Encoding::PlainXcdr2), by_id);
+    assert_eq!(Reordered::MAX_KEY_SIZE_XCDR2, Some(10));
+    let declared = [9, 9, 0x0b, 0, 0x0a, 0x0a, 0, 0, 1, 1, 1, 1];
+    assert_eq!(encoded(Encoding::Xcdr1), declared);
+    assert_eq!(Reordered::MAX_KEY_SIZE, Some(12));
+    for encoding in [Encoding::Xcdr1, Encoding::Xcdr2] {
+        let mut payload = Vec::new();
+        to_payload_in(&value, encoding, &mut payload).unwrap();
+        let mut copied = [0; 64];
+        let mut key = CdrWriter::new(&mut copied, Endianness::Big, Encoding::PlainXcdr2);
+        Reordered::copy_key(&mut payload_reader_of::<Reordered>(&payload).unwrap(), &mut key).unwrap();
+        assert_eq!(key.written(), by_id, "{encoding:?}");
+        let key = from_key_payload::<Reordered>(&key_payload(&value, encoding).unwrap()).unwrap();
+        assert_eq!((key.late, key.nested.b, key.nested.a, key.early), (0x0909, 0x0b, 0x0a0a, 0x0101_0101));
+    }
+}

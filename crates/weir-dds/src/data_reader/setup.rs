@@ -3,15 +3,15 @@
 use weir_cdr::DdsType;
 use weir_rtps::config;
 use weir_rtps::qos::{Durability, History};
-use weir_rtps::reader::{KeyOf, KeyPayloadOf, ReaderConfig};
+use weir_rtps::reader::{KeyOf, KeyOfHash, KeyPayloadOf, ReaderConfig};
 use weir_wire::Guid;
 
 use crate::error::{DdsError, Result};
-use crate::key::{key_of_payload, key_payload_of};
-use crate::qos::{DataReaderQos, DataRepresentation};
+use crate::key::{instance_of_key_hash, instance_of_payload, key_payload_of};
+use crate::qos::{DataReaderQos, DataRepresentation, Side};
 
 pub(super) fn check_qos(qos: &DataReaderQos) -> Result<()> {
-    crate::qos::check_policies(&qos.policies)?;
+    crate::qos::check_policies(&qos.policies, Side::Reader)?;
     if qos.policies.durability > Durability::TransientLocal {
         let text = "DURABILITY: TRANSIENT and PERSISTENT need a durability service, which does not exist: request TRANSIENT_LOCAL";
         return Err(DdsError::InconsistentPolicy(text.to_owned()));
@@ -31,8 +31,13 @@ pub(super) fn core_config<T: DdsType>(guid: Guid, qos: &DataReaderQos, hash_seed
             History::KeepAll => config::READER_CACHE_MAX_BYTES,
             History::KeepLast(_) => config::READER_CACHE_KEEP_LAST_MAX_BYTES,
         }),
+        deadline: policies.deadline,
+        ownership: policies.ownership,
+        destination_order: policies.destination_order,
+        minimum_separation: policies.time_based_filter,
         hash_seed,
-        key_of: T::HAS_KEY.then_some(key_of_payload::<T> as KeyOf),
+        key_of: T::HAS_KEY.then_some(instance_of_payload::<T> as KeyOf),
+        key_of_hash: T::HAS_KEY.then_some(instance_of_key_hash::<T> as KeyOfHash),
         key_payload_of: T::HAS_KEY.then_some(key_payload_of::<T> as KeyPayloadOf),
         ..ReaderConfig::new(guid, policies.reliability)
     }

@@ -25,6 +25,15 @@ use crate::qos::DataWriterQos;
 use crate::sample::InstanceHandle;
 use crate::wait_strategy::WaitStrategy;
 
+/// The key of an instance.
+#[derive(Clone)]
+pub(super) struct InstanceKey {
+    /// Its hash on the wire, by which the core knows the instance.
+    pub(super) hash: [u8; 16],
+    /// The serialized key, in the writer's encoding.
+    pub(super) payload: Box<[u8]>,
+}
+
 pub(super) struct Inner {
     pub(super) handle: Arc<Handle>,
     pub(super) endpoint: Arc<WriterEndpoint>,
@@ -33,10 +42,12 @@ pub(super) struct Inner {
     pub(super) qos: DataWriterQos,
     /// The encoding of the offered data representation.
     pub(super) encoding: Encoding,
-    /// Registered instances, with the serialized keys that identify them.
-    pub(super) registered: Mutex<HashMap<InstanceHandle, Box<[u8]>, RandomState>>,
+    /// Registered instances, with their keys.
+    pub(super) registered: Mutex<HashMap<InstanceHandle, InstanceKey, RandomState>>,
     /// Removes the delimiters from a serialized key.
     pub(super) undelimited_key: fn(&[u8]) -> core::result::Result<Vec<u8>, weir_cdr::CdrError>,
+    /// Converts a key hash in XCDR1 to what identifies the instance, if it is no digest.
+    pub(super) instance_of_key_hash: fn([u8; 16]) -> Option<[u8; 16]>,
 }
 
 impl Inner {
@@ -64,6 +75,20 @@ impl Inner {
         is_wanted.then(|| (self.undelimited_key)(payload).ok()).flatten()
     }
 
+    /// Returns the handle of the instance with a key hash of this writer.
+    ///
+    /// The instance of a digest in XCDR1 is known only if it is registered, or if its key has the same form in both
+    /// representations. Otherwise the handle is the digest.
+    pub(super) fn instance_of_hash(&self, hash: [u8; 16]) -> InstanceHandle {
+        let converted =
+            (self.encoding == Encoding::Xcdr1).then(|| (self.instance_of_key_hash)(hash)).flatten();
+        let registered = || {
+            let registered = self.registered.lock();
+            registered.iter().find(|(_, key)| key.hash == hash).map(|(handle, _)| *handle)
+        };
+        converted.map(InstanceHandle).or_else(registered).unwrap_or(InstanceHandle(hash))
+    }
+
     /// Unregisters the instances that are still registered, as far as there is room without
     /// waiting.
     ///
@@ -76,10 +101,10 @@ impl Inner {
         let mut registered: Vec<_> = self.registered.lock().drain().collect();
         registered.sort_unstable_by_key(|(handle, _)| *handle);
         let mut last = None;
-        for (handle, payload) in registered {
+        for (_, InstanceKey { hash, payload }) in registered {
             let undelimited = self.undelimited(&payload);
             let payload = undelimited.as_deref().unwrap_or(&payload);
-            let change = Change { kind, key: Some(handle.0), payload };
+            let change = Change { kind, key: Some(hash), payload };
             match core.write_change(now, timestamp, change) {
                 Ok(sn) => last = Some(sn),
                 Err(_) => break,
@@ -107,6 +132,7 @@ impl Inner {
         self.qos.policies.history != History::KeepAll
             || limits.max_instances.is_some()
             || limits.max_samples_per_instance.is_some()
+            || self.endpoint.watches_deadlines
     }
 
     /// Returns the key hash of a sample, if the writer needs it.

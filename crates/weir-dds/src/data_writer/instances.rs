@@ -5,9 +5,10 @@ use weir_rtps::config;
 use weir_rtps::writer::ChangeKind;
 
 use super::DataWriter;
+use super::inner::InstanceKey;
 use super::write::Source;
 use crate::error::{DdsError, Result};
-use crate::key::key_hash_of;
+use crate::key::{instance_of, key_hash_of};
 use crate::sample::InstanceHandle;
 
 impl<T: DdsType> DataWriter<T> {
@@ -16,8 +17,7 @@ impl<T: DdsType> DataWriter<T> {
     /// # Errors
     /// As [`DataWriter::write`]; [`DdsError::BadParameter`] if the topic has no key.
     pub fn dispose(&self, sample: &T) -> Result<()> {
-        let (handle, payload) = self.key_of(sample)?;
-        self.change(handle, &payload, ChangeKind::Disposed)
+        self.change(&self.key_of(sample)?, ChangeKind::Disposed)
     }
 
     /// Disposes a registered instance, see [`DataWriter::dispose`].
@@ -25,8 +25,7 @@ impl<T: DdsType> DataWriter<T> {
     /// # Errors
     /// As [`DataWriter::write`]; [`DdsError::BadParameter`] if the instance is not registered.
     pub fn dispose_by_handle(&self, handle: InstanceHandle) -> Result<()> {
-        let payload = self.registered(handle)?;
-        self.change(handle, &payload, ChangeKind::Disposed)
+        self.change(&self.registered(handle)?, ChangeKind::Disposed)
     }
 
     /// Registers an instance, so that it can be disposed or unregistered by its handle.
@@ -39,23 +38,23 @@ impl<T: DdsType> DataWriter<T> {
     /// - [`DdsError::OutOfResources`]: `max_instances` is reached.
     /// - [`DdsError::Encoding`]: the type does not allow the key.
     pub fn register_instance(&self, sample: &T) -> Result<InstanceHandle> {
-        let (handle, payload) = self.key_of(sample)?;
+        let key = self.key_of(sample)?;
+        let handle = self.lookup_instance(sample)?;
         let mut registered = self.inner.registered.lock();
         if registered.len() >= config::INSTANCES_MAX && !registered.contains_key(&handle) {
             let text = format!("{} instances are registered already", config::INSTANCES_MAX);
             return Err(DdsError::OutOfResources(text));
         }
-        let known = self.inner.endpoint.lane.core().register_instance(handle.0);
+        let known = self.inner.endpoint.lane.core().register_instance(key.hash);
         known.map_err(|refused| self.inner.refusal(refused))?;
-        registered.insert(handle, payload.into_boxed_slice());
+        registered.insert(handle, key);
         Ok(handle)
     }
 
     /// Returns a sample with the key members of a registered instance and all other members at
     /// their defaults.
     pub fn key_value(&self, handle: InstanceHandle) -> Option<T> {
-        let payload = self.registered(handle).ok()?;
-        weir_cdr::from_key_payload(&payload).ok()
+        weir_cdr::from_key_payload(&self.registered(handle).ok()?.payload).ok()
     }
 
     /// Unregisters an instance: this writer no longer writes it. Only the key members of `sample`
@@ -68,8 +67,7 @@ impl<T: DdsType> DataWriter<T> {
     /// # Errors
     /// As [`DataWriter::dispose`].
     pub fn unregister_instance(&self, sample: &T) -> Result<()> {
-        let (handle, payload) = self.key_of(sample)?;
-        self.unregister(handle, &payload)
+        self.unregister(self.lookup_instance(sample)?, &self.key_of(sample)?)
     }
 
     /// Unregisters a registered instance, see [`DataWriter::unregister_instance`].
@@ -77,17 +75,16 @@ impl<T: DdsType> DataWriter<T> {
     /// # Errors
     /// As [`DataWriter::dispose_by_handle`].
     pub fn unregister_by_handle(&self, handle: InstanceHandle) -> Result<()> {
-        let payload = self.registered(handle)?;
-        self.unregister(handle, &payload)
+        self.unregister(handle, &self.registered(handle)?)
     }
 
-    fn unregister(&self, handle: InstanceHandle, payload: &[u8]) -> Result<()> {
-        self.change(handle, payload, self.inner.unregistration())?;
+    fn unregister(&self, handle: InstanceHandle, key: &InstanceKey) -> Result<()> {
+        self.change(key, self.inner.unregistration())?;
         self.inner.registered.lock().remove(&handle);
         Ok(())
     }
 
-    fn registered(&self, handle: InstanceHandle) -> Result<Box<[u8]>> {
+    fn registered(&self, handle: InstanceHandle) -> Result<InstanceKey> {
         let known = self.inner.registered.lock().get(&handle).cloned();
         known.ok_or_else(|| {
             DdsError::BadParameter(
@@ -96,21 +93,22 @@ impl<T: DdsType> DataWriter<T> {
         })
     }
 
-    fn change(&self, handle: InstanceHandle, payload: &[u8], kind: ChangeKind) -> Result<()> {
+    fn change(&self, key: &InstanceKey, kind: ChangeKind) -> Result<()> {
         let inner = &*self.inner;
-        let undelimited = inner.undelimited(payload);
-        let payload = undelimited.as_deref().unwrap_or(payload);
-        inner.write(Source::<T>::End(kind, payload), (Some(handle.0), payload.len()), None)
+        let undelimited = inner.undelimited(&key.payload);
+        let payload = undelimited.as_deref().unwrap_or(&key.payload);
+        inner.write(Source::<T>::End(kind, payload), (Some(key.hash), payload.len()), None)
     }
 
-    /// Returns the handle of an instance and its serialized key.
-    fn key_of(&self, sample: &T) -> Result<(InstanceHandle, Vec<u8>)> {
+    /// Returns the key of a sample.
+    fn key_of(&self, sample: &T) -> Result<InstanceKey> {
         if !T::HAS_KEY {
             let text = format!("topics of type {} have no key, and so no instances", T::TYPE_NAME);
             return Err(DdsError::BadParameter(text));
         }
         let encoding = self.inner.encoding;
-        Ok((InstanceHandle(key_hash_of(sample, encoding)?), weir_cdr::key_payload(sample, encoding)?))
+        let payload = weir_cdr::key_payload(sample, encoding)?.into_boxed_slice();
+        Ok(InstanceKey { hash: key_hash_of(sample, encoding)?, payload })
     }
 
     /// Returns the handle of the instance that a sample belongs to.
@@ -118,6 +116,6 @@ impl<T: DdsType> DataWriter<T> {
     /// # Errors
     /// [`DdsError::Encoding`] if the type does not allow the key.
     pub fn lookup_instance(&self, sample: &T) -> Result<InstanceHandle> {
-        Ok(InstanceHandle(key_hash_of(sample, self.inner.encoding)?))
+        Ok(InstanceHandle(instance_of(sample)?))
     }
 }

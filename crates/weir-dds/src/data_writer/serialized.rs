@@ -9,7 +9,7 @@ use super::DataWriter;
 use super::write::Source;
 use crate::clock::timestamp_of;
 use crate::error::{DdsError, Result};
-use crate::key::key_of_payload;
+use crate::key::key_hash_of_payload;
 
 /// The bits of the encapsulation options that count the padding (XTypes 1.3, 7.6.3.1.2).
 const PADDING_BITS: u8 = 3;
@@ -44,7 +44,7 @@ impl<T: DdsType> DataWriter<T> {
         }
         let key = if T::HAS_KEY && inner.needs_key() {
             let text = || DdsError::BadParameter("the payload has no key, or a malformed one".to_owned());
-            Some(key_of_payload::<T>(payload, false).ok_or_else(text)?)
+            Some(key_hash_of_payload::<T>(payload, false).ok_or_else(text)?)
         } else {
             None
         };

@@ -6,7 +6,7 @@ use weir_rtps::writer::{Coalescing as CoreCoalescing, WriterConfig};
 use weir_wire::Guid;
 
 use crate::error::{DdsError, Result};
-use crate::qos::{Coalescing, DataRepresentation, DataWriterQos, PublishMode};
+use crate::qos::{Coalescing, DataRepresentation, DataWriterQos, PublishMode, Side};
 
 /// Lower bound of a batch's `max_bytes`: the headers and some room for samples.
 const BATCH_BYTES_MIN: usize = 128;
@@ -20,7 +20,7 @@ pub(super) fn check_qos(qos: &DataWriterQos) -> Result<Encoding> {
         let text = format!("BATCH: max_bytes must be at least {BATCH_BYTES_MIN}, and max_samples at least 1");
         return Err(DdsError::InconsistentPolicy(text));
     }
-    crate::qos::check_policies(policies)?;
+    crate::qos::check_policies(policies, Side::Writer)?;
     if policies.durability > Durability::TransientLocal {
         let text = "DURABILITY: there is no service for TRANSIENT and PERSISTENT; TRANSIENT_LOCAL keeps samples \
                     as long as their writer lives";
@@ -57,6 +57,8 @@ pub(super) fn core_config(guid: Guid, qos: &DataWriterQos, hash_seed: u64) -> Wr
         reader_inactivity: qos.reader_inactivity,
         transport_priority: policies.transport_priority,
         latency_budget: policies.latency_budget,
+        lifespan: policies.lifespan,
+        deadline: policies.deadline,
         is_asynchronous: qos.publish_mode == PublishMode::Asynchronous,
         ..WriterConfig::new(guid, policies.reliability)
     }

@@ -3,7 +3,7 @@
 use parking_lot::{Condvar, Mutex};
 use weir_rtps::outbox::Outbox;
 use weir_rtps::packing::Packing;
-use weir_rtps::participant::ParticipantCore;
+use weir_rtps::participant::{DiscoveryCounters, ParticipantCore};
 use weir_rtps::time::Time;
 
 use crate::clock;
@@ -33,6 +33,11 @@ impl Discovery {
     /// Returns the number of remote participants.
     pub(crate) fn participants(&self) -> usize {
         self.state.lock().core.remote_participants()
+    }
+
+    /// Returns counts of what was dropped.
+    pub(crate) fn counters(&self) -> DiscoveryCounters {
+        *self.state.lock().core.counters()
     }
 
     /// Replaces the state, after a failure that may have left it inconsistent, by that of a closed participant.

@@ -1,53 +1,67 @@
 //! Local writers and readers, without their sample types.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use parking_lot::Mutex;
-use weir_rtps::qos::Liveliness;
 use weir_rtps::reader::ReaderCore;
 use weir_rtps::receiver::batch::News;
+use weir_rtps::writer::inline_qos_of;
 use weir_wire::{EntityId, Guid};
 
 use super::assertions::Assertions;
 use super::events::{ReaderEvent, ReaderListener, WriterEvent, WriterListener};
 use super::lane::Lane;
 use crate::clock;
+use crate::qos::{DataWriterQos, INFINITE};
 use crate::stage_times::{Came, ReceiveTimes};
 use crate::status::{
     IncompatibleQosStatus, LivelinessLostStatus, MatchedStatus, ReaderInactivityStatus, Rejected,
     SampleCountStatus,
 };
+use crate::topic::TopicState;
 
 /// A local writer.
 pub(crate) struct WriterEndpoint {
     pub(crate) entity: EntityId,
+    pub(crate) topic: Arc<TopicState>,
     pub(crate) lane: Lane,
     pub(crate) matched: Mutex<MatchedStatus>,
     pub(crate) incompatible: Mutex<IncompatibleQosStatus>,
     pub(crate) assertions: Assertions,
     pub(crate) liveliness_lost: Mutex<LivelinessLostStatus>,
     pub(crate) inactivity: Mutex<ReaderInactivityStatus>,
+    /// Whether its instances have deadlines.
+    pub(crate) watches_deadlines: bool,
     /// Whether readers that listen to a multicast group are sent samples through it.
     pub(crate) uses_multicast: bool,
     /// Matched readers whose engine does not delimit keys in XCDR2.
     pub(crate) without_key_delimiters: Mutex<BTreeSet<Guid>>,
+    /// The policies of the writer, for readers that expect them with each sample, ...
+    pub(super) inline_qos: Box<[u8]>,
+    /// ... and which matched readers these are.
+    pub(super) expecting_qos: Mutex<BTreeSet<Guid>>,
     pub(crate) listener_panics: Panics,
     listener: Mutex<Option<WriterListener>>,
 }
 
 impl WriterEndpoint {
-    pub(crate) fn new(entity: EntityId, lane: Lane, liveliness: Liveliness, uses_multicast: bool) -> Self {
+    pub(crate) fn new(entity: EntityId, lane: Lane, qos: &DataWriterQos, topic: &Arc<TopicState>) -> Self {
         Self {
             entity,
+            topic: Arc::clone(topic),
             lane,
             matched: Mutex::default(),
             incompatible: Mutex::default(),
-            assertions: Assertions::new(liveliness),
+            assertions: Assertions::new(qos.policies.liveliness),
             liveliness_lost: Mutex::default(),
             inactivity: Mutex::default(),
-            uses_multicast,
+            watches_deadlines: qos.policies.deadline != INFINITE,
+            uses_multicast: qos.multicast,
             without_key_delimiters: Mutex::default(),
+            inline_qos: inline_qos_of(topic.name(), &qos.policies),
+            expecting_qos: Mutex::default(),
             listener_panics: Panics::default(),
             listener: Mutex::default(),
         }
@@ -57,6 +71,16 @@ impl WriterEndpoint {
         let before = core::mem::replace(&mut *self.listener.lock(), listener);
         // Dropped without the lock: it may hold the last handle of another endpoint.
         drop(before);
+    }
+
+    /// Records whether a matched reader expects the policies with each sample.
+    pub(super) fn note_expectation(&self, reader: Guid, expects_inline_qos: bool) {
+        let mut expecting = self.expecting_qos.lock();
+        let is_change = if expects_inline_qos { expecting.insert(reader) } else { expecting.remove(&reader) };
+        if is_change {
+            let list = (!expecting.is_empty()).then(|| self.inline_qos.clone());
+            self.lane.core().set_inline_qos(list);
+        }
     }
 
     pub(crate) fn has_listener(&self) -> bool {
@@ -75,6 +99,7 @@ impl WriterEndpoint {
 /// A local reader.
 pub(crate) struct ReaderEndpoint {
     pub(crate) entity: EntityId,
+    pub(crate) topic: Arc<TopicState>,
     pub(crate) core: Mutex<ReaderCore>,
     pub(crate) matched: Mutex<MatchedStatus>,
     pub(crate) incompatible: Mutex<IncompatibleQosStatus>,
@@ -112,9 +137,10 @@ impl Calls {
 }
 
 impl ReaderEndpoint {
-    pub(crate) fn new(entity: EntityId, core: ReaderCore) -> Self {
+    pub(crate) fn new(entity: EntityId, core: ReaderCore, topic: &Arc<TopicState>) -> Self {
         Self {
             entity,
+            topic: Arc::clone(topic),
             core: Mutex::new(core),
             matched: Mutex::default(),
             incompatible: Mutex::default(),
@@ -172,10 +198,13 @@ impl ReaderEndpoint {
 
     /// Calls the listener for everything that is new. No lock may be held.
     pub(super) fn notify_news(&self) {
-        let (has_unread, counters, has_liveliness_news) = {
+        let (has_unread, counters, has_liveliness_news, has_deadline_news) = {
             let core = self.core.lock();
-            (core.has_unread(), core.counters(), core.has_liveliness_news())
+            (core.has_unread(), core.counters(), core.has_liveliness_news(), core.has_deadline_news())
         };
+        if has_deadline_news {
+            self.notify(ReaderEvent::DeadlineMissed);
+        }
         if has_liveliness_news {
             self.notify(ReaderEvent::LivelinessChanged);
         }
@@ -244,7 +273,7 @@ impl Panics {
 
     /// Calls or drops a listener, and keeps the thread alive if it panics. The panic hook has reported the panic on
     /// standard error.
-    fn survive(&self, call: impl FnOnce()) {
+    pub(crate) fn survive(&self, call: impl FnOnce()) {
         if std::panic::catch_unwind(std::panic::AssertUnwindSafe(call)).is_err() {
             self.0.fetch_add(1, Ordering::Relaxed);
         }
@@ -253,8 +282,6 @@ impl Panics {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
-
     use weir_rtps::qos::Reliability;
     use weir_rtps::reader::ReaderConfig;
     use weir_wire::GuidPrefix;
@@ -265,7 +292,8 @@ mod tests {
     fn a_listener_that_is_replaced_during_a_call_is_not_called_again_and_is_dropped() {
         let guid = Guid::new(GuidPrefix::UNKNOWN, EntityId::UNKNOWN);
         let core = ReaderCore::new(ReaderConfig::new(guid, Reliability::BestEffort));
-        let endpoint = Arc::new(ReaderEndpoint::new(EntityId::UNKNOWN, core));
+        let endpoint =
+            Arc::new(ReaderEndpoint::new(EntityId::UNKNOWN, core, &Arc::new(TopicState::new("topic"))));
         let counts: [Arc<AtomicU64>; 2] = Default::default();
         let calls = || counts.each_ref().map(|count| count.load(Ordering::Relaxed));
         let [first, second] = counts.clone();

@@ -11,6 +11,7 @@ pub(crate) enum ReaderEvent {
     LivelinessChanged,
     SampleRejected,
     SampleLost,
+    DeadlineMissed,
 }
 
 /// An event for a writer's listener.
@@ -19,6 +20,7 @@ pub(crate) enum WriterEvent {
     Matched,
     Incompatible,
     LivelinessLost,
+    DeadlineMissed,
 }
 
 /// A reader's listener, without its sample type.

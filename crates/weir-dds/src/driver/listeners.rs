@@ -7,6 +7,7 @@ use parking_lot::{Condvar, Mutex};
 
 use super::endpoints::{ReaderEndpoint, WriterEndpoint};
 use super::events::{ReaderEvent, WriterEvent};
+use crate::topic::TopicState;
 
 /// Most queued calls. Beyond that, each endpoint has at most one call per kind of event.
 const CALLS_MAX: usize = 256;
@@ -17,6 +18,7 @@ pub(crate) enum Call {
     /// Checks for samples and reader statuses.
     News(Arc<ReaderEndpoint>),
     Writer(Arc<WriterEndpoint>, WriterEvent),
+    Topic(Arc<TopicState>),
 }
 
 /// The queue of listener calls. Its thread is started when the first listener is set.
@@ -96,6 +98,7 @@ impl Call {
         match self {
             Self::Reader(reader, _) | Self::News(reader) => reader.has_listener(),
             Self::Writer(writer, _) => writer.has_listener(),
+            Self::Topic(topic) => topic.has_listener(),
         }
     }
 
@@ -104,6 +107,7 @@ impl Call {
             Self::Reader(reader, event) => reader.notify(event),
             Self::News(reader) => reader.notify_news(),
             Self::Writer(writer, event) => writer.notify(event),
+            Self::Topic(topic) => topic.notify(),
         }
     }
 
@@ -117,6 +121,7 @@ impl Call {
             (Self::Writer(one, event), Self::Writer(another, other)) => {
                 event == other && Arc::ptr_eq(one, another)
             }
+            (Self::Topic(one), Self::Topic(another)) => Arc::ptr_eq(one, another),
             _ => false,
         }
     }

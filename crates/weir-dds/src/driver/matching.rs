@@ -7,8 +7,8 @@ use weir_rtps::discovery_event::{DiscoveryEvent, RemoteEndpoint};
 use weir_rtps::outbox::Outbox;
 use weir_rtps::participant::ParticipantCore;
 use weir_rtps::path::Path;
-use weir_rtps::qos::{Durability, Reliability};
-use weir_rtps::reader::WriterProxyConfig;
+use weir_rtps::qos::{Durability, Qos, Reliability, XCDR1};
+use weir_rtps::reader::{WriterPolicies, WriterProxyConfig};
 use weir_rtps::time::Time;
 use weir_rtps::writer::ReaderProxyConfig;
 use weir_udp::Fragments;
@@ -109,6 +109,7 @@ impl Driver {
                 if !reader.delimits_keys {
                     writer.without_key_delimiters.lock().insert(guid);
                 }
+                writer.note_expectation(guid, reader.expects_inline_qos);
                 let path = self.paths.to_reader(&reader.destinations);
                 let segment_max = self.watch_path_size(now, &reader.destinations, path.is_some(), state);
                 self.match_reader(now, writer, reader, (segment_max, path), &mut state.user_outbox);
@@ -118,6 +119,7 @@ impl Driver {
             }
             DiscoveryEvent::ReaderChanged { writer, reader } => {
                 let Some(writer) = table.writers.get(&writer) else { return };
+                writer.note_expectation(reader.guid, reader.expects_inline_qos);
                 let path = self.paths.to_reader(&reader.destinations);
                 let segment_max = self.watch_path_size(now, &reader.destinations, path.is_some(), state);
                 let mut core = writer.lane.core();
@@ -135,6 +137,7 @@ impl Driver {
                 self.outlet.arm(core.next_timeout());
                 drop(core);
                 writer.without_key_delimiters.lock().remove(&reader);
+                writer.note_expectation(reader, false);
                 followed.connect(writer);
                 // A large sample that waited for this reader continues without it.
                 writer.lane.notify_publisher();
@@ -143,10 +146,18 @@ impl Driver {
                 self.channel.announce_change();
                 followed.calls.push(Call::Writer(Arc::clone(writer), WriterEvent::Matched));
             }
-            DiscoveryEvent::OfferedIncompatibleQos { writer, policy, .. } => {
+            DiscoveryEvent::OfferedIncompatibleQos { writer, policies, .. } => {
                 let Some(writer) = table.writers.get(&writer) else { return };
-                writer.incompatible.lock().found(policy);
+                writer.incompatible.lock().found(policies);
                 followed.calls.push(Call::Writer(Arc::clone(writer), WriterEvent::Incompatible));
+            }
+            DiscoveryEvent::InconsistentTopic { local, other, type_name, difference } => {
+                let of_writer = || table.writers.get(&local).map(|writer| &writer.topic);
+                let of_reader = || table.readers.get(&local).map(|reader| &reader.topic);
+                let Some(topic) = of_writer().or_else(of_reader) else { return };
+                if topic.found(other, type_name, difference) {
+                    followed.calls.push(Call::Topic(Arc::clone(topic)));
+                }
             }
             DiscoveryEvent::LivelinessLost { writer } => {
                 let Some(writer) = table.writers.get(&writer) else { return };
@@ -178,7 +189,9 @@ impl Driver {
             }
             DiscoveryEvent::WriterChanged { reader, writer } => {
                 let Some(reader) = table.readers.get(&reader) else { return };
-                reader.core.lock().move_writer(writer.guid, writer.destinations);
+                let mut core = reader.core.lock();
+                core.set_writer_policies(writer.guid, policies_of(&writer.qos));
+                core.move_writer(writer.guid, writer.destinations);
             }
             DiscoveryEvent::WriterUnmatched { reader, writer } => {
                 let Some(reader) = table.readers.get(&reader) else { return };
@@ -192,9 +205,9 @@ impl Driver {
                 // Instances without writers are news for threads that wait for data.
                 self.channel.announce_change();
             }
-            DiscoveryEvent::RequestedIncompatibleQos { reader, policy, .. } => {
+            DiscoveryEvent::RequestedIncompatibleQos { reader, policies, .. } => {
                 let Some(reader) = table.readers.get(&reader) else { return };
-                reader.incompatible.lock().found(policy);
+                reader.incompatible.lock().found(policies);
                 followed.calls.push(Call::Reader(Arc::clone(reader), ReaderEvent::Incompatible));
             }
             DiscoveryEvent::LivelinessAsserted { prefix, kind } => {
@@ -272,6 +285,8 @@ impl Driver {
                 },
             );
             core.set_liveliness(now, guid, writer.qos.liveliness);
+            core.set_writer_policies(guid, policies_of(&writer.qos));
+            core.note_representation(guid, writer.qos.representation.first().copied().unwrap_or(XCDR1));
             if writer.qos.durability != Durability::Volatile {
                 core.note_history(guid);
             }
@@ -279,6 +294,11 @@ impl Driver {
             self.outlet.arm(core.next_timeout());
         }
     }
+}
+
+/// Returns the policies of a writer that its readers enforce.
+fn policies_of(qos: &Qos) -> WriterPolicies {
+    WriterPolicies { lifespan: qos.lifespan, strength: qos.ownership_strength }
 }
 
 /// What follows from events, and is done once for all of them.

@@ -1,11 +1,15 @@
 //! Readers that do not answer: finds out whether their participants are gone, and continues without them.
 
+use std::sync::Arc;
+
 use weir_rtps::participant::ParticipantCore;
 use weir_rtps::time::Time;
 use weir_udp::{Refusal, Wait};
 
 use super::endpoints::WriterEndpoint;
+use super::events::WriterEvent;
 use super::interfaces;
+use super::listeners::Call;
 use super::shared::Driver;
 
 /// Refusals handled at a time; further ones wait for the next round.
@@ -13,8 +17,11 @@ const REFUSALS_MAX: usize = 256;
 
 impl Driver {
     /// Does what is due for a writer, on the timer thread. Returns when something is due next.
-    pub(super) fn writer_timeout(&self, writer: &WriterEndpoint, now: Time) -> Option<Time> {
+    pub(super) fn writer_timeout(&self, writer: &Arc<WriterEndpoint>, now: Time) -> Option<Time> {
         let next = writer.lane.timeout(&self.outlet, now);
+        if writer.watches_deadlines && writer.lane.core().has_deadline_news() {
+            self.listeners.call([Call::Writer(Arc::clone(writer), WriterEvent::DeadlineMissed)]);
+        }
         let Some(silence) = writer.lane.take_silence() else { return next };
         if silence.has_stalled {
             // Its destinations are the same, but threads that wait for room may find it.

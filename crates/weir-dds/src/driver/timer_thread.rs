@@ -141,18 +141,20 @@ impl Driver {
     }
 
     fn reader_timeout(&self, reader: &Arc<ReaderEndpoint>, now: Time, work: &mut Work) -> Option<Time> {
-        let (next, is_writer_lost) = {
+        let (next, is_writer_lost, has_deadline_news) = {
             let mut core = reader.core.lock();
             let before = core.not_alive_writers();
             if core.next_timeout()? <= now {
                 core.handle_timeout(now);
                 core.poll_transmit(now, &mut work.outbox);
             }
-            (core.next_timeout(), core.not_alive_writers() > before)
+            (core.next_timeout(), core.not_alive_writers() > before, core.has_deadline_news())
         };
         if is_writer_lost {
             // The instances of a lost writer are news for threads that wait for data.
             self.channel.announce_change();
+        }
+        if is_writer_lost || has_deadline_news {
             self.listeners.call([Call::News(Arc::clone(reader))]);
         }
         next

@@ -7,7 +7,8 @@ use std::time::Instant;
 
 use weir_dds::{
     DataReader, DataReaderListener, DataReaderQos, DataWriter, DataWriterListener, DataWriterQos,
-    DomainParticipant, IncompatibleQosStatus, MatchedStatus, PolicyId,
+    DomainParticipant, IncompatibleQosStatus, InconsistentTopicStatus, MatchedStatus, PolicyId, Topic,
+    TopicListener, TypeDifference,
 };
 
 use crate::support::{
@@ -197,6 +198,57 @@ fn listeners_hear_of_matches_and_of_their_end() {
     // The match may be reported, too, if the listener was set just in time.
     let last = writer_matched.iter().find(|status| status.current_count == 0).unwrap();
     assert_eq!((last.total_count, last.last_handle), (1, Some(guid)));
+}
+
+#[test]
+fn a_listener_given_at_creation_hears_of_readers_that_match_during_creation() {
+    let world = World::new();
+    let participant = world.participant();
+    let reader: DataReader<Numbered> = world.reader(&participant, lossless_reader());
+    let refused: DataReader<Numbered> = {
+        let qos = lossless_reader().transient_local();
+        world.reader(&participant, qos)
+    };
+    let (listener, writer_matched, writer_incompatible) = Statuses::new();
+    let publisher = participant.create_publisher();
+    let topic = world.topic::<Numbered>(&participant);
+    let writer = publisher.create_datawriter_with_listener(&topic, lossless_writer(), listener).unwrap();
+    let status = writer_matched.recv_timeout(DEADLINE).unwrap();
+    assert_eq!(
+        (status.total_count, status.total_count_change, status.last_handle),
+        (1, 1, Some(reader.guid()))
+    );
+    let status = writer_incompatible.recv_timeout(DEADLINE).unwrap();
+    assert_eq!((status.total_count, status.last_policy), (1, Some(PolicyId::Durability)));
+    drop((writer, refused));
+}
+
+#[test]
+fn a_topic_reports_endpoints_with_another_type() {
+    struct Inconsistent(Mutex<Sender<InconsistentTopicStatus>>);
+    impl TopicListener<Numbered> for Inconsistent {
+        fn on_inconsistent_topic(&self, topic: &Topic<Numbered>, status: InconsistentTopicStatus) {
+            assert_eq!(topic.type_name(), "Numbered");
+            let _ = self.0.lock().unwrap().send(status);
+        }
+    }
+    let world = World::new();
+    let participant = world.participant();
+    let topic = world.topic::<Numbered>(&participant);
+    let (told, statuses) = channel();
+    topic.set_listener(Some(Arc::new(Inconsistent(Mutex::new(told)))));
+    let publisher = participant.create_publisher();
+    let writers = [(); 2].map(|()| publisher.create_datawriter(&topic, lossless_writer()).unwrap());
+    let reader: DataReader<Keyed> = world.reader(&world.participant(), lossless_reader());
+    let status = statuses.recv_timeout(DEADLINE).unwrap();
+    assert_eq!((status.total_count, status.total_count_change), (1, 1), "both writers find the same reader");
+    let (guid, type_name, difference) = status.last.unwrap();
+    assert_eq!((guid, type_name.as_str(), difference), (reader.guid(), "Keyed", TypeDifference::Name));
+    let _second: DataReader<Keyed> = world.reader(&world.participant(), lossless_reader());
+    let status = statuses.recv_timeout(DEADLINE).unwrap();
+    assert_eq!((status.total_count, status.total_count_change), (2, 1));
+    assert_eq!(topic.inconsistent_topic_status().total_count_change, 0);
+    drop(writers);
 }
 
 #[test]

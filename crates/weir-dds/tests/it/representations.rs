@@ -2,7 +2,7 @@
 
 use weir_dds::{DataRepresentation, DataWriterQos, DdsError, DdsType, InstanceState};
 
-use crate::support::{World, lossless_reader, lossless_writer, pair, take_exactly};
+use crate::support::{World, lossless_reader, lossless_writer, matched, pair, take_exactly};
 
 #[derive(DdsType, Default, Debug, Clone, PartialEq)]
 #[dds(extensibility = "appendable")]
@@ -52,4 +52,72 @@ fn unsupported_representations_are_refused() {
     assert!(matches!(create(vec![1]), Err(DdsError::InconsistentPolicy(_))));
     assert!(matches!(create(vec![0, 2]), Err(DdsError::InconsistentPolicy(_))));
     assert!(create(Vec::new()).is_ok());
+}
+
+#[derive(DdsType, Default, Debug, Clone, PartialEq)]
+#[dds(extensibility = "final")]
+struct Reordered {
+    #[dds(key, id = 2)]
+    late: u64,
+    #[dds(key, id = 1)]
+    early: String,
+    #[dds(id = 3)]
+    value: u32,
+}
+
+#[test]
+fn writers_of_either_representation_write_the_same_instances() {
+    let world = World::new();
+    let participant = world.participant();
+    let reader = world.reader::<Reordered>(&world.participant(), lossless_reader());
+    let writers = [DataRepresentation::Xcdr1, DataRepresentation::Xcdr2].map(|representation| {
+        world.writer::<Reordered>(&participant, lossless_writer().data_representation(representation))
+    });
+    matched(&writers.each_ref(), &[&reader]);
+    let sample = Reordered { late: 7, early: "early".to_owned(), value: 1 };
+    let mut instances = Vec::new();
+    for writer in &writers {
+        writer.write(&sample).unwrap();
+        let samples = take_exactly(&reader, 1);
+        assert_eq!(samples[0].data, sample);
+        instances.push(samples[0].info.instance_handle);
+        assert_eq!(writer.register_instance(&sample).unwrap(), samples[0].info.instance_handle);
+        assert_eq!(reader.lookup_instance(&sample).unwrap(), Some(samples[0].info.instance_handle));
+    }
+    assert_eq!(instances[0], instances[1]);
+    // The end that one of them reports is that of the instance.
+    for writer in &writers {
+        writer.dispose(&sample).unwrap();
+        let samples = take_exactly(&reader, 1);
+        assert_eq!(samples[0].info.instance_handle, instances[0]);
+        assert_eq!(samples[0].info.instance_state, InstanceState::NotAliveDisposed);
+        writer.write(&sample).unwrap();
+        assert_eq!(take_exactly(&reader, 1)[0].info.instance_handle, instances[0]);
+    }
+}
+
+#[test]
+fn writers_of_either_byte_order_write_the_same_instances() {
+    let (writer, reader) = pair::<Reordered>(lossless_writer(), lossless_reader());
+    let little = [0, 1, 0, 0, 7, 0, 0, 0, 0, 0, 0, 0, 2, 0, 0, 0, b'e', 0, 0, 0, 1, 0, 0, 0];
+    let big = [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 7, 0, 0, 0, 2, b'e', 0, 0, 0, 0, 0, 0, 1];
+    writer.write_serialized(&little).unwrap();
+    writer.write_serialized(&big).unwrap();
+    let samples = take_exactly(&reader, 2);
+    assert_eq!(samples[0].data, samples[1].data);
+    assert_eq!(samples[0].info.instance_handle, samples[1].info.instance_handle);
+}
+
+#[test]
+fn strings_that_are_not_utf_8_are_delivered_and_identify_their_instance() {
+    let (writer, reader) = pair::<Reordered>(lossless_writer(), lossless_reader());
+    for byte in [0xe9, 0xe8] {
+        let payload = [0, 1, 0, 0, 7, 0, 0, 0, 0, 0, 0, 0, 2, 0, 0, 0, byte, 0, 0, 0, 1, 0, 0, 0];
+        writer.write_serialized(&payload).unwrap();
+    }
+    let samples = take_exactly(&reader, 2);
+    assert_eq!([&samples[0].data.early, &samples[1].data.early], ["\u{e9}", "\u{e8}"]);
+    assert_ne!(samples[0].info.instance_handle, samples[1].info.instance_handle);
+    assert_eq!(reader.lookup_instance(&samples[0].data).unwrap(), Some(samples[0].info.instance_handle));
+    assert_eq!(reader.sample_rejected_status().total_count, 0);
 }

@@ -96,6 +96,14 @@ impl BuiltinEndpoints {
         }
     }
 
+    /// Asks the readers of a participant how far they have got. A reader that has lost us acknowledges nothing, and is
+    /// sent everything again.
+    pub(super) fn ask_for_position(&mut self, prefix: GuidPrefix) {
+        for exchange in self.exchanges() {
+            exchange.writer.prompt_reader(Guid::new(prefix, exchange.ids.reader));
+        }
+    }
+
     /// Starts or restarts the exchange with a participant.
     pub(super) fn match_participant(&mut self, now: Time, data: &ParticipantData, to: &Destinations) {
         for exchange in self.exchanges() {

@@ -70,6 +70,7 @@ impl ParticipantCore {
                 destinations,
                 group,
                 receive_buffer,
+                expects_inline_qos: false,
                 delimits_keys: true,
             },
         };
@@ -126,14 +127,13 @@ impl ParticipantCore {
         if kind_of(endpoint.entity) != Some(kind) {
             return Err(LocalEndpointError::WrongKind(endpoint.entity));
         }
-        let limits = &self.config.limits;
         let partitions: usize = endpoint.qos.partition.iter().map(String::len).sum();
         for (what, bytes, max) in [
-            ("topic name", endpoint.topic.len(), limits.name_bytes),
-            ("type name", endpoint.type_name.len(), limits.name_bytes),
-            ("list of partitions", partitions, limits.partition_bytes),
-            ("number of partitions", endpoint.qos.partition.len(), limits.partitions),
-            ("user data", endpoint.qos.user_data.len(), limits.user_data_bytes),
+            ("topic name", endpoint.topic.len(), NAME_MAX_BYTES),
+            ("type name", endpoint.type_name.len(), NAME_MAX_BYTES),
+            ("list of partitions", partitions, PARTITIONS_MAX_BYTES),
+            ("number of partitions", endpoint.qos.partition.len(), PARTITIONS_MAX),
+            ("user data", endpoint.qos.user_data.len(), self.config.limits.user_data_bytes),
         ] {
             if bytes > max {
                 return Err(LocalEndpointError::TooLong { what, bytes, max });
@@ -142,3 +142,10 @@ impl ParticipantCore {
         Ok(())
     }
 }
+
+/// Limits on what we announce, which older engines accept: names of 256 bytes (RTPS 2.5, 9.6.3.2, `string<256>`), ...
+const NAME_MAX_BYTES: usize = 256;
+/// ... so many partitions, ...
+const PARTITIONS_MAX: usize = 64;
+/// ... and so many bytes of their names.
+const PARTITIONS_MAX_BYTES: usize = 4096;

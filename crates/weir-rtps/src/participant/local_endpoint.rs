@@ -5,9 +5,9 @@ use core::net::SocketAddrV4;
 use weir_wire::{EntityId, Guid};
 
 use crate::discovery_data::Locators;
-use crate::discovery_event::RemoteEndpoint;
+use crate::discovery_event::{RemoteEndpoint, TypeDifference};
 use crate::liveliness::Lease;
-use crate::qos::{INFINITE, LivelinessKind, PolicyId, Qos};
+use crate::qos::{INFINITE, LivelinessKind, PolicySet, Qos};
 use crate::sedp::{EndpointData, EndpointKind};
 use crate::time::Time;
 use crate::writer::WriteRefused;
@@ -107,8 +107,10 @@ impl LocalEntry {
 pub(super) enum Pair {
     /// They are matched.
     Matched,
-    /// This policy prevents a match.
-    Incompatible(PolicyId),
+    /// These policies prevent a match.
+    Incompatible(PolicySet),
+    /// Their types differ.
+    Inconsistent(TypeDifference),
 }
 
 /// Returns the lease of a local writer that the application must renew.

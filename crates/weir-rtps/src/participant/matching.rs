@@ -8,7 +8,7 @@ use super::local_endpoint::{LocalEntry, Pair};
 use super::news::{Change, PairKey};
 use super::remote_participant::kind_of;
 use crate::config;
-use crate::discovery_event::{DiscoveryEvent, RemoteEndpoint};
+use crate::discovery_event::{DiscoveryEvent, RemoteEndpoint, TypeDifference};
 use crate::qos::Qos;
 use crate::qos_match;
 use crate::sedp::EndpointKind;
@@ -125,24 +125,36 @@ impl ParticipantCore {
             (Change::Changed, false) => DiscoveryEvent::WriterChanged { reader: local, writer: remote()? },
             (Change::Unmatched, true) => DiscoveryEvent::ReaderUnmatched { writer: local, reader: guid },
             (Change::Unmatched, false) => DiscoveryEvent::WriterUnmatched { reader: local, writer: guid },
-            (Change::Incompatible(policy), true) => {
-                DiscoveryEvent::OfferedIncompatibleQos { writer: local, reader: guid, policy }
+            (Change::Incompatible(policies), true) => {
+                DiscoveryEvent::OfferedIncompatibleQos { writer: local, reader: guid, policies }
             }
-            (Change::Incompatible(policy), false) => {
-                DiscoveryEvent::RequestedIncompatibleQos { reader: local, writer: guid, policy }
+            (Change::Incompatible(policies), false) => {
+                DiscoveryEvent::RequestedIncompatibleQos { reader: local, writer: guid, policies }
+            }
+            (Change::Inconsistent(difference), _) => {
+                let type_name = self.other_side(guid)?.0.type_name.to_owned();
+                DiscoveryEvent::InconsistentTopic { local, other: guid, type_name, difference }
             }
         })
     }
 }
 
 /// `None`: they are unrelated, which is not reported.
+///
+/// Types are compared by what every engine announces: their names, and whether they have a key.
 fn compare(writer: &Side<'_>, reader: &Side<'_>) -> Option<Pair> {
-    let is_same_topic = writer.topic == reader.topic
-        && writer.type_name == reader.type_name
-        && writer.entity.is_keyed() == reader.entity.is_keyed()
-        && qos_match::partitions_match(&writer.qos.partition, &reader.qos.partition);
-    is_same_topic.then(|| match qos_match::check(writer.qos, reader.qos) {
+    if writer.topic != reader.topic {
+        return None;
+    }
+    if writer.type_name != reader.type_name {
+        return Some(Pair::Inconsistent(TypeDifference::Name));
+    }
+    if writer.entity.is_keyed() != reader.entity.is_keyed() {
+        return Some(Pair::Inconsistent(TypeDifference::Key));
+    }
+    let is_related = qos_match::partitions_match(&writer.qos.partition, &reader.qos.partition);
+    is_related.then(|| match qos_match::check(writer.qos, reader.qos) {
         Ok(()) => Pair::Matched,
-        Err(policy) => Pair::Incompatible(policy),
+        Err(policies) => Pair::Incompatible(policies),
     })
 }

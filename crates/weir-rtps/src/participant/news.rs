@@ -9,7 +9,8 @@ use std::collections::{BTreeMap, VecDeque};
 use weir_wire::{EntityId, Guid, GuidPrefix};
 
 use super::local_endpoint::Pair;
-use crate::discovery_event::DiscoveryEvent;
+use crate::discovery_event::{DiscoveryEvent, TypeDifference};
+use crate::qos::PolicySet;
 
 /// A local endpoint and another one of its topic.
 pub(super) type PairKey = (EntityId, Guid);
@@ -41,7 +42,8 @@ pub(super) enum Change {
     /// Still matched, with other data.
     Changed,
     Unmatched,
-    Incompatible(crate::qos::PolicyId),
+    Incompatible(PolicySet),
+    Inconsistent(TypeDifference),
 }
 
 #[derive(Debug, Default)]
@@ -148,7 +150,12 @@ impl PairState {
         match self.now {
             Some(Pair::Matched) if was_matched => is_changed.then_some(Change::Changed),
             Some(Pair::Matched) => Some(Change::Matched),
-            Some(Pair::Incompatible(policy)) => (before != self.now).then_some(Change::Incompatible(policy)),
+            Some(Pair::Incompatible(policies)) => {
+                (before != self.now).then_some(Change::Incompatible(policies))
+            }
+            Some(Pair::Inconsistent(difference)) => {
+                (before != self.now).then_some(Change::Inconsistent(difference))
+            }
             None => None,
         }
     }
@@ -162,7 +169,8 @@ mod tests {
     const KEY: PairKey =
         (EntityId([0, 0, 1, 2]), Guid { prefix: GuidPrefix([7; 12]), entity: EntityId([0, 0, 1, 7]) });
     const MATCHED: Option<Pair> = Some(Pair::Matched);
-    const REFUSED: Option<Pair> = Some(Pair::Incompatible(PolicyId::Reliability));
+    const POLICIES: PolicySet = PolicySet::EMPTY.with(PolicyId::Reliability);
+    const REFUSED: Option<Pair> = Some(Pair::Incompatible(POLICIES));
 
     fn changes(news: &mut News) -> Vec<Change> {
         core::iter::from_fn(|| news.next())
@@ -203,11 +211,11 @@ mod tests {
     fn a_pair_goes_through_every_relation() {
         let mut news = News::default();
         news.set(KEY, REFUSED, false);
-        assert_eq!(changes(&mut news), [Change::Incompatible(PolicyId::Reliability)]);
+        assert_eq!(changes(&mut news), [Change::Incompatible(POLICIES)]);
         news.set(KEY, MATCHED, true);
         assert_eq!(changes(&mut news), [Change::Matched]);
         news.set(KEY, REFUSED, true);
-        assert_eq!(changes(&mut news), [Change::Unmatched, Change::Incompatible(PolicyId::Reliability)]);
+        assert_eq!(changes(&mut news), [Change::Unmatched, Change::Incompatible(POLICIES)]);
         news.set(KEY, None, false);
         assert_eq!(changes(&mut news), []);
         assert!(news.pairs.is_empty());

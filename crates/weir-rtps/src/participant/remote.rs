@@ -44,11 +44,12 @@ impl ParticipantCore {
         }
         // A change that waits was taken back.
         remote.held = None;
-        // A participant sends to us directly when we are new to it. If we have known it for a
-        // while, it has lost us and all our data: restart the exchange.
-        if is_directed && now.since(remote.discovered_at) > INTRODUCTION_TIME {
-            remote.discovered_at = now;
-            self.builtin.match_participant(now, &remote.data, &remote.metatraffic);
+        // A participant sends to us directly when we are new to it, and some engines do so periodically. If we have
+        // known it for a while, it may have lost us and all our data: its acknowledgements say so, and restart the
+        // exchange.
+        if is_directed && now.since(remote.asked_at) > INTRODUCTION_TIME {
+            remote.asked_at = now;
+            self.builtin.ask_for_position(prefix);
         }
         if remote.has_moved_to(now, from) {
             self.paths_changed(now, prefix);
@@ -101,6 +102,7 @@ impl ParticipantCore {
             from,
             metatraffic: Arc::from([address]),
             discovered_at: now,
+            asked_at: now,
             last_heard: now,
             lease: data.lease.max(self.config.remote_lease_min),
             has_answered: false,
@@ -108,6 +110,7 @@ impl ParticipantCore {
             refused_to: Time::ZERO,
             is_introduced: false,
             endpoints: BTreeMap::new(),
+            texts: 0,
             changed_at: None,
             held: None,
             claims: Claims::default(),
@@ -153,6 +156,7 @@ impl ParticipantCore {
         if let Some(remote) = self.remotes.get_mut(&prefix) {
             remote.is_introduced = true;
             remote.discovered_at = now;
+            remote.asked_at = now;
             self.builtin.match_participant(now, &remote.data, &remote.metatraffic);
         }
     }
@@ -245,6 +249,7 @@ impl ParticipantCore {
         self.deadlines.remove(prefix, remote.due_at);
         self.validation.unanswered -= usize::from(!remote.has_answered);
         self.remote_endpoints -= remote.endpoints.len();
+        self.remote_texts -= remote.texts;
         for entity in remote.endpoints.keys() {
             self.unmatch_remote(Guid::new(prefix, *entity));
         }
@@ -318,21 +323,35 @@ impl ParticipantCore {
                 destinations,
                 group,
                 receive_buffer: data.receive_buffer.filter(|_| is_weir).or(remote.data.receive_buffer),
+                expects_inline_qos: data.expects_inline_qos,
                 delimits_keys: remote.data.delimits_keys,
             },
         };
-        if remote.endpoints.get(&entity) != Some(&entry) {
-            remote.endpoints.insert(entity, entry);
-            self.remote_endpoints += usize::from(!is_known);
-            self.match_remote(data.guid, is_known);
+        if remote.endpoints.get(&entity) == Some(&entry) {
+            return;
         }
+        let texts = entry.texts();
+        let before = remote.endpoints.get(&entity).map_or(0, RemoteEntry::texts);
+        let has_room = |used: usize, max: usize| used - before + texts <= max;
+        if !has_room(self.remote_texts, limits.texts_bytes) || !has_room(remote.texts, limits.texts_bytes / 4)
+        {
+            self.counters.endpoints_over_limit += 1;
+            // The stored data is out of date.
+            return self.endpoint_lost(data.guid);
+        }
+        remote.texts = remote.texts - before + texts;
+        self.remote_texts = self.remote_texts - before + texts;
+        remote.endpoints.insert(entity, entry);
+        self.remote_endpoints += usize::from(!is_known);
+        self.match_remote(data.guid, is_known);
     }
 
     /// Removes an endpoint.
     pub(super) fn endpoint_lost(&mut self, guid: Guid) {
-        let removed =
-            self.remotes.get_mut(&guid.prefix).and_then(|remote| remote.endpoints.remove(&guid.entity));
-        if removed.is_some() {
+        let Some(remote) = self.remotes.get_mut(&guid.prefix) else { return };
+        if let Some(removed) = remote.endpoints.remove(&guid.entity) {
+            remote.texts -= removed.texts();
+            self.remote_texts -= removed.texts();
             self.remote_endpoints -= 1;
             self.unmatch_remote(guid);
         }

@@ -22,6 +22,8 @@ pub(super) struct RemoteParticipant {
     /// The destination of discovery traffic.
     pub(super) metatraffic: Destinations,
     pub(super) discovered_at: Time,
+    /// When it was introduced, or last asked how far its readers of our announcements have got.
+    pub(super) asked_at: Time,
     pub(super) last_heard: Time,
     pub(super) lease: Duration,
     /// Whether it receives what we send: it has answered a HEARTBEAT for our announcements of endpoints, and so knows
@@ -34,6 +36,8 @@ pub(super) struct RemoteParticipant {
     /// Whether it was sent our announcement, and matched with our builtin endpoints.
     pub(super) is_introduced: bool,
     pub(super) endpoints: BTreeMap<EntityId, RemoteEntry>,
+    /// Memory of their texts in bytes.
+    pub(super) texts: usize,
     /// When its data last changed.
     pub(super) changed_at: Option<Time>,
     /// The newest announcement, if it came too soon after the last change.
@@ -61,6 +65,15 @@ pub(super) struct RemoteEntry {
     pub(super) unicast: Vec<SocketAddrV4>,
     pub(super) multicast: Vec<SocketAddrV4>,
     pub(super) endpoint: RemoteEndpoint,
+}
+
+impl RemoteEntry {
+    /// Returns the memory of its names, partitions and user data in bytes.
+    pub(super) fn texts(&self) -> usize {
+        let qos = &self.endpoint.qos;
+        let partitions = qos.partition.iter().map(|name| name.len() + size_of::<String>()).sum::<usize>();
+        self.topic.len() + self.type_name.len() + partitions + qos.user_data.len()
+    }
 }
 
 impl RemoteParticipant {

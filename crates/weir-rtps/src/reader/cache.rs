@@ -6,6 +6,7 @@ use weir_wire::{Guid, SequenceNumber, Timestamp};
 
 use super::chunks::{ChunkRef, Chunks};
 use super::config::{KeyPayloadOf, ReaderConfig};
+use super::enforced::Enforced;
 use super::entries::{Entries, Entry, cost};
 use super::instances::{Instance, Instances};
 use super::limits::Limits;
@@ -17,6 +18,7 @@ use super::stored::StoredSample;
 use crate::block::Block;
 use crate::config;
 use crate::key_hasher::Key;
+use crate::time::Time;
 use crate::writer::ChangeKind;
 
 /// The samples of a reader: those in the queue, and those held back, whose payloads are stored here
@@ -39,6 +41,8 @@ pub(super) struct Cache {
     swept_to: u64,
     /// Number of accesses so far.
     accesses: u64,
+    /// Policies that leave samples out; `None`: there are none.
+    pub(super) enforced: Option<Box<Enforced>>,
 }
 
 impl Cache {
@@ -55,6 +59,7 @@ impl Cache {
             recent_len: 0,
             swept_to: 0,
             accesses: 0,
+            enforced: Enforced::new(config),
         }
     }
 
@@ -126,15 +131,19 @@ impl Cache {
 
     /// Memory in bytes.
     pub(super) fn memory(&self) -> usize {
-        self.chunks.memory + self.entries.memory() + self.instances.memory()
+        self.chunks.memory
+            + self.entries.memory()
+            + self.instances.memory()
+            + self.enforced.as_ref().map_or(0, |enforced| enforced.memory())
     }
 
     /// Appends a sample. The payload stays in `block` if it lies there and that is worthwhile.
     ///
     /// Always inlined: passing the sample through memory causes a store-forwarding stall.
     #[inline(always)]
-    pub(super) fn push(
+    pub(super) fn push<const BY_POLICIES: bool>(
         &mut self,
+        now: Time,
         writer: Guid,
         sn: SequenceNumber,
         sample: &Sample<'_>,
@@ -142,7 +151,11 @@ impl Cache {
     ) {
         let at = block.and_then(|block| self.chunks.borrow(sample.payload, block));
         let stored = self.store(sample, at);
-        self.place(writer, sn, stored);
+        if BY_POLICIES {
+            self.place_if_admitted(now, writer, sn, stored);
+        } else {
+            self.place(writer, sn, stored);
+        }
     }
 
     /// Stores a sample that is held back.
@@ -184,8 +197,11 @@ impl Cache {
 
     /// Appends a sample that was held back.
     #[inline(never)]
-    pub(super) fn push_held(&mut self, writer: Guid, sn: SequenceNumber, stored: StoredSample) {
+    pub(super) fn push_held(&mut self, now: Time, writer: Guid, sn: SequenceNumber, stored: StoredSample) {
         self.count_released(stored);
+        if self.enforced.is_some() {
+            return self.place_if_admitted(now, writer, sn, stored);
+        }
         self.place(writer, sn, stored);
     }
 
@@ -194,15 +210,78 @@ impl Cache {
         self.held_bytes -= cost(stored.len());
     }
 
+    /// Appends a stored sample, if the policies admit it.
+    #[cold]
+    fn place_if_admitted(&mut self, now: Time, writer: Guid, sn: SequenceNumber, stored: StoredSample) {
+        let (Some(index), Some(enforced)) = (self.instances.index(stored.key()), &mut self.enforced) else {
+            self.chunks.release(stored.at);
+            return;
+        };
+        let key = self.instances.get(index).key;
+        let is_admitted = enforced.admits(now, (index, key), writer, &stored);
+        if matches!(stored.kind, ChangeKind::Unregistered | ChangeKind::DisposedUnregistered) {
+            enforced.unregistered(index, writer);
+        }
+        if !is_admitted {
+            self.note_left_out(index, writer, stored.kind);
+            self.chunks.release(stored.at);
+            self.instances.forget_if_over(index);
+            return;
+        }
+        if self.place(writer, sn, stored)
+            && let Some(enforced) = &mut self.enforced
+        {
+            enforced.stored(writer, self.entries.end() - 1);
+            if enforced.expiring() > 2 * self.entries.ring.len() + EXPIRING_SPARE {
+                // Most were taken.
+                let front = self.entries.position_of(0);
+                enforced.samples_moved(|position| (position >= front).then_some(position));
+            }
+        }
+    }
+
+    /// Records that a writer has written or ended an instance, by a sample that is left out: the writer counts, the
+    /// state of the instance stays.
+    fn note_left_out(&mut self, index: u32, writer: Guid, kind: ChangeKind) {
+        let (instance, registrations) = self.instances.get_to_change(index);
+        match kind {
+            ChangeKind::Alive | ChangeKind::Disposed => instance.register(writer, (index, registrations)),
+            ChangeKind::Unregistered | ChangeKind::DisposedUnregistered => {
+                instance.change(ChangeKind::Unregistered, writer, (index, registrations));
+            }
+        }
+    }
+
+    /// Removes the samples that have expired. Returns whether there were any.
+    #[cold]
+    pub(super) fn expire(&mut self, now: Time) -> bool {
+        let mut has_expired = false;
+        while let Some(position) = self.enforced.as_mut().and_then(|enforced| enforced.pop_expired(now)) {
+            let Some(index) = position.checked_sub(self.entries.position_of(0)) else { continue };
+            let Some(entry) = self.entries.ring.get_mut(index as usize).filter(|entry| entry.is_live) else {
+                continue;
+            };
+            let instance = entry.instance;
+            self.remove(index as usize);
+            self.instances.forget_if_over(instance);
+            has_expired = true;
+            if let Some(enforced) = &mut self.enforced {
+                enforced.counts.expired += 1;
+            }
+        }
+        self.entries.trim();
+        has_expired
+    }
+
     /// Appends a stored sample, unless it changes nothing: an end of an instance that has ended
-    /// before.
+    /// before. Returns whether it did.
     ///
     /// Always inlined, so that the sample stays in registers.
     #[inline(always)]
-    fn place(&mut self, writer: Guid, sn: SequenceNumber, stored: StoredSample) {
+    fn place(&mut self, writer: Guid, sn: SequenceNumber, stored: StoredSample) -> bool {
         let Some(index) = self.instances.index(stored.key()) else {
             self.chunks.release(stored.at);
-            return;
+            return false;
         };
         // Without a key, the payload says what has ended, as in discovery.
         let is_keyed = self.instances.is_keyed;
@@ -216,10 +295,11 @@ impl Cache {
         if !is_change {
             self.chunks.release(stored.at);
             self.instances.forget_if_over(index);
-            return;
+            return false;
         }
         self.make_room(index, stored.kind);
         self.append(index, writer, sn, stored);
+        true
     }
 
     #[cold]
@@ -267,9 +347,16 @@ impl Cache {
     /// Handles the loss of a writer: reports the instances that no writer writes any more, if the
     /// topic has a key. Returns how many instances the writer wrote.
     pub(super) fn writer_gone(&mut self, writer: Guid) -> u64 {
+        if let Some(enforced) = &mut self.enforced {
+            enforced.writer_gone(writer);
+        }
         let left = self.instances.registrations.take(writer);
         for &index in &left {
-            if !self.instances.get_mut(index).left_by(writer) {
+            let is_orphan = self.instances.get_mut(index).left_by(writer);
+            if let Some(enforced) = self.enforced.as_mut().filter(|_| is_orphan) {
+                enforced.ended(index);
+            }
+            if !is_orphan {
                 self.instances.forget_if_over(index);
             } else if self.instances.is_keyed {
                 self.make_room(index, ChangeKind::Unregistered);
@@ -500,7 +587,21 @@ impl Cache {
 
     #[cold]
     fn compact_entries(&mut self) {
+        let before: Vec<u64> = match &self.enforced {
+            Some(_) => {
+                let all = 0..self.entries.ring.len();
+                let live = all.filter(|index| self.entries.ring[*index].is_live);
+                live.map(|index| self.entries.position_of(index)).collect()
+            }
+            None => Vec::new(),
+        };
         self.entries.compact(&mut self.instances);
+        if let Some(enforced) = &mut self.enforced {
+            let entries = &self.entries;
+            enforced.samples_moved(|position| {
+                before.binary_search(&position).ok().map(|index| entries.position_of(index))
+            });
+        }
     }
 
     /// Moves some payloads out of chunks that are mostly dead. A full round over all entries takes
@@ -523,6 +624,8 @@ impl Cache {
     }
 }
 
+/// Records of samples that expire and may be gone, in addition to twice those in the queue.
+const EXPIRING_SPARE: usize = 1024;
 /// Minimum number of entries to sweep when a chunk is full.
 const SWEPT_AT_A_TIME: usize = 1024;
 /// Number of chunks filled during a round over all entries.

@@ -6,11 +6,14 @@ use weir_wire::{Guid, Header, ProtocolVersion, VendorId};
 
 use crate::config;
 use crate::ecn::EcnMarks;
-use crate::qos::{History, Reliability};
+use crate::qos::{DestinationOrder, History, INFINITE, Ownership, Reliability};
 
 /// Computes the instance key of a sample from its payload with encapsulation header. `is_key`: the
 /// payload holds only the key. Returns `None` if the payload cannot be decoded.
 pub type KeyOf = fn(payload: &[u8], is_key: bool) -> Option<[u8; 16]>;
+
+/// Converts a KEY_HASH, as writers in XCDR1 send it, to the instance key. Returns `None` if that is not possible.
+pub type KeyOfHash = fn(key_hash: [u8; 16]) -> Option<[u8; 16]>;
 
 /// Converts a payload, as passed to [`KeyOf`], to one that holds only the key.
 pub type KeyPayloadOf = fn(payload: &[u8], is_key: bool) -> Option<Box<[u8]>>;
@@ -28,6 +31,8 @@ pub struct ReaderConfig {
     pub history: History,
     /// Computes the instance key of a sample; `None` for topics without a key.
     pub key_of: Option<KeyOf>,
+    /// Converts the KEY_HASHes of writers in XCDR1. `None`: they are instance keys. Those of other writers are.
+    pub key_of_hash: Option<KeyOfHash>,
     /// Extracts the key payload that is kept per instance. `None`: none is kept.
     pub key_payload_of: Option<KeyPayloadOf>,
     /// Whether it wants samples from before it was matched (any durability but VOLATILE).
@@ -42,6 +47,14 @@ pub struct ReaderConfig {
     pub max_instances: Option<u32>,
     /// Maximum number of samples per instance. For KEEP_LAST the depth is lower.
     pub max_samples_per_instance: Option<u32>,
+    /// Longest time between two samples of an instance (DEADLINE).
+    pub deadline: Duration,
+    /// Whether only the strongest writer's samples of an instance are delivered.
+    pub ownership: Ownership,
+    /// Whether a sample that is older than the last one of its instance, by its source timestamp, is left out.
+    pub destination_order: DestinationOrder,
+    /// Least time between two values of an instance; others are left out (TIME_BASED_FILTER).
+    pub minimum_separation: Duration,
     /// Maximum bytes of samples, bookkeeping included.
     pub max_bytes: usize,
     /// Limits on samples that arrive in fragments.
@@ -64,9 +77,14 @@ impl ReaderConfig {
             reliability,
             history: History::KeepLast(1),
             key_of: None,
+            key_of_hash: None,
             key_payload_of: None,
             wants_history: true,
             remembers_writers: true,
+            deadline: INFINITE,
+            ownership: Ownership::Shared,
+            destination_order: DestinationOrder::ByReceptionTimestamp,
+            minimum_separation: Duration::ZERO,
             max_samples: None,
             max_instances: None,
             max_samples_per_instance: None,

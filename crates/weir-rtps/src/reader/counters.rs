@@ -17,6 +17,16 @@ pub struct ReaderCounters {
     pub samples_refused: u64,
     /// Samples whose key could not be decoded.
     pub samples_malformed: u64,
+    /// Samples removed because their lifespan ended before they were taken (LIFESPAN).
+    pub samples_expired: u64,
+    /// Samples of instances that a stronger writer owned (OWNERSHIP).
+    pub samples_not_owned: u64,
+    /// Samples with an older source timestamp than the one before (DESTINATION_ORDER).
+    pub samples_out_of_order: u64,
+    /// Samples that came too soon after the one before (TIME_BASED_FILTER).
+    pub samples_filtered: u64,
+    /// Submessages without content that end a coherent set of changes.
+    pub coherent_sets_ended: u64,
     /// Writers that restarted their sequence numbers under the same GUID.
     pub writers_restarted: u64,
     /// Times that samples were skipped as unavailable, by a HEARTBEAT or GAP that later HEARTBEATs refuted.

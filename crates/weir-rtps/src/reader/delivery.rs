@@ -39,6 +39,27 @@ impl Delivery {
         self.counters.samples_lost = self.counters.samples_lost.saturating_add(lost);
     }
 
+    /// Counts a submessage that is no sample. `ends_set`: it ends a coherent set.
+    #[cold]
+    pub(super) fn count_unusable(&mut self, ends_set: bool) {
+        self.counters.coherent_sets_ended += u64::from(ends_set);
+        self.counters.samples_malformed += u64::from(!ends_set);
+    }
+
+    /// Moves past a submessage that is no sample, and delivers what was held back behind it.
+    #[cold]
+    pub(super) fn pass_over(
+        &mut self,
+        now: Time,
+        proxy: &mut WriterProxy,
+        sn: SequenceNumber,
+        ends_set: bool,
+    ) {
+        self.count_unusable(ends_set);
+        proxy.accept(now, sn);
+        self.deliver_held(now, proxy);
+    }
+
     /// Handles a sample for which there is no room. A reliable reader requests it again later.
     #[cold]
     pub(super) fn reject(
@@ -59,7 +80,7 @@ impl Delivery {
     }
 
     /// Moves samples that were held back into the cache, while the next one is there and has room.
-    pub(super) fn deliver_held(&mut self, proxy: &mut WriterProxy) {
+    pub(super) fn deliver_held(&mut self, now: Time, proxy: &mut WriterProxy) {
         let cache = &mut self.cache;
         let mut full_instance = None;
         loop {
@@ -72,7 +93,7 @@ impl Delivery {
             });
             let Some((sn, stored)) = next else { break };
             self.counters.samples_received += 1;
-            cache.push_held(proxy.guid, sn, stored);
+            cache.push_held(now, proxy.guid, sn, stored);
         }
         if let Some(refused) = &mut proxy.refused {
             self.has_refused = true;
@@ -94,8 +115,9 @@ impl Delivery {
         let Assembly { is_key, kind, key_hash, source_timestamp, .. } = whole;
         let buffer = whole.memory.into_block();
         let payload = &buffer.bytes()[..len];
-        let Ok(sample) = sample_of(config, payload, is_key, kind, key_hash, source_timestamp) else {
-            self.counters.samples_malformed += 1;
+        let sample = sample_of(config, payload, is_key, kind, key_hash, source_timestamp);
+        let Ok(sample) = sample else {
+            self.count_unusable(false);
             // Earlier samples are still waited for.
             if let Arrival::Next { .. } = proxy.arrival(sn) {
                 proxy.accept(now, sn);
@@ -127,8 +149,8 @@ impl Delivery {
                 self.count_lost(lost);
                 self.counters.samples_received += 1;
                 proxy.accept(now, sn);
-                self.cache.push_held(proxy.guid, sn, stored);
-                self.deliver_held(proxy);
+                self.cache.push_held(now, proxy.guid, sn, stored);
+                self.deliver_held(now, proxy);
             }
             Arrival::Ahead | Arrival::Duplicate => {
                 if !proxy.hold(now, sn, stored, listed) {
@@ -153,7 +175,8 @@ impl Delivery {
             }
             proxy.refused = None;
             proxy.ask_again();
-            self.deliver_held(proxy);
+            // The policies know the time of what arrived last.
+            self.deliver_held(Time::ZERO, proxy);
             is_answer_due = true;
         }
         self.has_refused = writers.iter().any(|proxy| proxy.refused.is_some());

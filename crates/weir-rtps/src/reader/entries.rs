@@ -89,6 +89,11 @@ impl Entries {
         self.front + index as u64
     }
 
+    /// The position of the next entry.
+    pub(super) fn end(&self) -> u64 {
+        self.position_of(self.ring.len())
+    }
+
     /// Links the next entry to the chain of its instance. Call [`Entries::push_back`] afterwards.
     #[inline(always)]
     pub(super) fn link_back(&mut self, instance: &mut Instance) {

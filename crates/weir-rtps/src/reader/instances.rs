@@ -73,6 +73,13 @@ impl Instance {
         true
     }
 
+    /// Records that `writer` writes the instance, without a value.
+    pub(super) fn register(&mut self, writer: Guid, place: Place<'_>) {
+        if self.writer != writer {
+            self.add_writer(writer, place);
+        }
+    }
+
     /// Records that `writer` ended the instance. Returns whether its state has changed.
     fn end(&mut self, kind: ChangeKind, writer: Guid, (index, registrations): Place<'_>) -> bool {
         let before = self.state;

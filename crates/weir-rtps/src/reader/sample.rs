@@ -1,9 +1,10 @@
 //! Interpretation of a DATA submessage, or of a sample assembled from fragments: what happened to
 //! which instance.
 
-use weir_wire::{Data, Payload, Timestamp};
+use weir_wire::{Data, ParameterList, Payload, Timestamp};
 
 use super::config::ReaderConfig;
+use super::writer_proxy::WriterProxy;
 use crate::inline_qos;
 use crate::key_hasher::Key;
 use crate::writer::ChangeKind;
@@ -24,11 +25,12 @@ pub(super) struct Malformed;
 #[inline(always)]
 pub(super) fn sample<'a>(
     config: &ReaderConfig,
+    proxy: &WriterProxy,
     data: &Data<'a>,
     source_timestamp: Option<Timestamp>,
 ) -> Result<Sample<'a>, Malformed> {
     let (kind, key_hash) = match &data.inline_qos {
-        Some(list) => inline_qos::decode(Some(list)),
+        Some(list) => decode(config, proxy, list, data.payload == Payload::None),
         None => (ChangeKind::Alive, None),
     };
     let (payload, is_key) = match data.payload {
@@ -37,6 +39,30 @@ pub(super) fn sample<'a>(
         Payload::None => (&[][..], true),
     };
     sample_of(config, payload, is_key, kind, key_hash, source_timestamp)
+}
+
+/// Reads inline QoS: the kind, and the key hash in the form of the reader's instances.
+#[inline(never)]
+fn decode(
+    config: &ReaderConfig,
+    proxy: &WriterProxy,
+    list: &ParameterList<'_>,
+    is_without_payload: bool,
+) -> (ChangeKind, Option<[u8; 16]>) {
+    let (kind, key_hash) = inline_qos::decode(Some(list));
+    // With a payload, the key is in it.
+    let convert = config.key_of_hash.filter(|_| is_without_payload && proxy.has_xcdr1_hashes);
+    match (convert, key_hash) {
+        (Some(convert), Some(hash)) => (kind, convert(hash).or(key_hash)),
+        _ => (kind, key_hash),
+    }
+}
+
+/// Returns whether a submessage that is no sample ends a coherent set, and reports nothing else (RTPS 2.5, 8.7.5).
+/// Takes parts of it by value: a reference would keep it in memory.
+#[cold]
+pub(super) fn ends_set(payload: Payload<'_>, list: Option<ParameterList<'_>>) -> bool {
+    payload == Payload::None && list.as_ref().is_some_and(inline_qos::has_coherent_set)
 }
 
 /// Finds the instance of a payload. `kind`, `key_hash`: from inline QoS.

@@ -12,8 +12,10 @@ use crate::qos::History;
 use crate::writer::ChangeKind;
 
 mod departed;
+mod ends;
 mod leaps;
 mod liveliness;
+mod policies;
 mod reassembly;
 
 const READER: Guid = Guid::new(GuidPrefix([2; 12]), EntityId::user_reader(1, false));

@@ -1,6 +1,6 @@
 //! One matched writer (`WriterProxy`, RTPS 2.5, 8.4.10.4).
 
-use weir_wire::{EntityId, Guid, Heartbeat, SequenceNumber, SequenceNumberSet, VendorId};
+use weir_wire::{EntityId, Gap, Guid, Heartbeat, SequenceNumber, SequenceNumberSet, VendorId};
 
 use super::assembly::Patience;
 use super::changes::{Change, ChangesFromWriter, NextHeld};
@@ -66,6 +66,8 @@ pub(super) struct WriterProxy {
     pub(super) guid: Guid,
     pub(super) vendor: VendorId,
     pub(super) is_reliable: bool,
+    /// Its key hashes are in the form of XCDR1.
+    pub(super) has_xcdr1_hashes: bool,
     pub(super) destinations: Destinations,
     /// How long it may be silent.
     pub(super) lease: Lease,
@@ -100,6 +102,7 @@ impl WriterProxy {
             guid: config.guid,
             vendor: config.vendor,
             is_reliable,
+            has_xcdr1_hashes: false,
             destinations: config.destinations,
             lease: Lease::endless(),
             start: HistoryStart::default(),
@@ -148,6 +151,13 @@ impl WriterProxy {
         } else {
             self.accept_listed(now);
         }
+    }
+
+    /// Skips a sample that will not be delivered, as if the writer had sent a GAP. `reader`: the entity of this reader.
+    #[cold]
+    pub(super) fn skip(&mut self, reader: EntityId, sn: SequenceNumber, listed: &mut usize) {
+        let list = SequenceNumberSet::new(sn.next());
+        self.changes.gap(&Gap { reader, writer: self.guid.entity, start: sn, list }, listed);
     }
 
     /// The same for a sample that was known to be missing, or that others were held back for.

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use weir_wire::{Gap, Guid, Heartbeat, InfoDestination, SequenceNumber, SequenceNumberSet, push};
 
 use super::compose;
+use super::reader_proxy::ReaderProxy;
 use super::state::WriterCore;
 use crate::history::Entry;
 use crate::outbox::{Destinations, Outbox};
@@ -64,6 +65,15 @@ impl WriterCore {
             }
             let heartbeat = self.heartbeat_for(index);
             self.send_reply(guid, &to, gap_to, &gone, &heartbeat, out);
+        }
+    }
+
+    /// Asks a reliable reader for an acknowledgement, with the next transmission.
+    pub fn prompt_reader(&mut self, reader: Guid) {
+        let is_it = |proxy: &ReaderProxy| proxy.guid == reader && proxy.is_reliable;
+        if let Some(index) = self.proxies.iter().position(is_it) {
+            self.proxies[index].is_heartbeat_due = true;
+            self.due.add(index);
         }
     }
 

@@ -75,7 +75,7 @@ impl WriterCore {
         let bytes = compose::extension_len(payload_len);
         let is_timed = self.heartbeat.next_at.is_some() || !self.has_reliable;
         let cost = open.charge_of(bytes);
-        let is_simple = is_timed && !self.proxies.is_empty() && self.has_room(cost);
+        let is_simple = is_timed && !self.proxies.is_empty() && self.timed.is_none() && self.has_room(cost);
         if !is_simple || !open.takes(policy, bytes) {
             return Ok(None);
         }
@@ -128,6 +128,9 @@ impl WriterCore {
         if matches!(change.kind, ChangeKind::Unregistered | ChangeKind::DisposedUnregistered) {
             self.instances.ended(instance, sn, change.kind == ChangeKind::DisposedUnregistered);
         }
+        if self.timed.is_some() {
+            self.note_timed(now, change.kind, instance, sn);
+        }
         self.laid(now, Timestamp::INVALID, Form::Datagram, sn, len);
         Ok(sn)
     }
@@ -144,6 +147,9 @@ impl WriterCore {
     ) -> SequenceNumber {
         let sn = self.history.next();
         self.instances.committed(instance, sn);
+        if self.timed.is_some() {
+            self.note_timed(now, ChangeKind::Alive, instance, sn);
+        }
         if let (Form::Extension { bytes }, Some(open)) = (form, self.open) {
             self.commit_extension(open, bytes, open.charge_of(bytes));
             self.committed(now, sn, bytes);

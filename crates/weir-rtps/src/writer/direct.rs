@@ -115,7 +115,7 @@ impl WriterCore {
         let is_nothing_due = !(self.heartbeat.is_due || self.heartbeat.is_hurry_due || self.due.is_any());
         !self.has_unsent()
             && self.config.batch.is_none()
-            && !self.config.is_asynchronous
+            && !self.is_indirect
             && !self.pacing.is_paced
             && !self.destinations.is_empty()
             && is_nothing_due

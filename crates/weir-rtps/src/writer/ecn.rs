@@ -23,13 +23,14 @@ impl WriterCore {
         self.config.dscp << 2
     }
 
-    /// Returns whether what is sent may need another type of service than none.
+    /// Returns whether what is sent may need another type of service than none, or inline QoS.
     #[inline]
     pub(super) fn sets_type_of_service(&self) -> bool {
-        self.pacing.is_paced || self.config.dscp != 0
+        self.pacing.is_paced || self.config.dscp != 0 || self.inline_qos.is_some()
     }
 
-    /// Calls `append` to append messages, sets the type of service of these, and asks readers for marks.
+    /// Calls `append` to append messages, adds inline QoS if a reader expects it, sets the type of service of these,
+    /// and asks readers for marks.
     #[inline(never)]
     pub(super) fn with_type_of_service(
         &mut self,
@@ -38,7 +39,13 @@ impl WriterCore {
         append: fn(&mut Self, Time, &mut Outbox),
     ) {
         let first = out.items.len();
-        append(self, now, out);
+        if self.inline_qos.is_some() {
+            let mut plain = Outbox::new();
+            append(self, now, &mut plain);
+            self.add_inline_qos(&plain, out);
+        } else {
+            append(self, now, out);
+        }
         let type_of_service = self.type_of_service();
         for item in out.items.iter_mut().skip(first) {
             let is_sample = item.slice.is_some();

@@ -11,6 +11,7 @@ use super::refusal::WriteRefused;
 use super::settings::WriterConfig;
 use crate::config;
 use crate::history::History as Store;
+use crate::instance_deadlines::finite;
 use crate::key_hasher::KeyHasher;
 use crate::qos::History;
 
@@ -93,6 +94,8 @@ impl Instances {
         };
         let is_tracking =
             depth.is_some() || config.max_instances.is_some() || config.max_samples_per_instance.is_some();
+        // Deadlines are those of instances.
+        let is_tracking = is_tracking || finite(config.deadline).is_some();
         Self {
             depth,
             is_keyed: is_keyed && is_tracking,
@@ -272,6 +275,19 @@ impl Instances {
         } else {
             self.list[index as usize].count += 1;
             self.kept.push_back((sn, index));
+        }
+    }
+
+    /// Returns the key of an instance; `None` for topics without a key.
+    pub(super) fn key_of(&self, index: u32) -> Option<[u8; 16]> {
+        self.list.get(index as usize).map(|instance| instance.key)
+    }
+
+    /// Records that a sample has left the history before it was released or replaced. Those before it have, too.
+    pub(super) fn expired(&mut self, sn: SequenceNumber) {
+        while let Some((_, index)) = self.kept.front().filter(|(first, _)| *first <= sn) {
+            self.list[*index as usize].count -= 1;
+            self.kept.pop_front();
         }
     }
 

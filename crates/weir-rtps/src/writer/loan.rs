@@ -89,6 +89,9 @@ impl WriterCore {
         let len = part.len();
         self.loans = self.loans.saturating_sub(1);
         self.instances.committed(instance, sn);
+        if self.timed.is_some() {
+            self.note_timed(now, ChangeKind::Alive, instance, sn);
+        }
         self.history.adopt(block, part, size, cost);
         self.laid(now, stamp.timestamp, form, sn, len);
         Ok(sn)

@@ -16,6 +16,7 @@ use super::refusal::WriteRefused;
 use super::settings::Stamp;
 use super::state::WriterCore;
 use crate::block::Block;
+use crate::change_kind::ChangeKind;
 use crate::config;
 use crate::history::pieces::piece_len;
 use crate::time::Time;
@@ -48,6 +49,9 @@ impl WriterCore {
         let sn = self.history.begin_pieces(payload_len, fragment_size, cost);
         self.filling = Some(Filling { sn, payload_len, fragment_size, filled: 0 });
         self.instances.committed(instance, sn);
+        if self.timed.is_some() {
+            self.note_timed(now, ChangeKind::Alive, instance, sn);
+        }
         self.laid(now, stamp.timestamp, form, sn, payload_len);
         Ok(Some(piece_len(fragment_size)))
     }

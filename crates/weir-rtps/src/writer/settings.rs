@@ -6,7 +6,7 @@ use weir_wire::{Guid, SequenceNumber, Timestamp, VendorId};
 
 use crate::change_kind::ChangeKind;
 use crate::config;
-use crate::qos::{Durability, History, Reliability};
+use crate::qos::{Durability, History, INFINITE, Reliability};
 
 /// The configuration of a writer.
 #[derive(Debug, Clone)]
@@ -57,6 +57,10 @@ pub struct WriterConfig {
     pub transport_priority: i32,
     /// For this time, other writers of the same priority may go first.
     pub latency_budget: Duration,
+    /// Samples leave the history this long after they were written (LIFESPAN).
+    pub lifespan: Duration,
+    /// Longest time between two samples of an instance (DEADLINE).
+    pub deadline: Duration,
     /// The differentiated services code point of what is sent, 0 to 63 (RFC 2474).
     pub dscp: u8,
 }
@@ -84,6 +88,8 @@ impl WriterConfig {
             reader_inactivity: None,
             transport_priority: 0,
             latency_budget: Duration::ZERO,
+            lifespan: INFINITE,
+            deadline: INFINITE,
             dscp: 0,
         }
     }

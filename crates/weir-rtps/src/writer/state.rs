@@ -14,6 +14,7 @@ use super::pacing::Pacing;
 use super::reader_proxy::ReaderProxy;
 use super::repair_budget::RepairBudgets;
 use super::settings::{Configured, WriterConfig};
+use super::timed::Timed;
 use crate::config;
 use crate::due::Due;
 use crate::history::History as Store;
@@ -71,6 +72,13 @@ pub struct WriterCore {
     pub(super) datagram_max: usize,
     pub(super) budgets: RepairBudgets,
     pub(super) is_closed: bool,
+    /// `None`: LIFESPAN and DEADLINE are at their defaults.
+    pub(super) timed: Option<Box<Timed>>,
+    /// The policies to be sent with each sample, while a reader expects that.
+    pub(super) inline_qos: Option<Box<[u8]>>,
+    /// Samples do not leave by [`WriterCore::write_direct`]: another thread sends them, `timed` has to know of them, or
+    /// they get inline QoS.
+    pub(super) is_indirect: bool,
     pub(super) counters: WriterCounters,
 }
 
@@ -103,6 +111,8 @@ pub struct WriterCounters {
     pub repairs_paced: u64,
     /// Samples that a best-effort writer did not send, because a path to a reader carries less than was written.
     pub samples_left_out: u64,
+    /// Samples that left the history because their lifespan ended.
+    pub samples_expired: u64,
     /// Hosts without matched readers whose repairs were forgotten to make room for others.
     pub hosts_forgotten: u64,
     /// Times that a reader was no longer waited for, because it acknowledged nothing for
@@ -119,8 +129,12 @@ pub struct WriterCounters {
 impl WriterCore {
     /// Creates a writer without readers.
     pub fn new(config: WriterConfig) -> Self {
+        let timed = Timed::new(&config);
         Self {
             template: Template::new(&config),
+            is_indirect: config.is_asynchronous || timed.is_some(),
+            timed,
+            inline_qos: None,
             configured: Configured::of(&config),
             history: Store::new(config.first, config::BLOCK_BYTES, config::BLOCKS_SPARE_MAX),
             instances: Instances::new(&config),
@@ -213,7 +227,11 @@ impl WriterCore {
 
     /// Returns the bytes of memory used by the history, the instances, and the accounts of hosts.
     pub fn memory(&self) -> usize {
-        self.history.memory() + self.instances.memory() + self.unkept.len() + self.budgets.memory()
+        self.history.memory()
+            + self.instances.memory()
+            + self.unkept.len()
+            + self.budgets.memory()
+            + self.timed.as_ref().map_or(0, |timed| timed.memory())
     }
 
     /// Returns the number of sequence numbers from the oldest sample kept to the newest, including

@@ -19,12 +19,14 @@ mod batches;
 mod bursts;
 mod direct;
 mod ecn;
+mod expected_qos;
 mod inactivity;
 mod limits;
 mod pacing;
 mod paths;
 mod pauses;
 mod restarts;
+mod timed;
 
 pub(super) const WRITER: Guid = Guid::new(GuidPrefix([1; 12]), EntityId::user_writer(1, false));
 pub(super) const READER: Guid = Guid::new(GuidPrefix([2; 12]), EntityId::user_reader(1, false));

@@ -12,6 +12,10 @@ impl WriterCore {
         if self.has_withheld {
             self.release_withheld(now);
         }
+        if self.timed.is_some() {
+            self.expire(now);
+            self.expire_deadlines(now);
+        }
         if self.heartbeat.next_at.is_some_and(|at| at <= now) {
             self.note_silence(now);
             let is_waiting = self.has_unacknowledged();
@@ -38,8 +42,9 @@ impl WriterCore {
     #[inline]
     pub fn next_timeout(&self) -> Option<Time> {
         // Only samples that were not sent have further timers: of a burst, a batch, a large sample in transmission, or
-        // what is withheld.
-        if self.has_unsent() || self.pacing.next_at.is_some() || self.has_withheld {
+        // what is withheld. So have LIFESPAN and DEADLINE.
+        let has_others = self.has_withheld || self.timed.is_some();
+        if self.has_unsent() || self.pacing.next_at.is_some() || has_others {
             self.next_timeout_of_unsent()
         } else {
             self.heartbeat.next_at
@@ -49,7 +54,9 @@ impl WriterCore {
     fn next_timeout_of_unsent(&self) -> Option<Time> {
         let batch_at = self.open.zip(self.config.batch).map(|(open, policy)| open.since + policy.max_delay);
         let sample_at = self.left_sample_timeout().or(self.fragments.paced_at);
-        let sample_at = sample_at.into_iter().chain(self.pacing.next_at).chain(self.withheld_timeout()).min();
+        let timed_at = self.timed.as_ref().and_then(|timed| timed.next_at());
+        let sample_at = sample_at.into_iter().chain(self.pacing.next_at).chain(self.withheld_timeout());
+        let sample_at = sample_at.chain(timed_at).min();
         let flush_at = self.burst_timeout().into_iter().chain(batch_at).chain(sample_at).min();
         match (flush_at, self.heartbeat.next_at) {
             (Some(flush), Some(heartbeat)) => Some(flush.min(heartbeat)),

@@ -30,6 +30,10 @@ impl WriterCore {
     // Also used as a function pointer, which would keep it out of its callers.
     #[inline(always)]
     fn transmit(&mut self, now: Time, out: &mut Outbox) {
+        if self.timed.is_some() {
+            // Expired samples are not sent, even if the timer is late.
+            self.expire(now);
+        }
         self.pacing.wake(now);
         if self.due.is_any() && !self.pacing.is_unused() {
             // Repairs first: readers hold back what follows them.
@@ -65,6 +69,9 @@ impl WriterCore {
     #[inline]
     fn answer(&mut self, now: Time, out: &mut Outbox) {
         if self.due.is_any() {
+            if self.timed.is_some() {
+                self.expire(now);
+            }
             let next_at = self.pacing.next_at;
             self.pacing.wake(now);
             self.answer_readers(now, out);

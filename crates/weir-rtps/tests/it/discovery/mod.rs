@@ -13,15 +13,15 @@ mod world;
 use core::time::Duration;
 
 use weir_netsim::Loss;
-use weir_rtps::discovery_event::DiscoveryEvent;
+use weir_rtps::discovery_event::{DiscoveryEvent, TypeDifference};
 use weir_rtps::participant::{LocalEndpointError, ParticipantCore};
 use weir_rtps::qos::{
-    DestinationOrder, Durability, Ownership, PolicyId, PresentationScope, Qos, Reliability,
+    DestinationOrder, Durability, Ownership, PolicyId, PolicySet, PresentationScope, Qos, Reliability,
 };
 use weir_rtps::time::Time;
 use weir_wire::{
-    DataHeader, EntityId, Guid, Header, ParameterId, ParameterListWriter, ProtocolVersion, SequenceNumber,
-    VendorId, push,
+    DataHeader, EntityId, Guid, Header, InfoDestination, Message, ParameterId, ParameterListWriter,
+    ProtocolVersion, SequenceNumber, Submessage, VendorId, push,
 };
 
 use world::{Datagram, GROUP, World, config, endpoint, link, matched, prefix, since_start};
@@ -179,10 +179,10 @@ fn incompatible_policies_are_reported_on_both_sides_until_they_change() {
     let writer = world.add_writer(0, 1, "Square", offered.clone());
     let reader = world.add_reader(1, 1, "Square", requested);
     world.run_for(ms(50));
-    let policy = PolicyId::Durability;
-    let incompatible = DiscoveryEvent::OfferedIncompatibleQos { writer: writer.entity, reader, policy };
+    let policies = PolicySet::EMPTY.with(PolicyId::Durability);
+    let incompatible = DiscoveryEvent::OfferedIncompatibleQos { writer: writer.entity, reader, policies };
     assert_eq!(world.events(0)[1..], [incompatible]);
-    let incompatible = DiscoveryEvent::RequestedIncompatibleQos { reader: reader.entity, writer, policy };
+    let incompatible = DiscoveryEvent::RequestedIncompatibleQos { reader: reader.entity, writer, policies };
     assert_eq!(world.events(1)[1..], [incompatible]);
 
     world.add_writer(0, 1, "Square", Qos { durability: Durability::TransientLocal, ..offered.clone() });
@@ -202,7 +202,7 @@ fn incompatible_policies_are_reported_on_both_sides_until_they_change() {
         world.events(1),
         [
             DiscoveryEvent::WriterUnmatched { reader: reader.entity, writer },
-            DiscoveryEvent::RequestedIncompatibleQos { reader: reader.entity, writer, policy },
+            DiscoveryEvent::RequestedIncompatibleQos { reader: reader.entity, writer, policies },
         ]
     );
 }
@@ -228,11 +228,11 @@ fn policies_that_endpoints_do_not_enforce_are_announced_and_matched() {
                 ([event], None) => assert!(matched(event).is_some(), "{event:?}"),
                 (
                     [
-                        DiscoveryEvent::OfferedIncompatibleQos { policy, .. }
-                        | DiscoveryEvent::RequestedIncompatibleQos { policy, .. },
+                        DiscoveryEvent::OfferedIncompatibleQos { policies, .. }
+                        | DiscoveryEvent::RequestedIncompatibleQos { policies, .. },
                     ],
                     Some(expected),
-                ) => assert_eq!(*policy, expected),
+                ) => assert_eq!(*policies, PolicySet::EMPTY.with(expected)),
                 other => panic!("{other:?}"),
             }
         }
@@ -302,9 +302,86 @@ fn topic_type_and_key_must_agree() {
     other_type.type_name = "Other".to_owned();
     world.nodes[1].core.add_reader(now, other_type).unwrap();
     world.run_for(ms(50));
-    assert_eq!(world.events(0).len(), 1);
-    assert_eq!(world.events(1).len(), 1);
+    let entities = [EntityId::user_reader(2, true), EntityId::user_reader(3, false)];
+    let writer = EntityId::user_writer(1, false);
+    let inconsistent = |local, node, entity, type_name: &str, difference| DiscoveryEvent::InconsistentTopic {
+        local,
+        other: Guid::new(prefix(node), entity),
+        type_name: type_name.to_owned(),
+        difference,
+    };
+    let events = world.events(0);
+    assert_eq!(
+        events[1..],
+        [
+            inconsistent(writer, 1, entities[0], "Type", TypeDifference::Key),
+            inconsistent(writer, 1, entities[1], "Other", TypeDifference::Name),
+        ]
+    );
+    let events = world.events(1);
+    assert_eq!(
+        events[1..],
+        [
+            inconsistent(entities[0], 0, writer, "Type", TypeDifference::Key),
+            inconsistent(entities[1], 0, writer, "Type", TypeDifference::Name),
+        ]
+    );
     assert_eq!(world.nodes[0].core.remote_endpoints(), 3);
+}
+
+#[test]
+fn texts_of_remote_endpoints_are_bounded_together() {
+    let mut world = World::new();
+    world.start_with(|config| config.limits.texts_bytes = 4 * 300);
+    world.start();
+    for key in 1..=3 {
+        let partition = vec!["p".repeat(100 - size_of::<String>())];
+        world.add_writer(1, key, "Square", Qos { partition, ..Qos::for_writer() });
+    }
+    world.run_for(ms(50));
+    // Each takes 110 bytes with its names, and a participant may take a quarter of the limit.
+    assert_eq!(world.nodes[0].core.remote_endpoints(), 2);
+    assert_eq!(world.nodes[0].core.counters().endpoints_over_limit, 1);
+    let now = world.now;
+    world.nodes[1].core.remove_writer(now, EntityId::user_writer(1, false));
+    world.add_writer(1, 4, "Square", Qos::for_writer());
+    world.run_for(ms(50));
+    assert_eq!(world.nodes[0].core.remote_endpoints(), 2);
+}
+
+/// Returns how many announcements of endpoints a participant has sent.
+fn announcements_sent(world: &World, node: usize) -> usize {
+    let writers = [EntityId::SEDP_PUBLICATIONS_WRITER, EntityId::SEDP_SUBSCRIPTIONS_WRITER];
+    let sent = world.sent.iter().filter(|sent| sent.from == world.nodes[node].address);
+    let submessages = sent.flat_map(|sent| Message::parse(&sent.bytes).unwrap().submessages());
+    let data = submessages.filter(
+        |submessage| matches!(submessage, Ok(Submessage::Data(data)) if writers.contains(&data.writer)),
+    );
+    data.count()
+}
+
+#[test]
+fn announcements_that_are_always_directed_do_not_restart_the_exchange() {
+    let (mut world, ..) = matched_pair();
+    let address = world.nodes[1].address;
+    // As by an engine that also sends its announcement to each participant, periodically.
+    world.rewrite = Box::new(move |mut datagram| {
+        let is_announcement = Message::parse(&datagram.bytes).unwrap().submessages().any(|submessage| {
+            matches!(submessage, Ok(Submessage::Data(data)) if data.writer == EntityId::SPDP_WRITER)
+        });
+        if datagram.from == address && is_announcement {
+            let mut directed = datagram.bytes[..20].to_vec();
+            push(&mut directed, &InfoDestination { prefix: prefix(0) });
+            directed.extend_from_slice(&datagram.bytes[20..]);
+            datagram.bytes = directed;
+        }
+        vec![datagram]
+    });
+    world.run_for(Duration::from_secs(5));
+    let before = announcements_sent(&world, 0);
+    world.run_for(Duration::from_secs(60));
+    assert_eq!(announcements_sent(&world, 0), before);
+    assert_eq!(world.events(0), []);
 }
 
 #[test]

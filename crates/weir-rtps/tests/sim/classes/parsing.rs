@@ -1,6 +1,6 @@
 //! Messages of a matched participant with false lengths, offsets, sets and numbers.
 
-use weir_wire::{EntityId, Guid, ParameterId};
+use weir_wire::{EntityId, Guid, ParameterId, ParameterListWriter};
 
 use super::Row;
 use crate::live::forge::{self, Forged};
@@ -196,11 +196,9 @@ fn policies_without_sense(live: &mut Live) {
     live.join_insider();
     let before = live.nodes[VICTIM].core.remote_endpoints();
     let refused = live.nodes[VICTIM].core.counters().refused_announcements;
-    let values: [(ParameterId, &[u8]); 9] = [
+    let values: [(ParameterId, &[u8]); 7] = [
         (ParameterId::RELIABILITY, &[9, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]),
         (ParameterId::DURABILITY, &[0xff; 4]),
-        (ParameterId::HISTORY, &[0, 0, 0, 0, 0, 0, 0, 0x80]),
-        (ParameterId::HISTORY, &[0, 0, 0, 0, 0, 0, 0, 0]),
         (ParameterId::DEADLINE, &[0xff, 0xff, 0xff, 0xff, 0, 0, 0, 0]),
         (ParameterId::LIVELINESS, &[7, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]),
         (ParameterId::OWNERSHIP, &[2, 0, 0, 0]),
@@ -216,6 +214,16 @@ fn policies_without_sense(live: &mut Live) {
     let victim = &live.nodes[VICTIM];
     assert_eq!(victim.core.counters().refused_announcements, refused + values.len() as u64);
     assert_eq!(victim.core.remote_endpoints(), before);
+    // What a peer keeps for itself decides nothing here: the endpoint stays without it.
+    for value in [[0, 0, 0, 0, 0, 0, 0, 0x80], [0; 8]] {
+        let entity = EntityId::user_writer(100, false);
+        let history = |list: &mut ParameterListWriter<'_>| list.raw(ParameterId::HISTORY, &value);
+        live.announce(entity, &forge::endpoint(Guid::new(INSIDER, entity), "in", history));
+    }
+    live.run_for(core::time::Duration::from_millis(1));
+    let victim = &live.nodes[VICTIM];
+    assert_eq!(victim.core.counters().refused_announcements, refused + values.len() as u64);
+    assert_eq!(victim.core.remote_endpoints(), before + 1);
 }
 
 fn nested_types_and_patterns(live: &mut Live) {

@@ -1,0 +1,275 @@
+//! Policies that decide which samples of a matched writer are delivered, and for how long: LIFESPAN (DDS 1.4,
+//! 2.2.3.16), DEADLINE (2.2.3.7), OWNERSHIP (2.2.3.9), DESTINATION_ORDER (2.2.3.17) and TIME_BASED_FILTER (2.2.3.12).
+//!
+//! Readers and writers that use none of them have no such record, and a sample costs them one comparison.
+
+use core::cmp::{Ordering, Reverse};
+use core::time::Duration;
+use std::collections::{BTreeMap, BinaryHeap};
+
+use weir_wire::{Guid, Timestamp};
+
+use super::config::ReaderConfig;
+use super::stored::StoredSample;
+use crate::change_kind::ChangeKind;
+use crate::instance_deadlines::{DeadlineMissedStatus, InstanceDeadlines, finite};
+use crate::key_hasher::Key;
+use crate::qos::{DestinationOrder, Ownership};
+use crate::time::Time;
+
+/// The policies of a writer that its readers enforce.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct WriterPolicies {
+    /// Its samples are not delivered later than this after they arrived (LIFESPAN). The writer removes them by its own
+    /// clock, so that clocks need not agree.
+    pub lifespan: Duration,
+    /// Under exclusive ownership, the strongest writer owns an instance (OWNERSHIP_STRENGTH).
+    pub strength: i32,
+}
+
+/// What the policies know of writers, instances and samples.
+#[derive(Debug)]
+pub(super) struct Enforced {
+    is_keyed: bool,
+    is_exclusive: bool,
+    is_by_source: bool,
+    separation: Duration,
+    writers: BTreeMap<Guid, WriterPolicies>,
+    /// By the index of the instance.
+    instances: Vec<InstanceRecord>,
+    deadlines: Option<InstanceDeadlines>,
+    missed: DeadlineMissedStatus,
+    /// When samples expire: the time, and their position in the queue of the cache.
+    expiring: BinaryHeap<Reverse<(Time, u64)>>,
+    /// The latest time known.
+    now: Time,
+    /// [`Enforced::next_at`] may be earlier than before.
+    pub(super) has_new_timeout: bool,
+    pub(super) counts: EnforcedCounts,
+}
+
+/// Samples that were not delivered, by policy.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct EnforcedCounts {
+    pub(super) expired: u64,
+    pub(super) not_owned: u64,
+    pub(super) out_of_order: u64,
+    pub(super) filtered: u64,
+}
+
+/// What is known of one instance.
+#[derive(Debug, Clone, Copy, Default)]
+struct InstanceRecord {
+    /// Differs from the key of the instance once the index belongs to another one.
+    key: Key,
+    owner: Option<Guid>,
+    /// The last source timestamp, and its writer, which decides between equal ones.
+    latest: Option<(Timestamp, Guid)>,
+    /// When the last value was delivered.
+    delivered_at: Option<Time>,
+}
+
+impl Enforced {
+    /// `None`: the reader's policies are at their defaults.
+    pub(super) fn new(config: &ReaderConfig) -> Option<Box<Self>> {
+        let enforced = Self::with(config);
+        let is_used = enforced.is_exclusive
+            || enforced.is_by_source
+            || !enforced.separation.is_zero()
+            || enforced.deadlines.is_some();
+        is_used.then(|| Box::new(enforced))
+    }
+
+    pub(super) fn with(config: &ReaderConfig) -> Self {
+        Self {
+            is_keyed: config.key_of.is_some(),
+            is_exclusive: config.ownership == Ownership::Exclusive,
+            is_by_source: config.destination_order == DestinationOrder::BySourceTimestamp,
+            separation: config.minimum_separation,
+            writers: BTreeMap::new(),
+            instances: Vec::new(),
+            deadlines: InstanceDeadlines::new(config.deadline),
+            missed: DeadlineMissedStatus::default(),
+            expiring: BinaryHeap::new(),
+            now: Time::ZERO,
+            has_new_timeout: false,
+            counts: EnforcedCounts::default(),
+        }
+    }
+
+    /// Sets the policies of a matched writer.
+    pub(super) fn set_writer(&mut self, writer: Guid, policies: WriterPolicies) {
+        self.writers.insert(writer, policies);
+    }
+
+    /// Forgets a writer that is not matched any more.
+    pub(super) fn forget_writer(&mut self, writer: Guid) {
+        self.writers.remove(&writer);
+    }
+
+    /// A writer has left, or its liveliness has ended: it owns nothing any more.
+    pub(super) fn writer_gone(&mut self, writer: Guid) {
+        self.instances
+            .iter_mut()
+            .filter(|record| record.owner == Some(writer))
+            .for_each(|it| it.owner = None);
+    }
+
+    /// Decides whether a sample is delivered.
+    pub(super) fn admits(
+        &mut self,
+        now: Time,
+        (index, key): (u32, Key),
+        writer: Guid,
+        sample: &StoredSample,
+    ) -> bool {
+        self.now = self.now.max(now);
+        let now = self.now;
+        if self.instances.len() <= index as usize {
+            self.instances.resize(index as usize + 1, InstanceRecord::default());
+        }
+        let record = &mut self.instances[index as usize];
+        if record.key != key {
+            *record = InstanceRecord { key, ..InstanceRecord::default() };
+        }
+        if self.is_exclusive && !take_ownership(&self.writers, record, writer) {
+            self.counts.not_owned += 1;
+            return false;
+        }
+        if self.is_by_source
+            && let Some(timestamp) = sample.source_timestamp
+        {
+            let this = (timestamp, writer);
+            if record.latest.is_some_and(|latest| compare(&this, &latest).is_lt()) {
+                self.counts.out_of_order += 1;
+                return false;
+            }
+            record.latest = Some(this);
+        }
+        let is_value = sample.kind == ChangeKind::Alive;
+        if is_value && !self.separation.is_zero() {
+            if record.delivered_at.is_some_and(|at| now.since(at) < self.separation) {
+                self.counts.filtered += 1;
+                return false;
+            }
+            record.delivered_at = Some(now);
+        }
+        if let Some(deadlines) = &mut self.deadlines {
+            if is_value {
+                let before = deadlines.next_at();
+                let periods = deadlines.written(now, index);
+                if periods > 0 {
+                    self.missed.missed(periods, self.is_keyed.then(|| key.to_bytes()));
+                }
+                self.has_new_timeout |= deadlines.next_at() != before;
+            } else {
+                deadlines.ended(index);
+            }
+        }
+        true
+    }
+
+    /// A writer has unregistered an instance: it does not own it any more.
+    pub(super) fn unregistered(&mut self, index: u32, writer: Guid) {
+        if let Some(record) = self.instances.get_mut(index as usize).filter(|it| it.owner == Some(writer)) {
+            record.owner = None;
+        }
+    }
+
+    /// Records where a sample was stored.
+    pub(super) fn stored(&mut self, writer: Guid, position: u64) {
+        let lifespan = self.writers.get(&writer).and_then(|policies| finite(policies.lifespan));
+        if let Some(lifespan) = lifespan {
+            let at = self.now + lifespan;
+            self.has_new_timeout |= self.expiring.peek().is_none_or(|Reverse((first, _))| at < *first);
+            self.expiring.push(Reverse((at, position)));
+        }
+    }
+
+    /// Takes the position of a sample that has expired.
+    pub(super) fn pop_expired(&mut self, now: Time) -> Option<u64> {
+        let Reverse((at, _)) = self.expiring.peek()?;
+        if *at > now {
+            return None;
+        }
+        self.expiring.pop().map(|Reverse((_, position))| position)
+    }
+
+    /// The samples of the queue have other positions. `None`: they are not there any more.
+    pub(super) fn samples_moved(&mut self, moved_to: impl Fn(u64) -> Option<u64>) {
+        let expiring = core::mem::take(&mut self.expiring).into_iter();
+        let moved =
+            expiring.filter_map(|Reverse((at, position))| moved_to(position).map(|to| Reverse((at, to))));
+        self.expiring = moved.collect();
+    }
+
+    /// Number of samples whose expiry is recorded, whether they are still there or not.
+    pub(super) fn expiring(&self) -> usize {
+        self.expiring.len()
+    }
+
+    /// Counts missed deadlines. The owner of such an instance loses it.
+    pub(super) fn expire_deadlines(&mut self, now: Time) {
+        self.now = self.now.max(now);
+        let Some(deadlines) = &mut self.deadlines else { return };
+        let (missed, instances, is_keyed) = (&mut self.missed, &mut self.instances, self.is_keyed);
+        deadlines.expire(now, |index, periods| {
+            let record = instances.get_mut(index as usize);
+            missed.missed(periods, record.as_ref().filter(|_| is_keyed).map(|record| record.key.to_bytes()));
+            if let Some(record) = record {
+                record.owner = None;
+            }
+        });
+    }
+
+    /// An instance has ended.
+    pub(super) fn ended(&mut self, index: u32) {
+        if let Some(deadlines) = &mut self.deadlines {
+            deadlines.ended(index);
+        }
+    }
+
+    /// When the next sample expires or the next deadline ends.
+    pub(super) fn next_at(&self) -> Option<Time> {
+        let expiry = self.expiring.peek().map(|Reverse((at, _))| *at);
+        expiry.into_iter().chain(self.deadlines.as_ref().and_then(InstanceDeadlines::next_at)).min()
+    }
+
+    /// The deadlines that were missed.
+    pub(super) fn missed(&mut self) -> &mut DeadlineMissedStatus {
+        &mut self.missed
+    }
+
+    /// Whether deadlines were missed since the status was taken.
+    pub(super) fn has_news(&self) -> bool {
+        self.missed.has_news()
+    }
+
+    /// Memory in bytes.
+    pub(super) fn memory(&self) -> usize {
+        self.instances.capacity() * size_of::<InstanceRecord>()
+            + self.expiring.capacity() * size_of::<(Time, u64)>()
+            + self.deadlines.as_ref().map_or(0, InstanceDeadlines::memory)
+            + self.writers.len() * size_of::<(Guid, WriterPolicies)>()
+    }
+}
+
+/// Whether a writer owns an instance, after it has written it: it did before, no writer did, or it is stronger. Between
+/// equal writers, the one with the lower GUID is stronger, so that all readers agree.
+fn take_ownership(
+    writers: &BTreeMap<Guid, WriterPolicies>,
+    record: &mut InstanceRecord,
+    writer: Guid,
+) -> bool {
+    let rank = |guid: Guid| (writers.get(&guid).map_or(0, |policies| policies.strength), Reverse(guid));
+    let owns = record.owner.is_none_or(|owner| rank(writer) >= rank(owner));
+    if owns {
+        record.owner = Some(writer);
+    }
+    owns
+}
+
+fn compare(one: &(Timestamp, Guid), other: &(Timestamp, Guid)) -> Ordering {
+    let key = |of: &(Timestamp, Guid)| (of.0.seconds, of.0.fraction, of.1);
+    key(one).cmp(&key(other))
+}

@@ -1,0 +1,265 @@
+//! Policies by which samples are left out, and deadlines.
+
+use core::time::Duration;
+
+use weir_wire::{Endianness, ParameterId, ParameterListWriter, Timestamp};
+
+use super::*;
+use crate::qos::{DestinationOrder, Ownership};
+
+const MS: u64 = 1_000_000;
+const WEAK: Guid = Guid::new(GuidPrefix([1; 12]), EntityId::user_writer(1, true));
+const STRONG: Guid = Guid::new(GuidPrefix([3; 12]), EntityId::user_writer(1, true));
+
+fn at(ms: u64) -> Time {
+    Time(ms * MS)
+}
+
+fn keyed() -> ReaderConfig {
+    ReaderConfig {
+        history: History::KeepAll,
+        key_of: Some(|payload, _| Some([*payload.get(4)?; 16])),
+        ..ReaderConfig::new(READER, Reliability::Reliable)
+    }
+}
+
+/// A reader that two writers are matched with, the second one being stronger.
+fn two_writers(config: ReaderConfig) -> ReaderCore {
+    let mut reader = ReaderCore::new(config);
+    for (guid, strength) in [(WEAK, 1), (STRONG, 2)] {
+        let destinations = Arc::from([SocketAddrV4::new(Ipv4Addr::LOCALHOST, 7411)]);
+        let config = WriterProxyConfig { guid, reliable: true, destinations, vendor: VendorId::WEIR };
+        reader.match_writer(at(0), config);
+        reader.set_writer_policies(guid, WriterPolicies { lifespan: Duration::MAX, strength });
+    }
+    reader
+}
+
+/// Writes the next sample of a writer. The value consists of the writer and the number.
+struct Source {
+    guid: Guid,
+    next: i64,
+}
+
+impl Source {
+    const fn new(guid: Guid) -> Self {
+        Self { guid, next: 1 }
+    }
+
+    fn send(&mut self, reader: &mut ReaderCore, now: Time, key: u8) -> u8 {
+        self.send_stamped(reader, now, key, None)
+    }
+
+    fn send_stamped(
+        &mut self,
+        reader: &mut ReaderCore,
+        now: Time,
+        key: u8,
+        timestamp: Option<Timestamp>,
+    ) -> u8 {
+        let value = (self.guid.prefix.0[0] * 10).wrapping_add(self.next as u8);
+        let payload = [0, 1, 0, 0, key, value, 0, 0];
+        self.send_as(reader, now, Payload::Data(&payload), None, timestamp);
+        value
+    }
+
+    /// Status 1 disposes, 2 unregisters, 3 does both.
+    fn end(&mut self, reader: &mut ReaderCore, now: Time, key: u8, status: u8) {
+        let mut list = Vec::new();
+        let mut writer = ParameterListWriter::new(&mut list);
+        writer.bytes4(ParameterId::STATUS_INFO, [0, 0, 0, status]);
+        writer.finish();
+        let payload = [0, 1, 0, 0, key, 0, 0, 0];
+        self.send_as(reader, now, Payload::Key(&payload), Some(&list), None);
+    }
+
+    fn send_as(
+        &mut self,
+        reader: &mut ReaderCore,
+        now: Time,
+        payload: Payload<'_>,
+        list: Option<&[u8]>,
+        timestamp: Option<Timestamp>,
+    ) {
+        let inline_qos = list.map(|list| ParameterList::parse(list, Endianness::Little).unwrap().0);
+        let sequence_number = SequenceNumber(self.next);
+        let (to, writer) = (EntityId::UNKNOWN, self.guid.entity);
+        let data = Data { reader: to, writer, sequence_number, inline_qos, payload };
+        self.next += 1;
+        reader.handle_data(now, &self.guid, &data, timestamp, None);
+    }
+}
+
+fn values(reader: &mut ReaderCore) -> Vec<u8> {
+    let mut values = Vec::new();
+    while reader.take_next(|sample| values.push(sample.payload[5])) {}
+    values
+}
+
+fn states(reader: &mut ReaderCore) -> Vec<InstanceState> {
+    let mut states = Vec::new();
+    while reader.take_next(|sample| states.push(sample.instance_state)) {}
+    states
+}
+
+#[test]
+fn a_sample_that_was_not_taken_in_its_lifespan_is_gone() {
+    let mut reader = two_writers(keyed());
+    reader.set_writer_policies(WEAK, WriterPolicies { lifespan: Duration::from_millis(10), strength: 0 });
+    let (mut short, mut endless) = (Source::new(WEAK), Source::new(STRONG));
+    short.send(&mut reader, at(0), 1);
+    let lasting = endless.send(&mut reader, at(0), 1);
+    let late = short.send(&mut reader, at(5), 2);
+    assert!(reader.has_expiring());
+    assert_eq!(reader.next_timeout().map(|next| next <= at(10)), Some(true));
+    reader.handle_timeout(at(10));
+    assert_eq!((reader.available(), reader.counters().samples_expired), (2, 1));
+    assert_eq!(values(&mut reader), [lasting, late]);
+    short.send(&mut reader, at(20), 1);
+    // The application asks before the timer does.
+    reader.expire(at(30));
+    assert!(!reader.has_unread());
+    assert_eq!(values(&mut reader), []);
+}
+
+#[test]
+fn samples_that_expire_are_found_after_the_queue_was_compacted() {
+    let mut config = keyed();
+    config.history = History::KeepLast(1);
+    let mut reader = two_writers(config);
+    reader.set_writer_policies(WEAK, WriterPolicies { lifespan: Duration::from_millis(10), strength: 0 });
+    let (mut short, mut endless) = (Source::new(WEAK), Source::new(STRONG));
+    let kept = endless.send(&mut reader, at(0), 9);
+    short.send(&mut reader, at(0), 1);
+    // Each replaces the one before, and leaves a dead entry behind that of instance 9.
+    for _ in 0..5_000 {
+        endless.send(&mut reader, at(0), 2);
+    }
+    reader.expire(at(10));
+    assert_eq!((reader.available(), reader.counters().samples_expired), (2, 1));
+    assert_eq!(values(&mut reader)[0], kept);
+    for _ in 0..100_000 {
+        short.send(&mut reader, at(20), 3);
+    }
+    assert!(reader.memory() < 4 << 20, "{}", reader.memory());
+}
+
+#[test]
+fn the_strongest_writer_owns_an_instance_until_it_leaves() {
+    let mut reader = two_writers(ReaderConfig { ownership: Ownership::Exclusive, ..keyed() });
+    let (mut weak, mut strong) = (Source::new(WEAK), Source::new(STRONG));
+    let first = weak.send(&mut reader, at(0), 1);
+    let second = strong.send(&mut reader, at(1), 1);
+    weak.send(&mut reader, at(2), 1);
+    // The other instance is one that the stronger writer does not write.
+    let other = weak.send(&mut reader, at(3), 2);
+    assert_eq!(values(&mut reader), [first, second, other]);
+    assert_eq!(reader.counters().samples_not_owned, 1);
+    // A weaker writer cannot end the instance.
+    weak.end(&mut reader, at(4), 1, 1);
+    assert_eq!(states(&mut reader), []);
+    // Unregistered by its owner, it belongs to the other one, and has had writers all the time.
+    strong.end(&mut reader, at(5), 1, 2);
+    let third = weak.send(&mut reader, at(6), 1);
+    assert_eq!(values(&mut reader), [third]);
+    strong.send(&mut reader, at(7), 1);
+    weak.send(&mut reader, at(8), 1);
+    reader.unmatch_writer(at(9), STRONG);
+    let last = weak.send(&mut reader, at(10), 1);
+    assert_eq!(values(&mut reader)[1..], [last]);
+}
+
+#[test]
+fn an_owner_whose_liveliness_ends_loses_its_instances() {
+    let mut reader = two_writers(ReaderConfig { ownership: Ownership::Exclusive, ..keyed() });
+    let lease = Duration::from_millis(100);
+    let liveliness = crate::qos::Liveliness { kind: crate::qos::LivelinessKind::ManualByTopic, lease };
+    reader.set_liveliness(at(0), STRONG, liveliness);
+    let (mut weak, mut strong) = (Source::new(WEAK), Source::new(STRONG));
+    let first = strong.send(&mut reader, at(0), 1);
+    weak.send(&mut reader, at(50), 1);
+    reader.handle_timeout(at(100));
+    let second = weak.send(&mut reader, at(101), 1);
+    // It is back.
+    let third = strong.send(&mut reader, at(102), 1);
+    weak.send(&mut reader, at(103), 1);
+    assert_eq!(values(&mut reader), [first, second, third]);
+}
+
+#[test]
+fn an_owner_that_misses_the_deadline_loses_the_instance() {
+    let deadline = Duration::from_millis(10);
+    let mut reader = two_writers(ReaderConfig { ownership: Ownership::Exclusive, deadline, ..keyed() });
+    let (mut weak, mut strong) = (Source::new(WEAK), Source::new(STRONG));
+    let first = strong.send(&mut reader, at(0), 1);
+    weak.send(&mut reader, at(9), 1);
+    reader.handle_timeout(at(10));
+    let second = weak.send(&mut reader, at(11), 1);
+    assert_eq!(values(&mut reader), [first, second]);
+    assert_eq!(reader.take_deadline_missed().total_count, 1);
+}
+
+#[test]
+fn equal_writers_are_ranked_by_guid_and_a_new_strength_counts_from_the_next_sample() {
+    let mut reader = two_writers(ReaderConfig { ownership: Ownership::Exclusive, ..keyed() });
+    reader.set_writer_policies(STRONG, WriterPolicies { lifespan: Duration::MAX, strength: 1 });
+    let (mut low, mut high) = (Source::new(WEAK), Source::new(STRONG));
+    let first = high.send(&mut reader, at(0), 1);
+    let second = low.send(&mut reader, at(1), 1);
+    high.send(&mut reader, at(2), 1);
+    reader.set_writer_policies(STRONG, WriterPolicies { lifespan: Duration::MAX, strength: 5 });
+    let third = high.send(&mut reader, at(3), 1);
+    assert_eq!(values(&mut reader), [first, second, third]);
+}
+
+#[test]
+fn an_older_sample_is_left_out_by_source_timestamp() {
+    let destination_order = DestinationOrder::BySourceTimestamp;
+    let mut reader = two_writers(ReaderConfig { destination_order, ..keyed() });
+    let (mut one, mut other) = (Source::new(WEAK), Source::new(STRONG));
+    let stamp = |seconds| Some(Timestamp { seconds, fraction: 7 });
+    let first = one.send_stamped(&mut reader, at(0), 1, stamp(5));
+    other.send_stamped(&mut reader, at(1), 1, stamp(4));
+    // Each instance has an order of its own.
+    let second = other.send_stamped(&mut reader, at(2), 2, stamp(4));
+    let third = other.send_stamped(&mut reader, at(3), 1, stamp(5));
+    // Of equal times, the writer with the higher GUID is the later one, for every reader.
+    one.send_stamped(&mut reader, at(4), 1, stamp(5));
+    let last = one.send_stamped(&mut reader, at(5), 1, stamp(6));
+    assert_eq!(values(&mut reader), [first, second, third, last]);
+    assert_eq!(reader.counters().samples_out_of_order, 2);
+}
+
+#[test]
+fn values_that_come_too_soon_are_left_out() {
+    let minimum_separation = Duration::from_millis(10);
+    let mut reader = two_writers(ReaderConfig { minimum_separation, ..keyed() });
+    let mut writer = Source::new(WEAK);
+    let first = writer.send(&mut reader, at(0), 1);
+    writer.send(&mut reader, at(9), 1);
+    let other = writer.send(&mut reader, at(9), 2);
+    let second = writer.send(&mut reader, at(10), 1);
+    assert_eq!(values(&mut reader), [first, other, second]);
+    assert_eq!(reader.counters().samples_filtered, 1);
+    // The end of an instance is reported whenever it comes.
+    writer.end(&mut reader, at(11), 1, 1);
+    assert_eq!(states(&mut reader), [InstanceState::NotAliveDisposed]);
+}
+
+#[test]
+fn each_instance_has_a_deadline_until_it_ends() {
+    let mut reader = two_writers(ReaderConfig { deadline: Duration::from_millis(10), ..keyed() });
+    let mut writer = Source::new(WEAK);
+    writer.send(&mut reader, at(0), 1);
+    writer.send(&mut reader, at(4), 2);
+    assert!(reader.take_timeout().is_some_and(|next| next <= at(10)));
+    writer.send(&mut reader, at(8), 1);
+    reader.handle_timeout(at(14));
+    assert!(reader.has_deadline_news());
+    let status = reader.take_deadline_missed();
+    assert_eq!((status.total_count, status.total_count_change, status.last_key), (1, 1, Some([2; 16])));
+    writer.end(&mut reader, at(15), 2, 1);
+    reader.unmatch_writer(at(16), WEAK);
+    reader.handle_timeout(at(100));
+    assert_eq!(reader.take_deadline_missed().total_count, 1, "both instances have ended");
+}

@@ -1,0 +1,133 @@
+//! What a writer does about the time since a sample was written: LIFESPAN (DDS 1.4, 2.2.3.16) and DEADLINE (2.2.3.7).
+//!
+//! A sample expires a lifespan after it was written. It then leaves the history: readers that miss it get a GAP. The
+//! writer owes each instance a sample per period, from the first one on until it is disposed or unregistered.
+
+use core::time::Duration;
+use std::collections::VecDeque;
+
+use weir_wire::SequenceNumber;
+
+use super::settings::WriterConfig;
+use super::state::WriterCore;
+use crate::change_kind::ChangeKind;
+use crate::instance_deadlines::{DeadlineMissedStatus, InstanceDeadlines, finite};
+use crate::time::Time;
+
+/// The samples that expire, and the deadlines.
+#[derive(Debug)]
+pub(super) struct Timed {
+    lifespan: Option<Duration>,
+    /// When samples expire, in the order of writing.
+    expiring: VecDeque<(Time, SequenceNumber)>,
+    /// An expired sample that is in transmission. It is removed after that.
+    spared: Option<SequenceNumber>,
+    deadlines: Option<InstanceDeadlines>,
+    missed: DeadlineMissedStatus,
+}
+
+impl Timed {
+    /// `None`: both policies are at their defaults.
+    pub(super) fn new(config: &WriterConfig) -> Option<Box<Self>> {
+        let (lifespan, deadlines) = (finite(config.lifespan), InstanceDeadlines::new(config.deadline));
+        let is_used = lifespan.is_some() || deadlines.is_some();
+        is_used.then(|| {
+            let (expiring, missed) = (VecDeque::new(), DeadlineMissedStatus::default());
+            Box::new(Self { lifespan, expiring, spared: None, deadlines, missed })
+        })
+    }
+
+    /// When [`WriterCore::expire`] is to be called next.
+    pub(super) fn next_at(&self) -> Option<Time> {
+        let expiry = self.expiring.front().map(|(at, _)| *at);
+        expiry.into_iter().chain(self.deadlines.as_ref().and_then(InstanceDeadlines::next_at)).min()
+    }
+
+    /// Memory in bytes.
+    pub(super) fn memory(&self) -> usize {
+        self.expiring.capacity() * size_of::<(Time, SequenceNumber)>()
+            + self.deadlines.as_ref().map_or(0, InstanceDeadlines::memory)
+    }
+}
+
+impl WriterCore {
+    /// Records a sample.
+    #[cold]
+    pub(super) fn note_timed(
+        &mut self,
+        now: Time,
+        kind: ChangeKind,
+        instance: Option<u32>,
+        sn: SequenceNumber,
+    ) {
+        let Some(timed) = &mut self.timed else { return };
+        if let Some(deadlines) = &mut timed.deadlines {
+            match kind {
+                ChangeKind::Alive => {
+                    let index = instance.unwrap_or(0);
+                    let periods = deadlines.written(now, index);
+                    if periods > 0 {
+                        timed.missed.missed(periods, self.instances.key_of(index));
+                    }
+                }
+                _ => deadlines.ended(instance.unwrap_or(0)),
+            }
+        }
+        let Some(lifespan) = timed.lifespan else { return };
+        let history = &self.history;
+        timed.expiring.push_back((now + lifespan, sn));
+        if timed.expiring.len() > 2 * history.len() + EXPIRING_SPARE {
+            // Most were released or replaced.
+            let is_kept = |sn| sn == history.last() || history.get(sn).is_some_and(|entry| entry.is_alive());
+            timed.expiring.retain(|(_, sn)| is_kept(*sn));
+        }
+    }
+
+    /// Counts missed deadlines.
+    #[cold]
+    pub(super) fn expire_deadlines(&mut self, now: Time) {
+        let Some(timed) = &mut self.timed else { return };
+        if let Some(deadlines) = &mut timed.deadlines {
+            let (missed, instances) = (&mut timed.missed, &self.instances);
+            deadlines.expire(now, |index, periods| missed.missed(periods, instances.key_of(index)));
+        }
+    }
+
+    /// Removes expired samples.
+    #[cold]
+    pub(super) fn expire(&mut self, now: Time) {
+        let amid = self.is_amid_sample().then_some(self.unsent);
+        let Some(timed) = &mut self.timed else { return };
+        let mut expired = timed.spared.take_if(|spared| Some(*spared) != amid);
+        loop {
+            if let Some(sn) = expired.take() {
+                if self.history.get(sn).is_some_and(|entry| entry.is_alive()) {
+                    self.counters.samples_expired += 1;
+                    self.history.remove(sn);
+                }
+                self.instances.expired(sn);
+            }
+            let Some(&(_, sn)) = timed.expiring.front().filter(|(at, _)| *at <= now) else { break };
+            timed.expiring.pop_front();
+            if Some(sn) == amid {
+                timed.spared = Some(sn);
+            } else {
+                expired = Some(sn);
+            }
+        }
+        self.large.release(self.history.first());
+    }
+
+    /// Returns OFFERED_DEADLINE_MISSED, and resets its change to zero.
+    pub fn take_deadline_missed(&mut self) -> DeadlineMissedStatus {
+        self.timed.as_mut().map_or_else(DeadlineMissedStatus::default, |timed| timed.missed.take())
+    }
+
+    /// Returns whether deadlines were missed since the status was taken.
+    pub fn has_deadline_news(&self) -> bool {
+        self.timed.as_ref().is_some_and(|timed| timed.missed.has_news())
+    }
+}
+
+/// Recorded samples that may be gone, in addition to twice those in the history.
+const EXPIRING_SPARE: usize = 1024;
