@@ -82,7 +82,7 @@ fn parts<'a>(
 ) -> Result<Vec<Part<'a>>, Failure> {
     let part = |(study, measurement): (&'a Study, Measurement<'a>)| {
         let earlier = folder.map(|folder| folder::earlier(folder, study, environment)).transpose()?.flatten();
-        let bench = earlier.iter().try_fold(bench, |bench, run| bench.continuing(run))?;
+        let measurement = earlier.iter().try_fold(measurement, |it, run| it.continuing(run))?;
         let cases = earlier.as_ref().map_or(&[][..], |run| &run.cases);
         let left = measurement.left(cases)?;
         Ok(Part { study, measurement, earlier, left })

@@ -44,6 +44,14 @@ impl<'a> Measurement<'a> {
         })
     }
 
+    /// The same measurement as a run that has begun.
+    pub(super) fn continuing(self, earlier: &Run) -> Result<Self, Failure> {
+        match self {
+            Self::Bench(bench) => bench.continuing(earlier).map(Self::Bench),
+            Self::Udp(_) => Ok(self),
+        }
+    }
+
     /// What requirements may be about.
     pub(super) fn subjects(&self) -> Vec<Subject<'_>> {
         match self {
