@@ -56,6 +56,13 @@ mod tests {
     }
 
     #[test]
+    fn a_page_keeps_every_paragraph_of_a_help() {
+        let page = pages().into_iter().find(|page| page.name == "weir compare").unwrap();
+        let begins = |words: &str| page.description.iter().any(|paragraph| paragraph.starts_with(words));
+        assert!(begins("Compares the medians") && begins("Runs may have names"), "{:?}", page.description);
+    }
+
+    #[test]
     fn every_example_is_accepted_and_there_are_two_to_five() {
         for page in pages() {
             let examples = examples(&page);

@@ -16,7 +16,8 @@ pub(crate) fn man(page: &Page, pages: &[Page]) -> String {
     push_lines(&mut text, &page.usage);
     text += ".fi\n";
     if !page.description.is_empty() {
-        _ = write!(text, ".SH DESCRIPTION\n{}\n", escaped(&page.description));
+        let paragraphs: Vec<String> = page.description.iter().map(|it| escaped(it)).collect();
+        _ = write!(text, ".SH DESCRIPTION\n{}\n", paragraphs.join("\n.PP\n"));
     }
     let mut is_options = false;
     for section in &page.sections {

@@ -22,8 +22,8 @@ pub(crate) fn markdown(pages: &[Page]) -> String {
 
 fn push(text: &mut String, page: &Page) {
     _ = write!(text, "\n## {}\n\n{}.\n\n```text\n{}\n```\n", page.name, page.about, page.usage.join("\n"));
-    if !page.description.is_empty() {
-        _ = write!(text, "\n{}\n", wrapped(&escaped(&page.description), WIDTH, 0));
+    for paragraph in &page.description {
+        _ = write!(text, "\n{}\n", wrapped(&escaped(paragraph), WIDTH, 0));
     }
     for section in &page.sections {
         _ = write!(text, "\n**{}**\n\n", section.title);

@@ -11,8 +11,8 @@ pub(crate) struct Page {
     pub(crate) about: String,
     /// The usage lines.
     pub(crate) usage: Vec<String>,
-    /// A paragraph of text.
-    pub(crate) description: String,
+    /// Paragraphs of text.
+    pub(crate) description: Vec<String>,
     /// Arguments and options by heading.
     pub(crate) sections: Vec<Section>,
     /// Text whose lines are kept.
@@ -101,7 +101,7 @@ impl Page {
                     rest.lines().map(|line| line.strip_prefix("  ").unwrap_or(line).to_owned()).collect();
                 self.blocks.push(Block { title: title.to_owned(), lines });
             } else if !paragraph.is_empty() {
-                self.description = paragraph.to_owned();
+                self.description.push(paragraph.to_owned());
             }
         }
         // The manual is the same for every build, whatever engines it contains.

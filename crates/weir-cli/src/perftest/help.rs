@@ -52,7 +52,9 @@ pub(super) fn help() -> String {
             text += &list_item(&item.spelling, &item.text, 34);
         }
     }
-    _ = writeln!(text, "\n{}", wrapped(&page.description, WIDTH, 0));
+    for paragraph in &page.description {
+        _ = writeln!(text, "\n{}", wrapped(paragraph, WIDTH, 0));
+    }
     let (examples, rest) = page.blocks.split_at(1);
     push_blocks(&mut text, examples);
     _ = writeln!(text, "\nExit codes: {}", page.exit_codes);
