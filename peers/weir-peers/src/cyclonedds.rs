@@ -116,26 +116,8 @@ fn configuration(options: &NodeOptions) -> String {
 
 #[cfg(test)]
 mod tests {
-    use std::net::Ipv4Addr;
-    use std::time::Duration;
-
-    use weir_peer_api::{LinkOptions, Setting};
-
     use super::*;
-
-    fn options(settings: &[Setting], link: Option<LinkOptions>) -> NodeOptions {
-        let settings = settings.iter().map(|it| (it.name.to_owned(), it.value.to_owned())).collect();
-        NodeOptions {
-            payload_bytes: 1000,
-            link,
-            settings,
-            ..NodeOptions::new("lo".to_owned(), Ipv4Addr::LOCALHOST)
-        }
-    }
-
-    fn link(rate_bps: u64, round_trip_ms: u64) -> Option<LinkOptions> {
-        Some(LinkOptions { rate_bps, round_trip: Duration::from_millis(round_trip_ms) })
-    }
+    use crate::test_options::{link, options};
 
     #[test]
     fn watermark_and_nack_delay_follow_the_link() {

@@ -126,25 +126,8 @@ const HISTORY_SAMPLES_MIN: usize = 2;
 
 #[cfg(test)]
 mod tests {
-    use std::net::Ipv4Addr;
-
-    use weir_peer_api::{LinkOptions, Setting};
-
     use super::*;
-
-    fn options(settings: &[Setting], link: Option<LinkOptions>) -> NodeOptions {
-        let settings = settings.iter().map(|it| (it.name.to_owned(), it.value.to_owned())).collect();
-        NodeOptions {
-            payload_bytes: 1000,
-            link,
-            settings,
-            ..NodeOptions::new("lo".to_owned(), Ipv4Addr::LOCALHOST)
-        }
-    }
-
-    fn link(rate_bps: u64, round_trip_ms: u64) -> Option<LinkOptions> {
-        Some(LinkOptions { rate_bps, round_trip: Duration::from_millis(round_trip_ms) })
-    }
+    use crate::test_options::{link, options};
 
     #[test]
     fn history_and_flow_controller_follow_the_link() {
