@@ -9,6 +9,7 @@ use std::net::Ipv4Addr;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use regex_lite::Regex;
 use serde_json::Value;
 use weir_results::{
     AgeRecorder, Case, ClockRelation, Discovery, Environment, HostRecord, Interface, LatencyKind,
@@ -46,6 +47,10 @@ impl Schema {
                 "const" => argument == value,
                 "enum" => list(argument).contains(value),
                 "minimum" => !value.is_number() || value.as_f64() >= argument.as_f64(),
+                "pattern" => {
+                    let pattern = Regex::new(text(argument)).expect("a pattern is a regular expression");
+                    value.as_str().is_none_or(|value| pattern.is_match(value))
+                }
                 "required" => {
                     !value.is_object() || list(argument).iter().all(|name| value.get(text(name)).is_some())
                 }
