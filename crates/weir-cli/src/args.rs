@@ -56,7 +56,7 @@ const NOTES: &str = concat!(
 
 Examples:
   weir doctor                      # what would distort a measurement on this host, and the fixes
-  weir bench                       # latency and throughput on this host, 75 seconds
+  weir bench                       # latency and throughput on this host, two minutes
   weir run smoke                   # a plan of several studies, with requirements
   weir udp --to HOST               # raw UDP to another host, which runs `weir udp server`
 

@@ -337,7 +337,7 @@ Breakdown:
   deliver    to the sample in the application, an earlier acknowledgement included
 
 Examples:
-  weir bench                                              # every default case, 75 seconds
+  weir bench                                              # every default case, two minutes
   weir bench --tests throughput --sizes 1k --repeat 20    # 20 interleaved pairs with intervals
   weir bench --tests latency --rate 10%,50%,90%           # latency under load
   sudo weir bench --link lte --tests throughput           # across an emulated cellular link

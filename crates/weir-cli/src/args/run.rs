@@ -11,7 +11,8 @@ use crate::exit::exit_codes_with_requirements;
 #[command(after_help = concat!(
     "\
 A plan is a TOML file with a section [[study]] for each study. Its keys are the options of `weir bench`, or of \
-`weir udp` with command = \"udp\"; those in [defaults] hold for all studies. Limits are in [[study.require]], and one that is missed ends the command with 1. \
+`weir udp` with command = \"udp\"; those in [defaults] hold for all studies. Limits are in \
+[[study.require]], and one that is missed ends the command with 1. \
 A run with the --output of an interrupted one goes on where that ended.
 
 Plan:

@@ -25,7 +25,8 @@ pub(super) fn of_table(table: &Table) -> String {
     text += "#\n# `weir published run` measures the same with the published procedure, RTI Perftest's.\n";
     _ = write!(
         text,
-        "\n[[study]]\nname = \"{}\"\nengines = [\"udp\", \"weir\"]\ntests = \"{}\"\nsizes = [{}]\nreliability = \"{}\"\n",
+        "\n[[study]]\nname = \"{}\"\nengines = [\"udp\", \"weir\"]\ntests = \"{}\"\nsizes = [{}]\n\
+         reliability = \"{}\"\n",
         table.name,
         table.test,
         sizes.join(", "),

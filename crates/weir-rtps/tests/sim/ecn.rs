@@ -98,7 +98,8 @@ fn where_a_link_marks_its_queue_is_shorter_and_drops_nothing() {
                 ]
             });
             let shown = format!(
-                "{link} {} B: with ECN {goodput:.3} of the goodput, {queue:.2} of the queue ({queue_ms:.2} ms), {marked} \
+                "{link} {} B: with ECN {goodput:.3} of the goodput, {queue:.2} of the queue ({queue_ms:.2} ms), \
+                 {marked} \
                  marked, in use {is_used}, {dropped} dropped",
                 size(1)
             );

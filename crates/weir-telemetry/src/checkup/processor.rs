@@ -109,7 +109,8 @@ fn idle(facts: &Facts, findings: &mut Vec<Finding>) {
     if let Some(slowest) = wake_ups.iter().filter(|it| it.is_slowed()).max_by_key(|it| it.idle_ns) {
         let us = |ns: u64| ns as f64 / 1e3;
         let text = format!(
-            "idle processors enter sleep states ({driver}): after {} us of sleep, waking up took {:.1} us instead of {:.1} us, \
+            "idle processors enter sleep states ({driver}): after {} us of sleep, waking up took {:.1} us instead of \
+             {:.1} us, \
              and an engine that sleeps less than its baseline can beat it; weir bench --keep-awake=both shows both",
             slowest.slept_us,
             us(slowest.idle_ns),
