@@ -389,6 +389,13 @@ fn open(
     parcel: Option<&Arc<Parcel>>,
     interrupted: &AtomicBool,
 ) -> Result<(HostLink, HostFacts), Option<String>> {
+    // Without an allocation, `srun` would ask for one per host and wait for it.
+    if matches!(place, Place::Slurm(_)) && std::env::var_os("SLURM_JOB_ID").is_none() {
+        return Err(Some(format!(
+            "{place} is a node of a Slurm allocation, and there is none here: start weir inside one, as with \
+             `salloc -N2 weir ...`"
+        )));
+    }
     let command = start::command(place, reach, parcel.map(Arc::as_ref));
     let opened = HostLink::open(place.to_string(), command, parcel.cloned(), interrupted);
     match (place, opened) {

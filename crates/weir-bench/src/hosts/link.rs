@@ -318,7 +318,7 @@ fn read_tail(mut errors: ChildStderr) -> Receiver<String> {
     receiver
 }
 
-/// What to do about an error of OpenSSH.
+/// What to do about an error of OpenSSH, `ip netns` or `srun`.
 fn advice(said: &str) -> &'static str {
     let has = |text: &str| said.contains(text);
     if has("Host key verification failed") {
@@ -331,6 +331,8 @@ fn advice(said: &str) -> &'static str {
         ": check that the host is on and runs sshd; --rsh 'ssh -p PORT' sets its port"
     } else if has("Cannot open network namespace") {
         ": `ip netns` lists those that there are"
+    } else if has("Requested node configuration is not available") || has("Invalid node name") {
+        ": `scontrol show hostnames` lists the nodes of the allocation"
     } else {
         ""
     }
@@ -372,6 +374,11 @@ mod tests {
         check("echo 'Host key verification failed.' >&2; exit 255", "connect once by hand");
         check("echo 'me@beta: Permission denied (publickey).' >&2; exit 255", "ssh-copy-id");
         check("echo 'ssh: connect to host beta port 22: Connection refused' >&2; exit 255", "runs sshd");
+        check(
+            "echo 'srun: error: Unable to create step for job 5: Requested node configuration is not available' >&2; \
+             exit 1",
+            "lists the nodes of the allocation",
+        );
         check("exit 1", "it ended before weir started there");
         check("yes", "that are not from weir");
     }

@@ -22,6 +22,7 @@ mod report;
 mod run;
 mod run_published;
 mod serve;
+mod slurm;
 mod support;
 mod targets;
 mod udp;
