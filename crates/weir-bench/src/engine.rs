@@ -39,7 +39,8 @@ pub fn registry() -> &'static [&'static dyn Engine] {
 static REGISTRY: OnceLock<Vec<&'static dyn Engine>> = OnceLock::new();
 
 fn all(peers: &'static [Peer]) -> Vec<&'static dyn Engine> {
-    let ours: [&'static dyn Engine; 3] = [&udp::Udp::Plain, &udp::Udp::Gso, &weir::Weir];
+    let ours: [&'static dyn Engine; 4] =
+        [&udp::Udp::Plain, &udp::Udp::Gso, &weir::Weir::Plain, &weir::Weir::Links];
     let mocks: [&'static dyn Engine; 7] =
         [&Mock::Sound, &Mock::Lossy, &Mock::Corrupt, &Mock::Hang, &Mock::Crash, &Mock::Stall, &Mock::Clock];
     let peers = peers.iter().map(|peer| peer as &'static dyn Engine);

@@ -142,7 +142,10 @@ mod tests {
     fn what_is_not_there_is_refused_by_name() {
         let error = |text: &str| EngineSettings::parse(text).unwrap_err().to_string();
         assert_eq!(error("[mind]\nreader = 1"), "`mind` is not an engine of this program");
-        assert_eq!(error("[weir]\nturbo = true"), "weir has no setting `turbo`; it has publish_mode");
+        assert_eq!(
+            error("[weir]\nturbo = true"),
+            "weir has no setting `turbo`; it has publish_mode, rate_percent"
+        );
         assert!(error("[fastdds]\nmax_samples = 77").starts_with("fastdds is not built in: build with"));
         assert!(error("weir = 1").starts_with("`weir` is not a table"));
         assert!(error("[weir]\nturbo = []").starts_with("`turbo` of [weir] is not one value"));

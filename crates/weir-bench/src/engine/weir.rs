@@ -12,6 +12,7 @@ macro_rules! open {
     };
 }
 
+mod settings;
 mod timestamps;
 
 use std::net::SocketAddrV4;
@@ -22,7 +23,7 @@ use std::time::Duration;
 use parking_lot::Mutex;
 use weir_dds::{
     BatchPolicy, DataReader, DataReaderListener, DataReaderQos, DataWriter, DataWriterQos, DdsError,
-    DomainParticipant, MulticastGroup, ParticipantSettings, PathReport, Peer, PublishMode, SampleSeq,
+    DomainParticipant, MulticastGroup, ParticipantSettings, PathReport, Peer, SampleSeq,
 };
 use weir_peer_api::settings::Setting;
 use weir_results::{PathReading, Reliability, SocketBuffers, WaitStrategy};
@@ -37,21 +38,17 @@ use crate::payload::SampleHeader;
 use crate::sink::SampleSink;
 use crate::test_data::{Data, KeyedTestData, SharedKeyedTestData, SharedTestData, TestData};
 
-/// Weir.
+/// Weir, with one set of settings.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Weir;
+pub(super) enum Weir {
+    /// As users get it.
+    Plain,
+    /// With a rate that is configured for the link.
+    Links,
+}
 
 /// The largest message: it is one UDP datagram.
 const MESSAGE_BYTES_MAX: usize = weir_baseline::DATAGRAM_BYTES_MAX;
-
-/// The setting of the publishing thread.
-const PUBLISH_MODE: &str = "publish_mode";
-
-const SETTINGS: &[Setting] = &[Setting {
-    name: PUBLISH_MODE,
-    value: "",
-    about: "PublishMode of the writers: synchronous, as by itself, or asynchronous, by a thread of theirs",
-}];
 
 /// How long a sample may wait for its batch to fill; a stream at full speed never waits that long.
 const BATCH_DELAY: Duration = Duration::from_millis(10);
@@ -64,15 +61,24 @@ const WRITE_PATIENCE: Duration = Duration::from_millis(500);
 
 impl Engine for Weir {
     fn name(&self) -> &'static str {
-        "weir"
+        match self {
+            Self::Plain => "weir",
+            Self::Links => "weir-links",
+        }
     }
 
     fn about(&self) -> Option<&'static str> {
-        Some("Weir's own DDS engine, RTPS over UDP")
+        Some(match self {
+            Self::Plain => "Weir's own DDS engine, RTPS over UDP",
+            Self::Links => "Weir with rate_max at 97 % of the rate of a known link, which best effort needs",
+        })
     }
 
     fn settings(&self) -> &'static [Setting] {
-        SETTINGS
+        match self {
+            Self::Plain => settings::PLAIN,
+            Self::Links => settings::LINKS,
+        }
     }
 
     fn fits_datagrams_to_packets(&self) -> bool {
@@ -113,6 +119,7 @@ impl Node {
             send_buffer: case.place.socket_buffer_bytes,
             wait: wait_strategy(case.wait),
             stage_times: case.method.breakdown,
+            rate_max: settings::rate_max(case)?,
             ..ParticipantSettings::default()
         };
         let mut settings = settings.interface(case.place.interface.clone());
@@ -139,7 +146,7 @@ impl Node {
             }),
             _ => qos,
         };
-        let qos = qos.publish_mode(publish_mode(&self.case)?);
+        let qos = qos.publish_mode(settings::publish_mode(&self.case)?);
         self.participant.create_publisher().create_datawriter(&topic, qos).map_err(failed)
     }
 
@@ -209,19 +216,6 @@ impl Node {
             refused: counters.refused,
             ..self.report()
         }
-    }
-}
-
-fn publish_mode(case: &CaseSpec) -> Result<PublishMode, EndpointError> {
-    match case.settings.get(PUBLISH_MODE).map_or("", String::as_str) {
-        "" | "synchronous" => Ok(PublishMode::Synchronous),
-        "asynchronous" if case.method.breakdown => Err(EndpointError::Environment(format!(
-            "--breakdown follows the thread that writes, and with {PUBLISH_MODE} asynchronous another one sends"
-        ))),
-        "asynchronous" => Ok(PublishMode::Asynchronous),
-        other => Err(EndpointError::Environment(format!(
-            "the setting {PUBLISH_MODE} of weir is `{other}`: it should be synchronous or asynchronous"
-        ))),
     }
 }
 
