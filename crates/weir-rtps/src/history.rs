@@ -58,13 +58,16 @@ pub(crate) struct History {
     charged_old: u64,
     /// `charged` up to the last released sample.
     charged_released: u64,
-    /// Bytes of all blocks, and bytes of the samples still there.
+    /// Bytes of all blocks.
     bytes: usize,
-    live: usize,
-    /// Bytes of all samples so far. They are still in their blocks, but for `vacated`; `moved` were written a second
-    /// time.
+    /// Bytes of all samples so far. `moved` were written a second time, and `gone` belong to samples that left their
+    /// place. They are still in their blocks, but for `vacated`.
+    ///
+    /// There is no sum of the bytes that remain: two neighbouring sums that one path changes together and another one
+    /// singly make the next write wait for the store buffer.
     written: u64,
     moved: u64,
+    gone: u64,
     vacated: u64,
 }
 
@@ -118,7 +121,7 @@ impl History {
     /// Returns the bytes of the samples in the history, with their headers.
     #[inline]
     pub(crate) fn live_bytes(&self) -> usize {
-        self.live
+        (self.written + self.moved - self.gone) as usize
     }
 
     /// Returns the bytes in all blocks that were written to, whether their samples are still there or not.
@@ -352,7 +355,6 @@ impl History {
         block.used += len;
         block.live += len;
         self.written += len as u64;
-        self.live += len;
         self.alive += 1;
     }
 
@@ -450,7 +452,7 @@ impl History {
     fn let_go(&mut self, place: u32, own: usize) {
         let Some(block) = self.blocks.get_mut(place as usize).filter(|_| own > 0) else { return };
         block.live -= own;
-        self.live -= own;
+        self.gone += own as u64;
         if block.live == 0 && self.open != Some(place) && self.refuge != Some(place) {
             self.retire(place);
         }

@@ -14,7 +14,7 @@ impl History {
         }
         for _ in 0..VICTIMS_AT_A_TIME {
             // Moving is worthwhile only if more than half of the bytes are dead, plus a margin.
-            if self.used() - self.live <= self.live + BLOCKS_DEAD_MAX * self.block_len {
+            if self.used() - self.live_bytes() <= self.live_bytes() + BLOCKS_DEAD_MAX * self.block_len {
                 break;
             }
             let Some(victim) = self.victim() else { break };
@@ -90,7 +90,6 @@ impl History {
         block.live += len;
         block.moved.push(sn);
         self.moved += len as u64;
-        self.live += len;
         self.let_go_of_moved(victim, own.len());
         self.place(sn, Entry { block: place, offset: at as u32, len: len as u32, own_at: 0, ..entry });
     }
@@ -115,7 +114,7 @@ impl History {
     /// [`History::let_go`], but the caller retires the block.
     pub(super) fn let_go_of_moved(&mut self, place: u32, own: usize) {
         self.blocks[place as usize].live -= own;
-        self.live -= own;
+        self.gone += own as u64;
     }
 
     /// Sets where a sample is stored.
