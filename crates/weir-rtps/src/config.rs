@@ -223,7 +223,8 @@ pub const GROUP_TRUST_MAX: Duration = Duration::from_secs(120);
 /// announcement of the participant.
 pub const PREEMPTIVE_ACKNACKS_MAX: u32 = 10;
 
-/// Most samples of unfinished coherent sets at a reader. A set that exceeds this, or the reader's own limits, is dropped.
+/// Most samples of unfinished coherent sets at a reader. A set that exceeds this, or the limits of the reader, is
+/// dropped.
 pub const COHERENT_SAMPLES_MAX: usize = 64 * 1024;
 
 /// Most sets of a writer that wait at a reader for other writers of their group. If there are more, all are dropped.

@@ -7,7 +7,7 @@
 //!
 //! A sample passes through `matched` (which writer), `changes` (which position), `sample` (which
 //! instance) and `delivery` into the `cache`. Fragments are assembled in `fragments` first. Samples of
-//! coherent sets wait in `coherence` on their way into the cache.
+//! coherent sets wait in `coherence` before they enter the cache.
 
 mod answers;
 mod assemblies;
@@ -39,6 +39,7 @@ mod ring;
 mod round_trip;
 mod sample;
 mod sample_memory;
+mod sets;
 mod states;
 mod stored;
 mod writer_memory;
@@ -48,21 +49,18 @@ use core::cell::Cell;
 use std::sync::Arc;
 
 use weir_wire::{
-    Data, DataFrag, Gap, Guid, Heartbeat, HeartbeatFrag, Payload, SequenceNumber, SequenceNumberSet, Timestamp,
-    VendorId,
+    Data, DataFrag, Gap, Guid, Heartbeat, HeartbeatFrag, Payload, SequenceNumber, SequenceNumberSet,
+    Timestamp, VendorId,
 };
 
 use crate::block::Block;
 use crate::config::{DEPARTED_WRITERS_MAX, PROXIES_MAX, UNMATCHED_WRITERS_MAX};
 use crate::due::Due;
-use crate::group::SetTag;
-use crate::inline_qos;
 use crate::instance_deadlines::finite;
 use crate::key_hasher::Key;
 use crate::outbox::{Destinations, Outbox};
 use crate::qos::{Reliability, XCDR1};
 use crate::time::Time;
-use crate::writer::ChangeKind;
 use cache::Cache;
 use delivery::Delivery;
 use enforced::Enforced;
@@ -232,6 +230,13 @@ impl ReaderCore {
     #[inline]
     pub fn has_expiring(&self) -> bool {
         self.delivery.cache.enforced.as_ref().is_some_and(|enforced| enforced.expiring() > 0)
+    }
+
+    /// Whether policies decide which samples the application accesses, and in which order: it then calls
+    /// [`ReaderCore::access`] instead of [`ReaderCore::take_next`], after [`ReaderCore::expire`].
+    #[inline]
+    pub fn has_policies(&self) -> bool {
+        self.delivery.cache.enforced.is_some()
     }
 
     /// Removes the samples that have expired (LIFESPAN).
@@ -507,41 +512,6 @@ impl ReaderCore {
         self.end_sets_by_policies(now, writer);
     }
 
-    /// Records what a sample says about its coherent set, before it is handled.
-    #[cold]
-    fn note_tag(
-        &mut self,
-        writer: Guid,
-        sn: SequenceNumber,
-        list: &weir_wire::ParameterList<'_>,
-        is_without_payload: bool,
-    ) {
-        let Some(tag) = SetTag::decode(list) else { return };
-        let Some(index) = self.writers.find(writer) else { return };
-        let changes = &self.writers.list[index].changes;
-        if sn < changes.expected || changes.offset(sn) >= crate::config::REORDER_MAX_SAMPLES && changes.expected > SequenceNumber::FIRST {
-            return;
-        }
-        // Without a payload, it may also be the end of an instance.
-        let is_end = is_without_payload && inline_qos::decode(Some(list)).0 == ChangeKind::Alive;
-        self.delivery.cache.note_tag((writer, sn), tag, is_end);
-    }
-
-    /// Ends the coherent sets of a writer whose ends have been reached.
-    #[inline]
-    fn end_sets_by_policies(&mut self, now: Time, writer: Guid) {
-        if self.delivery.cache.enforced.is_some() {
-            self.end_sets(now, writer);
-        }
-    }
-
-    #[cold]
-    fn end_sets(&mut self, now: Time, writer: Guid) {
-        let Some(index) = self.writers.find(writer) else { return };
-        let expected = self.writers.list[index].changes.expected;
-        self.delivery.cache.with_coherence(now, |coherence, out| coherence.end_before(writer, expected, out));
-    }
-
     /// Appends the acknowledgements that are due to `out`.
     #[inline]
     pub fn poll_transmit(&mut self, now: Time, out: &mut Outbox) {
@@ -752,16 +722,6 @@ impl ReaderCore {
         }
     }
 
-    /// Ends the sets of all writers whose ends have been reached.
-    #[cold]
-    fn end_all_sets(&mut self) {
-        if self.delivery.cache.enforced.is_some() {
-            let writers: Vec<_> = self.matched().collect();
-            // The policies know the time of what arrived last.
-            writers.into_iter().for_each(|writer| self.end_sets(Time::ZERO, writer));
-        }
-    }
-
     /// Copies small payloads together that each hold up a whole chunk.
     #[cold]
     fn compact(&mut self) {
@@ -770,11 +730,7 @@ impl ReaderCore {
         for stored in self.writers.list.iter_mut().flat_map(|proxy| proxy.changes.held_mut()) {
             cache.chunks.relocate(&mut stored.at);
         }
-        let Cache { chunks, enforced, .. } = cache;
-        let coherence = enforced.as_mut().and_then(|enforced| enforced.coherence.as_mut());
-        for stored in coherence.into_iter().flat_map(|coherence| coherence.stored_mut()) {
-            chunks.relocate(&mut stored.at);
-        }
+        cache.compact_sets();
     }
 }
 

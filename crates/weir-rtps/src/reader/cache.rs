@@ -5,11 +5,10 @@ use std::sync::Arc;
 use weir_wire::{Guid, SequenceNumber, Timestamp};
 
 use super::chunks::{ChunkRef, Chunks};
-use super::coherence::{Coherence, Sorted};
+use super::coherence::Coherence;
 use super::config::{KeyPayloadOf, ReaderConfig};
 use super::enforced::{AccessOrder, Enforced};
 use super::entries::{Entries, Entry, cost};
-use super::groups::GroupPosition;
 use super::instances::{Instance, Instances};
 use super::limits::Limits;
 use super::raw_sample::{RawSample, SampleSelection};
@@ -19,7 +18,6 @@ use super::states::States;
 use super::stored::StoredSample;
 use crate::block::Block;
 use crate::config;
-use crate::group::SetTag;
 use crate::key_hasher::Key;
 use crate::time::Time;
 use crate::writer::ChangeKind;
@@ -216,59 +214,6 @@ impl Cache {
         self.held_bytes -= cost(stored.len());
     }
 
-    fn coherence(&self) -> Option<&Coherence> {
-        self.enforced.as_ref().and_then(|enforced| enforced.coherence.as_ref())
-    }
-
-    pub(super) fn coherence_mut(&mut self) -> Option<&mut Coherence> {
-        self.enforced.as_mut().and_then(|enforced| enforced.coherence.as_mut())
-    }
-
-    /// Changes what is known of coherent sets, and applies what follows from it.
-    #[cold]
-    pub(super) fn with_coherence(&mut self, now: Time, change: impl FnOnce(&mut Coherence, &mut Sorted)) {
-        let mut sorted = Sorted::default();
-        if let Some(coherence) = self.coherence_mut() {
-            change(coherence, &mut sorted);
-        }
-        self.apply_sorted(now, sorted);
-    }
-
-    /// Makes the samples of sets accessible, or drops them.
-    pub(super) fn apply_sorted(&mut self, now: Time, sorted: Sorted) {
-        for (writer, sn, stored) in sorted.ready {
-            self.place_by_policies(now, writer, sn, stored);
-        }
-        sorted.dropped.into_iter().for_each(|stored| self.chunks.release(stored.at));
-    }
-
-    /// Records what a sample says about its set and its group.
-    pub(super) fn note_tag(&mut self, (writer, sn): (Guid, SequenceNumber), tag: SetTag, is_end: bool) {
-        let Self { enforced: Some(enforced), entries, .. } = self else { return };
-        if let Some(coherence) = &mut enforced.coherence {
-            coherence.note(writer, sn, tag, is_end);
-        }
-        if let Some(number) = tag.number.filter(|_| !is_end) {
-            let there = || {
-                let live = entries.ring.iter().filter(|entry| entry.is_live);
-                live.map(|entry| (entry.writer, entry.sequence_number)).collect()
-            };
-            enforced.note_number((writer, sn), number, entries.live, there);
-        }
-    }
-
-    /// Appends the positions of the samples in these states in their groups.
-    pub(super) fn group_positions(&self, states: States, out: &mut Vec<GroupPosition>) {
-        for (index, entry) in self.entries.ring.iter().enumerate() {
-            if entry.is_live && (states == States::ANY || self.is_in(index, states)) {
-                let at = (entry.writer, entry.sequence_number);
-                let (group, number) =
-                    self.enforced.as_ref().map_or(at, |enforced| enforced.position(at.0, at.1));
-                out.push(GroupPosition { group, number, source_timestamp: entry.source_timestamp });
-            }
-        }
-    }
-
     /// Appends a stored sample, if it need not wait for its set, and the policies admit it.
     #[cold]
     fn place_if_admitted(&mut self, now: Time, writer: Guid, sn: SequenceNumber, stored: StoredSample) {
@@ -280,7 +225,13 @@ impl Cache {
     }
 
     /// Appends a stored sample, if the policies admit it.
-    fn place_by_policies(&mut self, now: Time, writer: Guid, sn: SequenceNumber, stored: StoredSample) {
+    pub(super) fn place_by_policies(
+        &mut self,
+        now: Time,
+        writer: Guid,
+        sn: SequenceNumber,
+        stored: StoredSample,
+    ) {
         let (Some(index), Some(enforced)) = (self.instances.index(stored.key()), &mut self.enforced) else {
             self.chunks.release(stored.at);
             return;
@@ -503,71 +454,7 @@ impl Cache {
         count
     }
 
-    /// Passes the samples of one instance after those of the other.
-    #[cold]
-    fn access_by_instance(
-        &mut self,
-        max: usize,
-        states: States,
-        remove: bool,
-        f: &mut impl FnMut(RawSample<'_>) -> bool,
-    ) -> usize {
-        let mut instances: Vec<(u64, u32)> = Vec::new();
-        let mut next = self.instances.next(None, |_, _| true);
-        while let Some(index) = next {
-            let instance = self.instances.get(index);
-            instances.push((instance.oldest, index));
-            let key = instance.key;
-            next = if self.instances.is_keyed { self.instances.next(Some(key), |_, _| true) } else { None };
-        }
-        // That with the oldest sample comes first.
-        instances.sort_unstable();
-        let mut count = 0;
-        for (_, instance) in instances {
-            if count >= max {
-                break;
-            }
-            count += self.access_instance(max - count, instance, states, remove, &mut *f);
-        }
-        count
-    }
-
-    /// Passes the first sample in the order of the group.
-    #[cold]
-    fn access_one_of_group(
-        &mut self,
-        max: usize,
-        selection: SampleSelection,
-        remove: bool,
-        f: &mut impl FnMut(RawSample<'_>) -> bool,
-    ) -> usize {
-        let mut count = 0;
-        while count == 0 && max > 0 {
-            let Some(enforced) = &self.enforced else { break };
-            let mut first: Option<(usize, (Guid, SequenceNumber))> = None;
-            for (index, entry) in self.entries.ring.iter().enumerate() {
-                let is_selected = entry.is_live
-                    && selection.instance.is_none_or(|instance| instance == entry.instance)
-                    && (selection.states == States::ANY || self.is_in(index, selection.states));
-                if !is_selected {
-                    continue;
-                }
-                let at = enforced.position(entry.writer, entry.sequence_number);
-                if first.is_none_or(|(_, first)| first.0 == at.0 && at.1 < first.1) {
-                    first = Some((index, at));
-                }
-            }
-            let Some((index, _)) = first else { break };
-            let instance = self.entries.ring[index].instance;
-            // A sample that does not count is removed.
-            count = usize::from(self.visit(index, remove, f));
-            self.instances.forget_if_over(instance);
-            self.entries.trim();
-        }
-        count
-    }
-
-    fn access_instance(
+    pub(super) fn access_instance(
         &mut self,
         max: usize,
         instance: u32,
@@ -595,7 +482,7 @@ impl Cache {
         count
     }
 
-    fn is_in(&self, index: usize, states: States) -> bool {
+    pub(super) fn is_in(&self, index: usize, states: States) -> bool {
         let entry = &self.entries.ring[index];
         let instance = self.instances.get(entry.instance);
         let is_new = instance.viewed_by == 0 || instance.viewed_by == self.accesses;
@@ -604,7 +491,12 @@ impl Cache {
 
     /// Passes a sample to `f`, then removes it or marks it as read. Returns whether it counts.
     #[inline]
-    fn visit(&mut self, index: usize, remove: bool, f: &mut impl FnMut(RawSample<'_>) -> bool) -> bool {
+    pub(super) fn visit(
+        &mut self,
+        index: usize,
+        remove: bool,
+        f: &mut impl FnMut(RawSample<'_>) -> bool,
+    ) -> bool {
         let mut counts = false;
         self.show(index, |sample| counts = f(sample));
         if remove || !counts {

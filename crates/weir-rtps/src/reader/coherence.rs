@@ -99,9 +99,9 @@ impl Coherence {
         config.presentation.coherent_access.then(|| Self {
             is_grouped: config.presentation.scope == PresentationScope::Group,
             wants_history: config.wants_history,
-            max_samples: config.max_samples.map_or(config::COHERENT_SAMPLES_MAX, |max| {
-                (max as usize).min(config::COHERENT_SAMPLES_MAX)
-            }),
+            max_samples: config
+                .max_samples
+                .map_or(config::COHERENT_SAMPLES_MAX, |max| (max as usize).min(config::COHERENT_SAMPLES_MAX)),
             max_bytes: config.max_bytes,
             writers: BTreeMap::new(),
             samples: 0,
@@ -343,12 +343,7 @@ impl Coherence {
         }
     }
 
-    fn release(
-        &mut self,
-        writer: Guid,
-        samples: Vec<(SequenceNumber, StoredSample)>,
-        out: &mut Sorted,
-    ) {
+    fn release(&mut self, writer: Guid, samples: Vec<(SequenceNumber, StoredSample)>, out: &mut Sorted) {
         for (sn, stored) in samples {
             self.samples -= 1;
             self.bytes -= cost(stored.len());
@@ -374,7 +369,11 @@ impl Coherence {
                 ended: sets.ended,
                 dropped_to: sets.dropped_to,
                 open: sets.open.as_ref().and_then(|open| open.group_set),
-                sets: sets.waiting.iter().filter_map(|it| it.group_set.map(|set| (set, it.is_broken))).collect(),
+                sets: sets
+                    .waiting
+                    .iter()
+                    .filter_map(|it| it.group_set.map(|set| (set, it.is_broken)))
+                    .collect(),
             });
         }
     }

@@ -117,7 +117,8 @@ impl Added<'_> {
 
     /// Fills `list` for the sample of a DATA or DATA_FRAG.
     fn fill(&mut self, body: &[u8]) {
-        let number = |at: usize| body.get(at..at + 4).and_then(|bytes| bytes.try_into().ok()).map(u32::from_le_bytes);
+        let number =
+            |at: usize| body.get(at..at + 4).and_then(|bytes| bytes.try_into().ok()).map(u32::from_le_bytes);
         let sn = number(SN_AT).zip(number(SN_AT + 4));
         let sn = sn.map(|(high, low)| SequenceNumber(i64::from(high as i32) << 32 | i64::from(low)));
         if let (Some(presented), Some(sn)) = (self.presented, sn)

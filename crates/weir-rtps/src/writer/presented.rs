@@ -4,7 +4,7 @@
 //! first transmissions and repairs alike (`expected_qos`). The end of a set is a DATA without content in the history.
 //!
 //! Late readers need the end of a set as long as a sample of the set is kept. The last end is kept in any case: of a
-//! writer without samples in a shared set, it is all that tells how far it has got.
+//! writer without samples in a shared set, nothing else shows how far it has got.
 
 use std::collections::VecDeque;
 

@@ -9,7 +9,6 @@ use crate::change_kind::ChangeKind;
 use crate::config;
 use crate::qos::{Durability, History, INFINITE, Reliability};
 
-
 /// The configuration of a writer.
 #[derive(Debug, Clone)]
 pub struct WriterConfig {
