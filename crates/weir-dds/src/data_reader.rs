@@ -262,8 +262,7 @@ impl<T: DdsType> DataReader<T> {
         self.inner.driver().flush_queued();
         let mut core = self.inner.endpoint.core.lock();
         if core.has_policies() {
-            drop(core);
-            return self.take_next_by_policies(sample);
+            return self.take_next_by_policies(core, sample);
         }
         let mut info = None;
         // Samples that cannot be decoded are skipped.
@@ -283,8 +282,9 @@ impl<T: DdsType> DataReader<T> {
 
     /// [`DataReader::take_next_sample`] in the order of the policies.
     #[cold]
-    fn take_next_by_policies(&self, sample: &mut T) -> Option<SampleInfo> {
-        let mut core = self.inner.core_to_access();
+    #[inline(never)]
+    fn take_next_by_policies(&self, core: MutexGuard<'_, ReaderCore>, sample: &mut T) -> Option<SampleInfo> {
+        let mut core = self.inner.access_by_policies(core);
         let (mut info, mut malformed) = (None, 0);
         core.access(1, SampleSelection::default(), true, |raw| {
             info = decode(raw.kind, raw.payload, raw.block, sample).ok().map(|()| SampleInfo::new(&raw));
@@ -336,11 +336,8 @@ impl<T: DdsType> DataReader<T> {
         samples.clear();
         let mut malformed = 0;
         {
-            let mut core = self.inner.endpoint.core.lock();
-            if core.has_policies() {
-                drop(core);
-                core = self.inner.core_to_access();
-            }
+            let core = self.inner.endpoint.core.lock();
+            let mut core = if core.has_policies() { self.inner.access_by_policies(core) } else { core };
             let Some(selection) = select(&mut core) else { return 0 };
             core.access(max, selection, remove, |raw| {
                 let value = samples.slot(SampleInfo::new(&raw));
@@ -556,13 +553,19 @@ impl Inner {
         &self.handle.driver
     }
 
-    /// Locks the core for an access that policies decide on: expired samples are removed, and sets become accessible.
+    /// Prepares an access that policies decide on: expired samples are removed, and sets become accessible.
     #[cold]
-    fn core_to_access(&self) -> MutexGuard<'_, ReaderCore> {
-        if let Some(access) = self.endpoint.shared_sets.get() {
-            access.settle();
-        }
-        let mut core = self.endpoint.core.lock();
+    #[inline(never)]
+    fn access_by_policies<'a>(&'a self, core: MutexGuard<'a, ReaderCore>) -> MutexGuard<'a, ReaderCore> {
+        let mut core = match self.endpoint.shared_sets.get() {
+            Some(access) => {
+                // The cores of all readers are locked in turn.
+                drop(core);
+                access.settle();
+                self.endpoint.core.lock()
+            }
+            None => core,
+        };
         if core.has_expiring() {
             core.expire(clock::now());
         }

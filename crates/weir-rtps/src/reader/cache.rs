@@ -225,6 +225,7 @@ impl Cache {
     }
 
     /// Appends a stored sample, if the policies admit it.
+    #[cold]
     pub(super) fn place_by_policies(
         &mut self,
         now: Time,
@@ -425,15 +426,13 @@ impl Cache {
     ) -> usize {
         self.accesses += 1;
         let states = selection.states;
-        match self.enforced.as_ref().map_or(AccessOrder::Arrival, |enforced| enforced.order) {
-            AccessOrder::OneOfGroup => return self.access_one_of_group(max, selection, remove, &mut f),
-            AccessOrder::ByInstance if selection.instance.is_none() => {
-                return self.access_by_instance(max, states, remove, &mut f);
-            }
-            _ => {}
+        if let Some(enforced) = &self.enforced
+            && enforced.order != AccessOrder::Arrival
+        {
+            return self.access_in_order(enforced.order, max, selection, remove, &mut f);
         }
         if let Some(instance) = selection.instance {
-            return self.access_instance(max, instance, states, remove, &mut f);
+            return self.access_instance(max, instance, states, remove, f);
         }
         let is_unread_only = states.is_unread_only();
         let mut index = if is_unread_only { self.entries.first_unread() } else { 0 };

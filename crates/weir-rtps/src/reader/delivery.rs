@@ -48,6 +48,7 @@ impl Delivery {
 
     /// Moves past a submessage that is no sample, and delivers what was held back behind it.
     #[cold]
+    #[inline(never)]
     pub(super) fn pass_over(
         &mut self,
         now: Time,
@@ -64,7 +65,8 @@ impl Delivery {
     }
 
     /// Records that samples before `to` are lost, for the sets that they belong to.
-    #[inline]
+    #[cold]
+    #[inline(never)]
     pub(super) fn note_lost(&mut self, now: Time, writer: Guid, to: SequenceNumber) {
         if self.cache.enforced.is_some() {
             self.cache.with_coherence(now, |coherence, out| coherence.lost(writer, to, out));

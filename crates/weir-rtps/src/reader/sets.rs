@@ -5,6 +5,7 @@ use weir_wire::{Guid, ParameterList, SequenceNumber};
 use super::ReaderCore;
 use super::cache::Cache;
 use super::coherence::{Coherence, Sorted};
+use super::enforced::AccessOrder;
 use super::groups::GroupPosition;
 use super::raw_sample::{RawSample, SampleSelection};
 use super::states::States;
@@ -119,9 +120,25 @@ impl Cache {
         }
     }
 
-    /// Passes the samples of one instance after those of the other.
+    /// [`Cache::access`] in the order of PRESENTATION.
     #[cold]
-    pub(super) fn access_by_instance(
+    pub(super) fn access_in_order(
+        &mut self,
+        order: AccessOrder,
+        max: usize,
+        selection: SampleSelection,
+        remove: bool,
+        f: &mut impl FnMut(RawSample<'_>) -> bool,
+    ) -> usize {
+        match selection.instance {
+            _ if order == AccessOrder::OneOfGroup => self.access_one_of_group(max, selection, remove, f),
+            Some(instance) => self.access_instance(max, instance, selection.states, remove, f),
+            None => self.access_by_instance(max, selection.states, remove, f),
+        }
+    }
+
+    /// Passes the samples of one instance after those of the other.
+    fn access_by_instance(
         &mut self,
         max: usize,
         states: States,
@@ -149,8 +166,7 @@ impl Cache {
     }
 
     /// Passes the first sample in the order of the group.
-    #[cold]
-    pub(super) fn access_one_of_group(
+    fn access_one_of_group(
         &mut self,
         max: usize,
         selection: SampleSelection,

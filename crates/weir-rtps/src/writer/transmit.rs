@@ -30,20 +30,34 @@ impl WriterCore {
     // Also used as a function pointer, which would keep it out of its callers.
     #[inline(always)]
     fn transmit(&mut self, now: Time, out: &mut Outbox) {
-        let mut is_collecting = false;
         if self.timed.is_some() {
             // Expired samples are not sent, even if the timer is late.
             self.expire(now);
-            is_collecting = self.is_collecting();
+            if self.is_collecting() {
+                return self.transmit_collecting(now, out);
+            }
         }
         self.pacing.wake(now);
         if self.due.is_any() && !self.pacing.is_unused() {
             // Repairs first: readers hold back what follows them.
             self.answer_readers(now, out);
         }
-        if !is_collecting && self.has_unsent() && self.should_send(now) {
+        if self.has_unsent() && self.should_send(now) {
             self.send_new(now, self.sendable_end(now), out);
         }
+        if self.heartbeat.is_due {
+            self.send_heartbeat(now, out);
+        }
+        if self.heartbeat.is_hurry_due {
+            self.heartbeat.hurry(now, self.pacing.patience);
+        }
+        self.answer(now, out);
+    }
+
+    /// [`WriterCore::transmit`] while new samples are held back for others to come.
+    #[cold]
+    fn transmit_collecting(&mut self, now: Time, out: &mut Outbox) {
+        self.pacing.wake(now);
         if self.heartbeat.is_due {
             self.send_heartbeat(now, out);
         }
