@@ -50,7 +50,8 @@ fn unknown() -> Vec<u8> {
 
 #[test]
 fn a_set_ends_with_each_form_of_an_end() {
-    let ends: [(&str, fn(&mut ReaderCore)); 5] = [
+    type End = (&'static str, fn(&mut ReaderCore));
+    let ends: [End; 5] = [
         ("a DATA without content and COHERENT_SET unknown", |reader| {
             handle_list(reader, 3, false, &unknown())
         }),
@@ -157,7 +158,7 @@ fn settled(progress: &[GroupProgress]) -> Vec<(i64, bool)> {
 #[test]
 fn a_shared_set_is_settled_when_it_has_ended_at_each_live_writer() {
     let one = progress(5, &[(1, false), (5, false)]);
-    assert_eq!(settled(&[one.clone()]), [(1, true), (5, true)]);
+    assert_eq!(settled(core::slice::from_ref(&one)), [(1, true), (5, true)]);
     assert_eq!(settled(&[one.clone(), progress(0, &[])]), []);
     assert_eq!(settled(&[one.clone(), progress(1, &[(1, false)])]), [(1, true)]);
     assert_eq!(settled(&[one.clone(), progress(5, &[])]), [(1, true), (5, true)]);
