@@ -9,6 +9,7 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
+use parking_lot::MutexGuard;
 use weir_cdr::DdsType;
 use weir_rtps::block::Block;
 use weir_rtps::participant::LocalEndpoint;
@@ -34,6 +35,7 @@ use crate::status::{
     DeadlineMissedStatus, IncompatibleQosStatus, LivelinessChangedStatus, MatchedStatus, SampleCountStatus,
     SampleRejectedStatus,
 };
+use crate::subscriber::Subscriber;
 use crate::topic::Topic;
 use crate::wait_strategy::WaitStrategy;
 
@@ -82,11 +84,13 @@ struct Inner {
 impl<T: DdsType> DataReader<T> {
     pub(crate) fn new(
         handle: &Arc<Handle>,
+        subscriber: &Subscriber,
         topic: &Topic<T>,
-        qos: DataReaderQos,
+        mut qos: DataReaderQos,
         listener: Option<Arc<dyn DataReaderListener<T>>>,
     ) -> Result<Self> {
         check_qos(&qos)?;
+        subscriber.announce(&mut qos.policies);
         let driver = &handle.driver;
         driver.check()?;
         let group = driver.group_for(qos.multicast)?;
@@ -97,6 +101,7 @@ impl<T: DdsType> DataReader<T> {
             ..core_config::<T>(driver.guid(entity), &qos, random::secret()?)
         };
         let endpoint = Arc::new(ReaderEndpoint::new(entity, ReaderCore::new(config), &topic.state));
+        subscriber.add(&endpoint);
         driver.routes.change(|table| _ = table.readers.insert(entity, Arc::clone(&endpoint)));
         let inner = Inner { handle: Arc::clone(handle), endpoint, group };
         let reader = Self { inner: Arc::new(inner), sample: PhantomData };
@@ -256,8 +261,8 @@ impl<T: DdsType> DataReader<T> {
     pub fn take_next_sample(&self, sample: &mut T) -> Option<SampleInfo> {
         self.inner.driver().flush_queued();
         let mut core = self.inner.endpoint.core.lock();
-        if core.has_expiring() {
-            core.expire(clock::now());
+        if core.has_policies() {
+            return self.take_next_by_policies(core, sample);
         }
         let mut info = None;
         // Samples that cannot be decoded are skipped.
@@ -272,6 +277,24 @@ impl<T: DdsType> DataReader<T> {
         if core.is_request_due() {
             self.inner.driver().request_refused(core);
         }
+        info
+    }
+
+    /// [`DataReader::take_next_sample`] in the order of the policies.
+    #[cold]
+    #[inline(never)]
+    fn take_next_by_policies(&self, core: MutexGuard<'_, ReaderCore>, sample: &mut T) -> Option<SampleInfo> {
+        let mut core = self.inner.access_by_policies(core);
+        let (mut info, mut malformed) = (None, 0);
+        core.access(1, SampleSelection::default(), true, |raw| {
+            info = decode(raw.kind, raw.payload, raw.block, sample).ok().map(|()| SampleInfo::new(&raw));
+            malformed += u64::from(info.is_none());
+            info.is_some()
+        });
+        if core.is_request_due() {
+            self.inner.driver().request_refused(core);
+        }
+        self.inner.endpoint.malformed.fetch_add(malformed, Ordering::Relaxed);
         info
     }
 
@@ -313,10 +336,8 @@ impl<T: DdsType> DataReader<T> {
         samples.clear();
         let mut malformed = 0;
         {
-            let mut core = self.inner.endpoint.core.lock();
-            if core.has_expiring() {
-                core.expire(clock::now());
-            }
+            let core = self.inner.endpoint.core.lock();
+            let mut core = if core.has_policies() { self.inner.access_by_policies(core) } else { core };
             let Some(selection) = select(&mut core) else { return 0 };
             core.access(max, selection, remove, |raw| {
                 let value = samples.slot(SampleInfo::new(&raw));
@@ -387,7 +408,37 @@ impl<T> DataReader<T> {
 
     /// As [`DataReader::wait_for_data`], with a wait strategy for this call.
     pub fn wait_for_data_by(&self, timeout: Duration, strategy: WaitStrategy) -> bool {
-        self.inner.driver().receive_until_unread(&self.inner.endpoint, clock::now() + timeout, strategy)
+        let (driver, endpoint) = (self.inner.driver(), &self.inner.endpoint);
+        let Some(access) = endpoint.shared_sets.get() else {
+            return driver.receive_until_unread(endpoint, clock::now() + timeout, strategy);
+        };
+        // Another reader may have received the end of a set.
+        driver.receive_until(Some(clock::now() + timeout), strategy, || {
+            access.settle();
+            endpoint.core.lock().has_unread()
+        })
+    }
+
+    /// Waits until the reader has what its matched writers had written before (DDS 1.4, 2.2.2.5.3.33).
+    ///
+    /// Those are the samples of reliable writers that they still keep, for a reader whose durability is not VOLATILE.
+    /// Returns at once if no writer is matched.
+    ///
+    /// # Errors
+    /// [`DdsError::Timeout`]; [`DdsError::ThreadFailed`]: the participant has failed.
+    pub fn wait_for_historical_data(&self, timeout: Duration) -> Result<()> {
+        let (driver, endpoint) = (self.inner.driver(), &self.inner.endpoint);
+        driver.check()?;
+        let is_done = || endpoint.core.lock().is_caught_up();
+        if driver.receive_until(Some(clock::now() + timeout), driver.wait, is_done) {
+            return Ok(());
+        }
+        driver.check()?;
+        Err(DdsError::Timeout {
+            what: "the arrival of historical data",
+            waited: timeout,
+            hint: String::new(),
+        })
     }
 
     /// Waits until at least `count` writers are matched.
@@ -500,6 +551,25 @@ impl<T> DataReader<T> {
 impl Inner {
     fn driver(&self) -> &Driver {
         &self.handle.driver
+    }
+
+    /// Prepares an access that policies decide on: expired samples are removed, and sets become accessible.
+    #[cold]
+    #[inline(never)]
+    fn access_by_policies<'a>(&'a self, core: MutexGuard<'a, ReaderCore>) -> MutexGuard<'a, ReaderCore> {
+        let mut core = match self.endpoint.shared_sets.get() {
+            Some(access) => {
+                // The cores of all readers are locked in turn.
+                drop(core);
+                access.settle();
+                self.endpoint.core.lock()
+            }
+            None => core,
+        };
+        if core.has_expiring() {
+            core.expire(clock::now());
+        }
+        core
     }
 }
 

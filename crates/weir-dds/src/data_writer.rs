@@ -30,7 +30,7 @@ use weir_rtps::qos::LivelinessKind;
 use weir_rtps::writer::{WriterConfig, WriterCore, WriterCounters};
 use weir_wire::{Guid, SequenceNumber, Timestamp};
 
-use self::inner::Inner;
+pub(crate) use self::inner::Inner;
 use self::setup::{check_qos, core_config};
 use crate::clock::{self, timestamp_of};
 use crate::driver::endpoints::WriterEndpoint;
@@ -42,6 +42,7 @@ use crate::driver::start::Handle;
 use crate::error::{DdsError, Result};
 use crate::key::instance_of_key_hash;
 use crate::listener::DataWriterListener;
+use crate::publisher::Publisher;
 use crate::qos::{DataWriterQos, PublishMode};
 use crate::random;
 use crate::stage_times::SendTimes;
@@ -61,16 +62,19 @@ pub struct DataWriter<T> {
 impl<T: DdsType> DataWriter<T> {
     pub(crate) fn new(
         handle: &Arc<Handle>,
+        publisher: &Publisher,
         topic: &Topic<T>,
-        qos: DataWriterQos,
+        mut qos: DataWriterQos,
         listener: Option<Arc<dyn DataWriterListener<T>>>,
     ) -> Result<Self> {
         let encoding = check_qos(&qos)?;
+        publisher.announce(&mut qos.policies);
         let driver = &handle.driver;
         driver.check()?;
         let entity = driver.new_writer_id(T::HAS_KEY);
         let config = WriterConfig {
             dscp: driver.dscp.dscp(qos.policies.transport_priority),
+            presentation: publisher.presentation_of_samples(),
             ..core_config(driver.guid(entity), &qos, random::secret()?)
         };
         let lane = Lane::new(
@@ -81,12 +85,12 @@ impl<T: DdsType> DataWriter<T> {
             lane.keep_times();
         }
         let endpoint = Arc::new(WriterEndpoint::new(entity, lane, &qos, &topic.state));
-        let publisher = driver.start_publishing(&endpoint)?;
+        let publishing_thread = driver.start_publishing(&endpoint)?;
         driver.routes.change(|table| _ = table.writers.insert(entity, Arc::clone(&endpoint)));
         let inner = Arc::new(Inner {
             handle: Arc::clone(handle),
             endpoint,
-            publisher,
+            publisher: publishing_thread,
             qos,
             encoding,
             registered: Mutex::default(),
@@ -185,6 +189,11 @@ impl<T: DdsType> DataWriter<T> {
 }
 
 impl<T> DataWriter<T> {
+    /// Returns what the publisher knows of the writer.
+    pub(crate) fn inner(&self) -> &Arc<Inner> {
+        &self.inner
+    }
+
     /// Changes the priority: see [`DataWriterQos::transport_priority`](crate::DataWriterQos::transport_priority).
     ///
     /// Samples that have not left yet go by it, also in their DSCP. Readers keep what was announced when the writer was

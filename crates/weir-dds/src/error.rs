@@ -37,6 +37,9 @@ pub enum DdsError {
     /// A standard policy is not implemented (`RETCODE_UNSUPPORTED`).
     #[error("{0}")]
     Unsupported(String),
+    /// The call is not allowed in this state (`RETCODE_PRECONDITION_NOT_MET`).
+    #[error("{0}")]
+    PreconditionNotMet(String),
     /// A system call failed: no such interface, no free port, no permission.
     #[error("{what}: {source}")]
     Network {

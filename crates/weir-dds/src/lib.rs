@@ -50,6 +50,7 @@ mod data_writer;
 mod driver;
 mod dscp;
 mod error;
+mod group_qos;
 mod key;
 mod listener;
 mod multicast;
@@ -80,14 +81,15 @@ pub use driver::receive_counters::ReceiveCounters;
 pub use driver::sender::SendCounters;
 pub use dscp::DscpMapping;
 pub use error::{DdsError, Result};
+pub use group_qos::{PublisherQos, SubscriberQos};
 pub use listener::{DataReaderListener, DataWriterListener, TopicListener};
 pub use multicast::MulticastGroup;
 pub use participant::DomainParticipant;
 pub use publisher::Publisher;
 pub use qos::{
     BatchPolicy, Coalescing, DataReaderQos, DataRepresentation, DataWriterQos, DestinationOrder, Durability,
-    History, INFINITE, Liveliness, LivelinessKind, Ownership, PolicyId, PolicySet, PublishMode, Qos,
-    Reliability, ResourceLimits,
+    History, INFINITE, Liveliness, LivelinessKind, Ownership, PolicyId, PolicySet, Presentation,
+    PresentationScope, PublishMode, Qos, Reliability, ResourceLimits,
 };
 pub use sample::{
     InstanceHandle, InstanceState, Sample, SampleInfo, SampleSeq, SampleState, States, ViewState,

@@ -14,12 +14,12 @@ use std::time::Duration;
 
 use weir_cdr::Encoding;
 use weir_rtps::config;
-use weir_rtps::qos::{Presentation, PresentationScope, XCDR1, XCDR2};
+use weir_rtps::qos::{XCDR1, XCDR2};
 pub use weir_rtps::writer::BatchPolicy;
 
 pub use weir_rtps::qos::{
     DestinationOrder, Durability, History, INFINITE, Liveliness, LivelinessKind, Ownership, PolicyId,
-    PolicySet, Qos, Reliability, ResourceLimits,
+    PolicySet, Presentation, PresentationScope, Qos, Reliability, ResourceLimits,
 };
 
 use crate::error::{DdsError, Result};
@@ -218,9 +218,9 @@ pub(crate) enum Side {
     Reader,
 }
 
-/// Refuses policies that contradict each other, and values that are not enforced.
+/// Refuses policies that contradict each other or belong elsewhere.
 pub(crate) fn check_policies(policies: &Qos, side: Side) -> Result<()> {
-    check_enforced(policies)?;
+    check_presentation(policies)?;
     check_side(policies, side)?;
     if policies.deadline < policies.time_based_filter {
         return Err(DdsError::InconsistentPolicy(format!(
@@ -232,22 +232,16 @@ pub(crate) fn check_policies(policies: &Qos, side: Side) -> Result<()> {
     check_limits(policies)
 }
 
-/// Refuses values of policies that are not enforced: peers would rely on them (DDS 1.4, 2.2.3).
-fn check_enforced(policies: &Qos) -> Result<()> {
-    let default = Qos::for_reader();
-    if policies.presentation == default.presentation {
+/// Refuses PRESENTATION in the QoS of an endpoint: it is a policy of publishers and subscribers (DDS 1.4, 2.2.3.6).
+fn check_presentation(policies: &Qos) -> Result<()> {
+    if policies.presentation == Presentation::DEFAULT {
         return Ok(());
     }
-    let Presentation { scope, coherent_access, ordered_access } = policies.presentation;
-    let scope = match scope {
-        PresentationScope::Instance => "INSTANCE",
-        PresentationScope::Topic => "TOPIC",
-        PresentationScope::Group => "GROUP",
-    };
-    Err(DdsError::Unsupported(format!(
-        "PRESENTATION: access scope {scope}, coherent_access {coherent_access}, ordered_access {ordered_access} is \
-         not enforced yet: leave it at its default (INSTANCE, false, false)"
-    )))
+    Err(DdsError::InconsistentPolicy(
+        "PRESENTATION: writers and readers have that of their publisher or subscriber: set it in PublisherQos or \
+         SubscriberQos"
+            .to_owned(),
+    ))
 }
 
 /// Refuses values of policies that only the other side has: they would do nothing.

@@ -18,6 +18,7 @@
 //! | [`discovery_event`] | what discovery reports to the driver |
 //! | [`ports`] | the ports of a participant |
 //! | [`liveliness`] | leases of writers |
+//! | [`group`] | coherent sets, and the order of the samples of several writers |
 //! | [`path`], [`ecn`] | the rate of the path to a host, and the congestion marks of what arrives |
 //! | [`time`], [`config`] | the caller's clock; every tunable |
 
@@ -28,6 +29,7 @@ pub mod discovery_data;
 pub mod discovery_event;
 mod due;
 pub mod ecn;
+pub mod group;
 mod history;
 mod inline_qos;
 mod instance_deadlines;

@@ -67,7 +67,7 @@ impl<T: DdsType> DataReader<T> {
     fn collect_serialized(&self, max: usize, remove: bool) -> Vec<SerializedSample> {
         self.inner.driver().flush_queued();
         let mut samples = Vec::new();
-        let mut core = self.inner.endpoint.core.lock();
+        let mut core = self.inner.access_by_policies(self.inner.endpoint.core.lock());
         core.access(max, SampleSelection::default(), remove, |raw| {
             samples.push(SerializedSample {
                 payload: shared_payload::payload(&raw),

@@ -35,6 +35,7 @@ pub(super) fn core_config<T: DdsType>(guid: Guid, qos: &DataReaderQos, hash_seed
         ownership: policies.ownership,
         destination_order: policies.destination_order,
         minimum_separation: policies.time_based_filter,
+        presentation: policies.presentation,
         hash_seed,
         key_of: T::HAS_KEY.then_some(instance_of_payload::<T> as KeyOf),
         key_of_hash: T::HAS_KEY.then_some(instance_of_key_hash::<T> as KeyOfHash),

@@ -21,6 +21,7 @@ mod loans;
 mod multicast;
 mod participants;
 mod policies;
+mod presentation;
 mod reliable;
 mod representations;
 mod samples;

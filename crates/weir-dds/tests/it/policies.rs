@@ -28,31 +28,21 @@ fn create(world: &World, change: impl Fn(&mut Qos)) -> [Option<DdsError>; 2] {
 }
 
 #[test]
-fn a_policy_that_is_not_enforced_is_refused_at_both_ends_with_its_name_value_and_default() {
+fn presentation_is_refused_in_the_qos_of_an_endpoint() {
     let world = World::new();
-    let check = |change: fn(&mut Qos), expected: &str| {
-        for result in create(&world, change) {
-            match result {
-                Some(DdsError::Unsupported(text)) => assert_eq!(text, expected),
-                other => panic!("{other:?} is not {expected:?}"),
-            }
-        }
-    };
-    check(
+    let changes: [fn(&mut Qos); 3] = [
         |qos| qos.presentation.scope = PresentationScope::Topic,
-        "PRESENTATION: access scope TOPIC, coherent_access false, ordered_access false is not enforced yet: \
-         leave it at its default (INSTANCE, false, false)",
-    );
-    check(
         |qos| qos.presentation.coherent_access = true,
-        "PRESENTATION: access scope INSTANCE, coherent_access true, ordered_access false is not enforced yet: \
-         leave it at its default (INSTANCE, false, false)",
-    );
-    check(
         |qos| qos.presentation.ordered_access = true,
-        "PRESENTATION: access scope INSTANCE, coherent_access false, ordered_access true is not enforced yet: \
-         leave it at its default (INSTANCE, false, false)",
-    );
+    ];
+    for result in changes.into_iter().flat_map(|change| create(&world, change)) {
+        match result {
+            Some(DdsError::InconsistentPolicy(text)) => {
+                assert!(text.contains("set it in PublisherQos"), "{text}")
+            }
+            other => panic!("{other:?} is no refusal"),
+        }
+    }
 }
 
 #[test]

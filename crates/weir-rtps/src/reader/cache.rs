@@ -5,8 +5,9 @@ use std::sync::Arc;
 use weir_wire::{Guid, SequenceNumber, Timestamp};
 
 use super::chunks::{ChunkRef, Chunks};
+use super::coherence::Coherence;
 use super::config::{KeyPayloadOf, ReaderConfig};
-use super::enforced::Enforced;
+use super::enforced::{AccessOrder, Enforced};
 use super::entries::{Entries, Entry, cost};
 use super::instances::{Instance, Instances};
 use super::limits::Limits;
@@ -85,6 +86,9 @@ impl Cache {
         let instance = self.instances.lookup(key).map(|index| self.instances.get(index));
         let values = instance.map_or(0, Instance::values);
         let replaced = instance.filter(|_| limits.depth.is_some_and(|depth| values >= depth));
+        // Of a reader without accessible samples, only a set that can be dropped takes the room.
+        let (waiting, waiting_bytes) = self.coherence().map_or((0, 0), Coherence::held);
+        let live = if live == 0 { 0 } else { live + waiting };
         if replaced.is_none() && live >= limits.max_samples {
             return Some(Rejection::SamplesLimit);
         }
@@ -94,7 +98,7 @@ impl Cache {
         let freed = replaced
             .and_then(|instance| self.entries.oldest(instance, true))
             .map_or(0, |position| cost(self.entries.at(position).at.len as usize));
-        (self.bytes + cost(len) > limits.max_bytes.saturating_add(freed) && live > 0)
+        (self.bytes + waiting_bytes + cost(len) > limits.max_bytes.saturating_add(freed) && live > 0)
             .then_some(Rejection::BytesLimit)
     }
 
@@ -210,9 +214,25 @@ impl Cache {
         self.held_bytes -= cost(stored.len());
     }
 
-    /// Appends a stored sample, if the policies admit it.
+    /// Appends a stored sample, if it need not wait for its set, and the policies admit it.
     #[cold]
     fn place_if_admitted(&mut self, now: Time, writer: Guid, sn: SequenceNumber, stored: StoredSample) {
+        if self.coherence().is_some() {
+            self.with_coherence(now, |coherence, out| coherence.arrived(writer, sn, stored, out));
+        } else {
+            self.place_by_policies(now, writer, sn, stored);
+        }
+    }
+
+    /// Appends a stored sample, if the policies admit it.
+    #[cold]
+    pub(super) fn place_by_policies(
+        &mut self,
+        now: Time,
+        writer: Guid,
+        sn: SequenceNumber,
+        stored: StoredSample,
+    ) {
         let (Some(index), Some(enforced)) = (self.instances.index(stored.key()), &mut self.enforced) else {
             self.chunks.release(stored.at);
             return;
@@ -406,6 +426,11 @@ impl Cache {
     ) -> usize {
         self.accesses += 1;
         let states = selection.states;
+        if let Some(enforced) = &self.enforced
+            && enforced.order != AccessOrder::Arrival
+        {
+            return self.access_in_order(enforced.order, max, selection, remove, &mut f);
+        }
         if let Some(instance) = selection.instance {
             return self.access_instance(max, instance, states, remove, f);
         }
@@ -428,7 +453,7 @@ impl Cache {
         count
     }
 
-    fn access_instance(
+    pub(super) fn access_instance(
         &mut self,
         max: usize,
         instance: u32,
@@ -456,7 +481,7 @@ impl Cache {
         count
     }
 
-    fn is_in(&self, index: usize, states: States) -> bool {
+    pub(super) fn is_in(&self, index: usize, states: States) -> bool {
         let entry = &self.entries.ring[index];
         let instance = self.instances.get(entry.instance);
         let is_new = instance.viewed_by == 0 || instance.viewed_by == self.accesses;
@@ -465,7 +490,12 @@ impl Cache {
 
     /// Passes a sample to `f`, then removes it or marks it as read. Returns whether it counts.
     #[inline]
-    fn visit(&mut self, index: usize, remove: bool, f: &mut impl FnMut(RawSample<'_>) -> bool) -> bool {
+    pub(super) fn visit(
+        &mut self,
+        index: usize,
+        remove: bool,
+        f: &mut impl FnMut(RawSample<'_>) -> bool,
+    ) -> bool {
         let mut counts = false;
         self.show(index, |sample| counts = f(sample));
         if remove || !counts {

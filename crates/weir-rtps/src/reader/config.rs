@@ -6,7 +6,7 @@ use weir_wire::{Guid, Header, ProtocolVersion, VendorId};
 
 use crate::config;
 use crate::ecn::EcnMarks;
-use crate::qos::{DestinationOrder, History, INFINITE, Ownership, Reliability};
+use crate::qos::{DestinationOrder, History, INFINITE, Ownership, Presentation, Reliability};
 
 /// Computes the instance key of a sample from its payload with encapsulation header. `is_key`: the
 /// payload holds only the key. Returns `None` if the payload cannot be decoded.
@@ -55,6 +55,8 @@ pub struct ReaderConfig {
     pub destination_order: DestinationOrder,
     /// Least time between two values of an instance; others are left out (TIME_BASED_FILTER).
     pub minimum_separation: Duration,
+    /// Which samples become accessible together, and in which order (PRESENTATION).
+    pub presentation: Presentation,
     /// Maximum bytes of samples, bookkeeping included.
     pub max_bytes: usize,
     /// Limits on samples that arrive in fragments.
@@ -85,6 +87,7 @@ impl ReaderConfig {
             ownership: Ownership::Shared,
             destination_order: DestinationOrder::ByReceptionTimestamp,
             minimum_separation: Duration::ZERO,
+            presentation: Presentation::DEFAULT,
             max_samples: None,
             max_instances: None,
             max_samples_per_instance: None,

@@ -291,6 +291,11 @@ impl Instances {
         }
     }
 
+    /// Sets how many of the last numbers a topic without a key keeps (KEEP_LAST), if some of them are no values.
+    pub(super) fn set_depth_of_topic(&mut self, depth: usize) {
+        self.depth = Some(depth);
+    }
+
     /// Returns whether later samples replace earlier ones (KEEP_LAST).
     #[inline]
     pub(super) fn keeps_last(&self) -> bool {

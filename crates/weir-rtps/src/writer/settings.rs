@@ -4,6 +4,7 @@ use core::time::Duration;
 
 use weir_wire::{Guid, SequenceNumber, Timestamp, VendorId};
 
+use super::presented::WriterPresentation;
 use crate::change_kind::ChangeKind;
 use crate::config;
 use crate::qos::{Durability, History, INFINITE, Reliability};
@@ -61,6 +62,8 @@ pub struct WriterConfig {
     pub lifespan: Duration,
     /// Longest time between two samples of an instance (DEADLINE).
     pub deadline: Duration,
+    /// Coherent sets, and the group of the writer; `None`: it has neither.
+    pub presentation: Option<WriterPresentation>,
     /// The differentiated services code point of what is sent, 0 to 63 (RFC 2474).
     pub dscp: u8,
 }
@@ -90,6 +93,7 @@ impl WriterConfig {
             latency_budget: Duration::ZERO,
             lifespan: INFINITE,
             deadline: INFINITE,
+            presentation: None,
             dscp: 0,
         }
     }

@@ -25,6 +25,7 @@ mod limits;
 mod pacing;
 mod paths;
 mod pauses;
+mod presented;
 mod restarts;
 mod timed;
 

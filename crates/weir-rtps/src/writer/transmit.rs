@@ -33,6 +33,9 @@ impl WriterCore {
         if self.timed.is_some() {
             // Expired samples are not sent, even if the timer is late.
             self.expire(now);
+            if self.is_collecting() {
+                return self.transmit_collecting(now, out);
+            }
         }
         self.pacing.wake(now);
         if self.due.is_any() && !self.pacing.is_unused() {
@@ -42,6 +45,19 @@ impl WriterCore {
         if self.has_unsent() && self.should_send(now) {
             self.send_new(now, self.sendable_end(now), out);
         }
+        if self.heartbeat.is_due {
+            self.send_heartbeat(now, out);
+        }
+        if self.heartbeat.is_hurry_due {
+            self.heartbeat.hurry(now, self.pacing.patience);
+        }
+        self.answer(now, out);
+    }
+
+    /// [`WriterCore::transmit`] while new samples are held back for others to come.
+    #[cold]
+    fn transmit_collecting(&mut self, now: Time, out: &mut Outbox) {
+        self.pacing.wake(now);
         if self.heartbeat.is_due {
             self.send_heartbeat(now, out);
         }
