@@ -25,7 +25,7 @@
 //! writer.write(&Temperature { sensor: 1, celsius: 21.5 })?;
 //!
 //! assert!(reader.wait_for_data(Duration::from_secs(10)));
-//! assert_eq!(reader.take(1)[0].data, Temperature { sensor: 1, celsius: 21.5 });
+//! assert_eq!(reader.take(1)[0].data(), Some(&Temperature { sensor: 1, celsius: 21.5 }));
 //! # Ok::<(), weir_dds::DdsError>(())
 //! ```
 //!
@@ -50,6 +50,7 @@ mod data_writer;
 mod driver;
 mod dscp;
 mod error;
+mod instance_handle;
 mod key;
 mod listener;
 mod multicast;
@@ -73,6 +74,7 @@ pub use weir_rtps::writer::WriterCounters;
 pub use weir_wire::{Guid, GuidPrefix, SequenceNumber};
 
 pub use data_reader::DataReader;
+pub use data_reader::selection::Selection;
 pub use data_reader::serialized::SerializedSample;
 pub use data_writer::DataWriter;
 pub use data_writer::loan::{Loan, NotWritten};
@@ -80,6 +82,7 @@ pub use driver::receive_counters::ReceiveCounters;
 pub use driver::sender::SendCounters;
 pub use dscp::DscpMapping;
 pub use error::{DdsError, Result};
+pub use instance_handle::InstanceHandle;
 pub use listener::{DataReaderListener, DataWriterListener, TopicListener};
 pub use multicast::MulticastGroup;
 pub use participant::DomainParticipant;
@@ -89,9 +92,7 @@ pub use qos::{
     History, INFINITE, Liveliness, LivelinessKind, Ownership, PolicyId, PolicySet, PublishMode, Qos,
     Reliability, ResourceLimits,
 };
-pub use sample::{
-    InstanceHandle, InstanceState, Sample, SampleInfo, SampleSeq, SampleState, States, ViewState,
-};
+pub use sample::{InstanceState, Sample, SampleInfo, SampleRanks, SampleSeq, SampleState, States, ViewState};
 pub use settings::{ParticipantSettings, Peer, SOCKET_BUFFER_BYTES, domain_id_from_environment};
 pub use stage_times::{ReceiveTimes, SendTimes};
 pub use status::{

@@ -103,6 +103,25 @@ impl DomainParticipant {
         Ok(())
     }
 
+    /// Leaves the domain and ends the participant's threads.
+    ///
+    /// Dropping the last handle does the same, and hides errors. No other handle may be left: of the participant, its
+    /// publishers and subscribers, its writers and readers.
+    ///
+    /// # Errors
+    /// - [`DdsError::PreconditionNotMet`]: other handles are left. The participant ends when the last is dropped.
+    /// - [`DdsError::ThreadFailed`]: the participant had failed.
+    pub fn close(self) -> Result<()> {
+        let Some(handle) = Arc::into_inner(self.handle) else {
+            let text = "the participant is still in use: drop its writers, readers, publishers and subscribers, and \
+                        other handles to it, before closing it";
+            return Err(DdsError::PreconditionNotMet(text.to_owned()));
+        };
+        let outcome = handle.driver.check();
+        drop(handle);
+        outcome
+    }
+
     /// Returns the error that all calls report since a thread of the engine panicked; `None` if none has.
     ///
     /// A panic of a listener is no such failure.

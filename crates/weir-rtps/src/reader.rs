@@ -155,7 +155,7 @@ impl ReaderCore {
 
     /// Removes a writer. Its samples stay until they are taken. Instances that no other writer
     /// writes become NOT_ALIVE_NO_WRITERS.
-    pub fn unmatch_writer(&mut self, _now: Time, guid: Guid) {
+    pub fn unmatch_writer(&mut self, now: Time, guid: Guid) {
         let Some(mut proxy) = self.writers.remove(guid) else { return };
         // The indices behind it have changed.
         self.due.add_all();
@@ -167,7 +167,7 @@ impl ReaderCore {
         {
             self.delivery.counters.writers_forgotten += u64::from(self.departed.add(guid, position));
         }
-        self.writer_gone(guid);
+        self.writer_gone(now, guid);
         if let Some(enforced) = &mut self.delivery.cache.enforced {
             enforced.forget_writer(guid);
         }
@@ -496,7 +496,7 @@ impl ReaderCore {
         }
         for index in 0..self.writers.list.len() {
             if let Some(expired) = self.writers.expire(index, now) {
-                self.writer_gone(expired);
+                self.writer_gone(now, expired);
             }
         }
         for (index, proxy) in self.writers.list.iter_mut().enumerate() {
@@ -663,8 +663,8 @@ impl ReaderCore {
     }
 
     /// Updates the instances of a writer that is not there any more.
-    fn writer_gone(&mut self, writer: Guid) {
-        self.delivery.counters.instances_left += self.delivery.cache.writer_gone(writer);
+    fn writer_gone(&mut self, now: Time, writer: Guid) {
+        self.delivery.counters.instances_left += self.delivery.cache.writer_gone(now, writer);
         self.room_was_made();
     }
 

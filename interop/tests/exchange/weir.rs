@@ -283,8 +283,8 @@ impl Check {
             return false;
         }
         for sample in reader.take(usize::MAX) {
-            if sample.info.valid_data {
-                self.look_at(&sample.data);
+            if let Some(shape) = sample.data() {
+                self.look_at(shape);
             }
         }
         true

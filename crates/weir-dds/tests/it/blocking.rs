@@ -40,7 +40,7 @@ fn a_reader_that_never_takes_stalls_its_writer_which_goes_on_after_it_takes() {
     let stopped = fill(&writer, 0);
     assert!(stopped >= 100, "{stopped}");
     assert_eq!(reader.available(), 100);
-    assert_eq!(writer.lagging_subscriptions(), [reader.guid()]);
+    assert_eq!(writer.lagging_subscriptions(), [reader.instance_handle()]);
     assert_eq!(writer.last_sequence_number().0, stopped as i64, "what was refused took no number");
     // One round after the other: taking makes room, and no sample was lost.
     let total = stopped + 1_000;
@@ -68,7 +68,7 @@ fn a_writers_own_limit_of_samples_is_kept() {
     take_numbered(&reader, 0, stopped);
     writer.wait_for_acknowledgments(DEADLINE).unwrap();
     writer.write(&Numbered::new(0, stopped)).unwrap();
-    assert_eq!(take_exactly(&reader, 1)[0].data.number, stopped);
+    assert_eq!(take_exactly(&reader, 1)[0].data().unwrap().number, stopped);
 }
 
 #[test]

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use weir_dds::{
     DataReader, DataReaderListener, DataReaderQos, DataWriter, DataWriterListener, DataWriterQos, DdsError,
-    DeadlineMissedStatus, DestinationOrder, INFINITE, Ownership, Qos,
+    DeadlineMissedStatus, DestinationOrder, INFINITE, InstanceHandle, Ownership, Qos,
 };
 use weir_rtps::qos::PresentationScope;
 
@@ -120,13 +120,13 @@ fn listeners_at_both_ends_hear_of_a_missed_deadline_and_its_instance() {
     matched(&[&writer], &[&reader]);
     let sample = Keyed { id: 7, value: 1 };
     writer.write(&sample).unwrap();
-    let instance = Some(writer.lookup_instance(&sample).unwrap());
+    let instance = Some(InstanceHandle::of(&sample).unwrap());
     for statuses in [requested, offered] {
         let status = statuses.recv_timeout(DEADLINE).unwrap();
         assert!(status.total_count >= 1 && status.total_count_change >= 1, "{status:?}");
         assert_eq!(status.last_instance_handle, instance);
     }
-    assert_eq!(take_exactly(&reader, 1)[0].data, sample);
+    assert_eq!(*take_exactly(&reader, 1)[0].data().unwrap(), sample);
 }
 
 #[test]
@@ -147,7 +147,7 @@ fn a_late_reader_is_not_sent_expired_samples() {
     matched(&[&writer], &[&reader]);
     writer.wait_for_acknowledgments(DEADLINE).unwrap();
     let taken = reader.take(usize::MAX);
-    assert!(taken.iter().all(|sample| sample.data.number >= 3), "{taken:?}");
+    assert!(taken.iter().all(|sample| sample.data().unwrap().number >= 3), "{taken:?}");
 }
 
 #[test]
@@ -175,7 +175,7 @@ fn the_strongest_writer_is_followed_by_the_next_one() {
         std::thread::yield_now();
     }
     write(&weak, 4);
-    let values: Vec<_> = take_exactly(&reader, 3).iter().map(|sample| sample.data.value).collect();
+    let values: Vec<_> = take_exactly(&reader, 3).iter().map(|sample| sample.data().unwrap().value).collect();
     assert_eq!(values, [1, 3, 4]);
     assert_eq!(reader.protocol_counters().samples_not_owned, 1);
 }
@@ -189,7 +189,7 @@ fn by_source_timestamp_an_older_sample_is_left_out() {
     for (id, value, after) in [(1, 1, 2), (1, 2, 1), (2, 3, 1), (1, 4, 3)] {
         writer.write_w_timestamp(&Keyed { id, value }, start + Duration::from_secs(after)).unwrap();
     }
-    let values: Vec<_> = take_exactly(&reader, 3).iter().map(|sample| sample.data.value).collect();
+    let values: Vec<_> = take_exactly(&reader, 3).iter().map(|sample| sample.data().unwrap().value).collect();
     assert_eq!(values, [1, 3, 4]);
 }
 
@@ -201,7 +201,7 @@ fn a_reader_with_a_minimum_separation_is_delivered_the_first_of_a_burst() {
         writer.write(&Keyed { id, value }).unwrap();
     }
     writer.wait_for_acknowledgments(DEADLINE).unwrap();
-    let values: Vec<_> = take_exactly(&reader, 2).iter().map(|sample| sample.data.value).collect();
+    let values: Vec<_> = take_exactly(&reader, 2).iter().map(|sample| sample.data().unwrap().value).collect();
     assert_eq!(values, [1, 3]);
     assert_eq!((reader.available(), reader.protocol_counters().samples_filtered), (0, 2));
 }

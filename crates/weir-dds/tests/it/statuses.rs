@@ -25,7 +25,7 @@ fn matches_are_counted_and_reading_resets_the_changes() {
     let status = writer.publication_matched_status();
     assert_eq!((status.total_count, status.total_count_change), (3, 3));
     assert_eq!((status.current_count, status.current_count_change), (3, 3));
-    assert!(readers.iter().any(|reader| Some(reader.guid()) == status.last_handle));
+    assert!(readers.iter().any(|reader| Some(reader.instance_handle()) == status.last_handle));
     let status = writer.publication_matched_status();
     assert_eq!((status.total_count, status.total_count_change, status.current_count_change), (3, 0, 0));
     let [first, second, third] = readers;

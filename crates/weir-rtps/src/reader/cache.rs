@@ -154,7 +154,7 @@ impl Cache {
         if BY_POLICIES {
             self.place_if_admitted(now, writer, sn, stored);
         } else {
-            self.place(writer, sn, stored);
+            self.place(now, writer, sn, stored);
         }
     }
 
@@ -202,7 +202,7 @@ impl Cache {
         if self.enforced.is_some() {
             return self.place_if_admitted(now, writer, sn, stored);
         }
-        self.place(writer, sn, stored);
+        self.place(now, writer, sn, stored);
     }
 
     fn count_released(&mut self, stored: StoredSample) {
@@ -228,7 +228,7 @@ impl Cache {
             self.instances.forget_if_over(index);
             return;
         }
-        if self.place(writer, sn, stored)
+        if self.place(now, writer, sn, stored)
             && let Some(enforced) = &mut self.enforced
         {
             enforced.stored(writer, self.entries.end() - 1);
@@ -278,7 +278,7 @@ impl Cache {
     ///
     /// Always inlined, so that the sample stays in registers.
     #[inline(always)]
-    fn place(&mut self, writer: Guid, sn: SequenceNumber, stored: StoredSample) -> bool {
+    fn place(&mut self, now: Time, writer: Guid, sn: SequenceNumber, stored: StoredSample) -> bool {
         let Some(index) = self.instances.index(stored.key()) else {
             self.chunks.release(stored.at);
             return false;
@@ -298,7 +298,7 @@ impl Cache {
             return false;
         }
         self.make_room(index, stored.kind);
-        self.append(index, writer, sn, stored);
+        self.append(now, index, writer, sn, stored);
         true
     }
 
@@ -346,7 +346,7 @@ impl Cache {
 
     /// Handles the loss of a writer: reports the instances that no writer writes any more, if the
     /// topic has a key. Returns how many instances the writer wrote.
-    pub(super) fn writer_gone(&mut self, writer: Guid) -> u64 {
+    pub(super) fn writer_gone(&mut self, now: Time, writer: Guid) -> u64 {
         if let Some(enforced) = &mut self.enforced {
             enforced.writer_gone(writer);
         }
@@ -362,7 +362,7 @@ impl Cache {
                 self.make_room(index, ChangeKind::Unregistered);
                 let at = self.chunks.store(&[]);
                 let stored = StoredSample::new(at, ChangeKind::Unregistered, None, None);
-                self.append(index, writer, SequenceNumber::UNKNOWN, stored);
+                self.append(now, index, writer, SequenceNumber::UNKNOWN, stored);
             }
         }
         left.len() as u64
@@ -477,7 +477,7 @@ impl Cache {
     }
 
     #[inline(always)]
-    fn append(&mut self, index: u32, writer: Guid, sn: SequenceNumber, stored: StoredSample) {
+    fn append(&mut self, now: Time, index: u32, writer: Guid, sn: SequenceNumber, stored: StoredSample) {
         if self.entries.ring.len() > 2 * self.entries.live + 1024 {
             self.compact_entries();
         }
@@ -497,6 +497,7 @@ impl Cache {
             disposed_generation: instance.disposed_generation,
             no_writers_generation: instance.no_writers_generation,
             source_timestamp: stored.source_timestamp,
+            reception_time: now,
             writer,
             sequence_number: sn,
             next: 0,
@@ -522,6 +523,7 @@ impl Cache {
             sequence_number: entry.sequence_number,
             kind: entry.kind,
             source_timestamp: entry.source_timestamp,
+            reception_time: entry.reception_time,
             payload: match entry.kind {
                 ChangeKind::Alive => payload,
                 _ if entry.at.len > 0 => payload,
@@ -535,6 +537,7 @@ impl Cache {
             was_read: entry.was_read,
             disposed_generation: entry.disposed_generation,
             no_writers_generation: entry.no_writers_generation,
+            instance_generation: instance.disposed_generation.wrapping_add(instance.no_writers_generation),
         });
     }
 

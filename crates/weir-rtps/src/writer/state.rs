@@ -214,6 +214,11 @@ impl WriterCore {
         self.proxies.len()
     }
 
+    /// Returns the GUIDs of the matched readers.
+    pub fn matched_readers(&self) -> impl Iterator<Item = Guid> + '_ {
+        self.proxies.iter().map(|proxy| proxy.guid)
+    }
+
     /// Returns whether committed samples wait to be handed out.
     #[inline]
     pub fn has_unsent(&self) -> bool {
