@@ -45,6 +45,7 @@
 //!   [`DataReader::take_next_sample`]).
 
 mod clock;
+mod content_filter;
 mod data_reader;
 mod data_writer;
 mod driver;
@@ -56,6 +57,7 @@ mod multicast;
 mod participant;
 mod publisher;
 mod qos;
+mod query;
 mod random;
 mod sample;
 mod settings;
@@ -72,6 +74,7 @@ pub use weir_rtps::reader::ReaderCounters;
 pub use weir_rtps::writer::WriterCounters;
 pub use weir_wire::{Guid, GuidPrefix, SequenceNumber};
 
+pub use content_filter::{ContentFilteredTopic, TopicDescription};
 pub use data_reader::DataReader;
 pub use data_reader::serialized::SerializedSample;
 pub use data_writer::DataWriter;
@@ -89,6 +92,7 @@ pub use qos::{
     History, INFINITE, Liveliness, LivelinessKind, Ownership, PolicyId, PolicySet, PublishMode, Qos,
     Reliability, ResourceLimits,
 };
+pub use query::Query;
 pub use sample::{
     InstanceHandle, InstanceState, Sample, SampleInfo, SampleSeq, SampleState, States, ViewState,
 };

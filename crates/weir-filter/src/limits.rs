@@ -13,7 +13,7 @@ pub const COMPARISONS_MAX: usize = 256;
 pub const PARAMETERS_MAX: usize = 100;
 
 /// Length of a parameter, in bytes.
-pub const PARAMETER_MAX_BYTES: usize = 1024;
+pub const PARAMETER_MAX_BYTES: usize = 256;
 
 /// Number of names and indices in the name of a member, such as 3 in `a.b[0]`.
 pub const PATH_MAX: usize = 16;

@@ -44,6 +44,7 @@ mod writer_proxy;
 use core::cell::Cell;
 use std::sync::Arc;
 
+use weir_filter::Filter;
 use weir_wire::{
     Data, DataFrag, Gap, Guid, Heartbeat, HeartbeatFrag, SequenceNumber, SequenceNumberSet, Timestamp,
     VendorId,
@@ -212,6 +213,20 @@ impl ReaderCore {
         }
     }
 
+    /// Changes which values are delivered, by their content. Samples that wait for the application stay.
+    pub fn set_content_filter(&mut self, filter: Option<Arc<Filter>>) {
+        let enforced = &mut self.delivery.cache.enforced;
+        match enforced {
+            Some(enforced) => enforced.set_content_filter(filter.clone()),
+            None if filter.is_some() => {
+                let config = ReaderConfig { content_filter: filter.clone(), ..self.config.clone() };
+                *enforced = Enforced::new(&config);
+            }
+            None => {}
+        }
+        self.config.content_filter = filter;
+    }
+
     /// Whether samples may expire while they wait for the application: it then calls [`ReaderCore::expire`] before it
     /// accesses them.
     #[inline]
@@ -328,6 +343,9 @@ impl ReaderCore {
             Arrival::Next { lost } => {
                 delivery.count_lost(lost);
                 let sample = match sample(&self.config, proxy, data, source_timestamp) {
+                    Ok(sample) if BY_POLICIES && delivery.cache.leaves_out(&sample, true) => {
+                        return delivery.leave_out(now, proxy, sn);
+                    }
                     Ok(sample) => sample,
                     Err(Malformed) => {
                         let ends_set = ends_set(data.payload, data.inline_qos);
@@ -348,6 +366,9 @@ impl ReaderCore {
             }
             Arrival::Ahead => {
                 match sample(&self.config, proxy, data, source_timestamp) {
+                    Ok(sample) if BY_POLICIES && delivery.cache.leaves_out(&sample, false) => {
+                        proxy.skip(self.config.guid.entity, sn, &mut self.listed);
+                    }
                     Ok(sample) if !delivery.cache.is_full_of_held(sample.payload.len()) => {
                         let stored = delivery.cache.hold(&sample);
                         if !proxy.hold(now, sn, stored, &mut self.listed) {
@@ -610,6 +631,7 @@ impl ReaderCore {
             samples_not_owned: counts.not_owned,
             samples_out_of_order: counts.out_of_order,
             samples_filtered: counts.filtered,
+            samples_content_filtered: counts.content_filtered,
             ..self.delivery.counters
         }
     }

@@ -98,6 +98,26 @@ impl Cache {
             .then_some(Rejection::BytesLimit)
     }
 
+    /// Whether a sample is left out because of its content. `in_turn`: it is the next of its writer.
+    ///
+    /// The end of an instance passes if some value of it did. Whether one has is only known when it is its turn.
+    #[cold]
+    pub(super) fn leaves_out(&mut self, sample: &Sample<'_>, in_turn: bool) -> bool {
+        let Some(enforced) = &mut self.enforced else { return false };
+        let is_left_out = match sample.kind {
+            ChangeKind::Alive => enforced.rejects(sample.payload),
+            _ => in_turn && enforced.filters_content() && self.instances.lookup(sample.key).is_none(),
+        };
+        enforced.counts.content_filtered += u64::from(is_left_out);
+        is_left_out
+    }
+
+    /// Whether a sample that was held back ends an instance of which no value has passed the content filter.
+    pub(super) fn ends_unknown_instance(&self, stored: &StoredSample) -> bool {
+        let filters = self.enforced.as_ref().is_some_and(|enforced| enforced.filters_content());
+        filters && stored.kind != ChangeKind::Alive && self.instances.lookup(stored.key()).is_none()
+    }
+
     /// Whether there is no room to hold back a sample with a payload of `len` bytes.
     #[inline]
     pub(super) fn is_full_of_held(&self, len: usize) -> bool {
@@ -213,6 +233,13 @@ impl Cache {
     /// Appends a stored sample, if the policies admit it.
     #[cold]
     fn place_if_admitted(&mut self, now: Time, writer: Guid, sn: SequenceNumber, stored: StoredSample) {
+        if self.ends_unknown_instance(&stored) {
+            if let Some(enforced) = &mut self.enforced {
+                enforced.counts.content_filtered += 1;
+            }
+            self.chunks.release(stored.at);
+            return;
+        }
         let (Some(index), Some(enforced)) = (self.instances.index(stored.key()), &mut self.enforced) else {
             self.chunks.release(stored.at);
             return;
