@@ -1,5 +1,6 @@
 //! Data readers (DDS 1.4, 2.2.2.5.3).
 
+mod query;
 pub(crate) mod serialized;
 mod setup;
 

@@ -28,6 +28,7 @@ mod instances;
 mod limits;
 mod liveliness;
 mod matched;
+mod query;
 mod raw_sample;
 mod registrations;
 mod rejection;
@@ -71,6 +72,7 @@ pub use crate::instance_deadlines::DeadlineMissedStatus;
 pub use config::{KeyOf, KeyOfHash, KeyPayloadOf, ReaderConfig, ReassemblyLimits};
 pub use counters::ReaderCounters;
 pub use enforced::WriterPolicies;
+pub use query::SampleQuery;
 pub use raw_sample::{RawSample, SampleSelection};
 pub use rejection::Rejection;
 pub use states::{InstanceState, States};
@@ -488,7 +490,10 @@ impl ReaderCore {
     /// Handles a GAP (RTPS 2.5, 8.3.8.4): samples that will not be sent.
     pub fn handle_gap(&mut self, now: Time, writer: Guid, gap: &Gap) {
         let Some(index) = self.find(writer) else { return };
-        let Some(proxy) = self.writers.list.get_mut(index).filter(|proxy| proxy.is_reliable) else { return };
+        let Some(proxy) = self.writers.list.get_mut(index) else { return };
+        if !proxy.is_reliable {
+            return proxy.pass_gap(gap);
+        }
         proxy.changes.gap(gap, &mut self.listed);
         self.due.add(index);
         self.delivery.deliver_held(now, proxy);

@@ -483,7 +483,12 @@ impl Cache {
         count
     }
 
-    fn is_in(&self, index: usize, states: States) -> bool {
+    /// Counts an access, so that it sees new instances as such to its end.
+    pub(super) fn begin_access(&mut self) {
+        self.accesses += 1;
+    }
+
+    pub(super) fn is_in(&self, index: usize, states: States) -> bool {
         let entry = &self.entries.ring[index];
         let instance = self.instances.get(entry.instance);
         let is_new = instance.viewed_by == 0 || instance.viewed_by == self.accesses;
@@ -492,7 +497,7 @@ impl Cache {
 
     /// Passes a sample to `f`, then removes it or marks it as read. Returns whether it counts.
     #[inline]
-    fn visit(&mut self, index: usize, remove: bool, f: &mut impl FnMut(RawSample<'_>) -> bool) -> bool {
+    pub(super) fn visit(&mut self, index: usize, remove: bool, f: &mut impl FnMut(RawSample<'_>) -> bool) -> bool {
         let mut counts = false;
         self.show(index, |sample| counts = f(sample));
         if remove || !counts {
