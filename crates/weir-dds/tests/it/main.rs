@@ -6,6 +6,7 @@
 mod asynchronous;
 mod best_effort;
 mod blocking;
+mod content_filters;
 mod dscp;
 mod durability;
 mod endpoints_that_come_and_go;
