@@ -163,7 +163,8 @@ fn is_like(pattern: &[char], text: &[char]) -> bool {
 
 fn sample() -> impl Strategy<Value = Sample> {
     let text = || "[abü]{0,4}";
-    let part = || (-3..4, text()).prop_map(|(weight, name)| Part { weight: weight.into(), name });
+    let part =
+        || (-3..4_i32, text()).prop_map(|(weight, name)| Part { weight: weight.into(), name });
     let numbers = (0..4_u8, -3..4_i16, -3..4_i32, prop::option::of(-3..4_i64), 0..4_u64, -3..4_i8);
     let parts = (prop::collection::vec(part(), 0..3), part(), part());
     let rest = (prop::collection::vec(-3..4_i32, 0..4), text(), text(), any::<bool>(), 0..3_usize, -3..4_i16);
