@@ -1,5 +1,6 @@
 //! Data readers (DDS 1.4, 2.2.2.5.3).
 
+mod query;
 pub(crate) mod selection;
 pub(crate) mod serialized;
 mod setup;
@@ -18,6 +19,7 @@ use weir_wire::Guid;
 use self::selection::{Selection, What};
 use self::setup::{check_qos, core_config};
 use crate::clock;
+use crate::content_filter::FilterState;
 use crate::driver::endpoints::ReaderEndpoint;
 use crate::driver::events::ReaderEvent;
 use crate::driver::shared::Driver;
@@ -81,12 +83,15 @@ struct Inner {
     /// The multicast group that the reader joined.
     group: Option<SocketAddrV4>,
     is_closed: AtomicBool,
+    /// Kept while the reader is.
+    _filter: Option<Arc<FilterState>>,
 }
 
 impl<T: DdsType> DataReader<T> {
     pub(crate) fn new(
         handle: &Arc<Handle>,
         topic: &Topic<T>,
+        filter: Option<&Arc<FilterState>>,
         qos: DataReaderQos,
         listener: Option<Arc<dyn DataReaderListener<T>>>,
     ) -> Result<Self> {
@@ -101,8 +106,19 @@ impl<T: DdsType> DataReader<T> {
             ..core_config::<T>(driver.guid(entity), &qos, random::secret()?)
         };
         let endpoint = Arc::new(ReaderEndpoint::new(entity, ReaderCore::new(config), &topic.state));
+        if let Some(state) = filter {
+            let (filter, property) = state.add_reader(&endpoint);
+            endpoint.core.lock().set_content_filter(Some(filter));
+            driver.with_discovery(|core, now| core.set_content_filter(now, entity, Some(property)));
+        }
         driver.routes.change(|table| _ = table.readers.insert(entity, Arc::clone(&endpoint)));
-        let inner = Inner { handle: Arc::clone(handle), endpoint, group, is_closed: AtomicBool::new(false) };
+        let inner = Inner {
+            handle: Arc::clone(handle),
+            endpoint,
+            group,
+            is_closed: AtomicBool::new(false),
+            _filter: filter.cloned(),
+        };
         let reader = Self { inner: Arc::new(inner), sample: PhantomData };
         reader.set_listener(listener);
         let local = LocalEndpoint {

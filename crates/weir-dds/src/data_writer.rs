@@ -74,7 +74,7 @@ impl<T: DdsType> DataWriter<T> {
         let entity = driver.new_writer_id(T::HAS_KEY);
         let config = WriterConfig {
             dscp: driver.dscp.dscp(qos.policies.transport_priority),
-            ..core_config(driver.guid(entity), &qos, random::secret()?)
+            ..core_config::<T>(driver.guid(entity), &qos, random::secret()?)
         };
         let lane = Lane::new(
             WriterCore::new(config),

@@ -45,6 +45,7 @@
 //!   [`DataReader::take_next_sample`]).
 
 mod clock;
+mod content_filter;
 mod data_reader;
 mod data_writer;
 mod driver;
@@ -57,6 +58,7 @@ mod multicast;
 mod participant;
 mod publisher;
 mod qos;
+mod query;
 mod random;
 mod sample;
 mod settings;
@@ -73,6 +75,7 @@ pub use weir_rtps::reader::ReaderCounters;
 pub use weir_rtps::writer::WriterCounters;
 pub use weir_wire::{Guid, GuidPrefix, SequenceNumber};
 
+pub use content_filter::{ContentFilteredTopic, TopicDescription};
 pub use data_reader::DataReader;
 pub use data_reader::selection::Selection;
 pub use data_reader::serialized::SerializedSample;
@@ -92,6 +95,7 @@ pub use qos::{
     History, INFINITE, Liveliness, LivelinessKind, Ownership, PolicyId, PolicySet, PublishMode, Qos,
     Reliability, ResourceLimits,
 };
+pub use query::Query;
 pub use sample::{InstanceState, Sample, SampleInfo, SampleRanks, SampleSeq, SampleState, States, ViewState};
 pub use settings::{ParticipantSettings, Peer, SOCKET_BUFFER_BYTES, domain_id_from_environment};
 pub use stage_times::{ReceiveTimes, SendTimes};

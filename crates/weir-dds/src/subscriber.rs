@@ -4,12 +4,12 @@ use std::sync::Arc;
 
 use weir_cdr::DdsType;
 
+use crate::content_filter::TopicDescription;
 use crate::data_reader::DataReader;
 use crate::driver::start::Handle;
 use crate::error::Result;
 use crate::listener::DataReaderListener;
 use crate::qos::DataReaderQos;
-use crate::topic::Topic;
 
 /// Creates the readers of one participant.
 ///
@@ -34,7 +34,7 @@ pub struct Subscriber {
 }
 
 impl Subscriber {
-    /// Creates a reader of a topic.
+    /// Creates a reader of a topic, or of a content-filtered topic.
     ///
     /// The reader is announced at once and matches writers from then on.
     ///
@@ -46,10 +46,10 @@ impl Subscriber {
     ///   [`Qos`](crate::Qos).
     pub fn create_datareader<T: DdsType>(
         &self,
-        topic: &Topic<T>,
+        topic: &impl TopicDescription<T>,
         qos: DataReaderQos,
     ) -> Result<DataReader<T>> {
-        DataReader::new(&self.handle, topic, qos, None)
+        DataReader::new(&self.handle, topic.topic(), topic.filter(), qos, None)
     }
 
     /// Creates a reader whose listener is set before the reader is announced.
@@ -60,11 +60,11 @@ impl Subscriber {
     /// As for [`Subscriber::create_datareader`].
     pub fn create_datareader_with_listener<T: DdsType>(
         &self,
-        topic: &Topic<T>,
+        topic: &impl TopicDescription<T>,
         qos: DataReaderQos,
         listener: impl DataReaderListener<T> + 'static,
     ) -> Result<DataReader<T>> {
-        DataReader::new(&self.handle, topic, qos, Some(Arc::new(listener)))
+        DataReader::new(&self.handle, topic.topic(), topic.filter(), qos, Some(Arc::new(listener)))
     }
 }
 

@@ -16,6 +16,7 @@
 //! | [`qos`], [`qos_match`] | policies, and which offers satisfy which requests |
 //! | [`spdp`], [`sedp`], [`discovery_data`] | the data of discovery |
 //! | [`discovery_event`] | what discovery reports to the driver |
+//! | [`content_filter`] | the content filter of a reader as it is announced |
 //! | [`ports`] | the ports of a participant |
 //! | [`liveliness`] | leases of writers |
 //! | [`path`], [`ecn`] | the rate of the path to a host, and the congestion marks of what arrives |
@@ -24,6 +25,7 @@
 pub mod block;
 mod change_kind;
 pub mod config;
+pub mod content_filter;
 pub mod discovery_data;
 pub mod discovery_event;
 mod due;

@@ -4,8 +4,11 @@
 //! Stateless encoding and decoding; the reliable exchange is in
 //! [`ParticipantCore`](crate::participant::ParticipantCore).
 
+use std::sync::Arc;
+
 use weir_wire::{EntityId, Guid, Parameter, ParameterId, ParameterListWriter, ProtocolVersion, VendorId};
 
+use crate::content_filter::ContentFilterProperty;
 use crate::discovery_data::{
     DiscoveryDataError, DiscoveryLimits, Locators, Result, open, push_encapsulation, text,
 };
@@ -36,6 +39,8 @@ pub struct EndpointData {
     pub unicast: Locators,
     /// The multicast groups that it has also joined.
     pub multicast: Locators,
+    /// The filter of a reader.
+    pub content_filter: Option<Arc<ContentFilterProperty>>,
     /// Whether a reader requests the policies with each sample.
     pub expects_inline_qos: bool,
     /// Its granted socket buffer in bytes; only from Weir.
@@ -58,6 +63,9 @@ pub fn encode(kind: EndpointKind, data: &EndpointData, vendor: VendorId, out: &m
     list.string(ParameterId::TOPIC_NAME, &data.topic);
     list.string(ParameterId::TYPE_NAME, &data.type_name);
     qos_parameters::encode(kind, &data.qos, &mut list);
+    if let Some(filter) = &data.content_filter {
+        list.content_filter(&filter.value());
+    }
     list.addresses(ParameterId::UNICAST_LOCATOR, &data.unicast.addresses);
     list.addresses(ParameterId::MULTICAST_LOCATOR, &data.multicast.addresses);
     if let Some(bytes) = data.receive_buffer {
@@ -96,6 +104,7 @@ pub fn decode(
         },
         unicast: Locators::default(),
         multicast: Locators::default(),
+        content_filter: None,
         expects_inline_qos: false,
         receive_buffer: None,
     };
@@ -156,6 +165,10 @@ impl Found {
             }
             ParameterId::UNICAST_LOCATOR => data.unicast.add(parameter, limits)?,
             ParameterId::MULTICAST_LOCATOR => data.multicast.add_group(parameter, limits)?,
+            // One that cannot be used is left out: the reader filters what it receives.
+            ParameterId::CONTENT_FILTER_PROPERTY => {
+                data.content_filter = ContentFilterProperty::decode(parameter).map(Arc::new);
+            }
             ParameterId::EXPECTS_INLINE_QOS => data.expects_inline_qos = parameter.bool()?,
             ParameterId::WEIR_RECEIVE_BUFFER => data.receive_buffer = parameter.u32().ok(),
             id if qos_parameters::decode(parameter, limits, &mut data.qos)? || !id.must_understand() => {}
@@ -191,6 +204,7 @@ mod tests {
             qos,
             unicast: Locators { addresses: vec![address], skipped: 0 },
             multicast: Locators::default(),
+            content_filter: None,
             expects_inline_qos: false,
             receive_buffer: None,
         }

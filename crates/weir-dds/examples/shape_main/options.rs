@@ -291,10 +291,11 @@ impl Options {
         }
     }
 
-    /// Refuses content filters.
-    pub(crate) fn refuse_filter(&self) -> Result<(), String> {
-        let has_filter = self.color.is_some() || self.cft_expression.is_some();
-        if has_filter { Err("Content-filtered topic = not supported".to_owned()) } else { Ok(()) }
+    /// The content filter of readers, and its parameters: an expression, or the colour.
+    pub(crate) fn filter(&self) -> Option<(String, Vec<String>)> {
+        let by_expression = self.cft_expression.clone().map(|expression| (expression, Vec::new()));
+        let by_color = self.color.as_ref().map(|color| ("color = %0".to_owned(), vec![format!("'{color}'")]));
+        by_expression.or(by_color)
     }
 }
 

@@ -18,13 +18,25 @@ pub(crate) fn run(
 ) -> Result<(), Failure> {
     options.refuse_presentation().map_err(Failure::Initializing)?;
     options.refuse_fragment_size().map_err(Failure::Initializing)?;
-    options.refuse_filter().map_err(Failure::Initializing)?;
     let subscriber = participant.create_subscriber();
-    let readers = topics.iter().map(|topic| {
-        println!("Create reader for topic: {}", topic.name());
-        let listener = Endpoint(topic.name().to_owned());
-        let reader = subscriber.create_datareader_with_listener(topic, qos(options), listener);
-        Ok((topic.name().to_owned(), reader.map_err(initializing)?))
+    let readers = topics.iter().map(|topic| match options.filter() {
+        None => {
+            println!("Create reader for topic: {}", topic.name());
+            let listener = Endpoint(topic.name().to_owned());
+            let reader = subscriber.create_datareader_with_listener(topic, qos(options), listener);
+            Ok((topic.name().to_owned(), reader.map_err(initializing)?))
+        }
+        Some((expression, parameters)) => {
+            let name = format!("{}_filtered", topic.name());
+            let filtered = participant.create_contentfilteredtopic(&name, topic, &expression, &parameters);
+            let filtered = filtered.map_err(|error| {
+                Failure::Initializing(format!("failed to create content filtered topic: {error}"))
+            })?;
+            println!("Create reader for topic: {name}");
+            let listener = Endpoint(name.clone());
+            let reader = subscriber.create_datareader_with_listener(&filtered, qos(options), listener);
+            Ok((name, reader.map_err(initializing)?))
+        }
     });
     let readers = readers.collect::<Result<Vec<_>, Failure>>()?;
     let mut samples = SampleSeq::new();

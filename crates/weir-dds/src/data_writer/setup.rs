@@ -1,6 +1,6 @@
 //! Checks the QoS of a writer and derives the core's configuration.
 
-use weir_cdr::Encoding;
+use weir_cdr::{DdsType, Encoding};
 use weir_rtps::qos::{Durability, Reliability};
 use weir_rtps::writer::{Coalescing as CoreCoalescing, WriterConfig};
 use weir_wire::Guid;
@@ -35,7 +35,7 @@ pub(super) fn check_qos(qos: &DataWriterQos) -> Result<Encoding> {
     }
 }
 
-pub(super) fn core_config(guid: Guid, qos: &DataWriterQos, hash_seed: u64) -> WriterConfig {
+pub(super) fn core_config<T: DdsType>(guid: Guid, qos: &DataWriterQos, hash_seed: u64) -> WriterConfig {
     let policies = &qos.policies;
     let is_reliable = policies.reliability == Reliability::Reliable;
     WriterConfig {
@@ -59,6 +59,7 @@ pub(super) fn core_config(guid: Guid, qos: &DataWriterQos, hash_seed: u64) -> Wr
         latency_budget: policies.latency_budget,
         lifespan: policies.lifespan,
         deadline: policies.deadline,
+        description: T::DESCRIPTION,
         is_asynchronous: qos.publish_mode == PublishMode::Asynchronous,
         ..WriterConfig::new(guid, policies.reliability)
     }

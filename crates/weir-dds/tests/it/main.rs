@@ -7,6 +7,7 @@ mod asynchronous;
 mod best_effort;
 mod blocking;
 mod closing;
+mod content_filters;
 mod dscp;
 mod durability;
 mod endpoints_that_come_and_go;

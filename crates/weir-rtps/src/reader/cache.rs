@@ -98,6 +98,26 @@ impl Cache {
             .then_some(Rejection::BytesLimit)
     }
 
+    /// Whether a sample is left out because of its content. `in_turn`: it is the next of its writer.
+    ///
+    /// The end of an instance passes if some value of it did. Whether one has is only known when it is its turn.
+    #[cold]
+    pub(super) fn leaves_out(&mut self, sample: &Sample<'_>, in_turn: bool) -> bool {
+        let Some(enforced) = &mut self.enforced else { return false };
+        let is_left_out = match sample.kind {
+            ChangeKind::Alive => enforced.rejects(sample.payload),
+            _ => in_turn && enforced.filters_content() && self.instances.lookup(sample.key).is_none(),
+        };
+        enforced.counts.content_filtered += u64::from(is_left_out);
+        is_left_out
+    }
+
+    /// Whether a sample that was held back ends an instance of which no value has passed the content filter.
+    pub(super) fn ends_unknown_instance(&self, stored: &StoredSample) -> bool {
+        let filters = self.enforced.as_ref().is_some_and(|enforced| enforced.filters_content());
+        filters && stored.kind != ChangeKind::Alive && self.instances.lookup(stored.key()).is_none()
+    }
+
     /// Whether there is no room to hold back a sample with a payload of `len` bytes.
     #[inline]
     pub(super) fn is_full_of_held(&self, len: usize) -> bool {
@@ -213,6 +233,13 @@ impl Cache {
     /// Appends a stored sample, if the policies admit it.
     #[cold]
     fn place_if_admitted(&mut self, now: Time, writer: Guid, sn: SequenceNumber, stored: StoredSample) {
+        if self.ends_unknown_instance(&stored) {
+            if let Some(enforced) = &mut self.enforced {
+                enforced.counts.content_filtered += 1;
+            }
+            self.chunks.release(stored.at);
+            return;
+        }
         let (Some(index), Some(enforced)) = (self.instances.index(stored.key()), &mut self.enforced) else {
             self.chunks.release(stored.at);
             return;
@@ -456,7 +483,12 @@ impl Cache {
         count
     }
 
-    fn is_in(&self, index: usize, states: States) -> bool {
+    /// Counts an access, so that it sees new instances as such to its end.
+    pub(super) fn begin_access(&mut self) {
+        self.accesses += 1;
+    }
+
+    pub(super) fn is_in(&self, index: usize, states: States) -> bool {
         let entry = &self.entries.ring[index];
         let instance = self.instances.get(entry.instance);
         let is_new = instance.viewed_by == 0 || instance.viewed_by == self.accesses;
@@ -465,7 +497,7 @@ impl Cache {
 
     /// Passes a sample to `f`, then removes it or marks it as read. Returns whether it counts.
     #[inline]
-    fn visit(&mut self, index: usize, remove: bool, f: &mut impl FnMut(RawSample<'_>) -> bool) -> bool {
+    pub(super) fn visit(&mut self, index: usize, remove: bool, f: &mut impl FnMut(RawSample<'_>) -> bool) -> bool {
         let mut counts = false;
         self.show(index, |sample| counts = f(sample));
         if remove || !counts {

@@ -1,7 +1,9 @@
 //! Configuration of a reader.
 
 use core::time::Duration;
+use std::sync::Arc;
 
+use weir_filter::Filter;
 use weir_wire::{Guid, Header, ProtocolVersion, VendorId};
 
 use crate::config;
@@ -55,6 +57,8 @@ pub struct ReaderConfig {
     pub destination_order: DestinationOrder,
     /// Least time between two values of an instance; others are left out (TIME_BASED_FILTER).
     pub minimum_separation: Duration,
+    /// Which values are delivered, by their content; `None`: all.
+    pub content_filter: Option<Arc<Filter>>,
     /// Maximum bytes of samples, bookkeeping included.
     pub max_bytes: usize,
     /// Limits on samples that arrive in fragments.
@@ -85,6 +89,7 @@ impl ReaderConfig {
             ownership: Ownership::Shared,
             destination_order: DestinationOrder::ByReceptionTimestamp,
             minimum_separation: Duration::ZERO,
+            content_filter: None,
             max_samples: None,
             max_instances: None,
             max_samples_per_instance: None,

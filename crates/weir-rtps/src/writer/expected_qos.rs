@@ -33,7 +33,7 @@ impl WriterCore {
     /// Adds inline QoS ([`inline_qos_of`]) to all samples sent from now on, or ends that.
     pub fn set_inline_qos(&mut self, list: Option<Box<[u8]>>) {
         self.inline_qos = list;
-        self.is_indirect = self.config.is_asynchronous || self.timed.is_some() || self.inline_qos.is_some();
+        self.update_indirect();
     }
 
     /// Appends messages with inline QoS added to their samples.

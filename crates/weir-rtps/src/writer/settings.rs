@@ -2,6 +2,7 @@
 
 use core::time::Duration;
 
+use weir_cdr::TypeDescription;
 use weir_wire::{Guid, SequenceNumber, Timestamp, VendorId};
 
 use crate::change_kind::ChangeKind;
@@ -61,6 +62,8 @@ pub struct WriterConfig {
     pub lifespan: Duration,
     /// Longest time between two samples of an instance (DEADLINE).
     pub deadline: Duration,
+    /// What the type of the samples consists of, for the content filters of readers.
+    pub description: TypeDescription,
     /// The differentiated services code point of what is sent, 0 to 63 (RFC 2474).
     pub dscp: u8,
 }
@@ -91,6 +94,7 @@ impl WriterConfig {
             lifespan: INFINITE,
             deadline: INFINITE,
             dscp: 0,
+            description: TypeDescription::Opaque,
         }
     }
 
