@@ -70,7 +70,7 @@ impl<T: DdsType> DataWriter<T> {
         driver.check()?;
         let entity = driver.new_writer_id(T::HAS_KEY);
         let config = WriterConfig {
-            dscp: driver.dscp.dscp(qos.policies.transport_priority),
+            dscp: driver.dscp.dscp(qos.transport_priority),
             ..core_config(driver.guid(entity), &qos, random::secret()?)
         };
         let lane = Lane::new(
@@ -100,7 +100,7 @@ impl<T: DdsType> DataWriter<T> {
             entity,
             topic: topic.name().to_owned(),
             type_name: T::TYPE_NAME.to_owned(),
-            qos: writer.inner.qos.policies.clone(),
+            qos: writer.inner.qos.announced(),
             unicast: Vec::new(),
             multicast: None,
         };

@@ -85,9 +85,10 @@ pub use multicast::MulticastGroup;
 pub use participant::DomainParticipant;
 pub use publisher::Publisher;
 pub use qos::{
-    BatchPolicy, Coalescing, DataReaderQos, DataRepresentation, DataWriterQos, DestinationOrder, Durability,
-    History, INFINITE, Liveliness, LivelinessKind, Ownership, PolicyId, PolicySet, PublishMode, Qos,
-    Reliability, ResourceLimits,
+    BatchPolicy, Coalescing, DataReaderQos, DataRepresentation, DataWriterQos, DestinationOrder,
+    DomainParticipantQos, Durability, DurabilityService, EntityFactory, History, INFINITE, Liveliness,
+    LivelinessKind, Ownership, PolicyId, PolicySet, PublishMode, ReaderDataLifecycle, Reliability,
+    ResourceLimits, TopicQos, TypeConsistency, TypeConsistencyKind,
 };
 pub use sample::{
     InstanceHandle, InstanceState, Sample, SampleInfo, SampleSeq, SampleState, States, ViewState,

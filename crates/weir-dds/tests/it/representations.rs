@@ -39,21 +39,6 @@ fn a_reader_understands_either_representation_unless_told_otherwise() {
     }
 }
 
-#[test]
-fn unsupported_representations_are_refused() {
-    let world = World::new();
-    let participant = world.participant();
-    let topic = world.topic::<Evolving>(&participant);
-    let create = |representation: Vec<i16>| {
-        let mut qos = DataWriterQos::default();
-        qos.policies.representation = representation;
-        participant.create_publisher().create_datawriter(&topic, qos).map(drop)
-    };
-    assert!(matches!(create(vec![1]), Err(DdsError::InconsistentPolicy(_))));
-    assert!(matches!(create(vec![0, 2]), Err(DdsError::InconsistentPolicy(_))));
-    assert!(create(Vec::new()).is_ok());
-}
-
 #[derive(DdsType, Default, Debug, Clone, PartialEq)]
 #[dds(extensibility = "final")]
 struct Reordered {

@@ -134,6 +134,8 @@ impl ParticipantCore {
             ("list of partitions", partitions, PARTITIONS_MAX_BYTES),
             ("number of partitions", endpoint.qos.partition.len(), PARTITIONS_MAX),
             ("user data", endpoint.qos.user_data.len(), self.config.limits.user_data_bytes),
+            ("topic data", endpoint.qos.topic_data.len(), self.config.limits.user_data_bytes),
+            ("group data", endpoint.qos.group_data.len(), self.config.limits.user_data_bytes),
         ] {
             if bytes > max {
                 return Err(LocalEndpointError::TooLong { what, bytes, max });
