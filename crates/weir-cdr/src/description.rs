@@ -172,7 +172,6 @@ impl Layout {
     }
 }
 
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -211,7 +210,8 @@ mod tests {
     fn a_struct_describes_its_members_in_order() {
         let TypeDescription::Struct { description } = Outer::DESCRIPTION else { panic!("no struct") };
         assert_eq!((description.name, description.extensibility), ("demo::Outer", Extensibility::Appendable));
-        let names: Vec<_> = description.members.iter().map(|member| (member.name, member.of.name())).collect();
+        let names: Vec<_> =
+            description.members.iter().map(|member| (member.name, member.of.name())).collect();
         let expected = [
             ("type", "a string"),
             ("inner", "a struct"),

@@ -125,7 +125,7 @@ impl<T: DdsType> DataReader<T> {
             entity,
             topic: topic.name().to_owned(),
             type_name: T::TYPE_NAME.to_owned(),
-            qos: qos.policies,
+            qos: qos.announced(),
             unicast: Vec::new(),
             multicast: group,
         };

@@ -73,7 +73,7 @@ impl<T: DdsType> DataWriter<T> {
         driver.check()?;
         let entity = driver.new_writer_id(T::HAS_KEY);
         let config = WriterConfig {
-            dscp: driver.dscp.dscp(qos.policies.transport_priority),
+            dscp: driver.dscp.dscp(qos.transport_priority),
             ..core_config::<T>(driver.guid(entity), &qos, random::secret()?)
         };
         let lane = Lane::new(
@@ -104,7 +104,7 @@ impl<T: DdsType> DataWriter<T> {
             entity,
             topic: topic.name().to_owned(),
             type_name: T::TYPE_NAME.to_owned(),
-            qos: writer.inner.qos.policies.clone(),
+            qos: writer.inner.qos.announced(),
             unicast: Vec::new(),
             multicast: None,
         };

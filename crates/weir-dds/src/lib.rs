@@ -91,9 +91,10 @@ pub use multicast::MulticastGroup;
 pub use participant::DomainParticipant;
 pub use publisher::Publisher;
 pub use qos::{
-    BatchPolicy, Coalescing, DataReaderQos, DataRepresentation, DataWriterQos, DestinationOrder, Durability,
-    History, INFINITE, Liveliness, LivelinessKind, Ownership, PolicyId, PolicySet, PublishMode, Qos,
-    Reliability, ResourceLimits,
+    BatchPolicy, Coalescing, DataReaderQos, DataRepresentation, DataWriterQos, DestinationOrder,
+    DomainParticipantQos, Durability, DurabilityService, EntityFactory, History, INFINITE, Liveliness,
+    LivelinessKind, Ownership, PolicyId, PolicySet, PublishMode, ReaderDataLifecycle, Reliability,
+    ResourceLimits, TopicQos, TypeConsistency, TypeConsistencyKind,
 };
 pub use query::Query;
 pub use sample::{InstanceState, Sample, SampleInfo, SampleRanks, SampleSeq, SampleState, States, ViewState};

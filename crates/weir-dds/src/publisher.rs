@@ -42,8 +42,6 @@ impl Publisher {
     /// - [`DdsError::BadParameter`](crate::DdsError::BadParameter): a QoS value is out of range.
     /// - [`DdsError::InconsistentPolicy`](crate::DdsError::InconsistentPolicy): policies contradict
     ///   each other.
-    /// - [`DdsError::Unsupported`](crate::DdsError::Unsupported): a policy is not enforced yet; see
-    ///   [`Qos`](crate::Qos).
     pub fn create_datawriter<T: DdsType>(
         &self,
         topic: &Topic<T>,

@@ -187,8 +187,9 @@ mod tests {
 
     use super::*;
     use crate::qos::{
-        DestinationOrder, Durability, History, INFINITE, Liveliness, LivelinessKind, Ownership, Presentation,
-        PresentationScope, Reliability, XCDR1, XCDR2,
+        DestinationOrder, Durability, DurabilityService, History, INFINITE, Liveliness, LivelinessKind,
+        Ownership, Presentation, PresentationScope, Reliability, TypeConsistency, TypeConsistencyKind, XCDR1,
+        XCDR2,
     };
 
     fn example(kind: EndpointKind, qos: Qos) -> EndpointData {
@@ -236,6 +237,15 @@ mod tests {
             lifespan: Duration::from_micros(1_500_001),
             representation: vec![XCDR2],
             user_data: vec![1, 2, 3],
+            topic_data: vec![4],
+            group_data: vec![5; 5],
+            durability_service: DurabilityService {
+                service_cleanup_delay: Duration::new(4, 500_000_000),
+                history: History::KeepLast(12),
+                max_samples: Some(100),
+                max_instances: None,
+                max_samples_per_instance: Some(13),
+            },
             ..Qos::for_writer()
         }
     }
@@ -270,6 +280,15 @@ mod tests {
         qos_of_reader.ownership_strength = 0;
         qos_of_reader.transport_priority = 0;
         qos_of_reader.lifespan = INFINITE;
+        qos_of_reader.durability_service = DurabilityService::DEFAULT;
+        qos_of_reader.type_consistency = TypeConsistency {
+            kind: TypeConsistencyKind::DisallowTypeCoercion,
+            ignore_sequence_bounds: false,
+            ignore_string_bounds: true,
+            ignore_member_names: true,
+            prevent_type_widening: false,
+            force_type_validation: true,
+        };
         qos_of_reader.representation = vec![XCDR2, XCDR1];
         for (kind, qos) in [
             (EndpointKind::Writer, unusual()),
@@ -386,6 +405,8 @@ mod tests {
                 list.i32s(ParameterId::HISTORY, &odd.map(u32::cast_signed));
                 list.u32(ParameterId::RESOURCE_LIMITS, 1);
                 list.u32(ParameterId::USER_DATA, 3);
+                list.u32(ParameterId::DURABILITY_SERVICE, 3);
+                list.u32(ParameterId::TYPE_CONSISTENCY_ENFORCEMENT, 7);
                 list.u32(ParameterId::TRANSPORT_PRIORITY, 4);
             });
             let qos = read(EndpointKind::Writer, &payload).unwrap().qos;

@@ -97,7 +97,7 @@ fn cyclone_to_weir<T: Numbered>(
     let run = Run::new(name);
     let mut qos = DataReaderQos::default().reliable().keep_all();
     // More than the largest test sends: a slow application must not cause rejections.
-    qos.policies.resource_limits.max_bytes = Some(256 << 20);
+    qos.resource_limits.max_bytes = Some(256 << 20);
     let reader = run.reader_with_qos::<T>(qos);
     let mut peer = start(&run, general);
     peer.ask(&format!("{} {mode}", run.command::<T>("writer", Reliability::Reliable)));

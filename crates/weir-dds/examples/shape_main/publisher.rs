@@ -58,8 +58,7 @@ fn qos(options: &Options) -> DataWriterQos {
         Some(lifespan) => qos.lifespan(lifespan),
         None => qos,
     };
-    let mut qos = qos.partition(options.partition.iter());
-    qos.policies.durability = options.durability;
+    let qos = qos.partition(options.partition.iter()).durability(options.durability);
     // Unregistering alone is to leave the instance without writers.
     qos.autodispose_unregistered_instances(options.final_state != Some(FinalState::Unregister))
 }

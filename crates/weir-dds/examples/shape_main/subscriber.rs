@@ -71,9 +71,7 @@ fn qos(options: &Options) -> DataReaderQos {
         Some(separation) => qos.time_based_filter(separation),
         None => qos,
     };
-    let mut qos = qos.partition(options.partition.iter());
-    qos.policies.durability = options.durability;
-    qos
+    qos.partition(options.partition.iter()).durability(options.durability)
 }
 
 /// Reads or takes what a reader has, and prints it: instance by instance, or in the order of the reader.

@@ -131,8 +131,8 @@ impl Inner {
     /// instances.
     #[inline]
     pub(super) fn needs_key(&self) -> bool {
-        let limits = &self.qos.policies.resource_limits;
-        self.qos.policies.history != History::KeepAll
+        let limits = &self.qos.resource_limits;
+        self.qos.history != History::KeepAll
             || limits.max_instances.is_some()
             || limits.max_samples_per_instance.is_some()
             || self.endpoint.watches_deadlines
@@ -191,7 +191,7 @@ impl Inner {
             std::thread::sleep(until.since(clock::now()));
             return true;
         }
-        let deadline = paused_until.unwrap_or_else(|| clock::now() + self.qos.policies.max_blocking_time);
+        let deadline = paused_until.unwrap_or_else(|| clock::now() + self.qos.max_blocking_time);
         let is_done = || lane.core().can_go_on(clock::now());
         driver.receive_until(Some(deadline), driver.wait, is_done) || paused_until.is_some()
     }
@@ -208,7 +208,7 @@ impl Inner {
         if refused != WriteRefused::WindowFull {
             return Err(self.refusal(refused));
         }
-        let patience = self.qos.policies.max_blocking_time;
+        let patience = self.qos.max_blocking_time;
         let deadline = *waiting_since.get_or_insert(now) + patience;
         let lane = &self.endpoint.lane;
         let _waiting = lane.publishing.as_ref().map(Publishing::wait_for_room);
@@ -306,7 +306,7 @@ impl Inner {
         let mut outcome = Ok(());
         let late = |what, waited| Err(DdsError::Timeout { what, waited, hint: self.lagging_hint() });
         if let Some(publishing) = &self.endpoint.lane.publishing {
-            let patience = self.qos.policies.max_blocking_time.max(FAREWELL_TIME);
+            let patience = self.qos.max_blocking_time.max(FAREWELL_TIME);
             if !self.wait_until_published(publishing, end, clock::now() + patience) {
                 outcome = late("publishing", patience);
             }

@@ -167,7 +167,7 @@ fn a_limit_of_samples_counts_those_that_are_not_sent() {
 #[test]
 fn a_stalled_reader_stalls_its_writer_which_goes_on_after_it_takes() {
     let mut small = lossless_reader();
-    small.policies.resource_limits.max_samples = Some(100);
+    small.resource_limits.max_samples = Some(100);
     let qos = asynchronous(lossless_writer().max_blocking_time(PATIENCE));
     let (writer, reader) = pair::<Numbered>(qos, small);
     let mut number = 0;
@@ -190,7 +190,7 @@ fn a_stalled_reader_that_leaves_lets_a_large_sample_go_on() {
     let world = World::new();
     let writer = world.writer(&world.participant(), asynchronous(lossless_writer()));
     let mut small = lossless_reader();
-    small.policies.resource_limits.max_samples = Some(1);
+    small.resource_limits.max_samples = Some(1);
     let stalled: DataReader<Numbered> = world.reader(&world.participant(), small);
     let healthy: DataReader<Numbered> = world.reader(&world.participant(), lossless_reader());
     matched(&[&writer], &[&stalled, &healthy]);

@@ -13,7 +13,7 @@ const PATIENCE: Duration = Duration::from_millis(50);
 /// A reader that holds at most `max` samples.
 fn small_reader(max: u32) -> DataReaderQos {
     let mut qos = lossless_reader();
-    qos.policies.resource_limits.max_samples = Some(max);
+    qos.resource_limits.max_samples = Some(max);
     qos
 }
 
@@ -61,7 +61,7 @@ fn a_reader_that_never_takes_stalls_its_writer_which_goes_on_after_it_takes() {
 #[test]
 fn a_writers_own_limit_of_samples_is_kept() {
     let mut qos = lossless_writer().max_blocking_time(PATIENCE);
-    qos.policies.resource_limits.max_samples = Some(10);
+    qos.resource_limits.max_samples = Some(10);
     let (writer, reader) = pair::<Numbered>(qos, small_reader(5));
     let stopped = fill(&writer, 0);
     assert!((10..=15).contains(&stopped), "{stopped}");

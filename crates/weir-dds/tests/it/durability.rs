@@ -43,7 +43,7 @@ fn a_late_reader_that_asks_for_nothing_old_gets_nothing_old() {
 fn a_writer_that_keeps_all_keeps_no_more_than_the_limit() {
     let world = World::new();
     let mut qos = lossless_writer().transient_local().max_blocking_time(Duration::from_millis(10));
-    qos.policies.resource_limits.max_samples = Some(100);
+    qos.resource_limits.max_samples = Some(100);
     let writer = world.writer(&world.participant(), qos);
     for number in 0..100 {
         writer.write(&Numbered::new(1, number)).unwrap();

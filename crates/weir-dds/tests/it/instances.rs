@@ -166,7 +166,7 @@ fn writers_that_come_and_go_do_not_pile_up_beyond_the_depth() {
 fn a_writer_keeps_the_last_samples_of_each_instance_for_late_readers() {
     let world = World::new();
     let mut qos = DataWriterQos::default().reliable().keep_last(2);
-    qos.policies.durability = weir_dds::Durability::TransientLocal;
+    qos.durability = weir_dds::Durability::TransientLocal;
     let writer = world.writer(&world.participant(), qos);
     for value in 0..10 {
         for id in 0..3 {
@@ -174,7 +174,7 @@ fn a_writer_keeps_the_last_samples_of_each_instance_for_late_readers() {
         }
     }
     let mut qos = lossless_reader();
-    qos.policies.durability = weir_dds::Durability::TransientLocal;
+    qos.durability = weir_dds::Durability::TransientLocal;
     let reader = world.reader(&world.participant(), qos);
     let values: Vec<_> = take_exactly(&reader, 6)
         .into_iter()
@@ -273,7 +273,7 @@ fn registered_instances_end_with_their_writer() {
 #[test]
 fn no_more_instances_are_registered_than_the_limit_says() {
     let mut qos = lossless_writer();
-    qos.policies.resource_limits.max_instances = Some(2);
+    qos.resource_limits.max_instances = Some(2);
     let (writer, _reader) = pair::<Keyed>(qos, lossless_reader());
     let register = |id| writer.register_instance(&Keyed { id, value: 0 });
     let handle = register(1).unwrap();

@@ -48,7 +48,7 @@ fn large_samples_one_by_one_arrive_whole_and_are_kept_whole() {
         (lossless_writer().transient_local(), lossless_reader().transient_local()),
     ] {
         let world = world.sibling();
-        let is_kept = writer_qos.policies.durability == Durability::TransientLocal;
+        let is_kept = writer_qos.durability == Durability::TransientLocal;
         let writer: DataWriter<Numbered> = world.writer(&ours, writer_qos);
         let reader: DataReader<Numbered> = world.reader(&theirs, reader_qos.clone());
         matched(&[&writer], &[&reader]);

@@ -31,7 +31,7 @@ fn limits_that_contradict_each_other_are_refused_with_the_reason() {
     let check = |history, limits: ResourceLimits, expected: Option<&str>| {
         let mut writer = DataWriterQos::default().resource_limits(limits);
         let mut reader = DataReaderQos::default().resource_limits(limits);
-        (writer.policies.history, reader.policies.history) = (history, history);
+        (writer.history, reader.history) = (history, history);
         let results = [
             participant.create_publisher().create_datawriter(&topic, writer).err(),
             participant.create_subscriber().create_datareader(&topic, reader).err(),

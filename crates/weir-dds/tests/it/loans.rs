@@ -110,9 +110,9 @@ fn a_loan_that_finds_no_room_comes_back_and_can_be_written_later() {
     let world = World::new();
     let (ours, theirs) = (world.participant(), world.participant());
     let mut qos = lossless_writer().max_blocking_time(Duration::from_millis(1));
-    qos.policies.resource_limits.max_samples = Some(1);
+    qos.resource_limits.max_samples = Some(1);
     let mut reader_qos = lossless_reader();
-    reader_qos.policies.resource_limits.max_samples = Some(1);
+    reader_qos.resource_limits.max_samples = Some(1);
     let writer: DataWriter<Numbered> = world.writer(&ours, qos);
     let reader: DataReader<Numbered> = world.reader(&theirs, reader_qos);
     matched(&[&writer], &[&reader]);

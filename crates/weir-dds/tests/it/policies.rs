@@ -1,89 +1,75 @@
-//! Policies of DDS 1.4, 2.2.3: those that are not enforced yet are refused, and the others have effect.
+//! Policies of DDS 1.4, 2.2.3, have effect.
 
 use std::sync::Mutex;
 use std::sync::mpsc::{Sender, channel};
 use std::time::{Duration, Instant, SystemTime};
 
-use weir_dds::{
-    DataReader, DataReaderListener, DataReaderQos, DataWriter, DataWriterListener, DataWriterQos, DdsError,
-    DeadlineMissedStatus, DestinationOrder, INFINITE, InstanceHandle, Ownership, Qos,
-};
-use weir_rtps::qos::PresentationScope;
-
 use crate::support::{
     DEADLINE, Keyed, Numbered, World, lossless_reader, lossless_writer, matched, pair, take_exactly,
 };
+use weir_dds::{
+    DataReader, DataReaderListener, DataReaderQos, DataWriter, DataWriterListener, DataWriterQos, DdsError,
+    DeadlineMissedStatus, DestinationOrder, InstanceHandle, LivelinessKind, Ownership, TopicQos,
+};
 
-/// Creates a writer and a reader with QoS changed by `change`; returns their errors.
-fn create(world: &World, change: impl Fn(&mut Qos)) -> [Option<DdsError>; 2] {
+#[test]
+fn a_deadline_shorter_than_the_minimum_separation_is_refused_with_both() {
+    let world = World::new();
     let participant = world.participant();
     let topic = world.topic::<Numbered>(&participant);
-    let (mut writer, mut reader) = (DataWriterQos::default(), DataReaderQos::default());
-    change(&mut writer.policies);
-    change(&mut reader.policies);
-    [
-        participant.create_publisher().create_datawriter(&topic, writer).err(),
-        participant.create_subscriber().create_datareader(&topic, reader).err(),
-    ]
-}
-
-#[test]
-fn a_policy_that_is_not_enforced_is_refused_at_both_ends_with_its_name_value_and_default() {
-    let world = World::new();
-    let check = |change: fn(&mut Qos), expected: &str| {
-        for result in create(&world, change) {
-            match result {
-                Some(DdsError::Unsupported(text)) => assert_eq!(text, expected),
-                other => panic!("{other:?} is not {expected:?}"),
-            }
+    let qos =
+        DataReaderQos::default().deadline(Duration::from_secs(1)).time_based_filter(Duration::from_secs(2));
+    match participant.create_subscriber().create_datareader(&topic, qos) {
+        Err(DdsError::InconsistentPolicy(text)) => {
+            assert!(text.starts_with("DEADLINE: a period of 1s is shorter"), "{text}");
         }
-    };
-    check(
-        |qos| qos.presentation.scope = PresentationScope::Topic,
-        "PRESENTATION: access scope TOPIC, coherent_access false, ordered_access false is not enforced yet: \
-         leave it at its default (INSTANCE, false, false)",
-    );
-    check(
-        |qos| qos.presentation.coherent_access = true,
-        "PRESENTATION: access scope INSTANCE, coherent_access true, ordered_access false is not enforced yet: \
-         leave it at its default (INSTANCE, false, false)",
-    );
-    check(
-        |qos| qos.presentation.ordered_access = true,
-        "PRESENTATION: access scope INSTANCE, coherent_access false, ordered_access true is not enforced yet: \
-         leave it at its default (INSTANCE, false, false)",
-    );
-}
-
-#[test]
-fn the_defaults_a_latency_budget_and_a_priority_are_accepted_at_both_ends() {
-    let world = World::new();
-    let changes: [fn(&mut Qos); 4] = [
-        |_| {},
-        |qos| (qos.deadline, qos.lifespan, qos.ownership_strength) = (INFINITE, INFINITE, 0),
-        |qos| qos.latency_budget = Duration::from_millis(10),
-        |qos| qos.transport_priority = -7,
-    ];
-    for change in changes {
-        let results = create(&world, change);
-        assert!(results.iter().all(Option::is_none), "{results:?}");
+        other => panic!("{other:?}"),
     }
 }
 
 #[test]
-fn a_policy_of_the_other_side_is_refused_with_its_name() {
-    let world = World::new();
-    let check = |change: fn(&mut Qos), side: usize, policy: &str| match &create(&world, change)[side] {
-        Some(DdsError::InconsistentPolicy(text)) => assert!(text.starts_with(policy), "{text}"),
-        other => panic!("{other:?} is no refusal of {policy}"),
-    };
-    check(|qos| qos.lifespan = Duration::from_secs(2), 1, "LIFESPAN: only writers have");
-    check(|qos| qos.ownership_strength = -3, 1, "OWNERSHIP_STRENGTH: only writers have");
-    check(|qos| qos.time_based_filter = Duration::from_secs(2), 0, "TIME_BASED_FILTER: only readers have");
-    let contradicts = |qos: &mut Qos| {
-        (qos.deadline, qos.time_based_filter) = (Duration::from_secs(1), Duration::from_secs(2))
-    };
-    check(contradicts, 1, "DEADLINE: a period of 1s is shorter");
+fn endpoints_take_over_the_policies_of_a_topic_and_keep_their_own() {
+    let topic = TopicQos::default()
+        .reliable()
+        .transient_local()
+        .keep_last(7)
+        .deadline(Duration::from_secs(3))
+        .latency_budget(Duration::from_millis(4))
+        .liveliness(LivelinessKind::ManualByTopic, Duration::from_secs(5))
+        .destination_order(DestinationOrder::BySourceTimestamp)
+        .ownership(Ownership::Exclusive)
+        .lifespan(Duration::from_secs(6))
+        .transport_priority(8)
+        .max_blocking_time(Duration::from_secs(9));
+    let writer =
+        DataWriterQos::default().copy_from_topic_qos(&topic).user_data(*b"mine").ownership_strength(1);
+    let expected = DataWriterQos::default()
+        .reliable()
+        .transient_local()
+        .keep_last(7)
+        .deadline(Duration::from_secs(3))
+        .latency_budget(Duration::from_millis(4))
+        .liveliness(LivelinessKind::ManualByTopic, Duration::from_secs(5))
+        .destination_order(DestinationOrder::BySourceTimestamp)
+        .ownership(Ownership::Exclusive)
+        .lifespan(Duration::from_secs(6))
+        .transport_priority(8)
+        .max_blocking_time(Duration::from_secs(9))
+        .user_data(*b"mine")
+        .ownership_strength(1);
+    assert_eq!(writer, expected);
+    let reader = DataReaderQos::default().copy_from_topic_qos(&topic).partition(["p"]);
+    let expected = DataReaderQos::default()
+        .reliable()
+        .transient_local()
+        .keep_last(7)
+        .deadline(Duration::from_secs(3))
+        .latency_budget(Duration::from_millis(4))
+        .liveliness(LivelinessKind::ManualByTopic, Duration::from_secs(5))
+        .destination_order(DestinationOrder::BySourceTimestamp)
+        .ownership(Ownership::Exclusive)
+        .partition(["p"]);
+    assert_eq!(reader, expected);
 }
 
 /// Forwards missed deadlines.

@@ -225,13 +225,13 @@ fn a_late_reader_gets_what_is_kept_only_when_both_sides_want_that() {
     use weir_dds::Durability;
     let world = World::new();
     let mut qos = lossless_writer();
-    qos.policies.durability = Durability::TransientLocal;
+    qos.durability = Durability::TransientLocal;
     let writer = world.writer(&world.participant(), qos);
     for number in 0..500 {
         writer.write(&Numbered::new(0, number)).unwrap();
     }
     let mut wants_history = lossless_reader();
-    wants_history.policies.durability = Durability::TransientLocal;
+    wants_history.durability = Durability::TransientLocal;
     let late = world.reader(&world.participant(), wants_history);
     take_numbered(&late, 0, 500);
     let volatile: weir_dds::DataReader<Numbered> = world.reader(&world.participant(), lossless_reader());

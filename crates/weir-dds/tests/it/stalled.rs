@@ -13,7 +13,7 @@ const PATIENCE: Duration = Duration::from_millis(50);
 /// A reader that holds few samples and never takes any.
 fn stalled_reader(world: &World) -> DataReader<Numbered> {
     let mut qos: DataReaderQos = lossless_reader();
-    qos.policies.resource_limits.max_samples = Some(10);
+    qos.resource_limits.max_samples = Some(10);
     world.reader(&world.participant(), qos)
 }
 

@@ -46,12 +46,7 @@ impl ParticipantCore {
 
     /// Sets the content filter of a reader, and announces it if the reader is. The filter stays when the reader's
     /// policies or addresses change.
-    pub fn set_content_filter(
-        &mut self,
-        now: Time,
-        reader: EntityId,
-        filter: Option<ContentFilterProperty>,
-    ) {
+    pub fn set_content_filter(&mut self, now: Time, reader: EntityId, filter: Option<ContentFilterProperty>) {
         let filter = filter.map(Arc::new);
         match &filter {
             Some(filter) => _ = self.content_filters.insert(reader, Arc::clone(filter)),
@@ -163,6 +158,8 @@ impl ParticipantCore {
             ("list of partitions", partitions, PARTITIONS_MAX_BYTES),
             ("number of partitions", endpoint.qos.partition.len(), PARTITIONS_MAX),
             ("user data", endpoint.qos.user_data.len(), self.config.limits.user_data_bytes),
+            ("topic data", endpoint.qos.topic_data.len(), self.config.limits.user_data_bytes),
+            ("group data", endpoint.qos.group_data.len(), self.config.limits.user_data_bytes),
         ] {
             if bytes > max {
                 return Err(LocalEndpointError::TooLong { what, bytes, max });
