@@ -11,6 +11,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
+use parking_lot::MutexGuard;
 use weir_cdr::DdsType;
 use weir_rtps::participant::LocalEndpoint;
 use weir_rtps::reader::{RawSample, ReaderConfig, ReaderCore, ReaderCounters, States};
@@ -36,6 +37,7 @@ use crate::status::{
     DeadlineMissedStatus, IncompatibleQosStatus, LivelinessChangedStatus, MatchedStatus, SampleCountStatus,
     SampleRejectedStatus,
 };
+use crate::subscriber::Subscriber;
 use crate::topic::Topic;
 use crate::wait_strategy::WaitStrategy;
 
@@ -90,12 +92,15 @@ struct Inner {
 impl<T: DdsType> DataReader<T> {
     pub(crate) fn new(
         handle: &Arc<Handle>,
+        subscriber: &Subscriber,
         topic: &Topic<T>,
         filter: Option<&Arc<FilterState>>,
         qos: DataReaderQos,
         listener: Option<Arc<dyn DataReaderListener<T>>>,
     ) -> Result<Self> {
         check_qos(&qos)?;
+        let mut announced = qos.announced();
+        subscriber.announce(&mut announced);
         let driver = &handle.driver;
         driver.check()?;
         let group = driver.group_for(qos.multicast)?;
@@ -103,6 +108,7 @@ impl<T: DdsType> DataReader<T> {
         let entity = driver.new_reader_id(T::HAS_KEY);
         let config = ReaderConfig {
             ecn: driver.ecn.clone(),
+            presentation: announced.presentation,
             ..core_config::<T>(driver.guid(entity), &qos, random::secret()?)
         };
         let endpoint = Arc::new(ReaderEndpoint::new(entity, ReaderCore::new(config), &topic.state));
@@ -111,6 +117,7 @@ impl<T: DdsType> DataReader<T> {
             endpoint.core.lock().set_content_filter(Some(filter));
             driver.with_discovery(|core, now| core.set_content_filter(now, entity, Some(property)));
         }
+        subscriber.add(&endpoint);
         driver.routes.change(|table| _ = table.readers.insert(entity, Arc::clone(&endpoint)));
         let inner = Inner {
             handle: Arc::clone(handle),
@@ -125,7 +132,7 @@ impl<T: DdsType> DataReader<T> {
             entity,
             topic: topic.name().to_owned(),
             type_name: T::TYPE_NAME.to_owned(),
-            qos: qos.announced(),
+            qos: announced,
             unicast: Vec::new(),
             multicast: group,
         };
@@ -223,8 +230,9 @@ impl<T: DdsType> DataReader<T> {
     pub fn take_next_sample(&self, sample: &mut Sample<T>) -> bool {
         self.inner.driver().flush_queued();
         let mut core = self.inner.endpoint.core.lock();
-        if core.has_expiring() {
-            core.expire(clock::now());
+        if core.has_policies() {
+            drop(core);
+            return self.take_next_by_policies(sample);
         }
         let is_taken = core.take_next(|raw| {
             if !sample.fill(raw) && !raw.was_read {
@@ -245,6 +253,12 @@ impl<T: DdsType> DataReader<T> {
         self.access_each(unread, false, |raw| sample.fill(raw)) > 0
     }
 
+    /// [`DataReader::take_next_sample`] in the order of the policies.
+    #[cold]
+    fn take_next_by_policies(&self, sample: &mut Sample<T>) -> bool {
+        self.access_each(What { max: 1, ..What::ALL }, true, |raw| sample.fill(raw)) > 0
+    }
+
     fn access(&self, samples: &mut SampleSeq<T>, what: What, remove: bool) -> usize {
         samples.clear();
         self.access_each(what, remove, |raw| samples.add().fill(raw));
@@ -258,8 +272,9 @@ impl<T: DdsType> DataReader<T> {
         self.inner.driver().flush_queued();
         let mut malformed = 0;
         let mut core = self.inner.endpoint.core.lock();
-        if core.has_expiring() {
-            core.expire(clock::now());
+        if core.has_policies() {
+            drop(core);
+            core = self.inner.core_to_access();
         }
         let Some(selection) = what.resolve(&mut core) else { return 0 };
         let count = core.access(what.max, selection, remove, |raw| {
@@ -330,7 +345,37 @@ impl<T> DataReader<T> {
 
     /// As [`DataReader::wait_for_data`], with a wait strategy for this call.
     pub fn wait_for_data_by(&self, timeout: Duration, strategy: WaitStrategy) -> bool {
-        self.inner.driver().receive_until_unread(&self.inner.endpoint, clock::now() + timeout, strategy)
+        let (driver, endpoint) = (self.inner.driver(), &self.inner.endpoint);
+        let Some(access) = endpoint.shared_sets.get() else {
+            return driver.receive_until_unread(endpoint, clock::now() + timeout, strategy);
+        };
+        // Another reader may have received the end of a set.
+        driver.receive_until(Some(clock::now() + timeout), strategy, || {
+            access.settle();
+            endpoint.core.lock().has_unread()
+        })
+    }
+
+    /// Waits until the reader has what its matched writers had written before (DDS 1.4, 2.2.2.5.3.33).
+    ///
+    /// Those are the samples of reliable writers that they still keep, for a reader whose durability is not VOLATILE.
+    /// Returns at once if no writer is matched.
+    ///
+    /// # Errors
+    /// [`DdsError::Timeout`]; [`DdsError::ThreadFailed`]: the participant has failed.
+    pub fn wait_for_historical_data(&self, timeout: Duration) -> Result<()> {
+        let (driver, endpoint) = (self.inner.driver(), &self.inner.endpoint);
+        driver.check()?;
+        let is_done = || endpoint.core.lock().is_caught_up();
+        if driver.receive_until(Some(clock::now() + timeout), driver.wait, is_done) {
+            return Ok(());
+        }
+        driver.check()?;
+        Err(DdsError::Timeout {
+            what: "the arrival of historical data",
+            waited: timeout,
+            hint: String::new(),
+        })
     }
 
     /// Waits until at least `count` writers are matched.
@@ -460,6 +505,19 @@ impl<T> DataReader<T> {
 impl Inner {
     fn driver(&self) -> &Driver {
         &self.handle.driver
+    }
+
+    /// Locks the core for an access that policies decide on: expired samples are removed, and sets become accessible.
+    #[cold]
+    fn core_to_access(&self) -> MutexGuard<'_, ReaderCore> {
+        if let Some(access) = self.endpoint.shared_sets.get() {
+            access.settle();
+        }
+        let mut core = self.endpoint.core.lock();
+        if core.has_expiring() {
+            core.expire(clock::now());
+        }
+        core
     }
 }
 

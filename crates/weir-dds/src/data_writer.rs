@@ -31,7 +31,7 @@ use weir_rtps::qos::LivelinessKind;
 use weir_rtps::writer::{WriterConfig, WriterCore, WriterCounters};
 use weir_wire::{Guid, SequenceNumber, Timestamp};
 
-use self::inner::Inner;
+pub(crate) use self::inner::Inner;
 use self::setup::{check_qos, core_config};
 use crate::clock::{self, timestamp_of};
 use crate::driver::endpoints::WriterEndpoint;
@@ -44,6 +44,7 @@ use crate::error::{DdsError, Result};
 use crate::instance_handle::InstanceHandle;
 use crate::key::instance_of_key_hash;
 use crate::listener::DataWriterListener;
+use crate::publisher::Publisher;
 use crate::qos::{DataWriterQos, PublishMode};
 use crate::random;
 use crate::stage_times::SendTimes;
@@ -64,16 +65,20 @@ pub struct DataWriter<T> {
 impl<T: DdsType> DataWriter<T> {
     pub(crate) fn new(
         handle: &Arc<Handle>,
+        publisher: &Publisher,
         topic: &Topic<T>,
         qos: DataWriterQos,
         listener: Option<Arc<dyn DataWriterListener<T>>>,
     ) -> Result<Self> {
         let encoding = check_qos(&qos)?;
+        let mut announced = qos.announced();
+        publisher.announce(&mut announced);
         let driver = &handle.driver;
         driver.check()?;
         let entity = driver.new_writer_id(T::HAS_KEY);
         let config = WriterConfig {
             dscp: driver.dscp.dscp(qos.transport_priority),
+            presentation: publisher.presentation_of_samples(),
             ..core_config::<T>(driver.guid(entity), &qos, random::secret()?)
         };
         let lane = Lane::new(
@@ -83,13 +88,13 @@ impl<T: DdsType> DataWriter<T> {
         if driver.keeps_times {
             lane.keep_times();
         }
-        let endpoint = Arc::new(WriterEndpoint::new(entity, lane, &qos, &topic.state));
-        let publisher = driver.start_publishing(&endpoint)?;
+        let endpoint = Arc::new(WriterEndpoint::new(entity, lane, (&qos, &announced), &topic.state));
+        let publishing_thread = driver.start_publishing(&endpoint)?;
         driver.routes.change(|table| _ = table.writers.insert(entity, Arc::clone(&endpoint)));
         let inner = Arc::new(Inner {
             handle: Arc::clone(handle),
             endpoint,
-            publisher: Mutex::new(publisher),
+            publisher: Mutex::new(publishing_thread),
             is_closed: AtomicBool::new(false),
             qos,
             encoding,
@@ -104,7 +109,7 @@ impl<T: DdsType> DataWriter<T> {
             entity,
             topic: topic.name().to_owned(),
             type_name: T::TYPE_NAME.to_owned(),
-            qos: writer.inner.qos.announced(),
+            qos: announced,
             unicast: Vec::new(),
             multicast: None,
         };
@@ -189,6 +194,11 @@ impl<T: DdsType> DataWriter<T> {
 }
 
 impl<T> DataWriter<T> {
+    /// Returns what the publisher knows of the writer.
+    pub(crate) fn inner(&self) -> &Arc<Inner> {
+        &self.inner
+    }
+
     /// Changes the priority: see [`DataWriterQos::transport_priority`](crate::DataWriterQos::transport_priority).
     ///
     /// Samples that have not left yet go by it, also in their DSCP. Readers keep what was announced when the writer was

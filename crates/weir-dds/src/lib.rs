@@ -51,6 +51,7 @@ mod data_writer;
 mod driver;
 mod dscp;
 mod error;
+mod group_qos;
 mod instance_handle;
 mod key;
 mod listener;
@@ -85,6 +86,7 @@ pub use driver::receive_counters::ReceiveCounters;
 pub use driver::sender::SendCounters;
 pub use dscp::DscpMapping;
 pub use error::{DdsError, Result};
+pub use group_qos::{PublisherQos, SubscriberQos};
 pub use instance_handle::InstanceHandle;
 pub use listener::{DataReaderListener, DataWriterListener, TopicListener};
 pub use multicast::MulticastGroup;
@@ -93,8 +95,8 @@ pub use publisher::Publisher;
 pub use qos::{
     BatchPolicy, Coalescing, DataReaderQos, DataRepresentation, DataWriterQos, DestinationOrder,
     DomainParticipantQos, Durability, DurabilityService, EntityFactory, History, INFINITE, Liveliness,
-    LivelinessKind, Ownership, PolicyId, PolicySet, PublishMode, ReaderDataLifecycle, Reliability,
-    ResourceLimits, TopicQos, TypeConsistency, TypeConsistencyKind,
+    LivelinessKind, Ownership, PolicyId, PolicySet, Presentation, PresentationScope, PublishMode,
+    ReaderDataLifecycle, Reliability, ResourceLimits, TopicQos, TypeConsistency, TypeConsistencyKind,
 };
 pub use query::Query;
 pub use sample::{InstanceState, Sample, SampleInfo, SampleRanks, SampleSeq, SampleState, States, ViewState};

@@ -13,6 +13,7 @@ use crate::driver::receive_counters::ReceiveCounters;
 use crate::driver::shared::Driver;
 use crate::driver::start::Handle;
 use crate::error::{DdsError, Result};
+use crate::group_qos::{PublisherQos, SubscriberQos};
 use crate::publisher::Publisher;
 use crate::settings::ParticipantSettings;
 use crate::subscriber::Subscriber;
@@ -103,12 +104,42 @@ impl DomainParticipant {
 
     /// Creates a publisher, the factory for writers.
     pub fn create_publisher(&self) -> Publisher {
-        Publisher { handle: Arc::clone(&self.handle) }
+        self.create_publisher_with_qos(PublisherQos::default())
+    }
+
+    /// Creates a publisher with QoS.
+    ///
+    /// ```no_run
+    /// # use weir_dds::{DomainParticipant, ParticipantSettings};
+    /// use weir_dds::{PresentationScope, PublisherQos};
+    ///
+    /// # let participant = DomainParticipant::new(0, ParticipantSettings::default())?;
+    /// let qos = PublisherQos::default().coherent_access(PresentationScope::Group);
+    /// let publisher = participant.create_publisher_with_qos(qos);
+    /// # Ok::<(), weir_dds::DdsError>(())
+    /// ```
+    pub fn create_publisher_with_qos(&self, qos: PublisherQos) -> Publisher {
+        Publisher::new(&self.handle, qos)
     }
 
     /// Creates a subscriber, the factory for readers.
     pub fn create_subscriber(&self) -> Subscriber {
-        Subscriber { handle: Arc::clone(&self.handle) }
+        self.create_subscriber_with_qos(SubscriberQos::default())
+    }
+
+    /// Creates a subscriber with QoS.
+    ///
+    /// ```no_run
+    /// # use weir_dds::{DomainParticipant, ParticipantSettings};
+    /// use weir_dds::{PresentationScope, SubscriberQos};
+    ///
+    /// # let participant = DomainParticipant::new(0, ParticipantSettings::default())?;
+    /// let qos = SubscriberQos::default().coherent_access(PresentationScope::Topic);
+    /// let subscriber = participant.create_subscriber_with_qos(qos);
+    /// # Ok::<(), weir_dds::DdsError>(())
+    /// ```
+    pub fn create_subscriber_with_qos(&self, qos: SubscriberQos) -> Subscriber {
+        Subscriber::new(&self.handle, qos)
     }
 
     /// Asserts all MANUAL_BY_PARTICIPANT writers (DDS 1.4, 2.2.3.11).

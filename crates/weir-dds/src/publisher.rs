@@ -1,12 +1,17 @@
 //! Publishers, which create writers (DDS 1.4, 2.2.2.4.1).
 
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
+use parking_lot::Mutex;
 use weir_cdr::DdsType;
+use weir_rtps::group::{GroupSequence, group_digest};
+use weir_rtps::writer::WriterPresentation;
+use weir_wire::{EntityId, SequenceNumber};
 
-use crate::data_writer::DataWriter;
+use crate::data_writer::{self, DataWriter};
 use crate::driver::start::Handle;
-use crate::error::Result;
+use crate::error::{DdsError, Result};
+use crate::group_qos::PublisherQos;
 use crate::listener::DataWriterListener;
 use crate::qos::DataWriterQos;
 use crate::topic::Topic;
@@ -30,10 +35,48 @@ use crate::topic::Topic;
 /// ```
 #[derive(Clone)]
 pub struct Publisher {
-    pub(crate) handle: Arc<Handle>,
+    inner: Arc<Inner>,
+}
+
+/// What all handles of a publisher share.
+struct Inner {
+    handle: Arc<Handle>,
+    qos: PublisherQos,
+    entity: EntityId,
+    /// Numbers the samples of all writers, if they have a common order or common sets.
+    sequence: Option<GroupSequence>,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    writers: Vec<Weak<data_writer::Inner>>,
+    /// Calls of `begin_coherent_changes` without their end.
+    sets: u32,
+    /// Where the set begins that the writers share.
+    group_set: Option<SequenceNumber>,
+    /// Calls of `suspend_publications` without their end.
+    suspensions: u32,
 }
 
 impl Publisher {
+    pub(crate) fn new(handle: &Arc<Handle>, qos: PublisherQos) -> Self {
+        let entity = handle.driver.new_publisher_id();
+        let sequence = qos.shares_sequence().then(GroupSequence::default);
+        let (handle, state) = (Arc::clone(handle), Mutex::default());
+        Self { inner: Arc::new(Inner { handle, qos, entity, sequence, state }) }
+    }
+
+    #[cfg(test)]
+    pub(crate) fn handle(&self) -> &Arc<Handle> {
+        &self.inner.handle
+    }
+
+    /// Returns the QoS.
+    pub fn qos(&self) -> &PublisherQos {
+        &self.inner.qos
+    }
+
     /// Creates a writer of a topic.
     ///
     /// The writer is announced at once and matches readers from then on.
@@ -47,7 +90,7 @@ impl Publisher {
         topic: &Topic<T>,
         qos: DataWriterQos,
     ) -> Result<DataWriter<T>> {
-        DataWriter::new(&self.handle, topic, qos, None)
+        self.create(topic, qos, None)
     }
 
     /// Creates a writer whose listener is set before the writer is announced.
@@ -62,12 +105,161 @@ impl Publisher {
         qos: DataWriterQos,
         listener: impl DataWriterListener<T> + 'static,
     ) -> Result<DataWriter<T>> {
-        DataWriter::new(&self.handle, topic, qos, Some(Arc::new(listener)))
+        self.create(topic, qos, Some(Arc::new(listener)))
+    }
+
+    fn create<T: DdsType>(
+        &self,
+        topic: &Topic<T>,
+        qos: DataWriterQos,
+        listener: Option<Arc<dyn DataWriterListener<T>>>,
+    ) -> Result<DataWriter<T>> {
+        let writer = DataWriter::new(&self.inner.handle, self, topic, qos, listener)?;
+        let inner = writer.inner();
+        let mut state = self.inner.state.lock();
+        state.writers.retain(|writer| writer.strong_count() > 0);
+        state.writers.push(Arc::downgrade(inner));
+        if state.sets > 0 {
+            inner.begin_set(state.group_set);
+        }
+        if state.suspensions > 0 {
+            inner.suspend();
+        }
+        drop(state);
+        Ok(writer)
+    }
+
+    /// Adds the policies of the publisher to those that a writer announces.
+    pub(crate) fn announce(&self, policies: &mut weir_rtps::qos::Qos) {
+        self.inner.qos.announce(self.inner.entity, policies);
+    }
+
+    /// Returns what its writers announce with each sample; `None`: nothing.
+    pub(crate) fn presentation_of_samples(&self) -> Option<WriterPresentation> {
+        let is_coherent = self.inner.qos.presentation.coherent_access;
+        let group = self.inner.sequence.clone();
+        (is_coherent || group.is_some()).then_some(WriterPresentation { is_coherent, group })
+    }
+
+    /// Begins a coherent set of changes (DDS 1.4, 2.2.2.4.1.10).
+    ///
+    /// What the publisher's writers write until the matching [`Publisher::end_coherent_changes`] becomes accessible at
+    /// coherent readers together, or not at all. Sets may be nested: the outermost one counts. Without coherent access
+    /// in the publisher's QoS, this has no effect.
+    ///
+    /// ```no_run
+    /// # use weir_dds::{DataWriter, DdsType, Publisher};
+    /// # fn f<T: DdsType>(publisher: &Publisher, position: &DataWriter<T>, speed: &DataWriter<T>, value: &T)
+    /// # -> weir_dds::Result<()> {
+    /// publisher.begin_coherent_changes()?;
+    /// position.write(value)?;
+    /// speed.write(value)?;
+    /// publisher.end_coherent_changes()?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// [`DdsError::ThreadFailed`](crate::DdsError::ThreadFailed): the participant has failed.
+    pub fn begin_coherent_changes(&self) -> Result<()> {
+        self.inner.handle.driver.check()?;
+        // Dropped after the lock: they may be the last handles of writers.
+        let mut writers = Vec::new();
+        let mut state = self.inner.state.lock();
+        state.sets += 1;
+        if state.sets == 1 {
+            state.group_set = self.inner.sequence.as_ref().map(GroupSequence::peek);
+            writers.extend(state.writers());
+            writers.iter().for_each(|writer| writer.begin_set(state.group_set));
+        }
+        Ok(())
+    }
+
+    /// Ends a coherent set of changes (DDS 1.4, 2.2.2.4.1.11).
+    ///
+    /// Waits as a write does for room for the submessages that end the set. After an error, the set goes on: call this
+    /// again.
+    ///
+    /// # Errors
+    /// - [`DdsError::PreconditionNotMet`](crate::DdsError::PreconditionNotMet): no set was begun.
+    /// - [`DdsError::Timeout`](crate::DdsError::Timeout): no room in time.
+    /// - [`DdsError::ThreadFailed`](crate::DdsError::ThreadFailed): the participant has failed.
+    pub fn end_coherent_changes(&self) -> Result<()> {
+        self.inner.handle.driver.check()?;
+        let (is_last, writers) = {
+            let mut state = self.inner.state.lock();
+            if state.sets == 0 {
+                let text = "no coherent set of changes was begun: call begin_coherent_changes first";
+                return Err(DdsError::PreconditionNotMet(text.to_owned()));
+            }
+            let is_last = state.sets == 1;
+            state.sets -= u32::from(!is_last);
+            (is_last, state.writers().collect::<Vec<_>>())
+        };
+        if !is_last {
+            return Ok(());
+        }
+        let entities: Vec<_> = writers.iter().map(|writer| writer.entity()).collect();
+        let digest = self.inner.sequence.is_some().then(|| group_digest(&entities));
+        // Without the lock: a wait for room may call listeners.
+        writers.iter().try_for_each(|writer| writer.end_set(digest))?;
+        let mut state = self.inner.state.lock();
+        state.sets = state.sets.saturating_sub(1);
+        Ok(())
+    }
+
+    /// Declares that many writes follow, so that their samples are better sent together (DDS 1.4, 2.2.2.4.1.8).
+    ///
+    /// The publisher's writers hold samples back until the matching [`Publisher::resume_publications`], or until about
+    /// 32 KB of them are there. A writer also sends what it holds back when it needs room.
+    ///
+    /// # Errors
+    /// [`DdsError::ThreadFailed`](crate::DdsError::ThreadFailed): the participant has failed.
+    pub fn suspend_publications(&self) -> Result<()> {
+        self.inner.handle.driver.check()?;
+        // Dropped after the lock: they may be the last handles of writers.
+        let mut writers = Vec::new();
+        let mut state = self.inner.state.lock();
+        state.suspensions += 1;
+        if state.suspensions == 1 {
+            writers.extend(state.writers());
+            writers.iter().for_each(|writer| writer.suspend());
+        }
+        Ok(())
+    }
+
+    /// Ends [`Publisher::suspend_publications`]: sends what was held back (DDS 1.4, 2.2.2.4.1.9).
+    ///
+    /// # Errors
+    /// - [`DdsError::PreconditionNotMet`](crate::DdsError::PreconditionNotMet): publications are not suspended.
+    /// - [`DdsError::ThreadFailed`](crate::DdsError::ThreadFailed): the participant has failed.
+    pub fn resume_publications(&self) -> Result<()> {
+        self.inner.handle.driver.check()?;
+        let resumed: Vec<_> = {
+            let mut state = self.inner.state.lock();
+            if state.suspensions == 0 {
+                let text = "publications are not suspended: call suspend_publications first";
+                return Err(DdsError::PreconditionNotMet(text.to_owned()));
+            }
+            state.suspensions -= 1;
+            if state.suspensions > 0 {
+                return Ok(());
+            }
+            state.writers().collect()
+        };
+        resumed.iter().for_each(|writer| writer.resume());
+        Ok(())
+    }
+}
+
+impl State {
+    fn writers(&self) -> impl Iterator<Item = Arc<data_writer::Inner>> + use<'_> {
+        self.writers.iter().filter_map(Weak::upgrade)
     }
 }
 
 impl std::fmt::Debug for Publisher {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "Publisher({})", self.handle.driver.prefix)
+        write!(f, "Publisher({})", self.inner.handle.driver.prefix)
     }
 }

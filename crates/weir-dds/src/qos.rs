@@ -29,8 +29,8 @@ pub use weir_rtps::writer::BatchPolicy;
 
 pub use weir_rtps::qos::{
     DestinationOrder, Durability, DurabilityService, History, INFINITE, Liveliness, LivelinessKind,
-    Ownership, PolicyId, PolicySet, ReaderDataLifecycle, Reliability, ResourceLimits, TypeConsistency,
-    TypeConsistencyKind,
+    Ownership, PolicyId, PolicySet, Presentation, PresentationScope, ReaderDataLifecycle, Reliability,
+    ResourceLimits, TypeConsistency, TypeConsistencyKind,
 };
 
 pub(crate) use checks::check_policies;

@@ -223,6 +223,13 @@ pub const GROUP_TRUST_MAX: Duration = Duration::from_secs(120);
 /// announcement of the participant.
 pub const PREEMPTIVE_ACKNACKS_MAX: u32 = 10;
 
+/// Most samples of unfinished coherent sets at a reader. A set that exceeds this, or the limits of the reader, is
+/// dropped.
+pub const COHERENT_SAMPLES_MAX: usize = 64 * 1024;
+
+/// Most sets of a writer that wait at a reader for other writers of their group. If there are more, all are dropped.
+pub const COHERENT_SETS_WAITING_MAX: usize = 4096;
+
 /// Samples received ahead of a gap that a reader keeps per writer; later ones are dropped and
 /// repaired.
 pub const REORDER_MAX_SAMPLES: usize = 8192;

@@ -19,6 +19,7 @@
 //! | [`content_filter`] | the content filter of a reader as it is announced |
 //! | [`ports`] | the ports of a participant |
 //! | [`liveliness`] | leases of writers |
+//! | [`group`] | coherent sets, and the order of the samples of several writers |
 //! | [`path`], [`ecn`] | the rate of the path to a host, and the congestion marks of what arrives |
 //! | [`time`], [`config`] | the caller's clock; every tunable |
 
@@ -30,6 +31,7 @@ pub mod discovery_data;
 pub mod discovery_event;
 mod due;
 pub mod ecn;
+pub mod group;
 mod history;
 mod inline_qos;
 mod instance_deadlines;

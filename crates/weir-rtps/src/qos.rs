@@ -6,13 +6,12 @@
 
 use core::time::Duration;
 
+use weir_wire::EntityId;
+
 /// The infinite period (`DURATION_INFINITE`).
 pub const INFINITE: Duration = Duration::MAX;
 
 /// The policies of one writer or reader (DDS 1.4, 2.2.3); SEDP carries those that peers must know.
-///
-/// `presentation` is announced and matched, but not enforced. weir-dds refuses writers and readers whose value is not
-/// the default.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Qos {
     /// Whether lost samples are repaired.
@@ -43,6 +42,8 @@ pub struct Qos {
     pub destination_order: DestinationOrder,
     /// Coherent and ordered access over several instances or topics.
     pub presentation: Presentation,
+    /// The publisher of a writer, if its access scope is GROUP: its writers share coherent sets, and an order.
+    pub group: Option<EntityId>,
     /// Names, or patterns as in `fnmatch(3)`; empty: the partition with the empty name.
     pub partition: Vec<String>,
     /// How long a sample stays valid after it was written.
@@ -88,11 +89,8 @@ impl Qos {
             ownership: Ownership::Shared,
             ownership_strength: 0,
             destination_order: DestinationOrder::ByReceptionTimestamp,
-            presentation: Presentation {
-                scope: PresentationScope::Instance,
-                coherent_access: false,
-                ordered_access: false,
-            },
+            presentation: Presentation::DEFAULT,
+            group: None,
             partition: Vec::new(),
             lifespan: INFINITE,
             representation: Vec::new(),
@@ -288,6 +286,18 @@ pub struct Presentation {
     pub coherent_access: bool,
     /// Changes become visible in the order in which they were made.
     pub ordered_access: bool,
+}
+
+impl Presentation {
+    /// The default: neither coherent nor ordered.
+    pub const DEFAULT: Self =
+        Self { scope: PresentationScope::Instance, coherent_access: false, ordered_access: false };
+}
+
+impl Default for Presentation {
+    fn default() -> Self {
+        Self::DEFAULT
+    }
 }
 
 /// The scope of [`Presentation`]. Ordered by strength.

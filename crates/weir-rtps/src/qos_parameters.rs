@@ -5,7 +5,7 @@
 
 use std::borrow::Cow;
 
-use weir_wire::{Parameter, ParameterId, ParameterListWriter};
+use weir_wire::{EntityId, Parameter, ParameterId, ParameterListWriter};
 
 use crate::discovery_data::{DiscoveryDataError, DiscoveryLimits, Result, duration, period, wire_duration};
 use crate::qos::{
@@ -57,6 +57,9 @@ pub(crate) fn encode(kind: EndpointKind, qos: &Qos, list: &mut ParameterListWrit
         let [a, b, c, d] = (scope as u32).to_le_bytes();
         let value = [a, b, c, d, u8::from(coherent_access), u8::from(ordered_access), 0, 0];
         list.raw(ParameterId::PRESENTATION, &value);
+    }
+    if let Some(group) = qos.group {
+        list.bytes4(ParameterId::GROUP_ENTITYID, group.0);
     }
     if !qos.partition.is_empty() {
         list.strings(ParameterId::PARTITION, qos.partition.iter().map(String::as_str));
@@ -139,6 +142,8 @@ pub(crate) fn decode(parameter: &Parameter<'_>, limits: &DiscoveryLimits, qos: &
                 ordered_access: ordered != 0,
             };
         }
+        ParameterId::GROUP_ENTITYID => qos.group = parameter.bytes::<4>().ok().map(EntityId),
+        ParameterId::GROUP_GUID => qos.group = parameter.guid().ok().map(|guid| guid.entity),
         ParameterId::PARTITION => qos.partition = partition(parameter, limits)?,
         ParameterId::DATA_REPRESENTATION => {
             qos.representation = parameter.i16s()?.take(limits.representations).collect();

@@ -6,7 +6,8 @@
 //! returns the answers, once per batch of datagrams rather than per sample.
 //!
 //! A sample passes through `matched` (which writer), `changes` (which position), `sample` (which
-//! instance) and `delivery` into the `cache`. Fragments are assembled in `fragments` first.
+//! instance) and `delivery` into the `cache`. Fragments are assembled in `fragments` first. Samples of
+//! coherent sets wait in `coherence` before they enter the cache.
 
 mod answers;
 mod assemblies;
@@ -14,6 +15,7 @@ mod assembly;
 mod cache;
 mod changes;
 mod chunks;
+mod coherence;
 mod config;
 mod counters;
 mod counts;
@@ -22,6 +24,7 @@ mod ecn;
 mod enforced;
 mod entries;
 mod fragments;
+pub mod groups;
 mod history_start;
 mod index_set;
 mod instances;
@@ -37,6 +40,7 @@ mod ring;
 mod round_trip;
 mod sample;
 mod sample_memory;
+mod sets;
 mod states;
 mod stored;
 mod writer_memory;
@@ -47,8 +51,8 @@ use std::sync::Arc;
 
 use weir_filter::Filter;
 use weir_wire::{
-    Data, DataFrag, Gap, Guid, Heartbeat, HeartbeatFrag, SequenceNumber, SequenceNumberSet, Timestamp,
-    VendorId,
+    Data, DataFrag, Gap, Guid, Heartbeat, HeartbeatFrag, Payload, SequenceNumber, SequenceNumberSet,
+    Timestamp, VendorId,
 };
 
 use crate::block::Block;
@@ -151,6 +155,12 @@ impl ReaderCore {
         let departed = self.departed.remove(writer.guid);
         let mut proxy = WriterProxy::new(now, writer, is_reliable);
         departed.into_iter().for_each(|position| proxy.resume(position));
+        if self.delivery.cache.enforced.is_some() {
+            let (guid, is_weir, position) = (proxy.guid, proxy.is_weir(), proxy.changes.expected);
+            self.delivery.cache.with_coherence(now, |coherence, out| {
+                coherence.add_writer(guid, (is_reliable, is_weir), position, out);
+            });
+        }
         self.due.add_if(self.writers.list.len(), is_reliable);
         self.writers.add(proxy);
         self.timers_set = self.timers_set.wrapping_add(1);
@@ -169,6 +179,9 @@ impl ReaderCore {
             && let Some(position) = proxy.position()
         {
             self.delivery.counters.writers_forgotten += u64::from(self.departed.add(guid, position));
+        }
+        if self.delivery.cache.enforced.is_some() {
+            self.delivery.cache.with_coherence(now, |coherence, out| coherence.forget_writer(guid, out));
         }
         self.writer_gone(now, guid);
         if let Some(enforced) = &mut self.delivery.cache.enforced {
@@ -234,6 +247,13 @@ impl ReaderCore {
     #[inline]
     pub fn has_expiring(&self) -> bool {
         self.delivery.cache.enforced.as_ref().is_some_and(|enforced| enforced.expiring() > 0)
+    }
+
+    /// Whether policies decide which samples the application accesses, and in which order: it then calls
+    /// [`ReaderCore::access`] instead of [`ReaderCore::take_next`], after [`ReaderCore::expire`].
+    #[inline]
+    pub fn has_policies(&self) -> bool {
+        self.delivery.cache.enforced.is_some()
     }
 
     /// Removes the samples that have expired (LIFESPAN).
@@ -320,7 +340,12 @@ impl ReaderCore {
         source_timestamp: Option<Timestamp>,
         block: Option<&Arc<Block>>,
     ) {
+        if let Some(list) = &data.inline_qos {
+            let is_end = data.payload == Payload::None;
+            self.note_tag(writer, data.sequence_number, list, is_end);
+        }
         self.handle_data_as::<true>(now, &writer, &data, source_timestamp, block);
+        self.end_sets(now, writer);
     }
 
     #[inline(always)]
@@ -407,6 +432,9 @@ impl ReaderCore {
             self.record_unmatched(writer, frag.sequence_number);
             return;
         };
+        if let Some(list) = frag.inline_qos.as_ref().filter(|_| self.delivery.cache.enforced.is_some()) {
+            self.note_tag(writer, frag.sequence_number, list, false);
+        }
         let Self { config, writers, delivery, fragments, listed, .. } = self;
         let (sn, proxy) = (frag.sequence_number, &mut writers.list[index]);
         self.timers_set =
@@ -431,6 +459,7 @@ impl ReaderCore {
         self.due.add_if(index, reveals_missing && proxy.is_reliable);
         if let Some(whole) = fragments.assemblies.take_complete(writer, sn) {
             self.due.add_if(index, delivery.deliver_whole(config, now, proxy, whole, listed));
+            self.end_sets_by_policies(now, writer);
         }
     }
 
@@ -447,7 +476,10 @@ impl ReaderCore {
         self.delivery.count_lost(1);
         proxy.skip(self.config.guid.entity, sn, &mut self.listed);
         self.due.add(index);
+        let writer = proxy.guid;
+        self.delivery.note_lost(now, writer, sn.next());
         self.delivery.deliver_held(now, proxy);
+        self.end_sets_by_policies(now, writer);
     }
 
     /// Handles a HEARTBEAT (RTPS 2.5, 8.3.8.6): which samples are available, and whether to answer.
@@ -471,11 +503,17 @@ impl ReaderCore {
             drop_incomplete(proxy, &mut self.fragments, &mut self.delivery.cache);
             proxy.restart();
             self.delivery.counters.writers_restarted += 1;
+            let cache = &mut self.delivery.cache;
+            cache.with_coherence(now, |coherence, out| coherence.restart_writer(writer, out));
         }
         let lost = proxy.heartbeat(heartbeat, self.config.wants_history);
         self.delivery.count_lost(lost);
+        if lost > 0 {
+            self.delivery.note_lost(now, writer, proxy.changes.floor);
+        }
         self.due.add(index);
         self.delivery.deliver_held(now, proxy);
+        self.end_sets_by_policies(now, writer);
     }
 
     /// Handles a HEARTBEAT_FRAG (RTPS 2.5, 8.3.8.7): which fragments of a sample are available.
@@ -497,6 +535,7 @@ impl ReaderCore {
         proxy.changes.gap(gap, &mut self.listed);
         self.due.add(index);
         self.delivery.deliver_held(now, proxy);
+        self.end_sets_by_policies(now, writer);
     }
 
     /// Appends the acknowledgements that are due to `out`.
@@ -631,7 +670,10 @@ impl ReaderCore {
     pub fn counters(&self) -> ReaderCounters {
         let counts =
             self.delivery.cache.enforced.as_ref().map(|enforced| enforced.counts).unwrap_or_default();
+        let coherence =
+            self.delivery.cache.enforced.as_ref().and_then(|enforced| enforced.coherence.as_ref());
         ReaderCounters {
+            coherent_sets_dropped: coherence.map_or(0, |coherence| coherence.dropped),
             samples_expired: counts.expired,
             samples_not_owned: counts.not_owned,
             samples_out_of_order: counts.out_of_order,
@@ -691,6 +733,9 @@ impl ReaderCore {
 
     /// Updates the instances of a writer that is not there any more.
     fn writer_gone(&mut self, now: Time, writer: Guid) {
+        if self.delivery.cache.enforced.is_some() {
+            self.delivery.cache.with_coherence(now, |coherence, out| coherence.writer_gone(writer, out));
+        }
         self.delivery.counters.instances_left += self.delivery.cache.writer_gone(now, writer);
         self.room_was_made();
     }
@@ -700,6 +745,7 @@ impl ReaderCore {
         if self.delivery.has_refused && self.delivery.retry_refused(&mut self.writers.list) {
             self.due.add_all();
             self.is_request_due = true;
+            self.end_all_sets();
         }
     }
 
@@ -711,6 +757,7 @@ impl ReaderCore {
         for stored in self.writers.list.iter_mut().flat_map(|proxy| proxy.changes.held_mut()) {
             cache.chunks.relocate(&mut stored.at);
         }
+        cache.compact_sets();
     }
 }
 

@@ -35,7 +35,8 @@
 //! | `content_filter` | filters that readers ask for |
 //! | `inactivity`, `liveliness` | readers that stop acknowledging; assertions without a sample |
 //! | `refusal` | why a writer refuses samples |
-//! | `timed` | samples that expire; deadlines of instances |
+//! | `timed` | samples that expire; deadlines of instances; writers that are suspended |
+//! | `presented` | coherent sets; group sequence numbers |
 //! | `heartbeat`, `tail_loss_probe`, `timeouts` | what is due at a time |
 //! | `asynchronous` | writers whose samples another thread hands out |
 
@@ -61,6 +62,7 @@ mod liveliness;
 mod loan;
 mod pacing;
 mod pieces;
+mod presented;
 mod reader_proxy;
 mod readers;
 mod refusal;
@@ -79,6 +81,7 @@ pub use direct::{DirectDatagram, DirectPayload};
 pub use expected_qos::inline_qos_of;
 pub use inactivity::Silence;
 pub use loan::LOAN_FRONT_BYTES;
+pub use presented::WriterPresentation;
 pub use reader_proxy::ReaderProxyConfig;
 pub(crate) use reader_proxy::is_preemptive;
 pub use refusal::WriteRefused;

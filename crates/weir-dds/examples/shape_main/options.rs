@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use weir_dds::{DataRepresentation, Durability};
+use weir_dds::{DataRepresentation, Durability, Presentation, PresentationScope};
 
 /// What is done to the instances before the writers are deleted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -45,8 +45,8 @@ pub(crate) struct Options {
     pub(crate) num_topics: u32,
     pub(crate) final_state: Option<FinalState>,
     access_scope: Option<char>,
-    coherent: bool,
-    ordered: bool,
+    pub(crate) coherent: bool,
+    pub(crate) ordered: bool,
     coherent_sample_count: Option<u32>,
     pub(crate) additional_payload_size: usize,
     periodic_announcement: Duration,
@@ -271,15 +271,20 @@ impl Options {
         warnings
     }
 
-    /// Refuses PRESENTATION other than the default, in the words that the driver looks for.
-    pub(crate) fn refuse_presentation(&self) -> Result<(), String> {
-        let policy = match self {
-            _ if self.coherent => "Coherent Access",
-            _ if self.ordered => "Ordered Access",
-            _ if self.access_scope.is_some_and(|scope| scope != 'i') => "Access Scope",
-            _ => return Ok(()),
+    /// PRESENTATION of the publisher or subscriber. The scope counts only with coherent or ordered access.
+    pub(crate) fn presentation(&self) -> Presentation {
+        let is_presented = self.coherent || self.ordered;
+        let scope = match self.access_scope.filter(|_| is_presented) {
+            Some('t') => PresentationScope::Topic,
+            Some('g') => PresentationScope::Group,
+            _ => PresentationScope::Instance,
         };
-        Err(format!("Presentation {policy} = not supported"))
+        Presentation { scope, coherent_access: self.coherent, ordered_access: self.ordered }
+    }
+
+    /// How many samples of each writer and instance form a coherent set.
+    pub(crate) fn coherent_sample_count(&self) -> Option<u32> {
+        self.coherent_sample_count.filter(|_| self.coherent || self.ordered)
     }
 
     /// Refuses another size of fragments: the engine chooses it by the path to the readers.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use weir_dds::{DataWriter, DataWriterQos, DomainParticipant, Ownership, Topic};
+use weir_dds::{DataWriter, DataWriterQos, DomainParticipant, Ownership, Publisher, PublisherQos, Topic};
 
 use crate::listeners::Endpoint;
 use crate::options::{FinalState, Options};
@@ -16,9 +16,10 @@ pub(crate) fn run(
     options: &Options,
     stop: &Stop,
 ) -> Result<(), Failure> {
-    options.refuse_presentation().map_err(Failure::Initializing)?;
     options.refuse_fragment_size().map_err(Failure::Initializing)?;
-    let publisher = participant.create_publisher();
+    let group = PublisherQos::default().presentation(options.presentation());
+    let group = group.partition(options.partition.iter());
+    let publisher = participant.create_publisher_with_qos(group);
     let writers = topics.iter().map(|topic| {
         println!("Create writer for topic: {} color: {}", topic.name(), options.color());
         let listener = Endpoint(topic.name().to_owned());
@@ -26,7 +27,7 @@ pub(crate) fn run(
         writer.map_err(initializing)
     });
     let writers = writers.collect::<Result<Vec<_>, Failure>>()?;
-    publish(&writers, topics, options, stop)?;
+    publish(&publisher, &writers, topics, options, stop)?;
     end(&writers, options)?;
     for writer in &writers {
         // Readers that have not acknowledged by then may miss the end.
@@ -58,13 +59,14 @@ fn qos(options: &Options) -> DataWriterQos {
         Some(lifespan) => qos.lifespan(lifespan),
         None => qos,
     };
-    let qos = qos.partition(options.partition.iter()).durability(options.durability);
+    let qos = qos.durability(options.durability);
     // Unregistering alone is to leave the instance without writers.
     qos.autodispose_unregistered_instances(options.final_state != Some(FinalState::Unregister))
 }
 
 /// Writes until the last iteration, or until interrupted.
 fn publish(
+    publisher: &Publisher,
     writers: &[DataWriter<ShapeType>],
     topics: &[Topic<ShapeType>],
     options: &Options,
@@ -88,6 +90,11 @@ fn publish(
                 None => shape.shapesize + 1,
             };
         }
+        let place_in_set = options.coherent_sample_count().map(|count| (iteration % count, count));
+        if place_in_set.is_some_and(|(place, _)| place == 0) {
+            println!("Started Coherent Set");
+            publisher.begin_coherent_changes().map_err(running)?;
+        }
         for (writer, topic) in writers.iter().zip(topics) {
             for number in 0..options.num_instances {
                 shape.color = numbered(options.color(), number);
@@ -96,6 +103,10 @@ fn publish(
                     println!("{}", shape.line(topic.name()));
                 }
             }
+        }
+        if place_in_set.is_some_and(|(place, count)| place + 1 == count) {
+            println!("Finished Coherent Set");
+            publisher.end_coherent_changes().map_err(running)?;
         }
         stop.pause(options.write_period);
         iteration += 1;

@@ -2,13 +2,13 @@
 
 use weir_dds::{
     DataReader, DataReaderQos, DomainParticipant, InstanceHandle, InstanceState, Ownership, Sample,
-    SampleSeq, Topic,
+    SampleSeq, SubscriberQos, Topic,
 };
 
 use crate::listeners::Endpoint;
 use crate::options::Options;
 use crate::shape::{ShapeType, end_line};
-use crate::{Failure, Stop, initializing};
+use crate::{Failure, Stop, initializing, running};
 
 pub(crate) fn run(
     participant: &DomainParticipant,
@@ -16,9 +16,10 @@ pub(crate) fn run(
     options: &Options,
     stop: &Stop,
 ) -> Result<(), Failure> {
-    options.refuse_presentation().map_err(Failure::Initializing)?;
     options.refuse_fragment_size().map_err(Failure::Initializing)?;
-    let subscriber = participant.create_subscriber();
+    let group = SubscriberQos::default().presentation(options.presentation());
+    let group = group.partition(options.partition.iter());
+    let subscriber = participant.create_subscriber_with_qos(group);
     let readers = topics.iter().map(|topic| match options.filter() {
         None => {
             println!("Create reader for topic: {}", topic.name());
@@ -42,8 +43,21 @@ pub(crate) fn run(
     let mut samples = SampleSeq::new();
     let mut iteration = 0;
     while !stop.is_set() && options.num_iterations.is_none_or(|count| iteration < count) {
+        if options.coherent {
+            println!("Reading coherent sets, iteration {iteration}");
+        }
+        if options.ordered {
+            println!("Reading with ordered access, iteration {iteration}");
+        }
+        let is_presented = options.coherent || options.ordered;
+        if is_presented {
+            subscriber.begin_access().map_err(running)?;
+        }
         for (name, reader) in &readers {
             print_available(name, reader, &mut samples, options);
+        }
+        if is_presented {
+            subscriber.end_access().map_err(running)?;
         }
         iteration += 1;
         stop.pause(options.read_period);
@@ -71,7 +85,7 @@ fn qos(options: &Options) -> DataReaderQos {
         Some(separation) => qos.time_based_filter(separation),
         None => qos,
     };
-    qos.partition(options.partition.iter()).durability(options.durability)
+    qos.durability(options.durability)
 }
 
 /// Reads or takes what a reader has, and prints it: instance by instance, or in the order of the reader.

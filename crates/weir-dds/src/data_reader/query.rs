@@ -4,7 +4,6 @@ use weir_cdr::DdsType;
 use weir_rtps::reader::{SampleQuery, SampleSelection, States};
 
 use super::DataReader;
-use crate::clock;
 use crate::query::Query;
 use crate::sample::{Sample, SampleSeq};
 
@@ -51,10 +50,7 @@ impl<T: DdsType> DataReader<T> {
         let filter = query.filter();
         let order = query.order().map(|order| |one: &[u8], other: &[u8]| order.compare(one, other));
         let (mut samples, mut malformed) = (SampleSeq::new(), 0);
-        let mut core = self.inner.endpoint.core.lock();
-        if core.has_expiring() {
-            core.expire(clock::now());
-        }
+        let mut core = self.inner.core_to_access();
         let selection = SampleSelection { states, instance: None };
         let wanted = SampleQuery {
             matches: &|payload| filter.passes(payload),

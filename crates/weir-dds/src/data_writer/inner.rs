@@ -12,7 +12,7 @@ use weir_cdr::{DdsType, Encoding};
 use weir_rtps::qos::History;
 use weir_rtps::time::Time;
 use weir_rtps::writer::{Change, ChangeKind, WriteRefused, WriterCore};
-use weir_wire::SequenceNumber;
+use weir_wire::{EntityId, SequenceNumber};
 
 use crate::clock;
 use crate::driver::endpoints::WriterEndpoint;
@@ -35,7 +35,7 @@ pub(super) struct InstanceKey {
     pub(super) payload: Box<[u8]>,
 }
 
-pub(super) struct Inner {
+pub(crate) struct Inner {
     pub(super) handle: Arc<Handle>,
     pub(super) endpoint: Arc<WriterEndpoint>,
     /// The publishing thread of an asynchronous writer.
@@ -117,6 +117,43 @@ impl Inner {
             core.request_acknowledgement();
         }
         last
+    }
+
+    /// Begins a coherent set.
+    pub(crate) fn begin_set(&self, group_set: Option<SequenceNumber>) {
+        self.endpoint.lane.core().begin_set(group_set);
+    }
+
+    /// Collects samples from now on.
+    pub(crate) fn suspend(&self) {
+        self.endpoint.lane.core().suspend();
+    }
+
+    pub(crate) fn entity(&self) -> EntityId {
+        self.endpoint.entity
+    }
+
+    /// Ends the coherent set, and sends all of it. Waits for room as a write does.
+    pub(crate) fn end_set(&self, digest: Option<[u8; 4]>) -> Result<()> {
+        let mut waiting_since = None;
+        loop {
+            let now = clock::now();
+            let mut turn = self.endpoint.lane.turn();
+            let timestamp = self.driver().wall_clock.timestamp(now);
+            let ended = turn.core.end_set(now, timestamp, digest);
+            self.flush(turn, now);
+            match ended {
+                Ok(_) => return Ok(()),
+                Err(refused) => self.make_room(refused, (None, 0), now, &mut waiting_since)?,
+            }
+        }
+    }
+
+    /// Sends what was held back while the publisher was suspended.
+    pub(crate) fn resume(&self) {
+        let mut turn = self.endpoint.lane.turn();
+        turn.core.resume();
+        self.flush(turn, clock::now());
     }
 
     /// Records an assertion: what the application has just done shows that it is alive.

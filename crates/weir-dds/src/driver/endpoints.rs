@@ -1,10 +1,11 @@
 //! Local writers and readers, without their sample types.
 
 use std::collections::BTreeSet;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use parking_lot::Mutex;
+use weir_rtps::qos::Qos;
 use weir_rtps::reader::ReaderCore;
 use weir_rtps::receiver::batch::News;
 use weir_rtps::writer::inline_qos_of;
@@ -12,6 +13,7 @@ use weir_wire::{EntityId, Guid};
 
 use super::assertions::Assertions;
 use super::events::{ReaderEvent, ReaderListener, WriterEvent, WriterListener};
+use super::group_access::GroupAccess;
 use super::lane::Lane;
 use crate::clock;
 use crate::qos::{DataWriterQos, INFINITE};
@@ -47,7 +49,12 @@ pub(crate) struct WriterEndpoint {
 }
 
 impl WriterEndpoint {
-    pub(crate) fn new(entity: EntityId, lane: Lane, qos: &DataWriterQos, topic: &Arc<TopicState>) -> Self {
+    pub(crate) fn new(
+        entity: EntityId,
+        lane: Lane,
+        (qos, announced): (&DataWriterQos, &Qos),
+        topic: &Arc<TopicState>,
+    ) -> Self {
         Self {
             entity,
             topic: Arc::clone(topic),
@@ -60,7 +67,7 @@ impl WriterEndpoint {
             watches_deadlines: qos.deadline != INFINITE,
             uses_multicast: qos.multicast,
             without_key_delimiters: Mutex::default(),
-            inline_qos: inline_qos_of(topic.name(), &qos.announced()),
+            inline_qos: inline_qos_of(topic.name(), announced),
             expecting_qos: Mutex::default(),
             listener_panics: Panics::default(),
             listener: Mutex::default(),
@@ -108,6 +115,8 @@ pub(crate) struct ReaderEndpoint {
     pub(crate) malformed: AtomicU64,
     /// When the last batch arrived. `None`: stage timing is disabled.
     pub(crate) times: Mutex<Option<ReceiveTimes>>,
+    /// The readers with which this one shares coherent sets, if it does.
+    pub(crate) shared_sets: OnceLock<Arc<GroupAccess>>,
     pub(crate) listener_panics: Panics,
     calls: Mutex<Calls>,
     has_listener: AtomicBool,
@@ -148,6 +157,7 @@ impl ReaderEndpoint {
             rejected: Mutex::default(),
             malformed: AtomicU64::new(0),
             times: Mutex::default(),
+            shared_sets: OnceLock::new(),
             listener_panics: Panics::default(),
             calls: Mutex::default(),
             has_listener: AtomicBool::new(false),
@@ -155,7 +165,8 @@ impl ReaderEndpoint {
     }
 
     pub(crate) fn set_listener(&self, listener: Option<ReaderListener>) {
-        self.has_listener.store(listener.is_some(), Ordering::SeqCst);
+        let is_called = listener.is_some() || self.shared_sets.get().is_some();
+        self.has_listener.store(is_called, Ordering::SeqCst);
         let before = {
             let mut calls = self.calls.lock();
             calls.version += 1;
@@ -163,6 +174,21 @@ impl ReaderEndpoint {
         };
         // Dropped without the lock: it may hold the last handle of another endpoint.
         drop(before);
+    }
+
+    /// Makes the reader share coherent sets with the others of its subscriber.
+    pub(crate) fn share_sets(&self, access: &Arc<GroupAccess>) {
+        let _is_shared_once = self.shared_sets.set(Arc::clone(access));
+        // News of this reader are news for the listeners of the others.
+        self.has_listener.store(true, Ordering::SeqCst);
+    }
+
+    /// Makes shared sets accessible that have arrived completely. No lock may be held.
+    #[inline]
+    pub(crate) fn settle_sets(&self) {
+        if let Some(access) = self.shared_sets.get() {
+            access.settle_and_notify();
+        }
     }
 
     #[inline]
@@ -189,6 +215,7 @@ impl ReaderEndpoint {
     /// Calls the listener for what a batch contained. No lock may be held.
     #[inline]
     pub(super) fn notify_of(&self, news: News) {
+        self.settle_sets();
         if news.has_status_news {
             self.notify_news();
         } else if news.has_unread {
@@ -198,6 +225,7 @@ impl ReaderEndpoint {
 
     /// Calls the listener for everything that is new. No lock may be held.
     pub(super) fn notify_news(&self) {
+        self.settle_sets();
         let (has_unread, counters, has_liveliness_news, has_deadline_news) = {
             let core = self.core.lock();
             (core.has_unread(), core.counters(), core.has_liveliness_news(), core.has_deadline_news())
@@ -222,7 +250,7 @@ impl ReaderEndpoint {
 
     /// Calls the listener for new samples. If another thread is doing so, that thread repeats the
     /// call.
-    fn notify_data(&self) {
+    pub(super) fn notify_data(&self) {
         let (mut listener, mut version) = {
             let mut calls = self.calls.lock();
             if calls.is_notifying {

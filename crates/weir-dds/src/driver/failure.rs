@@ -124,7 +124,7 @@ mod tests {
     }
 
     fn driver_of(participant: &DomainParticipant) -> Arc<Driver> {
-        Arc::clone(&participant.create_publisher().handle.driver)
+        Arc::clone(&participant.create_publisher().handle().driver)
     }
 
     fn panic_on_purpose(_: &Driver) {

@@ -289,6 +289,9 @@ impl Driver {
             );
             core.set_liveliness(now, guid, writer.qos.liveliness);
             core.set_writer_policies(guid, policies_of(&writer.qos));
+            if let Some(publisher) = writer.qos.group {
+                core.set_writer_group(guid, Guid::new(guid.prefix, publisher));
+            }
             core.note_representation(guid, writer.qos.representation.first().copied().unwrap_or(XCDR1));
             if writer.qos.durability != Durability::Volatile {
                 core.note_history(guid);

@@ -110,6 +110,12 @@ impl Driver {
         EntityId::user_writer(self.next_entity.fetch_add(1, Ordering::Relaxed), is_keyed)
     }
 
+    /// Returns an id for a publisher (RTPS 2.5, 9.3.1.2: kind 08, a group of writers).
+    pub(crate) fn new_publisher_id(&self) -> EntityId {
+        let [_, a, b, c] = self.next_entity.fetch_add(1, Ordering::Relaxed).to_be_bytes();
+        EntityId([a, b, c, 0x08])
+    }
+
     pub(crate) fn new_reader_id(&self, is_keyed: bool) -> EntityId {
         EntityId::user_reader(self.next_entity.fetch_add(1, Ordering::Relaxed), is_keyed)
     }

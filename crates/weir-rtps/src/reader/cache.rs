@@ -5,8 +5,9 @@ use std::sync::Arc;
 use weir_wire::{Guid, SequenceNumber, Timestamp};
 
 use super::chunks::{ChunkRef, Chunks};
+use super::coherence::Coherence;
 use super::config::{KeyPayloadOf, ReaderConfig};
-use super::enforced::Enforced;
+use super::enforced::{AccessOrder, Enforced};
 use super::entries::{Entries, Entry, cost};
 use super::instances::{Instance, Instances};
 use super::limits::Limits;
@@ -85,6 +86,9 @@ impl Cache {
         let instance = self.instances.lookup(key).map(|index| self.instances.get(index));
         let values = instance.map_or(0, Instance::values);
         let replaced = instance.filter(|_| limits.depth.is_some_and(|depth| values >= depth));
+        // Of a reader without accessible samples, only a set that can be dropped takes the room.
+        let (waiting, waiting_bytes) = self.coherence().map_or((0, 0), Coherence::held);
+        let live = if live == 0 { 0 } else { live + waiting };
         if replaced.is_none() && live >= limits.max_samples {
             return Some(Rejection::SamplesLimit);
         }
@@ -94,7 +98,7 @@ impl Cache {
         let freed = replaced
             .and_then(|instance| self.entries.oldest(instance, true))
             .map_or(0, |position| cost(self.entries.at(position).at.len as usize));
-        (self.bytes + cost(len) > limits.max_bytes.saturating_add(freed) && live > 0)
+        (self.bytes + waiting_bytes + cost(len) > limits.max_bytes.saturating_add(freed) && live > 0)
             .then_some(Rejection::BytesLimit)
     }
 
@@ -230,9 +234,24 @@ impl Cache {
         self.held_bytes -= cost(stored.len());
     }
 
-    /// Appends a stored sample, if the policies admit it.
+    /// Appends a stored sample, if it need not wait for its set, and the policies admit it.
     #[cold]
     fn place_if_admitted(&mut self, now: Time, writer: Guid, sn: SequenceNumber, stored: StoredSample) {
+        if self.coherence().is_some() {
+            self.with_coherence(now, |coherence, out| coherence.arrived(writer, sn, stored, out));
+        } else {
+            self.place_by_policies(now, writer, sn, stored);
+        }
+    }
+
+    /// Appends a stored sample, if the policies admit it.
+    pub(super) fn place_by_policies(
+        &mut self,
+        now: Time,
+        writer: Guid,
+        sn: SequenceNumber,
+        stored: StoredSample,
+    ) {
         if self.ends_unknown_instance(&stored) {
             if let Some(enforced) = &mut self.enforced {
                 enforced.counts.content_filtered += 1;
@@ -433,8 +452,15 @@ impl Cache {
     ) -> usize {
         self.accesses += 1;
         let states = selection.states;
+        match self.enforced.as_ref().map_or(AccessOrder::Arrival, |enforced| enforced.order) {
+            AccessOrder::OneOfGroup => return self.access_one_of_group(max, selection, remove, &mut f),
+            AccessOrder::ByInstance if selection.instance.is_none() => {
+                return self.access_by_instance(max, states, remove, &mut f);
+            }
+            _ => {}
+        }
         if let Some(instance) = selection.instance {
-            return self.access_instance(max, instance, states, remove, f);
+            return self.access_instance(max, instance, states, remove, &mut f);
         }
         let is_unread_only = states.is_unread_only();
         let mut index = if is_unread_only { self.entries.first_unread() } else { 0 };
@@ -455,7 +481,7 @@ impl Cache {
         count
     }
 
-    fn access_instance(
+    pub(super) fn access_instance(
         &mut self,
         max: usize,
         instance: u32,

@@ -8,7 +8,7 @@ use weir_wire::{Guid, Header, ProtocolVersion, VendorId};
 
 use crate::config;
 use crate::ecn::EcnMarks;
-use crate::qos::{DestinationOrder, History, INFINITE, Ownership, Reliability};
+use crate::qos::{DestinationOrder, History, INFINITE, Ownership, Presentation, Reliability};
 
 /// Computes the instance key of a sample from its payload with encapsulation header. `is_key`: the
 /// payload holds only the key. Returns `None` if the payload cannot be decoded.
@@ -59,6 +59,8 @@ pub struct ReaderConfig {
     pub minimum_separation: Duration,
     /// Which values are delivered, by their content; `None`: all.
     pub content_filter: Option<Arc<Filter>>,
+    /// Which samples become accessible together, and in which order (PRESENTATION).
+    pub presentation: Presentation,
     /// Maximum bytes of samples, bookkeeping included.
     pub max_bytes: usize,
     /// Limits on samples that arrive in fragments.
@@ -90,6 +92,7 @@ impl ReaderConfig {
             destination_order: DestinationOrder::ByReceptionTimestamp,
             minimum_separation: Duration::ZERO,
             content_filter: None,
+            presentation: Presentation::DEFAULT,
             max_samples: None,
             max_instances: None,
             max_samples_per_instance: None,

@@ -30,6 +30,8 @@ pub struct ReaderCounters {
     pub samples_content_filtered: u64,
     /// Submessages without content that end a coherent set of changes.
     pub coherent_sets_ended: u64,
+    /// Coherent sets that were dropped: a sample was lost, the writer left, or the set exceeded the reader's limits.
+    pub coherent_sets_dropped: u64,
     /// Writers that restarted their sequence numbers under the same GUID.
     pub writers_restarted: u64,
     /// Times that samples were skipped as unavailable, by a HEARTBEAT or GAP that later HEARTBEATs refuted.

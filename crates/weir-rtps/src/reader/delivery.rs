@@ -1,6 +1,6 @@
 //! Delivery into the cache: in order, as far as there is room.
 
-use weir_wire::SequenceNumber;
+use weir_wire::{Guid, SequenceNumber};
 
 use super::assembly::Assembly;
 use super::cache::Cache;
@@ -64,7 +64,18 @@ impl Delivery {
     ) {
         self.count_unusable(ends_set);
         proxy.accept(now, sn);
+        if !ends_set {
+            self.note_lost(now, proxy.guid, sn.next());
+        }
         self.deliver_held(now, proxy);
+    }
+
+    /// Records that samples before `to` are lost, for the sets that they belong to.
+    #[inline]
+    pub(super) fn note_lost(&mut self, now: Time, writer: Guid, to: SequenceNumber) {
+        if self.cache.enforced.is_some() {
+            self.cache.with_coherence(now, |coherence, out| coherence.lost(writer, to, out));
+        }
     }
 
     /// Handles a sample for which there is no room. A reliable reader requests it again later.
@@ -128,6 +139,7 @@ impl Delivery {
         let sample = sample_of(config, payload, is_key, kind, key_hash, source_timestamp);
         let Ok(sample) = sample else {
             self.count_unusable(false);
+            self.note_lost(now, proxy.guid, sn.next());
             // Earlier samples are still waited for.
             if let Arrival::Next { .. } = proxy.arrival(sn) {
                 proxy.accept(now, sn);

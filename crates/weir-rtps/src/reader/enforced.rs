@@ -1,23 +1,25 @@
 //! Policies that decide which samples of a matched writer are delivered, and for how long: LIFESPAN (DDS 1.4,
 //! 2.2.3.16), DEADLINE (2.2.3.7), OWNERSHIP (2.2.3.9), DESTINATION_ORDER (2.2.3.17) and TIME_BASED_FILTER (2.2.3.12).
 //! Also the content filter of a reader (2.2.2.3.3).
+//! Also in which order they are accessed: PRESENTATION (2.2.3.6).
 //!
 //! Readers and writers that use none of them have no such record, and a sample costs them one comparison.
 
 use core::cmp::{Ordering, Reverse};
 use core::time::Duration;
-use std::collections::{BTreeMap, BinaryHeap};
+use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
 use std::sync::Arc;
 
 use weir_filter::Filter;
-use weir_wire::{Guid, Timestamp};
+use weir_wire::{Guid, SequenceNumber, Timestamp};
 
+use super::coherence::Coherence;
 use super::config::ReaderConfig;
 use super::stored::StoredSample;
 use crate::change_kind::ChangeKind;
 use crate::instance_deadlines::{DeadlineMissedStatus, InstanceDeadlines, finite};
 use crate::key_hasher::Key;
-use crate::qos::{DestinationOrder, Ownership};
+use crate::qos::{DestinationOrder, Ownership, Presentation, PresentationScope};
 use crate::time::Time;
 
 /// The policies of a writer that its readers enforce.
@@ -49,7 +51,38 @@ pub(super) struct Enforced {
     now: Time,
     /// [`Enforced::next_at`] may be earlier than before.
     pub(super) has_new_timeout: bool,
+    /// The sets that are not accessible yet; `None`: without coherent access.
+    pub(super) coherence: Option<Coherence>,
+    /// In which order samples are accessed.
+    pub(super) order: AccessOrder,
+    /// The publishers of writers, if their access scope is GROUP.
+    groups: BTreeMap<Guid, Guid>,
+    /// The numbers of samples in their group, if the order goes by them.
+    numbers: BTreeMap<(Guid, SequenceNumber), SequenceNumber>,
     pub(super) counts: EnforcedCounts,
+}
+
+/// In which order samples are accessed (DDS 1.4, 2.2.2.5.3.8).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum AccessOrder {
+    /// As they arrived: without PRESENTATION, or with ordered access to a topic.
+    Arrival,
+    /// Those of an instance together.
+    ByInstance,
+    /// One at a time, by their number in the group.
+    OneOfGroup,
+}
+
+impl AccessOrder {
+    fn of(presentation: Presentation) -> Self {
+        let Presentation { scope, coherent_access, ordered_access } = presentation;
+        match (scope, ordered_access) {
+            (PresentationScope::Instance, false) if !coherent_access => Self::Arrival,
+            (PresentationScope::Group, true) => Self::OneOfGroup,
+            (PresentationScope::Topic, true) => Self::Arrival,
+            _ => Self::ByInstance,
+        }
+    }
 }
 
 /// Samples that were not delivered, by policy.
@@ -82,7 +115,9 @@ impl Enforced {
             || enforced.is_by_source
             || !enforced.separation.is_zero()
             || enforced.deadlines.is_some()
-            || enforced.content_filter.is_some();
+            || enforced.content_filter.is_some()
+            || enforced.coherence.is_some()
+            || enforced.order != AccessOrder::Arrival;
         is_used.then(|| Box::new(enforced))
     }
 
@@ -100,6 +135,10 @@ impl Enforced {
             expiring: BinaryHeap::new(),
             now: Time::ZERO,
             has_new_timeout: false,
+            coherence: Coherence::new(config),
+            order: AccessOrder::of(config.presentation),
+            groups: BTreeMap::new(),
+            numbers: BTreeMap::new(),
             counts: EnforcedCounts::default(),
         }
     }
@@ -128,6 +167,53 @@ impl Enforced {
     /// Forgets a writer that is not matched any more.
     pub(super) fn forget_writer(&mut self, writer: Guid) {
         self.writers.remove(&writer);
+        self.groups.remove(&writer);
+    }
+
+    /// Sets the publisher of a writer.
+    pub(super) fn set_group(&mut self, writer: Guid, group: Guid) {
+        if let Some(coherence) = &mut self.coherence {
+            coherence.set_group(writer, group);
+        }
+        if self.order == AccessOrder::OneOfGroup {
+            self.groups.insert(writer, group);
+        }
+    }
+
+    /// Records the number of a sample in its group. `is_there`: whether a sample is in the queue.
+    pub(super) fn note_number(
+        &mut self,
+        (writer, sn): (Guid, SequenceNumber),
+        number: SequenceNumber,
+        live: usize,
+        is_there: impl Fn() -> BTreeSet<(Guid, SequenceNumber)>,
+    ) {
+        if self.order != AccessOrder::OneOfGroup {
+            return;
+        }
+        self.numbers.insert((writer, sn), number);
+        let waiting = self.coherence.as_ref().map_or(0, |coherence| coherence.held().0);
+        if self.numbers.len() > 2 * (live + waiting) + NUMBERS_SPARE {
+            let there = is_there();
+            // Those that wait are the last of their writers.
+            let mut last = BTreeMap::new();
+            there.iter().for_each(|(writer, sn)| _ = last.insert(*writer, *sn));
+            self.numbers.retain(|(writer, sn), _| {
+                there.contains(&(*writer, *sn)) || last.get(writer).is_none_or(|last| sn > last)
+            });
+            if self.numbers.len() > NUMBERS_MAX {
+                self.numbers.clear();
+            }
+        }
+    }
+
+    /// The position of a sample in the order of its group: of its writer, if it has none.
+    pub(super) fn position(&self, writer: Guid, sn: SequenceNumber) -> (Guid, SequenceNumber) {
+        let number = self.numbers.get(&(writer, sn));
+        match (self.groups.get(&writer), number) {
+            (Some(group), Some(number)) => (*group, *number),
+            _ => (writer, sn),
+        }
     }
 
     /// A writer has left, or its liveliness has ended: it owns nothing any more.
@@ -274,6 +360,8 @@ impl Enforced {
             + self.expiring.capacity() * size_of::<(Time, u64)>()
             + self.deadlines.as_ref().map_or(0, InstanceDeadlines::memory)
             + self.writers.len() * size_of::<(Guid, WriterPolicies)>()
+            + self.numbers.len() * size_of::<(Guid, SequenceNumber, SequenceNumber)>()
+            + self.coherence.as_ref().map_or(0, Coherence::memory)
     }
 }
 
@@ -296,3 +384,8 @@ fn compare(one: &(Timestamp, Guid), other: &(Timestamp, Guid)) -> Ordering {
     let key = |of: &(Timestamp, Guid)| (of.0.seconds, of.0.fraction, of.1);
     key(one).cmp(&key(other))
 }
+
+/// Numbers of samples that may be gone, in addition to twice those that are there.
+const NUMBERS_SPARE: usize = 1024;
+/// Most numbers that are kept of samples that have not arrived.
+const NUMBERS_MAX: usize = 256 * 1024;

@@ -11,7 +11,7 @@ pub(super) struct Limits {
     pub(super) max_samples: usize,
     pub(super) max_samples_per_instance: usize,
     pub(super) max_bytes: usize,
-    /// Whether room for a sample depends on its instance.
+    /// Whether room for a sample depends on its instance, or on coherent sets.
     pub(super) are_per_instance: bool,
 }
 
@@ -30,8 +30,9 @@ impl Limits {
             max_samples: or_unlimited(config.max_samples).min(max_of_topic),
             max_samples_per_instance,
             max_bytes: config.max_bytes,
-            are_per_instance: is_keyed
-                && (config.max_instances.is_some() || config.max_samples_per_instance.is_some()),
+            are_per_instance: (is_keyed
+                && (config.max_instances.is_some() || config.max_samples_per_instance.is_some()))
+                || config.presentation.coherent_access,
         }
     }
 }

@@ -18,6 +18,7 @@ mod leaps;
 mod liveliness;
 mod policies;
 mod reassembly;
+mod sets;
 
 const READER: Guid = Guid::new(GuidPrefix([2; 12]), EntityId::user_reader(1, false));
 const WRITER: Guid = Guid::new(GuidPrefix([1; 12]), EntityId::user_writer(1, false));

@@ -47,6 +47,8 @@ pub(super) struct Instances {
     registered: usize,
     /// For a depth above 1: the samples before the newest one, oldest first, by instance.
     earlier: Vec<VecDeque<SequenceNumber>>,
+    /// KEEP_LAST without a key: how many of the last numbers are kept. More than `depth` if some of them are no values.
+    depth_of_topic: usize,
     /// KEEP_LAST: samples committed since the last [`Instances::replace`], with their instances.
     unsent: Vec<(u32, SequenceNumber)>,
     /// A replaced large sample that is still in transmission. It is removed after it was sent
@@ -108,6 +110,7 @@ impl Instances {
             vacant: Vec::new(),
             registered: 0,
             earlier: Vec::new(),
+            depth_of_topic: depth.unwrap_or(0),
             unsent: Vec::new(),
             spared: None,
             in_transit: Vec::new(),
@@ -291,6 +294,11 @@ impl Instances {
         }
     }
 
+    /// Sets how many of the last numbers a topic without a key keeps (KEEP_LAST).
+    pub(super) fn set_depth_of_topic(&mut self, depth: usize) {
+        self.depth_of_topic = depth;
+    }
+
     /// Returns whether later samples replace earlier ones (KEEP_LAST).
     #[inline]
     pub(super) fn keeps_last(&self) -> bool {
@@ -310,7 +318,7 @@ impl Instances {
     ) {
         let Some(depth) = self.depth else { return };
         if !self.is_keyed {
-            let replaced = SequenceNumber(last.0 - depth as i64);
+            let replaced = SequenceNumber(last.0 - self.depth_of_topic as i64);
             if amid.is_none() && in_transit.is_empty() && self.in_transit.is_empty() {
                 history.release_to(replaced);
                 self.removed = self.removed.max(replaced);

@@ -8,7 +8,7 @@ use weir_wire::{Guid, SequenceNumber};
 use super::compose;
 use super::reader_proxy::{ReaderProxy, ReaderProxyConfig};
 use super::repair_budget::{Addresses, Repairs, Room, SampleBytes};
-use super::state::WriterCore;
+use super::state::{WriterCore, tag_bytes};
 use crate::config;
 use crate::multicast::{GroupRoute, Plan};
 use crate::outbox::Destinations;
@@ -161,8 +161,8 @@ impl WriterCore {
         if self.is_closed {
             return;
         }
-        self.datagram_max =
-            config::SEGMENTED_MAX_BYTES.min(usize::from(bytes)).max(config::DATAGRAM_MIN_BYTES);
+        self.datagram_max = (config::SEGMENTED_MAX_BYTES.min(usize::from(bytes)) - tag_bytes(&self.config))
+            .max(config::DATAGRAM_MIN_BYTES);
         if let Some(coalescing) = &mut self.config.coalescing {
             coalescing.segment_max = self.configured.segment_max.min(bytes);
         }

@@ -5,6 +5,7 @@ use core::time::Duration;
 use weir_cdr::TypeDescription;
 use weir_wire::{Guid, SequenceNumber, Timestamp, VendorId};
 
+use super::presented::WriterPresentation;
 use crate::change_kind::ChangeKind;
 use crate::config;
 use crate::qos::{Durability, History, INFINITE, Reliability};
@@ -64,6 +65,8 @@ pub struct WriterConfig {
     pub deadline: Duration,
     /// What the type of the samples consists of, for the content filters of readers.
     pub description: TypeDescription,
+    /// Coherent sets, and the group of the writer; `None`: it has neither.
+    pub presentation: Option<WriterPresentation>,
     /// The differentiated services code point of what is sent, 0 to 63 (RFC 2474).
     pub dscp: u8,
 }
@@ -93,6 +96,7 @@ impl WriterConfig {
             latency_budget: Duration::ZERO,
             lifespan: INFINITE,
             deadline: INFINITE,
+            presentation: None,
             dscp: 0,
             description: TypeDescription::Opaque,
         }

@@ -18,6 +18,7 @@ use super::settings::{Configured, WriterConfig};
 use super::timed::Timed;
 use crate::config;
 use crate::due::Due;
+use crate::group::TAG_MAX_BYTES;
 use crate::history::History as Store;
 use crate::multicast::GroupRoute;
 use crate::outbox::Destinations;
@@ -133,11 +134,12 @@ impl WriterCore {
     /// Creates a writer without readers.
     pub fn new(config: WriterConfig) -> Self {
         let timed = Timed::new(&config);
+        let datagram_max = config::SEGMENTED_MAX_BYTES - tag_bytes(&config);
         Self {
             template: Template::new(&config),
             is_indirect: config.is_asynchronous || timed.is_some(),
             timed,
-            inline_qos: None,
+            inline_qos: config.presentation.as_ref().map(|_| Box::default()),
             filters: None,
             configured: Configured::of(&config),
             history: Store::new(config.first, config::BLOCK_BYTES, config::BLOCKS_SPARE_MAX),
@@ -168,7 +170,7 @@ impl WriterCore {
             unkept: Unkept::default(),
             filling: None,
             loans: 0,
-            datagram_max: config::SEGMENTED_MAX_BYTES,
+            datagram_max,
             budgets: RepairBudgets::default(),
             is_closed: false,
             counters: WriterCounters::default(),
@@ -288,4 +290,9 @@ impl WriterCore {
         self.datagram_max = compose::CLOSED_MAX;
         self.open = None;
     }
+}
+
+/// Returns the bytes that each datagram leaves free for what is added on the way out about sets and groups.
+pub(super) fn tag_bytes(config: &WriterConfig) -> usize {
+    if config.presentation.is_some() { TAG_MAX_BYTES } else { 0 }
 }

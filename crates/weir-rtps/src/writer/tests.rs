@@ -26,6 +26,7 @@ mod limits;
 mod pacing;
 mod paths;
 mod pauses;
+mod presented;
 mod restarts;
 mod timed;
 

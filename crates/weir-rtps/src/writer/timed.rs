@@ -2,15 +2,20 @@
 //!
 //! A sample expires a lifespan after it was written. It then leaves the history: readers that miss it get a GAP. The
 //! writer owes each instance a sample per period, from the first one on until it is disposed or unregistered.
+//!
+//! Coherent sets and groups ([`presented`](super::presented)) are kept here, too, as is whether the publisher is
+//! suspended: writers that use none of these have no such record.
 
 use core::time::Duration;
 use std::collections::VecDeque;
 
 use weir_wire::SequenceNumber;
 
+use super::presented::Presented;
 use super::settings::WriterConfig;
 use super::state::WriterCore;
 use crate::change_kind::ChangeKind;
+use crate::config;
 use crate::instance_deadlines::{DeadlineMissedStatus, InstanceDeadlines, finite};
 use crate::time::Time;
 
@@ -24,17 +29,33 @@ pub(super) struct Timed {
     spared: Option<SequenceNumber>,
     deadlines: Option<InstanceDeadlines>,
     missed: DeadlineMissedStatus,
+    /// Coherent sets and groups: every sample has to be recorded for them, too.
+    pub(super) presented: Option<Presented>,
+    /// Samples are collected: see [`WriterCore::suspend`].
+    is_suspended: bool,
 }
 
 impl Timed {
-    /// `None`: both policies are at their defaults.
+    /// `None`: all policies are at their defaults.
     pub(super) fn new(config: &WriterConfig) -> Option<Box<Self>> {
-        let (lifespan, deadlines) = (finite(config.lifespan), InstanceDeadlines::new(config.deadline));
-        let is_used = lifespan.is_some() || deadlines.is_some();
-        is_used.then(|| {
-            let (expiring, missed) = (VecDeque::new(), DeadlineMissedStatus::default());
-            Box::new(Self { lifespan, expiring, spared: None, deadlines, missed })
-        })
+        let timed = Self::with(config);
+        timed.is_used().then(|| Box::new(timed))
+    }
+
+    fn with(config: &WriterConfig) -> Self {
+        Self {
+            lifespan: finite(config.lifespan),
+            expiring: VecDeque::new(),
+            spared: None,
+            deadlines: InstanceDeadlines::new(config.deadline),
+            missed: DeadlineMissedStatus::default(),
+            presented: Presented::new(config),
+            is_suspended: false,
+        }
+    }
+
+    fn is_used(&self) -> bool {
+        self.lifespan.is_some() || self.deadlines.is_some() || self.presented.is_some() || self.is_suspended
     }
 
     /// When [`WriterCore::expire`] is to be called next.
@@ -47,6 +68,7 @@ impl Timed {
     pub(super) fn memory(&self) -> usize {
         self.expiring.capacity() * size_of::<(Time, SequenceNumber)>()
             + self.deadlines.as_ref().map_or(0, InstanceDeadlines::memory)
+            + self.presented.as_ref().map_or(0, Presented::memory)
     }
 }
 
@@ -60,6 +82,11 @@ impl WriterCore {
         instance: Option<u32>,
         sn: SequenceNumber,
     ) {
+        let Some(timed) = &mut self.timed else { return };
+        if let Some(presented) = &mut timed.presented {
+            presented.note(sn, &self.history);
+            self.count_ends(sn);
+        }
         let Some(timed) = &mut self.timed else { return };
         if let Some(deadlines) = &mut timed.deadlines {
             match kind {
@@ -116,6 +143,35 @@ impl WriterCore {
             }
         }
         self.large.release(self.history.first());
+    }
+
+    /// Collects samples from now on: they leave when [`WriterCore::resume`] is called, or when a datagram's worth of
+    /// them is there. A hint (DDS 1.4, 2.2.2.4.1.8).
+    pub fn suspend(&mut self) {
+        let config = &self.config;
+        self.timed.get_or_insert_with(|| Box::new(Timed::with(config))).is_suspended = true;
+        self.update_indirect();
+    }
+
+    /// Ends [`WriterCore::suspend`]. The next transmission sends what was collected.
+    pub fn resume(&mut self) {
+        if let Some(timed) = &mut self.timed {
+            timed.is_suspended = false;
+        }
+        self.timed.take_if(|timed| !timed.is_used());
+        self.update_indirect();
+    }
+
+    /// Returns whether samples are held back for others to come, as long as they fit one send.
+    #[cold]
+    pub(super) fn is_collecting(&mut self) -> bool {
+        let is_suspended = self.timed.as_ref().is_some_and(|timed| timed.is_suspended);
+        let is_collecting = is_suspended && self.burst.bytes < config::SEGMENTED_MAX_BYTES / 2;
+        if is_collecting {
+            // Their timers would send them.
+            self.release_held();
+        }
+        is_collecting
     }
 
     /// Returns OFFERED_DEADLINE_MISSED, and resets its change to zero.

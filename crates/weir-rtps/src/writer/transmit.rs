@@ -30,16 +30,18 @@ impl WriterCore {
     // Also used as a function pointer, which would keep it out of its callers.
     #[inline(always)]
     fn transmit(&mut self, now: Time, out: &mut Outbox) {
+        let mut is_collecting = false;
         if self.timed.is_some() {
             // Expired samples are not sent, even if the timer is late.
             self.expire(now);
+            is_collecting = self.is_collecting();
         }
         self.pacing.wake(now);
         if self.due.is_any() && !self.pacing.is_unused() {
             // Repairs first: readers hold back what follows them.
             self.answer_readers(now, out);
         }
-        if self.has_unsent() && self.should_send(now) {
+        if !is_collecting && self.has_unsent() && self.should_send(now) {
             self.send_new(now, self.sendable_end(now), out);
         }
         if self.heartbeat.is_due {

@@ -13,6 +13,7 @@ mod answers;
 mod asynchronous;
 mod bottleneck;
 mod classes;
+mod coherent;
 mod crowd;
 mod cubic;
 mod duplicate;

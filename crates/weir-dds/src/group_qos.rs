@@ -1,0 +1,115 @@
+//! QoS of publishers and subscribers (DDS 1.4, 2.2.3).
+
+use weir_rtps::qos::{Presentation, PresentationScope, Qos};
+use weir_wire::EntityId;
+
+/// QoS of a publisher. Default: neither coherent nor ordered, and the partition with the empty name.
+///
+/// ```
+/// use weir_dds::{PresentationScope, PublisherQos};
+///
+/// let qos = PublisherQos::default().coherent_access(PresentationScope::Group).partition(["north"]);
+/// # let _ = qos;
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub struct PublisherQos {
+    /// Which changes become accessible together, and in which order.
+    pub presentation: Presentation,
+    /// Names or patterns of partitions; empty: those that each writer names.
+    pub partition: Vec<String>,
+}
+
+/// QoS of a subscriber. Default: neither coherent nor ordered, and the partition with the empty name.
+///
+/// ```
+/// use weir_dds::{PresentationScope, SubscriberQos};
+///
+/// let qos = SubscriberQos::default().ordered_access(PresentationScope::Topic);
+/// # let _ = qos;
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub struct SubscriberQos {
+    /// Which changes become accessible together, and in which order.
+    pub presentation: Presentation,
+    /// Names or patterns of partitions; empty: those that each reader names.
+    pub partition: Vec<String>,
+}
+
+macro_rules! fluent {
+    ($qos:ty) => {
+        impl $qos {
+            /// Sets what is coherent and ordered (PRESENTATION, DDS 1.4, 2.2.3.6).
+            ///
+            /// A subscriber that requests more than a publisher offers does not match: a wider scope, or a flag that
+            /// the publisher does not have.
+            #[must_use]
+            pub fn presentation(mut self, presentation: Presentation) -> Self {
+                self.presentation = presentation;
+                self
+            }
+
+            /// Makes sets of changes accessible as a whole, within this scope or a wider one that is set already.
+            ///
+            /// The changes between
+            /// [`Publisher::begin_coherent_changes`](crate::Publisher::begin_coherent_changes) and
+            /// [`Publisher::end_coherent_changes`](crate::Publisher::end_coherent_changes) form a set. With the scopes
+            /// INSTANCE and TOPIC, the changes of each writer do; with GROUP, those of all writers of the publisher.
+            #[must_use]
+            pub fn coherent_access(mut self, scope: PresentationScope) -> Self {
+                self.presentation.coherent_access = true;
+                self.presentation.scope = self.presentation.scope.max(scope);
+                self
+            }
+
+            /// Preserves the order of changes, within this scope or a wider one that is set already.
+            ///
+            /// INSTANCE: of the changes of each instance, which follow each other. TOPIC: of the changes of a writer.
+            /// GROUP: of the changes of all writers of a publisher.
+            #[must_use]
+            pub fn ordered_access(mut self, scope: PresentationScope) -> Self {
+                self.presentation.ordered_access = true;
+                self.presentation.scope = self.presentation.scope.max(scope);
+                self
+            }
+
+            /// Sets the partitions; names are patterns as in `fnmatch(3)` (PARTITION, DDS 1.4, 2.2.3.13).
+            #[must_use]
+            pub fn partition(mut self, names: impl IntoIterator<Item = impl Into<String>>) -> Self {
+                self.partition = names.into_iter().map(Into::into).collect();
+                self
+            }
+        }
+    };
+}
+
+fluent!(PublisherQos);
+fluent!(SubscriberQos);
+
+impl PublisherQos {
+    /// Adds the policies of the publisher to those that a writer announces. `publisher`: its id.
+    pub(crate) fn announce(&self, publisher: EntityId, writer: &mut Qos) {
+        writer.presentation = self.presentation;
+        writer.group = self.shares_sequence().then_some(publisher);
+        if !self.partition.is_empty() {
+            writer.partition.clone_from(&self.partition);
+        }
+    }
+
+    /// Returns whether the samples of all writers have a common order, or common sets.
+    pub(crate) fn shares_sequence(&self) -> bool {
+        let Presentation { scope, coherent_access, ordered_access } = self.presentation;
+        scope == PresentationScope::Group && (coherent_access || ordered_access)
+    }
+}
+
+impl SubscriberQos {
+    /// Adds the policies of the subscriber to those that a reader announces.
+    pub(crate) fn announce(&self, reader: &mut Qos) {
+        reader.presentation = self.presentation;
+        if !self.partition.is_empty() {
+            reader.partition.clone_from(&self.partition);
+        }
+    }
+}

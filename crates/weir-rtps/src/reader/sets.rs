@@ -1,0 +1,194 @@
+//! Coherent sets and ordered access in the reader and its cache (PRESENTATION, DDS 1.4, 2.2.3.6).
+
+use weir_wire::{Guid, ParameterList, SequenceNumber};
+
+use super::ReaderCore;
+use super::cache::Cache;
+use super::coherence::{Coherence, Sorted};
+use super::groups::GroupPosition;
+use super::raw_sample::{RawSample, SampleSelection};
+use super::states::States;
+use crate::config;
+use crate::group::SetTag;
+use crate::inline_qos;
+use crate::time::Time;
+use crate::writer::ChangeKind;
+
+impl ReaderCore {
+    /// Records what a sample says about its coherent set, before it is handled.
+    #[cold]
+    pub(super) fn note_tag(
+        &mut self,
+        writer: Guid,
+        sn: SequenceNumber,
+        list: &ParameterList<'_>,
+        is_without_payload: bool,
+    ) {
+        let Some(tag) = SetTag::decode(list) else { return };
+        let Some(index) = self.writers.find(writer) else { return };
+        let proxy = &self.writers.list[index];
+        // What is too far ahead is not held back.
+        let is_far = proxy.is_reliable
+            && proxy.start.has_begun
+            && proxy.changes.offset(sn) >= config::REORDER_MAX_SAMPLES;
+        if sn < proxy.changes.expected || is_far {
+            return;
+        }
+        // Without a payload, it may also be the end of an instance.
+        let is_end = is_without_payload && inline_qos::decode(Some(list)).0 == ChangeKind::Alive;
+        self.delivery.cache.note_tag((writer, sn), tag, is_end);
+    }
+
+    /// Ends the coherent sets of a writer whose ends have been reached.
+    #[inline]
+    pub(super) fn end_sets_by_policies(&mut self, now: Time, writer: Guid) {
+        if self.delivery.cache.enforced.is_some() {
+            self.end_sets(now, writer);
+        }
+    }
+
+    #[cold]
+    pub(super) fn end_sets(&mut self, now: Time, writer: Guid) {
+        let Some(index) = self.writers.find(writer) else { return };
+        let expected = self.writers.list[index].changes.expected;
+        self.delivery.cache.with_coherence(now, |coherence, out| coherence.end_before(writer, expected, out));
+    }
+
+    /// Ends the sets of all writers whose ends have been reached.
+    #[cold]
+    pub(super) fn end_all_sets(&mut self) {
+        if self.delivery.cache.enforced.is_some() {
+            let writers: Vec<_> = self.matched().collect();
+            // The policies know the time of what arrived last.
+            writers.into_iter().for_each(|writer| self.end_sets(Time::ZERO, writer));
+        }
+    }
+}
+
+impl Cache {
+    pub(super) fn coherence(&self) -> Option<&Coherence> {
+        self.enforced.as_ref().and_then(|enforced| enforced.coherence.as_ref())
+    }
+
+    pub(super) fn coherence_mut(&mut self) -> Option<&mut Coherence> {
+        self.enforced.as_mut().and_then(|enforced| enforced.coherence.as_mut())
+    }
+
+    /// Changes what is known of coherent sets, and applies what follows from it.
+    #[cold]
+    pub(super) fn with_coherence(&mut self, now: Time, change: impl FnOnce(&mut Coherence, &mut Sorted)) {
+        let mut sorted = Sorted::default();
+        if let Some(coherence) = self.coherence_mut() {
+            change(coherence, &mut sorted);
+        }
+        self.apply_sorted(now, sorted);
+    }
+
+    /// Makes the samples of sets accessible, or drops them.
+    pub(super) fn apply_sorted(&mut self, now: Time, sorted: Sorted) {
+        for (writer, sn, stored) in sorted.ready {
+            self.place_by_policies(now, writer, sn, stored);
+        }
+        sorted.dropped.into_iter().for_each(|stored| self.chunks.release(stored.at));
+    }
+
+    /// Records what a sample says about its set and its group.
+    pub(super) fn note_tag(&mut self, (writer, sn): (Guid, SequenceNumber), tag: SetTag, is_end: bool) {
+        let Self { enforced: Some(enforced), entries, .. } = self else { return };
+        if let Some(coherence) = &mut enforced.coherence {
+            coherence.note(writer, sn, tag, is_end);
+        }
+        if let Some(number) = tag.number.filter(|_| !is_end) {
+            let there = || {
+                let live = entries.ring.iter().filter(|entry| entry.is_live);
+                live.map(|entry| (entry.writer, entry.sequence_number)).collect()
+            };
+            enforced.note_number((writer, sn), number, entries.live, there);
+        }
+    }
+
+    /// Appends the positions of the samples in these states in their groups.
+    pub(super) fn group_positions(&self, states: States, out: &mut Vec<GroupPosition>) {
+        for (index, entry) in self.entries.ring.iter().enumerate() {
+            if entry.is_live && (states == States::ANY || self.is_in(index, states)) {
+                let at = (entry.writer, entry.sequence_number);
+                let (group, number) =
+                    self.enforced.as_ref().map_or(at, |enforced| enforced.position(at.0, at.1));
+                out.push(GroupPosition { group, number, source_timestamp: entry.source_timestamp });
+            }
+        }
+    }
+
+    /// Passes the samples of one instance after those of the other.
+    #[cold]
+    pub(super) fn access_by_instance(
+        &mut self,
+        max: usize,
+        states: States,
+        remove: bool,
+        f: &mut impl FnMut(RawSample<'_>) -> bool,
+    ) -> usize {
+        let mut instances: Vec<(u64, u32)> = Vec::new();
+        let mut next = self.instances.next(None, |_, _| true);
+        while let Some(index) = next {
+            let instance = self.instances.get(index);
+            instances.push((instance.oldest, index));
+            let key = instance.key;
+            next = if self.instances.is_keyed { self.instances.next(Some(key), |_, _| true) } else { None };
+        }
+        // That with the oldest sample comes first.
+        instances.sort_unstable();
+        let mut count = 0;
+        for (_, instance) in instances {
+            if count >= max {
+                break;
+            }
+            count += self.access_instance(max - count, instance, states, remove, &mut *f);
+        }
+        count
+    }
+
+    /// Passes the first sample in the order of the group.
+    #[cold]
+    pub(super) fn access_one_of_group(
+        &mut self,
+        max: usize,
+        selection: SampleSelection,
+        remove: bool,
+        f: &mut impl FnMut(RawSample<'_>) -> bool,
+    ) -> usize {
+        let mut count = 0;
+        while count == 0 && max > 0 {
+            let Some(enforced) = &self.enforced else { break };
+            let mut first: Option<(usize, (Guid, SequenceNumber))> = None;
+            for (index, entry) in self.entries.ring.iter().enumerate() {
+                let is_selected = entry.is_live
+                    && selection.instance.is_none_or(|instance| instance == entry.instance)
+                    && (selection.states == States::ANY || self.is_in(index, selection.states));
+                if !is_selected {
+                    continue;
+                }
+                let at = enforced.position(entry.writer, entry.sequence_number);
+                if first.is_none_or(|(_, first)| first.0 == at.0 && at.1 < first.1) {
+                    first = Some((index, at));
+                }
+            }
+            let Some((index, _)) = first else { break };
+            let instance = self.entries.ring[index].instance;
+            // A sample that does not count is removed.
+            count = usize::from(self.visit(index, remove, f));
+            self.instances.forget_if_over(instance);
+            self.entries.trim();
+        }
+        count
+    }
+
+    /// Moves the payloads that wait for their sets, see [`Cache::compact`].
+    pub(super) fn compact_sets(&mut self) {
+        let Self { chunks, enforced, .. } = self;
+        let coherence = enforced.as_mut().and_then(|enforced| enforced.coherence.as_mut());
+        for stored in coherence.into_iter().flat_map(Coherence::stored_mut) {
+            chunks.relocate(&mut stored.at);
+        }
+    }
+}

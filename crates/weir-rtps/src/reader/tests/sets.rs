@@ -1,0 +1,204 @@
+//! Coherent sets as peers of several vendors mark them, and shared sets that are to be settled.
+
+use weir_wire::{Endianness, ParameterId, ParameterListWriter};
+
+use super::groups::{GroupProgress, SettledSet, merge, settle};
+use super::*;
+use crate::group::SetTag;
+use crate::qos::{Presentation, PresentationScope};
+
+fn coherent(scope: PresentationScope, reliability: Reliability) -> ReaderConfig {
+    ReaderConfig {
+        history: History::KeepAll,
+        presentation: Presentation { scope, coherent_access: true, ordered_access: false },
+        ..ReaderConfig::new(READER, reliability)
+    }
+}
+
+fn list(write: impl FnOnce(&mut ParameterListWriter<'_>)) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    let mut list = ParameterListWriter::new(&mut bytes);
+    write(&mut list);
+    list.finish();
+    bytes
+}
+
+/// Handles a DATA with inline QoS; without a value, it is the end of a set.
+fn handle_list(reader: &mut ReaderCore, sn: i64, has_value: bool, list: &[u8]) {
+    let payload = [0, 1, 0, 0, sn as u8, 0, 0, 0];
+    let data = Data {
+        reader: EntityId::UNKNOWN,
+        writer: WRITER.entity,
+        sequence_number: SequenceNumber(sn),
+        inline_qos: Some(ParameterList::parse(list, Endianness::Little).unwrap().0),
+        payload: if has_value { Payload::Data(&payload) } else { Payload::None },
+    };
+    reader.handle_data(Time(1_000), &WRITER, &data, None, None);
+}
+
+fn tag(set: i64) -> Vec<u8> {
+    list(|list| SetTag { set: Some(SequenceNumber(set)), ..SetTag::default() }.encode(list))
+}
+
+fn in_set(reader: &mut ReaderCore, sn: i64, set: i64) {
+    handle_list(reader, sn, true, &tag(set));
+}
+
+fn unknown() -> Vec<u8> {
+    list(|list| list.raw(ParameterId::COHERENT_SET, &[0xff, 0xff, 0xff, 0xff, 0, 0, 0, 0]))
+}
+
+#[test]
+fn a_set_ends_with_each_form_of_an_end() {
+    let ends: [(&str, fn(&mut ReaderCore)); 5] = [
+        ("a DATA without content and COHERENT_SET unknown", |reader| {
+            handle_list(reader, 3, false, &unknown())
+        }),
+        ("a DATA without content that names the set", |reader| handle_list(reader, 3, false, &tag(1))),
+        ("the first sample of the next set", |reader| in_set(reader, 3, 3)),
+        ("a sample outside of sets", |reader| data(reader, 3)),
+        ("a sample with COHERENT_SET unknown", |reader| handle_list(reader, 3, true, &unknown())),
+    ];
+    for (form, end) in ends {
+        for reliability in [Reliability::Reliable, Reliability::BestEffort] {
+            let mut reader = with_writer(coherent(PresentationScope::Topic, reliability), VendorId::RTI);
+            in_set(&mut reader, 1, 1);
+            in_set(&mut reader, 2, 1);
+            assert_eq!(reader.available(), 0, "{form}");
+            end(&mut reader);
+            assert_eq!(taken(&mut reader)[..2], [1, 2], "{form}");
+            assert_eq!(reader.counters().coherent_sets_dropped, 0);
+        }
+    }
+}
+
+#[test]
+fn an_end_that_overtakes_its_set_ends_it_when_the_rest_is_there() {
+    let mut reader = with_writer(coherent(PresentationScope::Topic, Reliability::Reliable), VendorId::RTI);
+    handle_list(&mut reader, 4, false, &unknown());
+    in_set(&mut reader, 3, 2);
+    in_set(&mut reader, 2, 2);
+    assert_eq!(reader.available(), 0);
+    data(&mut reader, 1);
+    assert_eq!(taken(&mut reader), [1, 2, 3]);
+}
+
+#[test]
+fn a_reader_without_coherent_access_gets_samples_of_sets_as_they_arrive() {
+    let mut reader = reader(Reliability::Reliable);
+    in_set(&mut reader, 1, 1);
+    assert_eq!(taken(&mut reader), [1]);
+}
+
+#[test]
+fn a_set_with_a_sample_that_the_writer_does_not_have_any_more_is_dropped() {
+    let mut reader = with_writer(coherent(PresentationScope::Topic, Reliability::Reliable), VendorId::RTI);
+    heartbeat(&mut reader, 1, 1, 1);
+    in_set(&mut reader, 1, 1);
+    in_set(&mut reader, 3, 1);
+    heartbeat(&mut reader, 2, 3, 4);
+    handle_list(&mut reader, 4, false, &unknown());
+    data(&mut reader, 5);
+    assert_eq!(taken(&mut reader), [5]);
+    assert_eq!((reader.counters().coherent_sets_dropped, reader.counters().samples_lost), (1, 1));
+}
+
+#[test]
+fn a_set_with_a_sample_that_is_irrelevant_is_whole() {
+    let mut reader = with_writer(coherent(PresentationScope::Topic, Reliability::Reliable), VendorId::RTI);
+    heartbeat(&mut reader, 1, 1, 0);
+    in_set(&mut reader, 1, 1);
+    in_set(&mut reader, 3, 1);
+    let list = SequenceNumberSet::new(SequenceNumber(3));
+    let gap = Gap { reader: EntityId::UNKNOWN, writer: WRITER.entity, start: SequenceNumber(2), list };
+    reader.handle_gap(Time(1_000), WRITER, &gap);
+    handle_list(&mut reader, 4, false, &unknown());
+    assert_eq!(taken(&mut reader), [1, 3]);
+}
+
+#[test]
+fn a_sample_that_claims_a_set_of_the_future_is_in_none() {
+    let mut reader = with_writer(coherent(PresentationScope::Topic, Reliability::Reliable), VendorId::RTI);
+    in_set(&mut reader, 1, 5);
+    in_set(&mut reader, 2, 0);
+    in_set(&mut reader, 3, -7);
+    assert_eq!(taken(&mut reader), [1, 2, 3]);
+}
+
+#[test]
+fn what_samples_far_ahead_say_takes_bounded_memory() {
+    let mut reader = with_writer(coherent(PresentationScope::Group, Reliability::Reliable), VendorId::RTI);
+    let before = reader.memory();
+    for sn in (2..2_000_000).step_by(20) {
+        in_set(&mut reader, sn, 2);
+        handle_list(&mut reader, sn + 1, false, &unknown());
+    }
+    assert!(reader.memory() - before < 16 << 20, "{} bytes", reader.memory());
+}
+
+const GROUP: Guid = Guid::new(GuidPrefix([9; 12]), EntityId([0, 0, 1, 8]));
+
+fn progress(ended: i64, sets: &[(i64, bool)]) -> GroupProgress {
+    GroupProgress {
+        group: GROUP,
+        is_alive: true,
+        announces_all: true,
+        ended: SequenceNumber(ended),
+        dropped_to: SequenceNumber::ZERO,
+        open: None,
+        sets: sets.iter().map(|(set, is_broken)| (SequenceNumber(*set), *is_broken)).collect(),
+    }
+}
+
+fn settled(progress: &[GroupProgress]) -> Vec<(i64, bool)> {
+    settle(progress).into_iter().map(|SettledSet { set, is_whole, .. }| (set.0, is_whole)).collect()
+}
+
+#[test]
+fn a_shared_set_is_settled_when_it_has_ended_at_each_live_writer() {
+    let one = progress(5, &[(1, false), (5, false)]);
+    assert_eq!(settled(&[one.clone()]), [(1, true), (5, true)]);
+    assert_eq!(settled(&[one.clone(), progress(0, &[])]), []);
+    assert_eq!(settled(&[one.clone(), progress(1, &[(1, false)])]), [(1, true)]);
+    assert_eq!(settled(&[one.clone(), progress(5, &[])]), [(1, true), (5, true)]);
+    let dead = GroupProgress { is_alive: false, ..progress(0, &[]) };
+    assert_eq!(settled(&[one.clone(), dead]), [(1, true), (5, true)]);
+    // The open set of a dead writer has lost its end.
+    let dead_amid = GroupProgress { is_alive: false, open: Some(SequenceNumber(5)), ..progress(1, &[]) };
+    assert_eq!(settled(&[one.clone(), dead_amid]), [(1, true), (5, false)]);
+    assert_eq!(settled(&[one.clone(), progress(5, &[(1, true), (5, false)])]), [(1, false), (5, true)]);
+    let dropped = GroupProgress { dropped_to: SequenceNumber(1), ..progress(5, &[]) };
+    assert_eq!(settled(&[one, dropped]), [(1, false), (5, true)]);
+}
+
+#[test]
+fn a_writer_of_another_engine_is_waited_for_while_it_has_begun_a_set() {
+    let one = progress(1, &[(1, false)]);
+    let other = |open: Option<i64>| GroupProgress {
+        announces_all: false,
+        open: open.map(SequenceNumber),
+        ..progress(0, &[])
+    };
+    assert_eq!(settled(&[one.clone(), other(None)]), [(1, true)]);
+    assert_eq!(settled(&[one.clone(), other(Some(1))]), []);
+    assert_eq!(settled(&[one, other(Some(2))]), [(1, true)]);
+}
+
+#[test]
+fn sets_of_another_group_do_not_matter() {
+    let other = GroupProgress { group: READER, ..progress(0, &[]) };
+    assert_eq!(settled(&[progress(1, &[(1, false)]), other]), [(1, true)]);
+}
+
+#[test]
+fn samples_of_several_groups_are_merged_by_time_and_within_a_group_by_number() {
+    let position = |group: Guid, number: i64, seconds: u32| groups::GroupPosition {
+        group,
+        number: SequenceNumber(number),
+        source_timestamp: Some(Timestamp { seconds, fraction: 0 }),
+    };
+    let one = vec![position(GROUP, 1, 5), position(GROUP, 4, 6), position(READER, 1, 7)];
+    // In the group, the number decides, although its clock has gone back.
+    let other = vec![position(GROUP, 2, 9), position(GROUP, 3, 2)];
+    assert_eq!(merge(&[one, other]), [0, 0, 1, 1, 0]);
+}
