@@ -249,13 +249,6 @@ impl ReaderCore {
         self.delivery.cache.enforced.as_ref().is_some_and(|enforced| enforced.expiring() > 0)
     }
 
-    /// Whether policies decide which samples the application accesses, and in which order: it then calls
-    /// [`ReaderCore::access`] instead of [`ReaderCore::take_next`], after [`ReaderCore::expire`].
-    #[inline]
-    pub fn has_policies(&self) -> bool {
-        self.delivery.cache.enforced.is_some()
-    }
-
     /// Removes the samples that have expired (LIFESPAN).
     #[cold]
     pub fn expire(&mut self, now: Time) {

@@ -1,4 +1,4 @@
-//! Prints what listeners are told, in the form that the driver expects.
+//! Prints the statuses that listeners receive, in the form that the driver expects.
 
 use weir_dds::{
     DataReader, DataReaderListener, DataWriter, DataWriterListener, DeadlineMissedStatus,

@@ -509,7 +509,7 @@ impl Cache {
         count
     }
 
-    /// Counts an access, so that it sees new instances as such to its end.
+    /// Counts an access, so that instances are new during all of it.
     pub(super) fn begin_access(&mut self) {
         self.accesses += 1;
     }

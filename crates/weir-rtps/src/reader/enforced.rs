@@ -13,6 +13,7 @@ use std::sync::Arc;
 use weir_filter::Filter;
 use weir_wire::{Guid, SequenceNumber, Timestamp};
 
+use super::ReaderCore;
 use super::coherence::Coherence;
 use super::config::ReaderConfig;
 use super::stored::StoredSample;
@@ -105,6 +106,15 @@ struct InstanceRecord {
     latest: Option<(Timestamp, Guid)>,
     /// When the last value was delivered.
     delivered_at: Option<Time>,
+}
+
+impl ReaderCore {
+    /// Whether policies decide which samples the application accesses, and in which order: it then calls
+    /// [`ReaderCore::access`] instead of [`ReaderCore::take_next`], after [`ReaderCore::expire`].
+    #[inline]
+    pub fn has_policies(&self) -> bool {
+        self.delivery.cache.enforced.is_some()
+    }
 }
 
 impl Enforced {

@@ -219,7 +219,7 @@ impl Filters {
 }
 
 impl FilteredReader {
-    /// Records samples that the reader is not sent. Those between them and the ones before do not exist any more, or the
+    /// Records samples that the reader is not sent. Those between them and the ones before are gone, or the
     /// reader was sent them: a GAP that names them changes nothing.
     fn leave_out(&mut self, samples: Range<SequenceNumber>) {
         match &mut self.left_out {
