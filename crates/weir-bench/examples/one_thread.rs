@@ -101,7 +101,7 @@ struct Engine {
     writer: DataWriter<Sample>,
     reader: DataReader<Sample>,
     sample: Sample,
-    taken: Sample,
+    taken: weir_dds::Sample<Sample>,
 }
 
 impl Engine {
@@ -121,14 +121,14 @@ impl Engine {
         let reader = participant.create_subscriber().create_datareader(&topic, reader)?;
         writer.wait_for_subscriptions(1, Duration::from_secs(10))?;
         reader.wait_for_publications(1, Duration::from_secs(10))?;
-        let (sample, taken) = (Sample::default(), Sample::default());
+        let (sample, taken) = (Sample::default(), weir_dds::Sample::default());
         Ok(Self { _participant: participant, writer, reader, sample, taken })
     }
 
     fn turn(&mut self, size: usize) -> Result<(), Box<dyn Error>> {
         self.sample.payload.resize(size.saturating_sub(HEADER_BYTES), 0);
         self.writer.write(&self.sample)?;
-        while self.reader.take_next_sample(&mut self.taken).is_none() {
+        while !self.reader.take_next_sample(&mut self.taken) {
             if !self.reader.wait_for_data(Duration::from_secs(1)) {
                 return Err("a sample was lost".into());
             }

@@ -239,7 +239,7 @@ fn parse_max_len(item: &ParseNestedMeta<'_>) -> Result<u32> {
 const MAX_LEN_MAX: u32 = u32::MAX - 1;
 
 /// Returns the name of an identifier without `r#`.
-fn unraw(ident: &Ident) -> String {
+pub(crate) fn unraw(ident: &Ident) -> String {
     use syn::ext::IdentExt;
     ident.unraw().to_string()
 }

@@ -6,6 +6,7 @@ use syn::punctuated::Punctuated;
 use syn::{DataEnum, DeriveInput, Error, Fields, Ident, Result, Token, Variant};
 
 use crate::attributes::{EnumerationAttributes, UnionAttributes, VariantAttributes};
+use crate::description;
 use crate::expand::{Delimited, Member};
 
 /// The implementation of `CdrValue` for an enum.
@@ -28,6 +29,7 @@ fn expand_enumeration(input: &DeriveInput, variants: &Punctuated<Variant, Token!
     }
     let ident = &input.ident;
     let names: Vec<_> = variants.iter().map(|variant| &variant.ident).collect();
+    let description = description::of_enumeration(&names, &repr, &cdr);
     Ok(quote! {
         const _: () = {
             #(assert!(
@@ -39,6 +41,7 @@ fn expand_enumeration(input: &DeriveInput, variants: &Punctuated<Variant, Token!
         #[automatically_derived]
         impl #cdr::CdrValue for #ident {
             const LAYOUT: #cdr::Layout = <#repr as #cdr::CdrValue>::LAYOUT;
+            #description
 
             #[inline]
             fn end_offset(&self, offset: usize, encoding: #cdr::Encoding) -> usize {

@@ -10,7 +10,7 @@ use syn::{Data, DeriveInput, Error, Fields, GenericArgument, Ident, PathArgument
 
 use crate::attributes::{Extensibility, FieldAttributes, MEMBER_ID_MAX, StructAttributes};
 use crate::runs::{Runs, Size, variable};
-use crate::{crate_path, enumeration};
+use crate::{crate_path, description, enumeration};
 
 /// Generates the implementations of `CdrValue` and, for a struct, `DdsType`.
 pub(crate) fn expand(input: &DeriveInput) -> Result<TokenStream> {
@@ -36,6 +36,7 @@ fn expand_struct(input: &DeriveInput) -> Result<TokenStream> {
         if has_key { copy_key(&members, &cdr, attributes.extensibility) } else { TokenStream::new() };
     let value = value_items(&members, &cdr, attributes.extensibility);
     let name = &attributes.name;
+    let description = description::of_struct(&members, &cdr, &attributes);
     let extensibility = match attributes.extensibility {
         Extensibility::Final => quote!(Final),
         Extensibility::Appendable => quote!(Appendable),
@@ -45,6 +46,7 @@ fn expand_struct(input: &DeriveInput) -> Result<TokenStream> {
         impl #cdr::CdrValue for #ident {
             #value
             #key
+            #description
         }
 
         #[automatically_derived]
@@ -63,12 +65,14 @@ const INLINE_LEN_MAX: usize = 16;
 /// A field of the struct.
 pub(crate) struct Member<'a> {
     pub(crate) ident: &'a Ident,
+    /// Its type; of an optional member, that of the value.
+    pub(crate) ty: &'a Type,
     /// The path to its functions: `<T as CdrValue>`, `Bounded<T, N>` or `Optional<T, ID>`.
     pub(crate) codec: TokenStream,
     pub(crate) size: Size,
     id: u32,
     is_key: bool,
-    is_optional: bool,
+    pub(crate) is_optional: bool,
 }
 
 impl<'a> Member<'a> {
@@ -87,7 +91,8 @@ impl<'a> Member<'a> {
             Some(ident) => {
                 let is_optional = optional(&field.ty).is_some();
                 let size = if attributes.max_len.is_some() { Size::Variable } else { Size::of(&field.ty) };
-                Ok(Self { ident, codec, size, id, is_key: attributes.is_key, is_optional })
+                let ty = optional(&field.ty).unwrap_or(&field.ty);
+                Ok(Self { ident, ty, codec, size, id, is_key: attributes.is_key, is_optional })
             }
             None => Err(Error::new(field.span(), "only named fields are supported")),
         }

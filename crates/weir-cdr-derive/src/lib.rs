@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `attributes` | parses and checks `#[dds(..)]` |
 //! | `crate_path` | finds the path of `weir-cdr` for the generated code |
+//! | `description` | what a type consists of |
 //! | `enumeration` | code generation for enums: enumerations and unions |
 //! | `expand` | code generation for structs |
 //! | `runs` | consecutive members at constant offsets |
@@ -15,6 +16,7 @@ use proc_macro::TokenStream;
 
 mod attributes;
 mod crate_path;
+mod description;
 mod enumeration;
 mod expand;
 mod runs;

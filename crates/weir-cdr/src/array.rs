@@ -4,7 +4,8 @@
 //! With other elements it is an array of a named array type (`typedef`): each inner array is
 //! delimited, as is the outer one.
 
-use crate::{CdrReader, CdrValue, CdrWriter, Encoding, Layout, Result};
+use crate::description::ElementDescription;
+use crate::{CdrReader, CdrValue, CdrWriter, Encoding, Layout, Result, TypeDescription};
 
 impl<T: CdrValue, const N: usize> CdrValue for [T; N] {
     const LAYOUT: Layout = {
@@ -13,6 +14,15 @@ impl<T: CdrValue, const N: usize> CdrValue for [T; N] {
     };
 
     const IS_PRIMITIVE_ARRAY: bool = T::IS_PRIMITIVE_ARRAY;
+    const DESCRIPTION: TypeDescription = TypeDescription::Array {
+        element: &ElementDescription {
+            of: T::DESCRIPTION,
+            layout: T::LAYOUT,
+            is_delimited: !T::IS_PRIMITIVE_ARRAY,
+            skip_many: T::skip_many,
+        },
+        len: N,
+    };
 
     #[inline]
     fn end_offset(&self, offset: usize, encoding: Encoding) -> usize {

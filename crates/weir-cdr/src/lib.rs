@@ -9,6 +9,7 @@
 //! | [`value`] | [`CdrValue`]: a value with a CDR form; see also `primitive`, `string`, `sequence`, `map`, `array` |
 //! | [`bounded`] | strings, sequences and maps with a maximum length |
 //! | [`optional`] | optional members |
+//! | [`description`] | what a type consists of, for code that finds members by name |
 //! | [`dds_type`] | [`DdsType`]: a struct that can be the type of a topic, and its key |
 //! | [`shared`] | [`Bytes`] that stay in the receive memory |
 //! | [`payload`] | the encapsulation header of a serialized sample |
@@ -49,6 +50,7 @@ pub mod bounded;
 #[doc(hidden)]
 pub mod copy;
 pub mod dds_type;
+pub mod description;
 pub mod encoding;
 pub mod error;
 pub mod key_hash;
@@ -71,6 +73,7 @@ pub use bytes::Bytes;
 
 pub use bounded::{Bounded, CdrCollection};
 pub use dds_type::DdsType;
+pub use description::TypeDescription;
 pub use encoding::{Encoding, Endianness, Extensibility};
 pub use error::{CdrError, Result};
 pub use key_hash::{key_hash, key_hash_md5};

@@ -128,6 +128,17 @@ impl<T: CdrValue, const ID: u32> Optional<T, ID> {
         if bool::decode(reader)? { T::skip(reader) } else { Ok(()) }
     }
 
+    /// Reads what precedes the value. Returns a reader of the value, unless it is absent.
+    ///
+    /// # Errors
+    /// As [`skip`](Self::skip). In XCDR2 `reader` is not moved past the value.
+    pub fn open<'a>(reader: &mut CdrReader<'a>) -> Result<Option<CdrReader<'a>>> {
+        if reader.encoding() == Encoding::Xcdr1 {
+            return Self::take_xcdr1(reader);
+        }
+        Ok(bool::decode(reader)?.then(|| reader.clone()))
+    }
+
     /// As [`CdrValue::copy`]. Decodes the value: its size must be known before it is written.
     ///
     /// # Errors

@@ -344,11 +344,17 @@ const PADDING_MAX: usize = 3;
 ///   vice versa. It would be misread silently.
 #[inline]
 pub fn payload_reader_of<T: DdsType>(payload: &[u8]) -> Result<CdrReader<'_>> {
+    payload_reader(payload, xcdr2_identifier::<T>() == D_CDR2_LE)
+}
+
+/// [`payload_reader_of`] for a type that is known at run time.
+#[inline(always)]
+pub(crate) fn payload_reader(payload: &[u8], is_appendable: bool) -> Result<CdrReader<'_>> {
     let (identifier, body) = open(payload)?;
     match identifier {
         CDR_LE => Ok(CdrReader::new(body, Endianness::Little, Encoding::Xcdr1)),
         CDR_BE => Ok(CdrReader::new(body, Endianness::Big, Encoding::Xcdr1)),
-        _ => xcdr2_reader_of(identifier, body, xcdr2_identifier::<T>() == D_CDR2_LE),
+        _ => xcdr2_reader_of(identifier, body, is_appendable),
     }
 }
 

@@ -1,16 +1,21 @@
 //! Booleans, integers and floats.
 
-use crate::{CdrError, CdrReader, CdrValue, CdrWriter, Encoding, Endianness, Layout, Result, copy};
+use crate::description::Primitive;
+use crate::{
+    CdrError, CdrReader, CdrValue, CdrWriter, Encoding, Endianness, Layout, Result, TypeDescription, copy,
+};
 
 /// Implements the trait for numbers that are converted with `to_le_bytes` and the like.
 ///
 /// The loops over several values branch on the byte order outside. The compiler turns them into one
 /// copy for the machine's own order, and into vectorised byte swaps otherwise.
 macro_rules! impl_number {
-    ($($number:ty),*) => {$(
+    ($($number:ty: $primitive:ident),*) => {$(
         impl CdrValue for $number {
             const LAYOUT: Layout = Layout::primitive(size_of::<Self>());
             const IS_PRIMITIVE: bool = true;
+            const DESCRIPTION: TypeDescription =
+                TypeDescription::Primitive { primitive: Primitive::$primitive };
 
             #[inline(always)]
             fn end_offset(&self, offset: usize, encoding: Encoding) -> usize {
@@ -104,11 +109,12 @@ macro_rules! impl_number {
     )*};
 }
 
-impl_number!(i8, u16, i16, u32, i32, u64, i64, f32, f64);
+impl_number!(i8: I8, u16: U16, i16: I16, u32: U32, i32: I32, u64: U64, i64: I64, f32: F32, f64: F64);
 
 impl CdrValue for u8 {
     const LAYOUT: Layout = Layout::primitive(1);
     const IS_PRIMITIVE: bool = true;
+    const DESCRIPTION: TypeDescription = TypeDescription::Primitive { primitive: Primitive::U8 };
 
     #[inline(always)]
     fn end_offset(&self, offset: usize, _encoding: Encoding) -> usize {
@@ -183,6 +189,7 @@ impl CdrValue for bool {
     const LAYOUT: Layout = Layout::primitive(1);
     #[expect(clippy::use_self, reason = "that this type is also bool is a coincidence")]
     const IS_PRIMITIVE: bool = true;
+    const DESCRIPTION: TypeDescription = TypeDescription::Primitive { primitive: Primitive::Bool };
 
     #[inline(always)]
     fn end_offset(&self, offset: usize, _encoding: Encoding) -> usize {

@@ -1,6 +1,10 @@
 //! Sequences: the number of elements, then the elements.
 
-use crate::{CdrCollection, CdrError, CdrReader, CdrValue, CdrWriter, Encoding, Endianness, Layout, Result};
+use crate::description::ElementDescription;
+use crate::{
+    CdrCollection, CdrError, CdrReader, CdrValue, CdrWriter, Encoding, Endianness, Layout, Result,
+    TypeDescription,
+};
 
 impl<T: CdrValue> CdrValue for Vec<T> {
     // Without this, four bytes of data could announce four billion elements without bytes. Using
@@ -9,6 +13,14 @@ impl<T: CdrValue> CdrValue for Vec<T> {
     const LAYOUT: Layout = {
         assert!(T::LAYOUT.min_size() > 0, "the elements of a sequence must take at least one byte");
         T::LAYOUT.sequence()
+    };
+    const DESCRIPTION: TypeDescription = TypeDescription::Sequence {
+        element: &ElementDescription {
+            of: T::DESCRIPTION,
+            layout: T::LAYOUT,
+            is_delimited: !T::IS_PRIMITIVE,
+            skip_many: T::skip_many,
+        },
     };
     const BULK_ELEMENT: Option<usize> = if T::IS_PRIMITIVE { T::LAYOUT.fixed_size() } else { None };
 

@@ -4,7 +4,9 @@ use std::fmt;
 
 use bytes::Bytes;
 
-use crate::{CdrCollection, CdrError, CdrReader, CdrValue, CdrWriter, Encoding, Layout, Result, copy};
+use crate::{
+    CdrCollection, CdrError, CdrReader, CdrValue, CdrWriter, Encoding, Layout, Result, TypeDescription, copy,
+};
 
 /// The memory of a payload, parts of which decoded values may keep alive ([`CdrReader::shared`]).
 pub trait SharedMemory: fmt::Debug {
@@ -26,6 +28,7 @@ impl SharedMemory for Bytes {
 /// that is shared, and keeps it alive; otherwise it is a copy.
 impl CdrValue for Bytes {
     const LAYOUT: Layout = <Vec<u8>>::LAYOUT;
+    const DESCRIPTION: TypeDescription = <Vec<u8>>::DESCRIPTION;
     const BULK_ELEMENT: Option<usize> = <Vec<u8>>::BULK_ELEMENT;
 
     #[inline]

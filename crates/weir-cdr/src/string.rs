@@ -6,10 +6,13 @@
 
 use std::borrow::Cow;
 
-use crate::{CdrCollection, CdrError, CdrReader, CdrValue, CdrWriter, Encoding, Layout, Result};
+use crate::{
+    CdrCollection, CdrError, CdrReader, CdrValue, CdrWriter, Encoding, Layout, Result, TypeDescription,
+};
 
 impl CdrValue for String {
     const LAYOUT: Layout = Layout::STRING;
+    const DESCRIPTION: TypeDescription = TypeDescription::String;
 
     #[inline]
     fn end_offset(&self, offset: usize, encoding: Encoding) -> usize {

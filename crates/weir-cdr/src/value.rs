@@ -1,6 +1,6 @@
 //! The trait of everything that has a CDR form.
 
-use crate::{CdrError, CdrReader, CdrWriter, Encoding, Layout, Result};
+use crate::{CdrError, CdrReader, CdrWriter, Encoding, Layout, Result, TypeDescription};
 
 /// A value with a CDR form: a primitive, string, sequence, map, array, enumeration, struct or
 /// union.
@@ -44,6 +44,9 @@ pub trait CdrValue: Sized {
     /// The bulk is the sequence of numbers that every value of this type ends in. `None` if there
     /// is none. Such elements need not be encoded: see [`frame_bulk`](crate::frame_bulk).
     const BULK_ELEMENT: Option<usize> = None;
+
+    /// What the type consists of, for code that finds members by name.
+    const DESCRIPTION: TypeDescription = TypeDescription::Opaque;
 
     /// Returns the end of the serialized value if it starts at `offset`, leading padding included.
     fn end_offset(&self, offset: usize, encoding: Encoding) -> usize;

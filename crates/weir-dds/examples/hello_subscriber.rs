@@ -50,8 +50,9 @@ pub(crate) fn run(
     while heard < count {
         reader.wait_for_data(Duration::MAX);
         for sample in reader.take(count - heard) {
+            let Some(greeting) = sample.data() else { continue };
             heard += 1;
-            writeln!(out, "Received: {} (number {} of its publisher)", sample.data.text, sample.data.number)?;
+            writeln!(out, "Received: {} (number {} of its publisher)", greeting.text, greeting.number)?;
         }
     }
     Ok(())

@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 
 use weir_dds::{
     Bytes, DataReader, DataReaderQos, DataWriter, DataWriterQos, DdsError, DdsType, DomainParticipant,
-    ParticipantSettings,
+    ParticipantSettings, Sample,
 };
 
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -111,7 +111,7 @@ fn view(reader: &DataReader<Image>, count: u32) -> Result<usize, String> {
         }
         // An image can be kept indefinitely and sent to other threads. Its memory is reused when
         // the last part of it is dropped.
-        for image in reader.take(1).into_iter().map(|sample| sample.data) {
+        for image in reader.take(1).into_iter().filter_map(Sample::into_data) {
             let pixels = &image.pixels;
             let is_right = pixels.first() == pixels.last() && pixels.first() == Some(&(expected as u8));
             if image.number != expected || !is_right {

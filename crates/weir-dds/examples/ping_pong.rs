@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 
 use weir_dds::{
     DataReader, DataReaderListener, DataReaderQos, DataWriter, DataWriterQos, DdsType, DomainParticipant,
-    ParticipantSettings,
+    ParticipantSettings, Sample,
 };
 
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -34,10 +34,10 @@ struct Player {
 
 impl DataReaderListener<Ball> for Player {
     fn on_data_available(&self, reader: &DataReader<Ball>) {
-        let mut ball = Ball::default();
-        while reader.take_next_sample(&mut ball).is_some() {
+        let mut sample = Sample::default();
+        while reader.take_next_sample(&mut sample) {
             // The sender of the sample notices if it does not return.
-            let _ = self.back.write(&ball);
+            let _ = sample.data().map(|ball| self.back.write(ball));
         }
     }
 }
@@ -89,11 +89,11 @@ pub(crate) fn run(
     far_reader.wait_for_publications(1, PATIENCE)?;
 
     let mut times = Vec::new();
-    let mut ball = Ball::default();
+    let mut ball = Sample::default();
     for number in 0..count {
         let sent = Instant::now();
         writer.write(&Ball { number })?;
-        while reader.take_next_sample(&mut ball).is_none() {
+        while !reader.take_next_sample(&mut ball) {
             if !reader.wait_for_data(PATIENCE) {
                 return Err(format!("sample {number} did not return").into());
             }

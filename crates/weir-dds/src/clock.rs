@@ -3,7 +3,7 @@
 //! Monotonic time for the protocol, wall-clock time for samples.
 
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use rustix::time::{ClockId, clock_gettime};
 use weir_rtps::time::Time;
@@ -37,7 +37,9 @@ impl WallClock {
     /// Measures the offset again: the wall clock may have been set or slewed.
     pub(crate) fn adjust(&self) {
         let unix = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos() as u64;
-        self.unix_nanos_at_zero.store(unix.saturating_sub(now().0), Ordering::Relaxed);
+        let at_zero = unix.saturating_sub(now().0);
+        self.unix_nanos_at_zero.store(at_zero, Ordering::Relaxed);
+        UNIX_NANOS_AT_ZERO.store(at_zero, Ordering::Relaxed);
     }
 
     /// Returns the wall-clock time at `now`.
@@ -46,6 +48,15 @@ impl WallClock {
         Timestamp::from_unix_nanos(self.unix_nanos_at_zero.load(Ordering::Relaxed).saturating_add(now.0))
     }
 }
+
+/// Wall-clock time at a monotonic time, by the offset that a participant of the process measured last.
+pub(crate) fn wall_clock_at(time: Time) -> SystemTime {
+    let nanos = UNIX_NANOS_AT_ZERO.load(Ordering::Relaxed).saturating_add(time.0);
+    UNIX_EPOCH + Duration::from_nanos(nanos)
+}
+
+/// For samples, which do not refer to their participant.
+static UNIX_NANOS_AT_ZERO: AtomicU64 = AtomicU64::new(0);
 
 /// A wall-clock time as a timestamp; times before 1970 become 1970.
 pub(crate) fn timestamp_of(time: SystemTime) -> Timestamp {

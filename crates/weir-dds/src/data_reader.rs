@@ -1,35 +1,37 @@
 //! Data readers (DDS 1.4, 2.2.2.5.3).
 
+mod query;
+pub(crate) mod selection;
 pub(crate) mod serialized;
 mod setup;
 
 use std::marker::PhantomData;
 use std::net::SocketAddrV4;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use parking_lot::MutexGuard;
 use weir_cdr::DdsType;
-use weir_rtps::block::Block;
 use weir_rtps::participant::LocalEndpoint;
-use weir_rtps::reader::{ReaderConfig, ReaderCore, ReaderCounters, SampleSelection, States};
-use weir_rtps::writer::ChangeKind;
+use weir_rtps::reader::{RawSample, ReaderConfig, ReaderCore, ReaderCounters, States};
 use weir_wire::Guid;
 
+use self::selection::{Selection, What};
 use self::setup::{check_qos, core_config};
 use crate::clock;
+use crate::content_filter::FilterState;
 use crate::driver::endpoints::ReaderEndpoint;
 use crate::driver::events::ReaderEvent;
 use crate::driver::shared::Driver;
 use crate::driver::start::Handle;
 use crate::error::{DdsError, Result};
+use crate::instance_handle::InstanceHandle;
 use crate::key::instance_of;
 use crate::listener::DataReaderListener;
 use crate::qos::DataReaderQos;
 use crate::random;
-use crate::sample::{InstanceHandle, Sample, SampleInfo, SampleSeq};
-use crate::shared_payload::BlockMemory;
+use crate::sample::{Sample, SampleSeq};
 use crate::stage_times::ReceiveTimes;
 use crate::status::{
     DeadlineMissedStatus, IncompatibleQosStatus, LivelinessChangedStatus, MatchedStatus, SampleCountStatus,
@@ -43,10 +45,11 @@ use crate::wait_strategy::WaitStrategy;
 ///
 /// `take` calls remove samples from the reader, `read` calls leave them there and mark them as
 /// read. None of them waits for data: [`DataReader::wait_for_data`] does. All of them first send
-/// the samples that the participant's writers hold back. Samples that cannot be decoded
-/// are skipped and counted in [`DataReader::sample_rejected_status`].
+/// the samples that the participant's writers hold back. A sample that cannot be decoded is returned
+/// with its [error](Sample::error), and counted in [`DataReader::sample_rejected_status`].
 ///
-/// This is a handle: clones refer to the same reader, which is deleted with the last of them.
+/// This is a handle: clones refer to the same reader, which ends with the last of them, or when one of them is
+/// [closed](DataReader::close).
 ///
 /// ```no_run
 /// # use weir_dds::{DdsType, DomainParticipant, ParticipantSettings};
@@ -64,7 +67,9 @@ use crate::wait_strategy::WaitStrategy;
 /// let reader = subscriber.create_datareader(&topic, DataReaderQos::default().reliable().keep_all())?;
 /// while reader.wait_for_data(Duration::from_secs(10)) {
 ///     for sample in reader.take(100) {
-///         println!("{} from {:?}", sample.data.text, sample.info.publication_handle);
+///         if let Some(greeting) = sample.data() {
+///             println!("{} from {}", greeting.text, sample.info.publication_handle);
+///         }
 ///     }
 /// }
 /// # Ok::<(), weir_dds::DdsError>(())
@@ -79,6 +84,9 @@ struct Inner {
     endpoint: Arc<ReaderEndpoint>,
     /// The multicast group that the reader joined.
     group: Option<SocketAddrV4>,
+    is_closed: AtomicBool,
+    /// Kept while the reader is.
+    _filter: Option<Arc<FilterState>>,
 }
 
 impl<T: DdsType> DataReader<T> {
@@ -86,11 +94,13 @@ impl<T: DdsType> DataReader<T> {
         handle: &Arc<Handle>,
         subscriber: &Subscriber,
         topic: &Topic<T>,
-        mut qos: DataReaderQos,
+        filter: Option<&Arc<FilterState>>,
+        qos: DataReaderQos,
         listener: Option<Arc<dyn DataReaderListener<T>>>,
     ) -> Result<Self> {
         check_qos(&qos)?;
-        subscriber.announce(&mut qos.policies);
+        let mut announced = qos.announced();
+        subscriber.announce(&mut announced);
         let driver = &handle.driver;
         driver.check()?;
         let group = driver.group_for(qos.multicast)?;
@@ -98,19 +108,31 @@ impl<T: DdsType> DataReader<T> {
         let entity = driver.new_reader_id(T::HAS_KEY);
         let config = ReaderConfig {
             ecn: driver.ecn.clone(),
+            presentation: announced.presentation,
             ..core_config::<T>(driver.guid(entity), &qos, random::secret()?)
         };
         let endpoint = Arc::new(ReaderEndpoint::new(entity, ReaderCore::new(config), &topic.state));
+        if let Some(state) = filter {
+            let (filter, property) = state.add_reader(&endpoint);
+            endpoint.core.lock().set_content_filter(Some(filter));
+            driver.with_discovery(|core, now| core.set_content_filter(now, entity, Some(property)));
+        }
         subscriber.add(&endpoint);
         driver.routes.change(|table| _ = table.readers.insert(entity, Arc::clone(&endpoint)));
-        let inner = Inner { handle: Arc::clone(handle), endpoint, group };
+        let inner = Inner {
+            handle: Arc::clone(handle),
+            endpoint,
+            group,
+            is_closed: AtomicBool::new(false),
+            _filter: filter.cloned(),
+        };
         let reader = Self { inner: Arc::new(inner), sample: PhantomData };
         reader.set_listener(listener);
         let local = LocalEndpoint {
             entity,
             topic: topic.name().to_owned(),
             type_name: T::TYPE_NAME.to_owned(),
-            qos: qos.policies,
+            qos: announced,
             unicast: Vec::new(),
             multicast: group,
         };
@@ -123,103 +145,40 @@ impl<T: DdsType> DataReader<T> {
 
     /// Removes and returns up to `max` samples, oldest first.
     pub fn take(&self, max: usize) -> Vec<Sample<T>> {
-        self.collect(max, SampleSelection::default(), true)
+        self.select().max(max).take()
     }
 
     /// Returns up to `max` samples, oldest first, and marks them as read.
     pub fn read(&self, max: usize) -> Vec<Sample<T>> {
-        self.collect(max, SampleSelection::default(), false)
+        self.select().max(max).read()
     }
 
-    /// Returns up to `max` unread samples, oldest first, and marks them as read.
-    pub fn read_unread(&self, max: usize) -> Vec<Sample<T>> {
-        self.collect(max, SampleSelection { states: States::NOT_READ, instance: None }, false)
-    }
-
-    /// Removes and returns up to `max` samples in these states, oldest first.
+    /// Selects samples to take or read: of an instance, in some states.
     ///
     /// ```no_run
     /// # use weir_dds::{DataReader, DdsType};
     /// use weir_dds::States;
     ///
     /// # fn f<T: DdsType>(reader: &DataReader<T>) {
-    /// let unread = reader.take_w_states(10, States::NOT_READ);
+    /// let unread = reader.select().states(States::NOT_READ).max(10).take();
+    /// # let _ = unread;
     /// # }
     /// ```
-    pub fn take_w_states(&self, max: usize, states: States) -> Vec<Sample<T>> {
-        self.collect(max, SampleSelection { states, instance: None }, true)
-    }
-
-    /// Returns up to `max` samples in these states and marks them as read.
-    ///
-    /// The oldest are first.
-    pub fn read_w_states(&self, max: usize, states: States) -> Vec<Sample<T>> {
-        self.collect(max, SampleSelection { states, instance: None }, false)
-    }
-
-    /// Removes and returns up to `max` samples of one instance, oldest first.
-    ///
-    /// Returns none if the reader never received a sample of the instance.
-    pub fn take_instance(&self, handle: InstanceHandle, max: usize, states: States) -> Vec<Sample<T>> {
-        self.collect_of(max, true, |core| in_instance(states, core.find_instance(handle.0)))
-    }
-
-    /// Returns up to `max` samples of one instance and marks them as read.
-    ///
-    /// The oldest are first.
-    pub fn read_instance(&self, handle: InstanceHandle, max: usize, states: States) -> Vec<Sample<T>> {
-        self.collect_of(max, false, |core| in_instance(states, core.find_instance(handle.0)))
-    }
-
-    /// Removes and returns up to `max` samples of the next instance after `after`.
-    ///
-    /// `None` starts with the first instance.
-    ///
-    /// Only instances that have samples in these states count. The order of instances is the
-    /// reader's own. `after` may be an instance without writers and samples, if it is the one that
-    /// was returned last.
-    ///
-    /// ```no_run
-    /// # use weir_dds::{DataReader, DdsType};
-    /// use weir_dds::States;
-    ///
-    /// # fn f<T: DdsType>(reader: &DataReader<T>) {
-    /// let mut previous = None;
-    /// loop {
-    ///     let samples = reader.take_next_instance(previous, 100, States::default());
-    ///     let Some(first) = samples.first() else { break };
-    ///     previous = Some(first.info.instance_handle);
-    /// }
-    /// # }
-    /// ```
-    pub fn take_next_instance(
-        &self,
-        after: Option<InstanceHandle>,
-        max: usize,
-        states: States,
-    ) -> Vec<Sample<T>> {
-        self.collect_next_instance(after, max, states, true)
-    }
-
-    /// Returns up to `max` samples of the next instance and marks them as read.
-    ///
-    /// Otherwise as [`DataReader::take_next_instance`].
-    pub fn read_next_instance(
-        &self,
-        after: Option<InstanceHandle>,
-        max: usize,
-        states: States,
-    ) -> Vec<Sample<T>> {
-        self.collect_next_instance(after, max, states, false)
+    pub fn select(&self) -> Selection<'_, T> {
+        Selection::new(self)
     }
 
     /// Returns the handle of a sample's instance.
     ///
-    /// `None` if the reader has not received a sample of it.
+    /// Only the key members of `sample` are used. `None` if the reader has not received a sample of the instance, or
+    /// if the topic has no key.
     ///
     /// # Errors
     /// [`DdsError::Encoding`] if the type does not allow the key.
     pub fn lookup_instance(&self, sample: &T) -> Result<Option<InstanceHandle>> {
+        if !T::HAS_KEY {
+            return Ok(None);
+        }
         let instance = instance_of(sample)?;
         let is_known = self.inner.endpoint.core.lock().find_instance(instance).is_some();
         Ok(is_known.then_some(InstanceHandle(instance)))
@@ -247,116 +206,91 @@ impl<T: DdsType> DataReader<T> {
     /// # fn f<T: DdsType>(reader: &DataReader<T>, consume: fn(&T)) {
     /// let mut samples = SampleSeq::new();
     /// while reader.take_into(&mut samples, 100) > 0 {
-    ///     samples.iter().filter(|sample| sample.info.valid_data).for_each(|sample| consume(&sample.data));
+    ///     samples.data().for_each(consume);
     /// }
     /// # }
     /// ```
     pub fn take_into(&self, samples: &mut SampleSeq<T>, max: usize) -> usize {
-        self.access(samples, max, true, |_| Some(SampleSelection::default()))
+        self.access(samples, What { max, ..What::ALL }, true)
     }
 
-    /// Removes the oldest sample into `sample`, reusing its memory.
+    /// Removes the oldest sample into `sample`, reusing its memory. Returns `false` if there is no sample.
     ///
-    /// `None` if there is no sample.
-    pub fn take_next_sample(&self, sample: &mut T) -> Option<SampleInfo> {
+    /// ```no_run
+    /// # use weir_dds::{DataReader, DdsType};
+    /// use weir_dds::Sample;
+    ///
+    /// # fn f<T: DdsType>(reader: &DataReader<T>, consume: fn(&T)) {
+    /// let mut sample = Sample::default();
+    /// while reader.take_next_sample(&mut sample) {
+    ///     sample.data().into_iter().for_each(consume);
+    /// }
+    /// # }
+    /// ```
+    pub fn take_next_sample(&self, sample: &mut Sample<T>) -> bool {
         self.inner.driver().flush_queued();
         let mut core = self.inner.endpoint.core.lock();
         if core.has_policies() {
-            return self.take_next_by_policies(core, sample);
+            drop(core);
+            return self.take_next_by_policies(sample);
         }
-        let mut info = None;
-        // Samples that cannot be decoded are skipped.
-        while core.take_next(|raw| {
-            info = decode(raw.kind, raw.payload, raw.block, sample).ok().map(|()| SampleInfo::new(&raw));
-        }) {
-            if info.is_some() {
-                break;
+        let is_taken = core.take_next(|raw| {
+            if !sample.fill(raw) && !raw.was_read {
+                self.note_malformed(1);
             }
-            self.inner.endpoint.malformed.fetch_add(1, Ordering::Relaxed);
-        }
-        if core.is_request_due() {
-            self.inner.driver().request_refused(core);
-        }
-        info
-    }
-
-    /// [`DataReader::take_next_sample`] in the order of the policies.
-    #[cold]
-    #[inline(never)]
-    fn take_next_by_policies(&self, core: MutexGuard<'_, ReaderCore>, sample: &mut T) -> Option<SampleInfo> {
-        let mut core = self.inner.access_by_policies(core);
-        let (mut info, mut malformed) = (None, 0);
-        core.access(1, SampleSelection::default(), true, |raw| {
-            info = decode(raw.kind, raw.payload, raw.block, sample).ok().map(|()| SampleInfo::new(&raw));
-            malformed += u64::from(info.is_none());
-            info.is_some()
         });
         if core.is_request_due() {
             self.inner.driver().request_refused(core);
         }
-        self.inner.endpoint.malformed.fetch_add(malformed, Ordering::Relaxed);
-        info
+        is_taken
     }
 
-    fn collect(&self, max: usize, selection: SampleSelection, remove: bool) -> Vec<Sample<T>> {
-        self.collect_of(max, remove, |_| Some(selection))
+    /// Copies the oldest unread sample into `sample`, reusing its memory, and marks it as read.
+    ///
+    /// Returns `false` if there is no unread sample.
+    pub fn read_next_sample(&self, sample: &mut Sample<T>) -> bool {
+        let unread = What { max: 1, states: States::NOT_READ, ..What::ALL };
+        self.access_each(unread, false, |raw| sample.fill(raw)) > 0
     }
 
-    fn collect_next_instance(
-        &self,
-        after: Option<InstanceHandle>,
-        max: usize,
-        states: States,
-        remove: bool,
-    ) -> Vec<Sample<T>> {
-        let after = after.map(|handle| handle.0);
-        self.collect_of(max, remove, |core| in_instance(states, core.next_instance(after, states)))
+    /// [`DataReader::take_next_sample`] in the order of the policies.
+    #[cold]
+    fn take_next_by_policies(&self, sample: &mut Sample<T>) -> bool {
+        self.access_each(What { max: 1, ..What::ALL }, true, |raw| sample.fill(raw)) > 0
     }
 
-    fn collect_of(
-        &self,
-        max: usize,
-        remove: bool,
-        select: impl FnOnce(&mut ReaderCore) -> Option<SampleSelection>,
-    ) -> Vec<Sample<T>> {
-        let mut samples = SampleSeq::new();
-        self.access(&mut samples, max, remove, select);
-        samples.into_vec()
-    }
-
-    /// Selects and accesses under one lock: the selected instance could be gone a moment later.
-    fn access(
-        &self,
-        samples: &mut SampleSeq<T>,
-        max: usize,
-        remove: bool,
-        select: impl FnOnce(&mut ReaderCore) -> Option<SampleSelection>,
-    ) -> usize {
-        self.inner.driver().flush_queued();
+    fn access(&self, samples: &mut SampleSeq<T>, what: What, remove: bool) -> usize {
         samples.clear();
+        self.access_each(what, remove, |raw| samples.add().fill(raw));
+        samples.len()
+    }
+
+    /// Selects and accesses under one lock: the selected instance could be gone a moment later. `fill` returns whether
+    /// a sample can be decoded. Returns the number of samples.
+    #[inline]
+    fn access_each(&self, what: What, remove: bool, mut fill: impl FnMut(RawSample<'_>) -> bool) -> usize {
+        self.inner.driver().flush_queued();
         let mut malformed = 0;
-        {
-            let core = self.inner.endpoint.core.lock();
-            let mut core = if core.has_policies() { self.inner.access_by_policies(core) } else { core };
-            let Some(selection) = select(&mut core) else { return 0 };
-            core.access(max, selection, remove, |raw| {
-                let value = samples.slot(SampleInfo::new(&raw));
-                let is_decoded = decode(raw.kind, raw.payload, raw.block, value).is_ok();
-                if is_decoded {
-                    samples.keep();
-                } else {
-                    malformed += 1;
-                }
-                is_decoded
-            });
-            if core.is_request_due() {
-                self.inner.driver().request_refused(core);
-            }
+        let core = self.inner.endpoint.core.lock();
+        let mut core = if core.has_policies() { self.inner.access_by_policies(core) } else { core };
+        let Some(selection) = what.resolve(&mut core) else { return 0 };
+        let count = core.access(what.max, selection, remove, |raw| {
+            // Counted once, however often it is read.
+            malformed += u64::from(!fill(raw) && !raw.was_read);
+            true
+        });
+        if core.is_request_due() {
+            self.inner.driver().request_refused(core);
         }
         if malformed > 0 {
-            self.inner.endpoint.malformed.fetch_add(malformed, Ordering::Relaxed);
+            self.note_malformed(malformed);
         }
-        samples.len()
+        count
+    }
+
+    #[cold]
+    fn note_malformed(&self, count: u64) {
+        self.inner.endpoint.malformed.fetch_add(count, Ordering::Relaxed);
     }
 
     /// Sets or removes the listener.
@@ -463,9 +397,9 @@ impl<T> DataReader<T> {
         self.inner.endpoint.matched.lock().read()
     }
 
-    /// Returns the GUIDs of the matched writers (DDS 1.4, 2.2.2.5.3.34).
-    pub fn matched_publications(&self) -> Vec<Guid> {
-        self.inner.endpoint.core.lock().matched().collect()
+    /// Returns the handles of the matched writers (DDS 1.4, 2.2.2.5.3.34).
+    pub fn matched_publications(&self) -> Vec<InstanceHandle> {
+        self.inner.endpoint.core.lock().matched().map(InstanceHandle::from).collect()
     }
 
     /// Returns which writers have incompatible QoS.
@@ -511,7 +445,24 @@ impl<T> DataReader<T> {
         endpoint.rejected.lock().read(rejected, endpoint.malformed.load(Ordering::Relaxed), last)
     }
 
-    /// Returns the reader's GUID.
+    /// Ends the reader, for all its handles: it leaves the network and receives no more.
+    ///
+    /// Samples that were received before can still be taken. Closing again does nothing.
+    ///
+    /// # Errors
+    /// [`DdsError::ThreadFailed`]: the participant has failed. The reader has ended all the same.
+    pub fn close(&self) -> Result<()> {
+        self.inner.close();
+        self.inner.driver().check()
+    }
+
+    /// Returns the reader's handle, as in
+    /// [`DataWriter::matched_subscriptions`](crate::DataWriter::matched_subscriptions).
+    pub fn instance_handle(&self) -> InstanceHandle {
+        self.guid().into()
+    }
+
+    /// Returns the reader's GUID, which identifies it on the network.
     pub fn guid(&self) -> Guid {
         self.inner.driver().guid(self.inner.endpoint.entity)
     }
@@ -573,13 +524,23 @@ impl Inner {
     }
 }
 
-impl Drop for Inner {
-    fn drop(&mut self) {
+impl Inner {
+    /// Ends the reader. Does nothing the second time.
+    fn close(&self) {
+        if self.is_closed.swap(true, Ordering::SeqCst) {
+            return;
+        }
         let entity = self.endpoint.entity;
         self.endpoint.set_listener(None);
         self.driver().with_discovery(|core, now| core.remove_reader(now, entity));
         self.driver().routes.change(|table| table.forget_reader(entity));
         self.driver().leave(self.group);
+    }
+}
+
+impl Drop for Inner {
+    fn drop(&mut self) {
+        self.close();
     }
 }
 
@@ -593,33 +554,4 @@ impl<T> std::fmt::Debug for DataReader<T> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "DataReader({})", self.guid())
     }
-}
-
-/// Selects the samples of an instance, if there is one.
-fn in_instance(states: States, instance: Option<u32>) -> Option<SampleSelection> {
-    instance.map(|_| SampleSelection { states, instance })
-}
-
-/// Decodes a sample into `value`: all of it, or only the key.
-///
-/// Takes the fields of the raw sample one by one: passed by reference they would go through memory,
-/// with a store-forwarding stall.
-#[inline]
-fn decode<T: DdsType>(
-    kind: ChangeKind,
-    payload: &[u8],
-    block: Option<&Arc<Block>>,
-    value: &mut T,
-) -> std::result::Result<(), weir_cdr::CdrError> {
-    if kind == ChangeKind::Alive {
-        return match block {
-            None => weir_cdr::from_payload_into(payload, value),
-            Some(block) => weir_cdr::from_shared_payload_into(payload, &BlockMemory(block), value),
-        };
-    }
-    *value = match payload {
-        [] => T::default(),
-        payload => weir_cdr::from_key_payload(payload)?,
-    };
-    Ok(())
 }

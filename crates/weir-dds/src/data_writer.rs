@@ -20,6 +20,7 @@ mod setup;
 mod write;
 
 use std::marker::PhantomData;
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Weak};
 use std::time::{Duration, SystemTime};
 
@@ -40,6 +41,7 @@ use crate::driver::publishing::Publishing;
 use crate::driver::sender::SendCounters;
 use crate::driver::start::Handle;
 use crate::error::{DdsError, Result};
+use crate::instance_handle::InstanceHandle;
 use crate::key::instance_of_key_hash;
 use crate::listener::DataWriterListener;
 use crate::publisher::Publisher;
@@ -53,7 +55,8 @@ use crate::topic::Topic;
 
 /// Writes samples of a topic.
 ///
-/// A handle: clones refer to the same writer, which ends when the last of them is dropped.
+/// A handle: clones refer to the same writer, which ends when the last of them is dropped, or when one of them is
+/// [closed](DataWriter::close).
 pub struct DataWriter<T> {
     inner: Arc<Inner>,
     sample: PhantomData<fn(T)>,
@@ -64,18 +67,19 @@ impl<T: DdsType> DataWriter<T> {
         handle: &Arc<Handle>,
         publisher: &Publisher,
         topic: &Topic<T>,
-        mut qos: DataWriterQos,
+        qos: DataWriterQos,
         listener: Option<Arc<dyn DataWriterListener<T>>>,
     ) -> Result<Self> {
         let encoding = check_qos(&qos)?;
-        publisher.announce(&mut qos.policies);
+        let mut announced = qos.announced();
+        publisher.announce(&mut announced);
         let driver = &handle.driver;
         driver.check()?;
         let entity = driver.new_writer_id(T::HAS_KEY);
         let config = WriterConfig {
-            dscp: driver.dscp.dscp(qos.policies.transport_priority),
+            dscp: driver.dscp.dscp(qos.transport_priority),
             presentation: publisher.presentation_of_samples(),
-            ..core_config(driver.guid(entity), &qos, random::secret()?)
+            ..core_config::<T>(driver.guid(entity), &qos, random::secret()?)
         };
         let lane = Lane::new(
             WriterCore::new(config),
@@ -84,13 +88,14 @@ impl<T: DdsType> DataWriter<T> {
         if driver.keeps_times {
             lane.keep_times();
         }
-        let endpoint = Arc::new(WriterEndpoint::new(entity, lane, &qos, &topic.state));
+        let endpoint = Arc::new(WriterEndpoint::new(entity, lane, (&qos, &announced), &topic.state));
         let publishing_thread = driver.start_publishing(&endpoint)?;
         driver.routes.change(|table| _ = table.writers.insert(entity, Arc::clone(&endpoint)));
         let inner = Arc::new(Inner {
             handle: Arc::clone(handle),
             endpoint,
-            publisher: publishing_thread,
+            publisher: Mutex::new(publishing_thread),
+            is_closed: AtomicBool::new(false),
             qos,
             encoding,
             registered: Mutex::default(),
@@ -104,7 +109,7 @@ impl<T: DdsType> DataWriter<T> {
             entity,
             topic: topic.name().to_owned(),
             type_name: T::TYPE_NAME.to_owned(),
-            qos: writer.inner.qos.policies.clone(),
+            qos: announced,
             unicast: Vec::new(),
             multicast: None,
         };
@@ -282,6 +287,11 @@ impl<T> DataWriter<T> {
         self.inner.endpoint.matched.lock().read()
     }
 
+    /// Returns the handles of the matched readers (DDS 1.4, 2.2.2.4.2.23).
+    pub fn matched_subscriptions(&self) -> Vec<InstanceHandle> {
+        self.inner.endpoint.lane.core().matched_readers().map(InstanceHandle::from).collect()
+    }
+
     /// Returns which readers have incompatible QoS, and resets the changes in the status to zero.
     pub fn offered_incompatible_qos_status(&self) -> IncompatibleQosStatus {
         self.inner.endpoint.incompatible.lock().read()
@@ -311,9 +321,10 @@ impl<T> DataWriter<T> {
         endpoint.inactivity.lock().read(total, current)
     }
 
-    /// Returns the GUIDs of the reliable readers that the writer does not wait for because they stopped acknowledging.
-    pub fn inactive_subscriptions(&self) -> Vec<Guid> {
-        self.inner.endpoint.lane.core().inactive_readers().collect()
+    /// Returns the writer's handle, as in
+    /// [`SampleInfo::publication_handle`](crate::SampleInfo::publication_handle).
+    pub fn inactive_subscriptions(&self) -> Vec<InstanceHandle> {
+        self.inner.endpoint.lane.core().inactive_readers().map(InstanceHandle::from).collect()
     }
 
     /// Asserts that the application is alive. A write does so as well.
@@ -351,7 +362,28 @@ impl<T> DataWriter<T> {
         self.inner.endpoint.listener_panics.count()
     }
 
-    /// Returns the writer's GUID.
+    /// Ends the writer, for all its handles, and reports what dropping it would hide.
+    ///
+    /// Sends what is held back, and unregisters the registered instances. Like dropping, this blocks: for up to one
+    /// second until readers have acknowledged the end of registered instances, and until a writer that publishes
+    /// [asynchronously](PublishMode::Asynchronous) has sent its samples. Other handles of the writer report
+    /// [`DdsError::AlreadyDeleted`] from then on. Reliable readers may still miss samples that they have not
+    /// acknowledged: see [`DataWriter::wait_for_acknowledgments`]. Closing again does nothing.
+    ///
+    /// # Errors
+    /// - [`DdsError::Timeout`]: samples were not sent, or the end was not acknowledged in time. The writer has ended
+    ///   all the same.
+    /// - [`DdsError::ThreadFailed`]: the participant has failed.
+    pub fn close(&self) -> Result<()> {
+        self.inner.close()
+    }
+
+    /// Returns the writer's handle, as in [`SampleInfo::publication_handle`](crate::SampleInfo::publication_handle).
+    pub fn instance_handle(&self) -> InstanceHandle {
+        self.guid().into()
+    }
+
+    /// Returns the writer's GUID, which identifies it on the network.
     pub fn guid(&self) -> Guid {
         self.inner.driver().guid(self.inner.endpoint.entity)
     }
@@ -361,11 +393,11 @@ impl<T> DataWriter<T> {
         self.inner.endpoint.lane.core().last_sequence_number()
     }
 
-    /// Returns the GUIDs of the reliable readers that have not acknowledged the last sample.
+    /// Returns the handles of the reliable readers that have not acknowledged the last sample.
     ///
     /// The reader furthest behind, which is the one that a blocked write waits for, comes first.
-    pub fn lagging_subscriptions(&self) -> Vec<Guid> {
-        self.inner.endpoint.lane.core().lagging_readers().collect()
+    pub fn lagging_subscriptions(&self) -> Vec<InstanceHandle> {
+        self.inner.endpoint.lane.core().lagging_readers().map(InstanceHandle::from).collect()
     }
 
     /// Returns what the writer has sent, without repairs sent by receiving threads.

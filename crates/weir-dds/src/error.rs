@@ -14,6 +14,7 @@ pub type Result<T> = std::result::Result<T, DdsError>;
 /// assert!(matches!(error, DdsError::BadParameter(_)));
 /// ```
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum DdsError {
     /// The call waited for its maximum time (`RETCODE_TIMEOUT`).
     #[error("{what} did not happen within {waited:?}{hint}")]
@@ -40,6 +41,9 @@ pub enum DdsError {
     /// The call is not allowed in this state (`RETCODE_PRECONDITION_NOT_MET`).
     #[error("{0}")]
     PreconditionNotMet(String),
+    /// The entity was closed (`RETCODE_ALREADY_DELETED`).
+    #[error("the {0} was closed: create another one")]
+    AlreadyDeleted(&'static str),
     /// A system call failed: no such interface, no free port, no permission.
     #[error("{what}: {source}")]
     Network {

@@ -25,7 +25,7 @@
 //! writer.write(&Temperature { sensor: 1, celsius: 21.5 })?;
 //!
 //! assert!(reader.wait_for_data(Duration::from_secs(10)));
-//! assert_eq!(reader.take(1)[0].data, Temperature { sensor: 1, celsius: 21.5 });
+//! assert_eq!(reader.take(1)[0].data(), Some(&Temperature { sensor: 1, celsius: 21.5 }));
 //! # Ok::<(), weir_dds::DdsError>(())
 //! ```
 //!
@@ -45,18 +45,21 @@
 //!   [`DataReader::take_next_sample`]).
 
 mod clock;
+mod content_filter;
 mod data_reader;
 mod data_writer;
 mod driver;
 mod dscp;
 mod error;
 mod group_qos;
+mod instance_handle;
 mod key;
 mod listener;
 mod multicast;
 mod participant;
 mod publisher;
 mod qos;
+mod query;
 mod random;
 mod sample;
 mod settings;
@@ -73,7 +76,9 @@ pub use weir_rtps::reader::ReaderCounters;
 pub use weir_rtps::writer::WriterCounters;
 pub use weir_wire::{Guid, GuidPrefix, SequenceNumber};
 
+pub use content_filter::{ContentFilteredTopic, TopicDescription};
 pub use data_reader::DataReader;
+pub use data_reader::selection::Selection;
 pub use data_reader::serialized::SerializedSample;
 pub use data_writer::DataWriter;
 pub use data_writer::loan::{Loan, NotWritten};
@@ -82,18 +87,19 @@ pub use driver::sender::SendCounters;
 pub use dscp::DscpMapping;
 pub use error::{DdsError, Result};
 pub use group_qos::{PublisherQos, SubscriberQos};
+pub use instance_handle::InstanceHandle;
 pub use listener::{DataReaderListener, DataWriterListener, TopicListener};
 pub use multicast::MulticastGroup;
 pub use participant::DomainParticipant;
 pub use publisher::Publisher;
 pub use qos::{
-    BatchPolicy, Coalescing, DataReaderQos, DataRepresentation, DataWriterQos, DestinationOrder, Durability,
-    History, INFINITE, Liveliness, LivelinessKind, Ownership, PolicyId, PolicySet, Presentation,
-    PresentationScope, PublishMode, Qos, Reliability, ResourceLimits,
+    BatchPolicy, Coalescing, DataReaderQos, DataRepresentation, DataWriterQos, DestinationOrder,
+    DomainParticipantQos, Durability, DurabilityService, EntityFactory, History, INFINITE, Liveliness,
+    LivelinessKind, Ownership, PolicyId, PolicySet, Presentation, PresentationScope, PublishMode,
+    ReaderDataLifecycle, Reliability, ResourceLimits, TopicQos, TypeConsistency, TypeConsistencyKind,
 };
-pub use sample::{
-    InstanceHandle, InstanceState, Sample, SampleInfo, SampleSeq, SampleState, States, ViewState,
-};
+pub use query::Query;
+pub use sample::{InstanceState, Sample, SampleInfo, SampleRanks, SampleSeq, SampleState, States, ViewState};
 pub use settings::{ParticipantSettings, Peer, SOCKET_BUFFER_BYTES, domain_id_from_environment};
 pub use stage_times::{ReceiveTimes, SendTimes};
 pub use status::{

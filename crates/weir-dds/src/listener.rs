@@ -23,7 +23,9 @@
 //!
 //! impl DataReaderListener<Greeting> for Printer {
 //!     fn on_data_available(&self, reader: &DataReader<Greeting>) {
-//!         reader.take(usize::MAX).iter().for_each(|sample| println!("{}", sample.data.text));
+//!         for sample in reader.take(usize::MAX) {
+//!             sample.data().into_iter().for_each(|greeting| println!("{}", greeting.text));
+//!         }
 //!     }
 //! }
 //!

@@ -8,6 +8,7 @@ use weir_rtps::participant::DiscoveryCounters;
 use weir_rtps::path::PathReport;
 use weir_wire::{Guid, GuidPrefix};
 
+use crate::content_filter::ContentFilteredTopic;
 use crate::driver::receive_counters::ReceiveCounters;
 use crate::driver::shared::Driver;
 use crate::driver::start::Handle;
@@ -77,11 +78,28 @@ impl DomainParticipant {
     /// [`DdsError::BadParameter`] if the name is empty or longer than 256 bytes; [`DdsError::ThreadFailed`].
     pub fn create_topic<T: DdsType>(&self, name: &str) -> Result<Topic<T>> {
         self.handle.driver.check()?;
-        if name.is_empty() || name.len() > TOPIC_NAME_MAX || name.contains('\0') {
-            let text = format!("invalid topic name {name:?}: use 1 to {TOPIC_NAME_MAX} bytes");
-            return Err(DdsError::BadParameter(text));
-        }
+        check_topic_name(name)?;
         Ok(Topic::new(&self.handle, name))
+    }
+
+    /// Creates a content-filtered topic: readers created with it receive only samples that meet a condition.
+    ///
+    /// `parameters`: what `%0`, `%1`, ... in the expression stand for. See [`ContentFilteredTopic`].
+    ///
+    /// # Errors
+    /// [`DdsError::BadParameter`]: the name is empty or longer than 256 bytes; or, with the place in the expression: it
+    /// is malformed, a member is unknown, a value is not of the member's type, a parameter is missing.
+    /// [`DdsError::ThreadFailed`].
+    pub fn create_contentfilteredtopic<T: DdsType, S: AsRef<str>>(
+        &self,
+        name: &str,
+        topic: &Topic<T>,
+        expression: &str,
+        parameters: &[S],
+    ) -> Result<ContentFilteredTopic<T>> {
+        self.handle.driver.check()?;
+        check_topic_name(name)?;
+        ContentFilteredTopic::new(&self.handle, name, topic, expression, parameters)
     }
 
     /// Creates a publisher, the factory for writers.
@@ -132,6 +150,25 @@ impl DomainParticipant {
         self.handle.driver.check()?;
         self.handle.driver.with_discovery(|core, now| core.assert_liveliness(now));
         Ok(())
+    }
+
+    /// Leaves the domain and ends the participant's threads.
+    ///
+    /// Dropping the last handle does the same, and hides errors. No other handle may be left: of the participant, its
+    /// publishers and subscribers, its writers and readers.
+    ///
+    /// # Errors
+    /// - [`DdsError::PreconditionNotMet`]: other handles are left. The participant ends when the last is dropped.
+    /// - [`DdsError::ThreadFailed`]: the participant had failed.
+    pub fn close(self) -> Result<()> {
+        let Some(handle) = Arc::into_inner(self.handle) else {
+            let text = "the participant is still in use: drop its writers, readers, publishers and subscribers, and \
+                        other handles to it, before closing it";
+            return Err(DdsError::PreconditionNotMet(text.to_owned()));
+        };
+        let outcome = handle.driver.check();
+        drop(handle);
+        outcome
     }
 
     /// Returns the error that all calls report since a thread of the engine panicked; `None` if none has.
@@ -211,6 +248,14 @@ impl DomainParticipant {
     pub fn receive_counters(&self) -> ReceiveCounters {
         self.handle.driver.channel.counters()
     }
+}
+
+fn check_topic_name(name: &str) -> Result<()> {
+    if name.is_empty() || name.len() > TOPIC_NAME_MAX || name.contains('\0') {
+        let text = format!("invalid topic name {name:?}: use 1 to {TOPIC_NAME_MAX} bytes");
+        return Err(DdsError::BadParameter(text));
+    }
+    Ok(())
 }
 
 impl std::fmt::Debug for DomainParticipant {

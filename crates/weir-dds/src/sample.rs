@@ -1,16 +1,20 @@
 //! Samples as a reader returns them, and their metadata (DDS 1.4, 2.2.2.5.5).
 
+use std::fmt;
+use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use weir_cdr::{CdrError, DdsType};
+use weir_rtps::block::Block;
 use weir_rtps::reader::RawSample;
 pub use weir_rtps::reader::{InstanceState, States};
-use weir_wire::{Guid, SequenceNumber};
+use weir_rtps::time::Time;
+use weir_rtps::writer::ChangeKind;
+use weir_wire::{SequenceNumber, Timestamp};
 
-/// Identifies an instance within a reader or a writer.
-///
-/// It depends only on the key, not on the writer and its data representation. Zero for topics without a key.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
-pub struct InstanceHandle(pub [u8; 16]);
+use crate::clock;
+use crate::instance_handle::InstanceHandle;
+use crate::shared_payload::BlockMemory;
 
 /// Whether a sample was read before (DDS 1.4, 2.2.2.5.1.1).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -30,8 +34,11 @@ pub enum ViewState {
     NotNew,
 }
 
-/// Metadata of a sample, without the ranks of the specification.
+/// Metadata of a sample (DDS 1.4, 2.2.2.5.5).
+///
+/// The ranks that depend on the samples returned together are in [`SampleRanks`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct SampleInfo {
     /// Whether the sample was read before.
     pub sample_state: SampleState,
@@ -41,65 +48,282 @@ pub struct SampleInfo {
     pub instance_state: InstanceState,
     /// Whether there is a value.
     ///
-    /// If not, the sample reports a change of the instance's state, and only the key members of its
-    /// data are valid.
+    /// If not, the sample reports a change of the instance's state, or its value could not be decoded
+    /// ([`Sample::error`]).
     pub valid_data: bool,
-    /// Time of writing on the writer's host, in nanoseconds since the Unix epoch.
-    pub source_timestamp_ns: Option<u64>,
     /// The instance.
     pub instance_handle: InstanceHandle,
     /// The writer.
-    pub publication_handle: Guid,
+    pub publication_handle: InstanceHandle,
     /// The sample's number among those of its writer.
     pub sequence_number: SequenceNumber,
-    /// How many times the instance became alive again after being disposed.
+    /// How many times the instance had become alive again after being disposed when the sample arrived.
     pub disposed_generation_count: u32,
-    /// How many times the instance became alive again after having no writers.
+    /// How many times the instance had become alive again after having no writers when the sample arrived.
     pub no_writers_generation_count: u32,
+    /// How many times the instance had become alive again when the sample was accessed.
+    instance_generation: u32,
+    source_timestamp: Option<Timestamp>,
+    reception_time: Time,
 }
 
 impl SampleInfo {
+    /// The metadata of no sample.
+    const NONE: Self = Self {
+        sample_state: SampleState::Read,
+        view_state: ViewState::NotNew,
+        instance_state: InstanceState::NotAliveNoWriters,
+        valid_data: false,
+        instance_handle: InstanceHandle([0; 16]),
+        publication_handle: InstanceHandle([0; 16]),
+        sequence_number: SequenceNumber(0),
+        disposed_generation_count: 0,
+        no_writers_generation_count: 0,
+        instance_generation: 0,
+        source_timestamp: None,
+        reception_time: Time::ZERO,
+    };
+
     #[inline(always)]
     pub(crate) fn new(raw: &RawSample<'_>) -> Self {
         Self {
             sample_state: if raw.was_read { SampleState::Read } else { SampleState::NotRead },
             view_state: if raw.is_new_instance { ViewState::New } else { ViewState::NotNew },
             instance_state: raw.instance_state,
-            valid_data: raw.kind == weir_rtps::writer::ChangeKind::Alive,
-            source_timestamp_ns: raw.source_timestamp.map(weir_wire::Timestamp::to_unix_nanos),
+            valid_data: raw.kind == ChangeKind::Alive,
             instance_handle: InstanceHandle(raw.key_hash.unwrap_or_default()),
-            publication_handle: raw.writer,
+            publication_handle: raw.writer.into(),
             sequence_number: raw.sequence_number,
             disposed_generation_count: raw.disposed_generation,
             no_writers_generation_count: raw.no_writers_generation,
+            instance_generation: raw.instance_generation,
+            source_timestamp: raw.source_timestamp,
+            reception_time: raw.reception_time,
         }
     }
 
-    /// Returns the time of writing on the writer's host.
+    /// Returns the time of writing on the writer's host; `None` if the writer sent none.
     pub fn source_timestamp(&self) -> Option<SystemTime> {
-        self.source_timestamp_ns.map(|nanos| UNIX_EPOCH + Duration::from_nanos(nanos))
+        self.source_timestamp_ns().map(|nanos| UNIX_EPOCH + Duration::from_nanos(nanos))
+    }
+
+    /// Returns the time of writing on the writer's host, in nanoseconds since the Unix epoch.
+    #[inline]
+    pub fn source_timestamp_ns(&self) -> Option<u64> {
+        self.source_timestamp.map(Timestamp::to_unix_nanos)
+    }
+
+    /// Returns when the sample became available in the reader, on this host's clock.
+    ///
+    /// A sample that arrived before an earlier one of its writer became available with that one.
+    pub fn reception_timestamp(&self) -> SystemTime {
+        clock::wall_clock_at(self.reception_time)
+    }
+
+    /// Returns how many times the instance became alive again after this sample arrived, until it was accessed.
+    ///
+    /// DDS 1.4, 2.2.2.5.1.7. Zero: no later sample in the reader belongs to a later life of the instance.
+    pub fn absolute_generation_rank(&self) -> u32 {
+        self.instance_generation.wrapping_sub(self.generation())
+    }
+
+    /// How many times the instance had become alive again when the sample arrived.
+    fn generation(&self) -> u32 {
+        self.disposed_generation_count.wrapping_add(self.no_writers_generation_count)
     }
 }
 
-/// A value, or a change of an instance's state.
+/// A value, a change of an instance's state, or a value that could not be decoded.
 ///
 /// ```no_run
 /// # use weir_dds::{DataReader, DdsType};
 /// # fn f<T: DdsType + std::fmt::Debug>(reader: &DataReader<T>) {
 /// for sample in reader.take(10) {
-///     match sample.info.valid_data {
-///         true => println!("{:?}", sample.data),
-///         false => println!("{:?} is {:?}", sample.info.instance_handle, sample.info.instance_state),
+///     match (sample.data(), sample.error()) {
+///         (Some(value), _) => println!("{value:?}"),
+///         (None, Some(error)) => eprintln!("a sample of {}: {error}", sample.info.publication_handle),
+///         (None, None) => println!("{:?} is {:?}", sample.key(), sample.info.instance_state),
 ///     }
 /// }
 /// # }
 /// ```
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Clone)]
 pub struct Sample<T> {
-    /// The value; only its key members without [`SampleInfo::valid_data`].
-    pub data: T,
     /// The metadata.
     pub info: SampleInfo,
+    /// The value. Without valid data: the key, or left over from an earlier sample.
+    value: T,
+    /// Describes `value`, if there is no valid data.
+    absent: Absent,
+}
+
+/// What there is instead of a value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Absent {
+    /// The key members.
+    Key,
+    /// Nothing: only the key's hash was ever received.
+    All,
+    /// A payload that is not a value of the type.
+    Malformed(CdrError),
+}
+
+impl<T> Sample<T> {
+    /// Returns the value; `None` if the sample reports a change of state or cannot be decoded.
+    #[inline]
+    pub fn data(&self) -> Option<&T> {
+        self.info.valid_data.then_some(&self.value)
+    }
+
+    /// Returns the value for changes, for example to move large members out.
+    #[inline]
+    pub fn data_mut(&mut self) -> Option<&mut T> {
+        self.info.valid_data.then_some(&mut self.value)
+    }
+
+    /// Returns the value by itself.
+    #[inline]
+    pub fn into_data(self) -> Option<T> {
+        self.info.valid_data.then_some(self.value)
+    }
+
+    /// Returns a value whose key members are those of the instance. Without [`Sample::data`], its other members have
+    /// their defaults.
+    ///
+    /// `None` if the sample cannot be decoded, or if the reader has only ever received the key's hash
+    /// (some engines send no more when they dispose an instance).
+    #[inline]
+    pub fn key(&self) -> Option<&T> {
+        (self.info.valid_data || self.absent == Absent::Key).then_some(&self.value)
+    }
+
+    /// Returns why the sample could not be decoded, if so. Its writer has another type, or is faulty.
+    pub fn error(&self) -> Option<CdrError> {
+        match self.absent {
+            Absent::Malformed(error) if !self.info.valid_data => Some(error),
+            _ => None,
+        }
+    }
+}
+
+impl<T: DdsType> Sample<T> {
+    /// Replaces the sample. Returns whether it could be decoded.
+    ///
+    /// Takes the fields of the raw sample one by one: passed by reference they would go through memory, with a
+    /// store-forwarding stall.
+    #[inline(always)]
+    pub(crate) fn fill(&mut self, raw: RawSample<'_>) -> bool {
+        self.info = SampleInfo::new(&raw);
+        if raw.kind != ChangeKind::Alive {
+            return self.fill_key(raw.payload);
+        }
+        match decode(raw.payload, raw.block, &mut self.value) {
+            Ok(()) => true,
+            Err(error) => {
+                self.info.valid_data = false;
+                self.absent = Absent::Malformed(error);
+                false
+            }
+        }
+    }
+
+    #[inline(never)]
+    fn fill_key(&mut self, payload: &[u8]) -> bool {
+        self.absent = Absent::All;
+        if !payload.is_empty() {
+            match weir_cdr::from_key_payload(payload) {
+                Ok(key) => (self.value, self.absent) = (key, Absent::Key),
+                Err(error) => self.absent = Absent::Malformed(error),
+            }
+        }
+        !matches!(self.absent, Absent::Malformed(_))
+    }
+}
+
+#[inline(always)]
+fn decode<T: DdsType>(payload: &[u8], block: Option<&Arc<Block>>, value: &mut T) -> Result<(), CdrError> {
+    match block {
+        None => weir_cdr::from_payload_into(payload, value),
+        Some(block) => weir_cdr::from_shared_payload_into(payload, &BlockMemory(block), value),
+    }
+}
+
+impl<T: Default> Default for Sample<T> {
+    /// Returns a sample without value and key, to be filled by
+    /// [`DataReader::take_next_sample`](crate::DataReader::take_next_sample).
+    fn default() -> Self {
+        Self { info: SampleInfo::NONE, value: T::default(), absent: Absent::All }
+    }
+}
+
+impl<T: PartialEq> PartialEq for Sample<T> {
+    fn eq(&self, other: &Self) -> bool {
+        self.info == other.info && self.key() == other.key() && self.error() == other.error()
+    }
+}
+
+impl<T: fmt::Debug> fmt::Debug for Sample<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut text = f.debug_struct("Sample");
+        match (self.data(), self.key(), self.error()) {
+            (Some(data), _, _) => text.field("data", data),
+            (None, Some(key), _) => text.field("key", key),
+            (None, None, Some(error)) => text.field("error", &error),
+            (None, None, None) => &mut text,
+        };
+        text.field("info", &self.info).finish()
+    }
+}
+
+/// The ranks of a sample among samples that were returned together (DDS 1.4, 2.2.2.5.1.6 and 2.2.2.5.1.7).
+///
+/// ```
+/// # use weir_dds::DataReader;
+/// use weir_dds::SampleRanks;
+///
+/// # fn f<T: weir_dds::DdsType>(reader: &DataReader<T>) {
+/// let samples = reader.take(100);
+/// // Only the latest of each instance.
+/// for (sample, ranks) in samples.iter().zip(SampleRanks::of(&samples)) {
+///     if ranks.sample_rank == 0 {
+///         println!("{}", sample.info.instance_handle);
+///     }
+/// }
+/// # }
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub struct SampleRanks {
+    /// How many later samples of the same instance are among them.
+    pub sample_rank: u32,
+    /// How many times the instance became alive again between this sample and the last of the same instance among
+    /// them.
+    pub generation_rank: u32,
+    /// How many times the instance became alive again between this sample and the last that the reader had received.
+    pub absolute_generation_rank: u32,
+}
+
+impl SampleRanks {
+    /// Computes the ranks of samples that one call returned, in their order.
+    pub fn of<T>(samples: &[Sample<T>]) -> Vec<Self> {
+        // Of each instance: samples behind the current one, and the generation of the last.
+        let mut behind = std::collections::HashMap::<_, (u32, u32)>::new();
+        let mut ranks: Vec<Self> = samples
+            .iter()
+            .rev()
+            .map(|Sample { info, .. }| {
+                let (count, last) = behind.entry(info.instance_handle).or_insert((0, info.generation()));
+                *count += 1;
+                Self {
+                    sample_rank: *count - 1,
+                    generation_rank: last.wrapping_sub(info.generation()),
+                    absolute_generation_rank: info.absolute_generation_rank(),
+                }
+            })
+            .collect();
+        ranks.reverse();
+        ranks
+    }
 }
 
 /// Samples in reusable memory.
@@ -119,13 +343,13 @@ pub struct Sample<T> {
 /// println!("{} samples", samples.len());
 /// # }
 /// ```
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct SampleSeq<T> {
     slots: Vec<Sample<T>>,
     len: usize,
 }
 
-impl<T: Default> SampleSeq<T> {
+impl<T> SampleSeq<T> {
     /// Creates an empty sequence.
     pub fn new() -> Self {
         Self { slots: Vec::new(), len: 0 }
@@ -151,6 +375,12 @@ impl<T: Default> SampleSeq<T> {
         self.slots[..self.len].iter_mut()
     }
 
+    /// Iterates over the values: samples without one are left out.
+    #[inline]
+    pub fn data(&self) -> impl Iterator<Item = &T> {
+        self.iter().filter_map(Sample::data)
+    }
+
     /// Returns the number of samples.
     #[inline]
     pub fn len(&self) -> usize {
@@ -167,29 +397,31 @@ impl<T: Default> SampleSeq<T> {
         self.len = 0;
     }
 
-    /// Returns the slot after the last sample, whose value the caller overwrites.
-    #[inline]
-    pub(crate) fn slot(&mut self, info: SampleInfo) -> &mut T {
-        match self.slots.get_mut(self.len) {
-            Some(slot) => slot.info = info,
-            None => self.slots.push(Sample { data: T::default(), info }),
-        }
-        &mut self.slots[self.len].data
-    }
-
-    /// Adds the slot returned last to the samples.
-    #[inline]
-    pub(crate) fn keep(&mut self) {
-        self.len += 1;
-    }
-
     pub(crate) fn into_vec(mut self) -> Vec<Sample<T>> {
         self.slots.truncate(self.len);
         self.slots
     }
 }
 
-impl<'a, T: Default> IntoIterator for &'a mut SampleSeq<T> {
+impl<T: Default> SampleSeq<T> {
+    /// Adds a slot to the samples, which the caller fills.
+    #[inline]
+    pub(crate) fn add(&mut self) -> &mut Sample<T> {
+        if self.len == self.slots.len() {
+            self.slots.push(Sample::default());
+        }
+        self.len += 1;
+        &mut self.slots[self.len - 1]
+    }
+}
+
+impl<T> Default for SampleSeq<T> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl<'a, T> IntoIterator for &'a mut SampleSeq<T> {
     type Item = &'a mut Sample<T>;
     type IntoIter = std::slice::IterMut<'a, Sample<T>>;
 
@@ -198,11 +430,20 @@ impl<'a, T: Default> IntoIterator for &'a mut SampleSeq<T> {
     }
 }
 
-impl<'a, T: Default> IntoIterator for &'a SampleSeq<T> {
+impl<'a, T> IntoIterator for &'a SampleSeq<T> {
     type Item = &'a Sample<T>;
     type IntoIter = std::slice::Iter<'a, Sample<T>>;
 
     fn into_iter(self) -> Self::IntoIter {
         self.iter()
+    }
+}
+
+impl<T> IntoIterator for SampleSeq<T> {
+    type Item = Sample<T>;
+    type IntoIter = std::vec::IntoIter<Sample<T>>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.into_vec().into_iter()
     }
 }

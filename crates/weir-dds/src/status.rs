@@ -16,10 +16,11 @@ use weir_rtps::qos::{PolicyId, PolicySet};
 use weir_rtps::reader::Rejection;
 use weir_wire::Guid;
 
-use crate::sample::InstanceHandle;
+use crate::instance_handle::InstanceHandle;
 
 /// Matches of a writer (PUBLICATION_MATCHED) or a reader (SUBSCRIPTION_MATCHED).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub struct MatchedStatus {
     /// Total number of matches.
     pub total_count: u32,
@@ -30,7 +31,7 @@ pub struct MatchedStatus {
     /// Change of `current_count` since the status was last read.
     pub current_count_change: i32,
     /// The endpoint that caused the last change.
-    pub last_handle: Option<Guid>,
+    pub last_handle: Option<InstanceHandle>,
 }
 
 impl MatchedStatus {
@@ -39,13 +40,13 @@ impl MatchedStatus {
         self.total_count_change += 1;
         self.current_count += 1;
         self.current_count_change += 1;
-        self.last_handle = Some(guid);
+        self.last_handle = Some(guid.into());
     }
 
     pub(crate) fn unmatched(&mut self, guid: Guid) {
         self.current_count = self.current_count.saturating_sub(1);
         self.current_count_change -= 1;
-        self.last_handle = Some(guid);
+        self.last_handle = Some(guid.into());
     }
 
     pub(crate) fn read(&mut self) -> Self {
@@ -60,6 +61,7 @@ impl MatchedStatus {
 ///
 /// OFFERED_INCOMPATIBLE_QOS and REQUESTED_INCOMPATIBLE_QOS.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub struct IncompatibleQosStatus {
     /// Total number of endpoints.
     pub total_count: u32,
@@ -75,6 +77,7 @@ pub struct IncompatibleQosStatus {
 
 /// How many endpoints had an incompatible value of a policy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct QosPolicyCount {
     /// The policy.
     pub policy: PolicyId,
@@ -107,20 +110,21 @@ impl IncompatibleQosStatus {
 ///
 /// Types are compared by their names and by whether they have a key.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub struct InconsistentTopicStatus {
     /// Total number of endpoints.
     pub total_count: u32,
     /// Endpoints since the status was last read.
     pub total_count_change: u32,
     /// The last such endpoint, the name of its type, and how the types differ.
-    pub last: Option<(Guid, String, TypeDifference)>,
+    pub last: Option<(InstanceHandle, String, TypeDifference)>,
 }
 
 impl InconsistentTopicStatus {
     pub(crate) fn found(&mut self, other: Guid, type_name: String, difference: TypeDifference) {
         self.total_count += 1;
         self.total_count_change += 1;
-        self.last = Some((other, type_name, difference));
+        self.last = Some((other.into(), type_name, difference));
     }
 
     pub(crate) fn read(&mut self) -> Self {
@@ -135,6 +139,7 @@ impl InconsistentTopicStatus {
 ///
 /// Each period counts for each instance that has begun and not ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub struct DeadlineMissedStatus {
     /// Total number of periods.
     pub total_count: u64,
@@ -159,6 +164,7 @@ impl DeadlineMissedStatus {
 
 /// Leases without an assertion by the application (LIVELINESS_LOST).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub struct LivelinessLostStatus {
     /// Total number of times.
     pub total_count: u32,
@@ -182,6 +188,7 @@ impl LivelinessLostStatus {
 /// Readers that a writer does not wait for, because they acknowledged nothing for
 /// [`DataWriterQos::reader_inactivity`](crate::DataWriterQos::reader_inactivity()).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub struct ReaderInactivityStatus {
     /// Total number of times that a reader was no longer waited for.
     pub total_count: u64,
@@ -201,6 +208,7 @@ impl ReaderInactivityStatus {
 
 /// Samples that a reader did not receive (SAMPLE_LOST).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub struct SampleCountStatus {
     /// Total number of samples.
     pub total_count: u64,
@@ -220,6 +228,7 @@ impl SampleCountStatus {
 ///
 /// `SampleRejectedStatusKind`, DDS 1.4, 2.2.4.1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum SampleRejectedReason {
     /// Over `max_instances`.
     InstancesLimit,
@@ -246,6 +255,7 @@ impl From<Rejection> for SampleRejectedReason {
 
 /// Samples that a reader could not keep (SAMPLE_REJECTED).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub struct SampleRejectedStatus {
     /// Total number of samples.
     pub total_count: u64,

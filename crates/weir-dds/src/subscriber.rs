@@ -7,6 +7,7 @@ use weir_rtps::qos::{Presentation, PresentationScope, Qos};
 use weir_rtps::reader::{States, groups};
 use weir_wire::Guid;
 
+use crate::content_filter::TopicDescription;
 use crate::data_reader::DataReader;
 use crate::driver::endpoints::ReaderEndpoint;
 use crate::driver::group_access::GroupAccess;
@@ -15,7 +16,6 @@ use crate::error::{DdsError, Result};
 use crate::group_qos::SubscriberQos;
 use crate::listener::DataReaderListener;
 use crate::qos::DataReaderQos;
-use crate::topic::Topic;
 
 /// Creates the readers of one participant.
 ///
@@ -57,7 +57,7 @@ impl Subscriber {
         &self.inner.qos
     }
 
-    /// Creates a reader of a topic.
+    /// Creates a reader of a topic, or of a content-filtered topic.
     ///
     /// The reader is announced at once and matches writers from then on.
     ///
@@ -67,10 +67,10 @@ impl Subscriber {
     ///   each other.
     pub fn create_datareader<T: DdsType>(
         &self,
-        topic: &Topic<T>,
+        topic: &impl TopicDescription<T>,
         qos: DataReaderQos,
     ) -> Result<DataReader<T>> {
-        DataReader::new(&self.inner.handle, self, topic, qos, None)
+        DataReader::new(&self.inner.handle, self, topic.topic(), topic.filter(), qos, None)
     }
 
     /// Creates a reader whose listener is set before the reader is announced.
@@ -81,11 +81,18 @@ impl Subscriber {
     /// As for [`Subscriber::create_datareader`].
     pub fn create_datareader_with_listener<T: DdsType>(
         &self,
-        topic: &Topic<T>,
+        topic: &impl TopicDescription<T>,
         qos: DataReaderQos,
         listener: impl DataReaderListener<T> + 'static,
     ) -> Result<DataReader<T>> {
-        DataReader::new(&self.inner.handle, self, topic, qos, Some(Arc::new(listener)))
+        DataReader::new(
+            &self.inner.handle,
+            self,
+            topic.topic(),
+            topic.filter(),
+            qos,
+            Some(Arc::new(listener)),
+        )
     }
 
     /// Adds the policies of the subscriber to those that a reader announces.

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use weir_wire::{EntityId, Guid, GuidPrefix, VendorId};
 
+use crate::content_filter::ContentFilterProperty;
 use crate::multicast::GroupRoute;
 use crate::outbox::Destinations;
 use crate::qos::{LivelinessKind, PolicySet, Qos};
@@ -145,6 +146,8 @@ pub struct RemoteEndpoint {
     pub receive_buffer: Option<u32>,
     /// Whether it is a reader that expects the policies of its writers with each sample.
     pub expects_inline_qos: bool,
+    /// The content filter of a reader, which its writers may apply.
+    pub content_filter: Option<Arc<ContentFilterProperty>>,
     /// Whether it delimits keys of appendable types in XCDR2, see
     /// [`ParticipantData::delimits_keys`](crate::spdp::ParticipantData::delimits_keys).
     pub delimits_keys: bool,

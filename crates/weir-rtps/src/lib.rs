@@ -16,6 +16,7 @@
 //! | [`qos`], [`qos_match`] | policies, and which offers satisfy which requests |
 //! | [`spdp`], [`sedp`], [`discovery_data`] | the data of discovery |
 //! | [`discovery_event`] | what discovery reports to the driver |
+//! | [`content_filter`] | the content filter of a reader as it is announced |
 //! | [`ports`] | the ports of a participant |
 //! | [`liveliness`] | leases of writers |
 //! | [`group`] | coherent sets, and the order of the samples of several writers |
@@ -25,6 +26,7 @@
 pub mod block;
 mod change_kind;
 pub mod config;
+pub mod content_filter;
 pub mod discovery_data;
 pub mod discovery_event;
 mod due;

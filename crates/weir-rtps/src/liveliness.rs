@@ -63,6 +63,7 @@ impl Lease {
 /// The number of a reader's writers that are alive (LIVELINESS_CHANGED). Changes count since the
 /// status was last read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub struct LivelinessChangedStatus {
     /// Matched writers that are alive.
     pub alive_count: u32,

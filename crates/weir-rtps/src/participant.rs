@@ -62,6 +62,7 @@ use reachability::Reachability;
 use remote_participant::RemoteParticipant;
 use validation::Validation;
 
+use crate::content_filter::ContentFilterProperty;
 use crate::discovery_event::DiscoveryEvent;
 use crate::outbox::{Destinations, Outbox};
 use crate::packing::Packing;
@@ -80,6 +81,8 @@ pub struct ParticipantCore {
     builtin: BuiltinEndpoints,
     assertions: Assertions,
     locals: BTreeMap<EntityId, LocalEntry>,
+    /// The content filters of our readers, also of one that is about to be added.
+    content_filters: BTreeMap<EntityId, Arc<ContentFilterProperty>>,
     remotes: BTreeMap<GuidPrefix, RemoteParticipant>,
     /// Endpoints of all of them.
     remote_endpoints: usize,
@@ -112,6 +115,7 @@ impl ParticipantCore {
             builtin: BuiltinEndpoints::new(&config),
             assertions: Assertions::default(),
             locals: BTreeMap::new(),
+            content_filters: BTreeMap::new(),
             remotes: BTreeMap::new(),
             remote_endpoints: 0,
             remote_texts: 0,
@@ -210,6 +214,7 @@ impl ParticipantCore {
         self.builtin.flush();
         self.announcer.close();
         self.locals.clear();
+        self.content_filters.clear();
         self.news.forget_pairs();
         self.is_closed = true;
     }

@@ -20,6 +20,8 @@ pub struct Qos {
     pub max_blocking_time: Duration,
     /// Which samples late-joining readers receive.
     pub durability: Durability,
+    /// What late readers receive of it if the durability is `Transient` or `Persistent`; only of writers.
+    pub durability_service: DurabilityService,
     /// Which samples of an instance are kept.
     pub history: History,
     /// Maximum time between two samples of an instance.
@@ -51,8 +53,14 @@ pub struct Qos {
     pub representation: Vec<i16>,
     /// Limits on what is kept; local, never announced.
     pub resource_limits: ResourceLimits,
+    /// Which types of writers a reader accepts.
+    pub type_consistency: TypeConsistency,
     /// Opaque bytes for remote applications.
     pub user_data: Vec<u8>,
+    /// Those of the topic.
+    pub topic_data: Vec<u8>,
+    /// Those of the publisher or subscriber.
+    pub group_data: Vec<u8>,
 }
 
 impl Qos {
@@ -71,6 +79,7 @@ impl Qos {
             reliability: Reliability::BestEffort,
             max_blocking_time: Duration::from_millis(100),
             durability: Durability::Volatile,
+            durability_service: DurabilityService::DEFAULT,
             history: History::KeepLast(1),
             deadline: INFINITE,
             latency_budget: Duration::ZERO,
@@ -86,7 +95,10 @@ impl Qos {
             lifespan: INFINITE,
             representation: Vec::new(),
             resource_limits: ResourceLimits::UNLIMITED,
+            type_consistency: TypeConsistency::DEFAULT,
             user_data: Vec::new(),
+            topic_data: Vec::new(),
+            group_data: Vec::new(),
         }
     }
 }
@@ -113,6 +125,108 @@ pub enum Durability {
     /// Those that a service keeps on disk; without one, treated as
     /// [`TransientLocal`](Self::TransientLocal).
     Persistent,
+}
+
+/// DURABILITY_SERVICE: what late readers receive of a writer with durability `Transient` or `Persistent` (DDS 1.4,
+/// 2.2.3.5).
+///
+/// The writer itself serves them, from its history: these limits apply in addition to its own. Samples that matched
+/// readers have not acknowledged yet are served, too.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct DurabilityService {
+    /// How long an instance that was disposed or unregistered is served.
+    pub service_cleanup_delay: Duration,
+    /// Which samples of an instance are served.
+    pub history: History,
+    /// Samples over all instances; `None` is unlimited.
+    pub max_samples: Option<u32>,
+    /// Instances; those written last are served.
+    pub max_instances: Option<u32>,
+    /// Samples of one instance.
+    pub max_samples_per_instance: Option<u32>,
+}
+
+impl DurabilityService {
+    /// The last sample of each instance that has not ended.
+    pub const DEFAULT: Self = Self {
+        service_cleanup_delay: Duration::ZERO,
+        history: History::KeepLast(1),
+        max_samples: None,
+        max_instances: None,
+        max_samples_per_instance: None,
+    };
+}
+
+impl Default for DurabilityService {
+    fn default() -> Self {
+        Self::DEFAULT
+    }
+}
+
+/// READER_DATA_LIFECYCLE: when a reader removes samples of instances that have ended, although they were not taken (DDS
+/// 1.4, 2.2.3.22). [`INFINITE`], the default: never.
+///
+/// The end of an instance that is reported by a sample without data is removed, too.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct ReaderDataLifecycle {
+    /// After this time without a writer of the instance.
+    pub autopurge_nowriter_samples_delay: Duration,
+    /// After this time since the instance was disposed.
+    pub autopurge_disposed_samples_delay: Duration,
+}
+
+impl Default for ReaderDataLifecycle {
+    fn default() -> Self {
+        Self { autopurge_nowriter_samples_delay: INFINITE, autopurge_disposed_samples_delay: INFINITE }
+    }
+}
+
+/// TYPE_CONSISTENCY_ENFORCEMENT: which types of writers a reader accepts (DDS-XTypes 1.3, 7.6.3.7).
+///
+/// Types are compared by name and by whether they have a key, as no descriptions of types are exchanged. So a reader
+/// with `force_type_validation` matches no writer; the other flags are announced, and decide nothing here.
+#[expect(clippy::struct_excessive_bools, reason = "the policy of the specification has these flags")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct TypeConsistency {
+    /// Whether the types may differ.
+    pub kind: TypeConsistencyKind,
+    /// Bounds of sequences may differ.
+    pub ignore_sequence_bounds: bool,
+    /// Bounds of strings may differ.
+    pub ignore_string_bounds: bool,
+    /// Names of members may differ.
+    pub ignore_member_names: bool,
+    /// A writer's type may not have fewer members.
+    pub prevent_type_widening: bool,
+    /// Descriptions of both types are required.
+    pub force_type_validation: bool,
+}
+
+impl TypeConsistency {
+    /// The defaults: types that are assignable are accepted, whatever their bounds.
+    pub const DEFAULT: Self = Self {
+        kind: TypeConsistencyKind::AllowTypeCoercion,
+        ignore_sequence_bounds: true,
+        ignore_string_bounds: true,
+        ignore_member_names: false,
+        prevent_type_widening: false,
+        force_type_validation: false,
+    };
+}
+
+impl Default for TypeConsistency {
+    fn default() -> Self {
+        Self::DEFAULT
+    }
+}
+
+/// Whether the types of a writer and a reader may differ.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum TypeConsistencyKind {
+    /// They must be the same.
+    DisallowTypeCoercion = 0,
+    /// The writer's must be assignable to the reader's.
+    AllowTypeCoercion = 1,
 }
 
 /// HISTORY: which samples of an instance are kept.
@@ -244,10 +358,12 @@ pub const XCDR1: i16 = 0;
 /// DATA_REPRESENTATION id of XCDR version 2 (XTypes 1.3, 7.6.3.1.1).
 pub const XCDR2: i16 = 2;
 
-/// The id of a policy in DDS, as in incompatible-QoS statuses (DDS 1.4, 2.3.3, `QosPolicyId_t`).
+/// The id of a policy in DDS, as in incompatible-QoS statuses (DDS 1.4, 2.3.3, `QosPolicyId_t`; XTypes 1.3, 7.6.3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u32)]
 pub enum PolicyId {
+    /// USER_DATA.
+    UserData = 1,
     /// DURABILITY.
     Durability = 2,
     /// PRESENTATION.
@@ -258,19 +374,45 @@ pub enum PolicyId {
     LatencyBudget = 5,
     /// OWNERSHIP.
     Ownership = 6,
+    /// OWNERSHIP_STRENGTH.
+    OwnershipStrength = 7,
     /// LIVELINESS.
     Liveliness = 8,
+    /// TIME_BASED_FILTER.
+    TimeBasedFilter = 9,
     /// PARTITION.
     Partition = 10,
     /// RELIABILITY.
     Reliability = 11,
     /// DESTINATION_ORDER.
     DestinationOrder = 12,
+    /// HISTORY.
+    History = 13,
+    /// RESOURCE_LIMITS.
+    ResourceLimits = 14,
+    /// ENTITY_FACTORY.
+    EntityFactory = 15,
+    /// WRITER_DATA_LIFECYCLE.
+    WriterDataLifecycle = 16,
+    /// READER_DATA_LIFECYCLE.
+    ReaderDataLifecycle = 17,
+    /// TOPIC_DATA.
+    TopicData = 18,
+    /// GROUP_DATA.
+    GroupData = 19,
+    /// TRANSPORT_PRIORITY.
+    TransportPriority = 20,
+    /// LIFESPAN.
+    Lifespan = 21,
+    /// DURABILITY_SERVICE.
+    DurabilityService = 22,
     /// DATA_REPRESENTATION.
     DataRepresentation = 23,
+    /// TYPE_CONSISTENCY_ENFORCEMENT.
+    TypeConsistencyEnforcement = 24,
 }
 
-/// A set of policies: those because of which a writer and a reader do not match.
+/// A set of policies, such as those because of which a writer and a reader do not match.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Hash)]
 pub struct PolicySet(u32);
 
@@ -296,9 +438,9 @@ impl PolicySet {
         self.0 == 0
     }
 
-    /// Returns the policies, in the order in which they are compared.
+    /// Returns the policies: first those with requested and offered values, in the order in which they are compared.
     pub fn iter(self) -> impl Iterator<Item = PolicyId> {
-        PolicyId::COMPARED.into_iter().filter(move |policy| self.contains(*policy))
+        PolicyId::ALL.into_iter().filter(move |policy| self.contains(*policy))
     }
 
     /// Returns the first policy.
@@ -321,8 +463,8 @@ impl FromIterator<PolicyId> for PolicySet {
 }
 
 impl PolicyId {
-    /// The policies with requested and offered values, in the order in which they are compared.
-    const COMPARED: [Self; 9] = [
+    /// All policies: first those with requested and offered values, in the order in which they are compared.
+    const ALL: [Self; 24] = [
         Self::Reliability,
         Self::Durability,
         Self::Deadline,
@@ -332,5 +474,57 @@ impl PolicyId {
         Self::DestinationOrder,
         Self::Presentation,
         Self::DataRepresentation,
+        Self::TypeConsistencyEnforcement,
+        Self::UserData,
+        Self::OwnershipStrength,
+        Self::TimeBasedFilter,
+        Self::Partition,
+        Self::History,
+        Self::ResourceLimits,
+        Self::EntityFactory,
+        Self::WriterDataLifecycle,
+        Self::ReaderDataLifecycle,
+        Self::TopicData,
+        Self::GroupData,
+        Self::TransportPriority,
+        Self::Lifespan,
+        Self::DurabilityService,
     ];
+
+    /// Returns the name, as in the specification.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::UserData => "USER_DATA",
+            Self::Durability => "DURABILITY",
+            Self::Presentation => "PRESENTATION",
+            Self::Deadline => "DEADLINE",
+            Self::LatencyBudget => "LATENCY_BUDGET",
+            Self::Ownership => "OWNERSHIP",
+            Self::OwnershipStrength => "OWNERSHIP_STRENGTH",
+            Self::Liveliness => "LIVELINESS",
+            Self::TimeBasedFilter => "TIME_BASED_FILTER",
+            Self::Partition => "PARTITION",
+            Self::Reliability => "RELIABILITY",
+            Self::DestinationOrder => "DESTINATION_ORDER",
+            Self::History => "HISTORY",
+            Self::ResourceLimits => "RESOURCE_LIMITS",
+            Self::EntityFactory => "ENTITY_FACTORY",
+            Self::WriterDataLifecycle => "WRITER_DATA_LIFECYCLE",
+            Self::ReaderDataLifecycle => "READER_DATA_LIFECYCLE",
+            Self::TopicData => "TOPIC_DATA",
+            Self::GroupData => "GROUP_DATA",
+            Self::TransportPriority => "TRANSPORT_PRIORITY",
+            Self::Lifespan => "LIFESPAN",
+            Self::DurabilityService => "DURABILITY_SERVICE",
+            Self::DataRepresentation => "DATA_REPRESENTATION",
+            Self::TypeConsistencyEnforcement => "TYPE_CONSISTENCY_ENFORCEMENT",
+        }
+    }
+}
+
+impl core::fmt::Display for PolicyId {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.write_str(self.name())
+    }
 }

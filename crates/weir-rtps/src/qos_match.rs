@@ -25,6 +25,8 @@ pub fn check(offered: &Qos, requested: &Qos) -> Result<(), PolicySet> {
         (PolicyId::DestinationOrder, offered.destination_order >= requested.destination_order),
         (PolicyId::Presentation, presentation_fits(offered, requested)),
         (PolicyId::DataRepresentation, representation_fits(offered, requested)),
+        // No descriptions of types are exchanged, so there is nothing to validate (XTypes 1.3, 7.6.3.7.2).
+        (PolicyId::TypeConsistencyEnforcement, !requested.type_consistency.force_type_validation),
     ];
     let failing: PolicySet = fits.iter().filter(|(_, fits)| !fits).map(|(policy, _)| *policy).collect();
     if failing.is_empty() { Ok(()) } else { Err(failing) }
@@ -200,6 +202,11 @@ mod tests {
         check_change(|w, _| w.presentation.ordered_access = true, Ok(()));
         check_change(|w, _| w.representation = vec![XCDR2, XCDR1], Err(PolicyId::DataRepresentation));
         check_change(|_, r| r.representation = vec![XCDR2], Err(PolicyId::DataRepresentation));
+        check_change(
+            |_, r| r.type_consistency.force_type_validation = true,
+            Err(PolicyId::TypeConsistencyEnforcement),
+        );
+        check_change(|_, r| r.type_consistency.prevent_type_widening = true, Ok(()));
         check_change(
             |w, r| {
                 w.representation = vec![XCDR2];

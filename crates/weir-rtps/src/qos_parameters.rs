@@ -9,8 +9,9 @@ use weir_wire::{EntityId, Parameter, ParameterId, ParameterListWriter};
 
 use crate::discovery_data::{DiscoveryDataError, DiscoveryLimits, Result, duration, period, wire_duration};
 use crate::qos::{
-    DestinationOrder, Durability, History, Liveliness, LivelinessKind, Ownership, Presentation,
-    PresentationScope, Qos, Reliability, ResourceLimits, XCDR1,
+    DestinationOrder, Durability, DurabilityService, History, Liveliness, LivelinessKind, Ownership,
+    Presentation, PresentationScope, Qos, Reliability, ResourceLimits, TypeConsistency, TypeConsistencyKind,
+    XCDR1,
 };
 use crate::sedp::EndpointKind;
 
@@ -64,8 +65,20 @@ pub(crate) fn encode(kind: EndpointKind, qos: &Qos, list: &mut ParameterListWrit
         list.strings(ParameterId::PARTITION, qos.partition.iter().map(String::as_str));
     }
     encode_representation(kind, qos, list);
-    if !qos.user_data.is_empty() {
-        list.byte_sequence(ParameterId::USER_DATA, &qos.user_data);
+    if kind == EndpointKind::Writer && qos.durability_service != default.durability_service {
+        list.raw(ParameterId::DURABILITY_SERVICE, &durability_service_bytes(&qos.durability_service));
+    }
+    if kind == EndpointKind::Reader && qos.type_consistency != default.type_consistency {
+        list.raw(ParameterId::TYPE_CONSISTENCY_ENFORCEMENT, &type_consistency_bytes(&qos.type_consistency));
+    }
+    for (id, bytes) in [
+        (ParameterId::USER_DATA, &qos.user_data),
+        (ParameterId::TOPIC_DATA, &qos.topic_data),
+        (ParameterId::GROUP_DATA, &qos.group_data),
+    ] {
+        if !bytes.is_empty() {
+            list.byte_sequence(id, bytes);
+        }
     }
 }
 
@@ -138,10 +151,15 @@ pub(crate) fn decode(parameter: &Parameter<'_>, limits: &DiscoveryLimits, qos: &
         ParameterId::RESOURCE_LIMITS => {
             qos.resource_limits = resource_limits(parameter).unwrap_or(qos.resource_limits);
         }
-        ParameterId::USER_DATA => {
-            let bytes = parameter.byte_sequence().unwrap_or_default();
-            qos.user_data = if bytes.len() <= limits.user_data_bytes { bytes.to_vec() } else { Vec::new() };
+        ParameterId::DURABILITY_SERVICE => {
+            qos.durability_service = durability_service(parameter).unwrap_or(qos.durability_service);
         }
+        ParameterId::TYPE_CONSISTENCY_ENFORCEMENT => {
+            qos.type_consistency = type_consistency(parameter).unwrap_or(qos.type_consistency);
+        }
+        ParameterId::USER_DATA => qos.user_data = opaque(parameter, limits),
+        ParameterId::TOPIC_DATA => qos.topic_data = opaque(parameter, limits),
+        ParameterId::GROUP_DATA => qos.group_data = opaque(parameter, limits),
         _ => return Ok(false),
     }
     Ok(true)
@@ -175,11 +193,90 @@ fn encode_representation(kind: EndpointKind, qos: &Qos, list: &mut ParameterList
 
 fn history(parameter: &Parameter<'_>) -> Option<History> {
     let [kind, depth] = parameter.u32s().ok()?;
+    history_of(kind, depth)
+}
+
+fn history_of(kind: u32, depth: u32) -> Option<History> {
     match (kind, i32::try_from(depth)) {
         (0, Ok(1..)) => Some(History::KeepLast(depth)),
         (1, _) => Some(History::KeepAll),
         _ => None,
     }
+}
+
+/// Bytes for applications; those that are too long are left out.
+pub(crate) fn opaque(parameter: &Parameter<'_>, limits: &DiscoveryLimits) -> Vec<u8> {
+    let bytes = parameter.byte_sequence().unwrap_or_default();
+    if bytes.len() <= limits.user_data_bytes { bytes.to_vec() } else { Vec::new() }
+}
+
+/// Cleanup delay, kind and depth of the history, three limits of which -1 is none (RTPS 2.5, 9.3.2).
+fn durability_service_bytes(service: &DurabilityService) -> [u8; 28] {
+    let delay = wire_duration(service.service_cleanup_delay);
+    let (kind, depth) = match service.history {
+        History::KeepLast(depth) => (0, depth),
+        History::KeepAll => (1, 1),
+    };
+    let limit = |limit: Option<u32>| limit.map_or(u32::MAX, |limit| limit.min(i32::MAX as u32));
+    let words = [
+        delay.seconds.cast_unsigned(),
+        delay.fraction,
+        kind,
+        depth.min(i32::MAX as u32),
+        limit(service.max_samples),
+        limit(service.max_instances),
+        limit(service.max_samples_per_instance),
+    ];
+    let mut bytes = [0; 28];
+    bytes.chunks_exact_mut(4).zip(words).for_each(|(out, word)| out.copy_from_slice(&word.to_le_bytes()));
+    bytes
+}
+
+fn durability_service(parameter: &Parameter<'_>) -> Option<DurabilityService> {
+    let [seconds, fraction, kind, depth, limits @ ..] = parameter.u32s::<7>().ok()?;
+    let delay = weir_wire::Duration { seconds: seconds.cast_signed(), fraction };
+    let [max_samples, max_instances, max_samples_per_instance] =
+        limits.map(|limit| u32::try_from(limit.cast_signed()).ok());
+    Some(DurabilityService {
+        service_cleanup_delay: period(delay)?,
+        history: history_of(kind, depth)?,
+        max_samples,
+        max_instances,
+        max_samples_per_instance,
+    })
+}
+
+/// Kind as u16, and five flags (XTypes 1.3, 7.6.3.7, `TypeConsistencyEnforcementQosPolicy`).
+fn type_consistency_bytes(policy: &TypeConsistency) -> [u8; 8] {
+    let flags = [
+        policy.ignore_sequence_bounds,
+        policy.ignore_string_bounds,
+        policy.ignore_member_names,
+        policy.prevent_type_widening,
+        policy.force_type_validation,
+    ];
+    let [a, b, c, d, e] = flags.map(u8::from);
+    [policy.kind as u8, 0, a, b, c, d, e, 0]
+}
+
+fn type_consistency(parameter: &Parameter<'_>) -> Option<TypeConsistency> {
+    let [low, high, flags @ ..] = parameter.bytes::<7>().ok()?;
+    // In either byte order, one of the two is zero.
+    let kind = match low | high {
+        0 => TypeConsistencyKind::DisallowTypeCoercion,
+        1 => TypeConsistencyKind::AllowTypeCoercion,
+        _ => return None,
+    };
+    let [ignore_sequence_bounds, ignore_string_bounds, ignore_member_names, widening, validation] =
+        flags.map(|flag| flag != 0);
+    Some(TypeConsistency {
+        kind,
+        ignore_sequence_bounds,
+        ignore_string_bounds,
+        ignore_member_names,
+        prevent_type_widening: widening,
+        force_type_validation: validation,
+    })
 }
 
 fn resource_limits(parameter: &Parameter<'_>) -> Result<ResourceLimits> {

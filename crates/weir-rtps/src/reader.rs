@@ -31,6 +31,7 @@ mod instances;
 mod limits;
 mod liveliness;
 mod matched;
+mod query;
 mod raw_sample;
 mod registrations;
 mod rejection;
@@ -48,6 +49,7 @@ mod writer_proxy;
 use core::cell::Cell;
 use std::sync::Arc;
 
+use weir_filter::Filter;
 use weir_wire::{
     Data, DataFrag, Gap, Guid, Heartbeat, HeartbeatFrag, Payload, SequenceNumber, SequenceNumberSet,
     Timestamp, VendorId,
@@ -74,6 +76,7 @@ pub use crate::instance_deadlines::DeadlineMissedStatus;
 pub use config::{KeyOf, KeyOfHash, KeyPayloadOf, ReaderConfig, ReassemblyLimits};
 pub use counters::ReaderCounters;
 pub use enforced::WriterPolicies;
+pub use query::SampleQuery;
 pub use raw_sample::{RawSample, SampleSelection};
 pub use rejection::Rejection;
 pub use states::{InstanceState, States};
@@ -225,18 +228,25 @@ impl ReaderCore {
         }
     }
 
+    /// Changes which values are delivered, by their content. Samples that wait for the application stay.
+    pub fn set_content_filter(&mut self, filter: Option<Arc<Filter>>) {
+        let enforced = &mut self.delivery.cache.enforced;
+        match enforced {
+            Some(enforced) => enforced.set_content_filter(filter.clone()),
+            None if filter.is_some() => {
+                let config = ReaderConfig { content_filter: filter.clone(), ..self.config.clone() };
+                *enforced = Enforced::new(&config);
+            }
+            None => {}
+        }
+        self.config.content_filter = filter;
+    }
+
     /// Whether samples may expire while they wait for the application: it then calls [`ReaderCore::expire`] before it
     /// accesses them.
     #[inline]
     pub fn has_expiring(&self) -> bool {
         self.delivery.cache.enforced.as_ref().is_some_and(|enforced| enforced.expiring() > 0)
-    }
-
-    /// Whether policies decide which samples the application accesses, and in which order: it then calls
-    /// [`ReaderCore::access`] instead of [`ReaderCore::take_next`], after [`ReaderCore::expire`].
-    #[inline]
-    pub fn has_policies(&self) -> bool {
-        self.delivery.cache.enforced.is_some()
     }
 
     /// Removes the samples that have expired (LIFESPAN).
@@ -353,6 +363,9 @@ impl ReaderCore {
             Arrival::Next { lost } => {
                 delivery.count_lost(lost);
                 let sample = match sample(&self.config, proxy, data, source_timestamp) {
+                    Ok(sample) if BY_POLICIES && delivery.cache.leaves_out(&sample, true) => {
+                        return delivery.leave_out(now, proxy, sn);
+                    }
                     Ok(sample) => sample,
                     Err(Malformed) => {
                         let ends_set = ends_set(data.payload, data.inline_qos);
@@ -373,6 +386,9 @@ impl ReaderCore {
             }
             Arrival::Ahead => {
                 match sample(&self.config, proxy, data, source_timestamp) {
+                    Ok(sample) if BY_POLICIES && delivery.cache.leaves_out(&sample, false) => {
+                        proxy.skip(self.config.guid.entity, sn, &mut self.listed);
+                    }
                     Ok(sample) if !delivery.cache.is_full_of_held(sample.payload.len()) => {
                         let stored = delivery.cache.hold(&sample);
                         if !proxy.hold(now, sn, stored, &mut self.listed) {
@@ -505,7 +521,10 @@ impl ReaderCore {
     /// Handles a GAP (RTPS 2.5, 8.3.8.4): samples that will not be sent.
     pub fn handle_gap(&mut self, now: Time, writer: Guid, gap: &Gap) {
         let Some(index) = self.find(writer) else { return };
-        let Some(proxy) = self.writers.list.get_mut(index).filter(|proxy| proxy.is_reliable) else { return };
+        let Some(proxy) = self.writers.list.get_mut(index) else { return };
+        if !proxy.is_reliable {
+            return proxy.pass_gap(gap);
+        }
         proxy.changes.gap(gap, &mut self.listed);
         self.due.add(index);
         self.delivery.deliver_held(now, proxy);
@@ -652,6 +671,7 @@ impl ReaderCore {
             samples_not_owned: counts.not_owned,
             samples_out_of_order: counts.out_of_order,
             samples_filtered: counts.filtered,
+            samples_content_filtered: counts.content_filtered,
             ..self.delivery.counters
         }
     }
@@ -709,7 +729,7 @@ impl ReaderCore {
         if self.delivery.cache.enforced.is_some() {
             self.delivery.cache.with_coherence(now, |coherence, out| coherence.writer_gone(writer, out));
         }
-        self.delivery.counters.instances_left += self.delivery.cache.writer_gone(writer);
+        self.delivery.counters.instances_left += self.delivery.cache.writer_gone(now, writer);
         self.room_was_made();
     }
 

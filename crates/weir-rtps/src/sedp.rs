@@ -4,8 +4,11 @@
 //! Stateless encoding and decoding; the reliable exchange is in
 //! [`ParticipantCore`](crate::participant::ParticipantCore).
 
+use std::sync::Arc;
+
 use weir_wire::{EntityId, Guid, Parameter, ParameterId, ParameterListWriter, ProtocolVersion, VendorId};
 
+use crate::content_filter::ContentFilterProperty;
 use crate::discovery_data::{
     DiscoveryDataError, DiscoveryLimits, Locators, Result, open, push_encapsulation, text,
 };
@@ -36,6 +39,8 @@ pub struct EndpointData {
     pub unicast: Locators,
     /// The multicast groups that it has also joined.
     pub multicast: Locators,
+    /// The filter of a reader.
+    pub content_filter: Option<Arc<ContentFilterProperty>>,
     /// Whether a reader requests the policies with each sample.
     pub expects_inline_qos: bool,
     /// Its granted socket buffer in bytes; only from Weir.
@@ -58,6 +63,9 @@ pub fn encode(kind: EndpointKind, data: &EndpointData, vendor: VendorId, out: &m
     list.string(ParameterId::TOPIC_NAME, &data.topic);
     list.string(ParameterId::TYPE_NAME, &data.type_name);
     qos_parameters::encode(kind, &data.qos, &mut list);
+    if let Some(filter) = &data.content_filter {
+        list.content_filter(&filter.value());
+    }
     list.addresses(ParameterId::UNICAST_LOCATOR, &data.unicast.addresses);
     list.addresses(ParameterId::MULTICAST_LOCATOR, &data.multicast.addresses);
     if let Some(bytes) = data.receive_buffer {
@@ -96,6 +104,7 @@ pub fn decode(
         },
         unicast: Locators::default(),
         multicast: Locators::default(),
+        content_filter: None,
         expects_inline_qos: false,
         receive_buffer: None,
     };
@@ -156,6 +165,10 @@ impl Found {
             }
             ParameterId::UNICAST_LOCATOR => data.unicast.add(parameter, limits)?,
             ParameterId::MULTICAST_LOCATOR => data.multicast.add_group(parameter, limits)?,
+            // One that cannot be used is left out: the reader filters what it receives.
+            ParameterId::CONTENT_FILTER_PROPERTY => {
+                data.content_filter = ContentFilterProperty::decode(parameter).map(Arc::new);
+            }
             ParameterId::EXPECTS_INLINE_QOS => data.expects_inline_qos = parameter.bool()?,
             ParameterId::WEIR_RECEIVE_BUFFER => data.receive_buffer = parameter.u32().ok(),
             id if qos_parameters::decode(parameter, limits, &mut data.qos)? || !id.must_understand() => {}
@@ -174,8 +187,9 @@ mod tests {
 
     use super::*;
     use crate::qos::{
-        DestinationOrder, Durability, History, INFINITE, Liveliness, LivelinessKind, Ownership, Presentation,
-        PresentationScope, Reliability, XCDR1, XCDR2,
+        DestinationOrder, Durability, DurabilityService, History, INFINITE, Liveliness, LivelinessKind,
+        Ownership, Presentation, PresentationScope, Reliability, TypeConsistency, TypeConsistencyKind, XCDR1,
+        XCDR2,
     };
 
     fn example(kind: EndpointKind, qos: Qos) -> EndpointData {
@@ -191,6 +205,7 @@ mod tests {
             qos,
             unicast: Locators { addresses: vec![address], skipped: 0 },
             multicast: Locators::default(),
+            content_filter: None,
             expects_inline_qos: false,
             receive_buffer: None,
         }
@@ -222,6 +237,15 @@ mod tests {
             lifespan: Duration::from_micros(1_500_001),
             representation: vec![XCDR2],
             user_data: vec![1, 2, 3],
+            topic_data: vec![4],
+            group_data: vec![5; 5],
+            durability_service: DurabilityService {
+                service_cleanup_delay: Duration::new(4, 500_000_000),
+                history: History::KeepLast(12),
+                max_samples: Some(100),
+                max_instances: None,
+                max_samples_per_instance: Some(13),
+            },
             ..Qos::for_writer()
         }
     }
@@ -256,6 +280,15 @@ mod tests {
         qos_of_reader.ownership_strength = 0;
         qos_of_reader.transport_priority = 0;
         qos_of_reader.lifespan = INFINITE;
+        qos_of_reader.durability_service = DurabilityService::DEFAULT;
+        qos_of_reader.type_consistency = TypeConsistency {
+            kind: TypeConsistencyKind::DisallowTypeCoercion,
+            ignore_sequence_bounds: false,
+            ignore_string_bounds: true,
+            ignore_member_names: true,
+            prevent_type_widening: false,
+            force_type_validation: true,
+        };
         qos_of_reader.representation = vec![XCDR2, XCDR1];
         for (kind, qos) in [
             (EndpointKind::Writer, unusual()),
@@ -372,6 +405,8 @@ mod tests {
                 list.i32s(ParameterId::HISTORY, &odd.map(u32::cast_signed));
                 list.u32(ParameterId::RESOURCE_LIMITS, 1);
                 list.u32(ParameterId::USER_DATA, 3);
+                list.u32(ParameterId::DURABILITY_SERVICE, 3);
+                list.u32(ParameterId::TYPE_CONSISTENCY_ENFORCEMENT, 7);
                 list.u32(ParameterId::TRANSPORT_PRIORITY, 4);
             });
             let qos = read(EndpointKind::Writer, &payload).unwrap().qos;

@@ -32,6 +32,7 @@
 //! | `pacing` | how much leaves at a time, as the paths to the readers allow |
 //! | `ecn` | DSCP and ECN of what leaves |
 //! | `expected_qos` | inline QoS for readers that expect it |
+//! | `content_filter` | filters that readers ask for |
 //! | `inactivity`, `liveliness` | readers that stop acknowledging; assertions without a sample |
 //! | `refusal` | why a writer refuses samples |
 //! | `timed` | samples that expire; deadlines of instances; writers that are suspended |
@@ -47,6 +48,7 @@ mod burst;
 mod coalescing;
 mod commit;
 mod compose;
+mod content_filter;
 mod direct;
 mod ecn;
 mod encode;

@@ -14,6 +14,7 @@
 //! User data is in `weir-cdr`, protocol state in `weir-rtps`.
 
 pub mod bytes;
+pub mod content_filter;
 mod debug;
 pub mod encapsulation;
 pub mod error;
@@ -30,6 +31,7 @@ pub mod timestamp;
 pub mod vendor;
 
 pub use bytes::{Emit, Endianness, push};
+pub use content_filter::ContentFilterValue;
 pub use error::{ParseError, Problem};
 pub use fragment_number::{FragmentNumber, FragmentNumberSet};
 pub use guid::{EntityId, Guid, GuidPrefix};

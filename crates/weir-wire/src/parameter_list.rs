@@ -248,23 +248,37 @@ impl<'a> Parameter<'a> {
     /// # Errors
     /// If a string is malformed, or if there are more than `max`.
     pub fn strings(&self, max: usize) -> Result<Vec<Cow<'a, str>>, ParseError> {
-        let mut cursor = self.cursor();
+        self.strings_at(&mut self.cursor(), max)
+    }
+
+    /// Decodes a sequence of at most `max` strings behind other values.
+    pub(crate) fn strings_at(
+        &self,
+        cursor: &mut Cursor<'a>,
+        max: usize,
+    ) -> Result<Vec<Cow<'a, str>>, ParseError> {
         let count = cursor.u32()? as usize;
         if count > max {
             return cursor.fail(Problem::BadLength);
         }
         let mut strings = Vec::new();
         for _ in 0..count {
-            strings.push(text(&mut cursor)?);
-            let used = self.value.len() - cursor.rest().len();
-            let padding = used.next_multiple_of(4) - used;
-            // The padding of the last string may be missing.
-            cursor.slice(padding.min(cursor.rest().len()))?;
+            strings.push(self.text_at(cursor)?);
         }
         Ok(strings)
     }
 
-    fn cursor(&self) -> Cursor<'a> {
+    /// Decodes a string before other values: skips its padding.
+    pub(crate) fn text_at(&self, cursor: &mut Cursor<'a>) -> Result<Cow<'a, str>, ParseError> {
+        let text = text(cursor)?;
+        let used = self.value.len() - cursor.rest().len();
+        let padding = used.next_multiple_of(4) - used;
+        // The padding of the last string may be missing.
+        cursor.slice(padding.min(cursor.rest().len()))?;
+        Ok(text)
+    }
+
+    pub(crate) fn cursor(&self) -> Cursor<'a> {
         Cursor::new(self.value, self.endianness, "a parameter's value")
     }
 }

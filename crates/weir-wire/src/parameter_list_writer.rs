@@ -90,10 +90,7 @@ impl<'a> ParameterListWriter<'a> {
     pub fn strings<'s>(&mut self, id: ParameterId, values: impl ExactSizeIterator<Item = &'s str>) {
         self.value(id, |out| {
             out.extend_from_slice(&(values.len() as u32).to_le_bytes());
-            for value in values {
-                push_string(out, value);
-                out.resize(out.len().next_multiple_of(4), 0);
-            }
+            values.for_each(|value| push_padded(out, value));
         });
     }
 
@@ -124,7 +121,7 @@ impl<'a> ParameterListWriter<'a> {
     }
 
     /// Appends a parameter whose value `write` appends, at an offset that is a multiple of four.
-    fn value(&mut self, id: ParameterId, write: impl FnOnce(&mut Vec<u8>)) {
+    pub(crate) fn value(&mut self, id: ParameterId, write: impl FnOnce(&mut Vec<u8>)) {
         let mut value = Vec::new();
         write(&mut value);
         value.resize(value.len().next_multiple_of(4), 0);
@@ -138,6 +135,12 @@ impl<'a> ParameterListWriter<'a> {
 fn push_duration(out: &mut Vec<u8>, value: Duration) {
     out.extend_from_slice(&value.seconds.to_le_bytes());
     out.extend_from_slice(&value.fraction.to_le_bytes());
+}
+
+/// Appends a string and the padding before what follows.
+pub(crate) fn push_padded(out: &mut Vec<u8>, value: &str) {
+    push_string(out, value);
+    out.resize(out.len().next_multiple_of(4), 0);
 }
 
 fn push_string(out: &mut Vec<u8>, value: &str) {

@@ -83,8 +83,8 @@ fn subscribe(
     while !is_disposed && reader.wait_for_data(LIMIT) {
         for sample in reader.take(usize::MAX) {
             is_disposed = sample.info.instance_state == InstanceState::NotAliveDisposed;
-            if sample.info.valid_data {
-                println!("{}", sample.data.line());
+            if let Some(shape) = sample.data() {
+                println!("{}", shape.line());
             }
         }
     }

@@ -43,7 +43,7 @@ fn exchange(name: &str, general: &str) {
             qos = qos.partition(partitions());
         } else if !options.is_empty() {
             // The maximum that a Weir participant announces.
-            qos.policies.user_data = vec![7; 1024];
+            qos.user_data = vec![7; 1024];
         }
         let writer = run.writer_with_qos::<Blob>(qos);
         peer.ask(&(run.command::<Blob>("reader", Reliability::Reliable) + options));

@@ -4,7 +4,9 @@ use std::path::PathBuf;
 use std::process::Command;
 use std::sync::OnceLock;
 
-use weir_dds::{DataReaderQos, DataWriter, DataWriterQos, InstanceState, PolicyId, Reliability};
+use weir_dds::{
+    DataReaderQos, DataWriter, DataWriterQos, InstanceHandle, InstanceState, PolicyId, Reliability,
+};
 use weir_interop::Requirement;
 
 use crate::peer::{self, Peer};
@@ -95,7 +97,7 @@ fn cyclone_to_weir<T: Numbered>(
     let run = Run::new(name);
     let mut qos = DataReaderQos::default().reliable().keep_all();
     // More than the largest test sends: a slow application must not cause rejections.
-    qos.policies.resource_limits.max_bytes = Some(256 << 20);
+    qos.resource_limits.max_bytes = Some(256 << 20);
     let reader = run.reader_with_qos::<T>(qos);
     let mut peer = start(&run, general);
     peer.ask(&format!("{} {mode}", run.command::<T>("writer", Reliability::Reliable)));
@@ -325,8 +327,7 @@ fn what_is_unregistered_is_disposed_of_where_the_writer_says_so() {
     peer.ask("write 0 2 5 2");
     take_exactly(&reader, 0, 2, 5, 2);
     peer.ask("unregister 0 2");
-    let keys = Run::new("handles").writer::<ShapeType>(Reliability::BestEffort);
-    let handle = keys.lookup_instance(&ShapeType::make(0, 0, 2)).unwrap();
+    let handle = InstanceHandle::of(&ShapeType::make(0, 0, 2)).unwrap();
     await_state(&reader, handle, InstanceState::NotAliveDisposed);
     peer.quit();
 }
@@ -344,7 +345,6 @@ fn weir_sees_instances_end_that_cyclone_ends() {
     peer.ask("write 0 6 5 3");
     take_exactly(&reader, 0, 6, 5, 3);
     // A writer has handles of instances, even without readers.
-    let keys = Run::new("handles").writer::<ShapeType>(Reliability::BestEffort);
     for (command, instance, state) in [
         ("dispose 0 3", 0, InstanceState::NotAliveDisposed),
         ("unregister 1 3", 1, InstanceState::NotAliveNoWriters),
@@ -352,7 +352,7 @@ fn weir_sees_instances_end_that_cyclone_ends() {
         ("delete", 2, InstanceState::NotAliveNoWriters),
     ] {
         peer.ask(command);
-        let handle = keys.lookup_instance(&ShapeType::make(instance, 0, 3)).unwrap();
+        let handle = InstanceHandle::of(&ShapeType::make(instance, 0, 3)).unwrap();
         await_state(&reader, handle, state);
     }
     peer.quit();

@@ -1,6 +1,6 @@
 //! What a late-joining reader receives of the history of a writer on the other side.
 
-use weir_dds::{DataReaderQos, DataWriterQos, InstanceState, Reliability};
+use weir_dds::{DataReaderQos, DataWriterQos, InstanceHandle, InstanceState, Reliability};
 use weir_interop::Requirement;
 
 use crate::cyclonedds;
@@ -160,7 +160,7 @@ fn late_readers_see_that_an_instance_has_ended() {
     peer.ask("dispose 0 3");
     let late =
         run.reader_with_qos::<ShapeType>(DataReaderQos::default().reliable().keep_all().transient_local());
-    let instance = writer.lookup_instance(&shape(0)).unwrap();
+    let instance = InstanceHandle::of(&shape(0)).unwrap();
     await_state(&late, instance, InstanceState::NotAliveDisposed);
     peer.quit();
 }

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::process::Command;
 use std::sync::OnceLock;
 
-use weir_dds::{InstanceState, Reliability};
+use weir_dds::{InstanceHandle, InstanceState, Reliability};
 use weir_interop::Requirement;
 
 use crate::durability::{History, other_to_weir, weir_to_other};
@@ -229,7 +229,7 @@ fn both_see_instances_end_that_the_other_ends() {
         ("unregister 2 3", 2, InstanceState::NotAliveNoWriters),
     ] {
         peer.ask(command);
-        await_state(&reader, writer.lookup_instance(&shape(instance)).unwrap(), state);
+        await_state(&reader, InstanceHandle::of(&shape(instance)).unwrap(), state);
     }
     peer.quit();
     news.await_matches(0);

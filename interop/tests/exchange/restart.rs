@@ -1,7 +1,7 @@
 //! One side ends, with or without a goodbye, and is replaced: the old one's endpoints are removed,
 //! and data flow again.
 
-use weir_dds::{InstanceState, Reliability};
+use weir_dds::{InstanceHandle, InstanceState, Reliability};
 use weir_interop::Requirement;
 
 use crate::cyclonedds;
@@ -44,8 +44,7 @@ pub(crate) fn weir_survives_writers(name: &str, start: impl Fn(&Run) -> Peer) {
     news.await_matches_of_lease(1);
     second.kill();
     news.await_matches_of_lease(0);
-    let keys = Run::new("handles").writer::<ShapeType>(Reliability::BestEffort);
-    let instance = keys.lookup_instance(&ShapeType::make(0, 0, 3)).unwrap();
+    let instance = InstanceHandle::of(&ShapeType::make(0, 0, 3)).unwrap();
     await_state(&reader, instance, InstanceState::NotAliveNoWriters);
     let third = come(2 * COUNT);
     news.await_arrivals(3);

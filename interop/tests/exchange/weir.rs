@@ -73,8 +73,8 @@ impl Run {
     pub(crate) fn writer<T: Numbered>(&self, reliability: Reliability) -> DataWriter<T> {
         // Distinguishes unregistered instances from disposed ones.
         let mut qos = DataWriterQos::default().autodispose_unregistered_instances(false).keep_all();
-        qos.policies.max_blocking_time = LIMIT;
-        qos.policies.reliability = reliability;
+        qos.max_blocking_time = LIMIT;
+        qos.reliability = reliability;
         self.writer_with_qos(qos)
     }
 
@@ -93,7 +93,7 @@ impl Run {
     /// A reader, and the statuses that its listener receives.
     pub(crate) fn reader_with_news<T: Numbered>(&self, reliability: Reliability) -> (DataReader<T>, News) {
         let mut qos = DataReaderQos::default().keep_all();
-        qos.policies.reliability = reliability;
+        qos.reliability = reliability;
         self.reader_with_qos_and_news(qos)
     }
 
@@ -283,8 +283,8 @@ impl Check {
             return false;
         }
         for sample in reader.take(usize::MAX) {
-            if sample.info.valid_data {
-                self.look_at(&sample.data);
+            if let Some(shape) = sample.data() {
+                self.look_at(shape);
             }
         }
         true

@@ -2,7 +2,8 @@
 //! that only XCDR2 has there.
 
 use weir_dds::{
-    DataReader, DataRepresentation, DataWriter, DataWriterQos, DdsType, InstanceState, Reliability,
+    DataReader, DataRepresentation, DataWriter, DataWriterQos, DdsType, InstanceHandle, InstanceState,
+    Reliability,
 };
 use weir_interop::Requirement;
 
@@ -153,7 +154,7 @@ fn weir_to_cyclone<T: Numbered>(name: &str, size: u32, instances: u32) {
         peer.ask("state 2 disposed");
         await_state(
             &reader,
-            writer.lookup_instance(&T::make(2, 0, instances)).unwrap(),
+            InstanceHandle::of(&T::make(2, 0, instances)).unwrap(),
             InstanceState::NotAliveDisposed,
         );
     }
@@ -175,13 +176,12 @@ fn cyclone_to_weir<T: Numbered>(name: &str, size: u32, instances: u32) {
     peer.answer();
     assert_eq!(reader.sample_rejected_status().total_count, 0);
     if T::HAS_KEY {
-        let keys = writer::<T>(&Run::new("handles"));
         for (command, instance, state) in [
             ("dispose", 0, InstanceState::NotAliveDisposed),
             ("unregister", 1, InstanceState::NotAliveNoWriters),
         ] {
             peer.ask(&format!("{command} {instance} {instances}"));
-            let handle = keys.lookup_instance(&T::make(instance, size, instances)).unwrap();
+            let handle = InstanceHandle::of(&T::make(instance, size, instances)).unwrap();
             await_state(&reader, handle, state);
         }
     }

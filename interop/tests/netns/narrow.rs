@@ -30,8 +30,11 @@ fn exchange(cable: &Cable, lengths: &[usize]) {
         let sample = Blob { bytes: vec![number as u8; *len] };
         one.within(|| writer.write(&sample).unwrap());
         other.within(|| assert!(reader.wait_for_data(LIMIT), "{len} bytes do not arrive"));
-        let received: Vec<_> =
-            other.within(|| reader.take(usize::MAX)).into_iter().map(|it| it.data.clone()).collect();
+        let received: Vec<_> = other
+            .within(|| reader.take(usize::MAX))
+            .into_iter()
+            .map(|it| it.data().unwrap().clone())
+            .collect();
         assert_eq!(received, [sample]);
     }
     one.within(|| writer.wait_for_acknowledgments(LIMIT).unwrap());

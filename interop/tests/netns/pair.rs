@@ -75,7 +75,7 @@ impl<'a> Pair<'a> {
         while self.received < self.written {
             let received: Vec<i32> = self.other.within(|| {
                 assert!(self.reader.wait_for_data(LIMIT), "nothing arrives after {after}");
-                self.reader.take(usize::MAX).iter().map(|sample| sample.data.x).collect()
+                self.reader.take(usize::MAX).iter().map(|sample| sample.data().unwrap().x).collect()
             });
             for x in received {
                 assert_eq!(x, self.received, "after {after}");

@@ -55,7 +55,8 @@ const ARROWS: &[(&str, &[&str])] = &[
             "weir-udp",
         ],
     ),
-    ("weir-dds", &["weir-cdr", "weir-rtps", "weir-udp", "weir-wire"]),
+    ("weir-dds", &["weir-cdr", "weir-filter", "weir-rtps", "weir-udp", "weir-wire"]),
+    ("weir-filter", &["weir-cdr"]),
     ("weir-history", &["weir-results"]),
     ("weir-interop", &["weir-cdr", "weir-dds", "weir-netsim", "weir-rtps", "weir-udp", "weir-wire"]),
     ("weir-measure", &["weir-results", "weir-udp"]),
@@ -64,7 +65,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("weir-peers", &["weir-peer-api"]),
     ("weir-report", &["weir-results"]),
     ("weir-results", &[]),
-    ("weir-rtps", &["weir-cdr", "weir-wire"]),
+    ("weir-rtps", &["weir-cdr", "weir-filter", "weir-wire"]),
     ("weir-telemetry", &["weir-results"]),
     ("weir-udp", &[]),
     ("weir-wire", &["weir-cdr"]),
@@ -77,7 +78,7 @@ const TEST_ARROWS: &[(&str, &[&str])] =
 
 /// Crates without input and output, clock, threads or randomness: no crate that offers those may be
 /// among their dependencies.
-const PURE: &[&str] = &["weir-cdr", "weir-netsim", "weir-report", "weir-rtps", "weir-wire"];
+const PURE: &[&str] = &["weir-cdr", "weir-filter", "weir-netsim", "weir-report", "weir-rtps", "weir-wire"];
 const IMPURE: &[&str] =
     &["async-std", "getrandom", "libc", "mio", "nix", "rand", "rustix", "smol", "socket2", "tokio"];
 

@@ -23,7 +23,7 @@ use std::time::Duration;
 use parking_lot::Mutex;
 use weir_dds::{
     BatchPolicy, DataReader, DataReaderListener, DataReaderQos, DataWriter, DataWriterQos, DdsError,
-    DomainParticipant, MulticastGroup, ParticipantSettings, PathReport, Peer, SampleSeq,
+    DomainParticipant, MulticastGroup, ParticipantSettings, PathReport, Peer, Sample, SampleSeq,
 };
 use weir_peer_api::settings::Setting;
 use weir_results::{PathReading, Reliability, SocketBuffers, WaitStrategy};
@@ -332,11 +332,11 @@ impl<T: Data> Subscriber for SubscriberEnd<T> {
         self.reader.take_into(&mut self.samples, self.take_max);
         for sample in &self.samples {
             // A writer that leaves makes no sample.
-            if sample.info.valid_data {
-                sink.accept(&sample.data.header(), sample.data.payload());
+            if let Some(data) = sample.data() {
+                sink.accept(&data.header(), data.payload());
             }
         }
-        self.samples.iter_mut().for_each(|sample| sample.data.release());
+        self.samples.iter_mut().filter_map(Sample::data_mut).for_each(Data::release);
         Ok(())
     }
 }
@@ -363,7 +363,7 @@ impl<T: Data> Duplex<T> {
 struct PingerEnd<T, const IS_TIMED: bool> {
     duplex: Duplex<T>,
     sample: T,
-    echo: T,
+    echo: Sample<T>,
     recorder: Option<Recorder>,
 }
 
@@ -373,7 +373,7 @@ impl<T: Data, const IS_TIMED: bool> PingerEnd<T, IS_TIMED> {
         let (writer, reader) = (node.writer("_ping")?, node.reader("_pong", None::<Echo<T, IS_TIMED>>)?);
         let recorder = IS_TIMED.then(|| Recorder::new(case.warmup));
         let duplex = Duplex { node, writer, reader };
-        Ok(Self { duplex, sample: T::default(), echo: T::default(), recorder })
+        Ok(Self { duplex, sample: T::default(), echo: Sample::default(), recorder })
     }
 }
 
@@ -403,10 +403,11 @@ impl<T: Data, const IS_TIMED: bool> Pinger for PingerEnd<T, IS_TIMED> {
         sample.write(writer, &node.case, &header).map_err(failed)?;
         let sent = timestamps::sent::<T, IS_TIMED>(writer, written_ns);
         while reader.wait_for_data(timeout) {
-            while let Some(info) = reader.take_next_sample(echo) {
+            while reader.take_next_sample(echo) {
                 let taken_ns = timestamps::now_ns::<IS_TIMED>();
+                let Some(echo) = echo.data_mut() else { continue };
                 echo.release();
-                if info.valid_data && echo.seq_num() == header.seq_num {
+                if echo.seq_num() == header.seq_num {
                     if IS_TIMED && let Some(recorder) = recorder {
                         let received = timestamps::received::<T, IS_TIMED>(reader, taken_ns);
                         recorder.record(Stops { seq_num: header.seq_num, sent, received });
@@ -433,7 +434,7 @@ struct Echo<T, const IS_TIMED: bool> {
 
 /// What the echoing thread has in hand.
 struct EchoWork<T> {
-    sample: T,
+    sample: Sample<T>,
     echoed: u64,
     recorder: Option<Recorder>,
 }
@@ -442,12 +443,13 @@ impl<T: Data, const IS_TIMED: bool> DataReaderListener<T> for Echo<T, IS_TIMED> 
     fn on_data_available(&self, reader: &DataReader<T>) {
         let mut work = self.work.lock();
         let EchoWork { sample, echoed, recorder } = &mut *work;
-        while let Some(info) = reader.take_next_sample(sample) {
+        while reader.take_next_sample(sample) {
             let taken_ns = timestamps::now_ns::<IS_TIMED>();
             let received = timestamps::received::<T, IS_TIMED>(reader, taken_ns);
             let written_ns = timestamps::now_ns::<IS_TIMED>();
+            let Some(sample) = sample.data_mut() else { continue };
             // A failed echo is a lost ping, which the other side counts.
-            if info.valid_data && self.writer.write(sample).is_ok() {
+            if self.writer.write(sample).is_ok() {
                 *echoed += 1;
                 if IS_TIMED && let Some(recorder) = recorder {
                     let sent = timestamps::sent::<T, IS_TIMED>(&self.writer, written_ns);
@@ -464,7 +466,7 @@ impl<T: Data, const IS_TIMED: bool> PongerEnd<T, IS_TIMED> {
         let node = Node::open(case)?;
         let writer = node.writer("_pong")?;
         let recorder = IS_TIMED.then(|| Recorder::new(case.warmup));
-        let work = Arc::new(Mutex::new(EchoWork { sample: T::default(), echoed: 0, recorder }));
+        let work = Arc::new(Mutex::new(EchoWork { sample: Sample::default(), echoed: 0, recorder }));
         let echo = Echo::<T, IS_TIMED> { writer: writer.clone(), work: Arc::clone(&work) };
         let reader = node.reader("_ping", Some(echo))?;
         Ok(Self { duplex: Duplex { node, writer, reader }, work })

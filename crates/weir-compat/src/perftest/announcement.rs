@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use parking_lot::Mutex;
-use weir_dds::{DataReader, DataReaderListener, Guid, SampleSeq};
+use weir_dds::{DataReader, DataReaderListener, InstanceHandle, SampleSeq};
 
 use super::message::{self, Kind};
 use weir_bench::test_data::Owned;
@@ -19,7 +19,7 @@ pub(super) struct Roll {
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Entry {
     sid: i32,
-    writer: Guid,
+    writer: InstanceHandle,
     said: Kind,
     /// Numbers of the publishers that it knows to be done.
     done: Vec<i32>,
@@ -45,7 +45,7 @@ impl Roll {
     /// Records an announcement of subscriber `sid`. A second subscriber with the same number counts
     /// only if it waits to be served. The announcements of the first one are kept: the next run's
     /// subscriber may arrive before this run's publisher has checked.
-    fn note(&self, sid: i32, writer: Guid, said: Kind, done: Vec<i32>) {
+    fn note(&self, sid: i32, writer: InstanceHandle, said: Kind, done: Vec<i32>) {
         let mut subscribers = self.subscribers.lock();
         let known = subscribers.iter_mut().find(|entry| entry.sid == sid && entry.writer == writer);
         if let Some(entry) = known {
@@ -91,7 +91,7 @@ impl Roll {
 
     /// Whether a subscriber that is served does not know that publisher `pid` is done, and its
     /// writer is not among these.
-    pub(super) fn misses_one(&self, pid: u32, there: &[Guid]) -> bool {
+    pub(super) fn misses_one(&self, pid: u32, there: &[InstanceHandle]) -> bool {
         let is_missed =
             |entry: &Entry| entry.is_served && !entry.knows_done(pid) && !there.contains(&entry.writer);
         self.subscribers.lock().iter().any(is_missed)
@@ -111,9 +111,10 @@ impl<T: Owned> DataReaderListener<T> for RollListener {
         let _hearing = self.0.hearing.lock();
         let mut samples = SampleSeq::new();
         while reader.take_into(&mut samples, 16) > 0 {
-            for sample in samples.iter().filter(|sample| sample.info.valid_data) {
-                let header = sample.data.header();
-                let done = message::read_numbers(sample.data.payload()).take(DONE_MAX).collect();
+            for sample in &samples {
+                let Some(data) = sample.data() else { continue };
+                let header = data.header();
+                let done = message::read_numbers(data.payload()).take(DONE_MAX).collect();
                 self.0.note(header.entity_id, sample.info.publication_handle, Kind::of(&header), done);
             }
         }
@@ -131,10 +132,10 @@ const ENTRIES_MAX: usize = 4096;
 mod tests {
     use super::*;
 
-    fn guid(byte: u8) -> Guid {
+    fn guid(byte: u8) -> InstanceHandle {
         let mut bytes = [0; 16];
         bytes[0] = byte;
-        Guid::from_bytes(bytes)
+        weir_dds::Guid::from_bytes(bytes).into()
     }
 
     #[test]
@@ -214,7 +215,7 @@ mod tests {
             for number in 0..2 * ENTRIES_MAX as i32 {
                 let mut bytes = [0; 16];
                 bytes[..4].copy_from_slice(&number.to_le_bytes());
-                roll.note(sid(number), Guid::from_bytes(bytes), Kind::Here, Vec::new());
+                roll.note(sid(number), weir_dds::Guid::from_bytes(bytes).into(), Kind::Here, Vec::new());
             }
             assert_eq!(roll.subscribers.lock().len(), ENTRIES_MAX);
         }

@@ -4,7 +4,7 @@
 //! learns what the other one waits for. So each announces itself on a topic that always matches,
 //! until the run starts.
 
-use weir_dds::{DataReader, DataReaderQos, DataWriter, DataWriterQos};
+use weir_dds::{DataReader, DataReaderQos, DataWriter, DataWriterQos, Sample};
 
 use super::node::{Node, failed};
 use super::settings::NodeSettings;
@@ -72,8 +72,8 @@ impl Probe {
     /// Why an end that was found cannot be matched, each reason once.
     pub(super) fn mismatches(&mut self) -> Vec<String> {
         let mut new = Vec::new();
-        for sample in self.reader.take(64).iter().filter(|sample| sample.info.valid_data) {
-            let reason = self.ours.mismatch(EndKind::of(&sample.data.header()));
+        for data in self.reader.take(64).iter().filter_map(Sample::data) {
+            let reason = self.ours.mismatch(EndKind::of(&data.header()));
             new.extend(reason.filter(|reason| !self.told.contains(reason)));
         }
         new.dedup();

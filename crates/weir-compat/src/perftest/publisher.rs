@@ -6,7 +6,7 @@ use std::sync::mpsc;
 use std::time::Duration;
 
 use parking_lot::Mutex;
-use weir_dds::{DataReader, DataReaderListener, DataWriter, DdsError};
+use weir_dds::{DataReader, DataReaderListener, DataWriter, DdsError, Sample};
 use weir_measure::clock;
 use weir_telemetry::LossWatch;
 
@@ -62,7 +62,7 @@ pub fn publish(
 /// Echoes that arrive while the publisher writes.
 struct EchoListener<T> {
     pid: u32,
-    sample: Mutex<T>,
+    sample: Mutex<Sample<T>>,
     echoes: mpsc::Sender<Echo>,
     warmed_up: Arc<AtomicU64>,
 }
@@ -70,12 +70,12 @@ struct EchoListener<T> {
 impl<T: Owned> DataReaderListener<T> for EchoListener<T> {
     fn on_data_available(&self, reader: &DataReader<T>) {
         let mut sample = self.sample.lock();
-        while let Some(info) = reader.take_next_sample(&mut *sample) {
-            let header = sample.header();
-            if info.valid_data && is_warm_up(&header, self.pid) {
+        while reader.take_next_sample(&mut sample) {
+            let Some(header) = sample.data().map(T::header) else { continue };
+            if is_warm_up(&header, self.pid) {
                 self.warmed_up.fetch_add(1, Ordering::Relaxed);
             }
-            if info.valid_data && matches!(Kind::of(&header), Kind::Ping(_)) {
+            if matches!(Kind::of(&header), Kind::Ping(_)) {
                 let rtt_ns = clock::now_ns().saturating_sub(message::sent_ns(&header));
                 // Fails once the run is over.
                 let _ = self.echoes.send(Echo { rtt_ns });
@@ -100,7 +100,7 @@ struct Publisher<'a, T> {
     /// Only the publisher that sends pings has one.
     echo_reader: Option<DataReader<T>>,
     sample: T,
-    echo: T,
+    echo: Sample<T>,
     /// Samples that may be written before acknowledgements are waited for, and how many were; see
     /// [`PublisherSettings::acknowledged_every`].
     acknowledged_every: u64,
@@ -127,7 +127,7 @@ impl<'a, T: Owned> Publisher<'a, T> {
         let warmed_up = Arc::new(AtomicU64::new(0));
         let listener = (!settings.latency_test).then(|| EchoListener {
             pid: settings.pid,
-            sample: Mutex::new(T::default()),
+            sample: Mutex::new(Sample::default()),
             echoes,
             warmed_up: Arc::clone(&warmed_up),
         });
@@ -144,7 +144,7 @@ impl<'a, T: Owned> Publisher<'a, T> {
             writer,
             echo_reader,
             sample: T::default(),
-            echo: T::default(),
+            echo: Sample::default(),
             acknowledged_every: settings.acknowledged_every().unwrap_or(u64::MAX),
             unacknowledged: 0,
             watch: LossWatch::start(None),
@@ -186,8 +186,9 @@ impl<'a, T: Owned> Publisher<'a, T> {
     /// Takes the echoes that no listener takes. A subscriber whose echoes have no room takes no more pings either.
     fn take_echoes(&mut self) {
         if let Some(reader) = self.echo_reader.as_ref().filter(|_| self.settings.latency_test) {
-            while reader.take_next_sample(&mut self.echo).is_some() {
-                let is_ours = is_warm_up(&self.echo.header(), self.settings.pid);
+            while reader.take_next_sample(&mut self.echo) {
+                let echo = self.echo.data();
+                let is_ours = echo.is_some_and(|echo| is_warm_up(&echo.header(), self.settings.pid));
                 self.warmed_up.fetch_add(u64::from(is_ours), Ordering::Relaxed);
             }
         }
@@ -348,11 +349,11 @@ impl<T: Owned> Carrier for Publisher<'_, T> {
             return Err(EndpointError::Engine("only publisher 0 can run a latency test".to_owned()));
         };
         while reader.wait_for_data(ECHO_PATIENCE) {
-            while let Some(info) = reader.take_next_sample(&mut self.echo) {
-                let header = self.echo.header();
+            while reader.take_next_sample(&mut self.echo) {
+                let Some(header) = self.echo.data().map(T::header) else { continue };
                 let is_ours =
                     header.seq_num == wire_sequence(sequence) && matches!(Kind::of(&header), Kind::Ping(_));
-                if info.valid_data && is_ours {
+                if is_ours {
                     return Ok(Some(clock::now_ns()));
                 }
             }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use parking_lot::{Condvar, Mutex};
-use weir_dds::{DataReader, DataReaderListener, DataWriter, Guid, SampleSeq};
+use weir_dds::{DataReader, DataReaderListener, DataWriter, InstanceHandle, SampleSeq};
 use weir_measure::{Numbers, SEGMENTS_MAX, clock, stream_loss};
 use weir_results::{DropCounters, LossAttribution, SequenceCounts};
 
@@ -30,7 +30,7 @@ pub struct Received {
     /// What the publisher said of its run.
     pub description: Option<Description>,
     /// The writers that this process has served so far, for [`SubscriberSettings::served_before`] of the next run.
-    pub served: Vec<Guid>,
+    pub served: Vec<InstanceHandle>,
     /// How it ended.
     pub end: End,
 }
@@ -53,7 +53,7 @@ pub(super) struct Receiver<T> {
 pub(super) struct Tally {
     streams: Vec<Stream>,
     /// Writers that an earlier run served.
-    served_before: Vec<Guid>,
+    served_before: Vec<InstanceHandle>,
     /// The one that the last sample was of.
     recent: usize,
     /// Size of the samples, header included.
@@ -75,7 +75,7 @@ pub(super) struct Tally {
 struct Stream {
     entity_id: i32,
     /// The one writer that is served: another publisher with the same number is the next run.
-    writer: Guid,
+    writer: InstanceHandle,
     numbers: Numbers,
     is_finished: bool,
     /// What its publisher said at the end.
@@ -84,14 +84,19 @@ struct Stream {
 
 impl Tally {
     /// Nothing was counted yet, and nothing of these writers will be.
-    pub(super) fn without(served_before: &[Guid]) -> Self {
+    pub(super) fn without(served_before: &[InstanceHandle]) -> Self {
         Self { served_before: served_before.to_vec(), ..Self::default() }
     }
 
     /// Counts one sample as [`Tally::accept`] does, if it is like most: one of the publisher that the last one was of,
     /// which is not echoed. `false`: it was not counted.
     #[inline]
-    fn accept_like_the_last(&mut self, sample: &ReceivedSample<'_>, writer: Guid, now_ns: u64) -> bool {
+    fn accept_like_the_last(
+        &mut self,
+        sample: &ReceivedSample<'_>,
+        writer: InstanceHandle,
+        now_ns: u64,
+    ) -> bool {
         let Some(stream) = self.streams.get_mut(self.recent) else { return false };
         let is_like = Kind::of(&sample.header) == Kind::Data
             && stream.entity_id == sample.header.entity_id
@@ -111,7 +116,7 @@ impl Tally {
         &mut self,
         limits: Limits,
         sample: &ReceivedSample<'_>,
-        writer: Guid,
+        writer: InstanceHandle,
         now_ns: u64,
     ) -> bool {
         let ReceivedSample { header, payload } = *sample;
@@ -143,7 +148,7 @@ impl Tally {
     /// The place of the stream that a sample belongs to: that of its writer, or a new one if a
     /// publisher is still expected.
     #[inline]
-    fn find(&mut self, publishers: usize, entity_id: i32, writer: Guid) -> Option<usize> {
+    fn find(&mut self, publishers: usize, entity_id: i32, writer: InstanceHandle) -> Option<usize> {
         let streams = &mut self.streams;
         match streams.iter().position(|stream| stream.entity_id == entity_id) {
             Some(at) => (streams[at].writer == writer).then_some(at),
@@ -182,12 +187,12 @@ impl Tally {
     }
 
     /// Whether a publisher is not done and not among these writers any more.
-    pub(super) fn misses_one(&self, matched: &[Guid]) -> bool {
+    pub(super) fn misses_one(&self, matched: &[InstanceHandle]) -> bool {
         self.streams.iter().any(|stream| !stream.is_finished && !matched.contains(&stream.writer))
     }
 
     /// The writers that are served, and those that earlier runs served.
-    fn all_served(&self) -> Vec<Guid> {
+    fn all_served(&self) -> Vec<InstanceHandle> {
         self.served_before.iter().copied().chain(self.streams.iter().map(|stream| stream.writer)).collect()
     }
 
@@ -309,8 +314,9 @@ impl<T: Owned> Receiver<T> {
         let state = |tally: &Tally| (tally.heard(), tally.done().count());
         let before = state(&tally);
         // A writer's end is not a sample.
-        for sample in samples.iter().filter(|sample| sample.info.valid_data) {
-            let received = ReceivedSample { header: sample.data.header(), payload: sample.data.payload() };
+        for sample in samples {
+            let Some(data) = sample.data() else { continue };
+            let received = ReceivedSample { header: data.header(), payload: data.payload() };
             let writer = sample.info.publication_handle;
             if tally.accept_like_the_last(&received, writer, now_ns) {
                 continue;
@@ -318,7 +324,7 @@ impl<T: Owned> Receiver<T> {
             let is_served = tally.accept(self.limits, &received, writer, now_ns);
             if is_served && self.limits.echo(Kind::of(&received.header)) {
                 // What cannot be echoed is a lost ping, which the publisher counts.
-                let _ = self.echo.write(&sample.data);
+                let _ = self.echo.write(data);
             }
         }
         if before != state(&tally) {
@@ -348,8 +354,8 @@ mod tests {
 
     const LIMITS: Limits = Limits { sid: 1, publishers: 1 };
 
-    fn guid(byte: u8) -> Guid {
-        Guid::from_bytes([byte; 16])
+    fn guid(byte: u8) -> InstanceHandle {
+        weir_dds::Guid::from_bytes([byte; 16]).into()
     }
 
     /// A sample of 100 bytes.

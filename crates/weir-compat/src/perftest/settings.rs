@@ -4,7 +4,7 @@ use std::net::Ipv4Addr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use weir_dds::{Guid, Peer};
+use weir_dds::{InstanceHandle, Peer};
 use weir_measure::nanos;
 
 use super::message::Description;
@@ -139,7 +139,7 @@ pub struct SubscriberSettings {
     pub num_publishers: u32,
     /// The writers of publishers that earlier runs of this process served, see
     /// [`Received::served`](super::Received): their repeated final markers do not start a new run.
-    pub served_before: Vec<Guid>,
+    pub served_before: Vec<InstanceHandle>,
 }
 
 /// Samples of an instance that a publisher keeps for late subscribers, at most, and bytes of all of them.

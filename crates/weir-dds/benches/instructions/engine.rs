@@ -12,7 +12,7 @@ use std::time::Duration;
 use parking_lot::Mutex;
 use weir_dds::{
     BatchPolicy, Coalescing, DataReader, DataReaderListener, DataReaderQos, DataWriter, DataWriterQos,
-    DomainParticipant, ParticipantSettings,
+    DomainParticipant, ParticipantSettings, Sample,
 };
 
 use crate::codec::TestData;
@@ -39,10 +39,10 @@ pub(crate) fn write_batch() -> u32 {
         (0..BATCH).for_each(|_| writer.write(sample).unwrap());
         writer.flush();
     };
-    let take = |reader: &DataReader<TestData>, value: &mut TestData| {
+    let take = |reader: &DataReader<TestData>, value: &mut Sample<TestData>| {
         let mut missing = BATCH;
         while missing > 0 {
-            while reader.take_next_sample(value).is_some() {
+            while reader.take_next_sample(value) {
                 missing -= 1;
             }
             if missing > 0 {
@@ -61,7 +61,7 @@ pub(crate) fn write_batch() -> u32 {
 /// counted, including the first ones, which warm memory up.
 pub(crate) fn receive(size_bytes: usize) -> u32 {
     let taken = Arc::new(AtomicU32::new(0));
-    let listener = Taker { value: Mutex::new(TestData::default()), taken: Arc::clone(&taken) };
+    let listener = Taker { value: Mutex::new(Sample::default()), taken: Arc::clone(&taken) };
     let ends = Ends::new(qos().coalescing(Coalescing::Off));
     ends.reader.set_listener(Some(Arc::new(listener)));
     let mut sample = TestData::of(size_bytes);
@@ -77,14 +77,14 @@ pub(crate) fn receive(size_bytes: usize) -> u32 {
 
 /// Takes the available samples.
 struct Taker {
-    value: Mutex<TestData>,
+    value: Mutex<Sample<TestData>>,
     taken: Arc<AtomicU32>,
 }
 
 impl DataReaderListener<TestData> for Taker {
     fn on_data_available(&self, reader: &DataReader<TestData>) {
         let mut value = self.value.lock();
-        while reader.take_next_sample(&mut value).is_some_and(|info| info.valid_data) {
+        while reader.take_next_sample(&mut value) && value.info.valid_data {
             self.taken.fetch_add(1, Ordering::Release);
         }
     }
@@ -94,9 +94,9 @@ fn qos() -> DataWriterQos {
     DataWriterQos::default().best_effort().keep_all()
 }
 
-fn take(reader: &DataReader<TestData>, value: &mut TestData) {
+fn take(reader: &DataReader<TestData>, value: &mut Sample<TestData>) {
     assert!(reader.wait_for_data(PATIENCE));
-    assert!(reader.take_next_sample(value).is_some());
+    assert!(reader.take_next_sample(value));
 }
 
 /// A matched writer and reader, each in its own participant.
@@ -126,10 +126,10 @@ impl Ends {
         &self,
         count: u32,
         mut write: impl FnMut(&DataWriter<TestData>, &TestData),
-        mut take: impl FnMut(&DataReader<TestData>, &mut TestData),
+        mut take: impl FnMut(&DataReader<TestData>, &mut Sample<TestData>),
     ) {
         let mut sample = TestData::of(32);
-        let mut value = TestData::default();
+        let mut value = Sample::default();
         for number in 0..count {
             sample.seq_num = number;
             write(&self.writer, &sample);

@@ -1,15 +1,16 @@
 //! Samples without decoding, for recorders and bridges.
 
 use weir_cdr::{Bytes, DdsType};
-use weir_rtps::reader::SampleSelection;
 
 use super::DataReader;
+use super::selection::What;
 use crate::error::Result;
 use crate::sample::SampleInfo;
 use crate::shared_payload;
 
 /// A sample that was not decoded.
 #[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
 pub struct SerializedSample {
     /// The value in CDR after its encapsulation header (RTPS 2.5, 10.2).
     ///
@@ -54,30 +55,23 @@ impl<T: DdsType> DataReader<T> {
     /// # }
     /// ```
     pub fn take_serialized(&self, max: usize) -> Vec<SerializedSample> {
-        self.collect_serialized(max, true)
+        self.select().max(max).take_serialized()
     }
 
     /// Returns up to `max` samples without decoding them, and marks them as read.
     ///
     /// The oldest are first.
     pub fn read_serialized(&self, max: usize) -> Vec<SerializedSample> {
-        self.collect_serialized(max, false)
+        self.select().max(max).read_serialized()
     }
 
-    fn collect_serialized(&self, max: usize, remove: bool) -> Vec<SerializedSample> {
-        self.inner.driver().flush_queued();
+    pub(super) fn access_serialized(&self, what: What, remove: bool) -> Vec<SerializedSample> {
         let mut samples = Vec::new();
-        let mut core = self.inner.access_by_policies(self.inner.endpoint.core.lock());
-        core.access(max, SampleSelection::default(), remove, |raw| {
-            samples.push(SerializedSample {
-                payload: shared_payload::payload(&raw),
-                info: SampleInfo::new(&raw),
-            });
+        self.access_each(what, remove, |raw| {
+            let payload = shared_payload::payload(&raw);
+            samples.push(SerializedSample { payload, info: SampleInfo::new(&raw) });
             true
         });
-        if core.is_request_due() {
-            self.inner.driver().request_refused(core);
-        }
         samples
     }
 }

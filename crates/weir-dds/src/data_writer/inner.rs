@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -20,9 +21,9 @@ use crate::driver::publishing::Publishing;
 use crate::driver::shared::Driver;
 use crate::driver::start::Handle;
 use crate::error::{DdsError, Result};
+use crate::instance_handle::InstanceHandle;
 use crate::key::key_hash_of;
 use crate::qos::DataWriterQos;
-use crate::sample::InstanceHandle;
 use crate::wait_strategy::WaitStrategy;
 
 /// The key of an instance.
@@ -38,7 +39,9 @@ pub(crate) struct Inner {
     pub(super) handle: Arc<Handle>,
     pub(super) endpoint: Arc<WriterEndpoint>,
     /// The publishing thread of an asynchronous writer.
-    pub(super) publisher: Option<JoinHandle<()>>,
+    pub(super) publisher: Mutex<Option<JoinHandle<()>>>,
+    /// Whether the writer has ended.
+    pub(super) is_closed: AtomicBool,
     pub(super) qos: DataWriterQos,
     /// The encoding of the offered data representation.
     pub(super) encoding: Encoding,
@@ -165,8 +168,8 @@ impl Inner {
     /// instances.
     #[inline]
     pub(super) fn needs_key(&self) -> bool {
-        let limits = &self.qos.policies.resource_limits;
-        self.qos.policies.history != History::KeepAll
+        let limits = &self.qos.resource_limits;
+        self.qos.history != History::KeepAll
             || limits.max_instances.is_some()
             || limits.max_samples_per_instance.is_some()
             || self.endpoint.watches_deadlines
@@ -225,7 +228,7 @@ impl Inner {
             std::thread::sleep(until.since(clock::now()));
             return true;
         }
-        let deadline = paused_until.unwrap_or_else(|| clock::now() + self.qos.policies.max_blocking_time);
+        let deadline = paused_until.unwrap_or_else(|| clock::now() + self.qos.max_blocking_time);
         let is_done = || lane.core().can_go_on(clock::now());
         driver.receive_until(Some(deadline), driver.wait, is_done) || paused_until.is_some()
     }
@@ -242,7 +245,7 @@ impl Inner {
         if refused != WriteRefused::WindowFull {
             return Err(self.refusal(refused));
         }
-        let patience = self.qos.policies.max_blocking_time;
+        let patience = self.qos.max_blocking_time;
         let deadline = *waiting_since.get_or_insert(now) + patience;
         let lane = &self.endpoint.lane;
         let _waiting = lane.publishing.as_ref().map(Publishing::wait_for_room);
@@ -281,7 +284,7 @@ impl Inner {
         let text = refused.to_string();
         match refused {
             WriteRefused::TooLarge { .. } => DdsError::BadParameter(text),
-            WriteRefused::Closed => self.driver().failure().unwrap_or(DdsError::OutOfResources(text)),
+            WriteRefused::Closed => self.driver().failure().unwrap_or(DdsError::AlreadyDeleted("writer")),
             WriteRefused::WindowFull
             | WriteRefused::LimitReached
             | WriteRefused::TooManyInstances
@@ -302,35 +305,67 @@ impl Inner {
     }
 }
 
-impl Drop for Inner {
-    fn drop(&mut self) {
+impl Inner {
+    /// Ends the writer: unregisters its instances, sends what is held back, and leaves discovery.
+    ///
+    /// Returns an error if the end was not sent or acknowledged in time. Does nothing the second time.
+    pub(super) fn close(&self) -> Result<()> {
+        if self.is_closed.swap(true, Ordering::SeqCst) {
+            return Ok(());
+        }
         let entity = self.endpoint.entity;
         // A listener may hold handles, and threads may keep the endpoint alive through an old
         // routing table.
         self.endpoint.set_listener(None);
-        // Samples that automatic coalescing holds back are sent as well.
-        let mut turn = self.endpoint.lane.turn();
-        let last = self.unregister_all(&mut turn.core);
-        let end = turn.core.last_sequence_number();
-        self.flush(turn, clock::now());
-        if let Some(publishing) = &self.endpoint.lane.publishing {
-            let patience = self.qos.policies.max_blocking_time.max(FAREWELL_TIME);
-            self.wait_until_published(publishing, end, clock::now() + patience);
-        }
-        if let Some(last) = last {
-            let is_done = || self.endpoint.lane.core().is_acknowledged(last);
-            self.driver().receive_until(Some(clock::now() + FAREWELL_TIME), self.driver().wait, is_done);
-        }
-        if let (Some(publishing), Some(publisher)) = (&self.endpoint.lane.publishing, self.publisher.take()) {
+        let outcome = self.bid_farewell();
+        if let (Some(publishing), Some(publisher)) =
+            (&self.endpoint.lane.publishing, self.publisher.lock().take())
+        {
             publishing.stop();
             // That thread runs no application code, so it cannot be this one. Its panics do not get here.
             let _ = publisher.join();
         }
         self.driver().with_discovery(|core, now| core.remove_writer(now, entity));
         self.driver().routes.change(|table| _ = table.writers.remove(&entity));
+        // Other handles may still be there.
+        self.endpoint.lane.close();
+        outcome
+    }
+
+    /// Unregisters the registered instances, and waits until that and what was held back has been sent and
+    /// acknowledged.
+    fn bid_farewell(&self) -> Result<()> {
+        // Samples that automatic coalescing holds back are sent as well.
+        let mut turn = self.endpoint.lane.turn();
+        let last = self.unregister_all(&mut turn.core);
+        let end = turn.core.last_sequence_number();
+        self.flush(turn, clock::now());
+        let mut outcome = Ok(());
+        let late = |what, waited| Err(DdsError::Timeout { what, waited, hint: self.lagging_hint() });
+        if let Some(publishing) = &self.endpoint.lane.publishing {
+            let patience = self.qos.max_blocking_time.max(FAREWELL_TIME);
+            if !self.wait_until_published(publishing, end, clock::now() + patience) {
+                outcome = late("publishing", patience);
+            }
+        }
+        if let Some(last) = last {
+            let is_done = || self.endpoint.lane.core().is_acknowledged(last);
+            if !self.driver().receive_until(Some(clock::now() + FAREWELL_TIME), self.driver().wait, is_done) {
+                outcome = late("the acknowledgement of the end of all instances", FAREWELL_TIME);
+            }
+        }
+        self.driver().check()?;
+        outcome
     }
 }
 
-/// How long a dropped writer waits for readers to acknowledge the end of its registered instances.
+impl Drop for Inner {
+    fn drop(&mut self) {
+        // What could not be done is only reported by `DataWriter::close`.
+        let _ = self.close();
+    }
+}
+
+/// How long a closed or dropped writer waits for readers to acknowledge the end of its registered instances.
 /// After that, readers learn from discovery that the writer is gone.
 const FAREWELL_TIME: Duration = Duration::from_secs(1);

@@ -1,15 +1,19 @@
 //! Registering, disposing and unregistering instances (DDS 1.4, 2.2.2.4.2).
 
+use std::time::SystemTime;
+
 use weir_cdr::DdsType;
 use weir_rtps::config;
 use weir_rtps::writer::ChangeKind;
+use weir_wire::Timestamp;
 
 use super::DataWriter;
 use super::inner::InstanceKey;
 use super::write::Source;
+use crate::clock::timestamp_of;
 use crate::error::{DdsError, Result};
+use crate::instance_handle::InstanceHandle;
 use crate::key::{instance_of, key_hash_of};
-use crate::sample::InstanceHandle;
 
 impl<T: DdsType> DataWriter<T> {
     /// Disposes an instance. Only the key members of `sample` are used.
@@ -17,7 +21,15 @@ impl<T: DdsType> DataWriter<T> {
     /// # Errors
     /// As [`DataWriter::write`]; [`DdsError::BadParameter`] if the topic has no key.
     pub fn dispose(&self, sample: &T) -> Result<()> {
-        self.change(&self.key_of(sample)?, ChangeKind::Disposed)
+        self.change(&self.key_of(sample)?, ChangeKind::Disposed, None)
+    }
+
+    /// Disposes an instance, with a source timestamp chosen by the caller.
+    ///
+    /// # Errors
+    /// As [`DataWriter::dispose`].
+    pub fn dispose_w_timestamp(&self, sample: &T, timestamp: SystemTime) -> Result<()> {
+        self.change(&self.key_of(sample)?, ChangeKind::Disposed, Some(timestamp_of(timestamp)))
     }
 
     /// Disposes a registered instance, see [`DataWriter::dispose`].
@@ -25,13 +37,13 @@ impl<T: DdsType> DataWriter<T> {
     /// # Errors
     /// As [`DataWriter::write`]; [`DdsError::BadParameter`] if the instance is not registered.
     pub fn dispose_by_handle(&self, handle: InstanceHandle) -> Result<()> {
-        self.change(&self.registered(handle)?, ChangeKind::Disposed)
+        self.change(&self.registered(handle)?, ChangeKind::Disposed, None)
     }
 
     /// Registers an instance, so that it can be disposed or unregistered by its handle.
     ///
     /// Only the key members of `sample` are used. Sends nothing. Writing does not require
-    /// registration. Dropping the writer unregisters its instances.
+    /// registration. Closing or dropping the writer unregisters its instances.
     ///
     /// # Errors
     /// - [`DdsError::BadParameter`]: the topic has no key.
@@ -39,7 +51,7 @@ impl<T: DdsType> DataWriter<T> {
     /// - [`DdsError::Encoding`]: the type does not allow the key.
     pub fn register_instance(&self, sample: &T) -> Result<InstanceHandle> {
         let key = self.key_of(sample)?;
-        let handle = self.lookup_instance(sample)?;
+        let handle = InstanceHandle(instance_of(sample)?);
         let mut registered = self.inner.registered.lock();
         if registered.len() >= config::INSTANCES_MAX && !registered.contains_key(&handle) {
             let text = format!("{} instances are registered already", config::INSTANCES_MAX);
@@ -49,6 +61,18 @@ impl<T: DdsType> DataWriter<T> {
         known.map_err(|refused| self.inner.refusal(refused))?;
         registered.insert(handle, key);
         Ok(handle)
+    }
+
+    /// As [`DataWriter::register_instance`]: registering sends nothing, so the timestamp has no effect.
+    ///
+    /// # Errors
+    /// As [`DataWriter::register_instance`].
+    pub fn register_instance_w_timestamp(
+        &self,
+        sample: &T,
+        _timestamp: SystemTime,
+    ) -> Result<InstanceHandle> {
+        self.register_instance(sample)
     }
 
     /// Returns a sample with the key members of a registered instance and all other members at
@@ -67,7 +91,16 @@ impl<T: DdsType> DataWriter<T> {
     /// # Errors
     /// As [`DataWriter::dispose`].
     pub fn unregister_instance(&self, sample: &T) -> Result<()> {
-        self.unregister(self.lookup_instance(sample)?, &self.key_of(sample)?)
+        self.unregister(InstanceHandle(instance_of(sample)?), &self.key_of(sample)?, None)
+    }
+
+    /// Unregisters an instance, with a source timestamp chosen by the caller.
+    ///
+    /// # Errors
+    /// As [`DataWriter::unregister_instance`].
+    pub fn unregister_instance_w_timestamp(&self, sample: &T, timestamp: SystemTime) -> Result<()> {
+        let handle = InstanceHandle(instance_of(sample)?);
+        self.unregister(handle, &self.key_of(sample)?, Some(timestamp_of(timestamp)))
     }
 
     /// Unregisters a registered instance, see [`DataWriter::unregister_instance`].
@@ -75,11 +108,16 @@ impl<T: DdsType> DataWriter<T> {
     /// # Errors
     /// As [`DataWriter::dispose_by_handle`].
     pub fn unregister_by_handle(&self, handle: InstanceHandle) -> Result<()> {
-        self.unregister(handle, &self.registered(handle)?)
+        self.unregister(handle, &self.registered(handle)?, None)
     }
 
-    fn unregister(&self, handle: InstanceHandle, key: &InstanceKey) -> Result<()> {
-        self.change(key, self.inner.unregistration())?;
+    fn unregister(
+        &self,
+        handle: InstanceHandle,
+        key: &InstanceKey,
+        timestamp: Option<Timestamp>,
+    ) -> Result<()> {
+        self.change(key, self.inner.unregistration(), timestamp)?;
         self.inner.registered.lock().remove(&handle);
         Ok(())
     }
@@ -93,11 +131,11 @@ impl<T: DdsType> DataWriter<T> {
         })
     }
 
-    fn change(&self, key: &InstanceKey, kind: ChangeKind) -> Result<()> {
+    fn change(&self, key: &InstanceKey, kind: ChangeKind, timestamp: Option<Timestamp>) -> Result<()> {
         let inner = &*self.inner;
         let undelimited = inner.undelimited(&key.payload);
         let payload = undelimited.as_deref().unwrap_or(&key.payload);
-        inner.write(Source::<T>::End(kind, payload), (Some(key.hash), payload.len()), None)
+        inner.write(Source::<T>::End(kind, payload), (Some(key.hash), payload.len()), timestamp)
     }
 
     /// Returns the key of a sample.
@@ -111,11 +149,18 @@ impl<T: DdsType> DataWriter<T> {
         Ok(InstanceKey { hash: key_hash_of(sample, encoding)?, payload })
     }
 
-    /// Returns the handle of the instance that a sample belongs to.
+    /// Returns the handle of a sample's instance.
+    ///
+    /// Only the key members of `sample` are used. `None` if the instance is not
+    /// [registered](DataWriter::register_instance), or if the topic has no key.
     ///
     /// # Errors
     /// [`DdsError::Encoding`] if the type does not allow the key.
-    pub fn lookup_instance(&self, sample: &T) -> Result<InstanceHandle> {
-        Ok(InstanceHandle(instance_of(sample)?))
+    pub fn lookup_instance(&self, sample: &T) -> Result<Option<InstanceHandle>> {
+        if !T::HAS_KEY {
+            return Ok(None);
+        }
+        let handle = InstanceHandle(instance_of(sample)?);
+        Ok(self.inner.registered.lock().contains_key(&handle).then_some(handle))
     }
 }

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use parking_lot::Mutex;
+use weir_rtps::qos::Qos;
 use weir_rtps::reader::ReaderCore;
 use weir_rtps::receiver::batch::News;
 use weir_rtps::writer::inline_qos_of;
@@ -48,20 +49,25 @@ pub(crate) struct WriterEndpoint {
 }
 
 impl WriterEndpoint {
-    pub(crate) fn new(entity: EntityId, lane: Lane, qos: &DataWriterQos, topic: &Arc<TopicState>) -> Self {
+    pub(crate) fn new(
+        entity: EntityId,
+        lane: Lane,
+        (qos, announced): (&DataWriterQos, &Qos),
+        topic: &Arc<TopicState>,
+    ) -> Self {
         Self {
             entity,
             topic: Arc::clone(topic),
             lane,
             matched: Mutex::default(),
             incompatible: Mutex::default(),
-            assertions: Assertions::new(qos.policies.liveliness),
+            assertions: Assertions::new(qos.liveliness),
             liveliness_lost: Mutex::default(),
             inactivity: Mutex::default(),
-            watches_deadlines: qos.policies.deadline != INFINITE,
+            watches_deadlines: qos.deadline != INFINITE,
             uses_multicast: qos.multicast,
             without_key_delimiters: Mutex::default(),
-            inline_qos: inline_qos_of(topic.name(), &qos.policies),
+            inline_qos: inline_qos_of(topic.name(), announced),
             expecting_qos: Mutex::default(),
             listener_panics: Panics::default(),
             listener: Mutex::default(),

@@ -125,6 +125,7 @@ impl Driver {
                 let mut core = writer.lane.core();
                 let group = reader.group.filter(|_| writer.uses_multicast);
                 core.move_reader(now, reader.guid, reader.destinations, group, segment_max, path);
+                core.set_content_filter(reader.guid, reader.content_filter.as_deref());
                 self.outlet.arm(core.next_timeout());
                 drop(core);
                 followed.connect(writer);
@@ -234,6 +235,7 @@ impl Driver {
         (segment_max, path): (u16, Option<Path>),
         out: &mut Outbox,
     ) {
+        let (guid, content_filter) = (reader.guid, reader.content_filter);
         let mut core = writer.lane.core();
         core.match_reader(
             now,
@@ -249,6 +251,7 @@ impl Driver {
                 path,
             },
         );
+        core.set_content_filter(guid, content_filter.as_deref());
         core.poll_answers(now, out);
         self.outlet.arm(core.next_timeout());
     }

@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use weir_dds::{
     BatchPolicy, Bytes, Coalescing, DataReader, DataReaderListener, DataReaderQos, DataWriter, DataWriterQos,
-    DdsType, PublishMode, SampleSeq,
+    DdsType, PublishMode, Sample, SampleSeq,
 };
 
 use crate::support::{
@@ -304,11 +304,11 @@ impl DataReaderListener<Unkeyed> for Echo {
     fn on_data_available(&self, reader: &DataReader<Unkeyed>) {
         // Kept per thread: a local value would cost an allocation per call.
         thread_local! {
-            static SAMPLE: std::cell::RefCell<Unkeyed> = std::cell::RefCell::default();
+            static SAMPLE: std::cell::RefCell<Sample<Unkeyed>> = std::cell::RefCell::default();
         }
         SAMPLE.with_borrow_mut(|sample| {
-            while reader.take_next_sample(sample).is_some() {
-                let _ = self.0.write(sample);
+            while reader.take_next_sample(sample) {
+                let _ = sample.data().map(|ball| self.0.write(ball));
             }
         });
     }
@@ -326,15 +326,15 @@ fn ping_pong_of(len: usize, what: &str, qos: fn() -> (DataWriterQos, DataReaderQ
     let (writer, far_reader) =
         endpoints::<Unkeyed>(&format!("{what} there"), (&near, qos().0), (&far, qos().1));
     far_reader.set_listener(Some(std::sync::Arc::new(Echo(back))));
-    let mut ball = Unkeyed::default();
+    let mut ball = Sample::default();
     let mut play = |count: u64| {
         let mut sample = Unkeyed { number: 0, bytes: vec![1; len] };
         for number in 0..count {
             sample.number = number;
             writer.write(&sample).unwrap();
             assert!(reader.wait_for_data(DEADLINE));
-            assert!(reader.take_next_sample(&mut ball).is_some());
-            assert_eq!(ball.number, number);
+            assert!(reader.take_next_sample(&mut ball));
+            assert_eq!(ball.data().unwrap().number, number);
         }
     };
     play(WARM_UP / 4);
@@ -375,7 +375,7 @@ fn loans_and_shared_bytes_cost_handles_but_no_memory_for_payloads() {
         let qos = reliable();
         let (writer, reader): (DataWriter<Shared>, DataReader<Shared>) =
             endpoints("loans", (&here, qos.0), (&there, qos.1));
-        let mut sample = Shared::default();
+        let mut sample = Sample::<Shared>::default();
         let mut exchange = |samples: u64| {
             for number in 0..samples {
                 let mut loan = writer.loan(len).unwrap();
@@ -383,8 +383,9 @@ fn loans_and_shared_bytes_cost_handles_but_no_memory_for_payloads() {
                 loan[len - 1] = number as u8;
                 loan.write().unwrap();
                 assert!(reader.wait_for_data(DEADLINE), "{number} is missing");
-                reader.take_next_sample(&mut sample).unwrap();
-                assert_eq!((sample.number, sample.bytes[len - 1]), (number, number as u8));
+                assert!(reader.take_next_sample(&mut sample));
+                let got = sample.data().unwrap();
+                assert_eq!((got.number, got.bytes[len - 1]), (number, number as u8));
                 // Waits until its memory is free: on a busy machine more and more samples would be
                 // in flight.
                 writer.wait_for_acknowledgments(DEADLINE).unwrap();

@@ -15,7 +15,7 @@ fn samples_that_come_one_by_one_all_arrive() {
     for number in 0..5_000 {
         writer.write(&Numbered::new(2, number)).unwrap();
         let samples = take_exactly(&reader, 1);
-        assert_eq!(samples[0].data, Numbered::new(2, number));
+        assert_eq!(*samples[0].data().unwrap(), Numbered::new(2, number));
     }
     assert_eq!(reader.sample_lost_status().total_count, 0);
 }
@@ -38,9 +38,9 @@ fn a_flood_loses_samples_but_never_order_and_says_how_many() {
         number += 1;
         assert!(reader.wait_for_data(DEADLINE));
         for sample in reader.take(usize::MAX) {
-            assert!(sample.data.number as i64 > last);
-            assert_eq!(sample.data, Numbered::new(2, sample.data.number));
-            last = sample.data.number as i64;
+            assert!(sample.data().unwrap().number as i64 > last);
+            assert_eq!(*sample.data().unwrap(), Numbered::new(2, sample.data().unwrap().number));
+            last = sample.data().unwrap().number as i64;
             received += 1;
         }
     }
@@ -57,7 +57,7 @@ fn a_reliable_writer_serves_a_best_effort_reader_and_never_waits_for_it() {
     writer.write(&Numbered::new(0, 0)).unwrap();
     writer.wait_for_acknowledgments(DEADLINE).unwrap();
     assert!(writer.lagging_subscriptions().is_empty());
-    assert_eq!(take_exactly(&reader, 1)[0].data.number, 0);
+    assert_eq!(take_exactly(&reader, 1)[0].data().unwrap().number, 0);
 }
 
 #[test]

@@ -13,7 +13,7 @@ const PATIENCE: Duration = Duration::from_millis(50);
 /// A reader that holds at most `max` samples.
 fn small_reader(max: u32) -> DataReaderQos {
     let mut qos = lossless_reader();
-    qos.policies.resource_limits.max_samples = Some(max);
+    qos.resource_limits.max_samples = Some(max);
     qos
 }
 
@@ -40,7 +40,7 @@ fn a_reader_that_never_takes_stalls_its_writer_which_goes_on_after_it_takes() {
     let stopped = fill(&writer, 0);
     assert!(stopped >= 100, "{stopped}");
     assert_eq!(reader.available(), 100);
-    assert_eq!(writer.lagging_subscriptions(), [reader.guid()]);
+    assert_eq!(writer.lagging_subscriptions(), [reader.instance_handle()]);
     assert_eq!(writer.last_sequence_number().0, stopped as i64, "what was refused took no number");
     // One round after the other: taking makes room, and no sample was lost.
     let total = stopped + 1_000;
@@ -61,14 +61,14 @@ fn a_reader_that_never_takes_stalls_its_writer_which_goes_on_after_it_takes() {
 #[test]
 fn a_writers_own_limit_of_samples_is_kept() {
     let mut qos = lossless_writer().max_blocking_time(PATIENCE);
-    qos.policies.resource_limits.max_samples = Some(10);
+    qos.resource_limits.max_samples = Some(10);
     let (writer, reader) = pair::<Numbered>(qos, small_reader(5));
     let stopped = fill(&writer, 0);
     assert!((10..=15).contains(&stopped), "{stopped}");
     take_numbered(&reader, 0, stopped);
     writer.wait_for_acknowledgments(DEADLINE).unwrap();
     writer.write(&Numbered::new(0, stopped)).unwrap();
-    assert_eq!(take_exactly(&reader, 1)[0].data.number, stopped);
+    assert_eq!(take_exactly(&reader, 1)[0].data().unwrap().number, stopped);
 }
 
 #[test]

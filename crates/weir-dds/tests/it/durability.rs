@@ -35,7 +35,7 @@ fn a_late_reader_that_asks_for_nothing_old_gets_nothing_old() {
     let reader: DataReader<Keyed> = world.reader(&world.participant(), lossless_reader());
     matched(&[&writer], &[&reader]);
     writer.write(&Keyed { id: 1, value: 100 }).unwrap();
-    assert_eq!(take_exactly(&reader, 1)[0].data.value, 100);
+    assert_eq!(take_exactly(&reader, 1)[0].data().unwrap().value, 100);
     assert_eq!(reader.sample_lost_status().total_count, 0);
 }
 
@@ -43,7 +43,7 @@ fn a_late_reader_that_asks_for_nothing_old_gets_nothing_old() {
 fn a_writer_that_keeps_all_keeps_no_more_than_the_limit() {
     let world = World::new();
     let mut qos = lossless_writer().transient_local().max_blocking_time(Duration::from_millis(10));
-    qos.policies.resource_limits.max_samples = Some(100);
+    qos.resource_limits.max_samples = Some(100);
     let writer = world.writer(&world.participant(), qos);
     for number in 0..100 {
         writer.write(&Numbered::new(1, number)).unwrap();
@@ -63,8 +63,10 @@ fn a_late_reader_gets_the_last_samples_of_a_topic_without_a_key() {
         writer.write(&Numbered::new(1, number)).unwrap();
     }
     let reader = world.reader(&world.participant(), lossless_reader().transient_local());
-    let numbers: Vec<_> =
-        take_exactly(&reader, 3).into_iter().map(|it: weir_dds::Sample<Numbered>| it.data.number).collect();
+    let numbers: Vec<_> = take_exactly(&reader, 3)
+        .into_iter()
+        .map(|it: weir_dds::Sample<Numbered>| it.data().unwrap().number)
+        .collect();
     assert_eq!(numbers, [997, 998, 999]);
 }
 
@@ -79,7 +81,7 @@ fn a_late_reader_hears_of_disposed_instances() {
     let reader: DataReader<Keyed> = world.reader(&world.participant(), lossless_reader().transient_local());
     let samples = take_exactly(&reader, 4);
     let end = samples.iter().find(|it| !it.info.valid_data).unwrap();
-    assert_eq!((end.data.id, end.info.instance_state), (1, InstanceState::NotAliveDisposed));
+    assert_eq!((end.key().unwrap().id, end.info.instance_state), (1, InstanceState::NotAliveDisposed));
 }
 
 #[test]

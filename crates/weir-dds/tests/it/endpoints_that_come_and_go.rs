@@ -16,7 +16,7 @@ fn one_by_one(writer: &DataWriter<Numbered>, source: u32, readers: &[&DataReader
         let sample = Numbered::new(source, number);
         writer.write(&sample).unwrap();
         for reader in readers {
-            assert_eq!(take_exactly(reader, 1)[0].data, sample);
+            assert_eq!(*take_exactly(reader, 1)[0].data().unwrap(), sample);
         }
     }
 }
@@ -56,10 +56,11 @@ fn writers_that_take_turns_reach_their_own_readers() {
         for (source, writer) in (0..).zip(&writers) {
             writer.write(&Numbered::new(source, number)).unwrap();
         }
-        let mut sources: Vec<_> = take_exactly(&reader, 2).iter().map(|sample| sample.data.source).collect();
+        let mut sources: Vec<_> =
+            take_exactly(&reader, 2).iter().map(|sample| sample.data().unwrap().source).collect();
         sources.sort_unstable();
         assert_eq!(sources, [0, 1]);
-        assert_eq!(take_exactly(&other, 1)[0].data, Numbered::new(2, number));
+        assert_eq!(*take_exactly(&other, 1)[0].data().unwrap(), Numbered::new(2, number));
     }
 }
 
@@ -71,7 +72,7 @@ fn a_listener_that_is_set_and_removed_between_samples_hears_of_those_between() {
     impl DataReaderListener<Numbered> for Heard {
         fn on_data_available(&self, reader: &DataReader<Numbered>) {
             for sample in reader.take(usize::MAX) {
-                let _ = self.0.lock().unwrap().send(sample.data);
+                let _ = self.0.lock().unwrap().send(sample.into_data().unwrap());
             }
         }
     }

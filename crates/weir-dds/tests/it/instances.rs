@@ -1,8 +1,10 @@
 //! Topics with a key: life cycle of instances.
 
+use std::time::{Duration, SystemTime};
+
 use weir_dds::{
     DataReader, DataReaderQos, DataWriterQos, DdsError, DdsType, InstanceHandle, InstanceState, Sample,
-    States, ViewState,
+    SampleRanks, States, ViewState,
 };
 
 use crate::support::{
@@ -20,8 +22,8 @@ fn instances_keep_apart_and_carry_the_writers_handle() {
         writer.write(&Keyed { id: (value % 100) as u32, value }).unwrap();
     }
     for (value, sample) in (0..3_000).zip(take_exactly(&reader, 3_000)) {
-        assert_eq!(sample.data, Keyed { id: (value % 100) as u32, value });
-        assert_eq!(sample.info.instance_handle, writer.lookup_instance(&sample.data).unwrap());
+        assert_eq!(*sample.data().unwrap(), Keyed { id: (value % 100) as u32, value });
+        assert_eq!(sample.info.instance_handle, InstanceHandle::of(sample.data().unwrap()).unwrap());
         assert_eq!(sample.info.instance_state, InstanceState::Alive);
     }
 }
@@ -37,7 +39,7 @@ fn a_disposed_instance_is_not_alive_until_it_is_written_again() {
     writer.dispose(&sample).unwrap();
     let gone = one(&reader);
     assert!(!gone.info.valid_data);
-    assert_eq!(gone.data.id, 5);
+    assert_eq!(gone.key().unwrap().id, 5);
     assert_eq!(gone.info.instance_state, InstanceState::NotAliveDisposed);
     assert_eq!(gone.info.instance_handle, first.info.instance_handle);
     assert_eq!(gone.info.view_state, ViewState::NotNew);
@@ -59,7 +61,7 @@ fn an_unregistered_instance_has_no_writers_until_it_is_written_again() {
     writer.unregister_instance(&sample).unwrap();
     let gone = one(&reader);
     assert!(!gone.info.valid_data);
-    assert_eq!((gone.data.id, gone.info.instance_state), (6, InstanceState::NotAliveNoWriters));
+    assert_eq!((gone.key().unwrap().id, gone.info.instance_state), (6, InstanceState::NotAliveNoWriters));
     writer.write(&sample).unwrap();
     // It had no writer and its samples were taken: it counts as never seen.
     let back = one(&reader);
@@ -102,14 +104,13 @@ fn a_writer_that_leaves_leaves_its_instances_without_writers() {
         writer.write(&Keyed { id, value: 1 }).unwrap();
     }
     assert_eq!(take_exactly(&reader, 10).len(), 10);
-    let handles: Vec<_> =
-        (0..10).map(|id| writer.lookup_instance(&Keyed { id, value: 0 }).unwrap()).collect();
+    let handles: Vec<_> = (0..10).map(|id| InstanceHandle::of(&Keyed { id, value: 0 }).unwrap()).collect();
     drop(writer);
     let news = take_exactly(&reader, 10);
     assert!(news.iter().all(|it| !it.info.valid_data));
     assert!(news.iter().all(|it| it.info.instance_state == InstanceState::NotAliveNoWriters));
     // The reader has kept the keys.
-    let mut ids: Vec<_> = news.iter().map(|it| it.data.id).collect();
+    let mut ids: Vec<_> = news.iter().map(|it| it.key().unwrap().id).collect();
     ids.sort_unstable();
     assert_eq!(ids, Vec::from_iter(0..10));
     let mut told: Vec<_> = news.iter().map(|it| it.info.instance_handle).collect();
@@ -128,7 +129,11 @@ fn a_reader_keeps_the_last_samples_of_each_instance() {
         }
     }
     writer.wait_for_acknowledgments(DEADLINE).unwrap();
-    let values: Vec<_> = reader.take(usize::MAX).into_iter().map(|it| (it.data.id, it.data.value)).collect();
+    let values: Vec<_> = reader
+        .take(usize::MAX)
+        .into_iter()
+        .map(|it| (it.data().unwrap().id, it.data().unwrap().value))
+        .collect();
     assert_eq!(values, [(0, 8), (1, 8), (2, 8), (0, 9), (1, 9), (2, 9)]);
 }
 
@@ -153,7 +158,7 @@ fn writers_that_come_and_go_do_not_pile_up_beyond_the_depth() {
         assert!(reader.available() <= 2, "{} samples are kept", reader.available());
     }
     let kept = reader.take(usize::MAX);
-    assert_eq!(kept[0].data, Keyed { id: 1, value: 4 }, "the last value is not replaced by news");
+    assert_eq!(*kept[0].data().unwrap(), Keyed { id: 1, value: 4 }, "the last value is not replaced by news");
     assert!(!kept[1].info.valid_data);
 }
 
@@ -161,7 +166,7 @@ fn writers_that_come_and_go_do_not_pile_up_beyond_the_depth() {
 fn a_writer_keeps_the_last_samples_of_each_instance_for_late_readers() {
     let world = World::new();
     let mut qos = DataWriterQos::default().reliable().keep_last(2);
-    qos.policies.durability = weir_dds::Durability::TransientLocal;
+    qos.durability = weir_dds::Durability::TransientLocal;
     let writer = world.writer(&world.participant(), qos);
     for value in 0..10 {
         for id in 0..3 {
@@ -169,10 +174,12 @@ fn a_writer_keeps_the_last_samples_of_each_instance_for_late_readers() {
         }
     }
     let mut qos = lossless_reader();
-    qos.policies.durability = weir_dds::Durability::TransientLocal;
+    qos.durability = weir_dds::Durability::TransientLocal;
     let reader = world.reader(&world.participant(), qos);
-    let values: Vec<_> =
-        take_exactly(&reader, 6).into_iter().map(|it: Sample<Keyed>| (it.data.id, it.data.value)).collect();
+    let values: Vec<_> = take_exactly(&reader, 6)
+        .into_iter()
+        .map(|it: Sample<Keyed>| (it.data().unwrap().id, it.data().unwrap().value))
+        .collect();
     assert_eq!(values, [(0, 8), (1, 8), (2, 8), (0, 9), (1, 9), (2, 9)]);
 }
 
@@ -209,11 +216,11 @@ fn keys_may_be_long_and_lie_between_other_members() {
     }
     writer.dispose(&ship("Beagle")).unwrap();
     let samples = take_exactly(&reader, 4);
-    assert_eq!(samples[0].data, ship("Argo"));
+    assert_eq!(*samples[0].data().unwrap(), ship("Argo"));
     assert_eq!(samples[0].info.instance_handle, samples[2].info.instance_handle);
-    assert_eq!(samples[1].info.instance_handle, writer.lookup_instance(&ship("Beagle")).unwrap());
+    assert_eq!(samples[1].info.instance_handle, InstanceHandle::of(&ship("Beagle")).unwrap());
     assert_eq!(samples[3].info.instance_handle, samples[1].info.instance_handle);
-    assert_eq!(samples[3].data, Ship { tonnes: 0.0, crew: Vec::new(), ..ship("Beagle") });
+    assert_eq!(*samples[3].key().unwrap(), Ship { tonnes: 0.0, crew: Vec::new(), ..ship("Beagle") });
     assert!(!samples[3].info.valid_data);
 }
 
@@ -224,7 +231,7 @@ fn an_unregistered_instance_is_disposed_unless_told_otherwise() {
     one(&reader);
     writer.unregister_instance(&Keyed { id: 6, value: 0 }).unwrap();
     let gone = one(&reader);
-    assert_eq!((gone.data.id, gone.info.instance_state), (6, InstanceState::NotAliveDisposed));
+    assert_eq!((gone.key().unwrap().id, gone.info.instance_state), (6, InstanceState::NotAliveDisposed));
 }
 
 #[test]
@@ -232,12 +239,14 @@ fn registered_instances_end_by_their_handles() {
     let (writer, reader) = pair::<Keyed>(lossless_writer(), lossless_reader());
     let handle = writer.register_instance(&Keyed { id: 3, value: 9 }).unwrap();
     assert_eq!(writer.key_value(handle), Some(Keyed { id: 3, value: 0 }));
-    assert_eq!(handle, writer.lookup_instance(&Keyed { id: 3, value: 1 }).unwrap());
+    assert_eq!(handle, InstanceHandle::of(&Keyed { id: 3, value: 1 }).unwrap());
+    assert_eq!(writer.lookup_instance(&Keyed { id: 3, value: 1 }).unwrap(), Some(handle));
+    assert_eq!(writer.lookup_instance(&Keyed { id: 4, value: 1 }).unwrap(), None);
     writer.write(&Keyed { id: 3, value: 1 }).unwrap();
     assert_eq!(one(&reader).info.instance_handle, handle);
     writer.dispose_by_handle(handle).unwrap();
     let gone = one(&reader);
-    assert_eq!((gone.data.id, gone.info.instance_state), (3, InstanceState::NotAliveDisposed));
+    assert_eq!((gone.key().unwrap().id, gone.info.instance_state), (3, InstanceState::NotAliveDisposed));
     writer.unregister_by_handle(handle).unwrap();
     writer.wait_for_acknowledgments(DEADLINE).unwrap();
     assert_eq!(reader.available(), 0, "it is disposed as before");
@@ -256,7 +265,7 @@ fn registered_instances_end_with_their_writer() {
     take_exactly(&reader, 2);
     drop(writer);
     let mut ends: Vec<_> =
-        take_exactly(&reader, 2).iter().map(|it| (it.data.id, it.info.instance_state)).collect();
+        take_exactly(&reader, 2).iter().map(|it| (it.key().unwrap().id, it.info.instance_state)).collect();
     ends.sort_unstable_by_key(|(id, _)| *id);
     assert_eq!(ends, [(1, InstanceState::NotAliveDisposed), (2, InstanceState::NotAliveNoWriters)]);
 }
@@ -264,7 +273,7 @@ fn registered_instances_end_with_their_writer() {
 #[test]
 fn no_more_instances_are_registered_than_the_limit_says() {
     let mut qos = lossless_writer();
-    qos.policies.resource_limits.max_instances = Some(2);
+    qos.resource_limits.max_instances = Some(2);
     let (writer, _reader) = pair::<Keyed>(qos, lossless_reader());
     let register = |id| writer.register_instance(&Keyed { id, value: 0 });
     let handle = register(1).unwrap();
@@ -289,7 +298,7 @@ fn crowded() -> (weir_dds::DataWriter<Keyed>, DataReader<Keyed>) {
 }
 
 fn ids(samples: &[Sample<Keyed>]) -> Vec<(u32, u64)> {
-    samples.iter().map(|it| (it.data.id, it.data.value)).collect()
+    samples.iter().map(|it| it.key().unwrap()).map(|it| (it.id, it.value)).collect()
 }
 
 #[test]
@@ -298,14 +307,15 @@ fn samples_of_one_instance_are_read_and_taken_apart_from_the_others() {
     let handle = reader.lookup_instance(&Keyed { id: 2, value: 0 }).unwrap().unwrap();
     assert_eq!(reader.lookup_instance(&Keyed { id: 9, value: 0 }).unwrap(), None);
     assert_eq!(reader.key_value(handle), Some(Keyed { id: 2, value: 0 }));
-    assert_eq!(ids(&reader.read_instance(handle, 2, States::ANY)), [(2, 0), (2, 1)]);
-    assert_eq!(ids(&reader.read_instance(handle, 9, States::READ)), [(2, 0), (2, 1)]);
-    assert_eq!(ids(&reader.take_instance(handle, 9, States::NOT_READ)), [(2, 2)]);
-    assert_eq!(ids(&reader.take_instance(handle, 1, States::ANY)), [(2, 0)]);
-    assert_eq!(ids(&reader.take_instance(handle, 9, States::ANY)), [(2, 1)]);
-    assert!(reader.take_instance(handle, 9, States::ANY).is_empty());
-    assert!(reader.take_instance(InstanceHandle([9; 16]), 9, States::ANY).is_empty());
-    assert_eq!(reader.key_value(InstanceHandle([9; 16])), None);
+    assert_eq!(ids(&reader.select().instance(handle).max(2).read()), [(2, 0), (2, 1)]);
+    assert_eq!(ids(&reader.select().instance(handle).states(States::READ).max(9).read()), [(2, 0), (2, 1)]);
+    assert_eq!(ids(&reader.select().instance(handle).states(States::NOT_READ).max(9).take()), [(2, 2)]);
+    assert_eq!(ids(&reader.select().instance(handle).max(1).take()), [(2, 0)]);
+    assert_eq!(ids(&reader.select().instance(handle).max(9).take()), [(2, 1)]);
+    assert!(reader.select().instance(handle).max(9).take().is_empty());
+    let unknown = InstanceHandle::of(&Keyed { id: 9, value: 0 }).unwrap();
+    assert!(reader.select().instance(unknown).max(9).take().is_empty());
+    assert_eq!(reader.key_value(unknown), None);
     assert_eq!(reader.available(), 7);
     assert_eq!(reader.take(usize::MAX).len(), 7);
 }
@@ -316,11 +326,11 @@ fn instances_are_taken_one_after_the_other() {
     let mut handle = None;
     let mut seen = Vec::new();
     loop {
-        let samples = reader.take_next_instance(handle, usize::MAX, States::ANY);
+        let samples = reader.select().next_instance(handle).take();
         let Some(first) = samples.first() else { break };
         handle = Some(first.info.instance_handle);
         assert!(samples.iter().all(|it| Some(it.info.instance_handle) == handle));
-        seen.push((first.data.id, samples.len()));
+        seen.push((first.key().unwrap().id, samples.len()));
     }
     assert_eq!(seen, [(0, 3), (1, 4), (2, 3)]);
     assert_eq!(reader.available(), 0);
@@ -329,22 +339,22 @@ fn instances_are_taken_one_after_the_other() {
 #[test]
 fn only_instances_with_samples_in_these_states_come_next() {
     let (_writer, reader) = crowded();
-    let first = reader.read_next_instance(None, 1, States::NOT_ALIVE_DISPOSED);
+    let first = reader.select().next_instance(None).states(States::NOT_ALIVE_DISPOSED).max(1).read();
     assert_eq!(ids(&first), [(1, 0)]);
     let handle = Some(first[0].info.instance_handle);
-    assert!(reader.read_next_instance(handle, 1, States::NOT_ALIVE).is_empty());
-    assert_eq!(ids(&reader.read_next_instance(handle, 1, States::ALIVE)), [(2, 0)]);
+    assert!(reader.select().next_instance(handle).states(States::NOT_ALIVE).max(1).read().is_empty());
+    assert_eq!(ids(&reader.select().next_instance(handle).states(States::ALIVE).max(1).read()), [(2, 0)]);
 }
 
 #[test]
 fn samples_are_chosen_by_their_states() {
     let (_writer, reader) = crowded();
-    assert_eq!(reader.read_w_states(usize::MAX, States::NOT_ALIVE_DISPOSED).len(), 4);
-    assert_eq!(reader.read_w_states(usize::MAX, States::NEW).len(), 6);
-    assert_eq!(reader.read_w_states(usize::MAX, States::NEW).len(), 0);
-    assert_eq!(reader.take_w_states(usize::MAX, States::NOT_NEW | States::NOT_ALIVE).len(), 4);
-    assert_eq!(reader.take_w_states(usize::MAX, States::NOT_READ).len(), 0);
-    assert_eq!(reader.take_w_states(usize::MAX, States::READ | States::ALIVE).len(), 6);
+    assert_eq!(reader.select().states(States::NOT_ALIVE_DISPOSED).read().len(), 4);
+    assert_eq!(reader.select().states(States::NEW).read().len(), 6);
+    assert_eq!(reader.select().states(States::NEW).read().len(), 0);
+    assert_eq!(reader.select().states(States::NOT_NEW | States::NOT_ALIVE).take().len(), 4);
+    assert_eq!(reader.select().states(States::NOT_READ).take().len(), 0);
+    assert_eq!(reader.select().states(States::READ | States::ALIVE).take().len(), 6);
 }
 
 #[test]
@@ -357,5 +367,74 @@ fn a_lost_instance_of_a_type_with_a_long_key_is_known_by_its_key() {
     drop(writer);
     let gone = take_exactly(&reader, 1).remove(0);
     assert_eq!(gone.info.instance_state, InstanceState::NotAliveNoWriters);
-    assert_eq!(gone.data, Ship { tonnes: 0.0, crew: Vec::new(), ..ship });
+    assert_eq!(*gone.key().unwrap(), Ship { tonnes: 0.0, crew: Vec::new(), ..ship });
+}
+
+#[test]
+fn ranks_count_later_samples_and_later_lives_of_an_instance() {
+    let (writer, reader) = pair::<Keyed>(lossless_writer(), lossless_reader());
+    let (one, other) = (Keyed { id: 1, value: 0 }, Keyed { id: 2, value: 0 });
+    // The first instance is disposed twice and written again twice.
+    for sample in [&one, &other, &one] {
+        writer.write(sample).unwrap();
+    }
+    for _ in 0..2 {
+        writer.dispose(&one).unwrap();
+        writer.write(&one).unwrap();
+    }
+    writer.wait_for_acknowledgments(DEADLINE).unwrap();
+    let ranks = |samples: &[Sample<Keyed>]| {
+        let ranks = SampleRanks::of(samples).into_iter();
+        Vec::from_iter(ranks.map(|it| (it.sample_rank, it.generation_rank, it.absolute_generation_rank)))
+    };
+    let all = reader.read(usize::MAX);
+    assert_eq!(all.iter().map(|it| it.key().unwrap().id).collect::<Vec<_>>(), [1, 2, 1, 1, 1, 1, 1]);
+    let expected = [(5, 2, 2), (0, 0, 0), (4, 2, 2), (3, 2, 2), (2, 1, 1), (1, 1, 1), (0, 0, 0)];
+    assert_eq!(ranks(&all), expected);
+    // The last of those returned is in the second life, the last in the reader in the third.
+    let first = reader.select().instance(all[0].info.instance_handle).max(4).read();
+    assert_eq!(ranks(&first), [(3, 1, 2), (2, 1, 2), (1, 1, 2), (0, 0, 1)]);
+    assert_eq!(first[3].info.absolute_generation_rank(), 1);
+}
+
+#[test]
+fn changes_of_an_instance_carry_the_timestamp_of_the_application() {
+    let qos = lossless_writer().autodispose_unregistered_instances(false);
+    let (writer, reader) = pair::<Keyed>(qos, lossless_reader());
+    let sample = Keyed { id: 7, value: 1 };
+    let at = |seconds| SystemTime::UNIX_EPOCH + Duration::from_secs(seconds);
+    let handle = writer.register_instance_w_timestamp(&sample, at(1)).unwrap();
+    assert_eq!(writer.lookup_instance(&sample).unwrap(), Some(handle));
+    writer.write_w_timestamp(&sample, at(2)).unwrap();
+    writer.dispose_w_timestamp(&sample, at(3)).unwrap();
+    writer.write_w_timestamp(&sample, at(4)).unwrap();
+    writer.unregister_instance_w_timestamp(&sample, at(5)).unwrap();
+    assert_eq!(writer.lookup_instance(&sample).unwrap(), None, "it is not registered any more");
+    let samples = take_exactly(&reader, 4);
+    let stamps: Vec<_> = samples.iter().map(|it| it.info.source_timestamp().unwrap()).collect();
+    assert_eq!(stamps, [at(2), at(3), at(4), at(5)]);
+    assert_eq!(samples[3].info.instance_state, InstanceState::NotAliveNoWriters);
+    // The engine measures the wall clock once a second; it may be slewed in between.
+    let received = samples[3].info.reception_timestamp();
+    assert!(received >= samples[0].info.reception_timestamp());
+    assert!(received <= SystemTime::now() + Duration::from_secs(1) && received > at(1_000_000_000));
+}
+
+#[test]
+fn without_a_value_there_is_the_key_and_no_data() {
+    let (writer, reader) = pair::<Ship>(lossless_writer(), lossless_reader());
+    let ship = Ship { name: "Fram".to_owned(), tonnes: 402.0, ..Ship::default() };
+    writer.write(&ship).unwrap();
+    writer.dispose(&ship).unwrap();
+    let mut sample = Sample::default();
+    assert!((sample.data(), sample.key(), sample.error()) == (None, None, None));
+    writer.wait_for_acknowledgments(DEADLINE).unwrap();
+    assert!(reader.read_next_sample(&mut sample));
+    assert_eq!((sample.data(), sample.key()), (Some(&ship), Some(&ship)));
+    assert!(reader.read_next_sample(&mut sample));
+    assert!(sample.data().is_none() && sample.data_mut().is_none() && sample.clone().into_data().is_none());
+    // Nothing of the sample before is left in it.
+    assert_eq!(sample.key(), Some(&Ship { tonnes: 0.0, ..ship }));
+    assert!(!reader.read_next_sample(&mut sample), "both were read");
+    assert_eq!(reader.available(), 2);
 }

@@ -115,7 +115,10 @@ fn a_stuck_reader_holds_up_a_writer_as_long_as_its_policy_says() {
     writer.wait_for_acknowledgments(DEADLINE).unwrap();
     let status = writer.reader_inactivity_status();
     assert!(status.total_count >= 1 && status.total_count == status.total_count_change, "{status:?}");
-    assert_eq!(writer.inactive_subscriptions().iter().filter(|reader| **reader != stuck.guid()).count(), 0);
+    assert_eq!(
+        writer.inactive_subscriptions().iter().filter(|reader| **reader != stuck.instance_handle()).count(),
+        0
+    );
     // It is matched all the same. What was released it gets as lost, and then it is waited for again.
     assert_eq!(writer.publication_matched_status().current_count, 2);
     for number in 0.. {

@@ -24,7 +24,7 @@ fn exchange(settings: ParticipantSettings, sizes: &[usize], rounds: u64) {
             scope.spawn(|| (0..rounds).for_each(|number| writer.write(&sample(number, size)).unwrap()));
             for number in 0..rounds {
                 let got = take_exactly(&reader, 1);
-                assert!(got[0].data == sample(number, size), "sample {number} of {size} bytes");
+                assert!(*got[0].data().unwrap() == sample(number, size), "sample {number} of {size} bytes");
             }
         });
     }
@@ -48,18 +48,18 @@ fn large_samples_one_by_one_arrive_whole_and_are_kept_whole() {
         (lossless_writer().transient_local(), lossless_reader().transient_local()),
     ] {
         let world = world.sibling();
-        let is_kept = writer_qos.policies.durability == Durability::TransientLocal;
+        let is_kept = writer_qos.durability == Durability::TransientLocal;
         let writer: DataWriter<Numbered> = world.writer(&ours, writer_qos);
         let reader: DataReader<Numbered> = world.reader(&theirs, reader_qos.clone());
         matched(&[&writer], &[&reader]);
         for (number, &size) in (0..).zip(&sizes) {
             writer.write(&sample(number, size)).unwrap();
-            assert!(take_exactly(&reader, 1)[0].data == sample(number, size), "{size} bytes");
+            assert!(*take_exactly(&reader, 1)[0].data().unwrap() == sample(number, size), "{size} bytes");
         }
         if is_kept {
             let late: DataReader<Numbered> = world.reader(&theirs, reader_qos);
             for (got, (number, &size)) in take_exactly(&late, sizes.len()).iter().zip((0..).zip(&sizes)) {
-                assert!(got.data == sample(number, size), "{size} bytes, late");
+                assert!(*got.data().unwrap() == sample(number, size), "{size} bytes, late");
             }
         }
     }
@@ -97,7 +97,7 @@ fn a_listener_that_answers_by_the_writer_of_large_samples_does_not_come_between_
     impl DataReaderListener<Numbered> for Answer {
         fn on_data_available(&self, reader: &DataReader<Numbered>) {
             for question in reader.take(usize::MAX) {
-                self.0.write(&sample(question.data.number, 2_000_000)).unwrap();
+                self.0.write(&sample(question.data().unwrap().number, 2_000_000)).unwrap();
             }
         }
     }
@@ -120,7 +120,7 @@ fn a_listener_that_answers_by_the_writer_of_large_samples_does_not_come_between_
         scope.spawn(|| (0..QUESTIONS).for_each(|number| asker.write(&sample(number, 10)).unwrap()));
         let mut numbers = Vec::new();
         for _ in 0..2 * QUESTIONS {
-            let got = take_exactly(&reader, 1).remove(0).data;
+            let got = take_exactly(&reader, 1).remove(0).into_data().unwrap();
             let len = if got.number < 1000 { 2_000_000 } else { 3_000_000 };
             assert!(got == sample(got.number, len), "sample {}", got.number);
             numbers.push(got.number);
@@ -214,7 +214,7 @@ fn a_writer_goes_on_when_half_of_a_large_sample_could_not_be_encoded() {
         let whole = sample(round, Mood::Willing);
         std::thread::scope(|scope| {
             scope.spawn(|| writer.write(&whole).unwrap());
-            assert!(take_exactly(&reader, 1)[0].data == whole);
+            assert!(*take_exactly(&reader, 1)[0].data().unwrap() == whole);
         });
     }
     // It had received a part of those.

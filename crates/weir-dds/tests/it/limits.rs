@@ -5,8 +5,8 @@ use std::sync::mpsc::{self, Sender};
 use std::time::{Duration, Instant};
 
 use weir_dds::{
-    DataReader, DataReaderListener, DataReaderQos, DataWriterQos, DdsError, History, ResourceLimits,
-    SampleRejectedReason, SampleRejectedStatus,
+    DataReader, DataReaderListener, DataReaderQos, DataWriterQos, DdsError, History, InstanceHandle,
+    ResourceLimits, Sample, SampleRejectedReason, SampleRejectedStatus,
 };
 
 use crate::support::{DEADLINE, Keyed, World, lossless_reader, lossless_writer, matched, pair, take_exactly};
@@ -31,7 +31,7 @@ fn limits_that_contradict_each_other_are_refused_with_the_reason() {
     let check = |history, limits: ResourceLimits, expected: Option<&str>| {
         let mut writer = DataWriterQos::default().resource_limits(limits);
         let mut reader = DataReaderQos::default().resource_limits(limits);
-        (writer.policies.history, reader.policies.history) = (history, history);
+        (writer.history, reader.history) = (history, history);
         let results = [
             participant.create_publisher().create_datawriter(&topic, writer).err(),
             participant.create_subscriber().create_datareader(&topic, reader).err(),
@@ -72,7 +72,10 @@ fn a_writer_waits_for_room_for_the_instance_that_is_full() {
     assert!(matches!(writer.write(&keyed(1, 9)), Err(DdsError::Timeout { .. })));
     assert!(started.elapsed() >= PATIENCE);
     writer.write(&keyed(2, 0)).unwrap();
-    let mut values: Vec<_> = take_exactly(&reader, 10).iter().map(|it| (it.data.id, it.data.value)).collect();
+    let mut values: Vec<_> = take_exactly(&reader, 10)
+        .iter()
+        .map(|it| (it.data().unwrap().id, it.data().unwrap().value))
+        .collect();
     assert_eq!(values.pop(), Some((2, 0)));
     assert_eq!(values, Vec::from_iter((0..9).map(|value| (1, value))));
     writer.write(&keyed(1, 9)).unwrap();
@@ -157,7 +160,7 @@ fn a_reader_says_why_it_rejected_a_sample_and_gets_it_again() {
         }
         let status = told.recv_timeout(DEADLINE).unwrap();
         assert_eq!((status.total_count, status.last_reason), (1, Some(reason)));
-        let handle = writer.lookup_instance(&keyed(rejected, 0)).unwrap();
+        let handle = InstanceHandle::of(&keyed(rejected, 0)).unwrap();
         assert_eq!(status.last_instance_handle, Some(handle), "{reason:?}");
         assert!(writer.wait_for_acknowledgments(PATIENCE).is_err());
         if reason == SampleRejectedReason::InstancesLimit {
@@ -174,7 +177,7 @@ fn a_reader_says_why_it_rejected_a_sample_and_gets_it_again() {
 fn a_sample_that_was_refused_is_requested_as_soon_as_there_is_room() {
     let takes: [fn(&DataReader<Keyed>) -> usize; 3] = [
         |reader| reader.take(1).len(),
-        |reader| usize::from(reader.take_next_sample(&mut Keyed::default()).is_some()),
+        |reader| usize::from(reader.take_next_sample(&mut Sample::default())),
         |reader| reader.take_serialized(1).len(),
     ];
     for take in takes {

@@ -75,8 +75,9 @@ fn a_listener_hears_of_all_data() {
         &world.participant(),
         OnData(move |reader: &DataReader<Numbered>| {
             for sample in reader.take(usize::MAX) {
-                let is_next = sample.data == Numbered::new(0, next.fetch_add(1, Ordering::Relaxed));
-                if !is_next || sample.data.number == COUNT - 1 {
+                let is_next =
+                    *sample.data().unwrap() == Numbered::new(0, next.fetch_add(1, Ordering::Relaxed));
+                if !is_next || sample.data().unwrap().number == COUNT - 1 {
                     let _ = done.lock().unwrap().send(is_next);
                 }
             }
@@ -102,7 +103,7 @@ fn a_listener_that_takes_one_sample_at_a_time_is_called_again_for_the_next() {
         &world.participant(),
         OnData(move |reader: &DataReader<Numbered>| {
             for sample in reader.take(1) {
-                let _ = taken.lock().unwrap().send(sample.data.number);
+                let _ = taken.lock().unwrap().send(sample.data().unwrap().number);
             }
         }),
     );
@@ -182,7 +183,7 @@ fn listeners_hear_of_matches_and_of_their_end() {
     writer.set_listener(Some(Arc::new(listener)));
     let status = reader_matched.recv_timeout(DEADLINE).unwrap();
     assert_eq!((status.total_count, status.current_count, status.total_count_change), (1, 1, 1));
-    assert_eq!(status.last_handle, Some(writer.guid()));
+    assert_eq!(status.last_handle, Some(writer.instance_handle()));
 
     drop(writer);
     let status = reader_matched.recv_timeout(DEADLINE).unwrap();
@@ -193,11 +194,11 @@ fn listeners_hear_of_matches_and_of_their_end() {
     let (listener, writer_matched, _) = Statuses::new();
     writer.wait_for_subscriptions(1, DEADLINE).unwrap();
     writer.set_listener(Some(Arc::new(listener)));
-    let guid = reader.guid();
+    let handle = reader.instance_handle();
     drop(reader);
     // The match may be reported, too, if the listener was set just in time.
     let last = writer_matched.iter().find(|status| status.current_count == 0).unwrap();
-    assert_eq!((last.total_count, last.last_handle), (1, Some(guid)));
+    assert_eq!((last.total_count, last.last_handle), (1, Some(handle)));
 }
 
 #[test]
@@ -216,7 +217,7 @@ fn a_listener_given_at_creation_hears_of_readers_that_match_during_creation() {
     let status = writer_matched.recv_timeout(DEADLINE).unwrap();
     assert_eq!(
         (status.total_count, status.total_count_change, status.last_handle),
-        (1, 1, Some(reader.guid()))
+        (1, 1, Some(reader.instance_handle()))
     );
     let status = writer_incompatible.recv_timeout(DEADLINE).unwrap();
     assert_eq!((status.total_count, status.last_policy), (1, Some(PolicyId::Durability)));
@@ -243,7 +244,10 @@ fn a_topic_reports_endpoints_with_another_type() {
     let status = statuses.recv_timeout(DEADLINE).unwrap();
     assert_eq!((status.total_count, status.total_count_change), (1, 1), "both writers find the same reader");
     let (guid, type_name, difference) = status.last.unwrap();
-    assert_eq!((guid, type_name.as_str(), difference), (reader.guid(), "Keyed", TypeDifference::Name));
+    assert_eq!(
+        (guid, type_name.as_str(), difference),
+        (reader.instance_handle(), "Keyed", TypeDifference::Name)
+    );
     let _second: DataReader<Keyed> = world.reader(&world.participant(), lossless_reader());
     let status = statuses.recv_timeout(DEADLINE).unwrap();
     assert_eq!((status.total_count, status.total_count_change), (2, 1));
@@ -276,7 +280,7 @@ fn a_listener_may_write_and_wait_for_acknowledgements() {
     let echo = far_writer.clone();
     let listener = OnData(move |reader: &DataReader<Numbered>| {
         for sample in reader.take(usize::MAX) {
-            echo.write(&sample.data).unwrap();
+            echo.write(sample.data().unwrap()).unwrap();
             echo.wait_for_acknowledgments(DEADLINE).unwrap();
         }
     });
@@ -307,9 +311,10 @@ fn listeners_may_write_through_the_writers_whose_threads_called_them() {
         &here,
         OnData(move |reader: &DataReader<Numbered>| {
             for sample in reader.take(usize::MAX) {
-                if sample.data.source < 2 {
-                    let echo = Numbered::new(sample.data.source + 2, sample.data.number);
-                    listening[(1 - sample.data.source) as usize].write(&echo).unwrap();
+                if sample.data().unwrap().source < 2 {
+                    let echo =
+                        Numbered::new(sample.data().unwrap().source + 2, sample.data().unwrap().number);
+                    listening[(1 - sample.data().unwrap().source) as usize].write(&echo).unwrap();
                     count.fetch_add(1, Ordering::SeqCst);
                 }
             }
@@ -327,8 +332,8 @@ fn listeners_may_write_through_the_writers_whose_threads_called_them() {
         }
         let mut next = [0; 4];
         for sample in take_exactly(&far, 4 * COUNT as usize) {
-            let source = sample.data.source as usize;
-            assert_eq!(sample.data, Numbered::new(source as u32, next[source]));
+            let source = sample.data().unwrap().source as usize;
+            assert_eq!(*sample.data().unwrap(), Numbered::new(source as u32, next[source]));
             next[source] += 1;
         }
     });
@@ -461,7 +466,7 @@ fn a_listener_set_later_hears_of_what_comes_next() {
     assert_eq!(is_heard.recv_timeout(DEADLINE).unwrap(), 1);
     reader.set_listener(None);
     writer.write(&Numbered::new(0, 1)).unwrap();
-    assert_eq!(take_exactly(&reader, 1)[0].data.number, 1);
+    assert_eq!(take_exactly(&reader, 1)[0].data().unwrap().number, 1);
 }
 
 #[test]
@@ -503,7 +508,7 @@ fn a_listener_that_panics_is_called_for_the_next_news_all_the_same() {
         &world.participant(),
         OnData(move |reader: &DataReader<Numbered>| {
             for sample in reader.take(usize::MAX) {
-                let _ = heard.lock().map(|heard| heard.send(sample.data.number));
+                let _ = heard.lock().map(|heard| heard.send(sample.data().unwrap().number));
             }
             panic!("a listener of data panics: on purpose");
         }),

@@ -74,7 +74,7 @@ fn is_lost_and_comes_back(kind: LivelinessKind, assert: impl FnOnce(&DataWriter<
     await_counts(&told, 1, 0);
     writer.write(&Keyed { id: 1, value: 2 }).unwrap();
     let back = take_exactly(&reader, 1).remove(0);
-    assert_eq!((back.data.value, back.info.instance_state), (2, InstanceState::Alive));
+    assert_eq!((back.data().unwrap().value, back.info.instance_state), (2, InstanceState::Alive));
     // It had no live writer and its samples were taken: it counts as never seen.
     assert_eq!((back.info.view_state, back.info.no_writers_generation_count), (ViewState::New, 0));
     lost.recv_timeout(DEADLINE).unwrap();

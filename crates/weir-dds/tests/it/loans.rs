@@ -36,7 +36,10 @@ fn loans_of_any_size_arrive_like_writes_between_them() {
                 }
             });
             for number in 0..6 {
-                assert!(take_exactly(&reader, 1)[0].data == sample(number, size), "{number} of {size} bytes");
+                assert!(
+                    *take_exactly(&reader, 1)[0].data().unwrap() == sample(number, size),
+                    "{number} of {size} bytes"
+                );
             }
         });
     }
@@ -58,7 +61,7 @@ fn writes_go_on_while_a_loan_is_out_and_a_dropped_one_leaves_nothing() {
     std::thread::scope(|scope| {
         scope.spawn(|| late.write().unwrap());
         let got = take_exactly(&reader, 2);
-        assert!(got[0].data == sample(0, 10) && got[1].data == sample(1, 150_000));
+        assert!(*got[0].data().unwrap() == sample(0, 10) && *got[1].data().unwrap() == sample(1, 150_000));
     });
     assert_eq!(writer.last_sequence_number().0, 2);
 }
@@ -93,7 +96,10 @@ fn elements_of_several_bytes_and_long_keys_are_framed_in_every_representation() 
             cloud.points.pop();
             std::thread::scope(|scope| {
                 scope.spawn(|| loan.write().unwrap());
-                assert!(take_exactly(&reader, 1)[0].data == cloud, "{representation:?}, {name_len}");
+                assert!(
+                    *take_exactly(&reader, 1)[0].data().unwrap() == cloud,
+                    "{representation:?}, {name_len}"
+                );
             });
         }
     }
@@ -104,9 +110,9 @@ fn a_loan_that_finds_no_room_comes_back_and_can_be_written_later() {
     let world = World::new();
     let (ours, theirs) = (world.participant(), world.participant());
     let mut qos = lossless_writer().max_blocking_time(Duration::from_millis(1));
-    qos.policies.resource_limits.max_samples = Some(1);
+    qos.resource_limits.max_samples = Some(1);
     let mut reader_qos = lossless_reader();
-    reader_qos.policies.resource_limits.max_samples = Some(1);
+    reader_qos.resource_limits.max_samples = Some(1);
     let writer: DataWriter<Numbered> = world.writer(&ours, qos);
     let reader: DataReader<Numbered> = world.reader(&theirs, reader_qos);
     matched(&[&writer], &[&reader]);
@@ -120,12 +126,12 @@ fn a_loan_that_finds_no_room_comes_back_and_can_be_written_later() {
     assert!(matches!(not_written.error, DdsError::Timeout { .. }), "{not_written}");
     let mut loan = not_written.loan;
     for number in 0..first_refused {
-        assert!(take_exactly(&reader, 1)[0].data == sample(number, 50_000));
+        assert!(*take_exactly(&reader, 1)[0].data().unwrap() == sample(number, 50_000));
     }
     while let Err(again) = loan.write() {
         loan = again.loan;
     }
-    assert!(take_exactly(&reader, 1)[0].data == sample(first_refused, 50_000));
+    assert!(*take_exactly(&reader, 1)[0].data().unwrap() == sample(first_refused, 50_000));
 }
 
 #[test]

@@ -6,6 +6,8 @@
 mod asynchronous;
 mod best_effort;
 mod blocking;
+mod closing;
+mod content_filters;
 mod dscp;
 mod durability;
 mod endpoints_that_come_and_go;
@@ -19,6 +21,7 @@ mod listeners;
 mod liveliness;
 mod loans;
 mod multicast;
+mod omg_suite;
 mod participants;
 mod policies;
 mod presentation;

@@ -120,7 +120,7 @@ fn large_samples_come_by_multicast_in_fragments() {
         for (_, reader) in &readers {
             scope.spawn(|| {
                 assert!(reader.wait_for_data(DEADLINE));
-                assert_eq!(reader.take(1)[0].data, large);
+                assert_eq!(*reader.take(1)[0].data().unwrap(), large);
             });
         }
         writer.write(&large).unwrap();

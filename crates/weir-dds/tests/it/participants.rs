@@ -32,7 +32,8 @@ fn participants_of_one_process_all_hear_each_other() {
         writer.write(&Numbered::new(source as u32, 0)).unwrap();
     }
     for reader in &readers {
-        let mut sources: Vec<_> = take_exactly(reader, 5).iter().map(|sample| sample.data.source).collect();
+        let mut sources: Vec<_> =
+            take_exactly(reader, 5).iter().map(|sample| sample.data().unwrap().source).collect();
         sources.sort_unstable();
         assert_eq!(sources, [0, 1, 2, 3, 4]);
     }
@@ -107,7 +108,9 @@ fn a_reader_that_comes_back_is_served_again() {
             writer.write(&Numbered::new(round, number)).unwrap();
         }
         let samples = take_exactly(&reader, 200);
-        assert!(samples.iter().zip(0..).all(|(it, number)| it.data == Numbered::new(round, number)));
+        assert!(
+            samples.iter().zip(0..).all(|(it, number)| *it.data().unwrap() == Numbered::new(round, number))
+        );
         // In the middle of the exchange: samples without a reader are not lost.
         writer.write(&Numbered::new(round, 999)).unwrap();
         drop((participant, reader));

@@ -1,79 +1,75 @@
-//! Policies of DDS 1.4, 2.2.3: those that are not enforced yet are refused, and the others have effect.
+//! Policies of DDS 1.4, 2.2.3, have effect.
 
 use std::sync::Mutex;
 use std::sync::mpsc::{Sender, channel};
 use std::time::{Duration, Instant, SystemTime};
 
-use weir_dds::{
-    DataReader, DataReaderListener, DataReaderQos, DataWriter, DataWriterListener, DataWriterQos, DdsError,
-    DeadlineMissedStatus, DestinationOrder, INFINITE, Ownership, Qos,
-};
-use weir_rtps::qos::PresentationScope;
-
 use crate::support::{
     DEADLINE, Keyed, Numbered, World, lossless_reader, lossless_writer, matched, pair, take_exactly,
 };
+use weir_dds::{
+    DataReader, DataReaderListener, DataReaderQos, DataWriter, DataWriterListener, DataWriterQos, DdsError,
+    DeadlineMissedStatus, DestinationOrder, InstanceHandle, LivelinessKind, Ownership, TopicQos,
+};
 
-/// Creates a writer and a reader with QoS changed by `change`; returns their errors.
-fn create(world: &World, change: impl Fn(&mut Qos)) -> [Option<DdsError>; 2] {
+#[test]
+fn a_deadline_shorter_than_the_minimum_separation_is_refused_with_both() {
+    let world = World::new();
     let participant = world.participant();
     let topic = world.topic::<Numbered>(&participant);
-    let (mut writer, mut reader) = (DataWriterQos::default(), DataReaderQos::default());
-    change(&mut writer.policies);
-    change(&mut reader.policies);
-    [
-        participant.create_publisher().create_datawriter(&topic, writer).err(),
-        participant.create_subscriber().create_datareader(&topic, reader).err(),
-    ]
-}
-
-#[test]
-fn presentation_is_refused_in_the_qos_of_an_endpoint() {
-    let world = World::new();
-    let changes: [fn(&mut Qos); 3] = [
-        |qos| qos.presentation.scope = PresentationScope::Topic,
-        |qos| qos.presentation.coherent_access = true,
-        |qos| qos.presentation.ordered_access = true,
-    ];
-    for result in changes.into_iter().flat_map(|change| create(&world, change)) {
-        match result {
-            Some(DdsError::InconsistentPolicy(text)) => {
-                assert!(text.contains("set it in PublisherQos"), "{text}")
-            }
-            other => panic!("{other:?} is no refusal"),
+    let qos =
+        DataReaderQos::default().deadline(Duration::from_secs(1)).time_based_filter(Duration::from_secs(2));
+    match participant.create_subscriber().create_datareader(&topic, qos) {
+        Err(DdsError::InconsistentPolicy(text)) => {
+            assert!(text.starts_with("DEADLINE: a period of 1s is shorter"), "{text}");
         }
+        other => panic!("{other:?}"),
     }
 }
 
 #[test]
-fn the_defaults_a_latency_budget_and_a_priority_are_accepted_at_both_ends() {
-    let world = World::new();
-    let changes: [fn(&mut Qos); 4] = [
-        |_| {},
-        |qos| (qos.deadline, qos.lifespan, qos.ownership_strength) = (INFINITE, INFINITE, 0),
-        |qos| qos.latency_budget = Duration::from_millis(10),
-        |qos| qos.transport_priority = -7,
-    ];
-    for change in changes {
-        let results = create(&world, change);
-        assert!(results.iter().all(Option::is_none), "{results:?}");
-    }
-}
-
-#[test]
-fn a_policy_of_the_other_side_is_refused_with_its_name() {
-    let world = World::new();
-    let check = |change: fn(&mut Qos), side: usize, policy: &str| match &create(&world, change)[side] {
-        Some(DdsError::InconsistentPolicy(text)) => assert!(text.starts_with(policy), "{text}"),
-        other => panic!("{other:?} is no refusal of {policy}"),
-    };
-    check(|qos| qos.lifespan = Duration::from_secs(2), 1, "LIFESPAN: only writers have");
-    check(|qos| qos.ownership_strength = -3, 1, "OWNERSHIP_STRENGTH: only writers have");
-    check(|qos| qos.time_based_filter = Duration::from_secs(2), 0, "TIME_BASED_FILTER: only readers have");
-    let contradicts = |qos: &mut Qos| {
-        (qos.deadline, qos.time_based_filter) = (Duration::from_secs(1), Duration::from_secs(2))
-    };
-    check(contradicts, 1, "DEADLINE: a period of 1s is shorter");
+fn endpoints_take_over_the_policies_of_a_topic_and_keep_their_own() {
+    let topic = TopicQos::default()
+        .reliable()
+        .transient_local()
+        .keep_last(7)
+        .deadline(Duration::from_secs(3))
+        .latency_budget(Duration::from_millis(4))
+        .liveliness(LivelinessKind::ManualByTopic, Duration::from_secs(5))
+        .destination_order(DestinationOrder::BySourceTimestamp)
+        .ownership(Ownership::Exclusive)
+        .lifespan(Duration::from_secs(6))
+        .transport_priority(8)
+        .max_blocking_time(Duration::from_secs(9));
+    let writer =
+        DataWriterQos::default().copy_from_topic_qos(&topic).user_data(*b"mine").ownership_strength(1);
+    let expected = DataWriterQos::default()
+        .reliable()
+        .transient_local()
+        .keep_last(7)
+        .deadline(Duration::from_secs(3))
+        .latency_budget(Duration::from_millis(4))
+        .liveliness(LivelinessKind::ManualByTopic, Duration::from_secs(5))
+        .destination_order(DestinationOrder::BySourceTimestamp)
+        .ownership(Ownership::Exclusive)
+        .lifespan(Duration::from_secs(6))
+        .transport_priority(8)
+        .max_blocking_time(Duration::from_secs(9))
+        .user_data(*b"mine")
+        .ownership_strength(1);
+    assert_eq!(writer, expected);
+    let reader = DataReaderQos::default().copy_from_topic_qos(&topic).partition(["p"]);
+    let expected = DataReaderQos::default()
+        .reliable()
+        .transient_local()
+        .keep_last(7)
+        .deadline(Duration::from_secs(3))
+        .latency_budget(Duration::from_millis(4))
+        .liveliness(LivelinessKind::ManualByTopic, Duration::from_secs(5))
+        .destination_order(DestinationOrder::BySourceTimestamp)
+        .ownership(Ownership::Exclusive)
+        .partition(["p"]);
+    assert_eq!(reader, expected);
 }
 
 /// Forwards missed deadlines.
@@ -110,13 +106,13 @@ fn listeners_at_both_ends_hear_of_a_missed_deadline_and_its_instance() {
     matched(&[&writer], &[&reader]);
     let sample = Keyed { id: 7, value: 1 };
     writer.write(&sample).unwrap();
-    let instance = Some(writer.lookup_instance(&sample).unwrap());
+    let instance = Some(InstanceHandle::of(&sample).unwrap());
     for statuses in [requested, offered] {
         let status = statuses.recv_timeout(DEADLINE).unwrap();
         assert!(status.total_count >= 1 && status.total_count_change >= 1, "{status:?}");
         assert_eq!(status.last_instance_handle, instance);
     }
-    assert_eq!(take_exactly(&reader, 1)[0].data, sample);
+    assert_eq!(*take_exactly(&reader, 1)[0].data().unwrap(), sample);
 }
 
 #[test]
@@ -137,7 +133,7 @@ fn a_late_reader_is_not_sent_expired_samples() {
     matched(&[&writer], &[&reader]);
     writer.wait_for_acknowledgments(DEADLINE).unwrap();
     let taken = reader.take(usize::MAX);
-    assert!(taken.iter().all(|sample| sample.data.number >= 3), "{taken:?}");
+    assert!(taken.iter().all(|sample| sample.data().unwrap().number >= 3), "{taken:?}");
 }
 
 #[test]
@@ -165,7 +161,7 @@ fn the_strongest_writer_is_followed_by_the_next_one() {
         std::thread::yield_now();
     }
     write(&weak, 4);
-    let values: Vec<_> = take_exactly(&reader, 3).iter().map(|sample| sample.data.value).collect();
+    let values: Vec<_> = take_exactly(&reader, 3).iter().map(|sample| sample.data().unwrap().value).collect();
     assert_eq!(values, [1, 3, 4]);
     assert_eq!(reader.protocol_counters().samples_not_owned, 1);
 }
@@ -179,7 +175,7 @@ fn by_source_timestamp_an_older_sample_is_left_out() {
     for (id, value, after) in [(1, 1, 2), (1, 2, 1), (2, 3, 1), (1, 4, 3)] {
         writer.write_w_timestamp(&Keyed { id, value }, start + Duration::from_secs(after)).unwrap();
     }
-    let values: Vec<_> = take_exactly(&reader, 3).iter().map(|sample| sample.data.value).collect();
+    let values: Vec<_> = take_exactly(&reader, 3).iter().map(|sample| sample.data().unwrap().value).collect();
     assert_eq!(values, [1, 3, 4]);
 }
 
@@ -191,7 +187,7 @@ fn a_reader_with_a_minimum_separation_is_delivered_the_first_of_a_burst() {
         writer.write(&Keyed { id, value }).unwrap();
     }
     writer.wait_for_acknowledgments(DEADLINE).unwrap();
-    let values: Vec<_> = take_exactly(&reader, 2).iter().map(|sample| sample.data.value).collect();
+    let values: Vec<_> = take_exactly(&reader, 2).iter().map(|sample| sample.data().unwrap().value).collect();
     assert_eq!(values, [1, 3]);
     assert_eq!((reader.available(), reader.protocol_counters().samples_filtered), (0, 2));
 }

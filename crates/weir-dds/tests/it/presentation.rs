@@ -170,7 +170,7 @@ impl Three {
 }
 
 fn values(reader: &DataReader<Keyed>, max: usize) -> Vec<Keyed> {
-    reader.take(max).into_iter().map(|sample| sample.data).collect()
+    reader.take(max).into_iter().filter_map(weir_dds::Sample::into_data).collect()
 }
 
 /// The values of a set as they are taken: those of an instance follow each other.

@@ -49,7 +49,7 @@ fn the_rest_of_a_burst_leaves_without_another_write() {
             writer.write(&Numbered::new(0, round * 100 + number)).unwrap();
         }
         let samples = take_exactly(&reader, 100);
-        assert_eq!(samples[99].data.number, round * 100 + 99);
+        assert_eq!(samples[99].data().unwrap().number, round * 100 + 99);
     }
 }
 
@@ -63,8 +63,8 @@ fn samples_of_every_size_arrive() {
             .unwrap();
         if number % 5 == 4 {
             for sample in take_exactly(&reader, 5) {
-                let number = sample.data.number as usize;
-                assert_eq!(sample.data.bytes, vec![number as u8; sizes[number % sizes.len()]]);
+                let number = sample.data().unwrap().number as usize;
+                assert_eq!(sample.data().unwrap().bytes, vec![number as u8; sizes[number % sizes.len()]]);
             }
         }
     }
@@ -153,9 +153,9 @@ fn a_reader_hears_many_writers_each_in_order() {
         }
         let mut next = [0; 4];
         for sample in take_exactly(&reader, 4 * COUNT as usize) {
-            let source = sample.data.source;
-            assert_eq!(sample.data, Numbered::new(source, next[source as usize]));
-            assert_eq!(sample.info.publication_handle, writers[source as usize].guid());
+            let source = sample.data().unwrap().source;
+            assert_eq!(*sample.data().unwrap(), Numbered::new(source, next[source as usize]));
+            assert_eq!(sample.info.publication_handle, writers[source as usize].instance_handle());
             next[source as usize] += 1;
         }
     });
@@ -177,8 +177,8 @@ fn eight_threads_share_a_writer_and_nothing_is_lost() {
         let mut next = [0; 8];
         for (index, sample) in take_exactly(&reader, 8 * COUNT as usize).into_iter().enumerate() {
             assert_eq!(sample.info.sequence_number.0, index as i64 + 1);
-            let source = sample.data.source;
-            assert_eq!(sample.data, Numbered::new(source, next[source as usize]));
+            let source = sample.data().unwrap().source;
+            assert_eq!(*sample.data().unwrap(), Numbered::new(source, next[source as usize]));
             next[source as usize] += 1;
         }
     });
@@ -225,19 +225,19 @@ fn a_late_reader_gets_what_is_kept_only_when_both_sides_want_that() {
     use weir_dds::Durability;
     let world = World::new();
     let mut qos = lossless_writer();
-    qos.policies.durability = Durability::TransientLocal;
+    qos.durability = Durability::TransientLocal;
     let writer = world.writer(&world.participant(), qos);
     for number in 0..500 {
         writer.write(&Numbered::new(0, number)).unwrap();
     }
     let mut wants_history = lossless_reader();
-    wants_history.policies.durability = Durability::TransientLocal;
+    wants_history.durability = Durability::TransientLocal;
     let late = world.reader(&world.participant(), wants_history);
     take_numbered(&late, 0, 500);
     let volatile: weir_dds::DataReader<Numbered> = world.reader(&world.participant(), lossless_reader());
     volatile.wait_for_publications(1, DEADLINE).unwrap();
     writer.wait_for_subscriptions(2, DEADLINE).unwrap();
     writer.write(&Numbered::new(0, 500)).unwrap();
-    assert_eq!(take_exactly(&volatile, 1)[0].data.number, 500);
-    assert_eq!(take_exactly(&late, 1)[0].data.number, 500);
+    assert_eq!(take_exactly(&volatile, 1)[0].data().unwrap().number, 500);
+    assert_eq!(take_exactly(&late, 1)[0].data().unwrap().number, 500);
 }

@@ -2,12 +2,12 @@
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use weir_dds::{BatchPolicy, InstanceHandle, Sample, SampleSeq, SampleState, ViewState};
+use weir_dds::{BatchPolicy, InstanceHandle, Sample, SampleSeq, SampleState, States, ViewState};
 
 use crate::support::{DEADLINE, Keyed, Numbered, lossless_reader, lossless_writer, pair, take_exactly};
 
 fn numbers(samples: &[Sample<Numbered>]) -> Vec<u64> {
-    samples.iter().map(|sample| sample.data.number).collect()
+    samples.iter().map(|sample| sample.data().unwrap().number).collect()
 }
 
 /// A reader with the samples 0 to 9.
@@ -41,14 +41,14 @@ fn large_samples_that_came_one_by_one_and_are_left_lying_stay_as_they_are() {
         writer.wait_for_acknowledgments(DEADLINE).unwrap();
     }
     for number in 0..30 {
-        assert_eq!(reader.take(1)[0].data, sample(number));
+        assert_eq!(*reader.take(1)[0].data().unwrap(), sample(number));
     }
     // Again, with the reader dropped before its last sample.
     for number in 0..30 {
         writer.write(&sample(number)).unwrap();
         writer.wait_for_acknowledgments(DEADLINE).unwrap();
     }
-    assert_eq!(reader.read(2)[1].data, sample(1));
+    assert_eq!(*reader.read(2)[1].data().unwrap(), sample(1));
     drop(reader);
 }
 
@@ -62,8 +62,8 @@ fn reading_leaves_samples_and_marks_them() {
     assert_eq!(numbers(&again), [0, 1, 2, 3, 4]);
     let states: Vec<_> = again.iter().map(|sample| sample.info.sample_state).collect();
     assert_eq!(states[3..], [SampleState::Read, SampleState::NotRead]);
-    assert_eq!(numbers(&reader.read_unread(2)), [5, 6]);
-    assert_eq!(numbers(&reader.read_unread(usize::MAX)), [7, 8, 9]);
+    assert_eq!(numbers(&reader.select().states(States::NOT_READ).max(2).read()), [5, 6]);
+    assert_eq!(numbers(&reader.select().states(States::NOT_READ).read()), [7, 8, 9]);
     assert!(!reader.wait_for_data(Duration::ZERO), "everything was read");
     let taken = reader.take(usize::MAX);
     assert_eq!(taken.len(), 10);
@@ -91,20 +91,20 @@ fn taking_into_memory_uses_it_again() {
     writer.write(&Numbered::new(1, 10)).unwrap();
     assert!(reader.wait_for_data(DEADLINE));
     assert_eq!(reader.take_into(&mut samples, 6), 1);
-    assert_eq!(samples.as_slice()[0].data, Numbered::new(1, 10));
+    assert_eq!(*samples.as_slice()[0].data().unwrap(), Numbered::new(1, 10));
 }
 
 #[test]
 fn the_next_sample_is_taken_into_a_value() {
     let (_writer, reader) = ten();
-    let mut sample = Numbered { bytes: vec![9; 1_000], ..Numbered::default() };
+    let mut sample = Sample::default();
     for number in 0..10 {
-        let info = reader.take_next_sample(&mut sample).unwrap();
-        assert_eq!(sample, Numbered::new(1, number));
-        assert_eq!(info.sequence_number.0, number as i64 + 1);
+        assert!(reader.take_next_sample(&mut sample));
+        assert_eq!(*sample.data().unwrap(), Numbered::new(1, number));
+        assert_eq!(sample.info.sequence_number.0, number as i64 + 1);
     }
-    assert!(reader.take_next_sample(&mut sample).is_none());
-    assert_eq!(sample, Numbered::new(1, 9), "left alone when there is nothing");
+    assert!(!reader.take_next_sample(&mut sample));
+    assert_eq!(*sample.data().unwrap(), Numbered::new(1, 9), "left alone when there is nothing");
 }
 
 #[test]
@@ -118,7 +118,7 @@ fn a_sample_tells_who_wrote_it_and_when() {
     // The engine measures the wall clock once a second; it may be slewed in between.
     let slack = Duration::from_millis(100);
     assert!(stamped + slack >= before && stamped <= after + slack);
-    assert_eq!(info.publication_handle, writer.guid());
+    assert_eq!(info.publication_handle, writer.instance_handle());
     assert_eq!(info.instance_handle, InstanceHandle::default());
     assert!(info.valid_data);
     assert_eq!((info.disposed_generation_count, info.no_writers_generation_count), (0, 0));
@@ -149,7 +149,7 @@ fn a_batch_gives_the_writers_own_time_stamp_to_no_other_sample() {
     writer.flush();
     for sample in take_exactly(&reader, 6) {
         let is_own = sample.info.source_timestamp().unwrap() < own + Duration::from_secs(1);
-        assert_eq!(is_own, sample.data.id == 2, "{:?}", sample.data);
+        assert_eq!(is_own, sample.data().unwrap().id == 2, "{:?}", sample.data());
     }
 }
 
@@ -176,13 +176,19 @@ fn what_does_not_fit_the_type_is_rejected_and_counted() {
         wrong.wait_for_acknowledgments(DEADLINE).unwrap();
         right.write(&Numbered::new(1, round)).unwrap();
         right.wait_for_acknowledgments(DEADLINE).unwrap();
-        let mut sample = Numbered::default();
+        let mut samples = reader.read(usize::MAX);
+        assert_eq!(reader.read(usize::MAX).len(), samples.len());
         if round == 1 {
-            assert!(reader.take_next_sample(&mut sample).is_some());
-            assert_eq!(sample, Numbered::new(1, 1));
+            samples = vec![Sample::default(); 2];
+            assert!(samples.iter_mut().all(|sample| reader.take_next_sample(sample)));
         } else {
-            assert_eq!(numbers(&reader.take(usize::MAX)), [round]);
+            reader.take(usize::MAX);
         }
+        // Reported with its error, and counted once.
+        assert_eq!((samples.len(), samples[0].data(), samples[0].key()), (2, None, None));
+        assert_eq!(samples[0].error(), Some(weir_dds::cdr::CdrError::UnexpectedEnd));
+        assert_eq!(samples[0].info.publication_handle, wrong.instance_handle());
+        assert_eq!((samples[1].data(), samples[1].error()), (Some(&Numbered::new(1, round)), None));
         assert_eq!(reader.sample_rejected_status().total_count_change, 1);
     }
     assert_eq!(reader.sample_rejected_status().total_count, 3);

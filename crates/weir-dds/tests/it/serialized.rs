@@ -1,7 +1,7 @@
 //! Samples that are not decoded, and bytes that are not copied.
 
 use weir_dds::cdr;
-use weir_dds::{Bytes, DataReader, DataRepresentation, DataWriter, DdsError, DdsType};
+use weir_dds::{Bytes, DataReader, DataRepresentation, DataWriter, DdsError, DdsType, InstanceHandle};
 
 use crate::support::{
     DEADLINE, Keyed, Numbered, World, lossless_reader, lossless_writer, matched, take_exactly,
@@ -43,7 +43,10 @@ fn bytes_of_any_size_arrive_and_stay_while_others_come() {
         });
         for (number, kept) in (0..).zip(&kept) {
             let Numbered { source, number, bytes } = sample(number, size);
-            assert!(kept.data == Shared { source, number, bytes: Bytes::from(bytes) }, "{number} of {size}");
+            assert!(
+                *kept.data().unwrap() == Shared { source, number, bytes: Bytes::from(bytes) },
+                "{number} of {size}"
+            );
         }
     }
 }
@@ -61,7 +64,7 @@ fn large_samples_are_read_where_they_were_put_together() {
         assert_eq!(decoded.bytes.len(), size);
         assert_eq!(
             decoded.bytes.as_ptr(),
-            again[0].data.bytes.as_ptr(),
+            again[0].data().unwrap().bytes.as_ptr(),
             "{size} bytes: both are the same memory"
         );
         drop((raw, again, reader));
@@ -90,8 +93,8 @@ fn what_was_taken_serialized_can_be_written_again() {
             let stamp = taken[0].info.source_timestamp().unwrap();
             again.write_serialized_w_timestamp(&taken[0].payload, stamp).unwrap();
             let got = take_exactly(&sink, 1);
-            assert!(got[0].data == sample(number, size), "{representation:?}, {size} bytes");
-            assert_eq!(got[0].info.source_timestamp_ns, taken[0].info.source_timestamp_ns);
+            assert!(*got[0].data().unwrap() == sample(number, size), "{representation:?}, {size} bytes");
+            assert_eq!(got[0].info.source_timestamp_ns(), taken[0].info.source_timestamp_ns());
         }
     }
 }
@@ -107,8 +110,8 @@ fn serialized_samples_belong_to_their_instances() {
     cdr::to_payload(&Keyed { id: 3, value: 4 }, &mut payload).unwrap();
     writer.write_serialized(&payload).unwrap();
     let got = take_exactly(&reader, 1);
-    assert_eq!(got[0].data, Keyed { id: 3, value: 4 });
-    assert_eq!(got[0].info.instance_handle, writer.lookup_instance(&Keyed { id: 3, value: 0 }).unwrap());
+    assert_eq!(*got[0].data().unwrap(), Keyed { id: 3, value: 4 });
+    assert_eq!(got[0].info.instance_handle, InstanceHandle::of(&Keyed { id: 3, value: 0 }).unwrap());
 
     writer.dispose(&Keyed { id: 3, value: 0 }).unwrap();
     assert!(reader.wait_for_data(DEADLINE));

@@ -13,7 +13,7 @@ const PATIENCE: Duration = Duration::from_millis(50);
 /// A reader that holds few samples and never takes any.
 fn stalled_reader(world: &World) -> DataReader<Numbered> {
     let mut qos: DataReaderQos = lossless_reader();
-    qos.policies.resource_limits.max_samples = Some(10);
+    qos.resource_limits.max_samples = Some(10);
     world.reader(&world.participant(), qos)
 }
 
@@ -46,7 +46,7 @@ fn stalled(
         assert!(Instant::now() < deadline, "{text}");
         text = stall(&writer);
     }
-    assert_eq!(writer.lagging_subscriptions().first(), Some(&stalled.guid()));
+    assert_eq!(writer.lagging_subscriptions().first(), Some(&stalled.instance_handle()));
     (writer, [healthy, stalled])
 }
 
@@ -60,7 +60,7 @@ fn a_stalled_reader_is_named_and_what_was_accepted_reaches_the_others() {
     // The stalled reader leaves, and the writer is free.
     drop(stalled);
     while writer.write(&Numbered::new(0, 1)).is_err() {}
-    assert_eq!(take_exactly(&healthy, 1)[0].data.number, 1);
+    assert_eq!(take_exactly(&healthy, 1)[0].data().unwrap().number, 1);
 }
 
 #[test]
@@ -99,8 +99,8 @@ fn a_writer_that_keeps_the_last_goes_on_beside_a_stalled_reader() {
     while last != Some(COUNT - 1) {
         assert!(healthy.wait_for_data(DEADLINE));
         for sample in healthy.take(usize::MAX) {
-            assert!(last.is_none_or(|last| last < sample.data.number));
-            last = Some(sample.data.number);
+            assert!(last.is_none_or(|last| last < sample.data().unwrap().number));
+            last = Some(sample.data().unwrap().number);
         }
     }
     assert!(stalled.available() <= 10);

@@ -144,7 +144,7 @@ pub(crate) fn take_numbered(reader: &DataReader<Numbered>, source: u32, count: u
         assert!(reader.wait_for_data(DEADLINE), "{expected} of {count} samples");
         for sample in reader.take(usize::MAX) {
             assert!(sample.info.valid_data);
-            assert_eq!(sample.data, Numbered::new(source, expected));
+            assert_eq!(*sample.data().unwrap(), Numbered::new(source, expected));
             assert_eq!(sample.info.sequence_number.0, expected as i64 + 1);
             expected += 1;
         }

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Sender, channel};
 use std::time::{Duration, Instant};
 
-use weir_dds::{DataReader, DataWriter, DomainParticipant, WaitStrategy};
+use weir_dds::{DataReader, DataWriter, DomainParticipant, Sample, WaitStrategy};
 
 use crate::support::{
     DEADLINE, Numbered, World, lossless_reader, lossless_writer, matched, pair, settings, take_exactly,
@@ -33,10 +33,10 @@ fn follow(reader: &DataReader<Numbered>, strategy: WaitStrategy, heard: &Sender<
     loop {
         assert!(reader.wait_for_data_by(DEADLINE, strategy));
         for sample in reader.take(usize::MAX) {
-            if sample.data.number == u64::MAX {
+            if sample.data().unwrap().number == u64::MAX {
                 return;
             }
-            heard.send(sample.data.number).unwrap();
+            heard.send(sample.data().unwrap().number).unwrap();
         }
     }
 }
@@ -110,12 +110,12 @@ fn several_threads_share_a_reader() {
     std::thread::scope(|scope| {
         for _ in 0..4 {
             scope.spawn(|| {
-                let mut sample = Numbered::default();
+                let mut sample = Sample::<Numbered>::default();
                 while taken.load(Ordering::SeqCst) < COUNT {
                     // Another thread may get the last sample.
                     reader.wait_for_data(Duration::from_millis(20));
-                    while reader.take_next_sample(&mut sample).is_some() {
-                        sum.fetch_add(sample.number, Ordering::SeqCst);
+                    while reader.take_next_sample(&mut sample) {
+                        sum.fetch_add(sample.data().unwrap().number, Ordering::SeqCst);
                         taken.fetch_add(1, Ordering::SeqCst);
                     }
                 }
@@ -142,7 +142,7 @@ fn data_that_another_threads_wait_receives_is_heard() {
         });
         for number in 0..1_000 {
             writers[1].write(&Numbered::new(1, number)).unwrap();
-            assert_eq!(take_exactly(&readers[1], 1)[0].data.number, number);
+            assert_eq!(take_exactly(&readers[1], 1)[0].data().unwrap().number, number);
         }
         is_over.store(true, Ordering::SeqCst);
     });
@@ -158,12 +158,12 @@ fn a_thread_that_polls_receives_what_no_thread_waits_for() {
         for number in from..from + 200 {
             writers[1].write(&Numbered::new(1, number)).unwrap();
             let deadline = Instant::now() + DEADLINE;
-            let mut sample = Numbered::default();
-            while readers[1].take_next_sample(&mut sample).is_none() {
+            let mut sample = Sample::default();
+            while !readers[1].take_next_sample(&mut sample) {
                 assert!(Instant::now() < deadline);
                 std::thread::yield_now();
             }
-            assert_eq!(sample.number, number);
+            assert_eq!(sample.data().unwrap().number, number);
         }
     };
     poll(0);
@@ -217,7 +217,7 @@ fn a_writer_that_waits_for_room_and_a_reader_that_waits_for_data_share_the_socke
     std::thread::scope(|scope| {
         scope.spawn(|| {
             for sample in 0..COUNT {
-                let echo: Numbered = take_exactly(&far_reader, 1).remove(0).data;
+                let echo: Numbered = take_exactly(&far_reader, 1).remove(0).into_data().unwrap();
                 assert_eq!(echo.number, sample);
                 far_writer.write(&echo).unwrap();
             }
@@ -253,12 +253,12 @@ fn ping_pong_goes_on_in_every_way_of_waiting() {
         std::thread::scope(|scope| {
             scope.spawn(|| {
                 for _ in 0..2_000 {
-                    far_writer.write(&take_exactly(&far_reader, 1)[0].data).unwrap();
+                    far_writer.write(take_exactly(&far_reader, 1)[0].data().unwrap()).unwrap();
                 }
             });
             for number in 0..2_000 {
                 writer.write(&Numbered::new(0, number)).unwrap();
-                assert_eq!(take_exactly(&reader, 1)[0].data.number, number);
+                assert_eq!(take_exactly(&reader, 1)[0].data().unwrap().number, number);
             }
         });
     }

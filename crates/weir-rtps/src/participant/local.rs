@@ -8,6 +8,7 @@ use weir_wire::{EntityId, Guid};
 use super::ParticipantCore;
 use super::local_endpoint::{LocalEndpoint, LocalEndpointError, LocalEntry, manual_lease};
 use super::remote_participant::kind_of;
+use crate::content_filter::ContentFilterProperty;
 use crate::discovery_event::RemoteEndpoint;
 use crate::multicast::GroupRoute;
 use crate::outbox::Destinations;
@@ -43,6 +44,25 @@ impl ParticipantCore {
         self.remove_endpoint(now, EndpointKind::Reader, reader);
     }
 
+    /// Sets the content filter of a reader, and announces it if the reader is. The filter stays when the reader's
+    /// policies or addresses change.
+    pub fn set_content_filter(&mut self, now: Time, reader: EntityId, filter: Option<ContentFilterProperty>) {
+        let filter = filter.map(Arc::new);
+        match &filter {
+            Some(filter) => _ = self.content_filters.insert(reader, Arc::clone(filter)),
+            None => _ = self.content_filters.remove(&reader),
+        }
+        let Some(entry) = self.locals.get_mut(&reader) else { return };
+        if entry.seen.content_filter == filter {
+            return;
+        }
+        entry.seen.content_filter = filter;
+        let (kind, guid) = (entry.kind, entry.seen.guid);
+        // The instance exists, so nothing is refused.
+        let _never_refused = self.builtin.announce(now, kind, &entry.data(&self.config.default_unicast));
+        self.match_remote(guid, true);
+    }
+
     fn add_endpoint(
         &mut self,
         now: Time,
@@ -71,6 +91,7 @@ impl ParticipantCore {
                 group,
                 receive_buffer,
                 expects_inline_qos: false,
+                content_filter: self.content_filters.get(&entity).cloned(),
                 delimits_keys: true,
             },
         };
@@ -95,6 +116,9 @@ impl ParticipantCore {
     }
 
     fn remove_endpoint(&mut self, now: Time, kind: EndpointKind, entity: EntityId) {
+        if kind == EndpointKind::Reader {
+            self.content_filters.remove(&entity);
+        }
         if self.locals.get(&entity).is_none_or(|entry| entry.kind != kind) {
             return;
         }
@@ -134,6 +158,8 @@ impl ParticipantCore {
             ("list of partitions", partitions, PARTITIONS_MAX_BYTES),
             ("number of partitions", endpoint.qos.partition.len(), PARTITIONS_MAX),
             ("user data", endpoint.qos.user_data.len(), self.config.limits.user_data_bytes),
+            ("topic data", endpoint.qos.topic_data.len(), self.config.limits.user_data_bytes),
+            ("group data", endpoint.qos.group_data.len(), self.config.limits.user_data_bytes),
         ] {
             if bytes > max {
                 return Err(LocalEndpointError::TooLong { what, bytes, max });

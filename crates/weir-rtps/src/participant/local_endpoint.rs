@@ -96,6 +96,7 @@ impl LocalEntry {
             qos: Qos::clone(&seen.qos),
             unicast: Locators { addresses: unicast.to_vec(), skipped: 0 },
             multicast: Locators { addresses: self.multicast.into_iter().collect(), skipped: 0 },
+            content_filter: seen.content_filter.clone(),
             expects_inline_qos: false,
             receive_buffer: seen.receive_buffer.filter(|_| self.kind == EndpointKind::Reader),
         }

@@ -324,6 +324,7 @@ impl ParticipantCore {
                 group,
                 receive_buffer: data.receive_buffer.filter(|_| is_weir).or(remote.data.receive_buffer),
                 expects_inline_qos: data.expects_inline_qos,
+                content_filter: data.content_filter,
                 delimits_keys: remote.data.delimits_keys,
             },
         };

@@ -72,7 +72,9 @@ impl RemoteEntry {
     pub(super) fn texts(&self) -> usize {
         let qos = &self.endpoint.qos;
         let partitions = qos.partition.iter().map(|name| name.len() + size_of::<String>()).sum::<usize>();
-        self.topic.len() + self.type_name.len() + partitions + qos.user_data.len()
+        let data = qos.user_data.len() + qos.topic_data.len() + qos.group_data.len();
+        let filter = self.endpoint.content_filter.as_ref().map_or(0, |filter| filter.texts());
+        self.topic.len() + self.type_name.len() + partitions + data + filter
     }
 }
 

@@ -102,6 +102,26 @@ impl Cache {
             .then_some(Rejection::BytesLimit)
     }
 
+    /// Whether a sample is left out because of its content. `in_turn`: it is the next of its writer.
+    ///
+    /// The end of an instance passes if some value of it did. Whether one has is only known when it is its turn.
+    #[cold]
+    pub(super) fn leaves_out(&mut self, sample: &Sample<'_>, in_turn: bool) -> bool {
+        let Some(enforced) = &mut self.enforced else { return false };
+        let is_left_out = match sample.kind {
+            ChangeKind::Alive => enforced.rejects(sample.payload),
+            _ => in_turn && enforced.filters_content() && self.instances.lookup(sample.key).is_none(),
+        };
+        enforced.counts.content_filtered += u64::from(is_left_out);
+        is_left_out
+    }
+
+    /// Whether a sample that was held back ends an instance of which no value has passed the content filter.
+    pub(super) fn ends_unknown_instance(&self, stored: &StoredSample) -> bool {
+        let filters = self.enforced.as_ref().is_some_and(|enforced| enforced.filters_content());
+        filters && stored.kind != ChangeKind::Alive && self.instances.lookup(stored.key()).is_none()
+    }
+
     /// Whether there is no room to hold back a sample with a payload of `len` bytes.
     #[inline]
     pub(super) fn is_full_of_held(&self, len: usize) -> bool {
@@ -158,7 +178,7 @@ impl Cache {
         if BY_POLICIES {
             self.place_if_admitted(now, writer, sn, stored);
         } else {
-            self.place(writer, sn, stored);
+            self.place(now, writer, sn, stored);
         }
     }
 
@@ -206,7 +226,7 @@ impl Cache {
         if self.enforced.is_some() {
             return self.place_if_admitted(now, writer, sn, stored);
         }
-        self.place(writer, sn, stored);
+        self.place(now, writer, sn, stored);
     }
 
     fn count_released(&mut self, stored: StoredSample) {
@@ -233,6 +253,13 @@ impl Cache {
         sn: SequenceNumber,
         stored: StoredSample,
     ) {
+        if self.ends_unknown_instance(&stored) {
+            if let Some(enforced) = &mut self.enforced {
+                enforced.counts.content_filtered += 1;
+            }
+            self.chunks.release(stored.at);
+            return;
+        }
         let (Some(index), Some(enforced)) = (self.instances.index(stored.key()), &mut self.enforced) else {
             self.chunks.release(stored.at);
             return;
@@ -248,7 +275,7 @@ impl Cache {
             self.instances.forget_if_over(index);
             return;
         }
-        if self.place(writer, sn, stored)
+        if self.place(now, writer, sn, stored)
             && let Some(enforced) = &mut self.enforced
         {
             enforced.stored(writer, self.entries.end() - 1);
@@ -298,7 +325,7 @@ impl Cache {
     ///
     /// Always inlined, so that the sample stays in registers.
     #[inline(always)]
-    fn place(&mut self, writer: Guid, sn: SequenceNumber, stored: StoredSample) -> bool {
+    fn place(&mut self, now: Time, writer: Guid, sn: SequenceNumber, stored: StoredSample) -> bool {
         let Some(index) = self.instances.index(stored.key()) else {
             self.chunks.release(stored.at);
             return false;
@@ -318,7 +345,7 @@ impl Cache {
             return false;
         }
         self.make_room(index, stored.kind);
-        self.append(index, writer, sn, stored);
+        self.append(now, index, writer, sn, stored);
         true
     }
 
@@ -366,7 +393,7 @@ impl Cache {
 
     /// Handles the loss of a writer: reports the instances that no writer writes any more, if the
     /// topic has a key. Returns how many instances the writer wrote.
-    pub(super) fn writer_gone(&mut self, writer: Guid) -> u64 {
+    pub(super) fn writer_gone(&mut self, now: Time, writer: Guid) -> u64 {
         if let Some(enforced) = &mut self.enforced {
             enforced.writer_gone(writer);
         }
@@ -382,7 +409,7 @@ impl Cache {
                 self.make_room(index, ChangeKind::Unregistered);
                 let at = self.chunks.store(&[]);
                 let stored = StoredSample::new(at, ChangeKind::Unregistered, None, None);
-                self.append(index, writer, SequenceNumber::UNKNOWN, stored);
+                self.append(now, index, writer, SequenceNumber::UNKNOWN, stored);
             }
         }
         left.len() as u64
@@ -481,6 +508,11 @@ impl Cache {
         count
     }
 
+    /// Counts an access, so that instances are new during all of it.
+    pub(super) fn begin_access(&mut self) {
+        self.accesses += 1;
+    }
+
     pub(super) fn is_in(&self, index: usize, states: States) -> bool {
         let entry = &self.entries.ring[index];
         let instance = self.instances.get(entry.instance);
@@ -507,7 +539,7 @@ impl Cache {
     }
 
     #[inline(always)]
-    fn append(&mut self, index: u32, writer: Guid, sn: SequenceNumber, stored: StoredSample) {
+    fn append(&mut self, now: Time, index: u32, writer: Guid, sn: SequenceNumber, stored: StoredSample) {
         if self.entries.ring.len() > 2 * self.entries.live + 1024 {
             self.compact_entries();
         }
@@ -527,6 +559,7 @@ impl Cache {
             disposed_generation: instance.disposed_generation,
             no_writers_generation: instance.no_writers_generation,
             source_timestamp: stored.source_timestamp,
+            reception_time: now,
             writer,
             sequence_number: sn,
             next: 0,
@@ -552,6 +585,7 @@ impl Cache {
             sequence_number: entry.sequence_number,
             kind: entry.kind,
             source_timestamp: entry.source_timestamp,
+            reception_time: entry.reception_time,
             payload: match entry.kind {
                 ChangeKind::Alive => payload,
                 _ if entry.at.len > 0 => payload,
@@ -565,6 +599,7 @@ impl Cache {
             was_read: entry.was_read,
             disposed_generation: entry.disposed_generation,
             no_writers_generation: entry.no_writers_generation,
+            instance_generation: instance.disposed_generation.wrapping_add(instance.no_writers_generation),
         });
     }
 

@@ -1,7 +1,9 @@
 //! Configuration of a reader.
 
 use core::time::Duration;
+use std::sync::Arc;
 
+use weir_filter::Filter;
 use weir_wire::{Guid, Header, ProtocolVersion, VendorId};
 
 use crate::config;
@@ -55,6 +57,8 @@ pub struct ReaderConfig {
     pub destination_order: DestinationOrder,
     /// Least time between two values of an instance; others are left out (TIME_BASED_FILTER).
     pub minimum_separation: Duration,
+    /// Which values are delivered, by their content; `None`: all.
+    pub content_filter: Option<Arc<Filter>>,
     /// Which samples become accessible together, and in which order (PRESENTATION).
     pub presentation: Presentation,
     /// Maximum bytes of samples, bookkeeping included.
@@ -87,6 +91,7 @@ impl ReaderConfig {
             ownership: Ownership::Shared,
             destination_order: DestinationOrder::ByReceptionTimestamp,
             minimum_separation: Duration::ZERO,
+            content_filter: None,
             presentation: Presentation::DEFAULT,
             max_samples: None,
             max_instances: None,

@@ -25,6 +25,9 @@ pub struct ReaderCounters {
     pub samples_out_of_order: u64,
     /// Samples that came too soon after the one before (TIME_BASED_FILTER).
     pub samples_filtered: u64,
+    /// Samples whose content did not pass the filter, and changes of instances of which no value passed. Those that
+    /// the writer leaves out do not count.
+    pub samples_content_filtered: u64,
     /// Submessages without content that end a coherent set of changes.
     pub coherent_sets_ended: u64,
     /// Coherent sets that were dropped: a sample was lost, the writer left, or the set exceeded the reader's limits.

@@ -46,6 +46,13 @@ impl Delivery {
         self.counters.samples_malformed += u64::from(!ends_set);
     }
 
+    /// Moves past a sample that is left out, and delivers what was held back behind it.
+    #[cold]
+    pub(super) fn leave_out(&mut self, now: Time, proxy: &mut WriterProxy, sn: SequenceNumber) {
+        proxy.accept(now, sn);
+        self.deliver_held(now, proxy);
+    }
+
     /// Moves past a submessage that is no sample, and delivers what was held back behind it.
     #[cold]
     #[inline(never)]
@@ -98,6 +105,9 @@ impl Delivery {
         let mut full_instance = None;
         loop {
             let next = proxy.next_held(|stored| {
+                if cache.ends_unknown_instance(stored) {
+                    return true;
+                }
                 let rejection = cache.refusal(stored.key(), stored.len());
                 if rejection.is_some_and(Rejection::is_of_instance) {
                     full_instance = stored.key();
@@ -139,6 +149,19 @@ impl Delivery {
             self.cache.chunks.give_buffer(buffer);
             return false;
         };
+        let in_turn = matches!(proxy.arrival(sn), Arrival::Next { .. });
+        if self.cache.leaves_out(&sample, in_turn) {
+            self.cache.chunks.give_buffer(buffer);
+            match proxy.arrival(sn) {
+                Arrival::Next { lost } => {
+                    self.count_lost(lost);
+                    self.leave_out(now, proxy, sn);
+                }
+                Arrival::Ahead => proxy.skip(config.guid.entity, sn, listed),
+                Arrival::Duplicate => {}
+            }
+            return false;
+        }
         let Sample { kind, key, source_timestamp, .. } = sample;
         let rejection = match proxy.arrival(sn) {
             Arrival::Next { .. } => self.cache.refusal(key, len),

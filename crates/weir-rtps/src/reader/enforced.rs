@@ -1,5 +1,6 @@
 //! Policies that decide which samples of a matched writer are delivered, and for how long: LIFESPAN (DDS 1.4,
 //! 2.2.3.16), DEADLINE (2.2.3.7), OWNERSHIP (2.2.3.9), DESTINATION_ORDER (2.2.3.17) and TIME_BASED_FILTER (2.2.3.12).
+//! Also the content filter of a reader (2.2.2.3.3).
 //! Also in which order they are accessed: PRESENTATION (2.2.3.6).
 //!
 //! Readers and writers that use none of them have no such record, and a sample costs them one comparison.
@@ -7,9 +8,12 @@
 use core::cmp::{Ordering, Reverse};
 use core::time::Duration;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
+use std::sync::Arc;
 
+use weir_filter::Filter;
 use weir_wire::{Guid, SequenceNumber, Timestamp};
 
+use super::ReaderCore;
 use super::coherence::Coherence;
 use super::config::ReaderConfig;
 use super::stored::StoredSample;
@@ -36,6 +40,7 @@ pub(super) struct Enforced {
     is_exclusive: bool,
     is_by_source: bool,
     separation: Duration,
+    content_filter: Option<Arc<Filter>>,
     writers: BTreeMap<Guid, WriterPolicies>,
     /// By the index of the instance.
     instances: Vec<InstanceRecord>,
@@ -88,6 +93,7 @@ pub(super) struct EnforcedCounts {
     pub(super) not_owned: u64,
     pub(super) out_of_order: u64,
     pub(super) filtered: u64,
+    pub(super) content_filtered: u64,
 }
 
 /// What is known of one instance.
@@ -102,6 +108,15 @@ struct InstanceRecord {
     delivered_at: Option<Time>,
 }
 
+impl ReaderCore {
+    /// Whether policies decide which samples the application accesses, and in which order: it then calls
+    /// [`ReaderCore::access`] instead of [`ReaderCore::take_next`], after [`ReaderCore::expire`].
+    #[inline]
+    pub fn has_policies(&self) -> bool {
+        self.delivery.cache.enforced.is_some()
+    }
+}
+
 impl Enforced {
     /// `None`: the reader's policies are at their defaults.
     pub(super) fn new(config: &ReaderConfig) -> Option<Box<Self>> {
@@ -110,6 +125,7 @@ impl Enforced {
             || enforced.is_by_source
             || !enforced.separation.is_zero()
             || enforced.deadlines.is_some()
+            || enforced.content_filter.is_some()
             || enforced.coherence.is_some()
             || enforced.order != AccessOrder::Arrival;
         is_used.then(|| Box::new(enforced))
@@ -121,6 +137,7 @@ impl Enforced {
             is_exclusive: config.ownership == Ownership::Exclusive,
             is_by_source: config.destination_order == DestinationOrder::BySourceTimestamp,
             separation: config.minimum_separation,
+            content_filter: config.content_filter.clone(),
             writers: BTreeMap::new(),
             instances: Vec::new(),
             deadlines: InstanceDeadlines::new(config.deadline),
@@ -134,6 +151,22 @@ impl Enforced {
             numbers: BTreeMap::new(),
             counts: EnforcedCounts::default(),
         }
+    }
+
+    /// Changes the content filter.
+    pub(super) fn set_content_filter(&mut self, filter: Option<Arc<Filter>>) {
+        self.content_filter = filter;
+    }
+
+    /// Whether the content of a value does not pass. `payload`: with its encapsulation header.
+    #[inline]
+    pub(super) fn rejects(&self, payload: &[u8]) -> bool {
+        self.content_filter.as_ref().is_some_and(|filter| !filter.passes(payload))
+    }
+
+    /// Whether values are filtered by their content.
+    pub(super) fn filters_content(&self) -> bool {
+        self.content_filter.is_some()
     }
 
     /// Sets the policies of a matched writer.

@@ -5,6 +5,7 @@ use weir_wire::{Guid, SequenceNumber, Timestamp};
 use super::chunks::ChunkRef;
 use super::instances::{Instance, Instances};
 use super::ring::Ring;
+use crate::time::Time;
 use crate::writer::ChangeKind;
 
 /// Memory that a sample with a payload of `len` bytes counts for, in bytes.
@@ -24,6 +25,7 @@ pub(super) struct Entry {
     pub(super) disposed_generation: u32,
     pub(super) no_writers_generation: u32,
     pub(super) source_timestamp: Option<Timestamp>,
+    pub(super) reception_time: Time,
     pub(super) writer: Guid,
     pub(super) sequence_number: SequenceNumber,
     /// Position of the next sample of the same instance, if there is one.
@@ -40,6 +42,7 @@ impl Entry {
         disposed_generation: 0,
         no_writers_generation: 0,
         source_timestamp: None,
+        reception_time: Time::ZERO,
         writer: Guid::UNKNOWN,
         sequence_number: SequenceNumber::UNKNOWN,
         next: 0,

@@ -6,6 +6,7 @@ use weir_wire::{Guid, SequenceNumber, Timestamp};
 
 use super::states::{InstanceState, States};
 use crate::block::Block;
+use crate::time::Time;
 use crate::writer::ChangeKind;
 
 /// A sample in the cache.
@@ -19,6 +20,8 @@ pub struct RawSample<'a> {
     pub kind: ChangeKind,
     /// When it was written, by the writer's clock.
     pub source_timestamp: Option<Timestamp>,
+    /// When it got into the cache, by the reader's clock.
+    pub reception_time: Time,
     /// The payload with encapsulation header: the value, or the key if `kind` is not `Alive`. Empty
     /// if only the key hash is known.
     pub payload: &'a [u8],
@@ -39,6 +42,8 @@ pub struct RawSample<'a> {
     /// How many times the instance had become alive after losing its writers when the sample
     /// arrived.
     pub no_writers_generation: u32,
+    /// How many times the instance has become alive again by now, for either reason.
+    pub instance_generation: u32,
 }
 
 /// Which samples to access.

@@ -160,6 +160,16 @@ impl WriterProxy {
         self.changes.gap(&Gap { reader, writer: self.guid.entity, start: sn, list }, listed);
     }
 
+    /// Handles a GAP of a best-effort writer, or for a best-effort reader: samples that were left out on purpose, like
+    /// those that the writer filters, are not lost (RTPS 2.5, 8.4.12.1).
+    #[cold]
+    pub(super) fn pass_gap(&mut self, gap: &Gap) {
+        let end = gap.list.base();
+        if self.start.has_begun && gap.start <= self.changes.expected && self.changes.expected < end {
+            self.changes.expected = end;
+        }
+    }
+
     /// The same for a sample that was known to be missing, or that others were held back for.
     #[inline(never)]
     fn accept_listed(&mut self, now: Time) {

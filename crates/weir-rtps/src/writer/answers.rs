@@ -54,8 +54,13 @@ impl WriterCore {
             if requested.is_empty() && gap_to.is_none() && !is_heartbeat_due {
                 continue;
             }
-            let gone =
+            let mut gone =
                 if requested.is_empty() { Vec::new() } else { self.repair(now, index, &mut requested, out) };
+            let left_out = self.take_left_out(index);
+            gone.extend(
+                left_out
+                    .map(|samples| Hole { start: samples.start, list: SequenceNumberSet::new(samples.end) }),
+            );
             let waits = !requested.is_empty();
             self.due.add_if(index, waits);
             self.proxies[index].requested = requested;
@@ -145,6 +150,12 @@ impl WriterCore {
                 }
                 continue;
             };
+            if self.is_left_out(index, &entry) {
+                if !gone.last_mut().is_some_and(|hole| hole.add(sn, sn.next())) && gone.len() < HOLES_MAX {
+                    gone.push(Hole { start: sn, list: SequenceNumberSet::new(sn.next()) });
+                }
+                continue;
+            }
             if entry.fragment_size != 0 {
                 let before = allowed.spent();
                 if self.repair_large(sn, &entry, &to, &mut room, &mut allowed, out) {

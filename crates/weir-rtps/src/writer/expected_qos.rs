@@ -36,7 +36,7 @@ impl WriterCore {
     pub fn set_inline_qos(&mut self, list: Option<Box<[u8]>>) {
         // What is added about sets and groups is added even so.
         self.inline_qos = list.or_else(|| self.config.presentation.as_ref().map(|_| Box::default()));
-        self.note_indirect();
+        self.update_indirect();
     }
 
     /// Appends messages with inline QoS added to their samples.

@@ -53,6 +53,7 @@ impl WriterCore {
     pub fn unmatch_reader(&mut self, now: Time, guid: Guid) {
         if let Some(index) = self.proxies.iter().position(|proxy| proxy.guid == guid) {
             let proxy = self.proxies.remove(index);
+            self.forget_content_filter(guid);
             // The indices behind it have changed.
             self.due.add_all();
             self.hosts_changed(now, &proxy.destinations);

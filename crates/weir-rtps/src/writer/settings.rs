@@ -2,6 +2,7 @@
 
 use core::time::Duration;
 
+use weir_cdr::TypeDescription;
 use weir_wire::{Guid, SequenceNumber, Timestamp, VendorId};
 
 use super::presented::WriterPresentation;
@@ -62,6 +63,8 @@ pub struct WriterConfig {
     pub lifespan: Duration,
     /// Longest time between two samples of an instance (DEADLINE).
     pub deadline: Duration,
+    /// What the type of the samples consists of, for the content filters of readers.
+    pub description: TypeDescription,
     /// Coherent sets, and the group of the writer; `None`: it has neither.
     pub presentation: Option<WriterPresentation>,
     /// The differentiated services code point of what is sent, 0 to 63 (RFC 2474).
@@ -95,6 +98,7 @@ impl WriterConfig {
             deadline: INFINITE,
             presentation: None,
             dscp: 0,
+            description: TypeDescription::Opaque,
         }
     }
 

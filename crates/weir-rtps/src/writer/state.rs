@@ -6,6 +6,7 @@ use weir_wire::{Guid, SequenceNumber};
 
 use super::burst::{Burst, OpenBatch};
 use super::compose::{self, Template};
+use super::content_filter::Filters;
 use super::encode::Unkept;
 use super::fragments::{Filling, Fragments, LargeSamples};
 use super::heartbeat::Heartbeat;
@@ -77,8 +78,10 @@ pub struct WriterCore {
     pub(super) timed: Option<Box<Timed>>,
     /// The policies to be sent with each sample, while a reader expects that.
     pub(super) inline_qos: Option<Box<[u8]>>,
-    /// Samples do not leave by [`WriterCore::write_direct`]: another thread sends them, `timed` has to know of them, or
-    /// they get inline QoS.
+    /// The content filters of readers; `None`: there are none.
+    pub(super) filters: Option<Box<Filters>>,
+    /// Samples do not leave by [`WriterCore::write_direct`]: another thread sends them, `timed` has to know of them,
+    /// they get inline QoS, or not all readers are sent them.
     pub(super) is_indirect: bool,
     pub(super) counters: WriterCounters,
 }
@@ -137,6 +140,7 @@ impl WriterCore {
             is_indirect: config.is_asynchronous || timed.is_some(),
             timed,
             inline_qos: config.presentation.as_ref().map(|_| Box::default()),
+            filters: None,
             configured: Configured::of(&config),
             history: Store::new(config.first, config::BLOCK_BYTES, config::BLOCKS_SPARE_MAX),
             instances: Instances::new(&config),
@@ -174,9 +178,12 @@ impl WriterCore {
         }
     }
 
-    /// Notes whether samples may leave by the fast path.
-    pub(super) fn note_indirect(&mut self) {
-        self.is_indirect = self.config.is_asynchronous || self.timed.is_some() || self.inline_qos.is_some();
+    /// Decides anew whether samples leave by [`WriterCore::write_direct`].
+    pub(super) fn update_indirect(&mut self) {
+        self.is_indirect = self.config.is_asynchronous
+            || self.timed.is_some()
+            || self.inline_qos.is_some()
+            || self.filters.is_some();
     }
 
     /// Returns the writer's GUID.
@@ -219,6 +226,11 @@ impl WriterCore {
     /// Returns the number of matched readers.
     pub fn matched(&self) -> usize {
         self.proxies.len()
+    }
+
+    /// Returns the GUIDs of the matched readers.
+    pub fn matched_readers(&self) -> impl Iterator<Item = Guid> + '_ {
+        self.proxies.iter().map(|proxy| proxy.guid)
     }
 
     /// Returns whether committed samples wait to be handed out.

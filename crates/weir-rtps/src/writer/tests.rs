@@ -17,6 +17,7 @@ use crate::window::charge;
 mod asynchronous;
 mod batches;
 mod bursts;
+mod content_filter;
 mod direct;
 mod ecn;
 mod expected_qos;

@@ -150,7 +150,7 @@ impl WriterCore {
     pub fn suspend(&mut self) {
         let config = &self.config;
         self.timed.get_or_insert_with(|| Box::new(Timed::with(config))).is_suspended = true;
-        self.note_indirect();
+        self.update_indirect();
     }
 
     /// Ends [`WriterCore::suspend`]. The next transmission sends what was collected.
@@ -159,7 +159,7 @@ impl WriterCore {
             timed.is_suspended = false;
         }
         self.timed.take_if(|timed| !timed.is_used());
-        self.note_indirect();
+        self.update_indirect();
     }
 
     /// Returns whether samples are held back for others to come, as long as they fit one send.

@@ -134,7 +134,11 @@ impl WriterCore {
             self.withhold_samples(now, end, out);
         }
         if self.large.is_empty() && self.unsent < end && !self.is_amid_sample() {
-            self.append_samples(self.unsent..end, &self.destinations, out);
+            if self.filters.is_some() {
+                self.append_filtered(self.unsent..end, out);
+            } else {
+                self.append_samples(self.unsent..end, &self.destinations, out);
+            }
             self.unsent = end;
         } else {
             let destinations = Arc::clone(&self.destinations);
@@ -154,8 +158,10 @@ impl WriterCore {
         }
         // A HEARTBEAT that is due is added to the last sample's datagram, unless that is a
         // fragment.
-        let can_ride =
-            out.items[first_item..].last().is_some_and(|item| item.slice.is_some() && !item.is_scratch_first);
+        let can_ride = self.filters.is_none()
+            && out.items[first_item..]
+                .last()
+                .is_some_and(|item| item.slice.is_some() && !item.is_scratch_first);
         if self.heartbeat.is_due && can_ride {
             self.heartbeat.is_due = false;
             self.ride_along(now, out);
@@ -167,7 +173,11 @@ impl WriterCore {
         while self.unsent < end {
             let next_large = self.large.next_from(self.unsent).filter(|sn| *sn < end);
             let stop = next_large.unwrap_or(end);
-            self.append_samples(self.unsent..stop, to, out);
+            if self.filters.is_some() {
+                self.append_filtered(self.unsent..stop, out);
+            } else {
+                self.append_samples(self.unsent..stop, to, out);
+            }
             self.unsent = stop;
             if stop == end {
                 break;
@@ -220,6 +230,9 @@ impl WriterCore {
         }
         if self.heartbeat_each_reader(now) {
             return;
+        }
+        if self.filters.is_some() {
+            self.append_gaps(out);
         }
         let to = self.waited_for(now);
         let heartbeat = self.next_heartbeat(now, EntityId::UNKNOWN, self.history.first());

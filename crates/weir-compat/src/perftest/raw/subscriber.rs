@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use weir_baseline::Receiver;
-use weir_dds::Guid;
+use weir_dds::InstanceHandle;
 use weir_measure::clock;
 use weir_results::WaitStrategy;
 use weir_telemetry::LossWatch;
@@ -133,9 +133,9 @@ impl Run<'_> {
 }
 
 /// Distinguishes the publishers of two runs.
-fn guid(from: SocketAddrV4) -> Guid {
+fn guid(from: SocketAddrV4) -> InstanceHandle {
     let mut bytes = [0; 16];
     bytes[..4].copy_from_slice(&from.ip().octets());
     bytes[4..6].copy_from_slice(&from.port().to_be_bytes());
-    Guid::from_bytes(bytes)
+    weir_dds::Guid::from_bytes(bytes).into()
 }

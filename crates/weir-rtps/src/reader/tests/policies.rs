@@ -263,3 +263,58 @@ fn each_instance_has_a_deadline_until_it_ends() {
     reader.handle_timeout(at(100));
     assert_eq!(reader.take_deadline_missed().total_count, 1, "both instances have ended");
 }
+
+/// TimeBasedFilter 0 and 1 of the OMG's interoperability suite: of writes every 100 ms, each tenth is delivered.
+#[test]
+fn one_value_per_separation_is_delivered_of_each_instance() {
+    for keys in [1, 4] {
+        let minimum_separation = Duration::from_secs(1);
+        let mut reader = two_writers(ReaderConfig { minimum_separation, ..keyed() });
+        let mut writer = Source::new(WEAK);
+        for round in 0..100 {
+            (0..keys).for_each(|key| _ = writer.send(&mut reader, at(round * 100), key));
+        }
+        let mut taken = Vec::new();
+        while reader.take_next(|sample| taken.push((sample.payload[4], sample.sequence_number.0))) {}
+        let expected = (0..10).flat_map(|tenth| (0..keys).map(move |key| (key, tenth, 10 * i64::from(keys))));
+        let expected = expected.map(|(key, tenth, step)| (key, 1 + tenth * step + i64::from(key)));
+        assert_eq!(taken, Vec::from_iter(expected));
+    }
+}
+
+/// Lifespan 0 to 7 of the suite: a reader that reads late finds the last two or three samples of each instance.
+#[test]
+fn a_late_reader_finds_the_samples_that_have_not_expired() {
+    for (period, lifespan, pause) in [(100, 250, 500), (400, 1_000, 2_000)] {
+        for (reliability, keys) in [
+            (Reliability::Reliable, 1),
+            (Reliability::Reliable, 4),
+            (Reliability::BestEffort, 1),
+            (Reliability::BestEffort, 4),
+        ] {
+            let mut reader = two_writers(ReaderConfig { reliability, ..keyed() });
+            let policies = WriterPolicies { lifespan: Duration::from_millis(lifespan), strength: 0 };
+            reader.set_writer_policies(WEAK, policies);
+            let mut writer = Source::new(WEAK);
+            for round in 1..=200 {
+                let now = at(round * period);
+                (0..keys).for_each(|key| _ = writer.send(&mut reader, now, key));
+                // Between two writes.
+                let now = at(round * period + round % 9 * period / 10);
+                if round * period % pause == 0 {
+                    reader.expire(now);
+                    let mut found = vec![Vec::new(); keys.into()];
+                    let all = |sample: RawSample<'_>| {
+                        found[usize::from(sample.payload[4])].push(sample.sequence_number.0);
+                    };
+                    let mut all = all;
+                    while reader.take_next(&mut all) {}
+                    for numbers in found {
+                        assert!([2, 3].contains(&numbers.len()), "{numbers:?} at {now:?}");
+                        assert!(numbers.windows(2).all(|pair| pair[1] == pair[0] + i64::from(keys)));
+                    }
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,106 @@
+//! QoS of topics.
+
+use std::time::Duration;
+
+use weir_rtps::qos::Qos;
+
+use super::common::{common_setters, writing_setters};
+use super::{
+    DataRepresentation, DestinationOrder, Durability, DurabilityService, History, Liveliness, LivelinessKind,
+    Ownership, Reliability, ResourceLimits,
+};
+
+/// QoS of a topic: what its writers and readers can take over, and TOPIC_DATA.
+///
+/// Endpoints have QoS of their own: a topic's policies have effect where
+/// [`DataWriterQos::copy_from_topic_qos`](crate::DataWriterQos::copy_from_topic_qos) or
+/// [`DataReaderQos::copy_from_topic_qos`](crate::DataReaderQos::copy_from_topic_qos) takes them over. TOPIC_DATA is
+/// announced with each endpoint.
+///
+/// ```
+/// use weir_dds::{DataWriterQos, TopicQos};
+///
+/// let topic_qos = TopicQos::default().reliable().transient_local().topic_data(*b"calibration 7");
+/// let writer_qos = DataWriterQos::default().copy_from_topic_qos(&topic_qos);
+/// # let _ = writer_qos;
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct TopicQos {
+    /// Bytes for applications that discover the topic's endpoints (TOPIC_DATA, DDS 1.4, 2.2.3.2).
+    pub topic_data: Vec<u8>,
+    /// Which samples late-joining readers receive.
+    pub durability: Durability,
+    /// What late readers receive of it if the durability is `Transient` or `Persistent`.
+    pub durability_service: DurabilityService,
+    /// Longest time between two samples of an instance.
+    pub deadline: Duration,
+    /// The acceptable additional delay.
+    pub latency_budget: Duration,
+    /// How writers are asserted, and how long they may be silent.
+    pub liveliness: Liveliness,
+    /// Whether lost samples are sent again.
+    pub reliability: Reliability,
+    /// Longest time that a write may block (RELIABILITY).
+    pub max_blocking_time: Duration,
+    /// The timestamp by which samples of several writers are ordered.
+    pub destination_order: DestinationOrder,
+    /// Which samples of an instance are kept.
+    pub history: History,
+    /// Limits on what is kept.
+    pub resource_limits: ResourceLimits,
+    /// How urgent the samples are.
+    pub transport_priority: i32,
+    /// How long a sample is valid after it was written.
+    pub lifespan: Duration,
+    /// Whether several writers may update an instance at a time.
+    pub ownership: Ownership,
+    /// The encodings; a writer takes over the first. Empty: the endpoints' own.
+    pub representation: Vec<DataRepresentation>,
+}
+
+impl Default for TopicQos {
+    /// The defaults of DDS 1.4, 2.2.3: best effort, volatile, KEEP_LAST with depth 1.
+    fn default() -> Self {
+        let defaults = Qos::for_reader();
+        Self {
+            topic_data: Vec::new(),
+            durability: defaults.durability,
+            durability_service: defaults.durability_service,
+            deadline: defaults.deadline,
+            latency_budget: defaults.latency_budget,
+            liveliness: defaults.liveliness,
+            reliability: defaults.reliability,
+            max_blocking_time: defaults.max_blocking_time,
+            destination_order: defaults.destination_order,
+            history: defaults.history,
+            resource_limits: defaults.resource_limits,
+            transport_priority: defaults.transport_priority,
+            lifespan: defaults.lifespan,
+            ownership: defaults.ownership,
+            representation: Vec::new(),
+        }
+    }
+}
+
+common_setters!(TopicQos);
+writing_setters!(TopicQos);
+
+impl TopicQos {
+    /// Sets the bytes for applications that discover the topic's endpoints; none by default.
+    #[must_use]
+    pub fn topic_data(mut self, bytes: impl Into<Vec<u8>>) -> Self {
+        self.topic_data = bytes.into();
+        self
+    }
+
+    /// Sets the encodings; a writer takes over the first.
+    #[must_use]
+    pub fn data_representation(
+        mut self,
+        representations: impl IntoIterator<Item = DataRepresentation>,
+    ) -> Self {
+        self.representation = representations.into_iter().collect();
+        self
+    }
+}

@@ -1,0 +1,6 @@
+//! Tests of expressions: mistakes, examples, and a reference evaluator.
+
+mod evaluation;
+mod mistakes;
+mod reference;
+mod sample;

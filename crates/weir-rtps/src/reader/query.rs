@@ -1,0 +1,98 @@
+//! Access to the samples that meet a condition, in an order that depends on their content.
+
+use core::cmp::Ordering;
+
+use super::ReaderCore;
+use super::cache::Cache;
+use super::raw_sample::{RawSample, SampleSelection};
+use super::states::States;
+use crate::writer::ChangeKind;
+
+/// What decides about values by their payloads, with encapsulation headers.
+#[derive(Clone, Copy)]
+pub struct SampleQuery<'a> {
+    /// Whether a value is wanted.
+    pub matches: &'a dyn Fn(&[u8]) -> bool,
+    /// The order in which values are wanted; `None`: oldest first.
+    pub order: Option<&'a dyn Fn(&[u8], &[u8]) -> Ordering>,
+}
+
+impl core::fmt::Debug for SampleQuery<'_> {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("SampleQuery").field("is_ordered", &self.order.is_some()).finish_non_exhaustive()
+    }
+}
+
+impl ReaderCore {
+    /// [`ReaderCore::access`] for values that meet a condition, in the order of the query. Changes of instances' states
+    /// are no values.
+    pub fn access_matching(
+        &mut self,
+        max: usize,
+        selection: SampleSelection,
+        remove: bool,
+        query: SampleQuery<'_>,
+        f: impl FnMut(RawSample<'_>) -> bool,
+    ) -> usize {
+        let before = self.available();
+        let count = self.delivery.cache.access_matching(max, selection, remove, query, f);
+        if self.available() < before {
+            self.room_was_made();
+        }
+        count
+    }
+
+    /// Returns whether some value that is selected meets a condition.
+    pub fn has_matching(&self, selection: SampleSelection, matches: &dyn Fn(&[u8]) -> bool) -> bool {
+        self.delivery.cache.matching(selection, matches).next().is_some()
+    }
+}
+
+impl Cache {
+    fn access_matching(
+        &mut self,
+        max: usize,
+        selection: SampleSelection,
+        remove: bool,
+        query: SampleQuery<'_>,
+        mut f: impl FnMut(RawSample<'_>) -> bool,
+    ) -> usize {
+        self.begin_access();
+        let mut positions: Vec<u64> = self.matching(selection, query.matches).collect();
+        if let Some(order) = query.order {
+            let payload = |position: &u64| self.chunks.bytes(self.entries.at(*position).at);
+            // Stable: of equal values, the oldest is first.
+            positions.sort_by(|one, other| order(payload(one), payload(other)));
+        }
+        let mut count = 0;
+        for position in positions {
+            if count == max {
+                break;
+            }
+            let index = self.entries.index_of(position);
+            let instance = self.entries.ring[index].instance;
+            count += usize::from(self.visit(index, remove, &mut f));
+            self.instances.forget_if_over(instance);
+        }
+        self.entries.trim();
+        count
+    }
+
+    /// The positions of the values that are selected and meet a condition, oldest first.
+    fn matching<'a>(
+        &'a self,
+        selection: SampleSelection,
+        matches: &'a dyn Fn(&[u8]) -> bool,
+    ) -> impl Iterator<Item = u64> + 'a {
+        let SampleSelection { states, instance } = selection;
+        let is_meant = move |index: &usize| {
+            let entry = &self.entries.ring[*index];
+            entry.is_live
+                && entry.kind == ChangeKind::Alive
+                && instance.is_none_or(|instance| instance == entry.instance)
+                && (states == States::ANY || self.is_in(*index, states))
+                && matches(self.chunks.bytes(entry.at))
+        };
+        (0..self.entries.ring.len()).filter(is_meant).map(|index| self.entries.position_of(index))
+    }
+}
