@@ -70,7 +70,9 @@ pub fn seeds() -> Vec<(&'static str, Vec<u8>)> {
     };
     let mut payload = Vec::new();
     weir_cdr::to_payload_in(&sample, Encoding::Xcdr2, &mut payload).expect("a seed can be encoded");
-    let seed = |text: &str, parameter: &str| [text.as_bytes(), b"\0", parameter.as_bytes(), b"\0", &payload].concat();
+    let seed = |text: &str, parameter: &str| {
+        [text.as_bytes(), b"\0", parameter.as_bytes(), b"\0", &payload].concat()
+    };
     vec![
         ("comparison", seed("color = 'RED' AND (x < %0 OR NOT x >= 0x1F)", "10")),
         ("between", seed("x NOT BETWEEN -1 AND %1 AND ratio BETWEEN .5 AND 1.5e1", "")),

@@ -5,8 +5,8 @@ use quote::quote;
 use syn::punctuated::Punctuated;
 use syn::{DataEnum, DeriveInput, Error, Fields, Ident, Result, Token, Variant};
 
-use crate::description;
 use crate::attributes::{EnumerationAttributes, UnionAttributes, VariantAttributes};
+use crate::description;
 use crate::expand::{Delimited, Member};
 
 /// The implementation of `CdrValue` for an enum.

@@ -1,7 +1,6 @@
 //! What a type consists of, for code that finds members by name at run time, such as content filters.
 //!
-//! The description of a type is a constant. It takes no memory in programs that do not use it, and no code for encoding
-//! and decoding refers to it.
+//! The description of a type is a constant, which no code for encoding and decoding refers to.
 
 use crate::{CdrReader, Encoding, Extensibility, Layout, Result, payload};
 
@@ -172,7 +171,6 @@ impl Layout {
     }
 }
 
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -211,7 +209,8 @@ mod tests {
     fn a_struct_describes_its_members_in_order() {
         let TypeDescription::Struct { description } = Outer::DESCRIPTION else { panic!("no struct") };
         assert_eq!((description.name, description.extensibility), ("demo::Outer", Extensibility::Appendable));
-        let names: Vec<_> = description.members.iter().map(|member| (member.name, member.of.name())).collect();
+        let names: Vec<_> =
+            description.members.iter().map(|member| (member.name, member.of.name())).collect();
         let expected = [
             ("type", "a string"),
             ("inner", "a struct"),

@@ -189,11 +189,7 @@ impl Load {
     }
 }
 
-fn enter_array(
-    reader: &mut CdrReader<'_>,
-    element: &ElementDescription,
-    index: u32,
-) -> weir_cdr::Result {
+fn enter_array(reader: &mut CdrReader<'_>, element: &ElementDescription, index: u32) -> weir_cdr::Result {
     if element.is_delimited {
         let _ = reader.open_delimited()?;
     }

@@ -33,7 +33,8 @@ impl Pattern {
         let tail = if parts.len() > 1 { parts.pop() } else { None };
         let mut parts = parts.into_iter();
         let head = parts.next().unwrap_or_default();
-        let middle: Option<Vec<_>> = parts.filter(|part| !part.is_empty()).map(|part| Search::new(&part)).collect();
+        let middle: Option<Vec<_>> =
+            parts.filter(|part| !part.is_empty()).map(|part| Search::new(&part)).collect();
         Some(Self { head, tail, middle: middle? })
     }
 

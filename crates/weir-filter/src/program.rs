@@ -172,7 +172,10 @@ impl<S: AsRef<str>> Compiler<'_, S> {
                 self.constant(field, operator.mirrored(), value)?
             }
             Predicate::Compare { left: Operand::Value(value), .. } => {
-                return Err(FilterError::new(value.place, "one side of a comparison must be a member's name"));
+                return Err(FilterError::new(
+                    value.place,
+                    "one side of a comparison must be a member's name",
+                ));
             }
             Predicate::Like { field, pattern } => self.like(field, pattern)?,
             Predicate::Between { field, low, high } => {
@@ -206,8 +209,10 @@ impl<S: AsRef<str>> Compiler<'_, S> {
         let (one, other) = (Field::find(left, self.of)?, Field::find(right, self.of)?);
         if !are_comparable(one.kind, other.kind) {
             let (left_kind, right_kind) = (one.kind.name(), other.kind.name());
-            let cause =
-                format!("{} is {left_kind} and cannot be compared with {}, {right_kind}", left.text, right.text);
+            let cause = format!(
+                "{} is {left_kind} and cannot be compared with {}, {right_kind}",
+                left.text, right.text
+            );
             return Err(FilterError::new(left.place, cause));
         }
         Ok(Test::Fields { left: one, operator, right: other })

@@ -10,7 +10,7 @@ use std::hint::black_box;
 use std::sync::Arc;
 use std::time::Instant;
 
-use weir_cdr::{CdrValue, DdsType, Encoding};
+use weir_cdr::{DdsType, Encoding};
 use weir_filter::{Expression, Filter};
 use weir_rtps::qos::Reliability;
 use weir_rtps::reader::{ReaderConfig, ReaderCore, WriterProxyConfig};
@@ -55,7 +55,8 @@ fn best(mut call: impl FnMut(i64)) -> f64 {
 }
 
 fn reader(filter: Option<Arc<Filter>>) -> ReaderCore {
-    let config = ReaderConfig { content_filter: filter, ..ReaderConfig::new(READER, Reliability::BestEffort) };
+    let config =
+        ReaderConfig { content_filter: filter, ..ReaderConfig::new(READER, Reliability::BestEffort) };
     let mut reader = ReaderCore::new(config);
     let destinations = Arc::from([SocketAddrV4::new(Ipv4Addr::LOCALHOST, 7411)]);
     reader.match_writer(

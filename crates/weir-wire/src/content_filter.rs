@@ -64,8 +64,8 @@ impl ParameterListWriter<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::parameter_list::ParameterList;
     use crate::Endianness;
+    use crate::parameter_list::ParameterList;
 
     fn value<'a>(parameters: &[&'a str]) -> ContentFilterValue<'a> {
         ContentFilterValue {

@@ -9,8 +9,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use weir_compat::perftest::{
-    Groups, InstanceRange, NodeSettings, Pace, PerThread, PublisherSettings, Rate, Receive, SubscriberSettings,
-    ThreadSettings,
+    Groups, InstanceRange, NodeSettings, Pace, PerThread, PublisherSettings, Rate, Receive,
+    SubscriberSettings, ThreadSettings,
 };
 
 use super::command_line::Typed;
@@ -167,7 +167,8 @@ fn only(typed: &Typed) -> Result<Option<InstanceRange>, String> {
     let (first, last) = text.split_once(':').unwrap_or((text, text));
     let range = first.parse().ok().zip(last.parse().ok());
     let range = range.and_then(|(first, last)| InstanceRange::new(first, last));
-    let wrong = || format!("-cft {text}: write an instance, or the first and the last one as 3:5; 65534 at most");
+    let wrong =
+        || format!("-cft {text}: write an instance, or the first and the last one as 3:5; 65534 at most");
     range.map(Some).ok_or_else(wrong)
 }
 

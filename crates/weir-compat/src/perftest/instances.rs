@@ -55,7 +55,9 @@ mod tests {
                 sample.set_header(&SampleHeader { key, ..SampleHeader::data(0, 0) });
                 query.matches(&sample)
             };
-            for instance in [0_u32, 1, 2, 3, 4, 249, 250, 255, 256, 260, 261, 299, 300, 512, 1000, 1001, 65_534] {
+            for instance in
+                [0_u32, 1, 2, 3, 4, 249, 250, 255, 256, 260, 261, 299, 300, 512, 1000, 1001, 65_534]
+            {
                 let expected = (u32::from(first)..=u32::from(last)).contains(&instance);
                 assert_eq!(passes(instance.to_le_bytes()), expected, "{instance} in {first}..={last}");
             }

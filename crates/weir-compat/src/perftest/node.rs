@@ -4,8 +4,7 @@ use std::time::Duration;
 
 use weir_dds::{
     BatchPolicy, DataReader, DataReaderListener, DataReaderQos, DataWriter, DataWriterQos, DdsError,
-    DomainParticipant, MulticastGroup, ParticipantSettings, PublishMode, ResourceLimits,
-    TopicDescription,
+    DomainParticipant, MulticastGroup, ParticipantSettings, PublishMode, ResourceLimits, TopicDescription,
 };
 
 use super::reading::Reading;

@@ -5,9 +5,7 @@ use weir_dds::{
     InstanceState, Query, States, TopicDescription,
 };
 
-use crate::support::{
-    DEADLINE, Keyed, World, lossless_reader, lossless_writer, matched, pair, take_exactly,
-};
+use crate::support::{DEADLINE, Keyed, World, lossless_reader, lossless_writer, matched, pair, take_exactly};
 
 #[derive(DdsType, Default, Debug, Clone, PartialEq)]
 #[dds(extensibility = "appendable", name = "ShapeType")]
@@ -49,7 +47,10 @@ fn a_reader_receives_only_what_passes_whatever_the_durability_and_the_reliabilit
     for (writer_qos, reader_qos) in [
         (lossless_writer(), lossless_reader()),
         (lossless_writer().transient_local(), lossless_reader().transient_local()),
-        (DataWriterQos::default().best_effort().keep_all(), DataReaderQos::default().best_effort().keep_all()),
+        (
+            DataWriterQos::default().best_effort().keep_all(),
+            DataReaderQos::default().best_effort().keep_all(),
+        ),
     ] {
         let world = World::new();
         let on = world.participant();
@@ -150,11 +151,11 @@ fn an_expression_that_cannot_be_used_is_refused_with_the_place_and_the_cause() {
     let world = World::new();
     let on = world.participant();
     let topic = world.topic::<Shape>(&on);
-    let refusal = |expression: &str, parameters: &[&str]| {
-        match on.create_contentfilteredtopic("f", &topic, expression, parameters) {
-            Err(DdsError::BadParameter(text)) => text,
-            other => panic!("{other:?}"),
-        }
+    let refusal = |expression: &str, parameters: &[&str]| match on
+        .create_contentfilteredtopic("f", &topic, expression, parameters)
+    {
+        Err(DdsError::BadParameter(text)) => text,
+        other => panic!("{other:?}"),
     };
     assert_eq!(
         refusal("colour = 'RED'", &[]),
@@ -184,7 +185,8 @@ fn a_query_selects_samples_in_its_order_and_leaves_the_others() {
     let query = Query::new("shapesize < %0 ORDER BY color, shapesize", &["10"]).unwrap();
     assert!(reader.has_query(&query, States::NOT_READ));
     let read = reader.read_query(&query, 3, States::default());
-    let read: Vec<_> = read.iter().map(|sample| (sample.data.color.as_str(), sample.data.shapesize)).collect();
+    let read: Vec<_> =
+        read.iter().map(|sample| (sample.data.color.as_str(), sample.data.shapesize)).collect();
     assert_eq!(read, [("BLUE", 1), ("BLUE", 3), ("RED", 5)]);
     let unread = reader.take_query(&query, 10, States::NOT_READ);
     assert_eq!(unread.iter().map(|sample| sample.data.shapesize).collect::<Vec<_>>(), [7]);

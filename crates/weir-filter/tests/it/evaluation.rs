@@ -107,7 +107,8 @@ fn expressions_mean_what_sql_says() {
 #[test]
 fn a_comparison_with_what_has_no_value_fails_and_so_does_its_opposite() {
     let sample = example();
-    for text in ["maybe = 0", "maybe <> 0", "maybe BETWEEN -9 AND 9", "list[3] = 0", "parts[2].name LIKE '%'"] {
+    for text in ["maybe = 0", "maybe <> 0", "maybe BETWEEN -9 AND 9", "list[3] = 0", "parts[2].name LIKE '%'"]
+    {
         assert!(!passes(&sample, text, &[]), "{text}");
         assert!(!passes(&sample, &format!("NOT ({text})"), &[]), "NOT ({text})");
         assert!(passes(&sample, &format!("{text} OR flag = TRUE"), &[]), "{text}");
@@ -178,7 +179,9 @@ fn payloads_that_cannot_be_read_pass() {
     let filter = Filter::new::<&str>(&expression, &Sample::DESCRIPTION, &[]).unwrap();
     let whole = payload(&example(), Encoding::Xcdr1, Endianness::Little);
     assert!(!filter.passes(&whole));
-    for unreadable in [&[][..], &[0, 1], &[0, 1, 0, 0], &[0, 3, 0, 0, 1, 2, 3, 4], &[0, 7, 0, 0], &whole[..40]] {
+    for unreadable in
+        [&[][..], &[0, 1], &[0, 1, 0, 0], &[0, 3, 0, 0, 1, 2, 3, 4], &[0, 7, 0, 0], &whole[..40]]
+    {
         assert_eq!(filter.evaluate(unreadable), None);
         assert!(filter.passes(unreadable));
     }

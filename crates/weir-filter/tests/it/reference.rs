@@ -15,8 +15,18 @@ enum Value {
 }
 
 const NUMBERS: [&str; 12] = [
-    "byte", "small", "number", "maybe", "big", "exact", "inner.a", "grid[1][1]", "list[1]", "parts[0].weight",
-    "pair[1].weight", "colour",
+    "byte",
+    "small",
+    "number",
+    "maybe",
+    "big",
+    "exact",
+    "inner.a",
+    "grid[1][1]",
+    "list[1]",
+    "parts[0].weight",
+    "pair[1].weight",
+    "colour",
 ];
 const TEXTS: [&str; 4] = ["name", "inner.label", "parts[0].name", "last.name"];
 
@@ -67,7 +77,8 @@ fn condition() -> impl Strategy<Value = Condition> {
     let leaf = prop_oneof![
         (0..NUMBERS.len(), 0..6_usize, -4..5).prop_map(|(at, op, value)| Condition::Number(at, op, value)),
         (0..TEXTS.len(), 0..6_usize, text()).prop_map(|(at, op, value)| Condition::Text(at, op, value)),
-        (0..COMPARABLE, 0..6_usize, 0..COMPARABLE).prop_map(|(one, op, other)| Condition::Members(one, op, other)),
+        (0..COMPARABLE, 0..6_usize, 0..COMPARABLE)
+            .prop_map(|(one, op, other)| Condition::Members(one, op, other)),
         (0..NUMBERS.len(), any::<bool>(), -4..5, -4..5)
             .prop_map(|(at, is_not, low, high)| Condition::Between(at, is_not, low, high)),
         (0..TEXTS.len(), any::<bool>(), "[ab_%ü]{0,5}")
@@ -91,7 +102,9 @@ fn text_of(condition: &Condition) -> String {
     match condition {
         Condition::Number(at, op, value) => format!("{} {} {value}", NUMBERS[*at], OPERATORS[*op]),
         Condition::Text(at, op, value) => format!("'{value}' {} {}", OPERATORS[*op], TEXTS[*at]),
-        Condition::Members(one, op, other) => format!("{} {} {}", NUMBERS[*one], OPERATORS[*op], NUMBERS[*other]),
+        Condition::Members(one, op, other) => {
+            format!("{} {} {}", NUMBERS[*one], OPERATORS[*op], NUMBERS[*other])
+        }
         Condition::Between(at, is_not, low, high) => {
             format!("{} {}BETWEEN {low} AND {high}", NUMBERS[*at], not(is_not))
         }
@@ -126,11 +139,19 @@ fn evaluate(condition: &Condition, sample: &Sample) -> Option<bool> {
         Condition::Not(inner) => evaluate(inner, sample).map(|it| !it),
         Condition::And(all) => {
             let results: Vec<_> = all.iter().map(|it| evaluate(it, sample)).collect();
-            if results.contains(&Some(false)) { Some(false) } else { results.into_iter().collect::<Option<Vec<_>>>().map(|_| true) }
+            if results.contains(&Some(false)) {
+                Some(false)
+            } else {
+                results.into_iter().collect::<Option<Vec<_>>>().map(|_| true)
+            }
         }
         Condition::Or(any) => {
             let results: Vec<_> = any.iter().map(|it| evaluate(it, sample)).collect();
-            if results.contains(&Some(true)) { Some(true) } else { results.into_iter().collect::<Option<Vec<_>>>().map(|_| false) }
+            if results.contains(&Some(true)) {
+                Some(true)
+            } else {
+                results.into_iter().collect::<Option<Vec<_>>>().map(|_| false)
+            }
         }
     }
 }
@@ -163,13 +184,16 @@ fn is_like(pattern: &[char], text: &[char]) -> bool {
 
 fn sample() -> impl Strategy<Value = Sample> {
     let text = || "[abü]{0,4}";
-    let part =
-        || (-3..4_i32, text()).prop_map(|(weight, name)| Part { weight: weight.into(), name });
+    let part = || (-3..4_i32, text()).prop_map(|(weight, name)| Part { weight: weight.into(), name });
     let numbers = (0..4_u8, -3..4_i16, -3..4_i32, prop::option::of(-3..4_i64), 0..4_u64, -3..4_i8);
     let parts = (prop::collection::vec(part(), 0..3), part(), part());
     let rest = (prop::collection::vec(-3..4_i32, 0..4), text(), text(), any::<bool>(), 0..3_usize, -3..4_i16);
     (numbers, parts, rest).prop_map(
-        |((byte, small, number, maybe, big, a), (parts, second, last), (list, name, label, flag, colour, cell))| Sample {
+        |(
+            (byte, small, number, maybe, big, a),
+            (parts, second, last),
+            (list, name, label, flag, colour, cell),
+        )| Sample {
             byte,
             exact: f64::from(small) / 2.0,
             small,

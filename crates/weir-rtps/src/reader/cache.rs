@@ -483,7 +483,7 @@ impl Cache {
         count
     }
 
-    /// Counts an access, so that it sees new instances as such to its end.
+    /// Counts an access: during one access, new instances stay new.
     pub(super) fn begin_access(&mut self) {
         self.accesses += 1;
     }
@@ -497,7 +497,12 @@ impl Cache {
 
     /// Passes a sample to `f`, then removes it or marks it as read. Returns whether it counts.
     #[inline]
-    pub(super) fn visit(&mut self, index: usize, remove: bool, f: &mut impl FnMut(RawSample<'_>) -> bool) -> bool {
+    pub(super) fn visit(
+        &mut self,
+        index: usize,
+        remove: bool,
+        f: &mut impl FnMut(RawSample<'_>) -> bool,
+    ) -> bool {
         let mut counts = false;
         self.show(index, |sample| counts = f(sample));
         if remove || !counts {

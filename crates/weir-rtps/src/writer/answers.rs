@@ -57,7 +57,10 @@ impl WriterCore {
             let mut gone =
                 if requested.is_empty() { Vec::new() } else { self.repair(now, index, &mut requested, out) };
             let left_out = self.take_left_out(index);
-            gone.extend(left_out.map(|samples| Hole { start: samples.start, list: SequenceNumberSet::new(samples.end) }));
+            gone.extend(
+                left_out
+                    .map(|samples| Hole { start: samples.start, list: SequenceNumberSet::new(samples.end) }),
+            );
             let waits = !requested.is_empty();
             self.due.add_if(index, waits);
             self.proxies[index].requested = requested;

@@ -87,7 +87,9 @@ impl WriterCore {
                 }
             }
             for reader in &mut filters.readers {
-                let Some(proxy) = self.proxies.iter().find(|proxy| proxy.guid == reader.guid) else { continue };
+                let Some(proxy) = self.proxies.iter().find(|proxy| proxy.guid == reader.guid) else {
+                    continue;
+                };
                 if !proxy.destinations.iter().any(|address| to.contains(address)) {
                     reader.leave_out(sn..end);
                 } else if reader.left_out.is_some() && proxy.is_introduced {
@@ -139,11 +141,7 @@ impl WriterCore {
 
     /// The datagram that begins with a sample, as its last entry, and the sample behind it; `None`: there is no such
     /// sample, or it is sent in fragments.
-    fn datagram_at(
-        &self,
-        sn: SequenceNumber,
-        before: SequenceNumber,
-    ) -> Option<(SequenceNumber, Entry)> {
+    fn datagram_at(&self, sn: SequenceNumber, before: SequenceNumber) -> Option<(SequenceNumber, Entry)> {
         let entry_at =
             |sn| self.history.entry(sn).filter(|entry: &Entry| entry.is_alive() && entry.fragment_size == 0);
         let (mut entry, mut end) = (entry_at(sn)?, sn.next());
@@ -221,8 +219,8 @@ impl Filters {
 }
 
 impl FilteredReader {
-    /// Records samples that the reader is not sent. Those between them and the ones before do not exist any more, or the
-    /// reader was sent them: a GAP that names them changes nothing.
+    /// Records samples that the reader is not sent. Those between them and the ones before do not exist any more, or
+    /// the reader was sent them: a GAP that names them changes nothing.
     fn leave_out(&mut self, samples: Range<SequenceNumber>) {
         match &mut self.left_out {
             Some(known) => known.end = samples.end,

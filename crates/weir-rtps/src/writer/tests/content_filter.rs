@@ -49,7 +49,9 @@ fn addressed(writer: &mut WriterCore) -> Vec<String> {
         let message = Message::parse(datagram).unwrap();
         for submessage in message.submessages() {
             match submessage.unwrap() {
-                Submessage::Data(data) => words.push(format!("{} to {}", data.sequence_number, ports.join(" "))),
+                Submessage::Data(data) => {
+                    words.push(format!("{} to {}", data.sequence_number, ports.join(" ")))
+                }
                 Submessage::Gap(gap) => {
                     words.push(format!("GAP {} to {}", gap.start, ports.join(" ")));
                 }
@@ -158,7 +160,8 @@ fn a_filter_that_cannot_be_used_leaves_everything_to_the_reader() {
 fn disposals_and_samples_that_cannot_be_read_are_sent_to_all() {
     let mut writer = filtered_writer(filtering(Reliability::Reliable));
     write(&mut writer, Time(0), &[9; 8]).unwrap();
-    let change = Change { kind: ChangeKind::Disposed, key: Some([1; 16]), payload: &[0, 1, 0, 0, 20, 0, 0, 0] };
+    let change =
+        Change { kind: ChangeKind::Disposed, key: Some([1; 16]), payload: &[0, 1, 0, 0, 20, 0, 0, 0] };
     writer.write_change(Time(0), Some(STAMP.timestamp), change).unwrap();
     assert_eq!(sent(&mut writer, Time(0)), ["DATA 1", "DATA 2"]);
 }

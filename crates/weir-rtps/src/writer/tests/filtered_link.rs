@@ -50,7 +50,8 @@ impl Link {
         };
         // Before the match: history.
         (0..30).for_each(|x| link.put(x));
-        let destinations: crate::outbox::Destinations = Arc::from([SocketAddrV4::new(Ipv4Addr::LOCALHOST, 1)]);
+        let destinations: crate::outbox::Destinations =
+            Arc::from([SocketAddrV4::new(Ipv4Addr::LOCALHOST, 1)]);
         let at = Arc::clone(&destinations);
         let proxy = WriterProxyConfig { guid: WRITER, reliable: true, destinations, vendor: VendorId::WEIR };
         link.reader.match_writer(link.now, proxy);
@@ -145,7 +146,7 @@ fn a_filtered_reader_gets_what_passes_once_and_in_order_whatever_is_lost() {
             steps += 1;
             assert!(steps < 2000, "seed {seed}, {lost_percent} %: {:?}", link.reader.counters());
         }
-        let mut taken = Vec::new();
+        let mut taken: Vec<u32> = Vec::new();
         while link.reader.take_next(|sample| taken.push(sample.payload[4].into())) {}
         let expected: Vec<u32> = written.iter().copied().filter(passes).collect();
         assert_eq!(taken, expected, "seed {seed}, {lost_percent} %");
