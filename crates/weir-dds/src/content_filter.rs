@@ -242,7 +242,7 @@ pub(crate) mod sealed {
     }
 
     impl<T> Filtered<T> for Topic<T> {
-        fn topic(&self) -> &Topic<T> {
+        fn topic(&self) -> &Self {
             self
         }
 

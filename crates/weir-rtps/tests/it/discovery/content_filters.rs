@@ -64,7 +64,10 @@ fn a_filter_over_a_limit_is_left_out_and_the_reader_still_matches() {
     for over in [
         ContentFilterProperty { expression: "x".repeat(limits::EXPRESSION_MAX_BYTES + 1), ..property("1") },
         property(&"1".repeat(limits::PARAMETER_MAX_BYTES + 1)),
-        ContentFilterProperty { parameters: vec![String::new(); limits::PARAMETERS_MAX + 1], ..property("1") },
+        ContentFilterProperty {
+            parameters: vec![String::new(); limits::PARAMETERS_MAX + 1],
+            ..property("1")
+        },
         ContentFilterProperty { class: "c".repeat(4097), ..property("1") },
     ] {
         let (mut world, _) = announced(over);
