@@ -22,7 +22,7 @@ impl InstanceRange {
     /// `None`: the range is empty, or goes beyond instance 65534.
     #[must_use]
     pub fn new(first: u16, last: u16) -> Option<Self> {
-        (first <= last && last <= INSTANCE_MAX).then(|| Self(first..=last))
+        (first <= last && last <= INSTANCE_MAX).then_some(Self(first..=last))
     }
 
     /// The filter on the key.
