@@ -44,6 +44,11 @@ mod tests {
     }
 
     #[test]
+    fn filter() {
+        check("filter", crate::filter::run, crate::filter::seeds());
+    }
+
+    #[test]
     fn message() {
         check("message", crate::message::run, crate::message::seeds());
     }

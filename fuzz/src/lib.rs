@@ -6,6 +6,7 @@
 //! - [`cdr`]: arbitrary bytes as samples of derived types.
 //! - [`corpus`]: the committed inputs, made by our own emitters.
 //! - [`endpoints`]: a reliable writer and reader with a hostile network between them.
+//! - [`filter`]: arbitrary texts as content filters, and bytes as the samples that they evaluate.
 //! - [`message`]: arbitrary bytes as an RTPS message.
 //! - [`parameter_list`]: arbitrary bytes as a parameter list.
 //! - [`participant`]: a live participant between hostile datagrams and an honest peer.
@@ -18,6 +19,7 @@ pub mod attack;
 pub mod cdr;
 pub mod corpus;
 pub mod endpoints;
+pub mod filter;
 pub mod message;
 pub mod parameter_list;
 pub mod participant;

@@ -1,7 +1,6 @@
 //! What a type consists of, for code that finds members by name at run time, such as content filters.
 //!
-//! The description of a type is a constant. It takes no memory in programs that do not use it, and no code for encoding
-//! and decoding refers to it.
+//! The description of a type is a constant, which no code for encoding and decoding refers to.
 
 use crate::{CdrReader, Encoding, Extensibility, Layout, Result, payload};
 

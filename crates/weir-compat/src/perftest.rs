@@ -14,6 +14,7 @@ mod announcement;
 mod drive;
 mod echoes;
 mod event;
+mod instances;
 mod message;
 mod node;
 mod pacing;
@@ -29,6 +30,7 @@ mod waiting;
 
 pub use echoes::Published;
 pub use event::{Echo, End, Event, Interval};
+pub use instances::InstanceRange;
 pub use message::Description;
 pub use pacing::{Pace, Rate};
 pub use publisher::publish;

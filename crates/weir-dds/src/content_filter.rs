@@ -68,6 +68,8 @@ pub(crate) struct FilterState {
 /// The current parameters.
 struct Bound {
     parameters: Vec<String>,
+    /// Counts changes.
+    version: u64,
     filter: Arc<Filter>,
     readers: Vec<Weak<ReaderEndpoint>>,
 }
@@ -83,7 +85,12 @@ impl<T: DdsType> ContentFilteredTopic<T> {
         let expression = Expression::filter(expression).map_err(|error| unusable(name, &error))?;
         let filter =
             Filter::new(&expression, &T::DESCRIPTION, parameters).map_err(|error| unusable(name, &error))?;
-        let bound = Bound { parameters: owned(parameters), filter: Arc::new(filter), readers: Vec::new() };
+        let bound = Bound {
+            parameters: owned(parameters),
+            version: 0,
+            filter: Arc::new(filter),
+            readers: Vec::new(),
+        };
         let state = Arc::new(FilterState {
             name: name.to_owned(),
             topic_name: topic.name().to_owned(),
@@ -103,23 +110,16 @@ impl<T: DdsType> ContentFilteredTopic<T> {
         let state = &self.state;
         let filter = Filter::new(&state.expression, &T::DESCRIPTION, parameters);
         let filter = Arc::new(filter.map_err(|error| unusable(&state.name, &error))?);
-        let handle = state.handle.upgrade();
-        // Held until the readers are announced, so that the last parameters are the ones announced last. No other lock
-        // of the engine is held when this one is taken.
-        let mut bound = state.bound.lock();
-        bound.parameters = owned(parameters);
-        bound.filter = filter;
-        bound.readers.retain(|reader| reader.strong_count() > 0);
-        let property = state.property(&bound);
-        for reader in bound.readers.iter().filter_map(Weak::upgrade) {
-            reader.core.lock().set_content_filter(Some(Arc::clone(&bound.filter)));
-            if let Some(handle) = &handle {
-                let property = property.clone();
-                handle.driver.with_discovery(|core, now| {
-                    core.set_content_filter(now, reader.entity, Some(property));
-                });
+        {
+            let mut bound = state.bound.lock();
+            bound.parameters = owned(parameters);
+            bound.version += 1;
+            for reader in bound.readers.iter().filter_map(Weak::upgrade) {
+                reader.core.lock().set_content_filter(Some(Arc::clone(&filter)));
             }
+            bound.filter = filter;
         }
+        state.announce();
         Ok(())
     }
 }
@@ -142,12 +142,44 @@ impl<T> ContentFilteredTopic<T> {
 }
 
 impl FilterState {
-    /// Adds a reader before it is announced. Returns its filter and how it is announced.
-    pub(crate) fn add_reader(&self, reader: &Arc<ReaderEndpoint>) -> (Arc<Filter>, ContentFilterProperty) {
+    /// Adds a reader before it is announced. Returns how it is announced, and the version of the parameters.
+    pub(crate) fn add_reader(&self, reader: &Arc<ReaderEndpoint>) -> (ContentFilterProperty, u64) {
         let mut bound = self.bound.lock();
         bound.readers.retain(|reader| reader.strong_count() > 0);
         bound.readers.push(Arc::downgrade(reader));
-        (Arc::clone(&bound.filter), self.property(&bound))
+        reader.core.lock().set_content_filter(Some(Arc::clone(&bound.filter)));
+        (self.property(&bound), bound.version)
+    }
+
+    /// Announces the parameters if they have changed since a reader was added, which was not announced then.
+    pub(crate) fn announced(&self, version: u64) {
+        if self.bound.lock().version != version {
+            self.announce();
+        }
+    }
+
+    /// Announces the current parameters with all readers.
+    fn announce(&self) {
+        let Some(handle) = self.handle.upgrade() else { return };
+        loop {
+            let (version, property, readers) = {
+                let mut bound = self.bound.lock();
+                bound.readers.retain(|reader| reader.strong_count() > 0);
+                let readers: Vec<_> = bound.readers.iter().filter_map(Weak::upgrade).collect();
+                (bound.version, self.property(&bound), readers)
+            };
+            // Without the lock: listeners may be called.
+            for reader in readers {
+                let property = property.clone();
+                handle.driver.with_discovery(|core, now| {
+                    core.change_content_filter(now, reader.entity, property);
+                });
+            }
+            // Another thread may have announced later parameters in between, before these.
+            if self.bound.lock().version == version {
+                return;
+            }
+        }
     }
 
     fn property(&self, bound: &Bound) -> ContentFilterProperty {
@@ -210,7 +242,7 @@ pub(crate) mod sealed {
     }
 
     impl<T> Filtered<T> for Topic<T> {
-        fn topic(&self) -> &Topic<T> {
+        fn topic(&self) -> &Self {
             self
         }
 

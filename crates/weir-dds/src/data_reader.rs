@@ -112,12 +112,12 @@ impl<T: DdsType> DataReader<T> {
             ..core_config::<T>(driver.guid(entity), &qos, random::secret()?)
         };
         let endpoint = Arc::new(ReaderEndpoint::new(entity, ReaderCore::new(config), &topic.state));
-        if let Some(state) = filter {
-            let (filter, property) = state.add_reader(&endpoint);
-            endpoint.core.lock().set_content_filter(Some(filter));
-            driver.with_discovery(|core, now| core.set_content_filter(now, entity, Some(property)));
-        }
         subscriber.add(&endpoint);
+        let filter_version = filter.map(|state| {
+            let (property, version) = state.add_reader(&endpoint);
+            driver.with_discovery(|core, _| core.prepare_content_filter(entity, property));
+            version
+        });
         driver.routes.change(|table| _ = table.readers.insert(entity, Arc::clone(&endpoint)));
         let inner = Inner {
             handle: Arc::clone(handle),
@@ -139,6 +139,9 @@ impl<T: DdsType> DataReader<T> {
         driver
             .with_discovery(|core, now| core.add_reader(now, local))
             .map_err(|error| DdsError::BadParameter(error.to_string()))?;
+        if let Some((state, version)) = filter.zip(filter_version) {
+            state.announced(version);
+        }
         driver.check()?;
         Ok(reader)
     }

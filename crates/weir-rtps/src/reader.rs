@@ -76,7 +76,7 @@ pub use crate::instance_deadlines::DeadlineMissedStatus;
 pub use config::{KeyOf, KeyOfHash, KeyPayloadOf, ReaderConfig, ReassemblyLimits};
 pub use counters::ReaderCounters;
 pub use enforced::WriterPolicies;
-pub use query::SampleQuery;
+pub use query::{PayloadOrder, SampleQuery};
 pub use raw_sample::{RawSample, SampleSelection};
 pub use rejection::Rejection;
 pub use states::{InstanceState, States};

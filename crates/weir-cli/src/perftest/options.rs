@@ -103,6 +103,8 @@ const WORKLOAD: &[OptionDef] = &[
     works("instances", Number(1, 1_000_000), Both).about("Write N instances of a keyed topic [default: 1]"),
     works("writeInstance", Number(0, INT), Publisher)
         .about("Write only this instance [default: all in turn]"),
+    works("cft", Text("a[:b]"), Subscriber)
+        .about("Receive only instance a, or a to b, by a content filter; losses are not counted"),
     works("loadDataFromFile", Text("file"), Publisher).about("Fill samples with the bytes of a file"),
     works("maximumAllocableBufferSize", Number(1, 1 << 30), Publisher)
         .about("Limit the file of -loadDataFromFile, in bytes [default: 1073741824]"),
@@ -240,7 +242,6 @@ pub(super) const REFUSED: &[(&str, &str)] = &[
     ("use -pubRate N:spin", "spin"),
     ("the clock has nanoseconds; leave it out", "lowResolutionClock"),
     ("samples are encoded in the send buffer, so this is not measured", "showSerializationTime"),
-    ("there are no content filters yet; use -writeInstance", "cft"),
 ];
 
 /// Former spellings that scripts use, with the options that they stand for.

@@ -9,8 +9,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use weir_compat::perftest::{
-    Groups, NodeSettings, Pace, PerThread, PublisherSettings, Rate, Receive, SubscriberSettings,
-    ThreadSettings,
+    Groups, InstanceRange, NodeSettings, Pace, PerThread, PublisherSettings, Rate, Receive,
+    SubscriberSettings, ThreadSettings,
 };
 
 use super::command_line::Typed;
@@ -143,6 +143,7 @@ fn node(typed: &Typed) -> Result<NodeSettings, String> {
         reliable: !typed.has("bestEffort") && raw.is_none(),
         keyed,
         instances: narrow(instances),
+        only: only(typed)?,
         send_queue: typed.number("sendQueueSize").map(narrow),
         receive_queue: typed.number("receiveQueueSize").map(narrow),
         receive: receive(typed)?,
@@ -152,6 +153,23 @@ fn node(typed: &Typed) -> Result<NodeSettings, String> {
         threads: ThreadSettings { priorities: priorities(typed)?, cpus: cpus(typed)? },
         raw,
     })
+}
+
+/// The instances of `-cft`.
+fn only(typed: &Typed) -> Result<Option<InstanceRange>, String> {
+    let Some(text) = typed.text("cft") else { return Ok(None) };
+    if !typed.has("keyed") {
+        return Err("-cft needs -keyed: without a key there are no instances".to_owned());
+    }
+    if typed.has("rawTransport") {
+        return Err("-cft does not work with -rawTransport: plain UDP has no filters".to_owned());
+    }
+    let (first, last) = text.split_once(':').unwrap_or((text, text));
+    let range = first.parse().ok().zip(last.parse().ok());
+    let range = range.and_then(|(first, last)| InstanceRange::new(first, last));
+    let wrong =
+        || format!("-cft {text}: write an instance, or the first and the last one as 3:5; 65534 at most");
+    range.map(Some).ok_or_else(wrong)
 }
 
 /// The path of `-telemetryFile`.
@@ -398,6 +416,13 @@ mod tests {
         runs(line).map(|mut runs| runs.remove(0))
     }
 
+    fn subscriber(line: &str) -> Result<SubscriberSettings, String> {
+        match role(&typed(&format!("-sub {line}")))? {
+            Role::Publish(_) => Err("publishes".to_owned()),
+            Role::Subscribe(settings) => Ok(*settings),
+        }
+    }
+
     fn runs(line: &str) -> Result<Vec<PublisherRun>, String> {
         match role(&typed(&format!("-pub {line}")))? {
             Role::Publish(publishing) => Ok(publishing.runs),
@@ -527,6 +552,18 @@ mod tests {
             "-threadC x",
         ] {
             assert!(publisher(line).is_err(), "{line}");
+        }
+    }
+
+    #[test]
+    fn a_subscriber_may_receive_only_some_instances() {
+        let only = |line: &str| subscriber(line).map(|settings| settings.node.only);
+        assert_eq!(only("-keyed"), Ok(None));
+        assert_eq!(only("-keyed -instances 9 -cft 3"), Ok(InstanceRange::new(3, 3)));
+        assert_eq!(only("-keyed -instances 9 -cft 3:5"), Ok(InstanceRange::new(3, 5)));
+        for line in ["-cft 3", "-keyed -cft 5:3", "-keyed -cft 65535", "-keyed -cft a", "-keyed -cft 1:2:3"] {
+            let refusal = only(line).unwrap_err();
+            assert!(refusal.starts_with("-cft"), "{refusal}");
         }
     }
 

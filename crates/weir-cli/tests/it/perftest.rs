@@ -58,7 +58,8 @@ fn unsupported_options_are_rejected_with_an_alternative() {
     finished("-pub -flowController 1Gbps").expect_code(2).expect_stderr("there are no flow controllers");
     finished("-sub -raw -asynchronous").expect_code(2).expect_stderr("not supported with -rawTransport");
     finished("-pub -durability 3").expect_code(2).expect_stderr("there is no persistence service");
-    finished("-sub -cft 1").expect_code(2).expect_stderr("no content filters yet");
+    finished("-sub -crc").expect_code(2).expect_stderr("there is no RTPS checksum");
+    finished("-sub -cft 1").expect_code(2).expect_stderr("-cft needs -keyed");
     finished("-pub -nosuch").expect_code(2).expect_stderr("Cannot parse '-nosuch', invalid input.");
     finished("-pub -nic nowhere0").expect_code(3).expect_stderr("nowhere0");
 }
@@ -111,6 +112,18 @@ fn more_initialization_pings_than_either_end_has_room_for_are_echoed() {
     );
     assert_eq!(row(published)[0], 32.0);
     assert_eq!(row(received)[..2], [32.0, 10.0]);
+}
+
+#[test]
+fn a_subscriber_with_a_content_filter_receives_its_instances_and_loses_none() {
+    for (filter, expected) in [("2:4", 3000.0), ("7", 1000.0)] {
+        let (_, subscriber) = pair(
+            "-keyed -instances 10 -datalen 63 -noPrint -numIter 10000 -latencyCount 100 -batchSize 0",
+            &format!("-keyed -noPrint -noOutputHeaders -cft {filter}"),
+        );
+        let row = row(subscriber);
+        assert_eq!((row[1], row[4]), (expected, 0.0), "-cft {filter}: {row:?}");
+    }
 }
 
 #[test]

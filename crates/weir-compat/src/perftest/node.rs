@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use weir_dds::{
     BatchPolicy, DataReader, DataReaderListener, DataReaderQos, DataWriter, DataWriterQos, DdsError,
-    DomainParticipant, MulticastGroup, ParticipantSettings, PublishMode, ResourceLimits,
+    DomainParticipant, MulticastGroup, ParticipantSettings, PublishMode, ResourceLimits, TopicDescription,
 };
 
 use super::reading::Reading;
@@ -16,6 +16,8 @@ use weir_bench::test_data::Owned;
 pub(super) const THROUGHPUT: &str = "Throughput";
 /// The topic of the echoes.
 pub(super) const LATENCY: &str = "Latency";
+/// The filtered topic of a subscriber that receives only some instances.
+const FILTERED: &str = "Throughput_cft";
 /// The topic of announcements.
 pub(super) const ANNOUNCEMENT: &str = "Announcement";
 
@@ -156,15 +158,32 @@ impl Node {
             LATENCY => groups.latency,
             _ => groups.announcement,
         });
+        let only = self.settings.only.as_ref().filter(|_| topic == THROUGHPUT);
         let topic = self.participant.create_topic(topic).map_err(failed)?;
         let qos = match group {
             Some(address) => qos.multicast(MulticastGroup { address, port: None }),
             None => qos,
         };
+        let Some(only) = only else { return self.create_reader_of(&topic, qos, listener) };
+        let filtered = self.participant.create_contentfilteredtopic(
+            FILTERED,
+            &topic,
+            only.expression(),
+            &only.parameters(),
+        );
+        self.create_reader_of(&filtered.map_err(failed)?, qos, listener)
+    }
+
+    fn create_reader_of<T: Owned>(
+        &self,
+        topic: &impl TopicDescription<T>,
+        qos: DataReaderQos,
+        listener: Option<impl DataReaderListener<T> + 'static>,
+    ) -> Result<DataReader<T>, EndpointError> {
         let subscriber = self.participant.create_subscriber();
         match listener {
-            Some(listener) => subscriber.create_datareader_with_listener(&topic, qos, listener),
-            None => subscriber.create_datareader(&topic, qos),
+            Some(listener) => subscriber.create_datareader_with_listener(topic, qos, listener),
+            None => subscriber.create_datareader(topic, qos),
         }
         .map_err(failed)
     }

@@ -14,6 +14,7 @@ use super::announcement::{Roll, RollListener};
 use super::drive::{Carrier, Run};
 use super::echoes::Published;
 use super::event::{Echo, End, Event};
+use super::instances::CONTROL_KEY;
 use super::message::{self, DESCRIPTION_BYTES, Farewell, Kind};
 use super::node::{Batch, LATENCY, Node, THROUGHPUT, failed};
 use super::probe::Role;
@@ -115,6 +116,11 @@ struct Publisher<'a, T> {
 }
 
 impl<'a, T: Owned> Publisher<'a, T> {
+    /// The key of samples for all subscribers, also those that receive only some instances.
+    fn control_key(&self) -> [u8; 4] {
+        if self.settings.node.keyed { CONTROL_KEY } else { [0; 4] }
+    }
+
     fn open(
         settings: &'a PublisherSettings,
         interrupted: &'a AtomicBool,
@@ -249,7 +255,9 @@ impl<T: Owned> Carrier for Publisher<'_, T> {
         run.stage(format!("Sending {pings} initialization pings ..."));
         settings.description().write(self.sample.payload_mut());
         for number in 0..pings {
-            let header = message::header(Kind::Initialize, settings.pid, number, self.key(number));
+            let is_last = number + 1 == pings;
+            let key = if is_last { self.control_key() } else { self.key(number) };
+            let header = message::header(Kind::Initialize, settings.pid, number, key);
             if let Some(end) = self.write(&header)? {
                 return Ok(end);
             }
@@ -287,7 +295,7 @@ impl<T: Owned> Carrier for Publisher<'_, T> {
         payload.truncate(DESCRIPTION_BYTES);
         Farewell { refused: self.writer.send_counters().refused, drops: self.watch.counters() }
             .append_to(payload);
-        let last = message::header(Kind::Final, settings.pid, sent, self.key(0));
+        let last = message::header(Kind::Final, settings.pid, sent, self.control_key());
         for _ in 0..FINAL_TRIES {
             if self.write(&last)?.is_some() {
                 break;

@@ -54,6 +54,8 @@ pub(super) struct Tally {
     streams: Vec<Stream>,
     /// Writers that an earlier run served.
     served_before: Vec<InstanceHandle>,
+    /// Only some instances are received, so missing samples are no losses.
+    is_filtered: bool,
     /// The one that the last sample was of.
     recent: usize,
     /// Size of the samples, header included.
@@ -202,6 +204,10 @@ impl Tally {
         for stream in &self.streams {
             counts.merge(&stream.numbers.counts());
         }
+        if self.is_filtered {
+            // What did not pass the filter is missing, too.
+            counts.lost = 0;
+        }
         counts
     }
 
@@ -289,7 +295,10 @@ impl<T: Owned> Receiver<T> {
         Self {
             limits: Limits::of(settings),
             echo,
-            tally: Mutex::new(Tally::without(&settings.served_before)),
+            tally: Mutex::new(Tally {
+                is_filtered: settings.node.only.is_some(),
+                ..Tally::without(&settings.served_before)
+            }),
             samples: Mutex::new(SampleSeq::new()),
             news: Condvar::new(),
         }

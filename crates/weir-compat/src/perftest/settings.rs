@@ -7,6 +7,7 @@ use std::time::Duration;
 use weir_dds::{InstanceHandle, Peer};
 use weir_measure::nanos;
 
+use super::instances::InstanceRange;
 use super::message::Description;
 use super::pacing::Rate;
 use super::threads::ThreadSettings;
@@ -66,6 +67,8 @@ pub struct NodeSettings {
     pub keyed: bool,
     /// Instances of a keyed topic.
     pub instances: u32,
+    /// The instances that a subscriber receives; `None`: all.
+    pub only: Option<InstanceRange>,
     /// Samples or batches that a writer keeps at most; `None`: as many as the engine lets it.
     pub send_queue: Option<u32>,
     /// Samples that a reader keeps at most; `None`: bounded by their bytes.
@@ -247,6 +250,7 @@ pub(super) mod tests {
             reliable: true,
             keyed: false,
             instances: 1,
+            only: None,
             send_queue: None,
             receive_queue: None,
             receive: Receive::Listener,

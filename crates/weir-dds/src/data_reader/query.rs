@@ -50,7 +50,7 @@ impl<T: DdsType> DataReader<T> {
         let filter = query.filter();
         let order = query.order().map(|order| |one: &[u8], other: &[u8]| order.compare(one, other));
         let (mut samples, mut malformed) = (SampleSeq::new(), 0);
-        let mut core = self.inner.core_to_access();
+        let mut core = self.inner.access_by_policies(self.inner.endpoint.core.lock());
         let selection = SampleSelection { states, instance: None };
         let wanted = SampleQuery {
             matches: &|payload| filter.passes(payload),

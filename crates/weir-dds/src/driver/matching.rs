@@ -122,12 +122,7 @@ impl Driver {
                 writer.note_expectation(reader.guid, reader.expects_inline_qos);
                 let path = self.paths.to_reader(&reader.destinations);
                 let segment_max = self.watch_path_size(now, &reader.destinations, path.is_some(), state);
-                let mut core = writer.lane.core();
-                let group = reader.group.filter(|_| writer.uses_multicast);
-                core.move_reader(now, reader.guid, reader.destinations, group, segment_max, path);
-                core.set_content_filter(reader.guid, reader.content_filter.as_deref());
-                self.outlet.arm(core.next_timeout());
-                drop(core);
+                self.change_reader(now, writer, reader, (segment_max, path));
                 followed.connect(writer);
                 writer.lane.notify_publisher();
             }
@@ -253,6 +248,20 @@ impl Driver {
         );
         core.set_content_filter(guid, content_filter.as_deref());
         core.poll_answers(now, out);
+        self.outlet.arm(core.next_timeout());
+    }
+
+    fn change_reader(
+        &self,
+        now: Time,
+        writer: &WriterEndpoint,
+        reader: RemoteEndpoint,
+        (segment_max, path): (u16, Option<Path>),
+    ) {
+        let mut core = writer.lane.core();
+        let group = reader.group.filter(|_| writer.uses_multicast);
+        core.move_reader(now, reader.guid, reader.destinations, group, segment_max, path);
+        core.set_content_filter(reader.guid, reader.content_filter.as_deref());
         self.outlet.arm(core.next_timeout());
     }
 

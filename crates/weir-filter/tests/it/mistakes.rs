@@ -123,6 +123,10 @@ fn members_and_values_that_do_not_fit_the_type_are_named() {
         bind_error("inner.b = 1", &[])
             .contains("type Inner has no member b: its members are a, label, exact")
     );
+}
+
+#[test]
+fn values_that_do_not_fit_the_member_are_named() {
     for (text, parameters, expected) in [
         (
             "number = 'RED'",
@@ -159,7 +163,19 @@ fn members_and_values_that_do_not_fit_the_type_are_named() {
             &[],
             "character 10 of the expression: colour is an enumeration and cannot be compared with the text \"PINK\": write one of 'Red', 'Green', 'Blue'",
         ),
-        ("number LIKE 'a%'", &[], "character 1 of the expression: number is an integer: LIKE needs a string"),
+    ] {
+        assert_eq!(bind_error(text, parameters), expected, "{text:?}");
+    }
+}
+
+#[test]
+fn members_that_cannot_be_compared_are_named() {
+    for (text, parameters, expected) in [
+        (
+            "number LIKE 'a%'",
+            &[][..],
+            "character 1 of the expression: number is an integer: LIKE needs a string",
+        ),
         (
             "name = number",
             &[],

@@ -44,19 +44,21 @@ impl ParticipantCore {
         self.remove_endpoint(now, EndpointKind::Reader, reader);
     }
 
-    /// Sets the content filter of a reader, and announces it if the reader is. The filter stays when the reader's
-    /// policies or addresses change.
-    pub fn set_content_filter(&mut self, now: Time, reader: EntityId, filter: Option<ContentFilterProperty>) {
-        let filter = filter.map(Arc::new);
-        match &filter {
-            Some(filter) => _ = self.content_filters.insert(reader, Arc::clone(filter)),
-            None => _ = self.content_filters.remove(&reader),
-        }
+    /// Sets the content filter of a reader that is about to be added. It stays when the reader's policies or addresses
+    /// change, and is forgotten with the reader.
+    pub fn prepare_content_filter(&mut self, reader: EntityId, filter: ContentFilterProperty) {
+        self.content_filters.insert(reader, Arc::new(filter));
+    }
+
+    /// Changes the content filter of a reader, and announces it.
+    pub fn change_content_filter(&mut self, now: Time, reader: EntityId, filter: ContentFilterProperty) {
         let Some(entry) = self.locals.get_mut(&reader) else { return };
-        if entry.seen.content_filter == filter {
+        if entry.seen.content_filter.as_deref() == Some(&filter) {
             return;
         }
-        entry.seen.content_filter = filter;
+        let filter = Arc::new(filter);
+        self.content_filters.insert(reader, Arc::clone(&filter));
+        entry.seen.content_filter = Some(filter);
         let (kind, guid) = (entry.kind, entry.seen.guid);
         // The instance exists, so nothing is refused.
         let _never_refused = self.builtin.announce(now, kind, &entry.data(&self.config.default_unicast));

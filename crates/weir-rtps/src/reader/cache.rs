@@ -508,7 +508,7 @@ impl Cache {
         count
     }
 
-    /// Counts an access, so that instances are new during all of it.
+    /// Counts an access: during one access, new instances stay new.
     pub(super) fn begin_access(&mut self) {
         self.accesses += 1;
     }

@@ -14,8 +14,11 @@ pub struct SampleQuery<'a> {
     /// Whether a value is wanted.
     pub matches: &'a dyn Fn(&[u8]) -> bool,
     /// The order in which values are wanted; `None`: oldest first.
-    pub order: Option<&'a dyn Fn(&[u8], &[u8]) -> Ordering>,
+    pub order: Option<PayloadOrder<'a>>,
 }
+
+/// Compares two values by their payloads.
+pub type PayloadOrder<'a> = &'a dyn Fn(&[u8], &[u8]) -> Ordering;
 
 impl core::fmt::Debug for SampleQuery<'_> {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {

@@ -160,8 +160,8 @@ impl WriterProxy {
         self.changes.gap(&Gap { reader, writer: self.guid.entity, start: sn, list }, listed);
     }
 
-    /// Handles a GAP of a best-effort writer, or for a best-effort reader: samples that were left out on purpose, like
-    /// those that the writer filters, are not lost (RTPS 2.5, 8.4.12.1).
+    /// Handles a GAP without reliability: samples that were left out on purpose, such as those that the writer filters,
+    /// are not lost (RTPS 2.5, 8.4.12.1).
     #[cold]
     pub(super) fn pass_gap(&mut self, gap: &Gap) {
         let end = gap.list.base();

@@ -36,6 +36,13 @@ impl Hole {
     }
 }
 
+/// Adds the samples from `start` up to `end` to the last hole, or as another one.
+fn add_hole(gone: &mut Vec<Hole>, start: SequenceNumber, end: SequenceNumber) {
+    if !gone.last_mut().is_some_and(|hole| hole.add(start, end)) && gone.len() < HOLES_MAX {
+        gone.push(Hole { start, list: SequenceNumberSet::new(end) });
+    }
+}
+
 /// Most holes in one message. The reader requests the rest again.
 const HOLES_MAX: usize = 256;
 
@@ -143,17 +150,12 @@ impl WriterCore {
             self.proxies[index].note_repair((sn, 0), None);
             let Some(entry) = self.history.entry(sn).filter(Entry::is_alive) else {
                 if gone.last().is_none_or(|hole| !hole.contains(sn)) {
-                    let end = self.history.first_alive(sn).min(self.unsent);
-                    if !gone.last_mut().is_some_and(|hole| hole.add(sn, end)) && gone.len() < HOLES_MAX {
-                        gone.push(Hole { start: sn, list: SequenceNumberSet::new(end) });
-                    }
+                    add_hole(&mut gone, sn, self.history.first_alive(sn).min(self.unsent));
                 }
                 continue;
             };
             if self.is_left_out(index, &entry) {
-                if !gone.last_mut().is_some_and(|hole| hole.add(sn, sn.next())) && gone.len() < HOLES_MAX {
-                    gone.push(Hole { start: sn, list: SequenceNumberSet::new(sn.next()) });
-                }
+                add_hole(&mut gone, sn, sn.next());
                 continue;
             }
             if entry.fragment_size != 0 {

@@ -48,7 +48,9 @@ impl WriterCore {
         let is_matched = self.proxies.iter().any(|proxy| proxy.guid == reader);
         let mut readers = self.filters.take().map(|filters| filters.readers).unwrap_or_default();
         let before = readers.iter().position(|known| known.guid == reader).map(|at| readers.swap_remove(at));
-        if let Some(filter) = filter.filter(|_| is_matched && readers.len() < FILTERS_MAX) {
+        let filter = filter.filter(|_| is_matched && readers.len() < FILTERS_MAX);
+        self.counters.content_filters_ignored += u64::from(property.is_some() && filter.is_none());
+        if let Some(filter) = filter {
             let left_out = before.and_then(|before| before.left_out);
             readers.push(FilteredReader { guid: reader, filter, left_out });
         }
@@ -219,8 +221,8 @@ impl Filters {
 }
 
 impl FilteredReader {
-    /// Records samples that the reader is not sent. Those between them and the ones before are gone, or the
-    /// reader was sent them: a GAP that names them changes nothing.
+    /// Records samples that the reader is not sent. Those between them and the ones before do not exist any more, or
+    /// the reader was sent them: a GAP that names them changes nothing.
     fn leave_out(&mut self, samples: Range<SequenceNumber>) {
         match &mut self.left_out {
             Some(known) => known.end = samples.end,

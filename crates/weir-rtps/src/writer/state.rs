@@ -115,6 +115,9 @@ pub struct WriterCounters {
     pub repairs_paced: u64,
     /// Samples that a best-effort writer did not send, because a path to a reader carries less than was written.
     pub samples_left_out: u64,
+    /// Content filters of readers that were announced and are not applied: in another language than SQL, malformed, not
+    /// of the type, too long, or too many. These readers filter alone.
+    pub content_filters_ignored: u64,
     /// Samples that left the history because their lifespan ended.
     pub samples_expired: u64,
     /// Hosts without matched readers whose repairs were forgotten to make room for others.

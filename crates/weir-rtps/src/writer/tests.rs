@@ -21,6 +21,7 @@ mod content_filter;
 mod direct;
 mod ecn;
 mod expected_qos;
+mod filtered_link;
 mod inactivity;
 mod limits;
 mod pacing;

@@ -158,11 +158,9 @@ impl WriterCore {
         }
         // A HEARTBEAT that is due is added to the last sample's datagram, unless that is a
         // fragment.
-        let can_ride = self.filters.is_none()
-            && out.items[first_item..]
-                .last()
-                .is_some_and(|item| item.slice.is_some() && !item.is_scratch_first);
-        if self.heartbeat.is_due && can_ride {
+        let can_ride =
+            out.items[first_item..].last().is_some_and(|item| item.slice.is_some() && !item.is_scratch_first);
+        if self.heartbeat.is_due && can_ride && self.filters.is_none() {
             self.heartbeat.is_due = false;
             self.ride_along(now, out);
         }

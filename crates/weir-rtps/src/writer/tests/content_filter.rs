@@ -149,6 +149,7 @@ fn a_filter_that_cannot_be_used_leaves_everything_to_the_reader() {
         put(&mut writer, 20);
         assert_eq!(sent(&mut writer, Time(0)), ["DATA 1"], "{unusable:?}");
         assert!(!writer.is_indirect);
+        assert_eq!(writer.counters().content_filters_ignored, 1);
     }
     // Without a description of the type, no filter can be bound.
     let mut writer = filtered_writer(config(Reliability::Reliable));
