@@ -1,17 +1,18 @@
 //! Data readers (DDS 1.4, 2.2.2.5.3).
 
+mod policies;
 pub(crate) mod serialized;
 mod setup;
 
 use std::marker::PhantomData;
 use std::net::SocketAddrV4;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use weir_cdr::DdsType;
 use weir_rtps::block::Block;
-use weir_rtps::participant::LocalEndpoint;
 use weir_rtps::reader::{ReaderConfig, ReaderCore, ReaderCounters, SampleSelection, States};
 use weir_rtps::writer::ChangeKind;
 use weir_wire::Guid;
@@ -77,6 +78,11 @@ struct Inner {
     endpoint: Arc<ReaderEndpoint>,
     /// The multicast group that the reader joined.
     group: Option<SocketAddrV4>,
+    /// The QoS as it is now.
+    current: Mutex<DataReaderQos>,
+    /// The type's name, to announce it.
+    type_name: &'static str,
+    is_enabled: AtomicBool,
 }
 
 impl<T: DdsType> DataReader<T> {
@@ -98,20 +104,19 @@ impl<T: DdsType> DataReader<T> {
         };
         let endpoint = Arc::new(ReaderEndpoint::new(entity, ReaderCore::new(config), &topic.state));
         driver.routes.change(|table| _ = table.readers.insert(entity, Arc::clone(&endpoint)));
-        let inner = Inner { handle: Arc::clone(handle), endpoint, group };
+        let inner = Inner {
+            handle: Arc::clone(handle),
+            endpoint,
+            group,
+            current: Mutex::new(qos),
+            type_name: T::TYPE_NAME,
+            is_enabled: AtomicBool::new(false),
+        };
         let reader = Self { inner: Arc::new(inner), sample: PhantomData };
         reader.set_listener(listener);
-        let local = LocalEndpoint {
-            entity,
-            topic: topic.name().to_owned(),
-            type_name: T::TYPE_NAME.to_owned(),
-            qos: qos.announced(),
-            unicast: Vec::new(),
-            multicast: group,
-        };
-        driver
-            .with_discovery(|core, now| core.add_reader(now, local))
-            .map_err(|error| DdsError::BadParameter(error.to_string()))?;
+        if driver.qos.lock().entity_factory.autoenable_created_entities {
+            reader.enable()?;
+        }
         driver.check()?;
         Ok(reader)
     }

@@ -56,6 +56,7 @@ mod multicast;
 mod participant;
 mod publisher;
 mod qos;
+mod qos_provider;
 mod random;
 mod sample;
 mod settings;
@@ -86,10 +87,11 @@ pub use participant::DomainParticipant;
 pub use publisher::Publisher;
 pub use qos::{
     BatchPolicy, Coalescing, DataReaderQos, DataRepresentation, DataWriterQos, DestinationOrder,
-    DomainParticipantQos, Durability, DurabilityService, EntityFactory, History, INFINITE, Liveliness,
-    LivelinessKind, Ownership, PolicyId, PolicySet, PublishMode, ReaderDataLifecycle, Reliability,
-    ResourceLimits, TopicQos, TypeConsistency, TypeConsistencyKind,
+    DomainParticipantQos, Durability, DurabilityService, DurabilityStatus, EntityFactory, History, INFINITE,
+    Liveliness, LivelinessKind, Ownership, PolicyId, PolicySet, PublishMode, ReaderDataLifecycle,
+    Reliability, ResourceLimits, TopicQos, TypeConsistency, TypeConsistencyKind,
 };
+pub use qos_provider::{GroupPolicies, QosProfileError, QosProvider};
 pub use sample::{
     InstanceHandle, InstanceState, Sample, SampleInfo, SampleSeq, SampleState, States, ViewState,
 };

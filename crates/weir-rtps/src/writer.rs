@@ -34,6 +34,7 @@
 //! | `expected_qos` | inline QoS for readers that expect it |
 //! | `inactivity`, `liveliness` | readers that stop acknowledging; assertions without a sample |
 //! | `refusal` | why a writer refuses samples |
+//! | `service` | what late readers of TRANSIENT and PERSISTENT writers are sent |
 //! | `timed` | samples that expire; deadlines of instances |
 //! | `heartbeat`, `tail_loss_probe`, `timeouts` | what is due at a time |
 //! | `asynchronous` | writers whose samples another thread hands out |
@@ -63,6 +64,7 @@ mod reader_proxy;
 mod readers;
 mod refusal;
 mod repair_budget;
+mod service;
 mod settings;
 mod state;
 mod tail_loss_probe;

@@ -6,6 +6,7 @@
 mod asynchronous;
 mod best_effort;
 mod blocking;
+mod changing;
 mod dscp;
 mod durability;
 mod endpoints_that_come_and_go;
@@ -21,6 +22,8 @@ mod loans;
 mod multicast;
 mod participants;
 mod policies;
+mod profile_text;
+mod profiles;
 mod reliable;
 mod representations;
 mod samples;

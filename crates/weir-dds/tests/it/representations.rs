@@ -1,6 +1,6 @@
 //! XCDR1 and XCDR2: which writers and readers match, and that instances are the same at both ends.
 
-use weir_dds::{DataRepresentation, DataWriterQos, DdsError, DdsType, InstanceState};
+use weir_dds::{DataRepresentation, DdsType, InstanceState};
 
 use crate::support::{World, lossless_reader, lossless_writer, matched, pair, take_exactly};
 

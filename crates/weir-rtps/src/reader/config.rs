@@ -6,7 +6,7 @@ use weir_wire::{Guid, Header, ProtocolVersion, VendorId};
 
 use crate::config;
 use crate::ecn::EcnMarks;
-use crate::qos::{DestinationOrder, History, INFINITE, Ownership, Reliability};
+use crate::qos::{DestinationOrder, History, INFINITE, Ownership, ReaderDataLifecycle, Reliability};
 
 /// Computes the instance key of a sample from its payload with encapsulation header. `is_key`: the
 /// payload holds only the key. Returns `None` if the payload cannot be decoded.
@@ -53,8 +53,11 @@ pub struct ReaderConfig {
     pub ownership: Ownership,
     /// Whether a sample that is older than the last one of its instance, by its source timestamp, is left out.
     pub destination_order: DestinationOrder,
-    /// Least time between two values of an instance; others are left out (TIME_BASED_FILTER).
+    /// Least time between two values of an instance; others are left out (TIME_BASED_FILTER). A reliable reader is
+    /// delivered the last one when this time ends.
     pub minimum_separation: Duration,
+    /// When samples of instances that have ended are removed.
+    pub lifecycle: ReaderDataLifecycle,
     /// Maximum bytes of samples, bookkeeping included.
     pub max_bytes: usize,
     /// Limits on samples that arrive in fragments.
@@ -85,6 +88,7 @@ impl ReaderConfig {
             ownership: Ownership::Shared,
             destination_order: DestinationOrder::ByReceptionTimestamp,
             minimum_separation: Duration::ZERO,
+            lifecycle: ReaderDataLifecycle::default(),
             max_samples: None,
             max_instances: None,
             max_samples_per_instance: None,

@@ -25,6 +25,8 @@ pub struct ReaderCounters {
     pub samples_out_of_order: u64,
     /// Samples that came too soon after the one before (TIME_BASED_FILTER).
     pub samples_filtered: u64,
+    /// Samples removed some time after their instance ended (READER_DATA_LIFECYCLE).
+    pub samples_purged: u64,
     /// Submessages without content that end a coherent set of changes.
     pub coherent_sets_ended: u64,
     /// Writers that restarted their sequence numbers under the same GUID.

@@ -11,6 +11,7 @@ use crate::config;
 use crate::qos::History;
 use crate::writer::ChangeKind;
 
+mod deferred;
 mod departed;
 mod ends;
 mod leaps;

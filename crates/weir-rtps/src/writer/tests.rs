@@ -26,6 +26,7 @@ mod pacing;
 mod paths;
 mod pauses;
 mod restarts;
+mod service;
 mod timed;
 
 pub(super) const WRITER: Guid = Guid::new(GuidPrefix([1; 12]), EntityId::user_writer(1, false));

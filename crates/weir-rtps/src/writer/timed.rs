@@ -8,10 +8,11 @@ use std::collections::VecDeque;
 
 use weir_wire::SequenceNumber;
 
+use super::service::Service;
 use super::settings::WriterConfig;
 use super::state::WriterCore;
 use crate::change_kind::ChangeKind;
-use crate::instance_deadlines::{DeadlineMissedStatus, InstanceDeadlines, finite};
+use crate::instance_deadlines::{DeadlineMissedStatus, InstanceDeadlines, finite, nanos};
 use crate::time::Time;
 
 /// The samples that expire, and the deadlines.
@@ -24,16 +25,19 @@ pub(super) struct Timed {
     spared: Option<SequenceNumber>,
     deadlines: Option<InstanceDeadlines>,
     missed: DeadlineMissedStatus,
+    /// What late readers are sent, if DURABILITY_SERVICE limits that.
+    pub(super) service: Option<Service>,
 }
 
 impl Timed {
     /// `None`: both policies are at their defaults.
     pub(super) fn new(config: &WriterConfig) -> Option<Box<Self>> {
         let (lifespan, deadlines) = (finite(config.lifespan), InstanceDeadlines::new(config.deadline));
-        let is_used = lifespan.is_some() || deadlines.is_some();
+        let service = config.has_service().then(|| Service::new(config.durability_service));
+        let is_used = lifespan.is_some() || deadlines.is_some() || service.is_some();
         is_used.then(|| {
             let (expiring, missed) = (VecDeque::new(), DeadlineMissedStatus::default());
-            Box::new(Self { lifespan, expiring, spared: None, deadlines, missed })
+            Box::new(Self { lifespan, expiring, spared: None, deadlines, missed, service })
         })
     }
 
@@ -47,10 +51,51 @@ impl Timed {
     pub(super) fn memory(&self) -> usize {
         self.expiring.capacity() * size_of::<(Time, SequenceNumber)>()
             + self.deadlines.as_ref().map_or(0, InstanceDeadlines::memory)
+            + self.service.as_ref().map_or(0, Service::memory)
+    }
+
+    /// Changes the lifespan. That of samples whose expiry is recorded changes, too.
+    fn set_lifespan(&mut self, lifespan: Option<Duration>) {
+        match (self.lifespan, lifespan) {
+            (Some(before), Some(now)) => {
+                // Written at `at - before`, in the same order.
+                self.expiring.iter_mut().for_each(|(at, _)| *at = Time(at.0 - nanos(before)) + now);
+            }
+            _ => self.expiring.clear(),
+        }
+        self.lifespan = lifespan;
     }
 }
 
 impl WriterCore {
+    /// Changes LIFESPAN and DEADLINE.
+    ///
+    /// A lifespan also applies to samples in the history, unless it was infinite when they were written. A deadline
+    /// starts now for each instance that is written.
+    pub fn set_periods(&mut self, now: Time, lifespan: Duration, deadline: Duration) {
+        (self.config.lifespan, self.config.deadline) = (lifespan, deadline);
+        if finite(deadline).is_some() {
+            self.instances.track(self.config.guid.entity.is_keyed());
+        }
+        let watched: Vec<_> = match self.timed.as_ref().and_then(|timed| timed.deadlines.as_ref()) {
+            Some(deadlines) => deadlines.watched().collect(),
+            None if self.history.last() == SequenceNumber::ZERO => Vec::new(),
+            None => self.instances.registered().collect(),
+        };
+        if self.timed.is_none() {
+            self.timed = Timed::new(&self.config);
+        }
+        if let Some(timed) = &mut self.timed {
+            timed.set_lifespan(finite(lifespan));
+            timed.deadlines = InstanceDeadlines::new(deadline);
+            for index in watched {
+                // None was missed: each begins here.
+                let _ = timed.deadlines.as_mut().map(|deadlines| deadlines.written(now, index));
+            }
+        }
+        self.is_indirect = self.config.is_asynchronous || self.timed.is_some() || self.inline_qos.is_some();
+    }
+
     /// Records a sample.
     #[cold]
     pub(super) fn note_timed(
@@ -73,12 +118,18 @@ impl WriterCore {
                 _ => deadlines.ended(instance.unwrap_or(0)),
             }
         }
-        let Some(lifespan) = timed.lifespan else { return };
         let history = &self.history;
+        let is_kept = |sn| sn == history.last() || history.get(sn).is_some_and(|entry| entry.is_alive());
+        if let Some(service) = &mut timed.service {
+            service.written(sn, instance.and_then(|index| self.instances.key_of(index)), kind, now);
+            if service.recorded() > 2 * history.len() + EXPIRING_SPARE {
+                service.retain(is_kept);
+            }
+        }
+        let Some(lifespan) = timed.lifespan else { return };
         timed.expiring.push_back((now + lifespan, sn));
         if timed.expiring.len() > 2 * history.len() + EXPIRING_SPARE {
             // Most were released or replaced.
-            let is_kept = |sn| sn == history.last() || history.get(sn).is_some_and(|entry| entry.is_alive());
             timed.expiring.retain(|(_, sn)| is_kept(*sn));
         }
     }
