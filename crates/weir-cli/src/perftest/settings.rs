@@ -494,7 +494,8 @@ mod tests {
     #[test]
     fn qos_profiles_are_read_from_a_file() {
         let text = |topics: &[&str]| {
-            let profiles: String = topics.iter().map(|name| format!("<qos_profile name=\"{name}\"/>\n")).collect();
+            let profiles: String =
+                topics.iter().map(|name| format!("<qos_profile name=\"{name}\"/>\n")).collect();
             format!("<dds><qos_library name=\"Mine\">\n{profiles}</qos_library></dds>")
         };
         let directory = tempfile::tempdir().unwrap();
@@ -511,7 +512,10 @@ mod tests {
             let error = publisher(line).unwrap_err();
             assert!(error.contains(expected), "{error}");
         };
-        check(&format!("-qosFile {complete}"), "there is no QoS profile \"PerftestQosLibrary::ThroughputQos\"");
+        check(
+            &format!("-qosFile {complete}"),
+            "there is no QoS profile \"PerftestQosLibrary::ThroughputQos\"",
+        );
         let partial = file("partial.xml", &text(&["ThroughputQos"]));
         check(&format!("-qosFile {partial} -qosLibrary Mine"), "the topic Latency needs it");
         let broken = file("broken.xml", "<dds>\n<qos_libary name=\"Mine\"/></dds>");

@@ -74,7 +74,8 @@ impl Node {
     /// A writer of samples or of echoes.
     pub(super) fn writer<T: Owned>(&self, topic: &str, batch: Batch) -> Result<DataWriter<T>, EndpointError> {
         let qos = self.settings.profiles.as_ref().map(|profiles| profiles.writer(topic));
-        let qos = qos.unwrap_or_else(|| DataWriterQos::default().keep_all()).max_blocking_time(WRITE_PATIENCE);
+        let qos =
+            qos.unwrap_or_else(|| DataWriterQos::default().keep_all()).max_blocking_time(WRITE_PATIENCE);
         let qos = if self.settings.reliable { qos.reliable() } else { qos.best_effort() };
         let qos = match self.settings.send_queue {
             // Acknowledged samples are kept, too, so it cannot keep all.

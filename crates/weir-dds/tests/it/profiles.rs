@@ -179,12 +179,14 @@ fn elements_of_other_engines_are_skipped_with_a_warning() {
     assert_eq!(provider.datawriter_qos("L::P", None), Ok(DataWriterQos::default()));
 }
 
+/// Checks the error of a file.
+fn check(text: &str, expected: &str) {
+    let error = QosProvider::from_text("robot.xml", text).unwrap_err().to_string();
+    assert_eq!(error, expected, "{text}");
+}
+
 #[test]
-fn a_mistake_is_reported_with_file_line_and_cause() {
-    let check = |text: &str, expected: &str| {
-        let error = QosProvider::from_text("robot.xml", text).unwrap_err().to_string();
-        assert_eq!(error, expected, "{text}");
-    };
+fn a_mistake_in_the_structure_is_reported_with_file_line_and_cause() {
     check("<dds>", "robot.xml:1:1: the root node was opened but never closed");
     check("<profiles/>", "robot.xml:1:1: the root element is <profiles>: QoS profiles are in <dds>");
     check("<dds><a/></dds>", "robot.xml:1:6: <dds> has no element <a>: profiles are in <qos_library>");
@@ -210,6 +212,14 @@ fn a_mistake_is_reported_with_file_line_and_cause() {
          <qos_profile name=\"Q\" base_name=\"P\"/></qos_library></dds>",
         "robot.xml:1:28: base_name \"L::Q\": the profiles inherit from each other without end",
     );
+    let error = parse("").datawriter_qos("L::Q", None).unwrap_err();
+    assert_eq!(error.to_string(), "there is no QoS profile \"L::Q\"; did you mean \"L::P\"?");
+    let error = QosProvider::from_file("/nowhere/qos.xml").unwrap_err().to_string();
+    assert!(error.starts_with("/nowhere/qos.xml: cannot be read: "), "{error}");
+}
+
+#[test]
+fn a_mistake_in_a_policy_is_reported_with_file_line_and_cause() {
     let in_p = |content: &str, expected: &str| check(&in_profile(content), expected);
     in_p(
         "<datawriter_qso/>",
@@ -239,6 +249,11 @@ fn a_mistake_is_reported_with_file_line_and_cause() {
         "<datareader_qos><history><kind><a/></kind></history></datareader_qos>",
         "robot.xml:2:26: <kind> has a value, and no element <a>",
     );
+}
+
+#[test]
+fn a_value_out_of_range_is_reported_with_file_line_and_cause() {
+    let in_p = |content: &str, expected: &str| check(&in_profile(content), expected);
     in_p(
         "<datareader_qos><deadline><period>3</period></deadline></datareader_qos>",
         "robot.xml:2:27: <period> has no value: use <sec> and <nanosec>",
@@ -273,10 +288,6 @@ fn a_mistake_is_reported_with_file_line_and_cause() {
          </entity_factory></participant_qos>",
         "robot.xml:2:34: <autoenable_created_entities> is \"maybe\": use true or false",
     );
-    let error = parse("").datawriter_qos("L::Q", None).unwrap_err();
-    assert_eq!(error.to_string(), "there is no QoS profile \"L::Q\"; did you mean \"L::P\"?");
-    let error = QosProvider::from_file("/nowhere/qos.xml").unwrap_err().to_string();
-    assert!(error.starts_with("/nowhere/qos.xml: cannot be read: "), "{error}");
 }
 
 #[test]

@@ -87,7 +87,7 @@ impl ParticipantCore {
         let known = self.locals.get(&entity);
         let is_asserted_alike = |entry: &&LocalEntry| entry.seen.qos.liveliness == endpoint.qos.liveliness;
         let lease = match known.filter(is_asserted_alike) {
-            Some(entry) => entry.lease.clone(),
+            Some(entry) => entry.lease,
             None => manual_lease(now, kind, &endpoint.qos),
         };
         let entry = LocalEntry {

@@ -112,7 +112,7 @@ impl WriterCore {
         let mut superfluous = service.superfluous(now);
         let acknowledged = self.acknowledged;
         superfluous.retain(|sn| *sn <= acknowledged && Some(*sn) != amid);
-        superfluous.iter().for_each(|sn| _ = history.remove(*sn));
+        superfluous.iter().for_each(|sn| history.remove(*sn));
         service.retain(|sn| superfluous.binary_search(&sn).is_err());
         self.instances.removed(&superfluous);
         self.counters.samples_not_served += superfluous.len() as u64;
