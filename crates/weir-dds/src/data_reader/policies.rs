@@ -83,9 +83,10 @@ impl<T> DataReader<T> {
             unicast: Vec::new(),
             multicast: inner.group,
         };
-        driver
-            .with_discovery(|core, now| core.add_reader(now, local))
-            .map_err(|error| DdsError::BadParameter(error.to_string()))
+        driver.with_discovery(|core, now| core.add_reader(now, local)).map_err(|error| {
+            inner.is_enabled.store(false, Ordering::SeqCst);
+            DdsError::BadParameter(error.to_string())
+        })
     }
 
     /// Returns whether the reader is enabled.

@@ -100,9 +100,11 @@ impl<T> DataWriter<T> {
             unicast: Vec::new(),
             multicast: None,
         };
-        driver
-            .with_discovery(|core, now| core.add_writer(now, local))
-            .map_err(|error| DdsError::BadParameter(error.to_string()))
+        driver.with_discovery(|core, now| core.add_writer(now, local)).map_err(|error| {
+            inner.is_enabled.store(false, Ordering::SeqCst);
+            inner.endpoint.lane.core().close();
+            DdsError::BadParameter(error.to_string())
+        })
     }
 
     /// Returns whether the writer is enabled.

@@ -10,7 +10,7 @@ use weir_wire::{EntityId, ParameterId, ParameterListWriter};
 use super::state::WriterCore;
 use crate::config;
 use crate::outbox::{Item, Outbox};
-use crate::qos::Qos;
+use crate::qos::{DurabilityService, Qos};
 use crate::qos_parameters;
 use crate::sedp::EndpointKind;
 
@@ -23,7 +23,15 @@ pub fn inline_qos_of(topic: &str, qos: &Qos) -> Box<[u8]> {
     list.string(ParameterId::TOPIC_NAME, topic);
     // These are no policies of samples.
     let history = Qos::for_writer().history;
-    let of_samples = Qos { history, representation: Vec::new(), user_data: Vec::new(), ..qos.clone() };
+    let of_samples = Qos {
+        history,
+        durability_service: DurabilityService::DEFAULT,
+        representation: Vec::new(),
+        user_data: Vec::new(),
+        topic_data: Vec::new(),
+        group_data: Vec::new(),
+        ..qos.clone()
+    };
     qos_parameters::encode(EndpointKind::Writer, &of_samples, &mut list);
     list.finish();
     bytes.into_boxed_slice()
