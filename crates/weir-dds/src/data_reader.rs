@@ -1,5 +1,6 @@
 //! Data readers (DDS 1.4, 2.2.2.5.3).
 
+mod policies;
 mod query;
 pub(crate) mod selection;
 pub(crate) mod serialized;
@@ -11,9 +12,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use parking_lot::MutexGuard;
+use parking_lot::{Mutex, MutexGuard};
 use weir_cdr::DdsType;
-use weir_rtps::participant::LocalEndpoint;
 use weir_rtps::reader::{RawSample, ReaderConfig, ReaderCore, ReaderCounters, States};
 use weir_wire::Guid;
 
@@ -26,6 +26,7 @@ use crate::driver::events::ReaderEvent;
 use crate::driver::shared::Driver;
 use crate::driver::start::Handle;
 use crate::error::{DdsError, Result};
+use crate::group_qos::AnnouncedByGroup;
 use crate::instance_handle::InstanceHandle;
 use crate::key::instance_of;
 use crate::listener::DataReaderListener;
@@ -84,9 +85,16 @@ struct Inner {
     endpoint: Arc<ReaderEndpoint>,
     /// The multicast group that the reader joined.
     group: Option<SocketAddrV4>,
+    /// The QoS as it is now.
+    current: Mutex<DataReaderQos>,
+    /// What the subscriber adds to it.
+    of_subscriber: AnnouncedByGroup,
+    /// The type's name, to announce it.
+    type_name: &'static str,
+    is_enabled: AtomicBool,
     is_closed: AtomicBool,
-    /// Kept while the reader is.
-    _filter: Option<Arc<FilterState>>,
+    /// The content filter, kept while the reader is, and the version of its parameters at creation.
+    filter: Option<(Arc<FilterState>, u64)>,
 }
 
 impl<T: DdsType> DataReader<T> {
@@ -99,8 +107,7 @@ impl<T: DdsType> DataReader<T> {
         listener: Option<Arc<dyn DataReaderListener<T>>>,
     ) -> Result<Self> {
         check_qos(&qos)?;
-        let mut announced = qos.announced();
-        subscriber.announce(&mut announced);
+        let of_subscriber = subscriber.announced();
         let driver = &handle.driver;
         driver.check()?;
         let group = driver.group_for(qos.multicast)?;
@@ -108,39 +115,32 @@ impl<T: DdsType> DataReader<T> {
         let entity = driver.new_reader_id(T::HAS_KEY);
         let config = ReaderConfig {
             ecn: driver.ecn.clone(),
-            presentation: announced.presentation,
+            presentation: of_subscriber.presentation(),
             ..core_config::<T>(driver.guid(entity), &qos, random::secret()?)
         };
         let endpoint = Arc::new(ReaderEndpoint::new(entity, ReaderCore::new(config), &topic.state));
         subscriber.add(&endpoint);
-        let filter_version = filter.map(|state| {
+        let filter = filter.map(|state| {
             let (property, version) = state.add_reader(&endpoint);
             driver.with_discovery(|core, _| core.prepare_content_filter(entity, property));
-            version
+            (Arc::clone(state), version)
         });
         driver.routes.change(|table| _ = table.readers.insert(entity, Arc::clone(&endpoint)));
         let inner = Inner {
             handle: Arc::clone(handle),
             endpoint,
             group,
+            current: Mutex::new(qos),
+            of_subscriber,
+            type_name: T::TYPE_NAME,
+            is_enabled: AtomicBool::new(false),
             is_closed: AtomicBool::new(false),
-            _filter: filter.cloned(),
+            filter,
         };
         let reader = Self { inner: Arc::new(inner), sample: PhantomData };
         reader.set_listener(listener);
-        let local = LocalEndpoint {
-            entity,
-            topic: topic.name().to_owned(),
-            type_name: T::TYPE_NAME.to_owned(),
-            qos: announced,
-            unicast: Vec::new(),
-            multicast: group,
-        };
-        driver
-            .with_discovery(|core, now| core.add_reader(now, local))
-            .map_err(|error| DdsError::BadParameter(error.to_string()))?;
-        if let Some((state, version)) = filter.zip(filter_version) {
-            state.announced(version);
+        if driver.qos.lock().entity_factory.autoenable_created_entities {
+            reader.enable()?;
         }
         driver.check()?;
         Ok(reader)

@@ -8,6 +8,7 @@
 //! | `loan`, `memory` | loaned samples, filled by the application in the memory they are sent from |
 //! | `serialized` | payloads that are already serialized |
 //! | `instances` | registering, disposing and unregistering instances |
+//! | `policies` | reads and changes the QoS; enables the writer |
 //! | `setup` | checks the QoS and derives the core's configuration |
 
 mod inner;
@@ -15,6 +16,7 @@ mod instances;
 pub(crate) mod loan;
 mod memory;
 mod pieces;
+mod policies;
 mod serialized;
 mod setup;
 mod write;
@@ -26,13 +28,12 @@ use std::time::{Duration, SystemTime};
 
 use parking_lot::Mutex;
 use weir_cdr::DdsType;
-use weir_rtps::participant::LocalEndpoint;
 use weir_rtps::qos::LivelinessKind;
 use weir_rtps::writer::{WriterConfig, WriterCore, WriterCounters};
 use weir_wire::{Guid, SequenceNumber, Timestamp};
 
 pub(crate) use self::inner::Inner;
-use self::setup::{check_qos, core_config};
+use self::setup::{batch_of, check_qos, core_config};
 use crate::clock::{self, timestamp_of};
 use crate::driver::endpoints::WriterEndpoint;
 use crate::driver::events::{WriterEvent, WriterListener};
@@ -72,7 +73,8 @@ impl<T: DdsType> DataWriter<T> {
     ) -> Result<Self> {
         let encoding = check_qos(&qos)?;
         let mut announced = qos.announced();
-        publisher.announce(&mut announced);
+        let of_publisher = publisher.announced();
+        of_publisher.add_to(&mut announced);
         let driver = &handle.driver;
         driver.check()?;
         let entity = driver.new_writer_id(T::HAS_KEY);
@@ -96,6 +98,11 @@ impl<T: DdsType> DataWriter<T> {
             endpoint,
             publisher: Mutex::new(publishing_thread),
             is_closed: AtomicBool::new(false),
+            current: Mutex::new(qos.clone()),
+            of_publisher,
+            type_name: T::TYPE_NAME,
+            is_enabled: AtomicBool::new(false),
+            has_batch: AtomicBool::new(batch_of(&qos).is_some()),
             qos,
             encoding,
             registered: Mutex::default(),
@@ -105,17 +112,11 @@ impl<T: DdsType> DataWriter<T> {
         let writer = Self { inner, sample: PhantomData };
         // Readers that are known already match while the writer is added.
         writer.set_listener(listener);
-        let local = LocalEndpoint {
-            entity,
-            topic: topic.name().to_owned(),
-            type_name: T::TYPE_NAME.to_owned(),
-            qos: announced,
-            unicast: Vec::new(),
-            multicast: None,
-        };
-        driver
-            .with_discovery(|core, now| core.add_writer(now, local))
-            .map_err(|error| DdsError::BadParameter(error.to_string()))?;
+        if driver.qos.lock().entity_factory.autoenable_created_entities {
+            writer.enable()?;
+        } else {
+            writer.inner.endpoint.lane.core().close();
+        }
         // A failure that was not found above has closed this writer, or is found here.
         driver.check()?;
         Ok(writer)
@@ -197,15 +198,6 @@ impl<T> DataWriter<T> {
     /// Returns what the publisher knows of the writer.
     pub(crate) fn inner(&self) -> &Arc<Inner> {
         &self.inner
-    }
-
-    /// Changes the priority: see [`DataWriterQos::transport_priority`](crate::DataWriterQos::transport_priority).
-    ///
-    /// Samples that have not left yet go by it, also in their DSCP. Readers keep what was announced when the writer was
-    /// created.
-    pub fn set_transport_priority(&self, priority: i32) {
-        let dscp = self.inner.handle.driver.dscp.dscp(priority);
-        self.inner.endpoint.lane.set_transport_priority(priority, dscp);
     }
 
     /// Sends the samples that automatic coalescing or a batch holds back.

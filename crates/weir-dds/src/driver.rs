@@ -24,6 +24,7 @@
 //! | `assertions`, `liveliness` | reports assertions by the application to discovery |
 //! | `events`, `listeners`, `listener_thread` | listener calls for statuses |
 //! | `timers`, `timer_thread` | metatraffic and timers |
+//! | `policies` | announces changed policies |
 //! | `silence` | readers that do not answer |
 //! | `failure` | what follows when a thread panics |
 
@@ -46,6 +47,7 @@ mod memberships;
 mod network;
 mod outlet;
 pub(crate) mod paths;
+pub(crate) mod policies;
 pub(crate) mod publishing;
 mod publishing_thread;
 mod receive;

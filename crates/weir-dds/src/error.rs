@@ -35,6 +35,16 @@ pub enum DdsError {
     /// Policies contradict each other (`RETCODE_INCONSISTENT_POLICY`).
     #[error("{0}")]
     InconsistentPolicy(String),
+    /// Policies cannot be changed once the entity exists (`RETCODE_IMMUTABLE_POLICY`; DDS 1.4, 2.2.3, "Changeable").
+    #[error("these policies cannot be changed after creation: {policies}; create another entity")]
+    ImmutablePolicy {
+        /// Their names, separated by commas.
+        policies: String,
+    },
+    /// The entity is not enabled yet (`RETCODE_NOT_ENABLED`): see
+    /// [`DomainParticipantQos::autoenable_created_entities`](crate::DomainParticipantQos::autoenable_created_entities).
+    #[error("the {0} is not enabled: call its method `enable` first")]
+    NotEnabled(&'static str),
     /// A standard policy is not implemented (`RETCODE_UNSUPPORTED`).
     #[error("{0}")]
     Unsupported(String),

@@ -87,13 +87,39 @@ macro_rules! fluent {
 fluent!(PublisherQos);
 fluent!(SubscriberQos);
 
-impl PublisherQos {
-    /// Adds the policies of the publisher to those that a writer announces. `publisher`: its id.
-    pub(crate) fn announce(&self, publisher: EntityId, writer: &mut Qos) {
-        writer.presentation = self.presentation;
-        writer.group = self.shares_sequence().then_some(publisher);
+/// The policies of a publisher or subscriber that its writers or readers announce.
+#[derive(Debug, Clone)]
+pub(crate) struct AnnouncedByGroup {
+    presentation: Presentation,
+    /// The publisher, if the samples of its writers share numbers.
+    group: Option<EntityId>,
+    /// Empty: those of the endpoint.
+    partition: Vec<String>,
+}
+
+impl AnnouncedByGroup {
+    /// Which samples become accessible together, and in which order.
+    pub(crate) fn presentation(&self) -> Presentation {
+        self.presentation
+    }
+
+    /// Adds them to the policies of an endpoint.
+    pub(crate) fn add_to(&self, endpoint: &mut Qos) {
+        endpoint.presentation = self.presentation;
+        endpoint.group = self.group;
         if !self.partition.is_empty() {
-            writer.partition.clone_from(&self.partition);
+            endpoint.partition.clone_from(&self.partition);
+        }
+    }
+}
+
+impl PublisherQos {
+    /// What the writers announce. `publisher`: its id.
+    pub(crate) fn announced(&self, publisher: EntityId) -> AnnouncedByGroup {
+        AnnouncedByGroup {
+            presentation: self.presentation,
+            group: self.shares_sequence().then_some(publisher),
+            partition: self.partition.clone(),
         }
     }
 
@@ -105,11 +131,8 @@ impl PublisherQos {
 }
 
 impl SubscriberQos {
-    /// Adds the policies of the subscriber to those that a reader announces.
-    pub(crate) fn announce(&self, reader: &mut Qos) {
-        reader.presentation = self.presentation;
-        if !self.partition.is_empty() {
-            reader.partition.clone_from(&self.partition);
-        }
+    /// What the readers announce.
+    pub(crate) fn announced(&self) -> AnnouncedByGroup {
+        AnnouncedByGroup { presentation: self.presentation, group: None, partition: self.partition.clone() }
     }
 }

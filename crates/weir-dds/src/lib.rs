@@ -59,6 +59,7 @@ mod multicast;
 mod participant;
 mod publisher;
 mod qos;
+mod qos_provider;
 mod query;
 mod random;
 mod sample;
@@ -94,10 +95,11 @@ pub use participant::DomainParticipant;
 pub use publisher::Publisher;
 pub use qos::{
     BatchPolicy, Coalescing, DataReaderQos, DataRepresentation, DataWriterQos, DestinationOrder,
-    DomainParticipantQos, Durability, DurabilityService, EntityFactory, History, INFINITE, Liveliness,
-    LivelinessKind, Ownership, PolicyId, PolicySet, Presentation, PresentationScope, PublishMode,
+    DomainParticipantQos, Durability, DurabilityService, DurabilityStatus, EntityFactory, History, INFINITE,
+    Liveliness, LivelinessKind, Ownership, PolicyId, PolicySet, Presentation, PresentationScope, PublishMode,
     ReaderDataLifecycle, Reliability, ResourceLimits, TopicQos, TypeConsistency, TypeConsistencyKind,
 };
+pub use qos_provider::{GroupPolicies, QosProfileError, QosProvider};
 pub use query::Query;
 pub use sample::{InstanceState, Sample, SampleInfo, SampleRanks, SampleSeq, SampleState, States, ViewState};
 pub use settings::{ParticipantSettings, Peer, SOCKET_BUFFER_BYTES, domain_id_from_environment};

@@ -4,7 +4,7 @@ use std::net::{Ipv4Addr, SocketAddrV4};
 use std::sync::Arc;
 
 use weir_cdr::DdsType;
-use weir_rtps::participant::DiscoveryCounters;
+use weir_rtps::participant::{DiscoveryCounters, ParticipantCore};
 use weir_rtps::path::PathReport;
 use weir_wire::{Guid, GuidPrefix};
 
@@ -15,6 +15,7 @@ use crate::driver::start::Handle;
 use crate::error::{DdsError, Result};
 use crate::group_qos::{PublisherQos, SubscriberQos};
 use crate::publisher::Publisher;
+use crate::qos::{DomainParticipantQos, TopicQos, USER_DATA_MAX};
 use crate::settings::ParticipantSettings;
 use crate::subscriber::Subscriber;
 use crate::topic::Topic;
@@ -68,8 +69,54 @@ impl DomainParticipant {
     /// - [`DdsError::OutOfResources`]: all participant ids of this host are in use.
     /// - [`DdsError::Network`]: a socket or a thread cannot be created.
     pub fn new(domain_id: u32, settings: ParticipantSettings) -> Result<Self> {
-        let driver = Driver::start(domain_id, &settings)?;
+        Self::new_with_qos(domain_id, settings, DomainParticipantQos::default())
+    }
+
+    /// Joins a domain as a participant with QoS.
+    ///
+    /// ```no_run
+    /// use weir_dds::{DomainParticipant, DomainParticipantQos, ParticipantSettings};
+    ///
+    /// let qos = DomainParticipantQos::default().user_data(*b"robot 7");
+    /// let participant = DomainParticipant::new_with_qos(7, ParticipantSettings::default(), qos)?;
+    /// # Ok::<(), weir_dds::DdsError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`DomainParticipant::new`]; [`DdsError::BadParameter`] if the user data is longer than 1024 bytes.
+    pub fn new_with_qos(
+        domain_id: u32,
+        settings: ParticipantSettings,
+        qos: DomainParticipantQos,
+    ) -> Result<Self> {
+        check_user_data(&qos)?;
+        let driver = Driver::start(domain_id, &settings, qos)?;
         Ok(Self { handle: Arc::new(Handle { driver }) })
+    }
+
+    /// Returns the QoS.
+    pub fn get_qos(&self) -> DomainParticipantQos {
+        self.handle.driver.qos.lock().clone()
+    }
+
+    /// Changes the QoS. Other participants get the user data at once.
+    ///
+    /// # Errors
+    /// [`DdsError::BadParameter`] if the user data is longer than 1024 bytes; [`DdsError::ThreadFailed`].
+    pub fn set_qos(&self, qos: DomainParticipantQos) -> Result<()> {
+        self.handle.driver.check()?;
+        check_user_data(&qos)?;
+        let user_data = qos.user_data.clone();
+        *self.handle.driver.qos.lock() = qos;
+        self.handle.driver.with_discovery(|core, now| core.set_user_data(now, user_data));
+        Ok(())
+    }
+
+    /// Returns the user data that another participant has announced; `None` if it is not known.
+    pub fn user_data_of(&self, participant: GuidPrefix) -> Option<Vec<u8>> {
+        let of =
+            |core: &mut ParticipantCore, _| core.remote_data(participant).map(|data| data.user_data.clone());
+        self.handle.driver.with_discovery(of)
     }
 
     /// Creates a topic: a name and the type of its samples.
@@ -77,9 +124,18 @@ impl DomainParticipant {
     /// # Errors
     /// [`DdsError::BadParameter`] if the name is empty or longer than 256 bytes; [`DdsError::ThreadFailed`].
     pub fn create_topic<T: DdsType>(&self, name: &str) -> Result<Topic<T>> {
+        self.create_topic_with_qos(name, TopicQos::default())
+    }
+
+    /// Creates a topic with QoS.
+    ///
+    /// # Errors
+    /// As [`DomainParticipant::create_topic`]; [`DdsError::InconsistentPolicy`] if policies contradict each other.
+    pub fn create_topic_with_qos<T: DdsType>(&self, name: &str, qos: TopicQos) -> Result<Topic<T>> {
+        qos.check()?;
         self.handle.driver.check()?;
         check_topic_name(name)?;
-        Ok(Topic::new(&self.handle, name))
+        Ok(Topic::new(&self.handle, name, qos))
     }
 
     /// Creates a content-filtered topic: readers created with it receive only samples that meet a condition.
@@ -256,6 +312,14 @@ fn check_topic_name(name: &str) -> Result<()> {
         return Err(DdsError::BadParameter(text));
     }
     Ok(())
+}
+
+fn check_user_data(qos: &DomainParticipantQos) -> Result<()> {
+    let len = qos.user_data.len();
+    if len <= USER_DATA_MAX {
+        return Ok(());
+    }
+    Err(DdsError::BadParameter(format!("USER_DATA: {len} bytes are too many: use at most {USER_DATA_MAX}")))
 }
 
 impl std::fmt::Debug for DomainParticipant {

@@ -11,7 +11,7 @@ use weir_wire::{EntityId, SequenceNumber};
 use crate::data_writer::{self, DataWriter};
 use crate::driver::start::Handle;
 use crate::error::{DdsError, Result};
-use crate::group_qos::PublisherQos;
+use crate::group_qos::{AnnouncedByGroup, PublisherQos};
 use crate::listener::DataWriterListener;
 use crate::qos::DataWriterQos;
 use crate::topic::Topic;
@@ -129,9 +129,9 @@ impl Publisher {
         Ok(writer)
     }
 
-    /// Adds the policies of the publisher to those that a writer announces.
-    pub(crate) fn announce(&self, policies: &mut weir_rtps::qos::Qos) {
-        self.inner.qos.announce(self.inner.entity, policies);
+    /// What its writers announce.
+    pub(crate) fn announced(&self) -> AnnouncedByGroup {
+        self.inner.qos.announced(self.inner.entity)
     }
 
     /// Returns what its writers announce with each sample; `None`: nothing.

@@ -17,6 +17,8 @@ mod checks;
 mod common;
 mod data_reader_qos;
 mod data_writer_qos;
+mod durability_status;
+mod immutable;
 mod participant_qos;
 mod topic_qos;
 
@@ -36,8 +38,12 @@ pub use weir_rtps::qos::{
 pub(crate) use checks::check_policies;
 pub use data_reader_qos::DataReaderQos;
 pub use data_writer_qos::DataWriterQos;
+pub use durability_status::DurabilityStatus;
 pub use participant_qos::{DomainParticipantQos, EntityFactory};
 pub use topic_qos::TopicQos;
+
+/// Most bytes of user, topic or group data: so many are kept of other endpoints, too.
+pub(crate) const USER_DATA_MAX: usize = 1024;
 
 /// Whether writes in quick succession leave together.
 ///

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use weir_cdr::DdsType;
-use weir_rtps::qos::{Presentation, PresentationScope, Qos};
+use weir_rtps::qos::{Presentation, PresentationScope};
 use weir_rtps::reader::{States, groups};
 use weir_wire::Guid;
 
@@ -13,7 +13,7 @@ use crate::driver::endpoints::ReaderEndpoint;
 use crate::driver::group_access::GroupAccess;
 use crate::driver::start::Handle;
 use crate::error::{DdsError, Result};
-use crate::group_qos::SubscriberQos;
+use crate::group_qos::{AnnouncedByGroup, SubscriberQos};
 use crate::listener::DataReaderListener;
 use crate::qos::DataReaderQos;
 
@@ -95,9 +95,9 @@ impl Subscriber {
         )
     }
 
-    /// Adds the policies of the subscriber to those that a reader announces.
-    pub(crate) fn announce(&self, policies: &mut Qos) {
-        self.inner.qos.announce(policies);
+    /// What its readers announce.
+    pub(crate) fn announced(&self) -> AnnouncedByGroup {
+        self.inner.qos.announced()
     }
 
     /// Adds a reader before it is announced.

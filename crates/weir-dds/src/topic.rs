@@ -11,7 +11,9 @@ use weir_wire::Guid;
 
 use crate::driver::endpoints::Panics;
 use crate::driver::start::Handle;
+use crate::error::Result;
 use crate::listener::TopicListener;
+use crate::qos::TopicQos;
 use crate::status::InconsistentTopicStatus;
 
 /// A name and the type of the samples.
@@ -38,8 +40,8 @@ pub struct Topic<T> {
 }
 
 impl<T: DdsType> Topic<T> {
-    pub(crate) fn new(handle: &Arc<Handle>, name: &str) -> Self {
-        let state = Arc::new(TopicState::new(name));
+    pub(crate) fn new(handle: &Arc<Handle>, name: &str, qos: TopicQos) -> Self {
+        let state = Arc::new(TopicState::with_qos(name, qos));
         Self { state, handle: Arc::downgrade(handle), sample: PhantomData }
     }
 
@@ -75,6 +77,31 @@ impl<T: 'static> Topic<T> {
 }
 
 impl<T> Topic<T> {
+    /// Returns the QoS.
+    pub fn get_qos(&self) -> TopicQos {
+        self.state.qos.lock().clone()
+    }
+
+    /// Changes the QoS. The topic's writers and readers announce other TOPIC_DATA at once. Their own policies stay as
+    /// they are.
+    ///
+    /// # Errors
+    /// - [`DdsError::ImmutablePolicy`](crate::DdsError::ImmutablePolicy), naming the policies that cannot be changed.
+    /// - [`DdsError::InconsistentPolicy`](crate::DdsError::InconsistentPolicy): policies contradict each other.
+    pub fn set_qos(&self, qos: TopicQos) -> Result<()> {
+        qos.check()?;
+        {
+            let mut current = self.state.qos.lock();
+            current.check_change(&qos)?;
+            *current = qos;
+        }
+        if let Some(handle) = self.handle.upgrade() {
+            handle.driver.check()?;
+            handle.driver.announce_topic_data(&self.state)?;
+        }
+        Ok(())
+    }
+
     /// Returns which endpoints of the topic have another type, and resets the change in the status to zero.
     ///
     /// Only endpoints that writers and readers created with this topic could match are compared.
@@ -104,6 +131,7 @@ impl<T> std::fmt::Debug for Topic<T> {
 /// A topic without its sample type, as its endpoints know it.
 pub(crate) struct TopicState {
     name: String,
+    qos: Mutex<TopicQos>,
     inconsistent: Mutex<Inconsistent>,
     listener: Mutex<Option<Listener>>,
     listener_panics: Panics,
@@ -119,9 +147,15 @@ struct Inconsistent {
 }
 
 impl TopicState {
+    #[cfg(test)]
     pub(crate) fn new(name: &str) -> Self {
+        Self::with_qos(name, TopicQos::default())
+    }
+
+    pub(crate) fn with_qos(name: &str, qos: TopicQos) -> Self {
         Self {
             name: name.to_owned(),
+            qos: Mutex::new(qos),
             inconsistent: Mutex::default(),
             listener: Mutex::default(),
             listener_panics: Panics::default(),
@@ -130,6 +164,11 @@ impl TopicState {
 
     pub(crate) fn name(&self) -> &str {
         &self.name
+    }
+
+    /// Returns TOPIC_DATA.
+    pub(crate) fn data(&self) -> Vec<u8> {
+        self.qos.lock().topic_data.clone()
     }
 
     /// Counts an endpoint with another type. Returns whether it is news.

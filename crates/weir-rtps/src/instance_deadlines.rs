@@ -83,6 +83,11 @@ impl InstanceDeadlines {
         }
     }
 
+    /// Returns the instances that have a deadline.
+    pub(crate) fn watched(&self) -> impl Iterator<Item = u32> + '_ {
+        self.list.iter().zip(0..).filter(|(deadline, _)| deadline.at.is_some()).map(|(_, index)| index)
+    }
+
     /// Passes each instance that was not written in time to `missed`, with the number of periods.
     pub(crate) fn expire(&mut self, now: Time, mut missed: impl FnMut(u32, u64)) {
         while let Some((_, index)) = self.queue.first().copied().filter(|(at, _)| *at <= now) {
@@ -122,7 +127,7 @@ fn missed_periods(at: Time, now: Time, period: Duration) -> u64 {
     if at > now { 0 } else { u64::try_from(periods()).unwrap_or(u64::MAX) }
 }
 
-fn nanos(period: Duration) -> u64 {
+pub(crate) fn nanos(period: Duration) -> u64 {
     u64::try_from(period.as_nanos()).unwrap_or(u64::MAX)
 }
 

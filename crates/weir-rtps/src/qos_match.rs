@@ -137,6 +137,11 @@ fn match_bracket(pattern: &[char], p: usize, c: char) -> Option<(bool, usize)> {
         if low == ']' && at > first {
             return Some((fits != negated, at + 1));
         }
+        if let Some((is_in, next)) = match_class(pattern, at, c) {
+            fits |= is_in;
+            at = next;
+            continue;
+        }
         if low == '\\' {
             at += 1;
             low = *pattern.get(at)?;
@@ -150,6 +155,36 @@ fn match_bracket(pattern: &[char], p: usize, c: char) -> Option<(bool, usize)> {
         fits |= (low..=high).contains(&c);
     }
 }
+
+/// Matches a character class such as `[:digit:]` at `at`: whether `c` is in it, and the index after it. `None`: there
+/// is none. Only ASCII characters are in classes, as in the POSIX locale; an unknown class has none.
+fn match_class(pattern: &[char], at: usize, c: char) -> Option<(bool, usize)> {
+    let name = pattern.get(at..)?.strip_prefix(&['[', ':'])?;
+    let len = name
+        .iter()
+        .take(CLASS_NAME_MAX)
+        .position(|c| *c == ':')
+        .filter(|len| name.get(len + 1) == Some(&']'))?;
+    let is_in = match name[..len].iter().collect::<String>().as_str() {
+        "alnum" => c.is_ascii_alphanumeric(),
+        "alpha" => c.is_ascii_alphabetic(),
+        "blank" => c == ' ' || c == '\t',
+        "cntrl" => c.is_ascii_control(),
+        "digit" => c.is_ascii_digit(),
+        "graph" => c.is_ascii_graphic(),
+        "lower" => c.is_ascii_lowercase(),
+        "print" => c.is_ascii_graphic() || c == ' ',
+        "punct" => c.is_ascii_punctuation(),
+        "space" => c.is_ascii_whitespace() || c == '\x0b',
+        "upper" => c.is_ascii_uppercase(),
+        "xdigit" => c.is_ascii_hexdigit(),
+        _ => false,
+    };
+    Some((is_in, at + 2 + len + 2))
+}
+
+/// The names of classes are shorter.
+const CLASS_NAME_MAX: usize = 8;
 
 #[cfg(test)]
 mod tests {
@@ -280,6 +315,31 @@ mod tests {
         check("a\\", "a\\", true);
         check("[\\]]", "]", true);
         check("[z-a]", "m", false);
+        check("[[:digit:]x]y", "7y", true);
+        check("[[:digit:]x]y", "xy", true);
+        check("[![:digit:]]", "7", false);
+        check("[[:upper:][:space:]]", "a", false);
+        check("[[:upper:][:space:]]", " ", true);
+        check("[[:unknown:]]", "u", false);
+        check("[[:digit]", ":", true);
+        for (class, inside, outside) in [
+            ("alnum", "a1Z", "-é"),
+            ("alpha", "aZ", "1"),
+            ("blank", " \t", "\n"),
+            ("cntrl", "\n\x7f", " "),
+            ("digit", "09", "a"),
+            ("graph", "a!", " "),
+            ("lower", "a", "A"),
+            ("print", "a! ", "\n"),
+            ("punct", "!~", "a "),
+            ("space", " \n\x0b", "a"),
+            ("upper", "A", "a"),
+            ("xdigit", "09afAF", "g"),
+        ] {
+            let pattern = format!("[[:{class}:]]");
+            inside.chars().for_each(|c| check(&pattern, &c.to_string(), true));
+            outside.chars().for_each(|c| check(&pattern, &c.to_string(), false));
+        }
         check("**a", "bba", true);
     }
 

@@ -151,6 +151,14 @@ pub(crate) fn decode(parameter: &Parameter<'_>, limits: &DiscoveryLimits, qos: &
         ParameterId::RESOURCE_LIMITS => {
             qos.resource_limits = resource_limits(parameter).unwrap_or(qos.resource_limits);
         }
+        _ => return Ok(decode_lenient(parameter, limits, qos)),
+    }
+    Ok(true)
+}
+
+/// Reads a policy that does not decide a match by itself: a value that makes no sense is left out.
+fn decode_lenient(parameter: &Parameter<'_>, limits: &DiscoveryLimits, qos: &mut Qos) -> bool {
+    match parameter.id {
         ParameterId::DURABILITY_SERVICE => {
             qos.durability_service = durability_service(parameter).unwrap_or(qos.durability_service);
         }
@@ -160,9 +168,9 @@ pub(crate) fn decode(parameter: &Parameter<'_>, limits: &DiscoveryLimits, qos: &
         ParameterId::USER_DATA => qos.user_data = opaque(parameter, limits),
         ParameterId::TOPIC_DATA => qos.topic_data = opaque(parameter, limits),
         ParameterId::GROUP_DATA => qos.group_data = opaque(parameter, limits),
-        _ => return Ok(false),
+        _ => return false,
     }
-    Ok(true)
+    true
 }
 
 fn encode_periods(kind: EndpointKind, qos: &Qos, default: &Qos, list: &mut ParameterListWriter<'_>) {

@@ -12,6 +12,7 @@
 mod answers;
 mod assemblies;
 mod assembly;
+mod by_policies;
 mod cache;
 mod changes;
 mod chunks;
@@ -19,6 +20,7 @@ mod coherence;
 mod config;
 mod counters;
 mod counts;
+mod deferred;
 mod delivery;
 mod ecn;
 mod enforced;
@@ -47,6 +49,7 @@ mod writer_memory;
 mod writer_proxy;
 
 use core::cell::Cell;
+use core::time::Duration;
 use std::sync::Arc;
 
 use weir_filter::Filter;
@@ -61,7 +64,7 @@ use crate::due::Due;
 use crate::instance_deadlines::finite;
 use crate::key_hasher::Key;
 use crate::outbox::{Destinations, Outbox};
-use crate::qos::{Reliability, XCDR1};
+use crate::qos::{ReaderDataLifecycle, Reliability, XCDR1};
 use crate::time::Time;
 use cache::Cache;
 use delivery::Delivery;
@@ -110,6 +113,8 @@ pub struct ReaderCore {
     timers_taken: u32,
     /// What [`ReaderCore::next_timeout`] found last, and `timers_set` at that time.
     known_timeout: Cell<(u32, Option<Time>)>,
+    /// A timeout delivered values since that was last asked.
+    has_late_values: bool,
     /// Capacity of all writers' lists of samples, in samples. May be more, while it is less than half of what they
     /// share.
     listed: usize,
@@ -133,6 +138,7 @@ impl ReaderCore {
             timers_set: 0,
             timers_taken: 0,
             known_timeout: Cell::new((0, None)),
+            has_late_values: false,
             listed: 0,
             has_given_up: false,
             config,
@@ -182,6 +188,9 @@ impl ReaderCore {
         }
         if self.delivery.cache.enforced.is_some() {
             self.delivery.cache.with_coherence(now, |coherence, out| coherence.forget_writer(guid, out));
+        }
+        if let Some(enforced) = &mut self.delivery.cache.enforced {
+            enforced.advance(now);
         }
         self.writer_gone(now, guid);
         if let Some(enforced) = &mut self.delivery.cache.enforced {
@@ -240,6 +249,26 @@ impl ReaderCore {
             None => {}
         }
         self.config.content_filter = filter;
+    }
+
+    /// Changes the policies that may change after the reader was created: DEADLINE, TIME_BASED_FILTER and
+    /// READER_DATA_LIFECYCLE. For instances that are alive, a new period begins.
+    pub fn set_policies(
+        &mut self,
+        now: Time,
+        deadline: Duration,
+        minimum_separation: Duration,
+        lifecycle: ReaderDataLifecycle,
+    ) {
+        let config = &mut self.config;
+        (config.deadline, config.minimum_separation, config.lifecycle) =
+            (deadline, minimum_separation, lifecycle);
+        self.delivery.cache.set_policies(now, &self.config);
+    }
+
+    /// Returns whether values were delivered by a timeout since the last call: threads may wait for them.
+    pub fn take_late_values(&mut self) -> bool {
+        core::mem::take(&mut self.has_late_values)
     }
 
     /// Whether samples may expire while they wait for the application: it then calls [`ReaderCore::expire`] before it
@@ -548,9 +577,13 @@ impl ReaderCore {
         self.timers_set = self.timers_set.wrapping_add(1);
         if self.delivery.cache.enforced.is_some() {
             self.expire(now);
+            self.has_late_values |= self.delivery.cache.deliver_due(now);
         }
         if let Some(enforced) = &mut self.delivery.cache.enforced {
             enforced.expire_deadlines(now);
+        }
+        if self.delivery.cache.enforced.is_some() && self.delivery.cache.purge(now) {
+            self.room_was_made();
         }
         for index in 0..self.writers.list.len() {
             if let Some(expired) = self.writers.expire(index, now) {
@@ -672,6 +705,7 @@ impl ReaderCore {
             samples_out_of_order: counts.out_of_order,
             samples_filtered: counts.filtered,
             samples_content_filtered: counts.content_filtered,
+            samples_purged: counts.purged,
             ..self.delivery.counters
         }
     }

@@ -14,6 +14,7 @@ use crate::discovery_data::{
     DiscoveryDataError, DiscoveryLimits, Locators, Result, beginning, duration, open, push_encapsulation,
     wire_duration,
 };
+use crate::qos_parameters::opaque;
 
 /// Bits of BUILTIN_ENDPOINT_SET (RTPS 2.5, 9.3.2, table 9.4).
 pub mod builtin_endpoints {
@@ -75,6 +76,8 @@ pub struct ParticipantData {
     pub default_multicast: Locators,
     /// A human-readable name.
     pub entity_name: Option<String>,
+    /// Bytes for applications (USER_DATA).
+    pub user_data: Vec<u8>,
     /// Its granted socket buffers in bytes; only from Weir.
     pub receive_buffer: Option<u32>,
     /// Whether it delimits keys of appendable types in XCDR2 (DDS-XTypes 1.3, 7.4.3.4): all engines
@@ -100,6 +103,9 @@ pub fn encode(data: &ParticipantData, out: &mut Vec<u8>) {
     list.addresses(ParameterId::DEFAULT_MULTICAST_LOCATOR, &data.default_multicast.addresses);
     if let Some(name) = &data.entity_name {
         list.string(ParameterId::ENTITY_NAME, name);
+    }
+    if !data.user_data.is_empty() {
+        list.byte_sequence(ParameterId::USER_DATA, &data.user_data);
     }
     if let Some(bytes) = data.receive_buffer {
         list.u32(ParameterId::WEIR_RECEIVE_BUFFER, bytes);
@@ -139,6 +145,7 @@ pub fn decode(
         default_unicast: Locators::default(),
         default_multicast: Locators::default(),
         entity_name: None,
+        user_data: Vec::new(),
         receive_buffer: None,
         delimits_keys: true,
     };
@@ -192,6 +199,7 @@ impl ParticipantData {
             ParameterId::ENTITY_NAME => {
                 self.entity_name = beginning(parameter, limits.name_bytes.min(ENTITY_NAME_MAX))
             }
+            ParameterId::USER_DATA => self.user_data = opaque(parameter, limits),
             ParameterId::WEIR_RECEIVE_BUFFER => self.receive_buffer = parameter.u32().ok(),
             ParameterId::ADLINK_PARTICIPANT_VERSION_INFO => {
                 self.delimits_keys = !is_cyclone_without_key_delimiters(parameter.value);
@@ -240,6 +248,7 @@ mod tests {
                 skipped: 0,
             },
             entity_name: Some("weir".to_owned()),
+            user_data: vec![1, 2, 3],
             receive_buffer: Some(425_984),
             delimits_keys: true,
         }
@@ -308,6 +317,7 @@ mod tests {
                 0x48, 0, 24, 0, 1, 0, 0, 0, 0xe9, 0x1c, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 239, 255,
                 0, 1,
             ],
+            &[0x2c, 0, 8, 0, 3, 0, 0, 0, 1, 2, 3, 0],
             &[0x01, 0x8f, 4, 0, 0, 0x80, 6, 0],
             &[1, 0, 0, 0],
         ]

@@ -35,6 +35,7 @@
 //! | `content_filter` | filters that readers ask for |
 //! | `inactivity`, `liveliness` | readers that stop acknowledging; assertions without a sample |
 //! | `refusal` | why a writer refuses samples |
+//! | `service` | what late readers of TRANSIENT and PERSISTENT writers are sent |
 //! | `timed` | samples that expire; deadlines of instances; writers that are suspended |
 //! | `presented` | coherent sets; group sequence numbers |
 //! | `heartbeat`, `tail_loss_probe`, `timeouts` | what is due at a time |
@@ -67,6 +68,7 @@ mod reader_proxy;
 mod readers;
 mod refusal;
 mod repair_budget;
+mod service;
 mod settings;
 mod state;
 mod tail_loss_probe;

@@ -114,6 +114,10 @@ const QOS: &[OptionDef] = &[
     works("bestEffort", Nothing, Both).about("Use best-effort delivery [default: reliable]"),
     works("durability", Number(0, 3), Both)
         .about("Set the durability: 0 volatile, 1 transient local [default: 0]"),
+    works("qosFile", Text("file"), Both)
+        .about("Read QoS profiles from an OMG DDS-XML file; options go before them [default: none]"),
+    works("qosLibrary", Text("name"), Both)
+        .about("Use this library of -qosFile [default: PerftestQosLibrary]"),
     works("asynchronous", Nothing, Both)
         .about("Send from a thread of each writer [default: from the writing thread]"),
     works("batchSize", Number(0, 65_507), Publisher)
@@ -194,7 +198,7 @@ const TRANSPORTS: &[&str] = &["UDPv4", "UDPv6", "SHMEM", "TCP", "TLS", "DTLS", "
 
 /// Options that are accepted without effect.
 pub(super) const IDLE: &[OptionDef] = &[
-    idle("noXmlQos", Nothing, "no XML file is read"),
+    idle("noXmlQos", Nothing, "an XML file is read with -qosFile only"),
     idle("unbounded", MaybeNumber(28, 65_470), "the payload of the type is always unbounded"),
     idle("noBlockingSockets", Nothing, "sockets never block"),
     idle("instanceHashBuckets", Number(1, 1_000_000), "the engine sizes its tables itself"),
@@ -219,7 +223,7 @@ pub(super) const REFUSED: &[(&str, &str)] = &[
         "specific to RTI's middleware; leave it out",
         "enableInstanceStateRecovery enableMonitoring2 collectorPeer fastQueue",
     ),
-    ("no XML is read; use the options for QoS and queues", "qosFile qosLibrary qosprofile"),
+    ("use -qosFile and -qosLibrary", "qosprofile"),
     ("there is no compression; leave it out", "compressionId compressionLevel compressionThreshold"),
     ("there are no such statistics; use -verbosity 3", "showResourceLimits cacheStats writerStats"),
     ("-verbosity 3 prints the engine's counters", "transportVerbosity"),

@@ -38,6 +38,9 @@ pub(crate) fn run(
         for note in typed.notes.iter().chain(&settings::notes(&typed)) {
             output::talk(&format!("perftest: {note}"));
         }
+        for warning in role.warnings() {
+            output::talk(&format!("perftest: {warning}"));
+        }
     }
     output::talk(&banner::banner(&role));
     let printer = Printer::open(settings::output(&typed))?;

@@ -4,13 +4,13 @@ mod notes;
 mod raw;
 
 use std::net::Ipv4Addr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
 use weir_compat::perftest::{
-    Groups, InstanceRange, NodeSettings, Pace, PerThread, PublisherSettings, Rate, Receive,
-    SubscriberSettings, ThreadSettings,
+    DEFAULT_LIBRARY, Groups, InstanceRange, NodeSettings, Pace, PerThread, Profiles, PublisherSettings, Rate,
+    Receive, SubscriberSettings, ThreadSettings,
 };
 
 use super::command_line::Typed;
@@ -22,6 +22,17 @@ pub(super) use notes::notes;
 pub(super) enum Role {
     Publish(Box<Publishing>),
     Subscribe(Box<SubscriberSettings>),
+}
+
+impl Role {
+    /// What was skipped in a file of QoS profiles.
+    pub(super) fn warnings(&self) -> &[String] {
+        let node = match self {
+            Self::Publish(publishing) => publishing.runs.first().map(|run| &run.settings.node),
+            Self::Subscribe(settings) => Some(&settings.node),
+        };
+        node.and_then(|node| node.profiles.as_ref()).map_or(&[], |profiles| profiles.warnings())
+    }
 }
 
 /// The settings of a publisher.
@@ -150,6 +161,7 @@ fn node(typed: &Typed) -> Result<NodeSettings, String> {
         intervals: !typed.has("noPrintIntervals") || typed.has("latencyFile"),
         transient_local: durability(typed)?,
         asynchronous: typed.has("asynchronous"),
+        profiles: profiles(typed)?,
         threads: ThreadSettings { priorities: priorities(typed)?, cpus: cpus(typed)? },
         raw,
     })
@@ -175,6 +187,24 @@ fn only(typed: &Typed) -> Result<Option<InstanceRange>, String> {
 /// The path of `-telemetryFile`.
 pub(super) fn telemetry_file(typed: &Typed) -> Option<PathBuf> {
     typed.text("telemetryFile").map(PathBuf::from)
+}
+
+/// The QoS profiles of `-qosFile`.
+fn profiles(typed: &Typed) -> Result<Option<Arc<Profiles>>, String> {
+    let library = typed.text("qosLibrary");
+    match typed.text("qosFile") {
+        Some(_) if typed.has("noXmlQos") => {
+            Err("-qosFile and -noXmlQos contradict each other: leave one of them out".to_owned())
+        }
+        Some(file) => {
+            let profiles = Profiles::read(Path::new(file), library.unwrap_or(DEFAULT_LIBRARY))?;
+            Ok(Some(Arc::new(profiles)))
+        }
+        None if library.is_some() => {
+            Err("-qosLibrary needs -qosFile: no file of QoS profiles is read without it".to_owned())
+        }
+        None => Ok(None),
+    }
 }
 
 /// Whether the durability is TRANSIENT_LOCAL.
@@ -484,6 +514,41 @@ mod tests {
         assert!(publisher("-asynchronous").unwrap().settings.node.asynchronous);
         let plain_udp = publisher("-rawTransport -peer 127.0.0.1 -asynchronous").unwrap_err();
         assert!(plain_udp.contains("-asynchronous is not supported with -rawTransport"), "{plain_udp}");
+    }
+
+    #[test]
+    fn qos_profiles_are_read_from_a_file() {
+        let text = |topics: &[&str]| {
+            let profiles: String =
+                topics.iter().map(|name| format!("<qos_profile name=\"{name}\"/>\n")).collect();
+            format!("<dds><qos_library name=\"Mine\">\n{profiles}</qos_library></dds>")
+        };
+        let directory = tempfile::tempdir().unwrap();
+        let file = |name: &str, text: &str| {
+            let path = directory.path().join(name);
+            std::fs::write(&path, text).unwrap();
+            path.display().to_string()
+        };
+        let complete = file("complete.xml", &text(&["ThroughputQos", "LatencyQos", "AnnouncementQos"]));
+        let settings = publisher(&format!("-qosFile {complete} -qosLibrary Mine")).unwrap().settings;
+        assert!(settings.node.profiles.is_some());
+        assert!(publisher("").unwrap().settings.node.profiles.is_none());
+        let check = |line: &str, expected: &str| {
+            let error = publisher(line).unwrap_err();
+            assert!(error.contains(expected), "{error}");
+        };
+        check(
+            &format!("-qosFile {complete}"),
+            "there is no QoS profile \"PerftestQosLibrary::ThroughputQos\"",
+        );
+        let partial = file("partial.xml", &text(&["ThroughputQos"]));
+        check(&format!("-qosFile {partial} -qosLibrary Mine"), "the topic Latency needs it");
+        let broken = file("broken.xml", "<dds>\n<qos_libary name=\"Mine\"/></dds>");
+        check(&format!("-qosFile {broken}"), "broken.xml:2:1: <dds> has no element <qos_libary>");
+        check("-qosFile /nowhere.xml", "/nowhere.xml: cannot be read");
+        check("-qosLibrary Mine", "-qosLibrary needs -qosFile");
+        check(&format!("-qosFile {complete} -noXmlQos"), "contradict each other");
+        check(&format!("-rawTransport -peer 127.0.0.1 -qosFile {complete}"), "raw UDP has no QoS");
     }
 
     #[test]

@@ -62,7 +62,9 @@ impl Node {
         participant.peers.extend_from_slice(&settings.peers);
         participant.name = Some("perftest".to_owned());
         participant.lease_duration = LEASE;
-        let participant = DomainParticipant::new(settings.domain, participant).map_err(environment)?;
+        let qos = settings.profiles.as_ref().map(|profiles| profiles.participant()).unwrap_or_default();
+        let participant =
+            DomainParticipant::new_with_qos(settings.domain, participant, qos).map_err(environment)?;
         Ok(Self { participant, settings: settings.clone() })
     }
 
@@ -73,7 +75,9 @@ impl Node {
 
     /// A writer of samples or of echoes.
     pub(super) fn writer<T: Owned>(&self, topic: &str, batch: Batch) -> Result<DataWriter<T>, EndpointError> {
-        let qos = DataWriterQos::default().keep_all().max_blocking_time(WRITE_PATIENCE);
+        let qos = self.settings.profiles.as_ref().map(|profiles| profiles.writer(topic));
+        let qos =
+            qos.unwrap_or_else(|| DataWriterQos::default().keep_all()).max_blocking_time(WRITE_PATIENCE);
         let qos = if self.settings.reliable { qos.reliable() } else { qos.best_effort() };
         let qos = match self.settings.send_queue {
             // Acknowledged samples are kept, too, so it cannot keep all.
@@ -98,7 +102,8 @@ impl Node {
         topic: &str,
         listener: Option<L>,
     ) -> Result<(DataReader<T>, Option<Reading>), EndpointError> {
-        let qos = DataReaderQos::default().keep_all();
+        let qos = self.settings.profiles.as_ref().map(|profiles| profiles.reader(topic));
+        let qos = qos.unwrap_or_else(|| DataReaderQos::default().keep_all());
         let qos = if self.settings.reliable { qos.reliable() } else { qos.best_effort() };
         let qos = if self.keeps_for_late(topic) { qos.transient_local() } else { qos };
         let qos = match self.settings.receive_queue {
@@ -119,8 +124,9 @@ impl Node {
 
     /// A writer of announcements: late joiners get the last one.
     pub(super) fn announcement_writer<T: Owned>(&self) -> Result<DataWriter<T>, EndpointError> {
-        let qos = DataWriterQos::default().reliable().keep_last(1).transient_local();
-        self.create_writer(ANNOUNCEMENT, qos)
+        let qos = self.settings.profiles.as_ref().map(|profiles| profiles.writer(ANNOUNCEMENT));
+        let default = || DataWriterQos::default().reliable().keep_last(1).transient_local();
+        self.create_writer(ANNOUNCEMENT, qos.unwrap_or_else(default))
     }
 
     /// A reader of announcements.
@@ -128,8 +134,9 @@ impl Node {
         &self,
         listener: impl DataReaderListener<T> + 'static,
     ) -> Result<DataReader<T>, EndpointError> {
-        let qos = DataReaderQos::default().reliable().keep_all().transient_local();
-        self.create_reader(ANNOUNCEMENT, qos, Some(listener))
+        let qos = self.settings.profiles.as_ref().map(|profiles| profiles.reader(ANNOUNCEMENT));
+        let default = || DataReaderQos::default().reliable().keep_all().transient_local();
+        self.create_reader(ANNOUNCEMENT, qos.unwrap_or_else(default), Some(listener))
     }
 
     /// The durability setting is that of the samples only, as in RTI Perftest.
@@ -227,6 +234,47 @@ mod tests {
         let threads = weir_udp::threads::own_threads().unwrap();
         threads.iter().filter(|thread| thread.name == "weir-publish").count()
     }
+
+    #[test]
+    fn endpoints_have_the_qos_of_their_profiles_and_options_go_before_it() {
+        use weir_dds::{History, Reliability};
+
+        use crate::perftest::profiles::Profiles;
+
+        let text = r#"<dds><qos_library name="L">
+            <qos_profile name="Base">
+              <datawriter_qos>
+                <history><kind>KEEP_LAST_HISTORY_QOS</kind><depth>7</depth></history>
+                <transport_priority><value>46</value></transport_priority>
+              </datawriter_qos>
+              <datareader_qos><history><depth>8</depth></history></datareader_qos>
+            </qos_profile>
+            <qos_profile name="BaseProfileQos">
+              <participant_qos><user_data><value>1</value></user_data></participant_qos>
+            </qos_profile>
+            <qos_profile name="ThroughputQos" base_name="Base"/>
+            <qos_profile name="LatencyQos"/>
+            <qos_profile name="AnnouncementQos"/>
+            </qos_library></dds>"#;
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join("qos.xml");
+        std::fs::write(&file, text).unwrap();
+        let profiles = Some(std::sync::Arc::new(Profiles::read(&file, "L").unwrap()));
+        let node = Node::open(&NodeSettings { profiles, domain: 12, ..node() }).unwrap();
+        assert_eq!(node.participant.get_qos().user_data, [1]);
+        let writer = node.writer::<TestData>(THROUGHPUT, Batch::default()).unwrap().get_qos();
+        assert_eq!((writer.history, writer.transport_priority), (History::KeepLast(7), 46));
+        assert_eq!((writer.reliability, writer.max_blocking_time), (Reliability::Reliable, WRITE_PATIENCE));
+        let listener = None::<NoListener>;
+        let reader = node.reader::<TestData, _>(THROUGHPUT, listener).unwrap().0.get_qos();
+        // Perftest is reliable unless it has -bestEffort.
+        assert_eq!((reader.history, reader.reliability), (History::KeepLast(8), Reliability::Reliable));
+        let echoes = node.writer::<TestData>(LATENCY, Batch::default()).unwrap().get_qos();
+        assert_eq!((echoes.history, echoes.transport_priority), (History::KeepLast(1), 0));
+    }
+
+    struct NoListener;
+    impl<T> DataReaderListener<T> for NoListener {}
 
     #[test]
     fn asynchronous_writers_have_threads() {

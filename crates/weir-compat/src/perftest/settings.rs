@@ -10,6 +10,7 @@ use weir_measure::nanos;
 use super::instances::InstanceRange;
 use super::message::Description;
 use super::pacing::Rate;
+use super::profiles::Profiles;
 use super::threads::ThreadSettings;
 use weir_bench::endpoint::EndpointError;
 use weir_bench::payload::HEADER_BYTES;
@@ -81,6 +82,8 @@ pub struct NodeSettings {
     pub transient_local: bool,
     /// Whether samples, echoes and announcements are sent by threads of their writers.
     pub asynchronous: bool,
+    /// QoS from a file; options go before it.
+    pub profiles: Option<Arc<Profiles>>,
     /// Processors and priorities of its threads.
     pub threads: ThreadSettings,
     /// Plain UDP in place of DDS, and where a publisher finds its subscribers.
@@ -257,6 +260,7 @@ pub(super) mod tests {
             intervals: false,
             transient_local: false,
             asynchronous: false,
+            profiles: None,
             threads: ThreadSettings::default(),
             raw: None,
         }

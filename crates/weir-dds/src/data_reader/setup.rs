@@ -29,6 +29,7 @@ pub(super) fn core_config<T: DdsType>(guid: Guid, qos: &DataReaderQos, hash_seed
         ownership: qos.ownership,
         destination_order: qos.destination_order,
         minimum_separation: qos.time_based_filter,
+        lifecycle: qos.reader_data_lifecycle,
         hash_seed,
         key_of: T::HAS_KEY.then_some(instance_of_payload::<T> as KeyOf),
         key_of_hash: T::HAS_KEY.then_some(instance_of_key_hash::<T> as KeyOfHash),

@@ -9,7 +9,7 @@ use std::time::Duration;
 use foldhash::fast::RandomState;
 use parking_lot::Mutex;
 use weir_cdr::{DdsType, Encoding};
-use weir_rtps::qos::History;
+use weir_rtps::qos::{Durability, History};
 use weir_rtps::time::Time;
 use weir_rtps::writer::{Change, ChangeKind, WriteRefused, WriterCore};
 use weir_wire::{EntityId, SequenceNumber};
@@ -21,6 +21,7 @@ use crate::driver::publishing::Publishing;
 use crate::driver::shared::Driver;
 use crate::driver::start::Handle;
 use crate::error::{DdsError, Result};
+use crate::group_qos::AnnouncedByGroup;
 use crate::instance_handle::InstanceHandle;
 use crate::key::key_hash_of;
 use crate::qos::DataWriterQos;
@@ -42,7 +43,17 @@ pub(crate) struct Inner {
     pub(super) publisher: Mutex<Option<JoinHandle<()>>>,
     /// Whether the writer has ended.
     pub(super) is_closed: AtomicBool,
+    /// The QoS at creation, of which only what cannot be changed is used.
     pub(super) qos: DataWriterQos,
+    /// The QoS as it is now.
+    pub(super) current: Mutex<DataWriterQos>,
+    /// What the publisher adds to it.
+    pub(super) of_publisher: AnnouncedByGroup,
+    /// The type's name, to announce it.
+    pub(super) type_name: &'static str,
+    pub(super) is_enabled: AtomicBool,
+    /// Whether a write may find an open batch.
+    pub(super) has_batch: AtomicBool,
     /// The encoding of the offered data representation.
     pub(super) encoding: Encoding,
     /// Registered instances, with their keys.
@@ -61,7 +72,7 @@ impl Inner {
 
     /// Returns the change that unregisters an instance (WRITER_DATA_LIFECYCLE, DDS 1.4, 2.2.3.21).
     pub(super) fn unregistration(&self) -> ChangeKind {
-        if self.qos.autodispose_unregistered_instances {
+        if self.current.lock().autodispose_unregistered_instances {
             ChangeKind::DisposedUnregistered
         } else {
             ChangeKind::Unregistered
@@ -172,7 +183,8 @@ impl Inner {
         self.qos.history != History::KeepAll
             || limits.max_instances.is_some()
             || limits.max_samples_per_instance.is_some()
-            || self.endpoint.watches_deadlines
+            || self.qos.durability >= Durability::Transient
+            || self.endpoint.watches_deadlines()
     }
 
     /// Returns the key hash of a sample, if the writer needs it.
@@ -284,6 +296,7 @@ impl Inner {
         let text = refused.to_string();
         match refused {
             WriteRefused::TooLarge { .. } => DdsError::BadParameter(text),
+            WriteRefused::Closed if !self.is_enabled.load(Ordering::SeqCst) => DdsError::NotEnabled("writer"),
             WriteRefused::Closed => self.driver().failure().unwrap_or(DdsError::AlreadyDeleted("writer")),
             WriteRefused::WindowFull
             | WriteRefused::LimitReached

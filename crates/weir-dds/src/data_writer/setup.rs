@@ -1,12 +1,13 @@
 //! Checks the QoS of a writer and derives the core's configuration.
 
 use weir_cdr::{DdsType, Encoding};
+use weir_rtps::config::LATENCY_BUDGET_MAX;
 use weir_rtps::qos::Reliability;
 use weir_rtps::writer::{Coalescing as CoreCoalescing, WriterConfig};
 use weir_wire::Guid;
 
 use crate::error::{DdsError, Result};
-use crate::qos::{Coalescing, DataWriterQos, PublishMode, check_policies};
+use crate::qos::{BatchPolicy, Coalescing, DataWriterQos, PublishMode, check_policies};
 
 /// Lower bound of a batch's `max_bytes`: the headers and some room for samples.
 const BATCH_BYTES_MIN: usize = 128;
@@ -28,6 +29,7 @@ pub(super) fn core_config<T: DdsType>(guid: Guid, qos: &DataWriterQos, hash_seed
     WriterConfig {
         history: qos.history,
         durability: qos.durability,
+        durability_service: qos.durability_service,
         // The history of a best-effort writer stays empty, so only the limit on instances applies.
         max_samples: qos.resource_limits.max_samples.filter(|_| is_reliable),
         max_samples_per_instance: qos.resource_limits.max_samples_per_instance.filter(|_| is_reliable),
@@ -40,7 +42,7 @@ pub(super) fn core_config<T: DdsType>(guid: Guid, qos: &DataWriterQos, hash_seed
                 Some(CoreCoalescing { delay_max, ..CoreCoalescing::default() })
             }
         },
-        batch: qos.batch,
+        batch: batch_of(qos),
         reader_inactivity: qos.reader_inactivity,
         transport_priority: qos.transport_priority,
         latency_budget: qos.latency_budget,
@@ -51,3 +53,18 @@ pub(super) fn core_config<T: DdsType>(guid: Guid, qos: &DataWriterQos, hash_seed
         ..WriterConfig::new(guid, qos.reliability)
     }
 }
+
+/// Returns how samples are collected: as the application chose, or for a part of the latency budget.
+pub(super) fn batch_of(qos: &DataWriterQos) -> Option<BatchPolicy> {
+    let max_delay = qos.latency_budget.min(LATENCY_BUDGET_MAX) / BUDGET_SHARE;
+    let by_budget =
+        BatchPolicy { max_bytes: BUDGET_BATCH_BYTES, max_samples: BUDGET_BATCH_SAMPLES, max_delay };
+    qos.batch.or((!max_delay.is_zero()).then_some(by_budget))
+}
+
+/// Samples wait for others for this part of the latency budget. The rest is for the network and the reader.
+const BUDGET_SHARE: u32 = 2;
+/// Largest message of samples that wait for others, in bytes. The paths to the readers limit it further.
+const BUDGET_BATCH_BYTES: usize = 8192;
+/// Most samples in such a message.
+const BUDGET_BATCH_SAMPLES: u32 = 4096;

@@ -1,6 +1,7 @@
 //! The write loop: puts a sample into the history and sends it, or waits for room and tries again.
 
 use std::ops::Range;
+use std::sync::atomic::Ordering;
 
 use weir_cdr::{DdsType, Pieces};
 use weir_rtps::config;
@@ -61,7 +62,10 @@ impl Inner {
         if T::BULK_ELEMENT.is_some() && len > config::PIECE_BYTES {
             return self.write_large(sample, (key, len), timestamp);
         }
-        if timestamp.is_none() && self.qos.batch.is_some() && !self.endpoint.assertions.is_watched() {
+        if timestamp.is_none()
+            && self.has_batch.load(Ordering::Relaxed)
+            && !self.endpoint.assertions.is_watched()
+        {
             let encode = |room: &mut [u8]| weir_cdr::encode_payload_in(sample, self.encoding, room).map(drop);
             if lane.core().extend_batch(len, key, encode)?.is_some() {
                 return Ok(());

@@ -35,13 +35,13 @@ pub(crate) struct WriterEndpoint {
     pub(crate) liveliness_lost: Mutex<LivelinessLostStatus>,
     pub(crate) inactivity: Mutex<ReaderInactivityStatus>,
     /// Whether its instances have deadlines.
-    pub(crate) watches_deadlines: bool,
+    watches_deadlines: AtomicBool,
     /// Whether readers that listen to a multicast group are sent samples through it.
     pub(crate) uses_multicast: bool,
     /// Matched readers whose engine does not delimit keys in XCDR2.
     pub(crate) without_key_delimiters: Mutex<BTreeSet<Guid>>,
     /// The policies of the writer, for readers that expect them with each sample, ...
-    pub(super) inline_qos: Box<[u8]>,
+    inline_qos: Mutex<Box<[u8]>>,
     /// ... and which matched readers these are.
     pub(super) expecting_qos: Mutex<BTreeSet<Guid>>,
     pub(crate) listener_panics: Panics,
@@ -64,10 +64,10 @@ impl WriterEndpoint {
             assertions: Assertions::new(qos.liveliness),
             liveliness_lost: Mutex::default(),
             inactivity: Mutex::default(),
-            watches_deadlines: qos.deadline != INFINITE,
+            watches_deadlines: AtomicBool::new(qos.deadline != INFINITE),
             uses_multicast: qos.multicast,
             without_key_delimiters: Mutex::default(),
-            inline_qos: inline_qos_of(topic.name(), announced),
+            inline_qos: Mutex::new(inline_qos_of(topic.name(), announced)),
             expecting_qos: Mutex::default(),
             listener_panics: Panics::default(),
             listener: Mutex::default(),
@@ -85,9 +85,26 @@ impl WriterEndpoint {
         let mut expecting = self.expecting_qos.lock();
         let is_change = if expects_inline_qos { expecting.insert(reader) } else { expecting.remove(&reader) };
         if is_change {
-            let list = (!expecting.is_empty()).then(|| self.inline_qos.clone());
+            let list = (!expecting.is_empty()).then(|| self.inline_qos.lock().clone());
             self.lane.core().set_inline_qos(list);
         }
+    }
+
+    /// Returns whether its instances have deadlines.
+    #[inline]
+    pub(crate) fn watches_deadlines(&self) -> bool {
+        self.watches_deadlines.load(Ordering::Relaxed)
+    }
+
+    /// Changes what readers are sent with each sample that expect the policies.
+    pub(crate) fn set_policies(&self, qos: &DataWriterQos) {
+        self.watches_deadlines.store(qos.deadline != INFINITE, Ordering::Relaxed);
+        let expecting = self.expecting_qos.lock();
+        let list = inline_qos_of(self.topic.name(), &qos.announced());
+        if !expecting.is_empty() {
+            self.lane.core().set_inline_qos(Some(list.clone()));
+        }
+        *self.inline_qos.lock() = list;
     }
 
     pub(crate) fn has_listener(&self) -> bool {

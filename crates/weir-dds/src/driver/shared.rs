@@ -22,6 +22,7 @@ use crate::clock::WallClock;
 use crate::dscp::DscpMapping;
 use crate::error::{DdsError, Result};
 use crate::multicast::MulticastGroup;
+use crate::qos::DomainParticipantQos;
 use crate::wait_strategy::WaitStrategy;
 
 /// The state shared by all threads and handles of a participant.
@@ -45,6 +46,7 @@ pub(crate) struct Driver {
     /// The congestion marks of what is received.
     pub(crate) ecn: EcnMarks,
     pub(crate) dscp: DscpMapping,
+    pub(crate) qos: Mutex<DomainParticipantQos>,
     /// The multicast group of readers that do not name one.
     pub(super) data_multicast: Option<SocketAddrV4>,
     pub(super) uses_multicast: bool,

@@ -19,7 +19,7 @@ impl Driver {
     /// Does what is due for a writer, on the timer thread. Returns when something is due next.
     pub(super) fn writer_timeout(&self, writer: &Arc<WriterEndpoint>, now: Time) -> Option<Time> {
         let next = writer.lane.timeout(&self.outlet, now);
-        if writer.watches_deadlines && writer.lane.core().has_deadline_news() {
+        if writer.watches_deadlines() && writer.lane.core().has_deadline_news() {
             self.listeners.call([Call::Writer(Arc::clone(writer), WriterEvent::DeadlineMissed)]);
         }
         let Some(silence) = writer.lane.take_silence() else { return next };
@@ -62,11 +62,17 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
+    use crate::qos::DomainParticipantQos;
     use crate::settings::ParticipantSettings;
 
     #[test]
     fn datagrams_to_the_socket_for_questions_are_discarded() {
-        let driver = Driver::start(230, &ParticipantSettings::default().interface("lo")).unwrap();
+        let driver = Driver::start(
+            230,
+            &ParticipantSettings::default().interface("lo"),
+            DomainParticipantQos::default(),
+        )
+        .unwrap();
         let prober = &driver.meta.prober;
         let mut to = prober.local_addr();
         to.set_ip(Ipv4Addr::LOCALHOST);

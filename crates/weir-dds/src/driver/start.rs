@@ -25,6 +25,7 @@ use super::timers::Timers;
 use super::{receive_thread, timer_thread};
 use crate::clock::{self, WallClock};
 use crate::error::{DdsError, Result};
+use crate::qos::DomainParticipantQos;
 use crate::settings::ParticipantSettings;
 
 /// Stops the participant when the last handle is dropped.
@@ -40,7 +41,11 @@ impl Drop for Handle {
 
 impl Driver {
     /// Opens the sockets and starts the threads.
-    pub(crate) fn start(domain_id: u32, settings: &ParticipantSettings) -> Result<Arc<Self>> {
+    pub(crate) fn start(
+        domain_id: u32,
+        settings: &ParticipantSettings,
+        qos: DomainParticipantQos,
+    ) -> Result<Arc<Self>> {
         if ports::metatraffic_unicast_port(domain_id, 0).is_none() {
             let text = format!("domain id {domain_id} is out of range: use 0 to 232");
             return Err(DdsError::BadParameter(text));
@@ -57,6 +62,7 @@ impl Driver {
         let prefix = new_prefix(crate::random::secret()?);
         let mut config = participant_config(prefix, domain_id, settings, &selected, &user, &meta);
         config.default_multicast = data_multicast;
+        config.user_data.clone_from(&qos.user_data);
         // Not more: a reader of Fast DDS visits all numbers before the first sample, one by one.
         config.first_announcement = SequenceNumber(1 + i64::from(crate::random::secret()? as u32 >> 12));
         let timers = Timers::new().map_err(|error| DdsError::network("cannot create an eventfd", error))?;
@@ -78,6 +84,7 @@ impl Driver {
             paths: Paths::new(settings.rate_max, settings.ecn),
             ecn: EcnMarks::default(),
             dscp: settings.dscp.clone(),
+            qos: Mutex::new(qos),
             data_multicast,
             uses_multicast: settings.multicast,
             is_stopping: AtomicBool::new(false),

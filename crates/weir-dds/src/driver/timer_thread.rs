@@ -141,20 +141,21 @@ impl Driver {
     }
 
     fn reader_timeout(&self, reader: &Arc<ReaderEndpoint>, now: Time, work: &mut Work) -> Option<Time> {
-        let (next, is_writer_lost, has_deadline_news) = {
+        let (next, is_writer_lost, has_deadline_news, has_late_values) = {
             let mut core = reader.core.lock();
             let before = core.not_alive_writers();
             if core.next_timeout()? <= now {
                 core.handle_timeout(now);
                 core.poll_transmit(now, &mut work.outbox);
             }
-            (core.next_timeout(), core.not_alive_writers() > before, core.has_deadline_news())
+            let is_lost = core.not_alive_writers() > before;
+            (core.next_timeout(), is_lost, core.has_deadline_news(), core.take_late_values())
         };
-        if is_writer_lost {
-            // The instances of a lost writer are news for threads that wait for data.
+        if is_writer_lost || has_late_values {
+            // The instances of a lost writer and late values are news for threads that wait for data.
             self.channel.announce_change();
         }
-        if is_writer_lost || has_deadline_news {
+        if is_writer_lost || has_deadline_news || has_late_values {
             self.listeners.call([Call::News(Arc::clone(reader))]);
         }
         next

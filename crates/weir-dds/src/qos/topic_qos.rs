@@ -6,9 +6,10 @@ use weir_rtps::qos::Qos;
 
 use super::common::{common_setters, writing_setters};
 use super::{
-    DataRepresentation, DestinationOrder, Durability, DurabilityService, History, Liveliness, LivelinessKind,
-    Ownership, Reliability, ResourceLimits,
+    DataRepresentation, DataWriterQos, DestinationOrder, Durability, DurabilityService, History, Liveliness,
+    LivelinessKind, Ownership, Reliability, ResourceLimits, USER_DATA_MAX, check_policies,
 };
+use crate::error::{DdsError, Result};
 
 /// QoS of a topic: what its writers and readers can take over, and TOPIC_DATA.
 ///
@@ -87,6 +88,23 @@ common_setters!(TopicQos);
 writing_setters!(TopicQos);
 
 impl TopicQos {
+    /// Refuses policies that contradict each other.
+    pub(crate) fn check(&self) -> Result<()> {
+        let len = self.topic_data.len();
+        if len > USER_DATA_MAX {
+            let text = format!("TOPIC_DATA: {len} bytes are too many: use at most {USER_DATA_MAX}");
+            return Err(DdsError::InconsistentPolicy(text));
+        }
+        check_policies(&DataWriterQos::default().copy_from_topic_qos(self).announced())
+    }
+
+    /// Refuses other values of policies that cannot be changed: all but TOPIC_DATA, DEADLINE, LATENCY_BUDGET,
+    /// TRANSPORT_PRIORITY and LIFESPAN.
+    pub(crate) fn check_change(&self, now: &Self) -> Result<()> {
+        let endpoint = |qos| DataWriterQos::default().copy_from_topic_qos(qos);
+        endpoint(self).check_change(&endpoint(now))
+    }
+
     /// Sets the bytes for applications that discover the topic's endpoints; none by default.
     #[must_use]
     pub fn topic_data(mut self, bytes: impl Into<Vec<u8>>) -> Self {

@@ -53,7 +53,7 @@ fn the_priority_of_a_writer_is_the_code_point_of_its_datagrams_and_may_change() 
     Scene::with(settings(), 46, 17_421, |mut scene| {
         assert_eq!(scene.type_of_service(), 46 << 2);
         for (priority, dscp) in [(10, 10), (0, 0), (34, 34), (-1, 0)] {
-            scene.writer.set_transport_priority(priority);
+            scene.writer.set_transport_priority(priority).unwrap();
             assert_eq!(scene.type_of_service(), dscp << 2, "{priority}");
         }
     });
@@ -64,7 +64,7 @@ fn a_setting_maps_priorities_to_code_points() {
     let settings = ParticipantSettings { dscp: "10=18,20=46".parse().unwrap(), ..settings() };
     Scene::with(settings, 15, 17_422, |mut scene| {
         assert_eq!(scene.type_of_service(), 18 << 2);
-        scene.writer.set_transport_priority(1000);
+        scene.writer.set_transport_priority(1000).unwrap();
         assert_eq!(scene.type_of_service(), 46 << 2);
     });
 }

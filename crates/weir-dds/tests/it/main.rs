@@ -6,6 +6,7 @@
 mod asynchronous;
 mod best_effort;
 mod blocking;
+mod changing;
 mod closing;
 mod content_filters;
 mod dscp;
@@ -25,6 +26,8 @@ mod omg_suite;
 mod participants;
 mod policies;
 mod presentation;
+mod profile_text;
+mod profiles;
 mod reliable;
 mod representations;
 mod samples;

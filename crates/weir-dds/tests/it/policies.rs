@@ -189,5 +189,6 @@ fn a_reader_with_a_minimum_separation_is_delivered_the_first_of_a_burst() {
     writer.wait_for_acknowledgments(DEADLINE).unwrap();
     let values: Vec<_> = take_exactly(&reader, 2).iter().map(|sample| sample.data().unwrap().value).collect();
     assert_eq!(values, [1, 3]);
-    assert_eq!((reader.available(), reader.protocol_counters().samples_filtered), (0, 2));
+    // The last one waits for the end of the separation.
+    assert_eq!((reader.available(), reader.protocol_counters().samples_filtered), (0, 1));
 }

@@ -1,9 +1,11 @@
-//! Handles changes of the host's addresses: an interface appears, disappears, or gets another address.
+//! Handles changes of what the participant announces: of its user data, and of the host's addresses when an interface
+//! appears, disappears, or gets another address.
 
 use weir_wire::{EntityId, GuidPrefix};
 
 use super::ParticipantCore;
 use super::config::OwnAddresses;
+use crate::spdp::ParticipantData;
 use crate::time::Time;
 
 impl ParticipantCore {
@@ -35,6 +37,21 @@ impl ParticipantCore {
             }
             self.paths_changed(now, prefix);
         }
+    }
+
+    /// Changes the user data of the participant, and announces it at once (USER_DATA, DDS 1.4, 2.2.3.1).
+    pub fn set_user_data(&mut self, now: Time, user_data: Vec<u8>) {
+        if self.is_closed || self.config.user_data == user_data {
+            return;
+        }
+        self.config.user_data = user_data;
+        self.announcer.restart(&self.config, now);
+    }
+
+    /// Returns what a participant has announced: its name, user data and addresses.
+    #[must_use]
+    pub fn remote_data(&self, prefix: GuidPrefix) -> Option<&ParticipantData> {
+        self.remotes.get(&prefix).map(|remote| &remote.data)
     }
 
     fn local_paths_changed(&mut self, now: Time, local: EntityId) {

@@ -274,6 +274,7 @@ fn announcement(config: &ParticipantConfig) -> ParticipantData {
         default_unicast: locators(&config.default_unicast),
         default_multicast: locators(config.default_multicast.as_slice()),
         entity_name: config.entity_name.clone(),
+        user_data: config.user_data.clone(),
         receive_buffer: (config.receive_buffer > 0).then_some(config.receive_buffer),
         delimits_keys: true,
     }

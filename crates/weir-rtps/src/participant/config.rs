@@ -46,6 +46,8 @@ pub struct ParticipantConfig {
     pub first_announcement: SequenceNumber,
     /// A human-readable name.
     pub entity_name: Option<String>,
+    /// Bytes for remote applications (USER_DATA). Announced.
+    pub user_data: Vec<u8>,
     /// Granted buffer of the sockets for user data in bytes; 0: unknown, not announced.
     pub receive_buffer: u32,
     /// Maximum burst of responses to new participants. Their destination comes from the
@@ -81,6 +83,7 @@ impl ParticipantConfig {
             first_announcements: [0, 50, 200, 1000].map(Duration::from_millis).to_vec(),
             first_announcement: SequenceNumber::FIRST,
             entity_name: None,
+            user_data: Vec::new(),
             receive_buffer: 0,
             reply_burst: 64,
             reply_interval: Duration::from_millis(10),

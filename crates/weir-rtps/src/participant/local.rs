@@ -12,6 +12,7 @@ use crate::content_filter::ContentFilterProperty;
 use crate::discovery_event::RemoteEndpoint;
 use crate::multicast::GroupRoute;
 use crate::outbox::Destinations;
+use crate::qos::Qos;
 use crate::sedp::EndpointKind;
 use crate::time::Time;
 
@@ -32,6 +33,34 @@ impl ParticipantCore {
     /// [`LocalEndpointError`]; nothing has changed then.
     pub fn add_reader(&mut self, now: Time, reader: LocalEndpoint) -> Result<(), LocalEndpointError> {
         self.add_endpoint(now, EndpointKind::Reader, reader)
+    }
+
+    /// Changes the policies of a local endpoint: announces them, and compares the endpoint with all others again. Does
+    /// nothing if there is no such endpoint, or nothing changes.
+    ///
+    /// # Errors
+    /// [`LocalEndpointError`]; nothing has changed then.
+    pub fn change_qos(
+        &mut self,
+        now: Time,
+        entity: EntityId,
+        change: impl FnOnce(&mut Qos),
+    ) -> Result<(), LocalEndpointError> {
+        let Some(entry) = self.locals.get(&entity) else { return Ok(()) };
+        let mut qos = Qos::clone(&entry.seen.qos);
+        change(&mut qos);
+        if qos == *entry.seen.qos {
+            return Ok(());
+        }
+        let endpoint = LocalEndpoint {
+            entity,
+            topic: entry.topic.clone(),
+            type_name: entry.type_name.clone(),
+            qos,
+            unicast: entry.unicast.clone(),
+            multicast: entry.multicast,
+        };
+        self.add_endpoint(now, entry.kind, endpoint)
     }
 
     /// Removes a writer and announces that. It has no further events, only its readers here have.
@@ -77,14 +106,20 @@ impl ParticipantCore {
         let receive_buffer = (self.config.receive_buffer > 0).then_some(self.config.receive_buffer);
         let (destinations, group) =
             self.own_path(&endpoint.unicast, endpoint.multicast).ok_or(LocalEndpointError::NoAddress)?;
+        let known = self.locals.get(&entity);
+        let is_asserted_alike = |entry: &&LocalEntry| entry.seen.qos.liveliness == endpoint.qos.liveliness;
+        let lease = match known.filter(is_asserted_alike) {
+            Some(entry) => entry.lease,
+            None => manual_lease(now, kind, &endpoint.qos),
+        };
         let entry = LocalEntry {
             topic: endpoint.topic,
             type_name: endpoint.type_name,
             unicast: endpoint.unicast,
             multicast: endpoint.multicast,
             kind,
-            lease: manual_lease(now, kind, &endpoint.qos),
-            matches: self.locals.get(&entity).map_or(0, |entry| entry.matches),
+            lease,
+            matches: known.map_or(0, |entry| entry.matches),
             seen: RemoteEndpoint {
                 guid,
                 vendor: self.config.vendor,

@@ -33,7 +33,7 @@ pub(super) struct Cache {
     pub(super) instances: Instances,
     /// Samples held back, and their cost.
     pub(super) held: usize,
-    held_bytes: usize,
+    pub(super) held_bytes: usize,
     /// Cost of the samples in the queue.
     bytes: usize,
     /// Length of the last payload.
@@ -229,95 +229,9 @@ impl Cache {
         self.place(now, writer, sn, stored);
     }
 
-    fn count_released(&mut self, stored: StoredSample) {
+    pub(super) fn count_released(&mut self, stored: StoredSample) {
         self.held -= 1;
         self.held_bytes -= cost(stored.len());
-    }
-
-    /// Appends a stored sample, if it need not wait for its set, and the policies admit it.
-    #[cold]
-    fn place_if_admitted(&mut self, now: Time, writer: Guid, sn: SequenceNumber, stored: StoredSample) {
-        if self.coherence().is_some() {
-            self.with_coherence(now, |coherence, out| coherence.arrived(writer, sn, stored, out));
-        } else {
-            self.place_by_policies(now, writer, sn, stored);
-        }
-    }
-
-    /// Appends a stored sample, if the policies admit it.
-    #[cold]
-    pub(super) fn place_by_policies(
-        &mut self,
-        now: Time,
-        writer: Guid,
-        sn: SequenceNumber,
-        stored: StoredSample,
-    ) {
-        if self.ends_unknown_instance(&stored) {
-            if let Some(enforced) = &mut self.enforced {
-                enforced.counts.content_filtered += 1;
-            }
-            self.chunks.release(stored.at);
-            return;
-        }
-        let (Some(index), Some(enforced)) = (self.instances.index(stored.key()), &mut self.enforced) else {
-            self.chunks.release(stored.at);
-            return;
-        };
-        let key = self.instances.get(index).key;
-        let is_admitted = enforced.admits(now, (index, key), writer, &stored);
-        if matches!(stored.kind, ChangeKind::Unregistered | ChangeKind::DisposedUnregistered) {
-            enforced.unregistered(index, writer);
-        }
-        if !is_admitted {
-            self.note_left_out(index, writer, stored.kind);
-            self.chunks.release(stored.at);
-            self.instances.forget_if_over(index);
-            return;
-        }
-        if self.place(now, writer, sn, stored)
-            && let Some(enforced) = &mut self.enforced
-        {
-            enforced.stored(writer, self.entries.end() - 1);
-            if enforced.expiring() > 2 * self.entries.ring.len() + EXPIRING_SPARE {
-                // Most were taken.
-                let front = self.entries.position_of(0);
-                enforced.samples_moved(|position| (position >= front).then_some(position));
-            }
-        }
-    }
-
-    /// Records that a writer has written or ended an instance, by a sample that is left out: the writer counts, the
-    /// state of the instance stays.
-    fn note_left_out(&mut self, index: u32, writer: Guid, kind: ChangeKind) {
-        let (instance, registrations) = self.instances.get_to_change(index);
-        match kind {
-            ChangeKind::Alive | ChangeKind::Disposed => instance.register(writer, (index, registrations)),
-            ChangeKind::Unregistered | ChangeKind::DisposedUnregistered => {
-                instance.change(ChangeKind::Unregistered, writer, (index, registrations));
-            }
-        }
-    }
-
-    /// Removes the samples that have expired. Returns whether there were any.
-    #[cold]
-    pub(super) fn expire(&mut self, now: Time) -> bool {
-        let mut has_expired = false;
-        while let Some(position) = self.enforced.as_mut().and_then(|enforced| enforced.pop_expired(now)) {
-            let Some(index) = position.checked_sub(self.entries.position_of(0)) else { continue };
-            let Some(entry) = self.entries.ring.get_mut(index as usize).filter(|entry| entry.is_live) else {
-                continue;
-            };
-            let instance = entry.instance;
-            self.remove(index as usize);
-            self.instances.forget_if_over(instance);
-            has_expired = true;
-            if let Some(enforced) = &mut self.enforced {
-                enforced.counts.expired += 1;
-            }
-        }
-        self.entries.trim();
-        has_expired
     }
 
     /// Appends a stored sample, unless it changes nothing: an end of an instance that has ended
@@ -325,7 +239,13 @@ impl Cache {
     ///
     /// Always inlined, so that the sample stays in registers.
     #[inline(always)]
-    fn place(&mut self, now: Time, writer: Guid, sn: SequenceNumber, stored: StoredSample) -> bool {
+    pub(super) fn place(
+        &mut self,
+        now: Time,
+        writer: Guid,
+        sn: SequenceNumber,
+        stored: StoredSample,
+    ) -> bool {
         let Some(index) = self.instances.index(stored.key()) else {
             self.chunks.release(stored.at);
             return false;
@@ -396,6 +316,8 @@ impl Cache {
     pub(super) fn writer_gone(&mut self, now: Time, writer: Guid) -> u64 {
         if let Some(enforced) = &mut self.enforced {
             enforced.writer_gone(writer);
+            let last_values = enforced.postponed.of(writer);
+            last_values.into_iter().for_each(|index| self.settle_postponed(index, true));
         }
         let left = self.instances.registrations.take(writer);
         for &index in &left {
@@ -411,6 +333,8 @@ impl Cache {
                 let stored = StoredSample::new(at, ChangeKind::Unregistered, None, None);
                 self.append(now, index, writer, SequenceNumber::UNKNOWN, stored);
             }
+            let key = self.instances.get(index).key;
+            self.note_state(index, key);
         }
         left.len() as u64
     }
@@ -618,7 +542,7 @@ impl Cache {
 
     /// Removes a sample: marks its entry as dead, and releases its payload.
     #[inline]
-    fn remove(&mut self, index: usize) {
+    pub(super) fn remove(&mut self, index: usize) {
         let position = self.entries.position_of(index);
         let entry = &mut self.entries.ring[index];
         entry.is_live = false;
@@ -648,6 +572,8 @@ impl Cache {
                 self.chunks.relocate(&mut entry.at);
             }
         }
+        let postponed = self.enforced.iter_mut().flat_map(|enforced| enforced.postponed.stored_mut());
+        postponed.for_each(|stored| self.chunks.relocate(&mut stored.at));
     }
 
     #[cold]
@@ -688,9 +614,6 @@ impl Cache {
         self.chunks.note_filled();
     }
 }
-
-/// Records of samples that expire and may be gone, in addition to twice those in the queue.
-const EXPIRING_SPARE: usize = 1024;
 /// Minimum number of entries to sweep when a chunk is full.
 const SWEPT_AT_A_TIME: usize = 1024;
 /// Number of chunks filled during a round over all entries.

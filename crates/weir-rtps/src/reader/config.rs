@@ -8,7 +8,9 @@ use weir_wire::{Guid, Header, ProtocolVersion, VendorId};
 
 use crate::config;
 use crate::ecn::EcnMarks;
-use crate::qos::{DestinationOrder, History, INFINITE, Ownership, Presentation, Reliability};
+use crate::qos::{
+    DestinationOrder, History, INFINITE, Ownership, Presentation, ReaderDataLifecycle, Reliability,
+};
 
 /// Computes the instance key of a sample from its payload with encapsulation header. `is_key`: the
 /// payload holds only the key. Returns `None` if the payload cannot be decoded.
@@ -55,12 +57,15 @@ pub struct ReaderConfig {
     pub ownership: Ownership,
     /// Whether a sample that is older than the last one of its instance, by its source timestamp, is left out.
     pub destination_order: DestinationOrder,
-    /// Least time between two values of an instance; others are left out (TIME_BASED_FILTER).
+    /// Least time between two values of an instance; others are left out (TIME_BASED_FILTER). A reliable reader is
+    /// delivered the last one when this time ends.
     pub minimum_separation: Duration,
     /// Which values are delivered, by their content; `None`: all.
     pub content_filter: Option<Arc<Filter>>,
     /// Which samples become accessible together, and in which order (PRESENTATION).
     pub presentation: Presentation,
+    /// When samples of instances that have ended are removed.
+    pub lifecycle: ReaderDataLifecycle,
     /// Maximum bytes of samples, bookkeeping included.
     pub max_bytes: usize,
     /// Limits on samples that arrive in fragments.
@@ -93,6 +98,7 @@ impl ReaderConfig {
             minimum_separation: Duration::ZERO,
             content_filter: None,
             presentation: Presentation::DEFAULT,
+            lifecycle: ReaderDataLifecycle::default(),
             max_samples: None,
             max_instances: None,
             max_samples_per_instance: None,

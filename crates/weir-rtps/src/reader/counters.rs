@@ -28,6 +28,8 @@ pub struct ReaderCounters {
     /// Samples whose content did not pass the filter, and changes of instances of which no value passed. Those that
     /// the writer leaves out do not count.
     pub samples_content_filtered: u64,
+    /// Samples removed some time after their instance ended (READER_DATA_LIFECYCLE).
+    pub samples_purged: u64,
     /// Submessages without content that end a coherent set of changes.
     pub coherent_sets_ended: u64,
     /// Coherent sets that were dropped: a sample was lost, the writer left, or the set exceeded the reader's limits.

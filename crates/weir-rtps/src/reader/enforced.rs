@@ -16,11 +16,13 @@ use weir_wire::{Guid, SequenceNumber, Timestamp};
 use super::ReaderCore;
 use super::coherence::Coherence;
 use super::config::ReaderConfig;
+use super::deferred::{Postponed, PostponedValues, Purges};
+use super::states::InstanceState;
 use super::stored::StoredSample;
 use crate::change_kind::ChangeKind;
 use crate::instance_deadlines::{DeadlineMissedStatus, InstanceDeadlines, finite};
 use crate::key_hasher::Key;
-use crate::qos::{DestinationOrder, Ownership, Presentation, PresentationScope};
+use crate::qos::{DestinationOrder, Ownership, Presentation, PresentationScope, Reliability};
 use crate::time::Time;
 
 /// The policies of a writer that its readers enforce.
@@ -48,6 +50,10 @@ pub(super) struct Enforced {
     missed: DeadlineMissedStatus,
     /// When samples expire: the time, and their position in the queue of the cache.
     expiring: BinaryHeap<Reverse<(Time, u64)>>,
+    /// The last value of a burst is delivered when the minimum separation ends.
+    delivers_last: bool,
+    pub(super) postponed: PostponedValues,
+    pub(super) purges: Option<Purges>,
     /// The latest time known.
     now: Time,
     /// [`Enforced::next_at`] may be earlier than before.
@@ -94,6 +100,16 @@ pub(super) struct EnforcedCounts {
     pub(super) out_of_order: u64,
     pub(super) filtered: u64,
     pub(super) content_filtered: u64,
+    pub(super) purged: u64,
+}
+
+/// What becomes of a sample.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Verdict {
+    Deliver,
+    /// Delivered at this time, unless another value replaces it before.
+    Postpone(Time),
+    LeaveOut,
 }
 
 /// What is known of one instance.
@@ -125,6 +141,7 @@ impl Enforced {
             || enforced.is_by_source
             || !enforced.separation.is_zero()
             || enforced.deadlines.is_some()
+            || enforced.purges.is_some()
             || enforced.content_filter.is_some()
             || enforced.coherence.is_some()
             || enforced.order != AccessOrder::Arrival;
@@ -143,6 +160,9 @@ impl Enforced {
             deadlines: InstanceDeadlines::new(config.deadline),
             missed: DeadlineMissedStatus::default(),
             expiring: BinaryHeap::new(),
+            delivers_last: config.reliability == Reliability::Reliable,
+            postponed: PostponedValues::default(),
+            purges: Purges::new(config.lifecycle),
             now: Time::ZERO,
             has_new_timeout: false,
             coherence: Coherence::new(config),
@@ -234,6 +254,25 @@ impl Enforced {
             .for_each(|it| it.owner = None);
     }
 
+    /// Changes the policies that may change. The instances that are alive begin a new period.
+    pub(super) fn set_policies(
+        &mut self,
+        now: Time,
+        config: &ReaderConfig,
+        alive: impl Iterator<Item = u32>,
+    ) {
+        self.now = self.now.max(now);
+        self.separation = config.minimum_separation;
+        self.purges = Purges::new(config.lifecycle);
+        self.deadlines = InstanceDeadlines::new(config.deadline);
+        if let Some(deadlines) = &mut self.deadlines {
+            for index in alive {
+                let _none_is_missed = deadlines.written(now, index);
+            }
+        }
+        self.has_new_timeout = true;
+    }
+
     /// Decides whether a sample is delivered.
     pub(super) fn admits(
         &mut self,
@@ -241,7 +280,7 @@ impl Enforced {
         (index, key): (u32, Key),
         writer: Guid,
         sample: &StoredSample,
-    ) -> bool {
+    ) -> Verdict {
         self.now = self.now.max(now);
         let now = self.now;
         if self.instances.len() <= index as usize {
@@ -253,7 +292,7 @@ impl Enforced {
         }
         if self.is_exclusive && !take_ownership(&self.writers, record, writer) {
             self.counts.not_owned += 1;
-            return false;
+            return Verdict::LeaveOut;
         }
         if self.is_by_source
             && let Some(timestamp) = sample.source_timestamp
@@ -261,18 +300,28 @@ impl Enforced {
             let this = (timestamp, writer);
             if record.latest.is_some_and(|latest| compare(&this, &latest).is_lt()) {
                 self.counts.out_of_order += 1;
-                return false;
+                return Verdict::LeaveOut;
             }
             record.latest = Some(this);
         }
         let is_value = sample.kind == ChangeKind::Alive;
         if is_value && !self.separation.is_zero() {
-            if record.delivered_at.is_some_and(|at| now.since(at) < self.separation) {
+            if let Some(at) = record.delivered_at.filter(|at| now.since(*at) < self.separation) {
+                if self.delivers_last {
+                    return Verdict::Postpone(at + self.separation);
+                }
                 self.counts.filtered += 1;
-                return false;
+                return Verdict::LeaveOut;
             }
             record.delivered_at = Some(now);
         }
+        self.note_delivery((index, key), is_value);
+        Verdict::Deliver
+    }
+
+    /// A value or the end of an instance is delivered: its deadline begins anew, or ends.
+    fn note_delivery(&mut self, (index, key): (u32, Key), is_value: bool) {
+        let now = self.now;
         if let Some(deadlines) = &mut self.deadlines {
             if is_value {
                 let before = deadlines.next_at();
@@ -285,7 +334,57 @@ impl Enforced {
                 deadlines.ended(index);
             }
         }
+    }
+
+    /// Keeps a value for later. Returns the one that it replaces.
+    pub(super) fn postpone(
+        &mut self,
+        index: u32,
+        due_at: Time,
+        sample: (Guid, SequenceNumber, StoredSample),
+    ) -> Option<Postponed> {
+        self.has_new_timeout |= self.postponed.next_at().is_none_or(|next| due_at < next);
+        let replaced = self.postponed.add(index, due_at, self.now, sample);
+        self.counts.filtered += u64::from(replaced.is_some());
+        replaced
+    }
+
+    /// Takes a postponed value whose time has come.
+    pub(super) fn take_postponed(&mut self, now: Time) -> Option<(u32, Postponed)> {
+        self.now = self.now.max(now);
+        self.postponed.take_due(now)
+    }
+
+    /// A postponed value is delivered, unless its lifespan has ended meanwhile.
+    pub(super) fn admits_postponed(&mut self, (index, key): (u32, Key), value: &Postponed) -> bool {
+        let lifespan = self.writers.get(&value.writer).and_then(|policies| finite(policies.lifespan));
+        if lifespan.is_some_and(|lifespan| self.now.since(value.arrived_at) >= lifespan) {
+            self.counts.expired += 1;
+            return false;
+        }
+        if let Some(record) = self.instances.get_mut(index as usize).filter(|record| record.key == key) {
+            record.delivered_at = Some(self.now);
+        }
+        self.note_delivery((index, key), true);
         true
+    }
+
+    /// The time until which a value that finds no room now is postponed again.
+    pub(super) fn retry_at(&self) -> Time {
+        self.now + self.separation.max(RETRY_MIN)
+    }
+
+    /// Notes the state of an instance, which may have changed.
+    pub(super) fn note_state(&mut self, place: (u32, Key), state: InstanceState) {
+        let Some(purges) = &mut self.purges else { return };
+        let before = purges.next_at();
+        purges.note(self.now, place, state);
+        self.has_new_timeout |= purges.next_at() != before;
+    }
+
+    /// Advances the clock.
+    pub(super) fn advance(&mut self, now: Time) {
+        self.now = self.now.max(now);
     }
 
     /// A writer has unregistered an instance: it does not own it any more.
@@ -296,10 +395,10 @@ impl Enforced {
     }
 
     /// Records where a sample was stored.
-    pub(super) fn stored(&mut self, writer: Guid, position: u64) {
+    pub(super) fn stored(&mut self, writer: Guid, arrived_at: Time, position: u64) {
         let lifespan = self.writers.get(&writer).and_then(|policies| finite(policies.lifespan));
         if let Some(lifespan) = lifespan {
-            let at = self.now + lifespan;
+            let at = arrived_at + lifespan;
             self.has_new_timeout |= self.expiring.peek().is_none_or(|Reverse((first, _))| at < *first);
             self.expiring.push(Reverse((at, position)));
         }
@@ -348,10 +447,12 @@ impl Enforced {
         }
     }
 
-    /// When the next sample expires or the next deadline ends.
+    /// When the next sample expires or is delivered, a deadline ends, or samples are removed.
     pub(super) fn next_at(&self) -> Option<Time> {
         let expiry = self.expiring.peek().map(|Reverse((at, _))| *at);
-        expiry.into_iter().chain(self.deadlines.as_ref().and_then(InstanceDeadlines::next_at)).min()
+        let deadline = self.deadlines.as_ref().and_then(InstanceDeadlines::next_at);
+        let purge = self.purges.as_ref().and_then(Purges::next_at);
+        expiry.into_iter().chain(deadline).chain(self.postponed.next_at()).chain(purge).min()
     }
 
     /// The deadlines that were missed.
@@ -369,6 +470,8 @@ impl Enforced {
         self.instances.capacity() * size_of::<InstanceRecord>()
             + self.expiring.capacity() * size_of::<(Time, u64)>()
             + self.deadlines.as_ref().map_or(0, InstanceDeadlines::memory)
+            + self.postponed.memory()
+            + self.purges.as_ref().map_or(0, Purges::memory)
             + self.writers.len() * size_of::<(Guid, WriterPolicies)>()
             + self.numbers.len() * size_of::<(Guid, SequenceNumber, SequenceNumber)>()
             + self.coherence.as_ref().map_or(0, Coherence::memory)
@@ -399,3 +502,5 @@ fn compare(one: &(Timestamp, Guid), other: &(Timestamp, Guid)) -> Ordering {
 const NUMBERS_SPARE: usize = 1024;
 /// Most numbers that are kept of samples that have not arrived.
 const NUMBERS_MAX: usize = 256 * 1024;
+/// Least time until a value that found no room is tried again.
+const RETRY_MIN: Duration = Duration::from_millis(1);

@@ -305,6 +305,13 @@ impl Instances {
         self.list[index as usize].key_payload = key;
     }
 
+    /// The instances that a writer writes and that have not ended.
+    pub(super) fn alive(&self) -> impl Iterator<Item = u32> + '_ {
+        let is_alive =
+            |it: &Instance| it.is_known && it.state == InstanceState::Alive && it.writer != Guid::UNKNOWN;
+        self.list.iter().zip(0..).filter(move |(instance, _)| is_alive(instance)).map(|(_, index)| index)
+    }
+
     /// The index of the instance with this key, if it exists.
     #[inline]
     pub(super) fn find(&self, key: Key) -> Option<u32> {

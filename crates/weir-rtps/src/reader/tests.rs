@@ -12,6 +12,7 @@ use crate::qos::History;
 use crate::writer::ChangeKind;
 
 mod content_filter;
+mod deferred;
 mod departed;
 mod ends;
 mod leaps;

@@ -12,7 +12,7 @@ use super::presented::Presented;
 use super::state::WriterCore;
 use crate::config;
 use crate::outbox::{Item, Outbox};
-use crate::qos::Qos;
+use crate::qos::{DurabilityService, Qos};
 use crate::qos_parameters;
 use crate::sedp::EndpointKind;
 
@@ -25,7 +25,15 @@ pub fn inline_qos_of(topic: &str, qos: &Qos) -> Box<[u8]> {
     list.string(ParameterId::TOPIC_NAME, topic);
     // These are no policies of samples.
     let history = Qos::for_writer().history;
-    let of_samples = Qos { history, representation: Vec::new(), user_data: Vec::new(), ..qos.clone() };
+    let of_samples = Qos {
+        history,
+        durability_service: DurabilityService::DEFAULT,
+        representation: Vec::new(),
+        user_data: Vec::new(),
+        topic_data: Vec::new(),
+        group_data: Vec::new(),
+        ..qos.clone()
+    };
     qos_parameters::encode(EndpointKind::Writer, &of_samples, &mut list);
     list.finish();
     bytes.into_boxed_slice()

@@ -95,7 +95,7 @@ impl Instances {
         let is_tracking =
             depth.is_some() || config.max_instances.is_some() || config.max_samples_per_instance.is_some();
         // Deadlines are those of instances.
-        let is_tracking = is_tracking || finite(config.deadline).is_some();
+        let is_tracking = is_tracking || finite(config.deadline).is_some() || config.has_service();
         Self {
             depth,
             is_keyed: is_keyed && is_tracking,
@@ -294,6 +294,28 @@ impl Instances {
     /// Sets how many of the last numbers a topic without a key keeps (KEEP_LAST), if some of them are no values.
     pub(super) fn set_depth_of_topic(&mut self, depth: usize) {
         self.depth = Some(depth);
+    }
+
+    /// Records that these samples, in ascending order, have left the history.
+    pub(super) fn removed(&mut self, samples: &[SequenceNumber]) {
+        let list = &mut self.list;
+        self.kept.retain(|(sn, index)| {
+            let is_removed = samples.binary_search(sn).is_ok();
+            list[*index as usize].count -= u32::from(is_removed);
+            !is_removed
+        });
+    }
+
+    /// Distinguishes instances from now on, if the topic has a key: deadlines are those of instances.
+    pub(super) fn track(&mut self, has_key: bool) {
+        self.is_keyed = has_key;
+        self.is_open &= !has_key;
+    }
+
+    /// Returns the registered instances. A topic without a key has instance 0.
+    pub(super) fn registered(&self) -> impl Iterator<Item = u32> + '_ {
+        let of_table = self.list.iter().zip(0..).filter(|(it, _)| it.is_registered).map(|(_, index)| index);
+        of_table.chain((!self.is_keyed).then_some(0))
     }
 
     /// Returns whether later samples replace earlier ones (KEEP_LAST).

@@ -10,6 +10,7 @@ use weir_wire::SequenceNumber;
 
 use super::compose;
 use super::reader_proxy::ReaderProxy;
+use super::settings::BatchPolicy;
 use super::state::WriterCore;
 use crate::config;
 use crate::history::Entry;
@@ -161,6 +162,12 @@ impl Pacing {
     /// Creates the pacing of a writer without readers.
     pub(super) fn new(priority: i32, budget: Duration) -> Self {
         Self { flow: Flow { number: 0, priority, budget }, ..Self::default() }
+    }
+
+    /// Changes for how long other writers may go first.
+    pub(super) fn set_latency_budget(&mut self, budget: Duration) {
+        self.flow.budget = budget;
+        self.uses.iter_mut().for_each(|it| it.flow.budget = budget);
     }
 
     /// Changes the priority.
@@ -469,6 +476,22 @@ impl WriterCore {
     pub fn set_transport_priority(&mut self, priority: i32) {
         self.config.transport_priority = priority;
         self.pacing.set_priority(priority);
+    }
+
+    /// Changes LATENCY_BUDGET: for how long other writers of the same priority may go first on a path.
+    pub fn set_latency_budget(&mut self, budget: Duration) {
+        self.config.latency_budget = budget;
+        self.pacing.set_latency_budget(budget);
+    }
+
+    /// Collects samples in messages from now on, or changes how. `None`: each sample has a message of its own again.
+    pub fn set_batch(&mut self, batch: Option<BatchPolicy>) {
+        // The batch that is being filled ends by its timer, or with the next sample.
+        let alone = |before: BatchPolicy| BatchPolicy { max_samples: 1, max_delay: Duration::ZERO, ..before };
+        let Some(mut batch) = batch.or(self.config.batch.map(alone)) else { return };
+        self.configured.batch_bytes = batch.max_bytes;
+        batch.max_bytes = batch.max_bytes.min(self.datagram_max.saturating_sub(compose::HEARTBEAT_LEN));
+        self.config.batch = Some(batch);
     }
 
     /// Returns up to which sample before `end` the paths allow to send now, or up to the next large one.

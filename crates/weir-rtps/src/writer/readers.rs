@@ -25,6 +25,9 @@ impl WriterCore {
         }
         let is_reliable = reader.reliable && self.config.reliability == Reliability::Reliable;
         let wants_history = reader.wants_history && self.config.durability != Durability::Volatile;
+        if wants_history && self.timed.is_some() {
+            self.tidy_for_late_reader(now);
+        }
         let start = if wants_history { self.history.first() } else { self.history.next() };
         let (destinations, has_group) = (Arc::clone(&reader.destinations), reader.group.is_some());
         let is_new = is_reliable && destinations.iter().all(|it| !self.destinations.contains(it));
@@ -137,7 +140,7 @@ impl WriterCore {
         self.pacing.set_paths(&self.proxies, &self.destinations);
         self.window.set_receive_buffer(buffers.min_by_key(|buffer| buffer.unwrap_or(0)).flatten());
         self.fragments.set_receive_buffers(self.proxies.iter().map(|proxy| proxy.receive_buffer));
-        self.set_segment_max(self.proxies.iter().map(|proxy| proxy.segment_max).min().unwrap_or(u16::MAX));
+        self.limit_datagrams();
         if self.has_reliable {
             self.recount_acknowledged(now);
         } else {
@@ -151,6 +154,11 @@ impl WriterCore {
             self.fragments.paced_at = if is_waiting { Some(now) } else { self.fragments.paced_at };
         }
         self.release();
+    }
+
+    /// Limits datagrams to what the paths to all matched readers carry.
+    pub(super) fn limit_datagrams(&mut self) {
+        self.set_segment_max(self.proxies.iter().map(|proxy| proxy.segment_max).min().unwrap_or(u16::MAX));
     }
 
     /// Limits datagrams to those that reach every matched reader unfragmented, as far as known.

@@ -8,7 +8,7 @@ use weir_wire::{Guid, SequenceNumber, Timestamp, VendorId};
 use super::presented::WriterPresentation;
 use crate::change_kind::ChangeKind;
 use crate::config;
-use crate::qos::{Durability, History, INFINITE, Reliability};
+use crate::qos::{Durability, DurabilityService, History, INFINITE, Reliability};
 
 /// The configuration of a writer.
 #[derive(Debug, Clone)]
@@ -23,6 +23,8 @@ pub struct WriterConfig {
     pub history: History,
     /// Whether late readers are sent earlier samples.
     pub durability: Durability,
+    /// What late readers are sent of the history if the durability is `Transient` or `Persistent`.
+    pub durability_service: DurabilityService,
     /// Most samples in the history. A write beyond that is refused, unless it replaces a sample.
     pub max_samples: Option<u32>,
     /// Most registered instances: written or registered, and not unregistered.
@@ -81,6 +83,7 @@ impl WriterConfig {
             reliability,
             history: History::KeepLast(1),
             durability: Durability::Volatile,
+            durability_service: DurabilityService::DEFAULT,
             max_samples: None,
             max_instances: None,
             max_samples_per_instance: None,
@@ -100,6 +103,11 @@ impl WriterConfig {
             dscp: 0,
             description: TypeDescription::Opaque,
         }
+    }
+
+    /// Returns whether DURABILITY_SERVICE limits what late readers are sent.
+    pub(super) fn has_service(&self) -> bool {
+        self.durability >= Durability::Transient && self.reliability == Reliability::Reliable
     }
 
     /// Returns whether samples are released once every matched reader has them. Readers of a

@@ -120,6 +120,8 @@ pub struct WriterCounters {
     pub content_filters_ignored: u64,
     /// Samples that left the history because their lifespan ended.
     pub samples_expired: u64,
+    /// Samples removed because DURABILITY_SERVICE does not have late readers sent them.
+    pub samples_not_served: u64,
     /// Hosts without matched readers whose repairs were forgotten to make room for others.
     pub hosts_forgotten: u64,
     /// Times that a reader was no longer waited for, because it acknowledged nothing for
@@ -285,6 +287,12 @@ impl WriterCore {
     #[inline]
     pub(super) fn has_unacknowledged(&self) -> bool {
         self.has_reliable && self.acknowledged < self.history.last()
+    }
+
+    /// Admits writes after [`WriterCore::close`]. The writer has no readers yet.
+    pub fn open(&mut self) {
+        self.is_closed = false;
+        self.limit_datagrams();
     }
 
     /// Refuses all writes from now on with [`WriteRefused::Closed`](super::WriteRefused::Closed).

@@ -29,6 +29,7 @@ mod paths;
 mod pauses;
 mod presented;
 mod restarts;
+mod service;
 mod timed;
 
 pub(super) const WRITER: Guid = Guid::new(GuidPrefix([1; 12]), EntityId::user_writer(1, false));

@@ -12,11 +12,12 @@ use std::collections::VecDeque;
 use weir_wire::SequenceNumber;
 
 use super::presented::Presented;
+use super::service::Service;
 use super::settings::WriterConfig;
 use super::state::WriterCore;
 use crate::change_kind::ChangeKind;
 use crate::config;
-use crate::instance_deadlines::{DeadlineMissedStatus, InstanceDeadlines, finite};
+use crate::instance_deadlines::{DeadlineMissedStatus, InstanceDeadlines, finite, nanos};
 use crate::time::Time;
 
 /// The samples that expire, and the deadlines.
@@ -33,6 +34,8 @@ pub(super) struct Timed {
     pub(super) presented: Option<Presented>,
     /// Samples are collected: see [`WriterCore::suspend`].
     is_suspended: bool,
+    /// What late readers are sent, if DURABILITY_SERVICE limits that.
+    pub(super) service: Option<Service>,
 }
 
 impl Timed {
@@ -51,11 +54,16 @@ impl Timed {
             missed: DeadlineMissedStatus::default(),
             presented: Presented::new(config),
             is_suspended: false,
+            service: config.has_service().then(|| Service::new(config.durability_service)),
         }
     }
 
     fn is_used(&self) -> bool {
-        self.lifespan.is_some() || self.deadlines.is_some() || self.presented.is_some() || self.is_suspended
+        self.lifespan.is_some()
+            || self.deadlines.is_some()
+            || self.presented.is_some()
+            || self.service.is_some()
+            || self.is_suspended
     }
 
     /// When [`WriterCore::expire`] is to be called next.
@@ -69,10 +77,51 @@ impl Timed {
         self.expiring.capacity() * size_of::<(Time, SequenceNumber)>()
             + self.deadlines.as_ref().map_or(0, InstanceDeadlines::memory)
             + self.presented.as_ref().map_or(0, Presented::memory)
+            + self.service.as_ref().map_or(0, Service::memory)
+    }
+
+    /// Changes the lifespan. That of samples whose expiry is recorded changes, too.
+    fn set_lifespan(&mut self, lifespan: Option<Duration>) {
+        match (self.lifespan, lifespan) {
+            (Some(before), Some(now)) => {
+                // Written at `at - before`, in the same order.
+                self.expiring.iter_mut().for_each(|(at, _)| *at = Time(at.0 - nanos(before)) + now);
+            }
+            _ => self.expiring.clear(),
+        }
+        self.lifespan = lifespan;
     }
 }
 
 impl WriterCore {
+    /// Changes LIFESPAN and DEADLINE.
+    ///
+    /// A lifespan also applies to samples in the history, unless it was infinite when they were written. A deadline
+    /// starts now for each instance that is written.
+    pub fn set_periods(&mut self, now: Time, lifespan: Duration, deadline: Duration) {
+        (self.config.lifespan, self.config.deadline) = (lifespan, deadline);
+        if finite(deadline).is_some() {
+            self.instances.track(self.config.guid.entity.is_keyed());
+        }
+        let watched: Vec<_> = match self.timed.as_ref().and_then(|timed| timed.deadlines.as_ref()) {
+            Some(deadlines) => deadlines.watched().collect(),
+            None if self.history.last() == SequenceNumber::ZERO => Vec::new(),
+            None => self.instances.registered().collect(),
+        };
+        if self.timed.is_none() {
+            self.timed = Timed::new(&self.config);
+        }
+        if let Some(timed) = &mut self.timed {
+            timed.set_lifespan(finite(lifespan));
+            timed.deadlines = InstanceDeadlines::new(deadline);
+            for index in watched {
+                // None was missed: each begins here.
+                let _ = timed.deadlines.as_mut().map(|deadlines| deadlines.written(now, index));
+            }
+        }
+        self.update_indirect();
+    }
+
     /// Records a sample.
     #[cold]
     pub(super) fn note_timed(
@@ -100,12 +149,18 @@ impl WriterCore {
                 _ => deadlines.ended(instance.unwrap_or(0)),
             }
         }
-        let Some(lifespan) = timed.lifespan else { return };
         let history = &self.history;
+        let is_kept = |sn| sn == history.last() || history.get(sn).is_some_and(|entry| entry.is_alive());
+        if let Some(service) = &mut timed.service {
+            service.written(sn, instance.and_then(|index| self.instances.key_of(index)), kind, now);
+            if service.recorded() > 2 * history.len() + EXPIRING_SPARE {
+                service.retain(is_kept);
+            }
+        }
+        let Some(lifespan) = timed.lifespan else { return };
         timed.expiring.push_back((now + lifespan, sn));
         if timed.expiring.len() > 2 * history.len() + EXPIRING_SPARE {
             // Most were released or replaced.
-            let is_kept = |sn| sn == history.last() || history.get(sn).is_some_and(|entry| entry.is_alive());
             timed.expiring.retain(|(_, sn)| is_kept(*sn));
         }
     }

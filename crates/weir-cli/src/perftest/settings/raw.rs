@@ -9,6 +9,8 @@ const REFUSED: &[(&str, &str)] = &[
     ("keyed", "datagrams have no key"),
     ("asynchronous", "the writing thread always sends"),
     ("durability", "raw UDP keeps no samples for late subscribers"),
+    ("qosFile", "raw UDP has no QoS"),
+    ("qosLibrary", "raw UDP has no QoS"),
     ("multicast", "raw UDP sends to each subscriber separately"),
     ("multicastAddr", "raw UDP sends to each subscriber separately"),
     ("sendQueueSize", "the only queue is the socket buffer: set WEIR_SEND_BUFFER"),

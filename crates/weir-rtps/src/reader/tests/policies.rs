@@ -7,15 +7,15 @@ use weir_wire::{Endianness, ParameterId, ParameterListWriter, Timestamp};
 use super::*;
 use crate::qos::{DestinationOrder, Ownership};
 
-const MS: u64 = 1_000_000;
-const WEAK: Guid = Guid::new(GuidPrefix([1; 12]), EntityId::user_writer(1, true));
-const STRONG: Guid = Guid::new(GuidPrefix([3; 12]), EntityId::user_writer(1, true));
+pub(super) const MS: u64 = 1_000_000;
+pub(super) const WEAK: Guid = Guid::new(GuidPrefix([1; 12]), EntityId::user_writer(1, true));
+pub(super) const STRONG: Guid = Guid::new(GuidPrefix([3; 12]), EntityId::user_writer(1, true));
 
-fn at(ms: u64) -> Time {
+pub(super) fn at(ms: u64) -> Time {
     Time(ms * MS)
 }
 
-fn keyed() -> ReaderConfig {
+pub(super) fn keyed() -> ReaderConfig {
     ReaderConfig {
         history: History::KeepAll,
         key_of: Some(|payload, _| Some([*payload.get(4)?; 16])),
@@ -24,7 +24,7 @@ fn keyed() -> ReaderConfig {
 }
 
 /// A reader that two writers are matched with, the second one being stronger.
-fn two_writers(config: ReaderConfig) -> ReaderCore {
+pub(super) fn two_writers(config: ReaderConfig) -> ReaderCore {
     let mut reader = ReaderCore::new(config);
     for (guid, strength) in [(WEAK, 1), (STRONG, 2)] {
         let destinations = Arc::from([SocketAddrV4::new(Ipv4Addr::LOCALHOST, 7411)]);
@@ -36,21 +36,21 @@ fn two_writers(config: ReaderConfig) -> ReaderCore {
 }
 
 /// Writes the next sample of a writer. The value consists of the writer and the number.
-struct Source {
+pub(super) struct Source {
     guid: Guid,
     next: i64,
 }
 
 impl Source {
-    const fn new(guid: Guid) -> Self {
+    pub(super) const fn new(guid: Guid) -> Self {
         Self { guid, next: 1 }
     }
 
-    fn send(&mut self, reader: &mut ReaderCore, now: Time, key: u8) -> u8 {
+    pub(super) fn send(&mut self, reader: &mut ReaderCore, now: Time, key: u8) -> u8 {
         self.send_stamped(reader, now, key, None)
     }
 
-    fn send_stamped(
+    pub(super) fn send_stamped(
         &mut self,
         reader: &mut ReaderCore,
         now: Time,
@@ -64,7 +64,7 @@ impl Source {
     }
 
     /// Status 1 disposes, 2 unregisters, 3 does both.
-    fn end(&mut self, reader: &mut ReaderCore, now: Time, key: u8, status: u8) {
+    pub(super) fn end(&mut self, reader: &mut ReaderCore, now: Time, key: u8, status: u8) {
         let mut list = Vec::new();
         let mut writer = ParameterListWriter::new(&mut list);
         writer.bytes4(ParameterId::STATUS_INFO, [0, 0, 0, status]);
@@ -90,13 +90,13 @@ impl Source {
     }
 }
 
-fn values(reader: &mut ReaderCore) -> Vec<u8> {
+pub(super) fn values(reader: &mut ReaderCore) -> Vec<u8> {
     let mut values = Vec::new();
     while reader.take_next(|sample| values.push(sample.payload[5])) {}
     values
 }
 
-fn states(reader: &mut ReaderCore) -> Vec<InstanceState> {
+pub(super) fn states(reader: &mut ReaderCore) -> Vec<InstanceState> {
     let mut states = Vec::new();
     while reader.take_next(|sample| states.push(sample.instance_state)) {}
     states

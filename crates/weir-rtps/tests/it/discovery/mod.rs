@@ -1,6 +1,7 @@
 //! Participants discover each other, match their endpoints, and notice when one leaves.
 
 mod absence;
+mod changes;
 mod content_filters;
 mod fragments;
 mod hostile;

@@ -1,0 +1,139 @@
+//! Reads and changes the QoS of a writer, and enables it (DDS 1.4, 2.2.2.1.1).
+
+use std::sync::atomic::Ordering;
+
+use weir_rtps::participant::LocalEndpoint;
+use weir_rtps::qos::Qos;
+
+use super::DataWriter;
+use super::inner::Inner;
+use super::setup::{batch_of, check_qos};
+use crate::clock;
+use crate::driver::policies::take_over;
+use crate::error::{DdsError, Result};
+use crate::qos::{DataWriterQos, DurabilityStatus, Reliability};
+
+impl<T> DataWriter<T> {
+    /// Returns the QoS.
+    pub fn get_qos(&self) -> DataWriterQos {
+        self.inner.current.lock().clone()
+    }
+
+    /// Changes the QoS.
+    ///
+    /// These policies can be changed: DEADLINE, LATENCY_BUDGET, LIFESPAN, OWNERSHIP_STRENGTH, PARTITION,
+    /// TRANSPORT_PRIORITY, USER_DATA and WRITER_DATA_LIFECYCLE. Changes are announced at once. Readers that fit only
+    /// now are matched, and those that do not fit any more are not.
+    ///
+    /// A deadline begins anew for all instances. A lifespan also applies to samples that are still in the history,
+    /// unless it was infinite when they were written.
+    ///
+    /// ```no_run
+    /// # use weir_dds::{DataWriter, DdsType};
+    /// # fn f<T: DdsType>(writer: &DataWriter<T>) -> Result<(), weir_dds::DdsError> {
+    /// writer.set_qos(writer.get_qos().ownership_strength(10).partition(["arm/left"]))?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// - [`DdsError::ImmutablePolicy`], naming the policies that cannot be changed.
+    /// - [`DdsError::InconsistentPolicy`]: policies contradict each other.
+    /// - [`DdsError::BadParameter`]: too many or too long partitions or user data.
+    /// - [`DdsError::ThreadFailed`].
+    ///
+    /// Nothing has changed then.
+    pub fn set_qos(&self, qos: DataWriterQos) -> Result<()> {
+        check_qos(&qos)?;
+        let inner = &*self.inner;
+        inner.driver().check()?;
+        inner.current.lock().check_change(&qos)?;
+        let mut announced = qos.announced();
+        inner.of_publisher.add_to(&mut announced);
+        // Refuses what cannot be announced, before anything else changes.
+        inner.driver().announce_qos(inner.endpoint.entity, |policies| take_over(policies, announced))?;
+        let before = core::mem::replace(&mut *inner.current.lock(), qos.clone());
+        if qos != before {
+            inner.apply(&qos, &before);
+        }
+        Ok(())
+    }
+
+    /// Changes the priority: see [`DataWriterQos::transport_priority`](crate::DataWriterQos::transport_priority).
+    ///
+    /// Samples that have not left yet go by it, also in their DSCP. As [`DataWriter::set_qos`], it is announced.
+    ///
+    /// # Errors
+    /// [`DdsError::ThreadFailed`].
+    pub fn set_transport_priority(&self, priority: i32) -> Result<()> {
+        self.set_qos(self.get_qos().transport_priority(priority))
+    }
+
+    /// Returns what is kept of the writer's samples, and for how long.
+    pub fn durability_status(&self) -> DurabilityStatus {
+        let qos = &self.inner.qos;
+        DurabilityStatus::new(qos.durability, qos.reliability == Reliability::Reliable)
+    }
+
+    /// Enables the writer: announces it, and admits writes. Does nothing if it is enabled.
+    ///
+    /// Writers are enabled when they are created, unless
+    /// [`autoenable_created_entities`](crate::DomainParticipantQos::autoenable_created_entities) says otherwise
+    /// (ENTITY_FACTORY, DDS 1.4, 2.2.3.20). Before that, all that writes fails with [`DdsError::NotEnabled`].
+    ///
+    /// # Errors
+    /// - [`DdsError::BadParameter`]: a name, the partitions or the user data are too long.
+    /// - [`DdsError::ThreadFailed`].
+    pub fn enable(&self) -> Result<()> {
+        let inner = &*self.inner;
+        let driver = inner.driver();
+        driver.check()?;
+        if inner.is_enabled.swap(true, Ordering::SeqCst) {
+            return Ok(());
+        }
+        inner.endpoint.lane.core().open();
+        let topic = &inner.endpoint.topic;
+        let mut announced = Qos { topic_data: topic.data(), ..inner.current.lock().announced() };
+        inner.of_publisher.add_to(&mut announced);
+        let local = LocalEndpoint {
+            entity: inner.endpoint.entity,
+            topic: topic.name().to_owned(),
+            type_name: inner.type_name.to_owned(),
+            qos: announced,
+            unicast: Vec::new(),
+            multicast: None,
+        };
+        driver.with_discovery(|core, now| core.add_writer(now, local)).map_err(|error| {
+            inner.is_enabled.store(false, Ordering::SeqCst);
+            inner.endpoint.lane.core().close();
+            DdsError::BadParameter(error.to_string())
+        })
+    }
+
+    /// Returns whether the writer is enabled.
+    pub fn is_enabled(&self) -> bool {
+        self.inner.is_enabled.load(Ordering::SeqCst)
+    }
+}
+
+impl Inner {
+    /// Has the engine follow policies that have changed.
+    fn apply(&self, qos: &DataWriterQos, before: &DataWriterQos) {
+        let (driver, lane) = (self.driver(), &self.endpoint.lane);
+        self.endpoint.set_policies(qos);
+        if qos.transport_priority != before.transport_priority {
+            lane.set_transport_priority(qos.transport_priority, driver.dscp.dscp(qos.transport_priority));
+        }
+        let mut core = lane.core();
+        if (qos.lifespan, qos.deadline) != (before.lifespan, before.deadline) {
+            core.set_periods(clock::now(), qos.lifespan, qos.deadline);
+        }
+        if qos.latency_budget != before.latency_budget {
+            core.set_latency_budget(qos.latency_budget);
+            let batch = batch_of(qos);
+            core.set_batch(batch);
+            self.has_batch.store(batch.is_some(), Ordering::Relaxed);
+        }
+        driver.outlet.arm(core.next_timeout());
+    }
+}

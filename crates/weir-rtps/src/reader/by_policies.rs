@@ -1,0 +1,227 @@
+//! What the cache does by the policies of [`enforced`](super::enforced).
+
+use weir_wire::{Guid, SequenceNumber};
+
+use super::cache::Cache;
+use super::config::ReaderConfig;
+use super::deferred::Postponed;
+use super::enforced::{Enforced, Verdict};
+use super::entries::cost;
+use super::instances::Instance;
+use super::stored::StoredSample;
+use crate::key_hasher::Key;
+use crate::time::Time;
+use crate::writer::ChangeKind;
+
+impl Cache {
+    /// Appends a stored sample, if it need not wait for its set, and the policies admit it.
+    #[cold]
+    pub(super) fn place_if_admitted(
+        &mut self,
+        now: Time,
+        writer: Guid,
+        sn: SequenceNumber,
+        stored: StoredSample,
+    ) {
+        if self.coherence().is_some() {
+            self.with_coherence(now, |coherence, out| coherence.arrived(writer, sn, stored, out));
+        } else {
+            self.place_by_policies(now, writer, sn, stored);
+        }
+    }
+
+    /// Appends a stored sample, if the policies admit it.
+    #[cold]
+    pub(super) fn place_by_policies(
+        &mut self,
+        now: Time,
+        writer: Guid,
+        sn: SequenceNumber,
+        stored: StoredSample,
+    ) {
+        if self.ends_unknown_instance(&stored) {
+            if let Some(enforced) = &mut self.enforced {
+                enforced.counts.content_filtered += 1;
+            }
+            self.chunks.release(stored.at);
+            return;
+        }
+        let (Some(index), Some(enforced)) = (self.instances.index(stored.key()), &mut self.enforced) else {
+            self.chunks.release(stored.at);
+            return;
+        };
+        let key = self.instances.get(index).key;
+        let verdict = enforced.admits(now, (index, key), writer, &stored);
+        if let Verdict::Postpone(at) = verdict {
+            let replaced = enforced.postpone(index, at, (writer, sn, stored));
+            self.note_left_out(index, writer, stored.kind);
+            self.held += 1;
+            self.held_bytes += cost(stored.len());
+            replaced.into_iter().for_each(|value| self.drop_held(value.stored));
+            return;
+        }
+        // A later value replaces a postponed one. Before an end, it is delivered.
+        let is_value = stored.kind == ChangeKind::Alive;
+        if (verdict == Verdict::Deliver || !is_value) && !enforced.postponed.is_empty() {
+            self.settle_postponed(index, !is_value);
+        }
+        let Some(enforced) = &mut self.enforced else { return };
+        if matches!(stored.kind, ChangeKind::Unregistered | ChangeKind::DisposedUnregistered) {
+            enforced.unregistered(index, writer);
+        }
+        if verdict == Verdict::LeaveOut {
+            self.note_left_out(index, writer, stored.kind);
+            self.chunks.release(stored.at);
+            self.note_state(index, key);
+            self.instances.forget_if_over(index);
+            return;
+        }
+        self.place_admitted(writer, sn, stored, now);
+        self.note_state(index, key);
+    }
+
+    /// Reports the state of an instance to the policies, which may have changed.
+    pub(super) fn note_state(&mut self, index: u32, key: Key) {
+        let instance = self.instances.get(index);
+        let (known, state) = (instance.key, instance.state);
+        if let Some(enforced) = self.enforced.as_mut().filter(|_| known == key) {
+            enforced.note_state((index, key), state);
+        }
+    }
+
+    /// Appends a sample that the policies have admitted, and that arrived at this time.
+    fn place_admitted(&mut self, writer: Guid, sn: SequenceNumber, stored: StoredSample, arrived_at: Time) {
+        if self.place(arrived_at, writer, sn, stored)
+            && let Some(enforced) = &mut self.enforced
+        {
+            enforced.stored(writer, arrived_at, self.entries.end() - 1);
+            if enforced.expiring() > 2 * self.entries.ring.len() + EXPIRING_SPARE {
+                // Most were taken.
+                let front = self.entries.position_of(0);
+                enforced.samples_moved(|position| (position >= front).then_some(position));
+            }
+        }
+    }
+
+    /// Delivers the postponed value of an instance, or drops it.
+    pub(super) fn settle_postponed(&mut self, index: u32, is_delivered: bool) {
+        let Some(enforced) = &mut self.enforced else { return };
+        let Some(value) = enforced.postponed.take(index) else { return };
+        if is_delivered {
+            self.deliver_postponed(index, value);
+        } else {
+            enforced.counts.filtered += 1;
+            self.drop_held(value.stored);
+        }
+    }
+
+    fn deliver_postponed(&mut self, index: u32, value: Postponed) {
+        let Postponed { writer, sn, stored, arrived_at, .. } = value;
+        let key = self.instances.get(index).key;
+        let Some(enforced) = &mut self.enforced else { return };
+        if !enforced.admits_postponed((index, key), &value) {
+            return self.drop_held(stored);
+        }
+        self.count_released(stored);
+        self.place_admitted(writer, sn, stored, arrived_at);
+    }
+
+    /// Delivers the postponed values whose time has come. Those that find no room are tried again later. Returns
+    /// whether there were any.
+    #[cold]
+    pub(super) fn deliver_due(&mut self, now: Time) -> bool {
+        let mut has_delivered = false;
+        while let Some((index, value)) =
+            self.enforced.as_mut().and_then(|enforced| enforced.take_postponed(now))
+        {
+            if self.refusal(value.stored.key(), value.stored.len()).is_some() {
+                let Some(enforced) = &mut self.enforced else { return has_delivered };
+                let retry_at = enforced.retry_at();
+                enforced.postpone(index, retry_at, (value.writer, value.sn, value.stored));
+                continue;
+            }
+            self.deliver_postponed(index, value);
+            has_delivered = true;
+        }
+        has_delivered
+    }
+
+    /// Removes the samples of instances that ended long enough ago (READER_DATA_LIFECYCLE). Returns whether there were
+    /// any.
+    #[cold]
+    pub(super) fn purge(&mut self, now: Time) -> bool {
+        let mut has_purged = false;
+        while let Some((index, key)) =
+            self.enforced.as_mut().and_then(|enforced| enforced.purges.as_mut()?.take_due(now))
+        {
+            if index >= self.instances.end() || self.instances.get(index).key != key {
+                continue;
+            }
+            let Instance { oldest: mut position, count, .. } = *self.instances.get(index);
+            for _ in 0..count {
+                let at = self.entries.index_of(position);
+                position = self.entries.ring[at].next;
+                self.remove(at);
+            }
+            has_purged |= count > 0;
+            if let Some(enforced) = &mut self.enforced {
+                enforced.counts.purged += u64::from(count);
+            }
+            self.instances.forget_if_over(index);
+        }
+        self.entries.trim();
+        has_purged
+    }
+
+    /// Changes the policies that may change. `config` has the new ones.
+    pub(super) fn set_policies(&mut self, now: Time, config: &ReaderConfig) {
+        if self.enforced.is_none() {
+            self.enforced = Enforced::new(config);
+        }
+        let Some(enforced) = &mut self.enforced else { return };
+        enforced.set_policies(now, config, self.instances.alive());
+        for index in 0..self.instances.end() {
+            let instance = self.instances.get(index);
+            enforced.note_state((index, instance.key), instance.state);
+        }
+        if config.minimum_separation.is_zero() {
+            enforced.postponed.make_due(now);
+        }
+    }
+
+    /// Records that a writer has written or ended an instance, by a sample that is left out: the writer counts, the
+    /// state of the instance stays.
+    fn note_left_out(&mut self, index: u32, writer: Guid, kind: ChangeKind) {
+        let (instance, registrations) = self.instances.get_to_change(index);
+        match kind {
+            ChangeKind::Alive | ChangeKind::Disposed => instance.register(writer, (index, registrations)),
+            ChangeKind::Unregistered | ChangeKind::DisposedUnregistered => {
+                instance.change(ChangeKind::Unregistered, writer, (index, registrations));
+            }
+        }
+    }
+
+    /// Removes the samples that have expired. Returns whether there were any.
+    #[cold]
+    pub(super) fn expire(&mut self, now: Time) -> bool {
+        let mut has_expired = false;
+        while let Some(position) = self.enforced.as_mut().and_then(|enforced| enforced.pop_expired(now)) {
+            let Some(index) = position.checked_sub(self.entries.position_of(0)) else { continue };
+            let Some(entry) = self.entries.ring.get_mut(index as usize).filter(|entry| entry.is_live) else {
+                continue;
+            };
+            let instance = entry.instance;
+            self.remove(index as usize);
+            self.instances.forget_if_over(instance);
+            has_expired = true;
+            if let Some(enforced) = &mut self.enforced {
+                enforced.counts.expired += 1;
+            }
+        }
+        self.entries.trim();
+        has_expired
+    }
+}
+
+/// Records of samples that expire and may be gone, in addition to twice those in the queue.
+const EXPIRING_SPARE: usize = 1024;
