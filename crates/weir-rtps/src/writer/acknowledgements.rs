@@ -45,7 +45,7 @@ impl WriterCore {
             let asked = proxy.requested.len();
             proxy.update(acknack, (unsent, next));
             let repaired_at = if proxy.path.is_some() { proxy.settle_repairs() } else { None };
-            let is_proven = proxy.has_later(acknack);
+            let is_proven = proxy.discards.is_some() && proxy.has_later(acknack);
             let is_loss = may_ask && proxy.request(now, acknack, first, unsent);
             proxy.note_reach(acknack.state.num_bits());
             let is_back = proxy.note_answer(is_anew || proxy.acknowledged > before, first);
@@ -53,7 +53,9 @@ impl WriterCore {
             if is_loss {
                 self.note_loss(now);
             }
-            self.go_back(now, index, (asked, usize::MAX), is_proven);
+            if self.proxies[index].discards.is_some() {
+                self.go_back(now, index, (asked, usize::MAX), is_proven);
+            }
             self.heartbeat.answered(now);
             if let Some((path, at)) = self.proxies[index].path.as_ref().zip(repaired_at) {
                 self.pacing.note_repair_shown(now, path, at);

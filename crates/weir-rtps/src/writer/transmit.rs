@@ -95,10 +95,10 @@ impl WriterCore {
 
     /// Hands out everything before `end`, as far as the paths allow.
     fn send_new(&mut self, now: Time, end: SequenceNumber, out: &mut Outbox) {
-        let end = if self.is_going_back { self.unsent } else { end };
         if self.pacing.is_unused() {
             return self.send_before(now, end, out);
         }
+        let end = if self.is_going_back { self.unsent } else { end };
         loop {
             let allowed = self.allowed_end(now, end);
             self.send_before(now, allowed, out);
