@@ -100,6 +100,9 @@ pub const PROOF_INTERVAL: Duration = Duration::from_millis(200);
 pub const PROOF_STREAM: u64 = 16;
 /// A fragment is withheld among the first of a sample: readers name no more than 256 at a time.
 pub const PROOF_FRAGMENTS: u32 = 128;
+/// Cyclone DDS keeps so many samples behind a missing one, and names no more in a request, unless it is configured
+/// otherwise (`PrimaryReorderMaxSamples`).
+pub const CYCLONE_KEEPS_SAMPLES: i64 = 128;
 /// Answers of such a reader that are further apart show a pause, or losses.
 pub const ANSWERS_APART_MAX: Duration = Duration::from_millis(250);
 /// Marks (ECN) are counted for so many participants that ask for it.

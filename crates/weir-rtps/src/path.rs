@@ -107,6 +107,8 @@ pub(crate) struct Mark {
     /// Bytes in flight, and lost, until then.
     in_flight: u64,
     lost: u64,
+    /// What it marks was sent before, and the reader has discarded it.
+    pub(crate) is_again: bool,
     /// What it marks was sent earlier, so that the reader may have acknowledged it already.
     is_late: bool,
     /// The reader does not always show how far it has got.
@@ -376,6 +378,7 @@ impl PathState {
             sent: rounds.sent,
             in_flight: rounds.in_flight(),
             lost: rounds.lost,
+            is_again: false,
             is_late: false,
             is_of_silent: false,
             has_waited: false,
@@ -417,6 +420,11 @@ impl PathState {
     /// far it has got shows no other round trip.
     pub(crate) fn note_round_trip(&mut self, now: Time, sent_at: Time) {
         self.rounds.note_sample(now.nanos_since(sent_at));
+    }
+
+    /// Records that a writer sends again what was discarded: until that has passed, little is known.
+    pub(crate) fn note_going_back(&mut self) {
+        self.rounds.end_probe();
     }
 
     /// Records that a reader has reported `bytes` as lost.

@@ -55,6 +55,7 @@ mod ecn;
 mod encode;
 mod expected_qos;
 mod fragments;
+mod go_back;
 mod heartbeat;
 mod inactivity;
 mod instances;

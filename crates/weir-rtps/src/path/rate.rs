@@ -120,6 +120,11 @@ impl Rate {
         self.bottleneck * self.gain
     }
 
+    /// Sends no more than the bottleneck is known to carry until the end of the round.
+    pub(super) fn end_probe(&mut self) {
+        self.gain = self.gain.min(1.0);
+    }
+
     /// Adapts the rate to what a round has shown.
     pub(super) fn adapt(&mut self, now: Time, seen: &Seen) {
         self.measured_at = now;

@@ -211,6 +211,13 @@ impl Rounds {
         self.rate.as_ref().map(Rate::pacing_rate)
     }
 
+    /// Sends no more than the bottleneck is known to carry until the end of the round.
+    pub(super) fn end_probe(&mut self) {
+        if let Some(rate) = &mut self.rate {
+            rate.end_probe();
+        }
+    }
+
     /// Returns the bytes per second that the bottleneck carries; `None`: the path is open.
     pub(super) fn bottleneck(&self) -> Option<f64> {
         self.rate.as_ref().map(|rate| rate.bottleneck)

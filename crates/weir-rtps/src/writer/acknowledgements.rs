@@ -45,11 +45,16 @@ impl WriterCore {
             let asked = proxy.requested.len();
             proxy.update(acknack, (unsent, next));
             let repaired_at = if proxy.path.is_some() { proxy.settle_repairs() } else { None };
+            let is_proven = proxy.discards.is_some() && proxy.has_later(acknack);
             let is_loss = may_ask && proxy.request(now, acknack, first, unsent);
+            proxy.note_reach(acknack.state.num_bits());
             let is_back = proxy.note_answer(is_anew || proxy.acknowledged > before, first);
             self.due.add_if(index, is_loss || proxy.is_heartbeat_due || proxy.gap_to.is_some());
             if is_loss {
                 self.note_loss(now);
+            }
+            if self.proxies[index].discards.is_some() {
+                self.go_back(now, index, (asked, usize::MAX), is_proven);
             }
             self.heartbeat.answered(now);
             if let Some((path, at)) = self.proxies[index].path.as_ref().zip(repaired_at) {

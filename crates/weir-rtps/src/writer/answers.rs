@@ -68,15 +68,21 @@ impl WriterCore {
                 left_out
                     .map(|samples| Hole { start: samples.start, list: SequenceNumberSet::new(samples.end) }),
             );
-            let waits = !requested.is_empty();
+            let waits = !requested.is_empty() || !self.proxies[index].requested_fragments.is_empty();
             self.due.add_if(index, waits);
             self.proxies[index].requested = requested;
+            // Amid what is sent again because it was discarded, HEARTBEATs follow each other as in a stream.
+            let is_marked = core::mem::take(&mut self.proxies[index].is_heartbeat_due);
+            let is_heartbeat_due = is_heartbeat_due || is_marked;
             if waits && gap_to.is_none() && gone.is_empty() && !is_heartbeat_due {
                 // The HEARTBEAT follows the last of the repairs.
                 continue;
             }
             let heartbeat = self.heartbeat_for(index);
             self.send_reply(guid, &to, gap_to, &gone, &heartbeat, out);
+        }
+        if self.is_going_back {
+            self.note_going_back(now);
         }
     }
 
@@ -134,7 +140,8 @@ impl WriterCore {
         let mut gone: Vec<Hole> = Vec::new();
         let (to, mut room) = self.room_for_repairs(&self.proxies[index].destinations);
         let mut allowed = self.repairs_allowed(now, index);
-        let mut waiting = 0;
+        let (mut waiting, mut rest) = (0, Vec::new());
+        let (mut again, mut is_hole) = (None, false);
         let mut wanted: Option<Range<SequenceNumber>> = None;
         let mut previous: Option<Entry> = None;
         requested.sort_unstable();
@@ -160,11 +167,14 @@ impl WriterCore {
             }
             if entry.fragment_size != 0 {
                 let before = allowed.spent();
-                if self.repair_large(sn, &entry, &to, &mut room, &mut allowed, out) {
+                // A reader that discards what is behind it is not to wait for the rest.
+                let goes_on = self.proxies[index].discards.is_some();
+                if self.repair_large(sn, &entry, &to, &mut room, &mut allowed, goes_on, &mut rest, out) {
                     self.counters.samples_repaired += 1;
                     self.send_withheld(now, sn, None, &to);
                     let bytes = allowed.spent() - before;
                     self.proxies[index].note_repair((sn, 0), Some((now, bytes)));
+                    (again, is_hole) = self.note_again(index, sn, (again, is_hole));
                 }
                 continue;
             }
@@ -174,7 +184,12 @@ impl WriterCore {
             let sent = previous.filter(|previous| is_next && previous.is_extended_by(&entry));
             let bytes = u64::from(entry.len - sent.map_or(0, |previous| previous.len));
             if !room.is_in_answer(cost, bytes) {
-                // The reader requests the rest again.
+                // The reader requests the rest again, unless it has discarded it.
+                if self.proxies[index].is_discarded(sn) {
+                    self.proxies[index].await_repair(sn);
+                    requested[waiting] = sn;
+                    waiting += 1;
+                }
                 continue;
             }
             if !room.take(cost, bytes) {
@@ -186,6 +201,7 @@ impl WriterCore {
             self.send_withheld(now, sn, None, &to);
             self.window.on_repaired(cost);
             self.counters.samples_repaired += 1;
+            (again, is_hole) = self.note_again(index, sn, (again, is_hole));
             match &mut wanted {
                 Some(range) if range.end == sn => range.end = sn.next(),
                 _ => {
@@ -199,7 +215,9 @@ impl WriterCore {
             self.append_samples(range, &to, out);
         }
         self.note_repaired(&to, &room);
-        self.note_repairs_sent(now, index, &allowed);
+        self.note_repairs_sent(now, index, &allowed, is_hole);
+        self.mark_again(now, index, again);
+        self.proxies[index].await_fragments(rest);
         requested.truncate(waiting);
         gone
     }

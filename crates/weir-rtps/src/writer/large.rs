@@ -40,12 +40,12 @@ impl WriterCore {
     /// progress.
     pub fn can_go_on(&self, now: Time) -> bool {
         let Some(entry) = self.history.entry(self.unsent) else { return true };
-        self.fragments.sent == 0
-            || if self.is_counted() {
-                self.has_credit(&entry) && self.pacing.may_go_on(now)
-            } else {
-                !self.fragments.is_pausing(now) && self.pacing.may_go_on(now)
-            }
+        if self.fragments.sent == 0 {
+            return true;
+        }
+        let has_room =
+            if self.is_counted() { self.has_credit(&entry) } else { !self.fragments.is_pausing(now) };
+        has_room && self.pacing.may_go_on(now) && !self.is_going_back
     }
 
     /// Leaves the large sample in progress to the timer, because no thread waits to continue it any
@@ -104,11 +104,15 @@ impl WriterCore {
                 proxy.requested_fragments.push((sn, number.0 - 1));
             }
         }
-        proxy.note_reached(sn, seen.min(sent));
+        // What has arrived may be from before the writer went back.
+        let is_certain = !proxy.is_uncertain(sn);
+        if is_certain {
+            proxy.note_reached(sn, seen.min(sent));
+        }
         if sn < self.unsent {
             // Except for repairs, fragments arrive in the order in which they were sent.
             let looked_to = if seen >= sent { sn } else { sn.prev() };
-            proxy.seen = proxy.seen.max(looked_to);
+            proxy.seen = if is_certain { proxy.seen.max(looked_to) } else { proxy.seen };
         } else if proxy.see_fragments(sn, seen.min(sent)) {
             self.window.on_acknowledged(fragment_charge(&entry));
         }
@@ -118,6 +122,7 @@ impl WriterCore {
         if is_loss {
             self.note_loss(now);
         }
+        self.go_back(now, index, (usize::MAX, asked), false);
         if sn < self.unsent {
             self.update_acknowledged(now);
         }
@@ -270,7 +275,8 @@ impl WriterCore {
             self.append_fragment(sn, &entry, number, &repaired, out);
             last = Some(sn);
         }
-        self.note_repairs_sent(now, index, &allowed);
+        let is_hole = last.is_some_and(|sn| !self.proxies[index].is_discarded(sn));
+        self.note_repairs_sent(now, index, &allowed, is_hole);
         requested.truncate(waiting);
         let waits = waiting > 0;
         self.due.add_if(index, waits);
@@ -294,13 +300,22 @@ impl WriterCore {
         to: &Destinations,
         room: &mut Room,
         allowed: &mut Allowed,
+        goes_on: bool,
+        rest: &mut Vec<(SequenceNumber, u32)>,
         out: &mut Outbox,
     ) -> bool {
         let cost = fragment_charge(entry);
         let before = out.items.len();
         for number in 0..entry.fragments() {
             let len = fragment_len(entry, number);
-            if allowed.is_spent() || !room.take(cost, len) {
+            if allowed.is_spent() {
+                // The reader requests the rest again, or it follows when the path allows it.
+                if goes_on {
+                    rest.extend((number..entry.fragments()).map(|number| (sn, number)));
+                }
+                break;
+            }
+            if !room.take(cost, len) {
                 break;
             }
             allowed.spend(compose::FRAGMENT_AT as u64 + len);

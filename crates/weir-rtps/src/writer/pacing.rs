@@ -309,6 +309,29 @@ impl Pacing {
         self.uses.iter().find(|it| it.path.is(path)).map_or(self.flow, |it| it.flow)
     }
 
+    /// Forgets the marks behind a position: what they mark is sent again.
+    pub(super) fn forget_marks(&mut self, path: &Path, position: Position) {
+        for it in self.uses.iter_mut().filter(|it| it.path.is(path)) {
+            it.marks.retain(|(at, _)| *at <= position);
+        }
+    }
+
+    /// Marks what was sent again up to a position, if that is due. Returns whether it did.
+    pub(super) fn mark_again(&mut self, now: Time, path: &Path, position: Position) -> bool {
+        let is_due = self.wants_mark(now);
+        for it in self.uses.iter_mut().filter(|it| is_due && it.path.is(path)) {
+            it.asked += 1;
+            let is_last = it.marks.back().is_none_or(|(last, _)| *last < position);
+            if is_last && position > it.passed && it.marks.len() < config::MARKS_MAX {
+                let mut mark = it.path.lock().mark(now);
+                mark.is_again = true;
+                it.marks.push_back((position, mark));
+            }
+            (self.marked_at, self.since_mark) = (now, 0);
+        }
+        is_due
+    }
+
     fn note_repaired(&mut self, now: Time, path: &Path) {
         self.uses.iter_mut().filter(|it| it.path.is(path)).for_each(|it| it.repaired_at = now);
     }
@@ -316,6 +339,11 @@ impl Pacing {
     /// Returns what may be sent again on one path.
     fn allow_repairs(&self, now: Time, path: &Path) -> Allowance {
         path.lock().allow(now, self.flow_on(path), config::PATH_FLIGHT_MIN_BYTES, Purpose::Repair)
+    }
+
+    /// Waits until something has passed.
+    fn wait_for_answers(&mut self, now: Time) {
+        (self.next_at, self.is_blocked) = (Some(now + self.patience.max(config::HEARTBEAT_DELAY_MIN)), true);
     }
 
     /// Sets when to ask again after less was sent than wanted.
@@ -443,6 +471,14 @@ impl Pacing {
             if it.answers_together() {
                 mark.before = Some(it.marks.front().map_or(now, |(_, next)| next.set_at()));
             }
+            // What is acknowledged so soon had arrived before.
+            let is_early = mark.is_again
+                && it
+                    .path
+                    .lock()
+                    .round_trip_min()
+                    .is_some_and(|shortest| now.since(mark.set_at()) < shortest);
+            let mark = if is_early { mark.unasked() } else { mark };
             it.path.lock().passed(now, &mark);
             if core::mem::take(&mut self.is_blocked) {
                 self.next_at = Some(now);
@@ -498,6 +534,13 @@ impl WriterCore {
     pub(super) fn allowed_end(&mut self, now: Time, mut end: SequenceNumber) -> SequenceNumber {
         self.skip_overdue();
         self.note_large();
+        let kept = self.end_of_kept(end);
+        let is_full = kept < end && kept == self.unsent;
+        end = kept;
+        if is_full {
+            self.pacing.wait_for_answers(now);
+            return end;
+        }
         let wanted = self.history.charged() - self.history.charged_to(self.unsent.prev());
         let allowed = self.pacing.allowance(now, wanted, self.purpose()).unwrap_or(u64::MAX);
         // What leaves together is marked in pieces.
@@ -621,10 +664,10 @@ impl WriterCore {
         Allowed { left, spent: 0 }
     }
 
-    /// Records what was sent again to a reader.
-    pub(super) fn note_repairs_sent(&mut self, now: Time, index: usize, allowed: &Allowed) {
+    /// Records what was sent again to a reader. `is_hole`: it did not arrive the first time.
+    pub(super) fn note_repairs_sent(&mut self, now: Time, index: usize, allowed: &Allowed, is_hole: bool) {
         if let Some(path) = &self.proxies[index].path {
-            if allowed.spent > 0 {
+            if allowed.spent > 0 && is_hole {
                 self.pacing.note_repaired(now, path);
             }
             path.lock().spend(now, self.pacing.flow_on(path), allowed.spent, Purpose::Repair);
@@ -655,7 +698,7 @@ impl WriterCore {
         let mut lost = 0;
         for place in samples..proxy.requested.len() {
             let sn = proxy.requested[place];
-            if is_lost(sn, None) {
+            if is_lost(sn, None) && !(proxy.is_uncertain(sn) && sn > proxy.acknowledged.next()) {
                 let len = self.history.entry(sn).map_or(0, |entry| u64::from(entry.len));
                 lost += proxy.note_lost((sn, 0), on_the_wire(len.min(65_507)));
             }
@@ -686,6 +729,12 @@ impl WriterCore {
             let charge = u128::from(bytes) * u128::from(charged) / u128::from(written);
             charge.clamp(config::WINDOW_MIN_BYTES.into(), config::WINDOW_PATH_MAX_BYTES.into()) as u64
         });
+        let kept = self.kept_samples().map(|samples| {
+            let count = (self.history.last().0 - self.acknowledged.0).max(1) as u64;
+            let mean = (charged - self.acknowledged_charge) / count;
+            (2 * samples * mean).max(config::WINDOW_MIN_BYTES)
+        });
+        let limit = limit.map(|bytes| kept.map_or(bytes, |kept| bytes.min(kept)));
         self.window.set_path_limit(limit, last);
     }
 }

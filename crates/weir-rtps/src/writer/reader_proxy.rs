@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 
 use weir_wire::{AckNack, Guid, SequenceNumber, VendorId};
 
+use super::go_back::Discards;
 use super::pacing::Position;
 use super::withheld::Withheld;
 use crate::config;
@@ -68,7 +69,7 @@ pub(super) struct ReaderProxy {
     /// A repair may be in flight for this time.
     repair_time: Duration,
     /// The same of a fragment, requests for which are repeated sooner than that.
-    fragment_time: Duration,
+    pub(super) fragment_time: Duration,
     /// The reader has everything up to and including this sample.
     pub(super) acknowledged: SequenceNumber,
     /// The first sample meant for the reader. A volatile reader receives nothing written before the
@@ -111,6 +112,8 @@ pub(super) struct ReaderProxy {
     /// What it was not sent yet, and what its last message shows about that.
     pub(super) withheld: Option<Withheld>,
     pub(super) verdict: Option<Verdict>,
+    /// What it discards behind a missing sample.
+    pub(super) discards: Option<Discards>,
     last_count: Option<(u32, Time)>,
     last_base: SequenceNumber,
 }
@@ -155,6 +158,8 @@ impl ReaderProxy {
             ask_at: Time::ZERO,
             withheld: None,
             verdict: None,
+            discards: (config.vendor == VendorId::CYCLONE)
+                .then(|| Discards::new(config::CYCLONE_KEEPS_SAMPLES)),
             last_count: None,
             last_base: SequenceNumber::ZERO,
         }
@@ -268,7 +273,8 @@ impl ReaderProxy {
         if *first > self.acknowledged {
             return None;
         }
-        let sent_at = repair.sent_at.filter(|_| *fragment == 0 && repair.times == 1);
+        let is_first = *fragment == 0 && repair.times == 1 && !self.is_discarded(*first);
+        let sent_at = repair.sent_at.filter(|_| is_first);
         self.repairs = self.repairs.split_off(&(self.acknowledged.next(), 0));
         sent_at
     }
@@ -283,6 +289,29 @@ impl ReaderProxy {
         let is_open = !repair.waits && repair.sent_at.is_none_or(|at| now.since(at) >= repair_time);
         repair.waits |= is_open;
         is_open
+    }
+
+    /// Records that a sample is to be sent again.
+    pub(super) fn await_repair(&mut self, sn: SequenceNumber) {
+        self.repairs.entry((sn, 0)).or_default().waits = true;
+    }
+
+    /// Records fragments that are to be sent again.
+    pub(super) fn await_fragments(&mut self, fragments: Vec<(SequenceNumber, u32)>) {
+        for (sn, number) in fragments {
+            self.repairs.entry((sn, number + 1)).or_default().waits = true;
+            self.requested_fragments.push((sn, number));
+        }
+    }
+
+    /// Forgets the repairs of fragments from a sample on.
+    pub(super) fn forget_fragments(&mut self, from: SequenceNumber) {
+        self.repairs.retain(|(sn, fragment), _| *sn < from || *fragment == 0);
+    }
+
+    /// Returns when a sample, or a part of it, was last sent again.
+    pub(super) fn sent_again_at(&self, sn: SequenceNumber) -> Option<Time> {
+        self.repairs.range((sn, 0)..(sn.next(), 0)).filter_map(|(_, repair)| repair.sent_at).max()
     }
 
     /// Records that something requested was lost. Returns the bytes lost, of its `bytes`: each transmission is lost
@@ -354,7 +383,7 @@ impl ReaderProxy {
                 self.gap_to = Some(there);
                 self.asked_for_past |= !self.wants_history && sn < self.start;
             } else if self.requested.len() < config::REORDER_MAX_SAMPLES {
-                self.seen = self.seen.max(sn);
+                self.seen = if self.is_uncertain(sn) { self.seen } else { self.seen.max(sn) };
                 if self.accepts_request(now, (sn, 0)) {
                     self.requested.push(sn);
                 }
@@ -362,7 +391,7 @@ impl ReaderProxy {
         }
         // What the set covers and does not name has arrived.
         let covered = SequenceNumber(acknack.state.base().0 + i64::from(acknack.state.num_bits()) - 1);
-        if acknack.state.num_bits() > 0 && covered < unsent {
+        if acknack.state.num_bits() > 0 && covered < unsent && !self.is_uncertain(covered) {
             self.seen = self.seen.max(covered);
         }
         self.requested.len() > before

@@ -219,7 +219,9 @@ impl WriterCore {
             entries.map(|entry| entry.own_len() as u64).sum()
         });
         let (written, kept) = (self.history.written(), self.history.live_bytes() as u64);
-        let sent = self.budgets.sent((unsent, next), written, waiting, begun);
+        // The kernel charges more than the bytes of a sample.
+        let waiting_max = self.history.charged() - self.history.charged_to(unsent.prev());
+        let sent = self.budgets.sent((unsent, next), written, (waiting, waiting_max), begun);
         SampleBytes { written, sent, kept }
     }
 

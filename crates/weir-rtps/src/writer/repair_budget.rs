@@ -118,12 +118,12 @@ struct Sent {
 impl RepairBudgets {
     /// Returns the bytes handed out, at least. `unsent` and `next` are the first samples not handed out and not
     /// written, `written` the bytes of all samples, and `begun` the bytes handed out of sample `unsent`. `waiting`:
-    /// bytes of the samples from `unsent` on, unless they are too many.
+    /// bytes of the samples from `unsent` on, unless they are too many, and at most.
     pub(super) fn sent(
         &mut self,
         (unsent, next): (SequenceNumber, SequenceNumber),
         written: u64,
-        waiting: Option<u64>,
+        (waiting, waiting_max): (Option<u64>, u64),
         begun: u64,
     ) -> u64 {
         let sent = &mut self.sent;
@@ -134,6 +134,7 @@ impl RepairBudgets {
                 (sent.whole, sent.awaited) = (bytes, None);
             }
             sent.awaited.get_or_insert((next.prev(), written));
+            sent.bytes = sent.bytes.max(written.saturating_sub(waiting_max));
         }
         sent.bytes = sent.bytes.max(sent.whole + begun);
         sent.bytes

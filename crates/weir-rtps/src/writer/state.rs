@@ -47,6 +47,8 @@ pub struct WriterCore {
     pub(super) pacing: Pacing,
     /// Some reader was not sent a datagram, see [`withheld`](super::withheld).
     pub(super) has_withheld: bool,
+    /// Some reader is sent again what it has discarded, see [`go_back`](super::go_back), and nothing new is sent.
+    pub(super) is_going_back: bool,
     /// The first sequence number not handed out yet.
     pub(super) unsent: SequenceNumber,
     /// The last sample that all reliable readers have acknowledged.
@@ -156,6 +158,7 @@ impl WriterCore {
             window: Window::new(),
             pacing: Pacing::new(config.transport_priority, config.latency_budget),
             has_withheld: false,
+            is_going_back: false,
             unsent: config.first,
             acknowledged: config.first.prev(),
             acknowledged_charge: 0,

@@ -114,6 +114,7 @@ impl WriterCore {
         if self.pacing.is_unused() {
             return self.send_before(now, end, out);
         }
+        let end = if self.is_going_back { self.unsent } else { end };
         loop {
             let allowed = self.allowed_end(now, end);
             self.send_before(now, allowed, out);

@@ -153,8 +153,9 @@ fn a_reader_at_two_hosts_is_repaired_where_that_is_allowed() {
 fn samples_count_as_sent_when_they_were_handed_out() {
     let mut budgets = RepairBudgets::default();
     let sn = SequenceNumber;
-    let mut sent =
-        |unsent, next, written, waiting, begun| budgets.sent((sn(unsent), sn(next)), written, waiting, begun);
+    let mut sent = |unsent, next, written, waiting, begun| {
+        budgets.sent((sn(unsent), sn(next)), written, (waiting, u64::MAX), begun)
+    };
     assert_eq!(sent(5, 5, 400, Some(0), 0), 400);
     assert_eq!(sent(5, 7, 700, Some(200), 30), 530);
     assert_eq!(sent(7, 900, 8_000, None, 0), 530);
@@ -162,6 +163,9 @@ fn samples_count_as_sent_when_they_were_handed_out() {
     assert_eq!(sent(900, 2_000, 19_000, None, 40), 8_040, "a part of sample 900");
     assert_eq!(sent(901, 2_000, 19_000, None, 0), 8_040);
     assert_eq!(sent(2_000, 2_010, 19_500, None, 0), 19_000);
+    // All that is known of the others is how many bytes they are at most.
+    assert_eq!(budgets.sent((sn(2_500), sn(9_000)), 90_000, (None, 66_000), 0), 24_000);
+    assert_eq!(budgets.sent((sn(2_501), sn(9_000)), 90_000, (None, 80_000), 0), 24_000, "it never falls");
 }
 
 #[test]

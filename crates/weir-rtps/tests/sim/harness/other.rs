@@ -273,19 +273,33 @@ impl Other {
         self.message(Some((set, set.is_empty())), &fragments)
     }
 
+    fn push_set(&mut self, bytes: &mut Vec<u8>, set: Option<(SequenceNumberSet, bool)>) {
+        if let Some((state, is_final)) = set {
+            self.count += 1;
+            let (reader, writer) = (self.reader.entity, self.writer.entity);
+            push(bytes, &AckNack { reader, writer, state, count: self.count, is_final });
+        }
+    }
+
     fn message(
         &mut self,
         set: Option<(SequenceNumberSet, bool)>,
         fragments: &[(i64, FragmentNumberSet)],
     ) -> (SocketAddrV4, Vec<u8>) {
+        let (from, to) = (self.reader.prefix, self.writer.prefix);
         let begin = |bytes: &mut Vec<u8>| {
             let vendor = VendorId::EPROSIMA;
-            push(bytes, &Header { version: ProtocolVersion::V2_5, vendor, prefix: self.reader.prefix });
-            push(bytes, &InfoDestination { prefix: self.writer.prefix });
+            push(bytes, &Header { version: ProtocolVersion::V2_5, vendor, prefix: from });
+            push(bytes, &InfoDestination { prefix: to });
         };
         let (reader, writer) = (self.reader.entity, self.writer.entity);
         let mut bytes = Vec::new();
         begin(&mut bytes);
+        // Cyclone DDS requests samples before fragments.
+        let is_first = self.engine == Engine::Cyclone;
+        if is_first {
+            self.push_set(&mut bytes, set);
+        }
         for (sn, state) in fragments {
             if bytes.len() > MESSAGE_MAX {
                 self.rest.push_back(core::mem::take(&mut bytes));
@@ -295,9 +309,8 @@ impl Other {
             let (sequence_number, count) = (SequenceNumber(*sn), self.fragment_count);
             push(&mut bytes, &NackFrag { reader, writer, sequence_number, state: *state, count });
         }
-        if let Some((state, is_final)) = set {
-            self.count += 1;
-            push(&mut bytes, &AckNack { reader, writer, state, count: self.count, is_final });
+        if !is_first {
+            self.push_set(&mut bytes, set);
         }
         self.rest.push_back(bytes);
         (self.to, self.rest.pop_front().unwrap_or_default())

@@ -1,0 +1,194 @@
+//! Readers that discard what is far behind a missing sample.
+//!
+//! Cyclone DDS keeps 128 samples behind the first missing one (`PrimaryReorderMaxSamples`), and names no more in a
+//! request. On a path with more in flight, the rest of it is discarded until the missing sample has arrived. The reader
+//! would request it piece by piece, a round trip for each 128 samples. The writer therefore *goes back*: it repairs
+//! what was requested, then sends again what the reader has discarded, in order, and nothing new before the end of it,
+//! which would be discarded as well.
+//!
+//! What is sent again was not lost on the path, and requests for it do not show how far the reader has got: they may
+//! have left before it arrived. Only acknowledgements show that.
+
+use weir_wire::{AckNack, SequenceNumber};
+
+use super::reader_proxy::ReaderProxy;
+use super::state::WriterCore;
+use crate::config;
+use crate::time::Time;
+
+/// What a reader discards.
+#[derive(Debug)]
+pub(super) struct Discards {
+    /// It keeps so many samples behind the first missing one.
+    keeps: i64,
+    /// What it has discarded, and is sent again.
+    from: SequenceNumber,
+    to: SequenceNumber,
+    /// The missing sample because of which the writer went back last, and when that was sent yet again since then.
+    missing: SequenceNumber,
+    repeated_at: Option<Time>,
+    /// Samples from one missing one to the next, on average; 0: none was missing.
+    run: i64,
+}
+
+impl Discards {
+    pub(super) fn new(keeps: i64) -> Self {
+        let none = SequenceNumber::ZERO;
+        Self { keeps, from: none, to: none, missing: none, repeated_at: None, run: 0 }
+    }
+}
+
+impl ReaderProxy {
+    /// Returns whether a sample is sent again because the reader has discarded it.
+    pub(super) fn is_discarded(&self, sn: SequenceNumber) -> bool {
+        self.discards.as_ref().is_some_and(|it| it.from <= sn && sn < it.to)
+    }
+
+    /// Returns whether a request for a sample shows neither that it was lost nor how far the reader has got.
+    pub(super) fn is_uncertain(&self, sn: SequenceNumber) -> bool {
+        self.discards.as_ref().is_some_and(|it| sn < it.to)
+    }
+
+    /// Returns whether the reader is to be sent what it has discarded before anything new.
+    fn is_behind(&self) -> bool {
+        let waits = !self.requested.is_empty() || !self.requested_fragments.is_empty();
+        waits && self.is_awaited() && self.discards.as_ref().is_some_and(|it| self.acknowledged < it.to)
+    }
+
+    /// Learns from a request of `bits` samples that the reader keeps more than usual.
+    pub(super) fn note_reach(&mut self, bits: u32) {
+        if let Some(it) = &mut self.discards {
+            it.keeps = it.keeps.max(i64::from(bits));
+        }
+    }
+
+    /// Requests again what the reader has discarded. `asked`, `asked_fragments`: requests from these places on are new.
+    /// `is_proven`: the reader has something that was sent after them. `unsent`: the first sample that was not sent.
+    /// Returns whether there is any.
+    pub(super) fn go_back(
+        &mut self,
+        now: Time,
+        (asked, asked_fragments): (usize, usize),
+        is_proven: bool,
+        unsent: SequenceNumber,
+    ) -> bool {
+        let missing = self.acknowledged.next();
+        let sent_at = self.sent_again_at(missing);
+        let usual = self.fragment_time;
+        let Some(it) = &mut self.discards else { return false };
+        if let Some(at) = it.repeated_at.filter(|_| it.missing < missing) {
+            // It has arrived, and what was sent behind it before that was discarded.
+            it.repeated_at = None;
+            let from = missing.max(SequenceNumber(it.missing.0 + it.keeps));
+            return self.go_back_to(from, Some(at), unsent);
+        }
+        let is_requested = self.requested.iter().skip(asked).any(|sn| *sn == missing)
+            || self.requested_fragments.iter().skip(asked_fragments).any(|(sn, _)| *sn == missing);
+        if !is_requested {
+            return false;
+        }
+        if it.missing == missing {
+            it.repeated_at = Some(now);
+            return false;
+        }
+        // It may be late, and not lost.
+        if !is_proven && sent_at.is_some_and(|at| now.since(at) < usual * 4 / 3) {
+            return false;
+        }
+        let run = missing.0 - it.missing.0;
+        it.run = if it.run == 0 { run } else { (it.run * 7 + run) / 8 };
+        it.missing = missing;
+        let from = SequenceNumber(missing.0 + it.keeps);
+        self.go_back_to(from, None, unsent)
+    }
+
+    /// Requests what was sent from a sample on, unless it was sent again after a time.
+    fn go_back_to(&mut self, from: SequenceNumber, before: Option<Time>, unsent: SequenceNumber) -> bool {
+        let Some(it) = self.discards.as_mut().filter(|_| from < unsent) else { return false };
+        (it.from, it.to) = (from, unsent);
+        self.requested.retain(|sn| *sn < from);
+        self.requested_fragments.retain(|(sn, _)| *sn < from);
+        let room = config::REORDER_MAX_SAMPLES.saturating_sub(self.requested.len());
+        let is_late = |sn: &SequenceNumber| {
+            before.is_none_or(|before| self.sent_again_at(*sn).is_none_or(|at| at < before))
+        };
+        let again: Vec<_> = (from.0..unsent.0).map(SequenceNumber).filter(is_late).take(room).collect();
+        self.forget_fragments(from);
+        again.iter().for_each(|sn| self.await_repair(*sn));
+        self.requested.extend(again);
+        true
+    }
+
+    /// Returns whether an ACKNACK shows that the reader has something that was sent after its first missing sample.
+    pub(super) fn has_later(&self, acknack: &AckNack) -> bool {
+        let base = acknack.state.base();
+        let Some(sent_at) = self.sent_again_at(base).filter(|_| self.discards.is_some()) else {
+            return false;
+        };
+        let covered = (1..i64::from(acknack.state.num_bits())).map(|more| SequenceNumber(base.0 + more));
+        let mut arrived = covered.filter(|sn| !acknack.state.contains(*sn));
+        arrived.any(|sn| self.sent_again_at(sn).is_some_and(|at| at > sent_at))
+    }
+
+    /// Returns how many samples may be in flight to the reader, so that less is discarded than arrives.
+    fn takes(&self) -> Option<i64> {
+        let it = self.discards.as_ref().filter(|it| it.run > 0 && self.is_awaited())?;
+        Some(it.run.max(it.keeps) + it.keeps)
+    }
+}
+
+impl WriterCore {
+    /// Sends again to a reader what it has discarded, if that is due.
+    pub(super) fn go_back(&mut self, now: Time, index: usize, asked: (usize, usize), is_proven: bool) {
+        let unsent = self.unsent;
+        let proxy = &mut self.proxies[index];
+        if proxy.discards.is_none() || proxy.path.is_none() || !proxy.go_back(now, asked, is_proven, unsent) {
+            return;
+        }
+        let from = proxy.discards.as_ref().map_or(unsent, |it| it.from);
+        if let Some(path) = proxy.path.clone() {
+            self.pacing.forget_marks(&path, (from.prev(), 0));
+            path.lock().note_going_back();
+        }
+        self.is_going_back = true;
+        self.due.add(index);
+    }
+
+    /// Returns the first sample that readers are not to be sent yet, because they would discard more than arrives.
+    pub(super) fn end_of_kept(&self, end: SequenceNumber) -> SequenceNumber {
+        let ends = self.proxies.iter().filter_map(|it| Some(it.acknowledged.0 + 1 + it.takes()?));
+        ends.map(SequenceNumber).fold(end, SequenceNumber::min).max(self.unsent)
+    }
+
+    /// Returns how many samples may be in flight, if readers would discard more than arrives.
+    pub(super) fn kept_samples(&self) -> Option<u64> {
+        self.proxies.iter().filter_map(ReaderProxy::takes).min().map(i64::cast_unsigned)
+    }
+
+    /// Takes account of a sample that was sent again. Returns the last one that had been discarded, and whether there
+    /// is another.
+    pub(super) fn note_again(
+        &self,
+        index: usize,
+        sn: SequenceNumber,
+        (again, is_hole): (Option<SequenceNumber>, bool),
+    ) -> (Option<SequenceNumber>, bool) {
+        if self.proxies[index].is_discarded(sn) { (Some(sn), is_hole) } else { (again, true) }
+    }
+
+    /// Marks what was sent again up to a sample, and makes a HEARTBEAT due, if it is time.
+    pub(super) fn mark_again(&mut self, now: Time, index: usize, again: Option<SequenceNumber>) {
+        if let Some((path, sn)) = self.proxies[index].path.as_ref().zip(again) {
+            let is_due = self.pacing.mark_again(now, path, (sn, 0));
+            self.proxies[index].is_heartbeat_due |= is_due;
+        }
+    }
+
+    /// Notes whether readers are still to be sent what they have discarded.
+    pub(super) fn note_going_back(&mut self, now: Time) {
+        self.is_going_back = self.proxies.iter().any(ReaderProxy::is_behind);
+        if self.is_going_back && !self.pacing.is_waiting() {
+            self.pacing.wake_by(Some(now + config::REPAIR_PACE));
+        }
+    }
+}
