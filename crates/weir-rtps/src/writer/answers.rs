@@ -43,6 +43,17 @@ fn add_hole(gone: &mut Vec<Hole>, start: SequenceNumber, end: SequenceNumber) {
     }
 }
 
+/// Adds a sample to a range if it is the next one, or begins another range. Returns the range that has ended.
+fn join(range: &mut Option<Range<SequenceNumber>>, sn: SequenceNumber) -> Option<Range<SequenceNumber>> {
+    match range {
+        Some(range) if range.end == sn => {
+            range.end = sn.next();
+            None
+        }
+        _ => range.replace(sn..sn.next()),
+    }
+}
+
 /// Most holes in one message. The reader requests the rest again.
 const HOLES_MAX: usize = 256;
 
@@ -140,8 +151,7 @@ impl WriterCore {
         let mut gone: Vec<Hole> = Vec::new();
         let (to, mut room) = self.room_for_repairs(&self.proxies[index].destinations);
         let mut allowed = self.repairs_allowed(now, index);
-        let (mut waiting, mut rest) = (0, Vec::new());
-        let (mut again, mut is_hole) = (None, false);
+        let (mut waiting, mut again, mut is_hole) = (0, None, false);
         let mut wanted: Option<Range<SequenceNumber>> = None;
         let mut previous: Option<Entry> = None;
         requested.sort_unstable();
@@ -156,9 +166,7 @@ impl WriterCore {
             }
             self.proxies[index].note_repair((sn, 0), None);
             let Some(entry) = self.history.entry(sn).filter(Entry::is_alive) else {
-                if gone.last().is_none_or(|hole| !hole.contains(sn)) {
-                    add_hole(&mut gone, sn, self.history.first_alive(sn).min(self.unsent));
-                }
+                self.add_removed(sn, &mut gone);
                 continue;
             };
             if self.is_left_out(index, &entry) {
@@ -167,14 +175,16 @@ impl WriterCore {
             }
             if entry.fragment_size != 0 {
                 let before = allowed.spent();
-                // A reader that discards what is behind it is not to wait for the rest.
-                let goes_on = self.proxies[index].discards.is_some();
-                if self.repair_large(sn, &entry, &to, &mut room, &mut allowed, goes_on, &mut rest, out) {
+                let fragments = self.repair_large(sn, &entry, &to, &mut room, &mut allowed, out);
+                if fragments > 0 {
                     self.counters.samples_repaired += 1;
                     self.send_withheld(now, sn, None, &to);
                     let bytes = allowed.spent() - before;
                     self.proxies[index].note_repair((sn, 0), Some((now, bytes)));
                     (again, is_hole) = self.note_again(index, sn, (again, is_hole));
+                }
+                if allowed.is_spent() {
+                    self.proxies[index].await_rest(sn, fragments..entry.fragments());
                 }
                 continue;
             }
@@ -202,13 +212,8 @@ impl WriterCore {
             self.window.on_repaired(cost);
             self.counters.samples_repaired += 1;
             (again, is_hole) = self.note_again(index, sn, (again, is_hole));
-            match &mut wanted {
-                Some(range) if range.end == sn => range.end = sn.next(),
-                _ => {
-                    if let Some(range) = wanted.replace(sn..sn.next()) {
-                        self.append_samples(range, &to, out);
-                    }
-                }
+            if let Some(range) = join(&mut wanted, sn) {
+                self.append_samples(range, &to, out);
             }
         }
         if let Some(range) = wanted {
@@ -217,9 +222,15 @@ impl WriterCore {
         self.note_repaired(&to, &room);
         self.note_repairs_sent(now, index, &allowed, is_hole);
         self.mark_again(now, index, again);
-        self.proxies[index].await_fragments(rest);
         requested.truncate(waiting);
         gone
+    }
+
+    /// Adds a removed sample to the holes to be reported.
+    fn add_removed(&self, sn: SequenceNumber, gone: &mut Vec<Hole>) {
+        if gone.last().is_none_or(|hole| !hole.contains(sn)) {
+            add_hole(gone, sn, self.history.first_alive(sn).min(self.unsent));
+        }
     }
 
     /// Sends one message to one reader: GAPs for removed samples, then a HEARTBEAT.

@@ -292,7 +292,7 @@ impl WriterCore {
     }
 
     /// Sends fragments of a sample of which a reader has nothing, as many as there is room for. The
-    /// HEARTBEAT after them makes it request the others. Returns whether it sent any.
+    /// HEARTBEAT after them makes it request the others. Returns how many it sent.
     pub(super) fn repair_large(
         &mut self,
         sn: SequenceNumber,
@@ -300,29 +300,19 @@ impl WriterCore {
         to: &Destinations,
         room: &mut Room,
         allowed: &mut Allowed,
-        goes_on: bool,
-        rest: &mut Vec<(SequenceNumber, u32)>,
         out: &mut Outbox,
-    ) -> bool {
+    ) -> u32 {
         let cost = fragment_charge(entry);
-        let before = out.items.len();
         for number in 0..entry.fragments() {
             let len = fragment_len(entry, number);
-            if allowed.is_spent() {
-                // The reader requests the rest again, or it follows when the path allows it.
-                if goes_on {
-                    rest.extend((number..entry.fragments()).map(|number| (sn, number)));
-                }
-                break;
-            }
-            if !room.take(cost, len) {
-                break;
+            if allowed.is_spent() || !room.take(cost, len) {
+                return number;
             }
             allowed.spend(compose::FRAGMENT_AT as u64 + len);
             self.window.on_repaired(cost);
             self.append_fragment(sn, entry, number, to, out);
         }
-        out.items.len() > before
+        entry.fragments()
     }
 
     /// Returns the readers that report their progress in the next sample. A reliable reader matched

@@ -1,5 +1,6 @@
 //! What a writer knows about one matched reader (RTPS 2.5, 8.4.7.5).
 
+use core::ops::Range;
 use core::time::Duration;
 use std::collections::BTreeMap;
 
@@ -296,9 +297,10 @@ impl ReaderProxy {
         self.repairs.entry((sn, 0)).or_default().waits = true;
     }
 
-    /// Records fragments that are to be sent again.
-    pub(super) fn await_fragments(&mut self, fragments: Vec<(SequenceNumber, u32)>) {
-        for (sn, number) in fragments {
+    /// Requests the fragments of a sample that the path did not allow yet. A reader that discards what is behind it is
+    /// not to wait until it requests them itself, as others do.
+    pub(super) fn await_rest(&mut self, sn: SequenceNumber, fragments: Range<u32>) {
+        for number in fragments.filter(|_| self.discards.is_some()) {
             self.repairs.entry((sn, number + 1)).or_default().waits = true;
             self.requested_fragments.push((sn, number));
         }

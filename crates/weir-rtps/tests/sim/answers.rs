@@ -163,8 +163,9 @@ fn readers_of_other_engines_cost_neither_rate_nor_queue_on_a_slow_link() {
 /// is in flight than is discarded at a loss: of wan, with a loss in half a round trip, that leaves a quarter.
 #[test]
 fn a_reader_that_discards_what_is_far_behind_a_loss_is_sent_it_again() {
+    type Case = (&'static str, fn(u64) -> usize, f64, f64);
     let mut judge = Judge::default();
-    let cases: [(&str, fn(u64) -> usize, f64, f64); 4] = [
+    let cases: [Case; 4] = [
         ("wan", |_| 1024, 0.18, 1.9),
         ("wan", |_| 8192, 0.35, 1.7),
         ("wan", |_| 63_000, 0.35, 1.2),
