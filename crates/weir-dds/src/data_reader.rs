@@ -60,7 +60,7 @@ use crate::wait_strategy::WaitStrategy;
 /// # let topic = participant.create_topic::<Greeting>("Greetings")?;
 /// let subscriber = participant.create_subscriber();
 /// let reader = subscriber.create_datareader(&topic, DataReaderQos::default().reliable().keep_all())?;
-/// while reader.wait_for_data(Duration::from_secs(10)) {
+/// while reader.wait_for_data(Duration::from_secs(10)).is_ok() {
 ///     for sample in reader.take(100) {
 ///         println!("{} from {:?}", sample.data.text, sample.info.publication_handle);
 ///     }
@@ -376,18 +376,30 @@ impl<T: DdsType> DataReader<T> {
 }
 
 impl<T> DataReader<T> {
-    /// Waits until there is an unread sample; returns whether there is one.
+    /// Waits until there is an unread sample.
     ///
     /// Waits as [`ParticipantSettings::wait`](crate::ParticipantSettings::wait) says. Meanwhile the
-    /// calling thread receives for all endpoints of the participant. When the participant fails
-    /// ([`DataReader::failure`]), this returns without waiting for the timeout.
-    pub fn wait_for_data(&self, timeout: Duration) -> bool {
+    /// calling thread receives for all endpoints of the participant.
+    ///
+    /// # Errors
+    /// - [`DdsError::Timeout`]: there is none.
+    /// - [`DdsError::ThreadFailed`]: the participant has failed, and there is none. Returns without waiting for the
+    ///   timeout.
+    pub fn wait_for_data(&self, timeout: Duration) -> Result<()> {
         self.wait_for_data_by(timeout, self.inner.driver().wait)
     }
 
     /// As [`DataReader::wait_for_data`], with a wait strategy for this call.
-    pub fn wait_for_data_by(&self, timeout: Duration, strategy: WaitStrategy) -> bool {
-        self.inner.driver().receive_until_unread(&self.inner.endpoint, clock::now() + timeout, strategy)
+    ///
+    /// # Errors
+    /// As [`DataReader::wait_for_data`].
+    pub fn wait_for_data_by(&self, timeout: Duration, strategy: WaitStrategy) -> Result<()> {
+        let driver = self.inner.driver();
+        if driver.receive_until_unread(&self.inner.endpoint, clock::now() + timeout, strategy) {
+            return Ok(());
+        }
+        driver.check()?;
+        Err(DdsError::Timeout { what: "the arrival of a sample", waited: timeout, hint: String::new() })
     }
 
     /// Waits until at least `count` writers are matched.
@@ -480,8 +492,7 @@ impl<T> DataReader<T> {
 
     /// Returns the error that all calls with a result report since a thread of the engine panicked; `None` if none has.
     ///
-    /// Check it when [`DataReader::wait_for_data`] finds nothing for long. Samples that arrived before can still be
-    /// taken.
+    /// Samples that arrived before can still be taken.
     pub fn failure(&self) -> Option<DdsError> {
         self.inner.driver().failure()
     }

@@ -24,7 +24,7 @@
 //! writer.wait_for_subscriptions(1, Duration::from_secs(10))?;
 //! writer.write(&Temperature { sensor: 1, celsius: 21.5 })?;
 //!
-//! assert!(reader.wait_for_data(Duration::from_secs(10)));
+//! reader.wait_for_data(Duration::from_secs(10))?;
 //! assert_eq!(reader.take(1)[0].data, Temperature { sensor: 1, celsius: 21.5 });
 //! # Ok::<(), weir_dds::DdsError>(())
 //! ```
