@@ -1,14 +1,19 @@
 //! Data readers (DDS 1.4, 2.2.2.5.3).
 
+pub(crate) mod asynchronous;
+pub(crate) mod conditions;
+pub(crate) mod listening;
 pub(crate) mod serialized;
 mod setup;
 
+use std::any::TypeId;
 use std::marker::PhantomData;
 use std::net::SocketAddrV4;
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, Weak};
 use std::time::Duration;
 
+use parking_lot::MutexGuard;
 use weir_cdr::DdsType;
 use weir_rtps::block::Block;
 use weir_rtps::participant::LocalEndpoint;
@@ -18,8 +23,9 @@ use weir_wire::Guid;
 
 use self::setup::{check_qos, core_config};
 use crate::clock;
+use crate::driver::endpoints::Own;
 use crate::driver::endpoints::ReaderEndpoint;
-use crate::driver::events::ReaderEvent;
+use crate::driver::observers::Cause;
 use crate::driver::shared::Driver;
 use crate::driver::start::Handle;
 use crate::error::{DdsError, Result};
@@ -34,7 +40,9 @@ use crate::status::{
     DeadlineMissedStatus, IncompatibleQosStatus, LivelinessChangedStatus, MatchedStatus, SampleCountStatus,
     SampleRejectedStatus,
 };
+use crate::subscriber::Subscriber;
 use crate::topic::Topic;
+use crate::upper_listeners::Untyped;
 use crate::wait_strategy::WaitStrategy;
 
 /// Reads samples of a topic.
@@ -72,21 +80,28 @@ pub struct DataReader<T> {
     sample: PhantomData<fn() -> T>,
 }
 
-struct Inner {
-    handle: Arc<Handle>,
-    endpoint: Arc<ReaderEndpoint>,
+/// A reader whose sample type is not known to the compiler: see [`DataReader::typed`].
+pub type AnyDataReader = DataReader<Untyped>;
+
+/// What the handles of a reader share.
+pub(crate) struct Inner {
+    pub(crate) handle: Arc<Handle>,
+    pub(crate) endpoint: Arc<ReaderEndpoint>,
+    type_id: TypeId,
+    type_name: &'static str,
     /// The multicast group that the reader joined.
     group: Option<SocketAddrV4>,
 }
 
 impl<T: DdsType> DataReader<T> {
     pub(crate) fn new(
-        handle: &Arc<Handle>,
+        subscriber: &Subscriber,
         topic: &Topic<T>,
         qos: DataReaderQos,
         listener: Option<Arc<dyn DataReaderListener<T>>>,
     ) -> Result<Self> {
         check_qos(&qos)?;
+        let Subscriber { handle, state } = subscriber;
         let driver = &handle.driver;
         driver.check()?;
         let group = driver.group_for(qos.multicast)?;
@@ -96,11 +111,13 @@ impl<T: DdsType> DataReader<T> {
             ecn: driver.ecn.clone(),
             ..core_config::<T>(driver.guid(entity), &qos, random::secret()?)
         };
-        let endpoint = Arc::new(ReaderEndpoint::new(entity, ReaderCore::new(config), &topic.state));
+        let endpoint = Arc::new(ReaderEndpoint::new(entity, ReaderCore::new(config), &topic.state, state));
         driver.routes.change(|table| _ = table.readers.insert(entity, Arc::clone(&endpoint)));
-        let inner = Inner { handle: Arc::clone(handle), endpoint, group };
-        let reader = Self { inner: Arc::new(inner), sample: PhantomData };
+        let reader = Self::of_endpoint(handle, endpoint, group);
         reader.set_listener(listener);
+        if state.is_tracked.load(Ordering::SeqCst) {
+            reader.inner.endpoint.watch();
+        }
         let local = LocalEndpoint {
             entity,
             topic: topic.name().to_owned(),
@@ -114,6 +131,19 @@ impl<T: DdsType> DataReader<T> {
             .map_err(|error| DdsError::BadParameter(error.to_string()))?;
         driver.check()?;
         Ok(reader)
+    }
+
+    /// Makes the handle of a reader that exists.
+    pub(crate) fn of_endpoint(
+        handle: &Arc<Handle>,
+        endpoint: Arc<ReaderEndpoint>,
+        group: Option<SocketAddrV4>,
+    ) -> Self {
+        let (type_id, type_name) = (TypeId::of::<T>(), T::TYPE_NAME);
+        let inner = Arc::new(Inner { handle: Arc::clone(handle), endpoint, type_id, type_name, group });
+        // Nothing else sets it.
+        let _ = inner.endpoint.owner.set(Arc::downgrade(&inner));
+        Self::of(inner)
     }
 
     /// Removes and returns up to `max` samples, oldest first.
@@ -269,8 +299,8 @@ impl<T: DdsType> DataReader<T> {
             }
             self.inner.endpoint.malformed.fetch_add(1, Ordering::Relaxed);
         }
-        if core.is_request_due() {
-            self.inner.driver().request_refused(core);
+        if core.has_errand() {
+            self.inner.after_access(core);
         }
         info
     }
@@ -328,50 +358,14 @@ impl<T: DdsType> DataReader<T> {
                 }
                 is_decoded
             });
-            if core.is_request_due() {
-                self.inner.driver().request_refused(core);
+            if core.has_errand() {
+                self.inner.after_access(core);
             }
         }
         if malformed > 0 {
             self.inner.endpoint.malformed.fetch_add(malformed, Ordering::Relaxed);
         }
         samples.len()
-    }
-
-    /// Sets or removes the listener.
-    pub fn set_listener(&self, listener: Option<Arc<dyn DataReaderListener<T>>>) {
-        let me: Weak<Inner> = Arc::downgrade(&self.inner);
-        if listener.is_some() {
-            self.inner.handle.driver.start_calling();
-        }
-        self.inner.endpoint.set_listener(listener.map(|listener| {
-            let call = move |event| {
-                let Some(inner) = me.upgrade() else { return };
-                let reader = Self { inner, sample: PhantomData };
-                match event {
-                    ReaderEvent::DataAvailable => listener.on_data_available(&reader),
-                    ReaderEvent::Matched => {
-                        listener.on_subscription_matched(&reader, reader.subscription_matched_status());
-                    }
-                    ReaderEvent::Incompatible => {
-                        let status = reader.requested_incompatible_qos_status();
-                        listener.on_requested_incompatible_qos(&reader, status);
-                    }
-                    ReaderEvent::LivelinessChanged => {
-                        listener.on_liveliness_changed(&reader, reader.liveliness_changed_status());
-                    }
-                    ReaderEvent::SampleRejected => {
-                        listener.on_sample_rejected(&reader, reader.sample_rejected_status());
-                    }
-                    ReaderEvent::DeadlineMissed => {
-                        listener
-                            .on_requested_deadline_missed(&reader, reader.requested_deadline_missed_status());
-                    }
-                    ReaderEvent::SampleLost => listener.on_sample_lost(&reader, reader.sample_lost_status()),
-                }
-            };
-            Arc::new(call) as crate::driver::events::ReaderListener
-        }));
     }
 }
 
@@ -421,7 +415,9 @@ impl<T> DataReader<T> {
 
     /// Returns how many writers are matched. Resets the status's changes to zero.
     pub fn subscription_matched_status(&self) -> MatchedStatus {
-        self.inner.endpoint.matched.lock().read()
+        let status = self.inner.endpoint.matched.lock().read();
+        self.inner.note_status_read();
+        status
     }
 
     /// Returns the GUIDs of the matched writers (DDS 1.4, 2.2.2.5.3.34).
@@ -433,21 +429,27 @@ impl<T> DataReader<T> {
     ///
     /// Resets the status's changes to zero.
     pub fn requested_incompatible_qos_status(&self) -> IncompatibleQosStatus {
-        self.inner.endpoint.incompatible.lock().read()
+        let status = self.inner.endpoint.incompatible.lock().read();
+        self.inner.note_status_read();
+        status
     }
 
     /// Returns how many matched writers are alive.
     ///
     /// Resets the status's changes to zero.
     pub fn liveliness_changed_status(&self) -> LivelinessChangedStatus {
-        self.inner.endpoint.core.lock().take_liveliness_changed()
+        let status = self.inner.endpoint.core.lock().take_liveliness_changed();
+        self.inner.note_status_read();
+        status
     }
 
     /// Returns which instances were not written within the requested deadline.
     ///
     /// Resets the status's change to zero.
     pub fn requested_deadline_missed_status(&self) -> DeadlineMissedStatus {
-        DeadlineMissedStatus::new(self.inner.endpoint.core.lock().take_deadline_missed(), InstanceHandle)
+        let missed = self.inner.endpoint.core.lock().take_deadline_missed();
+        self.inner.note_status_read();
+        DeadlineMissedStatus::new(missed, InstanceHandle)
     }
 
     /// Returns how many samples will never arrive.
@@ -455,7 +457,9 @@ impl<T> DataReader<T> {
     /// Resets the status's changes to zero.
     pub fn sample_lost_status(&self) -> SampleCountStatus {
         let total = self.protocol_counters().samples_lost;
-        self.inner.endpoint.lost.lock().read(total)
+        let status = self.inner.endpoint.lost.lock().read(total);
+        self.inner.note_status_read();
+        status
     }
 
     /// Returns how many samples were rejected: over a limit, or not of the type.
@@ -469,7 +473,49 @@ impl<T> DataReader<T> {
             let counters = core.counters();
             (counters.samples_rejected + counters.samples_refused, core.last_rejection())
         };
-        endpoint.rejected.lock().read(rejected, endpoint.malformed.load(Ordering::Relaxed), last)
+        let status =
+            endpoint.rejected.lock().read(rejected, endpoint.malformed.load(Ordering::Relaxed), last);
+        self.inner.note_status_read();
+        status
+    }
+
+    pub(crate) fn of(inner: Arc<Inner>) -> Self {
+        Self { inner, sample: PhantomData }
+    }
+
+    /// Returns the same reader without its sample type.
+    pub fn untyped(&self) -> AnyDataReader {
+        DataReader::of(Arc::clone(&self.inner))
+    }
+
+    /// Returns the same reader with its sample type; `None` if it is another one.
+    ///
+    /// ```no_run
+    /// # use weir_dds::{AnyDataReader, DdsType};
+    /// # fn f<T: DdsType + std::fmt::Debug>(reader: &AnyDataReader) {
+    /// if let Some(reader) = reader.typed::<T>() {
+    ///     println!("{:?}", reader.take(10));
+    /// }
+    /// # }
+    /// ```
+    pub fn typed<U: 'static>(&self) -> Option<DataReader<U>> {
+        (self.inner.type_id == TypeId::of::<U>()).then(|| DataReader::of(Arc::clone(&self.inner)))
+    }
+
+    /// Returns the name of the topic.
+    pub fn topic_name(&self) -> &str {
+        self.inner.endpoint.topic.name()
+    }
+
+    /// Returns the name of the sample type.
+    pub fn type_name(&self) -> &'static str {
+        self.inner.type_name
+    }
+
+    /// Returns the subscriber.
+    pub fn subscriber(&self) -> Subscriber {
+        let Inner { handle, endpoint, .. } = &*self.inner;
+        Subscriber { handle: Arc::clone(handle), state: Arc::clone(&endpoint.group) }
     }
 
     /// Returns the reader's GUID.
@@ -509,15 +555,34 @@ impl<T> DataReader<T> {
 }
 
 impl Inner {
-    fn driver(&self) -> &Driver {
+    pub(crate) fn driver(&self) -> &Driver {
         &self.handle.driver
+    }
+
+    /// Does what follows from an access to the samples.
+    #[cold]
+    fn after_access(&self, core: MutexGuard<'_, ReaderCore>) {
+        let core = if core.is_request_due() {
+            self.driver().request_refused(core);
+            self.endpoint.core.lock()
+        } else {
+            core
+        };
+        if self.endpoint.watching.is_on() {
+            self.endpoint.note_access(core);
+        }
+    }
+
+    /// Tells wait sets that a status was read.
+    fn note_status_read(&self) {
+        self.endpoint.watching.observers.notify(Cause::Access);
     }
 }
 
 impl Drop for Inner {
     fn drop(&mut self) {
         let entity = self.endpoint.entity;
-        self.endpoint.set_listener(None);
+        self.endpoint.set_listener(Own::default());
         self.driver().with_discovery(|core, now| core.remove_reader(now, entity));
         self.driver().routes.change(|table| table.forget_reader(entity));
         self.driver().leave(self.group);

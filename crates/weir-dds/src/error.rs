@@ -28,6 +28,9 @@ pub enum DdsError {
     /// An argument is invalid (`RETCODE_BAD_PARAMETER`).
     #[error("{0}")]
     BadParameter(String),
+    /// The call is not allowed now (`RETCODE_PRECONDITION_NOT_MET`).
+    #[error("{0}")]
+    PreconditionNotMet(String),
     /// A limit is exhausted (`RETCODE_OUT_OF_RESOURCES`).
     #[error("{0}")]
     OutOfResources(String),

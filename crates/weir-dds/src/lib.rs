@@ -45,12 +45,15 @@
 //!   [`DataReader::take_next_sample`]).
 
 mod clock;
+mod condition;
 mod data_reader;
 mod data_writer;
 mod driver;
 mod dscp;
 mod error;
+mod group_conditions;
 mod key;
+mod levels;
 mod listener;
 mod multicast;
 mod participant;
@@ -62,8 +65,11 @@ mod settings;
 mod shared_payload;
 mod stage_times;
 mod status;
+mod status_mask;
 mod subscriber;
 mod topic;
+mod upper_listeners;
+mod wait_set;
 mod wait_strategy;
 
 pub use weir_cdr as cdr;
@@ -72,15 +78,21 @@ pub use weir_rtps::reader::ReaderCounters;
 pub use weir_rtps::writer::WriterCounters;
 pub use weir_wire::{Guid, GuidPrefix, SequenceNumber};
 
-pub use data_reader::DataReader;
+pub use condition::{Condition, GuardCondition, StatusCondition};
+pub use data_reader::asynchronous::SampleStream;
+pub use data_reader::conditions::ReadCondition;
 pub use data_reader::serialized::SerializedSample;
-pub use data_writer::DataWriter;
+pub use data_reader::{AnyDataReader, DataReader};
 pub use data_writer::loan::{Loan, NotWritten};
+pub use data_writer::{AnyDataWriter, DataWriter};
 pub use driver::receive_counters::ReceiveCounters;
 pub use driver::sender::SendCounters;
 pub use dscp::DscpMapping;
 pub use error::{DdsError, Result};
-pub use listener::{DataReaderListener, DataWriterListener, TopicListener};
+pub use listener::{
+    DataReaderListener, DataWriterListener, DomainParticipantListener, PublisherListener, SubscriberListener,
+    TopicListener,
+};
 pub use multicast::MulticastGroup;
 pub use participant::DomainParticipant;
 pub use publisher::Publisher;
@@ -99,8 +111,11 @@ pub use status::{
     LivelinessLostStatus, MatchedStatus, QosPolicyCount, ReaderInactivityStatus, SampleCountStatus,
     SampleRejectedReason, SampleRejectedStatus,
 };
+pub use status_mask::{StatusKind, StatusMask};
 pub use subscriber::Subscriber;
-pub use topic::Topic;
+pub use topic::{AnyTopic, Topic};
+pub use upper_listeners::Untyped;
+pub use wait_set::{ActiveConditions, EventFd, WaitSet};
 pub use wait_strategy::{NotAWaitStrategy, WaitStrategy};
 pub use weir_rtps::discovery_event::TypeDifference;
 pub use weir_rtps::participant::DiscoveryCounters;

@@ -12,8 +12,11 @@ use crate::driver::receive_counters::ReceiveCounters;
 use crate::driver::shared::Driver;
 use crate::driver::start::Handle;
 use crate::error::{DdsError, Result};
+use crate::levels::{PublisherState, SubscriberState};
+use crate::listener::DomainParticipantListener;
 use crate::publisher::Publisher;
 use crate::settings::ParticipantSettings;
+use crate::status_mask::StatusMask;
 use crate::subscriber::Subscriber;
 use crate::topic::Topic;
 
@@ -85,12 +88,45 @@ impl DomainParticipant {
 
     /// Creates a publisher, the factory for writers.
     pub fn create_publisher(&self) -> Publisher {
-        Publisher { handle: Arc::clone(&self.handle) }
+        Publisher { handle: Arc::clone(&self.handle), state: PublisherState::new(&self.handle.driver.level) }
     }
 
     /// Creates a subscriber, the factory for readers.
     pub fn create_subscriber(&self) -> Subscriber {
-        Subscriber { handle: Arc::clone(&self.handle) }
+        Subscriber {
+            handle: Arc::clone(&self.handle),
+            state: SubscriberState::new(&self.handle.driver.level),
+        }
+    }
+
+    /// Sets the listener for the events in `mask` that no listener of the participant's entities is for.
+    ///
+    /// Without a listener, those in `mask` are dropped (DDS 1.4, 2.2.4.2.3). A listener that holds a handle of the
+    /// participant or of its entities keeps the participant alive.
+    pub fn set_listener(&self, listener: Option<Arc<dyn DomainParticipantListener>>, mask: StatusMask) {
+        let driver = &self.handle.driver;
+        if listener.is_some() {
+            driver.start_calling();
+        }
+        let before = driver.level.set(listener, mask);
+        driver.routes.table().readers.values().for_each(|reader| reader.listeners_changed());
+        drop(before);
+    }
+
+    /// Returns the listener.
+    pub fn listener(&self) -> Option<Arc<dyn DomainParticipantListener>> {
+        self.handle.driver.level.listener()
+    }
+
+    /// Returns how many calls of the participant's listener panicked. The panic hook has reported each on standard
+    /// error.
+    pub fn listener_panics(&self) -> u64 {
+        self.handle.driver.level.panics.count()
+    }
+
+    /// Returns the statuses of the participant that have changed: it has none of its own (DDS 1.4, 2.2.4.1).
+    pub fn status_changes(&self) -> StatusMask {
+        StatusMask::NONE
     }
 
     /// Asserts all MANUAL_BY_PARTICIPANT writers (DDS 1.4, 2.2.3.11).

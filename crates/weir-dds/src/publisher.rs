@@ -7,8 +7,10 @@ use weir_cdr::DdsType;
 use crate::data_writer::DataWriter;
 use crate::driver::start::Handle;
 use crate::error::Result;
-use crate::listener::DataWriterListener;
+use crate::levels::PublisherState;
+use crate::listener::{DataWriterListener, PublisherListener};
 use crate::qos::DataWriterQos;
+use crate::status_mask::StatusMask;
 use crate::topic::Topic;
 
 /// Creates the writers of one participant.
@@ -31,6 +33,7 @@ use crate::topic::Topic;
 #[derive(Clone)]
 pub struct Publisher {
     pub(crate) handle: Arc<Handle>,
+    pub(crate) state: Arc<PublisherState>,
 }
 
 impl Publisher {
@@ -49,7 +52,7 @@ impl Publisher {
         topic: &Topic<T>,
         qos: DataWriterQos,
     ) -> Result<DataWriter<T>> {
-        DataWriter::new(&self.handle, topic, qos, None)
+        DataWriter::new(self, topic, qos, None)
     }
 
     /// Creates a writer whose listener is set before the writer is announced.
@@ -64,7 +67,33 @@ impl Publisher {
         qos: DataWriterQos,
         listener: impl DataWriterListener<T> + 'static,
     ) -> Result<DataWriter<T>> {
-        DataWriter::new(&self.handle, topic, qos, Some(Arc::new(listener)))
+        DataWriter::new(self, topic, qos, Some(Arc::new(listener)))
+    }
+
+    /// Sets the listener for the events in `mask` of writers that have no listener for them.
+    ///
+    /// Other events are for the listener of the participant. Without a listener, those in `mask` are dropped (DDS 1.4,
+    /// 2.2.4.2.3). A listener that holds a handle of the participant or of its entities keeps the participant alive.
+    pub fn set_listener(&self, listener: Option<Arc<dyn PublisherListener>>, mask: StatusMask) {
+        if listener.is_some() {
+            self.handle.driver.start_calling();
+        }
+        drop(self.state.level.set(listener, mask));
+    }
+
+    /// Returns the listener.
+    pub fn listener(&self) -> Option<Arc<dyn PublisherListener>> {
+        self.state.level.listener()
+    }
+
+    /// Returns how many calls of the publisher's listener panicked. The panic hook has reported each on standard error.
+    pub fn listener_panics(&self) -> u64 {
+        self.state.level.panics.count()
+    }
+
+    /// Returns the statuses of the publisher that have changed: it has none (DDS 1.4, 2.2.4.1).
+    pub fn status_changes(&self) -> StatusMask {
+        StatusMask::NONE
     }
 }
 

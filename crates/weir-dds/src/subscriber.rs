@@ -1,14 +1,18 @@
 //! Subscribers, which create readers (DDS 1.4, 2.2.2.5.2).
 
-use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Weak};
 
 use weir_cdr::DdsType;
 
-use crate::data_reader::DataReader;
+use crate::data_reader::{AnyDataReader, DataReader};
+use crate::driver::endpoints::ReaderEndpoint;
 use crate::driver::start::Handle;
 use crate::error::Result;
-use crate::listener::DataReaderListener;
+use crate::levels::SubscriberState;
+use crate::listener::{DataReaderListener, SubscriberListener};
 use crate::qos::DataReaderQos;
+use crate::status_mask::{StatusKind, StatusMask};
 use crate::topic::Topic;
 
 /// Creates the readers of one participant.
@@ -31,6 +35,7 @@ use crate::topic::Topic;
 #[derive(Clone)]
 pub struct Subscriber {
     pub(crate) handle: Arc<Handle>,
+    pub(crate) state: Arc<SubscriberState>,
 }
 
 impl Subscriber {
@@ -49,7 +54,7 @@ impl Subscriber {
         topic: &Topic<T>,
         qos: DataReaderQos,
     ) -> Result<DataReader<T>> {
-        DataReader::new(&self.handle, topic, qos, None)
+        DataReader::new(self, topic, qos, None)
     }
 
     /// Creates a reader whose listener is set before the reader is announced.
@@ -64,7 +69,82 @@ impl Subscriber {
         qos: DataReaderQos,
         listener: impl DataReaderListener<T> + 'static,
     ) -> Result<DataReader<T>> {
-        DataReader::new(&self.handle, topic, qos, Some(Arc::new(listener)))
+        DataReader::new(self, topic, qos, Some(Arc::new(listener)))
+    }
+
+    /// Sets the listener for DATA_ON_READERS and for the events in `mask` of readers that have no listener for them.
+    ///
+    /// Other events are for the listener of the participant. Without a listener, those in `mask` are dropped (DDS 1.4,
+    /// 2.2.4.2.3). A listener that holds a handle of the participant or of its entities keeps the participant alive.
+    pub fn set_listener(&self, listener: Option<Arc<dyn SubscriberListener>>, mask: StatusMask) {
+        if listener.is_some() {
+            self.handle.driver.start_calling();
+        }
+        let before = self.state.level.set(listener, mask);
+        self.readers().for_each(|reader| reader.listeners_changed());
+        drop(before);
+    }
+
+    /// Returns the listener.
+    pub fn listener(&self) -> Option<Arc<dyn SubscriberListener>> {
+        self.state.level.listener()
+    }
+
+    /// Returns how many calls of the subscriber's listener panicked. The panic hook has reported each on standard
+    /// error.
+    pub fn listener_panics(&self) -> u64 {
+        self.state.level.panics.count()
+    }
+
+    /// Calls `on_data_available` for all readers of the subscriber that have unread samples.
+    ///
+    /// A listener that is called for DATA_ON_READERS can pass the data on to those of the readers (DDS 1.4,
+    /// 2.2.2.5.2.11).
+    pub fn notify_datareaders(&self) {
+        let has_unread = |reader: &Arc<ReaderEndpoint>| reader.core.lock().has_unread();
+        for reader in self.readers().filter(has_unread) {
+            if let Some(owner) = reader.owner.get().and_then(Weak::upgrade) {
+                owner.notify_data_available();
+            }
+        }
+        self.handle.driver.flush_queued();
+    }
+
+    /// Returns the readers that have unread samples (DDS 1.4, 2.2.2.5.2.10, `get_datareaders`).
+    pub fn readers_with_data(&self) -> Vec<AnyDataReader> {
+        let has_unread = |reader: &Arc<ReaderEndpoint>| reader.core.lock().has_unread();
+        let owners = self.readers().filter(has_unread).filter_map(|reader| reader.owner.get()?.upgrade());
+        let mut readers: Vec<_> = owners.map(AnyDataReader::of).collect();
+        readers.sort_unstable_by_key(DataReader::guid);
+        readers
+    }
+
+    /// Returns the statuses of the subscriber that have changed: none, or DATA_ON_READERS.
+    ///
+    /// DATA_ON_READERS is set when samples arrive. It is reset when samples of any reader are accessed, or when a
+    /// listener is called for them.
+    pub fn status_changes(&self) -> StatusMask {
+        self.watch();
+        [(StatusKind::DataOnReaders, self.state.has_data.load(Ordering::SeqCst))].into_iter().collect()
+    }
+
+    /// Keeps DATA_ON_READERS from now on.
+    pub(crate) fn watch(&self) {
+        if !self.state.is_tracked.swap(true, Ordering::SeqCst) {
+            for reader in self.readers() {
+                reader.watch();
+                if reader.core.lock().has_unread() {
+                    self.state.has_data.store(true, Ordering::SeqCst);
+                }
+            }
+        }
+    }
+
+    /// Returns the readers, without their types.
+    fn readers(&self) -> impl Iterator<Item = Arc<ReaderEndpoint>> {
+        let table = self.handle.driver.routes.table();
+        let is_own = |reader: &&Arc<ReaderEndpoint>| Arc::ptr_eq(&reader.group, &self.state);
+        table.readers.values().filter(is_own).cloned().collect::<Vec<_>>().into_iter()
     }
 }
 

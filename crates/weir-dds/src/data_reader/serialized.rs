@@ -75,8 +75,8 @@ impl<T: DdsType> DataReader<T> {
             });
             true
         });
-        if core.is_request_due() {
-            self.inner.driver().request_refused(core);
+        if core.has_errand() {
+            self.inner.after_access(core);
         }
         samples
     }

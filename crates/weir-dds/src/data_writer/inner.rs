@@ -1,5 +1,6 @@
 //! State shared by all handles of a writer, and the waits inside a write.
 
+use std::any::TypeId;
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::thread::JoinHandle;
@@ -14,8 +15,9 @@ use weir_rtps::writer::{Change, ChangeKind, WriteRefused, WriterCore};
 use weir_wire::SequenceNumber;
 
 use crate::clock;
-use crate::driver::endpoints::WriterEndpoint;
+use crate::driver::endpoints::{Own, WriterEndpoint};
 use crate::driver::lane::Turn;
+use crate::driver::observers::Cause;
 use crate::driver::publishing::Publishing;
 use crate::driver::shared::Driver;
 use crate::driver::start::Handle;
@@ -34,9 +36,9 @@ pub(super) struct InstanceKey {
     pub(super) payload: Box<[u8]>,
 }
 
-pub(super) struct Inner {
-    pub(super) handle: Arc<Handle>,
-    pub(super) endpoint: Arc<WriterEndpoint>,
+pub(crate) struct Inner {
+    pub(crate) handle: Arc<Handle>,
+    pub(crate) endpoint: Arc<WriterEndpoint>,
     /// The publishing thread of an asynchronous writer.
     pub(super) publisher: Option<JoinHandle<()>>,
     pub(super) qos: DataWriterQos,
@@ -48,12 +50,19 @@ pub(super) struct Inner {
     pub(super) undelimited_key: fn(&[u8]) -> core::result::Result<Vec<u8>, weir_cdr::CdrError>,
     /// Converts a key hash in XCDR1 to what identifies the instance, if it is no digest.
     pub(super) instance_of_key_hash: fn([u8; 16]) -> Option<[u8; 16]>,
+    pub(super) type_id: TypeId,
+    pub(super) type_name: &'static str,
 }
 
 impl Inner {
     #[inline]
     pub(super) fn driver(&self) -> &Driver {
         &self.handle.driver
+    }
+
+    /// Tells wait sets that a status was read.
+    pub(super) fn note_status_read(&self) {
+        self.endpoint.observers.notify(Cause::Access);
     }
 
     /// Returns the change that unregisters an instance (WRITER_DATA_LIFECYCLE, DDS 1.4, 2.2.3.21).
@@ -270,7 +279,7 @@ impl Drop for Inner {
         let entity = self.endpoint.entity;
         // A listener may hold handles, and threads may keep the endpoint alive through an old
         // routing table.
-        self.endpoint.set_listener(None);
+        self.endpoint.set_listener(Own::default());
         // Samples that automatic coalescing holds back are sent as well.
         let mut turn = self.endpoint.lane.turn();
         let last = self.unregister_all(&mut turn.core);

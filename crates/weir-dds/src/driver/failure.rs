@@ -12,6 +12,7 @@ use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
 
+use super::observers::Cause;
 use super::shared::Driver;
 use crate::error::{DdsError, Result};
 
@@ -71,6 +72,8 @@ impl Driver {
         self.listeners.wake();
         self.channel.close();
         self.discovery.announce_change();
+        self.routes.table().readers.values().for_each(|reader| reader.wake_watching());
+        self.routes.table().writers.values().for_each(|writer| writer.observers.notify(Cause::News));
     }
 }
 

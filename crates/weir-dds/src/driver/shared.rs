@@ -21,6 +21,7 @@ use super::sockets::MetaSockets;
 use crate::clock::WallClock;
 use crate::dscp::DscpMapping;
 use crate::error::{DdsError, Result};
+use crate::levels::ParticipantLevel;
 use crate::multicast::MulticastGroup;
 use crate::wait_strategy::WaitStrategy;
 
@@ -39,6 +40,8 @@ pub(crate) struct Driver {
     pub(crate) routes: Routes,
     pub(crate) discovery: Discovery,
     pub(crate) listeners: Listeners,
+    /// The participant's listener.
+    pub(crate) level: Arc<ParticipantLevel>,
     pub(crate) meta: MetaSockets,
     pub(super) network: Network,
     pub(crate) paths: Paths,

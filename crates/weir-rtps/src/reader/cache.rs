@@ -40,7 +40,7 @@ pub(super) struct Cache {
     /// Position at which the next [`Cache::sweep`] starts.
     swept_to: u64,
     /// Number of accesses so far.
-    accesses: u64,
+    pub(super) accesses: u64,
     /// Policies that leave samples out; `None`: there are none.
     pub(super) enforced: Option<Box<Enforced>>,
 }
@@ -456,7 +456,7 @@ impl Cache {
         count
     }
 
-    fn is_in(&self, index: usize, states: States) -> bool {
+    pub(super) fn is_in(&self, index: usize, states: States) -> bool {
         let entry = &self.entries.ring[index];
         let instance = self.instances.get(entry.instance);
         let is_new = instance.viewed_by == 0 || instance.viewed_by == self.accesses;
@@ -465,7 +465,12 @@ impl Cache {
 
     /// Passes a sample to `f`, then removes it or marks it as read. Returns whether it counts.
     #[inline]
-    fn visit(&mut self, index: usize, remove: bool, f: &mut impl FnMut(RawSample<'_>) -> bool) -> bool {
+    pub(super) fn visit(
+        &mut self,
+        index: usize,
+        remove: bool,
+        f: &mut impl FnMut(RawSample<'_>) -> bool,
+    ) -> bool {
         let mut counts = false;
         self.show(index, |sample| counts = f(sample));
         if remove || !counts {
