@@ -479,6 +479,14 @@ impl<T> DataReader<T> {
         status
     }
 
+    pub(crate) fn inner(&self) -> &Inner {
+        &self.inner
+    }
+
+    pub(crate) fn endpoint(&self) -> &Arc<ReaderEndpoint> {
+        &self.inner.endpoint
+    }
+
     pub(crate) fn of(inner: Arc<Inner>) -> Self {
         Self { inner, sample: PhantomData }
     }
@@ -573,7 +581,7 @@ impl Inner {
         }
     }
 
-    /// Tells wait sets that a status was read.
+    /// Notifies wait sets that a status was read.
     fn note_status_read(&self) {
         self.endpoint.watching.observers.notify(Cause::Access);
     }

@@ -330,6 +330,10 @@ impl<T> DataWriter<T> {
         self.inner.endpoint.listener_panics.count()
     }
 
+    pub(crate) fn inner(&self) -> &Inner {
+        &self.inner
+    }
+
     pub(crate) fn of(inner: Arc<Inner>) -> Self {
         Self { inner, sample: PhantomData }
     }

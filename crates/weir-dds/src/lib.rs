@@ -44,10 +44,13 @@
 //! - After warm-up, nothing is allocated per sample ([`DataReader::take_into`],
 //!   [`DataReader::take_next_sample`]).
 
+mod builtin_subscriber;
+mod builtin_topics;
 mod clock;
 mod condition;
 mod data_reader;
 mod data_writer;
+mod discovered;
 mod driver;
 mod dscp;
 mod error;
@@ -76,8 +79,13 @@ pub use weir_cdr as cdr;
 pub use weir_cdr::{Bytes, DdsType};
 pub use weir_rtps::reader::ReaderCounters;
 pub use weir_rtps::writer::WriterCounters;
-pub use weir_wire::{Guid, GuidPrefix, SequenceNumber};
+pub use weir_wire::{Guid, GuidPrefix, SequenceNumber, VendorId};
 
+pub use builtin_subscriber::BuiltinSubscriber;
+pub use builtin_topics::{
+    ParticipantBuiltinTopicData, PublicationBuiltinTopicData, SubscriptionBuiltinTopicData,
+    TopicBuiltinTopicData,
+};
 pub use condition::{Condition, GuardCondition, StatusCondition};
 pub use data_reader::asynchronous::SampleStream;
 pub use data_reader::conditions::ReadCondition;

@@ -48,7 +48,7 @@ const TOPIC_NAME_MAX: usize = 256;
 /// ```
 #[derive(Clone)]
 pub struct DomainParticipant {
-    handle: Arc<Handle>,
+    pub(crate) handle: Arc<Handle>,
 }
 
 impl DomainParticipant {
@@ -154,13 +154,6 @@ impl DomainParticipant {
     /// Returns the GUID prefix, which identifies the participant.
     pub fn guid_prefix(&self) -> GuidPrefix {
         self.handle.driver.prefix
-    }
-
-    /// Returns the number of discovered participants, of any vendor, in this domain.
-    ///
-    /// Participants of this process count as well, except this one.
-    pub fn discovered_participants(&self) -> usize {
-        self.handle.driver.discovery.participants()
     }
 
     /// Returns counts of what discovery dropped, by reason, such as announcements that could not be used.

@@ -8,7 +8,7 @@ use core::ops::{BitAnd, BitOr, Not};
 /// |---|---|
 /// | [`Topic`](crate::Topic) | `InconsistentTopic` |
 /// | [`Subscriber`](crate::Subscriber) | `DataOnReaders` |
-/// | [`DataReader`](crate::DataReader) | `DataAvailable`, `Sample...`, `Requested...`, `LivelinessChanged`, `SubscriptionMatched` |
+/// | [`DataReader`](crate::DataReader) | `DataAvailable`, `Sample...`, `Requested...`, and those of its writers |
 /// | [`DataWriter`](crate::DataWriter) | `LivelinessLost`, `Offered...`, `PublicationMatched` |
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u32)]

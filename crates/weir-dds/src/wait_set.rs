@@ -360,8 +360,8 @@ impl Drop for Waiting<'_> {
 
 /// A descriptor that is readable while there is something to do: unread samples, or a condition that is true.
 ///
-/// For `poll`, `epoll`, and runtimes built on them (`tokio::io::unix::AsyncFd`, `async_io::Async`). Do not read from it:
-/// accessing the samples, or whatever else ends the reason, makes it unreadable.
+/// For `poll`, `epoll`, and runtimes built on them (`tokio::io::unix::AsyncFd`, `async_io::Async`). Do not read from
+/// it: accessing the samples, or whatever else ends the reason, makes it unreadable.
 #[derive(Debug, Clone)]
 pub struct EventFd(pub(crate) Arc<weir_udp::Waker>);
 

@@ -60,7 +60,7 @@ impl Inner {
         &self.handle.driver
     }
 
-    /// Tells wait sets that a status was read.
+    /// Notifies wait sets that a status was read.
     pub(super) fn note_status_read(&self) {
         self.endpoint.observers.notify(Cause::Access);
     }

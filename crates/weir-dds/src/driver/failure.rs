@@ -73,6 +73,8 @@ impl Driver {
         self.channel.close();
         self.discovery.announce_change();
         self.routes.table().readers.values().for_each(|reader| reader.wake_watching());
+        let builtin = self.builtin.lock().upgrade();
+        builtin.into_iter().for_each(|readers| readers.wake());
         self.routes.table().writers.values().for_each(|writer| writer.observers.notify(Cause::News));
     }
 }

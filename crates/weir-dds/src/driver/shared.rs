@@ -18,6 +18,7 @@ use super::outlet::Outlet;
 use super::paths::Paths;
 use super::routes::Routes;
 use super::sockets::MetaSockets;
+use crate::builtin_subscriber::KnownReaders;
 use crate::clock::WallClock;
 use crate::dscp::DscpMapping;
 use crate::error::{DdsError, Result};
@@ -42,6 +43,7 @@ pub(crate) struct Driver {
     pub(crate) listeners: Listeners,
     /// The participant's listener.
     pub(crate) level: Arc<ParticipantLevel>,
+    pub(crate) builtin: KnownReaders,
     pub(crate) meta: MetaSockets,
     pub(super) network: Network,
     pub(crate) paths: Paths,

@@ -75,6 +75,7 @@ impl Driver {
             discovery: Discovery::new(ParticipantCore::new(config, clock::now())),
             listeners: Listeners::default(),
             level: Arc::default(),
+            builtin: Mutex::default(),
             meta,
             network: Network::new(choice, watch, selected),
             paths: Paths::new(settings.rate_max, settings.ecn),

@@ -6,6 +6,7 @@
 mod asynchronous;
 mod best_effort;
 mod blocking;
+mod builtin_topics;
 mod conditions;
 mod dscp;
 mod durability;

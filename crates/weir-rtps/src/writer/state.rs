@@ -189,6 +189,11 @@ impl WriterCore {
         self.acknowledged >= sn || !self.has_reliable
     }
 
+    /// Returns the GUIDs of the matched readers.
+    pub fn matched_readers(&self) -> impl Iterator<Item = Guid> + '_ {
+        self.proxies.iter().map(|proxy| proxy.guid)
+    }
+
     /// Returns the GUIDs of the reliable readers that have not acknowledged the last sample, and are waited for. The
     /// one furthest behind comes first.
     pub fn lagging_readers(&self) -> impl Iterator<Item = Guid> + '_ {
