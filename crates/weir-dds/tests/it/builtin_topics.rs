@@ -19,6 +19,10 @@ fn find<T: DdsType>(reader: &DataReader<T>, is_meant: impl Fn(&Sample<T>) -> boo
     }
 }
 
+fn named(name: &str) -> weir_dds::ParticipantSettings {
+    weir_dds::ParticipantSettings { name: Some(name.to_owned()), ..settings() }
+}
+
 fn until(is_reached: impl Fn() -> bool) {
     let deadline = std::time::Instant::now() + DEADLINE;
     while !is_reached() {
@@ -36,7 +40,7 @@ fn know(one: &DomainParticipant, other: &DomainParticipant) {
 fn participants_topics_writers_and_readers_are_samples_that_end_with_them() {
     let world = World::new();
     let here = world.participant();
-    let there = world.participant_with(settings().name("the other one"));
+    let there = world.participant_with(named("the other one"));
     know(&here, &there);
     // Made after the participant was found: what is known already is there, too.
     let builtin = here.builtin_subscriber().unwrap();
@@ -117,7 +121,7 @@ fn own_entities_are_no_samples_and_the_readers_are_shared() {
 #[test]
 fn what_others_have_announced_can_be_looked_up() {
     let world = World::new();
-    let (here, there) = (world.participant(), world.participant_with(settings().name("there")));
+    let (here, there) = (world.participant(), world.participant_with(named("there")));
     let writer: DataWriter<Numbered> = world.writer(&here, lossless_writer());
     let reader: DataReader<Numbered> = world.reader(&there, lossless_reader().partition([""]));
     let own: DataReader<Numbered> = world.reader(&here, lossless_reader());
