@@ -33,12 +33,11 @@ use crate::topic::TopicState;
 /// NOT_ALIVE_DISPOSED. The readers have everything that readers have: states, conditions, listeners, streams. At first
 /// they have what is known already. The participant's own entities, and those that it ignores, do not appear.
 ///
-/// A reader remembers an entity that is gone until its samples are taken: take them, or call `read` on
-/// [`DomainParticipant::builtin_subscriber`](crate::DomainParticipant::builtin_subscriber) when needed. Beyond
-/// 65 536 entities, further ones are counted in
+/// A reader remembers an entity that is gone until its samples are taken. Beyond 65 536 entities, further ones are
+/// counted in
 /// [`sample_rejected_status`](DataReader::sample_rejected_status).
 ///
-/// A handle: the readers exist as long as handles of this or of them do.
+/// A handle: keep it as long as the readers are used. Without one, they get no further samples.
 ///
 /// ```
 /// use std::time::Duration;
@@ -52,7 +51,8 @@ use crate::topic::TopicState;
 ///
 /// let settings = || ParticipantSettings::default().interface("lo");
 /// let (here, there) = (DomainParticipant::new(84, settings())?, DomainParticipant::new(84, settings())?);
-/// let publications = here.builtin_subscriber()?.publications().clone();
+/// let builtin = here.builtin_subscriber()?;
+/// let publications = builtin.publications();
 ///
 /// let topic = there.create_topic::<Greeting>("Greetings")?;
 /// let writer = there.create_publisher().create_datawriter(&topic, Default::default())?;

@@ -17,7 +17,7 @@ use crate::error::{DdsError, Result};
 use crate::participant::DomainParticipant;
 
 impl DomainParticipant {
-    /// Returns the readers of the builtin topics. The first call makes them.
+    /// Returns the readers of the builtin topics. The first call makes them; keep the result as long as they are used.
     ///
     /// # Errors
     /// [`DdsError::ThreadFailed`]: the participant has failed.

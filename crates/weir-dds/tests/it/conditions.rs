@@ -153,7 +153,7 @@ fn a_read_condition_is_true_for_the_states_that_it_names() {
 fn a_query_selects_by_value_and_leaves_the_rest_as_it_is() {
     let (writer, reader) = pair::<Keyed>(lossless_writer(), lossless_reader());
     let large = reader.query_condition(States::NOT_READ, |sample: &Keyed| sample.value >= 10);
-    let even = reader.query(|sample: &Keyed| sample.value % 2 == 0);
+    let even = reader.query(|sample: &Keyed| sample.value.is_multiple_of(2));
     let wait_set = WaitSet::new();
     wait_set.attach_condition(&large);
     for value in [1, 2, 3] {
