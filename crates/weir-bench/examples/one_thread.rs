@@ -129,7 +129,7 @@ impl Engine {
         self.sample.payload.resize(size.saturating_sub(HEADER_BYTES), 0);
         self.writer.write(&self.sample)?;
         while !self.reader.take_next_sample(&mut self.taken) {
-            if !self.reader.wait_for_data(Duration::from_secs(1)) {
+            if self.reader.wait_for_data(Duration::from_secs(1)).is_err() {
                 return Err("a sample was lost".into());
             }
         }

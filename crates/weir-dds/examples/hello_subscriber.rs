@@ -48,7 +48,7 @@ pub(crate) fn run(
     writeln!(out, "Waiting for {count} greetings in domain {}.", participant.domain_id())?;
     let mut heard = 0;
     while heard < count {
-        reader.wait_for_data(Duration::MAX);
+        reader.wait_for_data(Duration::MAX)?;
         for sample in reader.take(count - heard) {
             let Some(greeting) = sample.data() else { continue };
             heard += 1;

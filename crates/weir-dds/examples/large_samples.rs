@@ -106,7 +106,7 @@ fn record(writer: &DataWriter<Image>, count: u32) -> Result<(), DdsError> {
 fn view(reader: &DataReader<Image>, count: u32) -> Result<usize, String> {
     let (mut received, mut expected) = (0, 0);
     while expected < count {
-        if !reader.wait_for_data(PATIENCE) {
+        if reader.wait_for_data(PATIENCE).is_err() {
             return Err(format!("image {expected} did not arrive"));
         }
         // An image can be kept indefinitely and sent to other threads. Its memory is reused when

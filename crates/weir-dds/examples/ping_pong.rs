@@ -94,7 +94,7 @@ pub(crate) fn run(
         let sent = Instant::now();
         writer.write(&Ball { number })?;
         while !reader.take_next_sample(&mut ball) {
-            if !reader.wait_for_data(PATIENCE) {
+            if reader.wait_for_data(PATIENCE).is_err() {
                 return Err(format!("sample {number} did not return").into());
             }
         }

@@ -1,15 +1,19 @@
 //! Data readers (DDS 1.4, 2.2.2.5.3).
 
+pub(crate) mod asynchronous;
+pub(crate) mod conditions;
+pub(crate) mod listening;
 mod policies;
 mod query;
 pub(crate) mod selection;
 pub(crate) mod serialized;
 mod setup;
 
+use std::any::TypeId;
 use std::marker::PhantomData;
 use std::net::SocketAddrV4;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use parking_lot::{Mutex, MutexGuard};
@@ -21,8 +25,9 @@ use self::selection::{Selection, What};
 use self::setup::{check_qos, core_config};
 use crate::clock;
 use crate::content_filter::FilterState;
+use crate::driver::endpoints::Own;
 use crate::driver::endpoints::ReaderEndpoint;
-use crate::driver::events::ReaderEvent;
+use crate::driver::observers::Cause;
 use crate::driver::shared::Driver;
 use crate::driver::start::Handle;
 use crate::error::{DdsError, Result};
@@ -40,6 +45,7 @@ use crate::status::{
 };
 use crate::subscriber::Subscriber;
 use crate::topic::Topic;
+use crate::upper_listeners::Untyped;
 use crate::wait_strategy::WaitStrategy;
 
 /// Reads samples of a topic.
@@ -66,7 +72,7 @@ use crate::wait_strategy::WaitStrategy;
 /// # let topic = participant.create_topic::<Greeting>("Greetings")?;
 /// let subscriber = participant.create_subscriber();
 /// let reader = subscriber.create_datareader(&topic, DataReaderQos::default().reliable().keep_all())?;
-/// while reader.wait_for_data(Duration::from_secs(10)) {
+/// while reader.wait_for_data(Duration::from_secs(10)).is_ok() {
 ///     for sample in reader.take(100) {
 ///         if let Some(greeting) = sample.data() {
 ///             println!("{} from {}", greeting.text, sample.info.publication_handle);
@@ -80,17 +86,21 @@ pub struct DataReader<T> {
     sample: PhantomData<fn() -> T>,
 }
 
-struct Inner {
-    handle: Arc<Handle>,
-    endpoint: Arc<ReaderEndpoint>,
+/// A reader whose sample type is not known to the compiler: see [`DataReader::typed`].
+pub type AnyDataReader = DataReader<Untyped>;
+
+/// What the handles of a reader share.
+pub(crate) struct Inner {
+    pub(crate) handle: Arc<Handle>,
+    pub(crate) endpoint: Arc<ReaderEndpoint>,
+    type_id: TypeId,
+    type_name: &'static str,
     /// The multicast group that the reader joined.
     group: Option<SocketAddrV4>,
     /// The QoS as it is now.
     current: Mutex<DataReaderQos>,
     /// What the subscriber adds to it.
     of_subscriber: AnnouncedByGroup,
-    /// The type's name, to announce it.
-    type_name: &'static str,
     is_enabled: AtomicBool,
     is_closed: AtomicBool,
     /// The content filter, kept while the reader is, and the version of its parameters at creation.
@@ -99,7 +109,6 @@ struct Inner {
 
 impl<T: DdsType> DataReader<T> {
     pub(crate) fn new(
-        handle: &Arc<Handle>,
         subscriber: &Subscriber,
         topic: &Topic<T>,
         filter: Option<&Arc<FilterState>>,
@@ -107,6 +116,7 @@ impl<T: DdsType> DataReader<T> {
         listener: Option<Arc<dyn DataReaderListener<T>>>,
     ) -> Result<Self> {
         check_qos(&qos)?;
+        let Subscriber { handle, state } = subscriber;
         let of_subscriber = subscriber.announced();
         let driver = &handle.driver;
         driver.check()?;
@@ -118,7 +128,7 @@ impl<T: DdsType> DataReader<T> {
             presentation: of_subscriber.presentation(),
             ..core_config::<T>(driver.guid(entity), &qos, random::secret()?)
         };
-        let endpoint = Arc::new(ReaderEndpoint::new(entity, ReaderCore::new(config), &topic.state));
+        let endpoint = Arc::new(ReaderEndpoint::new(entity, ReaderCore::new(config), &topic.state, state));
         subscriber.add(&endpoint);
         let filter = filter.map(|state| {
             let (property, version) = state.add_reader(&endpoint);
@@ -126,24 +136,40 @@ impl<T: DdsType> DataReader<T> {
             (Arc::clone(state), version)
         });
         driver.routes.change(|table| _ = table.readers.insert(entity, Arc::clone(&endpoint)));
-        let inner = Inner {
-            handle: Arc::clone(handle),
-            endpoint,
-            group,
-            current: Mutex::new(qos),
-            of_subscriber,
-            type_name: T::TYPE_NAME,
-            is_enabled: AtomicBool::new(false),
-            is_closed: AtomicBool::new(false),
-            filter,
-        };
-        let reader = Self { inner: Arc::new(inner), sample: PhantomData };
+        let reader = Self::of_endpoint(handle, endpoint, group, (qos, of_subscriber, filter));
         reader.set_listener(listener);
+        if state.is_tracked.load(Ordering::SeqCst) {
+            reader.inner.endpoint.watch();
+        }
         if driver.qos.lock().entity_factory.autoenable_created_entities {
             reader.enable()?;
         }
         driver.check()?;
         Ok(reader)
+    }
+
+    /// Makes the handle of a reader that exists.
+    pub(crate) fn of_endpoint(
+        handle: &Arc<Handle>,
+        endpoint: Arc<ReaderEndpoint>,
+        group: Option<SocketAddrV4>,
+        (qos, of_subscriber, filter): (DataReaderQos, AnnouncedByGroup, Option<(Arc<FilterState>, u64)>),
+    ) -> Self {
+        let inner = Arc::new(Inner {
+            handle: Arc::clone(handle),
+            endpoint,
+            type_id: TypeId::of::<T>(),
+            type_name: T::TYPE_NAME,
+            group,
+            current: Mutex::new(qos),
+            of_subscriber,
+            is_enabled: AtomicBool::new(false),
+            is_closed: AtomicBool::new(false),
+            filter,
+        });
+        // Nothing else sets it.
+        let _ = inner.endpoint.owner.set(Arc::downgrade(&inner));
+        Self::of(inner)
     }
 
     /// Removes and returns up to `max` samples, oldest first.
@@ -242,8 +268,8 @@ impl<T: DdsType> DataReader<T> {
                 self.note_malformed(1);
             }
         });
-        if core.is_request_due() {
-            self.inner.driver().request_refused(core);
+        if core.has_errand() {
+            self.inner.after_access(core);
         }
         is_taken
     }
@@ -282,8 +308,8 @@ impl<T: DdsType> DataReader<T> {
             malformed += u64::from(!fill(raw) && !raw.was_read);
             true
         });
-        if core.is_request_due() {
-            self.inner.driver().request_refused(core);
+        if core.has_errand() {
+            self.inner.after_access(core);
         }
         if malformed > 0 {
             self.note_malformed(malformed);
@@ -295,65 +321,42 @@ impl<T: DdsType> DataReader<T> {
     fn note_malformed(&self, count: u64) {
         self.inner.endpoint.malformed.fetch_add(count, Ordering::Relaxed);
     }
-
-    /// Sets or removes the listener.
-    pub fn set_listener(&self, listener: Option<Arc<dyn DataReaderListener<T>>>) {
-        let me: Weak<Inner> = Arc::downgrade(&self.inner);
-        if listener.is_some() {
-            self.inner.handle.driver.start_calling();
-        }
-        self.inner.endpoint.set_listener(listener.map(|listener| {
-            let call = move |event| {
-                let Some(inner) = me.upgrade() else { return };
-                let reader = Self { inner, sample: PhantomData };
-                match event {
-                    ReaderEvent::DataAvailable => listener.on_data_available(&reader),
-                    ReaderEvent::Matched => {
-                        listener.on_subscription_matched(&reader, reader.subscription_matched_status());
-                    }
-                    ReaderEvent::Incompatible => {
-                        let status = reader.requested_incompatible_qos_status();
-                        listener.on_requested_incompatible_qos(&reader, status);
-                    }
-                    ReaderEvent::LivelinessChanged => {
-                        listener.on_liveliness_changed(&reader, reader.liveliness_changed_status());
-                    }
-                    ReaderEvent::SampleRejected => {
-                        listener.on_sample_rejected(&reader, reader.sample_rejected_status());
-                    }
-                    ReaderEvent::DeadlineMissed => {
-                        listener
-                            .on_requested_deadline_missed(&reader, reader.requested_deadline_missed_status());
-                    }
-                    ReaderEvent::SampleLost => listener.on_sample_lost(&reader, reader.sample_lost_status()),
-                }
-            };
-            Arc::new(call) as crate::driver::events::ReaderListener
-        }));
-    }
 }
 
 impl<T> DataReader<T> {
-    /// Waits until there is an unread sample; returns whether there is one.
+    /// Waits until there is an unread sample.
     ///
     /// Waits as [`ParticipantSettings::wait`](crate::ParticipantSettings::wait) says. Meanwhile the
-    /// calling thread receives for all endpoints of the participant. When the participant fails
-    /// ([`DataReader::failure`]), this returns without waiting for the timeout.
-    pub fn wait_for_data(&self, timeout: Duration) -> bool {
+    /// calling thread receives for all endpoints of the participant.
+    ///
+    /// # Errors
+    /// - [`DdsError::Timeout`]: there is none.
+    /// - [`DdsError::ThreadFailed`]: the participant has failed, and there is none. Returns without waiting for the
+    ///   timeout.
+    pub fn wait_for_data(&self, timeout: Duration) -> Result<()> {
         self.wait_for_data_by(timeout, self.inner.driver().wait)
     }
 
     /// As [`DataReader::wait_for_data`], with a wait strategy for this call.
-    pub fn wait_for_data_by(&self, timeout: Duration, strategy: WaitStrategy) -> bool {
+    ///
+    /// # Errors
+    /// As [`DataReader::wait_for_data`].
+    pub fn wait_for_data_by(&self, timeout: Duration, strategy: WaitStrategy) -> Result<()> {
         let (driver, endpoint) = (self.inner.driver(), &self.inner.endpoint);
-        let Some(access) = endpoint.shared_sets.get() else {
-            return driver.receive_until_unread(endpoint, clock::now() + timeout, strategy);
+        let until = clock::now() + timeout;
+        let is_there = match endpoint.shared_sets.get() {
+            None => driver.receive_until_unread(endpoint, until, strategy),
+            // Another reader may have received the end of a set.
+            Some(access) => driver.receive_until(Some(until), strategy, || {
+                access.settle();
+                endpoint.core.lock().has_unread()
+            }),
         };
-        // Another reader may have received the end of a set.
-        driver.receive_until(Some(clock::now() + timeout), strategy, || {
-            access.settle();
-            endpoint.core.lock().has_unread()
-        })
+        if is_there {
+            return Ok(());
+        }
+        driver.check()?;
+        Err(DdsError::Timeout { what: "the arrival of a sample", waited: timeout, hint: String::new() })
     }
 
     /// Waits until the reader has what its matched writers had written before (DDS 1.4, 2.2.2.5.3.33).
@@ -397,7 +400,9 @@ impl<T> DataReader<T> {
 
     /// Returns how many writers are matched. Resets the status's changes to zero.
     pub fn subscription_matched_status(&self) -> MatchedStatus {
-        self.inner.endpoint.matched.lock().read()
+        let status = self.inner.endpoint.matched.lock().read();
+        self.inner.note_status_read();
+        status
     }
 
     /// Returns the handles of the matched writers (DDS 1.4, 2.2.2.5.3.34).
@@ -409,21 +414,27 @@ impl<T> DataReader<T> {
     ///
     /// Resets the status's changes to zero.
     pub fn requested_incompatible_qos_status(&self) -> IncompatibleQosStatus {
-        self.inner.endpoint.incompatible.lock().read()
+        let status = self.inner.endpoint.incompatible.lock().read();
+        self.inner.note_status_read();
+        status
     }
 
     /// Returns how many matched writers are alive.
     ///
     /// Resets the status's changes to zero.
     pub fn liveliness_changed_status(&self) -> LivelinessChangedStatus {
-        self.inner.endpoint.core.lock().take_liveliness_changed()
+        let status = self.inner.endpoint.core.lock().take_liveliness_changed();
+        self.inner.note_status_read();
+        status
     }
 
     /// Returns which instances were not written within the requested deadline.
     ///
     /// Resets the status's change to zero.
     pub fn requested_deadline_missed_status(&self) -> DeadlineMissedStatus {
-        DeadlineMissedStatus::new(self.inner.endpoint.core.lock().take_deadline_missed(), InstanceHandle)
+        let missed = self.inner.endpoint.core.lock().take_deadline_missed();
+        self.inner.note_status_read();
+        DeadlineMissedStatus::new(missed, InstanceHandle)
     }
 
     /// Returns how many samples will never arrive.
@@ -431,7 +442,9 @@ impl<T> DataReader<T> {
     /// Resets the status's changes to zero.
     pub fn sample_lost_status(&self) -> SampleCountStatus {
         let total = self.protocol_counters().samples_lost;
-        self.inner.endpoint.lost.lock().read(total)
+        let status = self.inner.endpoint.lost.lock().read(total);
+        self.inner.note_status_read();
+        status
     }
 
     /// Returns how many samples were rejected: over a limit, or not of the type.
@@ -445,7 +458,57 @@ impl<T> DataReader<T> {
             let counters = core.counters();
             (counters.samples_rejected + counters.samples_refused, core.last_rejection())
         };
-        endpoint.rejected.lock().read(rejected, endpoint.malformed.load(Ordering::Relaxed), last)
+        let status =
+            endpoint.rejected.lock().read(rejected, endpoint.malformed.load(Ordering::Relaxed), last);
+        self.inner.note_status_read();
+        status
+    }
+
+    pub(crate) fn inner(&self) -> &Inner {
+        &self.inner
+    }
+
+    pub(crate) fn endpoint(&self) -> &Arc<ReaderEndpoint> {
+        &self.inner.endpoint
+    }
+
+    pub(crate) fn of(inner: Arc<Inner>) -> Self {
+        Self { inner, sample: PhantomData }
+    }
+
+    /// Returns the same reader without its sample type.
+    pub fn untyped(&self) -> AnyDataReader {
+        DataReader::of(Arc::clone(&self.inner))
+    }
+
+    /// Returns the same reader with its sample type; `None` if it is another one.
+    ///
+    /// ```no_run
+    /// # use weir_dds::{AnyDataReader, DdsType};
+    /// # fn f<T: DdsType + std::fmt::Debug>(reader: &AnyDataReader) {
+    /// if let Some(reader) = reader.typed::<T>() {
+    ///     println!("{:?}", reader.take(10));
+    /// }
+    /// # }
+    /// ```
+    pub fn typed<U: 'static>(&self) -> Option<DataReader<U>> {
+        (self.inner.type_id == TypeId::of::<U>()).then(|| DataReader::of(Arc::clone(&self.inner)))
+    }
+
+    /// Returns the name of the topic.
+    pub fn topic_name(&self) -> &str {
+        self.inner.endpoint.topic.name()
+    }
+
+    /// Returns the name of the sample type.
+    pub fn type_name(&self) -> &'static str {
+        self.inner.type_name
+    }
+
+    /// Returns the subscriber.
+    pub fn subscriber(&self) -> Subscriber {
+        let Inner { handle, endpoint, .. } = &*self.inner;
+        Subscriber { handle: Arc::clone(handle), state: Arc::clone(&endpoint.group) }
     }
 
     /// Ends the reader, for all its handles: it leaves the network and receives no more.
@@ -485,8 +548,7 @@ impl<T> DataReader<T> {
 
     /// Returns the error that all calls with a result report since a thread of the engine panicked; `None` if none has.
     ///
-    /// Check it when [`DataReader::wait_for_data`] finds nothing for long. Samples that arrived before can still be
-    /// taken.
+    /// Samples that arrived before can still be taken.
     pub fn failure(&self) -> Option<DdsError> {
         self.inner.driver().failure()
     }
@@ -503,7 +565,7 @@ impl<T> DataReader<T> {
 }
 
 impl Inner {
-    fn driver(&self) -> &Driver {
+    pub(crate) fn driver(&self) -> &Driver {
         &self.handle.driver
     }
 
@@ -525,6 +587,25 @@ impl Inner {
         }
         core
     }
+
+    /// Does what follows from an access to the samples.
+    #[cold]
+    fn after_access(&self, core: MutexGuard<'_, ReaderCore>) {
+        let core = if core.is_request_due() {
+            self.driver().request_refused(core);
+            self.endpoint.core.lock()
+        } else {
+            core
+        };
+        if self.endpoint.watching.is_on() {
+            self.endpoint.note_access(core);
+        }
+    }
+
+    /// Notifies wait sets that a status was read.
+    fn note_status_read(&self) {
+        self.endpoint.watching.observers.notify(Cause::Access);
+    }
 }
 
 impl Inner {
@@ -534,7 +615,7 @@ impl Inner {
             return;
         }
         let entity = self.endpoint.entity;
-        self.endpoint.set_listener(None);
+        self.endpoint.set_listener(Own::default());
         self.driver().with_discovery(|core, now| core.remove_reader(now, entity));
         self.driver().routes.change(|table| table.forget_reader(entity));
         self.driver().leave(self.group);

@@ -11,8 +11,10 @@
 //! | `policies` | reads and changes the QoS; enables the writer |
 //! | `setup` | checks the QoS and derives the core's configuration |
 
+mod conditions;
 mod inner;
 mod instances;
+pub(crate) mod listening;
 pub(crate) mod loan;
 mod memory;
 mod pieces;
@@ -21,9 +23,10 @@ mod serialized;
 mod setup;
 mod write;
 
+use std::any::TypeId;
 use std::marker::PhantomData;
+use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
-use std::sync::{Arc, Weak};
 use std::time::{Duration, SystemTime};
 
 use parking_lot::Mutex;
@@ -36,11 +39,9 @@ pub(crate) use self::inner::Inner;
 use self::setup::{batch_of, check_qos, core_config};
 use crate::clock::{self, timestamp_of};
 use crate::driver::endpoints::WriterEndpoint;
-use crate::driver::events::{WriterEvent, WriterListener};
 use crate::driver::lane::Lane;
 use crate::driver::publishing::Publishing;
 use crate::driver::sender::SendCounters;
-use crate::driver::start::Handle;
 use crate::error::{DdsError, Result};
 use crate::instance_handle::InstanceHandle;
 use crate::key::instance_of_key_hash;
@@ -53,6 +54,7 @@ use crate::status::{
     DeadlineMissedStatus, IncompatibleQosStatus, LivelinessLostStatus, MatchedStatus, ReaderInactivityStatus,
 };
 use crate::topic::Topic;
+use crate::upper_listeners::Untyped;
 
 /// Writes samples of a topic.
 ///
@@ -63,15 +65,18 @@ pub struct DataWriter<T> {
     sample: PhantomData<fn(T)>,
 }
 
+/// A writer whose sample type is not known to the compiler: see [`DataWriter::typed`].
+pub type AnyDataWriter = DataWriter<Untyped>;
+
 impl<T: DdsType> DataWriter<T> {
     pub(crate) fn new(
-        handle: &Arc<Handle>,
         publisher: &Publisher,
         topic: &Topic<T>,
         qos: DataWriterQos,
         listener: Option<Arc<dyn DataWriterListener<T>>>,
     ) -> Result<Self> {
         let encoding = check_qos(&qos)?;
+        let Publisher { handle, state } = publisher;
         let mut announced = qos.announced();
         let of_publisher = publisher.announced();
         of_publisher.add_to(&mut announced);
@@ -90,7 +95,7 @@ impl<T: DdsType> DataWriter<T> {
         if driver.keeps_times {
             lane.keep_times();
         }
-        let endpoint = Arc::new(WriterEndpoint::new(entity, lane, (&qos, &announced), &topic.state));
+        let endpoint = Arc::new(WriterEndpoint::new(entity, lane, (&qos, &announced), &topic.state, state));
         let publishing_thread = driver.start_publishing(&endpoint)?;
         driver.routes.change(|table| _ = table.writers.insert(entity, Arc::clone(&endpoint)));
         let inner = Arc::new(Inner {
@@ -100,7 +105,6 @@ impl<T: DdsType> DataWriter<T> {
             is_closed: AtomicBool::new(false),
             current: Mutex::new(qos.clone()),
             of_publisher,
-            type_name: T::TYPE_NAME,
             is_enabled: AtomicBool::new(false),
             has_batch: AtomicBool::new(batch_of(&qos).is_some()),
             qos,
@@ -108,8 +112,12 @@ impl<T: DdsType> DataWriter<T> {
             registered: Mutex::default(),
             undelimited_key: weir_cdr::undelimited_key_payload::<T>,
             instance_of_key_hash: instance_of_key_hash::<T>,
+            type_id: TypeId::of::<T>(),
+            type_name: T::TYPE_NAME,
         });
-        let writer = Self { inner, sample: PhantomData };
+        // Nothing else sets it.
+        let _ = inner.endpoint.owner.set(Arc::downgrade(&inner));
+        let writer = Self::of(inner);
         // Readers that are known already match while the writer is added.
         writer.set_listener(listener);
         if driver.qos.lock().entity_factory.autoenable_created_entities {
@@ -161,36 +169,6 @@ impl<T: DdsType> DataWriter<T> {
     fn write_at(&self, sample: &T, timestamp: Option<Timestamp>) -> Result<()> {
         let inner = &*self.inner;
         inner.write_typed(sample, inner.key_of_sample(sample)?, timestamp)
-    }
-
-    /// Sets or removes the listener.
-    pub fn set_listener(&self, listener: Option<Arc<dyn DataWriterListener<T>>>) {
-        let me: Weak<Inner> = Arc::downgrade(&self.inner);
-        if listener.is_some() {
-            self.inner.handle.driver.start_calling();
-        }
-        self.inner.endpoint.set_listener(listener.map(|listener| {
-            let call = move |event| {
-                let Some(inner) = me.upgrade() else { return };
-                let writer = Self { inner, sample: PhantomData };
-                match event {
-                    WriterEvent::Matched => {
-                        listener.on_publication_matched(&writer, writer.publication_matched_status());
-                    }
-                    WriterEvent::Incompatible => {
-                        listener
-                            .on_offered_incompatible_qos(&writer, writer.offered_incompatible_qos_status());
-                    }
-                    WriterEvent::DeadlineMissed => {
-                        listener.on_offered_deadline_missed(&writer, writer.offered_deadline_missed_status());
-                    }
-                    WriterEvent::LivelinessLost => {
-                        listener.on_liveliness_lost(&writer, writer.liveliness_lost_status());
-                    }
-                }
-            };
-            Arc::new(call) as WriterListener
-        }));
     }
 }
 
@@ -276,7 +254,9 @@ impl<T> DataWriter<T> {
 
     /// Returns the matched readers, and resets the changes in the status to zero.
     pub fn publication_matched_status(&self) -> MatchedStatus {
-        self.inner.endpoint.matched.lock().read()
+        let status = self.inner.endpoint.matched.lock().read();
+        self.inner.note_status_read();
+        status
     }
 
     /// Returns the handles of the matched readers (DDS 1.4, 2.2.2.4.2.23).
@@ -286,20 +266,25 @@ impl<T> DataWriter<T> {
 
     /// Returns which readers have incompatible QoS, and resets the changes in the status to zero.
     pub fn offered_incompatible_qos_status(&self) -> IncompatibleQosStatus {
-        self.inner.endpoint.incompatible.lock().read()
+        let status = self.inner.endpoint.incompatible.lock().read();
+        self.inner.note_status_read();
+        status
     }
 
     /// Returns which instances were not written within the offered deadline, and resets the change in the status to
     /// zero.
     pub fn offered_deadline_missed_status(&self) -> DeadlineMissedStatus {
         let missed = self.inner.endpoint.lane.core().take_deadline_missed();
+        self.inner.note_status_read();
         DeadlineMissedStatus::new(missed, |hash| self.inner.instance_of_hash(hash))
     }
 
     /// Returns how often the application failed to assert the writer within its lease, and resets
     /// the changes in the status to zero.
     pub fn liveliness_lost_status(&self) -> LivelinessLostStatus {
-        self.inner.endpoint.liveliness_lost.lock().read()
+        let status = self.inner.endpoint.liveliness_lost.lock().read();
+        self.inner.note_status_read();
+        status
     }
 
     /// Returns how many readers the writer does not wait for because they stopped acknowledging, and resets the change
@@ -352,6 +337,36 @@ impl<T> DataWriter<T> {
     /// Returns how many calls of the listener panicked. The panic hook has reported each on standard error.
     pub fn listener_panics(&self) -> u64 {
         self.inner.endpoint.listener_panics.count()
+    }
+
+    pub(crate) fn of(inner: Arc<Inner>) -> Self {
+        Self { inner, sample: PhantomData }
+    }
+
+    /// Returns the same writer without its sample type.
+    pub fn untyped(&self) -> AnyDataWriter {
+        DataWriter::of(Arc::clone(&self.inner))
+    }
+
+    /// Returns the same writer with its sample type; `None` if it is another one.
+    pub fn typed<U: 'static>(&self) -> Option<DataWriter<U>> {
+        (self.inner.type_id == TypeId::of::<U>()).then(|| DataWriter::of(Arc::clone(&self.inner)))
+    }
+
+    /// Returns the name of the topic.
+    pub fn topic_name(&self) -> &str {
+        self.inner.endpoint.topic.name()
+    }
+
+    /// Returns the name of the sample type.
+    pub fn type_name(&self) -> &'static str {
+        self.inner.type_name
+    }
+
+    /// Returns the publisher.
+    pub fn publisher(&self) -> Publisher {
+        let Inner { handle, endpoint, .. } = &*self.inner;
+        Publisher { handle: Arc::clone(handle), state: Arc::clone(&endpoint.group) }
     }
 
     /// Ends the writer, for all its handles, and reports what dropping it would hide.

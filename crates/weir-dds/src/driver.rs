@@ -23,6 +23,7 @@
 //! | `discovery`, `matching` | turns discovery events into matches, statuses and listener calls |
 //! | `assertions`, `liveliness` | reports assertions by the application to discovery |
 //! | `events`, `listeners`, `listener_thread` | listener calls for statuses |
+//! | `observers`, `watching` | wakes wait sets, tasks and descriptors |
 //! | `timers`, `timer_thread` | metatraffic and timers |
 //! | `policies` | announces changed policies |
 //! | `silence` | readers that do not answer |
@@ -45,6 +46,7 @@ mod liveliness;
 mod matching;
 mod memberships;
 mod network;
+pub(crate) mod observers;
 mod outlet;
 pub(crate) mod paths;
 pub(crate) mod policies;
@@ -62,3 +64,4 @@ mod sockets;
 pub(crate) mod start;
 mod timer_thread;
 mod timers;
+pub(crate) mod watching;

@@ -29,6 +29,9 @@ pub enum DdsError {
     /// An argument is invalid (`RETCODE_BAD_PARAMETER`).
     #[error("{0}")]
     BadParameter(String),
+    /// The call is not allowed now (`RETCODE_PRECONDITION_NOT_MET`).
+    #[error("{0}")]
+    PreconditionNotMet(String),
     /// A limit is exhausted (`RETCODE_OUT_OF_RESOURCES`).
     #[error("{0}")]
     OutOfResources(String),
@@ -48,9 +51,6 @@ pub enum DdsError {
     /// A standard policy is not implemented (`RETCODE_UNSUPPORTED`).
     #[error("{0}")]
     Unsupported(String),
-    /// The call is not allowed in this state (`RETCODE_PRECONDITION_NOT_MET`).
-    #[error("{0}")]
-    PreconditionNotMet(String),
     /// The entity was closed (`RETCODE_ALREADY_DELETED`).
     #[error("the {0} was closed: create another one")]
     AlreadyDeleted(&'static str),

@@ -24,7 +24,7 @@
 //! writer.wait_for_subscriptions(1, Duration::from_secs(10))?;
 //! writer.write(&Temperature { sensor: 1, celsius: 21.5 })?;
 //!
-//! assert!(reader.wait_for_data(Duration::from_secs(10)));
+//! reader.wait_for_data(Duration::from_secs(10))?;
 //! assert_eq!(reader.take(1)[0].data(), Some(&Temperature { sensor: 1, celsius: 21.5 }));
 //! # Ok::<(), weir_dds::DdsError>(())
 //! ```
@@ -44,16 +44,22 @@
 //! - After warm-up, nothing is allocated per sample ([`DataReader::take_into`],
 //!   [`DataReader::take_next_sample`]).
 
+mod builtin_subscriber;
+mod builtin_topics;
 mod clock;
+mod condition;
 mod content_filter;
 mod data_reader;
 mod data_writer;
+mod discovered;
 mod driver;
 mod dscp;
 mod error;
+mod group_conditions;
 mod group_qos;
 mod instance_handle;
 mod key;
+mod levels;
 mod listener;
 mod multicast;
 mod participant;
@@ -67,29 +73,44 @@ mod settings;
 mod shared_payload;
 mod stage_times;
 mod status;
+mod status_mask;
 mod subscriber;
 mod topic;
+mod upper_listeners;
+mod wait_set;
 mod wait_strategy;
 
 pub use weir_cdr as cdr;
 pub use weir_cdr::{Bytes, DdsType};
+pub use weir_rtps::qos::Qos;
 pub use weir_rtps::reader::ReaderCounters;
 pub use weir_rtps::writer::WriterCounters;
-pub use weir_wire::{Guid, GuidPrefix, SequenceNumber};
+pub use weir_wire::{Guid, GuidPrefix, SequenceNumber, VendorId};
 
+pub use builtin_subscriber::BuiltinSubscriber;
+pub use builtin_topics::{
+    ParticipantBuiltinTopicData, PublicationBuiltinTopicData, SubscriptionBuiltinTopicData,
+    TopicBuiltinTopicData,
+};
+pub use condition::{Condition, GuardCondition, StatusCondition};
 pub use content_filter::{ContentFilteredTopic, TopicDescription};
-pub use data_reader::DataReader;
+pub use data_reader::asynchronous::SampleStream;
+pub use data_reader::conditions::ReadCondition;
 pub use data_reader::selection::Selection;
 pub use data_reader::serialized::SerializedSample;
-pub use data_writer::DataWriter;
+pub use data_reader::{AnyDataReader, DataReader};
 pub use data_writer::loan::{Loan, NotWritten};
+pub use data_writer::{AnyDataWriter, DataWriter};
 pub use driver::receive_counters::ReceiveCounters;
 pub use driver::sender::SendCounters;
 pub use dscp::DscpMapping;
 pub use error::{DdsError, Result};
 pub use group_qos::{PublisherQos, SubscriberQos};
 pub use instance_handle::InstanceHandle;
-pub use listener::{DataReaderListener, DataWriterListener, TopicListener};
+pub use listener::{
+    DataReaderListener, DataWriterListener, DomainParticipantListener, PublisherListener, SubscriberListener,
+    TopicListener,
+};
 pub use multicast::MulticastGroup;
 pub use participant::DomainParticipant;
 pub use publisher::Publisher;
@@ -109,8 +130,11 @@ pub use status::{
     LivelinessLostStatus, MatchedStatus, QosPolicyCount, ReaderInactivityStatus, SampleCountStatus,
     SampleRejectedReason, SampleRejectedStatus,
 };
+pub use status_mask::{StatusKind, StatusMask};
 pub use subscriber::Subscriber;
-pub use topic::Topic;
+pub use topic::{AnyTopic, Topic};
+pub use upper_listeners::Untyped;
+pub use wait_set::{ActiveConditions, EventFd, WaitSet};
 pub use wait_strategy::{NotAWaitStrategy, WaitStrategy};
 pub use weir_rtps::discovery_event::TypeDifference;
 pub use weir_rtps::participant::DiscoveryCounters;

@@ -44,6 +44,7 @@ use crate::status::{
     LivelinessLostStatus, MatchedStatus, SampleCountStatus, SampleRejectedStatus,
 };
 use crate::topic::Topic;
+pub use crate::upper_listeners::{DomainParticipantListener, PublisherListener, SubscriberListener};
 
 /// Events of a reader. Every method does nothing by default.
 pub trait DataReaderListener<T>: Send + Sync {

@@ -14,9 +14,11 @@ use crate::driver::shared::Driver;
 use crate::driver::start::Handle;
 use crate::error::{DdsError, Result};
 use crate::group_qos::{PublisherQos, SubscriberQos};
+use crate::listener::DomainParticipantListener;
 use crate::publisher::Publisher;
 use crate::qos::{DomainParticipantQos, TopicQos, USER_DATA_MAX};
 use crate::settings::ParticipantSettings;
+use crate::status_mask::StatusMask;
 use crate::subscriber::Subscriber;
 use crate::topic::Topic;
 
@@ -48,7 +50,7 @@ const TOPIC_NAME_MAX: usize = 256;
 /// ```
 #[derive(Clone)]
 pub struct DomainParticipant {
-    handle: Arc<Handle>,
+    pub(crate) handle: Arc<Handle>,
 }
 
 impl DomainParticipant {
@@ -198,6 +200,36 @@ impl DomainParticipant {
         Subscriber::new(&self.handle, qos)
     }
 
+    /// Sets the listener for the events in `mask` that no listener of the participant's entities is for.
+    ///
+    /// Without a listener, those in `mask` are dropped (DDS 1.4, 2.2.4.2.3). A listener that holds a handle of the
+    /// participant or of its entities keeps the participant alive.
+    pub fn set_listener(&self, listener: Option<Arc<dyn DomainParticipantListener>>, mask: StatusMask) {
+        let driver = &self.handle.driver;
+        if listener.is_some() {
+            driver.start_calling();
+        }
+        let before = driver.level.set(listener, mask);
+        driver.routes.table().readers.values().for_each(|reader| reader.listeners_changed());
+        drop(before);
+    }
+
+    /// Returns the listener.
+    pub fn listener(&self) -> Option<Arc<dyn DomainParticipantListener>> {
+        self.handle.driver.level.listener()
+    }
+
+    /// Returns how many calls of the participant's listener panicked. The panic hook has reported each on standard
+    /// error.
+    pub fn listener_panics(&self) -> u64 {
+        self.handle.driver.level.panics.count()
+    }
+
+    /// Returns the statuses of the participant that have changed: it has none of its own (DDS 1.4, 2.2.4.1).
+    pub fn status_changes(&self) -> StatusMask {
+        StatusMask::NONE
+    }
+
     /// Asserts all MANUAL_BY_PARTICIPANT writers (DDS 1.4, 2.2.3.11).
     ///
     /// # Errors
@@ -242,13 +274,6 @@ impl DomainParticipant {
     /// Returns the GUID prefix, which identifies the participant.
     pub fn guid_prefix(&self) -> GuidPrefix {
         self.handle.driver.prefix
-    }
-
-    /// Returns the number of discovered participants, of any vendor, in this domain.
-    ///
-    /// Participants of this process count as well, except this one.
-    pub fn discovered_participants(&self) -> usize {
-        self.handle.driver.discovery.participants()
     }
 
     /// Returns counts of what discovery dropped, by reason, such as announcements that could not be used.

@@ -2,18 +2,19 @@
 
 use std::sync::{Arc, Weak};
 
-use parking_lot::Mutex;
 use weir_cdr::DdsType;
 use weir_rtps::group::{GroupSequence, group_digest};
 use weir_rtps::writer::WriterPresentation;
-use weir_wire::{EntityId, SequenceNumber};
+use weir_wire::SequenceNumber;
 
 use crate::data_writer::{self, DataWriter};
 use crate::driver::start::Handle;
 use crate::error::{DdsError, Result};
 use crate::group_qos::{AnnouncedByGroup, PublisherQos};
-use crate::listener::DataWriterListener;
+use crate::levels::PublisherState;
+use crate::listener::{DataWriterListener, PublisherListener};
 use crate::qos::DataWriterQos;
+use crate::status_mask::StatusMask;
 use crate::topic::Topic;
 
 /// Creates the writers of one participant.
@@ -35,21 +36,13 @@ use crate::topic::Topic;
 /// ```
 #[derive(Clone)]
 pub struct Publisher {
-    inner: Arc<Inner>,
+    pub(crate) handle: Arc<Handle>,
+    pub(crate) state: Arc<PublisherState>,
 }
 
-/// What all handles of a publisher share.
-struct Inner {
-    handle: Arc<Handle>,
-    qos: PublisherQos,
-    entity: EntityId,
-    /// Numbers the samples of all writers, if they have a common order or common sets.
-    sequence: Option<GroupSequence>,
-    state: Mutex<State>,
-}
-
+/// What was begun for the writers of a publisher.
 #[derive(Default)]
-struct State {
+pub(crate) struct State {
     writers: Vec<Weak<data_writer::Inner>>,
     /// Calls of `begin_coherent_changes` without their end.
     sets: u32,
@@ -61,20 +54,17 @@ struct State {
 
 impl Publisher {
     pub(crate) fn new(handle: &Arc<Handle>, qos: PublisherQos) -> Self {
-        let entity = handle.driver.new_publisher_id();
-        let sequence = qos.shares_sequence().then(GroupSequence::default);
-        let (handle, state) = (Arc::clone(handle), Mutex::default());
-        Self { inner: Arc::new(Inner { handle, qos, entity, sequence, state }) }
+        Self { handle: Arc::clone(handle), state: PublisherState::new(handle, qos) }
     }
 
     #[cfg(test)]
     pub(crate) fn handle(&self) -> &Arc<Handle> {
-        &self.inner.handle
+        &self.handle
     }
 
     /// Returns the QoS.
     pub fn qos(&self) -> &PublisherQos {
-        &self.inner.qos
+        &self.state.qos
     }
 
     /// Creates a writer of a topic.
@@ -114,9 +104,9 @@ impl Publisher {
         qos: DataWriterQos,
         listener: Option<Arc<dyn DataWriterListener<T>>>,
     ) -> Result<DataWriter<T>> {
-        let writer = DataWriter::new(&self.inner.handle, self, topic, qos, listener)?;
+        let writer = DataWriter::new(self, topic, qos, listener)?;
         let inner = writer.inner();
-        let mut state = self.inner.state.lock();
+        let mut state = self.state.begun.lock();
         state.writers.retain(|writer| writer.strong_count() > 0);
         state.writers.push(Arc::downgrade(inner));
         if state.sets > 0 {
@@ -131,13 +121,13 @@ impl Publisher {
 
     /// What its writers announce.
     pub(crate) fn announced(&self) -> AnnouncedByGroup {
-        self.inner.qos.announced(self.inner.entity)
+        self.state.qos.announced(self.state.entity)
     }
 
     /// Returns what its writers announce with each sample; `None`: nothing.
     pub(crate) fn presentation_of_samples(&self) -> Option<WriterPresentation> {
-        let is_coherent = self.inner.qos.presentation.coherent_access;
-        let group = self.inner.sequence.clone();
+        let is_coherent = self.state.qos.presentation.coherent_access;
+        let group = self.state.sequence.clone();
         (is_coherent || group.is_some()).then_some(WriterPresentation { is_coherent, group })
     }
 
@@ -162,13 +152,13 @@ impl Publisher {
     /// # Errors
     /// [`DdsError::ThreadFailed`](crate::DdsError::ThreadFailed): the participant has failed.
     pub fn begin_coherent_changes(&self) -> Result<()> {
-        self.inner.handle.driver.check()?;
+        self.handle.driver.check()?;
         // Dropped after the lock: they may be the last handles of writers.
         let mut writers = Vec::new();
-        let mut state = self.inner.state.lock();
+        let mut state = self.state.begun.lock();
         state.sets += 1;
         if state.sets == 1 {
-            state.group_set = self.inner.sequence.as_ref().map(GroupSequence::peek);
+            state.group_set = self.state.sequence.as_ref().map(GroupSequence::peek);
             writers.extend(state.writers());
             writers.iter().for_each(|writer| writer.begin_set(state.group_set));
         }
@@ -185,9 +175,9 @@ impl Publisher {
     /// - [`DdsError::Timeout`](crate::DdsError::Timeout): no room in time.
     /// - [`DdsError::ThreadFailed`](crate::DdsError::ThreadFailed): the participant has failed.
     pub fn end_coherent_changes(&self) -> Result<()> {
-        self.inner.handle.driver.check()?;
+        self.handle.driver.check()?;
         let (is_last, writers) = {
-            let mut state = self.inner.state.lock();
+            let mut state = self.state.begun.lock();
             if state.sets == 0 {
                 let text = "no coherent set of changes was begun: call begin_coherent_changes first";
                 return Err(DdsError::PreconditionNotMet(text.to_owned()));
@@ -200,10 +190,10 @@ impl Publisher {
             return Ok(());
         }
         let entities: Vec<_> = writers.iter().map(|writer| writer.entity()).collect();
-        let digest = self.inner.sequence.is_some().then(|| group_digest(&entities));
+        let digest = self.state.sequence.is_some().then(|| group_digest(&entities));
         // Without the lock: a wait for room may call listeners.
         writers.iter().try_for_each(|writer| writer.end_set(digest))?;
-        let mut state = self.inner.state.lock();
+        let mut state = self.state.begun.lock();
         state.sets = state.sets.saturating_sub(1);
         Ok(())
     }
@@ -216,10 +206,10 @@ impl Publisher {
     /// # Errors
     /// [`DdsError::ThreadFailed`](crate::DdsError::ThreadFailed): the participant has failed.
     pub fn suspend_publications(&self) -> Result<()> {
-        self.inner.handle.driver.check()?;
+        self.handle.driver.check()?;
         // Dropped after the lock: they may be the last handles of writers.
         let mut writers = Vec::new();
-        let mut state = self.inner.state.lock();
+        let mut state = self.state.begun.lock();
         state.suspensions += 1;
         if state.suspensions == 1 {
             writers.extend(state.writers());
@@ -234,9 +224,9 @@ impl Publisher {
     /// - [`DdsError::PreconditionNotMet`](crate::DdsError::PreconditionNotMet): publications are not suspended.
     /// - [`DdsError::ThreadFailed`](crate::DdsError::ThreadFailed): the participant has failed.
     pub fn resume_publications(&self) -> Result<()> {
-        self.inner.handle.driver.check()?;
+        self.handle.driver.check()?;
         let resumed: Vec<_> = {
-            let mut state = self.inner.state.lock();
+            let mut state = self.state.begun.lock();
             if state.suspensions == 0 {
                 let text = "publications are not suspended: call suspend_publications first";
                 return Err(DdsError::PreconditionNotMet(text.to_owned()));
@@ -250,6 +240,32 @@ impl Publisher {
         resumed.iter().for_each(|writer| writer.resume());
         Ok(())
     }
+
+    /// Sets the listener for the events in `mask` of writers that have no listener for them.
+    ///
+    /// Other events are for the listener of the participant. Without a listener, those in `mask` are dropped (DDS 1.4,
+    /// 2.2.4.2.3). A listener that holds a handle of the participant or of its entities keeps the participant alive.
+    pub fn set_listener(&self, listener: Option<Arc<dyn PublisherListener>>, mask: StatusMask) {
+        if listener.is_some() {
+            self.handle.driver.start_calling();
+        }
+        drop(self.state.level.set(listener, mask));
+    }
+
+    /// Returns the listener.
+    pub fn listener(&self) -> Option<Arc<dyn PublisherListener>> {
+        self.state.level.listener()
+    }
+
+    /// Returns how many calls of the publisher's listener panicked. The panic hook has reported each on standard error.
+    pub fn listener_panics(&self) -> u64 {
+        self.state.level.panics.count()
+    }
+
+    /// Returns the statuses of the publisher that have changed: it has none (DDS 1.4, 2.2.4.1).
+    pub fn status_changes(&self) -> StatusMask {
+        StatusMask::NONE
+    }
 }
 
 impl State {
@@ -260,6 +276,6 @@ impl State {
 
 impl std::fmt::Debug for Publisher {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "Publisher({})", self.inner.handle.driver.prefix)
+        write!(f, "Publisher({})", self.handle.driver.prefix)
     }
 }

@@ -49,6 +49,10 @@ impl MatchedStatus {
         self.last_handle = Some(guid.into());
     }
 
+    pub(crate) fn has_changed(&self) -> bool {
+        self.total_count_change > 0 || self.current_count_change != 0
+    }
+
     pub(crate) fn read(&mut self) -> Self {
         let status = *self;
         self.total_count_change = 0;
@@ -277,6 +281,11 @@ pub(crate) struct Rejected {
 }
 
 impl Rejected {
+    /// Returns whether the counts are others than when the status was last read.
+    pub(crate) fn differs(&self, rejected: u64, malformed: u64) -> bool {
+        (self.rejected, self.malformed) != (rejected, malformed)
+    }
+
     pub(crate) fn read(
         &mut self,
         rejected: u64,

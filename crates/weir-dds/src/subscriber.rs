@@ -1,6 +1,7 @@
 //! Subscribers, which create readers (DDS 1.4, 2.2.2.5.2).
 
-use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Weak};
 
 use weir_cdr::DdsType;
 use weir_rtps::qos::{Presentation, PresentationScope};
@@ -8,14 +9,15 @@ use weir_rtps::reader::{States, groups};
 use weir_wire::Guid;
 
 use crate::content_filter::TopicDescription;
-use crate::data_reader::DataReader;
+use crate::data_reader::{AnyDataReader, DataReader};
 use crate::driver::endpoints::ReaderEndpoint;
-use crate::driver::group_access::GroupAccess;
 use crate::driver::start::Handle;
 use crate::error::{DdsError, Result};
 use crate::group_qos::{AnnouncedByGroup, SubscriberQos};
-use crate::listener::DataReaderListener;
+use crate::levels::SubscriberState;
+use crate::listener::{DataReaderListener, SubscriberListener};
 use crate::qos::DataReaderQos;
+use crate::status_mask::{StatusKind, StatusMask};
 
 /// Creates the readers of one participant.
 ///
@@ -36,25 +38,18 @@ use crate::qos::DataReaderQos;
 /// ```
 #[derive(Clone)]
 pub struct Subscriber {
-    inner: Arc<Inner>,
-}
-
-/// What all handles of a subscriber share.
-struct Inner {
-    handle: Arc<Handle>,
-    qos: SubscriberQos,
-    access: Arc<GroupAccess>,
+    pub(crate) handle: Arc<Handle>,
+    pub(crate) state: Arc<SubscriberState>,
 }
 
 impl Subscriber {
     pub(crate) fn new(handle: &Arc<Handle>, qos: SubscriberQos) -> Self {
-        let (handle, access) = (Arc::clone(handle), Arc::default());
-        Self { inner: Arc::new(Inner { handle, qos, access }) }
+        Self { handle: Arc::clone(handle), state: SubscriberState::new(&handle.driver.level, qos) }
     }
 
     /// Returns the QoS.
     pub fn qos(&self) -> &SubscriberQos {
-        &self.inner.qos
+        &self.state.qos
     }
 
     /// Creates a reader of a topic, or of a content-filtered topic.
@@ -70,7 +65,7 @@ impl Subscriber {
         topic: &impl TopicDescription<T>,
         qos: DataReaderQos,
     ) -> Result<DataReader<T>> {
-        DataReader::new(&self.inner.handle, self, topic.topic(), topic.filter(), qos, None)
+        DataReader::new(self, topic.topic(), topic.filter(), qos, None)
     }
 
     /// Creates a reader whose listener is set before the reader is announced.
@@ -85,27 +80,20 @@ impl Subscriber {
         qos: DataReaderQos,
         listener: impl DataReaderListener<T> + 'static,
     ) -> Result<DataReader<T>> {
-        DataReader::new(
-            &self.inner.handle,
-            self,
-            topic.topic(),
-            topic.filter(),
-            qos,
-            Some(Arc::new(listener)),
-        )
+        DataReader::new(self, topic.topic(), topic.filter(), qos, Some(Arc::new(listener)))
     }
 
     /// What its readers announce.
     pub(crate) fn announced(&self) -> AnnouncedByGroup {
-        self.inner.qos.announced()
+        self.state.qos.announced()
     }
 
     /// Adds a reader before it is announced.
     pub(crate) fn add(&self, reader: &Arc<ReaderEndpoint>) {
-        self.inner.access.add(reader);
-        let Presentation { scope, coherent_access, .. } = self.inner.qos.presentation;
+        self.state.access.add(reader);
+        let Presentation { scope, coherent_access, .. } = self.state.qos.presentation;
         if scope == PresentationScope::Group && coherent_access {
-            reader.share_sets(&self.inner.access);
+            reader.share_sets(&self.state.access);
         }
     }
 
@@ -133,8 +121,8 @@ impl Subscriber {
     /// # Errors
     /// [`DdsError::ThreadFailed`](crate::DdsError::ThreadFailed): the participant has failed.
     pub fn begin_access(&self) -> Result<()> {
-        self.inner.handle.driver.check()?;
-        self.inner.access.begin();
+        self.handle.driver.check()?;
+        self.state.access.begin();
         Ok(())
     }
 
@@ -144,8 +132,8 @@ impl Subscriber {
     /// - [`DdsError::PreconditionNotMet`](crate::DdsError::PreconditionNotMet): no access was begun.
     /// - [`DdsError::ThreadFailed`](crate::DdsError::ThreadFailed): the participant has failed.
     pub fn end_access(&self) -> Result<()> {
-        self.inner.handle.driver.check()?;
-        if self.inner.access.end() {
+        self.handle.driver.check()?;
+        if self.state.access.end() {
             return Ok(());
         }
         Err(DdsError::PreconditionNotMet("no access was begun: call begin_access first".to_owned()))
@@ -157,8 +145,8 @@ impl Subscriber {
     /// publisher's writers wrote them: taking one sample of each in turn gives all in this order. Otherwise it is in
     /// the list once. Compare with [`DataReader::guid`].
     pub fn datareaders(&self, states: States) -> Vec<Guid> {
-        self.inner.handle.driver.flush_queued();
-        let readers = self.inner.access.readers();
+        self.handle.driver.flush_queued();
+        let readers = self.state.access.readers();
         let samples: Vec<Vec<_>> = readers
             .iter()
             .map(|reader| {
@@ -167,17 +155,92 @@ impl Subscriber {
                 positions
             })
             .collect();
-        let Presentation { scope, ordered_access, .. } = self.inner.qos.presentation;
+        let Presentation { scope, ordered_access, .. } = self.state.qos.presentation;
         let order = match scope {
             PresentationScope::Group if ordered_access => groups::merge(&samples),
             _ => (0..readers.len()).filter(|index| !samples[*index].is_empty()).collect(),
         };
-        order.into_iter().map(|index| self.inner.handle.driver.guid(readers[index].entity)).collect()
+        order.into_iter().map(|index| self.handle.driver.guid(readers[index].entity)).collect()
+    }
+
+    /// Sets the listener for DATA_ON_READERS and for the events in `mask` of readers that have no listener for them.
+    ///
+    /// Other events are for the listener of the participant. Without a listener, those in `mask` are dropped (DDS 1.4,
+    /// 2.2.4.2.3). A listener that holds a handle of the participant or of its entities keeps the participant alive.
+    pub fn set_listener(&self, listener: Option<Arc<dyn SubscriberListener>>, mask: StatusMask) {
+        if listener.is_some() {
+            self.handle.driver.start_calling();
+        }
+        let before = self.state.level.set(listener, mask);
+        self.readers().for_each(|reader| reader.listeners_changed());
+        drop(before);
+    }
+
+    /// Returns the listener.
+    pub fn listener(&self) -> Option<Arc<dyn SubscriberListener>> {
+        self.state.level.listener()
+    }
+
+    /// Returns how many calls of the subscriber's listener panicked. The panic hook has reported each on standard
+    /// error.
+    pub fn listener_panics(&self) -> u64 {
+        self.state.level.panics.count()
+    }
+
+    /// Calls `on_data_available` for all readers of the subscriber that have unread samples.
+    ///
+    /// A listener that is called for DATA_ON_READERS can pass the data on to those of the readers (DDS 1.4,
+    /// 2.2.2.5.2.11).
+    pub fn notify_datareaders(&self) {
+        let has_unread = |reader: &Arc<ReaderEndpoint>| reader.core.lock().has_unread();
+        for reader in self.readers().filter(has_unread) {
+            if let Some(owner) = reader.owner.get().and_then(Weak::upgrade) {
+                owner.notify_data_available();
+            }
+        }
+        self.handle.driver.flush_queued();
+    }
+
+    /// Returns the readers that have unread samples (DDS 1.4, 2.2.2.5.2.10, `get_datareaders`).
+    pub fn readers_with_data(&self) -> Vec<AnyDataReader> {
+        let has_unread = |reader: &Arc<ReaderEndpoint>| reader.core.lock().has_unread();
+        let owners = self.readers().filter(has_unread).filter_map(|reader| reader.owner.get()?.upgrade());
+        let mut readers: Vec<_> = owners.map(AnyDataReader::of).collect();
+        readers.sort_unstable_by_key(DataReader::guid);
+        readers
+    }
+
+    /// Returns the statuses of the subscriber that have changed: none, or DATA_ON_READERS.
+    ///
+    /// DATA_ON_READERS is set when samples arrive. It is reset when samples of any reader are accessed, or when a
+    /// listener is called for them.
+    pub fn status_changes(&self) -> StatusMask {
+        self.watch();
+        [(StatusKind::DataOnReaders, self.state.has_data.load(Ordering::SeqCst))].into_iter().collect()
+    }
+
+    /// Keeps DATA_ON_READERS from now on.
+    pub(crate) fn watch(&self) {
+        if !self.state.is_tracked.swap(true, Ordering::SeqCst) {
+            for reader in self.readers() {
+                reader.watch();
+                if reader.core.lock().has_unread() {
+                    self.state.has_data.store(true, Ordering::SeqCst);
+                }
+            }
+        }
+    }
+
+    /// Returns the readers, without their types.
+    fn readers(&self) -> impl Iterator<Item = Arc<ReaderEndpoint>> {
+        let table = self.handle.driver.routes.table();
+        let is_own = |reader: &&Arc<ReaderEndpoint>| Arc::ptr_eq(&reader.group, &self.state);
+        table.readers.values().filter(is_own).cloned().collect::<Vec<_>>().into_iter()
     }
 }
 
 impl std::fmt::Debug for Subscriber {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "Subscriber({})", self.inner.handle.driver.prefix)
+        write!(f, "Subscriber({})", self.handle.driver.prefix)
     }
 }

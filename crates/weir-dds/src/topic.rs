@@ -9,12 +9,16 @@ use weir_cdr::DdsType;
 use weir_rtps::discovery_event::TypeDifference;
 use weir_wire::Guid;
 
-use crate::driver::endpoints::Panics;
+use crate::driver::endpoints::{Own, Panics};
+use crate::driver::observers::{Cause, Observers};
 use crate::driver::start::Handle;
 use crate::error::Result;
+use crate::levels::EnabledStatuses;
 use crate::listener::TopicListener;
 use crate::qos::TopicQos;
 use crate::status::InconsistentTopicStatus;
+use crate::status_mask::{StatusKind, StatusMask};
+use crate::upper_listeners::Untyped;
 
 /// A name and the type of the samples.
 ///
@@ -34,20 +38,15 @@ use crate::status::InconsistentTopicStatus;
 /// ```
 pub struct Topic<T> {
     pub(crate) state: Arc<TopicState>,
-    /// The participant, which a topic does not keep alive.
-    handle: Weak<Handle>,
     sample: PhantomData<fn() -> T>,
 }
 
+/// A topic whose sample type is not known to the compiler.
+pub type AnyTopic = Topic<Untyped>;
+
 impl<T: DdsType> Topic<T> {
     pub(crate) fn new(handle: &Arc<Handle>, name: &str, qos: TopicQos) -> Self {
-        let state = Arc::new(TopicState::with_qos(name, qos));
-        Self { state, handle: Arc::downgrade(handle), sample: PhantomData }
-    }
-
-    /// Returns the topic's name.
-    pub fn name(&self) -> &str {
-        &self.state.name
+        Self::of(Arc::new(TopicState::with_qos(name, qos, Arc::downgrade(handle))))
     }
 
     /// Returns the name of the type.
@@ -57,22 +56,37 @@ impl<T: DdsType> Topic<T> {
 }
 
 impl<T: 'static> Topic<T> {
-    /// Sets or removes the listener.
+    /// Sets the listener for all events, or removes it: then they are for the listener of the participant.
     ///
     /// It is called for what is discovered from then on, if a writer or reader was created with this topic.
     pub fn set_listener(&self, listener: Option<Arc<dyn TopicListener<T>>>) {
-        if let Some(handle) = self.handle.upgrade().filter(|_| listener.is_some()) {
+        let mask = if listener.is_some() { StatusMask::ALL } else { StatusMask::NONE };
+        self.set_listener_w_mask(listener, mask);
+    }
+
+    /// Sets the listener for the events in `mask`.
+    ///
+    /// Others are for the listener of the participant. Without a listener, those in `mask` are dropped.
+    pub fn set_listener_w_mask(&self, listener: Option<Arc<dyn TopicListener<T>>>, mask: StatusMask) {
+        if let Some(handle) = self.state.handle.upgrade().filter(|_| listener.is_some()) {
             handle.driver.start_calling();
         }
-        let (state, handle) = (Arc::downgrade(&self.state), Weak::clone(&self.handle));
-        self.state.set_listener(listener.map(|listener| {
+        let typed = listener.clone().map(|listener| Box::new(listener) as _);
+        let state = Arc::downgrade(&self.state);
+        let listener = listener.map(|listener| {
             let call = move || {
                 let Some(state) = state.upgrade() else { return };
-                let topic = Self { state, handle: Weak::clone(&handle), sample: PhantomData };
+                let topic = Self::of(state);
                 listener.on_inconsistent_topic(&topic, topic.inconsistent_topic_status());
             };
             Arc::new(call) as Listener
-        }));
+        });
+        self.state.set_listener(Own { mask, listener, typed });
+    }
+
+    /// Returns the listener.
+    pub fn listener(&self) -> Option<Arc<dyn TopicListener<T>>> {
+        self.state.own.lock().typed.as_ref()?.downcast_ref().cloned()
     }
 }
 
@@ -95,18 +109,34 @@ impl<T> Topic<T> {
             current.check_change(&qos)?;
             *current = qos;
         }
-        if let Some(handle) = self.handle.upgrade() {
+        if let Some(handle) = self.state.handle.upgrade() {
             handle.driver.check()?;
             handle.driver.announce_topic_data(&self.state)?;
         }
         Ok(())
     }
 
+    fn of(state: Arc<TopicState>) -> Self {
+        Self { state, sample: PhantomData }
+    }
+
+    /// Returns the topic's name.
+    pub fn name(&self) -> &str {
+        &self.state.name
+    }
+
     /// Returns which endpoints of the topic have another type, and resets the change in the status to zero.
     ///
     /// Only endpoints that writers and readers created with this topic could match are compared.
     pub fn inconsistent_topic_status(&self) -> InconsistentTopicStatus {
-        self.state.inconsistent.lock().status.read()
+        let status = self.state.inconsistent.lock().status.read();
+        self.state.observers.notify(Cause::Access);
+        status
+    }
+
+    /// Returns the statuses of the topic that have changed since they were read: none, or INCONSISTENT_TOPIC.
+    pub fn status_changes(&self) -> StatusMask {
+        self.state.status_changes()
     }
 
     /// Returns how many calls of the listener panicked. The panic hook has reported each on standard error.
@@ -117,8 +147,7 @@ impl<T> Topic<T> {
 
 impl<T> Clone for Topic<T> {
     fn clone(&self) -> Self {
-        let (state, handle) = (Arc::clone(&self.state), Weak::clone(&self.handle));
-        Self { state, handle, sample: PhantomData }
+        Self::of(Arc::clone(&self.state))
     }
 }
 
@@ -132,9 +161,13 @@ impl<T> std::fmt::Debug for Topic<T> {
 pub(crate) struct TopicState {
     name: String,
     qos: Mutex<TopicQos>,
+    /// The participant, which a topic does not keep alive.
+    pub(crate) handle: Weak<Handle>,
     inconsistent: Mutex<Inconsistent>,
-    listener: Mutex<Option<Listener>>,
+    own: Mutex<Own<Listener>>,
     listener_panics: Panics,
+    pub(crate) observers: Observers,
+    pub(crate) enabled: EnabledStatuses,
 }
 
 type Listener = Arc<dyn Fn() + Send + Sync>;
@@ -147,19 +180,26 @@ struct Inconsistent {
 }
 
 impl TopicState {
-    #[cfg(test)]
-    pub(crate) fn new(name: &str) -> Self {
-        Self::with_qos(name, TopicQos::default())
+    pub(crate) fn new(name: &str, handle: Weak<Handle>) -> Self {
+        Self::with_qos(name, TopicQos::default(), handle)
     }
 
-    pub(crate) fn with_qos(name: &str, qos: TopicQos) -> Self {
+    pub(crate) fn with_qos(name: &str, qos: TopicQos, handle: Weak<Handle>) -> Self {
         Self {
             name: name.to_owned(),
             qos: Mutex::new(qos),
+            handle,
             inconsistent: Mutex::default(),
-            listener: Mutex::default(),
+            own: Mutex::default(),
             listener_panics: Panics::default(),
+            observers: Observers::default(),
+            enabled: EnabledStatuses::default(),
         }
+    }
+
+    pub(crate) fn status_changes(&self) -> StatusMask {
+        let has_changed = self.inconsistent.lock().status.total_count_change > 0;
+        [(StatusKind::InconsistentTopic, has_changed)].into_iter().collect()
     }
 
     pub(crate) fn name(&self) -> &str {
@@ -184,20 +224,36 @@ impl TopicState {
         is_news
     }
 
+    /// Returns whether a listener of any level is for the topic's status.
     pub(crate) fn has_listener(&self) -> bool {
-        self.listener.lock().is_some()
+        let upper = self.handle.upgrade().map(|handle| handle.driver.level.mask());
+        (self.own.lock().mask | upper.unwrap_or_default()).contains(StatusKind::InconsistentTopic)
     }
 
-    /// Calls the listener. No lock may be held.
-    pub(crate) fn notify(&self) {
-        let listener = self.listener.lock().clone();
-        if let Some(listener) = listener {
-            self.listener_panics.survive(move || listener());
+    /// Calls the listener that the status is for, and those who wait for it. No lock may be held.
+    pub(crate) fn notify(self: &Arc<Self>) {
+        let own = self.own.lock().listener_for(StatusKind::InconsistentTopic);
+        let topic = AnyTopic::of(Arc::clone(self));
+        match own {
+            Some(Some(listener)) => self.listener_panics.survive(move || listener()),
+            Some(None) => _ = topic.inconsistent_topic_status(),
+            None => {
+                let handle = self.handle.upgrade();
+                let level = handle.as_ref().map(|handle| &handle.driver.level);
+                let upper = level.and_then(|level| level.listener_for(StatusKind::InconsistentTopic));
+                if let (Some(level), Some(listener)) = (level, upper) {
+                    let status = topic.inconsistent_topic_status();
+                    level.panics.survive(|| {
+                        listener.into_iter().for_each(|it| it.on_inconsistent_topic(&topic, status.clone()));
+                    });
+                }
+            }
         }
+        self.observers.notify(Cause::News);
     }
 
-    fn set_listener(&self, listener: Option<Listener>) {
-        let before = core::mem::replace(&mut *self.listener.lock(), listener);
+    fn set_listener(&self, own: Own<Listener>) {
+        let before = core::mem::replace(&mut *self.own.lock(), own);
         // Dropped without the lock: it may hold the last handle of another entity.
         drop(before);
     }

@@ -319,6 +319,9 @@ pub const READER_CHUNKS_SPARE_MAX: usize = 64;
 /// Shortest liveliness lease of a remote writer. A peer may announce any. Each end of a lease takes work, and the
 /// delays of a network are no shorter.
 pub const LIVELINESS_LEASE_MIN: Duration = Duration::from_millis(1);
+/// Most participants, endpoints and topics that an application ignores.
+pub const IGNORED_MAX: usize = 65_536;
+
 /// Remote endpoints for which one local endpoint keeps state.
 pub const PROXIES_MAX: usize = 1024;
 /// Of these, endpoints of a single participant: no participant takes all the room.

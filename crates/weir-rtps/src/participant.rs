@@ -20,6 +20,7 @@
 //! | `local`, `local_endpoint` | local endpoints |
 //! | `matching` | matches local endpoints with remote and local ones |
 //! | `news` | queues the resulting events |
+//! | `observed`, `ignored` | what the application sees of others, and ignores of them |
 //! | `liveliness` | asserts the local writers |
 //! | `deadlines`, `counters`, `config` | what is due when; what was dropped; identity, addresses, periods |
 
@@ -32,11 +33,13 @@ mod claims;
 mod config;
 mod counters;
 mod deadlines;
+mod ignored;
 mod liveliness;
 mod local;
 mod local_endpoint;
 mod matching;
 mod news;
+mod observed;
 mod path_size;
 mod reachability;
 mod receive;
@@ -45,15 +48,16 @@ mod remote_participant;
 mod validation;
 
 use core::net::SocketAddrV4;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use weir_wire::{EntityId, GuidPrefix};
+use weir_wire::{EntityId, Guid, GuidPrefix};
 
 use absence::Absences;
 use announcer::Announcer;
 use builtin::BuiltinEndpoints;
 use deadlines::Deadlines;
+use ignored::Ignored;
 use liveliness::Assertions;
 use local_endpoint::LocalEntry;
 use news::{News, Next};
@@ -102,6 +106,9 @@ pub struct ParticipantCore {
     unpacked: Outbox,
     packing: Packing,
     counters: DiscoveryCounters,
+    ignored: Ignored,
+    /// Other entities that have changed since they were taken; `None`: none are noted.
+    observed: Option<BTreeSet<Guid>>,
     is_closed: bool,
 }
 
@@ -129,6 +136,8 @@ impl ParticipantCore {
             unpacked: Outbox::new(),
             packing: Packing::default(),
             counters: DiscoveryCounters::default(),
+            ignored: Ignored::default(),
+            observed: None,
             is_closed: false,
             config,
         }

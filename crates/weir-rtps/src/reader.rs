@@ -33,6 +33,7 @@ mod instances;
 mod limits;
 mod liveliness;
 mod matched;
+mod queries;
 mod query;
 mod raw_sample;
 mod registrations;
@@ -105,8 +106,8 @@ pub struct ReaderCore {
     more: Vec<SequenceNumberSet>,
     /// Writers that may be owed an answer.
     due: Due,
-    /// Room was made for a sample that had been refused, and its request is due.
-    is_request_due: bool,
+    /// What is to be done after an access: a set of [`ReaderCore::REQUEST`] and `WATCHED`.
+    errands: u8,
     /// Counts what may have made [`ReaderCore::next_timeout`] earlier.
     timers_set: u32,
     /// `timers_set` when [`ReaderCore::take_timeout`] was last called.
@@ -134,7 +135,7 @@ impl ReaderCore {
             reported: 0,
             more: Vec::new(),
             due: Due::default(),
-            is_request_due: false,
+            errands: 0,
             timers_set: 0,
             timers_taken: 0,
             known_timeout: Cell::new((0, None)),
@@ -656,13 +657,6 @@ impl ReaderCore {
         count
     }
 
-    /// Whether samples were removed that had left no room for others. The caller then calls
-    /// [`ReaderCore::poll_transmit`]: otherwise the writer learns of the room with its next HEARTBEAT.
-    #[inline]
-    pub fn is_request_due(&self) -> bool {
-        self.is_request_due
-    }
-
     /// The number of the instance with this key hash. `None`: it never had a sample, or has ended.
     /// Topics without a key have one instance, whose hash is all zeros.
     pub fn find_instance(&self, key_hash: [u8; 16]) -> Option<u32> {
@@ -771,7 +765,7 @@ impl ReaderCore {
     fn room_was_made(&mut self) {
         if self.delivery.has_refused && self.delivery.retry_refused(&mut self.writers.list) {
             self.due.add_all();
-            self.is_request_due = true;
+            self.errands |= Self::REQUEST;
             self.end_all_sets();
         }
     }

@@ -80,7 +80,7 @@ fn subscribe(
     reader.wait_for_publications(1, LIMIT)?;
     println!("matched");
     let mut is_disposed = false;
-    while !is_disposed && reader.wait_for_data(LIMIT) {
+    while !is_disposed && reader.wait_for_data(LIMIT).is_ok() {
         for sample in reader.take(usize::MAX) {
             is_disposed = sample.info.instance_state == InstanceState::NotAliveDisposed;
             if let Some(shape) = sample.data() {

@@ -279,7 +279,7 @@ impl Check {
     /// Waits for samples and takes them; `false` if none arrive. May also take the end of an
     /// instance.
     fn take<T: Numbered>(&mut self, reader: &DataReader<T>, limit: Duration) -> bool {
-        if !reader.wait_for_data(limit) {
+        if reader.wait_for_data(limit).is_err() {
             return false;
         }
         for sample in reader.take(usize::MAX) {
@@ -332,7 +332,7 @@ pub(crate) fn take_some<T: Numbered>(
     let mut check = Check::new(size, instances);
     for first in (0..).step_by(BURST as usize) {
         peer.ask(&format!("write {first} {BURST} {size} {instances}"));
-        while check.taken < count && reader.wait_for_data(Duration::from_millis(20)) {
+        while check.taken < count && reader.wait_for_data(Duration::from_millis(20)).is_ok() {
             check.take(reader, Duration::ZERO);
         }
         if check.taken >= count {
@@ -367,7 +367,7 @@ pub(crate) fn await_state<T: Numbered>(
     state: InstanceState,
 ) {
     loop {
-        assert!(reader.wait_for_data(LIMIT), "{instance:?} is not {state:?}");
+        assert!(reader.wait_for_data(LIMIT).is_ok(), "{instance:?} is not {state:?}");
         let news = reader.take(usize::MAX);
         if news.iter().any(|it| it.info.instance_handle == instance && it.info.instance_state == state) {
             return;

@@ -29,7 +29,7 @@ fn exchange(cable: &Cable, lengths: &[usize]) {
     for (number, len) in lengths.iter().enumerate() {
         let sample = Blob { bytes: vec![number as u8; *len] };
         one.within(|| writer.write(&sample).unwrap());
-        other.within(|| assert!(reader.wait_for_data(LIMIT), "{len} bytes do not arrive"));
+        other.within(|| assert!(reader.wait_for_data(LIMIT).is_ok(), "{len} bytes do not arrive"));
         let received: Vec<_> = other
             .within(|| reader.take(usize::MAX))
             .into_iter()

@@ -74,7 +74,7 @@ impl<'a> Pair<'a> {
         let started = Instant::now();
         while self.received < self.written {
             let received: Vec<i32> = self.other.within(|| {
-                assert!(self.reader.wait_for_data(LIMIT), "nothing arrives after {after}");
+                assert!(self.reader.wait_for_data(LIMIT).is_ok(), "nothing arrives after {after}");
                 self.reader.take(usize::MAX).iter().map(|sample| sample.data().unwrap().x).collect()
             });
             for x in received {

@@ -326,7 +326,7 @@ impl<T: Data> End for SubscriberEnd<T> {
 
 impl<T: Data> Subscriber for SubscriberEnd<T> {
     fn receive(&mut self, sink: &mut SampleSink, timeout: Duration) -> Result<(), EndpointError> {
-        if !self.reader.wait_for_data(timeout) {
+        if self.reader.wait_for_data(timeout).is_err() {
             return Ok(());
         }
         self.reader.take_into(&mut self.samples, self.take_max);
@@ -402,7 +402,7 @@ impl<T: Data, const IS_TIMED: bool> Pinger for PingerEnd<T, IS_TIMED> {
         let written_ns = timestamps::now_ns::<IS_TIMED>();
         sample.write(writer, &node.case, &header).map_err(failed)?;
         let sent = timestamps::sent::<T, IS_TIMED>(writer, written_ns);
-        while reader.wait_for_data(timeout) {
+        while reader.wait_for_data(timeout).is_ok() {
             while reader.take_next_sample(echo) {
                 let taken_ns = timestamps::now_ns::<IS_TIMED>();
                 let Some(echo) = echo.data_mut() else { continue };

@@ -356,7 +356,7 @@ impl<T: Owned> Carrier for Publisher<'_, T> {
         let Some(reader) = &self.echo_reader else {
             return Err(EndpointError::Engine("only publisher 0 can run a latency test".to_owned()));
         };
-        while reader.wait_for_data(ECHO_PATIENCE) {
+        while reader.wait_for_data(ECHO_PATIENCE).is_ok() {
             while reader.take_next_sample(&mut self.echo) {
                 let Some(header) = self.echo.data().map(T::header) else { continue };
                 let is_ours =

@@ -30,7 +30,7 @@ impl Reading {
         let is_over = Arc::clone(&stop);
         let thread = std::thread::spawn(move || {
             while !is_over.load(Ordering::Relaxed) {
-                if reader.wait_for_data(LOOK_AROUND) {
+                if reader.wait_for_data(LOOK_AROUND).is_ok() {
                     if !delay.is_zero() && reader.available() < count {
                         std::thread::sleep(delay);
                     }

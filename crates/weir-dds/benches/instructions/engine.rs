@@ -46,7 +46,7 @@ pub(crate) fn write_batch() -> u32 {
                 missing -= 1;
             }
             if missing > 0 {
-                assert!(reader.wait_for_data(PATIENCE));
+                reader.wait_for_data(PATIENCE).unwrap();
             }
         }
     };
@@ -95,7 +95,7 @@ fn qos() -> DataWriterQos {
 }
 
 fn take(reader: &DataReader<TestData>, value: &mut Sample<TestData>) {
-    assert!(reader.wait_for_data(PATIENCE));
+    reader.wait_for_data(PATIENCE).unwrap();
     assert!(reader.take_next_sample(value));
 }
 

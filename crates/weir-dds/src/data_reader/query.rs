@@ -1,9 +1,10 @@
 //! Access to samples that meet a query (DDS 1.4, 2.2.2.5.3.10, 2.2.2.5.3.11).
 
 use weir_cdr::DdsType;
-use weir_rtps::reader::{SampleQuery, SampleSelection, States};
+use weir_rtps::reader::{RawSample, SampleQuery, SampleSelection, States};
+use weir_rtps::writer::ChangeKind;
 
-use super::DataReader;
+use super::{DataReader, Inner};
 use crate::query::Query;
 use crate::sample::{Sample, SampleSeq};
 
@@ -41,27 +42,37 @@ impl<T: DdsType> DataReader<T> {
     /// Returns whether there is a value that meets a query and is in these states.
     pub fn has_query(&self, query: &Query<T>, states: States) -> bool {
         let filter = query.filter();
-        let core = self.inner.endpoint.core.lock();
-        core.has_matching(SampleSelection { states, instance: None }, &|payload| filter.passes(payload))
+        self.inner.any_sample(states, |raw| raw.kind == ChangeKind::Alive && filter.passes(raw.payload))
     }
 
     fn collect_query(&self, query: &Query<T>, max: usize, states: States, remove: bool) -> Vec<Sample<T>> {
-        self.inner.driver().flush_queued();
         let filter = query.filter();
         let order = query.order().map(|order| |one: &[u8], other: &[u8]| order.compare(one, other));
-        let (mut samples, mut malformed) = (SampleSeq::new(), 0);
-        let mut core = self.inner.access_by_policies(self.inner.endpoint.core.lock());
-        let selection = SampleSelection { states, instance: None };
         let wanted = SampleQuery {
             matches: &|payload| filter.passes(payload),
             order: order.as_ref().map(|order| order as _),
         };
+        self.collect_wanted(wanted, max, states, remove)
+    }
+
+    /// Accesses the values that meet a query of the core.
+    pub(super) fn collect_wanted(
+        &self,
+        wanted: SampleQuery<'_>,
+        max: usize,
+        states: States,
+        remove: bool,
+    ) -> Vec<Sample<T>> {
+        self.inner.driver().flush_queued();
+        let (mut samples, mut malformed) = (SampleSeq::new(), 0);
+        let mut core = self.inner.access_by_policies(self.inner.endpoint.core.lock());
+        let selection = SampleSelection { states, instance: None };
         core.access_matching(max, selection, remove, wanted, |raw| {
             malformed += u64::from(!samples.add().fill(raw) && !raw.was_read);
             true
         });
-        if core.is_request_due() {
-            self.inner.driver().request_refused(core);
+        if core.has_errand() {
+            self.inner.after_access(core);
         } else {
             drop(core);
         }
@@ -69,5 +80,14 @@ impl<T: DdsType> DataReader<T> {
             self.note_malformed(malformed);
         }
         samples.into_vec()
+    }
+}
+
+impl Inner {
+    /// Returns whether a sample in these states satisfies `matches`. Marks nothing as read or seen.
+    pub(super) fn any_sample(&self, states: States, matches: impl FnMut(&RawSample<'_>) -> bool) -> bool {
+        let core = self.endpoint.core.lock();
+        let mut core = if core.has_policies() { self.access_by_policies(core) } else { core };
+        core.any_sample(states, matches)
     }
 }

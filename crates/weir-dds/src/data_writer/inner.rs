@@ -1,5 +1,6 @@
 //! State shared by all handles of a writer, and the waits inside a write.
 
+use std::any::TypeId;
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -15,8 +16,9 @@ use weir_rtps::writer::{Change, ChangeKind, WriteRefused, WriterCore};
 use weir_wire::{EntityId, SequenceNumber};
 
 use crate::clock;
-use crate::driver::endpoints::WriterEndpoint;
+use crate::driver::endpoints::{Own, WriterEndpoint};
 use crate::driver::lane::Turn;
+use crate::driver::observers::Cause;
 use crate::driver::publishing::Publishing;
 use crate::driver::shared::Driver;
 use crate::driver::start::Handle;
@@ -37,8 +39,8 @@ pub(super) struct InstanceKey {
 }
 
 pub(crate) struct Inner {
-    pub(super) handle: Arc<Handle>,
-    pub(super) endpoint: Arc<WriterEndpoint>,
+    pub(crate) handle: Arc<Handle>,
+    pub(crate) endpoint: Arc<WriterEndpoint>,
     /// The publishing thread of an asynchronous writer.
     pub(super) publisher: Mutex<Option<JoinHandle<()>>>,
     /// Whether the writer has ended.
@@ -49,8 +51,6 @@ pub(crate) struct Inner {
     pub(super) current: Mutex<DataWriterQos>,
     /// What the publisher adds to it.
     pub(super) of_publisher: AnnouncedByGroup,
-    /// The type's name, to announce it.
-    pub(super) type_name: &'static str,
     pub(super) is_enabled: AtomicBool,
     /// Whether a write may find an open batch.
     pub(super) has_batch: AtomicBool,
@@ -62,12 +62,19 @@ pub(crate) struct Inner {
     pub(super) undelimited_key: fn(&[u8]) -> core::result::Result<Vec<u8>, weir_cdr::CdrError>,
     /// Converts a key hash in XCDR1 to what identifies the instance, if it is no digest.
     pub(super) instance_of_key_hash: fn([u8; 16]) -> Option<[u8; 16]>,
+    pub(super) type_id: TypeId,
+    pub(super) type_name: &'static str,
 }
 
 impl Inner {
     #[inline]
     pub(super) fn driver(&self) -> &Driver {
         &self.handle.driver
+    }
+
+    /// Notifies wait sets that a status was read.
+    pub(super) fn note_status_read(&self) {
+        self.endpoint.observers.notify(Cause::Access);
     }
 
     /// Returns the change that unregisters an instance (WRITER_DATA_LIFECYCLE, DDS 1.4, 2.2.3.21).
@@ -329,7 +336,7 @@ impl Inner {
         let entity = self.endpoint.entity;
         // A listener may hold handles, and threads may keep the endpoint alive through an old
         // routing table.
-        self.endpoint.set_listener(None);
+        self.endpoint.set_listener(Own::default());
         let outcome = self.bid_farewell();
         if let (Some(publishing), Some(publisher)) =
             (&self.endpoint.lane.publishing, self.publisher.lock().take())

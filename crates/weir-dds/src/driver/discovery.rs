@@ -30,9 +30,9 @@ impl Discovery {
         Self { state, changed: Condvar::new(), epoch: Mutex::new(0) }
     }
 
-    /// Returns the number of remote participants.
-    pub(crate) fn participants(&self) -> usize {
-        self.state.lock().core.remote_participants()
+    /// Looks at the state without changing it.
+    pub(crate) fn look<R>(&self, f: impl FnOnce(&ParticipantCore) -> R) -> R {
+        f(&self.state.lock().core)
     }
 
     /// Returns counts of what was dropped.

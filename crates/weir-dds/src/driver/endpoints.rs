@@ -1,8 +1,9 @@
 //! Local writers and readers, without their sample types.
 
+use std::any::Any;
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, OnceLock, Weak};
 
 use parking_lot::Mutex;
 use weir_rtps::qos::Qos;
@@ -15,14 +16,19 @@ use super::assertions::Assertions;
 use super::events::{ReaderEvent, ReaderListener, WriterEvent, WriterListener};
 use super::group_access::GroupAccess;
 use super::lane::Lane;
+use super::observers::{Cause, Observers};
+use super::watching::Watching;
 use crate::clock;
+use crate::levels::{EnabledStatuses, PublisherState, SubscriberState};
 use crate::qos::{DataWriterQos, INFINITE};
 use crate::stage_times::{Came, ReceiveTimes};
 use crate::status::{
     IncompatibleQosStatus, LivelinessLostStatus, MatchedStatus, ReaderInactivityStatus, Rejected,
     SampleCountStatus,
 };
+use crate::status_mask::{StatusKind, StatusMask};
 use crate::topic::TopicState;
+use crate::{data_reader, data_writer};
 
 /// A local writer.
 pub(crate) struct WriterEndpoint {
@@ -45,7 +51,12 @@ pub(crate) struct WriterEndpoint {
     /// ... and which matched readers these are.
     pub(super) expecting_qos: Mutex<BTreeSet<Guid>>,
     pub(crate) listener_panics: Panics,
-    listener: Mutex<Option<WriterListener>>,
+    pub(crate) group: Arc<PublisherState>,
+    /// What the handles share; set when the writer is complete.
+    pub(crate) owner: OnceLock<Weak<data_writer::Inner>>,
+    pub(crate) own: Mutex<Own<WriterListener>>,
+    pub(crate) observers: Observers,
+    pub(crate) enabled: EnabledStatuses,
 }
 
 impl WriterEndpoint {
@@ -54,6 +65,7 @@ impl WriterEndpoint {
         lane: Lane,
         (qos, announced): (&DataWriterQos, &Qos),
         topic: &Arc<TopicState>,
+        group: &Arc<PublisherState>,
     ) -> Self {
         Self {
             entity,
@@ -70,12 +82,16 @@ impl WriterEndpoint {
             inline_qos: Mutex::new(inline_qos_of(topic.name(), announced)),
             expecting_qos: Mutex::default(),
             listener_panics: Panics::default(),
-            listener: Mutex::default(),
+            group: Arc::clone(group),
+            owner: OnceLock::new(),
+            own: Mutex::default(),
+            observers: Observers::default(),
+            enabled: EnabledStatuses::default(),
         }
     }
 
-    pub(crate) fn set_listener(&self, listener: Option<WriterListener>) {
-        let before = core::mem::replace(&mut *self.listener.lock(), listener);
+    pub(crate) fn set_listener(&self, own: Own<WriterListener>) {
+        let before = core::mem::replace(&mut *self.own.lock(), own);
         // Dropped without the lock: it may hold the last handle of another endpoint.
         drop(before);
     }
@@ -107,16 +123,27 @@ impl WriterEndpoint {
         *self.inline_qos.lock() = list;
     }
 
-    pub(crate) fn has_listener(&self) -> bool {
-        self.listener.lock().is_some()
+    /// Returns whether a listener of any level is for an event.
+    pub(crate) fn has_listener(&self, event: WriterEvent) -> bool {
+        (self.own.lock().mask | self.group.mask()).contains(event.kind())
     }
 
-    /// Calls the listener. No lock may be held.
+    /// Calls the listener that an event is for, and those who wait for it. No lock may be held.
     pub(crate) fn notify(&self, event: WriterEvent) {
-        let listener = self.listener.lock().clone();
-        if let Some(listener) = listener {
-            self.listener_panics.survive(move || listener(event));
+        let own = self.own.lock().listener_for(event.kind());
+        match own {
+            Some(Some(listener)) => self.listener_panics.survive(move || listener(event)),
+            other => {
+                let is_dropped = other.is_some();
+                let owner = || self.owner.get().and_then(Weak::upgrade);
+                if let Some(owner) =
+                    owner().filter(|_| is_dropped || self.group.mask().contains(event.kind()))
+                {
+                    data_writer::listening::notify_upper(&owner, event, is_dropped);
+                }
+            }
         }
+        self.observers.notify(Cause::News);
     }
 }
 
@@ -135,14 +162,45 @@ pub(crate) struct ReaderEndpoint {
     /// The readers with which this one shares coherent sets, if it does.
     pub(crate) shared_sets: OnceLock<Arc<GroupAccess>>,
     pub(crate) listener_panics: Panics,
+    pub(crate) group: Arc<SubscriberState>,
+    /// What the handles share; set when the reader is complete.
+    pub(crate) owner: OnceLock<Weak<data_reader::Inner>>,
+    pub(crate) own: Mutex<Own<ReaderListener>>,
+    pub(crate) watching: Watching,
     calls: Mutex<Calls>,
+    /// Whether a listener of any level, or something that waits, is notified of news.
     has_listener: AtomicBool,
 }
 
-/// A reader's listener, and whether a thread is calling it for new samples.
+/// The listener of an endpoint itself, without its sample type.
+pub(crate) struct Own<L> {
+    /// What it is for.
+    pub(crate) mask: StatusMask,
+    /// `None`: what the mask has is dropped.
+    pub(crate) listener: Option<L>,
+    /// The listener as the application knows it.
+    pub(crate) typed: Option<Box<dyn Any + Send + Sync>>,
+}
+
+impl<L> Default for Own<L> {
+    fn default() -> Self {
+        Self { mask: StatusMask::NONE, listener: None, typed: None }
+    }
+}
+
+impl<L: Clone> Own<L> {
+    /// Returns the listener for a status. `Some(None)`: the status is dropped.
+    pub(crate) fn listener_for(&self, kind: StatusKind) -> Option<Option<L>> {
+        self.mask.contains(kind).then(|| self.listener.clone())
+    }
+}
+
+/// Who is called for new samples, and whether a thread is doing so.
 #[derive(Default)]
 struct Calls {
     listener: Option<ReaderListener>,
+    /// It is that for DATA_ON_READERS.
+    is_for_readers: bool,
     /// A second reference to the listener, lent to the notifying thread. Lending costs less per
     /// sample than counting another reference.
     spare: Option<ReaderListener>,
@@ -163,7 +221,12 @@ impl Calls {
 }
 
 impl ReaderEndpoint {
-    pub(crate) fn new(entity: EntityId, core: ReaderCore, topic: &Arc<TopicState>) -> Self {
+    pub(crate) fn new(
+        entity: EntityId,
+        core: ReaderCore,
+        topic: &Arc<TopicState>,
+        group: &Arc<SubscriberState>,
+    ) -> Self {
         Self {
             entity,
             topic: Arc::clone(topic),
@@ -176,19 +239,18 @@ impl ReaderEndpoint {
             times: Mutex::default(),
             shared_sets: OnceLock::new(),
             listener_panics: Panics::default(),
+            group: Arc::clone(group),
+            owner: OnceLock::new(),
+            own: Mutex::default(),
+            watching: Watching::default(),
             calls: Mutex::default(),
             has_listener: AtomicBool::new(false),
         }
     }
 
-    pub(crate) fn set_listener(&self, listener: Option<ReaderListener>) {
-        let is_called = listener.is_some() || self.shared_sets.get().is_some();
-        self.has_listener.store(is_called, Ordering::SeqCst);
-        let before = {
-            let mut calls = self.calls.lock();
-            calls.version += 1;
-            (core::mem::replace(&mut calls.listener, listener), calls.spare.take())
-        };
+    pub(crate) fn set_listener(&self, own: Own<ReaderListener>) {
+        let before = core::mem::replace(&mut *self.own.lock(), own);
+        self.listeners_changed();
         // Dropped without the lock: it may hold the last handle of another endpoint.
         drop(before);
     }
@@ -208,18 +270,72 @@ impl ReaderEndpoint {
         }
     }
 
+    /// Finds out anew who is called for new samples: the listener of some level, or what waits, has changed.
+    pub(crate) fn listeners_changed(&self) {
+        let before = {
+            let own = self.own.lock();
+            let (listener, is_for_readers) = self.data_listener(&own);
+            let is_any = (own.mask | self.group.mask()).intersects(StatusMask::OF_READERS);
+            let is_called = is_any || self.watching.is_on() || self.shared_sets.get().is_some();
+            self.has_listener.store(is_called, Ordering::SeqCst);
+            let mut calls = self.calls.lock();
+            calls.version += 1;
+            calls.is_for_readers = is_for_readers;
+            (core::mem::replace(&mut calls.listener, listener), calls.spare.take())
+        };
+        // Dropped without the locks: it may hold the last handle of another endpoint.
+        drop(before);
+    }
+
+    /// Returns who is called for new samples, and whether that is for DATA_ON_READERS.
+    fn data_listener(&self, own: &Own<ReaderListener>) -> (Option<ReaderListener>, bool) {
+        let upper = || {
+            let owner = self.owner.get().cloned().unwrap_or_default();
+            let call = move |event| {
+                if let Some(owner) = owner.upgrade() {
+                    data_reader::listening::notify_upper(&owner, event, false);
+                }
+            };
+            Some(Arc::new(call) as ReaderListener)
+        };
+        let mask = self.group.mask();
+        if mask.contains(StatusKind::DataOnReaders) {
+            (upper(), true)
+        } else if let Some(listener) = own.listener_for(StatusKind::DataAvailable) {
+            (listener.or_else(|| Some(Arc::new(|_| {}) as ReaderListener)), false)
+        } else {
+            (mask.contains(StatusKind::DataAvailable).then(upper).flatten(), false)
+        }
+    }
+
+    /// Returns whether a listener of any level is for one of these events.
+    pub(crate) fn has_listener_for(&self, events: StatusMask) -> bool {
+        (self.own.lock().mask | self.group.mask()).intersects(events)
+    }
+
+    /// Returns whether a listener of any level, or something that waits, is notified of news.
     #[inline]
     pub(crate) fn has_listener(&self) -> bool {
         self.has_listener.load(Ordering::Relaxed)
     }
 
-    /// Calls the listener for a status. No lock may be held. For new samples there is
-    /// [`ReaderEndpoint::notify_of`].
+    /// Calls the listener that a status is for, and those who wait for it. No lock may be held. For new samples there
+    /// is [`ReaderEndpoint::notify_of`].
     pub(crate) fn notify(&self, event: ReaderEvent) {
-        let listener = self.calls.lock().listener.clone();
-        if let Some(listener) = listener {
-            self.listener_panics.survive(move || listener(event));
+        let own = self.own.lock().listener_for(event.kind());
+        match own {
+            Some(Some(listener)) => self.listener_panics.survive(move || listener(event)),
+            other => {
+                let is_dropped = other.is_some();
+                let owner = || self.owner.get().and_then(Weak::upgrade);
+                if let Some(owner) =
+                    owner().filter(|_| is_dropped || self.group.mask().contains(event.kind()))
+                {
+                    data_reader::listening::notify_upper(&owner, event, is_dropped);
+                }
+            }
         }
+        self.watching.observers.notify(Cause::News);
     }
 
     /// Records the arrival of samples that were just put into the cache.
@@ -265,9 +381,20 @@ impl ReaderEndpoint {
         }
     }
 
+    /// Calls the listener for new samples, and those who wait for them.
+    pub(super) fn notify_data(&self) {
+        if self.watching.is_on() {
+            self.note_data();
+            self.call_for_data();
+            self.wake_watching();
+        } else {
+            self.call_for_data();
+        }
+    }
+
     /// Calls the listener for new samples. If another thread is doing so, that thread repeats the
     /// call.
-    pub(super) fn notify_data(&self) {
+    fn call_for_data(&self) {
         let (mut listener, mut version) = {
             let mut calls = self.calls.lock();
             if calls.is_notifying {
@@ -279,6 +406,9 @@ impl ReaderEndpoint {
             (listener, calls.version)
         };
         loop {
+            if self.watching.is_on() {
+                self.note_call(self.calls.lock().is_for_readers);
+            }
             self.listener_panics.survive(|| listener(ReaderEvent::DataAvailable));
             let mut calls = self.calls.lock();
             let is_replaced = calls.version != version;
@@ -337,16 +467,18 @@ mod tests {
     fn a_listener_that_is_replaced_during_a_call_is_not_called_again_and_is_dropped() {
         let guid = Guid::new(GuidPrefix::UNKNOWN, EntityId::UNKNOWN);
         let core = ReaderCore::new(ReaderConfig::new(guid, Reliability::BestEffort));
-        let endpoint =
-            Arc::new(ReaderEndpoint::new(EntityId::UNKNOWN, core, &Arc::new(TopicState::new("topic"))));
+        let (topic, group) = (Arc::new(TopicState::new("topic", Weak::new())), Arc::default());
+        let endpoint = Arc::new(ReaderEndpoint::new(EntityId::UNKNOWN, core, &topic, &group));
+        let all =
+            |listener: ReaderListener| Own { mask: StatusMask::ALL, listener: Some(listener), typed: None };
         let counts: [Arc<AtomicU64>; 2] = Default::default();
         let calls = || counts.each_ref().map(|count| count.load(Ordering::Relaxed));
         let [first, second] = counts.clone();
         let me = Arc::clone(&endpoint);
-        endpoint.set_listener(Some(Arc::new(move |_| {
+        endpoint.set_listener(all(Arc::new(move |_| {
             first.fetch_add(1, Ordering::Relaxed);
             let second = Arc::clone(&second);
-            me.set_listener(Some(Arc::new(move |_| _ = second.fetch_add(1, Ordering::Relaxed))));
+            me.set_listener(all(Arc::new(move |_| _ = second.fetch_add(1, Ordering::Relaxed))));
             // More news during the call.
             me.notify_data();
         })));
@@ -355,7 +487,7 @@ mod tests {
         assert_eq!((Arc::strong_count(&counts[0]), Arc::strong_count(&endpoint)), (1, 1));
         endpoint.notify_data();
         assert_eq!(calls(), [1, 2]);
-        endpoint.set_listener(None);
+        endpoint.set_listener(Own::default());
         endpoint.notify_data();
         assert_eq!(calls(), [1, 2]);
         assert_eq!(Arc::strong_count(&counts[1]), 1, "the spare reference is dropped, too");

@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use crate::status_mask::StatusKind;
+
 /// An event for a reader's listener.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ReaderEvent {
@@ -21,6 +23,31 @@ pub(crate) enum WriterEvent {
     Incompatible,
     LivelinessLost,
     DeadlineMissed,
+}
+
+impl ReaderEvent {
+    pub(crate) fn kind(self) -> StatusKind {
+        match self {
+            Self::DataAvailable => StatusKind::DataAvailable,
+            Self::Matched => StatusKind::SubscriptionMatched,
+            Self::Incompatible => StatusKind::RequestedIncompatibleQos,
+            Self::LivelinessChanged => StatusKind::LivelinessChanged,
+            Self::SampleRejected => StatusKind::SampleRejected,
+            Self::SampleLost => StatusKind::SampleLost,
+            Self::DeadlineMissed => StatusKind::RequestedDeadlineMissed,
+        }
+    }
+}
+
+impl WriterEvent {
+    pub(crate) fn kind(self) -> StatusKind {
+        match self {
+            Self::Matched => StatusKind::PublicationMatched,
+            Self::Incompatible => StatusKind::OfferedIncompatibleQos,
+            Self::LivelinessLost => StatusKind::LivelinessLost,
+            Self::DeadlineMissed => StatusKind::OfferedDeadlineMissed,
+        }
+    }
 }
 
 /// A reader's listener, without its sample type.

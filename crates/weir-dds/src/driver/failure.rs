@@ -12,6 +12,7 @@ use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
 
+use super::observers::Cause;
 use super::shared::Driver;
 use crate::error::{DdsError, Result};
 
@@ -71,6 +72,10 @@ impl Driver {
         self.listeners.wake();
         self.channel.close();
         self.discovery.announce_change();
+        self.routes.table().readers.values().for_each(|reader| reader.wake_watching());
+        let builtin = self.builtin.lock().upgrade();
+        builtin.into_iter().for_each(|readers| readers.wake());
+        self.routes.table().writers.values().for_each(|writer| writer.observers.notify(Cause::News));
     }
 }
 
@@ -171,7 +176,7 @@ mod tests {
                 failing.create_subscriber().create_datareader(&topic, DataReaderQos::default()).unwrap();
             numbers.wait_for_subscriptions(2, LONG).unwrap();
             numbers.write(&Number::default()).unwrap();
-            assert!(far.wait_for_data(LONG) && failing.failure().is_none());
+            assert!(far.wait_for_data(LONG).is_ok() && failing.failure().is_none());
             let empty: DataReader<Number> = {
                 let topic = failing.create_topic("nothing").unwrap();
                 failing.create_subscriber().create_datareader(&topic, DataReaderQos::default()).unwrap()
@@ -180,7 +185,7 @@ mod tests {
                 let data = scope.spawn(|| empty.wait_for_data(LONG));
                 let more = scope.spawn(|| numbers.wait_for_subscriptions(100, LONG));
                 driver_of(&failing).spawn("weir-test", panic_on_purpose).unwrap();
-                assert!(!data.join().unwrap());
+                assert!(is_failure(data.join().unwrap().err()));
                 assert!(is_failure(more.join().unwrap().err()));
             });
             let loaned = numbers.register_instance(&Number::default());
@@ -207,7 +212,7 @@ mod tests {
                     && is_failure(reader.failure())
             );
             // Again and again, without waiting for the timeout.
-            assert!((0..3).all(|_| !empty.wait_for_data(LONG)));
+            assert!((0..3).all(|_| is_failure(empty.wait_for_data(LONG).err())));
             // The peer was notified.
             assert!(matches.iter().any(|count| count == 0));
             drop((numbers, reader, empty));

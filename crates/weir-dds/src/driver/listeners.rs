@@ -7,6 +7,7 @@ use parking_lot::{Condvar, Mutex};
 
 use super::endpoints::{ReaderEndpoint, WriterEndpoint};
 use super::events::{ReaderEvent, WriterEvent};
+use crate::status_mask::StatusMask;
 use crate::topic::TopicState;
 
 /// Most queued calls. Beyond that, each endpoint has at most one call per kind of event.
@@ -38,17 +39,18 @@ impl Listeners {
         }
     }
 
-    /// Queues calls for the thread, skipping endpoints without a listener. Without a thread, makes
-    /// them at once. No lock may be held.
+    /// Queues calls for the thread. Makes those at once that no listener is for, since only wait sets are woken then,
+    /// and all without a thread. No lock may be held.
     pub(crate) fn call(&self, calls: impl IntoIterator<Item = Call>) {
-        let mut calls = calls.into_iter().filter(Call::has_listener).peekable();
-        if calls.peek().is_none() {
+        let (calls, others): (Vec<_>, Vec<_>) = calls.into_iter().partition(Call::has_listener);
+        others.into_iter().for_each(Call::make);
+        if calls.is_empty() {
             return;
         }
         let mut state = self.state.lock();
         if !state.has_thread {
             drop(state);
-            calls.for_each(Call::make);
+            calls.into_iter().for_each(Call::make);
             return;
         }
         for call in calls {
@@ -96,8 +98,9 @@ struct State {
 impl Call {
     pub(super) fn has_listener(&self) -> bool {
         match self {
-            Self::Reader(reader, _) | Self::News(reader) => reader.has_listener(),
-            Self::Writer(writer, _) => writer.has_listener(),
+            Self::Reader(reader, event) => reader.has_listener_for(event.kind().into()),
+            Self::News(reader) => reader.has_listener_for(StatusMask::OF_READERS),
+            Self::Writer(writer, event) => writer.has_listener(*event),
             Self::Topic(topic) => topic.has_listener(),
         }
     }

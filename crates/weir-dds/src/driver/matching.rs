@@ -20,6 +20,7 @@ use super::events::{ReaderEvent, WriterEvent};
 use super::listeners::Call;
 use super::routes::RouteChange;
 use super::shared::Driver;
+use crate::builtin_subscriber::BuiltinReaders;
 use crate::clock;
 
 impl Driver {
@@ -38,6 +39,7 @@ impl Driver {
                 self.apply(now, event, state, &mut followed);
             }
             self.follow_up(&mut followed);
+            self.report_to_builtin(now, &mut state.core, &mut followed);
             // Sent after the events were applied: a peer that matches on this message finds the
             // endpoints ready.
             state.core.poll_transmit(now, &mut state.outbox);
@@ -59,6 +61,21 @@ impl Driver {
         }
         self.listeners.call(followed.calls);
         result
+    }
+
+    /// Reports what has changed to the builtin readers, if they exist.
+    fn report_to_builtin(&self, now: Time, core: &mut ParticipantCore, followed: &mut Followed) {
+        if !core.is_observed() {
+            return;
+        }
+        let Some(readers) = self.builtin.lock().upgrade() else { return core.set_observed(false) };
+        let news = readers.report(core, now, self.wall_clock.timestamp(now));
+        if !news.is_empty() {
+            // Threads may wait for these readers.
+            self.channel.announce_change();
+        }
+        followed.calls.extend(news.into_iter().map(Call::News));
+        followed.builtin = Some(readers);
     }
 
     /// Does what is due in discovery. Returns when something is due next.
@@ -324,6 +341,8 @@ struct Followed {
     writers: Vec<Arc<WriterEndpoint>>,
     /// New matches of local endpoints.
     matched: Vec<(Endpoint, Guid)>,
+    /// Dropped without the lock of discovery: it may be the last handle.
+    builtin: Option<Arc<BuiltinReaders>>,
 }
 
 enum Endpoint {

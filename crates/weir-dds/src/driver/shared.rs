@@ -18,9 +18,11 @@ use super::outlet::Outlet;
 use super::paths::Paths;
 use super::routes::Routes;
 use super::sockets::MetaSockets;
+use crate::builtin_subscriber::KnownReaders;
 use crate::clock::WallClock;
 use crate::dscp::DscpMapping;
 use crate::error::{DdsError, Result};
+use crate::levels::ParticipantLevel;
 use crate::multicast::MulticastGroup;
 use crate::qos::DomainParticipantQos;
 use crate::wait_strategy::WaitStrategy;
@@ -40,6 +42,9 @@ pub(crate) struct Driver {
     pub(crate) routes: Routes,
     pub(crate) discovery: Discovery,
     pub(crate) listeners: Listeners,
+    /// The participant's listener.
+    pub(crate) level: Arc<ParticipantLevel>,
+    pub(crate) builtin: KnownReaders,
     pub(crate) meta: MetaSockets,
     pub(super) network: Network,
     pub(crate) paths: Paths,

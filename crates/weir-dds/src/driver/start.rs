@@ -27,6 +27,7 @@ use crate::clock::{self, WallClock};
 use crate::error::{DdsError, Result};
 use crate::qos::DomainParticipantQos;
 use crate::settings::ParticipantSettings;
+use crate::status_mask::StatusMask;
 
 /// Stops the participant when the last handle is dropped.
 pub(crate) struct Handle {
@@ -79,6 +80,8 @@ impl Driver {
             routes: Routes::default(),
             discovery: Discovery::new(ParticipantCore::new(config, clock::now())),
             listeners: Listeners::default(),
+            level: Arc::default(),
+            builtin: Mutex::default(),
             meta,
             network: Network::new(choice, watch, selected),
             paths: Paths::new(settings.rate_max, settings.ecn),
@@ -108,6 +111,8 @@ impl Driver {
         self.outlet.timers.wake();
         self.channel.kick();
         self.listeners.wake();
+        // It may hold handles of other participants.
+        drop(self.level.set(None, StatusMask::NONE));
         let me = std::thread::current().id();
         for thread in self.threads.lock().drain(..) {
             // The last handle may be dropped in a listener on one of these threads, which then ends

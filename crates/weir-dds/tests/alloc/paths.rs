@@ -84,7 +84,7 @@ fn bursts<T: DdsType>(
             }
             let mut missing = BURST;
             while missing > 0 {
-                assert!(reader.wait_for_data(DEADLINE), "{missing} are missing");
+                assert!(reader.wait_for_data(DEADLINE).is_ok(), "{missing} are missing");
                 missing -= reader.take_into(&mut taken, usize::MAX) as u64;
             }
         }
@@ -206,7 +206,7 @@ fn reliable_bursts_for_three_readers() {
             for reader in &readers {
                 let mut missing = BURST;
                 while missing > 0 {
-                    assert!(reader.wait_for_data(DEADLINE), "{missing} are missing");
+                    assert!(reader.wait_for_data(DEADLINE).is_ok(), "{missing} are missing");
                     missing -= reader.take_into(&mut taken, usize::MAX) as u64;
                 }
             }
@@ -240,7 +240,7 @@ fn megabytes((writer, reader): (DataWriterQos, DataReaderQos)) {
         for number in 0..samples {
             sample.number = number;
             writer.write(&sample).unwrap();
-            assert!(reader.wait_for_data(DEADLINE));
+            reader.wait_for_data(DEADLINE).unwrap();
             assert_eq!(reader.take_into(&mut taken, usize::MAX), 1);
         }
     };
@@ -274,7 +274,7 @@ fn flood(qos: (DataWriterQos, DataReaderQos)) {
         scope.spawn(|| {
             let mut samples = SampleSeq::new();
             while !is_over.load(Ordering::SeqCst) {
-                reader.wait_for_data(std::time::Duration::from_millis(20));
+                let _ = reader.wait_for_data(std::time::Duration::from_millis(20));
                 taken.fetch_add(reader.take_into(&mut samples, 100) as u64, Ordering::SeqCst);
             }
         });
@@ -332,7 +332,7 @@ fn ping_pong_of(len: usize, what: &str, qos: fn() -> (DataWriterQos, DataReaderQ
         for number in 0..count {
             sample.number = number;
             writer.write(&sample).unwrap();
-            assert!(reader.wait_for_data(DEADLINE));
+            reader.wait_for_data(DEADLINE).unwrap();
             assert!(reader.take_next_sample(&mut ball));
             assert_eq!(ball.data().unwrap().number, number);
         }
@@ -382,7 +382,7 @@ fn loans_and_shared_bytes_cost_handles_but_no_memory_for_payloads() {
                 loan.sample.number = number;
                 loan[len - 1] = number as u8;
                 loan.write().unwrap();
-                assert!(reader.wait_for_data(DEADLINE), "{number} is missing");
+                assert!(reader.wait_for_data(DEADLINE).is_ok(), "{number} is missing");
                 assert!(reader.take_next_sample(&mut sample));
                 let got = sample.data().unwrap();
                 assert_eq!((got.number, got.bytes[len - 1]), (number, number as u8));

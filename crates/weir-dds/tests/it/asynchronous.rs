@@ -199,7 +199,7 @@ fn a_stalled_reader_that_leaves_lets_a_large_sample_go_on() {
             (0..20).for_each(|number| writer.write(&large(number, 2_000_000)).unwrap());
             writer.wait_for_acknowledgments(DEADLINE).unwrap();
         });
-        assert!(stalled.wait_for_data(DEADLINE));
+        stalled.wait_for_data(DEADLINE).unwrap();
         drop(stalled);
         (0..20).for_each(|number| {
             assert!(*take_exactly(&healthy, 1)[0].data().unwrap() == large(number, 2_000_000))

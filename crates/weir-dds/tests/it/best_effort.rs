@@ -36,7 +36,7 @@ fn a_flood_loses_samples_but_never_order_and_says_how_many() {
         writer.write(&Numbered::new(2, number)).unwrap();
         writer.flush();
         number += 1;
-        assert!(reader.wait_for_data(DEADLINE));
+        reader.wait_for_data(DEADLINE).unwrap();
         for sample in reader.take(usize::MAX) {
             assert!(sample.data().unwrap().number as i64 > last);
             assert_eq!(*sample.data().unwrap(), Numbered::new(2, sample.data().unwrap().number));

@@ -12,6 +12,9 @@ mod large_samples;
 #[expect(dead_code, reason = "its main is not called here")]
 #[path = "../../examples/ping_pong.rs"]
 mod ping_pong;
+#[expect(dead_code, reason = "its main is not called here")]
+#[path = "../../examples/streams.rs"]
+mod streams;
 
 use crate::support::World;
 
@@ -43,4 +46,12 @@ fn ping_pong_is_measured() {
     ping_pong::run(&world.participant(), &world.participant(), &world.topic, 100, &mut out).unwrap();
     let text = String::from_utf8(out).unwrap();
     assert!(text.contains("100 round trips") && text.contains("median"), "{text}");
+}
+
+#[test]
+fn one_task_reads_two_streams() {
+    let (world, mut out) = (World::new(), Vec::new());
+    let topics = [&*world.topic, &*world.sibling().topic].map(str::to_owned);
+    streams::run(&world.participant(), topics.each_ref().map(|topic| &**topic), &mut out).unwrap();
+    assert_eq!(String::from_utf8(out).unwrap(), "Received [100, 101, 102, 200, 201, 202]\n");
 }

@@ -146,7 +146,7 @@ fn one_reader_is_never_in_its_listener_twice() {
         for reader in &idle {
             scope.spawn(|| {
                 while !is_over.load(Ordering::SeqCst) {
-                    reader.wait_for_data(std::time::Duration::from_millis(2));
+                    let _ = reader.wait_for_data(std::time::Duration::from_millis(2));
                 }
             });
         }

@@ -119,7 +119,7 @@ fn large_samples_come_by_multicast_in_fragments() {
     std::thread::scope(|scope| {
         for (_, reader) in &readers {
             scope.spawn(|| {
-                assert!(reader.wait_for_data(DEADLINE));
+                reader.wait_for_data(DEADLINE).unwrap();
                 assert_eq!(*reader.take(1)[0].data().unwrap(), large);
             });
         }

@@ -165,7 +165,7 @@ impl Three {
     }
 
     fn wait_for_data(&self) {
-        self.readers.iter().for_each(|reader| assert!(reader.wait_for_data(DEADLINE)));
+        self.readers.iter().for_each(|reader| reader.wait_for_data(DEADLINE).unwrap());
     }
 }
 
@@ -278,7 +278,7 @@ fn without_order_each_reader_with_samples_is_named_once() {
     for value in 0..2 {
         three.writers[1].write(&Keyed { id: 1, value }).unwrap();
     }
-    assert!(three.readers[1].wait_for_data(DEADLINE));
+    three.readers[1].wait_for_data(DEADLINE).unwrap();
     assert_eq!(three.subscriber.datareaders(States::NOT_READ), [three.readers[1].guid()]);
 }
 
@@ -347,7 +347,7 @@ fn sets_may_be_nested_and_a_writer_may_be_created_within_one() {
     writer.wait_for_acknowledgments(DEADLINE).unwrap();
     assert_eq!(reader.available(), 0);
     publisher.end_coherent_changes().unwrap();
-    assert!(reader.wait_for_data(DEADLINE));
+    reader.wait_for_data(DEADLINE).unwrap();
     assert_eq!(values(&reader, usize::MAX).len(), 2);
 }
 
@@ -416,7 +416,7 @@ fn samples_of_suspended_publications_leave_together_when_they_are_resumed() {
     assert_eq!(values(&reader, usize::MAX).len(), 10);
     // It is as before.
     writer.write(&Keyed { id: 1, value: 10 }).unwrap();
-    assert!(reader.wait_for_data(DEADLINE));
+    reader.wait_for_data(DEADLINE).unwrap();
 }
 
 #[test]
@@ -432,6 +432,6 @@ fn partitions_of_a_publisher_and_a_subscriber_apply_to_their_endpoints() {
     });
     matched(&[&writer], &[&readers[0]]);
     writer.write(&Keyed { id: 1, value: 1 }).unwrap();
-    assert!(readers[0].wait_for_data(DEADLINE));
+    readers[0].wait_for_data(DEADLINE).unwrap();
     assert_eq!(readers[1].matched_publications(), []);
 }

@@ -64,7 +64,7 @@ fn reading_leaves_samples_and_marks_them() {
     assert_eq!(states[3..], [SampleState::Read, SampleState::NotRead]);
     assert_eq!(numbers(&reader.select().states(States::NOT_READ).max(2).read()), [5, 6]);
     assert_eq!(numbers(&reader.select().states(States::NOT_READ).read()), [7, 8, 9]);
-    assert!(!reader.wait_for_data(Duration::ZERO), "everything was read");
+    assert!(reader.wait_for_data(Duration::ZERO).is_err(), "everything was read");
     let taken = reader.take(usize::MAX);
     assert_eq!(taken.len(), 10);
     assert!(taken.iter().all(|sample| sample.info.sample_state == SampleState::Read));
@@ -89,7 +89,7 @@ fn taking_into_memory_uses_it_again() {
     assert_eq!(reader.take_into(&mut samples, 6), 0);
     assert!(samples.is_empty() && samples.iter().next().is_none());
     writer.write(&Numbered::new(1, 10)).unwrap();
-    assert!(reader.wait_for_data(DEADLINE));
+    reader.wait_for_data(DEADLINE).unwrap();
     assert_eq!(reader.take_into(&mut samples, 6), 1);
     assert_eq!(*samples.as_slice()[0].data().unwrap(), Numbered::new(1, 10));
 }

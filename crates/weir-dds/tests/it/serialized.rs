@@ -57,7 +57,7 @@ fn large_samples_are_read_where_they_were_put_together() {
         let (writer, reader) = sharing_pair();
         std::thread::scope(|scope| {
             scope.spawn(|| writer.write(&sample(7, size)).unwrap());
-            assert!(reader.wait_for_data(DEADLINE));
+            reader.wait_for_data(DEADLINE).unwrap();
         });
         let raw = reader.read_serialized(1);
         let (decoded, again): (Shared, _) = (raw[0].decode().unwrap(), reader.take(1));
@@ -87,7 +87,7 @@ fn what_was_taken_serialized_can_be_written_again() {
         matched(&[&again], &[&sink]);
         for (number, size) in (0..).zip([0, 5, 1000, 100_000]) {
             source.write(&sample(number, size)).unwrap();
-            assert!(tap.wait_for_data(DEADLINE));
+            tap.wait_for_data(DEADLINE).unwrap();
             let taken = tap.take_serialized(usize::MAX);
             assert_eq!(taken.len(), 1);
             let stamp = taken[0].info.source_timestamp().unwrap();
@@ -114,7 +114,7 @@ fn serialized_samples_belong_to_their_instances() {
     assert_eq!(got[0].info.instance_handle, InstanceHandle::of(&Keyed { id: 3, value: 0 }).unwrap());
 
     writer.dispose(&Keyed { id: 3, value: 0 }).unwrap();
-    assert!(reader.wait_for_data(DEADLINE));
+    reader.wait_for_data(DEADLINE).unwrap();
     let disposed = reader.take_serialized(1).remove(0);
     assert!(!disposed.info.valid_data);
     assert_eq!(disposed.decode::<Keyed>().unwrap(), Keyed { id: 3, value: 0 });
@@ -136,6 +136,6 @@ fn a_payload_without_its_padding_is_padded() {
     let mut payload = Vec::new();
     cdr::to_payload(&sample(1, 1), &mut payload).unwrap();
     writer.write_serialized(&payload[..payload.len() - 3]).unwrap();
-    assert!(reader.wait_for_data(DEADLINE));
+    reader.wait_for_data(DEADLINE).unwrap();
     assert_eq!(reader.take_serialized(1)[0].payload, payload);
 }

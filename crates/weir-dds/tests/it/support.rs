@@ -126,7 +126,7 @@ pub(crate) fn take_exactly<T: DdsType>(reader: &DataReader<T>, count: usize) -> 
     let mut samples = Vec::new();
     while samples.len() < count {
         assert!(
-            reader.wait_for_data(DEADLINE),
+            reader.wait_for_data(DEADLINE).is_ok(),
             "{} of {count} samples, {:?}",
             samples.len(),
             reader.protocol_counters()
@@ -141,7 +141,7 @@ pub(crate) fn take_exactly<T: DdsType>(reader: &DataReader<T>, count: usize) -> 
 pub(crate) fn take_numbered(reader: &DataReader<Numbered>, source: u32, count: u64) {
     let mut expected = 0;
     while expected < count {
-        assert!(reader.wait_for_data(DEADLINE), "{expected} of {count} samples");
+        assert!(reader.wait_for_data(DEADLINE).is_ok(), "{expected} of {count} samples");
         for sample in reader.take(usize::MAX) {
             assert!(sample.info.valid_data);
             assert_eq!(*sample.data().unwrap(), Numbered::new(source, expected));

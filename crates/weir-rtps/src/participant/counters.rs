@@ -48,6 +48,8 @@ pub struct DiscoveryCounters {
     /// Announcements and goodbyes of a known participant from another host that were not believed: the participant
     /// answered at its known addresses, or no answer came from the new ones.
     pub claims_refused: u64,
+    /// Announcements of participants that the application ignores.
+    pub ignored_announcements: u64,
     /// Responses to new participants suppressed by the limit.
     pub replies_suppressed: u64,
     /// Messages not sent to participants that have not answered, because they were sent enough.

@@ -71,7 +71,9 @@ impl ParticipantCore {
             return;
         }
         let Some((theirs, _)) = self.other_side(remote) else { return };
+        let own = Guid::new(self.config.guid_prefix, local);
         let now = match kind_of(local) {
+            _ if self.ignored.separates(own, remote, theirs.topic) => None,
             Some(EndpointKind::Writer) => compare(&ours, &theirs),
             _ => compare(&theirs, &ours),
         };

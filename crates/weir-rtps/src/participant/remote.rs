@@ -25,6 +25,10 @@ impl ParticipantCore {
         is_directed: bool,
     ) {
         let prefix = data.prefix;
+        if self.ignored.has_participant(prefix) {
+            self.counters.ignored_announcements += 1;
+            return;
+        }
         let skipped =
             data.metatraffic_unicast.skipped + data.default_unicast.skipped + data.default_multicast.skipped;
         let Some(remote) = self.remotes.get(&prefix) else {
@@ -121,6 +125,7 @@ impl ParticipantCore {
             due_at: Time::MAX,
             data,
         };
+        self.observe(Guid::new(prefix, EntityId::PARTICIPANT));
         self.validation.unanswered += 1;
         let remote = self.remotes.entry(prefix).or_insert(remote);
         let at = remote.next_look();
@@ -199,6 +204,9 @@ impl ParticipantCore {
         remote.data = data;
         let at = remote.next_look();
         self.deadlines.look_by(prefix, &mut remote.due_at, at);
+        if let Some(observed) = &mut self.observed {
+            observed.insert(Guid::new(prefix, EntityId::PARTICIPANT));
+        }
         if is_other && remote.is_introduced {
             self.builtin.match_participant(now, &remote.data, &remote.metatraffic);
         }
@@ -252,7 +260,9 @@ impl ParticipantCore {
         self.remote_texts -= remote.texts;
         for entity in remote.endpoints.keys() {
             self.unmatch_remote(Guid::new(prefix, *entity));
+            self.observe(Guid::new(prefix, *entity));
         }
+        self.observe(Guid::new(prefix, EntityId::PARTICIPANT));
         self.builtin.unmatch_participant(now, prefix);
         self.news.push(DiscoveryEvent::ParticipantLost { prefix });
     }
@@ -344,6 +354,7 @@ impl ParticipantCore {
         self.remote_texts = self.remote_texts - before + texts;
         remote.endpoints.insert(entity, entry);
         self.remote_endpoints += usize::from(!is_known);
+        self.observe(data.guid);
         self.match_remote(data.guid, is_known);
     }
 
@@ -355,6 +366,7 @@ impl ParticipantCore {
             self.remote_texts -= removed.texts();
             self.remote_endpoints -= 1;
             self.unmatch_remote(guid);
+            self.observe(guid);
         }
     }
 

@@ -13,7 +13,7 @@ use crate::time::Time;
 impl ReaderCore {
     #[inline(never)]
     pub(super) fn answer_writers(&mut self, now: Time, out: &mut Outbox) {
-        self.is_request_due = false;
+        self.errands &= !Self::REQUEST;
         // An answer may set a timer.
         self.timers_set = self.timers_set.wrapping_add(1);
         if self.listed >= REORDER_SHARED_SAMPLES / 2 {

@@ -41,7 +41,7 @@ pub(super) struct Cache {
     /// Position at which the next [`Cache::sweep`] starts.
     swept_to: u64,
     /// Number of accesses so far.
-    accesses: u64,
+    pub(super) accesses: u64,
     /// Policies that leave samples out; `None`: there are none.
     pub(super) enforced: Option<Box<Enforced>>,
 }

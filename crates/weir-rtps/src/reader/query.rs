@@ -44,11 +44,6 @@ impl ReaderCore {
         }
         count
     }
-
-    /// Returns whether some value that is selected meets a condition.
-    pub fn has_matching(&self, selection: SampleSelection, matches: &dyn Fn(&[u8]) -> bool) -> bool {
-        self.delivery.cache.matching(selection, matches).next().is_some()
-    }
 }
 
 impl Cache {

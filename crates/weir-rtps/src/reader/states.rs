@@ -58,6 +58,13 @@ impl States {
         self.0 & Self::SAMPLE == Self::NOT_READ.0
     }
 
+    /// Whether a sample may get into these states when it is read: the mask names samples that were read, or instances
+    /// that were accessed.
+    #[must_use]
+    pub fn may_follow_access(self) -> bool {
+        self.0 & (Self::READ.0 | Self::NOT_NEW.0) != 0
+    }
+
     /// Whether the mask includes a sample in these states.
     #[inline]
     #[must_use]

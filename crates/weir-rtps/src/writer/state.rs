@@ -211,6 +211,11 @@ impl WriterCore {
         self.acknowledged >= sn || !self.has_reliable
     }
 
+    /// Returns the GUIDs of the matched readers.
+    pub fn matched_readers(&self) -> impl Iterator<Item = Guid> + '_ {
+        self.proxies.iter().map(|proxy| proxy.guid)
+    }
+
     /// Returns the GUIDs of the reliable readers that have not acknowledged the last sample, and are waited for. The
     /// one furthest behind comes first.
     pub fn lagging_readers(&self) -> impl Iterator<Item = Guid> + '_ {
@@ -234,11 +239,6 @@ impl WriterCore {
     /// Returns the number of matched readers.
     pub fn matched(&self) -> usize {
         self.proxies.len()
-    }
-
-    /// Returns the GUIDs of the matched readers.
-    pub fn matched_readers(&self) -> impl Iterator<Item = Guid> + '_ {
-        self.proxies.iter().map(|proxy| proxy.guid)
     }
 
     /// Returns whether committed samples wait to be handed out.

@@ -1,0 +1,254 @@
+//! Statuses and conditions of a reader, and access by conditions (DDS 1.4, 2.2.2.5.8, 2.2.2.5.9).
+
+use std::cell::RefCell;
+use std::sync::Arc;
+
+use weir_cdr::DdsType;
+use weir_rtps::reader::{SampleQuery, States};
+use weir_rtps::writer::ChangeKind;
+
+use super::selection::What;
+use super::{DataReader, Inner};
+use crate::condition::{Condition, StatusCondition, StatusSource, Trigger};
+use crate::driver::observers::Observers;
+use crate::driver::start::Handle;
+use crate::error::{DdsError, Result};
+use crate::levels::EnabledStatuses;
+use crate::sample::{Sample, SampleSeq};
+use crate::status_mask::{StatusKind, StatusMask};
+
+/// A condition that is true while a reader has samples in certain states, which may have to satisfy a function.
+///
+/// With a function, this is DDS's `QueryCondition`. A handle: clones refer to the same condition.
+#[derive(Clone)]
+pub struct ReadCondition<T> {
+    state: Arc<ReadState<T>>,
+}
+
+type Predicate<T> = Box<dyn Fn(&T) -> bool + Send + Sync>;
+
+struct ReadState<T> {
+    reader: Arc<Inner>,
+    states: States,
+    predicate: Option<Predicate<T>>,
+}
+
+impl<T: DdsType> DataReader<T> {
+    /// Creates a condition that is true while the reader has samples in these states.
+    ///
+    /// ```no_run
+    /// # use std::time::Duration;
+    /// # use weir_dds::{DataReader, DdsType, WaitSet};
+    /// use weir_dds::States;
+    ///
+    /// # fn f<T: DdsType>(reader: &DataReader<T>) -> weir_dds::Result<()> {
+    /// let gone = reader.read_condition(States::NOT_READ | States::NOT_ALIVE);
+    /// let wait_set = WaitSet::new();
+    /// wait_set.attach_condition(&gone);
+    /// wait_set.wait(Duration::from_secs(10))?;
+    /// println!("{} instances are gone", reader.take_w_condition(100, &gone)?.len());
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn read_condition(&self, states: States) -> ReadCondition<T> {
+        self.condition(states, None)
+    }
+
+    /// Creates a condition that is true while the reader has samples in these states whose values satisfy `predicate`.
+    ///
+    /// `predicate` is called with the reader locked, for each sample that may be meant: it must not call the engine.
+    /// Changes of an instance's state, which have no value, do not satisfy it.
+    pub fn query_condition(
+        &self,
+        states: States,
+        predicate: impl Fn(&T) -> bool + Send + Sync + 'static,
+    ) -> ReadCondition<T> {
+        self.condition(states, Some(Box::new(predicate)))
+    }
+
+    /// [`DataReader::query_condition`] for samples in any state.
+    ///
+    /// ```no_run
+    /// # use weir_dds::{DataReader, DdsType};
+    /// # #[derive(DdsType, Default)]
+    /// # #[dds(extensibility = "final")]
+    /// # struct Reading {
+    /// #     celsius: f64,
+    /// # }
+    /// # fn f(reader: &DataReader<Reading>) -> weir_dds::Result<()> {
+    /// let hot = reader.query(|reading| reading.celsius > 50.0);
+    /// let samples = reader.take_w_condition(10, &hot)?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn query(&self, predicate: impl Fn(&T) -> bool + Send + Sync + 'static) -> ReadCondition<T> {
+        self.query_condition(States::ANY, predicate)
+    }
+
+    fn condition(&self, states: States, predicate: Option<Predicate<T>>) -> ReadCondition<T> {
+        let reader = Arc::clone(&self.inner);
+        ReadCondition { state: Arc::new(ReadState { reader, states, predicate }) }
+    }
+
+    /// Removes and returns up to `max` samples that make a condition true, oldest first.
+    ///
+    /// # Errors
+    /// [`DdsError::PreconditionNotMet`] if it is a condition of another reader.
+    pub fn take_w_condition(&self, max: usize, condition: &ReadCondition<T>) -> Result<Vec<Sample<T>>> {
+        self.access_by(max, condition, true)
+    }
+
+    /// Returns up to `max` samples that make a condition true, oldest first, and marks them as read.
+    ///
+    /// # Errors
+    /// [`DdsError::PreconditionNotMet`] if it is a condition of another reader.
+    pub fn read_w_condition(&self, max: usize, condition: &ReadCondition<T>) -> Result<Vec<Sample<T>>> {
+        self.access_by(max, condition, false)
+    }
+
+    fn access_by(&self, max: usize, condition: &ReadCondition<T>, remove: bool) -> Result<Vec<Sample<T>>> {
+        let ReadState { reader, states, predicate } = &*condition.state;
+        if !Arc::ptr_eq(reader, &self.inner) {
+            let text = "the condition belongs to another reader: create one with this reader";
+            return Err(DdsError::PreconditionNotMet(text.to_owned()));
+        }
+        let Some(predicate) = predicate else {
+            let mut samples = SampleSeq::new();
+            self.access(&mut samples, What { max, states: *states, ..What::ALL }, remove);
+            return Ok(samples.into_vec());
+        };
+        let value = RefCell::new(T::default());
+        let matches = |payload: &[u8]| satisfies(predicate, payload, &mut value.borrow_mut());
+        let wanted = SampleQuery { matches: &matches, order: None };
+        Ok(self.collect_wanted(wanted, max, *states, remove))
+    }
+}
+
+/// Returns whether a payload is a value that satisfies the predicate.
+fn satisfies<T: DdsType>(predicate: &Predicate<T>, payload: &[u8], value: &mut T) -> bool {
+    weir_cdr::from_payload_into(payload, value).is_ok() && predicate(value)
+}
+
+impl<T: DdsType> ReadCondition<T> {
+    /// Returns the states of samples that make the condition true.
+    pub fn states(&self) -> States {
+        self.state.states
+    }
+
+    /// Returns the reader.
+    pub fn datareader(&self) -> DataReader<T> {
+        DataReader::of(Arc::clone(&self.state.reader))
+    }
+
+    /// Returns whether the condition is true.
+    pub fn trigger_value(&self) -> bool {
+        self.state.is_triggered()
+    }
+}
+
+impl<T: DdsType> Trigger for ReadState<T> {
+    fn is_triggered(&self) -> bool {
+        let Some(predicate) = &self.predicate else {
+            return self.reader.any_sample(self.states, |_| true);
+        };
+        let mut value = T::default();
+        self.reader.any_sample(self.states, |raw| {
+            raw.kind == ChangeKind::Alive && satisfies(predicate, raw.payload, &mut value)
+        })
+    }
+
+    fn observers(&self) -> &Observers {
+        &self.reader.endpoint.watching.observers
+    }
+
+    fn handle(&self) -> Option<Arc<Handle>> {
+        Some(Arc::clone(&self.reader.handle))
+    }
+
+    fn watch(&self) {
+        self.reader.endpoint.watch();
+    }
+
+    fn follows_access(&self) -> bool {
+        self.states.may_follow_access()
+    }
+}
+
+impl<T: DdsType> From<&ReadCondition<T>> for Condition {
+    fn from(condition: &ReadCondition<T>) -> Self {
+        let id = Arc::as_ptr(&condition.state);
+        Self::new(Arc::clone(&condition.state) as Arc<dyn Trigger>, id)
+    }
+}
+
+impl<T: DdsType> std::fmt::Debug for ReadCondition<T> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "ReadCondition({:?} of {})", self.states(), self.state.reader.endpoint.entity)
+    }
+}
+
+impl<T> DataReader<T> {
+    /// Returns the statuses that have changed since they were read (DDS 1.4, 2.2.2.1.1.4).
+    ///
+    /// DATA_AVAILABLE is set when samples arrive. It is reset when the reader's samples are accessed, or when a
+    /// listener is called for it. The other statuses are reset when they are read, or a listener is called.
+    ///
+    /// ```no_run
+    /// # use weir_dds::{DataReader, DdsType};
+    /// use weir_dds::StatusKind;
+    ///
+    /// # fn f<T: DdsType>(reader: &DataReader<T>) {
+    /// if reader.status_changes().contains(StatusKind::SampleLost) {
+    ///     println!("{} samples were lost", reader.sample_lost_status().total_count_change);
+    /// }
+    /// # }
+    /// ```
+    pub fn status_changes(&self) -> StatusMask {
+        self.inner.endpoint.watch();
+        self.inner.changes()
+    }
+
+    /// Returns the condition that is true while enabled statuses have changed.
+    pub fn status_condition(&self) -> StatusCondition {
+        StatusCondition::new(Arc::clone(&self.inner) as Arc<dyn StatusSource>)
+    }
+}
+
+impl StatusSource for Inner {
+    fn changes(&self) -> StatusMask {
+        let endpoint = &self.endpoint;
+        let (counters, has_liveliness_news, has_deadline_news) = {
+            let core = endpoint.core.lock();
+            (core.counters(), core.has_liveliness_news(), core.has_deadline_news())
+        };
+        let rejected = counters.samples_rejected + counters.samples_refused;
+        let malformed = endpoint.malformed.load(std::sync::atomic::Ordering::Relaxed);
+        [
+            (StatusKind::DataAvailable, endpoint.has_data()),
+            (StatusKind::SubscriptionMatched, endpoint.matched.lock().has_changed()),
+            (StatusKind::RequestedIncompatibleQos, endpoint.incompatible.lock().total_count_change > 0),
+            (StatusKind::LivelinessChanged, has_liveliness_news),
+            (StatusKind::RequestedDeadlineMissed, has_deadline_news),
+            (StatusKind::SampleLost, endpoint.lost.lock().total_count != counters.samples_lost),
+            (StatusKind::SampleRejected, endpoint.rejected.lock().differs(rejected, malformed)),
+        ]
+        .into_iter()
+        .collect()
+    }
+
+    fn enabled(&self) -> &EnabledStatuses {
+        &self.endpoint.watching.enabled
+    }
+
+    fn observers(&self) -> &Observers {
+        &self.endpoint.watching.observers
+    }
+
+    fn handle(&self) -> Option<Arc<Handle>> {
+        Some(Arc::clone(&self.handle))
+    }
+
+    fn watch(&self) {
+        self.endpoint.watch();
+    }
+}

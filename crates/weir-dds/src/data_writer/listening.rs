@@ -1,0 +1,67 @@
+//! Listeners of a writer, and which listener an event is for.
+
+use std::sync::{Arc, Weak};
+
+use super::{AnyDataWriter, DataWriter, Inner};
+use crate::driver::endpoints::Own;
+use crate::driver::events::{WriterEvent, WriterListener};
+use crate::listener::DataWriterListener;
+use crate::status_mask::StatusMask;
+use crate::upper_listeners::{Nobody, PublisherListener, call_for_writer};
+
+impl<T: 'static> DataWriter<T> {
+    /// Sets the listener for all events, or removes it: then they are for the listeners of the publisher and the
+    /// participant.
+    pub fn set_listener(&self, listener: Option<Arc<dyn DataWriterListener<T>>>) {
+        let mask = if listener.is_some() { StatusMask::ALL } else { StatusMask::NONE };
+        self.set_listener_w_mask(listener, mask);
+    }
+
+    /// Sets the listener for the events in `mask`.
+    ///
+    /// Other events are for the listeners of the publisher and the participant. Without a listener, those in `mask` are
+    /// dropped (DDS 1.4, 2.2.4.2.3).
+    pub fn set_listener_w_mask(&self, listener: Option<Arc<dyn DataWriterListener<T>>>, mask: StatusMask) {
+        if listener.is_some() {
+            self.inner.handle.driver.start_calling();
+        }
+        let typed = listener.clone().map(|listener| Box::new(listener) as _);
+        let me: Weak<Inner> = Arc::downgrade(&self.inner);
+        let listener = listener.map(|listener| {
+            let call = move |event| {
+                let Some(inner) = me.upgrade() else { return };
+                let writer = &Self::of(inner);
+                call_for_writer!(listener, writer, event);
+            };
+            Arc::new(call) as WriterListener
+        });
+        self.inner.endpoint.set_listener(Own { mask, listener, typed });
+    }
+
+    /// Returns the listener.
+    pub fn listener(&self) -> Option<Arc<dyn DataWriterListener<T>>> {
+        let own = self.inner.endpoint.own.lock();
+        own.typed.as_ref()?.downcast_ref().cloned()
+    }
+}
+
+/// Calls the listener of the publisher or the participant that an event is for. `is_dropped`: the event is for the
+/// writer, which has no listener.
+pub(crate) fn notify_upper(inner: &Arc<Inner>, event: WriterEvent, is_dropped: bool) {
+    let writer = &AnyDataWriter::of(Arc::clone(inner));
+    if is_dropped {
+        return call_for_writer!(Nobody, writer, event);
+    }
+    let group = &inner.endpoint.group;
+    if let Some(listener) = group.level.listener_for(event.kind()) {
+        group.level.panics.survive(|| match listener {
+            Some(listener) => call_for_writer!(listener, writer, event),
+            None => call_for_writer!(Nobody, writer, event),
+        });
+    } else if let Some(listener) = group.participant.listener_for(event.kind()) {
+        group.participant.panics.survive(|| match listener {
+            Some(listener) => call_for_writer!(listener, writer, event),
+            None => call_for_writer!(Nobody, writer, event),
+        });
+    }
+}

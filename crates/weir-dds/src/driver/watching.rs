@@ -1,0 +1,145 @@
+//! What waits for the samples of a reader outside of wait calls: wait sets, tasks, file descriptors; and the status
+//! DATA_AVAILABLE.
+//!
+//! A reader is watched from the first use of any of these on. Until then, none of them costs anything per sample. From
+//! then on, the receiving thread notifies of new samples as it does for listeners, and every access of the application
+//! has an errand ([`ReaderCore::has_errand`]).
+
+use std::io;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
+use std::task::Waker as TaskWaker;
+
+use parking_lot::{Mutex, MutexGuard};
+use weir_rtps::reader::ReaderCore;
+use weir_udp::Waker as EventFd;
+
+use super::endpoints::ReaderEndpoint;
+use super::observers::{Cause, Observers};
+use crate::levels::EnabledStatuses;
+
+/// What waits for a reader's samples.
+#[derive(Default)]
+pub(crate) struct Watching {
+    is_on: AtomicBool,
+    /// [`ReaderCore::arrivals`] when the application last accessed the reader, or its listener was called.
+    /// DATA_AVAILABLE is that it is more now. Changed with the core locked.
+    seen: AtomicU64,
+    /// Wait sets, also for the reader's other statuses.
+    pub(crate) observers: Observers,
+    pub(crate) enabled: EnabledStatuses,
+    /// Readable while there are unread samples. Changed with the core locked.
+    event_fd: OnceLock<Arc<EventFd>>,
+    tasks: Mutex<Vec<TaskWaker>>,
+}
+
+impl Watching {
+    #[inline]
+    pub(crate) fn is_on(&self) -> bool {
+        self.is_on.load(Ordering::Relaxed)
+    }
+
+    /// Has a task woken at the next news.
+    pub(crate) fn add_task(&self, waker: &TaskWaker) {
+        let mut tasks = self.tasks.lock();
+        if !tasks.iter().any(|task| task.will_wake(waker)) {
+            tasks.push(waker.clone());
+        }
+    }
+
+    fn wake_tasks(&self) {
+        let tasks = core::mem::take(&mut *self.tasks.lock());
+        tasks.into_iter().for_each(TaskWaker::wake);
+    }
+}
+
+impl ReaderEndpoint {
+    /// Watches the reader from now on.
+    pub(crate) fn watch(&self) {
+        if self.watching.is_on() {
+            return;
+        }
+        {
+            let mut core = self.core.lock();
+            core.set_watched();
+            if !self.watching.is_on() {
+                // Whether it was accessed before is not known.
+                let seen = if core.has_unread() { 0 } else { core.arrivals() };
+                self.watching.seen.store(seen, Ordering::SeqCst);
+                self.watching.is_on.store(true, Ordering::SeqCst);
+            }
+        }
+        self.listeners_changed();
+    }
+
+    /// Returns DATA_AVAILABLE.
+    pub(crate) fn has_data(&self) -> bool {
+        self.is_new(&self.core.lock())
+    }
+
+    fn is_new(&self, core: &ReaderCore) -> bool {
+        core.has_unread() && self.watching.seen.load(Ordering::SeqCst) != core.arrivals()
+    }
+
+    /// Returns the descriptor that is readable while there are unread samples.
+    pub(crate) fn event_fd(&self) -> io::Result<Arc<EventFd>> {
+        self.watch();
+        if let Some(event_fd) = self.watching.event_fd.get() {
+            return Ok(Arc::clone(event_fd));
+        }
+        let event_fd = Arc::new(EventFd::new()?);
+        let core = self.core.lock();
+        let event_fd = self.watching.event_fd.get_or_init(|| event_fd);
+        if core.has_unread() {
+            event_fd.wake();
+        }
+        Ok(Arc::clone(event_fd))
+    }
+
+    /// Records that samples have arrived, unless the application has them already.
+    #[cold]
+    pub(super) fn note_data(&self) {
+        let core = self.core.lock();
+        if self.is_new(&core) {
+            self.group.has_data.store(true, Ordering::SeqCst);
+        }
+        if core.has_unread()
+            && let Some(event_fd) = self.watching.event_fd.get()
+        {
+            event_fd.wake();
+        }
+    }
+
+    /// Records that a listener is about to be called for new samples.
+    #[cold]
+    pub(super) fn note_call(&self, is_for_readers: bool) {
+        self.group.has_data.store(false, Ordering::SeqCst);
+        if !is_for_readers {
+            let core = self.core.lock();
+            self.watching.seen.store(core.arrivals(), Ordering::SeqCst);
+        }
+    }
+
+    /// Wakes what waits for new samples. No lock may be held.
+    #[cold]
+    pub(crate) fn wake_watching(&self) {
+        self.watching.wake_tasks();
+        self.watching.observers.notify(Cause::News);
+        self.group.observers.notify(Cause::News);
+    }
+
+    /// Does what follows from an access of the application to a watched reader.
+    #[cold]
+    pub(crate) fn note_access(&self, core: MutexGuard<'_, ReaderCore>) {
+        self.watching.seen.store(core.arrivals(), Ordering::SeqCst);
+        self.group.has_data.store(false, Ordering::SeqCst);
+        if !core.has_unread()
+            && let Some(event_fd) = self.watching.event_fd.get()
+        {
+            event_fd.drain();
+        }
+        drop(core);
+        self.watching.observers.notify(Cause::Access);
+        self.group.observers.notify(Cause::Access);
+    }
+}

@@ -1,0 +1,136 @@
+//! Listeners of publishers, subscribers and the participant, which get what the listeners of their entities do not
+//! (DDS 1.4, 2.2.4.2.3).
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+
+use parking_lot::Mutex;
+use weir_rtps::group::GroupSequence;
+use weir_wire::EntityId;
+
+use crate::driver::endpoints::Panics;
+use crate::driver::group_access::GroupAccess;
+use crate::driver::observers::Observers;
+use crate::driver::start::Handle;
+use crate::group_qos::{PublisherQos, SubscriberQos};
+use crate::listener::{DomainParticipantListener, PublisherListener, SubscriberListener};
+use crate::publisher;
+use crate::status_mask::{StatusKind, StatusMask};
+
+/// The listener of one level, and what it is called for.
+pub(crate) struct Level<L: ?Sized> {
+    state: Mutex<(Option<Arc<L>>, StatusMask)>,
+    mask: AtomicU32,
+    pub(crate) panics: Panics,
+}
+
+impl<L: ?Sized> Default for Level<L> {
+    fn default() -> Self {
+        Self {
+            state: Mutex::new((None, StatusMask::NONE)),
+            mask: AtomicU32::new(0),
+            panics: Panics::default(),
+        }
+    }
+}
+
+impl<L: ?Sized> Level<L> {
+    /// Replaces the listener. Returns the one before, to be dropped with no lock held.
+    #[must_use]
+    pub(crate) fn set(&self, listener: Option<Arc<L>>, mask: StatusMask) -> Option<Arc<L>> {
+        let mut state = self.state.lock();
+        self.mask.store(mask.bits(), Ordering::Release);
+        core::mem::replace(&mut *state, (listener, mask)).0
+    }
+
+    pub(crate) fn listener(&self) -> Option<Arc<L>> {
+        self.state.lock().0.clone()
+    }
+
+    pub(crate) fn mask(&self) -> StatusMask {
+        StatusMask::from_bits(self.mask.load(Ordering::Acquire))
+    }
+
+    /// Returns the listener for a status. `Some(None)`: the status is for this level, and dropped.
+    pub(crate) fn listener_for(&self, kind: StatusKind) -> Option<Option<Arc<L>>> {
+        let state = self.state.lock();
+        state.1.contains(kind).then(|| state.0.clone())
+    }
+}
+
+/// The listener of a participant.
+pub(crate) type ParticipantLevel = Level<dyn DomainParticipantListener>;
+
+/// What the handles of a subscriber share with its readers.
+#[derive(Default)]
+pub(crate) struct SubscriberState {
+    pub(crate) level: Level<dyn SubscriberListener>,
+    pub(crate) participant: Arc<ParticipantLevel>,
+    /// Of its status condition.
+    pub(crate) observers: Observers,
+    pub(crate) enabled: EnabledStatuses,
+    /// DATA_ON_READERS, if `is_tracked`.
+    pub(crate) has_data: AtomicBool,
+    pub(crate) is_tracked: AtomicBool,
+    pub(crate) qos: SubscriberQos,
+    pub(crate) access: Arc<GroupAccess>,
+}
+
+impl SubscriberState {
+    pub(crate) fn new(participant: &Arc<ParticipantLevel>, qos: SubscriberQos) -> Arc<Self> {
+        Arc::new(Self { participant: Arc::clone(participant), qos, ..Self::default() })
+    }
+
+    pub(crate) fn mask(&self) -> StatusMask {
+        self.level.mask() | self.participant.mask()
+    }
+}
+
+/// What the handles of a publisher share with its writers.
+pub(crate) struct PublisherState {
+    pub(crate) level: Level<dyn PublisherListener>,
+    pub(crate) participant: Arc<ParticipantLevel>,
+    pub(crate) qos: PublisherQos,
+    pub(crate) entity: EntityId,
+    /// Numbers the samples of all writers, if they have a common order or common sets.
+    pub(crate) sequence: Option<GroupSequence>,
+    pub(crate) begun: Mutex<publisher::State>,
+}
+
+impl PublisherState {
+    pub(crate) fn new(handle: &Handle, qos: PublisherQos) -> Arc<Self> {
+        let sequence = qos.shares_sequence().then(GroupSequence::default);
+        Arc::new(Self {
+            level: Level::default(),
+            participant: Arc::clone(&handle.driver.level),
+            qos,
+            entity: handle.driver.new_publisher_id(),
+            sequence,
+            begun: Mutex::default(),
+        })
+    }
+
+    pub(crate) fn mask(&self) -> StatusMask {
+        self.level.mask() | self.participant.mask()
+    }
+}
+
+/// The statuses that make the status condition of an entity true; all by default.
+#[derive(Debug)]
+pub(crate) struct EnabledStatuses(AtomicU32);
+
+impl Default for EnabledStatuses {
+    fn default() -> Self {
+        Self(AtomicU32::new(StatusMask::ALL.bits()))
+    }
+}
+
+impl EnabledStatuses {
+    pub(crate) fn get(&self) -> StatusMask {
+        StatusMask::from_bits(self.0.load(Ordering::SeqCst))
+    }
+
+    pub(crate) fn set(&self, mask: StatusMask) {
+        self.0.store(mask.bits(), Ordering::SeqCst);
+    }
+}

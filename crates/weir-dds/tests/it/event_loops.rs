@@ -1,0 +1,153 @@
+//! Readers and wait sets in event loops: futures, streams, file descriptors.
+
+use std::os::fd::AsFd;
+use std::pin::pin;
+use std::time::Duration;
+
+use futures::executor::{LocalPool, block_on};
+use futures::task::LocalSpawnExt;
+use futures::{FutureExt, Stream, StreamExt};
+use weir_dds::{DataReader, GuardCondition, States, WaitSet};
+
+use crate::support::{DEADLINE, Numbered, World, lossless_reader, lossless_writer, pair, take_exactly};
+
+fn is_readable(fd: &impl AsFd, timeout: Duration) -> bool {
+    weir_udp::poll(&[fd], None, Some(timeout)).unwrap().is_readable(0)
+}
+
+#[test]
+fn a_stream_has_every_sample_in_order() {
+    const COUNT: u64 = 2_000;
+    let (writer, reader) = pair::<Numbered>(lossless_writer(), lossless_reader());
+    std::thread::scope(|scope| {
+        scope.spawn(|| (0..COUNT).for_each(|number| writer.write(&Numbered::new(0, number)).unwrap()));
+        let samples: Vec<_> = block_on(reader.stream().take(COUNT as usize).collect());
+        let expected = (0..COUNT).map(|number| Numbered::new(0, number));
+        assert!(samples.into_iter().map(|sample| sample.into_data().unwrap()).eq(expected));
+    });
+    assert!(reader.stream().next().now_or_never().is_none());
+}
+
+#[test]
+fn one_thread_runs_many_tasks_that_read_and_write() {
+    const READERS: u64 = 8;
+    let world = World::new();
+    let participant = world.participant();
+    let readers: Vec<DataReader<Numbered>> =
+        (0..READERS).map(|_| world.reader(&participant, lossless_reader())).collect();
+    let writer = world.writer(&participant, lossless_writer());
+    writer.wait_for_subscriptions(READERS as u32, DEADLINE).unwrap();
+    let mut pool = LocalPool::new();
+    for reader in readers {
+        let task = async move {
+            let mut next = 0;
+            while next < 100 {
+                reader.readable().await.unwrap();
+                for sample in reader.take(10) {
+                    assert_eq!(sample.data().unwrap().number, next);
+                    next += 1;
+                }
+            }
+        };
+        pool.spawner().spawn_local(task).unwrap();
+    }
+    let task = async move {
+        for number in 0..100 {
+            writer.write(&Numbered::new(0, number)).unwrap();
+        }
+        writer
+    };
+    let _writer = pool.run_until(task);
+    pool.run();
+}
+
+#[test]
+fn a_task_that_polls_again_and_again_is_kept_once() {
+    let (writer, reader) = pair::<Numbered>(lossless_writer(), lossless_reader());
+    let mut samples = pin!(reader.stream());
+    let (waker, wakes) = futures_test_waker();
+    let mut context = std::task::Context::from_waker(&waker);
+    for _ in 0..1000 {
+        assert!(samples.as_mut().poll_next(&mut context).is_pending());
+    }
+    writer.write(&Numbered::new(0, 0)).unwrap();
+    wakes.recv_timeout(DEADLINE).unwrap();
+    assert!(samples.as_mut().poll_next(&mut context).is_ready());
+    assert!(wakes.try_recv().is_err(), "one wake for one sample");
+}
+
+/// A waker that sends to a channel.
+fn futures_test_waker() -> (std::task::Waker, std::sync::mpsc::Receiver<()>) {
+    struct Sends(std::sync::Mutex<std::sync::mpsc::Sender<()>>);
+    impl std::task::Wake for Sends {
+        fn wake(self: std::sync::Arc<Self>) {
+            let _ = self.0.lock().unwrap().send(());
+        }
+    }
+    let (sender, receiver) = std::sync::mpsc::channel();
+    (std::sync::Arc::new(Sends(std::sync::Mutex::new(sender))).into(), receiver)
+}
+
+#[test]
+fn the_descriptor_of_a_reader_is_readable_while_there_are_unread_samples() {
+    let (writer, reader) = pair::<Numbered>(lossless_writer(), lossless_reader());
+    writer.write(&Numbered::new(0, 0)).unwrap();
+    reader.wait_for_data(DEADLINE).unwrap();
+    let fd = reader.event_fd().unwrap();
+    assert!(is_readable(&fd, Duration::ZERO), "a sample was there before the descriptor");
+    assert_eq!(reader.read(1).len(), 1);
+    assert!(!is_readable(&fd, Duration::ZERO), "all were read");
+    for number in 1..=2 {
+        writer.write(&Numbered::new(0, number)).unwrap();
+    }
+    writer.wait_for_acknowledgments(DEADLINE).unwrap();
+    assert!(is_readable(&fd, DEADLINE));
+    assert_eq!(take_exactly(&reader, 2).len(), 2);
+    assert!(is_readable(&reader.event_fd().unwrap(), DEADLINE), "one is left");
+    assert_eq!(reader.take(10).len(), 1);
+    assert!(!is_readable(&fd, Duration::ZERO));
+    // The descriptor outlives the reader.
+    drop(reader);
+    assert!(!is_readable(&fd, Duration::ZERO));
+}
+
+#[test]
+fn the_descriptor_of_a_wait_set_is_readable_while_a_condition_is_true() {
+    let (writer, reader) = pair::<Numbered>(lossless_writer(), lossless_reader());
+    let (wait_set, guard) = (WaitSet::new(), GuardCondition::new());
+    guard.set_trigger_value(true);
+    wait_set.attach_condition(&guard);
+    wait_set.attach_condition(&reader.read_condition(States::NOT_READ));
+    let fd = wait_set.event_fd().unwrap();
+    assert!(is_readable(&fd, Duration::ZERO));
+    guard.set_trigger_value(false);
+    assert!(!is_readable(&fd, Duration::ZERO));
+    writer.write(&Numbered::new(0, 0)).unwrap();
+    assert!(is_readable(&fd, DEADLINE));
+    assert_eq!(reader.take(1).len(), 1);
+    assert!(!is_readable(&fd, Duration::ZERO));
+    let status = reader.status_condition();
+    wait_set.attach_condition(&status);
+    assert!(is_readable(&fd, Duration::ZERO), "matches were not read yet");
+    reader.subscription_matched_status();
+    reader.liveliness_changed_status();
+    assert!(!is_readable(&fd, Duration::ZERO));
+    wait_set.detach_condition(&status).unwrap();
+}
+
+#[test]
+fn a_wait_set_is_a_future() {
+    let (writer, reader) = pair::<Numbered>(lossless_writer(), lossless_reader());
+    let (wait_set, stop) = (WaitSet::new(), GuardCondition::new());
+    let data = reader.read_condition(States::NOT_READ);
+    wait_set.attach_condition(&data);
+    wait_set.attach_condition(&stop);
+    assert!(wait_set.wait_async().now_or_never().is_none());
+    std::thread::scope(|scope| {
+        scope.spawn(|| writer.write(&Numbered::new(0, 0)).unwrap());
+        assert!(block_on(wait_set.wait_async()).unwrap().contains(&data));
+        reader.take(1);
+        scope.spawn(|| stop.set_trigger_value(true));
+        assert!(block_on(wait_set.wait_async()).unwrap().contains(&stop));
+    });
+}
