@@ -61,8 +61,14 @@ impl PublisherListener for Log {
 }
 
 impl DomainParticipantListener for Log {
-    fn on_data_on_readers(&self, _: &Subscriber) {
+    fn on_data_on_readers(&self, subscriber: &Subscriber) {
         self.say("readers");
+        // Unread data would be reported again with whatever comes next.
+        let readers = subscriber.readers_with_data();
+        readers
+            .iter()
+            .filter_map(|reader| reader.typed::<Numbered>())
+            .for_each(|reader| drop(reader.take(10)));
     }
 
     fn on_data_available(&self, reader: &AnyDataReader) {
