@@ -71,7 +71,7 @@ use cache::Cache;
 use delivery::Delivery;
 use enforced::Enforced;
 use fragments::Fragments;
-use matched::{MatchedWriters, assert_alive, is_assertion};
+use matched::{MatchedWriters, assert_alive, find_other, is_assertion};
 use sample::{Malformed, ends_set, sample};
 use writer_memory::WriterMemory;
 use writer_proxy::{Arrival, Position, WriterProxy};
@@ -380,13 +380,17 @@ impl ReaderCore {
         source_timestamp: Option<Timestamp>,
         block: Option<&Arc<Block>>,
     ) {
-        let Some(index) = self.writers.find(*writer) else {
-            self.record_unmatched(*writer, data.sequence_number);
-            return;
+        let MatchedWriters { list, recent, liveliness } = &mut self.writers;
+        let proxy = match list.get_mut(*recent) {
+            Some(proxy) if proxy.guid == *writer => proxy,
+            _ => match find_other(list, recent, *writer) {
+                Some(proxy) => proxy,
+                None => return self.record_unmatched(*writer, data.sequence_number),
+            },
         };
-        let MatchedWriters { list, liveliness, .. } = &mut self.writers;
-        let Some(proxy) = list.get_mut(index) else { return };
-        self.timers_set = self.timers_set.wrapping_add(u32::from(assert_alive(proxy, now, liveliness)));
+        if assert_alive(proxy, now, liveliness) {
+            self.timers_set = self.timers_set.wrapping_add(1);
+        }
         let delivery = &mut self.delivery;
         let sn = data.sequence_number;
         match proxy.arrival(sn) {
@@ -404,8 +408,7 @@ impl ReaderCore {
                 };
                 if let Some(rejection) = delivery.cache.refusal(sample.key, sample.payload.len()) {
                     let key = sample.key;
-                    delivery.reject(proxy, sn, rejection, key);
-                    return;
+                    return delivery.reject(proxy, sn, rejection, key);
                 }
                 proxy.accept(now, sn);
                 delivery.counters.samples_received += 1;
@@ -434,7 +437,7 @@ impl ReaderCore {
                         }
                     }
                 }
-                self.due.add(index);
+                self.due.add(*recent);
             }
             Arrival::Duplicate => {
                 delivery.counters.samples_duplicate += 1;

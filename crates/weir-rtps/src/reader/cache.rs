@@ -70,9 +70,8 @@ impl Cache {
     #[inline]
     pub(super) fn refusal(&self, key: Option<Key>, len: usize) -> Option<Rejection> {
         let live = self.entries.live;
-        let is_crowded = live >= self.limits.max_samples
+        let is_crowded = live >= self.limits.crowded_from
             || (self.bytes + cost(len) > self.limits.max_bytes && live > 0)
-            || self.limits.are_per_instance
             || self.instances.is_nearly_full();
         if is_crowded { self.refusal_of(key, len) } else { None }
     }
@@ -344,25 +343,22 @@ impl Cache {
     /// instance.
     #[inline(always)]
     pub(super) fn take_next(&mut self, f: impl FnOnce(RawSample<'_>)) -> bool {
-        // Every removal trims, unless a function of the application panicked in between.
-        self.entries.trim();
-        let is_keyed = self.instances.is_keyed;
-        let Some(&Entry { at, kind, was_read, instance: index, next, .. }) = self.entries.ring.front() else {
+        let Some(&Entry { at, kind, was_read, instance: index, next, .. }) = self.entries.front() else {
             return false;
         };
         self.accesses += 1;
         self.show(0, f);
         let instance = self.release(at, kind, was_read, index);
         instance.oldest = next;
-        let (is_last, is_over) = (instance.count == 0, instance.is_over());
-        if is_keyed && is_last {
+        if instance.count == 0 {
+            let is_over = instance.is_over();
             self.instances.set_occupied(index, false);
+            if is_over {
+                self.instances.forget(index);
+            }
         }
+        // Dead entries behind it stay until the next access.
         self.entries.pop_front();
-        self.entries.trim();
-        if is_over {
-            self.instances.forget(index);
-        }
         true
     }
 

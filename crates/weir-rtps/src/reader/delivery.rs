@@ -36,7 +36,9 @@ impl Delivery {
     /// Counts lost samples.
     #[inline]
     pub(super) fn count_lost(&mut self, lost: u64) {
-        self.counters.samples_lost = self.counters.samples_lost.saturating_add(lost);
+        if lost > 0 {
+            self.counters.samples_lost = self.counters.samples_lost.saturating_add(lost);
+        }
     }
 
     /// Counts a submessage that is no sample. `ends_set`: it ends a coherent set.

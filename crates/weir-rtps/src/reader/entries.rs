@@ -130,6 +130,22 @@ impl Entries {
         self.unread -= usize::from(!was_read);
     }
 
+    /// The front entry, behind dead ones.
+    #[inline(always)]
+    pub(super) fn front(&mut self) -> Option<&Entry> {
+        if self.ring.front().is_some_and(|entry| !entry.is_live) {
+            self.trim_dead();
+        }
+        self.ring.front()
+    }
+
+    /// [`Entries::trim`] where dead entries are rare.
+    #[cold]
+    #[inline(never)]
+    fn trim_dead(&mut self) {
+        self.trim();
+    }
+
     /// Removes the front entry.
     #[inline(always)]
     pub(super) fn pop_front(&mut self) {

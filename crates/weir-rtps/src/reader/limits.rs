@@ -11,8 +11,8 @@ pub(super) struct Limits {
     pub(super) max_samples: usize,
     pub(super) max_samples_per_instance: usize,
     pub(super) max_bytes: usize,
-    /// Whether room for a sample depends on its instance, or on coherent sets.
-    pub(super) are_per_instance: bool,
+    /// Number of samples from which on there may be no room: 0 if that depends on the instance, or on coherent sets.
+    pub(super) crowded_from: usize,
 }
 
 impl Limits {
@@ -22,17 +22,19 @@ impl Limits {
         let max_samples_per_instance = or_unlimited(config.max_samples_per_instance);
         // A topic without a key is one instance.
         let max_of_topic = if is_keyed { usize::MAX } else { max_samples_per_instance };
+        let max_samples = or_unlimited(config.max_samples).min(max_of_topic);
+        let are_per_instance = (is_keyed
+            && (config.max_instances.is_some() || config.max_samples_per_instance.is_some()))
+            || config.presentation.coherent_access;
         Self {
             depth: match config.history {
                 History::KeepAll => None,
                 History::KeepLast(depth) => Some(depth.max(1) as usize),
             },
-            max_samples: or_unlimited(config.max_samples).min(max_of_topic),
+            max_samples,
             max_samples_per_instance,
             max_bytes: config.max_bytes,
-            are_per_instance: (is_keyed
-                && (config.max_instances.is_some() || config.max_samples_per_instance.is_some()))
-                || config.presentation.coherent_access,
+            crowded_from: if are_per_instance { 0 } else { max_samples },
         }
     }
 }

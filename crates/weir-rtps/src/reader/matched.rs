@@ -13,7 +13,7 @@ use crate::time::Time;
 pub(super) struct MatchedWriters {
     pub(super) list: Vec<WriterProxy>,
     /// Index of the last writer found: samples arrive in runs.
-    recent: usize,
+    pub(super) recent: usize,
     pub(super) liveliness: LivelinessChanges,
 }
 
@@ -103,6 +103,19 @@ impl MatchedWriters {
     pub(super) fn memory(&self) -> usize {
         self.listed() * size_of::<Change>()
     }
+}
+
+/// Finds a writer that is not the last one found, and makes it that.
+#[cold]
+#[inline(never)]
+pub(super) fn find_other<'a>(
+    list: &'a mut [WriterProxy],
+    recent: &mut usize,
+    writer: Guid,
+) -> Option<&'a mut WriterProxy> {
+    let index = list.iter().position(|proxy| proxy.guid == writer)?;
+    *recent = index;
+    list.get_mut(index)
 }
 
 /// Asserts the liveliness of a writer. Returns whether it was not alive before: its lease runs

@@ -73,22 +73,26 @@ impl<T: Copy> Ring<T> {
     /// Always inlined, and without another use of the element, so that it is built in its slot.
     #[inline(always)]
     pub(super) fn push_back(&mut self, element: T) {
-        if self.len == self.mask.wrapping_add(1) {
+        if self.len > self.mask {
             self.grow();
         }
-        let slot = self.slot(self.len);
+        let mut slot = self.slot(self.len);
         if slot >= self.slots.len() {
-            self.begin();
+            slot = self.begin();
         }
         self.slots[slot] = element;
         self.len += 1;
     }
 
-    /// Adds the next slot.
+    /// Adds the next slot. Returns it.
     #[cold]
     #[inline(never)]
-    fn begin(&mut self) {
+    fn begin(&mut self) -> usize {
+        if self.len == self.mask.wrapping_add(1) {
+            self.grow();
+        }
         self.slots.push(self.filler);
+        self.slot(self.len)
     }
 
     /// Keeps the elements that are wanted, in their order.

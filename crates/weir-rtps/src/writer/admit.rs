@@ -46,18 +46,21 @@ impl Form {
 }
 
 impl WriterCore {
-    /// Chooses the form of a payload, if the window has room for it.
+    /// Chooses the form of a payload, if the window has room for it. Returns it with the bytes that are charged.
     #[inline(always)]
-    pub(super) fn admit_payload(&mut self, payload_len: usize) -> Result<Form, WriteRefused> {
+    pub(super) fn admit_payload(&mut self, payload_len: usize) -> Result<(Form, u64), WriteRefused> {
         let len = compose::datagram_len(payload_len);
         if len + compose::HEARTBEAT_LEN > self.datagram_max {
-            return self.admit_large(payload_len);
+            let form = self.admit_large(payload_len)?;
+            let Form::Fragments { size } = form else { return Ok((form, charge(len))) };
+            return Ok((form, large_charge(payload_len, size)));
         }
         if self.config.batch.is_some() {
             return self.admit_to_batch(payload_len);
         }
-        if self.has_room(charge(len)) {
-            Ok(Form::Datagram)
+        let cost = charge(len);
+        if self.has_room(cost) {
+            Ok((Form::Datagram, cost))
         } else {
             Err(self.refuse(WriteRefused::WindowFull))
         }
@@ -65,8 +68,10 @@ impl WriterCore {
 
     /// [`WriterCore::admit_payload`] for a writer with a batch policy: the payload joins the open
     /// batch or begins another one.
-    fn admit_to_batch(&mut self, payload_len: usize) -> Result<Form, WriteRefused> {
-        let Some(policy) = self.config.batch else { return Ok(Form::Datagram) };
+    fn admit_to_batch(&mut self, payload_len: usize) -> Result<(Form, u64), WriteRefused> {
+        let Some(policy) = self.config.batch else {
+            return Ok((Form::Datagram, charge(compose::datagram_len(payload_len))));
+        };
         let bytes = compose::extension_len(payload_len);
         let open =
             self.open.filter(|open| open.takes(&policy, bytes) && self.history.extension(bytes).is_some());
@@ -75,11 +80,11 @@ impl WriterCore {
             return Err(self.refuse(WriteRefused::WindowFull));
         }
         if open.is_some() {
-            return Ok(Form::Extension { bytes });
+            return Ok((Form::Extension { bytes }, cost));
         }
         self.open = None;
         self.history.make_room(policy.max_bytes);
-        Ok(Form::FirstOfBatch)
+        Ok((Form::FirstOfBatch, cost))
     }
 
     /// [`WriterCore::admit_payload`] for a payload sent in fragments. Room for its beginning is

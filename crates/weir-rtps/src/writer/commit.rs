@@ -3,7 +3,7 @@
 
 use weir_wire::{SequenceNumber, Timestamp};
 
-use super::admit::{Form, large_charge};
+use super::admit::Form;
 use super::burst::OpenBatch;
 use super::compose;
 use super::refusal::WriteRefused;
@@ -32,8 +32,10 @@ impl WriterCore {
     ) -> Result<Result<SequenceNumber, WriteRefused>, E> {
         match self.admit_payload(payload_len) {
             // A copy of the steps for the common form, without the branches of the others.
-            Ok(Form::Datagram) => self.write_as(Form::Datagram, now, stamp, payload_len, fill),
-            Ok(form) => self.write_as(form, now, stamp, payload_len, fill),
+            Ok((Form::Datagram, cost)) => {
+                self.write_as((Form::Datagram, cost), now, stamp, payload_len, fill)
+            }
+            Ok(admitted) => self.write_as(admitted, now, stamp, payload_len, fill),
             Err(refused) => Ok(Err(refused)),
         }
     }
@@ -42,7 +44,7 @@ impl WriterCore {
     #[inline(always)]
     fn write_as<E>(
         &mut self,
-        form: Form,
+        (form, cost): (Form, u64),
         now: Time,
         stamp: Stamp,
         payload_len: usize,
@@ -53,7 +55,7 @@ impl WriterCore {
             Ok(instance) => instance,
             Err(refused) => return Ok(Err(refused)),
         };
-        Ok(Ok(self.commit(now, stamp.timestamp, form, payload_len, instance)))
+        Ok(Ok(self.commit(now, stamp.timestamp, (form, cost), payload_len, instance)))
     }
 
     /// Adds a sample to the open batch, if it has room and no timer has to be set. `fill` encodes
@@ -141,7 +143,7 @@ impl WriterCore {
         &mut self,
         now: Time,
         timestamp: Timestamp,
-        form: Form,
+        (form, cost): (Form, u64),
         payload_len: usize,
         instance: Option<u32>,
     ) -> SequenceNumber {
@@ -151,16 +153,13 @@ impl WriterCore {
             self.note_timed(now, ChangeKind::Alive, instance, sn);
         }
         if let (Form::Extension { bytes }, Some(open)) = (form, self.open) {
-            self.commit_extension(open, bytes, open.charge_of(bytes));
+            self.commit_extension(open, bytes, cost);
             self.committed(now, sn, bytes);
             return sn;
         }
-        let (len, size, cost) = match form {
-            Form::Fragments { size } => (payload_len, size, large_charge(payload_len, size)),
-            _ => {
-                let len = compose::datagram_len(payload_len);
-                (len, 0, charge(len))
-            }
+        let (len, size) = match form {
+            Form::Fragments { size } => (payload_len, size),
+            _ => (compose::datagram_len(payload_len), 0),
         };
         self.history.commit(len, size, cost);
         self.laid(now, timestamp, form, sn, len);

@@ -70,9 +70,10 @@ impl WriterCore {
         let DirectPayload { len: payload_len, bulk } = payload;
         let len = compose::datagram_len(payload_len);
         let quick_writes = self.quick_writes(now);
-        if !self.can_leave_alone(now, len) || quick_writes > config::COALESCING_AFTER_WRITES {
+        if quick_writes > config::COALESCING_AFTER_WRITES {
             return Ok(false);
         }
+        let Some(cost) = self.charge_alone(now, len) else { return Ok(false) };
         let sn = self.history.next();
         let is_kept =
             self.has_reliable || !self.config.keeps_nothing_for_late_readers() || !self.history.is_empty();
@@ -95,12 +96,12 @@ impl WriterCore {
         self.instances.committed(instance, sn);
         self.unsent = sn.next();
         if is_kept {
-            self.history.commit(len, 0, charge(len));
+            self.history.commit(len, 0, cost);
             self.note_unacknowledged(now);
             self.handed_out();
             return Ok(true);
         }
-        self.history.pass(charge(len));
+        self.history.pass(cost);
         self.note_all_acknowledged();
         if instance.is_some() {
             self.instances.replace(&mut self.history, sn, None, sn.next()..=sn);
@@ -109,18 +110,22 @@ impl WriterCore {
         Ok(true)
     }
 
-    /// Returns whether a datagram of `len` bytes would be everything to be sent.
-    #[inline]
-    fn can_leave_alone(&self, now: Time, len: usize) -> bool {
+    /// Returns the bytes that are charged for a datagram of `len` bytes, if it would be everything to be sent.
+    #[inline(always)]
+    fn charge_alone(&self, now: Time, len: usize) -> Option<u64> {
         let is_nothing_due = !(self.heartbeat.is_due || self.heartbeat.is_hurry_due || self.due.is_any());
-        !self.has_unsent()
+        let is_alone = !self.has_unsent()
             && self.config.batch.is_none()
             && !self.is_indirect
             && !self.pacing.is_paced
             && !self.destinations.is_empty()
             && is_nothing_due
-            && len + compose::HEARTBEAT_LEN <= self.datagram_max
-            && (!self.has_reliable || self.needs_no_heartbeat(now, charge(len)))
+            && len + compose::HEARTBEAT_LEN <= self.datagram_max;
+        if !is_alone {
+            return None;
+        }
+        let cost = charge(len);
+        (!self.has_reliable || self.needs_no_heartbeat(now, cost)).then_some(cost)
     }
 
     /// Returns whether reliable readers have so much room that no acknowledgement is needed soon,

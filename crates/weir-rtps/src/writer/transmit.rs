@@ -127,9 +127,13 @@ impl WriterCore {
     /// Hands out everything before `end`.
     fn send_before(&mut self, now: Time, end: SequenceNumber, out: &mut Outbox) {
         self.burst.queued_since = None;
-        let open = self.open.filter(|open| open.first >= end);
-        (self.burst.datagrams, self.burst.bytes) = open.map_or((0, 0), |open| (1, open.len));
-        self.open = open;
+        (self.burst.datagrams, self.burst.bytes) = match &self.open {
+            Some(open) if open.first >= end => (1, open.len),
+            _ => {
+                self.open = None;
+                (0, 0)
+            }
+        };
         let first_item = out.items.len();
         if self.pacing.wants_proof {
             self.withhold_samples(now, end, out);
@@ -159,9 +163,11 @@ impl WriterCore {
         }
         // A HEARTBEAT that is due is added to the last sample's datagram, unless that is a
         // fragment.
-        let can_ride =
-            out.items[first_item..].last().is_some_and(|item| item.slice.is_some() && !item.is_scratch_first);
-        if self.heartbeat.is_due && can_ride && self.filters.is_none() {
+        let can_ride = |item: &Item| item.slice.is_some() && !item.is_scratch_first;
+        if self.heartbeat.is_due
+            && self.filters.is_none()
+            && out.items[first_item..].last().is_some_and(can_ride)
+        {
             self.heartbeat.is_due = false;
             self.ride_along(now, out);
         }
