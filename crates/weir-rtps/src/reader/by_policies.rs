@@ -1,17 +1,97 @@
-//! What the cache does by the policies of [`enforced`](super::enforced).
+//! The policies of [`enforced`](super::enforced): how they are set, and what the cache does by them.
 
+use core::time::Duration;
+use std::sync::Arc;
+
+use weir_filter::Filter;
 use weir_wire::{Guid, SequenceNumber};
 
+use super::ReaderCore;
 use super::cache::Cache;
 use super::config::ReaderConfig;
 use super::deferred::Postponed;
-use super::enforced::{Enforced, Verdict};
+use super::enforced::{Enforced, Verdict, WriterPolicies};
 use super::entries::cost;
 use super::instances::Instance;
 use super::stored::StoredSample;
+use crate::instance_deadlines::{DeadlineMissedStatus, finite};
 use crate::key_hasher::Key;
+use crate::qos::ReaderDataLifecycle;
 use crate::time::Time;
 use crate::writer::ChangeKind;
+
+impl ReaderCore {
+    /// Sets the policies of a matched writer that the reader enforces. Without this call they are at their defaults.
+    pub fn set_writer_policies(&mut self, writer: Guid, policies: WriterPolicies) {
+        let cache = &mut self.delivery.cache;
+        if finite(policies.lifespan).is_some() && cache.enforced.is_none() {
+            cache.enforced = Some(Box::new(Enforced::with(&self.config)));
+        }
+        if let Some(enforced) = &mut cache.enforced {
+            enforced.set_writer(writer, policies);
+        }
+    }
+
+    /// Changes which values are delivered, by their content. Samples that wait for the application stay.
+    pub fn set_content_filter(&mut self, filter: Option<Arc<Filter>>) {
+        let enforced = &mut self.delivery.cache.enforced;
+        match enforced {
+            Some(enforced) => enforced.set_content_filter(filter.clone()),
+            None if filter.is_some() => {
+                let config = ReaderConfig { content_filter: filter.clone(), ..self.config.clone() };
+                *enforced = Enforced::new(&config);
+            }
+            None => {}
+        }
+        self.config.content_filter = filter;
+    }
+
+    /// Changes the policies that may change after the reader was created: DEADLINE, TIME_BASED_FILTER and
+    /// READER_DATA_LIFECYCLE. For instances that are alive, a new period begins.
+    pub fn set_policies(
+        &mut self,
+        now: Time,
+        deadline: Duration,
+        minimum_separation: Duration,
+        lifecycle: ReaderDataLifecycle,
+    ) {
+        let config = &mut self.config;
+        (config.deadline, config.minimum_separation, config.lifecycle) =
+            (deadline, minimum_separation, lifecycle);
+        self.delivery.cache.set_policies(now, &self.config);
+    }
+
+    /// Returns whether values were delivered by a timeout since the last call: threads may wait for them.
+    pub fn take_late_values(&mut self) -> bool {
+        core::mem::take(&mut self.has_late_values)
+    }
+
+    /// Whether samples may expire while they wait for the application: it then calls [`ReaderCore::expire`] before it
+    /// accesses them.
+    #[inline]
+    pub fn has_expiring(&self) -> bool {
+        self.delivery.cache.enforced.as_ref().is_some_and(|enforced| enforced.expiring() > 0)
+    }
+
+    /// Removes the samples that have expired (LIFESPAN).
+    #[cold]
+    pub fn expire(&mut self, now: Time) {
+        if self.delivery.cache.expire(now) {
+            self.room_was_made();
+        }
+    }
+
+    /// Returns REQUESTED_DEADLINE_MISSED, and resets its change to zero.
+    pub fn take_deadline_missed(&mut self) -> DeadlineMissedStatus {
+        let enforced = self.delivery.cache.enforced.as_mut();
+        enforced.map_or_else(DeadlineMissedStatus::default, |enforced| enforced.missed().take())
+    }
+
+    /// Whether deadlines were missed since the status was taken.
+    pub fn has_deadline_news(&self) -> bool {
+        self.delivery.cache.enforced.as_ref().is_some_and(|enforced| enforced.has_news())
+    }
+}
 
 impl Cache {
     /// Appends a stored sample, if it need not wait for its set, and the policies admit it.

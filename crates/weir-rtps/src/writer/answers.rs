@@ -152,8 +152,7 @@ impl WriterCore {
         let (to, mut room) = self.room_for_repairs(&self.proxies[index].destinations);
         let mut allowed = self.repairs_allowed(now, index);
         let (mut waiting, mut again, mut is_hole) = (0, None, false);
-        let mut wanted: Option<Range<SequenceNumber>> = None;
-        let mut previous: Option<Entry> = None;
+        let (mut wanted, mut previous): (Option<Range<_>>, Option<Entry>) = (None, None);
         requested.sort_unstable();
         requested.dedup();
         for place in 0..requested.len() {
@@ -195,8 +194,7 @@ impl WriterCore {
             let bytes = u64::from(entry.len - sent.map_or(0, |previous| previous.len));
             if !room.is_in_answer(cost, bytes) {
                 // The reader requests the rest again, unless it has discarded it.
-                if self.proxies[index].is_discarded(sn) {
-                    self.proxies[index].await_repair(sn);
+                if self.awaits_again(index, sn) {
                     requested[waiting] = sn;
                     waiting += 1;
                 }
@@ -224,6 +222,16 @@ impl WriterCore {
         self.mark_again(now, index, again);
         requested.truncate(waiting);
         gone
+    }
+
+    /// Whether a sample that finds no room now waits for it, since the reader has discarded it.
+    fn awaits_again(&mut self, index: usize, sn: SequenceNumber) -> bool {
+        let proxy = &mut self.proxies[index];
+        let is_discarded = proxy.is_discarded(sn);
+        if is_discarded {
+            proxy.await_repair(sn);
+        }
+        is_discarded
     }
 
     /// Adds a removed sample to the holes to be reported.
