@@ -50,10 +50,8 @@ mod writer_memory;
 mod writer_proxy;
 
 use core::cell::Cell;
-use core::time::Duration;
 use std::sync::Arc;
 
-use weir_filter::Filter;
 use weir_wire::{
     Data, DataFrag, Gap, Guid, Heartbeat, HeartbeatFrag, Payload, SequenceNumber, SequenceNumberSet,
     Timestamp, VendorId,
@@ -62,14 +60,12 @@ use weir_wire::{
 use crate::block::Block;
 use crate::config::{DEPARTED_WRITERS_MAX, PROXIES_MAX, UNMATCHED_WRITERS_MAX};
 use crate::due::Due;
-use crate::instance_deadlines::finite;
 use crate::key_hasher::Key;
 use crate::outbox::{Destinations, Outbox};
-use crate::qos::{ReaderDataLifecycle, Reliability, XCDR1};
+use crate::qos::{Reliability, XCDR1};
 use crate::time::Time;
 use cache::Cache;
 use delivery::Delivery;
-use enforced::Enforced;
 use fragments::Fragments;
 use matched::{MatchedWriters, assert_alive, find_other, is_assertion};
 use sample::{Malformed, ends_set, sample};

@@ -115,8 +115,8 @@ impl Options {
                 };
                 options.set(name, value)?;
             } else if let Some(cluster) = argument.strip_prefix('-').filter(|it| !it.is_empty()) {
-                let mut letters = cluster.char_indices();
-                while let Some((at, letter)) = letters.next() {
+                let letters = cluster.char_indices();
+                for (at, letter) in letters {
                     let name = &cluster[at..at + letter.len_utf8()];
                     if !takes_value(name) {
                         options.set(name, "")?;
@@ -148,7 +148,7 @@ impl Options {
     fn set(&mut self, name: &str, value: &str) -> Result<(), String> {
         match name {
             "h" | "help" => self.asks_for_help = true,
-            "v" => _ = one_of(name, value, &[("e", ()), ("d", ())])?,
+            "v" => one_of(name, value, &[("e", ()), ("d", ())])?,
             "P" => self.publish = true,
             "S" => self.subscribe = true,
             "d" => self.domain_id = number(name, value, 0)?,

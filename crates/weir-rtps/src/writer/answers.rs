@@ -148,9 +148,8 @@ impl WriterCore {
         requested: &mut Vec<SequenceNumber>,
         out: &mut Outbox,
     ) -> Vec<Hole> {
-        let mut gone: Vec<Hole> = Vec::new();
         let (to, mut room) = self.room_for_repairs(&self.proxies[index].destinations);
-        let mut allowed = self.repairs_allowed(now, index);
+        let (mut allowed, mut gone) = (self.repairs_allowed(now, index), Vec::new());
         let (mut waiting, mut again, mut is_hole) = (0, None, false);
         let (mut wanted, mut previous): (Option<Range<_>>, Option<Entry>) = (None, None);
         requested.sort_unstable();
