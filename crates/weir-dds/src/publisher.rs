@@ -72,8 +72,8 @@ impl Publisher {
     /// The writer is announced at once and matches readers from then on.
     ///
     /// # Errors
-    /// - [`DdsError::BadParameter`](crate::DdsError::BadParameter): a QoS value is out of range.
-    /// - [`DdsError::InconsistentPolicy`](crate::DdsError::InconsistentPolicy): policies contradict
+    /// - [`DdsError::BadParameter`]: a QoS value is out of range.
+    /// - [`DdsError::InconsistentPolicy`]: policies contradict
     ///   each other.
     pub fn create_datawriter<T: DdsType>(
         &self,
@@ -150,7 +150,7 @@ impl Publisher {
     /// ```
     ///
     /// # Errors
-    /// [`DdsError::ThreadFailed`](crate::DdsError::ThreadFailed): the participant has failed.
+    /// [`DdsError::ThreadFailed`]: the participant has failed.
     pub fn begin_coherent_changes(&self) -> Result<()> {
         self.handle.driver.check()?;
         // Dropped after the lock: they may be the last handles of writers.
@@ -171,9 +171,9 @@ impl Publisher {
     /// again.
     ///
     /// # Errors
-    /// - [`DdsError::PreconditionNotMet`](crate::DdsError::PreconditionNotMet): no set was begun.
-    /// - [`DdsError::Timeout`](crate::DdsError::Timeout): no room in time.
-    /// - [`DdsError::ThreadFailed`](crate::DdsError::ThreadFailed): the participant has failed.
+    /// - [`DdsError::PreconditionNotMet`]: no set was begun.
+    /// - [`DdsError::Timeout`]: no room in time.
+    /// - [`DdsError::ThreadFailed`]: the participant has failed.
     pub fn end_coherent_changes(&self) -> Result<()> {
         self.handle.driver.check()?;
         let (is_last, writers) = {
@@ -204,7 +204,7 @@ impl Publisher {
     /// 32 KB of them are there. A writer also sends what it holds back when it needs room.
     ///
     /// # Errors
-    /// [`DdsError::ThreadFailed`](crate::DdsError::ThreadFailed): the participant has failed.
+    /// [`DdsError::ThreadFailed`]: the participant has failed.
     pub fn suspend_publications(&self) -> Result<()> {
         self.handle.driver.check()?;
         // Dropped after the lock: they may be the last handles of writers.
@@ -221,8 +221,8 @@ impl Publisher {
     /// Ends [`Publisher::suspend_publications`]: sends what was held back (DDS 1.4, 2.2.2.4.1.9).
     ///
     /// # Errors
-    /// - [`DdsError::PreconditionNotMet`](crate::DdsError::PreconditionNotMet): publications are not suspended.
-    /// - [`DdsError::ThreadFailed`](crate::DdsError::ThreadFailed): the participant has failed.
+    /// - [`DdsError::PreconditionNotMet`]: publications are not suspended.
+    /// - [`DdsError::ThreadFailed`]: the participant has failed.
     pub fn resume_publications(&self) -> Result<()> {
         self.handle.driver.check()?;
         let resumed: Vec<_> = {

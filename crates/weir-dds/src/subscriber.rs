@@ -57,8 +57,8 @@ impl Subscriber {
     /// The reader is announced at once and matches writers from then on.
     ///
     /// # Errors
-    /// - [`DdsError::BadParameter`](crate::DdsError::BadParameter): a QoS value is out of range.
-    /// - [`DdsError::InconsistentPolicy`](crate::DdsError::InconsistentPolicy): policies contradict
+    /// - [`DdsError::BadParameter`]: a QoS value is out of range.
+    /// - [`DdsError::InconsistentPolicy`]: policies contradict
     ///   each other.
     pub fn create_datareader<T: DdsType>(
         &self,
@@ -119,7 +119,7 @@ impl Subscriber {
     /// ```
     ///
     /// # Errors
-    /// [`DdsError::ThreadFailed`](crate::DdsError::ThreadFailed): the participant has failed.
+    /// [`DdsError::ThreadFailed`]: the participant has failed.
     pub fn begin_access(&self) -> Result<()> {
         self.handle.driver.check()?;
         self.state.access.begin();
@@ -129,8 +129,8 @@ impl Subscriber {
     /// Ends an access (DDS 1.4, 2.2.2.5.2.9).
     ///
     /// # Errors
-    /// - [`DdsError::PreconditionNotMet`](crate::DdsError::PreconditionNotMet): no access was begun.
-    /// - [`DdsError::ThreadFailed`](crate::DdsError::ThreadFailed): the participant has failed.
+    /// - [`DdsError::PreconditionNotMet`]: no access was begun.
+    /// - [`DdsError::ThreadFailed`]: the participant has failed.
     pub fn end_access(&self) -> Result<()> {
         self.handle.driver.check()?;
         if self.state.access.end() {
