@@ -271,14 +271,15 @@ mod tests {
         let driver = driver_of(&participant);
         std::thread::scope(|scope| {
             let failed = scope.spawn(|| failed_thread(&participant));
-            loop {
-                driver.channel.kick();
-                if let Some(mut role) = driver.channel.role.try_lock_for(PAUSE) {
-                    role.outbox.items.push(broken_item());
-                    break;
+            let kicks = scope.spawn(|| {
+                // A thread that sleeps in a receive call gives up the role when something arrives.
+                while participant.failure().is_none() {
+                    driver.channel.kick();
+                    std::thread::yield_now();
                 }
-            }
-            driver.channel.kick();
+            });
+            driver.channel.role.lock().outbox.items.push(broken_item());
+            kicks.join().unwrap();
             assert_eq!(failed.join().unwrap(), "weir-receive");
         });
     }
