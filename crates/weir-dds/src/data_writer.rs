@@ -106,6 +106,7 @@ impl<T: DdsType> DataWriter<T> {
             current: Mutex::new(qos.clone()),
             of_publisher,
             is_enabled: AtomicBool::new(false),
+            has_ended: AtomicBool::new(false),
             has_batch: AtomicBool::new(batch_of(&qos).is_some()),
             qos,
             encoding,

@@ -52,6 +52,8 @@ pub(crate) struct Inner {
     /// What the publisher adds to it.
     pub(super) of_publisher: AnnouncedByGroup,
     pub(super) is_enabled: AtomicBool,
+    /// Whether an instance was disposed or unregistered.
+    pub(super) has_ended: AtomicBool,
     /// Whether a write may find an open batch.
     pub(super) has_batch: AtomicBool,
     /// The encoding of the offered data representation.
@@ -131,6 +133,9 @@ impl Inner {
                 Err(_) => break,
             }
         }
+        // What discovery says of a writer that has left may arrive first, and would end an instance in another way.
+        let has_ended = self.has_ended.load(Ordering::Relaxed);
+        let last = last.or_else(|| has_ended.then(|| core.last_sequence_number()));
         if last.is_some() {
             core.request_acknowledgement();
         }

@@ -1,5 +1,6 @@
 //! Registering, disposing and unregistering instances (DDS 1.4, 2.2.2.4.2).
 
+use std::sync::atomic::Ordering;
 use std::time::SystemTime;
 
 use weir_cdr::DdsType;
@@ -135,6 +136,7 @@ impl<T: DdsType> DataWriter<T> {
         let inner = &*self.inner;
         let undelimited = inner.undelimited(&key.payload);
         let payload = undelimited.as_deref().unwrap_or(&key.payload);
+        inner.has_ended.store(true, Ordering::Relaxed);
         inner.write(Source::<T>::End(kind, payload), (Some(key.hash), payload.len()), timestamp)
     }
 
