@@ -306,9 +306,10 @@ impl Enforced {
         }
         let is_value = sample.kind == ChangeKind::Alive;
         if is_value && !self.separation.is_zero() {
-            if let Some(at) = record.delivered_at.filter(|at| now.since(*at) < self.separation) {
+            if record.delivered_at.is_some_and(|at| now.since(at) < self.separation) {
                 if self.delivers_last {
-                    return Verdict::Postpone(at + self.separation);
+                    // A later value may come, which is delivered at once if the separation has ended by then.
+                    return Verdict::Postpone(now + self.separation);
                 }
                 self.counts.filtered += 1;
                 return Verdict::LeaveOut;

@@ -18,7 +18,7 @@ fn due(reader: &ReaderCore) -> Option<Time> {
 }
 
 #[test]
-fn the_last_value_of_a_burst_is_delivered_when_the_separation_ends() {
+fn the_last_value_of_a_burst_is_delivered_when_none_follows_for_the_separation() {
     let mut reader = two_writers(filtering());
     let mut writer = Source::new(WEAK);
     let first = writer.send(&mut reader, at(0), 1);
@@ -26,18 +26,19 @@ fn the_last_value_of_a_burst_is_delivered_when_the_separation_ends() {
     writer.send(&mut reader, at(2), 1);
     let last = writer.send(&mut reader, at(9), 1);
     let other = writer.send(&mut reader, at(9), 2);
-    assert_eq!(due(&reader), Some(at(10)));
-    assert!(reader.take_timeout().is_some_and(|next| next <= at(10)));
+    assert_eq!(due(&reader), Some(at(19)));
+    assert!(reader.take_timeout().is_some_and(|next| next <= at(19)));
     assert_eq!(values(&mut reader), [first, other]);
-    reader.handle_timeout(at(9));
+    reader.handle_timeout(at(18));
     assert!(!reader.take_late_values());
-    reader.handle_timeout(at(10));
+    reader.handle_timeout(at(19));
     assert!(reader.take_late_values() && !reader.take_late_values());
     assert_eq!((values(&mut reader), reader.counters().samples_filtered), (vec![last], 1));
     // The separation begins again with the late value.
-    writer.send(&mut reader, at(19), 1);
+    writer.send(&mut reader, at(28), 1);
     assert_eq!(values(&mut reader), []);
-    let in_time = writer.send(&mut reader, at(20), 1);
+    // A value that comes when the separation has ended is delivered at once, in place of the one that waits.
+    let in_time = writer.send(&mut reader, at(29), 1);
     assert_eq!(values(&mut reader), [in_time]);
     reader.handle_timeout(at(100));
     assert_eq!((values(&mut reader), due(&reader)), (vec![], None));
@@ -81,10 +82,10 @@ fn a_late_value_waits_for_room_and_is_not_delivered_after_its_lifespan() {
     let first = writer.send(&mut reader, at(0), 1);
     let last = writer.send(&mut reader, at(1), 1);
     let other = writer.send(&mut reader, at(2), 2);
-    reader.handle_timeout(at(10));
-    assert_eq!((reader.available(), due(&reader)), (2, Some(at(20))));
+    reader.handle_timeout(at(11));
+    assert_eq!((reader.available(), due(&reader)), (2, Some(at(21))));
     assert_eq!(values(&mut reader), [first, other]);
-    reader.handle_timeout(at(20));
+    reader.handle_timeout(at(21));
     assert_eq!(values(&mut reader), [last]);
 
     let mut reader = two_writers(filtering());
@@ -92,7 +93,7 @@ fn a_late_value_waits_for_room_and_is_not_delivered_after_its_lifespan() {
     let mut writer = Source::new(WEAK);
     writer.send(&mut reader, at(0), 1);
     writer.send(&mut reader, at(1), 1);
-    reader.handle_timeout(at(10));
+    reader.handle_timeout(at(11));
     assert_eq!((reader.available(), reader.counters().samples_expired), (0, 2));
 }
 
