@@ -40,7 +40,11 @@ fn read_kinds(bytes: &[u8]) -> Result<(), TestCaseError> {
         prop_assert_eq!(Kinds::default().decode_into(&mut reader.clone()).is_ok(), decoded.is_ok());
         prop_assert!(decoded.is_err() || Kinds::skip(&mut reader.clone()).is_ok());
         let Ok(value) = decoded else { continue };
-        let bytes = encode(&value, endianness, encoding)?;
+        let bytes = match encode(&value, endianness, encoding) {
+            // A text that was read as ISO 8859-1 has up to twice as many bytes in UTF-8, and a bound counts bytes.
+            Err(CdrError::BoundExceeded { .. }) if bytes.iter().any(|byte| !byte.is_ascii()) => continue,
+            encoded => encoded?,
+        };
         prop_assert_eq!(Kinds::decode(&mut CdrReader::new(&bytes, endianness, encoding)), Ok(value));
     }
     Ok(())

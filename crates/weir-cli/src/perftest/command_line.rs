@@ -149,7 +149,7 @@ mod tests {
         assert_eq!(typed.number("instances"), Some(100_000));
         assert_eq!(typed.number("executionTime"), Some(30));
         assert_eq!(typed.text("nic"), Some("172.16.1.1"));
-        assert_eq!(typed.notes, ["-noXmlQos has no effect: no XML file is read"]);
+        assert_eq!(typed.notes, ["-noXmlQos has no effect: an XML file is read with -qosFile only"]);
         let batch = "-best -pub -batchSize 0 -noOutputHeaders -datalen 64 -noOutputHeaders -batchSize 0";
         assert_eq!(parse(batch).unwrap().number("batchSize"), Some(0));
     }
