@@ -40,7 +40,8 @@ fn a_plan_of_a_published_table_is_measured_and_drawn_beside_its_figures() {
     let domain = Domain::claim();
     let table = "pro-latency-1g-unkeyed-reliable";
     let words = format!(
-        "run {table} --brief --set link= --set sizes=32,1024,8192 --set domain={domain} --output results"
+        "run {table} --brief --set link= --set sizes=32,1024,8192 --set keep_awake=no \
+         --set domain={domain} --output results"
     );
     scene.weir(&words).expect_code(0);
     assert_eq!(cases(&scene, table).len(), 6);
