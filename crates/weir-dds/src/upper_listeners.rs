@@ -148,7 +148,7 @@ macro_rules! call_for_writer {
 pub(crate) use call_for_writer;
 
 /// A listener that drops what it is called for.
-pub(crate) struct Nobody;
+pub(crate) struct NilListener;
 
-impl SubscriberListener for Nobody {}
-impl PublisherListener for Nobody {}
+impl SubscriberListener for NilListener {}
+impl PublisherListener for NilListener {}

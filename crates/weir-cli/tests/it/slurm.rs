@@ -62,7 +62,8 @@ impl Cluster {
         let folder = self.scene.path("").display().to_string();
         let folder = folder.trim_end_matches('/');
         let config = format!(
-            "ClusterName=weir\nSlurmctldHost={hostname}(127.0.0.1)\nSlurmUser=root\nAuthType=auth/munge\nAuthInfo=socket={folder}/munge\nCredType=cred/munge\n\
+            "ClusterName=weir\nSlurmctldHost={hostname}(127.0.0.1)\nSlurmUser=root\n\
+             AuthType=auth/munge\nAuthInfo=socket={folder}/munge\nCredType=cred/munge\n\
              StateSaveLocation={folder}/state\nSlurmdSpoolDir={folder}/spool\n\
              SlurmctldPidFile={folder}/slurmctld.pid\nSlurmdPidFile={folder}/slurmd.pid\n\
              ProctrackType=proctrack/linuxproc\nTaskPlugin=task/none\nJobAcctGatherType=jobacct_gather/none\n\

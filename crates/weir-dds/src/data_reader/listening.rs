@@ -8,7 +8,7 @@ use crate::driver::events::{ReaderEvent, ReaderListener};
 use crate::listener::DataReaderListener;
 use crate::status_mask::{StatusKind, StatusMask};
 use crate::subscriber::Subscriber;
-use crate::upper_listeners::{Nobody, SubscriberListener, call_for_reader};
+use crate::upper_listeners::{NilListener, SubscriberListener, call_for_reader};
 
 impl<T: 'static> DataReader<T> {
     /// Sets the listener for all events, or removes it: then they are for the listeners of the subscriber and the
@@ -61,7 +61,7 @@ impl<T: 'static> DataReader<T> {
 pub(crate) fn notify_upper(inner: &Arc<Inner>, event: ReaderEvent, is_dropped: bool) {
     let reader = &AnyDataReader::of(Arc::clone(inner));
     if is_dropped {
-        return call_for_reader!(Nobody, reader, event);
+        return call_for_reader!(NilListener, reader, event);
     }
     let group = &inner.endpoint.group;
     if event == ReaderEvent::DataAvailable {
@@ -86,12 +86,12 @@ fn notify_of_reader(reader: &AnyDataReader, event: ReaderEvent) {
     if let Some(listener) = group.level.listener_for(event.kind()) {
         group.level.panics.survive(|| match listener {
             Some(listener) => call_for_reader!(listener, reader, event),
-            None => call_for_reader!(Nobody, reader, event),
+            None => call_for_reader!(NilListener, reader, event),
         });
     } else if let Some(listener) = group.participant.listener_for(event.kind()) {
         group.participant.panics.survive(|| match listener {
             Some(listener) => call_for_reader!(listener, reader, event),
-            None => call_for_reader!(Nobody, reader, event),
+            None => call_for_reader!(NilListener, reader, event),
         });
     }
 }

@@ -131,37 +131,44 @@ fn values_that_do_not_fit_the_member_are_named() {
         (
             "number = 'RED'",
             &[][..],
-            "character 10 of the expression: number is an integer and cannot be compared with the text \"RED\": write a number, such as 10 or 0x1F",
+            "character 10 of the expression: number is an integer and cannot be compared with the text \"RED\": \
+             write a number, such as 10 or 0x1F",
         ),
         (
             "number = %0",
             &["RED"],
-            "parameter %0: number is an integer and cannot be compared with the text \"RED\": write a number, such as 10 or 0x1F",
+            "parameter %0: number is an integer and cannot be compared with the text \"RED\": write a number, such \
+             as 10 or 0x1F",
         ),
         (
             "name = 5",
             &[],
-            "character 8 of the expression: name is a string and cannot be compared with the number 5: write a text in single quotes, such as 'RED'",
+            "character 8 of the expression: name is a string and cannot be compared with the number 5: write a text \
+             in single quotes, such as 'RED'",
         ),
         (
             "flag = 2",
             &[],
-            "character 8 of the expression: flag is a boolean and cannot be compared with the number 2: write TRUE or FALSE",
+            "character 8 of the expression: flag is a boolean and cannot be compared with the number 2: write TRUE \
+             or FALSE",
         ),
         (
             "ratio > TRUE",
             &[],
-            "character 9 of the expression: ratio is a floating-point number and cannot be compared with TRUE: write a number, such as 1.5",
+            "character 9 of the expression: ratio is a floating-point number and cannot be compared with TRUE: write \
+             a number, such as 1.5",
         ),
         (
             "byte = 'ab'",
             &[],
-            "character 8 of the expression: byte is an integer and cannot be compared with the text \"ab\": write a number, or a character such as 'A'",
+            "character 8 of the expression: byte is an integer and cannot be compared with the text \"ab\": write a \
+             number, or a character such as 'A'",
         ),
         (
             "colour = 'PINK'",
             &[],
-            "character 10 of the expression: colour is an enumeration and cannot be compared with the text \"PINK\": write one of 'Red', 'Green', 'Blue'",
+            "character 10 of the expression: colour is an enumeration and cannot be compared with the text \"PINK\": \
+             write one of 'Red', 'Green', 'Blue'",
         ),
     ] {
         assert_eq!(bind_error(text, parameters), expected, "{text:?}");
@@ -184,7 +191,8 @@ fn members_that_cannot_be_compared_are_named() {
         (
             "inner = 1",
             &[],
-            "character 1 of the expression: inner is a struct and cannot be compared: name one of its members, as in a.b",
+            "character 1 of the expression: inner is a struct and cannot be compared: name one of its members, as in \
+             a.b",
         ),
         (
             "list = 1",
@@ -194,7 +202,8 @@ fn members_that_cannot_be_compared_are_named() {
         (
             "map = 1",
             &[],
-            "character 1 of the expression: map is a union, a map or an opaque type and cannot be compared: use another member",
+            "character 1 of the expression: map is a union, a map or an opaque type and cannot be compared: use \
+             another member",
         ),
         ("number.x = 1", &[], "character 1 of the expression: number.x: an i32 has no member x"),
         ("number[0] = 1", &[], "character 1 of the expression: number[0]: an i32 has no elements"),

@@ -238,8 +238,8 @@ proptest! {
     fn words_in_any_order_are_parsed_or_refused(
         words in prop::collection::vec(
             prop::sample::select(vec![
-                "byte", "name", "NOT", "AND", "OR", "(", ")", "=", "<", "LIKE", "BETWEEN", "1", "'a%'", "%0", "ORDER", "BY",
-                ",", "inner.a", "list[1]", "TRUE", "-1.5e3",
+                "byte", "name", "NOT", "AND", "OR", "(", ")", "=", "<", "LIKE", "BETWEEN", "1", "'a%'", "%0", "ORDER",
+                "BY", ",", "inner.a", "list[1]", "TRUE", "-1.5e3",
             ]),
             0..20,
         ),
