@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use weir_dds::{DataRepresentation, Durability, Presentation, PresentationScope};
+use weir_dds::{DataRepresentation, Durability, Ownership, Presentation, PresentationScope, TopicQos};
 
 /// What is done to the instances before the writers are deleted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -96,6 +96,22 @@ impl Default for Options {
 }
 
 impl Options {
+    /// The policies that writers and readers have in common.
+    pub(crate) fn topic_qos(&self) -> TopicQos {
+        let qos = TopicQos::default().durability(self.durability).data_representation([self.representation]);
+        let qos = if self.is_best_effort { qos.best_effort() } else { qos.reliable() };
+        let qos = match self.history_depth {
+            None => qos,
+            Some(0) => qos.keep_all(),
+            Some(depth) => qos.keep_last(depth),
+        };
+        let qos = if self.ownership_strength.is_some() { qos.ownership(Ownership::Exclusive) } else { qos };
+        match self.deadline {
+            Some(period) => qos.deadline(period),
+            None => qos,
+        }
+    }
+
     /// Parses and checks the command line, without the name of the program.
     pub(crate) fn parse(arguments: &[String]) -> Result<Self, String> {
         let mut options = Self::default();

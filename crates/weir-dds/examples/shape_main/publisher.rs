@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use weir_dds::{DataWriter, DataWriterQos, DomainParticipant, Ownership, Publisher, PublisherQos, Topic};
+use weir_dds::{DataWriter, DataWriterQos, DomainParticipant, Publisher, PublisherQos, Topic};
 
 use crate::listeners::Endpoint;
 use crate::options::{FinalState, Options};
@@ -40,26 +40,15 @@ pub(crate) fn run(
 }
 
 fn qos(options: &Options) -> DataWriterQos {
-    let qos = DataWriterQos::default().data_representation(options.representation);
-    let qos = if options.is_best_effort { qos.best_effort() } else { qos.reliable() };
-    let qos = match options.history_depth {
-        None => qos,
-        Some(0) => qos.keep_all(),
-        Some(depth) => qos.keep_last(depth),
-    };
-    let qos = match options.deadline {
-        Some(period) => qos.deadline(period),
-        None => qos,
-    };
+    let qos = DataWriterQos::default().copy_from_topic_qos(&options.topic_qos());
     let qos = match options.ownership_strength {
-        Some(strength) => qos.ownership(Ownership::Exclusive).ownership_strength(strength),
+        Some(strength) => qos.ownership_strength(strength),
         None => qos,
     };
     let qos = match options.lifespan {
         Some(lifespan) => qos.lifespan(lifespan),
         None => qos,
     };
-    let qos = qos.durability(options.durability);
     // Unregistering alone is to leave the instance without writers.
     qos.autodispose_unregistered_instances(options.final_state != Some(FinalState::Unregister))
 }

@@ -1,8 +1,8 @@
 //! The subscribing side.
 
 use weir_dds::{
-    DataReader, DataReaderQos, DomainParticipant, InstanceHandle, InstanceState, Ownership, Sample,
-    SampleSeq, SubscriberQos, Topic,
+    DataReader, DataReaderQos, DomainParticipant, InstanceHandle, InstanceState, Sample, SampleSeq,
+    SubscriberQos, Topic,
 };
 
 use crate::listeners::Endpoint;
@@ -66,26 +66,11 @@ pub(crate) fn run(
 }
 
 fn qos(options: &Options) -> DataReaderQos {
-    let qos = DataReaderQos::default().data_representation([options.representation]);
-    let qos = if options.is_best_effort { qos.best_effort() } else { qos.reliable() };
-    let qos = match options.history_depth {
-        None => qos,
-        Some(0) => qos.keep_all(),
-        Some(depth) => qos.keep_last(depth),
-    };
-    let qos = match options.deadline {
-        Some(period) => qos.deadline(period),
-        None => qos,
-    };
-    let qos = match options.ownership_strength {
-        Some(_) => qos.ownership(Ownership::Exclusive),
-        None => qos,
-    };
-    let qos = match options.time_filter {
+    let qos = DataReaderQos::default().copy_from_topic_qos(&options.topic_qos());
+    match options.time_filter {
         Some(separation) => qos.time_based_filter(separation),
         None => qos,
-    };
-    qos.durability(options.durability)
+    }
 }
 
 /// Reads or takes what a reader has, and prints it: instance by instance, or in the order of the reader.

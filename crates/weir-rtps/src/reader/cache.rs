@@ -495,32 +495,11 @@ impl Cache {
         let is_keyed = self.instances.is_keyed;
         let entry = &self.entries.ring[index];
         let instance = self.instances.get_mut(entry.instance);
-        let (payload, block) = self.chunks.payload(entry.at);
         let is_new_instance = instance.viewed_by == 0 || instance.viewed_by == self.accesses;
         if is_new_instance {
             instance.viewed_by = self.accesses;
         }
-        f(RawSample {
-            writer: entry.writer,
-            sequence_number: entry.sequence_number,
-            kind: entry.kind,
-            source_timestamp: entry.source_timestamp,
-            reception_time: entry.reception_time,
-            payload: match entry.kind {
-                ChangeKind::Alive => payload,
-                _ if entry.at.len > 0 => payload,
-                _ => instance.key_payload.as_deref().unwrap_or_default(),
-            },
-            block,
-            key_hash: is_keyed.then(|| instance.key.to_bytes()),
-            instance: entry.instance,
-            instance_state: instance.state,
-            is_new_instance,
-            was_read: entry.was_read,
-            disposed_generation: entry.disposed_generation,
-            no_writers_generation: entry.no_writers_generation,
-            instance_generation: instance.disposed_generation.wrapping_add(instance.no_writers_generation),
-        });
+        f(RawSample::of(entry, instance, self.chunks.payload(entry.at), (is_keyed, is_new_instance)));
     }
 
     /// Releases the payload of a sample, and removes it from the counts. Returns its instance.

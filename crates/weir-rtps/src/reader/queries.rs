@@ -4,7 +4,6 @@ use super::ReaderCore;
 use super::cache::Cache;
 use super::raw_sample::RawSample;
 use super::states::States;
-use crate::writer::ChangeKind;
 
 impl ReaderCore {
     /// Returns whether a sample in these states satisfies `matches`. Marks nothing as read or seen.
@@ -61,27 +60,12 @@ impl Cache {
     fn peek(&self, index: usize, access: u64) -> RawSample<'_> {
         let entry = &self.entries.ring[index];
         let instance = self.instances.get(entry.instance);
-        let (payload, block) = self.chunks.payload(entry.at);
-        RawSample {
-            writer: entry.writer,
-            sequence_number: entry.sequence_number,
-            kind: entry.kind,
-            source_timestamp: entry.source_timestamp,
-            reception_time: entry.reception_time,
-            payload: match entry.kind {
-                ChangeKind::Alive => payload,
-                _ if entry.at.len > 0 => payload,
-                _ => instance.key_payload.as_deref().unwrap_or_default(),
-            },
-            block,
-            key_hash: self.instances.is_keyed.then(|| instance.key.to_bytes()),
-            instance: entry.instance,
-            instance_state: instance.state,
-            is_new_instance: instance.viewed_by == 0 || instance.viewed_by == access,
-            was_read: entry.was_read,
-            disposed_generation: entry.disposed_generation,
-            no_writers_generation: entry.no_writers_generation,
-            instance_generation: instance.disposed_generation.wrapping_add(instance.no_writers_generation),
-        }
+        let is_new_instance = instance.viewed_by == 0 || instance.viewed_by == access;
+        RawSample::of(
+            entry,
+            instance,
+            self.chunks.payload(entry.at),
+            (self.instances.is_keyed, is_new_instance),
+        )
     }
 }

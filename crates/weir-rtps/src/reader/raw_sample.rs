@@ -4,6 +4,8 @@ use std::sync::Arc;
 
 use weir_wire::{Guid, SequenceNumber, Timestamp};
 
+use super::entries::Entry;
+use super::instances::Instance;
 use super::states::{InstanceState, States};
 use crate::block::Block;
 use crate::time::Time;
@@ -44,6 +46,41 @@ pub struct RawSample<'a> {
     pub no_writers_generation: u32,
     /// How many times the instance has become alive again by now, for either reason.
     pub instance_generation: u32,
+}
+
+impl<'a> RawSample<'a> {
+    /// `payload`: that of the entry, with its block.
+    ///
+    /// Always inlined, so that the application gets it in registers.
+    #[inline(always)]
+    pub(super) fn of(
+        entry: &Entry,
+        instance: &'a Instance,
+        (payload, block): (&'a [u8], Option<&'a Arc<Block>>),
+        (is_keyed, is_new_instance): (bool, bool),
+    ) -> Self {
+        Self {
+            writer: entry.writer,
+            sequence_number: entry.sequence_number,
+            kind: entry.kind,
+            source_timestamp: entry.source_timestamp,
+            reception_time: entry.reception_time,
+            payload: match entry.kind {
+                ChangeKind::Alive => payload,
+                _ if entry.at.len > 0 => payload,
+                _ => instance.key_payload.as_deref().unwrap_or_default(),
+            },
+            block,
+            key_hash: is_keyed.then(|| instance.key.to_bytes()),
+            instance: entry.instance,
+            instance_state: instance.state,
+            is_new_instance,
+            was_read: entry.was_read,
+            disposed_generation: entry.disposed_generation,
+            no_writers_generation: entry.no_writers_generation,
+            instance_generation: instance.disposed_generation.wrapping_add(instance.no_writers_generation),
+        }
+    }
 }
 
 /// Which samples to access.
