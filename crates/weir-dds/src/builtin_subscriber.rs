@@ -148,6 +148,7 @@ fn reader<T: DdsType>(
         (DataReaderQos::default(), SubscriberQos::default().announced(), None),
     );
     reader.set_listener(None);
+    reader.declare_enabled();
     Ok(reader)
 }
 

@@ -96,6 +96,11 @@ impl<T> DataReader<T> {
         Ok(())
     }
 
+    /// Makes the reader enabled without announcing it: those of builtin topics are never announced.
+    pub(crate) fn declare_enabled(&self) {
+        self.inner.is_enabled.store(true, Ordering::SeqCst);
+    }
+
     /// Returns whether the reader is enabled.
     pub fn is_enabled(&self) -> bool {
         self.inner.is_enabled.load(Ordering::SeqCst)

@@ -127,6 +127,22 @@ fn own_entities_are_no_samples_and_the_readers_are_shared() {
 }
 
 #[test]
+fn builtin_readers_are_enabled_and_never_announced() {
+    let world = World::new();
+    let (here, there) = (world.participant(), world.participant());
+    let (builtin, others) = (here.builtin_subscriber().unwrap(), there.builtin_subscriber().unwrap());
+    assert!(builtin.participants().is_enabled());
+    builtin.participants().enable().unwrap();
+    let reader: DataReader<Numbered> = world.reader(&here, lossless_reader());
+    // Announcements are in order.
+    find(others.subscriptions(), |sample| {
+        let key = sample.data().map(|data| data.key);
+        assert!(key != Some(builtin.participants().guid()));
+        key == Some(reader.guid())
+    });
+}
+
+#[test]
 fn what_others_have_announced_can_be_looked_up() {
     let world = World::new();
     let (here, there) = (world.participant(), world.participant_with(named("there")));
