@@ -113,7 +113,7 @@ impl Processes {
     /// yet.
     pub(crate) fn died(&mut self, id: EndId) -> CaseError {
         let Some(agent) = self.agent(id) else { return unknown(id) };
-        let deadline = Instant::now() + Duration::from_millis(200);
+        let deadline = Instant::now() + END_WAIT;
         loop {
             if let Some(gone) = agent.check_gone() {
                 return gone;
@@ -236,6 +236,9 @@ impl Drop for Agent {
 /// How long a process may take to start and connect. This limit catches hangs; a slow, busy machine must stay within
 /// it.
 pub(crate) const HELLO_WAIT: Duration = Duration::from_secs(20);
+
+/// How long a process may take to end after its connection was closed: a crash may write a core file.
+const END_WAIT: Duration = Duration::from_secs(5);
 
 /// How often a coordinator that waits for connections checks the processes.
 const ACCEPT_TICK: Duration = Duration::from_millis(20);
