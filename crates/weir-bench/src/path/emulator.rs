@@ -165,6 +165,8 @@ struct Carrier {
     mtu: usize,
     /// How long to wait for further packets while they arrive.
     interval: Duration,
+    /// The delay of what arrives at each device.
+    delay_ns: [u64; 2],
     flights: Flights,
     /// Packets just read.
     batch: Vec<Vec<u8>>,
@@ -201,6 +203,8 @@ impl Carrier {
             shared,
             mtu: pair.mtu as usize,
             interval: (pair.down.delay.min(pair.up.delay) / 4).clamp(INTERVAL_MIN, INTERVAL_MAX),
+            delay_ns: [&pair.down, &pair.up]
+                .map(|way| u64::try_from(way.delay.as_nanos()).unwrap_or(u64::MAX)),
             flights: Flights::default(),
             batch: Vec::new(),
             free: Vec::new(),
@@ -232,7 +236,8 @@ impl Carrier {
     /// link; returns how many packets.
     ///
     /// When exactly they arrived is unknown: they are spread evenly over the time since then. If the
-    /// thread got no processor in between, the link was still in use.
+    /// thread got no processor in between, the link was still in use. None arrives at the other end sooner than the
+    /// link's delay after it was read, so that no round trip is shorter than the link's.
     fn read(&mut self, from: usize) -> io::Result<usize> {
         let Self { tuns, batch, free, mtu, .. } = self;
         while batch.len() < READS_MAX {
@@ -256,8 +261,9 @@ impl Carrier {
 
     /// Gives the link the packets that arrived at a device between two times.
     fn offer(&mut self, from: usize, since_ns: u64, now_ns: u64) {
-        let Self { shared, batch, flights, free, .. } = self;
+        let Self { shared, batch, flights, free, delay_ns, .. } = self;
         let mut lanes = shared.lanes.lock();
+        let soonest_ns = now_ns.saturating_add(delay_ns[from]);
         let (elapsed_ns, count) = (now_ns.saturating_sub(since_ns), batch.len() as u64);
         for (index, mut packet) in (0..).zip(batch.drain(..)) {
             let arrived_ns = since_ns + elapsed_ns * (2 * index + 1) / (2 * count);
@@ -277,9 +283,9 @@ impl Carrier {
                 ecn.write_to(&mut packet);
             }
             if let Some(copy_at) = copy_at {
-                flights.put(lanes.clock_ns(copy_at), 1 - from, packet.clone());
+                flights.put(lanes.clock_ns(copy_at).max(soonest_ns), 1 - from, packet.clone());
             }
-            flights.put(lanes.clock_ns(at), 1 - from, packet);
+            flights.put(lanes.clock_ns(at).max(soonest_ns), 1 - from, packet);
         }
     }
 
