@@ -36,6 +36,7 @@ pub fn run(datagram: &[u8]) {
                 it.inline_qos = None;
                 same(&it, |again| *again == Submessage::DataFrag(it));
             }
+            Submessage::Echo(it) => same(&it, |again| *again == Submessage::Echo(it)),
             Submessage::Ecn(it) => same(&it, |again| *again == Submessage::Ecn(it)),
             Submessage::Gap(it) => same(&it, |again| *again == Submessage::Gap(it)),
             Submessage::Heartbeat(it) => same(&it, |again| *again == Submessage::Heartbeat(it)),

@@ -154,11 +154,15 @@ pub const HEARTBEAT_DELAY_AWAITED_MIN: Duration = Duration::from_micros(250);
 pub const HEARTBEAT_DELAY_PROBE_MIN: Duration = Duration::from_micros(30);
 /// Time after a reported loss during which more are to be expected.
 pub const LOSS_MEMORY: Duration = Duration::from_secs(1);
+/// The same on a path to another host: who sends little learns little.
+pub const LOSS_MEMORY_PATH: Duration = Duration::from_secs(10);
 /// Maximum number of tail loss probes of a sample: a slow reader must not be flooded.
 pub const TAIL_PROBES_MAX: u8 = 4;
 /// Up to this many unacknowledged samples are sent uncoalesced, each with a HEARTBEAT if losses are
 /// to be expected.
 pub const TAIL_SAMPLES_MAX: i64 = 2;
+/// The same for HEARTBEATs on a path to another host.
+pub const TAIL_SAMPLES_MAX_PATH: i64 = 16;
 /// A reader that leaves this many HEARTBEATs in a row unanswered may be gone.
 pub const UNANSWERED_HEARTBEATS: u8 = 3;
 /// So many unanswered HEARTBEATs on a path are repeated at the same interval, before they back off: losses come in

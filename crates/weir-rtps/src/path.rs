@@ -422,6 +422,14 @@ impl PathState {
         self.rounds.note_sample(now.nanos_since(sent_at));
     }
 
+    /// Records an answer that says to which HEARTBEAT it is: one that was sent at `sent_at`.
+    pub(crate) fn note_echo(&mut self, now: Time, sent_at: Time) {
+        // A paced path is measured by its marks.
+        if !self.is_paced() {
+            self.rounds.note_echo(now, sent_at);
+        }
+    }
+
     /// Records that a writer sends again what was discarded: until that has passed, little is known.
     pub(crate) fn note_going_back(&mut self) {
         self.rounds.end_probe();

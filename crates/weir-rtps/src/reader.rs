@@ -216,6 +216,15 @@ impl ReaderCore {
         }
     }
 
+    /// Declares that a matched writer is on another host, so that requests to it may be lost. If it is Weir's, they
+    /// are repeated before they can be answered, and say which HEARTBEAT was received before: such a writer sends again
+    /// only what has not arrived.
+    pub fn note_elsewhere(&mut self, writer: Guid) {
+        if let Some(proxy) = self.writers.get_mut(writer).filter(|proxy| proxy.is_weir()) {
+            proxy.requests.is_repeating = true;
+        }
+    }
+
     /// Declares in which form a matched writer sends key hashes: see [`ReaderConfig::key_of_hash`].
     pub fn note_representation(&mut self, writer: Guid, representation: i16) {
         if let Some(proxy) = self.writers.get_mut(writer) {

@@ -42,7 +42,7 @@ pub use parameter_list::{Parameter, ParameterList, Parameters};
 pub use parameter_list_writer::ParameterListWriter;
 pub use sequence_number::{SequenceNumber, SequenceNumberSet};
 pub use submessage::{
-    AckNack, Data, DataFrag, DataFragHeader, DataHeader, Ecn, EcnCounts, Gap, Heartbeat, HeartbeatFrag,
+    AckNack, Data, DataFrag, DataFragHeader, DataHeader, Echo, Ecn, EcnCounts, Gap, Heartbeat, HeartbeatFrag,
     InfoDestination, InfoReply, InfoSource, InfoTimestamp, NackFrag, Payload, Submessage,
 };
 pub use timestamp::{Duration, Timestamp};

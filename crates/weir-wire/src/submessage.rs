@@ -3,6 +3,7 @@
 mod acknack;
 mod data;
 mod data_frag;
+mod echo;
 mod ecn;
 mod gap;
 mod heartbeat;
@@ -18,6 +19,7 @@ use core::fmt;
 pub use acknack::AckNack;
 pub use data::{Data, DataHeader, Payload};
 pub use data_frag::{DataFrag, DataFragHeader};
+pub use echo::Echo;
 pub use ecn::{Ecn, EcnCounts};
 pub use gap::Gap;
 pub use heartbeat::Heartbeat;
@@ -58,6 +60,8 @@ pub mod id {
     pub const DATA_FRAG: u8 = 0x16;
     /// Datagrams by their ECN field; of Weir's own.
     pub const ECN: u8 = 0x80;
+    /// The last HEARTBEAT before a request; of Weir's own.
+    pub const ECHO: u8 = 0x81;
 }
 
 /// One submessage.
@@ -69,6 +73,8 @@ pub enum Submessage<'a> {
     Data(Data<'a>),
     /// Fragments of a sample.
     DataFrag(DataFrag<'a>),
+    /// The last HEARTBEAT before a request.
+    Echo(Echo),
     /// Datagrams by their ECN field.
     Ecn(Ecn),
     /// Samples that will not arrive.
@@ -123,6 +129,9 @@ impl<'a> Submessage<'a> {
             id::DATA_FRAG if DataFrag::is_standard(flags) => DataFrag::parse(flags, body).map(Self::DataFrag),
             id::NACK_FRAG => NackFrag::parse(flags, body).map(Self::NackFrag),
             id::HEARTBEAT_FRAG => HeartbeatFrag::parse(flags, body).map(Self::HeartbeatFrag),
+            id::ECHO => {
+                Ok(Echo::parse(flags, body).map_or(Self::Unknown { id, len: body.len() }, Self::Echo))
+            }
             id::ECN => Ok(Ecn::parse(flags, body).map_or(Self::Unknown { id, len: body.len() }, Self::Ecn)),
             _ => Ok(Self::Unknown { id, len: body.len() }),
         }
@@ -135,6 +144,7 @@ impl fmt::Display for Submessage<'_> {
             Self::AckNack(it) => it.fmt(f),
             Self::Data(it) => it.fmt(f),
             Self::DataFrag(it) => it.fmt(f),
+            Self::Echo(it) => it.fmt(f),
             Self::Ecn(it) => it.fmt(f),
             Self::Gap(it) => it.fmt(f),
             Self::Heartbeat(it) => it.fmt(f),

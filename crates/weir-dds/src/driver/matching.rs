@@ -302,6 +302,7 @@ impl Driver {
         out: &mut Outbox,
     ) {
         let guid = writer.guid;
+        let is_elsewhere = self.paths.to_reader(&writer.destinations).is_some();
         {
             let mut core = reader.core.lock();
             core.match_writer(
@@ -313,6 +314,9 @@ impl Driver {
                     vendor: writer.vendor,
                 },
             );
+            if is_elsewhere {
+                core.note_elsewhere(guid);
+            }
             core.set_liveliness(now, guid, writer.qos.liveliness);
             core.set_writer_policies(guid, policies_of(&writer.qos));
             if let Some(publisher) = writer.qos.group {

@@ -34,6 +34,8 @@ pub(super) struct Rounds {
     /// Until when a writer waits for something to pass, because so much is in flight.
     waits_until: Option<Time>,
     round: Round,
+    /// When an answer last said to which HEARTBEAT it is.
+    echoed_at: Option<Time>,
     /// After this time answers come, in nanoseconds.
     pub(super) answer_ns: Option<u64>,
     /// The shortest round trip of the last round, in nanoseconds.
@@ -312,7 +314,9 @@ impl Rounds {
         } else {
             // As long as nothing else is known, answers may take that long (as for TCP: Karn and Partridge, 1987).
             let longer = |ns: u64| round_trip_ns.min(2 * ns).max(ns);
-            self.answer_ns = Some(self.answer_ns.map_or(round_trip_ns, longer));
+            if self.echoed_at.is_none_or(|at| now.since(at) > ECHO_MEMORY) {
+                self.answer_ns = Some(self.answer_ns.map_or(round_trip_ns, longer));
+            }
             let ambiguous = self.round_trip_min().map(|least_ns| round_trip_ns.max(least_ns));
             self.round.ambiguous_ns = self.round.ambiguous_ns.into_iter().chain(ambiguous).min();
         }
@@ -361,6 +365,12 @@ impl Rounds {
         self.round.count += 1;
         let shortest = self.round.shortest_ns.map_or(round_trip_ns, |ns| ns.min(round_trip_ns));
         self.round.shortest_ns = Some(shortest);
+    }
+
+    /// Records how long an answer took that says to which HEARTBEAT it is.
+    pub(super) fn note_echo(&mut self, now: Time, sent_at: Time) {
+        self.echoed_at = Some(now);
+        self.note_sample(now.nanos_since(sent_at).max(config::PATH_ROUND_TRIP_MIN.as_nanos() as u64));
     }
 
     /// Returns how long what a mark marks took, in nanoseconds.
@@ -431,7 +441,9 @@ impl Rounds {
         let is_usual =
             before.loss.is_none_or(|usual| loss <= usual * USUAL_LOSS_EXCESS + config::PATH_LOSS_SHARE / 2.0);
         let is_excused = is_growing && is_usual && loss <= USUAL_LOSS_MAX;
-        let times = if is_lossy && !is_excused { before.times + 1 } else { 0 };
+        // So little would show a queue before it overflows: a single packet takes longer than a short queue.
+        let is_little = sent < LOSSY_RATE_MIN;
+        let times = if is_lossy && !is_excused && !is_little { before.times + 1 } else { 0 };
         let clean_rate = if is_lossy { before.clean_rate } else { before.clean_rate.max(sent) };
         self.losses = Losses {
             began_at: now,
@@ -573,6 +585,8 @@ impl Rounds {
 
 /// Round trips that all exceed the shortest by this show a queue that a router may have marked.
 const ECN_QUEUE_MIN_NS: u64 = 500_000;
+/// For this time after an answer that was not ambiguous, the others show nothing.
+const ECHO_MEMORY: Duration = Duration::from_secs(1);
 /// After so many silences, a flight is not halved again.
 const SILENCES_MAX: u32 = 16;
 /// Timers and threads may be as late as this.
@@ -594,6 +608,8 @@ const BOTTLENECK_MIN_BYTES: u64 = 30_000;
 /// Losses are a sign of a bottleneck if so much more is sent than was ever sent without, or if they last.
 const CLEAN_EXCESS: f64 = 1.25;
 const LOSSY_TIMES: u32 = 3;
+/// A bottleneck that carries less takes 5 ms for a packet of 1500 bytes, and shows a queue. In bytes per second.
+const LOSSY_RATE_MIN: f64 = 300_000.0;
 /// What is always lost varies up to this factor.
 const USUAL_LOSS_EXCESS: f64 = 1.5;
 /// Slow start sends up to twice what a bottleneck carries, and half of that may be lost at its end.

@@ -30,7 +30,11 @@ impl ReaderCore {
         for (proxy, index) in writers_due.filter(|(proxy, _)| proxy.is_reliable) {
             proxy.requests.patience_min = config.answer_time * writers;
             let before = out.items.len();
+            let nacks = counters.nacks_sent;
             fragments.request(now, config, proxy, &mut cache.chunks, counters, out);
+            if counters.nacks_sent > nacks {
+                proxy.requests.note_named(now);
+            }
             let scope = (cache.room(), &fragments.partial[..]);
             let answer = proxy.answer(now, writers, scope, &mut self.listed, more);
             self.due.add_if(index, proxy.requests.deferred_to.is_some());
@@ -47,6 +51,11 @@ impl ReaderCore {
             out.message(&proxy.destinations, |message| {
                 push(message, &config.header());
                 push(message, &InfoDestination { prefix: proxy.guid.prefix });
+                if let Some(echo) =
+                    proxy.echo(reader).filter(|_| !state.is_empty() || proxy.requests.is_lossy(now))
+                {
+                    push(message, &echo);
+                }
                 push(message, &acknack);
                 for state in more.iter() {
                     push(message, &AckNack { state: *state, ..acknack });

@@ -93,6 +93,8 @@ pub(super) struct Patience {
     pub(super) repair_ns: u64,
     /// The time after which the same request is sent once more, because it may be lost; `u64::MAX`: never.
     pub(super) request_ns: u64,
+    /// Everything that was requested is to be named again.
+    pub(super) is_repeat: bool,
 }
 
 impl Word {
@@ -106,7 +108,8 @@ impl Word {
     /// before, or all that are missing if the last request is old enough.
     fn ask(&mut self, now: Time, patience: Patience, known: u32) -> u64 {
         let missing = self.missing(known);
-        let is_again = missing & self.asked != 0 && now.nanos_since(self.asked_at) >= patience.repair_ns;
+        let is_due = now.nanos_since(self.asked_at) >= patience.repair_ns && !patience.is_repeat;
+        let is_again = missing & self.asked != 0 && is_due;
         let is_lately = now.nanos_since(self.asked_at) / REPEATED_MAX < patience.request_ns;
         let is_repeated = is_lately && now.nanos_since(self.named_at) >= patience.request_ns;
         let new = missing & !self.asked;
@@ -116,7 +119,7 @@ impl Word {
             self.asked = missing;
             self.asked_at = now;
         }
-        let wanted = if is_again || is_repeated { missing } else { new };
+        let wanted = if is_again || is_repeated || patience.is_repeat { missing } else { new };
         if wanted != 0 {
             self.named_at = now;
         }

@@ -25,6 +25,16 @@ impl Counts {
         is_new
     }
 
+    /// The count of the last HEARTBEAT.
+    pub(super) fn last_heartbeat(&self) -> Option<u32> {
+        self.heartbeat.map(|(count, _)| count)
+    }
+
+    /// When it arrived.
+    pub(super) fn heard_at(&self) -> Option<Time> {
+        self.heartbeat.map(|(_, at)| at)
+    }
+
     /// The count of the next ACKNACK.
     pub(super) fn next_acknack(&mut self) -> u32 {
         self.acknack = self.acknack.wrapping_add(1);

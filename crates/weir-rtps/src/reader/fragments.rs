@@ -143,6 +143,9 @@ fn nack_frags(
     out.message(&destinations, |message| {
         push(message, &config.header());
         push(message, &InfoDestination { prefix: proxy.guid.prefix });
+        if let Some(echo) = proxy.echo(reader) {
+            push(message, &echo);
+        }
         for &(sequence_number, state) in requests {
             let count = proxy.counts.next_nack_frag();
             push(message, &NackFrag { reader, writer, sequence_number, state, count });

@@ -26,6 +26,17 @@ pub(super) struct RepairRequests {
     /// When to repeat the requests if nothing arrives.
     retry_at: Option<Time>,
     retry_delay: Duration,
+    /// When something was last requested.
+    asked_at: Option<Time>,
+    /// When something was first requested since a repair last arrived.
+    unanswered_since: Option<Time>,
+    /// See [`ReaderCore::note_elsewhere`](super::ReaderCore::note_elsewhere).
+    pub(super) is_repeating: bool,
+    /// When the last request is repeated, and how often it was.
+    repeat_at: Option<Time>,
+    repeats: u8,
+    /// Everything that was requested and is missing is to be named again.
+    pub(super) is_repeat_due: bool,
     /// Nothing is requested again sooner, however short the round trip was.
     pub(super) patience_min: Duration,
     pub(super) round_trip: RoundTrip,
@@ -58,6 +69,12 @@ impl RepairRequests {
             is_forced: false,
             retry_at: None,
             retry_delay: config::NACK_RETRY_FIRST,
+            asked_at: None,
+            unanswered_since: None,
+            is_repeating: false,
+            repeat_at: None,
+            repeats: 0,
+            is_repeat_due: false,
             patience_min: Duration::ZERO,
             round_trip: RoundTrip::new(),
             paced_until: Time::ZERO,
@@ -69,8 +86,11 @@ impl RepairRequests {
     /// once measures nothing, since it may answer either request.
     pub(super) fn note_repair(&mut self, now: Time, asked_at: Time, tries: u8) {
         let elapsed_ns = now.nanos_since(asked_at);
+        let since = self.unanswered_since.take();
         if tries == 1 {
             self.round_trip.measure(elapsed_ns);
+        } else if let Some(since) = since.filter(|_| self.is_repeating) {
+            self.round_trip.correct(now.nanos_since(since));
         }
         if tries > 0 {
             // What arrives sooner is a late original or answers an earlier request.
@@ -96,7 +116,8 @@ impl RepairRequests {
         self.paced_until = now.plus_nanos(self.round_trip.pace_ns());
     }
 
-    /// Puts the listed samples that are due into `state` and `more`. Returns `false` if none is.
+    /// Puts the listed samples that are due into `state` and `more`. Returns whether any is, and whether earlier
+    /// requests are repeated.
     pub(super) fn ask(
         &mut self,
         now: Time,
@@ -104,11 +125,13 @@ impl RepairRequests {
         RequestScope { mut room, reach, partial }: RequestScope<'_>,
         state: &mut SequenceNumberSet,
         more: &mut Vec<SequenceNumberSet>,
-    ) -> bool {
+    ) -> (bool, bool) {
         let (patience_ns, answered, is_recheck) = self.start_pass(now, room < reach);
         let expected = changes.expected;
         let from = if is_recheck { 0 } else { changes.offset(self.frontier.max(expected)) };
-        let (mut is_asking, mut oldest) = (false, Time::MAX);
+        let is_repeat = core::mem::take(&mut self.is_repeat_due);
+        let (mut is_asking, mut is_repeating, mut oldest) = (false, false, Time::MAX);
+        let from = if is_repeat { 0 } else { from };
         let mut to = changes.list.len().min(reach);
         for offset in from..to {
             let sn = SequenceNumber(expected.0 + offset as i64);
@@ -121,7 +144,9 @@ impl RepairRequests {
             if partial.binary_search(&sn).is_ok() {
                 continue;
             }
-            if *tries == 0 || *asked_at < answered || now.nanos_since(*asked_at) >= patience_ns {
+            let is_due = *asked_at < answered || now.nanos_since(*asked_at) >= patience_ns;
+            // Otherwise, one repetition would lead to the next.
+            if *tries == 0 || is_due && !is_repeat {
                 (*asked_at, *tries) = (now, tries.saturating_add(1));
                 is_asking = true;
                 if !state.insert(sn) && !more.last_mut().is_some_and(|set| set.insert(sn)) {
@@ -129,6 +154,9 @@ impl RepairRequests {
                     set.insert(sn);
                     more.push(set);
                 }
+            } else if is_repeat {
+                // Those that hold up the others suffice.
+                is_repeating |= state.insert(sn);
             }
             oldest = oldest.min(*asked_at);
         }
@@ -136,7 +164,31 @@ impl RepairRequests {
             self.recheck_at = oldest.plus_nanos(self.patience_ns());
         }
         self.frontier = SequenceNumber(expected.0 + to.max(from) as i64);
-        is_asking
+        if is_asking {
+            self.arm_repeat(now);
+        } else if is_repeating {
+            self.rearm_repeat(now);
+        }
+        (is_asking, is_repeating)
+    }
+
+    /// Sets the timer that repeats a request that is sent now.
+    pub(super) fn arm_repeat(&mut self, now: Time) {
+        self.repeats = 0;
+        self.asked_at = Some(now);
+        self.unanswered_since.get_or_insert(now);
+        self.rearm_repeat(now);
+    }
+
+    /// Records that fragments are requested now.
+    pub(super) fn note_named(&mut self, now: Time) {
+        if self.is_repeat_due { self.rearm_repeat(now) } else { self.arm_repeat(now) }
+    }
+
+    fn rearm_repeat(&mut self, now: Time) {
+        let is_due = self.is_repeating && self.repeats < REPEATS_MAX;
+        let delay = self.round_trip.repeat_delay().filter(|_| is_due);
+        self.repeat_at = delay.map(|delay| now + delay.max(self.patience_min));
     }
 
     /// What makes a sample due that was requested before: the time since then; a request that was
@@ -146,13 +198,19 @@ impl RepairRequests {
         let is_forced = core::mem::take(&mut self.is_forced);
         let patience_ns = match (is_forced, is_prompted) {
             (true, _) => 0,
-            (_, true) => self.round_trip.mean_ns.max(self.patience_min.as_nanos() as u64),
+            (_, true) => self.prompted_ns(),
             _ => self.patience_ns(),
         };
         let answered = core::mem::replace(&mut self.answered, Time::ZERO);
         let is_recheck =
             is_forced || is_prompted || answered > Time::ZERO || now >= self.recheck_at || is_short_of_room;
         (patience_ns, answered, is_recheck)
+    }
+
+    /// The time after which a repair is missing that the writer says it has sent.
+    pub(super) fn prompted_ns(&self) -> u64 {
+        let ns = if self.is_repeating { self.round_trip.soonest_ns() } else { self.round_trip.mean_ns };
+        ns.max(self.patience_min.as_nanos() as u64)
     }
 
     /// The time after which a repair counts as lost. A silent writer is only asked again when the timer
@@ -163,23 +221,39 @@ impl RepairRequests {
         if is_silent { patience_ns.max(self.retry_delay.as_nanos() as u64) } else { patience_ns }
     }
 
+    /// Returns whether something was missing lately.
+    pub(super) fn is_lossy(&self, now: Time) -> bool {
+        self.asked_at.is_some_and(|at| now.since(at) < config::LOSS_MEMORY_PATH)
+    }
+
     /// Sets the timer that repeats requests.
     pub(super) fn arm(&mut self, now: Time, is_waiting: bool, is_asking: bool) {
         if !is_waiting {
-            self.retry_at = None;
+            (self.retry_at, self.repeat_at) = (None, None);
         } else if is_asking || self.retry_at.is_none() {
             self.retry_at = Some(now + self.retry_delay.max(self.patience_min));
         }
     }
 
     /// Makes everything missing due if the timer has expired. Returns whether a request is due.
-    pub(super) fn handle_timeout(&mut self, now: Time) -> bool {
+    ///
+    /// `heard_at`: when the last HEARTBEAT arrived. While they arrive, they are answered, and nothing is repeated
+    /// besides.
+    pub(super) fn handle_timeout(&mut self, now: Time, heard_at: Option<Time>) -> bool {
         if self.retry_at.is_some_and(|at| at <= now) {
-            self.retry_at = None;
+            (self.retry_at, self.repeat_at) = (None, None);
             self.retry_delay = (self.retry_delay * 2).min(config::NACK_RETRY_SILENT_MAX);
             self.round_trip.raise_guess(self.retry_delay.min(config::NACK_RETRY_MAX));
             self.is_forced = true;
             return true;
+        }
+        if self.repeat_at.is_some_and(|at| at <= now) {
+            self.repeat_at = None;
+            if heard_at <= self.asked_at {
+                self.is_repeat_due = true;
+                self.repeats += 1;
+                return true;
+            }
         }
         self.deferred_to.is_some_and(|at| at <= now)
     }
@@ -191,6 +265,9 @@ impl RepairRequests {
 
     /// When a request is due at the latest.
     pub(super) fn next_timeout(&self) -> Option<Time> {
-        self.retry_at.into_iter().chain(self.deferred_to).min()
+        self.retry_at.into_iter().chain(self.repeat_at).chain(self.deferred_to).min()
     }
 }
+
+/// A request is repeated so often before it can be answered.
+const REPEATS_MAX: u8 = 3;

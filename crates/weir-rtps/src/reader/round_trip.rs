@@ -10,13 +10,16 @@ use crate::config;
 pub(super) struct RoundTrip {
     pub(super) mean_ns: u64,
     variation_ns: u64,
+    /// The shortest of the last ones, without time in queues.
+    least_ns: u64,
     is_measured: bool,
 }
 
 impl RoundTrip {
     /// Nothing is measured yet: the first guess is [`config::NACK_RETRY_FIRST`].
     pub(super) fn new() -> Self {
-        Self { mean_ns: config::NACK_RETRY_FIRST.as_nanos() as u64, variation_ns: 0, is_measured: false }
+        let first_ns = config::NACK_RETRY_FIRST.as_nanos() as u64;
+        Self { mean_ns: first_ns, variation_ns: 0, least_ns: first_ns, is_measured: false }
     }
 
     /// Adds a measurement.
@@ -24,7 +27,9 @@ impl RoundTrip {
         if self.is_measured {
             self.variation_ns = (self.variation_ns * 3 + self.mean_ns.abs_diff(ns)) / 4;
             self.mean_ns = (self.mean_ns * 7 + ns) / 8;
+            self.least_ns = ns.min(self.least_ns + self.least_ns / 8);
         } else {
+            self.least_ns = ns;
             (self.mean_ns, self.variation_ns, self.is_measured) = (ns, ns / 2, true);
         }
     }
@@ -37,6 +42,14 @@ impl RoundTrip {
         }
     }
 
+    /// Corrects what is much too short, when a repair arrives that was requested several times: `ns` after the first
+    /// request. What was measured was an original or a probe that happened to arrive then.
+    pub(super) fn correct(&mut self, ns: u64) {
+        if self.is_measured && ns > 2 * self.patience_ns() {
+            self.mean_ns = (self.mean_ns * 3 + ns) / 4;
+        }
+    }
+
     /// Raises the variation after a request was repeated although its repair was in flight.
     pub(super) fn raise_variation(&mut self) {
         self.variation_ns = (self.variation_ns + self.mean_ns / 16).min(self.mean_ns);
@@ -45,6 +58,17 @@ impl RoundTrip {
     /// Returns the smoothed time, if a repair has arrived.
     pub(super) fn measured_ns(&self) -> Option<u64> {
         self.is_measured.then_some(self.mean_ns)
+    }
+
+    /// The time after which an answer to a request may have come.
+    pub(super) fn soonest_ns(&self) -> u64 {
+        if self.is_measured { self.least_ns / 8 * 7 } else { self.mean_ns }
+    }
+
+    /// The time after which a request is repeated, in case that it is lost.
+    pub(super) fn repeat_delay(&self) -> Option<Duration> {
+        let delay = Duration::from_nanos(self.mean_ns / REPEATS_PER_ROUND_TRIP);
+        self.is_measured.then(|| delay.max(config::NACK_RETRY_MIN))
     }
 
     /// The time after which a repair counts as lost.
@@ -63,3 +87,6 @@ impl RoundTrip {
         Duration::from_nanos(self.patience_ns()).clamp(config::NACK_RETRY_MIN, config::NACK_RETRY_MAX)
     }
 }
+
+/// A request is repeated so often within a round trip.
+const REPEATS_PER_ROUND_TRIP: u64 = 4;

@@ -1,6 +1,6 @@
 //! One matched writer (`WriterProxy`, RTPS 2.5, 8.4.10.4).
 
-use weir_wire::{EntityId, Gap, Guid, Heartbeat, SequenceNumber, SequenceNumberSet, VendorId};
+use weir_wire::{Echo, EntityId, Gap, Guid, Heartbeat, SequenceNumber, SequenceNumberSet, VendorId};
 
 use super::assembly::Patience;
 use super::changes::{Change, ChangesFromWriter, NextHeld};
@@ -285,20 +285,25 @@ impl WriterProxy {
         if !self.start.has_begun {
             return self.preemptive.poll(now, self.vendor, writers);
         }
-        if self.requests.is_to_wait(now, self.is_answer_wanted || self.is_all_due()) {
+        if self
+            .requests
+            .is_to_wait(now, self.is_answer_wanted || self.is_all_due() || self.requests.is_repeat_due)
+        {
             return None;
         }
         let (takes_more, changes) = (self.is_weir(), &mut self.changes);
         // No set can begin behind the highest sequence number.
         let mut state = SequenceNumberSet::new(changes.expected.min(SequenceNumber::MAX));
         let is_refused = self.refused.is_some();
-        let is_asking = !is_refused && {
+        let (is_asking, is_repeating) = if is_refused {
+            (false, false)
+        } else {
             let list_max = if takes_more { changes.reach(*listed) } else { SET_SAMPLES };
             let announced = changes.offset(changes.announced.next().max(changes.expected)).min(list_max);
             changes.extend_to(announced, listed);
             let reach = if takes_more { config::REORDER_MAX_SAMPLES } else { SET_SAMPLES };
             let scope = RequestScope { room, reach, partial };
-            let is_asking = self.requests.ask(now, changes, scope, &mut state, more);
+            let asked = self.requests.ask(now, changes, scope, &mut state, more);
             if takes_more && !changes.list.is_empty() {
                 // The writer is to know how far the reader has got, although something is missing.
                 let last = self.requests.frontier.prev();
@@ -308,7 +313,7 @@ impl WriterProxy {
                     more.push(set);
                 }
             }
-            is_asking
+            asked
         };
         let is_waiting = !is_refused && (!self.is_caught_up() || !self.changes.list.is_empty());
         self.requests.arm(now, is_waiting, is_asking);
@@ -317,18 +322,33 @@ impl WriterProxy {
         }
         let is_wanted = core::mem::take(&mut self.is_answer_wanted);
         let is_final = self.behind_since.is_none() && (!is_asking || state.is_empty());
-        (is_asking || is_wanted).then(|| Answer { state, count: self.counts.next_acknack(), is_final })
+        (is_asking || is_repeating || is_wanted).then(|| Answer {
+            state,
+            count: self.counts.next_acknack(),
+            is_final,
+        })
     }
 
     /// When what is missing is requested again: now, if everything missing is due.
     ///
     /// A request is repeated on long paths only. Weir's writers do not answer both.
     pub(super) fn patience(&self) -> Patience {
-        let repair_ns = if self.is_all_due() { 0 } else { self.requests.patience_ns() };
+        let repair_ns = match self.is_all_due() {
+            true => 0,
+            false if self.requests.is_prompted && self.requests.is_repeating => self.requests.prompted_ns(),
+            false => self.requests.patience_ns(),
+        };
         let is_long = |mean_ns: &u64| *mean_ns >= config::REQUEST_REPEATED_MIN.as_nanos() as u64;
         let repeated =
             self.requests.round_trip.measured_ns().filter(|mean_ns| self.is_weir() && is_long(mean_ns));
-        Patience { repair_ns, request_ns: repeated.map_or(u64::MAX, |mean_ns| mean_ns / 4) }
+        let request_ns = repeated.map_or(u64::MAX, |mean_ns| mean_ns / 4);
+        Patience { repair_ns, request_ns, is_repeat: self.requests.is_repeat_due }
+    }
+
+    /// What stands before requests.
+    pub(super) fn echo(&self, reader: EntityId) -> Option<Echo> {
+        let count = self.counts.last_heartbeat().filter(|_| self.requests.is_repeating)?;
+        Some(Echo { reader, writer: self.guid.entity, count })
     }
 
     /// Whether everything missing is due, whenever it was last requested. Without room it can wait.
@@ -352,7 +372,8 @@ impl WriterProxy {
 
     /// Whether a message is due.
     pub(super) fn handle_timeout(&mut self, now: Time) -> bool {
-        self.requests.handle_timeout(now) || self.preemptive.at.is_some_and(|at| at <= now)
+        self.requests.handle_timeout(now, self.counts.heard_at())
+            || self.preemptive.at.is_some_and(|at| at <= now)
     }
 
     pub(super) fn next_timeout(&self) -> Option<Time> {

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use weir_wire::{
-    AckNack, Data, Ecn, EntityId, Guid, GuidPrefix, InfoDestination, InfoSource, NackFrag, ParseError,
+    AckNack, Data, Echo, Ecn, EntityId, Guid, GuidPrefix, InfoDestination, InfoSource, NackFrag, ParseError,
     Submessage, Submessages, Timestamp, UnreadSubmessage,
 };
 
@@ -146,6 +146,7 @@ pub(crate) fn addressee(source: GuidPrefix, submessage: &Submessage<'_>) -> Opti
             return Some(Addressee::Writer { writer: *writer, reader: Guid::new(source, *reader) });
         }
         Submessage::AckNack(AckNack { writer, reader, .. })
+        | Submessage::Echo(Echo { writer, reader, .. })
         | Submessage::NackFrag(NackFrag { writer, reader, .. }) => {
             return Some(Addressee::Writer { writer: *writer, reader: Guid::new(source, *reader) });
         }
@@ -181,6 +182,7 @@ pub(crate) fn to_writer(core: &mut WriterCore, now: Time, reader: Guid, submessa
     match submessage {
         Submessage::AckNack(acknack) => core.handle_acknack(now, reader, acknack),
         Submessage::NackFrag(nack) => core.handle_nack_frag(now, reader, nack),
+        Submessage::Echo(echo) => core.handle_echo(now, reader, echo.count),
         Submessage::Ecn(Ecn { counts: Some(counts), .. }) => core.handle_ecn(now, reader, *counts),
         _ => {}
     }

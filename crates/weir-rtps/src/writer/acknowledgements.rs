@@ -52,6 +52,7 @@ impl WriterCore {
             self.due.add_if(index, is_loss || proxy.is_heartbeat_due || proxy.gap_to.is_some());
             if is_loss {
                 self.note_loss(now);
+                self.expect_repairs_to_arrive(now);
             }
             if self.proxies[index].discards.is_some() {
                 self.go_back(now, index, (asked, usize::MAX), is_proven);

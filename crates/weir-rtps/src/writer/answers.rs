@@ -6,7 +6,8 @@ use std::sync::Arc;
 use weir_wire::{Gap, Guid, Heartbeat, InfoDestination, SequenceNumber, SequenceNumberSet, push};
 
 use super::compose;
-use super::reader_proxy::ReaderProxy;
+use super::pacing::Position;
+use super::reader_proxy::{ReaderProxy, SentAgain};
 use super::state::WriterCore;
 use crate::history::Entry;
 use crate::outbox::{Destinations, Outbox};
@@ -89,7 +90,7 @@ impl WriterCore {
                 // The HEARTBEAT follows the last of the repairs.
                 continue;
             }
-            let heartbeat = self.heartbeat_for(index);
+            let heartbeat = self.heartbeat_for(Some(now), index);
             self.send_reply(guid, &to, gap_to, &gone, &heartbeat, out);
         }
         if self.is_going_back {
@@ -113,24 +114,26 @@ impl WriterCore {
         else {
             return;
         };
-        let heartbeat = self.heartbeat_for(index);
+        let heartbeat = self.heartbeat_for(None, index);
         self.send_reply(reader, to, None, &[], &heartbeat, out);
     }
 
-    /// Returns the HEARTBEAT for one reader. Directed HEARTBEATs share the counter, but do not move the timer.
-    fn heartbeat_for(&mut self, index: usize) -> Heartbeat {
+    /// Returns the HEARTBEAT for one reader. `now`: when it is sent, if its answer may measure a path.
+    ///
+    /// Directed HEARTBEATs share the counter, but do not move the timer.
+    fn heartbeat_for(&mut self, now: Option<Time>, index: usize) -> Heartbeat {
         let proxy = &self.proxies[index];
         let first = proxy.start.max(self.history.first());
         self.excuse(Some(first));
         let proxy = &self.proxies[index];
-        self.heartbeat.count = self.heartbeat.count.wrapping_add(1);
+        let count = self.heartbeat.next_count(now.filter(|_| !self.pacing.is_unused()));
         self.counters.heartbeats_sent += 1;
         Heartbeat {
             reader: proxy.guid.entity,
             writer: self.config.guid.entity,
             first,
             last: if proxy.is_introduced { self.unsent.prev().max(first.prev()) } else { first.prev() },
-            count: self.heartbeat.count,
+            count,
             is_final: false,
             is_liveliness: false,
         }
@@ -178,7 +181,7 @@ impl WriterCore {
                     self.counters.samples_repaired += 1;
                     self.send_withheld(now, sn, None, &to);
                     let bytes = allowed.spent() - before;
-                    self.proxies[index].note_repair((sn, 0), Some((now, bytes)));
+                    self.note_sent_again(now, index, (sn, 0), bytes);
                     (again, is_hole) = self.note_again(index, sn, (again, is_hole));
                 }
                 if allowed.is_spent() {
@@ -204,7 +207,7 @@ impl WriterCore {
             }
             previous = Some(entry);
             allowed.spend(bytes);
-            self.proxies[index].note_repair((sn, 0), Some((now, on_the_wire(bytes))));
+            self.note_sent_again(now, index, (sn, 0), on_the_wire(bytes));
             self.send_withheld(now, sn, None, &to);
             self.window.on_repaired(cost);
             self.counters.samples_repaired += 1;
@@ -221,6 +224,26 @@ impl WriterCore {
         self.mark_again(now, index, again);
         requested.truncate(waiting);
         gone
+    }
+
+    /// Records that bytes that a reader has requested are sent again.
+    pub(super) fn note_sent_again(&mut self, at: Time, index: usize, what: Position, bytes: u64) {
+        let heartbeats = self.heartbeat.count;
+        self.proxies[index].note_repair(what, Some(SentAgain { at, bytes, heartbeats }));
+    }
+
+    /// Handles an ECHO: the count of the last HEARTBEAT that a reader had received before the requests that follow.
+    ///
+    /// The first message with this count is most likely the answer to that HEARTBEAT, and measures the round trip,
+    /// however many others were lost.
+    pub fn handle_echo(&mut self, now: Time, reader: Guid, count: u32) {
+        let last = self.heartbeat.count;
+        let Some(proxy) = self.proxies.iter_mut().find(|proxy| proxy.guid == reader) else { return };
+        if let Some(path) = proxy.path.clone().filter(|_| proxy.note_echo(count, last))
+            && let Some(sent_at) = self.heartbeat.sent_at(count)
+        {
+            path.lock().note_echo(now, sent_at);
+        }
     }
 
     /// Whether a sample that finds no room now waits for it, since the reader has discarded it.

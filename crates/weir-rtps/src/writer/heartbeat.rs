@@ -1,6 +1,7 @@
 //! When a writer sends HEARTBEATs.
 
 use core::time::Duration;
+use std::collections::VecDeque;
 
 use crate::config;
 use crate::time::Time;
@@ -9,6 +10,8 @@ use crate::time::Time;
 #[derive(Debug, Default)]
 pub(super) struct Heartbeat {
     pub(super) count: u32,
+    /// When the last ones were sent, if there are paths to measure.
+    pub(super) sent: VecDeque<(u32, Time)>,
     /// Charge of everything sent up to the last HEARTBEAT.
     pub(super) charged: u64,
     /// The next transmission includes a HEARTBEAT to all readers.
@@ -37,10 +40,31 @@ pub(super) struct Heartbeat {
 
 impl Heartbeat {
     /// Records a HEARTBEAT to all readers that announces everything sent, `charged` bytes in total.
-    pub(super) fn sent(&mut self, now: Time, charged: u64) {
+    /// `is_lossy`: some of it may be lost.
+    pub(super) fn sent(&mut self, now: Time, charged: u64, is_lossy: bool) {
         self.charged = charged;
-        self.next_at = Some((now + self.delay).min(self.latest));
+        let at = (now + self.delay).min(self.latest);
+        // While losses are expected, more samples do not put off the question after the first.
+        let before = self.next_at.filter(|before| is_lossy && self.asked_at.is_some() && *before > now);
+        self.next_at = Some(before.map_or(at, |before| before.min(at)));
         self.asked_at.get_or_insert(now);
+    }
+
+    /// Returns the count of the next HEARTBEAT. `now`: when it is sent, if an answer is to measure a path.
+    pub(super) fn next_count(&mut self, now: Option<Time>) -> u32 {
+        self.count = self.count.wrapping_add(1);
+        if let Some(now) = now {
+            if self.sent.len() >= SENT_MAX {
+                self.sent.pop_front();
+            }
+            self.sent.push_back((self.count, now));
+        }
+        self.count
+    }
+
+    /// Returns when a HEARTBEAT was sent, if it is one of the last.
+    pub(super) fn sent_at(&self, count: u32) -> Option<Time> {
+        self.sent.iter().rev().find(|(sent, _)| *sent == count).map(|(_, at)| *at)
     }
 
     /// Records an acknowledgement.
@@ -61,3 +85,6 @@ impl Heartbeat {
         self.next_at = Some(self.next_at.map_or(now + self.delay, |at| at.min(now + self.delay)));
     }
 }
+
+/// HEARTBEATs whose times are kept: more are in flight on no path that is measured by them.
+const SENT_MAX: usize = 64;

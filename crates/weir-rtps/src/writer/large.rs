@@ -121,6 +121,7 @@ impl WriterCore {
         self.due.add_if(index, is_loss);
         if is_loss {
             self.note_loss(now);
+            self.expect_repairs_to_arrive(now);
         }
         self.go_back(now, index, (usize::MAX, asked), false);
         if sn < self.unsent {
@@ -270,7 +271,7 @@ impl WriterCore {
             self.window.on_repaired(cost);
             let bytes = compose::FRAGMENT_AT as u64 + len;
             allowed.spend(bytes);
-            self.proxies[index].note_repair((sn, number + 1), Some((now, on_the_wire(bytes))));
+            self.note_sent_again(now, index, (sn, number + 1), on_the_wire(bytes));
             self.send_withheld(now, sn, Some(number + 1), &repaired);
             self.append_fragment(sn, &entry, number, &repaired, out);
             last = Some(sn);

@@ -187,6 +187,12 @@ impl Pacing {
         self.uses.is_empty()
     }
 
+    /// Returns whether there are paths, and none has a bottleneck as far as is known.
+    #[inline]
+    pub(super) fn is_open(&self) -> bool {
+        !self.uses.is_empty() && !self.is_paced
+    }
+
     /// Sets the paths in use: those of reliable readers, or of all if there is none. `destinations`: where a datagram
     /// is sent.
     pub(super) fn set_paths(&mut self, proxies: &[ReaderProxy], destinations: &[SocketAddrV4]) {
@@ -330,6 +336,13 @@ impl Pacing {
             (self.marked_at, self.since_mark) = (now, 0);
         }
         is_due
+    }
+
+    /// Records that the last samples are sent again unasked: the answer may be to either transmission.
+    pub(super) fn note_probe(&mut self, now: Time) {
+        for it in &mut self.uses {
+            it.marks.iter_mut().for_each(|(_, mark)| _ = mark.repeated_at.get_or_insert(now));
+        }
     }
 
     fn note_repaired(&mut self, now: Time, path: &Path) {

@@ -49,8 +49,19 @@ struct Repair {
     times: u32,
     /// The bytes sent then; `None`: all of it.
     bytes: Option<u64>,
+    /// The count of the last HEARTBEAT before that.
+    heartbeats: u32,
     /// What was sent last is known to be lost.
     is_lost: bool,
+}
+
+/// A transmission of what was requested.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct SentAgain {
+    pub(super) at: Time,
+    pub(super) bytes: u64,
+    /// The count of the last HEARTBEAT before it.
+    pub(super) heartbeats: u32,
 }
 
 /// A matched reader.
@@ -67,6 +78,8 @@ pub(super) struct ReaderProxy {
     reached: Position,
     /// Repairs requested on that path.
     repairs: BTreeMap<Position, Repair>,
+    /// The count of the last HEARTBEAT that the reader had received when it sent its last request, if it says so.
+    echoed: Option<u32>,
     /// A repair may be in flight for this time.
     repair_time: Duration,
     /// The same of a fragment, requests for which are repeated sooner than that.
@@ -138,6 +151,7 @@ impl ReaderProxy {
             path: config.path,
             reached: (start.prev(), 0),
             repairs: BTreeMap::new(),
+            echoed: None,
             repair_time: Duration::ZERO,
             fragment_time: Duration::ZERO,
             acknowledged: start.prev(),
@@ -286,8 +300,12 @@ impl ReaderProxy {
             return true;
         }
         let repair_time = if what.1 == 0 { self.repair_time } else { self.fragment_time };
+        let echoed = self.echoed;
         let repair = self.repairs.entry(what).or_default();
-        let is_open = !repair.waits && repair.sent_at.is_none_or(|at| now.since(at) >= repair_time);
+        // A HEARTBEAT that was sent behind it has arrived.
+        let is_passed = echoed.is_some_and(|count| count.wrapping_sub(repair.heartbeats).cast_signed() > 0);
+        let is_open =
+            !repair.waits && repair.sent_at.is_none_or(|at| is_passed || now.since(at) >= repair_time);
         repair.waits |= is_open;
         is_open
     }
@@ -324,13 +342,25 @@ impl ReaderProxy {
         if was_lost { 0 } else { repair.bytes.map_or(bytes, |sent| sent.min(bytes)) }
     }
 
-    /// Records that something requested was sent again, when, and how many bytes, or that it will not be.
-    pub(super) fn note_repair(&mut self, what: Position, sent: Option<(Time, u64)>) {
+    /// Records the count of the last HEARTBEAT that the reader had received before the requests that follow. `last`:
+    /// the count of the last one sent. Returns whether the reader had not received it before.
+    pub(super) fn note_echo(&mut self, count: u32, last: u32) -> bool {
+        let is_sent = last.wrapping_sub(count).cast_signed() >= 0;
+        let is_news = self.echoed.is_none_or(|before| count.wrapping_sub(before).cast_signed() > 0);
+        if is_sent && is_news {
+            self.echoed = Some(count);
+        }
+        is_sent && is_news
+    }
+
+    /// Records that something requested was sent again, or that it will not be.
+    pub(super) fn note_repair(&mut self, what: Position, sent: Option<SentAgain>) {
         if self.path.is_some() {
             let repair = self.repairs.entry(what).or_default();
             repair.waits = false;
-            if let Some((at, bytes)) = sent {
+            if let Some(SentAgain { at, bytes, heartbeats }) = sent {
                 (repair.sent_at, repair.bytes, repair.is_lost) = (Some(at), Some(bytes), false);
+                repair.heartbeats = heartbeats;
                 repair.times += 1;
             }
         }

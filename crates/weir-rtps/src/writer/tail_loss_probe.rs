@@ -20,7 +20,8 @@ impl WriterCore {
     pub(super) fn note_loss(&mut self, now: Time) {
         // Where answers take long, what is requested is mostly late, or the history for a late joiner.
         if self.config.answer_time.is_zero() {
-            self.heartbeat.lossy_until = Some(now + config::LOSS_MEMORY);
+            let memory = if self.pacing.is_open() { config::LOSS_MEMORY_PATH } else { config::LOSS_MEMORY };
+            self.heartbeat.lossy_until = Some(now + memory);
         }
     }
 
@@ -38,6 +39,9 @@ impl WriterCore {
             _ if self.pacing.patience > config::HEARTBEAT_DELAY_MIN => self.pacing.patience,
             // In a stream, later samples reveal a loss.
             Some(round_trip) if self.is_tail(self.history.last()) && self.is_lossy(now) => {
+                // What is measured from HEARTBEAT to ACKNACK includes losses of either.
+                let known = self.pacing.patience;
+                let round_trip = if known.is_zero() || !self.pacing.is_open() { round_trip } else { known };
                 (round_trip * 2).clamp(config::HEARTBEAT_DELAY_PROBE_MIN, config::HEARTBEAT_DELAY_MIN)
             }
             _ => self.heartbeat.delay_min,
@@ -54,7 +58,26 @@ impl WriterCore {
     /// Returns whether there are unacknowledged samples up to `last`, but only a few.
     #[inline]
     fn is_tail(&self, last: SequenceNumber) -> bool {
-        (1..=config::TAIL_SAMPLES_MAX).contains(&(last.0 - self.acknowledged.0))
+        let count = last.0 - self.acknowledged.0;
+        (1..=config::TAIL_SAMPLES_MAX).contains(&count)
+            || (1..=config::TAIL_SAMPLES_MAX_PATH).contains(&count)
+                && self.pacing.is_open()
+                && self.has_little_unacknowledged()
+    }
+
+    /// Returns whether what is unacknowledged is as little as any path may have in flight.
+    fn has_little_unacknowledged(&self) -> bool {
+        self.history.charged() - self.acknowledged_charge <= config::PATH_FLIGHT_MIN_BYTES
+    }
+
+    /// Asks again soon, since a reader has requested repairs: it is there, however often it did not answer before.
+    pub(super) fn expect_repairs_to_arrive(&mut self, now: Time) {
+        if !self.pacing.is_open() {
+            return;
+        }
+        self.heartbeat.delay = self.heartbeat_delay(now);
+        let at = now + self.heartbeat.delay;
+        self.heartbeat.next_at = self.heartbeat.next_at.map(|before| before.min(at));
     }
 
     /// Sends the last samples again, with a HEARTBEAT, to the readers that have not acknowledged
@@ -64,7 +87,8 @@ impl WriterCore {
         let is_small = |sn: &SequenceNumber| {
             self.history.entry(*sn).is_some_and(|entry| entry.is_alive() && entry.fragment_size == 0)
         };
-        let may_probe = self.heartbeat.probes < config::TAIL_PROBES_MAX && !self.has_unsent();
+        let is_short = last.0 - self.acknowledged.0 <= config::TAIL_SAMPLES_MAX;
+        let may_probe = self.heartbeat.probes < config::TAIL_PROBES_MAX && is_short && !self.has_unsent();
         if !may_probe || !self.brings_heartbeat(now) {
             return false;
         }
@@ -88,6 +112,7 @@ impl WriterCore {
             self.due.add_all();
         }
         self.heartbeat.probes += 1;
+        self.pacing.note_probe(now);
         self.heartbeat.asked_at = Some(now);
         self.due.is_any()
     }

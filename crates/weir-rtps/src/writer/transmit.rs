@@ -282,7 +282,8 @@ impl WriterCore {
         if self.proxies.iter().all(|proxy| proxy.is_introduced) {
             return false;
         }
-        self.heartbeat.sent(now, self.history.charged());
+        let is_lossy = self.pacing.is_open() && self.is_lossy(now);
+        self.heartbeat.sent(now, self.history.charged(), is_lossy);
         let last = self.unsent.prev();
         for proxy in self.proxies.iter_mut().filter(|proxy| proxy.is_reliable && proxy.acknowledged < last) {
             proxy.is_heartbeat_due = true;
@@ -298,14 +299,15 @@ impl WriterCore {
     }
 
     fn next_heartbeat(&mut self, now: Time, reader: EntityId, first: SequenceNumber) -> Heartbeat {
-        self.heartbeat.count = self.heartbeat.count.wrapping_add(1);
+        let count = self.heartbeat.next_count((!self.pacing.is_unused()).then_some(now));
         self.counters.heartbeats_sent += 1;
         if !self.pacing.is_unused() {
             self.pacing.mark(now, (self.unsent.prev(), 0));
             // The timer may have been set before the round trip was known.
             self.heartbeat.delay = self.heartbeat.delay.max(self.pacing.patience);
         }
-        self.heartbeat.sent(now, self.history.charged());
+        let is_lossy = self.pacing.is_open() && self.is_lossy(now);
+        self.heartbeat.sent(now, self.history.charged(), is_lossy);
         if self.has_withheld {
             self.excuse(Some(first));
         }
@@ -314,7 +316,7 @@ impl WriterCore {
             writer: self.config.guid.entity,
             first,
             last: self.unsent.prev(),
-            count: self.heartbeat.count,
+            count,
             is_final: false,
             is_liveliness: false,
         }

@@ -170,6 +170,9 @@ impl Sim {
         // A reader of another engine says nothing that only Weir understands.
         let proxy = WriterProxyConfig { vendor: self.readers[reader].vendor, ..self.writers[writer].proxy() };
         self.readers[reader].core.match_writer(self.now, proxy);
+        if self.readers[reader].path.is_some() {
+            self.readers[reader].core.note_elsewhere(self.writers[writer].config.guid);
+        }
         self.readers[reader].meet(&self.writers[writer]);
         self.transmit_reader(reader);
     }

@@ -12,6 +12,7 @@
 mod answers;
 mod asynchronous;
 mod bottleneck;
+mod camera;
 mod classes;
 mod coherent;
 mod crowd;

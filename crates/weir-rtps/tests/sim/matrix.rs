@@ -5,7 +5,8 @@ use core::time::Duration;
 use weir_netsim::{Direction, Link, LinkPair};
 use weir_rtps::qos::History;
 
-use crate::links::{Outcome, RandomLink, clouds, queue_max, saturate};
+use crate::camera::Camera;
+use crate::links::{Outcome, RandomLink, queue_max, saturate};
 
 /// The least goodput; the most bytes offered per byte needed: 1.05 times the ideal and what is lost.
 const GOALS: [(&str, bool, f64, f64); 7] = [
@@ -71,7 +72,7 @@ fn the_matrix_of_point_clouds() {
             let mut line = format!("{mbps} Mbit/s, {delay_ms} ms:");
             for loss in [0.0, 0.1, 0.2, 0.3, 0.4] {
                 let delay = Duration::from_millis(delay_ms);
-                let taken = clouds(1, History::KeepLast(10), mbps, delay, loss);
+                let taken = Camera::clouds(History::KeepLast(10), mbps, delay, loss).delivered(1);
                 let later: usize = taken[3..].iter().sum();
                 // Fragments of 1400 bytes, and what is lost of them.
                 let carried = mbps as f64 * 1e6 / 8.0 / (375.0 * 1496.0) * (1.0 - loss);
@@ -79,6 +80,33 @@ fn the_matrix_of_point_clouds() {
                 line += &format!("  {:.1}/{possible:.1}", later as f64 / taken[3..].len() as f64);
             }
             eprintln!("{line}");
+        }
+    }
+}
+
+/// The ages of arrays of 1 kB and point clouds of 512 KiB, 30 per second, of which the last 10 are kept.
+#[test]
+fn the_matrix_of_ages() {
+    let Some(asked) = std::env::var("WEIR_SIM_MATRIX").ok() else { return };
+    let Some(cell) = asked.strip_prefix("ages") else { return };
+    for (name, size) in [("1k", (|_| 1024) as fn(u64) -> usize), ("512k", |_| 512 << 10)] {
+        for (mbps, delay_ms) in [(300, 0), (300, 20), (300, 80)] {
+            if !cell.is_empty() && cell != format!(":{name}:{delay_ms}") {
+                continue;
+            }
+            for loss in [0.0, 0.1, 0.2, 0.3, 0.4] {
+                let delay = Duration::from_millis(delay_ms).max(Duration::from_micros(70));
+                let camera = Camera { size, history: History::KeepLast(10), mbps, delay, loss };
+                let mut line = format!("{name} {mbps} Mbit/s, {delay_ms} ms, {loss}:");
+                let time = Duration::from_secs(8);
+                for seed in 1..4 {
+                    let (ages, packets) = camera.ages(seed, time);
+                    let at = |share: f64| ages[((ages.len() - 1) as f64 * share) as usize];
+                    let rate = ages.len() as f64 / (time.as_secs_f64() - 1.0);
+                    line += &format!(" | {rate:.1}/s {:.2} {:.2} ms, {packets:.1}", at(0.5), at(0.99));
+                }
+                eprintln!("{line}");
+            }
         }
     }
 }

@@ -70,6 +70,7 @@ fn check(submessage: &Submessage<'_>, datagram: &[u8]) {
             assert!(it.state.base().0 >= 1 && it.state.iter().count() <= 256);
             check_again(it, submessage);
         }
+        Submessage::Echo(it) => check_again(it, submessage),
         Submessage::Ecn(it) => check_again(it, submessage),
         Submessage::InfoDestination(it) => check_again(it, submessage),
         Submessage::InfoSource(it) => check_again(it, submessage),

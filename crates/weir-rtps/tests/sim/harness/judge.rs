@@ -19,6 +19,15 @@ impl<const N: usize> Figures<N> {
         core::array::from_fn(|at| self.runs.iter().map(|run| run[at]).fold(f64::INFINITY, f64::min))
     }
 
+    /// Returns the figures that a tenth of the runs exceed.
+    pub(crate) fn high(&self) -> [f64; N] {
+        core::array::from_fn(|at| {
+            let mut values: Vec<f64> = self.runs.iter().map(|run| run[at]).collect();
+            values.sort_by(f64::total_cmp);
+            values[values.len() * 9 / 10]
+        })
+    }
+
     /// Returns the highest of each figure.
     pub(crate) fn most(&self) -> [f64; N] {
         core::array::from_fn(|at| self.runs.iter().map(|run| run[at]).fold(f64::NEG_INFINITY, f64::max))
