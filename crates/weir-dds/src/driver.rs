@@ -56,7 +56,7 @@ mod receive;
 pub(crate) mod receive_counters;
 mod receive_thread;
 mod received_blocks;
-mod routes;
+pub(crate) mod routes;
 pub(crate) mod sender;
 pub(crate) mod shared;
 mod silence;

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use weir_cdr::DdsType;
 use weir_rtps::participant::{DiscoveryCounters, ParticipantCore};
 use weir_rtps::path::PathReport;
+use weir_rtps::static_peers::StaticDifference;
 use weir_wire::{Guid, GuidPrefix};
 
 use crate::content_filter::ContentFilteredTopic;
@@ -279,6 +280,13 @@ impl DomainParticipant {
     /// Returns counts of what discovery dropped, by reason, such as announcements that could not be used.
     pub fn discovery_counters(&self) -> DiscoveryCounters {
         self.handle.driver.discovery.counters()
+    }
+
+    /// Returns the latest differences between what peers announce and what the file of static endpoints says of them.
+    ///
+    /// What a peer announces counts. [`DiscoveryCounters::static_differences`] counts all differences.
+    pub fn static_differences(&self) -> Vec<StaticDifference> {
+        self.handle.driver.discovery.look(|core| core.static_differences().to_vec())
     }
 
     /// Returns the granted receive buffer of the user data socket, in bytes.

@@ -8,6 +8,7 @@ use std::time::Duration;
 use crate::dscp::{DSCP_TEXT, DscpMapping};
 use crate::error::{DdsError, Result};
 use crate::multicast::MulticastGroup;
+use crate::static_discovery::StaticDiscovery;
 use crate::wait_strategy::WaitStrategy;
 
 /// Default size of each socket buffer, in bytes.
@@ -82,6 +83,8 @@ pub struct ParticipantSettings {
     pub lease_duration: Duration,
     /// A human-readable name (`ENTITY_NAME`).
     pub name: Option<String>,
+    /// Peers whose endpoints are known beforehand, and the entity ids of our own endpoints.
+    pub static_discovery: Option<StaticDiscovery>,
     /// Records stage timestamps.
     ///
     /// They are returned by [`DataWriter::last_send_times`](crate::DataWriter::last_send_times) and
@@ -105,6 +108,7 @@ impl Default for ParticipantSettings {
             wait: WaitStrategy::Block,
             lease_duration: Duration::from_secs(20),
             name: None,
+            static_discovery: None,
             stage_times: false,
         }
     }
@@ -187,6 +191,20 @@ impl ParticipantSettings {
     #[must_use]
     pub fn peer(mut self, peer: Peer) -> Self {
         self.peers.push(peer);
+        self
+    }
+
+    /// Sets the human-readable name (`ENTITY_NAME`).
+    #[must_use]
+    pub fn name(mut self, name: impl Into<String>) -> Self {
+        self.name = Some(name.into());
+        self
+    }
+
+    /// Sets the peers whose endpoints are known beforehand, and the entity ids of our own endpoints.
+    #[must_use]
+    pub fn static_discovery(mut self, system: StaticDiscovery) -> Self {
+        self.static_discovery = Some(system);
         self
     }
 

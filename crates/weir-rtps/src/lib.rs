@@ -18,6 +18,7 @@
 //! | [`discovery_event`] | what discovery reports to the driver |
 //! | [`content_filter`] | the content filter of a reader as it is announced |
 //! | [`ports`] | the ports of a participant |
+//! | [`static_peers`] | peers whose endpoints are known beforehand |
 //! | [`liveliness`] | leases of writers |
 //! | [`group`] | coherent sets, and the order of the samples of several writers |
 //! | [`path`], [`ecn`] | the rate of the path to a host, and the congestion marks of what arrives |
@@ -51,6 +52,7 @@ pub mod reader;
 pub mod receiver;
 pub mod sedp;
 pub mod spdp;
+pub mod static_peers;
 pub mod time;
 mod window;
 pub mod writer;

@@ -1,6 +1,6 @@
 //! Starts and stops a participant.
 
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use parking_lot::Mutex;
@@ -66,6 +66,10 @@ impl Driver {
         config.user_data.clone_from(&qos.user_data);
         // Not more: a reader of Fast DDS visits all numbers before the first sample, one by one.
         config.first_announcement = SequenceNumber(1 + i64::from(crate::random::secret()? as u32 >> 12));
+        let own_name = settings.name.as_deref();
+        let known = settings.static_discovery.as_ref();
+        config.static_peers = known.map(|it| it.peers(own_name)).unwrap_or_default();
+        let own = known.map(|it| it.own(own_name)).unwrap_or_default();
         let timers = Timers::new().map_err(|error| DdsError::network("cannot create an eventfd", error))?;
         let user = Arc::new(user);
         let driver = Arc::new(Self {
@@ -92,7 +96,7 @@ impl Driver {
             uses_multicast: settings.multicast,
             is_stopping: AtomicBool::new(false),
             failure: OnceLock::new(),
-            next_entity: AtomicU32::new(1),
+            own,
             threads: Mutex::new(Vec::new()),
         });
         driver.join(data_multicast)?;

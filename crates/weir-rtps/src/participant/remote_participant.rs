@@ -65,6 +65,8 @@ pub(super) struct RemoteEntry {
     pub(super) unicast: Vec<SocketAddrV4>,
     pub(super) multicast: Vec<SocketAddrV4>,
     pub(super) endpoint: RemoteEndpoint,
+    /// It is known beforehand, and its participant has not announced it.
+    pub(super) is_static: bool,
 }
 
 impl RemoteEntry {
