@@ -394,7 +394,7 @@ impl<T> DataReader<T> {
         let matched = &self.inner.endpoint.matched;
         let driver = self.inner.driver();
         let is_done = || driver.has_failed() || matched.lock().current_count >= count;
-        let is_done = driver.discovery.wait_until(clock::now() + timeout, is_done);
+        let is_done = driver.wait_for_matches(clock::now() + timeout, is_done);
         driver.check()?;
         if is_done {
             return Ok(());

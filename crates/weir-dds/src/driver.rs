@@ -25,6 +25,7 @@
 //! | `events`, `listeners`, `listener_thread` | listener calls for statuses |
 //! | `observers`, `watching` | wakes wait sets, tasks and descriptors |
 //! | `timers`, `timer_thread` | metatraffic and timers |
+//! | `polling` | a participant without threads: the application polls |
 //! | `policies` | announces changed policies |
 //! | `silence` | readers that do not answer |
 //! | `failure` | what follows when a thread panics |
@@ -50,6 +51,7 @@ pub(crate) mod observers;
 mod outlet;
 pub(crate) mod paths;
 pub(crate) mod policies;
+pub(crate) mod polling;
 pub(crate) mod publishing;
 mod publishing_thread;
 mod receive;

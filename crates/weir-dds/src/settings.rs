@@ -79,6 +79,9 @@ pub struct ParticipantSettings {
     pub dscp: DscpMapping,
     /// How threads of this participant wait for data.
     pub wait: WaitStrategy,
+    /// Whether the participant has threads of its own; `true` by default. Without, the application calls
+    /// [`DomainParticipant::poll`](crate::DomainParticipant::poll).
+    pub threads: bool,
     /// Time after which peers remove the participant if they receive nothing from it.
     pub lease_duration: Duration,
     /// A human-readable name (`ENTITY_NAME`).
@@ -106,6 +109,7 @@ impl Default for ParticipantSettings {
             ecn: true,
             dscp: DscpMapping::default(),
             wait: WaitStrategy::Block,
+            threads: true,
             lease_duration: Duration::from_secs(20),
             name: None,
             static_discovery: None,
@@ -191,6 +195,13 @@ impl ParticipantSettings {
     #[must_use]
     pub fn peer(mut self, peer: Peer) -> Self {
         self.peers.push(peer);
+        self
+    }
+
+    /// Starts no threads: the application calls [`DomainParticipant::poll`](crate::DomainParticipant::poll).
+    #[must_use]
+    pub fn without_threads(mut self) -> Self {
+        self.threads = false;
         self
     }
 

@@ -19,6 +19,7 @@ use super::listeners::Listeners;
 use super::network::Network;
 use super::outlet::Outlet;
 use super::paths::Paths;
+use super::polling::Polling;
 use super::routes::Routes;
 use super::sockets::MetaSockets;
 use crate::builtin_subscriber::KnownReaders;
@@ -60,6 +61,8 @@ pub(crate) struct Driver {
     /// The multicast group of readers that do not name one.
     pub(super) data_multicast: Option<SocketAddrV4>,
     pub(super) uses_multicast: bool,
+    /// Present if the application polls, and the participant has no threads.
+    pub(crate) polling: Option<Polling>,
     pub(super) is_stopping: AtomicBool,
     /// Set when a thread has panicked.
     pub(super) failure: OnceLock<Failure>,
@@ -82,6 +85,7 @@ impl Driver {
             return Err(DdsError::BadParameter(text.to_owned()));
         }
         self.channel.groups.join(group)?;
+        self.watch_groups()?;
         // A thread asleep in a receive call does not know of the group yet.
         self.channel.kick();
         Ok(())

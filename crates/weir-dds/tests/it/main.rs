@@ -42,4 +42,5 @@ mod stalled;
 mod static_discovery;
 mod statuses;
 mod support;
+mod unthreaded;
 mod waiting;
