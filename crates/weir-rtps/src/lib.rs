@@ -24,6 +24,11 @@
 //! | [`path`], [`ecn`] | the rate of the path to a host, and the congestion marks of what arrives |
 //! | [`time`], [`config`] | the caller's clock; every tunable |
 
+#![cfg_attr(not(any(feature = "std", test)), no_std)]
+#![warn(clippy::alloc_instead_of_core, clippy::std_instead_of_alloc, clippy::std_instead_of_core)]
+
+extern crate alloc;
+
 pub mod block;
 mod change_kind;
 pub mod config;
@@ -38,6 +43,8 @@ mod inline_qos;
 mod instance_deadlines;
 mod key_hasher;
 pub mod liveliness;
+mod lock;
+mod math;
 pub mod multicast;
 pub mod outbox;
 pub mod packing;

@@ -49,9 +49,10 @@ mod remote_participant;
 mod static_peers;
 mod validation;
 
+use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::sync::Arc;
+use alloc::vec::Vec;
 use core::net::SocketAddrV4;
-use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
 
 use weir_wire::{EntityId, Guid, GuidPrefix};
 

@@ -4,9 +4,11 @@
 //! once, without waiting for SEDP. What such a peer announces by SEDP replaces what is known of the endpoint; a
 //! difference is counted and recorded.
 
+use alloc::collections::BTreeMap;
+use alloc::string::String;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
 use core::net::Ipv4Addr;
-use std::collections::BTreeMap;
-use std::sync::Arc;
 
 use weir_wire::{EntityId, Guid};
 

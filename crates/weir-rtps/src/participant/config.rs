@@ -1,5 +1,7 @@
 //! The configuration of a participant: its identity, its addresses, its peers, and its periods.
 
+use alloc::string::String;
+use alloc::vec::Vec;
 use core::net::{Ipv4Addr, SocketAddrV4};
 use core::time::Duration;
 

@@ -1,8 +1,10 @@
 //! Remote participants and their endpoints, and their leases (RTPS 2.5, 8.5.3.2, 8.5.5).
 
+use alloc::boxed::Box;
+use alloc::collections::BTreeMap;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
 use core::net::Ipv4Addr;
-use std::collections::BTreeMap;
-use std::sync::Arc;
 
 use weir_wire::{EntityId, Guid, GuidPrefix, VendorId};
 

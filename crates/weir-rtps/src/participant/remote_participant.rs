@@ -1,8 +1,11 @@
 //! The state of one remote participant and its endpoints.
 
+use alloc::boxed::Box;
+use alloc::collections::BTreeMap;
+use alloc::string::String;
+use alloc::vec::Vec;
 use core::net::{Ipv4Addr, SocketAddrV4};
 use core::time::Duration;
-use std::collections::BTreeMap;
 
 use weir_wire::{EntityId, VendorId};
 

@@ -1,6 +1,7 @@
 //! Adds the endpoints of peers that are known beforehand, and compares them with what the peers announce.
 
-use std::sync::Arc;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
 
 use weir_wire::{EntityId, Guid, GuidPrefix};
 
