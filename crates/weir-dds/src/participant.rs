@@ -242,6 +242,9 @@ impl DomainParticipant {
     /// Returns as soon as something was done: `true`. If there is nothing to do, waits for at most `timeout`, as the
     /// participant's [`WaitStrategy`](crate::WaitStrategy) says.
     ///
+    /// A call with a `timeout` also sends the samples that bursts and batches hold back, as all calls that wait do.
+    /// With a timeout of zero, they are sent when their delay is over.
+    ///
     /// Call it at least whenever [`DomainParticipant::poll_fd`] is readable, or in a loop. Calls that wait, such as
     /// [`DataReader::wait_for_data`](crate::DataReader::wait_for_data), poll as well.
     ///

@@ -76,6 +76,18 @@ impl StaticDifference {
     }
 }
 
+impl core::fmt::Display for StaticDifference {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        write!(f, "{} announces another", self.endpoint)?;
+        let parts = [("topic", self.topic), ("type", self.type_name), ("key", self.key)];
+        let parts = parts.into_iter().filter_map(|(name, differs)| differs.then_some(name));
+        for (index, name) in parts.chain(self.policies.iter().map(PolicyId::name)).enumerate() {
+            write!(f, "{} {name}", if index == 0 { "" } else { "," })?;
+        }
+        f.write_str(" than was known beforehand")
+    }
+}
+
 /// Returns the policies of an endpoint that differ from what is known of it beforehand: those that decide whether
 /// endpoints match, and how one serves the other. What a peer keeps for itself, such as its HISTORY, is not compared,
 /// and an empty list of representations stands for any.

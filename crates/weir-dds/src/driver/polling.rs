@@ -101,7 +101,10 @@ impl Driver {
     /// Does what there is to do, or waits until there is, until `deadline` at most. Returns whether there was anything.
     pub(crate) fn poll(&self, deadline: Time) -> Result<bool> {
         let polling = self.polling()?;
-        self.flush_queued();
+        // One that does not wait is no pause of the application: what a burst or a batch holds back stays there.
+        if deadline > Time::ZERO {
+            self.flush_queued();
+        }
         self.check()?;
         let _poller = Poller::new(self, polling);
         let did = self.poll_until(polling, deadline, self.wait);

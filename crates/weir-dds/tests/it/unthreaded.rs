@@ -8,8 +8,8 @@ use std::thread::ThreadId;
 use std::time::Duration;
 
 use weir_dds::{
-    DataReader, DataReaderListener, DataWriter, DataWriterQos, DdsError, DomainParticipant, GuardCondition,
-    MatchedStatus, ParticipantSettings, PublishMode, States, WaitSet, WaitStrategy,
+    BatchPolicy, DataReader, DataReaderListener, DataWriter, DataWriterQos, DdsError, DomainParticipant,
+    GuardCondition, MatchedStatus, ParticipantSettings, PublishMode, States, WaitSet, WaitStrategy,
 };
 
 use crate::support::{DEADLINE, Numbered, World, lossless_reader, lossless_writer, settings, take_exactly};
@@ -126,6 +126,21 @@ fn a_poll_waits_for_no_longer_than_asked() {
     assert!(!participant.poll(Duration::ZERO).unwrap());
     let error = world.participant().poll(Duration::ZERO).unwrap_err();
     assert!(error.to_string().contains("without_threads"), "{error}");
+}
+
+#[test]
+fn a_poll_that_does_not_wait_leaves_a_batch_open() {
+    let world = World::new();
+    let polled = world.participant_with(settings().without_threads());
+    let batch = BatchPolicy { max_bytes: 8192, max_samples: 100, max_delay: DEADLINE };
+    let writer: DataWriter<Numbered> = world.writer(&polled, lossless_writer().batch(batch));
+    let reader: DataReader<Numbered> = world.reader(&polled, lossless_reader());
+    writer.write(&Numbered::new(1, 1)).unwrap();
+    while polled.poll(Duration::ZERO).unwrap() {}
+    assert!(reader.take(1).is_empty());
+    while reader.take(1).is_empty() {
+        polled.poll(DEADLINE).unwrap();
+    }
 }
 
 /// Notes the threads that call it.

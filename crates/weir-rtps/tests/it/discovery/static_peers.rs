@@ -129,6 +129,8 @@ fn the_announcement_of_a_peer_counts_where_it_differs_from_what_was_known() {
         policies: durability.with(PolicyId::Reliability),
     };
     assert_eq!((core.counters().static_differences, core.static_differences()), (1, &[expected][..]));
+    let text = expected.to_string();
+    assert!(text.ends_with(" announces another RELIABILITY, DURABILITY than was known beforehand"), "{text}");
     // A later change is one of the peer, not a difference.
     world.add_reader(1, 7, "Square", Qos::for_reader());
     world.run_for(ms(50));
