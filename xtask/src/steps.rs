@@ -13,6 +13,7 @@ pub(crate) const ALL: &[Step] = &[
     step("fmt", "formatting of all code, without changing it", fmt),
     step("tidy", "the project's own rules", tidy::step),
     step("clippy", "lints of all targets, fuzz targets and peers/ without engines included", clippy),
+    step("no_std", "the protocol crates without the standard library", no_std),
     step("doc", "documentation, private items included, without warnings", doc),
     // Its programs share nothing with those of the tests, half of whose time is waiting.
     beside_others("fuzz", "every fuzz target, ten seconds each", fuzz::step),
@@ -64,13 +65,23 @@ const fn required(name: &'static str, about: &'static str, run: fn(&Environment)
 }
 
 fn fmt(environment: &Environment) -> Outcome {
-    checks(environment, &[FMT.to_vec(), fuzz::manifest(&FMT), peers::manifest(&FMT)])
+    let of_no_std = with_manifest(NO_STD, &FMT);
+    checks(environment, &[FMT.to_vec(), fuzz::manifest(&FMT), peers::manifest(&FMT), of_no_std])
 }
 
 fn clippy(environment: &Environment) -> Outcome {
     let arguments =
         ["clippy", "--quiet", "--workspace", "--all-targets", "--locked", "--", "--deny", "warnings"];
-    checks(environment, &[arguments.to_vec(), fuzz::manifest(&arguments), peers::manifest(&arguments)])
+    let of_no_std = with_manifest(NO_STD, &arguments);
+    let others = [fuzz::manifest(&arguments), peers::manifest(&arguments), of_no_std];
+    checks(environment, &[&[arguments.to_vec()][..], &others].concat())
+}
+
+/// Builds a crate that does not compile if a dependency links the standard library, and runs its test, which does, with
+/// the protocol crates as they are without it.
+fn no_std(environment: &Environment) -> Outcome {
+    checks(environment, &[with_manifest(NO_STD, &["build", "--quiet", "--locked"])])?;
+    tests(|arguments| environment.cargo(arguments), &with_manifest(NO_STD, &["test", "--lib", "--locked"]))
 }
 
 fn doc(environment: &Environment) -> Outcome {
@@ -305,6 +316,9 @@ fn passed_tests(text: &str) -> usize {
         .filter_map(|line| line.strip_prefix("test result: ok. ")?.split(' ').next()?.parse::<usize>().ok());
     counts.sum()
 }
+
+/// The workspace without the standard library.
+const NO_STD: &str = "no_std/Cargo.toml";
 
 const FMT: [&str; 5] = ["fmt", "--all", "--check", "--", "--color=never"];
 

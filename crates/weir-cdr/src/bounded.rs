@@ -1,6 +1,6 @@
 //! Strings and sequences with an upper bound on their length.
 
-use std::marker::PhantomData;
+use core::marker::PhantomData;
 
 use crate::{CdrError, CdrReader, CdrValue, CdrWriter, Encoding, Layout, Result};
 

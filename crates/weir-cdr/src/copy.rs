@@ -7,6 +7,8 @@
 //! split into pieces. One long vectorised copy is faster still, even on processors with a good `rep
 //! movsb`. As it takes unsafe code, the caller can supply one with [`use_copier`].
 
+use alloc::vec::Vec;
+#[cfg(feature = "std")]
 use std::sync::OnceLock;
 
 /// Maximum length of a piece that libraries copy by vector instructions, in bytes.
@@ -19,9 +21,11 @@ const LONG_BYTES: usize = 32 << 10;
 pub type Copier = fn(&mut [u8], &[u8]);
 
 /// The function for copies longer than a piece and shorter than [`LONG_BYTES`].
+#[cfg(feature = "std")]
 static COPIER: OnceLock<Copier> = OnceLock::new();
 
 /// Sets the function for copies of 2 to 32 KiB, for the whole process. Later calls have no effect.
+#[cfg(feature = "std")]
 pub fn use_copier(copier: Copier) {
     let _ = COPIER.set(copier);
 }
@@ -63,10 +67,11 @@ pub fn append(to: &mut Vec<u8>, from: &[u8]) {
 /// Out of line, so that short copies stay small.
 #[inline(never)]
 fn copy_far(to: &mut [u8], from: &[u8]) {
-    match COPIER.get() {
-        Some(copier) => copier(to, from),
-        None => copy_by_pieces(to, from),
+    #[cfg(feature = "std")]
+    if let Some(copier) = COPIER.get() {
+        return copier(to, from);
     }
+    copy_by_pieces(to, from);
 }
 
 fn copy_by_pieces(to: &mut [u8], from: &[u8]) {

@@ -202,7 +202,7 @@ mod tests {
         many: Vec<Inner>,
         bytes: crate::Bytes,
         grid: [[u32; 2]; 3],
-        map: std::collections::BTreeMap<u32, u32>,
+        map: alloc::collections::BTreeMap<u32, u32>,
     }
 
     #[test]

@@ -43,6 +43,11 @@
 //! Not supported: mutable types, bit masks, wide characters and strings, and types known only at
 //! run time. Parameter lists are in weir-wire.
 
+#![cfg_attr(not(any(feature = "std", test)), no_std)]
+#![warn(clippy::alloc_instead_of_core, clippy::std_instead_of_alloc, clippy::std_instead_of_core)]
+
+extern crate alloc;
+
 // The derive macro generates `::weir_cdr`, which must also resolve in this crate's unit tests.
 extern crate self as weir_cdr;
 

@@ -1,6 +1,6 @@
 //! Maps: the number of entries, then each key with its value.
 
-use std::collections::BTreeMap;
+use alloc::collections::BTreeMap;
 
 use crate::{CdrCollection, CdrError, CdrReader, CdrValue, CdrWriter, Encoding, Layout, Result};
 

@@ -14,7 +14,7 @@
 //!
 //! The id 0x3f01 with the length 8 announces a longer id and a longer length, of 32 bits each.
 
-use std::marker::PhantomData;
+use core::marker::PhantomData;
 
 use crate::{CdrError, CdrReader, CdrValue, CdrWriter, Encoding, Endianness, Layout, Result};
 

@@ -11,6 +11,8 @@
 
 mod pieces;
 
+use alloc::vec;
+use alloc::vec::Vec;
 use core::ops::Range;
 
 pub use pieces::Pieces;

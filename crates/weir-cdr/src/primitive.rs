@@ -1,5 +1,7 @@
 //! Booleans, integers and floats.
 
+use alloc::vec::Vec;
+
 use crate::description::Primitive;
 use crate::{
     CdrError, CdrReader, CdrValue, CdrWriter, Encoding, Endianness, Layout, Result, TypeDescription, copy,

@@ -1,5 +1,7 @@
 //! Sequences: the number of elements, then the elements.
 
+use alloc::vec::Vec;
+
 use crate::description::ElementDescription;
 use crate::{
     CdrCollection, CdrError, CdrReader, CdrValue, CdrWriter, Encoding, Endianness, Layout, Result,

@@ -1,6 +1,7 @@
 //! Bytes that stay in the memory where they were received.
 
-use std::fmt;
+use alloc::vec::Vec;
+use core::fmt;
 
 use bytes::Bytes;
 

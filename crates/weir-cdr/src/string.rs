@@ -4,7 +4,8 @@
 //! mostly ISO 8859-1. A string that is not UTF-8 is read as ISO 8859-1, in which all bytes are characters: the text is
 //! readable, and different bytes stay different, which matters in keys.
 
-use std::borrow::Cow;
+use alloc::borrow::Cow;
+use alloc::string::String;
 
 use crate::{
     CdrCollection, CdrError, CdrReader, CdrValue, CdrWriter, Encoding, Layout, Result, TypeDescription,
@@ -97,7 +98,7 @@ fn take_str<'a>(reader: &mut CdrReader<'a>, max_len: u32) -> Result<Cow<'a, str>
     if characters.len() > max_len as usize {
         return Err(CdrError::BoundExceeded { max: max_len });
     }
-    Ok(std::str::from_utf8(characters).map_or_else(|_| from_latin_1(characters), Cow::Borrowed))
+    Ok(core::str::from_utf8(characters).map_or_else(|_| from_latin_1(characters), Cow::Borrowed))
 }
 
 #[cold]

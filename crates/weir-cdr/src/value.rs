@@ -1,5 +1,7 @@
 //! The trait of everything that has a CDR form.
 
+use alloc::vec::Vec;
+
 use crate::{CdrError, CdrReader, CdrWriter, Encoding, Layout, Result, TypeDescription};
 
 /// A value with a CDR form: a primitive, string, sequence, map, array, enumeration, struct or
@@ -206,7 +208,7 @@ pub trait CdrValue: Sized {
     #[inline]
     fn decode_array<const N: usize>(reader: &mut CdrReader<'_>) -> Result<[Self; N]> {
         let mut first_error = Ok(());
-        let values: [Option<Self>; N] = std::array::from_fn(|_| {
+        let values: [Option<Self>; N] = core::array::from_fn(|_| {
             first_error.ok()?;
             Self::decode(reader).map_err(|error| first_error = Err(error)).ok()
         });

@@ -19,6 +19,7 @@ use std::time::Duration;
 use parking_lot::{Mutex, MutexGuard};
 use weir_cdr::DdsType;
 use weir_rtps::reader::{RawSample, ReaderConfig, ReaderCore, ReaderCounters, States};
+use weir_rtps::sedp::EndpointKind;
 use weir_wire::Guid;
 
 use self::selection::{Selection, What};
@@ -120,9 +121,12 @@ impl<T: DdsType> DataReader<T> {
         let of_subscriber = subscriber.announced();
         let driver = &handle.driver;
         driver.check()?;
+        let mut announced = qos.announced();
+        of_subscriber.add_to(&mut announced);
+        let claim = driver.claim_id::<T>(EndpointKind::Reader, &topic.state, &announced)?;
+        let entity = claim.entity;
         let group = driver.group_for(qos.multicast)?;
         driver.join(group)?;
-        let entity = driver.new_reader_id(T::HAS_KEY);
         let config = ReaderConfig {
             ecn: driver.ecn.clone(),
             presentation: of_subscriber.presentation(),
@@ -136,6 +140,7 @@ impl<T: DdsType> DataReader<T> {
             (Arc::clone(state), version)
         });
         driver.routes.change(|table| _ = table.readers.insert(entity, Arc::clone(&endpoint)));
+        drop(claim);
         let reader = Self::of_endpoint(handle, endpoint, group, (qos, of_subscriber, filter));
         reader.set_listener(listener);
         if state.is_tracked.load(Ordering::SeqCst) {
@@ -389,7 +394,7 @@ impl<T> DataReader<T> {
         let matched = &self.inner.endpoint.matched;
         let driver = self.inner.driver();
         let is_done = || driver.has_failed() || matched.lock().current_count >= count;
-        let is_done = driver.discovery.wait_until(clock::now() + timeout, is_done);
+        let is_done = driver.wait_for_matches(clock::now() + timeout, is_done);
         driver.check()?;
         if is_done {
             return Ok(());

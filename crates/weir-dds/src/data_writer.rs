@@ -32,6 +32,7 @@ use std::time::{Duration, SystemTime};
 use parking_lot::Mutex;
 use weir_cdr::DdsType;
 use weir_rtps::qos::LivelinessKind;
+use weir_rtps::sedp::EndpointKind;
 use weir_rtps::writer::{WriterConfig, WriterCore, WriterCounters};
 use weir_wire::{Guid, SequenceNumber, Timestamp};
 
@@ -82,7 +83,8 @@ impl<T: DdsType> DataWriter<T> {
         of_publisher.add_to(&mut announced);
         let driver = &handle.driver;
         driver.check()?;
-        let entity = driver.new_writer_id(T::HAS_KEY);
+        let claim = driver.claim_id::<T>(EndpointKind::Writer, &topic.state, &announced)?;
+        let entity = claim.entity;
         let config = WriterConfig {
             dscp: driver.dscp.dscp(qos.transport_priority),
             presentation: publisher.presentation_of_samples(),
@@ -98,6 +100,7 @@ impl<T: DdsType> DataWriter<T> {
         let endpoint = Arc::new(WriterEndpoint::new(entity, lane, (&qos, &announced), &topic.state, state));
         let publishing_thread = driver.start_publishing(&endpoint)?;
         driver.routes.change(|table| _ = table.writers.insert(entity, Arc::clone(&endpoint)));
+        drop(claim);
         let inner = Arc::new(Inner {
             handle: Arc::clone(handle),
             endpoint,
@@ -244,7 +247,7 @@ impl<T> DataWriter<T> {
         let matched = &self.inner.endpoint.matched;
         let driver = self.inner.driver();
         let is_done = || driver.has_failed() || matched.lock().current_count >= count;
-        let is_done = driver.discovery.wait_until(clock::now() + timeout, is_done);
+        let is_done = driver.wait_for_matches(clock::now() + timeout, is_done);
         driver.check()?;
         if is_done {
             return Ok(());

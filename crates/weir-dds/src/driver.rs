@@ -25,6 +25,7 @@
 //! | `events`, `listeners`, `listener_thread` | listener calls for statuses |
 //! | `observers`, `watching` | wakes wait sets, tasks and descriptors |
 //! | `timers`, `timer_thread` | metatraffic and timers |
+//! | `polling` | a participant without threads: the application polls |
 //! | `policies` | announces changed policies |
 //! | `silence` | readers that do not answer |
 //! | `failure` | what follows when a thread panics |
@@ -50,13 +51,14 @@ pub(crate) mod observers;
 mod outlet;
 pub(crate) mod paths;
 pub(crate) mod policies;
+pub(crate) mod polling;
 pub(crate) mod publishing;
 mod publishing_thread;
 mod receive;
 pub(crate) mod receive_counters;
 mod receive_thread;
 mod received_blocks;
-mod routes;
+pub(crate) mod routes;
 pub(crate) mod sender;
 pub(crate) mod shared;
 mod silence;

@@ -72,6 +72,7 @@ mod sample;
 mod settings;
 mod shared_payload;
 mod stage_times;
+mod static_discovery;
 mod status;
 mod status_mask;
 mod subscriber;
@@ -125,6 +126,7 @@ pub use query::Query;
 pub use sample::{InstanceState, Sample, SampleInfo, SampleRanks, SampleSeq, SampleState, States, ViewState};
 pub use settings::{ParticipantSettings, Peer, SOCKET_BUFFER_BYTES, domain_id_from_environment};
 pub use stage_times::{ReceiveTimes, SendTimes};
+pub use static_discovery::{StaticDiscovery, StaticDiscoveryError};
 pub use status::{
     DeadlineMissedStatus, IncompatibleQosStatus, InconsistentTopicStatus, LivelinessChangedStatus,
     LivelinessLostStatus, MatchedStatus, QosPolicyCount, ReaderInactivityStatus, SampleCountStatus,
@@ -139,6 +141,7 @@ pub use wait_strategy::{NotAWaitStrategy, WaitStrategy};
 pub use weir_rtps::discovery_event::TypeDifference;
 pub use weir_rtps::participant::DiscoveryCounters;
 pub use weir_rtps::path::{EcnState, PathReport};
+pub use weir_rtps::static_peers::StaticDifference;
 
 /// Keeps the listings of the guide compiling and running.
 #[cfg(doctest)]

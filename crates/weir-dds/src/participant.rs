@@ -1,13 +1,18 @@
 //! Domain participants (DDS 1.4, 2.2.2.2.1).
 
 use std::net::{Ipv4Addr, SocketAddrV4};
+use std::os::fd::BorrowedFd;
 use std::sync::Arc;
+use std::time::Duration;
 
 use weir_cdr::DdsType;
 use weir_rtps::participant::{DiscoveryCounters, ParticipantCore};
 use weir_rtps::path::PathReport;
+use weir_rtps::static_peers::StaticDifference;
+use weir_rtps::time::Time;
 use weir_wire::{Guid, GuidPrefix};
 
+use crate::clock;
 use crate::content_filter::ContentFilteredTopic;
 use crate::driver::receive_counters::ReceiveCounters;
 use crate::driver::shared::Driver;
@@ -56,7 +61,8 @@ pub struct DomainParticipant {
 impl DomainParticipant {
     /// Joins a domain.
     ///
-    /// Opens the sockets and starts the participant's threads.
+    /// Opens the sockets and starts the participant's threads, unless the application
+    /// [polls](DomainParticipant::poll).
     ///
     /// ```no_run
     /// use weir_dds::{DomainParticipant, ParticipantSettings};
@@ -230,6 +236,52 @@ impl DomainParticipant {
         StatusMask::NONE
     }
 
+    /// Does what there is to do for a participant without threads: receives, does what is due, sends for writers that
+    /// are paced or publish asynchronously, and calls listeners.
+    ///
+    /// Returns as soon as something was done: `true`. If there is nothing to do, waits for at most `timeout`, as the
+    /// participant's [`WaitStrategy`](crate::WaitStrategy) says.
+    ///
+    /// A call with a `timeout` also sends the samples that bursts and batches hold back, as all calls that wait do.
+    /// With a timeout of zero, they are sent when their delay is over.
+    ///
+    /// Call it at least whenever [`DomainParticipant::poll_fd`] is readable, or in a loop. Calls that wait, such as
+    /// [`DataReader::wait_for_data`](crate::DataReader::wait_for_data), poll as well.
+    ///
+    /// ```no_run
+    /// # use std::time::Duration;
+    /// use weir_dds::{DomainParticipant, ParticipantSettings};
+    ///
+    /// let participant = DomainParticipant::new(0, ParticipantSettings::default().without_threads())?;
+    /// loop {
+    ///     participant.poll(Duration::from_millis(10))?;
+    ///     // Take samples, write, do something else.
+    /// #   break;
+    /// }
+    /// # Ok::<(), weir_dds::DdsError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// - [`DdsError::PreconditionNotMet`]: the participant has threads, see
+    ///   [`ParticipantSettings::threads`](crate::ParticipantSettings::threads).
+    /// - [`DdsError::ThreadFailed`]: the participant has failed.
+    pub fn poll(&self, timeout: Duration) -> Result<bool> {
+        let deadline = if timeout.is_zero() { Time::ZERO } else { clock::now() + timeout };
+        self.handle.driver.poll(deadline)
+    }
+
+    /// Returns a descriptor that is readable while [`DomainParticipant::poll`] has something to do, for `epoll` and
+    /// what is built on it. It belongs to the participant: do not read from it, and do not close it.
+    ///
+    /// Made at the first call.
+    ///
+    /// # Errors
+    /// - [`DdsError::PreconditionNotMet`]: the participant has threads.
+    /// - [`DdsError::Network`]: the process is out of file descriptors.
+    pub fn poll_fd(&self) -> Result<BorrowedFd<'_>> {
+        self.handle.driver.poll_descriptor()
+    }
+
     /// Asserts all MANUAL_BY_PARTICIPANT writers (DDS 1.4, 2.2.3.11).
     ///
     /// # Errors
@@ -279,6 +331,13 @@ impl DomainParticipant {
     /// Returns counts of what discovery dropped, by reason, such as announcements that could not be used.
     pub fn discovery_counters(&self) -> DiscoveryCounters {
         self.handle.driver.discovery.counters()
+    }
+
+    /// Returns the latest differences between what peers announce and what the file of static endpoints says of them.
+    ///
+    /// What a peer announces counts. [`DiscoveryCounters::static_differences`] counts all differences.
+    pub fn static_differences(&self) -> Vec<StaticDifference> {
+        self.handle.driver.discovery.look(|core| core.static_differences().to_vec())
     }
 
     /// Returns the granted receive buffer of the user data socket, in bytes.

@@ -8,6 +8,7 @@ use std::time::Duration;
 use crate::dscp::{DSCP_TEXT, DscpMapping};
 use crate::error::{DdsError, Result};
 use crate::multicast::MulticastGroup;
+use crate::static_discovery::StaticDiscovery;
 use crate::wait_strategy::WaitStrategy;
 
 /// Default size of each socket buffer, in bytes.
@@ -78,10 +79,15 @@ pub struct ParticipantSettings {
     pub dscp: DscpMapping,
     /// How threads of this participant wait for data.
     pub wait: WaitStrategy,
+    /// Whether the participant has threads of its own; `true` by default. Without, the application calls
+    /// [`DomainParticipant::poll`](crate::DomainParticipant::poll).
+    pub threads: bool,
     /// Time after which peers remove the participant if they receive nothing from it.
     pub lease_duration: Duration,
     /// A human-readable name (`ENTITY_NAME`).
     pub name: Option<String>,
+    /// Peers whose endpoints are known beforehand, and the entity ids of our own endpoints.
+    pub static_discovery: Option<StaticDiscovery>,
     /// Records stage timestamps.
     ///
     /// They are returned by [`DataWriter::last_send_times`](crate::DataWriter::last_send_times) and
@@ -103,8 +109,10 @@ impl Default for ParticipantSettings {
             ecn: true,
             dscp: DscpMapping::default(),
             wait: WaitStrategy::Block,
+            threads: true,
             lease_duration: Duration::from_secs(20),
             name: None,
+            static_discovery: None,
             stage_times: false,
         }
     }
@@ -187,6 +195,27 @@ impl ParticipantSettings {
     #[must_use]
     pub fn peer(mut self, peer: Peer) -> Self {
         self.peers.push(peer);
+        self
+    }
+
+    /// Starts no threads: the application calls [`DomainParticipant::poll`](crate::DomainParticipant::poll).
+    #[must_use]
+    pub fn without_threads(mut self) -> Self {
+        self.threads = false;
+        self
+    }
+
+    /// Sets the human-readable name (`ENTITY_NAME`).
+    #[must_use]
+    pub fn name(mut self, name: impl Into<String>) -> Self {
+        self.name = Some(name.into());
+        self
+    }
+
+    /// Sets the peers whose endpoints are known beforehand, and the entity ids of our own endpoints.
+    #[must_use]
+    pub fn static_discovery(mut self, system: StaticDiscovery) -> Self {
+        self.static_discovery = Some(system);
         self
     }
 

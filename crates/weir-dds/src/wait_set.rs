@@ -10,6 +10,7 @@ use std::thread::ThreadId;
 use std::time::Duration;
 
 use parking_lot::{Condvar, Mutex};
+use weir_rtps::time::Time;
 
 use crate::clock;
 use crate::condition::Condition;
@@ -199,6 +200,10 @@ impl WaitSet {
                 state.begin(Some(handle));
                 handle.driver.receive_until(Some(deadline), handle.driver.wait, is_done)
             }
+            _ if handles.iter().any(|handle| handle.driver.polling.is_some()) => {
+                state.begin(None);
+                self.poll_several(&handles, deadline, &mut is_done)?
+            }
             _ => {
                 state.begin(None);
                 handles.iter().for_each(|handle| _ = handle.driver.flush_queued());
@@ -223,6 +228,34 @@ impl WaitSet {
         }
         handles.iter().try_for_each(|handle| handle.driver.check())?;
         Err(DdsError::Timeout { what: "a condition of the wait set", waited: timeout, hint: String::new() })
+    }
+
+    /// Waits until `is_done` or `deadline`, polling those participants that have no threads.
+    fn poll_several(
+        &self,
+        handles: &[Arc<Handle>],
+        deadline: Time,
+        is_done: &mut dyn FnMut() -> bool,
+    ) -> Result<bool> {
+        // What happens to the others makes it readable.
+        let changed = self.event_fd()?;
+        let polled = || handles.iter().map(|it| &it.driver).filter(|driver| driver.polling.is_some());
+        let mut watched = vec![changed.as_fd()];
+        for driver in polled() {
+            watched.push(driver.poll_descriptor()?);
+        }
+        watched.truncate(weir_udp::MAX_POLL_SOCKETS);
+        loop {
+            if is_done() {
+                return Ok(true);
+            }
+            let left = deadline.since(clock::now());
+            if left.is_zero() || handles.iter().any(|handle| handle.driver.has_failed()) {
+                return Ok(false);
+            }
+            weir_udp::poll(&watched, None, Some(left)).map_err(no_event_fd)?;
+            polled().try_for_each(|driver| driver.poll(Time::ZERO).map(drop))?;
+        }
     }
 
     /// Waits until a condition is true, as a future of any runtime. Returns all that are.

@@ -1,5 +1,11 @@
 //! Literals and parameters as values of a member's type.
 
+use alloc::borrow::ToOwned;
+use alloc::boxed::Box;
+use alloc::format;
+use alloc::string::String;
+use alloc::vec::Vec;
+
 use crate::error::{FilterError, Place, Result};
 use crate::expression::{Literal, Value, ValueKind};
 use crate::field::Kind;

@@ -1,5 +1,6 @@
 //! Why an expression cannot be used, and where.
 
+use alloc::string::String;
 use core::fmt;
 
 /// The result of parsing and binding.

@@ -12,6 +12,13 @@
 //! value      = literal | parameter
 //! ```
 
+use alloc::borrow::ToOwned;
+use alloc::boxed::Box;
+use alloc::format;
+use alloc::string::String;
+use alloc::vec;
+use alloc::vec::Vec;
+
 use crate::error::{FilterError, Place, Result};
 use crate::lexer::{Keyword, Lexer, Token};
 use crate::limits::{COMPARISONS_MAX, DEPTH_MAX, EXPRESSION_MAX_BYTES, ORDER_MAX};

@@ -1,5 +1,9 @@
 //! Members by name: from a path such as `a.b[2]` to the place of the value in a payload.
 
+use alloc::boxed::Box;
+use alloc::format;
+use alloc::vec::Vec;
+
 use weir_cdr::description::{ElementDescription, OpenOptional, Primitive, StructDescription};
 use weir_cdr::{CdrError, CdrReader, CdrValue, Encoding, Extensibility, Layout, TypeDescription};
 

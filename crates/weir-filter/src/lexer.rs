@@ -1,5 +1,10 @@
 //! Tokens of an expression.
 
+use alloc::borrow::ToOwned;
+use alloc::format;
+use alloc::string::String;
+use alloc::vec;
+
 use crate::error::{FilterError, Place, Result};
 use crate::expression::{FieldName, FieldStep, Literal, Operator};
 use crate::limits::{PARAMETERS_MAX, PATH_MAX};

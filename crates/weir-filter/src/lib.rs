@@ -40,6 +40,11 @@
 //! full SQL (sqlparser) know neither `%0` nor `a.b[2]`, and bound only the depth. Parser combinators (winnow, chumsky)
 //! would shorten these twelve rules little, and bring a second form of errors.
 
+#![cfg_attr(not(any(feature = "std", test)), no_std)]
+#![warn(clippy::alloc_instead_of_core, clippy::std_instead_of_alloc, clippy::std_instead_of_core)]
+
+extern crate alloc;
+
 pub mod error;
 pub mod expression;
 pub mod filter;

@@ -1,5 +1,6 @@
 //! The order of the samples of a query.
 
+use alloc::boxed::Box;
 use core::cmp::Ordering;
 
 use weir_cdr::TypeDescription;

@@ -4,6 +4,9 @@
 //! one before it, where it first occurs: a later place would never match more. The search keeps all places where the
 //! part may have begun in the bits of one word (shift-and), so it visits each byte once.
 
+use alloc::boxed::Box;
+use alloc::vec::Vec;
+
 use crate::limits::PATTERN_PART_MAX;
 
 /// A LIKE pattern.

@@ -1,5 +1,8 @@
 //! Conditions as a list of tests. Each names the test to go on with if it holds, and if not.
 
+use alloc::boxed::Box;
+use alloc::format;
+use alloc::vec::Vec;
 use core::cmp::Ordering;
 
 use weir_cdr::{CdrReader, TypeDescription};

@@ -3,8 +3,10 @@
 //! A writer encodes samples into a block. The same bytes are its history, and sending borrows
 //! slices of the block instead of copying. A block is written only while it has a single owner.
 
+use alloc::boxed::Box;
+use alloc::sync::Arc;
+use alloc::vec;
 use core::fmt;
-use std::sync::Arc;
 
 /// See [`Block::for_sending`]; half a page, and a cache line.
 const SENDING_LEAD: usize = 2048 + 64;

@@ -1,6 +1,8 @@
 //! The content filter of a reader as it is announced (RTPS 2.5, 9.6.4.1).
 
-use std::borrow::Cow;
+use alloc::borrow::{Cow, ToOwned};
+use alloc::string::String;
+use alloc::vec::Vec;
 
 use weir_cdr::TypeDescription;
 use weir_filter::limits;

@@ -3,6 +3,9 @@
 //! Shared by [`spdp`](crate::spdp) and [`sedp`](crate::sedp): opening the list, limits on what is
 //! kept of a peer, the reasons for refusal, and values that both have.
 
+use alloc::borrow::ToOwned;
+use alloc::string::String;
+use alloc::vec::Vec;
 use core::net::SocketAddrV4;
 use core::time::Duration;
 

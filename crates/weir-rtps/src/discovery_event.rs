@@ -1,7 +1,8 @@
 //! Events of discovery for the application: participants, matches and incompatible endpoints.
 
+use alloc::string::String;
+use alloc::sync::Arc;
 use core::net::{Ipv4Addr, SocketAddrV4};
-use std::sync::Arc;
 
 use weir_wire::{EntityId, Guid, GuidPrefix, VendorId};
 

@@ -8,12 +8,14 @@
 //! therefore first asks its readers to report marks, when it begins to pace what it sends. Without a paced path,
 //! nothing of this is in use.
 
-use std::sync::atomic::{AtomicU8, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use core::sync::atomic::{AtomicU8, Ordering};
 
 use weir_wire::{EcnCounts, GuidPrefix};
 
 use crate::config;
+use crate::lock::{Guard, Lock};
 
 /// The bits of ECN in the type of service of an IPv4 packet.
 pub const ECN_BITS: u8 = 3;
@@ -41,7 +43,7 @@ pub enum EcnUse {
 struct Shared {
     state: AtomicU8,
     /// At most [`config::ECN_SENDERS_MAX`], the one that asked last at the end.
-    senders: Mutex<Vec<(GuidPrefix, EcnCounts)>>,
+    senders: Lock<Vec<(GuidPrefix, EcnCounts)>>,
 }
 
 impl EcnMarks {
@@ -97,8 +99,8 @@ impl EcnMarks {
         self.lock().iter().find(|(known, _)| *known == sender).map(|(_, counts)| *counts)
     }
 
-    fn lock(&self) -> MutexGuard<'_, Vec<(GuidPrefix, EcnCounts)>> {
-        self.0.senders.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> Guard<'_, Vec<(GuidPrefix, EcnCounts)>> {
+        self.0.senders.lock()
     }
 }
 

@@ -8,8 +8,8 @@
 //! | GROUP_SEQ_NUM | a sample of a writer in a group | its number among the samples of the group |
 //! | WRITER_GROUP_INFO | the end of a shared set | a digest of the writers of the group |
 
+use alloc::sync::Arc;
 use core::sync::atomic::{AtomicI64, Ordering};
-use std::sync::Arc;
 
 use weir_wire::{EntityId, Parameter, ParameterId, ParameterList, ParameterListWriter, SequenceNumber};
 

@@ -15,9 +15,10 @@ mod moving;
 pub(crate) mod pieces;
 mod spare;
 
+use alloc::collections::VecDeque;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
 use core::ops::Range;
-use std::collections::VecDeque;
-use std::sync::Arc;
 
 use weir_wire::SequenceNumber;
 

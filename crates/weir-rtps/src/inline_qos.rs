@@ -1,5 +1,7 @@
 //! Inline QoS: what happened to an instance (STATUS_INFO), and its key hash (KEY_HASH) (RTPS 2.5, 9.6.4.8, 9.6.4.9).
 
+use alloc::vec::Vec;
+
 use weir_wire::{ParameterId, ParameterList, ParameterListWriter};
 
 use crate::change_kind::ChangeKind;

@@ -1,7 +1,8 @@
 //! Deadlines of instances (DEADLINE; DDS 1.4, 2.2.3.7), for writers and readers.
 
+use alloc::collections::BTreeSet;
+use alloc::vec::Vec;
 use core::time::Duration;
-use std::collections::BTreeSet;
 
 use crate::time::Time;
 

@@ -18,10 +18,16 @@
 //! | [`discovery_event`] | what discovery reports to the driver |
 //! | [`content_filter`] | the content filter of a reader as it is announced |
 //! | [`ports`] | the ports of a participant |
+//! | [`static_peers`] | peers whose endpoints are known beforehand |
 //! | [`liveliness`] | leases of writers |
 //! | [`group`] | coherent sets, and the order of the samples of several writers |
 //! | [`path`], [`ecn`] | the rate of the path to a host, and the congestion marks of what arrives |
 //! | [`time`], [`config`] | the caller's clock; every tunable |
+
+#![cfg_attr(not(any(feature = "std", test)), no_std)]
+#![warn(clippy::alloc_instead_of_core, clippy::std_instead_of_alloc, clippy::std_instead_of_core)]
+
+extern crate alloc;
 
 pub mod block;
 mod change_kind;
@@ -37,6 +43,8 @@ mod inline_qos;
 mod instance_deadlines;
 mod key_hasher;
 pub mod liveliness;
+mod lock;
+mod math;
 pub mod multicast;
 pub mod outbox;
 pub mod packing;
@@ -51,6 +59,7 @@ pub mod reader;
 pub mod receiver;
 pub mod sedp;
 pub mod spdp;
+pub mod static_peers;
 pub mod time;
 mod window;
 pub mod writer;

@@ -4,6 +4,7 @@
 //! a group if that saves at least one send, and to all other readers by unicast. Messages for one
 //! reader (repairs, GAPs, its own HEARTBEATs) always go to its unicast address.
 
+use alloc::vec::Vec;
 use core::net::{Ipv4Addr, SocketAddrV4};
 
 use crate::outbox::Destinations;
@@ -74,7 +75,7 @@ pub fn is_group(address: SocketAddrV4) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
+    use alloc::sync::Arc;
 
     use super::*;
 

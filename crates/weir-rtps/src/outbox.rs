@@ -4,9 +4,10 @@
 //! discovery) are small and are written into one scratch buffer. An outbox is reused, so that
 //! nothing is allocated after warm-up.
 
+use alloc::sync::Arc;
+use alloc::vec::Vec;
 use core::net::SocketAddrV4;
 use core::ops::Range;
-use std::sync::Arc;
 
 use weir_wire::submessage::id;
 

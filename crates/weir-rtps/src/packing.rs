@@ -4,6 +4,7 @@
 //! endpoints get HEARTBEATs from the writers that they match. With one datagram per message, a hundred participants
 //! that start together would overrun each other's sockets.
 
+use alloc::vec::Vec;
 use core::net::SocketAddrV4;
 use core::ops::Range;
 
@@ -111,8 +112,8 @@ const LOOPBACK_MAX: usize = 7680;
 
 #[cfg(test)]
 mod tests {
+    use alloc::sync::Arc;
     use core::net::Ipv4Addr;
-    use std::sync::Arc;
 
     use super::*;
     use crate::block::{Block, BlockSlice};

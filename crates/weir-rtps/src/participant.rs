@@ -12,6 +12,7 @@
 //! | `builtin` | exchanges endpoints reliably |
 //! | `remote`, `remote_participant` | remote participants and their endpoints |
 //! | `claims`, `claim` | distinguishes a participant that has moved from a forged one |
+//! | `static_peers` | endpoints that are known beforehand |
 //! | `validation` | limits what is sent before an answer |
 //! | `absence` | detects killed participants |
 //! | `addresses` | follows changes of the host's own addresses |
@@ -45,11 +46,13 @@ mod reachability;
 mod receive;
 mod remote;
 mod remote_participant;
+mod static_peers;
 mod validation;
 
+use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::sync::Arc;
+use alloc::vec::Vec;
 use core::net::SocketAddrV4;
-use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
 
 use weir_wire::{EntityId, Guid, GuidPrefix};
 
@@ -70,6 +73,7 @@ use crate::content_filter::ContentFilterProperty;
 use crate::discovery_event::DiscoveryEvent;
 use crate::outbox::{Destinations, Outbox};
 use crate::packing::Packing;
+use crate::static_peers::StaticDifference;
 use crate::time::Time;
 
 pub use config::{Interface, OwnAddresses, ParticipantConfig};
@@ -106,6 +110,8 @@ pub struct ParticipantCore {
     unpacked: Outbox,
     packing: Packing,
     counters: DiscoveryCounters,
+    /// The latest differences from what was known of peers beforehand.
+    static_differences: Vec<StaticDifference>,
     ignored: Ignored,
     /// Other entities that have changed since they were taken; `None`: none are noted.
     observed: Option<BTreeSet<Guid>>,
@@ -136,6 +142,7 @@ impl ParticipantCore {
             unpacked: Outbox::new(),
             packing: Packing::default(),
             counters: DiscoveryCounters::default(),
+            static_differences: Vec::new(),
             ignored: Ignored::default(),
             observed: None,
             is_closed: false,

@@ -29,8 +29,8 @@ mod rate;
 mod rival;
 mod rounds;
 
+use alloc::sync::Arc;
 use core::time::Duration;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use self::bucket::Bucket;
 pub(crate) use self::bucket::Flow;
@@ -39,11 +39,12 @@ use self::proof::Proof;
 pub(crate) use self::proof::Verdict;
 use self::rounds::Rounds;
 use crate::config;
+use crate::lock::{Guard, Lock};
 use crate::time::Time;
 
 /// The path to one host. Clones share it.
 #[derive(Debug, Clone, Default)]
-pub struct Path(Arc<Mutex<PathState>>);
+pub struct Path(Arc<Lock<PathState>>);
 
 /// What is known about a path.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
@@ -221,7 +222,7 @@ impl Path {
     /// carries: a static flow controller. A rate below 1000 is taken for 1000.
     pub fn with_rate_max(rate: u64) -> Self {
         let rate_max = Some((rate as f64).max(config::PATH_RATE_MIN));
-        Self(Arc::new(Mutex::new(PathState { rate_max, ..PathState::default() })))
+        Self(Arc::new(Lock::new(PathState { rate_max, ..PathState::default() })))
     }
 
     /// Returns what is known.
@@ -256,8 +257,8 @@ impl Path {
     }
 
     /// Locks the state. A panic of another thread leaves counters that are at worst inaccurate.
-    pub(crate) fn lock(&self) -> MutexGuard<'_, PathState> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    pub(crate) fn lock(&self) -> Guard<'_, PathState> {
+        self.0.lock()
     }
 }
 

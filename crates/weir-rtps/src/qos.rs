@@ -4,6 +4,8 @@
 //! values match, `qos_parameters` has their wire format, and the writer and reader cores implement
 //! their effects. An infinite period is [`INFINITE`], so periods can be compared directly.
 
+use alloc::string::String;
+use alloc::vec::Vec;
 use core::time::Duration;
 
 use weir_wire::EntityId;

@@ -3,6 +3,9 @@
 //! Topic and type names, keyedness and addresses are compared where endpoints are matched
 //! (`participant/matching.rs`). Stateless.
 
+use alloc::string::String;
+use alloc::vec::Vec;
+
 use crate::qos::{PolicyId, PolicySet, Qos, XCDR1};
 
 /// Compares every requested-versus-offered policy (DDS 1.4, 2.2.3, column RxO; XTypes 1.3,

@@ -3,7 +3,9 @@
 //! Reliability and durability are always written, as engines disagree about their defaults; other
 //! policies only if they differ from their defaults. All are read; absent ones keep their defaults.
 
-use std::borrow::Cow;
+use alloc::borrow::Cow;
+use alloc::string::String;
+use alloc::vec::Vec;
 
 use weir_wire::{EntityId, Parameter, ParameterId, ParameterListWriter};
 

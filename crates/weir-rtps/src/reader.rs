@@ -49,8 +49,9 @@ mod stored;
 mod writer_memory;
 mod writer_proxy;
 
+use alloc::sync::Arc;
+use alloc::vec::Vec;
 use core::cell::Cell;
-use std::sync::Arc;
 
 use weir_wire::{
     Data, DataFrag, Gap, Guid, Heartbeat, HeartbeatFrag, Payload, SequenceNumber, SequenceNumberSet,

@@ -20,7 +20,7 @@ pub(crate) mod submessages;
 mod tests;
 pub mod unlocked;
 
-use std::sync::Arc;
+use alloc::sync::Arc;
 
 use weir_wire::{
     Data, EntityId, Guid, GuidPrefix, Header, Message, ProtocolVersion, Submessage, Submessages, Timestamp,

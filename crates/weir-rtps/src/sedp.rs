@@ -4,7 +4,10 @@
 //! Stateless encoding and decoding; the reliable exchange is in
 //! [`ParticipantCore`](crate::participant::ParticipantCore).
 
-use std::sync::Arc;
+use alloc::borrow::ToOwned;
+use alloc::string::String;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
 
 use weir_wire::{EntityId, Guid, Parameter, ParameterId, ParameterListWriter, ProtocolVersion, VendorId};
 

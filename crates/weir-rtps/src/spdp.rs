@@ -3,6 +3,8 @@
 //! Stateless encoding and decoding; when to announce and how to process an announcement is in
 //! [`ParticipantCore`](crate::participant::ParticipantCore).
 
+use alloc::string::String;
+use alloc::vec::Vec;
 use core::net::SocketAddrV4;
 use core::time::Duration;
 

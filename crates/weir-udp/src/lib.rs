@@ -14,6 +14,7 @@
 //!   on one socket;
 //! - [`interfaces()`]: the host's IPv4 addresses; [`NetworkWatch`]: notices their changes;
 //!   [`UdpSocket::receive_only_at`]: restricts a socket to some of them;
+//! - [`CombinedFd`]: one descriptor for several sockets and a timer;
 //! - [`affinity`]: CPU and timer precision of a thread; [`threads`]: CPU and priority of other
 //!   threads of the process.
 //!
@@ -28,6 +29,7 @@
 //! operating systems, retries, pacing, threads.
 
 pub mod affinity;
+mod combined;
 mod control_message;
 mod error;
 mod filter;
@@ -46,6 +48,7 @@ mod wait;
 mod watch;
 mod wide_copy;
 
+pub use combined::CombinedFd;
 pub use error::UdpError;
 pub use interfaces::{Interface, interfaces};
 pub use multicast::MulticastInterface;

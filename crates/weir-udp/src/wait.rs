@@ -162,6 +162,11 @@ impl Waker {
         }
     }
 
+    /// Returns whether it was woken and not drained since.
+    pub fn is_woken(&self) -> bool {
+        self.pending.load(Ordering::Acquire)
+    }
+
     /// Clears all wakes so far; returns whether there was one. Check the reasons for the wakes
     /// *after* this call.
     pub fn drain(&self) -> bool {

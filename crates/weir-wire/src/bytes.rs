@@ -1,5 +1,7 @@
 //! Reads and writes integers: a checked cursor, and the trait of everything that can be written.
 
+use alloc::vec::Vec;
+
 use crate::error::{ParseError, Problem};
 
 /// Byte order of a submessage or payload.

@@ -1,6 +1,7 @@
 //! Parameters of content filters (RTPS 2.5, 9.6.4.1).
 
-use std::borrow::Cow;
+use alloc::borrow::Cow;
+use alloc::vec::Vec;
 
 use crate::error::ParseError;
 use crate::parameter_id::ParameterId;

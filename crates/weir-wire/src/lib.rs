@@ -13,6 +13,11 @@
 //!
 //! User data is in `weir-cdr`, protocol state in `weir-rtps`.
 
+#![cfg_attr(not(test), no_std)]
+#![warn(clippy::alloc_instead_of_core, clippy::std_instead_of_alloc, clippy::std_instead_of_core)]
+
+extern crate alloc;
+
 pub mod bytes;
 pub mod content_filter;
 mod debug;

@@ -6,7 +6,9 @@
 //! |         SENTINEL 0001         |           ignored              |
 //! ```
 
-use std::borrow::Cow;
+use alloc::borrow::Cow;
+use alloc::string::String;
+use alloc::vec::Vec;
 
 use crate::bytes::{Cursor, Endianness};
 use crate::error::{ParseError, Problem};

@@ -1,5 +1,6 @@
 //! Writes parameter lists, little-endian (RTPS 2.5 §9.4.2.11).
 
+use alloc::vec::Vec;
 use core::net::SocketAddrV4;
 
 use crate::guid::Guid;

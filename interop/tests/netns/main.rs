@@ -7,6 +7,7 @@
 //! | `chosen` | traffic is kept to the chosen interfaces |
 //! | `losses` | a cable that loses packets |
 //! | `narrow` | a router with a smaller MTU behind it |
+//! | `paced` | a participant without threads sends at a limited rate |
 //! | `pair` | a writer and a reader in a namespace each |
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 #![expect(clippy::print_stdout, reason = "figures, shown with --nocapture")]
@@ -15,4 +16,5 @@ mod changes;
 mod chosen;
 mod losses;
 mod narrow;
+mod paced;
 mod pair;

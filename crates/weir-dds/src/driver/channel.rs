@@ -21,7 +21,7 @@ use weir_rtps::outbox::Outbox;
 use weir_rtps::receiver;
 use weir_rtps::receiver::batch::Batch;
 use weir_rtps::time::Time;
-use weir_udp::{Outgoing, RecvBatch, UdpSocket, Wait};
+use weir_udp::{Outgoing, RecvBatch, UdpSocket, Wait, Waker};
 
 use super::endpoints::{ReaderEndpoint, WriterEndpoint};
 use super::groups::{GROUPS_MAX, Groups, Sockets};
@@ -73,6 +73,8 @@ pub(crate) struct Channel {
     pub(super) counters: PublishedCounters,
     /// The address at which this socket receives what it sends to itself.
     own_address: std::net::SocketAddrV4,
+    /// Wakes the thread that polls, if the application does.
+    waker: Option<Arc<Waker>>,
 }
 
 /// The predicted source and reader of the next datagram.
@@ -156,11 +158,20 @@ impl Channel {
             unpark: Condvar::new(),
             counters: PublishedCounters::default(),
             own_address,
+            waker: None,
         }
+    }
+
+    /// Where the application polls: what wakes the thread that does.
+    pub(super) fn polled(self, waker: Arc<Waker>) -> Self {
+        Self { waker: Some(waker), ..self }
     }
 
     /// Wakes a thread that sleeps in a receive call, by sending an empty datagram to this socket.
     pub(crate) fn kick(&self) {
+        if let Some(waker) = &self.waker {
+            return waker.wake();
+        }
         self.unpark.notify_all();
         let _ = self.socket.send_one(&Outgoing::datagram(Some(self.own_address), &[]));
     }

@@ -60,7 +60,7 @@ impl Discovery {
 
     /// Sleeps until `is_done` after a change of matches or a failure, or until `deadline`. Returns whether it is
     /// done.
-    pub(crate) fn wait_until(&self, deadline: Time, mut is_done: impl FnMut() -> bool) -> bool {
+    pub(super) fn wait_until(&self, deadline: Time, mut is_done: impl FnMut() -> bool) -> bool {
         let mut epoch = self.epoch.lock();
         loop {
             if is_done() {

@@ -156,6 +156,18 @@ mod tests {
     }
 
     #[test]
+    fn a_panic_in_a_poll_is_reported_by_every_later_poll() {
+        let settings = ParticipantSettings::default().interface("lo").without_threads();
+        let failing = DomainParticipant::new(domain_id(), settings).unwrap();
+        let numbers = writer(&failing, DataWriterQos::default());
+        let driver = driver_of(&failing);
+        driver.run_thread("weir-test", || panic_on_purpose(&driver));
+        assert!(is_failure(failing.poll(LONG).err()));
+        assert!(is_failure(numbers.wait_for_subscriptions(1, LONG).err()));
+        assert!(is_failure(numbers.write(&Number::default()).err()));
+    }
+
+    #[test]
     fn a_panic_of_a_thread_wakes_waiting_threads_and_is_reported_by_every_call() {
         for wait in [WaitStrategy::Block, WaitStrategy::Spin] {
             let domain_id = domain_id();

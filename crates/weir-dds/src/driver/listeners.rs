@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use parking_lot::{Condvar, Mutex};
+use weir_udp::Waker;
 
 use super::endpoints::{ReaderEndpoint, WriterEndpoint};
 use super::events::{ReaderEvent, WriterEvent};
@@ -27,9 +28,17 @@ pub(crate) enum Call {
 pub(crate) struct Listeners {
     state: Mutex<State>,
     changed: Condvar,
+    /// Woken by queued calls where the application polls.
+    waker: Option<Arc<Waker>>,
 }
 
 impl Listeners {
+    /// Has the application make the calls when it polls, without a thread.
+    pub(super) fn polled(waker: Arc<Waker>) -> Self {
+        let state = State { calls: VecDeque::new(), has_thread: true };
+        Self { state: Mutex::new(state), changed: Condvar::new(), waker: Some(waker) }
+    }
+
     /// Starts the thread with `start` if there is none. If it cannot be started, the reporting
     /// threads call listeners themselves.
     pub(super) fn start(&self, start: impl FnOnce() -> bool) {
@@ -59,7 +68,18 @@ impl Listeners {
             }
         }
         drop(state);
-        self.changed.notify_one();
+        match &self.waker {
+            Some(waker) => waker.wake(),
+            None => _ = self.changed.notify_one(),
+        }
+    }
+
+    /// Makes the calls that are queued. Returns whether there were any.
+    pub(super) fn make_queued(&self) -> bool {
+        let calls = core::mem::take(&mut self.state.lock().calls);
+        let is_any = !calls.is_empty();
+        calls.into_iter().for_each(Call::make);
+        is_any
     }
 
     /// Wakes the thread, so that it checks whether to end.
@@ -92,6 +112,7 @@ impl Listeners {
 #[derive(Default)]
 struct State {
     calls: VecDeque<Call>,
+    /// Or the application makes the calls when it polls.
     has_thread: bool,
 }
 

@@ -63,6 +63,14 @@ impl Driver {
         result
     }
 
+    /// Waits until `is_done` after a change of matches or a failure, or until `deadline`. Returns whether it is done.
+    pub(crate) fn wait_for_matches(&self, deadline: Time, is_done: impl FnMut() -> bool) -> bool {
+        if self.polling.is_some() {
+            return self.receive_until(Some(deadline), self.wait, is_done);
+        }
+        self.discovery.wait_until(deadline, is_done)
+    }
+
     /// Reports what has changed to the builtin readers, if they exist.
     fn report_to_builtin(&self, now: Time, core: &mut ParticipantCore, followed: &mut Followed) {
         if !core.is_observed() {

@@ -4,11 +4,12 @@
 //! publishing thread takes a system call only if it sleeps. While it sends, one atomic operation
 //! notifies it, or none if a notification is pending.
 
-use std::sync::OnceLock;
-use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::thread::Thread;
 
 use weir_rtps::time::Time;
+use weir_udp::Waker;
 
 use crate::clock;
 use crate::wait_strategy::{WaitStrategy, YIELD_EVERY};
@@ -28,12 +29,21 @@ const CHECKS_BETWEEN_CLOCK_READS: u32 = 64;
 pub(crate) struct Publishing {
     state: AtomicU8,
     is_stopping: AtomicBool,
-    /// Set when the thread starts.
-    thread: OnceLock<Thread>,
+    /// Set when the thread starts, or when the application is to poll.
+    sender: OnceLock<Sending>,
+    /// Where the application polls: the end of a pause within a large sample; 0: there is none.
+    paused_until: AtomicU64,
     /// Threads that wait for room to write.
     waiting_for_room: AtomicU32,
     /// Threads that wait until their samples were sent.
     waiting_for_end: AtomicU32,
+}
+
+/// What sends.
+enum Sending {
+    Thread(Thread),
+    /// The application does when it polls.
+    Poll(Arc<Waker>),
 }
 
 /// Counts a waiting thread until dropped.
@@ -61,9 +71,36 @@ impl Publishing {
 
     #[cold]
     fn wake(&self) {
-        if let Some(thread) = self.thread.get() {
-            thread.unpark();
+        match self.sender.get() {
+            Some(Sending::Thread(thread)) => thread.unpark(),
+            Some(Sending::Poll(waker)) => waker.wake(),
+            None => {}
         }
+    }
+
+    /// Has the application send when it polls.
+    pub(super) fn begin_polled(&self, waker: Arc<Waker>) {
+        let _ = self.sender.set(Sending::Poll(waker));
+        self.state.store(ASLEEP, Ordering::SeqCst);
+    }
+
+    /// Returns whether the application is to send now, and begins a round.
+    pub(super) fn begin_polled_round(&self, now: Time) -> bool {
+        let paused_until = self.paused_until.load(Ordering::SeqCst);
+        let is_over = paused_until != 0 && paused_until <= now.0;
+        self.state.swap(AT_WORK, Ordering::SeqCst) == NOTIFIED || is_over
+    }
+
+    /// Ends a round, in which the pause until then has begun. Returns when the next one is due.
+    pub(super) fn end_polled_round(&self, has_sent: bool, paused_until: Option<Time>) -> Option<Time> {
+        if has_sent {
+            self.paused_until.store(paused_until.map_or(0, |until| until.0), Ordering::SeqCst);
+        }
+        // What was notified in the meantime is due at once.
+        let is_asleep =
+            self.state.compare_exchange(AT_WORK, ASLEEP, Ordering::SeqCst, Ordering::SeqCst).is_ok();
+        let paused_until = self.paused_until.load(Ordering::SeqCst);
+        if is_asleep { (paused_until != 0).then_some(Time(paused_until)) } else { Some(Time::ZERO) }
     }
 
     /// Counts this thread as waiting for room. The publishing thread then announces room.
@@ -93,7 +130,7 @@ impl Publishing {
 
     /// Marks the current thread as the publishing thread.
     pub(super) fn begin(&self) {
-        let _ = self.thread.set(std::thread::current());
+        let _ = self.sender.set(Sending::Thread(std::thread::current()));
     }
 
     /// Begins a round, before any check. Notifications from here on are handled in the next round.

@@ -11,12 +11,15 @@ use super::shared::Driver;
 use crate::error::Result;
 
 impl Driver {
-    /// Starts the publishing thread. Returns `None` if the writer does not publish asynchronously.
+    /// Starts the publishing thread. Returns `None` if the writer does not publish asynchronously, or if the
+    /// application polls.
     pub(crate) fn start_publishing(
         self: &Arc<Self>,
         writer: &Arc<WriterEndpoint>,
     ) -> Result<Option<JoinHandle<()>>> {
-        if writer.lane.publishing.is_none() {
+        let Some(publishing) = &writer.lane.publishing else { return Ok(None) };
+        if self.polling.is_some() {
+            publishing.begin_polled(Arc::clone(&self.outlet.timers.waker));
             return Ok(None);
         }
         let writer = Arc::clone(writer);

@@ -80,6 +80,9 @@ impl Driver {
         if is_done() {
             return true;
         }
+        if self.polling.is_some() {
+            return self.poll_while_waiting(deadline, strategy, is_done);
+        }
         self.channel.begin_waiting();
         let is_done = self.receive_while_waiting(reader, deadline, strategy, &mut is_done);
         self.channel.end_waiting();

@@ -1,12 +1,15 @@
 //! The state shared by all threads and handles of a participant.
 
 use std::net::SocketAddrV4;
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::thread::JoinHandle;
 
 use parking_lot::Mutex;
+use weir_cdr::DdsType;
 use weir_rtps::ecn::EcnMarks;
+use weir_rtps::qos::Qos;
+use weir_rtps::sedp::EndpointKind;
 use weir_wire::{EntityId, Guid, GuidPrefix};
 
 use super::channel::Channel;
@@ -16,6 +19,7 @@ use super::listeners::Listeners;
 use super::network::Network;
 use super::outlet::Outlet;
 use super::paths::Paths;
+use super::polling::Polling;
 use super::routes::Routes;
 use super::sockets::MetaSockets;
 use crate::builtin_subscriber::KnownReaders;
@@ -25,6 +29,8 @@ use crate::error::{DdsError, Result};
 use crate::levels::ParticipantLevel;
 use crate::multicast::MulticastGroup;
 use crate::qos::DomainParticipantQos;
+use crate::static_discovery::{Claim, Own};
+use crate::topic::TopicState;
 use crate::wait_strategy::WaitStrategy;
 
 /// The state shared by all threads and handles of a participant.
@@ -55,10 +61,13 @@ pub(crate) struct Driver {
     /// The multicast group of readers that do not name one.
     pub(super) data_multicast: Option<SocketAddrV4>,
     pub(super) uses_multicast: bool,
+    /// Present if the application polls, and the participant has no threads.
+    pub(crate) polling: Option<Polling>,
     pub(super) is_stopping: AtomicBool,
     /// Set when a thread has panicked.
     pub(super) failure: OnceLock<Failure>,
-    pub(super) next_entity: AtomicU32,
+    /// The ids of our endpoints.
+    pub(crate) own: Own,
     pub(super) threads: Mutex<Vec<JoinHandle<()>>>,
 }
 
@@ -76,6 +85,7 @@ impl Driver {
             return Err(DdsError::BadParameter(text.to_owned()));
         }
         self.channel.groups.join(group)?;
+        self.watch_groups()?;
         // A thread asleep in a receive call does not know of the group yet.
         self.channel.kick();
         Ok(())
@@ -113,18 +123,24 @@ impl Driver {
         self.is_stopping.load(Ordering::Relaxed)
     }
 
-    pub(crate) fn new_writer_id(&self, is_keyed: bool) -> EntityId {
-        EntityId::user_writer(self.next_entity.fetch_add(1, Ordering::Relaxed), is_keyed)
+    /// Returns the id of a new endpoint. Drop the claim when the endpoint is in the table.
+    ///
+    /// # Errors
+    /// [`DdsError::BadParameter`]: it differs from the file of static endpoints.
+    pub(crate) fn claim_id<T: DdsType>(
+        &self,
+        kind: EndpointKind,
+        topic: &TopicState,
+        announced: &Qos,
+    ) -> Result<Claim<'_>> {
+        let described = (topic.name(), T::TYPE_NAME, T::HAS_KEY);
+        self.own.claim(kind, described, announced, &self.routes.table())
     }
 
     /// Returns an id for a publisher (RTPS 2.5, 9.3.1.2: kind 08, a group of writers).
     pub(crate) fn new_publisher_id(&self) -> EntityId {
-        let [_, a, b, c] = self.next_entity.fetch_add(1, Ordering::Relaxed).to_be_bytes();
+        let [_, a, b, c] = self.own.new_key().to_be_bytes();
         EntityId([a, b, c, 0x08])
-    }
-
-    pub(crate) fn new_reader_id(&self, is_keyed: bool) -> EntityId {
-        EntityId::user_reader(self.next_entity.fetch_add(1, Ordering::Relaxed), is_keyed)
     }
 
     pub(crate) fn guid(&self, entity: EntityId) -> Guid {

@@ -1,6 +1,6 @@
 //! Starts and stops a participant.
 
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use parking_lot::Mutex;
@@ -18,6 +18,7 @@ use super::listeners::Listeners;
 use super::network::Network;
 use super::outlet::Outlet;
 use super::paths::Paths;
+use super::polling::Polling;
 use super::routes::Routes;
 use super::shared::Driver;
 use super::sockets::{self, MetaSockets};
@@ -41,7 +42,7 @@ impl Drop for Handle {
 }
 
 impl Driver {
-    /// Opens the sockets and starts the threads.
+    /// Opens the sockets and starts the threads, if it is to have any.
     pub(crate) fn start(
         domain_id: u32,
         settings: &ParticipantSettings,
@@ -66,8 +67,17 @@ impl Driver {
         config.user_data.clone_from(&qos.user_data);
         // Not more: a reader of Fast DDS visits all numbers before the first sample, one by one.
         config.first_announcement = SequenceNumber(1 + i64::from(crate::random::secret()? as u32 >> 12));
+        let own_name = settings.name.as_deref();
+        let known = settings.static_discovery.as_ref();
+        config.static_peers = known.map(|it| it.peers(own_name)).unwrap_or_default();
+        let own = known.map(|it| it.own(own_name)).unwrap_or_default();
         let timers = Timers::new().map_err(|error| DdsError::network("cannot create an eventfd", error))?;
+        let waker = || Arc::clone(&timers.waker);
+        let listeners = if settings.threads { Listeners::default() } else { Listeners::polled(waker()) };
         let user = Arc::new(user);
+        let channel =
+            Channel::new(Arc::clone(&user), Groups::new(selected.places(), settings.receive_buffer));
+        let channel = if settings.threads { channel } else { channel.polled(waker()) };
         let driver = Arc::new(Self {
             prefix,
             domain_id,
@@ -75,11 +85,11 @@ impl Driver {
             has_one_cpu: cpus < 2,
             keeps_times: settings.stage_times,
             wall_clock: WallClock::new(),
-            outlet: Outlet::new(Arc::clone(&user), timers),
-            channel: Channel::new(user, Groups::new(selected.places(), settings.receive_buffer)),
+            outlet: Outlet::new(user, timers),
+            channel,
             routes: Routes::default(),
             discovery: Discovery::new(ParticipantCore::new(config, clock::now())),
-            listeners: Listeners::default(),
+            listeners,
             level: Arc::default(),
             builtin: Mutex::default(),
             meta,
@@ -90,14 +100,17 @@ impl Driver {
             qos: Mutex::new(qos),
             data_multicast,
             uses_multicast: settings.multicast,
+            polling: (!settings.threads).then(Polling::new),
             is_stopping: AtomicBool::new(false),
             failure: OnceLock::new(),
-            next_entity: AtomicU32::new(1),
+            own,
             threads: Mutex::new(Vec::new()),
         });
         driver.join(data_multicast)?;
-        driver.spawn("weir-receive", receive_thread::run)?;
-        driver.spawn("weir-timers", timer_thread::run)?;
+        if settings.threads {
+            driver.spawn("weir-receive", receive_thread::run)?;
+            driver.spawn("weir-timers", timer_thread::run)?;
+        }
         Ok(driver)
     }
 
@@ -111,6 +124,9 @@ impl Driver {
         self.outlet.timers.wake();
         self.channel.kick();
         self.listeners.wake();
+        if self.polling.is_some() {
+            self.listeners.clear();
+        }
         // It may hold handles of other participants.
         drop(self.level.set(None, StatusMask::NONE));
         let me = std::thread::current().id();

@@ -20,55 +20,52 @@ use crate::clock;
 
 /// How often the difference between wall clock and monotonic clock is measured, and lost paths are
 /// looked for.
-const ADJUST_CLOCK_EVERY: Duration = Duration::from_secs(1);
+pub(super) const ADJUST_CLOCK_EVERY: Duration = Duration::from_secs(1);
 
 /// Batches of metatraffic received before what is due is sent.
 const BATCHES_MAX: usize = 32;
+/// Datagrams of metatraffic per receive call.
+const META_BUFFERS: usize = 8;
 
 /// Runs until the participant stops.
 pub(crate) fn run(driver: &Driver) {
     // Delays of a few hundred microseconds need timers more precise than the default slack.
     let _ = weir_udp::affinity::set_timer_slack_ns(1_000);
-    let mut batch = RecvBatch::new(8);
-    let mut work = Work::default();
-    let mut adjusted_at = clock::now();
+    let mut rounds = Rounds::new();
     let sockets: Vec<&UdpSocket> =
         [&driver.meta.prober, &driver.meta.unicast].into_iter().chain(&driver.meta.multicast).collect();
     let watched: Vec<_> =
         sockets.iter().map(|socket| socket.as_fd()).chain(driver.network.watched()).collect();
     let timers = &driver.outlet.timers;
-    let mut next = Time::ZERO;
     while driver.is_running() {
-        let now = clock::now();
-        if now.since(adjusted_at) >= ADJUST_CLOCK_EVERY {
-            driver.wall_clock.adjust();
-            driver.restore_paths();
-            driver.suspect_path_sizes(&mut work.lost);
-            adjusted_at = now;
-        }
-        // A round visits all endpoints. Most datagrams set no timer, and need none.
-        if next <= now {
-            next = driver.timer_round(now, &mut work);
-        }
-        next = timers.begin_sleep(next);
+        driver.do_what_is_due(clock::now(), &mut rounds);
+        let next = timers.begin_sleep(rounds.next);
         let timeout = if next == Time::MAX { ADJUST_CLOCK_EVERY } else { next.since(clock::now()) };
         let ready = weir_udp::poll(&watched, Some(&timers.waker), Some(timeout));
-        next = next.min(timers.end_sleep());
+        rounds.next = next.min(timers.end_sleep());
         let Ok(ready) = ready else { continue };
         if ready.is_woken() {
             timers.waker.drain();
         }
         for index in ready.readable() {
-            match (index, sockets.get(index)) {
-                (0, _) => driver.take_refusals(),
-                // The second socket is the unicast one.
-                (_, Some(socket)) => receive_metatraffic(driver, socket, index > 1, &mut batch),
-                (_, None) => {
-                    driver.network_changed();
-                    next = Time::ZERO;
-                }
-            }
+            driver.receive_of_discovery(index, &sockets, &mut rounds);
         }
+    }
+}
+
+/// What rounds of the timers need, and when the next one is due.
+pub(super) struct Rounds {
+    pub(super) next: Time,
+    adjusted_at: Time,
+    batch: RecvBatch,
+    work: Work,
+}
+
+impl Rounds {
+    /// The first round is due at once.
+    pub(super) fn new() -> Self {
+        let batch = RecvBatch::new(META_BUFFERS);
+        Self { next: Time::ZERO, adjusted_at: clock::now(), batch, work: Work::default() }
     }
 }
 
@@ -111,6 +108,37 @@ fn receive_metatraffic(driver: &Driver, socket: &UdpSocket, is_group: bool, batc
 }
 
 impl Driver {
+    /// Does everything that is due. Returns whether anything was.
+    pub(super) fn do_what_is_due(&self, now: Time, rounds: &mut Rounds) -> bool {
+        let Rounds { next, adjusted_at, work, .. } = rounds;
+        if now.since(*adjusted_at) >= ADJUST_CLOCK_EVERY {
+            self.wall_clock.adjust();
+            self.restore_paths();
+            self.suspect_path_sizes(&mut work.lost);
+            *adjusted_at = now;
+        }
+        // A round visits all endpoints. Most datagrams set no timer, and need none.
+        let is_due = *next <= now;
+        if is_due {
+            *next = self.timer_round(now, work);
+        }
+        is_due
+    }
+
+    /// Receives from a readable descriptor: the prober, the unicast socket, the multicast socket if there is one, and
+    /// what reports changes of the network.
+    pub(super) fn receive_of_discovery(&self, index: usize, sockets: &[&UdpSocket], rounds: &mut Rounds) {
+        match (index, sockets.get(index)) {
+            (0, _) => self.take_refusals(),
+            // The second socket is the unicast one.
+            (_, Some(socket)) => receive_metatraffic(self, socket, index > 1, &mut rounds.batch),
+            (_, None) => {
+                self.network_changed();
+                rounds.next = Time::ZERO;
+            }
+        }
+    }
+
     /// Does everything that is due. Returns when something is due next.
     fn timer_round(&self, now: Time, work: &mut Work) -> Time {
         let discovery = self.discovery_timeout(now);

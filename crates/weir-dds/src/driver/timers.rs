@@ -1,6 +1,7 @@
 //! When the timer thread wakes up next.
 
 use std::io;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use weir_rtps::time::Time;
@@ -11,7 +12,7 @@ const AT_WORK: u64 = 0;
 
 /// When the timer thread wakes up next.
 pub(crate) struct Timers {
-    pub(super) waker: Waker,
+    pub(super) waker: Arc<Waker>,
     deadline: AtomicU64,
     /// The earliest timer that was set while the thread did not sleep.
     set: AtomicU64,
@@ -19,7 +20,11 @@ pub(crate) struct Timers {
 
 impl Timers {
     pub(crate) fn new() -> io::Result<Self> {
-        Ok(Self { waker: Waker::new()?, deadline: AtomicU64::new(AT_WORK), set: AtomicU64::new(u64::MAX) })
+        Ok(Self {
+            waker: Arc::new(Waker::new()?),
+            deadline: AtomicU64::new(AT_WORK),
+            set: AtomicU64::new(u64::MAX),
+        })
     }
 
     /// Makes sure that the thread wakes up no later than `at`. Costs a system call only if it would

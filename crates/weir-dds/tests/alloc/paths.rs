@@ -5,11 +5,11 @@ use std::time::Instant;
 
 use weir_dds::{
     BatchPolicy, Bytes, Coalescing, DataReader, DataReaderListener, DataReaderQos, DataWriter, DataWriterQos,
-    DdsType, PublishMode, Sample, SampleSeq,
+    DdsType, DomainParticipant, ParticipantSettings, PublishMode, Sample, SampleSeq,
 };
 
 use crate::support::{
-    DEADLINE, Keyed, Named, Unkeyed, allocated_bytes, allocations, alone, endpoints, participant,
+    DEADLINE, Keyed, Named, Unkeyed, allocated_bytes, allocations, alone, domain_id, endpoints, participant,
 };
 
 const WARM_UP: u64 = 20_000;
@@ -68,13 +68,23 @@ fn best_effort() -> (DataWriterQos, DataReaderQos) {
 fn bursts<T: DdsType>(
     what: &str,
     qos: (DataWriterQos, DataReaderQos),
+    sample: T,
+    change: impl FnMut(&mut T, u64),
+) {
+    let _alone = alone();
+    let participants = [participant(), participant()];
+    bursts_between(participants.each_ref(), what, qos, sample, change);
+}
+
+fn bursts_between<T: DdsType>(
+    [here, there]: [&DomainParticipant; 2],
+    what: &str,
+    qos: (DataWriterQos, DataReaderQos),
     mut sample: T,
     mut change: impl FnMut(&mut T, u64),
 ) {
     const BURST: u64 = 50;
-    let _alone = alone();
-    let (here, there) = (participant(), participant());
-    let (writer, reader) = endpoints(what, (&here, qos.0), (&there, qos.1));
+    let (writer, reader) = endpoints(what, (here, qos.0), (there, qos.1));
     let mut taken = SampleSeq::new();
     let mut exchange = |samples: u64| {
         for burst in 0..samples / BURST {
@@ -93,6 +103,16 @@ fn bursts<T: DdsType>(
     let count = Count::start();
     exchange(COUNT);
     count.check(what);
+}
+
+#[test]
+fn polls_allocate_nothing() {
+    let _alone = alone();
+    let settings = || ParticipantSettings::default().interface("lo").without_threads();
+    let participant = DomainParticipant::new(domain_id(), settings()).unwrap();
+    bursts_between([&participant; 2], "polled", reliable(), Unkeyed::default(), unkeyed);
+    let asynchronous = reliable().0.publish_mode(PublishMode::Asynchronous);
+    bursts_between([&participant; 2], "polled", (asynchronous, reliable().1), Unkeyed::default(), unkeyed);
 }
 
 fn unkeyed(sample: &mut Unkeyed, number: u64) {

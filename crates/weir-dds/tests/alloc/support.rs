@@ -59,8 +59,11 @@ pub(crate) struct Named {
 
 /// A participant on the loopback interface, in a domain that depends on the process.
 pub(crate) fn participant() -> DomainParticipant {
-    let domain_id = 1 + std::process::id().wrapping_mul(37) % 100;
-    DomainParticipant::new(domain_id, ParticipantSettings::default().interface("lo")).unwrap()
+    DomainParticipant::new(domain_id(), ParticipantSettings::default().interface("lo")).unwrap()
+}
+
+pub(crate) fn domain_id() -> u32 {
+    1 + std::process::id().wrapping_mul(37) % 100
 }
 
 /// A matched writer and reader of one topic, each in the given participant.

@@ -1,10 +1,14 @@
 //! Threads start with a participant and end with its last handle.
 
-use std::time::Instant;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
 
-use weir_dds::{DataWriterQos, PublishMode};
+use weir_dds::{
+    DataReaderQos, DataWriterQos, DomainParticipant, DomainParticipantListener, ParticipantSettings,
+    PublishMode, StatusMask,
+};
 
-use crate::support::{DEADLINE, Unkeyed, alone, endpoints, participant};
+use crate::support::{DEADLINE, Unkeyed, alone, domain_id, endpoints, participant};
 
 /// The engine's threads in this process, by name, sorted.
 fn engine_threads() -> Vec<String> {
@@ -47,6 +51,42 @@ fn no_thread_survives_the_last_handle() {
         until_there_are(&[]);
     }
 }
+
+#[test]
+fn a_participant_that_is_polled_starts_no_thread() {
+    let _alone = alone();
+    until_there_are(&[]);
+    let own_name = std::fs::read_to_string("/proc/thread-self/comm").unwrap();
+    // A thread without a name would have that of the thread that started it.
+    let with_own_name = || {
+        let tasks = std::fs::read_dir("/proc/self/task").unwrap();
+        let names = tasks.filter_map(|task| std::fs::read_to_string(task.unwrap().path().join("comm")).ok());
+        names.filter(|name| *name == own_name).count()
+    };
+    let before = with_own_name();
+    let settings = || ParticipantSettings::default().interface("lo").without_threads();
+    let participants = [0, 1].map(|_| DomainParticipant::new(domain_id(), settings()).unwrap());
+    let qos = DataWriterQos::default().publish_mode(PublishMode::Asynchronous);
+    let name = format!("polled of process {}", std::process::id());
+    let topics = participants.each_ref().map(|it| it.create_topic::<Unkeyed>(&name).unwrap());
+    let writer = participants[0].create_publisher().create_datawriter(&topics[0], qos).unwrap();
+    let subscriber = participants[1].create_subscriber();
+    let reader = subscriber.create_datareader(&topics[1], DataReaderQos::default()).unwrap();
+    participants[1].set_listener(Some(Arc::new(Nothing)), StatusMask::ALL);
+    while writer.publication_matched_status().current_count == 0
+        || reader.subscription_matched_status().current_count == 0
+    {
+        participants.iter().for_each(|it| _ = it.poll(Duration::from_millis(1)).unwrap());
+    }
+    writer.write(&Unkeyed::default()).unwrap();
+    participants[0].poll(DEADLINE).unwrap();
+    reader.wait_for_data(DEADLINE).unwrap();
+    assert_eq!((engine_threads(), with_own_name()), (Vec::new(), before));
+}
+
+struct Nothing;
+
+impl DomainParticipantListener for Nothing {}
 
 #[test]
 fn the_thread_that_publishes_ends_with_its_writer() {

@@ -1,6 +1,9 @@
 //! The examples, through the functions that their `main` calls.
 
 #[expect(dead_code, reason = "its main is not called here")]
+#[path = "../../examples/event_loop.rs"]
+mod event_loop;
+#[expect(dead_code, reason = "its main is not called here")]
 #[path = "../../examples/hello_publisher.rs"]
 mod hello_publisher;
 #[expect(dead_code, reason = "its main is not called here")]
@@ -16,7 +19,7 @@ mod ping_pong;
 #[path = "../../examples/streams.rs"]
 mod streams;
 
-use crate::support::World;
+use crate::support::{World, settings};
 
 #[test]
 fn hello_is_heard() {
@@ -29,6 +32,14 @@ fn hello_is_heard() {
     let (said, heard) = (String::from_utf8(said).unwrap(), String::from_utf8(heard).unwrap());
     assert!(said.contains("Said:  Hello, world (5 of 5)"), "{said}");
     assert!(heard.contains("Received: Hello, world (number 5 of its publisher)"), "{heard}");
+}
+
+#[test]
+fn one_event_loop_drives_two_participants() {
+    let (world, mut out) = (World::new(), Vec::new());
+    let participants = [0, 1].map(|_| world.participant_with(settings().without_threads()));
+    event_loop::run(participants.each_ref(), &world.topic, 3, &mut out).unwrap();
+    assert_eq!(String::from_utf8(out).unwrap(), "Received: tick 0\nReceived: tick 1\nReceived: tick 2\n");
 }
 
 #[test]

@@ -39,6 +39,8 @@ mod serialized;
 mod settings;
 mod stage_times;
 mod stalled;
+mod static_discovery;
 mod statuses;
 mod support;
+mod unthreaded;
 mod waiting;

@@ -1,6 +1,7 @@
 //! Where samples are stored: entries and blocks.
 
-use std::sync::Arc;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
 
 use crate::block::Block;
 

@@ -3,7 +3,7 @@
 //!
 //! The most recently released piece is reused first, because it is still in the caches.
 
-use std::sync::Arc;
+use alloc::sync::Arc;
 
 use weir_wire::SequenceNumber;
 

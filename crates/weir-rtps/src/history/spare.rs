@@ -1,6 +1,6 @@
 //! Memory that a history keeps for reuse.
 
-use std::sync::Arc;
+use alloc::sync::Arc;
 
 use super::History;
 use crate::block::Block;

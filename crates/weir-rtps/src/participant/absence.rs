@@ -14,10 +14,11 @@
 //! quotes a datagram of that socket. So only a host on the path can forge a refusal, and such a host could as well drop
 //! everything. Another participant that claims the addresses cannot keep the true one from answering.
 
+use alloc::collections::BTreeMap;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
 use core::net::SocketAddrV4;
 use core::time::Duration;
-use std::collections::BTreeMap;
-use std::sync::Arc;
 
 use weir_wire::{Guid, GuidPrefix, Header, InfoDestination, ProtocolVersion, push};
 

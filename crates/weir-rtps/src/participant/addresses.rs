@@ -1,6 +1,8 @@
 //! Handles changes of what the participant announces: of its user data, and of the host's addresses when an interface
 //! appears, disappears, or gets another address.
 
+use alloc::vec::Vec;
+
 use weir_wire::{EntityId, GuidPrefix};
 
 use super::ParticipantCore;

@@ -6,9 +6,10 @@
 //! (a token bucket), and only participants that have sent to us directly get the periodic
 //! announcement by unicast.
 
+use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::sync::Arc;
+use alloc::vec::Vec;
 use core::time::Duration;
-use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
 
 use weir_wire::{
     DataHeader, EntityId, Guid, GuidPrefix, Header, InfoDestination, ProtocolVersion, SequenceNumber,
@@ -44,7 +45,7 @@ pub(super) struct Announcer {
 
 #[derive(Debug)]
 struct Schedule {
-    first: std::vec::IntoIter<Time>,
+    first: alloc::vec::IntoIter<Time>,
     period: Duration,
     next_at: Time,
 }

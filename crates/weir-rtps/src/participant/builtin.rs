@@ -1,6 +1,8 @@
 //! The reliable builtin endpoints: those of SEDP, whose instances are the endpoints of
 //! applications, keyed by GUID (RTPS 2.5, 8.5.4), and those of participant messages (8.4.13).
 
+use alloc::vec::Vec;
+
 use weir_wire::{Data, EntityId, Guid, GuidPrefix, Payload, SequenceNumber, Submessage, Timestamp, VendorId};
 
 use super::config::ParticipantConfig;

@@ -1,5 +1,7 @@
 //! A claim about a participant from a host that it has not named, until it is decided.
 
+use alloc::boxed::Box;
+use alloc::vec::Vec;
 use core::net::Ipv4Addr;
 use core::time::Duration;
 

@@ -8,9 +8,10 @@
 //! every engine answers. If nothing arrives from the known host, the claim holds. If both answer, the new address is
 //! used beside the known one. A goodbye from a new host waits in the same way.
 
+use alloc::sync::Arc;
+use alloc::vec::Vec;
 use core::net::Ipv4Addr;
 use core::time::Duration;
-use std::sync::Arc;
 
 use weir_wire::GuidPrefix;
 

@@ -1,5 +1,7 @@
 //! The configuration of a participant: its identity, its addresses, its peers, and its periods.
 
+use alloc::string::String;
+use alloc::vec::Vec;
 use core::net::{Ipv4Addr, SocketAddrV4};
 use core::time::Duration;
 
@@ -7,6 +9,7 @@ use weir_wire::{GuidPrefix, SequenceNumber, VendorId};
 
 use crate::discovery_data::DiscoveryLimits;
 use crate::ports;
+use crate::static_peers::StaticPeers;
 
 /// The configuration of a [`ParticipantCore`](crate::participant::ParticipantCore).
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -58,6 +61,8 @@ pub struct ParticipantConfig {
     /// Minimum lease of remote participants; shorter ones are raised to it. Otherwise a peer could
     /// cause endless rediscovery.
     pub remote_lease_min: Duration,
+    /// Peers whose endpoints are known beforehand.
+    pub static_peers: StaticPeers,
     /// Limits on what peers can make grow.
     pub limits: DiscoveryLimits,
 }
@@ -88,6 +93,7 @@ impl ParticipantConfig {
             reply_burst: 64,
             reply_interval: Duration::from_millis(10),
             remote_lease_min: Duration::from_millis(100),
+            static_peers: StaticPeers::default(),
             limits: DiscoveryLimits::default(),
         }
     }

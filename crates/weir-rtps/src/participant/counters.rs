@@ -50,6 +50,11 @@ pub struct DiscoveryCounters {
     pub claims_refused: u64,
     /// Announcements of participants that the application ignores.
     pub ignored_announcements: u64,
+    /// Announcements of endpoints that differ from what was known of them beforehand.
+    pub static_differences: u64,
+    /// Announcements of participants known beforehand that have no endpoint discovery, with an address that is not one
+    /// of their known hosts.
+    pub static_peers_refused: u64,
     /// Responses to new participants suppressed by the limit.
     pub replies_suppressed: u64,
     /// Messages not sent to participants that have not answered, because they were sent enough.

@@ -1,6 +1,6 @@
 //! When something is due for each remote participant.
 
-use std::collections::BTreeSet;
+use alloc::collections::BTreeSet;
 
 use weir_wire::GuidPrefix;
 

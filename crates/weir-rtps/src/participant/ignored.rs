@@ -1,6 +1,9 @@
 //! Participants, endpoints and topics that the application ignores (DDS 1.4, 2.2.2.2.1.14 to 2.2.2.2.1.17).
 
-use std::collections::BTreeSet;
+use alloc::borrow::ToOwned;
+use alloc::collections::BTreeSet;
+use alloc::string::String;
+use alloc::vec::Vec;
 
 use weir_wire::{EntityId, Guid, GuidPrefix};
 

@@ -5,8 +5,8 @@
 //! ones after the application has asserted one of them. MANUAL_BY_TOPIC writers assert themselves
 //! on their own topic; here their leases are only monitored.
 
+use alloc::collections::BTreeMap;
 use core::time::Duration;
-use std::collections::BTreeMap;
 
 use weir_wire::{EntityId, GuidPrefix};
 

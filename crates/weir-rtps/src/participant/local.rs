@@ -1,7 +1,8 @@
 //! The local endpoints: announced to and matched with all participants.
 
+use alloc::string::String;
+use alloc::sync::Arc;
 use core::net::SocketAddrV4;
-use std::sync::Arc;
 
 use weir_wire::{EntityId, Guid};
 

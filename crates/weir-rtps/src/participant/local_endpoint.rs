@@ -1,5 +1,7 @@
 //! The state of one local endpoint, and its relation to others.
 
+use alloc::string::String;
+use alloc::vec::Vec;
 use core::net::SocketAddrV4;
 
 use weir_wire::{EntityId, Guid};

@@ -1,6 +1,9 @@
 //! Matches writers and readers of one topic, local with remote and local with local ones (DDS 1.4,
 //! 2.2.3; RTPS 2.5, 8.5.4).
 
+use alloc::borrow::ToOwned;
+use alloc::vec::Vec;
+
 use weir_wire::{EntityId, Guid, GuidPrefix};
 
 use super::ParticipantCore;

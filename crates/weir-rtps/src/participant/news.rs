@@ -4,7 +4,8 @@
 //! most one place in the queue. When its turn comes, the driver gets the difference between what it last got and what
 //! is true now, with the newest data. That is at most two events per pair, however long the queue was not read.
 
-use std::collections::{BTreeMap, VecDeque};
+use alloc::collections::{BTreeMap, VecDeque};
+use alloc::vec::Vec;
 
 use weir_wire::{EntityId, Guid, GuidPrefix};
 

@@ -3,7 +3,8 @@
 //! While it is observed, each entity that changes is noted once until it is taken: the application sees its newest
 //! state.
 
-use std::collections::BTreeSet;
+use alloc::collections::BTreeSet;
+use alloc::vec::Vec;
 
 use weir_wire::{EntityId, Guid, GuidPrefix};
 

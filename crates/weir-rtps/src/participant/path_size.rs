@@ -16,9 +16,10 @@
 //! Longer datagrams are still sent, by the driver without the flag "don't fragment". They contain samples from before
 //! the size fell, whose RTPS fragments keep their size (RTPS 2.5, 8.3.8.3), and arrive as IP fragments.
 
+use alloc::collections::BTreeMap;
+use alloc::vec::Vec;
 use core::net::{Ipv4Addr, SocketAddrV4};
 use core::time::Duration;
-use std::collections::BTreeMap;
 
 use weir_wire::GuidPrefix;
 

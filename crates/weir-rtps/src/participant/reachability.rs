@@ -4,6 +4,7 @@
 //! address of another host, a virtual bridge with the same address on every host, a network that we
 //! are not in. The address from which the announcement arrived is the best evidence.
 
+use alloc::vec::Vec;
 use core::net::{Ipv4Addr, SocketAddrV4};
 
 use super::config::{Interface, ParticipantConfig};

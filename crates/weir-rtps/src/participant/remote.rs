@@ -1,8 +1,10 @@
 //! Remote participants and their endpoints, and their leases (RTPS 2.5, 8.5.3.2, 8.5.5).
 
+use alloc::boxed::Box;
+use alloc::collections::BTreeMap;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
 use core::net::Ipv4Addr;
-use std::collections::BTreeMap;
-use std::sync::Arc;
 
 use weir_wire::{EntityId, Guid, GuidPrefix, VendorId};
 
@@ -27,6 +29,10 @@ impl ParticipantCore {
         let prefix = data.prefix;
         if self.ignored.has_participant(prefix) {
             self.counters.ignored_announcements += 1;
+            return;
+        }
+        if !self.may_be_believed(&data) {
+            self.counters.static_peers_refused += 1;
             return;
         }
         let skipped =
@@ -131,6 +137,7 @@ impl ParticipantCore {
         let at = remote.next_look();
         self.deadlines.look_by(prefix, &mut remote.due_at, at);
         self.introduce(now, prefix, is_directed);
+        self.add_static_endpoints(now, prefix);
     }
 
     /// Makes up for a postponed introduction: the participant has sent to us directly.
@@ -197,6 +204,7 @@ impl ParticipantCore {
         let Some(remote) = self.remotes.get_mut(&prefix) else { return };
         let is_other =
             remote.data.builtin_endpoints != data.builtin_endpoints || remote.data.vendor != data.vendor;
+        let has_other_name = remote.data.entity_name != data.entity_name;
         remote.held = None;
         remote.changed_at = Some(now);
         (remote.from, remote.elsewhere_since) = (from, None);
@@ -211,6 +219,10 @@ impl ParticipantCore {
             self.builtin.match_participant(now, &remote.data, &remote.metatraffic);
         }
         self.paths_changed(now, prefix);
+        if has_other_name {
+            self.remove_static_endpoints(prefix);
+            self.add_static_endpoints(now, prefix);
+        }
     }
 
     /// Chooses the addresses of a participant and its endpoints anew.
@@ -301,6 +313,14 @@ impl ParticipantCore {
 
     /// Handles the announcement of an endpoint of a known participant.
     pub(super) fn endpoint_announced(&mut self, prefix: GuidPrefix, data: EndpointData) {
+        if !self.config.static_peers.is_empty() {
+            self.compare_with_static(prefix, &data);
+        }
+        self.endpoint_known(prefix, data, false);
+    }
+
+    /// Adds or changes an endpoint of a known participant. `is_static`: it is known beforehand.
+    pub(super) fn endpoint_known(&mut self, prefix: GuidPrefix, data: EndpointData, is_static: bool) {
         let limits = &self.config.limits;
         let Some(remote) = self.remotes.get_mut(&prefix) else { return };
         let entity = data.guid.entity;
@@ -337,9 +357,13 @@ impl ParticipantCore {
                 content_filter: data.content_filter,
                 delimits_keys: remote.data.delimits_keys,
             },
+            is_static,
         };
-        if remote.endpoints.get(&entity) == Some(&entry) {
-            return;
+        if let Some(known) = remote.endpoints.get_mut(&entity) {
+            known.is_static = is_static;
+            if *known == entry {
+                return;
+            }
         }
         let texts = entry.texts();
         let before = remote.endpoints.get(&entity).map_or(0, RemoteEntry::texts);

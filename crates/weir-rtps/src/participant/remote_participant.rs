@@ -1,8 +1,11 @@
 //! The state of one remote participant and its endpoints.
 
+use alloc::boxed::Box;
+use alloc::collections::BTreeMap;
+use alloc::string::String;
+use alloc::vec::Vec;
 use core::net::{Ipv4Addr, SocketAddrV4};
 use core::time::Duration;
-use std::collections::BTreeMap;
 
 use weir_wire::{EntityId, VendorId};
 
@@ -65,6 +68,8 @@ pub(super) struct RemoteEntry {
     pub(super) unicast: Vec<SocketAddrV4>,
     pub(super) multicast: Vec<SocketAddrV4>,
     pub(super) endpoint: RemoteEndpoint,
+    /// It is known beforehand, and its participant has not announced it.
+    pub(super) is_static: bool,
 }
 
 impl RemoteEntry {

@@ -11,10 +11,11 @@
 //!
 //! Addresses of this host are exempt: nothing leaves it.
 
+use alloc::collections::BTreeMap;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
 use core::net::{Ipv4Addr, SocketAddrV4};
 use core::time::Duration;
-use std::collections::BTreeMap;
-use std::sync::Arc;
 
 use weir_wire::submessage::id;
 use weir_wire::{GuidPrefix, Message, Submessage};

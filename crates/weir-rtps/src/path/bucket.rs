@@ -25,6 +25,7 @@
 //! LATENCY_BUDGET (DDS 1.4, 2.2.3.8) moves the tag of a writer that begins to wait by what the path carries meanwhile.
 //! Others of its priority go before it for that time, and it still gets its share.
 
+use alloc::vec::Vec;
 use core::time::Duration;
 
 use crate::config;

@@ -13,6 +13,7 @@
 //!   marks whatever the queue. Jitter hides a short queue. There, rounds with marks have to show longer round trips, on
 //!   average, than rounds without.
 
+use alloc::vec::Vec;
 use core::net::SocketAddrV4;
 use core::time::Duration;
 

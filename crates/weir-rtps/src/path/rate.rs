@@ -4,7 +4,7 @@
 //! more; for one round less, which empties the queue again; then as much as it carries, or a little less while there is
 //! a queue.
 
-use std::collections::VecDeque;
+use alloc::collections::VecDeque;
 
 use super::rival::{Rival, Suspicion};
 use super::rounds::Seen;

@@ -10,6 +10,7 @@
 
 use super::rate::ECN_BETA;
 use super::rounds::Seen;
+use crate::math;
 use crate::time::Time;
 
 /// What is in flight beside a rival.
@@ -115,10 +116,11 @@ impl Rival {
             self.window *= FIRST_RISE;
             return;
         }
-        let until_max = ((self.window_max - self.start).max(0.0) / C).cbrt();
+        let until_max = math::cbrt((self.window_max - self.start).max(0.0) / C);
         let round_trip = seen.mean_ns as f64 / 1e9;
         let elapsed = now.since(self.grows_since).as_secs_f64();
-        let cubic = C * (elapsed + round_trip - until_max).powi(3) + self.window_max.max(self.start);
+        let distance = elapsed + round_trip - until_max;
+        let cubic = C * (distance * distance * distance) + self.window_max.max(self.start);
         // What Reno would have (RFC 9438, 4.3).
         let reno = self.start + 3.0 * (1.0 - BETA) / (1.0 + BETA) * elapsed / round_trip;
         self.window = cubic.max(reno).clamp(self.window, self.window * RISE_MAX);

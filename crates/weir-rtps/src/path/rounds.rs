@@ -1,7 +1,7 @@
 //! What is measured on a path, round by round. A round is about a round trip.
 
+use alloc::collections::VecDeque;
 use core::time::Duration;
-use std::collections::VecDeque;
 
 use super::ecn::{Ecn, QueueShown};
 use super::rate::{Rate, queue_max_ns};

@@ -1,8 +1,9 @@
 //! The samples of a reader that are being assembled from fragments, within limits.
 
+use alloc::collections::BTreeMap;
+use alloc::collections::btree_map::Entry;
+use alloc::vec::Vec;
 use core::ops::RangeInclusive;
-use std::collections::BTreeMap;
-use std::collections::btree_map::Entry;
 
 use weir_wire::{DataFrag, Guid, SequenceNumber, Timestamp};
 

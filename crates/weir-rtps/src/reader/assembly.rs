@@ -1,5 +1,7 @@
 //! One sample that is assembled from fragments (RTPS 2.5, 8.4.14.1).
 
+use alloc::vec::Vec;
+
 use weir_wire::{DataFrag, FragmentNumber, FragmentNumberSet, SequenceNumber, Timestamp};
 
 use super::sample_memory::SampleMemory;

@@ -1,7 +1,8 @@
 //! The policies of [`enforced`](super::enforced): how they are set, and what the cache does by them.
 
+use alloc::boxed::Box;
+use alloc::sync::Arc;
 use core::time::Duration;
-use std::sync::Arc;
 
 use weir_filter::Filter;
 use weir_wire::{Guid, SequenceNumber};

@@ -1,6 +1,8 @@
 //! The cache: samples that wait for the application, in order of arrival (DDS 1.4, 2.2.2.5).
 
-use std::sync::Arc;
+use alloc::boxed::Box;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
 
 use weir_wire::{Guid, SequenceNumber, Timestamp};
 

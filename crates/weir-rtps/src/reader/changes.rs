@@ -1,6 +1,6 @@
 //! The samples of one writer as the reader sees them (`changes_from_writer`, RTPS 2.5, 8.4.10.4).
 
-use std::collections::VecDeque;
+use alloc::collections::VecDeque;
 
 use weir_wire::{Gap, SequenceNumber};
 

@@ -9,9 +9,11 @@
 //! When more than half of the memory is dead, the cache moves the payloads of mostly dead chunks to
 //! the open one, a few at a time.
 
+use alloc::boxed::Box;
+use alloc::collections::VecDeque;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
 use core::fmt;
-use std::collections::VecDeque;
-use std::sync::Arc;
 
 use weir_cdr::copy::copy;
 
@@ -392,7 +394,7 @@ mod tests {
     fn a_payload_that_is_shared_stays_as_it_is_and_its_memory_comes_back() {
         for len in [config::READER_CHUNK_BYTES - 10, 3 * config::READER_CHUNK_BYTES] {
             let mut chunks = Chunks::default();
-            let mut memories = std::collections::BTreeSet::new();
+            let mut memories = alloc::collections::BTreeSet::new();
             for round in 0..100 {
                 let mut buffer = chunks.take_buffer(len).unwrap_or_else(|| Block::new(len));
                 let at = if len > config::READER_CHUNK_BYTES {

@@ -6,7 +6,9 @@
 //! leaves, and one that exceeds what the reader may hold. If a subscriber's readers share sets (access scope GROUP), a
 //! set that has ended waits until [`groups`](super::groups) knows that it has ended at all of them.
 
-use std::collections::{BTreeMap, VecDeque};
+use alloc::collections::{BTreeMap, VecDeque};
+use alloc::vec;
+use alloc::vec::Vec;
 
 use weir_wire::{Guid, SequenceNumber};
 

@@ -1,7 +1,8 @@
 //! Configuration of a reader.
 
+use alloc::boxed::Box;
+use alloc::sync::Arc;
 use core::time::Duration;
-use std::sync::Arc;
 
 use weir_filter::Filter;
 use weir_wire::{Guid, Header, ProtocolVersion, VendorId};

@@ -1,8 +1,9 @@
 //! What policies have a reader do later: deliver the last value of a burst (TIME_BASED_FILTER, DDS 1.4, 2.2.3.12), and
 //! remove samples of instances that have ended (READER_DATA_LIFECYCLE, 2.2.3.22).
 
+use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::vec::Vec;
 use core::time::Duration;
-use std::collections::{BTreeMap, BTreeSet};
 
 use weir_wire::{Guid, SequenceNumber};
 

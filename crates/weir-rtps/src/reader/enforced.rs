@@ -5,10 +5,12 @@
 //!
 //! Readers and writers that use none of them have no such record, and a sample costs them one comparison.
 
+use alloc::boxed::Box;
+use alloc::collections::{BTreeMap, BTreeSet, BinaryHeap};
+use alloc::sync::Arc;
+use alloc::vec::Vec;
 use core::cmp::{Ordering, Reverse};
 use core::time::Duration;
-use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
-use std::sync::Arc;
 
 use weir_filter::Filter;
 use weir_wire::{Guid, SequenceNumber, Timestamp};

@@ -1,6 +1,7 @@
 //! Samples in fragments: reassembly, and requests for missing fragments (RTPS 2.5, 8.4.14.1).
 
-use std::sync::Arc;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
 
 use weir_wire::{
     DataFrag, FragmentNumber, FragmentNumberSet, HeartbeatFrag, InfoDestination, NackFrag, SequenceNumber,

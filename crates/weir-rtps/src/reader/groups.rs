@@ -7,6 +7,8 @@
 //! Weir's writers announce the end of each set of their group, even without samples in it. Writers of other engines are
 //! only waited for while they have begun a set and not ended it.
 
+use alloc::vec::Vec;
+
 use weir_wire::{Guid, SequenceNumber, Timestamp};
 
 use super::ReaderCore;
@@ -89,8 +91,8 @@ pub fn settle(progress: &[GroupProgress]) -> Vec<SettledSet> {
 /// index of the reader of each sample.
 #[must_use]
 pub fn merge(readers: &[Vec<GroupPosition>]) -> Vec<usize> {
-    let mut groups: std::collections::BTreeMap<Guid, Vec<(SequenceNumber, Option<Timestamp>, usize)>> =
-        std::collections::BTreeMap::new();
+    let mut groups: alloc::collections::BTreeMap<Guid, Vec<(SequenceNumber, Option<Timestamp>, usize)>> =
+        alloc::collections::BTreeMap::new();
     for (index, positions) in readers.iter().enumerate() {
         for position in positions {
             let samples = groups.entry(position.group).or_default();

@@ -1,5 +1,7 @@
 //! A set of small numbers with a fast search for the next member, however sparse it is.
 
+use alloc::vec::Vec;
+
 /// A tree of bit sets. A bit says whether the word below it may have bits set: it is set with the
 /// first of them, and cleared when a search finds the word empty. A number that is added and
 /// removed repeatedly thus changes only the lowest level.
@@ -78,7 +80,7 @@ impl IndexSet {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeSet;
+    use alloc::collections::BTreeSet;
 
     use weir_netsim::Rng;
 

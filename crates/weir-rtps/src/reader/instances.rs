@@ -1,6 +1,10 @@
 //! The instances of a reader (DDS 1.4, 2.2.2.5.1): their writers, their state, and their samples in
 //! the cache.
 
+use alloc::boxed::Box;
+use alloc::vec;
+use alloc::vec::Vec;
+
 use hashbrown::HashTable;
 use weir_wire::Guid;
 

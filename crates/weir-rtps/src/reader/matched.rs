@@ -1,5 +1,7 @@
 //! The matched writers of a reader, and which of them are alive (DDS 1.4, 2.2.3.11).
 
+use alloc::vec::Vec;
+
 use weir_wire::{Guid, GuidPrefix, Heartbeat};
 
 use super::changes::Change;

@@ -1,5 +1,6 @@
 //! Access to the samples that meet a condition, in an order that depends on their content.
 
+use alloc::vec::Vec;
 use core::cmp::Ordering;
 
 use super::ReaderCore;

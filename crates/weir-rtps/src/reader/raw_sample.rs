@@ -1,6 +1,6 @@
 //! Samples as the application accesses them.
 
-use std::sync::Arc;
+use alloc::sync::Arc;
 
 use weir_wire::{Guid, SequenceNumber, Timestamp};
 

@@ -1,5 +1,7 @@
 //! Which instances each writer writes, so that those of a writer that leaves are found without a search.
 
+use alloc::vec::Vec;
+
 use weir_wire::Guid;
 
 /// The instances of all writers that write some.

@@ -1,6 +1,7 @@
 //! When and what a reader requests from one writer. Each missing sample is requested as soon as its
 //! absence shows, and again when its repair is overdue.
 
+use alloc::vec::Vec;
 use core::time::Duration;
 
 use weir_wire::{SequenceNumber, SequenceNumberSet};

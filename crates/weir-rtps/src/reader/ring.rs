@@ -1,6 +1,7 @@
 //! A queue whose elements are built in place. Passing one by value would copy it through memory, in
 //! other units than it was written in, which causes a store-forwarding stall.
 
+use alloc::vec::Vec;
 use core::ops::{Index, IndexMut};
 
 /// Elements, indexed by their distance from the front.
@@ -142,7 +143,7 @@ impl<T: Copy> IndexMut<usize> for Ring<T> {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::VecDeque;
+    use alloc::collections::VecDeque;
 
     use proptest::collection::vec;
     use proptest::prelude::*;

@@ -4,7 +4,8 @@
 //! Memory is therefore reserved in proportion to what has arrived, see
 //! [`Assembly`](super::assembly::Assembly). Reserving it may fail.
 
-use std::sync::Arc;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
 
 use crate::block::Block;
 use crate::config;

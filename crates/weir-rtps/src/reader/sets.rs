@@ -1,5 +1,7 @@
 //! Coherent sets and ordered access in the reader and its cache (PRESENTATION, DDS 1.4, 2.2.3.6).
 
+use alloc::vec::Vec;
+
 use weir_wire::{Guid, ParameterList, SequenceNumber};
 
 use super::ReaderCore;

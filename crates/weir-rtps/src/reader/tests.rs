@@ -1,5 +1,5 @@
+use alloc::sync::Arc;
 use core::net::{Ipv4Addr, SocketAddrV4};
-use std::sync::Arc;
 
 use weir_wire::{
     DataFrag, EntityId, GuidPrefix, Message, ParameterList, Payload, SequenceNumber, SequenceNumberSet,

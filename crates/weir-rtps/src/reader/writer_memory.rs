@@ -1,6 +1,6 @@
 //! A bounded record of writers that are not matched, oldest first.
 
-use std::collections::VecDeque;
+use alloc::collections::VecDeque;
 
 use weir_wire::Guid;
 

@@ -1,5 +1,7 @@
 //! One matched writer (`WriterProxy`, RTPS 2.5, 8.4.10.4).
 
+use alloc::vec::Vec;
+
 use weir_wire::{Echo, EntityId, Gap, Guid, Heartbeat, SequenceNumber, SequenceNumberSet, VendorId};
 
 use super::assembly::Patience;

@@ -1,6 +1,8 @@
 //! The result of a batch of datagrams: news for listeners, endpoints that owe answers, and the next
 //! prediction.
 
+use alloc::vec::Vec;
+
 use weir_wire::{Guid, Header};
 
 use super::Handle;

@@ -1,7 +1,7 @@
 //! How the receiver finds and locks endpoints.
 
+use alloc::sync::Arc;
 use core::ops::DerefMut;
-use std::sync::Arc;
 
 use weir_wire::{EntityId, Guid};
 

@@ -1,7 +1,7 @@
 //! The walk over the submessages of a message, each interpreted in the context of those before it
 //! (RTPS 2.5, 8.3.4). Shared by user data and metatraffic.
 
-use std::sync::Arc;
+use alloc::sync::Arc;
 
 use weir_wire::{
     AckNack, Data, Echo, Ecn, EntityId, Guid, GuidPrefix, InfoDestination, InfoSource, NackFrag, ParseError,

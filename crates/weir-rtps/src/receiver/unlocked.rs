@@ -4,6 +4,8 @@
 //! The cores themselves say which readers a writer is matched with. Code that would hold two locks
 //! at a time panics.
 
+use alloc::vec;
+use alloc::vec::Vec;
 use core::cell::{RefCell, RefMut};
 
 use weir_wire::{EntityId, Guid, GuidPrefix};

@@ -1,7 +1,8 @@
 //! Replies to single readers: repairs, GAPs for removed samples, and directed HEARTBEATs.
 
+use alloc::sync::Arc;
+use alloc::vec::Vec;
 use core::ops::Range;
-use std::sync::Arc;
 
 use weir_wire::{Gap, Guid, Heartbeat, InfoDestination, SequenceNumber, SequenceNumberSet, push};
 

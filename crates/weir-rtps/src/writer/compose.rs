@@ -1,5 +1,7 @@
 //! The layout of a writer's datagrams: RTPS header, INFO_TS, DATA (RTPS 2.5, 9.4).
 
+use alloc::vec::Vec;
+
 use weir_wire::{
     DataFragHeader, DataHeader, Emit, EntityId, Header, InfoTimestamp, ProtocolVersion, SequenceNumber,
     Timestamp, push,

@@ -10,9 +10,11 @@
 //!
 //! Writers without such readers do nothing of this.
 
+use alloc::boxed::Box;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
 use core::net::SocketAddrV4;
 use core::ops::Range;
-use std::sync::Arc;
 
 use weir_filter::Filter;
 use weir_wire::{Gap, Guid, InfoDestination, Message, Payload, SequenceNumber, SequenceNumberSet, push};

@@ -1,6 +1,7 @@
 //! The type of service of what a writer sends: DSCP as configured, ECN where the paths use it.
 
-use std::sync::Arc;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
 
 use weir_wire::{Ecn, EcnCounts, EntityId, Guid, push};
 

@@ -1,5 +1,8 @@
 //! The second step of a write: encodes the payload where it is sent from, and adds headers.
 
+use alloc::boxed::Box;
+use alloc::vec;
+
 use weir_wire::Timestamp;
 
 use super::admit::Form;

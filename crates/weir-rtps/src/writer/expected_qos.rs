@@ -5,6 +5,9 @@
 //! such a reader is matched, all readers are sent copies with policies, which every reader skips or knows. What samples
 //! say about their coherent set is added in the same way.
 
+use alloc::boxed::Box;
+use alloc::vec::Vec;
+
 use weir_wire::submessage::id;
 use weir_wire::{EntityId, ParameterId, ParameterListWriter, SequenceNumber};
 

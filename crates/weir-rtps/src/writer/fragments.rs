@@ -1,6 +1,6 @@
 //! State of samples that are too long for one datagram.
 
-use std::collections::VecDeque;
+use alloc::collections::VecDeque;
 
 use weir_wire::{SequenceNumber, Timestamp};
 

@@ -9,6 +9,8 @@
 //! What is sent again was not lost on the path, and requests for it do not show how far the reader has got: they may
 //! have left before it arrived. Only acknowledgements show that.
 
+use alloc::vec::Vec;
+
 use weir_wire::{AckNack, SequenceNumber};
 
 use super::reader_proxy::ReaderProxy;

@@ -1,7 +1,7 @@
 //! When a writer sends HEARTBEATs.
 
 use core::time::Duration;
-use std::collections::VecDeque;
+use alloc::collections::VecDeque;
 
 use crate::config;
 use crate::time::Time;

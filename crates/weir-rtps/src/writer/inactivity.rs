@@ -10,6 +10,8 @@
 //!
 //! [`WriterConfig::reader_inactivity`]: super::WriterConfig::reader_inactivity
 
+use alloc::vec::Vec;
+
 use weir_wire::{Guid, SequenceNumber};
 
 use super::reader_proxy::ReaderProxy;

@@ -1,8 +1,9 @@
 //! The instances of a writer: which of their samples are kept (KEEP_LAST; DDS 1.4, 2.2.3.18), and
 //! how many (RESOURCE_LIMITS; DDS 1.4, 2.2.3.19).
 
+use alloc::collections::VecDeque;
+use alloc::vec::Vec;
 use core::ops::RangeInclusive;
-use std::collections::VecDeque;
 
 use hashbrown::HashTable;
 use weir_wire::SequenceNumber;

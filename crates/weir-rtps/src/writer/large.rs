@@ -11,8 +11,8 @@
 //! [`config::BEST_EFFORT_PAUSE`]. A sample is long if it would fill more than half of the smallest
 //! socket buffer.
 
+use alloc::sync::Arc;
 use core::time::Duration;
-use std::sync::Arc;
 
 use weir_wire::{Guid, Header, HeartbeatFrag, NackFrag, SequenceNumber, push};
 

@@ -39,8 +39,8 @@ impl WriterCore {
 
 #[cfg(test)]
 mod tests {
+    use alloc::sync::Arc;
     use core::net::{Ipv4Addr, SocketAddrV4};
-    use std::sync::Arc;
 
     use weir_wire::{EntityId, Guid, GuidPrefix, Message, SequenceNumber, Submessage, Timestamp, VendorId};
 

@@ -4,8 +4,8 @@
 //! copied. A small payload is copied, because samples can be sent together only if they are
 //! contiguous. Samples written meanwhile go to other blocks.
 
+use alloc::sync::Arc;
 use core::ops::Range;
-use std::sync::Arc;
 
 use weir_wire::SequenceNumber;
 

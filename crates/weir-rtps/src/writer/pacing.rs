@@ -2,9 +2,10 @@
 //!
 //! A writer whose readers are all on its own host has no [paths](crate::path), and no such limit.
 
+use alloc::collections::VecDeque;
+use alloc::vec::Vec;
 use core::net::SocketAddrV4;
 use core::time::Duration;
-use std::collections::VecDeque;
 
 use weir_wire::SequenceNumber;
 

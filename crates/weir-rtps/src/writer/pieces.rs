@@ -5,7 +5,7 @@
 //! nothing else may be written. Unfilled fragments, and all later samples, are not handed out. No
 //! thread waits for a reader while a sample is incomplete.
 
-use std::sync::Arc;
+use alloc::sync::Arc;
 
 use weir_wire::SequenceNumber;
 

@@ -6,7 +6,9 @@
 //! Late readers need the end of a set as long as a sample of the set is kept. The last end is kept in any case: of a
 //! writer without samples in a shared set, nothing else shows how far it has got.
 
-use std::collections::VecDeque;
+use alloc::collections::VecDeque;
+use alloc::vec;
+use alloc::vec::Vec;
 
 use weir_wire::{
     DataHeader, Emit, EntityId, InfoTimestamp, ParameterId, ParameterListWriter, SequenceNumber, Timestamp,

@@ -1,8 +1,9 @@
 //! What a writer knows about one matched reader (RTPS 2.5, 8.4.7.5).
 
+use alloc::collections::BTreeMap;
+use alloc::vec::Vec;
 use core::ops::Range;
 use core::time::Duration;
-use std::collections::BTreeMap;
 
 use weir_wire::{AckNack, Guid, SequenceNumber, VendorId};
 

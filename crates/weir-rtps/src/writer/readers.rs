@@ -1,7 +1,8 @@
 //! Matching: the readers that a writer sends to.
 
+use alloc::sync::Arc;
+use alloc::vec::Vec;
 use core::net::{Ipv4Addr, SocketAddrV4};
-use std::sync::Arc;
 
 use weir_wire::{Guid, SequenceNumber};
 

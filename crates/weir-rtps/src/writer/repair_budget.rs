@@ -18,8 +18,9 @@
 //! Hosts without readers are remembered, up to [`config::REPAIR_HOSTS_MAX`]. After one was forgotten, an unknown host
 //! may be that one. Unknown hosts therefore begin with nothing for [`config::REPAIR_HOST_MEMORY`].
 
+use alloc::sync::Arc;
+use alloc::vec::Vec;
 use core::net::{Ipv4Addr, SocketAddrV4};
-use std::sync::Arc;
 
 use weir_wire::SequenceNumber;
 

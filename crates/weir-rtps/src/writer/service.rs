@@ -4,8 +4,9 @@
 //! writer removes what the service would not keep. Only samples that all matched readers have acknowledged are removed,
 //! so that these lose nothing.
 
+use alloc::collections::{BTreeMap, VecDeque};
+use alloc::vec::Vec;
 use core::time::Duration;
-use std::collections::{BTreeMap, VecDeque};
 
 use weir_wire::SequenceNumber;
 

@@ -1,6 +1,8 @@
 //! The state of one writer, and its getters.
 
-use std::sync::Arc;
+use alloc::boxed::Box;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
 
 use weir_wire::{Guid, SequenceNumber};
 

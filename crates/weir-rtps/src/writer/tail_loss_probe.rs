@@ -6,6 +6,7 @@
 //! If no answer arrives within two round trips, the sample is sent again unrequested, like the
 //! probe of TCP (RFC 8985, section 7).
 
+use alloc::vec::Vec;
 use core::time::Duration;
 
 use weir_wire::SequenceNumber;

@@ -1,6 +1,6 @@
+use alloc::sync::Arc;
 use core::net::{Ipv4Addr, SocketAddrV4};
 use core::time::Duration;
-use std::sync::Arc;
 
 use weir_wire::{
     AckNack, EntityId, Guid, GuidPrefix, Message, SequenceNumber, SequenceNumberSet, Submessage, Timestamp,

@@ -6,8 +6,10 @@
 //! Coherent sets and groups ([`presented`](super::presented)) are kept here, too, as is whether the publisher is
 //! suspended: writers that use none of these have no such record.
 
+use alloc::boxed::Box;
+use alloc::collections::VecDeque;
+use alloc::vec::Vec;
 use core::time::Duration;
-use std::collections::VecDeque;
 
 use weir_wire::SequenceNumber;
 

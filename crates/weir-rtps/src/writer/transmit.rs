@@ -1,8 +1,9 @@
 //! The fourth step of a write: sends new samples and HEARTBEATs to all readers, repairs and GAPs to
 //! single ones.
 
+use alloc::sync::Arc;
+use alloc::vec::Vec;
 use core::ops::Range;
-use std::sync::Arc;
 
 use weir_wire::{EntityId, Heartbeat, SequenceNumber, push};
 

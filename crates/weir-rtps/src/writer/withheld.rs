@@ -8,8 +8,9 @@
 //! Only a stream is tested: a writer with more to send, or that has sent much since the last HEARTBEAT. A best-effort
 //! reader at the address of a tested one loses the datagram.
 
+use alloc::sync::Arc;
+use alloc::vec::Vec;
 use core::ops::Range;
-use std::sync::Arc;
 
 use weir_wire::{AckNack, NackFrag, SequenceNumber};
 

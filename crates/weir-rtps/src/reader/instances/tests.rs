@@ -1,8 +1,8 @@
 //! Instance states, view states and generations as DDS 1.4, 2.2.2.5.1, describes them, and the
 //! limits of 2.2.3.19.
 
+use alloc::sync::Arc;
 use core::net::{Ipv4Addr, SocketAddrV4};
-use std::sync::Arc;
 
 use proptest::collection::vec;
 use proptest::{prop_assert_eq, proptest};

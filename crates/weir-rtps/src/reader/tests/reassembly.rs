@@ -1,7 +1,7 @@
 //! Limits on samples that arrive in fragments.
 
+use alloc::sync::Arc;
 use core::net::{Ipv4Addr, SocketAddrV4};
-use std::sync::Arc;
 
 use weir_wire::{DataFrag, EntityId, Guid, GuidPrefix, VendorId};
 

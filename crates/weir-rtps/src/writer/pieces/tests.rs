@@ -127,7 +127,7 @@ fn without_room_the_rest_is_filled_all_the_same_and_asked_about_once() {
 #[test]
 fn memory_is_used_again_the_last_first() {
     let mut writer = writer(History::KeepAll, 8 << 20);
-    let mut places = std::collections::BTreeSet::new();
+    let mut places = alloc::collections::BTreeSet::new();
     let mut memory = 0;
     for round in 1..=50 {
         let (whole, len) = (payload(), begin(&mut writer));

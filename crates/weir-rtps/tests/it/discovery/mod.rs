@@ -9,6 +9,7 @@ mod liveliness;
 mod moved;
 mod multicast;
 mod path_size;
+mod static_peers;
 mod two_links;
 mod world;
 

@@ -1,0 +1,26 @@
+//! Mistakes in a file of static endpoints.
+
+/// A mistake in a file of static endpoints.
+///
+/// The text has the form `FILE:LINE: CAUSE`.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{text}")]
+pub struct StaticDiscoveryError {
+    text: String,
+    line: Option<usize>,
+}
+
+impl StaticDiscoveryError {
+    pub(super) fn at(file: &str, line: usize, cause: impl std::fmt::Display) -> Self {
+        Self { text: format!("{file}:{line}: {cause}"), line: Some(line) }
+    }
+
+    pub(super) fn of_file(file: &str, cause: impl std::fmt::Display) -> Self {
+        Self { text: format!("{file}: {cause}"), line: None }
+    }
+
+    /// Returns the line of the mistake, counted from 1; `None` if it is not in a line.
+    pub fn line(&self) -> Option<usize> {
+        self.line
+    }
+}
