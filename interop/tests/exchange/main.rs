@@ -13,6 +13,7 @@
 //! | `multicast` | several readers of one group, with Cyclone DDS |
 //! | `namespace` | a separate network namespace for a test |
 //! | `peer` | building and running a program of another engine |
+//! | `policies` | what each side requires of the other, and sees of it |
 //! | `restart` | either side killed or gone, and replaced |
 //! | `types` | the types and their samples |
 //! | `weir` | Weir's side |
@@ -31,6 +32,7 @@ mod liveliness;
 mod multicast;
 mod namespace;
 mod peer;
+mod policies;
 mod restart;
 mod types;
 mod weir;
