@@ -13,7 +13,7 @@
 //! | `multicast` | several readers of one group, with Cyclone DDS |
 //! | `namespace` | a separate network namespace for a test |
 //! | `peer` | building and running a program of another engine |
-//! | `policies` | what each side requires of the other, and sees of it |
+//! | `policies` | what each side requires of the other, and sees of it; the tests are in the folders of the engines |
 //! | `restart` | either side killed or gone, and replaced |
 //! | `types` | the types and their samples |
 //! | `weir` | Weir's side |

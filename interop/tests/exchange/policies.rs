@@ -52,9 +52,9 @@ fn take(reader: &DataReader<ShapeType>, first: u32, count: u32) {
     take_exactly(reader, first, count, SIZE, 1);
 }
 
-/// The command for a reliable endpoint.
+/// The command for a reliable endpoint, which asks for acknowledgements often.
 fn reliable(run: &Run, kind: &str, options: &str) -> String {
-    format!("{} {options}", run.command::<ShapeType>(kind, Reliability::Reliable))
+    format!("{} heartbeats {options}", run.command::<ShapeType>(kind, Reliability::Reliable))
 }
 
 pub(crate) fn the_strongest_of_weirs_writers_owns_an_instance(name: &str, start: Start) {
@@ -266,7 +266,8 @@ pub(crate) fn patterns_of_partitions_match_on_either_side(name: &str, start: Sta
     peer.quit();
 }
 
-pub(crate) fn each_sees_the_data_of_the_other(name: &str, start: Start) {
+/// `of_readers`: the topic data that the other announces with readers.
+pub(crate) fn each_sees_the_data_of_the_other(name: &str, start: Start, of_readers: &str) {
     let (user, topic, group) = (*b"user", *b"topic", *b"group");
     for kind in ["writer", "reader"] {
         let run = Run::new(&format!("{name}_{kind}"));
@@ -293,7 +294,8 @@ pub(crate) fn each_sees_the_data_of_the_other(name: &str, start: Start) {
             writer.matched_subscription_data(writer.matched_subscriptions()[0]).unwrap().qos
         };
         assert_eq!(String::from_utf8(seen.user_data).unwrap(), "their-user");
-        assert_eq!(String::from_utf8(seen.topic_data).unwrap(), "their-topic");
+        let topic_data = if kind == "reader" { of_readers } else { "their-topic" };
+        assert_eq!(String::from_utf8(seen.topic_data).unwrap(), topic_data);
         assert_eq!(String::from_utf8(seen.group_data).unwrap(), "their-group");
         peer.quit();
     }
@@ -361,37 +363,35 @@ pub(crate) fn presentation_is_offered_and_requested(name: &str, start: Start) {
     peer.quit();
 }
 
-/// What a reader requests with [`DEMANDS`] and a default writer does not offer.
-fn demanded(with_presentation: bool) -> BTreeSet<u32> {
-    let mut policies = vec![
-        PolicyId::Durability,
-        PolicyId::Deadline,
-        PolicyId::Ownership,
-        PolicyId::Liveliness,
-        PolicyId::Reliability,
-        PolicyId::DestinationOrder,
-    ];
-    policies.extend(with_presentation.then_some(PolicyId::Presentation));
-    policies.into_iter().map(|policy| policy as u32).collect()
-}
+/// What a default writer does not offer, and readers of every engine can request.
+const DEMANDED: [PolicyId; 5] = [
+    PolicyId::Durability,
+    PolicyId::Deadline,
+    PolicyId::Ownership,
+    PolicyId::Liveliness,
+    PolicyId::Reliability,
+];
+
+/// The same as options of a reader.
+const DEMANDS: &str = "transient-local deadline=1000 exclusive=0 manual-by-topic=1000";
 
 fn numbers(policies: PolicySet) -> BTreeSet<u32> {
     policies.iter().map(|policy| policy as u32).collect()
 }
 
-/// The options of a reader that requests much, if `with_presentation` also a presentation.
-const DEMANDS: &str = "transient-local deadline=1000 exclusive=0 manual-by-topic=1000 by-source-timestamp";
-
-pub(crate) fn all_incompatible_policies_are_named(name: &str, start: Start, with_presentation: bool) {
+/// `more`: further policies that the other's reader requests, and their options.
+pub(crate) fn all_incompatible_policies_are_named(name: &str, start: Start, more: (&[PolicyId], &str)) {
+    let demanded = |more: &[PolicyId]| -> BTreeSet<u32> {
+        DEMANDED.iter().chain(more).map(|policy| *policy as u32).collect()
+    };
     let run = Run::new(&format!("{name}_to_other"));
     let mut peer = start(&run);
-    let more = if with_presentation { "presentation=topic coherent" } else { "" };
-    peer.ask(&reliable(&run, "reader", &format!("{DEMANDS} {more}")));
+    peer.ask(&reliable(&run, "reader", &format!("{DEMANDS} {}", more.1)));
     let (writer, news) = run.writer_with_news::<ShapeType>(Reliability::BestEffort);
     let status = news.await_incompatible();
-    assert_eq!(numbers(status.last_policies), demanded(with_presentation));
+    assert_eq!(numbers(status.last_policies), demanded(more.0));
     let theirs = peer.ask("incompatible").parse().unwrap();
-    assert!(demanded(with_presentation).contains(&theirs), "{theirs}");
+    assert!(demanded(more.0).contains(&theirs), "{theirs}");
     assert_eq!(writer.publication_matched_status().total_count, 0);
     peer.quit();
 
@@ -401,17 +401,15 @@ pub(crate) fn all_incompatible_policies_are_named(name: &str, start: Start, with
     let qos = lossless_reader().transient_local().deadline(Duration::from_secs(1));
     let qos = qos.ownership(Ownership::Exclusive).destination_order(DestinationOrder::BySourceTimestamp);
     let qos = qos.liveliness(LivelinessKind::ManualByTopic, Duration::from_secs(1));
-    let mut subscriber = SubscriberQos::default();
-    if with_presentation {
-        subscriber = subscriber.coherent_access(PresentationScope::Topic);
-    }
+    let subscriber = SubscriberQos::default().coherent_access(PresentationScope::Topic);
     let subscriber = run.participant().create_subscriber_with_qos(subscriber);
     let reader = subscriber.create_datareader::<ShapeType>(&run.topic(), qos).unwrap();
     until("incompatible", || reader.requested_incompatible_qos_status().total_count == 1);
     let status = reader.requested_incompatible_qos_status();
-    assert_eq!(numbers(status.last_policies), demanded(with_presentation));
+    let all = demanded(&[PolicyId::DestinationOrder, PolicyId::Presentation]);
+    assert_eq!(numbers(status.last_policies), all);
     let theirs = peer.ask("incompatible").parse().unwrap();
-    assert!(demanded(with_presentation).contains(&theirs), "{theirs}");
+    assert!(all.contains(&theirs), "{theirs}");
     assert_eq!(reader.subscription_matched_status().total_count, 0);
     peer.quit();
 }
