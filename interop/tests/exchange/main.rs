@@ -15,6 +15,7 @@
 //! | `peer` | building and running a program of another engine |
 //! | `policies` | what each side requires of the other, and sees of it; the tests are in the folders of the engines |
 //! | `restart` | either side killed or gone, and replaced |
+//! | `rust_engines` | the exchanges with dust_dds and RustDDS, whose programs are in `peers/weir-exchange-peers` |
 //! | `types` | the types and their samples |
 //! | `weir` | Weir's side |
 //! | `weir_process` | Weir's side as a process, to be killed |
@@ -34,6 +35,7 @@ mod namespace;
 mod peer;
 mod policies;
 mod restart;
+mod rust_engines;
 mod types;
 mod weir;
 mod weir_process;
