@@ -16,6 +16,8 @@ pub enum Requirement {
     CycloneDds,
     /// Fast DDS with its headers, and a C++ compiler.
     FastDds,
+    /// The programs of `peers/weir-exchange-peers`, in the folder that the variable `WEIR_RUST_PEERS` names.
+    RustEngines,
     /// The privilege to create network namespaces, and the tools to configure them.
     Netns,
     /// Wireshark's command line tool.
@@ -45,12 +47,17 @@ impl Requirement {
         match self {
             Self::CycloneDds => "WEIR_REQUIRE_CYCLONEDDS",
             Self::FastDds => "WEIR_REQUIRE_FASTDDS",
+            Self::RustEngines => "WEIR_REQUIRE_RUST_PEERS",
             Self::Netns => "WEIR_REQUIRE_NETNS",
             Self::Tshark => "WEIR_REQUIRE_TSHARK",
         }
     }
 
     fn missing(self) -> Option<String> {
+        if self == Self::RustEngines {
+            let missing = rust_peer("rustdds").is_none_or(|program| !program.is_file());
+            return missing.then(|| "`cargo xtask rust-engines` builds the programs".to_owned());
+        }
         let programs: &[&str] = match self {
             Self::CycloneDds => &["idlc", "cc", "/usr/include/dds/dds.h"],
             Self::FastDds => &[
@@ -58,6 +65,7 @@ impl Requirement {
                 "/usr/include/fastdds/dds/domain/DomainParticipant.hpp",
                 "/usr/include/fastcdr/Cdr.h",
             ],
+            Self::RustEngines => &[],
             Self::Netns => &["ip", "nft", "ethtool", "unshare"],
             Self::Tshark => &["tshark"],
         };
@@ -66,6 +74,12 @@ impl Requirement {
         }
         (self == Self::Netns && !can_unshare()).then(|| "network namespaces need root".to_owned())
     }
+}
+
+/// Returns the path of a program of `peers/weir-exchange-peers`, if it was announced where these are.
+#[must_use]
+pub fn rust_peer(name: &str) -> Option<PathBuf> {
+    std::env::var_os("WEIR_RUST_PEERS").map(|folder| PathBuf::from(folder).join(name))
 }
 
 /// Finds a program; a name with a slash is a path.

@@ -33,6 +33,7 @@ fn main() -> ExitCode {
         ["ci"] => ci::run(steps::ALL),
         // On its own it also builds the engines that take too long for ci.
         ["peers"] => ci::run_one("peers", peers::all),
+        ["rust-engines"] => ci::run_one("rust-engines", peers::rust_engines),
         ["sim", options @ ..] => match sim_seeds(options) {
             Ok(seeds) => ci::run_one("sim", |environment| steps::sim(environment, seeds)),
             Err(reason) => refuse(&reason),
@@ -100,6 +101,7 @@ fn usage() -> String {
         "\n  sim          the simulated swarm with N random configurations, and its search; not part of ci\n";
     text += "  soak         alone: shows its progress, for 30 minutes unless given another number\n";
     text += "  docs         alone: writes the generated pages; with --measure, measures their results first, as root\n";
+    text += "  rust-engines exchanges with dust_dds and RustDDS; not part of ci\n";
     text += "  seeds        RTI's published scripts between network namespaces, every loop of them; not part of ci\n";
     text + "\nWith CI=true a skipped instructions, tshark, interop, netns or capture step is a failure.\n"
 }

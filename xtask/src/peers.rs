@@ -36,6 +36,22 @@ pub(crate) fn all(environment: &Environment) -> Outcome {
     Ok(format!("{tests}; {} has the engines {features}", program.display()))
 }
 
+/// Builds the engines in Rust as programs of the interoperability tests, and runs their tests. Not part of `ci`: a
+/// fresh build takes minutes.
+pub(crate) fn rust_engines(environment: &Environment) -> Outcome {
+    let built =
+        ["build", "--quiet", "--package", "weir-exchange-peers", "--features", "rust-peers", "--locked"];
+    process::run(&mut environment.cargo(&manifest(&built)), steps::BUILD_LIMIT)?;
+    let programs = environment.target_folder_of("peers").join("debug");
+    let cargo = |arguments: &[&str]| {
+        let mut cargo = environment.cargo(arguments);
+        cargo.env("WEIR_RUST_PEERS", &programs).env("WEIR_REQUIRE_RUST_PEERS", "1");
+        cargo
+    };
+    let tests = ["test", "--package", "weir-interop", "--locked", "--test", "exchange", "rust_engines::"];
+    steps::tests(cargo, &[&tests[..], &["--", "--test-threads=1"]].concat())
+}
+
 fn build_and_try(
     environment: &Environment,
     features: &str,

@@ -177,7 +177,17 @@ fn tshark(environment: &Environment) -> Outcome {
 
 fn interop(environment: &Environment) -> Outcome {
     // All exchanges except those of the steps below.
-    let test = ["exchange", "--", THREADS, "--skip", "fastdds::", "--skip", "captured::"];
+    let test = [
+        "exchange",
+        "--",
+        THREADS,
+        "--skip",
+        "fastdds::",
+        "--skip",
+        "captured::",
+        "--skip",
+        "rust_engines::",
+    ];
     outside(environment, &test, &["WEIR_REQUIRE_CYCLONEDDS"], &CYCLONEDDS)
 }
 

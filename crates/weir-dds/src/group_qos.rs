@@ -18,6 +18,8 @@ pub struct PublisherQos {
     pub presentation: Presentation,
     /// Names or patterns of partitions; empty: those that each writer names.
     pub partition: Vec<String>,
+    /// Bytes that the writers announce (GROUP_DATA), at most 1024.
+    pub group_data: Vec<u8>,
 }
 
 /// QoS of a subscriber. Default: neither coherent nor ordered, and the partition with the empty name.
@@ -35,6 +37,8 @@ pub struct SubscriberQos {
     pub presentation: Presentation,
     /// Names or patterns of partitions; empty: those that each reader names.
     pub partition: Vec<String>,
+    /// Bytes that the readers announce (GROUP_DATA), at most 1024.
+    pub group_data: Vec<u8>,
 }
 
 macro_rules! fluent {
@@ -80,6 +84,15 @@ macro_rules! fluent {
                 self.partition = names.into_iter().map(Into::into).collect();
                 self
             }
+
+            /// Sets bytes that the endpoints announce (GROUP_DATA, DDS 1.4, 2.2.3.3).
+            ///
+            /// With more than 1024 bytes, no endpoint can be created.
+            #[must_use]
+            pub fn group_data(mut self, bytes: impl Into<Vec<u8>>) -> Self {
+                self.group_data = bytes.into();
+                self
+            }
         }
     };
 }
@@ -95,6 +108,7 @@ pub(crate) struct AnnouncedByGroup {
     group: Option<EntityId>,
     /// Empty: those of the endpoint.
     partition: Vec<String>,
+    group_data: Vec<u8>,
 }
 
 impl AnnouncedByGroup {
@@ -107,6 +121,7 @@ impl AnnouncedByGroup {
     pub(crate) fn add_to(&self, endpoint: &mut Qos) {
         endpoint.presentation = self.presentation;
         endpoint.group = self.group;
+        endpoint.group_data.clone_from(&self.group_data);
         if !self.partition.is_empty() {
             endpoint.partition.clone_from(&self.partition);
         }
@@ -120,6 +135,7 @@ impl PublisherQos {
             presentation: self.presentation,
             group: self.shares_sequence().then_some(publisher),
             partition: self.partition.clone(),
+            group_data: self.group_data.clone(),
         }
     }
 
@@ -133,6 +149,11 @@ impl PublisherQos {
 impl SubscriberQos {
     /// What the readers announce.
     pub(crate) fn announced(&self) -> AnnouncedByGroup {
-        AnnouncedByGroup { presentation: self.presentation, group: None, partition: self.partition.clone() }
+        AnnouncedByGroup {
+            presentation: self.presentation,
+            group: None,
+            partition: self.partition.clone(),
+            group_data: self.group_data.clone(),
+        }
     }
 }

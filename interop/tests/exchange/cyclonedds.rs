@@ -1,5 +1,7 @@
 //! A live exchange with Cyclone DDS over the loopback interface, in both directions.
 
+mod policies;
+
 use std::path::PathBuf;
 use std::process::Command;
 use std::sync::OnceLock;

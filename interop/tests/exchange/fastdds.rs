@@ -1,5 +1,7 @@
 //! The exchanges with Fast DDS.
 
+mod policies;
+
 use std::path::PathBuf;
 use std::process::Command;
 use std::sync::OnceLock;

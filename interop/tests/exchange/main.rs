@@ -13,7 +13,9 @@
 //! | `multicast` | several readers of one group, with Cyclone DDS |
 //! | `namespace` | a separate network namespace for a test |
 //! | `peer` | building and running a program of another engine |
+//! | `policies` | what each side requires of the other, and sees of it; the tests are in the folders of the engines |
 //! | `restart` | either side killed or gone, and replaced |
+//! | `rust_engines` | the exchanges with dust_dds and RustDDS, whose programs are in `peers/weir-exchange-peers` |
 //! | `types` | the types and their samples |
 //! | `weir` | Weir's side |
 //! | `weir_process` | Weir's side as a process, to be killed |
@@ -31,7 +33,9 @@ mod liveliness;
 mod multicast;
 mod namespace;
 mod peer;
+mod policies;
 mod restart;
+mod rust_engines;
 mod types;
 mod weir;
 mod weir_process;

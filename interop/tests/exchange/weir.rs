@@ -9,8 +9,8 @@ use std::sync::{Arc, Mutex};
 
 use weir_dds::{
     DataReader, DataReaderListener, DataReaderQos, DataWriter, DataWriterListener, DataWriterQos,
-    DomainParticipant, IncompatibleQosStatus, InstanceHandle, InstanceState, LivelinessChangedStatus,
-    LivelinessLostStatus, MatchedStatus, ParticipantSettings, Reliability, Topic,
+    DeadlineMissedStatus, DomainParticipant, IncompatibleQosStatus, InstanceHandle, InstanceState,
+    LivelinessChangedStatus, LivelinessLostStatus, MatchedStatus, ParticipantSettings, Reliability, Topic,
 };
 
 use crate::peer::Peer;
@@ -66,7 +66,7 @@ impl Run {
         self.participant.get_or_init(make)
     }
 
-    fn topic<T: Numbered>(&self) -> Topic<T> {
+    pub(crate) fn topic<T: Numbered>(&self) -> Topic<T> {
         self.participant().create_topic(&self.topic).unwrap()
     }
 
@@ -140,6 +140,7 @@ pub(crate) struct News {
     incompatible: Receiver<IncompatibleQosStatus>,
     alive: Receiver<LivelinessChangedStatus>,
     lost: Receiver<LivelinessLostStatus>,
+    missed: Receiver<DeadlineMissedStatus>,
 }
 
 impl News {
@@ -170,6 +171,11 @@ impl News {
     /// Waits for an endpoint with incompatible QoS.
     pub(crate) fn await_incompatible(&self) -> IncompatibleQosStatus {
         await_status(&self.incompatible, LIMIT, |_| true, "an incompatible endpoint")
+    }
+
+    /// Waits until a deadline was missed.
+    pub(crate) fn await_deadline_missed(&self) {
+        await_status(&self.missed, LIMIT, |_| true, "a missed deadline");
     }
 
     /// Waits for these numbers of writers, alive and not alive.
@@ -208,6 +214,7 @@ struct Listener {
     incompatible: Mutex<Sender<IncompatibleQosStatus>>,
     alive: Mutex<Sender<LivelinessChangedStatus>>,
     lost: Mutex<Sender<LivelinessLostStatus>>,
+    missed: Mutex<Sender<DeadlineMissedStatus>>,
 }
 
 impl Listener {
@@ -216,13 +223,15 @@ impl Listener {
         let (incompatible_sender, incompatible) = mpsc::channel();
         let (alive_sender, alive) = mpsc::channel();
         let (lost_sender, lost) = mpsc::channel();
+        let (missed_sender, missed) = mpsc::channel();
         let listener = Self {
             matched: Mutex::new(matched_sender),
             incompatible: Mutex::new(incompatible_sender),
             alive: Mutex::new(alive_sender),
             lost: Mutex::new(lost_sender),
+            missed: Mutex::new(missed_sender),
         };
-        (listener, News { matched, last_matched: Cell::default(), incompatible, alive, lost })
+        (listener, News { matched, last_matched: Cell::default(), incompatible, alive, lost, missed })
     }
 
     // The receiver is gone when the test is over.
@@ -247,6 +256,10 @@ impl<T> DataReaderListener<T> for Listener {
     fn on_liveliness_changed(&self, _: &DataReader<T>, status: LivelinessChangedStatus) {
         let _ = self.alive.lock().unwrap().send(status);
     }
+
+    fn on_requested_deadline_missed(&self, _: &DataReader<T>, status: DeadlineMissedStatus) {
+        let _ = self.missed.lock().unwrap().send(status);
+    }
 }
 
 impl<T> DataWriterListener<T> for Listener {
@@ -260,6 +273,10 @@ impl<T> DataWriterListener<T> for Listener {
 
     fn on_liveliness_lost(&self, _: &DataWriter<T>, status: LivelinessLostStatus) {
         let _ = self.lost.lock().unwrap().send(status);
+    }
+
+    fn on_offered_deadline_missed(&self, _: &DataWriter<T>, status: DeadlineMissedStatus) {
+        let _ = self.missed.lock().unwrap().send(status);
     }
 }
 
@@ -357,6 +374,15 @@ pub(crate) fn write_until_content<T: Numbered>(
         if number % 20 == 0 && peer.answer_within(Duration::from_millis(1)).is_some() {
             return;
         }
+    }
+}
+
+/// Waits until something holds that has no event.
+pub(crate) fn until(what: &str, holds: impl Fn() -> bool) {
+    let limit = std::time::Instant::now() + LIMIT;
+    while !holds() {
+        assert!(std::time::Instant::now() < limit, "not {what} within {LIMIT:?}");
+        std::thread::yield_now();
     }
 }
 

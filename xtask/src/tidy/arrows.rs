@@ -56,6 +56,7 @@ const ARROWS: &[(&str, &[&str])] = &[
         ],
     ),
     ("weir-dds", &["weir-cdr", "weir-filter", "weir-rtps", "weir-udp", "weir-wire"]),
+    ("weir-exchange-peers", &[]),
     ("weir-filter", &["weir-cdr"]),
     ("weir-history", &["weir-results"]),
     ("weir-interop", &["weir-cdr", "weir-dds", "weir-netsim", "weir-rtps", "weir-udp", "weir-wire"]),

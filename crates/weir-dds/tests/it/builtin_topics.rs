@@ -3,8 +3,8 @@
 use std::time::{Duration, SystemTime};
 
 use weir_dds::{
-    DataReader, DataWriter, DdsError, DdsType, DomainParticipant, Guid, InstanceState, Sample, States,
-    WaitSet,
+    DataReader, DataWriter, DdsError, DdsType, DomainParticipant, Guid, InstanceState, PublisherQos, Sample,
+    States, SubscriberQos, WaitSet,
 };
 
 use crate::support::{DEADLINE, Keyed, Numbered, World, lossless_reader, lossless_writer, settings};
@@ -172,6 +172,29 @@ fn what_others_have_announced_can_be_looked_up() {
     let difference =
         |time: SystemTime| time.duration_since(here.current_time()).unwrap_or_else(|it| it.duration());
     assert!(difference(SystemTime::now()) < Duration::from_secs(3600));
+}
+
+#[test]
+fn endpoints_announce_the_data_of_their_publisher_or_subscriber() {
+    let world = World::new();
+    let (here, there) = (world.participant(), world.participant());
+    let publisher = here.create_publisher_with_qos(PublisherQos::default().group_data(*b"north"));
+    let subscriber = there.create_subscriber_with_qos(SubscriberQos::default().group_data(*b"south"));
+    let writer: DataWriter<Numbered> =
+        publisher.create_datawriter(&world.topic(&here), lossless_writer()).unwrap();
+    let reader: DataReader<Numbered> =
+        subscriber.create_datareader(&world.topic(&there), lossless_reader()).unwrap();
+    writer.wait_for_subscriptions(1, DEADLINE).unwrap();
+    reader.wait_for_publications(1, DEADLINE).unwrap();
+    assert_eq!(reader.matched_publication_data(writer.guid()).unwrap().qos.group_data, b"north");
+    // A change of another policy leaves them alone.
+    reader.set_qos(lossless_reader().user_data(*b"new")).unwrap();
+    let seen = || writer.matched_subscription_data(reader.guid()).unwrap().qos;
+    until(|| seen().user_data == b"new");
+    assert_eq!(seen().group_data, b"south");
+    let publisher = here.create_publisher_with_qos(PublisherQos::default().group_data(vec![0; 1025]));
+    let refused = publisher.create_datawriter::<Numbered>(&world.topic(&here), lossless_writer());
+    assert!(matches!(refused, Err(DdsError::BadParameter(_))), "{refused:?}");
 }
 
 #[test]

@@ -4,11 +4,17 @@
 //
 //   writer|reader TYPE TOPIC reliable|best-effort [OPTION...]
 //     options: batch, xcdr2, transient-local, keep-last=DEPTH, autodispose,
-//     automatic=MS, manual-by-participant=MS, manual-by-topic=MS (a lease), user-data=BYTES, partitions=COUNT
+//     automatic=MS, manual-by-participant=MS, manual-by-topic=MS (a lease), user-data=BYTES, partitions=COUNT,
+//     partition=NAME,..., presentation=instance|topic|group, coherent, ordered, exclusive=STRENGTH, deadline=MS,
+//     lifespan=MS, by-source-timestamp, user=TEXT, topic=TEXT, group=TEXT
 //   matched COUNT               waits until COUNT readers or writers are matched
 //   arrived COUNT               waits until COUNT were ever matched
 //   incompatible                waits for one with incompatible QoS; answers with the policy's number
 //   write FIRST COUNT SIZE INSTANCES
+//   write-at SECONDS NUMBER SIZE INSTANCES   writes one sample with this source timestamp
+//   deadline-missed             waits until a deadline was missed
+//   empty                       waits until the reader holds no samples, without taking any
+//   seen                        answers with the user, topic and group data of the matched endpoint
 //   acknowledged                waits until everything written is acknowledged
 //   dispose|unregister NUMBER INSTANCES   of this sample's instance
 //   read FIRST COUNT SIZE INSTANCES    reads COUNT samples, all from the first on, in order
@@ -296,59 +302,26 @@ static const type_t *type;
 static int is_writer, is_batching, is_xcdr2;
 static dds_instance_state_t states[INSTANCES_MAX + 1];
 
-// The number after an option, or `otherwise`.
-static int32_t option(const char *options, const char *name, int32_t otherwise) {
-  const char *found = strstr(options, name);
-  return found == NULL ? otherwise : atoi(found + strlen(name));
-}
+#include "policies.h"
 
-static void set_history(dds_qos_t *qos, const char *options) {
-  const int32_t depth = option(options, " keep-last=", 0);
-  const dds_history_kind_t kind = depth > 0 ? DDS_HISTORY_KEEP_LAST : DDS_HISTORY_KEEP_ALL;
-  dds_qset_history(qos, kind, depth);
-  if (strstr(options, " transient-local") == NULL) return;
-  dds_qset_durability(qos, DDS_DURABILITY_TRANSIENT_LOCAL);
-  // The samples kept for late-joining readers.
-  dds_qset_durability_service(qos, 0, kind, depth, DDS_LENGTH_UNLIMITED, DDS_LENGTH_UNLIMITED, DDS_LENGTH_UNLIMITED);
-}
-
-static void set_liveliness(dds_qos_t *qos, const char *options) {
-  static const char *const NAMES[] = {" automatic=", " manual-by-participant=", " manual-by-topic="};
-  static const dds_liveliness_kind_t KINDS[] = {DDS_LIVELINESS_AUTOMATIC, DDS_LIVELINESS_MANUAL_BY_PARTICIPANT,
-                                                DDS_LIVELINESS_MANUAL_BY_TOPIC};
-  for (size_t i = 0; i < 3; i++) {
-    const int32_t lease = option(options, NAMES[i], 0);
-    if (lease > 0) dds_qset_liveliness(qos, KINDS[i], DDS_MSECS(lease));
-  }
-}
-
-// Policies that make the announcement of an endpoint long.
-static void set_announced(dds_qos_t *qos, const char *options) {
-  enum { PARTITIONS_MAX = 64 };
-  static char names[PARTITIONS_MAX][80];
-  static const char *partitions[PARTITIONS_MAX];
-  const int32_t bytes = option(options, " user-data=", 0), count = option(options, " partitions=", 0);
-  if (bytes > 0) dds_qset_userdata(qos, make_bytes(0, (uint32_t)bytes)._buffer, (size_t)bytes);
-  if (count > PARTITIONS_MAX) fail("at most %d partitions", PARTITIONS_MAX);
-  for (int32_t i = 0; i < count; i++) {
-    snprintf(names[i], sizeof names[i], "a partition whose name makes announcements longer %02d", i);
-    partitions[i] = names[i];
-  }
-  if (count > 0) dds_qset_partition(qos, (uint32_t)count, partitions);
-}
+// The statuses that are waited for.
+#define WRITER_NEWS (DDS_PUBLICATION_MATCHED_STATUS | DDS_OFFERED_INCOMPATIBLE_QOS_STATUS | DDS_LIVELINESS_LOST_STATUS | \
+                     DDS_OFFERED_DEADLINE_MISSED_STATUS)
+#define READER_NEWS (DDS_SUBSCRIPTION_MATCHED_STATUS | DDS_REQUESTED_INCOMPATIBLE_QOS_STATUS | DDS_LIVELINESS_CHANGED_STATUS | \
+                     DDS_REQUESTED_DEADLINE_MISSED_STATUS | DDS_DATA_AVAILABLE_STATUS)
 
 static void make_endpoint(int writes, const char *type_name, const char *topic_name, int is_reliable, const char *options) {
   type = NULL;
   for (size_t i = 0; i < sizeof TYPES / sizeof TYPES[0]; i++)
     if (strcmp(TYPES[i].name, type_name) == 0) type = &TYPES[i];
   if (type == NULL) fail("no type %s", type_name);
-  dds_entity_t topic = check(dds_create_topic(participant, type->descriptor, topic_name, NULL, NULL), "topic");
-  dds_qos_t *qos = dds_create_qos();
+  dds_qos_t *qos = dds_create_qos(), *topic_qos = dds_create_qos();
+  set_data(topic_qos, options);
+  dds_entity_t topic = check(dds_create_topic(participant, type->descriptor, topic_name, topic_qos, NULL), "topic");
+  dds_delete_qos(topic_qos);
   dds_data_representation_id_t representation = is_xcdr2 ? DDS_DATA_REPRESENTATION_XCDR2 : DDS_DATA_REPRESENTATION_XCDR1;
   dds_qset_reliability(qos, is_reliable ? DDS_RELIABILITY_RELIABLE : DDS_RELIABILITY_BEST_EFFORT, LIMIT);
-  set_history(qos, options);
-  set_liveliness(qos, options);
-  set_announced(qos, options);
+  set_policies(qos, options);
   dds_qset_data_representation(qos, 1, &representation);
   // Distinguishes unregistered instances from disposed ones.
   dds_qset_writer_data_lifecycle(qos, strstr(options, " autodispose") != NULL);
@@ -357,10 +330,7 @@ static void make_endpoint(int writes, const char *type_name, const char *topic_n
                    writes ? "writer" : "reader");
   dds_delete_qos(qos);
   waitset = check(dds_create_waitset(participant), "waitset");
-  const uint32_t mask = writes ? DDS_PUBLICATION_MATCHED_STATUS | DDS_OFFERED_INCOMPATIBLE_QOS_STATUS | DDS_LIVELINESS_LOST_STATUS
-                               : DDS_SUBSCRIPTION_MATCHED_STATUS | DDS_REQUESTED_INCOMPATIBLE_QOS_STATUS |
-                                     DDS_LIVELINESS_CHANGED_STATUS | DDS_DATA_AVAILABLE_STATUS;
-  check(dds_set_status_mask(endpoint, mask), "status mask");
+  check(dds_set_status_mask(endpoint, writes ? WRITER_NEWS : READER_NEWS), "status mask");
   check(dds_waitset_attach(waitset, endpoint, 0), "attach");
 }
 
@@ -370,10 +340,8 @@ static void wait_for_news(const char *what) {
 
 // Statuses wake the waitset until they are read: only enable those that are waited for.
 static void clear_other_news(uint32_t waited_for) {
-  static const uint32_t WRITERS = DDS_PUBLICATION_MATCHED_STATUS | DDS_OFFERED_INCOMPATIBLE_QOS_STATUS | DDS_LIVELINESS_LOST_STATUS;
-  static const uint32_t READERS = DDS_SUBSCRIPTION_MATCHED_STATUS | DDS_REQUESTED_INCOMPATIBLE_QOS_STATUS | DDS_LIVELINESS_CHANGED_STATUS;
   uint32_t ignored;
-  check(dds_take_status(endpoint, &ignored, (is_writer ? WRITERS : READERS | DDS_DATA_AVAILABLE_STATUS) & ~waited_for), "statuses");
+  check(dds_take_status(endpoint, &ignored, (is_writer ? WRITER_NEWS : READER_NEWS) & ~waited_for), "statuses");
 }
 
 static void await_matches(uint32_t count, int is_total) {
@@ -421,6 +389,50 @@ static uint32_t await_incompatibility(void) {
     clear_other_news(DDS_OFFERED_INCOMPATIBLE_QOS_STATUS | DDS_REQUESTED_INCOMPATIBLE_QOS_STATUS);
     wait_for_news("incompatible QoS");
   }
+}
+
+static void await_missed_deadline(void) {
+  for (;;) {
+    dds_offered_deadline_missed_status_t offered = {0};
+    dds_requested_deadline_missed_status_t requested = {0};
+    check(is_writer ? dds_get_offered_deadline_missed_status(endpoint, &offered)
+                    : dds_get_requested_deadline_missed_status(endpoint, &requested), "deadline status");
+    if (offered.total_count + requested.total_count > 0) return;
+    clear_other_news(DDS_OFFERED_DEADLINE_MISSED_STATUS | DDS_REQUESTED_DEADLINE_MISSED_STATUS);
+    wait_for_news("missed deadlines");
+  }
+}
+
+// Waits until the reader holds no samples although none are taken.
+static void await_emptiness(void) {
+  for (const dds_time_t start = dds_time(); dds_time() < start + LIMIT; dds_sleepfor(DDS_MSECS(5))) {
+    void *sample[1] = {NULL};
+    dds_sample_info_t info;
+    const int count = check(dds_read(endpoint, sample, &info, 1, 1), "read");
+    if (count == 0) return;
+    check(dds_return_loan(endpoint, sample, count), "loan");
+  }
+  fail("the samples have not expired");
+}
+
+// Prints the data of the user, the topic and the group of the first matched endpoint.
+static void print_data(void) {
+  dds_instance_handle_t other;
+  const int count = is_writer ? dds_get_matched_subscriptions(endpoint, &other, 1) : dds_get_matched_publications(endpoint, &other, 1);
+  if (count < 1) fail("nothing is matched");
+  dds_builtintopic_endpoint_t *found =
+      is_writer ? dds_get_matched_subscription_data(endpoint, other) : dds_get_matched_publication_data(endpoint, other);
+  if (found == NULL) fail("nothing is known about it");
+  void *user, *topic, *group;
+  size_t users, topics, groups;
+  if (!dds_qget_userdata(found->qos, &user, &users) || !dds_qget_topicdata(found->qos, &topic, &topics) ||
+      !dds_qget_groupdata(found->qos, &group, &groups))
+    fail("no data");
+  printf("ok %.*s %.*s %.*s\n", (int)users, (char *)user, (int)topics, (char *)topic, (int)groups, (char *)group);
+  dds_free(user);
+  dds_free(topic);
+  dds_free(group);
+  dds_builtintopic_free_endpoint(found);
 }
 
 static void write_samples(uint32_t first, uint32_t count, uint32_t size, uint32_t instances) {
@@ -504,6 +516,15 @@ static void act(char *line) {
   } else if (strcmp(word, "incompatible") == 0) {
     printf("ok %u\n", await_incompatibility());
     return;
+  } else if (strcmp(word, "deadline-missed") == 0) {
+    await_missed_deadline();
+  } else if (strcmp(word, "empty") == 0) {
+    await_emptiness();
+  } else if (strcmp(word, "seen") == 0) {
+    print_data();
+    return;
+  } else if (strcmp(word, "write-at") == 0 && sscanf(rest, "%u %u %u %u", &first, &count, &size, &instances) == 4) {
+    check(dds_write_ts(endpoint, type->make(count, size, instances), DDS_SECS(first)), "write");
   } else if (strcmp(word, "acknowledged") == 0) {
     check(dds_wait_for_acks(endpoint, LIMIT), "acknowledgements");
   } else if (strcmp(word, "liveliness") == 0 && sscanf(rest, "%u %u", &first, &count) == 2) {

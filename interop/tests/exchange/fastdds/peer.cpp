@@ -1,6 +1,7 @@
-// The other side of the interoperability tests, with Fast DDS 2. It runs the commands of `../cyclonedds/peer.c`
-// for the types ShapeType and Blob, except `incompatible`, the liveliness commands, and all options other than
-// `transient-local` and `keep-last`. The second argument is the lease of the participant in milliseconds.
+// The other side of the interoperability tests, with Fast DDS 2. It runs the commands of `../cyclonedds/peer.c` for the
+// types ShapeType and Blob, except `empty`, `write-at` and the liveliness commands. The options of writers and readers
+// are those of `policies.h`, `heartbeats` (ten a second), and, as the last one, `filter=EXPRESSION` with %0 = 10.
+// The second argument is the lease of the participant in milliseconds.
 
 #include <atomic>
 #include <condition_variable>
@@ -14,8 +15,10 @@
 
 #include <fastcdr/Cdr.h>
 #include <fastcdr/FastBuffer.h>
+#include <fastcdr/exceptions/NotEnoughMemoryException.h>
 #include <fastdds/dds/domain/DomainParticipant.hpp>
 #include <fastdds/dds/domain/DomainParticipantFactory.hpp>
+#include <fastdds/dds/domain/DomainParticipantListener.hpp>
 #include <fastdds/dds/publisher/DataWriter.hpp>
 #include <fastdds/dds/publisher/DataWriterListener.hpp>
 #include <fastdds/dds/publisher/Publisher.hpp>
@@ -23,11 +26,16 @@
 #include <fastdds/dds/subscriber/DataReaderListener.hpp>
 #include <fastdds/dds/subscriber/SampleInfo.hpp>
 #include <fastdds/dds/subscriber/Subscriber.hpp>
+#include <fastdds/dds/topic/ContentFilteredTopic.hpp>
 #include <fastdds/dds/topic/Topic.hpp>
 #include <fastdds/dds/topic/TopicDataType.hpp>
 #include <fastdds/dds/topic/TypeSupport.hpp>
 #include <fastdds/dds/log/Log.hpp>
 #include <fastdds/rtps/transport/UDPv4TransportDescriptor.h>
+#include <fastrtps/types/DynamicTypeBuilderFactory.h>
+#include <fastrtps/types/DynamicTypeBuilder.h>
+#include <fastrtps/types/DynamicTypePtr.h>
+#include <fastrtps/types/TypeObjectFactory.h>
 #include <fastrtps/utils/md5.h>
 
 using namespace eprosima::fastdds::dds;
@@ -95,7 +103,8 @@ class Type : public TopicDataType {
     return true;
   }
 
-  bool deserialize(SerializedPayload_t *payload, void *data) override {
+  // Like generated code, fails for a payload that is too short, as of the end of a coherent set.
+  bool deserialize(SerializedPayload_t *payload, void *data) override try {
     auto &it = *static_cast<Sample *>(data);
     eprosima::fastcdr::FastBuffer buffer(reinterpret_cast<char *>(payload->data), payload->length);
     eprosima::fastcdr::Cdr cdr(buffer, eprosima::fastcdr::Cdr::DEFAULT_ENDIAN, eprosima::fastcdr::Cdr::DDS_CDR);
@@ -103,6 +112,8 @@ class Type : public TopicDataType {
     if (is_keyed) cdr >> it.color >> it.x >> it.y >> it.size >> it.bytes;
     else cdr >> it.x >> it.bytes;
     return true;
+  } catch (const eprosima::fastcdr::exception::NotEnoughMemoryException &) {
+    return false;
   }
 
   std::function<uint32_t()> getSerializedSizeProvider(void *data) override {
@@ -132,7 +143,9 @@ class Type : public TopicDataType {
 // Events wake the waiting thread.
 static std::mutex mutex;
 static std::condition_variable changed;
-static int matched, arrived;
+static int matched, arrived, incompatible_policy, deadlines_missed;
+
+#include "policies.h"
 
 static void set_matched(int count, int total) {
   std::lock_guard<std::mutex> lock(mutex);
@@ -140,12 +153,22 @@ static void set_matched(int count, int total) {
   changed.notify_all();
 }
 
+static void set(int *what, int value) {
+  std::lock_guard<std::mutex> lock(mutex);
+  *what = value;
+  changed.notify_all();
+}
+
 struct WriterListener : DataWriterListener {
   void on_publication_matched(DataWriter *, const PublicationMatchedStatus &s) override { set_matched(s.current_count, s.total_count); }
+  void on_offered_incompatible_qos(DataWriter *, const OfferedIncompatibleQosStatus &s) override { set(&incompatible_policy, int(s.last_policy_id)); }
+  void on_offered_deadline_missed(DataWriter *, const OfferedDeadlineMissedStatus &s) override { set(&deadlines_missed, int(s.total_count)); }
 } writer_listener;
 
 struct ReaderListener : DataReaderListener {
   void on_subscription_matched(DataReader *, const SubscriptionMatchedStatus &s) override { set_matched(s.current_count, s.total_count); }
+  void on_requested_incompatible_qos(DataReader *, const RequestedIncompatibleQosStatus &s) override { set(&incompatible_policy, int(s.last_policy_id)); }
+  void on_requested_deadline_missed(DataReader *, const RequestedDeadlineMissedStatus &s) override { set(&deadlines_missed, int(s.total_count)); }
 } reader_listener;
 
 static DomainParticipant *participant;
@@ -156,27 +179,17 @@ static DataReader *reader;
 static std::map<std::string, InstanceStateKind> states;
 static std::map<InstanceHandle_t, std::string> colors;
 
-template <typename Q>
-static void set_qos(Q &qos, bool is_reliable, const char *options) {
-  const char *depth = strstr(options, " keep-last=");
-  qos.reliability().kind = is_reliable ? RELIABLE_RELIABILITY_QOS : BEST_EFFORT_RELIABILITY_QOS;
-  qos.reliability().max_blocking_time = Duration_t(LIMIT_S, 0);
-  qos.durability().kind = strstr(options, " transient-local") ? TRANSIENT_LOCAL_DURABILITY_QOS : VOLATILE_DURABILITY_QOS;
-  qos.history().kind = depth ? KEEP_LAST_HISTORY_QOS : KEEP_ALL_HISTORY_QOS;
-  if (depth) qos.history().depth = atoi(depth + strlen(" keep-last="));
-  qos.resource_limits().max_samples = 20000;
-  qos.resource_limits().max_instances = 10;
-  qos.resource_limits().max_samples_per_instance = 2000;
-  qos.endpoint().history_memory_policy = eprosima::fastrtps::rtps::PREALLOCATED_WITH_REALLOC_MEMORY_MODE;
-}
-
 static void make_endpoint(bool writes, const char *type_name, const char *topic_name, bool is_reliable, const char *options) {
   static std::map<std::string, Topic *> topics;
   is_keyed = strcmp(type_name, "ShapeType") == 0;
   Topic *&topic = topics[topic_name];
   if (topic == nullptr) {
-    TypeSupport(new Type(type_name)).register_type(participant);
-    topic = participant->create_topic(topic_name, type_name, TOPIC_QOS_DEFAULT);
+    TypeSupport type(new Type(type_name));
+    // Described for filters only.
+    type->auto_fill_type_object(false);
+    type->auto_fill_type_information(false);
+    type.register_type(participant);
+    topic = participant->create_topic(topic_name, type_name, topic_qos(options));
     check(topic != nullptr, "no topic");
   }
   if (writes) {
@@ -184,14 +197,23 @@ static void make_endpoint(bool writes, const char *type_name, const char *topic_
     set_qos(qos, is_reliable, options);
     qos.publish_mode().kind = ASYNCHRONOUS_PUBLISH_MODE;
     // The default is three seconds, without acknowledgements in between.
-    if (strstr(options, " transient-local")) qos.reliable_writer_qos().times.heartbeatPeriod = Duration_t(0.1);
+    if (has(options, " transient-local") || has(options, " heartbeats")) qos.reliable_writer_qos().times.heartbeatPeriod = Duration_t(0.1);
     qos.writer_data_lifecycle().autodispose_unregistered_instances = false;
+    qos.ownership_strength().value = uint32_t(option(options, " exclusive="));
+    publisher = participant->create_publisher(group_qos<PublisherQos>(options));
     writer = publisher->create_datawriter(topic, qos, &writer_listener);
     check(writer != nullptr, "no writer");
   } else {
     DataReaderQos qos;
     set_qos(qos, is_reliable, options);
-    reader = subscriber->create_datareader(topic, qos, &reader_listener);
+    subscriber = participant->create_subscriber(group_qos<SubscriberQos>(options));
+    TopicDescription *described = topic;
+    const char *filter = strstr(options, " filter=");
+    if (filter != nullptr) {
+      described = participant->create_contentfilteredtopic(topic_name + std::string("-filtered"), topic, filter + strlen(" filter="), {"10"});
+      check(described != nullptr, "no filter");
+    }
+    reader = subscriber->create_datareader(described, qos, &reader_listener);
     check(reader != nullptr, "no reader");
   }
 }
@@ -200,6 +222,13 @@ static void remove_endpoint() {
   if (writer != nullptr) check(publisher->delete_datawriter(writer) == ReturnCode_t::RETCODE_OK, "delete");
   if (reader != nullptr) check(subscriber->delete_datareader(reader) == ReturnCode_t::RETCODE_OK, "delete");
   writer = nullptr, reader = nullptr, matched = arrived = 0;
+}
+
+// Waits until this is not zero any more.
+static int await_value(const int *which, const char *what) {
+  std::unique_lock<std::mutex> lock(mutex);
+  if (!changed.wait_for(lock, std::chrono::seconds(LIMIT_S), [=] { return *which != 0; })) fail("%s: nothing happened", what);
+  return *which;
 }
 
 static void await_matches(int count, const int *which) {
@@ -246,6 +275,16 @@ static void act(const char *line) {
     await_matches(int(count), &matched);
   } else if (command == "arrived" && sscanf(rest, "%u", &count) == 1) {
     await_matches(int(count), &arrived);
+  } else if (command == "incompatible") {
+    printf("ok %d\n", await_value(&incompatible_policy, "incompatible QoS"));
+    return;
+  } else if (command == "deadline-missed") {
+    await_value(&deadlines_missed, "missed deadlines");
+  } else if (command == "seen") {
+    std::unique_lock<std::mutex> lock(mutex);
+    if (!changed.wait_for(lock, std::chrono::seconds(LIMIT_S), [] { return !discovery.data.empty(); })) fail("nothing was found");
+    printf("ok %s\n", discovery.data.c_str());
+    return;
   } else if (command == "acknowledged") {
     check(writer->wait_for_acknowledgments(Duration_t(LIMIT_S, 0)) == ReturnCode_t::RETCODE_OK, "acknowledgements");
   } else if (command == "delete") {
@@ -293,10 +332,9 @@ int main(int argc, char **argv) {
     discovery.leaseDuration = Duration_t(atoi(argv[2]) / 1e3);
     discovery.leaseDuration_announcementperiod = Duration_t(atoi(argv[2]) / 4e3);
   }
-  participant = DomainParticipantFactory::get_instance()->create_participant(uint32_t(atoi(argv[1])), qos);
+  participant = DomainParticipantFactory::get_instance()->create_participant(uint32_t(atoi(argv[1])), qos, &discovery, StatusMask::none());
   check(participant != nullptr, "no participant");
-  publisher = participant->create_publisher(PUBLISHER_QOS_DEFAULT);
-  subscriber = participant->create_subscriber(SUBSCRIBER_QOS_DEFAULT);
+  describe_shapes();
   puts("ok");
   char line[512];
   while (fgets(line, sizeof line, stdin) != nullptr) {
