@@ -31,7 +31,6 @@ use crate::driver::observers::Cause;
 use crate::driver::shared::Driver;
 use crate::driver::start::Handle;
 use crate::error::{DdsError, Result};
-use crate::group_qos::AnnouncedByGroup;
 use crate::instance_handle::InstanceHandle;
 use crate::key::instance_of;
 use crate::listener::DataReaderListener;
@@ -97,10 +96,8 @@ pub(crate) struct Inner {
     type_name: &'static str,
     /// The multicast group that the reader joined.
     group: Option<SocketAddrV4>,
-    /// The QoS as it is now.
+    /// The QoS as it is now. Locked after discovery.
     current: Mutex<DataReaderQos>,
-    /// What the subscriber adds to it.
-    of_subscriber: AnnouncedByGroup,
     is_enabled: AtomicBool,
     is_closed: AtomicBool,
     /// The content filter, kept while the reader is, and the version of its parameters at creation.
@@ -117,7 +114,6 @@ impl<T: DdsType> DataReader<T> {
     ) -> Result<Self> {
         check_qos(&qos)?;
         let Subscriber { handle, state } = subscriber;
-        let of_subscriber = subscriber.announced();
         let driver = &handle.driver;
         driver.check()?;
         let group = driver.group_for(qos.multicast)?;
@@ -125,7 +121,7 @@ impl<T: DdsType> DataReader<T> {
         let entity = driver.new_reader_id(T::HAS_KEY);
         let config = ReaderConfig {
             ecn: driver.ecn.clone(),
-            presentation: of_subscriber.presentation(),
+            presentation: state.qos.lock().presentation,
             ..core_config::<T>(driver.guid(entity), &qos, random::secret()?)
         };
         let endpoint = Arc::new(ReaderEndpoint::new(entity, ReaderCore::new(config), &topic.state, state));
@@ -136,12 +132,12 @@ impl<T: DdsType> DataReader<T> {
             (Arc::clone(state), version)
         });
         driver.routes.change(|table| _ = table.readers.insert(entity, Arc::clone(&endpoint)));
-        let reader = Self::of_endpoint(handle, endpoint, group, (qos, of_subscriber, filter));
+        let reader = Self::of_endpoint(handle, endpoint, group, (qos, filter));
         reader.set_listener(listener);
         if state.is_tracked.load(Ordering::SeqCst) {
             reader.inner.endpoint.watch();
         }
-        if driver.qos.lock().entity_factory.autoenable_created_entities {
+        if state.enables_readers() {
             reader.enable()?;
         }
         driver.check()?;
@@ -153,7 +149,7 @@ impl<T: DdsType> DataReader<T> {
         handle: &Arc<Handle>,
         endpoint: Arc<ReaderEndpoint>,
         group: Option<SocketAddrV4>,
-        (qos, of_subscriber, filter): (DataReaderQos, AnnouncedByGroup, Option<(Arc<FilterState>, u64)>),
+        (qos, filter): (DataReaderQos, Option<(Arc<FilterState>, u64)>),
     ) -> Self {
         let inner = Arc::new(Inner {
             handle: Arc::clone(handle),
@@ -162,7 +158,6 @@ impl<T: DdsType> DataReader<T> {
             type_name: T::TYPE_NAME,
             group,
             current: Mutex::new(qos),
-            of_subscriber,
             is_enabled: AtomicBool::new(false),
             is_closed: AtomicBool::new(false),
             filter,

@@ -9,11 +9,11 @@ use weir_rtps::reader::{States, groups};
 use weir_wire::Guid;
 
 use crate::content_filter::TopicDescription;
-use crate::data_reader::{AnyDataReader, DataReader};
+use crate::data_reader::{self, AnyDataReader, DataReader};
 use crate::driver::endpoints::ReaderEndpoint;
 use crate::driver::start::Handle;
 use crate::error::{DdsError, Result};
-use crate::group_qos::{AnnouncedByGroup, SubscriberQos};
+use crate::group_qos::SubscriberQos;
 use crate::levels::SubscriberState;
 use crate::listener::{DataReaderListener, SubscriberListener};
 use crate::qos::DataReaderQos;
@@ -44,17 +44,76 @@ pub struct Subscriber {
 
 impl Subscriber {
     pub(crate) fn new(handle: &Arc<Handle>, qos: SubscriberQos) -> Self {
-        Self { handle: Arc::clone(handle), state: SubscriberState::new(&handle.driver.level, qos) }
+        let state = SubscriberState::new(&handle.driver.level, qos);
+        let is_enabled = handle.driver.qos.lock().entity_factory.autoenable_created_entities;
+        state.is_enabled.store(is_enabled, Ordering::SeqCst);
+        Self { handle: Arc::clone(handle), state }
     }
 
     /// Returns the QoS.
-    pub fn qos(&self) -> &SubscriberQos {
-        &self.state.qos
+    pub fn get_qos(&self) -> SubscriberQos {
+        self.state.qos.lock().clone()
+    }
+
+    /// Changes the QoS: PARTITION, GROUP_DATA and ENTITY_FACTORY.
+    ///
+    /// Its readers announce changes at once. Writers that fit only now are matched, and those that do not fit any more
+    /// are not. ENTITY_FACTORY applies to readers that are created from then on.
+    ///
+    /// ```no_run
+    /// # use weir_dds::Subscriber;
+    /// # fn f(subscriber: &Subscriber) -> Result<(), weir_dds::DdsError> {
+    /// subscriber.set_qos(subscriber.get_qos().partition(["arm/*"]))?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// - [`DdsError::ImmutablePolicy`]: PRESENTATION cannot be changed.
+    /// - [`DdsError::BadParameter`]: too many or too long partitions or group data.
+    /// - [`DdsError::ThreadFailed`].
+    ///
+    /// Nothing has changed then.
+    pub fn set_qos(&self, qos: SubscriberQos) -> Result<()> {
+        self.handle.driver.check()?;
+        qos.announced().check()?;
+        {
+            let mut current = self.state.qos.lock();
+            current.check_change(&qos)?;
+            *current = qos;
+        }
+        self.owners().iter().try_for_each(|reader| reader.announce_subscriber())
+    }
+
+    /// Enables the subscriber, and its readers unless
+    /// [`autoenable_created_entities`](SubscriberQos::autoenable_created_entities) says otherwise. Does nothing if it
+    /// is enabled.
+    ///
+    /// Subscribers are enabled when they are created, unless
+    /// [`autoenable_created_entities`](crate::DomainParticipantQos::autoenable_created_entities) of the participant
+    /// says otherwise (ENTITY_FACTORY, DDS 1.4, 2.2.3.20). Readers of a subscriber that is not enabled are not enabled
+    /// either.
+    ///
+    /// # Errors
+    /// As [`DataReader::enable`], of the first reader that cannot be enabled.
+    pub fn enable(&self) -> Result<()> {
+        self.handle.driver.check()?;
+        self.state.is_enabled.store(true, Ordering::SeqCst);
+        if !self.state.enables_readers() {
+            return Ok(());
+        }
+        self.owners().iter().try_for_each(|reader| reader.enable())
+    }
+
+    /// Returns whether the subscriber is enabled.
+    pub fn is_enabled(&self) -> bool {
+        self.state.is_enabled.load(Ordering::SeqCst)
     }
 
     /// Creates a reader of a topic, or of a content-filtered topic.
     ///
-    /// The reader is announced at once and matches writers from then on.
+    /// The reader is announced at once and matches writers from then on, unless it is
+    /// [enabled](DataReader::enable) later.
     ///
     /// # Errors
     /// - [`DdsError::BadParameter`]: a QoS value is out of range.
@@ -83,15 +142,10 @@ impl Subscriber {
         DataReader::new(self, topic.topic(), topic.filter(), qos, Some(Arc::new(listener)))
     }
 
-    /// What its readers announce.
-    pub(crate) fn announced(&self) -> AnnouncedByGroup {
-        self.state.qos.announced()
-    }
-
     /// Adds a reader before it is announced.
     pub(crate) fn add(&self, reader: &Arc<ReaderEndpoint>) {
         self.state.access.add(reader);
-        let Presentation { scope, coherent_access, .. } = self.state.qos.presentation;
+        let Presentation { scope, coherent_access, .. } = self.state.qos.lock().presentation;
         if scope == PresentationScope::Group && coherent_access {
             reader.share_sets(&self.state.access);
         }
@@ -155,7 +209,7 @@ impl Subscriber {
                 positions
             })
             .collect();
-        let Presentation { scope, ordered_access, .. } = self.state.qos.presentation;
+        let Presentation { scope, ordered_access, .. } = self.state.qos.lock().presentation;
         let order = match scope {
             PresentationScope::Group if ordered_access => groups::merge(&samples),
             _ => (0..readers.len()).filter(|index| !samples[*index].is_empty()).collect(),
@@ -229,6 +283,12 @@ impl Subscriber {
                 }
             }
         }
+    }
+
+    /// Returns what the handles of the readers share.
+    fn owners(&self) -> Vec<Arc<data_reader::Inner>> {
+        let readers = self.state.access.readers();
+        readers.iter().filter_map(|reader| reader.owner.get()?.upgrade()).collect()
     }
 
     /// Returns the readers, without their types.

@@ -149,9 +149,11 @@ impl Node {
         topic: &str,
         qos: DataWriterQos,
     ) -> Result<DataWriter<T>, EndpointError> {
+        let group = self.settings.profiles.as_ref().map(|profiles| profiles.publisher(topic));
         let topic = self.participant.create_topic(topic).map_err(failed)?;
         let qos = if self.settings.asynchronous { qos.publish_mode(PublishMode::Asynchronous) } else { qos };
-        self.participant.create_publisher().create_datawriter(&topic, qos).map_err(failed)
+        let publisher = self.participant.create_publisher_with_qos(group.unwrap_or_default());
+        publisher.create_datawriter(&topic, qos).map_err(failed)
     }
 
     fn create_reader<T: Owned>(
@@ -187,7 +189,8 @@ impl Node {
         qos: DataReaderQos,
         listener: Option<impl DataReaderListener<T> + 'static>,
     ) -> Result<DataReader<T>, EndpointError> {
-        let subscriber = self.participant.create_subscriber();
+        let group = self.settings.profiles.as_ref().map(|profiles| profiles.subscriber(topic.topic().name()));
+        let subscriber = self.participant.create_subscriber_with_qos(group.unwrap_or_default());
         match listener {
             Some(listener) => subscriber.create_datareader_with_listener(topic, qos, listener),
             None => subscriber.create_datareader(topic, qos),
