@@ -6,7 +6,7 @@ use std::sync::{Arc, Weak};
 use weir_cdr::DdsType;
 use weir_rtps::group::{GroupSequence, group_digest};
 use weir_rtps::writer::WriterPresentation;
-use weir_wire::SequenceNumber;
+use weir_wire::{EntityId, SequenceNumber};
 
 use crate::data_writer::{self, DataWriter};
 use crate::driver::start::Handle;
@@ -45,6 +45,8 @@ pub struct Publisher {
 #[derive(Default)]
 pub(crate) struct State {
     writers: Vec<Weak<data_writer::Inner>>,
+    /// Those of them that are enabled and not closed.
+    members: Vec<EntityId>,
     /// Calls of `begin_coherent_changes` without their end.
     sets: u32,
     /// Where the set begins that the writers share.
@@ -327,6 +329,19 @@ impl Publisher {
     /// Returns the statuses of the publisher that have changed: it has none (DDS 1.4, 2.2.4.1).
     pub fn status_changes(&self) -> StatusMask {
         StatusMask::NONE
+    }
+}
+
+impl PublisherState {
+    /// Adds or removes a writer of the group that HEARTBEATs describe.
+    pub(crate) fn set_member(&self, writer: EntityId, is_member: bool) {
+        let Some(sequence) = &self.sequence else { return };
+        let members = &mut self.begun.lock().members;
+        members.retain(|member| *member != writer);
+        if is_member {
+            members.push(writer);
+        }
+        sequence.set_writers(members);
     }
 }
 

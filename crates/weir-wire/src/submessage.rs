@@ -20,7 +20,7 @@ pub use data::{Data, DataHeader, Payload};
 pub use data_frag::{DataFrag, DataFragHeader};
 pub use ecn::{Ecn, EcnCounts};
 pub use gap::Gap;
-pub use heartbeat::Heartbeat;
+pub use heartbeat::{GroupInfo, Heartbeat};
 pub use heartbeat_frag::HeartbeatFrag;
 pub use info_dst::InfoDestination;
 pub use info_reply::InfoReply;

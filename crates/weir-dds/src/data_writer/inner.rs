@@ -347,6 +347,7 @@ impl Inner {
             // That thread runs no application code, so it cannot be this one. Its panics do not get here.
             let _ = publisher.join();
         }
+        self.endpoint.group.set_member(entity, false);
         self.driver().with_discovery(|core, now| core.remove_writer(now, entity));
         self.driver().routes.change(|table| _ = table.writers.remove(&entity));
         // Other handles may still be there.

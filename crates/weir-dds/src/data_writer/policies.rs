@@ -109,6 +109,7 @@ impl Inner {
             return Ok(());
         }
         self.endpoint.lane.core().open();
+        self.endpoint.group.set_member(self.endpoint.entity, true);
         let topic = &self.endpoint.topic;
         let local = || LocalEndpoint {
             entity: self.endpoint.entity,
@@ -121,6 +122,7 @@ impl Inner {
         driver.with_discovery(|core, now| core.add_writer(now, local())).map_err(|error| {
             self.is_enabled.store(false, Ordering::SeqCst);
             self.endpoint.lane.core().close();
+            self.endpoint.group.set_member(self.endpoint.entity, false);
             DdsError::BadParameter(error.to_string())
         })
     }
