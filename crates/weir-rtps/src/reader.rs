@@ -322,7 +322,10 @@ impl ReaderCore {
             Arrival::Next { lost } => {
                 delivery.count_lost(lost);
                 let sample = match sample(&self.config, proxy, data, source_timestamp) {
-                    Ok(sample) if BY_POLICIES && delivery.cache.leaves_out(&sample, true) => {
+                    Ok(sample)
+                        if BY_POLICIES
+                            && delivery.cache.leaves_out(&sample, data.inline_qos.as_ref(), true) =>
+                    {
                         return delivery.leave_out(now, proxy, sn);
                     }
                     Ok(sample) => sample,
@@ -344,7 +347,10 @@ impl ReaderCore {
             }
             Arrival::Ahead => {
                 match sample(&self.config, proxy, data, source_timestamp) {
-                    Ok(sample) if BY_POLICIES && delivery.cache.leaves_out(&sample, false) => {
+                    Ok(sample)
+                        if BY_POLICIES
+                            && delivery.cache.leaves_out(&sample, data.inline_qos.as_ref(), false) =>
+                    {
                         proxy.skip(self.config.guid.entity, sn, &mut self.listed);
                     }
                     Ok(sample) if !delivery.cache.is_full_of_held(sample.payload.len()) => {
