@@ -235,7 +235,7 @@ impl<T: DdsType> DataReader<T> {
     /// # }
     /// ```
     pub fn take_into(&self, samples: &mut SampleSeq<T>, max: usize) -> usize {
-        self.access(samples, What { max, ..What::ALL }, true)
+        self.select().max(max).take_into(samples)
     }
 
     /// Removes the oldest sample into `sample`, reusing its memory. Returns `false` if there is no sample.
@@ -281,12 +281,6 @@ impl<T: DdsType> DataReader<T> {
     #[cold]
     fn take_next_by_policies(&self, sample: &mut Sample<T>) -> bool {
         self.access_each(What { max: 1, ..What::ALL }, true, |raw| sample.fill(raw)) > 0
-    }
-
-    fn access(&self, samples: &mut SampleSeq<T>, what: What, remove: bool) -> usize {
-        samples.clear();
-        self.access_each(what, remove, |raw| samples.add().fill(raw));
-        samples.len()
     }
 
     /// Selects and accesses under one lock: the selected instance could be gone a moment later. `fill` returns whether

@@ -6,7 +6,6 @@ use std::sync::{Arc, Weak};
 use weir_cdr::DdsType;
 use weir_rtps::qos::{Presentation, PresentationScope};
 use weir_rtps::reader::{States, groups};
-use weir_wire::Guid;
 
 use crate::content_filter::TopicDescription;
 use crate::data_reader::{self, AnyDataReader, DataReader};
@@ -196,16 +195,37 @@ impl Subscriber {
     /// Returns the readers that have samples in these states (DDS 1.4, 2.2.2.5.2.10, `get_datareaders`).
     ///
     /// With ordered access and the scope GROUP, a reader is in the list once per sample, in the order in which the
-    /// publisher's writers wrote them: taking one sample of each in turn gives all in this order. Otherwise it is in
-    /// the list once. Compare with [`DataReader::guid`].
-    pub fn datareaders(&self, states: States) -> Vec<Guid> {
+    /// publisher's writers wrote them: taking one sample of each in turn gives all in this order. Otherwise each is in
+    /// the list once, in the order in which they were created.
+    ///
+    /// ```no_run
+    /// # use weir_dds::{DataReader, DdsType, Subscriber};
+    /// use weir_dds::States;
+    ///
+    /// # #[derive(DdsType, Default)]
+    /// # #[dds(extensibility = "final")]
+    /// # struct Position {
+    /// #     x: f64,
+    /// # }
+    /// # fn f(subscriber: &Subscriber) -> weir_dds::Result<()> {
+    /// subscriber.begin_access()?;
+    /// for reader in subscriber.datareaders(States::NOT_READ) {
+    ///     if let Some(positions) = reader.typed::<Position>() {
+    ///         println!("{}: {} samples", positions.topic_name(), positions.take(1).len());
+    ///     }
+    /// }
+    /// subscriber.end_access()?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn datareaders(&self, states: States) -> Vec<AnyDataReader> {
         self.handle.driver.flush_queued();
-        let readers = self.state.access.readers();
+        let readers = self.owners();
         let samples: Vec<Vec<_>> = readers
             .iter()
             .map(|reader| {
                 let mut positions = Vec::new();
-                reader.core.lock().group_positions(states, &mut positions);
+                reader.endpoint.core.lock().group_positions(states, &mut positions);
                 positions
             })
             .collect();
@@ -214,7 +234,7 @@ impl Subscriber {
             PresentationScope::Group if ordered_access => groups::merge(&samples),
             _ => (0..readers.len()).filter(|index| !samples[*index].is_empty()).collect(),
         };
-        order.into_iter().map(|index| self.handle.driver.guid(readers[index].entity)).collect()
+        order.into_iter().map(|index| AnyDataReader::of(Arc::clone(&readers[index]))).collect()
     }
 
     /// Sets the listener for DATA_ON_READERS and for the events in `mask` of readers that have no listener for them.
@@ -255,15 +275,6 @@ impl Subscriber {
         self.handle.driver.flush_queued();
     }
 
-    /// Returns the readers that have unread samples (DDS 1.4, 2.2.2.5.2.10, `get_datareaders`).
-    pub fn readers_with_data(&self) -> Vec<AnyDataReader> {
-        let has_unread = |reader: &Arc<ReaderEndpoint>| reader.core.lock().has_unread();
-        let owners = self.readers().filter(has_unread).filter_map(|reader| reader.owner.get()?.upgrade());
-        let mut readers: Vec<_> = owners.map(AnyDataReader::of).collect();
-        readers.sort_unstable_by_key(DataReader::guid);
-        readers
-    }
-
     /// Returns the statuses of the subscriber that have changed: none, or DATA_ON_READERS.
     ///
     /// DATA_ON_READERS is set when samples arrive. It is reset when samples of any reader are accessed, or when a
@@ -285,10 +296,11 @@ impl Subscriber {
         }
     }
 
-    /// Returns what the handles of the readers share.
+    /// Returns what the handles of the readers share, without those that are closed.
     fn owners(&self) -> Vec<Arc<data_reader::Inner>> {
         let readers = self.state.access.readers();
-        readers.iter().filter_map(|reader| reader.owner.get()?.upgrade()).collect()
+        let owners = readers.iter().filter_map(|reader| reader.owner.get()?.upgrade());
+        owners.filter(|reader| !reader.is_closed()).collect()
     }
 
     /// Returns the readers, without their types.

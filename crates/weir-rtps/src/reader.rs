@@ -603,6 +603,11 @@ impl ReaderCore {
         self.delivery.cache.next_instance(after.map(Key::from), states)
     }
 
+    /// The key hash of an instance that the reader has.
+    pub fn instance_hash(&self, instance: u32) -> [u8; 16] {
+        self.delivery.cache.instances.get(instance).key.to_bytes()
+    }
+
     /// The payload that holds the key of an instance, if it is known.
     pub fn instance_key(&self, instance: u32) -> Option<&[u8]> {
         self.delivery.cache.instance_key(instance)

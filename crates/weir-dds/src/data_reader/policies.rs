@@ -119,6 +119,11 @@ impl Inner {
         Ok(())
     }
 
+    /// Returns whether the reader has ended.
+    pub(crate) fn is_closed(&self) -> bool {
+        self.is_closed.load(Ordering::SeqCst)
+    }
+
     /// Returns what is announced: the reader's policies and those of its subscriber.
     fn announced(&self, qos: &DataReaderQos) -> Qos {
         let mut announced = qos.announced();
