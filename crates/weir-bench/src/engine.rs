@@ -16,6 +16,7 @@ use crate::endpoint::Engine;
 
 use mock::Mock;
 
+pub use self::weir::settings::{QOS_FILE, QOS_PROFILE};
 pub use weir_peer_api::Peer;
 
 /// Adds other engines to the [`registry`], for the rest of the process.

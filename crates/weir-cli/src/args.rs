@@ -24,7 +24,7 @@ use weir_bench::control::Role;
 use crate::exit::exit_codes;
 
 pub(crate) use bench::BenchArgs;
-pub(crate) use by_hand::{HandArgs, PubArgs, SubArgs};
+pub(crate) use by_hand::{HandArgs, HandQos, PubArgs, SubArgs};
 pub(crate) use compare::{CompareArgs, ComparisonFormat};
 pub(crate) use doctor::DoctorArgs;
 pub(crate) use history::{ExportArgs, HistoryArgs, RedactArgs, RedactCommandArgs, ResultsFolder};

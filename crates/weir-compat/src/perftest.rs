@@ -38,7 +38,9 @@ pub use profiles::{DEFAULT_LIBRARY, Profiles};
 pub use publisher::publish;
 pub use raw::RAW_BYTES_MAX;
 pub use receiver::Received;
-pub use settings::{Groups, NodeSettings, PublisherSettings, RawPeer, Receive, SubscriberSettings};
+pub use settings::{
+    Durability, Groups, NodeSettings, PublisherSettings, RawPeer, Receive, SubscriberSettings,
+};
 pub use subscriber::subscribe;
 pub use threads::{PerThread, ThreadSettings};
 pub use weir_dds::Peer;

@@ -141,12 +141,7 @@ fn reader<T: DdsType>(
         vendor: VendorId::WEIR,
     };
     endpoint.core.lock().match_writer(Time::ZERO, source);
-    let reader = DataReader::of_endpoint(
-        handle,
-        endpoint,
-        None,
-        (DataReaderQos::default(), SubscriberQos::default().announced(), None),
-    );
+    let reader = DataReader::of_endpoint(handle, endpoint, None, (DataReaderQos::default(), None));
     reader.set_listener(None);
     reader.declare_enabled();
     Ok(reader)

@@ -114,8 +114,9 @@ impl<T: DdsType> ContentFilteredTopic<T> {
             let mut bound = state.bound.lock();
             bound.parameters = owned(parameters);
             bound.version += 1;
+            let signature = Some(state.property(&bound).signature());
             for reader in bound.readers.iter().filter_map(Weak::upgrade) {
-                reader.core.lock().set_content_filter(Some(Arc::clone(&filter)));
+                reader.core.lock().set_content_filter(Some(Arc::clone(&filter)), signature);
             }
             bound.filter = filter;
         }
@@ -147,8 +148,10 @@ impl FilterState {
         let mut bound = self.bound.lock();
         bound.readers.retain(|reader| reader.strong_count() > 0);
         bound.readers.push(Arc::downgrade(reader));
-        reader.core.lock().set_content_filter(Some(Arc::clone(&bound.filter)));
-        (self.property(&bound), bound.version)
+        let property = self.property(&bound);
+        let signature = Some(property.signature());
+        reader.core.lock().set_content_filter(Some(Arc::clone(&bound.filter)), signature);
+        (property, bound.version)
     }
 
     /// Announces the parameters if they have changed since a reader was added, which was not announced then.

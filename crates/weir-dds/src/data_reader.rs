@@ -32,7 +32,6 @@ use crate::driver::observers::Cause;
 use crate::driver::shared::Driver;
 use crate::driver::start::Handle;
 use crate::error::{DdsError, Result};
-use crate::group_qos::AnnouncedByGroup;
 use crate::instance_handle::InstanceHandle;
 use crate::key::instance_of;
 use crate::listener::DataReaderListener;
@@ -98,10 +97,8 @@ pub(crate) struct Inner {
     type_name: &'static str,
     /// The multicast group that the reader joined.
     group: Option<SocketAddrV4>,
-    /// The QoS as it is now.
+    /// The QoS as it is now. Locked after discovery.
     current: Mutex<DataReaderQos>,
-    /// What the subscriber adds to it.
-    of_subscriber: AnnouncedByGroup,
     is_enabled: AtomicBool,
     is_closed: AtomicBool,
     /// The content filter, kept while the reader is, and the version of its parameters at creation.
@@ -118,18 +115,17 @@ impl<T: DdsType> DataReader<T> {
     ) -> Result<Self> {
         check_qos(&qos)?;
         let Subscriber { handle, state } = subscriber;
-        let of_subscriber = subscriber.announced();
         let driver = &handle.driver;
         driver.check()?;
         let mut announced = qos.announced();
-        of_subscriber.add_to(&mut announced);
+        state.announced().add_to(&mut announced);
         let claim = driver.claim_id::<T>(EndpointKind::Reader, &topic.state, &announced)?;
         let entity = claim.entity;
         let group = driver.group_for(qos.multicast)?;
         driver.join(group)?;
         let config = ReaderConfig {
             ecn: driver.ecn.clone(),
-            presentation: of_subscriber.presentation(),
+            presentation: state.qos.lock().presentation,
             ..core_config::<T>(driver.guid(entity), &qos, random::secret()?)
         };
         let endpoint = Arc::new(ReaderEndpoint::new(entity, ReaderCore::new(config), &topic.state, state));
@@ -141,12 +137,12 @@ impl<T: DdsType> DataReader<T> {
         });
         driver.routes.change(|table| _ = table.readers.insert(entity, Arc::clone(&endpoint)));
         drop(claim);
-        let reader = Self::of_endpoint(handle, endpoint, group, (qos, of_subscriber, filter));
+        let reader = Self::of_endpoint(handle, endpoint, group, (qos, filter));
         reader.set_listener(listener);
         if state.is_tracked.load(Ordering::SeqCst) {
             reader.inner.endpoint.watch();
         }
-        if driver.qos.lock().entity_factory.autoenable_created_entities {
+        if state.enables_readers() {
             reader.enable()?;
         }
         driver.check()?;
@@ -158,7 +154,7 @@ impl<T: DdsType> DataReader<T> {
         handle: &Arc<Handle>,
         endpoint: Arc<ReaderEndpoint>,
         group: Option<SocketAddrV4>,
-        (qos, of_subscriber, filter): (DataReaderQos, AnnouncedByGroup, Option<(Arc<FilterState>, u64)>),
+        (qos, filter): (DataReaderQos, Option<(Arc<FilterState>, u64)>),
     ) -> Self {
         let inner = Arc::new(Inner {
             handle: Arc::clone(handle),
@@ -167,7 +163,6 @@ impl<T: DdsType> DataReader<T> {
             type_name: T::TYPE_NAME,
             group,
             current: Mutex::new(qos),
-            of_subscriber,
             is_enabled: AtomicBool::new(false),
             is_closed: AtomicBool::new(false),
             filter,
@@ -245,7 +240,7 @@ impl<T: DdsType> DataReader<T> {
     /// # }
     /// ```
     pub fn take_into(&self, samples: &mut SampleSeq<T>, max: usize) -> usize {
-        self.access(samples, What { max, ..What::ALL }, true)
+        self.select().max(max).take_into(samples)
     }
 
     /// Removes the oldest sample into `sample`, reusing its memory. Returns `false` if there is no sample.
@@ -291,12 +286,6 @@ impl<T: DdsType> DataReader<T> {
     #[cold]
     fn take_next_by_policies(&self, sample: &mut Sample<T>) -> bool {
         self.access_each(What { max: 1, ..What::ALL }, true, |raw| sample.fill(raw)) > 0
-    }
-
-    fn access(&self, samples: &mut SampleSeq<T>, what: What, remove: bool) -> usize {
-        samples.clear();
-        self.access_each(what, remove, |raw| samples.add().fill(raw));
-        samples.len()
     }
 
     /// Selects and accesses under one lock: the selected instance could be gone a moment later. `fill` returns whether

@@ -70,6 +70,7 @@ pub struct DataWriter<T> {
 pub type AnyDataWriter = DataWriter<Untyped>;
 
 impl<T: DdsType> DataWriter<T> {
+    /// Creates a writer that is not enabled.
     pub(crate) fn new(
         publisher: &Publisher,
         topic: &Topic<T>,
@@ -79,8 +80,7 @@ impl<T: DdsType> DataWriter<T> {
         let encoding = check_qos(&qos)?;
         let Publisher { handle, state } = publisher;
         let mut announced = qos.announced();
-        let of_publisher = publisher.announced();
-        of_publisher.add_to(&mut announced);
+        state.announced().add_to(&mut announced);
         let driver = &handle.driver;
         driver.check()?;
         let claim = driver.claim_id::<T>(EndpointKind::Writer, &topic.state, &announced)?;
@@ -107,7 +107,6 @@ impl<T: DdsType> DataWriter<T> {
             publisher: Mutex::new(publishing_thread),
             is_closed: AtomicBool::new(false),
             current: Mutex::new(qos.clone()),
-            of_publisher,
             is_enabled: AtomicBool::new(false),
             has_ended: AtomicBool::new(false),
             has_batch: AtomicBool::new(batch_of(&qos).is_some()),
@@ -124,13 +123,7 @@ impl<T: DdsType> DataWriter<T> {
         let writer = Self::of(inner);
         // Readers that are known already match while the writer is added.
         writer.set_listener(listener);
-        if driver.qos.lock().entity_factory.autoenable_created_entities {
-            writer.enable()?;
-        } else {
-            writer.inner.endpoint.lane.core().close();
-        }
-        // A failure that was not found above has closed this writer, or is found here.
-        driver.check()?;
+        writer.inner.endpoint.lane.core().close();
         Ok(writer)
     }
 

@@ -44,8 +44,7 @@ pub enum DdsError {
         /// Their names, separated by commas.
         policies: String,
     },
-    /// The entity is not enabled yet (`RETCODE_NOT_ENABLED`): see
-    /// [`DomainParticipantQos::autoenable_created_entities`](crate::DomainParticipantQos::autoenable_created_entities).
+    /// The entity is not enabled yet (`RETCODE_NOT_ENABLED`): see [`EntityFactory`](crate::EntityFactory).
     #[error("the {0} is not enabled: call its method `enable` first")]
     NotEnabled(&'static str),
     /// A standard policy is not implemented (`RETCODE_UNSUPPORTED`).

@@ -1,9 +1,14 @@
 //! QoS of publishers and subscribers (DDS 1.4, 2.2.3).
 
+use weir_rtps::participant::check_policy_lengths;
 use weir_rtps::qos::{Presentation, PresentationScope, Qos};
 use weir_wire::EntityId;
 
-/// QoS of a publisher. Default: neither coherent nor ordered, and the partition with the empty name.
+use crate::error::{DdsError, Result};
+use crate::qos::{EntityFactory, USER_DATA_MAX};
+
+/// QoS of a publisher. Default: neither coherent nor ordered, the partition with the empty name, no data, and writers
+/// that are enabled when they are created.
 ///
 /// ```
 /// use weir_dds::{PresentationScope, PublisherQos};
@@ -18,11 +23,14 @@ pub struct PublisherQos {
     pub presentation: Presentation,
     /// Names or patterns of partitions; empty: those that each writer names.
     pub partition: Vec<String>,
-    /// Bytes that the writers announce (GROUP_DATA), at most 1024.
+    /// Bytes for applications that discover the writers (GROUP_DATA, DDS 1.4, 2.2.3.3).
     pub group_data: Vec<u8>,
+    /// Whether writers are enabled when they are created.
+    pub entity_factory: EntityFactory,
 }
 
-/// QoS of a subscriber. Default: neither coherent nor ordered, and the partition with the empty name.
+/// QoS of a subscriber. Default: neither coherent nor ordered, the partition with the empty name, no data, and readers
+/// that are enabled when they are created.
 ///
 /// ```
 /// use weir_dds::{PresentationScope, SubscriberQos};
@@ -37,8 +45,10 @@ pub struct SubscriberQos {
     pub presentation: Presentation,
     /// Names or patterns of partitions; empty: those that each reader names.
     pub partition: Vec<String>,
-    /// Bytes that the readers announce (GROUP_DATA), at most 1024.
+    /// Bytes for applications that discover the readers (GROUP_DATA, DDS 1.4, 2.2.3.3).
     pub group_data: Vec<u8>,
+    /// Whether readers are enabled when they are created.
+    pub entity_factory: EntityFactory,
 }
 
 macro_rules! fluent {
@@ -85,12 +95,17 @@ macro_rules! fluent {
                 self
             }
 
-            /// Sets bytes that the endpoints announce (GROUP_DATA, DDS 1.4, 2.2.3.3).
-            ///
-            /// With more than 1024 bytes, no endpoint can be created.
+            /// Sets the bytes for applications that discover the writers or readers; none by default.
             #[must_use]
             pub fn group_data(mut self, bytes: impl Into<Vec<u8>>) -> Self {
                 self.group_data = bytes.into();
+                self
+            }
+
+            /// Sets whether writers or readers are enabled when they are created; `true` by default.
+            #[must_use]
+            pub fn autoenable_created_entities(mut self, autoenable: bool) -> Self {
+                self.entity_factory.autoenable_created_entities = autoenable;
                 self
             }
         }
@@ -112,19 +127,22 @@ pub(crate) struct AnnouncedByGroup {
 }
 
 impl AnnouncedByGroup {
-    /// Which samples become accessible together, and in which order.
-    pub(crate) fn presentation(&self) -> Presentation {
-        self.presentation
-    }
-
     /// Adds them to the policies of an endpoint.
-    pub(crate) fn add_to(&self, endpoint: &mut Qos) {
+    pub(crate) fn add_to(self, endpoint: &mut Qos) {
         endpoint.presentation = self.presentation;
         endpoint.group = self.group;
-        endpoint.group_data.clone_from(&self.group_data);
+        endpoint.group_data = self.group_data;
         if !self.partition.is_empty() {
-            endpoint.partition.clone_from(&self.partition);
+            endpoint.partition = self.partition;
         }
+    }
+
+    /// Refuses what is longer than peers would accept.
+    pub(crate) fn check(self) -> Result<()> {
+        let mut qos = Qos::for_writer();
+        self.add_to(&mut qos);
+        let checked = check_policy_lengths(&qos, USER_DATA_MAX);
+        checked.map_err(|error| DdsError::BadParameter(error.to_string()))
     }
 }
 

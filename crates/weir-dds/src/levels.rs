@@ -12,7 +12,7 @@ use crate::driver::endpoints::Panics;
 use crate::driver::group_access::GroupAccess;
 use crate::driver::observers::Observers;
 use crate::driver::start::Handle;
-use crate::group_qos::{PublisherQos, SubscriberQos};
+use crate::group_qos::{AnnouncedByGroup, PublisherQos, SubscriberQos};
 use crate::listener::{DomainParticipantListener, PublisherListener, SubscriberListener};
 use crate::publisher;
 use crate::status_mask::{StatusKind, StatusMask};
@@ -72,13 +72,25 @@ pub(crate) struct SubscriberState {
     /// DATA_ON_READERS, if `is_tracked`.
     pub(crate) has_data: AtomicBool,
     pub(crate) is_tracked: AtomicBool,
-    pub(crate) qos: SubscriberQos,
+    /// Locked after discovery.
+    pub(crate) qos: Mutex<SubscriberQos>,
+    pub(crate) is_enabled: AtomicBool,
     pub(crate) access: Arc<GroupAccess>,
 }
 
 impl SubscriberState {
     pub(crate) fn new(participant: &Arc<ParticipantLevel>, qos: SubscriberQos) -> Arc<Self> {
-        Arc::new(Self { participant: Arc::clone(participant), qos, ..Self::default() })
+        Arc::new(Self { participant: Arc::clone(participant), qos: Mutex::new(qos), ..Self::default() })
+    }
+
+    /// What its readers announce.
+    pub(crate) fn announced(&self) -> AnnouncedByGroup {
+        self.qos.lock().announced()
+    }
+
+    /// Returns whether a reader is enabled when it is created.
+    pub(crate) fn enables_readers(&self) -> bool {
+        self.is_enabled.load(Ordering::SeqCst) && self.qos.lock().entity_factory.autoenable_created_entities
     }
 
     pub(crate) fn mask(&self) -> StatusMask {
@@ -90,7 +102,9 @@ impl SubscriberState {
 pub(crate) struct PublisherState {
     pub(crate) level: Level<dyn PublisherListener>,
     pub(crate) participant: Arc<ParticipantLevel>,
-    pub(crate) qos: PublisherQos,
+    /// Locked after discovery.
+    pub(crate) qos: Mutex<PublisherQos>,
+    pub(crate) is_enabled: AtomicBool,
     pub(crate) entity: EntityId,
     /// Numbers the samples of all writers, if they have a common order or common sets.
     pub(crate) sequence: Option<GroupSequence>,
@@ -103,11 +117,22 @@ impl PublisherState {
         Arc::new(Self {
             level: Level::default(),
             participant: Arc::clone(&handle.driver.level),
-            qos,
+            qos: Mutex::new(qos),
+            is_enabled: AtomicBool::new(false),
             entity: handle.driver.new_publisher_id(),
             sequence,
             begun: Mutex::default(),
         })
+    }
+
+    /// What its writers announce.
+    pub(crate) fn announced(&self) -> AnnouncedByGroup {
+        self.qos.lock().announced(self.entity)
+    }
+
+    /// Returns whether a writer is enabled when it is created.
+    pub(crate) fn enables_writers(&self) -> bool {
+        self.is_enabled.load(Ordering::SeqCst) && self.qos.lock().entity_factory.autoenable_created_entities
     }
 
     pub(crate) fn mask(&self) -> StatusMask {

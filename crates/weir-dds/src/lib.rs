@@ -121,7 +121,7 @@ pub use qos::{
     Liveliness, LivelinessKind, Ownership, PolicyId, PolicySet, Presentation, PresentationScope, PublishMode,
     ReaderDataLifecycle, Reliability, ResourceLimits, TopicQos, TypeConsistency, TypeConsistencyKind,
 };
-pub use qos_provider::{GroupPolicies, QosProfileError, QosProvider};
+pub use qos_provider::{QosProfileError, QosProvider};
 pub use query::Query;
 pub use sample::{InstanceState, Sample, SampleInfo, SampleRanks, SampleSeq, SampleState, States, ViewState};
 pub use settings::{ParticipantSettings, Peer, SOCKET_BUFFER_BYTES, domain_id_from_environment};

@@ -1,16 +1,17 @@
 //! Publishers, which create writers (DDS 1.4, 2.2.2.4.1).
 
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, Weak};
 
 use weir_cdr::DdsType;
 use weir_rtps::group::{GroupSequence, group_digest};
 use weir_rtps::writer::WriterPresentation;
-use weir_wire::SequenceNumber;
+use weir_wire::{EntityId, SequenceNumber};
 
 use crate::data_writer::{self, DataWriter};
 use crate::driver::start::Handle;
 use crate::error::{DdsError, Result};
-use crate::group_qos::{AnnouncedByGroup, PublisherQos};
+use crate::group_qos::PublisherQos;
 use crate::levels::PublisherState;
 use crate::listener::{DataWriterListener, PublisherListener};
 use crate::qos::DataWriterQos;
@@ -44,6 +45,8 @@ pub struct Publisher {
 #[derive(Default)]
 pub(crate) struct State {
     writers: Vec<Weak<data_writer::Inner>>,
+    /// Those of them that are enabled and not closed.
+    members: Vec<EntityId>,
     /// Calls of `begin_coherent_changes` without their end.
     sets: u32,
     /// Where the set begins that the writers share.
@@ -54,7 +57,10 @@ pub(crate) struct State {
 
 impl Publisher {
     pub(crate) fn new(handle: &Arc<Handle>, qos: PublisherQos) -> Self {
-        Self { handle: Arc::clone(handle), state: PublisherState::new(handle, qos) }
+        let state = PublisherState::new(handle, qos);
+        let is_enabled = handle.driver.qos.lock().entity_factory.autoenable_created_entities;
+        state.is_enabled.store(is_enabled, Ordering::SeqCst);
+        Self { handle: Arc::clone(handle), state }
     }
 
     #[cfg(test)]
@@ -63,13 +69,71 @@ impl Publisher {
     }
 
     /// Returns the QoS.
-    pub fn qos(&self) -> &PublisherQos {
-        &self.state.qos
+    pub fn get_qos(&self) -> PublisherQos {
+        self.state.qos.lock().clone()
+    }
+
+    /// Changes the QoS: PARTITION, GROUP_DATA and ENTITY_FACTORY.
+    ///
+    /// Its writers announce changes at once. Readers that fit only now are matched, and those that do not fit any more
+    /// are not. ENTITY_FACTORY applies to writers that are created from then on.
+    ///
+    /// ```no_run
+    /// # use weir_dds::Publisher;
+    /// # fn f(publisher: &Publisher) -> Result<(), weir_dds::DdsError> {
+    /// publisher.set_qos(publisher.get_qos().partition(["arm/left"]).group_data(*b"calibrated"))?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// - [`DdsError::ImmutablePolicy`]: PRESENTATION cannot be changed.
+    /// - [`DdsError::BadParameter`]: too many or too long partitions or group data.
+    /// - [`DdsError::ThreadFailed`].
+    ///
+    /// Nothing has changed then.
+    pub fn set_qos(&self, qos: PublisherQos) -> Result<()> {
+        self.handle.driver.check()?;
+        qos.announced(self.state.entity).check()?;
+        {
+            let mut current = self.state.qos.lock();
+            current.check_change(&qos)?;
+            *current = qos;
+        }
+        let writers: Vec<_> = self.state.begun.lock().writers().collect();
+        writers.iter().try_for_each(|writer| writer.announce_publisher())
+    }
+
+    /// Enables the publisher, and its writers unless
+    /// [`autoenable_created_entities`](PublisherQos::autoenable_created_entities) says otherwise. Does nothing if it is
+    /// enabled.
+    ///
+    /// Publishers are enabled when they are created, unless
+    /// [`autoenable_created_entities`](crate::DomainParticipantQos::autoenable_created_entities) of the participant
+    /// says otherwise (ENTITY_FACTORY, DDS 1.4, 2.2.3.20). Writers of a publisher that is not enabled are not enabled
+    /// either.
+    ///
+    /// # Errors
+    /// As [`DataWriter::enable`], of the first writer that cannot be enabled.
+    pub fn enable(&self) -> Result<()> {
+        self.handle.driver.check()?;
+        self.state.is_enabled.store(true, Ordering::SeqCst);
+        if !self.state.enables_writers() {
+            return Ok(());
+        }
+        let writers: Vec<_> = self.state.begun.lock().writers().collect();
+        writers.iter().try_for_each(|writer| writer.enable())
+    }
+
+    /// Returns whether the publisher is enabled.
+    pub fn is_enabled(&self) -> bool {
+        self.state.is_enabled.load(Ordering::SeqCst)
     }
 
     /// Creates a writer of a topic.
     ///
-    /// The writer is announced at once and matches readers from then on.
+    /// The writer is announced at once and matches readers from then on, unless it is
+    /// [enabled](DataWriter::enable) later.
     ///
     /// # Errors
     /// - [`DdsError::BadParameter`]: a QoS value is out of range.
@@ -116,17 +180,17 @@ impl Publisher {
             inner.suspend();
         }
         drop(state);
+        if self.state.enables_writers() {
+            writer.enable()?;
+        }
+        // A failure that was not found before has closed this writer, or is found here.
+        self.handle.driver.check()?;
         Ok(writer)
-    }
-
-    /// What its writers announce.
-    pub(crate) fn announced(&self) -> AnnouncedByGroup {
-        self.state.qos.announced(self.state.entity)
     }
 
     /// Returns what its writers announce with each sample; `None`: nothing.
     pub(crate) fn presentation_of_samples(&self) -> Option<WriterPresentation> {
-        let is_coherent = self.state.qos.presentation.coherent_access;
+        let is_coherent = self.state.qos.lock().presentation.coherent_access;
         let group = self.state.sequence.clone();
         (is_coherent || group.is_some()).then_some(WriterPresentation { is_coherent, group })
     }
@@ -265,6 +329,19 @@ impl Publisher {
     /// Returns the statuses of the publisher that have changed: it has none (DDS 1.4, 2.2.4.1).
     pub fn status_changes(&self) -> StatusMask {
         StatusMask::NONE
+    }
+}
+
+impl PublisherState {
+    /// Adds or removes a writer of the group that HEARTBEATs describe.
+    pub(crate) fn set_member(&self, writer: EntityId, is_member: bool) {
+        let Some(sequence) = &self.sequence else { return };
+        let members = &mut self.begun.lock().members;
+        members.retain(|member| *member != writer);
+        if is_member {
+            members.push(writer);
+        }
+        sequence.set_writers(members);
     }
 }
 

@@ -14,12 +14,11 @@ mod values;
 
 use std::path::{Path, PathBuf};
 
-use weir_rtps::qos::Presentation;
-
 use self::document::Document;
 pub use self::error::QosProfileError;
-use self::policies::{Draft, Entity};
-use crate::qos::{DataReaderQos, DataWriterQos, DomainParticipantQos, EntityFactory, TopicQos};
+use self::policies::Entity;
+use crate::group_qos::{PublisherQos, SubscriberQos};
+use crate::qos::{DataReaderQos, DataWriterQos, DomainParticipantQos, TopicQos};
 
 /// The variable that names the files of [`QosProvider::from_environment`].
 const VARIABLE: &str = "WEIR_QOS_FILES";
@@ -65,20 +64,6 @@ const FILE_BYTES_MAX: u64 = 1 << 20;
 #[derive(Debug, Clone, Default)]
 pub struct QosProvider {
     document: Document,
-}
-
-/// The policies of publishers and subscribers in a profile.
-#[derive(Debug, Clone, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct GroupPolicies {
-    /// PRESENTATION.
-    pub presentation: Presentation,
-    /// PARTITION. Writers and readers of the profile have it, too.
-    pub partition: Vec<String>,
-    /// GROUP_DATA.
-    pub group_data: Vec<u8>,
-    /// ENTITY_FACTORY.
-    pub entity_factory: EntityFactory,
 }
 
 impl QosProvider {
@@ -148,7 +133,8 @@ impl QosProvider {
     /// Returns the QoS of a writer. `topic`: the name that filters are compared with; without one, only elements
     /// without a filter count.
     ///
-    /// It starts from the defaults of DDS. The partitions are those of the profile's `publisher_qos`.
+    /// It starts from the defaults of DDS. The partitions are those of the profile's `publisher_qos`, so that they
+    /// apply to writers of any publisher. [`QosProvider::publisher_qos`] has its other policies.
     ///
     /// # Errors
     /// There is no such profile.
@@ -196,31 +182,37 @@ impl QosProvider {
         Ok(qos.autoenable_created_entities(draft.autoenable))
     }
 
-    /// Returns the policies of a publisher.
+    /// Returns the QoS of a publisher. `topic` is as for [`QosProvider::datawriter_qos`].
+    ///
+    /// ```no_run
+    /// # use weir_dds::{DomainParticipant, QosProvider};
+    /// # fn f(participant: &DomainParticipant, provider: &QosProvider) -> Result<(), Box<dyn std::error::Error>> {
+    /// let publisher = participant.create_publisher_with_qos(provider.publisher_qos("Robot::State", None)?);
+    /// # Ok(())
+    /// # }
+    /// ```
     ///
     /// # Errors
     /// There is no such profile.
-    pub fn publisher_policies(&self, profile: &str) -> Result<GroupPolicies, QosProfileError> {
-        self.document.resolve(profile, Entity::Publisher, None).map(GroupPolicies::from)
+    pub fn publisher_qos(&self, profile: &str, topic: Option<&str>) -> Result<PublisherQos, QosProfileError> {
+        let draft = self.document.resolve(profile, Entity::Publisher, topic)?;
+        let qos = PublisherQos::default().presentation(draft.qos.presentation).partition(draft.qos.partition);
+        Ok(qos.group_data(draft.qos.group_data).autoenable_created_entities(draft.autoenable))
     }
 
-    /// Returns the policies of a subscriber.
+    /// Returns the QoS of a subscriber. `topic` is as for [`QosProvider::datawriter_qos`].
     ///
     /// # Errors
     /// There is no such profile.
-    pub fn subscriber_policies(&self, profile: &str) -> Result<GroupPolicies, QosProfileError> {
-        self.document.resolve(profile, Entity::Subscriber, None).map(GroupPolicies::from)
-    }
-}
-
-impl From<Draft> for GroupPolicies {
-    fn from(draft: Draft) -> Self {
-        Self {
-            presentation: draft.qos.presentation,
-            partition: draft.qos.partition,
-            group_data: draft.qos.group_data,
-            entity_factory: EntityFactory { autoenable_created_entities: draft.autoenable },
-        }
+    pub fn subscriber_qos(
+        &self,
+        profile: &str,
+        topic: Option<&str>,
+    ) -> Result<SubscriberQos, QosProfileError> {
+        let draft = self.document.resolve(profile, Entity::Subscriber, topic)?;
+        let qos =
+            SubscriberQos::default().presentation(draft.qos.presentation).partition(draft.qos.partition);
+        Ok(qos.group_data(draft.qos.group_data).autoenable_created_entities(draft.autoenable))
     }
 }
 

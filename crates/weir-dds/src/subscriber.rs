@@ -6,14 +6,13 @@ use std::sync::{Arc, Weak};
 use weir_cdr::DdsType;
 use weir_rtps::qos::{Presentation, PresentationScope};
 use weir_rtps::reader::{States, groups};
-use weir_wire::Guid;
 
 use crate::content_filter::TopicDescription;
-use crate::data_reader::{AnyDataReader, DataReader};
+use crate::data_reader::{self, AnyDataReader, DataReader};
 use crate::driver::endpoints::ReaderEndpoint;
 use crate::driver::start::Handle;
 use crate::error::{DdsError, Result};
-use crate::group_qos::{AnnouncedByGroup, SubscriberQos};
+use crate::group_qos::SubscriberQos;
 use crate::levels::SubscriberState;
 use crate::listener::{DataReaderListener, SubscriberListener};
 use crate::qos::DataReaderQos;
@@ -44,17 +43,76 @@ pub struct Subscriber {
 
 impl Subscriber {
     pub(crate) fn new(handle: &Arc<Handle>, qos: SubscriberQos) -> Self {
-        Self { handle: Arc::clone(handle), state: SubscriberState::new(&handle.driver.level, qos) }
+        let state = SubscriberState::new(&handle.driver.level, qos);
+        let is_enabled = handle.driver.qos.lock().entity_factory.autoenable_created_entities;
+        state.is_enabled.store(is_enabled, Ordering::SeqCst);
+        Self { handle: Arc::clone(handle), state }
     }
 
     /// Returns the QoS.
-    pub fn qos(&self) -> &SubscriberQos {
-        &self.state.qos
+    pub fn get_qos(&self) -> SubscriberQos {
+        self.state.qos.lock().clone()
+    }
+
+    /// Changes the QoS: PARTITION, GROUP_DATA and ENTITY_FACTORY.
+    ///
+    /// Its readers announce changes at once. Writers that fit only now are matched, and those that do not fit any more
+    /// are not. ENTITY_FACTORY applies to readers that are created from then on.
+    ///
+    /// ```no_run
+    /// # use weir_dds::Subscriber;
+    /// # fn f(subscriber: &Subscriber) -> Result<(), weir_dds::DdsError> {
+    /// subscriber.set_qos(subscriber.get_qos().partition(["arm/*"]))?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// - [`DdsError::ImmutablePolicy`]: PRESENTATION cannot be changed.
+    /// - [`DdsError::BadParameter`]: too many or too long partitions or group data.
+    /// - [`DdsError::ThreadFailed`].
+    ///
+    /// Nothing has changed then.
+    pub fn set_qos(&self, qos: SubscriberQos) -> Result<()> {
+        self.handle.driver.check()?;
+        qos.announced().check()?;
+        {
+            let mut current = self.state.qos.lock();
+            current.check_change(&qos)?;
+            *current = qos;
+        }
+        self.owners().iter().try_for_each(|reader| reader.announce_subscriber())
+    }
+
+    /// Enables the subscriber, and its readers unless
+    /// [`autoenable_created_entities`](SubscriberQos::autoenable_created_entities) says otherwise. Does nothing if it
+    /// is enabled.
+    ///
+    /// Subscribers are enabled when they are created, unless
+    /// [`autoenable_created_entities`](crate::DomainParticipantQos::autoenable_created_entities) of the participant
+    /// says otherwise (ENTITY_FACTORY, DDS 1.4, 2.2.3.20). Readers of a subscriber that is not enabled are not enabled
+    /// either.
+    ///
+    /// # Errors
+    /// As [`DataReader::enable`], of the first reader that cannot be enabled.
+    pub fn enable(&self) -> Result<()> {
+        self.handle.driver.check()?;
+        self.state.is_enabled.store(true, Ordering::SeqCst);
+        if !self.state.enables_readers() {
+            return Ok(());
+        }
+        self.owners().iter().try_for_each(|reader| reader.enable())
+    }
+
+    /// Returns whether the subscriber is enabled.
+    pub fn is_enabled(&self) -> bool {
+        self.state.is_enabled.load(Ordering::SeqCst)
     }
 
     /// Creates a reader of a topic, or of a content-filtered topic.
     ///
-    /// The reader is announced at once and matches writers from then on.
+    /// The reader is announced at once and matches writers from then on, unless it is
+    /// [enabled](DataReader::enable) later.
     ///
     /// # Errors
     /// - [`DdsError::BadParameter`]: a QoS value is out of range.
@@ -83,15 +141,10 @@ impl Subscriber {
         DataReader::new(self, topic.topic(), topic.filter(), qos, Some(Arc::new(listener)))
     }
 
-    /// What its readers announce.
-    pub(crate) fn announced(&self) -> AnnouncedByGroup {
-        self.state.qos.announced()
-    }
-
     /// Adds a reader before it is announced.
     pub(crate) fn add(&self, reader: &Arc<ReaderEndpoint>) {
         self.state.access.add(reader);
-        let Presentation { scope, coherent_access, .. } = self.state.qos.presentation;
+        let Presentation { scope, coherent_access, .. } = self.state.qos.lock().presentation;
         if scope == PresentationScope::Group && coherent_access {
             reader.share_sets(&self.state.access);
         }
@@ -142,25 +195,46 @@ impl Subscriber {
     /// Returns the readers that have samples in these states (DDS 1.4, 2.2.2.5.2.10, `get_datareaders`).
     ///
     /// With ordered access and the scope GROUP, a reader is in the list once per sample, in the order in which the
-    /// publisher's writers wrote them: taking one sample of each in turn gives all in this order. Otherwise it is in
-    /// the list once. Compare with [`DataReader::guid`].
-    pub fn datareaders(&self, states: States) -> Vec<Guid> {
+    /// publisher's writers wrote them: taking one sample of each in turn gives all in this order. Otherwise each is in
+    /// the list once, in the order in which they were created.
+    ///
+    /// ```no_run
+    /// # use weir_dds::{DataReader, DdsType, Subscriber};
+    /// use weir_dds::States;
+    ///
+    /// # #[derive(DdsType, Default)]
+    /// # #[dds(extensibility = "final")]
+    /// # struct Position {
+    /// #     x: f64,
+    /// # }
+    /// # fn f(subscriber: &Subscriber) -> weir_dds::Result<()> {
+    /// subscriber.begin_access()?;
+    /// for reader in subscriber.datareaders(States::NOT_READ) {
+    ///     if let Some(positions) = reader.typed::<Position>() {
+    ///         println!("{}: {} samples", positions.topic_name(), positions.take(1).len());
+    ///     }
+    /// }
+    /// subscriber.end_access()?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn datareaders(&self, states: States) -> Vec<AnyDataReader> {
         self.handle.driver.flush_queued();
-        let readers = self.state.access.readers();
+        let readers = self.owners();
         let samples: Vec<Vec<_>> = readers
             .iter()
             .map(|reader| {
                 let mut positions = Vec::new();
-                reader.core.lock().group_positions(states, &mut positions);
+                reader.endpoint.core.lock().group_positions(states, &mut positions);
                 positions
             })
             .collect();
-        let Presentation { scope, ordered_access, .. } = self.state.qos.presentation;
+        let Presentation { scope, ordered_access, .. } = self.state.qos.lock().presentation;
         let order = match scope {
             PresentationScope::Group if ordered_access => groups::merge(&samples),
             _ => (0..readers.len()).filter(|index| !samples[*index].is_empty()).collect(),
         };
-        order.into_iter().map(|index| self.handle.driver.guid(readers[index].entity)).collect()
+        order.into_iter().map(|index| AnyDataReader::of(Arc::clone(&readers[index]))).collect()
     }
 
     /// Sets the listener for DATA_ON_READERS and for the events in `mask` of readers that have no listener for them.
@@ -201,15 +275,6 @@ impl Subscriber {
         self.handle.driver.flush_queued();
     }
 
-    /// Returns the readers that have unread samples (DDS 1.4, 2.2.2.5.2.10, `get_datareaders`).
-    pub fn readers_with_data(&self) -> Vec<AnyDataReader> {
-        let has_unread = |reader: &Arc<ReaderEndpoint>| reader.core.lock().has_unread();
-        let owners = self.readers().filter(has_unread).filter_map(|reader| reader.owner.get()?.upgrade());
-        let mut readers: Vec<_> = owners.map(AnyDataReader::of).collect();
-        readers.sort_unstable_by_key(DataReader::guid);
-        readers
-    }
-
     /// Returns the statuses of the subscriber that have changed: none, or DATA_ON_READERS.
     ///
     /// DATA_ON_READERS is set when samples arrive. It is reset when samples of any reader are accessed, or when a
@@ -229,6 +294,13 @@ impl Subscriber {
                 }
             }
         }
+    }
+
+    /// Returns what the handles of the readers share, without those that are closed.
+    fn owners(&self) -> Vec<Arc<data_reader::Inner>> {
+        let readers = self.state.access.readers();
+        let owners = readers.iter().filter_map(|reader| reader.owner.get()?.upgrade());
+        owners.filter(|reader| !reader.is_closed()).collect()
     }
 
     /// Returns the readers, without their types.

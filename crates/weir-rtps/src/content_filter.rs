@@ -1,4 +1,5 @@
-//! The content filter of a reader as it is announced (RTPS 2.5, 9.6.4.1).
+//! The content filter of a reader as it is announced (RTPS 2.5, 9.6.4.1), and what a writer reports about it with a
+//! sample (CONTENT_FILTER_INFO).
 
 use alloc::borrow::{Cow, ToOwned};
 use alloc::string::String;
@@ -7,7 +8,7 @@ use alloc::vec::Vec;
 use weir_cdr::TypeDescription;
 use weir_filter::limits;
 use weir_filter::{Expression, Filter};
-use weir_wire::{ContentFilterValue, Parameter};
+use weir_wire::{ContentFilterValue, Parameter, ParameterId, ParameterList};
 
 /// A content filter (RTPS 2.5, 9.6.4.1, `ContentFilterProperty_t`).
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -51,6 +52,19 @@ impl ContentFilterProperty {
         })
     }
 
+    /// Returns the signature by which writers name the filter (RTPS 2.5, 9.6.4.1, `FilterSignature_t`): the MD5 of all
+    /// texts, each with a terminating zero.
+    #[must_use]
+    pub fn signature(&self) -> [u8; 16] {
+        let mut bytes = Vec::with_capacity(self.texts() + 4 + self.parameters.len());
+        let texts = [&self.name, &self.related_topic, &self.class, &self.expression];
+        for text in texts.into_iter().chain(&self.parameters) {
+            bytes.extend_from_slice(text.as_bytes());
+            bytes.push(0);
+        }
+        weir_cdr::key_hash_md5(&bytes)
+    }
+
     /// The announcement.
     pub(crate) fn value(&self) -> ContentFilterValue<'_> {
         ContentFilterValue {
@@ -83,7 +97,32 @@ impl ContentFilterProperty {
     }
 }
 
+/// What the writer of a sample says about the filter with this signature: whether the sample passes. `None`: nothing
+/// that is valid.
+pub(crate) fn reported_result(list: &ParameterList<'_>, signature: &[u8; 16]) -> Option<bool> {
+    let mut parameters = list.iter().map_while(Result::ok);
+    let info = parameters.find(|parameter| parameter.id == ParameterId::CONTENT_FILTER_INFO)?;
+    info.content_filter_result(signature).ok()?
+}
+
 /// Length of names that a peer announces.
 const NAME_MAX_BYTES: usize = 4096;
 /// Comparisons that a writer evaluates for one reader: all of it together takes less time than sending the sample.
 const PEER_COMPARISONS_MAX: usize = 32;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_signature_is_the_digest_of_all_texts_with_their_zeros() {
+        let property = |parameters: &[&str]| {
+            let parameters = parameters.iter().map(|parameter| (*parameter).to_owned()).collect();
+            ContentFilterProperty::sql("Filtered".into(), "Square".into(), "x > %0".into(), parameters)
+        };
+        // As computed by another implementation of MD5.
+        assert_eq!(property(&["1"]).signature()[..4], [0x90, 0xd5, 0x1e, 0x3f]);
+        assert_ne!(property(&["1"]).signature(), property(&["11"]).signature());
+        assert_ne!(property(&["1", "1"]).signature(), property(&["11"]).signature());
+    }
+}

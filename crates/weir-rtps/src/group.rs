@@ -7,26 +7,48 @@
 //! | GROUP_COHERENT_SET | the same, if writers share the set | the group sequence number at which the set begins |
 //! | GROUP_SEQ_NUM | a sample of a writer in a group | its number among the samples of the group |
 //! | WRITER_GROUP_INFO | the end of a shared set | a digest of the writers of the group |
+//!
+//! HEARTBEATs of a writer in a group have the numbers of the group that the writer holds ([`GroupInfo`]): readers of
+//! engines that order the samples of a group see from them which numbers they need not wait for (RTPS 2.5, 8.7.5).
+//!
+//! [`GroupInfo`]: weir_wire::submessage::GroupInfo
 
 use alloc::sync::Arc;
-use core::sync::atomic::{AtomicI64, Ordering};
+use core::sync::atomic::{AtomicI64, AtomicU32, Ordering};
 
 use weir_wire::{EntityId, Parameter, ParameterId, ParameterList, ParameterListWriter, SequenceNumber};
 
 /// Numbers the samples of all writers of a publisher (RTPS 2.5, 8.7.5). Clones share the sequence.
 #[derive(Debug, Clone, Default)]
-pub struct GroupSequence(Arc<AtomicI64>);
+pub struct GroupSequence(Arc<Sequence>);
+
+#[derive(Debug, Default)]
+struct Sequence {
+    last: AtomicI64,
+    /// The digest of the group's writers.
+    writers: AtomicU32,
+}
 
 impl GroupSequence {
     /// Returns the next number, from 1 on.
     pub fn take(&self) -> SequenceNumber {
-        SequenceNumber(self.0.fetch_add(1, Ordering::Relaxed) + 1)
+        SequenceNumber(self.0.last.fetch_add(1, Ordering::Relaxed) + 1)
     }
 
     /// Returns the number that [`GroupSequence::take`] returns next, if no other writer takes it.
     #[must_use]
     pub fn peek(&self) -> SequenceNumber {
-        SequenceNumber(self.0.load(Ordering::Relaxed) + 1)
+        SequenceNumber(self.0.last.load(Ordering::Relaxed) + 1)
+    }
+
+    /// Sets which writers the group has, for HEARTBEATs.
+    pub fn set_writers(&self, writers: &[EntityId]) {
+        self.0.writers.store(u32::from_be_bytes(group_digest(writers)), Ordering::Relaxed);
+    }
+
+    /// Returns the digest of the group's writers.
+    pub(crate) fn writers(&self) -> [u8; 4] {
+        self.0.writers.load(Ordering::Relaxed).to_be_bytes()
     }
 }
 
@@ -77,9 +99,12 @@ impl SetTag {
 pub(crate) const TAG_MAX_BYTES: usize = 3 * 12 + 4;
 
 /// Returns the digest of the writers of a group: the first four bytes of the MD5 of their ids, as a sequence in
-/// big-endian CDR (RTPS 2.5, 9.3.2, `GroupDigest_t`).
+/// big-endian CDR, and zero without writers (RTPS 2.5, 9.3.2, `GroupDigest_t`).
 #[must_use]
 pub fn group_digest(writers: &[EntityId]) -> [u8; 4] {
+    if writers.is_empty() {
+        return [0; 4];
+    }
     let mut sorted = writers.to_vec();
     sorted.sort_unstable();
     let mut bytes = (sorted.len() as u32).to_be_bytes().to_vec();
@@ -130,5 +155,6 @@ mod tests {
         let [a, b] = [EntityId::user_writer(1, true), EntityId::user_writer(2, true)];
         assert_eq!(group_digest(&[a, b]), group_digest(&[b, a]));
         assert_ne!(group_digest(&[a]), group_digest(&[b]));
+        assert_eq!(group_digest(&[]), [0; 4]);
     }
 }

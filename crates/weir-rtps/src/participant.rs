@@ -78,6 +78,7 @@ use crate::time::Time;
 
 pub use config::{Interface, OwnAddresses, ParticipantConfig};
 pub use counters::DiscoveryCounters;
+pub use local::check_policy_lengths;
 pub use local_endpoint::{LocalEndpoint, LocalEndpointError};
 
 /// Discovery, matching and leases of one participant. See the module's documentation.

@@ -332,7 +332,10 @@ impl ReaderCore {
             Arrival::Next { lost } => {
                 delivery.count_lost(lost);
                 let sample = match sample(&self.config, proxy, data, source_timestamp) {
-                    Ok(sample) if BY_POLICIES && delivery.cache.leaves_out(&sample, true) => {
+                    Ok(sample)
+                        if BY_POLICIES
+                            && delivery.cache.leaves_out(&sample, data.inline_qos.as_ref(), true) =>
+                    {
                         return delivery.leave_out(now, proxy, sn);
                     }
                     Ok(sample) => sample,
@@ -354,7 +357,10 @@ impl ReaderCore {
             }
             Arrival::Ahead => {
                 match sample(&self.config, proxy, data, source_timestamp) {
-                    Ok(sample) if BY_POLICIES && delivery.cache.leaves_out(&sample, false) => {
+                    Ok(sample)
+                        if BY_POLICIES
+                            && delivery.cache.leaves_out(&sample, data.inline_qos.as_ref(), false) =>
+                    {
                         proxy.skip(self.config.guid.entity, sn, &mut self.listed);
                     }
                     Ok(sample) if !delivery.cache.is_full_of_held(sample.payload.len()) => {
@@ -605,6 +611,11 @@ impl ReaderCore {
     /// The order is the reader's own. `after` may have ended since it was returned by this method.
     pub fn next_instance(&mut self, after: Option<[u8; 16]>, states: States) -> Option<u32> {
         self.delivery.cache.next_instance(after.map(Key::from), states)
+    }
+
+    /// The key hash of an instance that the reader has.
+    pub fn instance_hash(&self, instance: u32) -> [u8; 16] {
+        self.delivery.cache.instances.get(instance).key.to_bytes()
     }
 
     /// The payload that holds the key of an instance, if it is known.

@@ -22,7 +22,7 @@ pub use data_frag::{DataFrag, DataFragHeader};
 pub use echo::Echo;
 pub use ecn::{Ecn, EcnCounts};
 pub use gap::Gap;
-pub use heartbeat::Heartbeat;
+pub use heartbeat::{GroupInfo, Heartbeat};
 pub use heartbeat_frag::HeartbeatFrag;
 pub use info_dst::InfoDestination;
 pub use info_reply::InfoReply;

@@ -12,7 +12,7 @@ macro_rules! open {
     };
 }
 
-mod settings;
+pub(super) mod settings;
 mod timestamps;
 
 use std::net::SocketAddrV4;
@@ -22,12 +22,13 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 use weir_dds::{
-    BatchPolicy, DataReader, DataReaderListener, DataReaderQos, DataWriter, DataWriterQos, DdsError,
-    DomainParticipant, MulticastGroup, ParticipantSettings, PathReport, Peer, Sample, SampleSeq,
+    BatchPolicy, DataReader, DataReaderListener, DataWriter, DdsError, DomainParticipant, MulticastGroup,
+    ParticipantSettings, PathReport, Peer, Sample, SampleSeq,
 };
 use weir_peer_api::settings::Setting;
 use weir_results::{PathReading, Reliability, SocketBuffers, WaitStrategy};
 
+use self::settings::Profile;
 use crate::breakdown::{Recorder, Stops, Trace};
 use crate::case::CaseSpec;
 use crate::endpoint::{
@@ -109,6 +110,7 @@ impl Engine for Weir {
 /// A participant, and what every end needs of it.
 struct Node {
     participant: DomainParticipant,
+    profile: Profile,
     case: CaseSpec,
 }
 
@@ -124,17 +126,18 @@ impl Node {
         };
         let mut settings = settings.interface(case.place.interface.clone());
         settings.peers = case.method.peers.iter().map(|&address| Peer { address, port: None }).collect();
-        let participant = DomainParticipant::new(case.place.domain, settings)
+        let profile = Profile::read(case)?;
+        let participant = DomainParticipant::new_with_qos(case.place.domain, settings, profile.participant())
             .map_err(|error| EndpointError::Environment(error.to_string()))?;
-        Ok(Self { participant, case: case.clone() })
+        Ok(Self { participant, profile, case: case.clone() })
     }
 
     fn writer<T: Data>(&self, suffix: &str) -> Result<DataWriter<T>, EndpointError> {
         let topic = self.participant.create_topic(&(self.case.topic() + suffix)).map_err(failed)?;
-        let qos = DataWriterQos::default().max_blocking_time(WRITE_PATIENCE);
+        let qos = self.profile.writer(topic.name()).max_blocking_time(WRITE_PATIENCE);
         let qos = match self.case.method.keep_last {
             Some(depth) => qos.keep_last(depth),
-            None => qos.keep_all(),
+            None => qos,
         };
         let qos =
             if self.case.reliability == Reliability::Reliable { qos.reliable() } else { qos.best_effort() };
@@ -147,7 +150,8 @@ impl Node {
             _ => qos,
         };
         let qos = qos.publish_mode(settings::publish_mode(&self.case)?);
-        self.participant.create_publisher().create_datawriter(&topic, qos).map_err(failed)
+        let publisher = self.participant.create_publisher_with_qos(self.profile.publisher(topic.name()));
+        publisher.create_datawriter(&topic, qos).map_err(failed)
     }
 
     fn reader<T: Data, L: DataReaderListener<T> + 'static>(
@@ -156,15 +160,16 @@ impl Node {
         listener: Option<L>,
     ) -> Result<DataReader<T>, EndpointError> {
         let topic = self.participant.create_topic(&(self.case.topic() + suffix)).map_err(failed)?;
+        let qos = self.profile.reader(topic.name());
         let qos = match self.case.method.keep_last {
-            Some(depth) => DataReaderQos::default().keep_last(depth),
-            None => DataReaderQos::default().keep_all(),
+            Some(depth) => qos.keep_last(depth),
+            None => qos,
         };
         let qos =
             if self.case.reliability == Reliability::Reliable { qos.reliable() } else { qos.best_effort() };
         // With one subscriber it is unicast all the same.
         let qos = if self.case.multicast { qos.multicast(MulticastGroup::default()) } else { qos };
-        let subscriber = self.participant.create_subscriber();
+        let subscriber = self.participant.create_subscriber_with_qos(self.profile.subscriber(topic.name()));
         match listener {
             Some(listener) => subscriber.create_datareader_with_listener(&topic, qos, listener),
             None => subscriber.create_datareader(&topic, qos),

@@ -104,6 +104,14 @@ pub(crate) struct HandQos {
     /// Use zero-copy loans, if the engine supports them
     #[arg(long)]
     pub(crate) loans: bool,
+
+    /// Read QoS from this OMG DDS-XML file, with Weir; other options go before it
+    #[arg(long, value_name = "FILE", requires = "qos_profile")]
+    pub(crate) qos_file: Option<String>,
+
+    /// Use this profile of --qos-file
+    #[arg(long, value_name = "LIBRARY::PROFILE", requires = "qos_file")]
+    pub(crate) qos_profile: Option<String>,
 }
 
 #[derive(Debug, clap::Args)]

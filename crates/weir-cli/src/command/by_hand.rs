@@ -1,5 +1,6 @@
 //! `weir pub` and `weir sub`: the ends of a case, each started by hand.
 
+use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, SocketAddrV4};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -9,6 +10,7 @@ use weir_bench::by_hand::{self, HandEvent, HandOptions, Interval, Published, Rec
 use weir_bench::case::{CaseSpec, Ends, Method, Place};
 use weir_bench::control::Role;
 use weir_bench::endpoint::{Engine, ReliabilitySupport};
+use weir_bench::engine::{QOS_FILE, QOS_PROFILE};
 use weir_bench::{host, plan};
 use weir_results::{
     Case, Environment, NotMeasured, Reliability, ResultsWriter, Run, Test, ThroughputCounts,
@@ -16,7 +18,7 @@ use weir_results::{
 };
 
 use super::setup;
-use crate::args::{HandArgs, PubArgs, SubArgs};
+use crate::args::{HandArgs, HandQos, PubArgs, SubArgs};
 use crate::exit::{Exit, Failure};
 use crate::{output, signals};
 
@@ -136,6 +138,7 @@ fn case(args: &HandArgs, test: Test) -> Result<CaseSpec, Failure> {
             ..Place::loopback()
         },
         method: Method { telemetry_period, ..Method::default() },
+        settings: profile(&args.qos),
         ..CaseSpec::new(&args.workload.engine, test)
     })
 }
@@ -148,7 +151,20 @@ fn check(mut case: CaseSpec) -> Result<(CaseSpec, &'static dyn Engine), Failure>
         case.reliability = Reliability::BestEffort;
     }
     let engine = plan::check_case(&case).map_err(Failure::usage)?;
+    let is_known = |name: &String| engine.settings().iter().any(|setting| setting.name == name);
+    if !case.settings.keys().all(is_known) {
+        return Err(Failure::usage(anyhow::anyhow!(
+            "--qos-file does not work with --engine {}: only Weir reads QoS profiles",
+            engine.name()
+        )));
+    }
     Ok((case, engine))
+}
+
+/// The settings that name the QoS profile.
+fn profile(qos: &HandQos) -> BTreeMap<String, String> {
+    let settings = [(QOS_FILE, &qos.qos_file), (QOS_PROFILE, &qos.qos_profile)];
+    settings.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value.clone()?))).collect()
 }
 
 fn options<'a>(

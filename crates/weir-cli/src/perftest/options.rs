@@ -113,7 +113,7 @@ const WORKLOAD: &[OptionDef] = &[
 const QOS: &[OptionDef] = &[
     works("bestEffort", Nothing, Both).about("Use best-effort delivery [default: reliable]"),
     works("durability", Number(0, 3), Both)
-        .about("Set the durability: 0 volatile, 1 transient local [default: 0]"),
+        .about("Set the durability: 0 volatile, 1 transient local, 2 transient, 3 persistent [default: 0]"),
     works("qosFile", Text("file"), Both)
         .about("Read QoS profiles from an OMG DDS-XML file; options go before them [default: none]"),
     works("qosLibrary", Text("name"), Both)

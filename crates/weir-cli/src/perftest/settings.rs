@@ -9,8 +9,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use weir_compat::perftest::{
-    DEFAULT_LIBRARY, Groups, InstanceRange, NodeSettings, Pace, PerThread, Profiles, PublisherSettings, Rate,
-    Receive, SubscriberSettings, ThreadSettings,
+    DEFAULT_LIBRARY, Durability, Groups, InstanceRange, NodeSettings, Pace, PerThread, Profiles,
+    PublisherSettings, Rate, Receive, SubscriberSettings, ThreadSettings,
 };
 
 use super::command_line::Typed;
@@ -159,7 +159,7 @@ fn node(typed: &Typed) -> Result<NodeSettings, String> {
         receive_queue: typed.number("receiveQueueSize").map(narrow),
         receive: receive(typed)?,
         intervals: !typed.has("noPrintIntervals") || typed.has("latencyFile"),
-        transient_local: durability(typed)?,
+        durability: durability(typed),
         asynchronous: typed.has("asynchronous"),
         profiles: profiles(typed)?,
         threads: ThreadSettings { priorities: priorities(typed)?, cpus: cpus(typed)? },
@@ -207,15 +207,12 @@ fn profiles(typed: &Typed) -> Result<Option<Arc<Profiles>>, String> {
     }
 }
 
-/// Whether the durability is TRANSIENT_LOCAL.
-fn durability(typed: &Typed) -> Result<bool, String> {
+fn durability(typed: &Typed) -> Durability {
     match typed.number("durability") {
-        None | Some(0) => Ok(false),
-        Some(1) => Ok(true),
-        Some(kind) => Err(format!(
-            "-durability {kind} is not supported: there is no persistence service; use 0, or 1 for samples kept by \
-             their writer"
-        )),
+        None | Some(0) => Durability::Volatile,
+        Some(1) => Durability::TransientLocal,
+        Some(2) => Durability::Transient,
+        Some(_) => Durability::Persistent,
     }
 }
 
@@ -552,10 +549,15 @@ mod tests {
     }
 
     #[test]
-    fn durability_is_volatile_or_transient_local() {
-        assert!(!publisher("-durability 0").unwrap().settings.node.transient_local);
-        assert!(publisher("-durability 1").unwrap().settings.node.transient_local);
-        assert!(publisher("-durability 2").unwrap_err().contains("no persistence service"));
+    fn all_durabilities_are_read() {
+        let of = |line: &str| publisher(line).unwrap().settings.node.durability;
+        assert_eq!((of(""), of("-durability 0")), (Durability::Volatile, Durability::Volatile));
+        assert_eq!(of("-durability 1"), Durability::TransientLocal);
+        assert_eq!(
+            (of("-durability 2"), of("-durability 3")),
+            (Durability::Transient, Durability::Persistent)
+        );
+        assert!(publisher("-durability 4").is_err());
     }
 
     #[test]

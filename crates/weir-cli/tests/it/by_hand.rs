@@ -135,3 +135,34 @@ fn help_shows_examples_for_both_ends() {
         assert!(help.contains("weir pub --interface") && help.contains("weir sub --interface"), "{help}");
     }
 }
+
+#[test]
+fn a_qos_profile_applies_to_both_ends() {
+    let domain = Domain::claim();
+    let directory = tempfile::TempDir::new().unwrap();
+    let file = directory.path().join("qos.xml");
+    let group = |name: &str| {
+        format!("<{name}><partition><name><element>hall 3</element></name></partition></{name}>")
+    };
+    let text = format!(
+        "<dds><qos_library name=\"Bench\"><qos_profile name=\"Stream\">{}{}\
+         <datawriter_qos><history><kind>KEEP_ALL_HISTORY_QOS</kind></history></datawriter_qos>\
+         <datareader_qos><history><kind>KEEP_ALL_HISTORY_QOS</kind></history></datareader_qos>\
+         </qos_profile></qos_library></dds>",
+        group("publisher_qos"),
+        group("subscriber_qos"),
+    );
+    std::fs::write(&file, text).unwrap();
+    let file = file.display();
+    let words = format!("--domain {domain} --size 100 --qos-file {file} --qos-profile Bench::Stream");
+    let (subscriber, publisher) = both(&words, &format!("{words} --duration 300ms"));
+    let received = subscriber.expect_code(0).stdout;
+    publisher.expect_code(0);
+    assert!(received.contains("summary: received ") && received.contains("lost 0 (0.00 %)"), "{received}");
+    let missing = format!("pub --domain {domain} --qos-file {file} --qos-profile Bench::Ping");
+    Scene::new().weir(&missing).expect_code(3).expect_stderr("use one of Bench::Stream");
+    let alone = format!("pub --domain {domain} --qos-file {file}");
+    Scene::new().weir(&alone).expect_code(2).expect_stderr("--qos-profile");
+    let other = format!("pub --engine udp --peer 127.0.0.1 --qos-file {file} --qos-profile Bench::Stream");
+    Scene::new().weir(&other).expect_code(2).expect_stderr("only Weir reads QoS profiles");
+}

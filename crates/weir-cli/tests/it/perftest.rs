@@ -57,7 +57,7 @@ fn unsupported_options_are_rejected_with_an_alternative() {
     finished("-pub -rawTransport").expect_code(2).expect_stderr("-rawTransport needs -peer ADDRESS[:SID]");
     finished("-pub -flowController 1Gbps").expect_code(2).expect_stderr("there are no flow controllers");
     finished("-sub -raw -asynchronous").expect_code(2).expect_stderr("not supported with -rawTransport");
-    finished("-pub -durability 3").expect_code(2).expect_stderr("there is no persistence service");
+    finished("-pub -durability 4").expect_code(2).expect_stderr("durability");
     finished("-sub -crc").expect_code(2).expect_stderr("there is no RTPS checksum");
     finished("-sub -cft 1").expect_code(2).expect_stderr("-cft needs -keyed");
     finished("-pub -nosuch").expect_code(2).expect_stderr("Cannot parse '-nosuch', invalid input.");
@@ -148,8 +148,9 @@ fn threads_that_publish_send_samples_pings_and_echoes() {
         ("-numIter 50000 -batchSize 0", 50_000.0),
         ("-numIter 100 -dataLen 1000000", 100.0),
         ("-numIter 5000 -durability 1 -batchSize 0", 5_000.0),
+        ("-numIter 5000 -durability 3 -batchSize 0", 5_000.0),
     ] {
-        let subscriber = ["-best", "-durability 1"]
+        let subscriber = ["-best", "-durability 1", "-durability 3"]
             .into_iter()
             .filter(|word| publisher.contains(word))
             .collect::<String>();

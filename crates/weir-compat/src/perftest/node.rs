@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use weir_dds::{
     BatchPolicy, DataReader, DataReaderListener, DataReaderQos, DataWriter, DataWriterQos, DdsError,
-    DomainParticipant, MulticastGroup, ParticipantSettings, PublishMode, ResourceLimits, TopicDescription,
+    DomainParticipant, Durability, DurabilityService, History, MulticastGroup, ParticipantSettings,
+    PublishMode, ResourceLimits, TopicDescription,
 };
 
 use super::reading::Reading;
@@ -82,7 +83,10 @@ impl Node {
         let qos = match self.settings.send_queue {
             // Acknowledged samples are kept, too, so it cannot keep all.
             _ if self.keeps_for_late(topic) => {
-                qos.transient_local().keep_last(self.settings.kept_per_instance(batch.data_len))
+                let depth = self.settings.kept_per_instance(batch.data_len);
+                let service =
+                    DurabilityService { history: History::KeepLast(depth), ..DurabilityService::default() };
+                qos.durability(self.settings.durability).durability_service(service).keep_last(depth)
             }
             // A queue of batches holds all of their samples.
             Some(places) => qos.resource_limits(ResourceLimits {
@@ -105,7 +109,7 @@ impl Node {
         let qos = self.settings.profiles.as_ref().map(|profiles| profiles.reader(topic));
         let qos = qos.unwrap_or_else(|| DataReaderQos::default().keep_all());
         let qos = if self.settings.reliable { qos.reliable() } else { qos.best_effort() };
-        let qos = if self.keeps_for_late(topic) { qos.transient_local() } else { qos };
+        let qos = if self.keeps_for_late(topic) { qos.durability(self.settings.durability) } else { qos };
         let qos = match self.settings.receive_queue {
             Some(places) => {
                 qos.resource_limits(ResourceLimits { max_samples: Some(places), ..ResourceLimits::UNLIMITED })
@@ -141,7 +145,7 @@ impl Node {
 
     /// The durability setting is that of the samples only, as in RTI Perftest.
     fn keeps_for_late(&self, topic: &str) -> bool {
-        self.settings.transient_local && topic == THROUGHPUT
+        self.settings.durability != Durability::Volatile && topic == THROUGHPUT
     }
 
     fn create_writer<T: Owned>(
@@ -149,9 +153,11 @@ impl Node {
         topic: &str,
         qos: DataWriterQos,
     ) -> Result<DataWriter<T>, EndpointError> {
+        let group = self.settings.profiles.as_ref().map(|profiles| profiles.publisher(topic));
         let topic = self.participant.create_topic(topic).map_err(failed)?;
         let qos = if self.settings.asynchronous { qos.publish_mode(PublishMode::Asynchronous) } else { qos };
-        self.participant.create_publisher().create_datawriter(&topic, qos).map_err(failed)
+        let publisher = self.participant.create_publisher_with_qos(group.unwrap_or_default());
+        publisher.create_datawriter(&topic, qos).map_err(failed)
     }
 
     fn create_reader<T: Owned>(
@@ -187,7 +193,8 @@ impl Node {
         qos: DataReaderQos,
         listener: Option<impl DataReaderListener<T> + 'static>,
     ) -> Result<DataReader<T>, EndpointError> {
-        let subscriber = self.participant.create_subscriber();
+        let group = self.settings.profiles.as_ref().map(|profiles| profiles.subscriber(topic.topic().name()));
+        let subscriber = self.participant.create_subscriber_with_qos(group.unwrap_or_default());
         match listener {
             Some(listener) => subscriber.create_datareader_with_listener(topic, qos, listener),
             None => subscriber.create_datareader(topic, qos),

@@ -4,7 +4,7 @@
 //! learns what the other one waits for. So each announces itself on a topic that always matches,
 //! until the run starts.
 
-use weir_dds::{DataReader, DataReaderQos, DataWriter, DataWriterQos, Sample};
+use weir_dds::{DataReader, DataReaderQos, DataWriter, DataWriterQos, Durability, Sample};
 
 use super::node::{Node, failed};
 use super::settings::NodeSettings;
@@ -42,7 +42,7 @@ struct EndKind {
     role: Role,
     keyed: bool,
     reliable: bool,
-    transient_local: bool,
+    durability: Durability,
 }
 
 /// Announces this end, and receives announcements of others.
@@ -55,8 +55,8 @@ pub(super) struct Probe {
 
 impl Probe {
     pub(super) fn open(node: &Node, role: Role) -> Result<Self, EndpointError> {
-        let NodeSettings { keyed, reliable, transient_local, .. } = node.settings;
-        let ours = EndKind { role, keyed, reliable, transient_local };
+        let NodeSettings { keyed, reliable, durability, .. } = node.settings;
+        let ours = EndKind { role, keyed, reliable, durability };
         let topic = node.participant.create_topic(ENDS).map_err(failed)?;
         let qos = DataReaderQos::default().reliable().keep_all().transient_local();
         let reader = node.participant.create_subscriber().create_datareader(&topic, qos).map_err(failed)?;
@@ -84,14 +84,15 @@ impl Probe {
 
 impl EndKind {
     fn header(self) -> SampleHeader {
-        let key = [self.keyed, self.reliable, self.transient_local, false].map(u8::from);
+        let key = [u8::from(self.keyed), u8::from(self.reliable), self.durability as u8, 0];
         SampleHeader { key, ..SampleHeader::data(0, 0).by(u32::from(self.role == Role::Subscriber)) }
     }
 
     fn of(header: &SampleHeader) -> Self {
-        let [keyed, reliable, transient_local, _] = header.key.map(|byte| byte != 0);
+        let [keyed, reliable, durability, _] = header.key;
+        let durability = DURABILITIES[usize::from(durability).min(DURABILITIES.len() - 1)];
         let role = if header.entity_id == 0 { Role::Publisher } else { Role::Subscriber };
-        Self { role, keyed, reliable, transient_local }
+        Self { role, keyed: keyed != 0, reliable: reliable != 0, durability }
     }
 
     /// What speaks against a match with `other`, if it is of the other role.
@@ -108,9 +109,10 @@ impl EndKind {
             let is = |kind: Self| if kind.reliable { "RELIABLE" } else { "BEST_EFFORT" };
             let how = format!("it has {}, we have {}", is(other), is(self));
             ("RELIABILITY", how, "both ends -bestEffort or none")
-        } else if reader.transient_local && !writer.transient_local {
-            let how = "the publisher has VOLATILE, the subscriber asks for TRANSIENT_LOCAL";
-            ("DURABILITY", how.to_owned(), "the publisher -durability 1, too")
+        } else if reader.durability > writer.durability {
+            let name = |kind: Self| DURABILITY_NAMES[kind.durability as usize];
+            let how = format!("the publisher has {}, the subscriber asks for {}", name(writer), name(reader));
+            ("DURABILITY", how, "both ends the same -durability")
         } else {
             return None;
         };
@@ -119,22 +121,31 @@ impl EndKind {
     }
 }
 
+/// By the number of `-durability`.
+const DURABILITIES: [Durability; 4] =
+    [Durability::Volatile, Durability::TransientLocal, Durability::Transient, Durability::Persistent];
+const DURABILITY_NAMES: [&str; 4] = ["VOLATILE", "TRANSIENT_LOCAL", "TRANSIENT", "PERSISTENT"];
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     const OURS: EndKind =
-        EndKind { role: Role::Publisher, keyed: false, reliable: true, transient_local: false };
+        EndKind { role: Role::Publisher, keyed: false, reliable: true, durability: Durability::Volatile };
     const THEIRS: EndKind = EndKind { role: Role::Subscriber, ..OURS };
 
     #[test]
     fn an_end_survives_its_sample() {
-        for bits in 0..16_u8 {
+        for bits in 0..32_u8 {
             let is = |bit: u8| bits & bit != 0;
-            let role = if is(8) { Role::Publisher } else { Role::Subscriber };
-            let kind = EndKind { role, keyed: is(1), reliable: is(2), transient_local: is(4) };
+            let role = if is(16) { Role::Publisher } else { Role::Subscriber };
+            let durability = DURABILITIES[usize::from(bits >> 2 & 3)];
+            let kind = EndKind { role, keyed: is(1), reliable: is(2), durability };
             assert_eq!(EndKind::of(&kind.header()), kind);
         }
+        // Another version may have more.
+        let header = SampleHeader { key: [0, 1, 9, 9], ..THEIRS.header() };
+        assert_eq!(EndKind::of(&header).durability, Durability::Persistent);
     }
 
     #[test]
@@ -147,9 +158,13 @@ mod tests {
         };
         check(EndKind { keyed: true, ..THEIRS }, "TYPE");
         check(EndKind { reliable: false, ..THEIRS }, "RELIABILITY");
-        check(EndKind { transient_local: true, ..THEIRS }, "DURABILITY");
+        let late = Durability::TransientLocal;
+        check(
+            EndKind { durability: late, ..THEIRS },
+            "has VOLATILE, the subscriber asks for TRANSIENT_LOCAL",
+        );
         assert_eq!(OURS.mismatch(THEIRS), None);
-        assert_eq!(THEIRS.mismatch(EndKind { transient_local: true, ..OURS }), None);
+        assert_eq!(THEIRS.mismatch(EndKind { durability: Durability::Persistent, ..OURS }), None);
         assert_eq!(OURS.mismatch(EndKind { keyed: true, ..OURS }), None);
     }
 }

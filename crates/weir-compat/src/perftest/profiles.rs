@@ -2,7 +2,9 @@
 
 use std::path::Path;
 
-use weir_dds::{DataReaderQos, DataWriterQos, DomainParticipantQos, QosProvider};
+use weir_dds::{
+    DataReaderQos, DataWriterQos, DomainParticipantQos, PublisherQos, QosProvider, SubscriberQos,
+};
 
 use super::node::{ANNOUNCEMENT, LATENCY, THROUGHPUT};
 
@@ -52,8 +54,22 @@ impl Profiles {
         self.provider.datareader_qos(&self.name(profile_of(topic)), Some(topic)).unwrap_or_default()
     }
 
+    /// Returns the QoS of a topic's publisher. Perftest has no step that enables entities later.
+    pub(super) fn publisher(&self, topic: &str) -> PublisherQos {
+        let qos = self.provider.publisher_qos(&self.name(profile_of(topic)), Some(topic)).unwrap_or_default();
+        qos.autoenable_created_entities(true)
+    }
+
+    /// Returns the QoS of a topic's subscriber.
+    pub(super) fn subscriber(&self, topic: &str) -> SubscriberQos {
+        let qos =
+            self.provider.subscriber_qos(&self.name(profile_of(topic)), Some(topic)).unwrap_or_default();
+        qos.autoenable_created_entities(true)
+    }
+
     pub(super) fn participant(&self) -> DomainParticipantQos {
-        self.provider.participant_qos(&self.name(PARTICIPANT)).unwrap_or_default()
+        let qos = self.provider.participant_qos(&self.name(PARTICIPANT)).unwrap_or_default();
+        qos.autoenable_created_entities(true)
     }
 
     fn name(&self, profile: &str) -> String {

@@ -4,6 +4,7 @@ use std::net::Ipv4Addr;
 use std::sync::Arc;
 use std::time::Duration;
 
+pub use weir_dds::Durability;
 use weir_dds::{InstanceHandle, Peer};
 use weir_measure::nanos;
 
@@ -78,8 +79,8 @@ pub struct NodeSettings {
     pub receive: Receive,
     /// Whether [`Event`](super::event::Event)s of echoes and of seconds are enabled.
     pub intervals: bool,
-    /// Whether late readers get the last samples (TRANSIENT_LOCAL).
-    pub transient_local: bool,
+    /// Whether late readers get the last samples. Without a persistence service, all but VOLATILE depend on the writer.
+    pub durability: Durability,
     /// Whether samples, echoes and announcements are sent by threads of their writers.
     pub asynchronous: bool,
     /// QoS from a file; options go before it.
@@ -157,7 +158,7 @@ impl NodeSettings {
         if self.keyed { u64::from(self.instances.max(1)) } else { 1 }
     }
 
-    /// Samples of each instance that a publisher of TRANSIENT_LOCAL samples keeps.
+    /// Samples of each instance that a publisher keeps for late subscribers.
     pub(super) fn kept_per_instance(&self, data_len: usize) -> u32 {
         let room = KEPT_BYTES_MAX / self.instances_written() / data_len.max(1) as u64;
         let kept = self.send_queue.map_or(KEPT_MAX, u64::from).min(room).max(1);
@@ -185,14 +186,13 @@ impl PublisherSettings {
         (self.batch_bytes / self.data_len.max(1)).max(1) as u64
     }
 
-    /// Samples after which a publisher of TRANSIENT_LOCAL samples waits for acknowledgements: it
-    /// keeps the last ones, so it must not write over some that a subscriber misses. `None`: it
-    /// need not wait.
+    /// Samples after which a publisher that keeps samples for late subscribers waits for acknowledgements: it keeps
+    /// the last ones, so it must not write over some that a subscriber misses. `None`: it need not wait.
     pub(super) fn acknowledged_every(&self) -> Option<u64> {
         let node = &self.node;
         let instances = if self.write_instance.is_some() { 1 } else { node.instances_written() };
         let kept = u64::from(node.kept_per_instance(self.data_len));
-        (node.transient_local && node.reliable).then(|| (kept * instances / 2).max(1))
+        (node.durability != Durability::Volatile && node.reliable).then(|| (kept * instances / 2).max(1))
     }
 
     /// When a run that starts at `start_ns` ends by time.
@@ -258,7 +258,7 @@ pub(super) mod tests {
             receive_queue: None,
             receive: Receive::Listener,
             intervals: false,
-            transient_local: false,
+            durability: Durability::Volatile,
             asynchronous: false,
             profiles: None,
             threads: ThreadSettings::default(),
@@ -268,7 +268,7 @@ pub(super) mod tests {
 
     #[test]
     fn what_is_kept_for_late_subscribers_is_bounded_and_never_written_over() {
-        let node = NodeSettings { transient_local: true, ..node() };
+        let node = NodeSettings { durability: Durability::TransientLocal, ..node() };
         let small = PublisherSettings { node: node.clone(), ..publisher(32) };
         assert_eq!((node.kept_per_instance(32), small.acknowledged_every()), (8192, Some(4096)));
         assert_eq!(publisher(32).acknowledged_every(), None);

@@ -1,20 +1,18 @@
 //! Statuses and conditions of a reader, and access by conditions (DDS 1.4, 2.2.2.5.8, 2.2.2.5.9).
 
-use std::cell::RefCell;
 use std::sync::Arc;
 
 use weir_cdr::DdsType;
-use weir_rtps::reader::{SampleQuery, States};
+use weir_rtps::reader::States;
 use weir_rtps::writer::ChangeKind;
 
-use super::selection::What;
 use super::{DataReader, Inner};
 use crate::condition::{Condition, StatusCondition, StatusSource, Trigger};
 use crate::driver::observers::Observers;
 use crate::driver::start::Handle;
-use crate::error::{DdsError, Result};
+use crate::error::Result;
 use crate::levels::EnabledStatuses;
-use crate::sample::{Sample, SampleSeq};
+use crate::sample::Sample;
 use crate::status_mask::{StatusKind, StatusMask};
 
 /// A condition that is true while a reader has samples in certain states, which may have to satisfy a function.
@@ -25,7 +23,7 @@ pub struct ReadCondition<T> {
     state: Arc<ReadState<T>>,
 }
 
-type Predicate<T> = Box<dyn Fn(&T) -> bool + Send + Sync>;
+pub(super) type Predicate<T> = Box<dyn Fn(&T) -> bool + Send + Sync>;
 
 struct ReadState<T> {
     reader: Arc<Inner>,
@@ -93,40 +91,33 @@ impl<T: DdsType> DataReader<T> {
     /// Removes and returns up to `max` samples that make a condition true, oldest first.
     ///
     /// # Errors
-    /// [`DdsError::PreconditionNotMet`] if it is a condition of another reader.
+    /// [`DdsError::PreconditionNotMet`](crate::DdsError::PreconditionNotMet) if it is a condition of another reader.
     pub fn take_w_condition(&self, max: usize, condition: &ReadCondition<T>) -> Result<Vec<Sample<T>>> {
-        self.access_by(max, condition, true)
+        Ok(self.select().condition(condition)?.max(max).take())
     }
 
     /// Returns up to `max` samples that make a condition true, oldest first, and marks them as read.
     ///
     /// # Errors
-    /// [`DdsError::PreconditionNotMet`] if it is a condition of another reader.
+    /// [`DdsError::PreconditionNotMet`](crate::DdsError::PreconditionNotMet) if it is a condition of another reader.
     pub fn read_w_condition(&self, max: usize, condition: &ReadCondition<T>) -> Result<Vec<Sample<T>>> {
-        self.access_by(max, condition, false)
-    }
-
-    fn access_by(&self, max: usize, condition: &ReadCondition<T>, remove: bool) -> Result<Vec<Sample<T>>> {
-        let ReadState { reader, states, predicate } = &*condition.state;
-        if !Arc::ptr_eq(reader, &self.inner) {
-            let text = "the condition belongs to another reader: create one with this reader";
-            return Err(DdsError::PreconditionNotMet(text.to_owned()));
-        }
-        let Some(predicate) = predicate else {
-            let mut samples = SampleSeq::new();
-            self.access(&mut samples, What { max, states: *states, ..What::ALL }, remove);
-            return Ok(samples.into_vec());
-        };
-        let value = RefCell::new(T::default());
-        let matches = |payload: &[u8]| satisfies(predicate, payload, &mut value.borrow_mut());
-        let wanted = SampleQuery { matches: &matches, order: None };
-        Ok(self.collect_wanted(wanted, max, *states, remove))
+        Ok(self.select().condition(condition)?.max(max).read())
     }
 }
 
 /// Returns whether a payload is a value that satisfies the predicate.
-fn satisfies<T: DdsType>(predicate: &Predicate<T>, payload: &[u8], value: &mut T) -> bool {
+pub(super) fn satisfies<T: DdsType>(predicate: &Predicate<T>, payload: &[u8], value: &mut T) -> bool {
     weir_cdr::from_payload_into(payload, value).is_ok() && predicate(value)
+}
+
+impl<T> ReadCondition<T> {
+    pub(super) fn reader(&self) -> &Arc<Inner> {
+        &self.state.reader
+    }
+
+    pub(super) fn predicate(&self) -> Option<&Predicate<T>> {
+        self.state.predicate.as_ref()
+    }
 }
 
 impl<T: DdsType> ReadCondition<T> {

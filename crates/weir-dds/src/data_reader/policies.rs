@@ -5,8 +5,8 @@ use std::sync::atomic::Ordering;
 use weir_rtps::participant::LocalEndpoint;
 use weir_rtps::qos::Qos;
 
-use super::DataReader;
 use super::setup::check_qos;
+use super::{DataReader, Inner};
 use crate::clock;
 use crate::driver::policies::take_over;
 use crate::error::{DdsError, Result};
@@ -44,11 +44,12 @@ impl<T> DataReader<T> {
         let inner = &*self.inner;
         inner.driver().check()?;
         inner.current.lock().check_change(&qos)?;
-        let mut announced = qos.announced();
-        inner.of_subscriber.add_to(&mut announced);
         // Refuses what cannot be announced, before anything else changes.
-        inner.driver().announce_qos(inner.endpoint.entity, |policies| take_over(policies, announced))?;
-        let before = core::mem::replace(&mut *inner.current.lock(), qos.clone());
+        let before = inner.driver().announce_qos(
+            inner.endpoint.entity,
+            |policies| take_over(policies, inner.announced(&qos)),
+            || core::mem::replace(&mut *inner.current.lock(), qos.clone()),
+        )?;
         let enforced = |qos: &DataReaderQos| (qos.deadline, qos.time_based_filter, qos.reader_data_lifecycle);
         let (deadline, separation, lifecycle) = enforced(&qos);
         if enforced(&qos) != enforced(&before) {
@@ -61,39 +62,16 @@ impl<T> DataReader<T> {
 
     /// Enables the reader: announces it, so that it is matched. Does nothing if it is enabled.
     ///
-    /// Readers are enabled when they are created, unless
-    /// [`autoenable_created_entities`](crate::DomainParticipantQos::autoenable_created_entities) says otherwise
+    /// Readers are enabled when they are created, unless their subscriber is not enabled or its
+    /// [`autoenable_created_entities`](crate::SubscriberQos::autoenable_created_entities) says otherwise
     /// (ENTITY_FACTORY, DDS 1.4, 2.2.3.20).
     ///
     /// # Errors
+    /// - [`DdsError::PreconditionNotMet`]: the subscriber is not enabled.
     /// - [`DdsError::BadParameter`]: a name, the partitions or the user data are too long.
     /// - [`DdsError::ThreadFailed`].
     pub fn enable(&self) -> Result<()> {
-        let inner = &*self.inner;
-        let driver = inner.driver();
-        driver.check()?;
-        if inner.is_enabled.swap(true, Ordering::SeqCst) {
-            return Ok(());
-        }
-        let topic = &inner.endpoint.topic;
-        let mut announced = Qos { topic_data: topic.data(), ..inner.current.lock().announced() };
-        inner.of_subscriber.add_to(&mut announced);
-        let local = LocalEndpoint {
-            entity: inner.endpoint.entity,
-            topic: topic.name().to_owned(),
-            type_name: inner.type_name.to_owned(),
-            qos: announced,
-            unicast: Vec::new(),
-            multicast: inner.group,
-        };
-        driver.with_discovery(|core, now| core.add_reader(now, local)).map_err(|error| {
-            inner.is_enabled.store(false, Ordering::SeqCst);
-            DdsError::BadParameter(error.to_string())
-        })?;
-        if let Some((filter, version)) = &inner.filter {
-            filter.announced(*version);
-        }
-        Ok(())
+        self.inner.enable()
     }
 
     /// Makes the reader enabled without announcing it: those of builtin topics are never announced.
@@ -104,5 +82,58 @@ impl<T> DataReader<T> {
     /// Returns whether the reader is enabled.
     pub fn is_enabled(&self) -> bool {
         self.inner.is_enabled.load(Ordering::SeqCst)
+    }
+}
+
+impl Inner {
+    /// Announces the reader.
+    pub(crate) fn enable(&self) -> Result<()> {
+        let driver = self.driver();
+        driver.check()?;
+        if self.is_enabled.load(Ordering::SeqCst) {
+            return Ok(());
+        }
+        if !self.endpoint.group.is_enabled.load(Ordering::SeqCst) {
+            let text = "the subscriber is not enabled: call Subscriber::enable first";
+            return Err(DdsError::PreconditionNotMet(text.to_owned()));
+        }
+        if self.is_enabled.swap(true, Ordering::SeqCst) {
+            return Ok(());
+        }
+        let topic = &self.endpoint.topic;
+        let local = || LocalEndpoint {
+            entity: self.endpoint.entity,
+            topic: topic.name().to_owned(),
+            type_name: self.type_name.to_owned(),
+            qos: Qos { topic_data: topic.data(), ..self.announced(&self.current.lock()) },
+            unicast: Vec::new(),
+            multicast: self.group,
+        };
+        driver.with_discovery(|core, now| core.add_reader(now, local())).map_err(|error| {
+            self.is_enabled.store(false, Ordering::SeqCst);
+            DdsError::BadParameter(error.to_string())
+        })?;
+        if let Some((filter, version)) = &self.filter {
+            filter.announced(*version);
+        }
+        Ok(())
+    }
+
+    /// Returns whether the reader has ended.
+    pub(crate) fn is_closed(&self) -> bool {
+        self.is_closed.load(Ordering::SeqCst)
+    }
+
+    /// Returns what is announced: the reader's policies and those of its subscriber.
+    fn announced(&self, qos: &DataReaderQos) -> Qos {
+        let mut announced = qos.announced();
+        self.endpoint.group.announced().add_to(&mut announced);
+        announced
+    }
+
+    /// Announces policies of the subscriber that have changed.
+    pub(crate) fn announce_subscriber(&self) -> Result<()> {
+        let change = |policies: &mut Qos| take_over(policies, self.announced(&self.current.lock()));
+        self.driver().announce_qos(self.endpoint.entity, change, || ())
     }
 }

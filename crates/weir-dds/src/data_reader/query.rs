@@ -1,12 +1,14 @@
 //! Access to samples that meet a query (DDS 1.4, 2.2.2.5.3.10, 2.2.2.5.3.11).
 
 use weir_cdr::DdsType;
-use weir_rtps::reader::{RawSample, SampleQuery, SampleSelection, States};
+use weir_rtps::reader::{RawSample, SampleQuery, States};
 use weir_rtps::writer::ChangeKind;
 
+use super::selection::{Instances, What};
 use super::{DataReader, Inner};
+use crate::instance_handle::InstanceHandle;
 use crate::query::Query;
-use crate::sample::{Sample, SampleSeq};
+use crate::sample::Sample;
 
 impl<T: DdsType> DataReader<T> {
     /// Removes and returns up to `max` values that meet a query and are in these states, in the order of the query.
@@ -29,14 +31,14 @@ impl<T: DdsType> DataReader<T> {
     /// # }
     /// ```
     pub fn take_query(&self, query: &Query<T>, max: usize, states: States) -> Vec<Sample<T>> {
-        self.collect_query(query, max, states, true)
+        self.select().query(query).states(states).max(max).take()
     }
 
     /// Returns up to `max` values that meet a query and marks them as read.
     ///
     /// Otherwise as [`DataReader::take_query`].
     pub fn read_query(&self, query: &Query<T>, max: usize, states: States) -> Vec<Sample<T>> {
-        self.collect_query(query, max, states, false)
+        self.select().query(query).states(states).max(max).read()
     }
 
     /// Returns whether there is a value that meets a query and is in these states.
@@ -45,32 +47,29 @@ impl<T: DdsType> DataReader<T> {
         self.inner.any_sample(states, |raw| raw.kind == ChangeKind::Alive && filter.passes(raw.payload))
     }
 
-    fn collect_query(&self, query: &Query<T>, max: usize, states: States, remove: bool) -> Vec<Sample<T>> {
-        let filter = query.filter();
-        let order = query.order().map(|order| |one: &[u8], other: &[u8]| order.compare(one, other));
-        let wanted = SampleQuery {
-            matches: &|payload| filter.passes(payload),
-            order: order.as_ref().map(|order| order as _),
-        };
-        self.collect_wanted(wanted, max, states, remove)
-    }
-
-    /// Accesses the values that meet a query of the core.
-    pub(super) fn collect_wanted(
+    /// Accesses values that meet a query of the core. With the next instance: of the next one that has any.
+    pub(super) fn access_wanted(
         &self,
         wanted: SampleQuery<'_>,
-        max: usize,
-        states: States,
+        mut what: What,
         remove: bool,
-    ) -> Vec<Sample<T>> {
+        fill: &mut dyn FnMut(RawSample<'_>) -> bool,
+    ) {
         self.inner.driver().flush_queued();
-        let (mut samples, mut malformed) = (SampleSeq::new(), 0);
+        let mut malformed = 0;
         let mut core = self.inner.access_by_policies(self.inner.endpoint.core.lock());
-        let selection = SampleSelection { states, instance: None };
-        core.access_matching(max, selection, remove, wanted, |raw| {
-            malformed += u64::from(!samples.add().fill(raw) && !raw.was_read);
-            true
-        });
+        while let Some(selection) = what.resolve(&mut core) {
+            let count = core.access_matching(what.max, selection, remove, wanted, |raw| {
+                malformed += u64::from(!fill(raw) && !raw.was_read);
+                true
+            });
+            match (what.instances, selection.instance) {
+                (Instances::Next(_), Some(index)) if count == 0 && what.max > 0 => {
+                    what.instances = Instances::Next(Some(InstanceHandle(core.instance_hash(index))));
+                }
+                _ => break,
+            }
+        }
         if core.has_errand() {
             self.inner.after_access(core);
         } else {
@@ -79,7 +78,6 @@ impl<T: DdsType> DataReader<T> {
         if malformed > 0 {
             self.note_malformed(malformed);
         }
-        samples.into_vec()
     }
 }
 

@@ -1,14 +1,19 @@
 //! Which samples a read or take accesses.
 
-use std::marker::PhantomData;
+use std::cell::RefCell;
+use std::sync::Arc;
 
 use weir_cdr::DdsType;
-use weir_rtps::reader::{ReaderCore, SampleSelection, States};
+use weir_rtps::reader::{RawSample, ReaderCore, SampleQuery, SampleSelection, States};
 
 use super::DataReader;
+use super::conditions::{ReadCondition, satisfies};
 use super::serialized::SerializedSample;
+use crate::error::{DdsError, Result};
 use crate::instance_handle::InstanceHandle;
-use crate::sample::{Sample, SampleSeq};
+use crate::query::Query;
+use crate::sample::{Sample, SampleInfo, SampleSeq};
+use crate::shared_payload;
 
 /// Selects samples of a reader, to be taken or read.
 ///
@@ -33,11 +38,16 @@ use crate::sample::{Sample, SampleSeq};
 /// # }
 /// ```
 #[must_use = "a selection does nothing before `take` or `read`"]
-#[derive(Clone, Copy)]
 pub struct Selection<'a, T> {
     reader: &'a DataReader<T>,
     what: What,
-    sample: PhantomData<fn() -> T>,
+    wanted: Option<Wanted<'a, T>>,
+}
+
+/// What decides about single values.
+enum Wanted<'a, T> {
+    Condition(&'a ReadCondition<T>),
+    Query(&'a Query<T>),
 }
 
 /// What a selection says, independent of the type.
@@ -74,7 +84,7 @@ impl What {
 
 impl<'a, T: DdsType> Selection<'a, T> {
     pub(super) fn new(reader: &'a DataReader<T>) -> Self {
-        Self { reader, what: What::ALL, sample: PhantomData }
+        Self { reader, what: What::ALL, wanted: None }
     }
 
     /// Selects the samples of one instance.
@@ -87,7 +97,7 @@ impl<'a, T: DdsType> Selection<'a, T> {
 
     /// Selects the samples of the instance after `after`; `None`: of the first instance.
     ///
-    /// Only instances that have samples in the selected states count. The order of instances is the reader's own.
+    /// Only instances that have selected samples count. The order of instances is the reader's own.
     /// `after` may be an instance without writers and samples, if it is the one that was returned last.
     pub fn next_instance(mut self, after: impl Into<Option<InstanceHandle>>) -> Self {
         self.what.instances = Instances::Next(after.into());
@@ -97,6 +107,58 @@ impl<'a, T: DdsType> Selection<'a, T> {
     /// Selects samples in these states.
     pub fn states(mut self, states: States) -> Self {
         self.what.states = states;
+        self
+    }
+
+    /// Selects samples that make a condition true, in place of [`Selection::states`] and [`Selection::query`].
+    ///
+    /// ```no_run
+    /// # use weir_dds::{DataReader, DdsType};
+    /// # #[derive(DdsType, Default)]
+    /// # #[dds(extensibility = "final")]
+    /// # struct Reading {
+    /// #     celsius: f64,
+    /// # }
+    /// # fn f(reader: &DataReader<Reading>, sensor: weir_dds::InstanceHandle) -> weir_dds::Result<()> {
+    /// let hot = reader.query(|reading| reading.celsius > 50.0);
+    /// let samples = reader.select().instance(sensor).condition(&hot)?.max(10).take();
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// [`DdsError::PreconditionNotMet`] if it is a condition of another reader.
+    pub fn condition(mut self, condition: &'a ReadCondition<T>) -> Result<Self> {
+        if !Arc::ptr_eq(condition.reader(), &self.reader.inner) {
+            let text = "the condition belongs to another reader: create one with this reader";
+            return Err(DdsError::PreconditionNotMet(text.to_owned()));
+        }
+        self.what.states = condition.states();
+        self.wanted = Some(Wanted::Condition(condition));
+        Ok(self)
+    }
+
+    /// Selects values that meet a query, in its order, in place of [`Selection::condition`].
+    ///
+    /// Without ORDER BY, the oldest are first. Changes of instances' states meet no query.
+    ///
+    /// ```no_run
+    /// # use weir_dds::{DataReader, DdsType};
+    /// use weir_dds::{Query, States};
+    ///
+    /// # #[derive(DdsType, Default)]
+    /// # #[dds(extensibility = "final")]
+    /// # struct Position {
+    /// #     speed: f64,
+    /// # }
+    /// # fn f(reader: &DataReader<Position>) -> weir_dds::Result<()> {
+    /// let fast = Query::new("speed > %0 ORDER BY speed", &["30.0"])?;
+    /// let samples = reader.select().query(&fast).states(States::NOT_READ).max(10).take();
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn query(mut self, query: &'a Query<T>) -> Self {
+        self.wanted = Some(Wanted::Query(query));
         self
     }
 
@@ -122,26 +184,99 @@ impl<'a, T: DdsType> Selection<'a, T> {
 
     /// Removes the samples into reusable memory, and returns their number.
     pub fn take_into(self, samples: &mut SampleSeq<T>) -> usize {
-        self.reader.access(samples, self.what, true)
+        self.access(samples, true)
     }
 
     /// Reads the samples into reusable memory, marks them as read, and returns their number.
     pub fn read_into(self, samples: &mut SampleSeq<T>) -> usize {
-        self.reader.access(samples, self.what, false)
+        self.access(samples, false)
     }
 
     /// Removes the samples and returns them without decoding.
     ///
     /// Large payloads are not copied: they keep the memory that they were received in.
     pub fn take_serialized(self) -> Vec<SerializedSample> {
-        self.reader.access_serialized(self.what, true)
+        self.access_serialized(true)
     }
 
     /// Returns the samples without decoding, and marks them as read.
     pub fn read_serialized(self) -> Vec<SerializedSample> {
-        self.reader.access_serialized(self.what, false)
+        self.access_serialized(false)
+    }
+
+    fn access(self, samples: &mut SampleSeq<T>, remove: bool) -> usize {
+        samples.clear();
+        self.access_each(remove, |raw| samples.add().fill(raw));
+        samples.len()
+    }
+
+    fn access_serialized(self, remove: bool) -> Vec<SerializedSample> {
+        let mut samples = Vec::new();
+        self.access_each(remove, |raw| {
+            let payload = shared_payload::payload(&raw);
+            samples.push(SerializedSample { payload, info: SampleInfo::new(&raw) });
+            true
+        });
+        samples
+    }
+
+    /// `fill` returns whether a sample can be decoded.
+    #[inline]
+    fn access_each(self, remove: bool, fill: impl FnMut(RawSample<'_>) -> bool) {
+        match self.wanted {
+            None => _ = self.reader.access_each(self.what, remove, fill),
+            Some(wanted) => self.access_wanted(&wanted, remove, fill),
+        }
+    }
+
+    #[cold]
+    fn access_wanted(
+        self,
+        wanted: &Wanted<'a, T>,
+        remove: bool,
+        mut fill: impl FnMut(RawSample<'_>) -> bool,
+    ) {
+        let Self { reader, what, .. } = self;
+        match wanted {
+            Wanted::Condition(condition) => match condition.predicate() {
+                None => _ = reader.access_each(what, remove, fill),
+                Some(predicate) => {
+                    let value = RefCell::new(T::default());
+                    let matches = |payload: &[u8]| satisfies(predicate, payload, &mut value.borrow_mut());
+                    reader.access_wanted(
+                        SampleQuery { matches: &matches, order: None },
+                        what,
+                        remove,
+                        &mut fill,
+                    );
+                }
+            },
+            Wanted::Query(query) => {
+                let filter = query.filter();
+                let matches = |payload: &[u8]| filter.passes(payload);
+                let order = query.order().map(|order| |one: &[u8], other: &[u8]| order.compare(one, other));
+                let order = order.as_ref().map(|order| order as _);
+                reader.access_wanted(SampleQuery { matches: &matches, order }, what, remove, &mut fill);
+            }
+        }
     }
 }
+
+impl<T> Clone for Selection<'_, T> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<T> Copy for Selection<'_, T> {}
+
+impl<T> Clone for Wanted<'_, T> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<T> Copy for Wanted<'_, T> {}
 
 impl<T> std::fmt::Debug for Selection<'_, T> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {

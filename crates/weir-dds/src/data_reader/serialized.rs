@@ -3,10 +3,8 @@
 use weir_cdr::{Bytes, DdsType};
 
 use super::DataReader;
-use super::selection::What;
 use crate::error::Result;
 use crate::sample::SampleInfo;
-use crate::shared_payload;
 
 /// A sample that was not decoded.
 #[derive(Debug, Clone, PartialEq)]
@@ -63,15 +61,5 @@ impl<T: DdsType> DataReader<T> {
     /// The oldest are first.
     pub fn read_serialized(&self, max: usize) -> Vec<SerializedSample> {
         self.select().max(max).read_serialized()
-    }
-
-    pub(super) fn access_serialized(&self, what: What, remove: bool) -> Vec<SerializedSample> {
-        let mut samples = Vec::new();
-        self.access_each(what, remove, |raw| {
-            let payload = shared_payload::payload(&raw);
-            samples.push(SerializedSample { payload, info: SampleInfo::new(&raw) });
-            true
-        });
-        samples
     }
 }

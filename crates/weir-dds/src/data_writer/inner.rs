@@ -23,7 +23,6 @@ use crate::driver::publishing::Publishing;
 use crate::driver::shared::Driver;
 use crate::driver::start::Handle;
 use crate::error::{DdsError, Result};
-use crate::group_qos::AnnouncedByGroup;
 use crate::instance_handle::InstanceHandle;
 use crate::key::key_hash_of;
 use crate::qos::DataWriterQos;
@@ -47,10 +46,8 @@ pub(crate) struct Inner {
     pub(super) is_closed: AtomicBool,
     /// The QoS at creation, of which only what cannot be changed is used.
     pub(super) qos: DataWriterQos,
-    /// The QoS as it is now.
+    /// The QoS as it is now. Locked after discovery.
     pub(super) current: Mutex<DataWriterQos>,
-    /// What the publisher adds to it.
-    pub(super) of_publisher: AnnouncedByGroup,
     pub(super) is_enabled: AtomicBool,
     /// Whether an instance was disposed or unregistered.
     pub(super) has_ended: AtomicBool,
@@ -350,6 +347,7 @@ impl Inner {
             // That thread runs no application code, so it cannot be this one. Its panics do not get here.
             let _ = publisher.join();
         }
+        self.endpoint.group.set_member(entity, false);
         self.driver().with_discovery(|core, now| core.remove_writer(now, entity));
         self.driver().routes.change(|table| _ = table.writers.remove(&entity));
         // Other handles may still be there.

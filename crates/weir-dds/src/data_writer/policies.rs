@@ -48,11 +48,12 @@ impl<T> DataWriter<T> {
         let inner = &*self.inner;
         inner.driver().check()?;
         inner.current.lock().check_change(&qos)?;
-        let mut announced = qos.announced();
-        inner.of_publisher.add_to(&mut announced);
         // Refuses what cannot be announced, before anything else changes.
-        inner.driver().announce_qos(inner.endpoint.entity, |policies| take_over(policies, announced))?;
-        let before = core::mem::replace(&mut *inner.current.lock(), qos.clone());
+        let before = inner.driver().announce_qos(
+            inner.endpoint.entity,
+            |policies| take_over(policies, inner.announced(&qos)),
+            || core::mem::replace(&mut *inner.current.lock(), qos.clone()),
+        )?;
         if qos != before {
             inner.apply(&qos, &before);
         }
@@ -77,37 +78,16 @@ impl<T> DataWriter<T> {
 
     /// Enables the writer: announces it, and admits writes. Does nothing if it is enabled.
     ///
-    /// Writers are enabled when they are created, unless
-    /// [`autoenable_created_entities`](crate::DomainParticipantQos::autoenable_created_entities) says otherwise
+    /// Writers are enabled when they are created, unless their publisher is not enabled or its
+    /// [`autoenable_created_entities`](crate::PublisherQos::autoenable_created_entities) says otherwise
     /// (ENTITY_FACTORY, DDS 1.4, 2.2.3.20). Before that, all that writes fails with [`DdsError::NotEnabled`].
     ///
     /// # Errors
+    /// - [`DdsError::PreconditionNotMet`]: the publisher is not enabled.
     /// - [`DdsError::BadParameter`]: a name, the partitions or the user data are too long.
     /// - [`DdsError::ThreadFailed`].
     pub fn enable(&self) -> Result<()> {
-        let inner = &*self.inner;
-        let driver = inner.driver();
-        driver.check()?;
-        if inner.is_enabled.swap(true, Ordering::SeqCst) {
-            return Ok(());
-        }
-        inner.endpoint.lane.core().open();
-        let topic = &inner.endpoint.topic;
-        let mut announced = Qos { topic_data: topic.data(), ..inner.current.lock().announced() };
-        inner.of_publisher.add_to(&mut announced);
-        let local = LocalEndpoint {
-            entity: inner.endpoint.entity,
-            topic: topic.name().to_owned(),
-            type_name: inner.type_name.to_owned(),
-            qos: announced,
-            unicast: Vec::new(),
-            multicast: None,
-        };
-        driver.with_discovery(|core, now| core.add_writer(now, local)).map_err(|error| {
-            inner.is_enabled.store(false, Ordering::SeqCst);
-            inner.endpoint.lane.core().close();
-            DdsError::BadParameter(error.to_string())
-        })
+        self.inner.enable()
     }
 
     /// Returns whether the writer is enabled.
@@ -117,10 +97,58 @@ impl<T> DataWriter<T> {
 }
 
 impl Inner {
+    /// Announces the writer, and admits writes.
+    pub(crate) fn enable(&self) -> Result<()> {
+        let driver = self.driver();
+        driver.check()?;
+        if !self.endpoint.group.is_enabled.load(Ordering::SeqCst) {
+            let text = "the publisher is not enabled: call Publisher::enable first";
+            return Err(DdsError::PreconditionNotMet(text.to_owned()));
+        }
+        if self.is_enabled.swap(true, Ordering::SeqCst) {
+            return Ok(());
+        }
+        self.endpoint.lane.core().open();
+        self.endpoint.group.set_member(self.endpoint.entity, true);
+        let topic = &self.endpoint.topic;
+        let local = || LocalEndpoint {
+            entity: self.endpoint.entity,
+            topic: topic.name().to_owned(),
+            type_name: self.type_name.to_owned(),
+            qos: Qos { topic_data: topic.data(), ..self.announced(&self.current.lock()) },
+            unicast: Vec::new(),
+            multicast: None,
+        };
+        driver.with_discovery(|core, now| core.add_writer(now, local())).map_err(|error| {
+            self.is_enabled.store(false, Ordering::SeqCst);
+            self.endpoint.lane.core().close();
+            self.endpoint.group.set_member(self.endpoint.entity, false);
+            DdsError::BadParameter(error.to_string())
+        })
+    }
+
+    /// Returns what is announced: the writer's policies and those of its publisher.
+    fn announced(&self, qos: &DataWriterQos) -> Qos {
+        let mut announced = qos.announced();
+        self.endpoint.group.announced().add_to(&mut announced);
+        announced
+    }
+
+    /// Announces policies of the publisher that have changed.
+    pub(crate) fn announce_publisher(&self) -> Result<()> {
+        let announced = self.driver().announce_qos(
+            self.endpoint.entity,
+            |policies| take_over(policies, self.announced(&self.current.lock())),
+            || self.announced(&self.current.lock()),
+        )?;
+        self.endpoint.set_policies(&announced);
+        Ok(())
+    }
+
     /// Has the engine follow policies that have changed.
     fn apply(&self, qos: &DataWriterQos, before: &DataWriterQos) {
         let (driver, lane) = (self.driver(), &self.endpoint.lane);
-        self.endpoint.set_policies(qos);
+        self.endpoint.set_policies(&self.announced(qos));
         if qos.transport_priority != before.transport_priority {
             lane.set_transport_priority(qos.transport_priority, driver.dscp.dscp(qos.transport_priority));
         }

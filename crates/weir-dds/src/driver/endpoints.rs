@@ -113,10 +113,10 @@ impl WriterEndpoint {
     }
 
     /// Changes what readers are sent with each sample that expect the policies.
-    pub(crate) fn set_policies(&self, qos: &DataWriterQos) {
-        self.watches_deadlines.store(qos.deadline != INFINITE, Ordering::Relaxed);
+    pub(crate) fn set_policies(&self, announced: &Qos) {
+        self.watches_deadlines.store(announced.deadline != INFINITE, Ordering::Relaxed);
         let expecting = self.expecting_qos.lock();
-        let list = inline_qos_of(self.topic.name(), &qos.announced());
+        let list = inline_qos_of(self.topic.name(), announced);
         if !expecting.is_empty() {
             self.lane.core().set_inline_qos(Some(list.clone()));
         }

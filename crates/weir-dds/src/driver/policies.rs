@@ -10,9 +10,15 @@ use crate::error::{DdsError, Result};
 use crate::topic::TopicState;
 
 impl Driver {
-    /// Changes the announced policies of an endpoint, and matches it anew.
-    pub(crate) fn announce_qos(&self, entity: EntityId, change: impl FnOnce(&mut Qos)) -> Result<()> {
-        let changed = self.with_discovery(|core, now| core.change_qos(now, entity, change));
+    /// Changes the announced policies of an endpoint, and matches it anew. `keep`: makes the change known to this
+    /// participant, before the next change of any endpoint.
+    pub(crate) fn announce_qos<R>(
+        &self,
+        entity: EntityId,
+        change: impl FnOnce(&mut Qos),
+        keep: impl FnOnce() -> R,
+    ) -> Result<R> {
+        let changed = self.with_discovery(|core, now| core.change_qos(now, entity, change).map(|()| keep()));
         changed.map_err(|error| DdsError::BadParameter(error.to_string()))
     }
 
@@ -25,16 +31,11 @@ impl Driver {
         drop(table);
         entities
             .into_iter()
-            .try_for_each(|entity| self.announce_qos(entity, |qos| qos.topic_data = topic.data()))
+            .try_for_each(|entity| self.announce_qos(entity, |qos| qos.topic_data = topic.data(), || ()))
     }
 }
 
-/// Takes over the policies that an endpoint has itself. Those of its topic, and of its publisher or subscriber, stay.
+/// Takes over the policies of an endpoint, and of its publisher or subscriber. Those of its topic stay.
 pub(crate) fn take_over(qos: &mut Qos, endpoint: Qos) {
-    *qos = Qos {
-        topic_data: core::mem::take(&mut qos.topic_data),
-        group_data: core::mem::take(&mut qos.group_data),
-        presentation: qos.presentation,
-        ..endpoint
-    };
+    *qos = Qos { topic_data: core::mem::take(&mut qos.topic_data), ..endpoint };
 }

@@ -4,6 +4,7 @@ use weir_rtps::qos::PolicyId;
 
 use super::{DataReaderQos, DataWriterQos};
 use crate::error::{DdsError, Result};
+use crate::group_qos::{PublisherQos, SubscriberQos};
 
 impl DataWriterQos {
     /// Refuses other values of policies that cannot be changed.
@@ -43,6 +44,20 @@ impl DataReaderQos {
             (PolicyId::TypeConsistencyEnforcement.name(), self.type_consistency != now.type_consistency),
             ("multicast", self.multicast != now.multicast),
         ])
+    }
+}
+
+impl PublisherQos {
+    /// Refuses another PRESENTATION, which cannot be changed.
+    pub(crate) fn check_change(&self, now: &Self) -> Result<()> {
+        refuse([(PolicyId::Presentation.name(), self.presentation != now.presentation)])
+    }
+}
+
+impl SubscriberQos {
+    /// Refuses another PRESENTATION, which cannot be changed.
+    pub(crate) fn check_change(&self, now: &Self) -> Result<()> {
+        refuse([(PolicyId::Presentation.name(), self.presentation != now.presentation)])
     }
 }
 

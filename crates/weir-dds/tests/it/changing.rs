@@ -161,11 +161,17 @@ fn an_entity_that_is_not_enabled_is_not_announced_and_does_not_write() {
     assert!(matches!(error, DdsError::NotEnabled("writer")), "{error}");
     // Policies may change before.
     writer.set_qos(writer.get_qos().user_data(*b"mine")).unwrap();
-    writer.enable().unwrap();
+    // The publisher and the subscriber are entities of the participant, and enabled first.
+    assert!(matches!(writer.enable(), Err(DdsError::PreconditionNotMet(_))));
+    assert!(matches!(reader.enable(), Err(DdsError::PreconditionNotMet(_))));
+    assert!(!writer.is_enabled() && !reader.is_enabled() && !writer.publisher().is_enabled());
+    writer.publisher().enable().unwrap();
+    assert!(writer.is_enabled());
     writer.enable().unwrap();
     writer.write(&Numbered::new(1, 2)).unwrap();
     assert_eq!(writer.publication_matched_status().total_count, 0);
-    reader.enable().unwrap();
+    reader.subscriber().enable().unwrap();
+    assert!(reader.is_enabled() && reader.subscriber().is_enabled());
     matched(&[&writer], &[&reader]);
     assert_eq!(take_exactly(&reader, 1)[0].data().unwrap().number, 2);
     // Entities that are created from then on follow the changed policy.

@@ -2,7 +2,7 @@
 
 use weir_dds::{
     ContentFilteredTopic, DataReader, DataReaderQos, DataWriterQos, DdsError, DdsType, DomainParticipant,
-    InstanceState, Query, States, TopicDescription,
+    InstanceState, Query, Sample, SampleSeq, States, TopicDescription,
 };
 
 use crate::support::{DEADLINE, Keyed, World, lossless_reader, lossless_writer, matched, pair, take_exactly};
@@ -198,4 +198,48 @@ fn a_query_selects_samples_in_its_order_and_leaves_the_others() {
     assert_eq!(sizes(&reader, 3), [3, 20, 5]);
     assert!(query.matches(&shape("RED", 1)) && !query.matches(&shape("RED", 2)));
     assert!(query.is_ordered() && query.compare(&shape("BLUE", 2), &shape("RED", 1)).is_lt());
+}
+
+#[test]
+fn a_selection_combines_conditions_and_queries_with_instances() {
+    let (writer, reader) = pair::<Shape>(lossless_writer(), lossless_reader());
+    for (color, size) in [("RED", 7), ("BLUE", 30), ("GREEN", 4), ("RED", 20), ("GREEN", 9), ("RED", 3)] {
+        writer.write(&shape(color, size)).unwrap();
+    }
+    writer.wait_for_acknowledgments(DEADLINE).unwrap();
+    let red = reader.lookup_instance(&shape("RED", 0)).unwrap().unwrap();
+    let small = Query::new("shapesize < 10 ORDER BY shapesize", &[] as &[&str]).unwrap();
+    let sizes_of = |samples: &[Sample<Shape>]| {
+        samples.iter().map(|sample| sample.data().unwrap().shapesize).collect::<Vec<_>>()
+    };
+    assert_eq!(sizes_of(&reader.select().query(&small).instance(red).read()), [3, 7]);
+    assert_eq!(sizes_of(&reader.select().query(&small).states(States::NOT_READ).max(1).read()), [4]);
+    // An instance without such samples is passed over.
+    let mut by_instance = Vec::new();
+    let mut previous = None;
+    loop {
+        let samples = reader.select().query(&small).next_instance(previous).read();
+        let Some(first) = samples.first() else { break };
+        previous = Some(first.info.instance_handle);
+        by_instance.push(sizes_of(&samples));
+    }
+    by_instance.sort();
+    assert_eq!(by_instance, [[3, 7], [4, 9]]);
+    assert!(reader.select().query(&small).next_instance(None).max(0).read().is_empty());
+
+    let even = reader.query_condition(States::NOT_READ, |shape: &Shape| shape.shapesize % 2 == 0);
+    let selection = reader.select().condition(&even).unwrap();
+    assert_eq!(selection.read_serialized().len(), 2);
+    assert!(selection.read().is_empty(), "they are read now");
+    let even = reader.query(|shape: &Shape| shape.shapesize % 2 == 0);
+    let mut samples = SampleSeq::new();
+    assert_eq!(reader.select().condition(&even).unwrap().instance(red).take_into(&mut samples), 1);
+    assert_eq!(samples.data().map(|shape| shape.shapesize).collect::<Vec<_>>(), [20]);
+    let unread = reader.read_condition(States::NOT_READ);
+    assert!(reader.select().condition(&unread).unwrap().take().is_empty());
+    assert_eq!(reader.select().take().len(), 5);
+
+    let (_, other) = pair::<Shape>(lossless_writer(), lossless_reader());
+    let refused = other.select().condition(&even).err().unwrap();
+    assert!(matches!(refused, DdsError::PreconditionNotMet(_)), "{refused}");
 }

@@ -260,13 +260,14 @@ fn ordered_access_to_a_group_gives_the_readers_in_the_order_of_writing_and_one_s
     three.subscriber.begin_access().unwrap();
     let readers = three.subscriber.datareaders(States::NOT_READ);
     let expected: Vec<_> = order.iter().map(|index| three.readers[*index].guid()).collect();
-    assert_eq!(readers, expected);
-    for (value, index) in order.iter().enumerate() {
-        let taken = values(&three.readers[*index], usize::MAX);
+    assert_eq!(readers.iter().map(DataReader::guid).collect::<Vec<_>>(), expected);
+    // They are handles of the readers.
+    for (value, reader) in readers.iter().enumerate() {
+        let taken = values(&reader.typed::<Keyed>().unwrap(), usize::MAX);
         assert_eq!(taken, [Keyed { id: 7, value: value as u64 }]);
     }
     three.subscriber.end_access().unwrap();
-    assert_eq!(three.subscriber.datareaders(States::ANY), []);
+    assert!(three.subscriber.datareaders(States::ANY).is_empty());
 }
 
 #[test]
@@ -279,7 +280,15 @@ fn without_order_each_reader_with_samples_is_named_once() {
         three.writers[1].write(&Keyed { id: 1, value }).unwrap();
     }
     three.readers[1].wait_for_data(DEADLINE).unwrap();
-    assert_eq!(three.subscriber.datareaders(States::NOT_READ), [three.readers[1].guid()]);
+    let with = |states| three.subscriber.datareaders(states).iter().map(DataReader::guid).collect::<Vec<_>>();
+    let expected = vec![three.readers[1].guid()];
+    assert_eq!((with(States::NOT_READ), with(States::READ)), (expected.clone(), Vec::new()));
+    three.readers[1].read(10);
+    assert_eq!((with(States::NOT_READ), with(States::READ)), (Vec::new(), expected.clone()));
+    assert_eq!((with(States::ALIVE), with(States::NOT_ALIVE)), (expected, Vec::new()));
+    // A reader that is closed is not in the list.
+    three.readers[1].close().unwrap();
+    assert!(with(States::ANY).is_empty());
 }
 
 #[test]

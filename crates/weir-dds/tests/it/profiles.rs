@@ -5,7 +5,8 @@ use std::time::Duration;
 use weir_dds::{
     DataReader, DataReaderQos, DataRepresentation, DataWriter, DataWriterQos, DestinationOrder,
     DomainParticipantQos, Durability, DurabilityService, History, INFINITE, LivelinessKind, Ownership,
-    QosProvider, ReaderDataLifecycle, ResourceLimits, TopicQos, TypeConsistency, TypeConsistencyKind,
+    PublisherQos, QosProvider, ReaderDataLifecycle, ResourceLimits, SubscriberQos, TopicQos, TypeConsistency,
+    TypeConsistencyKind,
 };
 use weir_rtps::qos::PresentationScope;
 
@@ -89,12 +90,15 @@ fn every_policy_is_read() {
     assert_eq!(provider.datareader_qos("All::Profile", None), Ok(reader));
     let participant = DomainParticipantQos::default().user_data(*b"robot").autoenable_created_entities(false);
     assert_eq!(provider.participant_qos("All::Profile"), Ok(participant));
-    let publisher = provider.publisher_policies("All::Profile").unwrap();
-    assert_eq!(publisher.presentation.scope, PresentationScope::Group);
-    assert!(publisher.presentation.coherent_access && publisher.presentation.ordered_access);
-    assert_eq!((publisher.group_data, publisher.partition.len()), (vec![7], 2));
-    assert!(!publisher.entity_factory.autoenable_created_entities);
-    assert_eq!(provider.subscriber_policies("All::Profile").unwrap().partition, ["right"]);
+    let publisher = PublisherQos::default()
+        .coherent_access(PresentationScope::Group)
+        .ordered_access(PresentationScope::Group)
+        .partition(["left", "r*"])
+        .group_data(vec![7])
+        .autoenable_created_entities(false);
+    assert_eq!(provider.publisher_qos("All::Profile", Some("any")), Ok(publisher));
+    let subscriber = SubscriberQos::default().partition(["right"]);
+    assert_eq!(provider.subscriber_qos("All::Profile", None), Ok(subscriber));
 }
 
 #[test]
@@ -103,6 +107,8 @@ fn an_empty_profile_has_the_defaults() {
     assert_eq!(provider.datawriter_qos("L::P", None), Ok(DataWriterQos::default()));
     assert_eq!(provider.datareader_qos("L::P", None), Ok(DataReaderQos::default()));
     assert_eq!(provider.topic_qos("L::P", None), Ok(TopicQos::default()));
+    assert_eq!(provider.publisher_qos("L::P", None), Ok(PublisherQos::default()));
+    assert_eq!(provider.subscriber_qos("L::P", None), Ok(SubscriberQos::default()));
     assert_eq!(provider.participant_qos("L::P"), Ok(DomainParticipantQos::default()));
 }
 

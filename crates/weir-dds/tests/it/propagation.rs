@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use weir_dds::{
     AnyDataReader, AnyDataWriter, AnyTopic, DataReader, DataReaderListener, DataWriter, DataWriterQos,
     DomainParticipant, DomainParticipantListener, IncompatibleQosStatus, InconsistentTopicStatus,
-    MatchedStatus, PublisherListener, StatusKind, StatusMask, Subscriber, SubscriberListener,
+    MatchedStatus, PublisherListener, States, StatusKind, StatusMask, Subscriber, SubscriberListener,
 };
 
 use crate::support::{DEADLINE, Keyed, Numbered, World, lossless_reader, lossless_writer};
@@ -39,7 +39,7 @@ impl DataReaderListener<Numbered> for Log {
 
 impl SubscriberListener for Log {
     fn on_data_on_readers(&self, subscriber: &Subscriber) {
-        assert!(!subscriber.readers_with_data().is_empty());
+        assert!(!subscriber.datareaders(States::NOT_READ).is_empty());
         self.say("readers");
         subscriber.notify_datareaders();
     }
@@ -64,7 +64,7 @@ impl DomainParticipantListener for Log {
     fn on_data_on_readers(&self, subscriber: &Subscriber) {
         self.say("readers");
         // Unread data would be reported again with whatever comes next.
-        let readers = subscriber.readers_with_data();
+        let readers = subscriber.datareaders(States::NOT_READ);
         readers
             .iter()
             .filter_map(|reader| reader.typed::<Numbered>())

@@ -189,21 +189,35 @@ impl ParticipantCore {
         if kind_of(endpoint.entity) != Some(kind) {
             return Err(LocalEndpointError::WrongKind(endpoint.entity));
         }
-        let partitions: usize = endpoint.qos.partition.iter().map(String::len).sum();
-        for (what, bytes, max) in [
+        check_lengths([
             ("topic name", endpoint.topic.len(), NAME_MAX_BYTES),
             ("type name", endpoint.type_name.len(), NAME_MAX_BYTES),
-            ("list of partitions", partitions, PARTITIONS_MAX_BYTES),
-            ("number of partitions", endpoint.qos.partition.len(), PARTITIONS_MAX),
-            ("user data", endpoint.qos.user_data.len(), self.config.limits.user_data_bytes),
-            ("topic data", endpoint.qos.topic_data.len(), self.config.limits.user_data_bytes),
-            ("group data", endpoint.qos.group_data.len(), self.config.limits.user_data_bytes),
-        ] {
-            if bytes > max {
-                return Err(LocalEndpointError::TooLong { what, bytes, max });
-            }
-        }
-        Ok(())
+        ])?;
+        check_policy_lengths(&endpoint.qos, self.config.limits.user_data_bytes)
+    }
+}
+
+/// Refuses policies that are longer than peers would accept. `data_max`: the most bytes of user, topic or group data.
+///
+/// # Errors
+/// [`LocalEndpointError::TooLong`], with the first one that is.
+pub fn check_policy_lengths(qos: &Qos, data_max: usize) -> Result<(), LocalEndpointError> {
+    let partitions: usize = qos.partition.iter().map(String::len).sum();
+    check_lengths([
+        ("list of partitions", partitions, PARTITIONS_MAX_BYTES),
+        ("number of partitions", qos.partition.len(), PARTITIONS_MAX),
+        ("user data", qos.user_data.len(), data_max),
+        ("topic data", qos.topic_data.len(), data_max),
+        ("group data", qos.group_data.len(), data_max),
+    ])
+}
+
+fn check_lengths(
+    lengths: impl IntoIterator<Item = (&'static str, usize, usize)>,
+) -> Result<(), LocalEndpointError> {
+    match lengths.into_iter().find(|(_, bytes, max)| bytes > max) {
+        Some((what, bytes, max)) => Err(LocalEndpointError::TooLong { what, bytes, max }),
+        None => Ok(()),
     }
 }
 

@@ -33,18 +33,15 @@ impl ReaderCore {
         }
     }
 
-    /// Changes which values are delivered, by their content. Samples that wait for the application stay.
-    pub fn set_content_filter(&mut self, filter: Option<Arc<Filter>>) {
-        let enforced = &mut self.delivery.cache.enforced;
-        match enforced {
-            Some(enforced) => enforced.set_content_filter(filter.clone()),
-            None if filter.is_some() => {
-                let config = ReaderConfig { content_filter: filter.clone(), ..self.config.clone() };
-                *enforced = Enforced::new(&config);
-            }
-            None => {}
+    /// Changes which values are delivered, by their content. Samples that wait for the application stay. `signature`:
+    /// that of the filter; with one, what writers report about it is believed.
+    pub fn set_content_filter(&mut self, filter: Option<Arc<Filter>>, signature: Option<[u8; 16]>) {
+        (self.config.content_filter, self.config.filter_signature) = (filter, signature);
+        match &mut self.delivery.cache.enforced {
+            Some(enforced) => enforced.set_content_filter(&self.config),
+            enforced if self.config.content_filter.is_some() => *enforced = Enforced::new(&self.config),
+            _ => {}
         }
-        self.config.content_filter = filter;
     }
 
     /// Changes the policies that may change after the reader was created: DEADLINE, TIME_BASED_FILTER and

@@ -4,7 +4,7 @@ use alloc::boxed::Box;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
-use weir_wire::{Guid, SequenceNumber, Timestamp};
+use weir_wire::{Guid, ParameterList, SequenceNumber, Timestamp};
 
 use super::chunks::{ChunkRef, Chunks};
 use super::coherence::Coherence;
@@ -103,14 +103,20 @@ impl Cache {
             .then_some(Rejection::BytesLimit)
     }
 
-    /// Whether a sample is left out because of its content. `in_turn`: it is the next of its writer.
+    /// Whether a sample is left out because of its content. `list`: its inline QoS. `in_turn`: it is the next of its
+    /// writer.
     ///
     /// The end of an instance passes if some value of it did. Whether one has is only known when it is its turn.
     #[cold]
-    pub(super) fn leaves_out(&mut self, sample: &Sample<'_>, in_turn: bool) -> bool {
+    pub(super) fn leaves_out(
+        &mut self,
+        sample: &Sample<'_>,
+        list: Option<&ParameterList<'_>>,
+        in_turn: bool,
+    ) -> bool {
         let Some(enforced) = &mut self.enforced else { return false };
         let is_left_out = match sample.kind {
-            ChangeKind::Alive => enforced.rejects(sample.payload),
+            ChangeKind::Alive => enforced.rejects(sample.payload, list),
             _ => in_turn && enforced.filters_content() && self.instances.lookup(sample.key).is_none(),
         };
         enforced.counts.content_filtered += u64::from(is_left_out);

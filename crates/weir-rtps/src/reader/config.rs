@@ -63,6 +63,9 @@ pub struct ReaderConfig {
     pub minimum_separation: Duration,
     /// Which values are delivered, by their content; `None`: all.
     pub content_filter: Option<Arc<Filter>>,
+    /// The name of the filter, by which writers report with samples whether they pass: see
+    /// [`ContentFilterProperty::signature`](crate::content_filter::ContentFilterProperty::signature).
+    pub filter_signature: Option<[u8; 16]>,
     /// Which samples become accessible together, and in which order (PRESENTATION).
     pub presentation: Presentation,
     /// When samples of instances that have ended are removed.
@@ -98,6 +101,7 @@ impl ReaderConfig {
             destination_order: DestinationOrder::ByReceptionTimestamp,
             minimum_separation: Duration::ZERO,
             content_filter: None,
+            filter_signature: None,
             presentation: Presentation::DEFAULT,
             lifecycle: ReaderDataLifecycle::default(),
             max_samples: None,

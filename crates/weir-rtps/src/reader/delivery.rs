@@ -152,7 +152,7 @@ impl Delivery {
             return false;
         };
         let in_turn = matches!(proxy.arrival(sn), Arrival::Next { .. });
-        if self.cache.leaves_out(&sample, in_turn) {
+        if self.cache.leaves_out(&sample, None, in_turn) {
             self.cache.chunks.give_buffer(buffer);
             match proxy.arrival(sn) {
                 Arrival::Next { lost } => {

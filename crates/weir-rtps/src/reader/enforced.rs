@@ -13,7 +13,7 @@ use core::cmp::{Ordering, Reverse};
 use core::time::Duration;
 
 use weir_filter::Filter;
-use weir_wire::{Guid, SequenceNumber, Timestamp};
+use weir_wire::{Guid, ParameterList, SequenceNumber, Timestamp};
 
 use super::ReaderCore;
 use super::coherence::Coherence;
@@ -22,6 +22,7 @@ use super::deferred::{Postponed, PostponedValues, Purges};
 use super::states::InstanceState;
 use super::stored::StoredSample;
 use crate::change_kind::ChangeKind;
+use crate::content_filter::reported_result;
 use crate::instance_deadlines::{DeadlineMissedStatus, InstanceDeadlines, finite};
 use crate::key_hasher::Key;
 use crate::qos::{DestinationOrder, Ownership, Presentation, PresentationScope, Reliability};
@@ -45,6 +46,7 @@ pub(super) struct Enforced {
     is_by_source: bool,
     separation: Duration,
     content_filter: Option<Arc<Filter>>,
+    filter_signature: Option<[u8; 16]>,
     writers: BTreeMap<Guid, WriterPolicies>,
     /// By the index of the instance.
     instances: Vec<InstanceRecord>,
@@ -157,6 +159,7 @@ impl Enforced {
             is_by_source: config.destination_order == DestinationOrder::BySourceTimestamp,
             separation: config.minimum_separation,
             content_filter: config.content_filter.clone(),
+            filter_signature: config.filter_signature,
             writers: BTreeMap::new(),
             instances: Vec::new(),
             deadlines: InstanceDeadlines::new(config.deadline),
@@ -176,14 +179,19 @@ impl Enforced {
     }
 
     /// Changes the content filter.
-    pub(super) fn set_content_filter(&mut self, filter: Option<Arc<Filter>>) {
-        self.content_filter = filter;
+    pub(super) fn set_content_filter(&mut self, config: &ReaderConfig) {
+        self.content_filter.clone_from(&config.content_filter);
+        self.filter_signature = config.filter_signature;
     }
 
-    /// Whether the content of a value does not pass. `payload`: with its encapsulation header.
+    /// Whether the content of a value does not pass. `payload`: with its encapsulation header. `list`: inline QoS, in
+    /// which its writer may say so.
     #[inline]
-    pub(super) fn rejects(&self, payload: &[u8]) -> bool {
-        self.content_filter.as_ref().is_some_and(|filter| !filter.passes(payload))
+    pub(super) fn rejects(&self, payload: &[u8], list: Option<&ParameterList<'_>>) -> bool {
+        let Some(filter) = &self.content_filter else { return false };
+        let reported =
+            list.zip(self.filter_signature.as_ref()).and_then(|(list, it)| reported_result(list, it));
+        !reported.unwrap_or_else(|| filter.passes(payload))
     }
 
     /// Whether values are filtered by their content.

@@ -8,7 +8,7 @@
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 
-use weir_wire::submessage::id;
+use weir_wire::submessage::{GroupInfo, Heartbeat, id};
 use weir_wire::{EntityId, ParameterId, ParameterListWriter, SequenceNumber};
 
 use super::presented::Presented;
@@ -56,8 +56,10 @@ impl WriterCore {
             writer: self.config.guid.entity,
             policies: self.inline_qos.as_deref().unwrap_or_default(),
             presented: self.timed.as_ref().and_then(|timed| timed.presented.as_ref()),
+            group: None,
             list: Vec::new(),
         };
+        added.group = added.presented.and_then(|presented| presented.group_info(&self.history));
         plain.for_each_with(|item, datagram| {
             let start = out.scratch.len();
             added.add(datagram, &mut out.scratch);
@@ -80,6 +82,8 @@ struct Added<'a> {
     policies: &'a [u8],
     /// The sets that samples belong to.
     presented: Option<&'a Presented>,
+    /// What HEARTBEATs say about the group.
+    group: Option<GroupInfo>,
     /// What is added to one sample, with the sentinel. Empty between calls.
     list: Vec<u8>,
 }
@@ -101,6 +105,12 @@ impl Added<'_> {
             };
             let is_ours = body.get(8..12) == Some(&self.writer.0[..]);
             let (before, after) = body.split_at_checked(at).filter(|_| is_ours).unwrap_or((body, &[]));
+            if let Some(info) = self.group.filter(|_| is_plain_heartbeat(kind, flags, body, self.writer)) {
+                out.extend_from_slice(&[kind, flags | GroupInfo::FLAG]);
+                out.extend_from_slice(&((len + GroupInfo::LEN) as u16).to_le_bytes());
+                [body, &info.to_bytes()].iter().for_each(|part| out.extend_from_slice(part));
+                continue;
+            }
             self.list.clear();
             if at <= body.len() && is_ours {
                 self.fill(body);
@@ -144,6 +154,12 @@ impl Added<'_> {
             self.list.extend_from_slice(self.policies);
         }
     }
+}
+
+/// Whether a submessage is a HEARTBEAT of a writer, without information about its group.
+fn is_plain_heartbeat(kind: u8, flags: u8, body: &[u8], writer: EntityId) -> bool {
+    let is_plain = flags & GroupInfo::FLAG == 0 && body.len() == Heartbeat::BODY_LEN;
+    kind == id::HEARTBEAT && is_plain && body.get(4..8) == Some(&writer.0[..])
 }
 
 const HEADER_LEN: usize = 20;

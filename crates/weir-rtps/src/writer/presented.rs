@@ -10,6 +10,7 @@ use alloc::collections::VecDeque;
 use alloc::vec;
 use alloc::vec::Vec;
 
+use weir_wire::submessage::GroupInfo;
 use weir_wire::{
     DataHeader, Emit, EntityId, InfoTimestamp, ParameterId, ParameterListWriter, SequenceNumber, Timestamp,
 };
@@ -90,6 +91,23 @@ impl Presented {
     pub(super) fn tag(&self, sn: SequenceNumber) -> Option<&SetTag> {
         let index = self.tags.binary_search_by_key(&sn, |(of, _)| *of).ok()?;
         self.tags.get(index).map(|(_, tag)| tag)
+    }
+
+    /// Returns what HEARTBEATs say about the group; `None`: there is none, or it has no samples yet.
+    pub(super) fn group_info(&self, history: &Store) -> Option<GroupInfo> {
+        let group = self.group.as_ref()?;
+        let current = group.peek().prev();
+        let numbers = self.tags.back().and_then(|(_, tag)| tag.number).and_then(|last| {
+            let first = self.tag(history.first_alive(SequenceNumber::FIRST))?.number?;
+            Some((first, last))
+        });
+        let (first, last) = numbers.unwrap_or((current, current.prev()));
+        (current >= SequenceNumber::FIRST).then(|| GroupInfo {
+            current,
+            first,
+            last,
+            writers: group.writers(),
+        })
     }
 
     /// Returns how many of the last numbers a KEEP_LAST history without a key keeps: ends of sets do not count as

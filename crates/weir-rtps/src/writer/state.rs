@@ -4,6 +4,7 @@ use alloc::boxed::Box;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
+use weir_wire::submessage::GroupInfo;
 use weir_wire::{Guid, SequenceNumber};
 
 use super::burst::{Burst, OpenBatch};
@@ -310,5 +311,9 @@ impl WriterCore {
 
 /// Returns the bytes that each datagram leaves free for what is added on the way out about sets and groups.
 pub(super) fn tag_bytes(config: &WriterConfig) -> usize {
-    if config.presentation.is_some() { TAG_MAX_BYTES } else { 0 }
+    match &config.presentation {
+        Some(presentation) if presentation.group.is_some() => TAG_MAX_BYTES + GroupInfo::LEN,
+        Some(_) => TAG_MAX_BYTES,
+        None => 0,
+    }
 }

@@ -101,6 +101,16 @@ mod tests {
     }
 
     #[test]
+    fn what_follows_the_set_is_read_over() {
+        let plain = Gap::parse(BIG[1], &BIG[4..]);
+        // Group information, a count of filtered samples, or what later versions add.
+        let bytes = [&BIG[..], &[0xff; 20]].concat();
+        for flags in 0..=0x7f {
+            assert_eq!(Gap::parse(flags << 1, &bytes[4..]), plain);
+        }
+    }
+
+    #[test]
     fn a_range_that_ends_before_it_begins_is_empty() {
         let mut bytes = BIG;
         bytes[19] = 9;

@@ -7,6 +7,8 @@
 //! |                         firstSN (8)                            |
 //! |                         lastSN (8)                             |
 //! |                             count                              |
+//! |        if G: currentGSN (8), firstGSN (8), lastGSN (8),        |
+//! |              writerSet (4), secureWriterSet (4)                |
 //! ```
 
 use core::fmt;
@@ -39,6 +41,8 @@ pub struct Heartbeat {
 impl Heartbeat {
     const FINAL: u8 = 0x02;
     const LIVELINESS: u8 = 0x04;
+    /// The length of a HEARTBEAT without group information, in bytes, without its header.
+    pub const BODY_LEN: usize = 28;
 
     #[inline]
     pub(super) fn parse(flags: u8, body: &[u8]) -> Result<Self, ParseError> {
@@ -55,20 +59,78 @@ impl Heartbeat {
         if heartbeat.last < heartbeat.first.prev() || heartbeat.last > SequenceNumber::MAX {
             return cursor.fail(Problem::BadSequenceNumber);
         }
+        if flags & GroupInfo::FLAG != 0 {
+            // Readers do not need it, but a HEARTBEAT is invalid as a whole if it is.
+            GroupInfo::parse(&mut cursor)?;
+        }
         Ok(heartbeat)
+    }
+}
+
+/// What a HEARTBEAT says about the group of its writer: the writers of a publisher with access scope GROUP.
+///
+/// ```
+/// use weir_wire::SequenceNumber;
+/// use weir_wire::submessage::GroupInfo;
+///
+/// let [current, first, last] = [9, 4, 7].map(SequenceNumber);
+/// let info = GroupInfo { current, first, last, writers: [1, 2, 3, 4] };
+/// assert_eq!(info.to_bytes()[28..], [0; 4], "no writer is secured");
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct GroupInfo {
+    /// The last number that a writer of the group has given a sample.
+    pub current: SequenceNumber,
+    /// The number of the first sample that can be requested from this writer.
+    pub first: SequenceNumber,
+    /// The number of its last sample; `first - 1` if it has none.
+    pub last: SequenceNumber,
+    /// The digest of the ids of the group's writers.
+    pub writers: [u8; 4],
+}
+
+impl GroupInfo {
+    /// The flag of a HEARTBEAT that has it.
+    pub const FLAG: u8 = 0x08;
+    /// Its length in bytes.
+    pub const LEN: usize = 32;
+
+    /// Returns the bytes that follow the count of a little-endian HEARTBEAT.
+    #[must_use]
+    pub fn to_bytes(&self) -> [u8; Self::LEN] {
+        let mut bytes = [0; Self::LEN];
+        let mut out = Filler::new(&mut bytes);
+        [self.current, self.first, self.last].into_iter().for_each(|number| number.emit(&mut out));
+        out.bytes(&self.writers);
+        bytes
+    }
+
+    /// Parses it, by the rules of RTPS 2.5, 8.3.8.6.3.
+    fn parse(cursor: &mut Cursor<'_>) -> Result<Self, ParseError> {
+        let info = Self {
+            current: SequenceNumber::parse_positive(cursor)?,
+            first: SequenceNumber::parse_positive(cursor)?,
+            last: SequenceNumber::parse(cursor)?,
+            writers: cursor.array()?,
+        };
+        let _secured: [u8; 4] = cursor.array()?;
+        if info.last < info.first.prev() || info.current < info.first.max(info.last) {
+            return cursor.fail(Problem::BadSequenceNumber);
+        }
+        Ok(info)
     }
 }
 
 impl Emit for Heartbeat {
     fn wire_len(&self) -> usize {
-        32
+        4 + Self::BODY_LEN
     }
 
     fn emit(&self, out: &mut [u8]) {
         let is_final = if self.is_final { Self::FINAL } else { 0 };
         let is_liveliness = if self.is_liveliness { Self::LIVELINESS } else { 0 };
         let mut out = Filler::new(out);
-        out.submessage(id::HEARTBEAT, is_final | is_liveliness, 28);
+        out.submessage(id::HEARTBEAT, is_final | is_liveliness, Self::BODY_LEN);
         out.bytes(&self.reader.0);
         out.bytes(&self.writer.0);
         self.first.emit(&mut out);
@@ -122,6 +184,56 @@ mod tests {
         assert_eq!(out, LITTLE);
         assert_eq!(Heartbeat::parse(LITTLE[1], &LITTLE[4..]), Ok(heartbeat));
         assert_eq!(Heartbeat::parse(BIG[1], &BIG[4..]), Ok(heartbeat));
+    }
+
+    /// A little-endian HEARTBEAT with group information.
+    fn with_group_info([current, first, last]: [i64; 3]) -> Vec<u8> {
+        let numbers = [current, first, last].map(SequenceNumber);
+        let info =
+            GroupInfo { current: numbers[0], first: numbers[1], last: numbers[2], writers: [1, 2, 3, 4] };
+        [&LITTLE[..], &info.to_bytes()].concat()
+    }
+
+    #[test]
+    fn group_information_is_read_over() {
+        let plain = Heartbeat::parse(LITTLE[1], &LITTLE[4..]).unwrap();
+        let flags = LITTLE[1] | GroupInfo::FLAG;
+        for numbers in [[9, 4, 7], [9, 9, 8], [9, 9, 9], [1, 1, 0]] {
+            let bytes = with_group_info(numbers);
+            assert_eq!(Heartbeat::parse(flags, &bytes[4..]), Ok(plain), "{numbers:?}");
+            let longer = [&bytes[..], &[0xff; 4]].concat();
+            assert_eq!(Heartbeat::parse(flags, &longer[4..]), Ok(plain), "a later version may add more");
+        }
+        // The other byte order.
+        let number = |number: u8| [0, 0, 0, 0, 0, 0, 0, number];
+        let info = [number(9), number(4), number(7), number(0)].concat();
+        let bytes = [&BIG[..], &info].concat();
+        assert_eq!(Heartbeat::parse(BIG[1] | GroupInfo::FLAG, &bytes[4..]), Ok(plain));
+    }
+
+    #[test]
+    fn group_information_that_is_too_short_or_contradicts_itself_is_refused() {
+        let flags = LITTLE[1] | GroupInfo::FLAG;
+        let bytes = with_group_info([9, 4, 7]);
+        for len in LITTLE.len()..bytes.len() {
+            let problem = Heartbeat::parse(flags, &bytes[4..len]).unwrap_err().problem;
+            assert_eq!(problem, Problem::Truncated, "{len} bytes");
+        }
+        for numbers in [
+            [0, 1, 0],
+            [-1, 1, 0],
+            [9, 0, 7],
+            [9, 1, -1],
+            [9, 8, 6],
+            [9, 10, 9],
+            [9, 4, 10],
+            [i64::MAX, 1, 1],
+            [9, 1, i64::MIN],
+        ] {
+            let bytes = with_group_info(numbers);
+            let problem = Heartbeat::parse(flags, &bytes[4..]).unwrap_err().problem;
+            assert_eq!(problem, Problem::BadSequenceNumber, "{numbers:?}");
+        }
     }
 
     #[test]

@@ -138,10 +138,10 @@ fn a_changed_filter_applies_to_what_arrives_next() {
     let mut reader = filtered(Reliability::Reliable);
     heartbeat(&mut reader, 1, 1, 0);
     put(&mut reader, 1, 1, 50);
-    reader.set_content_filter(filter("x > 10"));
+    reader.set_content_filter(filter("x > 10"), None);
     put(&mut reader, 2, 1, 50);
     put(&mut reader, 3, 1, 5);
-    reader.set_content_filter(None);
+    reader.set_content_filter(None, None);
     put(&mut reader, 4, 1, 5);
     assert_eq!(taken(&mut reader), [2, 4]);
 }
@@ -172,4 +172,75 @@ fn a_query_selects_values_in_its_own_order() {
     assert_eq!(seen, [3, 5, 1]);
     assert!(!reader.any_sample(States::NOT_READ, is_small));
     assert_eq!(taken(&mut reader), [2, 3, 4, 5]);
+}
+
+const SIGNATURE: [u8; 16] = [7; 16];
+
+/// Handles a value with a CONTENT_FILTER_INFO.
+fn put_with(reader: &mut ReaderCore, sn: i64, x: u8, info: &[u8]) {
+    let mut list = Vec::new();
+    let mut writer = ParameterListWriter::new(&mut list);
+    writer.raw(ParameterId::CONTENT_FILTER_INFO, info);
+    writer.finish();
+    let inline_qos = Some(ParameterList::parse(&list, Endianness::Little).unwrap().0);
+    let data = Data {
+        reader: EntityId::UNKNOWN,
+        writer: WRITER.entity,
+        sequence_number: SequenceNumber(sn),
+        inline_qos,
+        payload: Payload::Data(&[0, 1, 0, 0, 1, x, 0, 0]),
+    };
+    reader.handle_data(Time(1_000), &WRITER, &data, None, None);
+}
+
+/// A CONTENT_FILTER_INFO of two filters.
+fn info(results: [bool; 2], signatures: [[u8; 16]; 2]) -> Vec<u8> {
+    let word = u32::from(results[0]) << 31 | u32::from(results[1]) << 30;
+    let words = [1, word, 2].map(u32::to_le_bytes).concat();
+    [words, signatures.concat()].concat()
+}
+
+#[test]
+fn what_a_writer_reports_about_the_filter_is_believed_and_saves_the_evaluation() {
+    let mut reader = filtered(Reliability::Reliable);
+    reader.set_content_filter(filter("x < 10"), Some(SIGNATURE));
+    heartbeat(&mut reader, 1, 1, 0);
+    // Against what the reader would find: so it did not evaluate these.
+    put_with(&mut reader, 1, 50, &info([true, false], [SIGNATURE, [1; 16]]));
+    put_with(&mut reader, 2, 5, &info([true, false], [[1; 16], SIGNATURE]));
+    assert_eq!(taken(&mut reader), [1]);
+    // Also for samples that arrive ahead of others.
+    put_with(&mut reader, 4, 5, &info([false, true], [SIGNATURE, [1; 16]]));
+    put_with(&mut reader, 5, 60, &info([false, true], [[1; 16], SIGNATURE]));
+    put(&mut reader, 3, 1, 6);
+    assert_eq!(taken(&mut reader), [3, 5]);
+    assert_eq!(reader.counters().samples_content_filtered, 2);
+    // The report is about the filter with the earlier parameters.
+    reader.set_content_filter(filter("x < 20"), Some([8; 16]));
+    put_with(&mut reader, 6, 15, &info([false, false], [SIGNATURE, [1; 16]]));
+    put_with(&mut reader, 7, 25, &info([true, true], [SIGNATURE, [1; 16]]));
+    assert_eq!(taken(&mut reader), [6]);
+}
+
+#[test]
+fn a_report_that_is_not_about_the_filter_or_malformed_leaves_the_decision_to_the_reader() {
+    let mut reader = filtered(Reliability::BestEffort);
+    reader.set_content_filter(filter("x < 10"), Some(SIGNATURE));
+    let whole = info([true, true], [[1; 16], SIGNATURE]);
+    let mut reports: Vec<Vec<u8>> = (0..whole.len()).step_by(4).map(|len| whole[..len].to_vec()).collect();
+    reports.push(info([true, true], [[1; 16], [2; 16]]));
+    for (at, count) in [(0, u32::MAX), (0, 0), (8, u32::MAX), (8, 33)] {
+        let mut report = whole.clone();
+        report[at..at + 4].copy_from_slice(&count.to_le_bytes());
+        reports.push(report);
+    }
+    for (sn, report) in (1..).zip(&reports) {
+        put_with(&mut reader, 2 * sn, 50, report);
+        put_with(&mut reader, 2 * sn + 1, 5, report);
+        assert_eq!(taken(&mut reader), [2 * sn + 1], "{report:?}");
+    }
+    // Without a filter, reports are not looked at.
+    reader.set_content_filter(None, None);
+    put_with(&mut reader, 100, 50, &info([false, false], [SIGNATURE, [1; 16]]));
+    assert_eq!(taken(&mut reader), [100]);
 }

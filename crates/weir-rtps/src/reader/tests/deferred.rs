@@ -196,3 +196,36 @@ fn policies_that_change_apply_to_instances_that_are_there() {
     reader.handle_timeout(at(110));
     assert_eq!((reader.available(), reader.counters().samples_purged), (1, 2));
 }
+
+#[test]
+fn another_separation_applies_at_once_also_to_a_value_that_waits() {
+    let mut reader = two_writers(filtering());
+    let mut writer = Source::new(WEAK);
+    let first = writer.send(&mut reader, at(0), 1);
+    let waiting = writer.send(&mut reader, at(2), 1);
+    assert_eq!(values(&mut reader), [first]);
+    reader.set_policies(at(3), INFINITE, Duration::ZERO, ReaderDataLifecycle::default());
+    reader.handle_timeout(at(3));
+    assert_eq!(values(&mut reader), [waiting]);
+    let all = [4, 4, 5].map(|ms| writer.send(&mut reader, at(ms), 1));
+    assert_eq!(values(&mut reader), all);
+    // With one again, the next value is delivered, and those after it wait.
+    reader.set_policies(at(6), INFINITE, SEPARATION * 5, ReaderDataLifecycle::default());
+    let next = writer.send(&mut reader, at(60), 1);
+    writer.send(&mut reader, at(100), 1);
+    assert_eq!(values(&mut reader), [next]);
+    assert_eq!(due(&reader), Some(at(150)));
+}
+
+#[test]
+fn the_delay_counts_from_the_first_end_of_an_instance() {
+    let mut reader = two_writers(purging(50, 10));
+    let mut writer = Source::new(WEAK);
+    writer.send(&mut reader, at(0), 1);
+    writer.end(&mut reader, at(1), 1, 1);
+    assert_eq!(due(&reader), Some(at(11)));
+    writer.end(&mut reader, at(5), 1, 1);
+    assert_eq!(due(&reader), Some(at(11)));
+    reader.handle_timeout(at(11));
+    assert_eq!((values(&mut reader), due(&reader)), (vec![], None));
+}

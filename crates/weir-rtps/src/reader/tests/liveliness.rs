@@ -46,12 +46,16 @@ fn write(reader: &mut ReaderCore, now: Time, writer: Guid, sn: i64, key: u8) {
 }
 
 fn heartbeat(reader: &mut ReaderCore, now: Time, is_liveliness: bool) {
+    heartbeat_of(reader, now, 1, is_liveliness);
+}
+
+fn heartbeat_of(reader: &mut ReaderCore, now: Time, count: u32, is_liveliness: bool) {
     let heartbeat = Heartbeat {
         reader: EntityId::UNKNOWN,
         writer: ONE.entity,
         first: SequenceNumber(1),
         last: SequenceNumber(1),
-        count: 1,
+        count,
         is_final: true,
         is_liveliness,
     };
@@ -167,4 +171,46 @@ fn a_lease_of_nothing_is_raised_so_that_a_timer_has_a_rest() {
         assert_eq!(reader.next_timeout(), Some(ms(7) + LIVELINESS_LEASE_MIN));
     }
     assert_eq!(reader.counters().leases_raised, 2);
+}
+
+#[test]
+fn a_lost_writer_comes_back_by_an_assertion_of_its_participant_of_its_own_kind() {
+    let mut reader = reader(LivelinessKind::ManualByParticipant, &[ONE, OTHER]);
+    write(&mut reader, ms(10), ONE, 1, 7);
+    reader.handle_timeout(ms(110));
+    assert_eq!(counts(&mut reader), (0, 2, 0, 2));
+    assert_eq!(reader.not_alive_writers(), 2);
+    reader.assert_liveliness(ms(120), PARTICIPANT, LivelinessKind::Automatic);
+    reader.assert_liveliness(ms(120), GuidPrefix([9; 12]), LivelinessKind::ManualByParticipant);
+    assert!(!reader.has_liveliness_news());
+    reader.assert_liveliness(ms(130), PARTICIPANT, LivelinessKind::ManualByParticipant);
+    assert_eq!(counts(&mut reader), (2, 0, 2, -2));
+    // The lease begins at the assertion.
+    reader.handle_timeout(ms(229));
+    assert!(!reader.has_liveliness_news());
+    reader.handle_timeout(ms(230));
+    assert_eq!(counts(&mut reader), (0, 2, -2, 2));
+}
+
+#[test]
+fn a_writer_asserted_on_its_topic_comes_back_by_its_own_assertion_only() {
+    let mut reader = reader(LivelinessKind::ManualByTopic, &[ONE, OTHER]);
+    reader.handle_timeout(ms(100));
+    assert_eq!(counts(&mut reader), (0, 2, 0, 2));
+    for kind in [LivelinessKind::Automatic, LivelinessKind::ManualByParticipant] {
+        reader.assert_liveliness(ms(110), PARTICIPANT, kind);
+        assert!(!reader.has_liveliness_news(), "{kind:?}");
+    }
+    // Not by a HEARTBEAT that only announces samples.
+    heartbeat(&mut reader, ms(120), false);
+    assert!(!reader.has_liveliness_news());
+    heartbeat_of(&mut reader, ms(130), 2, true);
+    assert_eq!(counts(&mut reader), (1, 1, 1, -1));
+    write(&mut reader, ms(140), OTHER, 1, 7);
+    assert_eq!(counts(&mut reader), (2, 0, 1, -1));
+    // Both are lost again, one after the other.
+    reader.handle_timeout(ms(230));
+    assert_eq!(counts(&mut reader), (1, 1, -1, 1));
+    reader.handle_timeout(ms(240));
+    assert_eq!(counts(&mut reader), (0, 2, -1, 1));
 }

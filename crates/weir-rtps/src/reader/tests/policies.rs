@@ -231,6 +231,26 @@ fn an_older_sample_is_left_out_by_source_timestamp() {
 }
 
 #[test]
+fn fractions_of_a_second_and_the_last_bytes_of_a_guid_decide_by_source_timestamp() {
+    let destination_order = DestinationOrder::BySourceTimestamp;
+    let mut reader = two_writers(ReaderConfig { destination_order, ..keyed() });
+    let near = Guid::new(WEAK.prefix, EntityId::user_writer(2, true));
+    let destinations = Arc::from([SocketAddrV4::new(Ipv4Addr::LOCALHOST, 7411)]);
+    let config = WriterProxyConfig { guid: near, reliable: true, destinations, vendor: VendorId::WEIR };
+    reader.match_writer(at(0), config);
+    let [mut one, mut two, mut other] = [WEAK, near, STRONG].map(Source::new);
+    let stamp = |fraction| Some(Timestamp { seconds: 5, fraction });
+    let first = one.send_stamped(&mut reader, at(0), 1, stamp(9));
+    // Its GUID is higher, and its time earlier.
+    other.send_stamped(&mut reader, at(1), 1, stamp(8));
+    assert_eq!((values(&mut reader), reader.counters().samples_out_of_order), (vec![first], 1));
+    // Two writers of a participant at the same time.
+    let second = two.send_stamped(&mut reader, at(2), 1, stamp(9));
+    one.send_stamped(&mut reader, at(3), 1, stamp(9));
+    assert_eq!((values(&mut reader), reader.counters().samples_out_of_order), (vec![second], 2));
+}
+
+#[test]
 fn values_that_come_too_soon_are_left_out() {
     let minimum_separation = Duration::from_millis(10);
     let mut reader = two_writers(ReaderConfig { minimum_separation, ..keyed() });

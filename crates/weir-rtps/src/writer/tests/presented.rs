@@ -127,3 +127,50 @@ fn a_suspended_writer_holds_samples_back_until_it_is_resumed_or_has_many() {
     (0..20).for_each(|_| _ = write(&mut writer, Time(0), &[0; 2_000]).unwrap());
     assert_eq!(tags(&mut writer).len(), 20);
 }
+
+/// What the HEARTBEATs that a writer sends now say about its group: current, first and last number, and writers.
+fn group_infos(writer: &mut WriterCore) -> Vec<Option<([i64; 3], [u8; 4])>> {
+    writer.request_acknowledgement();
+    let mut out = Outbox::new();
+    writer.poll_transmit(Time(0), &mut out);
+    let mut infos = Vec::new();
+    out.for_each_datagram(|_, datagram| {
+        let mut rest = &datagram[20..];
+        while let Some((&[kind, flags, low, high], behind)) = rest.split_first_chunk::<4>() {
+            let (body, next) = behind.split_at(usize::from(u16::from_le_bytes([low, high])));
+            rest = next;
+            if kind != weir_wire::submessage::id::HEARTBEAT {
+                continue;
+            }
+            assert!(Message::parse(datagram).unwrap().submessages().all(|submessage| submessage.is_ok()));
+            let number = |at: usize| i64::from(u32::from_le_bytes(body[at + 4..at + 8].try_into().unwrap()));
+            let info = || ([28, 36, 44].map(number), body[52..56].try_into().unwrap());
+            assert_eq!(body.len(), if flags & 8 == 0 { 28 } else { 60 });
+            infos.push((flags & 8 != 0).then(info));
+        }
+    });
+    infos.dedup();
+    infos
+}
+
+#[test]
+fn heartbeats_of_a_group_say_which_of_its_numbers_the_writer_has() {
+    let sequence = GroupSequence::default();
+    let members = [WRITER.entity, EntityId::user_writer(2, false)];
+    sequence.set_writers(&members);
+    let digest = group_digest(&members);
+    let [mut one, mut other] = [(); 2].map(|()| presented(History::KeepLast(2), Some(sequence.clone())));
+    assert_eq!(group_infos(&mut one), [None], "no number was given yet");
+    for is_one in [true, false, true, true] {
+        write(if is_one { &mut one } else { &mut other }, Time(0), &NUMBER).unwrap();
+    }
+    acknack(&mut one, 1, 4, &[]);
+    // KEEP_LAST has replaced the first one.
+    assert_eq!(group_infos(&mut one), [Some(([4, 3, 4], digest))]);
+    assert_eq!(group_infos(&mut other), [Some(([4, 2, 2], digest))]);
+    let mut silent = presented(History::KeepAll, Some(sequence));
+    assert_eq!(group_infos(&mut silent), [Some(([4, 4, 3], digest))], "it has none");
+    let mut alone = presented(History::KeepAll, None);
+    write(&mut alone, Time(0), &NUMBER).unwrap();
+    assert_eq!(group_infos(&mut alone), [None]);
+}

@@ -177,3 +177,85 @@ fn messages(datagram: &[u8]) -> impl Iterator<Item = EntityId> + '_ {
         _ => None,
     })
 }
+
+/// The writers that lost their liveliness since the last call.
+fn losers(world: &mut World) -> Vec<EntityId> {
+    let lost = world.events(0).into_iter().filter_map(|event| match event {
+        DiscoveryEvent::LivelinessLost { writer } => Some(writer),
+        _ => None,
+    });
+    lost.collect()
+}
+
+#[test]
+fn a_lost_writer_of_a_participant_is_back_when_any_of_them_writes() {
+    let (mut world, one) = world(LivelinessKind::ManualByParticipant);
+    let other = world.add_writer(0, 2, "Circle", qos(LivelinessKind::ManualByParticipant));
+    world.run_for(LEASE * 2);
+    assert_eq!(losers(&mut world), [one.entity, other.entity]);
+    assert_eq!(asserted(&mut world, 1, 0), []);
+    // A write of one asserts both, here and elsewhere.
+    let now = world.now;
+    world.nodes[0].core.assert_writer(now, now, other.entity);
+    world.run_for(LEASE - ms(1));
+    assert_eq!(losers(&mut world), []);
+    assert_eq!(asserted(&mut world, 1, 0), [LivelinessKind::ManualByParticipant]);
+    world.run_for(ms(1));
+    assert_eq!(losers(&mut world), [one.entity, other.entity]);
+    // Another writer that leaves asserts none.
+    let now = world.now;
+    world.nodes[0].core.remove_writer(now, other.entity);
+    world.run_for(LEASE * 2);
+    assert_eq!(asserted(&mut world, 1, 0), []);
+}
+
+#[test]
+fn a_write_asserts_its_own_writer_and_no_other_if_writers_are_asserted_on_their_topics() {
+    let (mut world, one) = world(LivelinessKind::ManualByTopic);
+    let other = world.add_writer(0, 2, "Square", qos(LivelinessKind::ManualByTopic));
+    world.run_for(LEASE / 2);
+    let now = world.now;
+    world.nodes[0].core.assert_writer(now, now, other.entity);
+    world.run_for(LEASE / 2);
+    assert_eq!(losers(&mut world), [one.entity]);
+    world.run_for(LEASE / 2);
+    assert_eq!(losers(&mut world), [other.entity]);
+    // Each comes back by its own assertion, and is lost again without another one.
+    let now = world.now;
+    world.nodes[0].core.assert_writer(now, now, one.entity);
+    world.run_for(LEASE);
+    assert_eq!(losers(&mut world), [one.entity]);
+}
+
+#[test]
+fn the_kinds_do_not_assert_each_other() {
+    let (mut world, automatic) = world(LivelinessKind::Automatic);
+    let by_participant = world.add_writer(0, 2, "Square", qos(LivelinessKind::ManualByParticipant));
+    let by_topic = world.add_writer(0, 3, "Square", qos(LivelinessKind::ManualByTopic));
+    // Automatic assertions are sent all the time, and are for AUTOMATIC writers only.
+    world.run_for(LEASE / 2);
+    let now = world.now;
+    world.nodes[0].core.assert_writer(now, now, automatic.entity);
+    world.run_for(LEASE / 2);
+    assert_eq!(losers(&mut world), [by_participant.entity, by_topic.entity]);
+    assert!(asserted(&mut world, 1, 0).iter().all(|kind| *kind == LivelinessKind::Automatic));
+    // A writer that is asserted on its topic asserts no other writer.
+    let now = world.now;
+    world.nodes[0].core.assert_writer(now, now, by_topic.entity);
+    world.run_for(LEASE / 2);
+    assert!(!asserted(&mut world, 1, 0).contains(&LivelinessKind::ManualByParticipant));
+    world.run_for(LEASE);
+    assert_eq!(losers(&mut world), [by_topic.entity]);
+}
+
+#[test]
+fn a_manual_writer_with_an_infinite_lease_is_never_lost() {
+    let mut world = World::new();
+    world.start();
+    for (key, kind) in [(1, LivelinessKind::ManualByParticipant), (2, LivelinessKind::ManualByTopic)] {
+        let liveliness = Liveliness { kind, lease: weir_rtps::qos::INFINITE };
+        world.add_writer(0, key, "Square", Qos { liveliness, ..Qos::for_writer() });
+    }
+    world.run_for(Duration::from_secs(3600));
+    assert_eq!(losers(&mut world), []);
+}
