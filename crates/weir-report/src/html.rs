@@ -18,6 +18,7 @@ mod palette;
 mod plots;
 mod results;
 mod rows;
+mod spread;
 mod summary;
 mod table;
 mod times;
@@ -312,7 +313,8 @@ impl Section<'_> {
             plots::by_size(group, palette, link_mbps(self.run.run)),
             plots::ratios(group, headlines, palette, &self.options.relative_to),
             plots::by_load(group, palette),
-            plots::by_percentile(group, palette),
+            spread::by_percentile(group, palette),
+            spread::histograms(group, palette),
             plots::stages(group, palette),
             plots::losses(group, palette),
             plots::processor(group, palette),
