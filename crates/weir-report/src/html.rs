@@ -38,7 +38,7 @@ use crate::published::{Published, notes as published_notes, put_beside};
 use crate::udp::{UdpGroup, udp_groups};
 use figure::Figure;
 use headline::{Headline, headlines};
-pub use index::{ListedRun, index_page, live_page};
+pub use index::{ListedRun, index_page, served_page};
 use palette::Palette;
 use table::{RowMark, Table};
 
