@@ -91,7 +91,9 @@ impl Studio {
             .current_dir(&self.scratch);
         start.stdout(Stdio::null()).stderr(Stdio::null()).status().map_err(failed)?;
         let mut screen = String::new();
-        while !(screen.contains("[2/2]") && (screen.contains("measuring   8.") || screen.contains("measuring   9."))) {
+        while !(screen.contains("[2/2]")
+            && (screen.contains("measuring   8.") || screen.contains("measuring   9.")))
+        {
             std::thread::sleep(Duration::from_millis(200));
             screen = tmux(&["capture-pane", "-p"])?;
         }
