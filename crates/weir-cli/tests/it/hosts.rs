@@ -272,6 +272,28 @@ fn processors_of_all_hosts_are_kept_awake_for_the_cases_that_ask_for_it() {
 }
 
 #[test]
+fn latencies_are_measured_both_ways_where_idling_slows_a_host_down() {
+    let Some(hosts) = TwoHosts::start() else { return };
+    let words = format!(
+        "bench --output results {BRIEF} --engines udp,weir --tests latency --sizes 32 --reliability reliable \
+         --cpus none --format json"
+    );
+    let document = hosts.weir(&words, &hosts.by_ssh()).expect_code(0).json();
+    // The check of this machine decides, by the rule of `WakeUp`.
+    let is_slowed = |wake_up: &Value| {
+        let [idle, awake] = ["idle_ns", "awake_ns"].map(|name| wake_up[name].as_u64().unwrap());
+        idle.saturating_sub(awake) >= 1_000 && (idle - awake) * 4 > awake
+    };
+    // None where the check took too long.
+    let wake_ups = |host: usize| document["hosts"][host]["environment"]["wake_ups"].as_array();
+    let is_expected = [0, 1].into_iter().filter_map(wake_ups).flatten().any(is_slowed);
+    let cases = document["cases"].as_array().unwrap();
+    let awake = cases.iter().filter(|case| case["kept_awake"] == true).count();
+    assert_eq!((cases.len(), awake), if is_expected { (4, 2) } else { (2, 0) });
+    hosts.await_end();
+}
+
+#[test]
 fn a_breakdown_needs_one_clock_for_both_ends() {
     let Some(hosts) = TwoHosts::start() else { return };
     let words = format!(
