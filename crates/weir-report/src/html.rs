@@ -361,13 +361,36 @@ fn about_some<'a>(cases: &[&'a Case], run: &Run) -> Vec<Concern<'a>> {
     each_warning(cases).into_iter().filter(is_new).collect()
 }
 
+/// Merges warnings that differ only in numbers, such as those of repeats: the first one stands for all, with their
+/// cases and their count.
+fn merged<'a>(found: &[Concern<'a>]) -> Vec<(String, Vec<&'a Case>, usize)> {
+    let without_numbers = |text: &str| text.replace(|c: char| c.is_ascii_digit(), "");
+    let mut merged: Vec<(String, Vec<&'a Case>, usize)> = Vec::new();
+    for (text, cases) in found {
+        match merged.iter_mut().find(|(known, ..)| without_numbers(known) == without_numbers(text)) {
+            Some((_, all, count)) => {
+                all.extend(cases);
+                *count += 1;
+            }
+            None => merged.push((text.clone(), cases.clone(), 1)),
+        }
+    }
+    merged
+}
+
 fn warnings(found: &[Concern<'_>], of: usize) -> Markup {
+    let found = merged(found);
     html! {
         @if !found.is_empty() {
             aside aria-label="Warnings" {
                 strong { "Warnings" }
                 ul {
-                    @for (warning, cases) in found { li { (warning) " (" (concerned(cases, of)) ")" } }
+                    @for (warning, cases, count) in &found {
+                        li {
+                            (warning) " (" (concerned(cases, of))
+                            @if *count > 1 { "; " (count - 1) " more differ only in numbers" } ")"
+                        }
+                    }
                 }
             }
         }

@@ -289,6 +289,24 @@ fn warnings_are_beside_what_they_concern() {
 }
 
 #[test]
+fn warnings_that_differ_only_in_numbers_are_one() {
+    let late = |repeat: u32| {
+        latency("weir", 32, 1).with(|case| {
+            case.conditions.repeat = repeat;
+            let reached_samples_per_s = 900.0 + f64::from(repeat);
+            case.evidence
+                .warnings
+                .push(Warning::ScheduleLag { asked_samples_per_s: 1000.0, reached_samples_per_s });
+        })
+    };
+    let run = Run { cases: (1..=3).map(late).collect(), ..Run::new(Environment::default()) };
+    let page = page(&[("run", &run)]);
+    assert_eq!(page.matches("the publisher achieved").count(), 1);
+    assert!(page.contains("achieved 901 of the 1000 samples/s"), "{page}");
+    assert!(page.contains("(all 3 cases; 2 more differ only in numbers)"), "{page}");
+}
+
+#[test]
 fn udp_tests_have_tables_and_plots_of_their_own() {
     let stream = |mode: UdpMode, size_bytes: u64| {
         latency(mode.engine(), size_bytes, 1).with(|case| {
