@@ -4,6 +4,7 @@
 //! - [`steps`]: what each step runs, cheapest first.
 //! - [`fuzz`], [`instructions`], [`bench_smoke`] and [`peers`]: larger steps.
 //! - [`docs`]: the generated pages and pictures of the documentation.
+//! - [`pictures`]: screenshots for the guide.
 //! - [`tidy`]: the rules that no compiler checks.
 //! - [`environment`]: which tools are available, and installing them on Debian.
 //! - [`process`]: runs a program with its output kept and its time limited; [`watchdog`]: the
@@ -21,6 +22,7 @@ mod environment;
 mod fuzz;
 mod instructions;
 mod peers;
+mod pictures;
 mod process;
 mod steps;
 mod tidy;
@@ -49,6 +51,10 @@ fn main() -> ExitCode {
         ["docs", "--measure"] => ci::run_one("docs", |environment| docs::measure(environment, None, &[])),
         ["docs", "--measure", weir, only @ ..] => {
             ci::run_one("docs", |environment| docs::measure(environment, Some(weir.as_ref()), only))
+        }
+        ["pictures"] => ci::run_one("pictures", |environment| pictures::take(environment, None)),
+        ["pictures", weir] => {
+            ci::run_one("pictures", |environment| pictures::take(environment, Some(weir.as_ref())))
         }
         ["help" | "--help" | "-h"] => {
             print!("{}", usage());
@@ -92,7 +98,7 @@ fn refuse(reason: &str) -> ExitCode {
 
 fn usage() -> String {
     let mut text = String::from(
-        "Usage: cargo xtask ci | STEP... | sim --seeds N | soak [MINUTES] | docs [--measure [WEIR [RESULTS...]]]\n\n  ci           every step below, in this order\n",
+        "Usage: cargo xtask ci | STEP... | sim --seeds N | soak [MINUTES] | docs [--measure [WEIR [RESULTS...]]] | pictures [WEIR]\n\n  ci           every step below, in this order\n",
     );
     for step in steps::ALL {
         text += &format!("  {:<12} {}\n", step.name, step.about);
@@ -102,6 +108,8 @@ fn usage() -> String {
     text += "  soak         alone: shows its progress, for 30 minutes unless given another number\n";
     text += "  docs         alone: writes the generated pages; with --measure, measures their results first, as root\n";
     text += "  rust-engines exchanges with dust_dds and RustDDS; not part of ci\n";
+    text +=
+        "  pictures     screenshots for the guide, by Chromium, of the given build of weir; not part of ci\n";
     text += "  seeds        RTI's published scripts between network namespaces, every loop of them; not part of ci\n";
     text + "\nWith CI=true a skipped instructions, tshark, interop, netns or capture step is a failure.\n"
 }

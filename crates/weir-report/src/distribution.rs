@@ -19,7 +19,7 @@ pub(crate) fn distributions(group: &Group<'_>) -> Vec<Plot> {
 fn of_size(group: &Group<'_>, size_bytes: u64) -> Option<Plot> {
     let line = |(engine, hue): (&str, _)| {
         let of_engine = |point: &&Point<'_>| point.engine == engine && point.size_bytes == size_bytes;
-        let marks = marks(&together(group.points.iter().find(of_engine)?)?);
+        let marks = marks(&together(&each(group.points.iter().find(of_engine)?))?);
         let engine = engine.to_owned();
         (!marks.is_empty()).then_some(Line { engine, figure: "", hue, dashed: false, marks })
     };
@@ -42,13 +42,17 @@ fn of_size(group: &Group<'_>, size_bytes: u64) -> Option<Plot> {
     Some(Plot { name, svg: chart_svg(&chart) })
 }
 
-/// Returns the distribution of all repeats; `None` without any. A damaged one is left out.
-pub(crate) fn together(point: &Point<'_>) -> Option<Distribution> {
-    let stored = point.repeats.iter().filter_map(|case| case.figures.histogram.as_ref()?.decode().ok());
-    stored.reduce(|mut all, one| {
-        all.merge(&one);
-        all
-    })
+/// Returns the distribution of each repeat that holds one. A damaged one is left out.
+pub(crate) fn each(point: &Point<'_>) -> Vec<Distribution> {
+    point.repeats.iter().filter_map(|case| case.figures.histogram.as_ref()?.decode().ok()).collect()
+}
+
+/// Returns the distribution of all repeats together; `None` without any.
+pub(crate) fn together(repeats: &[Distribution]) -> Option<Distribution> {
+    let (first, others) = repeats.split_first()?;
+    let mut all = first.clone();
+    others.iter().for_each(|other| all.merge(other));
+    Some(all)
 }
 
 /// Returns the points of a line: up to the percentile that one sample in ten exceeds, then ever rarer ones, as far as

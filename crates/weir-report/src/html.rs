@@ -18,6 +18,7 @@ mod palette;
 mod plots;
 mod results;
 mod rows;
+mod spread;
 mod summary;
 mod table;
 mod times;
@@ -37,7 +38,7 @@ use crate::published::{Published, notes as published_notes, put_beside};
 use crate::udp::{UdpGroup, udp_groups};
 use figure::Figure;
 use headline::{Headline, headlines};
-pub use index::{ListedRun, index_page, live_page};
+pub use index::{ListedRun, index_page, served_page};
 use palette::Palette;
 use table::{RowMark, Table};
 
@@ -312,7 +313,8 @@ impl Section<'_> {
             plots::by_size(group, palette, link_mbps(self.run.run)),
             plots::ratios(group, headlines, palette, &self.options.relative_to),
             plots::by_load(group, palette),
-            plots::by_percentile(group, palette),
+            spread::by_percentile(group, palette),
+            spread::histograms(group, palette),
             plots::stages(group, palette),
             plots::losses(group, palette),
             plots::processor(group, palette),
@@ -359,13 +361,36 @@ fn about_some<'a>(cases: &[&'a Case], run: &Run) -> Vec<Concern<'a>> {
     each_warning(cases).into_iter().filter(is_new).collect()
 }
 
+/// Merges warnings that differ only in numbers, such as those of repeats: the first one stands for all, with their
+/// cases and their count.
+fn merged<'a>(found: &[Concern<'a>]) -> Vec<(String, Vec<&'a Case>, usize)> {
+    let without_numbers = |text: &str| text.replace(|c: char| c.is_ascii_digit(), "");
+    let mut merged: Vec<(String, Vec<&'a Case>, usize)> = Vec::new();
+    for (text, cases) in found {
+        match merged.iter_mut().find(|(known, ..)| without_numbers(known) == without_numbers(text)) {
+            Some((_, all, count)) => {
+                all.extend(cases);
+                *count += 1;
+            }
+            None => merged.push((text.clone(), cases.clone(), 1)),
+        }
+    }
+    merged
+}
+
 fn warnings(found: &[Concern<'_>], of: usize) -> Markup {
+    let found = merged(found);
     html! {
         @if !found.is_empty() {
             aside aria-label="Warnings" {
                 strong { "Warnings" }
                 ul {
-                    @for (warning, cases) in found { li { (warning) " (" (concerned(cases, of)) ")" } }
+                    @for (warning, cases, count) in &found {
+                        li {
+                            (warning) " (" (concerned(cases, of))
+                            @if *count > 1 { "; " (count - 1) " more differ only in numbers" } ")"
+                        }
+                    }
                 }
             }
         }

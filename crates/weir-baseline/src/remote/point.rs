@@ -111,7 +111,12 @@ impl Point {
         let (most, size, flows) = (Self::size_bytes_max(is_ipv6), self.size_bytes, self.flows);
         let buffers = (self.buffer_bytes.unwrap_or(0) as u64).saturating_mul(u64::from(flows));
         let foreign = |group: &IpAddr| !group.is_multicast() || group.is_ipv6() != is_ipv6;
-        Some(if !(UDP_BYTES_MIN..=most).contains(&size) {
+        Some(if size < UDP_BYTES_MIN {
+            format!(
+                "a datagram has {UDP_BYTES_MIN} to {most} bytes here, not {size}: its number and times need \
+                 {UDP_BYTES_MIN}; `udptest` and `udpserver` measure smaller ones, and count totals only"
+            )
+        } else if !(UDP_BYTES_MIN..=most).contains(&size) {
             format!("a datagram has {UDP_BYTES_MIN} to {most} bytes here, not {size}")
         } else if !(1..=FLOWS_MAX).contains(&flows) {
             format!("there are 1 to {FLOWS_MAX} flows, not {flows}")

@@ -46,7 +46,7 @@ pub(super) struct Bench<'a> {
     args: &'a BenchArgs,
     /// One for each link, or one without.
     plans: Vec<Plan>,
-    /// What idle states do to this host; empty if not measured.
+    /// What idle states do to this host, or to one of several; empty if not measured or not slowed.
     wake_ups: Vec<WakeUp>,
 }
 
@@ -74,14 +74,15 @@ impl<'a> Bench<'a> {
         Self::after_check(args, Vec::new())
     }
 
-    /// The same after a check of this host's idle states, which may add cases.
-    fn checked(self) -> Result<Self, Failure> {
-        Self::after_check(self.args, idle::wake_ups(self.args))
+    /// The same after a check of the idle states of the hosts, which may add cases.
+    fn checked(self, hosts: Option<&Hosts>) -> Result<Self, Failure> {
+        let records = hosts.map(|hosts| hosts.records(ends(self.args)));
+        Self::after_check(self.args, idle::wake_ups(self.args, records.as_deref()))
     }
 
     /// The same measurement as a run that has begun: on another check of the idle states, it could have other cases.
     pub(super) fn continuing(self, earlier: &Run) -> Result<Self, Failure> {
-        Self::after_check(self.args, earlier.environment.wake_ups.clone())
+        Self::after_check(self.args, idle::wake_ups_of(self.args, earlier))
     }
 
     fn after_check(args: &'a BenchArgs, wake_ups: Vec<WakeUp>) -> Result<Self, Failure> {
@@ -152,7 +153,7 @@ impl<'a> Bench<'a> {
         };
         let bench = match &earlier {
             Some((_, run)) => self.continuing(run)?,
-            None => self.checked()?,
+            None => self.checked(hosts)?,
         };
         bench.measure_after(earlier, folder, hosts, interrupted, is_first)
     }

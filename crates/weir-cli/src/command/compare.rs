@@ -2,9 +2,12 @@
 
 mod published;
 
+use std::collections::BTreeSet;
+use std::iter;
+
 use anyhow::anyhow;
 use weir_report::{Change, RunComparison, RunComparisonOptions, SelfComparison};
-use weir_results::Run;
+use weir_results::{Environment, Run};
 
 use crate::args::{CompareArgs, ComparisonFormat};
 use crate::exit::{Exit, Failure};
@@ -45,6 +48,9 @@ pub(crate) fn run(args: &CompareArgs) -> Result<Exit, Failure> {
             lists.join("\n")
         )));
     }
+    if let Some(difference) = places_differ(&old, &new) {
+        output::talk(&format!("warning: {difference}"));
+    }
     match args.format {
         ComparisonFormat::Table => output::data(&comparison.text(options))?,
         ComparisonFormat::Json => {
@@ -53,6 +59,30 @@ pub(crate) fn run(args: &CompareArgs) -> Result<Exit, Failure> {
         }
     }
     Ok(if comparison.count(Change::Worse) > 0 { Exit::Found } else { Exit::Success })
+}
+
+/// Says that two sides were measured on different hosts, kernels or processors, whose difference is in every figure.
+fn places_differ(old: &[Run], new: &[Run]) -> Option<String> {
+    let places = |runs: &[Run]| {
+        let environments = runs.iter().flat_map(|run| iter::once(&run.environment).chain(&run.peer));
+        environments.map(place).collect::<BTreeSet<String>>()
+    };
+    let (old, new) = (places(old), places(new));
+    let list = |places: BTreeSet<String>| places.into_iter().collect::<Vec<_>>().join("; ");
+    (old != new).then(|| {
+        format!(
+            "the runs were measured in different places, and figures differ by that, too: {} (old), {} (new); \
+             measure both on one host",
+            list(old),
+            list(new)
+        )
+    })
+}
+
+fn place(environment: &Environment) -> String {
+    let or_unknown = |name: &Option<String>| name.clone().unwrap_or_else(|| "unknown".to_owned());
+    let Environment { hostname, kernel, cpu_model, .. } = environment;
+    format!("host {}, kernel {kernel}, processor {}", or_unknown(hostname), or_unknown(cpu_model))
 }
 
 /// Compares a run with itself.

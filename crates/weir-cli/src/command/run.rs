@@ -8,11 +8,10 @@ use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
 use anyhow::anyhow;
-use weir_bench::coordinator::RunOutcome;
 use weir_report::{RequirementRow, RequirementVerdict, requirements_table};
 use weir_results::{Environment, Run};
 
-use super::bench::{self, Folder};
+use super::bench::Folder;
 use super::host::HostsCache;
 use super::setup;
 use crate::args::RunArgs;
@@ -137,7 +136,7 @@ impl<'a> PlanRun<'a> {
         };
         output::talk(&format!("study {} ({number} of {}){state}", study.name, self.plan.studies.len()));
         let ended = match part.left {
-            0 => Ok(bench::exit(RunOutcome::of(part.finished()))),
+            0 => Ok(part.ended()),
             _ => self.measure(part, interrupted),
         };
         match ended {

@@ -166,6 +166,14 @@ struct Runner<'a> {
     verbose: bool,
 }
 
+/// How a measurement with this case ends. A run that goes on uses it as well.
+pub(super) fn exit_of(case: &Case) -> Exit {
+    // The control connection works, but no UDP arrives.
+    let arrived = case.figures.subscriber.and_then(|figures| figures.samples).unwrap_or(0);
+    let is_dead = case.evidence.warnings.contains(&Warning::NothingReceived) && arrived == 0;
+    if is_dead { Exit::Environment } else { Exit::Success }
+}
+
 impl Runner<'_> {
     fn run_plan(&mut self, plan: &Plan, writer: &mut ResultsWriter, run: &mut Run) -> Result<Exit, Failure> {
         let mut exit = Exit::Success;
@@ -177,11 +185,7 @@ impl Runner<'_> {
                 if self.verbose {
                     output::talk(&weir_report::udp_line(&case));
                 }
-                // The control connection works, but no UDP arrives.
-                let arrived = case.figures.subscriber.and_then(|figures| figures.samples).unwrap_or(0);
-                if case.evidence.warnings.contains(&Warning::NothingReceived) && arrived == 0 {
-                    exit = Exit::Environment;
-                }
+                exit = exit.and(exit_of(&case));
                 // Further results would be lost as well.
                 writer.append(&case).map_err(Failure::environment)?;
                 run.cases.push(case);
@@ -347,4 +351,22 @@ fn enter(namespace: &Path) -> Result<(), Failure> {
     path::enter_namespace(namespace)
         .with_context(|| format!("cannot enter the network namespace {}", namespace.display()))
         .map_err(Failure::environment)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use weir_results::{ProcessFigures, Reliability, Test};
+
+    #[test]
+    fn nothing_received_is_trouble_only_if_nothing_arrived_at_all() {
+        let case = |samples: u64| {
+            Case::new("udp", Test::Throughput, Reliability::BestEffort, 64).with(|case| {
+                case.evidence.warnings.push(Warning::NothingReceived);
+                case.figures.subscriber =
+                    Some(ProcessFigures { samples: Some(samples), ..ProcessFigures::default() });
+            })
+        };
+        assert_eq!((exit_of(&case(0)), exit_of(&case(3))), (Exit::Environment, Exit::Success));
+    }
 }

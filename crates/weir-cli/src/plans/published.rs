@@ -82,6 +82,7 @@ const BOTH_WAYS: (&str, &str) = ("both-ways", "tests = \"throughput\"\nsizes = 1
 const SIZES: (&str, &str) = (
     "sizes",
     "tests = \"throughput\"\n# The page begins at 1 byte, but datagrams of `weir udp` have at least 20.\n\
+     # `udptest` sends from 1 byte on, without a header.\n\
      sizes = [32, 64, 128, 256, 512, 1024, 1460]\nrepeat = 1\n",
 );
 const ROUND_TRIPS: (&str, &str) = ("round-trips", "tests = \"latency\"\nsizes = [64, 1024]\n");

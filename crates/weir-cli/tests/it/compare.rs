@@ -44,6 +44,24 @@ fn a_run_does_not_differ_from_itself() {
 }
 
 #[test]
+fn runs_of_different_hosts_are_compared_with_a_warning() {
+    let scene = two_runs(1.0);
+    let compared = scene.weir("compare old new").expect_code(0);
+    assert!(!compared.stderr.contains("warning"), "{}", compared.stderr);
+    let path = scene.path("new/results.jsonl");
+    let text = std::fs::read_to_string(&path).unwrap();
+    let (head, cases) = text.split_once('\n').unwrap();
+    let mut head: serde_json::Value = serde_json::from_str(head).unwrap();
+    head["environment"]["hostname"] = "elsewhere".into();
+    std::fs::write(&path, format!("{head}\n{cases}")).unwrap();
+    let compared = scene.weir("compare old new --format json").expect_code(0);
+    compared.json();
+    let warning = "warning: the runs were measured in different places";
+    assert!(compared.stderr.contains(warning), "{}", compared.stderr);
+    assert!(compared.stderr.contains("host elsewhere, kernel "), "{}", compared.stderr);
+}
+
+#[test]
 fn tables_are_markdown_and_programs_get_json() {
     let scene = two_runs(1.5);
     let table = scene.weir("compare old new").expect_code(1).stdout;

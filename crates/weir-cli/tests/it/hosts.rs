@@ -112,6 +112,18 @@ impl TwoHosts {
         self.between("pub=alpha,sub=beta")
     }
 
+    /// The same with the program there: to copy and hash an unoptimised build takes most of a test's time.
+    fn with_program(&self) -> Vec<String> {
+        let program = self.path("cache/weir/weir-there");
+        if !program.exists() {
+            fs::create_dir_all(self.path("cache/weir")).unwrap();
+            let own = env!("CARGO_BIN_EXE_weir");
+            // Not across file systems.
+            fs::hard_link(own, &program).or_else(|_| fs::copy(own, &program).map(drop)).unwrap();
+        }
+        [self.by_ssh(), ["--remote-weir".to_owned(), program.display().to_string()].to_vec()].concat()
+    }
+
     fn between(&self, hosts: &str) -> Vec<String> {
         let rsh = format!("ssh -F {}", self.path("config").display());
         ["--hosts", hosts, "--rsh", &rsh].map(str::to_owned).to_vec()
@@ -261,7 +273,7 @@ fn processors_of_all_hosts_are_kept_awake_for_the_cases_that_ask_for_it() {
         "bench --output results {BRIEF} --engines mock --tests latency --sizes 32 --reliability reliable \
          --keep-awake=both --format json"
     );
-    let document = hosts.weir(&words, &hosts.by_ssh()).expect_code(0).json();
+    let document = hosts.weir(&words, &hosts.with_program()).expect_code(0).json();
     let how = |case: usize| document["cases"][case]["settings"]["keep_awake"].as_str().unwrap().to_owned();
     assert_eq!([0, 1].map(|case| document["cases"][case]["kept_awake"] == true), [false, true]);
     assert_eq!(how(0), "no");
@@ -272,12 +284,34 @@ fn processors_of_all_hosts_are_kept_awake_for_the_cases_that_ask_for_it() {
 }
 
 #[test]
+fn latencies_are_measured_both_ways_where_idling_slows_a_host_down() {
+    let Some(hosts) = TwoHosts::start() else { return };
+    let words = format!(
+        "bench --output results {BRIEF} --engines udp,weir --tests latency --sizes 32 --reliability reliable \
+         --cpus none --format json"
+    );
+    let document = hosts.weir(&words, &hosts.with_program()).expect_code(0).json();
+    // The check of this machine decides, by the rule of `WakeUp`.
+    let is_slowed = |wake_up: &Value| {
+        let [idle, awake] = ["idle_ns", "awake_ns"].map(|name| wake_up[name].as_u64().unwrap());
+        idle.saturating_sub(awake) >= 1_000 && (idle - awake) * 4 > awake
+    };
+    // None where the check took too long.
+    let wake_ups = |host: usize| document["hosts"][host]["environment"]["wake_ups"].as_array();
+    let is_expected = [0, 1].into_iter().filter_map(wake_ups).flatten().any(is_slowed);
+    let cases = document["cases"].as_array().unwrap();
+    let awake = cases.iter().filter(|case| case["kept_awake"] == true).count();
+    assert_eq!((cases.len(), awake), if is_expected { (4, 2) } else { (2, 0) });
+    hosts.await_end();
+}
+
+#[test]
 fn a_breakdown_needs_one_clock_for_both_ends() {
     let Some(hosts) = TwoHosts::start() else { return };
     let words = format!(
         "bench --output results {BRIEF} --engines udp --breakdown --sizes 32 --cpus none --format json"
     );
-    let case = &results(&hosts.weir(&words, &hosts.by_ssh()).expect_code(0))[0];
+    let case = &results(&hosts.weir(&words, &hosts.with_program()).expect_code(0))[0];
     assert!(case["breakdown"].is_object(), "{case}");
     hosts.await_end();
     drop(hosts);
@@ -287,7 +321,7 @@ fn a_breakdown_needs_one_clock_for_both_ends() {
     let wrapper = ["unshare", "--time", "--monotonic", "5000", "--fork", "--kill-child"];
     let Some(hosts) = TwoHosts::start_with(&wrapper) else { return };
     hosts
-        .weir(&words, &hosts.by_ssh())
+        .weir(&words, &hosts.with_program())
         .expect_code(2)
         .expect_stderr("--breakdown needs hosts with one clock");
 }
@@ -303,7 +337,7 @@ fn one_way_latency_between_two_clocks_has_their_error() {
         "bench --output results {BRIEF} --engines weir --tests latency --rate 1000/s --sizes 32 --cpus none \
          --reliability reliable --format json"
     );
-    let case = &results(&hosts.weir(&words, &hosts.by_ssh()).expect_code(0))[0];
+    let case = &results(&hosts.weir(&words, &hosts.with_program()).expect_code(0))[0];
     let clocks = &case["clocks"];
     let (offset_us, error_us) = (clocks["offset_us"].as_f64().unwrap(), clocks["error_us"].as_f64().unwrap());
     assert_eq!(clocks["shared"], false);
@@ -328,9 +362,9 @@ fn a_plan_runs_on_hosts_and_goes_on_there() {
                 [[study]]\nname = \"two\"\nsizes = 64\n[[study.require]]\nno_loss = true\n";
     fs::write(hosts.path("plan.toml"), plan).unwrap();
     let words = "run plan.toml --output results";
-    let said = hosts.weir(words, &hosts.by_ssh()).expect_code(0).stderr;
+    let said = hosts.weir(words, &hosts.with_program()).expect_code(0).stderr;
     assert!(said.contains("host beta: subscriber; weir0 10.79.0.2"), "{said}");
-    let again = hosts.weir(words, &hosts.by_ssh()).expect_code(0);
+    let again = hosts.weir(words, &hosts.with_program()).expect_code(0);
     assert!(again.stderr.contains("study two (2 of 2): finished before"), "{}", again.stderr);
     hosts
         .weir(words, &hosts.between("pub=beta,sub=alpha"))
@@ -421,7 +455,7 @@ impl HangingRun {
             "bench --output results {BRIEF} --engines mock,mock-hang --tests throughput --order listed --repeat 2 \
              --reliability reliable --sizes 32 --batch 0 --verbose"
         );
-        let mut command = hosts.command(&words, &hosts.by_ssh());
+        let mut command = hosts.command(&words, &hosts.with_program());
         command.stdout(Stdio::null()).stderr(Stdio::piped());
         let mut child = KilledOnDrop::spawn(&mut command);
         let mut talk = BufReader::new(child.process.stderr.take().unwrap());
@@ -495,7 +529,7 @@ fn nothing_is_left_on_the_hosts_when_the_run_is_interrupted_or_killed() {
 /// A run of four cases on the hosts, killed at a line of progress that follows from the seed.
 fn run_and_kill(hosts: &TwoHosts, words: &str, seed: u64) {
     let mut random = Random::new(seed);
-    let mut command = hosts.command(words, &hosts.by_ssh());
+    let mut command = hosts.command(words, &hosts.with_program());
     let mut run = KilledOnDrop::spawn(command.stdout(Stdio::null()).stderr(Stdio::piped()));
     let lines = BufReader::new(run.process.stderr.take().unwrap()).lines().map(Result::unwrap);
     let mut events = lines.filter(|line| line.starts_with('['));
@@ -529,7 +563,7 @@ fn a_run_on_hosts_goes_on_after_a_kill_at_any_line_of_progress() {
         let before = whole(fs::read_to_string(&file).unwrap());
         assert_eq!(Run::load(&file).unwrap().cases.len(), before.lines().count() - 1, "seed {seed}");
         let code = if before.contains("\"not_measured\"") { 3 } else { 0 };
-        hosts.weir(&words, &hosts.by_ssh()).expect_code(code);
+        hosts.weir(&words, &hosts.with_program()).expect_code(code);
         let after = fs::read_to_string(&file).unwrap();
         assert!(after.starts_with(&before) && after.lines().count() == 5, "seed {seed}: {before}\n{after}");
         hosts.await_end();

@@ -85,7 +85,7 @@ impl Chart {
                 @if let Some(heading) = &self.heading { p.heading { (heading) } }
                 svg class=(self.size.class()) viewBox={ "0 0 " (width) " " (height) } role="img" aria-label=(self.label) {
                     path.grid d=(frame.grid()) {}
-                    g.below { @for (at, text) in &frame.x_ticks { text x=(n(*at)) y=(n(bottom + 15.0)) { (text) } } }
+                    g.below { @for (at, text) in &frame.x_ticks { (below(*at, bottom + 15.0, f64::from(width), text)) } }
                     g.beside { @for (at, text) in &frame.y_ticks { text x=(n(left - 5.0)) y=(n(*at + 4.0)) { (text) } } }
                     path.axis d={ "M" (n(left)) " " (n(top)) "V" (n(bottom)) "H" (n(right)) } {}
                     text.below x=(n(middle)) y=(height - 4) { (self.x.label) }
@@ -202,23 +202,40 @@ impl Frame {
             g class=(hue_class(line.hue)) {
                 title { (line.name) }
                 polyline class=[line.is_dashed.then_some("dashed")] points=(points) {}
-                @if has_dots {
-                    @for mark in line.marks.iter().filter(shown) { (self.mark(chart, line, mark)) }
+                @for mark in line.marks.iter().filter(shown) {
+                    (self.whisker(chart, mark))
+                    @if has_dots { (self.dot(chart, line, mark)) }
                 }
             }
         }
     }
 
-    fn mark(&self, chart: &Chart, line: &Line, mark: &Mark) -> Markup {
-        let (x, y) = (self.at_x(&chart.x, mark.at.0), self.at_y(&chart.y, mark.at.1));
+    fn whisker(&self, chart: &Chart, mark: &Mark) -> Markup {
+        let x = self.at_x(&chart.x, mark.at.0);
         let ends = mark.whisker.filter(|(low, high)| chart.y.shows(*low) && chart.y.shows(*high));
         let ends = ends.map(|(low, high)| (self.at_y(&chart.y, low), self.at_y(&chart.y, high)));
         html! {
             @if let Some((low, high)) = ends { path.whisker d={ "M" (n(x)) " " (n(low)) "V" (n(high)) } {} }
-            (dot((x, y), line.hue, line.is_dashed, mark.has_heavy_loss))
         }
     }
+
+    fn dot(&self, chart: &Chart, line: &Line, mark: &Mark) -> Markup {
+        let at = (self.at_x(&chart.x, mark.at.0), self.at_y(&chart.y, mark.at.1));
+        dot(at, line.hue, line.is_dashed, mark.has_heavy_loss)
+    }
 }
+
+/// A label below an axis: centred, unless it would be cut off at the right edge of the picture.
+pub(crate) fn below(at: f64, y: f64, width: f64, text: &str) -> Markup {
+    let is_cut = at + CHARACTER_WIDTH * text.chars().count() as f64 / 2.0 > width;
+    html! {
+        @if is_cut { text x=(n(width)) y=(n(y)) text-anchor="end" { (text) } }
+        @else { text x=(n(at)) y=(n(y)) { (text) } }
+    }
+}
+
+/// The most that a character of a label is wide.
+const CHARACTER_WIDTH: f64 = 7.0;
 
 /// A mark at a place of the picture: a disc, hollow on dashed lines, a triangle if the colour is used a second time, a
 /// square for published figures, or a cross for what lost much.
@@ -373,6 +390,14 @@ mod tests {
             (svg.matches("path class=\"dot\"").count(), svg.matches("class=\"cross\"").count()),
             (1, 1)
         );
+    }
+
+    #[test]
+    fn a_label_at_the_right_edge_is_not_cut_off() {
+        let centred = below(400.0, 5.0, 440.0, "99.999%").into_string();
+        assert_eq!(centred, "<text x=\"400\" y=\"5\">99.999%</text>");
+        let at_edge = below(426.0, 5.0, 440.0, "99.999%").into_string();
+        assert_eq!(at_edge, "<text x=\"440\" y=\"5\" text-anchor=\"end\">99.999%</text>");
     }
 
     #[test]

@@ -46,16 +46,16 @@ pub fn index_page(title: &str, runs: &[ListedRun]) -> String {
                     @else {
                         div.scroll { table {
                             thead { tr {
-                                @for heading in HEADINGS { th { (heading) } }
+                                @for (heading, is_number) in HEADINGS { th.name[!is_number] { (heading) } }
                             } }
                             tbody {
                                 @for run in runs { tr {
-                                    td { a href=(run.link) { (run.name) } @if run.is_live { " " strong { "live" } } }
-                                    td { (run.date) }
-                                    td { (run.host) }
-                                    td { (run.engines) }
+                                    td.name { a href=(run.link) { (run.name) } @if run.is_live { " " strong { "live" } } }
+                                    td.name { (run.date) }
+                                    td.name { (run.host) }
+                                    td.name { (run.engines) }
                                     td { (run.cases) }
-                                    td { (run.remarks) }
+                                    td.name { (run.remarks) }
                                 } }
                             }
                         } }
@@ -70,15 +70,27 @@ pub fn index_page(title: &str, runs: &[ListedRun]) -> String {
     super::without_controls(page.into_string())
 }
 
-/// Returns a report that reads itself again every few seconds.
+/// Returns a report with a link to the list of runs. A live one reads itself again every few seconds, and says so.
 #[must_use]
-pub fn live_page(report: &str) -> String {
+pub fn served_page(report: &str, list: &str, is_live: bool) -> String {
+    let live =
+        format!("; this run changed a moment ago, so the page reads itself again every {LIVE_REFRESH_S} s");
+    let link = html! { p.faint { a href=(list) { "All runs" } @if is_live { (live) } } }.into_string();
+    let page = report.replacen("<body>", &format!("<body>{link}"), 1);
     let refresh = format!("<head><meta http-equiv=\"refresh\" content=\"{LIVE_REFRESH_S}\">");
-    report.replacen("<head>", &refresh, 1)
+    if is_live { page.replacen("<head>", &refresh, 1) } else { page }
 }
 
 const LIVE_REFRESH_S: u32 = 5;
-const HEADINGS: [&str; 6] = ["Run", "Start (UTC)", "Host", "Engines", "Cases", "Remarks"];
+/// The headings of the list, and whether their columns are numbers.
+const HEADINGS: [(&str, bool); 6] = [
+    ("Run", false),
+    ("Start (UTC)", false),
+    ("Host", false),
+    ("Engines", false),
+    ("Cases", true),
+    ("Remarks", false),
+];
 
 #[cfg(test)]
 mod tests {
@@ -104,6 +116,17 @@ mod tests {
         assert!(page.contains("href=\"run/3f2a91c0\"") && !page.contains("refresh"), "{page}");
         assert!(index_page("Runs", &[run(false), run(true)]).contains("http-equiv=\"refresh\""));
         assert!(index_page("Runs", &[]).contains("no runs yet"));
-        assert!(live_page("<html><head><title>").starts_with("<html><head><meta http-equiv"));
+        let report = "<html><head><title>It</title></head><body><h1>";
+        let live = served_page(report, "../", true);
+        assert!(
+            live.starts_with("<html><head><meta http-equiv=\"refresh\"") && live.contains("a moment ago"),
+            "{live}"
+        );
+        let finished = served_page(report, "../", false);
+        assert!(
+            finished.contains("<body><p class=\"faint\"><a href=\"../\">All runs</a></p><h1>"),
+            "{finished}"
+        );
+        assert!(!finished.contains("refresh"));
     }
 }

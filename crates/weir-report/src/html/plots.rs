@@ -4,13 +4,12 @@ use weir_results::{Case, LatencyKind, LossAttribution, Stage, Test};
 
 use crate::breakdown::Stages;
 use crate::cost::{per_million, subscriber};
-use crate::distribution::{RARITIES, marks, percentile_label, together};
 use crate::group::{Group, Load, Point};
 use crate::html::chart::{Axis, Chart, Line, Size};
 use crate::html::figure::{Figure, Key};
 use crate::html::headline::{Headline, lost};
 use crate::html::number::{or_dash, range, short};
-use crate::html::palette::{Palette, name_of, panels};
+use crate::html::palette::{Palette, name_of};
 use crate::html::rows::{Dot, RowOf, Rows};
 use crate::html::summary::is_comparable;
 use crate::html::table::{RowMark, Table};
@@ -29,8 +28,9 @@ pub(crate) fn by_size(group: &Group<'_>, palette: &Palette<'_>, link_mbps: Optio
         Test::Latency => ("Latency by sample size", TIMES, "microseconds"),
         Test::Throughput => ("Throughput by sample size", RATES, "Mbit/s"),
     };
+    let link_mbps = link_mbps.filter(|_| group.key.test == Test::Throughput);
     if sizes(group).len() == 1 {
-        return single_size(group, palette);
+        return single_size(group, palette, link_mbps);
     }
     let lines: Vec<Line> = crate::plot::lines(group, figures)
         .into_iter()
@@ -53,7 +53,7 @@ pub(crate) fn by_size(group: &Group<'_>, palette: &Palette<'_>, link_mbps: Optio
         x: Axis::logarithmic("sample size, bytes")
             .with_ticks(ticks.into_iter().map(|at| (at, size_label(at))).collect()),
         y: Axis::logarithmic(unit),
-        reference: link_mbps.filter(|_| group.key.test == Test::Throughput),
+        reference: link_mbps,
         size: Size::Normal,
         lines,
     };
@@ -62,7 +62,7 @@ pub(crate) fn by_size(group: &Group<'_>, palette: &Palette<'_>, link_mbps: Optio
     if group.key.test == Test::Latency {
         legend.extend([Key::Line("median", false), Key::Line("99 %", true)]);
     }
-    legend.extend(chart.reference.map(|_| Key::Reference("speed of the link, headers included")));
+    legend.extend(link_mbps.map(|_| LINK));
     legend.extend(mark_keys(
         chart.lines.iter().flat_map(|line| &line.marks).map(|m| (m.whisker.is_some(), m.has_heavy_loss)),
     ));
@@ -75,7 +75,9 @@ pub(crate) fn by_size(group: &Group<'_>, palette: &Palette<'_>, link_mbps: Optio
     })
 }
 
-fn single_size(group: &Group<'_>, palette: &Palette<'_>) -> Option<Figure> {
+const LINK: Key = Key::Reference("speed of the link, headers included");
+
+fn single_size(group: &Group<'_>, palette: &Palette<'_>, link_mbps: Option<f64>) -> Option<Figure> {
     let (title, figures, axis): (_, &[Drawn], _) = match group.key.test {
         Test::Latency => ("Latency", TIMES, "microseconds"),
         Test::Throughput => ("Throughput", RATES, "Mbit/s"),
@@ -96,6 +98,7 @@ fn single_size(group: &Group<'_>, palette: &Palette<'_>) -> Option<Figure> {
     if group.key.test == Test::Latency {
         legend.extend([Key::Dot("median", false), Key::Dot("99 %", true)]);
     }
+    legend.extend(link_mbps.map(|_| LINK));
     legend.extend(dot_keys(&rows));
     let x = if group.key.test == Test::Latency { Axis::logarithmic(axis) } else { Axis::linear(axis) };
     let label = format!("{title}, {}, in {axis}.", group.key.conditions());
@@ -103,7 +106,7 @@ fn single_size(group: &Group<'_>, palette: &Palette<'_>) -> Option<Figure> {
         title: format!("{title}, samples of {} bytes.", sizes(group)[0]),
         note: if x_is_log(&x) { "The axis is logarithmic.".to_owned() } else { String::new() },
         legend,
-        plots: vec![Rows { label, x, reference: None, rows }.draw()],
+        plots: vec![Rows { label, x, reference: link_mbps, rows }.draw()],
         data: figures_table(group, title, figures, axis),
     })
 }
@@ -212,59 +215,6 @@ pub(crate) fn by_load(group: &Group<'_>, palette: &Palette<'_>) -> Option<Figure
         legend,
         plots: charts.iter().map(Chart::draw).collect(),
         data: figures_table(group, "Latency by load", TIMES, "microseconds"),
-    })
-}
-
-/// Latency by percentile, a plot for each size.
-pub(crate) fn by_percentile(group: &Group<'_>, palette: &Palette<'_>) -> Option<Figure> {
-    if group.key.test != Test::Latency {
-        return None;
-    }
-    let mut headings = vec!["Engine".to_owned(), "Size (B)".to_owned()];
-    headings.extend(RARITIES.iter().map(|rarity| percentile_label(*rarity)));
-    let mut data = Table::new("Latency by percentile, microseconds, all repeats together", 1, headings);
-    let mut charts: Vec<Chart> = Vec::new();
-    for (heading, points) in panels(group) {
-        let mut lines = Vec::new();
-        for point in points {
-            let Some(distribution) = together(point) else { continue };
-            let count = distribution.count() as f64;
-            let mut cells = vec![name_of(point), point.size_bytes.to_string()];
-            let of = |rarity: &f64| distribution.quantile_us(1.0 - 1.0 / rarity);
-            cells.extend(RARITIES.iter().map(|rarity| or_dash((*rarity <= count).then(|| of(rarity)), 2)));
-            data.push(cells);
-            lines.push(Line {
-                name: point.engine.clone(),
-                hue: palette.hue(&point.engine),
-                is_dashed: false,
-                has_dots: false,
-                marks: thinned(marks(&distribution)),
-            });
-        }
-        if !lines.is_empty() {
-            charts.push(Chart {
-                label: format!("Latency by percentile, {heading}."),
-                heading: Some(heading),
-                x: Axis::logarithmic("percentile").with_ticks(
-                    RARITIES.iter().map(|at| (*at, percentile_label(*at).replace(' ', ""))).collect(),
-                ),
-                y: Axis::logarithmic("microseconds"),
-                reference: None,
-                size: Size::Small,
-                lines,
-            });
-        }
-    }
-    if let [only] = charts.as_mut_slice() {
-        only.size = Size::Normal;
-    }
-    (!charts.is_empty()).then(|| Figure {
-        title: "Latency by percentile.".to_owned(),
-        note: "Both axes are logarithmic: each step to the right is ten times as rare. All repeats together."
-            .to_owned(),
-        legend: palette.keys(group, charts.iter().flat_map(|chart| &chart.lines)),
-        plots: charts.iter().map(Chart::draw).collect(),
-        data,
     })
 }
 
@@ -461,15 +411,8 @@ fn sizes(group: &Group<'_>) -> Vec<u64> {
     sizes
 }
 
-/// Every second point of a line and its last one: enough for a small plot.
-fn thinned(marks: Vec<Mark>) -> Vec<Mark> {
-    let last = marks.len().saturating_sub(1);
-    let kept = marks.into_iter().enumerate().filter(|(number, _)| number % 2 == 0 || *number == last);
-    kept.map(|(_, mark)| mark).collect()
-}
-
 /// What whiskers and crosses mean, if there are any.
-fn mark_keys(marks: impl Iterator<Item = (bool, bool)>) -> Vec<Key> {
+pub(crate) fn mark_keys(marks: impl Iterator<Item = (bool, bool)>) -> Vec<Key> {
     let (whiskers, crosses) =
         marks.fold((false, false), |(w, c), (whisker, cross)| (w || whisker, c || cross));
     let mut keys = Vec::new();

@@ -2,7 +2,7 @@
 
 use maud::{Markup, html};
 
-use crate::html::chart::{Axis, dot, extent, hue_class, n, ticks};
+use crate::html::chart::{Axis, below, dot, extent, hue_class, n, ticks};
 use crate::plot::Hue;
 
 /// A plot of rows.
@@ -46,19 +46,18 @@ impl Rows {
         html! {
             div.plot {
                 svg.normal.rows viewBox={ "0 0 " (n(WIDTH)) " " (n(height)) } role="img" aria-label=(self.label) {
+                    path.grid d=(scale.grid(&self.x, bottom)) {}
                     g.below {
                         @for (at, text) in &scale.ticks {
-                            path.grid d={ "M" (n(scale.x(&self.x, *at))) " " (n(TOP)) "V" (n(bottom)) } {}
-                            text x=(n(scale.x(&self.x, *at))) y=(n(bottom + 15.0)) { (text) }
+                            (below(scale.x(&self.x, *at), bottom + 15.0, WIDTH, text))
                         }
                     }
                     @if let Some(at) = self.reference {
                         path.reference d={ "M" (n(scale.x(&self.x, at))) " " (n(TOP)) "V" (n(bottom)) } {}
                     }
                     text.below x=(n(f64::midpoint(LEFT, right))) y=(n(height - 4.0)) { (self.x.label) }
-                    @for (number, row) in self.rows.iter().enumerate() {
-                        (self.row(&scale, row, TOP + ROW * (number as f64 + 0.5)))
-                    }
+                    g.beside { @for (row, y) in self.rows.iter().zip(middles()) { (name(row, y)) } }
+                    @for (row, y) in self.rows.iter().zip(middles()) { (self.row(&scale, row, y)) }
                 }
             }
         }
@@ -83,7 +82,6 @@ impl Rows {
         let parts: Vec<(f64, f64)> = row.parts.iter().map(part).collect();
         let end = parts.last().map_or(LEFT, |(start, width)| start + width);
         html! {
-            text.beside x=(n(LEFT - 6.0)) y=(n(y + 4.0)) { title { (row.name) } (cut(&row.name)) }
             g class=(hue_class(row.hue)) {
                 @for (stage, (start, width)) in parts.iter().enumerate().filter(|(_, (_, width))| *width > 0.0) {
                     rect class={ "s" (stage) } x=(n(*start)) y=(n(y - 6.0)) width=(n(*width)) height="12" {}
@@ -115,15 +113,31 @@ impl Scale {
     fn x(&self, axis: &Axis, value: f64) -> f64 {
         LEFT + (axis.place(value) - self.shown.0) / (self.shown.1 - self.shown.0) * (self.right - LEFT)
     }
+
+    /// A line at each labelled place.
+    fn grid(&self, axis: &Axis, bottom: f64) -> String {
+        let line = |(at, _): &(f64, String)| format!("M{} {}V{}", n(self.x(axis, *at)), n(TOP), n(bottom));
+        self.ticks.iter().map(line).collect()
+    }
 }
 
-/// A name that fits beside its row.
-fn cut(name: &str) -> String {
-    if name.chars().count() <= NAME_MAX {
-        return name.to_owned();
+/// The middles of the rows.
+fn middles() -> impl Iterator<Item = f64> {
+    (0..).map(|number| TOP + ROW * (f64::from(number) + 0.5))
+}
+
+fn name(row: &RowOf, y: f64) -> Markup {
+    html! {
+        text x=(n(LEFT - 6.0)) y=(n(y + 4.0)) {
+            @if let Some(short) = cut(&row.name) { title { (row.name) } (short) } @else { (row.name) }
+        }
     }
-    let start: String = name.chars().take(NAME_MAX - 1).collect();
-    format!("{start}…")
+}
+
+/// The start of a name that does not fit beside its row; `None`: it fits.
+fn cut(name: &str) -> Option<String> {
+    let start = || name.chars().take(NAME_MAX - 1).collect::<String>();
+    (name.chars().count() > NAME_MAX).then(|| format!("{}…", start()))
 }
 
 const WIDTH: f64 = 440.0;

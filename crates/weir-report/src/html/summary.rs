@@ -1,6 +1,6 @@
 //! What a group of cases shows, in sentences. They state only what the figures support.
 
-use weir_results::{Interval, Test, Verdict};
+use weir_results::{Comparison, Interval, Test, Verdict};
 
 use crate::compact::{lost_percent, three_digits};
 use crate::group::{FLOOR, GSO, Group, Load, Point};
@@ -96,11 +96,18 @@ fn interval(interval: Option<Interval>) -> String {
     interval.map_or_else(String::new, |interval| format!(" (95 % interval {})", range(interval, 2)))
 }
 
-/// A difference that enough repeats do not prove is called so.
-fn verdict(found: &weir_results::Comparison) -> &'static str {
-    match found.verdict {
-        Verdict::CannotTell if found.interval.is_some() => ", which the repeats do not prove",
-        _ => "",
+/// Why a difference counts as none.
+fn verdict(found: &Comparison) -> String {
+    let (Verdict::CannotTell, Some(interval)) = (found.verdict, found.interval) else { return String::new() };
+    if interval.contains(1.0) {
+        return ", inconclusive".to_owned();
+    }
+    let close = Comparison::CLOSE * 100.0;
+    if found.pairs < Comparison::CLOSE_PAIRS_MIN {
+        format!(", inconclusive (a difference below {close} % needs {} repeats)", Comparison::CLOSE_PAIRS_MIN)
+    } else {
+        let width = Comparison::CLOSE_WIDTH * 100.0;
+        format!(", inconclusive (a difference below {close} % needs an interval narrower than {width} %)")
     }
 }
 

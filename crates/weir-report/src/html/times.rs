@@ -227,7 +227,14 @@ fn busy(telemetry: &Telemetry) -> Vec<(f64, f64)> {
         let idle = telemetry.value("cpu.idle_percent", row)?;
         Some((telemetry.at_ms(row)? as f64 / 1e3, (100.0 - idle).max(0.0)))
     };
-    (0..telemetry.rows()).filter_map(value).collect()
+    let mut values: Vec<(f64, f64)> = (0..telemetry.rows()).filter_map(value).collect();
+    // The last period ends with the case. Over a few milliseconds, the kernel's counters show nothing or everything.
+    if let [first, second, .., before, last] = values.as_slice()
+        && (last.0 - before.0) * 2.0 < second.0 - first.0
+    {
+        values.pop();
+    }
+    values
 }
 
 fn link(case: &Case, of: fn(&LinkDirection) -> Vec<f64>) -> Vec<(f64, f64)> {
@@ -244,7 +251,7 @@ fn ages(case: &Case, of: fn(&AgeSeries) -> &Vec<Option<f64>>) -> Vec<(f64, f64)>
 }
 
 /// The most points of a line. More would not show in a small plot.
-const POINTS_MAX: usize = 20;
+const POINTS_MAX: usize = 14;
 /// Fewer points are no course.
 const POINTS_MIN: usize = 3;
 
@@ -273,6 +280,19 @@ mod tests {
         let kind = KINDS.last().unwrap();
         assert_eq!((kind.lines[0].1)(&case(true)), [(0.025, 3.0), (0.125, 4.0)]);
         assert_eq!((kind.lines[0].1)(&case(false)), []);
+    }
+
+    #[test]
+    fn a_period_of_the_host_cut_short_by_the_end_is_left_out() {
+        let busy_at = |last_ms: u64| {
+            let mut telemetry = Telemetry::new(100);
+            for (at_ms, idle) in [(100, 20.0), (200, 20.0), (300, 20.0), (last_ms, 100.0)] {
+                telemetry.push(at_ms, [("cpu.idle_percent".to_owned(), idle)]);
+            }
+            busy(&telemetry)
+        };
+        assert_eq!(busy_at(304), [(0.1, 80.0), (0.2, 80.0), (0.3, 80.0)]);
+        assert_eq!(busy_at(380).last(), Some(&(0.38, 0.0)));
     }
 
     #[test]

@@ -228,6 +228,27 @@ fn sentences_say_what_the_figures_support() {
 }
 
 #[test]
+fn a_difference_too_small_for_its_repeats_is_called_inconclusive_with_the_reason() {
+    let run = |repeats: u32| {
+        let case = |engine: &str, repeat: u32, samples_per_s: f64| {
+            Case::new(engine, Test::Throughput, Reliability::Reliable, 32).with(|case| {
+                case.conditions.repeat = repeat;
+                case.figures.throughput =
+                    Some(ThroughputSummary { samples_per_s, ..ThroughputSummary::default() });
+            })
+        };
+        let cases = (1..=repeats).flat_map(|n| [case("udp", n, 100e3), case("weir", n, 110e3)]);
+        Run { cases: cases.collect(), ..Run::new(Environment::default()) }
+    };
+    let few = page(&[("run", &run(6))]);
+    assert!(few.contains(
+        "1.10 x udp (95 % interval 1.10..1.10), inconclusive (a difference below 20 % needs 20 repeats)."
+    ));
+    let enough = page(&[("run", &run(20))]);
+    assert!(enough.contains("1.10 x udp (95 % interval 1.10..1.10). No reliable"));
+}
+
+#[test]
 fn the_speed_of_the_only_link_is_drawn() {
     let stream = |size_bytes: u64, path: &str| {
         Case::new("weir", Test::Throughput, Reliability::Reliable, size_bytes).with(|case| {
@@ -242,6 +263,8 @@ fn the_speed_of_the_only_link_is_drawn() {
         ..Run::new(environment.clone())
     };
     let text = "speed of the link";
+    let one_size = Run { cases: vec![stream(32, "a")], ..Run::new(environment.clone()) };
+    assert!(page(&[("run", &one_size)]).contains(text));
     assert!(page(&[("run", &run(["a", "a"]))]).contains(text));
     assert!(!page(&[("run", &run(["a", "b"]))]).contains(text));
 }
@@ -263,6 +286,24 @@ fn warnings_are_beside_what_they_concern() {
     let places: Vec<usize> = page.match_indices("<aside").map(|(at, _)| at).collect();
     assert_eq!(places.len(), 2);
     assert!(places[0] < latency && places[1] > throughput, "{places:?}");
+}
+
+#[test]
+fn warnings_that_differ_only_in_numbers_are_one() {
+    let late = |repeat: u32| {
+        latency("weir", 32, 1).with(|case| {
+            case.conditions.repeat = repeat;
+            let reached_samples_per_s = 900.0 + f64::from(repeat);
+            case.evidence
+                .warnings
+                .push(Warning::ScheduleLag { asked_samples_per_s: 1000.0, reached_samples_per_s });
+        })
+    };
+    let run = Run { cases: (1..=3).map(late).collect(), ..Run::new(Environment::default()) };
+    let page = page(&[("run", &run)]);
+    assert_eq!(page.matches("the publisher achieved").count(), 1);
+    assert!(page.contains("achieved 901 of the 1000 samples/s"), "{page}");
+    assert!(page.contains("(all 3 cases; 2 more differ only in numbers)"), "{page}");
 }
 
 #[test]

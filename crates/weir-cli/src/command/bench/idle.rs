@@ -6,25 +6,47 @@ use weir_bench::engine;
 use weir_bench::hosts::Hosts;
 use weir_bench::idle_check;
 use weir_bench::plan::Plan;
-use weir_results::{Test, WaitStrategy, WakeUp};
+use weir_results::{HostRecord, Run, Test, WaitStrategy, WakeUp};
 
 use super::chosen_engines;
 use crate::args::{BenchArgs, KeepAwakeChoice};
 use crate::command::setup;
 use crate::exit::Failure;
 
-/// Checks what idle states do to this host, if the measurement has latencies of threads that sleep. At most once in
-/// this process: the studies of a plan agree on it.
-pub(super) fn wake_ups(args: &BenchArgs) -> Vec<WakeUp> {
+/// Returns what idle states do to the hosts of the measurement, if it has latencies of threads that sleep. This host is
+/// checked at most once in this process: the studies of a plan agree on it. Others were checked when they connected.
+pub(super) fn wake_ups(args: &BenchArgs, hosts: Option<&[HostRecord]>) -> Vec<WakeUp> {
     static FOUND: OnceLock<Vec<WakeUp>> = OnceLock::new();
-    let sleeps = args.method.wait != WaitStrategy::Spin && args.workload.tests.contains(&Test::Latency);
-    // What the options decide needs no check, but the results have it all the same.
-    // Mock engines have no threads that sleep.
-    let is_real = |name: &String| engine::find(name).is_some_and(|engine| engine.about().is_some());
-    if args.host.hosts.hosts.is_some() || !sleeps || !chosen_engines(args).iter().any(is_real) {
+    if !sleeps(args) {
         return Vec::new();
     }
-    FOUND.get_or_init(idle_check::wake_ups).clone()
+    match hosts {
+        Some(hosts) => of_hosts(hosts),
+        None => FOUND.get_or_init(idle_check::wake_ups).clone(),
+    }
+}
+
+/// What [`wake_ups`] returned when this run began.
+pub(super) fn wake_ups_of(args: &BenchArgs, earlier: &Run) -> Vec<WakeUp> {
+    match earlier.hosts.as_slice() {
+        [] => earlier.environment.wake_ups.clone(),
+        hosts => wake_ups(args, Some(hosts)),
+    }
+}
+
+/// The wake-ups of the first host with ends where idle states matter; empty if there is none.
+fn of_hosts(hosts: &[HostRecord]) -> Vec<WakeUp> {
+    let mut used = hosts.iter().filter(|host| !host.ends.is_empty()).map(|host| &host.environment.wake_ups);
+    used.find(|wake_ups| WakeUp::matters(wake_ups)).cloned().unwrap_or_default()
+}
+
+/// Whether the measurement has latencies of threads that sleep. Mock engines have none.
+fn sleeps(args: &BenchArgs) -> bool {
+    // What the options decide needs no check, but the results have it all the same.
+    let is_real = |name: &String| engine::find(name).is_some_and(|engine| engine.about().is_some());
+    args.method.wait != WaitStrategy::Spin
+        && args.workload.tests.contains(&Test::Latency)
+        && chosen_engines(args).iter().any(is_real)
 }
 
 /// Whether latency cases keep the processors awake: one value, or both.
@@ -56,14 +78,15 @@ pub(super) fn notice(args: &BenchArgs, plans: &[Plan]) -> String {
     if args.host.keep_awake != KeepAwakeChoice::Auto || !is_awake {
         return String::new();
     }
-    "idle states slow this host's wake-ups down, which distorts comparisons with raw UDP: each latency case is \
-     measured with them and without (--keep-awake=no or =yes measures once)\n"
+    "idle states slow wake-ups down, which distorts comparisons with raw UDP: each latency case is measured with them \
+     and without (--keep-awake=no or =yes measures once)\n"
         .to_owned()
 }
 
 #[cfg(test)]
 mod tests {
     use clap::Parser;
+    use weir_results::Environment;
 
     use super::*;
     use crate::args::{Args, Command};
@@ -96,8 +119,30 @@ mod tests {
 
     #[test]
     fn what_never_sleeps_is_not_checked() {
-        for arguments in ["--wait spin", "--tests throughput", "--engines mock", "--hosts pub=a,sub=b"] {
-            assert_eq!(wake_ups(&args(arguments)), [], "{arguments}");
+        for arguments in ["--wait spin", "--tests throughput", "--engines mock"] {
+            assert_eq!(wake_ups(&args(arguments), None), [], "{arguments}");
+            assert_eq!(wake_ups(&args(arguments), Some(&[host("publisher", &SLOW)])), [], "{arguments}");
         }
+    }
+
+    fn host(end: &str, wake_ups: &[WakeUp]) -> HostRecord {
+        let environment = Environment { wake_ups: wake_ups.to_vec(), ..Environment::default() };
+        let ends = Some(end.to_owned()).filter(|end| !end.is_empty()).into_iter().collect();
+        HostRecord { ends, environment, ..HostRecord::default() }
+    }
+
+    #[test]
+    fn one_slow_host_with_an_end_is_enough_and_a_run_that_goes_on_keeps_to_it() {
+        let fast = [WakeUp { idle_ns: 4_100, ..SLOW[0] }];
+        let check = |hosts: [HostRecord; 2], expected: &[WakeUp]| {
+            assert_eq!(wake_ups(&args(""), Some(&hosts)), expected);
+            let run = Run { hosts: hosts.to_vec(), ..Run::new(Environment::default()) };
+            assert_eq!(wake_ups_of(&args(""), &run), expected);
+        };
+        check([host("publisher", &fast), host("subscriber", &SLOW)], &SLOW);
+        check([host("publisher", &fast), host("subscriber", &fast)], &[]);
+        check([host("publisher", &fast), host("", &SLOW)], &[]);
+        let local = Environment { wake_ups: SLOW.to_vec(), ..Environment::default() };
+        assert_eq!(wake_ups_of(&args(""), &Run::new(local)), SLOW);
     }
 }

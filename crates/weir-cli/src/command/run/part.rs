@@ -3,13 +3,14 @@
 use std::sync::atomic::AtomicBool;
 
 use anyhow::anyhow;
+use weir_bench::coordinator::RunOutcome;
 use weir_results::{Case, Run};
 
 use super::dry::Outline;
 use crate::args::RunArgs;
 use crate::command::bench::{self, Bench, Folder};
 use crate::command::host::HostsCache;
-use crate::command::udp::UdpBench;
+use crate::command::udp::{self, UdpBench};
 use crate::exit::{Exit, Failure};
 use crate::plans::{Study, StudyArgs, Subject};
 
@@ -26,6 +27,16 @@ pub(super) struct Part<'a> {
 impl Part<'_> {
     pub(super) fn finished(&self) -> &[Case] {
         self.earlier.as_ref().map_or(&[], |run| &run.cases)
+    }
+
+    /// How the measurement of the finished cases ended.
+    pub(super) fn ended(&self) -> Exit {
+        match self.measurement {
+            Measurement::Bench(_) => bench::exit(RunOutcome::of(self.finished())),
+            Measurement::Udp(_) => {
+                self.finished().iter().fold(Exit::Success, |exit, case| exit.and(udp::exit_of(case)))
+            }
+        }
     }
 }
 

@@ -7,7 +7,7 @@ use std::time::{Duration, UNIX_EPOCH};
 
 use weir_history::{Filter, History, PointHistory, RunEntry, RunState};
 use weir_report::{
-    ListedRun, Metric, NamedRun, ReportOptions, html_report, index_page, live_page, open_metrics,
+    ListedRun, Metric, NamedRun, ReportOptions, html_report, index_page, open_metrics, served_page,
 };
 use weir_results::Run;
 
@@ -125,7 +125,7 @@ impl Site {
         let published = named_in(&salvaged.run.environment.command);
         let named = NamedRun { name: &run.name, run: &salvaged.run, published: &published };
         let page = html_report(&[named], &options);
-        Ok(Some(Response::html(if is_live(&path) { live_page(&page) } else { page })))
+        Ok(Some(Response::html(served_page(&page, "/", is_live(&path)))))
     }
 }
 
