@@ -1,7 +1,7 @@
 //! When a writer sends HEARTBEATs.
 
-use core::time::Duration;
 use alloc::collections::VecDeque;
+use core::time::Duration;
 
 use crate::config;
 use crate::time::Time;
