@@ -2,8 +2,8 @@
 //! again must agree.
 
 use weir_cdr::{
-    CdrReader, CdrWriter, DdsType, Encoding, Endianness, from_payload, from_payload_into, payload_reader_of,
-    to_payload,
+    CdrError, CdrReader, CdrWriter, DdsType, Encoding, Endianness, from_payload, from_payload_into,
+    payload_reader_of, to_payload,
 };
 
 /// Decodes a payload; the first byte chooses the type and the encoding.
@@ -49,6 +49,9 @@ fn with_choice<T: DdsType>(choice: u8, value: &T) -> Vec<u8> {
 /// Reads a payload with its header in every way.
 fn payload_of<T: DdsType>(payload: &[u8]) {
     let Ok(value) = from_payload::<T>(payload) else { return };
+    if has_grown(&value, payload) {
+        return;
+    }
     let bytes = encoded(&value);
     let mut reused = T::default();
     from_payload_into(payload, &mut reused).expect("what can be decoded can be decoded into a value");
@@ -82,6 +85,9 @@ fn body_of<T: DdsType>(choice: u8, body: &[u8]) {
     let reader = || CdrReader::new(body, endianness, encoding);
     let mut decoding = reader();
     let Ok(value) = T::decode(&mut decoding) else { return };
+    if has_grown(&value, body) {
+        return;
+    }
     let mut out = vec![0; value.serialized_size(encoding)];
     let mut writer = CdrWriter::new(&mut out, endianness, encoding);
     value.encode(&mut writer).expect("a value fits its size");
@@ -93,6 +99,13 @@ fn body_of<T: DdsType>(choice: u8, body: &[u8]) {
     let mut skipping = reader();
     T::skip(&mut skipping).expect("what can be decoded can be skipped");
     assert_eq!(skipping.position(), decoding.position(), "skipping reads as far as decoding");
+}
+
+/// Whether a text exceeds its bound now: read as ISO 8859-1, it has up to twice as many bytes in UTF-8, and a bound counts
+/// bytes.
+fn has_grown<T: DdsType>(value: &T, bytes: &[u8]) -> bool {
+    let result = to_payload(value, &mut Vec::new());
+    matches!(result, Err(CdrError::BoundExceeded { .. })) && !bytes.is_ascii()
 }
 
 fn encoded<T: DdsType>(value: &T) -> Vec<u8> {
