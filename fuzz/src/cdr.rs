@@ -101,8 +101,8 @@ fn body_of<T: DdsType>(choice: u8, body: &[u8]) {
     assert_eq!(skipping.position(), decoding.position(), "skipping reads as far as decoding");
 }
 
-/// Whether a text exceeds its bound now: read as ISO 8859-1, it has up to twice as many bytes in UTF-8, and a bound counts
-/// bytes.
+/// Whether a text exceeds its bound now: read as ISO 8859-1, it has up to twice as many bytes in UTF-8, and a bound
+/// counts bytes.
 fn has_grown<T: DdsType>(value: &T, bytes: &[u8]) -> bool {
     let result = to_payload(value, &mut Vec::new());
     matches!(result, Err(CdrError::BoundExceeded { .. })) && !bytes.is_ascii()

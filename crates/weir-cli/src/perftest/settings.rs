@@ -557,7 +557,8 @@ mod tests {
             (of("-durability 2"), of("-durability 3")),
             (Durability::Transient, Durability::Persistent)
         );
-        assert!(publisher("-durability 4").is_err());
+        let refused = Typed::parse(["-durability", "4"].map(str::to_owned));
+        assert!(refused.unwrap_err().contains("from 0 to 3"));
     }
 
     #[test]

@@ -369,8 +369,13 @@ impl Rounds {
 
     /// Records how long an answer took that says to which HEARTBEAT it is.
     pub(super) fn note_echo(&mut self, now: Time, sent_at: Time) {
+        let elapsed_ns = now.nanos_since(sent_at).max(config::PATH_ROUND_TRIP_MIN.as_nanos() as u64);
+        // An echo proves nothing, and may be forged. That a path has become shorter, marks show.
+        if self.round_trip_min().is_some_and(|least_ns| elapsed_ns < least_ns / 2) {
+            return;
+        }
         self.echoed_at = Some(now);
-        self.note_sample(now.nanos_since(sent_at).max(config::PATH_ROUND_TRIP_MIN.as_nanos() as u64));
+        self.note_sample(elapsed_ns);
     }
 
     /// Returns how long what a mark marks took, in nanoseconds.
@@ -608,7 +613,8 @@ const BOTTLENECK_MIN_BYTES: u64 = 30_000;
 /// Losses are a sign of a bottleneck if so much more is sent than was ever sent without, or if they last.
 const CLEAN_EXCESS: f64 = 1.25;
 const LOSSY_TIMES: u32 = 3;
-/// A bottleneck that carries less takes 5 ms for a packet of 1500 bytes, and shows a queue. In bytes per second.
+/// A bottleneck that carries less takes 5 ms for a packet of 1500 bytes, and shows a queue, unless it has none (a
+/// policer). In bytes per second.
 const LOSSY_RATE_MIN: f64 = 300_000.0;
 /// What is always lost varies up to this factor.
 const USUAL_LOSS_EXCESS: f64 = 1.5;

@@ -37,6 +37,8 @@ impl ReaderCore {
             }
             let scope = (cache.room(), &fragments.partial[..]);
             let answer = proxy.answer(now, writers, scope, &mut self.listed, more);
+            // It was considered, even if nothing may be requested now.
+            proxy.requests.is_repeat_due = false;
             self.due.add_if(index, proxy.requests.deferred_to.is_some());
             self.has_given_up |= proxy.has_given_up();
             let Some(Answer { state, count, is_final }) = answer else {

@@ -29,7 +29,7 @@ pub(super) struct RepairRequests {
     retry_delay: Duration,
     /// When something was last requested.
     asked_at: Option<Time>,
-    /// When something was first requested since a repair last arrived.
+    /// When something was first requested since a repair last arrived, or since a pause.
     unanswered_since: Option<Time>,
     /// See [`ReaderCore::note_elsewhere`](super::ReaderCore::note_elsewhere).
     pub(super) is_repeating: bool,
@@ -86,6 +86,10 @@ impl RepairRequests {
     /// Measures the repair time of a sample that was missing. A sample that was requested more than
     /// once measures nothing, since it may answer either request.
     pub(super) fn note_repair(&mut self, now: Time, asked_at: Time, tries: u8) {
+        if tries == 0 {
+            // An original that was not requested.
+            return;
+        }
         let elapsed_ns = now.nanos_since(asked_at);
         let since = self.unanswered_since.take();
         if tries == 1 {
@@ -93,13 +97,11 @@ impl RepairRequests {
         } else if let Some(since) = since.filter(|_| self.is_repeating) {
             self.round_trip.correct(now.nanos_since(since));
         }
-        if tries > 0 {
-            // What arrives sooner is a late original or answers an earlier request.
-            if elapsed_ns >= self.round_trip.mean_ns / 4 * 3 {
-                self.answered = self.answered.max(asked_at);
-            }
-            self.retry_delay = self.round_trip.retry_delay();
+        // What arrives sooner is a late original or answers an earlier request.
+        if elapsed_ns >= self.round_trip.mean_ns / 4 * 3 {
+            self.answered = self.answered.max(asked_at);
         }
+        self.retry_delay = self.round_trip.retry_delay();
     }
 
     /// Whether to delay the request, because the last one was sent just now.
@@ -176,6 +178,11 @@ impl RepairRequests {
     /// Sets the timer that repeats a request that is sent now.
     pub(super) fn arm_repeat(&mut self, now: Time) {
         self.repeats = 0;
+        // What was requested long ago, and not again since, was answered otherwise, or had no room.
+        let is_old = |at| now.since(at) > 2 * self.retry_delay.max(self.patience_min);
+        if self.asked_at.is_none_or(is_old) {
+            self.unanswered_since = None;
+        }
         self.asked_at = Some(now);
         self.unanswered_since.get_or_insert(now);
         self.rearm_repeat(now);
@@ -238,8 +245,8 @@ impl RepairRequests {
 
     /// Makes everything missing due if the timer has expired. Returns whether a request is due.
     ///
-    /// `heard_at`: when the last HEARTBEAT arrived. While they arrive, they are answered, and nothing is repeated
-    /// besides.
+    /// `heard_at`: when the last HEARTBEAT arrived. The writer is sending if one has arrived since the request, and
+    /// nothing is repeated before it is overdue.
     pub(super) fn handle_timeout(&mut self, now: Time, heard_at: Option<Time>) -> bool {
         if self.retry_at.is_some_and(|at| at <= now) {
             (self.retry_at, self.repeat_at) = (None, None);
@@ -272,3 +279,53 @@ impl RepairRequests {
 
 /// A request is repeated so often before it can be answered.
 const REPEATS_MAX: u8 = 3;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const fn ms(ms: u64) -> Time {
+        Time(ms * 1_000_000)
+    }
+
+    fn measured() -> RepairRequests {
+        let mut requests = RepairRequests::new(SequenceNumber::FIRST);
+        requests.is_repeating = true;
+        requests.arm_repeat(ms(0));
+        requests.note_repair(ms(4), ms(0), 1);
+        requests
+    }
+
+    #[test]
+    fn an_original_that_overtakes_is_no_repair() {
+        let mut requests = measured();
+        // Answered by a GAP.
+        requests.arm_repeat(ms(10));
+        requests.note_repair(ms(60_000), Time::ZERO, 0);
+        assert_eq!(requests.round_trip.mean_ns, 4_000_000);
+        assert_eq!(requests.unanswered_since, Some(ms(10)), "it was not the answer");
+    }
+
+    #[test]
+    fn a_pause_is_no_round_trip() {
+        let mut requests = measured();
+        requests.arm_repeat(ms(10));
+        // It had no room then, and is requested again when there is some.
+        requests.arm_repeat(ms(60_000));
+        requests.note_repair(ms(60_004), ms(60_000), 2);
+        assert_eq!(requests.round_trip.mean_ns, 4_000_000);
+    }
+
+    #[test]
+    fn a_round_trip_that_is_much_too_short_is_corrected() {
+        let mut requests = measured();
+        for round in 1..8 {
+            let since = round * 10_000;
+            requests.arm_repeat(ms(since));
+            // Requested again before it can have been answered.
+            requests.arm_repeat(ms(since + 5));
+            requests.note_repair(ms(since + 400), ms(since + 5), 2);
+        }
+        assert!(requests.round_trip.mean_ns > 10_000_000, "{:?}", requests.round_trip);
+    }
+}

@@ -45,8 +45,11 @@ impl RoundTrip {
     /// Corrects what is much too short, when a repair arrives that was requested several times: `ns` after the first
     /// request. What was measured was an original or a probe that happened to arrive then.
     pub(super) fn correct(&mut self, ns: u64) {
-        if self.is_measured && ns > 2 * self.patience_ns() {
-            self.mean_ns = (self.mean_ns * 3 + ns) / 4;
+        // What takes longer includes an interruption.
+        let ns = ns.min(config::NACK_RETRY_MAX.as_nanos() as u64);
+        if self.is_measured && ns > MUCH_TOO_SHORT * self.patience_ns() {
+            self.mean_ns *= 2;
+            self.least_ns = self.least_ns.max(self.mean_ns / 4);
         }
     }
 
@@ -88,5 +91,7 @@ impl RoundTrip {
     }
 }
 
+/// Losses alone seldom make a repair take so many times as long as it is waited for.
+const MUCH_TOO_SHORT: u64 = 8;
 /// A request is repeated so often within a round trip.
 const REPEATS_PER_ROUND_TRIP: u64 = 4;

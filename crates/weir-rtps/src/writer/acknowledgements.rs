@@ -126,7 +126,7 @@ impl WriterCore {
             self.acknowledged = acknowledged;
             self.acknowledged_charge = self.history.charged_to(acknowledged);
             self.heartbeat.is_hurried = false;
-            self.heartbeat.probes = 0;
+            (self.heartbeat.probes, self.heartbeat.expired) = (0, 0);
             self.heartbeat.delay = self.heartbeat_delay(now);
             let next_at = self.has_unacknowledged().then(|| now + self.heartbeat.delay);
             self.heartbeat.next_at = next_at.or_else(|| self.next_prompt(now));

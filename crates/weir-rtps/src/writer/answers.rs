@@ -243,7 +243,12 @@ impl WriterCore {
         if let Some(path) = proxy.path.clone().filter(|_| proxy.note_echo(count, last))
             && let Some(sent_at) = self.heartbeat.sent_at(count)
         {
-            path.lock().note_echo(now, sent_at);
+            let mut state = path.lock();
+            // If it has answered since then without saying so, this is not the answer.
+            let answer_at = sent_at + state.round_trip_min().unwrap_or_default();
+            if !proxy.has_answered_after(answer_at) {
+                state.note_echo(now, sent_at);
+            }
         }
     }
 

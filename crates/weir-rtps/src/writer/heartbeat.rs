@@ -36,6 +36,8 @@ pub(super) struct Heartbeat {
     pub(super) lossy_until: Option<Time>,
     /// Tail loss probes sent since the last acknowledgement.
     pub(super) probes: u8,
+    /// HEARTBEATs that became due since then.
+    pub(super) expired: u8,
 }
 
 impl Heartbeat {

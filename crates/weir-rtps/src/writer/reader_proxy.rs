@@ -347,11 +347,17 @@ impl ReaderProxy {
     /// the count of the last one sent. Returns whether the reader had not received it before.
     pub(super) fn note_echo(&mut self, count: u32, last: u32) -> bool {
         let is_sent = last.wrapping_sub(count).cast_signed() >= 0;
-        let is_news = self.echoed.is_none_or(|before| count.wrapping_sub(before).cast_signed() > 0);
+        // The last one may be so long ago that the counts have wrapped.
+        let is_news = self.echoed.is_none_or(|before| last.wrapping_sub(count) < last.wrapping_sub(before));
         if is_sent && is_news {
             self.echoed = Some(count);
         }
         is_sent && is_news
+    }
+
+    /// Returns whether an ACKNACK has come after this time.
+    pub(super) fn has_answered_after(&self, at: Time) -> bool {
+        self.last_count.is_some_and(|(_, answered_at)| answered_at > at)
     }
 
     /// Records that something requested was sent again, or that it will not be.

@@ -26,7 +26,12 @@ impl WriterCore {
             let is_path_known = !self.pacing.patience.is_zero();
             let is_early =
                 is_path_known && unanswered.is_some_and(|times| times < config::UNANSWERED_HEARTBEATS_PATH);
+            self.heartbeat.expired = self.heartbeat.expired.saturating_add(1);
             let delay = match self.heartbeat.delay {
+                // A reader that answers and acknowledges nothing has no room: its answers must not cause many more.
+                delay if is_early && self.heartbeat.expired > config::UNANSWERED_HEARTBEATS_PATH => {
+                    delay.max(self.heartbeat.delay_min)
+                }
                 delay if is_probed || is_early => delay,
                 delay if is_path_known => delay * 5 / 4,
                 delay => delay * 2,
