@@ -557,7 +557,7 @@ mod tests {
             (of("-durability 2"), of("-durability 3")),
             (Durability::Transient, Durability::Persistent)
         );
-        let refused = Typed::parse(["-durability", "4"].map(str::to_owned));
+        let refused = Typed::parse(["-durability", "4"].into_iter().map(str::to_owned));
         assert!(refused.unwrap_err().contains("from 0 to 3"));
     }
 
