@@ -122,7 +122,8 @@ impl Publisher {
             return Ok(());
         }
         let writers: Vec<_> = self.state.begun.lock().writers().collect();
-        writers.iter().try_for_each(|writer| writer.enable())
+        // A handle may outlive its writer.
+        writers.iter().filter(|writer| !writer.is_closed()).try_for_each(|writer| writer.enable())
     }
 
     /// Returns whether the publisher is enabled.

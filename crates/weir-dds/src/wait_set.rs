@@ -245,6 +245,8 @@ impl WaitSet {
             watched.push(driver.poll_descriptor()?);
         }
         watched.truncate(weir_udp::MAX_POLL_SOCKETS);
+        // What bursts and batches hold back may be what the others wait for.
+        handles.iter().for_each(|handle| _ = handle.driver.flush_queued());
         loop {
             if is_done() {
                 return Ok(true);

@@ -90,6 +90,9 @@ impl Inner {
     pub(crate) fn enable(&self) -> Result<()> {
         let driver = self.driver();
         driver.check()?;
+        if self.is_closed.load(Ordering::SeqCst) {
+            return Err(DdsError::AlreadyDeleted("reader"));
+        }
         if self.is_enabled.load(Ordering::SeqCst) {
             return Ok(());
         }

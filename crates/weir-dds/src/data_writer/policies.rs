@@ -97,10 +97,18 @@ impl<T> DataWriter<T> {
 }
 
 impl Inner {
+    /// Returns whether the writer is closed.
+    pub(crate) fn is_closed(&self) -> bool {
+        self.is_closed.load(Ordering::SeqCst)
+    }
+
     /// Announces the writer, and admits writes.
     pub(crate) fn enable(&self) -> Result<()> {
         let driver = self.driver();
         driver.check()?;
+        if self.is_closed.load(Ordering::SeqCst) {
+            return Err(DdsError::AlreadyDeleted("writer"));
+        }
         if !self.endpoint.group.is_enabled.load(Ordering::SeqCst) {
             let text = "the publisher is not enabled: call Publisher::enable first";
             return Err(DdsError::PreconditionNotMet(text.to_owned()));

@@ -58,6 +58,10 @@ impl Driver {
         };
         if !followed.calls.is_empty() {
             self.discovery.announce_change();
+            if self.polling.is_some() {
+                // Threads that wait for matches poll, too.
+                self.channel.announce_change();
+            }
         }
         self.listeners.call(followed.calls);
         result

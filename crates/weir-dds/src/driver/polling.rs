@@ -65,6 +65,11 @@ impl Polling {
         }
     }
 
+    /// Several threads poll or wait.
+    fn is_shared(&self) -> bool {
+        self.pollers.load(Ordering::SeqCst) > 1
+    }
+
     fn set_timer(&self, next: Time) {
         let Some(descriptor) = self.descriptor.get() else { return };
         let mut timer = descriptor.timer.lock();
@@ -107,7 +112,12 @@ impl Driver {
         }
         self.check()?;
         let _poller = Poller::new(self, polling);
-        let did = self.poll_until(polling, deadline, self.wait);
+        let did = loop {
+            let did = self.poll_until(polling, deadline, self.wait);
+            if did || self.has_failed() || clock::now() >= deadline {
+                break did;
+            }
+        };
         self.check()?;
         Ok(did)
     }
@@ -160,9 +170,7 @@ impl Driver {
             if self.has_failed() || clock::now() >= deadline {
                 return is_done();
             }
-            let is_alone = polling.pollers.load(Ordering::SeqCst) < 2;
-            let until = if is_alone { deadline } else { deadline.min(clock::now() + SHARED_CHECK) };
-            self.poll_until(polling, until, strategy);
+            self.poll_until(polling, deadline, strategy);
         }
     }
 
@@ -172,6 +180,8 @@ impl Driver {
         self.polling.as_ref().ok_or_else(|| DdsError::PreconditionNotMet(text.to_owned()))
     }
 
+    /// Does what there is to do, or waits until there is. Returns whether there was anything: there may be none before
+    /// `deadline` if other threads poll, too.
     fn poll_until(&self, polling: &Polling, deadline: Time, strategy: WaitStrategy) -> bool {
         let mut now = clock::now();
         let spin_until = strategy.spin_time().map_or(Time::MAX, |time| now + time);
@@ -193,14 +203,15 @@ impl Driver {
             }
             let looks_elsewhere = !is_spinning || is_meta_due || round % SPINS_IN_A_ROW == 0;
             if looks_elsewhere {
-                let until = if is_spinning { Time::ZERO } else { deadline.min(next) };
+                let most = if polling.is_shared() { deadline.min(now + SHARED_CHECK) } else { deadline };
+                let until = if is_spinning { Time::ZERO } else { most.min(next) };
                 if self.wait_and_receive(polling, until) {
                     return true;
                 }
             }
             now = clock::now();
             // What woke this thread in the meantime is done by the next poll.
-            if now >= deadline {
+            if now >= deadline || polling.is_shared() {
                 return false;
             }
         }
@@ -215,8 +226,9 @@ impl Driver {
             let mut rounds = polling.rounds.lock();
             let is_woken = timers.waker.is_woken() && timers.waker.drain();
             rounds.next = rounds.next.min(timers.end_sleep());
-            let mut did = self.do_what_is_due(now, &mut rounds);
-            if did || is_woken {
+            // A thread that waits looks again at what it waits for: that may be why it was woken.
+            let mut did = self.do_what_is_due(now, &mut rounds) | is_woken;
+            if did {
                 let (has_published, next) = self.publish_polled(now);
                 did |= has_published;
                 rounds.next = rounds.next.min(next);

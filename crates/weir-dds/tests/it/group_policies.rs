@@ -184,3 +184,20 @@ fn a_publisher_of_a_profile_has_its_policies() {
     publisher.end_coherent_changes().unwrap();
     take_exactly(&reader, 1);
 }
+
+#[test]
+fn what_is_closed_cannot_be_enabled() {
+    let world = World::new();
+    let participant = world.participant();
+    let qos = PublisherQos::default().autoenable_created_entities(false);
+    let publisher = participant.create_publisher_with_qos(qos);
+    let qos = SubscriberQos::default().autoenable_created_entities(false);
+    let subscriber = participant.create_subscriber_with_qos(qos);
+    let topic = world.topic::<Numbered>(&participant);
+    let writer = publisher.create_datawriter(&topic, lossless_writer()).unwrap();
+    let reader = subscriber.create_datareader(&topic, lossless_reader()).unwrap();
+    writer.close().unwrap();
+    reader.close().unwrap();
+    assert!(matches!(writer.enable(), Err(DdsError::AlreadyDeleted("writer"))));
+    assert!(matches!(reader.enable(), Err(DdsError::AlreadyDeleted("reader"))));
+}

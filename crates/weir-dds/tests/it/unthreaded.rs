@@ -230,3 +230,23 @@ fn the_descriptor_is_readable_only_while_there_is_something_to_do() {
     assert!(is_readable(DEADLINE));
     assert!(polled.poll(Duration::ZERO).unwrap());
 }
+
+#[test]
+fn a_guard_condition_ends_a_wait_that_polls() {
+    let world = World::new();
+    let polled = world.participant_with(settings().without_threads());
+    let reader: DataReader<Numbered> = world.reader(&polled, lossless_reader());
+    let (set, guard) = (WaitSet::new(), GuardCondition::new());
+    set.attach_condition(&guard);
+    set.attach_condition(&reader.read_condition(States::NOT_READ));
+    for _ in 0..100 {
+        // With nothing else to do, and before and after the wait has begun.
+        while polled.poll(Duration::ZERO).unwrap() {}
+        std::thread::scope(|scope| {
+            scope.spawn(|| guard.set_trigger_value(true));
+            let active = set.wait(DEADLINE).unwrap();
+            assert!(active.contains(&guard) && active.len() == 1);
+        });
+        guard.set_trigger_value(false);
+    }
+}

@@ -85,19 +85,25 @@ impl Reachability {
 
     /// Returns where to send to an endpoint: the best of its own addresses or, without any, of its
     /// participant's. Without addresses of either kind, it also uses its participant's groups.
+    ///
+    /// Of a participant that is believed only because it is known beforehand, no others than its unicast addresses are
+    /// used: only those were compared with what is known.
     pub(super) fn endpoint_address(
         &self,
         remote: &RemoteParticipant,
         unicast: &[SocketAddrV4],
         multicast: &[SocketAddrV4],
     ) -> Option<(Destinations, Option<GroupRoute>)> {
+        let is_unproven = remote.is_unproven();
+        let (unicast, multicast) = if is_unproven { (&[][..], &[][..]) } else { (unicast, multicast) };
         let choose = |data: &ParticipantData, from| {
             self.choose(unicast, from).or_else(|| self.choose(&data.default_unicast.addresses, from))
         };
         let address = choose(&remote.data, remote.from)?;
         let beside = remote.beside.as_ref().and_then(|there| choose(&there.data, there.from));
         let has_none = unicast.is_empty() && multicast.is_empty();
-        let groups = if has_none { &remote.data.default_multicast.addresses } else { multicast };
+        let groups =
+            if has_none && !is_unproven { &remote.data.default_multicast.addresses } else { multicast };
         let group = self.group_route(*address.ip(), groups);
         Some((one_or_both(address, beside).into(), group))
     }

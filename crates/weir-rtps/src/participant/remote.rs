@@ -43,6 +43,7 @@ impl ParticipantCore {
         };
         if !remote.is_introduced {
             self.introduce(now, prefix, is_directed);
+            self.add_static_endpoints(now, prefix);
         }
         let Some(remote) = self.remotes.get_mut(&prefix) else { return };
         remote.last_heard = now;
@@ -144,6 +145,7 @@ impl ParticipantCore {
     pub(super) fn introduce_now(&mut self, now: Time, prefix: GuidPrefix) {
         if self.remotes.get(&prefix).is_some_and(|remote| !remote.is_introduced) {
             self.introduce(now, prefix, true);
+            self.add_static_endpoints(now, prefix);
         }
     }
 
@@ -258,6 +260,7 @@ impl ParticipantCore {
         self.validation.unanswered -= 1;
         let endpoints: Vec<_> = remote.endpoints.keys().map(|entity| Guid::new(prefix, *entity)).collect();
         for endpoint in endpoints {
+            self.refresh_endpoint(prefix, endpoint.entity);
             self.match_remote(endpoint, false);
         }
         self.host_answers(now, prefix);

@@ -13,7 +13,7 @@ use super::claim::{Announcement, Claims};
 use crate::discovery_event::RemoteEndpoint;
 use crate::outbox::Destinations;
 use crate::sedp::EndpointKind;
-use crate::spdp::ParticipantData;
+use crate::spdp::{ParticipantData, builtin_endpoints};
 use crate::time::Time;
 
 /// A remote participant.
@@ -86,7 +86,8 @@ impl RemoteEntry {
 impl RemoteParticipant {
     /// Returns when it counts as lost if nothing more is received.
     pub(super) fn expires_at(&self) -> Time {
-        let max = if self.has_answered { LEASE_MAX } else { UNANSWERED_LEASE_MAX };
+        let is_proven = self.has_answered && !self.is_unproven();
+        let max = if is_proven { LEASE_MAX } else { UNANSWERED_LEASE_MAX };
         self.last_heard + self.lease.min(max)
     }
 
@@ -140,9 +141,21 @@ impl RemoteParticipant {
         has_moved
     }
 
+    /// Returns whether it is believed only because it is known beforehand: it cannot show that it receives what we
+    /// send.
+    pub(super) fn is_unproven(&self) -> bool {
+        self.has_answered && !answers(&self.data)
+    }
+
     pub(super) fn vendor(&self) -> VendorId {
         self.data.vendor
     }
+}
+
+/// Returns whether a participant can acknowledge announcements of endpoints.
+pub(super) fn answers(data: &ParticipantData) -> bool {
+    let detectors = builtin_endpoints::PUBLICATIONS_DETECTOR | builtin_endpoints::SUBSCRIPTIONS_DETECTOR;
+    data.builtin_endpoints & detectors != 0
 }
 
 /// Returns whether an announcement names the host as a unicast address.

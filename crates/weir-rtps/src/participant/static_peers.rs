@@ -6,10 +6,10 @@ use alloc::vec::Vec;
 use weir_wire::{EntityId, Guid, GuidPrefix};
 
 use super::ParticipantCore;
-use super::remote_participant::kind_of;
+use super::remote_participant::{RemoteParticipant, answers, kind_of};
 use crate::discovery_data::Locators;
 use crate::sedp::EndpointData;
-use crate::spdp::{ParticipantData, builtin_endpoints};
+use crate::spdp::ParticipantData;
 use crate::static_peers::{StaticDifference, StaticPeer};
 use crate::time::Time;
 
@@ -29,20 +29,37 @@ impl ParticipantCore {
     }
 
     /// Returns whether an announcement may be used. A peer known beforehand that has no SEDP never shows that it
-    /// receives what is sent to it, so its addresses have to be known, too.
+    /// receives what is sent to it, so its addresses have to be known, too. Once it is believed, it may not become one
+    /// that need not be known: everything that is sent to it would go where it says then.
     pub(super) fn may_be_believed(&self, data: &ParticipantData) -> bool {
+        let is_unproven = || self.remotes.get(&data.prefix).is_some_and(RemoteParticipant::is_unproven);
         if answers(data) {
-            return true;
+            return !is_unproven();
         }
-        let Some(peer) = self.static_peer(data) else { return true };
+        let Some(peer) = self.static_peer(data) else { return !is_unproven() };
         let mut named = data.metatraffic_unicast.addresses.iter().chain(&data.default_unicast.addresses);
         named.all(|to| peer.hosts.contains(to.ip()) || self.reachability.is_on_this_host(*to.ip()))
+            && self.has_room_for_namesake(data)
+    }
+
+    /// Returns whether there are few other peers of this name without SEDP: anyone can announce one.
+    fn has_room_for_namesake(&self, data: &ParticipantData) -> bool {
+        let is_namesake = |remote: &&RemoteParticipant| {
+            remote.is_unproven()
+                && remote.data.entity_name == data.entity_name
+                && remote.data.prefix != data.prefix
+        };
+        self.remotes.values().filter(is_namesake).count() < NAMESAKES_MAX
     }
 
     /// Adds the endpoints that are known beforehand of a participant that was discovered, or has another name.
     pub(super) fn add_static_endpoints(&mut self, now: Time, prefix: GuidPrefix) {
         let Some(remote) = self.remotes.get(&prefix) else { return };
         let (answers, has_answered) = (answers(&remote.data), remote.has_answered);
+        if answers && !remote.is_introduced {
+            // They are added when it is introduced, so that a flood of announcements adds few.
+            return;
+        }
         let peers = Arc::clone(&self.config.static_peers);
         let Some(peer) = remote.data.entity_name.as_ref().and_then(|name| peers.get(name)) else { return };
         for known in &peer.endpoints {
@@ -99,8 +116,5 @@ impl ParticipantCore {
     }
 }
 
-/// Returns whether a participant can acknowledge announcements of endpoints.
-fn answers(data: &ParticipantData) -> bool {
-    let detectors = builtin_endpoints::PUBLICATIONS_DETECTOR | builtin_endpoints::SUBSCRIPTIONS_DETECTOR;
-    data.builtin_endpoints & detectors != 0
-}
+/// Peers of one name without SEDP: one that restarts often has several until their leases end.
+const NAMESAKES_MAX: usize = 4;

@@ -3,6 +3,7 @@
 mod absence;
 mod changes;
 mod content_filters;
+mod forged_static_peers;
 mod fragments;
 mod hostile;
 mod ignored;
