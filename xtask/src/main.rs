@@ -98,7 +98,8 @@ fn refuse(reason: &str) -> ExitCode {
 
 fn usage() -> String {
     let mut text = String::from(
-        "Usage: cargo xtask ci | STEP... | sim --seeds N | soak [MINUTES] | docs [--measure [WEIR [RESULTS...]]] | pictures [WEIR]\n\n  ci           every step below, in this order\n",
+        "Usage: cargo xtask ci | STEP... | sim --seeds N | soak [MINUTES] | docs [--measure [WEIR [RESULTS...]]] | \
+         pictures [WEIR]\n\n  ci           every step below, in this order\n",
     );
     for step in steps::ALL {
         text += &format!("  {:<12} {}\n", step.name, step.about);

@@ -111,7 +111,8 @@ fn an_endpoint_that_differs_from_its_file_is_refused_with_the_line_and_the_diffe
 
     let first = reader::<Keyed>(&arm, "Commands", commands.clone()).unwrap();
     let text = refused(reader::<Keyed>(&arm, "Commands", commands.clone()).unwrap_err());
-    let expected = "system.toml: all readers of the topic \"Commands\" are in use already (line 11): add one to the file";
+    let expected = "system.toml: all readers of the topic \"Commands\" are in use already (line 11): add one to the \
+                    file";
     assert_eq!(text, expected);
     // Its id is free when it is gone. Endpoints of other topics are not in the file.
     drop(first);

@@ -85,7 +85,9 @@ impl Chart {
                 @if let Some(heading) = &self.heading { p.heading { (heading) } }
                 svg class=(self.size.class()) viewBox={ "0 0 " (width) " " (height) } role="img" aria-label=(self.label) {
                     path.grid d=(frame.grid()) {}
-                    g.below { @for (at, text) in &frame.x_ticks { (below(*at, bottom + 15.0, f64::from(width), text)) } }
+                    g.below {
+                        @for (at, text) in &frame.x_ticks { (below(*at, bottom + 15.0, f64::from(width), text)) }
+                    }
                     g.beside { @for (at, text) in &frame.y_ticks { text x=(n(left - 5.0)) y=(n(*at + 4.0)) { (text) } } }
                     path.axis d={ "M" (n(left)) " " (n(top)) "V" (n(bottom)) "H" (n(right)) } {}
                     text.below x=(n(middle)) y=(height - 4) { (self.x.label) }

@@ -50,7 +50,10 @@ pub fn index_page(title: &str, runs: &[ListedRun]) -> String {
                             } }
                             tbody {
                                 @for run in runs { tr {
-                                    td.name { a href=(run.link) { (run.name) } @if run.is_live { " " strong { "live" } } }
+                                    td.name {
+                                        a href=(run.link) { (run.name) }
+                                        @if run.is_live { " " strong { "live" } }
+                                    }
                                     td.name { (run.date) }
                                     td.name { (run.host) }
                                     td.name { (run.engines) }
