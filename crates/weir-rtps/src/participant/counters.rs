@@ -52,8 +52,9 @@ pub struct DiscoveryCounters {
     pub ignored_announcements: u64,
     /// Announcements of endpoints that differ from what was known of them beforehand.
     pub static_differences: u64,
-    /// Announcements of participants known beforehand that have no endpoint discovery, with an address that is not one
-    /// of their known hosts.
+    /// Announcements of participants known beforehand that have no endpoint discovery: with an address that is not one
+    /// of their known hosts, by a fifth participant of the name, or with other addresses once such a participant was
+    /// believed.
     pub static_peers_refused: u64,
     /// Responses to new participants suppressed by the limit.
     pub replies_suppressed: u64,

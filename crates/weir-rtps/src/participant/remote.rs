@@ -203,7 +203,14 @@ impl ParticipantCore {
             return;
         }
         let prefix = data.prefix;
+        // Others may have changed while this change waited.
+        let is_believed = self.may_be_believed(&data);
         let Some(remote) = self.remotes.get_mut(&prefix) else { return };
+        if !is_believed {
+            remote.held = None;
+            self.counters.static_peers_refused += 1;
+            return;
+        }
         let is_other =
             remote.data.builtin_endpoints != data.builtin_endpoints || remote.data.vendor != data.vendor;
         let has_other_name = remote.data.entity_name != data.entity_name;
@@ -223,6 +230,8 @@ impl ParticipantCore {
         self.paths_changed(now, prefix);
         if has_other_name {
             self.remove_static_endpoints(prefix);
+        }
+        if has_other_name || is_other {
             self.add_static_endpoints(now, prefix);
         }
     }

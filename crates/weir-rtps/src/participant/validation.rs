@@ -209,6 +209,8 @@ impl ParticipantCore {
         }
         for prefix in waiting {
             self.introduce(now, prefix, false);
+            // Those without SEDP had theirs when they were discovered, so that this makes no other host answer.
+            self.add_static_endpoints(now, prefix);
         }
     }
 }

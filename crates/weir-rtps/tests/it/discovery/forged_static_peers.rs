@@ -140,6 +140,27 @@ fn peers_that_have_not_answered_are_few_and_do_not_stay() {
 }
 
 #[test]
+fn changes_that_waited_are_checked_when_they_are_applied() {
+    let mut core = core();
+    for index in 0..10 {
+        announce(&mut core, 0, index, "leg", WEIR, HOST);
+        announce(&mut core, 10, index, "foot", WEIR, HOST);
+        announce(&mut core, 20, index, "arm", WITHOUT_SEDP, HOST);
+    }
+    core.handle_timeout(Time(1_000_000_000));
+    assert_eq!(matches(&mut core), 4);
+}
+
+#[test]
+fn a_peer_whose_name_was_forged_before_is_believed_when_it_announces_itself() {
+    let mut core = core();
+    announce(&mut core, 0, 1, "arm", WEIR, HOST);
+    announce(&mut core, 1_000, 1, "arm", WITHOUT_SEDP, HOST);
+    core.handle_timeout(Time(2_000_000_000));
+    assert_eq!(matches(&mut core), 1);
+}
+
+#[test]
 fn a_flood_of_forged_peers_adds_the_endpoints_of_those_that_are_introduced() {
     let mut core = core();
     for index in 0..200 {
