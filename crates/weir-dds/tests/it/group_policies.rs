@@ -1,8 +1,8 @@
 //! QoS of publishers and subscribers that change, and that come from a profile (DDS 1.4, 2.2.3).
 
 use weir_dds::{
-    DataReader, DataWriter, DdsError, PresentationScope, PublicationBuiltinTopicData, PublisherQos,
-    QosProvider, SubscriberQos,
+    DataReader, DataWriter, DdsError, DomainParticipant, Presentation, PresentationScope,
+    PublicationBuiltinTopicData, Publisher, PublisherQos, QosProvider, Subscriber, SubscriberQos,
 };
 
 use crate::support::{
@@ -118,17 +118,32 @@ fn a_changed_partition_and_group_data_reach_another_participant() {
     );
 }
 
+/// A writer and a reader that are not enabled, because their publisher and subscriber do not do that.
+struct Disabled {
+    publisher: Publisher,
+    subscriber: Subscriber,
+    writer: DataWriter<Numbered>,
+    reader: DataReader<Numbered>,
+}
+
+impl Disabled {
+    fn new(world: &World, participant: &DomainParticipant) -> Self {
+        let qos = PublisherQos::default().autoenable_created_entities(false);
+        let publisher = participant.create_publisher_with_qos(qos);
+        let qos = SubscriberQos::default().autoenable_created_entities(false);
+        let subscriber = participant.create_subscriber_with_qos(qos);
+        let topic = world.topic::<Numbered>(participant);
+        let writer = publisher.create_datawriter(&topic, lossless_writer()).unwrap();
+        let reader = subscriber.create_datareader(&topic, lossless_reader()).unwrap();
+        Self { publisher, subscriber, writer, reader }
+    }
+}
+
 #[test]
 fn a_group_that_does_not_enable_what_it_creates_leaves_that_to_the_application() {
     let world = World::new();
     let participant = world.participant();
-    let qos = PublisherQos::default().autoenable_created_entities(false);
-    let publisher = participant.create_publisher_with_qos(qos);
-    let qos = SubscriberQos::default().autoenable_created_entities(false);
-    let subscriber = participant.create_subscriber_with_qos(qos);
-    let topic = world.topic::<Numbered>(&participant);
-    let writer = publisher.create_datawriter(&topic, lossless_writer()).unwrap();
-    let reader = subscriber.create_datareader(&topic, lossless_reader()).unwrap();
+    let Disabled { publisher, subscriber, writer, reader } = Disabled::new(&world, &participant);
     assert!(publisher.is_enabled() && subscriber.is_enabled());
     assert!(!writer.is_enabled() && !reader.is_enabled());
     assert!(matches!(writer.write(&Numbered::new(1, 1)), Err(DdsError::NotEnabled("writer"))));
@@ -189,15 +204,26 @@ fn a_publisher_of_a_profile_has_its_policies() {
 fn what_is_closed_cannot_be_enabled() {
     let world = World::new();
     let participant = world.participant();
-    let qos = PublisherQos::default().autoenable_created_entities(false);
-    let publisher = participant.create_publisher_with_qos(qos);
-    let qos = SubscriberQos::default().autoenable_created_entities(false);
-    let subscriber = participant.create_subscriber_with_qos(qos);
-    let topic = world.topic::<Numbered>(&participant);
-    let writer = publisher.create_datawriter(&topic, lossless_writer()).unwrap();
-    let reader = subscriber.create_datareader(&topic, lossless_reader()).unwrap();
+    let Disabled { writer, reader, .. } = Disabled::new(&world, &participant);
     writer.close().unwrap();
     reader.close().unwrap();
     assert!(matches!(writer.enable(), Err(DdsError::AlreadyDeleted("writer"))));
     assert!(matches!(reader.enable(), Err(DdsError::AlreadyDeleted("reader"))));
+}
+
+#[test]
+fn a_set_ends_although_a_writer_of_its_group_is_not_enabled() {
+    let world = World::new();
+    let participant = world.participant();
+    let presentation =
+        Presentation { scope: PresentationScope::Group, coherent_access: true, ordered_access: false };
+    let qos = PublisherQos::default().presentation(presentation).autoenable_created_entities(false);
+    let publisher = participant.create_publisher_with_qos(qos);
+    let topic = world.topic::<Numbered>(&participant);
+    let [first, second] = [0; 2].map(|_| publisher.create_datawriter(&topic, lossless_writer()).unwrap());
+    first.enable().unwrap();
+    publisher.begin_coherent_changes().unwrap();
+    first.write(&Numbered::new(1, 1)).unwrap();
+    publisher.end_coherent_changes().unwrap();
+    assert!(!second.is_enabled());
 }

@@ -88,10 +88,14 @@ impl Cache {
             let entry = &self.entries.ring[*index];
             entry.is_live
                 && entry.kind == ChangeKind::Alive
-                && instance.is_none_or(|instance| instance == entry.instance)
                 && (states == States::ANY || self.is_in(*index, states))
                 && matches(self.chunks.bytes(entry.at))
         };
-        (0..self.entries.ring.len()).filter(is_meant).map(|index| self.entries.position_of(index))
+        // Of one instance, by its chain: to ask for one after the other would visit all samples for each.
+        let known = instance.filter(|instance| *instance < self.instances.end());
+        let of_one = known.into_iter().flat_map(|instance| self.entries.of(self.instances.get(instance)));
+        let of_one = of_one.map(|position| self.entries.index_of(position));
+        let all = if instance.is_none() { 0..self.entries.ring.len() } else { 0..0 };
+        all.chain(of_one).filter(is_meant).map(|index| self.entries.position_of(index))
     }
 }

@@ -164,7 +164,7 @@ impl WriterCore {
     }
 
     /// Ends the coherent set. Returns the number of the submessage that says so; `None`: none is necessary, because the
-    /// writer shares no sets and has written nothing. `writers`: the digest of the writers of the group.
+    /// writer has written nothing, and shares no sets or is not enabled. `writers`: the digest of the writers of the group.
     ///
     /// # Errors
     /// As [`WriterCore::write`]. The set goes on then.
@@ -174,14 +174,15 @@ impl WriterCore {
         timestamp: Timestamp,
         writers: Option<[u8; 4]>,
     ) -> Result<Option<SequenceNumber>, WriteRefused> {
-        let sn = self.history.next();
+        let (sn, is_closed) = (self.history.next(), self.is_closed);
         let Some(presented) = self.presented() else { return Ok(None) };
         let Some(open) = presented.open else { return Ok(None) };
-        if open.group_set.is_none() && open.first == sn {
+        // A writer that admits nothing has no part in the set of its group.
+        if (open.group_set.is_none() || is_closed) && open.first == sn {
             presented.open = None;
             return Ok(None);
         }
-        if self.is_closed {
+        if is_closed {
             return Err(WriteRefused::Closed);
         }
         if !self.has_room(charge(END_MAX_BYTES)) {
