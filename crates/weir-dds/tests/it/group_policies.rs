@@ -159,6 +159,7 @@ fn a_group_that_does_not_enable_what_it_creates_leaves_that_to_the_application()
     assert_eq!(writer.publication_matched_status().current_count, 1);
     // The policy can be changed.
     publisher.set_qos(publisher.get_qos().autoenable_created_entities(true)).unwrap();
+    let topic = world.topic::<Numbered>(&participant);
     assert!(publisher.create_datawriter(&topic, lossless_writer()).unwrap().is_enabled());
 }
 

@@ -164,7 +164,8 @@ impl WriterCore {
     }
 
     /// Ends the coherent set. Returns the number of the submessage that says so; `None`: none is necessary, because the
-    /// writer has written nothing, and shares no sets or is not enabled. `writers`: the digest of the writers of the group.
+    /// writer has written nothing, and shares no sets or is not enabled. `writers`: the digest of the writers of the
+    /// group.
     ///
     /// # Errors
     /// As [`WriterCore::write`]. The set goes on then.
