@@ -144,8 +144,13 @@ impl Search {
     fn end_in(&self, text: &[u8], from: usize) -> Option<usize> {
         let (mut matched, mut at) = (0_u64, from);
         while let Some(byte) = text.get(at) {
-            let goes_on = if is_continuation(*byte) { matched & self.any } else { 0 };
-            matched = (matched << 1 | 1) & self.begins[usize::from(*byte)] | goes_on;
+            // Within a character, the element that stands for it goes on, and no other begins.
+            let (before, begin, goes_on) = if is_continuation(*byte) {
+                (matched & !self.any, u64::from(at == from), matched & self.any)
+            } else {
+                (matched, 1, 0)
+            };
+            matched = (before << 1 | begin) & self.begins[usize::from(*byte)] | goes_on;
             at += 1;
             if matched & self.last != 0 {
                 return Some(if self.last & self.any == 0 { at } else { end_of_character(text, at - 1) });
@@ -199,6 +204,9 @@ mod tests {
             ("%a_b%", "ab"),
             ("__", "ü"),
             ("_%_", "ü"),
+            ("%__%", "ü"),
+            ("%___%", "aü"),
+            ("%a%___%", "aüb"),
             ("RED", "red"),
         ] {
             assert!(!matches(pattern, text), "{pattern} {text}");
