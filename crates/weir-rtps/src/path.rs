@@ -274,6 +274,11 @@ impl PathState {
         self.rate().is_some()
     }
 
+    /// Returns whether a writer waits until it may send.
+    pub(crate) fn is_waited_for(&self) -> bool {
+        self.bucket.is_waited_for() || self.rounds.is_waited_for()
+    }
+
     /// Returns the bytes per second that may be sent; `None`: the path is open.
     fn rate(&self) -> Option<f64> {
         self.rounds.pacing_rate().into_iter().chain(self.limit()).reduce(f64::min)
@@ -423,12 +428,9 @@ impl PathState {
         self.rounds.note_sample(now.nanos_since(sent_at));
     }
 
-    /// Records an answer that says to which HEARTBEAT it is: one that was sent at `sent_at`.
-    pub(crate) fn note_echo(&mut self, now: Time, sent_at: Time) {
-        // A paced path is measured by its marks.
-        if !self.is_paced() {
-            self.rounds.note_echo(now, sent_at);
-        }
+    /// Records how long a HEARTBEAT and an answer took that says to which one it is.
+    pub(crate) fn note_echo(&mut self, now: Time, elapsed_ns: u64) {
+        self.rounds.note_echo(now, elapsed_ns);
     }
 
     /// Records that a writer sends again what was discarded: until that has passed, little is known.
@@ -448,7 +450,8 @@ impl PathState {
 
     /// Returns the time after which answers come, which includes time in queues.
     pub(crate) fn answer_time(&self) -> Option<Duration> {
-        self.rounds.round_trip().max(self.rounds.answer_ns).map(Duration::from_nanos)
+        let measured = self.rounds.echo_ns.or(self.rounds.round_trip().max(self.rounds.answer_ns));
+        measured.map(Duration::from_nanos)
     }
 }
 

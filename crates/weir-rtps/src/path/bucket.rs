@@ -110,6 +110,11 @@ impl Bucket {
         Err(at)
     }
 
+    /// Returns whether a writer waits for its turn.
+    pub(super) fn is_waited_for(&self) -> bool {
+        self.accounts.iter().any(|it| it.waits.is_some_and(|wait| !wait.is_served))
+    }
+
     /// Records bytes sent.
     pub(super) fn spend(&mut self, flow: Flow, bytes: u64) {
         let bytes = bytes as f64;

@@ -36,6 +36,8 @@ pub(super) struct Rounds {
     round: Round,
     /// When an answer last said to which HEARTBEAT it is.
     echoed_at: Option<Time>,
+    /// After how long such answers came lately, in nanoseconds.
+    pub(super) echo_ns: Option<u64>,
     /// After this time answers come, in nanoseconds.
     pub(super) answer_ns: Option<u64>,
     /// The shortest round trip of the last round, in nanoseconds.
@@ -246,6 +248,11 @@ impl Rounds {
         self.waits_until = Some(until);
     }
 
+    /// Returns whether a writer waits for something to pass.
+    pub(super) fn is_waited_for(&self) -> bool {
+        self.waits_until.is_some()
+    }
+
     /// Returns whether a writer had to wait lately.
     pub(super) fn is_limited(&self, now: Time) -> bool {
         let lately = PATIENCE_NS.max(self.round_trip_min().unwrap_or(0) / 4);
@@ -302,6 +309,9 @@ impl Rounds {
     /// Records that everything before a mark has passed.
     pub(super) fn passed(&mut self, now: Time, mark: &Mark) {
         self.silences = 0;
+        if self.echoed_at.is_some_and(|at| now.since(at) > ECHO_MEMORY) {
+            self.echo_ns = None;
+        }
         if self.waits_until.take().is_some() {
             self.limited_at = self.limited_at.max(Some(now));
         }
@@ -367,15 +377,20 @@ impl Rounds {
         self.round.shortest_ns = Some(shortest);
     }
 
-    /// Records how long an answer took that says to which HEARTBEAT it is.
-    pub(super) fn note_echo(&mut self, now: Time, sent_at: Time) {
-        let elapsed_ns = now.nanos_since(sent_at).max(config::PATH_ROUND_TRIP_MIN.as_nanos() as u64);
+    /// Records how long a HEARTBEAT and its answer took.
+    pub(super) fn note_echo(&mut self, now: Time, elapsed_ns: u64) {
+        let elapsed_ns = elapsed_ns.max(config::PATH_ROUND_TRIP_MIN.as_nanos() as u64);
         // An echo proves nothing, and may be forged. That a path has become shorter, marks show.
         if self.round_trip_min().is_some_and(|least_ns| elapsed_ns < least_ns / 2) {
             return;
         }
         self.echoed_at = Some(now);
-        self.note_sample(elapsed_ns);
+        // The next ones may take as long.
+        self.echo_ns = Some(elapsed_ns.max(self.echo_ns.map_or(0, |before_ns| before_ns / 2)));
+        // The rounds of a paced path are measured by its marks.
+        if self.rate.is_none() {
+            self.note_sample(elapsed_ns);
+        }
     }
 
     /// Returns how long what a mark marks took, in nanoseconds.

@@ -54,7 +54,7 @@ impl ReaderCore {
                 push(message, &config.header());
                 push(message, &InfoDestination { prefix: proxy.guid.prefix });
                 if let Some(echo) =
-                    proxy.echo(reader).filter(|_| !state.is_empty() || proxy.requests.is_lossy(now))
+                    proxy.echo(now, reader).filter(|_| !state.is_empty() || proxy.requests.is_lossy(now))
                 {
                     push(message, &echo);
                 }

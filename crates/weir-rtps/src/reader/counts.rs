@@ -25,9 +25,9 @@ impl Counts {
         is_new
     }
 
-    /// The count of the last HEARTBEAT.
-    pub(super) fn last_heartbeat(&self) -> Option<u32> {
-        self.heartbeat.map(|(count, _)| count)
+    /// The count of the last HEARTBEAT, and when it arrived.
+    pub(super) fn last_heartbeat(&self) -> Option<(u32, Time)> {
+        self.heartbeat
     }
 
     /// When it arrived.

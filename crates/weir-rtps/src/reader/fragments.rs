@@ -99,7 +99,7 @@ impl Fragments {
             // No fragment of the sample has arrived: all that were announced are missing.
             let mut state = FragmentNumberSet::new(FragmentNumber(1));
             (1..=last.min(256)).for_each(|number| _ = state.insert(FragmentNumber(number)));
-            nack_frags(config, proxy, &[(sn, state)], out);
+            nack_frags(now, config, proxy, &[(sn, state)], out);
         }
         if self.assemblies.is_empty() {
             return;
@@ -123,7 +123,7 @@ impl Fragments {
             }
         }
         for requests in self.requests.chunks(NACK_FRAGS_MAX) {
-            nack_frags(config, proxy, requests, out);
+            nack_frags(now, config, proxy, requests, out);
         }
         self.requests.clear();
     }
@@ -134,6 +134,7 @@ const NACK_FRAGS_MAX: usize = 20;
 
 /// Sends a NACK_FRAG for each of these sets, in one message.
 fn nack_frags(
+    now: Time,
     config: &ReaderConfig,
     proxy: &mut WriterProxy,
     requests: &[(SequenceNumber, FragmentNumberSet)],
@@ -144,7 +145,7 @@ fn nack_frags(
     out.message(&destinations, |message| {
         push(message, &config.header());
         push(message, &InfoDestination { prefix: proxy.guid.prefix });
-        if let Some(echo) = proxy.echo(reader) {
+        if let Some(echo) = proxy.echo(now, reader) {
             push(message, &echo);
         }
         for &(sequence_number, state) in requests {

@@ -195,7 +195,7 @@ impl RepairRequests {
 
     fn rearm_repeat(&mut self, now: Time) {
         let is_due = self.is_repeating && self.repeats < REPEATS_MAX;
-        let delay = self.round_trip.repeat_delay().filter(|_| is_due);
+        let delay = self.round_trip.repeat_delay(self.repeats).filter(|_| is_due);
         self.repeat_at = delay.map(|delay| now + delay.max(self.patience_min));
     }
 
@@ -217,7 +217,7 @@ impl RepairRequests {
 
     /// The time after which a repair is missing that the writer says it has sent.
     pub(super) fn prompted_ns(&self) -> u64 {
-        let ns = if self.is_repeating { self.round_trip.soonest_ns() } else { self.round_trip.mean_ns };
+        let ns = if self.is_repeating { 0 } else { self.round_trip.mean_ns };
         ns.max(self.patience_min.as_nanos() as u64)
     }
 
@@ -278,7 +278,7 @@ impl RepairRequests {
 }
 
 /// A request is repeated so often before it can be answered.
-const REPEATS_MAX: u8 = 3;
+const REPEATS_MAX: u8 = 5;
 
 #[cfg(test)]
 mod tests {

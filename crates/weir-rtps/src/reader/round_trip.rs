@@ -10,8 +10,8 @@ use crate::config;
 pub(super) struct RoundTrip {
     pub(super) mean_ns: u64,
     variation_ns: u64,
-    /// The shortest of the last ones, without time in queues.
-    least_ns: u64,
+    /// The last one.
+    last_ns: u64,
     is_measured: bool,
 }
 
@@ -19,17 +19,16 @@ impl RoundTrip {
     /// Nothing is measured yet: the first guess is [`config::NACK_RETRY_FIRST`].
     pub(super) fn new() -> Self {
         let first_ns = config::NACK_RETRY_FIRST.as_nanos() as u64;
-        Self { mean_ns: first_ns, variation_ns: 0, least_ns: first_ns, is_measured: false }
+        Self { mean_ns: first_ns, variation_ns: 0, last_ns: first_ns, is_measured: false }
     }
 
     /// Adds a measurement.
     pub(super) fn measure(&mut self, ns: u64) {
+        self.last_ns = ns;
         if self.is_measured {
             self.variation_ns = (self.variation_ns * 3 + self.mean_ns.abs_diff(ns)) / 4;
             self.mean_ns = (self.mean_ns * 7 + ns) / 8;
-            self.least_ns = ns.min(self.least_ns + self.least_ns / 8);
         } else {
-            self.least_ns = ns;
             (self.mean_ns, self.variation_ns, self.is_measured) = (ns, ns / 2, true);
         }
     }
@@ -49,7 +48,7 @@ impl RoundTrip {
         let ns = ns.min(config::NACK_RETRY_MAX.as_nanos() as u64);
         if self.is_measured && ns > MUCH_TOO_SHORT * self.patience_ns() {
             self.mean_ns *= 2;
-            self.least_ns = self.least_ns.max(self.mean_ns / 4);
+            self.last_ns = self.last_ns.max(self.mean_ns / 4);
         }
     }
 
@@ -63,15 +62,12 @@ impl RoundTrip {
         self.is_measured.then_some(self.mean_ns)
     }
 
-    /// The time after which an answer to a request may have come.
-    pub(super) fn soonest_ns(&self) -> u64 {
-        if self.is_measured { self.least_ns / 8 * 7 } else { self.mean_ns }
-    }
-
     /// The time after which a request is repeated, in case that it is lost.
-    pub(super) fn repeat_delay(&self) -> Option<Duration> {
-        let delay = Duration::from_nanos(self.mean_ns / REPEATS_PER_ROUND_TRIP);
-        self.is_measured.then(|| delay.max(config::NACK_RETRY_MIN))
+    /// `repeats`: how often it was.
+    pub(super) fn repeat_delay(&self, repeats: u8) -> Option<Duration> {
+        // The mean may include time in a queue that has passed meanwhile.
+        let delay = Duration::from_nanos(self.last_ns.min(self.mean_ns) / REPEATS_PER_ROUND_TRIP);
+        self.is_measured.then(|| delay.max(config::NACK_RETRY_MIN) * (1 << repeats))
     }
 
     /// The time after which a repair counts as lost.

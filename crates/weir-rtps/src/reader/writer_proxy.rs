@@ -348,9 +348,10 @@ impl WriterProxy {
     }
 
     /// What stands before requests.
-    pub(super) fn echo(&self, reader: EntityId) -> Option<Echo> {
-        let count = self.counts.last_heartbeat().filter(|_| self.requests.is_repeating)?;
-        Some(Echo { reader, writer: self.guid.entity, count })
+    pub(super) fn echo(&self, now: Time, reader: EntityId) -> Option<Echo> {
+        let (count, at) = self.counts.last_heartbeat().filter(|_| self.requests.is_repeating)?;
+        let delay_us = u32::try_from(now.since(at).as_micros()).unwrap_or(u32::MAX);
+        Some(Echo { reader, writer: self.guid.entity, count, delay_us })
     }
 
     /// Whether everything missing is due, whenever it was last requested. Without room it can wait.

@@ -182,7 +182,7 @@ pub(crate) fn to_writer(core: &mut WriterCore, now: Time, reader: Guid, submessa
     match submessage {
         Submessage::AckNack(acknack) => core.handle_acknack(now, reader, acknack),
         Submessage::NackFrag(nack) => core.handle_nack_frag(now, reader, nack),
-        Submessage::Echo(echo) => core.handle_echo(now, reader, echo.count),
+        Submessage::Echo(echo) => core.handle_echo(now, reader, echo),
         Submessage::Ecn(Ecn { counts: Some(counts), .. }) => core.handle_ecn(now, reader, *counts),
         _ => {}
     }

@@ -4,7 +4,7 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::ops::Range;
 
-use weir_wire::{Gap, Guid, Heartbeat, InfoDestination, SequenceNumber, SequenceNumberSet, push};
+use weir_wire::{Echo, Gap, Guid, Heartbeat, InfoDestination, SequenceNumber, SequenceNumberSet, push};
 
 use super::compose;
 use super::pacing::Position;
@@ -235,19 +235,18 @@ impl WriterCore {
 
     /// Handles an ECHO: the count of the last HEARTBEAT that a reader had received before the requests that follow.
     ///
-    /// The first message with this count is most likely the answer to that HEARTBEAT, and measures the round trip,
-    /// however many others were lost.
-    pub fn handle_echo(&mut self, now: Time, reader: Guid, count: u32) {
+    /// It measures the round trip, however many answers were lost.
+    pub fn handle_echo(&mut self, now: Time, reader: Guid, echo: &Echo) {
         let last = self.heartbeat.count;
         let Some(proxy) = self.proxies.iter_mut().find(|proxy| proxy.guid == reader) else { return };
-        if let Some(path) = proxy.path.clone().filter(|_| proxy.note_echo(count, last))
-            && let Some(sent_at) = self.heartbeat.sent_at(count)
+        if proxy.note_echo(echo.count, last)
+            && let Some(path) = &proxy.path
+            && let Some(sent_at) = self.heartbeat.sent_at(echo.count)
         {
-            let mut state = path.lock();
-            // If it has answered since then without saying so, this is not the answer.
-            let answer_at = sent_at + state.round_trip_min().unwrap_or_default();
-            if !proxy.has_answered_after(answer_at) {
-                state.note_echo(now, sent_at);
+            let delay_ns = u64::from(echo.delay_us) * 1000;
+            // A longer delay than that cannot be.
+            if let Some(elapsed_ns) = now.nanos_since(sent_at).checked_sub(delay_ns) {
+                path.lock().note_echo(now, elapsed_ns);
             }
         }
     }

@@ -121,6 +121,8 @@ impl WriterCore {
         self.due.add_if(index, is_loss);
         if is_loss {
             self.note_loss(now);
+        }
+        if nack.state.iter().next().is_some() {
             self.expect_repairs_to_arrive(now);
         }
         self.go_back(now, index, (usize::MAX, asked), false);
@@ -288,7 +290,12 @@ impl WriterCore {
             if waits {
                 return;
             }
-            self.heartbeat_frag(now, sn, &to, out);
+            // With its count, the reader says later which of these repairs are lost.
+            if self.has_spare_path() {
+                self.proxies[index].is_heartbeat_due = true;
+            } else {
+                self.heartbeat_frag(now, sn, &to, out);
+            }
         }
     }
 

@@ -294,6 +294,11 @@ impl Pacing {
         (self.refused_at != Some(next)).then(|| since + self.mark_every.max(config::MARK_EVERY_MIN))
     }
 
+    /// Returns whether a write waits for room. `next`: the next sample.
+    pub(super) fn is_refused(&self, next: SequenceNumber) -> bool {
+        self.refused_at == Some(next)
+    }
+
     /// Records what the fast path has sent. Returns whether it has sent something.
     pub(super) fn note_fast(&mut self, now: Time) -> bool {
         let has_sent = self.unrecorded > 0;
@@ -464,6 +469,12 @@ impl Pacing {
         let every = round_trip.unwrap_or_default() / config::MARK_SHARE as u32;
         self.mark_every = every.clamp(config::MARK_EVERY_MIN, config::MARK_EVERY_MAX);
         self.patience = patience.max(round_trip).unwrap_or_default() * 5 / 4;
+    }
+
+    /// Learns anew after which time an answer counts as lost.
+    pub(super) fn measure_patience(&mut self) {
+        let answer_time = self.uses.iter().filter_map(|it| it.path.lock().answer_time()).max();
+        self.patience = answer_time.unwrap_or_default() * 5 / 4;
     }
 
     /// Records that a reader at a path has got as far as `position`. `is_all`: it has everything that was sent.

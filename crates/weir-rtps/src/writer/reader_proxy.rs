@@ -281,8 +281,8 @@ impl ReaderProxy {
         self.repair_time = state.round_trip_min().map_or(Duration::ZERO, |shortest| shortest / 8 * 7);
         self.fragment_time = state.answer_time().map_or(Duration::ZERO, |usual| usual / 8 * 9);
         drop(state);
-        if !self.shows_progress() {
-            // Answers that left before the repair arrived request it again.
+        if !self.shows_progress() || self.echoed.is_some() {
+            // Answers that left before the repair arrived request it again. (An echo shows which did not.)
             self.repair_time = self.fragment_time;
         }
         let ((first, fragment), repair) = self.repairs.first_key_value()?;
@@ -344,7 +344,7 @@ impl ReaderProxy {
     }
 
     /// Records the count of the last HEARTBEAT that the reader had received before the requests that follow. `last`:
-    /// the count of the last one sent. Returns whether the reader had not received it before.
+    /// the count of the last one sent. Returns whether it can be.
     pub(super) fn note_echo(&mut self, count: u32, last: u32) -> bool {
         let is_sent = last.wrapping_sub(count).cast_signed() >= 0;
         // The last one may be so long ago that the counts have wrapped.
@@ -352,12 +352,7 @@ impl ReaderProxy {
         if is_sent && is_news {
             self.echoed = Some(count);
         }
-        is_sent && is_news
-    }
-
-    /// Returns whether an ACKNACK has come after this time.
-    pub(super) fn has_answered_after(&self, at: Time) -> bool {
-        self.last_count.is_some_and(|(_, answered_at)| answered_at > at)
+        is_sent
     }
 
     /// Records that something requested was sent again, or that it will not be.

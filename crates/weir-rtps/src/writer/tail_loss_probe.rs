@@ -17,11 +17,24 @@ use crate::config;
 use crate::time::Time;
 
 impl WriterCore {
+    /// Returns whether there are paths, and what is sent for repairs takes nothing from new samples: no path is paced,
+    /// or everything is sent, and little of it is unacknowledged or no other writer waits.
+    #[inline]
+    pub(super) fn has_spare_path(&self) -> bool {
+        self.pacing.is_open()
+            || !self.pacing.is_unused()
+                && !self.has_unsent()
+                && !self.pacing.is_waiting()
+                && !self.pacing.is_refused(self.history.next())
+                && (self.has_little_unacknowledged()
+                    || self.pacing.paths().all(|path| !path.lock().is_waited_for()))
+    }
+
     /// Records that a reader requested a repair.
     pub(super) fn note_loss(&mut self, now: Time) {
         // Where answers take long, what is requested is mostly late, or the history for a late joiner.
         if self.config.answer_time.is_zero() {
-            let memory = if self.pacing.is_open() { config::LOSS_MEMORY_PATH } else { config::LOSS_MEMORY };
+            let memory = if self.has_spare_path() { config::LOSS_MEMORY_PATH } else { config::LOSS_MEMORY };
             self.heartbeat.lossy_until = Some(now + memory);
         }
     }
@@ -42,7 +55,7 @@ impl WriterCore {
             Some(round_trip) if self.is_tail(self.history.last()) && self.is_lossy(now) => {
                 // What is measured from HEARTBEAT to ACKNACK includes losses of either.
                 let known = self.pacing.patience;
-                let round_trip = if known.is_zero() || !self.pacing.is_open() { round_trip } else { known };
+                let round_trip = if known.is_zero() || !self.has_spare_path() { round_trip } else { known };
                 (round_trip * 2).clamp(config::HEARTBEAT_DELAY_PROBE_MIN, config::HEARTBEAT_DELAY_MIN)
             }
             _ => self.heartbeat.delay_min,
@@ -62,7 +75,7 @@ impl WriterCore {
         let count = last.0 - self.acknowledged.0;
         (1..=config::TAIL_SAMPLES_MAX).contains(&count)
             || (1..=config::TAIL_SAMPLES_MAX_PATH).contains(&count)
-                && self.pacing.is_open()
+                && self.has_spare_path()
                 && self.has_little_unacknowledged()
     }
 
@@ -73,9 +86,10 @@ impl WriterCore {
 
     /// Asks again soon, since a reader has requested repairs: it is there, however often it did not answer before.
     pub(super) fn expect_repairs_to_arrive(&mut self, now: Time) {
-        if !self.pacing.is_open() {
+        if !self.has_spare_path() {
             return;
         }
+        self.pacing.measure_patience();
         self.heartbeat.delay = self.heartbeat_delay(now);
         let at = now + self.heartbeat.delay;
         self.heartbeat.next_at = self.heartbeat.next_at.map(|before| before.min(at));

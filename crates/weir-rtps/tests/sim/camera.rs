@@ -139,3 +139,18 @@ fn small_samples_pass_a_lossy_link_soon() {
     }
     judge.end();
 }
+
+#[test]
+fn point_clouds_pass_a_lossy_link_soon() {
+    let mut judge = Judge::default();
+    // Clouds take 15 ms without losses. Their repairs are not to wait for the queue that they leave behind.
+    for (loss, median_max, age_max) in [(0.1, 20.0, 30.0), (0.2, 22.0, 40.0), (0.3, 27.0, 75.0)] {
+        let camera = Camera::clouds(History::KeepLast(10), 300, Duration::from_micros(70), loss);
+        let [median, age] = medians(5, |seed| {
+            let (ages, _) = camera.ages(seed, Duration::from_secs(6));
+            [ages[ages.len() / 2], ages[ages.len() * 99 / 100]]
+        });
+        judge.check(median <= median_max && age <= age_max, format!("{loss}: {median:.1} ms, {age:.1} ms"));
+    }
+    judge.end();
+}

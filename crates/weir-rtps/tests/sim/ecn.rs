@@ -76,7 +76,7 @@ fn where_a_link_marks_its_queue_is_shorter_and_drops_nothing() {
     // With the most of the mean queue that is left, and the least of the goodput. Where the path keeps its queue much
     // shorter than what is marked anyway, there is less to gain: a queue of 3.25 ms is short enough there.
     let links = [
-        ("lte,ecn=5ms", 0.6, 0.95),
+        ("lte,ecn=5ms", 0.67, 0.95),
         ("wifi,ecn=5ms", 1.0, 0.95),
         ("rate=20M,rtt=60ms,queue=256k,ecn=5ms", 0.95, 0.92),
     ];

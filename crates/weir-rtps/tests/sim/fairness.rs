@@ -263,7 +263,7 @@ fn what_is_small_and_rare_does_not_wait_behind_bulk() {
             );
             let is_young = age <= alone + queue_max(link) * 2;
             // A large best-effort sample is lost if one of its fragments is.
-            let least = if reliability == Reliability::Reliable { 0.8 } else { 0.6 };
+            let least = if reliability == Reliability::Reliable { 0.75 } else { 0.6 };
             judge.check(is_young && share > least && queue <= 1.0, shown);
         }
     }
