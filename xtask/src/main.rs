@@ -5,6 +5,7 @@
 //! - [`fuzz`], [`instructions`], [`bench_smoke`] and [`peers`]: larger steps.
 //! - [`docs`]: the generated pages and pictures of the documentation.
 //! - [`pictures`]: screenshots for the guide.
+//! - [`semver`]: the API of the library beside that of the last release.
 //! - [`tidy`]: the rules that no compiler checks.
 //! - [`environment`]: which tools are available, and installing them on Debian.
 //! - [`process`]: runs a program with its output kept and its time limited; [`watchdog`]: the
@@ -24,6 +25,7 @@ mod instructions;
 mod peers;
 mod pictures;
 mod process;
+mod semver;
 mod steps;
 mod tidy;
 mod watchdog;
@@ -45,6 +47,7 @@ fn main() -> ExitCode {
             Ok(minutes) => ci::run_one("soak", |environment| steps::long_soak(environment, minutes)),
             Err(reason) => refuse(&reason),
         },
+        ["semver"] => ci::run_one("semver", semver::check),
         ["seeds"] => ci::run_one("seeds", steps::seeds),
         // By itself it writes what ci only compares.
         ["docs"] => ci::run_one("docs", docs::write),
@@ -112,6 +115,7 @@ fn usage() -> String {
     text +=
         "  pictures     screenshots for the guide, by Chromium, of the given build of weir; not part of ci\n";
     text += "  seeds        RTI's published scripts between network namespaces, every loop of them; not part of ci\n";
+    text += "  semver       the API of weir-dds, compared with its baseline by cargo-semver-checks; not part of ci\n";
     text + "\nWith CI=true a skipped instructions, tshark, interop, netns or capture step is a failure.\n"
 }
 

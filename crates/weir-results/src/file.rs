@@ -3,7 +3,7 @@
 //! A line is written with one call as soon as its case is finished, so a killed run keeps its
 //! finished cases. A truncated last line is ignored when the file is read.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
@@ -32,6 +32,12 @@ pub enum ResultsError {
     /// The folder already contains a run.
     #[error("{} already contains a run; choose another folder, or move the file away", path.display())]
     AlreadyExists {
+        /// The file.
+        path: PathBuf,
+    },
+    /// Another process writes the run.
+    #[error("another process writes {}; wait for its end, or choose another folder", path.display())]
+    InUse {
         /// The file.
         path: PathBuf,
     },
@@ -108,7 +114,7 @@ impl ResultsWriter {
                 ResultsError::Write { what: "write", path: path.clone(), source }
             }
         })?;
-        let mut writer = Self { file, path };
+        let mut writer = Self::locked(file, path)?;
         let (environment, peer, hosts) = (environment.clone(), peer.cloned(), hosts.to_vec());
         writer.write_line(&Header { schema: SCHEMA_VERSION, environment, peer, hosts })?;
         Ok(writer)
@@ -120,18 +126,29 @@ impl ResultsWriter {
     /// If the file cannot be read or written, or is not a results file.
     pub fn resume(dir: impl AsRef<Path>) -> Result<(Self, Run), ResultsError> {
         let path = dir.as_ref().join(RESULTS_FILE_NAME);
-        let text =
-            fs::read_to_string(&path).map_err(|source| ResultsError::Read { path: path.clone(), source })?;
+        let unreadable = |source| ResultsError::Read { path: path.clone(), source };
+        let unwritable = |source| ResultsError::Write { what: "write", path: path.clone(), source };
+        let mut options = OpenOptions::new();
+        options.append(true).read(true);
+        let file = match options.open(&path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Err(unreadable(error)),
+            opened => opened.map_err(unwritable)?,
+        };
+        let writer = Self::locked(file, path.clone())?;
+        let text = fs::read_to_string(&path).map_err(unreadable)?;
         let run = parse_lines(&text, &path)?;
         let complete = text.rfind('\n').map_or(0, |end| end + 1);
-        let open = || -> io::Result<File> {
-            let file = OpenOptions::new().append(true).open(&path)?;
-            file.set_len(complete as u64)?;
-            Ok(file)
-        };
-        let file =
-            open().map_err(|source| ResultsError::Write { what: "write", path: path.clone(), source })?;
-        Ok((Self { file, path }, run))
+        writer.file.set_len(complete as u64).map_err(unwritable)?;
+        Ok((writer, run))
+    }
+
+    /// Takes the file for this process, as long as it is open: two that write would mix their cases.
+    fn locked(file: File, path: PathBuf) -> Result<Self, ResultsError> {
+        match file.try_lock() {
+            Err(TryLockError::WouldBlock) => Err(ResultsError::InUse { path }),
+            // Not all file systems have locks.
+            Ok(()) | Err(TryLockError::Error(_)) => Ok(Self { file, path }),
+        }
     }
 
     /// Appends one finished case and passes it to the system before returning.
@@ -156,6 +173,13 @@ impl ResultsWriter {
         };
         write().map_err(|source| ResultsError::Write { what: "write", path: self.path.clone(), source })
     }
+}
+
+/// Returns whether a process is writing a run to this file.
+#[must_use]
+pub fn is_being_written(path: impl AsRef<Path>) -> bool {
+    let file = File::open(path);
+    file.is_ok_and(|file| matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock)))
 }
 
 impl Run {

@@ -67,7 +67,7 @@ pub use breakdown::{LatencyBreakdown, Stage, StageFigures, StageTimes, Trip};
 pub use case::{Case, Conditions, Evidence, Figures, Point};
 pub use environment::{Environment, Interface};
 pub use figures::{Discovery, LossBreakdown, ProcessFigures, ScheduleLag, SocketBuffers};
-pub use file::{RESULTS_FILE_NAME, ResultsError, ResultsWriter};
+pub use file::{RESULTS_FILE_NAME, ResultsError, ResultsWriter, is_being_written};
 pub use histogram::{Distribution, HistogramError, LatencyHistogram};
 pub use hosts::HostRecord;
 pub use idle::WakeUp;

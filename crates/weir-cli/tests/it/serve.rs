@@ -3,7 +3,6 @@
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{Shutdown, TcpStream};
 use std::process::{Command, Stdio};
-use std::time::{Duration, SystemTime};
 
 use crate::support::{KilledOnDrop, Scene};
 
@@ -45,9 +44,10 @@ fn a_run_is_shown_while_it_grows_and_slow_clients_hold_up_nobody() {
     let bench =
         "bench --engines mock --sizes 32 --tests latency --duration 50ms --warmup 0s --output results/one";
     scene.weir(bench).expect_code(0);
-    // Being measured, however slow this machine is.
+    assert!(!get(&address, "/").contains("<strong>live</strong>"));
+    // As one that is being measured.
     let file = std::fs::File::options().append(true).open(scene.path("results/one/results.jsonl")).unwrap();
-    file.set_modified(SystemTime::now() + Duration::from_secs(3600)).unwrap();
+    file.try_lock().unwrap();
     let index = get(&address, "/");
     assert!(index.starts_with("HTTP/1.1 200 OK\r\n") && index.contains("<strong>live</strong>"), "{index}");
     let link = index.split("href=\"run/").nth(1).unwrap().split('"').next().unwrap().to_owned();

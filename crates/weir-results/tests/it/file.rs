@@ -5,6 +5,7 @@ use std::path::Path;
 
 use weir_results::{
     Case, Environment, RESULTS_FILE_NAME, Reliability, ResultsError, ResultsWriter, Run, Test,
+    is_being_written,
 };
 
 fn environment() -> Environment {
@@ -57,6 +58,20 @@ fn a_second_run_is_not_written_over_the_first() {
         error.to_string().ends_with("already contains a run; choose another folder, or move the file away")
     );
     assert_eq!(sizes(&Run::load(dir.path()).unwrap()), [32]);
+}
+
+#[test]
+fn a_run_is_written_by_one_process_at_a_time_and_others_see_that() {
+    let dir = tempfile::tempdir().unwrap();
+    let writer = ResultsWriter::create(dir.path(), &environment(), None).unwrap();
+    let path = writer.path().to_owned();
+    assert!(is_being_written(&path));
+    let error = ResultsWriter::resume(dir.path()).unwrap_err();
+    assert!(matches!(error, ResultsError::InUse { .. }), "{error}");
+    drop(writer);
+    assert!(!is_being_written(&path) && !is_being_written(dir.path().join("missing")));
+    let (_writer, _) = ResultsWriter::resume(dir.path()).unwrap();
+    assert!(is_being_written(path));
 }
 
 #[test]

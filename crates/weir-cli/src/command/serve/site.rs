@@ -3,13 +3,13 @@
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
-use std::time::{Duration, UNIX_EPOCH};
+use std::time::UNIX_EPOCH;
 
 use weir_history::{Filter, History, PointHistory, RunEntry, RunState};
 use weir_report::{
     ListedRun, Metric, NamedRun, ReportOptions, html_report, index_page, open_metrics, served_page,
 };
-use weir_results::Run;
+use weir_results::{Run, is_being_written};
 
 use super::http::{Request, Response};
 use crate::published::named_in;
@@ -22,8 +22,6 @@ pub(super) struct Site {
     reading: Mutex<()>,
 }
 
-/// A run whose file was written in this time counts as being measured.
-const LIVE: Duration = Duration::from_secs(60);
 /// The most bytes of a results file that is shown.
 const BYTES_MAX: u64 = 256 << 20;
 const COOKIE: &str = "weir_token";
@@ -107,7 +105,7 @@ impl Site {
             host: run.host.clone(),
             engines: run.engines.clone(),
             cases: run.cases,
-            is_live: is_live(&self.folder.join(&run.path)),
+            is_live: is_being_written(self.folder.join(&run.path)),
             remarks,
         }
     }
@@ -125,7 +123,7 @@ impl Site {
         let published = named_in(&salvaged.run.environment.command);
         let named = NamedRun { name: &run.name, run: &salvaged.run, published: &published };
         let page = html_report(&[named], &options);
-        Ok(Some(Response::html(served_page(&page, "/", is_live(&path)))))
+        Ok(Some(Response::html(served_page(&page, "/", is_being_written(&path)))))
     }
 }
 
@@ -161,12 +159,6 @@ fn metric(point: &PointHistory) -> Option<Metric> {
     })
 }
 
-fn is_live(path: &Path) -> bool {
-    let modified = path.metadata().and_then(|it| it.modified());
-    // A time that is still to come is that of a clock that was set back.
-    modified.is_ok_and(|it| it.elapsed().is_ok_and(|age| age < LIVE) || it.elapsed().is_err())
-}
-
 /// Whether a Host header names this host by loopback: `localhost:7480`, `127.0.0.1`, `[::1]:7480`.
 fn is_loopback(host: &str) -> bool {
     let name = match host.strip_prefix('[') {
@@ -184,8 +176,6 @@ fn is_same(found: Option<&str>, token: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use std::time::SystemTime;
-
     use tempfile::TempDir;
     use weir_results::{Case, Environment, LatencySummary, Reliability, Test};
 
@@ -206,9 +196,6 @@ mod tests {
         std::fs::create_dir(folder.path().join("one")).unwrap();
         let path = folder.path().join("one/results.jsonl");
         std::fs::write(&path, run.to_lines()).unwrap();
-        // Being measured, however slow this machine is.
-        let file = std::fs::File::options().append(true).open(path).unwrap();
-        file.set_modified(SystemTime::now() + Duration::from_secs(3600)).unwrap();
         folder
     }
 
@@ -228,6 +215,11 @@ mod tests {
     fn runs_are_listed_and_shown_and_figures_are_metrics() {
         let folder = folder();
         let site = Site::new(folder.path().to_owned(), None);
+        let index = site.respond(&request("/")).body;
+        assert!(!index.contains("live"), "{index}");
+        let measured =
+            std::fs::File::options().append(true).open(folder.path().join("one/results.jsonl")).unwrap();
+        measured.try_lock().unwrap();
         let index = site.respond(&request("/")).body;
         let link = index.split("href=\"run/").nth(1).unwrap().split('"').next().unwrap().to_owned();
         assert!(
