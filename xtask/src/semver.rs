@@ -27,7 +27,7 @@ pub(crate) fn check(environment: &Environment) -> Outcome {
 }
 
 /// A file with the commit of the baseline.
-const BASELINE: &str = "crates/weir-dds/api-baseline";
+const BASELINE: &str = "crates/weir-dds/api-baseline.txt";
 const VERSION_LIMIT: Duration = Duration::from_secs(60);
 /// It documents two versions of the library, with what they depend on.
 const CHECK_LIMIT: Duration = Duration::from_secs(3600);
