@@ -82,6 +82,11 @@ pub const PATH_UNREPORTED: Duration = Duration::from_millis(25);
 pub const PATH_UNREPORTED_LARGE: Duration = Duration::from_secs(1);
 /// ... or this, in bytes, on an open path.
 pub const PATH_UNREPORTED_BYTES: u64 = 64 * 1024;
+/// An ECHO measures a round trip if the reader has waited no longer than this, beside which clocks differ by less than
+/// a path's jitter, ...
+pub const ECHO_DELAY_MAX: Duration = Duration::from_millis(500);
+/// ... and the HEARTBEAT was sent no longer ago than this.
+pub const ECHO_AGE_MAX: Duration = Duration::from_secs(4);
 /// A path is held at this rate, at least, if its readers acknowledge what they have not received, in bytes per second.
 pub const PATH_RATE_UNPROVEN: f64 = 64_000.0;
 /// No datagram is withheld before so many bytes have passed on a path.

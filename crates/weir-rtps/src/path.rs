@@ -490,4 +490,18 @@ mod tests {
         state.passed(ms(59), &Mark { before: Some(ms(40)), ..mark });
         assert_eq!(state.answer_time(), Some(Duration::from_millis(19)));
     }
+
+    #[test]
+    fn an_echo_makes_no_path_shorter() {
+        let ms = |ms: u64| Time(ms * 1_000_000);
+        let mut state = PathState::default();
+        state.note_echo(ms(1), 5_000);
+        assert_eq!(state.round_trip_min(), None);
+        state.note_round_trip(ms(60), ms(0));
+        for elapsed_ns in [50_000_000, 31_000_000, 16_000_000, 8_000_000, 5_000] {
+            state.note_echo(ms(61), elapsed_ns);
+        }
+        assert_eq!(state.round_trip_min(), Some(Duration::from_millis(60)));
+        assert_eq!(state.answer_time(), Some(Duration::from_millis(60)));
+    }
 }

@@ -298,6 +298,7 @@ impl Rounds {
     pub(super) fn forget_if_unmeasured(&mut self, now: Time) {
         if self.rate.as_ref().is_some_and(|rate| now.since(rate.measured_at) >= config::PATH_MEMORY) {
             self.rate = None;
+            self.echo_ns = None;
             self.open_since = self.passed.new;
             self.losses = Losses::default();
             self.round_trips.clear();
@@ -381,9 +382,8 @@ impl Rounds {
     pub(super) fn note_echo(&mut self, now: Time, elapsed_ns: u64) {
         let elapsed_ns = elapsed_ns.max(config::PATH_ROUND_TRIP_MIN.as_nanos() as u64);
         // An echo proves nothing, and may be forged. That a path has become shorter, marks show.
-        if self.round_trip_min().is_some_and(|least_ns| elapsed_ns < least_ns / 2) {
-            return;
-        }
+        let Some(least_ns) = self.round_trip_min() else { return };
+        let elapsed_ns = elapsed_ns.max(least_ns);
         self.echoed_at = Some(now);
         // The next ones may take as long.
         self.echo_ns = Some(elapsed_ns.max(self.echo_ns.map_or(0, |before_ns| before_ns / 2)));

@@ -95,8 +95,10 @@ pub(super) struct Patience {
     pub(super) repair_ns: u64,
     /// The time after which the same request is sent once more, because it may be lost; `u64::MAX`: never.
     pub(super) request_ns: u64,
-    /// Everything that was requested is to be named again.
+    /// Everything that was requested is to be named again, and only that.
     pub(super) is_repeat: bool,
+    /// Everything that is missing is to be named.
+    pub(super) is_named: bool,
 }
 
 impl Word {
@@ -121,7 +123,8 @@ impl Word {
             self.asked = missing;
             self.asked_at = now;
         }
-        let wanted = if is_again || is_repeated || patience.is_repeat { missing } else { new };
+        let is_named = is_repeated || patience.is_repeat || patience.is_named;
+        let wanted = if is_again || is_named { missing } else { new };
         if wanted != 0 {
             self.named_at = now;
         }

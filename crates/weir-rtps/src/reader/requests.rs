@@ -129,6 +129,7 @@ impl RepairRequests {
         state: &mut SequenceNumberSet,
         more: &mut Vec<SequenceNumberSet>,
     ) -> (bool, bool) {
+        let is_prompted = self.is_prompted && self.is_repeating;
         let (patience_ns, answered, is_recheck) = self.start_pass(now, room < reach);
         let expected = changes.expected;
         let from = if is_recheck { 0 } else { changes.offset(self.frontier.max(expected)) };
@@ -157,8 +158,8 @@ impl RepairRequests {
                     set.insert(sn);
                     more.push(set);
                 }
-            } else if is_repeat {
-                // Those that hold up the others suffice.
+            } else if is_repeat || is_prompted {
+                // Those that hold up the others suffice. The writer knows which repairs are in flight.
                 is_repeating |= state.insert(sn);
             }
             oldest = oldest.min(*asked_at);
@@ -217,7 +218,7 @@ impl RepairRequests {
 
     /// The time after which a repair is missing that the writer says it has sent.
     pub(super) fn prompted_ns(&self) -> u64 {
-        let ns = if self.is_repeating { 0 } else { self.round_trip.mean_ns };
+        let ns = if self.is_repeating { self.round_trip.soonest_ns() } else { self.round_trip.mean_ns };
         ns.max(self.patience_min.as_nanos() as u64)
     }
 

@@ -62,11 +62,17 @@ impl RoundTrip {
         self.is_measured.then_some(self.mean_ns)
     }
 
+    /// The time after which an answer to a request may have come.
+    pub(super) fn soonest_ns(&self) -> u64 {
+        self.last_ns.min(self.mean_ns) / 8 * 7
+    }
+
     /// The time after which a request is repeated, in case that it is lost.
     /// `repeats`: how often it was.
     pub(super) fn repeat_delay(&self, repeats: u8) -> Option<Duration> {
         // The mean may include time in a queue that has passed meanwhile.
-        let delay = Duration::from_nanos(self.last_ns.min(self.mean_ns) / REPEATS_PER_ROUND_TRIP);
+        let round_trip_ns = self.last_ns.clamp(self.mean_ns / 8, self.mean_ns);
+        let delay = Duration::from_nanos(round_trip_ns / REPEATS_PER_ROUND_TRIP);
         self.is_measured.then(|| delay.max(config::NACK_RETRY_MIN) * (1 << repeats))
     }
 

@@ -335,16 +335,18 @@ impl WriterProxy {
     ///
     /// A request is repeated on long paths only. Weir's writers do not answer both.
     pub(super) fn patience(&self) -> Patience {
+        // The writer knows which repairs are in flight, and sends again only the others.
+        let is_named = self.requests.is_prompted && self.requests.is_repeating && self.refused.is_none();
         let repair_ns = match self.is_all_due() {
             true => 0,
-            false if self.requests.is_prompted && self.requests.is_repeating => self.requests.prompted_ns(),
+            false if is_named => self.requests.prompted_ns(),
             false => self.requests.patience_ns(),
         };
         let is_long = |mean_ns: &u64| *mean_ns >= config::REQUEST_REPEATED_MIN.as_nanos() as u64;
         let repeated =
             self.requests.round_trip.measured_ns().filter(|mean_ns| self.is_weir() && is_long(mean_ns));
         let request_ns = repeated.map_or(u64::MAX, |mean_ns| mean_ns / 4);
-        Patience { repair_ns, request_ns, is_repeat: self.requests.is_repeat_due }
+        Patience { repair_ns, request_ns, is_repeat: self.requests.is_repeat_due, is_named }
     }
 
     /// What stands before requests.

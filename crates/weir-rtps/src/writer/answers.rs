@@ -3,6 +3,7 @@
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::ops::Range;
+use core::time::Duration;
 
 use weir_wire::{Echo, Gap, Guid, Heartbeat, InfoDestination, SequenceNumber, SequenceNumberSet, push};
 
@@ -10,6 +11,7 @@ use super::compose;
 use super::pacing::Position;
 use super::reader_proxy::{ReaderProxy, SentAgain};
 use super::state::WriterCore;
+use crate::config;
 use crate::history::Entry;
 use crate::outbox::{Destinations, Outbox};
 use crate::path::on_the_wire;
@@ -74,8 +76,10 @@ impl WriterCore {
             if requested.is_empty() && gap_to.is_none() && !is_heartbeat_due {
                 continue;
             }
+            let repaired = self.counters.samples_repaired;
             let mut gone =
                 if requested.is_empty() { Vec::new() } else { self.repair(now, index, &mut requested, out) };
+            let is_refused = self.counters.samples_repaired == repaired;
             let left_out = self.take_left_out(index);
             gone.extend(
                 left_out
@@ -87,8 +91,8 @@ impl WriterCore {
             // Amid what is sent again because it was discarded, HEARTBEATs follow each other as in a stream.
             let is_marked = core::mem::take(&mut self.proxies[index].is_heartbeat_due);
             let is_heartbeat_due = is_heartbeat_due || is_marked;
-            if waits && gap_to.is_none() && gone.is_empty() && !is_heartbeat_due {
-                // The HEARTBEAT follows the last of the repairs.
+            if (waits || is_refused) && gap_to.is_none() && gone.is_empty() && !is_heartbeat_due {
+                // The HEARTBEAT follows the last of the repairs. Without any it would cause the same request again.
                 continue;
             }
             let heartbeat = self.heartbeat_for(Some(now), index);
@@ -239,13 +243,15 @@ impl WriterCore {
     pub fn handle_echo(&mut self, now: Time, reader: Guid, echo: &Echo) {
         let last = self.heartbeat.count;
         let Some(proxy) = self.proxies.iter_mut().find(|proxy| proxy.guid == reader) else { return };
+        let delay = Duration::from_micros(u64::from(echo.delay_us));
+        // Clocks differ, and what is long ago says nothing about the path.
+        let is_recent = |at: &Time| delay <= config::ECHO_DELAY_MAX && now.since(*at) <= config::ECHO_AGE_MAX;
         if proxy.note_echo(echo.count, last)
             && let Some(path) = &proxy.path
-            && let Some(sent_at) = self.heartbeat.sent_at(echo.count)
+            && let Some(sent_at) = self.heartbeat.sent_at(echo.count).filter(is_recent)
         {
-            let delay_ns = u64::from(echo.delay_us) * 1000;
             // A longer delay than that cannot be.
-            if let Some(elapsed_ns) = now.nanos_since(sent_at).checked_sub(delay_ns) {
+            if let Some(elapsed_ns) = now.nanos_since(sent_at).checked_sub(delay.as_nanos() as u64) {
                 path.lock().note_echo(now, elapsed_ns);
             }
         }

@@ -104,6 +104,7 @@ impl WriterCore {
                 proxy.requested_fragments.push((sn, number.0 - 1));
             }
         }
+        let is_named = sn > proxy.acknowledged && nack.state.iter().any(|number| number.0 <= sent);
         // What has arrived may be from before the writer went back.
         let is_certain = !proxy.is_uncertain(sn);
         if is_certain {
@@ -122,7 +123,9 @@ impl WriterCore {
         if is_loss {
             self.note_loss(now);
         }
-        if nack.state.iter().next().is_some() {
+        let is_in_flight =
+            may_ask && is_named && self.heartbeat.expired <= config::UNANSWERED_HEARTBEATS_PATH;
+        if is_loss || is_in_flight {
             self.expect_repairs_to_arrive(now);
         }
         self.go_back(now, index, (usize::MAX, asked), false);
@@ -279,6 +282,7 @@ impl WriterCore {
             last = Some(sn);
         }
         let is_hole = last.is_some_and(|sn| !self.proxies[index].is_discarded(sn));
+        let has_spare_path = self.has_spare_path() && self.proxies[index].path.is_some();
         self.note_repairs_sent(now, index, &allowed, is_hole);
         requested.truncate(waiting);
         let waits = waiting > 0;
@@ -290,8 +294,8 @@ impl WriterCore {
             if waits {
                 return;
             }
-            // With its count, the reader says later which of these repairs are lost.
-            if self.has_spare_path() {
+            // With its count, the reader says later which of these repairs are lost. It announces whole samples.
+            if has_spare_path && sn < self.unsent {
                 self.proxies[index].is_heartbeat_due = true;
             } else {
                 self.heartbeat_frag(now, sn, &to, out);

@@ -473,8 +473,11 @@ impl Pacing {
 
     /// Learns anew after which time an answer counts as lost.
     pub(super) fn measure_patience(&mut self) {
-        let answer_time = self.uses.iter().filter_map(|it| it.path.lock().answer_time()).max();
-        self.patience = answer_time.unwrap_or_default() * 5 / 4;
+        let known = |path: &Path| {
+            let state = path.lock();
+            state.answer_time().max(state.round_trip_min())
+        };
+        self.patience = self.paths().filter_map(known).max().unwrap_or_default() * 5 / 4;
     }
 
     /// Records that a reader at a path has got as far as `position`. `is_all`: it has everything that was sent.

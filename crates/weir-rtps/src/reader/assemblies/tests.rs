@@ -4,7 +4,8 @@ use super::super::assembly::{Added, Origin, Patience};
 use super::*;
 use crate::block::Block;
 
-const PATIENCE: Patience = Patience { repair_ns: 100, request_ns: u64::MAX, is_repeat: false };
+const PATIENCE: Patience =
+    Patience { repair_ns: 100, request_ns: u64::MAX, is_repeat: false, is_named: false };
 
 fn assemblies() -> Assemblies {
     Assemblies::new(config::REASSEMBLY_MAX_BYTES)
@@ -202,7 +203,7 @@ fn a_request_is_repeated_on_a_long_path_without_counting_as_another() {
     let qos = || (ChangeKind::Alive, None);
     let assembly = all.entry(Time::ZERO, Guid::UNKNOWN, &first, qos, None, &mut chunks).unwrap();
     assembly.add(&first);
-    let patience = Patience { repair_ns: 1_000, request_ns: 200, is_repeat: false };
+    let patience = Patience { repair_ns: 1_000, request_ns: 200, is_repeat: false, is_named: false };
     let mut asked_at = |now: u64| {
         let mut sets = Vec::new();
         assembly.ask(Time(now), patience, &mut sets);

@@ -1,6 +1,8 @@
 //! What a writer sends, and does not send again, on a path whose round trip is known.
 
 use super::*;
+use weir_wire::Echo;
+
 use crate::path::Path;
 
 const MS: u64 = 1_000_000;
@@ -186,4 +188,22 @@ fn a_large_best_effort_sample_leaves_at_the_rate_and_whole() {
     assert!(last.is_some_and(|(ms, _)| (540..640).contains(ms)), "{rest:?}");
     let left_out = writer.counters().samples_left_out;
     assert!((180..200).contains(&left_out), "{left_out}: {rest:?}");
+}
+
+#[test]
+fn an_echo_of_long_ago_measures_nothing() {
+    let path = Path::new();
+    let mut writer = writer(Some(&path));
+    answer(&mut writer, 30 * MS, 2, 3, &[3], 10);
+    repairs(&mut writer, 30 * MS);
+    let (count, answers_after) = (writer.heartbeat.count, path.lock().answer_time());
+    let echo = |count, delay_us| Echo { reader: READER.entity, writer: WRITER.entity, count, delay_us };
+    // After two hours, of which the count of microseconds holds less.
+    writer.handle_echo(Time(7_200 * SECOND), READER, &echo(count, u32::MAX));
+    writer.handle_echo(Time(7_200 * SECOND), READER, &echo(count, 0));
+    // It has not waited so long.
+    writer.handle_echo(Time(50 * MS), READER, &echo(count, 400_000));
+    assert_eq!(path.lock().answer_time(), answers_after);
+    writer.handle_echo(Time(55 * MS), READER, &echo(count, 5_000));
+    assert_eq!(path.lock().answer_time(), Some(Duration::from_millis(20)));
 }
