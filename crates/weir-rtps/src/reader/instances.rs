@@ -13,7 +13,7 @@ use super::index_set::IndexSet;
 use super::registrations::Registrations;
 use super::states::InstanceState;
 use crate::config;
-use crate::key_hasher::{Key, KeyHasher};
+use crate::key_hasher::{Key, KeyHasher, table_bytes};
 use crate::writer::ChangeKind;
 
 /// One instance.
@@ -184,10 +184,32 @@ pub(super) struct Instances {
     key_bytes: usize,
 }
 
+/// What the instances of a reader reserve.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct InstancesSize {
+    pub(super) instances: usize,
+    pub(super) writers: usize,
+}
+
+impl InstancesSize {
+    /// Room in the hash table: at more than half of it, removed instances could make it grow.
+    fn table(&self) -> usize {
+        self.instances.saturating_mul(2).saturating_add(2)
+    }
+
+    /// Memory in bytes.
+    pub(super) fn bytes(&self) -> usize {
+        table_bytes(self.table())
+            .saturating_add(self.instances.saturating_mul(size_of::<Instance>() + size_of::<u32>()))
+            .saturating_add(IndexSet::bytes(self.instances))
+            .saturating_add(Registrations::bytes(self.writers, self.instances))
+    }
+}
+
 impl Instances {
-    pub(super) fn new(config: &ReaderConfig) -> Self {
+    pub(super) fn new(config: &ReaderConfig, size: Option<InstancesSize>) -> Self {
         let is_keyed = config.key_of.is_some();
-        Self {
+        let mut instances = Self {
             is_keyed,
             max: config.max_instances.map_or(config::INSTANCES_MAX, |max| max as usize),
             hasher: KeyHasher::new(config.hash_seed),
@@ -200,7 +222,26 @@ impl Instances {
             occupied: IndexSet::default(),
             last_next: None,
             key_bytes: 0,
+        };
+        if let Some(size) = size.filter(|_| is_keyed) {
+            instances.reserve(size);
         }
+        instances
+    }
+
+    fn reserve(&mut self, size: InstancesSize) {
+        let (hasher, list) = (self.hasher, &self.list);
+        self.table.reserve(size.table(), |index: &u32| hasher.hash(list[*index as usize].key));
+        self.list.reserve_exact(size.instances);
+        self.vacant.reserve_exact(size.instances);
+        self.occupied.reserve(size.instances);
+        self.registrations = Registrations::fixed(size.writers, size.instances);
+    }
+
+    /// Memory as allocated, in bytes.
+    pub(super) fn allocated(&self) -> usize {
+        let more: usize = self.list.iter().map(|it| it.more_writers.len() * size_of::<Guid>()).sum();
+        self.memory() + self.vacant.capacity() * size_of::<u32>() + more
     }
 
     /// Whether a new instance may exceed the limit.
