@@ -80,6 +80,38 @@ impl Limits {
     }
 }
 
+impl Limits {
+    /// Returns the limits of the builtin endpoints, which announce ours and are announced those of others.
+    #[must_use]
+    pub fn builtin(&self) -> EndpointLimits {
+        let own = self.writers.max(self.readers).saturating_add(OWN_BESIDE);
+        EndpointLimits {
+            matches: self.participants,
+            // Each endpoint, and the end of one that is gone.
+            samples: own.saturating_mul(2),
+            instances: own,
+            sample_bytes: self.announcement_bytes(),
+            early_samples: EARLY_ANNOUNCEMENTS,
+            reassemblies: 2,
+        }
+    }
+
+    /// Returns the longest announcement of an endpoint: its texts, its addresses, and everything else.
+    fn announcement_bytes(&self) -> usize {
+        let addresses = self.addresses.saturating_mul(2 * LOCATOR_BYTES);
+        ANNOUNCEMENT_BYTES.saturating_add(self.text_bytes).saturating_add(addresses)
+    }
+}
+
+/// Announcements of our own endpoints besides one for each: of one that is being created, of our liveliness.
+const OWN_BESIDE: usize = 4;
+/// Announcements of a participant behind a missing one.
+const EARLY_ANNOUNCEMENTS: usize = 16;
+/// An announcement of an endpoint without texts and addresses.
+const ANNOUNCEMENT_BYTES: usize = 1024;
+/// An address in an announcement (RTPS 2.5, 9.4.2.11).
+const LOCATOR_BYTES: usize = 28;
+
 impl EndpointLimits {
     /// See [`Limits::SMALL`].
     pub const SMALL: Self = Self {

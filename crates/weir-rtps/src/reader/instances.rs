@@ -197,6 +197,11 @@ impl InstancesSize {
         self.instances.saturating_mul(2).saturating_add(2)
     }
 
+    /// Memory for a topic without a key, in bytes.
+    pub(super) fn unkeyed_bytes(&self) -> usize {
+        size_of::<Instance>() + Registrations::bytes(self.writers, 1)
+    }
+
     /// Memory in bytes.
     pub(super) fn bytes(&self) -> usize {
         table_bytes(self.table())
@@ -223,8 +228,10 @@ impl Instances {
             last_next: None,
             key_bytes: 0,
         };
-        if let Some(size) = size.filter(|_| is_keyed) {
-            instances.reserve(size);
+        match size {
+            Some(size) if is_keyed => instances.reserve(size),
+            Some(size) => instances.registrations = Registrations::fixed(size.writers, 1),
+            None => {}
         }
         instances
     }

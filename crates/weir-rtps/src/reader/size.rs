@@ -44,7 +44,7 @@ impl ReaderSize {
         Self::new(limits, true)
     }
 
-    fn new(limits: &EndpointLimits, is_keyed: bool) -> Self {
+    pub(crate) fn new(limits: &EndpointLimits, is_keyed: bool) -> Self {
         let EndpointLimits { matches, samples, instances, sample_bytes, early_samples, reassemblies } =
             *limits;
         // KEEP_LAST: an instance may have a value that is replaced, or a change of state, besides its samples.
@@ -94,7 +94,11 @@ impl ReaderSize {
             .saturating_add(self.assemblies.samples * size_of::<SequenceNumber>());
         (self.chunks.bytes())
             .saturating_add(Entries::bytes(self.entries))
-            .saturating_add(if self.is_keyed { self.instances.bytes() } else { UNKEYED_BYTES })
+            .saturating_add(if self.is_keyed {
+                self.instances.bytes()
+            } else {
+                self.instances.unkeyed_bytes()
+            })
             .saturating_add(self.assemblies.bytes())
             .saturating_add(self.matches.saturating_mul(of_match))
             .saturating_add(requested)
@@ -122,7 +126,5 @@ impl ReaderCore {
     }
 }
 
-/// The one instance of a topic without a key.
-const UNKEYED_BYTES: usize = size_of::<super::instances::Instance>();
 /// Samples that a set in an ACKNACK spans.
 const SET_SAMPLES: usize = 256;

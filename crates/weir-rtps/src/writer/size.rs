@@ -41,7 +41,7 @@ impl WriterSize {
         Self::new(limits, true, Some(depth.max(2)))
     }
 
-    fn new(limits: &EndpointLimits, is_keyed: bool, depth: Option<usize>) -> Self {
+    pub(crate) fn new(limits: &EndpointLimits, is_keyed: bool, depth: Option<usize>) -> Self {
         // The payload of a sample sent in fragments is kept alone; a block for a datagram has room for it.
         let len = compose::datagram_len(limits.sample_bytes.next_multiple_of(4));
         Self {
@@ -65,12 +65,15 @@ impl WriterSize {
             .saturating_add(DESTINATIONS_BYTES)
     }
 
-    /// Returns the memory that a matched reader takes besides, in bytes: the lists of what it requests.
+    /// Returns the memory that a matched reader takes besides, in bytes, at most: the lists of what it requests,
+    /// its addresses, and the account of its host.
     #[must_use]
     pub fn match_bytes(&self) -> usize {
-        ReaderProxy::request_bytes(&self.limits)
+        ReaderProxy::request_bytes(&self.limits) + MATCH_BESIDE_BYTES
     }
 }
 
 /// An empty list of destinations: the reference counts.
 const DESTINATIONS_BYTES: usize = 2 * size_of::<usize>();
+/// The addresses of a matched reader in the lists of destinations, and the account of its host.
+const MATCH_BESIDE_BYTES: usize = 512;

@@ -3,8 +3,12 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 mod cores;
+#[path = "../sim/live/forge.rs"]
+#[expect(dead_code, reason = "the simulations use all of it")]
+mod forge;
 #[path = "../alloc/line.rs"]
 mod line;
+mod participants;
 
 use std::alloc::System;
 use std::io::Write;
@@ -38,5 +42,6 @@ fn main() -> std::io::Result<()> {
     cores::samples_of_which_every_tenth_datagram_is_lost();
     cores::samples_for_three_readers_of_which_every_tenth_datagram_is_lost();
     cores::samples_in_fragments_of_which_every_tenth_is_lost();
+    participants::a_participant_whose_tables_are_full_takes_no_more_than_its_budget();
     writeln!(out, "test {name} ... ok\n\ntest result: ok. 1 passed; 0 failed; 0 ignored\n")
 }

@@ -72,7 +72,7 @@ impl Live {
             Node::new(number, now, |config| {
                 config.lease_duration = LEASE;
                 if let Some(limits) = limits.filter(|_| number == 1) {
-                    config.limits = limits.discovery();
+                    *config = config.clone().with_limits(limits);
                 }
             })
         });

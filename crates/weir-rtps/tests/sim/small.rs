@@ -1,4 +1,4 @@
-//! A participant with a limits table: what exceeds a limit is refused and counted, and disturbs nobody else.
+//! A participant with a limits table: what exceeds a limit is refused and counted, and other peers do not notice.
 
 use core::net::SocketAddrV4;
 use core::time::Duration;
