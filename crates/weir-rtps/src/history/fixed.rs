@@ -3,6 +3,8 @@
 //! There is a block for each sample, and a block in use has at least one sample. Short samples share blocks. Nothing
 //! ever moves.
 
+use alloc::sync::Arc;
+
 use weir_wire::SequenceNumber;
 
 use super::block::{Entry, HistoryBlock};
@@ -35,10 +37,23 @@ impl HistorySize {
         }
     }
 
+    /// Creates a block. Only large ones start in the middle of a page: see [`Block::for_sending`].
+    pub(super) fn block(&self) -> Arc<Block> {
+        if self.is_large() { Block::for_sending(self.block_len) } else { Block::new(self.block_len) }
+    }
+
+    fn is_large(&self) -> bool {
+        self.block_len >= LARGE_BYTES
+    }
+
     /// Returns the memory in bytes.
     pub(crate) fn bytes(&self) -> usize {
-        let of_block =
-            Block::footprint_for_sending(self.block_len) + size_of::<HistoryBlock>() + LISTED_BYTES;
+        let block = if self.is_large() {
+            Block::footprint_for_sending(self.block_len)
+        } else {
+            Block::footprint(self.block_len)
+        };
+        let of_block = block + size_of::<HistoryBlock>() + LISTED_BYTES;
         (self.blocks.saturating_mul(of_block))
             .saturating_add(self.entries.saturating_mul(size_of::<Entry>()))
             .saturating_add(self.old.saturating_mul(size_of::<(i64, Entry)>()))
@@ -53,7 +68,7 @@ impl History {
         history.blocks.reserve_exact(size.blocks);
         history.vacant.reserve_exact(size.blocks);
         history.spare.reserve_exact(size.blocks);
-        history.spare.extend((0..size.blocks).map(|_| Block::for_sending(size.block_len)));
+        history.spare.extend((0..size.blocks).map(|_| size.block()));
         history.entries.reserve_exact(size.entries);
         history.old.reserve_exact(size.old);
         history
@@ -93,6 +108,8 @@ impl History {
     }
 }
 
+/// Memory of this length or more starts at a page.
+const LARGE_BYTES: usize = 128 * 1024;
 /// Blocks besides those of the samples: the open one, the one before it, and two from which threads are sending.
 const BLOCKS_BESIDE: usize = 4;
 /// Dead entries of the indices that are allowed besides as many as there are samples.
