@@ -47,8 +47,8 @@ fn samples_are_exchanged_within_limits_tables_and_the_account_has_what_exists() 
             reader.take(usize::MAX).iter().filter_map(|it| it.data().map(|it| it.value)).collect();
         assert_eq!(values, [value]);
     }
-    assert_eq!(writer.counters().blocks_beyond_limits, 0);
-    assert_eq!(reader.counters().chunks_beyond_limits, 0);
+    assert_eq!(writer.protocol_counters().blocks_beyond_limits, 0);
+    assert_eq!(reader.protocol_counters().chunks_beyond_limits, 0);
 
     let (account, budget) = (here.memory_account().unwrap(), table().budget());
     assert_eq!((count(&account, Part::Writer), count(&account, Part::Reader)), (1, 0));

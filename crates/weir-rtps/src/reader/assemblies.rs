@@ -164,6 +164,16 @@ impl Assemblies {
         chunks: &mut Chunks,
         is_wanted: impl Fn(SequenceNumber) -> bool,
     ) {
+        if self.max.is_some() {
+            // There are few, and no list is to be allocated.
+            let unwanted = |all: &BTreeMap<_, _>| {
+                all.range(of_writer(writer)).map(|(at, _)| *at).find(|(_, sn)| !is_wanted(*sn))
+            };
+            while let Some(at) = unwanted(&self.all) {
+                self.discard(at, chunks);
+            }
+            return;
+        }
         let of_writer = self.all.range(of_writer(writer));
         let unwanted: Vec<_> = of_writer.map(|(at, _)| *at).filter(|(_, sn)| !is_wanted(*sn)).collect();
         unwanted.into_iter().for_each(|at| self.discard(at, chunks));

@@ -38,7 +38,7 @@ pub(super) struct Instance {
     pub(super) no_writers_generation: u32,
     /// A payload that holds only the key, if it is kept.
     pub(super) key_payload: Option<Box<[u8]>>,
-    more_writers: Box<[Guid]>,
+    more_writers: Vec<Guid>,
 }
 
 impl Instance {
@@ -56,7 +56,7 @@ impl Instance {
             state_changes: 0,
             key_payload: None,
             writer: Guid::UNKNOWN,
-            more_writers: Box::default(),
+            more_writers: Vec::new(),
         }
     }
 
@@ -120,13 +120,9 @@ impl Instance {
     /// Records that `writer` no longer writes the instance. Returns whether it was the last writer
     /// of a live instance. The caller removes it from the [`Registrations`].
     pub(super) fn left_by(&mut self, writer: Guid) -> bool {
-        if self.more_writers.contains(&writer) {
-            self.more_writers = self.more_writers.iter().filter(|other| **other != writer).copied().collect();
-        }
+        self.more_writers.retain(|other| *other != writer);
         if self.writer == writer {
-            self.writer = self.more_writers.last().copied().unwrap_or(Guid::UNKNOWN);
-            self.more_writers =
-                self.more_writers.iter().filter(|other| **other != self.writer).copied().collect();
+            self.writer = self.more_writers.pop().unwrap_or(Guid::UNKNOWN);
         }
         let is_orphan = self.writer == Guid::UNKNOWN && self.state == InstanceState::Alive;
         if is_orphan {
@@ -139,7 +135,9 @@ impl Instance {
         if self.writer == Guid::UNKNOWN {
             self.writer = writer;
         } else if !self.more_writers.contains(&writer) {
-            self.more_writers = self.more_writers.iter().copied().chain([writer]).collect();
+            // Most instances have few writers.
+            self.more_writers.reserve_exact(1);
+            self.more_writers.push(writer);
         } else {
             return;
         }
@@ -199,7 +197,9 @@ impl InstancesSize {
 
     /// Memory for a topic without a key, in bytes.
     pub(super) fn unkeyed_bytes(&self) -> usize {
-        size_of::<Instance>() + Registrations::bytes(self.writers, 1)
+        size_of::<Instance>()
+            .saturating_add(Registrations::bytes(self.writers, 1))
+            .saturating_add(self.writers.saturating_mul(size_of::<Guid>()))
     }
 
     /// Memory in bytes.
@@ -230,7 +230,10 @@ impl Instances {
         };
         match size {
             Some(size) if is_keyed => instances.reserve(size),
-            Some(size) => instances.registrations = Registrations::fixed(size.writers, 1),
+            Some(size) => {
+                instances.registrations = Registrations::fixed(size.writers, 1);
+                instances.list[0].more_writers.reserve_exact(size.writers);
+            }
             None => {}
         }
         instances
@@ -247,7 +250,7 @@ impl Instances {
 
     /// Memory as allocated, in bytes.
     pub(super) fn allocated(&self) -> usize {
-        let more: usize = self.list.iter().map(|it| it.more_writers.len() * size_of::<Guid>()).sum();
+        let more: usize = self.list.iter().map(|it| it.more_writers.capacity() * size_of::<Guid>()).sum();
         self.memory() + self.vacant.capacity() * size_of::<u32>() + more
     }
 

@@ -42,6 +42,7 @@ fn main() -> std::io::Result<()> {
     cores::samples_of_which_every_tenth_datagram_is_lost();
     cores::samples_for_three_readers_of_which_every_tenth_datagram_is_lost();
     cores::samples_in_fragments_of_which_every_tenth_is_lost();
+    cores::writers_that_come_and_go();
     participants::a_participant_whose_tables_are_full_takes_no_more_than_its_budget();
     writeln!(out, "test {name} ... ok\n\ntest result: ok. 1 passed; 0 failed; 0 ignored\n")
 }
