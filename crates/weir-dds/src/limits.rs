@@ -44,7 +44,7 @@ use crate::static_discovery::{self, StaticDiscovery, StaticDiscoveryError};
 /// | `text_bytes` | names, partitions, user data of a remote endpoint, in bytes | 512 |
 /// | `addresses` | addresses of one kind of a remote endpoint | 4 |
 /// | `writers`, `readers` | endpoints of the participant | 4 |
-/// | `endpoint.matches` | endpoints matched with one of ours | 8 |
+/// | `endpoint.matches` | endpoints matched with one of the participant | 8 |
 /// | `endpoint.samples` | samples of a writer or a reader | 32 |
 /// | `endpoint.instances` | instances of a writer or a reader | 8 |
 /// | `endpoint.sample_bytes` | length of a serialized sample, in bytes | 1024 |

@@ -344,8 +344,8 @@ impl DomainParticipant {
     /// Returns the memory that the participant takes now, by its limits table; `None`: it has none.
     ///
     /// The figures are computed as those of [`LimitsTable::budget`](crate::LimitsTable::budget), with the number of
-    /// parts that exist instead of those that may exist. Memory of the driver, of policies and of the application is not
-    /// in it.
+    /// parts that exist instead of those that may exist. Memory of the driver, of policies and of the application is
+    /// not in it.
     pub fn memory_account(&self) -> Option<Budget> {
         let driver = &self.handle.driver;
         let limits = driver.limits.as_ref()?.limits();

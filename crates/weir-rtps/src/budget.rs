@@ -42,7 +42,7 @@ pub enum Part {
     RemoteParticipant,
     /// A remote endpoint.
     RemoteEndpoint,
-    /// The relation of an endpoint of ours with a remote one of its topic.
+    /// The relation of a local endpoint with another one of its topic.
     Relation,
 }
 

@@ -1,7 +1,7 @@
 //! The memory of a participant with a limits table, without its endpoints.
 //!
-//! The builtin endpoints reserve theirs. What is kept of other participants is allocated when it is announced, and freed
-//! when it is gone. For these, the sizes are upper bounds.
+//! The builtin endpoints reserve theirs. What is kept of other participants is allocated when it is announced, and
+//! freed when it is gone. For these, the sizes are upper bounds.
 
 use weir_wire::Guid;
 
@@ -23,7 +23,7 @@ pub struct ParticipantSize {
     pub remote_participant: usize,
     /// A remote endpoint.
     pub remote_endpoint: usize,
-    /// The relation of an endpoint of ours with a remote endpoint of its topic.
+    /// The relation of a local endpoint with another one of its topic.
     pub relation: usize,
 }
 
@@ -100,5 +100,5 @@ const PROBES_BYTES: usize = 1024;
 const BUFFERS_BYTES: usize = 64 * 1024;
 /// What is sent to one more participant at the same time, and its host's account.
 const PEER_BUFFERS_BYTES: usize = 4 * 1024;
-/// An endpoint of ours, without its texts.
+/// A local endpoint, without its texts.
 const OWN_ENDPOINT_BYTES: usize = 2 * 1024;
