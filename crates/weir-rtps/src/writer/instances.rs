@@ -575,6 +575,9 @@ impl Instances {
             history.remove(newest);
             if let Some(earlier) = self.earlier.get_mut(index as usize) {
                 earlier.drain(..).for_each(|sn| history.remove(sn));
+                if !history.is_fixed() {
+                    *earlier = VecDeque::new();
+                }
             }
             self.forget(index);
         }
