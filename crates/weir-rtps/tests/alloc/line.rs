@@ -5,7 +5,6 @@ use core::time::Duration;
 use std::net::{Ipv4Addr, SocketAddrV4};
 use std::sync::Arc;
 
-use weir_rtps::limits::EndpointLimits;
 use weir_rtps::outbox::Outbox;
 use weir_rtps::qos::{History, Reliability};
 use weir_rtps::reader::{ReaderConfig, ReaderCore, WriterProxyConfig};
@@ -30,8 +29,8 @@ pub(crate) struct Setup {
 pub(crate) struct Line {
     now: Time,
     setup: Setup,
-    writer: WriterCore,
-    readers: Vec<ReaderCore>,
+    pub(crate) writer: WriterCore,
+    pub(crate) readers: Vec<ReaderCore>,
     /// That of the writer, then those of the readers.
     receivers: Vec<UnlockedReceiver>,
     out: Outbox,
@@ -41,13 +40,6 @@ pub(crate) struct Line {
     sent: u64,
     written: u64,
     taken: u64,
-}
-
-impl Setup {
-    /// Sets the limits tables of the writer and the readers.
-    pub(crate) fn limits(&mut self, limits: EndpointLimits) {
-        (self.writer.limits, self.reader.limits) = (Some(limits), Some(limits));
-    }
 }
 
 fn key_of(payload: &[u8], _is_key: bool) -> Option<[u8; 16]> {
@@ -136,17 +128,6 @@ impl Line {
             counters.all(|counters| counters.malformed + counters.ignored == 0),
             "everything has a meaning"
         );
-    }
-
-    /// Memory that the cores account for, in bytes.
-    pub(crate) fn accounted(&self) -> usize {
-        self.writer.allocated() + self.readers.iter().map(ReaderCore::allocated).sum::<usize>()
-    }
-
-    /// What was allocated although it was reserved.
-    pub(crate) fn beyond(&self) -> u64 {
-        let readers = self.readers.iter().map(|reader| reader.counters().chunks_beyond_limits);
-        self.writer.counters().blocks_beyond_limits + readers.sum::<u64>()
     }
 
     fn write(&mut self) -> bool {
