@@ -77,7 +77,7 @@ fn what_the_table_has_no_room_for_is_an_error_with_the_line_to_change() {
     let writer = publisher.create_datawriter(&topic, keep(4)).unwrap();
     let error = publisher.create_datawriter(&topic, keep(4)).unwrap_err();
     assert_eq!(text(error), "limits.toml:3: `writers` is 1, too few: one more is created: use at least 2");
-    writer.close();
+    writer.close().unwrap();
     drop(writer);
     assert!(publisher.create_datawriter(&topic, keep(4)).is_ok());
 }
