@@ -1,6 +1,7 @@
 //! The command line of `weir`: one file per command.
 
 mod bench;
+mod budget;
 mod by_hand;
 mod compare;
 mod doctor;
@@ -24,6 +25,7 @@ use weir_bench::control::Role;
 use crate::exit::exit_codes;
 
 pub(crate) use bench::BenchArgs;
+pub(crate) use budget::BudgetArgs;
 pub(crate) use by_hand::{HandArgs, HandQos, PubArgs, SubArgs};
 pub(crate) use compare::{CompareArgs, ComparisonFormat};
 pub(crate) use doctor::DoctorArgs;
@@ -73,6 +75,7 @@ pub(crate) enum Command {
     Sub(SubArgs),
     Lab(LabArgs),
     Doctor(DoctorArgs),
+    Budget(BudgetArgs),
     #[command(alias = "goals")]
     Targets(TargetsArgs),
     Report(ReportArgs),

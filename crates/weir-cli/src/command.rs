@@ -2,6 +2,7 @@
 
 pub(crate) mod agent;
 pub(crate) mod bench;
+pub(crate) mod budget;
 pub(crate) mod by_hand;
 pub(crate) mod compare;
 pub(crate) mod completions;

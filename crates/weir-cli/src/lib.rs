@@ -51,6 +51,7 @@ pub fn weir(peers: &'static [Peer]) -> ExitCode {
         Command::Sub(args) => command::by_hand::subscribe(&args),
         Command::Lab(args) => command::lab::run(&args),
         Command::Doctor(args) => command::doctor::run(&args),
+        Command::Budget(args) => command::budget::run(&args),
         Command::Targets(args) => command::targets::run(&args),
         Command::Report(args) => command::report::run(&args),
         Command::Compare(args) => command::compare::run(&args),

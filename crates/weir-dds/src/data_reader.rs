@@ -119,6 +119,10 @@ impl<T: DdsType> DataReader<T> {
         driver.check()?;
         let mut announced = qos.announced();
         state.announced().add_to(&mut announced);
+        if let Some(table) = &driver.limits {
+            table.check_count("readers", driver.own_readers())?;
+            table.check_endpoint(topic.state.name(), (qos.history, qos.resource_limits), T::HAS_KEY)?;
+        }
         let claim = driver.claim_id::<T>(EndpointKind::Reader, &topic.state, &announced)?;
         let entity = claim.entity;
         let group = driver.group_for(qos.multicast)?;
@@ -126,6 +130,7 @@ impl<T: DdsType> DataReader<T> {
         let config = ReaderConfig {
             ecn: driver.ecn.clone(),
             presentation: state.qos.lock().presentation,
+            limits: driver.limits.as_ref().map(|table| table.limits().endpoint),
             ..core_config::<T>(driver.guid(entity), &qos, random::secret()?)
         };
         let endpoint = Arc::new(ReaderEndpoint::new(entity, ReaderCore::new(config), &topic.state, state));

@@ -83,11 +83,16 @@ impl<T: DdsType> DataWriter<T> {
         state.announced().add_to(&mut announced);
         let driver = &handle.driver;
         driver.check()?;
+        if let Some(table) = &driver.limits {
+            table.check_count("writers", driver.routes.table().writers.len())?;
+            table.check_endpoint(topic.state.name(), (qos.history, qos.resource_limits), T::HAS_KEY)?;
+        }
         let claim = driver.claim_id::<T>(EndpointKind::Writer, &topic.state, &announced)?;
         let entity = claim.entity;
         let config = WriterConfig {
             dscp: driver.dscp.dscp(qos.transport_priority),
             presentation: publisher.presentation_of_samples(),
+            limits: driver.limits.as_ref().map(|table| table.limits().endpoint),
             ..core_config::<T>(driver.guid(entity), &qos, random::secret()?)
         };
         let lane = Lane::new(

@@ -60,6 +60,7 @@ mod group_qos;
 mod instance_handle;
 mod key;
 mod levels;
+mod limits;
 mod listener;
 mod multicast;
 mod participant;
@@ -83,6 +84,8 @@ mod wait_strategy;
 
 pub use weir_cdr as cdr;
 pub use weir_cdr::{Bytes, DdsType};
+pub use weir_rtps::budget;
+pub use weir_rtps::limits::{EndpointLimits, Limits};
 pub use weir_rtps::qos::Qos;
 pub use weir_rtps::reader::ReaderCounters;
 pub use weir_rtps::writer::WriterCounters;
@@ -108,6 +111,7 @@ pub use dscp::DscpMapping;
 pub use error::{DdsError, Result};
 pub use group_qos::{PublisherQos, SubscriberQos};
 pub use instance_handle::InstanceHandle;
+pub use limits::{LimitsError, LimitsTable};
 pub use listener::{
     DataReaderListener, DataWriterListener, DomainParticipantListener, PublisherListener, SubscriberListener,
     TopicListener,

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use weir_cdr::DdsType;
+use weir_rtps::budget::{Budget, Counts};
 use weir_rtps::participant::{DiscoveryCounters, ParticipantCore};
 use weir_rtps::path::PathReport;
 use weir_rtps::static_peers::StaticDifference;
@@ -338,6 +339,27 @@ impl DomainParticipant {
     /// What a peer announces counts. [`DiscoveryCounters::static_differences`] counts all differences.
     pub fn static_differences(&self) -> Vec<StaticDifference> {
         self.handle.driver.discovery.look(|core| core.static_differences().to_vec())
+    }
+
+    /// Returns the memory that the participant takes now, by its limits table; `None`: it has none.
+    ///
+    /// The figures are computed as those of [`LimitsTable::budget`](crate::LimitsTable::budget), with the number of
+    /// parts that exist instead of those that may exist. Memory of the driver, of policies and of the application is
+    /// not in it.
+    pub fn memory_account(&self) -> Option<Budget> {
+        let driver = &self.handle.driver;
+        let limits = driver.limits.as_ref()?.limits();
+        let mut counts = driver.discovery.look(|core| Counts {
+            participants: core.remote_participants(),
+            endpoints: core.remote_endpoints(),
+            relations: core.relations(),
+            ..Counts::default()
+        });
+        let table = driver.routes.table();
+        counts.writers = table.writers.len();
+        counts.writer_matches = table.writers.values().map(|writer| writer.lane.core().matched()).sum();
+        counts.readers = driver.own_readers();
+        Some(Budget::of(limits, counts))
     }
 
     /// Returns the granted receive buffer of the user data socket, in bytes.

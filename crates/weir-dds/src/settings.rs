@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use crate::dscp::{DSCP_TEXT, DscpMapping};
 use crate::error::{DdsError, Result};
+use crate::limits::LimitsTable;
 use crate::multicast::MulticastGroup;
 use crate::static_discovery::StaticDiscovery;
 use crate::wait_strategy::WaitStrategy;
@@ -88,6 +89,8 @@ pub struct ParticipantSettings {
     pub name: Option<String>,
     /// Peers whose endpoints are known beforehand, and the entity ids of our own endpoints.
     pub static_discovery: Option<StaticDiscovery>,
+    /// What the participant may hold, from a limits table; `None`: memory is allocated as needed.
+    pub limits: Option<LimitsTable>,
     /// Records stage timestamps.
     ///
     /// They are returned by [`DataWriter::last_send_times`](crate::DataWriter::last_send_times) and
@@ -113,6 +116,7 @@ impl Default for ParticipantSettings {
             lease_duration: Duration::from_secs(20),
             name: None,
             static_discovery: None,
+            limits: None,
             stage_times: false,
         }
     }
@@ -216,6 +220,13 @@ impl ParticipantSettings {
     #[must_use]
     pub fn static_discovery(mut self, system: StaticDiscovery) -> Self {
         self.static_discovery = Some(system);
+        self
+    }
+
+    /// Sets what the participant may hold. Its endpoints reserve their memory when they are created.
+    #[must_use]
+    pub fn limits(mut self, limits: impl Into<LimitsTable>) -> Self {
+        self.limits = Some(limits.into());
         self
     }
 

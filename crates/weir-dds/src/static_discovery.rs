@@ -8,7 +8,7 @@
 //! | `own` | the entity ids of our own endpoints |
 
 mod error;
-mod file;
+pub(crate) mod file;
 mod own;
 mod policies;
 
@@ -17,10 +17,14 @@ use std::net::Ipv4Addr;
 use std::path::Path;
 use std::sync::Arc;
 
+use weir_rtps::limits::Limits;
 use weir_rtps::static_peers::{StaticEndpoint, StaticPeer, StaticPeers};
 
 pub use error::StaticDiscoveryError;
 pub(crate) use own::{Claim, Own};
+
+/// Is called with a limit, its value, how much is needed, and why.
+pub(crate) type Needs<'a> = dyn FnMut(&'static str, usize, usize, &str) + 'a;
 
 /// Longest file, in bytes.
 const FILE_BYTES_MAX: u64 = 1 << 20;
@@ -118,16 +122,8 @@ impl StaticDiscovery {
     /// # Errors
     /// The file cannot be read, is longer than 1 MiB, or has a mistake.
     pub fn from_file(path: impl AsRef<Path>) -> Result<Self, StaticDiscoveryError> {
-        let path = path.as_ref();
-        let name = path.display().to_string();
-        let failed =
-            |error: std::io::Error| StaticDiscoveryError::of_file(&name, format!("cannot be read: {error}"));
-        let len = std::fs::metadata(path).map_err(failed)?.len();
-        if len > FILE_BYTES_MAX {
-            let text = format!("has {len} bytes: use at most {FILE_BYTES_MAX}");
-            return Err(StaticDiscoveryError::of_file(&name, text));
-        }
-        Self::from_text(&name, &std::fs::read_to_string(path).map_err(failed)?)
+        let (name, text) = read(path.as_ref())?;
+        Self::from_text(&name, &text)
     }
 
     /// Reads the text of a file. `name` is the name of the file in errors.
@@ -148,9 +144,77 @@ impl StaticDiscovery {
         Arc::new(others.map(|it| (it.name.clone(), peer(it))).collect::<BTreeMap<_, _>>())
     }
 
+    /// Checks that a limits table has room for the system. `own`: the name of the participant; `None`: for each.
+    pub(crate) fn check(&self, own: Option<&str>, limits: &Limits, need: &mut Needs<'_>) {
+        for us in self.participants.iter().filter(|it| own.is_none_or(|own| own == it.name)) {
+            let name = &us.name;
+            let (writers, readers): (Vec<_>, Vec<_>) =
+                us.endpoints.iter().partition(|it| it.known.entity.is_writer());
+            need(
+                "writers",
+                limits.writers,
+                writers.len(),
+                &format!("{name:?} has {} of them", writers.len()),
+            );
+            need(
+                "readers",
+                limits.readers,
+                readers.len(),
+                &format!("{name:?} has {} of them", readers.len()),
+            );
+            let others = || self.participants.iter().filter(|it| it.name != *name);
+            let count = others().count();
+            need("participants", limits.participants, count, &format!("{count} are beside {name:?}"));
+            for endpoint in &us.endpoints {
+                let (topic, is_writer) = (&endpoint.known.topic, endpoint.known.entity.is_writer());
+                let is_match =
+                    |it: &&Endpoint| it.known.topic == *topic && it.known.entity.is_writer() != is_writer;
+                let all = self.participants.iter().flat_map(|it| &it.endpoints);
+                let count = all.filter(is_match).count();
+                let why = format!("an endpoint of {name:?} of the topic {topic:?} has {count} of them");
+                need("matches", limits.endpoint.matches, count, &why);
+            }
+            for other in others() {
+                let (theirs, count) = (&other.name, other.endpoints.len());
+                let why = format!("{theirs:?} has {count} of them");
+                need("endpoints_per_participant", limits.endpoints_per_participant, count, &why);
+                for endpoint in &other.endpoints {
+                    let topic = &endpoint.known.topic;
+                    let why =
+                        format!("so long are the names of an endpoint of {theirs:?} of the topic {topic:?}");
+                    need("text_bytes", limits.text_bytes, endpoint.known.texts(), &why);
+                }
+            }
+        }
+    }
+
+    /// Returns the name of the file in errors.
+    pub(crate) fn file(&self) -> &str {
+        &self.file
+    }
+
+    /// Returns whether there is a participant of a name.
+    pub(crate) fn has(&self, name: &str) -> bool {
+        self.participants.iter().any(|it| it.name == name)
+    }
+
     /// Returns the endpoints of the participant with a name.
     pub(crate) fn own(&self, name: Option<&str>) -> Own {
         let own = self.participants.iter().find(|participant| Some(&*participant.name) == name);
         Own::new(&self.file, own.map_or(&[][..], |participant| &participant.endpoints))
     }
+}
+
+/// Returns the name and the text of a file.
+pub(crate) fn read(path: &Path) -> Result<(String, String), StaticDiscoveryError> {
+    let name = path.display().to_string();
+    let failed =
+        |error: std::io::Error| StaticDiscoveryError::of_file(&name, format!("cannot be read: {error}"));
+    let len = std::fs::metadata(path).map_err(failed)?.len();
+    if len > FILE_BYTES_MAX {
+        let text = format!("has {len} bytes: use at most {FILE_BYTES_MAX}");
+        return Err(StaticDiscoveryError::of_file(&name, text));
+    }
+    let text = std::fs::read_to_string(path).map_err(failed)?;
+    Ok((name, text))
 }

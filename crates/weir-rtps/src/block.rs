@@ -10,6 +10,8 @@ use core::fmt;
 
 /// See [`Block::for_sending`]; half a page, and a cache line.
 const SENDING_LEAD: usize = 2048 + 64;
+/// The reference counts of an [`Arc`], in bytes.
+const COUNTS: usize = 2 * size_of::<usize>();
 
 /// A fixed piece of memory. Pages that were never written cost nothing. Its debug output is its length.
 pub struct Block {
@@ -75,6 +77,21 @@ impl Block {
     pub(crate) fn offset_of(&self, bytes: &[u8]) -> Option<usize> {
         let offset = (bytes.as_ptr() as usize).checked_sub(self.bytes().as_ptr() as usize)?;
         (offset.checked_add(bytes.len())? <= self.len()).then_some(offset)
+    }
+
+    /// Returns the memory of a block of `len` bytes for sending, with the overhead that the allocator sees.
+    pub(crate) fn footprint_for_sending(len: usize) -> usize {
+        SENDING_LEAD + Self::footprint(len)
+    }
+
+    /// Returns the memory of a block of `len` bytes, with the overhead that the allocator sees.
+    pub(crate) fn footprint(len: usize) -> usize {
+        len + COUNTS + size_of::<Self>()
+    }
+
+    /// Returns the memory of this block.
+    pub(crate) fn memory(&self) -> usize {
+        Self::footprint(self.bytes.len())
     }
 
     /// Returns the size in bytes.

@@ -11,6 +11,7 @@ use core::time::Duration;
 
 use weir_wire::{Endianness, Parameter, ParameterId, ParameterList, ParseError, encapsulation};
 
+use crate::config;
 use crate::multicast::is_group;
 use crate::qos::INFINITE;
 
@@ -39,9 +40,20 @@ pub struct DiscoveryLimits {
     pub user_data_bytes: usize,
     /// Data representations of one endpoint; the first ones are kept.
     pub representations: usize,
-    /// Memory of the names, partitions and user data of all remote endpoints in bytes. A quarter of it is for one
-    /// participant.
+    /// Memory of the names, partitions, user data and filters of all remote endpoints in bytes...
     pub texts_bytes: usize,
+    /// ... of those of one participant...
+    pub texts_per_participant_bytes: usize,
+    /// ... and of one endpoint.
+    pub texts_per_endpoint_bytes: usize,
+    /// Endpoints matched with one local endpoint...
+    pub matches: usize,
+    /// ... and of these, endpoints of one participant: no participant takes all the room.
+    pub matches_per_participant: usize,
+    /// Local writers...
+    pub writers: usize,
+    /// ... and local readers.
+    pub readers: usize,
 }
 
 impl Default for DiscoveryLimits {
@@ -58,6 +70,12 @@ impl Default for DiscoveryLimits {
             user_data_bytes: 1024,
             representations: 8,
             texts_bytes: 64 * 1024 * 1024,
+            texts_per_participant_bytes: 16 * 1024 * 1024,
+            texts_per_endpoint_bytes: usize::MAX,
+            matches: config::PROXIES_MAX,
+            matches_per_participant: config::PROXIES_PER_PARTICIPANT_MAX,
+            writers: usize::MAX,
+            readers: usize::MAX,
         }
     }
 }

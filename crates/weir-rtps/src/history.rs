@@ -11,6 +11,7 @@
 //! in flight never move.
 
 mod block;
+mod fixed;
 mod moving;
 pub(crate) mod pieces;
 mod spare;
@@ -24,6 +25,7 @@ use weir_wire::SequenceNumber;
 
 use self::block::HistoryBlock;
 pub(crate) use self::block::{DATAGRAM_HEAD_LEN, Entry};
+pub(crate) use self::fixed::HistorySize;
 use crate::block::{Block, BlockSlice};
 
 /// The samples of one writer, by sequence number.
@@ -53,6 +55,10 @@ pub(crate) struct History {
     spare_pieces: Vec<Arc<Block>>,
     block_len: usize,
     spare_max: usize,
+    /// `None`: memory is allocated as needed.
+    fixed: Option<HistorySize>,
+    /// Blocks allocated although the memory was reserved: threads were sending from the others.
+    beyond: u64,
     /// Bytes charged against the window by all samples so far.
     charged: u64,
     /// `charged` up to the last sample before `dense`.
@@ -392,7 +398,7 @@ impl History {
         self.let_go(place, own);
         if index.is_err() {
             self.old_dead += 1;
-            if self.old_dead > self.old.len() / 2 + OLD_DEAD_SPARE {
+            if self.old_dead > self.old.len() / 2 + self.old_dead_spare() {
                 self.old.retain(|(_, entry)| entry.is_alive());
                 self.old_dead = 0;
             }
@@ -480,7 +486,10 @@ impl History {
     /// [`History::keep`]. Its contents are unspecified.
     pub(crate) fn lend(&mut self, len: usize) -> Arc<Block> {
         self.close_unused();
-        self.take_spare(len).unwrap_or_else(|| Block::new(len))
+        self.take_spare(len).unwrap_or_else(|| {
+            self.beyond += u64::from(self.fixed.is_some());
+            Block::new(len)
+        })
     }
 
     /// Makes a part of a block filled elsewhere the next sample. Parameters as for
@@ -518,8 +527,12 @@ impl History {
     }
 
     fn new_block(&mut self, len: usize) -> u32 {
-        let spare = self.take_spare(len.max(self.block_len));
-        self.take_in(spare.unwrap_or_else(|| Block::for_sending(len.max(self.block_len))))
+        let len = len.max(self.block_len);
+        let spare = self.take_spare(len).unwrap_or_else(|| {
+            self.beyond += u64::from(self.fixed.is_some());
+            Block::for_sending(len)
+        });
+        self.take_in(spare)
     }
 
     /// Assigns a place to a block of memory.

@@ -1,6 +1,8 @@
 //! Hashes 16-byte key hashes. They are well distributed already, or short, so two multiplications
 //! suffice. As peers choose keys, the hash depends on a seed unknown to them.
 
+use hashbrown::HashTable;
+
 const A: u64 = 0x9e37_79b9_7f4a_7c15;
 const B: u64 = 0xd1b5_4a32_d192_ed03;
 
@@ -44,6 +46,11 @@ impl KeyHasher {
     pub(crate) fn hash(self, key: Key) -> u64 {
         fold(fold(key.low ^ self.low, A) ^ key.high ^ self.high, B)
     }
+}
+
+/// Returns the memory of a hash table with room for so many indices, in bytes. Allocates it for a moment.
+pub(crate) fn table_bytes(room: usize) -> usize {
+    if room == 0 { 0 } else { HashTable::<u32>::with_capacity(room).allocation_size() }
 }
 
 /// Combines all bits of a product.

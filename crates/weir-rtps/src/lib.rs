@@ -18,6 +18,7 @@
 //! | [`discovery_event`] | what discovery reports to the driver |
 //! | [`content_filter`] | the content filter of a reader as it is announced |
 //! | [`ports`] | the ports of a participant |
+//! | [`limits`], [`budget`] | the limits table of a participant with static memory, and what that takes |
 //! | [`static_peers`] | peers whose endpoints are known beforehand |
 //! | [`liveliness`] | leases of writers |
 //! | [`group`] | coherent sets, and the order of the samples of several writers |
@@ -30,6 +31,7 @@
 extern crate alloc;
 
 pub mod block;
+pub mod budget;
 mod change_kind;
 pub mod config;
 pub mod content_filter;
@@ -42,6 +44,7 @@ mod history;
 mod inline_qos;
 mod instance_deadlines;
 mod key_hasher;
+pub mod limits;
 pub mod liveliness;
 mod lock;
 mod math;

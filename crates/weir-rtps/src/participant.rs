@@ -23,6 +23,7 @@
 //! | `news` | queues the resulting events |
 //! | `observed`, `ignored` | what the application sees of others, and ignores of them |
 //! | `liveliness` | asserts the local writers |
+//! | `size` | the memory of a participant with a limits table |
 //! | `deadlines`, `counters`, `config` | what is due when; what was dropped; identity, addresses, periods |
 
 mod absence;
@@ -46,6 +47,7 @@ mod reachability;
 mod receive;
 mod remote;
 mod remote_participant;
+mod size;
 mod static_peers;
 mod validation;
 
@@ -80,6 +82,7 @@ pub use config::{Interface, OwnAddresses, ParticipantConfig};
 pub use counters::DiscoveryCounters;
 pub use local::check_policy_lengths;
 pub use local_endpoint::{LocalEndpoint, LocalEndpointError};
+pub use size::ParticipantSize;
 
 /// Discovery, matching and leases of one participant. See the module's documentation.
 #[derive(Debug)]

@@ -44,11 +44,13 @@ mod round_trip;
 mod sample;
 mod sample_memory;
 mod sets;
+mod size;
 mod states;
 mod stored;
 mod writer_memory;
 mod writer_proxy;
 
+use alloc::collections::VecDeque;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::cell::Cell;
@@ -66,6 +68,7 @@ use crate::outbox::{Destinations, Outbox};
 use crate::qos::{Reliability, XCDR1};
 use crate::time::Time;
 use cache::Cache;
+use changes::Change;
 use delivery::Delivery;
 use fragments::Fragments;
 use matched::{MatchedWriters, assert_alive, find_other, is_assertion};
@@ -80,6 +83,7 @@ pub use enforced::WriterPolicies;
 pub use query::{PayloadOrder, SampleQuery};
 pub use raw_sample::{RawSample, SampleSelection};
 pub use rejection::Rejection;
+pub use size::ReaderSize;
 pub use states::{InstanceState, States};
 pub use writer_proxy::WriterProxyConfig;
 
@@ -101,6 +105,8 @@ pub struct ReaderCore {
     reported: u64,
     /// Sets that one ACKNACK cannot hold. Empty between calls.
     more: Vec<SequenceNumberSet>,
+    /// Reserved lists of the samples of writers that are not matched now.
+    spare_lists: Vec<VecDeque<Change>>,
     /// Writers that may be owed an answer.
     due: Due,
     /// What is to be done after an access: a set of [`ReaderCore::REQUEST`] and `WATCHED`.
@@ -123,14 +129,18 @@ pub struct ReaderCore {
 impl ReaderCore {
     /// A reader without writers.
     pub fn new(config: ReaderConfig) -> Self {
+        let config = config.within_limits();
+        let size = ReaderSize::of(&config);
         Self {
-            writers: MatchedWriters::default(),
-            delivery: Delivery::new(&config),
-            fragments: Fragments::new(&config),
-            unmatched: WriterMemory::default(),
-            departed: WriterMemory::default(),
+            writers: MatchedWriters::with_room(size.map_or(0, |size| size.matches)),
+            delivery: Delivery::new(&config, size.as_ref()),
+            fragments: Fragments::new(&config, size.as_ref()),
+            unmatched: size
+                .map_or_else(WriterMemory::default, |_| WriterMemory::fixed(UNMATCHED_WRITERS_MAX)),
+            departed: size.map_or_else(WriterMemory::default, |size| WriterMemory::fixed(size.departed())),
             reported: 0,
-            more: Vec::new(),
+            more: Vec::with_capacity(size.map_or(0, |size| size.sets())),
+            spare_lists: size.map(|size| size.lists()).unwrap_or_default(),
             due: Due::default(),
             errands: 0,
             timers_set: 0,
@@ -152,12 +162,16 @@ impl ReaderCore {
     /// resumed where the reader stopped: nothing is delivered twice.
     pub fn match_writer(&mut self, now: Time, writer: WriterProxyConfig) {
         self.unmatch_writer(now, writer.guid);
-        if self.writers.list.len() >= PROXIES_MAX {
+        let max = self.config.limits.map_or(PROXIES_MAX, |limits| limits.matches);
+        if self.writers.list.len() >= max.min(PROXIES_MAX) {
             return;
         }
         let is_reliable = writer.reliable && self.config.reliability == Reliability::Reliable;
         let departed = self.departed.remove(writer.guid);
         let mut proxy = WriterProxy::new(now, writer, is_reliable);
+        if let (Some(limits), Some(list)) = (self.config.limits, self.spare_lists.pop()) {
+            proxy.changes.use_list(list, limits.early_samples);
+        }
         departed.into_iter().for_each(|position| proxy.resume(position));
         if self.delivery.cache.enforced.is_some() {
             let (guid, is_weir, position) = (proxy.guid, proxy.is_weir(), proxy.changes.expected);
@@ -179,6 +193,7 @@ impl ReaderCore {
         // Its timers are gone.
         self.timers_set = self.timers_set.wrapping_add(1);
         drop_incomplete(&mut proxy, &mut self.fragments, &mut self.delivery.cache);
+        self.spare_lists.extend(proxy.changes.take_list());
         if self.config.remembers_writers
             && let Some(position) = proxy.position()
         {
@@ -345,8 +360,8 @@ impl ReaderCore {
                     }
                 };
                 if let Some(rejection) = delivery.cache.refusal(sample.key, sample.payload.len()) {
-                    let key = sample.key;
-                    return delivery.reject(proxy, sn, rejection, key);
+                    let (key, len) = (sample.key, sample.payload.len());
+                    return delivery.reject(now, proxy, (sn, len), (rejection, key));
                 }
                 proxy.accept(now, sn);
                 delivery.counters.samples_received += 1;
@@ -642,6 +657,7 @@ impl ReaderCore {
         let coherence =
             self.delivery.cache.enforced.as_ref().and_then(|enforced| enforced.coherence.as_ref());
         ReaderCounters {
+            chunks_beyond_limits: self.delivery.cache.chunks.beyond(),
             coherent_sets_dropped: coherence.map_or(0, |coherence| coherence.dropped),
             samples_expired: counts.expired,
             samples_not_owned: counts.not_owned,
@@ -735,6 +751,7 @@ impl ReaderCore {
 fn drop_incomplete(proxy: &mut WriterProxy, fragments: &mut Fragments, cache: &mut Cache) {
     fragments.assemblies.retain(proxy.guid, &mut cache.chunks, |_| false);
     proxy.changes.take_held().for_each(|stored| cache.drop_held(stored));
+    proxy.changes.free_list();
 }
 
 #[cfg(test)]

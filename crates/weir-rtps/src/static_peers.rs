@@ -40,6 +40,16 @@ pub struct StaticEndpoint {
     pub qos: Arc<Qos>,
 }
 
+impl StaticEndpoint {
+    /// Returns the memory of its names and partitions in bytes, as
+    /// [`Limits::text_bytes`](crate::limits::Limits::text_bytes) counts it.
+    #[must_use]
+    pub fn texts(&self) -> usize {
+        let partitions = self.qos.partition.iter().map(|name| name.len() + size_of::<String>());
+        self.topic.len() + self.type_name.len() + partitions.sum::<usize>()
+    }
+}
+
 /// How the announcement of an endpoint differs from what was known of it beforehand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StaticDifference {

@@ -23,6 +23,7 @@
 //! |---|---|
 //! | `state`, `settings` | the state of a writer; its settings, and the parameters of one write |
 //! | `compose`, `direct` | the layout of datagrams; the fast path |
+//! | `size` | the memory that a writer with a limits table reserves |
 //! | `coalescing`, `burst` | holding samples back to send them together |
 //! | `large`, `fragments`, `pieces`, `loan` | large samples, and loaned ones |
 //! | `instances` | KEEP_LAST and RESOURCE_LIMITS |
@@ -71,6 +72,7 @@ mod refusal;
 mod repair_budget;
 mod service;
 mod settings;
+mod size;
 mod state;
 mod tail_loss_probe;
 mod timed;
@@ -89,6 +91,7 @@ pub use reader_proxy::ReaderProxyConfig;
 pub(crate) use reader_proxy::is_preemptive;
 pub use refusal::WriteRefused;
 pub use settings::{BatchPolicy, Change, Coalescing, Stamp, WriterConfig};
+pub use size::WriterSize;
 pub use state::{WriterCore, WriterCounters};
 
 #[cfg(test)]

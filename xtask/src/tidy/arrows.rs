@@ -37,6 +37,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "weir-baseline",
             "weir-bench",
             "weir-compat",
+            "weir-dds",
             "weir-history",
             "weir-measure",
             "weir-report",

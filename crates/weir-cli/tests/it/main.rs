@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a helper of tests that can't go on fails the test")]
 
 mod bench;
+mod budget;
 mod by_hand;
 mod compare;
 mod doctor;

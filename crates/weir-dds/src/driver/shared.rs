@@ -27,6 +27,7 @@ use crate::clock::WallClock;
 use crate::dscp::DscpMapping;
 use crate::error::{DdsError, Result};
 use crate::levels::ParticipantLevel;
+use crate::limits::LimitsTable;
 use crate::multicast::MulticastGroup;
 use crate::qos::DomainParticipantQos;
 use crate::static_discovery::{Claim, Own};
@@ -68,6 +69,7 @@ pub(crate) struct Driver {
     pub(super) failure: OnceLock<Failure>,
     /// The ids of our endpoints.
     pub(crate) own: Own,
+    pub(crate) limits: Option<LimitsTable>,
     pub(super) threads: Mutex<Vec<JoinHandle<()>>>,
 }
 
@@ -135,6 +137,11 @@ impl Driver {
     ) -> Result<Claim<'_>> {
         let described = (topic.name(), T::TYPE_NAME, T::HAS_KEY);
         self.own.claim(kind, described, announced, &self.routes.table())
+    }
+
+    /// Returns the number of the application's readers.
+    pub(crate) fn own_readers(&self) -> usize {
+        self.routes.table().readers.keys().filter(|entity| !entity.is_builtin()).count()
     }
 
     /// Returns an id for a publisher (RTPS 2.5, 9.3.1.2: kind 08, a group of writers).

@@ -67,6 +67,10 @@ impl Driver {
         config.user_data.clone_from(&qos.user_data);
         // Not more: a reader of Fast DDS visits all numbers before the first sample, one by one.
         config.first_announcement = SequenceNumber(1 + i64::from(crate::random::secret()? as u32 >> 12));
+        if let Some(table) = &settings.limits {
+            table.check_settings(settings).map_err(|error| DdsError::BadParameter(error.to_string()))?;
+            config = config.with_limits(*table.limits());
+        }
         let own_name = settings.name.as_deref();
         let known = settings.static_discovery.as_ref();
         config.static_peers = known.map(|it| it.peers(own_name)).unwrap_or_default();
@@ -104,6 +108,7 @@ impl Driver {
             is_stopping: AtomicBool::new(false),
             failure: OnceLock::new(),
             own,
+            limits: settings.limits.clone(),
             threads: Mutex::new(Vec::new()),
         });
         driver.join(data_multicast)?;

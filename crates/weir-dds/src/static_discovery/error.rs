@@ -19,6 +19,11 @@ impl StaticDiscoveryError {
         Self { text: format!("{file}: {cause}"), line: None }
     }
 
+    /// Returns the text and the line.
+    pub(crate) fn into_parts(self) -> (String, Option<usize>) {
+        (self.text, self.line)
+    }
+
     /// Returns the line of the mistake, counted from 1; `None` if it is not in a line.
     pub fn line(&self) -> Option<usize> {
         self.line

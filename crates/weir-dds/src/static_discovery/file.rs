@@ -17,7 +17,7 @@ use super::policies;
 use super::{Endpoint, Participant};
 use crate::qos::INFINITE;
 
-pub(super) type Result<T> = std::result::Result<T, StaticDiscoveryError>;
+pub(crate) type Result<T> = std::result::Result<T, StaticDiscoveryError>;
 
 /// Longest name of a participant, topic or type, in bytes (RTPS 2.5, 9.6.3.2).
 const NAME_MAX: usize = 256;
@@ -30,13 +30,13 @@ const PARTICIPANTS_MAX: usize = 512;
 
 /// The file: its name in errors, and its text.
 #[derive(Clone, Copy)]
-pub(super) struct Source<'a> {
-    name: &'a str,
-    text: &'a str,
+pub(crate) struct Source<'a> {
+    pub(crate) name: &'a str,
+    pub(crate) text: &'a str,
 }
 
 /// A table: its keys are taken one by one, and those that are left are unknown.
-pub(super) struct Table<'a> {
+pub(crate) struct Table<'a> {
     source: Source<'a>,
     /// Where the table begins.
     at: usize,
@@ -47,7 +47,7 @@ pub(super) struct Table<'a> {
 
 /// A key with its value.
 #[derive(Clone, Copy)]
-pub(super) struct Item<'a> {
+pub(crate) struct Item<'a> {
     source: Source<'a>,
     key: &'a str,
     at: usize,
@@ -126,17 +126,17 @@ fn check_key(source: Source<'_>, known: &[Endpoint], added: &Endpoint) -> Result
 }
 
 impl Source<'_> {
-    pub(super) fn line(&self, at: usize) -> usize {
+    pub(crate) fn line(&self, at: usize) -> usize {
         1 + self.text.bytes().take(at).filter(|byte| *byte == b'\n').count()
     }
 
-    fn error(&self, at: usize, cause: impl std::fmt::Display) -> StaticDiscoveryError {
+    pub(crate) fn error(&self, at: usize, cause: impl std::fmt::Display) -> StaticDiscoveryError {
         StaticDiscoveryError::at(self.name, self.line(at), cause)
     }
 }
 
 impl<'a> Table<'a> {
-    fn new(source: Source<'a>, at: usize, what: &'static str, table: &'a DeTable<'a>) -> Self {
+    pub(crate) fn new(source: Source<'a>, at: usize, what: &'static str, table: &'a DeTable<'a>) -> Self {
         let item = |(key, value): (&'a Spanned<std::borrow::Cow<'a, str>>, &'a Spanned<DeValue<'a>>)| {
             let name: &'a str = key.get_ref();
             (name, Item { source, key: name, at: key.span().start, value })
@@ -145,7 +145,7 @@ impl<'a> Table<'a> {
     }
 
     /// Returns the value of a key.
-    pub(super) fn take(&mut self, key: &'static str) -> Option<Item<'a>> {
+    pub(crate) fn take(&mut self, key: &'static str) -> Option<Item<'a>> {
         self.taken.push(key);
         self.keys.remove(key)
     }
@@ -156,7 +156,7 @@ impl<'a> Table<'a> {
     }
 
     /// Refuses keys that were not taken.
-    fn finish(self) -> Result<()> {
+    pub(crate) fn finish(self) -> Result<()> {
         let Some(item) = self.keys.values().min_by_key(|item| item.at) else { return Ok(()) };
         let known = self.taken.join(", ");
         Err(item.error(format!("unknown key `{}`: a {} has the keys {known}", item.key, self.what)))
@@ -171,6 +171,19 @@ impl<'a> Item<'a> {
     /// An error: the value has another form.
     fn expected(&self, what: impl std::fmt::Display) -> StaticDiscoveryError {
         self.error(format!("`{}`: use {what}", self.key))
+    }
+
+    /// The line of the key, from 1.
+    pub(crate) fn line(&self) -> usize {
+        self.source.line(self.at)
+    }
+
+    /// A table.
+    pub(crate) fn table(self, what: &'static str) -> Result<Table<'a>> {
+        match self.value.get_ref() {
+            DeValue::Table(table) => Ok(Table::new(self.source, self.at, what, table)),
+            _ => Err(self.expected(format!("a table [{}]", self.key))),
+        }
     }
 
     /// The tables of an array.
@@ -207,7 +220,7 @@ impl<'a> Item<'a> {
         }
     }
 
-    pub(super) fn integer<T>(&self, min: T, max: T) -> Result<T>
+    pub(crate) fn integer<T>(&self, min: T, max: T) -> Result<T>
     where
         T: TryFrom<i64> + PartialOrd + Copy + std::fmt::Display,
     {

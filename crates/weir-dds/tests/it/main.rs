@@ -22,6 +22,7 @@ mod instances;
 mod killed;
 mod large;
 mod limits;
+mod limits_tables;
 mod listeners;
 mod liveliness;
 mod loans;

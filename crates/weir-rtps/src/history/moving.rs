@@ -9,8 +9,12 @@ use super::block::{DATAGRAM_HEAD_LEN, Entry};
 impl History {
     /// Does a bounded amount of compaction. Called each time a block is opened.
     pub(super) fn tidy(&mut self) {
-        if self.entries.len() > 2 * self.alive + DENSE_SPARE {
+        if self.entries.len() > 2 * self.alive + self.dense_spare() {
             self.age();
+        }
+        if self.fixed.is_some() {
+            // Each block in use has a sample, and there is a block for each sample.
+            return;
         }
         for _ in 0..VICTIMS_AT_A_TIME {
             // Moving is worthwhile only if more than half of the bytes are dead, plus a margin.

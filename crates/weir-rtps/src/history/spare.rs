@@ -20,8 +20,10 @@ impl History {
     /// Takes a spare block of at least `len` bytes, and at most about twice that, from which no
     /// thread is sending.
     pub(super) fn take_spare(&mut self, len: usize) -> Option<Arc<Block>> {
+        let has_any_length = self.fixed.is_some();
         let fits = |block: &mut Arc<Block>| {
-            block.len() >= len && block.len() / 2 <= len && Arc::get_mut(block).is_some()
+            let is_apt = block.len() >= len && (block.len() / 2 <= len || has_any_length);
+            is_apt && Arc::get_mut(block).is_some()
         };
         let index = self.spare.iter_mut().position(fits)?;
         Some(self.spare.swap_remove(index))

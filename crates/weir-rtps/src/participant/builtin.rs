@@ -8,15 +8,18 @@ use weir_wire::{Data, EntityId, Guid, GuidPrefix, Payload, SequenceNumber, Subme
 use super::config::ParticipantConfig;
 use crate::config;
 use crate::inline_qos;
+use crate::limits::Limits;
 use crate::outbox::{Destinations, Outbox};
 use crate::participant_message;
 use crate::qos::{Durability, History, LivelinessKind, Reliability};
-use crate::reader::{RawSample, ReaderConfig, ReaderCore, ReassemblyLimits, WriterProxyConfig};
+use crate::reader::{RawSample, ReaderConfig, ReaderCore, ReaderSize, ReassemblyLimits, WriterProxyConfig};
 use crate::receiver::submessages::{self, Addressee};
 use crate::sedp::{self, EndpointData, EndpointKind};
 use crate::spdp::{ParticipantData, builtin_endpoints};
 use crate::time::Time;
-use crate::writer::{Change, ChangeKind, ReaderProxyConfig, WriteRefused, WriterConfig, WriterCore};
+use crate::writer::{
+    Change, ChangeKind, ReaderProxyConfig, WriteRefused, WriterConfig, WriterCore, WriterSize,
+};
 
 /// Both topics of SEDP, and participant messages.
 #[derive(Debug)]
@@ -160,6 +163,23 @@ impl BuiltinEndpoints {
             exchange.renewed_at = last;
         }
         is_due
+    }
+
+    /// Returns the memory of all endpoints as allocated, in bytes, if they have a limits table.
+    pub(super) fn allocated(&self) -> usize {
+        let exchanges = [&self.publications, &self.subscriptions, &self.messages];
+        exchanges.map(|it| it.writer.allocated() + it.reader.allocated()).iter().sum()
+    }
+
+    /// Returns what an endpoint pair reserves within a limits table, in bytes, and what a participant takes besides.
+    pub(super) fn bytes(limits: &Limits) -> (usize, usize) {
+        let limits = limits.builtin();
+        let writer = WriterSize::new(&limits, true, Some(1));
+        let reader = ReaderSize::new(&limits, false);
+        (
+            writer.bytes().saturating_add(reader.bytes()).saturating_mul(EXCHANGES),
+            EXCHANGES * writer.match_bytes(),
+        )
     }
 
     /// Returns the memory of our announcements in bytes.
@@ -377,6 +397,7 @@ impl Exchange {
             durability,
             answer_time: config::ANSWER_TIME,
             first,
+            limits: config.table.map(|limits| limits.builtin()),
             ..WriterConfig::new(Guid::new(config.guid_prefix, ids.writer), Reliability::Reliable)
         };
         let reader = ReaderConfig {
@@ -392,6 +413,7 @@ impl Exchange {
                 sample_max_bytes: config::ANNOUNCEMENT_MAX_BYTES,
                 max_bytes: config::ANNOUNCEMENT_REASSEMBLY_MAX_BYTES,
             },
+            limits: config.table.map(|limits| limits.builtin()),
             ..ReaderConfig::new(Guid::new(config.guid_prefix, ids.reader), Reliability::Reliable)
         };
         Self {
@@ -450,6 +472,8 @@ fn is_sedp(writer: EntityId) -> bool {
     [EntityId::SEDP_PUBLICATIONS_WRITER, EntityId::SEDP_SUBSCRIPTIONS_WRITER].contains(&writer)
 }
 
+/// The topics of discovery.
+const EXCHANGES: usize = 3;
 /// So many participants are sent the first of several announcements at once.
 const FEW_PEERS: u32 = 8;
 /// Maximum size of announcements that wait for an earlier one, over all participants, in bytes.

@@ -66,4 +66,4 @@ impl Claims {
 /// How long a claim waits for an answer from the known host.
 pub(super) const CLAIM_TIME: Duration = Duration::from_secs(1);
 /// Hosts that may claim one participant at a time. More than one, so that a forger does not keep the true one out.
-const CLAIMS_MAX: usize = 4;
+pub(super) const CLAIMS_MAX: usize = 4;

@@ -8,6 +8,7 @@ use core::time::Duration;
 use weir_wire::{GuidPrefix, SequenceNumber, VendorId};
 
 use crate::discovery_data::DiscoveryLimits;
+use crate::limits::Limits;
 use crate::ports;
 use crate::static_peers::StaticPeers;
 
@@ -65,6 +66,8 @@ pub struct ParticipantConfig {
     pub static_peers: StaticPeers,
     /// Limits on what peers can make grow.
     pub limits: DiscoveryLimits,
+    /// The limits table, if there is one: see [`ParticipantConfig::with_limits`].
+    pub table: Option<Limits>,
 }
 
 impl ParticipantConfig {
@@ -95,7 +98,16 @@ impl ParticipantConfig {
             remote_lease_min: Duration::from_millis(100),
             static_peers: StaticPeers::default(),
             limits: DiscoveryLimits::default(),
+            table: None,
         }
+    }
+
+    /// Sets a limits table: the limits on discovery, and what the builtin endpoints reserve.
+    #[must_use]
+    pub fn with_limits(mut self, limits: Limits) -> Self {
+        self.limits = limits.discovery();
+        self.table = Some(limits);
+        self
     }
 }
 

@@ -193,7 +193,14 @@ impl ParticipantCore {
             ("topic name", endpoint.topic.len(), NAME_MAX_BYTES),
             ("type name", endpoint.type_name.len(), NAME_MAX_BYTES),
         ])?;
-        check_policy_lengths(&endpoint.qos, self.config.limits.user_data_bytes)
+        check_policy_lengths(&endpoint.qos, self.config.limits.user_data_bytes)?;
+        let (what, max) = match kind {
+            EndpointKind::Writer => ("writers", self.config.limits.writers),
+            EndpointKind::Reader => ("readers", self.config.limits.readers),
+        };
+        let others =
+            self.locals.iter().filter(|(entity, entry)| entry.kind == kind && **entity != endpoint.entity);
+        if others.count() >= max { Err(LocalEndpointError::TooMany { what, max }) } else { Ok(()) }
     }
 }
 

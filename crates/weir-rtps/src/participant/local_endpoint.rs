@@ -54,6 +54,14 @@ pub enum LocalEndpointError {
     /// The participant is closed.
     #[error("the participant is closed")]
     Closed,
+    /// The limits table has no room for another endpoint of this kind.
+    #[error("the participant has {max} {what} already: raise the limit `{what}`, or close one of them")]
+    TooMany {
+        /// `writers` or `readers`.
+        what: &'static str,
+        /// The limit.
+        max: usize,
+    },
     /// There are too many endpoints.
     #[error("the endpoint cannot be announced: {0}")]
     NotAnnounced(#[from] WriteRefused),

@@ -10,7 +10,6 @@ use super::ParticipantCore;
 use super::local_endpoint::{LocalEntry, Pair};
 use super::news::{Change, PairKey};
 use super::remote_participant::kind_of;
-use crate::config;
 use crate::discovery_event::{DiscoveryEvent, RemoteEndpoint, TypeDifference};
 use crate::qos::Qos;
 use crate::qos_match;
@@ -91,8 +90,9 @@ impl ParticipantCore {
 
     /// Returns whether a local endpoint has room for one more match with a participant.
     fn has_room_for_match(&self, local: EntityId, prefix: GuidPrefix) -> bool {
-        self.locals.get(&local).is_some_and(|entry| entry.matches < config::PROXIES_MAX)
-            && self.news.matches_with(local, prefix) < config::PROXIES_PER_PARTICIPANT_MAX
+        let limits = &self.config.limits;
+        self.locals.get(&local).is_some_and(|entry| entry.matches < limits.matches)
+            && self.news.matches_with(local, prefix) < limits.matches_per_participant
     }
 
     /// Returns the data of an endpoint that may be a local one.

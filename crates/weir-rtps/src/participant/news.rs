@@ -16,6 +16,10 @@ use crate::qos::PolicySet;
 /// A local endpoint and another one of its topic.
 pub(super) type PairKey = (EntityId, Guid);
 
+/// The state of a pair, or its place in the queue.
+pub(super) const PAIR_BYTES: usize =
+    if size_of::<PairState>() > size_of::<Queued>() { size_of::<PairState>() } else { size_of::<Queued>() };
+
 /// The relations of all pairs, and what the driver knows of them.
 #[derive(Debug, Default)]
 pub(super) struct News {
@@ -59,6 +63,11 @@ struct PairState {
 }
 
 impl News {
+    /// Returns the number of pairs.
+    pub(super) fn relations(&self) -> usize {
+        self.pairs.len()
+    }
+
     /// Queues an event that is not about a pair, unless it repeats the last one.
     pub(super) fn push(&mut self, event: DiscoveryEvent) {
         if !matches!(self.queue.back(), Some(Queued::Event(last)) if *last == event) {

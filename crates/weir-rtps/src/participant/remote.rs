@@ -380,7 +380,9 @@ impl ParticipantCore {
         let texts = entry.texts();
         let before = remote.endpoints.get(&entity).map_or(0, RemoteEntry::texts);
         let has_room = |used: usize, max: usize| used - before + texts <= max;
-        if !has_room(self.remote_texts, limits.texts_bytes) || !has_room(remote.texts, limits.texts_bytes / 4)
+        if texts > limits.texts_per_endpoint_bytes
+            || !has_room(self.remote_texts, limits.texts_bytes)
+            || !has_room(remote.texts, limits.texts_per_participant_bytes)
         {
             self.counters.endpoints_over_limit += 1;
             // The stored data is out of date.

@@ -50,8 +50,8 @@ struct Account {
 
 impl Validation {
     /// Credits a host with what has arrived from there, or in the name of a participant there.
-    fn received(&mut self, now: Time, host: Ipv4Addr, bytes: u64) {
-        if !self.accounts.contains_key(&host) && self.accounts.len() >= HOSTS_MAX {
+    fn received(&mut self, now: Time, host: Ipv4Addr, bytes: u64, hosts_max: usize) {
+        if !self.accounts.contains_key(&host) && self.accounts.len() >= hosts_max {
             // The one to which nothing was sent for longest, and that has answered only if all have.
             let key = |account: &Account| (!account.has_answered, account.room_at(now));
             let unused = self.accounts.iter().max_by_key(|(_, account)| key(account));
@@ -112,7 +112,9 @@ impl ParticipantCore {
     pub(super) fn credit(&mut self, now: Time, host: Ipv4Addr) {
         let bytes = core::mem::take(&mut self.validation.arriving);
         if bytes > 0 && !self.reachability.is_on_this_host(host) {
-            self.validation.received(now, host, bytes);
+            let hosts_max =
+                HOSTS_PER_PARTICIPANT.saturating_mul(self.config.limits.participants).min(HOSTS_MAX);
+            self.validation.received(now, host, bytes, hosts_max);
         }
     }
 
@@ -240,4 +242,6 @@ const BURST: u64 = 4_000;
 const REFILL_PER_HOUR: u64 = 4_500;
 /// Hosts with an account. Beyond that, the one to which nothing was sent for longest is forgotten.
 const HOSTS_MAX: usize = 4_096;
+/// So many for each participant that may be known, if these are fewer.
+const HOSTS_PER_PARTICIPANT: usize = 8;
 const HEADER_LEN: usize = 20;

@@ -14,6 +14,39 @@ use crate::config;
 use crate::time::Time;
 use crate::writer::ChangeKind;
 
+/// What the bookkeeping of incomplete samples reserves.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct AssembliesSize {
+    pub(super) samples: usize,
+    /// Words for the fragments of one of them.
+    words: usize,
+}
+
+impl AssembliesSize {
+    /// So many samples of at most so many bytes.
+    pub(super) fn new(samples: usize, sample_bytes: usize) -> Self {
+        let fragments =
+            sample_bytes.div_ceil(config::FRAGMENT_MIN_BYTES).max(config::FRAGMENTS_MAX.min(sample_bytes));
+        Self { samples, words: fragments.div_ceil(64) }
+    }
+
+    /// Memory in bytes.
+    pub(super) fn bytes(&self) -> usize {
+        let list = size_of::<Vec<Word>>().saturating_add(self.words.saturating_mul(size_of::<Word>()));
+        self.samples.saturating_mul(list).saturating_add(MAPS_BYTES)
+    }
+}
+
+/// Memory of a map of at most [`MAP_NODE`] elements, in bytes: a node with its elements, its parent and its length.
+const fn map_bytes<K, V>() -> usize {
+    (MAP_NODE * (size_of::<K>() + size_of::<V>()) + size_of::<usize>() + 2 * size_of::<u16>())
+        .next_multiple_of(size_of::<usize>())
+}
+
+/// Elements in a node of a map. Limits tables allow fewer incomplete samples.
+const MAP_NODE: usize = 11;
+const MAPS_BYTES: usize = map_bytes::<(Guid, SequenceNumber), Assembly>() + map_bytes::<Guid, usize>();
+
 /// The incomplete samples of all writers.
 #[derive(Debug, Default)]
 pub(super) struct Assemblies {
@@ -30,12 +63,36 @@ pub(super) struct Assemblies {
     completed: usize,
     /// Memory of earlier samples' words, for reuse.
     spare: Vec<Vec<Word>>,
+    /// Number of samples, if memory for them was reserved.
+    max: Option<usize>,
 }
 
 impl Assemblies {
     /// Room for `max_bytes` of samples, at most [`config::REASSEMBLY_MAX_BYTES`].
     pub(super) fn new(max_bytes: usize) -> Self {
         Self { max_bytes, ..Self::default() }
+    }
+
+    /// Reserves memory for the bookkeeping of samples. That of the samples themselves is in the chunks.
+    pub(super) fn fixed(max_bytes: usize, size: AssembliesSize) -> Self {
+        let mut all = BTreeMap::new();
+        let mut of_writers = BTreeMap::new();
+        // A map keeps the memory of its first few elements.
+        let at = (Guid::UNKNOWN, SequenceNumber::ZERO);
+        all.insert(at, Assembly::vacant());
+        all.remove(&at);
+        of_writers.insert(Guid::UNKNOWN, 0);
+        of_writers.remove(&Guid::UNKNOWN);
+        let mut spare = Vec::with_capacity(size.samples);
+        spare.extend((0..size.samples).map(|_| Vec::with_capacity(size.words)));
+        Self { max_bytes, all, of_writers, spare, max: Some(size.samples), ..Self::default() }
+    }
+
+    /// Memory as allocated if it was reserved, in bytes.
+    pub(super) fn allocated(&self) -> usize {
+        let lists = self.spare.iter().map(Vec::capacity).sum::<usize>();
+        let lists = lists + self.all.values().map(Assembly::words_room).sum::<usize>();
+        lists * size_of::<Word>() + self.spare.capacity() * size_of::<Vec<Word>>() + MAPS_BYTES
     }
 
     /// The sample that a fragment belongs to, which is started if it is new. Returns `None` if
@@ -78,10 +135,16 @@ impl Assemblies {
         if size > config::SAMPLE_MAX_BYTES || has_tiny_fragments {
             return None;
         }
-        while !self.has_room(writer, size) {
+        if self.max.is_some_and(|max| max == 0) {
+            return None;
+        }
+        while !self.has_room(writer, size) || self.max.is_some_and(|max| self.all.len() >= max) {
             self.drop_idle(now, chunks)?;
         }
         let spare = chunks.take_buffer(size);
+        if chunks.is_fixed() && spare.is_none() {
+            return None;
+        }
         Some(spare.map_or(SampleMemory::Growing(Vec::new()), SampleMemory::Recycled))
     }
 
@@ -101,6 +164,16 @@ impl Assemblies {
         chunks: &mut Chunks,
         is_wanted: impl Fn(SequenceNumber) -> bool,
     ) {
+        if self.max.is_some() {
+            // There are few, and no list is to be allocated.
+            let unwanted = |all: &BTreeMap<_, _>| {
+                all.range(of_writer(writer)).map(|(at, _)| *at).find(|(_, sn)| !is_wanted(*sn))
+            };
+            while let Some(at) = unwanted(&self.all) {
+                self.discard(at, chunks);
+            }
+            return;
+        }
         let of_writer = self.all.range(of_writer(writer));
         let unwanted: Vec<_> = of_writer.map(|(at, _)| *at).filter(|(_, sn)| !is_wanted(*sn)).collect();
         unwanted.into_iter().for_each(|at| self.discard(at, chunks));
@@ -156,7 +229,8 @@ impl Assemblies {
             }
         }
         let words = assembly.take_words();
-        if self.spare.len() < SPARE_LISTS_MAX && words.capacity() <= SPARE_WORDS_MAX {
+        let is_kept = self.spare.len() < SPARE_LISTS_MAX && words.capacity() <= SPARE_WORDS_MAX;
+        if is_kept || self.max.is_some() {
             self.spare.push(words);
         }
         Some(assembly)

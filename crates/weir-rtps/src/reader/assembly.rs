@@ -170,6 +170,34 @@ impl Assembly {
         }
     }
 
+    /// A sample without fragments, which stands for none.
+    pub(super) fn vacant() -> Self {
+        Self {
+            sequence_number: SequenceNumber::ZERO,
+            kind: ChangeKind::Alive,
+            key_hash: None,
+            is_key: false,
+            source_timestamp: None,
+            sample_size: 0,
+            fragment_size: 1,
+            total: 0,
+            missing: 0,
+            reach: 0,
+            memory: SampleMemory::Growing(Vec::new()),
+            is_reserved_whole: false,
+            words: Vec::new(),
+            whole_words: 0,
+            highest: 0,
+            is_progress_wanted: false,
+            added_at: Time::ZERO,
+        }
+    }
+
+    /// Words for which there is memory.
+    pub(super) fn words_room(&self) -> usize {
+        self.words.capacity()
+    }
+
     /// Whether `frag` agrees with the fragments before it.
     pub(super) fn is_of(&self, frag: &DataFrag<'_>) -> bool {
         self.sample_size == frag.sample_size as usize && self.fragment_size == usize::from(frag.fragment_size)

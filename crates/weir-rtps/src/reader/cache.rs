@@ -16,6 +16,7 @@ use super::limits::Limits;
 use super::raw_sample::{RawSample, SampleSelection};
 use super::rejection::Rejection;
 use super::sample::Sample;
+use super::size::ReaderSize;
 use super::states::States;
 use super::stored::StoredSample;
 use crate::block::Block;
@@ -49,13 +50,13 @@ pub(super) struct Cache {
 }
 
 impl Cache {
-    pub(super) fn new(config: &ReaderConfig) -> Self {
+    pub(super) fn new(config: &ReaderConfig, size: Option<&ReaderSize>) -> Self {
         Self {
             limits: Limits::new(config),
             key_payload_of: config.key_payload_of,
-            chunks: Chunks::default(),
-            entries: Entries::new(),
-            instances: Instances::new(config),
+            chunks: size.map_or_else(Chunks::default, |size| Chunks::fixed(size.chunks)),
+            entries: size.map_or_else(Entries::new, |size| Entries::fixed(size.entries)),
+            instances: Instances::new(config, size.map(|size| size.instances)),
             held: 0,
             held_bytes: 0,
             bytes: 0,
@@ -70,7 +71,7 @@ impl Cache {
     /// empty cache has room for one sample of any size. Samples held back do not count: the sample
     /// that they wait for must find room.
     #[inline]
-    pub(super) fn refusal(&self, key: Option<Key>, len: usize) -> Option<Rejection> {
+    pub(super) fn refusal(&mut self, key: Option<Key>, len: usize) -> Option<Rejection> {
         let live = self.entries.live;
         let is_crowded = live >= self.limits.crowded_from
             || (self.bytes + cost(len) > self.limits.max_bytes && live > 0)
@@ -79,7 +80,13 @@ impl Cache {
     }
 
     #[cold]
-    fn refusal_of(&self, key: Option<Key>, len: usize) -> Option<Rejection> {
+    fn refusal_of(&mut self, key: Option<Key>, len: usize) -> Option<Rejection> {
+        if self.limits.is_fixed && self.entries.is_nearly_full() {
+            self.compact_entries();
+        }
+        if self.is_too_long(len) {
+            return Some(Rejection::BytesLimit);
+        }
         if !self.instances.has_room(key) {
             return Some(Rejection::InstancesLimit);
         }
@@ -101,6 +108,11 @@ impl Cache {
             .map_or(0, |position| cost(self.entries.at(position).at.len as usize));
         (self.bytes + waiting_bytes + cost(len) > limits.max_bytes.saturating_add(freed) && live > 0)
             .then_some(Rejection::BytesLimit)
+    }
+
+    /// Whether a sample is longer than the limits table allows, so that it never finds room.
+    pub(super) fn is_too_long(&self, len: usize) -> bool {
+        len > self.limits.sample_bytes
     }
 
     /// Whether a sample is left out because of its content. `list`: its inline QoS. `in_turn`: it is the next of its
@@ -134,6 +146,8 @@ impl Cache {
     pub(super) fn is_full_of_held(&self, len: usize) -> bool {
         let count = self.entries.live + self.held;
         (count >= self.limits.max_samples && self.limits.depth.is_none())
+            || self.held >= self.limits.held
+            || self.is_too_long(len)
             || self.bytes + self.held_bytes + cost(len) > self.limits.max_bytes
     }
 
@@ -166,6 +180,11 @@ impl Cache {
             + self.entries.memory()
             + self.instances.memory()
             + self.enforced.as_ref().map_or(0, |enforced| enforced.memory())
+    }
+
+    /// Memory as allocated, in bytes, without that of policies.
+    pub(super) fn allocated(&self) -> usize {
+        self.chunks.allocated() + self.entries.memory() + self.instances.allocated()
     }
 
     /// Appends a sample. The payload stays in `block` if it lies there and that is worthwhile.
@@ -327,6 +346,7 @@ impl Cache {
             last_values.into_iter().for_each(|index| self.settle_postponed(index, true));
         }
         let left = self.instances.registrations.take(writer);
+        let count = left.len() as u64;
         for &index in &left {
             let is_orphan = self.instances.get_mut(index).left_by(writer);
             if let Some(enforced) = self.enforced.as_mut().filter(|_| is_orphan) {
@@ -343,7 +363,8 @@ impl Cache {
             let key = self.instances.get(index).key;
             self.note_state(index, key);
         }
-        left.len() as u64
+        self.instances.registrations.give_back(left);
+        count
     }
 
     /// Removes the oldest sample and passes it to `f`. Does what [`Cache::show`] and
@@ -542,6 +563,7 @@ impl Cache {
     #[inline]
     pub(super) fn is_sparse(&self) -> bool {
         self.chunks.memory > config::READER_SPARSE_BYTES
+            && !self.limits.is_fixed
             && self.chunks.used() > config::READER_SPARSE_BYTES + 4 * self.chunks.live
     }
 

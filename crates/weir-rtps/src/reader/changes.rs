@@ -42,6 +42,8 @@ pub(super) struct ChangesFromWriter {
     pub(super) list: VecDeque<Change>,
     /// The last time that samples were skipped as unavailable.
     leap: Option<Leap>,
+    /// Number of samples that may be listed, if memory for them was reserved.
+    room: Option<usize>,
 }
 
 /// Samples that were skipped because the writer does not have them any more, by its own account or in its name.
@@ -58,7 +60,14 @@ struct Leap {
 impl ChangesFromWriter {
     /// Expects the sample `first`, and none before it.
     pub(super) fn from(first: SequenceNumber) -> Self {
-        Self { expected: first, floor: first, announced: first.prev(), list: VecDeque::new(), leap: None }
+        Self {
+            expected: first,
+            floor: first,
+            announced: first.prev(),
+            list: VecDeque::new(),
+            leap: None,
+            room: None,
+        }
     }
 
     /// Whether a sample is there already, or irrelevant. It is not before `expected`.
@@ -89,7 +98,9 @@ impl ChangesFromWriter {
     /// Number of samples behind the next one that may be listed, when the lists of all writers have
     /// the capacity `listed`.
     pub(super) fn reach(&self, listed: usize) -> usize {
-        if listed < config::REORDER_SHARED_SAMPLES {
+        if let Some(room) = self.room {
+            room
+        } else if listed < config::REORDER_SHARED_SAMPLES {
             config::REORDER_MAX_SAMPLES
         } else {
             self.list.len().max(config::REORDER_MIN_SAMPLES)
@@ -224,8 +235,8 @@ impl ChangesFromWriter {
     }
 
     /// Removes the samples that are held back.
-    pub(super) fn take_held(&mut self) -> impl Iterator<Item = StoredSample> {
-        core::mem::take(&mut self.list).into_iter().filter_map(|change| match change {
+    pub(super) fn take_held(&mut self) -> impl Iterator<Item = StoredSample> + '_ {
+        self.list.drain(..).filter_map(|change| match change {
             Change::Held(stored) => Some(stored),
             Change::Missing { .. } | Change::Irrelevant => None,
         })
@@ -233,6 +244,32 @@ impl ChangesFromWriter {
 
     /// Returns memory that the list does not need now.
     pub(super) fn shrink(&mut self) {
-        self.list.shrink_to(self.list.len().next_power_of_two());
+        if self.room.is_none() {
+            self.list.shrink_to(self.list.len().next_power_of_two());
+        }
+    }
+
+    /// Returns the memory of an empty list, unless it was reserved.
+    pub(super) fn free_list(&mut self) {
+        if self.room.is_none() {
+            self.list = VecDeque::new();
+        }
+    }
+
+    /// Expects the sample `first` next, and keeps memory that was reserved.
+    pub(super) fn restart(&mut self, first: SequenceNumber) {
+        let (mut list, room) = (core::mem::take(&mut self.list), self.room);
+        list.clear();
+        *self = Self { list: if room.is_some() { list } else { VecDeque::new() }, room, ..Self::from(first) };
+    }
+
+    /// Uses a list with room for so many samples.
+    pub(super) fn use_list(&mut self, list: VecDeque<Change>, room: usize) {
+        (self.list, self.room) = (list, Some(room));
+    }
+
+    /// Takes the list back, if it was reserved. It is empty.
+    pub(super) fn take_list(&mut self) -> Option<VecDeque<Change>> {
+        self.room.take().map(|_| core::mem::take(&mut self.list))
     }
 }

@@ -46,9 +46,26 @@ struct Chunk {
     is_borrowed: bool,
 }
 
+/// What the payloads of a reader reserve.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct ChunksSize {
+    chunks: usize,
+    chunk_len: usize,
+}
+
 /// The payloads of a reader. The debug output has only their number and size.
-#[derive(Default)]
 pub(super) struct Chunks {
+    /// Length of a standard chunk in bytes.
+    chunk_len: usize,
+    /// Number of spare chunks to keep.
+    spare_max: usize,
+    /// Whether all memory was reserved at the start.
+    is_fixed: bool,
+    /// Payloads may stay in the receive memory if they are longer than [`config::READER_BORROWED_MIN_BYTES`] by less
+    /// than this.
+    borrowed_span: usize,
+    /// Chunks allocated although all memory was reserved: the application shares the others.
+    beyond: u64,
     chunks: Vec<Chunk>,
     /// Indices of chunks without memory.
     vacant: Vec<u32>,
@@ -88,7 +105,79 @@ impl fmt::Debug for Chunks {
     }
 }
 
+impl Default for Chunks {
+    fn default() -> Self {
+        Self {
+            chunk_len: config::READER_CHUNK_BYTES,
+            spare_max: config::READER_CHUNKS_SPARE_MAX,
+            is_fixed: false,
+            borrowed_span: SHORT_MAX - config::READER_BORROWED_MIN_BYTES + 1,
+            beyond: 0,
+            chunks: Vec::new(),
+            vacant: Vec::new(),
+            spare: Vec::new(),
+            current: None,
+            open: Box::default(),
+            used: 0,
+            memory: 0,
+            live: 0,
+            was_filled: false,
+            lent: VecDeque::new(),
+            large: Vec::new(),
+        }
+    }
+}
+
+impl ChunksSize {
+    /// So many chunks, with room for a payload of `len` bytes each.
+    pub(super) fn new(chunks: usize, len: usize) -> Self {
+        Self { chunks, chunk_len: len.max(1).next_multiple_of(64) }
+    }
+
+    /// Memory in bytes.
+    pub(super) fn bytes(&self) -> usize {
+        let listed = 2 * size_of::<u32>() + size_of::<Arc<Block>>();
+        self.chunks.saturating_mul(Block::footprint(self.chunk_len) + size_of::<Chunk>() + listed)
+    }
+}
+
 impl Chunks {
+    /// Reserves all memory. There is a chunk for each payload; short ones share chunks, and nothing ever moves.
+    pub(super) fn fixed(ChunksSize { chunks, chunk_len }: ChunksSize) -> Self {
+        let mut fixed =
+            Self { chunk_len, spare_max: chunks, is_fixed: true, borrowed_span: 0, ..Self::default() };
+        fixed.chunks.reserve_exact(chunks);
+        fixed.vacant.reserve_exact(chunks);
+        fixed.spare.reserve_exact(chunks);
+        fixed.lent.reserve_exact(chunks);
+        for _ in 0..chunks {
+            let index = fixed.place(Block::new(chunk_len));
+            fixed.spare.push(index);
+        }
+        fixed
+    }
+
+    /// How many chunks were allocated although all memory was reserved.
+    pub(super) fn beyond(&self) -> u64 {
+        self.beyond
+    }
+
+    /// Whether all memory was reserved at the start.
+    pub(super) fn is_fixed(&self) -> bool {
+        self.is_fixed
+    }
+
+    /// Memory as allocated, in bytes.
+    pub(super) fn allocated(&self) -> usize {
+        let blocks = self.chunks.iter().filter_map(|chunk| chunk.block.as_ref());
+        let blocks = blocks.chain(&self.lent).chain(&self.large);
+        blocks.map(|block| block.memory()).sum::<usize>()
+            + self.open.len()
+            + self.chunks.capacity() * size_of::<Chunk>()
+            + (self.vacant.capacity() + self.spare.capacity()) * size_of::<u32>()
+            + (self.lent.capacity() + self.large.capacity()) * size_of::<Arc<Block>>()
+    }
+
     /// Copies a payload into a chunk. Always inlined, so that the result stays in registers.
     #[inline(always)]
     pub(super) fn store(&mut self, payload: &[u8]) -> ChunkRef {
@@ -131,19 +220,22 @@ impl Chunks {
     /// Whether more than half of the memory is dead. Clears the mark that a chunk was filled.
     pub(super) fn note_filled(&mut self) -> bool {
         self.was_filled = false;
-        self.used() > 2 * self.live + CHUNKS_DEAD_MAX * config::READER_CHUNK_BYTES
+        !self.is_fixed && self.used() > 2 * self.live + CHUNKS_DEAD_MAX * config::READER_CHUNK_BYTES
     }
 
     /// Whether a payload is in a mostly dead chunk.
     #[inline]
     pub(super) fn is_stranded(&self, at: ChunkRef) -> bool {
         let chunk = &self.chunks[at.chunk as usize];
-        chunk.live_bytes < config::READER_CHUNK_BYTES / 2 && !chunk.is_whole
+        chunk.live_bytes < self.chunk_len / 2 && !chunk.is_whole
     }
 
     /// Memory of an earlier large sample, at least `len` bytes, if there is some. Its contents are
     /// not cleared.
     pub(super) fn take_buffer(&mut self, len: usize) -> Option<Arc<Block>> {
+        if self.is_fixed {
+            return self.take_reserved(len);
+        }
         let fits = |block: &mut Arc<Block>| {
             block.len() >= len && block.len() / 2 <= len && Arc::get_mut(block).is_some()
         };
@@ -153,6 +245,10 @@ impl Chunks {
     /// Keeps memory for the next large sample, within limits. Buffers that the application still
     /// shares are dropped first.
     pub(super) fn give_buffer(&mut self, buffer: Arc<Block>) {
+        if self.is_fixed && buffer.len() == self.chunk_len {
+            let index = self.place(buffer);
+            return self.retire(index);
+        }
         while !self.has_room_for(buffer.len()) {
             let Some(shared) = self.large.iter_mut().position(|kept| Arc::get_mut(kept).is_none()) else {
                 return;
@@ -160,6 +256,15 @@ impl Chunks {
             self.large.swap_remove(shared);
         }
         self.large.push(buffer);
+    }
+
+    /// Takes the memory of a spare chunk.
+    fn take_reserved(&mut self, len: usize) -> Option<Arc<Block>> {
+        let index = if len <= self.chunk_len { self.take_spare() } else { None }?;
+        let block = self.chunks[index as usize].block.take()?;
+        self.memory -= block.len();
+        self.vacant.push(index);
+        Some(block)
     }
 
     fn has_room_for(&self, len: usize) -> bool {
@@ -180,7 +285,7 @@ impl Chunks {
     /// of its own.
     #[inline]
     pub(super) fn borrow(&mut self, payload: &[u8], block: &Arc<Block>) -> Option<ChunkRef> {
-        if !(config::READER_BORROWED_MIN_BYTES..=SHORT_MAX).contains(&payload.len()) {
+        if payload.len().wrapping_sub(config::READER_BORROWED_MIN_BYTES) >= self.borrowed_span {
             return None;
         }
         let offset = block.offset_of(payload)?;
@@ -237,7 +342,7 @@ impl Chunks {
     /// Moves a small payload from a closed chunk of standard size to the open one.
     pub(super) fn relocate(&mut self, at: &mut ChunkRef) {
         let block = self.chunks[at.chunk as usize].block.as_ref();
-        let is_standard = block.is_some_and(|block| block.len() == config::READER_CHUNK_BYTES);
+        let is_standard = block.is_some_and(|block| block.len() == self.chunk_len);
         // A borrowed payload moves too: it keeps a whole block from its receiver.
         if !is_standard || self.current == Some(at.chunk) || at.len as usize > MOVED_MAX_BYTES {
             return;
@@ -255,15 +360,18 @@ impl Chunks {
 
     /// Memory in use, in bytes.
     pub(super) fn used(&self) -> usize {
-        self.memory - self.spare.len() * config::READER_CHUNK_BYTES
+        self.memory - self.spare.len() * self.chunk_len
     }
 
     /// Opens a chunk with room for `len` bytes.
     fn open(&mut self, len: usize) -> u32 {
         self.was_filled = true;
         self.seal();
-        let spare = if len <= config::READER_CHUNK_BYTES { self.take_spare() } else { None };
-        let index = spare.unwrap_or_else(|| self.place(Block::new(len.max(config::READER_CHUNK_BYTES))));
+        let spare = if len <= self.chunk_len { self.take_spare() } else { None };
+        let index = spare.unwrap_or_else(|| {
+            self.beyond += u64::from(self.is_fixed);
+            self.place(Block::new(len.max(self.chunk_len)))
+        });
         let chunk = &mut self.chunks[index as usize];
         chunk.is_whole = false;
         if let Some(block) = chunk.block.as_mut().and_then(Arc::get_mut) {
@@ -313,9 +421,9 @@ impl Chunks {
             self.vacant.push(index);
             return;
         }
-        let is_standard = block.len() == config::READER_CHUNK_BYTES;
+        let is_standard = block.len() == self.chunk_len;
         let is_lent = Arc::get_mut(&mut block).is_none();
-        if is_standard && !is_lent && self.spare.len() < config::READER_CHUNKS_SPARE_MAX {
+        if is_standard && !is_lent && self.spare.len() < self.spare_max {
             chunk.block = Some(block);
             self.spare.push(index);
             return;
@@ -325,7 +433,7 @@ impl Chunks {
         if !is_standard {
             self.give_buffer(block);
         } else if is_lent {
-            if self.lent.len() >= config::READER_CHUNKS_SPARE_MAX {
+            if self.lent.len() >= self.spare_max {
                 self.lent.pop_front();
             }
             self.lent.push_back(block);

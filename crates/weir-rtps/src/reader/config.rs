@@ -9,6 +9,7 @@ use weir_wire::{Guid, Header, ProtocolVersion, VendorId};
 
 use crate::config;
 use crate::ecn::EcnMarks;
+use crate::limits::EndpointLimits;
 use crate::qos::{
     DestinationOrder, History, INFINITE, Ownership, Presentation, ReaderDataLifecycle, Reliability,
 };
@@ -81,6 +82,8 @@ pub struct ReaderConfig {
     pub hash_seed: u64,
     /// The marks of what the participant receives; all its readers share them.
     pub ecn: EcnMarks,
+    /// What the reader reserves memory for, and may hold at most; `None`: memory is allocated as needed.
+    pub limits: Option<EndpointLimits>,
 }
 
 impl ReaderConfig {
@@ -112,7 +115,21 @@ impl ReaderConfig {
             answer_time: Duration::ZERO,
             hash_seed: 0,
             ecn: EcnMarks::default(),
+            limits: None,
         }
+    }
+
+    /// The configuration with its resource limits lowered to the limits of the table.
+    pub(super) fn within_limits(mut self) -> Self {
+        if let Some(limits) = self.limits {
+            let lowered = |limit: Option<u32>, most: usize| {
+                Some(limit.unwrap_or(u32::MAX).min(u32::try_from(most).unwrap_or(u32::MAX)))
+            };
+            self.max_samples = lowered(self.max_samples, limits.samples);
+            self.max_instances = lowered(self.max_instances, limits.instances);
+            self.reassembly.sample_max_bytes = self.reassembly.sample_max_bytes.min(limits.sample_bytes);
+        }
+        self
     }
 
     /// The header of every message of the reader.

@@ -41,8 +41,11 @@ pub struct ReaderCounters {
     /// Unmatched writers whose position was forgotten to make room for others.
     pub writers_forgotten: u64,
     /// Reliable samples in fragments above
-    /// [`sample_max_bytes`](super::ReassemblyLimits::sample_max_bytes); also counted as lost.
+    /// [`sample_max_bytes`](super::ReassemblyLimits::sample_max_bytes), and samples longer than a limits table allows;
+    /// also counted as lost.
     pub samples_oversized: u64,
+    /// Pieces of memory allocated although a limits table had all memory reserved: the application shares the others.
+    pub chunks_beyond_limits: u64,
     /// Submessages from unmatched writers.
     pub unknown_writers: u64,
     /// Fragments dropped because they contradict others of their sample, exceed a limit, or lie too

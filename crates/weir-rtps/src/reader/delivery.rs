@@ -8,6 +8,7 @@ use super::config::ReaderConfig;
 use super::counters::ReaderCounters;
 use super::rejection::Rejection;
 use super::sample::{Sample, sample_of};
+use super::size::ReaderSize;
 use super::writer_proxy::{Arrival, WriterProxy};
 use crate::key_hasher::Key;
 use crate::time::Time;
@@ -24,9 +25,9 @@ pub(super) struct Delivery {
 }
 
 impl Delivery {
-    pub(super) fn new(config: &ReaderConfig) -> Self {
+    pub(super) fn new(config: &ReaderConfig, size: Option<&ReaderSize>) -> Self {
         Self {
-            cache: Cache::new(config),
+            cache: Cache::new(config, size),
             counters: ReaderCounters::default(),
             last_rejection: None,
             has_refused: false,
@@ -86,11 +87,14 @@ impl Delivery {
     #[cold]
     pub(super) fn reject(
         &mut self,
+        now: Time,
         proxy: &mut WriterProxy,
-        sn: SequenceNumber,
-        rejection: Rejection,
-        key: Option<Key>,
+        (sn, len): (SequenceNumber, usize),
+        (rejection, key): (Rejection, Option<Key>),
     ) {
+        if self.cache.is_too_long(len) {
+            return self.skip_too_long(now, proxy, sn);
+        }
         let was_refused = proxy.refuse(sn, key.filter(|_| rejection.is_of_instance()));
         if proxy.is_reliable {
             self.counters.samples_refused += u64::from(!was_refused);
@@ -99,6 +103,15 @@ impl Delivery {
             self.counters.samples_rejected += 1;
         }
         self.last_rejection = Some((rejection, key));
+    }
+
+    /// Moves past a sample that is longer than the limits table allows: it would never find room.
+    fn skip_too_long(&mut self, now: Time, proxy: &mut WriterProxy, sn: SequenceNumber) {
+        self.counters.samples_oversized += 1;
+        self.count_lost(1);
+        proxy.accept(now, sn);
+        self.note_lost(now, proxy.guid, sn.next());
+        self.deliver_held(now, proxy);
     }
 
     /// Moves samples that were held back into the cache, while the next one is there and has room.
@@ -179,7 +192,7 @@ impl Delivery {
         };
         if let Some(rejection) = rejection {
             self.cache.chunks.give_buffer(buffer);
-            self.reject(proxy, sn, rejection, key);
+            self.reject(now, proxy, (sn, len), (rejection, key));
             return false;
         }
         let stored = self.cache.hold_whole(kind, key, source_timestamp, buffer, len);

@@ -65,8 +65,28 @@ pub(super) struct Entries {
 }
 
 impl Entries {
+    /// Entries to reserve for so many live ones.
+    pub(super) fn room_for(live: usize) -> usize {
+        live.saturating_mul(2).saturating_add(DEAD_BESIDE + 2)
+    }
+
     pub(super) fn new() -> Self {
         Self { ring: Ring::new(Entry::VACANT), front: 1, live: 0, unread: 0, unread_from: 0 }
+    }
+
+    /// Reserves memory for so many entries.
+    pub(super) fn fixed(entries: usize) -> Self {
+        Self { ring: Ring::with_room(Entry::VACANT, entries), ..Self::new() }
+    }
+
+    /// Memory of so many entries, in bytes.
+    pub(super) fn bytes(entries: usize) -> usize {
+        Ring::<Entry>::room_for(entries).saturating_mul(size_of::<Entry>())
+    }
+
+    /// Whether so many entries are dead that others could soon find no room, if the room was reserved.
+    pub(super) fn is_nearly_full(&self) -> bool {
+        self.ring.len() > 2 * self.live + DEAD_BESIDE
     }
 
     /// Memory in bytes.
@@ -221,3 +241,6 @@ impl Entries {
         self.unread_from = 0;
     }
 }
+
+/// Dead entries beside as many as there are live ones, if the room was reserved.
+const DEAD_BESIDE: usize = 16;

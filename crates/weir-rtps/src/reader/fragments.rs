@@ -13,6 +13,7 @@ use super::assembly::{Added, Origin};
 use super::chunks::Chunks;
 use super::config::ReaderConfig;
 use super::counters::ReaderCounters;
+use super::size::ReaderSize;
 use super::writer_proxy::WriterProxy;
 use crate::inline_qos;
 use crate::outbox::Outbox;
@@ -29,9 +30,27 @@ pub(super) struct Fragments {
 }
 
 impl Fragments {
-    pub(super) fn new(config: &ReaderConfig) -> Self {
-        let assemblies = Assemblies::new(config.reassembly.max_bytes);
-        Self { assemblies, requests: Vec::new(), partial: Vec::new() }
+    pub(super) fn new(config: &ReaderConfig, size: Option<&ReaderSize>) -> Self {
+        let max_bytes = config.reassembly.max_bytes;
+        let Some(size) = size else {
+            return Self {
+                assemblies: Assemblies::new(max_bytes),
+                requests: Vec::new(),
+                partial: Vec::new(),
+            };
+        };
+        Self {
+            assemblies: Assemblies::fixed(max_bytes, size.assemblies),
+            requests: Vec::with_capacity(size.fragment_sets()),
+            partial: Vec::with_capacity(size.assemblies.samples),
+        }
+    }
+
+    /// Memory as allocated, in bytes, if it was reserved.
+    pub(super) fn allocated(&self) -> usize {
+        self.assemblies.allocated()
+            + self.requests.capacity() * size_of::<(SequenceNumber, FragmentNumberSet)>()
+            + self.partial.capacity() * size_of::<SequenceNumber>()
     }
 
     /// Stores a fragment. Returns whether it reveals missing fragments.

@@ -10,6 +10,14 @@ pub(super) struct IndexSet {
     levels: [Vec<u64>; LEVELS],
 }
 
+fn words_of_levels(end: usize) -> [usize; LEVELS] {
+    let mut numbers = end.max(1);
+    [(); LEVELS].map(|()| {
+        numbers = numbers.div_ceil(64);
+        numbers.next_power_of_two()
+    })
+}
+
 /// Enough for 2^24 numbers with a single word at the top.
 const LEVELS: usize = 4;
 
@@ -45,6 +53,18 @@ impl IndexSet {
             }
             index = word;
         }
+    }
+
+    /// Reserves memory for the numbers below `end`.
+    pub(super) fn reserve(&mut self, end: usize) {
+        for (level, words) in self.levels.iter_mut().zip(words_of_levels(end)) {
+            level.reserve_exact(words);
+        }
+    }
+
+    /// Memory for the numbers below `end`, in bytes.
+    pub(super) fn bytes(end: usize) -> usize {
+        words_of_levels(end).into_iter().sum::<usize>() * size_of::<u64>()
     }
 
     /// The first member from `from` on.

@@ -13,7 +13,7 @@ use super::index_set::IndexSet;
 use super::registrations::Registrations;
 use super::states::InstanceState;
 use crate::config;
-use crate::key_hasher::{Key, KeyHasher};
+use crate::key_hasher::{Key, KeyHasher, table_bytes};
 use crate::writer::ChangeKind;
 
 /// One instance.
@@ -38,7 +38,7 @@ pub(super) struct Instance {
     pub(super) no_writers_generation: u32,
     /// A payload that holds only the key, if it is kept.
     pub(super) key_payload: Option<Box<[u8]>>,
-    more_writers: Box<[Guid]>,
+    more_writers: Vec<Guid>,
 }
 
 impl Instance {
@@ -56,7 +56,7 @@ impl Instance {
             state_changes: 0,
             key_payload: None,
             writer: Guid::UNKNOWN,
-            more_writers: Box::default(),
+            more_writers: Vec::new(),
         }
     }
 
@@ -120,13 +120,9 @@ impl Instance {
     /// Records that `writer` no longer writes the instance. Returns whether it was the last writer
     /// of a live instance. The caller removes it from the [`Registrations`].
     pub(super) fn left_by(&mut self, writer: Guid) -> bool {
-        if self.more_writers.contains(&writer) {
-            self.more_writers = self.more_writers.iter().filter(|other| **other != writer).copied().collect();
-        }
+        self.more_writers.retain(|other| *other != writer);
         if self.writer == writer {
-            self.writer = self.more_writers.last().copied().unwrap_or(Guid::UNKNOWN);
-            self.more_writers =
-                self.more_writers.iter().filter(|other| **other != self.writer).copied().collect();
+            self.writer = self.more_writers.pop().unwrap_or(Guid::UNKNOWN);
         }
         let is_orphan = self.writer == Guid::UNKNOWN && self.state == InstanceState::Alive;
         if is_orphan {
@@ -139,7 +135,9 @@ impl Instance {
         if self.writer == Guid::UNKNOWN {
             self.writer = writer;
         } else if !self.more_writers.contains(&writer) {
-            self.more_writers = self.more_writers.iter().copied().chain([writer]).collect();
+            // Most instances have few writers.
+            self.more_writers.reserve_exact(1);
+            self.more_writers.push(writer);
         } else {
             return;
         }
@@ -184,10 +182,39 @@ pub(super) struct Instances {
     key_bytes: usize,
 }
 
+/// What the instances of a reader reserve.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct InstancesSize {
+    pub(super) instances: usize,
+    pub(super) writers: usize,
+}
+
+impl InstancesSize {
+    /// Room in the hash table: at more than half of it, removed instances could make it grow.
+    fn table(&self) -> usize {
+        self.instances.saturating_mul(2).saturating_add(2)
+    }
+
+    /// Memory for a topic without a key, in bytes.
+    pub(super) fn unkeyed_bytes(&self) -> usize {
+        size_of::<Instance>()
+            .saturating_add(Registrations::bytes(self.writers, 1))
+            .saturating_add(self.writers.saturating_mul(size_of::<Guid>()))
+    }
+
+    /// Memory in bytes.
+    pub(super) fn bytes(&self) -> usize {
+        table_bytes(self.table())
+            .saturating_add(self.instances.saturating_mul(size_of::<Instance>() + size_of::<u32>()))
+            .saturating_add(IndexSet::bytes(self.instances))
+            .saturating_add(Registrations::bytes(self.writers, self.instances))
+    }
+}
+
 impl Instances {
-    pub(super) fn new(config: &ReaderConfig) -> Self {
+    pub(super) fn new(config: &ReaderConfig, size: Option<InstancesSize>) -> Self {
         let is_keyed = config.key_of.is_some();
-        Self {
+        let mut instances = Self {
             is_keyed,
             max: config.max_instances.map_or(config::INSTANCES_MAX, |max| max as usize),
             hasher: KeyHasher::new(config.hash_seed),
@@ -200,7 +227,31 @@ impl Instances {
             occupied: IndexSet::default(),
             last_next: None,
             key_bytes: 0,
+        };
+        match size {
+            Some(size) if is_keyed => instances.reserve(size),
+            Some(size) => {
+                instances.registrations = Registrations::fixed(size.writers, 1);
+                instances.list[0].more_writers.reserve_exact(size.writers);
+            }
+            None => {}
         }
+        instances
+    }
+
+    fn reserve(&mut self, size: InstancesSize) {
+        let (hasher, list) = (self.hasher, &self.list);
+        self.table.reserve(size.table(), |index: &u32| hasher.hash(list[*index as usize].key));
+        self.list.reserve_exact(size.instances);
+        self.vacant.reserve_exact(size.instances);
+        self.occupied.reserve(size.instances);
+        self.registrations = Registrations::fixed(size.writers, size.instances);
+    }
+
+    /// Memory as allocated, in bytes.
+    pub(super) fn allocated(&self) -> usize {
+        let more: usize = self.list.iter().map(|it| it.more_writers.capacity() * size_of::<Guid>()).sum();
+        self.memory() + self.vacant.capacity() * size_of::<u32>() + more
     }
 
     /// Whether a new instance may exceed the limit.

@@ -13,6 +13,12 @@ pub(super) struct Limits {
     pub(super) max_bytes: usize,
     /// Number of samples from which on there may be no room: 0 if that depends on the instance, or on coherent sets.
     pub(super) crowded_from: usize,
+    /// Longest payload of a sample.
+    pub(super) sample_bytes: usize,
+    /// Number of samples that are held back behind missing ones.
+    pub(super) held: usize,
+    /// Whether all memory was reserved at the start.
+    pub(super) is_fixed: bool,
 }
 
 impl Limits {
@@ -34,7 +40,11 @@ impl Limits {
             max_samples,
             max_samples_per_instance,
             max_bytes: config.max_bytes,
-            crowded_from: if are_per_instance { 0 } else { max_samples },
+            // With a limits table, every sample is looked at: it may be too long.
+            crowded_from: if are_per_instance || config.limits.is_some() { 0 } else { max_samples },
+            sample_bytes: config.limits.map_or(usize::MAX, |limits| limits.sample_bytes),
+            held: config.limits.map_or(usize::MAX, |limits| limits.early_samples),
+            is_fixed: config.limits.is_some(),
         }
     }
 }

@@ -20,6 +20,11 @@ pub(super) struct MatchedWriters {
 }
 
 impl MatchedWriters {
+    /// Reserves memory for so many writers.
+    pub(super) fn with_room(writers: usize) -> Self {
+        Self { list: Vec::with_capacity(writers), ..Self::default() }
+    }
+
     /// The index of a writer.
     #[inline]
     pub(super) fn find(&mut self, writer: Guid) -> Option<usize> {

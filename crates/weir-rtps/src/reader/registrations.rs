@@ -9,6 +9,10 @@ use weir_wire::Guid;
 pub(super) struct Registrations {
     /// In the order of their GUIDs.
     writers: Vec<(Guid, Registered)>,
+    /// Reserved lists of writers that write nothing now.
+    spare: Vec<Registered>,
+    /// Whether all memory was reserved at the start.
+    is_fixed: bool,
 }
 
 /// The instances of one writer.
@@ -27,7 +31,8 @@ impl Registrations {
         let index = match self.find(writer) {
             Ok(index) => index,
             Err(index) => {
-                self.writers.insert(index, (writer, Registered::default()));
+                let registered = self.spare.pop().unwrap_or_default();
+                self.writers.insert(index, (writer, registered));
                 index
             }
         };
@@ -38,7 +43,7 @@ impl Registrations {
     #[cold]
     pub(super) fn remove(&mut self, writer: Guid, instance: u32) {
         if let Ok(index) = self.find(writer) {
-            self.writers[index].1.remove(instance);
+            self.writers[index].1.remove(instance, self.is_fixed);
         }
     }
 
@@ -46,14 +51,51 @@ impl Registrations {
     pub(super) fn take(&mut self, writer: Guid) -> Vec<u32> {
         let Ok(index) = self.find(writer) else { return Vec::new() };
         let (_, mut registered) = self.writers.remove(index);
-        registered.compact();
+        registered.compact(self.is_fixed);
+        if self.is_fixed {
+            let begun = core::mem::take(&mut registered.begun);
+            self.spare.push(registered);
+            return begun;
+        }
         registered.begun
+    }
+
+    /// Returns a list from [`Registrations::take`], if its memory was reserved.
+    pub(super) fn give_back(&mut self, mut begun: Vec<u32>) {
+        if self.is_fixed
+            && let Some(registered) = self.spare.iter_mut().find(|it| it.begun.capacity() == 0)
+        {
+            begun.clear();
+            registered.begun = begun;
+        }
+    }
+
+    /// Reserves memory for so many writers, which write all instances.
+    pub(super) fn fixed(writers: usize, instances: usize) -> Self {
+        let registered = || Registered {
+            begun: Vec::with_capacity(begun_room(instances)),
+            ended: Vec::with_capacity(ended_room(instances)),
+        };
+        let mut spare = Vec::with_capacity(writers);
+        spare.extend((0..writers).map(|_| registered()));
+        Self { writers: Vec::with_capacity(writers), spare, is_fixed: true }
+    }
+
+    /// Memory for so many writers, in bytes.
+    pub(super) fn bytes(writers: usize, instances: usize) -> usize {
+        let lists =
+            (begun_room(instances).saturating_add(ended_room(instances))).saturating_mul(size_of::<u32>());
+        let of_writer = size_of::<(Guid, Registered)>() + size_of::<Registered>();
+        writers.saturating_mul(lists.saturating_add(of_writer))
     }
 
     /// Memory in bytes.
     pub(super) fn memory(&self) -> usize {
-        let lists = self.writers.iter().map(|(_, it)| it.begun.capacity() + it.ended.capacity());
-        lists.sum::<usize>() * size_of::<u32>() + self.writers.capacity() * size_of::<(Guid, Registered)>()
+        let all = self.writers.iter().map(|(_, it)| it).chain(&self.spare);
+        let lists = all.map(|it| it.begun.capacity() + it.ended.capacity());
+        lists.sum::<usize>() * size_of::<u32>()
+            + self.writers.capacity() * size_of::<(Guid, Registered)>()
+            + self.spare.capacity() * size_of::<Registered>()
     }
 
     fn find(&self, writer: Guid) -> Result<usize, usize> {
@@ -62,29 +104,47 @@ impl Registrations {
 }
 
 impl Registered {
-    fn remove(&mut self, instance: u32) {
+    fn remove(&mut self, instance: u32, is_fixed: bool) {
         if self.begun.last() == Some(&instance) {
             self.begun.pop();
             return;
         }
         self.ended.push(instance);
-        if self.ended.len() > self.begun.len() / 2 + SPARE {
-            self.compact();
+        let spare = if is_fixed { SPARE_FIXED } else { SPARE };
+        if self.ended.len() > self.begun.len() / 2 + spare {
+            self.compact(is_fixed);
         }
     }
 
     /// Leaves each instance that it writes once in `begun`, in order.
-    fn compact(&mut self) {
-        self.begun.sort_unstable();
-        self.ended.sort_unstable();
-        let mut ended = core::mem::take(&mut self.ended).into_iter().peekable();
-        self.begun.retain(|instance| ended.next_if_eq(instance).is_none());
-        self.begun.shrink_to(2 * self.begun.len());
+    fn compact(&mut self, is_fixed: bool) {
+        let Self { begun, ended } = self;
+        begun.sort_unstable();
+        ended.sort_unstable();
+        let mut cancelled = ended.iter().peekable();
+        begun.retain(|instance| cancelled.next_if_eq(&instance).is_none());
+        ended.clear();
+        if !is_fixed {
+            self.ended = Vec::new();
+            self.begun.shrink_to(2 * self.begun.len());
+        }
     }
 }
 
 /// Instances that a writer ended which stay in its list, in addition to half of it.
 const SPARE: usize = 64;
+/// The same if all memory was reserved.
+const SPARE_FIXED: usize = 8;
+
+/// Room in `begun` for so many instances: each once, and those that were ended, at most half of `begun` and the spare.
+fn begun_room(instances: usize) -> usize {
+    instances.saturating_mul(2).saturating_add(2 * SPARE_FIXED + 2)
+}
+
+/// Room in `ended`.
+fn ended_room(instances: usize) -> usize {
+    instances.saturating_add(2 * SPARE_FIXED + 2)
+}
 
 #[cfg(test)]
 mod tests {

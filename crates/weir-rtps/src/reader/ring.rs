@@ -26,6 +26,17 @@ impl<T: Copy> Ring<T> {
         Self { slots: Vec::new(), mask: usize::MAX, head: 0, len: 0, filler }
     }
 
+    /// Reserves slots for so many elements.
+    pub(super) fn with_room(filler: T, elements: usize) -> Self {
+        let slots = Self::room_for(elements);
+        Self { slots: Vec::with_capacity(slots), mask: slots - 1, ..Self::new(filler) }
+    }
+
+    /// Number of slots to reserve for so many elements.
+    pub(super) fn room_for(elements: usize) -> usize {
+        elements.max(SLOTS_MIN).checked_next_power_of_two().unwrap_or(1 << (usize::BITS - 1))
+    }
+
     #[inline]
     pub(super) fn len(&self) -> usize {
         self.len

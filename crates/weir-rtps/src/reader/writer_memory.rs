@@ -8,15 +8,27 @@ use weir_wire::Guid;
 #[derive(Debug)]
 pub(super) struct WriterMemory<T, const MAX: usize> {
     list: VecDeque<(Guid, T)>,
+    max: usize,
 }
 
 impl<T, const MAX: usize> Default for WriterMemory<T, MAX> {
     fn default() -> Self {
-        Self { list: VecDeque::new() }
+        Self { list: VecDeque::new(), max: MAX }
     }
 }
 
 impl<T, const MAX: usize> WriterMemory<T, MAX> {
+    /// Reserves memory for so many writers, at most `MAX`.
+    pub(super) fn fixed(writers: usize) -> Self {
+        let max = writers.min(MAX);
+        Self { list: VecDeque::with_capacity(max), max }
+    }
+
+    /// Memory for so many writers, in bytes.
+    pub(super) fn bytes(writers: usize) -> usize {
+        writers.min(MAX) * size_of::<(Guid, T)>()
+    }
+
     /// The value of a writer.
     pub(super) fn get_mut(&mut self, writer: Guid) -> Option<&mut T> {
         self.list.iter_mut().find(|(known, _)| *known == writer).map(|(_, value)| value)
@@ -24,7 +36,7 @@ impl<T, const MAX: usize> WriterMemory<T, MAX> {
 
     /// Adds a writer that is not there. Returns whether another one was forgotten for it.
     pub(super) fn add(&mut self, writer: Guid, value: T) -> bool {
-        let is_full = self.list.len() >= MAX;
+        let is_full = self.list.len() >= self.max;
         if is_full {
             self.list.pop_front();
         }

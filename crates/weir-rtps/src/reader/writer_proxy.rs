@@ -300,7 +300,8 @@ impl WriterProxy {
         let (is_asking, is_repeating) = if is_refused {
             (false, false)
         } else {
-            let list_max = if takes_more { changes.reach(*listed) } else { SET_SAMPLES };
+            let reach = changes.reach(*listed);
+            let list_max = if takes_more { reach } else { SET_SAMPLES.min(reach) };
             let announced = changes.offset(changes.announced.next().max(changes.expected)).min(list_max);
             changes.extend_to(announced, listed);
             let reach = if takes_more { config::REORDER_MAX_SAMPLES } else { SET_SAMPLES };
@@ -458,7 +459,7 @@ impl WriterProxy {
     }
 
     fn read_from(&mut self, first: SequenceNumber) {
-        self.changes = ChangesFromWriter::from(first);
+        self.changes.restart(first);
         self.requests.frontier = first;
     }
 }

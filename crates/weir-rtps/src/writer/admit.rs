@@ -114,8 +114,8 @@ impl WriterCore {
         key: Option<[u8; 16]>,
         len: usize,
     ) -> Result<Option<u32>, WriteRefused> {
-        if let Some(max) = self.config.max_bytes.filter(|max| len > *max) {
-            return Err(WriteRefused::TooLarge { len, max });
+        if len > self.sample_len_max {
+            return Err(WriteRefused::TooLarge { len, max: self.sample_len_max });
         }
         let last = self.acknowledged.min(self.unsent.prev());
         self.instances.admit(key, len, &mut self.history, last).map_err(|refused| self.refuse(refused))

@@ -69,13 +69,13 @@ impl WriterCore {
                 self.repair_fragments(now, index, out);
             }
             let proxy = &mut self.proxies[index];
-            let mut requested = core::mem::take(&mut proxy.requested);
             let gap_to = proxy.gap_to.take();
             let is_heartbeat_due = core::mem::take(&mut proxy.is_heartbeat_due);
             let (guid, to) = (proxy.guid, Arc::clone(&proxy.destinations));
-            if requested.is_empty() && gap_to.is_none() && !is_heartbeat_due {
+            if proxy.requested.is_empty() && gap_to.is_none() && !is_heartbeat_due {
                 continue;
             }
+            let mut requested = core::mem::take(&mut proxy.requested);
             let repaired = self.counters.samples_repaired;
             let mut gone =
                 if requested.is_empty() { Vec::new() } else { self.repair(now, index, &mut requested, out) };

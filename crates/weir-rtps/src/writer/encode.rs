@@ -51,8 +51,26 @@ impl Unkept {
 
     #[cold]
     fn grow(&mut self) {
-        self.bytes = vec![0; PAGE_BYTES + config::DATAGRAM_MAX_BYTES].into_boxed_slice();
+        self.allocate(config::DATAGRAM_MAX_BYTES);
+    }
+
+    fn allocate(&mut self, len_max: usize) {
+        self.bytes = vec![0; PAGE_BYTES + len_max].into_boxed_slice();
         self.start = (START_IN_PAGE + PAGE_BYTES - self.bytes.as_ptr() as usize % PAGE_BYTES) % PAGE_BYTES;
+    }
+
+    /// Reserves memory for datagrams of at most so many bytes; 0: none.
+    pub(super) fn fixed(len_max: usize) -> Self {
+        let mut unkept = Self::default();
+        if len_max > 0 {
+            unkept.allocate(len_max.min(config::DATAGRAM_MAX_BYTES));
+        }
+        unkept
+    }
+
+    /// Returns the memory for datagrams of at most so many bytes.
+    pub(super) fn bytes(len_max: usize) -> usize {
+        if len_max == 0 { 0 } else { PAGE_BYTES.saturating_add(len_max.min(config::DATAGRAM_MAX_BYTES)) }
     }
 
     /// Returns its length in bytes.

@@ -75,6 +75,25 @@ impl Default for LargeSamples {
 }
 
 impl LargeSamples {
+    /// Reserves room for so many samples.
+    pub(super) fn fixed(samples: usize) -> Self {
+        Self { samples: VecDeque::with_capacity(Self::room_for(samples)), max: SPARE }
+    }
+
+    fn room_for(samples: usize) -> usize {
+        samples.saturating_mul(2).saturating_add(2 * SPARE)
+    }
+
+    /// Returns the memory of a list for so many samples, in bytes.
+    pub(super) fn bytes(samples: usize) -> usize {
+        Self::room_for(samples).saturating_mul(size_of::<(SequenceNumber, Timestamp)>())
+    }
+
+    /// Returns its memory in bytes.
+    pub(super) fn allocated(&self) -> usize {
+        self.samples.capacity() * size_of::<(SequenceNumber, Timestamp)>()
+    }
+
     #[inline]
     pub(super) fn is_empty(&self) -> bool {
         self.samples.is_empty()

@@ -13,7 +13,8 @@ use super::settings::WriterConfig;
 use crate::config;
 use crate::history::History as Store;
 use crate::instance_deadlines::finite;
-use crate::key_hasher::KeyHasher;
+use crate::key_hasher::{KeyHasher, table_bytes};
+use crate::limits::EndpointLimits;
 use crate::qos::History;
 
 /// One instance.
@@ -74,6 +75,61 @@ struct Limits {
     /// The application limited the number of instances, so instances count until they are
     /// unregistered.
     are_instances_limited: bool,
+    /// Instances in the table, unregistered ones included.
+    listed: usize,
+    /// Ended instances that are kept, see [`config::ENDED_INSTANCES_KEPT`].
+    ended_kept: usize,
+}
+
+/// What the instances of a writer with a limits table reserve.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct InstancesSize {
+    /// Instances in the table; 0: none are tracked.
+    listed: usize,
+    /// KEEP_LAST: samples before the newest of an instance.
+    earlier: usize,
+    samples: usize,
+}
+
+impl InstancesSize {
+    /// Returns the size for these limits. `depth`: of KEEP_LAST.
+    pub(super) fn new(limits: &EndpointLimits, is_keyed: bool, depth: Option<usize>) -> Self {
+        let listed = if is_keyed { limits.instances.saturating_mul(2) } else { 0 };
+        let earlier = depth.filter(|depth| is_keyed && *depth > 1).map_or(0, |depth| depth + 1);
+        Self { listed, earlier, samples: limits.samples.saturating_add(UNSENT_BESIDE) }
+    }
+
+    /// Room in the hash table: at more than half of it, removed instances could make it grow.
+    fn table(&self) -> usize {
+        self.listed.saturating_mul(2)
+    }
+
+    fn ended(&self) -> usize {
+        self.listed.saturating_add(self.samples)
+    }
+
+    /// Returns the memory in bytes.
+    pub(super) fn bytes(&self) -> usize {
+        let Self { listed, earlier, samples } = *self;
+        let of_earlier = if earlier == 0 {
+            0
+        } else {
+            size_of::<VecDeque<SequenceNumber>>() + earlier.saturating_mul(size_of::<SequenceNumber>())
+        };
+        let of_instance = size_of::<Instance>() + size_of::<u32>() + of_earlier;
+        let of_sample = size_of::<(u32, SequenceNumber)>();
+        let of_samples = if listed == 0 { 0 } else { samples.saturating_mul(of_sample) };
+        let of_ended = if listed == 0 {
+            0
+        } else {
+            self.ended().saturating_mul(size_of::<(u32, SequenceNumber, bool)>())
+        };
+        table_bytes(self.table())
+            .saturating_add(listed.saturating_mul(of_instance))
+            .saturating_add(samples.saturating_mul(size_of::<SequenceNumber>()))
+            .saturating_add(of_samples)
+            .saturating_add(of_ended)
+    }
 }
 
 impl Instances {
@@ -92,12 +148,23 @@ impl Instances {
             instances: config.max_instances.map_or(config::INSTANCES_MAX, |max| max as usize),
             per_instance: or_endless(config.max_samples_per_instance),
             are_instances_limited: config.max_instances.is_some(),
+            listed: match config.limits {
+                Some(limits) => limits.instances.saturating_mul(2),
+                None => {
+                    let instances = config.max_instances.map_or(0, |max| max as usize);
+                    config::INSTANCES_MAX.max(instances)
+                }
+            },
+            ended_kept: match config.limits {
+                Some(limits) => config::ENDED_INSTANCES_KEPT.min(limits.instances / 2),
+                None => config::ENDED_INSTANCES_KEPT,
+            },
         };
         let is_tracking =
             depth.is_some() || config.max_instances.is_some() || config.max_samples_per_instance.is_some();
         // Deadlines are those of instances.
         let is_tracking = is_tracking || finite(config.deadline).is_some() || config.has_service();
-        Self {
+        let mut instances = Self {
             depth,
             is_keyed: is_keyed && is_tracking,
             is_open: !(is_keyed && is_tracking) && limits.samples == usize::MAX && limits.bytes == usize::MAX,
@@ -115,7 +182,45 @@ impl Instances {
             removed: SequenceNumber::ZERO,
             kept: VecDeque::new(),
             ended: VecDeque::new(),
+        };
+        if let Some(limits) = config.limits {
+            instances.reserve(InstancesSize::new(&limits, instances.is_keyed, depth));
         }
+        instances
+    }
+
+    fn reserve(&mut self, size: InstancesSize) {
+        let InstancesSize { listed, earlier, samples } = size;
+        let (hasher, list) = (self.hasher, &self.list);
+        self.table.reserve(size.table(), |index: &u32| hasher.hash(list[*index as usize].key.into()));
+        self.list.reserve_exact(listed);
+        self.vacant.reserve_exact(listed);
+        if earlier > 0 {
+            self.earlier.reserve_exact(listed);
+            self.earlier.resize_with(listed, || VecDeque::with_capacity(earlier));
+        }
+        self.in_transit.reserve_exact(samples);
+        if listed > 0 {
+            self.ended.reserve_exact(size.ended());
+            match self.depth {
+                Some(_) => self.unsent.reserve_exact(samples),
+                None => self.kept.reserve_exact(samples),
+            }
+        }
+    }
+
+    /// Returns the memory in bytes, as allocated.
+    pub(super) fn allocated(&self) -> usize {
+        let earlier: usize = self.earlier.iter().map(|it| it.capacity() * size_of::<SequenceNumber>()).sum();
+        self.table.allocation_size()
+            + self.list.capacity() * size_of::<Instance>()
+            + self.vacant.capacity() * size_of::<u32>()
+            + self.earlier.capacity() * size_of::<VecDeque<SequenceNumber>>()
+            + earlier
+            + self.in_transit.capacity() * size_of::<SequenceNumber>()
+            + self.ended.capacity() * size_of::<(u32, SequenceNumber, bool)>()
+            + self.unsent.capacity() * size_of::<(u32, SequenceNumber)>()
+            + self.kept.capacity() * size_of::<(SequenceNumber, u32)>()
     }
 
     /// Returns whether [`Instances::admit`] admits every sample, without an instance.
@@ -215,7 +320,7 @@ impl Instances {
             return Err(WriteRefused::TooManyInstances);
         }
         // Unregistered instances take memory until all readers have acknowledged the change.
-        while self.table.len() >= config::INSTANCES_MAX.max(self.limits.instances) {
+        while self.table.len() >= self.limits.listed {
             if !self.release_first_ended(history, last) {
                 return Err(WriteRefused::TooManyInstances);
             }
@@ -440,7 +545,7 @@ impl Instances {
     /// Keeps the most recent ones, see [`config::ENDED_INSTANCES_KEPT`], and those that were not
     /// disposed, because late readers receive their values.
     pub(super) fn release_ended(&mut self, history: &mut Store, last: SequenceNumber) {
-        while self.ended.len() > config::ENDED_INSTANCES_KEPT {
+        while self.ended.len() > self.limits.ended_kept {
             let is_disposed = self.ended.front().is_some_and(|(_, _, is_disposed)| *is_disposed);
             if is_disposed || self.is_volatile {
                 if !self.release_first_ended(history, last) {
@@ -468,8 +573,12 @@ impl Instances {
         if is_over && instance.count == 0 {
             let newest = instance.newest;
             history.remove(newest);
-            let mut earlier = self.earlier.get_mut(index as usize).map(core::mem::take).unwrap_or_default();
-            earlier.drain(..).for_each(|sn| history.remove(sn));
+            if let Some(earlier) = self.earlier.get_mut(index as usize) {
+                earlier.drain(..).for_each(|sn| history.remove(sn));
+                if !history.is_fixed() {
+                    *earlier = VecDeque::new();
+                }
+            }
             self.forget(index);
         }
         true
@@ -523,3 +632,6 @@ impl Instances {
             + self.kept.capacity() * size_of::<(SequenceNumber, u32)>()
     }
 }
+
+/// Samples written and not handed out, besides those that are kept: at most one send.
+const UNSENT_BESIDE: usize = config::SEGMENTS_MAX;

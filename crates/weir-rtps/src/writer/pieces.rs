@@ -39,7 +39,8 @@ impl WriterCore {
         let len = compose::datagram_len(payload_len);
         let is_large = len + compose::HEARTBEAT_LEN > self.datagram_max;
         let is_apt = is_large && payload_len > config::PIECE_BYTES && self.has_reliable;
-        if !is_apt || self.config.is_asynchronous || self.filling.is_some() {
+        // With a limits table, a sample has one block.
+        if !is_apt || self.history.is_fixed() || self.config.is_asynchronous || self.filling.is_some() {
             return Ok(None);
         }
         let form = self.admit_large(payload_len)?;

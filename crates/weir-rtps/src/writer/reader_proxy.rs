@@ -11,6 +11,7 @@ use super::go_back::Discards;
 use super::pacing::Position;
 use super::withheld::Withheld;
 use crate::config;
+use crate::limits::EndpointLimits;
 use crate::multicast::GroupRoute;
 use crate::outbox::Destinations;
 use crate::path::{Path, Verdict};
@@ -179,6 +180,35 @@ impl ReaderProxy {
             last_count: None,
             last_base: SequenceNumber::ZERO,
         }
+    }
+
+    /// Reserves room for what the reader may request.
+    pub(super) fn reserve(&mut self, limits: &EndpointLimits) {
+        if self.is_reliable {
+            let (samples, fragments) = Self::rooms(limits);
+            self.requested.reserve_exact(samples);
+            self.requested_fragments.reserve_exact(fragments);
+        }
+    }
+
+    /// Returns how many samples and fragments a reader may request.
+    fn rooms(limits: &EndpointLimits) -> (usize, usize) {
+        let is_large = limits.sample_bytes > config::DATAGRAM_MIN_BYTES / 2;
+        let fragments = limits.sample_bytes.div_ceil(config::DATAGRAM_MIN_BYTES / 2).saturating_mul(2);
+        let fragments = if is_large { fragments } else { 0 };
+        (limits.samples.min(config::REORDER_MAX_SAMPLES), fragments.min(config::REORDER_MAX_SAMPLES))
+    }
+
+    /// Returns the memory of these lists, in bytes.
+    pub(super) fn request_bytes(limits: &EndpointLimits) -> usize {
+        let (samples, fragments) = Self::rooms(limits);
+        samples * size_of::<SequenceNumber>() + fragments * size_of::<(SequenceNumber, u32)>()
+    }
+
+    /// Returns the memory of these lists as allocated, in bytes.
+    pub(super) fn requests_allocated(&self) -> usize {
+        self.requested.capacity() * size_of::<SequenceNumber>()
+            + self.requested_fragments.capacity() * size_of::<(SequenceNumber, u32)>()
     }
 
     /// Returns whether an ACKNACK is newer than all before it. Counts may wrap.

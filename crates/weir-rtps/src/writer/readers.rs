@@ -21,7 +21,8 @@ impl WriterCore {
     /// Adds a reader, or replaces it if it is already matched.
     pub fn match_reader(&mut self, now: Time, reader: ReaderProxyConfig) {
         self.unmatch_reader(now, reader.guid);
-        if self.proxies.len() >= config::PROXIES_MAX {
+        let max = self.config.limits.map_or(config::PROXIES_MAX, |limits| limits.matches);
+        if self.proxies.len() >= max.min(config::PROXIES_MAX) {
             return;
         }
         let is_reliable = reader.reliable && self.config.reliability == Reliability::Reliable;
@@ -32,7 +33,9 @@ impl WriterCore {
         let start = if wants_history { self.history.first() } else { self.history.next() };
         let (destinations, has_group) = (Arc::clone(&reader.destinations), reader.group.is_some());
         let is_new = is_reliable && destinations.iter().all(|it| !self.destinations.contains(it));
-        self.proxies.push(ReaderProxy::new(reader, is_reliable, wants_history, start));
+        let mut proxy = ReaderProxy::new(reader, is_reliable, wants_history, start);
+        self.config.limits.into_iter().for_each(|limits| proxy.reserve(&limits));
+        self.proxies.push(proxy);
         match &destinations[..] {
             // The common case, where all readers need not be counted.
             [address] if is_new && self.routes.is_empty() => {

@@ -5,9 +5,11 @@ use core::time::Duration;
 use weir_cdr::TypeDescription;
 use weir_wire::{Guid, SequenceNumber, Timestamp, VendorId};
 
+use super::compose;
 use super::presented::WriterPresentation;
 use crate::change_kind::ChangeKind;
 use crate::config;
+use crate::limits::EndpointLimits;
 use crate::qos::{Durability, DurabilityService, History, INFINITE, Reliability};
 
 /// The configuration of a writer.
@@ -71,6 +73,8 @@ pub struct WriterConfig {
     pub presentation: Option<WriterPresentation>,
     /// The differentiated services code point of what is sent, 0 to 63 (RFC 2474).
     pub dscp: u8,
+    /// What the writer reserves memory for, and may hold at most; `None`: memory is allocated as needed.
+    pub limits: Option<EndpointLimits>,
 }
 
 impl WriterConfig {
@@ -101,8 +105,27 @@ impl WriterConfig {
             deadline: INFINITE,
             presentation: None,
             dscp: 0,
+            limits: None,
             description: TypeDescription::Opaque,
         }
+    }
+
+    /// Returns the configuration with its resource limits lowered to the limits of the table.
+    pub(super) fn within_limits(mut self) -> Self {
+        if let Some(limits) = self.limits {
+            let lowered = |limit: Option<u32>, most: usize| {
+                Some(limit.unwrap_or(u32::MAX).min(u32::try_from(most).unwrap_or(u32::MAX)))
+            };
+            self.max_samples = lowered(self.max_samples, limits.samples);
+            self.max_instances = lowered(self.max_instances, limits.instances);
+        }
+        self
+    }
+
+    /// Returns the most bytes of a sample with its headers.
+    pub(super) fn sample_len_max(&self) -> usize {
+        let of_table = self.limits.map_or(usize::MAX, |limits| compose::datagram_len(limits.sample_bytes));
+        self.max_bytes.unwrap_or(usize::MAX).min(of_table)
     }
 
     /// Returns whether DURABILITY_SERVICE limits what late readers are sent.

@@ -18,6 +18,7 @@ use super::pacing::Pacing;
 use super::reader_proxy::ReaderProxy;
 use super::repair_budget::RepairBudgets;
 use super::settings::{Configured, WriterConfig};
+use super::size::WriterSize;
 use super::timed::Timed;
 use crate::config;
 use crate::due::Due;
@@ -33,6 +34,8 @@ use crate::window::Window;
 pub struct WriterCore {
     /// As configured, but for lengths that the paths to the readers limit.
     pub(super) config: WriterConfig,
+    /// Most bytes of a sample with its headers.
+    pub(super) sample_len_max: usize,
     /// These lengths as configured.
     pub(super) configured: Configured,
     pub(super) template: Template,
@@ -136,6 +139,8 @@ pub struct WriterCounters {
     pub readers_resumed: u64,
     /// Readers that took back an acknowledgement: they lost the writer and found it again.
     pub readers_restarted: u64,
+    /// Blocks allocated although a limits table had all memory reserved: threads were sending from the others.
+    pub blocks_beyond_limits: u64,
     /// ACKNACKs from unmatched readers, with impossible numbers, or out of date.
     pub acknacks_ignored: u64,
 }
@@ -143,6 +148,8 @@ pub struct WriterCounters {
 impl WriterCore {
     /// Creates a writer without readers.
     pub fn new(config: WriterConfig) -> Self {
+        let config = config.within_limits();
+        let size = WriterSize::of(&config);
         let timed = Timed::new(&config);
         let datagram_max = config::SEGMENTED_MAX_BYTES - tag_bytes(&config);
         Self {
@@ -152,9 +159,13 @@ impl WriterCore {
             inline_qos: config.presentation.as_ref().map(|_| Box::default()),
             filters: None,
             configured: Configured::of(&config),
-            history: Store::new(config.first, config::BLOCK_BYTES, config::BLOCKS_SPARE_MAX),
+            sample_len_max: config.sample_len_max(),
+            history: match size {
+                Some(size) => Store::fixed(config.first, size.history),
+                None => Store::new(config.first, config::BLOCK_BYTES, config::BLOCKS_SPARE_MAX),
+            },
             instances: Instances::new(&config),
-            proxies: Vec::new(),
+            proxies: Vec::with_capacity(size.map_or(0, |size| size.matches)),
             has_reliable: false,
             destinations: Arc::from([]),
             routes: Vec::new(),
@@ -176,9 +187,9 @@ impl WriterCore {
             silence: Noted::default(),
             burst: Burst::default(),
             open: None,
-            large: LargeSamples::default(),
+            large: size.map_or_else(LargeSamples::default, |size| LargeSamples::fixed(size.samples)),
             fragments: Fragments::default(),
-            unkept: Unkept::default(),
+            unkept: size.map_or_else(Unkept::default, |size| Unkept::fixed(size.unkept)),
             filling: None,
             loans: 0,
             datagram_max,
@@ -252,7 +263,7 @@ impl WriterCore {
 
     /// Returns the counters.
     pub fn counters(&self) -> WriterCounters {
-        self.counters
+        WriterCounters { blocks_beyond_limits: self.history.blocks_beyond(), ..self.counters }
     }
 
     /// Returns the bytes of memory used by the history, the instances, and the accounts of hosts.
@@ -262,6 +273,20 @@ impl WriterCore {
             + self.unkept.len()
             + self.budgets.memory()
             + self.timed.as_ref().map_or(0, |timed| timed.memory())
+    }
+
+    /// Returns the memory of a writer with a limits table, in bytes, as allocated: the history, the instances, matched
+    /// readers with what they request, and samples that are not kept. What policies, paths and repairs to other hosts
+    /// take is not in it.
+    pub fn allocated(&self) -> usize {
+        self.history.allocated()
+            + self.instances.allocated()
+            + self.unkept.len()
+            + self.large.allocated()
+            + self.proxies.capacity() * size_of::<ReaderProxy>()
+            + self.proxies.iter().map(ReaderProxy::requests_allocated).sum::<usize>()
+            + (2 * size_of::<usize>() + size_of_val(&self.destinations[..]))
+                .next_multiple_of(size_of::<usize>())
     }
 
     /// Returns the number of sequence numbers from the oldest sample kept to the newest, including

@@ -6,7 +6,6 @@
 //! If no answer arrives within two round trips, the sample is sent again unrequested, like the
 //! probe of TCP (RFC 8985, section 7).
 
-use alloc::vec::Vec;
 use core::time::Duration;
 
 use weir_wire::SequenceNumber;
@@ -108,7 +107,9 @@ impl WriterCore {
             return false;
         }
         let tail = (self.acknowledged.0 + 1..=last.0).map(SequenceNumber);
-        let tail: Vec<_> = tail.filter(is_small).collect();
+        let mut samples = [SequenceNumber::ZERO; config::TAIL_SAMPLES_MAX as usize];
+        let count = samples.iter_mut().zip(tail.filter(is_small)).map(|(place, sn)| *place = sn).count();
+        let tail = &samples[..count];
         if tail.is_empty() {
             return false;
         }

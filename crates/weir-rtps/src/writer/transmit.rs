@@ -259,6 +259,14 @@ impl WriterCore {
         let is_waited_for = |proxy: &&ReaderProxy| {
             proxy.is_reliable && proxy.acknowledged < last && !(is_patient && now < proxy.ask_at)
         };
+        if self.history.is_fixed() && !is_patient {
+            // Without allocating a list: one reader that is waited for, or all.
+            let mut waited_for = self.proxies.iter().filter(is_waited_for);
+            return match (waited_for.next(), waited_for.next()) {
+                (Some(proxy), None) => Arc::clone(&proxy.destinations),
+                _ => Arc::clone(&self.destinations),
+            };
+        }
         let mut to = Vec::new();
         if is_patient || self.proxies.iter().any(|proxy| !is_waited_for(&proxy)) {
             for address in

@@ -29,8 +29,8 @@ pub(crate) struct Setup {
 pub(crate) struct Line {
     now: Time,
     setup: Setup,
-    writer: WriterCore,
-    readers: Vec<ReaderCore>,
+    pub(crate) writer: WriterCore,
+    pub(crate) readers: Vec<ReaderCore>,
     /// That of the writer, then those of the readers.
     receivers: Vec<UnlockedReceiver>,
     out: Outbox,

@@ -8,6 +8,7 @@ use core::time::Duration;
 use std::collections::BTreeMap;
 
 use weir_netsim::{Link, Network};
+use weir_rtps::limits::Limits;
 use weir_rtps::qos::{Durability, History, Qos, Reliability};
 use weir_rtps::time::Time;
 use weir_rtps::writer::{Change, ChangeKind};
@@ -60,9 +61,22 @@ pub(crate) struct Live {
 impl Live {
     /// Creates the victim and its peer, which have discovered each other and exchanged samples.
     pub(crate) fn new() -> Self {
+        Self::with_limits(None)
+    }
+
+    /// The same, with a limits table of the victim.
+    pub(crate) fn with_limits(limits: Option<Limits>) -> Self {
         let mut network = Network::builder(1).link(Link::new().delay(Duration::from_micros(50))).build();
         let now = Time(1_000_000_000);
-        let nodes = [1, 2].map(|number| Node::new(number, now, |config| config.lease_duration = LEASE));
+        let mut nodes = [1, 2].map(|number| {
+            Node::new(number, now, |config| {
+                config.lease_duration = LEASE;
+                if let Some(limits) = limits.filter(|_| number == 1) {
+                    *config = config.clone().with_limits(limits);
+                }
+            })
+        });
+        nodes[VICTIM].limits = limits.map(|limits| limits.endpoint);
         for host in nodes.each_ref().map(|node| node.host).into_iter().chain([ATTACKER]) {
             for port in [META_PORT, USER_PORT] {
                 network.bind_with_buffer(SocketAddrV4::new(host, port), 1 << 30);
@@ -199,6 +213,7 @@ impl Live {
         let inline_qos = forge::disposal(Guid::new(INSIDER, EntityId::PARTICIPANT));
         let message = Forged::by(INSIDER).any_data(EntityId::SPDP_WRITER, 2, &inline_qos, &[], false);
         self.attack(META_PORT, &message);
+        self.sedp_numbers = [0; 2];
         self.run_for(Duration::from_millis(1));
     }
 

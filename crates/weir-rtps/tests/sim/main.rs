@@ -38,6 +38,7 @@ mod pieces;
 mod reorder;
 mod repairs;
 mod slow_reader;
+mod small;
 mod small_buffer;
 mod swarm;
 mod withheld;

@@ -485,7 +485,7 @@ proptest! {
     fn a_guessed_place_is_that_of_the_table(steps in vec((0..6_u8, 0..8_u8), 0..200)) {
         let key_of: KeyOf = |_, _| None;
         let config = ReaderConfig { key_of: Some(key_of), ..ReaderConfig::new(READER, Reliability::Reliable) };
-        let mut instances = Instances::new(&config);
+        let mut instances = Instances::new(&config, None);
         let mut next = 0;
         for (what, key) in steps {
             if what == 0 {

@@ -338,7 +338,7 @@ fn topic_type_and_key_must_agree() {
 #[test]
 fn texts_of_remote_endpoints_are_bounded_together() {
     let mut world = World::new();
-    world.start_with(|config| config.limits.texts_bytes = 4 * 300);
+    world.start_with(|config| config.limits.texts_per_participant_bytes = 300);
     world.start();
     for key in 1..=3 {
         let partition = vec!["p".repeat(100 - size_of::<String>())];

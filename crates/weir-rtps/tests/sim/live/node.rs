@@ -5,6 +5,7 @@ use core::net::{Ipv4Addr, SocketAddrV4};
 use std::collections::BTreeMap;
 
 use weir_rtps::discovery_event::{DiscoveryEvent, RemoteEndpoint};
+use weir_rtps::limits::EndpointLimits;
 use weir_rtps::outbox::Outbox;
 use weir_rtps::participant::{LocalEndpoint, ParticipantConfig, ParticipantCore};
 use weir_rtps::qos::{Durability, Qos, Reliability};
@@ -28,6 +29,8 @@ pub(crate) struct Node {
     pub(crate) host: Ipv4Addr,
     pub(crate) writers: BTreeMap<EntityId, WriterCore>,
     pub(crate) readers: BTreeMap<EntityId, ReaderCore>,
+    /// The limits table of its endpoints.
+    pub(crate) limits: Option<EndpointLimits>,
     /// For user datagrams.
     pub(crate) receiver: UnlockedReceiver,
     /// Events of discovery so far, and how many of them ended a match, by participant.
@@ -64,6 +67,7 @@ impl Node {
             host,
             writers: BTreeMap::new(),
             readers: BTreeMap::new(),
+            limits: None,
             receiver: UnlockedReceiver::default(),
             events: 0,
             unmatched: BTreeMap::new(),
@@ -77,6 +81,7 @@ impl Node {
         let config = WriterConfig {
             history: qos.history,
             durability: qos.durability,
+            limits: self.limits,
             ..WriterConfig::new(Guid::new(self.prefix, entity), qos.reliability)
         };
         self.writers.insert(entity, WriterCore::new(config));
@@ -97,6 +102,7 @@ impl Node {
             history: qos.history,
             key_of: entity.is_keyed().then_some(key_of),
             wants_history: qos.durability != Durability::Volatile,
+            limits: self.limits,
             ..ReaderConfig::new(Guid::new(self.prefix, entity), qos.reliability)
         };
         change(&mut config);

@@ -1,0 +1,148 @@
+//! The limits table of a participant whose memory is decided before it starts.
+//!
+//! A participant with such a table is the same engine. The limits bound what exists, and its endpoints reserve their
+//! memory when they are created. What exceeds a limit is refused and counted. Without a table, the limits are those of
+//! [`config`] and [`DiscoveryLimits::default`], and memory is allocated as needed.
+
+use crate::config;
+use crate::discovery_data::DiscoveryLimits;
+
+/// What a participant may hold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Remote participants.
+    pub participants: usize,
+    /// Endpoints of one remote participant.
+    pub endpoints_per_participant: usize,
+    /// Names, partitions, user data and filter of one remote endpoint, in bytes.
+    pub text_bytes: usize,
+    /// Addresses of one kind of a remote participant or endpoint.
+    pub addresses: usize,
+    /// Writers of the participant.
+    pub writers: usize,
+    /// Readers of the participant.
+    pub readers: usize,
+    /// Limits of each of these endpoints.
+    pub endpoint: EndpointLimits,
+}
+
+/// What one writer or reader may hold. It reserves memory for all of it when it is created.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct EndpointLimits {
+    /// Endpoints matched with it.
+    pub matches: usize,
+    /// Samples in the history of a writer, and samples of a reader that the application has not taken.
+    pub samples: usize,
+    /// Instances.
+    pub instances: usize,
+    /// Length of a sample's payload with its encapsulation header, in bytes.
+    pub sample_bytes: usize,
+    /// Samples of one writer that a reader holds back or knows to be missing, behind a missing one.
+    pub early_samples: usize,
+    /// Samples that a reader assembles from fragments at a time.
+    pub reassemblies: usize,
+}
+
+impl Limits {
+    /// A small system: eight peers, four writers, four readers, samples of a kilobyte.
+    pub const SMALL: Self = Self {
+        participants: 8,
+        endpoints_per_participant: 16,
+        text_bytes: 512,
+        addresses: 4,
+        writers: 4,
+        readers: 4,
+        endpoint: EndpointLimits::SMALL,
+    };
+
+    /// Returns the limits on discovery.
+    #[must_use]
+    pub fn discovery(&self) -> DiscoveryLimits {
+        let default = DiscoveryLimits::default();
+        let endpoints = self.participants.saturating_mul(self.endpoints_per_participant);
+        DiscoveryLimits {
+            participants: self.participants,
+            endpoints_per_participant: self.endpoints_per_participant,
+            endpoints,
+            locators: self.addresses,
+            name_bytes: self.text_bytes.min(default.name_bytes),
+            partition_bytes: self.text_bytes.min(default.partition_bytes),
+            user_data_bytes: self.text_bytes.min(default.user_data_bytes),
+            texts_bytes: endpoints.saturating_mul(self.text_bytes),
+            texts_per_participant_bytes: self.endpoints_per_participant.saturating_mul(self.text_bytes),
+            texts_per_endpoint_bytes: self.text_bytes,
+            matches: self.endpoint.matches.min(config::PROXIES_MAX),
+            matches_per_participant: self.endpoint.matches.min(config::PROXIES_MAX),
+            writers: self.writers,
+            readers: self.readers,
+            ..default
+        }
+    }
+}
+
+impl Limits {
+    /// Returns the limits of the builtin endpoints, which announce ours and are announced those of others.
+    #[must_use]
+    pub fn builtin(&self) -> EndpointLimits {
+        let own = self.writers.max(self.readers).saturating_add(OWN_BESIDE);
+        EndpointLimits {
+            matches: self.participants,
+            // Each endpoint, and the end of one that is gone.
+            samples: own.saturating_mul(2),
+            instances: own,
+            sample_bytes: self.announcement_bytes(),
+            early_samples: EARLY_ANNOUNCEMENTS,
+            reassemblies: 2,
+        }
+    }
+
+    /// Returns the longest announcement of an endpoint: its texts, its addresses, and everything else.
+    fn announcement_bytes(&self) -> usize {
+        let addresses = self.addresses.saturating_mul(2 * LOCATOR_BYTES);
+        ANNOUNCEMENT_BYTES.saturating_add(self.text_bytes).saturating_add(addresses)
+    }
+}
+
+/// Announcements of our own endpoints besides one for each: of one that is being created, of our liveliness.
+const OWN_BESIDE: usize = 4;
+/// Announcements of a participant behind a missing one.
+const EARLY_ANNOUNCEMENTS: usize = 16;
+/// An announcement of an endpoint without texts and addresses.
+const ANNOUNCEMENT_BYTES: usize = 1024;
+/// An address in an announcement (RTPS 2.5, 9.4.2.11).
+const LOCATOR_BYTES: usize = 28;
+
+impl EndpointLimits {
+    /// See [`Limits::SMALL`].
+    pub const SMALL: Self = Self {
+        matches: 8,
+        samples: 32,
+        instances: 8,
+        sample_bytes: 1024,
+        early_samples: 32,
+        reassemblies: 2,
+    };
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_limits_on_discovery_are_those_of_the_table() {
+        let limits =
+            Limits { participants: 3, endpoints_per_participant: 5, text_bytes: 100, ..Limits::SMALL };
+        let discovery = limits.discovery();
+        assert_eq!((discovery.participants, discovery.endpoints), (3, 15));
+        assert_eq!((discovery.texts_per_endpoint_bytes, discovery.texts_bytes), (100, 1500));
+        assert_eq!((discovery.matches, discovery.writers), (8, 4));
+    }
+
+    #[test]
+    fn no_table_allows_more_than_the_engine_does_without_one() {
+        let endless = EndpointLimits { matches: usize::MAX, ..EndpointLimits::SMALL };
+        let limits = Limits { text_bytes: usize::MAX, endpoint: endless, ..Limits::SMALL };
+        let (ours, default) = (limits.discovery(), DiscoveryLimits::default());
+        assert_eq!((ours.matches, ours.name_bytes), (default.matches, default.name_bytes));
+    }
+}
