@@ -74,7 +74,7 @@ impl DomainParticipant {
     ///
     /// # Errors
     /// - [`DdsError::BadParameter`]: the domain id is over 232, or an interface does not exist.
-    /// - [`DdsError::OutOfResources`]: all participant ids of this host are in use.
+    /// - [`DdsError::OutOfResources`]: no UDP port is free.
     /// - [`DdsError::Network`]: a socket or a thread cannot be created.
     pub fn new(domain_id: u32, settings: ParticipantSettings) -> Result<Self> {
         Self::new_with_qos(domain_id, settings, DomainParticipantQos::default())
