@@ -106,9 +106,8 @@ fn open_unicast(
 
 /// Returns the ports for discovery and user data to try: those of each participant id, then any (0).
 fn unicast_ports(domain_id: u32) -> impl Iterator<Item = (u16, u16)> {
-    let of_id = move |id| {
-        ports::metatraffic_unicast_port(domain_id, id).zip(ports::user_unicast_port(domain_id, id))
-    };
+    let of_id =
+        move |id| ports::metatraffic_unicast_port(domain_id, id).zip(ports::user_unicast_port(domain_id, id));
     (0..PARTICIPANT_IDS).map_while(of_id).chain([(0, 0)])
 }
 
@@ -247,7 +246,10 @@ mod tests {
     #[test]
     fn ports_behind_those_of_all_participant_ids_are_any() {
         let ports: Vec<_> = unicast_ports(0).collect();
-        assert_eq!((ports.len(), ports[0], ports[119], ports[120]), (121, (7410, 7411), (7648, 7649), (0, 0)));
+        assert_eq!(
+            (ports.len(), ports[0], ports[119], ports[120]),
+            (121, (7410, 7411), (7648, 7649), (0, 0))
+        );
         // The last domain has fewer.
         let ports: Vec<_> = unicast_ports(ports::MAX_DOMAIN_ID).collect();
         assert_eq!((ports[62], ports.last()), ((65534, 65535), Some(&(0, 0))));

@@ -8,7 +8,7 @@ use weir_wire::{Gap, Guid, Heartbeat, InfoDestination, SequenceNumber, SequenceN
 
 use super::compose;
 use super::pacing::Position;
-use super::reader_proxy::{ReaderProxy, SentAgain};
+use super::reader_proxy::SentAgain;
 use super::state::WriterCore;
 use crate::history::Entry;
 use crate::outbox::{Destinations, Outbox};
@@ -101,8 +101,7 @@ impl WriterCore {
 
     /// Asks a reliable reader for an acknowledgement, with the next transmission.
     pub fn prompt_reader(&mut self, reader: Guid) {
-        let is_it = |proxy: &ReaderProxy| proxy.guid == reader && proxy.is_reliable;
-        if let Some(index) = self.proxies.iter().position(is_it) {
+        if let Some(index) = self.reliable_reader(&reader) {
             self.proxies[index].is_heartbeat_due = true;
             self.due.add(index);
         }
@@ -111,10 +110,7 @@ impl WriterCore {
     /// Sends a reader a HEARTBEAT that requests an acknowledgement, to any address: the acknowledgement shows that the
     /// reader is there.
     pub fn ask_reader(&mut self, reader: Guid, to: &Destinations, out: &mut Outbox) {
-        let Some(index) = self.proxies.iter().position(|proxy| proxy.guid == reader && proxy.is_reliable)
-        else {
-            return;
-        };
+        let Some(index) = self.reliable_reader(&reader) else { return };
         let heartbeat = self.heartbeat_for(None, index);
         self.send_reply(reader, to, None, &[], &heartbeat, out);
     }
@@ -239,7 +235,8 @@ impl WriterCore {
     /// however many others were lost.
     pub fn handle_echo(&mut self, now: Time, reader: Guid, count: u32) {
         let last = self.heartbeat.count;
-        let Some(proxy) = self.proxies.iter_mut().find(|proxy| proxy.guid == reader) else { return };
+        let Some(index) = self.places.find(&reader) else { return };
+        let proxy = &mut self.proxies[index];
         if let Some(path) = proxy.path.clone().filter(|_| proxy.note_echo(count, last))
             && let Some(sent_at) = self.heartbeat.sent_at(count)
         {
@@ -287,7 +284,7 @@ impl WriterCore {
         // A volatile reader that waits for samples from before the match has lost them: the writer had
         // forgotten it for a while. It counts them by the HEARTBEAT, unless a GAP says first that they
         // are irrelevant.
-        let proxy = self.proxies.iter_mut().find(|proxy| proxy.guid == reader);
+        let proxy = self.reader_mut(&reader);
         let has_lost = proxy.is_some_and(|proxy| core::mem::take(&mut proxy.asked_for_past));
         // One GAP covers everything before `gap_to`; further GAPs cover the holes after it.
         // What is before the first sample, the HEARTBEAT says; some readers visit each number of a GAP.

@@ -22,6 +22,7 @@ use super::timed::Timed;
 use crate::config;
 use crate::due::Due;
 use crate::group::TAG_MAX_BYTES;
+use crate::guid_index::GuidIndex;
 use crate::history::History as Store;
 use crate::multicast::GroupRoute;
 use crate::outbox::Destinations;
@@ -39,6 +40,8 @@ pub struct WriterCore {
     pub(super) history: Store,
     pub(super) instances: Instances,
     pub(super) proxies: Vec<ReaderProxy>,
+    /// Their places by GUID.
+    pub(super) places: GuidIndex,
     /// Whether any matched reader is reliable.
     pub(super) has_reliable: bool,
     /// The addresses of all matched readers.
@@ -155,6 +158,7 @@ impl WriterCore {
             history: Store::new(config.first, config::BLOCK_BYTES, config::BLOCKS_SPARE_MAX),
             instances: Instances::new(&config),
             proxies: Vec::new(),
+            places: GuidIndex::default(),
             has_reliable: false,
             destinations: Arc::from([]),
             routes: Vec::new(),
