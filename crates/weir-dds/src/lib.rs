@@ -60,6 +60,7 @@ mod group_qos;
 mod instance_handle;
 mod key;
 mod levels;
+mod limits;
 mod listener;
 mod multicast;
 mod participant;
@@ -108,6 +109,7 @@ pub use dscp::DscpMapping;
 pub use error::{DdsError, Result};
 pub use group_qos::{PublisherQos, SubscriberQos};
 pub use instance_handle::InstanceHandle;
+pub use limits::LimitReached;
 pub use listener::{
     DataReaderListener, DataWriterListener, DomainParticipantListener, PublisherListener, SubscriberListener,
     TopicListener,

@@ -19,6 +19,7 @@ use crate::driver::shared::Driver;
 use crate::driver::start::Handle;
 use crate::error::{DdsError, Result};
 use crate::group_qos::{PublisherQos, SubscriberQos};
+use crate::limits::{self, LimitReached};
 use crate::listener::DomainParticipantListener;
 use crate::publisher::Publisher;
 use crate::qos::{DomainParticipantQos, TopicQos, USER_DATA_MAX};
@@ -382,6 +383,13 @@ impl DomainParticipant {
     /// round trip, rate, bytes in flight and lost.
     pub fn paths(&self) -> Vec<(Ipv4Addr, PathReport)> {
         self.handle.driver.paths.reports()
+    }
+
+    /// Returns the limits that discovery has reached, each with what to do: something of the domain is left out.
+    ///
+    /// [`discovery_counters`](Self::discovery_counters) has the numbers.
+    pub fn limits_reached(&self) -> Vec<LimitReached> {
+        limits::reached(&self.discovery_counters(), self.refused_discovery_sends())
     }
 
     /// Returns the counters of received user traffic.
