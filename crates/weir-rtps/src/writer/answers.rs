@@ -7,6 +7,7 @@ use core::ops::Range;
 use weir_wire::{Gap, Guid, Heartbeat, InfoDestination, SequenceNumber, SequenceNumberSet, push};
 
 use super::compose;
+use super::group_repairs::RepairWay;
 use super::pacing::Position;
 use super::reader_proxy::SentAgain;
 use super::state::WriterCore;
@@ -62,7 +63,9 @@ const HOLES_MAX: usize = 256;
 impl WriterCore {
     /// Sends what single readers wait for: repairs, GAPs, and directed HEARTBEATs.
     pub(super) fn answer_readers(&mut self, now: Time, out: &mut Outbox) {
-        for index in self.due.take(self.proxies.len()) {
+        let due = self.due.take(self.proxies.len());
+        self.note_common_requests(due.clone());
+        for index in due {
             if !self.proxies[index].requested_fragments.is_empty() {
                 self.repair_fragments(now, index, out);
             }
@@ -186,6 +189,10 @@ impl WriterCore {
                 }
                 continue;
             }
+            let way = self.repair_way(now, index, sn);
+            if way == RepairWay::Sent {
+                continue;
+            }
             let cost = charge(entry.len as usize);
             // Consecutive samples of a batch are sent in one datagram.
             let is_next = wanted.as_ref().is_some_and(|range| range.end == sn);
@@ -209,9 +216,7 @@ impl WriterCore {
             self.window.on_repaired(cost);
             self.counters.samples_repaired += 1;
             (again, is_hole) = self.note_again(index, sn, (again, is_hole));
-            if let Some(range) = join(&mut wanted, sn) {
-                self.append_samples(range, &to, out);
-            }
+            self.append_repair(&way, sn, &mut wanted, &to, out);
         }
         if let Some(range) = wanted {
             self.append_samples(range, &to, out);
@@ -221,6 +226,22 @@ impl WriterCore {
         self.mark_again(now, index, again);
         requested.truncate(waiting);
         gone
+    }
+
+    /// Appends a repair: to the reader's group, or to the reader, once no further one follows it directly.
+    fn append_repair(
+        &self,
+        way: &RepairWay,
+        sn: SequenceNumber,
+        wanted: &mut Option<Range<SequenceNumber>>,
+        to: &Destinations,
+        out: &mut Outbox,
+    ) {
+        if let RepairWay::Group(group) = way {
+            self.append_samples(sn..sn.next(), group, out);
+        } else if let Some(range) = join(wanted, sn) {
+            self.append_samples(range, to, out);
+        }
     }
 
     /// Records that bytes that a reader has requested are sent again.

@@ -12,6 +12,7 @@ use super::compose::{self, Template};
 use super::content_filter::Filters;
 use super::encode::Unkept;
 use super::fragments::{Filling, Fragments, LargeSamples};
+use super::group_repairs::GroupRepairs;
 use super::heartbeat::Heartbeat;
 use super::instances::Instances;
 use super::pacing::Pacing;
@@ -42,6 +43,7 @@ pub struct WriterCore {
     pub(super) proxies: Vec<ReaderProxy>,
     /// Their places by GUID.
     pub(super) places: GuidIndex,
+    pub(super) group_repairs: GroupRepairs,
     /// Whether any matched reader is reliable.
     pub(super) has_reliable: bool,
     /// The addresses of all matched readers.
@@ -108,6 +110,8 @@ pub(super) struct Noted {
 pub struct WriterCounters {
     /// Samples sent again because a reader requested them.
     pub samples_repaired: u64,
+    /// Of these, those sent to a multicast group because several of its readers requested them.
+    pub repairs_multicast: u64,
     /// Datagrams and fragments that were first sent when a reader requested them, see [`path`](crate::path).
     pub samples_withheld: u64,
     /// GAPs for removed samples.
@@ -159,6 +163,7 @@ impl WriterCore {
             instances: Instances::new(&config),
             proxies: Vec::new(),
             places: GuidIndex::default(),
+            group_repairs: GroupRepairs::default(),
             has_reliable: false,
             destinations: Arc::from([]),
             routes: Vec::new(),
