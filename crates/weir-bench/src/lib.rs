@@ -20,6 +20,7 @@
 //! - [`path`]: the network between the ends; [`link_capacity`]: the sample rate that a link can carry;
 //!   [`path_watch`]: what an engine knows of its paths
 //! - [`beside`]: what shares the link with a case
+//! - [`domain`]: many participants that start together
 //! - [`outside`]: independent programs that check the baseline
 //! - [`host`]: interfaces and processors; [`keep_awake`]: keeps processors out of idle states;
 //!   [`idle_check`]: what these states do to latencies;
@@ -34,6 +35,7 @@ pub mod case;
 pub mod control;
 pub mod coordinator;
 pub mod doctor;
+pub mod domain;
 pub mod endpoint;
 pub mod engine;
 pub mod footprint;

@@ -5,6 +5,7 @@ mod budget;
 mod by_hand;
 mod compare;
 mod doctor;
+mod domain;
 mod history;
 mod hosts;
 mod lab;
@@ -29,6 +30,7 @@ pub(crate) use budget::BudgetArgs;
 pub(crate) use by_hand::{HandArgs, HandQos, PubArgs, SubArgs};
 pub(crate) use compare::{CompareArgs, ComparisonFormat};
 pub(crate) use doctor::DoctorArgs;
+pub(crate) use domain::{DomainArgs, DomainPartArgs};
 pub(crate) use history::{ExportArgs, HistoryArgs, RedactArgs, RedactCommandArgs, ResultsFolder};
 pub(crate) use hosts::HostsArgs;
 pub(crate) use lab::{LabArgs, LabCommand, LabExecArgs, LabUpArgs};
@@ -41,7 +43,7 @@ pub(crate) use serve::ServeArgs;
 pub(crate) use targets::TargetsArgs;
 pub(crate) use udp::{SecretArgs, UdpArgs, UdpCommand, UdpServerArgs};
 pub(crate) use values::{
-    Cpus, Direction, Format, KeepAwakeChoice, Order, PlotForm, PlotTest, Program, ProgressForm,
+    Cpus, Direction, DomainFormat, Format, KeepAwakeChoice, Order, PlotForm, PlotTest, Program, ProgressForm,
     ScriptPurpose, TelemetryForm, UdpRate,
 };
 
@@ -73,6 +75,7 @@ pub(crate) enum Command {
     Udp(Box<UdpArgs>),
     Pub(PubArgs),
     Sub(SubArgs),
+    Domain(DomainArgs),
     Lab(LabArgs),
     Doctor(DoctorArgs),
     Budget(BudgetArgs),
@@ -92,6 +95,8 @@ pub(crate) enum Command {
     Reference(ReferenceArgs),
     #[command(hide = true)]
     Agent(AgentArgs),
+    #[command(hide = true)]
+    DomainPart(DomainPartArgs),
     /// Run ends for a coordinator on another host, which starts this
     #[command(hide = true)]
     Host,

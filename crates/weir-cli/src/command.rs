@@ -7,6 +7,7 @@ pub(crate) mod by_hand;
 pub(crate) mod compare;
 pub(crate) mod completions;
 pub(crate) mod doctor;
+pub(crate) mod domain;
 pub(crate) mod export;
 pub(crate) mod history;
 pub(crate) mod host;

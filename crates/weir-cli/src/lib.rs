@@ -49,6 +49,8 @@ pub fn weir(peers: &'static [Peer]) -> ExitCode {
         Command::Udp(args) => command::udp::run(&args),
         Command::Pub(args) => command::by_hand::publish(&args),
         Command::Sub(args) => command::by_hand::subscribe(&args),
+        Command::Domain(args) => command::domain::run(&args),
+        Command::DomainPart(args) => command::domain::part(&args),
         Command::Lab(args) => command::lab::run(&args),
         Command::Doctor(args) => command::doctor::run(&args),
         Command::Budget(args) => command::budget::run(&args),

@@ -77,7 +77,48 @@ pub enum DdsError {
 }
 
 impl DdsError {
+    /// Many participants in a process or on a host reach limits of the system: names the setting to change.
     pub(crate) fn network(what: impl Into<String>, source: impl Into<io::Error>) -> Self {
-        Self::Network { what: what.into(), source: source.into() }
+        let (mut what, source) = (what.into(), source.into());
+        if let Some(setting) = limit_behind(&source) {
+            what = format!("{what} (raise {setting})");
+        }
+        Self::Network { what, source }
+    }
+}
+
+/// Returns the setting of the system whose limit an error reports.
+fn limit_behind(error: &io::Error) -> Option<&'static str> {
+    use rustix::io::Errno;
+
+    Some(match Errno::from_raw_os_error(error.raw_os_error()?) {
+        Errno::MFILE => "the limit of open files of this process, `ulimit -n`",
+        Errno::NFILE => "the limit of open files of the host, `sysctl fs.file-max`",
+        // A thread, as sockets that are not ready are no error here.
+        Errno::AGAIN => "the limit of threads, `ulimit -u`, or `sysctl kernel.threads-max`",
+        // A socket that joins too many groups.
+        Errno::NOBUFS => "the limit of multicast groups, `sysctl net.ipv4.igmp_max_memberships`",
+        _ => return None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use rustix::io::Errno;
+
+    use super::*;
+
+    #[test]
+    fn errors_at_a_limit_of_the_system_name_its_setting() {
+        let text = |errno: Errno| {
+            let error = io::Error::from_raw_os_error(errno.raw_os_error());
+            DdsError::network("cannot open a socket", error).to_string()
+        };
+        assert!(text(Errno::MFILE).starts_with(
+            "cannot open a socket (raise the limit of open files of this process, `ulimit -n`): "
+        ));
+        assert!(text(Errno::AGAIN).contains("kernel.threads-max"));
+        assert!(text(Errno::NOBUFS).contains("igmp_max_memberships"));
+        assert!(text(Errno::ACCESS).starts_with("cannot open a socket: "));
     }
 }

@@ -61,6 +61,7 @@ mod instance_handle;
 mod key;
 mod levels;
 mod limits;
+mod limits_reached;
 mod listener;
 mod multicast;
 mod participant;
@@ -112,6 +113,7 @@ pub use error::{DdsError, Result};
 pub use group_qos::{PublisherQos, SubscriberQos};
 pub use instance_handle::InstanceHandle;
 pub use limits::{LimitsError, LimitsTable};
+pub use limits_reached::LimitReached;
 pub use listener::{
     DataReaderListener, DataWriterListener, DomainParticipantListener, PublisherListener, SubscriberListener,
     TopicListener,

@@ -20,6 +20,7 @@ use crate::driver::shared::Driver;
 use crate::driver::start::Handle;
 use crate::error::{DdsError, Result};
 use crate::group_qos::{PublisherQos, SubscriberQos};
+use crate::limits_reached::{self, LimitReached};
 use crate::listener::DomainParticipantListener;
 use crate::publisher::Publisher;
 use crate::qos::{DomainParticipantQos, TopicQos, USER_DATA_MAX};
@@ -75,7 +76,7 @@ impl DomainParticipant {
     ///
     /// # Errors
     /// - [`DdsError::BadParameter`]: the domain id is over 232, or an interface does not exist.
-    /// - [`DdsError::OutOfResources`]: all participant ids of this host are in use.
+    /// - [`DdsError::OutOfResources`]: no UDP port is free.
     /// - [`DdsError::Network`]: a socket or a thread cannot be created.
     pub fn new(domain_id: u32, settings: ParticipantSettings) -> Result<Self> {
         Self::new_with_qos(domain_id, settings, DomainParticipantQos::default())
@@ -404,6 +405,13 @@ impl DomainParticipant {
     /// round trip, rate, bytes in flight and lost.
     pub fn paths(&self) -> Vec<(Ipv4Addr, PathReport)> {
         self.handle.driver.paths.reports()
+    }
+
+    /// Returns the limits that discovery has reached, each with what to do: something of the domain is left out.
+    ///
+    /// [`discovery_counters`](Self::discovery_counters) has the numbers.
+    pub fn limits_reached(&self) -> Vec<LimitReached> {
+        limits_reached::reached(&self.discovery_counters(), self.refused_discovery_sends())
     }
 
     /// Returns the counters of received user traffic.

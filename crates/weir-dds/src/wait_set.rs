@@ -417,5 +417,5 @@ fn new_event_fd() -> Result<Arc<weir_udp::Waker>> {
 }
 
 pub(crate) fn no_event_fd(error: io::Error) -> DdsError {
-    DdsError::network("cannot create an eventfd: raise the limit on open files (ulimit -n)", error)
+    DdsError::network("cannot create an eventfd", error)
 }

@@ -176,6 +176,9 @@ pub const UNANSWERED_HEARTBEATS_PATH: u8 = 10;
 /// Maximum delay between unanswered HEARTBEATs, after backoff.
 pub const HEARTBEAT_DELAY_MAX: Duration = Duration::from_secs(1);
 
+/// A repair that was sent to a multicast group is not sent again to one of its readers within this time: their requests
+/// for what they have all lost arrive one after the other.
+pub const GROUP_REPAIR_TIME: Duration = Duration::from_millis(1);
 /// First repetition of an unanswered negative acknowledgement before a round trip was measured.
 pub const NACK_RETRY_FIRST: Duration = Duration::from_millis(2);
 /// First repetition of an unanswered negative acknowledgement after that, as a minimum; doubled

@@ -40,6 +40,7 @@ pub mod discovery_event;
 mod due;
 pub mod ecn;
 pub mod group;
+mod guid_index;
 mod history;
 mod inline_qos;
 mod instance_deadlines;

@@ -10,7 +10,7 @@
 //! | `announcer` | announces the participant, and answers announcements |
 //! | `receive` | parses messages |
 //! | `builtin` | exchanges endpoints reliably |
-//! | `remote`, `remote_participant` | remote participants and their endpoints |
+//! | `remote`, `remote_participant`, `shared` | remote participants and their endpoints |
 //! | `claims`, `claim` | distinguishes a participant that has moved from a forged one |
 //! | `static_peers` | endpoints that are known beforehand |
 //! | `validation` | limits what is sent before an answer |
@@ -47,6 +47,7 @@ mod reachability;
 mod receive;
 mod remote;
 mod remote_participant;
+mod shared;
 mod size;
 mod static_peers;
 mod validation;
@@ -69,6 +70,7 @@ use news::{News, Next};
 use path_size::PathSizes;
 use reachability::Reachability;
 use remote_participant::RemoteParticipant;
+use shared::Shared;
 use validation::Validation;
 
 use crate::content_filter::ContentFilterProperty;
@@ -96,6 +98,8 @@ pub struct ParticipantCore {
     /// The content filters of our readers, also of one that is about to be added.
     content_filters: BTreeMap<EntityId, Arc<ContentFilterProperty>>,
     remotes: BTreeMap<GuidPrefix, RemoteParticipant>,
+    /// What their endpoints have in common.
+    shared: Shared,
     /// Endpoints of all of them.
     remote_endpoints: usize,
     /// Memory of their texts in bytes.
@@ -134,6 +138,7 @@ impl ParticipantCore {
             locals: BTreeMap::new(),
             content_filters: BTreeMap::new(),
             remotes: BTreeMap::new(),
+            shared: Shared::default(),
             remote_endpoints: 0,
             remote_texts: 0,
             deadlines: Deadlines::default(),

@@ -180,8 +180,10 @@ impl ReaderCore {
             });
         }
         self.due.add_if(self.writers.list.len(), is_reliable);
+        // What is due at once is among the answers that are due.
+        let at = proxy.next_timeout().filter(|at| *at > now);
         self.writers.add(proxy);
-        self.timers_set = self.timers_set.wrapping_add(1);
+        self.timer_set(at);
     }
 
     /// Removes a writer. Its samples stay until they are taken. Instances that no other writer
@@ -330,10 +332,10 @@ impl ReaderCore {
         source_timestamp: Option<Timestamp>,
         block: Option<&Arc<Block>>,
     ) {
-        let MatchedWriters { list, recent, liveliness } = &mut self.writers;
+        let MatchedWriters { list, places, recent, liveliness } = &mut self.writers;
         let proxy = match list.get_mut(*recent) {
             Some(proxy) if proxy.guid == *writer => proxy,
-            _ => match find_other(list, recent, *writer) {
+            _ => match find_other((list, places), recent, *writer) {
                 Some(proxy) => proxy,
                 None => return self.record_unmatched(*writer, data.sequence_number),
             },
@@ -565,6 +567,19 @@ impl ReaderCore {
         }
     }
 
+    /// Records that a timer was set to this time, if it was.
+    ///
+    /// With few writers, [`ReaderCore::next_timeout`] then visits them all. With many, this time is compared with the
+    /// one known before, which may be that of a timer that has been stopped: then that timeout comes too early.
+    fn timer_set(&mut self, at: Option<Time>) {
+        let (timers_set, known) = self.known_timeout.get();
+        let is_known = timers_set == self.timers_set;
+        self.timers_set = self.timers_set.wrapping_add(1);
+        if is_known && self.writers.list.len() > FEW_WRITERS {
+            self.known_timeout.set((self.timers_set, known.into_iter().chain(at).min()));
+        }
+    }
+
     fn next_timeout_of_writers(&self) -> Option<Time> {
         let (timers_set, known) = self.known_timeout.get();
         if timers_set == self.timers_set {
@@ -746,6 +761,9 @@ impl ReaderCore {
         cache.compact_sets();
     }
 }
+
+/// The timers of so many writers are all visited to find the earliest.
+const FEW_WRITERS: usize = 16;
 
 /// Drops the samples of a writer that are held back or incomplete.
 fn drop_incomplete(proxy: &mut WriterProxy, fragments: &mut Fragments, cache: &mut Cache) {

@@ -57,6 +57,7 @@ mod encode;
 mod expected_qos;
 mod fragments;
 mod go_back;
+mod group_repairs;
 mod heartbeat;
 mod inactivity;
 mod instances;

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use weir_cdr::{DdsType, Encoding};
+use weir_rtps::multicast::GroupRoute;
 use weir_rtps::outbox::Outbox;
 use weir_rtps::qos::{Durability, History, Reliability};
 use weir_rtps::time::Time;
@@ -41,6 +42,7 @@ const SAMPLES: u32 = 16_384;
 /// Samples between two acknowledgements.
 const ROUND: u32 = 64;
 const INSTANCES: u32 = 100_000;
+const GROUP: SocketAddrV4 = SocketAddrV4::new(Ipv4Addr::new(239, 255, 0, 1), 7401);
 const SEND_TIME: Duration = Duration::from_nanos(400);
 
 /// Reliable writer: encode into the history, commit, poll, and process an acknowledgement per
@@ -60,6 +62,68 @@ pub(crate) fn write(size_bytes: usize, pace: Pace) -> u32 {
     };
     run(WARM_UP);
     measured(|| run(SAMPLES));
+    SAMPLES
+}
+
+/// Reliable writer, coalesced, and readers of a multicast group, each of which acknowledges once per round.
+pub(crate) fn fan_out(readers: u8) -> u32 {
+    let mut source = Source::new(Pace::Burst, History::KeepAll);
+    source.core.unmatch_reader(Time(1), READER);
+    let guid = |number: u8| Guid::new(GuidPrefix([2 + number; 12]), READER.entity);
+    for number in 0..readers {
+        let address = SocketAddrV4::new(Ipv4Addr::LOCALHOST, 7411 + 2 * u16::from(number));
+        let group = Some(GroupRoute { group: GROUP, interface: Ipv4Addr::LOCALHOST });
+        let reader = ReaderProxyConfig { group, ..proxy(guid(number), address, true) };
+        source.core.match_reader(Time(1), reader);
+        source.outbox.clear();
+    }
+    assert_eq!(source.core.destinations().len(), 1, "each datagram is one send");
+    let mut sample = TestData::of(32);
+    let mut run = |count: u32| {
+        for number in 0..count {
+            sample.seq_num = number;
+            source.write(&sample, None);
+            source.outbox.clear();
+            if (number + 1) % ROUND == 0 {
+                source.count += 1;
+                source.flush();
+                (0..readers).for_each(|reader| source.acknowledge_by(guid(reader)));
+            }
+        }
+    };
+    run(WARM_UP);
+    measured(|| run(SAMPLES));
+    SAMPLES
+}
+
+/// Reliable reader of one writer that sends, beside a thousand that are silent.
+pub(crate) fn receive_beside_silent_writers() -> u32 {
+    let mut source = Source::new(Pace::Alone, History::KeepAll);
+    let mut sink = Sink::new(History::KeepAll, Reliability::Reliable);
+    sink.match_silent_writers(1000);
+    let mut sample = TestData::of(32);
+    let mut value = TestData::default();
+    let mut datagrams = Vec::new();
+    for number in 0..WARM_UP + SAMPLES {
+        sample.seq_num = number;
+        source.write(&sample, None);
+        source.collect(&mut datagrams);
+        if (number + 1) % ROUND == 0 {
+            source.acknowledge();
+            source.outbox.clear();
+        }
+    }
+    let mut taken = 0;
+    let mut run = |datagrams: &[Vec<u8>]| {
+        for datagram in datagrams {
+            sink.receive(std::slice::from_ref(datagram));
+            taken += sink.take(&mut value);
+        }
+    };
+    let (first, rest) = datagrams.split_at(WARM_UP as usize);
+    run(first);
+    measured(|| run(rest));
+    assert_eq!(taken, WARM_UP + SAMPLES);
     SAMPLES
 }
 
@@ -193,18 +257,8 @@ impl Source {
         let config =
             WriterConfig { history, coalescing, batch, durability, ..WriterConfig::new(WRITER, reliability) };
         let mut core = WriterCore::new(config);
-        let reader = ReaderProxyConfig {
-            guid: READER,
-            reliable: reliability == Reliability::Reliable,
-            wants_history: false,
-            destinations: Arc::from([SocketAddrV4::new(Ipv4Addr::LOCALHOST, 7411)]),
-            group: None,
-            vendor: VendorId::WEIR,
-            receive_buffer: Some(8 << 20),
-            segment_max: u16::MAX,
-            path: None,
-        };
-        core.match_reader(Time(1), reader);
+        let address = SocketAddrV4::new(Ipv4Addr::LOCALHOST, 7411);
+        core.match_reader(Time(1), proxy(READER, address, reliability == Reliability::Reliable));
         Self { core, outbox: Outbox::new(), now: Time(1_000_000), step, count: 0 }
     }
 
@@ -242,16 +296,21 @@ impl Source {
     /// Acknowledges everything written so far.
     fn acknowledge(&mut self) {
         self.count += 1;
+        self.flush();
+        self.acknowledge_by(READER);
+    }
+
+    /// The same by one of several readers, with the next count.
+    fn acknowledge_by(&mut self, reader: Guid) {
         let base = SequenceNumber(self.core.last_sequence_number().0 + 1);
         let acknack = AckNack {
-            reader: READER.entity,
+            reader: reader.entity,
             writer: WRITER.entity,
             state: SequenceNumberSet::new(base),
             count: self.count,
             is_final: true,
         };
-        self.flush();
-        self.core.handle_acknack(self.now, READER, &acknack);
+        self.core.handle_acknack(self.now, reader, &acknack);
         self.core.poll_answers(self.now, &mut self.outbox);
     }
 
@@ -259,6 +318,20 @@ impl Source {
     fn collect(&mut self, datagrams: &mut Vec<Vec<u8>>) {
         self.outbox.for_each_datagram(|_, datagram| datagrams.push(datagram.to_vec()));
         self.outbox.clear();
+    }
+}
+
+fn proxy(guid: Guid, address: SocketAddrV4, reliable: bool) -> ReaderProxyConfig {
+    ReaderProxyConfig {
+        guid,
+        reliable,
+        wants_history: false,
+        destinations: Arc::from([address]),
+        group: None,
+        vendor: VendorId::WEIR,
+        receive_buffer: Some(8 << 20),
+        segment_max: u16::MAX,
+        path: None,
     }
 }
 

@@ -32,7 +32,7 @@ const MEASURED: &str = "instructions::measured*";
 /// The engine's function for one receive call and its consequences, on any thread.
 const RECEIVE: &str = "*Driver*::receive_batch*";
 
-const CASES: [(&str, Case); 18] = [
+const CASES: [(&str, Case); 21] = [
     ("encode-32", || codec::encode(32)),
     ("encode-1024", || codec::encode(1024)),
     ("decode-32", || codec::decode(32)),
@@ -47,6 +47,9 @@ const CASES: [(&str, Case); 18] = [
     ("receive-batch-1024", || cores::receive(1024, cores::Pace::Batch)),
     ("key-write-100000", cores::write_instances),
     ("key-receive-100000", cores::receive_instances),
+    ("fan-out-1", || cores::fan_out(1)),
+    ("fan-out-16", || cores::fan_out(16)),
+    ("silent-writers-1000", cores::receive_beside_silent_writers),
     ("engine-write-32", engine::write),
     ("engine-write-batch-32", engine::write_batch),
     ("engine-receive-32", || engine::receive(32)),

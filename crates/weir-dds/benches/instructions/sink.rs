@@ -14,7 +14,7 @@ use weir_rtps::receiver::prediction::Prediction;
 use weir_rtps::receiver::{Endpoints, Incoming, receive_many, receive_single};
 use weir_rtps::time::Time;
 use weir_rtps::writer::WriterCore;
-use weir_wire::{EntityId, Guid, VendorId};
+use weir_wire::{EntityId, Guid, GuidPrefix, VendorId};
 
 use crate::cores::{READER, WRITER, key_hash};
 
@@ -53,6 +53,22 @@ impl Sink {
             outbox: Outbox::new(),
             now: Time(1_000_000),
         }
+    }
+
+    /// Matches writers that send nothing.
+    pub(crate) fn match_silent_writers(&mut self, count: u32) {
+        let mut core = self.reader.0[0].borrow_mut();
+        for number in 0..count {
+            let mut prefix = [3; 12];
+            prefix[..4].copy_from_slice(&number.to_be_bytes());
+            let guid = Guid::new(GuidPrefix(prefix), WRITER.entity);
+            let destinations = Arc::from([SocketAddrV4::new(Ipv4Addr::LOCALHOST, 7413)]);
+            let writer = WriterProxyConfig { guid, reliable: true, destinations, vendor: VendorId::WEIR };
+            core.match_writer(Time(1), writer);
+        }
+        // Their first requests.
+        core.poll_transmit(Time(1), &mut self.outbox);
+        self.outbox.clear();
     }
 
     /// Processes datagrams as the engine's driver does after a receive call.

@@ -336,5 +336,5 @@ impl Driver {
 }
 
 fn no_descriptor(error: std::io::Error) -> DdsError {
-    DdsError::network("cannot make a descriptor to poll: raise the limit on open files (ulimit -n)", error)
+    DdsError::network("cannot make a descriptor to poll", error)
 }

@@ -10,7 +10,7 @@ use weir_rtps::discovery_event::DiscoveryEvent;
 use weir_rtps::reader::ReaderCore;
 use weir_rtps::receiver::Endpoints;
 use weir_rtps::writer::WriterCore;
-use weir_wire::{EntityId, Guid};
+use weir_wire::{EntityId, Guid, GuidPrefix};
 
 use super::endpoints::{ReaderEndpoint, WriterEndpoint};
 use crate::stage_times::Came;
@@ -30,10 +30,13 @@ pub(crate) struct Routes {
 pub(crate) struct Table {
     pub(crate) writers: HashMap<EntityId, Arc<WriterEndpoint>, RandomState>,
     pub(crate) readers: HashMap<EntityId, Arc<ReaderEndpoint>, RandomState>,
-    /// The readers matched with a local or remote writer. Shared between versions: there are many writers, and a change
-    /// concerns few of them.
-    pub(crate) readers_of: HashMap<Guid, Arc<[Arc<ReaderEndpoint>]>, RandomState>,
+    /// The readers matched with the writers of a participant, of this one or another.
+    readers_of: HashMap<GuidPrefix, Arc<ReadersOf>, RandomState>,
 }
+
+/// The readers matched with each writer of one participant. Shared between versions of the table: there are many
+/// participants, and a change concerns few of them.
+type ReadersOf = HashMap<EntityId, Arc<[Arc<ReaderEndpoint>]>, RandomState>;
 
 /// A reader begins or ceases to receive the samples of a writer.
 pub(super) enum RouteChange {
@@ -61,10 +64,11 @@ impl RouteChange {
     pub(super) fn apply(self, table: &mut Table) {
         match self {
             Self::Matched { writer, reader } => {
-                let known = table.readers_of.get(&writer).map_or(&[][..], |known| known);
+                let known = table.readers_of(&writer).unwrap_or_default();
                 if !known.iter().any(|known| Arc::ptr_eq(known, &reader)) {
                     let readers = known.iter().cloned().chain([reader]).collect();
-                    table.readers_of.insert(writer, readers);
+                    let of_participant = table.readers_of.entry(writer.prefix).or_default();
+                    Arc::make_mut(of_participant).insert(writer.entity, readers);
                 }
             }
             Self::Unmatched { writer, reader } => table.remove_reader(&writer, reader),
@@ -73,12 +77,25 @@ impl RouteChange {
 }
 
 impl Table {
+    /// Returns the readers matched with a writer.
+    #[inline]
+    pub(crate) fn readers_of(&self, writer: &Guid) -> Option<&[Arc<ReaderEndpoint>]> {
+        self.readers_of.get(&writer.prefix)?.get(&writer.entity).map(|readers| &**readers)
+    }
+
     /// Ends a reader's match with a writer.
     fn remove_reader(&mut self, writer: &Guid, reader: EntityId) {
-        let Some(readers) = self.readers_of.get_mut(writer) else { return };
-        *readers = readers.iter().filter(|other| other.entity != reader).cloned().collect();
-        if readers.is_empty() {
-            self.readers_of.remove(writer);
+        let Some(of_participant) = self.readers_of.get_mut(&writer.prefix) else { return };
+        let Some(known) = of_participant.get(&writer.entity) else { return };
+        let readers: Arc<[_]> = known.iter().filter(|other| other.entity != reader).cloned().collect();
+        let writers = Arc::make_mut(of_participant);
+        if !readers.is_empty() {
+            writers.insert(writer.entity, readers);
+            return;
+        }
+        writers.remove(&writer.entity);
+        if writers.is_empty() {
+            self.readers_of.remove(&writer.prefix);
         }
     }
 
@@ -86,8 +103,11 @@ impl Table {
     pub(crate) fn forget_reader(&mut self, reader: EntityId) {
         self.readers.remove(&reader);
         let is_its = |readers: &[Arc<ReaderEndpoint>]| readers.iter().any(|it| it.entity == reader);
-        let writers = self.readers_of.iter().filter(|(_, readers)| is_its(readers));
-        let writers: Vec<_> = writers.map(|(writer, _)| *writer).collect();
+        let writers = self.readers_of.iter().flat_map(|(prefix, writers)| {
+            let its = writers.iter().filter(|(_, readers)| is_its(readers));
+            its.map(|(entity, _)| Guid::new(*prefix, *entity))
+        });
+        let writers: Vec<_> = writers.collect();
         writers.iter().for_each(|writer| self.remove_reader(writer, reader));
     }
 }
@@ -129,7 +149,7 @@ impl Endpoints for BatchEndpoints<'_> {
 
     #[inline]
     fn readers_of(&self, writer: &Guid) -> Option<&[Arc<ReaderEndpoint>]> {
-        self.table.readers_of.get(writer).map(|readers| &**readers)
+        self.table.readers_of(writer)
     }
 
     fn readers(&self) -> impl Iterator<Item = &Arc<ReaderEndpoint>> {

@@ -26,8 +26,9 @@ use super::memberships::{Memberships, Place};
 use crate::error::{DdsError, Result};
 use crate::settings::ParticipantSettings;
 
-/// Most participants of one domain on one host, by the port formula (RTPS 2.5, 9.6.2.3).
-const PARTICIPANTS_PER_HOST_MAX: u32 = 120;
+/// Participants of one domain on one host whose ports follow from the port formula (RTPS 2.5, 9.6.2.3). The ports of
+/// later ones would be those of the next domain.
+const PARTICIPANT_IDS: u32 = 120;
 /// Requested; the kernel grants at most `net.core.rmem_max`. A hundred participants that discover one send it
 /// megabytes.
 const META_BUFFER_BYTES: usize = 4 * 1024 * 1024;
@@ -49,18 +50,39 @@ pub(crate) struct MetaSockets {
 }
 
 /// Opens the sockets for user data and discovery on the ports of the first free participant id.
+///
+/// If all ids are in use, on any free ports. Peers learn them from the announcement, and only those that look for
+/// participants on the well-known ports of a host ([`Peer`](crate::settings::Peer) without a port) miss them.
 pub(crate) fn open(
     domain_id: u32,
     settings: &ParticipantSettings,
     choice: &Choice,
     selected: &Selected,
 ) -> Result<(UdpSocket, MetaSockets)> {
+    let (user, unicast) = open_unicast(domain_id, settings, choice, selected)?;
+    let multicast = settings.multicast.then(|| open_multicast(domain_id)).transpose()?;
+    let meta = MetaSockets {
+        unicast,
+        multicast,
+        joined: Mutex::default(),
+        senders: Mutex::default(),
+        prober: open_prober(choice.bind_address())?,
+        refused: AtomicU64::new(0),
+    };
+    meta.join(selected)?;
+    Ok((user, meta))
+}
+
+/// Opens the socket for user data and that of discovery.
+fn open_unicast(
+    domain_id: u32,
+    settings: &ParticipantSettings,
+    choice: &Choice,
+    selected: &Selected,
+) -> Result<(UdpSocket, UdpSocket)> {
     let address = choice.bind_address();
     let only_at = choice.only_at(selected);
-    for id in 0..PARTICIPANTS_PER_HOST_MAX {
-        let meta_port = ports::metatraffic_unicast_port(domain_id, id);
-        let user_port = ports::user_unicast_port(domain_id, id);
-        let Some((meta_port, user_port)) = meta_port.zip(user_port) else { break };
+    for (meta_port, user_port) in unicast_ports(domain_id) {
         let meta =
             SocketOptions { only_at: only_at.clone(), ..meta_options(SocketAddrV4::new(address, meta_port)) };
         let Some(unicast) = bind_if_free(&meta)? else { continue };
@@ -72,23 +94,21 @@ pub(crate) fn open(
             only_at: only_at.clone(),
             ..SocketOptions::new(SocketAddrV4::new(address, user_port))
         };
-        let Some(user) = bind_if_free(&user)? else { continue };
-        let multicast = settings.multicast.then(|| open_multicast(domain_id)).transpose()?;
-        let meta = MetaSockets {
-            unicast,
-            multicast,
-            joined: Mutex::default(),
-            senders: Mutex::default(),
-            prober: open_prober(address)?,
-            refused: AtomicU64::new(0),
-        };
-        meta.join(selected)?;
-        return Ok((user, meta));
+        if let Some(user) = bind_if_free(&user)? {
+            return Ok((user, unicast));
+        }
     }
     Err(DdsError::OutOfResources(format!(
-        "all {PARTICIPANTS_PER_HOST_MAX} participant ids of domain {domain_id} are in use on this host: \
-         end some participants, or use another domain id"
+        "no UDP port is free for a participant of domain {domain_id} on this host: \
+         end some participants, or widen net.ipv4.ip_local_port_range"
     )))
+}
+
+/// Returns the ports for discovery and user data to try: those of each participant id, then any (0).
+fn unicast_ports(domain_id: u32) -> impl Iterator<Item = (u16, u16)> {
+    let of_id =
+        move |id| ports::metatraffic_unicast_port(domain_id, id).zip(ports::user_unicast_port(domain_id, id));
+    (0..PARTICIPANT_IDS).map_while(of_id).chain([(0, 0)])
 }
 
 fn meta_options(bind: SocketAddrV4) -> SocketOptions {
@@ -216,5 +236,22 @@ impl MetaSockets {
 
     fn count(&self, sent: io::Result<usize>) {
         self.refused.fetch_add(u64::from(sent.is_err()), Ordering::Relaxed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ports_behind_those_of_all_participant_ids_are_any() {
+        let ports: Vec<_> = unicast_ports(0).collect();
+        assert_eq!(
+            (ports.len(), ports[0], ports[119], ports[120]),
+            (121, (7410, 7411), (7648, 7649), (0, 0))
+        );
+        // The last domain has fewer.
+        let ports: Vec<_> = unicast_ports(ports::MAX_DOMAIN_ID).collect();
+        assert_eq!((ports[62], ports.last()), ((65534, 65535), Some(&(0, 0))));
     }
 }

@@ -27,14 +27,20 @@ impl ParticipantCore {
     /// Compares a local endpoint, new or changed, with all others.
     pub(super) fn match_local(&mut self, local: EntityId) {
         let Some(kind) = kind_of(local) else { return };
-        let own = self.config.guid_prefix;
-        let remote = self
-            .remotes
-            .iter()
-            .flat_map(|(prefix, remote)| remote.endpoints.keys().map(|&entity| Guid::new(*prefix, entity)));
+        let Some(ours) = self.locals.get(&local) else { return };
+        let (own, topic) = (self.config.guid_prefix, &*ours.topic);
+        let remote = self.remotes.iter().flat_map(|(prefix, remote)| {
+            let of_topic = remote.endpoints.iter().filter(|(_, entry)| &*entry.topic == topic);
+            of_topic.map(|(&entity, _)| Guid::new(*prefix, entity))
+        });
+        let locals = self.locals.iter().filter(|(_, entry)| entry.topic == topic);
+        // Those with which it was related as one of another topic.
+        let is_of_topic = |guid: &Guid| self.other_side(*guid).is_some_and(|(side, _)| side.topic == topic);
+        let former = self.news.related(local).filter(|guid| !is_of_topic(guid));
         let others: Vec<_> = remote
-            .chain(self.locals.keys().map(|&entity| Guid::new(own, entity)))
+            .chain(locals.map(|(&entity, _)| Guid::new(own, entity)))
             .filter(|guid| kind_of(guid.entity).is_some_and(|other| other != kind))
+            .chain(former)
             .collect();
         for other in others {
             self.match_pair(local, other, false);
@@ -55,7 +61,9 @@ impl ParticipantCore {
     /// Notifies the matched local endpoints that an endpoint is gone.
     pub(super) fn unmatch_remote(&mut self, remote: Guid) {
         for local in self.locals_opposite(remote.entity, |_| true) {
-            self.set_pair(local, remote, None, false);
+            if self.news.relation((local, remote)).is_some() {
+                self.set_pair(local, remote, None, false);
+            }
         }
     }
 

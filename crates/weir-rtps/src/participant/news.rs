@@ -80,6 +80,12 @@ impl News {
         self.pairs.get(&key)?.now
     }
 
+    /// Returns the endpoints that a local one is related to.
+    pub(super) fn related(&self, local: EntityId) -> impl Iterator<Item = Guid> + '_ {
+        let (first, last) = (Guid::from_bytes([0; 16]), Guid::from_bytes([0xff; 16]));
+        self.pairs.range((local, first)..=(local, last)).map(|((_, other), _)| *other)
+    }
+
     /// Returns how many endpoints of a participant a local endpoint matches.
     pub(super) fn matches_with(&self, local: EntityId, prefix: GuidPrefix) -> usize {
         let first = (local, Guid::new(prefix, EntityId([0; 4])));
@@ -103,10 +109,9 @@ impl News {
 
     /// Forgets the pairs of a local endpoint that is gone: nothing more is reported of them.
     pub(super) fn forget_local(&mut self, local: EntityId) {
-        let (first, last) = (Guid::from_bytes([0; 16]), Guid::from_bytes([0xff; 16]));
-        let pairs: Vec<_> = self.pairs.range((local, first)..=(local, last)).map(|(key, _)| *key).collect();
-        for key in pairs {
-            self.pairs.remove(&key);
+        let others: Vec<_> = self.related(local).collect();
+        for other in others {
+            self.pairs.remove(&(local, other));
         }
     }
 

@@ -4,6 +4,7 @@
 //! state.
 
 use alloc::collections::BTreeSet;
+use alloc::string::String;
 use alloc::vec::Vec;
 
 use weir_wire::{EntityId, Guid, GuidPrefix};
@@ -72,8 +73,8 @@ impl ParticipantCore {
         let locators = |addresses: &[_]| Locators { addresses: addresses.to_vec(), skipped: 0 };
         let data = EndpointData {
             guid,
-            topic: entry.topic.clone(),
-            type_name: entry.type_name.clone(),
+            topic: String::from(&*entry.topic),
+            type_name: String::from(&*entry.type_name),
             qos: Qos::clone(&entry.endpoint.qos),
             unicast: locators(&entry.unicast),
             multicast: locators(&entry.multicast),

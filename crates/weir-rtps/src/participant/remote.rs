@@ -282,9 +282,10 @@ impl ParticipantCore {
         self.validation.unanswered -= usize::from(!remote.has_answered);
         self.remote_endpoints -= remote.endpoints.len();
         self.remote_texts -= remote.texts;
-        for entity in remote.endpoints.keys() {
-            self.unmatch_remote(Guid::new(prefix, *entity));
-            self.observe(Guid::new(prefix, *entity));
+        for (entity, entry) in remote.endpoints {
+            self.shared.release(*entry);
+            self.unmatch_remote(Guid::new(prefix, entity));
+            self.observe(Guid::new(prefix, entity));
         }
         self.observe(Guid::new(prefix, EntityId::PARTICIPANT));
         self.builtin.unmatch_participant(now, prefix);
@@ -347,21 +348,25 @@ impl ParticipantCore {
         }
         let is_weir = remote.vendor() == VendorId::WEIR;
         let (unicast, multicast) = (data.unicast.addresses, data.multicast.addresses);
-        let Some((destinations, group)) = self.reachability.endpoint_address(remote, &unicast, &multicast)
+        let Some((mut destinations, group)) =
+            self.reachability.endpoint_address(remote, &unicast, &multicast)
         else {
             self.counters.unreachable += 1;
             // The stored data is out of date.
             return self.endpoint_lost(data.guid);
         };
+        if let Some(known) = remote.same_destinations(&destinations) {
+            destinations = known;
+        }
         let entry = RemoteEntry {
-            topic: data.topic,
-            type_name: data.type_name,
-            unicast,
-            multicast,
+            topic: self.shared.name(&data.topic),
+            type_name: self.shared.name(&data.type_name),
+            unicast: unicast.into(),
+            multicast: multicast.into(),
             endpoint: RemoteEndpoint {
                 guid: data.guid,
                 vendor: remote.vendor(),
-                qos: Arc::new(data.qos),
+                qos: self.shared.policies(data.qos),
                 destinations,
                 group,
                 receive_buffer: data.receive_buffer.filter(|_| is_weir).or(remote.data.receive_buffer),
@@ -373,24 +378,27 @@ impl ParticipantCore {
         };
         if let Some(known) = remote.endpoints.get_mut(&entity) {
             known.is_static = is_static;
-            if *known == entry {
-                return;
+            if **known == entry {
+                return self.shared.release(entry);
             }
         }
         let texts = entry.texts();
-        let before = remote.endpoints.get(&entity).map_or(0, RemoteEntry::texts);
+        let before = remote.endpoints.get(&entity).map_or(0, |entry| entry.texts());
         let has_room = |used: usize, max: usize| used - before + texts <= max;
         if texts > limits.texts_per_endpoint_bytes
             || !has_room(self.remote_texts, limits.texts_bytes)
             || !has_room(remote.texts, limits.texts_per_participant_bytes)
         {
             self.counters.endpoints_over_limit += 1;
+            self.shared.release(entry);
             // The stored data is out of date.
             return self.endpoint_lost(data.guid);
         }
         remote.texts = remote.texts - before + texts;
         self.remote_texts = self.remote_texts - before + texts;
-        remote.endpoints.insert(entity, entry);
+        if let Some(before) = remote.endpoints.insert(entity, Box::new(entry)) {
+            self.shared.release(*before);
+        }
         self.remote_endpoints += usize::from(!is_known);
         self.observe(data.guid);
         self.match_remote(data.guid, is_known);
@@ -403,6 +411,7 @@ impl ParticipantCore {
             remote.texts -= removed.texts();
             self.remote_texts -= removed.texts();
             self.remote_endpoints -= 1;
+            self.shared.release(*removed);
             self.unmatch_remote(guid);
             self.observe(guid);
         }

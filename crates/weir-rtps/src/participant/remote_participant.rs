@@ -3,7 +3,7 @@
 use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
 use alloc::string::String;
-use alloc::vec::Vec;
+use alloc::sync::Arc;
 use core::net::{Ipv4Addr, SocketAddrV4};
 use core::time::Duration;
 
@@ -38,7 +38,8 @@ pub(super) struct RemoteParticipant {
     pub(super) refused_to: Time,
     /// Whether it was sent our announcement, and matched with our builtin endpoints.
     pub(super) is_introduced: bool,
-    pub(super) endpoints: BTreeMap<EntityId, RemoteEntry>,
+    /// Boxed: most nodes of the map are half full.
+    pub(super) endpoints: BTreeMap<EntityId, Box<RemoteEntry>>,
     /// Memory of their texts in bytes.
     pub(super) texts: usize,
     /// When its data last changed.
@@ -62,11 +63,11 @@ pub(super) struct RemoteParticipant {
 /// A remote endpoint.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct RemoteEntry {
-    pub(super) topic: String,
-    pub(super) type_name: String,
+    pub(super) topic: Arc<str>,
+    pub(super) type_name: Arc<str>,
     /// Its own addresses, if any.
-    pub(super) unicast: Vec<SocketAddrV4>,
-    pub(super) multicast: Vec<SocketAddrV4>,
+    pub(super) unicast: Box<[SocketAddrV4]>,
+    pub(super) multicast: Box<[SocketAddrV4]>,
     pub(super) endpoint: RemoteEndpoint,
     /// It is known beforehand, and its participant has not announced it.
     pub(super) is_static: bool,
@@ -84,6 +85,12 @@ impl RemoteEntry {
 }
 
 impl RemoteParticipant {
+    /// Returns these destinations as another endpoint has them, if one does: most have those of the participant.
+    pub(super) fn same_destinations(&self, destinations: &Destinations) -> Option<Destinations> {
+        let latest = self.endpoints.values().next_back().map(|entry| &entry.endpoint.destinations);
+        latest.filter(|latest| *latest == destinations).map(Arc::clone)
+    }
+
     /// Returns when it counts as lost if nothing more is received.
     pub(super) fn expires_at(&self) -> Time {
         let is_proven = self.has_answered && !self.is_unproven();

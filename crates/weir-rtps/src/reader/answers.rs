@@ -14,8 +14,6 @@ impl ReaderCore {
     #[inline(never)]
     pub(super) fn answer_writers(&mut self, now: Time, out: &mut Outbox) {
         self.errands &= !Self::REQUEST;
-        // An answer may set a timer.
-        self.timers_set = self.timers_set.wrapping_add(1);
         if self.listed >= REORDER_SHARED_SAMPLES / 2 {
             self.listed = self.writers.listed();
         }
@@ -27,6 +25,8 @@ impl ReaderCore {
         let Delivery { cache, counters, .. } = &mut self.delivery;
         let writers = self.writers.list.len() as u32;
         let writers_due = self.writers.list[due.clone()].iter_mut().zip(due);
+        // An answer may set a timer.
+        let mut timer: Option<Time> = None;
         for (proxy, index) in writers_due.filter(|(proxy, _)| proxy.is_reliable) {
             proxy.requests.patience_min = config.answer_time * writers;
             let before = out.items.len();
@@ -37,6 +37,7 @@ impl ReaderCore {
             }
             let scope = (cache.room(), &fragments.partial[..]);
             let answer = proxy.answer(now, writers, scope, &mut self.listed, more);
+            timer = timer.into_iter().chain(proxy.next_timeout()).min();
             // It was considered, even if nothing may be requested now.
             proxy.requests.is_repeat_due = false;
             self.due.add_if(index, proxy.requests.deferred_to.is_some());
@@ -67,6 +68,7 @@ impl ReaderCore {
                 ecn::report(config, proxy, out);
             }
         }
+        self.timer_set(timer);
     }
 
     /// Sends a writer an ACKNACK that requests nothing, to any address: it shows that the reader is there.

@@ -16,7 +16,8 @@ impl ReaderCore {
             self.delivery.counters.leases_raised += u64::from(policy.lease < LIVELINESS_LEASE_MIN);
             let lease = policy.lease.max(LIVELINESS_LEASE_MIN);
             proxy.lease = Lease::new(now, Liveliness { lease, ..policy });
-            self.timers_set = self.timers_set.wrapping_add(1);
+            let at = proxy.lease.expires_at();
+            self.timer_set(at);
         }
     }
 

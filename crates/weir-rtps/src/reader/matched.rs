@@ -6,6 +6,7 @@ use weir_wire::{Guid, GuidPrefix, Heartbeat};
 
 use super::changes::Change;
 use super::writer_proxy::WriterProxy;
+use crate::guid_index::{GuidIndex, reserve_one};
 use crate::liveliness::LivelinessChanges;
 use crate::qos::LivelinessKind;
 use crate::time::Time;
@@ -14,6 +15,8 @@ use crate::time::Time;
 #[derive(Debug, Default)]
 pub(super) struct MatchedWriters {
     pub(super) list: Vec<WriterProxy>,
+    /// Their places by GUID.
+    pub(super) places: GuidIndex,
     /// Index of the last writer found: samples arrive in runs.
     pub(super) recent: usize,
     pub(super) liveliness: LivelinessChanges,
@@ -22,7 +25,7 @@ pub(super) struct MatchedWriters {
 impl MatchedWriters {
     /// Reserves memory for so many writers.
     pub(super) fn with_room(writers: usize) -> Self {
-        Self { list: Vec::with_capacity(writers), ..Self::default() }
+        Self { list: Vec::with_capacity(writers), places: GuidIndex::with_room(writers), ..Self::default() }
     }
 
     /// The index of a writer.
@@ -31,25 +34,27 @@ impl MatchedWriters {
         if self.list.get(self.recent).is_some_and(|proxy| proxy.guid == writer) {
             return Some(self.recent);
         }
-        let index = self.list.iter().position(|proxy| proxy.guid == writer)?;
+        let index = self.places.find(&writer)?;
         self.recent = index;
         Some(index)
     }
 
     /// A writer, for an operation after which samples of the same one need not follow.
     pub(super) fn get_mut(&mut self, writer: Guid) -> Option<&mut WriterProxy> {
-        self.list.iter_mut().find(|proxy| proxy.guid == writer)
+        self.list.get_mut(self.places.find(&writer)?)
     }
 
     /// Adds a writer.
     pub(super) fn add(&mut self, proxy: WriterProxy) {
         self.liveliness.change(proxy.guid, 1, 0);
+        self.places.push(proxy.guid);
+        reserve_one(&mut self.list);
         self.list.push(proxy);
     }
 
     /// Removes a writer.
     pub(super) fn remove(&mut self, writer: Guid) -> Option<WriterProxy> {
-        let index = self.list.iter().position(|proxy| proxy.guid == writer)?;
+        let index = self.places.remove(&writer)?;
         self.recent = 0;
         let proxy = self.list.remove(index);
         let (alive, not_alive) = if proxy.lease.is_alive() { (-1, 0) } else { (0, -1) };
@@ -116,11 +121,11 @@ impl MatchedWriters {
 #[cold]
 #[inline(never)]
 pub(super) fn find_other<'a>(
-    list: &'a mut [WriterProxy],
+    (list, places): (&'a mut [WriterProxy], &GuidIndex),
     recent: &mut usize,
     writer: Guid,
 ) -> Option<&'a mut WriterProxy> {
-    let index = list.iter().position(|proxy| proxy.guid == writer)?;
+    let index = places.find(&writer)?;
     *recent = index;
     list.get_mut(index)
 }

@@ -15,6 +15,7 @@ use super::instances::InstancesSize;
 use super::writer_memory::WriterMemory;
 use super::writer_proxy::{Position, WriterProxy};
 use crate::config::{DEPARTED_WRITERS_MAX, NACK_FRAG_SETS_MAX, UNMATCHED_WRITERS_MAX};
+use crate::guid_index::GuidIndex;
 use crate::limits::EndpointLimits;
 
 /// What a reader reserves.
@@ -101,6 +102,7 @@ impl ReaderSize {
             })
             .saturating_add(self.assemblies.bytes())
             .saturating_add(self.matches.saturating_mul(of_match))
+            .saturating_add(GuidIndex::bytes(self.matches))
             .saturating_add(requested)
             .saturating_add(self.sets() * size_of::<SequenceNumberSet>())
             .saturating_add(WriterMemory::<Position, DEPARTED_WRITERS_MAX>::bytes(self.departed()))
@@ -118,6 +120,7 @@ impl ReaderCore {
         self.delivery.cache.allocated()
             + self.fragments.allocated()
             + self.writers.list.capacity() * size_of::<WriterProxy>()
+            + self.writers.places.allocated()
             + lists * size_of::<Change>()
             + self.spare_lists.capacity() * size_of::<VecDeque<Change>>()
             + self.departed.memory()

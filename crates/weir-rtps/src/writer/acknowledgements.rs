@@ -2,7 +2,7 @@
 
 use weir_wire::{AckNack, Guid, SequenceNumber};
 
-use super::reader_proxy::{ReaderProxy, is_preemptive};
+use super::reader_proxy::is_preemptive;
 use super::state::WriterCore;
 use crate::time::Time;
 
@@ -14,8 +14,7 @@ impl WriterCore {
         let next = self.history.next();
         let first = self.history.first();
         let unsent = self.unsent;
-        let is_meant = |proxy: &ReaderProxy| proxy.guid == reader && proxy.is_reliable;
-        let Some(index) = self.proxies.iter().position(is_meant) else {
+        let Some(index) = self.reliable_reader(&reader) else {
             self.counters.acknacks_ignored += 1;
             return;
         };
@@ -35,7 +34,7 @@ impl WriterCore {
                 // For discovery. Samples are acknowledged too often to look at each.
                 proxy.knows_numbers = knows_numbers(acknack, self.config.first).or(proxy.knows_numbers);
             }
-            let (is_anew, before) = (proxy.starts_anew(acknack), proxy.acknowledged);
+            let (is_anew, before) = (proxy.starts_anew(acknack), (proxy.acknowledged, proxy.seen));
             if self.has_withheld {
                 proxy.judge(acknack);
             }
@@ -48,7 +47,8 @@ impl WriterCore {
             let is_proven = proxy.discards.is_some() && proxy.has_later(acknack);
             let is_loss = may_ask && proxy.request(now, acknack, first, unsent);
             proxy.note_reach(acknack.state.num_bits());
-            let is_back = proxy.note_answer(is_anew || proxy.acknowledged > before, first);
+            let is_back = proxy.note_answer(is_anew || proxy.acknowledged > before.0, first);
+            let is_progress = (proxy.acknowledged, proxy.seen) != before || self.acknowledged < unsent.prev();
             self.due.add_if(index, is_loss || proxy.is_heartbeat_due || proxy.gap_to.is_some());
             if is_loss {
                 self.note_loss(now);
@@ -68,7 +68,8 @@ impl WriterCore {
                 self.readers_changed(now);
             } else if is_anew {
                 self.recount_acknowledged(now);
-            } else {
+            } else if is_progress {
+                // It visits all readers, who all answer when they match.
                 self.update_acknowledged(now);
             }
         } else if proxy.is_continuation(acknack) {

@@ -8,8 +8,9 @@ use core::time::Duration;
 use weir_wire::{Echo, Gap, Guid, Heartbeat, InfoDestination, SequenceNumber, SequenceNumberSet, push};
 
 use super::compose;
+use super::group_repairs::RepairWay;
 use super::pacing::Position;
-use super::reader_proxy::{ReaderProxy, SentAgain};
+use super::reader_proxy::SentAgain;
 use super::state::WriterCore;
 use crate::config;
 use crate::history::Entry;
@@ -64,7 +65,9 @@ const HOLES_MAX: usize = 256;
 impl WriterCore {
     /// Sends what single readers wait for: repairs, GAPs, and directed HEARTBEATs.
     pub(super) fn answer_readers(&mut self, now: Time, out: &mut Outbox) {
-        for index in self.due.take(self.proxies.len()) {
+        let due = self.due.take(self.proxies.len());
+        self.note_common_requests(due.clone());
+        for index in due {
             if !self.proxies[index].requested_fragments.is_empty() {
                 self.repair_fragments(now, index, out);
             }
@@ -105,8 +108,7 @@ impl WriterCore {
 
     /// Asks a reliable reader for an acknowledgement, with the next transmission.
     pub fn prompt_reader(&mut self, reader: Guid) {
-        let is_it = |proxy: &ReaderProxy| proxy.guid == reader && proxy.is_reliable;
-        if let Some(index) = self.proxies.iter().position(is_it) {
+        if let Some(index) = self.reliable_reader(&reader) {
             self.proxies[index].is_heartbeat_due = true;
             self.due.add(index);
         }
@@ -115,10 +117,7 @@ impl WriterCore {
     /// Sends a reader a HEARTBEAT that requests an acknowledgement, to any address: the acknowledgement shows that the
     /// reader is there.
     pub fn ask_reader(&mut self, reader: Guid, to: &Destinations, out: &mut Outbox) {
-        let Some(index) = self.proxies.iter().position(|proxy| proxy.guid == reader && proxy.is_reliable)
-        else {
-            return;
-        };
+        let Some(index) = self.reliable_reader(&reader) else { return };
         let heartbeat = self.heartbeat_for(None, index);
         self.send_reply(reader, to, None, &[], &heartbeat, out);
     }
@@ -194,6 +193,10 @@ impl WriterCore {
                 }
                 continue;
             }
+            let way = self.repair_way(now, index, sn);
+            if way == RepairWay::Sent {
+                continue;
+            }
             let cost = charge(entry.len as usize);
             // Consecutive samples of a batch are sent in one datagram.
             let is_next = wanted.as_ref().is_some_and(|range| range.end == sn);
@@ -217,9 +220,7 @@ impl WriterCore {
             self.window.on_repaired(cost);
             self.counters.samples_repaired += 1;
             (again, is_hole) = self.note_again(index, sn, (again, is_hole));
-            if let Some(range) = join(&mut wanted, sn) {
-                self.append_samples(range, &to, out);
-            }
+            self.append_repair(&way, sn, &mut wanted, &to, out);
         }
         if let Some(range) = wanted {
             self.append_samples(range, &to, out);
@@ -229,6 +230,22 @@ impl WriterCore {
         self.mark_again(now, index, again);
         requested.truncate(waiting);
         gone
+    }
+
+    /// Appends a repair: to the reader's group, or to the reader, once no further one follows it directly.
+    fn append_repair(
+        &self,
+        way: &RepairWay,
+        sn: SequenceNumber,
+        wanted: &mut Option<Range<SequenceNumber>>,
+        to: &Destinations,
+        out: &mut Outbox,
+    ) {
+        if let RepairWay::Group(group) = way {
+            self.append_samples(sn..sn.next(), group, out);
+        } else if let Some(range) = join(wanted, sn) {
+            self.append_samples(range, to, out);
+        }
     }
 
     /// Records that bytes that a reader has requested are sent again.
@@ -242,7 +259,8 @@ impl WriterCore {
     /// It measures the round trip, however many answers were lost.
     pub fn handle_echo(&mut self, now: Time, reader: Guid, echo: &Echo) {
         let last = self.heartbeat.count;
-        let Some(proxy) = self.proxies.iter_mut().find(|proxy| proxy.guid == reader) else { return };
+        let Some(index) = self.places.find(&reader) else { return };
+        let proxy = &mut self.proxies[index];
         let delay = Duration::from_micros(u64::from(echo.delay_us));
         // Clocks differ, and what is long ago says nothing about the path.
         let is_recent = |at: &Time| delay <= config::ECHO_DELAY_MAX && now.since(*at) <= config::ECHO_AGE_MAX;
@@ -292,7 +310,7 @@ impl WriterCore {
         // A volatile reader that waits for samples from before the match has lost them: the writer had
         // forgotten it for a while. It counts them by the HEARTBEAT, unless a GAP says first that they
         // are irrelevant.
-        let proxy = self.proxies.iter_mut().find(|proxy| proxy.guid == reader);
+        let proxy = self.reader_mut(&reader);
         let has_lost = proxy.is_some_and(|proxy| core::mem::take(&mut proxy.asked_for_past));
         // One GAP covers everything before `gap_to`; further GAPs cover the holes after it.
         // What is before the first sample, the HEARTBEAT says; some readers visit each number of a GAP.

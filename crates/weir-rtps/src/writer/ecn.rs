@@ -81,7 +81,7 @@ impl WriterCore {
 
     /// Handles what a reader reports about the marks of what its participant has received from this one.
     pub fn handle_ecn(&mut self, now: Time, reader: Guid, counts: EcnCounts) {
-        let Some(proxy) = self.proxies.iter().find(|proxy| proxy.guid == reader) else { return };
+        let Some(proxy) = self.reader_mut(&reader) else { return };
         if let (Some(path), [from]) = (&proxy.path, &proxy.destinations[..])
             && proxy.reports_marks()
         {

@@ -84,7 +84,7 @@ impl WriterCore {
     pub fn handle_nack_frag(&mut self, now: Time, reader: Guid, nack: &NackFrag) {
         let sn = nack.sequence_number;
         let entry = self.history.entry(sn).filter(|entry| entry.is_alive() && entry.fragment_size != 0);
-        let index = self.proxies.iter().position(|proxy| proxy.guid == reader && proxy.is_reliable);
+        let index = self.reliable_reader(&reader);
         let (Some(entry), Some(index)) = (entry.filter(|_| sn <= self.unsent), index) else {
             self.counters.acknacks_ignored += 1;
             return;

@@ -341,6 +341,11 @@ impl ReaderProxy {
         is_open
     }
 
+    /// Returns for how long a repair may be in flight, as far as is known.
+    pub(super) fn repair_time(&self) -> Duration {
+        self.repair_time
+    }
+
     /// Records that a sample is to be sent again.
     pub(super) fn await_repair(&mut self, sn: SequenceNumber) {
         self.repairs.entry((sn, 0)).or_default().waits = true;

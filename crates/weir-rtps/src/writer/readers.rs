@@ -11,6 +11,7 @@ use super::reader_proxy::{ReaderProxy, ReaderProxyConfig};
 use super::repair_budget::{Addresses, Repairs, Room, SampleBytes};
 use super::state::{WriterCore, tag_bytes};
 use crate::config;
+use crate::guid_index::reserve_one;
 use crate::multicast::{GroupRoute, Plan};
 use crate::outbox::Destinations;
 use crate::path::Path;
@@ -20,7 +21,9 @@ use crate::time::Time;
 impl WriterCore {
     /// Adds a reader, or replaces it if it is already matched.
     pub fn match_reader(&mut self, now: Time, reader: ReaderProxyConfig) {
-        self.unmatch_reader(now, reader.guid);
+        if self.places.find(&reader.guid).is_some() {
+            self.unmatch_reader(now, reader.guid);
+        }
         let max = self.config.limits.map_or(config::PROXIES_MAX, |limits| limits.matches);
         if self.proxies.len() >= max.min(config::PROXIES_MAX) {
             return;
@@ -33,6 +36,8 @@ impl WriterCore {
         let start = if wants_history { self.history.first() } else { self.history.next() };
         let (destinations, has_group) = (Arc::clone(&reader.destinations), reader.group.is_some());
         let is_new = is_reliable && destinations.iter().all(|it| !self.destinations.contains(it));
+        self.places.push(reader.guid);
+        reserve_one(&mut self.proxies);
         let mut proxy = ReaderProxy::new(reader, is_reliable, wants_history, start);
         self.config.limits.into_iter().for_each(|limits| proxy.reserve(&limits));
         self.proxies.push(proxy);
@@ -58,7 +63,7 @@ impl WriterCore {
 
     /// Removes a reader. Samples that only it had not acknowledged are released.
     pub fn unmatch_reader(&mut self, now: Time, guid: Guid) {
-        if let Some(index) = self.proxies.iter().position(|proxy| proxy.guid == guid) {
+        if let Some(index) = self.places.remove(&guid) {
             let proxy = self.proxies.remove(index);
             self.forget_content_filter(guid);
             // The indices behind it have changed.
@@ -79,7 +84,7 @@ impl WriterCore {
         segment_max: u16,
         path: Option<Path>,
     ) {
-        if let Some(proxy) = self.proxies.iter_mut().find(|proxy| proxy.guid == guid) {
+        if let Some(proxy) = self.reader_mut(&guid) {
             (proxy.group, proxy.segment_max, proxy.path) = (group, segment_max, path);
             let before = core::mem::replace(&mut proxy.destinations, Arc::clone(&destinations));
             self.hosts_changed(now, &before);
@@ -116,7 +121,19 @@ impl WriterCore {
     /// Returns whether the ACKNACKs of a reader since the last call show that it has received a HEARTBEAT: they name
     /// the [first sample](super::WriterConfig::first) or a later one. `None`: they say nothing.
     pub fn take_answer(&mut self, reader: Guid) -> Option<bool> {
-        self.proxies.iter_mut().find(|proxy| proxy.guid == reader)?.knows_numbers.take()
+        self.reader_mut(&reader)?.knows_numbers.take()
+    }
+
+    /// Returns the place of a matched reader if it is reliable.
+    #[inline]
+    pub(super) fn reliable_reader(&self, reader: &Guid) -> Option<usize> {
+        self.places.find(reader).filter(|index| self.proxies[*index].is_reliable)
+    }
+
+    /// Returns a matched reader.
+    pub(super) fn reader_mut(&mut self, reader: &Guid) -> Option<&mut ReaderProxy> {
+        let index = self.places.find(reader)?;
+        self.proxies.get_mut(index)
     }
 
     /// Records that a reader was just sent something to answer.

@@ -6,6 +6,7 @@ use super::fragments::LargeSamples;
 use super::instances::InstancesSize;
 use super::reader_proxy::ReaderProxy;
 use super::settings::WriterConfig;
+use crate::guid_index::GuidIndex;
 use crate::history::HistorySize;
 use crate::limits::EndpointLimits;
 use crate::qos::History;
@@ -62,6 +63,7 @@ impl WriterSize {
             .saturating_add(Unkept::bytes(self.unkept))
             .saturating_add(LargeSamples::bytes(self.samples))
             .saturating_add(self.matches.saturating_mul(size_of::<ReaderProxy>()))
+            .saturating_add(GuidIndex::bytes(self.matches))
             .saturating_add(DESTINATIONS_BYTES)
     }
 

@@ -12,6 +12,7 @@ use super::compose::{self, Template};
 use super::content_filter::Filters;
 use super::encode::Unkept;
 use super::fragments::{Filling, Fragments, LargeSamples};
+use super::group_repairs::GroupRepairs;
 use super::heartbeat::Heartbeat;
 use super::instances::Instances;
 use super::pacing::Pacing;
@@ -23,6 +24,7 @@ use super::timed::Timed;
 use crate::config;
 use crate::due::Due;
 use crate::group::TAG_MAX_BYTES;
+use crate::guid_index::GuidIndex;
 use crate::history::History as Store;
 use crate::multicast::GroupRoute;
 use crate::outbox::Destinations;
@@ -42,6 +44,9 @@ pub struct WriterCore {
     pub(super) history: Store,
     pub(super) instances: Instances,
     pub(super) proxies: Vec<ReaderProxy>,
+    /// Their places by GUID.
+    pub(super) places: GuidIndex,
+    pub(super) group_repairs: GroupRepairs,
     /// Whether any matched reader is reliable.
     pub(super) has_reliable: bool,
     /// The addresses of all matched readers.
@@ -108,6 +113,8 @@ pub(super) struct Noted {
 pub struct WriterCounters {
     /// Samples sent again because a reader requested them.
     pub samples_repaired: u64,
+    /// Of these, those sent to a multicast group because several of its readers requested them.
+    pub repairs_multicast: u64,
     /// Datagrams and fragments that were first sent when a reader requested them, see [`path`](crate::path).
     pub samples_withheld: u64,
     /// GAPs for removed samples.
@@ -166,6 +173,8 @@ impl WriterCore {
             },
             instances: Instances::new(&config),
             proxies: Vec::with_capacity(size.map_or(0, |size| size.matches)),
+            places: GuidIndex::with_room(size.map_or(0, |size| size.matches)),
+            group_repairs: GroupRepairs::default(),
             has_reliable: false,
             destinations: Arc::from([]),
             routes: Vec::new(),
@@ -284,6 +293,7 @@ impl WriterCore {
             + self.unkept.len()
             + self.large.allocated()
             + self.proxies.capacity() * size_of::<ReaderProxy>()
+            + self.places.allocated()
             + self.proxies.iter().map(ReaderProxy::requests_allocated).sum::<usize>()
             + (2 * size_of::<usize>() + size_of_val(&self.destinations[..]))
                 .next_multiple_of(size_of::<usize>())

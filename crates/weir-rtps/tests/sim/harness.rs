@@ -283,6 +283,7 @@ impl Sim {
             let writer = &mut self.writers[index];
             if writer.sends_itself() && writer.core.next_timeout().is_some_and(|at| at <= self.now) {
                 writer.core.handle_timeout(self.now);
+                writer.note_silence();
                 self.transmit_writer(index);
                 let next = self.writers[index].core.next_timeout();
                 assert!(next.is_none_or(|next| next > self.now), "writer {index} asks for no delay: {self}");

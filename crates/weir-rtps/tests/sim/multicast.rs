@@ -5,12 +5,14 @@ use std::net::{Ipv4Addr, SocketAddrV4};
 
 use weir_netsim::{Event, Link, Loss};
 use weir_rtps::multicast::GroupRoute;
-use weir_rtps::qos::Reliability;
+use weir_rtps::qos::{History, Reliability};
 
 use crate::harness::{Sim, seeds};
 
 const GROUP: SocketAddrV4 = SocketAddrV4::new(Ipv4Addr::new(239, 255, 0, 1), 7401);
 const ROUTE: GroupRoute = GroupRoute { group: GROUP, interface: Ipv4Addr::new(10, 0, 0, 1) };
+
+const DELAY: Duration = Duration::from_micros(50);
 
 /// A writer, readers in the group, and readers outside of it.
 fn sim(name: &str, seed: u64, loss: f64, (listening, deaf): (usize, usize)) -> Sim {
@@ -101,4 +103,90 @@ fn a_best_effort_reader_takes_each_sample_once_though_it_comes_by_both_ways() {
     let expected: Vec<u64> = (1..=100).collect();
     assert_eq!(sim.readers[0].taken(guid), expected);
     assert_eq!(sim.readers[1].taken(guid), expected);
+}
+
+/// A writer and so many readers in the group; `seed` decides what is lost.
+fn fan_out(name: &str, seed: u64, readers: usize, samples: u64, history: History) -> Sim {
+    let mut sim = Sim::new(name, seed, Link::new().delay(DELAY));
+    sim.add_writer(|setup| {
+        setup.samples = samples;
+        setup.gap = Duration::from_micros(20);
+        setup.config.history = history;
+        setup.config.reader_inactivity = Some(Duration::from_millis(200));
+    });
+    for _ in 0..readers {
+        sim.add_reader(|setup| setup.group = Some(ROUTE));
+    }
+    sim.connect_all();
+    sim
+}
+
+fn set_loss(sim: &mut Sim, readers: core::ops::Range<usize>, loss: f64) {
+    let from = *sim.writers[0].address.ip();
+    for reader in readers {
+        let to = *sim.readers[reader].address.ip();
+        sim.network.set_link(from, to, Link::new().delay(DELAY).loss(Loss::random(loss)));
+    }
+}
+
+#[test]
+fn what_many_readers_have_lost_is_repaired_by_multicast_once() {
+    for seed in seeds(2) {
+        for readers in [16, 64] {
+            let mut sim = fan_out("multicast-repairs", seed, readers, 500, History::KeepAll);
+            sim.run_for(Duration::from_millis(4));
+            set_loss(&mut sim, 0..readers, 1.0);
+            sim.run_for(Duration::from_micros(400));
+            set_loss(&mut sim, 0..readers, 0.0);
+            sim.run_to_the_end();
+            let counters = sim.writers[0].core.counters();
+            // About twenty samples are lost at all readers: by unicast, each would be sent to each.
+            let (repaired, multicast) = (counters.samples_repaired, counters.repairs_multicast);
+            assert!((10..=60).contains(&multicast), "{multicast} repairs to the group: {sim}");
+            assert!(repaired <= 3 * multicast, "{repaired} repairs for {readers} readers: {sim}");
+        }
+    }
+}
+
+#[test]
+fn what_one_of_many_readers_has_lost_is_not_sent_to_the_others() {
+    for seed in seeds(2) {
+        let mut sim = fan_out("multicast-lossy", seed, 16, 500, History::KeepAll);
+        set_loss(&mut sim, 3..4, 0.3);
+        sim.run_to_the_end();
+        let counters = sim.writers[0].core.counters();
+        assert!(counters.samples_repaired > 50 && counters.repairs_multicast == 0, "{counters:?}: {sim}");
+        let duplicates: u64 =
+            sim.readers.iter().map(|reader| reader.core.counters().samples_duplicate).max().unwrap_or(0);
+        assert_eq!(
+            sim.readers[0].core.counters().samples_duplicate,
+            0,
+            "{duplicates} at the lossy one: {sim}"
+        );
+    }
+}
+
+#[test]
+fn a_reader_that_stands_still_holds_up_a_group_until_it_is_not_waited_for() {
+    for history in [History::KeepAll, History::KeepLast(10)] {
+        let mut sim = fan_out("multicast-stops", 1, 16, 3000, history);
+        sim.run_for(Duration::from_millis(4));
+        let still = sim.readers[5].address;
+        sim.network.pause(still);
+        sim.run_until(|sim| sim.writers[0].is_done());
+        // KEEP_ALL blocks until the reader counts as inactive, KEEP_LAST does not block.
+        let stalled = sim.writers[0].core.inactive_readers().count();
+        let expected = usize::from(history == History::KeepAll);
+        let from = sim.writers[0].config.guid;
+        sim.run_for(Duration::from_secs(1));
+        assert!(stalled <= expected, "{stalled} inactive readers: {sim}");
+        for (index, reader) in sim.readers.iter().enumerate().filter(|(index, _)| *index != 5) {
+            let taken = reader.taken(from);
+            assert_eq!(taken.last(), Some(&3000), "reader {index}: {sim}");
+            if history == History::KeepAll {
+                assert_eq!(taken.len(), 3000, "reader {index}: {sim}");
+            }
+        }
+        assert_eq!(sim.writers[0].core.counters().readers_stalled, expected as u64, "{sim}");
+    }
 }

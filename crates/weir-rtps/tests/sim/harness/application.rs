@@ -234,6 +234,13 @@ impl WriterHost {
         self.receiver.receive(now, cores, datagrams, out);
     }
 
+    /// Has a write that waits tried again if some reader is no longer waited for.
+    pub(super) fn note_silence(&mut self) {
+        if self.core.has_silence() && self.core.take_silence().has_stalled {
+            self.is_blocked = false;
+        }
+    }
+
     pub(super) fn next_event(&self) -> Option<Time> {
         let may_write = !self.is_done() && (!self.is_blocked || self.filling.is_some());
         let write = may_write.then_some(self.next_write);

@@ -1,0 +1,63 @@
+//! The options of `weir domain`.
+
+use std::time::Duration;
+
+use weir_results::parse_duration;
+
+use crate::exit::exit_codes_without_loss;
+
+use super::values::DomainFormat;
+
+/// Measure discovery in a domain of many participants on this host
+#[derive(Debug, clap::Args)]
+#[command(after_help = concat!("\
+Starts participants in several processes. Each has as many writers as readers, one of each on every topic, so that every \
+endpoint matches one of every participant. Reports the time until all are matched, traffic, memory, processor time at \
+rest, and the time until a participant that restarts is matched again. Traffic is that of the network namespace: \
+`unshare --net` keeps other programs out of it.
+
+Examples:
+  weir domain                                           # 20 participants with 10 endpoints each
+  weir domain --participants 200 --endpoints 50 --processes 4
+  sudo unshare --net sh -c 'ip link set lo up && weir domain --participants 200 --endpoints 50 --format json'
+
+", exit_codes_without_loss!()))]
+pub(crate) struct DomainArgs {
+    /// Start this many participants
+    #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u32).range(2..=1000))]
+    pub(crate) participants: u32,
+
+    /// Give each participant this many endpoints, half of them writers
+    #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u32).range(2..=4096))]
+    pub(crate) endpoints: u32,
+
+    /// Spread the participants over this many processes
+    #[arg(long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub(crate) processes: u32,
+
+    /// Use this DDS domain
+    #[arg(long, value_name = "ID", default_value_t = 90, value_parser = clap::value_parser!(u32).range(0..=232))]
+    pub(crate) domain: u32,
+
+    /// Use this interface
+    #[arg(long, value_name = "NAME", default_value = "lo")]
+    pub(crate) interface: String,
+
+    /// Observe the domain at rest for this time
+    #[arg(long, value_name = "TIME", default_value = "10s", value_parser = parse_duration)]
+    pub(crate) rest: Duration,
+
+    /// Give up when participants are not matched after this time
+    #[arg(long, value_name = "TIME", default_value = "2m", value_parser = parse_duration)]
+    pub(crate) timeout: Duration,
+
+    /// Print the result in this form
+    #[arg(long, value_enum, default_value_t = DomainFormat::Table)]
+    pub(crate) format: DomainFormat,
+}
+
+/// Some participants of a domain; started by `weir domain`.
+#[derive(Debug, clap::Args)]
+pub(crate) struct DomainPartArgs {
+    pub(crate) plan: Vec<String>,
+}

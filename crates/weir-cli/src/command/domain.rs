@@ -1,0 +1,116 @@
+//! `weir domain`: discovery among many participants.
+
+use std::io::{IsTerminal, stderr};
+use std::process::Command;
+
+use anyhow::anyhow;
+use weir_bench::domain::part::{self, PartPlan};
+use weir_bench::domain::{self, DomainPlan, DomainReport};
+
+use super::setup;
+use crate::args::{DomainArgs, DomainFormat, DomainPartArgs};
+use crate::exit::{Exit, Failure};
+use crate::output;
+
+pub(crate) fn run(args: &DomainArgs) -> Result<Exit, Failure> {
+    if !args.endpoints.is_multiple_of(2) {
+        return Err(Failure::usage(anyhow!(
+            "--endpoints {} is odd: half of them are writers, so use an even number",
+            args.endpoints
+        )));
+    }
+    let plan = DomainPlan {
+        participants: args.participants,
+        endpoints: args.endpoints,
+        processes: args.processes,
+        domain_id: args.domain,
+        interface: args.interface.clone(),
+        rest: args.rest,
+        patience: args.timeout,
+    };
+    let program = setup::program()?;
+    let part = || {
+        let mut command = Command::new(&program);
+        command.arg("domain-part");
+        command
+    };
+    let is_shown = stderr().is_terminal();
+    let mut progress = |line: &str| {
+        if is_shown {
+            output::talk(&format!("weir: {line}"));
+        }
+    };
+    let report = domain::measure(&plan, part, &mut progress).map_err(Failure::environment)?;
+    for limit in &report.limits {
+        output::talk(&format!("weir: limit reached: {limit}"));
+    }
+    let text = match args.format {
+        DomainFormat::Table => table(&report),
+        DomainFormat::Json => serde_json::to_string_pretty(&report).map_err(Failure::environment)?,
+    };
+    output::data(&text).map(|()| Exit::Success)
+}
+
+/// Runs one of the processes.
+pub(crate) fn part(args: &DomainPartArgs) -> Result<Exit, Failure> {
+    let plan = PartPlan::parse(&args.plan)
+        .ok_or_else(|| Failure::usage(anyhow!("only `weir domain` starts this command: run that")))?;
+    part::run(&plan).map_err(Failure::environment).map(|()| Exit::Success)
+}
+
+fn table(report: &DomainReport) -> String {
+    let mib = |bytes: u64| format!("{:.1} MiB", bytes as f64 / f64::from(1 << 20));
+    let rows = [
+        ("all matched after", format!("{:.2} s", report.matched_ms / 1e3)),
+        ("processor time until then", format!("{:.2} s", report.matched_cpu_ms / 1e3)),
+        ("datagrams sent", report.datagrams.to_string()),
+        ("bytes sent", mib(report.bytes)),
+        ("datagrams that overran a socket", report.overran.to_string()),
+        ("resident memory of all", mib(report.resident_bytes)),
+        ("of one participant alone", mib(report.alone_bytes)),
+        ("per remote endpoint and participant", format!("{:.0} bytes", report.bytes_per_remote_endpoint)),
+        ("at rest, per participant", format!("{:.3} % of a processor", report.rest_cpu_percent)),
+        ("at rest, all", format!("{:.1} datagrams/s", report.rest_datagrams_per_s)),
+        ("a restarted participant is matched after", format!("{:.0} ms", report.joined_ms)),
+        ("and by all others after", format!("{:.0} ms", report.joined_everywhere_ms)),
+    ];
+    let title = format!(
+        "{} participants with {} endpoints each, in {} processes\n",
+        report.participants, report.endpoints, report.processes
+    );
+    let lines = rows.iter().map(|(what, value)| format!("  {what:<42}{value:>24}\n"));
+    std::iter::once(title).chain(lines).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_table_has_a_line_for_each_figure() {
+        let report = DomainReport {
+            participants: 200,
+            endpoints: 50,
+            processes: 4,
+            matched_ms: 12_340.0,
+            matched_cpu_ms: 20_000.0,
+            datagrams: 1000,
+            bytes: 3 << 20,
+            overran: 0,
+            resident_bytes: 1 << 30,
+            alone_bytes: 2 << 20,
+            bytes_per_remote_endpoint: 590.4,
+            rest_cpu_percent: 0.0251,
+            rest_datagrams_per_s: 33.3,
+            joined_ms: 420.0,
+            joined_everywhere_ms: 500.0,
+            limits: Vec::new(),
+        };
+        let text = table(&report);
+        assert!(text.starts_with("200 participants with 50 endpoints each, in 4 processes\n"), "{text}");
+        for part in ["12.34 s", "590 bytes", "0.025 % of a processor", "420 ms", "1024.0 MiB"] {
+            assert!(text.contains(part), "{part} in {text}");
+        }
+        assert_eq!(text.lines().count(), 13);
+    }
+}
