@@ -155,6 +155,9 @@ impl Progress {
         reliability: Reliability,
         size_bytes: u64,
     ) -> String {
+        if test == Test::Workload {
+            return format!("[{number}/{}] {engine} {test}", self.count);
+        }
         format!("[{number}/{}] {engine} {test} {reliability} {}", self.count, format_size(size_bytes))
     }
 
