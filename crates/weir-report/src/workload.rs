@@ -5,7 +5,7 @@ use weir_results::{
 };
 
 use crate::compare::{ReportOptions, compare_repeats};
-use crate::group::rank;
+use crate::group::{counted, rank};
 use crate::table::{dash, drawn, spread_text};
 
 /// A workload under the same conditions, measured with several engines.
@@ -51,10 +51,14 @@ impl<'a> WorkloadGroup<'a> {
         let first = self.figures().next();
         if let Some(figures) = first {
             let WorkloadFigures { nodes, topics, writers, readers, processes, .. } = figures;
-            self.title += &format!(
-                ", {nodes} nodes in {} processes, {topics} topics, {writers} writers, {readers} readers",
-                processes.len()
+            let count = u32::try_from(processes.len()).unwrap_or(u32::MAX);
+            let (nodes, processes) = (
+                counted(*nodes, "node"),
+                if count == 1 { "1 process".to_owned() } else { format!("{count} processes") },
             );
+            let [topics, writers, readers] = [(topics, "topic"), (writers, "writer"), (readers, "reader")]
+                .map(|(count, what)| counted(*count, what));
+            self.title += &format!(", {nodes} in {processes}, {topics}, {writers}, {readers}");
         }
         self
     }
@@ -335,7 +339,7 @@ mod tests {
         let options = ReportOptions { relative_to: "other".to_owned(), ..ReportOptions::default() };
         let groups = workload_groups(&run);
         assert_eq!(groups.len(), 1);
-        let expected = "Workload robot, 3 nodes in 1 processes, 4 topics, 4 writers, 8 readers";
+        let expected = "Workload robot, 3 nodes in 1 process, 4 topics, 4 writers, 8 readers";
         assert_eq!(groups[0].title, expected);
         let tables = groups[0].tables(&options);
         let totals = &tables[0];
@@ -350,6 +354,20 @@ mod tests {
         let processes = &tables[2];
         assert_eq!(processes.rows[0][..3], ["1", "camera 1, arm 2", "weir"]);
         assert_eq!(processes.rows[0][4], "25.0");
+    }
+
+    #[test]
+    fn csv_has_a_line_for_each_kind_of_topics() {
+        let run = run();
+        let text = crate::csv(&run, &ReportOptions::default());
+        let lines: Vec<&str> = text.lines().collect();
+        // Two for each case with figures, and one for the case without.
+        assert_eq!(lines.len(), 1 + 3 * 2 + 1);
+        let at = |name: &str| lines[0].split(',').position(|column| column == name).unwrap();
+        let cell = |line: usize, name: &str| lines[line].split(',').nth(at(name)).unwrap().to_owned();
+        assert_eq!([cell(1, "workload"), cell(1, "topics"), cell(2, "topics")], ["robot", "image", "state"]);
+        assert_eq!([cell(2, "topic_lost"), cell(1, "workload_cpu_percent")], ["3", "10"]);
+        assert!(cell(2, "age_p99_us").starts_with("200"), "{text}");
     }
 
     #[test]

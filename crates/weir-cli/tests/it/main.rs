@@ -29,3 +29,4 @@ mod udp;
 mod udptest;
 mod udptest_page;
 mod view;
+mod workload;
