@@ -279,7 +279,7 @@ pub trait WorkloadNode: Send {
         None
     }
 
-    /// Tells the node where all nodes are, by their numbers, for engines without discovery.
+    /// Gives the node the addresses of all nodes, by their numbers, for engines without discovery.
     fn connect(&mut self, _nodes: &[SocketAddrV4]) -> Result<(), EndpointError> {
         Ok(())
     }

@@ -41,8 +41,8 @@ use crate::json::entry;
 ///   path_queue_ms, path_rate_mbps, path_in_flight_bytes, path_sent_bytes, path_lost_bytes, path_repaired_bytes,
 ///   path_waits`
 /// - what shared the link: `beside, beside_mbps`
-/// - workloads, whose cases have a line for each kind of topics: `workload, workload_cpu_percent, topics`, then of these
-///   topics `topic_count, topic_writers, topic_readers, topic_size_bytes, topic_reliability, topic_keep_last,
+/// - workloads, whose cases have a line for each kind of topics: `workload, workload_cpu_percent, topics`, then of
+///   these topics `topic_count, topic_writers, topic_readers, topic_size_bytes, topic_reliability, topic_keep_last,
 ///   topic_instances, topic_rate_hz, topic_burst, topic_due_samples_per_s, topic_sent_samples_per_s, topic_expected,
 ///   topic_received, topic_lost, topic_duplicates, age_p50_us, age_p99_us, age_p99_9_us, age_max_us,
 ///   topic_lag_p99_us`

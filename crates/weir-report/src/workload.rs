@@ -204,13 +204,12 @@ impl<'a> WorkloadGroup<'a> {
 /// A figure of a case: heading, decimals, and the figure.
 type CaseColumn = (&'static str, usize, fn(&Case) -> Option<f64>);
 
-const TOTALS: [CaseColumn; 9] = [
+const TOTALS: [CaseColumn; 8] = [
     ("Age 50%", 1, |case| Some(ages(case)?.p50)),
     ("Age 99%", 1, |case| Some(ages(case)?.p99)),
     ("Age 99.9%", 1, |case| Some(ages(case)?.p99_9)),
     ("Age max", 1, |case| Some(ages(case)?.max)),
     ("Sent/s", 0, |case| Some(workload(case)?.groups.iter().map(|it| it.sent_samples_per_s).sum())),
-    ("Received", 0, |case| Some(workload(case)?.sum(|it| it.received) as f64)),
     ("Lost", 0, |case| Some(workload(case)?.sum(|it| it.lost) as f64)),
     ("Discovery ms", 0, |case| Some(workload(case)?.discovery?.from_first_ms)),
     ("Memory MiB", 0, |case| {

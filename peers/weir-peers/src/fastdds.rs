@@ -45,8 +45,13 @@ pub(crate) const LINKS: Peer = Peer {
     ..BASE
 };
 
-const BASE: Peer =
-    Peer { name: "", about: "", settings: &[], abilities: Abilities::DDS, calls: Calls { open, participant: Some(open_participant), version } };
+const BASE: Peer = Peer {
+    name: "",
+    about: "",
+    settings: &[],
+    abilities: Abilities::DDS,
+    calls: Calls { open, participant: Some(open_participant), version },
+};
 
 const SETTINGS: [(&str, &str); 11] = [
     ("publish_mode", "PublishModeQosPolicy: synchronous or asynchronous"),

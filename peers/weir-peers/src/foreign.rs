@@ -4,10 +4,10 @@
 //!
 //! - `open` and `open_participant` return a node or participant, or null; `add_writer` and `add_reader` an endpoint or
 //!   null.
-//! - The other functions take what these returned, and may be called from several threads at once. An endpoint ends with
-//!   its participant.
-//! - The engine's threads call `on_sample` between `open` or `add_reader` and the end of `close` or `close_participant`,
-//!   never after.
+//! - The other functions take what these returned, and may be called from several threads at once. An endpoint ends
+//!   with its participant.
+//! - The engine's threads call `on_sample` between `open` or `add_reader` and the end of `close` or
+//!   `close_participant`, never after.
 //! - A shim keeps no pointer that a call was given.
 
 use std::ffi::{CStr, CString, c_char, c_void};
@@ -69,8 +69,12 @@ pub(crate) struct RawEndpointOptions {
 }
 
 /// Adds an endpoint to a participant.
-type AddEndpoint =
-    unsafe extern "C" fn(*mut RawParticipant, *const RawEndpointOptions, *mut c_char, usize) -> *mut RawEndpoint;
+type AddEndpoint = unsafe extern "C" fn(
+    *mut RawParticipant,
+    *const RawEndpointOptions,
+    *mut c_char,
+    usize,
+) -> *mut RawEndpoint;
 
 /// The functions of a shim: `struct shim` of `native/shim.h`.
 #[repr(C)]
@@ -241,9 +245,8 @@ impl OpenParticipant {
         let mut error = [0_u8; 256];
         // SAFETY: the participant is open, and everything that the options point to lives until the call returns; the
         // listener lives until the participant is closed (see `Drop`): a box does not move when the list grows.
-        let raw = unsafe {
-            add(self.raw.as_ptr(), &raw const raw_options, error.as_mut_ptr().cast(), error.len())
-        };
+        let raw =
+            unsafe { add(self.raw.as_ptr(), &raw const raw_options, error.as_mut_ptr().cast(), error.len()) };
         let raw = NonNull::new(raw).ok_or_else(|| failed("creating an endpoint", &error))?;
         Ok(ForeignEndpoint { participant: Arc::clone(self), raw })
     }

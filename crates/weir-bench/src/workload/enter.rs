@@ -43,6 +43,9 @@ pub(crate) fn enter(
     };
     let all: Vec<ProcessFigures> = reports.iter().map(|report| report.watched.process).collect();
     let count = |length: usize| u32::try_from(length).unwrap_or(u32::MAX);
+    if let Some(reason) = reports.iter().find_map(|report| report.watched.system_calls_uncounted.as_ref()) {
+        result.conditions.settings.insert("system_calls".to_owned(), format!("not counted: {reason}"));
+    }
     result.figures.duration_s = Some(seconds);
     let figures = WorkloadFigures {
         nodes: count(layout.nodes.len()),

@@ -101,7 +101,8 @@ impl Layout {
         let readers = topics.readers as usize;
         if elsewhere.len() < readers {
             return Err(format!(
-                "the topic `{}` has {readers} readers, and only {} nodes of `to` are in other processes than its writers",
+                "the topic `{}` has {readers} readers, and only {} of the nodes of `to` can have one: a reader is \
+                 never in the same process as a writer of its topic",
                 topics.name,
                 elsewhere.len()
             ));

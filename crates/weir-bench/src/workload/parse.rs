@@ -414,7 +414,8 @@ mod tests {
         let text = with("size = 64\nrate = 1\nfrom = 'a'\nto = 'b'\nreaders = 3");
         refused(
             &text,
-            "line 14: the topic `t` has 3 readers, and only 2 nodes of `to` are in other processes than its writers",
+            "line 14: the topic `t` has 3 readers, and only 1 of the nodes of `to` can have one: a reader is never \
+             in the same process as a writer of its topic",
         );
     }
 

@@ -7,7 +7,7 @@ use weir_measure::nanos;
 use super::TopicGroup;
 
 /// The schedule of one writer. All of its times follow from the start of the workload and the writer's number, so that
-/// readers know when a sample was due without being told.
+/// readers know when a sample was due.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Timetable {
     first_ns: f64,
