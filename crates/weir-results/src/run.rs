@@ -140,7 +140,7 @@ impl fmt::Display for NotMeasured {
 
 names!(
     Test { Latency = "latency", Throughput = "throughput", Workload = "workload" },
-    expected "a test: latency, throughput or workload"
+    expected "a test: latency or throughput"
 );
 
 names!(

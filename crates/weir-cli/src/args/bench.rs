@@ -367,7 +367,6 @@ Breakdown:
 Examples:
   weir bench                                              # every default case, two minutes
   weir bench --tests throughput --sizes 1k --repeat 20    # 20 interleaved pairs with intervals
-  weir bench --tests latency --rate 10%,50%,90%           # latency under load
   sudo weir bench --link lte --tests throughput           # across an emulated cellular link
   weir bench --workload robot --engines all               # what a robot's traffic costs in each engine
   weir bench --hosts pub=local,sub=user@beta              # between this host and another one
