@@ -217,7 +217,10 @@ const TOTALS: [CaseColumn; 8] = [
     }),
 ];
 
-const TOPICS: [(&str, usize, fn(&TopicGroupFigures) -> Option<f64>); 9] = [
+/// A figure of a kind of topics.
+type TopicColumn = (&'static str, usize, fn(&TopicGroupFigures) -> Option<f64>);
+
+const TOPICS: [TopicColumn; 9] = [
     ("Due/s", 0, |it| Some(it.due_samples_per_s)),
     ("Sent/s", 0, |it| Some(it.sent_samples_per_s)),
     ("Age 50%", 1, |it| Some(it.age_us?.p50)),
@@ -229,8 +232,10 @@ const TOPICS: [(&str, usize, fn(&TopicGroupFigures) -> Option<f64>); 9] = [
     ("Lost %", 3, |it| (it.expected > 0).then(|| it.lost as f64 / it.expected as f64 * 100.0)),
 ];
 
-/// Of a process, and the measured seconds.
-const PROCESSES: [(&str, usize, fn(&WorkloadProcess, f64) -> f64); 6] = [
+/// A figure of a process and the measured seconds.
+type ProcessColumn = (&'static str, usize, fn(&WorkloadProcess, f64) -> f64);
+
+const PROCESSES: [ProcessColumn; 6] = [
     ("CPU %", 1, |it, _| it.cpu_percent),
     ("User %", 1, |it, seconds| it.figures.cpu_user_s / seconds * 100.0),
     ("System %", 1, |it, seconds| it.figures.cpu_system_s / seconds * 100.0),

@@ -174,7 +174,7 @@ fn workload() -> WorkloadFigures {
         received: 1,
         lost: 1,
         duplicates: 0,
-        age_us: AgeSummary::merged(&histogram).unwrap(),
+        age_us: AgeSummary::merged(&histogram).expect("the distribution is whole"),
         histogram,
         schedule_lag_us: Some(ScheduleLag::default()),
     };
