@@ -9,21 +9,23 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use thiserror::Error;
 use weir_measure::{Connection, ControlError, Schedule, Signal, clock};
-use weir_results::LiveSlot;
+use weir_results::{LiveSlot, SocketBuffers};
 
 use crate::case::CaseSpec;
 use crate::control::{
     self, AgentFault, AgentReport, FromAgent, Joined, LINE_BYTES_MAX, Outcome, Role, SCHEMA, ToAgent,
     VERSION, VersionError,
 };
-use crate::endpoint::{End, EndpointError};
+use crate::endpoint::{End, EndpointError, Engine};
 use crate::engine;
 use crate::live::{Reporter, ReporterOptions};
 use crate::watch::Watch;
+use crate::workload::PEERS_WAIT;
+use crate::workload::process::Process;
 use crate::{latency, open_loop, path, throughput};
 
 /// Where and as what an agent joins.
@@ -106,6 +108,9 @@ const FOREVER: Duration = Duration::from_secs(1 << 32);
 /// How long the engine may look for its peer.
 const PEER_WAIT: Duration = Duration::from_secs(20);
 
+/// How often a process of a workload checks whether all writers are done.
+const FINISH_PAUSE: Duration = Duration::from_millis(5);
+
 /// How long an agent that is done waits for the others. The coordinator's own limits end a case before.
 const CLOSE_WAIT: Duration = Duration::from_secs(24 * 3600);
 
@@ -144,6 +149,9 @@ impl Agent {
         if self.role == Role::Subscriber {
             thread::sleep(case.method.late);
         }
+        if case.workload.is_some() {
+            return self.run_process(engine, watch);
+        }
         let (stop, start) = (signal.stop_flag(), (watch, clock::now_ns()));
         match (case.is_stream(), self.role) {
             (true, Role::Publisher) => {
@@ -161,6 +169,7 @@ impl Agent {
                     latency::run_pinger(end, &case, stop, live).map(Outcome::Pinger)
                 })
             }
+            (_, Role::Process) => Err(AgentError::Unexpected.into()),
             (false, Role::Subscriber) => self.run(engine.open_ponger(&case)?.as_mut(), start, |end, _, _| {
                 end.echo(stop).map(|echoed| Outcome::Ponger { echoed })
             }),
@@ -176,9 +185,9 @@ impl Agent {
         measure: impl FnOnce(&mut E, Option<Schedule>, Option<Arc<LiveSlot>>) -> Result<Outcome, EndpointError>,
     ) -> Result<(), Failure> {
         let address = end.address();
-        self.control.send(&FromAgent::Prepared { address })?;
+        self.control.send(&FromAgent::Prepared { address, nodes: Vec::new() })?;
         let message_wait = MESSAGE_WAIT + self.case.allowance();
-        let peer = |message| if let ToAgent::Connect { peer } = message { Some(peer) } else { None };
+        let peer = |message| if let ToAgent::Connect { peer, .. } = message { Some(peer) } else { None };
         let peer = self.expect(peer, message_wait)?;
         end.connect(peer, PEER_WAIT + self.case.allowance())?;
         // An engine that discovers its peers has no address.
@@ -200,6 +209,49 @@ impl Agent {
         let report = Box::new(AgentReport { outcome, watched, buffers, joined, trace: end.trace() });
         self.control.send(&FromAgent::Finished { report })?;
         Ok(self.expect_close()?)
+    }
+
+    /// Takes a process of a workload through it.
+    fn run_process(&mut self, engine: &dyn Engine, watch: Watch) -> Result<(), Failure> {
+        let opened_ns = clock::now_ns();
+        let mut process = Process::open(engine, &self.case)?;
+        let nodes = process.addresses();
+        let has_discovery = nodes.is_empty();
+        self.control.send(&FromAgent::Prepared { address: None, nodes })?;
+        let nodes = |message| if let ToAgent::Connect { nodes, .. } = message { Some(nodes) } else { None };
+        let nodes = self.expect(nodes, MESSAGE_WAIT * 3)?;
+        process.connect(&nodes, PEERS_WAIT)?;
+        let joined = has_discovery.then(|| Joined { opened_ns, matched_ns: clock::now_ns() });
+        self.control.send(&FromAgent::Connected)?;
+        let start = |message| if let ToAgent::Start { at_ns } = message { at_ns } else { None };
+        let at_ns = self.expect(start, MESSAGE_WAIT * 3)?;
+        let watched = process.run(at_ns, || watch.start(None), |watching| watching.stop(None))?;
+        let sent = process.written().iter().map(|it| (it.writer, it.sent)).collect();
+        self.control.send(&FromAgent::Sent { sent })?;
+        let sent = self.await_finish()?;
+        process.drain(&sent);
+        let outcome = Outcome::Process(process.finish(&sent));
+        let buffers = SocketBuffers::default();
+        let report = Box::new(AgentReport { outcome, watched, buffers, joined, trace: None });
+        self.control.send(&FromAgent::Finished { report })?;
+        // The nodes stay open until then: others may need retransmissions.
+        let closed = self.expect_close();
+        drop(process);
+        Ok(closed?)
+    }
+
+    /// Waits until all writers of a workload are done; returns how many samples each has written.
+    fn await_finish(&self) -> Result<Vec<u64>, AgentError> {
+        let deadline = Instant::now() + MESSAGE_WAIT * 3;
+        loop {
+            if let Some(sent) = self.signal.sent() {
+                return Ok(sent.to_vec());
+            }
+            if Instant::now() >= deadline {
+                return Err(AgentError::Silent(MESSAGE_WAIT * 3));
+            }
+            thread::sleep(FINISH_PAUSE);
+        }
     }
 
     fn expect_close(&mut self) -> Result<(), AgentError> {

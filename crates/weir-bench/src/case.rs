@@ -15,6 +15,7 @@ use crate::beside::Beside;
 use crate::path::PathSpec;
 use crate::payload::SampleHeader;
 use crate::rate::Rate;
+use crate::workload::Workload;
 
 /// One case. It travels to both ends over the control channel; an engine is opened with it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -52,6 +53,9 @@ pub struct CaseSpec {
     pub place: Place,
     /// How it is measured, beyond the usual.
     pub method: Method,
+    /// The nodes and topics of a workload; `None` for other tests.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub workload: Option<Workload>,
     /// The engine's settings, name to value; empty for engines that have none.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub settings: BTreeMap<String, String>,
@@ -199,6 +203,7 @@ impl CaseSpec {
             verify: false,
             place: Place::loopback(),
             method: Method::default(),
+            workload: None,
             settings: BTreeMap::new(),
         }
     }

@@ -16,9 +16,10 @@ use crate::latency::PingerOutcome;
 use crate::live::LiveReport;
 use crate::throughput::{PublisherOutcome, SubscriberOutcome};
 use crate::watch::Watched;
+use crate::workload::ProcessOutcome;
 
 /// Version of these messages. Both sides must have the same one.
-pub const SCHEMA: u32 = 11;
+pub const SCHEMA: u32 = 12;
 
 /// The version of the program, which must be the same as well: two versions would measure two things.
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");
@@ -34,6 +35,8 @@ pub enum Role {
     Publisher,
     /// Receives: subscriber or ponger.
     Subscriber,
+    /// Does both: a process of a workload.
+    Process,
 }
 
 impl Role {
@@ -43,6 +46,7 @@ impl Role {
         match self {
             Self::Publisher => "publisher",
             Self::Subscriber => "subscriber",
+            Self::Process => "process",
         }
     }
 
@@ -52,6 +56,7 @@ impl Role {
         match self {
             Self::Publisher => Self::Subscriber,
             Self::Subscriber => Self::Publisher,
+            Self::Process => Self::Process,
         }
     }
 }
@@ -77,6 +82,9 @@ pub enum FromAgent {
     Prepared {
         /// Where the peer finds them, for engines without discovery.
         address: Option<SocketAddrV4>,
+        /// Where the nodes of a workload are, by their numbers, for engines without discovery.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        nodes: Vec<(usize, SocketAddrV4)>,
     },
     /// The peer was found.
     Connected,
@@ -86,6 +94,11 @@ pub enum FromAgent {
     Live {
         /// What this end has measured so far.
         report: LiveReport,
+    },
+    /// The writers of a process have written all that was due.
+    Sent {
+        /// Each writer's number, and how many samples it wrote.
+        sent: Vec<(usize, u64)>,
     },
     /// The case is over.
     Finished {
@@ -120,13 +133,16 @@ pub enum ToAgent {
     Connect {
         /// Where it is, for engines without discovery.
         peer: Option<SocketAddrV4>,
+        /// Where all nodes of a workload are, for engines without discovery.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        nodes: Vec<SocketAddrV4>,
     },
     /// Start.
     Start {
         /// The start of the schedule, nanoseconds of the host's monotonic clock.
         at_ns: Option<u64>,
     },
-    /// To a receiving end: all sending ones are done.
+    /// To a receiving end, or to a process of a workload: all sending ones are done.
     Finish {
         /// Publisher `i` sent the numbers `0..sent[i]`.
         sent: Vec<u64>,
@@ -184,6 +200,8 @@ pub enum Outcome {
         /// Pings echoed.
         echoed: u64,
     },
+    /// A process of a workload.
+    Process(ProcessOutcome),
 }
 
 impl Outcome {
@@ -196,6 +214,7 @@ impl Outcome {
             Self::Pinger(outcome) => Some(outcome.sent),
             // Engines that echo on threads of their own may not count.
             Self::Ponger { echoed } => (*echoed > 0).then_some(*echoed),
+            Self::Process(_) => None,
         }
     }
 }

@@ -33,6 +33,7 @@ use crate::record::{self, Fault};
 use crate::session::{OnTick, Session};
 use crate::settled::Settled;
 use crate::throughput::{DRAIN_WAIT, FLUSH_WAIT};
+use crate::workload;
 
 /// What a run needs besides its plan.
 #[derive(Clone, Copy)]
@@ -204,6 +205,7 @@ fn is_result(result: &Case, case: &CaseSpec) -> bool {
         && result.conditions.kept_awake == case.method.keep_awake
         && result.conditions.path == case.method.path
         && result.conditions.beside == case.method.beside.name()
+        && result.conditions.workload_name == case.workload.as_ref().map(|workload| workload.name.clone())
 }
 
 /// What an interrupted run has left of a plan.
@@ -267,6 +269,9 @@ fn run_step(
             let mut on_tick = |elapsed| on_tick(elapsed, &[]);
             tool.run(&OutsideCase::from(&step.case), result, options.interrupted, &mut on_tick).map(|()| None)
         }
+        Action::Measure if step.case.workload.is_some() => {
+            run_workload(&step.case, options, result, &mut on_tick)
+        }
         Action::Measure => {
             let case = &step.case;
             let mut session = Session::start(options.agent, case, options.hosts, options.interrupted)?;
@@ -289,6 +294,22 @@ fn run_step(
             Ok(fault)
         }
     }
+}
+
+fn run_workload(
+    case: &CaseSpec,
+    options: &RunOptions<'_>,
+    result: &mut Case,
+    on_tick: OnTick<'_>,
+) -> Result<Option<Fault>, CaseError> {
+    let Some(workload) = &case.workload else { return Ok(None) };
+    let mut session = Session::start(options.agent, case, None, options.interrupted)?;
+    if let Some(how) = session.awake() {
+        record::enter_awake(result, &how);
+    }
+    let reports = workload::measure(&mut session, case, workload, on_tick)?;
+    session.close();
+    Ok(workload::enter(result, case, workload, &reports))
 }
 
 /// What publishers and subscribers found, and the relation of their clocks if that matters.
@@ -336,7 +357,7 @@ pub(crate) fn prepare(
     for id in session.ends() {
         let cpu = case.place.cpus.map(|cpus| match id.role {
             Role::Publisher => cpus.publisher,
-            Role::Subscriber => cpus.subscriber,
+            Role::Subscriber | Role::Process => cpus.subscriber,
         });
         let case = case.clone().with(|case| case.ends.entity_id = id.index);
         let case = Box::new(placed(case, id, options));
@@ -455,7 +476,7 @@ fn join(session: &mut Session<'_>, patience: Duration) -> Result<(), CaseError> 
         addresses.fill(None);
     }
     for (&id, peer) in ends.iter().zip(addresses) {
-        session.send(id, &ToAgent::Connect { peer })?;
+        session.send(id, &ToAgent::Connect { peer, nodes: Vec::new() })?;
     }
     for &id in &ends {
         expect(session, id, "did not find its peer", CONNECT_WAIT + patience, &FromAgent::Connected)?;
@@ -491,7 +512,7 @@ fn expect_prepared(
     timeout: Duration,
 ) -> Result<Option<SocketAddrV4>, CaseError> {
     match session.wait_for(id, "was not ready", timeout, &mut |_, _| {})? {
-        FromAgent::Prepared { address } => Ok(address),
+        FromAgent::Prepared { address, .. } => Ok(address),
         other => Err(unexpected(session, id, &other)),
     }
 }
@@ -528,7 +549,7 @@ fn sent(report: &AgentReport) -> u64 {
     match &report.outcome {
         Outcome::Publisher(outcome) => outcome.sent,
         Outcome::Pinger(outcome) => outcome.sent,
-        Outcome::Subscriber(_) | Outcome::Ponger { .. } => 0,
+        Outcome::Subscriber(_) | Outcome::Ponger { .. } | Outcome::Process(_) => 0,
     }
 }
 

@@ -14,6 +14,7 @@
 //! the measurement -> [`End::report`] -> dropped.
 
 use std::net::SocketAddrV4;
+use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
@@ -26,6 +27,7 @@ use crate::breakdown::Trace;
 use crate::case::CaseSpec;
 use crate::latency::Pings;
 use crate::path_watch::PathProbe;
+use crate::payload::SampleHeader;
 use crate::sink::SampleSink;
 
 /// Something that carries samples from one process to another, and can be measured.
@@ -79,6 +81,11 @@ pub trait Engine: Send + Sync {
     /// Opens the end of a latency case that echoes.
     fn open_ponger(&self, case: &CaseSpec) -> Result<Box<dyn Ponger>, EndpointError> {
         Err(EndpointError::not_supported(&case.engine, "latency"))
+    }
+
+    /// Opens a node of a workload, without endpoints.
+    fn open_node(&self, case: &CaseSpec) -> Result<Box<dyn WorkloadNode>, EndpointError> {
+        Err(EndpointError::not_supported(&case.engine, "workloads"))
     }
 }
 
@@ -253,6 +260,66 @@ pub trait Ponger: End {
     /// Echoes every ping, here or on the engine's own threads, until `stop` is set (checked every
     /// 50 ms or so), and returns how many it echoed.
     fn echo(&mut self, stop: &AtomicBool) -> Result<u64, EndpointError>;
+}
+
+/// A node of a workload: a participant, or what the engine has instead.
+pub trait WorkloadNode: Send {
+    /// Opens a writer.
+    fn open_writer(&mut self, topic: &TopicSetup) -> Result<Box<dyn TopicWriter>, EndpointError>;
+
+    /// Opens a reader, which passes samples to `on_sample` on the engine's threads.
+    fn open_reader(
+        &mut self,
+        topic: &TopicSetup,
+        on_sample: OnArrival,
+    ) -> Result<Box<dyn TopicReader>, EndpointError>;
+
+    /// Where other nodes find this one, for engines without discovery.
+    fn address(&self) -> Option<SocketAddrV4> {
+        None
+    }
+
+    /// Gives the node the addresses of all nodes, by their numbers, for engines without discovery.
+    fn connect(&mut self, _nodes: &[SocketAddrV4]) -> Result<(), EndpointError> {
+        Ok(())
+    }
+}
+
+/// Called with each sample that a reader receives.
+pub type OnArrival = Box<dyn Fn(&SampleHeader) + Send + Sync>;
+
+/// A topic of a workload, as an endpoint is opened with it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TopicSetup {
+    /// Its name, which differs between runs.
+    pub name: String,
+    /// Serialized size of a sample, with the 28 bytes before the payload.
+    pub size_bytes: usize,
+    /// Whether samples may be lost.
+    pub reliability: Reliability,
+    /// Samples that writers and readers keep (KEEP_LAST); `None`: all.
+    pub keep_last: Option<u32>,
+    /// Instances of all writers; 0: not keyed.
+    pub instances: u32,
+    /// Numbers of the writers: samples carry them.
+    pub writers: Range<usize>,
+    /// Numbers of the nodes with readers.
+    pub readers: Vec<usize>,
+}
+
+/// A writer of a node.
+pub trait TopicWriter: Send {
+    /// Writes a sample; false when the engine would have blocked for longer than its `max_blocking_time`.
+    fn write(&mut self, header: &SampleHeader) -> Result<bool, EndpointError>;
+
+    /// How many readers are matched.
+    fn matched(&self) -> u32;
+}
+
+/// A reader of a node.
+pub trait TopicReader: Send {
+    /// How many writers are matched.
+    fn matched(&self) -> u32;
 }
 
 /// What an end knows about itself, counted from its opening.

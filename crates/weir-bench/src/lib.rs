@@ -16,6 +16,7 @@
 //!   [`arrivals`]: its latencies; [`breakdown`]: the stages of a latency
 //! - [`payload`]: the bytes of a sample; [`test_data`]: its DDS type; [`sink`]: counts and checks samples
 //! - [`inbox`], [`ping_pong`]: what listeners of other engines do with a sample
+//! - [`workload`]: many topics at fixed rates
 //! - `record`: from the reports of the ends to a result with its doubts
 //! - [`path`]: the network between the ends; [`link_capacity`]: the sample rate that a link can carry;
 //!   [`path_watch`]: what an engine knows of its paths
@@ -66,6 +67,7 @@ pub mod test_data;
 pub mod throughput;
 pub mod tuning;
 mod watch;
+pub mod workload;
 
 pub use processes::AgentCommand;
 pub use record::Fault;

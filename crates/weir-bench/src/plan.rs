@@ -7,6 +7,7 @@
 
 mod awake;
 mod shared;
+mod workload;
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -22,6 +23,7 @@ use crate::outside::OutsideTool;
 use crate::payload::HEADER_BYTES;
 use crate::rate::Rate;
 use crate::tuning::EngineSettings;
+use crate::workload::Workload;
 
 /// What to measure.
 #[derive(Clone, Debug)]
@@ -77,6 +79,8 @@ pub struct PlanOptions {
     pub outside: Vec<OutsideTool>,
     /// What the user chose for the settings of engines.
     pub settings: EngineSettings,
+    /// Measured instead of tests and sizes; `None`: these.
+    pub workload: Option<Workload>,
 }
 
 impl Default for PlanOptions {
@@ -107,6 +111,7 @@ impl Default for PlanOptions {
             verify: false,
             outside: Vec::new(),
             settings: EngineSettings::default(),
+            workload: None,
         }
     }
 }
@@ -248,6 +253,9 @@ pub fn check_case(case: &CaseSpec) -> Result<&'static dyn Engine, PlanError> {
 /// Makes the plan.
 pub fn plan(options: &PlanOptions) -> Result<Plan, PlanError> {
     let engines = find_engines(&options.engines)?;
+    if let Some(workload) = &options.workload {
+        return workload::plan(options, workload, &engines);
+    }
     check_options(options)?;
     let sizes = check_sizes(&options.sizes, &engines)?;
     let batches = check_batches(options, &sizes)?;
@@ -388,7 +396,7 @@ fn action(engine: &dyn Engine, case: &CaseSpec) -> Action {
     let has_test = match case.test {
         Test::Latency if case.method.rate.is_some() => can.throughput,
         Test::Latency => can.latency,
-        Test::Throughput => can.throughput,
+        Test::Throughput | Test::Workload => can.throughput,
     };
     let lacking = if !has_test {
         format!("{} has no {} test", case.engine, case.test)
@@ -463,6 +471,10 @@ fn find_engines(names: &[String]) -> Result<Vec<&'static dyn Engine>, PlanError>
 
 fn check_options(options: &PlanOptions) -> Result<(), PlanError> {
     check_list("--tests", &options.tests)?;
+    if options.tests.contains(&Test::Workload) {
+        let text = "--tests workload: name the workload with --workload instead";
+        return Err(PlanError::Lacking(text.to_owned()));
+    }
     check_list("--sizes", &options.sizes)?;
     check_list("--reliability", &options.reliabilities)?;
     if options.duration.is_zero() {

@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 use serde::{Deserialize, Serialize};
 use weir_measure::{Connection, ControlError, Nonce};
 
-use crate::case::{CaseError, Ends};
+use crate::case::{CaseError, CaseSpec, Ends};
 use crate::control::{self, FromAgent, Role, TOKEN_VARIABLE, ToAgent};
 use crate::introductions::Introductions;
 
@@ -40,7 +40,16 @@ pub(crate) struct EndId {
 }
 
 impl EndId {
-    /// All ends of a case, publishers first.
+    /// All ends of this case: the processes of its workload, or publishers and subscribers.
+    pub(crate) fn of_case(case: &CaseSpec) -> Vec<Self> {
+        let processes = case.workload.as_ref().map(|workload| workload.processes);
+        processes.map_or_else(
+            || Self::all(case.ends),
+            |count| (0..count).map(|index| Self { role: Role::Process, index }).collect(),
+        )
+    }
+
+    /// All publishers and subscribers, in this order.
     pub(crate) fn all(ends: Ends) -> Vec<Self> {
         let of = |role, count| (0..count).map(move |index| Self { role, index });
         of(Role::Publisher, ends.publishers).chain(of(Role::Subscriber, ends.subscribers)).collect()
@@ -48,7 +57,11 @@ impl EndId {
 
     /// What messages call the end.
     pub(crate) fn name(self, ends: Ends) -> String {
-        let count = if self.role == Role::Publisher { ends.publishers } else { ends.subscribers };
+        let count = match self.role {
+            Role::Publisher => ends.publishers,
+            Role::Subscriber => ends.subscribers,
+            Role::Process => return format!("{} {}", self.role.name(), self.index + 1),
+        };
         if count == 1 {
             return self.role.name().to_owned();
         }

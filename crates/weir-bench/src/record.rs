@@ -64,6 +64,7 @@ pub(crate) fn blank(case: &CaseSpec, environment: &Environment) -> Case {
     };
     result.conditions.keep_last = case.method.keep_last;
     result.conditions.beside = case.method.beside.name();
+    result.conditions.workload_name = case.workload.as_ref().map(|workload| workload.name.clone());
     result.conditions.repeat = case.repeat;
     result.conditions.settings = settings(case);
     result.evidence.warnings = doubts(case, environment);
@@ -199,13 +200,16 @@ fn samples_received(publishers: &[AgentReport], subscribers: &[AgentReport]) -> 
         Outcome::Subscriber(received) => received.arrivals,
         // Its echoes have arrived, so the pings have.
         Outcome::Pinger(pinger) => pinger.sent.saturating_sub(pinger.summary.lost),
-        Outcome::Publisher(_) | Outcome::Ponger { .. } => 0,
+        Outcome::Publisher(_) | Outcome::Ponger { .. } | Outcome::Process(_) => 0,
     };
     publishers.iter().chain(subscribers).map(received).sum()
 }
 
 /// How long all ends took to find each other, if all of them had to.
-fn discovery<'a>(case: &CaseSpec, ends: impl Iterator<Item = &'a AgentReport>) -> Option<Discovery> {
+pub(crate) fn discovery<'a>(
+    case: &CaseSpec,
+    ends: impl Iterator<Item = &'a AgentReport>,
+) -> Option<Discovery> {
     let joined: Vec<Joined> = ends.map(|end| end.joined).collect::<Option<_>>()?;
     let matched_ns = joined.iter().map(|end| end.matched_ns).max()?;
     let since_ms = |opened_ns: u64| rounded(matched_ns.saturating_sub(opened_ns) as f64 / 1e6);

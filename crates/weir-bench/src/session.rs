@@ -74,7 +74,7 @@ impl<'a> Session<'a> {
     ) -> Result<Self, CaseError> {
         let (sender, inbox) = mpsc::channel();
         let (ends, keep_awake) = (case.ends, case.method.keep_awake);
-        let ids = EndId::all(ends);
+        let ids = EndId::of_case(case);
         let agents = ids.iter().map(|id| (*id, Agent::default())).collect();
         let (bookings, awake_elsewhere, live) = (Vec::new(), Vec::new(), Vec::new());
         let (local, awake) = (None, None);

@@ -25,6 +25,7 @@ mod signals;
 mod text;
 mod udpserver;
 mod udptest;
+mod workloads;
 
 pub use perftest::main as perftest;
 pub use udpserver::main as udpserver;

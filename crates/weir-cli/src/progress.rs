@@ -155,6 +155,9 @@ impl Progress {
         reliability: Reliability,
         size_bytes: u64,
     ) -> String {
+        if test == Test::Workload {
+            return format!("[{number}/{}] {engine} {test}", self.count);
+        }
         format!("[{number}/{}] {engine} {test} {reliability} {}", self.count, format_size(size_bytes))
     }
 
@@ -181,6 +184,11 @@ fn figures(case: &Case) -> String {
     if let Some(throughput) = &case.figures.throughput {
         let rate = format_rate(throughput.samples_per_s);
         return format!("{rate} samples/s, {:.1} Mbit/s, lost {}", throughput.mbps, throughput.lost);
+    }
+    if let Some(workload) = &case.figures.workload {
+        let age = workload.ages().ok().flatten().map_or(0.0, |ages| ages.p99);
+        let lost = workload.sum(|topics| topics.lost);
+        return format!("CPU {:.1} %, age p99 {age:.1} us, lost {lost}", workload.cpu_percent);
     }
     case.evidence.not_measured.as_ref().map_or_else(|| "no figures".to_owned(), ToString::to_string)
 }

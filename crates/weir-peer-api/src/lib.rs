@@ -7,6 +7,7 @@
 //! - [`header`]: what every sample carries before its payload
 //! - [`known`]: names of all engines that a build can have
 //! - [`node`]: what a node is opened with, and what it can do
+//! - [`participant`]: a participant with any number of endpoints, for workloads
 //! - [`peer`]: an engine, its abilities and its settings
 //! - [`mod@settings`]: tuning parameters with their defaults
 //!
@@ -16,11 +17,15 @@
 pub mod header;
 pub mod known;
 pub mod node;
+pub mod participant;
 pub mod peer;
 pub mod settings;
 
 pub use header::Header;
 pub use known::{KNOWN, Known};
 pub use node::{LinkOptions, Matches, Node, NodeOptions, OnSample, PeerError, Writer, Written};
+pub use participant::{
+    EndpointOptions, EndpointReader, EndpointWriter, OnArrival, OpenParticipant, Participant,
+};
 pub use peer::{Abilities, Calls, Open, Peer};
 pub use settings::{Setting, Settings, settings};

@@ -1,6 +1,7 @@
 //! An engine, its abilities and its settings.
 
 use crate::node::{Node, NodeOptions, OnSample, PeerError};
+use crate::participant::{OpenParticipant, Participant};
 use crate::settings::{Setting, effective};
 
 /// Another engine, with one set of settings.
@@ -61,6 +62,8 @@ impl Abilities {
 pub struct Calls {
     /// Opens a node; its options name every setting of the engine.
     pub open: Open,
+    /// Opens a participant for any number of endpoints; `None`: workloads cannot be measured with it.
+    pub participant: Option<OpenParticipant>,
     /// Version of the engine.
     pub version: fn() -> String,
 }
@@ -76,5 +79,15 @@ impl Peer {
     pub fn open(&self, options: &NodeOptions, on_sample: OnSample) -> Result<Box<dyn Node>, PeerError> {
         let settings = effective(self.settings, &options.settings);
         (self.calls.open)(&NodeOptions { settings, ..options.clone() }, on_sample)
+    }
+
+    /// Opens a participant for any number of endpoints; `None`: the engine has none.
+    ///
+    /// # Errors
+    /// The engine's error.
+    pub fn open_participant(&self, options: &NodeOptions) -> Option<Result<Box<dyn Participant>, PeerError>> {
+        let open = self.calls.participant?;
+        let settings = effective(self.settings, &options.settings);
+        Some(open(&NodeOptions { settings, ..options.clone() }))
     }
 }

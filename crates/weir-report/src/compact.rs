@@ -24,7 +24,7 @@ fn table(group: &Group<'_>) -> Option<String> {
     sizes.dedup();
     let unit = match group.key.test {
         Test::Latency => "Latency, p50 / p99, microseconds",
-        Test::Throughput => "Throughput, thousand samples/s",
+        Test::Throughput | Test::Workload => "Throughput, thousand samples/s",
     };
     let mut rows = String::new();
     for engine in group.engines() {
@@ -63,7 +63,9 @@ fn cell(point: &Point<'_>) -> String {
             let p99 = figure(|case| case.figures.latency_us.map(|latency| latency.p99));
             format!("{} / {p99}", figure(headline))
         }
-        Test::Throughput => figure(|case| case.figures.throughput.map(|t| t.samples_per_s / 1e3)),
+        Test::Throughput | Test::Workload => {
+            figure(|case| case.figures.throughput.map(|t| t.samples_per_s / 1e3))
+        }
     };
     let lost = lost_percent(point);
     if lost >= 0.1 {

@@ -34,6 +34,7 @@ pub(crate) fn headline_name(test: Test) -> &'static str {
     match test {
         Test::Latency => "p50_us",
         Test::Throughput => "samples_per_s",
+        Test::Workload => "cpu_percent",
     }
 }
 
@@ -58,7 +59,7 @@ pub(crate) fn compare(group: &Group<'_>, point: &Point<'_>, relative_to: &str) -
 /// Compares the figure that decides of the repeats that both have.
 pub(crate) fn compare_repeats(own: &[&Case], others: &[&Case]) -> Option<Comparison> {
     let better = match own.first()?.point.test {
-        Test::Latency => Better::Less,
+        Test::Latency | Test::Workload => Better::Less,
         Test::Throughput => Better::More,
     };
     let pair = |case: &&Case| {

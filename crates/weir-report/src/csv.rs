@@ -8,7 +8,7 @@ use crate::group::{Group, groups};
 use crate::json::entry;
 
 /// Returns all cases as CSV (RFC 4180, but with line feeds), one line each, in the order of
-/// measuring.
+/// measuring. (Workloads have several.)
 ///
 /// There is one header. Cells of figures that a case does not have are empty. Columns, left to
 /// right:
@@ -41,6 +41,11 @@ use crate::json::entry;
 ///   path_queue_ms, path_rate_mbps, path_in_flight_bytes, path_sent_bytes, path_lost_bytes, path_repaired_bytes,
 ///   path_waits`
 /// - what shared the link: `beside, beside_mbps`
+/// - workloads, whose cases have a line for each kind of topics: `workload, workload_cpu_percent, topics`, then of
+///   these topics `topic_count, topic_writers, topic_readers, topic_size_bytes, topic_reliability, topic_keep_last,
+///   topic_instances, topic_rate_hz, topic_burst, topic_due_samples_per_s, topic_sent_samples_per_s, topic_expected,
+///   topic_received, topic_lost, topic_duplicates, age_p50_us, age_p99_us, age_p99_9_us, age_max_us,
+///   topic_lag_p99_us`
 ///
 /// New columns are added at the end, so that existing ones keep their positions.
 ///
@@ -49,18 +54,48 @@ use crate::json::entry;
 #[must_use]
 pub fn csv(run: &Run, options: &ReportOptions) -> String {
     let groups = groups(run);
-    let record = |case: &Case| -> Vec<String> {
+    let records = |case: &Case| -> Vec<Vec<String>> {
         let parts = parts(case, summary(&groups, case, options));
-        columns().map(|(_, field)| parts.pointer(&field).map_or_else(String::new, text)).collect()
+        let record = |topics: &Value| {
+            let value = |field: &str| match field.strip_prefix(TOPICS) {
+                Some(field) => topics.pointer(field),
+                None => parts.pointer(field),
+            };
+            columns().map(|(_, field)| value(&field).map_or_else(String::new, text)).collect()
+        };
+        let topics = case.figures.workload.iter().flat_map(|workload| &workload.groups);
+        let mut records: Vec<Vec<String>> = topics.map(|topics| record(&json!(topics))).collect();
+        if records.is_empty() {
+            records.push(record(&Value::Null));
+        }
+        records
     };
     let header: Vec<String> = columns().map(|(name, _)| name).collect();
-    written(std::iter::once(header).chain(run.cases.iter().map(record)))
+    written(std::iter::once(header).chain(run.cases.iter().flat_map(records)))
 }
 
 /// Returns the names of the columns and where their values are in [`parts`].
 fn columns() -> impl Iterator<Item = (String, String)> {
-    fields(COLUMNS)
+    fields(COLUMNS).chain(fields(TOPIC_COLUMNS))
 }
+
+/// The part of a kind of topics of a workload, which is a line of its own.
+const TOPICS: &str = "/topics";
+
+/// The columns of these, see [`COLUMNS`].
+const TOPIC_COLUMNS: &[(&str, &str)] = &[
+    ("/conditions", "workload=workload_name"),
+    ("/figures/workload", "workload_cpu_percent=cpu_percent"),
+    (
+        TOPICS,
+        "topics=name topic_count=topics topic_writers=writers topic_readers=readers topic_size_bytes=size_bytes \
+         topic_reliability=reliability topic_keep_last=keep_last topic_instances=instances topic_rate_hz=rate_hz \
+         topic_burst=burst topic_due_samples_per_s=due_samples_per_s topic_sent_samples_per_s=sent_samples_per_s \
+         topic_expected=expected topic_received=received topic_lost=lost topic_duplicates=duplicates \
+         age_p50_us=age_us/p50 age_p99_us=age_us/p99 age_p99_9_us=age_us/p99_9 age_max_us=age_us/max \
+         topic_lag_p99_us=schedule_lag_us/p99",
+    ),
+];
 
 /// Returns the names of columns and where their values are in [`parts`].
 pub(crate) fn fields(

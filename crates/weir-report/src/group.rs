@@ -242,9 +242,10 @@ pub(crate) fn counted(count: u32, what: &str) -> String {
     format!("{count} {what}{}", if count == 1 { "" } else { "s" })
 }
 
-/// Divides the cases of a run into groups. UDP tests have their own tables.
+/// Divides the cases of a run into groups. UDP tests and workloads have their own tables.
 pub(crate) fn groups(run: &Run) -> Vec<Group<'_>> {
-    let cases = || run.cases.iter().filter(|case| case.figures.udp.is_none());
+    let has_group = |case: &&Case| case.figures.udp.is_none() && case.point.test != Test::Workload;
+    let cases = || run.cases.iter().filter(has_group);
     let closed = cases().filter(|case| !is_open_loop(case));
     let kind =
         closed.filter_map(|case| case.figures.latency_us).next().map_or(LatencyKind::HalfRtt, |l| l.kind);

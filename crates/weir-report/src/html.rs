@@ -36,11 +36,12 @@ use crate::notes::{concerned, each_warning};
 use crate::plot::HEAVY_LOSS_PERCENT;
 use crate::published::{Published, notes as published_notes, put_beside};
 use crate::udp::{UdpGroup, udp_groups};
+use crate::workload::{WorkloadGroup, workload_groups};
 use figure::Figure;
 use headline::{Headline, headlines};
 pub use index::{ListedRun, index_page, served_page};
 use palette::Palette;
-use table::{RowMark, Table};
+use table::{Row, RowMark, Table};
 
 /// A run and how it is called in a report.
 #[derive(Debug, Clone, Copy)]
@@ -159,6 +160,9 @@ fn contents(sections: &[Section<'_>], grouped: &[Vec<Group<'_>>]) -> Markup {
                             @for (number, group) in udp_groups(section.run.run).iter().enumerate() {
                                 li { a href={ "#" (section.udp_id(number)) } { (group.title) } }
                             }
+                            @for (number, group) in workload_groups(section.run.run).iter().enumerate() {
+                                li { a href={ "#" (section.workload_id(number)) } { (group.title) } }
+                            }
                             li { a href={ "#" (section.id()) "-host" } { "Environment and command" } }
                         }
                     }
@@ -171,7 +175,7 @@ fn contents(sections: &[Section<'_>], grouped: &[Vec<Group<'_>>]) -> Markup {
 fn group_title(group: &Group<'_>) -> String {
     let test = match group.key.test {
         weir_results::Test::Latency => "Latency",
-        weir_results::Test::Throughput => "Throughput",
+        weir_results::Test::Throughput | weir_results::Test::Workload => "Throughput",
     };
     format!("{test}, {}", group.key.conditions())
 }
@@ -197,6 +201,10 @@ impl Section<'_> {
         format!("run{}-udp{}", self.number, number + 1)
     }
 
+    fn workload_id(&self, number: usize) -> String {
+        format!("run{}-workload{}", self.number, number + 1)
+    }
+
     fn heading(&self) -> String {
         if self.is_only { "Summary".to_owned() } else { format!("Run {}: {}", self.number, self.run.name) }
     }
@@ -207,26 +215,35 @@ impl Section<'_> {
         let palette = Palette::new(groups);
         let headlines: Vec<Vec<Headline<'_>>> = groups.iter().map(|group| headlines(group, base)).collect();
         let udp = udp_groups(run);
+        let workloads = workload_groups(run);
         html! {
             section {
                 h2 id=(self.id()) { (self.heading()) }
-                (self.summary(groups, &headlines, &udp))
+                (self.summary(groups, &headlines, &udp, &workloads))
                 (warnings(&about_all(run), run.cases.len()))
                 @for (number, (group, headlines)) in groups.iter().zip(&headlines).enumerate() {
                     (self.group(number, group, headlines, &palette))
                 }
                 @for (number, group) in udp.iter().enumerate() { (self.udp(number, group)) }
+                @for (number, group) in workloads.iter().enumerate() { (self.workload(number, group)) }
                 h3 id={ (self.id()) "-host" } { "Environment and command" }
                 (environment::environment(run))
             }
         }
     }
 
-    fn summary(&self, groups: &[Group<'_>], headlines: &[Vec<Headline<'_>>], udp: &[UdpGroup<'_>]) -> Markup {
+    fn summary(
+        &self,
+        groups: &[Group<'_>],
+        headlines: &[Vec<Headline<'_>>],
+        udp: &[UdpGroup<'_>],
+        workloads: &[WorkloadGroup<'_>],
+    ) -> Markup {
         let base = &self.options.relative_to;
         let points =
             groups.iter().flat_map(|group| &group.points).chain(udp.iter().flat_map(|tests| &tests.points));
-        let most = points.map(|point| point.repeats.len()).max().unwrap_or(0);
+        let most = points.map(|point| point.repeats.len());
+        let most = most.chain(workloads.iter().map(WorkloadGroup::repeats)).max().unwrap_or(0);
         html! {
             ul.summary {
                 @for (number, (group, headlines)) in groups.iter().zip(headlines).enumerate() {
@@ -240,6 +257,9 @@ impl Section<'_> {
                         a href={ "#" (self.udp_id(number)) } { (tests.title) } ": "
                         (summary::udp_sentence(&tests.points))
                     }
+                }
+                @for (number, group) in workloads.iter().enumerate() {
+                    li { a href={ "#" (self.workload_id(number)) } { (group.title) } ": " (group.sentence()) }
                 }
             }
             @match most {
@@ -274,6 +294,20 @@ impl Section<'_> {
             @for note in &published_notes(group) { p.faint { (note) } }
             (results::all_figures(group))
             (self.figures(group, headlines, palette))
+        }
+    }
+
+    /// Workloads have tables of their own: in all, by topics, and by processes.
+    fn workload(&self, number: usize, group: &WorkloadGroup<'_>) -> Markup {
+        html! {
+            h3 id=(self.workload_id(number)) { (group.title) }
+            (warnings(&about_some(&group.cases(), self.run.run), self.run.run.cases.len()))
+            @for table in group.tables(self.options) {
+                @let headings = table.headings.iter().map(|it| (*it).to_owned()).collect();
+                @let rows = table.rows.iter().cloned().map(|cells| Row { cells, mark: RowMark::Plain }).collect();
+                (Table { rows, ..Table::new(table.title, table.names, headings) }.render())
+            }
+            @for note in &group.notes() { p.faint { (note) } }
         }
     }
 

@@ -63,6 +63,7 @@ mod table;
 mod telemetry;
 mod timeline;
 mod udp;
+mod workload;
 
 pub use crate::csv::{csv, csv_text};
 pub use chart::{LineChart, line_chart};

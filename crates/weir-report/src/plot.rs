@@ -119,7 +119,7 @@ fn draw_group(group: &Group<'_>) -> Option<String> {
         (Test::Latency, LatencyKind::Rtt | LatencyKind::OneWay) => {
             ("Round-trip time in microseconds, by sample size", TIMES)
         }
-        (Test::Throughput, _) => ("Throughput in Mbit/s, by sample size", RATES),
+        (Test::Throughput | Test::Workload, _) => ("Throughput in Mbit/s, by sample size", RATES),
     };
     let lines = lines(group, figures);
     if lines.is_empty() {

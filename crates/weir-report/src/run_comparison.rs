@@ -218,7 +218,7 @@ impl<'a> Side<'a> {
     fn figures(&self) -> impl Iterator<Item = &'static Figure> + use<> {
         match self.test() {
             Test::Latency => LATENCIES.iter(),
-            Test::Throughput => RATES.iter(),
+            Test::Throughput | Test::Workload => RATES.iter(),
         }
     }
 

@@ -13,6 +13,7 @@ use crate::link::{beside_table, link_table};
 use crate::loss::loss_lines;
 use crate::path::path_table;
 use crate::udp::udp_tables;
+use crate::workload::workload_groups;
 
 /// Marks a percentile that the count cannot support.
 const UNSUPPORTED: char = '~';
@@ -26,6 +27,7 @@ const UNSUPPORTED: char = '~';
 pub fn tables(run: &Run, options: &ReportOptions) -> String {
     let mut tables: Vec<String> = groups(run).iter().map(|group| group_table(group, options)).collect();
     tables.extend(udp_tables(run));
+    tables.extend(workload_groups(run).iter().map(|group| group.text(options)));
     tables.join("\n")
 }
 
@@ -37,7 +39,7 @@ fn group_table(group: &Group<'_>, options: &ReportOptions) -> String {
             "Latency under load (one-way by one clock, from the intended send time, microseconds)",
             [LOAD, TIMES, LAG].concat(),
         ),
-        (Test::Throughput, _) => ("Throughput", THROUGHPUT.to_vec()),
+        (Test::Throughput | Test::Workload, _) => ("Throughput", THROUGHPUT.to_vec()),
     };
     let cases = || group.points.iter().flat_map(|point| &point.repeats);
     let has_two_clocks = cases().any(|case| case.figures.clocks.is_some_and(|clocks| !clocks.shared));
@@ -144,6 +146,15 @@ pub(crate) const THROUGHPUT: &[Column] = &[
 /// Formats the median over the repeats, and the smallest and largest on a second line if they
 /// differ.
 pub(crate) fn text(repeats: &[&Case], (_, decimals, figure): Column) -> String {
+    spread_text(repeats, decimals, figure)
+}
+
+/// The same for any figure.
+pub(crate) fn spread_text(
+    repeats: &[&Case],
+    decimals: usize,
+    figure: impl Fn(&Case) -> Option<f64>,
+) -> String {
     let spread = Spread::of(repeats.iter().filter_map(|case| figure(case)));
     let Some(Spread { median, min, max, .. }) = spread else { return dash() };
     let number = |value: f64| format!("{value:.decimals$}");

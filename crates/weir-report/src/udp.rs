@@ -98,8 +98,8 @@ impl Kind {
     fn of(case: &Case) -> Self {
         match (case.point.test, case.conditions.rate_samples_per_s) {
             (Test::Latency, _) => Self::RoundTrip,
-            (Test::Throughput, None) => Self::Fast,
-            (Test::Throughput, Some(_)) => Self::Scheduled,
+            (Test::Throughput | Test::Workload, None) => Self::Fast,
+            (Test::Throughput | Test::Workload, Some(_)) => Self::Scheduled,
         }
     }
 

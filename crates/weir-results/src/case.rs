@@ -8,7 +8,7 @@ use crate::{
     AgeSeries, CaseSeries, ClockRelation, Coalescing, Discovery, LatencyBreakdown, LatencyHistogram,
     LatencySummary, LinkFigures, LossAttribution, LossBreakdown, NotMeasured, PathFigures, ProcessFigures,
     Reliability, ScheduleLag, SocketBuffers, Telemetry, Test, ThroughputSummary, UdpFigures, WaitStrategy,
-    Warning,
+    Warning, WorkloadFigures,
 };
 
 /// One measured point: one engine, one test, one size, one repeat.
@@ -95,6 +95,9 @@ pub struct Conditions {
     /// What shared the link: `tcp`, or the size of the samples of another stream of the engine; `None`: nothing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub beside: Option<String>,
+    /// The name of the workload; `None` for other tests.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub workload_name: Option<String>,
     /// Whether samples are coalesced without a batching policy.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub coalescing: Option<Coalescing>,
@@ -155,6 +158,9 @@ pub struct Figures {
     /// Figures that only UDP tests have.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub udp: Option<UdpFigures>,
+    /// Figures of a workload; `None` for other tests and without figures.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub workload: Option<WorkloadFigures>,
 }
 
 /// Warnings about a case, and the observations behind them.
@@ -214,12 +220,14 @@ impl Case {
         self
     }
 
-    /// Returns the figure that decides: the median latency in microseconds, or the received samples per second.
+    /// Returns the figure that decides: the median latency in microseconds, the received samples per second, or the
+    /// processor time of a workload in percent of one processor.
     #[must_use]
     pub fn headline(&self) -> Option<f64> {
         match self.point.test {
             Test::Latency => Some(self.figures.latency_us.filter(|latency| latency.count > 0)?.p50),
             Test::Throughput => Some(self.figures.throughput?.samples_per_s),
+            Test::Workload => Some(self.figures.workload.as_ref()?.cpu_percent),
         }
     }
 
@@ -247,6 +255,7 @@ impl Default for Conditions {
             load_percent: None,
             keep_last: None,
             beside: None,
+            workload_name: None,
             coalescing: None,
             settings: BTreeMap::new(),
         }
@@ -261,6 +270,7 @@ impl Conditions {
             && self.same_load(other)
             && self.keep_last == other.keep_last
             && self.beside == other.beside
+            && self.workload_name == other.workload_name
             && self.coalescing == other.coalescing
     }
 

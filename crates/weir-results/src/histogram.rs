@@ -50,6 +50,22 @@ impl LatencyHistogram {
         let histogram = Deserializer::new().deserialize(&mut bytes.as_slice()).map_err(|it| error(&it))?;
         Ok(Distribution(histogram))
     }
+
+    /// Adds up distributions, such as those of several processes; `None` without any.
+    ///
+    /// # Errors
+    /// If one is damaged.
+    pub fn merged<'a>(all: impl IntoIterator<Item = &'a Self>) -> Result<Option<Self>, HistogramError> {
+        let mut sum: Option<Distribution> = None;
+        for one in all {
+            let one = one.decode()?;
+            match &mut sum {
+                Some(sum) => sum.merge(&one),
+                None => sum = Some(one),
+            }
+        }
+        Ok(sum.map(|sum| Self::encode(&sum.0, 1)))
+    }
 }
 
 impl Distribution {

@@ -27,6 +27,7 @@
 //! - `summary`: median and spread over repeats
 //! - `redact`: runs without what identifies people and machines
 //! - `udp`: figures that only UDP tests have
+//! - `workload`: figures of many topics at fixed rates
 //! - `warning`: the closed list of warnings about a result, each with advice
 //! - `file`: JSON lines on disk, one finished case per line
 //! - `salvage`: damaged files, read as far as they go
@@ -60,6 +61,7 @@ mod throughput;
 mod udp;
 mod units;
 mod warning;
+mod workload;
 
 pub use age::{AgeRecorder, AgeSeries};
 pub use bootstrap::{Better, Comparison, Interval, Verdict};
@@ -89,3 +91,4 @@ pub use throughput::{ThroughputCounts, ThroughputSummary};
 pub use udp::{ClockRelation, Direction, UdpFigures, UdpMode};
 pub use units::{UnitError, format_rate, format_size, parse_duration, parse_size};
 pub use warning::Warning;
+pub use workload::{AgeSummary, TopicGroupFigures, WorkloadFigures, WorkloadProcess};

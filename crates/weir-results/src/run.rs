@@ -46,6 +46,8 @@ pub enum Test {
     Latency,
     /// The rate of samples.
     Throughput,
+    /// Processor time and ages of samples of many topics at fixed rates.
+    Workload,
 }
 
 /// Delivery guarantee of a case.
@@ -136,7 +138,10 @@ impl fmt::Display for NotMeasured {
     }
 }
 
-names!(Test { Latency = "latency", Throughput = "throughput" }, expected "a test: latency or throughput");
+names!(
+    Test { Latency = "latency", Throughput = "throughput", Workload = "workload" },
+    expected "a test: latency or throughput"
+);
 
 names!(
     Reliability { None = "none", BestEffort = "best-effort", Reliable = "reliable" },
@@ -201,7 +206,7 @@ mod tests {
             assert_eq!(reliability.name().parse(), Ok(reliability));
             assert_eq!(serde_json::to_value(reliability).unwrap(), reliability.name());
         }
-        for test in [Test::Latency, Test::Throughput] {
+        for test in [Test::Latency, Test::Throughput, Test::Workload] {
             assert_eq!(test.name().parse(), Ok(test));
             assert_eq!(serde_json::to_value(test).unwrap(), test.name());
         }

@@ -1,5 +1,7 @@
-// Fast DDS 2 behind the interface of `src/foreign.rs`: a participant with a writer, a reader with a listener, or both.
+// Fast DDS 2 behind the interface of `src/foreign.rs`: a participant with a writer, a reader with a listener, or both;
+// and participants with any number of them.
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <cstdio>
@@ -151,6 +153,36 @@ struct node : DataReaderListener {
   void leave();
 };
 
+// A writer or a reader of a participant with several.
+struct endpoint : DataReaderListener {
+  DataWriter *writer = nullptr;
+  DataReader *reader = nullptr;
+  std::atomic<uint32_t> writers{0};
+  on_sample_t on_sample = nullptr;
+  void *context = nullptr;
+  Sample received;
+
+  void on_data_available(DataReader *from) override {
+    SampleInfo info;
+    while (from->take_next_sample(&received, &info) == ReturnCode_t::RETCODE_OK)
+      if (info.valid_data) on_sample(context, &received.header, received.payload, received.length);
+  }
+
+  void on_subscription_matched(DataReader *, const SubscriptionMatchedStatus &status) override {
+    writers = uint32_t(status.current_count);
+  }
+};
+
+struct participant {
+  explicit participant(const char *configuration) : settings(configuration) {}
+  Settings settings;
+  DomainParticipant *entity = nullptr;
+  Publisher *publisher = nullptr;
+  Subscriber *subscriber = nullptr;
+  std::map<std::string, Topic *> topics;
+  std::vector<std::unique_ptr<endpoint>> endpoints;
+};
+
 static const char *const FLOW_CONTROLLER = "link";
 
 static void check(bool is_good, const char *what) {
@@ -173,8 +205,8 @@ static void set_qos(Q &qos, const options &options, const Settings &settings) {
   qos.data_sharing().off();
 }
 
-void node::make(const options &options) {
-  const Settings settings(options.configuration);
+// Those of a participant with several endpoints are made by the same settings.
+static DomainParticipant *create_participant(uint32_t domain, const Settings &settings) {
   Log::SetVerbosity(Log::Kind::Error);
   DomainParticipantQos qos = PARTICIPANT_QOS_DEFAULT;
   auto transport = std::make_shared<UDPv4TransportDescriptor>();
@@ -192,8 +224,26 @@ void node::make(const options &options) {
     flow->period_ms = uint64_t(settings.number("flow_period_ms", 100));
     qos.flow_controllers().push_back(flow);
   }
-  participant = DomainParticipantFactory::get_instance()->create_participant(options.domain, qos);
+  DomainParticipant *participant = DomainParticipantFactory::get_instance()->create_participant(domain, qos);
   check(participant != nullptr, "no participant");
+  return participant;
+}
+
+static void set_writer_qos(DataWriterQos &writer_qos, const Settings &settings) {
+  writer_qos.publish_mode().kind =
+      settings.text("publish_mode") == "asynchronous" ? ASYNCHRONOUS_PUBLISH_MODE : SYNCHRONOUS_PUBLISH_MODE;
+  const int64_t period_us = settings.number("heartbeat_period_us", 0);
+  if (period_us > 0) writer_qos.reliable_writer_qos().times.heartbeatPeriod = micros(period_us);
+  const int64_t delay_us = settings.number("nack_response_delay_us", -1);
+  if (delay_us >= 0) writer_qos.reliable_writer_qos().times.nackResponseDelay = micros(delay_us);
+  const int64_t samples = settings.number("writer_max_samples", 0);
+  if (samples > 0) writer_qos.resource_limits().max_samples = int32_t(samples);
+  if (settings.number("flow_bytes_per_period", 0) > 0) writer_qos.publish_mode().flow_controller_name = FLOW_CONTROLLER;
+}
+
+void node::make(const options &options) {
+  const Settings settings(options.configuration);
+  participant = create_participant(options.domain, settings);
   TypeSupport type(new Type(options.keyed, uint32_t(settings.number("payload_bytes", 0))));
   type.register_type(participant);
   if (options.write_topic != nullptr) {
@@ -202,15 +252,7 @@ void node::make(const options &options) {
     check(topic != nullptr && publisher != nullptr, "no topic to write");
     DataWriterQos writer_qos = DATAWRITER_QOS_DEFAULT;
     set_qos(writer_qos, options, settings);
-    writer_qos.publish_mode().kind =
-        settings.text("publish_mode") == "asynchronous" ? ASYNCHRONOUS_PUBLISH_MODE : SYNCHRONOUS_PUBLISH_MODE;
-    const int64_t period_us = settings.number("heartbeat_period_us", 0);
-    if (period_us > 0) writer_qos.reliable_writer_qos().times.heartbeatPeriod = micros(period_us);
-    const int64_t delay_us = settings.number("nack_response_delay_us", -1);
-    if (delay_us >= 0) writer_qos.reliable_writer_qos().times.nackResponseDelay = micros(delay_us);
-    const int64_t samples = settings.number("writer_max_samples", 0);
-    if (samples > 0) writer_qos.resource_limits().max_samples = int32_t(samples);
-    if (flow_bytes > 0) writer_qos.publish_mode().flow_controller_name = FLOW_CONTROLLER;
+    set_writer_qos(writer_qos, settings);
     writer = publisher->create_datawriter(topic, writer_qos);
     check(writer != nullptr, "no writer");
   }
@@ -253,14 +295,18 @@ static node *open_node(const options *options, char *error, size_t error_size) {
   }
 }
 
-static int32_t write_sample(node *it, const header *header, const uint8_t *payload, size_t length) {
+static int32_t write_to(DataWriter *writer, const header *header, const uint8_t *payload, size_t length) {
   Sample sample;
   sample.header = *header;
   sample.payload = payload;
   sample.length = uint32_t(length);
   InstanceHandle_t handle;
-  const ReturnCode_t result = it->writer->write(&sample, handle);
+  const ReturnCode_t result = writer->write(&sample, handle);
   return result == ReturnCode_t::RETCODE_OK ? TAKEN : result == ReturnCode_t::RETCODE_TIMEOUT ? TIMED_OUT : FAILED;
+}
+
+static int32_t write_sample(node *it, const header *header, const uint8_t *payload, size_t length) {
+  return write_to(it->writer, header, payload, length);
 }
 
 static void flush_samples(node *) {}
@@ -279,5 +325,110 @@ static void matched(node *it, uint32_t *readers, uint32_t *writers) {
 
 static const char *version(void) { return FASTRTPS_VERSION_STR; }
 
-const shim weir_fastdds = {open_node, write_sample, flush_samples, wait_for_acknowledgments,
-                           matched,   close_node,   version};
+static participant *open_participant(const options *options, char *error, size_t error_size) {
+  auto it = std::unique_ptr<participant>(new participant(options->configuration));
+  try {
+    it->entity = create_participant(options->domain, it->settings);
+    it->publisher = it->entity->create_publisher(PUBLISHER_QOS_DEFAULT);
+    it->subscriber = it->entity->create_subscriber(SUBSCRIBER_QOS_DEFAULT);
+    check(it->publisher != nullptr && it->subscriber != nullptr, "no publisher or subscriber");
+    return it.release();
+  } catch (const std::exception &thrown) {
+    snprintf(error, error_size, "%s", thrown.what());
+    return nullptr;
+  }
+}
+
+static Topic *topic_of(participant *it, const endpoint_options *options) {
+  Topic *&topic = it->topics[options->topic];
+  if (topic == nullptr) {
+    // Samples of any size: memory grows to what arrives.
+    TypeSupport type(new Type(options->keyed, 0));
+    type.register_type(it->entity);
+    topic = it->entity->create_topic(options->topic, type.get_type_name(), TOPIC_QOS_DEFAULT);
+    check(topic != nullptr, "no topic");
+  }
+  return topic;
+}
+
+template <typename Q>
+static void set_endpoint_qos(Q &qos, const endpoint_options &of, const Settings &settings) {
+  options options{};
+  options.reliable = of.reliable;
+  options.keyed = of.keyed;
+  options.keep_all = of.depth == 0;
+  options.max_blocking_ns = of.max_blocking_ns;
+  set_qos(qos, options, settings);
+  if (of.depth > 0) qos.history().depth = int32_t(of.depth);
+  if (of.keyed) {
+    // Each instance has room for its share of the samples, or for its history.
+    auto &limits = qos.resource_limits();
+    limits.max_instances = int32_t(of.instances);
+    limits.max_samples_per_instance = std::max(limits.max_samples / limits.max_instances, std::max(qos.history().depth, 1));
+    limits.max_samples = std::max(limits.max_samples, limits.max_instances * limits.max_samples_per_instance);
+  } else {
+    qos.resource_limits().max_samples_per_instance = qos.resource_limits().max_samples;
+    qos.resource_limits().max_instances = 1;
+  }
+}
+
+static endpoint *add_writer(participant *participant, const endpoint_options *options, char *error, size_t error_size) {
+  try {
+    auto it = std::unique_ptr<endpoint>(new endpoint);
+    DataWriterQos qos = DATAWRITER_QOS_DEFAULT;
+    set_endpoint_qos(qos, *options, participant->settings);
+    set_writer_qos(qos, participant->settings);
+    it->writer = participant->publisher->create_datawriter(topic_of(participant, options), qos);
+    check(it->writer != nullptr, "no writer");
+    participant->endpoints.push_back(std::move(it));
+    return participant->endpoints.back().get();
+  } catch (const std::exception &thrown) {
+    snprintf(error, error_size, "%s", thrown.what());
+    return nullptr;
+  }
+}
+
+static endpoint *add_reader(participant *participant, const endpoint_options *options, char *error, size_t error_size) {
+  try {
+    auto it = std::unique_ptr<endpoint>(new endpoint);
+    it->on_sample = options->on_sample;
+    it->context = options->context;
+    DataReaderQos qos = DATAREADER_QOS_DEFAULT;
+    set_endpoint_qos(qos, *options, participant->settings);
+    const int64_t delay_us = participant->settings.number("heartbeat_response_delay_us", -1);
+    if (delay_us >= 0) qos.reliable_reader_qos().times.heartbeatResponseDelay = micros(delay_us);
+    // It may receive at once, so it is kept before.
+    participant->endpoints.push_back(std::move(it));
+    endpoint *kept = participant->endpoints.back().get();
+    kept->reader = participant->subscriber->create_datareader(topic_of(participant, options), qos, kept);
+    check(kept->reader != nullptr, "no reader");
+    return kept;
+  } catch (const std::exception &thrown) {
+    snprintf(error, error_size, "%s", thrown.what());
+    return nullptr;
+  }
+}
+
+static int32_t write_endpoint(endpoint *it, const header *header, const uint8_t *payload, size_t length) {
+  return write_to(it->writer, header, payload, length);
+}
+
+static uint32_t endpoint_matched(endpoint *it) {
+  if (it->writer == nullptr) return it->writers;
+  PublicationMatchedStatus status;
+  if (it->writer->get_publication_matched_status(status) != ReturnCode_t::RETCODE_OK) return 0;
+  return uint32_t(status.current_count);
+}
+
+static void close_participant(participant *it) {
+  for (auto &endpoint : it->endpoints)
+    if (endpoint->reader != nullptr) endpoint->reader->set_listener(nullptr);
+  it->entity->delete_contained_entities();
+  DomainParticipantFactory::get_instance()->delete_participant(it->entity);
+  delete it;
+}
+
+const shim weir_fastdds = {open_node,        write_sample, flush_samples,  wait_for_acknowledgments,
+                           matched,          close_node,   version,        open_participant,
+                           add_writer,       add_reader,   write_endpoint, endpoint_matched,
+                           close_participant};

@@ -30,9 +30,22 @@ struct options {
   void *context;
 };
 
+// An endpoint of a participant with several. A writer has no `on_sample`.
+struct endpoint_options {
+  const char *topic;
+  uint8_t reliable, keyed;
+  uint32_t depth;  // KEEP_LAST; 0: KEEP_ALL
+  uint32_t instances;
+  int64_t max_blocking_ns;
+  on_sample_t on_sample;
+  void *context;
+};
+
 enum { TAKEN = 0, TIMED_OUT = 1, FAILED = 2 };
 
 struct node;
+struct participant;
+struct endpoint;
 
 // The functions of a shim, in the order of `foreign::Shim`.
 struct shim {
@@ -43,6 +56,18 @@ struct shim {
   void (*matched)(struct node *node, uint32_t *readers, uint32_t *writers);
   void (*close)(struct node *node);
   const char *(*version)(void);
+
+  // A participant with any number of endpoints. Of the options, domain and configuration apply. Closing it closes its
+  // endpoints.
+  struct participant *(*open_participant)(const struct options *options, char *error, size_t error_size);
+  struct endpoint *(*add_writer)(struct participant *participant, const struct endpoint_options *options, char *error,
+                                 size_t error_size);
+  struct endpoint *(*add_reader)(struct participant *participant, const struct endpoint_options *options, char *error,
+                                 size_t error_size);
+  int32_t (*write_endpoint)(struct endpoint *endpoint, const struct header *header, const uint8_t *payload,
+                            size_t length);
+  uint32_t (*endpoint_matched)(struct endpoint *endpoint);
+  void (*close_participant)(struct participant *participant);
 };
 
 extern const struct shim weir_cyclonedds, weir_fastdds;

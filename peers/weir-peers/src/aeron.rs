@@ -54,7 +54,7 @@ const BASE: Peer = Peer {
         size_bytes_max: 2 << 20,
         ..Abilities::DDS
     },
-    calls: Calls { open, version },
+    calls: Calls { open, participant: None, version },
 };
 
 const SETTINGS: [(&str, &str); 7] = [

@@ -1,6 +1,6 @@
 //! Eclipse Cyclone DDS; its settings become its XML configuration.
 
-use weir_peer_api::{Abilities, Calls, Node, NodeOptions, OnSample, Peer, PeerError, settings};
+use weir_peer_api::{Abilities, Calls, Node, NodeOptions, OnSample, Participant, Peer, PeerError, settings};
 
 use crate::foreign::CYCLONEDDS;
 
@@ -34,7 +34,7 @@ const BASE: Peer = Peer {
     about: "",
     settings: &[],
     abilities: Abilities { batching: true, ..Abilities::DDS },
-    calls: Calls { open, version },
+    calls: Calls { open, participant: Some(open_participant), version },
 };
 
 const SETTINGS: [(&str, &str); 11] = [
@@ -60,6 +60,10 @@ fn version() -> String {
 
 fn open(options: &NodeOptions, on_sample: OnSample) -> Result<Box<dyn Node>, PeerError> {
     CYCLONEDDS.open(options, &configuration(&for_link(options)?), on_sample)
+}
+
+fn open_participant(options: &NodeOptions) -> Result<Box<dyn Participant>, PeerError> {
+    CYCLONEDDS.open_participant(options, &configuration(options))
 }
 
 /// The options with what follows from the link, where one is known.

@@ -33,7 +33,7 @@ pub(crate) const PEER: Peer = Peer {
     about: "dust_dds, a DDS in Rust; UDP on one interface, taken in a WaitSet",
     settings: SETTINGS,
     abilities: Abilities::DDS,
-    calls: Calls { open, version },
+    calls: Calls { open, participant: None, version },
 };
 
 const SETTINGS: &[Setting] = &[

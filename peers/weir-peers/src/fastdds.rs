@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use weir_peer_api::{Abilities, Calls, Node, NodeOptions, OnSample, Peer, PeerError, settings};
+use weir_peer_api::{Abilities, Calls, Node, NodeOptions, OnSample, Participant, Peer, PeerError, settings};
 
 use crate::foreign::FASTDDS;
 
@@ -45,8 +45,13 @@ pub(crate) const LINKS: Peer = Peer {
     ..BASE
 };
 
-const BASE: Peer =
-    Peer { name: "", about: "", settings: &[], abilities: Abilities::DDS, calls: Calls { open, version } };
+const BASE: Peer = Peer {
+    name: "",
+    about: "",
+    settings: &[],
+    abilities: Abilities::DDS,
+    calls: Calls { open, participant: Some(open_participant), version },
+};
 
 const SETTINGS: [(&str, &str); 11] = [
     ("publish_mode", "PublishModeQosPolicy: synchronous or asynchronous"),
@@ -77,6 +82,10 @@ fn version() -> String {
 
 fn open(options: &NodeOptions, on_sample: OnSample) -> Result<Box<dyn Node>, PeerError> {
     FASTDDS.open(options, &configuration(options)?, on_sample)
+}
+
+fn open_participant(options: &NodeOptions) -> Result<Box<dyn Participant>, PeerError> {
+    FASTDDS.open_participant(options, &configuration(options)?)
 }
 
 fn configuration(options: &NodeOptions) -> Result<String, PeerError> {

@@ -2,17 +2,24 @@
 //!
 //! All unsafe code of this crate is here. It relies on the contract of the table, which each shim keeps:
 //!
-//! - `open` returns a node or null.
-//! - The other functions take a node that `open` returned, and may be called from several threads at once.
-//! - The engine's threads call `on_sample` between `open` and the end of `close`, never after.
+//! - `open` and `open_participant` return a node or participant, or null; `add_writer` and `add_reader` an endpoint or
+//!   null.
+//! - The other functions take what these returned, and may be called from several threads at once. An endpoint ends
+//!   with its participant.
+//! - The engine's threads call `on_sample` between `open` or `add_reader` and the end of `close` or
+//!   `close_participant`, never after.
 //! - A shim keeps no pointer that a call was given.
 
 use std::ffi::{CStr, CString, c_char, c_void};
 use std::ptr::{self, NonNull};
 use std::sync::atomic::{AtomicPtr, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use weir_peer_api::{Header, Matches, Node, NodeOptions, OnSample, PeerError, Writer, Written};
+use weir_peer_api::{
+    EndpointOptions, EndpointReader, EndpointWriter, Header, Matches, Node, NodeOptions, OnArrival, OnSample,
+    Participant, PeerError, Writer, Written,
+};
 
 /// A node of a shim.
 #[repr(C)]
@@ -36,6 +43,39 @@ pub(crate) struct RawOptions {
     context: *mut c_void,
 }
 
+/// A participant of a shim with any number of endpoints.
+#[repr(C)]
+pub(crate) struct RawParticipant {
+    _opaque: [u8; 0],
+}
+
+/// An endpoint of such a participant.
+#[repr(C)]
+pub(crate) struct RawEndpoint {
+    _opaque: [u8; 0],
+}
+
+/// `struct endpoint_options` of the shims.
+#[repr(C)]
+pub(crate) struct RawEndpointOptions {
+    topic: *const c_char,
+    reliable: u8,
+    keyed: u8,
+    depth: u32,
+    instances: u32,
+    max_blocking_ns: i64,
+    on_sample: unsafe extern "C" fn(*mut c_void, *const Header, *const u8, usize),
+    context: *mut c_void,
+}
+
+/// Adds an endpoint to a participant.
+type AddEndpoint = unsafe extern "C" fn(
+    *mut RawParticipant,
+    *const RawEndpointOptions,
+    *mut c_char,
+    usize,
+) -> *mut RawEndpoint;
+
 /// The functions of a shim: `struct shim` of `native/shim.h`.
 #[repr(C)]
 pub(crate) struct Shim {
@@ -46,6 +86,12 @@ pub(crate) struct Shim {
     matched: unsafe extern "C" fn(*mut RawNode, *mut u32, *mut u32),
     close: unsafe extern "C" fn(*mut RawNode),
     version: unsafe extern "C" fn() -> *const c_char,
+    open_participant: unsafe extern "C" fn(*const RawOptions, *mut c_char, usize) -> *mut RawParticipant,
+    add_writer: AddEndpoint,
+    add_reader: AddEndpoint,
+    write_endpoint: unsafe extern "C" fn(*mut RawEndpoint, *const Header, *const u8, usize) -> i32,
+    endpoint_matched: unsafe extern "C" fn(*mut RawEndpoint) -> u32,
+    close_participant: unsafe extern "C" fn(*mut RawParticipant),
 }
 
 // SAFETY: `native/` defines them with this type, as constants.
@@ -74,7 +120,6 @@ impl Shim {
         on_sample: OnSample,
     ) -> Result<Box<dyn Node>, PeerError> {
         let context = Box::new(Context { shim: self, raw: AtomicPtr::new(ptr::null_mut()), on_sample });
-        let text = |text: &str| CString::new(text).map_err(|error| PeerError::Engine(error.to_string()));
         let topic = |name: &Option<String>| name.as_deref().map(text).transpose();
         let (write_topic, read_topic) = (topic(&options.write_topic)?, topic(&options.read_topic)?);
         let configuration = text(configuration)?;
@@ -96,13 +141,20 @@ impl Shim {
         // SAFETY: everything that the options point to lives until the call returns; the context lives
         // until `close` has returned (see `Drop`).
         let raw = unsafe { (self.open)(&raw const raw_options, error.as_mut_ptr().cast(), error.len()) };
-        let Some(raw) = NonNull::new(raw) else {
-            let said = CStr::from_bytes_until_nul(&error).map(CStr::to_string_lossy).unwrap_or_default();
-            return Err(PeerError::Engine(format!("open failed: {said}")));
-        };
+        let raw = NonNull::new(raw).ok_or_else(|| failed("open", &error))?;
         context.raw.store(raw.as_ptr(), Ordering::Release);
         Ok(Box::new(ForeignNode { context }))
     }
+}
+
+fn text(text: &str) -> Result<CString, PeerError> {
+    CString::new(text).map_err(|error| PeerError::Engine(error.to_string()))
+}
+
+/// The error that a shim left as text.
+fn failed(what: &str, error: &[u8]) -> PeerError {
+    let said = CStr::from_bytes_until_nul(error).map(CStr::to_string_lossy).unwrap_or_default();
+    PeerError::Engine(format!("{what} failed: {said}"))
 }
 
 fn nanos(duration: Duration) -> i64 {
@@ -123,6 +175,152 @@ impl Context {
     }
 }
 
+impl Shim {
+    /// Opens a participant without endpoints. `configuration` is in the engine's own format.
+    pub(crate) fn open_participant(
+        &'static self,
+        options: &NodeOptions,
+        configuration: &str,
+    ) -> Result<Box<dyn Participant>, PeerError> {
+        let configuration = text(configuration)?;
+        let raw_options = RawOptions {
+            domain: options.domain,
+            reliable: 0,
+            keyed: 0,
+            keep_all: 0,
+            batching: 0,
+            max_blocking_ns: 0,
+            write_topic: ptr::null(),
+            read_topic: ptr::null(),
+            configuration: configuration.as_ptr(),
+            on_sample: ignore,
+            context: ptr::null_mut(),
+        };
+        let mut error = [0_u8; 256];
+        // SAFETY: everything that the options point to lives until the call returns.
+        let raw = unsafe {
+            (self.open_participant)(&raw const raw_options, error.as_mut_ptr().cast(), error.len())
+        };
+        let raw = NonNull::new(raw).ok_or_else(|| failed("opening a participant", &error))?;
+        let open = OpenParticipant { shim: self, raw, listeners: Mutex::default() };
+        Ok(Box::new(ForeignParticipant(Arc::new(open))))
+    }
+}
+
+/// A participant, which its endpoints share. Dropping the last of them closes it.
+struct OpenParticipant {
+    shim: &'static Shim,
+    raw: NonNull<RawParticipant>,
+    /// What the engine's threads call: each lives until the participant is closed.
+    listeners: Mutex<Vec<Box<OnArrival>>>,
+}
+
+// SAFETY: the functions of a shim may be called from several threads at once, by the contract.
+unsafe impl Send for OpenParticipant {}
+// SAFETY: the same.
+unsafe impl Sync for OpenParticipant {}
+
+impl OpenParticipant {
+    /// Adds an endpoint, a reader if there is a listener.
+    fn add(
+        self: &Arc<Self>,
+        options: &EndpointOptions,
+        listener: Option<OnArrival>,
+    ) -> Result<ForeignEndpoint, PeerError> {
+        let (topic, listener) = (text(&options.topic)?, listener.map(Box::new));
+        let add = if listener.is_some() { self.shim.add_reader } else { self.shim.add_writer };
+        let context = listener.as_deref().map_or(ptr::null(), ptr::from_ref);
+        // It lives as long as the participant, whatever the call returns.
+        self.listeners.lock().unwrap_or_else(PoisonError::into_inner).extend(listener);
+        let raw_options = RawEndpointOptions {
+            topic: topic.as_ptr(),
+            reliable: options.is_reliable.into(),
+            keyed: options.is_keyed.into(),
+            depth: options.keep_last.unwrap_or(0),
+            instances: options.instances,
+            max_blocking_ns: nanos(options.max_blocking_time),
+            on_sample: arrive,
+            context: context.cast_mut().cast(),
+        };
+        let mut error = [0_u8; 256];
+        // SAFETY: the participant is open, and everything that the options point to lives until the call returns; the
+        // listener lives until the participant is closed (see `Drop`): a box does not move when the list grows.
+        let raw =
+            unsafe { add(self.raw.as_ptr(), &raw const raw_options, error.as_mut_ptr().cast(), error.len()) };
+        let raw = NonNull::new(raw).ok_or_else(|| failed("creating an endpoint", &error))?;
+        Ok(ForeignEndpoint { participant: Arc::clone(self), raw })
+    }
+}
+
+impl Drop for OpenParticipant {
+    fn drop(&mut self) {
+        // SAFETY: the participant is open, and this is its last use. Listeners are dropped after the call.
+        unsafe { (self.shim.close_participant)(self.raw.as_ptr()) }
+    }
+}
+
+struct ForeignParticipant(Arc<OpenParticipant>);
+
+impl Participant for ForeignParticipant {
+    fn create_writer(&mut self, options: &EndpointOptions) -> Result<Box<dyn EndpointWriter>, PeerError> {
+        Ok(Box::new(self.0.add(options, None)?))
+    }
+
+    fn create_reader(
+        &mut self,
+        options: &EndpointOptions,
+        on_sample: OnArrival,
+    ) -> Result<Box<dyn EndpointReader>, PeerError> {
+        Ok(Box::new(self.0.add(options, Some(on_sample))?))
+    }
+}
+
+struct ForeignEndpoint {
+    participant: Arc<OpenParticipant>,
+    raw: NonNull<RawEndpoint>,
+}
+
+// SAFETY: the functions of a shim may be called from any thread, by the contract.
+unsafe impl Send for ForeignEndpoint {}
+
+impl ForeignEndpoint {
+    fn count_matches(&self) -> u32 {
+        // SAFETY: the participant is open, and with it the endpoint.
+        unsafe { (self.participant.shim.endpoint_matched)(self.raw.as_ptr()) }
+    }
+}
+
+impl EndpointWriter for ForeignEndpoint {
+    fn write(&self, header: &Header, payload: &[u8]) -> Result<Written, PeerError> {
+        let write = self.participant.shim.write_endpoint;
+        // SAFETY: the participant is open, the endpoint is a writer, and header and payload outlive the call.
+        written(unsafe { write(self.raw.as_ptr(), header, payload.as_ptr(), payload.len()) })
+    }
+
+    fn matched(&self) -> u32 {
+        self.count_matches()
+    }
+}
+
+impl EndpointReader for ForeignEndpoint {
+    fn matched(&self) -> u32 {
+        self.count_matches()
+    }
+}
+
+/// Passes on a sample of a reader; called by the engine.
+///
+/// # Safety
+/// `context` is the listener that the reader was created with and lives; `header` points to a header.
+unsafe extern "C" fn arrive(context: *mut c_void, header: *const Header, _: *const u8, _: usize) {
+    // SAFETY: by the contract. Listeners are shared, and never changed.
+    let (listener, header) = unsafe { (&*context.cast::<OnArrival>(), &*header) };
+    listener(header);
+}
+
+/// Stands for the listener of a participant, which has none.
+extern "C" fn ignore(_: *mut c_void, _: *const Header, _: *const u8, _: usize) {}
+
 /// Return values of the shims.
 const TAKEN: i32 = 0;
 const TIMED_OUT: i32 = 1;
@@ -131,11 +329,15 @@ impl Writer for Context {
     fn write(&self, header: &Header, payload: &[u8]) -> Result<Written, PeerError> {
         // SAFETY: the node is open (`pass_on` withholds the context before), and header and payload outlive
         // the call.
-        match unsafe { (self.shim.write)(self.raw(), header, payload.as_ptr(), payload.len()) } {
-            TAKEN => Ok(Written::Taken),
-            TIMED_OUT => Ok(Written::TimedOut),
-            _ => Err(PeerError::Engine("a write failed".to_owned())),
-        }
+        written(unsafe { (self.shim.write)(self.raw(), header, payload.as_ptr(), payload.len()) })
+    }
+}
+
+fn written(result: i32) -> Result<Written, PeerError> {
+    match result {
+        TAKEN => Ok(Written::Taken),
+        TIMED_OUT => Ok(Written::TimedOut),
+        _ => Err(PeerError::Engine("a write failed".to_owned())),
     }
 }
 

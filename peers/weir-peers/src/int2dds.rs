@@ -45,8 +45,13 @@ pub(crate) const TUNED: Peer = Peer {
     ..BASE
 };
 
-const BASE: Peer =
-    Peer { name: "", about: "", settings: &[], abilities: Abilities::DDS, calls: Calls { open, version } };
+const BASE: Peer = Peer {
+    name: "",
+    about: "",
+    settings: &[],
+    abilities: Abilities::DDS,
+    calls: Calls { open, participant: None, version },
+};
 
 const SETTINGS: [(&str, &str); 3] = [
     ("max_samples", "ResourceLimitsQosPolicy.max_samples of the writer of a stream; empty: unlimited"),

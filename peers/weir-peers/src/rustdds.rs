@@ -23,7 +23,7 @@ pub(crate) const PEER: Peer = Peer {
     about: "RustDDS, a DDS in Rust; UDP on one interface, taken from its asynchronous stream",
     settings: SETTINGS,
     abilities: Abilities { keyed: false, many: false, ..Abilities::DDS },
-    calls: Calls { open, version },
+    calls: Calls { open, participant: None, version },
 };
 
 const SETTINGS: &[Setting] = &[

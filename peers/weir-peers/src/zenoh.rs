@@ -20,7 +20,11 @@ pub(crate) const UDP: Peer = Peer {
     about: "Zenoh, peer to peer over UDP: no DDS, and lost samples are not sent again",
     settings: SETTINGS,
     abilities: Abilities { is_dds: false, reliable: false, many: false, ..Abilities::DDS },
-    calls: Calls { open: |options, on_sample| open(Link::Udp, options, on_sample), version },
+    calls: Calls {
+        open: |options, on_sample| open(Link::Udp, options, on_sample),
+        participant: None,
+        version,
+    },
 };
 
 pub(crate) const TCP: Peer = Peer {
@@ -28,7 +32,11 @@ pub(crate) const TCP: Peer = Peer {
     about: "Zenoh, peer to peer over TCP: no DDS, and not UDP",
     settings: SETTINGS,
     abilities: Abilities { is_dds: false, best_effort: false, many: false, ..Abilities::DDS },
-    calls: Calls { open: |options, on_sample| open(Link::Tcp, options, on_sample), version },
+    calls: Calls {
+        open: |options, on_sample| open(Link::Tcp, options, on_sample),
+        participant: None,
+        version,
+    },
 };
 
 const SETTINGS: &[Setting] = &[

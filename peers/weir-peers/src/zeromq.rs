@@ -17,7 +17,7 @@ pub(crate) const PEER: Peer = Peer {
     about: "ZeroMQ, PUSH to PULL over TCP: no DDS, and not UDP",
     settings: SETTINGS,
     abilities: Abilities { is_dds: false, best_effort: false, many: false, ..Abilities::DDS },
-    calls: Calls { open, version },
+    calls: Calls { open, participant: None, version },
 };
 
 const SETTINGS: &[Setting] = &[

@@ -4,6 +4,8 @@
 //! a pinger's listener sends the next ping. A subscriber's listener puts samples into an [`Inbox`], which
 //! the harness polls.
 
+mod workload;
+
 use std::net::SocketAddrV4;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -15,12 +17,14 @@ use weir_results::{Reliability, WaitStrategy};
 use crate::case::CaseSpec;
 use crate::endpoint::{
     Capabilities, End, EndpointError, Engine, Pinger, Ponger, Publisher, ReliabilitySupport, Subscriber,
+    WorkloadNode,
 };
 use crate::inbox::{Collector, Inbox};
 use crate::latency::Pings;
 use crate::payload::{self, HEADER_BYTES, SampleHeader};
 use crate::ping_pong::PingPong;
 use crate::sink::SampleSink;
+use workload::PeerNode;
 
 /// Longest that a write may wait; the harness retries until its own timeout.
 const WRITE_PATIENCE: Duration = Duration::from_millis(500);
@@ -96,6 +100,17 @@ impl Engine for Peer {
         let wanted = Matches { readers: 0, writers: case.ends.publishers };
         let node = self.open(&node_options(case, None, Some("")), on_sample)?;
         Ok(Box::new(PeerEnd { node, wanted, role: subscribing }))
+    }
+
+    fn open_node(&self, case: &CaseSpec) -> Result<Box<dyn WorkloadNode>, EndpointError> {
+        let options = NodeOptions {
+            settings: case.settings.clone(),
+            ..NodeOptions::of_participant(case.place.domain, case.place.interface.clone(), case.place.address)
+        };
+        let participant = self.open_participant(&options);
+        let participant =
+            participant.ok_or_else(|| EndpointError::not_supported(self.name, "workloads"))??;
+        Ok(Box::new(PeerNode { participant }))
     }
 
     fn open_pinger(&self, case: &CaseSpec) -> Result<Box<dyn Pinger>, EndpointError> {

@@ -7,6 +7,7 @@
 //! is never segmented: a full receive buffer drops all of its datagrams at once.
 
 mod timestamps;
+mod workload;
 
 use std::io;
 use std::net::SocketAddrV4;
@@ -18,11 +19,12 @@ use weir_results::{SocketBuffers, UdpMode};
 use weir_udp::{SocketOptions, UdpError, UdpSocket};
 
 use timestamps::TimestampEnd;
+use workload::UdpNode;
 
 use crate::case::CaseSpec;
 use crate::endpoint::{
     Capabilities, End, EndReport, EndpointError, Engine, Pinger, Ponger, Publisher, ReliabilitySupport,
-    Subscriber,
+    Subscriber, WorkloadNode,
 };
 use crate::payload::{self, HEADER_BYTES, SampleHeader};
 use crate::sink::SampleSink;
@@ -76,6 +78,15 @@ impl Engine for Udp {
     fn open_subscriber(&self, case: &CaseSpec) -> Result<Box<dyn Subscriber>, EndpointError> {
         let receiver = Receiver::new(case.size_bytes, *self == Self::Gso);
         Ok(Box::new(UdpEnd::open(*self, case, receiver)?))
+    }
+
+    fn open_node(&self, case: &CaseSpec) -> Result<Box<dyn WorkloadNode>, EndpointError> {
+        match self {
+            Self::Plain => Ok(Box::new(UdpNode::open(case)?)),
+            Self::Gso => {
+                Err(EndpointError::not_supported(self.name(), "workloads: its samples wait for each other"))
+            }
+        }
     }
 
     fn open_pinger(&self, case: &CaseSpec) -> Result<Box<dyn Pinger>, EndpointError> {

@@ -14,6 +14,7 @@ macro_rules! open {
 
 pub(super) mod settings;
 mod timestamps;
+mod workload;
 
 use std::net::SocketAddrV4;
 use std::sync::Arc;
@@ -32,7 +33,7 @@ use self::settings::Profile;
 use crate::breakdown::{Recorder, Stops, Trace};
 use crate::case::CaseSpec;
 use crate::endpoint::{
-    Capabilities, End, EndReport, EndpointError, Engine, Pinger, Ponger, Publisher, Subscriber,
+    Capabilities, End, EndReport, EndpointError, Engine, Pinger, Ponger, Publisher, Subscriber, WorkloadNode,
 };
 use crate::path_watch::PathProbe;
 use crate::payload::SampleHeader;
@@ -98,6 +99,10 @@ impl Engine for Weir {
         Ok(open!(SubscriberEnd, case))
     }
 
+    fn open_node(&self, case: &CaseSpec) -> Result<Box<dyn WorkloadNode>, EndpointError> {
+        Ok(Box::new(Node::open(case)?))
+    }
+
     fn open_pinger(&self, case: &CaseSpec) -> Result<Box<dyn Pinger>, EndpointError> {
         Ok(if case.method.breakdown { open!(PingerEnd, case, true) } else { open!(PingerEnd, case, false) })
     }
@@ -133,15 +138,19 @@ impl Node {
     }
 
     fn writer<T: Data>(&self, suffix: &str) -> Result<DataWriter<T>, EndpointError> {
-        let topic = self.participant.create_topic(&(self.case.topic() + suffix)).map_err(failed)?;
+        self.writer_of(&self.case, &(self.case.topic() + suffix))
+    }
+
+    /// A writer of this topic with the QoS of this case.
+    fn writer_of<T: Data>(&self, case: &CaseSpec, topic: &str) -> Result<DataWriter<T>, EndpointError> {
+        let topic = self.participant.create_topic(topic).map_err(failed)?;
         let qos = self.profile.writer(topic.name()).max_blocking_time(WRITE_PATIENCE);
-        let qos = match self.case.method.keep_last {
+        let qos = match case.method.keep_last {
             Some(depth) => qos.keep_last(depth),
             None => qos,
         };
-        let qos =
-            if self.case.reliability == Reliability::Reliable { qos.reliable() } else { qos.best_effort() };
-        let qos = match usize::try_from(self.case.batch_bytes) {
+        let qos = if case.reliability == Reliability::Reliable { qos.reliable() } else { qos.best_effort() };
+        let qos = match usize::try_from(case.batch_bytes) {
             Ok(max_bytes @ 1..) => qos.batch(BatchPolicy {
                 max_bytes: max_bytes.min(MESSAGE_BYTES_MAX),
                 max_samples: u32::MAX,
@@ -149,7 +158,7 @@ impl Node {
             }),
             _ => qos,
         };
-        let qos = qos.publish_mode(settings::publish_mode(&self.case)?);
+        let qos = qos.publish_mode(settings::publish_mode(case)?);
         let publisher = self.participant.create_publisher_with_qos(self.profile.publisher(topic.name()));
         publisher.create_datawriter(&topic, qos).map_err(failed)
     }
@@ -159,16 +168,25 @@ impl Node {
         suffix: &str,
         listener: Option<L>,
     ) -> Result<DataReader<T>, EndpointError> {
-        let topic = self.participant.create_topic(&(self.case.topic() + suffix)).map_err(failed)?;
+        self.reader_of(&self.case, &(self.case.topic() + suffix), listener)
+    }
+
+    /// A reader of this topic with the QoS of this case.
+    fn reader_of<T: Data, L: DataReaderListener<T> + 'static>(
+        &self,
+        case: &CaseSpec,
+        topic: &str,
+        listener: Option<L>,
+    ) -> Result<DataReader<T>, EndpointError> {
+        let topic = self.participant.create_topic(topic).map_err(failed)?;
         let qos = self.profile.reader(topic.name());
-        let qos = match self.case.method.keep_last {
+        let qos = match case.method.keep_last {
             Some(depth) => qos.keep_last(depth),
             None => qos,
         };
-        let qos =
-            if self.case.reliability == Reliability::Reliable { qos.reliable() } else { qos.best_effort() };
+        let qos = if case.reliability == Reliability::Reliable { qos.reliable() } else { qos.best_effort() };
         // With one subscriber it is unicast all the same.
-        let qos = if self.case.multicast { qos.multicast(MulticastGroup::default()) } else { qos };
+        let qos = if case.multicast { qos.multicast(MulticastGroup::default()) } else { qos };
         let subscriber = self.participant.create_subscriber_with_qos(self.profile.subscriber(topic.name()));
         match listener {
             Some(listener) => subscriber.create_datareader_with_listener(&topic, qos, listener),

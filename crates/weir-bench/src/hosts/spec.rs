@@ -140,6 +140,7 @@ pub(crate) fn kind(role: Role) -> &'static str {
     match role {
         Role::Publisher => "pub",
         Role::Subscriber => "sub",
+        Role::Process => "process",
     }
 }
 

@@ -81,7 +81,7 @@ impl VirtualLink {
     pub fn place(&self, role: Role) -> Place {
         let (namespace, index) = match role {
             Role::Publisher => (&self.publisher, 0),
-            Role::Subscriber => (&self.subscriber, 1),
+            Role::Subscriber | Role::Process => (&self.subscriber, 1),
         };
         Place {
             namespace: namespace.file(),

@@ -181,7 +181,11 @@ fn what_blocks_in_any_case_is_not_measured_as_spinning() {
             about: "",
             settings: &[],
             abilities: Abilities { spinning, ..Abilities::DDS },
-            calls: Calls { open: |_, _| Err(PeerError::Engine(String::new())), version: String::new },
+            calls: Calls {
+                open: |_, _| Err(PeerError::Engine(String::new())),
+                participant: None,
+                version: String::new,
+            },
         };
         action(&peer, &case) == Action::Measure
     };

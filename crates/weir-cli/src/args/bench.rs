@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use clap::builder::ArgPredicate;
 use weir_bench::beside::Beside;
 use weir_bench::engine;
 use weir_bench::path::PathSpec;
@@ -41,9 +42,28 @@ pub(crate) struct Workload {
         value_name = "LIST",
         value_delimiter = ',',
         default_value = "udp,udp-gso,weir",
-        default_value_if("breakdown", "true", "udp,weir")
+        default_value_ifs([
+            ("breakdown", ArgPredicate::from("true"), "udp,weir"),
+            ("workload", ArgPredicate::IsPresent, "udp,weir"),
+        ])
     )]
     pub(crate) engines: Vec<String>,
+
+    /// Measure a workload: robot, trading, telemetry or a TOML file; see Workload below
+    #[arg(
+        long,
+        value_name = "FILE",
+        conflicts_with_all = [
+            "tests", "sizes", "rate", "beside", "instances", "batch", "publishers", "subscribers", "reliability",
+            "multicast", "loans", "until_width", "order", "wait", "subscriber_delay", "verify", "breakdown",
+            "outside_checks", "link", "hosts", "cpus",
+        ]
+    )]
+    pub(crate) workload: Option<String>,
+
+    /// Print a ready-made workload, to be copied and changed, and exit
+    #[arg(long, value_name = "NAME")]
+    pub(crate) show_workload: Option<String>,
 
     /// Run these tests: latency, throughput
     #[arg(
@@ -121,7 +141,7 @@ pub(crate) struct Qos {
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Method {
-    /// Measure each case this long [default: 2s; 1s with more than four engines]
+    /// Measure each case this long [default: 2s; 1s with more than four engines; 10s for a workload]
     #[arg(long, value_name = "TIME", value_parser = parse_duration)]
     pub(crate) duration: Option<Duration>,
 
@@ -309,6 +329,14 @@ Link:
   lan100, lan1g, lan10g, wifi, lte, wan or satellite[,OPTION...], tun with typical options
   For example veth,mtu=9000,rate=1G or lte,loss=1% or tun,rate=20M,rtt=60ms,up-rate=5M.
 
+Workload:
+  Nodes, each a participant, with topics at fixed rates, spread over a few processes that are the same for each engine.
+  The processor time of each process is measured, and the ages of samples from when each was due to its arrival.
+  robot      60 nodes, 300 topics from 10 Hz to 1 kHz, images of 1 MiB and point clouds of 4 MiB
+  trading    bursts of 64 bytes to 8 readers, reliable
+  telemetry  1000 slow keyed sources into one sink
+  `weir bench --show-workload robot > my.toml` writes a file to change.
+
 Beside:
   Each case is measured beside each of these. They start with the case, with the same warm-up and duration:
   none  nothing
@@ -339,8 +367,8 @@ Breakdown:
 Examples:
   weir bench                                              # every default case, two minutes
   weir bench --tests throughput --sizes 1k --repeat 20    # 20 interleaved pairs with intervals
-  weir bench --tests latency --rate 10%,50%,90%           # latency under load
   sudo weir bench --link lte --tests throughput           # across an emulated cellular link
+  weir bench --workload robot --engines all               # what a robot's traffic costs in each engine
   weir bench --hosts pub=local,sub=user@beta              # between this host and another one
 
 ",

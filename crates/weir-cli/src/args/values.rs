@@ -228,10 +228,10 @@ pub(super) fn parse_series(text: &str) -> Result<String, String> {
 }
 
 pub(super) fn parse_role(text: &str) -> Result<Role, String> {
-    [Role::Publisher, Role::Subscriber]
+    [Role::Publisher, Role::Subscriber, Role::Process]
         .into_iter()
         .find(|role| role.name() == text)
-        .ok_or_else(|| "expected publisher or subscriber".to_owned())
+        .ok_or_else(|| "expected publisher, subscriber or process".to_owned())
 }
 
 #[cfg(test)]

@@ -24,11 +24,14 @@ use super::{report, setup};
 use crate::args::{BenchArgs, Cpus, Format, Order, ProgressForm};
 use crate::exit::{Exit, Failure};
 use crate::progress::Progress;
-use crate::{output, progress, signals};
+use crate::{output, progress, signals, workloads};
 
 pub(crate) fn run(args: &BenchArgs) -> Result<Exit, Failure> {
     if args.qos.show_settings {
         return output::data(&read_settings(args)?.show()).map(|()| Exit::Success);
+    }
+    if let Some(name) = &args.workload.show_workload {
+        return output::data(workloads::show(name)?).map(|()| Exit::Success);
     }
     let bench = Bench::new(args)?;
     let interrupted = signals::watch()?;
@@ -275,7 +278,8 @@ impl Finished {
         let options =
             ReportOptions { relative_to: args.method.relative_to.clone(), costs: args.output.resources };
         let last = |test: Test| plan.steps.iter().rposition(|step| step.case.test == test).map(|at| at + 1);
-        let last_of_test = [Test::Latency, Test::Throughput].into_iter().filter_map(last).collect();
+        let last_of_test =
+            [Test::Latency, Test::Throughput, Test::Workload].into_iter().filter_map(last).collect();
         Self {
             run,
             format: args.output.format,
@@ -378,7 +382,13 @@ fn make_plan(
 ) -> Result<Plan, Failure> {
     let engines = chosen_engines(args);
     // Keeps a run of all engines within minutes.
-    let usual = Duration::from_secs(if engines.len() > 4 { 1 } else { 2 });
+    let usual = match (&args.workload.workload, engines.len()) {
+        // Slow topics need it.
+        (Some(_), _) => 10,
+        (None, ..=4) => 2,
+        (None, _) => 1,
+    };
+    let usual = Duration::from_secs(usual);
     let duration = args.method.duration.unwrap_or(usual);
     // The default may be missing: then there is no comparison.
     if args.method.relative_to != ReportOptions::default().relative_to
@@ -442,6 +452,7 @@ fn make_plan(
         verify: args.method.verify,
         outside: if args.method.outside_checks { setup::outside_tools() } else { Vec::new() },
         settings,
+        workload: args.workload.workload.as_deref().map(workloads::load).transpose()?,
     };
     plan::plan(&options).map_err(Failure::usage)
 }

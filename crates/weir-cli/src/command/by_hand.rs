@@ -201,7 +201,7 @@ impl Kept {
             Role::Publisher => {
                 (figures.publisher, evidence.publisher_telemetry) = (process, watched.telemetry);
             }
-            Role::Subscriber => {
+            Role::Subscriber | Role::Process => {
                 (figures.subscriber, evidence.subscriber_telemetry) = (process, watched.telemetry);
             }
         }

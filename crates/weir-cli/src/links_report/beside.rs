@@ -40,10 +40,10 @@ impl Kind {
         let is_scheduled = case.conditions.rate_samples_per_s.is_some();
         let kind = match (case.point.test, beside) {
             (Test::Latency, _) => is_scheduled.then_some(Self::Ages),
-            (Test::Throughput, None) => None,
+            (Test::Throughput | Test::Workload, None) => None,
             (Test::Throughput, Some("tcp")) => Some(Self::Tcp),
             (Test::Throughput, Some(size)) if size == case.point.size_bytes.to_string() => Some(Self::Twice),
-            (Test::Throughput, Some(_)) => Some(Self::Other),
+            (Test::Throughput | Test::Workload, Some(_)) => Some(Self::Other),
         };
         kind == Some(self) && emulated(case).is_some()
     }

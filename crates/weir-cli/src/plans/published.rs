@@ -39,7 +39,7 @@ pub(super) fn of_table(table: &Table) -> String {
         (Test::Latency, _) => {}
         // Sizes of which a batch does not hold two are sent one by one.
         (Test::Throughput, Some(bytes @ 1..)) => _ = writeln!(text, "batch = [0, {bytes}]"),
-        (Test::Throughput, _) => text += "batch = 0\n",
+        (Test::Throughput | Test::Workload, _) => text += "batch = 0\n",
     }
     _ = write!(
         text,

@@ -55,7 +55,7 @@ impl Ready {
         let tables = published::all().into_iter().map(|table| Self {
             group: match table.test {
                 weir_results::Test::Latency => Group::Latency,
-                weir_results::Test::Throughput => Group::Throughput,
+                weir_results::Test::Throughput | weir_results::Test::Workload => Group::Throughput,
             },
             text: of_table(&table),
             name: table.name,

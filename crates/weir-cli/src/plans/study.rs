@@ -9,6 +9,7 @@ use super::require::{Required, requirements};
 use super::source::{Item, Plain, Source};
 use crate::args::{BenchArgs, UdpArgs};
 use crate::exit::Failure;
+use crate::workloads;
 
 /// A section of a plan.
 #[derive(Debug)]
@@ -91,7 +92,11 @@ impl Study {
         // Paths in a plan are relative to it.
         if let StudyArgs::Bench(args) = &mut args {
             let settings = args.qos.settings.take();
-            args.qos.settings = settings.map(|path| folder.unwrap_or(Path::new("")).join(path));
+            let folder = folder.unwrap_or(Path::new(""));
+            args.qos.settings = settings.map(|path| folder.join(path));
+            if let Some(name) = args.workload.workload.as_mut().filter(|name| !workloads::is_ready(name)) {
+                *name = folder.join(&*name).display().to_string();
+            }
         }
         Ok(Self { name, options, args, required, at })
     }

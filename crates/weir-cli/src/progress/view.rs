@@ -249,7 +249,7 @@ impl Current {
         let Some((latest, before)) = &self.figures else { return String::new() };
         let what = match self.test {
             Test::Latency => "round trips",
-            Test::Throughput => "samples",
+            Test::Throughput | Test::Workload => "samples",
         };
         let subscribers =
             self.live.iter().filter(|end| end.role == Role::Subscriber && end.report.figures.is_some());
@@ -287,6 +287,9 @@ fn conditions(case: &CaseSpec) -> String {
     }
     if let Some(rate) = &case.method.rate {
         text += &format!(", {rate}");
+    }
+    if let Some(workload) = &case.workload {
+        text += &format!(", {}", workload.name);
     }
     if case.method.keep_awake {
         text += ", kept awake";

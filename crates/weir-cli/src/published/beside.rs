@@ -60,7 +60,7 @@ fn case(table: &Table, row: &Row) -> Case {
                     p99_of_intervals: None,
                 });
             }
-            Test::Throughput => {
+            Test::Throughput | Test::Workload => {
                 case.figures.throughput = Some(ThroughputSummary {
                     total_samples: figure(0) as u64,
                     samples_per_s: figure(1),

@@ -161,7 +161,7 @@ impl Plan {
                 (Test::Latency, _) => line += " -latencyTest",
                 // The default is a batch of 8192 bytes where two samples fit, as published.
                 (Test::Throughput, Some(1..)) => {}
-                (Test::Throughput, _) => line += " -batchSize 0",
+                (Test::Throughput | Test::Workload, _) => line += " -batchSize 0",
             }
         }
         line.split(' ').map(str::to_owned).collect()

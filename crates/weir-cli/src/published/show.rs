@@ -173,7 +173,7 @@ fn about(table: &Table) -> String {
     let mut words = vec![
         match table.test {
             Test::Latency => "one-way latency in μs".to_owned(),
-            Test::Throughput => "throughput".to_owned(),
+            Test::Throughput | Test::Workload => "throughput".to_owned(),
         },
         format!("{} Gbit/s", table.link_gbps),
         if table.keyed { "keyed" } else { "unkeyed" }.to_owned(),

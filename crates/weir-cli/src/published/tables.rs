@@ -116,7 +116,7 @@ pub(crate) fn columns(test: Test) -> &'static [(&'static str, &'static str, usiz
             ("99.99%", "p99_99_us", 0),
             ("99.9999%", "p99_9999_us", 0),
         ],
-        Test::Throughput => &[
+        Test::Throughput | Test::Workload => &[
             ("Total Samples", "total_samples", 0),
             ("Samples/s", "samples_per_s", 0),
             ("Mbps", "mbps", 1),

@@ -45,6 +45,8 @@ fn bench_help_shows_each_option_with_its_default_and_no_hidden_engine() {
         "--show-settings",
         "--verify",
         "--outside-checks",
+        "--workload",
+        "--show-workload",
     ] {
         assert!(help.contains(option), "no {option} in: {help}");
     }
@@ -57,7 +59,7 @@ fn bench_help_shows_each_option_with_its_default_and_no_hidden_engine() {
         "[default: best-effort,reliable]",
         "[default: 0,8192]",
         "[default: block]",
-        "[default: 2s; 1s with more than four engines]",
+        "[default: 2s; 1s with more than four engines; 10s for a workload]",
         "[default: 300ms]",
         "[default: lo]",
         "[default: 4194304]",

@@ -30,3 +30,4 @@ mod udp;
 mod udptest;
 mod udptest_page;
 mod view;
+mod workload;

@@ -26,7 +26,7 @@ pub(crate) fn by_size(group: &Group<'_>, palette: &Palette<'_>, link_mbps: Optio
     }
     let (title, figures, unit): (_, &[Drawn], _) = match group.key.test {
         Test::Latency => ("Latency by sample size", TIMES, "microseconds"),
-        Test::Throughput => ("Throughput by sample size", RATES, "Mbit/s"),
+        Test::Throughput | Test::Workload => ("Throughput by sample size", RATES, "Mbit/s"),
     };
     let link_mbps = link_mbps.filter(|_| group.key.test == Test::Throughput);
     if sizes(group).len() == 1 {
@@ -80,7 +80,7 @@ const LINK: Key = Key::Reference("speed of the link, headers included");
 fn single_size(group: &Group<'_>, palette: &Palette<'_>, link_mbps: Option<f64>) -> Option<Figure> {
     let (title, figures, axis): (_, &[Drawn], _) = match group.key.test {
         Test::Latency => ("Latency", TIMES, "microseconds"),
-        Test::Throughput => ("Throughput", RATES, "Mbit/s"),
+        Test::Throughput | Test::Workload => ("Throughput", RATES, "Mbit/s"),
     };
     let row = |point: &Point<'_>| {
         let dots = figures
@@ -125,7 +125,7 @@ pub(crate) fn ratios(
     }
     let what = match group.key.test {
         Test::Latency => "Median latency",
-        Test::Throughput => "Samples per second",
+        Test::Throughput | Test::Workload => "Samples per second",
     };
     let mut data = Table::new(
         format!("{what} as a multiple of {base}"),

@@ -26,7 +26,7 @@ pub(crate) fn main_table(group: &Group<'_>, headlines: &[Headline<'_>], base: &s
         .any(|it| it.comparison.is_some_and(|found| found.interval.is_some()) && is_comparable(it));
     let (figure, decimals) = match group.key.test {
         Test::Latency => ("50%", 2),
-        Test::Throughput => ("Samples/s", 0),
+        Test::Throughput | Test::Workload => ("Samples/s", 0),
     };
     let mut headings = vec!["Engine".to_owned(), "Size (B)".to_owned()];
     headings.extend(columns.iter().map(|column| column.0.to_owned()));
@@ -99,7 +99,7 @@ fn caption(group: &Group<'_>) -> String {
         (Test::Latency, LatencyKind::HalfRtt) => "One-way latency (half of the round trip), microseconds",
         (Test::Latency, LatencyKind::Rtt) => "Round trips, microseconds",
         (Test::Latency, LatencyKind::OneWay) => "One-way latency from the intended send time, microseconds",
-        (Test::Throughput, _) => "Throughput",
+        (Test::Throughput | Test::Workload, _) => "Throughput",
     };
     let repeats = group.points.iter().map(|point| point.repeats.len()).max().unwrap_or(1);
     if repeats > 1 {
@@ -113,7 +113,7 @@ fn columns(group: &Group<'_>) -> Vec<Column> {
     match (group.key.test, group.key.kind) {
         (Test::Latency, LatencyKind::OneWay) => [SCHEDULED, LATENCY].concat(),
         (Test::Latency, _) => LATENCY.to_vec(),
-        (Test::Throughput, _) => RATE.to_vec(),
+        (Test::Throughput | Test::Workload, _) => RATE.to_vec(),
     }
 }
 
@@ -147,7 +147,7 @@ pub(crate) fn all_figures(group: &Group<'_>) -> Markup {
     let columns = match (group.key.test, group.key.kind) {
         (Test::Latency, LatencyKind::OneWay) => [LOAD, TIMES, LAG].concat(),
         (Test::Latency, _) => TIMES.to_vec(),
-        (Test::Throughput, _) => THROUGHPUT.to_vec(),
+        (Test::Throughput | Test::Workload, _) => THROUGHPUT.to_vec(),
     };
     let mut all = Table::new(
         "All figures; median over the repeats, smallest..largest below",

@@ -74,7 +74,9 @@ fn about(it: &Headline<'_>, group: &Group<'_>, base: &str) -> String {
             let tail = tail.unwrap_or_default();
             format!("At {size} B, {name} had a median latency of {} us{tail}", spoken(median))
         }
-        Test::Throughput => format!("At {size} B, {name} reached {} samples/s", spoken(median)),
+        Test::Throughput | Test::Workload => {
+            format!("At {size} B, {name} reached {} samples/s", spoken(median))
+        }
     };
     if let Some(found) = it.comparison.filter(|_| it.point.engine != base && is_comparable(it)) {
         let decimals = if found.ratio < 10.0 { 2 } else { 1 };
@@ -130,7 +132,7 @@ fn best(first: &Headline<'_>, measured: &[&Headline<'_>], group: &Group<'_>) -> 
     rivals.sort_by(|a, b| a.1.total_cmp(&b.1));
     let what = match group.key.test {
         Test::Latency => "lowest median",
-        Test::Throughput => {
+        Test::Throughput | Test::Workload => {
             rivals.reverse();
             "highest rate"
         }

@@ -12,10 +12,10 @@ use std::time::Duration;
 use regex_lite::Regex;
 use serde_json::Value;
 use weir_results::{
-    AgeRecorder, Case, ClockRelation, Discovery, Environment, HostRecord, Interface, LatencyKind,
+    AgeRecorder, AgeSummary, Case, ClockRelation, Discovery, Environment, HostRecord, Interface, LatencyKind,
     LatencyRecorder, LinkDirection, LinkFigures, LinkSeries, LossAttribution, LossBreakdown, NotMeasured,
     PathFigures, PathReading, ProcessFigures, Reliability, ResultsWriter, Run, ScheduleLag, SocketBuffers,
-    Test, UdpFigures, WakeUp, Warning,
+    Test, TopicGroupFigures, UdpFigures, WakeUp, Warning, WorkloadFigures, WorkloadProcess,
 };
 
 struct Schema(Value);
@@ -152,6 +152,40 @@ fn link() -> LinkFigures {
     link
 }
 
+/// A workload with all that it may have.
+fn workload() -> WorkloadFigures {
+    let mut recorder = LatencyRecorder::new();
+    recorder.record(48_000);
+    let histogram = recorder.histogram(LatencyKind::OneWay);
+    let group = TopicGroupFigures {
+        name: "image".to_owned(),
+        topics: 1,
+        writers: 1,
+        readers: 2,
+        size_bytes: 1 << 20,
+        reliability: Reliability::Reliable,
+        keep_last: Some(5),
+        instances: 0,
+        rate_hz: 0.5,
+        burst: 1,
+        due_samples_per_s: 0.5,
+        sent_samples_per_s: 0.5,
+        expected: 2,
+        received: 1,
+        lost: 1,
+        duplicates: 0,
+        age_us: AgeSummary::merged(&histogram).expect("the distribution is whole"),
+        histogram,
+        schedule_lag_us: Some(ScheduleLag::default()),
+    };
+    WorkloadFigures {
+        discovery: Some(Discovery::default()),
+        groups: vec![group],
+        processes: vec![WorkloadProcess::default()],
+        ..WorkloadFigures::default()
+    }
+}
+
 /// A path with all that it may have.
 fn path() -> PathFigures {
     let reading = PathReading {
@@ -195,6 +229,8 @@ fn what_is_written_agrees_with_the_schema() {
         it.evidence.loss_attribution = Some(LossAttribution::default());
         it.figures.link = Some(link());
         it.figures.udp = Some(UdpFigures::default());
+        it.conditions.workload_name = Some("robot".to_owned());
+        it.figures.workload = Some(workload());
         it.conditions.settings = [("engine_version".to_owned(), "1".to_owned())].into();
     });
     let environment = Environment {

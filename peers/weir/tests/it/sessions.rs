@@ -164,3 +164,41 @@ fn help_lists_the_engines_of_this_build_and_those_that_it_lacks() {
     assert_eq!(built.contains("\n  cyclonedds  "), cfg!(feature = "cyclonedds"), "{help}");
     assert_eq!(missing.contains("cyclonedds,"), cfg!(not(feature = "cyclonedds")), "{help}");
 }
+
+/// Both ways between two processes: reliable and best effort, small and fragmented, keyed and not.
+#[cfg(any(feature = "cyclonedds", feature = "fastdds"))]
+fn a_workload(engine: &str) {
+    const WORKLOAD: &str = "\
+        processes = 2\n\
+        [[node]]\nname = 'a'\ncount = 2\nprocesses = [1]\n\
+        [[node]]\nname = 'b'\ncount = 2\nprocesses = [2]\n\
+        [[topic]]\nname = 'state'\ncount = 3\nsize = 200\nrate = 50\nfrom = 'a'\nto = 'b'\nreaders = 2\n\
+        [[topic]]\nname = 'source'\nsize = '100k'\nrate = 5\ninstances = 2\nhistory = 10\nfrom = 'b'\nwriters = 4\n\
+        to = 'a'\n\
+        [[topic]]\nname = 'joint'\nsize = 64\nrate = 50\nburst = 2\nreliability = 'best-effort'\nhistory = 10\n\
+        from = 'b'\nto = 'a'\n";
+    let (scene, domain) = (Scene::new(), crate::support::Domain::claim());
+    std::fs::write(scene.path("small.toml"), WORKLOAD).unwrap();
+    let finished = scene.weir(&format!(
+        "bench --workload small.toml --output results --duration 400ms --warmup 200ms --engines {engine} \
+         --format json --domain {domain}"
+    ));
+    let document = finished.expect_code(0).json();
+    let case = &document["cases"][0];
+    assert!(case["not_measured"].is_null() && case["settings"]["engine_version"].is_string(), "{case}");
+    for group in case["workload"]["groups"].as_array().unwrap() {
+        assert!(group["received"].as_u64() > Some(0), "{case}");
+    }
+}
+
+#[cfg(feature = "cyclonedds")]
+#[test]
+fn cyclonedds_is_measured_with_a_workload() {
+    a_workload("cyclonedds");
+}
+
+#[cfg(feature = "fastdds")]
+#[test]
+fn fastdds_is_measured_with_a_workload() {
+    a_workload("fastdds");
+}

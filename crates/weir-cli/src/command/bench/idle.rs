@@ -44,7 +44,8 @@ fn of_hosts(hosts: &[HostRecord]) -> Vec<WakeUp> {
 fn sleeps(args: &BenchArgs) -> bool {
     // What the options decide needs no check, but the results have it all the same.
     let is_real = |name: &String| engine::find(name).is_some_and(|engine| engine.about().is_some());
-    args.method.wait != WaitStrategy::Spin
+    args.workload.workload.is_none()
+        && args.method.wait != WaitStrategy::Spin
         && args.workload.tests.contains(&Test::Latency)
         && chosen_engines(args).iter().any(is_real)
 }
@@ -56,6 +57,7 @@ pub(super) fn awake(args: &BenchArgs, engines: &[String], wake_ups: &[WakeUp]) -
     let is_compared = engines.len() > 1
         && engines.iter().any(|name| name == "udp")
         && args.workload.rate.is_empty()
+        && args.workload.workload.is_none()
         && !args.method.breakdown;
     match args.host.keep_awake {
         KeepAwakeChoice::Yes => vec![true],

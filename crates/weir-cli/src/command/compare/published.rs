@@ -72,7 +72,7 @@ fn figures(test: Test) -> &'static [Figure] {
             ("p50_us", Better::Less, |case| Some(latency(case)?.p50)),
             ("p99_us", Better::Less, |case| Some(latency(case)?.p99)),
         ],
-        Test::Throughput => {
+        Test::Throughput | Test::Workload => {
             &[("samples_per_s", Better::More, |case| Some(case.figures.throughput?.samples_per_s))]
         }
     }

@@ -55,7 +55,10 @@ pub(super) fn total(studies: &[Outline]) -> String {
 
 fn line(step: &Step) -> String {
     let case = &step.case;
-    let mut text = format!("{} {} B {}, {}", case.engine, case.size_bytes, case.test, case.reliability);
+    let mut text = match &case.workload {
+        Some(workload) => format!("{} {} {}", case.engine, case.test, workload.name),
+        None => format!("{} {} B {}, {}", case.engine, case.size_bytes, case.test, case.reliability),
+    };
     if case.batch_bytes > 0 {
         _ = write!(text, ", batches of {} B", case.batch_bytes);
     }

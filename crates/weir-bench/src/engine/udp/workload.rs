@@ -1,0 +1,160 @@
+//! A node of a workload over raw UDP: one socket, whose thread passes samples on by the number of their writer.
+
+use std::net::{SocketAddr, SocketAddrV4};
+use std::ops::Range;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use parking_lot::{Mutex, RwLock};
+use weir_baseline::{receive_one, send};
+use weir_results::{Reliability, WaitStrategy};
+use weir_udp::{SocketOptions, UdpSocket};
+
+use super::{environment, failed};
+use crate::case::CaseSpec;
+use crate::endpoint::{EndpointError, OnArrival, TopicReader, TopicSetup, TopicWriter, WorkloadNode};
+use crate::payload::{self, HEADER_BYTES, SampleHeader};
+
+pub(super) struct UdpNode {
+    shared: Arc<Shared>,
+    thread: Option<JoinHandle<()>>,
+}
+
+/// What the node, its endpoints and its thread share.
+struct Shared {
+    socket: UdpSocket,
+    /// Where all nodes are.
+    nodes: Mutex<Vec<SocketAddr>>,
+    readers: RwLock<Vec<(Range<usize>, OnArrival)>>,
+    /// Whether the addresses are known.
+    connected: AtomicU32,
+    is_over: AtomicBool,
+}
+
+impl UdpNode {
+    pub(super) fn open(case: &CaseSpec) -> Result<Self, EndpointError> {
+        let options = SocketOptions {
+            recv_buffer: Some(case.place.socket_buffer_bytes),
+            send_buffer: Some(case.place.socket_buffer_bytes),
+            ..SocketOptions::new(SocketAddrV4::new(case.place.address, 0))
+        };
+        let socket = UdpSocket::bind(&options).map_err(|error| environment(&error))?;
+        let shared = Arc::new(Shared {
+            socket,
+            nodes: Mutex::default(),
+            readers: RwLock::default(),
+            connected: AtomicU32::new(0),
+            is_over: AtomicBool::new(false),
+        });
+        Ok(Self { shared, thread: None })
+    }
+}
+
+impl WorkloadNode for UdpNode {
+    fn open_writer(&mut self, topic: &TopicSetup) -> Result<Box<dyn TopicWriter>, EndpointError> {
+        if topic.size_bytes > weir_baseline::DATAGRAM_BYTES_MAX {
+            let what = format!("samples of {} bytes: each is one datagram", topic.size_bytes);
+            return Err(EndpointError::not_supported("udp", &what));
+        }
+        let mut sample = vec![0; topic.size_bytes];
+        payload::fill(0, &mut sample[HEADER_BYTES..]);
+        let shared = Arc::clone(&self.shared);
+        Ok(Box::new(Writer { shared, sample, nodes: topic.readers.clone(), readers: Vec::new() }))
+    }
+
+    fn open_reader(
+        &mut self,
+        topic: &TopicSetup,
+        on_sample: OnArrival,
+    ) -> Result<Box<dyn TopicReader>, EndpointError> {
+        debug_assert!(topic.reliability != Reliability::None);
+        self.shared.readers.write().push((topic.writers.clone(), on_sample));
+        if self.thread.is_none() {
+            let shared = Arc::clone(&self.shared);
+            let thread = thread::Builder::new().name("receive".to_owned()).spawn(move || shared.receive());
+            let cannot = |error| EndpointError::Environment(format!("cannot start a thread: {error}"));
+            self.thread = Some(thread.map_err(cannot)?);
+        }
+        Ok(Box::new(Reader { shared: Arc::clone(&self.shared) }))
+    }
+
+    fn address(&self) -> Option<SocketAddrV4> {
+        Some(self.shared.socket.local_addr())
+    }
+
+    fn connect(&mut self, nodes: &[SocketAddrV4]) -> Result<(), EndpointError> {
+        *self.shared.nodes.lock() = nodes.iter().copied().map(SocketAddr::V4).collect();
+        self.shared.connected.store(u32::MAX, Ordering::Release);
+        Ok(())
+    }
+}
+
+impl Drop for UdpNode {
+    fn drop(&mut self) {
+        self.shared.is_over.store(true, Ordering::Release);
+        // A thread that panicked has nothing more to say.
+        let _ = self.thread.take().map(JoinHandle::join);
+    }
+}
+
+impl Shared {
+    fn receive(&self) {
+        let mut buffer = vec![0; weir_baseline::DATAGRAM_BYTES_MAX];
+        while !self.is_over.load(Ordering::Acquire) {
+            let Ok(received) = receive_one(&self.socket, WaitStrategy::Block, RECEIVE_WAIT, &mut buffer)
+            else {
+                return;
+            };
+            let header = received.and_then(|length| Some(payload::read(buffer.get(..length)?)?.header));
+            let Some(header) = header else { continue };
+            let Ok(writer) = usize::try_from(header.entity_id) else { continue };
+            let readers = self.readers.read();
+            let of_writer = readers.iter().filter(|(writers, _)| writers.contains(&writer));
+            of_writer.for_each(|(_, on_sample)| on_sample(&header));
+        }
+    }
+}
+
+/// How often a thread without samples checks whether its node is still there.
+const RECEIVE_WAIT: Duration = Duration::from_millis(500);
+
+struct Writer {
+    shared: Arc<Shared>,
+    sample: Vec<u8>,
+    /// The nodes with readers.
+    nodes: Vec<usize>,
+    /// Their addresses, from the first write on.
+    readers: Vec<SocketAddr>,
+}
+
+impl TopicWriter for Writer {
+    fn write(&mut self, header: &SampleHeader) -> Result<bool, EndpointError> {
+        if self.readers.is_empty() {
+            let nodes = self.shared.nodes.lock();
+            self.readers = self.nodes.iter().filter_map(|node| nodes.get(*node).copied()).collect();
+        }
+        payload::write_header(&mut self.sample, header);
+        for &reader in &self.readers {
+            // What the system refuses is lost.
+            send(&self.shared.socket, Some(reader), &self.sample)
+                .map_err(|error| failed("sending", &error))?;
+        }
+        Ok(true)
+    }
+
+    fn matched(&self) -> u32 {
+        self.shared.connected.load(Ordering::Acquire)
+    }
+}
+
+struct Reader {
+    shared: Arc<Shared>,
+}
+
+impl TopicReader for Reader {
+    fn matched(&self) -> u32 {
+        self.shared.connected.load(Ordering::Acquire)
+    }
+}

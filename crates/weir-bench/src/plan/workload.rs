@@ -1,0 +1,70 @@
+//! The cases of a workload: one for each engine and repeat.
+
+use weir_results::{Reliability, Test};
+
+use super::{Action, Plan, PlanError, PlanOptions, Step};
+use crate::case::{CaseSpec, Method, Place};
+use crate::endpoint::Engine;
+use crate::workload::Workload;
+
+/// Plans a workload.
+pub(super) fn plan(
+    options: &PlanOptions,
+    workload: &Workload,
+    engines: &[&'static dyn Engine],
+) -> Result<Plan, PlanError> {
+    if options.duration.is_zero() {
+        return Err(PlanError::Zero("--duration"));
+    }
+    if options.repeats == 0 {
+        return Err(PlanError::Zero("--repeat"));
+    }
+    let deliveries = workload.deliveries((options.warmup + options.duration).as_secs_f64());
+    if deliveries > Workload::DELIVERIES_MAX {
+        return Err(PlanError::Lacking(format!(
+            "the workload {} would deliver {deliveries:.0} samples, more than {:.0}: use a shorter --duration",
+            workload.name,
+            Workload::DELIVERIES_MAX
+        )));
+    }
+    let mut steps = Vec::new();
+    for repeat in 1..=options.repeats {
+        let from = steps.len();
+        for engine in engines {
+            steps.extend(options.awake.iter().map(|&awake| step(options, workload, *engine, repeat, awake)));
+        }
+        if options.interleave && repeat % 2 == 0 {
+            steps[from..].reverse();
+        }
+    }
+    Ok(Plan { steps, until_width: None })
+}
+
+fn step(options: &PlanOptions, workload: &Workload, engine: &dyn Engine, repeat: u32, awake: bool) -> Step {
+    let method = Method {
+        keep_awake: awake,
+        // Each process would sample its host, and its processor time would count.
+        telemetry_period: None,
+        count_system_calls: options.method.count_system_calls,
+        ..Method::default()
+    };
+    let case = CaseSpec {
+        reliability: Reliability::None,
+        size_bytes: 0,
+        repeat,
+        duration: options.duration,
+        warmup: options.warmup,
+        place: Place { cpus: None, ..options.place.clone() },
+        method,
+        settings: options.settings.effective(engine),
+        workload: Some(workload.clone()),
+        ..CaseSpec::new(engine.name(), Test::Workload)
+    };
+    let max = engine.capabilities().size_bytes_max;
+    let action = if workload.size_bytes_max() > max {
+        Action::NotSupported(format!("{} carries at most {max} bytes", case.engine))
+    } else {
+        Action::Measure
+    };
+    Step { case, action }
+}
