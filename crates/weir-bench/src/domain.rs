@@ -115,7 +115,7 @@ enum Answer {
 }
 
 /// Measures. `part` is the command of a process, without the arguments of [`part::PartPlan::arguments`]; `progress` is
-/// told what happens.
+/// called with each step.
 ///
 /// # Errors
 /// A process fails, or the participants do not match in time.
@@ -279,7 +279,7 @@ impl Process {
 
 impl Drop for Process {
     fn drop(&mut self) {
-        // Fails only when the process has ended. Nothing has to be told to the others: all end.
+        // Fails only when the process has ended. The others need no goodbye: all end.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }

@@ -4,8 +4,8 @@ use alloc::vec::Vec;
 
 use weir_wire::Guid;
 
-/// Makes room for one more element. Beyond a few, a list grows by an eighth instead of doubling: there may be hundreds of
-/// proxies in each of many endpoints.
+/// Makes room for one more element. A list grows by an eighth instead of doubling: there may be hundreds of proxies in
+/// each of many endpoints.
 pub(crate) fn reserve_one<T>(list: &mut Vec<T>) {
     if list.len() == list.capacity() {
         list.reserve_exact((list.len() / 8).max(4));

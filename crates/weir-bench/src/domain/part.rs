@@ -82,7 +82,7 @@ pub fn run(plan: &PartPlan) -> io::Result<()> {
                 break;
             }
         }
-        // Whoever has started this process is gone, whatever it waits for.
+        // The process that has started this one is gone, whatever this one waits for.
         std::process::exit(0);
     });
     answer(&Answer::Ready)?;

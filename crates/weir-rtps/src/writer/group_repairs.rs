@@ -1,8 +1,8 @@
 //! Repairs that several readers of a multicast group ask for: sent to the group once.
 //!
-//! A sample that is lost on its way to a switch, or while the writer's host is congested, is missing at all readers of
-//! the group, who all request it. A sample that one reader has lost is repaired by unicast, so that the others do not
-//! have to receive it again. Which of the two it is, the second request shows:
+//! A sample that is lost before the network copies it is missing at all readers of the group, which all request it.
+//! A sample that one reader has lost is repaired by unicast, so that the others do not have to receive it again. The
+//! second request shows which of the two it is:
 //!
 //! - Requests that are answered together, and have a sample in common, are answered by multicast.
 //! - The first request for a sample is answered by unicast, the second of another reader by multicast.
