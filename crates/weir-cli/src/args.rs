@@ -39,7 +39,7 @@ pub(crate) use serve::ServeArgs;
 pub(crate) use targets::TargetsArgs;
 pub(crate) use udp::{SecretArgs, UdpArgs, UdpCommand, UdpServerArgs};
 pub(crate) use values::{
-    Cpus, Direction, Format, KeepAwakeChoice, Order, PlotForm, PlotTest, Program, ProgressForm,
+    Cpus, Direction, Format, KeepAwakeChoice, Order, PlotForm, PlotTest, Profile, Program, ProgressForm,
     ScriptPurpose, TelemetryForm, UdpRate,
 };
 

@@ -11,8 +11,8 @@ use weir_results::{Reliability, Test, WaitStrategy, parse_duration, parse_size};
 
 use super::hosts::{HostsArgs, hosts_help};
 use super::values::{
-    Cpus, Format, KeepAwakeChoice, Order, ProgressForm, SOCKET_BUFFER, parse_cpus, parse_reliability,
-    parse_share, parse_socket_buffer, parse_wait,
+    Cpus, Format, KeepAwakeChoice, Order, Profile, ProgressForm, SOCKET_BUFFER, parse_cpus,
+    parse_reliability, parse_share, parse_socket_buffer, parse_wait,
 };
 use crate::exit::exit_codes;
 use crate::text::list_item;
@@ -109,6 +109,10 @@ pub(crate) struct Qos {
     /// Measure zero-copy loans as well, where the engine supports them
     #[arg(long)]
     pub(crate) loans: bool,
+
+    /// Measure Weir as users get it (full), or weir-small in place of weir (small)
+    #[arg(long, value_enum, hide_possible_values = true, value_name = "PROFILE", default_value_t = Profile::Full)]
+    pub(crate) profile: Profile,
 
     /// Read engine settings from a TOML file
     #[arg(long, value_name = "FILE")]
@@ -341,6 +345,7 @@ Examples:
   weir bench --tests throughput --sizes 1k --repeat 20    # 20 interleaved pairs with intervals
   weir bench --tests latency --rate 10%,50%,90%           # latency under load
   sudo weir bench --link lte --tests throughput           # across an emulated cellular link
+  weir bench --engines udp,weir,weir-small --repeat 20    # the small profile beside the full one
   weir bench --hosts pub=local,sub=user@beta              # between this host and another one
 
 ",
