@@ -83,7 +83,8 @@ fn exchange() {
     // It ends when everything it wrote is acknowledged.
     let talker = talker.wait_with_output().unwrap();
     assert!(talker.status.success(), "{talker:?}");
-    let lines: Vec<String> =
-        (0..COUNT).map(number).map(|it| format!("received {} {}", it.value, it.text)).collect();
+    // All of its output fits a pipe: nothing reads it meanwhile.
+    let line = |value| format!("received {value} {} true", number(value).text.len());
+    let lines: Vec<String> = (0..COUNT).map(line).collect();
     assert_eq!(String::from_utf8(talker.stdout).unwrap().lines().collect::<Vec<_>>(), lines);
 }

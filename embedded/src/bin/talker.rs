@@ -1,4 +1,5 @@
-//! A host of smoltcp at a TAP device: publishes numbers, and prints those that it receives.
+//! A host of smoltcp at a TAP device: publishes numbers, and prints those that it receives, with the length of their
+//! texts and whether these consist of `x`.
 //!
 //! ```sh
 //! ip tuntap add name weir-tap0 mode tap && ip address add 10.78.0.1/24 dev weir-tap0 && ip link set weir-tap0 up
@@ -77,7 +78,9 @@ fn run() -> Result<(), String> {
         while station.take_next(0, |sample| match weir_cdr::from_payload::<Number>(sample.payload) {
             Ok(number) => {
                 received += 1;
-                let _ = writeln!(std::io::stdout(), "received {} {}", number.value, number.text);
+                let text = number.text;
+                let is_intact = text.bytes().all(|byte| byte == b'x');
+                let _ = writeln!(std::io::stdout(), "received {} {} {is_intact}", number.value, text.len());
             }
             Err(error) => failure = Some(format!("a sample cannot be decoded: {error}")),
         }) {}
