@@ -14,6 +14,7 @@ pub(crate) const ALL: &[Step] = &[
     step("tidy", "the project's own rules", tidy::step),
     step("clippy", "lints of all targets, fuzz targets and peers/ without engines included", clippy),
     step("no_std", "the protocol crates without the standard library", no_std),
+    step("embedded", "an exchange of a host of smoltcp with the engine, over a TAP device (root)", embedded),
     step("doc", "documentation, private items included, without warnings", doc),
     // Its programs share nothing with those of the tests, half of whose time is waiting.
     beside_others("fuzz", "every fuzz target, ten seconds each", fuzz::step),
@@ -65,16 +66,15 @@ const fn required(name: &'static str, about: &'static str, run: fn(&Environment)
 }
 
 fn fmt(environment: &Environment) -> Outcome {
-    let of_no_std = with_manifest(NO_STD, &FMT);
-    checks(environment, &[FMT.to_vec(), fuzz::manifest(&FMT), peers::manifest(&FMT), of_no_std])
+    let others = [fuzz::manifest(&FMT), peers::manifest(&FMT), with_manifest(NO_STD, &FMT)];
+    checks(environment, &[&[FMT.to_vec(), with_manifest(EMBEDDED, &FMT)][..], &others].concat())
 }
 
 fn clippy(environment: &Environment) -> Outcome {
     let arguments =
         ["clippy", "--quiet", "--workspace", "--all-targets", "--locked", "--", "--deny", "warnings"];
-    let of_no_std = with_manifest(NO_STD, &arguments);
-    let others = [fuzz::manifest(&arguments), peers::manifest(&arguments), of_no_std];
-    checks(environment, &[&[arguments.to_vec()][..], &others].concat())
+    let others = [fuzz::manifest(&arguments), peers::manifest(&arguments), with_manifest(NO_STD, &arguments)];
+    checks(environment, &[&[arguments.to_vec(), with_manifest(EMBEDDED, &arguments)][..], &others].concat())
 }
 
 /// Builds a crate that does not compile if a dependency links the standard library, and runs its test, which does, with
@@ -82,6 +82,12 @@ fn clippy(environment: &Environment) -> Outcome {
 fn no_std(environment: &Environment) -> Outcome {
     checks(environment, &[with_manifest(NO_STD, &["build", "--quiet", "--locked"])])?;
     tests(|arguments| environment.cargo(arguments), &with_manifest(NO_STD, &["test", "--lib", "--locked"]))
+}
+
+/// Skips itself where the machine has no network namespaces.
+fn embedded(environment: &Environment) -> Outcome {
+    let arguments = with_manifest(EMBEDDED, &["test", "--locked"]);
+    tests(|arguments| environment.cargo(arguments), &arguments)
 }
 
 fn doc(environment: &Environment) -> Outcome {
@@ -329,6 +335,9 @@ fn passed_tests(text: &str) -> usize {
 
 /// The workspace without the standard library.
 const NO_STD: &str = "no_std/Cargo.toml";
+
+/// The workspace with the protocol crates above smoltcp.
+const EMBEDDED: &str = "embedded/Cargo.toml";
 
 const FMT: [&str; 5] = ["fmt", "--all", "--check", "--", "--color=never"];
 

@@ -17,6 +17,7 @@ use crate::endpoint::Engine;
 use mock::Mock;
 
 pub use self::weir::settings::{QOS_FILE, QOS_PROFILE};
+pub use self::weir::small::Means;
 pub use weir_peer_api::Peer;
 
 /// Adds other engines to the [`registry`], for the rest of the process.
@@ -40,8 +41,8 @@ pub fn registry() -> &'static [&'static dyn Engine] {
 static REGISTRY: OnceLock<Vec<&'static dyn Engine>> = OnceLock::new();
 
 fn all(peers: &'static [Peer]) -> Vec<&'static dyn Engine> {
-    let ours: [&'static dyn Engine; 4] =
-        [&udp::Udp::Plain, &udp::Udp::Gso, &weir::Weir::Plain, &weir::Weir::Links];
+    let ours: [&'static dyn Engine; 5] =
+        [&udp::Udp::Plain, &udp::Udp::Gso, &weir::Weir::Plain, &weir::Weir::Small, &weir::Weir::Links];
     let mocks: [&'static dyn Engine; 7] =
         [&Mock::Sound, &Mock::Lossy, &Mock::Corrupt, &Mock::Hang, &Mock::Crash, &Mock::Stall, &Mock::Clock];
     let peers = peers.iter().map(|peer| peer as &'static dyn Engine);
@@ -52,6 +53,12 @@ fn all(peers: &'static [Peer]) -> Vec<&'static dyn Engine> {
 pub fn missing() -> impl Iterator<Item = &'static Known> {
     KNOWN.iter().filter(|known| find(known.name).is_none())
 }
+
+/// Weir as users get it.
+pub const WEIR: &str = "weir";
+
+/// Weir's small profile.
+pub const WEIR_SMALL: &str = "weir-small";
 
 /// The engine of this name.
 #[must_use]

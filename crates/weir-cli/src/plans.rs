@@ -300,7 +300,10 @@ mod tests {
             plan.studies.iter().map(|it| it.arguments().collect::<Vec<_>>().join(" ")).collect::<Vec<_>>()
         };
         let keyed = arguments("micro-latency-pi-1g-keyed-best-effort");
-        assert!(keyed[0].contains("--engines=udp,weir --tests=latency --sizes=32,64,128,"), "{keyed:?}");
+        assert!(
+            keyed[0].contains("--engines=udp,weir,weir-small --tests=latency --sizes=32,64,128,"),
+            "{keyed:?}"
+        );
         assert!(keyed[0].contains("--reliability=best-effort --instances=100000"), "{keyed:?}");
         assert!(keyed[0].contains("--link=veth,mtu=9000,rate=1G,burst=9100,gso=on"), "{keyed:?}");
         let batched = arguments("pro-throughput-10g-unkeyed-reliable-batch");

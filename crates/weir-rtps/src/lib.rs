@@ -23,6 +23,7 @@
 //! | [`liveliness`] | leases of writers |
 //! | [`group`] | coherent sets, and the order of the samples of several writers |
 //! | [`path`], [`ecn`] | the rate of the path to a host, and the congestion marks of what arrives |
+//! | [`driver`], [`station`] | a participant above any network stack |
 //! | [`time`], [`config`] | the caller's clock; every tunable |
 
 #![cfg_attr(not(any(feature = "std", test)), no_std)]
@@ -37,6 +38,7 @@ pub mod config;
 pub mod content_filter;
 pub mod discovery_data;
 pub mod discovery_event;
+pub mod driver;
 mod due;
 pub mod ecn;
 pub mod group;
@@ -64,6 +66,7 @@ pub mod receiver;
 pub mod sedp;
 pub mod spdp;
 pub mod static_peers;
+pub mod station;
 pub mod time;
 mod window;
 pub mod writer;

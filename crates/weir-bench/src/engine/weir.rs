@@ -13,6 +13,7 @@ macro_rules! open {
 }
 
 pub(super) mod settings;
+pub(crate) mod small;
 mod timestamps;
 mod workload;
 
@@ -30,11 +31,13 @@ use weir_peer_api::settings::Setting;
 use weir_results::{PathReading, Reliability, SocketBuffers, WaitStrategy};
 
 use self::settings::Profile;
+use self::small::{Means, Poller};
 use crate::breakdown::{Recorder, Stops, Trace};
 use crate::case::CaseSpec;
 use crate::endpoint::{
     Capabilities, End, EndReport, EndpointError, Engine, Pinger, Ponger, Publisher, Subscriber, WorkloadNode,
 };
+use crate::engine::{WEIR, WEIR_SMALL};
 use crate::path_watch::PathProbe;
 use crate::payload::SampleHeader;
 use crate::sink::SampleSink;
@@ -45,6 +48,8 @@ use crate::test_data::{Data, KeyedTestData, SharedKeyedTestData, SharedTestData,
 pub(super) enum Weir {
     /// As users get it.
     Plain,
+    /// Without threads, and with little memory.
+    Small,
     /// With a rate that is configured for the link.
     Links,
 }
@@ -58,13 +63,17 @@ const BATCH_DELAY: Duration = Duration::from_millis(10);
 /// Bytes of samples that are taken at a time.
 const TAKE_BYTES: usize = 256 << 10;
 
+/// How often a ponger checks whether the case is over.
+const STOP_CHECK: Duration = Duration::from_millis(20);
+
 /// How long a reliable write blocks before the harness gets control.
 const WRITE_PATIENCE: Duration = Duration::from_millis(500);
 
 impl Engine for Weir {
     fn name(&self) -> &'static str {
         match self {
-            Self::Plain => "weir",
+            Self::Plain => WEIR,
+            Self::Small => WEIR_SMALL,
             Self::Links => "weir-links",
         }
     }
@@ -72,6 +81,7 @@ impl Engine for Weir {
     fn about(&self) -> Option<&'static str> {
         Some(match self {
             Self::Plain => "Weir's own DDS engine, RTPS over UDP",
+            Self::Small => "Weir's small profile: no threads, small buffers and histories (--profile small)",
             Self::Links => "Weir with rate_max at 97 % of the rate of a known link, which best effort needs",
         })
     }
@@ -79,6 +89,7 @@ impl Engine for Weir {
     fn settings(&self) -> &'static [Setting] {
         match self {
             Self::Plain => settings::PLAIN,
+            Self::Small => settings::SMALL,
             Self::Links => settings::LINKS,
         }
     }
@@ -117,13 +128,17 @@ struct Node {
     participant: DomainParticipant,
     profile: Profile,
     case: CaseSpec,
+    means: Means,
+    poller: Poller,
 }
 
 impl Node {
     fn open(case: &CaseSpec) -> Result<Self, EndpointError> {
+        let means = Means::of(case)?;
         let settings = ParticipantSettings {
-            receive_buffer: case.place.socket_buffer_bytes,
-            send_buffer: case.place.socket_buffer_bytes,
+            receive_buffer: means.socket_buffer,
+            send_buffer: means.socket_buffer,
+            threads: means.has_threads,
             wait: wait_strategy(case.wait),
             stage_times: case.method.breakdown,
             rate_max: settings::rate_max(case)?,
@@ -134,7 +149,8 @@ impl Node {
         let profile = Profile::read(case)?;
         let participant = DomainParticipant::new_with_qos(case.place.domain, settings, profile.participant())
             .map_err(|error| EndpointError::Environment(error.to_string()))?;
-        Ok(Self { participant, profile, case: case.clone() })
+        let poller = Poller::new(&means, &participant);
+        Ok(Self { participant, profile, case: case.clone(), means, poller })
     }
 
     fn writer<T: Data>(&self, suffix: &str) -> Result<DataWriter<T>, EndpointError> {
@@ -147,7 +163,7 @@ impl Node {
         let qos = self.profile.writer(topic.name()).max_blocking_time(WRITE_PATIENCE);
         let qos = match case.method.keep_last {
             Some(depth) => qos.keep_last(depth),
-            None => qos,
+            None => self.means.limits.map_or(qos.clone(), |limits| qos.resource_limits(limits)),
         };
         let qos = if case.reliability == Reliability::Reliable { qos.reliable() } else { qos.best_effort() };
         let qos = match usize::try_from(case.batch_bytes) {
@@ -182,7 +198,7 @@ impl Node {
         let qos = self.profile.reader(topic.name());
         let qos = match case.method.keep_last {
             Some(depth) => qos.keep_last(depth),
-            None => qos,
+            None => self.means.limits.map_or(qos.clone(), |limits| qos.resource_limits(limits)),
         };
         let qos = if case.reliability == Reliability::Reliable { qos.reliable() } else { qos.best_effort() };
         // With one subscriber it is unicast all the same.
@@ -197,7 +213,7 @@ impl Node {
 
     fn report(&self) -> EndReport {
         let bytes = |bytes: usize| u64::try_from(bytes).ok();
-        let asked = bytes(self.case.place.socket_buffer_bytes);
+        let asked = bytes(self.means.socket_buffer);
         EndReport {
             kernel_drops: Some(u64::from(self.participant.receive_drops())),
             buffers: SocketBuffers {
@@ -286,7 +302,13 @@ impl<T: Data> PublisherEnd<T> {
 
 impl<T: Data> End for PublisherEnd<T> {
     fn connect(&mut self, _: Option<SocketAddrV4>, timeout: Duration) -> Result<(), EndpointError> {
-        self.writer.wait_for_subscriptions(self.node.case.ends.subscribers, timeout).map_err(no_peer)
+        self.writer.wait_for_subscriptions(self.node.case.ends.subscribers, timeout).map_err(no_peer)?;
+        self.node.poller.leave();
+        Ok(())
+    }
+
+    fn wait_until(&mut self, until_ns: u64) -> u64 {
+        self.node.poller.wait_until(until_ns)
     }
 
     fn report(&self) -> EndReport {
@@ -300,6 +322,7 @@ impl<T: Data> End for PublisherEnd<T> {
 
 impl<T: Data> Publisher for PublisherEnd<T> {
     fn publish(&mut self, first: u64, count: u32) -> Result<u32, EndpointError> {
+        self.node.poller.take_over();
         for taken in 0..count {
             let case = &self.node.case;
             let header = case.header(first + u64::from(taken));
@@ -307,12 +330,15 @@ impl<T: Data> Publisher for PublisherEnd<T> {
                 return Ok(taken);
             }
         }
+        self.node.poller.poll().map_err(failed)?;
         Ok(count)
     }
 
     fn flush(&mut self, timeout: Duration) -> Result<bool, EndpointError> {
         self.writer.flush();
-        in_time(self.writer.wait_for_acknowledgments(timeout))
+        let is_acknowledged = in_time(self.writer.wait_for_acknowledgments(timeout));
+        self.node.poller.leave();
+        is_acknowledged
     }
 
     fn publish_last(&mut self, sent: u64) -> Result<bool, EndpointError> {
@@ -339,7 +365,9 @@ impl<T: Data> SubscriberEnd<T> {
 
 impl<T: Data> End for SubscriberEnd<T> {
     fn connect(&mut self, _: Option<SocketAddrV4>, timeout: Duration) -> Result<(), EndpointError> {
-        self.reader.wait_for_publications(self.node.case.ends.publishers, timeout).map_err(no_peer)
+        self.reader.wait_for_publications(self.node.case.ends.publishers, timeout).map_err(no_peer)?;
+        self.node.poller.leave();
+        Ok(())
     }
 
     fn report(&self) -> EndReport {
@@ -349,6 +377,7 @@ impl<T: Data> End for SubscriberEnd<T> {
 
 impl<T: Data> Subscriber for SubscriberEnd<T> {
     fn receive(&mut self, sink: &mut SampleSink, timeout: Duration) -> Result<(), EndpointError> {
+        self.node.poller.take_over();
         if self.reader.wait_for_data(timeout).is_err() {
             return Ok(());
         }
@@ -372,9 +401,11 @@ struct Duplex<T> {
 }
 
 impl<T: Data> Duplex<T> {
-    fn connect(&self, timeout: Duration) -> Result<(), EndpointError> {
+    fn connect(&mut self, timeout: Duration) -> Result<(), EndpointError> {
         self.writer.wait_for_subscriptions(1, timeout).map_err(no_peer)?;
-        self.reader.wait_for_publications(1, timeout).map_err(no_peer)
+        self.reader.wait_for_publications(1, timeout).map_err(no_peer)?;
+        self.node.poller.leave();
+        Ok(())
     }
 
     fn report(&self) -> EndReport {
@@ -416,11 +447,16 @@ impl<T: Data, const IS_TIMED: bool> End for PingerEnd<T, IS_TIMED> {
     fn path_probe(&self) -> Option<PathProbe> {
         Some(self.duplex.node.path_probe())
     }
+
+    fn wait_until(&mut self, until_ns: u64) -> u64 {
+        self.duplex.node.poller.wait_until(until_ns)
+    }
 }
 
 impl<T: Data, const IS_TIMED: bool> Pinger for PingerEnd<T, IS_TIMED> {
     fn ping(&mut self, sequence: u64, sent_ns: u64, timeout: Duration) -> Result<bool, EndpointError> {
         let Self { duplex: Duplex { node, writer, reader }, sample, echo, recorder } = self;
+        node.poller.take_over();
         let header = SampleHeader::ping(sequence, node.case.instances, sent_ns);
         let written_ns = timestamps::now_ns::<IS_TIMED>();
         sample.write(writer, &node.case, &header).map_err(failed)?;
@@ -447,6 +483,8 @@ impl<T: Data, const IS_TIMED: bool> Pinger for PingerEnd<T, IS_TIMED> {
 struct PongerEnd<T, const IS_TIMED: bool> {
     duplex: Duplex<T>,
     work: Arc<Mutex<EchoWork<T>>>,
+    /// Without threads, this thread echoes.
+    echo: Option<Echo<T, IS_TIMED>>,
 }
 
 /// Echoes on the thread that receives.
@@ -491,8 +529,9 @@ impl<T: Data, const IS_TIMED: bool> PongerEnd<T, IS_TIMED> {
         let recorder = IS_TIMED.then(|| Recorder::new(case.warmup));
         let work = Arc::new(Mutex::new(EchoWork { sample: Sample::default(), echoed: 0, recorder }));
         let echo = Echo::<T, IS_TIMED> { writer: writer.clone(), work: Arc::clone(&work) };
-        let reader = node.reader("_ping", Some(echo))?;
-        Ok(Self { duplex: Duplex { node, writer, reader }, work })
+        let (listener, echo) = if node.poller.is_manual() { (None, Some(echo)) } else { (Some(echo), None) };
+        let reader = node.reader("_ping", listener)?;
+        Ok(Self { duplex: Duplex { node, writer, reader }, work, echo })
     }
 }
 
@@ -512,9 +551,17 @@ impl<T: Data, const IS_TIMED: bool> End for PongerEnd<T, IS_TIMED> {
 
 impl<T: Data, const IS_TIMED: bool> Ponger for PongerEnd<T, IS_TIMED> {
     fn echo(&mut self, stop: &AtomicBool) -> Result<u64, EndpointError> {
+        self.duplex.node.poller.take_over();
         while !stop.load(Ordering::Relaxed) {
-            std::thread::sleep(Duration::from_millis(20));
+            match &self.echo {
+                None => std::thread::sleep(STOP_CHECK),
+                Some(echo) if self.duplex.reader.wait_for_data(STOP_CHECK).is_ok() => {
+                    echo.on_data_available(&self.duplex.reader);
+                }
+                Some(_) => {}
+            }
         }
+        self.duplex.node.poller.leave();
         Ok(self.work.lock().echoed)
     }
 }

@@ -12,8 +12,8 @@ use weir_results::{Reliability, Test, WaitStrategy, parse_duration, parse_size};
 
 use super::hosts::{HostsArgs, hosts_help};
 use super::values::{
-    Cpus, Format, KeepAwakeChoice, Order, ProgressForm, SOCKET_BUFFER, parse_cpus, parse_reliability,
-    parse_share, parse_socket_buffer, parse_wait,
+    Cpus, Format, KeepAwakeChoice, Order, Profile, ProgressForm, SOCKET_BUFFER, parse_cpus,
+    parse_reliability, parse_share, parse_socket_buffer, parse_wait,
 };
 use crate::exit::exit_codes;
 use crate::text::list_item;
@@ -129,6 +129,10 @@ pub(crate) struct Qos {
     /// Measure zero-copy loans as well, where the engine supports them
     #[arg(long)]
     pub(crate) loans: bool,
+
+    /// Measure Weir as users get it (full), or weir-small in place of weir (small)
+    #[arg(long, value_enum, hide_possible_values = true, value_name = "PROFILE", default_value_t = Profile::Full)]
+    pub(crate) profile: Profile,
 
     /// Read engine settings from a TOML file
     #[arg(long, value_name = "FILE")]

@@ -7,7 +7,7 @@ use std::str::FromStr;
 use clap::Subcommand;
 use weir_results::WaitStrategy;
 
-use super::values::{Cpus, Format, parse_cpus, parse_wait};
+use super::values::{Cpus, Format, Profile, parse_cpus, parse_wait};
 use crate::exit::exit_codes;
 use crate::published::{LinkChoice, mininet, mininet_report};
 
@@ -86,6 +86,7 @@ Examples:
   weir published run pro-latency-1g-unkeyed-best-effort --exec 5
   sudo weir published run pro-latency-1g --link veth   # four tables, link of 1 Gbit/s and MTU 9000
   sudo weir published run osrf-mininet --exec 5 --runs 1   # 4 minutes; also with --delays 0,20,80
+  sudo weir published run micro-latency --link veth --profile small   # the eight tables of Connext Micro
   sudo weir published run micro-throughput --link veth,mtu=1500,rate=1G --output results/micro
 
 ",
@@ -107,6 +108,10 @@ pub(crate) struct PublishedRunArgs {
     /// Make receivers block, spin, or spin:USEC and then block
     #[arg(long, value_name = "HOW", value_parser = parse_wait, default_value = "block", help_heading = "Method")]
     pub(crate) wait: WaitStrategy,
+
+    /// Run Weir as users get it (full), or without threads and with little memory (small)
+    #[arg(long, value_enum, hide_possible_values = true, value_name = "PROFILE", default_value_t = Profile::Full, help_heading = "Method")]
+    pub(crate) profile: Profile,
 
     /// Use an interface, or a virtual link (root): veth, or veth,OPTION...
     #[arg(long, alias = "path", value_name = "LINK", default_value = "lo", help_heading = "Host")]

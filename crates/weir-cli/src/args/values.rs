@@ -42,6 +42,14 @@ pub(crate) enum Direction {
     Both,
 }
 
+/// The value of `--profile`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Profile {
+    #[default]
+    Full,
+    Small,
+}
+
 /// The value of `--order`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Order {

@@ -21,7 +21,7 @@ use weir_results::{Case, Environment, ResultsError, ResultsWriter, Run, Test, Wa
 
 use super::host::{self, HostsCache};
 use super::{report, setup};
-use crate::args::{BenchArgs, Cpus, Format, Order, ProgressForm};
+use crate::args::{BenchArgs, Cpus, Format, Order, Profile, ProgressForm};
 use crate::exit::{Exit, Failure};
 use crate::progress::Progress;
 use crate::{output, progress, signals, workloads};
@@ -276,7 +276,7 @@ struct Finished {
 impl Finished {
     fn new(run: Run, plan: &Plan, args: &BenchArgs) -> Self {
         let options =
-            ReportOptions { relative_to: args.method.relative_to.clone(), costs: args.output.resources };
+            ReportOptions { relative_to: relative_to(args).to_owned(), costs: args.output.resources };
         let last = |test: Test| plan.steps.iter().rposition(|step| step.case.test == test).map(|at| at + 1);
         let last_of_test =
             [Test::Latency, Test::Throughput, Test::Workload].into_iter().filter_map(last).collect();
@@ -344,9 +344,16 @@ fn read_settings(args: &BenchArgs) -> Result<EngineSettings, Failure> {
 
 /// The requested engines. Reports which ones `all` leaves out.
 pub(super) fn chosen_engines(args: &BenchArgs) -> Vec<String> {
-    if args.workload.engines != ["all"] {
-        return args.workload.engines.clone();
+    let mut engines =
+        if args.workload.engines == ["all"] { all_engines() } else { args.workload.engines.clone() };
+    if args.qos.profile == Profile::Small {
+        let has_small = engines.iter().any(|name| name == engine::WEIR_SMALL);
+        engines.retain(|name| !(has_small && name == engine::WEIR));
     }
+    engines.iter().map(|name| in_profile(name, args.qos.profile).to_owned()).collect()
+}
+
+fn all_engines() -> Vec<String> {
     let missing: Vec<&str> = engine::missing().map(|peer| peer.name).collect();
     if !missing.is_empty() && !HAS_TOLD.swap(true, Ordering::Relaxed) {
         output::talk(&format!(
@@ -356,6 +363,19 @@ pub(super) fn chosen_engines(args: &BenchArgs) -> Vec<String> {
     }
     let shown = engine::registry().iter().filter(|engine| engine.about().is_some());
     shown.map(|engine| engine.name().to_owned()).collect()
+}
+
+/// The engine that results are compared with.
+fn relative_to(args: &BenchArgs) -> &str {
+    in_profile(&args.method.relative_to, args.qos.profile)
+}
+
+/// The engine of this name in a profile.
+fn in_profile(name: &str, profile: Profile) -> &str {
+    match (name, profile) {
+        (engine::WEIR, Profile::Small) => engine::WEIR_SMALL,
+        _ => name,
+    }
 }
 
 /// Whether the engines that `all` leaves out were reported, which one run of several studies does once.
@@ -391,10 +411,8 @@ fn make_plan(
     let usual = Duration::from_secs(usual);
     let duration = args.method.duration.unwrap_or(usual);
     // The default may be missing: then there is no comparison.
-    if args.method.relative_to != ReportOptions::default().relative_to
-        && !engines.contains(&args.method.relative_to)
-    {
-        let name = &args.method.relative_to;
+    let name = relative_to(args);
+    if name != ReportOptions::default().relative_to && !engines.iter().any(|engine| engine == name) {
         return Err(Failure::usage(anyhow::anyhow!(
             "--relative-to names `{name}`, which --engines leaves out"
         )));
@@ -505,5 +523,20 @@ mod tests {
         assert!(take_turns("--engines all"));
         assert!(!take_turns("--engines udp,weir --interleave=false"));
         assert!(!take_turns("--engines all --interleave=false"));
+    }
+
+    #[test]
+    fn the_small_profile_replaces_our_engine() {
+        let engines = |arguments: &str| {
+            let words = ["weir", "bench"].into_iter().chain(arguments.split(' '));
+            let Command::Bench(args) = Args::parse_from(words).command else { unreachable!("it is `bench`") };
+            (chosen_engines(&args).join(","), relative_to(&args).to_owned())
+        };
+        let of = |engines: &str, relative_to: &str| (engines.to_owned(), relative_to.to_owned());
+        assert_eq!(engines("--profile small"), of("udp,udp-gso,weir-small", "udp"));
+        let compared = "--engines udp,weir,weir-small --relative-to weir";
+        assert_eq!(engines(compared), of("udp,weir,weir-small", "weir"));
+        assert_eq!(engines(&format!("{compared} --profile small")), of("udp,weir-small", "weir-small"));
+        assert_eq!(engines("--engines weir,weir"), of("weir,weir", "udp"));
     }
 }

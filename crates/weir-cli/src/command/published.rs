@@ -14,7 +14,7 @@ use weir_results::{RESULTS_FILE_NAME, Run};
 
 use super::{mininet as mininet_run, setup};
 use crate::args::{
-    Format, PublishedArgs, PublishedCommand, PublishedEndArgs, PublishedRunArgs, PublishedShowArgs,
+    Format, Profile, PublishedArgs, PublishedCommand, PublishedEndArgs, PublishedRunArgs, PublishedShowArgs,
 };
 use crate::exit::{Exit, Failure};
 use crate::published::{self as tables, LinkChoice, Plan, Shown, Table, mininet, mininet_report};
@@ -241,6 +241,7 @@ fn plan(args: &PublishedRunArgs) -> Result<Plan, Failure> {
         sizes: args.sizes.clone(),
         cpus,
         wait: args.wait,
+        is_small: args.profile == Profile::Small,
         domain: args.domain,
     })
 }

@@ -96,6 +96,7 @@ fn common(text: &mut String, node: &NodeSettings) {
 fn transport(text: &mut String, node: &NodeSettings, publish_mode: &str) {
     let receive = match (&node.raw, node.receive) {
         (Some(_), _) => "Sockets",
+        (None, Receive::Listener) if node.is_small => "Listeners, by polling (-profile small)",
         (None, Receive::Listener) => "Listeners",
         (None, Receive::Thread { .. }) => "WaitSets",
     };

@@ -168,6 +168,9 @@ const THREADS: &[OptionDef] = &[
         .about("Limit the wait of -useReadThread, in microseconds [default: 0; 100 with -waitsetEventCount]"),
     works("waitsetEventCount", Number(1, INT), Both)
         .about("Wait for N samples in -useReadThread [default: 5]"),
+    works("profile", OneOf(&["full", "small"]), Both).about(
+        "Run the engine with threads (full), or without and with little memory (Weir only) [default: full]",
+    ),
     works("threadPriorities", Text("X:Y:Z"), Both)
         .about("Set SCHED_FIFO priorities of main, receiving and other threads: 1 to 99, or h, n, l"),
     works("threadCPUAffinity", Text("A[:B:C:D]"), Both)

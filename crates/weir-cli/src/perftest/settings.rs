@@ -163,8 +163,20 @@ fn node(typed: &Typed) -> Result<NodeSettings, String> {
         asynchronous: typed.has("asynchronous"),
         profiles: profiles(typed)?,
         threads: ThreadSettings { priorities: priorities(typed)?, cpus: cpus(typed)? },
+        is_small: is_small(typed)?,
         raw,
     })
+}
+
+/// Whether `-profile small` is given.
+fn is_small(typed: &Typed) -> Result<bool, String> {
+    let is_small = typed.text("profile").is_some_and(|profile| profile.eq_ignore_ascii_case("small"));
+    if is_small && typed.has("useReadThread") {
+        return Err(
+            "-profile small does not work with -useReadThread: all of it runs in one thread".to_owned()
+        );
+    }
+    Ok(is_small)
 }
 
 /// The instances of `-cft`.
@@ -511,6 +523,17 @@ mod tests {
         assert!(publisher("-asynchronous").unwrap().settings.node.asynchronous);
         let plain_udp = publisher("-rawTransport -peer 127.0.0.1 -asynchronous").unwrap_err();
         assert!(plain_udp.contains("-asynchronous is not supported with -rawTransport"), "{plain_udp}");
+    }
+
+    #[test]
+    fn the_small_profile_has_no_threads() {
+        assert!(!publisher("").unwrap().settings.node.is_small);
+        assert!(!publisher("-profile full").unwrap().settings.node.is_small);
+        assert!(publisher("-profile small").unwrap().settings.node.is_small);
+        let threads = publisher("-profile small -useReadThread").unwrap_err();
+        assert!(threads.contains("does not work with -useReadThread"), "{threads}");
+        let plain_udp = publisher("-rawTransport -peer 127.0.0.1 -profile small").unwrap_err();
+        assert!(plain_udp.contains("-profile is not supported with -rawTransport"), "{plain_udp}");
     }
 
     #[test]

@@ -11,6 +11,8 @@ use crate::published::{Document, Table, table_link};
 pub(super) fn of_table(table: &Table) -> String {
     let source = table.source;
     let (first, last) = (table.rows.first(), table.rows.last());
+    // Connext Micro is for small systems, as the small profile is.
+    let small = if table.name.starts_with("micro") { ", \"weir-small\"" } else { "" };
     let sizes: Vec<String> = table.rows.iter().map(|row| row.size.to_string()).collect();
     let mut text = format!(
         "# {} sizes, {} to {} B ({})\n#\n# Published: {}\n# Hosts: {}\n# Path: {}\n",
@@ -25,7 +27,7 @@ pub(super) fn of_table(table: &Table) -> String {
     text += "#\n# `weir published run` measures the same with the published procedure, RTI Perftest's.\n";
     _ = write!(
         text,
-        "\n[[study]]\nname = \"{}\"\nengines = [\"udp\", \"weir\"]\ntests = \"{}\"\nsizes = [{}]\n\
+        "\n[[study]]\nname = \"{}\"\nengines = [\"udp\", \"weir\"{small}]\ntests = \"{}\"\nsizes = [{}]\n\
          reliability = \"{}\"\n",
         table.name,
         table.test,

@@ -51,6 +51,10 @@ pub(crate) fn differences(table: &Table, plan: &Plan, environment: &Environment)
         difference("each row", source.run, format!("{} s", plan.seconds(table))),
         difference("waiting", "not stated", format!("WEIR_WAIT={}", plan.wait)),
     ];
+    if plan.is_small {
+        let here = "small: no threads, small socket buffers and histories".to_owned();
+        all.push(difference("profile", "not stated", here));
+    }
     if let Some(time) = link.filter(|_| table.test == Test::Latency).and_then(time_on_the_wire) {
         all.push(difference("wire time", "contained in every latency", time));
     }
@@ -106,6 +110,7 @@ mod tests {
                 sizes: Vec::new(),
                 cpus: None,
                 wait: WaitStrategy::Block,
+                is_small: false,
                 domain: 1,
             };
             let all = differences(&find("pro-latency-1g-unkeyed-reliable")[0], &plan, &environment);

@@ -38,6 +38,8 @@ pub(crate) struct Plan {
     pub(crate) cpus: Option<CpuPair>,
     /// Wait strategy.
     pub(crate) wait: WaitStrategy,
+    /// Whether our engine has the small profile.
+    pub(crate) is_small: bool,
     /// DDS domain.
     pub(crate) domain: u32,
 }
@@ -132,6 +134,9 @@ impl Plan {
         if let Some(cpus) = self.cpus {
             line += &format!(" --cpus {},{}", cpus.publisher, cpus.subscriber);
         }
+        if self.is_small {
+            line += " --profile small";
+        }
         match self.wait {
             WaitStrategy::Block => line,
             wait => format!("{line} --wait {}", wait_variable(wait)),
@@ -150,6 +155,9 @@ impl Plan {
         }
         if table.keyed {
             line += &format!(" -keyed -instances {INSTANCES}");
+        }
+        if self.is_small {
+            line += " -profile small";
         }
         if let Some(cpus) = self.cpus {
             let cpu = if is_publisher { cpus.publisher } else { cpus.subscriber };
@@ -304,6 +312,7 @@ mod tests {
             sizes: Vec::new(),
             cpus: Some(CpuPair { publisher: 1, subscriber: 0 }),
             wait: WaitStrategy::Block,
+            is_small: false,
             domain: 7,
         }
     }
@@ -338,6 +347,10 @@ mod tests {
         );
         let other =
             Plan { exec: None, sizes: vec![32, 64], cpus: None, wait: WaitStrategy::Spin, ..plan("lo") };
+        let small = Plan { is_small: true, ..other.clone() };
+        assert!(small.command(table).ends_with("--sizes 32,64 --profile small --wait spin"));
+        let options = small.options(table, &table.rows[0], Role::Publisher, "lo");
+        assert!(options.join(" ").contains(" -profile small "), "{options:?}");
         assert!(other.command(table).ends_with("best-effort --link lo --sizes 32,64 --wait spin"));
     }
 

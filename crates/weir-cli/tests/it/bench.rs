@@ -525,6 +525,25 @@ fn invalid_options_are_rejected_before_the_run() {
 }
 
 #[test]
+fn the_small_profile_is_measured_beside_the_full_one_or_in_its_place() {
+    let domain = Domain::claim();
+    let bench = |words: &str| {
+        let scene = Scene::new();
+        let common = "--sizes 32,100k --batch 0,8k --reliability reliable --format json";
+        scene.bench(&format!("{common} --domain {domain} {words}")).expect_code(0).json()
+    };
+    let both = bench("--engines weir,weir-small");
+    assert_eq!(both["cases"].as_array().unwrap().len(), 10);
+    let small = bench("--engines weir --profile small --instances 3 --rate 1000");
+    for case in both["cases"].as_array().unwrap().iter().chain(small["cases"].as_array().unwrap()) {
+        let has_threads = case["settings"]["engine.threads"] == "yes";
+        assert_eq!(case["engine"], if has_threads { "weir" } else { "weir-small" });
+        let figures = if case["test"] == "latency" { &case["latency_us"] } else { &case["throughput"] };
+        assert_eq!(figures["lost"], 0, "{case}");
+    }
+}
+
+#[test]
 fn the_publish_mode_is_a_setting_of_the_engine() {
     let domain = Domain::claim();
     let bench = |mode: &str, words: &str| {

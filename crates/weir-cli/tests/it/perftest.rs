@@ -115,6 +115,25 @@ fn more_initialization_pings_than_either_end_has_room_for_are_echoed() {
 }
 
 #[test]
+fn ends_of_the_small_profile_serve_each_other_and_those_of_the_full_one() {
+    for (publisher, subscriber) in [("small", "small"), ("small", "full"), ("full", "small")] {
+        for (options, samples) in [
+            ("-latencyTest -numIter 200 -initialBurstSize 20000", 200.0),
+            ("-numIter 50000 -latencyCount 10", 50_000.0),
+            ("-numIter 1000 -pubRate 2000:sleep -batchSize 0", 1000.0),
+        ] {
+            let (published, received) = pair(
+                &format!("-profile {publisher} -datalen 100 -noPrint -noOutputHeaders {options}"),
+                &format!("-profile {subscriber} -noPrint -noOutputHeaders"),
+            );
+            assert_eq!(row(published)[0], 100.0);
+            let received = row(received);
+            assert_eq!((received[1], received[4]), (samples, 0.0), "{publisher}, {subscriber}: {options}");
+        }
+    }
+}
+
+#[test]
 fn a_subscriber_with_a_content_filter_receives_its_instances_and_loses_none() {
     for (filter, expected) in [("2:4", 3000.0), ("7", 1000.0)] {
         let (_, subscriber) = pair(

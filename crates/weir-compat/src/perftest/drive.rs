@@ -60,6 +60,9 @@ pub(super) trait Carrier {
     /// Whether a ping without an echo is lost.
     fn may_lose(&self) -> bool;
 
+    /// Does what the engine has to do, if it has no threads.
+    fn attend(&self) {}
+
     /// Why the run has to end, if it has. May receive.
     fn trouble(&mut self) -> Option<End>;
 }
@@ -103,6 +106,12 @@ impl<'a> Run<'a> {
         self.interrupted.load(Ordering::Relaxed)
     }
 
+    /// Whether the user has ended the run; looks after the engine.
+    fn is_over(&self, carrier: &impl Carrier) -> bool {
+        carrier.attend();
+        self.is_stopped()
+    }
+
     /// Writes as fast as possible, or at a rate. Returns the number of samples, too.
     fn stream(&mut self, carrier: &mut impl Carrier) -> Result<(u64, End), EndpointError> {
         let settings = self.settings;
@@ -118,7 +127,7 @@ impl<'a> Run<'a> {
         let mut sequence = 0;
         while sequence < settings.num_iter {
             if let Some(rate) = settings.rate {
-                rate.wait(start_ns, sequence, || self.is_stopped());
+                rate.wait(start_ns, sequence, || self.is_over(carrier));
             }
             self.fill(carrier);
             let key = carrier.key(sequence);
@@ -141,7 +150,7 @@ impl<'a> Run<'a> {
                 return Ok((sequence, end));
             }
             if sequence % per_read == 0 || is_slow {
-                if self.is_stopped() {
+                if self.is_over(carrier) {
                     return Ok((sequence, End::Interrupted));
                 }
                 let now_ns = clock::now_ns();
@@ -168,7 +177,7 @@ impl<'a> Run<'a> {
         let end_ns = settings.end_ns(start_ns);
         for sequence in 0..settings.num_iter {
             if let Some(rate) = settings.rate {
-                rate.wait(start_ns, sequence, || self.is_stopped());
+                rate.wait(start_ns, sequence, || self.is_over(carrier));
             }
             let subscriber = (sequence % u64::from(settings.num_subscribers.max(1))) as u32;
             let key = carrier.key(sequence);

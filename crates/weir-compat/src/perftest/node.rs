@@ -8,9 +8,12 @@ use weir_dds::{
     PublishMode, ResourceLimits, TopicDescription,
 };
 
+use weir_measure::{clock, nanos};
+
 use super::reading::Reading;
 use super::settings::{NodeSettings, Receive};
 use weir_bench::endpoint::EndpointError;
+use weir_bench::engine::Means;
 use weir_bench::test_data::Owned;
 
 /// The topic of the samples.
@@ -63,6 +66,12 @@ impl Node {
         participant.peers.extend_from_slice(&settings.peers);
         participant.name = Some("perftest".to_owned());
         participant.lease_duration = LEASE;
+        if settings.is_small {
+            let means = Means::small(MESSAGE_BYTES_MAX);
+            participant.threads = means.has_threads;
+            participant.receive_buffer = means.socket_buffer;
+            participant.send_buffer = means.socket_buffer;
+        }
         let qos = settings.profiles.as_ref().map(|profiles| profiles.participant()).unwrap_or_default();
         let participant =
             DomainParticipant::new_with_qos(settings.domain, participant, qos).map_err(environment)?;
@@ -72,6 +81,40 @@ impl Node {
     /// Call when all endpoints exist: some start threads.
     pub(super) fn place_threads(&self) -> Result<(), EndpointError> {
         self.settings.threads.apply()
+    }
+
+    /// Does what the engine has to do, for `length`. An engine with threads needs no call for that.
+    pub(super) fn rest(&self, length: Duration) {
+        self.rest_until(length, || false);
+    }
+
+    /// The same until `is_over` at the longest, which is asked whenever the engine has done something.
+    pub(super) fn rest_until(&self, length: Duration, is_over: impl Fn() -> bool) {
+        if !self.settings.is_small {
+            return std::thread::sleep(length);
+        }
+        let until_ns = clock::now_ns() + nanos(length);
+        while !is_over() {
+            let left_ns = until_ns.saturating_sub(clock::now_ns());
+            // Calls that do not only rest report an engine that has failed.
+            if left_ns == 0 || self.participant.poll(Duration::from_nanos(left_ns)).is_err() {
+                return;
+            }
+        }
+    }
+
+    /// Does what the engine has to do now.
+    #[inline]
+    pub(super) fn attend(&self) {
+        if self.settings.is_small {
+            // As above.
+            let _ = self.participant.poll(Duration::ZERO);
+        }
+    }
+
+    /// The limits of a history, unless there are others.
+    fn limits(&self, data_len: usize) -> Option<ResourceLimits> {
+        Means::small(data_len).limits.filter(|_| self.settings.is_small && self.settings.profiles.is_none())
     }
 
     /// A writer of samples or of echoes.
@@ -93,7 +136,10 @@ impl Node {
                 max_samples: Some(places.saturating_mul(batch.samples())),
                 ..ResourceLimits::UNLIMITED
             }),
-            None => qos,
+            None => match self.limits(batch.data_len.max(batch.bytes)) {
+                Some(limits) => qos.resource_limits(limits),
+                None => qos,
+            },
         };
         let qos = if batch.bytes == 0 { qos } else { qos.batch(batch.policy()) };
         self.create_writer(topic, qos)
@@ -114,7 +160,11 @@ impl Node {
             Some(places) => {
                 qos.resource_limits(ResourceLimits { max_samples: Some(places), ..ResourceLimits::UNLIMITED })
             }
-            None => qos,
+            // The size of the samples is not known yet.
+            None => match self.limits(MESSAGE_BYTES_MAX) {
+                Some(limits) => qos.resource_limits(limits),
+                None => qos,
+            },
         };
         match (self.settings.receive, listener) {
             (Receive::Thread { delay, count }, Some(listener)) => {

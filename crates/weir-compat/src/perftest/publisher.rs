@@ -177,7 +177,7 @@ impl<'a, T: Owned> Publisher<'a, T> {
         let all = pings.saturating_mul(self.settings.num_subscribers.into());
         let (mut heard, mut quiet_since_ns) = (0, clock::now_ns());
         while clock::now_ns() - quiet_since_ns < SETTLE.as_nanos() as u64 && !run.is_stopped() {
-            std::thread::sleep(SETTLE_TICK);
+            self.node.rest(SETTLE_TICK);
             if heard >= all && all > 0 {
                 return;
             }
@@ -237,7 +237,7 @@ impl<T: Owned> Carrier for Publisher<'_, T> {
         let have_announced = || {
             let is_begun = self.roll.begin(self.settings.pid, wanted);
             if !is_begun {
-                std::thread::sleep(Duration::from_millis(2));
+                self.node.rest(Duration::from_millis(2));
             }
             is_begun
         };
@@ -264,7 +264,7 @@ impl<T: Owned> Carrier for Publisher<'_, T> {
             self.take_echoes();
             if !settings.node.reliable && number % 50 == 49 {
                 // These are not measured: avoid flooding a subscriber that allocates memory.
-                std::thread::sleep(Duration::from_millis(1));
+                self.node.rest(Duration::from_millis(1));
             }
         }
         self.writer.flush();
@@ -315,7 +315,7 @@ impl<T: Owned> Carrier for Publisher<'_, T> {
                 let moment = Duration::from_millis(1);
                 match self.echo_reader.as_ref().filter(|_| !settings.latency_test) {
                     Some(reader) => _ = reader.wait_for_data(moment),
-                    None => std::thread::sleep(moment),
+                    None => self.node.rest(moment),
                 }
             }
             if self.trouble() == Some(End::PeerGone) {
@@ -373,7 +373,12 @@ impl<T: Owned> Carrier for Publisher<'_, T> {
         !self.settings.node.reliable
     }
 
+    fn attend(&self) {
+        self.node.attend();
+    }
+
     fn trouble(&mut self) -> Option<End> {
+        self.node.attend();
         if self.interrupted.load(Ordering::Relaxed) {
             return Some(End::Interrupted);
         }

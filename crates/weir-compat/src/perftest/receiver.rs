@@ -1,6 +1,7 @@
 //! What a subscriber does with a sample, on whichever thread receives it.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use parking_lot::{Condvar, Mutex};
@@ -46,6 +47,8 @@ pub(super) struct Receiver<T> {
     samples: Mutex<SampleSeq<T>>,
     /// Notified at the first sample, and when a publisher is done.
     pub(super) news: Condvar,
+    /// The same for a thread that polls.
+    has_news: AtomicBool,
 }
 
 /// The counts so far.
@@ -301,6 +304,7 @@ impl<T: Owned> Receiver<T> {
             }),
             samples: Mutex::new(SampleSeq::new()),
             news: Condvar::new(),
+            has_news: AtomicBool::new(false),
         }
     }
 
@@ -337,8 +341,14 @@ impl<T: Owned> Receiver<T> {
             }
         }
         if before != state(&tally) {
+            self.has_news.store(true, Ordering::Relaxed);
             self.news.notify_all();
         }
+    }
+
+    /// Whether there was news since the last call.
+    pub(super) fn take_news(&self) -> bool {
+        self.has_news.load(Ordering::Relaxed) && self.has_news.swap(false, Ordering::Relaxed)
     }
 
     /// The counts so far.

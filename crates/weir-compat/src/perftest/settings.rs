@@ -87,6 +87,8 @@ pub struct NodeSettings {
     pub profiles: Option<Arc<Profiles>>,
     /// Processors and priorities of its threads.
     pub threads: ThreadSettings,
+    /// Whether the engine has no threads, and small buffers and histories.
+    pub is_small: bool,
     /// Plain UDP in place of DDS, and where a publisher finds its subscribers.
     pub raw: Option<Vec<RawPeer>>,
 }
@@ -262,6 +264,7 @@ pub(super) mod tests {
             asynchronous: false,
             profiles: None,
             threads: ThreadSettings::default(),
+            is_small: false,
             raw: None,
         }
     }

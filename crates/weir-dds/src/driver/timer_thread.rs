@@ -134,7 +134,9 @@ impl Driver {
             (_, Some(socket)) => receive_metatraffic(self, socket, index > 1, &mut rounds.batch),
             (_, None) => {
                 self.network_changed();
-                rounds.next = Time::ZERO;
+                // A thread does what follows at once. On a participant without threads, this makes the descriptor
+                // readable: the application calls no other poll for it.
+                self.outlet.timers.arm(clock::now());
             }
         }
     }
@@ -187,5 +189,30 @@ impl Driver {
             self.listeners.call([Call::News(Arc::clone(reader))]);
         }
         next
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{DomainParticipant, ParticipantSettings};
+
+    #[test]
+    fn a_change_of_the_network_makes_the_descriptor_of_a_polled_participant_readable() {
+        let settings = ParticipantSettings { multicast: false, ..ParticipantSettings::default() };
+        let settings = settings.interface("lo").without_threads();
+        let participant = DomainParticipant::new(17, settings).unwrap();
+        let is_readable = || {
+            let fd = participant.poll_fd().unwrap();
+            weir_udp::poll(&[fd], None, Some(Duration::ZERO)).unwrap().is_readable(0)
+        };
+        while is_readable() {
+            participant.poll(Duration::ZERO).unwrap();
+        }
+        let driver = &participant.handle.driver;
+        let sockets = [&driver.meta.prober, &driver.meta.unicast];
+        driver.receive_of_discovery(sockets.len(), &sockets, &mut Rounds::new());
+        assert!(is_readable(), "no poll would do what follows");
+        participant.poll(Duration::ZERO).unwrap();
     }
 }

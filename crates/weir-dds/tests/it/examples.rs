@@ -4,6 +4,9 @@
 #[path = "../../examples/event_loop.rs"]
 mod event_loop;
 #[expect(dead_code, reason = "its main is not called here")]
+#[path = "../../examples/footprint.rs"]
+mod footprint;
+#[expect(dead_code, reason = "its main is not called here")]
 #[path = "../../examples/hello_publisher.rs"]
 mod hello_publisher;
 #[expect(dead_code, reason = "its main is not called here")]
@@ -40,6 +43,17 @@ fn one_event_loop_drives_two_participants() {
     let participants = [0, 1].map(|_| world.participant_with(settings().without_threads()));
     event_loop::run(participants.each_ref(), &world.topic, 3, &mut out).unwrap();
     assert_eq!(String::from_utf8(out).unwrap(), "Received: tick 0\nReceived: tick 1\nReceived: tick 2\n");
+}
+
+#[test]
+fn a_small_system_exchanges_samples_in_one_participant_and_prints_its_memory() {
+    let (world, mut out) = (World::new(), Vec::new());
+    let participant = || Ok(world.participant_with(settings().without_threads()));
+    footprint::run(participant, &world.topic, 100, &mut out).unwrap();
+    let text = String::from_utf8(out).unwrap();
+    assert!(text.contains("The last sample is number Some(99) of 100."), "{text}");
+    assert_eq!(text.matches(" resident (RssAnon ").count(), 3, "{text}");
+    assert!(!text.contains("unknown"), "{text}");
 }
 
 #[test]

@@ -6,14 +6,27 @@ use weir_dds::{
 };
 use weir_peer_api::settings::Setting;
 
+use super::small::{self, BUFFER, LIMIT, THREADS};
 use crate::case::CaseSpec;
 use crate::endpoint::EndpointError;
 
 /// As users get the engine.
-pub(super) const PLAIN: &[Setting] = &[MODE, Setting { value: "", ..PERCENT }, FILE, PROFILE];
+pub(super) const PLAIN: &[Setting] =
+    &[MODE, Setting { value: "", ..PERCENT }, FILE, PROFILE, THREADS, BUFFER, LIMIT];
 
 /// For a link whose rate is known.
-pub(super) const LINKS: &[Setting] = &[MODE, PERCENT, FILE, PROFILE];
+pub(super) const LINKS: &[Setting] = &[MODE, PERCENT, FILE, PROFILE, THREADS, BUFFER, LIMIT];
+
+/// For a system with little memory.
+pub(super) const SMALL: &[Setting] = &[
+    MODE,
+    Setting { value: "", ..PERCENT },
+    FILE,
+    PROFILE,
+    small::SMALL[0],
+    small::SMALL[1],
+    small::SMALL[2],
+];
 
 const MODE: Setting = Setting {
     name: PUBLISH_MODE,

@@ -15,6 +15,7 @@ const REFUSED: &[(&str, &str)] = &[
     ("multicastAddr", "raw UDP sends to each subscriber separately"),
     ("sendQueueSize", "the only queue is the socket buffer: set WEIR_SEND_BUFFER"),
     ("receiveQueueSize", "the only queue is the socket buffer: set WEIR_RECEIVE_BUFFER"),
+    ("profile", "it is a setting of the DDS engine"),
     ("noBlockingSockets", "a full socket buffer blocks the sender"),
     ("waitsetDelayUsec", "there is no waitset"),
     ("waitsetEventCount", "there is no waitset"),
