@@ -1,7 +1,6 @@
 //! The ordinary engine and a host of smoltcp exchange samples over a TAP device, in a network namespace of their own.
 //! Needs root; otherwise the test says why it is skipped.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
-#![expect(clippy::print_stdout, reason = "the reason of a skipped test, shown with --nocapture")]
 
 use std::process::{Command, Stdio};
 use std::time::Duration;

@@ -56,15 +56,14 @@ use alloc::vec::Vec;
 use core::cell::Cell;
 
 use weir_wire::{
-    Data, DataFrag, Gap, Guid, Heartbeat, HeartbeatFrag, Payload, SequenceNumber, SequenceNumberSet,
-    Timestamp, VendorId,
+    Data, DataFrag, Gap, Guid, Heartbeat, Payload, SequenceNumber, SequenceNumberSet, Timestamp, VendorId,
 };
 
 use crate::block::Block;
 use crate::config::{DEPARTED_WRITERS_MAX, PROXIES_MAX, UNMATCHED_WRITERS_MAX};
 use crate::due::Due;
 use crate::key_hasher::Key;
-use crate::outbox::{Destinations, Outbox};
+use crate::outbox::Destinations;
 use crate::qos::{Reliability, XCDR1};
 use crate::time::Time;
 use cache::Cache;
@@ -500,15 +499,6 @@ impl ReaderCore {
         self.end_sets_by_policies(now, writer);
     }
 
-    /// Handles a HEARTBEAT_FRAG (RTPS 2.5, 8.3.8.7): which fragments of a sample are available.
-    pub fn handle_heartbeat_frag(&mut self, _now: Time, writer: Guid, heartbeat: &HeartbeatFrag) {
-        let Some(index) = self.find(writer) else { return };
-        let proxy = &mut self.writers.list[index];
-        if proxy.is_reliable && proxy.waits_for(heartbeat.sequence_number) {
-            self.due.add_if(index, self.fragments.announce(proxy, heartbeat));
-        }
-    }
-
     /// Handles a GAP (RTPS 2.5, 8.3.8.4): samples that will not be sent.
     pub fn handle_gap(&mut self, now: Time, writer: Guid, gap: &Gap) {
         let Some(index) = self.find(writer) else { return };
@@ -520,17 +510,6 @@ impl ReaderCore {
         self.due.add(index);
         self.delivery.deliver_held(now, proxy);
         self.end_sets_by_policies(now, writer);
-    }
-
-    /// Appends the acknowledgements that are due to `out`.
-    #[inline]
-    pub fn poll_transmit(&mut self, now: Time, out: &mut Outbox) {
-        if self.due.is_any() {
-            self.answer_writers(now, out);
-        }
-        if self.delivery.cache.is_sparse() {
-            self.compact();
-        }
     }
 
     /// Handles timeouts: repeats requests, and expires leases.

@@ -327,6 +327,9 @@ mod tests {
     use crate::qos::{History, Qos};
     use crate::writer::ChangeKind;
 
+    /// Datagrams, and who sent them.
+    type Queue = VecDeque<(Vec<u8>, SocketAddrV4)>;
+
     /// What is in flight, and the time.
     #[derive(Default)]
     struct Wire {
@@ -335,7 +338,8 @@ mod tests {
         /// Drops every so many datagrams; 0: none.
         loses_every: u64,
         groups: Vec<(u8, Ipv4Addr)>,
-        queues: [[VecDeque<(Vec<u8>, SocketAddrV4)>; 3]; 2],
+        /// Of each host and port.
+        queues: [[Queue; 3]; 2],
     }
 
     /// The end of host 0 or 1.
@@ -359,7 +363,7 @@ mod tests {
             assert_ne!(from, Port::Group);
             let mut wire = self.wire.borrow_mut();
             wire.sent += 1;
-            if wire.loses_every > 0 && wire.sent % wire.loses_every == 0 {
+            if wire.loses_every > 0 && wire.sent.is_multiple_of(wire.loses_every) {
                 return Ok(());
             }
             let whole = datagram.concat();

@@ -52,12 +52,6 @@ impl Shared {
             }
         }
     }
-
-    /// Returns the number of names.
-    #[cfg(test)]
-    pub(super) fn names(&self) -> usize {
-        self.names.len()
-    }
 }
 
 /// Policies are compared with so many others.

@@ -11,7 +11,8 @@
 //! - more arrives than was sent: a reader invents counts,
 //! - marks last, or take most of the rate, although no round trip shows a queue: something on the path, or a reader,
 //!   marks whatever the queue. Jitter hides a short queue. There, rounds with marks have to show longer round trips, on
-//!   average, than rounds without.
+//!   average, than rounds without. Where little is sent, few round trips seem to show a queue by chance: marks in every
+//!   round until a quarter of the rate is left are taken for such marks in any case.
 
 use alloc::vec::Vec;
 use core::net::SocketAddrV4;
@@ -59,6 +60,8 @@ pub(super) struct Ecn {
     /// The rate before the first of the marks that no queue has confirmed, bytes per second, and the rounds with such
     /// marks.
     unconfirmed: Option<(f64, u32)>,
+    /// The rate before the first of the rounds in a row that all had marks, bytes per second, and their number.
+    lasting: Option<(f64, u32)>,
     /// `sent` when the round began.
     sent_before: u64,
     /// The mean round trip of rounds without marks, in nanoseconds.
@@ -147,11 +150,15 @@ impl Ecn {
             self.unconfirmed = None;
         }
         if !has_marks {
+            self.lasting = self.lasting.filter(|_| !is_tested);
             return false;
         }
+        let (before, rounds) = self.lasting.get_or_insert((rate, 0));
+        *rounds += 1;
+        let is_lasting = rate < *before * LASTING_SHARE && *rounds > LASTING_ROUNDS;
         let (before, rounds) = self.unconfirmed.get_or_insert((rate, 0));
         *rounds += 1;
-        if rate < *before * UNCONFIRMED_SHARE || *rounds > UNCONFIRMED_ROUNDS {
+        if is_lasting || rate < *before * UNCONFIRMED_SHARE || *rounds > UNCONFIRMED_ROUNDS {
             self.turn_off(now, EcnState::Implausible);
             return false;
         }
@@ -166,7 +173,7 @@ impl Ecn {
         let time = config::ECN_OFF * (1 << self.failures.min(OFF_DOUBLINGS));
         self.off = Some((now + time, why));
         self.failures += 1;
-        (self.unconfirmed, self.fresh, self.calm_ns) = (None, 0, None);
+        (self.unconfirmed, self.lasting, self.fresh, self.calm_ns) = (None, None, 0, None);
         self.peers.clear();
     }
 
@@ -268,6 +275,9 @@ const DUPLICATES: u64 = 16;
 /// Marks that no queue confirms leave at least this share of the rate, and last for so many rounds.
 const UNCONFIRMED_SHARE: f64 = 0.4;
 const UNCONFIRMED_ROUNDS: u32 = 32;
+/// Marks in so many rounds in a row, while this share of the rate is left, come from no queue that the path fills.
+const LASTING_ROUNDS: u32 = 16;
+const LASTING_SHARE: f64 = 0.25;
 /// The time for which it is off doubles so many times: to an hour.
 const OFF_DOUBLINGS: u32 = 6;
 

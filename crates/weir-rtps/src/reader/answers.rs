@@ -11,6 +11,17 @@ use crate::outbox::{Destinations, Outbox};
 use crate::time::Time;
 
 impl ReaderCore {
+    /// Appends the acknowledgements that are due to `out`.
+    #[inline]
+    pub fn poll_transmit(&mut self, now: Time, out: &mut Outbox) {
+        if self.due.is_any() {
+            self.answer_writers(now, out);
+        }
+        if self.delivery.cache.is_sparse() {
+            self.compact();
+        }
+    }
+
     #[inline(never)]
     pub(super) fn answer_writers(&mut self, now: Time, out: &mut Outbox) {
         self.errands &= !Self::REQUEST;

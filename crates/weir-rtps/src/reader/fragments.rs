@@ -4,10 +4,11 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 use weir_wire::{
-    DataFrag, FragmentNumber, FragmentNumberSet, HeartbeatFrag, InfoDestination, NackFrag, SequenceNumber,
-    Timestamp, push,
+    DataFrag, FragmentNumber, FragmentNumberSet, Guid, HeartbeatFrag, InfoDestination, NackFrag,
+    SequenceNumber, Timestamp, push,
 };
 
+use super::ReaderCore;
 use super::assemblies::Assemblies;
 use super::assembly::{Added, Origin};
 use super::chunks::Chunks;
@@ -145,6 +146,17 @@ impl Fragments {
             nack_frags(now, config, proxy, requests, out);
         }
         self.requests.clear();
+    }
+}
+
+impl ReaderCore {
+    /// Handles a HEARTBEAT_FRAG (RTPS 2.5, 8.3.8.7): which fragments of a sample are available.
+    pub fn handle_heartbeat_frag(&mut self, _now: Time, writer: Guid, heartbeat: &HeartbeatFrag) {
+        let Some(index) = self.find(writer) else { return };
+        let proxy = &mut self.writers.list[index];
+        if proxy.is_reliable && proxy.waits_for(heartbeat.sequence_number) {
+            self.due.add_if(index, self.fragments.announce(proxy, heartbeat));
+        }
     }
 }
 

@@ -8,6 +8,7 @@ use weir_wire::{
 
 use super::*;
 use crate::config;
+use crate::outbox::Outbox;
 use crate::qos::History;
 use crate::writer::ChangeKind;
 

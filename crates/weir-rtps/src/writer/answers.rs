@@ -222,9 +222,7 @@ impl WriterCore {
             (again, is_hole) = self.note_again(index, sn, (again, is_hole));
             self.append_repair(&way, sn, &mut wanted, &to, out);
         }
-        if let Some(range) = wanted {
-            self.append_samples(range, &to, out);
-        }
+        wanted.into_iter().for_each(|range| self.append_samples(range, &to, out));
         self.note_repaired(&to, &room);
         self.note_repairs_sent(now, index, &allowed, is_hole);
         self.mark_again(now, index, again);
