@@ -144,7 +144,8 @@ mod tests {
         assert_eq!(error("[mind]\nreader = 1"), "`mind` is not an engine of this program");
         assert_eq!(
             error("[weir]\nturbo = true"),
-            "weir has no setting `turbo`; it has publish_mode, rate_percent, qos_file, qos_profile"
+            "weir has no setting `turbo`; it has publish_mode, rate_percent, qos_file, qos_profile, threads, \
+             socket_buffer, history"
         );
         assert!(error("[fastdds]\nmax_samples = 77").starts_with("fastdds is not built in: build with"));
         assert!(error("weir = 1").starts_with("`weir` is not a table"));

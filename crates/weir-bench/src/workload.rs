@@ -92,6 +92,10 @@ impl Workload {
     pub const WRITERS_MAX: u64 = 20_000;
     /// The most readers.
     pub const READERS_MAX: u64 = 100_000;
+    /// The most instances of all topics.
+    pub const INSTANCES_MAX: u64 = 1_000_000;
+    /// The most pairs of a writer and a reader of one topic.
+    pub const PAIRS_MAX: u64 = 1_000_000;
     /// The most samples that all readers together should receive: a bit of memory each.
     pub const DELIVERIES_MAX: f64 = 2e9;
 

@@ -227,7 +227,8 @@ impl Case {
         match self.point.test {
             Test::Latency => Some(self.figures.latency_us.filter(|latency| latency.count > 0)?.p50),
             Test::Throughput => Some(self.figures.throughput?.samples_per_s),
-            Test::Workload => Some(self.figures.workload.as_ref()?.cpu_percent),
+            // Who delivers less has less to do.
+            Test::Workload => Some(self.figures.workload.as_ref().filter(|it| it.is_complete())?.cpu_percent),
         }
     }
 

@@ -103,7 +103,26 @@ pub struct WorkloadProcess {
     pub cpu_percent: f64,
 }
 
+impl TopicGroupFigures {
+    /// Returns whether at least 99 % of what was due was written before the end.
+    #[must_use]
+    pub fn is_in_time(&self) -> bool {
+        self.sent_samples_per_s >= COMPLETE * self.due_samples_per_s
+    }
+}
+
+/// From this share on, a workload counts as carried.
+const COMPLETE: f64 = 0.99;
+
 impl WorkloadFigures {
+    /// Returns whether at least 99 % of the samples of each group were written in time, and received. Otherwise, the
+    /// processor time is that of less work.
+    #[must_use]
+    pub fn is_complete(&self) -> bool {
+        let is_received = |it: &TopicGroupFigures| it.received as f64 >= COMPLETE * it.expected as f64;
+        self.groups.iter().all(|it| it.is_in_time() && is_received(it))
+    }
+
     /// Returns the sum of a count over the groups.
     #[must_use]
     pub fn sum(&self, of: impl Fn(&TopicGroupFigures) -> u64) -> u64 {

@@ -208,6 +208,7 @@ impl Shim {
 }
 
 /// A participant, which its endpoints share. Dropping the last of them closes it.
+#[expect(clippy::vec_box, reason = "the engine keeps the addresses of the listeners")]
 struct OpenParticipant {
     shim: &'static Shim,
     raw: NonNull<RawParticipant>,

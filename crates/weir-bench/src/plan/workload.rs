@@ -4,7 +4,7 @@ use weir_results::{Reliability, Test};
 
 use super::{Action, Plan, PlanError, PlanOptions, Step};
 use crate::case::{CaseSpec, Method, Place};
-use crate::endpoint::Engine;
+use crate::endpoint::{Engine, ReliabilitySupport};
 use crate::workload::Workload;
 
 /// Plans a workload.
@@ -40,6 +40,18 @@ pub(super) fn plan(
     Ok(Plan { steps, until_width: None })
 }
 
+/// Returns the workload with the reliability that an engine has, where it has only one.
+fn as_carried(workload: &Workload, support: ReliabilitySupport) -> Workload {
+    let mut carried = workload.clone();
+    for topics in carried.topics.iter_mut().filter(|it| !support.supports(it.reliability)) {
+        topics.reliability = match topics.reliability {
+            Reliability::Reliable => Reliability::BestEffort,
+            _ => Reliability::Reliable,
+        };
+    }
+    carried
+}
+
 fn step(options: &PlanOptions, workload: &Workload, engine: &dyn Engine, repeat: u32, awake: bool) -> Step {
     let method = Method {
         keep_awake: awake,
@@ -57,7 +69,7 @@ fn step(options: &PlanOptions, workload: &Workload, engine: &dyn Engine, repeat:
         place: Place { cpus: None, ..options.place.clone() },
         method,
         settings: options.settings.effective(engine),
-        workload: Some(workload.clone()),
+        workload: Some(as_carried(workload, engine.capabilities().reliability)),
         ..CaseSpec::new(engine.name(), Test::Workload)
     };
     let max = engine.capabilities().size_bytes_max;

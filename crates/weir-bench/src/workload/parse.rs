@@ -222,14 +222,17 @@ fn size(source: Source<'_>, size: &Spanned<Size>) -> Result<usize, WorkloadError
 
 fn keep_last(source: Source<'_>, history: &Spanned<History>) -> Result<Option<u32>, WorkloadError> {
     match history.get_ref() {
-        History::Last(depth @ 1..) => Ok(Some(*depth)),
+        History::Last(depth @ 1..=HISTORY_MAX) => Ok(Some(*depth)),
         History::Text(text) if text == "all" => Ok(None),
         _ => {
-            let cause = "`history` is \"all\", or the number of samples to keep";
+            let cause = format!("`history` is \"all\", or the number of samples to keep, 1 to {HISTORY_MAX}");
             Err(source.error(history.span(), cause))
         }
     }
 }
+
+/// The most samples that writers and readers keep.
+const HISTORY_MAX: u32 = 1_000_000;
 
 fn check_names<'a>(
     source: Source<'_>,
@@ -254,6 +257,12 @@ fn check_totals(source: Source<'_>, workload: &Workload) -> Result<(), WorkloadE
         ("topics", total(|_| 1), Workload::WRITERS_MAX),
         ("writers", total(|topic| topic.writers), Workload::WRITERS_MAX),
         ("readers", total(|topic| topic.readers), Workload::READERS_MAX),
+        ("instances", total(|topic| topic.instances.saturating_mul(topic.writers)), Workload::INSTANCES_MAX),
+        (
+            "pairs of a writer and a reader",
+            total(|topic| topic.writers.saturating_mul(topic.readers)),
+            Workload::PAIRS_MAX,
+        ),
     ] {
         if count > most {
             let cause = format!("the workload has {count} {what}: at most {most} are possible");
@@ -392,7 +401,11 @@ mod tests {
         refused(&good("size = 64\nrate = 1\nburst = 0"), "line 14: `burst` is 0: it is 1 to 100000");
         refused(
             &good("size = 64\nrate = 1\nhistory = 'some'"),
-            "line 14: `history` is \"all\", or the number of samples to keep",
+            "line 14: `history` is \"all\", or the number of samples to keep, 1 to 1000000",
+        );
+        refused(
+            &good("size = 64\nrate = 1\nwriters = 1000\ninstances = 4000000"),
+            "line 1: the workload has 4000000000 instances: at most 1000000 are possible",
         );
         refused(
             &with("size = 64\nrate = 1\nfrom = 'c'\nto = 'b'"),

@@ -38,6 +38,8 @@ pub struct Written {
     pub writer: usize,
     /// Samples written: their numbers are `0..sent`.
     pub sent: u64,
+    /// Those written before the end.
+    pub in_time: u64,
     /// Samples that were due until the end.
     pub due: u64,
     /// The first sample of the measured part.
@@ -65,8 +67,9 @@ struct NodeWriter {
     number: usize,
     placed: PlacedWriter,
     writer: Box<dyn TopicWriter>,
-    /// Samples written.
+    /// Samples written, and those of them before the end.
     next: u64,
+    in_time: u64,
 }
 
 impl Process {
@@ -178,7 +181,7 @@ impl Process {
             let topics = &self.workload.topics[it.placed.group];
             let timetable = Timetable::new(topics, it.number, 0, self.case.warmup, self.case.duration);
             let (due, measured_from) = (timetable.count(), timetable.measured_from());
-            Written { writer: it.number, sent: it.next, due, measured_from }
+            Written { writer: it.number, sent: it.next, in_time: it.in_time, due, measured_from }
         };
         self.nodes.iter().flat_map(|node| &node.writers).map(of).collect()
     }
@@ -225,7 +228,13 @@ impl Process {
         }
         for (number, &placed) in self.layout.writers.iter().enumerate().filter(|(_, it)| it.node == number) {
             let setup = self.setup(&self.workload.topics[placed.group], placed.group, placed.topic);
-            writers.push(NodeWriter { number, placed, writer: node.open_writer(&setup)?, next: 0 });
+            writers.push(NodeWriter {
+                number,
+                placed,
+                writer: node.open_writer(&setup)?,
+                next: 0,
+                in_time: 0,
+            });
         }
         self.nodes.push(Node { node, writers, readers });
         Ok(())
@@ -255,7 +264,8 @@ struct Follow<'a> {
 }
 
 impl Follow<'_> {
-    /// Writes what is due until the end, the earliest first. What cannot be written in time is not written.
+    /// Writes what is due until the end, the earliest first, and what is late for [`GRACE_NS`] after it: samples that
+    /// are left out would have no age. What cannot be written by then is not written.
     fn run(
         &self,
         writers: &mut [NodeWriter],
@@ -271,7 +281,7 @@ impl Follow<'_> {
         while let Some(Reverse((due_ns, place))) = due.pop() {
             sleep_until(due_ns);
             let now_ns = clock::now_ns();
-            if now_ns >= self.end_ns {
+            if now_ns >= self.end_ns + GRACE_NS {
                 return Ok(());
             }
             let (it, timetable) = (&mut writers[place], &timetables[place]);
@@ -291,15 +301,21 @@ impl Follow<'_> {
         for _ in 0..topics.burst {
             let header = header(topics, it.number, it.next);
             while !it.writer.write(&header)? {
-                if clock::now_ns() >= self.end_ns {
+                if clock::now_ns() >= self.end_ns + GRACE_NS {
                     return Ok(());
                 }
             }
             it.next += 1;
         }
+        if clock::now_ns() < self.end_ns {
+            it.in_time = it.next;
+        }
         Ok(())
     }
 }
+
+/// So long after the end, samples are written that were due before it.
+const GRACE_NS: u64 = 1_000_000_000;
 
 /// What precedes the payload of a sample. Writers of a topic have instances of their own.
 fn header(topics: &TopicGroup, writer: usize, sample: u64) -> SampleHeader {

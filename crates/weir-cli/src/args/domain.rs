@@ -19,7 +19,7 @@ rest, and the time until a participant that restarts is matched again. Traffic i
 Examples:
   weir domain                                           # 20 participants with 10 endpoints each
   weir domain --participants 200 --endpoints 50 --processes 4
-  sudo unshare --net sh -c 'ip link set lo up && weir domain --participants 200 --endpoints 50 --format json'
+  weir domain --participants 200 --rest 0s --format json
 
 ", exit_codes_without_loss!()))]
 pub(crate) struct DomainArgs {

@@ -12,7 +12,7 @@
 //! - marks last, or take most of the rate, although no round trip shows a queue: something on the path, or a reader,
 //!   marks whatever the queue. Jitter hides a short queue. There, rounds with marks have to show longer round trips, on
 //!   average, than rounds without. Where little is sent, few round trips seem to show a queue by chance: marks in every
-//!   round until a quarter of the rate is left are taken for such marks in any case.
+//!   round until a sixteenth of the rate is left are taken for such marks in any case.
 
 use alloc::vec::Vec;
 use core::net::SocketAddrV4;
@@ -276,8 +276,8 @@ const DUPLICATES: u64 = 16;
 const UNCONFIRMED_SHARE: f64 = 0.4;
 const UNCONFIRMED_ROUNDS: u32 = 32;
 /// Marks in so many rounds in a row, while this share of the rate is left, come from no queue that the path fills.
-const LASTING_ROUNDS: u32 = 16;
-const LASTING_SHARE: f64 = 0.25;
+const LASTING_ROUNDS: u32 = 24;
+const LASTING_SHARE: f64 = 0.0625;
 /// The time for which it is off doubles so many times: to an hour.
 const OFF_DOUBLINGS: u32 = 6;
 
