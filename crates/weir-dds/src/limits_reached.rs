@@ -1,6 +1,5 @@
 //! Which limits a large domain has reached, and what to do.
 
-use weir_rtps::config::{PROXIES_MAX, PROXIES_PER_PARTICIPANT_MAX};
 use weir_rtps::discovery_data::DiscoveryLimits;
 use weir_rtps::participant::DiscoveryCounters;
 
@@ -27,32 +26,51 @@ pub struct LimitReached {
 }
 
 /// Returns the limits that discovery has reached. `refused_sends`: datagrams that the kernel did not take.
-pub(crate) fn reached(counters: &DiscoveryCounters, refused_sends: u64) -> Vec<LimitReached> {
-    let limits = DiscoveryLimits::default();
+/// `has_table`: a limits table has set the limits.
+pub(crate) fn reached(
+    counters: &DiscoveryCounters,
+    refused_sends: u64,
+    limits: &DiscoveryLimits,
+    has_table: bool,
+) -> Vec<LimitReached> {
+    let advise = |key: &str, otherwise: &str| {
+        if has_table { format!("raise {key} of the limits table") } else { otherwise.to_owned() }
+    };
     let all = [
         (
             "remote participants",
             counters.participants_over_limit,
             format!(
-                "at most {} are known; use several domains, or fewer participants with more endpoints each",
-                limits.participants.min(PROXIES_MAX)
+                "at most {} are known; {}",
+                limits.participants,
+                advise(
+                    "`participants`",
+                    "use several domains, or fewer participants with more endpoints each"
+                )
             ),
         ),
         (
             "remote endpoints",
             counters.endpoints_over_limit,
             format!(
-                "at most {} are known, {} of one participant, with {} bytes of names and user data; use several \
-                 domains, or PARTITION and content filters instead of many topics",
-                limits.endpoints, limits.endpoints_per_participant, limits.texts_bytes
+                "at most {} are known, {} of one participant, with {} bytes of names and user data; {}",
+                limits.endpoints,
+                limits.endpoints_per_participant,
+                limits.texts_bytes,
+                advise(
+                    "`participants`, `endpoints_per_participant` or `text_bytes`",
+                    "use several domains, or PARTITION and content filters instead of many topics"
+                )
             ),
         ),
         (
             "matches of an endpoint",
             counters.matches_over_limit,
             format!(
-                "at most {PROXIES_MAX}, {PROXIES_PER_PARTICIPANT_MAX} with one participant; use several topics or \
-                 partitions"
+                "at most {}, {} with one participant; {}",
+                limits.matches,
+                limits.matches_per_participant,
+                advise("`endpoint.matches`", "use several topics or partitions")
             ),
         ),
         (
@@ -72,13 +90,17 @@ mod tests {
     #[test]
     fn only_limits_that_were_reached_are_named() {
         let mut counters = DiscoveryCounters::default();
-        assert_eq!(reached(&counters, 0), []);
+        let limits = DiscoveryLimits { matches: 8, matches_per_participant: 4, ..DiscoveryLimits::default() };
+        assert_eq!(reached(&counters, 0, &limits, false), []);
         counters.matches_over_limit = 3;
-        let named = reached(&counters, 1);
+        let named = reached(&counters, 1, &limits, false);
         assert_eq!(
             named.iter().map(|it| (it.what, it.count)).collect::<Vec<_>>(),
             [("matches of an endpoint", 3), ("socket buffer for discovery", 1)]
         );
         assert!(named[1].advice.contains("net.core.wmem_max"), "{named:?}");
+        assert_eq!(named[0].advice, "at most 8, 4 with one participant; use several topics or partitions");
+        let named = reached(&counters, 0, &limits, true);
+        assert!(named[0].advice.ends_with("raise `endpoint.matches` of the limits table"), "{named:?}");
     }
 }

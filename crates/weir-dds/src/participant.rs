@@ -411,7 +411,10 @@ impl DomainParticipant {
     ///
     /// [`discovery_counters`](Self::discovery_counters) has the numbers.
     pub fn limits_reached(&self) -> Vec<LimitReached> {
-        limits_reached::reached(&self.discovery_counters(), self.refused_discovery_sends())
+        let of = |core: &mut ParticipantCore, _| (core.config().limits, core.config().table.is_some());
+        let (limits, has_table) = self.handle.driver.with_discovery(of);
+        let refused_sends = self.refused_discovery_sends();
+        limits_reached::reached(&self.discovery_counters(), refused_sends, &limits, has_table)
     }
 
     /// Returns the counters of received user traffic.

@@ -2,7 +2,8 @@
 //!
 //! Readers announce their groups (MULTICAST_LOCATOR, DEFAULT_MULTICAST_LOCATOR). A writer sends to
 //! a group if that saves at least one send, and to all other readers by unicast. Messages for one
-//! reader (repairs, GAPs, its own HEARTBEATs) always go to its unicast address.
+//! reader (GAPs, its own HEARTBEATs) always go to its unicast address, and so do repairs that no other reader requests
+//! (`writer/group_repairs.rs`).
 
 use alloc::vec::Vec;
 use core::net::{Ipv4Addr, SocketAddrV4};
@@ -11,7 +12,7 @@ use crate::outbox::Destinations;
 
 /// A multicast group and the interface to reach it. Two readers of one group behind different
 /// interfaces have different routes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct GroupRoute {
     /// The group and its port.
     pub group: SocketAddrV4,

@@ -10,7 +10,7 @@
 //!
 //! The endpoints exist from the start, as many as the types say. One thread uses the station. Not here, but in
 //! `weir-dds`: asynchronous publishing, static peers of a file, the sizes of packets beyond those of Ethernet, group
-//! presentation, and user data by multicast.
+//! presentation, exclusive ownership, and user data by multicast.
 
 use alloc::sync::Arc;
 use alloc::vec;
@@ -24,8 +24,8 @@ use crate::driver::{Driver, Parts, Port};
 use crate::outbox::Outbox;
 use crate::participant::{LocalEndpoint, LocalEndpointError, ParticipantConfig, ParticipantCore};
 use crate::path::Path;
-use crate::qos::{Durability, Reliability};
-use crate::reader::{RawSample, ReaderConfig, ReaderCore, WriterProxyConfig};
+use crate::qos::{Durability, Reliability, XCDR1};
+use crate::reader::{RawSample, ReaderConfig, ReaderCore, WriterPolicies, WriterProxyConfig};
 use crate::receiver::unlocked::{Cores, UnlockedReceiver};
 use crate::time::Time;
 use crate::writer::{Change, ReaderProxyConfig, WriteRefused, WriterConfig, WriterCore};
@@ -234,9 +234,13 @@ impl<D: Driver, const WRITERS: usize, const READERS: usize> Station<D, WRITERS, 
                     }
                 }
                 DiscoveryEvent::WriterChanged { reader, writer } => {
-                    let core = self.reader(reader);
-                    core.into_iter()
-                        .for_each(|core| core.move_writer(writer.guid, Arc::clone(&writer.destinations)));
+                    if let Some(core) = self.reader(reader) {
+                        core.move_writer(writer.guid, Arc::clone(&writer.destinations));
+                        core.set_writer_policies(writer.guid, WriterPolicies::of(&writer.qos));
+                    }
+                }
+                DiscoveryEvent::LivelinessAsserted { prefix, kind } => {
+                    self.readers.iter_mut().for_each(|core| core.assert_liveliness(now, prefix, kind));
                 }
                 DiscoveryEvent::WriterUnmatched { reader, writer } => {
                     self.reader(reader).into_iter().for_each(|core| core.unmatch_writer(now, writer));
@@ -254,8 +258,14 @@ impl<D: Driver, const WRITERS: usize, const READERS: usize> Station<D, WRITERS, 
         self.readers.iter_mut().find(|core| core.guid().entity == entity)
     }
 
-    /// Sends the messages of the outbox.
+    /// Sends the messages of the outbox. What is left after an error counts as lost.
     fn send(&mut self, from: Port) -> Result<(), D::Error> {
+        let sent = self.send_outbox(from);
+        self.outbox.clear();
+        sent
+    }
+
+    fn send_outbox(&mut self, from: Port) -> Result<(), D::Error> {
         for item in &self.outbox.items {
             let parts = <[&[u8]; 2]>::from(self.outbox.parts(item));
             let len = parts[0].len() + parts[1].len();
@@ -265,7 +275,6 @@ impl<D: Driver, const WRITERS: usize, const READERS: usize> Station<D, WRITERS, 
                 item.to.iter().try_for_each(|to: &SocketAddrV4| self.driver.send(from, *to, datagram))?;
             }
         }
-        self.outbox.clear();
         Ok(())
     }
 }
@@ -290,6 +299,8 @@ fn match_writer(now: Time, core: &mut ReaderCore, writer: RemoteEndpoint) {
     core.match_writer(now, WriterProxyConfig { guid, reliable, destinations, vendor });
     core.note_elsewhere(guid);
     core.set_liveliness(now, guid, writer.qos.liveliness);
+    core.set_writer_policies(guid, WriterPolicies::of(&writer.qos));
+    core.note_representation(guid, writer.qos.representation.first().copied().unwrap_or(XCDR1));
     if writer.qos.durability != Durability::Volatile {
         core.note_history(guid);
     }

@@ -395,15 +395,15 @@ impl Lane {
     }
 
     /// Opens the sockets for changed destinations, see [`Sender::connect`].
-    pub(crate) fn connect(&self) {
-        self.open_sockets(&mut self.sending.lock());
+    pub(crate) fn connect(&self, outlet: &Outlet) {
+        self.open_sockets(&mut self.sending.lock(), outlet);
     }
 
     /// Opens all sockets anew, because the host's addresses or routes have changed.
     pub(crate) fn reconnect(&self, outlet: &Outlet) {
         let mut sending = self.sending.lock();
         sending.sender.disconnect();
-        self.open_sockets(&mut sending);
+        self.open_sockets(&mut sending, outlet);
         if sending.sender.has_lost_path() {
             outlet.note_lost_path();
         }
@@ -432,13 +432,14 @@ impl Lane {
         sending.sender.set_type_of_service(type_of_service);
     }
 
-    fn open_sockets(&self, sending: &mut Sending) {
+    fn open_sockets(&self, sending: &mut Sending, outlet: &Outlet) {
         let (destinations, routes, datagram_max) = {
             let core = self.core.lock();
             sending.sender.set_type_of_service(core.type_of_service());
             (Arc::clone(core.destinations()), core.routes().to_vec(), core.datagram_max())
         };
         sending.sender.connect(&destinations, &routes);
+        outlet.share_groups(sending.sender.group_sockets());
         sending.sender.fragment_above(datagram_max);
         let connection = sending.sender.connection_to(&destinations).filter(|_| self.publishing.is_none());
         self.core.lock().connect(connection.map(|connection| (destinations, connection)));

@@ -7,7 +7,7 @@ use weir_rtps::discovery_event::{DiscoveryEvent, RemoteEndpoint};
 use weir_rtps::outbox::Outbox;
 use weir_rtps::participant::ParticipantCore;
 use weir_rtps::path::Path;
-use weir_rtps::qos::{Durability, Qos, Reliability, XCDR1};
+use weir_rtps::qos::{Durability, Reliability, XCDR1};
 use weir_rtps::reader::{WriterPolicies, WriterProxyConfig};
 use weir_rtps::time::Time;
 use weir_rtps::writer::ReaderProxyConfig;
@@ -119,7 +119,7 @@ impl Driver {
 
     /// Does once what many events require.
     fn follow_up(&self, followed: &mut Followed) {
-        followed.writers.drain(..).for_each(|writer| writer.lane.connect());
+        followed.writers.drain(..).for_each(|writer| writer.lane.connect(&self.outlet));
         // Counted after the matches are complete: a thread that waits for them may write at once.
         for (endpoint, guid) in followed.matched.drain(..) {
             match endpoint {
@@ -215,7 +215,7 @@ impl Driver {
             DiscoveryEvent::WriterChanged { reader, writer } => {
                 let Some(reader) = table.readers.get(&reader) else { return };
                 let mut core = reader.core.lock();
-                core.set_writer_policies(writer.guid, policies_of(&writer.qos));
+                core.set_writer_policies(writer.guid, WriterPolicies::of(&writer.qos));
                 core.move_writer(writer.guid, writer.destinations);
             }
             DiscoveryEvent::WriterUnmatched { reader, writer } => {
@@ -330,7 +330,7 @@ impl Driver {
                 core.note_elsewhere(guid);
             }
             core.set_liveliness(now, guid, writer.qos.liveliness);
-            core.set_writer_policies(guid, policies_of(&writer.qos));
+            core.set_writer_policies(guid, WriterPolicies::of(&writer.qos));
             if let Some(publisher) = writer.qos.group {
                 core.set_writer_group(guid, Guid::new(guid.prefix, publisher));
             }
@@ -342,11 +342,6 @@ impl Driver {
             self.outlet.arm(core.next_timeout());
         }
     }
-}
-
-/// Returns the policies of a writer that its readers enforce.
-fn policies_of(qos: &Qos) -> WriterPolicies {
-    WriterPolicies { lifespan: qos.lifespan, strength: qos.ownership_strength }
 }
 
 /// What follows from events, and is done once for all of them.

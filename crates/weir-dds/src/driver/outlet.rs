@@ -4,9 +4,11 @@
 //! Pacing happens before: a writer core hands out no more than its paths allow.
 
 use std::io;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Weak};
 
+use parking_lot::Mutex;
+use weir_rtps::multicast::GroupRoute;
 use weir_rtps::outbox::Outbox;
 use weir_rtps::time::Time;
 use weir_rtps::writer::DirectDatagram;
@@ -24,12 +26,21 @@ pub(crate) struct Outlet {
     has_queued: AtomicBool,
     /// Some writer's connected socket has lost its path.
     has_lost_path: AtomicBool,
+    /// The sockets of writers that are connected to multicast groups. Only they are tied to an interface.
+    groups: Mutex<Vec<(GroupRoute, Weak<UdpSocket>)>>,
 }
 
 impl Outlet {
     /// Uses `socket` where no connected socket exists.
     pub(crate) fn new(socket: Arc<UdpSocket>, timers: Timers) -> Self {
-        Self { socket, timers, has_queued: AtomicBool::new(false), has_lost_path: AtomicBool::new(false) }
+        let groups = Mutex::default();
+        Self {
+            socket,
+            timers,
+            has_queued: AtomicBool::new(false),
+            has_lost_path: AtomicBool::new(false),
+            groups,
+        }
     }
 
     /// Sends everything in `outbox` and empties it. A datagram that the kernel refuses counts as
@@ -69,6 +80,28 @@ impl Outlet {
     /// Returns the socket to use where no connected socket exists.
     pub(super) fn socket(&self) -> &UdpSocket {
         &self.socket
+    }
+
+    /// Shares the sockets of a writer that are connected to groups with the threads that send for several writers.
+    pub(super) fn share_groups(&self, sockets: impl Iterator<Item = (GroupRoute, Weak<UdpSocket>)>) {
+        let mut groups = self.groups.lock();
+        groups.retain(|(_, socket)| socket.strong_count() > 0);
+        for (route, socket) in sockets {
+            if !groups.iter().any(|(_, known)| known.ptr_eq(&socket)) {
+                groups.push((route, socket));
+            }
+        }
+    }
+
+    /// Returns a socket for each route to a multicast group.
+    pub(super) fn groups(&self) -> Vec<(GroupRoute, Arc<UdpSocket>)> {
+        let mut sockets: Vec<(GroupRoute, Arc<UdpSocket>)> = Vec::new();
+        for (route, socket) in self.groups.lock().iter() {
+            if !sockets.iter().any(|(known, _)| known == route) {
+                sockets.extend(socket.upgrade().map(|socket| (*route, socket)));
+            }
+        }
+        sockets
     }
 
     /// Records that some writer's connected socket has lost its path. The timer thread opens it

@@ -3,7 +3,7 @@
 use std::io::{self, IoSlice};
 use std::net::{Ipv4Addr, SocketAddrV4};
 use std::ops::ControlFlow;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 use weir_rtps::config;
 use weir_rtps::multicast::GroupRoute;
@@ -121,6 +121,11 @@ impl Sender {
         self.has_lost_path
     }
 
+    /// Returns the sockets connected to groups.
+    pub(super) fn group_sockets(&self) -> impl Iterator<Item = (GroupRoute, Weak<UdpSocket>)> {
+        self.groups.iter().map(|(route, connection)| (*route, Arc::downgrade(&connection.socket)))
+    }
+
     /// Returns the connection to the only one of `destinations`.
     pub(crate) fn connection_to(&self, destinations: &[SocketAddrV4]) -> Option<Connection> {
         let only = only(self.connected.as_ref(), &self.groups);
@@ -166,7 +171,16 @@ impl Sender {
             let messages = messages.map(|item| (item, None));
             is_path_lost |= send_messages(&connection.socket, outbox, messages, scratch, counters).is_break();
         }
-        let is_sent = |to: &SocketAddrV4| groups.iter().any(|(route, _)| route.group == *to);
+        let is_own = |to: &SocketAddrV4| groups.iter().any(|(route, _)| route.group == *to);
+        // A thread that sends for several writers has none of their sockets.
+        let is_shared = |to: &SocketAddrV4| to.ip().is_multicast() && !is_own(to);
+        let has_shared = outbox.items.iter().any(|item| item.to.iter().any(is_shared));
+        let shared = if has_shared { outlet.groups() } else { Vec::new() };
+        for (route, socket) in shared.iter().filter(|(route, _)| is_shared(&route.group)) {
+            let messages = outbox.items.iter().filter(|item| item.to.contains(&route.group));
+            let _ = send_messages(socket, outbox, messages.map(|item| (item, None)), scratch, counters);
+        }
+        let is_sent = |to: &SocketAddrV4| is_own(to) || shared.iter().any(|(route, _)| route.group == *to);
         // Messages to the same readers are sent destination by destination, so that adjacent ones
         // can join one segmented send.
         let alike = outbox.items.chunk_by(|a, b| Arc::ptr_eq(&a.to, &b.to));
@@ -289,12 +303,16 @@ mod tests {
 
     /// Sends one block to these addresses with `sender`.
     fn send(sender: &mut Sender, to: &[SocketAddrV4]) {
+        send_by(sender, &outlet(), to);
+    }
+
+    fn send_by(sender: &mut Sender, outlet: &Outlet, to: &[SocketAddrV4]) {
         let mut block = Block::new(8);
         Arc::get_mut(&mut block).unwrap().bytes_mut().copy_from_slice(b"payload!");
         let mut outbox = Outbox::new();
         let slice = Some(BlockSlice::new(block, 0, 8));
         outbox.items.push(Item { samples: 1, ..Item::of(Arc::from(to), slice) });
-        sender.send(&outlet(), &mut outbox);
+        sender.send(outlet, &mut outbox);
         assert!(outbox.is_empty());
     }
 
@@ -385,5 +403,25 @@ mod tests {
         }
         sender.connect(&[beside.local_addr()], &[]);
         assert!(sender.groups.is_empty() && sender.connected.is_some());
+    }
+
+    #[test]
+    fn a_thread_without_sockets_of_its_own_sends_to_groups_by_those_of_writers() {
+        let group = SocketAddrV4::new(Ipv4Addr::new(239, 255, 77, 10), socket().local_addr().port());
+        let options = SocketOptions { reuse_address: true, ..SocketOptions::new(group) };
+        let listener = UdpSocket::bind(&options).unwrap();
+        listener.join_multicast(*group.ip(), Ipv4Addr::LOCALHOST).unwrap();
+        let outlet = outlet();
+        let mut writer = Sender::default();
+        writer.connect(&[group], &[GroupRoute { group, interface: Ipv4Addr::LOCALHOST }]);
+        outlet.share_groups(writer.group_sockets());
+        outlet.share_groups(writer.group_sockets());
+        let from = writer.groups[0].1.socket.local_addr();
+        send_by(&mut Sender::default(), &outlet, &[group]);
+        let mut batch = RecvBatch::new(1);
+        assert_eq!(listener.recv_batch(&mut batch, 1, Wait::Block).unwrap(), 1);
+        assert_eq!(batch.get(0).unwrap().from, from);
+        drop(writer);
+        assert!(outlet.groups().is_empty());
     }
 }

@@ -25,7 +25,7 @@ use crate::change_kind::ChangeKind;
 use crate::content_filter::reported_result;
 use crate::instance_deadlines::{DeadlineMissedStatus, InstanceDeadlines, finite};
 use crate::key_hasher::Key;
-use crate::qos::{DestinationOrder, Ownership, Presentation, PresentationScope, Reliability};
+use crate::qos::{DestinationOrder, Ownership, Presentation, PresentationScope, Qos, Reliability};
 use crate::time::Time;
 
 /// The policies of a writer that its readers enforce.
@@ -36,6 +36,14 @@ pub struct WriterPolicies {
     pub lifespan: Duration,
     /// Under exclusive ownership, the strongest writer owns an instance (OWNERSHIP_STRENGTH).
     pub strength: i32,
+}
+
+impl WriterPolicies {
+    /// Takes them from what a writer announces.
+    #[must_use]
+    pub fn of(qos: &Qos) -> Self {
+        Self { lifespan: qos.lifespan, strength: qos.ownership_strength }
+    }
 }
 
 /// What the policies know of writers, instances and samples.

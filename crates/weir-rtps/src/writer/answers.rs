@@ -82,7 +82,7 @@ impl WriterCore {
             let repaired = self.counters.samples_repaired;
             let mut gone =
                 if requested.is_empty() { Vec::new() } else { self.repair(now, index, &mut requested, out) };
-            let is_refused = self.counters.samples_repaired == repaired;
+            let is_nothing_sent = self.counters.samples_repaired == repaired;
             let left_out = self.take_left_out(index);
             gone.extend(
                 left_out
@@ -94,7 +94,7 @@ impl WriterCore {
             // Amid what is sent again because it was discarded, HEARTBEATs follow each other as in a stream.
             let is_marked = core::mem::take(&mut self.proxies[index].is_heartbeat_due);
             let is_heartbeat_due = is_heartbeat_due || is_marked;
-            if (waits || is_refused) && gap_to.is_none() && gone.is_empty() && !is_heartbeat_due {
+            if (waits || is_nothing_sent) && gap_to.is_none() && gone.is_empty() && !is_heartbeat_due {
                 // The HEARTBEAT follows the last of the repairs. Without any it would cause the same request again.
                 continue;
             }
@@ -193,11 +193,10 @@ impl WriterCore {
                 }
                 continue;
             }
-            let way = self.repair_way(now, index, sn);
+            let (way, cost) = (self.repair_way(now, index, sn), charge(entry.len as usize));
             if way == RepairWay::Sent {
                 continue;
             }
-            let cost = charge(entry.len as usize);
             // Consecutive samples of a batch are sent in one datagram.
             let is_next = wanted.as_ref().is_some_and(|range| range.end == sn);
             let sent = previous.filter(|previous| is_next && previous.is_extended_by(&entry));
@@ -215,6 +214,7 @@ impl WriterCore {
             }
             previous = Some(entry);
             allowed.spend(bytes);
+            self.note_group_repair(now, index, sn, &way);
             self.note_sent_again(now, index, (sn, 0), on_the_wire(bytes));
             self.send_withheld(now, sn, None, &to);
             self.window.on_repaired(cost);

@@ -17,6 +17,7 @@ use alloc::vec::Vec;
 
 use weir_wire::{Guid, SequenceNumber};
 
+use super::reader_proxy::ReaderProxy;
 use super::state::WriterCore;
 use crate::config;
 use crate::multicast::GroupRoute;
@@ -27,7 +28,7 @@ use crate::time::Time;
 #[derive(Debug, Default)]
 pub(super) struct GroupRepairs {
     /// Samples that are requested by several of the readers that are answered now, in order.
-    common: Vec<SequenceNumber>,
+    common: Vec<(SequenceNumber, GroupRoute)>,
     latest: VecDeque<Repaired>,
 }
 
@@ -36,8 +37,9 @@ struct Repaired {
     sn: SequenceNumber,
     route: GroupRoute,
     at: Time,
-    /// Who was sent it; `None`: the group.
-    reader: Option<Guid>,
+    /// Who had requested it.
+    reader: Guid,
+    is_for_group: bool,
 }
 
 /// How a requested sample is sent again.
@@ -58,48 +60,63 @@ impl WriterCore {
         if self.routes.is_empty() || due.len() < 2 {
             return;
         }
-        let in_group = self.proxies[due].iter().filter(|proxy| proxy.group.is_some());
         let mut all: Vec<_> = Vec::new();
-        for proxy in in_group {
+        for proxy in &self.proxies[due] {
+            let Some(route) = proxy.group else { continue };
             let mut requested = proxy.requested.clone();
             requested.sort_unstable();
             requested.dedup();
-            all.extend(requested);
+            all.extend(requested.into_iter().map(|sn| (sn, route)));
         }
         all.sort_unstable();
         let several = all.chunk_by(|a, b| a == b).filter(|same| same.len() > 1);
         self.group_repairs.common.extend(several.map(|same| same[0]));
     }
 
-    /// Returns how a sample is sent again to the reader at `index`, and records that.
-    pub(super) fn repair_way(&mut self, now: Time, index: usize, sn: SequenceNumber) -> RepairWay {
+    /// Returns how a sample is sent again to the reader at `index`.
+    pub(super) fn repair_way(&self, now: Time, index: usize, sn: SequenceNumber) -> RepairWay {
         let proxy = &self.proxies[index];
         let Some(route) = proxy.group.filter(|route| self.routes.contains(route)) else {
             return RepairWay::Alone;
         };
-        let guid = proxy.guid;
+        let GroupRepairs { common, latest } = &self.group_repairs;
         let time = config::GROUP_REPAIR_TIME.max(proxy.repair_time());
+        let is_it = |it: &&Repaired| it.sn == sn && it.route == route && now.since(it.at) <= time;
+        let last = latest.iter().rev().find(is_it);
+        // The reader for which it was sent to the group, and that requests it again, has not received that.
+        let is_of_other = last.is_some_and(|it| it.reader != proxy.guid);
+        let was_for_group = last.is_some_and(|it| it.is_for_group);
+        if is_of_other && was_for_group {
+            return RepairWay::Sent;
+        }
+        let was_alone = is_of_other && !was_for_group;
+        let is_common = was_alone || common.binary_search(&(sn, route)).is_ok();
+        // A reader that does not know yet where its samples begin must not get an earlier one, and one that is to prove
+        // what it receives must not get what is withheld from it. Who is behind another interface gets it as well.
+        let may_get = |proxy: &ReaderProxy| {
+            let is_withheld = proxy.withheld.as_ref().is_some_and(|it| it.contains(sn, None));
+            proxy.is_introduced && proxy.start <= sn && !is_withheld
+        };
+        let is_of_group = |proxy: &&ReaderProxy| proxy.group.is_some_and(|it| it.group == route.group);
+        if is_common && self.proxies.iter().filter(is_of_group).all(may_get) {
+            RepairWay::Group(Arc::from([route.group]))
+        } else {
+            RepairWay::Alone
+        }
+    }
+
+    /// Records that a sample is sent again for the reader at `index`.
+    pub(super) fn note_group_repair(&mut self, now: Time, index: usize, sn: SequenceNumber, way: &RepairWay) {
+        let proxy = &self.proxies[index];
+        let Some(route) = proxy.group else { return };
+        let is_for_group = matches!(way, RepairWay::Group(_));
+        let reader = proxy.guid;
+        self.counters.repairs_multicast += u64::from(is_for_group);
         let latest = &mut self.group_repairs.latest;
         while latest.front().is_some_and(|it| latest.len() >= REMEMBERED_MAX || now.since(it.at) > MEMORY) {
             latest.pop_front();
         }
-        let mut same =
-            latest.iter().filter(|it| it.sn == sn && it.route == route && now.since(it.at) <= time);
-        let was_alone = match same.next_back() {
-            Some(Repaired { reader: None, .. }) => return RepairWay::Sent,
-            other => other.is_some_and(|it| it.reader != Some(guid)),
-        };
-        let is_common = was_alone || self.group_repairs.common.binary_search(&sn).is_ok();
-        // A reader that does not know yet where its samples begin must not get an earlier one.
-        let mut group = self.proxies.iter().filter(|proxy| proxy.group == Some(route));
-        let is_for_group = is_common && group.all(|proxy| proxy.is_introduced && proxy.start <= sn);
-        let reader = (!is_for_group).then_some(guid);
-        self.group_repairs.latest.push_back(Repaired { sn, route, at: now, reader });
-        if !is_for_group {
-            return RepairWay::Alone;
-        }
-        self.counters.repairs_multicast += 1;
-        RepairWay::Group(Arc::from([route.group]))
+        latest.push_back(Repaired { sn, route, at: now, reader, is_for_group });
     }
 }
 

@@ -65,7 +65,7 @@ impl WriterCore {
     /// and losses are to be expected.
     #[inline]
     pub(super) fn brings_heartbeat(&self, now: Time) -> bool {
-        self.is_tail(self.unsent.prev()) && self.is_lossy(now)
+        self.is_lossy(now) && self.is_tail(self.unsent.prev())
     }
 
     /// Returns whether there are unacknowledged samples up to `last`, but only a few.
@@ -74,8 +74,8 @@ impl WriterCore {
         let count = last.0 - self.acknowledged.0;
         (1..=config::TAIL_SAMPLES_MAX).contains(&count)
             || (1..=config::TAIL_SAMPLES_MAX_PATH).contains(&count)
-                && self.has_spare_path()
                 && self.has_little_unacknowledged()
+                && self.has_spare_path()
     }
 
     /// Returns whether what is unacknowledged is as little as any path may have in flight.

@@ -22,6 +22,7 @@ mod direct;
 mod ecn;
 mod expected_qos;
 mod filtered_link;
+mod group_repairs;
 mod inactivity;
 mod limits;
 mod pacing;

@@ -291,7 +291,7 @@ impl WriterCore {
         if self.proxies.iter().all(|proxy| proxy.is_introduced) {
             return false;
         }
-        let is_lossy = self.has_spare_path() && self.is_lossy(now);
+        let is_lossy = self.is_lossy(now) && self.has_spare_path();
         self.heartbeat.sent(now, self.history.charged(), is_lossy);
         let last = self.unsent.prev();
         for proxy in self.proxies.iter_mut().filter(|proxy| proxy.is_reliable && proxy.acknowledged < last) {
@@ -315,7 +315,7 @@ impl WriterCore {
             // The timer may have been set before the round trip was known.
             self.heartbeat.delay = self.heartbeat.delay.max(self.pacing.patience);
         }
-        let is_lossy = self.has_spare_path() && self.is_lossy(now);
+        let is_lossy = self.is_lossy(now) && self.has_spare_path();
         self.heartbeat.sent(now, self.history.charged(), is_lossy);
         if self.has_withheld {
             self.excuse(Some(first));

@@ -129,7 +129,8 @@ fn small_samples_pass_a_lossy_link_soon() {
         let delay = Duration::from_micros(delay_us);
         let camera = Camera { size: |_| 1024, history: History::KeepLast(10), mbps: 300, delay, loss };
         let time = Duration::from_secs(8);
-        let [rate, age, packets] = medians(5, |seed| {
+        // At 40 % loss a seed delivers 27.5 to 29.9 per second.
+        let [rate, age, packets] = medians(41, |seed| {
             let (ages, packets) = camera.ages(seed, time);
             [ages.len() as f64 / (time.as_secs_f64() - 1.0), ages[ages.len() * 99 / 100], packets]
         });

@@ -76,14 +76,14 @@ fn where_a_link_marks_its_queue_is_shorter_and_drops_nothing() {
     // With the most of the mean queue that is left, and the least of the goodput. Where the path keeps its queue much
     // shorter than what is marked anyway, there is less to gain: a queue of 3.25 ms is short enough there.
     let links = [
-        ("lte,ecn=5ms", 0.67, 0.95),
+        ("lte,ecn=5ms", 0.6, 0.95),
         ("wifi,ecn=5ms", 1.0, 0.95),
         ("rate=20M,rtt=60ms,queue=256k,ecn=5ms", 0.95, 0.92),
     ];
     let mut judge = Judge::default();
     for (link, queue_max, goodput_min) in links {
         for size in SIZES {
-            let seeds = if link.starts_with("rate") { 1 } else { 5 };
+            let seeds = if link.starts_with("rate") { 1 } else { 15 };
             let [goodput, queue, queue_ms, marked, is_used, dropped] = medians(seeds, |seed| {
                 let [without, with] =
                     [Path::new(), Path::new().with_ecn()].map(|path| run(link, seed, path, size, HONEST));
@@ -148,8 +148,8 @@ fn a_reader_that_hides_marks_or_invents_them_gains_nothing_and_harms_nobody() {
     let mut judge = Judge::default();
     for link in ["lte,ecn=5ms", "rate=20M,rtt=20ms,queue=256k,ecn=5ms"] {
         let of = |path: fn() -> Path, sees: fn(Ecn) -> Ecn| {
-            // Jitter makes the queue of lte differ from seed to seed.
-            medians(7, |seed| {
+            // Jitter makes the queue of lte differ from seed to seed by a third.
+            medians(21, |seed| {
                 let shown = run(link, seed, path(), SIZES[0], sees);
                 [shown.goodput, shown.queue_ms, shown.dropped as f64]
             })
@@ -160,7 +160,7 @@ fn a_reader_that_hides_marks_or_invents_them_gains_nothing_and_harms_nobody() {
             let shown =
                 format!("{link} {lie}: {with:.3?}; without ECN {goodput:.3}, {queue_ms:.3}, {dropped}");
             // As if there was no ECN.
-            let is_as_bad = with[1] < queue_ms * 1.15 && with[2] <= dropped;
+            let is_as_bad = with[1] < queue_ms * 1.1 && with[2] <= dropped;
             let is_as_good = with[0] < goodput * 1.02 && with[0] > goodput * 0.9;
             judge.check(is_as_bad && is_as_good, shown);
         }

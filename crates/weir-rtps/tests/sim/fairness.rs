@@ -244,7 +244,9 @@ fn what_is_small_and_rare_does_not_wait_behind_bulk() {
         for reliability in [Reliability::Reliable, Reliability::BestEffort] {
             // Few are late, so that those of all seeds are taken together.
             let mut ages = Vec::new();
-            let [share, queue] = medians(3, |seed| {
+            // The share differs from seed to seed by 0.02, and its mean (0.805 on lte) is close to the bound.
+            let seeds = if link == "lte" { 25 } else { 3 };
+            let [share, queue] = medians(seeds, |seed| {
                 let (mut shared, path) = small(seed);
                 shared.sim.run_for(Duration::from_secs(1));
                 // Twice what the link carries.
@@ -263,7 +265,7 @@ fn what_is_small_and_rare_does_not_wait_behind_bulk() {
             );
             let is_young = age <= alone + queue_max(link) * 2;
             // A large best-effort sample is lost if one of its fragments is.
-            let least = if reliability == Reliability::Reliable { 0.75 } else { 0.6 };
+            let least = if reliability == Reliability::Reliable { 0.8 } else { 0.6 };
             judge.check(is_young && share > least && queue <= 1.0, shown);
         }
     }
