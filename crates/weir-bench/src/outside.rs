@@ -20,6 +20,7 @@ use std::time::Duration;
 use weir_results::{Case, Test};
 
 pub use case::OutsideCase;
+pub(crate) use process::{UDP_SOCKETS, lists_port};
 pub(crate) use tcp::TcpFlow;
 
 use crate::case::CaseError;

@@ -43,8 +43,8 @@ pub(crate) use serve::ServeArgs;
 pub(crate) use targets::TargetsArgs;
 pub(crate) use udp::{SecretArgs, UdpArgs, UdpCommand, UdpServerArgs};
 pub(crate) use values::{
-    Cpus, Direction, DomainFormat, Format, KeepAwakeChoice, Order, PlotForm, PlotTest, Profile, Program,
-    ProgressForm, ScriptPurpose, TelemetryForm, UdpRate,
+    Cpus, Direction, Format, KeepAwakeChoice, Order, PlotForm, PlotTest, Profile, Program, ProgressForm,
+    ScriptPurpose, TelemetryForm, UdpRate,
 };
 
 /// Measure what a network and a publish/subscribe middleware carry

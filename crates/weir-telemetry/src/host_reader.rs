@@ -9,7 +9,7 @@ use crate::host_counters::{HostCounters, RESOURCES};
 use crate::loss_watch::parse_backlog;
 use crate::memory::{parse_memory, parse_paging, parse_pressure};
 use crate::proc_file::ProcFile;
-use crate::process::process_usage;
+use crate::process::{parse_resident_kib, process_usage};
 use crate::udp_counters::UdpCounters;
 
 /// Keeps the kernel's files open. Network files are those of the creating thread's namespace.
@@ -129,12 +129,6 @@ fn frequency_files() -> Vec<(u32, ProcFile)> {
         .collect();
     files.sort_unstable_by_key(|(number, _)| *number);
     files
-}
-
-/// Parses the resident memory from `/proc/self/statm`, whose second number counts pages.
-fn parse_resident_kib(text: &str) -> Option<u64> {
-    let pages: u64 = text.split_whitespace().nth(1)?.parse().ok()?;
-    Some(pages * procfs::page_size() / 1024)
 }
 
 #[cfg(test)]

@@ -14,7 +14,8 @@
 //! - `process`: resource use of this process
 //! - `queues`: the queues of devices and their drops, by netlink
 //! - `system_calls`: counts the process's system calls
-//! - `udp_counters`: the kernel's counters of UDP; `udp_sockets`: of this process's sockets
+//! - `udp_counters`: the kernel's counters of UDP; `udp_sockets`: of this process's sockets; `traffic`: what was sent;
+//!   `names_and_values`: the tables that have them
 
 mod cgroup;
 mod checkup;
@@ -27,20 +28,23 @@ mod interface;
 mod inventory;
 mod loss_watch;
 mod memory;
+mod names_and_values;
 mod proc_file;
 mod process;
 mod queues;
 mod sampler;
 mod system_calls;
+mod traffic;
 mod udp_counters;
 mod udp_sockets;
 
 pub use checkup::{Facts, Finding, PathFacts, Purpose, examine, script};
 pub use inventory::{environment, host_warnings};
 pub use loss_watch::LossWatch;
-pub use process::{process_figures, process_time, reset_peak_memory, thread_times};
+pub use process::{process_figures, process_time, reset_peak_memory, resident_bytes, thread_times};
 pub use sampler::{Recorder, Sampler, SamplerOptions, yield_to_others};
 pub use system_calls::{SystemCallCounts, SystemCalls, SystemCallsError};
+pub use traffic::Traffic;
 pub use weir_results::{
     Carried, DropCounters, Drops, LossAttribution, LossEvidence, SamplesPerBuffer, Telemetry, attribute,
 };

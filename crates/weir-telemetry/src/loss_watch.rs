@@ -6,6 +6,7 @@ use std::path::Path;
 use weir_results::DropCounters;
 
 use crate::devices::parse_devices;
+use crate::names_and_values::names_and_values;
 use crate::queues::queues;
 use crate::udp_counters::UdpCounters;
 use crate::udp_sockets::socket_drops;
@@ -100,10 +101,8 @@ pub(crate) fn parse_backlog(text: &str) -> Option<u64> {
 /// Parses IP packets discarded because buffers were full, and failed reassemblies, from the `Ip:`
 /// lines of `/proc/net/snmp`.
 fn parse_ip_discards(text: &str) -> Option<u64> {
-    let mut lines = text.lines().filter_map(|line| line.strip_prefix("Ip:"));
-    let (names, values) = (lines.next()?, lines.next()?);
-    let named = names.split_whitespace().zip(values.split_whitespace());
-    let discards = named.filter(|(name, _)| ["InDiscards", "ReasmFails"].contains(name));
+    let discards =
+        names_and_values(text, "Ip:")?.filter(|(name, _)| ["InDiscards", "ReasmFails"].contains(name));
     discards.map(|(_, value)| value.parse::<u64>().ok()).sum()
 }
 

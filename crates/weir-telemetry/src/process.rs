@@ -60,6 +60,18 @@ pub fn reset_peak_memory() {
     let _ = fs::write("/proc/self/clear_refs", "5");
 }
 
+/// Returns the resident memory of this process now, bytes; `None` if the kernel does not show it.
+#[must_use]
+pub fn resident_bytes() -> Option<u64> {
+    parse_resident_kib(&fs::read_to_string("/proc/self/statm").ok()?).map(|kib| kib * 1024)
+}
+
+/// Parses the resident memory from `/proc/self/statm`, whose second number counts pages.
+pub(crate) fn parse_resident_kib(text: &str) -> Option<u64> {
+    let pages: u64 = text.split_whitespace().nth(1)?.parse().ok()?;
+    Some(pages * procfs::page_size() / 1024)
+}
+
 fn peak_memory_kib() -> Option<u64> {
     Process::myself().and_then(|process| process.status()).ok()?.vmhwm
 }

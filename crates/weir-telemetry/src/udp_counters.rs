@@ -4,6 +4,7 @@
 //! one: an offloaded send of many datagrams may count as one.
 
 use crate::counters::counters;
+use crate::names_and_values::names_and_values;
 
 counters! {
     /// Counters of UDP since the system started.
@@ -29,10 +30,8 @@ impl UdpCounters {
     ///
     /// Counters that an older kernel lacks are zero; `None` without those of IPv4.
     pub(crate) fn parse(snmp: &str, snmp6: &str) -> Option<Self> {
-        let mut lines = snmp.lines().filter_map(|line| line.strip_prefix("Udp:"));
-        let (names, values) = (lines.next()?, lines.next()?);
         let mut counters = Self::default();
-        for (name, value) in names.split_whitespace().zip(values.split_whitespace()) {
+        for (name, value) in names_and_values(snmp, "Udp:")? {
             counters.add(name, value.parse().ok()?);
         }
         for line in snmp6.lines().filter_map(|line| line.strip_prefix("Udp6")) {

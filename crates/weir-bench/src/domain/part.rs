@@ -5,51 +5,41 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use serde::{Deserialize, Serialize};
 use weir_dds::{
     DataReader, DataReaderQos, DataWriter, DataWriterQos, DdsError, DdsType, DomainParticipant,
     ParticipantSettings,
 };
 
-use super::{Answer, DomainPlan, Request};
+use super::parts::Used;
+use super::{Answer, Request};
 
 /// The part of a process.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PartPlan {
     /// Its participants.
     pub participants: u32,
     /// Participants of the whole domain.
     pub of: u32,
-    /// The domain.
-    pub plan: DomainPlan,
+    /// Endpoints of each, half of them writers.
+    pub endpoints: u32,
+    /// The DDS domain.
+    pub domain_id: u32,
+    /// The interface that they use.
+    pub interface: String,
+    /// When a step counts as failed.
+    pub patience: Duration,
 }
 
 impl PartPlan {
-    /// Returns the arguments of a process for this part, in the order of the fields of [`PartPlan::parse`].
-    pub fn arguments(&self) -> Vec<String> {
-        let plan = &self.plan;
-        vec![
-            self.participants.to_string(),
-            self.of.to_string(),
-            plan.endpoints.to_string(),
-            plan.domain_id.to_string(),
-            plan.patience.as_millis().to_string(),
-            plan.interface.clone(),
-        ]
+    /// Returns the argument of a process for this part.
+    pub(super) fn to_argument(&self) -> io::Result<String> {
+        Ok(serde_json::to_string(self)?)
     }
 
-    /// Returns the plan of these arguments; `None`: they are none.
-    pub fn parse(arguments: &[String]) -> Option<Self> {
-        let [participants, of, endpoints, domain_id, patience_ms, interface] = arguments else { return None };
-        let plan = DomainPlan {
-            participants: of.parse().ok()?,
-            endpoints: endpoints.parse().ok()?,
-            processes: 0,
-            domain_id: domain_id.parse().ok()?,
-            interface: interface.clone(),
-            rest: Duration::ZERO,
-            patience: Duration::from_millis(patience_ms.parse().ok()?),
-        };
-        Some(Self { participants: participants.parse().ok()?, of: plan.participants, plan })
+    /// Returns the plan of such an argument; `None`: it is none.
+    pub fn parse(argument: &str) -> Option<Self> {
+        serde_json::from_str(argument).ok()
     }
 }
 
@@ -90,65 +80,84 @@ pub fn run(plan: &PartPlan) -> io::Result<()> {
     for request in requests {
         let began_at = Instant::now();
         let done = match request {
-            Request::Start => start(plan, &mut members),
+            Request::Start => start(plan, &mut members).map(|()| began_at),
             Request::Restart => restart(plan, &mut members),
-            Request::Renewed => until(plan, &members, 1),
+            Request::Renewed => until(plan, &members, 1).map(|()| began_at),
             Request::Use => {
-                answer(&used(&members)?)?;
+                answer(&Answer::Used(used(&members)))?;
                 continue;
             }
         };
         answer(&match done {
-            Ok(began) => {
-                let took = began.unwrap_or(began_at).elapsed();
-                Answer::Done { took_ns: u64::try_from(took.as_nanos()).unwrap_or(u64::MAX) }
+            Ok(began_at) => {
+                let took_ns = u64::try_from(began_at.elapsed().as_nanos()).unwrap_or(u64::MAX);
+                Answer::Done { took_ns }
             }
-            Err(error) => Answer::Failed(error),
+            Err(failed) => failed,
         })?;
     }
     Ok(())
 }
 
-type Done = Result<Option<Instant>, String>;
-
-fn start(plan: &PartPlan, members: &mut Vec<Member>) -> Done {
+/// Creates the participants, and waits until all are matched.
+fn start(plan: &PartPlan, members: &mut Vec<Member>) -> Result<(), Answer> {
     for _ in 0..plan.participants {
-        members.push(Member::new(plan).map_err(|error| error.to_string())?);
+        members.push(Member::new(plan)?);
     }
-    until(plan, members, 0)
+    until(plan, members, 0)?;
+    // Without endpoints that match, they only count in the figures.
+    let others = plan.of.saturating_sub(1) as usize;
+    let knows_more = |member: &Member| member.participant.discovered_participants().len() > others;
+    if members.iter().any(knows_more) { Err(Answer::InUse) } else { Ok(()) }
 }
 
 /// Replaces the first participant. Returns when the new one began.
-fn restart(plan: &PartPlan, members: &mut Vec<Member>) -> Done {
+fn restart(plan: &PartPlan, members: &mut Vec<Member>) -> Result<Instant, Answer> {
     if !members.is_empty() {
         members.remove(0);
     }
     let began_at = Instant::now();
-    let new = Member { is_new: true, ..Member::new(plan).map_err(|error| error.to_string())? };
-    members.insert(0, new);
-    until(plan, &members[..1], 0).map(|_| Some(began_at))
+    members.insert(0, Member { is_new: true, ..Member::new(plan)? });
+    until(plan, &members[..1], 0).map(|()| began_at)
 }
 
 /// Waits until all are matched with all participants of the domain, after so many restarts.
-fn until(plan: &PartPlan, members: &[Member], restarts: u32) -> Done {
-    let deadline = Instant::now() + plan.plan.patience;
+fn until(plan: &PartPlan, members: &[Member], restarts: u32) -> Result<(), Answer> {
+    let deadline = Instant::now().checked_add(plan.patience);
     let mut waiting: Vec<_> = members.iter().collect();
     loop {
         waiting.retain(|member| !member.is_matched(plan.of, restarts));
         if waiting.is_empty() {
-            return Ok(None);
+            return Ok(());
         }
-        if Instant::now() > deadline {
-            return Err(format!(
-                "{} of {} participants of a process are not matched after {:?}: use fewer, or a longer --timeout; {}",
+        // One that restarts may be known twice for a while.
+        let is_first = |member: &Member| restarts == 0 && !member.is_new;
+        if waiting.iter().any(|member| is_first(member) && member.has_more_matches(plan.of)) {
+            return Err(Answer::InUse);
+        }
+        if deadline.is_some_and(|deadline| Instant::now() > deadline) {
+            return Err(Answer::Failed(overdue(
                 waiting.len(),
                 members.len(),
-                plan.plan.patience,
-                limits(members).join(", ")
-            ));
+                plan.patience,
+                &limits(members),
+            )));
         }
         thread::sleep(LOOK_EVERY);
     }
+}
+
+/// Returns the error for participants that are not matched in time.
+fn overdue(waiting: usize, members: usize, patience: Duration, limits: &[String]) -> String {
+    let mut text = format!(
+        "{waiting} of {members} participants of a process are not matched after {patience:?}: use fewer, or a longer \
+         --timeout"
+    );
+    for limit in limits {
+        text.push_str("; limit reached: ");
+        text.push_str(limit);
+    }
+    text
 }
 
 fn answer(answer: &Answer) -> io::Result<()> {
@@ -157,13 +166,13 @@ fn answer(answer: &Answer) -> io::Result<()> {
     out.flush()
 }
 
-fn used(members: &[Member]) -> io::Result<Answer> {
-    let status = procfs::process::Process::myself().and_then(|me| me.status()).map_err(io::Error::other)?;
-    let resident_bytes = status.vmrss.unwrap_or(0) * 1024;
-    let cpu = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
-    let cpu_ns = Duration::new(cpu.tv_sec.unsigned_abs(), cpu.tv_nsec as u32).as_nanos();
-    let cpu_ns = u64::try_from(cpu_ns).unwrap_or(u64::MAX);
-    Ok(Answer::Used { resident_bytes, cpu_ns, limits: limits(members) })
+fn used(members: &[Member]) -> Used {
+    Used {
+        resident_bytes: weir_telemetry::resident_bytes().unwrap_or(0),
+        cpu_ns: u64::try_from(weir_telemetry::process_time().as_nanos()).unwrap_or(u64::MAX),
+        matches: members.iter().flat_map(Member::matches).map(|(current, _)| u64::from(current)).sum(),
+        limits: limits(members),
+    }
 }
 
 /// Returns the limits that the participants have reached.
@@ -175,12 +184,16 @@ fn limits(members: &[Member]) -> Vec<String> {
 }
 
 impl Member {
-    fn new(plan: &PartPlan) -> Result<Self, DdsError> {
-        let settings = ParticipantSettings::default().interface(&plan.plan.interface);
-        let participant = DomainParticipant::new(plan.plan.domain_id, settings)?;
+    fn new(plan: &PartPlan) -> Result<Self, Answer> {
+        Self::create(plan).map_err(|error| Answer::Failed(error.to_string()))
+    }
+
+    fn create(plan: &PartPlan) -> Result<Self, DdsError> {
+        let settings = ParticipantSettings::default().interface(&plan.interface);
+        let participant = DomainParticipant::new(plan.domain_id, settings)?;
         let (publisher, subscriber) = (participant.create_publisher(), participant.create_subscriber());
         let (mut writers, mut readers) = (Vec::new(), Vec::new());
-        for topic in 0..plan.plan.endpoints / 2 {
+        for topic in 0..plan.endpoints / 2 {
             let topic = participant.create_topic::<Nothing>(&format!("Domain{topic}"))?;
             writers.push(publisher.create_datawriter(&topic, DataWriterQos::default().reliable())?);
             readers.push(subscriber.create_datareader(&topic, DataReaderQos::default().reliable())?);
@@ -188,19 +201,28 @@ impl Member {
         Ok(Self { participant, writers, readers, is_new: false })
     }
 
+    /// Returns the matches of each endpoint: now, and since it exists.
+    fn matches(&self) -> impl Iterator<Item = (u32, u32)> {
+        let writers = self.writers.iter().map(|writer| {
+            let status = writer.publication_matched_status();
+            (status.current_count, status.total_count)
+        });
+        let readers = self.readers.iter().map(|reader| {
+            let status = reader.subscription_matched_status();
+            (status.current_count, status.total_count)
+        });
+        writers.chain(readers)
+    }
+
     /// Whether all endpoints have matched those of all participants, this one included.
     fn is_matched(&self, participants: u32, restarts: u32) -> bool {
-        let total = participants + if self.is_new { 0 } else { restarts };
-        let is_all = |current: u32, matches: u32| current == participants && matches >= total;
-        self.writers
-            .iter()
-            .map(|it| it.publication_matched_status())
-            .all(|it| is_all(it.current_count, it.total_count))
-            && self
-                .readers
-                .iter()
-                .map(|it| it.subscription_matched_status())
-                .all(|it| is_all(it.current_count, it.total_count))
+        let total_least = participants + if self.is_new { 0 } else { restarts };
+        self.matches().all(|(current, total)| current == participants && total >= total_least)
+    }
+
+    /// Whether an endpoint has matched those of more participants.
+    fn has_more_matches(&self, participants: u32) -> bool {
+        self.matches().any(|(current, _)| current > participants)
     }
 }
 
@@ -212,21 +234,27 @@ mod tests {
     use super::*;
 
     #[test]
-    fn arguments_are_read_as_they_were_written() {
-        let plan = DomainPlan {
-            participants: 7,
+    fn an_argument_is_read_as_it_was_written() {
+        let plan = PartPlan {
+            participants: 3,
+            of: 7,
             endpoints: 4,
-            processes: 2,
             domain_id: 9,
             interface: "lo".to_owned(),
-            rest: Duration::ZERO,
-            patience: Duration::from_secs(3),
+            patience: Duration::from_millis(1500),
         };
-        let part = PartPlan { participants: 3, of: 7, plan };
-        let read = PartPlan::parse(&part.arguments()).unwrap();
-        assert_eq!((read.participants, read.of, read.plan.endpoints), (3, 7, 4));
-        assert_eq!((read.plan.domain_id, read.plan.interface.as_str()), (9, "lo"));
-        assert_eq!(read.plan.patience, Duration::from_secs(3));
-        assert!(PartPlan::parse(&part.arguments()[1..]).is_none());
+        let argument = plan.to_argument().unwrap();
+        assert_eq!(PartPlan::parse(&argument), Some(plan));
+        assert_eq!(PartPlan::parse(&argument[1..]), None);
+    }
+
+    #[test]
+    fn limits_follow_what_is_overdue() {
+        let of = |limits: &[String]| overdue(2, 3, Duration::from_secs(120), limits);
+        let text =
+            "2 of 3 participants of a process are not matched after 120s: use fewer, or a longer --timeout";
+        assert_eq!(of(&[]), text);
+        let limit = "remote endpoints: use several domains".to_owned();
+        assert_eq!(of(&[limit]), format!("{text}; limit reached: remote endpoints: use several domains"));
     }
 }

@@ -17,7 +17,7 @@ pub(super) struct Process {
 
 /// The kernel's tables of sockets.
 pub(super) const TCP_SOCKETS: &str = "/proc/net/tcp";
-pub(super) const UDP_SOCKETS: &str = "/proc/net/udp";
+pub(crate) const UDP_SOCKETS: &str = "/proc/net/udp";
 
 impl Process {
     /// Starts `command`, on processor `cpu` if there is one.
@@ -118,7 +118,7 @@ const POLL: Duration = Duration::from_millis(20);
 
 /// Whether a line of the kernel's table has `port` as its local one (second column, `address:port`
 /// in hexadecimal).
-fn lists_port(table: &str, port: u16) -> bool {
+pub(crate) fn lists_port(table: &str, port: u16) -> bool {
     let ending = format!(":{port:04X}");
     table.lines().filter_map(|line| line.split_whitespace().nth(1)).any(|local| local.ends_with(&ending))
 }

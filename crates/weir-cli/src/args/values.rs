@@ -10,13 +10,6 @@ use weir_results::{Reliability, WaitStrategy, parse_size};
 
 // Variants without docs: descriptions would turn every help text into the long form, five lines per option.
 
-/// The value of `weir domain --format`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum DomainFormat {
-    Table,
-    Json,
-}
-
 /// The value of `--format`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Format {

@@ -2,15 +2,17 @@
 
 use std::io::{IsTerminal, stderr};
 use std::process::Command;
+use std::time::Duration;
 
 use anyhow::anyhow;
 use weir_bench::domain::part::{self, PartPlan};
-use weir_bench::domain::{self, DomainPlan, DomainReport};
+use weir_bench::domain::{self, DomainError, DomainPlan, DomainReport};
+use weir_bench::host;
 
 use super::setup;
-use crate::args::{DomainArgs, DomainFormat, DomainPartArgs};
+use crate::args::{ComparisonFormat, DomainArgs, DomainPartArgs};
 use crate::exit::{Exit, Failure};
-use crate::output;
+use crate::{output, signals};
 
 pub(crate) fn run(args: &DomainArgs) -> Result<Exit, Failure> {
     if !args.endpoints.is_multiple_of(2) {
@@ -19,6 +21,7 @@ pub(crate) fn run(args: &DomainArgs) -> Result<Exit, Failure> {
             args.endpoints
         )));
     }
+    host::interface_address(&args.interface).map_err(Failure::usage)?;
     let plan = DomainPlan {
         participants: args.participants,
         endpoints: args.endpoints,
@@ -26,6 +29,7 @@ pub(crate) fn run(args: &DomainArgs) -> Result<Exit, Failure> {
         domain_id: args.domain,
         interface: args.interface.clone(),
         rest: args.rest,
+        settle: if args.rest.is_zero() { Duration::ZERO } else { DomainPlan::SETTLE },
         patience: args.timeout,
     };
     let program = setup::program()?;
@@ -40,13 +44,18 @@ pub(crate) fn run(args: &DomainArgs) -> Result<Exit, Failure> {
             output::talk(&format!("weir: {line}"));
         }
     };
-    let report = domain::measure(&plan, part, &mut progress).map_err(Failure::environment)?;
+    let interrupted = signals::watch()?;
+    let report = match domain::measure(&plan, part, &interrupted, &mut progress) {
+        Ok(report) => report,
+        Err(DomainError::Interrupted) => return Ok(Exit::Interrupted),
+        Err(error) => return Err(Failure::environment(error)),
+    };
     for limit in &report.limits {
         output::talk(&format!("weir: limit reached: {limit}"));
     }
     let text = match args.format {
-        DomainFormat::Table => table(&report),
-        DomainFormat::Json => serde_json::to_string_pretty(&report).map_err(Failure::environment)?,
+        ComparisonFormat::Table => table(&report),
+        ComparisonFormat::Json => serde_json::to_string_pretty(&report).map_err(Failure::environment)?,
     };
     output::data(&text).map(|()| Exit::Success)
 }
@@ -60,6 +69,10 @@ pub(crate) fn part(args: &DomainPartArgs) -> Result<Exit, Failure> {
 
 fn table(report: &DomainReport) -> String {
     let mib = |bytes: u64| format!("{:.1} MiB", bytes as f64 / f64::from(1 << 20));
+    let or_none = |text: Option<String>| text.unwrap_or_else(|| "-".to_owned());
+    let per_endpoint = report.bytes_per_remote_endpoint.map(|bytes| format!("{bytes:.0} bytes"));
+    let rest_cpu = report.rest_cpu_percent.map(|percent| format!("{percent:.3} % of a processor"));
+    let rest_datagrams = report.rest_datagrams_per_s.map(|rate| format!("{rate:.1} datagrams/s"));
     let rows = [
         ("all matched after", format!("{:.2} s", report.matched_ms / 1e3)),
         ("processor time until then", format!("{:.2} s", report.matched_cpu_ms / 1e3)),
@@ -68,15 +81,21 @@ fn table(report: &DomainReport) -> String {
         ("datagrams that overran a socket", report.overran.to_string()),
         ("resident memory of all", mib(report.resident_bytes)),
         ("of one participant alone", mib(report.alone_bytes)),
-        ("per remote endpoint and participant", format!("{:.0} bytes", report.bytes_per_remote_endpoint)),
-        ("at rest, per participant", format!("{:.3} % of a processor", report.rest_cpu_percent)),
-        ("at rest, all", format!("{:.1} datagrams/s", report.rest_datagrams_per_s)),
+        ("per participant and remote endpoint", or_none(per_endpoint)),
+        ("at rest, per participant", or_none(rest_cpu)),
+        ("at rest, all", or_none(rest_datagrams)),
         ("a restarted participant is matched after", format!("{:.0} ms", report.joined_ms)),
         ("and by all others after", format!("{:.0} ms", report.joined_everywhere_ms)),
     ];
     let title = format!(
-        "{} participants with {} endpoints each, in {} processes\n",
-        report.participants, report.endpoints, report.processes
+        "{} participants with {} endpoints each, in {}\n",
+        report.participants,
+        report.endpoints,
+        if report.processes == 1 {
+            "one process".to_owned()
+        } else {
+            format!("{} processes", report.processes)
+        }
     );
     let lines = rows.iter().map(|(what, value)| format!("  {what:<42}{value:>24}\n"));
     std::iter::once(title).chain(lines).collect()
@@ -88,10 +107,11 @@ mod tests {
 
     #[test]
     fn a_table_has_a_line_for_each_figure() {
-        let report = DomainReport {
+        let mut report = DomainReport {
             participants: 200,
             endpoints: 50,
             processes: 4,
+            matches_per_participant: 10_000.0,
             matched_ms: 12_340.0,
             matched_cpu_ms: 20_000.0,
             datagrams: 1000,
@@ -99,9 +119,9 @@ mod tests {
             overran: 0,
             resident_bytes: 1 << 30,
             alone_bytes: 2 << 20,
-            bytes_per_remote_endpoint: 590.4,
-            rest_cpu_percent: 0.0251,
-            rest_datagrams_per_s: 33.3,
+            bytes_per_remote_endpoint: Some(590.4),
+            rest_cpu_percent: Some(0.0251),
+            rest_datagrams_per_s: Some(33.3),
             joined_ms: 420.0,
             joined_everywhere_ms: 500.0,
             limits: Vec::new(),
@@ -111,6 +131,11 @@ mod tests {
         for part in ["12.34 s", "590 bytes", "0.025 % of a processor", "420 ms", "1024.0 MiB"] {
             assert!(text.contains(part), "{part} in {text}");
         }
+        assert_eq!(text.lines().count(), 13);
+        report.bytes_per_remote_endpoint = None;
+        (report.rest_cpu_percent, report.rest_datagrams_per_s) = (None, None);
+        let text = table(&report);
+        assert_eq!(text.lines().filter(|line| line.ends_with(" -")).count(), 3, "{text}");
         assert_eq!(text.lines().count(), 13);
     }
 }

@@ -11,7 +11,7 @@ use std::process::{Command, Stdio};
 use rustix::process::{Pid, Signal, kill_process};
 use weir_results::Run;
 
-use crate::support::{Finished, KilledOnDrop, Random, Scene, has_no_links, processes_in};
+use crate::support::{Finished, KilledOnDrop, Random, Scene, await_end, children, has_no_links};
 
 /// Two studies of two cases. With a mock engine, whose figures do not depend on the machine.
 const PLAN: &str = "[defaults]\nengines = 'mock'\nreliability = 'reliable'\nduration = '50ms'\nwarmup = '0s'\n\
@@ -51,27 +51,6 @@ fn check_results(scene: &Scene, studies: &[&str], seed: u64, go_on: impl FnOnce(
         assert!(after.starts_with(lines.as_str()), "seed {seed}, {study}: {lines}\n{after}");
         assert_eq!(after.lines().count(), 1 + CASES, "seed {seed}, {study}: {after}");
     }
-}
-
-/// Waits until nothing runs in the folder of a scene; the time limit of the test run catches a hang.
-fn await_end(scene: &Scene) {
-    while !processes_in(&scene.path("")).is_empty() {
-        std::thread::yield_now();
-    }
-}
-
-/// The children of a process whose arguments have `word`.
-fn children(process: u32, word: &str) -> Vec<Pid> {
-    let tasks = fs::read_dir(format!("/proc/{process}/task")).into_iter().flatten().flatten();
-    let texts = tasks.filter_map(|task| fs::read_to_string(task.path().join("children")).ok());
-    let pids: Vec<i32> = texts
-        .flat_map(|text| text.split_whitespace().map(|pid| pid.parse().unwrap()).collect::<Vec<_>>())
-        .collect();
-    let is_it = |pid: &i32| {
-        let line = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
-        line.split(|byte| *byte == 0).any(|argument| argument == word.as_bytes())
-    };
-    pids.into_iter().filter(is_it).filter_map(Pid::from_raw).collect()
 }
 
 /// What is killed.

@@ -7,6 +7,7 @@ mod budget;
 mod by_hand;
 mod compare;
 mod doctor;
+mod domain;
 mod faults;
 mod help;
 mod history;

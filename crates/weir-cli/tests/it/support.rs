@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use assert_cmd::Command;
 use rustix::fs::FlockOperation;
+use rustix::process::Pid;
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -147,7 +148,7 @@ impl KilledOnDrop {
     #[track_caller]
     pub(crate) fn spawn(command: &mut std::process::Command) -> Self {
         let process = command.spawn().unwrap();
-        let pid = rustix::process::Pid::from_child(&process);
+        let pid = Pid::from_child(&process);
         let (is_there, watched) = mpsc::channel();
         thread::spawn(move || {
             if watched.recv_timeout(Self::LIMIT) == Err(mpsc::RecvTimeoutError::Timeout) {
@@ -221,4 +222,25 @@ pub(crate) fn processes_in(folder: &Path) -> Vec<String> {
     };
     let line = |process: PathBuf| std::fs::read_to_string(process.join("cmdline")).unwrap_or_default();
     entries.filter(is_inside).map(line).filter(|line| !line.is_empty()).collect()
+}
+
+/// Waits until nothing runs in the folder of a scene; the time limit of the test run catches a hang.
+pub(crate) fn await_end(scene: &Scene) {
+    while !processes_in(scene.folder.path()).is_empty() {
+        thread::yield_now();
+    }
+}
+
+/// The children of a process whose arguments have `word`.
+pub(crate) fn children(process: u32, word: &str) -> Vec<Pid> {
+    let tasks = std::fs::read_dir(format!("/proc/{process}/task")).into_iter().flatten().flatten();
+    let texts = tasks.filter_map(|task| std::fs::read_to_string(task.path().join("children")).ok());
+    let pids: Vec<i32> = texts
+        .flat_map(|text| text.split_whitespace().map(|pid| pid.parse().unwrap()).collect::<Vec<_>>())
+        .collect();
+    let is_it = |pid: &i32| {
+        let line = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+        line.split(|byte| *byte == 0).any(|argument| argument == word.as_bytes())
+    };
+    pids.into_iter().filter(is_it).filter_map(Pid::from_raw).collect()
 }
