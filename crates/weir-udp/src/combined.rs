@@ -5,16 +5,15 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use rustix::event::epoll;
 use rustix::io::Errno;
-use rustix::time::{
-    Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, Timespec, timerfd_create, timerfd_settime,
-};
+
+use crate::Timer;
 
 /// A descriptor that is readable while one of several others is, or since a timer expired: an epoll instance with a
 /// timerfd. For [`poll`](crate::poll), `poll(2)`, `epoll(7)` and what is built on them.
 #[derive(Debug)]
 pub struct CombinedFd {
     epoll: OwnedFd,
-    timer: OwnedFd,
+    timer: Timer,
 }
 
 impl CombinedFd {
@@ -24,9 +23,7 @@ impl CombinedFd {
     /// The process is out of file descriptors.
     pub fn new() -> io::Result<Self> {
         let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
-        let timer =
-            timerfd_create(TimerfdClockId::Monotonic, TimerfdFlags::NONBLOCK | TimerfdFlags::CLOEXEC)?;
-        let combined = Self { epoll, timer };
+        let combined = Self { epoll, timer: Timer::new()? };
         combined.add(&combined.timer)?;
         Ok(combined)
     }
@@ -45,13 +42,7 @@ impl CombinedFd {
     /// Sets the timer to a time of the monotonic clock, in nanoseconds; `None`: never. The descriptor is not readable
     /// because of an earlier time any more.
     pub fn set_timer(&self, at_ns: Option<u64>) {
-        // Zero would disarm it.
-        let at = at_ns.map_or(0, |at| at.max(1));
-        let zero = Timespec { tv_sec: 0, tv_nsec: 0 };
-        let it_value = Timespec { tv_sec: (at / 1_000_000_000) as i64, tv_nsec: (at % 1_000_000_000) as _ };
-        let time = Itimerspec { it_interval: zero, it_value };
-        // A valid time on an open timer is never refused.
-        let _ = timerfd_settime(&self.timer, TimerfdTimerFlags::ABSTIME, &time);
+        self.timer.set(at_ns);
     }
 }
 

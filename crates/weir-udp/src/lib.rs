@@ -42,6 +42,7 @@ mod send;
 mod socket;
 mod sys;
 pub mod threads;
+mod timer;
 mod transient;
 mod tun;
 mod wait;
@@ -59,6 +60,7 @@ pub use send::{
     MAX_BATCH, MAX_GSO_BYTES, MAX_GSO_SEGMENTS, Outgoing, SendOutcome, SendScratch, SendScratchTo,
 };
 pub use socket::{Fragments, SocketOptions, UdpSocket, Wait};
+pub use timer::Timer;
 pub use transient::{is_path_lost, is_queue_full, is_too_long, is_transient};
 pub use tun::Tun;
 pub use wait::{MAX_POLL_SOCKETS, Ready, Waker, poll, receive_within};

@@ -75,7 +75,8 @@ impl Driver {
         let known = settings.static_discovery.as_ref();
         config.static_peers = known.map(|it| it.peers(own_name)).unwrap_or_default();
         let own = known.map(|it| it.own(own_name)).unwrap_or_default();
-        let timers = Timers::new().map_err(|error| DdsError::network("cannot create an eventfd", error))?;
+        let timers = if settings.threads { Timers::new() } else { Timers::polled() };
+        let timers = timers.map_err(|error| DdsError::network("cannot create a timer", error))?;
         let waker = || Arc::clone(&timers.waker);
         let listeners = if settings.threads { Listeners::default() } else { Listeners::polled(waker()) };
         let user = Arc::new(user);

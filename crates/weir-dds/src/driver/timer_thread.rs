@@ -34,9 +34,11 @@ pub(crate) fn run(driver: &Driver) {
     let mut rounds = Rounds::new();
     let sockets: Vec<&UdpSocket> =
         [&driver.meta.prober, &driver.meta.unicast].into_iter().chain(&driver.meta.multicast).collect();
-    let watched: Vec<_> =
-        sockets.iter().map(|socket| socket.as_fd()).chain(driver.network.watched()).collect();
     let timers = &driver.outlet.timers;
+    let mut watched: Vec<_> =
+        sockets.iter().map(|socket| socket.as_fd()).chain(driver.network.watched()).collect();
+    let timer = watched.len();
+    watched.extend(timers.timer.as_ref().map(AsFd::as_fd));
     while driver.is_running() {
         driver.do_what_is_due(clock::now(), &mut rounds);
         let next = timers.begin_sleep(rounds.next);
@@ -48,7 +50,11 @@ pub(crate) fn run(driver: &Driver) {
             timers.waker.drain();
         }
         for index in ready.readable() {
-            driver.receive_of_discovery(index, &sockets, &mut rounds);
+            if index < timer {
+                driver.receive_of_discovery(index, &sockets, &mut rounds);
+            } else if let Some(timer) = &timers.timer {
+                timer.take_expiry();
+            }
         }
     }
 }
