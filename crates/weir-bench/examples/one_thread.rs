@@ -106,7 +106,7 @@ struct Engine {
 
 impl Engine {
     fn new(domain: u32, reliable: bool) -> Result<Self, Box<dyn Error>> {
-        let settings = ParticipantSettings { wait: WaitStrategy::Spin, ..ParticipantSettings::default() };
+        let settings = ParticipantSettings::default().wait(WaitStrategy::Spin);
         let participant = DomainParticipant::new(domain, settings.interface("lo"))?;
         let topic = participant.create_topic(if reliable { "reliable" } else { "best effort" })?;
         let (writer, reader) = (DataWriterQos::default().keep_all(), DataReaderQos::default().keep_all());

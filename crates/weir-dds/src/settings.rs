@@ -42,6 +42,7 @@ pub const SOCKET_BUFFER_BYTES: usize = 4 * 1024 * 1024;
 /// # Ok::<(), weir_dds::DdsError>(())
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct ParticipantSettings {
     /// Names (`eth0`) or addresses of the interfaces to use; empty: all that are up.
     ///
@@ -206,6 +207,70 @@ impl ParticipantSettings {
     #[must_use]
     pub fn without_threads(mut self) -> Self {
         self.threads = false;
+        self
+    }
+
+    /// Uses no multicast, neither for discovery nor for readers.
+    #[must_use]
+    pub fn without_multicast(mut self) -> Self {
+        self.multicast = false;
+        self
+    }
+
+    /// Sets the multicast group for readers whose QoS names none.
+    #[must_use]
+    pub fn data_multicast(mut self, group: MulticastGroup) -> Self {
+        self.data_multicast = Some(group);
+        self
+    }
+
+    /// Requests a size of the receive buffer for user data, in bytes.
+    #[must_use]
+    pub fn receive_buffer(mut self, bytes: usize) -> Self {
+        self.receive_buffer = bytes;
+        self
+    }
+
+    /// Requests a size of the send buffer for user data, in bytes.
+    #[must_use]
+    pub fn send_buffer(mut self, bytes: usize) -> Self {
+        self.send_buffer = bytes;
+        self
+    }
+
+    /// Sets the most bits per second that are sent to another host, see
+    /// [`rate_max`](ParticipantSettings#structfield.rate_max).
+    #[must_use]
+    pub fn rate_max(mut self, bits_per_second: u64) -> Self {
+        self.rate_max = Some(bits_per_second);
+        self
+    }
+
+    /// Does not use explicit congestion notification, see [`ecn`](ParticipantSettings#structfield.ecn).
+    #[must_use]
+    pub fn without_ecn(mut self) -> Self {
+        self.ecn = false;
+        self
+    }
+
+    /// Sets how the TRANSPORT_PRIORITY of a writer sets the code point of its datagrams (DSCP).
+    #[must_use]
+    pub fn dscp(mut self, mapping: DscpMapping) -> Self {
+        self.dscp = mapping;
+        self
+    }
+
+    /// Sets the time after which peers remove the participant if they receive nothing from it.
+    #[must_use]
+    pub fn lease_duration(mut self, duration: Duration) -> Self {
+        self.lease_duration = duration;
+        self
+    }
+
+    /// Records stage timestamps, see [`stage_times`](ParticipantSettings#structfield.stage_times).
+    #[must_use]
+    pub fn with_stage_times(mut self) -> Self {
+        self.stage_times = true;
         self
     }
 

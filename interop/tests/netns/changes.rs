@@ -12,7 +12,7 @@ use crate::pair::{LIMIT, Pair, participant, reader};
 /// All interfaces; chosen interfaces; user data by multicast.
 fn settings() -> [ParticipantSettings; 3] {
     let all = ParticipantSettings::default();
-    let grouped = ParticipantSettings { data_multicast: Some(MulticastGroup::default()), ..all.clone() };
+    let grouped = all.clone().data_multicast(MulticastGroup::default());
     [all.clone(), all.interface(Cable::INTERFACE), grouped]
 }
 
@@ -153,8 +153,7 @@ fn a_link_that_dies_unnoticed_is_left_when_announcements_arrive_over_the_other_o
     cable.plug(0);
     cable.plug(1);
     // Announced every second.
-    let settings =
-        ParticipantSettings { lease_duration: Duration::from_secs(3), ..ParticipantSettings::default() };
+    let settings = ParticipantSettings::default().lease_duration(Duration::from_secs(3));
     let mut pair = matched(&cable, &settings);
     cable.lose(100);
     pair.exchange("one of two links lost everything");

@@ -27,13 +27,13 @@ fn what_is_sent_to_another_interface_is_not_accepted() {
         let careful = participant(one, &interfaces(names));
         let careful_reader = reader(one, &careful);
         // Unicast to the port of the group reaches the newest socket there: that is the careful one's.
-        let witness = ParticipantSettings { multicast: false, ..interfaces(&["weir0"]) };
+        let witness = interfaces(&["weir0"]).without_multicast();
         let witness = participant(one, &witness);
         let witness_reader = reader(one, &witness);
         // Announces itself to every port of theirs on weir0, to the witness last.
         let unicast = |id| ports::metatraffic_unicast_port(DOMAIN, id);
         let group = ports::metatraffic_multicast(DOMAIN).as_ref().map(SocketAddrV4::port);
-        let mut outsider = ParticipantSettings { multicast: false, ..ParticipantSettings::default() };
+        let mut outsider = ParticipantSettings::default().without_multicast();
         for port in [group, unicast(0), unicast(1)] {
             outsider = outsider.peer(Peer { address: Ipv4Addr::new(10, 77, 0, 1), port });
         }

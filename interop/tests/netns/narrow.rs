@@ -16,7 +16,7 @@ struct Blob {
 fn exchange(cable: &Cable, lengths: &[usize]) {
     // Multicast does not pass the router.
     let peers = ["10.77.0.1", "10.77.1.2"].map(|peer| peer.parse().unwrap());
-    let settings = ParticipantSettings { peers: peers.to_vec(), ..ParticipantSettings::default() };
+    let settings = peers.iter().fold(ParticipantSettings::default(), |settings, peer| settings.peer(*peer));
     let ends = [&cable.one, &cable.other].map(|end| (end, participant(end, &settings)));
     let [(one, sender), (other, receiver)] = &ends;
     let topics: Vec<Topic<Blob>> =

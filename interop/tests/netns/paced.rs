@@ -27,7 +27,7 @@ fn a_paced_writer_of_a_participant_without_threads_sends_in_polls() {
     }
     let cable = Cable::lay();
     let Cable { one, other, .. } = &cable;
-    let settings = ParticipantSettings { rate_max: Some(RATE), ..ParticipantSettings::default() };
+    let settings = ParticipantSettings::default().rate_max(RATE);
     let sender = participant(one, &settings.without_threads());
     let receiver = participant(other, &ParticipantSettings::default());
     let topics = [&sender, &receiver].map(|end| end.create_topic::<Blob>("paced").unwrap());

@@ -135,16 +135,14 @@ struct Node {
 impl Node {
     fn open(case: &CaseSpec) -> Result<Self, EndpointError> {
         let means = Means::of(case)?;
-        let settings = ParticipantSettings {
-            receive_buffer: means.socket_buffer,
-            send_buffer: means.socket_buffer,
-            threads: means.has_threads,
-            wait: wait_strategy(case.wait),
-            stage_times: case.method.breakdown,
-            rate_max: settings::rate_max(case)?,
-            ..ParticipantSettings::default()
-        };
-        let mut settings = settings.interface(case.place.interface.clone());
+        let mut settings = ParticipantSettings::default()
+            .interface(case.place.interface.clone())
+            .receive_buffer(means.socket_buffer)
+            .send_buffer(means.socket_buffer)
+            .wait(wait_strategy(case.wait));
+        settings.threads = means.has_threads;
+        settings.stage_times = case.method.breakdown;
+        settings.rate_max = settings::rate_max(case)?;
         settings.peers = case.method.peers.iter().map(|&address| Peer { address, port: None }).collect();
         let profile = Profile::read(case)?;
         let participant = DomainParticipant::new_with_qos(case.place.domain, settings, profile.participant())

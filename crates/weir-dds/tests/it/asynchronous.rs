@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use weir_dds::{
     BatchPolicy, Coalescing, DataReader, DataReaderListener, DataReaderQos, DataWriter, DataWriterQos,
-    DdsError, DomainParticipant, ParticipantSettings, PublishMode, ResourceLimits, WaitStrategy,
+    DdsError, DomainParticipant, PublishMode, ResourceLimits, WaitStrategy,
 };
 
 use crate::support::{
@@ -96,7 +96,7 @@ fn large(number: u64, len: usize) -> Numbered {
 fn samples_of_any_size_arrive_whole_through_small_buffers_too() {
     for receive_buffer in [4 << 20, 212_992] {
         let world = World::new();
-        let theirs = world.participant_with(ParticipantSettings { receive_buffer, ..settings() });
+        let theirs = world.participant_with(settings().receive_buffer(receive_buffer));
         let writer = world.writer(&world.participant(), asynchronous(lossless_writer()));
         let reader: DataReader<Numbered> = world.reader(&theirs, lossless_reader());
         matched(&[&writer], &[&reader]);
@@ -140,7 +140,7 @@ fn what_is_not_sent_is_bounded_for_best_effort_and_a_writer_is_woken_when_it_is(
     // The pauses between large samples when the receive buffer is small: writing is far faster than
     // sending.
     let world = World::new();
-    let theirs = world.participant_with(ParticipantSettings { receive_buffer: 212_992, ..settings() });
+    let theirs = world.participant_with(settings().receive_buffer(212_992));
     let writer = world.writer(&world.participant(), best_effort().0);
     let reader: DataReader<Numbered> = world.reader(&theirs, best_effort().1);
     matched(&[&writer], &[&reader]);
@@ -262,7 +262,7 @@ fn dropped() -> u64 {
 
 #[test]
 fn a_writer_that_is_dropped_sends_what_it_has() {
-    let small = ParticipantSettings { receive_buffer: 212_992, ..settings() };
+    let small = settings().receive_buffer(212_992);
     for (writer, reader) in [best_effort(), (asynchronous(lossless_writer()), lossless_reader())] {
         let (batch, plain) = (endless_batch(writer.clone()), writer);
         for (qos, samples, len, datagrams) in

@@ -20,7 +20,7 @@ fn find<T: DdsType>(reader: &DataReader<T>, is_meant: impl Fn(&Sample<T>) -> boo
 }
 
 fn named(name: &str) -> weir_dds::ParticipantSettings {
-    weir_dds::ParticipantSettings { name: Some(name.to_owned()), ..settings() }
+    settings().name(name.to_owned())
 }
 
 fn until(is_reached: impl Fn() -> bool) {

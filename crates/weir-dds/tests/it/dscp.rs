@@ -61,7 +61,7 @@ fn the_priority_of_a_writer_is_the_code_point_of_its_datagrams_and_may_change() 
 
 #[test]
 fn a_setting_maps_priorities_to_code_points() {
-    let settings = ParticipantSettings { dscp: "10=18,20=46".parse().unwrap(), ..settings() };
+    let settings = settings().dscp("10=18,20=46".parse().unwrap());
     Scene::with(settings, 15, 17_422, |mut scene| {
         assert_eq!(scene.type_of_service(), 18 << 2);
         scene.writer.set_transport_priority(1000).unwrap();
@@ -71,6 +71,6 @@ fn a_setting_maps_priorities_to_code_points() {
 
 #[test]
 fn without_the_mapping_priorities_stay_within_the_host() {
-    let settings = ParticipantSettings { dscp: DscpMapping::Off, ..settings() };
+    let settings = settings().dscp(DscpMapping::Off);
     Scene::with(settings, 46, 17_423, |mut scene| assert_eq!(scene.type_of_service(), 0));
 }

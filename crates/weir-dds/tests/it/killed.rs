@@ -4,9 +4,7 @@ use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use weir_dds::{
-    DataReader, DataReaderQos, DataWriter, DataWriterQos, ParticipantSettings, ResourceLimits, Topic,
-};
+use weir_dds::{DataReader, DataReaderQos, DataWriter, DataWriterQos, ResourceLimits, Topic};
 
 use crate::support::{DEADLINE, Numbered, World, lossless_reader, lossless_writer, matched, settings};
 
@@ -51,7 +49,7 @@ impl Drop for Reader {
 fn child() {
     let Ok(text) = std::env::var(VARIABLE) else { return };
     let (domain_id, topic) = text.split_once('/').unwrap();
-    let settings = ParticipantSettings { lease_duration: LEASE, ..settings() };
+    let settings = settings().lease_duration(LEASE);
     let participant = weir_dds::DomainParticipant::new(domain_id.parse().unwrap(), settings).unwrap();
     let topic: Topic<Numbered> = participant.create_topic(topic).unwrap();
     let qos = DataReaderQos::default().reliable();

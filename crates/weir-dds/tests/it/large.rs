@@ -69,8 +69,8 @@ fn large_samples_one_by_one_arrive_whole_and_are_kept_whole() {
 fn a_write_returns_when_all_of_a_large_best_effort_sample_has_left() {
     for wait in [WaitStrategy::Block, WaitStrategy::Spin] {
         let world = World::new();
-        let ours = world.participant_with(ParticipantSettings { wait, ..settings() });
-        let theirs = world.participant_with(ParticipantSettings { receive_buffer: 106_496, ..settings() });
+        let ours = world.participant_with(settings().wait(wait));
+        let theirs = world.participant_with(settings().receive_buffer(106_496));
         let writer: DataWriter<Numbered> = world.writer(&ours, DataWriterQos::default().best_effort());
         let reader: DataReader<Numbered> = world.reader(&theirs, DataReaderQos::default().best_effort());
         matched(&[&writer], &[&reader]);
@@ -86,7 +86,7 @@ fn a_write_returns_when_all_of_a_large_best_effort_sample_has_left() {
 
 #[test]
 fn large_samples_find_their_way_through_a_small_socket_buffer() {
-    exchange(ParticipantSettings { receive_buffer: 212_992, ..settings() }, &[1_000_000, 5_000_000], 5);
+    exchange(settings().receive_buffer(212_992), &[1_000_000, 5_000_000], 5);
 }
 
 /// A thread that encodes a large sample piece by piece may receive, and so call a listener that

@@ -2,7 +2,7 @@
 
 use weir_dds::{
     Coalescing, DataReader, DataReaderQos, DataWriter, DataWriterQos, DdsError, DomainParticipant,
-    MulticastGroup, ParticipantSettings,
+    MulticastGroup,
 };
 
 use crate::support::{
@@ -96,8 +96,7 @@ fn the_group_of_a_participant_is_that_of_its_readers() {
     let world = World::new();
     let writer = world.writer(&world.participant(), lossless_writer());
     let group: MulticastGroup = "239.255.43.1:17443".parse().unwrap();
-    let participants = [0; 2]
-        .map(|_| world.participant_with(ParticipantSettings { data_multicast: Some(group), ..settings() }));
+    let participants = [0; 2].map(|_| world.participant_with(settings().data_multicast(group)));
     let readers = participants.map(|participant| {
         let reader = world.reader(&participant, lossless_reader());
         (participant, reader)
@@ -148,7 +147,7 @@ fn the_last_listener_leaves_and_the_writer_goes_on_by_unicast() {
 #[test]
 fn a_group_that_cannot_be_is_refused_with_the_reason() {
     let world = World::new();
-    let deaf = world.participant_with(ParticipantSettings { multicast: false, ..settings() });
+    let deaf = world.participant_with(settings().without_multicast());
     let here = world.participant();
     let refused = |participant: &DomainParticipant, group: MulticastGroup| {
         let topic = world.topic::<Numbered>(participant);

@@ -11,7 +11,7 @@ use crate::support::{
 };
 
 fn without_multicast() -> ParticipantSettings {
-    ParticipantSettings { multicast: false, ..settings() }
+    settings().without_multicast()
 }
 
 fn until(mut is_reached: impl FnMut() -> bool) {

@@ -26,7 +26,7 @@ fn wall_ns() -> u64 {
 
 #[test]
 fn a_sample_has_its_times_in_their_order() {
-    let (writer, reader) = pair(ParticipantSettings { stage_times: true, ..settings() });
+    let (writer, reader) = pair(settings().with_stage_times());
     let mut sent_at_once = 0;
     for number in 0..20 {
         let (begin, wall_begin) = (monotonic_ns(), wall_ns());
