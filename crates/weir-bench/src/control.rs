@@ -19,7 +19,7 @@ use crate::watch::Watched;
 use crate::workload::ProcessOutcome;
 
 /// Version of these messages. Both sides must have the same one.
-pub const SCHEMA: u32 = 12;
+pub const SCHEMA: u32 = 13;
 
 /// The version of the program, which must be the same as well: two versions would measure two things.
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");

@@ -205,7 +205,8 @@ fn is_result(result: &Case, case: &CaseSpec) -> bool {
         && result.conditions.kept_awake == case.method.keep_awake
         && result.conditions.path == case.method.path
         && result.conditions.beside == case.method.beside.name()
-        && result.conditions.workload_name == case.workload.as_ref().map(|workload| workload.name.clone())
+        && result.conditions.workload_name.as_deref() == case.workload.as_ref().map(|it| it.name.as_str())
+        && result.conditions.workload_digest.as_deref() == case.workload.as_ref().map(|it| it.digest.as_str())
 }
 
 /// What an interrupted run has left of a plan.
@@ -559,6 +560,30 @@ mod tests {
 
     use super::*;
     use crate::case::tests::case;
+    use crate::workload::Workload;
+
+    /// A plan of one case of a workload with these contents.
+    fn plan_of(text: &str) -> Plan {
+        let workload = Some(Workload::parse("mine.toml", text).unwrap());
+        let case = CaseSpec { workload, size_bytes: 0, ..case("mock", Test::Workload) };
+        Plan { steps: vec![Step { case, action: Action::Measure }], until_width: None }
+    }
+
+    #[test]
+    fn results_of_a_workload_of_the_same_name_with_other_contents_are_of_another_plan() {
+        let plan = plan_of(workload::PAIR);
+        let result = record::blank(&plan.steps[0].case, &Environment::default());
+        let finished = Remaining { steps: 0, finished: 1 };
+        assert_eq!(remaining(&plan, std::slice::from_ref(&result)), Ok(finished));
+        let changed = plan_of(&workload::PAIR.replacen("rate = 10", "rate = 20", 1));
+        assert_eq!(remaining(&changed, std::slice::from_ref(&result)), Err(0));
+        let other = record::blank(&changed.steps[0].case, &Environment::default());
+        assert_eq!(other.conditions.workload_name, result.conditions.workload_name);
+        assert!(!other.same_point(&result));
+        // Results of earlier versions have none.
+        let earlier = result.with(|it| it.conditions.workload_digest = None);
+        assert_eq!(remaining(&plan, &[earlier]), Err(0));
+    }
 
     /// Of a case that failed.
     fn failed() -> Result<Option<Fault>, CaseError> {

@@ -37,7 +37,9 @@ impl Fault {
     /// Returns the fault of a finished case.
     pub(crate) fn of(case: &Case) -> Option<Self> {
         let has = |is_so: fn(&Warning) -> bool| case.evidence.warnings.iter().any(is_so);
-        if has(|it| matches!(it, Warning::LostSamples { .. } | Warning::CorruptSamples { .. })) {
+        if has(|it| {
+            matches!(it, Warning::LostSamples { permitted: false, .. } | Warning::CorruptSamples { .. })
+        }) {
             return Some(Self::DataLost);
         }
         let has_failed = matches!(case.evidence.not_measured, Some(NotMeasured::Failed { .. }));
@@ -64,7 +66,10 @@ pub(crate) fn blank(case: &CaseSpec, environment: &Environment) -> Case {
     };
     result.conditions.keep_last = case.method.keep_last;
     result.conditions.beside = case.method.beside.name();
-    result.conditions.workload_name = case.workload.as_ref().map(|workload| workload.name.clone());
+    if let Some(workload) = &case.workload {
+        result.conditions.workload_name = Some(workload.name.clone());
+        result.conditions.workload_digest = Some(workload.digest.clone());
+    }
     result.conditions.repeat = case.repeat;
     result.conditions.settings = settings(case);
     result.evidence.warnings = doubts(case, environment);
@@ -294,7 +299,7 @@ fn enter_throughput(
     let mut fault = None;
     let may_lose = case.reliability != Reliability::Reliable || case.method.keep_last.is_some();
     if !may_lose && lost_anywhere > 0 {
-        result.evidence.warnings.push(Warning::LostSamples { lost: lost_anywhere });
+        result.evidence.warnings.push(Warning::LostSamples { lost: lost_anywhere, permitted: false });
         fault = Some(Fault::DataLost);
     }
     if corrupt > 0 {
@@ -559,7 +564,7 @@ mod tests {
         assert_eq!(streamed(&reliable, 0, 0, 0).1, None);
         let (result, fault) = streamed(&reliable, 2, 3, 0);
         assert_eq!(fault, Some(Fault::DataLost));
-        assert!(result.evidence.warnings.contains(&Warning::LostSamples { lost: 5 }));
+        assert!(result.evidence.warnings.contains(&Warning::LostSamples { lost: 5, permitted: false }));
         assert_eq!(streamed(&case("mock", Test::Throughput), 2, 3, 0).1, None);
     }
 
@@ -568,7 +573,7 @@ mod tests {
         let reliable = CaseSpec { reliability: Reliability::Reliable, ..case("mock", Test::Throughput) };
         let (result, fault) = streamed(&reliable.with(|case| case.method.keep_last = Some(10)), 2, 3, 0);
         assert_eq!((fault, result.conditions.keep_last), (None, Some(10)));
-        assert!(!result.evidence.warnings.contains(&Warning::LostSamples { lost: 5 }));
+        assert!(!result.evidence.warnings.contains(&Warning::LostSamples { lost: 5, permitted: false }));
     }
 
     #[test]

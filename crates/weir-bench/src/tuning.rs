@@ -74,6 +74,12 @@ impl EngineSettings {
         Ok(Self { chosen })
     }
 
+    /// Whether the user chose settings of an engine of this name.
+    #[must_use]
+    pub fn has(&self, engine: &str) -> bool {
+        self.chosen.get(engine).is_some_and(|settings| !settings.is_empty())
+    }
+
     /// The values that an engine is measured with.
     #[must_use]
     pub fn effective(&self, engine: &dyn Engine) -> Settings {

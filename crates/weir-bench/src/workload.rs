@@ -14,6 +14,8 @@
 
 mod deliveries;
 mod enter;
+#[cfg(test)]
+mod examples;
 mod layout;
 mod measure;
 mod parse;
@@ -21,12 +23,15 @@ pub(crate) mod process;
 mod timetable;
 
 use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
 use weir_results::Reliability;
 
 pub use layout::{Layout, PlacedNode, PlacedReader, PlacedWriter};
 pub use parse::WorkloadError;
 
 pub(crate) use enter::enter;
+#[cfg(test)]
+pub(crate) use examples::PAIR;
 pub(crate) use measure::{PEERS_WAIT, measure};
 pub use process::ProcessOutcome;
 
@@ -35,6 +40,8 @@ pub use process::ProcessOutcome;
 pub struct Workload {
     /// Its name, in results and tables.
     pub name: String,
+    /// The fingerprint of its contents, 16 hexadecimal digits: distinguishes files of the same name.
+    pub digest: String,
     /// Processes that the nodes are spread over.
     pub processes: u32,
     /// The nodes.
@@ -117,9 +124,38 @@ impl Workload {
         self.topics.iter().map(of).sum::<f64>() * seconds
     }
 
+    /// Returns the same with the fingerprint of its contents. Formatting, comments and the name are no part of it.
+    fn with_digest(self) -> Self {
+        let contents = serde_json::to_vec(&(self.processes, &self.nodes, &self.topics)).unwrap_or_default();
+        let hash = Sha256::digest(contents);
+        let digest = hash.iter().take(DIGEST_BYTES).map(|byte| format!("{byte:02x}")).collect();
+        Self { digest, ..self }
+    }
+
     /// The largest sample, bytes.
     #[must_use]
     pub fn size_bytes_max(&self) -> usize {
         self.topics.iter().map(|topic| topic.size_bytes).max().unwrap_or(0)
+    }
+}
+
+/// Bytes of the hash that are a fingerprint.
+const DIGEST_BYTES: usize = 8;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_digest_is_that_of_the_contents() {
+        let digest = |name: &str, text: &str| Workload::parse(name, text).unwrap().digest;
+        let one = digest("one.toml", PAIR);
+        assert!(one.len() == 16 && one.bytes().all(|byte| byte.is_ascii_hexdigit()), "{one}");
+        assert_eq!(digest("two.toml", &format!("# A comment\n{PAIR}")), one);
+        for (before, after) in [("size = 64", "size = 65"), ("rate = 10", "rate = 11"), ("'kept'", "'other'")]
+        {
+            assert!(PAIR.contains(before));
+            assert_ne!(digest("one.toml", &PAIR.replacen(before, after, 1)), one, "{after}");
+        }
     }
 }

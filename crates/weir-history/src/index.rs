@@ -11,8 +11,8 @@ use crate::point::{PointHistory, PointKey, PointOfRun, conditions, lost};
 use crate::run::{RunEntry, RunState};
 use crate::scan::{FoundFile, Stamp};
 
-/// Changes when the tables do; an index of another version is built again.
-const VERSION: i64 = 1;
+/// Changes when the tables or the texts in them do; an index of another version is built again.
+const VERSION: i64 = 2;
 /// `WEIR`.
 const APPLICATION: i64 = 0x5745_4952;
 

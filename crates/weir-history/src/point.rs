@@ -9,7 +9,7 @@ use crate::run::RunEntry;
 pub struct PointKey {
     /// The engine.
     pub engine: String,
-    /// `latency` or `throughput`.
+    /// `latency`, `throughput` or `workload`.
     pub test: String,
     /// Size of a sample in bytes.
     pub size_bytes: u64,
@@ -33,7 +33,8 @@ pub struct PointHistory {
 pub struct PointOfRun {
     /// The run.
     pub run: RunEntry,
-    /// The figure that decides, of each repeat: median latency in microseconds, or received samples per second.
+    /// The figure that decides, of each repeat: median latency in microseconds, received samples per second, or
+    /// processor time of a workload in percent.
     pub values: Vec<f64>,
     /// Samples lost in all repeats.
     pub lost: u64,
@@ -43,7 +44,7 @@ impl PointHistory {
     /// Returns the better direction.
     #[must_use]
     pub fn better(&self) -> Better {
-        if self.key.test == Test::Latency.name() { Better::Less } else { Better::More }
+        if self.key.test == Test::Throughput.name() { Better::More } else { Better::Less }
     }
 }
 
@@ -73,6 +74,15 @@ impl PointOfRun {
 pub(crate) fn conditions(case: &Case) -> String {
     let (point, conditions) = (&case.point, &case.conditions);
     let mut words = vec![point.reliability.to_string()];
+    if let Some(name) = &conditions.workload_name {
+        // Of one name, there may be several contents over time.
+        words = vec![
+            [name.as_str(), conditions.workload_digest.as_deref().unwrap_or_default()]
+                .join(" ")
+                .trim()
+                .to_owned(),
+        ];
+    }
     let mut add = |is_so: bool, text: String| {
         if is_so {
             words.push(text);
@@ -121,5 +131,25 @@ pub(crate) fn conditions(case: &Case) -> String {
 /// Returns the samples that a case lost.
 pub(crate) fn lost(case: &Case) -> u64 {
     let figures = &case.figures;
-    figures.latency_us.map_or(0, |it| it.lost) + figures.throughput.map_or(0, |it| it.lost)
+    let of_workload = figures.workload.as_ref().map_or(0, |it| it.sum(|topics| topics.lost));
+    figures.latency_us.map_or(0, |it| it.lost) + figures.throughput.map_or(0, |it| it.lost) + of_workload
+}
+
+#[cfg(test)]
+mod tests {
+    use weir_results::Reliability;
+
+    use super::*;
+
+    #[test]
+    fn contents_of_a_workload_are_part_of_its_point() {
+        let of = |digest: Option<&str>| {
+            conditions(&Case::new("weir", Test::Workload, Reliability::None, 0).with(|it| {
+                it.conditions.workload_name = Some("robot".to_owned());
+                it.conditions.workload_digest = digest.map(str::to_owned);
+            }))
+        };
+        assert_eq!(of(Some("12ab")), "robot 12ab, block");
+        assert_eq!(of(None), "robot, block");
+    }
 }

@@ -45,7 +45,7 @@ use crate::json::entry;
 ///   these topics `topic_count, topic_writers, topic_readers, topic_size_bytes, topic_reliability, topic_keep_last,
 ///   topic_instances, topic_rate_hz, topic_burst, topic_due_samples_per_s, topic_sent_samples_per_s, topic_expected,
 ///   topic_received, topic_lost, topic_duplicates, age_p50_us, age_p99_us, age_p99_9_us, age_max_us,
-///   topic_lag_p99_us`
+///   topic_lag_p99_us`, then of all `workload_digest`
 ///
 /// New columns are added at the end, so that existing ones keep their positions.
 ///
@@ -95,6 +95,7 @@ const TOPIC_COLUMNS: &[(&str, &str)] = &[
          age_p50_us=age_us/p50 age_p99_us=age_us/p99 age_p99_9_us=age_us/p99_9 age_max_us=age_us/max \
          topic_lag_p99_us=schedule_lag_us/p99",
     ),
+    ("/conditions", "workload_digest"),
 ];
 
 /// Returns the names of columns and where their values are in [`parts`].

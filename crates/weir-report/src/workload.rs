@@ -27,13 +27,14 @@ pub(crate) struct WorkloadTable {
 
 /// Returns the workloads of a run.
 pub(crate) fn workload_groups(run: &Run) -> Vec<WorkloadGroup<'_>> {
-    let mut groups: Vec<(String, WorkloadGroup<'_>)> = Vec::new();
-    for case in run.cases.iter().filter(|case| case.point.test == Test::Workload) {
-        let name = case.conditions.workload_name.as_deref().unwrap_or("without a name");
-        let awake = if case.conditions.kept_awake { ", processors kept awake" } else { "" };
-        let key = format!("Workload {name}{awake}");
+    let cases = || run.cases.iter().filter(|case| case.point.test == Test::Workload);
+    let mut groups: Vec<(Key<'_>, WorkloadGroup<'_>)> = Vec::new();
+    for case in cases() {
+        let key = Key::of(case);
         let at = groups.iter().position(|(known, _)| *known == key).unwrap_or_else(|| {
-            groups.push((key.clone(), WorkloadGroup { title: key, points: Vec::new() }));
+            let is_other = |other: Key<'_>| other.name == key.name && other.digest != key.digest;
+            let title = key.title(cases().map(Key::of).any(is_other));
+            groups.push((key, WorkloadGroup { title, points: Vec::new() }));
             groups.len() - 1
         });
         let points = &mut groups[at].1.points;
@@ -43,6 +44,37 @@ pub(crate) fn workload_groups(run: &Run) -> Vec<WorkloadGroup<'_>> {
         }
     }
     groups.into_iter().map(|(_, group)| group.finished()).collect()
+}
+
+/// What the cases of a group have in common.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Key<'a> {
+    name: Option<&'a str>,
+    digest: Option<&'a str>,
+    kept_awake: bool,
+}
+
+impl<'a> Key<'a> {
+    fn of(case: &'a Case) -> Self {
+        let conditions = &case.conditions;
+        Self {
+            name: conditions.workload_name.as_deref(),
+            digest: conditions.workload_digest.as_deref(),
+            kept_awake: conditions.kept_awake,
+        }
+    }
+
+    /// The beginning of the title. With the fingerprint, if the run has other contents of the same name as well.
+    fn title(self, is_ambiguous: bool) -> String {
+        let mut title = format!("Workload {}", self.name.unwrap_or("without a name"));
+        if is_ambiguous {
+            title += &format!(" ({})", self.digest.unwrap_or("without a fingerprint"));
+        }
+        if self.kept_awake {
+            title += ", processors kept awake";
+        }
+        title
+    }
 }
 
 impl<'a> WorkloadGroup<'a> {
@@ -312,6 +344,7 @@ mod tests {
         Case::new(engine, Test::Workload, Reliability::None, 0).with(|it| {
             it.conditions.repeat = repeat;
             it.conditions.workload_name = Some("robot".to_owned());
+            it.conditions.workload_digest = Some("0123456789abcdef".to_owned());
             it.figures.duration_s = Some(2.0);
             it.figures.workload = Some(WorkloadFigures {
                 nodes: 3,
@@ -331,6 +364,7 @@ mod tests {
         run.cases = vec![case("weir", 1, 10.0, 100), case("other", 1, 30.0, 90), case("weir", 2, 12.0, 100)];
         run.cases.push(Case::new("udp", Test::Workload, Reliability::None, 0).with(|it| {
             it.conditions.workload_name = Some("robot".to_owned());
+            it.conditions.workload_digest = Some("0123456789abcdef".to_owned());
             let reason = "udp carries at most 65507 bytes".to_owned();
             it.evidence.not_measured = Some(NotMeasured::NotSupported { reason });
         }));
@@ -361,6 +395,24 @@ mod tests {
     }
 
     #[test]
+    fn workloads_of_one_name_with_different_contents_have_tables_of_their_own() {
+        let mut run = run();
+        let titles = |run: &Run| -> Vec<String> {
+            workload_groups(run).iter().map(|it| it.title.split(',').next().unwrap().to_owned()).collect()
+        };
+        assert_eq!(titles(&run), ["Workload robot"]);
+        for (case, digest) in run.cases.iter_mut().zip(["12ab", "12ab", "34cd", "12ab"]) {
+            case.conditions.workload_digest = Some(digest.to_owned());
+        }
+        assert_eq!(titles(&run), ["Workload robot (12ab)", "Workload robot (34cd)"]);
+        // They are no repeats of each other, either.
+        assert_eq!(workload_groups(&run).iter().map(WorkloadGroup::repeats).collect::<Vec<_>>(), [1, 1]);
+        // Those of earlier versions have none.
+        run.cases[2].conditions.workload_digest = None;
+        assert_eq!(titles(&run)[1], "Workload robot (without a fingerprint)");
+    }
+
+    #[test]
     fn csv_has_a_line_for_each_kind_of_topics() {
         let run = run();
         let text = crate::csv(&run, &ReportOptions::default());
@@ -371,6 +423,7 @@ mod tests {
         let cell = |line: usize, name: &str| lines[line].split(',').nth(at(name)).unwrap().to_owned();
         assert_eq!([cell(1, "workload"), cell(1, "topics"), cell(2, "topics")], ["robot", "image", "state"]);
         assert_eq!([cell(2, "topic_lost"), cell(1, "workload_cpu_percent")], ["3", "10"]);
+        assert_eq!(cell(1, "workload_digest"), "0123456789abcdef");
         assert!(cell(2, "age_p99_us").starts_with("200"), "{text}");
     }
 

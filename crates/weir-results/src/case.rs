@@ -98,6 +98,10 @@ pub struct Conditions {
     /// The name of the workload; `None` for other tests.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub workload_name: Option<String>,
+    /// The fingerprint of its nodes and topics, 16 hexadecimal digits: workloads of the same name with different
+    /// contents are different points. `None` for other tests, and in results of earlier versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub workload_digest: Option<String>,
     /// Whether samples are coalesced without a batching policy.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub coalescing: Option<Coalescing>,
@@ -257,6 +261,7 @@ impl Default for Conditions {
             keep_last: None,
             beside: None,
             workload_name: None,
+            workload_digest: None,
             coalescing: None,
             settings: BTreeMap::new(),
         }
@@ -272,6 +277,7 @@ impl Conditions {
             && self.keep_last == other.keep_last
             && self.beside == other.beside
             && self.workload_name == other.workload_name
+            && self.workload_digest == other.workload_digest
             && self.coalescing == other.coalescing
     }
 
@@ -302,5 +308,23 @@ mod tests {
         assert!(!case.same_point(&case.clone().with(|it| it.point.size_bytes = 64)));
         assert!(!case.same_point(&case.clone().with(|it| it.point.batch_bytes = 8192)));
         assert!(!case.same_point(&case.clone().with(|it| it.conditions.wait = WaitStrategy::Spin)));
+    }
+
+    #[test]
+    fn workloads_of_one_name_with_different_contents_are_different_points() {
+        let of = |digest: Option<&str>| {
+            Case::new("weir", Test::Workload, Reliability::None, 0).with(|it| {
+                it.conditions.workload_name = Some("mine".to_owned());
+                it.conditions.workload_digest = digest.map(str::to_owned);
+            })
+        };
+        assert!(of(Some("12ab")).same_point(&of(Some("12ab")).with(|it| it.conditions.repeat = 2)));
+        assert!(!of(Some("12ab")).same_point(&of(Some("12ac"))));
+        // Those of earlier versions have none.
+        let mut earlier = serde_json::to_value(of(Some("12ab"))).unwrap();
+        earlier.as_object_mut().unwrap().remove("workload_digest");
+        let earlier: Case = serde_json::from_value(earlier).unwrap();
+        assert_eq!(earlier.conditions.workload_digest, None);
+        assert!(!earlier.same_point(&of(Some("12ab"))) && earlier.same_point(&of(None)));
     }
 }

@@ -40,6 +40,9 @@ pub enum Warning {
     LostSamples {
         /// How many.
         lost: u64,
+        /// Whether best effort or KEEP_LAST permits it. Then it is a warning because less was carried than was due.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        permitted: bool,
     },
     /// No sample arrived.
     NothingReceived,
@@ -131,7 +134,14 @@ impl Warning {
             Self::MtuSmallerThan { mtu, needed } => {
                 format!("datagrams need {needed} bytes but the MTU is {mtu}, so IP fragments them")
             }
-            Self::LostSamples { lost } => format!("{lost} samples were lost although delivery is reliable"),
+            Self::LostSamples { lost, permitted: false } => {
+                format!("{lost} samples were lost although delivery is reliable")
+            }
+            Self::LostSamples { lost, permitted: true } => {
+                format!(
+                    "{lost} samples were lost, as best effort or KEEP_LAST permits, so less was carried than was due"
+                )
+            }
             Self::NothingReceived => "no sample arrived".into(),
             Self::CorruptSamples { corrupt } => format!("{corrupt} samples did not carry what was written"),
             Self::ScheduleLag { asked_samples_per_s, reached_samples_per_s } => format!(
@@ -183,7 +193,12 @@ impl Warning {
             Self::MtuSmallerThan { .. } => {
                 "send smaller samples or batches, or raise the MTU on the whole path".into()
             }
-            Self::LostSamples { .. } => "the result is not valid: keep the results file and report it".into(),
+            Self::LostSamples { permitted: false, .. } => {
+                "the result is not valid: keep the results file and report it".into()
+            }
+            Self::LostSamples { permitted: true, .. } => {
+                "do not compare its costs: use lower rates, a longer history or reliable topics".into()
+            }
             Self::NothingReceived => {
                 "check the addresses, the firewall and that both sides use the same domain".into()
             }
@@ -266,7 +281,8 @@ mod tests {
             Warning::SocketBufferSmall { asked: 4_194_304, granted: 425_984 },
             Warning::Governor { governor: "powersave".into() },
             Warning::MtuSmallerThan { mtu: 1500, needed: 8292 },
-            Warning::LostSamples { lost: 3 },
+            Warning::LostSamples { lost: 3, permitted: false },
+            Warning::LostSamples { lost: 3, permitted: true },
             Warning::NothingReceived,
             Warning::CorruptSamples { corrupt: 1 },
             Warning::ScheduleLag { asked_samples_per_s: 1000.0, reached_samples_per_s: 900.5 },

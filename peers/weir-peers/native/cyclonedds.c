@@ -61,7 +61,13 @@ static void on_data_available(dds_entity_t reader, void *argument) {
 }
 
 static dds_entity_t make_topic(const struct node *node, const struct options *options, const char *name) {
-  return dds_create_topic(node->participant, options->keyed ? &TestDataKeyed_t_desc : &TestData_t_desc, name, NULL, NULL);
+  const dds_topic_descriptor_t *type = options->keyed ? &TestDataKeyed_t_desc : &TestData_t_desc;
+  return dds_create_topic(node->participant, type, name, NULL, NULL);
+}
+
+static void set_reliability(dds_qos_t *qos, int is_reliable, int64_t max_blocking_ns) {
+  const dds_reliability_kind_t kind = is_reliable ? DDS_RELIABILITY_RELIABLE : DDS_RELIABILITY_BEST_EFFORT;
+  dds_qset_reliability(qos, kind, max_blocking_ns);
 }
 
 static dds_return_t make_entities(struct node *node, const struct options *options) {
@@ -72,7 +78,7 @@ static dds_return_t make_entities(struct node *node, const struct options *optio
   // Before the first participant it has no effect.
   dds_write_set_batch(options->batching);
   dds_qos_t *qos = dds_create_qos();
-  dds_qset_reliability(qos, options->reliable ? DDS_RELIABILITY_RELIABLE : DDS_RELIABILITY_BEST_EFFORT, options->max_blocking_ns);
+  set_reliability(qos, options->reliable, options->max_blocking_ns);
   dds_qset_history(qos, options->keep_all ? DDS_HISTORY_KEEP_ALL : DDS_HISTORY_KEEP_LAST, 1);
   dds_return_t result = DDS_RETCODE_OK;
   if (options->write_topic != NULL) {
@@ -184,8 +190,11 @@ static struct endpoint *add_endpoint(struct participant *participant, const stru
   it->is_reader = is_reader;
   prepare_receiver(&it->receiver, options->on_sample, options->context);
   dds_qos_t *qos = dds_create_qos();
-  dds_qset_reliability(qos, options->reliable ? DDS_RELIABILITY_RELIABLE : DDS_RELIABILITY_BEST_EFFORT, options->max_blocking_ns);
-  dds_qset_history(qos, options->depth > 0 ? DDS_HISTORY_KEEP_LAST : DDS_HISTORY_KEEP_ALL, options->depth > 0 ? (int32_t)options->depth : 1);
+  set_reliability(qos, options->reliable, options->max_blocking_ns);
+  if (options->depth > 0)
+    dds_qset_history(qos, DDS_HISTORY_KEEP_LAST, (int32_t)options->depth);
+  else
+    dds_qset_history(qos, DDS_HISTORY_KEEP_ALL, 1);
   const dds_topic_descriptor_t *type = options->keyed ? &TestDataKeyed_t_desc : &TestData_t_desc;
   const dds_entity_t topic = dds_create_topic(participant->entity, type, options->topic, NULL, NULL);
   if (topic < 0) {

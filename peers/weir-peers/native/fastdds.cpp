@@ -128,12 +128,8 @@ class Settings {
 static Duration_t nanos(int64_t ns) { return Duration_t(int32_t(ns / 1000000000), uint32_t(ns % 1000000000)); }
 static Duration_t micros(int64_t us) { return nanos(us * 1000); }
 
-struct node : DataReaderListener {
-  DomainParticipant *participant = nullptr;
-  Publisher *publisher = nullptr;
-  Subscriber *subscriber = nullptr;
-  DataWriter *writer = nullptr;
-  DataReader *reader = nullptr;
+// What passes the samples of a reader on, and counts the writers that it is matched with.
+struct Receiver : DataReaderListener {
   std::atomic<uint32_t> writers{0};
   on_sample_t on_sample = nullptr;
   void *context = nullptr;
@@ -148,29 +144,26 @@ struct node : DataReaderListener {
   void on_subscription_matched(DataReader *, const SubscriptionMatchedStatus &status) override {
     writers = uint32_t(status.current_count);
   }
+};
+
+// A participant of its own with a writer, a reader, or both.
+struct node {
+  DomainParticipant *participant = nullptr;
+  Publisher *publisher = nullptr;
+  Subscriber *subscriber = nullptr;
+  DataWriter *writer = nullptr;
+  DataReader *reader = nullptr;
+  Receiver receiver;
 
   void make(const options &options);
   void leave();
 };
 
 // A writer or a reader of a participant with several.
-struct endpoint : DataReaderListener {
+struct endpoint {
   DataWriter *writer = nullptr;
   DataReader *reader = nullptr;
-  std::atomic<uint32_t> writers{0};
-  on_sample_t on_sample = nullptr;
-  void *context = nullptr;
-  Sample received;
-
-  void on_data_available(DataReader *from) override {
-    SampleInfo info;
-    while (from->take_next_sample(&received, &info) == ReturnCode_t::RETCODE_OK)
-      if (info.valid_data) on_sample(context, &received.header, received.payload, received.length);
-  }
-
-  void on_subscription_matched(DataReader *, const SubscriptionMatchedStatus &status) override {
-    writers = uint32_t(status.current_count);
-  }
+  Receiver receiver;
 };
 
 struct participant {
@@ -264,7 +257,7 @@ void node::make(const options &options) {
     set_qos(reader_qos, options, settings);
     const int64_t delay_us = settings.number("heartbeat_response_delay_us", -1);
     if (delay_us >= 0) reader_qos.reliable_reader_qos().times.heartbeatResponseDelay = micros(delay_us);
-    reader = subscriber->create_datareader(topic, reader_qos, this);
+    reader = subscriber->create_datareader(topic, reader_qos, &receiver);
     check(reader != nullptr, "no reader");
   }
 }
@@ -283,8 +276,8 @@ static void close_node(node *it) {
 
 static node *open_node(const options *options, char *error, size_t error_size) {
   node *it = new node;
-  it->on_sample = options->on_sample;
-  it->context = options->context;
+  it->receiver.on_sample = options->on_sample;
+  it->receiver.context = options->context;
   try {
     it->make(*options);
     return it;
@@ -320,7 +313,7 @@ static void matched(node *it, uint32_t *readers, uint32_t *writers) {
   *readers = 0;
   if (it->writer != nullptr && it->writer->get_publication_matched_status(status) == ReturnCode_t::RETCODE_OK)
     *readers = uint32_t(status.current_count);
-  *writers = it->writers;
+  *writers = it->receiver.writers;
 }
 
 static const char *version(void) { return FASTRTPS_VERSION_STR; }
@@ -364,7 +357,8 @@ static void set_endpoint_qos(Q &qos, const endpoint_options &of, const Settings 
     // Each instance has room for its share of the samples, or for its history.
     auto &limits = qos.resource_limits();
     limits.max_instances = int32_t(of.instances);
-    limits.max_samples_per_instance = std::max(limits.max_samples / limits.max_instances, std::max(qos.history().depth, 1));
+    const int32_t share = limits.max_samples / limits.max_instances;
+    limits.max_samples_per_instance = std::max({share, qos.history().depth, 1});
     limits.max_samples = std::max(limits.max_samples, limits.max_instances * limits.max_samples_per_instance);
   } else {
     qos.resource_limits().max_samples_per_instance = qos.resource_limits().max_samples;
@@ -391,8 +385,8 @@ static endpoint *add_writer(participant *participant, const endpoint_options *op
 static endpoint *add_reader(participant *participant, const endpoint_options *options, char *error, size_t error_size) {
   try {
     auto it = std::unique_ptr<endpoint>(new endpoint);
-    it->on_sample = options->on_sample;
-    it->context = options->context;
+    it->receiver.on_sample = options->on_sample;
+    it->receiver.context = options->context;
     DataReaderQos qos = DATAREADER_QOS_DEFAULT;
     set_endpoint_qos(qos, *options, participant->settings);
     const int64_t delay_us = participant->settings.number("heartbeat_response_delay_us", -1);
@@ -400,7 +394,8 @@ static endpoint *add_reader(participant *participant, const endpoint_options *op
     // It may receive at once, so it is kept before.
     participant->endpoints.push_back(std::move(it));
     endpoint *kept = participant->endpoints.back().get();
-    kept->reader = participant->subscriber->create_datareader(topic_of(participant, options), qos, kept);
+    Topic *topic = topic_of(participant, options);
+    kept->reader = participant->subscriber->create_datareader(topic, qos, &kept->receiver);
     check(kept->reader != nullptr, "no reader");
     return kept;
   } catch (const std::exception &thrown) {
@@ -414,7 +409,7 @@ static int32_t write_endpoint(endpoint *it, const header *header, const uint8_t 
 }
 
 static uint32_t endpoint_matched(endpoint *it) {
-  if (it->writer == nullptr) return it->writers;
+  if (it->writer == nullptr) return it->receiver.writers;
   PublicationMatchedStatus status;
   if (it->writer->get_publication_matched_status(status) != ReturnCode_t::RETCODE_OK) return 0;
   return uint32_t(status.current_count);

@@ -111,6 +111,10 @@ impl Engine for Weir {
     }
 
     fn open_node(&self, case: &CaseSpec) -> Result<Box<dyn WorkloadNode>, EndpointError> {
+        if !Means::of(case)?.has_threads {
+            let what = "workloads without threads of its own (setting threads = \"no\")";
+            return Err(EndpointError::not_supported(self.name(), what));
+        }
         Ok(Box::new(Node::open(case)?))
     }
 
@@ -161,7 +165,7 @@ impl Node {
         let qos = self.profile.writer(topic.name()).max_blocking_time(WRITE_PATIENCE);
         let qos = match case.method.keep_last {
             Some(depth) => qos.keep_last(depth),
-            None => self.means.limits.map_or(qos.clone(), |limits| qos.resource_limits(limits)),
+            None => Means::of(case)?.limits.map_or(qos.clone(), |limits| qos.resource_limits(limits)),
         };
         let qos = if case.reliability == Reliability::Reliable { qos.reliable() } else { qos.best_effort() };
         let qos = match usize::try_from(case.batch_bytes) {
@@ -196,7 +200,7 @@ impl Node {
         let qos = self.profile.reader(topic.name());
         let qos = match case.method.keep_last {
             Some(depth) => qos.keep_last(depth),
-            None => self.means.limits.map_or(qos.clone(), |limits| qos.resource_limits(limits)),
+            None => Means::of(case)?.limits.map_or(qos.clone(), |limits| qos.resource_limits(limits)),
         };
         let qos = if case.reliability == Reliability::Reliable { qos.reliable() } else { qos.best_effort() };
         // With one subscriber it is unicast all the same.

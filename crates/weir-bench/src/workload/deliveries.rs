@@ -1,7 +1,6 @@
 //! What the readers of a process received.
 
 use std::sync::Arc;
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use parking_lot::Mutex;
@@ -39,7 +38,7 @@ pub(crate) struct ReaderLog {
     placed: PlacedReader,
     reliability: Reliability,
     /// By writer; empty until the workload starts.
-    streams: OnceLock<Mutex<Vec<Stream>>>,
+    streams: Mutex<Vec<Stream>>,
     ages: Arc<[Mutex<LatencyRecorder>]>,
     arrivals: Arc<AtomicU64>,
 }
@@ -65,7 +64,7 @@ impl Deliveries {
         let log = Arc::new(ReaderLog {
             placed,
             reliability,
-            streams: OnceLock::new(),
+            streams: Mutex::default(),
             ages: Arc::clone(&self.ages),
             arrivals: Arc::clone(&self.arrivals),
         });
@@ -79,8 +78,7 @@ impl Deliveries {
             let numbers =
                 reader.placed.first_writer..reader.placed.first_writer + reader.placed.writers as usize;
             let streams = numbers.map(|number| Stream::new(timetable(number))).collect();
-            // It is called once.
-            let _ = reader.streams.set(Mutex::new(streams));
+            *reader.streams.lock() = streams;
         }
     }
 
@@ -93,7 +91,8 @@ impl Deliveries {
     pub(crate) fn missing(&self, sent: &[u64]) -> (u64, u64) {
         let mut missing = (0, 0);
         for reader in &self.readers {
-            let count = reader.totals(sent).map_or(0, |totals| totals.expected - totals.received);
+            let totals = reader.totals(sent);
+            let count = totals.expected - totals.received;
             let sum =
                 if reader.reliability == Reliability::Reliable { &mut missing.0 } else { &mut missing.1 };
             *sum += count;
@@ -109,10 +108,8 @@ impl Deliveries {
         };
         let mut groups: Vec<Delivered> = self.ages.iter().map(ages).collect();
         for reader in &self.readers {
-            let (Some(totals), Some(group)) = (reader.totals(sent), groups.get_mut(reader.placed.group))
-            else {
-                continue;
-            };
+            let Some(group) = groups.get_mut(reader.placed.group) else { continue };
+            let totals = reader.totals(sent);
             group.expected += totals.expected;
             group.received += totals.received;
             group.duplicates += totals.duplicates;
@@ -129,11 +126,10 @@ impl ReaderLog {
 
     fn arrived_at(&self, header: &SampleHeader, now_ns: u64) {
         self.arrivals.fetch_add(1, Ordering::Relaxed);
-        let Some(streams) = self.streams.get() else { return };
         let number = usize::try_from(header.entity_id).ok();
         let place = number.and_then(|number| number.checked_sub(self.placed.first_writer));
         let due_ns = {
-            let mut streams = streams.lock();
+            let mut streams = self.streams.lock();
             let Some(stream) = place.and_then(|place| streams.get_mut(place)) else { return };
             stream.take(u64::from(header.seq_num))
         };
@@ -142,16 +138,18 @@ impl ReaderLog {
         }
     }
 
-    fn totals(&self, sent: &[u64]) -> Option<Delivered> {
+    /// What it should have received of all writers, and what it received.
+    fn totals(&self, sent: &[u64]) -> Delivered {
         let mut totals = Delivered::default();
-        for (stream, number) in self.streams.get()?.lock().iter().zip(self.placed.first_writer..) {
+        for (stream, number) in self.streams.lock().iter().zip(self.placed.first_writer..) {
             let sent = sent.get(number).copied().unwrap_or(0);
-            // What was written although it was reported as not written has arrived all the same.
-            totals.expected += sent.saturating_sub(stream.timetable.measured_from()).max(stream.received);
+            let measured = sent.saturating_sub(stream.timetable.measured_from());
+            // What arrived although its writer reported it as not written is no substitute for what was lost.
+            totals.expected += measured + stream.received_from(measured);
             totals.received += stream.received;
             totals.duplicates += stream.duplicates;
         }
-        Some(totals)
+        totals
     }
 }
 
@@ -160,6 +158,14 @@ impl Stream {
         let bits = timetable.count() - timetable.measured_from();
         let has = vec![0; usize::try_from(bits.div_ceil(64)).unwrap_or(0)];
         Self { timetable, has, received: 0, duplicates: 0 }
+    }
+
+    /// How many samples it has received of the measured part from this place on.
+    fn received_from(&self, place: u64) -> u64 {
+        let first = usize::try_from(place / 64).unwrap_or(usize::MAX);
+        let Some((word, rest)) = self.has.get(first..).and_then(<[u64]>::split_first) else { return 0 };
+        let count = |word: &u64| u64::from(word.count_ones());
+        count(&(word >> (place % 64))) + rest.iter().map(count).sum::<u64>()
     }
 
     /// Notes a sample; returns when it was due if it is of the measured part and new.
@@ -182,28 +188,12 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
+    use crate::workload::examples::FAN;
     use crate::workload::{Layout, Workload};
-
-    const TEXT: &str = "
-        processes = 2
-        [[node]]
-        name = 'a'
-        processes = [1]
-        [[node]]
-        name = 'b'
-        processes = [2]
-        [[topic]]
-        name = 't'
-        size = 64
-        rate = 10
-        from = 'a'
-        writers = 2
-        to = 'b'
-    ";
 
     #[test]
     fn losses_and_duplicates_of_the_measured_part_are_counted_by_writer() {
-        let workload = Workload::parse("x", TEXT).unwrap();
+        let workload = Workload::parse("x", FAN).unwrap();
         let layout = Layout::new(&workload).unwrap();
         let second = Duration::from_secs(1);
         let timetable =
@@ -229,7 +219,7 @@ mod tests {
 
     #[test]
     fn a_writer_that_sent_less_than_arrived_has_lost_nothing() {
-        let workload = Workload::parse("x", TEXT).unwrap();
+        let workload = Workload::parse("x", FAN).unwrap();
         let layout = Layout::new(&workload).unwrap();
         let timetable =
             |number| Timetable::new(&workload.topics[0], number, 0, Duration::ZERO, Duration::from_secs(1));
@@ -238,5 +228,50 @@ mod tests {
         deliveries.begin(timetable);
         log.arrived(&SampleHeader::data(0, 0));
         assert_eq!(deliveries.missing(&[0, 2]), (0, 2));
+    }
+
+    #[test]
+    fn what_arrived_unreported_makes_up_for_no_loss() {
+        let workload = Workload::parse("x", FAN).unwrap();
+        let layout = Layout::new(&workload).unwrap();
+        let timetable =
+            |number| Timetable::new(&workload.topics[0], number, 0, Duration::ZERO, Duration::from_secs(20));
+        let mut deliveries = Deliveries::new(1);
+        let log = deliveries.add(layout.readers[0], Reliability::Reliable);
+        deliveries.begin(timetable);
+        // Of the first writer 0..70 were reported as written: 3 were lost, and 2 more arrived.
+        for sample in (3..70).chain([70, 150]) {
+            log.arrived(&SampleHeader::data(sample, 0));
+        }
+        let found = deliveries.finish(&[70, 0]).remove(0);
+        assert_eq!((found.expected, found.received), (72, 69));
+        assert_eq!(deliveries.missing(&[70, 0]), (3, 0));
+    }
+
+    #[test]
+    fn the_losses_of_all_readers_add_up() {
+        let workload = Workload::parse("x", FAN).unwrap();
+        let layout = Layout::new(&workload).unwrap();
+        let timetable =
+            |number| Timetable::new(&workload.topics[0], number, 0, Duration::ZERO, Duration::from_secs(2));
+        let mut deliveries = Deliveries::new(1);
+        let logs: Vec<_> =
+            layout.readers.iter().map(|it| deliveries.add(*it, Reliability::BestEffort)).collect();
+        deliveries.begin(timetable);
+        // The reader `i` receives none of the last `i` samples of each writer, and the first ones twice.
+        let sent = [20, 15];
+        for (log, lost) in logs.iter().zip(0..) {
+            for (writer, sent) in (0..).zip(sent) {
+                for sample in (0..sent - lost).chain([0]) {
+                    log.arrived(&SampleHeader::data(sample, 0).by(writer));
+                }
+            }
+        }
+        let found = deliveries.finish(&sent).remove(0);
+        let readers = layout.readers.len() as u64;
+        let lost = found.expected - found.received;
+        assert_eq!((readers, lost), (3, 2 * (1 + 2)));
+        assert_eq!(sent.iter().sum::<u64>() * readers, found.received + lost);
+        assert_eq!(found.duplicates, 2 * readers);
     }
 }

@@ -9,6 +9,7 @@ use weir_results::{
 };
 
 use super::process::ProcessOutcome;
+use super::timetable::Timetable;
 use super::{Layout, TopicGroup, Workload};
 use crate::case::CaseSpec;
 use crate::control::{AgentReport, Outcome};
@@ -30,7 +31,10 @@ pub(crate) fn enter(
         return failed(result, "the processes measured different things".to_owned());
     };
     let seconds = case.duration.as_secs_f64();
-    let groups = match groups(workload, &layout, &outcomes, seconds) {
+    let numbered = workload.topics.iter().enumerate();
+    let groups: Result<Vec<_>, _> =
+        numbered.map(|(number, topics)| group(case, (number, topics), &layout, &outcomes)).collect();
+    let groups = match groups {
         Ok(groups) => groups,
         Err(error) => return failed(result, error.to_string()),
     };
@@ -62,32 +66,28 @@ pub(crate) fn enter(
     fault
 }
 
-fn groups(
-    workload: &Workload,
-    layout: &Layout,
-    outcomes: &[ProcessOutcome],
-    seconds: f64,
-) -> Result<Vec<TopicGroupFigures>, HistogramError> {
-    let numbered = workload.topics.iter().enumerate();
-    numbered.map(|(number, topics)| group(number, topics, layout, outcomes, seconds)).collect()
-}
-
+/// The figures of a kind of topics, with its number.
 fn group(
-    number: usize,
-    topics: &TopicGroup,
+    case: &CaseSpec,
+    (number, topics): (usize, &TopicGroup),
     layout: &Layout,
     outcomes: &[ProcessOutcome],
-    seconds: f64,
 ) -> Result<TopicGroupFigures, HistogramError> {
     let is_its = |writer: usize| layout.writers.get(writer).is_some_and(|it| it.group == number);
-    let written = || outcomes.iter().flat_map(|it| &it.written).filter(|it| is_its(it.writer));
+    let written = outcomes.iter().flat_map(|it| &it.written).filter(|it| is_its(it.writer));
+    let (mut due, mut in_time) = (0, 0);
+    for it in written {
+        let timetable = Timetable::new(topics, it.writer, 0, case.warmup, case.duration);
+        due += timetable.count() - timetable.measured_from();
+        in_time += it.in_time.saturating_sub(timetable.measured_from());
+    }
     let delivered = || outcomes.iter().filter_map(|it| it.delivered.get(number));
     let (expected, received) =
         (delivered().map(|it| it.expected).sum(), delivered().map(|it| it.received).sum::<u64>());
     let histogram = LatencyHistogram::merged(delivered().filter_map(|it| it.ages.as_ref()))?;
     let lags = outcomes.iter().filter_map(|it| it.lags.get(number)?.as_ref());
     let lag = LatencyHistogram::merged(lags)?.map(|lags| lags.decode()).transpose()?;
-    let per_second = |samples: u64| rounded(samples as f64 / seconds);
+    let per_second = |samples: u64| rounded(samples as f64 / case.duration.as_secs_f64());
     Ok(TopicGroupFigures {
         name: topics.name.clone(),
         topics: topics.count,
@@ -99,8 +99,8 @@ fn group(
         instances: topics.instances,
         rate_hz: topics.rate_hz,
         burst: topics.burst,
-        due_samples_per_s: per_second(written().map(|it| it.due - it.measured_from.min(it.due)).sum()),
-        sent_samples_per_s: per_second(written().map(|it| it.in_time.saturating_sub(it.measured_from)).sum()),
+        due_samples_per_s: per_second(due),
+        sent_samples_per_s: per_second(in_time),
         expected,
         received,
         lost: expected.saturating_sub(received),
@@ -139,10 +139,13 @@ fn warn(result: &mut Case, figures: &WorkloadFigures) -> Option<Fault> {
     let keeps_all =
         |it: &TopicGroupFigures| it.reliability == Reliability::Reliable && it.keep_last.is_none();
     let lost = figures.sum(|it| if keeps_all(it) { it.lost } else { 0 });
-    let all = figures.sum(|it| it.lost);
+    let permitted = figures.sum(|it| it.lost) - lost;
+    if lost > 0 {
+        result.evidence.warnings.push(Warning::LostSamples { lost, permitted: false });
+    }
     // An engine that delivers less has less to do.
-    if lost > 0 || !figures.is_complete() && all > 0 {
-        result.evidence.warnings.push(Warning::LostSamples { lost: lost.max(all) });
+    if permitted > 0 && !figures.is_complete() {
+        result.evidence.warnings.push(Warning::LostSamples { lost: permitted, permitted: true });
     }
     (lost > 0).then_some(Fault::DataLost)
 }
@@ -157,30 +160,8 @@ mod tests {
     use crate::case::tests::case;
     use crate::watch::Watched;
     use crate::workload::deliveries::Delivered;
+    use crate::workload::examples::PAIR;
     use crate::workload::process::Written;
-
-    const TEXT: &str = "
-        processes = 2
-        [[node]]
-        name = 'a'
-        processes = [1]
-        [[node]]
-        name = 'b'
-        processes = [2]
-        [[topic]]
-        name = 'kept'
-        size = 64
-        rate = 10
-        from = 'a'
-        to = 'b'
-        [[topic]]
-        name = 'latest'
-        size = 64
-        rate = 10
-        history = 1
-        from = 'a'
-        to = 'b'
-    ";
 
     fn report(outcome: ProcessOutcome, cpu_user_s: f64) -> AgentReport {
         let process = ProcessFigures { cpu_user_s, ..ProcessFigures::default() };
@@ -194,9 +175,10 @@ mod tests {
     }
 
     fn entered(sent: u64, received: [u64; 2]) -> (Case, Option<Fault>) {
-        let workload = Workload::parse("two", TEXT).unwrap();
-        let case = case("mock", Test::Workload).with(|it| it.duration = Duration::from_secs(2));
-        let written = |writer| Written { writer, sent, in_time: sent, due: 30, measured_from: 10 };
+        let workload = Workload::parse("two", PAIR).unwrap();
+        let case = case("mock", Test::Workload)
+            .with(|it| (it.warmup, it.duration) = (Duration::from_secs(1), Duration::from_secs(2)));
+        let written = |writer| Written { writer, sent, in_time: sent };
         let mut ages = LatencyRecorder::new();
         ages.record(50_000);
         let ages = ages.histogram(LatencyKind::OneWay);
@@ -241,6 +223,24 @@ mod tests {
         assert_eq!((fault, codes(&result)), (Some(Fault::DataLost), vec!["lost-samples"]));
         let (result, fault) = entered(30, [0, 0]);
         assert_eq!((fault, codes(&result)), (Some(Fault::Trouble), vec!["nothing-received"]));
+    }
+
+    #[test]
+    fn losses_that_are_permitted_are_counted_apart_and_are_no_fault() {
+        let warnings = |received| entered(30, received).0.evidence.warnings;
+        assert_eq!(warnings([20, 15]), [Warning::LostSamples { lost: 5, permitted: true }]);
+        assert_eq!(
+            warnings([19, 15]),
+            [
+                Warning::LostSamples { lost: 1, permitted: false },
+                Warning::LostSamples { lost: 5, permitted: true }
+            ]
+        );
+        // A run that goes on reads the fault of a case from its results.
+        for received in [[20, 15], [19, 15], [19, 20], [20, 20], [0, 0]] {
+            let (result, fault) = entered(30, received);
+            assert_eq!(Fault::of(&result), fault, "{received:?}");
+        }
     }
 
     #[test]

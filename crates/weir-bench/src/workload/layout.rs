@@ -138,47 +138,19 @@ fn nodes(workload: &Workload) -> Vec<PlacedNode> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    const TEXT: &str = "
-        processes = 3
-        [[node]]
-        name = 'hub'
-        processes = [1]
-        [[node]]
-        name = 'leaf'
-        count = 4
-        processes = [2, 3]
-        [[node]]
-        name = 'any'
-        count = 5
-        [[topic]]
-        name = 'down'
-        count = 2
-        size = 64
-        rate = 1
-        from = 'hub'
-        to = 'leaf'
-        readers = 3
-        [[topic]]
-        name = 'up'
-        size = 64
-        rate = 1
-        from = 'leaf'
-        writers = 8
-        to = 'hub'
-    ";
+    use crate::workload::examples::STAR;
 
     #[test]
     fn nodes_take_turns_over_their_processes() {
-        let layout = Layout::new(&Workload::parse("x", TEXT).unwrap()).unwrap();
+        let layout = Layout::new(&Workload::parse("x", STAR).unwrap()).unwrap();
         let processes: Vec<u32> = layout.nodes.iter().map(|node| node.process).collect();
         assert_eq!(processes, [0, 1, 2, 1, 2, 0, 1, 2, 0, 1]);
-        assert_eq!(layout.describe(&Workload::parse("x", TEXT).unwrap(), 1), "leaf 2, any 2");
+        assert_eq!(layout.describe(&Workload::parse("x", STAR).unwrap(), 1), "leaf 2, any 2");
     }
 
     #[test]
     fn endpoints_take_turns_over_nodes_and_readers_are_elsewhere() {
-        let workload = Workload::parse("x", TEXT).unwrap();
+        let workload = Workload::parse("x", STAR).unwrap();
         let layout = Layout::new(&workload).unwrap();
         let writers: Vec<(usize, u32, usize)> =
             layout.writers.iter().map(|it| (it.group, it.topic, it.node)).collect();

@@ -6,7 +6,7 @@
 use std::net::SocketAddrV4;
 use std::time::Duration;
 
-use weir_measure::clock;
+use weir_measure::{clock, nanos};
 
 use super::process::DRAIN_MAX;
 use super::{Layout, Workload};
@@ -29,11 +29,12 @@ pub(crate) fn measure(
     }
     let layout = Layout::new(workload).map_err(|(_, cause)| CaseError::Failed(cause))?;
     join(session, &ends, &layout)?;
-    let at_ns = clock::now_ns() + LEAD_NS + LEAD_OF_PROCESS_NS * ends.len() as u64;
+    let lead = lead(&layout, ends.len());
+    let at_ns = clock::now_ns() + nanos(lead);
     for &id in &ends {
         session.send(id, &ToAgent::Start { at_ns: Some(at_ns) })?;
     }
-    let run_wait = case.warmup + case.duration + GRACE;
+    let run_wait = lead + case.warmup + case.duration + GRACE;
     let mut sent = vec![0; layout.writers.len()];
     for &id in &ends {
         match session.wait_for(id, "did not finish", run_wait, on_tick)? {
@@ -90,6 +91,16 @@ fn join(session: &mut Session<'_>, ends: &[EndId], layout: &Layout) -> Result<()
     Ok(())
 }
 
+/// The time between announcing a schedule and its start. Until then, each process learns of it, makes a thread for
+/// each of its nodes and a record for each pair of a writer and a reader.
+fn lead(layout: &Layout, processes: usize) -> Duration {
+    let times = |each: Duration, count: usize| each.saturating_mul(u32::try_from(count).unwrap_or(u32::MAX));
+    let pairs = layout.readers.iter().map(|reader| reader.writers as usize).sum();
+    LEAD + times(LEAD_OF_PROCESS, processes)
+        + times(LEAD_OF_NODE, layout.nodes.len())
+        + times(LEAD_OF_PAIR, pairs)
+}
+
 fn unexpected(session: &Session<'_>, id: EndId, message: &FromAgent) -> CaseError {
     CaseError::Failed(format!("{} sent a message out of turn: {message:?}", session.name(id)))
 }
@@ -103,6 +114,30 @@ pub(crate) const PEERS_WAIT: Duration = Duration::from_secs(120);
 /// How much longer than its own limits a process is waited for.
 const GRACE: Duration = Duration::from_secs(20);
 
-/// The time between announcing a schedule and its start, and more of it for each process.
-const LEAD_NS: u64 = 100_000_000;
-const LEAD_OF_PROCESS_NS: u64 = 10_000_000;
+/// The time between announcing a schedule and its start in any case.
+const LEAD: Duration = Duration::from_millis(200);
+
+/// More of it for each process.
+const LEAD_OF_PROCESS: Duration = Duration::from_millis(30);
+
+/// More of it for each node.
+const LEAD_OF_NODE: Duration = Duration::from_millis(2);
+
+/// More of it for each pair of a writer and a reader.
+const LEAD_OF_PAIR: Duration = Duration::from_micros(2);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::workload::examples::{PAIR, STAR};
+
+    #[test]
+    fn larger_workloads_have_a_longer_lead() {
+        let lead = |text: &str, processes| {
+            lead(&Layout::new(&Workload::parse("x", text).unwrap()).unwrap(), processes)
+        };
+        // Two nodes and two pairs; ten nodes and 2 x 3 + 8 pairs.
+        assert_eq!(lead(PAIR, 2), Duration::from_micros(200_000 + 60_000 + 4_000 + 4));
+        assert_eq!(lead(STAR, 3), Duration::from_micros(200_000 + 90_000 + 20_000 + 28));
+    }
+}

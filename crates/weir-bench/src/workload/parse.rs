@@ -15,7 +15,7 @@ use crate::payload::HEADER_BYTES;
 
 /// Why a text is not a workload: file, line and cause.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
-#[error("{file}, line {line}: {cause}")]
+#[error("{file}:{line}: {cause}")]
 pub struct WorkloadError {
     file: String,
     line: usize,
@@ -116,13 +116,13 @@ pub(super) fn workload(name: &str, text: &str) -> Result<Workload, WorkloadError
     if topics.is_empty() {
         return Err(source.error(0..0, "the workload has no topic: add a section [[topic]]"));
     }
-    let workload = Workload { name: short_name(name), processes, nodes, topics };
+    let workload = Workload { name: short_name(name), digest: String::new(), processes, nodes, topics };
     check_totals(source, &workload)?;
     // Readers that find no place are an error of their topic.
     Layout::new(&workload).map_err(|(topic, cause)| {
         source.error(file.topic.get(topic).map_or(0..0, |topic| topic.get_ref().readers_or_to()), cause)
     })?;
-    Ok(workload)
+    Ok(workload.with_digest())
 }
 
 impl Topic {
@@ -145,7 +145,7 @@ fn nodes(source: Source<'_>, nodes: &[Node], processes: u32) -> Result<Vec<NodeG
         for &process in node.processes.iter().flat_map(|them| them.get_ref()) {
             if !(1..=processes).contains(&process) {
                 let at = node.processes.as_ref().map_or(0..0, Spanned::span);
-                let cause = format!("`processes` names process {process}, and there are 1 to {processes}");
+                let cause = format!("`processes` names process {process}: use 1 to {processes}");
                 return Err(source.error(at, cause));
             }
             chosen.insert(process - 1);
@@ -159,7 +159,7 @@ fn nodes(source: Source<'_>, nodes: &[Node], processes: u32) -> Result<Vec<NodeG
     check_names(source, nodes.iter().map(|node| &node.name), "node")?;
     let count: u64 = groups.iter().map(|group| u64::from(group.count)).sum();
     if count > u64::from(Workload::NODES_MAX) {
-        let cause = format!("the workload has {count} nodes: at most {} are possible", Workload::NODES_MAX);
+        let cause = format!("the workload has {count} nodes: use at most {}", Workload::NODES_MAX);
         return Err(source.error(0..0, cause));
     }
     Ok(groups)
@@ -174,9 +174,7 @@ fn topic(
     let many = 1..=Workload::WRITERS_MAX as u32;
     let rate_hz = *topic.rate.get_ref();
     if !(rate_hz > 0.0 && rate_hz <= RATE_MAX_HZ) {
-        let cause = format!(
-            "`rate` is {rate_hz}: it is a number of more than 0 and at most {RATE_MAX_HZ}, per second"
-        );
+        let cause = format!("`rate` is {rate_hz}: use more than 0 and at most {RATE_MAX_HZ} per second");
         return Err(source.error(topic.rate.span(), cause));
     }
     Ok(TopicGroup {
@@ -188,7 +186,7 @@ fn topic(
         instances: topic.instances,
         reliability: match topic.reliability {
             Reliability::None => {
-                let cause = "`reliability` is \"best-effort\" or \"reliable\"";
+                let cause = "`reliability` is \"none\": use \"best-effort\" or \"reliable\"";
                 return Err(source.error(topic.name.span(), cause));
             }
             reliability => reliability,
@@ -201,12 +199,6 @@ fn topic(
     })
 }
 
-/// The highest rate of a writer.
-const RATE_MAX_HZ: f64 = 1e6;
-
-/// The longest burst.
-const BURST_MAX: u32 = 100_000;
-
 fn size(source: Source<'_>, size: &Spanned<Size>) -> Result<usize, WorkloadError> {
     let bytes = match size.get_ref() {
         Size::Bytes(bytes) => *bytes,
@@ -215,7 +207,7 @@ fn size(source: Source<'_>, size: &Spanned<Size>) -> Result<usize, WorkloadError
     let possible = HEADER_BYTES..=CaseSpec::SIZE_BYTES_MAX;
     usize::try_from(bytes).ok().filter(|bytes| possible.contains(bytes)).ok_or_else(|| {
         let cause =
-            format!("`size` is {bytes}: a sample has {HEADER_BYTES} bytes to 1 GiB, its header included");
+            format!("`size` is {bytes}: use {HEADER_BYTES} to {} bytes, header included", possible.end());
         source.error(size.span(), cause)
     })
 }
@@ -224,15 +216,16 @@ fn keep_last(source: Source<'_>, history: &Spanned<History>) -> Result<Option<u3
     match history.get_ref() {
         History::Last(depth @ 1..=HISTORY_MAX) => Ok(Some(*depth)),
         History::Text(text) if text == "all" => Ok(None),
-        _ => {
-            let cause = format!("`history` is \"all\", or the number of samples to keep, 1 to {HISTORY_MAX}");
+        other => {
+            let value = match other {
+                History::Last(depth) => depth.to_string(),
+                History::Text(text) => format!("\"{text}\""),
+            };
+            let cause = format!("`history` is {value}: use \"all\", or 1 to {HISTORY_MAX} samples to keep");
             Err(source.error(history.span(), cause))
         }
     }
 }
-
-/// The most samples that writers and readers keep.
-const HISTORY_MAX: u32 = 1_000_000;
 
 fn check_names<'a>(
     source: Source<'_>,
@@ -242,7 +235,7 @@ fn check_names<'a>(
     let mut seen = BTreeSet::new();
     for name in names {
         if !seen.insert(name.get_ref()) {
-            let cause = format!("another {what} has the name `{}`, too", name.get_ref());
+            let cause = format!("another {what} has the name `{}`, too: rename one of them", name.get_ref());
             return Err(source.error(name.span(), cause));
         }
     }
@@ -265,7 +258,7 @@ fn check_totals(source: Source<'_>, workload: &Workload) -> Result<(), WorkloadE
         ),
     ] {
         if count > most {
-            let cause = format!("the workload has {count} {what}: at most {most} are possible");
+            let cause = format!("the workload has {count} {what}: use at most {most}");
             return Err(source.error(0..0, cause));
         }
     }
@@ -295,7 +288,7 @@ impl Source<'_> {
         if possible.contains(&number) {
             return Ok(number);
         }
-        let cause = format!("`{key}` is {number}: it is {} to {}", possible.start(), possible.end());
+        let cause = format!("`{key}` is {number}: use {} to {}", possible.start(), possible.end());
         Err(self.error(value.span(), cause))
     }
 
@@ -306,7 +299,7 @@ impl Source<'_> {
         if (1..=NAME_BYTES_MAX).contains(&text.len()) && text.chars().all(is_good) {
             return Ok(text.clone());
         }
-        let cause = format!("`name` is letters, digits, `-` and `_`, 1 to {NAME_BYTES_MAX} of them");
+        let cause = format!("`name` is \"{text}\": use 1 to {NAME_BYTES_MAX} letters, digits, `-` and `_`");
         Err(self.error(name.span(), cause))
     }
 
@@ -324,36 +317,44 @@ impl Source<'_> {
         let mut groups = BTreeSet::new();
         for name in list {
             let Some(group) = nodes.iter().position(|node| node.name == *name) else {
-                let cause = format!("`{key}` names `{name}`, which is no [[node]]");
+                let known: Vec<&str> = nodes.iter().map(|node| node.name.as_str()).collect();
+                let advice = match known.as_slice() {
+                    [] => "add a section [[node]]".to_owned(),
+                    known => format!("use one of {}", known.join(", ")),
+                };
+                let cause = format!("`{key}` names `{name}`, which is no [[node]]: {advice}");
                 return Err(self.error(names.span(), cause));
             };
             groups.insert(group);
         }
         if groups.is_empty() {
-            return Err(self.error(names.span(), format!("`{key}` names no node")));
+            return Err(self.error(names.span(), format!("`{key}` names no node: name at least one")));
         }
         Ok(groups.into_iter().collect())
     }
 }
 
-/// The longest name.
+/// The highest rate of a writer, per second.
+const RATE_MAX_HZ: f64 = 1e6;
+
+/// The longest burst, samples.
+const BURST_MAX: u32 = 100_000;
+
+/// The most samples that writers and readers keep.
+const HISTORY_MAX: u32 = 1_000_000;
+
+/// The longest name, bytes.
 const NAME_BYTES_MAX: usize = 60;
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    const NODES: &str =
-        "processes = 2\n[[node]]\nname = 'a'\nprocesses = [1]\n[[node]]\nname = 'b'\ncount = 3\n";
-
-    fn with(topic: &str) -> String {
-        format!("{NODES}[[topic]]\nname = 't'\n{topic}")
-    }
+    use crate::workload::examples::{NODES, topic as with};
 
     #[track_caller]
     fn refused(text: &str, expected: &str) {
         let error = workload("robot.toml", text).unwrap_err().to_string();
-        assert_eq!(error, format!("robot.toml, {expected}"));
+        assert_eq!(error, format!("robot.toml:{expected}"));
     }
 
     #[test]
@@ -387,39 +388,39 @@ mod tests {
     fn errors_name_file_line_and_cause() {
         let known = "expected one of `name`, `count`, `size`, `rate`, `burst`, `instances`, `reliability`, `history`, \
                      `from`, `writers`, `to`, `readers`";
-        refused(&with("sizse = 3"), &format!("line 10: unknown field `sizse`, {known}"));
-        refused(&with("size = 64\nrate = 1\nfrom = 'a'"), "line 8: missing field `to`");
+        refused(&with("sizse = 3"), &format!("10: unknown field `sizse`, {known}"));
+        refused(&with("size = 64\nrate = 1\nfrom = 'a'"), "8: missing field `to`");
         let good = |change: &str| with(&format!("from = 'a'\nto = 'b'\n{change}"));
-        refused(
-            &good("size = 8\nrate = 1"),
-            "line 12: `size` is 8: a sample has 28 bytes to 1 GiB, its header included",
-        );
+        refused(&good("size = 8\nrate = 1"), "12: `size` is 8: use 28 to 1073741824 bytes, header included");
         refused(
             &good("size = 64\nrate = 0"),
-            "line 13: `rate` is 0: it is a number of more than 0 and at most 1000000, per second",
+            "13: `rate` is 0: use more than 0 and at most 1000000 per second",
         );
-        refused(&good("size = 64\nrate = 1\nburst = 0"), "line 14: `burst` is 0: it is 1 to 100000");
+        refused(&good("size = 64\nrate = 1\nburst = 0"), "14: `burst` is 0: use 1 to 100000");
         refused(
             &good("size = 64\nrate = 1\nhistory = 'some'"),
-            "line 14: `history` is \"all\", or the number of samples to keep, 1 to 1000000",
+            "14: `history` is \"some\": use \"all\", or 1 to 1000000 samples to keep",
         );
         refused(
             &good("size = 64\nrate = 1\nwriters = 1000\ninstances = 4000000"),
-            "line 1: the workload has 4000000000 instances: at most 1000000 are possible",
+            "1: the workload has 4000000000 instances: use at most 1000000",
         );
         refused(
             &with("size = 64\nrate = 1\nfrom = 'c'\nto = 'b'"),
-            "line 12: `from` names `c`, which is no [[node]]",
+            "12: `from` names `c`, which is no [[node]]: use one of a, b",
         );
-        refused(NODES, "line 1: the workload has no topic: add a section [[topic]]");
-        refused("[[node]]\nname = 'a b'", "line 2: `name` is letters, digits, `-` and `_`, 1 to 60 of them");
-        refused("[[node]]\nname = 'a'\n[[node]]\nname = 'a'", "line 4: another node has the name `a`, too");
-        refused("processes = 65", "line 1: `processes` is 65: it is 1 to 64");
+        refused(NODES, "1: the workload has no topic: add a section [[topic]]");
+        refused("[[node]]\nname = 'a b'", "2: `name` is \"a b\": use 1 to 60 letters, digits, `-` and `_`");
+        refused(
+            "[[node]]\nname = 'a'\n[[node]]\nname = 'a'",
+            "4: another node has the name `a`, too: rename one of them",
+        );
+        refused("processes = 65", "1: `processes` is 65: use 1 to 64");
         refused(
             "processes = 2\n[[node]]\nname = 'a'\nprocesses = [3]",
-            "line 4: `processes` names process 3, and there are 1 to 2",
+            "4: `processes` names process 3: use 1 to 2",
         );
-        refused("node = 7", "line 1: invalid type: integer `7`, expected a sequence");
+        refused("node = 7", "1: invalid type: integer `7`, expected a sequence");
     }
 
     #[test]
@@ -427,7 +428,7 @@ mod tests {
         let text = with("size = 64\nrate = 1\nfrom = 'a'\nto = 'b'\nreaders = 3");
         refused(
             &text,
-            "line 14: the topic `t` has 3 readers, and only 1 of the nodes of `to` can have one: a reader is never \
+            "14: the topic `t` has 3 readers, and only 1 of the nodes of `to` can have one: a reader is never \
              in the same process as a writer of its topic",
         );
     }
@@ -435,10 +436,10 @@ mod tests {
     #[test]
     fn totals_are_bounded() {
         let text = with("size = 64\nrate = 1\nfrom = 'a'\nto = 'b'\ncount = 20000\nwriters = 2");
-        refused(&text, "line 1: the workload has 40000 writers: at most 20000 are possible");
+        refused(&text, "1: the workload has 40000 writers: use at most 20000");
         refused(
             "[[node]]\nname = 'a'\ncount = 1000\n[[node]]\nname = 'b'",
-            "line 1: the workload has 1001 nodes: at most 1000 are possible",
+            "1: the workload has 1001 nodes: use at most 1000",
         );
     }
 }

@@ -40,10 +40,6 @@ pub struct Written {
     pub sent: u64,
     /// Those written before the end.
     pub in_time: u64,
-    /// Samples that were due until the end.
-    pub due: u64,
-    /// The first sample of the measured part.
-    pub measured_from: u64,
 }
 
 /// A process with its nodes.
@@ -80,8 +76,9 @@ impl Process {
         let layout = Layout::new(&workload).map_err(|(_, cause)| EndpointError::Engine(cause))?;
         let lags = workload.topics.iter().map(|_| Mutex::new(LatencyRecorder::new())).collect();
         let deliveries = Deliveries::new(workload.topics.len());
-        // What the engine is opened with: the nodes are its business, the workload is not.
-        let of_node = CaseSpec { workload: None, ..case.clone() };
+        // What the engine is opened with: the nodes are its business, the workload is not. Sockets are shared by all
+        // topics, so they have room for the largest sample.
+        let of_node = CaseSpec { workload: None, size_bytes: workload.size_bytes_max(), ..case.clone() };
         let mut process = Self { case: of_node, workload, layout, nodes: Vec::new(), deliveries, lags };
         let numbers: Vec<usize> = (0..process.layout.nodes.len()).collect();
         for number in numbers {
@@ -150,6 +147,7 @@ impl Process {
         };
         self.deliveries.begin(timetable);
         let measured_ns = start_ns.saturating_add(nanos(case.warmup));
+        check_begun(measured_ns)?;
         let end_ns = measured_ns.saturating_add(nanos(case.duration));
         let follow = Follow { topics: &workload.topics, lags: &self.lags, end_ns };
         thread::scope(|scope| {
@@ -162,6 +160,8 @@ impl Process {
                 threads
                     .push(thread.map_err(|error| EndpointError::Environment(format!("no thread: {error}")))?);
             }
+            // The threads follow their schedules anyway.
+            let begun = check_begun(measured_ns);
             sleep_until(measured_ns);
             let measured = begin();
             sleep_until(end_ns);
@@ -171,18 +171,13 @@ impl Process {
                     |_| EndpointError::Engine("a thread that follows a schedule panicked".to_owned());
                 thread.join().map_err(panicked)??;
             }
-            Ok(result)
+            begun.map(|()| result)
         })
     }
 
     /// What its writers did.
     pub(crate) fn written(&self) -> Vec<Written> {
-        let of = |it: &NodeWriter| {
-            let topics = &self.workload.topics[it.placed.group];
-            let timetable = Timetable::new(topics, it.number, 0, self.case.warmup, self.case.duration);
-            let (due, measured_from) = (timetable.count(), timetable.measured_from());
-            Written { writer: it.number, sent: it.next, in_time: it.in_time, due, measured_from }
-        };
+        let of = |it: &NodeWriter| Written { writer: it.number, sent: it.next, in_time: it.in_time };
         self.nodes.iter().flat_map(|node| &node.writers).map(of).collect()
     }
 
@@ -314,9 +309,6 @@ impl Follow<'_> {
     }
 }
 
-/// So long after the end, samples are written that were due before it.
-const GRACE_NS: u64 = 1_000_000_000;
-
 /// What precedes the payload of a sample. Writers of a topic have instances of their own.
 fn header(topics: &TopicGroup, writer: usize, sample: u64) -> SampleHeader {
     let number = u32::try_from(writer).unwrap_or(u32::MAX);
@@ -329,6 +321,19 @@ fn header(topics: &TopicGroup, writer: usize, sample: u64) -> SampleHeader {
     SampleHeader { key: key.to_le_bytes(), ..header }
 }
 
+/// Refuses a measured part that was to begin at `measured_ns` and is over in part: its figures would lack that part.
+fn check_begun(measured_ns: u64) -> Result<(), EndpointError> {
+    let late_ns = clock::now_ns().saturating_sub(measured_ns);
+    if late_ns == 0 {
+        return Ok(());
+    }
+    let late_ms = late_ns.div_ceil(1_000_000);
+    Err(EndpointError::Environment(format!(
+        "the process began {late_ms} ms after the measured part was to begin: the host is too busy; end other programs, \
+         or use a longer --warmup"
+    )))
+}
+
 fn sleep_until(until_ns: u64) {
     loop {
         let now_ns = clock::now_ns();
@@ -338,6 +343,9 @@ fn sleep_until(until_ns: u64) {
         thread::sleep(Duration::from_nanos(until_ns - now_ns));
     }
 }
+
+/// So long after the end, samples are written that were due before it, nanoseconds.
+const GRACE_NS: u64 = 1_000_000_000;
 
 /// How often a process checks whether its endpoints are matched: seldom, as there are many.
 const MATCH_PAUSE: Duration = Duration::from_millis(20);
@@ -356,3 +364,41 @@ const DRAIN_PAUSE: Duration = Duration::from_millis(10);
 
 /// How long all readers of a workload may take to drain, with the last wait.
 pub(crate) const DRAIN_MAX: Duration = Duration::from_secs(35);
+
+#[cfg(test)]
+mod tests {
+    use weir_results::Test;
+
+    use super::*;
+    use crate::case::tests::case;
+    use crate::engine;
+    use crate::workload::examples::PAIR;
+
+    /// The process of the readers, over raw UDP.
+    fn readers() -> Process {
+        let case = case("udp", Test::Workload).with(|case| {
+            case.workload = Some(Workload::parse("pair.toml", PAIR).unwrap());
+            case.ends.entity_id = 1;
+        });
+        Process::open(engine::find("udp").unwrap(), &case).unwrap()
+    }
+
+    #[test]
+    fn a_process_that_begins_late_measures_nothing() {
+        let mut process = readers();
+        let start_ns = clock::now_ns() - 20_000_000_000;
+        let begin = || panic!("measured");
+        let error = process.run(start_ns, begin, |()| ()).unwrap_err();
+        assert!(matches!(error, EndpointError::Environment(_)), "{error:?}");
+        let text = error.to_string();
+        assert!(
+            text.contains("ms after the measured part was to begin") && text.contains("--warmup"),
+            "{text}"
+        );
+    }
+
+    #[test]
+    fn sockets_have_room_for_the_largest_sample() {
+        assert_eq!(readers().case.size_bytes, 64);
+    }
+}

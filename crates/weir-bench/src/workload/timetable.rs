@@ -66,13 +66,11 @@ const GOLDEN_RATIO: f64 = 0.618_033_988_749_894_9;
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::workload::Workload;
+    use crate::workload::{Workload, examples};
 
     fn timetable(rate: f64, burst: u32, number: usize) -> Timetable {
-        let text = format!(
-            "processes = 2\n[[node]]\nname = 'a'\ncount = 2\n[[topic]]\nname = 't'\nsize = 64\nrate = {rate}\n\
-             burst = {burst}\nfrom = 'a'\nto = 'a'"
-        );
+        let text =
+            examples::topic(&format!("size = 64\nrate = {rate}\nburst = {burst}\nfrom = 'a'\nto = 'b'"));
         let workload = Workload::parse("x", &text).unwrap();
         let (warmup, duration) = (Duration::from_millis(500), Duration::from_secs(2));
         Timetable::new(&workload.topics[0], number, 1_000_000_000, warmup, duration)

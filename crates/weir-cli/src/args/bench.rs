@@ -56,7 +56,7 @@ pub(crate) struct Workload {
         conflicts_with_all = [
             "tests", "sizes", "rate", "beside", "instances", "batch", "publishers", "subscribers", "reliability",
             "multicast", "loans", "until_width", "order", "wait", "subscriber_delay", "verify", "breakdown",
-            "outside_checks", "link", "hosts", "cpus",
+            "outside_checks", "link", "hosts", "cpus", "seed", "telemetry_period",
         ]
     )]
     pub(crate) workload: Option<String>,

@@ -79,8 +79,8 @@ pub(crate) struct PublishedShowArgs {
     "Each row is a run of `perftest` with the options of the published scripts. The link `veth` has the rate of the \
      table and an MTU of 9000 bytes; `weir bench --help` explains the options of a link.
 
-osrf-mininet is Open Robotics' experiment of 2020 on lossy links: samples of 1 kB and 512 kB at 30 Hz over 15 links, 30 \
-     cells, 10 runs of each. It is measured as by `weir bench`, over emulated links (root).
+osrf-mininet is Open Robotics' experiment of 2020 on lossy links: samples of 1 kB and 512 kB at 30 Hz over 15 links, \
+     30 cells, 10 runs of each. It is measured as by `weir bench`, over emulated links (root).
 
 Examples:
   weir published run pro-latency-1g-unkeyed-best-effort --exec 5
@@ -98,7 +98,13 @@ pub(crate) struct PublishedRunArgs {
     pub(crate) tables: Vec<String>,
 
     /// Measure each row for N seconds [default: as published, 15 to 60]
-    #[arg(long, alias = "duration", value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..=86_400), help_heading = "Method")]
+    #[arg(
+        long,
+        alias = "duration",
+        value_name = "SECONDS",
+        value_parser = clap::value_parser!(u64).range(1..=86_400),
+        help_heading = "Method"
+    )]
     pub(crate) exec: Option<u64>,
 
     /// Measure only these sample sizes in bytes
@@ -110,7 +116,14 @@ pub(crate) struct PublishedRunArgs {
     pub(crate) wait: WaitStrategy,
 
     /// Run Weir as users get it (full), or without threads and with little memory (small)
-    #[arg(long, value_enum, hide_possible_values = true, value_name = "PROFILE", default_value_t = Profile::Full, help_heading = "Method")]
+    #[arg(
+        long,
+        value_enum,
+        hide_possible_values = true,
+        value_name = "PROFILE",
+        default_value_t = Profile::Full,
+        help_heading = "Method"
+    )]
     pub(crate) profile: Profile,
 
     /// Use an interface, or a virtual link (root): veth, or veth,OPTION...
@@ -132,7 +145,14 @@ pub(crate) struct PublishedRunArgs {
     pub(crate) domain: u32,
 
     /// Print the tables as table, csv or json
-    #[arg(long, value_enum, hide_possible_values = true, value_name = "FORMAT", default_value_t = Format::Table, help_heading = "Output")]
+    #[arg(
+        long,
+        value_enum,
+        hide_possible_values = true,
+        value_name = "FORMAT",
+        default_value_t = Format::Table,
+        help_heading = "Output"
+    )]
     pub(crate) format: Format,
 
     /// Write TABLE.txt, TABLE.csv and TABLE.json to this folder
@@ -151,15 +171,33 @@ pub(crate) struct MininetArgs {
     pub(crate) runs: Option<u32>,
 
     /// Measure at these bandwidths in Mbit/s
-    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = one_of(&mininet::BANDWIDTHS), default_value = "54,300,1000")]
+    #[arg(
+        long,
+        value_name = "LIST",
+        value_delimiter = ',',
+        value_parser = one_of(&mininet::BANDWIDTHS),
+        default_value = "54,300,1000"
+    )]
     pub(crate) bandwidths: Vec<u64>,
 
     /// Lose these shares of packets, in percent
-    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = one_of(&mininet::LOSSES), default_value = "0,10,20,30,40")]
+    #[arg(
+        long,
+        value_name = "LIST",
+        value_delimiter = ',',
+        value_parser = one_of(&mininet::LOSSES),
+        default_value = "0,10,20,30,40"
+    )]
     pub(crate) losses: Vec<u32>,
 
     /// Delay each direction by these times in ms: 0, 20, 80
-    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = one_of(&mininet_report::DELAYS), default_value = "0")]
+    #[arg(
+        long,
+        value_name = "LIST",
+        value_delimiter = ',',
+        value_parser = one_of(&mininet_report::DELAYS),
+        default_value = "0"
+    )]
     pub(crate) delays: Vec<u64>,
 }
 

@@ -251,13 +251,18 @@ fn ends(args: &BenchArgs) -> Ends {
 }
 
 fn is_of_another_plan(case: &Case) -> Failure {
-    let point = &case.point;
+    let (point, conditions) = (&case.point, &case.conditions);
+    let what = match &conditions.workload_name {
+        Some(name) => {
+            format!("{name} {}", conditions.workload_digest.as_deref().unwrap_or("without a fingerprint"))
+        }
+        None => format!("{} B", point.size_bytes),
+    };
     Failure::usage(anyhow::anyhow!(
-        "the results so far have a case that the plan has not got there ({} {} {} B, repeat {}): choose another folder",
+        "the results so far have a case that the plan has not got there ({} {} {what}, repeat {}): choose another folder",
         point.engine,
         point.test,
-        point.size_bytes,
-        case.conditions.repeat
+        conditions.repeat
     ))
 }
 
@@ -339,7 +344,17 @@ fn read_settings(args: &BenchArgs) -> Result<EngineSettings, Failure> {
     let Some(path) = &args.qos.settings else { return Ok(EngineSettings::default()) };
     let name = || format!("--settings {}", path.display());
     let text = std::fs::read_to_string(path).with_context(name).map_err(Failure::usage)?;
-    EngineSettings::parse(&text).with_context(name).map_err(Failure::usage)
+    let settings = EngineSettings::parse(&text).with_context(name).map_err(Failure::usage)?;
+    let is_without_effect =
+        args.qos.profile == Profile::Small && settings.has(engine::WEIR) && !settings.has(engine::WEIR_SMALL);
+    if is_without_effect {
+        return Err(Failure::usage(anyhow::anyhow!(
+            "{} has settings of [weir], and --profile small measures weir-small in its place: name the section \
+             [weir-small], or leave --profile out",
+            name()
+        )));
+    }
+    Ok(settings)
 }
 
 /// The requested engines. Reports which ones `all` leaves out.

@@ -4,7 +4,7 @@ use anyhow::anyhow;
 use serde_json::{Value, json};
 use weir_history::{Filter, History, IndexState, PointHistory, RunEntry, RunState};
 use weir_report::{Timeline, TimelineRun, text_table, timeline_plot, timeline_tables};
-use weir_results::{Better, Interval, format_size};
+use weir_results::{Better, Interval, Test, format_size};
 
 use crate::args::{Format, HistoryArgs};
 use crate::exit::{Exit, Failure};
@@ -144,10 +144,14 @@ fn timeline(point: &PointHistory, several_hosts: bool) -> Timeline {
     let key = &point.key;
     let host = if several_hosts { format!(", on {}", key.host) } else { String::new() };
     let (engine, test, size) = (&key.engine, &key.test, format_size(key.size_bytes));
-    let title = format!("{engine} {test} {size}, {}{host}", key.conditions);
-    let figure = match point.better() {
-        Better::Less => "median latency (us)",
-        Better::More => "received (samples/s)",
+    let title = match is_workload(point) {
+        true => format!("{engine} {test} {}{host}", key.conditions),
+        false => format!("{engine} {test} {size}, {}{host}", key.conditions),
+    };
+    let figure = match (point.better(), is_workload(point)) {
+        (_, true) => "processor time (%)",
+        (Better::Less, _) => "median latency (us)",
+        (Better::More, _) => "received (samples/s)",
     };
     let runs = point.runs.iter().enumerate().filter_map(|(at, of_run)| {
         let before = at.checked_sub(1).and_then(|before| point.runs.get(before));
@@ -183,10 +187,15 @@ const CASE_NAMES: [&str; 13] = [
 ];
 
 fn figure_name(point: &PointHistory) -> &'static str {
-    match point.better() {
-        Better::Less => "p50_us",
-        Better::More => "samples_per_s",
+    match (point.better(), is_workload(point)) {
+        (_, true) => "cpu_percent",
+        (Better::Less, _) => "p50_us",
+        (Better::More, _) => "samples_per_s",
     }
+}
+
+fn is_workload(point: &PointHistory) -> bool {
+    point.key.test == Test::Workload.name()
 }
 
 fn case_rows(point: &PointHistory) -> Vec<Vec<String>> {

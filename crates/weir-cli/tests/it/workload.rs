@@ -103,18 +103,110 @@ fn samples_that_fit_no_datagram_are_not_supported_by_udp() {
 fn errors_name_the_file_and_the_line_and_options_that_do_not_apply() {
     let scene = Scene::new();
     std::fs::write(scene.path("bad.toml"), SMALL.replace("rate = 20", "rate = -1")).unwrap();
-    let expected = "bad.toml, line 22: `rate` is -1: it is a number of more than 0";
+    let expected = "bad.toml:22: `rate` is -1: use more than 0 and at most 1000000 per second";
     scene.weir("bench --workload bad.toml").expect_code(2).expect_stderr(expected);
     scene
         .weir("bench --workload nowhere")
         .expect_code(2)
         .expect_stderr("a ready-made workload (robot, trading");
-    scene.weir("bench --workload robot --sizes 32").expect_code(2).expect_stderr("--sizes");
+    for option in ["--sizes 32", "--seed 2", "--telemetry-period 1s"] {
+        let name = option.split(' ').next().unwrap();
+        scene.weir(&format!("bench --workload robot {option}")).expect_code(2).expect_stderr(name);
+    }
     scene.weir("bench --tests workload").expect_code(2).expect_stderr("--workload instead");
     scene
         .weir("bench --workload robot --engines weir --duration 500000s")
         .expect_code(2)
         .expect_stderr("use a shorter --duration");
+}
+
+#[test]
+fn bad_files_are_refused_with_file_line_and_what_is_allowed() {
+    let scene = Scene::new();
+    for (before, after, expected) in [
+        ("processes = 2\n", "processes = 65\n", "bad.toml:1: `processes` is 65: use 1 to 64"),
+        ("count = 2", "count = 0", "bad.toml:13: `count` is 0: use 1 to 20000"),
+        ("burst = 2", "burst = 100001", "bad.toml:23: `burst` is 100001: use 1 to 100000"),
+        (
+            "history = 5",
+            "history = 0",
+            "bad.toml:26: `history` is 0: use \"all\", or 1 to 1000000 samples to keep",
+        ),
+        ("size = 200", "size = 27", "bad.toml:14: `size` is 27: use 28 to 1073741824 bytes, header included"),
+        (
+            "from = \"arm\"",
+            "from = \"leg\"",
+            "bad.toml:16: `from` names `leg`, which is no [[node]]: use one of arm, brain",
+        ),
+    ] {
+        assert!(SMALL.contains(before), "{before}");
+        std::fs::write(scene.path("bad.toml"), SMALL.replacen(before, after, 1)).unwrap();
+        let words = "bench --workload bad.toml --engines mock --output results";
+        scene.weir(words).expect_code(2).expect_stderr(expected);
+        assert!(!scene.results().exists());
+    }
+}
+
+#[test]
+fn engines_without_threads_are_marked_and_the_run_goes_on() {
+    let (scene, domain) = (Scene::new(), Domain::claim());
+    std::fs::write(scene.path("small.toml"), SMALL).unwrap();
+    std::fs::write(scene.path("settings.toml"), "[weir]\nthreads = \"no\"\n").unwrap();
+    let words = format!(
+        "bench --workload small.toml --engines weir,weir-small,mock --settings settings.toml --duration 50ms \
+         --domain {domain} --output results --format json"
+    );
+    let document = scene.weir(&words).expect_code(0).json();
+    let cases = document["cases"].as_array().unwrap();
+    assert_eq!(cases.len(), 3, "{document}");
+    for case in cases.iter().filter(|case| case["engine"] != "mock") {
+        let reason = case["not_measured"]["reason"].as_str().unwrap();
+        let expected = "does not support workloads without threads of its own";
+        assert!(reason.contains(expected), "{case}");
+    }
+}
+
+#[test]
+fn the_small_profile_takes_no_settings_of_the_engine_that_it_replaces() {
+    let scene = Scene::new();
+    let write = |text: &str| std::fs::write(scene.path("settings.toml"), text).unwrap();
+    let words = "bench --engines weir --profile small --settings settings.toml";
+    for what in ["--workload robot", "--tests latency --sizes 32"] {
+        write("[weir]\nhistory = \"64k\"\n");
+        let expected =
+            "--settings settings.toml has settings of [weir], and --profile small measures weir-small";
+        scene.weir(&format!("{words} {what}")).expect_code(2).expect_stderr(expected);
+    }
+    write("[weir]\nhistory = \"64k\"\n[weir-small]\nhistory = \"32k\"\n");
+    scene.weir(&format!("{words} --show-settings")).expect_code(0);
+}
+
+#[test]
+fn a_file_of_the_same_name_with_other_contents_is_another_workload() {
+    let scene = Scene::new();
+    let write = |text: &str| std::fs::write(scene.path("mine.toml"), text).unwrap();
+    let plan =
+        "[[study]]\nname = 'a'\nengines = ['mock', 'udp-gso']\nworkload = 'mine.toml'\nduration = '50ms'\n";
+    std::fs::write(scene.path("plan.toml"), plan).unwrap();
+    write(SMALL);
+    scene.weir("run plan.toml --output results").expect_code(0);
+    let results = || std::fs::read_to_string(scene.results().join("a/results.jsonl")).unwrap();
+    let of =
+        |text: &str| -> Vec<Value> { text.lines().map(|line| serde_json::from_str(line).unwrap()).collect() };
+    let before = results();
+    // The engines of a run have the same workload, whatever they cannot do.
+    let digests: Vec<String> =
+        of(&before)[1..].iter().map(|case| case["workload_digest"].to_string()).collect();
+    assert_eq!(digests.len(), 2);
+    assert!(digests[0] == digests[1] && digests[0].len() == 16 + 2, "{digests:?}");
+    // Another rate: the run does not go on.
+    write(&SMALL.replace("rate = 100", "rate = 50"));
+    let refused = scene.weir("run plan.toml --output results").expect_code(2);
+    refused.expect_stderr("a case that the plan has not got there (udp-gso workload mine");
+    assert_eq!(results(), before);
+    // A comment changes nothing.
+    write(&format!("# The same\n{SMALL}"));
+    scene.weir("run plan.toml --output results").expect_code(0).expect_stderr("finished before, 2 cases");
 }
 
 #[test]

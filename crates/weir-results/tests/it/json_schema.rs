@@ -215,7 +215,7 @@ fn what_is_written_agrees_with_the_schema() {
         it.conditions.path = Some("veth".to_owned());
         (it.conditions.beside, it.figures.beside_mbps) = (Some("tcp".to_owned()), Some(4.5));
         it.evidence.not_measured = Some(NotMeasured::Failed { reason: "no peer".to_owned() });
-        it.evidence.warnings = vec![Warning::CoresShared, Warning::LostSamples { lost: 3 }];
+        it.evidence.warnings = vec![Warning::CoresShared, Warning::LostSamples { lost: 3, permitted: true }];
         it.figures.schedule_lag_us = Some(ScheduleLag { p50: 1.0, p99: 2.0, p99_9: Some(2.5), max: 3.0 });
         it.figures.publisher = Some(ProcessFigures { instructions: Some(1), ..ProcessFigures::default() });
         it.figures.discovery = Some(Discovery { from_first_ms: 1.0, from_last_ms: 1.0, late_ms: 0.0 });
@@ -230,6 +230,7 @@ fn what_is_written_agrees_with_the_schema() {
         it.figures.link = Some(link());
         it.figures.udp = Some(UdpFigures::default());
         it.conditions.workload_name = Some("robot".to_owned());
+        it.conditions.workload_digest = Some("0123456789abcdef".to_owned());
         it.figures.workload = Some(workload());
         it.conditions.settings = [("engine_version".to_owned(), "1".to_owned())].into();
     });

@@ -3,7 +3,7 @@
 use std::net::{SocketAddr, SocketAddrV4};
 use std::ops::Range;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
@@ -25,11 +25,9 @@ pub(super) struct UdpNode {
 /// What the node, its endpoints and its thread share.
 struct Shared {
     socket: UdpSocket,
-    /// Where all nodes are.
+    /// Where all nodes are; empty until that is known.
     nodes: Mutex<Vec<SocketAddr>>,
     readers: RwLock<Vec<(Range<usize>, OnArrival)>>,
-    /// Whether the addresses are known.
-    connected: AtomicU32,
     is_over: AtomicBool,
 }
 
@@ -45,7 +43,6 @@ impl UdpNode {
             socket,
             nodes: Mutex::default(),
             readers: RwLock::default(),
-            connected: AtomicU32::new(0),
             is_over: AtomicBool::new(false),
         });
         Ok(Self { shared, thread: None })
@@ -86,7 +83,6 @@ impl WorkloadNode for UdpNode {
 
     fn connect(&mut self, nodes: &[SocketAddrV4]) -> Result<(), EndpointError> {
         *self.shared.nodes.lock() = nodes.iter().copied().map(SocketAddr::V4).collect();
-        self.shared.connected.store(u32::MAX, Ordering::Release);
         Ok(())
     }
 }
@@ -100,6 +96,11 @@ impl Drop for UdpNode {
 }
 
 impl Shared {
+    /// Who knows where the nodes are reaches all of them.
+    fn matched(&self) -> u32 {
+        if self.nodes.lock().is_empty() { 0 } else { u32::MAX }
+    }
+
     fn receive(&self) {
         let mut buffer = vec![0; weir_baseline::DATAGRAM_BYTES_MAX];
         while !self.is_over.load(Ordering::Acquire) {
@@ -116,9 +117,6 @@ impl Shared {
         }
     }
 }
-
-/// How often a thread without samples checks whether its node is still there.
-const RECEIVE_WAIT: Duration = Duration::from_millis(500);
 
 struct Writer {
     shared: Arc<Shared>,
@@ -145,7 +143,7 @@ impl TopicWriter for Writer {
     }
 
     fn matched(&self) -> u32 {
-        self.shared.connected.load(Ordering::Acquire)
+        self.shared.matched()
     }
 }
 
@@ -155,6 +153,9 @@ struct Reader {
 
 impl TopicReader for Reader {
     fn matched(&self) -> u32 {
-        self.shared.connected.load(Ordering::Acquire)
+        self.shared.matched()
     }
 }
+
+/// How often a thread without samples checks whether its node is still there.
+const RECEIVE_WAIT: Duration = Duration::from_millis(500);

@@ -103,3 +103,67 @@ impl<T: Data> DataReaderListener<T> for Listener<T> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use weir_results::Test;
+
+    use super::*;
+    use crate::case::tests::case;
+    use crate::engine;
+
+    fn of_engine(name: &str, settings: &[(&str, &str)]) -> CaseSpec {
+        let engine = engine::find(name).unwrap();
+        let usual = engine.settings().iter().map(|it| (it.name, it.value));
+        let settings: BTreeMap<_, _> = usual.chain(settings.iter().copied()).collect();
+        case(name, Test::Workload).with(|case| {
+            case.settings = settings.into_iter().map(|(name, value)| (name.into(), value.into())).collect();
+        })
+    }
+
+    #[test]
+    fn engines_without_threads_refuse_workloads_at_once() {
+        for case in [of_engine("weir-small", &[]), of_engine("weir", &[("threads", "no")])] {
+            let opened = engine::find(&case.engine).unwrap().open_node(&case);
+            let error = opened.err().expect("it is refused");
+            assert!(matches!(error, EndpointError::NotSupported { .. }), "{error:?}");
+            let expected = "does not support workloads without threads of its own (setting threads = \"no\")";
+            assert_eq!(error.to_string(), format!("{} {expected}", case.engine));
+        }
+        assert!(
+            engine::find("weir-small")
+                .unwrap()
+                .open_node(&of_engine("weir-small", &[("threads", "yes")]))
+                .is_ok()
+        );
+    }
+
+    #[test]
+    fn histories_have_room_for_samples_of_their_own_topic() {
+        let node = Node::open(&of_engine("weir", &[("history", "1k")])).unwrap();
+        let bytes = |size_bytes: usize, keep_last: Option<u32>| {
+            let topic = TopicSetup {
+                name: format!("limits_{size_bytes}_{keep_last:?}"),
+                size_bytes,
+                reliability: Reliability::Reliable,
+                keep_last,
+                instances: 0,
+                writers: 0..1,
+                readers: vec![0],
+            };
+            let case = of_topic(&node.case, &topic);
+            let writer = node.writer_of::<TestData>(&case, &topic.name).unwrap();
+            let listener = Listener { on_sample: Box::new(|_| ()), sample: Mutex::new(Sample::default()) };
+            let reader = node.reader_of::<TestData, _>(&case, &topic.name, Some(listener)).unwrap();
+            let of_reader = reader.get_qos().resource_limits.max_bytes;
+            assert_eq!(writer.get_qos().resource_limits.max_bytes, of_reader);
+            of_reader
+        };
+        // At least four samples, with the overhead of each.
+        assert_eq!(bytes(64, None), Some(1024));
+        assert_eq!(bytes(1 << 20, None), Some((4 << 20) + 512));
+        assert_eq!(bytes(1 << 20, Some(2)), bytes(64, Some(2)));
+    }
+}
