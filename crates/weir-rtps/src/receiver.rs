@@ -368,11 +368,15 @@ impl<'t, 'b, E: Endpoints> Receiver<'t, 'b, E> {
     #[inline(never)]
     fn collect_writer_answers(&mut self, outbox: &mut Outbox, next: &mut Time) {
         let Incoming { endpoints, now, .. } = self.incoming;
-        for writer in self.batch.writers.drain(..) {
+        let Batch { writers, cancelled, .. } = &mut *self.batch;
+        for writer in writers.drain(..) {
             let has_publisher = endpoints.has_publisher(&writer);
             let is_due = endpoints.with_writer(&writer, |core| {
                 core.poll_answers(now, outbox);
-                *next = (*next).min(core.next_timeout().unwrap_or(Time::MAX));
+                match core.next_timeout() {
+                    Some(at) => *next = (*next).min(at),
+                    None => *cancelled = core.take_cancelled_timeout().or(*cancelled),
+                }
                 has_publisher && core.is_transmission_due(now)
             });
             // An acknowledgement may open the window for more of a large sample.

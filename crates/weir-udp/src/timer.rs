@@ -35,11 +35,6 @@ impl Timer {
         // A valid time on an open timer is never refused.
         let _ = timerfd_settime(&self.fd, TimerfdTimerFlags::ABSTIME, &time);
     }
-
-    /// Makes the descriptor unreadable until a time that is set later, if it has expired. Returns whether it had.
-    pub fn take_expiry(&self) -> bool {
-        rustix::io::read(&self.fd, &mut [0; 8]).is_ok()
-    }
 }
 
 impl AsFd for Timer {
@@ -60,12 +55,13 @@ mod tests {
     }
 
     #[test]
-    fn it_is_readable_since_its_time_until_the_expiry_is_taken() {
+    fn it_is_readable_since_its_time_until_another_is_set() {
         let timer = Timer::new().unwrap();
-        assert!(!is_readable(&timer) && !timer.take_expiry());
+        assert!(!is_readable(&timer));
         timer.set(Some(1));
-        assert!(is_readable(&timer) && timer.take_expiry());
-        assert!(!is_readable(&timer) && !timer.take_expiry());
+        assert!(is_readable(&timer));
+        timer.set(None);
+        assert!(!is_readable(&timer));
         timer.set(Some(0));
         assert!(is_readable(&timer));
         timer.set(Some(u64::MAX));

@@ -225,7 +225,7 @@ impl Driver {
         self.run_thread("poll", || {
             let mut rounds = polling.rounds.lock();
             let is_woken = timers.waker.is_woken() && timers.waker.drain();
-            rounds.next = rounds.next.min(timers.end_sleep());
+            rounds.next = rounds.next.min(timers.end_sleep()[0]);
             // A thread that waits looks again at what it waits for: that may be why it was woken.
             let mut did = self.do_what_is_due(now, &mut rounds) | is_woken;
             if did {
@@ -233,7 +233,7 @@ impl Driver {
                 did |= has_published;
                 rounds.next = rounds.next.min(next);
             }
-            rounds.next = timers.begin_sleep(rounds.next);
+            rounds.next = timers.begin_sleep([rounds.next, Time::MAX]);
             polling.set_timer(rounds.next);
             result = (!did).then_some(rounds.next);
         });

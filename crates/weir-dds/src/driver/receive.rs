@@ -259,6 +259,9 @@ impl Driver {
             self.outlet.send(sender, outbox);
         }
         self.outlet.arm(next);
+        if let Some(at) = batch.take_cancelled() {
+            self.outlet.timers.cancel(at);
+        }
         self.channel.counters.store(*counters, batch.counters);
     }
 

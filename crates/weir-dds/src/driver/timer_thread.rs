@@ -41,20 +41,16 @@ pub(crate) fn run(driver: &Driver) {
     watched.extend(timers.timer.as_ref().map(AsFd::as_fd));
     while driver.is_running() {
         driver.do_what_is_due(clock::now(), &mut rounds);
-        let next = timers.begin_sleep(rounds.next);
-        let timeout = if next == Time::MAX { ADJUST_CLOCK_EVERY } else { next.since(clock::now()) };
-        let ready = weir_udp::poll(&watched, Some(&timers.waker), Some(timeout));
-        rounds.next = next.min(timers.end_sleep());
+        let next = timers.begin_sleep([rounds.next, rounds.others]);
+        let timeout = (next == Time::MAX).then_some(ADJUST_CLOCK_EVERY);
+        let ready = weir_udp::poll(&watched, Some(&timers.waker), timeout);
+        [rounds.next, rounds.others] = timers.end_sleep();
         let Ok(ready) = ready else { continue };
         if ready.is_woken() {
             timers.waker.drain();
         }
-        for index in ready.readable() {
-            if index < timer {
-                driver.receive_of_discovery(index, &sockets, &mut rounds);
-            } else if let Some(timer) = &timers.timer {
-                timer.take_expiry();
-            }
+        for index in ready.readable().filter(|index| *index < timer) {
+            driver.receive_of_discovery(index, &sockets, &mut rounds);
         }
     }
 }
@@ -62,6 +58,8 @@ pub(crate) fn run(driver: &Driver) {
 /// What rounds of the timers need, and when the next one is due.
 pub(super) struct Rounds {
     pub(super) next: Time,
+    /// When the second one is due.
+    pub(super) others: Time,
     adjusted_at: Time,
     batch: RecvBatch,
     work: Work,
@@ -71,7 +69,7 @@ impl Rounds {
     /// The first round is due at once.
     pub(super) fn new() -> Self {
         let batch = RecvBatch::new(META_BUFFERS);
-        Self { next: Time::ZERO, adjusted_at: clock::now(), batch, work: Work::default() }
+        Self { next: Time::ZERO, others: Time::MAX, adjusted_at: clock::now(), batch, work: Work::default() }
     }
 }
 
@@ -116,7 +114,7 @@ fn receive_metatraffic(driver: &Driver, socket: &UdpSocket, is_group: bool, batc
 impl Driver {
     /// Does everything that is due. Returns whether anything was.
     pub(super) fn do_what_is_due(&self, now: Time, rounds: &mut Rounds) -> bool {
-        let Rounds { next, adjusted_at, work, .. } = rounds;
+        let Rounds { next, others, adjusted_at, work, .. } = rounds;
         if now.since(*adjusted_at) >= ADJUST_CLOCK_EVERY {
             self.wall_clock.adjust();
             self.restore_paths();
@@ -126,7 +124,7 @@ impl Driver {
         // A round visits all endpoints. Most datagrams set no timer, and need none.
         let is_due = *next <= now;
         if is_due {
-            *next = self.timer_round(now, work);
+            [*next, *others] = self.timer_round(now, work);
         }
         is_due
     }
@@ -147,20 +145,25 @@ impl Driver {
         }
     }
 
-    /// Does everything that is due. Returns when something is due next.
-    fn timer_round(&self, now: Time, work: &mut Work) -> Time {
-        let discovery = self.discovery_timeout(now);
-        let network = self.network_timeout(now);
+    /// Does everything that is due. Returns when something is due next, and the second.
+    fn timer_round(&self, now: Time, work: &mut Work) -> [Time; 2] {
+        let mut earliest = [Time::MAX; 2];
+        let mut note = |at: Option<Time>| {
+            let [first, second] = earliest;
+            let at = at.unwrap_or(Time::MAX);
+            earliest = [first.min(at), second.min(first.max(at))];
+        };
+        note(self.discovery_timeout(now));
+        note(self.network_timeout(now));
         let table = self.routes.table();
-        let assertions = self.assertions_timeout(now, &table);
-        let writers = table.writers.values().filter_map(|writer| self.writer_timeout(writer, now)).min();
-        let readers =
-            table.readers.values().filter_map(|reader| self.reader_timeout(reader, now, work)).min();
+        note(self.assertions_timeout(now, &table));
+        table.writers.values().for_each(|writer| note(self.writer_timeout(writer, now)));
+        table.readers.values().for_each(|reader| note(self.reader_timeout(reader, now, work)));
         if !work.outbox.is_empty() {
             work.packing.pack_answers(&mut work.outbox);
             self.outlet.send(&mut work.sender, &mut work.outbox);
         }
-        [discovery, network, assertions, writers, readers].into_iter().flatten().min().unwrap_or(Time::MAX)
+        earliest
     }
 
     /// Has the sizes of datagrams verified on the paths that have lost some since the last call.

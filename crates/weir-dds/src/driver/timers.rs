@@ -11,12 +11,19 @@ use weir_udp::{Timer, Waker};
 const AT_WORK: u64 = 0;
 
 /// When the timer thread wakes up next.
+///
+/// Most timers of a writer are cancelled by an acknowledgement before they are due. A thread that woke up for them all
+/// the same would cost more than everything else that a sparse sample needs, so that a cancelled timer is replaced by
+/// the next one, if it was the earliest.
 pub(crate) struct Timers {
     pub(super) waker: Arc<Waker>,
-    /// Ends the sleep of the timer thread earlier than it had planned. A participant without threads has none: it is
-    /// woken instead, whatever the application waits in.
+    /// Expires at the deadline. A participant without threads has none: it is woken when the deadline becomes earlier,
+    /// whatever the application waits in.
     pub(super) timer: Option<Timer>,
     deadline: AtomicU64,
+    /// The earliest of all timers but the one that set the deadline. It is not known which others there are, so that
+    /// this stays when it becomes the deadline.
+    others: AtomicU64,
     /// The earliest timer that was set while the thread did not sleep.
     set: AtomicU64,
 }
@@ -33,6 +40,7 @@ impl Timers {
             waker: Arc::new(Waker::new()?),
             timer: None,
             deadline: AtomicU64::new(AT_WORK),
+            others: AtomicU64::new(u64::MAX),
             set: AtomicU64::new(u64::MAX),
         })
     }
@@ -41,20 +49,41 @@ impl Timers {
     /// sleep longer.
     #[inline]
     pub(crate) fn arm(&self, at: Time) {
-        let mut deadline = self.deadline.load(Ordering::SeqCst);
-        while deadline != AT_WORK {
-            if at.0 >= deadline {
+        // A timer that is not earlier than others needs nothing: they are replaced by the earliest that was set.
+        let deadline = self.deadline.load(Ordering::SeqCst);
+        if deadline == AT_WORK || at.0 < deadline || at.0 < self.others.load(Ordering::SeqCst) {
+            self.arm_early(at.0.max(1), deadline);
+        }
+    }
+
+    #[inline(never)]
+    fn arm_early(&self, at: u64, mut deadline: u64) {
+        loop {
+            // What is recorded first cannot be missed by a thread that changes the deadline in the meantime.
+            let record = if deadline == AT_WORK { &self.set } else { &self.others };
+            record.fetch_min(at.max(deadline), Ordering::SeqCst);
+            let is_early = at < deadline;
+            let found = match is_early {
+                true => self.deadline.compare_exchange(deadline, at, Ordering::SeqCst, Ordering::SeqCst),
+                false => Ok(self.deadline.load(Ordering::SeqCst)),
+            };
+            let now = found.unwrap_or_else(|changed| changed);
+            if now == deadline {
+                if is_early {
+                    self.shorten_sleep();
+                }
                 return;
             }
-            match self.deadline.compare_exchange(deadline, at.0, Ordering::SeqCst, Ordering::SeqCst) {
-                Ok(_) => return self.shorten_sleep(),
-                Err(changed) => deadline = changed,
-            }
+            deadline = now;
         }
-        self.set.fetch_min(at.0, Ordering::SeqCst);
-        // The thread may have gone to sleep between the load and the minimum.
-        if at.0 < self.deadline.fetch_min(at.0, Ordering::SeqCst) {
-            self.shorten_sleep();
+    }
+
+    /// Withdraws a timer that was set to `at` and is not needed any more. The thread sleeps on if it would have woken
+    /// up for that.
+    pub(crate) fn cancel(&self, at: Time) {
+        let withdraw = || self.deadline.compare_exchange(at.0, u64::MAX, Ordering::SeqCst, Ordering::SeqCst);
+        if self.timer.is_some() && withdraw().is_ok() {
+            self.arm(Time(self.others.load(Ordering::SeqCst)));
         }
     }
 
@@ -76,16 +105,25 @@ impl Timers {
         self.waker.wake();
     }
 
-    /// Called by the thread before it sleeps until `next`. Returns when it should wake up, because timers were set in
-    /// the meantime.
-    pub(super) fn begin_sleep(&self, next: Time) -> Time {
+    /// Called by the thread before it sleeps until `next`; `others`: the earliest of the other timers. Returns when it
+    /// should wake up, because timers were set in the meantime.
+    pub(super) fn begin_sleep(&self, [next, others]: [Time; 2]) -> Time {
+        self.others.fetch_min(others.0, Ordering::SeqCst);
         self.deadline.store(next.0.max(1), Ordering::SeqCst);
-        next.min(self.take_set())
+        let set = self.take_set();
+        self.others.fetch_min(set.0, Ordering::SeqCst);
+        if self.timer.is_some() {
+            self.shorten_sleep();
+            self.arm(set);
+        }
+        next.min(set)
     }
 
-    /// Called by the thread when it has slept. Returns when the next timer is due.
-    pub(super) fn end_sleep(&self) -> Time {
-        Time(self.deadline.swap(AT_WORK, Ordering::SeqCst)).min(self.take_set())
+    /// Called by the thread when it has slept. Returns when the next timer is due, and the earliest of the others.
+    pub(super) fn end_sleep(&self) -> [Time; 2] {
+        let deadline = Time(self.deadline.swap(AT_WORK, Ordering::SeqCst));
+        let others = Time(self.others.swap(u64::MAX, Ordering::SeqCst)).min(self.take_set());
+        [deadline.min(others), others]
     }
 
     fn take_set(&self) -> Time {
@@ -99,15 +137,18 @@ mod tests {
 
     use super::*;
 
-    /// When the thread's sleep ends, other than it had planned.
-    fn is_set(timers: &Timers) -> bool {
-        let none: [&std::os::fd::OwnedFd; 0] = [];
-        let is_woken = weir_udp::poll(&none, Some(&timers.waker), Some(Duration::ZERO)).unwrap().is_woken();
-        if is_woken {
+    /// Times that are not reached while a test runs.
+    const LATER: [Time; 3] = [Time(u64::MAX / 4), Time(u64::MAX / 4 + 1), Time(u64::MAX / 4 + 2)];
+    const PAST: Time = Time(50);
+
+    /// Whether the thread's sleep would end now.
+    fn is_over(timers: &Timers) -> bool {
+        let watched: Vec<_> = timers.timer.iter().collect();
+        let ready = weir_udp::poll(&watched, Some(&timers.waker), Some(Duration::ZERO)).unwrap();
+        if ready.is_woken() {
             timers.waker.drain();
         }
-        // All times here are long past.
-        is_woken || timers.timer.as_ref().is_some_and(Timer::take_expiry)
+        !ready.is_empty()
     }
 
     fn both() -> [Timers; 2] {
@@ -117,20 +158,21 @@ mod tests {
     #[test]
     fn a_thread_that_was_woken_for_something_else_sleeps_on_until_its_timer() {
         for timers in both() {
-            assert_eq!(timers.begin_sleep(Time(100)), Time(100));
-            timers.arm(Time(200));
-            assert_eq!((timers.end_sleep(), is_set(&timers)), (Time(100), false));
+            assert_eq!(timers.begin_sleep([LATER[0], Time::MAX]), LATER[0]);
+            timers.arm(LATER[1]);
+            assert!(!is_over(&timers));
+            assert_eq!(timers.end_sleep()[0], LATER[0]);
         }
     }
 
     #[test]
     fn an_earlier_timer_ends_the_sleep() {
         for timers in both() {
-            timers.begin_sleep(Time(100));
-            timers.arm(Time(50));
-            timers.arm(Time(60));
-            assert!(is_set(&timers));
-            assert_eq!(timers.end_sleep(), Time(50));
+            timers.begin_sleep([LATER[0], Time::MAX]);
+            timers.arm(PAST);
+            timers.arm(PAST.plus_nanos(10));
+            assert!(is_over(&timers));
+            assert_eq!(timers.end_sleep()[0], PAST);
         }
     }
 
@@ -138,22 +180,99 @@ mod tests {
     fn only_a_participant_without_threads_is_woken_at_once() {
         let [threads, polled] = both();
         for timers in [&threads, &polled] {
-            timers.begin_sleep(Time(u64::MAX));
-            timers.arm(Time(u64::MAX / 2));
+            timers.begin_sleep([LATER[1], Time::MAX]);
+            timers.arm(LATER[0]);
         }
-        assert!(!is_set(&threads) && is_set(&polled));
+        assert!(!is_over(&threads) && is_over(&polled));
     }
 
     #[test]
     fn a_timer_that_is_set_while_the_thread_works_counts_when_it_sleeps_next() {
         for timers in both() {
-            timers.begin_sleep(Time(100));
+            timers.begin_sleep([LATER[0], Time::MAX]);
             timers.end_sleep();
-            timers.arm(Time(50));
-            timers.arm(Time(70));
-            assert!(!is_set(&timers), "the thread does not sleep");
-            assert_eq!(timers.begin_sleep(Time(100)), Time(50));
-            assert_eq!(timers.end_sleep(), Time(100));
+            timers.arm(PAST);
+            timers.arm(LATER[2]);
+            assert!(!timers.waker.is_woken(), "the thread does not sleep");
+            assert_eq!(timers.begin_sleep([LATER[0], Time::MAX]), PAST);
+            assert_eq!((timers.end_sleep()[0], timers.timer.is_none() || is_over(&timers)), (PAST, true));
         }
+    }
+
+    #[test]
+    fn a_thread_whose_earliest_timer_is_cancelled_sleeps_until_the_next() {
+        let timers = Timers::new().unwrap();
+        // One that was planned, one that was there before, and one that was set in the meantime.
+        for (planned, before, set, next) in [
+            (PAST, LATER[0], LATER[1], LATER[0]),
+            (PAST, LATER[1], LATER[0], LATER[0]),
+            (LATER[0], LATER[1], PAST, LATER[0]),
+            (LATER[1], Time::MAX, PAST, LATER[1]),
+        ] {
+            timers.begin_sleep([planned, before]);
+            timers.arm(set);
+            assert!(is_over(&timers));
+            timers.cancel(LATER[0]);
+            assert!(is_over(&timers), "a timer that is not the earliest");
+            timers.cancel(PAST);
+            assert!(!is_over(&timers));
+            assert_eq!(timers.end_sleep()[0], next);
+        }
+    }
+
+    #[test]
+    fn a_timer_that_two_have_set_stays_when_one_cancels_it() {
+        let timers = Timers::new().unwrap();
+        timers.begin_sleep([LATER[0], Time::MAX]);
+        timers.arm(PAST);
+        timers.arm(PAST);
+        timers.cancel(PAST);
+        assert!(is_over(&timers));
+        assert_eq!(timers.end_sleep()[0], PAST);
+        timers.cancel(PAST);
+        assert_eq!(timers.begin_sleep([LATER[0], LATER[1]]), LATER[0]);
+    }
+
+    #[test]
+    fn what_is_behind_the_earliest_of_the_others_is_not_lost() {
+        let timers = Timers::new().unwrap();
+        timers.begin_sleep([LATER[2], Time::MAX]);
+        for at in [PAST, LATER[0], LATER[1]] {
+            timers.arm(at);
+        }
+        for at in [PAST, LATER[0]] {
+            timers.cancel(at);
+        }
+        let next = timers.end_sleep();
+        assert!(next[0] <= LATER[1]);
+        timers.arm(LATER[1]);
+        timers.arm(PAST);
+        timers.begin_sleep(next);
+        timers.cancel(PAST);
+        assert!(timers.end_sleep()[0] <= LATER[1]);
+    }
+
+    #[test]
+    fn no_timer_is_lost_while_others_are_set_and_cancelled() {
+        let timers = Timers::new().unwrap();
+        let own = |of: u64, round: u64| Time(u64::MAX / 4 + round * 8 + of);
+        timers.begin_sleep([own(0, 1 << 40), Time::MAX]);
+        std::thread::scope(|scope| {
+            for of in 1..=3 {
+                let timers = &timers;
+                scope.spawn(move || {
+                    for round in (2_000..20_000).rev() {
+                        timers.arm(own(of, round));
+                        timers.cancel(own(of, round));
+                    }
+                    timers.arm(own(of, 1_000));
+                });
+            }
+            for _ in 0..20_000 {
+                let [next, others] = timers.end_sleep();
+                timers.begin_sleep([next.min(own(0, 1 << 40)), others]);
+            }
+        });
+        assert_eq!(timers.end_sleep()[0], own(1, 1_000));
     }
 }

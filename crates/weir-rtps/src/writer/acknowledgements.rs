@@ -130,7 +130,9 @@ impl WriterCore {
             (self.heartbeat.probes, self.heartbeat.expired) = (0, 0);
             self.heartbeat.delay = self.heartbeat_delay(now);
             let next_at = self.has_unacknowledged().then(|| now + self.heartbeat.delay);
+            let before = self.heartbeat.next_at;
             self.heartbeat.next_at = next_at.or_else(|| self.next_prompt(now));
+            self.heartbeat.cancelled = before.filter(|_| self.heartbeat.next_at.is_none());
             self.release();
         }
     }

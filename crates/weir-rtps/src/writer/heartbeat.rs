@@ -17,6 +17,8 @@ pub(super) struct Heartbeat {
     /// The next transmission includes a HEARTBEAT to all readers.
     pub(super) is_due: bool,
     pub(super) next_at: Option<Time>,
+    /// What `next_at` was before an acknowledgement left nothing to ask for.
+    pub(super) cancelled: Option<Time>,
     pub(super) delay: Duration,
     /// The shortest delay, if no losses are expected.
     pub(super) delay_min: Duration,

@@ -56,6 +56,11 @@ impl WriterCore {
         }
     }
 
+    /// Takes the time that [`WriterCore::next_timeout`] returned before an acknowledgement left nothing to wait for.
+    pub fn take_cancelled_timeout(&mut self) -> Option<Time> {
+        self.heartbeat.cancelled.take()
+    }
+
     fn next_timeout_of_unsent(&self) -> Option<Time> {
         let batch_at = self.open.zip(self.config.batch).map(|(open, policy)| open.since + policy.max_delay);
         let sample_at = self.left_sample_timeout().or(self.fragments.paced_at);
