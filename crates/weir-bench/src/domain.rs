@@ -38,8 +38,6 @@ pub struct DomainPlan {
     pub interface: String,
     /// How long the domain at rest is observed.
     pub rest: Duration,
-    /// From the last match to the begin of this rest.
-    pub settle: Duration,
     /// When a step counts as failed.
     pub patience: Duration,
 }
@@ -77,8 +75,8 @@ pub struct DomainReport {
     ///
     /// `(growth in the large domain - growth in the small one) / (n * (N - n) * endpoints)`
     ///
-    /// `None`: these are fewer than [`DomainPlan::LEAST_REMOTE_ENDPOINTS`], so that what two processes differ by
-    /// otherwise would count.
+    /// `None`: there are fewer of these than [`DomainPlan::LEAST_REMOTE_ENDPOINTS`], so other differences between the
+    /// two processes would dominate.
     pub bytes_per_remote_endpoint: Option<f64>,
     /// Share of a processor that each participant takes at rest, in percent; `None` without a rest.
     pub rest_cpu_percent: Option<f64>,
@@ -102,7 +100,7 @@ pub enum DomainError {
     #[error("{0}")]
     Part(String),
     /// There are other participants.
-    #[error("another program has participants in domain {0}: use --domain")]
+    #[error("domain {0} is in use by another program: choose another one with --domain")]
     InUse(u32),
     /// The counters of the namespace are missing.
     #[error("/proc/net lacks the counters of UDP and IP: mount /proc, or run on Linux")]
@@ -141,8 +139,8 @@ enum Answer {
 }
 
 impl DomainPlan {
-    /// What discovery still sends so long after the last match does not count as rest: the first announcements of a
-    /// participant are closer together.
+    /// Time from the last match to the start of the rest. Participants send their first announcements at shorter
+    /// intervals, which would count as traffic at rest.
     pub const SETTLE: Duration = Duration::from_secs(8);
 
     /// The fewest additional remote endpoints in a process from which their memory is computed.
@@ -172,7 +170,7 @@ impl DomainPlan {
     }
 }
 
-/// Measures. `part` is the command of a process, without the argument of [`PartPlan::to_argument`]; `progress` is
+/// Measures. `part` is the command of a process, without its plan, which is added as the last argument; `progress` is
 /// called with each step. All processes have ended when this returns.
 ///
 /// # Errors
@@ -186,30 +184,31 @@ pub fn measure(
 ) -> Result<DomainReport, DomainError> {
     plan.check_unused()?;
     let start = |shares: &[u32]| Parts::start(&part, plan, shares, interrupted);
-    progress("the memory of one participant");
+    progress("measuring the memory of one participant");
     let alone_bytes = growth(start(&[1])?)?;
     let shares = plan.shares();
     let share = shares.first().copied().unwrap_or(0);
     let additional = plan.additional_remote_endpoints(share);
     let small_growth = match additional {
         Some(_) => {
-            progress(&format!("the memory of {share} participants that know only each other"));
+            progress(&format!("measuring the memory of {share} participants in a domain of their own"));
             Some(growth(start(&[share])?)?)
         }
         None => None,
     };
     let processes = shares.len() as u32;
-    progress(&format!("{} participants in {processes} processes start", plan.participants));
+    progress(&format!("starting {} participants in {processes} processes", plan.participants));
     let mut parts = start(&shares)?;
     let matched = matched(&mut parts)?;
+    progress(&format!("all matched after {:.2} s", matched.took.as_secs_f64()));
     let rest = match plan.rest {
         Duration::ZERO => None,
         rest => {
-            progress(&format!("all matched after {:.2} s; they settle", matched.took.as_secs_f64()));
-            Some(at_rest(&mut parts, plan.settle, rest)?)
+            progress(&format!("observing the domain at rest, from {} s on", DomainPlan::SETTLE.as_secs()));
+            Some(at_rest(&mut parts, rest)?)
         }
     };
-    progress("one participant restarts");
+    progress("restarting one participant");
     let (joined, joined_everywhere) = restart(&mut parts)?;
     let limits = sum(parts.used()?).limits;
     let of_each = |sum: f64| sum / f64::from(plan.participants);
@@ -273,8 +272,8 @@ struct Rest {
 }
 
 /// Observes the domain at rest.
-fn at_rest(parts: &mut Parts<'_>, settle: Duration, rest: Duration) -> Result<Rest, DomainError> {
-    parts.rest(settle)?;
+fn at_rest(parts: &mut Parts<'_>, rest: Duration) -> Result<Rest, DomainError> {
+    parts.rest(DomainPlan::SETTLE)?;
     let (before, traffic, began_at) = (sum(parts.used()?), traffic()?, Instant::now());
     parts.rest(rest)?;
     let (rested, sent) = (began_at.elapsed(), self::traffic()?.since(&traffic));
@@ -339,7 +338,6 @@ mod tests {
             domain_id: 0,
             interface: "lo".to_owned(),
             rest: Duration::ZERO,
-            settle: Duration::ZERO,
             patience: Duration::ZERO,
         }
     }
@@ -394,6 +392,9 @@ mod tests {
             .unwrap();
         plan.domain_id = domain;
         let error = plan.check_unused().unwrap_err().to_string();
-        assert_eq!(error, format!("another program has participants in domain {domain}: use --domain"));
+        assert_eq!(
+            error,
+            format!("domain {domain} is in use by another program: choose another one with --domain")
+        );
     }
 }

@@ -197,7 +197,7 @@ impl Warning {
                 "the result is not valid: keep the results file and report it".into()
             }
             Self::LostSamples { permitted: true, .. } => {
-                "do not compare its costs: use lower rates, a longer history or reliable topics".into()
+                "do not compare its processor time: use lower rates, a longer history or reliable topics".into()
             }
             Self::NothingReceived => {
                 "check the addresses, the firewall and that both sides use the same domain".into()

@@ -368,14 +368,14 @@ impl<'t, 'b, E: Endpoints> Receiver<'t, 'b, E> {
     #[inline(never)]
     fn collect_writer_answers(&mut self, outbox: &mut Outbox, next: &mut Time) {
         let Incoming { endpoints, now, .. } = self.incoming;
-        let Batch { writers, cancelled, .. } = &mut *self.batch;
-        for writer in writers.drain(..) {
+        for writer in self.batch.writers.drain(..) {
             let has_publisher = endpoints.has_publisher(&writer);
             let is_due = endpoints.with_writer(&writer, |core| {
                 core.poll_answers(now, outbox);
-                match core.next_timeout() {
-                    Some(at) => *next = (*next).min(at),
-                    None => *cancelled = core.take_cancelled_timeout().or(*cancelled),
+                match (core.next_timeout(), core.take_cancelled_timeout()) {
+                    (Some(at), _) => *next = (*next).min(at),
+                    (None, Some(before)) => endpoints.cancel_timeout(before),
+                    (None, None) => {}
                 }
                 has_publisher && core.is_transmission_due(now)
             });

@@ -7,8 +7,9 @@ use rustix::time::{
     Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, Timespec, timerfd_create, timerfd_settime,
 };
 
-/// A descriptor that is readable since a time (a timerfd), for [`poll`](crate::poll). Setting it to an earlier time
-/// costs the thread that waits nothing, other than a [`Waker`](crate::Waker), which makes it wait anew.
+/// A timerfd: a descriptor that becomes readable at a set time, for [`poll`](crate::poll).
+///
+/// Another thread can set an earlier time without waking the waiting thread, unlike with a [`Waker`](crate::Waker).
 #[derive(Debug)]
 pub struct Timer {
     fd: OwnedFd,

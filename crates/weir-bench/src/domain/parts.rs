@@ -183,7 +183,7 @@ impl Process {
         Ok(process)
     }
 
-    /// Ends the process, and returns how it ended: by itself if it already had.
+    /// Kills the process unless it has ended. Returns its exit status.
     fn end(&mut self) -> io::Result<std::process::ExitStatus> {
         // Fails only when the process has ended. Participants need no goodbye: all end.
         let _ = self.child.kill();
@@ -239,7 +239,6 @@ mod tests {
             domain_id: 9,
             interface: "lo".to_owned(),
             rest: Duration::ZERO,
-            settle: Duration::ZERO,
             patience: Duration::ZERO,
         }
     }
@@ -299,7 +298,7 @@ mod tests {
     #[test]
     fn what_a_process_reports_is_an_error_at_once() {
         check("echo '{\"Failed\":\"no luck\"}'; read line", "no luck");
-        let in_use = "another program has participants in domain 9: use --domain";
+        let in_use = "domain 9 is in use by another program: choose another one with --domain";
         check("echo '\"InUse\"'; read line", in_use);
         let unexpected = "a process with participants gave an unexpected answer: Done { took_ns: 5 }";
         check("echo '{\"Done\":{\"took_ns\":5}}'; read line", unexpected);

@@ -112,7 +112,7 @@ impl Engine for Weir {
 
     fn open_node(&self, case: &CaseSpec) -> Result<Box<dyn WorkloadNode>, EndpointError> {
         if !Means::of(case)?.has_threads {
-            let what = "workloads without threads of its own (setting threads = \"no\")";
+            let what = "workloads without threads: set threads = \"yes\" in --settings";
             return Err(EndpointError::not_supported(self.name(), what));
         }
         Ok(Box::new(Node::open(case)?))

@@ -144,7 +144,7 @@ impl ReaderLog {
         for (stream, number) in self.streams.lock().iter().zip(self.placed.first_writer..) {
             let sent = sent.get(number).copied().unwrap_or(0);
             let measured = sent.saturating_sub(stream.timetable.measured_from());
-            // What arrived although its writer reported it as not written is no substitute for what was lost.
+            // A sample that arrived although its write was reported as failed does not make up for a lost one.
             totals.expected += measured + stream.received_from(measured);
             totals.received += stream.received;
             totals.duplicates += stream.duplicates;

@@ -55,7 +55,7 @@ struct Topic {
     #[serde(default)]
     instances: u32,
     #[serde(default = "reliable")]
-    reliability: Reliability,
+    reliability: Spanned<Reliability>,
     #[serde(default)]
     history: Option<Spanned<History>>,
     from: Spanned<Names>,
@@ -95,8 +95,8 @@ fn four() -> Spanned<u32> {
     Spanned::new(0..0, 4)
 }
 
-fn reliable() -> Reliability {
-    Reliability::Reliable
+fn reliable() -> Spanned<Reliability> {
+    Spanned::new(0..0, Reliability::Reliable)
 }
 
 /// Reads a workload.
@@ -184,10 +184,10 @@ fn topic(
         rate_hz,
         burst: source.within(&topic.burst, "burst", 1..=BURST_MAX)?,
         instances: topic.instances,
-        reliability: match topic.reliability {
+        reliability: match *topic.reliability.get_ref() {
             Reliability::None => {
                 let cause = "`reliability` is \"none\": use \"best-effort\" or \"reliable\"";
-                return Err(source.error(topic.name.span(), cause));
+                return Err(source.error(topic.reliability.span(), cause));
             }
             reliability => reliability,
         },
@@ -397,6 +397,10 @@ mod tests {
             "13: `rate` is 0: use more than 0 and at most 1000000 per second",
         );
         refused(&good("size = 64\nrate = 1\nburst = 0"), "14: `burst` is 0: use 1 to 100000");
+        refused(
+            &good("size = 64\nrate = 1\nreliability = 'none'"),
+            "14: `reliability` is \"none\": use \"best-effort\" or \"reliable\"",
+        );
         refused(
             &good("size = 64\nrate = 1\nhistory = 'some'"),
             "14: `history` is \"some\": use \"all\", or 1 to 1000000 samples to keep",

@@ -329,8 +329,8 @@ fn check_begun(measured_ns: u64) -> Result<(), EndpointError> {
     }
     let late_ms = late_ns.div_ceil(1_000_000);
     Err(EndpointError::Environment(format!(
-        "the process began {late_ms} ms after the measured part was to begin: the host is too busy; end other programs, \
-         or use a longer --warmup"
+        "the process started {late_ms} ms after the measured part was to begin, the host is too busy: stop other \
+         programs, or use a longer --warmup"
     )))
 }
 

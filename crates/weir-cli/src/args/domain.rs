@@ -16,8 +16,8 @@ every endpoint matches one of every participant. Reports the time until all are 
 time at rest, and the time until a participant that restarts is matched again. Traffic is that of the network \
 namespace: `unshare --net` keeps other programs out of it.
 
-What a participant keeps for an endpoint of another one is reported of large domains only (100 participants with 10 \
-endpoints): in small ones, processes differ by more.
+Memory per participant and remote endpoint needs several processes and a large domain, such as 100 participants with \
+10 endpoints in 4 processes. In smaller domains it is below the noise and is not reported.
 
 Examples:
   weir domain                                           # 20 participants with 10 endpoints each

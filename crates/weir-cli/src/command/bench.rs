@@ -254,12 +254,12 @@ fn is_of_another_plan(case: &Case) -> Failure {
     let (point, conditions) = (&case.point, &case.conditions);
     let what = match &conditions.workload_name {
         Some(name) => {
-            format!("{name} {}", conditions.workload_digest.as_deref().unwrap_or("without a fingerprint"))
+            format!("{name} {}", conditions.workload_digest.as_deref().unwrap_or("without a digest"))
         }
         None => format!("{} B", point.size_bytes),
     };
     Failure::usage(anyhow::anyhow!(
-        "the results so far have a case that the plan has not got there ({} {} {what}, repeat {}): choose another folder",
+        "the folder has results of another plan (first different case: {} {} {what}, repeat {}): choose another folder",
         point.engine,
         point.test,
         conditions.repeat

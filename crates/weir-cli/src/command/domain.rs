@@ -2,7 +2,6 @@
 
 use std::io::{IsTerminal, stderr};
 use std::process::Command;
-use std::time::Duration;
 
 use anyhow::anyhow;
 use weir_bench::domain::part::{self, PartPlan};
@@ -29,7 +28,6 @@ pub(crate) fn run(args: &DomainArgs) -> Result<Exit, Failure> {
         domain_id: args.domain,
         interface: args.interface.clone(),
         rest: args.rest,
-        settle: if args.rest.is_zero() { Duration::ZERO } else { DomainPlan::SETTLE },
         patience: args.timeout,
     };
     let program = setup::program()?;
@@ -78,14 +76,14 @@ fn table(report: &DomainReport) -> String {
         ("processor time until then", format!("{:.2} s", report.matched_cpu_ms / 1e3)),
         ("datagrams sent", report.datagrams.to_string()),
         ("bytes sent", mib(report.bytes)),
-        ("datagrams that overran a socket", report.overran.to_string()),
+        ("datagrams dropped, socket buffer full", report.overran.to_string()),
         ("resident memory of all", mib(report.resident_bytes)),
-        ("of one participant alone", mib(report.alone_bytes)),
-        ("per participant and remote endpoint", or_none(per_endpoint)),
-        ("at rest, per participant", or_none(rest_cpu)),
-        ("at rest, all", or_none(rest_datagrams)),
+        ("memory of one participant alone", mib(report.alone_bytes)),
+        ("memory per participant and remote endpoint", or_none(per_endpoint)),
+        ("processor time at rest, per participant", or_none(rest_cpu)),
+        ("traffic at rest, all", or_none(rest_datagrams)),
         ("a restarted participant is matched after", format!("{:.0} ms", report.joined_ms)),
-        ("and by all others after", format!("{:.0} ms", report.joined_everywhere_ms)),
+        ("all others have matched it after", format!("{:.0} ms", report.joined_everywhere_ms)),
     ];
     let title = format!(
         "{} participants with {} endpoints each, in {}\n",

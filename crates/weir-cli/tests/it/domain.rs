@@ -85,7 +85,8 @@ fn participants_of_other_programs_are_reported() {
     let port = 7400 + 250 * domain.to_string().parse::<u16>().unwrap();
     let _socket = UdpSocket::bind(("127.0.0.1", port)).unwrap();
     let finished = Scene::new().weir(&format!("domain --participants 2 --rest 0s --domain {domain}"));
-    let expected = format!("weir: another program has participants in domain {domain}: use --domain\n");
+    let expected =
+        format!("weir: domain {domain} is in use by another program: choose another one with --domain\n");
     assert_eq!(finished.expect_code(3).stderr, expected);
 }
 

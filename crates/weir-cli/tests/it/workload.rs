@@ -161,7 +161,7 @@ fn engines_without_threads_are_marked_and_the_run_goes_on() {
     assert_eq!(cases.len(), 3, "{document}");
     for case in cases.iter().filter(|case| case["engine"] != "mock") {
         let reason = case["not_measured"]["reason"].as_str().unwrap();
-        let expected = "does not support workloads without threads of its own";
+        let expected = "does not support workloads without threads";
         assert!(reason.contains(expected), "{case}");
     }
 }
@@ -202,7 +202,7 @@ fn a_file_of_the_same_name_with_other_contents_is_another_workload() {
     // Another rate: the run does not go on.
     write(&SMALL.replace("rate = 100", "rate = 50"));
     let refused = scene.weir("run plan.toml --output results").expect_code(2);
-    refused.expect_stderr("a case that the plan has not got there (udp-gso workload mine");
+    refused.expect_stderr("results of another plan (first different case: udp-gso workload mine");
     assert_eq!(results(), before);
     // A comment changes nothing.
     write(&format!("# The same\n{SMALL}"));

@@ -233,7 +233,7 @@ impl Driver {
         } = role_mut;
         counters.batches += 1;
         let before = batch.counters.datagrams;
-        let endpoints = BatchEndpoints { table, came };
+        let endpoints = BatchEndpoints { table, came, timers: &self.outlet.timers };
         let incoming =
             Incoming { endpoints: &endpoints, prediction: prediction.as_deref(), prefix: self.prefix, now };
         let next = match received.single_datagram_len() {
@@ -258,9 +258,9 @@ impl Driver {
         if !outbox.is_empty() {
             self.outlet.send(sender, outbox);
         }
-        self.outlet.arm(next);
-        if let Some(at) = batch.take_cancelled() {
-            self.outlet.timers.cancel(at);
+        if let Some(at) = next {
+            // The earliest of several endpoints.
+            self.outlet.timers.arm_for_several(at);
         }
         self.channel.counters.store(*counters, batch.counters);
     }

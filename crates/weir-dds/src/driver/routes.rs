@@ -9,10 +9,12 @@ use parking_lot::{MutexGuard, RwLock};
 use weir_rtps::discovery_event::DiscoveryEvent;
 use weir_rtps::reader::ReaderCore;
 use weir_rtps::receiver::Endpoints;
+use weir_rtps::time::Time;
 use weir_rtps::writer::WriterCore;
 use weir_wire::{EntityId, Guid, GuidPrefix};
 
 use super::endpoints::{ReaderEndpoint, WriterEndpoint};
+use super::timers::Timers;
 use crate::stage_times::Came;
 
 /// The local endpoints by entity id and GUID.
@@ -137,6 +139,8 @@ pub(crate) struct BatchEndpoints<'t> {
     pub(crate) table: &'t Table,
     /// When the batch arrived; `None`: stage timing is disabled.
     pub(crate) came: Option<Came>,
+    /// The timers of the participant.
+    pub(crate) timers: &'t Timers,
 }
 
 impl Endpoints for BatchEndpoints<'_> {
@@ -181,6 +185,11 @@ impl Endpoints for BatchEndpoints<'_> {
         if let Some(came) = self.came {
             reader.note_times(came);
         }
+    }
+
+    #[inline]
+    fn cancel_timeout(&self, at: Time) {
+        self.timers.cancel(at);
     }
 
     #[inline]

@@ -12,9 +12,8 @@ const AT_WORK: u64 = 0;
 
 /// When the timer thread wakes up next.
 ///
-/// Most timers of a writer are cancelled by an acknowledgement before they are due. A thread that woke up for them all
-/// the same would cost more than everything else that a sparse sample needs, so that a cancelled timer is replaced by
-/// the next one, if it was the earliest.
+/// An acknowledgement cancels most timers of a writer before they are due. Waking up for them would cost more than all
+/// other work for a sparse sample. So cancelling the earliest timer moves the deadline to the next one.
 pub(crate) struct Timers {
     pub(super) waker: Arc<Waker>,
     /// Expires at the deadline. A participant without threads has none: it is woken when the deadline becomes earlier,
@@ -71,6 +70,8 @@ impl Timers {
             if now == deadline {
                 if is_early {
                     self.shorten_sleep();
+                    // What is recorded is forgotten at the end of a sleep, which may have been in the meantime.
+                    self.arm(Time(deadline));
                 }
                 return;
             }
@@ -78,10 +79,22 @@ impl Timers {
         }
     }
 
+    /// [`Timers::arm`] for the earliest timer of several endpoints: none of them can withdraw it, because the others'
+    /// timers are not known.
+    #[inline]
+    pub(crate) fn arm_for_several(&self, at: Time) {
+        self.arm(at);
+        // As if another timer was set to the same time.
+        self.arm(at);
+    }
+
     /// Withdraws a timer that was set to `at` and is not needed any more. The thread sleeps on if it would have woken
     /// up for that.
+    ///
+    /// The endpoint must be locked: a timer that it sets in the meantime would be withdrawn.
     pub(crate) fn cancel(&self, at: Time) {
-        let withdraw = || self.deadline.compare_exchange(at.0, u64::MAX, Ordering::SeqCst, Ordering::SeqCst);
+        let withdraw =
+            || self.deadline.compare_exchange(at.0.max(1), u64::MAX, Ordering::SeqCst, Ordering::SeqCst);
         if self.timer.is_some() && withdraw().is_ok() {
             self.arm(Time(self.others.load(Ordering::SeqCst)));
         }
@@ -231,6 +244,16 @@ mod tests {
         assert_eq!(timers.end_sleep()[0], PAST);
         timers.cancel(PAST);
         assert_eq!(timers.begin_sleep([LATER[0], LATER[1]]), LATER[0]);
+    }
+
+    #[test]
+    fn a_timer_for_several_cannot_be_withdrawn_by_one() {
+        let timers = Timers::new().unwrap();
+        timers.begin_sleep([LATER[0], Time::MAX]);
+        timers.arm_for_several(PAST);
+        timers.cancel(PAST);
+        assert!(is_over(&timers));
+        assert_eq!(timers.end_sleep()[0], PAST);
     }
 
     #[test]

@@ -8,7 +8,6 @@ use weir_wire::{Guid, Header};
 use super::Handle;
 use super::prediction::Prediction;
 use crate::packing::Packing;
-use crate::time::Time;
 
 /// What a batch changed for the listener of a reader.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -67,8 +66,6 @@ pub struct Batch<R, W> {
     spare: Option<R>,
     /// Writers that received an ACKNACK or a NACK_FRAG.
     pub(super) writers: Vec<W>,
-    /// The timer of a writer that has nothing more to wait for.
-    pub(super) cancelled: Option<Time>,
     pub(super) packing: Packing,
 }
 
@@ -83,7 +80,6 @@ impl<R, W> Default for Batch<R, W> {
             rival: None,
             spare: None,
             writers: Vec::new(),
-            cancelled: None,
             packing,
         }
     }
@@ -96,13 +92,6 @@ impl<R: Handle, W: Handle> Batch<R, W> {
         let Outcome::Predicted(news) = self.outcome else { return None };
         self.outcome = Outcome::Readers;
         Some(news)
-    }
-
-    /// Takes the time of a timer that is not needed any more, since an acknowledgement has left its writer nothing to
-    /// wait for: one of them, if there are several.
-    #[inline]
-    pub fn take_cancelled(&mut self) -> Option<Time> {
-        self.cancelled.take()
     }
 
     /// The readers that received something, unless the outcome was as predicted.

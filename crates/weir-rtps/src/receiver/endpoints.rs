@@ -6,6 +6,7 @@ use core::ops::DerefMut;
 use weir_wire::{EntityId, Guid};
 
 use crate::reader::ReaderCore;
+use crate::time::Time;
 use crate::writer::WriterCore;
 
 /// The writers and readers of a participant. The receiver holds only one lock at a time.
@@ -40,6 +41,11 @@ pub trait Endpoints {
     /// Called at the end of a batch for each reader with unread samples. The reader is locked.
     #[inline(always)]
     fn note_unread(&self, _reader: &Self::Reader) {}
+
+    /// Called when an acknowledgement has left a writer nothing to wait for. `at`: what [`WriterCore::next_timeout`]
+    /// returned before. The writer is locked, so that it sets no new timer in the meantime.
+    #[inline]
+    fn cancel_timeout(&self, _at: Time) {}
 
     /// Whether the writer publishes asynchronously, on a thread of its own.
     #[inline]

@@ -81,9 +81,13 @@ impl WriterCore {
         };
         let GroupRepairs { common, latest } = &self.group_repairs;
         let time = config::GROUP_REPAIR_TIME.max(proxy.repair_time());
-        let is_it = |it: &&Repaired| it.sn == sn && it.route == route && now.since(it.at) <= time;
-        let last = latest.iter().rev().find(is_it);
-        // The reader for which it was sent to the group, and that requests it again, has not received that.
+        let is_it = |it: &&Repaired| it.sn == sn && it.route == route && now.since(it.at) <= MEMORY;
+        let mut repairs = latest.iter().rev().filter(is_it).peekable();
+        let last = repairs.peek().copied().filter(|it| now.since(it.at) <= time);
+        if repairs.any(|it| it.is_for_group && it.reader == proxy.guid) {
+            // What was sent to the group for this reader has not reached it.
+            return RepairWay::Alone;
+        }
         let is_of_other = last.is_some_and(|it| it.reader != proxy.guid);
         let was_for_group = last.is_some_and(|it| it.is_for_group);
         if is_of_other && was_for_group {
@@ -91,8 +95,8 @@ impl WriterCore {
         }
         let was_alone = is_of_other && !was_for_group;
         let is_common = was_alone || common.binary_search(&(sn, route)).is_ok();
-        // A reader that does not know yet where its samples begin must not get an earlier one, and one that is to prove
-        // what it receives must not get what is withheld from it. Who is behind another interface gets it as well.
+        // A reader that does not know its first sample yet must not receive an earlier one, and a reader under test
+        // must not receive a withheld sample. Readers behind other interfaces receive the datagram as well.
         let may_get = |proxy: &ReaderProxy| {
             let is_withheld = proxy.withheld.as_ref().is_some_and(|it| it.contains(sn, None));
             proxy.is_introduced && proxy.start <= sn && !is_withheld
@@ -113,7 +117,9 @@ impl WriterCore {
         let reader = proxy.guid;
         self.counters.repairs_multicast += u64::from(is_for_group);
         let latest = &mut self.group_repairs.latest;
-        while latest.front().is_some_and(|it| latest.len() >= REMEMBERED_MAX || now.since(it.at) > MEMORY) {
+        // Those of now are for the readers that are answered next.
+        let is_over = |it: &Repaired, len| len >= REMEMBERED_MAX && it.at != now || now.since(it.at) > MEMORY;
+        while latest.front().is_some_and(|it| is_over(it, latest.len())) {
             latest.pop_front();
         }
         latest.push_back(Repaired { sn, route, at: now, reader, is_for_group });

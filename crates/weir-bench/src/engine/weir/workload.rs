@@ -129,7 +129,7 @@ mod tests {
             let opened = engine::find(&case.engine).unwrap().open_node(&case);
             let error = opened.err().expect("it is refused");
             assert!(matches!(error, EndpointError::NotSupported { .. }), "{error:?}");
-            let expected = "does not support workloads without threads of its own (setting threads = \"no\")";
+            let expected = "does not support workloads without threads: set threads = \"yes\" in --settings";
             assert_eq!(error.to_string(), format!("{} {expected}", case.engine));
         }
         assert!(

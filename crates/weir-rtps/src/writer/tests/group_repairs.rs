@@ -77,6 +77,19 @@ fn a_reader_that_has_lost_the_repair_to_its_group_gets_it_alone() {
 }
 
 #[test]
+fn a_group_that_does_not_deliver_is_not_used_again_for_the_same_reader() {
+    let mut writer = writer(&[1, 1]);
+    let mut both = |now, count| {
+        (0..2).for_each(|number| answer(&mut writer, now, number, count, 3, &[3]));
+        repairs(&mut writer, now)
+    };
+    assert_eq!(both(NOW + 1, 2), [(GROUP, 3)]);
+    // For the second reader, which has been sent nothing itself.
+    assert_eq!(both(NOW + 300_000, 3), [(address(0), 3), (GROUP, 3)]);
+    assert_eq!(both(NOW + 100_000_000, 4), [(address(0), 3), (address(1), 3)]);
+}
+
+#[test]
 fn readers_behind_different_interfaces_have_nothing_in_common() {
     let mut writer = writer(&[1, 9]);
     (0..2).for_each(|number| answer(&mut writer, NOW + 1, number, 2, 3, &[3]));
