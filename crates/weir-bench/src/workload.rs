@@ -40,7 +40,7 @@ pub use process::ProcessOutcome;
 pub struct Workload {
     /// Its name, in results and tables.
     pub name: String,
-    /// The fingerprint of its contents, 16 hexadecimal digits: distinguishes files of the same name.
+    /// The digest of its contents, 16 hexadecimal digits: distinguishes files of the same name.
     pub digest: String,
     /// Processes that the nodes are spread over.
     pub processes: u32,
@@ -124,7 +124,7 @@ impl Workload {
         self.topics.iter().map(of).sum::<f64>() * seconds
     }
 
-    /// Returns the same with the fingerprint of its contents. Formatting, comments and the name are no part of it.
+    /// Returns the same with the digest of its contents. Formatting, comments and the name are no part of it.
     fn with_digest(self) -> Self {
         let contents = serde_json::to_vec(&(self.processes, &self.nodes, &self.topics)).unwrap_or_default();
         let hash = Sha256::digest(contents);
@@ -139,7 +139,7 @@ impl Workload {
     }
 }
 
-/// Bytes of the hash that are a fingerprint.
+/// Bytes of the hash that are kept as digest.
 const DIGEST_BYTES: usize = 8;
 
 #[cfg(test)]

@@ -66,8 +66,7 @@ impl<'a> Compared<'a> {
             let name = if other == "udp" { "plain UDP".to_owned() } else { other.to_owned() };
             let (what, better) = match test {
                 Test::Latency => ("median", "less"),
-                Test::Throughput => ("samples/s", "more"),
-                Test::Workload => ("processor time", "less"),
+                Test::Throughput | Test::Workload => ("samples/s", "more"),
             };
             notes
                 .push(format!("x {other}: {what} as a multiple of {name}'s, same size ({better} is better)"));
@@ -90,8 +89,7 @@ impl<'a> Compared<'a> {
 fn headline_heading(test: Test) -> &'static str {
     match test {
         Test::Latency => "50%",
-        Test::Throughput => "Samples/s",
-        Test::Workload => "CPU %",
+        Test::Throughput | Test::Workload => "Samples/s",
     }
 }
 

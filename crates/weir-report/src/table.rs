@@ -39,8 +39,7 @@ fn group_table(group: &Group<'_>, options: &ReportOptions) -> String {
             "Latency under load (one-way by one clock, from the intended send time, microseconds)",
             [LOAD, TIMES, LAG].concat(),
         ),
-        (Test::Throughput, _) => ("Throughput", THROUGHPUT.to_vec()),
-        (Test::Workload, _) => ("Workload", THROUGHPUT.to_vec()),
+        (Test::Throughput | Test::Workload, _) => ("Throughput", THROUGHPUT.to_vec()),
     };
     let cases = || group.points.iter().flat_map(|point| &point.repeats);
     let has_two_clocks = cases().any(|case| case.figures.clocks.is_some_and(|clocks| !clocks.shared));

@@ -64,11 +64,11 @@ impl<'a> Key<'a> {
         }
     }
 
-    /// The beginning of the title. With the fingerprint, if the run has other contents of the same name as well.
+    /// The beginning of the title. With the digest, if the run has other contents of the same name as well.
     fn title(self, is_ambiguous: bool) -> String {
         let mut title = format!("Workload {}", self.name.unwrap_or("without a name"));
         if is_ambiguous {
-            title += &format!(" ({})", self.digest.unwrap_or("without a fingerprint"));
+            title += &format!(" ({})", self.digest.unwrap_or("without a digest"));
         }
         if self.kept_awake {
             title += ", processors kept awake";
@@ -409,7 +409,7 @@ mod tests {
         assert_eq!(workload_groups(&run).iter().map(WorkloadGroup::repeats).collect::<Vec<_>>(), [1, 1]);
         // Those of earlier versions have none.
         run.cases[2].conditions.workload_digest = None;
-        assert_eq!(titles(&run)[1], "Workload robot (without a fingerprint)");
+        assert_eq!(titles(&run)[1], "Workload robot (without a digest)");
     }
 
     #[test]

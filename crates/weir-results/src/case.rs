@@ -98,7 +98,7 @@ pub struct Conditions {
     /// The name of the workload; `None` for other tests.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub workload_name: Option<String>,
-    /// The fingerprint of its nodes and topics, 16 hexadecimal digits: workloads of the same name with different
+    /// The digest of its nodes and topics, 16 hexadecimal digits: workloads of the same name with different
     /// contents are different points. `None` for other tests, and in results of earlier versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub workload_digest: Option<String>,

@@ -145,7 +145,7 @@ impl ReaderLog {
             let sent = sent.get(number).copied().unwrap_or(0);
             let measured = sent.saturating_sub(stream.timetable.measured_from());
             // A sample that arrived although its write was reported as failed does not make up for a lost one.
-            totals.expected += measured + stream.received_from(measured);
+            totals.expected += measured + stream.received_after(measured);
             totals.received += stream.received;
             totals.duplicates += stream.duplicates;
         }
@@ -160,8 +160,8 @@ impl Stream {
         Self { timetable, has, received: 0, duplicates: 0 }
     }
 
-    /// How many samples it has received of the measured part from this place on.
-    fn received_from(&self, place: u64) -> u64 {
+    /// Returns how many samples of the measured part it has received, from this place on.
+    fn received_after(&self, place: u64) -> u64 {
         let first = usize::try_from(place / 64).unwrap_or(usize::MAX);
         let Some((word, rest)) = self.has.get(first..).and_then(<[u64]>::split_first) else { return 0 };
         let count = |word: &u64| u64::from(word.count_ones());
@@ -231,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn what_arrived_unreported_makes_up_for_no_loss() {
+    fn a_sample_reported_as_not_written_does_not_hide_a_loss() {
         let workload = Workload::parse("x", FAN).unwrap();
         let layout = Layout::new(&workload).unwrap();
         let timetable =

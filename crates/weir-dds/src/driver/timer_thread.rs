@@ -58,7 +58,7 @@ pub(crate) fn run(driver: &Driver) {
 /// What rounds of the timers need, and when the next one is due.
 pub(super) struct Rounds {
     pub(super) next: Time,
-    /// When the second one is due.
+    /// When the earliest of the other timers is due.
     pub(super) others: Time,
     adjusted_at: Time,
     batch: RecvBatch,
@@ -145,7 +145,7 @@ impl Driver {
         }
     }
 
-    /// Does everything that is due. Returns when something is due next, and the second.
+    /// Does everything that is due. Returns when the two earliest timers are due next.
     fn timer_round(&self, now: Time, work: &mut Work) -> [Time; 2] {
         let mut earliest = [Time::MAX; 2];
         let mut note = |at: Option<Time>| {

@@ -20,8 +20,8 @@ pub(crate) struct Timers {
     /// whatever the application waits in.
     pub(super) timer: Option<Timer>,
     deadline: AtomicU64,
-    /// The earliest of all timers but the one that set the deadline. It is not known which others there are, so that
-    /// this stays when it becomes the deadline.
+    /// No timer but that of the deadline is earlier than this. A lower bound: it stays when it becomes the deadline,
+    /// because the timers behind it are not known.
     others: AtomicU64,
     /// The earliest timer that was set while the thread did not sleep.
     set: AtomicU64,
@@ -48,7 +48,7 @@ impl Timers {
     /// sleep longer.
     #[inline]
     pub(crate) fn arm(&self, at: Time) {
-        // A timer that is not earlier than others needs nothing: they are replaced by the earliest that was set.
+        // A timer at or after `others` is covered: when `others` becomes the deadline, a round finds it.
         let deadline = self.deadline.load(Ordering::SeqCst);
         if deadline == AT_WORK || at.0 < deadline || at.0 < self.others.load(Ordering::SeqCst) {
             self.arm_early(at.0.max(1), deadline);
@@ -70,7 +70,7 @@ impl Timers {
             if now == deadline {
                 if is_early {
                     self.shorten_sleep();
-                    // What is recorded is forgotten at the end of a sleep, which may have been in the meantime.
+                    // The former deadline was recorded above, but a sleep that has ended since then has dropped it.
                     self.arm(Time(deadline));
                 }
                 return;
@@ -79,8 +79,8 @@ impl Timers {
         }
     }
 
-    /// [`Timers::arm`] for the earliest timer of several endpoints: none of them can withdraw it, because the others'
-    /// timers are not known.
+    /// [`Timers::arm`] for the earliest timer of several endpoints. None of them can cancel it: the timers of the
+    /// others are not known.
     #[inline]
     pub(crate) fn arm_for_several(&self, at: Time) {
         self.arm(at);
@@ -88,14 +88,13 @@ impl Timers {
         self.arm(at);
     }
 
-    /// Withdraws a timer that was set to `at` and is not needed any more. The thread sleeps on if it would have woken
-    /// up for that.
+    /// Cancels a timer that was set to `at`. If it was the earliest, the thread sleeps on until the next.
     ///
-    /// The endpoint must be locked: a timer that it sets in the meantime would be withdrawn.
+    /// The endpoint must be locked, so that this does not cancel a new timer that it sets to the same time.
     pub(crate) fn cancel(&self, at: Time) {
-        let withdraw =
+        let remove =
             || self.deadline.compare_exchange(at.0.max(1), u64::MAX, Ordering::SeqCst, Ordering::SeqCst);
-        if self.timer.is_some() && withdraw().is_ok() {
+        if self.timer.is_some() && remove().is_ok() {
             self.arm(Time(self.others.load(Ordering::SeqCst)));
         }
     }
@@ -247,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn a_timer_for_several_cannot_be_withdrawn_by_one() {
+    fn a_timer_for_several_cannot_be_cancelled_by_one() {
         let timers = Timers::new().unwrap();
         timers.begin_sleep([LATER[0], Time::MAX]);
         timers.arm_for_several(PAST);

@@ -99,8 +99,7 @@ fn caption(group: &Group<'_>) -> String {
         (Test::Latency, LatencyKind::HalfRtt) => "One-way latency (half of the round trip), microseconds",
         (Test::Latency, LatencyKind::Rtt) => "Round trips, microseconds",
         (Test::Latency, LatencyKind::OneWay) => "One-way latency from the intended send time, microseconds",
-        (Test::Throughput, _) => "Throughput",
-        (Test::Workload, _) => "Workload",
+        (Test::Throughput | Test::Workload, _) => "Throughput",
     };
     let repeats = group.points.iter().map(|point| point.repeats.len()).max().unwrap_or(1);
     if repeats > 1 {

@@ -37,7 +37,7 @@ struct Repaired {
     sn: SequenceNumber,
     route: GroupRoute,
     at: Time,
-    /// Who had requested it.
+    /// The reader that had requested it.
     reader: Guid,
     is_for_group: bool,
 }
@@ -85,7 +85,7 @@ impl WriterCore {
         let mut repairs = latest.iter().rev().filter(is_it).peekable();
         let last = repairs.peek().copied().filter(|it| now.since(it.at) <= time);
         if repairs.any(|it| it.is_for_group && it.reader == proxy.guid) {
-            // What was sent to the group for this reader has not reached it.
+            // A repair to the group, made for this reader, has not reached it.
             return RepairWay::Alone;
         }
         let is_of_other = last.is_some_and(|it| it.reader != proxy.guid);
@@ -117,7 +117,7 @@ impl WriterCore {
         let reader = proxy.guid;
         self.counters.repairs_multicast += u64::from(is_for_group);
         let latest = &mut self.group_repairs.latest;
-        // Those of now are for the readers that are answered next.
+        // Repairs of this moment are kept: the readers that are answered next may have requested them as well.
         let is_over = |it: &Repaired, len| len >= REMEMBERED_MAX && it.at != now || now.since(it.at) > MEMORY;
         while latest.front().is_some_and(|it| is_over(it, latest.len())) {
             latest.pop_front();

@@ -96,7 +96,7 @@ impl Drop for UdpNode {
 }
 
 impl Shared {
-    /// Who knows where the nodes are reaches all of them.
+    /// A node that knows the addresses of the others reaches all of them.
     fn matched(&self) -> u32 {
         if self.nodes.lock().is_empty() { 0 } else { u32::MAX }
     }
