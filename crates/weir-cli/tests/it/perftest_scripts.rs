@@ -8,7 +8,10 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command};
+use std::sync::mpsc;
+use std::thread;
+use std::time::Duration;
 
 use tempfile::TempDir;
 
@@ -51,27 +54,39 @@ impl Cable {
         (!is_missing(refused)).then_some(cable)
     }
 
-    /// Runs a script at one end, with the executable and the output folder as its arguments.
+    /// Runs a script at one end, with the executable and the output folder as its arguments, until a command of it
+    /// fails. Its output goes to a file.
     fn start(&self, end: usize, script: &str, folder: &Path) -> Child {
         let path = std::env::var("PATH").unwrap_or_default();
+        let output = fs::File::create(folder.join(OUTPUTS[end])).unwrap();
         Command::new("ip")
-            .args(["netns", "exec", &self.names[end], "bash", "-c", script, "script"])
+            .args(["netns", "exec", &self.names[end], "bash", "-e", "-c", script, "script"])
             .arg(env!("CARGO_BIN_EXE_perftest"))
             .arg(folder.join("rows"))
             .env("PATH", format!("{}:{path}", folder.display()))
-            .stdout(Stdio::null())
-            .stderr(Stdio::null())
+            .stdout(output.try_clone().unwrap())
+            .stderr(output)
             .spawn()
             .unwrap()
     }
+
+    /// Ends everything that runs at either end.
+    fn kill(&self) {
+        for name in &self.names {
+            let script = format!("ip netns pids {name} | xargs -r kill -9");
+            let _ = Command::new("sh").args(["-c", &script]).status();
+        }
+    }
 }
+
+/// The names of the files with the output of the publisher and the subscriber.
+const OUTPUTS: [&str; 2] = ["publisher", "subscriber"];
 
 impl Drop for Cable {
     fn drop(&mut self) {
+        self.kill();
         for name in &self.names {
-            // A failed script leaves the other one waiting.
-            let script = format!("ip netns pids {name} | xargs -r kill -9; ip netns delete {name}");
-            let _ = Command::new("sh").args(["-c", &script]).status();
+            let _ = Command::new("ip").args(["netns", "delete", name]).status();
         }
     }
 }
@@ -107,10 +122,33 @@ fn run(
         script
     });
     let publisher = publisher.replace("taskset -c 0", &format!("taskset -c {publisher_core}"));
-    let mut subscriber = cable.start(1, &subscriber, folder.path());
-    let published = cable.start(0, &publisher, folder.path()).wait().unwrap();
-    assert!(published.success() && subscriber.wait().unwrap().success());
+    let ends = [publisher, subscriber];
+    let ends = [1, 0].map(|end| cable.start(end, &ends[end], folder.path()));
+    if let Err(why) = wait_for_both(&cable, ends) {
+        let [publisher, subscriber] =
+            OUTPUTS.map(|name| fs::read_to_string(folder.path().join(name)).unwrap());
+        panic!("{why}\n--- publisher\n{publisher}\n--- subscriber\n{subscriber}");
+    }
     Some(folder)
+}
+
+/// Waits for both ends. When one has failed or takes too long, ends the other, which would wait for it for ever.
+fn wait_for_both(cable: &Cable, ends: [Child; 2]) -> Result<(), String> {
+    // All loops of a pair of scripts take an hour and a half.
+    let limit = if is_all() { Duration::from_secs(2 * 3600) } else { Duration::from_secs(600) };
+    let (sender, ended) = mpsc::channel();
+    thread::scope(|scope| {
+        for mut end in ends {
+            let sender = sender.clone();
+            scope.spawn(move || sender.send(end.wait().unwrap()));
+        }
+        let wait = || match ended.recv_timeout(limit) {
+            Ok(status) if status.success() => Ok(()),
+            Ok(status) => Err(format!("one end failed: {status}")),
+            Err(_) => Err(format!("killed after {limit:?}")),
+        };
+        wait().and_then(|()| wait()).inspect_err(|_| cable.kill())
+    })
 }
 
 fn rows(folder: &TempDir, name: &str) -> Vec<Vec<f64>> {

@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use parking_lot::{Condvar, Mutex};
-use weir_dds::{DataReader, DataReaderListener, DataWriter, InstanceHandle, SampleSeq};
+use parking_lot::{Condvar, Mutex, MutexGuard};
+use weir_dds::{DataReader, DataReaderListener, DataWriter, DdsError, InstanceHandle, SampleSeq};
 use weir_measure::{Numbers, SEGMENTS_MAX, clock, stream_loss};
 use weir_results::{DropCounters, LossAttribution, SequenceCounts};
 
@@ -49,6 +49,8 @@ pub(super) struct Receiver<T> {
     pub(super) news: Condvar,
     /// The same for a thread that polls.
     has_news: AtomicBool,
+    is_reliable: bool,
+    is_over: AtomicBool,
 }
 
 /// The counts so far.
@@ -305,6 +307,8 @@ impl<T: Owned> Receiver<T> {
             samples: Mutex::new(SampleSeq::new()),
             news: Condvar::new(),
             has_news: AtomicBool::new(false),
+            is_reliable: settings.node.reliable,
+            is_over: AtomicBool::new(false),
         }
     }
 
@@ -319,6 +323,20 @@ impl<T: Owned> Receiver<T> {
             }
             self.accept(&samples);
         }
+    }
+
+    /// Sends a sample back. A publisher waits for a reliable echo as long as its subscriber is there. One that is not
+    /// reliable and finds no room is a lost ping, which the publisher counts.
+    fn write_echo(&self, data: &T) {
+        while let Err(DdsError::Timeout { .. }) = self.echo.write(data)
+            && self.is_reliable
+            && !self.is_over.load(Ordering::Relaxed)
+        {}
+    }
+
+    /// Notes that the test is over: no more echoes are waited for.
+    pub(super) fn end(&self) {
+        self.is_over.store(true, Ordering::Relaxed);
     }
 
     fn accept(&self, samples: &SampleSeq<T>) {
@@ -336,8 +354,8 @@ impl<T: Owned> Receiver<T> {
             }
             let is_served = tally.accept(self.limits, &received, writer, now_ns);
             if is_served && self.limits.echo(Kind::of(&received.header)) {
-                // What cannot be echoed is a lost ping, which the publisher counts.
-                let _ = self.echo.write(data);
+                // An echo may take long on a slow link. Who reports and notices the end goes on meanwhile.
+                MutexGuard::unlocked(&mut tally, || self.write_echo(data));
             }
         }
         if before != state(&tally) {
@@ -352,7 +370,7 @@ impl<T: Owned> Receiver<T> {
     }
 
     /// The counts so far.
-    pub(super) fn tally(&self) -> parking_lot::MutexGuard<'_, Tally> {
+    pub(super) fn tally(&self) -> MutexGuard<'_, Tally> {
         self.tally.lock()
     }
 }

@@ -62,7 +62,9 @@ fn run<T: Owned>(
     node.place_threads()?;
     let mut subscriber = Subscriber { settings, reader, receiver, announcement, last_said: None };
     let loss_watch = LossWatch::start(None);
-    let end = subscriber.watch(&node, interrupted, on_event)?;
+    let end = subscriber.watch(&node, interrupted, on_event);
+    subscriber.receiver.end();
+    let end = end?;
     drop(reading);
     let kernel_drops = node.participant.receive_drops().into();
     Ok(subscriber.receiver.tally().received(end, kernel_drops, loss_watch.counters()))

@@ -243,14 +243,12 @@ impl Inner {
     fn wait_amid_sample(&self) -> bool {
         let (driver, lane) = (self.driver(), &self.endpoint.lane);
         let paused_until = lane.core().paused_until();
-        // SO_RCVTIMEO counts in kernel ticks, which are longer than a pause.
+        let is_done = || lane.core().can_go_on(clock::now());
         if let Some(until) = paused_until.filter(|_| driver.wait != WaitStrategy::Spin) {
-            driver.receive_what_is_there();
-            std::thread::sleep(until.since(clock::now()));
+            driver.receive_in_pause(until, is_done);
             return true;
         }
         let deadline = paused_until.unwrap_or_else(|| clock::now() + self.qos.max_blocking_time);
-        let is_done = || lane.core().can_go_on(clock::now());
         driver.receive_until(Some(deadline), driver.wait, is_done) || paused_until.is_some()
     }
 

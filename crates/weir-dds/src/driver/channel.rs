@@ -259,13 +259,29 @@ impl Channel {
             if has_slept {
                 return Arrived { count: 0, is_multicast: false };
             }
-            let mut sockets = [&*self.socket; GROUPS_MAX + 1];
-            for (slot, socket) in sockets[1..].iter_mut().zip(role.groups.iter()) {
-                *slot = socket;
-            }
-            let _ = weir_udp::poll(&sockets[..=role.groups.len()], None, Some(role.patience));
+            self.wait_for_any(role, role.patience);
             has_slept = true;
         }
+    }
+
+    /// Receives one batch. Waits for it no longer than `left`, which may be shorter than a tick of the kernel: the
+    /// timeouts of sockets are not.
+    pub(super) fn receive_within(&self, role: &mut Role, left: Duration) -> Arrived {
+        let arrived = self.receive(role, Wait::DontWait);
+        if arrived.count > 0 {
+            return arrived;
+        }
+        self.wait_for_any(role, left);
+        self.receive(role, Wait::DontWait)
+    }
+
+    /// Waits until a socket has data.
+    fn wait_for_any(&self, role: &Role, left: Duration) {
+        let mut sockets = [&*self.socket; GROUPS_MAX + 1];
+        for (slot, socket) in sockets[1..].iter_mut().zip(role.groups.iter()) {
+            *slot = socket;
+        }
+        let _ = weir_udp::poll(&sockets[..=role.groups.len()], None, Some(left));
     }
 
     /// Returns the counters of received datagrams.

@@ -163,6 +163,39 @@ impl Driver {
         None
     }
 
+    /// Receives until `until` or `is_done`, in a pause of a writer amid a sample.
+    ///
+    /// Unlike [`Driver::receive_until`], it may take less than a tick of the kernel. Everything that arrives meanwhile
+    /// is processed: answers that were left to the next pause would show a longer and longer round trip, and the pauses
+    /// would become longer and longer.
+    pub(crate) fn receive_in_pause(&self, until: Time, mut is_done: impl FnMut() -> bool) {
+        if self.polling.is_some() {
+            self.poll_while_waiting(until, self.wait, is_done);
+            return;
+        }
+        self.channel.begin_waiting();
+        loop {
+            let now = clock::now();
+            if now >= until || is_done() || self.has_failed() {
+                break;
+            }
+            let Some(mut role) = self.channel.role.try_lock() else {
+                self.channel.sleep_until_progress(until, &mut is_done);
+                continue;
+            };
+            let arrived = self.channel.receive_within(&mut role, until.since(now));
+            let now = clock::now();
+            if arrived.count > 0 {
+                self.take_in(role, now, arrived, None);
+            } else {
+                drop(role);
+                self.channel.announce_progress();
+            }
+            self.channel.note_application(now);
+        }
+        self.channel.end_waiting();
+    }
+
     /// Processes what has already arrived, unless another thread receives. Writers collect their
     /// acknowledgements this way, so that the background thread need not be woken for them.
     pub(crate) fn receive_what_is_there(&self) {
@@ -388,5 +421,34 @@ impl Driver {
         if let Some(mut role) = self.channel.role.try_lock() {
             role.batch.give_back(readers);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use weir_udp::{Outgoing, SocketOptions, UdpSocket};
+
+    use super::*;
+    use crate::{DomainParticipant, ParticipantSettings};
+
+    #[test]
+    fn a_pause_takes_in_all_that_arrives() {
+        const DATAGRAMS: u64 = 10;
+        let settings = ParticipantSettings { multicast: false, ..ParticipantSettings::default() };
+        let participant = DomainParticipant::new(18, settings.interface("lo")).unwrap();
+        let Driver { channel, .. } = &*participant.handle.driver;
+        // The background thread leaves what arrives to this one.
+        channel.begin_waiting();
+        let local = std::net::SocketAddrV4::new(std::net::Ipv4Addr::LOCALHOST, 0);
+        let other = UdpSocket::bind(&SocketOptions::new(local)).unwrap();
+        let to = channel.socket.local_addr();
+        let before = channel.counters().datagrams;
+        for _ in 0..DATAGRAMS {
+            other.send_one(&Outgoing::datagram(Some(to), b"no RTPS message")).unwrap();
+        }
+        let has_all = || channel.counters().datagrams - before >= DATAGRAMS;
+        participant.handle.driver.receive_in_pause(Time::MAX, has_all);
+        channel.end_waiting();
+        assert!(has_all());
     }
 }
