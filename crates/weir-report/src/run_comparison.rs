@@ -13,6 +13,7 @@ use crate::compact::three_digits;
 use crate::compare::times;
 use crate::group::{Point, conditions_of, groups};
 use crate::table::{dash, drawn};
+use crate::workload::{age_p99, workload_points};
 
 /// How runs are compared.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -39,11 +40,11 @@ pub struct RunComparison {
 pub struct ComparedFigure {
     /// The engine.
     pub engine: String,
-    /// Size of a sample in bytes.
+    /// Size of a sample in bytes; 0 for a workload, which has several.
     pub size_bytes: u64,
     /// The test and its conditions.
     pub conditions: String,
-    /// `p50`, `p99` (microseconds) or `samples/s`.
+    /// `p50`, `p99` (microseconds) or `samples/s`; of a workload `CPU %` (of one processor) or `age p99` (microseconds).
     pub figure: &'static str,
     /// Median of the old side.
     pub old: f64,
@@ -94,11 +95,7 @@ impl RunComparison {
     #[must_use]
     pub fn new(old: &[Run], new: &[Run], options: RunComparisonOptions) -> Self {
         let (old, new) = (together(old), together(new));
-        let (old_groups, new_groups) = (groups(&old), groups(&new));
-        let [olds, news] = [&old_groups, &new_groups].map(|groups| {
-            let points = groups.iter().flat_map(|group| group.points.iter().map(move |point| (group, point)));
-            points.map(|(group, point)| Side::of(&group.key.conditions(), point)).collect::<Vec<_>>()
-        });
+        let [olds, news] = [&old, &new].map(Side::all);
         let shared: Vec<(&Side<'_>, &Side<'_>)> =
             olds.iter().filter_map(|old| Some((old, news.iter().find(|new| new.is_same(old))?))).collect();
         let pairs = || shared.iter().flat_map(|(old, new)| old.figures().map(move |it| (*old, *new, it)));
@@ -159,7 +156,7 @@ impl ComparedFigure {
         let needed = self.repeats_needed.map_or_else(String::new, |needed| format!(" ({needed})"));
         [
             self.engine.clone(),
-            self.size_bytes.to_string(),
+            if self.size_bytes > 0 { self.size_bytes.to_string() } else { dash() },
             self.figure.to_owned(),
             three_digits(self.old),
             three_digits(self.new),
@@ -175,7 +172,7 @@ const HEADINGS: [&str; 8] =
 
 /// The repeats of a case on one side.
 struct Side<'a> {
-    point: &'a Point<'a>,
+    point: Point<'a>,
     conditions: String,
 }
 
@@ -187,10 +184,23 @@ const LATENCIES: &[Figure] = &[
     ("p99", Better::Less, |case| Some(times(case).filter(|it| it.supports(Percentile::P99))?.p99)),
 ];
 const RATES: &[Figure] = &[("samples/s", Better::More, |case| Some(case.figures.throughput?.samples_per_s))];
+/// Of workloads that lost nothing that they should not lose.
+const COSTS: &[Figure] = &[("CPU %", Better::Less, Case::headline), ("age p99", Better::Less, age_p99)];
 
 impl<'a> Side<'a> {
-    fn of(conditions: &str, point: &'a Point<'a>) -> Self {
-        Self { point, conditions: conditions_of(conditions, point) }
+    /// All cases of a run.
+    fn all(run: &'a Run) -> Vec<Self> {
+        let of_group = |(conditions, point): (String, Point<'a>)| Self {
+            conditions: conditions_of(&conditions, &point),
+            point,
+        };
+        let points = groups(run).into_iter().flat_map(|group| {
+            let conditions = group.key.conditions();
+            group.points.into_iter().map(move |point| (conditions.clone(), point))
+        });
+        let workloads = workload_points(run).into_iter();
+        let workloads = workloads.map(|(conditions, point)| Self { conditions, point });
+        points.map(of_group).chain(workloads).collect()
     }
 
     fn test(&self) -> Test {
@@ -206,19 +216,18 @@ impl<'a> Side<'a> {
     }
 
     fn name(&self) -> String {
-        format!(
-            "{} {} B ({}, {})",
-            self.point.engine,
-            self.point.size_bytes,
-            self.test().name(),
-            self.conditions
-        )
+        let size = match self.point.size_bytes {
+            0 => String::new(),
+            bytes => format!(" {bytes} B"),
+        };
+        format!("{}{size} ({}, {})", self.point.engine, self.test().name(), self.conditions)
     }
 
     fn figures(&self) -> impl Iterator<Item = &'static Figure> + use<> {
         match self.test() {
             Test::Latency => LATENCIES.iter(),
-            Test::Throughput | Test::Workload => RATES.iter(),
+            Test::Throughput => RATES.iter(),
+            Test::Workload => COSTS.iter(),
         }
     }
 
@@ -468,6 +477,25 @@ mod tests {
         let news: Vec<Run> = (0..8).map(|_| one(12.0)).collect();
         let found = RunComparison::new(&olds, &news, RunComparisonOptions { is_paired: true, ..PLAIN });
         assert_eq!((found.figures[0].repeats, found.figures[0].verdict), ([8, 8], Change::Worse));
+    }
+
+    #[test]
+    fn workloads_of_the_same_contents_are_compared_by_what_they_cost() {
+        let side = |digest: &str, cpu: f64| {
+            run((1..=20).map(|repeat| {
+                let case = crate::workload::tests::case("weir", repeat, cpu + f64::from(repeat % 5) * 1e-3, 100);
+                case.with(|it| it.conditions.workload_digest = Some(digest.to_owned()))
+            }))
+        };
+        let found = RunComparison::new(&[side("ab", 10.0)], &[side("ab", 5.0)], PLAIN);
+        let [cpu, age] = &found.figures[..] else { panic!("{:?}", found.figures) };
+        assert_eq!((cpu.figure, cpu.verdict), ("CPU %", Change::Better));
+        assert_eq!((age.figure, age.ratio), ("age p99", 1.0));
+        assert!(found.text(PLAIN).starts_with("workload, robot, contents ab\n"), "{}", found.text(PLAIN));
+        let other = RunComparison::new(&[side("ab", 10.0)], &[side("cd", 10.0)], PLAIN);
+        assert_eq!(other.figures, []);
+        assert_eq!(other.missing, ["weir (workload, robot, contents ab)"]);
+        assert_eq!(other.added, ["weir (workload, robot, contents cd)"]);
     }
 
     #[test]

@@ -5,7 +5,7 @@ use weir_results::{
 };
 
 use crate::compare::{ReportOptions, compare_repeats};
-use crate::group::{counted, rank};
+use crate::group::{Point, counted, rank};
 use crate::table::{dash, drawn, spread_text};
 
 /// A workload under the same conditions, measured with several engines.
@@ -46,6 +46,24 @@ pub(crate) fn workload_groups(run: &Run) -> Vec<WorkloadGroup<'_>> {
     groups.into_iter().map(|(_, group)| group.finished()).collect()
 }
 
+/// Returns each workload of a run with each engine: what distinguishes it from others, and its repeats.
+pub(crate) fn workload_points(run: &Run) -> Vec<(String, Point<'_>)> {
+    let mut points = Vec::new();
+    for group in workload_groups(run) {
+        let conditions = group.cases().first().map(|case| Key::of(case).conditions()).unwrap_or_default();
+        for (engine, repeats) in group.points {
+            let point = Point { engine: engine.to_owned(), size_bytes: 0, load: None, repeats };
+            points.push((conditions.clone(), point));
+        }
+    }
+    points
+}
+
+/// Returns the age in microseconds that 1 % of all samples of a workload exceeded, unless it lost what it should not.
+pub(crate) fn age_p99(case: &Case) -> Option<f64> {
+    case.headline().and(ages(case)).map(|ages| ages.p99)
+}
+
 /// What the cases of a group have in common.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Key<'a> {
@@ -62,6 +80,14 @@ impl<'a> Key<'a> {
             digest: conditions.workload_digest.as_deref(),
             kept_awake: conditions.kept_awake,
         }
+    }
+
+    /// All of it in words.
+    fn conditions(self) -> String {
+        let contents = self.digest.map(|digest| format!("contents {digest}"));
+        let awake = self.kept_awake.then(|| "processors kept awake".to_owned());
+        let name = Some(self.name.unwrap_or("without a name").to_owned());
+        [name, contents, awake].into_iter().flatten().collect::<Vec<_>>().join(", ")
     }
 
     /// The beginning of the title. With the digest, if the run has other contents of the same name as well.
@@ -306,7 +332,7 @@ fn rate(group: &TopicGroupFigures) -> String {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use weir_results::{Environment, LatencyKind, LatencyRecorder, NotMeasured, ProcessFigures, Reliability};
 
     use super::*;
@@ -338,7 +364,7 @@ mod tests {
         }
     }
 
-    fn case(engine: &str, repeat: u32, cpu_percent: f64, age_us: u64) -> Case {
+    pub(crate) fn case(engine: &str, repeat: u32, cpu_percent: f64, age_us: u64) -> Case {
         let figures = ProcessFigures { cpu_user_s: 0.5, max_rss_kib: 2048, ..ProcessFigures::default() };
         let process = WorkloadProcess { nodes: "camera 1, arm 2".to_owned(), figures, cpu_percent };
         Case::new(engine, Test::Workload, Reliability::None, 0).with(|it| {
