@@ -44,7 +44,8 @@ pub struct ComparedFigure {
     pub size_bytes: u64,
     /// The test and its conditions.
     pub conditions: String,
-    /// `p50`, `p99` (microseconds) or `samples/s`; of a workload `CPU %` (of one processor) or `age p99` (microseconds).
+    /// `p50`, `p99` (microseconds) or `samples/s`; of a workload `CPU %` (of one processor) or `age p99`
+    /// (microseconds).
     pub figure: &'static str,
     /// Median of the old side.
     pub old: f64,
@@ -483,7 +484,8 @@ mod tests {
     fn workloads_of_the_same_contents_are_compared_by_what_they_cost() {
         let side = |digest: &str, cpu: f64| {
             run((1..=20).map(|repeat| {
-                let case = crate::workload::tests::case("weir", repeat, cpu + f64::from(repeat % 5) * 1e-3, 100);
+                let case =
+                    crate::workload::tests::case("weir", repeat, cpu + f64::from(repeat % 5) * 1e-3, 100);
                 case.with(|it| it.conditions.workload_digest = Some(digest.to_owned()))
             }))
         };

@@ -231,7 +231,7 @@ impl WriterCore {
     pub(super) fn note_unacknowledged(&mut self, now: Time) {
         if self.heartbeat.next_at.is_none() && self.has_reliable {
             self.heartbeat.delay = self.heartbeat_delay(now);
-            self.heartbeat.next_at = Some(now + self.heartbeat.delay);
+            self.heartbeat.begin(now, self.history.last());
         }
     }
 

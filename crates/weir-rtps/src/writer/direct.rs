@@ -136,6 +136,7 @@ impl WriterCore {
         let since_last = self.history.charged() + cost - self.heartbeat.charged;
         self.heartbeat.asked_at.is_none()
             && !self.is_lossy(now)
+            && !self.heartbeat.would_ride(now, self.history.next())
             && since_last < window / config::HEARTBEAT_WINDOW_SHARE
             && self.in_flight() + cost <= window / 2
             && self.has_room_behind_hole(cost)

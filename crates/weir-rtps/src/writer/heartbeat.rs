@@ -3,6 +3,8 @@
 use alloc::collections::VecDeque;
 use core::time::Duration;
 
+use weir_wire::SequenceNumber;
+
 use crate::config;
 use crate::time::Time;
 
@@ -40,6 +42,12 @@ pub(super) struct Heartbeat {
     pub(super) probes: u8,
     /// HEARTBEATs that became due since then.
     pub(super) expired: u8,
+    /// The sample that the timer was last started for, and when.
+    pub(super) begun: Option<(SequenceNumber, Time)>,
+    /// So was the sample before it, and for no other, long before.
+    pub(super) was_sparse: bool,
+    /// The next transmission is a sparse sample, whose HEARTBEAT rides with it.
+    pub(super) rides: bool,
 }
 
 impl Heartbeat {
@@ -52,6 +60,29 @@ impl Heartbeat {
         let before = self.next_at.filter(|before| is_lossy && self.asked_at.is_some() && *before > now);
         self.next_at = Some(before.map_or(at, |before| before.min(at)));
         self.asked_at.get_or_insert(now);
+    }
+
+    /// Starts the timer for sample `sn`.
+    ///
+    /// A writer of sparse samples asks for acknowledgement with each of them. Otherwise, the HEARTBEAT would wake both
+    /// ends once more some milliseconds later. Samples are sparse if the two before were alone: those of a burst need
+    /// one HEARTBEAT at its end.
+    pub(super) fn begin(&mut self, now: Time, sn: SequenceNumber) {
+        self.next_at = Some(now + self.delay);
+        let is_sparse = self.is_apart(now, sn);
+        self.rides = is_sparse && self.was_sparse;
+        (self.begun, self.was_sparse) = (Some((sn, now)), is_sparse);
+    }
+
+    /// Returns whether a HEARTBEAT would ride with sample `sn`.
+    #[inline]
+    pub(super) fn would_ride(&self, now: Time, sn: SequenceNumber) -> bool {
+        self.was_sparse && self.next_at.is_none() && self.is_apart(now, sn)
+    }
+
+    /// Returns whether sample `sn` comes alone, and long after the one before.
+    fn is_apart(&self, now: Time, sn: SequenceNumber) -> bool {
+        self.begun.is_some_and(|(last, at)| last.next() == sn && now.since(at) >= config::HEARTBEAT_DELAY_MIN)
     }
 
     /// Returns the count of the next HEARTBEAT. `now`: when it is sent, if an answer is to measure a path.

@@ -31,6 +31,7 @@ mod pauses;
 mod presented;
 mod restarts;
 mod service;
+mod sparse;
 mod timed;
 
 pub(super) const WRITER: Guid = Guid::new(GuidPrefix([1; 12]), EntityId::user_writer(1, false));

@@ -165,10 +165,15 @@ impl WriterCore {
         // A HEARTBEAT that is due is added to the last sample's datagram, unless that is a
         // fragment.
         let can_ride = |item: &Item| item.slice.is_some() && !item.is_scratch_first;
-        if self.heartbeat.is_due
+        let is_sparse = core::mem::take(&mut self.heartbeat.rides);
+        if (self.heartbeat.is_due || is_sparse)
             && self.filters.is_none()
             && out.items[first_item..].last().is_some_and(can_ride)
         {
+            if !self.heartbeat.is_due && self.pacing.is_unused() {
+                // Readers of some engines take as long for their answer as this HEARTBEAT is early.
+                self.heartbeat.delay *= 2;
+            }
             self.heartbeat.is_due = false;
             self.ride_along(now, out);
         }
