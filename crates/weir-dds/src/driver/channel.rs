@@ -36,6 +36,12 @@ const RECEIVE_BUFFERS: usize = 32;
 /// The batch limit doubles if a batch is full, less than this after the previous one, and no call
 /// between them found nothing.
 const BUSY_GAP: Duration = Duration::from_micros(3);
+/// A sleep until the next batch that was shorter than this has cost more than it spared.
+const SHORT_WAIT: Duration = Duration::from_micros(10);
+/// A thread looks before it sleeps until so many sleeps were not short.
+const SHORT_WAITS_MAX: u8 = 4;
+/// How often it looks.
+const LOOKS_BEFORE_SLEEP: u32 = 16;
 /// How long the background thread leaves the role to application threads after they last received.
 const TAKE_OVER_AFTER: Duration = Duration::from_millis(1);
 /// Receive calls on multicast sockets before the unicast socket is tried first.
@@ -98,6 +104,8 @@ pub(super) struct Role {
     pub(super) received_at: Time,
     /// A receive call since then found nothing: this thread is faster than the senders.
     pub(super) is_caught_up: bool,
+    /// How many of the last sleeps were short, less those that were not.
+    short_waits: u8,
     /// When this thread last yielded the only processor.
     pub(super) yielded_at: Time,
     pub(super) table: Arc<Table>,
@@ -135,6 +143,7 @@ impl Channel {
             patience: RECEIVE_TIMEOUT,
             received_at: Time::ZERO,
             is_caught_up: false,
+            short_waits: 0,
             yielded_at: Time::ZERO,
             table: Arc::default(),
             table_version: u64::MAX,
@@ -264,6 +273,31 @@ impl Channel {
         }
     }
 
+    /// Receives one batch, and sleeps until it is there. If the last ones came so soon that sleeping took longer than
+    /// waiting, it looks several times first: the sender pays for each wake-up. Returns when it arrived, too.
+    ///
+    /// `has_one_cpu`: looking would only keep the sender from sending.
+    pub(super) fn receive_soon(&self, role: &mut Role, has_one_cpu: bool) -> (Arrived, Time) {
+        if role.short_waits > 0 && !has_one_cpu {
+            for _ in 0..LOOKS_BEFORE_SLEEP {
+                let arrived = self.receive(role, Wait::DontWait);
+                if arrived.count > 0 {
+                    return (arrived, clock::now());
+                }
+                role.is_caught_up = true;
+                std::hint::spin_loop();
+            }
+        }
+        let before = clock::now();
+        let arrived = self.receive(role, Wait::Block);
+        let now = clock::now();
+        role.short_waits = match now.since(before) < SHORT_WAIT && arrived.count > 0 {
+            true => (role.short_waits + 1).min(SHORT_WAITS_MAX),
+            false => role.short_waits.saturating_sub(1),
+        };
+        (arrived, now)
+    }
+
     /// Receives one batch. Waits for it no longer than `left`, which may be shorter than a tick of the kernel: the
     /// timeouts of sockets are not.
     pub(super) fn receive_within(&self, role: &mut Role, left: Duration) -> Arrived {
@@ -383,6 +417,25 @@ mod tests {
     use weir_udp::SocketOptions;
 
     use super::*;
+
+    #[test]
+    fn a_thread_that_looks_before_it_sleeps_sleeps_when_nothing_comes() {
+        let address = SocketAddrV4::new(Ipv4Addr::LOCALHOST, 0);
+        let socket = UdpSocket::bind(&SocketOptions::new(address)).unwrap();
+        let channel = Channel::new(Arc::new(socket), Groups::new(Vec::new(), 1 << 20));
+        let mut role = channel.role.lock();
+        channel.set_patience(&mut role, Duration::from_millis(1));
+        role.short_waits = 2;
+        for expected in [1, 0, 0] {
+            assert_eq!(channel.receive_soon(&mut role, false).0.count, 0);
+            assert_eq!(role.short_waits, expected);
+        }
+        for short_waits in [0, 1] {
+            role.short_waits = short_waits;
+            channel.kick();
+            assert_eq!(channel.receive_soon(&mut role, false).0.count, 1);
+        }
+    }
 
     #[test]
     fn a_listener_that_receives_on_the_background_thread_does_not_pass_for_the_application() {

@@ -237,13 +237,15 @@ impl Driver {
         reader: Option<&ReaderEndpoint>,
     ) -> Option<TakenIn> {
         self.send_left(&mut role);
-        let arrived = self.channel.receive(&mut role, wait);
+        let (arrived, now) = match wait {
+            Wait::Block => self.channel.receive_soon(&mut role, self.has_one_cpu),
+            Wait::DontWait => (self.channel.receive(&mut role, wait), clock::now()),
+        };
         if arrived.count == 0 {
             drop(role);
             self.channel.announce_progress();
             return None;
         }
-        let now = clock::now();
         Some(self.take_in(role, now, arrived, reader))
     }
 
