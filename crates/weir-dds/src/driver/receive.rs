@@ -108,9 +108,6 @@ impl Driver {
                 Some(role) => self.receive_blocking(role, deadline.since(now), reader),
                 None => {
                     self.channel.sleep_until_progress(deadline, is_done);
-                    if self.has_failed() {
-                        return is_done();
-                    }
                     Some(TakenIn { at: clock::now(), has_awaited: false })
                 }
             };
@@ -126,7 +123,8 @@ impl Driver {
             if is_check_due && is_done() {
                 return true;
             }
-            if now >= deadline {
+            // A thread that took the role again and again would keep it from the one that closes the participant.
+            if now >= deadline || self.has_failed() {
                 return is_done();
             }
         }
