@@ -104,7 +104,8 @@ impl RunComparison {
         let count = pairs().filter(|(old, new, it)| old.has(it) && new.has(it)).count();
         let compare = |(old, new, it)| compare(old, new, it, count, options);
         let lacks = |side: &[Side<'_>], other: &[Side<'_>]| {
-            let is_missing = |it: &&Side<'_>| it.is_measured() && !other.iter().any(|one| one.is_same(it));
+            let is_other = |it: &Side<'_>, one: &Side<'_>| one.is_same(it) && one.is_measured();
+            let is_missing = |it: &&Side<'_>| it.is_measured() && !other.iter().any(|one| is_other(it, one));
             side.iter().filter(is_missing).map(Side::name).collect()
         };
         Self {
@@ -498,6 +499,11 @@ mod tests {
         assert_eq!(other.figures, []);
         assert_eq!(other.missing, ["weir (workload, robot, contents ab)"]);
         assert_eq!(other.added, ["weir (workload, robot, contents cd)"]);
+        // One without figures, because it lost too much, is not passed over.
+        let mut lossy = side("ab", 10.0);
+        lossy.cases.iter_mut().for_each(|case| case.figures.workload = None);
+        let found = RunComparison::new(&[side("ab", 10.0)], &[lossy], PLAIN);
+        assert_eq!(found.missing, ["weir (workload, robot, contents ab)"]);
     }
 
     #[test]

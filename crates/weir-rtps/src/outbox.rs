@@ -24,8 +24,6 @@ pub struct Outbox {
     pub scratch: Vec<u8>,
     /// One entry per send.
     pub items: Vec<Item>,
-    /// Messages that only acknowledge, as long as none was packed with others.
-    acknowledgements: usize,
     /// The addresses of the last removed item: the next one usually has the same, and comparing is
     /// cheaper than reference counting.
     kept: Option<Destinations>,
@@ -105,18 +103,6 @@ impl Outbox {
         self.kept = self.items.pop().map(|item| item.to).or(self.kept.take());
         self.items.clear();
         self.scratch.clear();
-        self.acknowledgements = 0;
-    }
-
-    /// Notes that the last message only acknowledges: it is less urgent than a request.
-    pub(crate) fn note_acknowledgement(&mut self) {
-        self.acknowledgements += 1;
-    }
-
-    /// Returns whether there are only acknowledgements to send, which may follow a little later.
-    #[inline]
-    pub fn holds_only_acknowledgements(&self) -> bool {
-        self.acknowledgements > 0 && self.items.len() == self.acknowledgements
     }
 
     /// Returns whether there is nothing to send.

@@ -11,7 +11,7 @@ use std::path::Path;
 use std::process::{Child, Command};
 use std::sync::mpsc;
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
 
@@ -135,14 +135,15 @@ fn run(
 /// Waits for both ends. When one has failed or takes too long, ends the other, which would wait for it for ever.
 fn wait_for_both(cable: &Cable, ends: [Child; 2]) -> Result<(), String> {
     // All loops of a pair of scripts take an hour and a half.
-    let limit = if is_all() { Duration::from_secs(2 * 3600) } else { Duration::from_secs(600) };
+    let limit = if is_all() { Duration::from_secs(110 * 60) } else { Duration::from_secs(900) };
+    let until = Instant::now() + limit;
     let (sender, ended) = mpsc::channel();
     thread::scope(|scope| {
         for mut end in ends {
             let sender = sender.clone();
             scope.spawn(move || sender.send(end.wait().unwrap()));
         }
-        let wait = || match ended.recv_timeout(limit) {
+        let wait = || match ended.recv_timeout(until.saturating_duration_since(Instant::now())) {
             Ok(status) if status.success() => Ok(()),
             Ok(status) => Err(format!("one end failed: {status}")),
             Err(_) => Err(format!("killed after {limit:?}")),

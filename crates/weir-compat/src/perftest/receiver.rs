@@ -36,6 +36,9 @@ pub struct Received {
     pub end: End,
 }
 
+/// How often a reliable echo is written, each time for half a second, by the thread that notices the end.
+const ECHO_TRIES_ALONE: u32 = 10;
+
 /// Bytes of samples that are taken at a time.
 const TAKE_BYTES: usize = 256 << 10;
 
@@ -49,7 +52,8 @@ pub(super) struct Receiver<T> {
     pub(super) news: Condvar,
     /// The same for a thread that polls.
     has_news: AtomicBool,
-    is_reliable: bool,
+    /// How often an echo is written that finds no room.
+    echo_tries: u32,
     is_over: AtomicBool,
 }
 
@@ -307,7 +311,12 @@ impl<T: Owned> Receiver<T> {
             samples: Mutex::new(SampleSeq::new()),
             news: Condvar::new(),
             has_news: AtomicBool::new(false),
-            is_reliable: settings.node.reliable,
+            // Without threads, the thread that writes echoes is the one that notices the end.
+            echo_tries: match (settings.node.reliable, settings.node.is_small) {
+                (false, _) => 1,
+                (true, true) => ECHO_TRIES_ALONE,
+                (true, false) => u32::MAX,
+            },
             is_over: AtomicBool::new(false),
         }
     }
@@ -328,10 +337,12 @@ impl<T: Owned> Receiver<T> {
     /// Sends a sample back. A publisher waits for a reliable echo as long as its subscriber is there. One that is not
     /// reliable and finds no room is a lost ping, which the publisher counts.
     fn write_echo(&self, data: &T) {
-        while let Err(DdsError::Timeout { .. }) = self.echo.write(data)
-            && self.is_reliable
-            && !self.is_over.load(Ordering::Relaxed)
-        {}
+        for _ in 0..self.echo_tries {
+            let is_timeout = matches!(self.echo.write(data), Err(DdsError::Timeout { .. }));
+            if !is_timeout || self.is_over.load(Ordering::Relaxed) {
+                return;
+            }
+        }
     }
 
     /// Notes that the test is over: no more echoes are waited for.

@@ -246,7 +246,7 @@ impl Inner {
         let is_done = || lane.core().can_go_on(clock::now());
         if let Some(until) = paused_until.filter(|_| driver.wait != WaitStrategy::Spin) {
             driver.receive_in_pause(until, is_done);
-            return true;
+            return !driver.has_failed();
         }
         let deadline = paused_until.unwrap_or_else(|| clock::now() + self.qos.max_blocking_time);
         driver.receive_until(Some(deadline), driver.wait, is_done) || paused_until.is_some()

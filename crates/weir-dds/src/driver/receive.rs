@@ -4,8 +4,7 @@
 //! collects acknowledgements ([`Driver::receive_what_is_there`]), and the background thread. Each
 //! takes the role, receives a batch (`Channel::receive`) and calls `take_in`. With the role held,
 //! `dispatch` passes the batch to the endpoints and sends their replies. Then `finish_batch`
-//! releases the role and calls listeners. Acknowledgements of a single datagram are left until the
-//! role is taken next (`send_left`): the application gets its sample first.
+//! releases the role and calls listeners.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -131,15 +130,6 @@ impl Driver {
         is_done()
     }
 
-    /// Sends the acknowledgements that `dispatch` has left. Who takes the role does that before it receives: the thread
-    /// that left them, or the background thread if that one has more to do.
-    #[inline]
-    fn send_left(&self, role: &mut Role) {
-        if !role.outbox.is_empty() {
-            self.outlet.send(&mut role.sender, &mut role.outbox);
-        }
-    }
-
     /// Polls the socket a few times in quick succession and processes what arrives.
     ///
     /// Returns `None` if nothing arrived. Otherwise the batch is taken to have arrived at `now`,
@@ -151,7 +141,6 @@ impl Driver {
         now: Time,
         reader: Option<&ReaderEndpoint>,
     ) -> Option<TakenIn> {
-        self.send_left(&mut role);
         for _ in 0..CHECKS_BETWEEN_CLOCK_READS {
             let arrived = self.channel.receive(&mut role, Wait::DontWait);
             if arrived.count > 0 {
@@ -192,7 +181,10 @@ impl Driver {
                 self.channel.sleep_until_progress(until, &mut is_done);
                 continue;
             };
-            self.send_left(&mut role);
+            // What another thread has received in the meantime may have ended the pause.
+            if is_done() {
+                break;
+            }
             let arrived = self.channel.receive_within(&mut role, until.since(now));
             let now = clock::now();
             if arrived.count > 0 {
@@ -234,7 +226,6 @@ impl Driver {
         wait: Wait,
         reader: Option<&ReaderEndpoint>,
     ) -> Option<TakenIn> {
-        self.send_left(&mut role);
         let (arrived, now) = match wait {
             Wait::Block => self.channel.receive_soon(&mut role, self.has_one_cpu),
             Wait::DontWait => (self.channel.receive(&mut role, wait), clock::now()),
@@ -282,8 +273,7 @@ impl Driver {
         let endpoints = BatchEndpoints { table, came, timers: &self.outlet.timers };
         let incoming =
             Incoming { endpoints: &endpoints, prediction: prediction.as_deref(), prefix: self.prefix, now };
-        let single_len = received.single_datagram_len();
-        let next = match single_len {
+        let next = match received.single_datagram_len() {
             Some(len) => {
                 let block = blocks.take_single(received, len);
                 let datagram = block.map_or_else(|| received.first_bytes(len), |block| &block.bytes()[..len]);
@@ -302,9 +292,7 @@ impl Driver {
         if arrived.is_multicast {
             counters.multicast += batch.counters.datagrams - before;
         }
-        // The acknowledgement of a sparse sample follows its delivery: it would wake its writer before the application.
-        let may_wait = single_len.is_some() && self.polling.is_none() && outbox.holds_only_acknowledgements();
-        if !may_wait && !outbox.is_empty() {
+        if !outbox.is_empty() {
             self.outlet.send(sender, outbox);
         }
         if let Some(at) = next {
@@ -334,7 +322,6 @@ impl Driver {
     /// [`Driver::call_data_listeners`].
     pub(crate) fn receive_quietly(&self, later: &mut Vec<ReaderNews>) {
         let Some(mut role) = self.channel.role.try_lock() else { return };
-        self.send_left(&mut role);
         let arrived = self.channel.receive(&mut role, Wait::DontWait);
         let now = clock::now();
         if arrived.count > 0 {

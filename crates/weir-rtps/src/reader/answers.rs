@@ -75,9 +75,6 @@ impl ReaderCore {
                     push(message, &AckNack { state: *state, ..acknack });
                 }
             });
-            if is_final && state.is_empty() && more.is_empty() {
-                out.note_acknowledgement();
-            }
             if proxy.reports_ecn {
                 ecn::report(config, proxy, out);
             }

@@ -114,24 +114,6 @@ fn samples_of_a_reliable_writer_are_delivered_in_order_and_once() {
 }
 
 #[test]
-fn acknowledgements_are_told_from_requests() {
-    let mut reader = reader(Reliability::Reliable);
-    let mut is_for_later = |sn, count, last| {
-        data(&mut reader, sn);
-        heartbeat(&mut reader, count, 1, last);
-        let mut out = Outbox::new();
-        reader.poll_transmit(Time(2_000), &mut out);
-        let before = out.holds_only_acknowledgements();
-        assert!(!out.is_empty());
-        out.clear();
-        (before, out.holds_only_acknowledgements())
-    };
-    assert_eq!(is_for_later(1, 1, 1), (true, false));
-    assert_eq!(is_for_later(3, 2, 3), (false, false), "2 is missing");
-    assert_eq!(is_for_later(2, 3, 3), (true, false));
-}
-
-#[test]
 fn what_lies_further_apart_than_a_set_reaches_is_asked_for_in_more_acknacks() {
     let mut reader = reader(Reliability::Reliable);
     heartbeat(&mut reader, 1, 1, 0);

@@ -67,9 +67,9 @@ impl Heartbeat {
     /// A writer of sparse samples asks for acknowledgement with each of them. Otherwise, the HEARTBEAT would wake both
     /// ends once more some milliseconds later. Samples are sparse if the two before were alone: those of a burst need
     /// one HEARTBEAT at its end.
-    pub(super) fn begin(&mut self, now: Time, sn: SequenceNumber) {
+    pub(super) fn begin(&mut self, now: Time, sn: SequenceNumber, may_ride: bool) {
         self.next_at = Some(now + self.delay);
-        let is_sparse = self.is_apart(now, sn);
+        let is_sparse = may_ride && self.is_apart(now, sn);
         self.rides = is_sparse && self.was_sparse;
         (self.begun, self.was_sparse) = (Some((sn, now)), is_sparse);
     }

@@ -172,7 +172,7 @@ impl WriterCore {
         {
             if !self.heartbeat.is_due && self.pacing.is_unused() {
                 // Readers of some engines take as long for their answer as this HEARTBEAT is early.
-                self.heartbeat.delay *= 2;
+                self.heartbeat.delay = (self.heartbeat.delay * 2).min(config::HEARTBEAT_DELAY_MAX);
             }
             self.heartbeat.is_due = false;
             self.ride_along(now, out);
