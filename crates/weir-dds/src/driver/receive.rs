@@ -227,7 +227,7 @@ impl Driver {
         reader: Option<&ReaderEndpoint>,
     ) -> Option<TakenIn> {
         let (arrived, now) = match wait {
-            Wait::Block => self.channel.receive_soon(&mut role, self.has_one_cpu),
+            Wait::Block => self.channel.receive_soon(&mut role),
             Wait::DontWait => (self.channel.receive(&mut role, wait), clock::now()),
         };
         if arrived.count == 0 {
