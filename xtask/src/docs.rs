@@ -173,7 +173,9 @@ fn origin(results: &str) -> Option<String> {
     let date = environment.get("date")?.as_str()?;
     let command = environment.get("command")?.as_array()?;
     let command: Vec<&str> = command.iter().filter_map(Value::as_str).collect();
-    Some(format!("\nMeasured {date} by `{}`.\n", command.join(" ")))
+    // A line for each option: the commands are long, and people copy them.
+    let command = command.join(" ").replace(" --", " \\\n    --");
+    Some(format!("\nMeasured {date} by\n\n```sh\n{command}\n```\n"))
 }
 
 /// `text` with `new` between the marks in place of what is there.
@@ -348,8 +350,10 @@ mod tests {
 
     #[test]
     fn the_header_of_results_says_how_they_were_measured() {
-        let header = "{\"environment\":{\"date\":\"D\",\"command\":[\"weir\",\"targets\"]}}\n{}\n";
-        assert_eq!(origin(header).unwrap(), "\nMeasured D by `weir targets`.\n");
+        let header =
+            "{\"environment\":{\"date\":\"D\",\"command\":[\"weir\",\"bench\",\"--sizes\",\"1k\"]}}\n{}\n";
+        let expected = "\nMeasured D by\n\n```sh\nweir bench \\\n    --sizes 1k\n```\n";
+        assert_eq!(origin(header).unwrap(), expected);
         assert_eq!(origin("{\"environment\":{}}"), None);
     }
 

@@ -36,7 +36,7 @@ pub struct Received {
     pub end: End,
 }
 
-/// How often a reliable echo is written, each time for half a second, by the thread that notices the end.
+/// Attempts to write a reliable echo, of half a second each, on the thread that also notices the end of the test.
 const ECHO_TRIES_ALONE: u32 = 10;
 
 /// Bytes of samples that are taken at a time.
@@ -52,8 +52,9 @@ pub(super) struct Receiver<T> {
     pub(super) news: Condvar,
     /// The same for a thread that polls.
     has_news: AtomicBool,
-    /// How often an echo is written that finds no room.
+    /// Attempts to write an echo that finds no room.
     echo_tries: u32,
+    /// The test has ended: no echo is awaited any more.
     is_over: AtomicBool,
 }
 
@@ -345,7 +346,7 @@ impl<T: Owned> Receiver<T> {
         }
     }
 
-    /// Notes that the test is over: no more echoes are waited for.
+    /// Ends the attempts to write an echo, because the test is over.
     pub(super) fn end(&self) {
         self.is_over.store(true, Ordering::Relaxed);
     }
@@ -365,7 +366,7 @@ impl<T: Owned> Receiver<T> {
             }
             let is_served = tally.accept(self.limits, &received, writer, now_ns);
             if is_served && self.limits.echo(Kind::of(&received.header)) {
-                // An echo may take long on a slow link. Who reports and notices the end goes on meanwhile.
+                // This takes long on a slow link. The thread that reports and ends the test goes on meanwhile.
                 MutexGuard::unlocked(&mut tally, || self.write_echo(data));
             }
         }

@@ -239,7 +239,7 @@ impl Inner {
 
     /// Waits, and receives meanwhile, until more of a large sample may be sent.
     ///
-    /// Returns `false` if no reader made room for `max_blocking_time`.
+    /// Returns `false` if no reader made room for `max_blocking_time`, or the participant has failed.
     fn wait_amid_sample(&self) -> bool {
         let (driver, lane) = (self.driver(), &self.endpoint.lane);
         let paused_until = lane.core().paused_until();

@@ -36,12 +36,15 @@ const RECEIVE_BUFFERS: usize = 32;
 /// The batch limit doubles if a batch is full, less than this after the previous one, and no call
 /// between them found nothing.
 const BUSY_GAP: Duration = Duration::from_micros(3);
-/// A sleep until the next batch that was shorter than this has cost more than it spared.
-const SHORT_WAIT: Duration = Duration::from_micros(10);
-/// A thread looks before it sleeps until so many sleeps were not short.
-const SHORT_WAITS_MAX: u8 = 4;
-/// How often it looks.
-const LOOKS_BEFORE_SLEEP: u32 = 16;
+/// A receive call that sleeps for less than this costs more than polling for as long: the sender pays for the wake-up.
+const SHORT_SLEEP: Duration = Duration::from_micros(10);
+/// From so many short sleeps on, a thread polls before it sleeps. One may be a datagram that was there already, the
+/// second of two that arrived together.
+const SHORT_SLEEPS_MIN: u8 = 2;
+/// More are not counted, so that a thread stops polling soon after a stream has ended.
+const SHORT_SLEEPS_MAX: u8 = 4;
+/// Receive calls before a sleep: about 5 us.
+const POLLS_BEFORE_SLEEP: u32 = 16;
 /// How long the background thread leaves the role to application threads after they last received.
 const TAKE_OVER_AFTER: Duration = Duration::from_millis(1);
 /// Receive calls on multicast sockets before the unicast socket is tried first.
@@ -104,8 +107,8 @@ pub(super) struct Role {
     pub(super) received_at: Time,
     /// A receive call since then found nothing: this thread is faster than the senders.
     pub(super) is_caught_up: bool,
-    /// How many of the last sleeps were short, less those that were not.
-    short_waits: u8,
+    /// Short sleeps in blocking receive calls, minus longer ones since.
+    short_sleeps: u8,
     /// When this thread last yielded the only processor.
     pub(super) yielded_at: Time,
     pub(super) table: Arc<Table>,
@@ -143,7 +146,7 @@ impl Channel {
             patience: RECEIVE_TIMEOUT,
             received_at: Time::ZERO,
             is_caught_up: false,
-            short_waits: 0,
+            short_sleeps: 0,
             yielded_at: Time::ZERO,
             table: Arc::default(),
             table_version: u64::MAX,
@@ -273,17 +276,17 @@ impl Channel {
         }
     }
 
-    /// Receives one batch, and sleeps until it is there. If the last ones came so soon that sleeping took longer than
-    /// waiting, it looks several times first: the sender pays for each wake-up. Returns when it arrived, too.
+    /// Receives one batch, and sleeps until it arrives or the role's patience ends. Polls before that if the last
+    /// sleeps were short. Returns the current time, too, if it was read.
     ///
-    /// On one processor, looking keeps the sender from sending: it costs 2 to 3 % there. That this process may use one
-    /// processor only says nothing about the sender, which may have another.
-    pub(super) fn receive_soon(&self, role: &mut Role) -> (Arrived, Time) {
-        if role.short_waits > 0 {
-            for _ in 0..LOOKS_BEFORE_SLEEP {
+    /// With the sender on the same processor, polling delays it and costs 2 to 3 % of the throughput. The processors
+    /// of this process do not show that: each end may be pinned to one of its own.
+    pub(super) fn receive_or_sleep(&self, role: &mut Role) -> (Arrived, Option<Time>) {
+        if role.short_sleeps >= SHORT_SLEEPS_MIN {
+            for _ in 0..POLLS_BEFORE_SLEEP {
                 let arrived = self.receive(role, Wait::DontWait);
                 if arrived.count > 0 {
-                    return (arrived, clock::now());
+                    return (arrived, None);
                 }
                 role.is_caught_up = true;
                 std::hint::spin_loop();
@@ -292,11 +295,11 @@ impl Channel {
         let before = clock::now();
         let arrived = self.receive(role, Wait::Block);
         let now = clock::now();
-        role.short_waits = match now.since(before) < SHORT_WAIT && arrived.count > 0 {
-            true => (role.short_waits + 1).min(SHORT_WAITS_MAX),
-            false => role.short_waits.saturating_sub(1),
+        role.short_sleeps = match arrived.count > 0 && now.since(before) < SHORT_SLEEP {
+            true => (role.short_sleeps + 1).min(SHORT_SLEEPS_MAX),
+            false => role.short_sleeps.saturating_sub(1),
         };
-        (arrived, now)
+        (arrived, Some(now))
     }
 
     /// Receives one batch. Waits for it no longer than `left`, which may be shorter than a tick of the kernel: the
@@ -420,21 +423,21 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_thread_that_looks_before_it_sleeps_sleeps_when_nothing_comes() {
+    fn a_thread_that_polls_sleeps_when_nothing_arrives_and_stops_polling() {
         let address = SocketAddrV4::new(Ipv4Addr::LOCALHOST, 0);
         let socket = UdpSocket::bind(&SocketOptions::new(address)).unwrap();
         let channel = Channel::new(Arc::new(socket), Groups::new(Vec::new(), 1 << 20));
         let mut role = channel.role.lock();
         channel.set_patience(&mut role, Duration::from_millis(1));
-        role.short_waits = 2;
-        for expected in [1, 0, 0] {
-            assert_eq!(channel.receive_soon(&mut role).0.count, 0);
-            assert_eq!(role.short_waits, expected);
+        role.short_sleeps = SHORT_SLEEPS_MIN;
+        for expected in [SHORT_SLEEPS_MIN - 1, SHORT_SLEEPS_MIN - 2, 0] {
+            assert_eq!(channel.receive_or_sleep(&mut role).0.count, 0);
+            assert_eq!(role.short_sleeps, expected);
         }
-        for short_waits in [0, 1] {
-            role.short_waits = short_waits;
+        for short_sleeps in [0, SHORT_SLEEPS_MIN] {
+            role.short_sleeps = short_sleeps;
             channel.kick();
-            assert_eq!(channel.receive_soon(&mut role).0.count, 1);
+            assert_eq!(channel.receive_or_sleep(&mut role).0.count, 1);
         }
     }
 

@@ -227,15 +227,15 @@ impl Driver {
         reader: Option<&ReaderEndpoint>,
     ) -> Option<TakenIn> {
         let (arrived, now) = match wait {
-            Wait::Block => self.channel.receive_soon(&mut role),
-            Wait::DontWait => (self.channel.receive(&mut role, wait), clock::now()),
+            Wait::Block => self.channel.receive_or_sleep(&mut role),
+            Wait::DontWait => (self.channel.receive(&mut role, wait), None),
         };
         if arrived.count == 0 {
             drop(role);
             self.channel.announce_progress();
             return None;
         }
-        Some(self.take_in(role, now, arrived, reader))
+        Some(self.take_in(role, now.unwrap_or_else(clock::now), arrived, reader))
     }
 
     /// Passes the received batch to the endpoints, sends their replies, releases the role, and

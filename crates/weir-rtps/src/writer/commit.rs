@@ -231,7 +231,7 @@ impl WriterCore {
     pub(super) fn note_unacknowledged(&mut self, now: Time) {
         if self.heartbeat.next_at.is_none() && self.has_reliable {
             self.heartbeat.delay = self.heartbeat_delay(now);
-            // Where answers take long, no reader is asked more often than they take.
+            // Readers that answer slowly are asked no sooner than they can answer.
             let may_ride = self.config.answer_time.is_zero();
             self.heartbeat.begin(now, self.history.last(), may_ride);
         }

@@ -44,9 +44,9 @@ pub(super) struct Heartbeat {
     pub(super) expired: u8,
     /// The sample that the timer was last started for, and when.
     pub(super) begun: Option<(SequenceNumber, Time)>,
-    /// So was the sample before it, and for no other, long before.
+    /// That sample followed the one before after a pause.
     pub(super) was_sparse: bool,
-    /// The next transmission is a sparse sample, whose HEARTBEAT rides with it.
+    /// The next transmission is a sparse sample, and includes its HEARTBEAT.
     pub(super) rides: bool,
 }
 
@@ -64,9 +64,9 @@ impl Heartbeat {
 
     /// Starts the timer for sample `sn`.
     ///
-    /// A writer of sparse samples asks for acknowledgement with each of them. Otherwise, the HEARTBEAT would wake both
-    /// ends once more some milliseconds later. Samples are sparse if the two before were alone: those of a burst need
-    /// one HEARTBEAT at its end.
+    /// The HEARTBEAT of a sparse sample rides with it: some milliseconds later, it would wake both ends once more. A
+    /// sample is sparse if it and the one before each followed a single sample, after a pause. The first sample of a
+    /// burst is not: the burst needs one HEARTBEAT at its end. `may_ride`: HEARTBEATs may ride at all.
     pub(super) fn begin(&mut self, now: Time, sn: SequenceNumber, may_ride: bool) {
         self.next_at = Some(now + self.delay);
         let is_sparse = may_ride && self.is_apart(now, sn);
@@ -80,7 +80,7 @@ impl Heartbeat {
         self.was_sparse && self.next_at.is_none() && self.is_apart(now, sn)
     }
 
-    /// Returns whether sample `sn` comes alone, and long after the one before.
+    /// Returns whether sample `sn` follows a single one, after a pause.
     fn is_apart(&self, now: Time, sn: SequenceNumber) -> bool {
         self.begun.is_some_and(|(last, at)| last.next() == sn && now.since(at) >= config::HEARTBEAT_DELAY_MIN)
     }

@@ -171,7 +171,7 @@ impl WriterCore {
             && out.items[first_item..].last().is_some_and(can_ride)
         {
             if !self.heartbeat.is_due && self.pacing.is_unused() {
-                // Readers of some engines take as long for their answer as this HEARTBEAT is early.
+                // Some engines' readers answer after as much time as this HEARTBEAT is earlier than by the timer.
                 self.heartbeat.delay = (self.heartbeat.delay * 2).min(config::HEARTBEAT_DELAY_MAX);
             }
             self.heartbeat.is_due = false;
