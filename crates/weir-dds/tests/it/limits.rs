@@ -191,7 +191,8 @@ fn a_sample_that_was_refused_is_requested_as_soon_as_there_is_room() {
         told.recv_timeout(DEADLINE).unwrap();
         let before = reader.protocol_counters().nacks_sent;
         assert_eq!(take(&reader), 1);
-        assert_eq!(reader.protocol_counters().nacks_sent, before + 1);
+        // A HEARTBEAT may have led to another request since.
+        assert!(reader.protocol_counters().nacks_sent > before);
         writer.wait_for_acknowledgments(DEADLINE).unwrap();
         assert_eq!(take(&reader), 1);
     }
