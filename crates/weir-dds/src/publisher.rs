@@ -185,8 +185,7 @@ impl Publisher {
             writer.enable()?;
         }
         // A failure that was not found before has closed this writer, or is found here.
-        self.handle.driver.check()?;
-        Ok(writer)
+        self.handle.driver.cause_of_failure().map_or(Ok(writer), Err)
     }
 
     /// Returns what its writers announce with each sample; `None`: nothing.

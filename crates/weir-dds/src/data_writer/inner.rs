@@ -304,7 +304,9 @@ impl Inner {
         match refused {
             WriteRefused::TooLarge { .. } => DdsError::BadParameter(text),
             WriteRefused::Closed if !self.is_enabled.load(Ordering::SeqCst) => DdsError::NotEnabled("writer"),
-            WriteRefused::Closed => self.driver().failure().unwrap_or(DdsError::AlreadyDeleted("writer")),
+            WriteRefused::Closed => {
+                self.driver().cause_of_failure().unwrap_or(DdsError::AlreadyDeleted("writer"))
+            }
             WriteRefused::WindowFull
             | WriteRefused::LimitReached
             | WriteRefused::TooManyInstances

@@ -23,6 +23,19 @@ pub(super) struct State {
     pub(super) packing: Packing,
 }
 
+impl State {
+    /// Replaces the state, after a panic that may have left it inconsistent, by that of a closed participant.
+    pub(super) fn reset(&mut self) {
+        let now = clock::now();
+        let mut core = ParticipantCore::new(self.core.config().clone(), now);
+        core.close(now);
+        core.poll_transmit(now, &mut Outbox::new());
+        self.core = core;
+        self.outbox.clear();
+        self.user_outbox.clear();
+    }
+}
+
 impl Discovery {
     pub(crate) fn new(core: ParticipantCore) -> Self {
         let (outbox, user_outbox, packing) = (Outbox::new(), Outbox::new(), Packing::default());
@@ -38,18 +51,6 @@ impl Discovery {
     /// Returns counts of what was dropped.
     pub(crate) fn counters(&self) -> DiscoveryCounters {
         *self.state.lock().core.counters()
-    }
-
-    /// Replaces the state, after a failure that may have left it inconsistent, by that of a closed participant.
-    pub(super) fn reset(&self) {
-        let mut state = self.state.lock();
-        let now = clock::now();
-        let mut core = ParticipantCore::new(state.core.config().clone(), now);
-        core.close(now);
-        core.poll_transmit(now, &mut Outbox::new());
-        state.core = core;
-        state.outbox.clear();
-        state.user_outbox.clear();
     }
 
     /// Wakes threads that wait for matches.

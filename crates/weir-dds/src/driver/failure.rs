@@ -10,6 +10,7 @@
 
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use super::observers::Cause;
@@ -38,13 +39,18 @@ impl Driver {
 
     /// Returns the failure as an error, if the participant has failed.
     pub(crate) fn failure(&self) -> Option<DdsError> {
+        if self.has_failed() { self.cause_of_failure() } else { None }
+    }
+
+    /// The same as soon as writers may be closed, which they are before any call reports the failure.
+    pub(crate) fn cause_of_failure(&self) -> Option<DdsError> {
         let Failure { thread, panic } = self.failure.get()?;
         Some(DdsError::ThreadFailed { thread: thread.clone(), panic: panic.clone() })
     }
 
     #[inline]
     pub(crate) fn has_failed(&self) -> bool {
-        self.failure.get().is_some()
+        self.has_failed.load(Ordering::Acquire)
     }
 
     /// Returns whether the participant's threads are to go on.
@@ -63,11 +69,12 @@ impl Driver {
         if self.failure.set(Failure { thread: thread.to_owned(), panic }).is_err() {
             return;
         }
-        self.outlet.note_failure();
-        // Peers need not wait for the end of the lease. Discovery itself may be what failed.
-        let _ = catch_unwind(AssertUnwindSafe(|| self.with_discovery(|core, now| core.close(now))));
-        self.discovery.reset();
+        // First, so that no write succeeds after a call that has reported the failure.
         self.routes.table().writers.values().for_each(|writer| writer.lane.close());
+        self.has_failed.store(true, Ordering::Release);
+        self.outlet.note_failure();
+        // Peers need not wait for the end of the lease.
+        let _ = catch_unwind(AssertUnwindSafe(|| self.with_discovery(|core, now| core.close(now))));
         self.outlet.timers.wake();
         self.listeners.wake();
         self.channel.close();
@@ -146,6 +153,11 @@ mod tests {
         participant.create_publisher().create_datawriter(&topic, qos).unwrap()
     }
 
+    fn reader_of(participant: &DomainParticipant, topic: &str) -> DataReader<Number> {
+        let topic = participant.create_topic(topic).unwrap();
+        participant.create_subscriber().create_datareader(&topic, DataReaderQos::default()).unwrap()
+    }
+
     /// Forwards how many writers are matched.
     struct Matches(Mutex<Sender<u32>>);
 
@@ -183,16 +195,12 @@ mod tests {
                 )
                 .unwrap();
             let numbers = writer(&failing, DataWriterQos::default().keep_all().max_blocking_time(LONG));
-            let topic = failing.create_topic("numbers").unwrap();
-            let reader: DataReader<Number> =
-                failing.create_subscriber().create_datareader(&topic, DataReaderQos::default()).unwrap();
+            let topic = failing.create_topic::<Number>("numbers").unwrap();
+            let reader = reader_of(&failing, "numbers");
             numbers.wait_for_subscriptions(2, LONG).unwrap();
             numbers.write(&Number::default()).unwrap();
             assert!(far.wait_for_data(LONG).is_ok() && failing.failure().is_none());
-            let empty: DataReader<Number> = {
-                let topic = failing.create_topic("nothing").unwrap();
-                failing.create_subscriber().create_datareader(&topic, DataReaderQos::default()).unwrap()
-            };
+            let empty = reader_of(&failing, "nothing");
             std::thread::scope(|scope| {
                 let data = scope.spawn(|| empty.wait_for_data(LONG));
                 let more = scope.spawn(|| numbers.wait_for_subscriptions(100, LONG));
@@ -201,7 +209,7 @@ mod tests {
                 assert!(is_failure(more.join().unwrap().err()));
             });
             let loaned = numbers.register_instance(&Number::default());
-            for result in [
+            let results = [
                 numbers.write(&Number::default()),
                 numbers.write(&Number { value: 0, bytes: vec![0; 1 << 20] }),
                 numbers.write_w_timestamp(&Number::default(), std::time::SystemTime::UNIX_EPOCH),
@@ -215,8 +223,10 @@ mod tests {
                 failing.create_topic::<Number>("numbers").map(drop),
                 failing.create_publisher().create_datawriter(&topic, DataWriterQos::default()).map(drop),
                 failing.create_subscriber().create_datareader(&topic, DataReaderQos::default()).map(drop),
-            ] {
-                assert!(is_failure(result.err()));
+            ];
+            for (call, result) in results.into_iter().enumerate() {
+                let told = format!("call {call}: {result:?}");
+                assert!(is_failure(result.err()), "{told}");
             }
             assert!(
                 is_failure(failing.failure())
@@ -267,10 +277,7 @@ mod tests {
         }
     }
 
-    fn failed_thread(participant: &DomainParticipant) -> String {
-        let topic = participant.create_topic("nothing").unwrap();
-        let reader: DataReader<Number> =
-            participant.create_subscriber().create_datareader(&topic, DataReaderQos::default()).unwrap();
+    fn failed_thread(reader: &DataReader<Number>) -> String {
         match reader.wait_for_publications(1, LONG) {
             Err(DdsError::ThreadFailed { thread, .. }) => thread,
             other => panic!("{other:?}"),
@@ -281,8 +288,9 @@ mod tests {
     fn a_panic_of_the_receive_thread_is_a_failure() {
         let participant = participant(domain_id(), WaitStrategy::Block);
         let driver = driver_of(&participant);
+        let reader = reader_of(&participant, "nothing");
         std::thread::scope(|scope| {
-            let failed = scope.spawn(|| failed_thread(&participant));
+            let failed = scope.spawn(|| failed_thread(&reader));
             let kicks = scope.spawn(|| {
                 // A thread that sleeps in a receive call gives up the role when something arrives.
                 while participant.failure().is_none() {
@@ -300,18 +308,13 @@ mod tests {
     fn a_panic_of_the_timer_thread_is_a_failure() {
         let participant = participant(domain_id(), WaitStrategy::Block);
         let driver = driver_of(&participant);
-        let topic = participant.create_topic("nothing").unwrap();
-        let reader: DataReader<Number> =
-            participant.create_subscriber().create_datareader(&topic, DataReaderQos::default()).unwrap();
+        let reader = reader_of(&participant, "nothing");
         driver.discovery.state.lock().outbox.items.push(broken_item());
         // Whatever arrives makes the thread send what is due.
         let mut to = driver.meta.unicast.local_addr();
         to.set_ip(Ipv4Addr::LOCALHOST);
         driver.channel.socket.send_to(b"RTPS", to.into()).unwrap();
-        match reader.wait_for_publications(1, LONG) {
-            Err(DdsError::ThreadFailed { thread, .. }) => assert_eq!(thread, "weir-timers"),
-            other => panic!("{other:?}"),
-        }
+        assert_eq!(failed_thread(&reader), "weir-timers");
         // Dropping what is left reaches discovery, which is sound again.
         drop(reader);
     }

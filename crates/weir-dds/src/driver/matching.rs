@@ -1,6 +1,7 @@
 //! Turns discovery events into matches, statuses and listener calls.
 
 use std::net::SocketAddrV4;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
 
 use weir_rtps::discovery_event::{DiscoveryEvent, RemoteEndpoint};
@@ -28,34 +29,17 @@ impl Driver {
     /// messages.
     pub(crate) fn with_discovery<R>(&self, f: impl FnOnce(&mut ParticipantCore, Time) -> R) -> R {
         let mut followed = Followed::default();
-        let result = {
+        let attempt = {
             let mut state = self.discovery.state.lock();
-            let state = &mut *state;
-            let now = clock::now();
-            let result = f(&mut state.core, now);
-            let events: Vec<_> = std::iter::from_fn(|| state.core.poll_event()).collect();
-            self.route(&events);
-            for event in events {
-                self.apply(now, event, state, &mut followed);
+            let run = || self.run_discovery(&mut state, &mut followed, f);
+            let attempt = catch_unwind(AssertUnwindSafe(run));
+            if attempt.is_err() {
+                // No other thread may find what the panic has left.
+                state.reset();
             }
-            self.follow_up(&mut followed);
-            self.report_to_builtin(now, &mut state.core, &mut followed);
-            // Sent after the events were applied: a peer that matches on this message finds the
-            // endpoints ready.
-            state.core.poll_transmit(now, &mut state.outbox);
-            self.meta.send(&state.outbox);
-            state.outbox.clear();
-            state.core.poll_questions(&mut state.outbox);
-            self.meta.send_questions(&state.outbox);
-            state.outbox.clear();
-            if !state.user_outbox.is_empty() {
-                state.packing.pack(&mut state.user_outbox, &mut state.outbox);
-                self.outlet.send_now(&self.meta, &state.outbox);
-                state.outbox.clear();
-            }
-            self.outlet.arm(state.core.next_timeout());
-            result
+            attempt
         };
+        let result = attempt.unwrap_or_else(|panic| resume_unwind(panic));
         if !followed.calls.is_empty() {
             self.discovery.announce_change();
             if self.polling.is_some() {
@@ -64,6 +48,38 @@ impl Driver {
             }
         }
         self.listeners.call(followed.calls);
+        result
+    }
+
+    fn run_discovery<R>(
+        &self,
+        state: &mut State,
+        followed: &mut Followed,
+        f: impl FnOnce(&mut ParticipantCore, Time) -> R,
+    ) -> R {
+        let now = clock::now();
+        let result = f(&mut state.core, now);
+        let events: Vec<_> = std::iter::from_fn(|| state.core.poll_event()).collect();
+        self.route(&events);
+        for event in events {
+            self.apply(now, event, state, followed);
+        }
+        self.follow_up(followed);
+        self.report_to_builtin(now, &mut state.core, followed);
+        // Sent after the events were applied: a peer that matches on this message finds the
+        // endpoints ready.
+        state.core.poll_transmit(now, &mut state.outbox);
+        self.meta.send(&state.outbox);
+        state.outbox.clear();
+        state.core.poll_questions(&mut state.outbox);
+        self.meta.send_questions(&state.outbox);
+        state.outbox.clear();
+        if !state.user_outbox.is_empty() {
+            state.packing.pack(&mut state.user_outbox, &mut state.outbox);
+            self.outlet.send_now(&self.meta, &state.outbox);
+            state.outbox.clear();
+        }
+        self.outlet.arm(state.core.next_timeout());
         result
     }
 

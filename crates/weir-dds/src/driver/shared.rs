@@ -67,6 +67,8 @@ pub(crate) struct Driver {
     pub(super) is_stopping: AtomicBool,
     /// Set when a thread has panicked.
     pub(super) failure: OnceLock<Failure>,
+    /// Set after it, when the writers are closed.
+    pub(super) has_failed: AtomicBool,
     /// The ids of our endpoints.
     pub(crate) own: Own,
     pub(crate) limits: Option<LimitsTable>,

@@ -108,6 +108,7 @@ impl Driver {
             polling: (!settings.threads).then(Polling::new),
             is_stopping: AtomicBool::new(false),
             failure: OnceLock::new(),
+            has_failed: AtomicBool::new(false),
             own,
             limits: settings.limits.clone(),
             threads: Mutex::new(Vec::new()),

@@ -17,6 +17,10 @@ impl WriterCore {
             self.expire_deadlines(now);
         }
         if self.heartbeat.next_at.is_some_and(|at| at <= now) {
+            if let Some(batch_at) = self.batch_timeout().filter(|_| self.waits_for_batch(now)) {
+                self.heartbeat.next_at = Some(batch_at + self.heartbeat.delay);
+                return;
+            }
             self.note_silence(now);
             let is_waiting = self.has_unacknowledged();
             let is_probed = is_waiting && self.probe_tail(now);
@@ -61,8 +65,13 @@ impl WriterCore {
         self.heartbeat.cancelled.take()
     }
 
+    /// Returns when the open batch is sent if no write completes it.
+    fn batch_timeout(&self) -> Option<Time> {
+        self.open.zip(self.config.batch).map(|(open, policy)| open.since + policy.max_delay)
+    }
+
     fn next_timeout_of_unsent(&self) -> Option<Time> {
-        let batch_at = self.open.zip(self.config.batch).map(|(open, policy)| open.since + policy.max_delay);
+        let batch_at = self.batch_timeout();
         let sample_at = self.left_sample_timeout().or(self.fragments.paced_at);
         let timed_at = self.timed.as_ref().and_then(|timed| timed.next_at());
         let sample_at = sample_at.into_iter().chain(self.pacing.next_at).chain(self.withheld_timeout());

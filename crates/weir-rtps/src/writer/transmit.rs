@@ -226,18 +226,21 @@ impl WriterCore {
             return;
         }
         // Unsent samples of a burst must not be announced: readers would request them before they
-        // are sent.
+        // are sent. So they are sent, but those of a batch that may still grow.
+        let end = self.announced_end(now);
         if self.is_amid_sample() {
             self.heartbeat_amid_sample(now, out);
-        } else if self.has_unsent() {
+        } else if self.unsent < end {
             let before = out.items.len();
-            self.flush_for_heartbeat(now, out);
+            self.flush_for_heartbeat(now, end, out);
             if out.items.len() > before {
                 return;
             }
             // The next sample is a large one that waits for room. The answer to this HEARTBEAT
             // makes room: the last samples sent, or the HEARTBEAT that announced them, may be lost.
             self.heartbeat.is_due = false;
+        } else if self.waits_for_batch(now) {
+            return;
         }
         if self.heartbeat_each_reader(now) {
             return;
@@ -306,10 +309,20 @@ impl WriterCore {
         true
     }
 
-    fn flush_for_heartbeat(&mut self, now: Time, out: &mut Outbox) {
+    fn flush_for_heartbeat(&mut self, now: Time, end: SequenceNumber, out: &mut Outbox) {
         self.heartbeat.is_due = true;
-        self.open = None;
-        self.send_new(now, self.history.next(), out);
+        self.open = self.open.filter(|open| open.first >= end);
+        self.send_new(now, end, out);
+    }
+
+    /// Returns the end of what a HEARTBEAT may send and announce. A thread that waits for room adds to no batch.
+    fn announced_end(&self, now: Time) -> SequenceNumber {
+        if self.heartbeat.is_hurried { self.history.next() } else { self.sendable_end(now) }
+    }
+
+    /// Returns whether only the samples of an open batch have not been acknowledged: there is nothing to ask for.
+    pub(super) fn waits_for_batch(&self, now: Time) -> bool {
+        self.acknowledged >= self.unsent.prev() && self.unsent == self.announced_end(now) && self.has_unsent()
     }
 
     fn next_heartbeat(&mut self, now: Time, reader: EntityId, first: SequenceNumber) -> Heartbeat {

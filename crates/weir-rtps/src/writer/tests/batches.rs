@@ -42,6 +42,43 @@ fn a_batch_leaves_when_the_next_sample_does_not_fit_or_its_time_has_come() {
     assert!(!writer.has_unsent() && writer.next_timeout().is_none());
 }
 
+/// Runs the timers until `end`. Returns what leaves, and when.
+fn leaves_until(writer: &mut WriterCore, end: Time) -> Vec<(Time, Vec<String>)> {
+    let mut left = Vec::new();
+    while let Some(at) = writer.next_timeout().filter(|at| *at <= end) {
+        writer.handle_timeout(at);
+        left.push((at, sent(writer, at)));
+    }
+    left.retain(|(_, words)| !words.is_empty());
+    left
+}
+
+/// However often HEARTBEATs are due until then.
+#[test]
+fn a_reliable_batch_waits_for_its_maximum_delay_and_heartbeats_announce_what_left_before() {
+    let max_delay = 20 * config::HEARTBEAT_DELAY_MIN;
+    let batch = BatchPolicy { max_bytes: 8192, max_samples: 1000, max_delay };
+    let config = WriterConfig { batch: Some(batch), ..config(Reliability::Reliable) };
+    let mut writer = WriterCore::new(config);
+    writer.match_reader(Time(0), reader(READER, true));
+    sent(&mut writer, Time(0));
+    acknack(&mut writer, 1, 1, &[]);
+    sent(&mut writer, Time(0));
+    write(&mut writer, Time(1), &[0; 8]).unwrap();
+    let left = leaves_until(&mut writer, Time(1) + max_delay);
+    assert_eq!(left, [(Time(1) + max_delay, vec!["DATA 1".to_owned()])]);
+    // The next batch is open when the timer of the first one expires.
+    let second = Time(2) + max_delay;
+    write(&mut writer, second, &[0; 8]).unwrap();
+    let left = leaves_until(&mut writer, Time(1) + 2 * max_delay);
+    assert!(left.len() > 1 && left.iter().all(|(_, words)| *words == ["HEARTBEAT 1..1"]), "{left:?}");
+    let now = second + max_delay;
+    assert!(left[0].0 < Time(1) + max_delay + 2 * config::HEARTBEAT_DELAY_MIN, "{left:?}");
+    acknack(&mut writer, 2, 2, &[]);
+    writer.handle_timeout(now);
+    assert_eq!(sent(&mut writer, now)[0], "DATA 2");
+}
+
 #[test]
 fn any_sample_of_a_batch_can_be_repaired_and_a_batch_is_charged_as_one_datagram() {
     let mut writer = batching(Reliability::Reliable, 8192);
