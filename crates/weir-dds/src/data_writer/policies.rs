@@ -117,6 +117,10 @@ impl Inner {
             return Ok(());
         }
         self.endpoint.lane.core().open();
+        if let Some(error) = driver.cause_of_failure() {
+            self.endpoint.lane.close();
+            return Err(error);
+        }
         self.endpoint.group.set_member(self.endpoint.entity, true);
         let topic = &self.endpoint.topic;
         let local = || LocalEndpoint {

@@ -109,7 +109,7 @@ impl Inner {
         (key, len): (Option<[u8; 16]>, usize),
         timestamp: Option<Timestamp>,
     ) -> Result<()> {
-        let mut waiting_since = None;
+        let (mut waiting_since, mut has_flushed) = (None, false);
         loop {
             if timestamp.is_some() {
                 // All samples of a batch share one timestamp, so this sample cannot join a batch,
@@ -142,8 +142,13 @@ impl Inner {
                     continue;
                 }
                 Err(refused) => {
+                    // Of a history that keeps the last samples, those that were held back can be replaced now.
+                    let was_held_back = !has_flushed && turn.core.has_unsent();
                     self.flush(turn, now);
-                    self.make_room(refused, (key, len), now, &mut waiting_since)?;
+                    if !was_held_back || refused != WriteRefused::LimitReached {
+                        self.make_room(refused, (key, len), now, &mut waiting_since)?;
+                    }
+                    has_flushed = true;
                 }
             }
             now = clock::now();

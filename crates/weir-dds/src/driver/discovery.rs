@@ -1,5 +1,7 @@
 //! The state of discovery, and waiting for matches.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
 use parking_lot::{Condvar, Mutex};
 use weir_rtps::outbox::Outbox;
 use weir_rtps::packing::Packing;
@@ -14,6 +16,8 @@ pub(crate) struct Discovery {
     /// Notified after every change of matches.
     changed: Condvar,
     epoch: Mutex<u64>,
+    /// The first panic, with its thread.
+    panic: Mutex<Option<(String, String)>>,
 }
 
 pub(super) struct State {
@@ -24,9 +28,17 @@ pub(super) struct State {
 }
 
 impl State {
-    /// Replaces the state, after a panic that may have left it inconsistent, by that of a closed participant.
-    pub(super) fn reset(&mut self) {
+    /// Replaces the state, after a panic that may have left it inconsistent, by that of a closed participant. `send`
+    /// sends the goodbye, if the state is sound enough for one.
+    pub(super) fn reset(&mut self, send: impl FnOnce(&Outbox)) {
         let now = clock::now();
+        let goodbye = || {
+            let mut outbox = Outbox::new();
+            self.core.close(now);
+            self.core.poll_transmit(now, &mut outbox);
+            send(&outbox);
+        };
+        let _ = catch_unwind(AssertUnwindSafe(goodbye));
         let mut core = ParticipantCore::new(self.core.config().clone(), now);
         core.close(now);
         core.poll_transmit(now, &mut Outbox::new());
@@ -40,7 +52,16 @@ impl Discovery {
     pub(crate) fn new(core: ParticipantCore) -> Self {
         let (outbox, user_outbox, packing) = (Outbox::new(), Outbox::new(), Packing::default());
         let state = Mutex::new(State { core, outbox, user_outbox, packing });
-        Self { state, changed: Condvar::new(), epoch: Mutex::new(0) }
+        Self { state, changed: Condvar::new(), epoch: Mutex::new(0), panic: Mutex::new(None) }
+    }
+
+    pub(super) fn note_panic(&self, thread: String, text: String) {
+        self.panic.lock().get_or_insert((thread, text));
+    }
+
+    /// Takes the thread and the text of a panic.
+    pub(super) fn take_panic(&self) -> Option<(String, String)> {
+        self.panic.lock().take()
     }
 
     /// Looks at the state without changing it.

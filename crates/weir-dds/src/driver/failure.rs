@@ -65,15 +65,22 @@ impl Driver {
         std::thread::sleep(left.min(PAUSE));
     }
 
+    /// Ends the participant if discovery has panicked, in whichever thread.
+    pub(super) fn look_for_panic(&self) {
+        if let Some((thread, panic)) = self.discovery.take_panic() {
+            self.fail(&thread, panic);
+        }
+    }
+
     fn fail(&self, thread: &str, panic: String) {
         if self.failure.set(Failure { thread: thread.to_owned(), panic }).is_err() {
             return;
         }
-        // First, so that no write succeeds after a call that has reported the failure.
+        // First: who hears of the failure finds every writer closed.
         self.routes.table().writers.values().for_each(|writer| writer.lane.close());
         self.has_failed.store(true, Ordering::Release);
         self.outlet.note_failure();
-        // Peers need not wait for the end of the lease.
+        // Peers need not wait for the end of the lease. After a panic in discovery, this was done then.
         let _ = catch_unwind(AssertUnwindSafe(|| self.with_discovery(|core, now| core.close(now))));
         self.outlet.timers.wake();
         self.listeners.wake();
@@ -87,7 +94,7 @@ impl Driver {
 }
 
 /// Returns the text of a panic.
-fn text_of(panic: &(dyn Any + Send)) -> String {
+pub(super) fn text_of(panic: &(dyn Any + Send)) -> String {
     let text = panic.downcast_ref::<&str>().copied();
     text.or_else(|| panic.downcast_ref::<String>().map(String::as_str))
         .unwrap_or("a panic without text")
@@ -302,6 +309,27 @@ mod tests {
             kicks.join().unwrap();
             assert_eq!(failed.join().unwrap(), "weir-receive");
         });
+    }
+
+    #[test]
+    fn a_panic_in_discovery_is_a_failure_in_any_thread_and_peers_hear_of_the_end() {
+        let domain_id = domain_id();
+        let [failing, peer] = [(); 2].map(|()| participant(domain_id, WaitStrategy::Block));
+        let (sender, matches) = channel();
+        let topic = peer.create_topic("numbers").unwrap();
+        let listener = Matches(Mutex::new(sender));
+        let _far = peer
+            .create_subscriber()
+            .create_datareader_with_listener(&topic, DataReaderQos::default(), listener)
+            .unwrap();
+        let numbers = writer(&failing, DataWriterQos::default());
+        numbers.wait_for_subscriptions(1, LONG).unwrap();
+        let driver = driver_of(&failing);
+        let application = std::thread::Builder::new().name("weir-test".to_owned());
+        let panics = move || driver.with_discovery(|_, _| panic!("a thread panics: {}", "on purpose"));
+        assert!(application.spawn(panics).unwrap().join().is_err());
+        assert!(is_failure(numbers.wait_for_subscriptions(100, LONG).err()));
+        assert!(matches.iter().any(|count| count == 0));
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! Turns discovery events into matches, statuses and listener calls.
 
+use std::any::Any;
 use std::net::SocketAddrV4;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
@@ -18,6 +19,7 @@ use weir_wire::Guid;
 use super::discovery::State;
 use super::endpoints::{ReaderEndpoint, WriterEndpoint};
 use super::events::{ReaderEvent, WriterEvent};
+use super::failure::text_of;
 use super::listeners::Call;
 use super::routes::RouteChange;
 use super::shared::Driver;
@@ -35,11 +37,11 @@ impl Driver {
             let attempt = catch_unwind(AssertUnwindSafe(run));
             if attempt.is_err() {
                 // No other thread may find what the panic has left.
-                state.reset();
+                state.reset(|goodbye| self.meta.send(goodbye));
             }
             attempt
         };
-        let result = attempt.unwrap_or_else(|panic| resume_unwind(panic));
+        let result = attempt.unwrap_or_else(|panic| self.pass_on(panic));
         if !followed.calls.is_empty() {
             self.discovery.announce_change();
             if self.polling.is_some() {
@@ -49,6 +51,16 @@ impl Driver {
         }
         self.listeners.call(followed.calls);
         result
+    }
+
+    /// Continues a panic in discovery. It is the participant's failure, even if it is in a thread of the application:
+    /// the thread of the timers, which holds nothing that the end needs, ends the participant.
+    #[cold]
+    fn pass_on(&self, panic: Box<dyn Any + Send>) -> ! {
+        let thread = std::thread::current().name().unwrap_or("application").to_owned();
+        self.discovery.note_panic(thread, text_of(&*panic));
+        self.outlet.timers.wake();
+        resume_unwind(panic)
     }
 
     fn run_discovery<R>(

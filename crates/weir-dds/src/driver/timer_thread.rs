@@ -114,6 +114,7 @@ fn receive_metatraffic(driver: &Driver, socket: &UdpSocket, is_group: bool, batc
 impl Driver {
     /// Does everything that is due. Returns whether anything was.
     pub(super) fn do_what_is_due(&self, now: Time, rounds: &mut Rounds) -> bool {
+        self.look_for_panic();
         let Rounds { next, others, adjusted_at, work, .. } = rounds;
         if now.since(*adjusted_at) >= ADJUST_CLOCK_EVERY {
             self.wall_clock.adjust();

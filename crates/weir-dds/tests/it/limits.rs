@@ -5,8 +5,8 @@ use std::sync::mpsc::{self, Sender};
 use std::time::{Duration, Instant};
 
 use weir_dds::{
-    DataReader, DataReaderListener, DataReaderQos, DataWriterQos, DdsError, History, InstanceHandle,
-    ResourceLimits, Sample, SampleRejectedReason, SampleRejectedStatus,
+    BatchPolicy, DataReader, DataReaderListener, DataReaderQos, DataWriterQos, DdsError, History,
+    InstanceHandle, ResourceLimits, Sample, SampleRejectedReason, SampleRejectedStatus,
 };
 
 use crate::support::{DEADLINE, Keyed, World, lossless_reader, lossless_writer, matched, pair, take_exactly};
@@ -196,6 +196,18 @@ fn a_sample_that_was_refused_is_requested_as_soon_as_there_is_room() {
         writer.wait_for_acknowledgments(DEADLINE).unwrap();
         assert_eq!(take(&reader), 1);
     }
+}
+
+/// Only samples that have left are replaced: the batch that is open does, before a write is refused.
+#[test]
+fn a_history_that_keeps_the_last_samples_is_never_full_of_an_open_batch() {
+    let batch = BatchPolicy { max_bytes: 8192, max_samples: 100, max_delay: DEADLINE };
+    let qos = lossless_writer().transient_local().keep_last(1).resource_limits(samples(10)).batch(batch);
+    let (writer, reader) = pair::<Keyed>(qos, lossless_reader());
+    (0..50).for_each(|value| writer.write(&keyed(1, value)).unwrap());
+    writer.wait_for_acknowledgments(DEADLINE).unwrap();
+    let last = reader.take(50).pop().unwrap();
+    assert_eq!(last.data().unwrap().value, 49);
 }
 
 #[test]

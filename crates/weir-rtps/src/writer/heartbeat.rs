@@ -48,6 +48,8 @@ pub(super) struct Heartbeat {
     pub(super) was_sparse: bool,
     /// The next transmission is a sparse sample, and includes its HEARTBEAT.
     pub(super) rides: bool,
+    /// The timer was put off because of an open batch.
+    pub(super) is_put_off: bool,
 }
 
 impl Heartbeat {
@@ -72,6 +74,20 @@ impl Heartbeat {
         let is_sparse = may_ride && self.is_apart(now, sn);
         self.rides = is_sparse && self.was_sparse;
         (self.begun, self.was_sparse) = (Some((sn, now)), is_sparse);
+    }
+
+    /// Puts the timer off until the open batch has left, which happens at `batch_at` at the latest.
+    pub(super) fn put_off(&mut self, batch_at: Time) {
+        self.next_at = Some(batch_at + self.delay);
+        self.is_put_off = true;
+    }
+
+    /// Starts the timer that was put off, because samples have left.
+    #[inline]
+    pub(super) fn note_left(&mut self, now: Time) {
+        if core::mem::take(&mut self.is_put_off) {
+            self.next_at = self.next_at.map(|at| at.min(now + self.delay));
+        }
     }
 
     /// Returns whether a HEARTBEAT would ride with sample `sn`.

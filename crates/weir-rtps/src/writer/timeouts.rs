@@ -18,7 +18,7 @@ impl WriterCore {
         }
         if self.heartbeat.next_at.is_some_and(|at| at <= now) {
             if let Some(batch_at) = self.batch_timeout().filter(|_| self.waits_for_batch(now)) {
-                self.heartbeat.next_at = Some(batch_at + self.heartbeat.delay);
+                self.heartbeat.put_off(batch_at);
                 return;
             }
             self.note_silence(now);
@@ -71,7 +71,8 @@ impl WriterCore {
     }
 
     fn next_timeout_of_unsent(&self) -> Option<Time> {
-        let batch_at = self.batch_timeout();
+        // A path that has no room has a timer of its own.
+        let batch_at = self.batch_timeout().filter(|_| !self.pacing.is_waiting());
         let sample_at = self.left_sample_timeout().or(self.fragments.paced_at);
         let timed_at = self.timed.as_ref().and_then(|timed| timed.next_at());
         let sample_at = sample_at.into_iter().chain(self.pacing.next_at).chain(self.withheld_timeout());

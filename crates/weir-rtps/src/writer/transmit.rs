@@ -153,6 +153,7 @@ impl WriterCore {
         if !self.handed_out() {
             return;
         }
+        self.heartbeat.note_left(now);
         let since_last = self.history.charged() - self.heartbeat.charged;
         // A large sample that waits for room passes here repeatedly without sending anything.
         let has_sent = out.items.len() > first_item;
@@ -322,7 +323,10 @@ impl WriterCore {
 
     /// Returns whether only the samples of an open batch have not been acknowledged: there is nothing to ask for.
     pub(super) fn waits_for_batch(&self, now: Time) -> bool {
-        self.acknowledged >= self.unsent.prev() && self.unsent == self.announced_end(now) && self.has_unsent()
+        self.has_reliable
+            && self.acknowledged >= self.unsent.prev()
+            && self.unsent == self.announced_end(now)
+            && self.has_unsent()
     }
 
     fn next_heartbeat(&mut self, now: Time, reader: EntityId, first: SequenceNumber) -> Heartbeat {
@@ -342,7 +346,8 @@ impl WriterCore {
             reader,
             writer: self.config.guid.entity,
             first,
-            last: self.unsent.prev(),
+            // The first samples of an open batch may have been replaced, or have expired.
+            last: self.unsent.prev().max(first.prev()),
             count,
             is_final: false,
             is_liveliness: false,

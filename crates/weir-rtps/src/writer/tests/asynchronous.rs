@@ -168,6 +168,24 @@ fn a_batch_of_which_only_the_end_is_kept_leaves_once() {
     assert!(!writer.has_unsent() && !writer.is_transmission_due(at));
 }
 
+/// RTPS 2.5, 8.3.8.6.3: a HEARTBEAT whose first sample is behind the one after its last is invalid.
+#[test]
+fn a_heartbeat_is_valid_when_the_head_of_the_open_batch_was_replaced() {
+    let batch = BatchPolicy { max_bytes: 8192, max_samples: 1000, max_delay: Duration::from_secs(1) };
+    let mut writer = asynchronous_with(WriterConfig {
+        history: History::KeepLast(1),
+        batch: Some(batch),
+        ..config(Reliability::Reliable)
+    });
+    acknack(&mut writer, 1, 1, &[]);
+    write(&mut writer, Time(1), &[0; 8]).unwrap();
+    writer.end_burst(Time(1), &mut Outbox::new());
+    (0..3).for_each(|_| _ = write(&mut writer, Time(2), &[0; 8]).unwrap());
+    let at = writer.next_timeout().unwrap();
+    writer.handle_timeout(at);
+    assert_eq!(sent(&mut writer, at), ["HEARTBEAT 4..3"]);
+}
+
 #[test]
 fn the_thread_that_publishes_does_not_wait_for_more_of_a_burst_but_of_a_batch() {
     let coalescing = Some(Coalescing::default());

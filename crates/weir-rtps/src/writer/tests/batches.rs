@@ -79,6 +79,38 @@ fn a_reliable_batch_waits_for_its_maximum_delay_and_heartbeats_announce_what_lef
     assert_eq!(sent(&mut writer, now)[0], "DATA 2");
 }
 
+/// Although the timer had been put off to the end of the delay.
+#[test]
+fn a_batch_that_leaves_early_is_asked_about_soon() {
+    for max_delay in [Duration::from_secs(1), Duration::MAX] {
+        let batch = BatchPolicy { max_bytes: 8192, max_samples: 2, max_delay };
+        let config = WriterConfig { batch: Some(batch), ..config(Reliability::Reliable) };
+        let mut writer = WriterCore::new(config);
+        writer.match_reader(Time(0), reader(READER, true));
+        sent(&mut writer, Time(0));
+        acknack(&mut writer, 1, 1, &[]);
+        sent(&mut writer, Time(0));
+        for (number, is_flushed) in [(1, true), (2, false)] {
+            let now = Time(0) + number * Duration::from_millis(100);
+            write(&mut writer, now, &[0; 8]).unwrap();
+            let later = now + Duration::from_millis(50);
+            assert_eq!(leaves_until(&mut writer, later), []);
+            if is_flushed {
+                writer.end_burst(later, &mut Outbox::new());
+            } else {
+                // The first of the next batch ends this one.
+                (0..2).for_each(|_| _ = write(&mut writer, later, &[0; 8]).unwrap());
+                assert_eq!(sent(&mut writer, later), ["DATA 2", "DATA 3"]);
+            }
+            let left = leaves_until(&mut writer, later + 2 * config::HEARTBEAT_DELAY_MIN);
+            let last = if is_flushed { 1 } else { 3 };
+            let asked = |(_, words): &(Time, Vec<String>)| words[0] == format!("HEARTBEAT {number}..{last}");
+            assert!(left.first().is_some_and(asked), "{max_delay:?}: {left:?}");
+            acknack(&mut writer, number + 1, last + 1, &[]);
+        }
+    }
+}
+
 #[test]
 fn any_sample_of_a_batch_can_be_repaired_and_a_batch_is_charged_as_one_datagram() {
     let mut writer = batching(Reliability::Reliable, 8192);
