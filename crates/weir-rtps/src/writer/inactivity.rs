@@ -54,7 +54,7 @@ impl WriterCore {
 
     /// Looks for readers that do not acknowledge, when a HEARTBEAT is due.
     pub(super) fn note_silence(&mut self, now: Time) {
-        // Nobody was asked for the samples of an open batch.
+        // No HEARTBEAT has announced the samples of an open batch.
         let last = if self.open.is_some() { self.unsent.prev() } else { self.history.last() };
         let limit = self.config.reader_inactivity.filter(|_| self.config.history == History::KeepAll);
         let mut stalled = 0;
