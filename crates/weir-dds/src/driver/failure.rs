@@ -76,7 +76,7 @@ impl Driver {
         if self.failure.set(Failure { thread: thread.to_owned(), panic }).is_err() {
             return;
         }
-        // First: a thread that is told of the failure finds every writer closed.
+        // First: a thread that sees the failure finds every writer closed.
         self.routes.table().writers.values().for_each(|writer| writer.lane.close());
         self.has_failed.store(true, Ordering::Release);
         self.outlet.note_failure();
