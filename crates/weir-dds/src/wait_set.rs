@@ -3,6 +3,7 @@
 use std::future::poll_fn;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
 use std::task::{Poll, Waker};
@@ -352,7 +353,10 @@ impl State {
     fn update_event_fd(&self) {
         let Some(event_fd) = self.event_fd.get() else { return };
         let _updating = self.updating.lock();
-        if self.active().is_empty() {
+        // A thread of the engine may be here. If a function of the application panics, the thread that waits on the
+        // descriptor is to meet the panic.
+        let is_any = catch_unwind(AssertUnwindSafe(|| !self.active().is_empty())).unwrap_or(true);
+        if !is_any {
             event_fd.drain();
         } else {
             event_fd.wake();

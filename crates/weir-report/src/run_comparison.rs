@@ -29,7 +29,10 @@ pub struct RunComparisonOptions {
 pub struct RunComparison {
     /// What is compared, in the order of tables.
     pub figures: Vec<ComparedFigure>,
-    /// Cases with figures that the new side lacks.
+    /// Cases with figures on the old side that the new side tried and has no figures of: they failed, or lost what they
+    /// should not lose.
+    pub failed: Vec<String>,
+    /// Cases with figures that the new side does not have.
     pub missing: Vec<String>,
     /// Cases with figures that the old side lacks.
     pub added: Vec<String>,
@@ -103,16 +106,20 @@ impl RunComparison {
         // What both have is compared; the verdicts of many need more evidence than that of one.
         let count = pairs().filter(|(old, new, it)| old.has(it) && new.has(it)).count();
         let compare = |(old, new, it)| compare(old, new, it, count, options);
-        let lacks = |side: &[Side<'_>], other: &[Side<'_>]| {
+        let lacks = |side: &[Side<'_>], other: &[Side<'_>]| -> Vec<String> {
             let is_other = |it: &Side<'_>, one: &Side<'_>| one.is_same(it) && one.is_measured();
             let is_missing = |it: &&Side<'_>| it.is_measured() && !other.iter().any(|one| is_other(it, one));
             side.iter().filter(is_missing).map(Side::name).collect()
         };
-        Self {
-            figures: pairs().filter_map(compare).collect(),
-            missing: lacks(&olds, &news),
-            added: lacks(&news, &olds),
-        }
+        let was_tried = |name: &String| news.iter().any(|new| new.name() == *name);
+        let (failed, missing) = lacks(&olds, &news).into_iter().partition(was_tried);
+        Self { figures: pairs().filter_map(compare).collect(), failed, missing, added: lacks(&news, &olds) }
+    }
+
+    /// Returns whether the new side is worse in some figure, or has failed in some case.
+    #[must_use]
+    pub fn is_worse(&self) -> bool {
+        self.count(Change::Worse) > 0 || !self.failed.is_empty()
     }
 
     /// Returns how many figures have a verdict.
@@ -132,7 +139,11 @@ impl RunComparison {
             _ = writeln!(text, "{}\n\n{table}\n", figures[0].conditions);
         }
         _ = writeln!(text, "{}", self.summary(options));
-        for (cases, what) in [(&self.missing, "only in the old run"), (&self.added, "only in the new run")] {
+        for (cases, what) in [
+            (&self.failed, "worse: without a result in the new run, because of an error or of losses"),
+            (&self.missing, "only in the old run"),
+            (&self.added, "only in the new run"),
+        ] {
             if !cases.is_empty() {
                 _ = writeln!(text, "\n{what}: {}", cases.join("; "));
             }
@@ -499,11 +510,17 @@ mod tests {
         assert_eq!(other.figures, []);
         assert_eq!(other.missing, ["weir (workload, robot, contents ab)"]);
         assert_eq!(other.added, ["weir (workload, robot, contents cd)"]);
-        // One without figures, because it lost too much, is not passed over.
+        // One without figures, because it lost too much, fails.
         let mut lossy = side("ab", 10.0);
         lossy.cases.iter_mut().for_each(|case| case.figures.workload = None);
         let found = RunComparison::new(&[side("ab", 10.0)], &[lossy], PLAIN);
-        assert_eq!(found.missing, ["weir (workload, robot, contents ab)"]);
+        assert_eq!(found.failed, ["weir (workload, robot, contents ab)"]);
+        assert!(found.is_worse() && found.missing.is_empty());
+        assert!(
+            found.text(PLAIN).contains("worse: without a result in the new run"),
+            "{}",
+            found.text(PLAIN)
+        );
     }
 
     #[test]

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use std::iter;
 
 use anyhow::anyhow;
-use weir_report::{Change, RunComparison, RunComparisonOptions, SelfComparison};
+use weir_report::{RunComparison, RunComparisonOptions, SelfComparison};
 use weir_results::{Environment, Run};
 
 use crate::args::{CompareArgs, ComparisonFormat};
@@ -38,7 +38,7 @@ pub(crate) fn run(args: &CompareArgs) -> Result<Exit, Failure> {
     }
     let options = RunComparisonOptions { tolerance: args.tolerance, is_paired: args.paired };
     let comparison = RunComparison::new(&old, &new, options);
-    if comparison.figures.is_empty() {
+    if comparison.figures.is_empty() && comparison.failed.is_empty() {
         let lists =
             [("only in the old run", &comparison.missing), ("only in the new run", &comparison.added)];
         let lists = lists.iter().filter(|(_, cases)| !cases.is_empty());
@@ -58,7 +58,7 @@ pub(crate) fn run(args: &CompareArgs) -> Result<Exit, Failure> {
             output::data(&format!("{document}\n"))?;
         }
     }
-    Ok(if comparison.count(Change::Worse) > 0 { Exit::Found } else { Exit::Success })
+    Ok(if comparison.is_worse() { Exit::Found } else { Exit::Success })
 }
 
 /// Says that two sides were measured on different hosts, kernels or processors, whose difference is in every figure.

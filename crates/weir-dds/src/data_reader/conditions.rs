@@ -3,21 +3,23 @@
 use std::sync::Arc;
 
 use weir_cdr::DdsType;
-use weir_rtps::reader::States;
+use weir_rtps::reader::{RawSample, States};
 use weir_rtps::writer::ChangeKind;
 
 use super::{DataReader, Inner};
 use crate::condition::{Condition, StatusCondition, StatusSource, Trigger};
-use crate::driver::observers::Observers;
+use crate::driver::observers::{Cause, Observers};
 use crate::driver::start::Handle;
-use crate::error::Result;
+use crate::error::{DdsError, Result};
 use crate::levels::EnabledStatuses;
+use crate::query::Query;
 use crate::sample::Sample;
 use crate::status_mask::{StatusKind, StatusMask};
 
-/// A condition that is true while a reader has samples in certain states, which may have to satisfy a function.
+/// A condition that is true while a reader has samples in certain states, which may have to meet a query or satisfy a
+/// function.
 ///
-/// With a function, this is DDS's `QueryCondition`. A handle: clones refer to the same condition.
+/// With either, this is DDS's `QueryCondition`. A handle: clones refer to the same condition.
 #[derive(Clone)]
 pub struct ReadCondition<T> {
     state: Arc<ReadState<T>>,
@@ -28,7 +30,15 @@ pub(super) type Predicate<T> = Box<dyn Fn(&T) -> bool + Send + Sync>;
 struct ReadState<T> {
     reader: Arc<Inner>,
     states: States,
-    predicate: Option<Predicate<T>>,
+    wanted: Wanted<T>,
+}
+
+/// Which values make a condition true.
+enum Wanted<T> {
+    /// All, and changes of instances' states.
+    Any,
+    Function(Predicate<T>),
+    Query(Query<T>),
 }
 
 impl<T: DdsType> DataReader<T> {
@@ -49,19 +59,51 @@ impl<T: DdsType> DataReader<T> {
     /// # }
     /// ```
     pub fn read_condition(&self, states: States) -> ReadCondition<T> {
-        self.condition(states, None)
+        self.condition(states, Wanted::Any)
     }
 
     /// Creates a condition that is true while the reader has samples in these states whose values satisfy `predicate`.
     ///
     /// `predicate` is called with the reader locked, for each sample that may be meant: it must not call the engine.
-    /// Changes of an instance's state, which have no value, do not satisfy it.
+    /// Changes of an instance's state, which have no value, do not satisfy it. Of a condition in a wait set with an
+    /// [`event_fd`](crate::WaitSet::event_fd), it is called by the engine's threads, too: a panic there makes the
+    /// descriptor readable, so that the thread that waits meets it.
     pub fn query_condition(
         &self,
         states: States,
         predicate: impl Fn(&T) -> bool + Send + Sync + 'static,
     ) -> ReadCondition<T> {
-        self.condition(states, Some(Box::new(predicate)))
+        self.condition(states, Wanted::Function(Box::new(predicate)))
+    }
+
+    /// Creates a condition that is true while the reader has values in these states that meet a query (DDS 1.4,
+    /// 2.2.2.5.2.6).
+    ///
+    /// Samples that are accessed by the condition come in the order of the query.
+    ///
+    /// ```no_run
+    /// # use std::time::Duration;
+    /// # use weir_dds::{DataReader, DdsType, WaitSet};
+    /// use weir_dds::{Query, States};
+    ///
+    /// # #[derive(DdsType, Default)]
+    /// # #[dds(extensibility = "final")]
+    /// # struct Position {
+    /// #     speed: f64,
+    /// # }
+    /// # fn f(reader: &DataReader<Position>) -> weir_dds::Result<()> {
+    /// let query = Query::new("speed > %0 ORDER BY speed", &["30.0"])?;
+    /// let fast = reader.create_querycondition(States::NOT_READ, &query);
+    /// let wait_set = WaitSet::new();
+    /// wait_set.attach_condition(&fast);
+    /// wait_set.wait(Duration::from_secs(10))?;
+    /// let samples = reader.take_w_condition(10, &fast)?;
+    /// fast.set_query_parameters(&["50.0"])?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn create_querycondition(&self, states: States, query: &Query<T>) -> ReadCondition<T> {
+        self.condition(states, Wanted::Query(query.clone()))
     }
 
     /// [`DataReader::query_condition`] for samples in any state.
@@ -83,9 +125,9 @@ impl<T: DdsType> DataReader<T> {
         self.query_condition(States::ANY, predicate)
     }
 
-    fn condition(&self, states: States, predicate: Option<Predicate<T>>) -> ReadCondition<T> {
+    fn condition(&self, states: States, wanted: Wanted<T>) -> ReadCondition<T> {
         let reader = Arc::clone(&self.inner);
-        ReadCondition { state: Arc::new(ReadState { reader, states, predicate }) }
+        ReadCondition { state: Arc::new(ReadState { reader, states, wanted }) }
     }
 
     /// Removes and returns up to `max` samples that make a condition true, oldest first.
@@ -116,7 +158,18 @@ impl<T> ReadCondition<T> {
     }
 
     pub(super) fn predicate(&self) -> Option<&Predicate<T>> {
-        self.state.predicate.as_ref()
+        match &self.state.wanted {
+            Wanted::Function(predicate) => Some(predicate),
+            _ => None,
+        }
+    }
+
+    /// Returns the query; `None`: the condition was created without one.
+    pub fn query(&self) -> Option<&Query<T>> {
+        match &self.state.wanted {
+            Wanted::Query(query) => Some(query),
+            _ => None,
+        }
     }
 }
 
@@ -131,6 +184,20 @@ impl<T: DdsType> ReadCondition<T> {
         DataReader::of(Arc::clone(&self.state.reader))
     }
 
+    /// Changes the parameters of the query, for all its conditions (DDS 1.4, 2.2.2.5.9.3).
+    ///
+    /// What waits for this condition looks at it again. [`Query::set_parameters`] does not cause that.
+    ///
+    /// # Errors
+    /// [`DdsError::PreconditionNotMet`] if the condition was created without a query; otherwise as for [`Query::new`].
+    pub fn set_query_parameters<S: AsRef<str>>(&self, parameters: &[S]) -> Result<()> {
+        let text = "the condition has no query: create it by DataReader::create_querycondition";
+        let query = self.query().ok_or_else(|| DdsError::PreconditionNotMet(text.to_owned()))?;
+        query.set_parameters(parameters)?;
+        self.state.observers().notify(Cause::News);
+        Ok(())
+    }
+
     /// Returns whether the condition is true.
     pub fn trigger_value(&self) -> bool {
         self.state.is_triggered()
@@ -139,13 +206,19 @@ impl<T: DdsType> ReadCondition<T> {
 
 impl<T: DdsType> Trigger for ReadState<T> {
     fn is_triggered(&self) -> bool {
-        let Some(predicate) = &self.predicate else {
-            return self.reader.any_sample(self.states, |_| true);
-        };
-        let mut value = T::default();
-        self.reader.any_sample(self.states, |raw| {
-            raw.kind == ChangeKind::Alive && satisfies(predicate, raw.payload, &mut value)
-        })
+        let is_value = |raw: &RawSample<'_>| raw.kind == ChangeKind::Alive;
+        match &self.wanted {
+            Wanted::Any => self.reader.any_sample(self.states, |_| true),
+            Wanted::Function(predicate) => {
+                let mut value = T::default();
+                let mut meets = |raw: &RawSample<'_>| satisfies(predicate, raw.payload, &mut value);
+                self.reader.any_sample(self.states, |raw| is_value(raw) && meets(raw))
+            }
+            Wanted::Query(query) => {
+                let filter = query.filter();
+                self.reader.any_sample(self.states, |raw| is_value(raw) && filter.passes(raw.payload))
+            }
+        }
     }
 
     fn observers(&self) -> &Observers {

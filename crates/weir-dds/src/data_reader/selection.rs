@@ -134,7 +134,7 @@ impl<'a, T: DdsType> Selection<'a, T> {
             return Err(DdsError::PreconditionNotMet(text.to_owned()));
         }
         self.what.states = condition.states();
-        self.wanted = Some(Wanted::Condition(condition));
+        self.wanted = Some(condition.query().map_or(Wanted::Condition(condition), Wanted::Query));
         Ok(self)
     }
 

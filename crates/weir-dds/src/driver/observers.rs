@@ -1,5 +1,6 @@
 //! What waits for changes of an entity: wait sets.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
 
@@ -55,12 +56,17 @@ impl Observers {
     }
 
     /// Calls all. No lock may be held.
+    ///
+    /// What they call may be the application's: a panic there (reported by the panic hook) ends neither the other
+    /// calls nor the engine's thread.
     pub(crate) fn notify(&self, cause: Cause) {
         if !self.is_any() {
             return;
         }
         let list = self.list.lock().clone();
-        list.iter().flat_map(|list| list.iter()).filter_map(Weak::upgrade).for_each(|it| it.changed(cause));
+        for observer in list.iter().flat_map(|list| list.iter()).filter_map(Weak::upgrade) {
+            let _ = catch_unwind(AssertUnwindSafe(|| observer.changed(cause)));
+        }
     }
 
     fn replace(

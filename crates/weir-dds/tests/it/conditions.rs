@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use weir_dds::{
-    DataReader, DataWriter, DdsError, GuardCondition, ParticipantSettings, States, StatusKind, StatusMask,
-    WaitSet, WaitStrategy,
+    DataReader, DataWriter, DdsError, GuardCondition, ParticipantSettings, Query, States, StatusKind,
+    StatusMask, WaitSet, WaitStrategy,
 };
 
 use crate::support::{
@@ -187,6 +187,32 @@ fn a_query_selects_by_value_and_leaves_the_rest_as_it_is() {
         is_precondition(other.take_w_condition(1, &even))
             && is_precondition(other.read_w_condition(1, &even))
     );
+}
+
+#[test]
+fn a_condition_with_a_query_follows_its_parameters_and_gives_its_order() {
+    let (writer, reader) = pair::<Keyed>(lossless_writer(), lossless_reader());
+    let query = Query::new("value > %0 ORDER BY value", &["10"]).unwrap();
+    let large = reader.create_querycondition(States::NOT_READ, &query);
+    let wait_set = WaitSet::new();
+    wait_set.attach_condition(&large);
+    for value in [9, 3, 7] {
+        writer.write(&Keyed { id: 1, value }).unwrap();
+    }
+    writer.dispose(&Keyed { id: 1, value: 0 }).unwrap();
+    writer.wait_for_acknowledgments(DEADLINE).unwrap();
+    assert!(is_timeout(wait_set.wait(Duration::ZERO)));
+    let fd = wait_set.event_fd().unwrap();
+    let is_readable = || weir_udp::poll(&[&fd], None, Some(Duration::ZERO)).unwrap().is_readable(0);
+    assert!(!is_readable());
+    large.set_query_parameters(&["5"]).unwrap();
+    assert!(is_readable() && wait_set.wait(DEADLINE).unwrap().contains(&large));
+    let taken = reader.take_w_condition(10, &large).unwrap();
+    let values: Vec<_> = taken.iter().map(|sample| sample.data().unwrap().value).collect();
+    assert_eq!((values, large.trigger_value()), (vec![7, 9], false));
+    assert_eq!(large.query().unwrap().parameters(), ["5"]);
+    assert!(large.set_query_parameters(&["x"]).is_err() && query.parameters() == ["5"]);
+    assert!(is_precondition(reader.read_condition(States::ANY).set_query_parameters(&["1"])));
 }
 
 #[test]

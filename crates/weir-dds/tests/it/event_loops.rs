@@ -1,6 +1,7 @@
 //! Readers and wait sets in event loops: futures, streams, file descriptors.
 
 use std::os::fd::AsFd;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::pin;
 use std::time::Duration;
 
@@ -133,6 +134,24 @@ fn the_descriptor_of_a_wait_set_is_readable_while_a_condition_is_true() {
     reader.liveliness_changed_status();
     assert!(!is_readable(&fd, Duration::ZERO));
     wait_set.detach_condition(&status).unwrap();
+}
+
+/// The function is called by the engine's thread, to bring the descriptor up to date.
+#[test]
+fn a_function_that_panics_ends_no_thread_of_the_engine() {
+    let (writer, reader) = pair::<Numbered>(lossless_writer(), lossless_reader());
+    let wait_set = WaitSet::new();
+    let fails = reader.query_condition(States::NOT_READ, |_| panic!("in a function of the application"));
+    wait_set.attach_condition(&fails);
+    let fd = wait_set.event_fd().unwrap();
+    writer.write(&Numbered::new(0, 0)).unwrap();
+    assert!(is_readable(&fd, DEADLINE));
+    let waits = AssertUnwindSafe(|| wait_set.wait(DEADLINE));
+    assert!(catch_unwind(waits).is_err(), "the thread that waits meets the panic");
+    wait_set.detach_condition(&fails).unwrap();
+    writer.write(&Numbered::new(0, 1)).unwrap();
+    assert_eq!(take_exactly(&reader, 2).len(), 2);
+    assert!(reader.failure().is_none());
 }
 
 #[test]
