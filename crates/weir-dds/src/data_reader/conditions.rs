@@ -133,7 +133,7 @@ impl<T: DdsType> DataReader<T> {
     /// Removes and returns up to `max` samples that make a condition true, oldest first.
     ///
     /// # Errors
-    /// [`DdsError::PreconditionNotMet`](crate::DdsError::PreconditionNotMet) if it is a condition of another reader.
+    /// [`DdsError::PreconditionNotMet`] if it is a condition of another reader.
     pub fn take_w_condition(&self, max: usize, condition: &ReadCondition<T>) -> Result<Vec<Sample<T>>> {
         Ok(self.select().condition(condition)?.max(max).take())
     }
@@ -141,7 +141,7 @@ impl<T: DdsType> DataReader<T> {
     /// Returns up to `max` samples that make a condition true, oldest first, and marks them as read.
     ///
     /// # Errors
-    /// [`DdsError::PreconditionNotMet`](crate::DdsError::PreconditionNotMet) if it is a condition of another reader.
+    /// [`DdsError::PreconditionNotMet`] if it is a condition of another reader.
     pub fn read_w_condition(&self, max: usize, condition: &ReadCondition<T>) -> Result<Vec<Sample<T>>> {
         Ok(self.select().condition(condition)?.max(max).read())
     }
