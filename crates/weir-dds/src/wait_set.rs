@@ -353,8 +353,8 @@ impl State {
     fn update_event_fd(&self) {
         let Some(event_fd) = self.event_fd.get() else { return };
         let _updating = self.updating.lock();
-        // A thread of the engine may be here. If a function of the application panics, the thread that waits on the
-        // descriptor is to meet the panic.
+        // This may be a thread of the engine. If a predicate panics, the thread that waits on the descriptor evaluates
+        // it again, and gets the panic.
         let is_any = catch_unwind(AssertUnwindSafe(|| !self.active().is_empty())).unwrap_or(true);
         if !is_any {
             event_fd.drain();

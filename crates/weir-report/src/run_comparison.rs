@@ -7,7 +7,7 @@
 use std::fmt::Write as _;
 
 use serde::Serialize;
-use weir_results::{Better, Case, Interval, Percentile, Run, Test};
+use weir_results::{Better, Case, Interval, NotMeasured, Percentile, Run, Test};
 
 use crate::compact::three_digits;
 use crate::compare::times;
@@ -29,8 +29,7 @@ pub struct RunComparisonOptions {
 pub struct RunComparison {
     /// What is compared, in the order of tables.
     pub figures: Vec<ComparedFigure>,
-    /// Cases with figures on the old side that the new side tried and has no figures of: they failed, or lost what they
-    /// should not lose.
+    /// Cases with figures on the old side that on the new side failed, or lost what they should not lose.
     pub failed: Vec<String>,
     /// Cases with figures that the new side does not have.
     pub missing: Vec<String>,
@@ -111,7 +110,7 @@ impl RunComparison {
             let is_missing = |it: &&Side<'_>| it.is_measured() && !other.iter().any(|one| is_other(it, one));
             side.iter().filter(is_missing).map(Side::name).collect()
         };
-        let was_tried = |name: &String| news.iter().any(|new| new.name() == *name);
+        let was_tried = |name: &String| news.iter().any(|new| new.is_supported() && new.name() == *name);
         let (failed, missing) = lacks(&olds, &news).into_iter().partition(was_tried);
         Self { figures: pairs().filter_map(compare).collect(), failed, missing, added: lacks(&news, &olds) }
     }
@@ -140,7 +139,7 @@ impl RunComparison {
         }
         _ = writeln!(text, "{}", self.summary(options));
         for (cases, what) in [
-            (&self.failed, "worse: without a result in the new run, because of an error or of losses"),
+            (&self.failed, "failed in the new run, or lost too much, which counts as worse"),
             (&self.missing, "only in the old run"),
             (&self.added, "only in the new run"),
         ] {
@@ -251,6 +250,12 @@ impl<'a> Side<'a> {
 
     fn has(&self, figure: &Figure) -> bool {
         !self.values(figure).is_empty()
+    }
+
+    fn is_supported(&self) -> bool {
+        let is_refused =
+            |case: &&Case| matches!(case.evidence.not_measured, Some(NotMeasured::NotSupported { .. }));
+        !self.point.repeats.iter().all(is_refused)
     }
 
     fn is_measured(&self) -> bool {
@@ -516,11 +521,24 @@ mod tests {
         let found = RunComparison::new(&[side("ab", 10.0)], &[lossy], PLAIN);
         assert_eq!(found.failed, ["weir (workload, robot, contents ab)"]);
         assert!(found.is_worse() && found.missing.is_empty());
-        assert!(
-            found.text(PLAIN).contains("worse: without a result in the new run"),
-            "{}",
-            found.text(PLAIN)
-        );
+        let text = found.text(PLAIN);
+        assert!(text.contains("failed in the new run, or lost too much"), "{text}");
+    }
+
+    #[test]
+    fn a_case_that_fails_is_worse_and_one_that_is_not_supported_is_missing() {
+        let without_figures = |reason| {
+            let case = latency("weir", 32, 1, 1.0).with(|it| {
+                it.figures.latency_us = None;
+                it.evidence.not_measured = Some(reason);
+            });
+            RunComparison::new(&[run([latency("weir", 32, 1, 1.0)])], &[run([case])], PLAIN)
+        };
+        let reason = String::from("why");
+        let found = without_figures(NotMeasured::Failed { reason: reason.clone() });
+        assert_eq!((found.is_worse(), found.failed.len(), found.missing.len()), (true, 1, 0));
+        let found = without_figures(NotMeasured::NotSupported { reason });
+        assert_eq!((found.is_worse(), found.failed.len(), found.missing.len()), (false, 0, 1));
     }
 
     #[test]

@@ -65,9 +65,10 @@ impl<T: DdsType> DataReader<T> {
     /// Creates a condition that is true while the reader has samples in these states whose values satisfy `predicate`.
     ///
     /// `predicate` is called with the reader locked, for each sample that may be meant: it must not call the engine.
-    /// Changes of an instance's state, which have no value, do not satisfy it. Of a condition in a wait set with an
-    /// [`event_fd`](crate::WaitSet::event_fd), it is called by the engine's threads, too: a panic there makes the
-    /// descriptor readable, so that the thread that waits meets it.
+    /// Changes of an instance's state, which have no value, do not satisfy it.
+    ///
+    /// If the condition is attached to a wait set with an [`event_fd`](crate::WaitSet::event_fd), the engine's threads
+    /// call `predicate`, too. A panic there makes the descriptor readable, and the thread that then waits gets it.
     pub fn query_condition(
         &self,
         states: States,
@@ -186,7 +187,8 @@ impl<T: DdsType> ReadCondition<T> {
 
     /// Changes the parameters of the query, for all its conditions (DDS 1.4, 2.2.2.5.9.3).
     ///
-    /// What waits for this condition looks at it again. [`Query::set_parameters`] does not cause that.
+    /// Wait sets evaluate this condition again. After [`Query::set_parameters`] they do so only at the reader's next
+    /// change.
     ///
     /// # Errors
     /// [`DdsError::PreconditionNotMet`] if the condition was created without a query; otherwise as for [`Query::new`].

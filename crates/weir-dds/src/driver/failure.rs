@@ -118,7 +118,7 @@ mod tests {
     use crate::status::MatchedStatus;
     use crate::{
         DataReader, DataReaderListener, DataReaderQos, DataWriter, DataWriterQos, DomainParticipant,
-        ParticipantSettings, PublishMode, WaitStrategy,
+        ParticipantSettings, PublishMode, PublisherQos, WaitStrategy,
     };
 
     const LONG: Duration = Duration::from_secs(60);
@@ -330,6 +330,21 @@ mod tests {
         assert!(application.spawn(panics).unwrap().join().is_err());
         assert!(is_failure(numbers.wait_for_subscriptions(100, LONG).err()));
         assert!(matches.iter().any(|count| count == 0));
+    }
+
+    /// The failure may come after the check of `enable`, and close the writers before it opens this one.
+    #[test]
+    fn a_writer_that_is_enabled_during_a_failure_stays_closed() {
+        let participant = participant(domain_id(), WaitStrategy::Block);
+        let qos = PublisherQos::default().autoenable_created_entities(false);
+        let topic = participant.create_topic("numbers").unwrap();
+        let publisher = participant.create_publisher_with_qos(qos);
+        let numbers: DataWriter<Number> =
+            publisher.create_datawriter(&topic, DataWriterQos::default()).unwrap();
+        let (thread, panic) = ("weir-test".to_owned(), "a thread panics: on purpose".to_owned());
+        driver_of(&participant).failure.set(Failure { thread, panic }).unwrap();
+        assert!(is_failure(numbers.enable().err()));
+        assert!(is_failure(numbers.write(&Number::default()).err()));
     }
 
     #[test]

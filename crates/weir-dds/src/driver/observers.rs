@@ -57,8 +57,8 @@ impl Observers {
 
     /// Calls all. No lock may be held.
     ///
-    /// What they call may be the application's: a panic there (reported by the panic hook) ends neither the other
-    /// calls nor the engine's thread.
+    /// They may call the application's code. A panic there, which the panic hook reports, ends neither the other calls
+    /// nor the engine's thread.
     pub(crate) fn notify(&self, cause: Cause) {
         if !self.is_any() {
             return;

@@ -5,11 +5,14 @@ use std::sync::mpsc::{self, Sender};
 use std::time::{Duration, Instant};
 
 use weir_dds::{
-    BatchPolicy, DataReader, DataReaderListener, DataReaderQos, DataWriterQos, DdsError, History,
+    BatchPolicy, DataReader, DataReaderListener, DataReaderQos, DataWriter, DataWriterQos, DdsError, History,
     InstanceHandle, ResourceLimits, Sample, SampleRejectedReason, SampleRejectedStatus,
 };
 
-use crate::support::{DEADLINE, Keyed, World, lossless_reader, lossless_writer, matched, pair, take_exactly};
+use crate::support::{
+    DEADLINE, Keyed, World, lossless_reader, lossless_writer, matched, pair, poll_until, settings,
+    take_exactly,
+};
 
 const PATIENCE: Duration = Duration::from_millis(20);
 const NONE: ResourceLimits = ResourceLimits::UNLIMITED;
@@ -181,19 +184,26 @@ fn a_sample_that_was_refused_is_requested_as_soon_as_there_is_room() {
         |reader| reader.take_serialized(1).len(),
     ];
     for take in takes {
-        let (writer, reader) =
-            pair::<Keyed>(lossless_writer(), lossless_reader().resource_limits(samples(1)));
-        let (sender, told) = mpsc::channel();
-        reader.set_listener(Some(Arc::new(Told(sender))));
+        // Polled, so that no HEARTBEAT comes meanwhile.
+        let world = World::new();
+        let participants = [0, 1].map(|_| world.participant_with(settings().without_threads()));
+        let [here, there] = &participants;
+        let writer: DataWriter<Keyed> = world.writer(here, lossless_writer());
+        let reader: DataReader<Keyed> = world.reader(there, lossless_reader().resource_limits(samples(1)));
+        let poll_until = |is_done: &dyn Fn() -> bool| poll_until(&participants.each_ref(), is_done);
+        poll_until(&|| {
+            writer.publication_matched_status().current_count == 1
+                && reader.subscription_matched_status().current_count == 1
+        });
+        let is_acknowledged = || writer.wait_for_acknowledgments(Duration::ZERO).is_ok();
         writer.write(&keyed(1, 1)).unwrap();
-        writer.wait_for_acknowledgments(DEADLINE).unwrap();
+        poll_until(&is_acknowledged);
         writer.write(&keyed(2, 2)).unwrap();
-        told.recv_timeout(DEADLINE).unwrap();
+        poll_until(&|| reader.sample_rejected_status().total_count == 1);
         let before = reader.protocol_counters().nacks_sent;
         assert_eq!(take(&reader), 1);
-        // A HEARTBEAT may have led to another request since.
-        assert!(reader.protocol_counters().nacks_sent > before);
-        writer.wait_for_acknowledgments(DEADLINE).unwrap();
+        assert_eq!(reader.protocol_counters().nacks_sent, before + 1);
+        poll_until(&is_acknowledged);
         assert_eq!(take(&reader), 1);
     }
 }

@@ -152,3 +152,18 @@ pub(crate) fn take_numbered(reader: &DataReader<Numbered>, source: u32, count: u
     assert_eq!(expected, count);
     assert!(reader.take(1).is_empty());
 }
+
+/// Polls participants until `is_done`, waiting for any of them.
+pub(crate) fn poll_until(participants: &[&DomainParticipant], mut is_done: impl FnMut() -> bool) {
+    loop {
+        for participant in participants {
+            participant.poll(Duration::ZERO).unwrap();
+        }
+        if is_done() {
+            return;
+        }
+        let fds: Vec<_> = participants.iter().map(|participant| participant.poll_fd().unwrap()).collect();
+        let ready = weir_udp::poll(&fds, None, Some(DEADLINE)).unwrap();
+        assert!(!ready.is_empty(), "nothing to do before the deadline");
+    }
+}

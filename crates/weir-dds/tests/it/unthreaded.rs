@@ -12,22 +12,9 @@ use weir_dds::{
     GuardCondition, MatchedStatus, ParticipantSettings, PublishMode, States, WaitSet, WaitStrategy,
 };
 
-use crate::support::{DEADLINE, Numbered, World, lossless_reader, lossless_writer, settings, take_exactly};
-
-/// Polls participants until `is_done`, waiting for any of them.
-fn poll_until(participants: &[&DomainParticipant], mut is_done: impl FnMut() -> bool) {
-    loop {
-        for participant in participants {
-            participant.poll(Duration::ZERO).unwrap();
-        }
-        if is_done() {
-            return;
-        }
-        let fds: Vec<_> = participants.iter().map(|participant| participant.poll_fd().unwrap()).collect();
-        let ready = weir_udp::poll(&fds, None, Some(DEADLINE)).unwrap();
-        assert!(!ready.is_empty(), "nothing to do before the deadline");
-    }
-}
+use crate::support::{
+    DEADLINE, Numbered, World, lossless_reader, lossless_writer, poll_until, settings, take_exactly,
+};
 
 /// A matched writer and reader in participants that the test polls.
 fn pair(

@@ -14,6 +14,12 @@ fn asynchronous_with(config: WriterConfig) -> WriterCore {
     writer
 }
 
+/// A writer of batches that keeps the last sample.
+fn batching_the_last(reliability: Reliability, max_samples: u32, max_delay: Duration) -> WriterCore {
+    let batch = Some(BatchPolicy { max_bytes: 8192, max_samples, max_delay });
+    asynchronous_with(WriterConfig { history: History::KeepLast(1), batch, ..config(reliability) })
+}
+
 /// Writes as a thread does whose samples another one sends.
 fn write(writer: &mut WriterCore, now: Time, payload: &[u8]) -> Result<SequenceNumber, WriteRefused> {
     let written = super::write(writer, now, payload);
@@ -154,12 +160,7 @@ fn a_large_sample_that_is_on_its_way_is_not_replaced() {
 
 #[test]
 fn a_batch_of_which_only_the_end_is_kept_leaves_once() {
-    let batch = BatchPolicy { max_bytes: 8192, max_samples: 10, max_delay: Duration::from_millis(1) };
-    let mut writer = asynchronous_with(WriterConfig {
-        history: History::KeepLast(1),
-        batch: Some(batch),
-        ..config(Reliability::BestEffort)
-    });
+    let mut writer = batching_the_last(Reliability::BestEffort, 10, Duration::from_millis(1));
     (0..25).for_each(|_| _ = write(&mut writer, Time(0), &[0; 8]).unwrap());
     assert!(samples(&mut writer, Time(0)).is_empty() && !writer.is_transmission_due(Time(0)));
     let at = writer.next_timeout().unwrap();
@@ -171,12 +172,7 @@ fn a_batch_of_which_only_the_end_is_kept_leaves_once() {
 /// RTPS 2.5, 8.3.8.6.3: a HEARTBEAT whose first sample is behind the one after its last is invalid.
 #[test]
 fn a_heartbeat_is_valid_when_the_head_of_the_open_batch_was_replaced() {
-    let batch = BatchPolicy { max_bytes: 8192, max_samples: 1000, max_delay: Duration::from_secs(1) };
-    let mut writer = asynchronous_with(WriterConfig {
-        history: History::KeepLast(1),
-        batch: Some(batch),
-        ..config(Reliability::Reliable)
-    });
+    let mut writer = batching_the_last(Reliability::Reliable, 1000, Duration::from_secs(1));
     acknack(&mut writer, 1, 1, &[]);
     write(&mut writer, Time(1), &[0; 8]).unwrap();
     writer.end_burst(Time(1), &mut Outbox::new());

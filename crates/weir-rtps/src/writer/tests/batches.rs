@@ -42,6 +42,17 @@ fn a_batch_leaves_when_the_next_sample_does_not_fit_or_its_time_has_come() {
     assert!(!writer.has_unsent() && writer.next_timeout().is_none());
 }
 
+/// A writer whose reader has acknowledged that it has everything.
+fn batching_reliably(max_samples: u32, max_delay: Duration) -> WriterCore {
+    let batch = BatchPolicy { max_bytes: 8192, max_samples, max_delay };
+    let mut writer = WriterCore::new(WriterConfig { batch: Some(batch), ..config(Reliability::Reliable) });
+    writer.match_reader(Time(0), reader(READER, true));
+    sent(&mut writer, Time(0));
+    acknack(&mut writer, 1, 1, &[]);
+    sent(&mut writer, Time(0));
+    writer
+}
+
 /// Runs the timers until `end`. Returns what leaves, and when.
 fn leaves_until(writer: &mut WriterCore, end: Time) -> Vec<(Time, Vec<String>)> {
     let mut left = Vec::new();
@@ -57,13 +68,7 @@ fn leaves_until(writer: &mut WriterCore, end: Time) -> Vec<(Time, Vec<String>)> 
 #[test]
 fn a_reliable_batch_waits_for_its_maximum_delay_and_heartbeats_announce_what_left_before() {
     let max_delay = 20 * config::HEARTBEAT_DELAY_MIN;
-    let batch = BatchPolicy { max_bytes: 8192, max_samples: 1000, max_delay };
-    let config = WriterConfig { batch: Some(batch), ..config(Reliability::Reliable) };
-    let mut writer = WriterCore::new(config);
-    writer.match_reader(Time(0), reader(READER, true));
-    sent(&mut writer, Time(0));
-    acknack(&mut writer, 1, 1, &[]);
-    sent(&mut writer, Time(0));
+    let mut writer = batching_reliably(1000, max_delay);
     write(&mut writer, Time(1), &[0; 8]).unwrap();
     let left = leaves_until(&mut writer, Time(1) + max_delay);
     assert_eq!(left, [(Time(1) + max_delay, vec!["DATA 1".to_owned()])]);
@@ -83,13 +88,7 @@ fn a_reliable_batch_waits_for_its_maximum_delay_and_heartbeats_announce_what_lef
 #[test]
 fn a_batch_that_leaves_early_is_asked_about_soon() {
     for max_delay in [Duration::from_secs(1), Duration::MAX] {
-        let batch = BatchPolicy { max_bytes: 8192, max_samples: 2, max_delay };
-        let config = WriterConfig { batch: Some(batch), ..config(Reliability::Reliable) };
-        let mut writer = WriterCore::new(config);
-        writer.match_reader(Time(0), reader(READER, true));
-        sent(&mut writer, Time(0));
-        acknack(&mut writer, 1, 1, &[]);
-        sent(&mut writer, Time(0));
+        let mut writer = batching_reliably(2, max_delay);
         for (number, is_flushed) in [(1, true), (2, false)] {
             let now = Time(0) + number * Duration::from_millis(100);
             write(&mut writer, now, &[0; 8]).unwrap();

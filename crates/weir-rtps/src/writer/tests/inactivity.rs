@@ -5,8 +5,17 @@ const STUCK: Guid = Guid::new(GuidPrefix([3; 12]), READER.entity);
 
 /// A KEEP_ALL writer with a healthy reader and one that will acknowledge nothing.
 fn writer(reader_inactivity: Option<Duration>) -> WriterCore {
-    let mut writer = WriterCore::new(WriterConfig { reader_inactivity, ..config(Reliability::Reliable) });
-    for guid in [READER, STUCK] {
+    writer_with(reader_inactivity, None, &[READER, STUCK])
+}
+
+fn writer_with(
+    reader_inactivity: Option<Duration>,
+    batch: Option<BatchPolicy>,
+    readers: &[Guid],
+) -> WriterCore {
+    let config = WriterConfig { reader_inactivity, batch, ..config(Reliability::Reliable) };
+    let mut writer = WriterCore::new(config);
+    for &guid in readers {
         writer.match_reader(Time(0), reader(guid, true));
         answer(&mut writer, Time(0), guid, 1, 1, &[]);
     }
@@ -145,4 +154,31 @@ fn progress_of_any_size_keeps_a_reader_awaited() {
         fill(&mut writer, now, &mut count);
     }
     assert_eq!((writer.counters().readers_stalled, writer.inactive_readers().count()), (0, 0));
+}
+
+/// A batch that stays open for longer than the tests last.
+const OPEN: Option<BatchPolicy> =
+    Some(BatchPolicy { max_bytes: 8192, max_samples: 1000, max_delay: Duration::from_secs(60) });
+
+#[test]
+fn a_reader_that_has_all_but_the_open_batch_is_not_silent() {
+    let mut writer = writer_with(None, OPEN, &[READER, STUCK]);
+    write(&mut writer, Time(1), &[0; 8]).unwrap();
+    writer.end_burst(Time(1), &mut Outbox::new());
+    answer(&mut writer, Time(1), READER, 2, 2, &[]);
+    write(&mut writer, Time(2), &[0; 8]).unwrap();
+    assert!(pass(&mut writer, Time(2) + LIMIT) > config::UNANSWERED_HEARTBEATS as usize);
+    assert_eq!(writer.take_silence().silent, [STUCK]);
+}
+
+#[test]
+fn a_reader_that_is_not_waited_for_is_prompted_although_a_batch_is_open() {
+    let mut writer = writer_with(Some(LIMIT), OPEN, &[STUCK]);
+    write(&mut writer, Time(1), &[0; 8]).unwrap();
+    writer.end_burst(Time(1), &mut Outbox::new());
+    let stalled = Time(1) + 2 * LIMIT;
+    pass(&mut writer, stalled);
+    assert_eq!(writer.inactive_readers().collect::<Vec<_>>(), [STUCK]);
+    write(&mut writer, stalled, &[0; 8]).unwrap();
+    assert!(pass(&mut writer, stalled + 3 * config::HEARTBEAT_DELAY_MAX) >= 2);
 }
