@@ -61,10 +61,11 @@ pub enum DdsError {
         /// The system's error.
         source: io::Error,
     },
-    /// A thread of the engine panicked, and the participant no longer works (`RETCODE_ERROR`).
+    /// The engine panicked in one of its threads, or in a call of the application, and the participant no longer works
+    /// (`RETCODE_ERROR`).
     ///
     /// It has left its domain. Every call on it and its entities that returns a result reports this.
-    #[error("the engine's thread {thread} failed: {panic}; drop this participant and create another one")]
+    #[error("the engine failed in thread {thread}: {panic}; drop this participant and create another one")]
     ThreadFailed {
         /// The name of the thread.
         thread: String,

@@ -15,7 +15,7 @@ use weir_rtps::time::Time;
 
 use crate::clock;
 use crate::condition::Condition;
-use crate::driver::observers::{Cause, Observe};
+use crate::driver::observers::{Cause, Observe, wake};
 use crate::driver::start::Handle;
 use crate::error::{DdsError, Result};
 
@@ -379,7 +379,7 @@ impl Observe for State {
                 handle.driver.channel.announce_change();
             }
             let tasks = core::mem::take(&mut *self.tasks.lock());
-            tasks.into_iter().for_each(Waker::wake);
+            tasks.into_iter().for_each(wake);
         }
         self.update_event_fd();
     }

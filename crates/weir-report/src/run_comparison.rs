@@ -29,7 +29,8 @@ pub struct RunComparisonOptions {
 pub struct RunComparison {
     /// What is compared, in the order of tables.
     pub figures: Vec<ComparedFigure>,
-    /// Cases with figures on the old side that on the new side failed, or lost what they should not lose.
+    /// Cases with figures on the old side that on the new side failed, or lost what they should not lose, in all
+    /// repeats or in more of them.
     pub failed: Vec<String>,
     /// Cases with figures that the new side does not have.
     pub missing: Vec<String>,
@@ -111,7 +112,11 @@ impl RunComparison {
             side.iter().filter(is_missing).map(Side::name).collect()
         };
         let was_tried = |name: &String| news.iter().any(|new| new.is_supported() && new.name() == *name);
-        let (failed, missing) = lacks(&olds, &news).into_iter().partition(was_tried);
+        let (mut failed, missing): (Vec<_>, _) = lacks(&olds, &news).into_iter().partition(was_tried);
+        let fails_more = |(old, new): &&(&Side<'_>, &Side<'_>)| {
+            old.is_measured() && new.is_measured() && new.share_failed() > old.share_failed()
+        };
+        failed.extend(shared.iter().filter(fails_more).map(|(_, new)| new.name()));
         Self { figures: pairs().filter_map(compare).collect(), failed, missing, added: lacks(&news, &olds) }
     }
 
@@ -139,7 +144,10 @@ impl RunComparison {
         }
         _ = writeln!(text, "{}", self.summary(options));
         for (cases, what) in [
-            (&self.failed, "failed in the new run, or lost too much, which counts as worse"),
+            (
+                &self.failed,
+                "failed in the new run, or lost too much, in all repeats or in more than before, which counts as worse",
+            ),
             (&self.missing, "only in the old run"),
             (&self.added, "only in the new run"),
         ] {
@@ -158,7 +166,9 @@ impl RunComparison {
             format!(" About {needed} repeats on each side would decide all of them.")
         });
         let tolerance = options.tolerance * 100.0;
-        format!("{}, tolerance {tolerance} %.{needed}", counted.join(", "))
+        let failed =
+            if self.failed.is_empty() { String::new() } else { format!("{} failed, ", self.failed.len()) };
+        format!("{failed}{}, tolerance {tolerance} %.{needed}", counted.join(", "))
     }
 }
 
@@ -256,6 +266,16 @@ impl<'a> Side<'a> {
         let is_refused =
             |case: &&Case| matches!(case.evidence.not_measured, Some(NotMeasured::NotSupported { .. }));
         !self.point.repeats.iter().all(is_refused)
+    }
+
+    /// Returns which share of the repeats failed, or lost what they should not lose.
+    fn share_failed(&self) -> f64 {
+        let has_failed = |case: &Case| {
+            let refused = matches!(case.evidence.not_measured, Some(NotMeasured::NotSupported { .. }));
+            !refused && self.figures().all(|(_, _, figure)| figure(case).is_none())
+        };
+        self.point.repeats.iter().filter(|case| has_failed(case)).count() as f64
+            / self.point.repeats.len().max(1) as f64
     }
 
     fn is_measured(&self) -> bool {
@@ -539,6 +559,22 @@ mod tests {
         assert_eq!((found.is_worse(), found.failed.len(), found.missing.len()), (true, 1, 0));
         let found = without_figures(NotMeasured::NotSupported { reason });
         assert_eq!((found.is_worse(), found.failed.len(), found.missing.len()), (false, 0, 1));
+    }
+
+    #[test]
+    fn a_case_that_fails_more_often_is_worse() {
+        let repeats = |failures: u32| {
+            run((1..=10).map(|repeat| {
+                latency("weir", 32, repeat, 1.0).with(|it| {
+                    if repeat <= failures {
+                        it.figures.latency_us = None;
+                        it.evidence.not_measured = Some(NotMeasured::Failed { reason: String::from("why") });
+                    }
+                })
+            }))
+        };
+        let failed = |old, new| RunComparison::new(&[repeats(old)], &[repeats(new)], PLAIN).failed.len();
+        assert_eq!([failed(0, 9), failed(0, 1), failed(2, 2), failed(3, 2), failed(0, 0)], [1, 1, 0, 0, 0]);
     }
 
     #[test]

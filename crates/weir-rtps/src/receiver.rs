@@ -371,7 +371,11 @@ impl<'t, 'b, E: Endpoints> Receiver<'t, 'b, E> {
         for writer in self.batch.writers.drain(..) {
             let has_publisher = endpoints.has_publisher(&writer);
             let is_due = endpoints.with_writer(&writer, |core| {
-                core.poll_answers(now, outbox);
+                if endpoints.is_sending(&writer) {
+                    core.poll_answers_beside_sender(now, outbox);
+                } else {
+                    core.poll_answers(now, outbox);
+                }
                 match (core.next_timeout(), core.take_cancelled_timeout()) {
                     (Some(at), _) => *next = (*next).min(at),
                     (None, Some(before)) => endpoints.cancel_timeout(before),

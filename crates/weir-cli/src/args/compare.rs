@@ -29,7 +29,7 @@ Examples:
   weir compare OLD NEW --tolerance 2% >> \"$GITHUB_STEP_SUMMARY\"
   weir compare old1,old2,old3,old4,old5,old6 new1,new2,new3,new4,new5,new6 --paired
 
-Exit codes: 0 success, 1 something is worse by more than the tolerance, 2 usage, 3 environment")]
+Exit codes: 0 success, 1 something is worse by more than the tolerance or a case failed, 2 usage, 3 environment")]
 pub(crate) struct CompareArgs {
     /// The run to compare with: its folder or results file, or several, separated by commas
     #[arg(value_name = "OLD", value_parser = parse_runs)]

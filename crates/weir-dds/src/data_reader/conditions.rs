@@ -78,7 +78,7 @@ impl<T: DdsType> DataReader<T> {
     }
 
     /// Creates a condition that is true while the reader has values in these states that meet a query (DDS 1.4,
-    /// 2.2.2.5.2.6).
+    /// 2.2.2.5.3.6).
     ///
     /// Samples that are accessed by the condition come in the order of the query.
     ///
@@ -131,7 +131,7 @@ impl<T: DdsType> DataReader<T> {
         ReadCondition { state: Arc::new(ReadState { reader, states, wanted }) }
     }
 
-    /// Removes and returns up to `max` samples that make a condition true, oldest first.
+    /// Removes and returns up to `max` samples that make a condition true: oldest first, or in the order of its query.
     ///
     /// # Errors
     /// [`DdsError::PreconditionNotMet`] if it is a condition of another reader.
@@ -139,7 +139,8 @@ impl<T: DdsType> DataReader<T> {
         Ok(self.select().condition(condition)?.max(max).take())
     }
 
-    /// Returns up to `max` samples that make a condition true, oldest first, and marks them as read.
+    /// Returns up to `max` samples that make a condition true: oldest first, or in the order of its query. They are
+    /// read from then on.
     ///
     /// # Errors
     /// [`DdsError::PreconditionNotMet`] if it is a condition of another reader.

@@ -168,14 +168,14 @@ impl<'a, T: DdsType> Selection<'a, T> {
         self
     }
 
-    /// Removes the samples from the reader and returns them, oldest first.
+    /// Removes the samples from the reader and returns them: oldest first, or in the order of a condition's query.
     pub fn take(self) -> Vec<Sample<T>> {
         let mut samples = SampleSeq::new();
         self.take_into(&mut samples);
         samples.into_vec()
     }
 
-    /// Returns the samples, oldest first, and marks them as read.
+    /// Returns the samples, and marks them as read: oldest first, or in the order of a condition's query.
     pub fn read(self) -> Vec<Sample<T>> {
         let mut samples = SampleSeq::new();
         self.read_into(&mut samples);

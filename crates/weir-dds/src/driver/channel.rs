@@ -130,6 +130,26 @@ pub(super) struct Arrived {
     pub(super) is_multicast: bool,
 }
 
+/// Counts a thread that waits and receives until dropped, even by a panic of what it waits for.
+pub(super) struct Waiting<'a>(&'a Channel);
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        self.0.waiting.fetch_sub(1, Ordering::SeqCst);
+        // Another waiting thread may have slept while this one held the role.
+        self.0.announce_progress();
+    }
+}
+
+/// Counts a thread that sleeps until another one has received something.
+struct Sleeping<'a>(&'a AtomicU32);
+
+impl Drop for Sleeping<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
 impl Channel {
     pub(crate) fn new(socket: Arc<UdpSocket>, groups: Groups) -> Self {
         let mut own_address = socket.local_addr();
@@ -328,20 +348,16 @@ impl Channel {
     }
 
     /// Counts this thread as a waiting application thread.
-    pub(super) fn begin_waiting(&self) {
+    pub(super) fn begin_waiting(&self) -> Waiting<'_> {
         self.waiting.fetch_add(1, Ordering::SeqCst);
-    }
-
-    pub(super) fn end_waiting(&self) {
-        self.waiting.fetch_sub(1, Ordering::SeqCst);
-        // Another waiting thread may have slept while this one held the role.
-        self.announce_progress();
+        Waiting(self)
     }
 
     /// Sleeps while another thread holds the role, until `until` at most. The background thread is
     /// kicked, so that it gives up the role.
     pub(super) fn sleep_until_progress(&self, until: Time, is_done: &mut impl FnMut() -> bool) {
         self.sleepers.fetch_add(1, Ordering::SeqCst);
+        let _sleeping = Sleeping(&self.sleepers);
         if self.is_background_receiving.load(Ordering::SeqCst) {
             self.kick();
         }
@@ -357,7 +373,6 @@ impl Channel {
                 }
             }
         }
-        self.sleepers.fetch_sub(1, Ordering::SeqCst);
     }
 
     /// Returns whether application threads receive, so that the background thread need not.

@@ -379,6 +379,13 @@ impl Lane {
         self.publishing.iter().for_each(Publishing::notify);
     }
 
+    /// Returns whether a thread may be sending what the core has handed out. The core must be locked: a thread takes
+    /// `sending` before it locks the core to hand out samples.
+    #[inline]
+    pub(crate) fn is_sending(&self) -> bool {
+        self.sending.is_locked()
+    }
+
     /// Waits for a send in progress. The kernel then has everything that the core handed out
     /// before.
     pub(crate) fn wait_for_sender(&self) {
@@ -515,4 +522,25 @@ fn leave_to(publishing: &Publishing, outlet: &Outlet, mut core: MutexGuard<'_, W
     }
     drop(core);
     outlet.arm(next);
+}
+
+#[cfg(test)]
+mod tests {
+    use weir_rtps::qos::Reliability;
+    use weir_rtps::writer::WriterConfig;
+    use weir_wire::{EntityId, Guid, GuidPrefix};
+
+    use super::*;
+
+    #[test]
+    fn a_thread_with_a_turn_may_be_sending_and_one_that_has_the_core_is_not() {
+        let guid = Guid::new(GuidPrefix([1; 12]), EntityId::user_writer(1, false));
+        let lane = Lane::new(WriterCore::new(WriterConfig::new(guid, Reliability::Reliable)), None);
+        let turn = lane.turn();
+        assert!(lane.is_sending());
+        drop(turn);
+        let core = lane.core();
+        assert!(!lane.is_sending());
+        drop(core);
+    }
 }

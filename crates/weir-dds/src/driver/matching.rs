@@ -304,7 +304,11 @@ impl Driver {
             },
         );
         core.set_content_filter(guid, content_filter.as_deref());
-        core.poll_answers(now, out);
+        if writer.lane.is_sending() {
+            core.poll_answers_beside_sender(now, out);
+        } else {
+            core.poll_answers(now, out);
+        }
         self.outlet.arm(core.next_timeout());
     }
 

@@ -3,6 +3,7 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
+use std::task::Waker;
 
 use parking_lot::Mutex;
 
@@ -79,6 +80,11 @@ impl Observers {
         self.is_any.store(!after.is_empty(), Ordering::Relaxed);
         *list = (!after.is_empty()).then(|| after.into());
     }
+}
+
+/// Wakes a task. A panic of its executor, which the panic hook reports, keeps no other one from being woken.
+pub(crate) fn wake(task: Waker) {
+    _ = catch_unwind(AssertUnwindSafe(|| task.wake()));
 }
 
 #[cfg(test)]

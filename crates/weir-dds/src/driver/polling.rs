@@ -17,6 +17,7 @@ use parking_lot::Mutex;
 use weir_rtps::time::Time;
 use weir_udp::{CombinedFd, UdpSocket, Wait};
 
+use super::channel::Waiting;
 use super::groups::GROUPS_MAX;
 use super::shared::Driver;
 use super::timer_thread::{ADJUST_CLOCK_EVERY, Rounds};
@@ -82,23 +83,22 @@ impl Polling {
 }
 
 /// Counts a thread that polls until dropped.
-struct Poller<'a>(&'a Driver, &'a Polling);
+struct Poller<'a>(&'a Polling, #[expect(dead_code, reason = "dropped with this")] Waiting<'a>);
 
 impl<'a> Poller<'a> {
     fn new(driver: &'a Driver, polling: &'a Polling) -> Self {
-        driver.channel.begin_waiting();
+        let waiting = driver.channel.begin_waiting();
         if polling.pollers.fetch_add(1, Ordering::SeqCst) > 0 {
             // The other one has to look more often from now on.
             driver.outlet.timers.wake();
         }
-        Self(driver, polling)
+        Self(polling, waiting)
     }
 }
 
 impl Drop for Poller<'_> {
     fn drop(&mut self) {
-        self.1.pollers.fetch_sub(1, Ordering::SeqCst);
-        self.0.channel.end_waiting();
+        self.0.pollers.fetch_sub(1, Ordering::SeqCst);
     }
 }
 

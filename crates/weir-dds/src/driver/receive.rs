@@ -83,10 +83,8 @@ impl Driver {
         if self.polling.is_some() {
             return self.poll_while_waiting(deadline, strategy, is_done);
         }
-        self.channel.begin_waiting();
-        let is_done = self.receive_while_waiting(reader, deadline, strategy, &mut is_done);
-        self.channel.end_waiting();
-        is_done
+        let _waiting = self.channel.begin_waiting();
+        self.receive_while_waiting(reader, deadline, strategy, &mut is_done)
     }
 
     fn receive_while_waiting(
@@ -171,7 +169,7 @@ impl Driver {
             self.poll_while_waiting(until, self.wait, is_done);
             return;
         }
-        self.channel.begin_waiting();
+        let _waiting = self.channel.begin_waiting();
         loop {
             let now = clock::now();
             if now >= until || is_done() || self.has_failed() {
@@ -195,7 +193,6 @@ impl Driver {
             }
             self.channel.note_application(now);
         }
-        self.channel.end_waiting();
     }
 
     /// Processes what has already arrived, unless another thread receives. Writers collect their
@@ -442,7 +439,7 @@ mod tests {
         let participant = DomainParticipant::new(18, settings.interface("lo")).unwrap();
         let Driver { channel, .. } = &*participant.handle.driver;
         // The background thread leaves what arrives to this one.
-        channel.begin_waiting();
+        let _waiting = channel.begin_waiting();
         let local = std::net::SocketAddrV4::new(std::net::Ipv4Addr::LOCALHOST, 0);
         let other = UdpSocket::bind(&SocketOptions::new(local)).unwrap();
         let to = channel.socket.local_addr();
@@ -452,7 +449,6 @@ mod tests {
         }
         let has_all = || channel.counters().datagrams - before >= DATAGRAMS;
         participant.handle.driver.receive_in_pause(Time::MAX, has_all);
-        channel.end_waiting();
         assert!(has_all());
     }
 }

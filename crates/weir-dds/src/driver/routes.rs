@@ -198,6 +198,11 @@ impl Endpoints for BatchEndpoints<'_> {
     }
 
     #[inline]
+    fn is_sending(&self, writer: &Arc<WriterEndpoint>) -> bool {
+        writer.lane.is_sending()
+    }
+
+    #[inline]
     fn wake_publisher(&self, writer: &Arc<WriterEndpoint>) {
         writer.lane.notify_publisher();
     }

@@ -15,7 +15,7 @@ use weir_rtps::reader::ReaderCore;
 use weir_udp::Waker as EventFd;
 
 use super::endpoints::ReaderEndpoint;
-use super::observers::{Cause, Observers};
+use super::observers::{Cause, Observers, wake};
 use crate::levels::EnabledStatuses;
 
 /// What waits for a reader's samples.
@@ -49,7 +49,7 @@ impl Watching {
 
     fn wake_tasks(&self) {
         let tasks = core::mem::take(&mut *self.tasks.lock());
-        tasks.into_iter().for_each(TaskWaker::wake);
+        tasks.into_iter().for_each(wake);
     }
 }
 

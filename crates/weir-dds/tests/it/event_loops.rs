@@ -1,14 +1,17 @@
 //! Readers and wait sets in event loops: futures, streams, file descriptors.
 
+use std::future::Future;
 use std::os::fd::AsFd;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::pin;
+use std::sync::{Arc, Mutex, mpsc};
+use std::task::{Context, Wake, Waker};
 use std::time::Duration;
 
 use futures::executor::{LocalPool, block_on};
 use futures::task::LocalSpawnExt;
 use futures::{FutureExt, Stream, StreamExt};
-use weir_dds::{DataReader, GuardCondition, States, WaitSet};
+use weir_dds::{DataReader, DataReaderListener, GuardCondition, States, WaitSet};
 
 use crate::support::{DEADLINE, Numbered, World, lossless_reader, lossless_writer, pair, take_exactly};
 
@@ -67,7 +70,7 @@ fn a_task_that_polls_again_and_again_is_kept_once() {
     let (writer, reader) = pair::<Numbered>(lossless_writer(), lossless_reader());
     let mut samples = pin!(reader.stream());
     let (waker, wakes) = futures_test_waker();
-    let mut context = std::task::Context::from_waker(&waker);
+    let mut context = Context::from_waker(&waker);
     for _ in 0..1000 {
         assert!(samples.as_mut().poll_next(&mut context).is_pending());
     }
@@ -78,15 +81,15 @@ fn a_task_that_polls_again_and_again_is_kept_once() {
 }
 
 /// A waker that sends to a channel.
-fn futures_test_waker() -> (std::task::Waker, std::sync::mpsc::Receiver<()>) {
-    struct Sends(std::sync::Mutex<std::sync::mpsc::Sender<()>>);
-    impl std::task::Wake for Sends {
-        fn wake(self: std::sync::Arc<Self>) {
+fn futures_test_waker() -> (Waker, mpsc::Receiver<()>) {
+    struct Sends(Mutex<mpsc::Sender<()>>);
+    impl Wake for Sends {
+        fn wake(self: Arc<Self>) {
             let _ = self.0.lock().unwrap().send(());
         }
     }
-    let (sender, receiver) = std::sync::mpsc::channel();
-    (std::sync::Arc::new(Sends(std::sync::Mutex::new(sender))).into(), receiver)
+    let (sender, receiver) = mpsc::channel();
+    (Arc::new(Sends(Mutex::new(sender))).into(), receiver)
 }
 
 #[test]
@@ -152,6 +155,64 @@ fn a_function_that_panics_ends_no_thread_of_the_engine() {
     writer.write(&Numbered::new(0, 1)).unwrap();
     assert_eq!(take_exactly(&reader, 2).len(), 2);
     assert!(reader.failure().is_none());
+}
+
+/// The thread that waits receives, and leaves nothing to the engine's thread meanwhile.
+#[test]
+fn a_function_that_panics_amid_a_wait_does_not_end_receiving() {
+    let (writer, reader) = pair::<Numbered>(lossless_writer(), lossless_reader());
+    let wait_set = WaitSet::new();
+    let (looks, looked) = mpsc::channel();
+    let fails = reader.query_condition(States::NOT_READ, move |sample: &Numbered| {
+        looks.send(()).unwrap();
+        assert!(sample.number == 0, "in a function of the application");
+        false
+    });
+    wait_set.attach_condition(&fails);
+    writer.write(&Numbered::new(0, 0)).unwrap();
+    std::thread::scope(|scope| {
+        let waits = scope.spawn(|| catch_unwind(AssertUnwindSafe(|| wait_set.wait(DEADLINE))).is_err());
+        looked.recv_timeout(DEADLINE).unwrap();
+        writer.write(&Numbered::new(0, 1)).unwrap();
+        assert!(waits.join().unwrap());
+    });
+    wait_set.detach_condition(&fails).unwrap();
+    let (calls, called) = mpsc::channel();
+    reader.set_listener(Some(Arc::new(Arrivals(calls))));
+    reader.take(2);
+    writer.write(&Numbered::new(0, 2)).unwrap();
+    called.recv_timeout(DEADLINE).unwrap();
+}
+
+struct Arrivals(mpsc::Sender<()>);
+
+impl DataReaderListener<Numbered> for Arrivals {
+    fn on_data_available(&self, reader: &DataReader<Numbered>) {
+        if reader.take(1).iter().any(|sample| sample.data().is_some_and(|it| it.number == 2)) {
+            _ = self.0.send(());
+        }
+    }
+}
+
+/// An executor that fails to wake one task.
+struct Fails;
+
+impl Wake for Fails {
+    fn wake(self: Arc<Self>) {
+        panic!("in an executor");
+    }
+}
+
+#[test]
+fn a_task_that_cannot_be_woken_holds_up_no_other() {
+    let (wait_set, stop) = (WaitSet::new(), GuardCondition::new());
+    wait_set.attach_condition(&stop);
+    let fd = wait_set.event_fd().unwrap();
+    let mut waits = pin!(wait_set.wait_async());
+    let waker = Waker::from(Arc::new(Fails));
+    assert!(waits.as_mut().poll(&mut Context::from_waker(&waker)).is_pending());
+    stop.set_trigger_value(true);
+    assert!(is_readable(&fd, Duration::ZERO));
 }
 
 #[test]

@@ -220,6 +220,24 @@ fn a_history_that_keeps_the_last_samples_is_never_full_of_an_open_batch() {
     assert_eq!(last.data().unwrap().value, 49);
 }
 
+/// What a suspended publisher holds back leaves when there is no room for more.
+#[test]
+fn a_history_that_keeps_the_last_samples_is_never_full_of_suspended_ones() {
+    let world = World::new();
+    let participant = world.participant();
+    let reader = world.reader::<Keyed>(&participant, lossless_reader());
+    let topic = world.topic::<Keyed>(&participant);
+    let publisher = participant.create_publisher();
+    let qos = lossless_writer().transient_local().keep_last(1).resource_limits(samples(10));
+    let writer: DataWriter<Keyed> = publisher.create_datawriter(&topic, qos).unwrap();
+    writer.wait_for_subscriptions(1, DEADLINE).unwrap();
+    publisher.suspend_publications().unwrap();
+    (0..200).for_each(|value| writer.write(&keyed(1, value)).unwrap());
+    publisher.resume_publications().unwrap();
+    writer.wait_for_acknowledgments(DEADLINE).unwrap();
+    assert_eq!(reader.take(200).pop().unwrap().data().unwrap().value, 199);
+}
+
 #[test]
 fn a_listener_may_be_set_that_hears_of_nothing() {
     let (writer, reader) = pair::<Keyed>(lossless_writer(), lossless_reader().resource_limits(samples(1)));

@@ -53,6 +53,13 @@ pub trait Endpoints {
         false
     }
 
+    /// Whether another thread may be sending what the writer has handed out. The writer is locked, so that it hands out
+    /// nothing in the meantime.
+    #[inline]
+    fn is_sending(&self, _writer: &Self::Writer) -> bool {
+        false
+    }
+
     /// Wakes that thread, because an acknowledgement has made a transmission due.
     #[inline]
     fn wake_publisher(&self, _writer: &Self::Writer) {}

@@ -42,7 +42,7 @@ impl WriterCore {
                 proxy.start_anew(acknack);
             }
             let asked = proxy.requested.len();
-            proxy.update(acknack, (unsent, next));
+            proxy.update(acknack, first, (unsent, next));
             let repaired_at = if proxy.path.is_some() { proxy.settle_repairs() } else { None };
             let is_proven = proxy.discards.is_some() && proxy.has_later(acknack);
             let is_loss = may_ask && proxy.request(now, acknack, first, unsent);

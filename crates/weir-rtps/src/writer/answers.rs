@@ -132,11 +132,12 @@ impl WriterCore {
         let proxy = &self.proxies[index];
         let count = self.heartbeat.next_count(now.filter(|_| !self.pacing.is_unused()));
         self.counters.heartbeats_sent += 1;
+        let sent = if self.is_beside_sender { self.sent_before } else { self.unsent };
         Heartbeat {
             reader: proxy.guid.entity,
             writer: self.config.guid.entity,
             first,
-            last: if proxy.is_introduced { self.unsent.prev().max(first.prev()) } else { first.prev() },
+            last: if proxy.is_introduced { sent.prev().max(first.prev()) } else { first.prev() },
             count,
             is_final: false,
             is_liveliness: false,

@@ -77,8 +77,8 @@ impl Heartbeat {
     }
 
     /// Puts the timer off until the open batch has left, which happens at `batch_at` at the latest.
-    pub(super) fn put_off(&mut self, batch_at: Time) {
-        self.next_at = Some(batch_at + self.delay);
+    pub(super) fn put_off(&mut self, batch_at: Time, prompt_at: Option<Time>) {
+        self.next_at = prompt_at.into_iter().chain([batch_at + self.delay]).min();
         self.is_put_off = true;
     }
 

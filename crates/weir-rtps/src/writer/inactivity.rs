@@ -70,12 +70,17 @@ impl WriterCore {
             self.silence.has_stalled = true;
             self.readers_changed(now);
         }
+        self.prompt_stalled(last);
+        let deadline = |proxy: &ReaderProxy| Some(proxy.idle_since.filter(|_| proxy.is_awaited())? + limit?);
+        self.heartbeat.latest = self.proxies.iter().filter_map(deadline).min().unwrap_or(Time::MAX);
+    }
+
+    /// Sends the readers that are not waited for a HEARTBEAT, if they have not acknowledged `last`.
+    pub(super) fn prompt_stalled(&mut self, last: SequenceNumber) {
         for proxy in self.proxies.iter_mut().filter(|proxy| proxy.is_stalled && proxy.acknowledged < last) {
             proxy.is_heartbeat_due = true;
             self.due.add_all();
         }
-        let deadline = |proxy: &ReaderProxy| Some(proxy.idle_since.filter(|_| proxy.is_awaited())? + limit?);
-        self.heartbeat.latest = self.proxies.iter().filter_map(deadline).min().unwrap_or(Time::MAX);
     }
 
     /// Returns when the readers that are not waited for are sent the next HEARTBEAT.

@@ -265,7 +265,11 @@ impl Instances {
     fn check(&self, known: Option<u32>, len: usize, history: &Store) -> Result<(), WriteRefused> {
         let has_room = history.len() < self.limits.samples && history.live_bytes() + len <= self.limits.bytes;
         let is_allowed = match self.depth {
-            Some(_) => has_room || self.finds_room_by_replacing(known, len, history),
+            // What is replaced stays until its batch leaves.
+            Some(_) => {
+                let is_beyond = history.len() >= self.limits.samples.saturating_add(UNSENT_BESIDE);
+                has_room || !is_beyond && self.finds_room_by_replacing(known, len, history)
+            }
             None => has_room && known.is_none_or(|index| self.has_room_in(index)),
         };
         if is_allowed { Ok(()) } else { Err(self.full()) }

@@ -413,9 +413,14 @@ impl ReaderProxy {
         self.reached.max((self.seen, 0))
     }
 
-    /// Applies what an ACKNACK acknowledges. `unsent` is the first sample that was never sent, `next` the next to be
-    /// written.
-    pub(super) fn update(&mut self, acknack: &AckNack, (unsent, next): (SequenceNumber, SequenceNumber)) {
+    /// Applies what an ACKNACK acknowledges. `first` is the first sample in the history, which may be behind `unsent`,
+    /// the first that was never sent; `next` is the next to be written.
+    pub(super) fn update(
+        &mut self,
+        acknack: &AckNack,
+        first: SequenceNumber,
+        (unsent, next): (SequenceNumber, SequenceNumber),
+    ) {
         let base = acknack.state.base();
         self.is_heartbeat_due |= is_preemptive(acknack) || (!acknack.is_final && acknack.state.is_empty());
         if is_preemptive(acknack) {
@@ -426,8 +431,8 @@ impl ReaderProxy {
         } else {
             self.introduce(next);
         }
-        if base.0 >= 1 && base <= unsent {
-            self.acknowledged = self.acknowledged.max(base.prev());
+        if base.0 >= 1 && base <= unsent.max(first) {
+            self.acknowledged = self.acknowledged.max(base.min(unsent).prev());
             self.seen = self.seen.max(self.acknowledged);
         }
     }

@@ -62,6 +62,10 @@ pub struct WriterCore {
     pub(super) is_going_back: bool,
     /// The first sequence number not handed out yet.
     pub(super) unsent: SequenceNumber,
+    /// `unsent` when the last transmission began: what was handed out before has been sent.
+    pub(super) sent_before: SequenceNumber,
+    /// Answers are composed while another thread sends what was handed out since.
+    pub(super) is_beside_sender: bool,
     /// The last sample that all reliable readers have acknowledged.
     pub(super) acknowledged: SequenceNumber,
     /// `history.charged_to(acknowledged)`.
@@ -183,6 +187,8 @@ impl WriterCore {
             has_withheld: false,
             is_going_back: false,
             unsent: config.first,
+            sent_before: config.first,
+            is_beside_sender: false,
             acknowledged: config.first.prev(),
             acknowledged_charge: 0,
             seen_charge: 0,

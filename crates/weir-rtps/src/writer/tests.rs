@@ -78,6 +78,11 @@ fn write_keyed(
 fn sent(writer: &mut WriterCore, now: Time) -> Vec<String> {
     let mut out = Outbox::new();
     writer.poll_transmit(now, &mut out);
+    words(&out)
+}
+
+/// Returns every submessage in an outbox, in words.
+fn words(out: &Outbox) -> Vec<String> {
     let mut words = Vec::new();
     out.for_each_datagram(|_, datagram| {
         let message = Message::parse(datagram).unwrap();

@@ -35,7 +35,7 @@ pub(super) struct Timed {
     /// Coherent sets and groups: every sample has to be recorded for them, too.
     pub(super) presented: Option<Presented>,
     /// Samples are collected: see [`WriterCore::suspend`].
-    is_suspended: bool,
+    pub(super) is_suspended: bool,
     /// What late readers are sent, if DURABILITY_SERVICE limits that.
     pub(super) service: Option<Service>,
 }

@@ -18,7 +18,8 @@ impl WriterCore {
         }
         if self.heartbeat.next_at.is_some_and(|at| at <= now) {
             if let Some(batch_at) = self.batch_timeout().filter(|_| self.waits_for_batch(now)) {
-                self.heartbeat.put_off(batch_at);
+                self.prompt_stalled(self.unsent.prev());
+                self.heartbeat.put_off(batch_at, self.next_prompt(now));
                 return;
             }
             self.note_silence(now);

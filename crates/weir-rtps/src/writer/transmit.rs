@@ -31,6 +31,7 @@ impl WriterCore {
     // Also used as a function pointer, which would keep it out of its callers.
     #[inline(always)]
     fn transmit(&mut self, now: Time, out: &mut Outbox) {
+        self.sent_before = self.unsent;
         if self.timed.is_some() {
             // Expired samples are not sent, even if the timer is late.
             self.expire(now);
@@ -83,6 +84,14 @@ impl WriterCore {
         self.answer(now, out);
     }
 
+    /// As [`WriterCore::poll_answers`], while another thread may be sending what the last transmission handed out:
+    /// HEARTBEATs do not announce it. They might overtake it, and readers would request all of it.
+    pub fn poll_answers_beside_sender(&mut self, now: Time, out: &mut Outbox) {
+        self.is_beside_sender = true;
+        self.poll_answers(now, out);
+        self.is_beside_sender = false;
+    }
+
     #[inline]
     fn answer(&mut self, now: Time, out: &mut Outbox) {
         if self.due.is_any() {
@@ -97,10 +106,12 @@ impl WriterCore {
         }
     }
 
-    /// Appends everything committed, including what a burst or a batch holds back.
+    /// Appends everything committed, including what a burst, a batch or [`WriterCore::suspend`] holds back.
     pub fn flush(&mut self, now: Time, out: &mut Outbox) {
         self.release_held();
+        let is_suspended = self.timed.as_mut().is_some_and(|timed| core::mem::take(&mut timed.is_suspended));
         self.poll_transmit(now, out);
+        self.timed.iter_mut().for_each(|timed| timed.is_suspended = is_suspended);
     }
 
     /// Appends everything committed, and makes the next write start a new burst, because the

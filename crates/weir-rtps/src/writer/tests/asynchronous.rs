@@ -6,7 +6,7 @@ fn asynchronous(history: History, reliability: Reliability) -> WriterCore {
     asynchronous_with(WriterConfig { history, ..config(reliability) })
 }
 
-fn asynchronous_with(config: WriterConfig) -> WriterCore {
+pub(super) fn asynchronous_with(config: WriterConfig) -> WriterCore {
     let is_reliable = config.reliability == Reliability::Reliable;
     let mut writer = WriterCore::new(WriterConfig { is_asynchronous: true, ..config });
     writer.match_reader(Time(0), reader(READER, is_reliable));
@@ -180,6 +180,13 @@ fn a_heartbeat_is_valid_when_the_head_of_the_open_batch_was_replaced() {
     let at = writer.next_timeout().unwrap();
     writer.handle_timeout(at);
     assert_eq!(sent(&mut writer, at), ["HEARTBEAT 4..3"]);
+    // The reader has everything before the batch.
+    acknack(&mut writer, 2, 4, &[]);
+    let end = Time(2) + Duration::from_secs(1);
+    while let Some(at) = writer.next_timeout().filter(|at| *at < end) {
+        writer.handle_timeout(at);
+        assert_eq!(sent(&mut writer, at), [""; 0]);
+    }
 }
 
 #[test]

@@ -173,9 +173,16 @@ fn a_reader_that_has_all_but_the_open_batch_is_not_silent() {
 
 #[test]
 fn a_reader_that_is_not_waited_for_is_prompted_although_a_batch_is_open() {
-    let mut writer = writer_with(Some(LIMIT), OPEN, &[STUCK]);
+    for readers in [&[STUCK][..], &[READER, STUCK]] {
+        is_prompted_beside(readers);
+    }
+}
+
+fn is_prompted_beside(readers: &[Guid]) {
+    let mut writer = writer_with(Some(LIMIT), OPEN, readers);
     write(&mut writer, Time(1), &[0; 8]).unwrap();
     writer.end_burst(Time(1), &mut Outbox::new());
+    answer(&mut writer, Time(1), READER, 2, 2, &[]);
     let stalled = Time(1) + 2 * LIMIT;
     pass(&mut writer, stalled);
     assert_eq!(writer.inactive_readers().collect::<Vec<_>>(), [STUCK]);

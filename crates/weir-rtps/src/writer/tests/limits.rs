@@ -21,6 +21,30 @@ fn change(writer: &mut WriterCore, n: u32, kind: ChangeKind) -> Result<SequenceN
     writer.write_change(Time(0), Some(STAMP.timestamp), Change { kind, key: key(n), payload: &[0; 8] })
 }
 
+/// Samples that are replaced stay until their batch leaves.
+#[test]
+fn an_open_batch_does_not_make_the_history_grow() {
+    let batch = BatchPolicy { max_bytes: 60_000, max_samples: 1000, max_delay: Duration::from_secs(1) };
+    for history in [History::KeepLast(1), History::KeepLast(3)] {
+        let keyed = keyed_config(history);
+        let (max_samples, durability) = (Some(10), Durability::TransientLocal);
+        let mut writer = asynchronous::asynchronous_with(WriterConfig {
+            batch: Some(batch),
+            max_samples,
+            durability,
+            ..keyed
+        });
+        for _ in 0..10 {
+            write_instance(&mut writer, 1, 8).unwrap();
+        }
+        writer.flush(Time(0), &mut Outbox::new());
+        let written = (0..200).filter(|_| write_instance(&mut writer, 1, 8).is_ok()).count();
+        assert!(written < 200 && writer.kept() <= 10 + config::SEGMENTS_MAX, "{written} {}", writer.kept());
+        writer.flush(Time(0), &mut Outbox::new());
+        write_instance(&mut writer, 1, 8).unwrap();
+    }
+}
+
 #[test]
 fn a_hot_instance_among_many_does_not_make_the_history_grow() {
     let config =

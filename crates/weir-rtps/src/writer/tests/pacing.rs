@@ -207,3 +207,27 @@ fn an_echo_of_long_ago_measures_nothing() {
     writer.handle_echo(Time(55 * MS), READER, &echo(count, 5_000));
     assert_eq!(path.lock().answer_time(), Some(Duration::from_millis(20)));
 }
+
+/// Lets a thread that sends hand out two samples. Returns what another thread answers to a request meanwhile.
+fn answered_beside_sender(is_beside: bool) -> Vec<String> {
+    let mut writer = writer(None);
+    (0..3).for_each(|_| _ = write(&mut writer, Time(MS), &[0; 8]).unwrap());
+    sent(&mut writer, Time(MS));
+    (0..2).for_each(|_| _ = write(&mut writer, Time(MS), &[0; 8]).unwrap());
+    assert_eq!(sent(&mut writer, Time(MS)), ["DATA 14", "DATA 15"]);
+    acknack(&mut writer, 2, 2, &[2]);
+    let mut out = Outbox::new();
+    if is_beside {
+        writer.poll_answers_beside_sender(Time(2 * MS), &mut out);
+    } else {
+        writer.poll_answers(Time(2 * MS), &mut out);
+    }
+    words(&out)
+}
+
+/// The HEARTBEAT may overtake what the other thread sends, so that the reader would request all of it.
+#[test]
+fn an_answer_does_not_announce_what_another_thread_is_sending() {
+    assert_eq!(answered_beside_sender(true), ["DATA 2", "INFO_DST", "HEARTBEAT 2..13"]);
+    assert_eq!(answered_beside_sender(false), ["DATA 2", "INFO_DST", "HEARTBEAT 2..15"]);
+}
