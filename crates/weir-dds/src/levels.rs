@@ -61,6 +61,14 @@ impl<L: ?Sized> Level<L> {
 /// The listener of a participant.
 pub(crate) type ParticipantLevel = Level<dyn DomainParticipantListener>;
 
+/// What the handles of a participant share.
+#[derive(Default)]
+pub(crate) struct ParticipantState {
+    /// Of its status condition.
+    pub(crate) observers: Observers,
+    pub(crate) enabled: EnabledStatuses,
+}
+
 /// What the handles of a subscriber share with its readers.
 #[derive(Default)]
 pub(crate) struct SubscriberState {
@@ -109,6 +117,9 @@ pub(crate) struct PublisherState {
     /// Numbers the samples of all writers, if they have a common order or common sets.
     pub(crate) sequence: Option<GroupSequence>,
     pub(crate) begun: Mutex<publisher::State>,
+    /// Of its status condition.
+    pub(crate) observers: Observers,
+    pub(crate) enabled: EnabledStatuses,
 }
 
 impl PublisherState {
@@ -122,6 +133,8 @@ impl PublisherState {
             entity: handle.driver.new_publisher_id(),
             sequence,
             begun: Mutex::default(),
+            observers: Observers::default(),
+            enabled: EnabledStatuses::default(),
         })
     }
 
