@@ -23,7 +23,8 @@ use weir_rtps::sedp::EndpointKind;
 use weir_wire::Guid;
 
 use self::selection::{Selection, What};
-use self::setup::{check_qos, core_config};
+pub(crate) use self::setup::check_qos;
+use self::setup::core_config;
 use crate::clock;
 use crate::content_filter::FilterState;
 use crate::driver::endpoints::Own;

@@ -37,7 +37,8 @@ use weir_rtps::writer::{WriterConfig, WriterCore, WriterCounters};
 use weir_wire::{Guid, SequenceNumber, Timestamp};
 
 pub(crate) use self::inner::Inner;
-use self::setup::{batch_of, check_qos, core_config};
+pub(crate) use self::setup::check_qos;
+use self::setup::{batch_of, core_config};
 use crate::clock::{self, timestamp_of};
 use crate::driver::endpoints::WriterEndpoint;
 use crate::driver::lane::Lane;

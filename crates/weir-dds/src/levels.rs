@@ -8,6 +8,7 @@ use parking_lot::Mutex;
 use weir_rtps::group::GroupSequence;
 use weir_wire::EntityId;
 
+use crate::default_qos::DefaultQos;
 use crate::driver::endpoints::Panics;
 use crate::driver::group_access::GroupAccess;
 use crate::driver::observers::Observers;
@@ -15,6 +16,7 @@ use crate::driver::start::Handle;
 use crate::group_qos::{AnnouncedByGroup, PublisherQos, SubscriberQos};
 use crate::listener::{DomainParticipantListener, PublisherListener, SubscriberListener};
 use crate::publisher;
+use crate::qos::{DataReaderQos, DataWriterQos};
 use crate::status_mask::{StatusKind, StatusMask};
 
 /// The listener of one level, and what it is called for.
@@ -67,6 +69,7 @@ pub(crate) struct ParticipantState {
     /// Of its status condition.
     pub(crate) observers: Observers,
     pub(crate) enabled: EnabledStatuses,
+    pub(crate) default_qos: Mutex<DefaultQos>,
 }
 
 /// What the handles of a subscriber share with its readers.
@@ -82,6 +85,8 @@ pub(crate) struct SubscriberState {
     pub(crate) is_tracked: AtomicBool,
     /// Locked after discovery.
     pub(crate) qos: Mutex<SubscriberQos>,
+    /// Of its readers.
+    pub(crate) default_qos: Mutex<DataReaderQos>,
     pub(crate) is_enabled: AtomicBool,
     pub(crate) access: Arc<GroupAccess>,
 }
@@ -112,6 +117,8 @@ pub(crate) struct PublisherState {
     pub(crate) participant: Arc<ParticipantLevel>,
     /// Locked after discovery.
     pub(crate) qos: Mutex<PublisherQos>,
+    /// Of its writers.
+    pub(crate) default_qos: Mutex<DataWriterQos>,
     pub(crate) is_enabled: AtomicBool,
     pub(crate) entity: EntityId,
     /// Numbers the samples of all writers, if they have a common order or common sets.
@@ -129,6 +136,7 @@ impl PublisherState {
             level: Level::default(),
             participant: Arc::clone(&handle.driver.level),
             qos: Mutex::new(qos),
+            default_qos: Mutex::default(),
             is_enabled: AtomicBool::new(false),
             entity: handle.driver.new_publisher_id(),
             sequence,

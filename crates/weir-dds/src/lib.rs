@@ -51,6 +51,7 @@ mod condition;
 mod content_filter;
 mod data_reader;
 mod data_writer;
+mod default_qos;
 mod discovered;
 mod driver;
 mod dscp;

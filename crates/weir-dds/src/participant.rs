@@ -129,12 +129,12 @@ impl DomainParticipant {
         self.handle.driver.with_discovery(of)
     }
 
-    /// Creates a topic: a name and the type of its samples.
+    /// Creates a topic: a name and the type of its samples. Its QoS is the [default](Self::set_default_topic_qos).
     ///
     /// # Errors
     /// [`DdsError::BadParameter`] if the name is empty or longer than 256 bytes; [`DdsError::ThreadFailed`].
     pub fn create_topic<T: DdsType>(&self, name: &str) -> Result<Topic<T>> {
-        self.create_topic_with_qos(name, TopicQos::default())
+        self.create_topic_with_qos(name, self.default_topic_qos())
     }
 
     /// Creates a topic with QoS.
@@ -168,9 +168,9 @@ impl DomainParticipant {
         ContentFilteredTopic::new(&self.handle, name, topic, expression, parameters)
     }
 
-    /// Creates a publisher, the factory for writers.
+    /// Creates a publisher, the factory for writers. Its QoS is the [default](Self::set_default_publisher_qos).
     pub fn create_publisher(&self) -> Publisher {
-        self.create_publisher_with_qos(PublisherQos::default())
+        self.create_publisher_with_qos(self.default_publisher_qos())
     }
 
     /// Creates a publisher with QoS.
@@ -188,9 +188,9 @@ impl DomainParticipant {
         Publisher::new(&self.handle, qos)
     }
 
-    /// Creates a subscriber, the factory for readers.
+    /// Creates a subscriber, the factory for readers. Its QoS is the [default](Self::set_default_subscriber_qos).
     pub fn create_subscriber(&self) -> Subscriber {
-        self.create_subscriber_with_qos(SubscriberQos::default())
+        self.create_subscriber_with_qos(self.default_subscriber_qos())
     }
 
     /// Creates a subscriber with QoS.

@@ -13,7 +13,7 @@ use crate::qos::{BatchPolicy, Coalescing, DataWriterQos, PublishMode, check_poli
 const BATCH_BYTES_MIN: usize = 128;
 
 /// Checks the QoS, and returns the encoding it stands for.
-pub(super) fn check_qos(qos: &DataWriterQos) -> Result<Encoding> {
+pub(crate) fn check_qos(qos: &DataWriterQos) -> Result<Encoding> {
     if let Some(batch) = qos.batch
         && (batch.max_bytes < BATCH_BYTES_MIN || batch.max_samples == 0)
     {
