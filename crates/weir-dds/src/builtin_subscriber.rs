@@ -132,7 +132,7 @@ fn reader<T: DdsType>(
         key_payload_of: Some(key_payload_of::<Announcement>),
         ..ReaderConfig::new(driver.guid(entity), Reliability::BestEffort)
     };
-    let topic = Arc::new(TopicState::new(topic, Arc::downgrade(handle)));
+    let topic = Arc::new(TopicState::new::<T>(topic, Arc::downgrade(handle)));
     let endpoint = Arc::new(ReaderEndpoint::new(entity, ReaderCore::new(config), &topic, subscriber));
     let source = WriterProxyConfig {
         guid: source(endpoint.core.lock().guid()),

@@ -117,7 +117,8 @@ impl<T: DdsType> DataReader<T> {
         check_qos(&qos)?;
         let Subscriber { handle, state } = subscriber;
         let driver = &handle.driver;
-        driver.check()?;
+        subscriber.check()?;
+        topic.state.check()?;
         let mut announced = qos.announced();
         state.announced().add_to(&mut announced);
         if let Some(table) = &driver.limits {
@@ -610,7 +611,7 @@ impl Inner {
 
 impl Inner {
     /// Ends the reader. Does nothing the second time.
-    fn close(&self) {
+    pub(crate) fn close(&self) {
         if self.is_closed.swap(true, Ordering::SeqCst) {
             return;
         }

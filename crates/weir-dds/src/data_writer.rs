@@ -83,7 +83,8 @@ impl<T: DdsType> DataWriter<T> {
         let mut announced = qos.announced();
         state.announced().add_to(&mut announced);
         let driver = &handle.driver;
-        driver.check()?;
+        publisher.check()?;
+        topic.state.check()?;
         if let Some(table) = &driver.limits {
             table.check_count("writers", driver.routes.table().writers.len())?;
             table.check_endpoint(topic.state.name(), (qos.history, qos.resource_limits), T::HAS_KEY)?;

@@ -8,6 +8,7 @@ use parking_lot::Mutex;
 use weir_rtps::group::GroupSequence;
 use weir_wire::EntityId;
 
+use crate::contained::Contained;
 use crate::default_qos::DefaultQos;
 use crate::driver::endpoints::Panics;
 use crate::driver::group_access::GroupAccess;
@@ -70,6 +71,7 @@ pub(crate) struct ParticipantState {
     pub(crate) observers: Observers,
     pub(crate) enabled: EnabledStatuses,
     pub(crate) default_qos: Mutex<DefaultQos>,
+    pub(crate) contained: Contained,
 }
 
 /// What the handles of a subscriber share with its readers.
@@ -88,6 +90,7 @@ pub(crate) struct SubscriberState {
     /// Of its readers.
     pub(crate) default_qos: Mutex<DataReaderQos>,
     pub(crate) is_enabled: AtomicBool,
+    pub(crate) is_closed: AtomicBool,
     pub(crate) access: Arc<GroupAccess>,
 }
 
@@ -120,6 +123,7 @@ pub(crate) struct PublisherState {
     /// Of its writers.
     pub(crate) default_qos: Mutex<DataWriterQos>,
     pub(crate) is_enabled: AtomicBool,
+    pub(crate) is_closed: AtomicBool,
     pub(crate) entity: EntityId,
     /// Numbers the samples of all writers, if they have a common order or common sets.
     pub(crate) sequence: Option<GroupSequence>,
@@ -138,6 +142,7 @@ impl PublisherState {
             qos: Mutex::new(qos),
             default_qos: Mutex::default(),
             is_enabled: AtomicBool::new(false),
+            is_closed: AtomicBool::new(false),
             entity: handle.driver.new_publisher_id(),
             sequence,
             begun: Mutex::default(),

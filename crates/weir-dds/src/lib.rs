@@ -48,6 +48,7 @@ mod builtin_subscriber;
 mod builtin_topics;
 mod clock;
 mod condition;
+mod contained;
 mod content_filter;
 mod data_reader;
 mod data_writer;
@@ -99,6 +100,7 @@ pub use builtin_topics::{
     TopicBuiltinTopicData,
 };
 pub use condition::{Condition, GuardCondition, StatusCondition};
+pub use contained::FoundTopic;
 pub use content_filter::{ContentFilteredTopic, TopicDescription};
 pub use data_reader::asynchronous::SampleStream;
 pub use data_reader::conditions::ReadCondition;

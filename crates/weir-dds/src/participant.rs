@@ -423,7 +423,7 @@ impl DomainParticipant {
     }
 }
 
-fn check_topic_name(name: &str) -> Result<()> {
+pub(crate) fn check_topic_name(name: &str) -> Result<()> {
     if name.is_empty() || name.len() > TOPIC_NAME_MAX || name.contains('\0') {
         let text = format!("invalid topic name {name:?}: use 1 to {TOPIC_NAME_MAX} bytes");
         return Err(DdsError::BadParameter(text));

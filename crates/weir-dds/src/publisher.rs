@@ -58,6 +58,7 @@ pub(crate) struct State {
 impl Publisher {
     pub(crate) fn new(handle: &Arc<Handle>, qos: PublisherQos) -> Self {
         let state = PublisherState::new(handle, qos);
+        handle.driver.state.contained.add_publisher(&state);
         let is_enabled = handle.driver.qos.lock().entity_factory.autoenable_created_entities;
         state.is_enabled.store(is_enabled, Ordering::SeqCst);
         Self { handle: Arc::clone(handle), state }
@@ -93,7 +94,7 @@ impl Publisher {
     ///
     /// Nothing has changed then.
     pub fn set_qos(&self, qos: PublisherQos) -> Result<()> {
-        self.handle.driver.check()?;
+        self.check()?;
         qos.announced(self.state.entity).check()?;
         {
             let mut current = self.state.qos.lock();
@@ -116,14 +117,13 @@ impl Publisher {
     /// # Errors
     /// As [`DataWriter::enable`], of the first writer that cannot be enabled.
     pub fn enable(&self) -> Result<()> {
-        self.handle.driver.check()?;
+        self.check()?;
         self.state.is_enabled.store(true, Ordering::SeqCst);
         if !self.state.enables_writers() {
             return Ok(());
         }
         let writers: Vec<_> = self.state.begun.lock().writers().collect();
-        // A handle may outlive its writer.
-        writers.iter().filter(|writer| !writer.is_closed()).try_for_each(|writer| writer.enable())
+        writers.iter().try_for_each(|writer| writer.enable())
     }
 
     /// Returns whether the publisher is enabled.
@@ -174,6 +174,11 @@ impl Publisher {
         let mut state = self.state.begun.lock();
         state.writers.retain(|writer| writer.strong_count() > 0);
         state.writers.push(Arc::downgrade(inner));
+        // Otherwise, the call that closes the publisher finds this writer.
+        if self.state.is_closed.load(Ordering::SeqCst) {
+            drop(state);
+            return Err(DdsError::AlreadyDeleted("publisher"));
+        }
         if state.sets > 0 {
             inner.begin_set(state.group_set);
         }
@@ -186,6 +191,43 @@ impl Publisher {
         }
         // A failure that was not found before has closed this writer, or is found here.
         self.handle.driver.cause_of_failure().map_or(Ok(writer), Err)
+    }
+
+    /// Refuses calls after a failure, and once the participant has closed the publisher.
+    pub(crate) fn check(&self) -> Result<()> {
+        self.handle.driver.check()?;
+        let is_closed = self.state.is_closed.load(Ordering::SeqCst);
+        if is_closed { Err(DdsError::AlreadyDeleted("publisher")) } else { Ok(()) }
+    }
+
+    /// Closes all writers of the publisher (DDS 1.4, 2.2.2.4.1.14).
+    ///
+    /// Handles to them may be left; they report [`DdsError::AlreadyDeleted`]. Waits for each writer as
+    /// [`DataWriter::close`] does. The publisher can create others.
+    ///
+    /// ```no_run
+    /// # use weir_dds::{DataWriter, DdsType, Publisher};
+    /// # fn f<T: DdsType>(publisher: &Publisher, writer: &DataWriter<T>, value: &T) -> weir_dds::Result<()> {
+    /// publisher.delete_contained_entities()?;
+    /// assert!(writer.write(value).is_err());
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// The first one of [`DataWriter::close`]; all writers are closed all the same.
+    pub fn delete_contained_entities(&self) -> Result<()> {
+        let writers: Vec<_> = self.state.begun.lock().writers().collect();
+        let outcome = self.handle.driver.check();
+        // Without the lock: closing waits.
+        writers.iter().fold(outcome, |outcome, writer| outcome.and(writer.close()))
+    }
+
+    /// Ends the publisher, for all its handles.
+    pub(crate) fn close(&self) -> Result<()> {
+        self.state.is_closed.store(true, Ordering::SeqCst);
+        drop(self.state.level.set(None, StatusMask::NONE));
+        self.delete_contained_entities()
     }
 
     /// Returns what its writers announce with each sample; `None`: nothing.
@@ -216,7 +258,7 @@ impl Publisher {
     /// # Errors
     /// [`DdsError::ThreadFailed`]: the participant has failed.
     pub fn begin_coherent_changes(&self) -> Result<()> {
-        self.handle.driver.check()?;
+        self.check()?;
         // Dropped after the lock: they may be the last handles of writers.
         let mut writers = Vec::new();
         let mut state = self.state.begun.lock();
@@ -239,7 +281,7 @@ impl Publisher {
     /// - [`DdsError::Timeout`]: no room in time.
     /// - [`DdsError::ThreadFailed`]: the participant has failed.
     pub fn end_coherent_changes(&self) -> Result<()> {
-        self.handle.driver.check()?;
+        self.check()?;
         let (is_last, writers) = {
             let mut state = self.state.begun.lock();
             if state.sets == 0 {
@@ -270,7 +312,7 @@ impl Publisher {
     /// # Errors
     /// [`DdsError::ThreadFailed`]: the participant has failed.
     pub fn suspend_publications(&self) -> Result<()> {
-        self.handle.driver.check()?;
+        self.check()?;
         // Dropped after the lock: they may be the last handles of writers.
         let mut writers = Vec::new();
         let mut state = self.state.begun.lock();
@@ -288,7 +330,7 @@ impl Publisher {
     /// - [`DdsError::PreconditionNotMet`]: publications are not suspended.
     /// - [`DdsError::ThreadFailed`]: the participant has failed.
     pub fn resume_publications(&self) -> Result<()> {
-        self.handle.driver.check()?;
+        self.check()?;
         let resumed: Vec<_> = {
             let mut state = self.state.begun.lock();
             if state.suspensions == 0 {
@@ -346,8 +388,9 @@ impl PublisherState {
 }
 
 impl State {
+    /// Returns the writers that are not closed: a handle may outlive its writer.
     fn writers(&self) -> impl Iterator<Item = Arc<data_writer::Inner>> + use<'_> {
-        self.writers.iter().filter_map(Weak::upgrade)
+        self.writers.iter().filter_map(Weak::upgrade).filter(|writer| !writer.is_closed())
     }
 }
 

@@ -44,6 +44,7 @@ pub struct Subscriber {
 impl Subscriber {
     pub(crate) fn new(handle: &Arc<Handle>, qos: SubscriberQos) -> Self {
         let state = SubscriberState::new(&handle.driver.level, qos);
+        handle.driver.state.contained.add_subscriber(&state);
         let is_enabled = handle.driver.qos.lock().entity_factory.autoenable_created_entities;
         state.is_enabled.store(is_enabled, Ordering::SeqCst);
         Self { handle: Arc::clone(handle), state }
@@ -74,7 +75,7 @@ impl Subscriber {
     ///
     /// Nothing has changed then.
     pub fn set_qos(&self, qos: SubscriberQos) -> Result<()> {
-        self.handle.driver.check()?;
+        self.check()?;
         qos.announced().check()?;
         {
             let mut current = self.state.qos.lock();
@@ -96,7 +97,7 @@ impl Subscriber {
     /// # Errors
     /// As [`DataReader::enable`], of the first reader that cannot be enabled.
     pub fn enable(&self) -> Result<()> {
-        self.handle.driver.check()?;
+        self.check()?;
         self.state.is_enabled.store(true, Ordering::SeqCst);
         if !self.state.enables_readers() {
             return Ok(());
@@ -123,7 +124,7 @@ impl Subscriber {
         topic: &impl TopicDescription<T>,
         qos: DataReaderQos,
     ) -> Result<DataReader<T>> {
-        DataReader::new(self, topic.topic(), topic.filter(), qos, None)
+        self.admit(DataReader::new(self, topic.topic(), topic.filter(), qos, None)?)
     }
 
     /// Creates a reader whose listener is set before the reader is announced.
@@ -138,7 +139,53 @@ impl Subscriber {
         qos: DataReaderQos,
         listener: impl DataReaderListener<T> + 'static,
     ) -> Result<DataReader<T>> {
-        DataReader::new(self, topic.topic(), topic.filter(), qos, Some(Arc::new(listener)))
+        self.admit(DataReader::new(self, topic.topic(), topic.filter(), qos, Some(Arc::new(listener)))?)
+    }
+
+    /// Refuses a reader if the subscriber was closed while it was created.
+    fn admit<T>(&self, reader: DataReader<T>) -> Result<DataReader<T>> {
+        match self.check() {
+            Ok(()) => Ok(reader),
+            Err(error) => {
+                reader.inner().close();
+                Err(error)
+            }
+        }
+    }
+
+    /// Refuses calls after a failure, and once the participant has closed the subscriber.
+    pub(crate) fn check(&self) -> Result<()> {
+        self.handle.driver.check()?;
+        let is_closed = self.state.is_closed.load(Ordering::SeqCst);
+        if is_closed { Err(DdsError::AlreadyDeleted("subscriber")) } else { Ok(()) }
+    }
+
+    /// Closes all readers of the subscriber (DDS 1.4, 2.2.2.5.2.13).
+    ///
+    /// Handles to them may be left. Samples that they have received can still be taken. The subscriber can create
+    /// other readers.
+    ///
+    /// ```no_run
+    /// # use weir_dds::{States, Subscriber};
+    /// # fn f(subscriber: &Subscriber) -> weir_dds::Result<()> {
+    /// subscriber.delete_contained_entities()?;
+    /// assert!(subscriber.datareaders(States::ANY).is_empty());
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// [`DdsError::ThreadFailed`]: the participant has failed. The readers are closed all the same.
+    pub fn delete_contained_entities(&self) -> Result<()> {
+        self.owners().iter().for_each(|reader| reader.close());
+        self.handle.driver.check()
+    }
+
+    /// Ends the subscriber, for all its handles.
+    pub(crate) fn close(&self) -> Result<()> {
+        self.state.is_closed.store(true, Ordering::SeqCst);
+        drop(self.state.level.set(None, StatusMask::NONE));
+        self.delete_contained_entities()
     }
 
     /// Adds a reader before it is announced.
@@ -174,7 +221,7 @@ impl Subscriber {
     /// # Errors
     /// [`DdsError::ThreadFailed`]: the participant has failed.
     pub fn begin_access(&self) -> Result<()> {
-        self.handle.driver.check()?;
+        self.check()?;
         self.state.access.begin();
         Ok(())
     }
@@ -185,7 +232,7 @@ impl Subscriber {
     /// - [`DdsError::PreconditionNotMet`]: no access was begun.
     /// - [`DdsError::ThreadFailed`]: the participant has failed.
     pub fn end_access(&self) -> Result<()> {
-        self.handle.driver.check()?;
+        self.check()?;
         if self.state.access.end() {
             return Ok(());
         }

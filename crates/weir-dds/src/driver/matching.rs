@@ -42,15 +42,20 @@ impl Driver {
             attempt
         };
         let result = attempt.unwrap_or_else(|panic| self.pass_on(panic));
-        if !followed.calls.is_empty() {
-            self.discovery.announce_change();
-            if self.polling.is_some() {
-                // Threads that wait for matches poll, too.
-                self.channel.announce_change();
-            }
+        if !followed.calls.is_empty() || self.state.contained.is_searched() {
+            self.announce_discovery();
         }
         self.listeners.call(followed.calls);
         result
+    }
+
+    /// Wakes threads that wait for discovery.
+    pub(crate) fn announce_discovery(&self) {
+        self.discovery.announce_change();
+        if self.polling.is_some() {
+            // They poll, too.
+            self.channel.announce_change();
+        }
     }
 
     /// Continues a panic in discovery. It is the participant's failure, even if it is in a thread of the application:
