@@ -47,6 +47,12 @@ impl Contained {
         add(&mut self.lists.lock().subscribers, subscriber);
     }
 
+    /// Returns the publishers and subscribers.
+    pub(crate) fn groups(&self) -> (Vec<Arc<PublisherState>>, Vec<Arc<SubscriberState>>) {
+        let lists = self.lists.lock();
+        (existing(&lists.publishers), existing(&lists.subscribers))
+    }
+
     /// Forgets all entities, and returns them.
     fn take(&self) -> Lists {
         core::mem::take(&mut *self.lists.lock())

@@ -65,13 +65,30 @@ impl<L: ?Sized> Level<L> {
 pub(crate) type ParticipantLevel = Level<dyn DomainParticipantListener>;
 
 /// What the handles of a participant share.
-#[derive(Default)]
 pub(crate) struct ParticipantState {
     /// Of its status condition.
     pub(crate) observers: Observers,
     pub(crate) enabled: EnabledStatuses,
     pub(crate) default_qos: Mutex<DefaultQos>,
     pub(crate) contained: Contained,
+    /// Set with discovery locked.
+    pub(crate) is_enabled: AtomicBool,
+}
+
+impl ParticipantState {
+    pub(crate) fn new(is_enabled: bool) -> Self {
+        Self {
+            observers: Observers::default(),
+            enabled: EnabledStatuses::default(),
+            default_qos: Mutex::default(),
+            contained: Contained::default(),
+            is_enabled: AtomicBool::new(is_enabled),
+        }
+    }
+
+    pub(crate) fn is_enabled(&self) -> bool {
+        self.is_enabled.load(Ordering::SeqCst)
+    }
 }
 
 /// What the handles of a subscriber share with its readers.

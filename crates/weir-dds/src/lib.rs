@@ -56,6 +56,7 @@ mod default_qos;
 mod discovered;
 mod driver;
 mod dscp;
+mod enabling;
 mod error;
 mod group_conditions;
 mod group_qos;

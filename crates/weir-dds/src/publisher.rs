@@ -59,8 +59,10 @@ impl Publisher {
     pub(crate) fn new(handle: &Arc<Handle>, qos: PublisherQos) -> Self {
         let state = PublisherState::new(handle, qos);
         handle.driver.state.contained.add_publisher(&state);
-        let is_enabled = handle.driver.qos.lock().entity_factory.autoenable_created_entities;
-        state.is_enabled.store(is_enabled, Ordering::SeqCst);
+        // Another thread may enable the participant, and with it this one.
+        if handle.driver.enables_groups() {
+            state.is_enabled.store(true, Ordering::SeqCst);
+        }
         Self { handle: Arc::clone(handle), state }
     }
 
@@ -109,15 +111,17 @@ impl Publisher {
     /// [`autoenable_created_entities`](PublisherQos::autoenable_created_entities) says otherwise. Does nothing if it is
     /// enabled.
     ///
-    /// Publishers are enabled when they are created, unless
-    /// [`autoenable_created_entities`](crate::DomainParticipantQos::autoenable_created_entities) of the participant
-    /// says otherwise (ENTITY_FACTORY, DDS 1.4, 2.2.3.20). Writers of a publisher that is not enabled are not enabled
+    /// Publishers are enabled when they are created, unless the participant is not enabled or
+    /// [`autoenable_created_entities`](crate::DomainParticipantQos::autoenable_created_entities) of it says otherwise
+    /// (ENTITY_FACTORY, DDS 1.4, 2.2.3.20). Writers of a publisher that is not enabled are not enabled
     /// either.
     ///
     /// # Errors
-    /// As [`DataWriter::enable`], of the first writer that cannot be enabled.
+    /// - [`DdsError::PreconditionNotMet`]: the participant is not enabled.
+    /// - As [`DataWriter::enable`], of the first writer that cannot be enabled.
     pub fn enable(&self) -> Result<()> {
         self.check()?;
+        self.handle.driver.check_enabled()?;
         self.state.is_enabled.store(true, Ordering::SeqCst);
         if !self.state.enables_writers() {
             return Ok(());

@@ -84,6 +84,9 @@ pub struct ParticipantSettings {
     /// Whether the participant has threads of its own; `true` by default. Without, the application calls
     /// [`DomainParticipant::poll`](crate::DomainParticipant::poll).
     pub threads: bool,
+    /// Whether the participant is enabled when it is created; `true` by default. Otherwise the application calls
+    /// [`DomainParticipant::enable`](crate::DomainParticipant::enable).
+    pub autoenable: bool,
     /// Time after which peers remove the participant if they receive nothing from it.
     pub lease_duration: Duration,
     /// A human-readable name (`ENTITY_NAME`).
@@ -114,6 +117,7 @@ impl Default for ParticipantSettings {
             dscp: DscpMapping::default(),
             wait: WaitStrategy::Block,
             threads: true,
+            autoenable: true,
             lease_duration: Duration::from_secs(20),
             name: None,
             static_discovery: None,
@@ -207,6 +211,16 @@ impl ParticipantSettings {
     #[must_use]
     pub fn without_threads(mut self) -> Self {
         self.threads = false;
+        self
+    }
+
+    /// Sets whether the participant is enabled when it is created; `true` by default.
+    ///
+    /// The policy ENTITY_FACTORY of the participants' factory (DDS 1.4, 2.2.3.20). See
+    /// [`DomainParticipant::enable`](crate::DomainParticipant::enable).
+    #[must_use]
+    pub fn autoenable(mut self, autoenable: bool) -> Self {
+        self.autoenable = autoenable;
         self
     }
 

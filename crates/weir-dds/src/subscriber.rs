@@ -45,8 +45,10 @@ impl Subscriber {
     pub(crate) fn new(handle: &Arc<Handle>, qos: SubscriberQos) -> Self {
         let state = SubscriberState::new(&handle.driver.level, qos);
         handle.driver.state.contained.add_subscriber(&state);
-        let is_enabled = handle.driver.qos.lock().entity_factory.autoenable_created_entities;
-        state.is_enabled.store(is_enabled, Ordering::SeqCst);
+        // Another thread may enable the participant, and with it this one.
+        if handle.driver.enables_groups() {
+            state.is_enabled.store(true, Ordering::SeqCst);
+        }
         Self { handle: Arc::clone(handle), state }
     }
 
@@ -89,15 +91,17 @@ impl Subscriber {
     /// [`autoenable_created_entities`](SubscriberQos::autoenable_created_entities) says otherwise. Does nothing if it
     /// is enabled.
     ///
-    /// Subscribers are enabled when they are created, unless
-    /// [`autoenable_created_entities`](crate::DomainParticipantQos::autoenable_created_entities) of the participant
-    /// says otherwise (ENTITY_FACTORY, DDS 1.4, 2.2.3.20). Readers of a subscriber that is not enabled are not enabled
+    /// Subscribers are enabled when they are created, unless the participant is not enabled or
+    /// [`autoenable_created_entities`](crate::DomainParticipantQos::autoenable_created_entities) of it says otherwise
+    /// (ENTITY_FACTORY, DDS 1.4, 2.2.3.20). Readers of a subscriber that is not enabled are not enabled
     /// either.
     ///
     /// # Errors
-    /// As [`DataReader::enable`], of the first reader that cannot be enabled.
+    /// - [`DdsError::PreconditionNotMet`]: the participant is not enabled.
+    /// - As [`DataReader::enable`], of the first reader that cannot be enabled.
     pub fn enable(&self) -> Result<()> {
         self.check()?;
+        self.handle.driver.check_enabled()?;
         self.state.is_enabled.store(true, Ordering::SeqCst);
         if !self.state.enables_readers() {
             return Ok(());

@@ -83,6 +83,9 @@ impl Driver {
         }
         self.follow_up(followed);
         self.report_to_builtin(now, &mut state.core, followed);
+        if !self.state.is_enabled() {
+            return result;
+        }
         // Sent after the events were applied: a peer that matches on this message finds the
         // endpoints ready.
         state.core.poll_transmit(now, &mut state.outbox);
@@ -125,6 +128,9 @@ impl Driver {
 
     /// Does what is due in discovery. Returns when something is due next.
     pub(crate) fn discovery_timeout(&self, now: Time) -> Option<Time> {
+        if !self.state.is_enabled() {
+            return None;
+        }
         let next = self.discovery.state.lock().core.next_timeout()?;
         if next > now {
             return Some(next);

@@ -97,7 +97,7 @@ impl Driver {
             discovery: Discovery::new(ParticipantCore::new(config, clock::now())),
             listeners,
             level: Arc::default(),
-            state: ParticipantState::default(),
+            state: ParticipantState::new(settings.autoenable),
             builtin: Mutex::default(),
             meta,
             network: Network::new(choice, watch, selected),

@@ -4,9 +4,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use weir_dds::{
-    DataReader, DataReaderQos, DataWriter, DataWriterQos, DdsError, FoundTopic, History, PresentationScope,
-    PublisherListener, PublisherQos, ResourceLimits, States, StatusMask, SubscriberQos, TopicDescription,
-    TopicQos,
+    DataReader, DataReaderQos, DataWriter, DataWriterQos, DdsError, DomainParticipant, DomainParticipantQos,
+    FoundTopic, History, PresentationScope, PublisherListener, PublisherQos, ResourceLimits, States,
+    StatusMask, SubscriberQos, TopicDescription, TopicQos,
 };
 
 use crate::support::{
@@ -278,4 +278,55 @@ fn all_writers_are_closed_even_if_the_end_of_one_is_not_acknowledged() {
     assert!(matches!(error, DdsError::Timeout { .. }), "{error}");
     assert!(writers.iter().all(|writer| is_deleted(writer.write(&Keyed::default()), "writer")));
     assert!(!participant.contains_entity(reader.guid()));
+}
+
+#[test]
+fn a_participant_that_is_not_enabled_announces_nothing_and_knows_no_other() {
+    let world = World::new();
+    let there = world.participant_with(settings().without_threads());
+    let reader: DataReader<Keyed> = world.reader(&there, lossless_reader());
+    let here = world.participant_with(settings().without_threads().autoenable(false));
+    let never = world.participant_with(settings().without_threads().autoenable(false));
+    let writer: DataWriter<Keyed> = world.writer(&here, lossless_writer());
+    let own: DataReader<Keyed> = world.reader(&here, lossless_reader());
+    for participant in [&here, &never] {
+        while participant.poll(Duration::ZERO).unwrap() {}
+    }
+    let name = never.guid();
+    drop(never);
+    // What is sent now arrives after what they would have sent.
+    let witness = world.participant_with(settings().without_threads());
+    poll_until(&[&there, &witness, &here], || there.discovered_participants().contains(&witness.guid()));
+    assert!(!there.discovered_participants().iter().any(|known| [here.guid(), name].contains(known)));
+    assert!(here.discovered_participants().is_empty() && !here.is_enabled());
+    assert!(matches!(writer.write(&Keyed::default()), Err(DdsError::NotEnabled(_))));
+    assert!(!writer.publisher().is_enabled() && !own.is_enabled());
+    for refused in [writer.publisher().enable(), own.subscriber().enable(), writer.enable(), own.enable()] {
+        assert!(matches!(refused, Err(DdsError::PreconditionNotMet(_))), "{refused:?}");
+    }
+
+    here.enable().unwrap();
+    assert!(here.is_enabled() && writer.is_enabled() && own.is_enabled());
+    assert!(here.create_publisher().is_enabled() && here.create_subscriber().is_enabled());
+    poll_until(&[&there, &here], || reader.subscription_matched_status().current_count == 1);
+    poll_until(&[&there, &here], || writer.publication_matched_status().current_count == 2);
+    here.enable().unwrap();
+    writer.write(&Keyed { id: 1, value: 1 }).unwrap();
+    poll_until(&[&there, &here], || reader.available() == 1 && own.available() == 1);
+}
+
+#[test]
+fn what_an_enabled_participant_contains_is_enabled_as_its_policy_says() {
+    let world = World::new();
+    let there = world.participant();
+    let reader: DataReader<Keyed> = world.reader(&there, lossless_reader());
+    let qos = DomainParticipantQos::default().autoenable_created_entities(false);
+    let settings = settings().autoenable(false);
+    let here = DomainParticipant::new_with_qos(world.domain_id, settings, qos).unwrap();
+    let writer: DataWriter<Keyed> = world.writer(&here, lossless_writer());
+    here.enable().unwrap();
+    assert!(!writer.publisher().is_enabled() && !writer.is_enabled());
+    writer.publisher().enable().unwrap();
+    assert!(writer.is_enabled());
+    matched(&[&writer], &[&reader]);
 }
