@@ -339,10 +339,11 @@ pub fn domain_id_from_environment() -> Result<u32> {
 /// use weir_dds::Peer;
 ///
 /// let peer: Peer = "192.168.1.20:7410".parse()?;
-/// assert_eq!(peer.port, Some(7410));
+/// assert_eq!(peer, Peer::new([192, 168, 1, 20].into()).port(7410));
 /// # Ok::<(), weir_dds::DdsError>(())
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Peer {
     /// The host's address.
     pub address: Ipv4Addr,
@@ -354,6 +355,18 @@ pub struct Peer {
 const PEER_PARTICIPANTS: u32 = 5;
 
 impl Peer {
+    /// Returns a host of which the first few ports of the domain are tried.
+    pub const fn new(address: Ipv4Addr) -> Self {
+        Self { address, port: None }
+    }
+
+    /// Sets the discovery port of a participant.
+    #[must_use]
+    pub const fn port(mut self, port: u16) -> Self {
+        self.port = Some(port);
+        self
+    }
+
     /// Returns the addresses to announce to.
     pub(crate) fn addresses(self, domain_id: u32) -> impl Iterator<Item = SocketAddrV4> {
         let guesses = (0..PEER_PARTICIPANTS)

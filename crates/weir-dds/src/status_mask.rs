@@ -12,6 +12,7 @@ use core::ops::{BitAnd, BitOr, Not};
 /// | [`DataWriter`](crate::DataWriter) | `LivelinessLost`, `Offered...`, `PublicationMatched` |
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u32)]
+#[non_exhaustive]
 pub enum StatusKind {
     /// An endpoint of the topic has another type.
     InconsistentTopic = 1,
@@ -43,7 +44,7 @@ pub enum StatusKind {
 
 impl StatusKind {
     /// All kinds, in the order of their values.
-    pub const ALL: [Self; 13] = [
+    pub const ALL: &'static [Self] = &[
         Self::InconsistentTopic,
         Self::OfferedDeadlineMissed,
         Self::RequestedDeadlineMissed,
@@ -152,7 +153,7 @@ impl StatusMask {
 
     /// Returns the statuses of the set, in the order of their values.
     pub fn iter(self) -> impl Iterator<Item = StatusKind> {
-        StatusKind::ALL.into_iter().filter(move |kind| self.contains(*kind))
+        StatusKind::ALL.iter().copied().filter(move |kind| self.contains(*kind))
     }
 }
 
@@ -206,7 +207,7 @@ mod tests {
 
     #[test]
     fn the_values_are_those_of_the_specification() {
-        let bits = StatusKind::ALL.map(|kind| kind as u32);
+        let bits: Vec<_> = StatusKind::ALL.iter().map(|kind| *kind as u32).collect();
         assert_eq!(bits, [1, 2, 4, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384]);
         assert_eq!(bits.iter().sum::<u32>(), StatusMask::ALL.bits());
         assert_eq!(StatusMask::from_bits(u32::MAX), StatusMask::ALL);

@@ -159,6 +159,7 @@ impl<T: DdsType> fmt::Debug for Loan<T> {
 /// A loan that was not written, with the reason.
 #[derive(thiserror::Error)]
 #[error("{error}")]
+#[non_exhaustive]
 pub struct NotWritten<T: DdsType> {
     /// Why the write failed.
     pub error: DdsError,

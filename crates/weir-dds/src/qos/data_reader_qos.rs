@@ -16,7 +16,7 @@ use crate::multicast::MulticastGroup;
 /// ```
 /// use weir_dds::{DataReaderQos, ResourceLimits};
 ///
-/// let limits = ResourceLimits { max_samples: Some(1_000), ..ResourceLimits::default() };
+/// let limits = ResourceLimits::default().max_samples(1_000);
 /// let qos = DataReaderQos::default().reliable().keep_all().resource_limits(limits);
 /// # let _ = qos;
 /// ```

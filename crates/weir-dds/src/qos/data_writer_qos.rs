@@ -198,7 +198,7 @@ impl DataWriterQos {
     /// use weir_dds::{BatchPolicy, DataWriterQos};
     ///
     /// let policy =
-    ///     BatchPolicy { max_bytes: 1_400, max_samples: 100, max_delay: Duration::from_millis(1) };
+    ///     BatchPolicy::new(1_400, 100, Duration::from_millis(1));
     /// let qos = DataWriterQos::default().batch(policy);
     /// # let _ = qos;
     /// ```

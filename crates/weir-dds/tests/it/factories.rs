@@ -57,7 +57,7 @@ fn defaults_that_contradict_themselves_are_refused_and_nothing_changes() {
     let world = World::new();
     let participant = world.participant_with(settings().without_threads());
     let (publisher, subscriber) = (participant.create_publisher(), participant.create_subscriber());
-    let limits = ResourceLimits { max_samples: Some(1), ..ResourceLimits::default() };
+    let limits = ResourceLimits::default().max_samples(1);
     for refused in [
         participant.set_default_topic_qos(TopicQos::default().keep_last(2).resource_limits(limits)),
         publisher.set_default_datawriter_qos(DataWriterQos::default().keep_last(2).resource_limits(limits)),
@@ -267,7 +267,7 @@ fn all_writers_are_closed_even_if_the_end_of_one_is_not_acknowledged() {
     let publisher = participant.create_publisher();
     let topic = world.topic::<Keyed>(&participant);
     // The reader has no room for the end of the instance.
-    let limits = ResourceLimits { max_samples: Some(1), ..ResourceLimits::default() };
+    let limits = ResourceLimits::default().max_samples(1);
     let reader: DataReader<Keyed> = world.reader(&participant, lossless_reader().resource_limits(limits));
     let create = || publisher.create_datawriter(&topic, lossless_writer()).unwrap();
     let writers = [create(), create()];
