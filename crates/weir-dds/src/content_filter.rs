@@ -104,6 +104,15 @@ impl<T: DdsType> ContentFilteredTopic<T> {
 
     /// Changes the parameters, `%0` first. They apply to samples received from then on.
     ///
+    /// ```no_run
+    /// # use weir_dds::{ContentFilteredTopic, DdsType};
+    /// # fn f<T: DdsType>(hot: &ContentFilteredTopic<T>) -> weir_dds::Result<()> {
+    /// hot.set_expression_parameters(&["60.0"])?;
+    /// assert_eq!(hot.expression_parameters(), ["60.0"]);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
     /// # Errors
     /// [`DdsError::BadParameter`]: a parameter is missing, too long, or not of the member's type. Nothing has changed
     /// then.

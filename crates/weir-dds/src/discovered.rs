@@ -27,6 +27,16 @@ impl DomainParticipant {
     }
 
     /// Returns the GUIDs of the other participants that are known.
+    ///
+    /// ```no_run
+    /// # use weir_dds::DomainParticipant;
+    /// # fn f(participant: &DomainParticipant) -> weir_dds::Result<()> {
+    /// for other in participant.discovered_participants() {
+    ///     println!("{other}: {:?}", participant.discovered_participant_data(other));
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn discovered_participants(&self) -> Vec<Guid> {
         let guid = |prefix| Guid::new(prefix, EntityId::PARTICIPANT);
         self.handle.driver.discovery.look(|core| core.discovered_participants().map(guid).collect())
@@ -86,6 +96,14 @@ impl DomainParticipant {
 
     /// Ignores all endpoints of other participants with this topic from now on. Existing matches end.
     ///
+    /// ```no_run
+    /// # use weir_dds::DomainParticipant;
+    /// # fn f(participant: &DomainParticipant) -> weir_dds::Result<()> {
+    /// participant.ignore_topic("Diagnostics")?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
     /// # Errors
     /// As [`DomainParticipant::ignore_participant`].
     pub fn ignore_topic(&self, name: &str) -> Result<()> {
@@ -125,6 +143,16 @@ impl DomainParticipant {
 
 impl<T> DataReader<T> {
     /// Returns what a matched writer has announced, given its handle or GUID; `None` if it is not matched.
+    ///
+    /// ```no_run
+    /// # use weir_dds::{DataReader, DdsType};
+    /// # fn f<T: DdsType + std::fmt::Debug>(reader: &DataReader<T>) -> weir_dds::Result<()> {
+    /// for writer in reader.matched_publications() {
+    ///     println!("{:?}", reader.matched_publication_data(writer).map(|data| data.qos));
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn matched_publication_data(
         &self,
         writer: impl Into<InstanceHandle>,
@@ -143,6 +171,16 @@ impl<T> DataReader<T> {
 
 impl<T> DataWriter<T> {
     /// Returns what a matched reader has announced, given its handle or GUID; `None` if it is not matched.
+    ///
+    /// ```no_run
+    /// # use weir_dds::{DataWriter, DdsType};
+    /// # fn f<T: DdsType + std::fmt::Debug>(writer: &DataWriter<T>) -> weir_dds::Result<()> {
+    /// for reader in writer.matched_subscriptions() {
+    ///     println!("{:?}", writer.matched_subscription_data(reader).map(|data| data.qos));
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn matched_subscription_data(
         &self,
         reader: impl Into<InstanceHandle>,

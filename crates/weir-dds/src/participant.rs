@@ -111,6 +111,14 @@ impl DomainParticipant {
 
     /// Changes the QoS. Other participants get the user data at once.
     ///
+    /// ```no_run
+    /// # use weir_dds::DomainParticipant;
+    /// # fn f(participant: &DomainParticipant) -> weir_dds::Result<()> {
+    /// participant.set_qos(participant.get_qos().user_data(*b"robot 7, charging"))?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
     /// # Errors
     /// [`DdsError::BadParameter`] if the user data is longer than 1024 bytes; [`DdsError::ThreadFailed`].
     pub fn set_qos(&self, qos: DomainParticipantQos) -> Result<()> {
@@ -123,6 +131,16 @@ impl DomainParticipant {
     }
 
     /// Returns the user data that another participant has announced; `None` if it is not known.
+    ///
+    /// ```no_run
+    /// # use weir_dds::DomainParticipant;
+    /// # fn f(participant: &DomainParticipant) -> weir_dds::Result<()> {
+    /// for other in participant.discovered_participants() {
+    ///     println!("{other}: {:?}", participant.user_data_of(other.prefix));
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn user_data_of(&self, participant: GuidPrefix) -> Option<Vec<u8>> {
         let of =
             |core: &mut ParticipantCore, _| core.remote_data(participant).map(|data| data.user_data.clone());
@@ -131,6 +149,22 @@ impl DomainParticipant {
 
     /// Creates a topic: a name and the type of its samples. Its QoS is the [default](Self::set_default_topic_qos).
     ///
+    /// ```no_run
+    /// # use weir_dds::{DdsType, DomainParticipant};
+    /// # #[derive(DdsType, Default, Debug)]
+    /// # #[dds(extensibility = "final")]
+    /// # struct Reading {
+    /// #     #[dds(key)]
+    /// #     sensor: u32,
+    /// #     celsius: f64,
+    /// # }
+    /// # fn f(participant: &DomainParticipant) -> weir_dds::Result<()> {
+    /// let topic = participant.create_topic::<Reading>("Readings")?;
+    /// assert_eq!(topic.type_name(), "Reading");
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
     /// # Errors
     /// [`DdsError::BadParameter`] if the name is empty or longer than 256 bytes; [`DdsError::ThreadFailed`].
     pub fn create_topic<T: DdsType>(&self, name: &str) -> Result<Topic<T>> {
@@ -138,6 +172,25 @@ impl DomainParticipant {
     }
 
     /// Creates a topic with QoS.
+    ///
+    /// ```no_run
+    /// # use weir_dds::{DdsType, DomainParticipant};
+    /// # #[derive(DdsType, Default, Debug)]
+    /// # #[dds(extensibility = "final")]
+    /// # struct Reading {
+    /// #     #[dds(key)]
+    /// #     sensor: u32,
+    /// #     celsius: f64,
+    /// # }
+    /// # fn f(participant: &DomainParticipant) -> weir_dds::Result<()> {
+    /// use weir_dds::{DataWriterQos, TopicQos};
+    ///
+    /// let topic = participant.create_topic_with_qos::<Reading>("Readings", TopicQos::default().reliable())?;
+    /// let qos = DataWriterQos::default().copy_from_topic_qos(&topic.get_qos());
+    /// let writer = participant.create_publisher().create_datawriter(&topic, qos)?;
+    /// # Ok(())
+    /// # }
+    /// ```
     ///
     /// # Errors
     /// As [`DomainParticipant::create_topic`]; [`DdsError::InconsistentPolicy`] if policies contradict each other.
@@ -151,6 +204,25 @@ impl DomainParticipant {
     /// Creates a content-filtered topic: readers created with it receive only samples that meet a condition.
     ///
     /// `parameters`: what `%0`, `%1`, ... in the expression stand for. See [`ContentFilteredTopic`].
+    ///
+    /// ```no_run
+    /// # use weir_dds::{DdsType, DomainParticipant};
+    /// # #[derive(DdsType, Default, Debug)]
+    /// # #[dds(extensibility = "final")]
+    /// # struct Reading {
+    /// #     #[dds(key)]
+    /// #     sensor: u32,
+    /// #     celsius: f64,
+    /// # }
+    /// # fn f(participant: &DomainParticipant) -> weir_dds::Result<()> {
+    /// use weir_dds::DataReaderQos;
+    ///
+    /// let topic = participant.create_topic::<Reading>("Readings")?;
+    /// let hot = participant.create_contentfilteredtopic("HotReadings", &topic, "celsius > %0", &["50.0"])?;
+    /// let reader = participant.create_subscriber().create_datareader(&hot, DataReaderQos::default())?;
+    /// # Ok(())
+    /// # }
+    /// ```
     ///
     /// # Errors
     /// [`DdsError::BadParameter`]: the name is empty or longer than 256 bytes; or, with the place in the expression: it
@@ -286,6 +358,15 @@ impl DomainParticipant {
 
     /// Asserts all MANUAL_BY_PARTICIPANT writers (DDS 1.4, 2.2.3.11).
     ///
+    /// ```no_run
+    /// # use weir_dds::DomainParticipant;
+    /// # fn f(participant: &DomainParticipant) -> weir_dds::Result<()> {
+    /// // More often than the shortest lease of the writers:
+    /// participant.assert_liveliness()?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
     /// # Errors
     /// [`DdsError::ThreadFailed`]: the participant has failed.
     pub fn assert_liveliness(&self) -> Result<()> {
@@ -298,6 +379,14 @@ impl DomainParticipant {
     ///
     /// Dropping the last handle does the same, and hides errors. No other handle may be left: of the participant, its
     /// publishers and subscribers, its writers and readers.
+    ///
+    /// ```no_run
+    /// # use weir_dds::DomainParticipant;
+    /// # fn f(participant: DomainParticipant) -> weir_dds::Result<()> {
+    /// participant.close()?;
+    /// # Ok(())
+    /// # }
+    /// ```
     ///
     /// # Errors
     /// - [`DdsError::PreconditionNotMet`]: other handles are left. The participant ends when the last is dropped.
@@ -331,6 +420,14 @@ impl DomainParticipant {
     }
 
     /// Returns counts of what discovery dropped, by reason, such as announcements that could not be used.
+    ///
+    /// ```no_run
+    /// # use weir_dds::DomainParticipant;
+    /// # fn f(participant: &DomainParticipant) -> weir_dds::Result<()> {
+    /// println!("{:?}", participant.discovery_counters());
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn discovery_counters(&self) -> DiscoveryCounters {
         self.handle.driver.discovery.counters()
     }
@@ -403,6 +500,16 @@ impl DomainParticipant {
 
     /// Returns what is known of the paths to other hosts at which readers are matched, by the address of the host:
     /// round trip, rate, bytes in flight and lost.
+    ///
+    /// ```no_run
+    /// # use weir_dds::DomainParticipant;
+    /// # fn f(participant: &DomainParticipant) -> weir_dds::Result<()> {
+    /// for (host, path) in participant.paths() {
+    ///     println!("{host}: {path:?}");
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn paths(&self) -> Vec<(Ipv4Addr, PathReport)> {
         self.handle.driver.paths.reports()
     }
@@ -410,6 +517,16 @@ impl DomainParticipant {
     /// Returns the limits that discovery has reached, each with what to do: something of the domain is left out.
     ///
     /// [`discovery_counters`](Self::discovery_counters) has the numbers.
+    ///
+    /// ```no_run
+    /// # use weir_dds::DomainParticipant;
+    /// # fn f(participant: &DomainParticipant) -> weir_dds::Result<()> {
+    /// for limit in participant.limits_reached() {
+    ///     eprintln!("{}: {}", limit.what, limit.advice);
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn limits_reached(&self) -> Vec<LimitReached> {
         let of = |core: &mut ParticipantCore, _| (core.config().limits, core.config().table.is_some());
         let (limits, has_table) = self.handle.driver.with_discovery(of);

@@ -72,6 +72,14 @@ impl Publisher {
     }
 
     /// Returns the QoS.
+    ///
+    /// ```no_run
+    /// # use weir_dds::{DdsType, Publisher, Topic};
+    /// # fn f<T: DdsType + std::fmt::Debug>(publisher: &Publisher, topic: &Topic<T>) -> weir_dds::Result<()> {
+    /// println!("{:?}", publisher.get_qos().partition);
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn get_qos(&self) -> PublisherQos {
         self.state.qos.lock().clone()
     }
@@ -116,6 +124,19 @@ impl Publisher {
     /// (ENTITY_FACTORY, DDS 1.4, 2.2.3.20). Writers of a publisher that is not enabled are not enabled
     /// either.
     ///
+    /// ```no_run
+    /// # use weir_dds::DomainParticipant;
+    /// # fn f(participant: &DomainParticipant) -> weir_dds::Result<()> {
+    /// use weir_dds::DomainParticipantQos;
+    ///
+    /// participant.set_qos(DomainParticipantQos::default().autoenable_created_entities(false))?;
+    /// let publisher = participant.create_publisher();
+    /// assert!(!publisher.is_enabled());
+    /// publisher.enable()?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
     /// # Errors
     /// - [`DdsError::PreconditionNotMet`]: the participant is not enabled.
     /// - As [`DataWriter::enable`], of the first writer that cannot be enabled.
@@ -140,6 +161,24 @@ impl Publisher {
     /// The writer is announced at once and matches readers from then on, unless it is
     /// [enabled](DataWriter::enable) later.
     ///
+    /// ```no_run
+    /// # use weir_dds::{DdsType, Publisher, Topic};
+    /// # #[derive(DdsType, Default, Debug)]
+    /// # #[dds(extensibility = "final")]
+    /// # struct Reading {
+    /// #     #[dds(key)]
+    /// #     sensor: u32,
+    /// #     celsius: f64,
+    /// # }
+    /// # fn f(publisher: &Publisher, topic: &Topic<Reading>) -> weir_dds::Result<()> {
+    /// use weir_dds::DataWriterQos;
+    ///
+    /// let writer = publisher.create_datawriter(topic, DataWriterQos::default().keep_all())?;
+    /// writer.write(&Reading { sensor: 7, celsius: 21.5 })?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
     /// # Errors
     /// - [`DdsError::BadParameter`]: a QoS value is out of range.
     /// - [`DdsError::InconsistentPolicy`]: policies contradict
@@ -155,6 +194,31 @@ impl Publisher {
     /// Creates a writer whose listener is set before the writer is announced.
     ///
     /// The listener misses no event: readers that are known already may match during this call.
+    ///
+    /// ```no_run
+    /// # use weir_dds::{DdsType, Publisher, Topic};
+    /// # #[derive(DdsType, Default, Debug)]
+    /// # #[dds(extensibility = "final")]
+    /// # struct Reading {
+    /// #     #[dds(key)]
+    /// #     sensor: u32,
+    /// #     celsius: f64,
+    /// # }
+    /// # fn f(publisher: &Publisher, topic: &Topic<Reading>) -> weir_dds::Result<()> {
+    /// use weir_dds::{DataWriter, DataWriterListener, DataWriterQos, MatchedStatus};
+    ///
+    /// struct Printer;
+    ///
+    /// impl DataWriterListener<Reading> for Printer {
+    ///     fn on_publication_matched(&self, _: &DataWriter<Reading>, status: MatchedStatus) {
+    ///         println!("{} readers", status.current_count);
+    ///     }
+    /// }
+    ///
+    /// let writer = publisher.create_datawriter_with_listener(topic, DataWriterQos::default(), Printer)?;
+    /// # Ok(())
+    /// # }
+    /// ```
     ///
     /// # Errors
     /// As for [`Publisher::create_datawriter`].
@@ -312,6 +376,25 @@ impl Publisher {
     ///
     /// The publisher's writers hold samples back until the matching [`Publisher::resume_publications`], or until about
     /// 32 KB of them are there. A writer also sends what it holds back when it needs room.
+    ///
+    /// ```no_run
+    /// # use weir_dds::{DataWriter, DdsType, Publisher};
+    /// # #[derive(DdsType, Default, Debug)]
+    /// # #[dds(extensibility = "final")]
+    /// # struct Reading {
+    /// #     #[dds(key)]
+    /// #     sensor: u32,
+    /// #     celsius: f64,
+    /// # }
+    /// # fn f(publisher: &Publisher, writer: &DataWriter<Reading>) -> weir_dds::Result<()> {
+    /// publisher.suspend_publications()?;
+    /// for sensor in 0..100 {
+    ///     writer.write(&Reading { sensor, celsius: 21.5 })?;
+    /// }
+    /// publisher.resume_publications()?;
+    /// # Ok(())
+    /// # }
+    /// ```
     ///
     /// # Errors
     /// [`DdsError::ThreadFailed`]: the participant has failed.

@@ -194,6 +194,13 @@ impl ParticipantSettings {
     }
 
     /// Adds an interface, by its name or address.
+    ///
+    /// ```
+    /// use weir_dds::ParticipantSettings;
+    ///
+    /// let settings = ParticipantSettings::default().interface("eth0").interface("192.168.1.20");
+    /// assert_eq!(settings.interfaces.len(), 2);
+    /// ```
     #[must_use]
     pub fn interface(mut self, name: impl Into<String>) -> Self {
         self.interfaces.push(name.into());
@@ -201,6 +208,14 @@ impl ParticipantSettings {
     }
 
     /// Adds a host to announce the participant to by unicast.
+    ///
+    /// ```
+    /// use weir_dds::ParticipantSettings;
+    ///
+    /// let settings = ParticipantSettings::default().without_multicast().peer("192.168.1.20".parse()?);
+    /// # let _ = settings;
+    /// # Ok::<(), weir_dds::DdsError>(())
+    /// ```
     #[must_use]
     pub fn peer(mut self, peer: Peer) -> Self {
         self.peers.push(peer);
@@ -208,6 +223,12 @@ impl ParticipantSettings {
     }
 
     /// Starts no threads: the application calls [`DomainParticipant::poll`](crate::DomainParticipant::poll).
+    ///
+    /// ```
+    /// use weir_dds::ParticipantSettings;
+    ///
+    /// assert!(!ParticipantSettings::default().without_threads().threads);
+    /// ```
     #[must_use]
     pub fn without_threads(mut self) -> Self {
         self.threads = false;
@@ -218,6 +239,15 @@ impl ParticipantSettings {
     ///
     /// The policy ENTITY_FACTORY of the participants' factory (DDS 1.4, 2.2.3.20). See
     /// [`DomainParticipant::enable`](crate::DomainParticipant::enable).
+    ///
+    /// ```
+    /// use weir_dds::{DomainParticipant, ParticipantSettings};
+    ///
+    /// let settings = ParticipantSettings::default().interface("lo").autoenable(false);
+    /// let participant = DomainParticipant::new(83, settings)?;
+    /// assert!(!participant.is_enabled());
+    /// # Ok::<(), weir_dds::DdsError>(())
+    /// ```
     #[must_use]
     pub fn autoenable(mut self, autoenable: bool) -> Self {
         self.autoenable = autoenable;
@@ -254,6 +284,13 @@ impl ParticipantSettings {
 
     /// Sets the most bits per second that are sent to another host, see
     /// [`rate_max`](ParticipantSettings#structfield.rate_max).
+    ///
+    /// ```
+    /// use weir_dds::ParticipantSettings;
+    ///
+    /// let settings = ParticipantSettings::default().rate_max(20_000_000);
+    /// # let _ = settings;
+    /// ```
     #[must_use]
     pub fn rate_max(mut self, bits_per_second: u64) -> Self {
         self.rate_max = Some(bits_per_second);
@@ -310,6 +347,14 @@ impl ParticipantSettings {
     }
 
     /// Sets how threads of this participant wait for data.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use weir_dds::{ParticipantSettings, WaitStrategy};
+    ///
+    /// let settings = ParticipantSettings::default().wait(WaitStrategy::SpinThenBlock(Duration::from_micros(50)));
+    /// # let _ = settings;
+    /// ```
     #[must_use]
     pub fn wait(mut self, wait: WaitStrategy) -> Self {
         self.wait = wait;

@@ -10,6 +10,13 @@ use core::ops::{BitAnd, BitOr, Not};
 /// | [`Subscriber`](crate::Subscriber) | `DataOnReaders` |
 /// | [`DataReader`](crate::DataReader) | `DataAvailable`, `Sample...`, `Requested...`, and those of its writers |
 /// | [`DataWriter`](crate::DataWriter) | `LivelinessLost`, `Offered...`, `PublicationMatched` |
+///
+/// ```
+/// use weir_dds::{StatusKind, StatusMask};
+///
+/// let mask = StatusMask::DATA_AVAILABLE | StatusMask::SAMPLE_LOST;
+/// assert_eq!(mask.iter().collect::<Vec<_>>(), [StatusKind::SampleLost, StatusKind::DataAvailable]);
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u32)]
 #[non_exhaustive]
@@ -140,6 +147,13 @@ impl StatusMask {
     }
 
     /// Returns whether the sets have a status in common.
+    ///
+    /// ```
+    /// use weir_dds::StatusMask;
+    ///
+    /// let changed = StatusMask::DATA_AVAILABLE | StatusMask::SAMPLE_LOST;
+    /// assert!(changed.intersects(!StatusMask::DATA_AVAILABLE));
+    /// ```
     #[must_use]
     pub const fn intersects(self, other: Self) -> bool {
         self.0 & other.0 != 0

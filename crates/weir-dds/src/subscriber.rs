@@ -53,6 +53,14 @@ impl Subscriber {
     }
 
     /// Returns the QoS.
+    ///
+    /// ```no_run
+    /// # use weir_dds::{DdsType, Subscriber, Topic};
+    /// # fn f<T: DdsType + std::fmt::Debug>(subscriber: &Subscriber, topic: &Topic<T>) -> weir_dds::Result<()> {
+    /// println!("{:?}", subscriber.get_qos().partition);
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn get_qos(&self) -> SubscriberQos {
         self.state.qos.lock().clone()
     }
@@ -119,6 +127,17 @@ impl Subscriber {
     /// The reader is announced at once and matches writers from then on, unless it is
     /// [enabled](DataReader::enable) later.
     ///
+    /// ```no_run
+    /// # use weir_dds::{DdsType, Subscriber, Topic};
+    /// # fn f<T: DdsType + std::fmt::Debug>(subscriber: &Subscriber, topic: &Topic<T>) -> weir_dds::Result<()> {
+    /// use weir_dds::DataReaderQos;
+    ///
+    /// let reader = subscriber.create_datareader(topic, DataReaderQos::default().reliable().keep_all())?;
+    /// println!("{:?}", reader.take(10));
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
     /// # Errors
     /// - [`DdsError::BadParameter`]: a QoS value is out of range.
     /// - [`DdsError::InconsistentPolicy`]: policies contradict
@@ -134,6 +153,31 @@ impl Subscriber {
     /// Creates a reader whose listener is set before the reader is announced.
     ///
     /// The listener misses no event.
+    ///
+    /// ```no_run
+    /// # use weir_dds::{DdsType, Subscriber, Topic};
+    /// # #[derive(DdsType, Default, Debug)]
+    /// # #[dds(extensibility = "final")]
+    /// # struct Reading {
+    /// #     #[dds(key)]
+    /// #     sensor: u32,
+    /// #     celsius: f64,
+    /// # }
+    /// # fn f(subscriber: &Subscriber, topic: &Topic<Reading>) -> weir_dds::Result<()> {
+    /// use weir_dds::{DataReader, DataReaderListener, DataReaderQos};
+    ///
+    /// struct Printer;
+    ///
+    /// impl DataReaderListener<Reading> for Printer {
+    ///     fn on_data_available(&self, reader: &DataReader<Reading>) {
+    ///         println!("{:?}", reader.take(100));
+    ///     }
+    /// }
+    ///
+    /// let reader = subscriber.create_datareader_with_listener(topic, DataReaderQos::default(), Printer)?;
+    /// # Ok(())
+    /// # }
+    /// ```
     ///
     /// # Errors
     /// As for [`Subscriber::create_datareader`].
@@ -292,6 +336,25 @@ impl Subscriber {
     ///
     /// Other events are for the listener of the participant. Without a listener, those in `mask` are dropped (DDS 1.4,
     /// 2.2.4.2.3). A listener that holds a handle of the participant or of its entities keeps the participant alive.
+    ///
+    /// ```no_run
+    /// # use weir_dds::{DdsType, Subscriber, Topic};
+    /// # fn f<T: DdsType>(subscriber: &Subscriber, topic: &Topic<T>) -> weir_dds::Result<()> {
+    /// use std::sync::Arc;
+    /// use weir_dds::{States, StatusMask, SubscriberListener};
+    ///
+    /// struct Printer;
+    ///
+    /// impl SubscriberListener for Printer {
+    ///     fn on_data_on_readers(&self, subscriber: &Subscriber) {
+    ///         println!("{} readers have samples", subscriber.datareaders(States::NOT_READ).len());
+    ///     }
+    /// }
+    ///
+    /// subscriber.set_listener(Some(Arc::new(Printer)), StatusMask::DATA_ON_READERS);
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn set_listener(&self, listener: Option<Arc<dyn SubscriberListener>>, mask: StatusMask) {
         if listener.is_some() {
             self.handle.driver.start_calling();
@@ -330,6 +393,18 @@ impl Subscriber {
     ///
     /// DATA_ON_READERS is set when samples arrive. It is reset when samples of any reader are accessed, or when a
     /// listener is called for them.
+    ///
+    /// ```no_run
+    /// # use weir_dds::{DdsType, Subscriber, Topic};
+    /// # fn f<T: DdsType>(subscriber: &Subscriber, topic: &Topic<T>) -> weir_dds::Result<()> {
+    /// use weir_dds::{States, StatusKind};
+    ///
+    /// if subscriber.status_changes().contains(StatusKind::DataOnReaders) {
+    ///     println!("{} readers", subscriber.datareaders(States::NOT_READ).len());
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn status_changes(&self) -> StatusMask {
         self.watch();
         [(StatusKind::DataOnReaders, self.state.has_data.load(Ordering::SeqCst))].into_iter().collect()

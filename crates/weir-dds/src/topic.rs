@@ -63,6 +63,32 @@ impl<T: 'static> Topic<T> {
     /// Sets the listener for all events, or removes it: then they are for the listener of the participant.
     ///
     /// It is called for what is discovered from then on, if a writer or reader was created with this topic.
+    ///
+    /// ```no_run
+    /// # use weir_dds::{DdsType, Topic};
+    /// # #[derive(DdsType, Default, Debug)]
+    /// # #[dds(extensibility = "final")]
+    /// # struct Reading {
+    /// #     #[dds(key)]
+    /// #     sensor: u32,
+    /// #     celsius: f64,
+    /// # }
+    /// # fn f(topic: &Topic<Reading>) -> weir_dds::Result<()> {
+    /// use std::sync::Arc;
+    /// use weir_dds::{InconsistentTopicStatus, TopicListener};
+    ///
+    /// struct Printer;
+    ///
+    /// impl TopicListener<Reading> for Printer {
+    ///     fn on_inconsistent_topic(&self, topic: &Topic<Reading>, status: InconsistentTopicStatus) {
+    ///         println!("{}: {} endpoints have another type", topic.name(), status.total_count);
+    ///     }
+    /// }
+    ///
+    /// topic.set_listener(Some(Arc::new(Printer)));
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn set_listener(&self, listener: Option<Arc<dyn TopicListener<T>>>) {
         let mask = if listener.is_some() { StatusMask::ALL } else { StatusMask::NONE };
         self.set_listener_w_mask(listener, mask);
@@ -103,6 +129,14 @@ impl<T> Topic<T> {
     /// Changes the QoS. The topic's writers and readers announce other TOPIC_DATA at once. Their own policies stay as
     /// they are.
     ///
+    /// ```no_run
+    /// # use weir_dds::{DdsType, Topic};
+    /// # fn f<T: DdsType>(topic: &Topic<T>) -> weir_dds::Result<()> {
+    /// topic.set_qos(topic.get_qos().topic_data(*b"version 2"))?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
     /// # Errors
     /// - [`DdsError::ImmutablePolicy`], naming the policies that cannot be changed.
     /// - [`DdsError::InconsistentPolicy`]: policies contradict each other.
@@ -134,6 +168,16 @@ impl<T> Topic<T> {
     /// Returns which endpoints of the topic have another type, and resets the change in the status to zero.
     ///
     /// Only endpoints that writers and readers created with this topic could match are compared.
+    ///
+    /// ```no_run
+    /// # use weir_dds::{DdsType, Topic};
+    /// # fn f<T: DdsType>(topic: &Topic<T>) -> weir_dds::Result<()> {
+    /// if let Some((_, type_name, _)) = topic.inconsistent_topic_status().last {
+    ///     eprintln!("another type has this topic: {type_name}");
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn inconsistent_topic_status(&self) -> InconsistentTopicStatus {
         let status = self.state.inconsistent.lock().status.read();
         self.state.observers.notify(Cause::Access);

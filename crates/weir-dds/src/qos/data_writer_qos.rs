@@ -126,6 +126,13 @@ impl DataWriterQos {
     ///
     /// OWNERSHIP_STRENGTH, DDS 1.4, 2.2.3.10. Under exclusive ownership, the strongest writer owns an instance. Of
     /// equal ones, the one with the lower GUID does.
+    ///
+    /// ```
+    /// use weir_dds::{DataWriterQos, Ownership};
+    ///
+    /// let backup = DataWriterQos::default().ownership(Ownership::Exclusive).ownership_strength(1);
+    /// # let _ = backup;
+    /// ```
     #[must_use]
     pub fn ownership_strength(mut self, strength: i32) -> Self {
         self.ownership_strength = strength;
@@ -158,6 +165,14 @@ impl DataWriterQos {
     /// Sets whether unregistering an instance also disposes it.
     ///
     /// WRITER_DATA_LIFECYCLE, DDS 1.4, 2.2.3.21.
+    ///
+    /// ```
+    /// use weir_dds::DataWriterQos;
+    ///
+    /// // Another writer may go on with an instance that this one unregisters.
+    /// let qos = DataWriterQos::default().autodispose_unregistered_instances(false);
+    /// # let _ = qos;
+    /// ```
     #[must_use]
     pub fn autodispose_unregistered_instances(mut self, autodispose: bool) -> Self {
         self.autodispose_unregistered_instances = autodispose;
