@@ -198,6 +198,16 @@ impl StatusCondition {
     }
 
     /// Returns the statuses that make the condition true.
+    ///
+    /// ```no_run
+    /// # use weir_dds::{DataReader, DdsType};
+    /// # fn f<T: DdsType>(reader: &DataReader<T>) -> weir_dds::Result<()> {
+    /// use weir_dds::StatusMask;
+    ///
+    /// assert_eq!(reader.status_condition().enabled_statuses(), StatusMask::ALL);
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn enabled_statuses(&self) -> StatusMask {
         self.source.0.enabled().get()
     }

@@ -20,6 +20,17 @@ use crate::participant::DomainParticipant;
 impl DomainParticipant {
     /// Returns the readers of the builtin topics. The first call makes them; keep the result as long as they are used.
     ///
+    /// ```no_run
+    /// # use std::time::Duration;
+    /// # use weir_dds::DomainParticipant;
+    /// # fn f(participant: &DomainParticipant) -> weir_dds::Result<()> {
+    /// let builtin = participant.builtin_subscriber()?;
+    /// builtin.participants().wait_for_data(Duration::from_secs(10))?;
+    /// println!("{:?}", builtin.participants().take(100));
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
     /// # Errors
     /// [`DdsError::ThreadFailed`]: the participant has failed.
     pub fn builtin_subscriber(&self) -> Result<BuiltinSubscriber> {
@@ -43,6 +54,17 @@ impl DomainParticipant {
     }
 
     /// Returns what another participant has announced; `None` if it is not known.
+    ///
+    /// ```no_run
+    /// # use weir_dds::{DomainParticipant};
+    /// # fn f(participant: &DomainParticipant) -> weir_dds::Result<()> {
+    /// for other in participant.discovered_participants() {
+    ///     let name = participant.discovered_participant_data(other).and_then(|data| data.name);
+    ///     println!("{other}: {name:?}");
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn discovered_participant_data(&self, participant: Guid) -> Option<ParticipantBuiltinTopicData> {
         self.handle.driver.discovery.look(|core| {
             let data = core.participant_data(participant.prefix)?;
@@ -126,6 +148,14 @@ impl DomainParticipant {
     }
 
     /// Returns whether an entity belongs to this participant: the participant itself, a writer or a reader.
+    ///
+    /// ```
+    /// use weir_dds::{DomainParticipant, ParticipantSettings};
+    ///
+    /// let participant = DomainParticipant::new(83, ParticipantSettings::default().interface("lo"))?;
+    /// assert!(participant.contains_entity(participant.guid()));
+    /// # Ok::<(), weir_dds::DdsError>(())
+    /// ```
     pub fn contains_entity(&self, entity: Guid) -> bool {
         let driver = &self.handle.driver;
         let table = driver.routes.table();

@@ -284,6 +284,25 @@ impl DomainParticipant {
     ///
     /// Without a listener, those in `mask` are dropped (DDS 1.4, 2.2.4.2.3). A listener that holds a handle of the
     /// participant or of its entities keeps the participant alive.
+    ///
+    /// ```no_run
+    /// # use weir_dds::{DomainParticipant};
+    /// # fn f(participant: &DomainParticipant) -> weir_dds::Result<()> {
+    /// use std::sync::Arc;
+    /// use weir_dds::{AnyDataReader, DomainParticipantListener, IncompatibleQosStatus, StatusMask};
+    ///
+    /// struct Log;
+    ///
+    /// impl DomainParticipantListener for Log {
+    ///     fn on_requested_incompatible_qos(&self, reader: &AnyDataReader, status: IncompatibleQosStatus) {
+    ///         eprintln!("{}: {:?} does not fit", reader.topic_name(), status.last_policy);
+    ///     }
+    /// }
+    ///
+    /// participant.set_listener(Some(Arc::new(Log)), StatusMask::REQUESTED_INCOMPATIBLE_QOS);
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn set_listener(&self, listener: Option<Arc<dyn DomainParticipantListener>>, mask: StatusMask) {
         let driver = &self.handle.driver;
         if listener.is_some() {
@@ -405,6 +424,16 @@ impl DomainParticipant {
     /// Returns the error that all calls report since a thread of the engine panicked; `None` if none has.
     ///
     /// A panic of a listener is no such failure.
+    ///
+    /// ```no_run
+    /// # use weir_dds::{DomainParticipant};
+    /// # fn f(participant: &DomainParticipant) -> weir_dds::Result<()> {
+    /// if let Some(error) = participant.failure() {
+    ///     eprintln!("{error}");
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn failure(&self) -> Option<DdsError> {
         self.handle.driver.failure()
     }
@@ -444,6 +473,16 @@ impl DomainParticipant {
     /// The figures are computed as those of [`LimitsTable::budget`](crate::LimitsTable::budget), with the number of
     /// parts that exist instead of those that may exist. Memory of the driver, of policies and of the application is
     /// not in it.
+    ///
+    /// ```no_run
+    /// # use weir_dds::{DomainParticipant};
+    /// # fn f(participant: &DomainParticipant) -> weir_dds::Result<()> {
+    /// if let Some(memory) = participant.memory_account() {
+    ///     println!("{} bytes", memory.total());
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn memory_account(&self) -> Option<Budget> {
         let driver = &self.handle.driver;
         let limits = driver.limits.as_ref()?.limits();
@@ -464,6 +503,18 @@ impl DomainParticipant {
     ///
     /// The value is the kernel's accounting size. It may be less than requested: see `sysctl
     /// net.core.rmem_max`.
+    ///
+    /// ```no_run
+    /// # use weir_dds::{DomainParticipant};
+    /// # fn f(participant: &DomainParticipant) -> weir_dds::Result<()> {
+    /// use weir_dds::SOCKET_BUFFER_BYTES;
+    ///
+    /// if participant.granted_receive_buffer() < SOCKET_BUFFER_BYTES {
+    ///     eprintln!("raise net.core.rmem_max");
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn granted_receive_buffer(&self) -> usize {
         self.handle.driver.channel.socket.granted_recv_buffer()
     }
@@ -535,6 +586,15 @@ impl DomainParticipant {
     }
 
     /// Returns the counters of received user traffic.
+    ///
+    /// ```no_run
+    /// # use weir_dds::{DomainParticipant};
+    /// # fn f(participant: &DomainParticipant) -> weir_dds::Result<()> {
+    /// let received = participant.receive_counters();
+    /// println!("{} datagrams, {} malformed", received.datagrams, received.malformed);
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn receive_counters(&self) -> ReceiveCounters {
         self.handle.driver.channel.counters()
     }

@@ -438,6 +438,25 @@ impl Publisher {
     ///
     /// Other events are for the listener of the participant. Without a listener, those in `mask` are dropped (DDS 1.4,
     /// 2.2.4.2.3). A listener that holds a handle of the participant or of its entities keeps the participant alive.
+    ///
+    /// ```no_run
+    /// # use weir_dds::{Publisher};
+    /// # fn f(publisher: &Publisher) -> weir_dds::Result<()> {
+    /// use std::sync::Arc;
+    /// use weir_dds::{AnyDataWriter, LivelinessLostStatus, PublisherListener, StatusMask};
+    ///
+    /// struct Lost;
+    ///
+    /// impl PublisherListener for Lost {
+    ///     fn on_liveliness_lost(&self, writer: &AnyDataWriter, _: LivelinessLostStatus) {
+    ///         eprintln!("assert the writer of {} more often", writer.topic_name());
+    ///     }
+    /// }
+    ///
+    /// publisher.set_listener(Some(Arc::new(Lost)), StatusMask::LIVELINESS_LOST);
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn set_listener(&self, listener: Option<Arc<dyn PublisherListener>>, mask: StatusMask) {
         if listener.is_some() {
             self.handle.driver.start_calling();

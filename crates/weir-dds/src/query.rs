@@ -169,6 +169,20 @@ impl<T> Query<T> {
     }
 
     /// Returns whether the samples are to be ordered.
+    ///
+    /// ```
+    /// # use weir_dds::{DdsType, Query};
+    /// # #[derive(DdsType, Default, Debug)]
+    /// # #[dds(extensibility = "final")]
+    /// # struct Reading {
+    /// #     #[dds(key)]
+    /// #     sensor: u32,
+    /// #     celsius: f64,
+    /// # }
+    /// let query = Query::<Reading>::new("ORDER BY celsius", &[] as &[&str])?;
+    /// assert!(query.is_ordered());
+    /// # Ok::<(), weir_dds::DdsError>(())
+    /// ```
     pub fn is_ordered(&self) -> bool {
         self.state.order.is_some()
     }

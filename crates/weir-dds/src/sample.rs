@@ -17,6 +17,16 @@ use crate::instance_handle::InstanceHandle;
 use crate::shared_payload::BlockMemory;
 
 /// Whether a sample was read before (DDS 1.4, 2.2.2.5.1.1).
+///
+/// ```no_run
+/// # use weir_dds::{DdsType, Sample};
+/// # fn f<T: DdsType>(sample: &Sample<T>) -> weir_dds::Result<()> {
+/// use weir_dds::SampleState;
+///
+/// println!("read before: {}", sample.info.sample_state == SampleState::Read);
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SampleState {
     /// Read before.
@@ -26,6 +36,25 @@ pub enum SampleState {
 }
 
 /// Whether the instance was seen before (DDS 1.4, 2.2.2.5.1.2).
+///
+/// ```no_run
+/// # use weir_dds::{DdsType, Sample};
+/// # #[derive(DdsType, Default, Debug)]
+/// # #[dds(extensibility = "final")]
+/// # struct Reading {
+/// #     #[dds(key)]
+/// #     sensor: u32,
+/// #     celsius: f64,
+/// # }
+/// # fn f(sample: &Sample<Reading>) -> weir_dds::Result<()> {
+/// use weir_dds::ViewState;
+///
+/// if sample.info.view_state == ViewState::New {
+///     println!("sensor of {:?} is new", sample.data());
+/// }
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ViewState {
     /// Not seen since it was created or became alive again.

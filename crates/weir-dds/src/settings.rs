@@ -262,6 +262,13 @@ impl ParticipantSettings {
     }
 
     /// Sets the multicast group for readers whose QoS names none.
+    ///
+    /// ```
+    /// use weir_dds::{MulticastGroup, ParticipantSettings};
+    ///
+    /// let settings = ParticipantSettings::default().data_multicast(MulticastGroup::default());
+    /// # let _ = settings;
+    /// ```
     #[must_use]
     pub fn data_multicast(mut self, group: MulticastGroup) -> Self {
         self.data_multicast = Some(group);
@@ -305,6 +312,13 @@ impl ParticipantSettings {
     }
 
     /// Sets how the TRANSPORT_PRIORITY of a writer sets the code point of its datagrams (DSCP).
+    ///
+    /// ```
+    /// use weir_dds::{DscpMapping, ParticipantSettings};
+    ///
+    /// let settings = ParticipantSettings::default().dscp(DscpMapping::Off);
+    /// # let _ = settings;
+    /// ```
     #[must_use]
     pub fn dscp(mut self, mapping: DscpMapping) -> Self {
         self.dscp = mapping;
@@ -312,6 +326,15 @@ impl ParticipantSettings {
     }
 
     /// Sets the time after which peers remove the participant if they receive nothing from it.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use weir_dds::ParticipantSettings;
+    ///
+    /// // Peers miss this participant after three seconds.
+    /// let settings = ParticipantSettings::default().lease_duration(Duration::from_secs(3));
+    /// # let _ = settings;
+    /// ```
     #[must_use]
     pub fn lease_duration(mut self, duration: Duration) -> Self {
         self.lease_duration = duration;
@@ -326,6 +349,12 @@ impl ParticipantSettings {
     }
 
     /// Sets the human-readable name (`ENTITY_NAME`).
+    ///
+    /// ```
+    /// use weir_dds::ParticipantSettings;
+    ///
+    /// assert_eq!(ParticipantSettings::default().name("robot 7").name.as_deref(), Some("robot 7"));
+    /// ```
     #[must_use]
     pub fn name(mut self, name: impl Into<String>) -> Self {
         self.name = Some(name.into());
@@ -363,6 +392,13 @@ impl ParticipantSettings {
 }
 
 /// Returns the domain id in `WEIR_DOMAIN_ID`; 0 if it is not set.
+///
+/// ```
+/// // Without WEIR_DOMAIN_ID, 0.
+/// let domain_id = weir_dds::domain_id_from_environment()?;
+/// assert!(domain_id <= 232);
+/// # Ok::<(), weir_dds::DdsError>(())
+/// ```
 ///
 /// # Errors
 /// [`DdsError::BadParameter`] if it is not a number from 0 to 232.

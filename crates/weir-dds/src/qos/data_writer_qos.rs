@@ -116,6 +116,13 @@ writing_setters!(DataWriterQos);
 
 impl DataWriterQos {
     /// Sets the representation; XCDR1 by default.
+    ///
+    /// ```
+    /// use weir_dds::{DataRepresentation, DataWriterQos};
+    ///
+    /// let qos = DataWriterQos::default().data_representation(DataRepresentation::Xcdr2);
+    /// # let _ = qos;
+    /// ```
     #[must_use]
     pub fn data_representation(mut self, representation: DataRepresentation) -> Self {
         self.representation = representation;
