@@ -75,21 +75,61 @@ pub struct BuiltinSubscriber {
 
 impl BuiltinSubscriber {
     /// Returns the reader of the topic DCPSParticipant: other participants.
+    ///
+    /// ```no_run
+    /// # use weir_dds::{BuiltinSubscriber};
+    /// # fn f(builtin: &BuiltinSubscriber) -> weir_dds::Result<()> {
+    /// for sample in builtin.participants().take(100) {
+    ///     println!("{:?} is {:?}", sample.data().or(sample.key()), sample.info.instance_state);
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn participants(&self) -> &DataReader<ParticipantBuiltinTopicData> {
         &self.readers.participants
     }
 
     /// Returns the reader of the topic DCPSTopic: topics that endpoints of other participants have.
+    ///
+    /// ```no_run
+    /// # use weir_dds::{BuiltinSubscriber};
+    /// # fn f(builtin: &BuiltinSubscriber) -> weir_dds::Result<()> {
+    /// for sample in builtin.topics().read(100) {
+    ///     println!("{:?}", sample.data().map(|topic| (&topic.name, &topic.type_name)));
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn topics(&self) -> &DataReader<TopicBuiltinTopicData> {
         &self.readers.topics
     }
 
     /// Returns the reader of the topic DCPSPublication: writers of other participants.
+    ///
+    /// ```no_run
+    /// # use weir_dds::{BuiltinSubscriber};
+    /// # fn f(builtin: &BuiltinSubscriber) -> weir_dds::Result<()> {
+    /// for sample in builtin.publications().read(100) {
+    ///     println!("{:?}", sample.data().map(|writer| (writer.key, &writer.topic_name)));
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn publications(&self) -> &DataReader<PublicationBuiltinTopicData> {
         &self.readers.publications
     }
 
     /// Returns the reader of the topic DCPSSubscription: readers of other participants.
+    ///
+    /// ```no_run
+    /// # use weir_dds::{BuiltinSubscriber};
+    /// # fn f(builtin: &BuiltinSubscriber) -> weir_dds::Result<()> {
+    /// for sample in builtin.subscriptions().read(100) {
+    ///     println!("{:?}", sample.data().map(|reader| (reader.key, &reader.topic_name)));
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn subscriptions(&self) -> &DataReader<SubscriptionBuiltinTopicData> {
         &self.readers.subscriptions
     }
@@ -132,7 +172,7 @@ fn reader<T: DdsType>(
         key_payload_of: Some(key_payload_of::<Announcement>),
         ..ReaderConfig::new(driver.guid(entity), Reliability::BestEffort)
     };
-    let topic = Arc::new(TopicState::new(topic, Arc::downgrade(handle)));
+    let topic = Arc::new(TopicState::new::<T>(topic, Arc::downgrade(handle)));
     let endpoint = Arc::new(ReaderEndpoint::new(entity, ReaderCore::new(config), &topic, subscriber));
     let source = WriterProxyConfig {
         guid: source(endpoint.core.lock().guid()),

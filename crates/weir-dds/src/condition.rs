@@ -34,6 +34,13 @@ pub(crate) trait Trigger: Send + Sync {
 ///
 /// Made from a [`GuardCondition`], [`StatusCondition`] or [`ReadCondition`](crate::ReadCondition). Clones, and
 /// conditions made from the same one, are equal.
+///
+/// ```
+/// use weir_dds::{Condition, GuardCondition};
+///
+/// let stop = GuardCondition::new();
+/// assert!(Condition::from(&stop) == Condition::from(&stop.clone()));
+/// ```
 #[derive(Clone)]
 pub struct Condition {
     pub(crate) trigger: Arc<dyn Trigger>,
@@ -100,6 +107,12 @@ impl GuardCondition {
     }
 
     /// Sets the condition to true or false. Nothing else changes it.
+    ///
+    /// ```
+    /// let stop = weir_dds::GuardCondition::new();
+    /// stop.set_trigger_value(true);
+    /// assert!(stop.trigger_value());
+    /// ```
     pub fn set_trigger_value(&self, value: bool) {
         self.state.is_set.store(value, Ordering::SeqCst);
         self.state.observers.notify(Cause::News);
@@ -185,11 +198,31 @@ impl StatusCondition {
     }
 
     /// Returns the statuses that make the condition true.
+    ///
+    /// ```no_run
+    /// # use weir_dds::{DataReader, DdsType};
+    /// # fn f<T: DdsType>(reader: &DataReader<T>) -> weir_dds::Result<()> {
+    /// use weir_dds::StatusMask;
+    ///
+    /// assert_eq!(reader.status_condition().enabled_statuses(), StatusMask::ALL);
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn enabled_statuses(&self) -> StatusMask {
         self.source.0.enabled().get()
     }
 
     /// Sets the statuses that make the condition true.
+    ///
+    /// ```no_run
+    /// # use weir_dds::{DataReader, DdsType};
+    /// # fn f<T: DdsType>(reader: &DataReader<T>) -> weir_dds::Result<()> {
+    /// use weir_dds::StatusMask;
+    ///
+    /// reader.status_condition().set_enabled_statuses(StatusMask::DATA_AVAILABLE | StatusMask::SAMPLE_LOST);
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn set_enabled_statuses(&self, mask: StatusMask) {
         self.source.0.enabled().set(mask);
         self.source.observers().notify(Cause::News);

@@ -10,7 +10,7 @@ use weir_rtps::content_filter::ContentFilterProperty;
 use crate::driver::endpoints::ReaderEndpoint;
 use crate::driver::start::Handle;
 use crate::error::{DdsError, Result};
-use crate::topic::Topic;
+use crate::topic::{Topic, TopicState};
 
 /// What a reader is created with: a [`Topic`], or a [`ContentFilteredTopic`] (DDS 1.4, 2.2.2.3.1).
 pub trait TopicDescription<T>: sealed::Filtered<T> {
@@ -59,7 +59,7 @@ pub struct ContentFilteredTopic<T> {
 /// A content-filtered topic without its type, as its readers know it.
 pub(crate) struct FilterState {
     name: String,
-    topic_name: String,
+    pub(crate) topic: Arc<TopicState>,
     expression: Expression,
     handle: Weak<Handle>,
     bound: Mutex<Bound>,
@@ -93,15 +93,25 @@ impl<T: DdsType> ContentFilteredTopic<T> {
         };
         let state = Arc::new(FilterState {
             name: name.to_owned(),
-            topic_name: topic.name().to_owned(),
+            topic: Arc::clone(&topic.state),
             expression,
             handle: Arc::downgrade(handle),
             bound: Mutex::new(bound),
         });
+        handle.driver.state.contained.add_filtered(&state);
         Ok(Self { topic: topic.clone(), state })
     }
 
     /// Changes the parameters, `%0` first. They apply to samples received from then on.
+    ///
+    /// ```no_run
+    /// # use weir_dds::{ContentFilteredTopic, DdsType};
+    /// # fn f<T: DdsType>(hot: &ContentFilteredTopic<T>) -> weir_dds::Result<()> {
+    /// hot.set_expression_parameters(&["60.0"])?;
+    /// assert_eq!(hot.expression_parameters(), ["60.0"]);
+    /// # Ok(())
+    /// # }
+    /// ```
     ///
     /// # Errors
     /// [`DdsError::BadParameter`]: a parameter is missing, too long, or not of the member's type. Nothing has changed
@@ -126,6 +136,10 @@ impl<T: DdsType> ContentFilteredTopic<T> {
 }
 
 impl<T> ContentFilteredTopic<T> {
+    pub(crate) fn of(state: Arc<FilterState>) -> Self {
+        Self { topic: Topic::of(Arc::clone(&state.topic)), state }
+    }
+
     /// Returns the topic whose samples are filtered.
     pub fn related_topic(&self) -> &Topic<T> {
         &self.topic
@@ -143,6 +157,10 @@ impl<T> ContentFilteredTopic<T> {
 }
 
 impl FilterState {
+    pub(crate) fn name(&self) -> &str {
+        &self.name
+    }
+
     /// Adds a reader before it is announced. Returns how it is announced, and the version of the parameters.
     pub(crate) fn add_reader(&self, reader: &Arc<ReaderEndpoint>) -> (ContentFilterProperty, u64) {
         let mut bound = self.bound.lock();
@@ -188,7 +206,7 @@ impl FilterState {
     fn property(&self, bound: &Bound) -> ContentFilterProperty {
         ContentFilterProperty::sql(
             self.name.clone(),
-            self.topic_name.clone(),
+            self.topic.name().to_owned(),
             self.expression.text().to_owned(),
             bound.parameters.clone(),
         )
@@ -223,8 +241,8 @@ impl<T> Clone for ContentFilteredTopic<T> {
 
 impl<T> std::fmt::Debug for ContentFilteredTopic<T> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let FilterState { name, topic_name, expression, .. } = &*self.state;
-        write!(f, "ContentFilteredTopic({name:?}: {topic_name:?} where {})", expression.text())
+        let FilterState { name, topic, expression, .. } = &*self.state;
+        write!(f, "ContentFilteredTopic({name:?}: {:?} where {})", topic.name(), expression.text())
     }
 }
 

@@ -23,7 +23,8 @@ use weir_rtps::sedp::EndpointKind;
 use weir_wire::Guid;
 
 use self::selection::{Selection, What};
-use self::setup::{check_qos, core_config};
+pub(crate) use self::setup::check_qos;
+use self::setup::core_config;
 use crate::clock;
 use crate::content_filter::FilterState;
 use crate::driver::endpoints::Own;
@@ -116,7 +117,8 @@ impl<T: DdsType> DataReader<T> {
         check_qos(&qos)?;
         let Subscriber { handle, state } = subscriber;
         let driver = &handle.driver;
-        driver.check()?;
+        subscriber.check()?;
+        topic.state.check()?;
         let mut announced = qos.announced();
         state.announced().add_to(&mut announced);
         if let Some(table) = &driver.limits {
@@ -178,11 +180,40 @@ impl<T: DdsType> DataReader<T> {
     }
 
     /// Removes and returns up to `max` samples, oldest first.
+    ///
+    /// ```no_run
+    /// # use weir_dds::{DataReader, DdsType};
+    /// # #[derive(DdsType, Default, Debug)]
+    /// # #[dds(extensibility = "final")]
+    /// # struct Reading {
+    /// #     #[dds(key)]
+    /// #     sensor: u32,
+    /// #     celsius: f64,
+    /// # }
+    /// # fn f(reader: &DataReader<Reading>) -> weir_dds::Result<()> {
+    /// for sample in reader.take(100) {
+    ///     if let Some(reading) = sample.data() {
+    ///         println!("{} measures {}", reading.sensor, reading.celsius);
+    ///     }
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn take(&self, max: usize) -> Vec<Sample<T>> {
         self.select().max(max).take()
     }
 
     /// Returns up to `max` samples, oldest first, and marks them as read.
+    ///
+    /// ```no_run
+    /// # use weir_dds::{DataReader, DdsType};
+    /// # fn f<T: DdsType>(reader: &DataReader<T>) -> weir_dds::Result<()> {
+    /// let newest = reader.read(1);
+    /// // It is still there.
+    /// assert_eq!(reader.available(), newest.len());
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn read(&self, max: usize) -> Vec<Sample<T>> {
         self.select().max(max).read()
     }
@@ -207,6 +238,23 @@ impl<T: DdsType> DataReader<T> {
     /// Only the key members of `sample` are used. `None` if the reader has not received a sample of the instance, or
     /// if the topic has no key.
     ///
+    /// ```no_run
+    /// # use weir_dds::{DataReader, DdsType};
+    /// # #[derive(DdsType, Default, Debug)]
+    /// # #[dds(extensibility = "final")]
+    /// # struct Reading {
+    /// #     #[dds(key)]
+    /// #     sensor: u32,
+    /// #     celsius: f64,
+    /// # }
+    /// # fn f(reader: &DataReader<Reading>) -> weir_dds::Result<()> {
+    /// if let Some(instance) = reader.lookup_instance(&Reading { sensor: 7, ..Reading::default() })? {
+    ///     println!("{:?}", reader.select().instance(instance).take());
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
     /// # Errors
     /// [`DdsError::Encoding`] if the type does not allow the key.
     pub fn lookup_instance(&self, sample: &T) -> Result<Option<InstanceHandle>> {
@@ -223,6 +271,25 @@ impl<T: DdsType> DataReader<T> {
     /// The other members have their defaults.
     ///
     /// `None` if the instance is unknown, or if only its key hash was ever received.
+    ///
+    /// ```no_run
+    /// # use weir_dds::{DataReader, DdsType};
+    /// # #[derive(DdsType, Default, Debug)]
+    /// # #[dds(extensibility = "final")]
+    /// # struct Reading {
+    /// #     #[dds(key)]
+    /// #     sensor: u32,
+    /// #     celsius: f64,
+    /// # }
+    /// # fn f(reader: &DataReader<Reading>) -> weir_dds::Result<()> {
+    /// for sample in reader.take(100) {
+    ///     if let Some(key) = reader.key_value(sample.info.instance_handle) {
+    ///         println!("sensor {} is {:?}", key.sensor, sample.info.instance_state);
+    ///     }
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn key_value(&self, handle: InstanceHandle) -> Option<T> {
         let core = self.inner.endpoint.core.lock();
         let payload = core.instance_key(core.find_instance(handle.0)?)?;
@@ -282,6 +349,17 @@ impl<T: DdsType> DataReader<T> {
     /// Copies the oldest unread sample into `sample`, reusing its memory, and marks it as read.
     ///
     /// Returns `false` if there is no unread sample.
+    ///
+    /// ```no_run
+    /// # use weir_dds::{DataReader, DdsType};
+    /// # fn f<T: DdsType + std::fmt::Debug>(reader: &DataReader<T>) -> weir_dds::Result<()> {
+    /// let mut sample = weir_dds::Sample::default();
+    /// while reader.read_next_sample(&mut sample) {
+    ///     println!("{:?}", sample.data());
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn read_next_sample(&self, sample: &mut Sample<T>) -> bool {
         let unread = What { max: 1, states: States::NOT_READ, ..What::ALL };
         self.access_each(unread, false, |raw| sample.fill(raw)) > 0
@@ -328,6 +406,16 @@ impl<T> DataReader<T> {
     /// Waits as [`ParticipantSettings::wait`](crate::ParticipantSettings::wait) says. Meanwhile the
     /// calling thread receives for all endpoints of the participant.
     ///
+    /// ```no_run
+    /// # use std::time::Duration;
+    /// # use weir_dds::{DataReader, DdsType};
+    /// # fn f<T: DdsType + std::fmt::Debug>(reader: &DataReader<T>) -> weir_dds::Result<()> {
+    /// reader.wait_for_data(Duration::from_secs(10))?;
+    /// println!("{:?}", reader.take(1));
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
     /// # Errors
     /// - [`DdsError::Timeout`]: there is none.
     /// - [`DdsError::ThreadFailed`]: the participant has failed, and there is none. Returns without waiting for the
@@ -337,6 +425,18 @@ impl<T> DataReader<T> {
     }
 
     /// As [`DataReader::wait_for_data`], with a wait strategy for this call.
+    ///
+    /// ```no_run
+    /// # use std::time::Duration;
+    /// # use weir_dds::{DataReader, DdsType};
+    /// # fn f<T: DdsType>(reader: &DataReader<T>) -> weir_dds::Result<()> {
+    /// use weir_dds::WaitStrategy;
+    ///
+    /// let spin = WaitStrategy::SpinThenBlock(Duration::from_micros(50));
+    /// reader.wait_for_data_by(Duration::from_secs(10), spin)?;
+    /// # Ok(())
+    /// # }
+    /// ```
     ///
     /// # Errors
     /// As [`DataReader::wait_for_data`].
@@ -363,6 +463,17 @@ impl<T> DataReader<T> {
     /// Those are the samples of reliable writers that they still keep, for a reader whose durability is not VOLATILE.
     /// Returns at once if no writer is matched.
     ///
+    /// ```no_run
+    /// # use std::time::Duration;
+    /// # use weir_dds::{DataReader, DdsType};
+    /// # fn f<T: DdsType>(reader: &DataReader<T>) -> weir_dds::Result<()> {
+    /// reader.wait_for_publications(1, Duration::from_secs(10))?;
+    /// reader.wait_for_historical_data(Duration::from_secs(10))?;
+    /// println!("{} samples were written before", reader.take(1000).len());
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
     /// # Errors
     /// [`DdsError::Timeout`]; [`DdsError::ThreadFailed`]: the participant has failed.
     pub fn wait_for_historical_data(&self, timeout: Duration) -> Result<()> {
@@ -382,6 +493,16 @@ impl<T> DataReader<T> {
 
     /// Waits until at least `count` writers are matched.
     ///
+    /// ```no_run
+    /// # use std::time::Duration;
+    /// # use weir_dds::{DataReader, DdsType};
+    /// # fn f<T: DdsType>(reader: &DataReader<T>) -> weir_dds::Result<()> {
+    /// reader.wait_for_publications(2, Duration::from_secs(10))?;
+    /// assert!(reader.matched_publications().len() >= 2);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
     /// # Errors
     /// [`DdsError::Timeout`].
     pub fn wait_for_publications(&self, count: u32, timeout: Duration) -> Result<()> {
@@ -398,6 +519,15 @@ impl<T> DataReader<T> {
     }
 
     /// Returns how many writers are matched. Resets the status's changes to zero.
+    ///
+    /// ```no_run
+    /// # use weir_dds::{DataReader, DdsType};
+    /// # fn f<T: DdsType>(reader: &DataReader<T>) -> weir_dds::Result<()> {
+    /// let matched = reader.subscription_matched_status();
+    /// println!("{} writers, {:+} since the last call", matched.current_count, matched.current_count_change);
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn subscription_matched_status(&self) -> MatchedStatus {
         let status = self.inner.endpoint.matched.lock().read();
         self.inner.note_status_read();
@@ -405,6 +535,18 @@ impl<T> DataReader<T> {
     }
 
     /// Returns the handles of the matched writers (DDS 1.4, 2.2.2.5.3.34).
+    ///
+    /// ```no_run
+    /// # use weir_dds::{DataReader, DdsType};
+    /// # fn f<T: DdsType>(reader: &DataReader<T>) -> weir_dds::Result<()> {
+    /// for writer in reader.matched_publications() {
+    ///     if let Some(data) = reader.matched_publication_data(writer) {
+    ///         println!("{writer} is a writer of {}", data.type_name);
+    ///     }
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn matched_publications(&self) -> Vec<InstanceHandle> {
         self.inner.endpoint.core.lock().matched().map(InstanceHandle::from).collect()
     }
@@ -412,6 +554,17 @@ impl<T> DataReader<T> {
     /// Returns which writers have incompatible QoS.
     ///
     /// Resets the status's changes to zero.
+    ///
+    /// ```no_run
+    /// # use weir_dds::{DataReader, DdsType};
+    /// # fn f<T: DdsType>(reader: &DataReader<T>) -> weir_dds::Result<()> {
+    /// let status = reader.requested_incompatible_qos_status();
+    /// for incompatible in &status.policies {
+    ///     println!("{}: {} writers offer less", incompatible.policy.name(), incompatible.count);
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn requested_incompatible_qos_status(&self) -> IncompatibleQosStatus {
         let status = self.inner.endpoint.incompatible.lock().read();
         self.inner.note_status_read();
@@ -421,6 +574,15 @@ impl<T> DataReader<T> {
     /// Returns how many matched writers are alive.
     ///
     /// Resets the status's changes to zero.
+    ///
+    /// ```no_run
+    /// # use weir_dds::{DataReader, DdsType};
+    /// # fn f<T: DdsType>(reader: &DataReader<T>) -> weir_dds::Result<()> {
+    /// let status = reader.liveliness_changed_status();
+    /// println!("{} writers are alive, {} are not", status.alive_count, status.not_alive_count);
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn liveliness_changed_status(&self) -> LivelinessChangedStatus {
         let status = self.inner.endpoint.core.lock().take_liveliness_changed();
         self.inner.note_status_read();
@@ -430,6 +592,17 @@ impl<T> DataReader<T> {
     /// Returns which instances were not written within the requested deadline.
     ///
     /// Resets the status's change to zero.
+    ///
+    /// ```no_run
+    /// # use weir_dds::{DataReader, DdsType};
+    /// # fn f<T: DdsType + std::fmt::Debug>(reader: &DataReader<T>) -> weir_dds::Result<()> {
+    /// let missed = reader.requested_deadline_missed_status();
+    /// if missed.total_count_change > 0 {
+    ///     println!("late: {:?}", missed.last_instance_handle.and_then(|instance| reader.key_value(instance)));
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn requested_deadline_missed_status(&self) -> DeadlineMissedStatus {
         let missed = self.inner.endpoint.core.lock().take_deadline_missed();
         self.inner.note_status_read();
@@ -439,6 +612,14 @@ impl<T> DataReader<T> {
     /// Returns how many samples will never arrive.
     ///
     /// Resets the status's changes to zero.
+    ///
+    /// ```no_run
+    /// # use weir_dds::{DataReader, DdsType};
+    /// # fn f<T: DdsType>(reader: &DataReader<T>) -> weir_dds::Result<()> {
+    /// println!("{} samples were lost", reader.sample_lost_status().total_count);
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn sample_lost_status(&self) -> SampleCountStatus {
         let total = self.protocol_counters().samples_lost;
         let status = self.inner.endpoint.lost.lock().read(total);
@@ -450,6 +631,18 @@ impl<T> DataReader<T> {
     ///
     /// A reliable writer sends a sample that was over a limit again, once there is room. Until then
     /// it counts once. Resets the status's changes to zero.
+    ///
+    /// ```no_run
+    /// # use weir_dds::{DataReader, DdsType};
+    /// # fn f<T: DdsType>(reader: &DataReader<T>) -> weir_dds::Result<()> {
+    /// use weir_dds::SampleRejectedReason;
+    ///
+    /// if reader.sample_rejected_status().last_reason == Some(SampleRejectedReason::SamplesLimit) {
+    ///     println!("take samples more often, or raise max_samples");
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn sample_rejected_status(&self) -> SampleRejectedStatus {
         let endpoint = &self.inner.endpoint;
         let (rejected, last) = {
@@ -476,6 +669,22 @@ impl<T> DataReader<T> {
     }
 
     /// Returns the same reader without its sample type.
+    ///
+    /// ```no_run
+    /// # use weir_dds::{DataReader, DdsType};
+    /// # #[derive(DdsType, Default, Debug)]
+    /// # #[dds(extensibility = "final")]
+    /// # struct Reading {
+    /// #     #[dds(key)]
+    /// #     sensor: u32,
+    /// #     celsius: f64,
+    /// # }
+    /// # fn f(reader: &DataReader<Reading>) -> weir_dds::Result<()> {
+    /// let any = reader.untyped();
+    /// assert!(any.typed::<Reading>().is_some());
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn untyped(&self) -> AnyDataReader {
         DataReader::of(Arc::clone(&self.inner))
     }
@@ -505,6 +714,14 @@ impl<T> DataReader<T> {
     }
 
     /// Returns the subscriber.
+    ///
+    /// ```no_run
+    /// # use weir_dds::{DataReader, DdsType};
+    /// # fn f<T: DdsType + std::fmt::Debug>(reader: &DataReader<T>) -> weir_dds::Result<()> {
+    /// println!("{:?}", reader.subscriber().get_qos().partition);
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn subscriber(&self) -> Subscriber {
         let Inner { handle, endpoint, .. } = &*self.inner;
         Subscriber { handle: Arc::clone(handle), state: Arc::clone(&endpoint.group) }
@@ -513,6 +730,15 @@ impl<T> DataReader<T> {
     /// Ends the reader, for all its handles: it leaves the network and receives no more.
     ///
     /// Samples that were received before can still be taken. Closing again does nothing.
+    ///
+    /// ```no_run
+    /// # use weir_dds::{DataReader, DdsType};
+    /// # fn f<T: DdsType + std::fmt::Debug>(reader: &DataReader<T>) -> weir_dds::Result<()> {
+    /// reader.close()?;
+    /// println!("left: {:?}", reader.take(1000));
+    /// # Ok(())
+    /// # }
+    /// ```
     ///
     /// # Errors
     /// [`DdsError::ThreadFailed`]: the participant has failed. The reader has ended all the same.
@@ -609,7 +835,7 @@ impl Inner {
 
 impl Inner {
     /// Ends the reader. Does nothing the second time.
-    fn close(&self) {
+    pub(crate) fn close(&self) {
         if self.is_closed.swap(true, Ordering::SeqCst) {
             return;
         }

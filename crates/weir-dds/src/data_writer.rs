@@ -37,7 +37,8 @@ use weir_rtps::writer::{WriterConfig, WriterCore, WriterCounters};
 use weir_wire::{Guid, SequenceNumber, Timestamp};
 
 pub(crate) use self::inner::Inner;
-use self::setup::{batch_of, check_qos, core_config};
+pub(crate) use self::setup::check_qos;
+use self::setup::{batch_of, core_config};
 use crate::clock::{self, timestamp_of};
 use crate::driver::endpoints::WriterEndpoint;
 use crate::driver::lane::Lane;
@@ -61,6 +62,23 @@ use crate::upper_listeners::Untyped;
 ///
 /// A handle: clones refer to the same writer, which ends when the last of them is dropped, or when one of them is
 /// [closed](DataWriter::close).
+///
+/// ```no_run
+/// # use weir_dds::{DdsType, DomainParticipant, ParticipantSettings};
+/// use weir_dds::DataWriterQos;
+///
+/// # #[derive(DdsType, Default)]
+/// # #[dds(extensibility = "final")]
+/// # struct Greeting {
+/// #     text: String,
+/// # }
+/// # let participant = DomainParticipant::new(0, ParticipantSettings::default())?;
+/// # let topic = participant.create_topic::<Greeting>("Greetings")?;
+/// let publisher = participant.create_publisher();
+/// let writer = publisher.create_datawriter(&topic, DataWriterQos::default().keep_last(10))?;
+/// writer.write(&Greeting { text: "hello".into() })?;
+/// # Ok::<(), weir_dds::DdsError>(())
+/// ```
 pub struct DataWriter<T> {
     inner: Arc<Inner>,
     sample: PhantomData<fn(T)>,
@@ -82,7 +100,8 @@ impl<T: DdsType> DataWriter<T> {
         let mut announced = qos.announced();
         state.announced().add_to(&mut announced);
         let driver = &handle.driver;
-        driver.check()?;
+        publisher.check()?;
+        topic.state.check()?;
         if let Some(table) = &driver.limits {
             table.check_count("writers", driver.routes.table().writers.len())?;
             table.check_endpoint(topic.state.name(), (qos.history, qos.resource_limits), T::HAS_KEY)?;
@@ -146,6 +165,21 @@ impl<T: DdsType> DataWriter<T> {
     /// parts are sent as they make room. To best-effort readers, parts are sent with pauses, during
     /// which the calling thread sleeps: about 6 ms for 1 MB with Linux's default buffer size.
     ///
+    /// ```no_run
+    /// # use weir_dds::{DataWriter, DdsType};
+    /// # #[derive(DdsType, Default, Debug)]
+    /// # #[dds(extensibility = "final")]
+    /// # struct Reading {
+    /// #     #[dds(key)]
+    /// #     sensor: u32,
+    /// #     celsius: f64,
+    /// # }
+    /// # fn f(writer: &DataWriter<Reading>) -> weir_dds::Result<()> {
+    /// writer.write(&Reading { sensor: 7, celsius: 21.5 })?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
     /// # Errors
     /// - [`DdsError::Timeout`]: no room in time; the sample was not written.
     /// - [`DdsError::OutOfResources`]: a limit of [`ResourceLimits`](crate::ResourceLimits) is
@@ -160,6 +194,24 @@ impl<T: DdsType> DataWriter<T> {
     }
 
     /// Writes a sample with a source timestamp chosen by the caller.
+    ///
+    /// ```no_run
+    /// # use weir_dds::{DataWriter, DdsType};
+    /// # #[derive(DdsType, Default, Debug)]
+    /// # #[dds(extensibility = "final")]
+    /// # struct Reading {
+    /// #     #[dds(key)]
+    /// #     sensor: u32,
+    /// #     celsius: f64,
+    /// # }
+    /// # fn f(writer: &DataWriter<Reading>) -> weir_dds::Result<()> {
+    /// use std::time::{Duration, SystemTime};
+    ///
+    /// let measured = SystemTime::now() - Duration::from_millis(5);
+    /// writer.write_w_timestamp(&Reading { sensor: 7, celsius: 21.5 }, measured)?;
+    /// # Ok(())
+    /// # }
+    /// ```
     ///
     /// # Errors
     /// As [`DataWriter::write`].
@@ -183,11 +235,47 @@ impl<T> DataWriter<T> {
     /// Sends the samples that automatic coalescing or a batch holds back.
     ///
     /// A writer that publishes asynchronously leaves the sending to its publishing thread.
+    ///
+    /// ```no_run
+    /// # use weir_dds::{DataWriter, DdsType};
+    /// # #[derive(DdsType, Default, Debug)]
+    /// # #[dds(extensibility = "final")]
+    /// # struct Reading {
+    /// #     #[dds(key)]
+    /// #     sensor: u32,
+    /// #     celsius: f64,
+    /// # }
+    /// # fn f(writer: &DataWriter<Reading>) -> weir_dds::Result<()> {
+    /// for sensor in 0..10 {
+    ///     writer.write(&Reading { sensor, celsius: 21.5 })?;
+    /// }
+    /// // Nothing follows for now.
+    /// writer.flush();
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn flush(&self) {
         self.inner.flush(self.inner.endpoint.lane.turn(), clock::now());
     }
 
     /// Waits until all matched reliable readers have acknowledged every sample written so far.
+    ///
+    /// ```no_run
+    /// # use std::time::Duration;
+    /// # use weir_dds::{DataWriter, DdsType};
+    /// # #[derive(DdsType, Default, Debug)]
+    /// # #[dds(extensibility = "final")]
+    /// # struct Reading {
+    /// #     #[dds(key)]
+    /// #     sensor: u32,
+    /// #     celsius: f64,
+    /// # }
+    /// # fn f(writer: &DataWriter<Reading>) -> weir_dds::Result<()> {
+    /// writer.write(&Reading { sensor: 7, celsius: 21.5 })?;
+    /// writer.wait_for_acknowledgments(Duration::from_secs(10))?;
+    /// # Ok(())
+    /// # }
+    /// ```
     ///
     /// # Errors
     /// [`DdsError::Timeout`], naming the reader that is furthest behind.
@@ -220,6 +308,23 @@ impl<T> DataWriter<T> {
     ///
     /// Returns at once unless the writer publishes [asynchronously](PublishMode::Asynchronous).
     ///
+    /// ```no_run
+    /// # use std::time::Duration;
+    /// # use weir_dds::{DataWriter, DdsType};
+    /// # #[derive(DdsType, Default, Debug)]
+    /// # #[dds(extensibility = "final")]
+    /// # struct Reading {
+    /// #     #[dds(key)]
+    /// #     sensor: u32,
+    /// #     celsius: f64,
+    /// # }
+    /// # fn f(writer: &DataWriter<Reading>) -> weir_dds::Result<()> {
+    /// writer.write(&Reading { sensor: 7, celsius: 21.5 })?;
+    /// writer.wait_for_asynchronous_publishing(Duration::from_secs(10))?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
     /// # Errors
     /// [`DdsError::Timeout`].
     pub fn wait_for_asynchronous_publishing(&self, timeout: Duration) -> Result<()> {
@@ -239,6 +344,23 @@ impl<T> DataWriter<T> {
 
     /// Waits until at least `count` readers are matched.
     ///
+    /// ```no_run
+    /// # use std::time::Duration;
+    /// # use weir_dds::{DataWriter, DdsType};
+    /// # #[derive(DdsType, Default, Debug)]
+    /// # #[dds(extensibility = "final")]
+    /// # struct Reading {
+    /// #     #[dds(key)]
+    /// #     sensor: u32,
+    /// #     celsius: f64,
+    /// # }
+    /// # fn f(writer: &DataWriter<Reading>) -> weir_dds::Result<()> {
+    /// writer.wait_for_subscriptions(1, Duration::from_secs(10))?;
+    /// writer.write(&Reading { sensor: 7, celsius: 21.5 })?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
     /// # Errors
     /// [`DdsError::Timeout`].
     pub fn wait_for_subscriptions(&self, count: u32, timeout: Duration) -> Result<()> {
@@ -255,6 +377,15 @@ impl<T> DataWriter<T> {
     }
 
     /// Returns the matched readers, and resets the changes in the status to zero.
+    ///
+    /// ```no_run
+    /// # use weir_dds::{DataWriter, DdsType};
+    /// # fn f<T: DdsType>(writer: &DataWriter<T>) -> weir_dds::Result<()> {
+    /// let matched = writer.publication_matched_status();
+    /// println!("{} readers, {:+} since the last call", matched.current_count, matched.current_count_change);
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn publication_matched_status(&self) -> MatchedStatus {
         let status = self.inner.endpoint.matched.lock().read();
         self.inner.note_status_read();
@@ -262,11 +393,34 @@ impl<T> DataWriter<T> {
     }
 
     /// Returns the handles of the matched readers (DDS 1.4, 2.2.2.4.2.23).
+    ///
+    /// ```no_run
+    /// # use weir_dds::{DataWriter, DdsType};
+    /// # fn f<T: DdsType>(writer: &DataWriter<T>) -> weir_dds::Result<()> {
+    /// for reader in writer.matched_subscriptions() {
+    ///     if let Some(data) = writer.matched_subscription_data(reader) {
+    ///         println!("{reader} is a reader of {}", data.type_name);
+    ///     }
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn matched_subscriptions(&self) -> Vec<InstanceHandle> {
         self.inner.endpoint.lane.core().matched_readers().map(InstanceHandle::from).collect()
     }
 
     /// Returns which readers have incompatible QoS, and resets the changes in the status to zero.
+    ///
+    /// ```no_run
+    /// # use weir_dds::{DataWriter, DdsType};
+    /// # fn f<T: DdsType>(writer: &DataWriter<T>) -> weir_dds::Result<()> {
+    /// let status = writer.offered_incompatible_qos_status();
+    /// for incompatible in &status.policies {
+    ///     println!("{}: {} readers request more", incompatible.policy.name(), incompatible.count);
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn offered_incompatible_qos_status(&self) -> IncompatibleQosStatus {
         let status = self.inner.endpoint.incompatible.lock().read();
         self.inner.note_status_read();
@@ -275,6 +429,15 @@ impl<T> DataWriter<T> {
 
     /// Returns which instances were not written within the offered deadline, and resets the change in the status to
     /// zero.
+    ///
+    /// ```no_run
+    /// # use weir_dds::{DataWriter, DdsType};
+    /// # fn f<T: DdsType>(writer: &DataWriter<T>) -> weir_dds::Result<()> {
+    /// let missed = writer.offered_deadline_missed_status();
+    /// println!("{} deadlines missed since the last call", missed.total_count_change);
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn offered_deadline_missed_status(&self) -> DeadlineMissedStatus {
         let missed = self.inner.endpoint.lane.core().take_deadline_missed();
         self.inner.note_status_read();
@@ -283,6 +446,16 @@ impl<T> DataWriter<T> {
 
     /// Returns how often the application failed to assert the writer within its lease, and resets
     /// the changes in the status to zero.
+    ///
+    /// ```no_run
+    /// # use weir_dds::{DataWriter, DdsType};
+    /// # fn f<T: DdsType>(writer: &DataWriter<T>) -> weir_dds::Result<()> {
+    /// if writer.liveliness_lost_status().total_count_change > 0 {
+    ///     println!("assert the writer more often");
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn liveliness_lost_status(&self) -> LivelinessLostStatus {
         let status = self.inner.endpoint.liveliness_lost.lock().read();
         self.inner.note_status_read();
@@ -291,6 +464,14 @@ impl<T> DataWriter<T> {
 
     /// Returns how many readers the writer does not wait for because they stopped acknowledging, and resets the change
     /// in the status to zero. See [`DataWriterQos::reader_inactivity`](crate::DataWriterQos::reader_inactivity()).
+    ///
+    /// ```no_run
+    /// # use weir_dds::{DataWriter, DdsType};
+    /// # fn f<T: DdsType>(writer: &DataWriter<T>) -> weir_dds::Result<()> {
+    /// println!("{} readers do not answer", writer.reader_inactivity_status().current_count);
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn reader_inactivity_status(&self) -> ReaderInactivityStatus {
         let endpoint = &self.inner.endpoint;
         let (total, current) = {
@@ -300,8 +481,9 @@ impl<T> DataWriter<T> {
         endpoint.inactivity.lock().read(total, current)
     }
 
-    /// Returns the writer's handle, as in
-    /// [`SampleInfo::publication_handle`](crate::SampleInfo::publication_handle).
+    /// Returns the handles of the readers that the writer does not wait for because they stopped acknowledging.
+    ///
+    /// See [`DataWriterQos::reader_inactivity`](crate::DataWriterQos::reader_inactivity()).
     pub fn inactive_subscriptions(&self) -> Vec<InstanceHandle> {
         self.inner.endpoint.lane.core().inactive_readers().map(InstanceHandle::from).collect()
     }
@@ -311,6 +493,20 @@ impl<T> DataWriter<T> {
     /// For a MANUAL_BY_PARTICIPANT writer this is
     /// [`DomainParticipant::assert_liveliness`](crate::DomainParticipant::assert_liveliness). An
     /// AUTOMATIC writer needs no assertion.
+    ///
+    /// ```no_run
+    /// # use weir_dds::{DdsType, Publisher, Topic};
+    /// # fn f<T: DdsType>(publisher: &Publisher, topic: &Topic<T>) -> weir_dds::Result<()> {
+    /// # use std::time::Duration;
+    /// use weir_dds::{DataWriterQos, LivelinessKind};
+    ///
+    /// let qos = DataWriterQos::default().liveliness(LivelinessKind::ManualByTopic, Duration::from_secs(1));
+    /// let writer = publisher.create_datawriter(topic, qos)?;
+    /// // At least once a second:
+    /// writer.assert_liveliness()?;
+    /// # Ok(())
+    /// # }
+    /// ```
     ///
     /// # Errors
     /// [`DdsError::ThreadFailed`]: the participant has failed.
@@ -346,6 +542,22 @@ impl<T> DataWriter<T> {
     }
 
     /// Returns the same writer without its sample type.
+    ///
+    /// ```no_run
+    /// # use weir_dds::{DataWriter, DdsType};
+    /// # #[derive(DdsType, Default, Debug)]
+    /// # #[dds(extensibility = "final")]
+    /// # struct Reading {
+    /// #     #[dds(key)]
+    /// #     sensor: u32,
+    /// #     celsius: f64,
+    /// # }
+    /// # fn f(writer: &DataWriter<Reading>) -> weir_dds::Result<()> {
+    /// let any = writer.untyped();
+    /// assert!(any.typed::<Reading>().is_some());
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn untyped(&self) -> AnyDataWriter {
         DataWriter::of(Arc::clone(&self.inner))
     }
@@ -379,6 +591,22 @@ impl<T> DataWriter<T> {
     /// [`DdsError::AlreadyDeleted`] from then on. Reliable readers may still miss samples that they have not
     /// acknowledged: see [`DataWriter::wait_for_acknowledgments`]. Closing again does nothing.
     ///
+    /// ```no_run
+    /// # use weir_dds::{DataWriter, DdsType};
+    /// # #[derive(DdsType, Default, Debug)]
+    /// # #[dds(extensibility = "final")]
+    /// # struct Reading {
+    /// #     #[dds(key)]
+    /// #     sensor: u32,
+    /// #     celsius: f64,
+    /// # }
+    /// # fn f(writer: &DataWriter<Reading>) -> weir_dds::Result<()> {
+    /// writer.write(&Reading { sensor: 7, celsius: 21.5 })?;
+    /// writer.close()?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
     /// # Errors
     /// - [`DdsError::Timeout`]: samples were not sent, or the end was not acknowledged in time. The writer has ended
     ///   all the same.
@@ -405,11 +633,30 @@ impl<T> DataWriter<T> {
     /// Returns the handles of the reliable readers that have not acknowledged the last sample.
     ///
     /// The reader furthest behind, which is the one that a blocked write waits for, comes first.
+    ///
+    /// ```no_run
+    /// # use weir_dds::{DataWriter, DdsType};
+    /// # fn f<T: DdsType>(writer: &DataWriter<T>) -> weir_dds::Result<()> {
+    /// if let Some(slowest) = writer.lagging_subscriptions().first() {
+    ///     println!("{slowest} is furthest behind");
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn lagging_subscriptions(&self) -> Vec<InstanceHandle> {
         self.inner.endpoint.lane.core().lagging_readers().map(InstanceHandle::from).collect()
     }
 
     /// Returns what the writer has sent, without repairs sent by receiving threads.
+    ///
+    /// ```no_run
+    /// # use weir_dds::{DataWriter, DdsType};
+    /// # fn f<T: DdsType>(writer: &DataWriter<T>) -> weir_dds::Result<()> {
+    /// let sent = writer.send_counters();
+    /// println!("{} samples in {} datagrams", sent.samples, sent.datagrams);
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn send_counters(&self) -> SendCounters {
         self.inner.endpoint.lane.send_counters()
     }
@@ -419,6 +666,16 @@ impl<T> DataWriter<T> {
     ///
     /// `None` before the first send, and unless
     /// [`ParticipantSettings::stage_times`](crate::ParticipantSettings::stage_times) is set.
+    ///
+    /// ```no_run
+    /// # use weir_dds::{DataWriter, DdsType};
+    /// # fn f<T: DdsType>(writer: &DataWriter<T>) -> weir_dds::Result<()> {
+    /// if let Some(times) = writer.last_send_times() {
+    ///     println!("send call: {} ns", times.returned_ns - times.called_ns);
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn last_send_times(&self) -> Option<SendTimes> {
         self.inner.endpoint.lane.last_send_times().filter(|times| times.called_ns > 0)
     }

@@ -20,6 +20,17 @@ use crate::participant::DomainParticipant;
 impl DomainParticipant {
     /// Returns the readers of the builtin topics. The first call makes them; keep the result as long as they are used.
     ///
+    /// ```no_run
+    /// # use std::time::Duration;
+    /// # use weir_dds::DomainParticipant;
+    /// # fn f(participant: &DomainParticipant) -> weir_dds::Result<()> {
+    /// let builtin = participant.builtin_subscriber()?;
+    /// builtin.participants().wait_for_data(Duration::from_secs(10))?;
+    /// println!("{:?}", builtin.participants().take(100));
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
     /// # Errors
     /// [`DdsError::ThreadFailed`]: the participant has failed.
     pub fn builtin_subscriber(&self) -> Result<BuiltinSubscriber> {
@@ -27,12 +38,33 @@ impl DomainParticipant {
     }
 
     /// Returns the GUIDs of the other participants that are known.
+    ///
+    /// ```no_run
+    /// # use weir_dds::DomainParticipant;
+    /// # fn f(participant: &DomainParticipant) -> weir_dds::Result<()> {
+    /// for other in participant.discovered_participants() {
+    ///     println!("{other}: {:?}", participant.discovered_participant_data(other));
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn discovered_participants(&self) -> Vec<Guid> {
         let guid = |prefix| Guid::new(prefix, EntityId::PARTICIPANT);
         self.handle.driver.discovery.look(|core| core.discovered_participants().map(guid).collect())
     }
 
     /// Returns what another participant has announced; `None` if it is not known.
+    ///
+    /// ```no_run
+    /// # use weir_dds::{DomainParticipant};
+    /// # fn f(participant: &DomainParticipant) -> weir_dds::Result<()> {
+    /// for other in participant.discovered_participants() {
+    ///     let name = participant.discovered_participant_data(other).and_then(|data| data.name);
+    ///     println!("{other}: {name:?}");
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn discovered_participant_data(&self, participant: Guid) -> Option<ParticipantBuiltinTopicData> {
         self.handle.driver.discovery.look(|core| {
             let data = core.participant_data(participant.prefix)?;
@@ -86,6 +118,14 @@ impl DomainParticipant {
 
     /// Ignores all endpoints of other participants with this topic from now on. Existing matches end.
     ///
+    /// ```no_run
+    /// # use weir_dds::DomainParticipant;
+    /// # fn f(participant: &DomainParticipant) -> weir_dds::Result<()> {
+    /// participant.ignore_topic("Diagnostics")?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
     /// # Errors
     /// As [`DomainParticipant::ignore_participant`].
     pub fn ignore_topic(&self, name: &str) -> Result<()> {
@@ -108,6 +148,14 @@ impl DomainParticipant {
     }
 
     /// Returns whether an entity belongs to this participant: the participant itself, a writer or a reader.
+    ///
+    /// ```
+    /// use weir_dds::{DomainParticipant, ParticipantSettings};
+    ///
+    /// let participant = DomainParticipant::new(83, ParticipantSettings::default().interface("lo"))?;
+    /// assert!(participant.contains_entity(participant.guid()));
+    /// # Ok::<(), weir_dds::DdsError>(())
+    /// ```
     pub fn contains_entity(&self, entity: Guid) -> bool {
         let driver = &self.handle.driver;
         let table = driver.routes.table();
@@ -125,6 +173,16 @@ impl DomainParticipant {
 
 impl<T> DataReader<T> {
     /// Returns what a matched writer has announced, given its handle or GUID; `None` if it is not matched.
+    ///
+    /// ```no_run
+    /// # use weir_dds::{DataReader, DdsType};
+    /// # fn f<T: DdsType + std::fmt::Debug>(reader: &DataReader<T>) -> weir_dds::Result<()> {
+    /// for writer in reader.matched_publications() {
+    ///     println!("{:?}", reader.matched_publication_data(writer).map(|data| data.qos));
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn matched_publication_data(
         &self,
         writer: impl Into<InstanceHandle>,
@@ -143,6 +201,16 @@ impl<T> DataReader<T> {
 
 impl<T> DataWriter<T> {
     /// Returns what a matched reader has announced, given its handle or GUID; `None` if it is not matched.
+    ///
+    /// ```no_run
+    /// # use weir_dds::{DataWriter, DdsType};
+    /// # fn f<T: DdsType + std::fmt::Debug>(writer: &DataWriter<T>) -> weir_dds::Result<()> {
+    /// for reader in writer.matched_subscriptions() {
+    ///     println!("{:?}", writer.matched_subscription_data(reader).map(|data| data.qos));
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn matched_subscription_data(
         &self,
         reader: impl Into<InstanceHandle>,

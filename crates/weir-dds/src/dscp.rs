@@ -18,6 +18,7 @@ use crate::error::DdsError;
 /// # Ok::<(), weir_dds::DdsError>(())
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub enum DscpMapping {
     /// The priority is the code point, as in Cyclone DDS and OpenDDS.
     ///

@@ -32,6 +32,21 @@ impl InstanceHandle {
     ///
     /// Only the key members of `sample` are used.
     ///
+    /// ```
+    /// # use weir_dds::{DdsType, InstanceHandle};
+    /// # #[derive(DdsType, Default, Debug)]
+    /// # #[dds(extensibility = "final")]
+    /// # struct Reading {
+    /// #     #[dds(key)]
+    /// #     sensor: u32,
+    /// #     celsius: f64,
+    /// # }
+    /// let one = InstanceHandle::of(&Reading { sensor: 7, celsius: 20.0 })?;
+    /// let other = InstanceHandle::of(&Reading { sensor: 7, celsius: 30.0 })?;
+    /// assert_eq!(one, other);
+    /// # Ok::<(), weir_dds::DdsError>(())
+    /// ```
+    ///
     /// # Errors
     /// [`DdsError::Encoding`](crate::DdsError::Encoding) if the type does not allow the key.
     pub fn of<T: DdsType>(sample: &T) -> Result<Self> {

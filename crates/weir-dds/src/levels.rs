@@ -8,6 +8,8 @@ use parking_lot::Mutex;
 use weir_rtps::group::GroupSequence;
 use weir_wire::EntityId;
 
+use crate::contained::Contained;
+use crate::default_qos::DefaultQos;
 use crate::driver::endpoints::Panics;
 use crate::driver::group_access::GroupAccess;
 use crate::driver::observers::Observers;
@@ -15,6 +17,7 @@ use crate::driver::start::Handle;
 use crate::group_qos::{AnnouncedByGroup, PublisherQos, SubscriberQos};
 use crate::listener::{DomainParticipantListener, PublisherListener, SubscriberListener};
 use crate::publisher;
+use crate::qos::{DataReaderQos, DataWriterQos};
 use crate::status_mask::{StatusKind, StatusMask};
 
 /// The listener of one level, and what it is called for.
@@ -61,6 +64,33 @@ impl<L: ?Sized> Level<L> {
 /// The listener of a participant.
 pub(crate) type ParticipantLevel = Level<dyn DomainParticipantListener>;
 
+/// What the handles of a participant share.
+pub(crate) struct ParticipantState {
+    /// Of its status condition.
+    pub(crate) observers: Observers,
+    pub(crate) enabled: EnabledStatuses,
+    pub(crate) default_qos: Mutex<DefaultQos>,
+    pub(crate) contained: Contained,
+    /// Set with discovery locked.
+    pub(crate) is_enabled: AtomicBool,
+}
+
+impl ParticipantState {
+    pub(crate) fn new(is_enabled: bool) -> Self {
+        Self {
+            observers: Observers::default(),
+            enabled: EnabledStatuses::default(),
+            default_qos: Mutex::default(),
+            contained: Contained::default(),
+            is_enabled: AtomicBool::new(is_enabled),
+        }
+    }
+
+    pub(crate) fn is_enabled(&self) -> bool {
+        self.is_enabled.load(Ordering::SeqCst)
+    }
+}
+
 /// What the handles of a subscriber share with its readers.
 #[derive(Default)]
 pub(crate) struct SubscriberState {
@@ -74,7 +104,10 @@ pub(crate) struct SubscriberState {
     pub(crate) is_tracked: AtomicBool,
     /// Locked after discovery.
     pub(crate) qos: Mutex<SubscriberQos>,
+    /// Of its readers.
+    pub(crate) default_qos: Mutex<DataReaderQos>,
     pub(crate) is_enabled: AtomicBool,
+    pub(crate) is_closed: AtomicBool,
     pub(crate) access: Arc<GroupAccess>,
 }
 
@@ -104,11 +137,17 @@ pub(crate) struct PublisherState {
     pub(crate) participant: Arc<ParticipantLevel>,
     /// Locked after discovery.
     pub(crate) qos: Mutex<PublisherQos>,
+    /// Of its writers.
+    pub(crate) default_qos: Mutex<DataWriterQos>,
     pub(crate) is_enabled: AtomicBool,
+    pub(crate) is_closed: AtomicBool,
     pub(crate) entity: EntityId,
     /// Numbers the samples of all writers, if they have a common order or common sets.
     pub(crate) sequence: Option<GroupSequence>,
     pub(crate) begun: Mutex<publisher::State>,
+    /// Of its status condition.
+    pub(crate) observers: Observers,
+    pub(crate) enabled: EnabledStatuses,
 }
 
 impl PublisherState {
@@ -118,10 +157,14 @@ impl PublisherState {
             level: Level::default(),
             participant: Arc::clone(&handle.driver.level),
             qos: Mutex::new(qos),
+            default_qos: Mutex::default(),
             is_enabled: AtomicBool::new(false),
+            is_closed: AtomicBool::new(false),
             entity: handle.driver.new_publisher_id(),
             sequence,
             begun: Mutex::default(),
+            observers: Observers::default(),
+            enabled: EnabledStatuses::default(),
         })
     }
 

@@ -48,12 +48,15 @@ mod builtin_subscriber;
 mod builtin_topics;
 mod clock;
 mod condition;
+mod contained;
 mod content_filter;
 mod data_reader;
 mod data_writer;
+mod default_qos;
 mod discovered;
 mod driver;
 mod dscp;
+mod enabling;
 mod error;
 mod group_conditions;
 mod group_qos;
@@ -98,6 +101,7 @@ pub use builtin_topics::{
     TopicBuiltinTopicData,
 };
 pub use condition::{Condition, GuardCondition, StatusCondition};
+pub use contained::FoundTopic;
 pub use content_filter::{ContentFilteredTopic, TopicDescription};
 pub use data_reader::asynchronous::SampleStream;
 pub use data_reader::conditions::ReadCondition;

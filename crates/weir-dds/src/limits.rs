@@ -343,9 +343,9 @@ mod tests {
                  use at least 12"
                 .to_owned())
         );
-        let few = ResourceLimits { max_instances: Some(2), ..endless };
+        let few = endless.max_instances(2);
         assert_eq!(text(table.check_endpoint("t", (History::KeepLast(3), few), true)), Ok(()));
-        let many = ResourceLimits { max_samples: Some(9), ..endless };
+        let many = endless.max_samples(9);
         assert!(table.check_endpoint("t", (History::KeepAll, many), false).is_err());
         let from_code = LimitsTable::from(Limits { writers: 1, ..Limits::SMALL });
         assert_eq!(

@@ -47,6 +47,18 @@ use crate::topic::Topic;
 pub use crate::upper_listeners::{DomainParticipantListener, PublisherListener, SubscriberListener};
 
 /// Events of a reader. Every method does nothing by default.
+///
+/// ```
+/// use weir_dds::{DataReader, DataReaderListener, SampleCountStatus};
+///
+/// struct Losses;
+///
+/// impl<T> DataReaderListener<T> for Losses {
+///     fn on_sample_lost(&self, reader: &DataReader<T>, status: SampleCountStatus) {
+///         eprintln!("{}: {} samples lost", reader.topic_name(), status.total_count);
+///     }
+/// }
+/// ```
 pub trait DataReaderListener<T>: Send + Sync {
     /// Samples can be taken.
     fn on_data_available(&self, _reader: &DataReader<T>) {}
@@ -65,6 +77,18 @@ pub trait DataReaderListener<T>: Send + Sync {
 }
 
 /// Events of a writer. Every method does nothing by default.
+///
+/// ```
+/// use weir_dds::{DataWriter, DataWriterListener, MatchedStatus};
+///
+/// struct Matches;
+///
+/// impl<T> DataWriterListener<T> for Matches {
+///     fn on_publication_matched(&self, writer: &DataWriter<T>, status: MatchedStatus) {
+///         println!("{}: {} readers", writer.topic_name(), status.current_count);
+///     }
+/// }
+/// ```
 pub trait DataWriterListener<T>: Send + Sync {
     /// A reader was matched or unmatched.
     fn on_publication_matched(&self, _writer: &DataWriter<T>, _status: MatchedStatus) {}
@@ -77,6 +101,18 @@ pub trait DataWriterListener<T>: Send + Sync {
 }
 
 /// Events of a topic. Every method does nothing by default.
+///
+/// ```
+/// use weir_dds::{InconsistentTopicStatus, Topic, TopicListener};
+///
+/// struct Mismatches;
+///
+/// impl<T> TopicListener<T> for Mismatches {
+///     fn on_inconsistent_topic(&self, topic: &Topic<T>, status: InconsistentTopicStatus) {
+///         eprintln!("{}: {} endpoints have another type", topic.name(), status.total_count);
+///     }
+/// }
+/// ```
 pub trait TopicListener<T>: Send + Sync {
     /// An endpoint of the topic has another type.
     fn on_inconsistent_topic(&self, _topic: &Topic<T>, _status: InconsistentTopicStatus) {}

@@ -15,10 +15,12 @@ use crate::error::{DdsError, Result};
 ///
 /// let default = DataReaderQos::default().multicast(MulticastGroup::default());
 /// let private = DataReaderQos::default().multicast("239.255.7.1:9000".parse()?);
-/// # let _ = (default, private);
+/// assert_eq!(private.multicast, Some(MulticastGroup::new([239, 255, 7, 1].into()).port(9000)));
+/// # let _ = default;
 /// # Ok::<(), weir_dds::DdsError>(())
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub struct MulticastGroup {
     /// The address, within 224.0.1.0 to 239.255.255.255.
     pub address: Ipv4Addr,
@@ -36,6 +38,18 @@ impl Default for MulticastGroup {
 }
 
 impl MulticastGroup {
+    /// Returns a group with the domain's port.
+    pub const fn new(address: Ipv4Addr) -> Self {
+        Self { address, port: None }
+    }
+
+    /// Sets the UDP port.
+    #[must_use]
+    pub const fn port(mut self, port: u16) -> Self {
+        self.port = Some(port);
+        self
+    }
+
     /// Returns the group's socket address in a domain.
     ///
     /// # Errors

@@ -111,6 +111,14 @@ impl DomainParticipant {
 
     /// Changes the QoS. Other participants get the user data at once.
     ///
+    /// ```no_run
+    /// # use weir_dds::DomainParticipant;
+    /// # fn f(participant: &DomainParticipant) -> weir_dds::Result<()> {
+    /// participant.set_qos(participant.get_qos().user_data(*b"robot 7, charging"))?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
     /// # Errors
     /// [`DdsError::BadParameter`] if the user data is longer than 1024 bytes; [`DdsError::ThreadFailed`].
     pub fn set_qos(&self, qos: DomainParticipantQos) -> Result<()> {
@@ -123,21 +131,66 @@ impl DomainParticipant {
     }
 
     /// Returns the user data that another participant has announced; `None` if it is not known.
+    ///
+    /// ```no_run
+    /// # use weir_dds::DomainParticipant;
+    /// # fn f(participant: &DomainParticipant) -> weir_dds::Result<()> {
+    /// for other in participant.discovered_participants() {
+    ///     println!("{other}: {:?}", participant.user_data_of(other.prefix));
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn user_data_of(&self, participant: GuidPrefix) -> Option<Vec<u8>> {
         let of =
             |core: &mut ParticipantCore, _| core.remote_data(participant).map(|data| data.user_data.clone());
         self.handle.driver.with_discovery(of)
     }
 
-    /// Creates a topic: a name and the type of its samples.
+    /// Creates a topic: a name and the type of its samples. Its QoS is the [default](Self::set_default_topic_qos).
+    ///
+    /// ```no_run
+    /// # use weir_dds::{DdsType, DomainParticipant};
+    /// # #[derive(DdsType, Default, Debug)]
+    /// # #[dds(extensibility = "final")]
+    /// # struct Reading {
+    /// #     #[dds(key)]
+    /// #     sensor: u32,
+    /// #     celsius: f64,
+    /// # }
+    /// # fn f(participant: &DomainParticipant) -> weir_dds::Result<()> {
+    /// let topic = participant.create_topic::<Reading>("Readings")?;
+    /// assert_eq!(topic.type_name(), "Reading");
+    /// # Ok(())
+    /// # }
+    /// ```
     ///
     /// # Errors
     /// [`DdsError::BadParameter`] if the name is empty or longer than 256 bytes; [`DdsError::ThreadFailed`].
     pub fn create_topic<T: DdsType>(&self, name: &str) -> Result<Topic<T>> {
-        self.create_topic_with_qos(name, TopicQos::default())
+        self.create_topic_with_qos(name, self.default_topic_qos())
     }
 
     /// Creates a topic with QoS.
+    ///
+    /// ```no_run
+    /// # use weir_dds::{DdsType, DomainParticipant};
+    /// # #[derive(DdsType, Default, Debug)]
+    /// # #[dds(extensibility = "final")]
+    /// # struct Reading {
+    /// #     #[dds(key)]
+    /// #     sensor: u32,
+    /// #     celsius: f64,
+    /// # }
+    /// # fn f(participant: &DomainParticipant) -> weir_dds::Result<()> {
+    /// use weir_dds::{DataWriterQos, TopicQos};
+    ///
+    /// let topic = participant.create_topic_with_qos::<Reading>("Readings", TopicQos::default().reliable())?;
+    /// let qos = DataWriterQos::default().copy_from_topic_qos(&topic.get_qos());
+    /// let writer = participant.create_publisher().create_datawriter(&topic, qos)?;
+    /// # Ok(())
+    /// # }
+    /// ```
     ///
     /// # Errors
     /// As [`DomainParticipant::create_topic`]; [`DdsError::InconsistentPolicy`] if policies contradict each other.
@@ -151,6 +204,25 @@ impl DomainParticipant {
     /// Creates a content-filtered topic: readers created with it receive only samples that meet a condition.
     ///
     /// `parameters`: what `%0`, `%1`, ... in the expression stand for. See [`ContentFilteredTopic`].
+    ///
+    /// ```no_run
+    /// # use weir_dds::{DdsType, DomainParticipant};
+    /// # #[derive(DdsType, Default, Debug)]
+    /// # #[dds(extensibility = "final")]
+    /// # struct Reading {
+    /// #     #[dds(key)]
+    /// #     sensor: u32,
+    /// #     celsius: f64,
+    /// # }
+    /// # fn f(participant: &DomainParticipant) -> weir_dds::Result<()> {
+    /// use weir_dds::DataReaderQos;
+    ///
+    /// let topic = participant.create_topic::<Reading>("Readings")?;
+    /// let hot = participant.create_contentfilteredtopic("HotReadings", &topic, "celsius > %0", &["50.0"])?;
+    /// let reader = participant.create_subscriber().create_datareader(&hot, DataReaderQos::default())?;
+    /// # Ok(())
+    /// # }
+    /// ```
     ///
     /// # Errors
     /// [`DdsError::BadParameter`]: the name is empty or longer than 256 bytes; or, with the place in the expression: it
@@ -168,9 +240,9 @@ impl DomainParticipant {
         ContentFilteredTopic::new(&self.handle, name, topic, expression, parameters)
     }
 
-    /// Creates a publisher, the factory for writers.
+    /// Creates a publisher, the factory for writers. Its QoS is the [default](Self::set_default_publisher_qos).
     pub fn create_publisher(&self) -> Publisher {
-        self.create_publisher_with_qos(PublisherQos::default())
+        self.create_publisher_with_qos(self.default_publisher_qos())
     }
 
     /// Creates a publisher with QoS.
@@ -188,9 +260,9 @@ impl DomainParticipant {
         Publisher::new(&self.handle, qos)
     }
 
-    /// Creates a subscriber, the factory for readers.
+    /// Creates a subscriber, the factory for readers. Its QoS is the [default](Self::set_default_subscriber_qos).
     pub fn create_subscriber(&self) -> Subscriber {
-        self.create_subscriber_with_qos(SubscriberQos::default())
+        self.create_subscriber_with_qos(self.default_subscriber_qos())
     }
 
     /// Creates a subscriber with QoS.
@@ -212,6 +284,25 @@ impl DomainParticipant {
     ///
     /// Without a listener, those in `mask` are dropped (DDS 1.4, 2.2.4.2.3). A listener that holds a handle of the
     /// participant or of its entities keeps the participant alive.
+    ///
+    /// ```no_run
+    /// # use weir_dds::{DomainParticipant};
+    /// # fn f(participant: &DomainParticipant) -> weir_dds::Result<()> {
+    /// use std::sync::Arc;
+    /// use weir_dds::{AnyDataReader, DomainParticipantListener, IncompatibleQosStatus, StatusMask};
+    ///
+    /// struct Log;
+    ///
+    /// impl DomainParticipantListener for Log {
+    ///     fn on_requested_incompatible_qos(&self, reader: &AnyDataReader, status: IncompatibleQosStatus) {
+    ///         eprintln!("{}: {:?} does not fit", reader.topic_name(), status.last_policy);
+    ///     }
+    /// }
+    ///
+    /// participant.set_listener(Some(Arc::new(Log)), StatusMask::REQUESTED_INCOMPATIBLE_QOS);
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn set_listener(&self, listener: Option<Arc<dyn DomainParticipantListener>>, mask: StatusMask) {
         let driver = &self.handle.driver;
         if listener.is_some() {
@@ -286,6 +377,15 @@ impl DomainParticipant {
 
     /// Asserts all MANUAL_BY_PARTICIPANT writers (DDS 1.4, 2.2.3.11).
     ///
+    /// ```no_run
+    /// # use weir_dds::DomainParticipant;
+    /// # fn f(participant: &DomainParticipant) -> weir_dds::Result<()> {
+    /// // More often than the shortest lease of the writers:
+    /// participant.assert_liveliness()?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
     /// # Errors
     /// [`DdsError::ThreadFailed`]: the participant has failed.
     pub fn assert_liveliness(&self) -> Result<()> {
@@ -298,6 +398,14 @@ impl DomainParticipant {
     ///
     /// Dropping the last handle does the same, and hides errors. No other handle may be left: of the participant, its
     /// publishers and subscribers, its writers and readers.
+    ///
+    /// ```no_run
+    /// # use weir_dds::DomainParticipant;
+    /// # fn f(participant: DomainParticipant) -> weir_dds::Result<()> {
+    /// participant.close()?;
+    /// # Ok(())
+    /// # }
+    /// ```
     ///
     /// # Errors
     /// - [`DdsError::PreconditionNotMet`]: other handles are left. The participant ends when the last is dropped.
@@ -316,6 +424,16 @@ impl DomainParticipant {
     /// Returns the error that all calls report since a thread of the engine panicked; `None` if none has.
     ///
     /// A panic of a listener is no such failure.
+    ///
+    /// ```no_run
+    /// # use weir_dds::{DomainParticipant};
+    /// # fn f(participant: &DomainParticipant) -> weir_dds::Result<()> {
+    /// if let Some(error) = participant.failure() {
+    ///     eprintln!("{error}");
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn failure(&self) -> Option<DdsError> {
         self.handle.driver.failure()
     }
@@ -331,6 +449,14 @@ impl DomainParticipant {
     }
 
     /// Returns counts of what discovery dropped, by reason, such as announcements that could not be used.
+    ///
+    /// ```no_run
+    /// # use weir_dds::DomainParticipant;
+    /// # fn f(participant: &DomainParticipant) -> weir_dds::Result<()> {
+    /// println!("{:?}", participant.discovery_counters());
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn discovery_counters(&self) -> DiscoveryCounters {
         self.handle.driver.discovery.counters()
     }
@@ -347,6 +473,16 @@ impl DomainParticipant {
     /// The figures are computed as those of [`LimitsTable::budget`](crate::LimitsTable::budget), with the number of
     /// parts that exist instead of those that may exist. Memory of the driver, of policies and of the application is
     /// not in it.
+    ///
+    /// ```no_run
+    /// # use weir_dds::{DomainParticipant};
+    /// # fn f(participant: &DomainParticipant) -> weir_dds::Result<()> {
+    /// if let Some(memory) = participant.memory_account() {
+    ///     println!("{} bytes", memory.total());
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn memory_account(&self) -> Option<Budget> {
         let driver = &self.handle.driver;
         let limits = driver.limits.as_ref()?.limits();
@@ -367,6 +503,18 @@ impl DomainParticipant {
     ///
     /// The value is the kernel's accounting size. It may be less than requested: see `sysctl
     /// net.core.rmem_max`.
+    ///
+    /// ```no_run
+    /// # use weir_dds::{DomainParticipant};
+    /// # fn f(participant: &DomainParticipant) -> weir_dds::Result<()> {
+    /// use weir_dds::SOCKET_BUFFER_BYTES;
+    ///
+    /// if participant.granted_receive_buffer() < SOCKET_BUFFER_BYTES {
+    ///     eprintln!("raise net.core.rmem_max");
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn granted_receive_buffer(&self) -> usize {
         self.handle.driver.channel.socket.granted_recv_buffer()
     }
@@ -403,6 +551,16 @@ impl DomainParticipant {
 
     /// Returns what is known of the paths to other hosts at which readers are matched, by the address of the host:
     /// round trip, rate, bytes in flight and lost.
+    ///
+    /// ```no_run
+    /// # use weir_dds::DomainParticipant;
+    /// # fn f(participant: &DomainParticipant) -> weir_dds::Result<()> {
+    /// for (host, path) in participant.paths() {
+    ///     println!("{host}: {path:?}");
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn paths(&self) -> Vec<(Ipv4Addr, PathReport)> {
         self.handle.driver.paths.reports()
     }
@@ -410,6 +568,16 @@ impl DomainParticipant {
     /// Returns the limits that discovery has reached, each with what to do: something of the domain is left out.
     ///
     /// [`discovery_counters`](Self::discovery_counters) has the numbers.
+    ///
+    /// ```no_run
+    /// # use weir_dds::DomainParticipant;
+    /// # fn f(participant: &DomainParticipant) -> weir_dds::Result<()> {
+    /// for limit in participant.limits_reached() {
+    ///     eprintln!("{}: {}", limit.what, limit.advice);
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn limits_reached(&self) -> Vec<LimitReached> {
         let of = |core: &mut ParticipantCore, _| (core.config().limits, core.config().table.is_some());
         let (limits, has_table) = self.handle.driver.with_discovery(of);
@@ -418,12 +586,21 @@ impl DomainParticipant {
     }
 
     /// Returns the counters of received user traffic.
+    ///
+    /// ```no_run
+    /// # use weir_dds::{DomainParticipant};
+    /// # fn f(participant: &DomainParticipant) -> weir_dds::Result<()> {
+    /// let received = participant.receive_counters();
+    /// println!("{} datagrams, {} malformed", received.datagrams, received.malformed);
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn receive_counters(&self) -> ReceiveCounters {
         self.handle.driver.channel.counters()
     }
 }
 
-fn check_topic_name(name: &str) -> Result<()> {
+pub(crate) fn check_topic_name(name: &str) -> Result<()> {
     if name.is_empty() || name.len() > TOPIC_NAME_MAX || name.contains('\0') {
         let text = format!("invalid topic name {name:?}: use 1 to {TOPIC_NAME_MAX} bytes");
         return Err(DdsError::BadParameter(text));

@@ -58,8 +58,11 @@ pub(crate) struct State {
 impl Publisher {
     pub(crate) fn new(handle: &Arc<Handle>, qos: PublisherQos) -> Self {
         let state = PublisherState::new(handle, qos);
-        let is_enabled = handle.driver.qos.lock().entity_factory.autoenable_created_entities;
-        state.is_enabled.store(is_enabled, Ordering::SeqCst);
+        handle.driver.state.contained.add_publisher(&state);
+        // Another thread may enable the participant, and with it this one.
+        if handle.driver.enables_groups() {
+            state.is_enabled.store(true, Ordering::SeqCst);
+        }
         Self { handle: Arc::clone(handle), state }
     }
 
@@ -69,6 +72,14 @@ impl Publisher {
     }
 
     /// Returns the QoS.
+    ///
+    /// ```no_run
+    /// # use weir_dds::{DdsType, Publisher, Topic};
+    /// # fn f<T: DdsType + std::fmt::Debug>(publisher: &Publisher, topic: &Topic<T>) -> weir_dds::Result<()> {
+    /// println!("{:?}", publisher.get_qos().partition);
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn get_qos(&self) -> PublisherQos {
         self.state.qos.lock().clone()
     }
@@ -93,7 +104,7 @@ impl Publisher {
     ///
     /// Nothing has changed then.
     pub fn set_qos(&self, qos: PublisherQos) -> Result<()> {
-        self.handle.driver.check()?;
+        self.check()?;
         qos.announced(self.state.entity).check()?;
         {
             let mut current = self.state.qos.lock();
@@ -108,22 +119,36 @@ impl Publisher {
     /// [`autoenable_created_entities`](PublisherQos::autoenable_created_entities) says otherwise. Does nothing if it is
     /// enabled.
     ///
-    /// Publishers are enabled when they are created, unless
-    /// [`autoenable_created_entities`](crate::DomainParticipantQos::autoenable_created_entities) of the participant
-    /// says otherwise (ENTITY_FACTORY, DDS 1.4, 2.2.3.20). Writers of a publisher that is not enabled are not enabled
+    /// Publishers are enabled when they are created, unless the participant is not enabled or
+    /// [`autoenable_created_entities`](crate::DomainParticipantQos::autoenable_created_entities) of it says otherwise
+    /// (ENTITY_FACTORY, DDS 1.4, 2.2.3.20). Writers of a publisher that is not enabled are not enabled
     /// either.
     ///
+    /// ```no_run
+    /// # use weir_dds::DomainParticipant;
+    /// # fn f(participant: &DomainParticipant) -> weir_dds::Result<()> {
+    /// use weir_dds::DomainParticipantQos;
+    ///
+    /// participant.set_qos(DomainParticipantQos::default().autoenable_created_entities(false))?;
+    /// let publisher = participant.create_publisher();
+    /// assert!(!publisher.is_enabled());
+    /// publisher.enable()?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
     /// # Errors
-    /// As [`DataWriter::enable`], of the first writer that cannot be enabled.
+    /// - [`DdsError::PreconditionNotMet`]: the participant is not enabled.
+    /// - As [`DataWriter::enable`], of the first writer that cannot be enabled.
     pub fn enable(&self) -> Result<()> {
-        self.handle.driver.check()?;
+        self.check()?;
+        self.handle.driver.check_enabled()?;
         self.state.is_enabled.store(true, Ordering::SeqCst);
         if !self.state.enables_writers() {
             return Ok(());
         }
         let writers: Vec<_> = self.state.begun.lock().writers().collect();
-        // A handle may outlive its writer.
-        writers.iter().filter(|writer| !writer.is_closed()).try_for_each(|writer| writer.enable())
+        writers.iter().try_for_each(|writer| writer.enable())
     }
 
     /// Returns whether the publisher is enabled.
@@ -135,6 +160,24 @@ impl Publisher {
     ///
     /// The writer is announced at once and matches readers from then on, unless it is
     /// [enabled](DataWriter::enable) later.
+    ///
+    /// ```no_run
+    /// # use weir_dds::{DdsType, Publisher, Topic};
+    /// # #[derive(DdsType, Default, Debug)]
+    /// # #[dds(extensibility = "final")]
+    /// # struct Reading {
+    /// #     #[dds(key)]
+    /// #     sensor: u32,
+    /// #     celsius: f64,
+    /// # }
+    /// # fn f(publisher: &Publisher, topic: &Topic<Reading>) -> weir_dds::Result<()> {
+    /// use weir_dds::DataWriterQos;
+    ///
+    /// let writer = publisher.create_datawriter(topic, DataWriterQos::default().keep_all())?;
+    /// writer.write(&Reading { sensor: 7, celsius: 21.5 })?;
+    /// # Ok(())
+    /// # }
+    /// ```
     ///
     /// # Errors
     /// - [`DdsError::BadParameter`]: a QoS value is out of range.
@@ -151,6 +194,31 @@ impl Publisher {
     /// Creates a writer whose listener is set before the writer is announced.
     ///
     /// The listener misses no event: readers that are known already may match during this call.
+    ///
+    /// ```no_run
+    /// # use weir_dds::{DdsType, Publisher, Topic};
+    /// # #[derive(DdsType, Default, Debug)]
+    /// # #[dds(extensibility = "final")]
+    /// # struct Reading {
+    /// #     #[dds(key)]
+    /// #     sensor: u32,
+    /// #     celsius: f64,
+    /// # }
+    /// # fn f(publisher: &Publisher, topic: &Topic<Reading>) -> weir_dds::Result<()> {
+    /// use weir_dds::{DataWriter, DataWriterListener, DataWriterQos, MatchedStatus};
+    ///
+    /// struct Printer;
+    ///
+    /// impl DataWriterListener<Reading> for Printer {
+    ///     fn on_publication_matched(&self, _: &DataWriter<Reading>, status: MatchedStatus) {
+    ///         println!("{} readers", status.current_count);
+    ///     }
+    /// }
+    ///
+    /// let writer = publisher.create_datawriter_with_listener(topic, DataWriterQos::default(), Printer)?;
+    /// # Ok(())
+    /// # }
+    /// ```
     ///
     /// # Errors
     /// As for [`Publisher::create_datawriter`].
@@ -174,6 +242,11 @@ impl Publisher {
         let mut state = self.state.begun.lock();
         state.writers.retain(|writer| writer.strong_count() > 0);
         state.writers.push(Arc::downgrade(inner));
+        // Otherwise, the call that closes the publisher finds this writer.
+        if self.state.is_closed.load(Ordering::SeqCst) {
+            drop(state);
+            return Err(DdsError::AlreadyDeleted("publisher"));
+        }
         if state.sets > 0 {
             inner.begin_set(state.group_set);
         }
@@ -186,6 +259,43 @@ impl Publisher {
         }
         // A failure that was not found before has closed this writer, or is found here.
         self.handle.driver.cause_of_failure().map_or(Ok(writer), Err)
+    }
+
+    /// Refuses calls after a failure, and once the participant has closed the publisher.
+    pub(crate) fn check(&self) -> Result<()> {
+        self.handle.driver.check()?;
+        let is_closed = self.state.is_closed.load(Ordering::SeqCst);
+        if is_closed { Err(DdsError::AlreadyDeleted("publisher")) } else { Ok(()) }
+    }
+
+    /// Closes all writers of the publisher (DDS 1.4, 2.2.2.4.1.14).
+    ///
+    /// Handles to them may be left; they report [`DdsError::AlreadyDeleted`]. Waits for each writer as
+    /// [`DataWriter::close`] does. The publisher can create others.
+    ///
+    /// ```no_run
+    /// # use weir_dds::{DataWriter, DdsType, Publisher};
+    /// # fn f<T: DdsType>(publisher: &Publisher, writer: &DataWriter<T>, value: &T) -> weir_dds::Result<()> {
+    /// publisher.delete_contained_entities()?;
+    /// assert!(writer.write(value).is_err());
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// The first one of [`DataWriter::close`]; all writers are closed all the same.
+    pub fn delete_contained_entities(&self) -> Result<()> {
+        let writers: Vec<_> = self.state.begun.lock().writers().collect();
+        let outcome = self.handle.driver.check();
+        // Without the lock: closing waits.
+        writers.iter().fold(outcome, |outcome, writer| outcome.and(writer.close()))
+    }
+
+    /// Ends the publisher, for all its handles.
+    pub(crate) fn close(&self) -> Result<()> {
+        self.state.is_closed.store(true, Ordering::SeqCst);
+        drop(self.state.level.set(None, StatusMask::NONE));
+        self.delete_contained_entities()
     }
 
     /// Returns what its writers announce with each sample; `None`: nothing.
@@ -216,7 +326,7 @@ impl Publisher {
     /// # Errors
     /// [`DdsError::ThreadFailed`]: the participant has failed.
     pub fn begin_coherent_changes(&self) -> Result<()> {
-        self.handle.driver.check()?;
+        self.check()?;
         // Dropped after the lock: they may be the last handles of writers.
         let mut writers = Vec::new();
         let mut state = self.state.begun.lock();
@@ -239,7 +349,7 @@ impl Publisher {
     /// - [`DdsError::Timeout`]: no room in time.
     /// - [`DdsError::ThreadFailed`]: the participant has failed.
     pub fn end_coherent_changes(&self) -> Result<()> {
-        self.handle.driver.check()?;
+        self.check()?;
         let (is_last, writers) = {
             let mut state = self.state.begun.lock();
             if state.sets == 0 {
@@ -267,10 +377,29 @@ impl Publisher {
     /// The publisher's writers hold samples back until the matching [`Publisher::resume_publications`], or until about
     /// 32 KB of them are there. A writer also sends what it holds back when it needs room.
     ///
+    /// ```no_run
+    /// # use weir_dds::{DataWriter, DdsType, Publisher};
+    /// # #[derive(DdsType, Default, Debug)]
+    /// # #[dds(extensibility = "final")]
+    /// # struct Reading {
+    /// #     #[dds(key)]
+    /// #     sensor: u32,
+    /// #     celsius: f64,
+    /// # }
+    /// # fn f(publisher: &Publisher, writer: &DataWriter<Reading>) -> weir_dds::Result<()> {
+    /// publisher.suspend_publications()?;
+    /// for sensor in 0..100 {
+    ///     writer.write(&Reading { sensor, celsius: 21.5 })?;
+    /// }
+    /// publisher.resume_publications()?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
     /// # Errors
     /// [`DdsError::ThreadFailed`]: the participant has failed.
     pub fn suspend_publications(&self) -> Result<()> {
-        self.handle.driver.check()?;
+        self.check()?;
         // Dropped after the lock: they may be the last handles of writers.
         let mut writers = Vec::new();
         let mut state = self.state.begun.lock();
@@ -288,7 +417,7 @@ impl Publisher {
     /// - [`DdsError::PreconditionNotMet`]: publications are not suspended.
     /// - [`DdsError::ThreadFailed`]: the participant has failed.
     pub fn resume_publications(&self) -> Result<()> {
-        self.handle.driver.check()?;
+        self.check()?;
         let resumed: Vec<_> = {
             let mut state = self.state.begun.lock();
             if state.suspensions == 0 {
@@ -309,6 +438,25 @@ impl Publisher {
     ///
     /// Other events are for the listener of the participant. Without a listener, those in `mask` are dropped (DDS 1.4,
     /// 2.2.4.2.3). A listener that holds a handle of the participant or of its entities keeps the participant alive.
+    ///
+    /// ```no_run
+    /// # use weir_dds::{Publisher};
+    /// # fn f(publisher: &Publisher) -> weir_dds::Result<()> {
+    /// use std::sync::Arc;
+    /// use weir_dds::{AnyDataWriter, LivelinessLostStatus, PublisherListener, StatusMask};
+    ///
+    /// struct Lost;
+    ///
+    /// impl PublisherListener for Lost {
+    ///     fn on_liveliness_lost(&self, writer: &AnyDataWriter, _: LivelinessLostStatus) {
+    ///         eprintln!("assert the writer of {} more often", writer.topic_name());
+    ///     }
+    /// }
+    ///
+    /// publisher.set_listener(Some(Arc::new(Lost)), StatusMask::LIVELINESS_LOST);
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn set_listener(&self, listener: Option<Arc<dyn PublisherListener>>, mask: StatusMask) {
         if listener.is_some() {
             self.handle.driver.start_calling();
@@ -346,8 +494,9 @@ impl PublisherState {
 }
 
 impl State {
+    /// Returns the writers that are not closed: a handle may outlive its writer.
     fn writers(&self) -> impl Iterator<Item = Arc<data_writer::Inner>> + use<'_> {
-        self.writers.iter().filter_map(Weak::upgrade)
+        self.writers.iter().filter_map(Weak::upgrade).filter(|writer| !writer.is_closed())
     }
 }
 

@@ -56,6 +56,7 @@ pub(crate) const USER_DATA_MAX: usize = 1024;
 /// # let _ = qos;
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Coalescing {
     /// One send call per sample.
     Off,
@@ -88,6 +89,7 @@ impl Default for Coalescing {
 /// # let _ = qos;
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub enum PublishMode {
     /// The writing thread sends. This is faster: no other thread has to be woken.
     #[default]
@@ -118,6 +120,7 @@ pub enum PublishMode {
 /// # let _ = qos;
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum DataRepresentation {
     /// Every engine reads it.
     Xcdr1,

@@ -69,6 +69,17 @@ pub struct QosProvider {
 impl QosProvider {
     /// Reads a file.
     ///
+    /// ```no_run
+    /// # use weir_dds::{DomainParticipant, QosProvider};
+    /// # fn f(provider: &QosProvider, participant: &DomainParticipant) -> Result<(), Box<dyn std::error::Error>> {
+    /// let provider = QosProvider::from_file("robot.xml")?;
+    /// for warning in provider.warnings() {
+    ///     eprintln!("{warning}");
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
     /// # Errors
     /// The file cannot be read, is longer than 1 MiB, or has a mistake.
     pub fn from_file(path: impl AsRef<Path>) -> Result<Self, QosProfileError> {
@@ -136,6 +147,15 @@ impl QosProvider {
     /// It starts from the defaults of DDS. The partitions are those of the profile's `publisher_qos`, so that they
     /// apply to writers of any publisher. [`QosProvider::publisher_qos`] has its other policies.
     ///
+    /// ```no_run
+    /// # use weir_dds::{DomainParticipant, QosProvider};
+    /// # fn f(provider: &QosProvider, participant: &DomainParticipant) -> Result<(), Box<dyn std::error::Error>> {
+    /// let publisher = participant.create_publisher();
+    /// publisher.set_default_datawriter_qos(provider.datawriter_qos("Robot::State", Some("Pose"))?)?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
     /// # Errors
     /// There is no such profile.
     pub fn datawriter_qos(
@@ -150,6 +170,15 @@ impl QosProvider {
     }
 
     /// Returns the QoS of a reader. `topic` is as for [`QosProvider::datawriter_qos`].
+    ///
+    /// ```no_run
+    /// # use weir_dds::{DomainParticipant, QosProvider};
+    /// # fn f(provider: &QosProvider, participant: &DomainParticipant) -> Result<(), Box<dyn std::error::Error>> {
+    /// let subscriber = participant.create_subscriber();
+    /// subscriber.set_default_datareader_qos(provider.datareader_qos("Robot::State", Some("Pose"))?)?;
+    /// # Ok(())
+    /// # }
+    /// ```
     ///
     /// # Errors
     /// There is no such profile.
@@ -166,6 +195,14 @@ impl QosProvider {
 
     /// Returns the QoS of a topic. `topic` is as for [`QosProvider::datawriter_qos`].
     ///
+    /// ```no_run
+    /// # use weir_dds::{DomainParticipant, QosProvider};
+    /// # fn f(provider: &QosProvider, participant: &DomainParticipant) -> Result<(), Box<dyn std::error::Error>> {
+    /// participant.set_default_topic_qos(provider.topic_qos("Robot::State", None)?)?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
     /// # Errors
     /// There is no such profile.
     pub fn topic_qos(&self, profile: &str, topic: Option<&str>) -> Result<TopicQos, QosProfileError> {
@@ -173,6 +210,14 @@ impl QosProvider {
     }
 
     /// Returns the QoS of a participant.
+    ///
+    /// ```no_run
+    /// # use weir_dds::{DomainParticipant, QosProvider};
+    /// # fn f(provider: &QosProvider, participant: &DomainParticipant) -> Result<(), Box<dyn std::error::Error>> {
+    /// participant.set_qos(provider.participant_qos("Robot::State")?)?;
+    /// # Ok(())
+    /// # }
+    /// ```
     ///
     /// # Errors
     /// There is no such profile.
@@ -201,6 +246,14 @@ impl QosProvider {
     }
 
     /// Returns the QoS of a subscriber. `topic` is as for [`QosProvider::datawriter_qos`].
+    ///
+    /// ```no_run
+    /// # use weir_dds::{DomainParticipant, QosProvider};
+    /// # fn f(provider: &QosProvider, participant: &DomainParticipant) -> Result<(), Box<dyn std::error::Error>> {
+    /// participant.set_default_subscriber_qos(provider.subscriber_qos("Robot::State", None)?)?;
+    /// # Ok(())
+    /// # }
+    /// ```
     ///
     /// # Errors
     /// There is no such profile.

@@ -55,6 +55,20 @@ struct Bound {
 impl<T: DdsType> Query<T> {
     /// Creates a query. `parameters`: what `%0`, `%1`, ... stand for.
     ///
+    /// ```
+    /// # use weir_dds::{DdsType, Query};
+    /// # #[derive(DdsType, Default, Debug)]
+    /// # #[dds(extensibility = "final")]
+    /// # struct Reading {
+    /// #     #[dds(key)]
+    /// #     sensor: u32,
+    /// #     celsius: f64,
+    /// # }
+    /// let hot = Query::<Reading>::new("celsius > %0", &["30.0"])?;
+    /// assert!(Query::<Reading>::new("kelvin > 300", &[] as &[&str]).is_err());
+    /// # Ok::<(), weir_dds::DdsError>(())
+    /// ```
+    ///
     /// # Errors
     /// [`DdsError::BadParameter`], with the place in the expression: it is malformed, a member is unknown, a value is
     /// not of the member's type, or a parameter is missing.
@@ -69,6 +83,21 @@ impl<T: DdsType> Query<T> {
 
     /// Changes the parameters.
     ///
+    /// ```
+    /// # use weir_dds::{DdsType, Query};
+    /// # #[derive(DdsType, Default, Debug)]
+    /// # #[dds(extensibility = "final")]
+    /// # struct Reading {
+    /// #     #[dds(key)]
+    /// #     sensor: u32,
+    /// #     celsius: f64,
+    /// # }
+    /// let hot = Query::<Reading>::new("celsius > %0", &["30.0"])?;
+    /// hot.set_parameters(&["40.0"])?;
+    /// assert_eq!(hot.parameters(), ["40.0"]);
+    /// # Ok::<(), weir_dds::DdsError>(())
+    /// ```
+    ///
     /// # Errors
     /// As for [`Query::new`]. Nothing has changed then.
     pub fn set_parameters<S: AsRef<str>>(&self, parameters: &[S]) -> Result<()> {
@@ -80,6 +109,20 @@ impl<T: DdsType> Query<T> {
     /// Returns whether a value meets the condition.
     ///
     /// It is encoded first. Accesses of a reader evaluate samples as they were received, which takes less time.
+    ///
+    /// ```
+    /// # use weir_dds::{DdsType, Query};
+    /// # #[derive(DdsType, Default, Debug)]
+    /// # #[dds(extensibility = "final")]
+    /// # struct Reading {
+    /// #     #[dds(key)]
+    /// #     sensor: u32,
+    /// #     celsius: f64,
+    /// # }
+    /// let of_seven = Query::<Reading>::new("sensor = 7", &[] as &[&str])?;
+    /// assert!(of_seven.matches(&Reading { sensor: 7, celsius: 21.5 }));
+    /// # Ok::<(), weir_dds::DdsError>(())
+    /// ```
     pub fn matches(&self, sample: &T) -> bool {
         let mut payload = Vec::new();
         let is_encoded = weir_cdr::to_payload(sample, &mut payload).is_ok();
@@ -87,6 +130,23 @@ impl<T: DdsType> Query<T> {
     }
 
     /// Compares two values as ORDER BY says; equal without ORDER BY.
+    ///
+    /// ```
+    /// use std::cmp::Ordering;
+    /// # use weir_dds::{DdsType, Query};
+    /// # #[derive(DdsType, Default, Debug)]
+    /// # #[dds(extensibility = "final")]
+    /// # struct Reading {
+    /// #     #[dds(key)]
+    /// #     sensor: u32,
+    /// #     celsius: f64,
+    /// # }
+    ///
+    /// let by_sensor = Query::<Reading>::new("ORDER BY sensor", &[] as &[&str])?;
+    /// let of = |sensor| Reading { sensor, celsius: 21.5 };
+    /// assert_eq!(by_sensor.compare(&of(1), &of(2)), Ordering::Less);
+    /// # Ok::<(), weir_dds::DdsError>(())
+    /// ```
     pub fn compare(&self, one: &T, other: &T) -> Ordering {
         let Some(order) = &self.state.order else { return Ordering::Equal };
         let (mut first, mut second) = (Vec::new(), Vec::new());
@@ -109,6 +169,20 @@ impl<T> Query<T> {
     }
 
     /// Returns whether the samples are to be ordered.
+    ///
+    /// ```
+    /// # use weir_dds::{DdsType, Query};
+    /// # #[derive(DdsType, Default, Debug)]
+    /// # #[dds(extensibility = "final")]
+    /// # struct Reading {
+    /// #     #[dds(key)]
+    /// #     sensor: u32,
+    /// #     celsius: f64,
+    /// # }
+    /// let query = Query::<Reading>::new("ORDER BY celsius", &[] as &[&str])?;
+    /// assert!(query.is_ordered());
+    /// # Ok::<(), weir_dds::DdsError>(())
+    /// ```
     pub fn is_ordered(&self) -> bool {
         self.state.order.is_some()
     }

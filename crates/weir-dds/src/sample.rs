@@ -17,6 +17,16 @@ use crate::instance_handle::InstanceHandle;
 use crate::shared_payload::BlockMemory;
 
 /// Whether a sample was read before (DDS 1.4, 2.2.2.5.1.1).
+///
+/// ```no_run
+/// # use weir_dds::{DdsType, Sample};
+/// # fn f<T: DdsType>(sample: &Sample<T>) -> weir_dds::Result<()> {
+/// use weir_dds::SampleState;
+///
+/// println!("read before: {}", sample.info.sample_state == SampleState::Read);
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SampleState {
     /// Read before.
@@ -26,6 +36,25 @@ pub enum SampleState {
 }
 
 /// Whether the instance was seen before (DDS 1.4, 2.2.2.5.1.2).
+///
+/// ```no_run
+/// # use weir_dds::{DdsType, Sample};
+/// # #[derive(DdsType, Default, Debug)]
+/// # #[dds(extensibility = "final")]
+/// # struct Reading {
+/// #     #[dds(key)]
+/// #     sensor: u32,
+/// #     celsius: f64,
+/// # }
+/// # fn f(sample: &Sample<Reading>) -> weir_dds::Result<()> {
+/// use weir_dds::ViewState;
+///
+/// if sample.info.view_state == ViewState::New {
+///     println!("sensor of {:?} is new", sample.data());
+/// }
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ViewState {
     /// Not seen since it was created or became alive again.
@@ -37,6 +66,15 @@ pub enum ViewState {
 /// Metadata of a sample (DDS 1.4, 2.2.2.5.5).
 ///
 /// The ranks that depend on the samples returned together are in [`SampleRanks`].
+///
+/// ```no_run
+/// # use weir_dds::{DdsType, Sample};
+/// # fn f<T: DdsType + std::fmt::Debug>(sample: &Sample<T>) -> weir_dds::Result<()> {
+/// let info = &sample.info;
+/// println!("number {} of {}: {:?}", info.sequence_number.0, info.publication_handle, info.instance_state);
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct SampleInfo {
@@ -103,6 +141,16 @@ impl SampleInfo {
     }
 
     /// Returns the time of writing on the writer's host; `None` if the writer sent none.
+    ///
+    /// ```no_run
+    /// # use weir_dds::{DdsType, Sample};
+    /// # fn f<T: DdsType + std::fmt::Debug>(sample: &Sample<T>) -> weir_dds::Result<()> {
+    /// if let Some(written) = sample.info.source_timestamp() {
+    ///     println!("{:?} on the way", sample.info.reception_timestamp().duration_since(written));
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn source_timestamp(&self) -> Option<SystemTime> {
         self.source_timestamp_ns().map(|nanos| UNIX_EPOCH + Duration::from_nanos(nanos))
     }
@@ -170,6 +218,24 @@ enum Absent {
 
 impl<T> Sample<T> {
     /// Returns the value; `None` if the sample reports a change of state or cannot be decoded.
+    ///
+    /// ```no_run
+    /// # use weir_dds::{DdsType, Sample};
+    /// # #[derive(DdsType, Default, Debug)]
+    /// # #[dds(extensibility = "final")]
+    /// # struct Reading {
+    /// #     #[dds(key)]
+    /// #     sensor: u32,
+    /// #     celsius: f64,
+    /// # }
+    /// # fn f(sample: &Sample<Reading>) -> weir_dds::Result<()> {
+    /// match sample.data() {
+    ///     Some(reading) => println!("{} measures {}", reading.sensor, reading.celsius),
+    ///     None => println!("{:?} is {:?}", sample.key(), sample.info.instance_state),
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
     #[inline]
     pub fn data(&self) -> Option<&T> {
         self.info.valid_data.then_some(&self.value)
@@ -182,6 +248,21 @@ impl<T> Sample<T> {
     }
 
     /// Returns the value by itself.
+    ///
+    /// ```no_run
+    /// # use weir_dds::{DataReader, DdsType};
+    /// # #[derive(DdsType, Default, Debug)]
+    /// # #[dds(extensibility = "final")]
+    /// # struct Reading {
+    /// #     #[dds(key)]
+    /// #     sensor: u32,
+    /// #     celsius: f64,
+    /// # }
+    /// # fn f(reader: &DataReader<Reading>) -> weir_dds::Result<()> {
+    /// let readings: Vec<Reading> = reader.take(100).into_iter().filter_map(|sample| sample.into_data()).collect();
+    /// # Ok(())
+    /// # }
+    /// ```
     #[inline]
     pub fn into_data(self) -> Option<T> {
         self.info.valid_data.then_some(self.value)
@@ -192,12 +273,39 @@ impl<T> Sample<T> {
     ///
     /// `None` if the sample cannot be decoded, or if the reader has only ever received the key's hash
     /// (some engines send no more when they dispose an instance).
+    ///
+    /// ```no_run
+    /// # use weir_dds::{DdsType, Sample};
+    /// # #[derive(DdsType, Default, Debug)]
+    /// # #[dds(extensibility = "final")]
+    /// # struct Reading {
+    /// #     #[dds(key)]
+    /// #     sensor: u32,
+    /// #     celsius: f64,
+    /// # }
+    /// # fn f(sample: &Sample<Reading>) -> weir_dds::Result<()> {
+    /// if let Some(key) = sample.key() {
+    ///     println!("sensor {} has ended", key.sensor);
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
     #[inline]
     pub fn key(&self) -> Option<&T> {
         (self.info.valid_data || self.absent == Absent::Key).then_some(&self.value)
     }
 
     /// Returns why the sample could not be decoded, if so. Its writer has another type, or is faulty.
+    ///
+    /// ```no_run
+    /// # use weir_dds::{DdsType, Sample};
+    /// # fn f<T: DdsType>(sample: &Sample<T>) -> weir_dds::Result<()> {
+    /// if let Some(error) = sample.error() {
+    ///     eprintln!("{} has another type: {error}", sample.info.publication_handle);
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn error(&self) -> Option<CdrError> {
         match self.absent {
             Absent::Malformed(error) if !self.info.valid_data => Some(error),

@@ -84,6 +84,9 @@ pub struct ParticipantSettings {
     /// Whether the participant has threads of its own; `true` by default. Without, the application calls
     /// [`DomainParticipant::poll`](crate::DomainParticipant::poll).
     pub threads: bool,
+    /// Whether the participant is enabled when it is created; `true` by default. Otherwise the application calls
+    /// [`DomainParticipant::enable`](crate::DomainParticipant::enable).
+    pub autoenable: bool,
     /// Time after which peers remove the participant if they receive nothing from it.
     pub lease_duration: Duration,
     /// A human-readable name (`ENTITY_NAME`).
@@ -114,6 +117,7 @@ impl Default for ParticipantSettings {
             dscp: DscpMapping::default(),
             wait: WaitStrategy::Block,
             threads: true,
+            autoenable: true,
             lease_duration: Duration::from_secs(20),
             name: None,
             static_discovery: None,
@@ -190,6 +194,13 @@ impl ParticipantSettings {
     }
 
     /// Adds an interface, by its name or address.
+    ///
+    /// ```
+    /// use weir_dds::ParticipantSettings;
+    ///
+    /// let settings = ParticipantSettings::default().interface("eth0").interface("192.168.1.20");
+    /// assert_eq!(settings.interfaces.len(), 2);
+    /// ```
     #[must_use]
     pub fn interface(mut self, name: impl Into<String>) -> Self {
         self.interfaces.push(name.into());
@@ -197,6 +208,14 @@ impl ParticipantSettings {
     }
 
     /// Adds a host to announce the participant to by unicast.
+    ///
+    /// ```
+    /// use weir_dds::ParticipantSettings;
+    ///
+    /// let settings = ParticipantSettings::default().without_multicast().peer("192.168.1.20".parse()?);
+    /// # let _ = settings;
+    /// # Ok::<(), weir_dds::DdsError>(())
+    /// ```
     #[must_use]
     pub fn peer(mut self, peer: Peer) -> Self {
         self.peers.push(peer);
@@ -204,9 +223,34 @@ impl ParticipantSettings {
     }
 
     /// Starts no threads: the application calls [`DomainParticipant::poll`](crate::DomainParticipant::poll).
+    ///
+    /// ```
+    /// use weir_dds::ParticipantSettings;
+    ///
+    /// assert!(!ParticipantSettings::default().without_threads().threads);
+    /// ```
     #[must_use]
     pub fn without_threads(mut self) -> Self {
         self.threads = false;
+        self
+    }
+
+    /// Sets whether the participant is enabled when it is created; `true` by default.
+    ///
+    /// The policy ENTITY_FACTORY of the participants' factory (DDS 1.4, 2.2.3.20). See
+    /// [`DomainParticipant::enable`](crate::DomainParticipant::enable).
+    ///
+    /// ```
+    /// use weir_dds::{DomainParticipant, ParticipantSettings};
+    ///
+    /// let settings = ParticipantSettings::default().interface("lo").autoenable(false);
+    /// let participant = DomainParticipant::new(83, settings)?;
+    /// assert!(!participant.is_enabled());
+    /// # Ok::<(), weir_dds::DdsError>(())
+    /// ```
+    #[must_use]
+    pub fn autoenable(mut self, autoenable: bool) -> Self {
+        self.autoenable = autoenable;
         self
     }
 
@@ -218,6 +262,13 @@ impl ParticipantSettings {
     }
 
     /// Sets the multicast group for readers whose QoS names none.
+    ///
+    /// ```
+    /// use weir_dds::{MulticastGroup, ParticipantSettings};
+    ///
+    /// let settings = ParticipantSettings::default().data_multicast(MulticastGroup::default());
+    /// # let _ = settings;
+    /// ```
     #[must_use]
     pub fn data_multicast(mut self, group: MulticastGroup) -> Self {
         self.data_multicast = Some(group);
@@ -240,6 +291,13 @@ impl ParticipantSettings {
 
     /// Sets the most bits per second that are sent to another host, see
     /// [`rate_max`](ParticipantSettings#structfield.rate_max).
+    ///
+    /// ```
+    /// use weir_dds::ParticipantSettings;
+    ///
+    /// let settings = ParticipantSettings::default().rate_max(20_000_000);
+    /// # let _ = settings;
+    /// ```
     #[must_use]
     pub fn rate_max(mut self, bits_per_second: u64) -> Self {
         self.rate_max = Some(bits_per_second);
@@ -254,6 +312,13 @@ impl ParticipantSettings {
     }
 
     /// Sets how the TRANSPORT_PRIORITY of a writer sets the code point of its datagrams (DSCP).
+    ///
+    /// ```
+    /// use weir_dds::{DscpMapping, ParticipantSettings};
+    ///
+    /// let settings = ParticipantSettings::default().dscp(DscpMapping::Off);
+    /// # let _ = settings;
+    /// ```
     #[must_use]
     pub fn dscp(mut self, mapping: DscpMapping) -> Self {
         self.dscp = mapping;
@@ -261,6 +326,15 @@ impl ParticipantSettings {
     }
 
     /// Sets the time after which peers remove the participant if they receive nothing from it.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use weir_dds::ParticipantSettings;
+    ///
+    /// // Peers miss this participant after three seconds.
+    /// let settings = ParticipantSettings::default().lease_duration(Duration::from_secs(3));
+    /// # let _ = settings;
+    /// ```
     #[must_use]
     pub fn lease_duration(mut self, duration: Duration) -> Self {
         self.lease_duration = duration;
@@ -275,6 +349,12 @@ impl ParticipantSettings {
     }
 
     /// Sets the human-readable name (`ENTITY_NAME`).
+    ///
+    /// ```
+    /// use weir_dds::ParticipantSettings;
+    ///
+    /// assert_eq!(ParticipantSettings::default().name("robot 7").name.as_deref(), Some("robot 7"));
+    /// ```
     #[must_use]
     pub fn name(mut self, name: impl Into<String>) -> Self {
         self.name = Some(name.into());
@@ -296,6 +376,14 @@ impl ParticipantSettings {
     }
 
     /// Sets how threads of this participant wait for data.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use weir_dds::{ParticipantSettings, WaitStrategy};
+    ///
+    /// let settings = ParticipantSettings::default().wait(WaitStrategy::SpinThenBlock(Duration::from_micros(50)));
+    /// # let _ = settings;
+    /// ```
     #[must_use]
     pub fn wait(mut self, wait: WaitStrategy) -> Self {
         self.wait = wait;
@@ -304,6 +392,13 @@ impl ParticipantSettings {
 }
 
 /// Returns the domain id in `WEIR_DOMAIN_ID`; 0 if it is not set.
+///
+/// ```
+/// // Without WEIR_DOMAIN_ID, 0.
+/// let domain_id = weir_dds::domain_id_from_environment()?;
+/// assert!(domain_id <= 232);
+/// # Ok::<(), weir_dds::DdsError>(())
+/// ```
 ///
 /// # Errors
 /// [`DdsError::BadParameter`] if it is not a number from 0 to 232.
@@ -325,10 +420,11 @@ pub fn domain_id_from_environment() -> Result<u32> {
 /// use weir_dds::Peer;
 ///
 /// let peer: Peer = "192.168.1.20:7410".parse()?;
-/// assert_eq!(peer.port, Some(7410));
+/// assert_eq!(peer, Peer::new([192, 168, 1, 20].into()).port(7410));
 /// # Ok::<(), weir_dds::DdsError>(())
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Peer {
     /// The host's address.
     pub address: Ipv4Addr,
@@ -340,6 +436,18 @@ pub struct Peer {
 const PEER_PARTICIPANTS: u32 = 5;
 
 impl Peer {
+    /// Returns a host of which the first few ports of the domain are tried.
+    pub const fn new(address: Ipv4Addr) -> Self {
+        Self { address, port: None }
+    }
+
+    /// Sets the discovery port of a participant.
+    #[must_use]
+    pub const fn port(mut self, port: u16) -> Self {
+        self.port = Some(port);
+        self
+    }
+
     /// Returns the addresses to announce to.
     pub(crate) fn addresses(self, domain_id: u32) -> impl Iterator<Item = SocketAddrV4> {
         let guesses = (0..PEER_PARTICIPANTS)

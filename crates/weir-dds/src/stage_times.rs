@@ -23,6 +23,7 @@ use crate::clock;
 ///
 /// For a sample that needs several send calls, those of the last one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub struct SendTimes {
     /// Monotonic time right before the send call, in nanoseconds.
     pub called_ns: u64,
@@ -32,6 +33,7 @@ pub struct SendTimes {
 
 /// Timestamps of the last receive call after which a reader had unread samples.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct ReceiveTimes {
     /// Wall-clock time when the last datagram reached the network stack, in ns.
     ///

@@ -19,6 +19,17 @@ use weir_wire::Guid;
 use crate::instance_handle::InstanceHandle;
 
 /// Matches of a writer (PUBLICATION_MATCHED) or a reader (SUBSCRIPTION_MATCHED).
+///
+/// ```no_run
+/// # use weir_dds::{DataReader, DdsType};
+/// # fn f<T: DdsType + std::fmt::Debug>(reader: &DataReader<T>) -> weir_dds::Result<()> {
+/// let status = reader.subscription_matched_status();
+/// if status.current_count == 0 && status.total_count > 0 {
+///     println!("all writers are gone, the last was {:?}", status.last_handle);
+/// }
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct MatchedStatus {
@@ -64,6 +75,17 @@ impl MatchedStatus {
 /// Endpoints of the topic with incompatible QoS.
 ///
 /// OFFERED_INCOMPATIBLE_QOS and REQUESTED_INCOMPATIBLE_QOS.
+///
+/// ```no_run
+/// # use weir_dds::{DataReader, DdsType};
+/// # fn f<T: DdsType>(reader: &DataReader<T>) -> weir_dds::Result<()> {
+/// let status = reader.requested_incompatible_qos_status();
+/// if let Some(policy) = status.last_policy {
+///     println!("{} writers do not fit, the last one because of {}", status.total_count, policy.name());
+/// }
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct IncompatibleQosStatus {
@@ -142,6 +164,15 @@ impl InconsistentTopicStatus {
 /// REQUESTED_DEADLINE_MISSED).
 ///
 /// Each period counts for each instance that has begun and not ended.
+///
+/// ```no_run
+/// # use weir_dds::{DataWriter, DdsType};
+/// # fn f<T: DdsType>(writer: &DataWriter<T>) -> weir_dds::Result<()> {
+/// let status = writer.offered_deadline_missed_status();
+/// println!("{} periods were missed, {} of them new", status.total_count, status.total_count_change);
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct DeadlineMissedStatus {
@@ -167,6 +198,14 @@ impl DeadlineMissedStatus {
 }
 
 /// Leases without an assertion by the application (LIVELINESS_LOST).
+///
+/// ```no_run
+/// # use weir_dds::{DataWriter, DdsType};
+/// # fn f<T: DdsType>(writer: &DataWriter<T>) -> weir_dds::Result<()> {
+/// println!("{} leases ended without an assertion", writer.liveliness_lost_status().total_count);
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct LivelinessLostStatus {
@@ -211,6 +250,15 @@ impl ReaderInactivityStatus {
 }
 
 /// Samples that a reader did not receive (SAMPLE_LOST).
+///
+/// ```no_run
+/// # use weir_dds::{DataReader, DdsType};
+/// # fn f<T: DdsType>(reader: &DataReader<T>) -> weir_dds::Result<()> {
+/// let lost = reader.sample_lost_status();
+/// println!("{} samples are lost, {} of them new", lost.total_count, lost.total_count_change);
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct SampleCountStatus {
@@ -258,6 +306,17 @@ impl From<Rejection> for SampleRejectedReason {
 }
 
 /// Samples that a reader could not keep (SAMPLE_REJECTED).
+///
+/// ```no_run
+/// # use weir_dds::{DataReader, DdsType};
+/// # fn f<T: DdsType + std::fmt::Debug>(reader: &DataReader<T>) -> weir_dds::Result<()> {
+/// let rejected = reader.sample_rejected_status();
+/// if rejected.total_count_change > 0 {
+///     println!("{:?} of {:?}", rejected.last_reason, rejected.last_instance_handle);
+/// }
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct SampleRejectedStatus {

@@ -10,8 +10,16 @@ use core::ops::{BitAnd, BitOr, Not};
 /// | [`Subscriber`](crate::Subscriber) | `DataOnReaders` |
 /// | [`DataReader`](crate::DataReader) | `DataAvailable`, `Sample...`, `Requested...`, and those of its writers |
 /// | [`DataWriter`](crate::DataWriter) | `LivelinessLost`, `Offered...`, `PublicationMatched` |
+///
+/// ```
+/// use weir_dds::{StatusKind, StatusMask};
+///
+/// let mask = StatusMask::DATA_AVAILABLE | StatusMask::SAMPLE_LOST;
+/// assert_eq!(mask.iter().collect::<Vec<_>>(), [StatusKind::SampleLost, StatusKind::DataAvailable]);
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u32)]
+#[non_exhaustive]
 pub enum StatusKind {
     /// An endpoint of the topic has another type.
     InconsistentTopic = 1,
@@ -43,7 +51,7 @@ pub enum StatusKind {
 
 impl StatusKind {
     /// All kinds, in the order of their values.
-    pub const ALL: [Self; 13] = [
+    pub const ALL: &'static [Self] = &[
         Self::InconsistentTopic,
         Self::OfferedDeadlineMissed,
         Self::RequestedDeadlineMissed,
@@ -139,6 +147,13 @@ impl StatusMask {
     }
 
     /// Returns whether the sets have a status in common.
+    ///
+    /// ```
+    /// use weir_dds::StatusMask;
+    ///
+    /// let changed = StatusMask::DATA_AVAILABLE | StatusMask::SAMPLE_LOST;
+    /// assert!(changed.intersects(!StatusMask::DATA_AVAILABLE));
+    /// ```
     #[must_use]
     pub const fn intersects(self, other: Self) -> bool {
         self.0 & other.0 != 0
@@ -152,7 +167,7 @@ impl StatusMask {
 
     /// Returns the statuses of the set, in the order of their values.
     pub fn iter(self) -> impl Iterator<Item = StatusKind> {
-        StatusKind::ALL.into_iter().filter(move |kind| self.contains(*kind))
+        StatusKind::ALL.iter().copied().filter(move |kind| self.contains(*kind))
     }
 }
 
@@ -206,7 +221,7 @@ mod tests {
 
     #[test]
     fn the_values_are_those_of_the_specification() {
-        let bits = StatusKind::ALL.map(|kind| kind as u32);
+        let bits: Vec<_> = StatusKind::ALL.iter().map(|kind| *kind as u32).collect();
         assert_eq!(bits, [1, 2, 4, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384]);
         assert_eq!(bits.iter().sum::<u32>(), StatusMask::ALL.bits());
         assert_eq!(StatusMask::from_bits(u32::MAX), StatusMask::ALL);

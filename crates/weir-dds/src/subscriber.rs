@@ -44,12 +44,23 @@ pub struct Subscriber {
 impl Subscriber {
     pub(crate) fn new(handle: &Arc<Handle>, qos: SubscriberQos) -> Self {
         let state = SubscriberState::new(&handle.driver.level, qos);
-        let is_enabled = handle.driver.qos.lock().entity_factory.autoenable_created_entities;
-        state.is_enabled.store(is_enabled, Ordering::SeqCst);
+        handle.driver.state.contained.add_subscriber(&state);
+        // Another thread may enable the participant, and with it this one.
+        if handle.driver.enables_groups() {
+            state.is_enabled.store(true, Ordering::SeqCst);
+        }
         Self { handle: Arc::clone(handle), state }
     }
 
     /// Returns the QoS.
+    ///
+    /// ```no_run
+    /// # use weir_dds::{DdsType, Subscriber, Topic};
+    /// # fn f<T: DdsType + std::fmt::Debug>(subscriber: &Subscriber, topic: &Topic<T>) -> weir_dds::Result<()> {
+    /// println!("{:?}", subscriber.get_qos().partition);
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn get_qos(&self) -> SubscriberQos {
         self.state.qos.lock().clone()
     }
@@ -74,7 +85,7 @@ impl Subscriber {
     ///
     /// Nothing has changed then.
     pub fn set_qos(&self, qos: SubscriberQos) -> Result<()> {
-        self.handle.driver.check()?;
+        self.check()?;
         qos.announced().check()?;
         {
             let mut current = self.state.qos.lock();
@@ -88,15 +99,17 @@ impl Subscriber {
     /// [`autoenable_created_entities`](SubscriberQos::autoenable_created_entities) says otherwise. Does nothing if it
     /// is enabled.
     ///
-    /// Subscribers are enabled when they are created, unless
-    /// [`autoenable_created_entities`](crate::DomainParticipantQos::autoenable_created_entities) of the participant
-    /// says otherwise (ENTITY_FACTORY, DDS 1.4, 2.2.3.20). Readers of a subscriber that is not enabled are not enabled
+    /// Subscribers are enabled when they are created, unless the participant is not enabled or
+    /// [`autoenable_created_entities`](crate::DomainParticipantQos::autoenable_created_entities) of it says otherwise
+    /// (ENTITY_FACTORY, DDS 1.4, 2.2.3.20). Readers of a subscriber that is not enabled are not enabled
     /// either.
     ///
     /// # Errors
-    /// As [`DataReader::enable`], of the first reader that cannot be enabled.
+    /// - [`DdsError::PreconditionNotMet`]: the participant is not enabled.
+    /// - As [`DataReader::enable`], of the first reader that cannot be enabled.
     pub fn enable(&self) -> Result<()> {
-        self.handle.driver.check()?;
+        self.check()?;
+        self.handle.driver.check_enabled()?;
         self.state.is_enabled.store(true, Ordering::SeqCst);
         if !self.state.enables_readers() {
             return Ok(());
@@ -114,6 +127,17 @@ impl Subscriber {
     /// The reader is announced at once and matches writers from then on, unless it is
     /// [enabled](DataReader::enable) later.
     ///
+    /// ```no_run
+    /// # use weir_dds::{DdsType, Subscriber, Topic};
+    /// # fn f<T: DdsType + std::fmt::Debug>(subscriber: &Subscriber, topic: &Topic<T>) -> weir_dds::Result<()> {
+    /// use weir_dds::DataReaderQos;
+    ///
+    /// let reader = subscriber.create_datareader(topic, DataReaderQos::default().reliable().keep_all())?;
+    /// println!("{:?}", reader.take(10));
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
     /// # Errors
     /// - [`DdsError::BadParameter`]: a QoS value is out of range.
     /// - [`DdsError::InconsistentPolicy`]: policies contradict
@@ -123,12 +147,37 @@ impl Subscriber {
         topic: &impl TopicDescription<T>,
         qos: DataReaderQos,
     ) -> Result<DataReader<T>> {
-        DataReader::new(self, topic.topic(), topic.filter(), qos, None)
+        self.admit(DataReader::new(self, topic.topic(), topic.filter(), qos, None)?)
     }
 
     /// Creates a reader whose listener is set before the reader is announced.
     ///
     /// The listener misses no event.
+    ///
+    /// ```no_run
+    /// # use weir_dds::{DdsType, Subscriber, Topic};
+    /// # #[derive(DdsType, Default, Debug)]
+    /// # #[dds(extensibility = "final")]
+    /// # struct Reading {
+    /// #     #[dds(key)]
+    /// #     sensor: u32,
+    /// #     celsius: f64,
+    /// # }
+    /// # fn f(subscriber: &Subscriber, topic: &Topic<Reading>) -> weir_dds::Result<()> {
+    /// use weir_dds::{DataReader, DataReaderListener, DataReaderQos};
+    ///
+    /// struct Printer;
+    ///
+    /// impl DataReaderListener<Reading> for Printer {
+    ///     fn on_data_available(&self, reader: &DataReader<Reading>) {
+    ///         println!("{:?}", reader.take(100));
+    ///     }
+    /// }
+    ///
+    /// let reader = subscriber.create_datareader_with_listener(topic, DataReaderQos::default(), Printer)?;
+    /// # Ok(())
+    /// # }
+    /// ```
     ///
     /// # Errors
     /// As for [`Subscriber::create_datareader`].
@@ -138,7 +187,53 @@ impl Subscriber {
         qos: DataReaderQos,
         listener: impl DataReaderListener<T> + 'static,
     ) -> Result<DataReader<T>> {
-        DataReader::new(self, topic.topic(), topic.filter(), qos, Some(Arc::new(listener)))
+        self.admit(DataReader::new(self, topic.topic(), topic.filter(), qos, Some(Arc::new(listener)))?)
+    }
+
+    /// Refuses a reader if the subscriber was closed while it was created.
+    fn admit<T>(&self, reader: DataReader<T>) -> Result<DataReader<T>> {
+        match self.check() {
+            Ok(()) => Ok(reader),
+            Err(error) => {
+                reader.inner().close();
+                Err(error)
+            }
+        }
+    }
+
+    /// Refuses calls after a failure, and once the participant has closed the subscriber.
+    pub(crate) fn check(&self) -> Result<()> {
+        self.handle.driver.check()?;
+        let is_closed = self.state.is_closed.load(Ordering::SeqCst);
+        if is_closed { Err(DdsError::AlreadyDeleted("subscriber")) } else { Ok(()) }
+    }
+
+    /// Closes all readers of the subscriber (DDS 1.4, 2.2.2.5.2.13).
+    ///
+    /// Handles to them may be left. Samples that they have received can still be taken. The subscriber can create
+    /// other readers.
+    ///
+    /// ```no_run
+    /// # use weir_dds::{States, Subscriber};
+    /// # fn f(subscriber: &Subscriber) -> weir_dds::Result<()> {
+    /// subscriber.delete_contained_entities()?;
+    /// assert!(subscriber.datareaders(States::ANY).is_empty());
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// [`DdsError::ThreadFailed`]: the participant has failed. The readers are closed all the same.
+    pub fn delete_contained_entities(&self) -> Result<()> {
+        self.owners().iter().for_each(|reader| reader.close());
+        self.handle.driver.check()
+    }
+
+    /// Ends the subscriber, for all its handles.
+    pub(crate) fn close(&self) -> Result<()> {
+        self.state.is_closed.store(true, Ordering::SeqCst);
+        drop(self.state.level.set(None, StatusMask::NONE));
+        self.delete_contained_entities()
     }
 
     /// Adds a reader before it is announced.
@@ -174,7 +269,7 @@ impl Subscriber {
     /// # Errors
     /// [`DdsError::ThreadFailed`]: the participant has failed.
     pub fn begin_access(&self) -> Result<()> {
-        self.handle.driver.check()?;
+        self.check()?;
         self.state.access.begin();
         Ok(())
     }
@@ -185,7 +280,7 @@ impl Subscriber {
     /// - [`DdsError::PreconditionNotMet`]: no access was begun.
     /// - [`DdsError::ThreadFailed`]: the participant has failed.
     pub fn end_access(&self) -> Result<()> {
-        self.handle.driver.check()?;
+        self.check()?;
         if self.state.access.end() {
             return Ok(());
         }
@@ -241,6 +336,25 @@ impl Subscriber {
     ///
     /// Other events are for the listener of the participant. Without a listener, those in `mask` are dropped (DDS 1.4,
     /// 2.2.4.2.3). A listener that holds a handle of the participant or of its entities keeps the participant alive.
+    ///
+    /// ```no_run
+    /// # use weir_dds::{DdsType, Subscriber, Topic};
+    /// # fn f<T: DdsType>(subscriber: &Subscriber, topic: &Topic<T>) -> weir_dds::Result<()> {
+    /// use std::sync::Arc;
+    /// use weir_dds::{States, StatusMask, SubscriberListener};
+    ///
+    /// struct Printer;
+    ///
+    /// impl SubscriberListener for Printer {
+    ///     fn on_data_on_readers(&self, subscriber: &Subscriber) {
+    ///         println!("{} readers have samples", subscriber.datareaders(States::NOT_READ).len());
+    ///     }
+    /// }
+    ///
+    /// subscriber.set_listener(Some(Arc::new(Printer)), StatusMask::DATA_ON_READERS);
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn set_listener(&self, listener: Option<Arc<dyn SubscriberListener>>, mask: StatusMask) {
         if listener.is_some() {
             self.handle.driver.start_calling();
@@ -279,6 +393,18 @@ impl Subscriber {
     ///
     /// DATA_ON_READERS is set when samples arrive. It is reset when samples of any reader are accessed, or when a
     /// listener is called for them.
+    ///
+    /// ```no_run
+    /// # use weir_dds::{DdsType, Subscriber, Topic};
+    /// # fn f<T: DdsType>(subscriber: &Subscriber, topic: &Topic<T>) -> weir_dds::Result<()> {
+    /// use weir_dds::{States, StatusKind};
+    ///
+    /// if subscriber.status_changes().contains(StatusKind::DataOnReaders) {
+    ///     println!("{} readers", subscriber.datareaders(States::NOT_READ).len());
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn status_changes(&self) -> StatusMask {
         self.watch();
         [(StatusKind::DataOnReaders, self.state.has_data.load(Ordering::SeqCst))].into_iter().collect()

@@ -1,7 +1,9 @@
 //! Topics, which connect writers and readers (DDS 1.4, 2.2.2.3.2).
 
+use std::any::TypeId;
 use std::collections::BTreeSet;
 use std::marker::PhantomData;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
 
 use parking_lot::Mutex;
@@ -12,7 +14,7 @@ use weir_wire::Guid;
 use crate::driver::endpoints::{Own, Panics};
 use crate::driver::observers::{Cause, Observers};
 use crate::driver::start::Handle;
-use crate::error::Result;
+use crate::error::{DdsError, Result};
 use crate::levels::EnabledStatuses;
 use crate::listener::TopicListener;
 use crate::qos::TopicQos;
@@ -46,7 +48,9 @@ pub type AnyTopic = Topic<Untyped>;
 
 impl<T: DdsType> Topic<T> {
     pub(crate) fn new(handle: &Arc<Handle>, name: &str, qos: TopicQos) -> Self {
-        Self::of(Arc::new(TopicState::with_qos(name, qos, Arc::downgrade(handle))))
+        let state = Arc::new(TopicState::with_qos::<T>(name, qos, Arc::downgrade(handle)));
+        handle.driver.add_topic(&state);
+        Self::of(state)
     }
 
     /// Returns the name of the type.
@@ -59,6 +63,32 @@ impl<T: 'static> Topic<T> {
     /// Sets the listener for all events, or removes it: then they are for the listener of the participant.
     ///
     /// It is called for what is discovered from then on, if a writer or reader was created with this topic.
+    ///
+    /// ```no_run
+    /// # use weir_dds::{DdsType, Topic};
+    /// # #[derive(DdsType, Default, Debug)]
+    /// # #[dds(extensibility = "final")]
+    /// # struct Reading {
+    /// #     #[dds(key)]
+    /// #     sensor: u32,
+    /// #     celsius: f64,
+    /// # }
+    /// # fn f(topic: &Topic<Reading>) -> weir_dds::Result<()> {
+    /// use std::sync::Arc;
+    /// use weir_dds::{InconsistentTopicStatus, TopicListener};
+    ///
+    /// struct Printer;
+    ///
+    /// impl TopicListener<Reading> for Printer {
+    ///     fn on_inconsistent_topic(&self, topic: &Topic<Reading>, status: InconsistentTopicStatus) {
+    ///         println!("{}: {} endpoints have another type", topic.name(), status.total_count);
+    ///     }
+    /// }
+    ///
+    /// topic.set_listener(Some(Arc::new(Printer)));
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn set_listener(&self, listener: Option<Arc<dyn TopicListener<T>>>) {
         let mask = if listener.is_some() { StatusMask::ALL } else { StatusMask::NONE };
         self.set_listener_w_mask(listener, mask);
@@ -99,11 +129,21 @@ impl<T> Topic<T> {
     /// Changes the QoS. The topic's writers and readers announce other TOPIC_DATA at once. Their own policies stay as
     /// they are.
     ///
+    /// ```no_run
+    /// # use weir_dds::{DdsType, Topic};
+    /// # fn f<T: DdsType>(topic: &Topic<T>) -> weir_dds::Result<()> {
+    /// topic.set_qos(topic.get_qos().topic_data(*b"version 2"))?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
     /// # Errors
-    /// - [`DdsError::ImmutablePolicy`](crate::DdsError::ImmutablePolicy), naming the policies that cannot be changed.
-    /// - [`DdsError::InconsistentPolicy`](crate::DdsError::InconsistentPolicy): policies contradict each other.
+    /// - [`DdsError::ImmutablePolicy`], naming the policies that cannot be changed.
+    /// - [`DdsError::InconsistentPolicy`]: policies contradict each other.
+    /// - [`DdsError::AlreadyDeleted`]: the participant has closed its topics.
     pub fn set_qos(&self, qos: TopicQos) -> Result<()> {
         qos.check()?;
+        self.state.check()?;
         {
             let mut current = self.state.qos.lock();
             current.check_change(&qos)?;
@@ -116,7 +156,7 @@ impl<T> Topic<T> {
         Ok(())
     }
 
-    fn of(state: Arc<TopicState>) -> Self {
+    pub(crate) fn of(state: Arc<TopicState>) -> Self {
         Self { state, sample: PhantomData }
     }
 
@@ -128,6 +168,16 @@ impl<T> Topic<T> {
     /// Returns which endpoints of the topic have another type, and resets the change in the status to zero.
     ///
     /// Only endpoints that writers and readers created with this topic could match are compared.
+    ///
+    /// ```no_run
+    /// # use weir_dds::{DdsType, Topic};
+    /// # fn f<T: DdsType>(topic: &Topic<T>) -> weir_dds::Result<()> {
+    /// if let Some((_, type_name, _)) = topic.inconsistent_topic_status().last {
+    ///     eprintln!("another type has this topic: {type_name}");
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn inconsistent_topic_status(&self) -> InconsistentTopicStatus {
         let status = self.state.inconsistent.lock().status.read();
         self.state.observers.notify(Cause::Access);
@@ -160,9 +210,12 @@ impl<T> std::fmt::Debug for Topic<T> {
 /// A topic without its sample type, as its endpoints know it.
 pub(crate) struct TopicState {
     name: String,
+    pub(crate) type_id: TypeId,
+    pub(crate) type_name: &'static str,
     qos: Mutex<TopicQos>,
     /// The participant, which a topic does not keep alive.
     pub(crate) handle: Weak<Handle>,
+    is_closed: AtomicBool,
     inconsistent: Mutex<Inconsistent>,
     own: Mutex<Own<Listener>>,
     listener_panics: Panics,
@@ -180,21 +233,36 @@ struct Inconsistent {
 }
 
 impl TopicState {
-    pub(crate) fn new(name: &str, handle: Weak<Handle>) -> Self {
-        Self::with_qos(name, TopicQos::default(), handle)
+    pub(crate) fn new<T: DdsType>(name: &str, handle: Weak<Handle>) -> Self {
+        Self::with_qos::<T>(name, TopicQos::default(), handle)
     }
 
-    pub(crate) fn with_qos(name: &str, qos: TopicQos, handle: Weak<Handle>) -> Self {
+    pub(crate) fn with_qos<T: DdsType>(name: &str, qos: TopicQos, handle: Weak<Handle>) -> Self {
         Self {
             name: name.to_owned(),
+            type_id: TypeId::of::<T>(),
+            type_name: T::TYPE_NAME,
             qos: Mutex::new(qos),
             handle,
+            is_closed: AtomicBool::new(false),
             inconsistent: Mutex::default(),
             own: Mutex::default(),
             listener_panics: Panics::default(),
             observers: Observers::default(),
             enabled: EnabledStatuses::default(),
         }
+    }
+
+    /// Refuses to be used once the participant has closed its topics.
+    pub(crate) fn check(&self) -> Result<()> {
+        let is_closed = self.is_closed.load(Ordering::SeqCst);
+        if is_closed { Err(DdsError::AlreadyDeleted("topic")) } else { Ok(()) }
+    }
+
+    /// Ends the topic, for all its handles.
+    pub(crate) fn close(&self) {
+        self.is_closed.store(true, Ordering::SeqCst);
+        self.set_listener(Own::default());
     }
 
     pub(crate) fn status_changes(&self) -> StatusMask {

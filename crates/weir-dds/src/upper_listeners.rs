@@ -86,11 +86,35 @@ pub trait SubscriberListener: Send + Sync {
 }
 
 /// Events of a publisher's writers. Every method does nothing by default.
+///
+/// ```
+/// use weir_dds::{AnyDataWriter, LivelinessLostStatus, PublisherListener};
+///
+/// struct Lost;
+///
+/// impl PublisherListener for Lost {
+///     fn on_liveliness_lost(&self, writer: &AnyDataWriter, _: LivelinessLostStatus) {
+///         eprintln!("assert the writer of {} more often", writer.topic_name());
+///     }
+/// }
+/// ```
 pub trait PublisherListener: Send + Sync {
     writer_events!();
 }
 
 /// Events of all entities of a participant. Every method does nothing by default.
+///
+/// ```
+/// use weir_dds::{AnyDataReader, DomainParticipantListener, IncompatibleQosStatus};
+///
+/// struct Log;
+///
+/// impl DomainParticipantListener for Log {
+///     fn on_requested_incompatible_qos(&self, reader: &AnyDataReader, status: IncompatibleQosStatus) {
+///         eprintln!("{}: {:?} does not fit", reader.topic_name(), status.last_policy);
+///     }
+/// }
+/// ```
 pub trait DomainParticipantListener: Send + Sync {
     reader_events!();
     writer_events!();

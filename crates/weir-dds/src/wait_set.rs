@@ -61,6 +61,18 @@ pub struct WaitSet {
 }
 
 /// The conditions that were true at the end of a wait.
+///
+/// ```
+/// use std::time::Duration;
+/// use weir_dds::{GuardCondition, WaitSet};
+///
+/// let (first, second, wait_set) = (GuardCondition::new(), GuardCondition::new(), WaitSet::new());
+/// [&first, &second].into_iter().for_each(|condition| wait_set.attach_condition(condition));
+/// second.set_trigger_value(true);
+/// let active = wait_set.wait(Duration::ZERO)?;
+/// assert!(!active.contains(&first) && active.contains(&second));
+/// # Ok::<(), weir_dds::DdsError>(())
+/// ```
 #[derive(Debug, Clone, Default)]
 pub struct ActiveConditions(Vec<Condition>);
 
@@ -127,6 +139,14 @@ impl WaitSet {
     /// Attaches a condition. One that is attached already stays so.
     ///
     /// If the condition is true, a thread that waits returns.
+    ///
+    /// ```
+    /// use weir_dds::{GuardCondition, WaitSet};
+    ///
+    /// let (stop, wait_set) = (GuardCondition::new(), WaitSet::new());
+    /// wait_set.attach_condition(&stop);
+    /// assert_eq!(wait_set.conditions(), [(&stop).into()]);
+    /// ```
     pub fn attach_condition(&self, condition: impl Into<Condition>) {
         let condition = condition.into();
         {
@@ -145,6 +165,16 @@ impl WaitSet {
     }
 
     /// Detaches a condition.
+    ///
+    /// ```
+    /// use weir_dds::{GuardCondition, WaitSet};
+    ///
+    /// let (stop, wait_set) = (GuardCondition::new(), WaitSet::new());
+    /// wait_set.attach_condition(&stop);
+    /// wait_set.detach_condition(&stop)?;
+    /// assert!(wait_set.detach_condition(&stop).is_err());
+    /// # Ok::<(), weir_dds::DdsError>(())
+    /// ```
     ///
     /// # Errors
     /// [`DdsError::PreconditionNotMet`] if it is not attached.
@@ -168,11 +198,30 @@ impl WaitSet {
     }
 
     /// Returns the conditions that are true now.
+    ///
+    /// ```
+    /// use weir_dds::{GuardCondition, WaitSet};
+    ///
+    /// let (stop, wait_set) = (GuardCondition::new(), WaitSet::new());
+    /// wait_set.attach_condition(&stop);
+    /// assert!(wait_set.active().is_empty());
+    /// stop.set_trigger_value(true);
+    /// assert_eq!(wait_set.active().len(), 1);
+    /// ```
     pub fn active(&self) -> ActiveConditions {
         self.state.active()
     }
 
     /// Waits until a condition is true. Returns all that are.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use weir_dds::{DdsError, GuardCondition, WaitSet};
+    ///
+    /// let (stop, wait_set) = (GuardCondition::new(), WaitSet::new());
+    /// wait_set.attach_condition(&stop);
+    /// assert!(matches!(wait_set.wait(Duration::from_millis(1)), Err(DdsError::Timeout { .. })));
+    /// ```
     ///
     /// # Errors
     /// - [`DdsError::Timeout`]: none is true.
@@ -301,6 +350,16 @@ impl WaitSet {
     /// Returns a descriptor that is readable while a condition is true, for `epoll` and what is built on it.
     ///
     /// Made at the first call. From then on, the conditions are checked at each change.
+    ///
+    /// ```
+    /// use std::os::fd::AsFd;
+    ///
+    /// let wait_set = weir_dds::WaitSet::new();
+    /// let event_fd = wait_set.event_fd()?;
+    /// // Add it to an epoll instance.
+    /// let _descriptor = event_fd.as_fd();
+    /// # Ok::<(), weir_dds::DdsError>(())
+    /// ```
     ///
     /// # Errors
     /// [`DdsError::Network`]: the process is out of file descriptors.

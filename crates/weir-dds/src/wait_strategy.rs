@@ -25,6 +25,7 @@ pub(crate) const YIELD_EVERY: Duration = Duration::from_micros(20);
 /// assert_eq!(strategy.to_string(), "spin:50");
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub enum WaitStrategy {
     /// Sleeps until something arrives.
     #[default]

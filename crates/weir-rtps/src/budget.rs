@@ -11,6 +11,7 @@ use crate::writer::WriterSize;
 
 /// How much memory the parts of a participant take.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Budget {
     /// Each kind of part once.
     pub items: Vec<BudgetItem>,
@@ -18,6 +19,7 @@ pub struct Budget {
 
 /// Parts of one kind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct BudgetItem {
     /// What it is.
     pub part: Part,
@@ -29,6 +31,7 @@ pub struct BudgetItem {
 
 /// A kind of part of a participant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[non_exhaustive]
 pub enum Part {
     /// The participant itself, with its builtin endpoints.
     Participant,

@@ -123,6 +123,7 @@ pub enum DiscoveryEvent {
 
 /// How the types of two endpoints of a topic differ.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum TypeDifference {
     /// The types have different names.
     Name,

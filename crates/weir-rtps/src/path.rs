@@ -48,6 +48,7 @@ pub struct Path(Arc<Lock<PathState>>);
 
 /// What is known about a path.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
+#[non_exhaustive]
 pub struct PathReport {
     /// The shortest round trip of the last ten seconds.
     pub round_trip_min: Option<Duration>,

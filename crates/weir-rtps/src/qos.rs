@@ -187,8 +187,15 @@ impl Default for ReaderDataLifecycle {
 ///
 /// Types are compared by name and by whether they have a key, as no descriptions of types are exchanged. So a reader
 /// with `force_type_validation` matches no writer; the other flags are announced, and decide nothing here.
+///
+/// ```
+/// # use weir_rtps::qos::{TypeConsistency, TypeConsistencyKind};
+/// let strict = TypeConsistency::default().kind(TypeConsistencyKind::DisallowTypeCoercion);
+/// assert!(strict.ignore_string_bounds);
+/// ```
 #[expect(clippy::struct_excessive_bools, reason = "the policy of the specification has these flags")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub struct TypeConsistency {
     /// Whether the types may differ.
     pub kind: TypeConsistencyKind,
@@ -214,6 +221,50 @@ impl TypeConsistency {
         prevent_type_widening: false,
         force_type_validation: false,
     };
+}
+
+impl TypeConsistency {
+    /// Sets whether the types may differ.
+    #[must_use]
+    pub const fn kind(mut self, kind: TypeConsistencyKind) -> Self {
+        self.kind = kind;
+        self
+    }
+
+    /// Sets whether bounds of sequences may differ.
+    #[must_use]
+    pub const fn ignore_sequence_bounds(mut self, ignore: bool) -> Self {
+        self.ignore_sequence_bounds = ignore;
+        self
+    }
+
+    /// Sets whether bounds of strings may differ.
+    #[must_use]
+    pub const fn ignore_string_bounds(mut self, ignore: bool) -> Self {
+        self.ignore_string_bounds = ignore;
+        self
+    }
+
+    /// Sets whether names of members may differ.
+    #[must_use]
+    pub const fn ignore_member_names(mut self, ignore: bool) -> Self {
+        self.ignore_member_names = ignore;
+        self
+    }
+
+    /// Sets whether a writer's type must have all members of the reader's.
+    #[must_use]
+    pub const fn prevent_type_widening(mut self, prevent: bool) -> Self {
+        self.prevent_type_widening = prevent;
+        self
+    }
+
+    /// Sets whether descriptions of both types are required.
+    #[must_use]
+    pub const fn force_type_validation(mut self, force: bool) -> Self {
+        self.force_type_validation = force;
+        self
+    }
 }
 
 impl Default for TypeConsistency {
@@ -329,7 +380,14 @@ pub enum PresentationScope {
 ///
 /// Limits that contradict each other or the depth of the history are refused when the endpoint is
 /// created.
+///
+/// ```
+/// # use weir_rtps::qos::ResourceLimits;
+/// let limits = ResourceLimits::default().max_samples(1_000).max_instances(10);
+/// assert_eq!((limits.max_samples, limits.max_bytes), (Some(1_000), None));
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
+#[non_exhaustive]
 pub struct ResourceLimits {
     /// Samples over all instances.
     pub max_samples: Option<u32>,
@@ -352,6 +410,34 @@ impl ResourceLimits {
     /// No limits: the default.
     pub const UNLIMITED: Self =
         Self { max_samples: None, max_instances: None, max_samples_per_instance: None, max_bytes: None };
+
+    /// Limits the samples over all instances.
+    #[must_use]
+    pub const fn max_samples(mut self, samples: u32) -> Self {
+        self.max_samples = Some(samples);
+        self
+    }
+
+    /// Limits the instances.
+    #[must_use]
+    pub const fn max_instances(mut self, instances: u32) -> Self {
+        self.max_instances = Some(instances);
+        self
+    }
+
+    /// Limits the samples of one instance.
+    #[must_use]
+    pub const fn max_samples_per_instance(mut self, samples: u32) -> Self {
+        self.max_samples_per_instance = Some(samples);
+        self
+    }
+
+    /// Limits the bytes of samples over all instances.
+    #[must_use]
+    pub const fn max_bytes(mut self, bytes: usize) -> Self {
+        self.max_bytes = Some(bytes);
+        self
+    }
 }
 
 /// DATA_REPRESENTATION id of XCDR version 1, the default (XTypes 1.3, 7.6.3.1.1).
@@ -363,6 +449,7 @@ pub const XCDR2: i16 = 2;
 /// The id of a policy in DDS, as in incompatible-QoS statuses (DDS 1.4, 2.3.3, `QosPolicyId_t`; XTypes 1.3, 7.6.3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u32)]
+#[non_exhaustive]
 pub enum PolicyId {
     /// USER_DATA.
     UserData = 1,

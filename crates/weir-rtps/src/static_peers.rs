@@ -52,6 +52,7 @@ impl StaticEndpoint {
 
 /// How the announcement of an endpoint differs from what was known of it beforehand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct StaticDifference {
     /// The endpoint that was announced.
     pub endpoint: Guid,

@@ -10,7 +10,7 @@ use crate::types::{Blob, Everything, Numbered, ShapeType};
 use crate::weir::{LIMIT, Run, write_until_content};
 
 /// With so long a delay, only full messages and flushes are sent.
-const POLICY: BatchPolicy = BatchPolicy { max_bytes: 8192, max_samples: 1000, max_delay: LIMIT };
+const POLICY: BatchPolicy = BatchPolicy::new(8192, 1000, LIMIT);
 
 /// Checks that everything arrives, with several samples per datagram unless one fills it.
 fn batches_to_cyclone<T: Numbered>(name: &str, count: u32, sizes: &[u32], instances: u32, least: u64) {
@@ -59,7 +59,7 @@ fn cyclone_gets_best_effort_messages_with_many_samples() {
     let run = Run::new("best_effort_batches_to_cyclone");
     let mut peer = start(&run, "");
     peer.ask(&run.command::<ShapeType>("reader", Reliability::BestEffort));
-    let policy = BatchPolicy { max_delay: Duration::from_millis(1), ..POLICY };
+    let policy = BatchPolicy::new(8192, 1000, Duration::from_millis(1));
     let writer = run.writer_with_qos::<ShapeType>(DataWriterQos::default().best_effort().batch(policy));
     await_match(&writer, &mut peer);
     write_until_content(&mut peer, &writer, 2000, 32, 3);

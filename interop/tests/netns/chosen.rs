@@ -34,8 +34,8 @@ fn what_is_sent_to_another_interface_is_not_accepted() {
         let unicast = |id| ports::metatraffic_unicast_port(DOMAIN, id);
         let group = ports::metatraffic_multicast(DOMAIN).as_ref().map(SocketAddrV4::port);
         let mut outsider = ParticipantSettings::default().without_multicast();
-        for port in [group, unicast(0), unicast(1)] {
-            outsider = outsider.peer(Peer { address: Ipv4Addr::new(10, 77, 0, 1), port });
+        for port in [group, unicast(0), unicast(1)].into_iter().flatten() {
+            outsider = outsider.peer(Peer::new(Ipv4Addr::new(10, 77, 0, 1)).port(port));
         }
         let _outsider_writer = writer(other, &participant(other, &outsider));
         one.within(|| witness_reader.wait_for_publications(1, LIMIT).unwrap());

@@ -147,7 +147,7 @@ impl Node {
         settings.threads = means.has_threads;
         settings.stage_times = case.method.breakdown;
         settings.rate_max = settings::rate_max(case)?;
-        settings.peers = case.method.peers.iter().map(|&address| Peer { address, port: None }).collect();
+        settings.peers = case.method.peers.iter().map(|&address| Peer::new(address)).collect();
         let profile = Profile::read(case)?;
         let participant = DomainParticipant::new_with_qos(case.place.domain, settings, profile.participant())
             .map_err(|error| EndpointError::Environment(error.to_string()))?;
@@ -169,11 +169,9 @@ impl Node {
         };
         let qos = if case.reliability == Reliability::Reliable { qos.reliable() } else { qos.best_effort() };
         let qos = match usize::try_from(case.batch_bytes) {
-            Ok(max_bytes @ 1..) => qos.batch(BatchPolicy {
-                max_bytes: max_bytes.min(MESSAGE_BYTES_MAX),
-                max_samples: u32::MAX,
-                max_delay: BATCH_DELAY,
-            }),
+            Ok(max_bytes @ 1..) => {
+                qos.batch(BatchPolicy::new(max_bytes.min(MESSAGE_BYTES_MAX), u32::MAX, BATCH_DELAY))
+            }
             _ => qos,
         };
         let qos = qos.publish_mode(settings::publish_mode(case)?);

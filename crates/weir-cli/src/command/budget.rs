@@ -30,7 +30,7 @@ fn kind_of(item: &BudgetItem) -> &'static str {
 fn in_columns(budget: &Budget) -> String {
     let header = ["item", "count", "bytes each", "bytes", ""].map(str::to_owned);
     let row = |item: &BudgetItem| {
-        let BudgetItem { part, bytes_each, count } = item;
+        let BudgetItem { part, bytes_each, count, .. } = item;
         [
             part.name().to_owned(),
             count.to_string(),

@@ -132,10 +132,9 @@ impl Node {
                 qos.durability(self.settings.durability).durability_service(service).keep_last(depth)
             }
             // A queue of batches holds all of their samples.
-            Some(places) => qos.resource_limits(ResourceLimits {
-                max_samples: Some(places.saturating_mul(batch.samples())),
-                ..ResourceLimits::UNLIMITED
-            }),
+            Some(places) => qos.resource_limits(
+                ResourceLimits::UNLIMITED.max_samples(places.saturating_mul(batch.samples())),
+            ),
             None => match self.limits(batch.data_len.max(batch.bytes)) {
                 Some(limits) => qos.resource_limits(limits),
                 None => qos,
@@ -157,9 +156,7 @@ impl Node {
         let qos = if self.settings.reliable { qos.reliable() } else { qos.best_effort() };
         let qos = if self.keeps_for_late(topic) { qos.durability(self.settings.durability) } else { qos };
         let qos = match self.settings.receive_queue {
-            Some(places) => {
-                qos.resource_limits(ResourceLimits { max_samples: Some(places), ..ResourceLimits::UNLIMITED })
-            }
+            Some(places) => qos.resource_limits(ResourceLimits::UNLIMITED.max_samples(places)),
             // The size of the samples is not known yet.
             None => match self.limits(MESSAGE_BYTES_MAX) {
                 Some(limits) => qos.resource_limits(limits),
@@ -224,7 +221,7 @@ impl Node {
         let only = self.settings.only.as_ref().filter(|_| topic == THROUGHPUT);
         let topic = self.participant.create_topic(topic).map_err(failed)?;
         let qos = match group {
-            Some(address) => qos.multicast(MulticastGroup { address, port: None }),
+            Some(address) => qos.multicast(MulticastGroup::new(address)),
             None => qos,
         };
         let Some(only) = only else { return self.create_reader_of(&topic, qos, listener) };
@@ -265,11 +262,7 @@ impl Batch {
     /// any case, as they do there.
     fn policy(self) -> BatchPolicy {
         let two = 2 * (self.data_len + OVERHEAD_BYTES) + OVERHEAD_BYTES;
-        BatchPolicy {
-            max_bytes: self.bytes.max(two).min(MESSAGE_BYTES_MAX),
-            max_samples: u32::MAX,
-            max_delay: BATCH_DELAY,
-        }
+        BatchPolicy::new(self.bytes.max(two).min(MESSAGE_BYTES_MAX), u32::MAX, BATCH_DELAY)
     }
 }
 

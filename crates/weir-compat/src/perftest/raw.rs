@@ -59,11 +59,11 @@ impl Sockets {
             receive_buffer: from.receive_buffer,
             send_buffer: from.send_buffer,
             wait: match from.wait {
-                weir_dds::WaitStrategy::Block => WaitStrategy::Block,
                 weir_dds::WaitStrategy::Spin => WaitStrategy::Spin,
                 weir_dds::WaitStrategy::SpinThenBlock(spin) => WaitStrategy::SpinThenBlock {
                     spin_us: u32::try_from(spin.as_micros()).unwrap_or(u32::MAX),
                 },
+                _ => WaitStrategy::Block,
             },
         })
     }

@@ -246,7 +246,7 @@ impl Source {
             Pace::Burst => (Some(Coalescing::default()), None, Duration::from_nanos(100)),
             Pace::Batch => {
                 let max_delay = Duration::from_micros(100);
-                let policy = BatchPolicy { max_bytes: 8192, max_samples: 1000, max_delay };
+                let policy = BatchPolicy::new(8192, 1000, max_delay);
                 (Some(Coalescing::default()), Some(policy), Duration::from_nanos(100))
             }
         };

@@ -33,7 +33,7 @@ pub(crate) fn write() -> u32 {
 /// The same with a batch of 100 samples that is sent at once.
 pub(crate) fn write_batch() -> u32 {
     const BATCH: u32 = 100;
-    let policy = BatchPolicy { max_bytes: 65_000, max_samples: BATCH, max_delay: PATIENCE };
+    let policy = BatchPolicy::new(65_000, BATCH, PATIENCE);
     let ends = Ends::new(qos().batch(policy));
     let write = |writer: &DataWriter<TestData>, sample: &TestData| {
         (0..BATCH).for_each(|_| writer.write(sample).unwrap());

@@ -107,6 +107,19 @@ impl<T: DdsType> DataReader<T> {
 }
 
 /// The samples of a reader as a stream: see [`DataReader::stream`].
+///
+/// ```no_run
+/// # use weir_dds::{DataReader, DdsType};
+/// use futures::StreamExt;
+///
+/// # async fn f<T: DdsType + std::fmt::Debug>(reader: &DataReader<T>) -> weir_dds::Result<()> {
+/// let mut samples = reader.stream();
+/// while let Some(sample) = samples.next().await {
+///     println!("{:?}", sample.data());
+/// }
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug, Clone)]
 pub struct SampleStream<T> {
     reader: DataReader<T>,

@@ -20,6 +20,19 @@ use crate::status_mask::{StatusKind, StatusMask};
 /// function.
 ///
 /// With either, this is DDS's `QueryCondition`. A handle: clones refer to the same condition.
+///
+/// ```no_run
+/// # use weir_dds::{DataReader, DdsType};
+/// # fn f<T: DdsType + std::fmt::Debug>(reader: &DataReader<T>) -> weir_dds::Result<()> {
+/// use weir_dds::States;
+///
+/// let unread = reader.read_condition(States::NOT_READ);
+/// if unread.trigger_value() {
+///     println!("{:?}", reader.take_w_condition(100, &unread)?);
+/// }
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone)]
 pub struct ReadCondition<T> {
     state: Arc<ReadState<T>>,
@@ -69,6 +82,24 @@ impl<T: DdsType> DataReader<T> {
     ///
     /// If the condition is attached to a wait set with an [`event_fd`](crate::WaitSet::event_fd), the engine's threads
     /// call `predicate`, too. A panic there makes the descriptor readable, and the thread that then waits gets it.
+    ///
+    /// ```no_run
+    /// # use weir_dds::{DataReader, DdsType};
+    /// # #[derive(DdsType, Default, Debug)]
+    /// # #[dds(extensibility = "final")]
+    /// # struct Reading {
+    /// #     #[dds(key)]
+    /// #     sensor: u32,
+    /// #     celsius: f64,
+    /// # }
+    /// # fn f(reader: &DataReader<Reading>) -> weir_dds::Result<()> {
+    /// use weir_dds::States;
+    ///
+    /// let hot = reader.query_condition(States::NOT_READ, |reading| reading.celsius > 50.0);
+    /// println!("{:?}", reader.take_w_condition(100, &hot)?);
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn query_condition(
         &self,
         states: States,
@@ -133,6 +164,17 @@ impl<T: DdsType> DataReader<T> {
 
     /// Removes and returns up to `max` samples that make a condition true: oldest first, or in the order of its query.
     ///
+    /// ```no_run
+    /// # use weir_dds::{DataReader, DdsType};
+    /// # fn f<T: DdsType>(reader: &DataReader<T>) -> weir_dds::Result<()> {
+    /// use weir_dds::States;
+    ///
+    /// let ended = reader.read_condition(States::NOT_ALIVE);
+    /// println!("{} instances have ended", reader.take_w_condition(100, &ended)?.len());
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
     /// # Errors
     /// [`DdsError::PreconditionNotMet`] if it is a condition of another reader.
     pub fn take_w_condition(&self, max: usize, condition: &ReadCondition<T>) -> Result<Vec<Sample<T>>> {
@@ -141,6 +183,22 @@ impl<T: DdsType> DataReader<T> {
 
     /// Returns up to `max` samples that make a condition true: oldest first, or in the order of its query. They are
     /// read from then on.
+    ///
+    /// ```no_run
+    /// # use weir_dds::{DataReader, DdsType};
+    /// # #[derive(DdsType, Default, Debug)]
+    /// # #[dds(extensibility = "final")]
+    /// # struct Reading {
+    /// #     #[dds(key)]
+    /// #     sensor: u32,
+    /// #     celsius: f64,
+    /// # }
+    /// # fn f(reader: &DataReader<Reading>) -> weir_dds::Result<()> {
+    /// let hot = reader.query(|reading| reading.celsius > 50.0);
+    /// println!("{:?}", reader.read_w_condition(100, &hot)?);
+    /// # Ok(())
+    /// # }
+    /// ```
     ///
     /// # Errors
     /// [`DdsError::PreconditionNotMet`] if it is a condition of another reader.

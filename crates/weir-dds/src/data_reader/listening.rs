@@ -13,6 +13,32 @@ use crate::upper_listeners::{NilListener, SubscriberListener, call_for_reader};
 impl<T: 'static> DataReader<T> {
     /// Sets the listener for all events, or removes it: then they are for the listeners of the subscriber and the
     /// participant.
+    ///
+    /// ```no_run
+    /// # use weir_dds::{DataReader, DdsType};
+    /// # #[derive(DdsType, Default, Debug)]
+    /// # #[dds(extensibility = "final")]
+    /// # struct Reading {
+    /// #     #[dds(key)]
+    /// #     sensor: u32,
+    /// #     celsius: f64,
+    /// # }
+    /// # fn f(reader: &DataReader<Reading>) -> weir_dds::Result<()> {
+    /// use std::sync::Arc;
+    /// use weir_dds::{DataReaderListener, MatchedStatus};
+    ///
+    /// struct Printer;
+    ///
+    /// impl DataReaderListener<Reading> for Printer {
+    ///     fn on_subscription_matched(&self, _: &DataReader<Reading>, status: MatchedStatus) {
+    ///         println!("{} writers", status.current_count);
+    ///     }
+    /// }
+    ///
+    /// reader.set_listener(Some(Arc::new(Printer)));
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn set_listener(&self, listener: Option<Arc<dyn DataReaderListener<T>>>) {
         let mask = if listener.is_some() { StatusMask::ALL } else { StatusMask::NONE };
         self.set_listener_w_mask(listener, mask);

@@ -14,6 +14,14 @@ use crate::qos::DataReaderQos;
 
 impl<T> DataReader<T> {
     /// Returns the QoS.
+    ///
+    /// ```no_run
+    /// # use weir_dds::{DataReader, DdsType};
+    /// # fn f<T: DdsType + std::fmt::Debug>(reader: &DataReader<T>) -> weir_dds::Result<()> {
+    /// println!("{:?}", reader.get_qos().history);
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn get_qos(&self) -> DataReaderQos {
         self.inner.current.lock().clone()
     }
@@ -65,6 +73,19 @@ impl<T> DataReader<T> {
     /// Readers are enabled when they are created, unless their subscriber is not enabled or its
     /// [`autoenable_created_entities`](crate::SubscriberQos::autoenable_created_entities) says otherwise
     /// (ENTITY_FACTORY, DDS 1.4, 2.2.3.20).
+    ///
+    /// ```no_run
+    /// # use weir_dds::{DdsType, Subscriber, Topic};
+    /// # fn f<T: DdsType>(subscriber: &Subscriber, topic: &Topic<T>) -> weir_dds::Result<()> {
+    /// use weir_dds::{DataReaderQos, SubscriberQos};
+    ///
+    /// subscriber.set_qos(SubscriberQos::default().autoenable_created_entities(false))?;
+    /// let reader = subscriber.create_datareader(topic, DataReaderQos::default())?;
+    /// // It is announced only now.
+    /// reader.enable()?;
+    /// # Ok(())
+    /// # }
+    /// ```
     ///
     /// # Errors
     /// - [`DdsError::PreconditionNotMet`]: the subscriber is not enabled.

@@ -37,6 +37,24 @@ impl<T: DdsType> DataReader<T> {
     /// Returns up to `max` values that meet a query and marks them as read.
     ///
     /// Otherwise as [`DataReader::take_query`].
+    ///
+    /// ```no_run
+    /// # use weir_dds::{DataReader, DdsType};
+    /// # #[derive(DdsType, Default, Debug)]
+    /// # #[dds(extensibility = "final")]
+    /// # struct Reading {
+    /// #     #[dds(key)]
+    /// #     sensor: u32,
+    /// #     celsius: f64,
+    /// # }
+    /// # fn f(reader: &DataReader<Reading>) -> weir_dds::Result<()> {
+    /// use weir_dds::{Query, States};
+    ///
+    /// let query = Query::new("celsius > %0 ORDER BY celsius", &["30.0"])?;
+    /// let hottest_last = reader.read_query(&query, 100, States::NOT_READ);
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn read_query(&self, query: &Query<T>, max: usize, states: States) -> Vec<Sample<T>> {
         self.select().query(query).states(states).max(max).read()
     }

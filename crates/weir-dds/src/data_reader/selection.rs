@@ -90,6 +90,23 @@ impl<'a, T: DdsType> Selection<'a, T> {
     /// Selects the samples of one instance.
     ///
     /// None, if the reader never received a sample of it.
+    ///
+    /// ```no_run
+    /// # use weir_dds::{DataReader, DdsType};
+    /// # #[derive(DdsType, Default, Debug)]
+    /// # #[dds(extensibility = "final")]
+    /// # struct Reading {
+    /// #     #[dds(key)]
+    /// #     sensor: u32,
+    /// #     celsius: f64,
+    /// # }
+    /// # fn f(reader: &DataReader<Reading>) -> weir_dds::Result<()> {
+    /// if let Some(instance) = reader.lookup_instance(&Reading { sensor: 7, ..Reading::default() })? {
+    ///     println!("{:?}", reader.select().instance(instance).max(10).take());
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn instance(mut self, handle: InstanceHandle) -> Self {
         self.what.instances = Instances::One(handle);
         self
@@ -105,6 +122,16 @@ impl<'a, T: DdsType> Selection<'a, T> {
     }
 
     /// Selects samples in these states.
+    ///
+    /// ```no_run
+    /// # use weir_dds::{DataReader, DdsType};
+    /// # fn f<T: DdsType>(reader: &DataReader<T>) -> weir_dds::Result<()> {
+    /// use weir_dds::States;
+    ///
+    /// let unread = reader.select().states(States::NOT_READ).read();
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn states(mut self, states: States) -> Self {
         self.what.states = states;
         self
@@ -169,6 +196,14 @@ impl<'a, T: DdsType> Selection<'a, T> {
     }
 
     /// Removes the samples from the reader and returns them: oldest first, or in the order of a condition's query.
+    ///
+    /// ```no_run
+    /// # use weir_dds::{DataReader, DdsType};
+    /// # fn f<T: DdsType>(reader: &DataReader<T>) -> weir_dds::Result<()> {
+    /// let ten = reader.select().max(10).take();
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn take(self) -> Vec<Sample<T>> {
         let mut samples = SampleSeq::new();
         self.take_into(&mut samples);

@@ -7,6 +7,23 @@ use crate::error::Result;
 use crate::sample::SampleInfo;
 
 /// A sample that was not decoded.
+///
+/// ```no_run
+/// # use weir_dds::{DataReader, DdsType};
+/// # #[derive(DdsType, Default, Debug)]
+/// # #[dds(extensibility = "final")]
+/// # struct Reading {
+/// #     #[dds(key)]
+/// #     sensor: u32,
+/// #     celsius: f64,
+/// # }
+/// # fn f(reader: &DataReader<Reading>) -> weir_dds::Result<()> {
+/// for sample in reader.take_serialized(100) {
+///     println!("{} bytes: {:?}", sample.payload.len(), sample.decode::<Reading>()?);
+/// }
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct SerializedSample {

@@ -10,7 +10,7 @@ use crate::error::Result;
 use crate::key::{instance_of_key_hash, instance_of_payload, key_payload_of};
 use crate::qos::{DataReaderQos, check_policies};
 
-pub(super) fn check_qos(qos: &DataReaderQos) -> Result<()> {
+pub(crate) fn check_qos(qos: &DataReaderQos) -> Result<()> {
     check_policies(&qos.announced())
 }
 

@@ -13,11 +13,38 @@ impl<T> DataWriter<T> {
     /// Returns the statuses that have changed since they were read (DDS 1.4, 2.2.2.1.1.4).
     ///
     /// They are reset when they are read, or a listener is called.
+    ///
+    /// ```no_run
+    /// # use weir_dds::{DataWriter, DdsType};
+    /// # fn f<T: DdsType>(writer: &DataWriter<T>) -> weir_dds::Result<()> {
+    /// use weir_dds::StatusKind;
+    ///
+    /// if writer.status_changes().contains(StatusKind::PublicationMatched) {
+    ///     println!("{} readers", writer.publication_matched_status().current_count);
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn status_changes(&self) -> StatusMask {
         self.inner.changes()
     }
 
     /// Returns the condition that is true while enabled statuses have changed.
+    ///
+    /// ```no_run
+    /// # use std::time::Duration;
+    /// # use weir_dds::{DataWriter, DdsType};
+    /// # fn f<T: DdsType>(writer: &DataWriter<T>) -> weir_dds::Result<()> {
+    /// use weir_dds::{StatusMask, WaitSet};
+    ///
+    /// let condition = writer.status_condition();
+    /// condition.set_enabled_statuses(StatusMask::PUBLICATION_MATCHED);
+    /// let wait_set = WaitSet::new();
+    /// wait_set.attach_condition(&condition);
+    /// wait_set.wait(Duration::from_secs(10))?;
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn status_condition(&self) -> StatusCondition {
         StatusCondition::new(Arc::clone(&self.inner) as Arc<dyn StatusSource>)
     }

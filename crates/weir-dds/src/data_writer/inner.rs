@@ -331,7 +331,7 @@ impl Inner {
     /// Ends the writer: unregisters its instances, sends what is held back, and leaves discovery.
     ///
     /// Returns an error if the end was not sent or acknowledged in time. Does nothing the second time.
-    pub(super) fn close(&self) -> Result<()> {
+    pub(crate) fn close(&self) -> Result<()> {
         if self.is_closed.swap(true, Ordering::SeqCst) {
             return Ok(());
         }

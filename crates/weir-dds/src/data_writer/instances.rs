@@ -19,6 +19,21 @@ use crate::key::{instance_of, key_hash_of};
 impl<T: DdsType> DataWriter<T> {
     /// Disposes an instance. Only the key members of `sample` are used.
     ///
+    /// ```no_run
+    /// # use weir_dds::{DataWriter, DdsType};
+    /// # #[derive(DdsType, Default, Debug)]
+    /// # #[dds(extensibility = "final")]
+    /// # struct Reading {
+    /// #     #[dds(key)]
+    /// #     sensor: u32,
+    /// #     celsius: f64,
+    /// # }
+    /// # fn f(writer: &DataWriter<Reading>) -> weir_dds::Result<()> {
+    /// writer.dispose(&Reading { sensor: 7, ..Reading::default() })?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
     /// # Errors
     /// As [`DataWriter::write`]; [`DdsError::BadParameter`] if the topic has no key.
     pub fn dispose(&self, sample: &T) -> Result<()> {
@@ -35,6 +50,22 @@ impl<T: DdsType> DataWriter<T> {
 
     /// Disposes a registered instance, see [`DataWriter::dispose`].
     ///
+    /// ```no_run
+    /// # use weir_dds::{DataWriter, DdsType};
+    /// # #[derive(DdsType, Default, Debug)]
+    /// # #[dds(extensibility = "final")]
+    /// # struct Reading {
+    /// #     #[dds(key)]
+    /// #     sensor: u32,
+    /// #     celsius: f64,
+    /// # }
+    /// # fn f(writer: &DataWriter<Reading>) -> weir_dds::Result<()> {
+    /// let sensor = writer.register_instance(&Reading { sensor: 7, ..Reading::default() })?;
+    /// writer.dispose_by_handle(sensor)?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
     /// # Errors
     /// As [`DataWriter::write`]; [`DdsError::BadParameter`] if the instance is not registered.
     pub fn dispose_by_handle(&self, handle: InstanceHandle) -> Result<()> {
@@ -45,6 +76,23 @@ impl<T: DdsType> DataWriter<T> {
     ///
     /// Only the key members of `sample` are used. Sends nothing. Writing does not require
     /// registration. Closing or dropping the writer unregisters its instances.
+    ///
+    /// ```no_run
+    /// # use weir_dds::{DataWriter, DdsType};
+    /// # #[derive(DdsType, Default, Debug)]
+    /// # #[dds(extensibility = "final")]
+    /// # struct Reading {
+    /// #     #[dds(key)]
+    /// #     sensor: u32,
+    /// #     celsius: f64,
+    /// # }
+    /// # fn f(writer: &DataWriter<Reading>) -> weir_dds::Result<()> {
+    /// let sensor = writer.register_instance(&Reading { sensor: 7, ..Reading::default() })?;
+    /// writer.write(&Reading { sensor: 7, celsius: 21.5 })?;
+    /// writer.unregister_by_handle(sensor)?;
+    /// # Ok(())
+    /// # }
+    /// ```
     ///
     /// # Errors
     /// - [`DdsError::BadParameter`]: the topic has no key.
@@ -88,6 +136,21 @@ impl<T: DdsType> DataWriter<T> {
     /// Disposes the instance as well if
     /// [`DataWriterQos::autodispose_unregistered_instances`](crate::DataWriterQos::autodispose_unregistered_instances)
     /// is set.
+    ///
+    /// ```no_run
+    /// # use weir_dds::{DataWriter, DdsType};
+    /// # #[derive(DdsType, Default, Debug)]
+    /// # #[dds(extensibility = "final")]
+    /// # struct Reading {
+    /// #     #[dds(key)]
+    /// #     sensor: u32,
+    /// #     celsius: f64,
+    /// # }
+    /// # fn f(writer: &DataWriter<Reading>) -> weir_dds::Result<()> {
+    /// writer.unregister_instance(&Reading { sensor: 7, ..Reading::default() })?;
+    /// # Ok(())
+    /// # }
+    /// ```
     ///
     /// # Errors
     /// As [`DataWriter::dispose`].
@@ -155,6 +218,22 @@ impl<T: DdsType> DataWriter<T> {
     ///
     /// Only the key members of `sample` are used. `None` if the instance is not
     /// [registered](DataWriter::register_instance), or if the topic has no key.
+    ///
+    /// ```no_run
+    /// # use weir_dds::{DataWriter, DdsType};
+    /// # #[derive(DdsType, Default, Debug)]
+    /// # #[dds(extensibility = "final")]
+    /// # struct Reading {
+    /// #     #[dds(key)]
+    /// #     sensor: u32,
+    /// #     celsius: f64,
+    /// # }
+    /// # fn f(writer: &DataWriter<Reading>) -> weir_dds::Result<()> {
+    /// let registered = writer.register_instance(&Reading { sensor: 7, ..Reading::default() })?;
+    /// assert_eq!(writer.lookup_instance(&Reading { sensor: 7, celsius: 1.0 })?, Some(registered));
+    /// # Ok(())
+    /// # }
+    /// ```
     ///
     /// # Errors
     /// [`DdsError::Encoding`] if the type does not allow the key.

@@ -12,6 +12,32 @@ use crate::upper_listeners::{NilListener, PublisherListener, call_for_writer};
 impl<T: 'static> DataWriter<T> {
     /// Sets the listener for all events, or removes it: then they are for the listeners of the publisher and the
     /// participant.
+    ///
+    /// ```no_run
+    /// # use weir_dds::{DataWriter, DdsType};
+    /// # #[derive(DdsType, Default, Debug)]
+    /// # #[dds(extensibility = "final")]
+    /// # struct Reading {
+    /// #     #[dds(key)]
+    /// #     sensor: u32,
+    /// #     celsius: f64,
+    /// # }
+    /// # fn f(writer: &DataWriter<Reading>) -> weir_dds::Result<()> {
+    /// use std::sync::Arc;
+    /// use weir_dds::{DataWriterListener, MatchedStatus};
+    ///
+    /// struct Printer;
+    ///
+    /// impl DataWriterListener<Reading> for Printer {
+    ///     fn on_publication_matched(&self, _: &DataWriter<Reading>, status: MatchedStatus) {
+    ///         println!("{} readers", status.current_count);
+    ///     }
+    /// }
+    ///
+    /// writer.set_listener(Some(Arc::new(Printer)));
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn set_listener(&self, listener: Option<Arc<dyn DataWriterListener<T>>>) {
         let mask = if listener.is_some() { StatusMask::ALL } else { StatusMask::NONE };
         self.set_listener_w_mask(listener, mask);

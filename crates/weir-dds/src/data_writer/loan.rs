@@ -157,8 +157,26 @@ impl<T: DdsType> fmt::Debug for Loan<T> {
 }
 
 /// A loan that was not written, with the reason.
+///
+/// ```no_run
+/// # use weir_dds::{Bytes, DataWriter, DdsType};
+/// # #[derive(DdsType, Default)]
+/// # #[dds(extensibility = "final")]
+/// # struct Image {
+/// #     pixels: Bytes,
+/// # }
+/// # fn f(writer: &DataWriter<Image>) -> weir_dds::Result<()> {
+/// let mut loan = writer.loan(1000)?;
+/// while let Err(not_written) = loan.write() {
+///     eprintln!("{}, trying again", not_written.error);
+///     loan = *not_written.loan;
+/// }
+/// # Ok(())
+/// # }
+/// ```
 #[derive(thiserror::Error)]
 #[error("{error}")]
+#[non_exhaustive]
 pub struct NotWritten<T: DdsType> {
     /// Why the write failed.
     pub error: DdsError,

@@ -15,6 +15,14 @@ use crate::qos::{DataWriterQos, DurabilityStatus, Reliability};
 
 impl<T> DataWriter<T> {
     /// Returns the QoS.
+    ///
+    /// ```no_run
+    /// # use weir_dds::{DataWriter, DdsType};
+    /// # fn f<T: DdsType + std::fmt::Debug>(writer: &DataWriter<T>) -> weir_dds::Result<()> {
+    /// println!("{:?}", writer.get_qos().history);
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn get_qos(&self) -> DataWriterQos {
         self.inner.current.lock().clone()
     }
@@ -64,6 +72,15 @@ impl<T> DataWriter<T> {
     ///
     /// Samples that have not left yet go by it, also in their DSCP. As [`DataWriter::set_qos`], it is announced.
     ///
+    /// ```no_run
+    /// # use weir_dds::{DataWriter, DdsType};
+    /// # fn f<T: DdsType>(writer: &DataWriter<T>) -> weir_dds::Result<()> {
+    /// writer.set_transport_priority(10)?;
+    /// assert_eq!(writer.get_qos().transport_priority, 10);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
     /// # Errors
     /// [`DdsError::ThreadFailed`].
     pub fn set_transport_priority(&self, priority: i32) -> Result<()> {
@@ -81,6 +98,26 @@ impl<T> DataWriter<T> {
     /// Writers are enabled when they are created, unless their publisher is not enabled or its
     /// [`autoenable_created_entities`](crate::PublisherQos::autoenable_created_entities) says otherwise
     /// (ENTITY_FACTORY, DDS 1.4, 2.2.3.20). Before that, all that writes fails with [`DdsError::NotEnabled`].
+    ///
+    /// ```no_run
+    /// # use weir_dds::{DdsType, Publisher, Topic};
+    /// # #[derive(DdsType, Default, Debug)]
+    /// # #[dds(extensibility = "final")]
+    /// # struct Reading {
+    /// #     #[dds(key)]
+    /// #     sensor: u32,
+    /// #     celsius: f64,
+    /// # }
+    /// # fn f(publisher: &Publisher, topic: &Topic<Reading>) -> weir_dds::Result<()> {
+    /// use weir_dds::{DataWriterQos, DdsError, PublisherQos};
+    ///
+    /// publisher.set_qos(PublisherQos::default().autoenable_created_entities(false))?;
+    /// let writer = publisher.create_datawriter(topic, DataWriterQos::default())?;
+    /// assert!(matches!(writer.write(&Reading::default()), Err(DdsError::NotEnabled(_))));
+    /// writer.enable()?;
+    /// # Ok(())
+    /// # }
+    /// ```
     ///
     /// # Errors
     /// - [`DdsError::PreconditionNotMet`]: the publisher is not enabled.

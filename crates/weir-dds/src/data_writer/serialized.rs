@@ -20,6 +20,19 @@ impl<T: DdsType> DataWriter<T> {
     ///
     /// The payload is copied unchanged. Apart from its key, it is not checked against the type.
     ///
+    /// ```no_run
+    /// # use weir_dds::{DataReader, DataWriter, DdsType};
+    /// # fn f<T: DdsType>(reader: &DataReader<T>, writer: &DataWriter<T>) -> weir_dds::Result<()> {
+    /// // Passes samples on as they are.
+    /// for sample in reader.take_serialized(100) {
+    ///     if sample.info.valid_data {
+    ///         writer.write_serialized(&sample.payload)?;
+    ///     }
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
     /// # Errors
     /// As [`DataWriter::write`]; [`DdsError::BadParameter`] for another representation, or if the
     /// key cannot be read.

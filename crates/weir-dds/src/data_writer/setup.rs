@@ -13,7 +13,7 @@ use crate::qos::{BatchPolicy, Coalescing, DataWriterQos, PublishMode, check_poli
 const BATCH_BYTES_MIN: usize = 128;
 
 /// Checks the QoS, and returns the encoding it stands for.
-pub(super) fn check_qos(qos: &DataWriterQos) -> Result<Encoding> {
+pub(crate) fn check_qos(qos: &DataWriterQos) -> Result<Encoding> {
     if let Some(batch) = qos.batch
         && (batch.max_bytes < BATCH_BYTES_MIN || batch.max_samples == 0)
     {
@@ -57,8 +57,7 @@ pub(super) fn core_config<T: DdsType>(guid: Guid, qos: &DataWriterQos, hash_seed
 /// Returns how samples are collected: as the application chose, or for a part of the latency budget.
 pub(super) fn batch_of(qos: &DataWriterQos) -> Option<BatchPolicy> {
     let max_delay = qos.latency_budget.min(LATENCY_BUDGET_MAX) / BUDGET_SHARE;
-    let by_budget =
-        BatchPolicy { max_bytes: BUDGET_BATCH_BYTES, max_samples: BUDGET_BATCH_SAMPLES, max_delay };
+    let by_budget = BatchPolicy::new(BUDGET_BATCH_BYTES, BUDGET_BATCH_SAMPLES, max_delay);
     qos.batch.or((!max_delay.is_zero()).then_some(by_budget))
 }
 

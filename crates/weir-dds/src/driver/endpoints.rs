@@ -462,12 +462,14 @@ mod tests {
     use weir_wire::GuidPrefix;
 
     use super::*;
+    use crate::builtin_topics::TopicBuiltinTopicData;
 
     #[test]
     fn a_listener_that_is_replaced_during_a_call_is_not_called_again_and_is_dropped() {
         let guid = Guid::new(GuidPrefix::UNKNOWN, EntityId::UNKNOWN);
         let core = ReaderCore::new(ReaderConfig::new(guid, Reliability::BestEffort));
-        let (topic, group) = (Arc::new(TopicState::new("topic", Weak::new())), Arc::default());
+        let topic = Arc::new(TopicState::new::<TopicBuiltinTopicData>("topic", Weak::new()));
+        let group = Arc::default();
         let endpoint = Arc::new(ReaderEndpoint::new(EntityId::UNKNOWN, core, &topic, &group));
         let all =
             |listener: ReaderListener| Own { mask: StatusMask::ALL, listener: Some(listener), typed: None };

@@ -254,7 +254,7 @@ mod tests {
         let peer = participant(domain_id, WaitStrategy::Block);
         let topic = peer.create_topic("numbers").unwrap();
         // Keeps one sample, which is not taken.
-        let limits = crate::ResourceLimits { max_samples: Some(1), ..crate::ResourceLimits::default() };
+        let limits = crate::ResourceLimits::default().max_samples(1);
         let qos = DataReaderQos::default().reliable().keep_all().resource_limits(limits);
         let _far: DataReader<Number> = peer.create_subscriber().create_datareader(&topic, qos).unwrap();
         for mode in [PublishMode::Synchronous, PublishMode::Asynchronous] {

@@ -42,15 +42,20 @@ impl Driver {
             attempt
         };
         let result = attempt.unwrap_or_else(|panic| self.pass_on(panic));
-        if !followed.calls.is_empty() {
-            self.discovery.announce_change();
-            if self.polling.is_some() {
-                // Threads that wait for matches poll, too.
-                self.channel.announce_change();
-            }
+        if !followed.calls.is_empty() || self.state.contained.is_searched() {
+            self.announce_discovery();
         }
         self.listeners.call(followed.calls);
         result
+    }
+
+    /// Wakes threads that wait for discovery.
+    pub(crate) fn announce_discovery(&self) {
+        self.discovery.announce_change();
+        if self.polling.is_some() {
+            // They poll, too.
+            self.channel.announce_change();
+        }
     }
 
     /// Continues a panic in discovery. It is the participant's failure, even if it is in a thread of the application:
@@ -78,6 +83,9 @@ impl Driver {
         }
         self.follow_up(followed);
         self.report_to_builtin(now, &mut state.core, followed);
+        if !self.state.is_enabled() {
+            return result;
+        }
         // Sent after the events were applied: a peer that matches on this message finds the
         // endpoints ready.
         state.core.poll_transmit(now, &mut state.outbox);
@@ -120,6 +128,9 @@ impl Driver {
 
     /// Does what is due in discovery. Returns when something is due next.
     pub(crate) fn discovery_timeout(&self, now: Time) -> Option<Time> {
+        if !self.state.is_enabled() {
+            return None;
+        }
         let next = self.discovery.state.lock().core.next_timeout()?;
         if next > now {
             return Some(next);

@@ -6,6 +6,7 @@ use weir_rtps::receiver::batch::Counters;
 
 /// Counters of received datagrams.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct ReceiveCounters {
     /// Datagrams, counted as sent, before the kernel coalesced them.
     pub datagrams: u64,

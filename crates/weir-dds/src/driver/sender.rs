@@ -18,6 +18,7 @@ use crate::stage_times::SendTimes;
 
 /// Counters of sent user data.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct SendCounters {
     /// Samples, including repairs, once for every destination.
     pub samples: u64,

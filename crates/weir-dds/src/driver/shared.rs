@@ -26,7 +26,7 @@ use crate::builtin_subscriber::KnownReaders;
 use crate::clock::WallClock;
 use crate::dscp::DscpMapping;
 use crate::error::{DdsError, Result};
-use crate::levels::ParticipantLevel;
+use crate::levels::{ParticipantLevel, ParticipantState};
 use crate::limits::LimitsTable;
 use crate::multicast::MulticastGroup;
 use crate::qos::DomainParticipantQos;
@@ -51,6 +51,7 @@ pub(crate) struct Driver {
     pub(crate) listeners: Listeners,
     /// The participant's listener.
     pub(crate) level: Arc<ParticipantLevel>,
+    pub(crate) state: ParticipantState,
     pub(crate) builtin: KnownReaders,
     pub(crate) meta: MetaSockets,
     pub(super) network: Network,

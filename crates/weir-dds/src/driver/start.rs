@@ -26,6 +26,7 @@ use super::timers::Timers;
 use super::{receive_thread, timer_thread};
 use crate::clock::{self, WallClock};
 use crate::error::{DdsError, Result};
+use crate::levels::ParticipantState;
 use crate::qos::DomainParticipantQos;
 use crate::settings::ParticipantSettings;
 use crate::status_mask::StatusMask;
@@ -96,6 +97,7 @@ impl Driver {
             discovery: Discovery::new(ParticipantCore::new(config, clock::now())),
             listeners,
             level: Arc::default(),
+            state: ParticipantState::new(settings.autoenable),
             builtin: Mutex::default(),
             meta,
             network: Network::new(choice, watch, selected),

@@ -94,7 +94,8 @@ fn receive_metatraffic(driver: &Driver, socket: &UdpSocket, is_group: bool, batc
     }
     driver.with_discovery(|core, now| {
         for _ in 0..BATCHES_MAX {
-            for message in batch.messages() {
+            // A participant that is not enabled knows no other.
+            for message in batch.messages().filter(|_| driver.state.is_enabled()) {
                 for datagram in message.datagrams() {
                     if is_group {
                         core.handle_group_datagram(now, message.from, datagram);

@@ -16,7 +16,7 @@ use crate::multicast::MulticastGroup;
 /// ```
 /// use weir_dds::{DataReaderQos, ResourceLimits};
 ///
-/// let limits = ResourceLimits { max_samples: Some(1_000), ..ResourceLimits::default() };
+/// let limits = ResourceLimits::default().max_samples(1_000);
 /// let qos = DataReaderQos::default().reliable().keep_all().resource_limits(limits);
 /// # let _ = qos;
 /// ```
@@ -92,6 +92,13 @@ impl DataReaderQos {
     /// Joins a multicast group in addition to the unicast address.
     ///
     /// A writer with several readers in the group sends each sample once. Repairs use unicast.
+    ///
+    /// ```
+    /// use weir_dds::{DataReaderQos, MulticastGroup};
+    ///
+    /// let qos = DataReaderQos::default().multicast(MulticastGroup::default());
+    /// # let _ = qos;
+    /// ```
     #[must_use]
     pub fn multicast(mut self, group: MulticastGroup) -> Self {
         self.multicast = Some(group);
@@ -102,6 +109,15 @@ impl DataReaderQos {
     ///
     /// TIME_BASED_FILTER, DDS 1.4, 2.2.3.12. Values that arrive sooner after the last one that was delivered are left
     /// out, and are not delivered later. Ends of instances always are.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use weir_dds::DataReaderQos;
+    ///
+    /// // At most ten samples a second of each instance.
+    /// let qos = DataReaderQos::default().time_based_filter(Duration::from_millis(100));
+    /// # let _ = qos;
+    /// ```
     #[must_use]
     pub fn time_based_filter(mut self, minimum_separation: Duration) -> Self {
         self.time_based_filter = minimum_separation;
@@ -121,6 +137,16 @@ impl DataReaderQos {
     /// Sets when samples of instances that have ended are removed, although they were not taken; never by default.
     ///
     /// READER_DATA_LIFECYCLE, DDS 1.4, 2.2.3.22.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use weir_dds::{DataReaderQos, ReaderDataLifecycle};
+    ///
+    /// let mut lifecycle = ReaderDataLifecycle::default();
+    /// lifecycle.autopurge_disposed_samples_delay = Duration::from_secs(60);
+    /// let qos = DataReaderQos::default().reader_data_lifecycle(lifecycle);
+    /// # let _ = qos;
+    /// ```
     #[must_use]
     pub fn reader_data_lifecycle(mut self, lifecycle: ReaderDataLifecycle) -> Self {
         self.reader_data_lifecycle = lifecycle;
@@ -130,6 +156,14 @@ impl DataReaderQos {
     /// Sets which types of writers are accepted; by default those of the same name.
     ///
     /// TYPE_CONSISTENCY_ENFORCEMENT, DDS-XTypes 1.3, 7.6.3.7. See [`TypeConsistency`].
+    ///
+    /// ```
+    /// use weir_dds::{DataReaderQos, TypeConsistency, TypeConsistencyKind};
+    ///
+    /// let strict = TypeConsistency::default().kind(TypeConsistencyKind::DisallowTypeCoercion);
+    /// let qos = DataReaderQos::default().type_consistency(strict);
+    /// # let _ = qos;
+    /// ```
     #[must_use]
     pub fn type_consistency(mut self, consistency: TypeConsistency) -> Self {
         self.type_consistency = consistency;

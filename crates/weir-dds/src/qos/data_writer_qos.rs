@@ -116,6 +116,13 @@ writing_setters!(DataWriterQos);
 
 impl DataWriterQos {
     /// Sets the representation; XCDR1 by default.
+    ///
+    /// ```
+    /// use weir_dds::{DataRepresentation, DataWriterQos};
+    ///
+    /// let qos = DataWriterQos::default().data_representation(DataRepresentation::Xcdr2);
+    /// # let _ = qos;
+    /// ```
     #[must_use]
     pub fn data_representation(mut self, representation: DataRepresentation) -> Self {
         self.representation = representation;
@@ -126,6 +133,13 @@ impl DataWriterQos {
     ///
     /// OWNERSHIP_STRENGTH, DDS 1.4, 2.2.3.10. Under exclusive ownership, the strongest writer owns an instance. Of
     /// equal ones, the one with the lower GUID does.
+    ///
+    /// ```
+    /// use weir_dds::{DataWriterQos, Ownership};
+    ///
+    /// let backup = DataWriterQos::default().ownership(Ownership::Exclusive).ownership_strength(1);
+    /// # let _ = backup;
+    /// ```
     #[must_use]
     pub fn ownership_strength(mut self, strength: i32) -> Self {
         self.ownership_strength = strength;
@@ -158,6 +172,14 @@ impl DataWriterQos {
     /// Sets whether unregistering an instance also disposes it.
     ///
     /// WRITER_DATA_LIFECYCLE, DDS 1.4, 2.2.3.21.
+    ///
+    /// ```
+    /// use weir_dds::DataWriterQos;
+    ///
+    /// // Another writer may go on with an instance that this one unregisters.
+    /// let qos = DataWriterQos::default().autodispose_unregistered_instances(false);
+    /// # let _ = qos;
+    /// ```
     #[must_use]
     pub fn autodispose_unregistered_instances(mut self, autodispose: bool) -> Self {
         self.autodispose_unregistered_instances = autodispose;
@@ -198,7 +220,7 @@ impl DataWriterQos {
     /// use weir_dds::{BatchPolicy, DataWriterQos};
     ///
     /// let policy =
-    ///     BatchPolicy { max_bytes: 1_400, max_samples: 100, max_delay: Duration::from_millis(1) };
+    ///     BatchPolicy::new(1_400, 100, Duration::from_millis(1));
     /// let qos = DataWriterQos::default().batch(policy);
     /// # let _ = qos;
     /// ```

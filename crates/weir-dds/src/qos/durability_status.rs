@@ -19,6 +19,7 @@ use super::Durability;
 /// # }
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct DurabilityStatus {
     /// The durability that the writer announces.
     pub announced: Durability,

@@ -34,6 +34,13 @@ impl DomainParticipantQos {
 }
 
 /// ENTITY_FACTORY: whether entities are enabled when they are created (DDS 1.4, 2.2.3.20).
+///
+/// ```
+/// use weir_dds::PublisherQos;
+///
+/// let qos = PublisherQos::default().autoenable_created_entities(false);
+/// assert!(!qos.entity_factory.autoenable_created_entities);
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct EntityFactory {
     /// Whether they are; `true` by default. Otherwise the application calls `enable`.

@@ -106,6 +106,12 @@ impl TopicQos {
     }
 
     /// Sets the bytes for applications that discover the topic's endpoints; none by default.
+    ///
+    /// ```
+    /// use weir_dds::TopicQos;
+    ///
+    /// assert_eq!(TopicQos::default().topic_data(*b"version 2").topic_data, b"version 2");
+    /// ```
     #[must_use]
     pub fn topic_data(mut self, bytes: impl Into<Vec<u8>>) -> Self {
         self.topic_data = bytes.into();

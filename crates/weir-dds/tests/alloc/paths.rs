@@ -153,7 +153,7 @@ fn reliable_bursts_that_are_not_coalesced() {
 #[test]
 fn bursts_that_another_thread_sends() {
     let max_delay = std::time::Duration::from_micros(500);
-    let policy = BatchPolicy { max_bytes: 8192, max_samples: 1000, max_delay };
+    let policy = BatchPolicy::new(8192, 1000, max_delay);
     for (what, (writer, reader)) in [("reliable", reliable()), ("best effort", best_effort())] {
         let writer = writer.publish_mode(PublishMode::Asynchronous);
         bursts(what, (writer.clone(), reader.clone()), Unkeyed::default(), unkeyed);
@@ -187,7 +187,7 @@ fn reliable_bursts_of_1000_instances_with_names() {
 fn reliable_bursts_in_batches() {
     let (writer, reader) = reliable();
     let max_delay = std::time::Duration::from_micros(500);
-    let policy = BatchPolicy { max_bytes: 8192, max_samples: 1000, max_delay };
+    let policy = BatchPolicy::new(8192, 1000, max_delay);
     bursts("reliable batches", (writer.batch(policy), reader), Unkeyed::default(), unkeyed);
 }
 

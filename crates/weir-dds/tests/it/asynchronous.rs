@@ -21,7 +21,7 @@ fn asynchronous(qos: DataWriterQos) -> DataWriterQos {
 
 /// Batches without a delay limit.
 fn endless_batch(qos: DataWriterQos) -> DataWriterQos {
-    qos.batch(BatchPolicy { max_bytes: 8192, max_samples: u32::MAX, max_delay: DEADLINE })
+    qos.batch(BatchPolicy::new(8192, u32::MAX, DEADLINE))
 }
 
 fn best_effort() -> (DataWriterQos, DataReaderQos) {
@@ -63,7 +63,7 @@ fn samples_arrive_in_order_in_every_way_of_waiting() {
 
 #[test]
 fn samples_arrive_in_order_whether_they_are_put_together_or_not() {
-    let batch = BatchPolicy { max_bytes: 8192, max_samples: u32::MAX, max_delay: Duration::from_millis(1) };
+    let batch = BatchPolicy::new(8192, u32::MAX, Duration::from_millis(1));
     stream(lossless_writer().coalescing(Coalescing::Off), WaitStrategy::Block, 10_000);
     stream(lossless_writer().batch(batch), WaitStrategy::Block, 100_000);
     stream(lossless_writer().batch(batch).coalescing(Coalescing::Off), WaitStrategy::Block, 10_000);
@@ -154,7 +154,7 @@ fn what_is_not_sent_is_bounded_for_best_effort_and_a_writer_is_woken_when_it_is(
 
 #[test]
 fn a_limit_of_samples_counts_those_that_are_not_sent() {
-    let limits = ResourceLimits { max_samples: Some(10), ..ResourceLimits::UNLIMITED };
+    let limits = ResourceLimits::UNLIMITED.max_samples(10);
     for (writer, reader) in [best_effort(), (asynchronous(lossless_writer()), lossless_reader())] {
         let (writer, reader) = pair::<Numbered>(writer.resource_limits(limits), reader);
         std::thread::scope(|scope| {
@@ -326,7 +326,7 @@ fn a_listener_that_writes_may_wait_for_room() {
     let world = World::new();
     let (near, far) = (world.participant(), world.participant());
     let (ping, pong) = (world.sibling(), world.sibling());
-    let limits = ResourceLimits { max_samples: Some(5), ..ResourceLimits::UNLIMITED };
+    let limits = ResourceLimits::UNLIMITED.max_samples(5);
     let narrow = || asynchronous(lossless_writer().resource_limits(limits));
     let (writer, far_reader) = (ping.writer(&near, narrow()), ping.reader(&far, lossless_reader()));
     let (far_writer, reader) = (pong.writer(&far, narrow()), pong.reader(&near, lossless_reader()));

@@ -28,7 +28,7 @@ fn policies_that_cannot_change_are_refused_with_their_names_and_nothing_changes(
     let writer: DataWriter<Numbered> = world.writer(&participant, lossless_writer());
     let before = writer.get_qos();
     assert_eq!(before, lossless_writer());
-    let limits = ResourceLimits { max_samples: Some(9), ..ResourceLimits::default() };
+    let limits = ResourceLimits::default().max_samples(9);
     let delay = DurabilityService { service_cleanup_delay: INFINITE, ..DurabilityService::default() };
     let check = |change: fn(DataWriterQos) -> DataWriterQos, expected: &str| {
         assert_eq!(refused(writer.set_qos(change(before.clone())).unwrap_err()), expected);

@@ -32,7 +32,7 @@ fn a_closed_writer_has_sent_everything_and_writes_no_more() {
 #[test]
 fn closing_a_writer_reports_that_its_end_was_not_acknowledged() {
     // The reader has no room for the end of the instance.
-    let limits = weir_dds::ResourceLimits { max_samples: Some(1), ..weir_dds::ResourceLimits::default() };
+    let limits = weir_dds::ResourceLimits::default().max_samples(1);
     let (writer, reader) = pair::<Keyed>(lossless_writer(), lossless_reader().resource_limits(limits));
     writer.register_instance(&Keyed { id: 1, value: 0 }).unwrap();
     writer.write(&Keyed { id: 1, value: 1 }).unwrap();

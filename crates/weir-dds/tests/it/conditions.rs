@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use weir_dds::{
-    DataReader, DataWriter, DdsError, GuardCondition, ParticipantSettings, Query, States, StatusKind,
-    StatusMask, WaitSet, WaitStrategy,
+    DataReader, DataReaderListener, DataWriter, DdsError, GuardCondition, ParticipantSettings, Query, States,
+    StatusKind, StatusMask, WaitSet, WaitStrategy,
 };
 
 use crate::support::{
@@ -313,4 +313,41 @@ fn another_threads_access_makes_a_condition_for_read_samples_true() {
         assert_eq!(reader.read(1).len(), 1);
         assert!(waiting.join().unwrap().unwrap().contains(&was_read));
     });
+}
+
+/// Sets a condition when samples arrive.
+struct SetsOnData(GuardCondition);
+
+impl<T> DataReaderListener<T> for SetsOnData {
+    fn on_data_available(&self, _: &DataReader<T>) {
+        self.0.set_trigger_value(true);
+    }
+}
+
+#[test]
+fn conditions_of_participants_and_publishers_are_never_true_and_a_wait_for_them_receives() {
+    let world = World::new();
+    let participant = world.participant_with(settings().without_threads());
+    let publisher = participant.create_publisher();
+    let (of_participant, of_publisher) = (participant.status_condition(), publisher.status_condition());
+    let wait_set = WaitSet::new();
+    [&of_participant, &of_publisher, &participant.status_condition()]
+        .into_iter()
+        .for_each(|condition| wait_set.attach_condition(condition));
+    // Each entity has one condition.
+    assert_eq!(wait_set.conditions().len(), 2);
+    assert_eq!(of_participant.enabled_statuses(), StatusMask::ALL);
+    assert!(is_timeout(wait_set.wait(Duration::ZERO)) && !of_publisher.trigger_value());
+
+    let arrived = GuardCondition::new();
+    wait_set.attach_condition(&arrived);
+    let topic = world.topic::<Numbered>(&participant);
+    let writer = publisher.create_datawriter(&topic, lossless_writer()).unwrap();
+    let subscriber = participant.create_subscriber();
+    let _reader = subscriber
+        .create_datareader_with_listener(&topic, lossless_reader(), SetsOnData(arrived.clone()))
+        .unwrap();
+    writer.write(&Numbered::new(0, 0)).unwrap();
+    let active = wait_set.wait(DEADLINE).unwrap();
+    assert!(active.contains(&arrived) && active.len() == 1);
 }

@@ -195,7 +195,7 @@ fn announcements_that_were_changed_do_no_harm() {
         std::net::SocketAddr::V6(_) => 0,
     };
     overheard.set_read_timeout(Some(DEADLINE)).unwrap();
-    let peer = Peer { address: Ipv4Addr::LOCALHOST, port: Some(port) };
+    let peer = Peer::new(Ipv4Addr::LOCALHOST).port(port);
     let world = World::new();
     let talker = world.participant_with(settings().peer(peer));
     let _writer: DataWriter<Numbered> = world.writer(&talker, lossless_writer());

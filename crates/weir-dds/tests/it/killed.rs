@@ -105,7 +105,7 @@ fn a_stuck_reader_holds_up_a_writer_as_long_as_its_policy_says() {
     let healthy: DataReader<Numbered> =
         world.reader(&world.participant(), DataReaderQos::default().reliable());
     // Keeps one sample, which is not taken.
-    let limits = ResourceLimits { max_samples: Some(1), ..ResourceLimits::default() };
+    let limits = ResourceLimits::default().max_samples(1);
     let stuck: DataReader<Numbered> =
         world.reader(&world.participant(), lossless_reader().resource_limits(limits));
     matched(&[&writer], &[&healthy, &stuck]);

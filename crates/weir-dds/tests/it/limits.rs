@@ -23,7 +23,7 @@ fn keyed(id: u32, value: u64) -> Keyed {
 
 /// Limits that block a writer until readers acknowledge.
 fn samples(max_samples: u32) -> ResourceLimits {
-    ResourceLimits { max_samples: Some(max_samples), ..NONE }
+    NONE.max_samples(max_samples)
 }
 
 #[test]
@@ -47,20 +47,20 @@ fn limits_that_contradict_each_other_are_refused_with_the_reason() {
             }
         }
     };
-    let each = |max_samples_per_instance| ResourceLimits { max_samples_per_instance, ..samples(10) };
-    check(History::KeepAll, each(Some(10)), None);
-    check(History::KeepAll, each(Some(11)), Some("max_samples (10)"));
-    check(History::KeepLast(3), each(Some(3)), None);
-    check(History::KeepLast(4), each(Some(3)), Some("max_samples_per_instance is 3"));
-    check(History::KeepLast(11), each(None), Some("max_samples is 10"));
+    let each = |max| samples(10).max_samples_per_instance(max);
+    check(History::KeepAll, each(10), None);
+    check(History::KeepAll, each(11), Some("max_samples (10)"));
+    check(History::KeepLast(3), each(3), None);
+    check(History::KeepLast(4), each(3), Some("max_samples_per_instance is 3"));
+    check(History::KeepLast(11), samples(10), Some("max_samples is 10"));
     check(History::KeepAll, samples(0), Some("max_samples is 0"));
-    check(History::KeepAll, ResourceLimits { max_instances: Some(0), ..NONE }, Some("max_instances is 0"));
-    check(History::KeepAll, ResourceLimits { max_bytes: Some(0), ..NONE }, Some("max_bytes is 0"));
+    check(History::KeepAll, NONE.max_instances(0), Some("max_instances is 0"));
+    check(History::KeepAll, NONE.max_bytes(0), Some("max_bytes is 0"));
 }
 
 #[test]
 fn a_writer_waits_for_room_for_the_instance_that_is_full() {
-    let limits = ResourceLimits { max_samples_per_instance: Some(5), ..NONE };
+    let limits = NONE.max_samples_per_instance(5);
     let qos = lossless_writer().max_blocking_time(PATIENCE).resource_limits(limits);
     let (writer, reader) = pair::<Keyed>(qos, lossless_reader().resource_limits(samples(4)));
     for value in 0..4 {
@@ -91,8 +91,8 @@ fn waiting_that_cannot_help_is_spared() {
     let publisher = world.participant();
     // So long that the test would not end.
     let patient = lossless_writer().max_blocking_time(DEADLINE * 10);
-    let instances = ResourceLimits { max_instances: Some(2), ..NONE };
-    let bytes = ResourceLimits { max_bytes: Some(1_000), ..NONE };
+    let instances = NONE.max_instances(2);
+    let bytes = NONE.max_bytes(1_000);
     let cases = [
         patient.clone().resource_limits(instances),
         patient.clone().keep_last(1).resource_limits(instances),
@@ -112,7 +112,7 @@ fn waiting_that_cannot_help_is_spared() {
 
 #[test]
 fn an_unregistered_instance_makes_room_for_another() {
-    let limits = ResourceLimits { max_instances: Some(3), ..NONE };
+    let limits = NONE.max_instances(3);
     for qos in
         [lossless_writer(), lossless_writer().keep_last(1), lossless_writer().keep_last(1).transient_local()]
     {
@@ -139,9 +139,9 @@ impl DataReaderListener<Keyed> for Told {
 
 #[test]
 fn a_reader_says_why_it_rejected_a_sample_and_gets_it_again() {
-    let each = ResourceLimits { max_samples_per_instance: Some(2), ..NONE };
-    let instances = ResourceLimits { max_instances: Some(1), ..NONE };
-    let bytes = ResourceLimits { max_bytes: Some(300), ..NONE };
+    let each = NONE.max_samples_per_instance(2);
+    let instances = NONE.max_instances(1);
+    let bytes = NONE.max_bytes(300);
     for (limits, reason, rejected, ids) in [
         (samples(3), SampleRejectedReason::SamplesLimit, 4, vec![1, 2, 3, 4]),
         (each, SampleRejectedReason::SamplesPerInstanceLimit, 1, vec![1, 1, 2, 1]),
@@ -211,7 +211,7 @@ fn a_sample_that_was_refused_is_requested_as_soon_as_there_is_room() {
 /// Only samples that have left are replaced: the batch that is open does, before a write is refused.
 #[test]
 fn a_history_that_keeps_the_last_samples_is_never_full_of_an_open_batch() {
-    let batch = BatchPolicy { max_bytes: 8192, max_samples: 100, max_delay: DEADLINE };
+    let batch = BatchPolicy::new(8192, 100, DEADLINE);
     let qos = lossless_writer().transient_local().keep_last(1).resource_limits(samples(10)).batch(batch);
     let (writer, reader) = pair::<Keyed>(qos, lossless_reader());
     (0..50).for_each(|value| writer.write(&keyed(1, value)).unwrap());

@@ -16,6 +16,7 @@ mod durability;
 mod endpoints_that_come_and_go;
 mod event_loops;
 mod examples;
+mod factories;
 mod group_policies;
 mod hostile;
 mod instances;

@@ -159,6 +159,6 @@ fn a_group_that_cannot_be_is_refused_with_the_reason() {
         }
     };
     assert!(refused(&deaf, MulticastGroup::default()).contains("multicast"));
-    let unicast = MulticastGroup { address: "10.0.0.1".parse().unwrap(), port: None };
+    let unicast = MulticastGroup::new("10.0.0.1".parse().unwrap());
     assert!(refused(&here, unicast).contains("239.255.255.255"));
 }

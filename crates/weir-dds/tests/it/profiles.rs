@@ -32,12 +32,7 @@ fn every_policy_is_read() {
     let provider = QosProvider::from_text("all.xml", ALL).unwrap();
     assert_eq!(provider.warnings(), [""; 0]);
     assert_eq!(provider.profiles().collect::<Vec<_>>(), ["All::Profile"]);
-    let limits = ResourceLimits {
-        max_samples: Some(100),
-        max_instances: Some(10),
-        max_samples_per_instance: Some(20),
-        max_bytes: None,
-    };
+    let limits = ResourceLimits::default().max_samples(100).max_instances(10).max_samples_per_instance(20);
     let service = DurabilityService {
         service_cleanup_delay: Duration::new(1, 500_000_000),
         history: History::KeepLast(7),
@@ -78,14 +73,15 @@ fn every_policy_is_read() {
             autopurge_nowriter_samples_delay: Duration::from_secs(4),
             autopurge_disposed_samples_delay: INFINITE,
         })
-        .type_consistency(TypeConsistency {
-            kind: TypeConsistencyKind::DisallowTypeCoercion,
-            ignore_sequence_bounds: false,
-            ignore_string_bounds: false,
-            ignore_member_names: true,
-            prevent_type_widening: true,
-            force_type_validation: true,
-        })
+        .type_consistency(
+            TypeConsistency::default()
+                .kind(TypeConsistencyKind::DisallowTypeCoercion)
+                .ignore_sequence_bounds(false)
+                .ignore_string_bounds(false)
+                .ignore_member_names(true)
+                .prevent_type_widening(true)
+                .force_type_validation(true),
+        )
         .partition(["right"]);
     assert_eq!(provider.datareader_qos("All::Profile", None), Ok(reader));
     let participant = DomainParticipantQos::default().user_data(*b"robot").autoenable_created_entities(false);

@@ -139,7 +139,7 @@ fn the_writers_own_time_stamp_arrives() {
 
 #[test]
 fn a_batch_gives_the_writers_own_time_stamp_to_no_other_sample() {
-    let policy = BatchPolicy { max_bytes: 8192, max_samples: 100, max_delay: DEADLINE };
+    let policy = BatchPolicy::new(8192, 100, DEADLINE);
     let (writer, reader) = pair::<Keyed>(lossless_writer().batch(policy), lossless_reader());
     let own = UNIX_EPOCH + Duration::from_secs(1);
     for value in 0..3 {

@@ -119,7 +119,7 @@ fn a_poll_waits_for_no_longer_than_asked() {
 fn a_poll_that_does_not_wait_leaves_a_batch_open() {
     let world = World::new();
     let polled = world.participant_with(settings().without_threads());
-    let batch = BatchPolicy { max_bytes: 8192, max_samples: 100, max_delay: DEADLINE };
+    let batch = BatchPolicy::new(8192, 100, DEADLINE);
     let writer: DataWriter<Numbered> = world.writer(&polled, lossless_writer().batch(batch));
     let reader: DataReader<Numbered> = world.reader(&polled, lossless_reader());
     writer.write(&Numbered::new(1, 1)).unwrap();

@@ -3,6 +3,7 @@
 
 /// Counts since the participant was created.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct DiscoveryCounters {
     /// Datagrams that are not RTPS messages.
     pub malformed_messages: u64,

@@ -85,6 +85,18 @@ impl ParticipantCore {
         Some((kind_of(guid.entity)?, data))
     }
 
+    /// Returns whether an endpoint of another participant, which the application does not ignore, has a topic and a
+    /// type of these names.
+    #[must_use]
+    pub fn has_discovered_topic(&self, topic: &str, type_name: &str) -> bool {
+        self.remotes.iter().any(|(prefix, remote)| {
+            remote.endpoints.iter().any(|(entity, entry)| {
+                (&*entry.topic, &*entry.type_name) == (topic, type_name)
+                    && !self.is_ignored(Guid::new(*prefix, *entity), topic)
+            })
+        })
+    }
+
     /// Returns the announcement of an endpoint, with its kind: of another participant or of this one.
     #[must_use]
     pub fn endpoint_data(&self, guid: Guid) -> Option<(EndpointKind, EndpointData)> {

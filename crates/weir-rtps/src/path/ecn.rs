@@ -26,6 +26,7 @@ use crate::time::Time;
 
 /// The use of ECN on a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub enum EcnState {
     /// The path is not paced, its readers have not answered, or ECN is disabled.
     #[default]

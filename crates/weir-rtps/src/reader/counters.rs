@@ -2,6 +2,7 @@
 
 /// Counters of a reader. They only grow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub struct ReaderCounters {
     /// Samples passed to the cache.
     pub samples_received: u64,

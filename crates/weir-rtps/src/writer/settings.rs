@@ -179,7 +179,15 @@ impl Default for Coalescing {
 /// The BATCH policy: many standard DATA submessages in one message.
 ///
 /// Any vendor's reader understands it. All samples have the timestamp of the first one.
+///
+/// ```
+/// # use core::time::Duration;
+/// # use weir_rtps::writer::BatchPolicy;
+/// let policy = BatchPolicy::new(8192, 100, Duration::from_millis(1));
+/// assert_eq!(policy.max_samples, 100);
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct BatchPolicy {
     /// Largest message including headers, in bytes.
     pub max_bytes: usize,
@@ -190,6 +198,14 @@ pub struct BatchPolicy {
     /// A full message may be held back in a burst, but no longer than this and
     /// [`Coalescing::delay_max`].
     pub max_delay: Duration,
+}
+
+impl BatchPolicy {
+    /// Returns a policy for messages of up to `max_bytes` and `max_samples` that wait for up to `max_delay`.
+    #[must_use]
+    pub const fn new(max_bytes: usize, max_samples: u32, max_delay: Duration) -> Self {
+        Self { max_bytes, max_samples, max_delay }
+    }
 }
 
 /// The timestamp and the instance of a sample.

@@ -114,6 +114,7 @@ pub(super) struct Noted {
 
 /// The counters of a writer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub struct WriterCounters {
     /// Samples sent again because a reader requested them.
     pub samples_repaired: u64,

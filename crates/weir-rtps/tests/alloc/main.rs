@@ -64,7 +64,7 @@ fn samples_one_by_one() {
 fn samples_in_batches() {
     check(20_000, |setup| {
         let max_delay = core::time::Duration::from_micros(100);
-        setup.writer.batch = Some(BatchPolicy { max_bytes: 8192, max_samples: 1000, max_delay });
+        setup.writer.batch = Some(BatchPolicy::new(8192, 1000, max_delay));
     });
 }
 

@@ -98,7 +98,7 @@ impl Means {
 }
 
 fn limits(max_bytes: usize) -> ResourceLimits {
-    ResourceLimits { max_bytes: Some(max_bytes), ..ResourceLimits::UNLIMITED }
+    ResourceLimits::UNLIMITED.max_bytes(max_bytes)
 }
 
 fn with_room(bytes: usize, size_bytes: usize) -> usize {

@@ -71,7 +71,7 @@ impl WriterSetup {
     /// Collects samples in messages of up to 8 KiB.
     pub(crate) fn batch(&mut self) {
         let max_delay = self.gap * 20;
-        self.config.batch = Some(BatchPolicy { max_bytes: 8192, max_samples: 1000, max_delay });
+        self.config.batch = Some(BatchPolicy::new(8192, 1000, max_delay));
     }
 }
 
