@@ -28,10 +28,19 @@ pub(crate) struct Contained {
 
 #[derive(Default)]
 struct Lists {
-    topics: Vec<Weak<TopicState>>,
+    topics: Vec<Named>,
     filtered: Vec<Weak<FilterState>>,
     publishers: Vec<Weak<PublisherState>>,
     subscribers: Vec<Weak<SubscriberState>>,
+}
+
+/// A topic, and what it is found by: a search that is not for it must not have the last handle, whose end would call
+/// the application.
+struct Named {
+    name: String,
+    type_id: TypeId,
+    type_name: &'static str,
+    topic: Weak<TopicState>,
 }
 
 impl Contained {
@@ -65,11 +74,11 @@ impl Contained {
 
     /// Returns the first topic with a name and a type. An error: only topics with other types have the name.
     fn topic(&self, name: &str, type_id: TypeId) -> Option<Result<Arc<TopicState>>> {
-        let topics = existing(&self.lists.lock().topics);
-        let named = || topics.iter().filter(|topic| topic.name() == name);
-        let found = named().find(|topic| topic.type_id == type_id);
-        found.map(|topic| Ok(Arc::clone(topic))).or_else(|| {
-            let other = named().next()?.type_name;
+        let lists = self.lists.lock();
+        let named = || lists.topics.iter().filter(|it| it.name == name && it.topic.strong_count() > 0);
+        let found = named().filter(|it| it.type_id == type_id).find_map(|it| it.topic.upgrade());
+        found.map(Ok).or_else(|| {
+            let other = named().find(|it| it.type_id != type_id)?.type_name;
             let text = format!("the topic {name:?} has the type {other}: find it with this type");
             Some(Err(DdsError::PreconditionNotMet(text)))
         })
@@ -113,7 +122,18 @@ impl Driver {
     /// Adds a topic, and wakes calls that wait for it.
     pub(crate) fn add_topic(&self, topic: &Arc<TopicState>) {
         let contained = &self.state.contained;
-        add(&mut contained.lists.lock().topics, topic);
+        {
+            let topics = &mut contained.lists.lock().topics;
+            if topics.len() == topics.capacity() {
+                topics.retain(|it| it.topic.strong_count() > 0);
+            }
+            topics.push(Named {
+                name: topic.name().to_owned(),
+                type_id: topic.type_id,
+                type_name: topic.type_name,
+                topic: Arc::downgrade(topic),
+            });
+        }
         if contained.is_searched() {
             self.announce_discovery();
         }
@@ -269,8 +289,9 @@ impl DomainParticipant {
     /// Closes all that the participant has created: its publishers and subscribers with their writers and readers, and
     /// its topics (DDS 1.4, 2.2.2.2.1.18).
     ///
-    /// Handles to them may be left. They report [`DdsError::AlreadyDeleted`], and their listeners are dropped. The
-    /// participant can create others. The readers of [builtin topics](Self::builtin_subscriber) stay.
+    /// Handles to them may be left. Writing, and creating anything with them, fails with
+    /// [`DdsError::AlreadyDeleted`], and their listeners are dropped. The participant can create others. The readers of
+    /// [builtin topics](Self::builtin_subscriber) stay.
     ///
     /// Waits for each writer as [`DataWriter::close`](crate::DataWriter::close) does.
     ///
@@ -298,13 +319,14 @@ impl DomainParticipant {
     pub fn delete_contained_entities(&self) -> Result<()> {
         let handle = &self.handle;
         let Lists { topics, publishers, subscribers, .. } = handle.driver.state.contained.take();
-        existing(&topics).iter().for_each(|topic| topic.close());
+        topics.iter().filter_map(|it| it.topic.upgrade()).for_each(|topic| topic.close());
         let mut outcome = handle.driver.check();
-        for state in existing(&publishers) {
-            outcome = outcome.and(Publisher { handle: Arc::clone(handle), state }.close());
-        }
+        // Writers do not wait for readers that are closed.
         for state in existing(&subscribers) {
             outcome = outcome.and(Subscriber { handle: Arc::clone(handle), state }.close());
+        }
+        for state in existing(&publishers) {
+            outcome = outcome.and(Publisher { handle: Arc::clone(handle), state }.close());
         }
         outcome
     }

@@ -82,6 +82,7 @@ impl<T: DdsType> ContentFilteredTopic<T> {
         expression: &str,
         parameters: &[S],
     ) -> Result<Self> {
+        topic.state.check()?;
         let expression = Expression::filter(expression).map_err(|error| unusable(name, &error))?;
         let filter =
             Filter::new(&expression, &T::DESCRIPTION, parameters).map_err(|error| unusable(name, &error))?;

@@ -16,7 +16,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::{Mutex, MutexGuard, ReentrantMutex};
 use weir_cdr::DdsType;
 use weir_rtps::reader::{RawSample, ReaderConfig, ReaderCore, ReaderCounters, States};
 use weir_rtps::sedp::EndpointKind;
@@ -102,6 +102,8 @@ pub(crate) struct Inner {
     current: Mutex<DataReaderQos>,
     is_enabled: AtomicBool,
     is_closed: AtomicBool,
+    /// Held while the reader is enabled, by one thread: a listener that this calls may enable it, too.
+    enabling: ReentrantMutex<()>,
     /// The content filter, kept while the reader is, and the version of its parameters at creation.
     filter: Option<(Arc<FilterState>, u64)>,
 }
@@ -172,6 +174,7 @@ impl<T: DdsType> DataReader<T> {
             current: Mutex::new(qos),
             is_enabled: AtomicBool::new(false),
             is_closed: AtomicBool::new(false),
+            enabling: ReentrantMutex::new(()),
             filter,
         });
         // Nothing else sets it.
@@ -208,9 +211,9 @@ impl<T: DdsType> DataReader<T> {
     /// ```no_run
     /// # use weir_dds::{DataReader, DdsType};
     /// # fn f<T: DdsType>(reader: &DataReader<T>) -> weir_dds::Result<()> {
-    /// let newest = reader.read(1);
-    /// // It is still there.
-    /// assert_eq!(reader.available(), newest.len());
+    /// let read = reader.read(10);
+    /// // They are still there.
+    /// assert!(reader.available() >= read.len());
     /// # Ok(())
     /// # }
     /// ```

@@ -29,7 +29,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, SystemTime};
 
-use parking_lot::Mutex;
+use parking_lot::{Mutex, ReentrantMutex};
 use weir_cdr::DdsType;
 use weir_rtps::qos::LivelinessKind;
 use weir_rtps::sedp::EndpointKind;
@@ -130,6 +130,7 @@ impl<T: DdsType> DataWriter<T> {
             endpoint,
             publisher: Mutex::new(publishing_thread),
             is_closed: AtomicBool::new(false),
+            enabling: ReentrantMutex::new(()),
             current: Mutex::new(qos.clone()),
             is_enabled: AtomicBool::new(false),
             has_ended: AtomicBool::new(false),

@@ -1,4 +1,4 @@
-//! The QoS that factories give to what they create (DDS 1.4, 2.2.2.2.1.20 to 2.2.2.2.1.25, 2.2.2.4.1.15, 2.2.2.5.2.14).
+//! The QoS that factories give to what they create (DDS 1.4, 2.2.2.2.1.20 to 2.2.2.2.1.25, 2.2.2.4.1.15, 2.2.2.5.2.15).
 
 use weir_wire::EntityId;
 
@@ -145,7 +145,7 @@ impl Publisher {
 }
 
 impl Subscriber {
-    /// Sets what [`default_datareader_qos`](Self::default_datareader_qos) returns (DDS 1.4, 2.2.2.5.2.14).
+    /// Sets what [`default_datareader_qos`](Self::default_datareader_qos) returns (DDS 1.4, 2.2.2.5.2.15).
     ///
     /// Existing readers stay as they are.
     ///
@@ -169,7 +169,7 @@ impl Subscriber {
         Ok(())
     }
 
-    /// Returns the QoS that the application has chosen for readers of this subscriber (DDS 1.4, 2.2.2.5.2.15); that of
+    /// Returns the QoS that the application has chosen for readers of this subscriber (DDS 1.4, 2.2.2.5.2.16); that of
     /// [`DataReaderQos::default`] at first.
     ///
     /// [`create_datareader`](Self::create_datareader) does not apply it: pass it, changed as the reader needs it.

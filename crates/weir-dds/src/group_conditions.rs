@@ -13,7 +13,7 @@ use crate::subscriber::Subscriber;
 use crate::topic::{Topic, TopicState};
 
 impl DomainParticipant {
-    /// Returns the status condition (DDS 1.4, 2.2.2.1.1.6). A participant has no statuses, so it is never true.
+    /// Returns the status condition (DDS 1.4, 2.2.2.1.1.5). A participant has no statuses, so it is never true.
     ///
     /// Attached to a wait set, it lets [`WaitSet::wait`](crate::WaitSet::wait) receive for this participant, also if
     /// the other conditions are [`GuardCondition`](crate::GuardCondition)s.
@@ -55,7 +55,7 @@ impl StatusSource for DomainParticipant {
 }
 
 impl Publisher {
-    /// Returns the status condition (DDS 1.4, 2.2.2.1.1.6). A publisher has no statuses, so it is never true: use those
+    /// Returns the status condition (DDS 1.4, 2.2.2.1.1.5). A publisher has no statuses, so it is never true: use those
     /// of its [writers](crate::DataWriter::status_condition).
     ///
     /// ```

@@ -509,7 +509,8 @@ impl DomainParticipant {
     /// # fn f(participant: &DomainParticipant) -> weir_dds::Result<()> {
     /// use weir_dds::SOCKET_BUFFER_BYTES;
     ///
-    /// if participant.granted_receive_buffer() < SOCKET_BUFFER_BYTES {
+    /// // Linux grants twice what is asked for, for its own bookkeeping.
+    /// if participant.granted_receive_buffer() < 2 * SOCKET_BUFFER_BYTES {
     ///     eprintln!("raise net.core.rmem_max");
     /// }
     /// # Ok(())

@@ -127,9 +127,7 @@ impl Publisher {
     /// ```no_run
     /// # use weir_dds::DomainParticipant;
     /// # fn f(participant: &DomainParticipant) -> weir_dds::Result<()> {
-    /// use weir_dds::DomainParticipantQos;
-    ///
-    /// participant.set_qos(DomainParticipantQos::default().autoenable_created_entities(false))?;
+    /// participant.set_qos(participant.get_qos().autoenable_created_entities(false))?;
     /// let publisher = participant.create_publisher();
     /// assert!(!publisher.is_enabled());
     /// publisher.enable()?;

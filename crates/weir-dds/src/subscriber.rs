@@ -208,7 +208,7 @@ impl Subscriber {
         if is_closed { Err(DdsError::AlreadyDeleted("subscriber")) } else { Ok(()) }
     }
 
-    /// Closes all readers of the subscriber (DDS 1.4, 2.2.2.5.2.13).
+    /// Closes all readers of the subscriber (DDS 1.4, 2.2.2.5.2.14).
     ///
     /// Handles to them may be left. Samples that they have received can still be taken. The subscriber can create
     /// other readers.

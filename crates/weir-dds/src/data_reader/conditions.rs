@@ -313,7 +313,7 @@ impl<T: DdsType> std::fmt::Debug for ReadCondition<T> {
 }
 
 impl<T> DataReader<T> {
-    /// Returns the statuses that have changed since they were read (DDS 1.4, 2.2.2.1.1.4).
+    /// Returns the statuses that have changed since they were read (DDS 1.4, 2.2.2.1.1.6).
     ///
     /// DATA_AVAILABLE is set when samples arrive. It is reset when the reader's samples are accessed, or when a
     /// listener is called for it. The other statuses are reset when they are read, or a listener is called.

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::Ordering;
 
-use weir_rtps::participant::LocalEndpoint;
+use weir_rtps::participant::{LocalEndpoint, ParticipantCore};
 use weir_rtps::qos::Qos;
 
 use super::setup::check_qos;
@@ -77,9 +77,9 @@ impl<T> DataReader<T> {
     /// ```no_run
     /// # use weir_dds::{DdsType, Subscriber, Topic};
     /// # fn f<T: DdsType>(subscriber: &Subscriber, topic: &Topic<T>) -> weir_dds::Result<()> {
-    /// use weir_dds::{DataReaderQos, SubscriberQos};
+    /// use weir_dds::DataReaderQos;
     ///
-    /// subscriber.set_qos(SubscriberQos::default().autoenable_created_entities(false))?;
+    /// subscriber.set_qos(subscriber.get_qos().autoenable_created_entities(false))?;
     /// let reader = subscriber.create_datareader(topic, DataReaderQos::default())?;
     /// // It is announced only now.
     /// reader.enable()?;
@@ -114,6 +114,7 @@ impl Inner {
         if self.is_closed.load(Ordering::SeqCst) {
             return Err(DdsError::AlreadyDeleted("reader"));
         }
+        let _enabling = self.enabling.lock();
         if self.is_enabled.load(Ordering::SeqCst) {
             return Ok(());
         }
@@ -133,10 +134,14 @@ impl Inner {
             unicast: Vec::new(),
             multicast: self.group,
         };
-        driver.with_discovery(|core, now| core.add_reader(now, local())).map_err(|error| {
-            self.is_enabled.store(false, Ordering::SeqCst);
-            DdsError::BadParameter(error.to_string())
-        })?;
+        // Another thread may have closed the reader, which has left discovery then.
+        let add = |core: &mut ParticipantCore, now| {
+            if self.is_closed() { None } else { Some(core.add_reader(now, local())) }
+        };
+        let added = driver.with_discovery(add).ok_or(DdsError::AlreadyDeleted("reader"));
+        added
+            .and_then(|added| added.map_err(|error| DdsError::BadParameter(error.to_string())))
+            .inspect_err(|_| self.is_enabled.store(false, Ordering::SeqCst))?;
         if let Some((filter, version)) = &self.filter {
             filter.announced(*version);
         }

@@ -10,7 +10,7 @@ use crate::levels::EnabledStatuses;
 use crate::status_mask::{StatusKind, StatusMask};
 
 impl<T> DataWriter<T> {
-    /// Returns the statuses that have changed since they were read (DDS 1.4, 2.2.2.1.1.4).
+    /// Returns the statuses that have changed since they were read (DDS 1.4, 2.2.2.1.1.6).
     ///
     /// They are reset when they are read, or a listener is called.
     ///

@@ -8,7 +8,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use foldhash::fast::RandomState;
-use parking_lot::Mutex;
+use parking_lot::{Mutex, ReentrantMutex};
 use weir_cdr::{DdsType, Encoding};
 use weir_rtps::qos::{Durability, History};
 use weir_rtps::time::Time;
@@ -44,6 +44,8 @@ pub(crate) struct Inner {
     pub(super) publisher: Mutex<Option<JoinHandle<()>>>,
     /// Whether the writer has ended.
     pub(super) is_closed: AtomicBool,
+    /// Held while the writer is enabled, by one thread: a listener that this calls may enable it, too.
+    pub(super) enabling: ReentrantMutex<()>,
     /// The QoS at creation, of which only what cannot be changed is used.
     pub(super) qos: DataWriterQos,
     /// The QoS as it is now. Locked after discovery.

@@ -159,7 +159,7 @@ impl<T: DdsType> fmt::Debug for Loan<T> {
 /// A loan that was not written, with the reason.
 ///
 /// ```no_run
-/// # use weir_dds::{Bytes, DataWriter, DdsType};
+/// # use weir_dds::{Bytes, DataWriter, DdsError, DdsType};
 /// # #[derive(DdsType, Default)]
 /// # #[dds(extensibility = "final")]
 /// # struct Image {
@@ -168,7 +168,8 @@ impl<T: DdsType> fmt::Debug for Loan<T> {
 /// # fn f(writer: &DataWriter<Image>) -> weir_dds::Result<()> {
 /// let mut loan = writer.loan(1000)?;
 /// while let Err(not_written) = loan.write() {
-///     eprintln!("{}, trying again", not_written.error);
+///     // Readers may make room.
+///     let DdsError::Timeout { .. } = not_written.error else { return Err(not_written.error) };
 ///     loan = *not_written.loan;
 /// }
 /// # Ok(())

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::Ordering;
 
-use weir_rtps::participant::LocalEndpoint;
+use weir_rtps::participant::{LocalEndpoint, ParticipantCore};
 use weir_rtps::qos::Qos;
 
 use super::DataWriter;
@@ -109,9 +109,9 @@ impl<T> DataWriter<T> {
     /// #     celsius: f64,
     /// # }
     /// # fn f(publisher: &Publisher, topic: &Topic<Reading>) -> weir_dds::Result<()> {
-    /// use weir_dds::{DataWriterQos, DdsError, PublisherQos};
+    /// use weir_dds::{DataWriterQos, DdsError};
     ///
-    /// publisher.set_qos(PublisherQos::default().autoenable_created_entities(false))?;
+    /// publisher.set_qos(publisher.get_qos().autoenable_created_entities(false))?;
     /// let writer = publisher.create_datawriter(topic, DataWriterQos::default())?;
     /// assert!(matches!(writer.write(&Reading::default()), Err(DdsError::NotEnabled(_))));
     /// writer.enable()?;
@@ -150,6 +150,7 @@ impl Inner {
             let text = "the publisher is not enabled: call Publisher::enable first";
             return Err(DdsError::PreconditionNotMet(text.to_owned()));
         }
+        let _enabling = self.enabling.lock();
         if self.is_enabled.swap(true, Ordering::SeqCst) {
             return Ok(());
         }
@@ -168,12 +169,18 @@ impl Inner {
             unicast: Vec::new(),
             multicast: None,
         };
-        driver.with_discovery(|core, now| core.add_writer(now, local())).map_err(|error| {
-            self.is_enabled.store(false, Ordering::SeqCst);
-            self.endpoint.lane.core().close();
-            self.endpoint.group.set_member(self.endpoint.entity, false);
-            DdsError::BadParameter(error.to_string())
-        })
+        // Another thread may have closed the writer, which has left discovery then.
+        let add = |core: &mut ParticipantCore, now| {
+            if self.is_closed() { None } else { Some(core.add_writer(now, local())) }
+        };
+        let added = driver.with_discovery(add).ok_or(DdsError::AlreadyDeleted("writer"));
+        added.and_then(|added| added.map_err(|error| DdsError::BadParameter(error.to_string()))).inspect_err(
+            |_| {
+                self.is_enabled.store(false, Ordering::SeqCst);
+                self.endpoint.lane.close();
+                self.endpoint.group.set_member(self.endpoint.entity, false);
+            },
+        )
     }
 
     /// Returns what is announced: the writer's policies and those of its publisher.

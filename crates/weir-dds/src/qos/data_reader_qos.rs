@@ -170,7 +170,7 @@ impl DataReaderQos {
         self
     }
 
-    /// Takes over the policies that topics have, too (DDS 1.4, 2.2.2.5.2.15, `copy_from_topic_qos`).
+    /// Takes over the policies that topics have, too (DDS 1.4, 2.2.2.5.2.17, `copy_from_topic_qos`).
     ///
     /// ```
     /// use weir_dds::{DataReaderQos, History, TopicQos};

@@ -232,7 +232,7 @@ impl DataWriterQos {
         self
     }
 
-    /// Takes over the policies that topics have, too (DDS 1.4, 2.2.2.4.1.13, `copy_from_topic_qos`).
+    /// Takes over the policies that topics have, too (DDS 1.4, 2.2.2.4.1.17, `copy_from_topic_qos`).
     ///
     /// ```
     /// use weir_dds::{DataWriterQos, Durability, TopicQos};

@@ -268,7 +268,8 @@ fn all_writers_are_closed_even_if_the_end_of_one_is_not_acknowledged() {
     let topic = world.topic::<Keyed>(&participant);
     // The reader has no room for the end of the instance.
     let limits = ResourceLimits::default().max_samples(1);
-    let reader: DataReader<Keyed> = world.reader(&participant, lossless_reader().resource_limits(limits));
+    let there = world.participant();
+    let reader: DataReader<Keyed> = world.reader(&there, lossless_reader().resource_limits(limits));
     let create = || publisher.create_datawriter(&topic, lossless_writer()).unwrap();
     let writers = [create(), create()];
     matched(&writers.each_ref(), &[&reader]);
@@ -277,7 +278,21 @@ fn all_writers_are_closed_even_if_the_end_of_one_is_not_acknowledged() {
     let error = participant.delete_contained_entities().unwrap_err();
     assert!(matches!(error, DdsError::Timeout { .. }), "{error}");
     assert!(writers.iter().all(|writer| is_deleted(writer.write(&Keyed::default()), "writer")));
-    assert!(!participant.contains_entity(reader.guid()));
+}
+
+#[test]
+fn readers_are_closed_before_writers_that_would_wait_for_them() {
+    let world = World::new();
+    let participant = world.participant();
+    // It has no room for the end of the instance.
+    let limits = ResourceLimits::default().max_samples(1);
+    let reader: DataReader<Keyed> = world.reader(&participant, lossless_reader().resource_limits(limits));
+    let writer: DataWriter<Keyed> = world.writer(&participant, lossless_writer());
+    matched(&[&writer], &[&reader]);
+    writer.register_instance(&Keyed { id: 1, value: 0 }).unwrap();
+    writer.write(&Keyed { id: 1, value: 1 }).unwrap();
+    participant.delete_contained_entities().unwrap();
+    assert!(!participant.contains_entity(reader.guid()) && !participant.contains_entity(writer.guid()));
 }
 
 #[test]

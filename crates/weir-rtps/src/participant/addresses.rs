@@ -41,6 +41,13 @@ impl ParticipantCore {
         }
     }
 
+    /// Announces the participant at once, and then as often as at the start: what was due before was not sent.
+    pub fn restart_announcements(&mut self, now: Time) {
+        if !self.is_closed {
+            self.announcer.restart(&self.config, now);
+        }
+    }
+
     /// Changes the user data of the participant, and announces it at once (USER_DATA, DDS 1.4, 2.2.3.1).
     pub fn set_user_data(&mut self, now: Time, user_data: Vec<u8>) {
         if self.is_closed || self.config.user_data == user_data {

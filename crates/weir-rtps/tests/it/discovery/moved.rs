@@ -4,6 +4,7 @@ use core::net::{Ipv4Addr, SocketAddrV4};
 use core::time::Duration;
 
 use weir_rtps::discovery_event::DiscoveryEvent;
+use weir_rtps::outbox::Outbox;
 use weir_rtps::participant::ParticipantCore;
 use weir_rtps::qos::{Qos, Reliability};
 use weir_rtps::time::Time;
@@ -311,4 +312,25 @@ fn an_endpoint_that_comes_and_goes_in_one_datagram_makes_no_events() {
     }
     // Its match with each of the eight writers has ended and begun.
     assert_eq!(count_events(&mut core), 16);
+}
+
+/// The first ones may be lost.
+#[test]
+fn announcements_begin_again_as_often_as_at_the_start() {
+    let mut core = ParticipantCore::new(config(0), Time::ZERO);
+    let announced_until = |core: &mut ParticipantCore, end: Time| {
+        let mut times = Vec::new();
+        while let Some(at) = core.next_timeout().filter(|at| *at <= end) {
+            core.handle_timeout(at);
+            let mut out = Outbox::new();
+            core.poll_transmit(at, &mut out);
+            times.extend((!out.is_empty()).then_some(at));
+        }
+        times
+    };
+    announced_until(&mut core, Time::ZERO + Duration::from_secs(60));
+    let start = Time::ZERO + Duration::from_secs(61);
+    core.restart_announcements(start);
+    let times = announced_until(&mut core, start + Duration::from_millis(1000));
+    assert_eq!(times, [0, 50, 200, 1000].map(|ms| start + Duration::from_millis(ms)));
 }
