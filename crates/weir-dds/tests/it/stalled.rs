@@ -67,7 +67,7 @@ fn a_stalled_reader_is_named_and_what_was_accepted_reaches_the_others() {
 fn a_stalled_reader_holds_up_neither_other_writers_nor_discovery() {
     let world = World::new();
     let participant = world.participant();
-    let (held_up, _readers) = stalled(&world, &participant);
+    let (held_up, [_healthy, stalled]) = stalled(&world, &participant);
     // Another writer of the same participant, whose readers are discovered only now.
     let other = world.sibling();
     let writer = other.writer(&participant, lossless_writer());
@@ -80,7 +80,9 @@ fn a_stalled_reader_holds_up_neither_other_writers_nor_discovery() {
         }
         writer.wait_for_acknowledgments(DEADLINE).unwrap();
     });
-    assert!(matches!(held_up.write(&Numbered::new(0, 0)), Err(DdsError::Timeout { .. })));
+    // Late answers of a busy machine may have made room for some samples.
+    let text = stall(&held_up);
+    assert!(text.contains(&stalled.guid().to_string()), "{text}");
 }
 
 #[test]
