@@ -421,6 +421,7 @@ impl<T> DataReader<T> {
     ///
     /// # Errors
     /// - [`DdsError::Timeout`]: there is none.
+    /// - [`DdsError::AlreadyDeleted`]: there is none, and the reader was closed. A call that waits notices at its timeout.
     /// - [`DdsError::ThreadFailed`]: the participant has failed, and there is none. Returns without waiting for the
     ///   timeout.
     pub fn wait_for_data(&self, timeout: Duration) -> Result<()> {
@@ -458,6 +459,9 @@ impl<T> DataReader<T> {
             return Ok(());
         }
         driver.check()?;
+        if self.inner.is_closed() {
+            return Err(DdsError::AlreadyDeleted("reader"));
+        }
         Err(DdsError::Timeout { what: "the arrival of a sample", waited: timeout, hint: String::new() })
     }
 
@@ -746,7 +750,7 @@ impl<T> DataReader<T> {
     /// # Errors
     /// [`DdsError::ThreadFailed`]: the participant has failed. The reader has ended all the same.
     pub fn close(&self) -> Result<()> {
-        self.inner.close();
+        self.inner.close_for_all();
         self.inner.driver().check()
     }
 
@@ -847,6 +851,14 @@ impl Inner {
         self.driver().with_discovery(|core, now| core.remove_reader(now, entity));
         self.driver().routes.change(|table| table.forget_reader(entity));
         self.driver().leave(self.group);
+    }
+}
+
+impl Inner {
+    /// Ends the reader while there are handles to it, and wakes the tasks and wait sets that wait for it.
+    pub(crate) fn close_for_all(&self) {
+        self.close();
+        self.endpoint.wake_watching();
     }
 }
 

@@ -225,7 +225,7 @@ impl Subscriber {
     /// # Errors
     /// [`DdsError::ThreadFailed`]: the participant has failed. The readers are closed all the same.
     pub fn delete_contained_entities(&self) -> Result<()> {
-        self.owners().iter().for_each(|reader| reader.close());
+        self.owners().iter().for_each(|reader| reader.close_for_all());
         self.handle.driver.check()
     }
 

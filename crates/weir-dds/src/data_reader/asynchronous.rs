@@ -8,7 +8,7 @@ use futures_core::Stream;
 use weir_cdr::DdsType;
 
 use super::DataReader;
-use crate::error::Result;
+use crate::error::{DdsError, Result};
 use crate::sample::Sample;
 use crate::wait_set::{EventFd, no_event_fd};
 
@@ -27,7 +27,8 @@ impl<T> DataReader<T> {
     /// ```
     ///
     /// # Errors
-    /// [`DdsError::ThreadFailed`](crate::DdsError::ThreadFailed): the participant has failed, and there is none.
+    /// - [`DdsError::ThreadFailed`]: the participant has failed, and there is none.
+    /// - [`DdsError::AlreadyDeleted`]: the reader was closed, and there is none.
     pub async fn readable(&self) -> Result<()> {
         poll_fn(|context| self.poll_readable(context)).await
     }
@@ -50,6 +51,7 @@ impl<T> DataReader<T> {
         }
         match self.inner.driver().failure() {
             Some(error) => Poll::Ready(Err(error)),
+            None if self.inner.is_closed() => Poll::Ready(Err(DdsError::AlreadyDeleted("reader"))),
             None => Poll::Pending,
         }
     }
@@ -87,7 +89,7 @@ impl<T> DataReader<T> {
 impl<T: DdsType> DataReader<T> {
     /// Returns the samples as a stream, which takes them one by one.
     ///
-    /// The stream ends if the participant fails. It works with every runtime: tasks are woken by the participant's own
+    /// The stream ends if the participant fails or the reader is closed. It works with every runtime: tasks are woken by the participant's own
     /// thread.
     ///
     /// ```no_run

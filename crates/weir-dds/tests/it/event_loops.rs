@@ -11,7 +11,7 @@ use std::time::Duration;
 use futures::executor::{LocalPool, block_on};
 use futures::task::LocalSpawnExt;
 use futures::{FutureExt, Stream, StreamExt};
-use weir_dds::{DataReader, DataReaderListener, GuardCondition, States, WaitSet};
+use weir_dds::{DataReader, DataReaderListener, DdsError, GuardCondition, States, WaitSet};
 
 use crate::support::{DEADLINE, Numbered, World, lossless_reader, lossless_writer, pair, take_exactly};
 
@@ -192,6 +192,21 @@ impl DataReaderListener<Numbered> for Arrivals {
             _ = self.0.send(());
         }
     }
+}
+
+#[test]
+fn a_task_that_waits_for_a_reader_is_woken_when_another_thread_closes_it() {
+    let world = World::new();
+    let participant = world.participant();
+    let reader = world.reader::<Numbered>(&participant, lossless_reader());
+    let (waker, woken) = futures_test_waker();
+    let mut samples = reader.stream();
+    assert!(samples.poll_next_unpin(&mut Context::from_waker(&waker)).is_pending());
+    participant.delete_contained_entities().unwrap();
+    woken.recv_timeout(DEADLINE).unwrap();
+    assert!(samples.next().now_or_never().unwrap().is_none());
+    assert!(matches!(reader.readable().now_or_never(), Some(Err(DdsError::AlreadyDeleted(_)))));
+    assert!(matches!(reader.wait_for_data(Duration::ZERO), Err(DdsError::AlreadyDeleted(_))));
 }
 
 /// An executor that fails to wake one task.
