@@ -421,7 +421,7 @@ impl<T> DataReader<T> {
     ///
     /// # Errors
     /// - [`DdsError::Timeout`]: there is none.
-    /// - [`DdsError::AlreadyDeleted`]: there is none, and the reader was closed. A call that waits notices at its timeout.
+    /// - [`DdsError::AlreadyDeleted`]: there is none, and the reader was closed. A call that waits notices at its end.
     /// - [`DdsError::ThreadFailed`]: the participant has failed, and there is none. Returns without waiting for the
     ///   timeout.
     pub fn wait_for_data(&self, timeout: Duration) -> Result<()> {

@@ -80,7 +80,7 @@ impl<T> DataReader<T> {
     /// ```
     ///
     /// # Errors
-    /// [`DdsError::Network`](crate::DdsError::Network): the process is out of file descriptors.
+    /// [`DdsError::Network`]: the process is out of file descriptors.
     pub fn event_fd(&self) -> Result<EventFd> {
         self.inner.endpoint.event_fd().map(EventFd).map_err(no_event_fd)
     }
@@ -89,8 +89,8 @@ impl<T> DataReader<T> {
 impl<T: DdsType> DataReader<T> {
     /// Returns the samples as a stream, which takes them one by one.
     ///
-    /// The stream ends if the participant fails or the reader is closed. It works with every runtime: tasks are woken by the participant's own
-    /// thread.
+    /// The stream ends if the participant fails or the reader is closed. It works with every runtime: tasks are woken by
+    /// the participant's own thread.
     ///
     /// ```no_run
     /// # use weir_dds::{DataReader, DdsType};
