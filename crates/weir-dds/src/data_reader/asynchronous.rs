@@ -89,8 +89,8 @@ impl<T> DataReader<T> {
 impl<T: DdsType> DataReader<T> {
     /// Returns the samples as a stream, which takes them one by one.
     ///
-    /// The stream ends if the participant fails or the reader is closed. It works with every runtime: tasks are woken by
-    /// the participant's own thread.
+    /// The stream ends if the participant fails or the reader is closed. It works with every runtime: tasks are woken
+    /// by the participant's own thread.
     ///
     /// ```no_run
     /// # use weir_dds::{DataReader, DdsType};
