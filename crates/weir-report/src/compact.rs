@@ -4,16 +4,20 @@ use std::fmt::Write as _;
 
 use weir_results::{Case, Environment, NotMeasured, Run, Test};
 
+use crate::baseline::beaten_baselines;
 use crate::compare::headline;
 use crate::group::{Group, Point, groups};
+use crate::notes::concerned;
 
 /// The tables of a run as Markdown, with medians only, and how far repeats differ below each.
 ///
 /// Latency cells hold p50 and p99 in microseconds, throughput cells thousand samples per second. A cell
-/// names the share of lost samples from 0.1 % on. Open loops are left out: they vary by load, not by size.
+/// names the share of lost samples from 0.1 % on. Open loops are left out: they vary by load, not by size. Below a
+/// table is a warning if an engine in it seems to be faster than raw UDP.
 #[must_use]
 pub fn compact_tables(run: &Run) -> String {
-    let tables: Vec<String> = groups(run).iter().filter_map(table).collect();
+    let tables: Vec<String> =
+        groups(run).iter().filter_map(|group| Some(table(group)? + &warning(group, run))).collect();
     format!("{}\n{}", tables.join("\n"), measured_by(&run.environment))
 }
 
@@ -48,6 +52,18 @@ fn table(group: &Group<'_>) -> Option<String> {
         heads.join(" | "),
         repeats(group)
     ))
+}
+
+/// The warning about engines below their baseline, as a paragraph; empty if there is none.
+fn warning(group: &Group<'_>, run: &Run) -> String {
+    let found = beaten_baselines(group);
+    let text = found.map(|(text, cases)| format!("{text} ({})", concerned(&cases, run.cases.len())));
+    text.map_or_else(String::new, |text| format!("\n{}\n", paragraph(&format!("Warning: {text}."))))
+}
+
+/// The text with lines of up to 100 columns.
+pub(crate) fn paragraph(text: &str) -> String {
+    wrapped(text.split(' '), "\n")
 }
 
 fn cell(point: &Point<'_>) -> String {
@@ -112,7 +128,7 @@ fn measured_by(environment: &Environment) -> String {
         environment.cpu_model.as_deref().unwrap_or("unknown"),
         environment.kernel,
     );
-    let text = wrapped(text.split(' '), "\n");
+    let text = paragraph(&text);
     if environment.command.is_empty() {
         return format!("{text}\n");
     }
@@ -202,6 +218,24 @@ mod tests {
             .with(|it| it.evidence.not_measured = not_measured);
         let text = tables(vec![weir, other]);
         assert!(text.contains("| weir | 3.46 / 20 |\n| other | failed |\n\nOne run each.\n"), "{text}");
+    }
+
+    #[test]
+    fn a_warning_follows_a_table_in_which_an_engine_beats_its_baseline() {
+        let latency = |engine: &str, repeat: u32, p50: f64| {
+            Case::new(engine, Test::Latency, Reliability::BestEffort, 32).with(|case| {
+                case.conditions.repeat = repeat;
+                case.figures.latency_us = Some(LatencySummary { count: 9, p50, ..LatencySummary::default() });
+            })
+        };
+        let with_ratio = |ratio: f64| {
+            let of = |repeat| [latency("udp", repeat, 10.0), latency("weir", repeat, 10.0 * ratio)];
+            tables((1..=6).flat_map(of).collect())
+        };
+        let text = with_ratio(0.8);
+        assert!(text.contains("32 B).\n\nWarning: the median latency is 0.80 times that of udp"), "{text}");
+        assert!(text.lines().all(|line| line.len() <= 120), "{text}");
+        assert!(!with_ratio(1.2).contains("Warning"));
     }
 
     #[test]

@@ -9,6 +9,8 @@ mod select;
 
 use weir_results::{Better, Case, Comparison, Interval, Run, Spread};
 
+use crate::compact::paragraph;
+use crate::notes::baseline_warnings;
 use crate::table::drawn;
 use select::{Figure, Found, Side};
 
@@ -95,9 +97,10 @@ pub fn goals(run: &Run, footprint: &[AtRest]) -> Vec<GoalRow> {
     rows
 }
 
-/// Formats the lines as a table for terminals, valid as Markdown, with the count of each verdict.
+/// Formats the lines as a table for terminals, valid as Markdown, with the count of each verdict. Below it are warnings
+/// if Weir or another engine seems to be faster than raw UDP in `run`, which the lines are from.
 #[must_use]
-pub fn goals_table(rows: &[GoalRow]) -> String {
+pub fn goals_table(rows: &[GoalRow], run: &Run) -> String {
     let headings = ["Measure", "Target", "Measured", "Verdict", "Figures"];
     let cells = |row: &GoalRow| {
         let GoalRow { measure, asked, measured, verdict, figures } = row.clone();
@@ -105,11 +108,14 @@ pub fn goals_table(rows: &[GoalRow]) -> String {
     };
     let table = drawn(headings, rows.iter().map(cells), |column| column == 2);
     let count = |verdict| rows.iter().filter(|row| row.verdict == verdict).count();
+    let warnings = baseline_warnings(run);
+    let warnings = warnings.lines().map(|line| format!("\n{}\n", paragraph(&line.replacen('w', "W", 1))));
     format!(
-        "{table}\n\n{} met, {} missed, {} inconclusive\n\n{NOTE}\n",
+        "{table}\n\n{} met, {} missed, {} inconclusive\n\n{NOTE}\n{}",
         count(GoalVerdict::Reached),
         count(GoalVerdict::Missed),
-        count(GoalVerdict::CannotTell)
+        count(GoalVerdict::CannotTell),
+        warnings.collect::<String>()
     )
 }
 

@@ -75,7 +75,7 @@ pub use goals::{AtRest, GoalRow, GoalVerdict, goals, goals_table};
 pub use html::{ListedRun, NamedRun, html_report, index_page, served_page};
 pub use json::json;
 pub use metrics::{Metric, open_metrics};
-pub use notes::{environment, warnings};
+pub use notes::{case_warnings, environment, warnings};
 pub use plot::{Plot, plots, plots_beside};
 pub use png::{PngError, png};
 pub use published::{Published, PublishedRow};

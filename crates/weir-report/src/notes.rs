@@ -65,14 +65,25 @@ fn idle(environment: &Environment) -> String {
 /// Formats the warnings of a run, each once with its cases; empty if there are none.
 #[must_use]
 pub fn warnings(run: &Run) -> String {
-    let mut text = String::new();
-    let of_cases = each_warning(&run.cases.iter().collect::<Vec<_>>());
-    let of_groups = groups(run);
-    let of_groups = of_groups.iter().filter_map(beaten_baselines);
-    for (warning, cases) in of_cases.into_iter().chain(of_groups) {
-        text.push_str(&format!("warning: {warning} ({})\n", concerned(&cases, run.cases.len())));
-    }
-    text
+    case_warnings(run) + &baseline_warnings(run)
+}
+
+/// The same without those about engines faster than raw UDP, for tables that have these below them.
+#[must_use]
+pub fn case_warnings(run: &Run) -> String {
+    listed(each_warning(&run.cases.iter().collect::<Vec<_>>()), run)
+}
+
+/// Formats the warnings about engines that seem to be faster than raw UDP, one for each group of comparable cases.
+pub(crate) fn baseline_warnings(run: &Run) -> String {
+    listed(groups(run).iter().filter_map(beaten_baselines), run)
+}
+
+fn listed<'a>(found: impl IntoIterator<Item = (String, Vec<&'a Case>)>, run: &Run) -> String {
+    let line = |(warning, cases): (_, Vec<_>)| {
+        format!("warning: {warning} ({})\n", concerned(&cases, run.cases.len()))
+    };
+    found.into_iter().map(line).collect()
 }
 
 /// Returns each warning of some cases once, with the cases that have it.

@@ -33,7 +33,9 @@ pub(crate) fn run(args: &ReportArgs) -> Result<Exit, Failure> {
         return print_telemetry(run, form);
     }
     if args.compact {
-        return output::data(&weir_report::compact_tables(run)).map(|()| Exit::Success);
+        output::data(&weir_report::compact_tables(run))?;
+        talk_block(&weir_report::case_warnings(run));
+        return Ok(Exit::Success);
     }
     if args.links {
         let page = links_report::page(run);

@@ -29,8 +29,8 @@ pub(crate) fn run(args: &TargetsArgs) -> Result<Exit, Failure> {
     if !args.only.is_empty() {
         rows.retain(GoalRow::is_measured);
     }
-    output::data(&weir_report::goals_table(&rows))?;
-    report::talk_block(&weir_report::warnings(&run));
+    output::data(&weir_report::goals_table(&rows, &run))?;
+    report::talk_block(&weir_report::case_warnings(&run));
     Ok(exit)
 }
 

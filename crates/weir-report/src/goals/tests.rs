@@ -32,6 +32,11 @@ fn rows(cases: Vec<Case>) -> Vec<GoalRow> {
     goals(&Run { cases, ..Run::new(Environment::default()) }, &[])
 }
 
+fn table(cases: Vec<Case>) -> String {
+    let run = Run { cases, ..Run::new(Environment::default()) };
+    goals_table(&goals(&run, &[]), &run)
+}
+
 /// The line with this measure and this word in its target.
 fn row(cases: Vec<Case>, measure: &str, asked: &str) -> GoalRow {
     let rows = rows(cases);
@@ -255,8 +260,24 @@ fn programs_at_rest_have_their_lines() {
 
 #[test]
 fn the_table_counts_the_verdicts() {
-    let text =
-        goals_table(&rows(vec![stream("streams", "weir", 1, 8e6), stream("streams", "cyclonedds", 1, 1e6)]));
+    let text = table(vec![stream("streams", "weir", 1, 8e6), stream("streams", "cyclonedds", 1, 1e6)]);
     assert!(text.contains("| reliable, unbatched, 32 B, zero lost"), "{text}");
     assert!(text.contains("\n1 met, 0 missed, "), "{text}");
+}
+
+#[test]
+fn a_target_met_by_beating_the_baseline_is_warned_about() {
+    let with_ratio = |ratio: f64| {
+        let of = |(repeat, pace): (u32, f64)| {
+            let case = |engine, p50| latency("latency", engine, Reliability::BestEffort, repeat, p50);
+            [case("udp", pace), case("weir", ratio * pace)]
+        };
+        table((1..=6).map(|repeat| (repeat, 10.0 + f64::from(repeat))).flat_map(of).collect())
+    };
+    let text = with_ratio(0.8);
+    let (_, warning) =
+        text.split_once("\n\nWarning: the median latency is 0.80 times that of udp").expect(&text);
+    assert!(warning.trim_end().ends_with("32 B)"), "{text}");
+    assert!(warning.lines().all(|line| line.len() <= 120), "{text}");
+    assert!(!with_ratio(1.05).contains("Warning"));
 }
