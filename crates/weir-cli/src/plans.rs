@@ -270,9 +270,13 @@ mod tests {
             "line 5: `min_samples_per_s` is a figure of the throughput test",
         );
         refused(&with("max_ratio = 2"), "line 4: `max_ratio` needs `relative_to` or `relative_to_run`");
-        let limits =
-            "max_p50_us, max_p99_us, min_samples_per_s, max_lost_percent, no_loss, max_ratio, min_ratio";
+        let limits = "max_p50_us, max_p99_us, min_samples_per_s, max_lost_percent, no_loss, max_ratio, min_ratio, \
+                      max_p99_ratio, min_p99_ratio";
         refused(&with("size = 32"), &format!("line 3: the requirement has no limit: add one of {limits}"));
+        refused(
+            &with("test = 'throughput'\nrelative_to = 'udp'\nmax_p99_ratio = 2"),
+            "line 6: `max_p99_ratio` is a figure of the latency test",
+        );
         assert!(
             parse(&with("max_ratio = 2\nrelative_to_run = 'nowhere'"))
                 .unwrap_err()

@@ -58,13 +58,22 @@ pub(crate) fn compare(group: &Group<'_>, point: &Point<'_>, relative_to: &str) -
 
 /// Compares the figure that decides of the repeats that both have.
 pub(crate) fn compare_repeats(own: &[&Case], others: &[&Case]) -> Option<Comparison> {
+    compare_figure(own, others, headline)
+}
+
+/// Compares a figure of the same direction as the one that decides.
+pub(crate) fn compare_figure(
+    own: &[&Case],
+    others: &[&Case],
+    figure: impl Fn(&Case) -> Option<f64>,
+) -> Option<Comparison> {
     let better = match own.first()?.point.test {
         Test::Latency | Test::Workload => Better::Less,
         Test::Throughput => Better::More,
     };
     let pair = |case: &&Case| {
         let other = others.iter().find(|other| other.conditions.repeat == case.conditions.repeat)?;
-        Some((headline(case)?, headline(other)?))
+        Some((figure(case)?, figure(other)?))
     };
     let pairs: Vec<(f64, f64)> = own.iter().filter_map(pair).collect();
     Comparison::of(&pairs, better)

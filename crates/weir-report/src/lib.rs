@@ -80,7 +80,7 @@ pub use plot::{Plot, plots, plots_beside};
 pub use png::{PngError, png};
 pub use published::{Published, PublishedRow};
 pub use requirements::{
-    Limit, Reference, Requirement, RequirementRow, RequirementVerdict, Selector, requirements_table,
+    Limit, RatioOf, Reference, Requirement, RequirementRow, RequirementVerdict, Selector, requirements_table,
 };
 pub use run_comparison::{Change, ComparedFigure, RunComparison, RunComparisonOptions};
 pub use self_comparison::{SelfComparison, SelfComparisonRow};

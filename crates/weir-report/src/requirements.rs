@@ -8,8 +8,9 @@ use std::fmt;
 use serde::Serialize;
 use weir_results::{Case, NotMeasured, Percentile, Reliability, Run, Test};
 
+use crate::baseline::beaten_baseline;
 use crate::compact::three_digits;
-use crate::compare::{compare, headline, times};
+use crate::compare::{compare_figure, headline, times};
 use crate::group::{FLOOR, GSO, Group, Load, Point, conditions_of, groups};
 use crate::table::{dash, drawn, is_not_supported};
 
@@ -50,10 +51,19 @@ pub enum Limit {
     MaxLostPercent(f64),
     /// No sample may be lost.
     NoLoss,
-    /// The headline figure (p50, or the received rate) divided by that of the reference, at most.
-    MaxRatio(f64, Reference),
-    /// The headline figure divided by that of the reference, at least.
-    MinRatio(f64, Reference),
+    /// The figure divided by that of the reference, at most.
+    MaxRatio(f64, RatioOf, Reference),
+    /// The figure divided by that of the reference, at least.
+    MinRatio(f64, RatioOf, Reference),
+}
+
+/// The figure of a ratio.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RatioOf {
+    /// The figure that decides: the median latency, or the received rate.
+    Headline,
+    /// The 99th percentile of the latency.
+    P99,
 }
 
 /// What a ratio is relative to.
@@ -85,6 +95,9 @@ pub struct RequirementRow {
     pub verdict: RequirementVerdict,
     /// Why there is no figure.
     pub reason: Option<String>,
+    /// Why the figure is doubtful: it is a ratio to raw UDP that cannot be true.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub warning: Option<String>,
 }
 
 /// Whether a requirement is met.
@@ -130,7 +143,10 @@ impl Requirement {
     #[must_use]
     pub const fn test(&self) -> Option<Test> {
         match self.limit {
-            Limit::MaxP50(_) | Limit::MaxP99(_) => Some(Test::Latency),
+            Limit::MaxP50(_)
+            | Limit::MaxP99(_)
+            | Limit::MaxRatio(_, RatioOf::P99, _)
+            | Limit::MinRatio(_, RatioOf::P99, _) => Some(Test::Latency),
             Limit::MinRate(_) => Some(Test::Throughput),
             _ => self.selector.test,
         }
@@ -161,11 +177,9 @@ impl Requirement {
             seen.push(first);
             let figure = self.limit.figure(group, point, &stored);
             let badness = figure.as_ref().map_or(0.0, |figure| self.limit.badness(*figure));
-            judged.push((
-                self.row(study, name(point, paths.len() > 1), figure),
-                is_not_supported(point),
-                badness,
-            ));
+            let row = self.row(study, name(point, paths.len() > 1), figure);
+            let row = RequirementRow { warning: self.limit.doubt(group, point), ..row };
+            judged.push((row, is_not_supported(point), badness));
         }
         // What an engine lacks says nothing about the others.
         if judged.iter().any(|(_, lacks, _)| !lacks) {
@@ -210,6 +224,7 @@ impl Requirement {
             measured: figure.as_ref().ok().copied(),
             verdict,
             reason: figure.err(),
+            warning: None,
         }
     }
 }
@@ -220,8 +235,8 @@ impl Limit {
             Self::MaxP50(limit)
             | Self::MaxP99(limit)
             | Self::MaxLostPercent(limit)
-            | Self::MaxRatio(limit, _) => figure <= *limit,
-            Self::MinRate(limit) | Self::MinRatio(limit, _) => figure >= *limit,
+            | Self::MaxRatio(limit, ..) => figure <= *limit,
+            Self::MinRate(limit) | Self::MinRatio(limit, ..) => figure >= *limit,
             Self::NoLoss => figure == 0.0,
         }
     }
@@ -234,20 +249,30 @@ impl Limit {
     /// The engine of the same run that a ratio is relative to.
     #[must_use]
     pub fn engine(&self) -> Option<&str> {
+        match self.reference()? {
+            (_, Reference::Engine(name)) => Some(name),
+            (_, Reference::Run { .. }) => None,
+        }
+    }
+
+    /// What a ratio is of, and what it is relative to.
+    const fn reference(&self) -> Option<(RatioOf, &Reference)> {
         match self {
-            Self::MaxRatio(_, Reference::Engine(name)) | Self::MinRatio(_, Reference::Engine(name)) => {
-                Some(name)
-            }
+            Self::MaxRatio(_, of, reference) | Self::MinRatio(_, of, reference) => Some((*of, reference)),
             _ => None,
         }
     }
 
+    /// Why a ratio to the baseline is doubtful.
+    fn doubt(&self, group: &Group<'_>, point: &Point<'_>) -> Option<String> {
+        let is_to_baseline = self.engine() == Some(FLOOR);
+        is_to_baseline.then(|| beaten_baseline(group, point)).flatten().map(|warning| warning.to_string())
+    }
+
     fn stored(&self) -> Option<&Run> {
-        match self {
-            Self::MaxRatio(_, Reference::Run { run, .. }) | Self::MinRatio(_, Reference::Run { run, .. }) => {
-                Some(run)
-            }
-            _ => None,
+        match self.reference()? {
+            (_, Reference::Run { run, .. }) => Some(run),
+            (_, Reference::Engine(_)) => None,
         }
     }
 
@@ -258,36 +283,64 @@ impl Limit {
         };
         match self {
             Self::MaxP50(_) => median(|case| Some(times(case)?.p50)),
-            Self::MaxP99(_) if median(headline).is_ok() => {
-                let p99 = |case: &Case| Some(times(case).filter(|it| it.supports(Percentile::P99))?.p99);
-                let none = || "too few samples for a 99th percentile: set a longer duration".to_owned();
-                median(p99).map_err(|_| none())
-            }
-            Self::MaxP99(_) => Err(why_not(point)),
+            Self::MaxP99(_) => RatioOf::P99.median(point),
             Self::MinRate(_) => median(|case| Some(case.figures.throughput?.samples_per_s)),
             Self::MaxLostPercent(_) => {
                 let (lost, received) = losses(point).ok_or_else(|| why_not(point))?;
                 Ok(lost as f64 / (lost + received).max(1) as f64 * 100.0)
             }
             Self::NoLoss => losses(point).map(|(lost, _)| lost as f64).ok_or_else(|| why_not(point)),
-            Self::MaxRatio(_, Reference::Engine(name)) | Self::MinRatio(_, Reference::Engine(name)) => {
-                median(headline)?;
-                let comparison = compare(group, point, name);
+            Self::MaxRatio(_, of, reference) | Self::MinRatio(_, of, reference) => {
+                of.ratio(reference, group, point, stored)
+            }
+        }
+    }
+}
+
+impl RatioOf {
+    fn of(self, case: &Case) -> Option<f64> {
+        match self {
+            Self::Headline => headline(case),
+            Self::P99 => Some(times(case).filter(|it| it.supports(Percentile::P99))?.p99),
+        }
+    }
+
+    fn median(self, point: &Point<'_>) -> Result<f64, String> {
+        if point.headline().is_none() {
+            return Err(why_not(point));
+        }
+        let none = || "too few samples for a 99th percentile: set a longer duration".to_owned();
+        point.spread(|case| self.of(case)).map(|spread| spread.median).ok_or_else(none)
+    }
+
+    fn ratio(
+        self,
+        reference: &Reference,
+        group: &Group<'_>,
+        point: &Point<'_>,
+        stored: &[Group<'_>],
+    ) -> Result<f64, String> {
+        let own = self.median(point)?;
+        match reference {
+            Reference::Engine(name) => {
+                let base = group.base(point, name);
+                let comparison =
+                    base.and_then(|base| compare_figure(&point.repeats, &base.repeats, |it| self.of(it)));
                 let none = || format!("{name} has no figure of the same kind, size and load");
                 comparison.map(|comparison| comparison.ratio).ok_or_else(none)
             }
-            Self::MaxRatio(_, Reference::Run { name, .. })
-            | Self::MinRatio(_, Reference::Run { name, .. }) => {
+            Reference::Run { name, .. } => {
                 let conditions = conditions_of(&group.key.conditions(), point);
                 let is_same = |(of, other): &(&Group<'_>, &Point<'_>)| {
                     of.key.test == group.key.test
                         && (&other.engine, other.size_bytes) == (&point.engine, point.size_bytes)
                         && conditions_of(&of.key.conditions(), other) == conditions
                 };
-                let same = all(stored).find(is_same).and_then(|(_, other)| other.headline());
+                let same =
+                    all(stored).find(is_same).and_then(|(_, other)| other.spread(|case| self.of(case)));
                 let same = same.filter(|spread| spread.median > 0.0);
                 let same = same.ok_or_else(|| format!("{name} has no figure of the same case"))?;
-                Ok(median(headline)? / same.median)
+                Ok(own / same.median)
             }
         }
     }
@@ -360,9 +413,18 @@ impl fmt::Display for Limit {
             Self::MinRate(limit) => write!(f, ">= {limit} samples/s"),
             Self::MaxLostPercent(limit) => write!(f, "lost <= {limit} %"),
             Self::NoLoss => write!(f, "no loss"),
-            Self::MaxRatio(limit, reference) => write!(f, "ratio to {reference} <= {limit}"),
-            Self::MinRatio(limit, reference) => write!(f, "ratio to {reference} >= {limit}"),
+            Self::MaxRatio(limit, of, reference) => write!(f, "{of} to {reference} <= {limit}"),
+            Self::MinRatio(limit, of, reference) => write!(f, "{of} to {reference} >= {limit}"),
         }
+    }
+}
+
+impl fmt::Display for RatioOf {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Headline => "ratio",
+            Self::P99 => "ratio of p99",
+        })
     }
 }
 
@@ -392,6 +454,9 @@ pub fn requirements_table(rows: &[RequirementRow]) -> String {
     for row in rows {
         if let Some(reason) = &row.reason {
             text.push_str(&format!("not measured: {}: {}: {reason}\n", row.study, row.case));
+        }
+        if let Some(warning) = &row.warning {
+            text.push_str(&format!("warning: {}: {}: {warning}\n", row.study, row.case));
         }
     }
     let count = |verdict| rows.iter().filter(|row| row.verdict == verdict).count();
@@ -467,15 +532,46 @@ mod tests {
     #[test]
     fn a_ratio_is_to_another_engine_or_to_the_same_case_of_another_run() {
         let now = run([latency("weir", 32, 1, 12.0), latency("udp", 32, 1, 10.0)]);
-        let to_udp = weir(Limit::MaxRatio(1.1, Reference::Engine("udp".to_owned())));
+        let to_udp = weir(Limit::MaxRatio(1.1, RatioOf::Headline, Reference::Engine("udp".to_owned())));
         assert_eq!(judged(&to_udp, &now)[0].1, Some(1.2));
         let before = |cases: Vec<Case>| {
             let reference = Reference::Run { name: "old".to_owned(), run: Box::new(run(cases)) };
-            judged(&weir(Limit::MaxRatio(1.1, reference)), &now)[0].clone()
+            judged(&weir(Limit::MaxRatio(1.1, RatioOf::Headline, reference)), &now)[0].clone()
         };
         assert_eq!(before(vec![latency("weir", 32, 1, 12.0)]).2, "met");
         assert_eq!(before(vec![latency("weir", 32, 1, 6.0)]).1, Some(2.0));
         assert_eq!(before(vec![latency("weir", 64, 1, 6.0)]).2, "not measured");
+    }
+
+    #[test]
+    fn a_ratio_of_99th_percentiles_is_by_pairs_too() {
+        let with_tail = |engine: &str, repeat, p99: f64| {
+            latency(engine, 32, repeat, 10.0).with(|it| it.figures.latency_us.as_mut().unwrap().p99 = p99)
+        };
+        let tails = [(1, 20.0, 10.0), (2, 60.0, 20.0), (3, 160.0, 80.0)];
+        let pair = |(repeat, own, other)| [with_tail("weir", repeat, own), with_tail("other", repeat, other)];
+        let run = run(tails.into_iter().flat_map(pair));
+        let other = || Reference::Engine("other".to_owned());
+        assert_eq!(judged(&weir(Limit::MaxRatio(1.5, RatioOf::P99, other())), &run)[0].1, Some(2.0));
+        assert_eq!(judged(&weir(Limit::MinRatio(1.5, RatioOf::P99, other())), &run)[0].2, "met");
+        assert_eq!(judged(&weir(Limit::MaxRatio(1.5, RatioOf::Headline, other())), &run)[0].1, Some(1.0));
+        let few = |case: Case| case.with(|it| it.figures.latency_us.as_mut().unwrap().count = 9);
+        let few = Run { cases: run.cases.into_iter().map(few).collect(), ..Run::new(Environment::default()) };
+        let rows = weir(Limit::MaxRatio(1.5, RatioOf::P99, other())).judge("study", &few);
+        assert!(rows[0].reason.as_ref().unwrap().contains("longer duration"), "{rows:?}");
+    }
+
+    #[test]
+    fn a_ratio_that_beats_the_baseline_is_met_with_a_warning() {
+        let of = |repeat| [latency("weir", 32, repeat, 8.0), latency("udp", 32, repeat, 10.0)];
+        let run = run((1..=6).flat_map(of));
+        let to_udp = Limit::MaxRatio(1.1, RatioOf::Headline, Reference::Engine("udp".to_owned()));
+        let table = requirements_table(&weir(to_udp).judge("study", &run));
+        assert!(table.contains("| met"), "{table}");
+        let warning =
+            "warning: study: weir 32 B latency, reliable: the median latency is 0.80 times that of udp";
+        assert!(table.contains(warning), "{table}");
+        assert!(!requirements_table(&weir(Limit::MaxP50(9.0)).judge("study", &run)).contains("warning"));
     }
 
     #[test]

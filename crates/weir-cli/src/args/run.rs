@@ -27,6 +27,7 @@ Plan:
   engine = \"weir\"
   max_p99_us = 50
   max_ratio = 1.2          # of the median latency, or of the received rate
+  max_p99_ratio = 2        # of the 99th percentile
   relative_to = \"udp\"
 
 ",

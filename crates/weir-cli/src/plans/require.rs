@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use toml::de::{DeTable, DeValue};
-use weir_report::{Limit, Reference, Requirement, Selector};
+use weir_report::{Limit, RatioOf, Reference, Requirement, Selector};
 use weir_results::{Run, Test, parse_size};
 
 use super::source::{Item, Plain, Source};
@@ -56,9 +56,12 @@ fn of_table(
         }
         required.push(Required { requirement, at: item.at });
     }
-    let has_ratio = |item: &Item<'_>| ["max_ratio", "min_ratio"].contains(&item.key);
+    let has_ratio = |item: &Item<'_>| item.key.ends_with("_ratio");
     if reference.is_some() && !items.iter().any(has_ratio) {
-        return Err(source.error(at, "the requirement has no ratio: add `max_ratio` or `min_ratio`"));
+        return Err(source.error(
+            at,
+            "the requirement has no ratio: add `max_ratio`, `min_ratio`, `max_p99_ratio` or `min_p99_ratio`",
+        ));
     }
     if required.is_empty() {
         return Err(
@@ -83,8 +86,10 @@ fn limit(item: &Item<'_>, reference: Option<&Reference>) -> Result<Option<Limit>
             DeValue::Boolean(true) => Limit::NoLoss,
             _ => return Err(item.expected("true, or left out")),
         },
-        "max_ratio" => Limit::MaxRatio(item.number()?, to()?),
-        "min_ratio" => Limit::MinRatio(item.number()?, to()?),
+        "max_ratio" => Limit::MaxRatio(item.number()?, RatioOf::Headline, to()?),
+        "min_ratio" => Limit::MinRatio(item.number()?, RatioOf::Headline, to()?),
+        "max_p99_ratio" => Limit::MaxRatio(item.number()?, RatioOf::P99, to()?),
+        "min_p99_ratio" => Limit::MinRatio(item.number()?, RatioOf::P99, to()?),
         key if SELECTORS.contains(&key) || REFERENCES.contains(&key) => return Ok(None),
         _ => {
             let known = SELECTORS.iter().chain(LIMITS).chain(REFERENCES).copied();
@@ -126,5 +131,7 @@ const LIMITS: &[&str] = &[
     "no_loss",
     "max_ratio",
     "min_ratio",
+    "max_p99_ratio",
+    "min_p99_ratio",
 ];
 const REFERENCES: &[&str] = &["relative_to", "relative_to_run"];
