@@ -4,6 +4,7 @@
 //! - `results`: the tables of a group; `environment`: those of the host; `table`: how they are written
 //! - `plots`: the plots of a group; `times`: those over time; `figure`: a plot with its caption and data
 //! - `index`: a list of runs, for a server of reports
+//! - `files`: the plots of a page as files of their own
 //! - `chart`, `rows`: how plots are drawn; `palette`: the colours of engines; `number`: numbers as texts
 //!
 //! All texts pass through maud, which escapes them: names and settings in a results file are not trusted.
@@ -11,6 +12,7 @@
 mod chart;
 mod environment;
 mod figure;
+mod files;
 mod headline;
 mod index;
 mod number;
@@ -38,6 +40,7 @@ use crate::published::{Published, notes as published_notes, put_beside};
 use crate::udp::{UdpGroup, udp_groups};
 use crate::workload::{WorkloadGroup, workload_groups};
 use figure::Figure;
+pub use files::page_plots;
 use headline::{Headline, headlines};
 pub use index::{ListedRun, index_page, served_page};
 use palette::Palette;
@@ -101,7 +104,7 @@ fn without_controls(page: String) -> String {
     page.replace(is_control, "\u{FFFD}")
 }
 
-const STYLE: &str = include_str!("html/style.css");
+const STYLE: &str = concat!(include_str!("html/style.css"), include_str!("html/plot.css"));
 
 /// `udp, weir and mock on vm, 2026-11-24`
 fn title(runs: &[NamedRun<'_>]) -> String {
@@ -188,7 +191,7 @@ struct Section<'a> {
     options: &'a ReportOptions,
 }
 
-impl Section<'_> {
+impl<'a> Section<'a> {
     fn id(&self) -> String {
         format!("run{}", self.number)
     }
@@ -312,7 +315,7 @@ impl Section<'_> {
     }
 
     /// UDP tests have columns of their own, and the same plots.
-    fn udp(&self, number: usize, tests: &UdpGroup<'_>) -> Markup {
+    fn udp(&self, number: usize, tests: &UdpGroup<'a>) -> Markup {
         let mut table =
             Table::new(tests.title.as_str(), 1, tests.headings.iter().map(|it| (*it).to_owned()).collect());
         for (row, point) in tests.rows.iter().zip(&tests.points) {
@@ -321,13 +324,7 @@ impl Section<'_> {
             table.push_marked(row.iter().map(|(cell, _)| cell.clone()).collect(), mark);
         }
         let cases: Vec<&Case> = tests.points.iter().flat_map(|point| &point.repeats).copied().collect();
-        let kind = LatencyKind::Rtt;
-        let mut group = cases.first().map(|case| Group {
-            key: GroupKey::of(case, kind),
-            points: tests.points.clone(),
-            published: Vec::new(),
-        });
-        put_beside(group.as_mut_slice(), self.run.published);
+        let group = self.group_of(tests);
         group.iter().for_each(|group| add_published(&mut table, group, tests));
         html! {
             h3 id=(self.udp_id(number)) { (tests.title) }
@@ -342,8 +339,23 @@ impl Section<'_> {
         }
     }
 
-    fn figures(&self, group: &Group<'_>, headlines: &[Headline<'_>], palette: &Palette<'_>) -> Markup {
-        let figures: Vec<Figure> = [
+    /// UDP tests as a group of cases, for their plots.
+    fn group_of(&self, tests: &UdpGroup<'a>) -> Option<Group<'a>> {
+        let case = tests.points.first()?.repeats.first()?;
+        let key = GroupKey::of(case, LatencyKind::Rtt);
+        let mut group = Group { key, points: tests.points.clone(), published: Vec::new() };
+        put_beside(std::slice::from_mut(&mut group), self.run.published);
+        Some(group)
+    }
+
+    /// The plots of a group, and those over time.
+    fn drawn(
+        &self,
+        group: &Group<'_>,
+        headlines: &[Headline<'_>],
+        palette: &Palette<'_>,
+    ) -> (Vec<Figure>, Vec<Figure>) {
+        let figures = [
             plots::by_size(group, palette, link_mbps(self.run.run)),
             plots::ratios(group, headlines, palette, &self.options.relative_to),
             plots::by_load(group, palette),
@@ -352,11 +364,13 @@ impl Section<'_> {
             plots::stages(group, palette),
             plots::losses(group, palette),
             plots::processor(group, palette),
-        ]
-        .into_iter()
-        .flatten()
-        .collect();
+        ];
         let over_time = times::over_time(group, palette, self.run.run.peer.is_some());
+        (figures.into_iter().flatten().collect(), over_time)
+    }
+
+    fn figures(&self, group: &Group<'_>, headlines: &[Headline<'_>], palette: &Palette<'_>) -> Markup {
+        let (figures, over_time) = self.drawn(group, headlines, palette);
         let plots_over_time: usize = over_time.iter().map(|figure| figure.plots.len()).sum();
         html! {
             @if !figures.is_empty() { div.figures { @for figure in &figures { (figure.render()) } } }

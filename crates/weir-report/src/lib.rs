@@ -72,7 +72,7 @@ pub use compact::compact_tables;
 pub use compare::ReportOptions;
 pub use export::{ExportColumn, ExportKind, ExportTable, ExportType, ExportValues, ExportWriter};
 pub use goals::{AtRest, GoalRow, GoalVerdict, goals, goals_table};
-pub use html::{ListedRun, NamedRun, html_report, index_page, served_page};
+pub use html::{ListedRun, NamedRun, html_report, index_page, page_plots, served_page};
 pub use json::json;
 pub use metrics::{Metric, open_metrics};
 pub use notes::{case_warnings, environment, warnings};

@@ -11,13 +11,16 @@ use super::values::{Format, PlotForm, PlotTest, TelemetryForm};
 Runs of a ready-made plan of a published table are shown beside the published figures, which are the vendor's, of \
 another machine. --published chooses others; `weir published list` names them.
 
---telemetry log is the system log of hpcbench. Plots of a breakdown need a run with `weir bench --breakdown`.
+--telemetry log is the system log of hpcbench. Plots of a breakdown need a run with `weir bench --breakdown`. Ratios \
+are to --relative-to; the plots of load are those of runs with --rate; those of time show rate, 99th percentile, \
+missing samples and processors over time.
 
 Examples:
   weir report weir-results/20261121T200000Z
   weir report weir-results/* -o report.html
   weir report weir-results/20261121T200000Z --telemetry csv > hosts.csv
   weir report weir-results/20261121T200000Z --plot latency --plot throughput --plot-format svg,png
+  weir report @latest --plot ratios --plot time --output plots
   weir report @latest -o report.html --published pro-latency-1g-unkeyed-reliable
 
 Exit codes: 0 success, 2 usage, 3 environment")]
@@ -50,7 +53,8 @@ pub(crate) struct ReportArgs {
     #[arg(long, value_enum, hide_possible_values = true, value_name = "FORM", conflicts_with_all = ["plot", "format", "resources"])]
     pub(crate) telemetry: Option<TelemetryForm>,
 
-    /// Write plots instead: latency, throughput, distribution, breakdown, links, osrf-mininet
+    /// Write plots instead: latency, throughput, distribution, ratios, load, histogram, losses, processor, time,
+    /// breakdown, links, osrf-mininet
     #[arg(
         long,
         value_enum,

@@ -99,6 +99,12 @@ pub(crate) enum PlotTest {
     Throughput,
     Breakdown,
     Distribution,
+    Ratios,
+    Load,
+    Histogram,
+    Losses,
+    Processor,
+    Time,
     Links,
     OsrfMininet,
 }

@@ -164,11 +164,23 @@ fn write_plots(
         let plots = weir_report::plots_beside(run, beside).into_iter();
         plots.filter(move |plot| plot.name.starts_with(prefix)).collect()
     };
+    let of_page = |prefix| {
+        let run = NamedRun { name: "", run, published: beside };
+        let options = ReportOptions { relative_to: args.relative_to.clone(), costs: true };
+        let plots = weir_report::page_plots(&run, &options).into_iter();
+        plots.filter(move |plot| plot.name.starts_with(prefix)).collect()
+    };
     let (prefix, plots): (_, Vec<_>) = match test {
         PlotTest::Latency => ("latency", of("latency")),
         PlotTest::Throughput => ("throughput", of("throughput")),
         PlotTest::Breakdown => ("breakdown", of("breakdown")),
         PlotTest::Distribution => ("distribution", of("distribution")),
+        PlotTest::Ratios => ("ratios", of_page("ratios")),
+        PlotTest::Load => ("load", of_page("load")),
+        PlotTest::Histogram => ("histogram", of_page("histogram")),
+        PlotTest::Losses => ("losses", of_page("losses")),
+        PlotTest::Processor => ("processor", of_page("processor")),
+        PlotTest::Time => ("time", of_page("time")),
         PlotTest::Links => ("links", links_report::plots(run)),
         PlotTest::OsrfMininet => (mininet::NAME, mininet_report::plots(run)),
     };

@@ -42,6 +42,18 @@ fn plots_are_written_as_svg() {
 }
 
 #[test]
+fn the_plots_of_the_page_are_written_too() {
+    let scene = finished_run();
+    let plots = "report results --plot histogram --plot processor --plot-format svg,png --output plots";
+    scene.weir(plots).expect_code(0).expect_stderr("plots/histogram-latency-reliable");
+    let names = std::fs::read_dir(scene.path("plots")).unwrap().map(|entry| entry.unwrap().file_name());
+    let names: Vec<String> = names.map(|name| name.into_string().unwrap()).collect();
+    let count = |end: &str| names.iter().filter(|name| name.ends_with(end)).count();
+    assert!(count(".svg") >= 3 && count(".svg") == count(".png"), "{names:?}");
+    scene.weir("report results --plot load").expect_code(2).expect_stderr("no load figures to plot");
+}
+
+#[test]
 fn a_folder_without_a_run_is_named() {
     Scene::new().weir("report nowhere").expect_code(3).expect_stderr("nowhere");
 }

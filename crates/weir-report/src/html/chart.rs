@@ -50,6 +50,35 @@ pub(crate) enum Size {
     Small,
 }
 
+/// A plot that was drawn.
+pub(crate) struct Drawing {
+    /// Shown above the plot.
+    pub(crate) heading: Option<String>,
+    /// What the plot shows, for readers without the picture.
+    pub(crate) label: String,
+    /// Its class in the style sheet.
+    pub(crate) class: &'static str,
+    /// Width and height.
+    pub(crate) extent: (f64, f64),
+    /// The elements of the SVG picture.
+    pub(crate) content: Markup,
+}
+
+impl Drawing {
+    /// The plot as a part of a page.
+    pub(crate) fn render(&self) -> Markup {
+        let (width, height) = self.extent;
+        html! {
+            div.plot {
+                @if let Some(heading) = &self.heading { p.heading { (heading) } }
+                svg class=(self.class) viewBox={ "0 0 " (n(width)) " " (n(height)) } role="img" aria-label=(self.label) {
+                    (self.content)
+                }
+            }
+        }
+    }
+}
+
 impl Axis {
     pub(crate) fn linear(label: &'static str) -> Self {
         Self { label, is_logarithmic: false, ticks: Vec::new() }
@@ -75,29 +104,31 @@ impl Axis {
 
 impl Chart {
     /// Draws the plot.
-    pub(crate) fn draw(&self) -> Markup {
+    pub(crate) fn draw(&self) -> Drawing {
         let frame = Frame::of(self);
         let (width, height) = self.size.extent();
         let (left, right, top, bottom) = (frame.left, frame.right, frame.top, frame.bottom);
         let middle = f64::midpoint(left, right);
-        html! {
-            div.plot {
-                @if let Some(heading) = &self.heading { p.heading { (heading) } }
-                svg class=(self.size.class()) viewBox={ "0 0 " (width) " " (height) } role="img" aria-label=(self.label) {
-                    path.grid d=(frame.grid()) {}
-                    g.below {
-                        @for (at, text) in &frame.x_ticks { (below(*at, bottom + 15.0, f64::from(width), text)) }
-                    }
-                    g.beside { @for (at, text) in &frame.y_ticks { text x=(n(left - 5.0)) y=(n(*at + 4.0)) { (text) } } }
-                    path.axis d={ "M" (n(left)) " " (n(top)) "V" (n(bottom)) "H" (n(right)) } {}
-                    text.below x=(n(middle)) y=(height - 4) { (self.x.label) }
-                    text x=(n(2.0)) y="11" { (self.y.label) }
-                    @if let Some(at) = self.reference {
-                        path.reference d={ "M" (n(left)) " " (n(frame.at_y(&self.y, at))) "H" (n(right)) } {}
-                    }
-                    @for line in &self.lines { (frame.line(self, line)) }
-                }
+        let content = html! {
+            path.grid d=(frame.grid()) {}
+            g.below {
+                @for (at, text) in &frame.x_ticks { (below(*at, bottom + 15.0, f64::from(width), text)) }
             }
+            g.beside { @for (at, text) in &frame.y_ticks { text x=(n(left - 5.0)) y=(n(*at + 4.0)) { (text) } } }
+            path.axis d={ "M" (n(left)) " " (n(top)) "V" (n(bottom)) "H" (n(right)) } {}
+            text.below x=(n(middle)) y=(height - 4) { (self.x.label) }
+            text x=(n(2.0)) y="11" { (self.y.label) }
+            @if let Some(at) = self.reference {
+                path.reference d={ "M" (n(left)) " " (n(frame.at_y(&self.y, at))) "H" (n(right)) } {}
+            }
+            @for line in &self.lines { (frame.line(self, line)) }
+        };
+        Drawing {
+            heading: self.heading.clone(),
+            label: self.label.clone(),
+            class: self.size.class(),
+            extent: (f64::from(width), f64::from(height)),
+            content,
         }
     }
 
@@ -384,7 +415,8 @@ mod tests {
 
     #[test]
     fn texts_are_escaped_and_what_an_axis_cannot_show_is_left_out() {
-        let svg = chart(&[(1.0, 1.0), (10.0, 95.0), (0.0, 5.0), (5.0, f64::NAN)]).draw().into_string();
+        let svg =
+            chart(&[(1.0, 1.0), (10.0, 95.0), (0.0, 5.0), (5.0, f64::NAN)]).draw().render().into_string();
         assert!(svg.contains("a &lt;label&gt;") && svg.contains("&lt;b&gt;"), "{svg}");
         assert!(svg.contains("class=\"c1\"") && !svg.contains("NaN") && !svg.contains("inf"), "{svg}");
         // A triangle and a cross.
@@ -405,7 +437,7 @@ mod tests {
     #[test]
     fn nothing_and_one_point_do_no_harm() {
         for values in [&[][..], &[(1.0, 0.0)], &[(7.0, 3.0)]] {
-            let svg = chart(values).draw().into_string();
+            let svg = chart(values).draw().render().into_string();
             assert!(!svg.contains("NaN") && !svg.contains("inf"), "{svg}");
         }
     }

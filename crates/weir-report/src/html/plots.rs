@@ -67,6 +67,7 @@ pub(crate) fn by_size(group: &Group<'_>, palette: &Palette<'_>, link_mbps: Optio
         chart.lines.iter().flat_map(|line| &line.marks).map(|m| (m.whisker.is_some(), m.has_heavy_loss)),
     ));
     Some(Figure {
+        name: "by-size",
         title: format!("{title}."),
         note: "Both axes are logarithmic.".to_owned(),
         legend,
@@ -103,6 +104,7 @@ fn single_size(group: &Group<'_>, palette: &Palette<'_>, link_mbps: Option<f64>)
     let x = if group.key.test == Test::Latency { Axis::logarithmic(axis) } else { Axis::linear(axis) };
     let label = format!("{title}, {}, in {axis}.", group.key.conditions());
     Some(Figure {
+        name: "by-size",
         title: format!("{title}, samples of {} bytes.", sizes(group)[0]),
         note: if x_is_log(&x) { "The axis is logarithmic.".to_owned() } else { String::new() },
         legend,
@@ -153,6 +155,7 @@ pub(crate) fn ratios(
     let better = if group.key.test == Test::Latency { "Less" } else { "More" };
     let label = format!("{what} as a multiple of {base}, {}.", group.key.conditions());
     Some(Figure {
+        name: "ratios",
         title: format!("{what} as a multiple of {base}."),
         note: format!("{better} is better. The axis is logarithmic; the dashed line is {base}."),
         legend: dot_keys(&rows),
@@ -210,6 +213,7 @@ pub(crate) fn by_load(group: &Group<'_>, palette: &Palette<'_>) -> Option<Figure
     legend.extend([Key::Line("median", false), Key::Line("99 %", true)]);
     legend.extend(mark_keys(marks.map(|mark| (mark.whisker.is_some(), mark.has_heavy_loss))));
     Some(Figure {
+        name: "load",
         title: "Latency against load.".to_owned(),
         note: "From the intended send time, so that a sample that waits for a late sender counts.".to_owned(),
         legend,
@@ -249,6 +253,7 @@ pub(crate) fn stages(group: &Group<'_>, palette: &Palette<'_>) -> Option<Figure>
     }
     let label = "Stages of one-way latency.".to_owned();
     Some(Figure {
+        name: "stages",
         title: "Stages of one-way latency.".to_owned(),
         note: "Means, which add up to the mean of the path. The kernel's time stamps divide it.".to_owned(),
         legend: Stage::ALL
@@ -289,6 +294,7 @@ pub(crate) fn losses(group: &Group<'_>, palette: &Palette<'_>) -> Option<Figure>
     }
     let label = "Lost samples by place, percent.".to_owned();
     (!rows.is_empty()).then(|| Figure {
+        name: "losses",
         title: "Lost samples by place.".to_owned(),
         note: "In percent of the engine's own losses, warm-up included; the number behind a bar is how many were lost."
             .to_owned(),
@@ -346,6 +352,7 @@ pub(crate) fn processor(group: &Group<'_>, palette: &Palette<'_>) -> Option<Figu
         let mut legend = vec![Key::Dot("publisher", false), Key::Dot("subscriber", true)];
         legend.extend(dot_keys(&rows));
         Figure {
+            name: "processor",
             title: "Processor time per million samples.".to_owned(),
             note: "In seconds, user and system, warm-up included. The axis is logarithmic.".to_owned(),
             legend,

@@ -2,7 +2,7 @@
 
 use maud::{Markup, html};
 
-use crate::html::chart::{Axis, below, dot, extent, hue_class, n, ticks};
+use crate::html::chart::{Axis, Drawing, below, dot, extent, hue_class, n, ticks};
 use crate::plot::Hue;
 
 /// A plot of rows.
@@ -37,29 +37,30 @@ pub(crate) struct Dot {
 
 impl Rows {
     /// Draws the plot.
-    pub(crate) fn draw(&self) -> Markup {
+    pub(crate) fn draw(&self) -> Drawing {
         let height = TOP + ROW * self.rows.len() as f64 + BOTTOM;
         let has_texts = self.rows.iter().any(|row| !row.text.is_empty());
         let right = WIDTH - if has_texts { TEXT } else { 14.0 };
         let scale = self.scale(right);
         let bottom = height - BOTTOM;
-        html! {
-            div.plot {
-                svg.normal.rows viewBox={ "0 0 " (n(WIDTH)) " " (n(height)) } role="img" aria-label=(self.label) {
-                    path.grid d=(scale.grid(&self.x, bottom)) {}
-                    g.below {
-                        @for (at, text) in &scale.ticks {
-                            (below(scale.x(&self.x, *at), bottom + 15.0, WIDTH, text))
-                        }
-                    }
-                    @if let Some(at) = self.reference {
-                        path.reference d={ "M" (n(scale.x(&self.x, at))) " " (n(TOP)) "V" (n(bottom)) } {}
-                    }
-                    text.below x=(n(f64::midpoint(LEFT, right))) y=(n(height - 4.0)) { (self.x.label) }
-                    g.beside { @for (row, y) in self.rows.iter().zip(middles()) { (name(row, y)) } }
-                    @for (row, y) in self.rows.iter().zip(middles()) { (self.row(&scale, row, y)) }
-                }
+        let content = html! {
+            path.grid d=(scale.grid(&self.x, bottom)) {}
+            g.below {
+                @for (at, text) in &scale.ticks { (below(scale.x(&self.x, *at), bottom + 15.0, WIDTH, text)) }
             }
+            @if let Some(at) = self.reference {
+                path.reference d={ "M" (n(scale.x(&self.x, at))) " " (n(TOP)) "V" (n(bottom)) } {}
+            }
+            text.below x=(n(f64::midpoint(LEFT, right))) y=(n(height - 4.0)) { (self.x.label) }
+            g.beside { @for (row, y) in self.rows.iter().zip(middles()) { (name(row, y)) } }
+            @for (row, y) in self.rows.iter().zip(middles()) { (self.row(&scale, row, y)) }
+        };
+        Drawing {
+            heading: None,
+            label: self.label.clone(),
+            class: "normal rows",
+            extent: (WIDTH, height),
+            content,
         }
     }
 
@@ -173,7 +174,7 @@ mod tests {
 
     #[test]
     fn names_are_escaped_and_cut_and_whole_in_the_title() {
-        let svg = rows(true, &[3.0]).draw().into_string();
+        let svg = rows(true, &[3.0]).draw().render().into_string();
         assert!(svg.contains(">an engine &lt;with&gt; a name that is too long<"), "{svg}");
         assert!(svg.contains("a name …"), "{svg}");
     }
@@ -181,7 +182,7 @@ mod tests {
     #[test]
     fn values_that_an_axis_cannot_show_are_left_out() {
         for is_logarithmic in [true, false] {
-            let svg = rows(is_logarithmic, &[f64::NAN, 0.0, -1.0, 5.0]).draw().into_string();
+            let svg = rows(is_logarithmic, &[f64::NAN, 0.0, -1.0, 5.0]).draw().render().into_string();
             assert!(!svg.contains("NaN") && !svg.contains("inf"), "{svg}");
         }
     }

@@ -58,7 +58,7 @@ pub(crate) fn by_percentile(group: &Group<'_>, palette: &Palette<'_>) -> Option<
     }
     let note = "Both axes are logarithmic: each step to the right is ten times as rare. All repeats together; \
                 whiskers are of the repeats' own percentiles.";
-    figure(group, palette, ("Latency by percentile.", note), charts, data)
+    figure(group, palette, ("percentiles", "Latency by percentile.", note), charts, data)
 }
 
 /// How often each latency occurred, a plot for each size.
@@ -109,13 +109,13 @@ pub(crate) fn histograms(group: &Group<'_>, palette: &Palette<'_>) -> Option<Fig
     }
     let note = "Percent of the samples in classes that are equally wide on the logarithmic axis, without the slowest \
                 0.5 %. All repeats together.";
-    figure(group, palette, ("Distribution of latency.", note), charts, data)
+    figure(group, palette, ("histogram", "Distribution of latency.", note), charts, data)
 }
 
 fn figure(
     group: &Group<'_>,
     palette: &Palette<'_>,
-    (title, note): (&str, &str),
+    (name, title, note): (&'static str, &str, &str),
     mut charts: Vec<Chart>,
     data: Table,
 ) -> Option<Figure> {
@@ -126,6 +126,7 @@ fn figure(
     let marks = charts.iter().flat_map(|chart| &chart.lines).flat_map(|line| &line.marks);
     legend.extend(mark_keys(marks.map(|mark| (mark.whisker.is_some(), mark.has_heavy_loss))));
     (!charts.is_empty()).then(|| Figure {
+        name,
         title: title.to_owned(),
         note: note.to_owned(),
         legend,

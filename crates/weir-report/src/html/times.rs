@@ -21,6 +21,7 @@ pub(crate) fn over_time(group: &Group<'_>, palette: &Palette<'_>, has_peer: bool
 /// A figure over time.
 #[derive(Clone, Copy)]
 struct Kind {
+    name: &'static str,
     title: &'static str,
     note: &'static str,
     y_label: &'static str,
@@ -35,6 +36,7 @@ type Values = fn(&Case) -> Vec<(f64, f64)>;
 
 const KINDS: &[Kind] = &[
     Kind {
+        name: "time-rate",
         title: "Rate over time.",
         note: "Samples that arrived, or round trips that completed, per second.",
         y_label: "per second",
@@ -45,6 +47,7 @@ const KINDS: &[Kind] = &[
         })],
     },
     Kind {
+        name: "time-p99",
         title: "99th percentile over time.",
         note: "Of the latencies measured in each step, microseconds.",
         y_label: "us",
@@ -52,6 +55,7 @@ const KINDS: &[Kind] = &[
         lines: &[("", |case| steps(case, |series| series.p99_us.clone()))],
     },
     Kind {
+        name: "time-missing",
         title: "Missing samples over time.",
         note: "At the end of each step: lost, or not yet sent again.",
         y_label: "samples",
@@ -61,6 +65,7 @@ const KINDS: &[Kind] = &[
         })],
     },
     Kind {
+        name: "time-processor",
         title: "Processor time over time.",
         note: "Percent of one processor.",
         y_label: "percent",
@@ -71,6 +76,7 @@ const KINDS: &[Kind] = &[
         ],
     },
     Kind {
+        name: "time-link-rate",
         title: "Rate on the link over time.",
         note: "What arrived at the subscribers' end of the emulated link, Mbit/s.",
         y_label: "Mbit/s",
@@ -83,6 +89,7 @@ const KINDS: &[Kind] = &[
         })],
     },
     Kind {
+        name: "time-link-queue",
         title: "Queue of the link over time.",
         note: "Towards the subscribers, kB.",
         y_label: "kB",
@@ -92,6 +99,7 @@ const KINDS: &[Kind] = &[
         })],
     },
     Kind {
+        name: "time-age",
         title: "Age over the link over time.",
         note: "Age of samples on arrival, from the call that wrote them, milliseconds; warm-up included.",
         y_label: "ms",
@@ -104,6 +112,7 @@ const KINDS: &[Kind] = &[
 ];
 
 const HOST: Kind = Kind {
+    name: "time-host",
     title: "Processors of the host over time.",
     note: "Percent of all processors that were not idle, warm-up included.",
     y_label: "percent",
@@ -112,6 +121,7 @@ const HOST: Kind = Kind {
 };
 
 const HOSTS: Kind = Kind {
+    name: "time-hosts",
     title: "Processors of both hosts over time.",
     lines: &[
         ("publisher", |case| case.evidence.publisher_telemetry.as_ref().map_or_else(Vec::new, busy)),
@@ -151,6 +161,7 @@ fn figure(group: &Group<'_>, palette: &Palette<'_>, kind: &Kind) -> Option<Figur
         legend.extend([Key::Line(first, false), Key::Line(second, true)]);
     }
     (!charts.is_empty()).then(|| Figure {
+        name: kind.name,
         title: kind.title.to_owned(),
         note: kind.note.to_owned(),
         legend,
