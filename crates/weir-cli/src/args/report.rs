@@ -15,12 +15,14 @@ another machine. --published chooses others; `weir published list` names them.
 are to --relative-to; the plots of load are those of runs with --rate; those of time show rate, 99th percentile, \
 missing samples and processors over time.
 
+Plots: latency, throughput, distribution, ratios, load, histogram, losses, processor, time, \
+breakdown, links, osrf-mininet.
+
 Examples:
   weir report weir-results/20261121T200000Z
   weir report weir-results/* -o report.html
   weir report weir-results/20261121T200000Z --telemetry csv > hosts.csv
-  weir report weir-results/20261121T200000Z --plot latency --plot throughput --plot-format svg,png
-  weir report @latest --plot ratios --plot time --output plots
+  weir report weir-results/20261121T200000Z --plot ratios --plot time --plot-format svg,png
   weir report @latest -o report.html --published pro-latency-1g-unkeyed-reliable
 
 Exit codes: 0 success, 2 usage, 3 environment")]
@@ -53,8 +55,7 @@ pub(crate) struct ReportArgs {
     #[arg(long, value_enum, hide_possible_values = true, value_name = "FORM", conflicts_with_all = ["plot", "format", "resources"])]
     pub(crate) telemetry: Option<TelemetryForm>,
 
-    /// Write plots instead: latency, throughput, distribution, ratios, load, histogram, losses, processor, time,
-    /// breakdown, links, osrf-mininet
+    /// Write plots instead, such as latency, ratios or time; the names are below
     #[arg(
         long,
         value_enum,
