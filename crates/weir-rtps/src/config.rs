@@ -108,6 +108,14 @@ pub const PROOF_FRAGMENTS: u32 = 128;
 /// Cyclone DDS keeps so many samples behind a missing one, and names no more in a request, unless it is configured
 /// otherwise (`PrimaryReorderMaxSamples`).
 pub const CYCLONE_KEEPS_SAMPLES: i64 = 128;
+/// A writer remembers no more repairs for a reader than this.
+pub const REPAIRS_MAX: usize = 3 * REORDER_MAX_SAMPLES;
+/// A writer that sends again what such a reader has discarded does not do so again for this time per sample: ten times
+/// what it costs.
+pub const GOING_BACK_TIME: Duration = Duration::from_micros(1);
+/// For so long a writer sends others no more than such a reader keeps, if that acknowledges nothing new: it may be
+/// stuck, or gone.
+pub const DISCARDS_PATIENCE: Duration = Duration::from_secs(1);
 /// Answers of such a reader that are further apart show a pause, or losses.
 pub const ANSWERS_APART_MAX: Duration = Duration::from_millis(250);
 /// Marks (ECN) are counted for so many participants that ask for it.
@@ -210,6 +218,8 @@ pub const ANNOUNCEMENT_GAP: Duration = Duration::from_micros(200);
 /// none was accepted for this time. Otherwise a count that jumped ahead, by mistake or on purpose,
 /// would block a peer permanently.
 pub const COUNT_TRUST: Duration = Duration::from_secs(1);
+/// A count that is further behind than this is no repetition.
+pub const COUNT_WINDOW: i32 = 128;
 /// Repairs to a host, over all its readers and matches: at most this many times the bytes first sent to it, ...
 pub const REPAIR_SHARE: u64 = 2;
 /// ... and this many bytes at first, so that a peer cannot make a writer send much to another host, ...

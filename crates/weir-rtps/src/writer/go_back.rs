@@ -31,12 +31,14 @@ pub(super) struct Discards {
     repeated_at: Option<Time>,
     /// Samples from one missing one to the next, on average; 0: none was missing.
     run: i64,
+    /// The writer does not go back before this, whatever is requested: each sample in the way costs it time.
+    next_at: Time,
 }
 
 impl Discards {
     pub(super) fn new(keeps: i64) -> Self {
         let none = SequenceNumber::ZERO;
-        Self { keeps, from: none, to: none, missing: none, repeated_at: None, run: 0 }
+        Self { keeps, from: none, to: none, missing: none, repeated_at: None, run: 0, next_at: Time::ZERO }
     }
 }
 
@@ -77,12 +79,12 @@ impl ReaderProxy {
         let missing = self.acknowledged.next();
         let sent_at = self.sent_again_at(missing);
         let usual = self.fragment_time;
-        let Some(it) = &mut self.discards else { return false };
+        let Some(it) = self.discards.as_mut().filter(|it| now >= it.next_at) else { return false };
         if let Some(at) = it.repeated_at.filter(|_| it.missing < missing) {
             // It has arrived, and what was sent behind it before that was discarded.
             it.repeated_at = None;
             let from = missing.max(SequenceNumber(it.missing.0 + it.keeps));
-            return self.go_back_to(from, Some(at), unsent);
+            return self.go_back_to(now, from, Some(at), unsent);
         }
         let is_requested = self.requested.iter().skip(asked).any(|sn| *sn == missing)
             || self.requested_fragments.iter().skip(asked_fragments).any(|(sn, _)| *sn == missing);
@@ -101,20 +103,29 @@ impl ReaderProxy {
         it.run = if it.run == 0 { run } else { (it.run * 7 + run) / 8 };
         it.missing = missing;
         let from = SequenceNumber(missing.0 + it.keeps);
-        self.go_back_to(from, None, unsent)
+        self.go_back_to(now, from, None, unsent)
     }
 
     /// Requests what was sent from a sample on, unless it was sent again after a time.
-    fn go_back_to(&mut self, from: SequenceNumber, before: Option<Time>, unsent: SequenceNumber) -> bool {
+    fn go_back_to(
+        &mut self,
+        now: Time,
+        from: SequenceNumber,
+        before: Option<Time>,
+        unsent: SequenceNumber,
+    ) -> bool {
         let Some(it) = self.discards.as_mut().filter(|_| from < unsent) else { return false };
         (it.from, it.to) = (from, unsent);
+        let samples = (unsent.0 - from.0).min(config::REORDER_MAX_SAMPLES as i64);
+        it.next_at = now + config::GOING_BACK_TIME * samples as u32;
         self.requested.retain(|sn| *sn < from);
         self.requested_fragments.retain(|(sn, _)| *sn < from);
         let room = config::REORDER_MAX_SAMPLES.saturating_sub(self.requested.len());
         let is_late = |sn: &SequenceNumber| {
             before.is_none_or(|before| self.sent_again_at(*sn).is_none_or(|at| at < before))
         };
-        let again: Vec<_> = (from.0..unsent.0).map(SequenceNumber).filter(is_late).take(room).collect();
+        let behind = (from.0..unsent.0).map(SequenceNumber).take(config::REORDER_MAX_SAMPLES);
+        let again: Vec<_> = behind.filter(is_late).take(room).collect();
         self.forget_fragments(from);
         again.iter().for_each(|sn| self.await_repair(*sn));
         self.requested.extend(again);
@@ -132,10 +143,12 @@ impl ReaderProxy {
         arrived.any(|sn| self.sent_again_at(sn).is_some_and(|at| at > sent_at))
     }
 
-    /// Returns how many samples may be in flight to the reader, so that less is discarded than arrives.
-    fn takes(&self) -> Option<i64> {
+    /// Returns how many samples may be in flight to the reader, so that less is discarded than arrives; `None`: the
+    /// writer need not take account of that, as of a reader that has acknowledged nothing new for long.
+    fn takes(&self, now: Time) -> Option<i64> {
         let it = self.discards.as_ref().filter(|it| it.run > 0 && self.is_awaited())?;
-        Some(it.run.max(it.keeps) + it.keeps)
+        let is_stuck = |since| now.since(since) >= config::DISCARDS_PATIENCE;
+        (!self.idle_since.is_some_and(is_stuck)).then(|| it.run.max(it.keeps) + it.keeps)
     }
 }
 
@@ -157,14 +170,14 @@ impl WriterCore {
     }
 
     /// Returns the first sample that readers are not to be sent yet, because they would discard more than arrives.
-    pub(super) fn end_of_kept(&self, end: SequenceNumber) -> SequenceNumber {
-        let ends = self.proxies.iter().filter_map(|it| Some(it.acknowledged.0 + 1 + it.takes()?));
+    pub(super) fn end_of_kept(&self, now: Time, end: SequenceNumber) -> SequenceNumber {
+        let ends = self.proxies.iter().filter_map(|it| Some(it.acknowledged.0 + 1 + it.takes(now)?));
         ends.map(SequenceNumber).fold(end, SequenceNumber::min).max(self.unsent)
     }
 
     /// Returns how many samples may be in flight, if readers would discard more than arrives.
-    pub(super) fn kept_samples(&self) -> Option<u64> {
-        self.proxies.iter().filter_map(ReaderProxy::takes).min().map(i64::cast_unsigned)
+    pub(super) fn kept_samples(&self, now: Time) -> Option<u64> {
+        self.proxies.iter().filter_map(|it| it.takes(now)).min().map(i64::cast_unsigned)
     }
 
     /// Takes account of a sample that was sent again. Returns the last one that had been discarded, and whether there

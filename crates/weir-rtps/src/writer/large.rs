@@ -83,13 +83,16 @@ impl WriterCore {
     /// Handles a NACK_FRAG: which fragments a reader is missing (RTPS 2.5, 8.3.8.12).
     pub fn handle_nack_frag(&mut self, now: Time, reader: Guid, nack: &NackFrag) {
         let sn = nack.sequence_number;
-        let entry = self.history.entry(sn).filter(|entry| entry.is_alive() && entry.fragment_size != 0);
+        let entry = self.history.entry(sn).filter(Entry::is_alive);
         let index = self.reliable_reader(&reader);
         let (Some(entry), Some(index)) = (entry.filter(|_| sn <= self.unsent), index) else {
             self.counters.acknacks_ignored += 1;
             return;
         };
         self.counters.acknacks_received += 1;
+        if entry.fragment_size == 0 {
+            return self.request_whole(now, index, nack);
+        }
         let may_ask = nack.state.iter().next().is_none() || self.may_repair(now, index);
         let proxy = &mut self.proxies[index];
         proxy.settle_repairs();
@@ -131,6 +134,22 @@ impl WriterCore {
         self.go_back(now, index, (usize::MAX, asked), false);
         if sn < self.unsent {
             self.update_acknowledged(now);
+        }
+    }
+
+    /// Handles a NACK_FRAG for a sample that is not fragmented: someone has made the reader believe that it is, by
+    /// fragments in this writer's name. The sample is sent again as it is.
+    #[cold]
+    fn request_whole(&mut self, now: Time, index: usize, nack: &NackFrag) {
+        let sn = nack.sequence_number;
+        let is_asked = sn < self.unsent && nack.state.iter().next().is_some();
+        let may_ask = is_asked && self.may_repair(now, index);
+        let proxy = &mut self.proxies[index];
+        let has_room = may_ask && proxy.requested.len() < config::REORDER_MAX_SAMPLES;
+        if has_room && sn > proxy.acknowledged && proxy.accepts_request(now, (sn, 0)) {
+            proxy.requested.push(sn);
+            self.due.add(index);
+            self.note_loss(now);
         }
     }
 

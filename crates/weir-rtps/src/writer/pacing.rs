@@ -562,7 +562,7 @@ impl WriterCore {
     pub(super) fn allowed_end(&mut self, now: Time, mut end: SequenceNumber) -> SequenceNumber {
         self.skip_overdue();
         self.note_large();
-        let kept = self.end_of_kept(end);
+        let kept = self.end_of_kept(now, end);
         let is_full = kept < end && kept == self.unsent;
         end = kept;
         if is_full {
@@ -742,11 +742,11 @@ impl WriterCore {
         let reached = proxy.proven(now, &self.history);
         let is_all = reached.0 >= self.unsent.prev() && self.fragments.sent == 0;
         self.pacing.passed(now, &path, reached, is_all);
-        self.observe_paths();
+        self.observe_paths(now);
     }
 
     /// Keeps the window within what the paths carry.
-    pub(super) fn observe_paths(&mut self) {
+    pub(super) fn observe_paths(&mut self, now: Time) {
         if self.pacing.is_unused() {
             return;
         }
@@ -757,7 +757,7 @@ impl WriterCore {
             let charge = u128::from(bytes) * u128::from(charged) / u128::from(written);
             charge.clamp(config::WINDOW_MIN_BYTES.into(), config::WINDOW_PATH_MAX_BYTES.into()) as u64
         });
-        let kept = self.kept_samples().map(|samples| {
+        let kept = self.kept_samples(now).map(|samples| {
             let count = (self.history.last().0 - self.acknowledged.0).max(1) as u64;
             let mean = (charged - self.acknowledged_charge) / count;
             (2 * samples * mean).max(config::WINDOW_MIN_BYTES)

@@ -11,6 +11,7 @@ use super::go_back::Discards;
 use super::pacing::Position;
 use super::withheld::Withheld;
 use crate::config;
+use crate::count::is_newer;
 use crate::limits::EndpointLimits;
 use crate::multicast::GroupRoute;
 use crate::outbox::Destinations;
@@ -216,9 +217,7 @@ impl ReaderProxy {
         if is_preemptive(acknack) {
             return true;
         }
-        let is_news = self.last_count.is_none_or(|(last, at)| {
-            acknack.count.wrapping_sub(last).cast_signed() > 0 || now.since(at) >= config::COUNT_TRUST
-        });
+        let is_news = is_newer(now, acknack.count, self.last_count);
         if is_news {
             self.last_count = Some((acknack.count, now));
             self.last_base = acknack.state.base();
@@ -332,6 +331,7 @@ impl ReaderProxy {
         }
         let repair_time = if what.1 == 0 { self.repair_time } else { self.fragment_time };
         let echoed = self.echoed;
+        self.make_room_for_repairs();
         let repair = self.repairs.entry(what).or_default();
         // A HEARTBEAT that was sent behind it has arrived.
         let is_passed = echoed.is_some_and(|count| count.wrapping_sub(repair.heartbeats).cast_signed() > 0);
@@ -339,6 +339,19 @@ impl ReaderProxy {
             !repair.waits && repair.sent_at.is_none_or(|at| is_passed || now.since(at) >= repair_time);
         repair.waits |= is_open;
         is_open
+    }
+
+    /// Forgets what was sent again, if that is much: a reader that acknowledges nothing may request everything. What
+    /// waits to be sent is in the lists of requests, which are limited, so that this leaves room for many more.
+    fn make_room_for_repairs(&mut self) {
+        if self.repairs.len() >= config::REPAIRS_MAX {
+            self.repairs.retain(|_, repair| repair.waits);
+        }
+    }
+
+    /// Returns the memory of what is known about repairs, at most, in bytes.
+    pub(super) fn repairs_memory(&self) -> usize {
+        self.repairs.len() * (size_of::<Position>() + size_of::<Repair>()) * 2
     }
 
     /// Returns for how long a repair may be in flight, as far as is known.

@@ -289,6 +289,7 @@ impl WriterCore {
             + self.unkept.len()
             + self.budgets.memory()
             + self.timed.as_ref().map_or(0, |timed| timed.memory())
+            + self.proxies.iter().map(ReaderProxy::repairs_memory).sum::<usize>()
     }
 
     /// Returns the memory of a writer with a limits table, in bytes, as allocated: the history, the instances, matched

@@ -19,6 +19,7 @@ mod batches;
 mod bursts;
 mod content_filter;
 mod direct;
+mod discards;
 mod ecn;
 mod expected_qos;
 mod filtered_link;
