@@ -36,6 +36,7 @@ pub mod budget;
 mod change_kind;
 pub mod config;
 pub mod content_filter;
+mod count;
 pub mod discovery_data;
 pub mod discovery_event;
 pub mod driver;

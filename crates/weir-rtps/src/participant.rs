@@ -220,13 +220,6 @@ impl ParticipantCore {
         }
     }
 
-    /// Renews the lease of a participant that has sent user data.
-    pub fn assert_alive(&mut self, now: Time, prefix: GuidPrefix) {
-        if let Some(remote) = self.remotes.get_mut(&prefix) {
-            remote.last_heard = now;
-        }
-    }
-
     /// Closes the participant: the next [`poll_transmit`](Self::poll_transmit) disposes all
     /// endpoints and the participant. Everything that arrives afterwards is ignored.
     pub fn close(&mut self, now: Time) {

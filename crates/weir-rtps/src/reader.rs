@@ -399,6 +399,7 @@ impl ReaderCore {
             Arrival::Duplicate => {
                 delivery.counters.samples_duplicate += 1;
                 proxy.requests.round_trip.raise_variation();
+                proxy.note_duplicate(now, sn);
             }
         }
     }
@@ -425,7 +426,7 @@ impl ReaderCore {
         match proxy.arrival(sn) {
             Arrival::Duplicate => {
                 delivery.counters.samples_duplicate += 1;
-                return;
+                return proxy.note_duplicate(now, sn);
             }
             Arrival::Ahead if !proxy.changes.is_within_reach(sn, *listed) => return,
             Arrival::Next { .. } if !proxy.is_reliable => {
@@ -489,7 +490,7 @@ impl ReaderCore {
             let cache = &mut self.delivery.cache;
             cache.with_coherence(now, |coherence, out| coherence.restart_writer(writer, out));
         }
-        let lost = proxy.heartbeat(heartbeat, self.config.wants_history);
+        let lost = proxy.heartbeat(now, heartbeat, self.config.wants_history);
         self.delivery.count_lost(lost);
         if lost > 0 {
             self.delivery.note_lost(now, writer, proxy.changes.floor);

@@ -123,7 +123,8 @@ impl ParticipantCore {
             probe.rounds += 1;
             probe.begin_round();
             probe.next_at = now;
-            let is_silent = self.remotes.get(prefix).is_some_and(|remote| remote.last_heard <= probe.since);
+            let is_silent =
+                self.remotes.get(prefix).is_some_and(|remote| remote.home_heard_at <= probe.since);
             if probe.rounds >= ROUNDS && is_silent {
                 gone.push(*prefix);
             }
@@ -162,9 +163,9 @@ impl ParticipantCore {
         probes.retain(|prefix, probe| {
             let Some(remote) = remotes.get(prefix) else { return false };
             let is_heard = |prefix: &GuidPrefix| {
-                remotes.get(prefix).is_some_and(|remote| remote.last_heard > probe.since)
+                remotes.get(prefix).is_some_and(|remote| remote.home_heard_at > probe.since)
             };
-            if remote.last_heard > probe.since || now >= probe.since + PROBE_TIME {
+            if remote.home_heard_at > probe.since || now >= probe.since + PROBE_TIME {
                 return false;
             }
             if probe.next_at > now {

@@ -61,7 +61,6 @@ impl ParticipantCore {
             self.counters.own_messages += 1;
             return;
         }
-        self.assert_alive(now, source);
         self.arrived(now, source, datagram.len());
         let source_vendor = message.header.vendor;
         let mut receiver =
@@ -166,14 +165,13 @@ impl Sink for Receiver<'_> {
         let is_pad = matches!(submessage, Submessage::Pad);
         let is_used = is_pad || core.builtin.handle(now, source, submessage, timestamp);
         core.counters.ignored_submessages += u64::from(!is_used);
-        if !has_answered && let Some(is_right) = core.builtin.take_answer(source) {
+        if !has_answered && let Some(is_right) = core.builtin.take_answer(source).filter(|_| is_home) {
             core.answer_given(now, source, is_right);
         }
     }
 
     fn source(&mut self, info: &InfoSource) {
         self.source_vendor = info.vendor;
-        self.core.assert_alive(self.now, info.prefix);
     }
 
     fn destination(&mut self, info: &InfoDestination) {

@@ -46,7 +46,6 @@ impl ParticipantCore {
             self.add_static_endpoints(now, prefix);
         }
         let Some(remote) = self.remotes.get_mut(&prefix) else { return };
-        remote.last_heard = now;
         let is_home = remote.heard_from(now, from);
         self.builtin.prompt_participant(now, prefix);
         if remote.data != data {
@@ -114,11 +113,11 @@ impl ParticipantCore {
             metatraffic: Arc::from([address]),
             discovered_at: now,
             asked_at: now,
-            last_heard: now,
             lease: data.lease.max(self.config.remote_lease_min),
             has_answered: false,
             guesses: 0,
             refused_to: Time::ZERO,
+            is_unheard: false,
             is_introduced: false,
             endpoints: BTreeMap::new(),
             texts: 0,
@@ -188,8 +187,8 @@ impl ParticipantCore {
         let silent = silent.min_by_key(|(_, remote)| remote.discovered_at);
         // Or, whatever its lease, the one silent for longest, if that is long.
         let forgotten =
-            self.remotes.iter().filter(|(_, remote)| now.since(remote.last_heard) >= FORGOTTEN_AFTER);
-        let forgotten = || forgotten.min_by_key(|(_, remote)| remote.last_heard);
+            self.remotes.iter().filter(|(_, remote)| now.since(remote.home_heard_at) >= FORGOTTEN_AFTER);
+        let forgotten = || forgotten.min_by_key(|(_, remote)| remote.home_heard_at);
         let Some(prefix) = silent.or_else(forgotten).map(|(prefix, _)| *prefix) else { return false };
         self.counters.participants_over_limit += 1;
         self.participant_lost(now, prefix);
@@ -216,7 +215,7 @@ impl ParticipantCore {
         let has_other_name = remote.data.entity_name != data.entity_name;
         remote.held = None;
         remote.changed_at = Some(now);
-        (remote.from, remote.elsewhere_since) = (from, None);
+        (remote.from, remote.elsewhere_since, remote.home_heard_at) = (from, None, now);
         remote.lease = data.lease.max(self.config.remote_lease_min);
         remote.data = data;
         let at = remote.next_look();
@@ -310,6 +309,7 @@ impl ParticipantCore {
                 self.participant_changed(now, held.from, held.data);
             }
             self.settle_claims(now, prefix);
+            self.ask_unheard(now, prefix);
             if let Some(remote) = self.remotes.get_mut(&prefix) {
                 let at = remote.next_look();
                 self.deadlines.look_by(prefix, &mut remote.due_at, at);

@@ -27,7 +27,6 @@ pub(super) struct RemoteParticipant {
     pub(super) discovered_at: Time,
     /// When it was introduced, or last asked how far its readers of our announcements have got.
     pub(super) asked_at: Time,
-    pub(super) last_heard: Time,
     pub(super) lease: Duration,
     /// Whether it receives what we send: it has answered a HEARTBEAT for our announcements of endpoints, and so knows
     /// their numbers. Its endpoints are matched only then, so that a host that forges another one's address, and
@@ -36,6 +35,8 @@ pub(super) struct RemoteParticipant {
     /// How often it has named wrong numbers, and until when right ones are not believed.
     pub(super) guesses: u32,
     pub(super) refused_to: Time,
+    /// It has named numbers since, and is to be asked again then.
+    pub(super) is_unheard: bool,
     /// Whether it was sent our announcement, and matched with our builtin endpoints.
     pub(super) is_introduced: bool,
     /// Boxed: most nodes of the map are half full.
@@ -50,7 +51,7 @@ pub(super) struct RemoteParticipant {
     pub(super) claims: Claims,
     /// A second host that answers in its name. Everything is sent there, too.
     pub(super) beside: Option<Box<Announcement>>,
-    /// When something last came from a host that it has named.
+    /// When something last came from a host that it has named. Its lease begins anew with that.
     pub(super) home_heard_at: Time,
     /// Since when its announcements have come from other addresses that it names, and nothing from [`Self::from`].
     pub(super) elsewhere_since: Option<Time>,
@@ -95,13 +96,14 @@ impl RemoteParticipant {
     pub(super) fn expires_at(&self) -> Time {
         let is_proven = self.has_answered && !self.is_unproven();
         let max = if is_proven { LEASE_MAX } else { UNANSWERED_LEASE_MAX };
-        self.last_heard + self.lease.min(max)
+        self.home_heard_at + self.lease.min(max)
     }
 
     /// Returns when it is to be looked at next.
     pub(super) fn next_look(&self) -> Time {
         let held_to = self.held.as_ref().map_or(Time::MAX, |_| self.may_change_at());
-        self.expires_at().min(held_to).min(self.claims.next_at().unwrap_or(Time::MAX))
+        let ask_at = if self.is_unheard { self.refused_to } else { Time::MAX };
+        self.expires_at().min(held_to).min(ask_at).min(self.claims.next_at().unwrap_or(Time::MAX))
     }
 
     /// Returns when its next change may be applied.

@@ -96,7 +96,8 @@ impl Assemblies {
     }
 
     /// The sample that a fragment belongs to, which is started if it is new. Returns `None` if
-    /// there is no room, or if the fragment contradicts those before it.
+    /// there is no room, or if the fragment contradicts those before it, the last of which arrived
+    /// lately. (Otherwise those may be false. The first fragments of a sample may come from anyone.)
     pub(super) fn entry(
         &mut self,
         now: Time,
@@ -107,18 +108,21 @@ impl Assemblies {
         chunks: &mut Chunks,
     ) -> Option<&mut Assembly> {
         let at = (writer, frag.sequence_number);
+        let is_false = |known: &Assembly| !known.is_of(frag) && known.is_idle(now, config::REASSEMBLY_IDLE);
+        if self.all.get(&at).is_some_and(is_false) {
+            self.discard(at, chunks);
+        }
         if !self.all.contains_key(&at) {
             let memory = self.admit(now, writer, frag, chunks)?;
             let words = self.spare.pop().unwrap_or_default();
             let is_reserved_whole = frag.sample_size as usize <= self.completed;
-            let assembly =
+            let mut assembly =
                 Assembly::new(frag, inline_qos(), source_timestamp, memory, words, is_reserved_whole);
+            assembly.added_at = now;
             self.charge(writer, assembly.sample_size);
             self.all.insert(at, assembly);
         }
-        let known = self.all.get_mut(&at)?;
-        known.added_at = now;
-        known.is_of(frag).then_some(known)
+        self.all.get_mut(&at).filter(|known| known.is_of(frag))
     }
 
     /// Makes room for a new sample. Returns its memory, or `None` if there is no room.
@@ -162,12 +166,12 @@ impl Assemblies {
         &mut self,
         writer: Guid,
         chunks: &mut Chunks,
-        is_wanted: impl Fn(SequenceNumber) -> bool,
+        is_wanted: impl Fn(&Assembly) -> bool,
     ) {
         if self.max.is_some() {
             // There are few, and no list is to be allocated.
             let unwanted = |all: &BTreeMap<_, _>| {
-                all.range(of_writer(writer)).map(|(at, _)| *at).find(|(_, sn)| !is_wanted(*sn))
+                all.range(of_writer(writer)).find(|(_, known)| !is_wanted(known)).map(|(at, _)| *at)
             };
             while let Some(at) = unwanted(&self.all) {
                 self.discard(at, chunks);
@@ -175,7 +179,7 @@ impl Assemblies {
             return;
         }
         let of_writer = self.all.range(of_writer(writer));
-        let unwanted: Vec<_> = of_writer.map(|(at, _)| *at).filter(|(_, sn)| !is_wanted(*sn)).collect();
+        let unwanted: Vec<_> = of_writer.filter(|(_, known)| !is_wanted(known)).map(|(at, _)| *at).collect();
         unwanted.into_iter().for_each(|at| self.discard(at, chunks));
     }
 

@@ -1,6 +1,7 @@
 //! One sample that is assembled from fragments (RTPS 2.5, 8.4.14.1).
 
 use alloc::vec::Vec;
+use core::time::Duration;
 
 use weir_wire::{DataFrag, FragmentNumber, FragmentNumberSet, SequenceNumber, Timestamp};
 
@@ -40,7 +41,7 @@ pub(super) struct Assembly {
     highest: u32,
     /// Whether the writer has requested a progress report.
     pub(super) is_progress_wanted: bool,
-    /// When the last fragment arrived.
+    /// When the last fragment arrived that was not there before.
     pub(super) added_at: Time,
 }
 
@@ -203,13 +204,27 @@ impl Assembly {
         self.sample_size == frag.sample_size as usize && self.fragment_size == usize::from(frag.fragment_size)
     }
 
+    /// Whether no fragment has arrived for this time.
+    pub(super) fn is_idle(&self, now: Time, time: Duration) -> bool {
+        now.since(self.added_at) >= time
+    }
+
+    /// Whether the missing fragments will not arrive, it seems, although they were requested several times: those that
+    /// are there may be false. The more has arrived, the longer it takes to conclude that.
+    pub(super) fn is_hopeless(&self, now: Time, patience: Patience) -> bool {
+        let arrived = (self.total - self.missing) as usize * self.fragment_size;
+        let pause = config::REASSEMBLY_IDLE * (1 + arrived / config::REASSEMBLY_REACH_MIN_BYTES) as u32;
+        let repairs = Duration::from_nanos(patience.repair_ns).saturating_mul(HOPELESS_REPAIRS);
+        self.is_idle(now, pause.max(repairs)) && self.words.iter().any(|word| word.tries >= HOPELESS_TRIES)
+    }
+
     /// Whether all fragments have arrived.
     pub(super) fn is_complete(&self) -> bool {
         self.missing == 0
     }
 
     /// Copies fragments to their place, if they are within reach and memory can be allocated.
-    pub(super) fn add(&mut self, frag: &DataFrag<'_>) -> Added {
+    pub(super) fn add(&mut self, now: Time, frag: &DataFrag<'_>) -> Added {
         let first = frag.fragment_start - 1;
         let reveals_missing = frag.fragment_start > self.highest + 1;
         let end = (first + u32::from(frag.fragments)).min(self.total);
@@ -224,12 +239,14 @@ impl Assembly {
             return Added::NoMemory;
         }
         self.memory.write(start, frag.payload);
+        let missing = self.missing;
         for number in first..end {
             let (index, bit) = place_of(number);
             let word = &mut self.words[index];
             self.missing -= u32::from(word.received & bit == 0);
             word.received |= bit;
         }
+        self.added_at = if self.missing < missing { now } else { self.added_at };
         let whole = self.words[self.whole_words..].iter().take_while(|word| word.received == u64::MAX);
         self.whole_words += whole.count();
         Added::Stored { reveals_missing: self.extend_reach() || reveals_missing }
@@ -354,6 +371,10 @@ fn place_of(number: u32) -> (usize, u64) {
 }
 
 const FRAGMENTS_PER_WORD: u32 = u64::BITS;
+/// A sample may be false if fragments were requested so often, and none has arrived for so many times that a repair
+/// takes.
+const HOPELESS_TRIES: u8 = 3;
+const HOPELESS_REPAIRS: u32 = 4;
 /// Times that a request is repeated at most.
 const REPEATED_MAX: u64 = 4;
 /// See [`Assembly`].

@@ -40,6 +40,8 @@ pub(super) struct ChangesFromWriter {
     pub(super) announced: SequenceNumber,
     /// `list[i]` is sample `expected + i`.
     pub(super) list: VecDeque<Change>,
+    /// Since when HEARTBEATs have announced less.
+    overstated_since: Option<Time>,
     /// The last time that samples were skipped as unavailable.
     leap: Option<Leap>,
     /// Number of samples that may be listed, if memory for them was reserved.
@@ -65,6 +67,7 @@ impl ChangesFromWriter {
             floor: first,
             announced: first.prev(),
             list: VecDeque::new(),
+            overstated_since: None,
             leap: None,
             room: None,
         }
@@ -156,6 +159,42 @@ impl ChangesFromWriter {
         self.leap = Some(leap);
         let is_refuted = now.since(since?) >= config::COUNT_TRUST && self.first_held().is_none();
         is_refuted.then_some(leap.from)
+    }
+
+    /// Records a sample before the expected one, of a best-effort writer. Returns whether it is to be followed: for
+    /// [`config::COUNT_TRUST`] such samples have arrived, one after the other, and none behind them. The number that
+    /// led so far ahead was false, or the writer has started again.
+    pub(super) fn follows_back(&mut self, now: Time, sn: SequenceNumber) -> bool {
+        let leap = self.last_leap();
+        if leap.is_some_and(|leap| sn < leap.from) {
+            return false;
+        }
+        let since = leap.and_then(|leap| leap.refuted_since).unwrap_or(now);
+        self.leap = Some(Leap { from: sn.next(), to: self.expected, refuted_since: Some(since) });
+        let is_refuted = now.since(since) >= config::COUNT_TRUST;
+        if is_refuted {
+            self.restart(sn.next());
+        }
+        is_refuted
+    }
+
+    /// Records the last sample that a HEARTBEAT announces. If HEARTBEATs have announced less for
+    /// [`config::COUNT_TRUST`] than one before, that one was false. Returns whether it was.
+    pub(super) fn announce(&mut self, now: Time, last: SequenceNumber) -> bool {
+        if last >= self.announced {
+            (self.announced, self.overstated_since) = (last, None);
+            return false;
+        }
+        let since = *self.overstated_since.get_or_insert(now);
+        if now.since(since) < config::COUNT_TRUST {
+            return false;
+        }
+        (self.announced, self.overstated_since) = (last, None);
+        let known = self.offset(last.next().max(self.expected));
+        while self.list.len() > known && matches!(self.list.back(), Some(Change::Missing { .. })) {
+            self.list.pop_back();
+        }
+        true
     }
 
     /// The next sample to deliver, before a leap that HEARTBEATs refute.

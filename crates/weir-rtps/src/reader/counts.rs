@@ -1,6 +1,6 @@
 //! Counts of the messages exchanged with one writer. A lower count than before marks a repetition.
 
-use crate::config;
+use crate::count::is_newer;
 use crate::time::Time;
 
 /// The last counts, received and sent.
@@ -16,9 +16,7 @@ impl Counts {
     /// Records a HEARTBEAT. Returns whether it is neither a repetition nor older than one received
     /// before. Counts may wrap.
     pub(super) fn is_new_heartbeat(&mut self, now: Time, count: u32) -> bool {
-        let is_new = self.heartbeat.is_none_or(|(last, at)| {
-            count.wrapping_sub(last).cast_signed() > 0 || now.since(at) >= config::COUNT_TRUST
-        });
+        let is_new = is_newer(now, count, self.heartbeat);
         if is_new {
             self.heartbeat = Some((count, now));
         }

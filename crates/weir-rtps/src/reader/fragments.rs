@@ -75,7 +75,7 @@ impl Fragments {
             Origin::Repair { asked_at, tries } => proxy.requests.note_repair(now, asked_at, tries),
             Origin::PrematureRepair => proxy.requests.round_trip.raise_variation(),
         }
-        match assembly.add(frag) {
+        match assembly.add(now, frag) {
             Added::Stored { reveals_missing } => reveals_missing,
             Added::TooFar { reveals_missing } => {
                 counters.fragments_refused += 1;
@@ -125,7 +125,10 @@ impl Fragments {
             return;
         }
         let (writer, patience) = (proxy.guid, proxy.patience());
-        self.assemblies.retain(writer, chunks, |sn| proxy.waits_for(sn));
+        // What is hopeless is requested as a whole.
+        self.assemblies.retain(writer, chunks, |it| {
+            proxy.waits_for(it.sequence_number) && !(proxy.is_reliable && it.is_hopeless(now, patience))
+        });
         let Some(last) = self.assemblies.last(writer) else { return };
         for assembly in self.assemblies.of(writer) {
             let sn = assembly.sequence_number;

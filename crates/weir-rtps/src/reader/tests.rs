@@ -16,6 +16,7 @@ mod content_filter;
 mod deferred;
 mod departed;
 mod ends;
+mod impostors;
 mod leaps;
 mod liveliness;
 mod policies;

@@ -141,6 +141,15 @@ impl WriterProxy {
         }
     }
 
+    /// Records a sample that [`WriterProxy::arrival`] called a duplicate. What is sent without reliability behind it is
+    /// no duplicate if the number that led so far was false.
+    #[cold]
+    pub(super) fn note_duplicate(&mut self, now: Time, sn: SequenceNumber) {
+        if !self.is_reliable {
+            self.changes.follows_back(now, sn);
+        }
+    }
+
     /// Moves past a sample that [`WriterProxy::arrival`] called the next.
     #[inline(always)]
     pub(super) fn accept(&mut self, now: Time, sn: SequenceNumber) {
@@ -232,7 +241,7 @@ impl WriterProxy {
     /// Handles a HEARTBEAT. Returns how many samples it reports lost. Call
     /// [`WriterProxy::next_held`] afterwards. `wants_history`: samples from before the match are
     /// meant for the reader, too.
-    pub(super) fn heartbeat(&mut self, heartbeat: &Heartbeat, wants_history: bool) -> u64 {
+    pub(super) fn heartbeat(&mut self, now: Time, heartbeat: &Heartbeat, wants_history: bool) -> u64 {
         let next = self.changes.expected.max(self.changes.floor);
         let is_skipping = self.start.skips_history && !self.start.has_begun;
         let first = if is_skipping { self.first_after_match(heartbeat) } else { heartbeat.first };
@@ -246,7 +255,9 @@ impl WriterProxy {
         }
         self.start.note(heartbeat, wants_history);
         self.preemptive.at = None;
-        self.changes.announced = self.changes.announced.max(heartbeat.last);
+        if self.changes.announce(now, heartbeat.last) {
+            self.requests.frontier = self.requests.frontier.min(heartbeat.last.next());
+        }
         self.is_answer_wanted |= !heartbeat.is_final;
         // A HEARTBEAT for this reader alone follows the requested repairs.
         self.requests.is_prompted |= heartbeat.reader != EntityId::UNKNOWN;

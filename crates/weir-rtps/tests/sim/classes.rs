@@ -4,6 +4,7 @@
 
 mod amplification;
 mod discovery;
+mod impostors;
 mod parsing;
 mod samples;
 
@@ -65,4 +66,9 @@ fn acknowledgements_and_addresses_that_make_us_send() {
 #[test]
 fn participants_and_endpoints_that_are_too_many_or_somebody_elses() {
     check(discovery::ROWS);
+}
+
+#[test]
+fn messages_in_the_name_of_the_peer() {
+    check(impostors::ROWS);
 }

@@ -254,10 +254,20 @@ impl Live {
             (PEER, "out", OUT),
             (PEER, "kept", KEPT),
         ] {
-            let guid = Guid::new(self.nodes[1 - node].prefix, writer);
-            let taken = self.taken.remove(&(node, guid)).unwrap_or_default();
-            assert_eq!(taken, expected, "what {node} got on {entity} from {guid}");
+            assert_eq!(self.taken_from(node, writer), expected, "what {node} got on {entity}");
         }
+    }
+
+    /// Returns the number for one more sample of the peer and the victim, on any topic.
+    pub(crate) fn next_written(&mut self) -> u64 {
+        self.written += 1;
+        self.written
+    }
+
+    /// Returns the numbers that a node has taken from a writer of the other one since the last call.
+    pub(crate) fn taken_from(&mut self, node: usize, writer: EntityId) -> Vec<u64> {
+        let guid = Guid::new(self.nodes[1 - node].prefix, writer);
+        self.taken.remove(&(node, guid)).unwrap_or_default()
     }
 
     /// Forgets what was taken until now.

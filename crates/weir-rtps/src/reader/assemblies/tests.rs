@@ -33,7 +33,7 @@ fn add<'a>(
 ) -> Option<&'a mut Assembly> {
     let writer = Guid::new(GuidPrefix([1; 12]), frag.writer);
     let assembly = assemblies.entry(Time(1), writer, frag, || (ChangeKind::Alive, None), None, chunks)?;
-    assembly.add(frag);
+    assembly.add(Time(0), frag);
     Some(assembly)
 }
 
@@ -137,7 +137,7 @@ fn memory_is_reserved_for_a_whole_sample_when_one_of_its_size_was_completed() {
     for (sn, expected) in [(1, 18), (2, total)] {
         let assembly = add(&mut assemblies, &mut chunks, &frag(sn, 1, total)).unwrap();
         assert_eq!(reserved(assembly), 60_000 * expected as usize);
-        (2..=total).for_each(|start| _ = assembly.add(&frag(sn, start, total)));
+        (2..=total).for_each(|start| _ = assembly.add(Time(0), &frag(sn, start, total)));
         let writer = Guid::new(GuidPrefix([1; 12]), EntityId::user_writer(1, false));
         assert!(assemblies.take_complete(writer, SequenceNumber(sn)).is_some());
     }
@@ -153,15 +153,15 @@ fn what_lies_too_far_ahead_is_asked_for_when_half_of_what_is_before_it_has_arriv
     let frag = |start| DataFrag { fragment_size: 1024, ..frag(start, 1024 * last, &PAYLOAD) };
     let (mut assemblies, mut chunks) = (assemblies(), Chunks::default());
     let assembly = add(&mut assemblies, &mut chunks, &frag(1)).unwrap();
-    assert!(matches!(assembly.add(&frag(last)), Added::TooFar { reveals_missing: true }));
+    assert!(matches!(assembly.add(Time(0), &frag(last)), Added::TooFar { reveals_missing: true }));
     assert!(asked(assembly).into_iter().eq(2..=reach), "all within reach, once");
     for start in 2..reach / 2 {
-        assert!(matches!(assembly.add(&frag(start)), Added::Stored { reveals_missing: false }));
+        assert!(matches!(assembly.add(Time(0), &frag(start)), Added::Stored { reveals_missing: false }));
         assert!(asked(assembly).is_empty());
     }
-    assert!(matches!(assembly.add(&frag(reach / 2)), Added::Stored { reveals_missing: true }));
+    assert!(matches!(assembly.add(Time(0), &frag(reach / 2)), Added::Stored { reveals_missing: true }));
     assert!(asked(assembly).into_iter().eq(reach + 1..=2 * reach));
-    (reach / 2 + 1..=last).for_each(|start| _ = assembly.add(&frag(start)));
+    (reach / 2 + 1..=last).for_each(|start| _ = assembly.add(Time(0), &frag(start)));
     assert!(assembly.is_complete());
 }
 
@@ -202,7 +202,7 @@ fn a_request_is_repeated_on_a_long_path_without_counting_as_another() {
     let first = frag(3, 12, b"cccc");
     let qos = || (ChangeKind::Alive, None);
     let assembly = all.entry(Time::ZERO, Guid::UNKNOWN, &first, qos, None, &mut chunks).unwrap();
-    assembly.add(&first);
+    assembly.add(Time(0), &first);
     let patience = Patience { repair_ns: 1_000, request_ns: 200, is_repeat: false, is_named: false };
     let mut asked_at = |now: u64| {
         let mut sets = Vec::new();

@@ -7,6 +7,7 @@ mod forged_static_peers;
 mod fragments;
 mod hostile;
 mod ignored;
+mod impostors;
 mod liveliness;
 mod moved;
 mod multicast;
@@ -484,20 +485,6 @@ fn a_participant_that_falls_silent_is_lost_when_its_lease_ends() {
     );
     assert_eq!(world.nodes[0].core.counters().leases_expired, 1);
     assert!(world.now.since(last_heard) <= Duration::from_secs(20));
-}
-
-#[test]
-fn user_data_keeps_a_participant_alive() {
-    let (mut world, ..) = matched_pair();
-    world.kill(1);
-    for _ in 0..10 {
-        world.run_for(Duration::from_secs(10));
-        let now = world.now;
-        world.nodes[0].core.assert_alive(now, prefix(1));
-    }
-    assert_eq!(world.events(0), []);
-    world.run_for(Duration::from_secs(21));
-    assert_eq!(world.events(0).len(), 2);
 }
 
 #[test]
