@@ -11,6 +11,6 @@ use crate::time::Time;
 pub(crate) fn is_newer(now: Time, count: u32, last: Option<(u32, Time)>) -> bool {
     last.is_none_or(|(last, at)| {
         let ahead = count.wrapping_sub(last).cast_signed();
-        ahead > 0 || ahead < -config::COUNT_WINDOW || now.since(at) >= config::COUNT_TRUST
+        !(-config::COUNT_WINDOW..=0).contains(&ahead) || now.since(at) >= config::COUNT_TRUST
     })
 }

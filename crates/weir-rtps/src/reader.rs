@@ -255,6 +255,11 @@ impl ReaderCore {
         self.config.reliability == Reliability::Reliable && !self.config.wants_history
     }
 
+    /// Whether the reader is matched with this writer.
+    pub(crate) fn is_matched(&mut self, writer: Guid) -> bool {
+        self.writers.find(writer).is_some()
+    }
+
     /// Changes the addresses that acknowledgements are sent to.
     pub fn move_writer(&mut self, guid: Guid, destinations: Destinations) {
         if let Some(proxy) = self.writers.get_mut(guid) {
@@ -398,7 +403,6 @@ impl ReaderCore {
             }
             Arrival::Duplicate => {
                 delivery.counters.samples_duplicate += 1;
-                proxy.requests.round_trip.raise_variation();
                 proxy.note_duplicate(now, sn);
             }
         }

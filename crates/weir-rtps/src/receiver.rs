@@ -23,8 +23,8 @@ pub mod unlocked;
 use alloc::sync::Arc;
 
 use weir_wire::{
-    Data, EntityId, Guid, GuidPrefix, Header, Message, ProtocolVersion, Submessage, Submessages, Timestamp,
-    VendorId,
+    Data, EntityId, Guid, GuidPrefix, Header, Message, ProtocolVersion, SequenceNumber, Submessage,
+    Submessages, Timestamp, VendorId,
 };
 
 use crate::block::Block;
@@ -217,6 +217,7 @@ impl<'t, 'b, E: Endpoints> Receiver<'t, 'b, E> {
             }
             (_, _, current) => self.collect_reader_answers(current, outbox, &mut next),
         }
+        self.batch.strangers.len = 0;
         let has_many = self.batch.readers.len() + self.batch.writers.len() > 1;
         if !self.batch.writers.is_empty() {
             self.collect_writer_answers(outbox, &mut next);
@@ -243,7 +244,7 @@ impl<'t, 'b, E: Endpoints> Receiver<'t, 'b, E> {
         let (now, block) = (self.incoming.now, self.block);
         let handle = |core: &mut ReaderCore| core.handle_data(now, &writer, data, timestamp, block);
         if !self.for_readers(writer, data.reader, handle) {
-            self.for_unmatched(handle);
+            self.for_unmatched((writer, data.sequence_number), handle);
         }
     }
 
@@ -318,20 +319,23 @@ impl<'t, 'b, E: Endpoints> Receiver<'t, 'b, E> {
     }
 
     /// Passes the readers that want samples of unmatched writers to `f`. Necessary only for Cyclone
-    /// DDS, see [`ReaderCore::note_history`].
+    /// DDS, see [`ReaderCore::note_history`]. A reader remembers the first sample of few writers, so anything else is
+    /// passed over: anyone can fill a datagram with such samples, and each visits all readers.
     #[cold]
-    fn for_unmatched(&mut self, mut f: impl FnMut(&mut ReaderCore)) {
-        if self.header.vendor != VendorId::CYCLONE {
+    fn for_unmatched(&mut self, sample: (Guid, SequenceNumber), mut f: impl FnMut(&mut ReaderCore)) {
+        if self.header.vendor != VendorId::CYCLONE || !self.batch.strangers.note(sample) {
             return;
         }
         let endpoints = self.incoming.endpoints;
         endpoints.readers().for_each(|reader| {
             let mut core = endpoints.lock(reader);
             if core.wants_unmatched() {
+                f(&mut core);
                 // The writer may have been matched in the meantime, and the reader may have to
                 // answer.
-                f(&mut core);
-                self.list_reader(reader);
+                if core.is_matched(sample.0) {
+                    self.list_reader(reader);
+                }
             }
         });
     }
@@ -411,9 +415,15 @@ impl<E: Endpoints> Sink for Receiver<'_, '_, E> {
                 let handle = |core: &mut ReaderCore| {
                     submessages::to_reader(core, now, writer, submessage, timestamp, block);
                 };
-                let is_sample = matches!(submessage, Submessage::Data(_) | Submessage::DataFrag(_));
-                if !self.for_readers(writer, reader, handle) && is_sample {
-                    self.for_unmatched(handle);
+                let sample = match submessage {
+                    Submessage::Data(data) => Some(data.sequence_number),
+                    Submessage::DataFrag(frag) => Some(frag.sequence_number),
+                    _ => None,
+                };
+                if !self.for_readers(writer, reader, handle)
+                    && let Some(number) = sample
+                {
+                    self.for_unmatched((writer, number), handle);
                 }
             }
             Some(Addressee::Writer { writer, reader }) => {

@@ -145,6 +145,7 @@ impl WriterProxy {
     /// no duplicate if the number that led so far was false.
     #[cold]
     pub(super) fn note_duplicate(&mut self, now: Time, sn: SequenceNumber) {
+        self.requests.round_trip.raise_variation();
         if !self.is_reliable {
             self.changes.follows_back(now, sn);
         }

@@ -3,10 +3,11 @@
 
 use alloc::vec::Vec;
 
-use weir_wire::{Guid, Header};
+use weir_wire::{Guid, Header, SequenceNumber};
 
 use super::Handle;
 use super::prediction::Prediction;
+use crate::config::UNMATCHED_WRITERS_MAX;
 use crate::packing::Packing;
 
 /// What a batch changed for the listener of a reader.
@@ -67,6 +68,28 @@ pub struct Batch<R, W> {
     /// Writers that received an ACKNACK or a NACK_FRAG.
     pub(super) writers: Vec<W>,
     pub(super) packing: Packing,
+    pub(super) strangers: Strangers,
+}
+
+/// The samples of unmatched writers in a batch that readers were told of.
+#[derive(Debug)]
+pub(super) struct Strangers {
+    noted: [(Guid, SequenceNumber); UNMATCHED_WRITERS_MAX],
+    pub(super) len: usize,
+}
+
+impl Strangers {
+    /// Returns whether readers are to be told of a sample: not if they know one before it, or have been told of many.
+    pub(super) fn note(&mut self, (writer, number): (Guid, SequenceNumber)) -> bool {
+        let noted = &self.noted[..self.len];
+        let is_known = noted.iter().any(|(known, first)| *known == writer && *first <= number);
+        let is_new = !is_known && self.len < self.noted.len();
+        if is_new {
+            self.noted[self.len] = (writer, number);
+            self.len += 1;
+        }
+        is_new
+    }
 }
 
 impl<R, W> Default for Batch<R, W> {
@@ -81,6 +104,10 @@ impl<R, W> Default for Batch<R, W> {
             spare: None,
             writers: Vec::new(),
             packing,
+            strangers: Strangers {
+                noted: [(Guid::UNKNOWN, SequenceNumber::ZERO); UNMATCHED_WRITERS_MAX],
+                len: 0,
+            },
         }
     }
 }

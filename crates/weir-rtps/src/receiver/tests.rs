@@ -28,8 +28,13 @@ struct End {
 
 impl End {
     fn new() -> Self {
+        Self::with_history(true)
+    }
+
+    fn with_history(wants_history: bool) -> Self {
         let config = ReaderConfig {
             history: History::KeepAll,
+            wants_history,
             ..ReaderConfig::new(Guid::new(PREFIX, READER), Reliability::Reliable)
         };
         let mut core = ReaderCore::new(config);
@@ -282,4 +287,31 @@ fn several_readers_of_a_writer_and_readers_that_are_named_get_their_samples() {
     }
     assert_eq!(cores.each_ref().map(ReaderCore::available), [4, 2]);
     assert!(!receiver.has_prediction());
+}
+
+#[test]
+fn a_datagram_of_samples_of_unmatched_writers_visits_readers_a_few_times() {
+    for is_one_writer in [false, true] {
+        let mut end = End::with_history(false);
+        let mut bytes = Vec::new();
+        let stranger = Header { vendor: VendorId::CYCLONE, prefix: GuidPrefix([9; 12]), ..HEADER };
+        push(&mut bytes, &stranger);
+        for number in 0..2000 {
+            let key = if is_one_writer { 1 } else { number };
+            let header = DataHeader {
+                reader: EntityId::UNKNOWN,
+                writer: EntityId::user_writer(key, false),
+                sequence_number: SequenceNumber(5000 - i64::from(number)),
+                inline_qos_len: 0,
+                payload_len: 0,
+                is_key: false,
+            };
+            push(&mut bytes, &header);
+        }
+        for round in 1..=2 {
+            end.receive_only(Time(10), None, &bytes);
+            assert_eq!(end.core.counters().unknown_writers, 16 * round);
+            assert!(end.batch.readers().is_empty());
+        }
+    }
 }
