@@ -71,7 +71,7 @@ pub struct Batch<R, W> {
     pub(super) strangers: Strangers,
 }
 
-/// The samples of unmatched writers in a batch that readers were told of.
+/// The samples of unmatched writers in a batch that readers have noted.
 #[derive(Debug)]
 pub(super) struct Strangers {
     noted: [(Guid, SequenceNumber); UNMATCHED_WRITERS_MAX],
@@ -79,7 +79,7 @@ pub(super) struct Strangers {
 }
 
 impl Strangers {
-    /// Returns whether readers are to be told of a sample: not if they know one before it, or have been told of many.
+    /// Returns whether a sample is news to readers: not if they know one before it, or got many already.
     pub(super) fn note(&mut self, (writer, number): (Guid, SequenceNumber)) -> bool {
         let noted = &self.noted[..self.len];
         let is_known = noted.iter().any(|(known, first)| *known == writer && *first <= number);
