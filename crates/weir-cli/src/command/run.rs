@@ -227,6 +227,6 @@ fn verdict_exit(verdict: RequirementVerdict) -> Exit {
     match verdict {
         RequirementVerdict::Met => Exit::Success,
         RequirementVerdict::Missed => Exit::Found,
-        RequirementVerdict::NotMeasured => Exit::Environment,
+        RequirementVerdict::NotMeasured | RequirementVerdict::Inconclusive => Exit::Environment,
     }
 }
