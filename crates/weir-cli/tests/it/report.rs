@@ -80,3 +80,24 @@ fn what_makes_no_report_is_refused_with_advice() {
     scene.weir("report results nowhere -o a.html").expect_code(3).expect_stderr("nowhere");
     assert!(!scene.path("a.html").exists());
 }
+
+#[test]
+fn a_full_disk_costs_no_file_and_leaves_none() {
+    let scene = finished_run();
+    std::fs::write(scene.path("report.html"), "an earlier report").unwrap();
+    for (words, file) in [
+        ("report results -o report.html", "report.html"),
+        ("redact results -o shared.jsonl", "shared.jsonl"),
+        ("export results -o cases.csv", "cases.csv"),
+    ] {
+        let text = format!("cannot write {file}");
+        scene.weir_on_a_full_disk(words).expect_code(3).expect_stderr(&text).expect_stderr("another file");
+    }
+    assert_eq!(std::fs::read_to_string(scene.path("report.html")).unwrap(), "an earlier report");
+    let names = std::fs::read_dir(scene.path("")).unwrap().map(|entry| entry.unwrap().file_name());
+    let mut names: Vec<String> = names.map(|name| name.into_string().unwrap()).collect();
+    names.sort_unstable();
+    assert_eq!(names, ["report.html", "results"]);
+    scene.weir("redact results -o shared.jsonl").expect_code(0);
+    scene.weir("redact results -o shared.jsonl").expect_code(3).expect_stderr("exists");
+}
