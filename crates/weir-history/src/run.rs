@@ -72,7 +72,7 @@ impl RunEntry {
         let mut engines: Vec<&str> = cases.iter().map(|case| case.point.engine.as_str()).collect();
         engines.sort_unstable();
         engines.dedup();
-        let state = match (salvaged.damaged_lines, salvaged.is_cut) {
+        let state = match (salvaged.damaged_lines.len(), salvaged.is_cut) {
             (0, false) => RunState::Whole,
             (0, true) => RunState::Cut,
             (lines, _) => RunState::Damaged(lines as u64),

@@ -73,7 +73,7 @@ fn runs_are_listed_and_have_names_that_other_commands_take() {
     let rows: Vec<&str> = list.lines().filter(|line| line.starts_with("| @")).collect();
     assert_eq!(rows.len(), 2, "{list}");
     assert!(rows[0].contains("2026-11-23 10:00:00") && rows[0].contains("lab7.corp.example.org"), "{list}");
-    assert!(rows[1].contains("1 cases without figures"), "{list}");
+    assert!(rows[1].contains("1 case without figures"), "{list}");
     let id = rows[0].split_whitespace().nth(1).unwrap();
     let report = scene.weir(&format!("report {id} --format json")).expect_code(0).json();
     assert_eq!(report["environment"]["date"], "2026-11-23T10:00:00Z");
