@@ -398,6 +398,9 @@ fn name(point: &Point<'_>, has_paths: bool) -> String {
         Some(Load::Rate(bits)) => text.push_str(&format!(", {} samples/s", f64::from_bits(bits))),
         None => {}
     }
+    if case.conditions.kept_awake {
+        text.push_str(", processors kept awake");
+    }
     if let Some(path) = case.conditions.path.as_ref().filter(|_| has_paths) {
         text.push_str(&format!(", {path}"));
     }
@@ -589,6 +592,15 @@ mod tests {
             "warning: study: weir 32 B latency, reliable: the median latency is 0.80 times that of udp";
         assert!(table.contains(warning), "{table}");
         assert!(!requirements_table(&weir(Limit::MaxP50(9.0)).judge("study", &run)).contains("warning"));
+    }
+
+    #[test]
+    fn cases_with_idle_processors_and_kept_awake_have_names_of_their_own() {
+        let awake = latency("weir", 32, 1, 12.0).with(|case| case.conditions.kept_awake = true);
+        let rows = weir(Limit::MaxP50(9.0)).judge("study", &run([latency("weir", 32, 1, 15.0), awake]));
+        let cases: Vec<&str> = rows.iter().map(|row| row.case.as_str()).collect();
+        let idle = "weir 32 B latency, reliable";
+        assert_eq!(cases, [idle, &format!("{idle}, processors kept awake")]);
     }
 
     #[test]
