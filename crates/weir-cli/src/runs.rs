@@ -5,7 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
-use weir_history::{History, RunName};
+use weir_history::{History, RunName, run_id};
 use weir_results::{RESULTS_FILE_NAME, Redactor, ResultsError, Run, Salvaged};
 
 use crate::args::{RedactArgs, ResultsFolder};
@@ -23,6 +23,8 @@ pub(crate) struct Finder<'a> {
 pub(crate) struct FoundRun {
     pub(crate) name: String,
     pub(crate) run: Run,
+    /// Distinguishes it from others of the same name, as `weir history` does.
+    pub(crate) id: String,
 }
 
 impl<'a> Finder<'a> {
@@ -57,8 +59,9 @@ impl<'a> Finder<'a> {
             let path = self.path(path)?;
             let studies = studies_in(&path)?;
             for path in if studies.is_empty() { vec![path] } else { studies } {
-                let run = read(&path)?;
-                found.push(FoundRun { name: name_of(&path), run });
+                let (run, header) = read_with_header(&path)?;
+                let name = name_of(&path);
+                found.push(FoundRun { id: run_id(&header, &name), name, run });
             }
         }
         Ok(found)
@@ -67,22 +70,37 @@ impl<'a> Finder<'a> {
 
 /// Reads a run as far as it goes, and reports what is left out of it. A path without a run is an error of usage.
 pub(crate) fn read(path: &Path) -> Result<Run, Failure> {
+    read_with_header(path).map(|(run, _)| run)
+}
+
+/// The same, with the first line of the file.
+fn read_with_header(path: &Path) -> Result<(Run, String), Failure> {
     let file = if path.is_dir() { path.join(RESULTS_FILE_NAME) } else { path.to_owned() };
-    let run = match Run::salvage(&file) {
+    let (run, header) = match Run::salvage(&file) {
         Ok(salvaged) => {
             let gaps = gaps(&salvaged);
             gaps.iter().for_each(|gap| output::talk(&format!("warning: {}: {gap}", file.display())));
-            salvaged.run
+            (salvaged.run, salvaged.header)
         }
         // The output of `--format json` has no line for a header.
-        Err(ResultsError::Parse { .. }) => Run::load(&file).map_err(Failure::environment)?,
+        Err(ResultsError::Parse { .. }) => {
+            let run = Run::load(&file).map_err(Failure::environment)?;
+            let header = header_of(&run);
+            (run, header)
+        }
         Err(error) if is_missing(&error) => return Err(Failure::usage(error)),
         Err(error) => return Err(Failure::environment(error)),
     };
     if run.cases.is_empty() {
         output::talk(&format!("weir: {}: no case was measured", file.display()));
     }
-    Ok(run)
+    Ok((run, header))
+}
+
+/// The first line of a run's results file.
+fn header_of(run: &Run) -> String {
+    let without_cases = Run { cases: Vec::new(), ..run.clone() };
+    without_cases.to_lines().trim_end().to_owned()
 }
 
 /// Whether there is no such file.
@@ -145,6 +163,8 @@ pub(crate) fn redact<'r>(
     for (number, found) in (1..).zip(runs) {
         found.run = redactor.redact(&found.run).map_err(Failure::environment)?;
         found.name = redacted_name(&found.name, number);
+        // Of what is left: that of the run itself would confirm guesses of its names.
+        found.id = run_id(&header_of(&found.run), &found.name);
     }
     Ok(())
 }

@@ -69,8 +69,8 @@ fn write(
 ) -> io::Result<usize> {
     let mut writer = TableFile::new(file, format, kind)?;
     let mut rows = 0;
-    for FoundRun { name, run } in runs {
-        let (table, damaged) = ExportTable::new(&NamedRun { name, run, published: &[] }, kind);
+    for FoundRun { name, run, id } in runs {
+        let (table, damaged) = ExportTable::new(&NamedRun { name, run, published: &[] }, id, kind);
         if damaged > 0 {
             output::talk(&format!("weir: {name}: {damaged} damaged histograms left out"));
         }
