@@ -292,10 +292,21 @@ fn join(end: &mut (impl End + ?Sized), options: &HandOptions<'_>) -> Result<(), 
     loop {
         match end.connect(options.peer, JOIN_TRY) {
             Err(EndpointError::NoPeer(_)) if clock::now_ns() < until_ns && !is_interrupted(options) => {}
+            Err(EndpointError::NoPeer(_)) => return Err(no_peer(end.mismatch(), options)),
             joined => return joined,
         }
     }
 }
+
+/// The error after the last attempt: the attempts' own errors name the time of one attempt only.
+fn no_peer(mismatch: Option<String>, options: &HandOptions<'_>) -> EndpointError {
+    let unseen = || format!("the other end was not found within {:?}", options.patience);
+    EndpointError::NoPeer(format!("{}: {SAME}", mismatch.unwrap_or_else(unseen)))
+}
+
+/// What to check when two ends do not find each other.
+const SAME: &str = "do both ends have the same --engine, --size, --reliability, --instances and --domain, \
+                    the right --interface, and --ping with --echo?";
 
 /// Pings until the first echo, for engines without discovery.
 fn await_echo(end: &mut dyn Pinger, options: &HandOptions<'_>) -> Result<(), EndpointError> {
@@ -305,9 +316,9 @@ fn await_echo(end: &mut dyn Pinger, options: &HandOptions<'_>) -> Result<(), End
     while !end.ping(sequence, end.now_ns(), timeout)? {
         sequence += 1;
         if clock::now_ns() >= until_ns || is_interrupted(options) {
-            return Err(EndpointError::NoPeer(
-                "no ping was echoed: is `weir sub --echo` running?".to_owned(),
-            ));
+            let text =
+                format!("no ping was echoed within {:?}: is `weir sub --echo` running?", options.patience);
+            return Err(EndpointError::NoPeer(text));
         }
     }
     Ok(())
@@ -385,7 +396,10 @@ impl ArrivalWindow {
     fn length(&self, sink: &SampleSink) -> Result<Duration, EndpointError> {
         match self.first_ns {
             Some(first_ns) if sink.arrivals() > 0 => Ok(Duration::from_nanos(self.last_ns - first_ns)),
-            _ => Err(EndpointError::NoPeer("no sample arrived".to_owned())),
+            _ => {
+                let text = "no sample arrived: does the other end run, with the same --size?".to_owned();
+                Err(EndpointError::NoPeer(text))
+            }
         }
     }
 }

@@ -175,6 +175,11 @@ pub trait End {
     /// [`EndpointError::NoPeer`] when no peer was found within `timeout`.
     fn connect(&mut self, peer: Option<SocketAddrV4>, timeout: Duration) -> Result<(), EndpointError>;
 
+    /// Why another end that was found is no match; `None` when none was found, or the engine cannot say.
+    fn mismatch(&self) -> Option<String> {
+        None
+    }
+
     /// What the end has to say about itself so far; called before and after the measured part.
     fn report(&self) -> EndReport {
         EndReport::default()

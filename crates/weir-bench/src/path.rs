@@ -52,6 +52,9 @@ pub enum PathError {
         "`{0}` is not a link: expected veth[,mtu=9000][,rate=1G][,queue=256k][,burst=9100][,loss=10%][,gso=off]"
     )]
     Form(String),
+    /// A value that cannot be read, and what is expected.
+    #[error("`{0}` of --link: expected {1}")]
+    Value(String, &'static str),
     /// A value out of range.
     #[error("{0}")]
     Range(&'static str),

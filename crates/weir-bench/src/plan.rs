@@ -173,10 +173,9 @@ pub enum PlanError {
     },
     /// Smaller than the fields before the payload.
     #[error(
-        "a sample of {0} bytes is impossible: the smallest has {HEADER_BYTES} bytes \
-         (--sizes counts the whole sample)"
+        "a sample of {0} bytes is impossible: the smallest has {HEADER_BYTES} bytes ({1} counts the whole sample)"
     )]
-    TooSmall(u64),
+    TooSmall(u64, &'static str),
     /// More than any chosen engine carries.
     #[error(
         "a sample of {size} bytes is impossible: the most that {engine} carries is {max} bytes (--sizes)"
@@ -210,8 +209,8 @@ pub enum PlanError {
     #[error("{0} takes at most {ENDS_MAX}: each is a process")]
     TooMany(&'static str),
     /// A batch that would hold less than two samples.
-    #[error("a batch of {0} bytes (--batch) holds less than two samples of the smallest size (--sizes)")]
-    BatchTooSmall(u64),
+    #[error("a batch of {0} bytes (--batch) holds less than two samples of the smallest size ({1})")]
+    BatchTooSmall(u64, &'static str),
     /// A batch beyond the limit.
     #[error("a batch of {0} bytes (--batch) is more than 1 GiB")]
     BatchTooLarge(u64),
@@ -231,7 +230,7 @@ pub fn check_case(case: &CaseSpec) -> Result<&'static dyn Engine, PlanError> {
     let engines = find_engines(std::slice::from_ref(&case.engine))?;
     let &engine = engines.first().ok_or(PlanError::Empty("--engine"))?;
     if case.size_bytes < HEADER_BYTES {
-        return Err(PlanError::TooSmall(case.size_bytes as u64));
+        return Err(PlanError::TooSmall(case.size_bytes as u64, "--size"));
     }
     for (option, count) in [("--publishers", case.ends.publishers), ("--subscribers", case.ends.subscribers)]
     {
@@ -242,7 +241,7 @@ pub fn check_case(case: &CaseSpec) -> Result<&'static dyn Engine, PlanError> {
         }
     }
     if case.batch_bytes > 0 && (case.batch_bytes as usize) < batch_bytes_min(case.size_bytes) {
-        return Err(PlanError::BatchTooSmall(case.batch_bytes.into()));
+        return Err(PlanError::BatchTooSmall(case.batch_bytes.into(), "--size"));
     }
     match action(engine, case) {
         Action::NotSupported(lacking) => Err(PlanError::Lacking(lacking)),
@@ -565,7 +564,7 @@ fn check_batches(options: &PlanOptions, sizes: &[usize]) -> Result<Vec<u32>, Pla
     let check = |&bytes: &u64| match u32::try_from(bytes) {
         Ok(0) => Ok(0),
         Ok(small) if (small as usize) < batch_bytes_min(smallest) => {
-            Err(PlanError::BatchTooSmall(small.into()))
+            Err(PlanError::BatchTooSmall(small.into(), "--sizes"))
         }
         Ok(fitting) if fitting as usize <= CaseSpec::SIZE_BYTES_MAX => Ok(fitting),
         _ => Err(PlanError::BatchTooLarge(bytes)),
@@ -578,7 +577,7 @@ fn check_sizes(sizes: &[u64], engines: &[&'static dyn Engine]) -> Result<Vec<usi
     let (engine, max) =
         most.map_or(("nothing", 0), |engine| (engine.name(), engine.capabilities().size_bytes_max));
     let check = |&size: &u64| match usize::try_from(size) {
-        Ok(bytes) if bytes < HEADER_BYTES => Err(PlanError::TooSmall(size)),
+        Ok(bytes) if bytes < HEADER_BYTES => Err(PlanError::TooSmall(size, "--sizes")),
         Ok(bytes) if bytes <= max => Ok(bytes),
         _ => Err(PlanError::TooLarge { size, engine: engine.to_owned(), max }),
     };

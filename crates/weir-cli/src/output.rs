@@ -1,7 +1,9 @@
 //! Output: data on stdout, messages on stderr.
 
 use std::borrow::Cow;
-use std::io::{self, ErrorKind, Write};
+use std::fs::{self, File};
+use std::io::{self, BufWriter, ErrorKind, Write};
+use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 
@@ -44,27 +46,115 @@ fn escaped(text: &str) -> Cow<'_, str> {
 }
 
 /// Creates a folder if there is none.
-pub(crate) fn folder(path: &std::path::Path) -> Result<(), Failure> {
-    std::fs::create_dir_all(path)
+pub(crate) fn folder(path: &Path) -> Result<(), Failure> {
+    fs::create_dir_all(path)
         .with_context(|| format!("cannot create {}: choose another folder with --output", path.display()))
         .map_err(Failure::environment)
 }
 
 /// Writes a file.
-pub(crate) fn file(path: &std::path::Path, text: &str) -> Result<(), Failure> {
+pub(crate) fn file(path: &Path, text: &str) -> Result<(), Failure> {
     bytes(path, text.as_bytes())
 }
 
 /// Writes a file that is no text.
-pub(crate) fn bytes(path: &std::path::Path, content: &[u8]) -> Result<(), Failure> {
-    std::fs::write(path, content)
-        .with_context(|| format!("cannot write {}: choose another folder with --output", path.display()))
-        .map_err(Failure::environment)
+pub(crate) fn bytes(path: &Path, content: &[u8]) -> Result<(), Failure> {
+    whole(path, |file| file.write_all(content))
+}
+
+/// Writes a file that must not exist.
+pub(crate) fn new_file(path: &Path, text: &str) -> Result<(), Failure> {
+    if path.symlink_metadata().is_ok() {
+        return Err(unwritable(path, &ErrorKind::AlreadyExists.into()));
+    }
+    file(path, text)
+}
+
+/// Writes a whole file: beside its place, and there when it is complete. After an error, what was there is unchanged.
+pub(crate) fn whole<T>(
+    path: &Path,
+    write: impl FnOnce(&mut BufWriter<File>) -> io::Result<T>,
+) -> Result<T, Failure> {
+    replace(path, write).map_err(|error| unwritable(path, &error))
+}
+
+/// As [`whole`], with the error of the system.
+pub(crate) fn replace<T>(
+    path: &Path,
+    write: impl FnOnce(&mut BufWriter<File>) -> io::Result<T>,
+) -> io::Result<T> {
+    // A link stays one. A device or a pipe cannot be replaced.
+    let place = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+    let is_replaced = place.metadata().map_or(true, |it| it.is_file());
+    let beside = if is_replaced { partial(&place) } else { place.clone() };
+    let written = File::create(&beside).and_then(|file| {
+        let mut file = BufWriter::new(file);
+        let done = write(&mut file)?;
+        // The error of a last write must not be lost.
+        let file = file.into_inner().map_err(io::IntoInnerError::into_error)?;
+        if is_replaced {
+            file.sync_all()?;
+            fs::rename(&beside, &place)?;
+        }
+        Ok(done)
+    });
+    if written.is_err() && is_replaced {
+        _ = fs::remove_file(&beside);
+    }
+    written
+}
+
+/// The name of a file until it is complete.
+fn partial(path: &Path) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(format!(".partial-{}", std::process::id()));
+    name.into()
+}
+
+fn unwritable(path: &Path, error: &io::Error) -> Failure {
+    Failure::environment(anyhow::anyhow!(
+        "cannot write {}: {error}; make room there, or choose another file or folder with --output",
+        path.display()
+    ))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_file_that_cannot_be_written_whole_is_left_as_it_was() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("report.html");
+        let full = |file: &mut BufWriter<File>| {
+            file.write_all(b"new")?;
+            Err::<(), _>(ErrorKind::StorageFull.into())
+        };
+        let files = || fs::read_dir(folder.path()).unwrap().count();
+        assert!(whole(&path, full).is_err());
+        assert_eq!(files(), 0);
+        file(&path, "old").unwrap();
+        let text = whole(&path, full).unwrap_err().to_string();
+        assert!(text.contains("another file or folder with --output"), "{text}");
+        assert_eq!((fs::read_to_string(&path).unwrap().as_str(), files()), ("old", 1));
+        assert!(new_file(&path, "new").is_err());
+        file(&path, "new").unwrap();
+        assert_eq!((fs::read_to_string(&path).unwrap().as_str(), files()), ("new", 1));
+    }
+
+    #[test]
+    fn a_device_is_written_and_a_link_stays_one() {
+        assert!(file(Path::new("/dev/full"), "text").is_err());
+        file(Path::new("/dev/null"), "text").unwrap();
+        assert!(!Path::new("/dev/null").is_file());
+        let folder = tempfile::tempdir().unwrap();
+        let [file_path, link] = ["file", "link"].map(|name| folder.path().join(name));
+        fs::write(&file_path, "old").unwrap();
+        std::os::unix::fs::symlink(&file_path, &link).unwrap();
+        file(&link, "new").unwrap();
+        assert!(link.is_symlink());
+        assert_eq!(fs::read_to_string(&file_path).unwrap(), "new");
+    }
 
     #[test]
     fn control_characters_are_escaped() {

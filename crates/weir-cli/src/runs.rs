@@ -1,14 +1,16 @@
 //! Runs as commands name them: by a folder or file, or by a name of the history.
 
 use std::cell::OnceCell;
+use std::io;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
-use weir_history::{History, RunName};
-use weir_results::{RESULTS_FILE_NAME, Redactor, Run};
+use weir_history::{History, RunName, run_id};
+use weir_results::{RESULTS_FILE_NAME, Redactor, ResultsError, Run, Salvaged};
 
 use crate::args::{RedactArgs, ResultsFolder};
 use crate::exit::Failure;
+use crate::output;
 use crate::plans::{PLAN_NAME, PlanFile};
 
 /// Finds runs.
@@ -21,6 +23,8 @@ pub(crate) struct Finder<'a> {
 pub(crate) struct FoundRun {
     pub(crate) name: String,
     pub(crate) run: Run,
+    /// Distinguishes it from others of the same name, as `weir history` does.
+    pub(crate) id: String,
 }
 
 impl<'a> Finder<'a> {
@@ -55,13 +59,74 @@ impl<'a> Finder<'a> {
             let path = self.path(path)?;
             let studies = studies_in(&path)?;
             for path in if studies.is_empty() { vec![path] } else { studies } {
-                let run = Run::load(&path).map_err(Failure::environment)?;
-                found.push(FoundRun { name: name_of(&path), run });
+                let (run, header) = read_with_header(&path)?;
+                let name = name_of(&path);
+                found.push(FoundRun { id: run_id(&header, &name), name, run });
             }
         }
         Ok(found)
     }
 }
+
+/// Reads a run as far as it goes, and reports what is left out of it. A path without a run is an error of usage.
+pub(crate) fn read(path: &Path) -> Result<Run, Failure> {
+    read_with_header(path).map(|(run, _)| run)
+}
+
+/// The same, with the first line of the file.
+fn read_with_header(path: &Path) -> Result<(Run, String), Failure> {
+    let file = if path.is_dir() { path.join(RESULTS_FILE_NAME) } else { path.to_owned() };
+    let (run, header) = match Run::salvage(&file) {
+        Ok(salvaged) => {
+            let gaps = gaps(&salvaged);
+            gaps.iter().for_each(|gap| output::talk(&format!("warning: {}: {gap}", file.display())));
+            (salvaged.run, salvaged.header)
+        }
+        // The output of `--format json` has no line for a header.
+        Err(ResultsError::Parse { .. }) => {
+            let run = Run::load(&file).map_err(Failure::environment)?;
+            let header = header_of(&run);
+            (run, header)
+        }
+        Err(error) if is_missing(&error) => return Err(Failure::usage(error)),
+        Err(error) => return Err(Failure::environment(error)),
+    };
+    if run.cases.is_empty() {
+        output::talk(&format!("weir: {}: no case was measured", file.display()));
+    }
+    Ok((run, header))
+}
+
+/// The first line of a run's results file.
+fn header_of(run: &Run) -> String {
+    let without_cases = Run { cases: Vec::new(), ..run.clone() };
+    without_cases.to_lines().trim_end().to_owned()
+}
+
+/// Whether there is no such file.
+fn is_missing(error: &ResultsError) -> bool {
+    matches!(error, ResultsError::Read { source, .. } if source.kind() == io::ErrorKind::NotFound)
+}
+
+/// What is left out of a damaged file.
+fn gaps(salvaged: &Salvaged) -> Vec<String> {
+    let lines = &salvaged.damaged_lines;
+    let named: Vec<String> = lines.iter().take(LINES_NAMED_MAX).map(ToString::to_string).collect();
+    let more = lines.len().saturating_sub(LINES_NAMED_MAX);
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    let damaged = match lines.len() {
+        0 => None,
+        1 => Some(format!("line {} is damaged, and left out", named[0])),
+        _ => Some(format!("lines {}{more} are damaged, and left out", named.join(", "))),
+    };
+    let cut = salvaged.is_cut.then(|| {
+        "the last line is cut short, and left out: the run was killed, or is still being measured".to_owned()
+    });
+    damaged.into_iter().chain(cut).collect()
+}
+
+/// So many damaged lines are named.
+const LINES_NAMED_MAX: usize = 10;
 
 /// The folders of the measured studies, if this is the folder of a plan.
 fn studies_in(folder: &Path) -> Result<Vec<PathBuf>, Failure> {
@@ -98,6 +163,8 @@ pub(crate) fn redact<'r>(
     for (number, found) in (1..).zip(runs) {
         found.run = redactor.redact(&found.run).map_err(Failure::environment)?;
         found.name = redacted_name(&found.name, number);
+        // Of what is left: that of the run itself would confirm guesses of its names.
+        found.id = run_id(&header_of(&found.run), &found.name);
     }
     Ok(())
 }
@@ -119,6 +186,22 @@ pub(crate) fn name_of(path: &Path) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn gaps_are_named() {
+        let of = |damaged_lines: Vec<usize>, is_cut| {
+            let run = Run::new(weir_results::Environment::default());
+            gaps(&Salvaged { run, damaged_lines, is_cut, header: String::new() }).join("; ")
+        };
+        assert_eq!(of(vec![], false), "");
+        assert_eq!(of(vec![7], false), "line 7 is damaged, and left out");
+        assert!(
+            of((2..=13).collect(), false).starts_with("lines 2, 3, 4, 5, 6, 7, 8, 9, 10, 11 and 2 more are")
+        );
+        assert!(
+            of(vec![2, 4], true).contains("lines 2, 4 are damaged, and left out; the last line is cut short")
+        );
+    }
 
     #[test]
     fn only_times_stay_as_names() {

@@ -1,4 +1,4 @@
-//! Text in columns.
+//! Text in columns, and counts.
 
 /// Breaks `text` into lines of at most `width` characters, each behind `indent` spaces but the first.
 pub(crate) fn wrapped(text: &str, width: usize, indent: usize) -> String {
@@ -31,12 +31,22 @@ pub(crate) fn list_item(name: &str, text: &str, name_width: usize) -> String {
     format!("  {name}{gap}{}\n", wrapped(text, WIDTH, indent))
 }
 
+/// A count with its noun: `1 case`, `2 cases`.
+pub(crate) fn counted(count: u64, one: &str) -> String {
+    format!("{count} {one}{}", if count == 1 { "" } else { "s" })
+}
+
 /// Columns of help texts.
 pub(crate) const WIDTH: usize = 100;
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn one_is_no_plural() {
+        assert_eq!([0, 1, 2].map(|count| counted(count, "case")), ["0 cases", "1 case", "2 cases"]);
+    }
 
     #[test]
     fn lines_are_broken_between_words() {

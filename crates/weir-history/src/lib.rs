@@ -21,4 +21,4 @@ pub use filter::Filter;
 pub use history::{History, HistoryError, IndexState};
 pub use name::{NameError, RunName};
 pub use point::{PointHistory, PointKey, PointOfRun};
-pub use run::{RunEntry, RunState};
+pub use run::{RunEntry, RunState, run_id};

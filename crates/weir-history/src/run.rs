@@ -52,7 +52,7 @@ impl RunEntry {
         match found {
             Ok(salvaged) => Self::readable(path, name, salvaged),
             Err(error) => Self {
-                id: id("", &name),
+                id: run_id("", &name),
                 path: path.to_owned(),
                 name,
                 date: String::new(),
@@ -72,13 +72,13 @@ impl RunEntry {
         let mut engines: Vec<&str> = cases.iter().map(|case| case.point.engine.as_str()).collect();
         engines.sort_unstable();
         engines.dedup();
-        let state = match (salvaged.damaged_lines, salvaged.is_cut) {
+        let state = match (salvaged.damaged_lines.len(), salvaged.is_cut) {
             (0, false) => RunState::Whole,
             (0, true) => RunState::Cut,
             (lines, _) => RunState::Damaged(lines as u64),
         };
         Self {
-            id: id(&salvaged.header, &name),
+            id: run_id(&salvaged.header, &name),
             path: path.to_owned(),
             name,
             date: environment.date.clone(),
@@ -100,7 +100,9 @@ fn name_of(path: &Path) -> String {
     name.map_or_else(String::new, |name| name.to_string_lossy().into_owned())
 }
 
-fn id(header: &str, name: &str) -> String {
+/// The identifier of a run, by the first line of its file and its name.
+#[must_use]
+pub fn run_id(header: &str, name: &str) -> String {
     let hash = Sha256::new().chain_update(header).chain_update([0]).chain_update(name).finalize();
     hash[..4].iter().map(|byte| format!("{byte:02x}")).collect()
 }

@@ -7,7 +7,7 @@
 //! This holds for latencies in ping-pong only. A rate beyond the baseline's can be true: batches and segmented sends
 //! save system calls, and flow control avoids losses.
 
-use weir_results::{Case, LatencyKind, Test, WaitStrategy, Warning};
+use weir_results::{Case, Comparison, LatencyKind, Test, WaitStrategy, Warning};
 
 use crate::compare::{compare, headline};
 use crate::group::{FLOOR, Group, Point};
@@ -16,6 +16,29 @@ use crate::json::rounded;
 /// Returns the warning about a point that is faster than raw UDP of the same size, if it is beyond doubt: the interval
 /// of the ratio is below 1, or without an interval, each ratio of at least two repeats is below [`SURE`].
 pub(crate) fn beaten_baseline(group: &Group<'_>, point: &Point<'_>) -> Option<Warning> {
+    let (found, base) = with_baseline(group, point)?;
+    let is_beaten = match found.interval {
+        Some(interval) => interval.high < 1.0,
+        None => found.pairs >= PAIRS_MIN && ratios(point, base).all(|ratio| ratio < SURE),
+    };
+    let idle = group.key.wait != WaitStrategy::Spin && !group.key.kept_awake;
+    let interval = found.interval.map(|interval| [interval.low, interval.high].map(rounded));
+    is_beaten.then(|| Warning::FasterThanBaseline {
+        baseline: FLOOR.to_owned(),
+        ratio: rounded(found.ratio),
+        interval,
+        idle,
+    })
+}
+
+/// Returns whether the ratio of a point to raw UDP needs a note: it is clearly below 1, with or without enough repeats.
+pub(crate) fn seems_faster(group: &Group<'_>, point: &Point<'_>) -> bool {
+    let is_low = with_baseline(group, point).is_some_and(|(found, _)| found.ratio < SURE);
+    is_low || beaten_baseline(group, point).is_some()
+}
+
+/// The comparison of a point with raw UDP of the same size, where raw UDP is a lower bound.
+fn with_baseline<'g, 'a>(group: &'g Group<'a>, point: &Point<'a>) -> Option<(Comparison, &'g Point<'a>)> {
     let key = &group.key;
     if key.test != Test::Latency || key.kind == LatencyKind::OneWay || point.engine == FLOOR || key.apart {
         return None;
@@ -29,19 +52,7 @@ pub(crate) fn beaten_baseline(group: &Group<'_>, point: &Point<'_>) -> Option<Wa
     if base.repeats.iter().any(is_fragmented) {
         return None;
     }
-    let found = compare(group, point, FLOOR)?;
-    let is_beaten = match found.interval {
-        Some(interval) => interval.high < 1.0,
-        None => found.pairs >= PAIRS_MIN && ratios(point, base).all(|ratio| ratio < SURE),
-    };
-    let idle = key.wait != WaitStrategy::Spin && !key.kept_awake;
-    let interval = found.interval.map(|interval| [interval.low, interval.high].map(rounded));
-    is_beaten.then(|| Warning::FasterThanBaseline {
-        baseline: FLOOR.to_owned(),
-        ratio: rounded(found.ratio),
-        interval,
-        idle,
-    })
+    Some((compare(group, point, FLOOR)?, base))
 }
 
 /// Returns one warning about all such points of a group, with the ratio of the fastest, and their cases.
@@ -68,7 +79,7 @@ fn ratios(point: &Point<'_>, base: &Point<'_>) -> impl Iterator<Item = f64> {
 const PAIRS_MIN: usize = 2;
 
 /// Without an interval, each ratio has to be below this.
-const SURE: f64 = 0.95;
+pub(crate) const SURE: f64 = 0.95;
 
 #[cfg(test)]
 mod tests {

@@ -5,9 +5,10 @@ use std::fmt::Write as _;
 use weir_results::{Case, Environment, NotMeasured, Run, Test};
 
 use crate::baseline::beaten_baselines;
-use crate::compare::headline;
+use crate::compare::{headline, times};
 use crate::group::{Group, Point, groups};
 use crate::notes::concerned;
+use crate::udp::{UdpPoint, udp_points};
 
 /// The tables of a run as Markdown, with medians only, and how far repeats differ below each.
 ///
@@ -16,8 +17,9 @@ use crate::notes::concerned;
 /// table is a warning if an engine in it seems to be faster than raw UDP.
 #[must_use]
 pub fn compact_tables(run: &Run) -> String {
-    let tables: Vec<String> =
+    let mut tables: Vec<String> =
         groups(run).iter().filter_map(|group| Some(table(group)? + &warning(group, run))).collect();
+    tables.extend(udp_table(run));
     format!("{}\n{}", tables.join("\n"), measured_by(&run.environment))
 }
 
@@ -52,6 +54,31 @@ fn table(group: &Group<'_>) -> Option<String> {
         heads.join(" | "),
         repeats(group)
     ))
+}
+
+/// UDP tests in one table: round trips, received rates, and losses.
+fn udp_table(run: &Run) -> Option<String> {
+    let row = |it: &UdpPoint<'_>| {
+        let figure =
+            |of: fn(&Case) -> Option<f64>| it.point.spread(of).map(|spread| three_digits(spread.median));
+        let rate = figure(|case| Some(case.figures.throughput?.mbps));
+        let p50 = figure(|case| times(case).map(|it| it.p50));
+        let p99 = figure(|case| times(case).map(|it| it.p99));
+        let delay = p50.zip(p99).map_or_else(|| "-".to_owned(), |(p50, p99)| format!("{p50} / {p99}"));
+        let lost = three_digits(lost_percent(&it.point));
+        let rate = rate.unwrap_or_else(|| "-".to_owned());
+        format!(
+            "| {} | {} | {} | {rate} | {delay} | {lost} |\n",
+            it.title, it.point.engine, it.point.size_bytes
+        )
+    };
+    let rows: String = udp_points(run).iter().map(row).collect();
+    (!rows.is_empty()).then(|| {
+        format!(
+            "UDP tests, medians; round trips, or one-way delays of schedules, in microseconds:\n\n\
+             | Test | By | Size (B) | Mbit/s | p50 / p99 | Lost % |\n|---|---|---:|---:|---:|---:|\n{rows}"
+        )
+    })
 }
 
 /// The warning about engines below their baseline, as a paragraph; empty if there is none.

@@ -2,7 +2,7 @@
 
 use weir_results::{Better, Case, Comparison, Interval, LatencySummary, Spread, Test};
 
-use crate::group::{FLOOR, Group, Point};
+use crate::group::{FLOOR, Group, Load, Point};
 
 /// Options of a report.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -51,8 +51,12 @@ impl Point<'_> {
     }
 }
 
-/// Compares a point with that of the engine `relative_to` with the same size, repeat by repeat.
+/// Compares a point with that of the engine `relative_to` with the same size, repeat by repeat. A load in percent is
+/// another rate for each engine, so there is no ratio.
 pub(crate) fn compare(group: &Group<'_>, point: &Point<'_>, relative_to: &str) -> Option<Comparison> {
+    if matches!(point.load, Some(Load::Percent(_))) {
+        return None;
+    }
     compare_repeats(&point.repeats, &group.base(point, relative_to)?.repeats)
 }
 
@@ -112,5 +116,26 @@ mod tests {
         let back = compare(&groups[0], find("other"), "one").unwrap();
         assert_eq!((back.ratio, back.pairs, back.verdict), (2.0, 8, Verdict::Worse));
         assert_eq!(compare(&groups[0], find("one"), "udp"), None);
+    }
+
+    #[test]
+    fn loads_in_percent_have_no_ratio_and_rates_have() {
+        let with = |percent: Option<f64>, rate: Option<f64>| {
+            let of = |engine| {
+                case(engine, 1, 10.0).with(|it| {
+                    it.conditions.load_percent = percent;
+                    it.conditions.rate_samples_per_s = rate;
+                    it.figures.latency_us.as_mut().unwrap().kind = weir_results::LatencyKind::OneWay;
+                })
+            };
+            Run { cases: ["udp", "weir"].map(of).to_vec(), ..Run::new(Environment::default()) }
+        };
+        let ratio = |run: &Run| {
+            let groups = groups(run);
+            let point = groups[0].points.iter().find(|point| point.engine == "weir").unwrap();
+            compare(&groups[0], point, FLOOR).map(|found| found.ratio)
+        };
+        assert_eq!(ratio(&with(None, Some(1000.0))), Some(1.0));
+        assert_eq!(ratio(&with(Some(50.0), Some(1000.0))), None);
     }
 }

@@ -2,8 +2,9 @@
 
 use weir_results::{Comparison, Interval, Test};
 
+use crate::baseline::{SURE, seems_faster};
 use crate::compare::{ReportOptions, compare};
-use crate::group::{Group, Point};
+use crate::group::{FLOOR, Group, Point};
 use crate::table::dash;
 
 /// The comparison of a group's points with the chosen engine.
@@ -70,6 +71,12 @@ impl<'a> Compared<'a> {
             };
             notes
                 .push(format!("x {other}: {what} as a multiple of {name}'s, same size ({better} is better)"));
+        }
+        if other == FLOOR && self.group.points.iter().any(|point| seems_faster(self.group, point)) {
+            notes.push(format!(
+                "x {other} clearly below 1 (here {SURE}) cannot be: {other} sends the same samples without a protocol; \
+                 do not use such a ratio, but compare with --keep-awake=both, and with several repeats (--repeat)"
+            ));
         }
         if self.has_verdicts {
             notes.push(format!(

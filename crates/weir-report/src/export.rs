@@ -69,23 +69,28 @@ pub enum ExportValues {
 }
 
 impl ExportTable {
-    /// Returns the rows of a run. A case without a series or histogram has no rows of that kind.
+    /// Returns the rows of a run, which `run_id` distinguishes from others of the same name. A case without a series or
+    /// histogram has no rows of that kind.
     ///
     /// The second figure is the number of histograms that cannot be decoded, and are left out.
     #[must_use]
-    pub fn new(run: &NamedRun<'_>, kind: ExportKind) -> (Self, usize) {
-        match kind {
+    pub fn new(run: &NamedRun<'_>, run_id: &str, kind: ExportKind) -> (Self, usize) {
+        let (mut table, damaged) = match kind {
             ExportKind::Cases => (cases::table(run), 0),
             ExportKind::Series => (series::table(run), 0),
             ExportKind::Histogram => histogram::table(run),
-        }
+        };
+        let id: Rc<str> = run_id.into();
+        let column = ExportColumn { name: "run_id".to_owned(), kind: ExportType::Text };
+        table.columns.push((column, ExportValues::Text(vec![Some(id); table.rows()])));
+        (table, damaged)
     }
 
     /// Returns the columns of a kind of export, in order.
     #[must_use]
     pub fn columns_of(kind: ExportKind) -> Vec<ExportColumn> {
         let run = Run::new(weir_results::Environment::default());
-        let (table, _) = Self::new(&NamedRun { name: "", run: &run, published: &[] }, kind);
+        let (table, _) = Self::new(&NamedRun { name: "", run: &run, published: &[] }, "", kind);
         table.columns.into_iter().map(|(column, _)| column).collect()
     }
 

@@ -9,7 +9,9 @@ mod select;
 
 use weir_results::{Better, Case, Comparison, Interval, Run, Spread};
 
+use crate::baseline::beaten_baselines;
 use crate::compact::paragraph;
+use crate::group::{FLOOR, groups};
 use crate::notes::baseline_warnings;
 use crate::table::drawn;
 use select::{Figure, Found, Side};
@@ -86,7 +88,9 @@ struct Goal {
 /// programs.
 #[must_use]
 pub fn goals(run: &Run, footprint: &[AtRest]) -> Vec<GoalRow> {
-    let mut rows: Vec<GoalRow> = list::all().iter().map(|goal| goal.row(run)).collect();
+    let beaten: Vec<&Case> =
+        groups(run).iter().filter_map(beaten_baselines).flat_map(|(_, cases)| cases).collect();
+    let mut rows: Vec<GoalRow> = list::all().iter().map(|goal| goal.row(run, &beaten)).collect();
     rows.push(discovery_row(run, "discovery, started together", false, 50.0));
     rows.push(discovery_row(run, "discovery, one end late", true, 10.0));
     for program in footprint {
@@ -119,6 +123,9 @@ pub fn goals_table(rows: &[GoalRow], run: &Run) -> String {
     )
 }
 
+/// Why a ratio to raw UDP that meets its limit decides nothing.
+const BEATEN: &str = "unusable: faster than its baseline";
+
 const NOTE: &str = "\
 Ratios are medians of interleaved pairs with their 95 % interval, or their range with fewer than 6 pairs.
 (Latency under load or loss is measured some minutes apart from its reference.)
@@ -126,7 +133,8 @@ Best peer: the best median of Cyclone DDS and Fast DDS, each in its default conf
 stream that lost samples has no figure.";
 
 impl Goal {
-    fn row(&self, run: &Run) -> GoalRow {
+    /// The line; `beaten` has the cases that seem to be faster than raw UDP.
+    fn row(&self, run: &Run, beaten: &[&Case]) -> GoalRow {
         let ours = self.ours.best(run, &self.figure);
         let base = self.base.as_ref().map(|(name, side)| (*name, side.best(run, &self.figure)));
         let asked = self.limit.asked(&self.figure, base.as_ref().map(|(name, _)| *name));
@@ -139,6 +147,14 @@ impl Goal {
             ),
         };
         let is_ratio = self.base.is_some();
+        let verdict = value.map_or(GoalVerdict::CannotTell, |value| self.limit.verdict(value));
+        let is_unusable = verdict == GoalVerdict::Reached
+            && matches!((&ours, &base), (Ok(ours), Some((_, Ok(base)))) if base.name == FLOOR && ours.is_among(beaten));
+        let (verdict, figures) = if is_unusable {
+            (GoalVerdict::CannotTell, format!("{figures}; {BEATEN}"))
+        } else {
+            (verdict, figures)
+        };
         GoalRow {
             measure: self.measure.clone(),
             asked,
@@ -148,7 +164,7 @@ impl Goal {
                     value.shown(|number| if is_ratio { ratio(number) } else { self.figure.shown(number) })
                 },
             ),
-            verdict: value.map_or(GoalVerdict::CannotTell, |value| self.limit.verdict(value)),
+            verdict,
             figures,
         }
     }

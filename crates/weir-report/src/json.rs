@@ -2,11 +2,12 @@
 
 use serde::Serialize;
 use serde_json::{Value, json};
-use weir_results::{Comparison, Interval, Run};
+use weir_results::{Comparison, Interval, Run, Test, Warning};
 
 use crate::baseline::beaten_baseline;
 use crate::compare::{ReportOptions, compare, headline_name};
 use crate::group::{Group, Point, groups};
+use crate::udp::{UdpPoint, udp_points};
 
 /// Returns the run as one JSON document, indented, with a line break at its end.
 ///
@@ -24,6 +25,7 @@ pub fn json(run: &Run, options: &ReportOptions) -> String {
     let summary = groups
         .iter()
         .flat_map(|group| group.points.iter().map(|point| entry(group, point, options)))
+        .chain(udp_points(run).iter().map(udp_entry))
         .collect();
     let mut text = serde_json::to_string_pretty(&Document { run, summary })
         .expect("a run has text keys only and can be written as JSON");
@@ -40,23 +42,39 @@ struct Document<'a> {
 
 /// Returns the summary of a point.
 pub(crate) fn entry(group: &Group<'_>, point: &Point<'_>, options: &ReportOptions) -> Value {
+    let relative_to =
+        compare(group, point, &options.relative_to).map(|found| comparison(&found, &options.relative_to));
+    summary(point, &group.key.conditions(), relative_to, beaten_baseline(group, point))
+}
+
+/// Returns the summary of a UDP test, which is compared with nothing.
+fn udp_entry(it: &UdpPoint<'_>) -> Value {
+    summary(&it.point, &it.title, None, None)
+}
+
+fn summary(
+    point: &Point<'_>,
+    conditions: &str,
+    relative_to: Option<Value>,
+    warning: Option<Warning>,
+) -> Value {
     let spread = point.headline();
+    let test = point.repeats.first().map_or(Test::Latency, |case| case.point.test);
     json!({
         "engine": point.engine,
-        "test": group.key.test,
+        "test": test,
         "size_bytes": point.size_bytes,
         "load_percent": point.repeats.first().and_then(|case| case.conditions.load_percent),
         "rate_samples_per_s": point.repeats.first().and_then(|case| case.conditions.rate_samples_per_s),
-        "conditions": group.key.conditions(),
-        "figure": headline_name(group.key.test),
+        "conditions": conditions,
+        "figure": headline_name(test),
         "repeats": point.repeats.len(),
         "median": spread.map(|spread| rounded(spread.median)),
         "min": spread.map(|spread| rounded(spread.min)),
         "max": spread.map(|spread| rounded(spread.max)),
         "interval_95": ends(point.interval()),
-        "relative_to": compare(group, point, &options.relative_to)
-            .map(|found| comparison(&found, &options.relative_to)),
-        "warnings": beaten_baseline(group, point).into_iter().collect::<Vec<_>>(),
+        "relative_to": relative_to,
+        "warnings": warning.into_iter().collect::<Vec<_>>(),
     })
 }
 

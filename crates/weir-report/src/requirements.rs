@@ -110,6 +110,8 @@ pub enum RequirementVerdict {
     Missed,
     /// There is no figure.
     NotMeasured,
+    /// The figure is within the limit, but it cannot be true.
+    Inconclusive,
 }
 
 impl RequirementVerdict {
@@ -120,6 +122,7 @@ impl RequirementVerdict {
             Self::Met => "met",
             Self::Missed => "missed",
             Self::NotMeasured => "not measured",
+            Self::Inconclusive => "inconclusive",
         }
     }
 }
@@ -178,8 +181,7 @@ impl Requirement {
             let figure = self.limit.figure(group, point, &stored);
             let badness = figure.as_ref().map_or(0.0, |figure| self.limit.badness(*figure));
             let row = self.row(study, name(point, paths.len() > 1), figure);
-            let row = RequirementRow { warning: self.limit.doubt(group, point), ..row };
-            judged.push((row, is_not_supported(point), badness));
+            judged.push((row.doubted(self.limit.doubt(group, point)), is_not_supported(point), badness));
         }
         // What an engine lacks says nothing about the others.
         if judged.iter().any(|(_, lacks, _)| !lacks) {
@@ -188,7 +190,8 @@ impl Requirement {
         if judged.is_empty() {
             return vec![self.without_figure(study, "no case of it was measured")];
         }
-        for verdict in [RequirementVerdict::Missed, RequirementVerdict::NotMeasured] {
+        use RequirementVerdict::{Inconclusive, Missed, NotMeasured};
+        for verdict in [Missed, NotMeasured, Inconclusive] {
             let found: Vec<RequirementRow> =
                 judged.iter().map(|(row, ..)| row).filter(|row| row.verdict == verdict).cloned().collect();
             if !found.is_empty() {
@@ -226,6 +229,17 @@ impl Requirement {
             reason: figure.err(),
             warning: None,
         }
+    }
+}
+
+impl RequirementRow {
+    /// With this warning, a limit is not met.
+    fn doubted(self, warning: Option<String>) -> Self {
+        let verdict = match self.verdict {
+            RequirementVerdict::Met if warning.is_some() => RequirementVerdict::Inconclusive,
+            verdict => verdict,
+        };
+        Self { verdict, warning, ..self }
     }
 }
 
@@ -384,6 +398,9 @@ fn name(point: &Point<'_>, has_paths: bool) -> String {
         Some(Load::Rate(bits)) => text.push_str(&format!(", {} samples/s", f64::from_bits(bits))),
         None => {}
     }
+    if case.conditions.kept_awake {
+        text.push_str(", processors kept awake");
+    }
     if let Some(path) = case.conditions.path.as_ref().filter(|_| has_paths) {
         text.push_str(&format!(", {path}"));
     }
@@ -460,8 +477,11 @@ pub fn requirements_table(rows: &[RequirementRow]) -> String {
         }
     }
     let count = |verdict| rows.iter().filter(|row| row.verdict == verdict).count();
-    let verdicts = [RequirementVerdict::Met, RequirementVerdict::Missed, RequirementVerdict::NotMeasured];
-    let counted = verdicts.map(|verdict| format!("{} {}", count(verdict), verdict.name()));
+    use RequirementVerdict::{Inconclusive, Met, Missed, NotMeasured};
+    let is_shown = |verdict: &RequirementVerdict| *verdict != Inconclusive || count(*verdict) > 0;
+    let verdicts = [Met, Missed, NotMeasured, Inconclusive].into_iter().filter(is_shown);
+    let counted: Vec<String> =
+        verdicts.map(|verdict| format!("{} {}", count(verdict), verdict.name())).collect();
     text.push_str(&format!("{}\n", counted.join(", ")));
     text
 }
@@ -562,16 +582,25 @@ mod tests {
     }
 
     #[test]
-    fn a_ratio_that_beats_the_baseline_is_met_with_a_warning() {
+    fn a_ratio_that_beats_the_baseline_is_inconclusive_with_a_warning() {
         let of = |repeat| [latency("weir", 32, repeat, 8.0), latency("udp", 32, repeat, 10.0)];
         let run = run((1..=6).flat_map(of));
         let to_udp = Limit::MaxRatio(1.1, RatioOf::Headline, Reference::Engine("udp".to_owned()));
         let table = requirements_table(&weir(to_udp).judge("study", &run));
-        assert!(table.contains("| met"), "{table}");
+        assert!(table.contains("| inconclusive") && table.contains(", 1 inconclusive"), "{table}");
         let warning =
             "warning: study: weir 32 B latency, reliable: the median latency is 0.80 times that of udp";
         assert!(table.contains(warning), "{table}");
         assert!(!requirements_table(&weir(Limit::MaxP50(9.0)).judge("study", &run)).contains("warning"));
+    }
+
+    #[test]
+    fn cases_with_idle_processors_and_kept_awake_have_names_of_their_own() {
+        let awake = latency("weir", 32, 1, 12.0).with(|case| case.conditions.kept_awake = true);
+        let rows = weir(Limit::MaxP50(9.0)).judge("study", &run([latency("weir", 32, 1, 15.0), awake]));
+        let cases: Vec<&str> = rows.iter().map(|row| row.case.as_str()).collect();
+        let idle = "weir 32 B latency, reliable";
+        assert_eq!(cases, [idle, &format!("{idle}, processors kept awake")]);
     }
 
     #[test]

@@ -13,6 +13,7 @@ use crate::compact::three_digits;
 use crate::compare::times;
 use crate::group::{Point, conditions_of, groups};
 use crate::table::{dash, drawn};
+use crate::udp::udp_points;
 use crate::workload::{age_p99, workload_points};
 
 /// How runs are compared.
@@ -196,6 +197,7 @@ const HEADINGS: [&str; 8] =
 struct Side<'a> {
     point: Point<'a>,
     conditions: String,
+    figures: &'static [Figure],
 }
 
 /// A figure: its name, its better direction, and where it is.
@@ -209,11 +211,23 @@ const RATES: &[Figure] = &[("samples/s", Better::More, |case| Some(case.figures.
 /// Of workloads that lost nothing that they should not lose.
 const COSTS: &[Figure] = &[("CPU %", Better::Less, Case::headline), ("age p99", Better::Less, age_p99)];
 
+/// Streams by a schedule: what arrives is what was asked, unless something is lost.
+const SCHEDULED: &[Figure] = &[LATENCIES[0], LATENCIES[1], RATES[0]];
+
+fn figures_of(point: &Point<'_>) -> &'static [Figure] {
+    match point.repeats.first().map_or(Test::Latency, |case| case.point.test) {
+        Test::Latency => LATENCIES,
+        Test::Throughput => RATES,
+        Test::Workload => COSTS,
+    }
+}
+
 impl<'a> Side<'a> {
     /// All cases of a run.
     fn all(run: &'a Run) -> Vec<Self> {
         let of_group = |(conditions, point): (String, Point<'a>)| Self {
             conditions: conditions_of(&conditions, &point),
+            figures: figures_of(&point),
             point,
         };
         let points = groups(run).into_iter().flat_map(|group| {
@@ -221,8 +235,13 @@ impl<'a> Side<'a> {
             group.points.into_iter().map(move |point| (conditions.clone(), point))
         });
         let workloads = workload_points(run).into_iter();
-        let workloads = workloads.map(|(conditions, point)| Self { conditions, point });
-        points.map(of_group).chain(workloads).collect()
+        let workloads = workloads.map(|(conditions, point)| Self { conditions, point, figures: COSTS });
+        let udp = udp_points(run).into_iter().map(|it| Self {
+            conditions: it.title,
+            figures: if it.is_scheduled { SCHEDULED } else { figures_of(&it.point) },
+            point: it.point,
+        });
+        points.map(of_group).chain(workloads).chain(udp).collect()
     }
 
     fn test(&self) -> Test {
@@ -246,11 +265,7 @@ impl<'a> Side<'a> {
     }
 
     fn figures(&self) -> impl Iterator<Item = &'static Figure> + use<> {
-        match self.test() {
-            Test::Latency => LATENCIES.iter(),
-            Test::Throughput => RATES.iter(),
-            Test::Workload => COSTS.iter(),
-        }
+        self.figures.iter()
     }
 
     fn values(&self, (_, _, figure): &Figure) -> Vec<f64> {
@@ -395,6 +410,41 @@ mod tests {
     use weir_results::{Environment, LatencySummary, Reliability, ThroughputSummary};
 
     use super::*;
+
+    /// A run of `weir udp`: round trips with this median, and a stream at this rate.
+    fn udp_run(p50: f64, rate: Option<f64>) -> Run {
+        let case = |test, repeat| {
+            Case::new("udp", test, Reliability::None, 1472).with(|it| {
+                it.conditions.repeat = repeat;
+                it.figures.udp = Some(weir_results::UdpFigures::default());
+            })
+        };
+        let of = |repeat: u32| {
+            let round_trips = case(Test::Latency, repeat).with(|it| {
+                let p50 = p50 + f64::from(repeat) / 100.0;
+                it.figures.latency_us = Some(LatencySummary { count: 9, p50, ..LatencySummary::default() });
+            });
+            let stream = case(Test::Throughput, repeat).with(|it| {
+                let throughput =
+                    |samples_per_s| ThroughputSummary { samples_per_s, ..ThroughputSummary::default() };
+                it.figures.throughput = rate.map(throughput);
+            });
+            [round_trips, stream]
+        };
+        Run { cases: (1..=20).flat_map(of).collect(), ..Run::new(Environment::default()) }
+    }
+
+    #[test]
+    fn udp_tests_are_compared_by_round_trip_and_rate() {
+        let compared = |new| RunComparison::new(&[udp_run(10.0, Some(1e6))], &[new], PLAIN);
+        let found = compared(udp_run(20.0, Some(2e6)));
+        let verdicts: Vec<_> = found.figures.iter().map(|it| (it.figure, it.verdict)).collect();
+        assert_eq!(verdicts, [("p50", Change::Worse), ("samples/s", Change::Better)]);
+        let conditions = &found.figures[1].conditions;
+        assert!(conditions.starts_with("throughput, UDP streams at full speed, IPv"), "{conditions}");
+        let failed = compared(udp_run(10.0, None)).failed;
+        assert!(failed.len() == 1 && failed[0].contains("UDP streams at full speed"), "{failed:?}");
+    }
 
     const PLAIN: RunComparisonOptions = RunComparisonOptions { tolerance: 0.0, is_paired: false };
 

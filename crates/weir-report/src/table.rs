@@ -177,14 +177,18 @@ fn is_unsupported(point: &Point<'_>, percentile: Percentile) -> bool {
     !point.repeats.iter().filter_map(|case| times(case)).all(|latency| latency.supports(percentile))
 }
 
+/// Returns the note below a table with these columns, if [`marked_text`] has marked one of its percentiles.
+pub(crate) fn unsupported_note(points: &[Point<'_>], columns: &[Column]) -> Option<String> {
+    let shown =
+        || Percentile::ALL.into_iter().filter(|it| columns.iter().any(|column| column.0 == it.label()));
+    points.iter().any(|point| shown().any(|it| is_unsupported(point, it))).then(|| {
+        format!("{UNSUPPORTED} fewer samples than this percentile needs (1 / (1 - percentile)): read it as the maximum")
+    })
+}
+
 pub(crate) fn footnotes(group: &Group<'_>) -> Vec<String> {
     let mut notes = Vec::new();
-    let is_marked = |point: &Point<'_>| Percentile::ALL.into_iter().any(|it| is_unsupported(point, it));
-    if group.points.iter().any(is_marked) {
-        notes.push(format!(
-            "{UNSUPPORTED} fewer samples than this percentile needs (1 / (1 - percentile)): read it as the maximum"
-        ));
-    }
+    notes.extend(unsupported_note(&group.points, TIMES));
     if group.points.iter().any(|point| point.repeats.len() > 1) {
         notes.push("median over the repeats, smallest..largest below".to_owned());
     }

@@ -9,7 +9,7 @@ use weir_results::{Case, Direction, Run, Test, UdpFigures};
 use crate::group::Point as GroupPoint;
 use crate::link::traffic_table;
 use crate::loss::loss_line;
-use crate::table::{Column, drawn, number_cell, text};
+use crate::table::{Column, drawn, marked_text, number_cell, text, unsupported_note};
 
 /// Returns a table for each kind and set of conditions of a run's UDP tests, as text.
 pub(crate) fn udp_tables(run: &Run) -> Vec<String> {
@@ -33,6 +33,31 @@ pub(crate) struct UdpGroup<'a> {
 
 /// Returns the UDP tests of a run by kind and conditions.
 pub(crate) fn udp_groups(run: &Run) -> Vec<UdpGroup<'_>> {
+    let groups = grouped(run);
+    groups.iter().map(|(kind, conditions, points)| UdpGroup::new(*kind, conditions, points)).collect()
+}
+
+/// A measurement with its kind and conditions.
+pub(crate) struct UdpPoint<'a> {
+    /// Whether it sends by a schedule, and has delays.
+    pub(crate) is_scheduled: bool,
+    pub(crate) title: String,
+    pub(crate) point: GroupPoint<'a>,
+}
+
+/// Returns all measurements of a run, also those that failed.
+pub(crate) fn udp_points<'r>(run: &'r Run) -> Vec<UdpPoint<'r>> {
+    let of_group = |(kind, conditions, points): (Kind, String, Vec<Point<'r>>)| {
+        points.into_iter().map(move |point| UdpPoint {
+            is_scheduled: kind == Kind::Scheduled,
+            title: format!("{}, {conditions}", kind.short_title()),
+            point: point.shown(),
+        })
+    };
+    grouped(run).into_iter().flat_map(of_group).collect()
+}
+
+fn grouped(run: &Run) -> Vec<(Kind, String, Vec<Point<'_>>)> {
     let mut groups: Vec<(Kind, String, Vec<Point<'_>>)> = Vec::new();
     let cases = || run.cases.iter().filter_map(|case| Some((case, case.figures.udp.as_ref()?)));
     // External programs are shown next to what they were interleaved with, however they wait.
@@ -55,7 +80,7 @@ pub(crate) fn udp_groups(run: &Run) -> Vec<UdpGroup<'_>> {
         }
     }
     groups.sort_by_key(|(kind, _, _)| *kind);
-    groups.iter().map(|(kind, conditions, points)| UdpGroup::new(*kind, conditions, points)).collect()
+    groups
 }
 
 /// Formats one measurement in a line: `gso 1460 B forward: 7053.2 Mbit/s of 7100.1 sent, lost 0.66
@@ -122,6 +147,17 @@ impl Kind {
     }
 }
 
+impl Kind {
+    /// The title without units.
+    fn short_title(self) -> &'static str {
+        match self {
+            Self::RoundTrip => "UDP round trips",
+            Self::Fast => "UDP streams at full speed",
+            Self::Scheduled => "UDP streams by a schedule",
+        }
+    }
+}
+
 /// Returns whether an external program measured.
 fn is_outside(case: &Case, udp: &UdpFigures) -> bool {
     case.point.engine != udp.mode.engine()
@@ -133,7 +169,17 @@ struct Point<'a> {
     repeats: Vec<&'a Case>,
 }
 
-impl Point<'_> {
+impl<'a> Point<'a> {
+    /// Returns it with a name that differs from those of other measurements of the same size.
+    fn shown(&self) -> GroupPoint<'a> {
+        GroupPoint {
+            engine: self.name_with_rate(),
+            size_bytes: self.repeats[0].point.size_bytes,
+            load: None,
+            repeats: self.repeats.clone(),
+        }
+    }
+
     /// Returns the name of the sender and its mode: `gso`, `iperf3`, `round trips`.
     fn name(&self) -> &str {
         match self.repeats[0] {
@@ -261,14 +307,9 @@ impl<'a> UdpGroup<'a> {
             .partition(|point| point.repeats.iter().any(|case| case.evidence.not_measured.is_none()));
         let row = |point: &&Point<'_>| {
             let mut cells = point.names(kind);
-            cells.extend(columns.iter().map(|column| (text(&point.repeats, *column), true)));
+            let shown = point.shown();
+            cells.extend(columns.iter().map(|column| (marked_text(&shown, *column), true)));
             cells
-        };
-        let shown = |point: &&Point<'a>| GroupPoint {
-            engine: point.name_with_rate(),
-            size_bytes: point.repeats[0].point.size_bytes,
-            load: None,
-            repeats: point.repeats.clone(),
         };
         Self {
             kind,
@@ -276,7 +317,7 @@ impl<'a> UdpGroup<'a> {
             headings: first.iter().copied().chain(columns.iter().map(|(heading, ..)| *heading)).collect(),
             rows: measured.iter().map(row).collect(),
             notes: notes(kind, points, &missing),
-            points: measured.iter().map(shown).collect(),
+            points: measured.iter().map(|point| point.shown()).collect(),
             traffic: traffic_table(measured.iter().map(|point| (point.name(), point.repeats.as_slice()))),
         }
     }
@@ -321,6 +362,8 @@ impl<'a> UdpGroup<'a> {
 
 fn notes(kind: Kind, points: &[Point<'_>], missing: &[&Point<'_>]) -> Vec<String> {
     let mut notes = Vec::new();
+    let shown: Vec<GroupPoint<'_>> = points.iter().map(Point::shown).collect();
+    notes.extend(unsupported_note(&shown, kind.columns()));
     if points.iter().any(|point| point.repeats.len() > 1) {
         notes.push("median over the repeats, smallest..largest below".to_owned());
     }
@@ -416,6 +459,23 @@ mod tests {
         for text in ["10.000", "12.25", "3.50", "8.50", "at most the clock error left"] {
             assert!(scheduled.contains(text), "{text}: {scheduled}");
         }
+    }
+
+    #[test]
+    fn percentiles_of_too_few_samples_are_marked() {
+        let of = |count| {
+            let case = Case::new("udp", Test::Latency, Reliability::None, 32).with(|it| {
+                it.figures.latency_us =
+                    Some(LatencySummary { count, p99: 7.5, p99_99: 9.25, ..LatencySummary::default() });
+                it.figures.udp = Some(UdpFigures::default());
+            });
+            udp_tables(&Run { cases: vec![case], ..Run::new(Environment::default()) }).concat()
+        };
+        let few = of(99);
+        assert!(few.contains("~7.50") && few.contains("~9.25") && few.contains("\n~ fewer samples"), "{few}");
+        let more = of(9_999);
+        assert!(more.contains(" 7.50") && more.contains("~9.25"), "{more}");
+        assert!(!of(10_000).contains('~'));
     }
 
     #[test]

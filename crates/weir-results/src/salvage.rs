@@ -12,8 +12,8 @@ use crate::{Case, Run};
 pub struct Salvaged {
     /// The run, with the cases that can be read.
     pub run: Run,
-    /// Complete lines that are no cases.
-    pub damaged_lines: usize,
+    /// The numbers of complete lines that are no cases, from 1.
+    pub damaged_lines: Vec<usize>,
     /// Whether the last line was cut short: the run is being written, or was killed.
     pub is_cut: bool,
     /// The first line, as it is in the file.
@@ -35,13 +35,16 @@ impl Run {
         check_schema(&header, path)?;
         let text = String::from_utf8_lossy(&lines.line).trim_end().to_owned();
         let header: Header = serde_json::from_value(header).map_err(damaged)?;
-        let mut salvaged = Salvaged { run: header.into_run(), damaged_lines: 0, is_cut: false, header: text };
+        let mut salvaged =
+            Salvaged { run: header.into_run(), damaged_lines: Vec::new(), is_cut: false, header: text };
+        let mut number = 1;
         while lines.next().map_err(failed)? {
+            number += 1;
             let is_complete = lines.line.ends_with(b"\n");
             match serde_json::from_slice::<Case>(&lines.line) {
                 Ok(case) => salvaged.run.cases.push(case),
                 Err(_) if lines.line.trim_ascii().is_empty() => {}
-                Err(_) if is_complete => salvaged.damaged_lines += 1,
+                Err(_) if is_complete => salvaged.damaged_lines.push(number),
                 Err(_) => salvaged.is_cut = true,
             }
         }
@@ -97,7 +100,11 @@ mod tests {
             let complete = ends.iter().filter(|end| **end <= cut).count();
             match salvaged(&text.as_bytes()[..cut]) {
                 Ok(found) => {
-                    assert_eq!((found.run.cases.len() + 1, found.damaged_lines), (complete, 0), "{cut}");
+                    assert_eq!(
+                        (found.run.cases.len() + 1, found.damaged_lines.len()),
+                        (complete, 0),
+                        "{cut}"
+                    );
                     let is_between = cut == 0 || ends.iter().any(|end| *end == cut || *end + 1 == cut);
                     assert_eq!(found.is_cut, !is_between, "{cut}");
                 }
@@ -113,7 +120,7 @@ mod tests {
         lines[2] = b"{\"engine\": \"weir\xff\xfe";
         let found = salvaged(&[&lines.join(&b'\n')[..], b"\n\n"].concat()).unwrap();
         let sizes: Vec<u64> = found.run.cases.iter().map(|case| case.point.size_bytes).collect();
-        assert_eq!((sizes, found.damaged_lines, found.is_cut), (vec![1, 3], 1, false));
+        assert_eq!((sizes, found.damaged_lines, found.is_cut), (vec![1, 3], vec![3], false));
         assert!(salvaged(b"not a run\n").is_err());
         let newer = salvaged(br#"{"schema": 99, "environment": {}}"#).unwrap_err().to_string();
         assert!(newer.contains("schema 99"), "{newer}");

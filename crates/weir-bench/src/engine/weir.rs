@@ -12,6 +12,7 @@ macro_rules! open {
     };
 }
 
+mod mismatch;
 pub(super) mod settings;
 pub(crate) mod small;
 mod timestamps;
@@ -307,6 +308,10 @@ impl<T: Data> End for PublisherEnd<T> {
         Ok(())
     }
 
+    fn mismatch(&self) -> Option<String> {
+        mismatch::of_writer(&self.node.participant, &self.writer)
+    }
+
     fn wait_until(&mut self, until_ns: u64) -> u64 {
         self.node.poller.wait_until(until_ns)
     }
@@ -370,6 +375,10 @@ impl<T: Data> End for SubscriberEnd<T> {
         Ok(())
     }
 
+    fn mismatch(&self) -> Option<String> {
+        mismatch::of_reader(&self.node.participant, &self.reader)
+    }
+
     fn report(&self) -> EndReport {
         self.node.report()
     }
@@ -408,6 +417,12 @@ impl<T: Data> Duplex<T> {
         Ok(())
     }
 
+    fn mismatch(&self) -> Option<String> {
+        let participant = &self.node.participant;
+        mismatch::of_writer(participant, &self.writer)
+            .or_else(|| mismatch::of_reader(participant, &self.reader))
+    }
+
     fn report(&self) -> EndReport {
         self.node.report_with_writer(&self.writer)
     }
@@ -434,6 +449,10 @@ impl<T: Data, const IS_TIMED: bool> PingerEnd<T, IS_TIMED> {
 impl<T: Data, const IS_TIMED: bool> End for PingerEnd<T, IS_TIMED> {
     fn connect(&mut self, _: Option<SocketAddrV4>, timeout: Duration) -> Result<(), EndpointError> {
         self.duplex.connect(timeout)
+    }
+
+    fn mismatch(&self) -> Option<String> {
+        self.duplex.mismatch()
     }
 
     fn report(&self) -> EndReport {
@@ -538,6 +557,10 @@ impl<T: Data, const IS_TIMED: bool> PongerEnd<T, IS_TIMED> {
 impl<T: Data, const IS_TIMED: bool> End for PongerEnd<T, IS_TIMED> {
     fn connect(&mut self, _: Option<SocketAddrV4>, timeout: Duration) -> Result<(), EndpointError> {
         self.duplex.connect(timeout)
+    }
+
+    fn mismatch(&self) -> Option<String> {
+        self.duplex.mismatch()
     }
 
     fn report(&self) -> EndReport {

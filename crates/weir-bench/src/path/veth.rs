@@ -147,7 +147,11 @@ impl FromStr for VethSpec {
                 "rate" => spec.rate_bps = Some(parse_rate(value).ok_or_else(form)?),
                 "queue" => spec.queue_bytes = Some(parse_bytes(value).ok_or_else(form)?),
                 "burst" => spec.burst_bytes = Some(parse_bytes(value).ok_or_else(form)?),
-                "loss" => spec.loss_e4 = parse_percent(value).ok_or_else(form)?,
+                "loss" => {
+                    let expected = "percent below 100, with at most two decimals, such as loss=0.25%";
+                    let unreadable = || PathError::Value(word.to_owned(), expected);
+                    spec.loss_e4 = parse_percent(value).ok_or_else(unreadable)?;
+                }
                 "gso" if value == "on" => gso = Some(true),
                 "gso" if value == "off" => gso = Some(false),
                 _ => return Err(form()),
@@ -272,6 +276,7 @@ mod tests {
         check("veth,burst=9k", "needs a rate");
         check("veth,mtu=9000,rate=1G,burst=9000", "at least one packet");
         check("veth,loss=100%", "less than 100%");
+        check("veth,loss=200%", "`loss=200%` of --link: expected percent below 100");
         check("veth,loss=1%,gso=on", "lose whole sends");
     }
 

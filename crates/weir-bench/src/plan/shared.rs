@@ -31,7 +31,9 @@ pub(super) fn check(options: &PlanOptions) -> Result<(), PlanError> {
     check_list("--beside", &options.beside)?;
     for beside in &options.beside {
         match *beside {
-            Beside::Samples(bytes) if bytes < HEADER_BYTES as u64 => return Err(PlanError::TooSmall(bytes)),
+            Beside::Samples(bytes) if bytes < HEADER_BYTES as u64 => {
+                return Err(PlanError::TooSmall(bytes, "--beside"));
+            }
             Beside::Samples(bytes) if bytes > CaseSpec::SIZE_BYTES_MAX as u64 => {
                 let text = format!("--beside takes samples of up to {} bytes", CaseSpec::SIZE_BYTES_MAX);
                 return Err(PlanError::Lacking(text));

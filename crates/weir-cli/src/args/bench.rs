@@ -354,8 +354,8 @@ Beside:
 Idle states:
   A thread that waits sleeps, and its processor takes time to wake up: more, the longer it slept. So an engine that
   sleeps a little less than raw UDP can seem faster, which it cannot be. --keep-awake is one of
-    auto  both, if a check of 150 ms finds before the run that idle states slow this host down (the default; no with
-          --hosts, --rate, --breakdown or --wait spin, and without raw UDP to compare with)
+    auto  both, if a check of 150 ms finds before the run that idle states slow this host down, or a host of --hosts
+          (the default; no with --rate, --breakdown or --wait spin, and without raw UDP to compare with)
     both  measure each latency case with idle states and without, in tables of their own
     yes   SCHED_IDLE spinners on every processor of each host with an end, and 0 in /dev/cpu_dma_latency (root)
     no    as the host is

@@ -83,6 +83,16 @@ impl<'a> Bench<'a> {
         Self::after_check(self.args, idle::wake_ups(self.args, records.as_deref()))
     }
 
+    /// What a new run would measure, and whether that is the most of it: other hosts are not checked yet.
+    pub(super) fn outlined(&self) -> Result<(Vec<Plan>, bool), Failure> {
+        let has_hosts = self.args.host.hosts.hosts.is_some();
+        let wake_ups = if has_hosts { idle::slow() } else { idle::wake_ups(self.args, None) };
+        let most = Self::after_check(self.args, wake_ups)?.plans;
+        let count = |plans: &[Plan]| plans.iter().map(|plan| plan.steps.len()).sum::<usize>();
+        let is_most = has_hosts && count(&most) > count(&self.plans);
+        Ok((most, is_most))
+    }
+
     /// The same measurement as a run that has begun: on another check of the idle states, it could have other cases.
     pub(super) fn continuing(self, earlier: &Run) -> Result<Self, Failure> {
         Self::after_check(self.args, idle::wake_ups_of(self.args, earlier))

@@ -9,7 +9,7 @@ use std::time::Duration;
 use weir_bench::by_hand::{self, HandEvent, HandOptions, Interval, Published, Received, Watched};
 use weir_bench::case::{CaseSpec, Ends, Method, Place};
 use weir_bench::control::Role;
-use weir_bench::endpoint::{Engine, ReliabilitySupport};
+use weir_bench::endpoint::{EndpointError, Engine, ReliabilitySupport};
 use weir_bench::engine::{QOS_FILE, QOS_PROFILE};
 use weir_bench::{host, plan};
 use weir_results::{
@@ -29,21 +29,25 @@ pub(crate) fn publish(args: &PubArgs) -> Result<Exit, Failure> {
     }
     let test = if args.ping { Test::Latency } else { Test::Throughput };
     let hand = &args.hand;
-    let (case, engine) = check(CaseSpec {
-        duration: args.duration,
-        warmup: if args.ping { args.warmup } else { Duration::ZERO },
-        ..case(hand, test)?.with(|case| {
-            case.ends.entity_id = args.entity_id;
-            case.ends.publishers = hand.workload.publishers.max(args.entity_id.saturating_add(1));
-            case.place.port = Some(hand.host.port);
-        })
-    })?;
+    let (case, engine) = check(
+        hand,
+        CaseSpec {
+            duration: args.duration,
+            warmup: if args.ping { args.warmup } else { Duration::ZERO },
+            ..case(hand, test)?.with(|case| {
+                case.ends.entity_id = args.entity_id;
+                case.ends.publishers = hand.workload.publishers.max(args.entity_id.saturating_add(1));
+                case.place.port = Some(hand.host.port);
+            })
+        },
+    )?;
     let (mut kept, interrupted) = begin(hand, &case)?;
     let options = options(hand, &case, hand.host.port + 1, &interrupted);
     let size_bytes = case.size_bytes;
     let mut on_event = |event| show(event, size_bytes, "sent");
     if args.ping {
-        let pinged = by_hand::ping(engine, &options, &mut on_event).map_err(Failure::environment)?;
+        let pinged =
+            by_hand::ping(engine, &options, &mut on_event).map_err(|error| failed(error, &interrupted))?;
         let mut result = blank(&case);
         result.figures.latency_us = Some(pinged.outcome.summary);
         result.figures.duration_s = Some(seconds(pinged.outcome.measured_in));
@@ -52,7 +56,8 @@ pub(crate) fn publish(args: &PubArgs) -> Result<Exit, Failure> {
         kept.keep(result, Role::Publisher, pinged.watched)?;
         return Ok(ended(Exit::Success, &interrupted));
     }
-    let published = by_hand::publish(engine, &options, &mut on_event).map_err(Failure::environment)?;
+    let published =
+        by_hand::publish(engine, &options, &mut on_event).map_err(|error| failed(error, &interrupted))?;
     output::data(&published_line(&published, size_bytes))?;
     if let Some(line) = dropped_line(&published) {
         output::talk(&line);
@@ -72,21 +77,26 @@ pub(crate) fn publish(args: &PubArgs) -> Result<Exit, Failure> {
 pub(crate) fn subscribe(args: &SubArgs) -> Result<Exit, Failure> {
     let test = if args.echo { Test::Latency } else { Test::Throughput };
     let hand = &args.hand;
-    let (case, engine) = check(CaseSpec {
-        duration: args.duration.unwrap_or(Duration::ZERO),
-        ..case(hand, test)?.with(|case| case.place.port = Some(hand.host.port + 1))
-    })?;
+    let (case, engine) = check(
+        hand,
+        CaseSpec {
+            duration: args.duration.unwrap_or(Duration::ZERO),
+            ..case(hand, test)?.with(|case| case.place.port = Some(hand.host.port + 1))
+        },
+    )?;
     let (mut kept, interrupted) = begin(hand, &case)?;
     let options = options(hand, &case, hand.host.port, &interrupted);
     let mut on_event = |event| show(event, case.size_bytes, "received");
     if args.echo {
-        let echoed = by_hand::echo(engine, &options, &mut on_event).map_err(Failure::environment)?;
+        let echoed =
+            by_hand::echo(engine, &options, &mut on_event).map_err(|error| failed(error, &interrupted))?;
         output::data(&format!("echoed {} pings", echoed.pings))?;
         let result = not_measured(&case, "only the publisher knows the latency (weir pub --ping --output)");
         kept.keep(result, Role::Subscriber, echoed.watched)?;
         return Ok(Exit::Success);
     }
-    let received = by_hand::subscribe(engine, &options, &mut on_event).map_err(Failure::environment)?;
+    let received =
+        by_hand::subscribe(engine, &options, &mut on_event).map_err(|error| failed(error, &interrupted))?;
     output::data(&received_line(&received, case.size_bytes))?;
     if received.loss.lost > 0 {
         output::talk(&format!("weir: {}", received.loss));
@@ -144,13 +154,19 @@ fn case(args: &HandArgs, test: Test) -> Result<CaseSpec, Failure> {
 }
 
 /// The engine, and the case with the reliability that the engine supports.
-fn check(mut case: CaseSpec) -> Result<(CaseSpec, &'static dyn Engine), Failure> {
+fn check(args: &HandArgs, mut case: CaseSpec) -> Result<(CaseSpec, &'static dyn Engine), Failure> {
     let knows_none = weir_bench::engine::find(&case.engine)
         .is_some_and(|engine| engine.capabilities().reliability == ReliabilitySupport::None);
     if knows_none {
         case.reliability = Reliability::BestEffort;
     }
     let engine = plan::check_case(&case).map_err(Failure::usage)?;
+    if knows_none && args.host.peer.is_none() {
+        let name = engine.name();
+        return Err(Failure::usage(anyhow::anyhow!(
+            "{name} has no discovery: give the address of the other end with --peer"
+        )));
+    }
     let is_known = |name: &String| engine.settings().iter().any(|setting| setting.name == name);
     if !case.settings.keys().all(is_known) {
         return Err(Failure::usage(anyhow::anyhow!(
@@ -264,6 +280,17 @@ fn seconds(time: Duration) -> f64 {
 fn described(case: &CaseSpec) -> String {
     let loans = if case.loans { " with loans" } else { "" };
     format!("{} {} {} {} B{loans}", case.engine, case.test, case.reliability, case.size_bytes)
+}
+
+/// Why an end failed. An end that was interrupted while it waited has not missed the other one.
+fn failed(error: EndpointError, interrupted: &AtomicBool) -> Failure {
+    match error {
+        EndpointError::NoPeer(_) if interrupted.load(Ordering::Acquire) => Failure {
+            exit: Exit::Interrupted,
+            error: anyhow::anyhow!("interrupted before the other end was found"),
+        },
+        error => Failure::environment(error),
+    }
 }
 
 /// The exit code: an interruption takes precedence.

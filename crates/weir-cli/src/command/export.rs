@@ -2,11 +2,11 @@
 
 mod parquet;
 
-use std::fs::{self, File};
+use std::fs::File;
 use std::io::{self, BufWriter};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use anyhow::{Context as _, anyhow};
+use anyhow::anyhow;
 use weir_report::{ExportKind, ExportTable, ExportWriter, NamedRun};
 
 use crate::args::ExportArgs;
@@ -26,16 +26,7 @@ pub(crate) fn run(args: &ExportArgs) -> Result<Exit, Failure> {
     if let Some(mut redactor) = runs::redactor(&args.redact) {
         runs::redact(&mut redactor, &mut found)?;
     }
-    let partial = partial(&args.output);
-    let written = write(&partial, format, kind, &found).and_then(|rows| {
-        fs::rename(&partial, &args.output)?;
-        Ok(rows)
-    });
-    let rows = written.map_err(|error| {
-        _ = fs::remove_file(&partial);
-        let path = args.output.display();
-        Failure::environment(anyhow!("cannot write {path}: {error}; choose another file with --output"))
-    })?;
+    let rows = output::whole(&args.output, |file| write(file, format, kind, &found))?;
     let path = args.output.display();
     if rows == 0 {
         let missing = match kind {
@@ -69,39 +60,35 @@ impl FileFormat {
     }
 }
 
-/// The name of the file until it is complete.
-fn partial(path: &Path) -> PathBuf {
-    let mut name = path.as_os_str().to_owned();
-    name.push(format!(".partial-{}", std::process::id()));
-    name.into()
-}
-
 /// Writes all rows, and returns how many.
-fn write(path: &Path, format: FileFormat, kind: ExportKind, runs: &[FoundRun]) -> io::Result<usize> {
-    let mut writer = TableFile::new(BufWriter::new(File::create(path)?), format, kind)?;
+fn write(
+    file: &mut BufWriter<File>,
+    format: FileFormat,
+    kind: ExportKind,
+    runs: &[FoundRun],
+) -> io::Result<usize> {
+    let mut writer = TableFile::new(file, format, kind)?;
     let mut rows = 0;
-    for FoundRun { name, run } in runs {
-        let (table, damaged) = ExportTable::new(&NamedRun { name, run, published: &[] }, kind);
+    for FoundRun { name, run, id } in runs {
+        let (table, damaged) = ExportTable::new(&NamedRun { name, run, published: &[] }, id, kind);
         if damaged > 0 {
             output::talk(&format!("weir: {name}: {damaged} damaged histograms left out"));
         }
         writer.append(&table)?;
         rows += table.rows();
     }
-    // The error of a last write must not be lost.
-    let file = writer.finish()?.into_inner().map_err(io::IntoInnerError::into_error)?;
-    file.sync_all()?;
+    writer.finish()?;
     Ok(rows)
 }
 
 /// A file that is being written.
-enum TableFile {
-    Csv(Box<ExportWriter<BufWriter<File>>>),
-    Parquet(Box<ParquetFile<BufWriter<File>>>),
+enum TableFile<'a> {
+    Csv(Box<ExportWriter<&'a mut BufWriter<File>>>),
+    Parquet(Box<ParquetFile<&'a mut BufWriter<File>>>),
 }
 
-impl TableFile {
-    fn new(file: BufWriter<File>, format: FileFormat, kind: ExportKind) -> io::Result<Self> {
+impl<'a> TableFile<'a> {
+    fn new(file: &'a mut BufWriter<File>, format: FileFormat, kind: ExportKind) -> io::Result<Self> {
         Ok(match format {
             FileFormat::Csv => Self::Csv(Box::new(ExportWriter::new(file, kind)?)),
             FileFormat::Parquet => Self::Parquet(Box::new(ParquetFile::new(file, kind)?)),
@@ -115,19 +102,10 @@ impl TableFile {
         }
     }
 
-    fn finish(self) -> io::Result<BufWriter<File>> {
+    fn finish(self) -> io::Result<()> {
         match self {
-            Self::Csv(file) => file.finish(),
-            Self::Parquet(file) => file.finish(),
+            Self::Csv(file) => file.finish().map(drop),
+            Self::Parquet(file) => file.finish().map(drop),
         }
     }
-}
-
-/// Creates a file that must not exist.
-pub(crate) fn create_new(path: &Path, text: &str) -> Result<(), Failure> {
-    use std::io::Write as _;
-    let write = || File::create_new(path)?.write_all(text.as_bytes());
-    write()
-        .with_context(|| format!("cannot write {}: choose another file with --output", path.display()))
-        .map_err(Failure::environment)
 }

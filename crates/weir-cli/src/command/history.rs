@@ -9,6 +9,7 @@ use weir_results::{Better, Interval, Test, format_size};
 use crate::args::{Format, HistoryArgs};
 use crate::exit::{Exit, Failure};
 use crate::output;
+use crate::text::counted;
 
 pub(crate) fn run(args: &HistoryArgs) -> Result<Exit, Failure> {
     let history = History::open(&args.folder).map_err(Failure::usage)?;
@@ -83,10 +84,11 @@ fn remarks(run: &RunEntry) -> String {
     let state = match &run.state {
         RunState::Whole => None,
         RunState::Cut => Some("cut short, or being written".to_owned()),
-        RunState::Damaged(lines) => Some(format!("{lines} damaged lines left out")),
+        RunState::Damaged(lines) => Some(format!("{} left out", counted(*lines, "damaged line"))),
         RunState::Unreadable(reason) => Some(format!("not readable: {reason}")),
     };
-    let missing = (run.not_measured > 0).then(|| format!("{} cases without figures", run.not_measured));
+    let missing =
+        (run.not_measured > 0).then(|| format!("{} without figures", counted(run.not_measured, "case")));
     state.into_iter().chain(missing).collect::<Vec<_>>().join("; ")
 }
 

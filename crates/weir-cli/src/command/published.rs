@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use anyhow::anyhow;
 use weir_bench::host;
 use weir_bench::path::VirtualLink;
-use weir_results::{RESULTS_FILE_NAME, Run};
+use weir_results::RESULTS_FILE_NAME;
 
 use super::{mininet as mininet_run, setup};
 use crate::args::{
@@ -18,7 +18,7 @@ use crate::args::{
 };
 use crate::exit::{Exit, Failure};
 use crate::published::{self as tables, LinkChoice, Plan, Shown, Table, mininet, mininet_report};
-use crate::{output, perftest, signals};
+use crate::{output, perftest, runs, signals};
 
 pub(crate) fn run(args: &PublishedArgs) -> Result<Exit, Failure> {
     match &args.command {
@@ -100,7 +100,7 @@ fn published(table: Table) -> Shown {
 
 fn page(folder: &Path) -> Result<(), Failure> {
     if folder.is_file() || folder.join(RESULTS_FILE_NAME).is_file() {
-        let run = Run::load(folder).map_err(Failure::environment)?;
+        let run = runs::read(folder)?;
         return match mininet_report::page(&run) {
             Some(page) => output::data(&page),
             None => Err(Failure::usage(anyhow!(

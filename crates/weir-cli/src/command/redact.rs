@@ -2,7 +2,6 @@
 
 use anyhow::anyhow;
 
-use super::export::create_new;
 use crate::args::RedactCommandArgs;
 use crate::exit::{Exit, Failure};
 use crate::output;
@@ -36,7 +35,7 @@ pub(crate) fn run(args: &RedactCommandArgs) -> Result<Exit, Failure> {
             let name = Some(found.name.clone()).filter(is_free).unwrap_or_else(|| format!("run-{number}"));
             args.output.join(format!("{name}.jsonl"))
         };
-        create_new(&path, &found.run.to_lines())?;
+        output::new_file(&path, &found.run.to_lines())?;
         output::talk(&format!("redacted: {}", path.display()));
     }
     Ok(Exit::Success)

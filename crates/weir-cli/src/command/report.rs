@@ -101,7 +101,7 @@ fn write_report(
     }
     let named = found.iter().zip(beside);
     let named: Vec<NamedRun<'_>> =
-        named.map(|(FoundRun { name, run }, published)| NamedRun { name, run, published }).collect();
+        named.map(|(FoundRun { name, run, .. }, published)| NamedRun { name, run, published }).collect();
     output::file(path, &weir_report::html_report(&named, &options))?;
     output::talk(&format!("report: {}", path.display()));
     Ok(Exit::Success)

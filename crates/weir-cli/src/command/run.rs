@@ -97,7 +97,8 @@ fn dry_run(
 ) -> Result<Exit, Failure> {
     folder.map(|folder| folder::check(folder, plan)).transpose()?;
     let parts = parts(folder, plan, measurements, environment)?;
-    let outlines: Vec<Outline> = parts.iter().map(|part| part.measurement.outline()).collect();
+    let outline = |part: &Part<'_>| part.measurement.outline(part.earlier.is_some());
+    let outlines: Vec<Outline> = parts.iter().map(outline).collect::<Result<_, _>>()?;
     let study = |(part, outline): (&Part<'_>, _)| dry::study(part.study, outline, part.finished().len());
     let text: Vec<String> = parts.iter().zip(&outlines).map(study).collect();
     output::data(&format!("{}\n{}", text.join("\n"), dry::total(&outlines))).map(|()| Exit::Success)
@@ -227,6 +228,6 @@ fn verdict_exit(verdict: RequirementVerdict) -> Exit {
     match verdict {
         RequirementVerdict::Met => Exit::Success,
         RequirementVerdict::Missed => Exit::Found,
-        RequirementVerdict::NotMeasured => Exit::Environment,
+        RequirementVerdict::NotMeasured | RequirementVerdict::Inconclusive => Exit::Environment,
     }
 }

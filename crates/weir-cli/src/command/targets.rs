@@ -15,7 +15,7 @@ use super::{bench, report, setup};
 use crate::args::{ProgressForm, TargetsArgs};
 use crate::exit::{Exit, Failure};
 use crate::progress::Progress;
-use crate::{output, signals};
+use crate::{output, runs, signals};
 
 pub(crate) fn run(args: &TargetsArgs) -> Result<Exit, Failure> {
     let (run, at_rest, exit) = if args.from.is_empty() {
@@ -38,7 +38,7 @@ pub(crate) fn run(args: &TargetsArgs) -> Result<Exit, Failure> {
 fn load(folders: &[PathBuf]) -> Result<Run, Failure> {
     let mut all: Option<Run> = None;
     for folder in folders {
-        let run = Run::load(folder).map_err(Failure::environment)?;
+        let run = runs::read(folder)?;
         match &mut all {
             Some(all) => join(all, run),
             None => all = Some(run),

@@ -87,7 +87,7 @@ Examples:
   perftest -sub -nic 172.16.0.2                                        # the other end of the rest
   perftest -pub -nic 172.16.0.1 -latencyTest -dataLen 32 -exec 30      # latency
   perftest -pub -nic 172.16.0.1 -dataLen 1024 -exec 30                 # throughput in batches
-  perftest -pub -nic lo -bestEffort -pubRate 1000:sleep -numIter 5000  # at a rate
+  perftest -pub -nic lo -bestEffort -pubRate 1000:sleep -numIter 5000 -latencyCount 100  # at a rate
 
 ",
     exit_codes!()

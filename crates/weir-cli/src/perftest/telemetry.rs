@@ -1,6 +1,7 @@
 //! `-telemetryFile`: host telemetry of the runs, in the format of `weir report --telemetry csv`.
 
-use std::fs::{self, File};
+use std::fs::File;
+use std::io::Write as _;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -10,6 +11,7 @@ use weir_compat::perftest::NodeSettings;
 use weir_results::{Case, Environment, Reliability, Run, Test};
 
 use crate::exit::Failure;
+use crate::output;
 
 /// The file and the runs so far.
 pub(super) struct TelemetryFile {
@@ -47,15 +49,9 @@ impl TelemetryFile {
         self.run.cases.push(case);
         // The whole file is rewritten, since a later run may add columns. The new file replaces the old one only when
         // it is complete, so that a full disk does not lose earlier runs.
-        let mut beside = self.path.clone().into_os_string();
-        beside.push(".part");
-        let written = fs::write(&beside, weir_report::telemetry_csv(&self.run));
-        let moved = written.and_then(|()| fs::rename(&beside, &self.path));
-        if moved.is_err() {
-            // The file may not exist.
-            let _ = fs::remove_file(&beside);
-        }
-        moved.with_context(|| complaint(&self.path)).map_err(Failure::environment)
+        let table = weir_report::telemetry_csv(&self.run);
+        let written = output::replace(&self.path, |file| file.write_all(table.as_bytes()));
+        written.with_context(|| complaint(&self.path)).map_err(Failure::environment)
     }
 }
 
@@ -91,7 +87,7 @@ mod tests {
             let case = Case::new("weir", Test::Latency, Reliability::Reliable, size);
             file.keep(case, true, watch).unwrap();
         }
-        let text = fs::read_to_string(&path).unwrap();
+        let text = std::fs::read_to_string(&path).unwrap();
         assert!(text.starts_with("case,engine,test,"), "{text}");
         assert!(text.contains("\n1,weir,latency,reliable,32,1,publisher,"), "{text}");
         assert!(text.contains("\n2,weir,latency,reliable,64,2,publisher,"), "{text}");

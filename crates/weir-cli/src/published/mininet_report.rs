@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::time::Duration;
 
 use weir_report::{LineChart, Plot, line_chart, markdown_table};
-use weir_results::{Case, Run, Spread};
+use weir_results::{Case, Run, Spread, parse_duration};
 
 use super::mininet::{BANDWIDTHS, ENGINES, LOSSES, LossyLink, MESSAGES, RATE_HZ, delivered, links};
 
@@ -17,9 +17,13 @@ struct Cell<'a> {
 }
 
 impl Cell<'_> {
-    /// Samples delivered per second, from the first to the last; the mean of the runs, 0 for one without figures.
+    /// Samples delivered per second of the schedule; the mean of the runs, 0 for one without figures. The time from the
+    /// first to the last would be too short: late samples arrive together at its end.
     fn delivered_per_s(&self) -> f64 {
-        let of = |case: &&Case| case.figures.throughput.map_or(0.0, |figures| figures.samples_per_s);
+        let of = |case: &&Case| {
+            let count = case.figures.latency_us.map_or(0, |figures| figures.count);
+            scheduled(case).map_or(0.0, |time| count as f64 / time.as_secs_f64())
+        };
         self.runs.iter().map(of).sum::<f64>() / self.runs.len().max(1) as f64
     }
 
@@ -41,9 +45,23 @@ impl Cell<'_> {
     }
 }
 
+/// How long samples of the measured part were due.
+fn scheduled(case: &Case) -> Option<Duration> {
+    let text = case.conditions.settings.get("duration")?;
+    parse_duration(text).ok().filter(|time| !time.is_zero())
+}
+
+/// How many runs of which length the cells are of, as a sentence.
+fn runs_of(run: &Run) -> String {
+    let count = run.cases.iter().map(|case| case.conditions.repeat).max().unwrap_or(0);
+    let Some(time) = run.cases.iter().find_map(scheduled) else { return String::new() };
+    let (noun, each) = if count == 1 { ("run", "") } else { ("runs", " each") };
+    format!("- Weir's figures are of {count} {noun} of {} s{each} on each link\n", time.as_secs_f64())
+}
+
 /// The page of a run; `None` if it has nothing of the experiment.
 pub(crate) fn page(run: &Run) -> Option<String> {
-    let mut page = String::from(INTRODUCTION);
+    let mut page = String::from(INTRODUCTION) + &runs_of(run);
     let mut is_empty = true;
     for (message, size, about) in MESSAGES {
         let cells = cells(run, size);
@@ -187,7 +205,7 @@ One publisher sends to one subscriber at 30 Hz: reliable, volatile, KEEP_LAST 10
 through Mininet to choose the default middleware of ROS 2 Galactic.
 
 - **Carries/s**: samples per second that the link carries when each lost packet is sent again
-- **Delivered/s**: samples per second that Weir delivered, from the first to the last; mean of the runs
+- **Delivered/s**: samples that Weir delivered, by the seconds in which they were due; mean of the runs
 - **p50, p99**: their age, from the time at which they were due; median of the runs
 - **Bytes/byte**: bytes of IP packets sent towards the subscriber per byte of samples delivered
 - The other columns: samples per second that the engines delivered in 2020; means of 10 runs of 15 s
@@ -213,15 +231,18 @@ mod tests {
 
     use super::*;
 
-    fn case(link: LossyLink, run: u32, size: u64, samples_per_s: f64) -> Case {
+    /// A run of ten seconds, whose samples arrived within nine.
+    fn case(link: LossyLink, run: u32, size: u64, count: u64) -> Case {
         Case::new("weir", Test::Latency, Reliability::Reliable, size).with(|case| {
             case.conditions.repeat = run;
             case.conditions.path = link.spec(run).map(|spec| spec.to_string());
+            let samples_per_s = count as f64 / 9.0;
             case.figures.throughput =
                 Some(ThroughputSummary { samples_per_s, ..ThroughputSummary::default() });
+            case.conditions.settings = [("duration".to_owned(), "10s".to_owned())].into();
             let kind = LatencyKind::OneWay;
             case.figures.latency_us =
-                Some(LatencySummary { kind, p50: 1_500.0, p99: 9_000.0, ..LatencySummary::default() });
+                Some(LatencySummary { kind, count, p50: 1_500.0, p99: 9_000.0, ..LatencySummary::default() });
             case.figures.link =
                 Some(LinkFigures { offered_per_payload_byte: Some(1.25), ..LinkFigures::default() });
         })
@@ -232,12 +253,13 @@ mod tests {
     #[test]
     fn a_cell_is_the_mean_of_its_runs_beside_the_published_figures() {
         let mut run = Run::new(Environment::default());
-        run.cases = vec![case(LINK, 1, 524_288, 30.0), case(LINK, 2, 524_288, 27.0)];
+        run.cases = vec![case(LINK, 1, 524_288, 300), case(LINK, 2, 524_288, 270)];
         let page = page(&run).unwrap();
         let row = page.lines().find(|line| line.starts_with('|') && line.contains("300")).unwrap();
         let cells: Vec<&str> = row.split('|').map(str::trim).filter(|cell| !cell.is_empty()).collect();
         let expected = ["300", "10", "30.0", "28.5", "1.50", "9.00", "1.25", "0.1", "0.0", "0.0"];
         assert_eq!(cells, expected, "{page}");
+        assert!(page.contains("of 2 runs of 10 s each on each link"), "{page}");
         assert!(!page.contains("1 kB arrays") && !page.contains("Delay ms"), "{page}");
     }
 
@@ -245,7 +267,7 @@ mod tests {
     fn a_run_in_which_nothing_arrived_counts_as_none_and_says_why() {
         let mut run = Run::new(Environment::default());
         let link = LossyLink { delay: Duration::from_millis(20), ..LINK };
-        let failed = case(link, 1, 1024, 30.0).with(|case| {
+        let failed = case(link, 1, 1024, 300).with(|case| {
             (case.figures.throughput, case.figures.latency_us) = (None, None);
             let reason = "no sample arrived".to_owned();
             case.evidence.not_measured = Some(NotMeasured::Failed { reason });
@@ -269,7 +291,7 @@ mod tests {
     #[test]
     fn there_is_a_plot_of_what_arrived_and_of_its_age() {
         let mut run = Run::new(Environment::default());
-        run.cases = vec![case(LINK, 1, 1024, 30.0)];
+        run.cases = vec![case(LINK, 1, 1024, 300)];
         let names: Vec<String> = plots(&run).into_iter().map(|plot| plot.name).collect();
         assert_eq!(names, ["delivered-1", "age-1"]);
     }

@@ -1,8 +1,12 @@
 //! `weir pub` and `weir sub`: two ends without a coordinator.
 
+use std::io::{BufRead, BufReader, Read};
+use std::process::Stdio;
 use std::thread;
 
-use crate::support::{Domain, Finished, Scene};
+use rustix::process::{Pid, Signal};
+
+use crate::support::{Domain, Finished, KilledOnDrop, Scene};
 
 /// Runs both ends at the same time.
 fn both(subscriber: &str, publisher: &str) -> (Finished, Finished) {
@@ -107,18 +111,59 @@ fn a_missing_peer_is_exit_code_3() {
         let finished = Scene::new().weir(&format!("{command} --domain {domain} --connect-timeout 100ms"));
         finished.expect_code(3).expect_stderr("no peer");
     }
-    Scene::new().weir("pub --engine udp").expect_code(3).expect_stderr("--peer");
+}
+
+#[test]
+fn a_missing_peer_is_reported_with_the_time_and_what_must_agree() {
+    let domain = Domain::claim();
+    let words = format!("pub --domain {domain} --connect-timeout 300ms");
+    let finished = Scene::new().weir(&words).expect_code(3);
+    finished.expect_stderr("within 300ms").expect_stderr("--size, --reliability, --instances and --domain");
+}
+
+#[test]
+fn ends_that_do_not_fit_name_the_difference() {
+    for (subscriber, publisher, expected) in [
+        ("--reliability reliable", "--reliability best-effort", "its RELIABILITY does not fit"),
+        ("--instances 4", "", "its sample type is TestData"),
+    ] {
+        let domain = Domain::claim();
+        let words = |words: &str| format!("--domain {domain} --connect-timeout 3s {words}");
+        let (subscriber, publisher) = both(&words(subscriber), &words(publisher));
+        subscriber.expect_code(3).expect_stderr(expected);
+        publisher.expect_code(3).expect_stderr(expected);
+    }
+}
+
+#[test]
+fn an_end_that_is_interrupted_while_it_waits_is_exit_code_130() {
+    for words in ["pub", "sub", "sub --engine udp --peer 127.0.0.1 --port 47390"] {
+        let domain = Domain::claim();
+        let mut command = std::process::Command::new(assert_cmd::cargo::cargo_bin("weir"));
+        command.args(words.split(' ')).args(["--domain", &domain.to_string()]).stderr(Stdio::piped());
+        let mut waiting = KilledOnDrop::spawn(&mut command);
+        let mut messages = BufReader::new(waiting.process.stderr.take().unwrap());
+        let mut text = String::new();
+        messages.read_line(&mut text).unwrap();
+        assert!(text.contains("waiting for the other end"), "{text}");
+        let process = Pid::from_child(&waiting.process);
+        rustix::process::kill_process(process, Signal::INT).unwrap();
+        messages.read_to_string(&mut text).unwrap();
+        assert_eq!(waiting.process.wait().unwrap().code(), Some(130), "{text}");
+        assert!(text.contains("interrupted"), "{text}");
+    }
 }
 
 #[test]
 fn invalid_options_are_rejected() {
     for (words, expected) in [
         ("pub --engine quic", "`quic` is not an engine of this program"),
-        ("pub --size 27", "a sample of 27 bytes is impossible"),
+        ("pub --size 27", "28 bytes (--size counts"),
+        ("pub --engine udp", "udp has no discovery: give the address of the other end with --peer"),
         ("sub --engine udp --size 65508", "udp carries at most 65507 bytes"),
         ("sub --engine udp --publishers 2", "udp joins one publisher with one subscriber"),
         ("sub --engine udp --multicast", "udp has no multicast"),
-        ("pub --size 1k --batch 2k", "holds less than two samples"),
+        ("pub --size 1k --batch 2k", "less than two samples of the smallest size (--size)"),
         ("pub --duration 0s", "--duration must be more than zero"),
         ("pub --ping --batch 8192", "cannot be used with"),
         ("sub --socket-buffer 2G", "more than 0 and less than 1G"),

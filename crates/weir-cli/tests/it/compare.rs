@@ -73,7 +73,7 @@ fn tables_are_markdown_and_programs_get_json() {
 #[test]
 fn runs_with_nothing_in_common_and_missing_ones_are_errors_that_say_so() {
     let scene = two_runs(1.0);
-    scene.weir("compare old nowhere").expect_code(3).expect_stderr("nowhere");
+    scene.weir("compare old nowhere").expect_code(2).expect_stderr("nowhere");
     let other =
         "bench --engines mock --sizes 64 --tests latency --duration 50ms --warmup 20ms --output other";
     scene.weir(other).expect_code(0);

@@ -73,7 +73,7 @@ fn runs_are_listed_and_have_names_that_other_commands_take() {
     let rows: Vec<&str> = list.lines().filter(|line| line.starts_with("| @")).collect();
     assert_eq!(rows.len(), 2, "{list}");
     assert!(rows[0].contains("2026-11-23 10:00:00") && rows[0].contains("lab7.corp.example.org"), "{list}");
-    assert!(rows[1].contains("1 cases without figures"), "{list}");
+    assert!(rows[1].contains("1 case without figures"), "{list}");
     let id = rows[0].split_whitespace().nth(1).unwrap();
     let report = scene.weir(&format!("report {id} --format json")).expect_code(0).json();
     assert_eq!(report["environment"]["date"], "2026-11-23T10:00:00Z");
@@ -115,6 +115,10 @@ fn exports_are_csv_or_parquet_with_a_row_per_case_second_or_bucket() {
     };
     let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
     let cases = text(export("", "cases.csv"));
+    let runs = scene.weir("history --format json").expect_code(0).json();
+    let id = runs.as_array().unwrap().last().unwrap()["id"].as_str().unwrap().to_owned();
+    let ids: Vec<&str> = cases.lines().filter_map(|row| row.rsplit(',').next()).collect();
+    assert_eq!((ids[0], ids[1]), ("run_id", id.as_str()), "{cases}");
     assert!(cases.starts_with("run,case,date,hostname,") && cases.lines().count() == 9, "{cases}");
     assert!(text(export("--series", "series.csv")).lines().count() == 15);
     assert!(text(export("--histogram", "histogram.csv")).lines().count() > 100);

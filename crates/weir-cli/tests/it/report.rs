@@ -55,7 +55,7 @@ fn the_plots_of_the_page_are_written_too() {
 
 #[test]
 fn a_folder_without_a_run_is_named() {
-    Scene::new().weir("report nowhere").expect_code(3).expect_stderr("nowhere");
+    Scene::new().weir("report nowhere").expect_code(2).expect_stderr("nowhere");
 }
 
 #[test]
@@ -77,6 +77,75 @@ fn what_makes_no_report_is_refused_with_advice() {
     scene.weir("report results results").expect_code(2).expect_stderr("-o report.html");
     scene.weir("report results -o a.html --relative-to nothing").expect_code(2).expect_stderr("nothing");
     scene.weir("report results -o a.html --format csv").expect_code(2).expect_stderr("--format");
-    scene.weir("report results nowhere -o a.html").expect_code(3).expect_stderr("nowhere");
+    scene.weir("report results nowhere -o a.html").expect_code(2).expect_stderr("nowhere");
     assert!(!scene.path("a.html").exists());
+}
+
+#[test]
+fn a_full_disk_costs_no_file_and_leaves_none() {
+    let scene = finished_run();
+    std::fs::write(scene.path("report.html"), "an earlier report").unwrap();
+    for (words, file) in [
+        ("report results -o report.html", "report.html"),
+        ("redact results -o shared.jsonl", "shared.jsonl"),
+        ("export results -o cases.csv", "cases.csv"),
+    ] {
+        let text = format!("cannot write {file}");
+        scene.weir_on_a_full_disk(words).expect_code(3).expect_stderr(&text).expect_stderr("another file");
+    }
+    assert_eq!(std::fs::read_to_string(scene.path("report.html")).unwrap(), "an earlier report");
+    let names = std::fs::read_dir(scene.path("")).unwrap().map(|entry| entry.unwrap().file_name());
+    let mut names: Vec<String> = names.map(|name| name.into_string().unwrap()).collect();
+    names.sort_unstable();
+    assert_eq!(names, ["report.html", "results"]);
+    scene.weir("redact results -o shared.jsonl").expect_code(0);
+    scene.weir("redact results -o shared.jsonl").expect_code(3).expect_stderr("exists");
+}
+
+#[test]
+fn damaged_and_cut_lines_are_left_out_with_a_warning() {
+    let scene = finished_run();
+    let file = scene.results().join("results.jsonl");
+    let text = std::fs::read_to_string(&file).unwrap();
+    let mut lines: Vec<&str> = text.lines().collect();
+    lines[2] = "{\"engine\": \"mock\", \"te";
+    let cut = &lines[8][..40];
+    lines[8] = cut;
+    std::fs::write(&file, lines.join("\n")).unwrap();
+    for words in
+        ["report results", "report results --compact", "export results -o a.csv", "compare results results"]
+    {
+        let finished = scene.weir(words).expect_code(0);
+        finished
+            .expect_stderr("results/results.jsonl: line 3 is damaged, and left out")
+            .expect_stderr("results/results.jsonl: the last line is cut short");
+    }
+    let rows = std::fs::read_to_string(scene.path("a.csv")).unwrap().lines().count();
+    assert_eq!(rows, 1 + 6);
+}
+
+#[test]
+fn a_run_without_cases_says_so() {
+    let scene = finished_run();
+    let file = scene.results().join("results.jsonl");
+    let header = std::fs::read_to_string(&file).unwrap().lines().next().unwrap().to_owned();
+    std::fs::write(&file, header + "\n").unwrap();
+    scene.weir("report results").expect_code(0).expect_stderr("results.jsonl: no case was measured");
+}
+
+#[test]
+fn a_missing_run_is_a_usage_error_of_every_command() {
+    for words in [
+        "report a",
+        "report a --compact",
+        "export a -o b.csv",
+        "compare a b",
+        "targets --from a",
+        "redact a -o b",
+    ] {
+        Scene::new().weir(words).expect_code(2).expect_stderr("read a");
+    }
+    for words in ["run a.toml", "history a", "serve a", "budget a.toml"] {
+        Scene::new().weir(words).expect_code(2).expect_stderr("a");
+    }
 }

@@ -250,3 +250,15 @@ fn ready_made_plans_are_listed_shown_and_complete() {
     }
     scene.weir("run --show nothing").expect_code(2).expect_stderr("--list");
 }
+
+#[test]
+fn a_dry_run_for_other_hosts_names_the_most_cases() {
+    let scene = Scene::new();
+    let plan = "[[study]]\nname = \"lat\"\ntests = \"latency\"\nsizes = 32\nreliability = \"reliable\"\n";
+    std::fs::write(scene.path("plan.toml"), plan).unwrap();
+    let dry = |words: &str| scene.weir(&format!("run plan.toml --dry-run {words}")).expect_code(0).stdout;
+    let most = dry("--hosts pub=alpha,sub=beta");
+    assert!(most.contains("lat: at most ") && most.contains(", kept awake, repeat 1"), "{most}");
+    let once = dry("--hosts pub=alpha,sub=beta --set keep_awake=no");
+    assert!(!once.contains("at most") && !once.contains("kept awake"), "{once}");
+}

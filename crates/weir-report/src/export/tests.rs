@@ -49,7 +49,8 @@ fn rows(table: &ExportTable) -> Vec<Vec<String>> {
 
 fn table(kind: ExportKind) -> ExportTable {
     let run = run();
-    let (table, damaged) = ExportTable::new(&NamedRun { name: "one", run: &run, published: &[] }, kind);
+    let (table, damaged) =
+        ExportTable::new(&NamedRun { name: "one", run: &run, published: &[] }, "0a1b2c3d", kind);
     assert_eq!(damaged, 0);
     table
 }
@@ -111,6 +112,10 @@ fn rows_are_cases_seconds_and_buckets() {
 
     let histogram = table(ExportKind::Histogram);
     let last = histogram.rows() - 1;
+    for table in [&cases, &series, &histogram] {
+        let (column, values) = table.columns.last().unwrap();
+        assert_eq!((column.name.as_str(), values.text(table.rows() - 1).as_str()), ("run_id", "0a1b2c3d"));
+    }
     assert_eq!(cell(&histogram, last, "cumulative_count"), "1000");
     let up_to: f64 = cell(&histogram, last, "up_to_us").parse().unwrap();
     assert!((up_to / 1_000.0 - 1.0).abs() < 2e-3, "{up_to}");

@@ -101,7 +101,7 @@ impl Point {
                 format!("{name}: {count} of {all} repeats have no figure: {why}")
             });
         }
-        Ok(Found { name, by_repeat })
+        Ok(Found { point: *self, name, by_repeat })
     }
 }
 
@@ -131,6 +131,7 @@ impl Side {
 /// The figures of a point.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Found {
+    point: Point,
     pub(super) name: String,
     /// By repeat number.
     pub(super) by_repeat: Vec<(u32, f64)>,
@@ -139,6 +140,11 @@ pub(super) struct Found {
 impl Found {
     fn median(&self) -> f64 {
         Spread::of(self.by_repeat.iter().map(|(_, value)| *value)).map_or(f64::NAN, |spread| spread.median)
+    }
+
+    /// Returns whether one of these cases is of the point.
+    pub(super) fn is_among(&self, cases: &[&Case]) -> bool {
+        cases.iter().any(|case| self.point.matches(case))
     }
 
     /// Formats its name and median.

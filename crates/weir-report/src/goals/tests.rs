@@ -266,7 +266,7 @@ fn the_table_counts_the_verdicts() {
 }
 
 #[test]
-fn a_target_met_by_beating_the_baseline_is_warned_about() {
+fn a_target_met_by_beating_the_baseline_is_inconclusive() {
     let with_ratio = |ratio: f64| {
         let of = |(repeat, pace): (u32, f64)| {
             let case = |engine, p50| latency("latency", engine, Reliability::BestEffort, repeat, p50);
@@ -280,4 +280,12 @@ fn a_target_met_by_beating_the_baseline_is_warned_about() {
     assert!(warning.trim_end().ends_with("32 B)"), "{text}");
     assert!(warning.lines().all(|line| line.len() <= 120), "{text}");
     assert!(!with_ratio(1.05).contains("Warning"));
+    let verdict = |text: &str| {
+        let row = text.lines().find(|line| line.contains("block, 32 B") && line.contains("1.10 x raw UDP"));
+        let cells: Vec<String> = row.unwrap().split('|').map(|cell| cell.trim().to_owned()).collect();
+        cells[4..6].join(": ")
+    };
+    let unusable = "inconclusive: weir 10.8 us; udp 13.5 us; unusable: faster than its baseline";
+    assert_eq!(verdict(&text), unusable);
+    assert_eq!(verdict(&with_ratio(1.05)), "met: weir 14.2 us; udp 13.5 us");
 }

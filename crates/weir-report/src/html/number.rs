@@ -17,6 +17,16 @@ pub(crate) fn spoken(value: f64) -> String {
     format!("{}{space}{unit}", three_digits(value / divisor))
 }
 
+/// A time in microseconds, for sentences: `17.3 ms`.
+pub(crate) fn spoken_us(value: f64) -> String {
+    let (divisor, unit) = match value.abs() {
+        size if size >= 1e6 => (1e6, "s"),
+        size if size >= 1e4 => (1e3, "ms"),
+        _ => (1.0, "us"),
+    };
+    format!("{} {unit}", three_digits(value / divisor))
+}
+
 fn unit(value: f64) -> (f64, &'static str) {
     match value.abs() {
         size if size >= 1e9 => (1e9, "G"),
@@ -47,5 +57,9 @@ mod tests {
             ["0", "12.5", "9999", "20.3k", "3.67M", "2.5G"]
         );
         assert_eq!(spoken(3_670_000.0), "3.67 M");
+        assert_eq!(
+            [8.25, 9_999.0, 17_300.0, 2.5e6].map(spoken_us),
+            ["8.25 us", "9999 us", "17.3 ms", "2.5 s"]
+        );
     }
 }

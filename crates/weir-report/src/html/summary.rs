@@ -5,7 +5,7 @@ use weir_results::{Comparison, Interval, Test, Verdict};
 use crate::compact::{lost_percent, three_digits};
 use crate::group::{FLOOR, GSO, Group, Load, Point};
 use crate::html::headline::Headline;
-use crate::html::number::{range, spoken};
+use crate::html::number::{range, spoken, spoken_us};
 use crate::html::palette::name_of;
 use crate::plot::{HEAVY_LOSS_PERCENT, p99};
 use crate::table::is_not_supported;
@@ -45,7 +45,7 @@ pub(crate) fn udp_sentence(points: &[Point<'_>]) -> String {
             return Some(format!("{at}: {} Mbit/s{lost}", three_digits(rate.median)));
         }
         let median = point.spread(|case| Some(case.figures.latency_us?.p50))?.median;
-        Some(format!("{at}: median {} us", spoken(median)))
+        Some(format!("{at}: median {}", spoken_us(median)))
     };
     let clauses: Vec<String> = points.iter().filter_map(clause).take(NAMED_MAX).collect();
     if clauses.is_empty() { "No figures.".to_owned() } else { format!("{}.", clauses.join("; ")) }
@@ -70,9 +70,9 @@ fn about(it: &Headline<'_>, group: &Group<'_>, base: &str) -> String {
     let mut text = match group.key.test {
         Test::Latency => {
             let tail =
-                it.point.spread(p99).map(|tail| format!(" (99th percentile {} us)", spoken(tail.median)));
+                it.point.spread(p99).map(|tail| format!(" (99th percentile {})", spoken_us(tail.median)));
             let tail = tail.unwrap_or_default();
-            format!("At {size} B, {name} had a median latency of {} us{tail}", spoken(median))
+            format!("At {size} B, {name} had a median latency of {}{tail}", spoken_us(median))
         }
         Test::Throughput | Test::Workload => {
             format!("At {size} B, {name} reached {} samples/s", spoken(median))

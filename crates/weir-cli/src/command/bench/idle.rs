@@ -26,6 +26,11 @@ pub(super) fn wake_ups(args: &BenchArgs, hosts: Option<&[HostRecord]>) -> Vec<Wa
     }
 }
 
+/// Wake-ups of a host where idle states matter.
+pub(super) fn slow() -> Vec<WakeUp> {
+    vec![WakeUp { slept_us: 200, idle_ns: 35_000, awake_ns: 4_000 }]
+}
+
 /// What [`wake_ups`] returned when this run began.
 pub(super) fn wake_ups_of(args: &BenchArgs, earlier: &Run) -> Vec<WakeUp> {
     match earlier.hosts.as_slice() {
@@ -117,6 +122,11 @@ mod tests {
         check("--keep-awake=true", &[], &[true]);
         check("--keep-awake=no", &SLOW, &[false]);
         check("--keep-awake=both --engines weir", &[], &[false, true]);
+    }
+
+    #[test]
+    fn the_longest_plan_is_that_of_a_slow_host() {
+        assert!(WakeUp::matters(&slow()));
     }
 
     #[test]

@@ -156,7 +156,8 @@ mod tests {
     fn files_read_back_as_what_was_written() {
         let run = run();
         for kind in [ExportKind::Cases, ExportKind::Series, ExportKind::Histogram] {
-            let (table, _) = ExportTable::new(&NamedRun { name: "one", run: &run, published: &[] }, kind);
+            let (table, _) =
+                ExportTable::new(&NamedRun { name: "one", run: &run, published: &[] }, "1", kind);
             let mut file = ParquetFile::new(Vec::new(), kind).unwrap();
             file.append(&table).unwrap();
             file.append(&table).unwrap();

@@ -22,9 +22,10 @@ impl Outline {
         Self { lines, time: duration + around, is_most: false }
     }
 
-    pub(super) fn of_plans(plans: &[Plan]) -> Self {
+    /// Of these plans; `is_most`: there may be fewer.
+    pub(super) fn of_plans(plans: &[Plan], is_most: bool) -> Self {
         let lines = plans.iter().flat_map(|plan| &plan.steps).map(line).collect();
-        let is_most = plans.iter().any(|plan| plan.until_width.is_some());
+        let is_most = is_most || plans.iter().any(|plan| plan.until_width.is_some());
         Self { lines, time: time(plans), is_most }
     }
 }

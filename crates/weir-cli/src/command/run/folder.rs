@@ -38,11 +38,7 @@ impl PlanFolder {
         let lock = lock.map_err(Failure::environment)?;
         // Another run may have begun in it before it was locked.
         check(&path, plan)?;
-        // Written whole or not at all.
-        let part = path.join("plan.toml.part");
-        output::file(&part, &plan.text)?;
-        let renamed = fs::rename(&part, path.join(PLAN_NAME));
-        renamed.with_context(|| format!("cannot write {}", path.display())).map_err(Failure::environment)?;
+        output::file(&path.join(PLAN_NAME), &plan.text)?;
         Ok(Self { path, _lock: lock })
     }
 }

@@ -74,11 +74,16 @@ impl<'a> Measurement<'a> {
         }
     }
 
-    pub(super) fn outline(&self) -> Outline {
-        match self {
-            Self::Bench(bench) => Outline::of_plans(bench.plans()),
+    /// What is measured. Where nothing has begun, the idle states of this host are checked, which may add cases.
+    pub(super) fn outline(&self, has_begun: bool) -> Result<Outline, Failure> {
+        Ok(match self {
+            Self::Bench(bench) if has_begun => Outline::of_plans(bench.plans(), false),
+            Self::Bench(bench) => {
+                let (plans, is_most) = bench.outlined()?;
+                Outline::of_plans(&plans, is_most)
+            }
             Self::Udp(udp) => Outline::new(udp.lines(), udp.duration()),
-        }
+        })
     }
 
     /// How many steps are left after these cases.

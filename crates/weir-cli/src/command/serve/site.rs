@@ -13,6 +13,7 @@ use weir_results::{Run, is_being_written};
 
 use super::http::{Request, Response};
 use crate::published::named_in;
+use crate::text::counted;
 
 /// The runs of a folder as pages.
 pub(super) struct Site {
@@ -94,9 +95,9 @@ impl Site {
 
     fn listed(&self, run: &RunEntry) -> ListedRun {
         let remarks = match (&run.state, run.not_measured) {
-            (RunState::Damaged(lines), _) => format!("{lines} damaged lines left out"),
+            (RunState::Damaged(lines), _) => format!("{} left out", counted(*lines, "damaged line")),
             (_, 0) => String::new(),
-            (_, count) => format!("{count} cases without figures"),
+            (_, count) => format!("{} without figures", counted(count, "case")),
         };
         ListedRun {
             link: format!("run/{}", run.id),
