@@ -4,6 +4,7 @@
     feature = "aeron",
     feature = "cyclonedds",
     feature = "fastdds",
+    feature = "rustdds",
     feature = "zenoh",
     feature = "zeromq"
 ))]
@@ -37,6 +38,7 @@ fn a_short_session(engine: &str, more: &str) {
     feature = "aeron",
     feature = "cyclonedds",
     feature = "fastdds",
+    feature = "rustdds",
     feature = "zenoh",
     feature = "zeromq"
 ))]
@@ -127,6 +129,20 @@ fn dust_dds_is_measured_or_its_failure_told() {
 #[test]
 fn rustdds_is_measured_or_its_failure_told() {
     a_session_that_may_fail("rustdds", &["32", "8k"]);
+}
+
+/// Tuned, it loses no reliable sample.
+#[cfg(feature = "rustdds")]
+#[test]
+fn rustdds_tuned_is_measured() {
+    let domain = crate::support::Domain::claim();
+    let words = format!(
+        "--engines rustdds-tuned --tests throughput --reliability reliable --sizes 32,8k --batch 0 --format json \
+         --domain {domain} --cpus none"
+    );
+    let document = Scene::new().bench(&words).expect_code(0).json();
+    assert_eq!(document["cases"].as_array().unwrap().len(), 2, "{document}");
+    document["cases"].as_array().unwrap().iter().for_each(check);
 }
 
 #[cfg(feature = "int2dds")]
