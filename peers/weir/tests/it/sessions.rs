@@ -164,6 +164,53 @@ fn settings_from_a_file_are_in_the_results() {
     assert_eq!(document["cases"][0]["settings"]["engine.max_samples"], "77");
 }
 
+/// The settings name the user's own file, which applies, or is refused by its name and the cause.
+#[cfg(any(feature = "cyclonedds", feature = "fastdds"))]
+fn a_file_of_the_engines_own(engine: &str, setting: &str, good: &str, bad: &str, cause: &str) {
+    let domain = crate::support::Domain::claim();
+    let bench = |file: &str| {
+        let scene = Scene::new();
+        std::fs::write(scene.path("good.xml"), good).unwrap();
+        std::fs::write(scene.path("bad.xml"), bad).unwrap();
+        std::fs::write(scene.path("mine.toml"), format!("[{engine}]\n{setting} = '{file}'\n")).unwrap();
+        scene.bench(&format!(
+            "--engines {engine} --tests throughput --sizes 32 --batch 0 --reliability reliable --format json \
+             --domain {domain} --cpus none --settings mine.toml"
+        ))
+    };
+    let measured = bench("good.xml").expect_code(0).json();
+    check(&measured["cases"][0]);
+    assert_eq!(measured["cases"][0]["settings"][format!("engine.{setting}")], "good.xml");
+    for (file, cause) in [("bad.xml", cause), ("missing.xml", "missing.xml")] {
+        let refused = bench(file).expect_code(3).json();
+        let reason = refused["cases"][0]["not_measured"]["reason"].as_str().unwrap().to_owned();
+        assert!(reason.contains(file) && reason.contains(cause), "{reason}");
+    }
+}
+
+#[cfg(feature = "cyclonedds")]
+#[test]
+fn cyclonedds_takes_a_configuration_of_its_own() {
+    let file =
+        |element: &str| format!("<CycloneDDS><Domain><Internal>{element}</Internal></Domain></CycloneDDS>");
+    let (good, bad) = (file("<NackDelay>2ms</NackDelay>"), file("<Nonsense/>"));
+    a_file_of_the_engines_own("cyclonedds", "uri", &good, &bad, "Nonsense: unknown element");
+}
+
+#[cfg(feature = "fastdds")]
+#[test]
+fn fastdds_takes_profiles_of_its_own() {
+    let file = |element: &str| {
+        format!(
+            "<profiles xmlns=\"http://www.eprosima.com/XMLSchemas/fastRTPS_Profiles\">\
+             <data_writer profile_name=\"w\" is_default_profile=\"true\">{element}</data_writer></profiles>"
+        )
+    };
+    let (good, bad) =
+        (file("<qos><publishMode><kind>ASYNCHRONOUS</kind></publishMode></qos>"), file("<nonsense/>"));
+    a_file_of_the_engines_own("fastdds", "profiles_file", &good, &bad, "nonsense");
+}
+
 #[test]
 fn the_settings_of_all_engines_read_back() {
     let scene = Scene::new();
