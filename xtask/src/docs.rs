@@ -274,6 +274,12 @@ const PAGES: &[Page] = &[
                 tables: COMPACT,
                 plots: &["latency", "throughput"],
             },
+            Part {
+                title: "Loopback, not pinned",
+                results: "comparison-unpinned.jsonl",
+                tables: COMPACT,
+                plots: &["latency", "throughput"],
+            },
         ],
     },
     Page {

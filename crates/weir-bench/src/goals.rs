@@ -56,8 +56,20 @@ pub const SERIES: [&str; 12] = [
 ];
 
 /// The engines that the series use. Those that this build lacks are left out of the plans.
-pub const WANTED: [&str; 8] =
-    ["udp", "weir", "cyclonedds", "cyclonedds-tuned", "fastdds", "fastdds-tuned", "aeron", "aeron-tuned"];
+pub const WANTED: [&str; 12] = [
+    "udp",
+    "weir",
+    "cyclonedds",
+    "cyclonedds-tuned",
+    "fastdds",
+    "fastdds-tuned",
+    "rustdds-tuned",
+    "aeron",
+    "aeron-tuned",
+    "zenoh-udp",
+    "zenoh-tcp",
+    "zeromq",
+];
 
 /// The plans of all series; those across a cable only where one can be laid.
 pub fn series(options: &GoalsOptions) -> Result<Vec<Series>, PlanError> {
@@ -126,7 +138,7 @@ fn simple(name: &str, base: PlanOptions) -> PlanOptions {
             repeats: base.repeats.div_ceil(2),
             ..latency(base, &["weir"])
         },
-        "streams" => streams(base, &[&PEERS_AND_OURS[..], &["aeron", "aeron-tuned"]].concat()),
+        "streams" => streams(base, &[&PEERS_AND_OURS[..], &["rustdds-tuned"], &OTHERS].concat()),
         "best-effort" | "best-effort-veth" => PlanOptions {
             sizes: vec![32],
             batches: Some(vec![0]),
@@ -144,11 +156,14 @@ fn simple(name: &str, base: PlanOptions) -> PlanOptions {
             reliabilities: vec![Reliability::Reliable],
             ..latency(base, &["weir"])
         },
-        _ => latency(base, &["udp", "weir", "cyclonedds", "fastdds"]),
+        _ => latency(base, &[&["udp", "weir", "cyclonedds", "fastdds"], &OTHERS[..]].concat()),
     }
 }
 
 const PEERS_AND_OURS: [&str; 5] = ["weir", "cyclonedds", "cyclonedds-tuned", "fastdds", "fastdds-tuned"];
+
+/// Engines that are no DDS.
+const OTHERS: [&str; 5] = ["aeron", "aeron-tuned", "zenoh-udp", "zenoh-tcp", "zeromq"];
 
 /// Fewer discoveries say little about the slowest.
 const DISCOVERIES: u32 = 10;

@@ -38,6 +38,7 @@ pub const KNOWN: &[Known] = &[
     Known { name: "fastdds-links", feature: "fastdds" },
     Known { name: "dust_dds", feature: "dust_dds" },
     Known { name: "rustdds", feature: "rustdds" },
+    Known { name: "rustdds-tuned", feature: "rustdds" },
     Known { name: "int2dds", feature: "int2dds" },
     Known { name: "int2dds-tuned", feature: "int2dds" },
     Known { name: "zeromq", feature: "zeromq" },

@@ -129,8 +129,9 @@ const BEATEN: &str = "unusable: faster than its baseline";
 const NOTE: &str = "\
 Ratios are medians of interleaved pairs with their 95 % interval, or their range with fewer than 6 pairs.
 (Latency under load or loss is measured some minutes apart from its reference.)
-Best peer: the best median of Cyclone DDS and Fast DDS, each in its default configuration and tuned. A reliable
-stream that lost samples has no figure.";
+Best DDS engine: the best median of Cyclone DDS, Fast DDS (default configuration and tuned) and RustDDS (tuned).
+Best engine: the best of these, Aeron, Zenoh and ZeroMQ, as far as they were measured. A reliable stream that lost
+samples has no figure.";
 
 impl Goal {
     /// The line; `beaten` has the cases that seem to be faster than raw UDP.

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "dds/dds.h"
+#include "dds/ddsrt/log.h"
 #include "dds/version.h"
 #include "shim.h"
 #include "test_data.h"
@@ -70,8 +71,30 @@ static void set_reliability(dds_qos_t *qos, int is_reliable, int64_t max_blockin
   dds_qset_reliability(qos, kind, max_blocking_ns);
 }
 
+// The first error that the library reported, in the words of its log.
+static char first_error[512];
+
+static void keep_first_error(void *unused, const dds_log_data_t *data) {
+  (void)unused;
+  if (first_error[0] != 0 || !(data->priority & (DDS_LC_ERROR | DDS_LC_CONFIG))) return;
+  snprintf(first_error, sizeof first_error, "%s", data->message);
+  first_error[strcspn(first_error, "\r\n")] = 0;
+}
+
+static dds_entity_t create_domain(const struct options *options) {
+  dds_set_log_sink(keep_first_error, NULL);
+  const dds_entity_t domain = dds_create_domain(options->domain, options->configuration);
+  dds_set_log_sink(NULL, NULL);
+  return domain;
+}
+
+static void explain(dds_return_t result, char *error, size_t error_size) {
+  const char *more = first_error[0] != 0 ? ": " : "";
+  snprintf(error, error_size, "%s%s%s", dds_strretcode(result), more, first_error);
+}
+
 static dds_return_t make_entities(struct node *node, const struct options *options) {
-  node->domain = dds_create_domain(options->domain, options->configuration);
+  node->domain = create_domain(options);
   if (node->domain < 0) return node->domain;
   node->participant = dds_create_participant(options->domain, NULL, NULL);
   if (node->participant < 0) return node->participant;
@@ -112,7 +135,7 @@ static struct node *open_node(const struct options *options, char *error, size_t
   prepare_receiver(&node->receiver, options->on_sample, options->context);
   const dds_return_t result = make_entities(node, options);
   if (result >= 0) return node;
-  snprintf(error, error_size, "%s", dds_strretcode(result));
+  explain(result, error, error_size);
   close_node(node);
   return NULL;
 }
@@ -166,7 +189,7 @@ static dds_entity_t shared_domain = 0;
 
 static dds_return_t share_domain(const struct options *options) {
   pthread_mutex_lock(&domain_lock);
-  if (shared_domain <= 0) shared_domain = dds_create_domain(options->domain, options->configuration);
+  if (shared_domain <= 0) shared_domain = create_domain(options);
   const dds_return_t result = shared_domain;
   pthread_mutex_unlock(&domain_lock);
   return result;
@@ -178,7 +201,7 @@ static struct participant *open_participant(const struct options *options, char 
   it->entity = share_domain(options);
   if (it->entity >= 0) it->entity = dds_create_participant(options->domain, NULL, NULL);
   if (it->entity >= 0) return it;
-  snprintf(error, error_size, "%s", dds_strretcode(it->entity));
+  explain(it->entity, error, error_size);
   free(it);
   return NULL;
 }

@@ -17,6 +17,7 @@
 #include <fastdds/dds/domain/DomainParticipant.hpp>
 #include <fastdds/dds/domain/DomainParticipantFactory.hpp>
 #include <fastdds/dds/log/Log.hpp>
+#include <fastdds/dds/log/StdoutErrConsumer.hpp>
 #include <fastdds/dds/publisher/DataWriter.hpp>
 #include <fastdds/dds/publisher/Publisher.hpp>
 #include <fastdds/dds/subscriber/DataReader.hpp>
@@ -37,6 +38,8 @@ using eprosima::fastdds::rtps::FlowControllerDescriptor;
 using eprosima::fastdds::rtps::UDPv4TransportDescriptor;
 using eprosima::fastrtps::Duration_t;
 using eprosima::fastrtps::rtps::InstanceHandle_t;
+using eprosima::fastrtps::rtps::PREALLOCATED_MEMORY_MODE;
+using eprosima::fastrtps::rtps::PREALLOCATED_WITH_REALLOC_MEMORY_MODE;
 using eprosima::fastrtps::rtps::SerializedPayload_t;
 
 static constexpr size_t ENCAPSULATION_BYTES = 4, FIXED_BYTES = sizeof(header) + 4;
@@ -116,17 +119,19 @@ class Settings {
     const auto found = values_.find(name);
     return found == values_.end() ? nothing : found->second;
   }
-  int64_t number(const char *name, int64_t otherwise) const {
-    const std::string &value = text(name);
-    return value.empty() ? otherwise : std::stoll(value);
-  }
+  bool has(const char *name) const { return !text(name).empty(); }
+  int64_t number(const char *name, int64_t otherwise) const { return has(name) ? std::stoll(text(name)) : otherwise; }
 
  private:
   std::map<std::string, std::string> values_;
 };
 
 static Duration_t nanos(int64_t ns) { return Duration_t(int32_t(ns / 1000000000), uint32_t(ns % 1000000000)); }
-static Duration_t micros(int64_t us) { return nanos(us * 1000); }
+
+// Sets a duration if there is a setting in microseconds.
+static void set_micros(Duration_t &duration, const Settings &settings, const char *name) {
+  if (settings.has(name)) duration = nanos(settings.number(name, 0) * 1000);
+}
 
 // What passes the samples of a reader on, and counts the writers that it is matched with.
 struct Receiver : DataReaderListener {
@@ -176,10 +181,34 @@ struct participant {
   std::vector<std::unique_ptr<endpoint>> endpoints;
 };
 
-static const char *const FLOW_CONTROLLER = "link";
+static const char *const FLOW_CONTROLLER = "link", *const PROFILES = "profiles_file";
 
-static void check(bool is_good, const char *what) {
+static void check(bool is_good, const std::string &what) {
   if (!is_good) throw std::runtime_error(what);
+}
+
+// Keeps the first error that is logged.
+struct FirstError : LogConsumer {
+  explicit FirstError(std::string *text) : text(text) {}
+  void Consume(const Log::Entry &entry) override {
+    if (text->empty() && entry.kind == Log::Kind::Error) *text = entry.message;
+  }
+  std::string *text;
+};
+
+// Loads the user's XML profiles, once for the process.
+static void load_profiles(const std::string &file) {
+  static std::string loaded;
+  if (loaded == file) return;
+  std::string error;
+  Log::Flush();
+  Log::RegisterConsumer(std::unique_ptr<LogConsumer>(new FirstError(&error)));
+  const ReturnCode_t result = DomainParticipantFactory::get_instance()->load_XML_profiles_file(file);
+  Log::Flush();
+  Log::ClearConsumers();
+  Log::RegisterConsumer(std::unique_ptr<LogConsumer>(new StdoutErrConsumer));
+  check(result == ReturnCode_t::RETCODE_OK && error.empty(), file + ": " + error);
+  loaded = file;
 }
 
 template <typename Q>
@@ -189,26 +218,41 @@ static void set_qos(Q &qos, const options &options, const Settings &settings) {
   qos.durability().kind = VOLATILE_DURABILITY_QOS;
   qos.history().kind = options.keep_all ? KEEP_ALL_HISTORY_QOS : KEEP_LAST_HISTORY_QOS;
   qos.history().depth = 1;
-  qos.resource_limits().max_samples = int32_t(settings.number("max_samples", 5000));
+  if (settings.has("max_samples")) qos.resource_limits().max_samples = int32_t(settings.number("max_samples", 0));
   if (options.keyed) {
     qos.resource_limits().max_instances = int32_t(settings.number("max_instances", 10));
     qos.resource_limits().max_samples_per_instance = int32_t(settings.number("max_samples_per_instance", 400));
   }
-  qos.endpoint().history_memory_policy = eprosima::fastrtps::rtps::PREALLOCATED_WITH_REALLOC_MEMORY_MODE;
+  // Samples may be of any size.
+  auto &memory = qos.endpoint().history_memory_policy;
+  if (memory == PREALLOCATED_MEMORY_MODE) memory = PREALLOCATED_WITH_REALLOC_MEMORY_MODE;
   qos.data_sharing().off();
+}
+
+// UDP on one interface, by the profiles' own transport if they have one.
+static void set_transports(DomainParticipantQos &qos, const Settings &settings) {
+  auto &transports = qos.transport().user_transports;
+  qos.transport().use_builtin_transports = false;
+  if (transports.empty()) transports.push_back(std::make_shared<UDPv4TransportDescriptor>());
+  for (auto &it : transports) {
+    const auto transport = std::dynamic_pointer_cast<UDPv4TransportDescriptor>(it);
+    check(transport != nullptr, settings.text(PROFILES) + ": engines are measured over UDPv4: name no other transport");
+    transport->interfaceWhiteList = {settings.text("address")};
+    transport->receiveBufferSize = uint32_t(settings.number("socket_receive_buffer", transport->receiveBufferSize));
+    transport->sendBufferSize = uint32_t(settings.number("socket_send_buffer", transport->sendBufferSize));
+    transport->maxMessageSize = uint32_t(settings.number("max_message_size", transport->maxMessageSize));
+  }
 }
 
 // Those of a participant with several endpoints are made by the same settings.
 static DomainParticipant *create_participant(uint32_t domain, const Settings &settings) {
   Log::SetVerbosity(Log::Kind::Error);
   DomainParticipantQos qos = PARTICIPANT_QOS_DEFAULT;
-  auto transport = std::make_shared<UDPv4TransportDescriptor>();
-  transport->interfaceWhiteList.push_back(settings.text("address"));
-  transport->receiveBufferSize = uint32_t(settings.number("socket_receive_buffer", 0));
-  transport->sendBufferSize = uint32_t(settings.number("socket_send_buffer", 0));
-  transport->maxMessageSize = uint32_t(settings.number("max_message_size", transport->maxMessageSize));
-  qos.transport().use_builtin_transports = false;
-  qos.transport().user_transports.push_back(transport);
+  if (settings.has(PROFILES)) {
+    load_profiles(settings.text(PROFILES));
+    qos = DomainParticipantFactory::get_instance()->get_default_participant_qos();
+  }
+  set_transports(qos, settings);
   const int64_t flow_bytes = settings.number("flow_bytes_per_period", 0);
   if (flow_bytes > 0) {
     auto flow = std::make_shared<FlowControllerDescriptor>();
@@ -222,13 +266,25 @@ static DomainParticipant *create_participant(uint32_t domain, const Settings &se
   return participant;
 }
 
+// What a writer or reader starts from: Fast DDS's defaults, or the default profile of the user's file.
+static DataWriterQos writer_qos_of(const Publisher *publisher, const Settings &settings) {
+  return settings.has(PROFILES) ? publisher->get_default_datawriter_qos() : DATAWRITER_QOS_DEFAULT;
+}
+
+static DataReaderQos reader_qos_of(const Subscriber *subscriber, const Settings &settings) {
+  DataReaderQos qos = settings.has(PROFILES) ? subscriber->get_default_datareader_qos() : DATAREADER_QOS_DEFAULT;
+  set_micros(qos.reliable_reader_qos().times.heartbeatResponseDelay, settings, "heartbeat_response_delay_us");
+  return qos;
+}
+
 static void set_writer_qos(DataWriterQos &writer_qos, const Settings &settings) {
-  writer_qos.publish_mode().kind =
-      settings.text("publish_mode") == "asynchronous" ? ASYNCHRONOUS_PUBLISH_MODE : SYNCHRONOUS_PUBLISH_MODE;
-  const int64_t period_us = settings.number("heartbeat_period_us", 0);
-  if (period_us > 0) writer_qos.reliable_writer_qos().times.heartbeatPeriod = micros(period_us);
-  const int64_t delay_us = settings.number("nack_response_delay_us", -1);
-  if (delay_us >= 0) writer_qos.reliable_writer_qos().times.nackResponseDelay = micros(delay_us);
+  if (settings.has("publish_mode"))
+    writer_qos.publish_mode().kind =
+        settings.text("publish_mode") == "asynchronous" ? ASYNCHRONOUS_PUBLISH_MODE : SYNCHRONOUS_PUBLISH_MODE;
+  auto &times = writer_qos.reliable_writer_qos().times;
+  set_micros(times.heartbeatPeriod, settings, "heartbeat_period_us");
+  set_micros(times.nackResponseDelay, settings, "nack_response_delay_us");
+  set_micros(times.nackSupressionDuration, settings, "nack_suppression_us");
   const int64_t samples = settings.number("writer_max_samples", 0);
   if (samples > 0) writer_qos.resource_limits().max_samples = int32_t(samples);
   if (settings.number("flow_bytes_per_period", 0) > 0) writer_qos.publish_mode().flow_controller_name = FLOW_CONTROLLER;
@@ -243,7 +299,7 @@ void node::make(const options &options) {
     Topic *topic = participant->create_topic(options.write_topic, type.get_type_name(), TOPIC_QOS_DEFAULT);
     publisher = participant->create_publisher(PUBLISHER_QOS_DEFAULT);
     check(topic != nullptr && publisher != nullptr, "no topic to write");
-    DataWriterQos writer_qos = DATAWRITER_QOS_DEFAULT;
+    DataWriterQos writer_qos = writer_qos_of(publisher, settings);
     set_qos(writer_qos, options, settings);
     set_writer_qos(writer_qos, settings);
     writer = publisher->create_datawriter(topic, writer_qos);
@@ -253,10 +309,8 @@ void node::make(const options &options) {
     Topic *topic = participant->create_topic(options.read_topic, type.get_type_name(), TOPIC_QOS_DEFAULT);
     subscriber = participant->create_subscriber(SUBSCRIBER_QOS_DEFAULT);
     check(topic != nullptr && subscriber != nullptr, "no topic to read");
-    DataReaderQos reader_qos = DATAREADER_QOS_DEFAULT;
+    DataReaderQos reader_qos = reader_qos_of(subscriber, settings);
     set_qos(reader_qos, options, settings);
-    const int64_t delay_us = settings.number("heartbeat_response_delay_us", -1);
-    if (delay_us >= 0) reader_qos.reliable_reader_qos().times.heartbeatResponseDelay = micros(delay_us);
     reader = subscriber->create_datareader(topic, reader_qos, &receiver);
     check(reader != nullptr, "no reader");
   }
@@ -369,7 +423,7 @@ static void set_endpoint_qos(Q &qos, const endpoint_options &of, const Settings 
 static endpoint *add_writer(participant *participant, const endpoint_options *options, char *error, size_t error_size) {
   try {
     auto it = std::unique_ptr<endpoint>(new endpoint);
-    DataWriterQos qos = DATAWRITER_QOS_DEFAULT;
+    DataWriterQos qos = writer_qos_of(participant->publisher, participant->settings);
     set_endpoint_qos(qos, *options, participant->settings);
     set_writer_qos(qos, participant->settings);
     it->writer = participant->publisher->create_datawriter(topic_of(participant, options), qos);
@@ -387,10 +441,8 @@ static endpoint *add_reader(participant *participant, const endpoint_options *op
     auto it = std::unique_ptr<endpoint>(new endpoint);
     it->receiver.on_sample = options->on_sample;
     it->receiver.context = options->context;
-    DataReaderQos qos = DATAREADER_QOS_DEFAULT;
+    DataReaderQos qos = reader_qos_of(participant->subscriber, participant->settings);
     set_endpoint_qos(qos, *options, participant->settings);
-    const int64_t delay_us = participant->settings.number("heartbeat_response_delay_us", -1);
-    if (delay_us >= 0) qos.reliable_reader_qos().times.heartbeatResponseDelay = micros(delay_us);
     // It may receive at once, so it is kept before.
     participant->endpoints.push_back(std::move(it));
     endpoint *kept = participant->endpoints.back().get();

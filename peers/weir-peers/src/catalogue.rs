@@ -21,7 +21,9 @@ pub static PEERS: &[Peer] = &[
     #[cfg(feature = "dust_dds")]
     crate::dust_dds::PEER,
     #[cfg(feature = "rustdds")]
-    crate::rustdds::PEER,
+    crate::rustdds::DEFAULT,
+    #[cfg(feature = "rustdds")]
+    crate::rustdds::TUNED,
     #[cfg(feature = "int2dds")]
     crate::int2dds::DEFAULT,
     #[cfg(feature = "int2dds")]

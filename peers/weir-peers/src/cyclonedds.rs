@@ -7,14 +7,17 @@ use crate::foreign::CYCLONEDDS;
 pub(crate) const DEFAULT: Peer = Peer {
     name: "cyclonedds",
     about: "Eclipse Cyclone DDS, default configuration on one interface; its own write batching for batches",
-    settings: &settings(SETTINGS, ["14720B", "1344B", "", "", "500kB", "30kB", "true", "", "", "", ""]),
+    settings: &settings(SETTINGS, [""; 12]),
     ..BASE
 };
 
 pub(crate) const TUNED: Peer = Peer {
     name: "cyclonedds-tuned",
-    about: "Eclipse Cyclone DDS with large messages, a higher writer watermark and large socket buffers",
-    settings: &settings(SETTINGS, ["65500B", "65000B", "4MB", "4MB", "2MB", "500kB", "true", "", "", "", ""]),
+    about: "Eclipse Cyclone DDS with large messages and socket buffers, fixed writer watermarks and quick repair",
+    settings: &settings(
+        SETTINGS,
+        ["65500B", "65000B", "4MB", "4MB", "2MB", "2MB", "false", "1", "", REPAIR, "", ""],
+    ),
     ..BASE
 };
 
@@ -23,7 +26,7 @@ pub(crate) const LINKS: Peer = Peer {
     about: "Eclipse Cyclone DDS for slow links: messages that fit packets, watermark and NackDelay by the round trip",
     settings: &settings(
         SETTINGS,
-        ["1456B", "1344B", "4MB", "4MB", "500kB", "30kB", "true", "10", "4", "", ""],
+        ["1456B", "1344B", "4MB", "4MB", "500kB", "30kB", "true", "10", "4", "", "", ""],
     ),
     abilities: Abilities { fits_packets: true, ..BASE.abilities },
     ..BASE
@@ -37,14 +40,28 @@ const BASE: Peer = Peer {
     calls: Calls { open, participant: Some(open_participant), version },
 };
 
-const SETTINGS: [(&str, &str); 11] = [
-    ("max_message_size", "General/MaxMessageSize: the largest datagram; also the limit of a batch"),
-    ("fragment_size", "General/FragmentSize: size of the fragments of larger samples"),
-    ("socket_receive_buffer", "Internal/SocketReceiveBufferSize[@max]; empty: Cyclone DDS's default"),
-    ("socket_send_buffer", "Internal/SocketSendBufferSize[@max]; empty: Cyclone DDS's default"),
-    ("whc_high", "Internal/Watermarks/WhcHigh: unacknowledged bytes at which a writer waits"),
-    ("whc_high_init", "Internal/Watermarks/WhcHighInit: initial value of the adaptive watermark"),
-    ("whc_adaptive", "Internal/Watermarks/WhcAdaptive"),
+/// Of the adaptive watermark, losses leave little. Without it a writer that waits needs a low watermark well above
+/// zero, or the line runs dry. Larger reorder buffers and queues hold a window; heartbeats start repairs.
+const REPAIR: &str = "<Watermarks><WhcLow>1MB</WhcLow></Watermarks>\
+    <PrimaryReorderMaxSamples>4096</PrimaryReorderMaxSamples>\
+    <SecondaryReorderMaxSamples>4096</SecondaryReorderMaxSamples>\
+    <MaxQueuedRexmitMessages>10000</MaxQueuedRexmitMessages><MaxQueuedRexmitBytes>16MB</MaxQueuedRexmitBytes>\
+    <AckDelay>1ms</AckDelay><HeartbeatInterval min='1ms' minsched='1ms'>10ms</HeartbeatInterval>";
+
+const SETTINGS: [(&str, &str); 12] = [
+    (
+        "max_message_size",
+        "General/MaxMessageSize: the largest datagram; also the limit of a batch; empty: 14720B",
+    ),
+    ("fragment_size", "General/FragmentSize: size of the fragments of larger samples; empty: 1344B"),
+    ("socket_receive_buffer", "Internal/SocketReceiveBufferSize[@max]; empty: 1 MiB where allowed"),
+    ("socket_send_buffer", "Internal/SocketSendBufferSize[@max]; empty: the system's default"),
+    ("whc_high", "Internal/Watermarks/WhcHigh: unacknowledged bytes at which a writer waits; empty: 500kB"),
+    (
+        "whc_high_init",
+        "Internal/Watermarks/WhcHighInit: initial value of the adaptive watermark; empty: 30kB",
+    ),
+    ("whc_adaptive", "Internal/Watermarks/WhcAdaptive; empty: true"),
     (
         "nack_delay_ms",
         "Internal/NackDelay, of a known link at least a round trip; empty: Cyclone DDS's default",
@@ -52,6 +69,10 @@ const SETTINGS: [(&str, &str); 11] = [
     ("whc_round_trips", "raises whc_high to what a known link carries in these, to 3 MB at most"),
     ("internal_xml", "more elements of Internal"),
     ("domain_xml", "more elements of Domain"),
+    (
+        "uri",
+        "as CYCLONEDDS_URI: files and XML without Interfaces; settings above that are not empty override it",
+    ),
 ];
 
 fn version() -> String {
@@ -88,7 +109,7 @@ fn for_link(options: &NodeOptions) -> Result<NodeOptions, PeerError> {
 const WHC_DEFAULT: u64 = 500_000;
 const WHC_MAX: u64 = 3_000_000;
 
-/// The whole configuration; it overrides files and environment variables.
+/// The whole configuration; the environment has no part in it. Of several parts, the later override the earlier.
 fn configuration(options: &NodeOptions) -> String {
     let value = |name: &str| options.settings.get(name).filter(|value| !value.is_empty());
     let element = |tag: &str, name: &str| match value(name) {
@@ -99,8 +120,9 @@ fn configuration(options: &NodeOptions) -> String {
         Some(value) => format!("<{tag} min='default' max='{value}'/>"),
         None => String::new(),
     };
+    let uri = value("uri").map_or_else(String::new, |uri| format!("{uri},"));
     format!(
-        "<CycloneDDS><Domain id='any'>\
+        "{uri}<CycloneDDS><Domain id='any'>\
          <General><Interfaces><NetworkInterface name='{}' multicast='true'/></Interfaces>{}{}</General>\
          <Discovery><ParticipantIndex>auto</ParticipantIndex></Discovery>\
          <Internal>{}{}<Watermarks>{}{}{}</Watermarks>{}{}</Internal>{}</Domain></CycloneDDS>",
@@ -134,7 +156,17 @@ mod tests {
         check(link(100_000_000, 0), ["<WhcHigh>500kB</WhcHigh>", "<NackDelay>10ms</NackDelay>"]);
         check(link(20_000_000, 70), ["<WhcHigh>700000B</WhcHigh>", "<NackDelay>70ms</NackDelay>"]);
         check(link(200_000_000, 80), ["<WhcHigh>3000000B</WhcHigh>", "<NackDelay>80ms</NackDelay>"]);
+        // The default configuration follows no link, and has no element but what the bench needs.
         let default = for_link(&options(DEFAULT.settings, link(200_000_000, 80))).unwrap();
-        assert!(!configuration(&default).contains("NackDelay"));
+        let xml = configuration(&default);
+        assert!(xml.contains("<Internal><Watermarks></Watermarks></Internal></Domain>"), "{xml}");
+    }
+
+    #[test]
+    fn files_of_the_user_come_first() {
+        let mut options = options(TUNED.settings, None);
+        options.settings.insert("uri".to_owned(), "mine.xml".to_owned());
+        let xml = configuration(&options);
+        assert!(xml.starts_with("mine.xml,<CycloneDDS>") && xml.contains("<WhcLow>1MB</WhcLow>"), "{xml}");
     }
 }

@@ -9,16 +9,16 @@ use crate::foreign::FASTDDS;
 pub(crate) const DEFAULT: Peer = Peer {
     name: "fastdds",
     about: "eProsima Fast DDS, default configuration, UDP on one interface without data sharing and shared memory",
-    settings: &settings(SETTINGS, ["synchronous", "", "0", "0", "65500", "5000", "", "", "", "", ""]),
+    settings: &settings(SETTINGS, [""; 13]),
     ..BASE
 };
 
 pub(crate) const TUNED: Peer = Peer {
     name: "fastdds-tuned",
-    about: "eProsima Fast DDS with frequent heartbeats and large socket buffers",
+    about: "eProsima Fast DDS with frequent heartbeats, answers without delay and large socket buffers",
     settings: &settings(
         SETTINGS,
-        ["synchronous", "10000", "4194304", "4194304", "65500", "5000", "", "", "", "", ""],
+        ["synchronous", "1000", "4194304", "4194304", "", "", "", "0", "0", "0", "", "", ""],
     ),
     ..BASE
 };
@@ -28,7 +28,7 @@ pub(crate) const ASYNC: Peer = Peer {
     about: "fastdds-tuned, publishing asynchronously",
     settings: &settings(
         SETTINGS,
-        ["asynchronous", "10000", "4194304", "4194304", "65500", "5000", "", "", "", "", ""],
+        ["asynchronous", "1000", "4194304", "4194304", "", "", "", "0", "0", "0", "", "", ""],
     ),
     ..BASE
 };
@@ -39,7 +39,7 @@ pub(crate) const LINKS: Peer = Peer {
             controller at 92 % of the rate",
     settings: &settings(
         SETTINGS,
-        ["asynchronous", "10000", "4194304", "4194304", "1472", "5000", "3", "", "", "92", "64000"],
+        ["asynchronous", "10000", "4194304", "4194304", "1472", "5000", "3", "", "", "", "92", "64000", ""],
     ),
     abilities: Abilities { fits_packets: true, ..BASE.abilities },
     ..BASE
@@ -53,18 +53,25 @@ const BASE: Peer = Peer {
     calls: Calls { open, participant: Some(open_participant), version },
 };
 
-const SETTINGS: [(&str, &str); 11] = [
-    ("publish_mode", "PublishModeQosPolicy: synchronous or asynchronous"),
+const SETTINGS: [(&str, &str); 13] = [
+    ("publish_mode", "PublishModeQosPolicy: synchronous or asynchronous; empty: synchronous"),
     ("heartbeat_period_us", "RTPSReliableWriterQos.times.heartbeatPeriod, microseconds; empty: 3 seconds"),
-    ("socket_receive_buffer", "UDPv4TransportDescriptor.receiveBufferSize, bytes; 0: the system's default"),
-    ("socket_send_buffer", "UDPv4TransportDescriptor.sendBufferSize, bytes; 0: the system's default"),
-    ("max_message_size", "UDPv4TransportDescriptor.maxMessageSize, bytes"),
-    ("max_samples", "ResourceLimitsQosPolicy.max_samples of both ends: limit of unacknowledged samples"),
+    (
+        "socket_receive_buffer",
+        "UDPv4TransportDescriptor.receiveBufferSize, bytes; empty: the system's default",
+    ),
+    ("socket_send_buffer", "UDPv4TransportDescriptor.sendBufferSize, bytes; empty: the system's default"),
+    ("max_message_size", "UDPv4TransportDescriptor.maxMessageSize, bytes; empty: 65500"),
+    (
+        "max_samples",
+        "ResourceLimitsQosPolicy.max_samples of both ends: limit of unacknowledged samples; empty: 5000",
+    ),
     (
         "history_round_trips",
         "lowers max_samples of the writer to what a known link carries in these and 100 ms",
     ),
     ("nack_response_delay_us", "RTPSReliableWriterQos.times.nackResponseDelay; empty: 5 milliseconds"),
+    ("nack_suppression_us", "RTPSReliableWriterQos.times.nackSupressionDuration; empty: 0"),
     (
         "heartbeat_response_delay_us",
         "RTPSReliableReaderQos.times.heartbeatResponseDelay; empty: 5 milliseconds",
@@ -74,7 +81,14 @@ const SETTINGS: [(&str, &str); 11] = [
         "flow_burst_bytes",
         "flow controller: bytes per period, which follows from the rate, 1 millisecond at least",
     ),
+    (
+        PROFILES,
+        "XML file whose default profiles replace Fast DDS's defaults; settings that are not empty override it",
+    ),
 ];
+
+/// The setting that names a file.
+const PROFILES: &str = "profiles_file";
 
 fn version() -> String {
     FASTDDS.version()
@@ -97,14 +111,29 @@ fn configuration(options: &NodeOptions) -> Result<String, PeerError> {
         lines += &format!("max_instances={instances}\nmax_samples_per_instance={share}\n");
     }
     lines += &limits(options)?;
+    if let Some(file) = options.setting::<String>(PROFILES)? {
+        check_profiles(&file)?;
+    }
     for (name, value) in &options.settings {
-        if name != "publish_mode" {
+        if name != "publish_mode" && name != PROFILES {
             // The shim reads numbers, and reads anything else as 0.
             options.setting::<i64>(name)?;
         }
         lines += &format!("{name}={value}\n");
     }
     Ok(lines)
+}
+
+/// Whether the file has profiles that apply; Fast DDS would ignore others without an error.
+fn check_profiles(file: &str) -> Result<(), PeerError> {
+    let refused = |why: String| PeerError::Engine(format!("{PROFILES} {file}: {why}"));
+    let text = std::fs::read_to_string(file).map_err(|error| refused(error.to_string()))?;
+    let is_default = |quote: char| text.contains(&format!("is_default_profile={quote}true{quote}"));
+    if is_default('"') || is_default('\'') {
+        return Ok(());
+    }
+    let why = "no profile applies: mark those of participant, data_writer and data_reader with";
+    Err(refused(format!("{why} is_default_profile=\"true\"")))
 }
 
 /// What follows from the size of samples and from the link, where one is known.
@@ -145,5 +174,24 @@ mod tests {
         let expected = "writer_max_samples=1625\nflow_bytes_per_period=69000\nflow_period_ms=6\n";
         assert_eq!(of(&LINKS, link(100_000_000, 10)), expected);
         assert_eq!((of(&LINKS, None), of(&TUNED, link(100_000_000, 10))), (String::new(), String::new()));
+    }
+
+    #[test]
+    fn a_profiles_file_is_refused_by_name_and_cause() {
+        let folder = std::env::temp_dir().join(format!("weir-profiles-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        let checked = |name: &str, text: Option<&str>| {
+            let file = folder.join(name);
+            if let Some(text) = text {
+                std::fs::write(&file, text).unwrap();
+            }
+            check_profiles(&file.display().to_string()).map_err(|error| error.to_string())
+        };
+        let missing = checked("missing.xml", None).unwrap_err();
+        assert!(missing.contains("missing.xml: No such file"), "{missing}");
+        let unmarked = checked("unmarked.xml", Some("<profiles/>")).unwrap_err();
+        assert!(unmarked.contains("unmarked.xml: no profile applies"), "{unmarked}");
+        assert_eq!(checked("good.xml", Some("<data_writer is_default_profile=\"true\"/>")), Ok(()));
+        std::fs::remove_dir_all(&folder).unwrap();
     }
 }

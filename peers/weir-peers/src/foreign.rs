@@ -137,7 +137,7 @@ impl Shim {
             on_sample: pass_on,
             context: ptr::from_ref(&*context).cast_mut().cast(),
         };
-        let mut error = [0_u8; 256];
+        let mut error = [0_u8; ERROR_BYTES];
         // SAFETY: everything that the options point to lives until the call returns; the context lives
         // until `close` has returned (see `Drop`).
         let raw = unsafe { (self.open)(&raw const raw_options, error.as_mut_ptr().cast(), error.len()) };
@@ -150,6 +150,9 @@ impl Shim {
 fn text(text: &str) -> Result<CString, PeerError> {
     CString::new(text).map_err(|error| PeerError::Engine(error.to_string()))
 }
+
+/// Room for the text of an error, with the name of a file.
+const ERROR_BYTES: usize = 1024;
 
 /// The error that a shim left as text.
 fn failed(what: &str, error: &[u8]) -> PeerError {
@@ -196,7 +199,7 @@ impl Shim {
             on_sample: ignore,
             context: ptr::null_mut(),
         };
-        let mut error = [0_u8; 256];
+        let mut error = [0_u8; ERROR_BYTES];
         // SAFETY: everything that the options point to lives until the call returns.
         let raw = unsafe {
             (self.open_participant)(&raw const raw_options, error.as_mut_ptr().cast(), error.len())
@@ -243,7 +246,7 @@ impl OpenParticipant {
             on_sample: arrive,
             context: context.cast_mut().cast(),
         };
-        let mut error = [0_u8; 256];
+        let mut error = [0_u8; ERROR_BYTES];
         // SAFETY: the participant is open, and everything that the options point to lives until the call returns; the
         // listener lives until the participant is closed (see `Drop`): a box does not move when the list grows.
         let raw =

@@ -27,7 +27,7 @@ mod int2dds;
 mod rustdds;
 #[cfg(any(feature = "dust_dds", feature = "int2dds", feature = "rustdds"))]
 mod test_data;
-#[cfg(all(test, any(feature = "cyclonedds", feature = "fastdds")))]
+#[cfg(all(test, any(feature = "cyclonedds", feature = "fastdds", feature = "rustdds")))]
 mod test_options;
 #[cfg(any(feature = "aeron", feature = "dust_dds", feature = "zeromq"))]
 mod worker;

@@ -15,6 +15,7 @@ pub(crate) fn options(settings: &[Setting], link: Option<LinkOptions>) -> NodeOp
     }
 }
 
+#[cfg(any(feature = "cyclonedds", feature = "fastdds"))]
 pub(crate) fn link(rate_bps: u64, round_trip_ms: u64) -> Option<LinkOptions> {
     Some(LinkOptions { rate_bps, round_trip: Duration::from_millis(round_trip_ms) })
 }

@@ -201,6 +201,10 @@ const RUNS: &[(&str, &str)] = &[
          --warmup 200ms --repeat 3",
     ),
     (
+        "comparison-unpinned.jsonl",
+        "bench --interface lo --engines all --cpus none --keep-awake --duration 500ms --warmup 200ms --repeat 3",
+    ),
+    (
         "stages-block.jsonl",
         "bench --interface lo --breakdown --sizes 32,8k --duration 1s --wait block --reliability reliable",
     ),
@@ -280,7 +284,7 @@ mod tests {
     fn a_page_has_the_results_that_begin_with_its_name() {
         let known: Vec<&str> = RUNS.iter().map(|(name, _)| stem(name)).collect();
         let of = |page: &str| known.iter().filter(|name| is_part_of(name, page)).count();
-        assert_eq!((of("links"), of("comparison"), of("link")), (5, 2, 0));
+        assert_eq!((of("links"), of("comparison"), of("link")), (5, 3, 0));
     }
 
     #[test]

@@ -257,16 +257,7 @@ mod tests {
             let error = text.parse::<VethSpec>().unwrap_err().to_string();
             assert!(error.contains(expected), "{text}: {error}");
         };
-        for text in [
-            "",
-            "wifi",
-            "veth,",
-            "veth,mtu",
-            "veth,mtu=x",
-            "veth,loss=0.001",
-            "veth,gso=maybe",
-            "veth,rate=1T",
-        ] {
+        for text in ["", "wifi", "veth,", "veth,mtu", "veth,mtu=x", "veth,gso=maybe", "veth,rate=1T"] {
             check(text, "is not a link: expected veth[,");
         }
         check("veth,mtu=100", "mtu of --link");
@@ -276,6 +267,10 @@ mod tests {
         check("veth,burst=9k", "needs a rate");
         check("veth,mtu=9000,rate=1G,burst=9000", "at least one packet");
         check("veth,loss=100%", "less than 100%");
+        check(
+            "veth,loss=0.001",
+            "`loss=0.001` of --link: expected percent below 100, with at most two decimals",
+        );
         check("veth,loss=200%", "`loss=200%` of --link: expected percent below 100");
         check("veth,loss=1%,gso=on", "lose whole sends");
     }

@@ -23,11 +23,13 @@ pub(super) fn all() -> Vec<Goal> {
     goals
 }
 
-const PEERS: [&str; 4] = ["cyclonedds", "cyclonedds-tuned", "fastdds", "fastdds-tuned"];
-/// Not a DDS implementation: always reliable.
+const PEERS: [&str; 5] = ["cyclonedds", "cyclonedds-tuned", "fastdds", "fastdds-tuned", "rustdds-tuned"];
+/// No DDS implementations: reliable, and they gather samples without being asked.
+const OTHERS: [&str; 5] = ["aeron", "aeron-tuned", "zenoh-udp", "zenoh-tcp", "zeromq"];
 const AERON: [&str; 2] = ["aeron", "aeron-tuned"];
 const UDP: &str = "udp";
-const BEST_PEER: &str = "best peer";
+const BEST_PEER: &str = "best DDS engine";
+const BEST_ENGINE: &str = "best engine";
 const SIZES: [u64; 3] = [32, 1024, 8192];
 use Reliability::{BestEffort, Reliable};
 
@@ -58,6 +60,11 @@ fn one_way(goals: &mut Vec<Goal>) {
             goals.extend(bases.map(|(name, limit, base)| {
                 Goal::new(&measure, Limit::AtMost(limit), P50, ours.clone()).against(name, Side(vec![base]))
             }));
+            if reliability == Reliable {
+                let engines = ["cyclonedds", "fastdds"].into_iter().chain(OTHERS);
+                let all = engines.map(|engine| latency(engine, reliability, size)).collect();
+                goals.push(Goal::new(&measure, Limit::Any, P50, ours).against(BEST_ENGINE, Side(all)));
+            }
         }
     }
 }
@@ -108,6 +115,11 @@ fn streams(series: &'static str, engines: &[&'static str], size: u64, batched: &
     Side(engines.iter().flat_map(of).collect())
 }
 
+/// The reliable streams of all engines but ours, DDS or not.
+fn all_streams(size: u64, batched: &[bool]) -> Side {
+    streams("streams", &[&PEERS[..], &OTHERS].concat(), size, batched)
+}
+
 fn batched(goals: &mut Vec<Goal>) {
     // Longer samples are coalesced without a policy, too.
     for (size, ours, rate, times) in
@@ -118,10 +130,7 @@ fn batched(goals: &mut Vec<Goal>) {
         goals.push(goal(Limit::AtLeast(rate)));
         let peers = streams("streams", &PEERS, size, &[true, false]);
         goals.push(goal(Limit::AtLeast(times)).against(BEST_PEER, peers));
-        if size == 32 {
-            let aeron = streams("streams", &AERON, size, &[false, true]);
-            goals.push(goal(Limit::Any).against("Aeron", aeron));
-        }
+        goals.push(goal(Limit::Any).against(BEST_ENGINE, all_streams(size, &[true, false])));
     }
 }
 
@@ -154,7 +163,11 @@ fn best_effort(goals: &mut Vec<Goal>) {
 fn unbatched(goals: &mut Vec<Goal>) {
     for (size, times) in [(32, 6.0), (1024, 4.0), (8192, 2.0)] {
         let measure = format!("reliable, unbatched, {}, zero lost", format_size(size));
-        goals.push(unbatched_stream(measure, times, RATE, "streams", size));
+        goals.push(unbatched_stream(&measure, times, RATE, "streams", size));
+        let ours = streams("streams", &[OURS], size, &[false]);
+        goals.push(
+            Goal::new(measure, Limit::Any, RATE, ours).against(BEST_ENGINE, all_streams(size, &[false])),
+        );
     }
 }
 

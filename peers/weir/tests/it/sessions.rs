@@ -4,6 +4,7 @@
     feature = "aeron",
     feature = "cyclonedds",
     feature = "fastdds",
+    feature = "rustdds",
     feature = "zenoh",
     feature = "zeromq"
 ))]
@@ -37,6 +38,7 @@ fn a_short_session(engine: &str, more: &str) {
     feature = "aeron",
     feature = "cyclonedds",
     feature = "fastdds",
+    feature = "rustdds",
     feature = "zenoh",
     feature = "zeromq"
 ))]
@@ -129,6 +131,20 @@ fn rustdds_is_measured_or_its_failure_told() {
     a_session_that_may_fail("rustdds", &["32", "8k"]);
 }
 
+/// Tuned, it loses no reliable sample.
+#[cfg(feature = "rustdds")]
+#[test]
+fn rustdds_tuned_is_measured() {
+    let domain = crate::support::Domain::claim();
+    let words = format!(
+        "--engines rustdds-tuned --tests throughput --reliability reliable --sizes 32,8k --batch 0 --format json \
+         --domain {domain} --cpus none"
+    );
+    let document = Scene::new().bench(&words).expect_code(0).json();
+    assert_eq!(document["cases"].as_array().unwrap().len(), 2, "{document}");
+    document["cases"].as_array().unwrap().iter().for_each(check);
+}
+
 #[cfg(feature = "int2dds")]
 #[test]
 fn int2dds_is_measured_or_its_failure_told() {
@@ -146,6 +162,53 @@ fn settings_from_a_file_are_in_the_results() {
     );
     let document = scene.bench(&format!("{words} --settings mine.toml")).expect_code(0).json();
     assert_eq!(document["cases"][0]["settings"]["engine.max_samples"], "77");
+}
+
+/// The settings name the user's own file, which applies, or is refused by its name and the cause.
+#[cfg(any(feature = "cyclonedds", feature = "fastdds"))]
+fn a_file_of_the_engines_own(engine: &str, setting: &str, good: &str, bad: &str, cause: &str) {
+    let domain = crate::support::Domain::claim();
+    let bench = |file: &str| {
+        let scene = Scene::new();
+        std::fs::write(scene.path("good.xml"), good).unwrap();
+        std::fs::write(scene.path("bad.xml"), bad).unwrap();
+        std::fs::write(scene.path("mine.toml"), format!("[{engine}]\n{setting} = '{file}'\n")).unwrap();
+        scene.bench(&format!(
+            "--engines {engine} --tests throughput --sizes 32 --batch 0 --reliability reliable --format json \
+             --domain {domain} --cpus none --settings mine.toml"
+        ))
+    };
+    let measured = bench("good.xml").expect_code(0).json();
+    check(&measured["cases"][0]);
+    assert_eq!(measured["cases"][0]["settings"][format!("engine.{setting}")], "good.xml");
+    for (file, cause) in [("bad.xml", cause), ("missing.xml", "missing.xml")] {
+        let refused = bench(file).expect_code(3).json();
+        let reason = refused["cases"][0]["not_measured"]["reason"].as_str().unwrap().to_owned();
+        assert!(reason.contains(file) && reason.contains(cause), "{reason}");
+    }
+}
+
+#[cfg(feature = "cyclonedds")]
+#[test]
+fn cyclonedds_takes_a_configuration_of_its_own() {
+    let file =
+        |element: &str| format!("<CycloneDDS><Domain><Internal>{element}</Internal></Domain></CycloneDDS>");
+    let (good, bad) = (file("<NackDelay>2ms</NackDelay>"), file("<Nonsense/>"));
+    a_file_of_the_engines_own("cyclonedds", "uri", &good, &bad, "Nonsense: unknown element");
+}
+
+#[cfg(feature = "fastdds")]
+#[test]
+fn fastdds_takes_profiles_of_its_own() {
+    let file = |element: &str| {
+        format!(
+            "<profiles xmlns=\"http://www.eprosima.com/XMLSchemas/fastRTPS_Profiles\">\
+             <data_writer profile_name=\"w\" is_default_profile=\"true\">{element}</data_writer></profiles>"
+        )
+    };
+    let (good, bad) =
+        (file("<qos><publishMode><kind>ASYNCHRONOUS</kind></publishMode></qos>"), file("<nonsense/>"));
+    a_file_of_the_engines_own("fastdds", "profiles_file", &good, &bad, "nonsense");
 }
 
 #[test]
