@@ -197,31 +197,11 @@ impl LimitsTable {
         (history, resources): (History, ResourceLimits),
         is_keyed: bool,
     ) -> Result<()> {
-        let EndpointLimits { samples, instances, .. } = self.limits.endpoint;
-        let max_samples = resources.max_samples.map_or(0, |max| max as usize);
-        let max_instances = resources.max_instances.filter(|_| is_keyed).map_or(0, |max| max as usize);
-        let known = if is_keyed {
-            instances.min(if max_instances > 0 { max_instances } else { instances })
-        } else {
-            1
-        };
-        let depth = match history {
-            History::KeepLast(depth) => (depth.max(1) as usize).saturating_mul(known),
-            History::KeepAll => 0,
-        };
-        let checks = [
-            ("samples", samples, depth, "KEEP_LAST keeps"),
-            ("samples", samples, max_samples, "RESOURCE_LIMITS (max_samples) allows"),
-            ("instances", instances, max_instances, "RESOURCE_LIMITS (max_instances) allows"),
-        ];
-        match checks.into_iter().find(|(_, limit, needed, _)| needed > limit) {
-            Some((key, limit, needed, why)) => {
-                let error =
-                    self.too_small(key, (limit, needed), &format!("{why} {needed} on the topic {topic:?}"));
-                Err(DdsError::OutOfResources(error.to_string()))
-            }
-            None => Ok(()),
-        }
+        let maxima = (resources.max_samples, resources.max_instances);
+        self.limits.endpoint.check(history, maxima, is_keyed).map_err(|it| {
+            let why = format!("{} {} on the topic {topic:?}", it.why, it.needed);
+            DdsError::OutOfResources(self.too_small(it.key, (it.limit, it.needed), &why).to_string())
+        })
     }
 
     fn too_small(&self, key: &'static str, (limit, needed): (usize, usize), why: &str) -> LimitsError {

@@ -35,7 +35,13 @@ pub trait Driver {
     /// Returns the time of a monotonic clock, nanoseconds since any start but 0.
     fn now(&mut self) -> Time;
 
-    /// Sends a datagram from a socket.
+    /// Returns the length of the longest datagram that the stack carries, in bytes: what a packet of Ethernet holds.
+    /// Longer samples are sent in fragments.
+    fn datagram_max(&self) -> usize {
+        1_472
+    }
+
+    /// Sends a datagram from a socket. It is no longer than [`datagram_max`](Self::datagram_max).
     ///
     /// # Errors
     /// When the stack does not work.

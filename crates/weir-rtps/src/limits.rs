@@ -6,6 +6,7 @@
 
 use crate::config;
 use crate::discovery_data::DiscoveryLimits;
+use crate::qos::History;
 
 /// What a participant may hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -122,6 +123,53 @@ impl EndpointLimits {
         early_samples: 32,
         reassemblies: 2,
     };
+
+    /// Checks that there is room for what the policies of an endpoint keep. `max_samples`, `max_instances`: those of
+    /// RESOURCE_LIMITS, if it has any.
+    ///
+    /// # Errors
+    /// The first limit that is too small.
+    pub fn check(
+        &self,
+        history: History,
+        (max_samples, max_instances): (Option<u32>, Option<u32>),
+        is_keyed: bool,
+    ) -> Result<(), LimitTooSmall> {
+        let max_samples = max_samples.map_or(0, |max| max as usize);
+        let max_instances = max_instances.filter(|_| is_keyed).map_or(0, |max| max as usize);
+        let known = match (is_keyed, max_instances) {
+            (false, _) => 1,
+            (true, 0) => self.instances,
+            (true, max) => self.instances.min(max),
+        };
+        let depth = match history {
+            History::KeepLast(depth) => (depth.max(1) as usize).saturating_mul(known),
+            History::KeepAll => 0,
+        };
+        let checks = [
+            ("samples", self.samples, depth, "KEEP_LAST keeps"),
+            ("samples", self.samples, max_samples, "RESOURCE_LIMITS (max_samples) allows"),
+            ("instances", self.instances, max_instances, "RESOURCE_LIMITS (max_instances) allows"),
+        ];
+        match checks.into_iter().find(|(_, limit, needed, _)| needed > limit) {
+            Some((key, limit, needed, why)) => Err(LimitTooSmall { key, limit, needed, why }),
+            None => Ok(()),
+        }
+    }
+}
+
+/// A limit that is too small for the policies of an endpoint.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the limit `{key}` is {limit}, too few: {why} {needed}")]
+pub struct LimitTooSmall {
+    /// The limit's name.
+    pub key: &'static str,
+    /// Its value.
+    pub limit: usize,
+    /// The least value that the policies need.
+    pub needed: usize,
+    /// The policy, and its verb.
+    pub why: &'static str,
 }
 
 #[cfg(test)]

@@ -12,20 +12,27 @@
 //! `weir-dds`: asynchronous publishing, static peers of a file, the sizes of packets beyond those of Ethernet, group
 //! presentation, exclusive ownership, and user data by multicast.
 
+mod paths;
+#[cfg(test)]
+mod tests;
+
 use alloc::sync::Arc;
 use alloc::vec;
 use alloc::vec::Vec;
-use core::net::SocketAddrV4;
 
-use weir_wire::{EntityId, SequenceNumber, Timestamp};
+use paths::Paths;
+use weir_wire::{EntityId, Guid, GuidPrefix, SequenceNumber, Timestamp};
 
+use crate::config;
 use crate::discovery_event::{DiscoveryEvent, RemoteEndpoint};
 use crate::driver::{Driver, Parts, Port};
+use crate::limits::LimitTooSmall;
 use crate::outbox::Outbox;
 use crate::participant::{LocalEndpoint, LocalEndpointError, ParticipantConfig, ParticipantCore};
 use crate::path::Path;
-use crate::qos::{Durability, Reliability, XCDR1};
+use crate::qos::{Durability, LivelinessKind, Reliability, XCDR1};
 use crate::reader::{RawSample, ReaderConfig, ReaderCore, WriterPolicies, WriterProxyConfig};
+use crate::receiver::batch;
 use crate::receiver::unlocked::{Cores, UnlockedReceiver};
 use crate::time::Time;
 use crate::writer::{Change, ReaderProxyConfig, WriteRefused, WriterConfig, WriterCore};
@@ -38,35 +45,86 @@ pub struct Station<D, const WRITERS: usize, const READERS: usize> {
     receiver: UnlockedReceiver,
     writers: [WriterCore; WRITERS],
     readers: [ReaderCore; READERS],
+    /// How the liveliness of each writer is asserted.
+    liveliness: [LivelinessKind; WRITERS],
+    paths: Paths,
     outbox: Outbox,
     buffer: Vec<u8>,
+    datagram_max: usize,
+    counters: StationCounters,
+}
+
+/// What a station could not do, and what discovery has reported to it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct StationCounters {
+    /// Datagrams that were not sent: they are longer than [`Driver::datagram_max`]. Samples are never; announcements
+    /// with long names, partitions or user data may be, and then peers do not discover what they announce.
+    pub datagrams_too_long: u64,
+    /// Datagrams that were not sent: the stack failed.
+    pub datagrams_failed: u64,
+    /// Pairs of our endpoints and others whose policies prevent a match.
+    pub incompatible_qos: u64,
+    /// Endpoints of a topic whose types differ.
+    pub inconsistent_topics: u64,
+    /// Our writers that were not asserted within their lease.
+    pub liveliness_lost: u64,
 }
 
 /// Why a station cannot start.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum StationError<E> {
     /// The group of discovery cannot be joined.
+    #[error("the group of discovery cannot be joined: {0:?}")]
     Driver(E),
     /// An endpoint cannot be announced.
+    #[error(transparent)]
     Endpoint(LocalEndpointError),
+    /// Two endpoints have the same entity id.
+    #[error("two endpoints have the entity id {0:?}: give each its own")]
+    SameEntity(EntityId),
+    /// A core has another GUID than its endpoint is announced with.
+    #[error("the core of the endpoint {announced:?} has the GUID {core:?}: give both the same")]
+    OtherGuid {
+        /// The GUID in the configuration of the core.
+        core: Guid,
+        /// The participant's prefix, and the entity id of the endpoint.
+        announced: Guid,
+    },
+    /// The limits table has no room for what an endpoint keeps.
+    #[error("endpoint {0:?}: {1}")]
+    Limits(EntityId, LimitTooSmall),
+    /// The stack carries only datagrams that are shorter than those every host accepts.
+    #[error("the longest datagram of the driver is {0} bytes: it must be at least {min}", min = config::DATAGRAM_MIN_BYTES)]
+    DatagramMax(usize),
 }
 
 impl<D: Driver, const WRITERS: usize, const READERS: usize> Station<D, WRITERS, READERS> {
     /// Starts a participant. Each endpoint is given as it is announced and as its core is configured; both have the
-    /// same entity id. A core has the GUID of the participant with that id.
+    /// same entity id, which no other endpoint has. A core has the GUID of the participant with that id. If the
+    /// participant has a limits table, it applies to all cores.
     ///
     /// # Errors
-    /// The group of discovery cannot be joined, or an endpoint cannot be announced.
+    /// The group of discovery cannot be joined, an endpoint cannot be announced, or the configuration contradicts
+    /// itself.
     pub fn new(
         mut driver: D,
         config: ParticipantConfig,
-        writers: [(LocalEndpoint, WriterConfig); WRITERS],
-        readers: [(LocalEndpoint, ReaderConfig); READERS],
+        mut writers: [(LocalEndpoint, WriterConfig); WRITERS],
+        mut readers: [(LocalEndpoint, ReaderConfig); READERS],
     ) -> Result<Self, StationError<D::Error>> {
+        let datagram_max = driver.datagram_max().min(config::DATAGRAM_MAX_BYTES);
+        if datagram_max < config::DATAGRAM_MIN_BYTES {
+            return Err(StationError::DatagramMax(datagram_max));
+        }
+        prepare_writers(&config, datagram_max, &mut writers)?;
+        prepare_readers(&config, &mut readers)?;
         if let Some(group) = config.metatraffic_multicast {
             driver.join_multicast(*group.ip()).map_err(StationError::Driver)?;
         }
         let now = driver.now();
+        let paths = Paths::new(&config);
         let mut discovery = ParticipantCore::new(config, now);
         for (endpoint, _) in &writers {
             discovery.add_writer(now, endpoint.clone()).map_err(StationError::Endpoint)?;
@@ -78,21 +136,26 @@ impl<D: Driver, const WRITERS: usize, const READERS: usize> Station<D, WRITERS, 
             driver,
             discovery,
             receiver: UnlockedReceiver::default(),
+            liveliness: writers.each_ref().map(|(endpoint, _)| endpoint.qos.liveliness.kind),
             writers: writers.map(|(_, config)| WriterCore::new(config)),
             readers: readers.map(|(_, config)| ReaderCore::new(config)),
+            paths,
             outbox: Outbox::new(),
-            buffer: vec![0; DATAGRAM_MAX],
+            buffer: vec![0; datagram_max],
+            datagram_max,
+            counters: StationCounters::default(),
         })
     }
 
     /// Receives what has arrived, does what is due, and sends. Returns when the next call is due, unless something
     /// arrives before.
     ///
+    /// It receives a limited number of datagrams. If more have arrived, the next call is due at once.
+    ///
     /// # Errors
     /// The stack does not work.
     pub fn poll(&mut self) -> Result<Option<Time>, D::Error> {
-        self.receive_metatraffic()?;
-        self.receive_user_data()?;
+        let has_more = self.receive_metatraffic()? | self.receive_user_data()?;
         let now = self.driver.now();
         let is_due = |at: Option<Time>| at.is_some_and(|at| at <= now);
         if is_due(self.discovery.next_timeout()) {
@@ -116,11 +179,12 @@ impl<D: Driver, const WRITERS: usize, const READERS: usize> Station<D, WRITERS, 
         self.send(Port::User)?;
         let writers = self.writers.iter().filter_map(WriterCore::next_timeout);
         let readers = self.readers.iter().filter_map(ReaderCore::next_timeout);
-        Ok(self.discovery.next_timeout().into_iter().chain(writers).chain(readers).min())
+        let timeouts = self.discovery.next_timeout().into_iter().chain(writers).chain(readers);
+        Ok(timeouts.chain(has_more.then_some(now)).min())
     }
 
     /// Writes a sample, and sends it if its writer's window and path permit. `timestamp`: when it was written, by a
-    /// clock that the readers know.
+    /// clock that the readers know. Asserts the liveliness of the writer.
     ///
     /// # Errors
     /// The stack does not work.
@@ -138,7 +202,26 @@ impl<D: Driver, const WRITERS: usize, const READERS: usize> Station<D, WRITERS, 
         let written = core.write_change(now, timestamp, change);
         core.poll_transmit(now, &mut self.outbox);
         self.send(Port::User)?;
+        if written.is_ok() && self.liveliness[writer] != LivelinessKind::Automatic {
+            self.note_assertion(now, writer)?;
+        }
         Ok(written)
+    }
+
+    /// Asserts the liveliness of a writer, as a write does.
+    ///
+    /// # Errors
+    /// The stack does not work.
+    ///
+    /// # Panics
+    /// There is no such writer.
+    pub fn assert_liveliness(&mut self, writer: usize) -> Result<(), D::Error> {
+        let now = self.driver.now();
+        if self.liveliness[writer] == LivelinessKind::ManualByTopic {
+            self.writers[writer].assert_liveliness(now, &mut self.outbox);
+            self.send(Port::User)?;
+        }
+        self.note_assertion(now, writer)
     }
 
     /// Passes the next sample of a reader to `f`. Returns whether there was one.
@@ -164,6 +247,16 @@ impl<D: Driver, const WRITERS: usize, const READERS: usize> Station<D, WRITERS, 
         &self.discovery
     }
 
+    /// Returns counts of what could not be done, and of what discovery has reported.
+    pub fn counters(&self) -> StationCounters {
+        self.counters
+    }
+
+    /// Returns counts of what was received from writers and readers.
+    pub fn received(&self) -> batch::Counters {
+        self.receiver.counters()
+    }
+
     /// The driver: to wait for what arrives.
     pub fn driver_mut(&mut self) -> &mut D {
         &mut self.driver
@@ -180,57 +273,66 @@ impl<D: Driver, const WRITERS: usize, const READERS: usize> Station<D, WRITERS, 
         self.send(Port::Metatraffic)
     }
 
-    fn receive_metatraffic(&mut self) -> Result<(), D::Error> {
+    fn note_assertion(&mut self, now: Time, writer: usize) -> Result<(), D::Error> {
+        self.discovery.assert_writer(now, now, self.writers[writer].guid().entity);
+        self.discovery.poll_transmit(now, &mut self.outbox);
+        self.send(Port::Metatraffic)
+    }
+
+    /// Returns whether more may have arrived.
+    fn receive_metatraffic(&mut self) -> Result<bool, D::Error> {
+        let mut has_more = false;
         for port in [Port::Metatraffic, Port::Group] {
-            for _ in 0..BATCH {
+            let mut left = BATCH;
+            while let Some(rest) = left.checked_sub(1) {
                 let Some((len, from)) = self.driver.receive(port, &mut self.buffer)? else { break };
+                left = rest;
                 let (now, datagram) = (self.driver.now(), &self.buffer[..len]);
                 match port {
                     Port::Group => self.discovery.handle_group_datagram(now, from, datagram),
                     _ => self.discovery.handle_datagram(now, from, datagram),
                 }
             }
+            has_more |= left == 0;
         }
-        Ok(())
+        Ok(has_more)
     }
 
-    fn receive_user_data(&mut self) -> Result<(), D::Error> {
-        for _ in 0..BATCH {
+    /// Returns whether more may have arrived.
+    fn receive_user_data(&mut self) -> Result<bool, D::Error> {
+        let mut left = BATCH;
+        while let Some(rest) = left.checked_sub(1) {
             let Some((len, _)) = self.driver.receive(Port::User, &mut self.buffer)? else { break };
+            left = rest;
             let now = self.driver.now();
             let prefix = self.discovery.config().guid_prefix;
             let (mut writers, mut readers) = (self.writers.each_mut(), self.readers.each_mut());
             let cores = Cores { prefix, writers: &mut writers, readers: &mut readers };
             self.receiver.receive(now, cores, [&self.buffer[..len]], &mut self.outbox);
         }
-        self.send(Port::User)
+        self.send(Port::User)?;
+        Ok(left == 0)
     }
 
     /// Matches endpoints, and takes back matches.
     fn apply_events(&mut self, now: Time) {
         while let Some(event) = self.discovery.poll_event() {
             match event {
-                DiscoveryEvent::ReaderMatched { writer, reader } => {
-                    let filter = reader.content_filter.clone();
-                    let guid = reader.guid;
-                    if let Some(core) = self.writer(writer) {
-                        core.match_reader(now, proxy_of(reader));
-                        core.set_content_filter(guid, filter.as_deref());
-                    }
-                }
+                DiscoveryEvent::ReaderMatched { writer, reader } => self.match_reader(now, writer, reader),
                 DiscoveryEvent::ReaderChanged { writer, reader } => {
+                    let (path, segment_max) = (self.paths.to(&reader.destinations), self.segment_max());
                     if let Some(core) = self.writer(writer) {
                         core.set_content_filter(reader.guid, reader.content_filter.as_deref());
-                        let path = Some(Path::default());
-                        core.move_reader(now, reader.guid, reader.destinations, None, SEGMENT_MAX, path);
+                        core.move_reader(now, reader.guid, reader.destinations, None, segment_max, path);
                     }
                 }
                 DiscoveryEvent::ReaderUnmatched { writer, reader } => {
                     self.writer(writer).into_iter().for_each(|core| core.unmatch_reader(now, reader));
                 }
                 DiscoveryEvent::WriterMatched { reader, writer } => {
+                    let is_here = writer.destinations.iter().any(|to| self.paths.is_own(*to.ip()));
                     if let Some(core) = self.reader(reader) {
-                        match_writer(now, core, writer);
+                        match_writer(now, core, writer, is_here);
                     }
                 }
                 DiscoveryEvent::WriterChanged { reader, writer } => {
@@ -245,9 +347,28 @@ impl<D: Driver, const WRITERS: usize, const READERS: usize> Station<D, WRITERS, 
                 DiscoveryEvent::WriterUnmatched { reader, writer } => {
                     self.reader(reader).into_iter().for_each(|core| core.unmatch_writer(now, writer));
                 }
-                _ => {}
+                DiscoveryEvent::OfferedIncompatibleQos { .. }
+                | DiscoveryEvent::RequestedIncompatibleQos { .. } => self.counters.incompatible_qos += 1,
+                DiscoveryEvent::InconsistentTopic { .. } => self.counters.inconsistent_topics += 1,
+                DiscoveryEvent::LivelinessLost { .. } => self.counters.liveliness_lost += 1,
+                DiscoveryEvent::PathSizeChanged { .. }
+                | DiscoveryEvent::ParticipantDiscovered { .. }
+                | DiscoveryEvent::ParticipantLost { .. } => {}
             }
         }
+    }
+
+    fn match_reader(&mut self, now: Time, writer: EntityId, reader: RemoteEndpoint) {
+        let (path, segment_max) = (self.paths.to(&reader.destinations), self.segment_max());
+        let Some(core) = self.writer(writer) else { return };
+        let (guid, filter) = (reader.guid, reader.content_filter.clone());
+        core.match_reader(now, proxy_of(reader, segment_max, path));
+        core.set_content_filter(guid, filter.as_deref());
+    }
+
+    /// The longest datagram on every path.
+    fn segment_max(&self) -> u16 {
+        u16::try_from(self.datagram_max).unwrap_or(u16::MAX)
     }
 
     fn writer(&mut self, entity: EntityId) -> Option<&mut WriterCore> {
@@ -266,20 +387,81 @@ impl<D: Driver, const WRITERS: usize, const READERS: usize> Station<D, WRITERS, 
     }
 
     fn send_outbox(&mut self, from: Port) -> Result<(), D::Error> {
+        let mut result = Ok(());
         for item in &self.outbox.items {
             let parts = <[&[u8]; 2]>::from(self.outbox.parts(item));
             let len = parts[0].len() + parts[1].len();
             let segment = if item.segment == 0 { len } else { usize::from(item.segment) };
             for start in (0..len).step_by(segment.max(1)) {
                 let datagram = cut(parts, start, start + segment);
-                item.to.iter().try_for_each(|to: &SocketAddrV4| self.driver.send(from, *to, datagram))?;
+                for to in item.to.iter() {
+                    if datagram[0].len() + datagram[1].len() > self.datagram_max {
+                        self.counters.datagrams_too_long += 1;
+                        continue;
+                    }
+                    if result.is_ok() {
+                        result = self.driver.send(from, *to, datagram);
+                    }
+                    self.counters.datagrams_failed += u64::from(result.is_err());
+                }
             }
         }
-        Ok(())
+        result
     }
 }
 
-fn proxy_of(reader: RemoteEndpoint) -> ReaderProxyConfig {
+/// Checks writers, and sets what their cores need to know of the participant and the driver.
+fn prepare_writers<E>(
+    participant: &ParticipantConfig,
+    datagram_max: usize,
+    writers: &mut [(LocalEndpoint, WriterConfig)],
+) -> Result<(), StationError<E>> {
+    check_ids(participant.guid_prefix, writers.iter().map(|(endpoint, core)| (endpoint.entity, core.guid)))?;
+    for (endpoint, core) in writers {
+        core.datagram_max = core.datagram_max.min(u16::try_from(datagram_max).unwrap_or(u16::MAX));
+        let Some(table) = participant.table else { continue };
+        let maxima = (core.max_samples, core.max_instances);
+        let checked = table.endpoint.check(core.history, maxima, endpoint.entity.is_keyed());
+        checked.map_err(|error| StationError::Limits(endpoint.entity, error))?;
+        core.limits = Some(table.endpoint);
+    }
+    Ok(())
+}
+
+/// The same for readers.
+fn prepare_readers<E>(
+    participant: &ParticipantConfig,
+    readers: &mut [(LocalEndpoint, ReaderConfig)],
+) -> Result<(), StationError<E>> {
+    check_ids(participant.guid_prefix, readers.iter().map(|(endpoint, core)| (endpoint.entity, core.guid)))?;
+    for (endpoint, core) in readers {
+        let Some(table) = participant.table else { continue };
+        let maxima = (core.max_samples, core.max_instances);
+        let checked = table.endpoint.check(core.history, maxima, core.key_of.is_some());
+        checked.map_err(|error| StationError::Limits(endpoint.entity, error))?;
+        core.limits = Some(table.endpoint);
+    }
+    Ok(())
+}
+
+/// Checks that all ids differ, and are those of the cores.
+fn check_ids<E>(
+    prefix: GuidPrefix,
+    ids: impl Iterator<Item = (EntityId, Guid)> + Clone,
+) -> Result<(), StationError<E>> {
+    for (index, (entity, core)) in ids.clone().enumerate() {
+        if ids.clone().take(index).any(|(other, _)| other == entity) {
+            return Err(StationError::SameEntity(entity));
+        }
+        let announced = Guid::new(prefix, entity);
+        if core != announced {
+            return Err(StationError::OtherGuid { core, announced });
+        }
+    }
+    Ok(())
+}
+
+fn proxy_of(reader: RemoteEndpoint, segment_max: u16, path: Option<Path>) -> ReaderProxyConfig {
     ReaderProxyConfig {
         guid: reader.guid,
         reliable: reader.qos.reliability == Reliability::Reliable,
@@ -288,16 +470,19 @@ fn proxy_of(reader: RemoteEndpoint) -> ReaderProxyConfig {
         group: None,
         vendor: reader.vendor,
         receive_buffer: reader.receive_buffer,
-        segment_max: SEGMENT_MAX,
-        path: Some(Path::default()),
+        segment_max,
+        path,
     }
 }
 
-fn match_writer(now: Time, core: &mut ReaderCore, writer: RemoteEndpoint) {
+/// Matches a writer. `is_here`: it is on this host.
+fn match_writer(now: Time, core: &mut ReaderCore, writer: RemoteEndpoint, is_here: bool) {
     let (guid, destinations, vendor) = (writer.guid, writer.destinations, writer.vendor);
     let reliable = writer.qos.reliability == Reliability::Reliable;
     core.match_writer(now, WriterProxyConfig { guid, reliable, destinations, vendor });
-    core.note_elsewhere(guid);
+    if !is_here {
+        core.note_elsewhere(guid);
+    }
     core.set_liveliness(now, guid, writer.qos.liveliness);
     core.set_writer_policies(guid, WriterPolicies::of(&writer.qos));
     core.note_representation(guid, writer.qos.representation.first().copied().unwrap_or(XCDR1));
@@ -317,188 +502,3 @@ fn cut([head, tail]: Parts<'_>, start: usize, end: usize) -> Parts<'_> {
 
 /// Datagrams that are received at a socket before anything else is done.
 const BATCH: usize = 16;
-/// The longest datagram that is received.
-const DATAGRAM_MAX: usize = 65_507;
-/// The longest datagram that is sent unless a sample needs a longer one: what a packet of Ethernet holds.
-const SEGMENT_MAX: u16 = 1_472;
-
-#[cfg(test)]
-mod tests {
-    use alloc::borrow::ToOwned;
-    use alloc::collections::VecDeque;
-    use alloc::rc::Rc;
-    use core::cell::RefCell;
-    use core::convert::Infallible;
-    use core::net::Ipv4Addr;
-    use core::time::Duration;
-
-    use weir_wire::{Guid, GuidPrefix};
-
-    use super::*;
-    use crate::qos::{History, Qos};
-    use crate::writer::ChangeKind;
-
-    /// Datagrams, and who sent them.
-    type Queue = VecDeque<(Vec<u8>, SocketAddrV4)>;
-
-    /// What is in flight, and the time.
-    #[derive(Default)]
-    struct Wire {
-        now: u64,
-        sent: u64,
-        /// Drops every so many datagrams; 0: none.
-        loses_every: u64,
-        groups: Vec<(u8, Ipv4Addr)>,
-        /// Of each host and port.
-        queues: [[Queue; 3]; 2],
-    }
-
-    /// The end of host 0 or 1.
-    struct End {
-        host: u8,
-        wire: Rc<RefCell<Wire>>,
-    }
-
-    fn address(host: u8, port: Port) -> SocketAddrV4 {
-        SocketAddrV4::new(Ipv4Addr::new(10, 0, 0, host + 1), 7410 + port as u16)
-    }
-
-    impl Driver for End {
-        type Error = Infallible;
-
-        fn now(&mut self) -> Time {
-            Time(self.wire.borrow().now)
-        }
-
-        fn send(&mut self, from: Port, to: SocketAddrV4, datagram: Parts<'_>) -> Result<(), Infallible> {
-            assert_ne!(from, Port::Group);
-            let mut wire = self.wire.borrow_mut();
-            wire.sent += 1;
-            if wire.loses_every > 0 && wire.sent.is_multiple_of(wire.loses_every) {
-                return Ok(());
-            }
-            let whole = datagram.concat();
-            let sender = address(self.host, from);
-            let other = 1 - self.host;
-            if to.ip().is_multicast() {
-                assert!(wire.groups.contains(&(other, *to.ip())));
-                wire.queues[usize::from(other)][Port::Group as usize].push_back((whole, sender));
-            } else if let Some(port) =
-                [Port::Metatraffic, Port::User].into_iter().find(|port| to == address(other, *port))
-            {
-                wire.queues[usize::from(other)][port as usize].push_back((whole, sender));
-            }
-            Ok(())
-        }
-
-        fn receive(
-            &mut self,
-            at: Port,
-            buffer: &mut [u8],
-        ) -> Result<Option<(usize, SocketAddrV4)>, Infallible> {
-            let next = self.wire.borrow_mut().queues[usize::from(self.host)][at as usize].pop_front();
-            Ok(next.map(|(datagram, from)| {
-                buffer[..datagram.len()].copy_from_slice(&datagram);
-                (datagram.len(), from)
-            }))
-        }
-
-        fn join_multicast(&mut self, group: Ipv4Addr) -> Result<(), Infallible> {
-            self.wire.borrow_mut().groups.push((self.host, group));
-            Ok(())
-        }
-    }
-
-    fn config(host: u8) -> ParticipantConfig {
-        let mut config = ParticipantConfig::new(GuidPrefix([host + 1; 12]), 0);
-        config.metatraffic_unicast = vec![address(host, Port::Metatraffic)];
-        config.default_unicast = vec![address(host, Port::User)];
-        config
-    }
-
-    fn endpoint(entity: EntityId, qos: Qos) -> LocalEndpoint {
-        let (topic, type_name) = ("Numbers".to_owned(), "Number".to_owned());
-        LocalEndpoint { entity, topic, type_name, qos, unicast: Vec::new(), multicast: None }
-    }
-
-    /// A station that writes and one that reads, reliably and keeping all.
-    fn pair(wire: &Rc<RefCell<Wire>>) -> (Station<End, 1, 0>, Station<End, 0, 1>) {
-        let end = |host| End { host, wire: Rc::clone(wire) };
-        let guid = |host: u8, entity| Guid::new(config(host).guid_prefix, entity);
-        let (writer, reader) = (EntityId::user_writer(1, false), EntityId::user_reader(1, false));
-        let reliable = Qos { reliability: Reliability::Reliable, ..Qos::for_reader() };
-        let of_writer = WriterConfig {
-            history: History::KeepAll,
-            ..WriterConfig::new(guid(0, writer), Reliability::Reliable)
-        };
-        let of_reader = ReaderConfig {
-            history: History::KeepAll,
-            ..ReaderConfig::new(guid(1, reader), Reliability::Reliable)
-        };
-        let writers = [(endpoint(writer, Qos::for_writer()), of_writer)];
-        let readers = [(endpoint(reader, reliable), of_reader)];
-        let here = Station::new(end(0), config(0), writers, []).ok().unwrap();
-        (here, Station::new(end(1), config(1), [], readers).ok().unwrap())
-    }
-
-    /// Sends samples of these lengths; returns the lengths and first bytes of what arrives.
-    fn exchange(loses_every: u64, lens: &[usize]) -> Vec<(usize, u8)> {
-        let wire = Rc::new(RefCell::new(Wire { now: 1_000_000_000, loses_every, ..Wire::default() }));
-        let (mut here, mut there) = pair(&wire);
-        let (mut written, mut received) = (0, Vec::new());
-        for _ in 0..5_000 {
-            wire.borrow_mut().now += Duration::from_millis(1).as_nanos() as u64;
-            let (Ok(next), Ok(_)) = (here.poll(), there.poll());
-            assert!(next.is_some(), "a participant always announces itself again");
-            if here.writers()[0].matched() == 1
-                && there.readers()[0].matched().count() == 1
-                && written < lens.len()
-            {
-                let payload = vec![written as u8; lens[written]];
-                let change = Change { kind: ChangeKind::Alive, key: None, payload: &payload };
-                let Ok(result) = here.write(0, Some(Timestamp::from_unix_nanos(1)), change);
-                written += usize::from(result.is_ok());
-            }
-            while there.take_next(0, |sample| received.push((sample.payload.len(), sample.payload[0]))) {}
-            if received.len() == lens.len() {
-                break;
-            }
-        }
-        received
-    }
-
-    #[test]
-    fn stations_exchange_samples_above_any_stack() {
-        let lens = [8, 1_000, 1_400, 20_000, 12];
-        let expected: Vec<_> = lens.iter().enumerate().map(|(at, len)| (*len, at as u8)).collect();
-        assert_eq!(exchange(0, &lens), expected);
-    }
-
-    #[test]
-    fn datagrams_that_the_stack_loses_are_repaired() {
-        let lens = [100; 100];
-        let expected: Vec<_> = (0..100).map(|at| (100, at)).collect();
-        assert_eq!(exchange(5, &lens), expected);
-    }
-
-    #[test]
-    fn a_station_that_closes_is_forgotten_at_once() {
-        let wire = Rc::new(RefCell::new(Wire { now: 1_000_000_000, ..Wire::default() }));
-        let (mut here, mut there) = pair(&wire);
-        for _ in 0..100 {
-            wire.borrow_mut().now += 1_000_000;
-            let (Ok(_), Ok(_)) = (here.poll(), there.poll());
-        }
-        assert_eq!(there.discovery().remote_participants(), 1);
-        let (Ok(()), Ok(_)) = (here.close(), there.poll());
-        assert_eq!(there.discovery().remote_participants(), 0);
-    }
-
-    #[test]
-    fn datagrams_are_cut_across_parts() {
-        let parts: Parts<'_> = [&[1, 2, 3], &[4, 5]];
-        let of = |start, end| cut(parts, start, end).concat();
-        assert_eq!((of(0, 2), of(2, 4), of(4, 6)), (vec![1, 2], vec![3, 4], vec![5]));
-        assert_eq!(of(0, 5), [1, 2, 3, 4, 5]);
-    }
-}

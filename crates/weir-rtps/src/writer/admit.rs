@@ -117,6 +117,16 @@ impl WriterCore {
         if len > self.sample_len_max {
             return Err(WriteRefused::TooLarge { len, max: self.sample_len_max });
         }
+        self.admit_to_instance(key, len)
+    }
+
+    /// The same without the limit on its length.
+    #[inline]
+    pub(super) fn admit_to_instance(
+        &mut self,
+        key: Option<[u8; 16]>,
+        len: usize,
+    ) -> Result<Option<u32>, WriteRefused> {
         let last = self.acknowledged.min(self.unsent.prev());
         self.instances.admit(key, len, &mut self.history, last).map_err(|refused| self.refuse(refused))
     }

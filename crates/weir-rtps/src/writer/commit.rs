@@ -103,25 +103,33 @@ impl WriterCore {
         timestamp: Option<Timestamp>,
         change: Change<'_>,
     ) -> Result<SequenceNumber, WriteRefused> {
-        if let (ChangeKind::Alive, Some(timestamp)) = (change.kind, timestamp) {
-            let stamp = Stamp { timestamp, key: change.key };
+        let payload_len = change.payload.len();
+        let is_large = compose::datagram_len(payload_len) + compose::HEARTBEAT_LEN > self.datagram_max;
+        if change.kind == ChangeKind::Alive && (timestamp.is_some() || is_large) {
+            let stamp = Stamp { timestamp: timestamp.unwrap_or(Timestamp::INVALID), key: change.key };
             let copy = |room: &mut [u8]| {
                 room.copy_from_slice(change.payload);
                 Ok::<_, core::convert::Infallible>(())
             };
-            return self.write(now, stamp, change.payload.len(), copy).unwrap_or_else(|never| match never {});
+            return self.write(now, stamp, payload_len, copy).unwrap_or_else(|never| match never {});
         }
         if self.is_closed {
             return Err(WriteRefused::Closed);
         }
-        let len = compose::datagram_len_with_inline_qos(change.payload.len());
-        if len > config::DATAGRAM_MAX_BYTES - compose::HEARTBEAT_LEN {
-            return Err(WriteRefused::TooLarge { len: change.payload.len(), max: compose::PAYLOAD_MAX });
+        let inline_qos = if change.kind == ChangeKind::Alive { 0 } else { compose::INLINE_QOS_LEN };
+        let len = compose::datagram_len(payload_len) + inline_qos;
+        let carried =
+            config::DATAGRAM_MAX_BYTES.min(self.config.datagram_max.into()) - compose::HEARTBEAT_LEN;
+        // Memory for the inline QoS is reserved besides.
+        let len_max = carried.min(self.sample_len_max.saturating_add(inline_qos));
+        if len > len_max {
+            let max = len_max.saturating_sub(inline_qos + compose::PAYLOAD_AT) / 4 * 4;
+            return Err(WriteRefused::TooLarge { len: payload_len, max });
         }
         if !self.has_room(charge(len)) {
             return Err(self.refuse(WriteRefused::WindowFull));
         }
-        let instance = self.admit_instance(change.key, len)?;
+        let instance = self.admit_to_instance(change.key, len)?;
         self.open = None;
         let sn = self.history.next();
         let len = compose::with_inline_qos(&self.config, sn, timestamp, &change, self.history.reserve(len));

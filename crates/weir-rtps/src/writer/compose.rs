@@ -9,23 +9,20 @@ use weir_wire::{
 
 use super::settings::{Change, WriterConfig};
 use crate::change_kind::ChangeKind;
-use crate::config;
 use crate::inline_qos;
 
 /// Offset of the payload in a datagram, in bytes.
 pub(super) const PAYLOAD_AT: usize = DATA_AT + DATA_LEN;
 /// Length of a HEARTBEAT submessage, in bytes.
 pub(super) const HEARTBEAT_LEN: usize = 32;
-/// Longest payload, including the encapsulation header, that fits one datagram together with a
-/// HEARTBEAT.
-pub(super) const PAYLOAD_MAX: usize = (config::DATAGRAM_MAX_BYTES - HEARTBEAT_LEN - PAYLOAD_AT) / 4 * 4;
 
 const HEADER_LEN: usize = 20;
 const INFO_TS_LEN: usize = 12;
 const DATA_AT: usize = crate::history::DATAGRAM_HEAD_LEN;
 const _: () = assert!(DATA_AT == HEADER_LEN + INFO_TS_LEN);
 pub(super) const DATA_LEN: usize = 24;
-const INLINE_QOS_LEN: usize = 32;
+/// Length of the inline QoS of a dispose or an unregister, at most.
+pub(super) const INLINE_QOS_LEN: usize = inline_qos::InlineQos::LEN_MAX;
 
 /// Returns the length of the datagram for a payload, which is padded to a multiple of four bytes.
 #[inline]
@@ -37,11 +34,6 @@ pub(super) const fn datagram_len(payload_len: usize) -> usize {
 #[inline]
 pub(super) const fn extension_len(payload_len: usize) -> usize {
     DATA_LEN + payload_len.next_multiple_of(4)
-}
-
-/// Returns an upper bound for the length of a datagram with inline QoS.
-pub(super) const fn datagram_len_with_inline_qos(payload_len: usize) -> usize {
-    datagram_len(payload_len) + INLINE_QOS_LEN
 }
 
 /// The bytes before the payload. Only a few fields differ between samples.
@@ -114,10 +106,8 @@ pub(super) fn with_inline_qos(
     change: &Change<'_>,
     datagram: &mut [u8],
 ) -> usize {
-    let inline_qos = match change.kind {
-        ChangeKind::Alive => Vec::new(),
-        kind => inline_qos::encode(kind, change.key),
-    };
+    let encoded = inline_qos::encode(change.kind, change.key);
+    let inline_qos = if change.kind == ChangeKind::Alive { &[][..] } else { &encoded };
     let padded = change.payload.len().next_multiple_of(4);
     let mut at = HEADER_LEN;
     header(config).emit(datagram);
@@ -132,7 +122,7 @@ pub(super) fn with_inline_qos(
     }
     .emit(&mut datagram[at..]);
     at += DATA_LEN;
-    datagram[at..at + inline_qos.len()].copy_from_slice(&inline_qos);
+    datagram[at..at + inline_qos.len()].copy_from_slice(inline_qos);
     at += inline_qos.len();
     datagram[at..at + change.payload.len()].copy_from_slice(change.payload);
     datagram[at + change.payload.len()..at + padded].fill(0);

@@ -9,7 +9,7 @@ use weir_wire::{Guid, SequenceNumber};
 use super::compose;
 use super::reader_proxy::{ReaderProxy, ReaderProxyConfig};
 use super::repair_budget::{Addresses, Repairs, Room, SampleBytes};
-use super::state::{WriterCore, tag_bytes};
+use super::state::{WriterCore, datagram_max};
 use crate::config;
 use crate::guid_index::reserve_one;
 use crate::multicast::{GroupRoute, Plan};
@@ -177,7 +177,7 @@ impl WriterCore {
         self.release();
     }
 
-    /// Limits datagrams to what the paths to all matched readers carry.
+    /// Limits datagrams to what the sockets and the paths to all matched readers carry.
     pub(super) fn limit_datagrams(&mut self) {
         self.set_segment_max(self.proxies.iter().map(|proxy| proxy.segment_max).min().unwrap_or(u16::MAX));
     }
@@ -190,10 +190,9 @@ impl WriterCore {
         if self.is_closed {
             return;
         }
-        self.datagram_max = (config::SEGMENTED_MAX_BYTES.min(usize::from(bytes)) - tag_bytes(&self.config))
-            .max(config::DATAGRAM_MIN_BYTES);
+        self.datagram_max = datagram_max(&self.config, bytes);
         if let Some(coalescing) = &mut self.config.coalescing {
-            coalescing.segment_max = self.configured.segment_max.min(bytes);
+            coalescing.segment_max = self.configured.segment_max.min(bytes.min(self.config.datagram_max));
         }
         if let Some(batch) = &mut self.config.batch {
             // Leaves room for a HEARTBEAT. If IP had to fragment the message, losing one fragment

@@ -7,6 +7,7 @@ use weir_wire::{Guid, SequenceNumber, Timestamp, VendorId};
 
 use super::compose;
 use super::presented::WriterPresentation;
+use super::state;
 use crate::change_kind::ChangeKind;
 use crate::config;
 use crate::limits::EndpointLimits;
@@ -73,6 +74,8 @@ pub struct WriterConfig {
     pub presentation: Option<WriterPresentation>,
     /// The differentiated services code point of what is sent, 0 to 63 (RFC 2474).
     pub dscp: u8,
+    /// The longest datagram that the sockets carry, in bytes: samples that need a longer one are sent in fragments.
+    pub datagram_max: u16,
     /// What the writer reserves memory for, and may hold at most; `None`: memory is allocated as needed.
     pub limits: Option<EndpointLimits>,
 }
@@ -105,13 +108,22 @@ impl WriterConfig {
             deadline: INFINITE,
             presentation: None,
             dscp: 0,
+            datagram_max: u16::MAX,
             limits: None,
             description: TypeDescription::Opaque,
         }
     }
 
-    /// Returns the configuration with its resource limits lowered to the limits of the table.
+    /// Returns the configuration with its resource limits lowered to the limits of the table, and its datagrams to what
+    /// the sockets carry.
     pub(super) fn within_limits(mut self) -> Self {
+        let datagram_max = state::datagram_max(&self, u16::MAX);
+        if let Some(batch) = &mut self.batch {
+            batch.max_bytes = batch.max_bytes.min(datagram_max - compose::HEARTBEAT_LEN);
+        }
+        if let Some(coalescing) = &mut self.coalescing {
+            coalescing.segment_max = coalescing.segment_max.min(self.datagram_max);
+        }
         if let Some(limits) = self.limits {
             let lowered = |limit: Option<u32>, most: usize| {
                 Some(limit.unwrap_or(u32::MAX).min(u32::try_from(most).unwrap_or(u32::MAX)))

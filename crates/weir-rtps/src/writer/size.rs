@@ -45,8 +45,10 @@ impl WriterSize {
     pub(crate) fn new(limits: &EndpointLimits, is_keyed: bool, depth: Option<usize>) -> Self {
         // The payload of a sample sent in fragments is kept alone; a block for a datagram has room for it.
         let len = compose::datagram_len(limits.sample_bytes.next_multiple_of(4));
+        // The key of a sample may be all of it, so that its dispose is as long, with inline QoS besides.
+        let inline_qos = if is_keyed { compose::INLINE_QOS_LEN } else { 0 };
         Self {
-            history: HistorySize::new(limits.samples, len),
+            history: HistorySize::new(limits.samples, len.saturating_add(inline_qos)),
             instances: InstancesSize::new(limits, is_keyed, depth),
             limits: *limits,
             samples: limits.samples,
