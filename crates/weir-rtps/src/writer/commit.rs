@@ -104,7 +104,9 @@ impl WriterCore {
         change: Change<'_>,
     ) -> Result<SequenceNumber, WriteRefused> {
         let payload_len = change.payload.len();
-        let is_large = compose::datagram_len(payload_len) + compose::HEARTBEAT_LEN > self.datagram_max;
+        // An announcement is one datagram: those who receive it need not assemble any.
+        let is_large = compose::datagram_len(payload_len) + compose::HEARTBEAT_LEN > self.datagram_max
+            && !self.config.guid.entity.is_builtin();
         if change.kind == ChangeKind::Alive && (timestamp.is_some() || is_large) {
             let stamp = Stamp { timestamp: timestamp.unwrap_or(Timestamp::INVALID), key: change.key };
             let copy = |room: &mut [u8]| {
