@@ -113,8 +113,8 @@ pub const REPAIRS_MAX: usize = 3 * REORDER_MAX_SAMPLES;
 /// A writer that sends again what such a reader has discarded does not do so again for this time per sample: ten times
 /// what it costs.
 pub const GOING_BACK_TIME: Duration = Duration::from_micros(1);
-/// For so long a writer sends others no more than such a reader keeps, if that acknowledges nothing new: it may be
-/// stuck, or gone.
+/// For so long a writer sends others no more than such a reader keeps, if that does not answer, and ten times as long
+/// if it acknowledges nothing new: it may be stuck, or gone.
 pub const DISCARDS_PATIENCE: Duration = Duration::from_secs(1);
 /// Answers of such a reader that are further apart show a pause, or losses.
 pub const ANSWERS_APART_MAX: Duration = Duration::from_millis(250);
@@ -218,8 +218,8 @@ pub const ANNOUNCEMENT_GAP: Duration = Duration::from_micros(200);
 /// none was accepted for this time. Otherwise a count that jumped ahead, by mistake or on purpose,
 /// would block a peer permanently.
 pub const COUNT_TRUST: Duration = Duration::from_secs(1);
-/// A count that is further behind than this is no repetition.
-pub const COUNT_WINDOW: i32 = 128;
+/// A count that is further behind than this is no repetition. (A second network may deliver copies much later.)
+pub const COUNT_WINDOW: i32 = 65_536;
 /// Repairs to a host, over all its readers and matches: at most this many times the bytes first sent to it, ...
 pub const REPAIR_SHARE: u64 = 2;
 /// ... and this many bytes at first, so that a peer cannot make a writer send much to another host, ...

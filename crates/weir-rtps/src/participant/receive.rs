@@ -165,8 +165,8 @@ impl Sink for Receiver<'_> {
         let is_pad = matches!(submessage, Submessage::Pad);
         let is_used = is_pad || core.builtin.handle(now, source, submessage, timestamp);
         core.counters.ignored_submessages += u64::from(!is_used);
-        if !has_answered && let Some(is_right) = core.builtin.take_answer(source).filter(|_| is_home) {
-            core.answer_given(now, source, is_right);
+        if !has_answered && let Some(is_right) = core.builtin.take_answer(source) {
+            core.answer_given(now, source, is_home, is_right);
         }
     }
 

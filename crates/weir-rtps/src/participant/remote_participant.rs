@@ -16,6 +16,13 @@ use crate::sedp::EndpointKind;
 use crate::spdp::{ParticipantData, builtin_endpoints};
 use crate::time::Time;
 
+/// How often wrong numbers were named, and until when right ones are not believed.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Guesses {
+    pub(super) count: u32,
+    pub(super) refused_to: Time,
+}
+
 /// A remote participant.
 #[derive(Debug)]
 pub(super) struct RemoteParticipant {
@@ -32,11 +39,10 @@ pub(super) struct RemoteParticipant {
     /// their numbers. Its endpoints are matched only then, so that a host that forges another one's address, and
     /// receives nothing from us, cannot direct samples or requests there.
     pub(super) has_answered: bool,
-    /// How often it has named wrong numbers, and until when right ones are not believed.
-    pub(super) guesses: u32,
-    pub(super) refused_to: Time,
-    /// It has named numbers since, and is to be asked again then.
-    pub(super) is_unheard: bool,
+    /// Wrong numbers that it has named, from its own hosts and from others.
+    pub(super) guesses: [Guesses; 2],
+    /// It has named numbers meanwhile, and is to be asked again then.
+    pub(super) ask_at: Option<Time>,
     /// Whether it was sent our announcement, and matched with our builtin endpoints.
     pub(super) is_introduced: bool,
     /// Boxed: most nodes of the map are half full.
@@ -102,7 +108,7 @@ impl RemoteParticipant {
     /// Returns when it is to be looked at next.
     pub(super) fn next_look(&self) -> Time {
         let held_to = self.held.as_ref().map_or(Time::MAX, |_| self.may_change_at());
-        let ask_at = if self.is_unheard { self.refused_to } else { Time::MAX };
+        let ask_at = self.ask_at.unwrap_or(Time::MAX);
         self.expires_at().min(held_to).min(ask_at).min(self.claims.next_at().unwrap_or(Time::MAX))
     }
 

@@ -182,32 +182,29 @@ impl ParticipantCore {
         self.remotes.values().any(|remote| remote.has_answered && remote.metatraffic.contains(address))
     }
 
-    /// A participant names the numbers of our announcements, in a message from a host that it has named. If it guesses,
-    /// it may not name others for a second, and then for twice as long each time.
-    pub(super) fn answer_given(&mut self, now: Time, prefix: GuidPrefix, is_right: bool) {
+    /// A participant names the numbers of our announcements. If it guesses, it may not name others for a second, and
+    /// then for twice as long each time. What another host guesses in its name holds up only other hosts.
+    pub(super) fn answer_given(&mut self, now: Time, prefix: GuidPrefix, is_home: bool, is_right: bool) {
         let Some(remote) = self.remotes.get_mut(&prefix) else { return };
-        if now < remote.refused_to {
+        let guesses = &mut remote.guesses[usize::from(!is_home)];
+        if now < guesses.refused_to {
             // Others may have guessed in its name.
-            remote.is_unheard = true;
-            let at = remote.refused_to;
+            let at = guesses.refused_to;
+            remote.ask_at = Some(at);
             return self.deadlines.look_by(prefix, &mut remote.due_at, at);
         }
         if is_right {
             return self.participant_answers(now, prefix);
         }
-        remote.guesses += 1;
-        remote.refused_to = now + GUESS_TIME * (1 << remote.guesses.min(GUESSES_MAX));
+        guesses.count += 1;
+        guesses.refused_to = now + GUESS_TIME * (1 << guesses.count.min(GUESSES_MAX));
     }
 
     /// Asks a participant for the numbers again that it has named when they were not believed, if they are now.
     pub(super) fn ask_unheard(&mut self, now: Time, prefix: GuidPrefix) {
-        let is_unheard =
-            |remote: &&mut super::RemoteParticipant| remote.is_unheard && now >= remote.refused_to;
-        if let Some(remote) = self.remotes.get_mut(&prefix).filter(is_unheard) {
-            remote.is_unheard = false;
-            if !remote.has_answered {
-                self.builtin.ask_for_position(prefix);
-            }
+        let Some(remote) = self.remotes.get_mut(&prefix) else { return };
+        if remote.ask_at.take_if(|at| *at <= now).is_some() && !remote.has_answered {
+            self.builtin.ask_for_position(prefix);
         }
     }
 

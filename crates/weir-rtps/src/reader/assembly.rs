@@ -210,12 +210,12 @@ impl Assembly {
     }
 
     /// Whether the missing fragments will not arrive, it seems, although they were requested several times: those that
-    /// are there may be false. The more has arrived, the longer it takes to conclude that.
-    pub(super) fn is_hopeless(&self, now: Time, patience: Patience) -> bool {
+    /// are there may be false. They are few, so that not much is lost if they are not.
+    pub(super) fn is_hopeless(&self, now: Time) -> bool {
         let arrived = (self.total - self.missing) as usize * self.fragment_size;
-        let pause = config::REASSEMBLY_IDLE * (1 + arrived / config::REASSEMBLY_REACH_MIN_BYTES) as u32;
-        let repairs = Duration::from_nanos(patience.repair_ns).saturating_mul(HOPELESS_REPAIRS);
-        self.is_idle(now, pause.max(repairs)) && self.words.iter().any(|word| word.tries >= HOPELESS_TRIES)
+        arrived <= config::ASSEMBLY_MIN_BYTES
+            && self.is_idle(now, config::REASSEMBLY_IDLE * 2)
+            && self.words.iter().any(|word| word.tries >= HOPELESS_TRIES)
     }
 
     /// Whether all fragments have arrived.
@@ -228,6 +228,7 @@ impl Assembly {
         let first = frag.fragment_start - 1;
         let reveals_missing = frag.fragment_start > self.highest + 1;
         let end = (first + u32::from(frag.fragments)).min(self.total);
+        self.added_at = if end > self.highest { now } else { self.added_at };
         self.highest = self.highest.max(end);
         if end > self.reach {
             return Added::TooFar { reveals_missing };
@@ -371,10 +372,8 @@ fn place_of(number: u32) -> (usize, u64) {
 }
 
 const FRAGMENTS_PER_WORD: u32 = u64::BITS;
-/// A sample may be false if fragments were requested so often, and none has arrived for so many times that a repair
-/// takes.
+/// A sample may be false if fragments were requested so often, and none has arrived.
 const HOPELESS_TRIES: u8 = 3;
-const HOPELESS_REPAIRS: u32 = 4;
 /// Times that a request is repeated at most.
 const REPEATED_MAX: u64 = 4;
 /// See [`Assembly`].

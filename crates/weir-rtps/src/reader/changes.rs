@@ -163,8 +163,12 @@ impl ChangesFromWriter {
 
     /// Records a sample before the expected one, of a best-effort writer. Returns whether it is to be followed: for
     /// [`config::COUNT_TRUST`] such samples have arrived, one after the other, and none behind them. The number that
-    /// led so far ahead was false, or the writer has started again.
+    /// led so far ahead was false.
     pub(super) fn follows_back(&mut self, now: Time, sn: SequenceNumber) -> bool {
+        // What a late joiner is sent again reaches other readers, too, and is not that far behind.
+        if self.expected.0 - sn.0 < FAR {
+            return false;
+        }
         let leap = self.last_leap();
         if leap.is_some_and(|leap| sn < leap.from) {
             return false;
@@ -312,3 +316,6 @@ impl ChangesFromWriter {
         self.room.take().map(|_| core::mem::take(&mut self.list))
     }
 }
+
+/// A best-effort writer that seems so far ahead of its own samples is not.
+const FAR: i64 = 1 << 20;

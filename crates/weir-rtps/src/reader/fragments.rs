@@ -125,9 +125,10 @@ impl Fragments {
             return;
         }
         let (writer, patience) = (proxy.guid, proxy.patience());
-        // What is hopeless is requested as a whole.
+        // What is hopeless is requested as a whole. Weir's writers send the whole sample if it has no fragments.
+        let may_be_false = proxy.is_reliable && !proxy.is_weir();
         self.assemblies.retain(writer, chunks, |it| {
-            proxy.waits_for(it.sequence_number) && !(proxy.is_reliable && it.is_hopeless(now, patience))
+            proxy.waits_for(it.sequence_number) && !(may_be_false && it.is_hopeless(now))
         });
         let Some(last) = self.assemblies.last(writer) else { return };
         for assembly in self.assemblies.of(writer) {

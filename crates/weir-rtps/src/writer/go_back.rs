@@ -79,8 +79,9 @@ impl ReaderProxy {
         let missing = self.acknowledged.next();
         let sent_at = self.sent_again_at(missing);
         let usual = self.fragment_time;
-        let Some(it) = self.discards.as_mut().filter(|it| now >= it.next_at) else { return false };
-        if let Some(at) = it.repeated_at.filter(|_| it.missing < missing) {
+        let Some(it) = &mut self.discards else { return false };
+        let may_go = now >= it.next_at;
+        if let Some(at) = it.repeated_at.filter(|_| it.missing < missing && may_go) {
             // It has arrived, and what was sent behind it before that was discarded.
             it.repeated_at = None;
             let from = missing.max(SequenceNumber(it.missing.0 + it.keeps));
@@ -96,7 +97,7 @@ impl ReaderProxy {
             return false;
         }
         // It may be late, and not lost.
-        if !is_proven && sent_at.is_some_and(|at| now.since(at) < usual * 4 / 3) {
+        if !may_go || !is_proven && sent_at.is_some_and(|at| now.since(at) < usual * 4 / 3) {
             return false;
         }
         let run = missing.0 - it.missing.0;
@@ -147,7 +148,9 @@ impl ReaderProxy {
     /// writer need not take account of that, as of a reader that has acknowledged nothing new for long.
     fn takes(&self, now: Time) -> Option<i64> {
         let it = self.discards.as_ref().filter(|it| it.run > 0 && self.is_awaited())?;
-        let is_stuck = |since| now.since(since) >= config::DISCARDS_PATIENCE;
+        // One that answers may only be slow.
+        let patience = config::DISCARDS_PATIENCE * if self.is_silent() { 1 } else { 10 };
+        let is_stuck = |since| now.since(since) >= patience;
         (!self.idle_since.is_some_and(is_stuck)).then(|| it.run.max(it.keeps) + it.keeps)
     }
 }

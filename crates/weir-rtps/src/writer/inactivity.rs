@@ -97,7 +97,7 @@ impl ReaderProxy {
     }
 
     /// Returns whether the reader left several HEARTBEATs unanswered.
-    fn is_silent(&self) -> bool {
+    pub(super) fn is_silent(&self) -> bool {
         self.unanswered >= config::UNANSWERED_HEARTBEATS
     }
 

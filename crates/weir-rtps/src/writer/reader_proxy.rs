@@ -331,7 +331,9 @@ impl ReaderProxy {
         }
         let repair_time = if what.1 == 0 { self.repair_time } else { self.fragment_time };
         let echoed = self.echoed;
-        self.make_room_for_repairs();
+        if self.repairs.len() >= config::REPAIRS_MAX && !self.repairs.contains_key(&what) {
+            self.make_room_for_repairs();
+        }
         let repair = self.repairs.entry(what).or_default();
         // A HEARTBEAT that was sent behind it has arrived.
         let is_passed = echoed.is_some_and(|count| count.wrapping_sub(repair.heartbeats).cast_signed() > 0);
@@ -344,9 +346,7 @@ impl ReaderProxy {
     /// Forgets what was sent again, if that is much: a reader that acknowledges nothing may request everything. What
     /// waits to be sent is in the lists of requests, which are limited, so that this leaves room for many more.
     fn make_room_for_repairs(&mut self) {
-        if self.repairs.len() >= config::REPAIRS_MAX {
-            self.repairs.retain(|_, repair| repair.waits);
-        }
+        self.repairs.retain(|_, repair| repair.waits);
     }
 
     /// Returns the memory of what is known about repairs, at most, in bytes.
