@@ -42,7 +42,7 @@ impl Partition {
     }
 
     /// Restores both directions between two hosts.
-    pub fn mend(&mut self, one: Ipv4Addr, other: Ipv4Addr) {
+    pub fn restore(&mut self, one: Ipv4Addr, other: Ipv4Addr) {
         self.cut.remove(&(one, other));
         self.cut.remove(&(other, one));
     }
@@ -74,7 +74,7 @@ mod tests {
         partition.cut_one_way(A, C);
         assert!(partition.is_cut(A, B) && partition.is_cut(B, A));
         assert!(partition.is_cut(A, C) && !partition.is_cut(C, A));
-        partition.mend(B, A);
+        partition.restore(B, A);
         assert!(!partition.is_cut(A, B) && !partition.is_cut(B, A));
     }
 

@@ -74,8 +74,8 @@ impl<'a> Compared<'a> {
         }
         if other == FLOOR && self.group.points.iter().any(|point| seems_faster(self.group, point)) {
             notes.push(format!(
-                "x {other} clearly below 1 (here {SURE}) cannot be: {other} sends the same samples without a protocol; \
-                 do not use such a ratio, but compare with --keep-awake=both, and with several repeats (--repeat)"
+                "x {other} below {SURE} cannot be: {other} sends the same samples without a protocol; \
+                 use --keep-awake=both and --repeat"
             ));
         }
         if self.has_verdicts {

@@ -35,8 +35,11 @@ pub trait Driver {
     /// Returns the time of a monotonic clock, nanoseconds since any start but 0.
     fn now(&mut self) -> Time;
 
-    /// Returns the length of the longest datagram that the stack carries, in bytes: what a packet of Ethernet holds.
-    /// Longer samples are sent in fragments.
+    /// Returns the length of the longest datagram that the stack sends and receives, in bytes: by default, what a
+    /// packet of Ethernet holds. Longer samples are sent in fragments.
+    ///
+    /// Other engines may send datagrams of up to 65 507 bytes. A stack that assembles IP fragments has to say so here:
+    /// the buffer of [`receive`](Self::receive) is that long.
     fn datagram_max(&self) -> usize {
         1_472
     }

@@ -217,7 +217,7 @@ impl<'t, 'b, E: Endpoints> Receiver<'t, 'b, E> {
             }
             (_, _, current) => self.collect_reader_answers(current, outbox, &mut next),
         }
-        self.batch.strangers.len = 0;
+        self.batch.unmatched.len = 0;
         let has_many = self.batch.readers.len() + self.batch.writers.len() > 1;
         if !self.batch.writers.is_empty() {
             self.collect_writer_answers(outbox, &mut next);
@@ -323,7 +323,7 @@ impl<'t, 'b, E: Endpoints> Receiver<'t, 'b, E> {
     /// passed over: anyone can fill a datagram with such samples, and each visits all readers.
     #[cold]
     fn for_unmatched(&mut self, sample: (Guid, SequenceNumber), mut f: impl FnMut(&mut ReaderCore)) {
-        if self.header.vendor != VendorId::CYCLONE || !self.batch.strangers.note(sample) {
+        if self.header.vendor != VendorId::CYCLONE || !self.batch.unmatched.note(sample) {
             return;
         }
         let endpoints = self.incoming.endpoints;

@@ -96,7 +96,7 @@ pub enum StationError<E> {
     #[error("endpoint {0:?}: {1}")]
     Limits(EntityId, LimitTooSmall),
     /// The stack carries only datagrams that are shorter than those every host accepts.
-    #[error("the longest datagram of the driver is {0} bytes: it must be at least {min}", min = config::DATAGRAM_MIN_BYTES)]
+    #[error("the driver's longest datagram is {0} bytes, below {min}", min = config::DATAGRAM_MIN_BYTES)]
     DatagramMax(usize),
 }
 

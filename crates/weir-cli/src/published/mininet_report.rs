@@ -17,12 +17,15 @@ struct Cell<'a> {
 }
 
 impl Cell<'_> {
-    /// Samples delivered per second of the schedule; the mean of the runs, 0 for one without figures. The time from the
-    /// first to the last would be too short: late samples arrive together at its end.
+    /// Samples delivered per second; the mean of the runs, 0 for one without figures. The seconds are those in which
+    /// they were due, or those from the first to the last arrival if these are more. If the first ones were late, the
+    /// arrivals alone would be too close together; on a slow link, the last ones arrive after the schedule.
     fn delivered_per_s(&self) -> f64 {
         let of = |case: &&Case| {
             let count = case.figures.latency_us.map_or(0, |figures| figures.count);
-            scheduled(case).map_or(0.0, |time| count as f64 / time.as_secs_f64())
+            let rate = case.figures.throughput.map_or(0.0, |figures| figures.samples_per_s);
+            let arrivals_s = if rate > 0.0 { count as f64 / rate } else { 0.0 };
+            scheduled(case).map_or(0.0, |time| count as f64 / time.as_secs_f64().max(arrivals_s))
         };
         self.runs.iter().map(of).sum::<f64>() / self.runs.len().max(1) as f64
     }
@@ -205,7 +208,8 @@ One publisher sends to one subscriber at 30 Hz: reliable, volatile, KEEP_LAST 10
 through Mininet to choose the default middleware of ROS 2 Galactic.
 
 - **Carries/s**: samples per second that the link carries when each lost packet is sent again
-- **Delivered/s**: samples that Weir delivered, by the seconds in which they were due; mean of the runs
+- **Delivered/s**: samples that Weir delivered, by the seconds in which they were due, or in which they arrived if
+  those are more; mean of the runs
 - **p50, p99**: their age, from the time at which they were due; median of the runs
 - **Bytes/byte**: bytes of IP packets sent towards the subscriber per byte of samples delivered
 - The other columns: samples per second that the engines delivered in 2020; means of 10 runs of 15 s
@@ -261,6 +265,17 @@ mod tests {
         assert_eq!(cells, expected, "{page}");
         assert!(page.contains("of 2 runs of 10 s each on each link"), "{page}");
         assert!(!page.contains("1 kB arrays") && !page.contains("Delay ms"), "{page}");
+    }
+
+    #[test]
+    fn what_arrives_after_the_schedule_takes_the_time_until_then() {
+        let mut run = Run::new(Environment::default());
+        let late = case(LINK, 1, 524_288, 120).with(|case| {
+            case.figures.throughput =
+                Some(ThroughputSummary { samples_per_s: 10.0, ..ThroughputSummary::default() });
+        });
+        run.cases = vec![late];
+        assert!(page(&run).unwrap().contains("| 10.0 |"), "ten per second, of a schedule of ten seconds");
     }
 
     #[test]

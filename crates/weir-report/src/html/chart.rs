@@ -71,7 +71,11 @@ impl Drawing {
         html! {
             div.plot {
                 @if let Some(heading) = &self.heading { p.heading { (heading) } }
-                svg class=(self.class) viewBox={ "0 0 " (n(width)) " " (n(height)) } role="img" aria-label=(self.label) {
+                svg
+                    class=(self.class)
+                    viewBox={ "0 0 " (n(width)) " " (n(height)) }
+                    role="img"
+                    aria-label=(self.label) {
                     (self.content)
                 }
             }

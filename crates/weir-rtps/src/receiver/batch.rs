@@ -68,17 +68,17 @@ pub struct Batch<R, W> {
     /// Writers that received an ACKNACK or a NACK_FRAG.
     pub(super) writers: Vec<W>,
     pub(super) packing: Packing,
-    pub(super) strangers: Strangers,
+    pub(super) unmatched: UnmatchedSamples,
 }
 
 /// The samples of unmatched writers in a batch that readers have noted.
 #[derive(Debug)]
-pub(super) struct Strangers {
+pub(super) struct UnmatchedSamples {
     noted: [(Guid, SequenceNumber); UNMATCHED_WRITERS_MAX],
     pub(super) len: usize,
 }
 
-impl Strangers {
+impl UnmatchedSamples {
     /// Returns whether a sample is news to readers: not if they know one before it, or got many already.
     pub(super) fn note(&mut self, (writer, number): (Guid, SequenceNumber)) -> bool {
         let noted = &self.noted[..self.len];
@@ -104,7 +104,7 @@ impl<R, W> Default for Batch<R, W> {
             spare: None,
             writers: Vec::new(),
             packing,
-            strangers: Strangers {
+            unmatched: UnmatchedSamples {
                 noted: [(Guid::UNKNOWN, SequenceNumber::ZERO); UNMATCHED_WRITERS_MAX],
                 len: 0,
             },

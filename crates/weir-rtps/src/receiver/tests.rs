@@ -294,8 +294,8 @@ fn a_datagram_of_samples_of_unmatched_writers_visits_readers_a_few_times() {
     for is_one_writer in [false, true] {
         let mut end = End::with_history(false);
         let mut bytes = Vec::new();
-        let stranger = Header { vendor: VendorId::CYCLONE, prefix: GuidPrefix([9; 12]), ..HEADER };
-        push(&mut bytes, &stranger);
+        let unmatched = Header { vendor: VendorId::CYCLONE, prefix: GuidPrefix([9; 12]), ..HEADER };
+        push(&mut bytes, &unmatched);
         for number in 0..2000 {
             let key = if is_one_writer { 1 } else { number };
             let header = DataHeader {

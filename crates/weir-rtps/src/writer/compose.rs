@@ -154,7 +154,8 @@ pub(super) fn fragment_header(
     out: &mut Vec<u8>,
 ) {
     push(out, &header(config));
-    push(out, &InfoTimestamp { timestamp: Some(timestamp) });
+    // Some engines take a message with the invalid time for malformed (RTPS 2.5, 9.3.2.1).
+    push(out, &InfoTimestamp { timestamp: Some(timestamp).filter(|time| *time != Timestamp::INVALID) });
     let header = DataFragHeader {
         reader: EntityId::UNKNOWN,
         writer: config.guid.entity,

@@ -352,13 +352,13 @@ impl WriterCore {
     }
 }
 
-/// Returns the bytes that each datagram leaves free for what is added on the way out about sets and groups.
 /// Returns the length of the longest datagram to readers whose paths carry this many bytes.
 pub(super) fn datagram_max(config: &WriterConfig, path_max: u16) -> usize {
     let carried = usize::from(path_max.min(config.datagram_max));
     config::SEGMENTED_MAX_BYTES.min(carried).saturating_sub(tag_bytes(config)).max(config::DATAGRAM_MIN_BYTES)
 }
 
+/// Returns the bytes that each datagram leaves free for what is added on the way out about sets and groups.
 pub(super) fn tag_bytes(config: &WriterConfig) -> usize {
     match &config.presentation {
         Some(presentation) if presentation.group.is_some() => TAG_MAX_BYTES + GroupInfo::LEN,

@@ -103,3 +103,27 @@ fn a_large_sample_in_transmission_keeps_the_size_of_its_fragments() {
         assert_eq!(fragments.iter().map(|len| len - headers).sum::<usize>(), 1_000_000);
     }
 }
+
+#[test]
+fn fragments_of_a_sample_without_a_time_stamp_say_so() {
+    let mut writer = WriterCore::new(config(Reliability::Reliable));
+    writer.match_reader(Time(0), narrow());
+    let change = Change { kind: ChangeKind::Alive, key: None, payload: &[7; 5_000] };
+    writer.write_change(Time(1), None, change).unwrap();
+    let mut out = Outbox::new();
+    writer.flush(Time(1), &mut out);
+    let (mut fragments, mut bytes) = (0, Vec::new());
+    out.for_each_datagram(|_, datagram| {
+        bytes.clear();
+        bytes.extend_from_slice(datagram);
+        for submessage in Message::parse(&bytes).unwrap().submessages() {
+            match submessage.unwrap() {
+                Submessage::DataFrag(_) => fragments += 1,
+                // Not the invalid time, which other engines take for malformed.
+                Submessage::InfoTimestamp(_) => assert_eq!(bytes[20..24], [0x09, 0x03, 0, 0]),
+                _ => {}
+            }
+        }
+    });
+    assert!(fragments > 3, "{fragments}");
+}

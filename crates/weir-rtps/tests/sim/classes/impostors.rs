@@ -35,7 +35,7 @@ fn lost_samples_arrive(live: &mut Live) {
     let number = live.next_written();
     live.network.partition().cut_one_way(peer, victim);
     live.write(PEER, TO_IN, &forge::sample(1, number, 32));
-    live.network.partition().mend(peer, victim);
+    live.network.partition().restore(peer, victim);
     live.run_for(Duration::from_secs(5));
     assert_eq!(live.taken_from(VICTIM, TO_IN), [number]);
 }
