@@ -138,7 +138,9 @@ pub fn run(plan: &Plan, options: &RunOptions<'_>, on_event: &mut dyn FnMut(Event
         let number = index + 1;
         let mut step = step.clone();
         let resolved = open_loop::resolve(&mut step.case, &maxima);
-        on_event(Event::CaseStarted { number, case: &step.case });
+        if !matches!(step.action, Action::NotSupported(_)) {
+            on_event(Event::CaseStarted { number, case: &step.case });
+        }
         let mut result = record::blank(&step.case, options.environment);
         if options.hosts.is_some_and(|hosts| !hosts.is_one_machine()) {
             // The processors of two machines may have the same number.

@@ -6,14 +6,14 @@
 //! engines in reverse order.
 
 mod awake;
+mod checks;
 mod shared;
 mod workload;
 
-use std::collections::BTreeSet;
 use std::time::Duration;
 
 use thiserror::Error;
-use weir_results::{Interval, Reliability, Test, WaitStrategy};
+use weir_results::{Reliability, Test, WaitStrategy};
 
 use crate::beside::Beside;
 use crate::case::{CaseSpec, Ends, Method, Place};
@@ -252,18 +252,29 @@ pub fn check_case(case: &CaseSpec) -> Result<&'static dyn Engine, PlanError> {
 /// Makes the plan.
 pub fn plan(options: &PlanOptions) -> Result<Plan, PlanError> {
     let engines = find_engines(&options.engines)?;
-    if let Some(workload) = &options.workload {
-        return workload::plan(options, workload, &engines);
+    let plan = match &options.workload {
+        Some(workload) => workload::plan(options, workload, &engines)?,
+        None => tests_plan(options, &engines)?,
+    };
+    // Cases that an engine lacks stay in the plan, and in the results with the reason, if others are measured.
+    match plan.steps.first().map(|step| &step.action) {
+        Some(Action::NotSupported(reason)) if plan.measured().next().is_none() => {
+            Err(PlanError::Lacking(format!("nothing of this can be measured: {reason}")))
+        }
+        _ => Ok(plan),
     }
-    check_options(options)?;
-    let sizes = check_sizes(&options.sizes, &engines)?;
-    let batches = check_batches(options, &sizes)?;
+}
+
+fn tests_plan(options: &PlanOptions, engines: &[&'static dyn Engine]) -> Result<Plan, PlanError> {
+    checks::options(options)?;
+    let sizes = checks::sizes(&options.sizes, engines)?;
+    let batches = checks::batches(options, &sizes)?;
     let mut steps = Vec::new();
     for (test, size_bytes, repeat) in rounds(options, &sizes) {
         let base = base_case(options, test, size_bytes, repeat);
         let from = steps.len();
         let batches = if options.tests.contains(&test) { &batches[..] } else { &[0] };
-        push_size(options, &engines, batches, &base, &mut steps);
+        push_size(options, engines, batches, &base, &mut steps);
         if test == Test::Latency && !options.rates.is_empty() {
             let once = steps.split_off(from);
             steps.extend(once.into_iter().flat_map(|step| at_rates(&step, &options.rates)));
@@ -294,8 +305,12 @@ impl Plan {
     /// About how long it takes, without the seconds in which processes start and queues drain.
     #[must_use]
     pub fn duration(&self) -> Duration {
-        let measured = self.steps.iter().filter(|step| !matches!(step.action, Action::NotSupported(_)));
-        measured.map(|step| step.case.warmup + step.case.duration).sum()
+        self.measured().map(|step| step.case.warmup + step.case.duration).sum()
+    }
+
+    /// Returns the steps without those that an engine does not support.
+    pub fn measured(&self) -> impl Iterator<Item = &Step> {
+        self.steps.iter().filter(|step| !matches!(step.action, Action::NotSupported(_)))
     }
 }
 
@@ -451,7 +466,7 @@ fn base_case(options: &PlanOptions, test: Test, size_bytes: usize, repeat: u32) 
 
 /// Returns engines in the order of the registry: the baseline first.
 fn find_engines(names: &[String]) -> Result<Vec<&'static dyn Engine>, PlanError> {
-    check_list("--engines", names)?;
+    checks::list("--engines", names)?;
     let unknown = names.iter().find(|name| engine::find(name).is_none());
     if let Some(name) = unknown {
         if let Some(known) = weir_peer_api::known::find(name) {
@@ -468,131 +483,10 @@ fn find_engines(names: &[String]) -> Result<Vec<&'static dyn Engine>, PlanError>
     Ok(engine::registry().iter().copied().filter(is_chosen).collect())
 }
 
-fn check_options(options: &PlanOptions) -> Result<(), PlanError> {
-    check_list("--tests", &options.tests)?;
-    if options.tests.contains(&Test::Workload) {
-        let text = "--tests workload: name the workload with --workload instead";
-        return Err(PlanError::Lacking(text.to_owned()));
-    }
-    check_list("--sizes", &options.sizes)?;
-    check_list("--reliability", &options.reliabilities)?;
-    if options.duration.is_zero() {
-        return Err(PlanError::Zero("--duration"));
-    }
-    if options.repeats == 0 {
-        return Err(PlanError::Zero("--repeat"));
-    }
-    if options.until_width.is_some() && (options.repeats as usize) < Interval::COUNT_MIN {
-        let text =
-            "--until-width needs the interval of at least 6 repeats: set --repeat to the most that you allow";
-        return Err(PlanError::Lacking(text.to_owned()));
-    }
-    check_rates(options)?;
-    check_breakdown(options)?;
-    shared::check(options)?;
-    for (option, count) in
-        [("--publishers", options.ends.publishers), ("--subscribers", options.ends.subscribers)]
-    {
-        match count {
-            0 => return Err(PlanError::Zero(option)),
-            1 => {}
-            2..=ENDS_MAX if has_throughput(options) => {}
-            2..=ENDS_MAX => return Err(PlanError::ThroughputOnly(option)),
-            _ => return Err(PlanError::TooMany(option)),
-        }
-    }
-    Ok(())
-}
-
-fn check_breakdown(options: &PlanOptions) -> Result<(), PlanError> {
-    if !options.method.breakdown {
-        return Ok(());
-    }
-    let text = if options.tests.contains(&Test::Throughput) {
-        "--breakdown follows one sample at a time, as the latency test does: leave throughput out of --tests"
-    } else if !options.rates.is_empty() {
-        "--breakdown follows one sample at a time, which --rate does not wait for: leave one of them out"
-    } else if options.method.count_system_calls {
-        "--resources counts system calls, which makes each of them slower and --breakdown wrong: leave one of them out"
-    } else if !options.outside.is_empty() {
-        "--outside-checks are programs that --breakdown cannot look into: leave one of them out"
-    } else {
-        return Ok(());
-    };
-    Err(PlanError::Lacking(text.to_owned()))
-}
-
-fn check_rates(options: &PlanOptions) -> Result<(), PlanError> {
-    if options.rates.is_empty() {
-        return Ok(());
-    }
-    check_list("--rate", &options.rates)?;
-    if !options.tests.contains(&Test::Latency) {
-        return Err(PlanError::LatencyOnly("--rate"));
-    }
-    if !options.outside.is_empty() {
-        return Err(PlanError::Lacking("--outside-checks have no --rate: leave one of them out".to_owned()));
-    }
-    let is_share = options.rates.iter().any(|rate| matches!(rate, Rate::OfMaximum(_)));
-    if is_share && options.batches.as_ref().is_some_and(|batches| !batches.contains(&0)) {
-        let text = "a --rate in percent is of the maximum without batches: add 0 to --batch";
-        return Err(PlanError::Lacking(text.to_owned()));
-    }
-    Ok(())
-}
-
 /// The smallest message that holds two samples: each has the header of its submessage and an encapsulation
 /// before it, and the message a header and a time stamp.
 fn batch_bytes_min(size_bytes: usize) -> usize {
     32 + 2 * (28 + size_bytes)
-}
-
-fn has_throughput(options: &PlanOptions) -> bool {
-    options.tests.contains(&Test::Throughput)
-}
-
-/// The batches of throughput cases, 0 for those of latency.
-fn check_batches(options: &PlanOptions, sizes: &[usize]) -> Result<Vec<u32>, PlanError> {
-    let Some(batches) = &options.batches else {
-        return Ok(DEFAULT_BATCHES.iter().filter_map(|&bytes| u32::try_from(bytes).ok()).collect());
-    };
-    check_list("--batch", batches)?;
-    if !has_throughput(options) {
-        return Err(PlanError::ThroughputOnly("--batch"));
-    }
-    let smallest = sizes.iter().copied().min().unwrap_or(HEADER_BYTES);
-    let check = |&bytes: &u64| match u32::try_from(bytes) {
-        Ok(0) => Ok(0),
-        Ok(small) if (small as usize) < batch_bytes_min(smallest) => {
-            Err(PlanError::BatchTooSmall(small.into(), "--sizes"))
-        }
-        Ok(fitting) if fitting as usize <= CaseSpec::SIZE_BYTES_MAX => Ok(fitting),
-        _ => Err(PlanError::BatchTooLarge(bytes)),
-    };
-    batches.iter().map(check).collect()
-}
-
-fn check_sizes(sizes: &[u64], engines: &[&'static dyn Engine]) -> Result<Vec<usize>, PlanError> {
-    let most = engines.iter().max_by_key(|engine| engine.capabilities().size_bytes_max);
-    let (engine, max) =
-        most.map_or(("nothing", 0), |engine| (engine.name(), engine.capabilities().size_bytes_max));
-    let check = |&size: &u64| match usize::try_from(size) {
-        Ok(bytes) if bytes < HEADER_BYTES => Err(PlanError::TooSmall(size, "--sizes")),
-        Ok(bytes) if bytes <= max => Ok(bytes),
-        _ => Err(PlanError::TooLarge { size, engine: engine.to_owned(), max }),
-    };
-    sizes.iter().map(check).collect()
-}
-
-fn check_list<T: Ord + ToString>(option: &'static str, values: &[T]) -> Result<(), PlanError> {
-    if values.is_empty() {
-        return Err(PlanError::Empty(option));
-    }
-    let mut seen = BTreeSet::new();
-    match values.iter().find(|value| !seen.insert(*value)) {
-        Some(value) => Err(PlanError::Twice { option, value: value.to_string() }),
-        None => Ok(()),
-    }
 }
 
 #[cfg(test)]

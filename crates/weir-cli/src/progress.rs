@@ -90,7 +90,8 @@ impl Progress {
     pub(crate) fn case_started(&self, number: usize, case: &CaseSpec) {
         let size_bytes = case.size_bytes as u64;
         let what = self.name(number, &case.engine, case.test, case.reliability, size_bytes);
-        self.say(&format!("{what}: started"));
+        let awake = if case.method.keep_awake { " kept awake" } else { "" };
+        self.say(&format!("{what}{awake}: started"));
         self.with_view(|shown| {
             shown.activity.start();
             shown.next_reading = Duration::ZERO;

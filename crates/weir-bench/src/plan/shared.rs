@@ -1,6 +1,6 @@
 //! Cases that share their link with other traffic.
 
-use super::{Action, PlanError, PlanOptions, Step, check_list};
+use super::{Action, PlanError, PlanOptions, Step, checks};
 use crate::beside::Beside;
 use crate::case::CaseSpec;
 use crate::engine;
@@ -28,7 +28,7 @@ pub(super) fn check(options: &PlanOptions) -> Result<(), PlanError> {
     if options.beside.is_empty() {
         return Ok(());
     }
-    check_list("--beside", &options.beside)?;
+    checks::list("--beside", &options.beside)?;
     for beside in &options.beside {
         match *beside {
             Beside::Samples(bytes) if bytes < HEADER_BYTES as u64 => {

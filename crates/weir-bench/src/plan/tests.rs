@@ -85,6 +85,15 @@ fn latencies_are_measured_with_and_without_idle_states_side_by_side() {
 }
 
 #[test]
+fn a_plan_of_which_nothing_can_be_measured_is_refused() {
+    let none = PlanOptions { tests: vec![Test::Latency], batches: None, ..options(&["udp-gso"]) };
+    let refused = plan(&none).unwrap_err().to_string();
+    assert_eq!(refused, "nothing of this can be measured: udp-gso has no latency test");
+    let some = PlanOptions { engines: vec!["udp-gso".to_owned(), "udp".to_owned()], ..none };
+    assert_eq!(plan(&some).unwrap().measured().count(), 2);
+}
+
+#[test]
 fn repeats_go_round_everything() {
     let options = PlanOptions { repeats: 2, tests: vec![Test::Latency], batches: None, ..options(&["udp"]) };
     let expected = ["1 latency 32", "1 latency 1024", "2 latency 32", "2 latency 1024"];

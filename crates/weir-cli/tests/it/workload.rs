@@ -86,10 +86,12 @@ fn samples_that_fit_no_datagram_are_not_supported_by_udp() {
     let scene = Scene::new();
     std::fs::write(scene.path("large.toml"), SMALL.replace("\"8k\"", "\"1M\"")).unwrap();
     let words =
-        "bench --workload large.toml --engines udp,udp-gso --duration 50ms --output results --format json";
+        "bench --workload large.toml --engines udp,weir --duration 50ms --output results --format json";
     let document = scene.weir(words).expect_code(0).json();
     let reason = |case: usize| document["cases"][case]["not_measured"]["reason"].as_str().unwrap().to_owned();
     assert!(reason(0).contains("udp carries at most 65507 bytes"), "{document}");
+    let alone = scene.weir(&words.replace("udp,weir", "udp")).expect_code(2).stderr;
+    assert!(alone.contains("nothing of this can be measured: udp carries at most 65507 bytes"), "{alone}");
     let scene = Scene::new();
     std::fs::write(scene.path("small.toml"), SMALL).unwrap();
     let words =
