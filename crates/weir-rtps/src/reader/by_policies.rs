@@ -14,6 +14,7 @@ use super::deferred::Postponed;
 use super::enforced::{Enforced, Verdict, WriterPolicies};
 use super::entries::cost;
 use super::instances::Instance;
+use super::states::InstanceState;
 use super::stored::StoredSample;
 use crate::instance_deadlines::{DeadlineMissedStatus, finite};
 use crate::key_hasher::Key;
@@ -115,7 +116,7 @@ impl Cache {
         now: Time,
         writer: Guid,
         sn: SequenceNumber,
-        stored: StoredSample,
+        mut stored: StoredSample,
     ) {
         if self.ends_unknown_instance(&stored) {
             if let Some(enforced) = &mut self.enforced {
@@ -129,9 +130,14 @@ impl Cache {
             return;
         };
         let key = self.instances.get(index).key;
-        let verdict = enforced.admits(now, (index, key), writer, &stored);
+        // Sets that an access completes have no time of their own.
+        let now = enforced.advance(now);
+        let mut verdict = enforced.admits((index, key), writer, &stored);
+        if verdict == Verdict::Unregister {
+            (stored.kind, verdict) = (ChangeKind::Unregistered, Verdict::Deliver);
+        }
         if let Verdict::Postpone(at) = verdict {
-            let replaced = enforced.postpone(index, at, (writer, sn, stored));
+            let replaced = enforced.postpone(index, (at, now), (writer, sn, stored));
             self.note_left_out(index, writer, stored.kind);
             self.held += 1;
             self.held_bytes += cost(stored.len());
@@ -155,7 +161,17 @@ impl Cache {
             return;
         }
         self.place_admitted(writer, sn, stored, now);
+        self.note_end(index, key);
         self.note_state(index, key);
+    }
+
+    /// Ends the deadline of an instance that is not alive any more: another writer may keep it alive (DDS 1.4, 2.2.3.7).
+    fn note_end(&mut self, index: u32, key: Key) {
+        let instance = self.instances.get(index);
+        let is_over = instance.key == key && instance.state != InstanceState::Alive;
+        if let Some(enforced) = self.enforced.as_mut().filter(|_| is_over) {
+            enforced.ended(index);
+        }
     }
 
     /// Reports the state of an instance to the policies, which may have changed.
@@ -215,7 +231,11 @@ impl Cache {
             if self.refusal(value.stored.key(), value.stored.len()).is_some() {
                 let Some(enforced) = &mut self.enforced else { return has_delivered };
                 let retry_at = enforced.retry_at();
-                enforced.postpone(index, retry_at, (value.writer, value.sn, value.stored));
+                enforced.postpone(
+                    index,
+                    (retry_at, value.arrived_at),
+                    (value.writer, value.sn, value.stored),
+                );
                 continue;
             }
             self.deliver_postponed(index, value);

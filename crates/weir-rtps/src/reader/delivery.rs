@@ -95,7 +95,7 @@ impl Delivery {
         if self.cache.is_too_long(len) {
             return self.skip_too_long(now, proxy, sn);
         }
-        let was_refused = proxy.refuse(sn, key.filter(|_| rejection.is_of_instance()));
+        let was_refused = proxy.refuse(now, sn, key.filter(|_| rejection.is_of_instance()));
         if proxy.is_reliable {
             self.counters.samples_refused += u64::from(!was_refused);
             self.has_refused = true;
@@ -119,7 +119,7 @@ impl Delivery {
         let cache = &mut self.cache;
         let mut full_instance = None;
         loop {
-            let next = proxy.next_held(|stored| {
+            let next = proxy.next_held(now, |stored| {
                 if cache.ends_unknown_instance(stored) {
                     return true;
                 }
@@ -220,15 +220,14 @@ impl Delivery {
         let has_room = !self.cache.is_nearly_full();
         let mut is_answer_due = false;
         for proxy in &mut *writers {
-            let Some(refused) = proxy.refused.as_ref().filter(|_| has_room) else { continue };
+            let Some(refused) = proxy.refused.filter(|_| has_room) else { continue };
             // Room for other samples is no room for those of an instance that is full.
             if refused.key.is_some_and(|key| self.cache.refusal(Some(key), 0).is_some()) {
                 continue;
             }
             proxy.refused = None;
             proxy.ask_again();
-            // The policies know the time of what arrived last.
-            self.deliver_held(Time::ZERO, proxy);
+            self.deliver_held(refused.heard_at, proxy);
             is_answer_due = true;
         }
         self.has_refused = writers.iter().any(|proxy| proxy.refused.is_some());

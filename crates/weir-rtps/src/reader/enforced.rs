@@ -122,6 +122,8 @@ pub(super) enum Verdict {
     /// Delivered at this time, unless another value replaces it before.
     Postpone(Time),
     LeaveOut,
+    /// A dispose is left out, and the unregistration that came with it is delivered.
+    Unregister,
 }
 
 /// What is known of one instance.
@@ -294,12 +296,10 @@ impl Enforced {
     /// Decides whether a sample is delivered.
     pub(super) fn admits(
         &mut self,
-        now: Time,
         (index, key): (u32, Key),
         writer: Guid,
         sample: &StoredSample,
     ) -> Verdict {
-        self.now = self.now.max(now);
         let now = self.now;
         if self.instances.len() <= index as usize {
             self.instances.resize(index as usize + 1, InstanceRecord::default());
@@ -312,13 +312,16 @@ impl Enforced {
             self.counts.not_owned += 1;
             return Verdict::LeaveOut;
         }
+        // Which writers an instance has, the order of their time stamps does not decide.
         if self.is_by_source
+            && sample.kind != ChangeKind::Unregistered
             && let Some(timestamp) = sample.source_timestamp
         {
             let this = (timestamp, writer);
             if record.latest.is_some_and(|latest| compare(&this, &latest).is_lt()) {
                 self.counts.out_of_order += 1;
-                return Verdict::LeaveOut;
+                let is_end = sample.kind == ChangeKind::DisposedUnregistered;
+                return if is_end { Verdict::Unregister } else { Verdict::LeaveOut };
             }
             record.latest = Some(this);
         }
@@ -334,36 +337,32 @@ impl Enforced {
             }
             record.delivered_at = Some(now);
         }
-        self.note_delivery((index, key), is_value);
+        if is_value {
+            self.note_value((index, key));
+        }
         Verdict::Deliver
     }
 
-    /// A value or the end of an instance is delivered: its deadline begins anew, or ends.
-    fn note_delivery(&mut self, (index, key): (u32, Key), is_value: bool) {
-        let now = self.now;
-        if let Some(deadlines) = &mut self.deadlines {
-            if is_value {
-                let before = deadlines.next_at();
-                let periods = deadlines.written(now, index);
-                if periods > 0 {
-                    self.missed.missed(periods, self.is_keyed.then(|| key.to_bytes()));
-                }
-                self.has_new_timeout |= deadlines.next_at() != before;
-            } else {
-                deadlines.ended(index);
-            }
+    /// A value is delivered: the deadline of its instance begins anew.
+    fn note_value(&mut self, (index, key): (u32, Key)) {
+        let Some(deadlines) = &mut self.deadlines else { return };
+        let before = deadlines.next_at();
+        let periods = deadlines.written(self.now, index);
+        if periods > 0 {
+            self.missed.missed(periods, self.is_keyed.then(|| key.to_bytes()));
         }
+        self.has_new_timeout |= deadlines.next_at() != before;
     }
 
-    /// Keeps a value for later. Returns the one that it replaces.
+    /// Keeps a value that has arrived until it is due. Returns the one that it replaces.
     pub(super) fn postpone(
         &mut self,
         index: u32,
-        due_at: Time,
+        (due_at, arrived_at): (Time, Time),
         sample: (Guid, SequenceNumber, StoredSample),
     ) -> Option<Postponed> {
         self.has_new_timeout |= self.postponed.next_at().is_none_or(|next| due_at < next);
-        let replaced = self.postponed.add(index, due_at, self.now, sample);
+        let replaced = self.postponed.add(index, due_at, arrived_at, sample);
         self.counts.filtered += u64::from(replaced.is_some());
         replaced
     }
@@ -384,7 +383,7 @@ impl Enforced {
         if let Some(record) = self.instances.get_mut(index as usize).filter(|record| record.key == key) {
             record.delivered_at = Some(self.now);
         }
-        self.note_delivery((index, key), true);
+        self.note_value((index, key));
         true
     }
 
@@ -401,9 +400,10 @@ impl Enforced {
         self.has_new_timeout |= purges.next_at() != before;
     }
 
-    /// Advances the clock.
-    pub(super) fn advance(&mut self, now: Time) {
+    /// Advances the clock, and returns the latest time known.
+    pub(super) fn advance(&mut self, now: Time) -> Time {
         self.now = self.now.max(now);
+        self.now
     }
 
     /// A writer has unregistered an instance: it does not own it any more.

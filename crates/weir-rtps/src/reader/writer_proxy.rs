@@ -56,10 +56,12 @@ pub(super) struct Position {
 }
 
 /// A sample of a reliable writer for which the cache has no room.
-#[derive(Debug)]
+#[derive(Debug, Clone, Copy)]
 pub(super) struct Refused {
     /// Its instance, if only samples of this instance have no room.
     pub(super) key: Option<Key>,
+    /// When its writer last sent anything that waits.
+    pub(super) heard_at: Time,
 }
 
 /// A matched writer.
@@ -195,10 +197,10 @@ impl WriterProxy {
     /// Records that the cache had no room for a sample that [`WriterProxy::arrival`] called the
     /// next. `key`: its instance, if only that is full. A best-effort writer does not repeat the
     /// sample. Returns whether an earlier refusal stands.
-    pub(super) fn refuse(&mut self, sn: SequenceNumber, key: Option<Key>) -> bool {
+    pub(super) fn refuse(&mut self, now: Time, sn: SequenceNumber, key: Option<Key>) -> bool {
         if self.is_reliable {
             self.changes.announced = self.changes.announced.max(sn);
-            self.refused.replace(Refused { key }).is_some()
+            self.refused.replace(Refused { key, heard_at: now }).is_some()
         } else {
             self.start.has_begun = true;
             self.changes.expected = sn.next();
@@ -214,6 +216,9 @@ impl WriterProxy {
         stored: StoredSample,
         listed: &mut usize,
     ) -> bool {
+        if let Some(refused) = &mut self.refused {
+            refused.heard_at = refused.heard_at.max(now);
+        }
         let before = self.changes.hold(sn, stored, listed);
         if let Some(Change::Missing { asked_at, tries }) = before {
             self.requests.note_repair(now, asked_at, tries);
@@ -224,6 +229,7 @@ impl WriterProxy {
     /// The next sample to deliver among those held back, if it is there and `has_room`.
     pub(super) fn next_held(
         &mut self,
+        now: Time,
         has_room: impl FnMut(&StoredSample) -> bool,
     ) -> Option<(SequenceNumber, StoredSample)> {
         match self.changes.next_held(has_room) {
@@ -232,7 +238,7 @@ impl WriterProxy {
                 Some((sn, stored))
             }
             NextHeld::NoRoom => {
-                self.refused.get_or_insert(Refused { key: None });
+                self.refused.get_or_insert(Refused { key: None, heard_at: now });
                 None
             }
             NextHeld::None => None,

@@ -229,3 +229,21 @@ fn the_delay_counts_from_the_first_end_of_an_instance() {
     reader.handle_timeout(at(11));
     assert_eq!((values(&mut reader), due(&reader)), (vec![], None));
 }
+
+#[test]
+fn the_lifespan_of_a_value_that_finds_no_room_does_not_begin_again() {
+    let mut config = filtering();
+    config.max_samples = Some(1);
+    let mut reader = two_writers(config);
+    reader.set_writer_policies(WEAK, WriterPolicies { lifespan: Duration::from_millis(50), strength: 0 });
+    let mut writer = Source::new(WEAK);
+    let first = writer.send(&mut reader, at(0), 1);
+    assert_eq!(values(&mut reader), [first]);
+    writer.send(&mut reader, at(1), 1);
+    // It takes the room while the other one is postponed.
+    let other = writer.send(&mut reader, at(2), 2);
+    (10..45).step_by(10).for_each(|ms| reader.handle_timeout(at(ms)));
+    assert_eq!(values(&mut reader), [other]);
+    reader.handle_timeout(at(60));
+    assert_eq!((values(&mut reader), reader.counters().samples_expired), (vec![], 1));
+}

@@ -65,12 +65,22 @@ impl Source {
 
     /// Status 1 disposes, 2 unregisters, 3 does both.
     pub(super) fn end(&mut self, reader: &mut ReaderCore, now: Time, key: u8, status: u8) {
+        self.end_stamped(reader, now, key, (status, None));
+    }
+
+    fn end_stamped(
+        &mut self,
+        reader: &mut ReaderCore,
+        now: Time,
+        key: u8,
+        (status, timestamp): (u8, Option<Timestamp>),
+    ) {
         let mut list = Vec::new();
         let mut writer = ParameterListWriter::new(&mut list);
         writer.bytes4(ParameterId::STATUS_INFO, [0, 0, 0, status]);
         writer.finish();
         let payload = [0, 1, 0, 0, key, 0, 0, 0];
-        self.send_as(reader, now, Payload::Key(&payload), Some(&list), None);
+        self.send_as(reader, now, Payload::Key(&payload), Some(&list), timestamp);
     }
 
     fn send_as(
@@ -336,5 +346,63 @@ fn a_late_reader_finds_the_samples_that_have_not_expired() {
                 }
             }
         }
+    }
+}
+
+#[test]
+fn samples_that_waited_for_room_have_their_lifespan_and_their_time() {
+    for lifespan in [Duration::from_secs(10), Duration::MAX] {
+        let mut reader = two_writers(ReaderConfig { max_samples: Some(2), ..keyed() });
+        reader.set_writer_policies(WEAK, WriterPolicies { lifespan, strength: 0 });
+        let mut writer = Source::new(WEAK);
+        writer.next = 2;
+        let second = writer.send(&mut reader, at(1_000_000), 1);
+        let third = writer.send(&mut reader, at(1_000_001), 1);
+        writer.next = 1;
+        let first = writer.send(&mut reader, at(1_000_002), 1);
+        assert_eq!(reader.available(), 2);
+        let mut taken = Vec::new();
+        assert!(reader.take_next(|sample| taken.push(sample.payload[5])));
+        reader.expire(at(1_000_003));
+        assert_eq!(reader.counters().samples_expired, 0);
+        let mut received = Vec::new();
+        while reader.take_next(|sample| received.push((sample.payload[5], sample.reception_time))) {}
+        assert_eq!((taken, received), (vec![first], [second, third].map(|it| (it, at(1_000_002))).to_vec()));
+    }
+}
+
+#[test]
+fn a_deadline_goes_on_while_another_writer_keeps_the_instance_alive() {
+    for is_exclusive in [false, true] {
+        let ownership = if is_exclusive { Ownership::Exclusive } else { Ownership::Shared };
+        let config = ReaderConfig { deadline: Duration::from_millis(10), ownership, ..keyed() };
+        let mut reader = two_writers(config);
+        let (mut weak, mut strong) = (Source::new(WEAK), Source::new(STRONG));
+        weak.send(&mut reader, at(0), 1);
+        strong.send(&mut reader, at(0), 1);
+        strong.end(&mut reader, at(1), 1, 2);
+        reader.handle_timeout(at(100));
+        assert_eq!(reader.take_deadline_missed().total_count, 10);
+        weak.end(&mut reader, at(101), 1, 2);
+        reader.handle_timeout(at(200));
+        assert_eq!(reader.take_deadline_missed().total_count, 10);
+    }
+}
+
+#[test]
+fn an_old_time_stamp_does_not_hide_that_a_writer_leaves_an_instance() {
+    for (status, last) in [(2, "unregister"), (3, "dispose and unregister")] {
+        let destination_order = DestinationOrder::BySourceTimestamp;
+        let config = ReaderConfig { deadline: Duration::from_millis(10), destination_order, ..keyed() };
+        let mut reader = two_writers(config);
+        let mut writer = Source::new(WEAK);
+        writer.send_stamped(&mut reader, at(0), 1, Some(Timestamp { seconds: 5, fraction: 0 }));
+        let earlier = Some(Timestamp { seconds: 4, fraction: 0 });
+        writer.end_stamped(&mut reader, at(1), 1, (status, earlier));
+        // The instance was not disposed: that is older than its value.
+        let expected = [InstanceState::NotAliveNoWriters; 2];
+        assert_eq!(states(&mut reader), expected, "{last}");
+        reader.handle_timeout(at(100));
+        assert_eq!(reader.take_deadline_missed().total_count, 0, "{last}");
     }
 }
