@@ -53,6 +53,12 @@ impl Entry {
         self.block == next.block && self.offset + self.len == next.offset && self.len == next.len
     }
 
+    /// Returns whether it begins its datagram.
+    #[inline]
+    pub(crate) fn is_first_of_datagram(&self) -> bool {
+        self.own_at == 0
+    }
+
     /// Returns the bytes that belong to this sample alone.
     #[inline]
     pub(crate) fn own_len(&self) -> usize {

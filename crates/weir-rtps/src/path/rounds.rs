@@ -270,6 +270,8 @@ impl Rounds {
             self.note_round_trip(now, shortest_ns);
         }
         self.passed_at = now;
+        // With a pause in it, a flight would seem slow.
+        self.flight = None;
         self.round = self.round_from(now, false);
     }
 

@@ -78,6 +78,8 @@ struct PathUse {
     last: Option<Mark>,
     /// When something was last sent again.
     repaired_at: Time,
+    /// It takes less now than was to be sent.
+    is_limit: bool,
     /// A reader at its end does not show how far it has got while something is missing, nor within a large sample.
     is_silent: bool,
     /// When such a reader last answered, and how far apart its answers are.
@@ -121,6 +123,7 @@ impl PathUse {
             passed: (SequenceNumber::ZERO, 0),
             last: None,
             repaired_at: Time::ZERO,
+            is_limit: false,
             is_silent: false,
             answered_at: Time::ZERO,
             answers_apart: Duration::ZERO,
@@ -132,6 +135,11 @@ impl PathUse {
     /// Returns what its readers do not show, if they do not show all. `large_bytes`: those of large samples.
     fn unreported(&self, large_bytes: u64) -> Option<Unreported> {
         self.is_silent.then_some(Unreported { large_bytes, answers_apart: self.answers_apart })
+    }
+
+    /// Returns the bytes that the writer may keep, unsent or in flight, if the path is paced.
+    fn window(&self) -> Option<u64> {
+        Some(self.path.lock().window(self.unreported(0))? / self.copies)
     }
 
     /// Returns whether an answer is to several HEARTBEATs, so that it shows what has arrived, and not when.
@@ -251,15 +259,17 @@ impl Pacing {
         let mut allowed = None;
         (self.is_paced, self.ends_flight) = (false, false);
         (self.next_at, self.is_blocked) = (None, false);
-        for it in &self.uses {
-            let (unreported, PathUse { path, flow, copies, .. }) = (it.unreported(self.large_bytes), it);
-            let mut state = path.lock();
-            let bytes = match state.allow_beside(now, *flow, wanted * copies, purpose, unreported) {
+        for it in &mut self.uses {
+            let unreported = it.unreported(self.large_bytes);
+            let (copies, flow) = (it.copies, it.flow);
+            it.is_limit = false;
+            let mut state = it.path.lock();
+            let bytes = match state.allow_beside(now, flow, wanted * copies, purpose, unreported) {
                 Allowance::Unlimited => continue,
-                Allowance::Bytes(bytes) => bytes.div_ceil(*copies),
+                Allowance::Bytes(bytes) => bytes.div_ceil(copies),
                 Allowance::Flight(bytes) => {
                     self.ends_flight = true;
-                    bytes.div_ceil(*copies)
+                    bytes.div_ceil(copies)
                 }
                 Allowance::At(at) => {
                     self.next_at = self.next_at.max(Some(at));
@@ -272,6 +282,7 @@ impl Pacing {
                 }
             };
             self.is_paced = true;
+            it.is_limit = bytes < wanted;
             allowed = Some(allowed.map_or(bytes, |least: u64| least.min(bytes)));
         }
         allowed
@@ -367,7 +378,8 @@ impl Pacing {
 
     /// Sets when to ask again after less was sent than wanted.
     fn wait(&mut self, now: Time) {
-        self.uses.iter().for_each(|it| it.path.lock().note_limited(now));
+        // Other paths would have taken more.
+        self.uses.iter().filter(|it| it.is_limit).for_each(|it| it.path.lock().note_limited(now));
         self.next_at.get_or_insert(now.plus_nanos(1));
     }
 
@@ -425,9 +437,12 @@ impl Pacing {
         let (mut round_trip, mut patience) = (None, None);
         self.wants_proof = false;
         (self.since_mark, self.mark_every_bytes) = (0, None);
-        let was_full = core::mem::take(&mut self.was_full);
+        let full = core::mem::take(&mut self.was_full).then(|| self.window());
         let is_window_limit = core::mem::take(&mut self.is_window_limit);
-        for PathUse { path, marks, passed, asked, last: latest, is_silent, .. } in &mut self.uses {
+        for it in &mut self.uses {
+            // The narrowest path limits the window.
+            let is_full = full.is_some_and(|least| it.window() == least);
+            let PathUse { path, marks, passed, asked, last: latest, is_silent, .. } = it;
             *asked += u32::from(position.1 == 0);
             let is_known = !self.patience.is_zero() && path.lock().is_paced();
             if *is_silent && is_known && marks.back().is_some_and(|(last, _)| *last == position) {
@@ -437,7 +452,7 @@ impl Pacing {
                 overdue.for_each(|(_, mark)| _ = mark.repeated_at.get_or_insert(now));
             }
             let mut state = path.lock();
-            if was_full {
+            if is_full {
                 state.note_saturated(now);
             }
             self.is_paced |= state.is_paced();
@@ -524,9 +539,7 @@ impl Pacing {
 
     /// Returns the bytes that may be unsent or in flight, if a path is paced.
     pub(super) fn window(&self) -> Option<u64> {
-        let windows =
-            self.uses.iter().filter_map(|it| Some(it.path.lock().window(it.unreported(0))? / it.copies));
-        windows.min()
+        self.uses.iter().filter_map(PathUse::window).min()
     }
 
     /// Returns the bytes that all paths take in this time, if one is paced.
@@ -569,7 +582,7 @@ impl WriterCore {
             self.pacing.wait_for_answers(now);
             return end;
         }
-        let wanted = self.history.charged() - self.history.charged_to(self.unsent.prev());
+        let wanted = self.unsent_bytes();
         let allowed = self.pacing.allowance(now, wanted, self.purpose()).unwrap_or(u64::MAX);
         // What leaves together is marked in pieces.
         let piece = self.pacing.next_mark_bytes();
@@ -606,6 +619,15 @@ impl WriterCore {
             self.pacing.sent_at = now;
         }
         end
+    }
+
+    /// Returns about how many bytes on the wire the samples are that wait to be sent.
+    fn unsent_bytes(&self) -> u64 {
+        let charge = self.history.charged() - self.history.charged_to(self.unsent.prev());
+        let (charged, written) = (self.history.charged().max(1), self.history.written());
+        let bytes = (u128::from(charge) * u128::from(written)).div_ceil(u128::from(charged)) as u64;
+        let samples = (self.history.last().0 + 1 - self.unsent.0).max(0) as u64;
+        bytes + samples * on_the_wire(0)
     }
 
     /// Records what of large samples may be in flight: what was sent of the next one, and one before it.
@@ -727,15 +749,16 @@ impl WriterCore {
         for place in samples..proxy.requested.len() {
             let sn = proxy.requested[place];
             if is_lost(sn, None) && !(proxy.is_uncertain(sn) && sn > proxy.acknowledged.next()) {
-                let len = self.history.entry(sn).map_or(0, |entry| u64::from(entry.len));
-                lost += proxy.note_lost((sn, 0), on_the_wire(len.min(65_507)));
+                let len = self.history.entry(sn).map_or(0, |entry| own_on_the_wire(&entry));
+                lost += proxy.note_lost((sn, 0), len);
             }
         }
         for place in fragments..proxy.requested_fragments.len() {
             let (sn, number) = proxy.requested_fragments[place];
             if is_lost(sn, Some(number + 1)) {
                 let size = self.history.entry(sn).map_or(0, |entry| entry.fragment_size);
-                lost += proxy.note_lost((sn, number + 1), on_the_wire(u64::from(size)));
+                let len = on_the_wire(compose::FRAGMENT_AT as u64 + u64::from(size));
+                lost += proxy.note_lost((sn, number + 1), len);
             }
         }
         path.lock().note_lost(lost);
@@ -765,4 +788,11 @@ impl WriterCore {
         let limit = limit.map(|bytes| kept.map_or(bytes, |kept| bytes.min(kept)));
         self.window.set_path_limit(limit, last);
     }
+}
+
+/// Returns the bytes on the wire of one sample. The first one of a datagram has its headers.
+fn own_on_the_wire(entry: &Entry) -> u64 {
+    // How much of a large sample was lost is not known.
+    let len = (entry.own_len() as u64).min(65_507);
+    if entry.is_first_of_datagram() { on_the_wire(len) } else { len }
 }

@@ -3,7 +3,7 @@
 use super::*;
 use weir_wire::Echo;
 
-use crate::path::Path;
+use crate::path::{Flow, Path, Purpose};
 
 const MS: u64 = 1_000_000;
 const SECOND: u64 = 1_000 * MS;
@@ -72,6 +72,62 @@ fn what_has_passed_and_what_was_lost_is_counted_once_for_all_writers() {
     // Ten samples each, with a HEARTBEAT behind the last.
     assert_eq!((report.sent_bytes, report.in_flight_bytes), (2 * 10 * (28 + 56 + 8), 0));
     assert_eq!(report.lost_bytes, 2 * (28 + 56 + 8));
+}
+
+/// Before, each sample counted as long as its datagram is up to there: a lost datagram of ten as fifty.
+#[test]
+fn a_lost_batch_counts_as_the_datagram_that_it_was() {
+    let path = Path::new();
+    let batch = BatchPolicy { max_bytes: 8192, max_samples: 10, max_delay: Duration::MAX };
+    let config = WriterConfig { batch: Some(batch), ..config(Reliability::Reliable) };
+    let mut writer = WriterCore::new(config);
+    writer.match_reader(Time(0), ReaderProxyConfig { path: Some(path.clone()), ..reader(READER, true) });
+    sent(&mut writer, Time(0));
+    answer(&mut writer, 10 * MS, 1, 1, &[], 0);
+    // The last one stays in the next batch, which is open.
+    for _ in 0..11 {
+        write(&mut writer, Time(20 * MS), &[0; 100]).unwrap();
+    }
+    sent(&mut writer, Time(20 * MS));
+    let batch = path.report().sent_bytes;
+    assert!((10 * 100..10 * 150).contains(&batch), "{batch}");
+    answer(&mut writer, 30 * MS, 2, 1, &[1, 2, 3, 4, 5, 6, 7, 8, 9, 10], 10);
+    assert_eq!(path.report().lost_bytes, batch);
+}
+
+#[test]
+fn only_the_path_that_takes_too_little_is_the_limit() {
+    let other = Guid::new(GuidPrefix([3; 12]), EntityId::user_reader(1, false));
+    let [slow, fast] = [Path::with_rate_max(100_000), Path::new()];
+    let mut writer = WriterCore::new(config(Reliability::Reliable));
+    let destinations = Arc::from([SocketAddrV4::new(Ipv4Addr::new(127, 0, 0, 2), 7411)]);
+    let second = ReaderProxyConfig { destinations, path: Some(fast.clone()), ..reader(other, true) };
+    writer.match_reader(Time(0), ReaderProxyConfig { path: Some(slow.clone()), ..reader(READER, true) });
+    writer.match_reader(Time(0), second);
+    for _ in 0..10 {
+        write(&mut writer, Time(20 * MS), &[0; 1000]).unwrap();
+    }
+    sent(&mut writer, Time(20 * MS));
+    assert!(writer.has_unsent() && slow.report().waits > 0, "{:?}", slow.report());
+    assert_eq!(fast.report().waits, 0);
+}
+
+/// The kernel charges 768 bytes for each of them.
+#[test]
+fn a_few_small_samples_need_not_wait_for_tokens() {
+    let path = Path::with_rate_max(10_000);
+    {
+        let mut state = path.lock();
+        let flow = Flow { number: state.add_flow(), ..Flow::default() };
+        let _ = state.allow(Time(SECOND), flow, 9_000, Purpose::New);
+        state.spend(Time(SECOND), flow, 9_000, Purpose::New);
+    }
+    let mut writer = WriterCore::new(config(Reliability::BestEffort));
+    writer.match_reader(Time(0), ReaderProxyConfig { path: Some(path), ..reader(READER, false) });
+    for _ in 0..4 {
+        write(&mut writer, Time(SECOND), &[0; 32]).unwrap();
+    }
+    assert_eq!(sent(&mut writer, Time(SECOND)).len(), 4);
 }
 
 #[test]
