@@ -46,7 +46,7 @@ pub(super) struct Rate {
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Phase {
     /// Sends more from flight to flight, at the rate that the bottleneck carries, or more unless that is the most.
-    Start { flight: u64, is_most: bool },
+    Start { flight: u64, is_most: bool, carried: f64 },
     /// Looks for more.
     Probe,
     /// What the probe has found shows a round later.
@@ -88,16 +88,18 @@ impl Rate {
     /// shown, which took `spread_ns` to arrive. In slow start, `flight` bytes would be in flight after it.
     pub(super) fn starting(now: Time, carried: f64, is_most: bool, flight: u64, spread_ns: u64) -> Self {
         let mut rate = Self { gain: 1.0, ..Self::new(now, 0.0) };
-        rate.phase = Phase::Start { flight: flight * rise(spread_ns), is_most };
+        rate.phase = Phase::Start { flight: flight * rise(spread_ns, is_most), is_most, carried };
         rate.bottleneck = carried * if is_most { START_SHARE } else { 2.0 };
         rate
     }
 
     /// Takes what a further flight has shown.
     pub(super) fn start_on(&mut self, carried: f64, is_spread: bool, base_ns: u64, spread_ns: u64) {
-        let Phase::Start { flight, is_most } = self.phase else { return };
+        let Phase::Start { flight, is_most, carried: before } = self.phase else { return };
+        // It was sent twice as fast as the one before (as BBR leaves start-up).
+        let is_spread = is_spread || !is_most && carried < before * START_GROWTH_MIN;
         if is_spread {
-            self.bottleneck = carried * START_SHARE;
+            self.bottleneck = carried.max(before) * START_SHARE;
         } else if !is_most {
             self.bottleneck *= 2.0;
         }
@@ -106,7 +108,7 @@ impl Rate {
         if is_most && is_whole {
             (self.phase, self.gain, self.calm_ns) = (Phase::Probe, 1.0 + self.probe, base_ns);
         } else {
-            self.phase = Phase::Start { flight: flight * rise(spread_ns), is_most };
+            self.phase = Phase::Start { flight: flight * rise(spread_ns, is_most), is_most, carried };
         }
     }
 
@@ -143,6 +145,8 @@ impl Rate {
             seen.loss > config::PATH_LOSS_SHARE && seen.queue_ns > self.queue_target_ns(seen) + margin_ns;
         let is_marked = seen.is_marked && self.marked_rounds == 0;
         self.marked_rounds = if is_marked { MARKED_ROUNDS } else { self.marked_rounds.saturating_sub(1) };
+        let is_flooded = self.flight().is_some() && seen.loss > START_LOSS_MAX;
+        let is_lossy = is_lossy || is_flooded;
         if self.flight().is_some() && !is_queue && !is_lossy && !is_marked {
             return;
         }
@@ -298,8 +302,12 @@ impl Rate {
 }
 
 /// Returns by how much the next flight may exceed one that took so long to arrive.
-fn rise(spread_ns: u64) -> u64 {
-    if spread_ns >= START_SURE_NS { START_RISE_SURE } else { START_RISE }
+fn rise(spread_ns: u64, is_most: bool) -> u64 {
+    match spread_ns {
+        _ if !is_most => START_RISE_BLIND,
+        START_SURE_NS.. => START_RISE_SURE,
+        _ => START_RISE,
+    }
 }
 
 /// Returns how long a queue may be, as time.
@@ -331,8 +339,14 @@ const START_RISE: u64 = 16;
 /// ... and by this if the last took so long to arrive that no pause of a host can have pushed it together, ...
 const START_RISE_SURE: u64 = 64;
 const START_SURE_NS: u64 = 8_000_000;
+/// ... and by this while more may be carried: what is sent twice too fast overflows a queue of half of it.
+const START_RISE_BLIND: u64 = 4;
+/// What is sent twice as fast and arrives less than so many times as fast as before has found the bottleneck.
+const START_GROWTH_MIN: f64 = 1.25;
 /// ... and this share is sent of what seems to be carried.
 const START_SHARE: f64 = 0.9;
+/// If more than this is lost meanwhile, it was sent faster than the bottleneck carries.
+const START_LOSS_MAX: f64 = 0.5;
 const FALL_MAX: f64 = 0.7;
 const FALL_MAX_LONG: f64 = 0.1;
 /// After a probe that found no queue, the bottleneck is taken to carry this share of the excess.

@@ -77,6 +77,7 @@ impl WriterCore {
             let proxy = &mut self.proxies[index];
             let asked = proxy.requested.len();
             proxy.judge_continuation(acknack);
+            proxy.note_seen(acknack, unsent);
             let is_due = may_ask && proxy.request(now, acknack, first, unsent) || proxy.gap_to.is_some();
             self.due.add_if(index, is_due);
             self.note_path(now, index, asked, usize::MAX);

@@ -582,7 +582,7 @@ impl WriterCore {
             self.pacing.wait_for_answers(now);
             return end;
         }
-        let wanted = self.unsent_bytes();
+        let wanted = self.history.charged() - self.history.charged_to(self.unsent.prev());
         let allowed = self.pacing.allowance(now, wanted, self.purpose()).unwrap_or(u64::MAX);
         // What leaves together is marked in pieces.
         let piece = self.pacing.next_mark_bytes();
@@ -619,15 +619,6 @@ impl WriterCore {
             self.pacing.sent_at = now;
         }
         end
-    }
-
-    /// Returns about how many bytes on the wire the samples are that wait to be sent.
-    fn unsent_bytes(&self) -> u64 {
-        let charge = self.history.charged() - self.history.charged_to(self.unsent.prev());
-        let (charged, written) = (self.history.charged().max(1), self.history.written());
-        let bytes = (u128::from(charge) * u128::from(written)).div_ceil(u128::from(charged)) as u64;
-        let samples = (self.history.last().0 + 1 - self.unsent.0).max(0) as u64;
-        bytes + samples * on_the_wire(0)
     }
 
     /// Records what of large samples may be in flight: what was sent of the next one, and one before it.

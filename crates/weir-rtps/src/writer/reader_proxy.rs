@@ -448,6 +448,7 @@ impl ReaderProxy {
             self.acknowledged = self.acknowledged.max(base.min(unsent).prev());
             self.seen = self.seen.max(self.acknowledged);
         }
+        self.note_seen(acknack, unsent);
     }
 
     /// Applies the requests in an ACKNACK. Returns whether repairs are due. `first` is the first sample in the history,
@@ -469,19 +470,29 @@ impl ReaderProxy {
             if sn < there {
                 self.gap_to = Some(there);
                 self.asked_for_past |= !self.wants_history && sn < self.start;
-            } else if self.requested.len() < config::REORDER_MAX_SAMPLES {
-                self.seen = if self.is_uncertain(sn) { self.seen } else { self.seen.max(sn) };
-                if self.accepts_request(now, (sn, 0)) {
-                    self.requested.push(sn);
-                }
+            } else if self.requested.len() < config::REORDER_MAX_SAMPLES && self.accepts_request(now, (sn, 0))
+            {
+                self.requested.push(sn);
             }
         }
-        // What the set covers and does not name has arrived.
-        let covered = SequenceNumber(acknack.state.base().0 + i64::from(acknack.state.num_bits()) - 1);
-        if acknack.state.num_bits() > 0 && covered < unsent && !self.is_uncertain(covered) {
-            self.seen = self.seen.max(covered);
-        }
         self.requested.len() > before
+    }
+
+    /// Learns from an ACKNACK how far the reader has got, whether it is sent repairs or not. `unsent`: the first sample
+    /// that was never sent.
+    pub(super) fn note_seen(&mut self, acknack: &AckNack, unsent: SequenceNumber) {
+        if acknack.state.num_bits() == 0 {
+            return;
+        }
+        // What the set covers and does not name has arrived. What it names has not, but would not be named if nothing
+        // behind it had been announced.
+        let covered = SequenceNumber(acknack.state.base().0 + i64::from(acknack.state.num_bits()) - 1);
+        let named = acknack.state.iter().rfind(|sn| *sn < unsent);
+        for sn in named.into_iter().chain((covered < unsent).then_some(covered)) {
+            if !self.is_uncertain(sn) {
+                self.seen = self.seen.max(sn);
+            }
+        }
     }
 }
 

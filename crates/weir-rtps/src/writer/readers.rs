@@ -3,6 +3,7 @@
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::net::{Ipv4Addr, SocketAddrV4};
+use core::ops::Range;
 
 use weir_wire::{Guid, SequenceNumber};
 
@@ -241,7 +242,12 @@ impl WriterCore {
         let (written, kept) = (self.history.written(), self.history.live_bytes() as u64);
         // The kernel charges more than the bytes of a sample.
         let waiting_max = self.history.charged() - self.history.charged_to(unsent.prev());
-        let sent = self.budgets.sent((unsent, next), written, (waiting, waiting_max), begun);
+        let handed_out = |samples: Range<SequenceNumber>| {
+            let from = samples.start.max(self.history.first());
+            let entries = (from.0..samples.end.0).filter_map(|sn| self.history.get(SequenceNumber(sn)));
+            entries.map(|entry| entry.own_len() as u64).sum()
+        };
+        let sent = self.budgets.sent((unsent, next), written, (waiting, waiting_max), begun, handed_out);
         SampleBytes { written, sent, kept }
     }
 
@@ -250,7 +256,8 @@ impl WriterCore {
         let bytes = self.sample_bytes();
         let proxy = &self.proxies[index];
         // The kernel charges more than the bytes of a sample.
-        let outstanding = self.history.charged() - self.history.charged_to(proxy.acknowledged);
+        let outstanding = self.history.charged_to(self.unsent.prev());
+        let outstanding = outstanding.saturating_sub(self.history.charged_to(proxy.acknowledged));
         let repairs = self.budgets.settle(now, &proxy.destinations, bytes, outstanding);
         self.counters.repairs_held_back += u64::from(repairs == Repairs::Exhausted);
         self.counters.repairs_paced += u64::from(repairs == Repairs::Paced);

@@ -21,6 +21,7 @@
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::net::{Ipv4Addr, SocketAddrV4};
+use core::ops::Range;
 
 use weir_wire::SequenceNumber;
 
@@ -114,23 +115,33 @@ struct Sent {
     whole: u64,
     /// The same for a sample that was not handed out when last asked.
     awaited: Option<(SequenceNumber, u64)>,
+    /// The same, counted one by one: the first sample that is not counted, and the bytes before it.
+    counted: Option<(SequenceNumber, u64)>,
 }
 
 impl RepairBudgets {
     /// Returns the bytes handed out, at least. `unsent` and `next` are the first samples not handed out and not
     /// written, `written` the bytes of all samples, and `begun` the bytes handed out of sample `unsent`. `waiting`:
-    /// bytes of the samples from `unsent` on, unless they are too many, and at most.
+    /// bytes of the samples from `unsent` on, unless they are too many, and at most. `handed_out`: returns the bytes of
+    /// samples, at least.
     pub(super) fn sent(
         &mut self,
         (unsent, next): (SequenceNumber, SequenceNumber),
         written: u64,
         (waiting, waiting_max): (Option<u64>, u64),
         begun: u64,
+        handed_out: impl FnOnce(Range<SequenceNumber>) -> u64,
     ) -> u64 {
         let sent = &mut self.sent;
         if let Some(waiting) = waiting {
             (sent.whole, sent.awaited) = (written.saturating_sub(waiting), None);
+            sent.counted = Some((unsent, sent.whole));
         } else {
+            // A path may have many samples waiting for as long as it is in use.
+            if let Some((first, bytes)) = sent.counted.filter(|(first, _)| *first < unsent) {
+                sent.counted = Some((unsent, (bytes + handed_out(first..unsent)).min(written)));
+            }
+            sent.whole = sent.counted.map_or(sent.whole, |(_, bytes)| sent.whole.max(bytes));
             if let Some((_, bytes)) = sent.awaited.filter(|(last, _)| unsent > *last) {
                 (sent.whole, sent.awaited) = (bytes, None);
             }

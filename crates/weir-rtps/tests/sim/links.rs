@@ -31,17 +31,40 @@ pub(crate) struct Outcome {
     pub(crate) late: f64,
 }
 
-/// Sends samples of `size` bytes as fast as the link allows, `idle` after the match: for as long as `time[0]`, and then
-/// as `time[1]`.
-pub(crate) fn saturate(
+/// Returns the bytes on the wire that a sample of `len` bytes needs.
+fn needed(len: usize) -> usize {
+    if len + HEADERS + 32 <= 1500 { len + HEADERS } else { len + len.div_ceil(FRAGMENT) * FRAGMENT_HEADERS }
+}
+
+/// Returns what a saturated writer delivers in each of the first tenths of a second, as shares of what the link carries,
+/// and the bytes offered per byte needed.
+pub(crate) fn tenths(
     name: &str,
     seed: u64,
     way: &Direction,
     ways: [Link; 2],
     size: fn(u64) -> usize,
-    time: [Duration; 2],
-    idle: Duration,
-) -> Outcome {
+    count: usize,
+) -> (Vec<f64>, f64) {
+    let (mut sim, path) = saturated(name, seed, ways, size, Duration::ZERO);
+    let guid = sim.writers[0].config.guid;
+    let rate = way.first_rate_bps().expect("it was set") as f64;
+    let needed = needed(size(1)) as f64;
+    let mut delivered = 0;
+    let shares = (0..count).map(|_| {
+        sim.run_for(Duration::from_millis(100));
+        let before = std::mem::replace(&mut delivered, sim.readers[0].taken(guid).len());
+        (delivered - before) as f64 * needed * 80.0 / rate
+    });
+    let shares = shares.collect();
+    let (writer, reader) = (*sim.writers[0].address.ip(), *sim.readers[0].address.ip());
+    let traffic = sim.network.traffic(writer, reader);
+    let in_flight = path.report().in_flight_bytes;
+    (shares, traffic.offered.bytes as f64 / (delivered as f64 * needed + in_flight as f64))
+}
+
+/// Returns a writer that sends samples of `size` bytes as fast as it can after `idle`, its reader, and their path.
+fn saturated(name: &str, seed: u64, ways: [Link; 2], size: fn(u64) -> usize, idle: Duration) -> (Sim, Path) {
     let mut sim = Sim::unrecorded(name, seed, Link::new());
     sim.set_steps_max(40_000_000);
     sim.add_writer(|setup| {
@@ -59,6 +82,21 @@ pub(crate) fn saturate(
     sim.network.set_link(writer, reader, there);
     sim.network.set_link(reader, writer, back);
     sim.connect(0, 0);
+    (sim, path)
+}
+
+/// Sends samples of `size` bytes as fast as the link allows, `idle` after the match: for as long as `time[0]`, and then
+/// as `time[1]`.
+pub(crate) fn saturate(
+    name: &str,
+    seed: u64,
+    way: &Direction,
+    ways: [Link; 2],
+    size: fn(u64) -> usize,
+    time: [Duration; 2],
+    idle: Duration,
+) -> Outcome {
+    let (mut sim, path) = saturated(name, seed, ways, size, idle);
     let guid = sim.writers[0].config.guid;
     sim.run_for(idle);
     sim.writers[0].samples = u64::MAX;
@@ -67,14 +105,10 @@ pub(crate) fn saturate(
     let waits = path.report().waits;
     sim.run_for(time[1]);
     let samples = sim.readers[0].taken(guid).len() as u64;
-    let len = size(1);
-    let needed = if len + HEADERS + 32 <= 1500 {
-        len + HEADERS
-    } else {
-        len + len.div_ceil(FRAGMENT) * FRAGMENT_HEADERS
-    };
+    let needed = needed(size(1));
     let rate = way.first_rate_bps().expect("a preset has a rate") as f64;
     let carried = rate / 8.0 * time[1].as_secs_f64() / needed as f64;
+    let (writer, reader) = (*sim.writers[0].address.ip(), *sim.readers[0].address.ip());
     let traffic = sim.network.traffic(writer, reader);
     let (report, waits) = (path.report(), path.report().waits - waits);
     let in_flight = report.in_flight_bytes;
@@ -103,6 +137,23 @@ const LINKS: [(&str, bool, f64, f64); 7] = [
     ("wan", true, 0.90, 1.04),
     ("satellite", true, 0.85, 1.06),
 ];
+
+/// Before, a repair budget that had lost count of what was sent stopped repairs and progress for 25 ms, which looked like
+/// a queue: 0.45 and 0.47 of the first link. On the second, slow start went on to four times its rate, and to 2.4 times
+/// the bytes.
+#[test]
+fn the_rate_is_found_before_a_short_queue() {
+    for (round_trip_us, queue, count, share_min, offered_max) in
+        [(100, 64_000, 2, 0.9, 1.2), (40_000, 500_000, 7, 0.6, 1.1)]
+    {
+        let way = Direction { rate: vec![(Duration::ZERO, 1_000_000_000)], ..Direction::new() };
+        let back = Link::new().delay(Duration::from_micros(round_trip_us / 2));
+        let there = back.clone().rate_bps(1_000_000_000).queue_bytes(queue);
+        let (shares, offered) = tenths("short", 4, &way, [there, back], |_| 1024, count);
+        let last = shares.last().expect("there are some");
+        assert!(*last >= share_min && offered <= offered_max, "{queue} B: {shares:.2?}, {offered:.2}");
+    }
+}
 
 #[test]
 fn a_link_is_used_and_not_flooded() {

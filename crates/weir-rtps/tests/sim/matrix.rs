@@ -2,11 +2,11 @@
 
 use core::time::Duration;
 
-use weir_netsim::{Direction, Link, LinkPair};
+use weir_netsim::{Direction, Link, LinkPair, Loss};
 use weir_rtps::qos::History;
 
 use crate::camera::Camera;
-use crate::links::{Outcome, RandomLink, queue_max, saturate};
+use crate::links::{Outcome, RandomLink, queue_max, saturate, tenths};
 
 /// The least goodput; the most bytes offered per byte needed: 1.05 times the ideal and what is lost.
 const GOALS: [(&str, bool, f64, f64); 7] = [
@@ -72,12 +72,14 @@ fn the_matrix_of_point_clouds() {
             let mut line = format!("{mbps} Mbit/s, {delay_ms} ms:");
             for loss in [0.0, 0.1, 0.2, 0.3, 0.4] {
                 let delay = Duration::from_millis(delay_ms);
-                let taken = Camera::clouds(History::KeepLast(10), mbps, delay, loss).delivered(1);
-                let later: usize = taken[3..].iter().sum();
+                let camera = Camera::clouds(History::KeepLast(10), mbps, delay, loss);
+                let runs: Vec<_> = (1..5).map(|seed| camera.delivered(seed)).collect();
+                let later: usize = runs.iter().flat_map(|taken| &taken[3..]).sum();
+                let seconds: usize = runs.iter().map(|taken| taken[3..].len()).sum();
                 // Fragments of 1400 bytes, and what is lost of them.
                 let carried = mbps as f64 * 1e6 / 8.0 / (375.0 * 1496.0) * (1.0 - loss);
                 let possible = carried.min(30.0);
-                line += &format!("  {:.1}/{possible:.1}", later as f64 / taken[3..].len() as f64);
+                line += &format!("  {:.1}/{possible:.1}", later as f64 / seconds as f64);
             }
             eprintln!("{line}");
         }
@@ -128,6 +130,40 @@ fn the_matrix_of_shallow_queues() {
             let time = Duration::from_secs(1);
             let outcome = saturate("shallow", 1, &way, ways.clone(), *size_of, [time, time], Duration::ZERO);
             eprintln!("{mbps} {queue} B, {}: {:.3} {:.3}", size_of(1), outcome.goodput, outcome.offered);
+        }
+    }
+}
+
+/// What the tenths of the first second of a saturated writer carry, with losses at random.
+#[test]
+fn the_matrix_of_starts() {
+    let Some(asked) = std::env::var("WEIR_SIM_MATRIX").ok().filter(|it| it.starts_with("starts")) else {
+        return;
+    };
+    let links =
+        [(1000, 100, 64), (1000, 100, 256), (1000, 40_000, 500), (300, 40_000, 500), (100, 2_000, 64)];
+    for (mbps, round_trip_us, queue) in links {
+        for loss in [0.0, 0.01, 0.1, 0.2] {
+            let name = format!("{mbps} Mbit/s, {round_trip_us} us, {queue} kB, {loss}");
+            if !asked.split_once(':').is_none_or(|(_, part)| name.contains(part)) {
+                continue;
+            }
+            let delay = Duration::from_micros(round_trip_us / 2);
+            let rate = mbps * 1_000_000;
+            let way = Direction { rate: vec![(Duration::ZERO, rate)], ..Direction::new() };
+            let there =
+                Link::new().delay(delay).rate_bps(rate).queue_bytes(queue * 1000).loss(Loss::random(loss));
+            let ways = [there, Link::new().delay(delay).loss(Loss::random(loss))];
+            for size_of in [SIZES[0], SIZES[2]] {
+                let (mut sums, mut offered) = ([0.0; 10], String::new());
+                for seed in 4..7 {
+                    let (shares, bytes) = tenths("starts", seed, &way, ways.clone(), size_of, 10);
+                    sums.iter_mut().zip(shares).for_each(|(sum, share)| *sum += share);
+                    offered += &format!(" {:.2}", bytes * (1.0 - loss));
+                }
+                let shares = sums.map(|sum| format!("{:.2}", sum / 3.0 / (1.0 - loss)));
+                eprintln!("{name}, {:5}: {}, offered{offered}", size_of(1), shares.join(" "));
+            }
         }
     }
 }

@@ -154,7 +154,7 @@ fn samples_count_as_sent_when_they_were_handed_out() {
     let mut budgets = RepairBudgets::default();
     let sn = SequenceNumber;
     let mut sent = |unsent, next, written, waiting, begun| {
-        budgets.sent((sn(unsent), sn(next)), written, (waiting, u64::MAX), begun)
+        budgets.sent((sn(unsent), sn(next)), written, (waiting, u64::MAX), begun, |_| 0)
     };
     assert_eq!(sent(5, 5, 400, Some(0), 0), 400);
     assert_eq!(sent(5, 7, 700, Some(200), 30), 530);
@@ -164,8 +164,28 @@ fn samples_count_as_sent_when_they_were_handed_out() {
     assert_eq!(sent(901, 2_000, 19_000, None, 0), 8_040);
     assert_eq!(sent(2_000, 2_010, 19_500, None, 0), 19_000);
     // All that is known of the others is how many bytes they are at most.
-    assert_eq!(budgets.sent((sn(2_500), sn(9_000)), 90_000, (None, 66_000), 0), 24_000);
-    assert_eq!(budgets.sent((sn(2_501), sn(9_000)), 90_000, (None, 80_000), 0), 24_000, "it never falls");
+    assert_eq!(budgets.sent((sn(2_500), sn(9_000)), 90_000, (None, 66_000), 0, |_| 0), 24_000);
+    assert_eq!(
+        budgets.sent((sn(2_501), sn(9_000)), 90_000, (None, 80_000), 0, |_| 0),
+        24_000,
+        "it never falls"
+    );
+}
+
+/// A paced path has more samples waiting than are counted one by one, for as long as it is in use.
+#[test]
+fn samples_that_leave_one_by_one_count_at_once_although_many_wait() {
+    let mut budgets = RepairBudgets::default();
+    let sn = SequenceNumber;
+    let ten_each = |samples: Range<SequenceNumber>| 10 * (samples.end.0 - samples.start.0) as u64;
+    let mut sent =
+        |unsent, waiting| budgets.sent((sn(unsent), sn(5_000)), 50_000, (waiting, u64::MAX), 0, ten_each);
+    assert_eq!(sent(1, Some(50_000)), 0);
+    for unsent in [2, 700, 3_001] {
+        assert_eq!(sent(unsent, None), 10 * (unsent - 1) as u64);
+    }
+    assert_eq!(sent(2_000, None), 30_000, "it never falls");
+    assert_eq!(sent(9_000, None), 50_000, "no more than was written");
 }
 
 #[test]

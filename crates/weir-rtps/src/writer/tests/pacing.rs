@@ -3,7 +3,7 @@
 use super::*;
 use weir_wire::Echo;
 
-use crate::path::{Flow, Path, Purpose};
+use crate::path::Path;
 
 const MS: u64 = 1_000_000;
 const SECOND: u64 = 1_000 * MS;
@@ -112,22 +112,31 @@ fn only_the_path_that_takes_too_little_is_the_limit() {
     assert_eq!(fast.report().waits, 0);
 }
 
-/// The kernel charges 768 bytes for each of them.
+/// Its answers were ignored as a whole, so that all that it had received stayed in flight.
 #[test]
-fn a_few_small_samples_need_not_wait_for_tokens() {
-    let path = Path::with_rate_max(10_000);
-    {
-        let mut state = path.lock();
-        let flow = Flow { number: state.add_flow(), ..Flow::default() };
-        let _ = state.allow(Time(SECOND), flow, 9_000, Purpose::New);
-        state.spend(Time(SECOND), flow, 9_000, Purpose::New);
+fn a_reader_that_is_not_sent_more_repairs_still_shows_how_far_it_has_got() {
+    let mut writer = WriterCore::new(config(Reliability::Reliable));
+    let path = Some(Path::new());
+    writer.match_reader(Time(0), ReaderProxyConfig { path, ..reader(READER, true) });
+    sent(&mut writer, Time(0));
+    answer(&mut writer, 10 * MS, 1, 1, &[], 0);
+    for _ in 0..10 {
+        write(&mut writer, Time(20 * MS), &[0; 1000]).unwrap();
     }
-    let mut writer = WriterCore::new(config(Reliability::BestEffort));
-    writer.match_reader(Time(0), ReaderProxyConfig { path: Some(path), ..reader(READER, false) });
-    for _ in 0..4 {
-        write(&mut writer, Time(SECOND), &[0; 32]).unwrap();
+    sent(&mut writer, Time(20 * MS));
+    let is_refused = |writer: &WriterCore| writer.counters().repairs_held_back > 0;
+    for count in 2..1000 {
+        if is_refused(&writer) {
+            break;
+        }
+        let now = 20 * MS + u64::from(count) * 20 * MS;
+        answer(&mut writer, now, count, 1, &[1, 2, 3, 4, 5, 6], 6);
+        sent(&mut writer, Time(now));
     }
-    assert_eq!(sent(&mut writer, Time(SECOND)).len(), 4);
+    assert!(is_refused(&writer));
+    let (_, before) = writer.window();
+    answer(&mut writer, 21_000 * MS, 1000, 1, &[1, 2, 3, 4, 5, 6], 9);
+    assert!(writer.window().1 < before / 2, "{before} {:?}", writer.window());
 }
 
 #[test]
