@@ -53,6 +53,7 @@ mod static_peers;
 mod validation;
 
 use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::net::SocketAddrV4;
@@ -95,6 +96,8 @@ pub struct ParticipantCore {
     builtin: BuiltinEndpoints,
     assertions: Assertions,
     locals: BTreeMap<EntityId, LocalEntry>,
+    /// The local endpoints of each topic.
+    local_topics: BTreeMap<String, Vec<EntityId>>,
     /// The content filters of our readers, also of one that is about to be added.
     content_filters: BTreeMap<EntityId, Arc<ContentFilterProperty>>,
     remotes: BTreeMap<GuidPrefix, RemoteParticipant>,
@@ -138,6 +141,7 @@ impl ParticipantCore {
             locals: BTreeMap::new(),
             content_filters: BTreeMap::new(),
             remotes: BTreeMap::new(),
+            local_topics: BTreeMap::new(),
             shared: Shared::default(),
             remote_endpoints: 0,
             remote_texts: 0,
@@ -235,6 +239,7 @@ impl ParticipantCore {
         self.content_filters.clear();
         self.news.forget_pairs();
         self.is_closed = true;
+        self.local_topics.clear();
     }
 
     /// Returns the configuration.
