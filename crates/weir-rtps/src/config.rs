@@ -244,6 +244,8 @@ pub const REPAIR_HOST_MEMORY: Duration = Duration::from_secs(3600);
 /// sender: four periods of the participants that announce themselves most rarely.
 pub const GROUP_TRUST_MAX: Duration = Duration::from_secs(120);
 
+/// What the buffers of discovery keep when they are empty, in bytes each.
+pub const DISCOVERY_BUFFER_BYTES: usize = 16 * 1024;
 /// Maximum number of preemptive ACKNACKs. After that, the builtin endpoints send one for each
 /// announcement of the participant.
 pub const PREEMPTIVE_ACKNACKS_MAX: u32 = 10;

@@ -218,6 +218,8 @@ impl ParticipantCore {
                 Next::Pair(pair, change) => {
                     if let Some(event) = self.pair_event(pair, change) {
                         return Some(event);
+        self.unpacked.shrink();
+        self.packing.shrink();
                     }
                 }
             }
