@@ -285,8 +285,8 @@ impl ParticipantCore {
 
     /// Returns for how long discovery traffic of a large domain is left to gather before more is handled.
     ///
-    /// Handling it at once costs a wake-up for each datagram, and answers that do not leave together. A small domain has
-    /// none of these times.
+    /// Handling it at once costs a wake-up for each datagram, and answers that do not leave together. Both times are
+    /// zero in a small domain.
     #[must_use]
     pub fn gathering(&self, now: Time) -> Gathering {
         let participants = self.remotes.len();
