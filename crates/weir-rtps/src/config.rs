@@ -244,6 +244,18 @@ pub const REPAIR_HOST_MEMORY: Duration = Duration::from_secs(3600);
 /// sender: four periods of the participants that announce themselves most rarely.
 pub const GROUP_TRUST_MAX: Duration = Duration::from_secs(120);
 
+/// What the buffers of discovery keep when they are empty, in bytes each.
+pub const DISCOVERY_BUFFER_BYTES: usize = 16 * 1024;
+/// From so many remote participants on, a domain is large: discovery traffic gathers before it is handled.
+pub const LARGE_DOMAIN: usize = 64;
+/// It does so for this time for each participant...
+pub const GATHERING_TIME: Duration = Duration::from_micros(200);
+/// ... and for no more than this.
+pub const GATHERING_TIME_MAX: Duration = Duration::from_millis(50);
+/// When no participant was discovered or lost for this time, a large domain is at rest.
+pub const CALM_AFTER: Duration = Duration::from_secs(5);
+/// At rest, announcements to the multicast group gather for this time. What is sent to a participant itself does not.
+pub const CALM_PAUSE: Duration = Duration::from_millis(100);
 /// Maximum number of preemptive ACKNACKs. After that, the builtin endpoints send one for each
 /// announcement of the participant.
 pub const PREEMPTIVE_ACKNACKS_MAX: u32 = 10;

@@ -105,6 +105,13 @@ impl Outbox {
         self.scratch.clear();
     }
 
+    /// Returns memory that a burst has left, such as announcements to hundreds of participants. For outboxes of
+    /// discovery: those of samples keep theirs.
+    pub fn shrink(&mut self) {
+        shrink(&mut self.scratch);
+        shrink(&mut self.items);
+    }
+
     /// Returns whether there is nothing to send.
     #[inline]
     pub fn is_empty(&self) -> bool {
@@ -181,6 +188,13 @@ impl Outbox {
     }
 }
 
+/// Returns the memory of an empty list, if it is more than [`config::DISCOVERY_BUFFER_BYTES`].
+pub(crate) fn shrink<T>(list: &mut Vec<T>) {
+    if list.is_empty() && list.capacity() * size_of::<T>() > config::DISCOVERY_BUFFER_BYTES {
+        *list = Vec::new();
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use core::net::Ipv4Addr;
@@ -203,6 +217,20 @@ mod tests {
         }
         drop(outbox);
         assert_eq!((Arc::strong_count(&one), Arc::strong_count(&other)), (1, 1));
+    }
+
+    #[test]
+    fn memory_of_a_burst_is_returned_and_that_of_usual_messages_is_kept() {
+        let to: Destinations = Arc::from([SocketAddrV4::new(Ipv4Addr::LOCALHOST, 1)]);
+        let mut outbox = Outbox::new();
+        let mut capacity_after = |bytes: usize| {
+            outbox.message(&to, |out| out.resize(bytes, 0));
+            outbox.clear();
+            outbox.shrink();
+            outbox.scratch.capacity()
+        };
+        assert!(capacity_after(1000) >= 1000);
+        assert_eq!(capacity_after(2 * config::DISCOVERY_BUFFER_BYTES), 0);
     }
 
     #[test]

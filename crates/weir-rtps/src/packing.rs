@@ -10,7 +10,7 @@ use core::ops::Range;
 
 use weir_wire::{GuidPrefix, InfoDestination, push};
 
-use crate::outbox::{Destinations, Outbox};
+use crate::outbox::{Destinations, Outbox, shrink};
 
 /// Messages to be packed.
 #[derive(Debug, Default)]
@@ -32,6 +32,12 @@ impl Packing {
         });
         from.clear();
         self.move_to(to);
+    }
+
+    /// Returns memory that a burst has left.
+    pub fn shrink(&mut self) {
+        shrink(&mut self.messages);
+        shrink(&mut self.bytes);
     }
 
     /// Packs the messages of an outbox without samples. Those with samples stay as they are: their bytes are not

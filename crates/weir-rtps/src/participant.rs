@@ -53,9 +53,11 @@ mod static_peers;
 mod validation;
 
 use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::net::SocketAddrV4;
+use core::time::Duration;
 
 use weir_wire::{EntityId, Guid, GuidPrefix};
 
@@ -86,6 +88,15 @@ pub use local::check_policy_lengths;
 pub use local_endpoint::{LocalEndpoint, LocalEndpointError};
 pub use size::ParticipantSize;
 
+/// For how long discovery traffic is left to gather.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Gathering {
+    /// All of it.
+    pub all: Duration,
+    /// What is sent to the multicast group.
+    pub group: Duration,
+}
+
 /// Discovery, matching and leases of one participant. See the module's documentation.
 #[derive(Debug)]
 pub struct ParticipantCore {
@@ -95,6 +106,8 @@ pub struct ParticipantCore {
     builtin: BuiltinEndpoints,
     assertions: Assertions,
     locals: BTreeMap<EntityId, LocalEntry>,
+    /// The local endpoints of each topic.
+    local_topics: BTreeMap<String, Vec<EntityId>>,
     /// The content filters of our readers, also of one that is about to be added.
     content_filters: BTreeMap<EntityId, Arc<ContentFilterProperty>>,
     remotes: BTreeMap<GuidPrefix, RemoteParticipant>,
@@ -105,6 +118,8 @@ pub struct ParticipantCore {
     /// Memory of their texts in bytes.
     remote_texts: usize,
     deadlines: Deadlines,
+    /// When a participant was last discovered or lost.
+    membership_changed_at: Time,
     /// Participants that are to be sent a HEARTBEAT to answer, and where.
     questions: Vec<(GuidPrefix, Destinations)>,
     /// Participants that have asked from an address that they have not named: they have moved, and may not know yet
@@ -136,12 +151,14 @@ impl ParticipantCore {
             builtin: BuiltinEndpoints::new(&config),
             assertions: Assertions::default(),
             locals: BTreeMap::new(),
+            local_topics: BTreeMap::new(),
             content_filters: BTreeMap::new(),
             remotes: BTreeMap::new(),
             shared: Shared::default(),
             remote_endpoints: 0,
             remote_texts: 0,
             deadlines: Deadlines::default(),
+            membership_changed_at: now,
             questions: Vec::new(),
             answers: Vec::new(),
             absences: Absences::default(),
@@ -201,6 +218,8 @@ impl ParticipantCore {
             self.hold_back(now);
         }
         self.packing.pack(&mut self.unpacked, out);
+        self.unpacked.shrink();
+        self.packing.shrink();
         self.announcer.poll_farewell(&self.remotes, out);
     }
 
@@ -232,6 +251,7 @@ impl ParticipantCore {
         self.builtin.flush();
         self.announcer.close();
         self.locals.clear();
+        self.local_topics.clear();
         self.content_filters.clear();
         self.news.forget_pairs();
         self.is_closed = true;
@@ -261,6 +281,26 @@ impl ParticipantCore {
     #[must_use]
     pub fn memory(&self) -> usize {
         self.builtin.memory() + self.builtin.waiting_memory() + self.news.memory()
+    }
+
+    /// Returns for how long discovery traffic of a large domain is left to gather before more is handled.
+    ///
+    /// Handling it at once costs a wake-up for each datagram, and answers that do not leave together. Both times are
+    /// zero in a small domain.
+    #[must_use]
+    pub fn gathering(&self, now: Time) -> Gathering {
+        let participants = self.remotes.len();
+        let is_calm = self.validation.unanswered == 0
+            && now.since(self.membership_changed_at) >= crate::config::CALM_AFTER;
+        if participants < crate::config::LARGE_DOMAIN {
+            Gathering::default()
+        } else if is_calm {
+            Gathering { all: Duration::ZERO, group: crate::config::CALM_PAUSE }
+        } else {
+            let each = crate::config::GATHERING_TIME;
+            let all = (each * participants as u32).min(crate::config::GATHERING_TIME_MAX);
+            Gathering { all, group: all }
+        }
     }
 
     /// Returns the number of known remote participants.

@@ -28,6 +28,13 @@ impl Time {
         self.0.saturating_sub(earlier.0)
     }
 
+    /// Returns the next multiple of a period from the origin, or this time if it is one.
+    #[inline]
+    pub fn round_up(self, period: Duration) -> Self {
+        let period_ns = u64::try_from(period.as_nanos()).unwrap_or(u64::MAX).max(1);
+        Self(self.0.checked_next_multiple_of(period_ns).unwrap_or(u64::MAX))
+    }
+
     /// Adds nanoseconds, saturating at [`Time::MAX`].
     #[inline]
     pub const fn plus_nanos(self, nanos: u64) -> Self {
@@ -54,5 +61,13 @@ mod tests {
         assert_eq!(Time::MAX + Duration::from_secs(1), Time::MAX);
         assert_eq!(Time(7).since(Time(2)), Duration::from_nanos(5));
         assert_eq!(Time(1) + Duration::MAX, Time::MAX);
+        assert_eq!(Time(u64::MAX - 1).round_up(Duration::from_secs(1)), Time::MAX);
+    }
+
+    #[test]
+    fn a_multiple_of_the_period_stays_when_it_is_rounded_up() {
+        let period = Duration::from_nanos(5);
+        assert_eq!([0, 1, 5, 6].map(|at| Time(at).round_up(period).0), [0, 5, 5, 10]);
+        assert_eq!(Time(7).round_up(Duration::ZERO), Time(7));
     }
 }

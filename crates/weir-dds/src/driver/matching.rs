@@ -94,10 +94,14 @@ impl Driver {
         state.core.poll_questions(&mut state.outbox);
         self.meta.send_questions(&state.outbox);
         state.outbox.clear();
+        state.outbox.shrink();
         if !state.user_outbox.is_empty() {
             state.packing.pack(&mut state.user_outbox, &mut state.outbox);
             self.outlet.send_now(&self.meta, &state.outbox);
             state.outbox.clear();
+            state.outbox.shrink();
+            state.user_outbox.shrink();
+            state.packing.shrink();
         }
         self.outlet.arm(state.core.next_timeout());
         result

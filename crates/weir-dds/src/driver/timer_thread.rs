@@ -3,12 +3,13 @@
 
 use std::collections::HashMap;
 use std::net::Ipv4Addr;
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
 use std::time::Duration;
 
 use weir_rtps::outbox::Outbox;
 use weir_rtps::packing::Packing;
+use weir_rtps::participant::Gathering;
 use weir_rtps::time::Time;
 use weir_udp::{RecvBatch, UdpSocket, Wait};
 
@@ -26,6 +27,9 @@ pub(super) const ADJUST_CLOCK_EVERY: Duration = Duration::from_secs(1);
 const BATCHES_MAX: usize = 32;
 /// Datagrams of metatraffic per receive call.
 const META_BUFFERS: usize = 8;
+/// The unicast socket among those of discovery, which follows the prober, and the first multicast one.
+const UNICAST: usize = 1;
+const GROUP: usize = 2;
 
 /// Runs until the participant stops.
 pub(crate) fn run(driver: &Driver) {
@@ -35,23 +39,46 @@ pub(crate) fn run(driver: &Driver) {
     let sockets: Vec<&UdpSocket> =
         [&driver.meta.prober, &driver.meta.unicast].into_iter().chain(&driver.meta.multicast).collect();
     let timers = &driver.outlet.timers;
-    let mut watched: Vec<_> =
-        sockets.iter().map(|socket| socket.as_fd()).chain(driver.network.watched()).collect();
-    let timer = watched.len();
-    watched.extend(timers.timer.as_ref().map(AsFd::as_fd));
+    let [all, without_group, without_both] =
+        &[sockets.len(), GROUP, UNICAST].map(|count| Watched::new(driver, &sockets, count));
     while driver.is_running() {
-        driver.do_what_is_due(clock::now(), &mut rounds);
+        let now = clock::now();
+        driver.do_what_is_due(now, &mut rounds);
         let next = timers.begin_sleep([rounds.next, rounds.others]);
-        let timeout = (next == Time::MAX).then_some(ADJUST_CLOCK_EVERY);
-        let ready = weir_udp::poll(&watched, Some(&timers.waker), timeout);
+        let (watched, pause) = match (rounds.all_at.since(now), rounds.group_at.since(now)) {
+            (Duration::ZERO, Duration::ZERO) => (all, None),
+            (Duration::ZERO, group) => (without_group, Some(group)),
+            (all, _) => (without_both, Some(all)),
+        };
+        let timeout = pause.or((next == Time::MAX).then_some(ADJUST_CLOCK_EVERY));
+        let ready = weir_udp::poll(&watched.descriptors, Some(&timers.waker), timeout);
         [rounds.next, rounds.others] = timers.end_sleep();
         let Ok(ready) = ready else { continue };
         if ready.is_woken() {
             timers.waker.drain();
         }
-        for index in ready.readable().filter(|index| *index < timer) {
-            driver.receive_of_discovery(index, &sockets, &mut rounds);
+        for index in ready.readable().filter_map(|at| watched.indices.get(at)) {
+            driver.receive_of_discovery(*index, &sockets, &mut rounds);
         }
+    }
+}
+
+/// What the thread waits for.
+struct Watched<'a> {
+    descriptors: Vec<BorrowedFd<'a>>,
+    /// What they are for [`Driver::receive_of_discovery`]. The last one, the timer, is not received from.
+    indices: Vec<usize>,
+}
+
+impl<'a> Watched<'a> {
+    /// The first sockets of discovery, changes of the network, and the timer.
+    fn new(driver: &'a Driver, sockets: &[&'a UdpSocket], count: usize) -> Self {
+        let network = driver.network.watched();
+        let count = count.min(sockets.len());
+        let indices = (0..count).chain(network.is_some().then_some(sockets.len())).collect();
+        let sockets = sockets[..count].iter().copied().map(AsFd::as_fd);
+        let timer = driver.outlet.timers.timer.as_ref().map(AsFd::as_fd);
+        Self { descriptors: sockets.chain(network).chain(timer).collect(), indices }
     }
 }
 
@@ -61,6 +88,10 @@ pub(super) struct Rounds {
     /// When the earliest of the other timers is due.
     pub(super) others: Time,
     adjusted_at: Time,
+    /// When discovery is received again, and when that which is sent to the multicast group. In a large domain, both
+    /// [gather](weir_rtps::participant::ParticipantCore::gathering) in between.
+    all_at: Time,
+    group_at: Time,
     batch: RecvBatch,
     work: Work,
 }
@@ -69,7 +100,15 @@ impl Rounds {
     /// The first round is due at once.
     pub(super) fn new() -> Self {
         let batch = RecvBatch::new(META_BUFFERS);
-        Self { next: Time::ZERO, others: Time::MAX, adjusted_at: clock::now(), batch, work: Work::default() }
+        Self {
+            next: Time::ZERO,
+            others: Time::MAX,
+            adjusted_at: clock::now(),
+            all_at: Time::ZERO,
+            group_at: Time::ZERO,
+            batch,
+            work: Work::default(),
+        }
     }
 }
 
@@ -84,15 +123,20 @@ struct Work {
 }
 
 /// Handles what has arrived before anything is sent: it may make that unnecessary, and what many peers have requested
-/// leaves together.
-fn receive_metatraffic(driver: &Driver, socket: &UdpSocket, is_group: bool, batch: &mut RecvBatch) {
+/// leaves together. Returns for how long more may gather, if anything was received.
+fn receive_metatraffic(
+    driver: &Driver,
+    socket: &UdpSocket,
+    is_group: bool,
+    batch: &mut RecvBatch,
+) -> Option<Gathering> {
     let limit = batch.capacity();
     let receive = |batch: &mut RecvBatch| socket.recv_batch(batch, limit, Wait::DontWait).unwrap_or(0);
     let mut count = receive(batch);
     if count == 0 {
-        return;
+        return None;
     }
-    driver.with_discovery(|core, now| {
+    let gathering = driver.with_discovery(|core, now| {
         for _ in 0..BATCHES_MAX {
             // A participant that is not enabled knows no other.
             for message in batch.messages().filter(|_| driver.state.is_enabled()) {
@@ -106,10 +150,12 @@ fn receive_metatraffic(driver: &Driver, socket: &UdpSocket, is_group: bool, batc
             }
             count = if count < limit { 0 } else { receive(batch) };
             if count == 0 {
-                return;
+                break;
             }
         }
+        core.gathering(now)
     });
+    Some(gathering)
 }
 
 impl Driver {
@@ -136,8 +182,18 @@ impl Driver {
     pub(super) fn receive_of_discovery(&self, index: usize, sockets: &[&UdpSocket], rounds: &mut Rounds) {
         match (index, sockets.get(index)) {
             (0, _) => self.take_refusals(),
-            // The second socket is the unicast one.
-            (_, Some(socket)) => receive_metatraffic(self, socket, index > 1, &mut rounds.batch),
+            (_, Some(socket)) => {
+                let is_group = index >= GROUP;
+                if let Some(Gathering { all, group }) =
+                    receive_metatraffic(self, socket, is_group, &mut rounds.batch)
+                {
+                    let now = clock::now();
+                    rounds.all_at = now + all;
+                    if is_group {
+                        rounds.group_at = now + group;
+                    }
+                }
+            }
             (_, None) => {
                 self.network_changed();
                 // A thread does what follows at once. On a participant without threads, this makes the descriptor

@@ -4,6 +4,7 @@ use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use parking_lot::Mutex;
 use weir_rtps::time::Time;
 use weir_udp::{Timer, Waker};
 
@@ -19,6 +20,8 @@ pub(crate) struct Timers {
     /// Expires at the deadline. A participant without threads has none: it is woken when the deadline becomes earlier,
     /// whatever the application waits in.
     pub(super) timer: Option<Timer>,
+    /// What it is set to.
+    timer_at: Mutex<u64>,
     deadline: AtomicU64,
     /// No timer but that of the deadline is earlier than this. A lower bound: it stays when it becomes the deadline,
     /// because the timers behind it are not known.
@@ -38,6 +41,7 @@ impl Timers {
         Ok(Self {
             waker: Arc::new(Waker::new()?),
             timer: None,
+            timer_at: Mutex::new(u64::MAX),
             deadline: AtomicU64::new(AT_WORK),
             others: AtomicU64::new(u64::MAX),
             set: AtomicU64::new(u64::MAX),
@@ -104,7 +108,12 @@ impl Timers {
         let Some(timer) = &self.timer else { return self.wake() };
         let mut deadline = self.deadline.load(Ordering::SeqCst);
         while deadline != AT_WORK {
-            timer.set(Some(deadline));
+            let mut timer_at = self.timer_at.lock();
+            // Most datagrams change no deadline: the thread sleeps on until the same one.
+            if core::mem::replace(&mut *timer_at, deadline) != deadline {
+                timer.set(Some(deadline));
+            }
+            drop(timer_at);
             // Another thread may have set the timer to an earlier deadline in the meantime.
             let set = core::mem::replace(&mut deadline, self.deadline.load(Ordering::SeqCst));
             if set == deadline {

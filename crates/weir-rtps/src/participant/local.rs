@@ -134,7 +134,7 @@ impl ParticipantCore {
             },
         };
         self.builtin.announce(now, kind, &entry.data(&self.config.default_unicast))?;
-        let is_known = self.locals.insert(entity, entry).is_some();
+        let is_known = self.add_local(entity, entry);
         self.writers_changed(now);
         self.match_local(entity);
         self.match_remote(guid, is_known);
@@ -160,13 +160,36 @@ impl ParticipantCore {
         if self.locals.get(&entity).is_none_or(|entry| entry.kind != kind) {
             return;
         }
-        self.locals.remove(&entity);
+        self.remove_local(entity);
         self.writers_changed(now);
         let guid = Guid::new(self.config.guid_prefix, entity);
         self.builtin.dispose(now, kind, guid);
         self.announce_anew(now, kind);
         self.news.forget_local(entity);
         self.unmatch_remote(guid);
+    }
+
+    /// Adds or replaces a local endpoint. Returns whether it was known.
+    fn add_local(&mut self, entity: EntityId, entry: LocalEntry) -> bool {
+        let is_known = self.remove_local(entity);
+        match self.local_topics.get_mut(&entry.topic) {
+            Some(of_topic) => of_topic.push(entity),
+            None => _ = self.local_topics.insert(entry.topic.clone(), Vec::from([entity])),
+        }
+        self.locals.insert(entity, entry);
+        is_known
+    }
+
+    /// Removes a local endpoint. Returns whether it was known.
+    fn remove_local(&mut self, entity: EntityId) -> bool {
+        let Some(removed) = self.locals.remove(&entity) else { return false };
+        if let Some(of_topic) = self.local_topics.get_mut(&removed.topic) {
+            of_topic.retain(|other| *other != entity);
+            if of_topic.is_empty() {
+                self.local_topics.remove(&removed.topic);
+            }
+        }
+        true
     }
 
     /// Announces endpoints again whose old announcements keep the memory of many others alive.

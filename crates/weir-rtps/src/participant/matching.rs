@@ -7,7 +7,7 @@ use alloc::vec::Vec;
 use weir_wire::{EntityId, Guid, GuidPrefix};
 
 use super::ParticipantCore;
-use super::local_endpoint::{LocalEntry, Pair};
+use super::local_endpoint::Pair;
 use super::news::{Change, PairKey};
 use super::remote_participant::kind_of;
 use crate::discovery_event::{DiscoveryEvent, RemoteEndpoint, TypeDifference};
@@ -51,26 +51,27 @@ impl ParticipantCore {
     /// existing matches are notified of its new data.
     pub(super) fn match_remote(&mut self, remote: Guid, is_changed: bool) {
         let Some((theirs, _)) = self.other_side(remote) else { return };
-        // One that is new cannot match endpoints of other topics now, and did not before.
-        let is_concerned = |ours: &LocalEntry| is_changed || ours.topic == theirs.topic;
-        for local in self.locals_opposite(remote.entity, is_concerned) {
+        let locals = match is_changed {
+            true => self.locals_opposite(remote.entity),
+            // One that is new cannot match endpoints of other topics now, and did not before.
+            false => self.local_topics.get(theirs.topic).cloned().unwrap_or_default(),
+        };
+        for local in locals.into_iter().filter(|local| is_opposite(*local, remote.entity)) {
             self.match_pair(local, remote, is_changed);
         }
     }
 
     /// Notifies the matched local endpoints that an endpoint is gone.
     pub(super) fn unmatch_remote(&mut self, remote: Guid) {
-        for local in self.locals_opposite(remote.entity, |_| true) {
+        for local in self.locals_opposite(remote.entity) {
             if self.news.relation((local, remote)).is_some() {
                 self.set_pair(local, remote, None, false);
             }
         }
     }
 
-    fn locals_opposite(&self, entity: EntityId, is_meant: impl Fn(&LocalEntry) -> bool) -> Vec<EntityId> {
-        let Some(kind) = kind_of(entity) else { return Vec::new() };
-        let entries = self.locals.iter().filter(|(_, entry)| entry.kind() != kind && is_meant(entry));
-        entries.map(|(entity, _)| *entity).collect()
+    fn locals_opposite(&self, entity: EntityId) -> Vec<EntityId> {
+        self.locals.keys().copied().filter(|local| is_opposite(*local, entity)).collect()
     }
 
     fn match_pair(&mut self, local: EntityId, remote: Guid, is_changed: bool) {
@@ -99,8 +100,13 @@ impl ParticipantCore {
     /// Returns whether a local endpoint has room for one more match with a participant.
     fn has_room_for_match(&self, local: EntityId, prefix: GuidPrefix) -> bool {
         let limits = &self.config.limits;
-        self.locals.get(&local).is_some_and(|entry| entry.matches < limits.matches)
-            && self.news.matches_with(local, prefix) < limits.matches_per_participant
+        // With one participant, it has no more than with all.
+        let has_room = |matches: usize| {
+            matches < limits.matches_per_participant
+                || self.news.matches_with(local, prefix) < limits.matches_per_participant
+        };
+        let known = self.locals.get(&local).filter(|entry| entry.matches < limits.matches);
+        known.is_some_and(|entry| has_room(entry.matches))
     }
 
     /// Returns the data of an endpoint that may be a local one.
@@ -150,6 +156,15 @@ impl ParticipantCore {
             }
         })
     }
+}
+
+/// Returns whether one is a writer and the other a reader.
+fn is_opposite(local: EntityId, other: EntityId) -> bool {
+    matches!(
+        (kind_of(local), kind_of(other)),
+        (Some(EndpointKind::Writer), Some(EndpointKind::Reader))
+            | (Some(EndpointKind::Reader), Some(EndpointKind::Writer))
+    )
 }
 
 /// `None`: they are unrelated, which is not reported.

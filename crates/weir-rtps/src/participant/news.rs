@@ -10,6 +10,7 @@ use alloc::vec::Vec;
 use weir_wire::{EntityId, Guid, GuidPrefix};
 
 use super::local_endpoint::Pair;
+use crate::config;
 use crate::discovery_event::{DiscoveryEvent, TypeDifference};
 use crate::qos::PolicySet;
 
@@ -123,7 +124,12 @@ impl News {
     /// Takes the next event.
     pub(super) fn next(&mut self) -> Option<Next> {
         loop {
-            let key = match self.queue.pop_front()? {
+            let Some(queued) = self.queue.pop_front() else {
+                // What many matches at once have left is not needed again.
+                self.queue.shrink_to(config::DISCOVERY_BUFFER_BYTES / size_of::<Queued>());
+                return None;
+            };
+            let key = match queued {
                 Queued::Event(event) => return Some(Next::Event(event)),
                 Queued::Pair(key) => key,
             };

@@ -132,6 +132,7 @@ impl ParticipantCore {
         };
         self.observe(Guid::new(prefix, EntityId::PARTICIPANT));
         self.validation.unanswered += 1;
+        self.membership_changed_at = now;
         let remote = self.remotes.entry(prefix).or_insert(remote);
         let at = remote.next_look();
         self.deadlines.look_by(prefix, &mut remote.due_at, at);
@@ -276,6 +277,7 @@ impl ParticipantCore {
     /// Removes a participant and all its endpoints.
     pub(super) fn participant_lost(&mut self, now: Time, prefix: GuidPrefix) {
         let Some(remote) = self.remotes.remove(&prefix) else { return };
+        self.membership_changed_at = now;
         self.deadlines.remove(prefix, remote.due_at);
         self.validation.unanswered -= usize::from(!remote.has_answered);
         self.remote_endpoints -= remote.endpoints.len();

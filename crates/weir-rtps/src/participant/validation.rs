@@ -11,7 +11,7 @@
 //!
 //! Addresses of this host are exempt: nothing leaves it.
 
-use alloc::collections::BTreeMap;
+use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::net::{Ipv4Addr, SocketAddrV4};
@@ -46,6 +46,15 @@ struct Account {
     /// Bytes that may be sent at once, at the time `counted_at`.
     room: u64,
     counted_at: Time,
+}
+
+/// What is known of destinations while messages are checked.
+#[derive(Debug, Default)]
+struct Checked {
+    /// Those that were charged with a header already.
+    charged: BTreeSet<SocketAddrV4>,
+    /// Those of participants that have answered, once they are needed.
+    answering: Option<BTreeSet<SocketAddrV4>>,
 }
 
 impl Validation {
@@ -132,9 +141,9 @@ impl ParticipantCore {
     pub(super) fn hold_back(&mut self, now: Time) {
         let mut unpacked = core::mem::take(&mut self.unpacked);
         let items = core::mem::take(&mut unpacked.items);
-        let mut charged = Vec::new();
+        let mut checked = Checked::default();
         for item in items {
-            if let Some(item) = self.held_back(now, &unpacked, item, &mut charged) {
+            if let Some(item) = self.held_back(now, &unpacked, item, &mut checked) {
                 unpacked.items.push(item);
             }
         }
@@ -142,15 +151,10 @@ impl ParticipantCore {
     }
 
     /// Returns a message with the destinations that it may be sent to.
-    ///
-    /// `charged`: those that were charged with a header already.
-    fn held_back(
-        &mut self,
-        now: Time,
-        outbox: &Outbox,
-        item: Item,
-        charged: &mut Vec<SocketAddrV4>,
-    ) -> Option<Item> {
+    fn held_back(&mut self, now: Time, outbox: &Outbox, item: Item, checked: &mut Checked) -> Option<Item> {
+        if item.to.iter().all(|address| self.reachability.is_on_this_host(*address.ip())) {
+            return Some(item);
+        }
         let (head, tail) = outbox.parts(&item);
         let message = if head.is_empty() { tail } else { head };
         let bytes = head.len() + tail.len();
@@ -161,15 +165,17 @@ impl ParticipantCore {
         if remote.is_some_and(|remote| remote.has_answered && remote.metatraffic == item.to) {
             return Some(item);
         }
+        let Checked { charged, answering } = checked;
         let mut to = item.to.to_vec();
         to.retain(|address| {
-            let is_known = directed_to.is_none() && self.answers_at(address);
+            let mut answers = || answering.get_or_insert_with(|| self.answering()).contains(address);
+            let is_known = directed_to.is_none() && answers();
             // Messages are packed behind one header.
             let is_first = !charged.contains(address);
             let bytes = if is_first { bytes } else { bytes - HEADER_LEN };
             let may_send = is_known || self.may_send(now, *address.ip(), bytes, is_vital(message));
             if may_send && !is_known && is_first {
-                charged.push(*address);
+                charged.insert(*address);
             }
             may_send
         });
@@ -178,8 +184,10 @@ impl ParticipantCore {
         (!to.is_empty()).then_some(Item { to, ..item })
     }
 
-    fn answers_at(&self, address: &SocketAddrV4) -> bool {
-        self.remotes.values().any(|remote| remote.has_answered && remote.metatraffic.contains(address))
+    /// Returns the addresses of all participants that have answered.
+    fn answering(&self) -> BTreeSet<SocketAddrV4> {
+        let answering = self.remotes.values().filter(|remote| remote.has_answered);
+        answering.flat_map(|remote| remote.metatraffic.iter().copied()).collect()
     }
 
     /// A participant names the numbers of our announcements. If it guesses, it may not name others for a second, and

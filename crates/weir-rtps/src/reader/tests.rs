@@ -13,6 +13,7 @@ use crate::qos::History;
 use crate::writer::ChangeKind;
 
 mod content_filter;
+mod crowds;
 mod deferred;
 mod departed;
 mod ends;

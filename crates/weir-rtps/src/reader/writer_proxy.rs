@@ -489,10 +489,13 @@ impl Preemptive {
         if self.at.is_none_or(|at| at > now) {
             return None;
         }
-        let delay = config::PREEMPTIVE_ACKNACK_DELAY_MIN.max(config::ANSWER_TIME * writers);
-        let delay = delay * 2_u32.pow(self.sent);
+        let shortest = config::PREEMPTIVE_ACKNACK_DELAY_MIN;
+        let answer_time = config::ANSWER_TIME * writers;
+        let delay = answer_time.max(shortest) * 2_u32.pow(self.sent);
         self.sent += 1;
-        self.at = (self.sent < config::PREEMPTIVE_ACKNACKS_MAX).then(|| now + delay);
+        // Each time-out visits all writers. Those of many become due together.
+        let at = if answer_time > shortest { (now + delay).round_up(shortest) } else { now + delay };
+        self.at = (self.sent < config::PREEMPTIVE_ACKNACKS_MAX).then_some(at);
         let uses_zero = [VendorId::RTI, VendorId::RTI_MICRO, VendorId::EPROSIMA].contains(&vendor);
         let base = if uses_zero { SequenceNumber::ZERO } else { SequenceNumber::FIRST };
         Some(Answer { state: SequenceNumberSet::new(base), count: 0, is_final: false })

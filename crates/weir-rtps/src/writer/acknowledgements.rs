@@ -102,10 +102,22 @@ impl WriterCore {
         let reliable = || self.proxies.iter().filter(|proxy| proxy.is_awaited());
         let acknowledged = reliable().map(|proxy| proxy.acknowledged).min();
         let seen = reliable().map(|proxy| proxy.seen).min();
-        self.acknowledged = acknowledged.unwrap_or(self.acknowledged).max(self.history.first().prev());
-        self.acknowledged_charge = self.history.charged_to(self.acknowledged);
-        self.seen_charge = self.history.charged_to(seen.unwrap_or(self.acknowledged));
+        let acknowledged = acknowledged.unwrap_or(self.acknowledged).max(self.history.first().prev());
+        let seen_charge = self.history.charged_to(seen.unwrap_or(acknowledged));
+        self.set_acknowledged(now, acknowledged, seen_charge);
+    }
+
+    /// Sets what all reliable readers have acknowledged, which may be less than before.
+    pub(super) fn set_acknowledged(&mut self, now: Time, acknowledged: SequenceNumber, seen_charge: u64) {
+        self.acknowledged = acknowledged;
+        self.acknowledged_charge = self.history.charged_to(acknowledged);
+        self.seen_charge = seen_charge;
         self.heartbeat.delay = self.heartbeat.delay_min;
+        if !self.has_unacknowledged() {
+            // Most matches of a large domain are of writers without samples.
+            self.heartbeat.next_at = self.next_prompt(now);
+            return;
+        }
         let at = now + self.heartbeat.delay;
         // The readers that already owe an answer must not wait for one more after the other to be matched.
         let before = self.heartbeat.next_at.filter(|_| !self.config.answer_time.is_zero());

@@ -56,7 +56,11 @@ impl WriterCore {
             let new = destinations.iter().filter(|address| !self.destinations.contains(address));
             self.destinations = self.destinations.iter().chain(new).copied().collect();
         }
-        self.readers_changed(now);
+        if self.is_last_alike() {
+            self.reader_added(now);
+        } else {
+            self.readers_changed(now);
+        }
         let index = self.proxies.len() - 1;
         self.due.add(index);
         self.give_time(now, index);
@@ -151,11 +155,34 @@ impl WriterCore {
         self.routes = plan.routes;
     }
 
-    pub(super) fn readers_changed(&mut self, now: Time) {
-        self.has_reliable = self.proxies.iter().any(ReaderProxy::is_awaited);
+    /// Returns whether the last reader sets no limits but those of the one before it, as most do in a large domain.
+    pub(super) fn is_last_alike(&self) -> bool {
+        let [.., before, last] = &self.proxies[..] else { return false };
+        let limits = |proxy: &ReaderProxy| (proxy.receive_buffer, proxy.segment_max, proxy.is_awaited());
+        let has_path = last.path.is_some() || !self.pacing.is_unused();
+        self.has_reliable && before.is_awaited() && limits(before) == limits(last) && !has_path
+    }
+
+    /// [`WriterCore::readers_changed`] after one was added that is like another, without visiting all others.
+    fn reader_added(&mut self, now: Time) {
+        let Some(last) = self.proxies.last() else { return };
+        let acknowledged = last.acknowledged.max(self.history.first().prev()).min(self.acknowledged);
+        let seen_charge = self.history.charged_to(last.seen).min(self.seen_charge);
+        self.limit_heartbeats();
+        self.set_acknowledged(now, acknowledged, seen_charge);
+        self.release();
+    }
+
+    /// Adapts the least time between HEARTBEATs to the number of readers.
+    fn limit_heartbeats(&mut self) {
         let answer_time = self.config.answer_time * self.proxies.len() as u32;
         self.heartbeat.delay_min =
             answer_time.clamp(config::HEARTBEAT_DELAY_MIN, config::HEARTBEAT_DELAY_MAX);
+    }
+
+    pub(super) fn readers_changed(&mut self, now: Time) {
+        self.has_reliable = self.proxies.iter().any(ReaderProxy::is_awaited);
+        self.limit_heartbeats();
         self.silence.is_prompting = self.proxies.iter().any(|proxy| proxy.is_stalled);
         let buffers =
             self.proxies.iter().filter(|proxy| proxy.is_awaited()).map(|proxy| proxy.receive_buffer);

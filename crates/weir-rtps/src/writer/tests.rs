@@ -18,6 +18,7 @@ mod asynchronous;
 mod batches;
 mod bursts;
 mod content_filter;
+mod crowds;
 mod direct;
 mod discards;
 mod ecn;

@@ -5,6 +5,7 @@ mod changes;
 mod content_filters;
 mod forged_static_peers;
 mod fragments;
+mod gathering;
 mod hostile;
 mod ignored;
 mod impostors;

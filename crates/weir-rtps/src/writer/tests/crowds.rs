@@ -1,0 +1,60 @@
+//! Many readers of one writer, most of which are alike.
+
+use super::*;
+
+/// The reader of a number.
+fn numbered(number: u8) -> ReaderProxyConfig {
+    ReaderProxyConfig {
+        destinations: Arc::from([SocketAddrV4::new(Ipv4Addr::LOCALHOST, 7500 + u16::from(number))]),
+        ..reader(Guid::new(GuidPrefix([number; 12]), READER.entity), true)
+    }
+}
+
+/// What matching a reader sets.
+fn limits(writer: &WriterCore) -> impl PartialEq + core::fmt::Debug + use<> {
+    let acknowledged = (writer.acknowledged, writer.acknowledged_charge, writer.seen_charge);
+    let timers = (writer.heartbeat.delay_min, writer.heartbeat.next_at, writer.next_timeout());
+    let sizes = (writer.datagram_max(), writer.window.size(), writer.destinations().len());
+    (acknowledged, timers, sizes, writer.has_reliable, writer.history.first())
+}
+
+#[test]
+fn a_reader_like_the_one_before_sets_what_a_visit_to_all_readers_would() {
+    let now = Time(1_000);
+    for durability in [Durability::Volatile, Durability::TransientLocal] {
+        let mut writer = WriterCore::new(WriterConfig { durability, ..config(Reliability::Reliable) });
+        for number in 1..=9 {
+            let wants_history = durability == Durability::TransientLocal && number % 2 == 0;
+            writer.match_reader(now, ReaderProxyConfig { wants_history, ..numbered(number) });
+            assert_eq!(writer.is_last_alike(), number > 1);
+            let added = limits(&writer);
+            writer.readers_changed(now);
+            assert_eq!(added, limits(&writer), "reader {number}");
+            write(&mut writer, now, &[number]).unwrap();
+            sent(&mut writer, now);
+        }
+    }
+}
+
+#[test]
+fn a_reader_that_limits_the_writer_is_not_alike() {
+    let mut writer = WriterCore::new(config(Reliability::Reliable));
+    writer.match_reader(Time(1), numbered(1));
+    writer.match_reader(Time(1), ReaderProxyConfig { receive_buffer: Some(1 << 20), ..numbered(2) });
+    assert!(!writer.is_last_alike());
+    writer.match_reader(Time(1), ReaderProxyConfig { segment_max: 1444, ..numbered(3) });
+    assert!(!writer.is_last_alike());
+    assert_eq!(writer.datagram_max(), 1444);
+}
+
+#[test]
+fn a_match_sets_no_timer_of_a_writer_without_samples() {
+    let mut writer = WriterCore::new(config(Reliability::Reliable));
+    for number in 1..=3 {
+        writer.match_reader(Time(1), numbered(number));
+        assert!(!sent(&mut writer, Time(1)).is_empty(), "the HEARTBEAT for the new reader");
+        assert_eq!(writer.next_timeout(), None);
+    }
+    write(&mut writer, Time(2), &[1]).unwrap();
+    assert!(writer.next_timeout().is_some());
+}
