@@ -80,6 +80,23 @@ struct Wait {
 }
 
 impl Bucket {
+    /// Reserves memory for the accounts of so many writers.
+    pub(super) fn reserve(&mut self, writers: usize) {
+        self.accounts.reserve_exact(writers);
+    }
+
+    /// Returns the memory that this reserves, in bytes.
+    pub(super) fn bytes(writers: usize) -> usize {
+        writers.saturating_mul(size_of::<Account>())
+    }
+
+    /// Returns an empty one with the same memory.
+    pub(super) fn into_empty(self) -> Self {
+        let mut accounts = self.accounts;
+        accounts.clear();
+        Self { accounts, ..Self::default() }
+    }
+
     /// Gives a writer the next train of up to `wanted` bytes, or says when to come again. `rate`: bytes per second.
     pub(super) fn take_turn(&mut self, now: Time, rate: f64, flow: Flow, wanted: u64) -> Result<u64, Time> {
         self.fill(now, rate);

@@ -22,6 +22,12 @@ use crate::time::Time;
 #[derive(Debug, Default)]
 pub(super) struct Pacing {
     uses: Vec<PathUse>,
+    /// Reserved memory for the marks of more paths.
+    spare_marks: Vec<Marks>,
+    /// Marks that have not passed are so many at most, for each path.
+    marks_max: usize,
+    /// The addresses to which datagrams are sent, while they are counted.
+    counted: Vec<SocketAddrV4>,
     /// How urgent the samples are.
     flow: Flow,
     /// Bytes sent, by the fast path or in fragments, and not recorded yet.
@@ -71,7 +77,7 @@ struct PathUse {
     /// How often a datagram leaves on it: once for each address of the host.
     copies: u64,
     /// Marks that have not passed, with their positions.
-    marks: VecDeque<(Position, Mark)>,
+    marks: Marks,
     /// How far a reader is known to have got.
     passed: Position,
     /// What would mark the last new samples.
@@ -87,6 +93,8 @@ struct PathUse {
     asked: u32,
     asked_mean: u32,
 }
+
+type Marks = VecDeque<(Position, Mark)>;
 
 /// What may be sent again to a reader at a time.
 #[derive(Debug)]
@@ -112,12 +120,12 @@ impl Allowed {
 }
 
 impl PathUse {
-    fn new(path: &Path, flow: Flow) -> Self {
+    fn new(path: &Path, flow: Flow, marks: Marks) -> Self {
         Self {
             path: path.clone(),
             flow: Flow { number: path.lock().add_flow(), ..flow },
             copies: 0,
-            marks: VecDeque::new(),
+            marks,
             passed: (SequenceNumber::ZERO, 0),
             last: None,
             repaired_at: Time::ZERO,
@@ -151,6 +159,8 @@ impl PathUse {
     }
 }
 
+/// Addresses of a reader: of two hosts, if it has moved.
+pub(super) const ADDRESSES_MAX: usize = 2;
 /// A reader that answers fewer than one in so many HEARTBEATs answers several at once.
 const ANSWERED_TOGETHER: u32 = 3;
 /// No more HEARTBEATs count between two answers.
@@ -162,7 +172,37 @@ pub(super) type Position = (SequenceNumber, u32);
 impl Pacing {
     /// Creates the pacing of a writer without readers.
     pub(super) fn new(priority: i32, budget: Duration) -> Self {
-        Self { flow: Flow { number: 0, priority, budget }, ..Self::default() }
+        let marks_max = config::MARKS_MAX;
+        Self { flow: Flow { number: 0, priority, budget }, marks_max, ..Self::default() }
+    }
+
+    /// Reserves memory for the paths to so many readers, of a writer with so many samples.
+    pub(super) fn reserve(&mut self, readers: usize, samples: usize) {
+        self.marks_max = Self::marks(samples);
+        self.uses.reserve_exact(readers);
+        self.counted.reserve_exact(readers.saturating_mul(ADDRESSES_MAX));
+        self.spare_marks.reserve_exact(readers);
+        self.spare_marks.extend((0..readers).map(|_| Marks::with_capacity(self.marks_max)));
+    }
+
+    /// Returns the memory that this reserves, in bytes.
+    pub(super) fn bytes(readers: usize, samples: usize) -> usize {
+        let marks = Self::marks(samples).saturating_mul(size_of::<(Position, Mark)>());
+        let of_reader = size_of::<PathUse>() + size_of::<Marks>() + ADDRESSES_MAX * size_of::<SocketAddrV4>();
+        readers.saturating_mul(marks.saturating_add(of_reader))
+    }
+
+    /// Returns the memory allocated, in bytes.
+    pub(super) fn allocated(&self) -> usize {
+        let marks = self.spare_marks.iter().chain(self.uses.iter().map(|it| &it.marks));
+        marks.map(|it| it.capacity() * size_of::<(Position, Mark)>()).sum::<usize>()
+            + self.spare_marks.capacity() * size_of::<Marks>()
+            + self.uses.capacity() * size_of::<PathUse>()
+            + self.counted.capacity() * size_of::<SocketAddrV4>()
+    }
+
+    fn marks(samples: usize) -> usize {
+        config::MARKS_MAX.min(samples.saturating_mul(2).saturating_add(16))
     }
 
     /// Changes for how long other writers may go first.
@@ -201,23 +241,36 @@ impl Pacing {
         // What was sent to readers without a path, or to others, does not count on the paths from now on.
         self.unrecorded = 0;
         self.is_reliable = has_reliable;
-        let mut before = core::mem::take(&mut self.uses);
-        let mut counted = Vec::new();
+        self.counted.clear();
+        // The paths that are used come first, in the order of the readers.
+        let mut used = 0;
         for proxy in proxies.iter().filter(|proxy| proxy.is_reliable || !has_reliable) {
             let Some(path) = &proxy.path else { continue };
             let index = self.uses.iter().position(|known| known.path.is(path)).unwrap_or_else(|| {
-                let kept = before.iter().position(|known| known.path.is(path));
-                let known =
-                    kept.map(|at| before.swap_remove(at)).unwrap_or_else(|| PathUse::new(path, self.flow));
-                self.uses.push(PathUse { copies: 0, is_silent: false, ..known });
+                let marks = self.spare_marks.pop().unwrap_or_default();
+                self.uses.push(PathUse::new(path, self.flow, marks));
                 self.uses.len() - 1
             });
+            let index = if index >= used {
+                self.uses.swap(index, used);
+                (self.uses[used].copies, self.uses[used].is_silent) = (0, false);
+                used += 1;
+                used - 1
+            } else {
+                index
+            };
             self.uses[index].is_silent |= !proxy.shows_progress();
             for to in proxy.destinations.iter() {
-                if destinations.contains(to) && !counted.contains(to) {
-                    counted.push(*to);
+                if destinations.contains(to) && !self.counted.contains(to) {
+                    self.counted.push(*to);
                     self.uses[index].copies += 1;
                 }
+            }
+        }
+        for mut gone in self.uses.drain(used..) {
+            if self.spare_marks.len() < self.spare_marks.capacity() {
+                gone.marks.clear();
+                self.spare_marks.push(gone.marks);
             }
         }
         // A datagram to a group leaves once for all.
@@ -334,7 +387,7 @@ impl Pacing {
         for it in self.uses.iter_mut().filter(|it| is_due && it.path.is(path)) {
             it.asked += 1;
             let is_last = it.marks.back().is_none_or(|(last, _)| *last < position);
-            if is_last && position > it.passed && it.marks.len() < config::MARKS_MAX {
+            if is_last && position > it.passed && it.marks.len() < self.marks_max {
                 let mut mark = it.path.lock().mark(now);
                 mark.is_again = true;
                 it.marks.push_back((position, mark));
@@ -446,7 +499,7 @@ impl Pacing {
             patience = patience.max(state.answer_time());
             self.mark_every_bytes = self.mark_every_bytes.max(state.mark_every_bytes());
             // Any answer would pass a mark that the readers have reached.
-            let has_room = marks.len() < config::MARKS_MAX && position > *passed;
+            let has_room = marks.len() < self.marks_max && position > *passed;
             match marks.back_mut() {
                 Some((last, mark)) if *last == position => {
                     mark.repeated_at.get_or_insert(now);
