@@ -45,6 +45,9 @@ impl AddressLists {
 
     /// Returns a list of these addresses. It is allocated only if no list of that length is free.
     pub(crate) fn list(&mut self, addresses: &[SocketAddrV4]) -> Destinations {
+        if addresses.is_empty() {
+            return Destinations::default();
+        }
         if let Some(known) = self.lists.iter().find(|known| known[..] == *addresses) {
             return Arc::clone(known);
         }

@@ -36,7 +36,8 @@ impl Plan {
         readers: impl Iterator<Item = (&'a Destinations, Option<GroupRoute>)> + Clone,
     ) -> Self {
         let plan = &mut self;
-        (plan.destinations.clear(), plan.routes.clear());
+        plan.destinations.clear();
+        plan.routes.clear();
         for route in readers.clone().filter_map(|(_, route)| route) {
             if !plan.routes.contains(&route) && is_worth_it(route, readers.clone()) {
                 plan.routes.push(route);

@@ -21,6 +21,9 @@ pub struct Packing {
 }
 
 impl Packing {
+    /// The memory of a message in the list.
+    pub(crate) const MESSAGE_BYTES: usize = size_of::<(Destinations, Range<usize>)>();
+
     /// Reserves memory for so many messages and bytes.
     pub(crate) fn with_room(messages: usize, bytes: usize) -> Self {
         Self { messages: Vec::with_capacity(messages), bytes: Vec::with_capacity(bytes) }

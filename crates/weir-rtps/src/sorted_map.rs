@@ -38,10 +38,6 @@ impl<K: Ord, V> SortedMap<K, V> {
         self.list.len()
     }
 
-    pub(crate) fn is_empty(&self) -> bool {
-        self.list.is_empty()
-    }
-
     pub(crate) fn clear(&mut self) {
         self.list.clear();
     }
@@ -115,10 +111,6 @@ impl<K: Ord, V> SortedMap<K, V> {
 
     pub(crate) fn values(&self) -> impl DoubleEndedIterator<Item = &V> + Clone {
         self.list.iter().map(|(_, value)| value)
-    }
-
-    pub(crate) fn values_mut(&mut self) -> impl DoubleEndedIterator<Item = &mut V> {
-        self.list.iter_mut().map(|(_, value)| value)
     }
 
     /// Returns the elements in a range of keys.

@@ -1,8 +1,8 @@
 //! Matches writers and readers of one topic, local with remote and local with local ones (DDS 1.4,
 //! 2.2.3; RTPS 2.5, 8.5.4).
 
-use alloc::borrow::ToOwned;
 use alloc::vec::Vec;
+use core::ops::Bound;
 
 use weir_wire::{EntityId, Guid, GuidPrefix};
 
@@ -10,6 +10,7 @@ use super::ParticipantCore;
 use super::local_endpoint::{LocalEntry, Pair};
 use super::news::{Change, PairKey};
 use super::remote_participant::kind_of;
+use super::shared::Name;
 use crate::discovery_event::{DiscoveryEvent, RemoteEndpoint, TypeDifference};
 use crate::qos::Qos;
 use crate::qos_match;
@@ -19,7 +20,7 @@ use crate::sedp::EndpointKind;
 struct Side<'a> {
     entity: EntityId,
     topic: &'a str,
-    type_name: &'a str,
+    type_name: &'a Name,
     qos: &'a Qos,
 }
 
@@ -30,7 +31,7 @@ impl ParticipantCore {
         let Some(ours) = self.locals.get(&local) else { return };
         let (own, topic) = (self.config.guid_prefix, &*ours.topic);
         let remote = self.remotes.iter().flat_map(|(prefix, remote)| {
-            let of_topic = remote.endpoints.iter().filter(|(_, entry)| &*entry.topic == topic);
+            let of_topic = remote.endpoints.iter().filter(|(_, entry)| entry.topic.as_str() == topic);
             of_topic.map(|(&entity, _)| Guid::new(*prefix, entity))
         });
         let locals = self.locals.iter().filter(|(_, entry)| entry.topic == topic);
@@ -53,24 +54,36 @@ impl ParticipantCore {
         let Some((theirs, _)) = self.other_side(remote) else { return };
         // One that is new cannot match endpoints of other topics now, and did not before.
         let is_concerned = |ours: &LocalEntry| is_changed || ours.topic == theirs.topic;
-        for local in self.locals_opposite(remote.entity, is_concerned) {
+        let mut next = self.local_opposite(remote.entity, Bound::Unbounded, is_concerned);
+        while let Some(local) = next {
             self.match_pair(local, remote, is_changed);
+            let Some((theirs, _)) = self.other_side(remote) else { return };
+            let is_concerned = |ours: &LocalEntry| is_changed || ours.topic == theirs.topic;
+            next = self.local_opposite(remote.entity, Bound::Excluded(local), is_concerned);
         }
     }
 
     /// Notifies the matched local endpoints that an endpoint is gone.
     pub(super) fn unmatch_remote(&mut self, remote: Guid) {
-        for local in self.locals_opposite(remote.entity, |_| true) {
+        let mut next = self.local_opposite(remote.entity, Bound::Unbounded, |_| true);
+        while let Some(local) = next {
             if self.news.relation((local, remote)).is_some() {
                 self.set_pair(local, remote, None, false);
             }
+            next = self.local_opposite(remote.entity, Bound::Excluded(local), |_| true);
         }
     }
 
-    fn locals_opposite(&self, entity: EntityId, is_meant: impl Fn(&LocalEntry) -> bool) -> Vec<EntityId> {
-        let Some(kind) = kind_of(entity) else { return Vec::new() };
-        let entries = self.locals.iter().filter(|(_, entry)| entry.kind() != kind && is_meant(entry));
-        entries.map(|(entity, _)| *entity).collect()
+    /// Returns the next local endpoint, from a bound on, of the other kind than `entity`.
+    fn local_opposite(
+        &self,
+        entity: EntityId,
+        from: Bound<EntityId>,
+        is_meant: impl Fn(&LocalEntry) -> bool,
+    ) -> Option<EntityId> {
+        let kind = kind_of(entity)?;
+        let mut entries = self.locals.range((from, Bound::Unbounded));
+        entries.find(|(_, entry)| entry.kind() != kind && is_meant(entry)).map(|(entity, _)| *entity)
     }
 
     fn match_pair(&mut self, local: EntityId, remote: Guid, is_changed: bool) {
@@ -145,7 +158,7 @@ impl ParticipantCore {
                 DiscoveryEvent::RequestedIncompatibleQos { reader: local, writer: guid, policies }
             }
             (Change::Inconsistent(difference), _) => {
-                let type_name = self.other_side(guid)?.0.type_name.to_owned();
+                let type_name = Name::clone(self.other_side(guid)?.0.type_name);
                 DiscoveryEvent::InconsistentTopic { local, other: guid, type_name, difference }
             }
         })

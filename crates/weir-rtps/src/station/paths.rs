@@ -28,12 +28,6 @@ impl Paths {
         Self { known: Vec::with_capacity(room), spare, own }
     }
 
-    /// Returns the memory that paths take, in bytes.
-    pub(super) fn bytes(limits: &Limits) -> usize {
-        let lists = 2 * size_of::<Path>() + size_of::<Ipv4Addr>().next_multiple_of(size_of::<usize>());
-        Self::most(limits).saturating_mul(Path::bytes(limits.writers).saturating_add(lists))
-    }
-
     /// Returns how many hosts there are at most: that of each participant, a second one of each that has moved, and
     /// one that is not forgotten yet.
     fn most(limits: &Limits) -> usize {

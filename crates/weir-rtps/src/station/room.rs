@@ -1,9 +1,9 @@
 //! What a station with a limits table reserves besides its endpoints: for messages that leave together, and for the
 //! look-up of endpoints.
 
-use crate::limits::{EndpointLimits, Limits};
+use crate::limits::EndpointLimits;
 use crate::outbox::Outbox;
-use crate::participant::ParticipantConfig;
+use crate::participant::{MessageRoom, ParticipantConfig};
 use crate::receiver::unlocked::UnlockedReceiver;
 
 /// How much is reserved; nothing without a limits table.
@@ -26,18 +26,18 @@ impl Room {
         (writers, readers): (usize, usize),
     ) -> Self {
         let Some(table) = config.table else { return Self::default() };
-        let endpoint = &table.endpoint;
+        let (endpoint, discovery) = (&table.endpoint, MessageRoom::of(Some(&table)));
         let fragments = fragments(endpoint, datagram_max);
         let of_writer = messages_of_writer(endpoint, fragments);
         // What one datagram makes all of them answer. It has few submessages, but each may be for another one.
         let matches = endpoint.matches.saturating_mul(readers);
         let of_all = (endpoint.matches.saturating_mul(writers)).saturating_add(matches);
-        let messages = of_writer.saturating_add(of_all).max(messages_of_discovery(&table));
+        let messages = of_writer.saturating_add(of_all).max(discovery.messages);
         let of_message = if fragments > 1 { FRAGMENT_HEAD_BYTES } else { HEARTBEAT_BYTES };
         let gaps = endpoint.samples.min(HOLES_MAX).saturating_mul(GAP_BYTES);
         let bytes = (of_writer.saturating_mul(of_message))
             .saturating_add(of_all.saturating_mul(ANSWER_BYTES.saturating_add(gaps)))
-            .max(bytes_of_discovery(&table));
+            .max(discovery.bytes);
         Self { writers, readers, matches, messages, bytes }
     }
 
@@ -61,18 +61,6 @@ fn fragments(endpoint: &EndpointLimits, datagram_max: usize) -> usize {
 fn messages_of_writer(endpoint: &EndpointLimits, fragments: usize) -> usize {
     let samples = endpoint.samples.saturating_mul(fragments);
     samples.saturating_add(ANSWERS).saturating_mul(endpoint.matches.saturating_add(1))
-}
-
-/// Returns how many messages discovery sends at a time.
-fn messages_of_discovery(table: &Limits) -> usize {
-    let builtin = table.builtin();
-    let of_endpoint = builtin.samples.saturating_add(2 * ANSWERS);
-    of_endpoint.saturating_mul(3).saturating_mul(table.participants.saturating_add(1))
-}
-
-/// Returns the bytes of these messages: a few announcements for each participant.
-fn bytes_of_discovery(table: &Limits) -> usize {
-    table.builtin().sample_bytes.saturating_mul(4).saturating_mul(table.participants.saturating_add(1))
 }
 
 /// Answers to one endpoint: of several kinds.

@@ -2,7 +2,6 @@
 //!
 //! A writer whose readers are all on its own host has no [paths](crate::path), and no such limit.
 
-use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 use core::net::SocketAddrV4;
 use core::time::Duration;
@@ -10,26 +9,26 @@ use core::time::Duration;
 use weir_wire::SequenceNumber;
 
 use super::compose;
-use super::reader_proxy::ReaderProxy;
+use super::path_uses::{Marks, PathUse};
 use super::settings::BatchPolicy;
 use super::state::WriterCore;
 use crate::config;
 use crate::history::Entry;
-use crate::path::{Allowance, Flow, Mark, Path, Purpose, Unreported, on_the_wire};
+use crate::path::{Allowance, Flow, Mark, Path, Purpose, on_the_wire};
 use crate::time::Time;
 
 /// A writer's use of the paths to its readers.
 #[derive(Debug, Default)]
 pub(super) struct Pacing {
-    uses: Vec<PathUse>,
+    pub(super) uses: Vec<PathUse>,
     /// Reserved memory for the marks of more paths.
-    spare_marks: Vec<Marks>,
+    pub(super) spare_marks: Vec<Marks>,
     /// Marks that have not passed are so many at most, for each path.
-    marks_max: usize,
+    pub(super) marks_max: usize,
     /// The addresses to which datagrams are sent, while they are counted.
-    counted: Vec<SocketAddrV4>,
+    pub(super) counted: Vec<SocketAddrV4>,
     /// How urgent the samples are.
-    flow: Flow,
+    pub(super) flow: Flow,
     /// Bytes sent, by the fast path or in fragments, and not recorded yet.
     pub(super) unrecorded: u64,
     /// Some path is paced. As of the last time that a path was asked.
@@ -37,13 +36,13 @@ pub(super) struct Pacing {
     /// When more may be sent.
     pub(super) next_at: Option<Time>,
     /// More may be sent as soon as something has passed.
-    is_blocked: bool,
+    pub(super) is_blocked: bool,
     /// Bytes of the large sample that is sent, and of one before it.
     large_bytes: u64,
     /// What is sent now is the last until something has passed.
     pub(super) ends_flight: bool,
     /// Readers acknowledge what is sent.
-    is_reliable: bool,
+    pub(super) is_reliable: bool,
     /// A datagram is to be withheld on one of the paths.
     pub(super) wants_proof: bool,
     /// A write has found the window full since the last mark.
@@ -69,33 +68,6 @@ pub(super) struct Pacing {
     pub(super) ecn_at: Time,
 }
 
-/// A path in use by a writer.
-#[derive(Debug)]
-struct PathUse {
-    path: Path,
-    flow: Flow,
-    /// How often a datagram leaves on it: once for each address of the host.
-    copies: u64,
-    /// Marks that have not passed, with their positions.
-    marks: Marks,
-    /// How far a reader is known to have got.
-    passed: Position,
-    /// What would mark the last new samples.
-    last: Option<Mark>,
-    /// When something was last sent again.
-    repaired_at: Time,
-    /// A reader at its end does not show how far it has got while something is missing, nor within a large sample.
-    is_silent: bool,
-    /// When such a reader last answered, and how far apart its answers are.
-    answered_at: Time,
-    answers_apart: Duration,
-    /// HEARTBEATs since then, and sixteen times how many there are between answers.
-    asked: u32,
-    asked_mean: u32,
-}
-
-type Marks = VecDeque<(Position, Mark)>;
-
 /// What may be sent again to a reader at a time.
 #[derive(Debug)]
 pub(super) struct Allowed {
@@ -119,53 +91,6 @@ impl Allowed {
     }
 }
 
-impl PathUse {
-    fn new(path: &Path, flow: Flow, marks: Marks) -> Self {
-        Self {
-            path: path.clone(),
-            flow: Flow { number: path.lock().add_flow(), ..flow },
-            copies: 0,
-            marks,
-            passed: (SequenceNumber::ZERO, 0),
-            last: None,
-            repaired_at: Time::ZERO,
-            is_silent: false,
-            answered_at: Time::ZERO,
-            answers_apart: Duration::ZERO,
-            asked: 0,
-            asked_mean: 0,
-        }
-    }
-
-    /// Returns what its readers do not show, if they do not show all. `large_bytes`: those of large samples.
-    fn unreported(&self, large_bytes: u64) -> Option<Unreported> {
-        self.is_silent.then_some(Unreported { large_bytes, answers_apart: self.answers_apart })
-    }
-
-    /// Returns whether an answer is to several HEARTBEATs, so that it shows what has arrived, and not when.
-    fn answers_together(&self) -> bool {
-        self.is_silent && self.asked_mean > ANSWERED_TOGETHER * 16
-    }
-
-    /// Records an answer.
-    fn note_answer(&mut self, now: Time) {
-        let apart = now.since(core::mem::replace(&mut self.answered_at, now));
-        // A longer time is a pause, or several answers were lost.
-        if !apart.is_zero() && apart <= config::ANSWERS_APART_MAX {
-            self.answers_apart = apart.max(self.answers_apart - self.answers_apart / 8);
-            self.asked_mean += core::mem::take(&mut self.asked).min(ASKED_MAX);
-            self.asked_mean -= self.asked_mean / 16;
-        }
-    }
-}
-
-/// Addresses of a reader: of two hosts, if it has moved.
-pub(super) const ADDRESSES_MAX: usize = 2;
-/// A reader that answers fewer than one in so many HEARTBEATs answers several at once.
-const ANSWERED_TOGETHER: u32 = 3;
-/// No more HEARTBEATs count between two answers.
-const ASKED_MAX: u32 = 64;
-
 /// A position in a writer's samples: everything up to a sample, and fragments of the next.
 pub(super) type Position = (SequenceNumber, u32);
 
@@ -174,35 +99,6 @@ impl Pacing {
     pub(super) fn new(priority: i32, budget: Duration) -> Self {
         let marks_max = config::MARKS_MAX;
         Self { flow: Flow { number: 0, priority, budget }, marks_max, ..Self::default() }
-    }
-
-    /// Reserves memory for the paths to so many readers, of a writer with so many samples.
-    pub(super) fn reserve(&mut self, readers: usize, samples: usize) {
-        self.marks_max = Self::marks(samples);
-        self.uses.reserve_exact(readers);
-        self.counted.reserve_exact(readers.saturating_mul(ADDRESSES_MAX));
-        self.spare_marks.reserve_exact(readers);
-        self.spare_marks.extend((0..readers).map(|_| Marks::with_capacity(self.marks_max)));
-    }
-
-    /// Returns the memory that this reserves, in bytes.
-    pub(super) fn bytes(readers: usize, samples: usize) -> usize {
-        let marks = Self::marks(samples).saturating_mul(size_of::<(Position, Mark)>());
-        let of_reader = size_of::<PathUse>() + size_of::<Marks>() + ADDRESSES_MAX * size_of::<SocketAddrV4>();
-        readers.saturating_mul(marks.saturating_add(of_reader))
-    }
-
-    /// Returns the memory allocated, in bytes.
-    pub(super) fn allocated(&self) -> usize {
-        let marks = self.spare_marks.iter().chain(self.uses.iter().map(|it| &it.marks));
-        marks.map(|it| it.capacity() * size_of::<(Position, Mark)>()).sum::<usize>()
-            + self.spare_marks.capacity() * size_of::<Marks>()
-            + self.uses.capacity() * size_of::<PathUse>()
-            + self.counted.capacity() * size_of::<SocketAddrV4>()
-    }
-
-    fn marks(samples: usize) -> usize {
-        config::MARKS_MAX.min(samples.saturating_mul(2).saturating_add(16))
     }
 
     /// Changes for how long other writers may go first.
@@ -232,51 +128,6 @@ impl Pacing {
     #[inline]
     pub(super) fn is_open(&self) -> bool {
         !self.uses.is_empty() && !self.is_paced
-    }
-
-    /// Sets the paths in use: those of reliable readers, or of all if there is none. `destinations`: where a datagram
-    /// is sent.
-    pub(super) fn set_paths(&mut self, proxies: &[ReaderProxy], destinations: &[SocketAddrV4]) {
-        let has_reliable = proxies.iter().any(|proxy| proxy.is_reliable);
-        // What was sent to readers without a path, or to others, does not count on the paths from now on.
-        self.unrecorded = 0;
-        self.is_reliable = has_reliable;
-        self.counted.clear();
-        // The paths that are used come first, in the order of the readers.
-        let mut used = 0;
-        for proxy in proxies.iter().filter(|proxy| proxy.is_reliable || !has_reliable) {
-            let Some(path) = &proxy.path else { continue };
-            let index = self.uses.iter().position(|known| known.path.is(path)).unwrap_or_else(|| {
-                let marks = self.spare_marks.pop().unwrap_or_default();
-                self.uses.push(PathUse::new(path, self.flow, marks));
-                self.uses.len() - 1
-            });
-            let index = if index >= used {
-                self.uses.swap(index, used);
-                (self.uses[used].copies, self.uses[used].is_silent) = (0, false);
-                used += 1;
-                used - 1
-            } else {
-                index
-            };
-            self.uses[index].is_silent |= !proxy.shows_progress();
-            for to in proxy.destinations.iter() {
-                if destinations.contains(to) && !self.counted.contains(to) {
-                    self.counted.push(*to);
-                    self.uses[index].copies += 1;
-                }
-            }
-        }
-        for mut gone in self.uses.drain(used..) {
-            if self.spare_marks.len() < self.spare_marks.capacity() {
-                gone.marks.clear();
-                self.spare_marks.push(gone.marks);
-            }
-        }
-        // A datagram to a group leaves once for all.
-        self.uses.iter_mut().for_each(|it| it.copies = it.copies.max(1));
-        (self.next_at, self.is_blocked) = (None, false);
-        self.is_paced = self.uses.iter().any(|it| it.path.lock().is_paced());
     }
 
     /// Records what was sent and is not recorded yet.

@@ -257,7 +257,9 @@ impl ReaderProxy {
     pub(super) fn into_lists(self) -> RequestLists {
         let (mut samples, mut fragments, mut repairs) =
             (self.requested, self.requested_fragments, self.repairs);
-        (samples.clear(), fragments.clear(), repairs.clear());
+        samples.clear();
+        fragments.clear();
+        repairs.clear();
         RequestLists { samples, fragments, repairs, rooms: self.rooms }
     }
 

@@ -24,7 +24,7 @@ use core::net::{Ipv4Addr, SocketAddrV4};
 
 use weir_wire::SequenceNumber;
 
-use super::pacing::ADDRESSES_MAX;
+use super::path_uses::ADDRESSES_MAX;
 use crate::config;
 use crate::outbox::Destinations;
 use crate::time::Time;
