@@ -470,9 +470,9 @@ impl DomainParticipant {
 
     /// Returns the memory that the participant takes now, by its limits table; `None`: it has none.
     ///
-    /// The figures are computed as those of [`LimitsTable::budget`](crate::LimitsTable::budget), with the number of
-    /// parts that exist instead of those that may exist. Memory of the driver, of policies and of the application is
-    /// not in it.
+    /// The figures are computed as those of [`LimitsTable::budget`](crate::LimitsTable::budget), with the writers and
+    /// readers that exist instead of those that may exist. What discovery keeps is reserved at the start. Memory of the
+    /// driver, of policies and of the application is not in it.
     ///
     /// ```no_run
     /// # use weir_dds::{DomainParticipant};
@@ -486,12 +486,8 @@ impl DomainParticipant {
     pub fn memory_account(&self) -> Option<Budget> {
         let driver = &self.handle.driver;
         let limits = driver.limits.as_ref()?.limits();
-        let mut counts = driver.discovery.look(|core| Counts {
-            participants: core.remote_participants(),
-            endpoints: core.remote_endpoints(),
-            relations: core.relations(),
-            ..Counts::default()
-        });
+        // What discovery keeps is reserved when the participant is created.
+        let mut counts = Counts::most(limits);
         let table = driver.routes.table();
         counts.writers = table.writers.len();
         counts.writer_matches = table.writers.values().map(|writer| writer.lane.core().matched()).sum();

@@ -3,7 +3,6 @@
 //! Shared by [`spdp`](crate::spdp) and [`sedp`](crate::sedp): opening the list, limits on what is
 //! kept of a peer, the reasons for refusal, and values that both have.
 
-use alloc::borrow::ToOwned;
 use alloc::string::String;
 use alloc::vec::Vec;
 use core::net::SocketAddrV4;
@@ -143,6 +142,12 @@ pub struct Locators {
 }
 
 impl Locators {
+    /// Returns no locators, and keeps the memory.
+    pub(crate) fn emptied(mut self) -> Self {
+        self.addresses.clear();
+        Self { addresses: self.addresses, skipped: 0 }
+    }
+
     /// Adds the locator if it is a UDPv4 unicast address and there is room.
     pub(crate) fn add(&mut self, parameter: &Parameter<'_>, limits: &DiscoveryLimits) -> Result {
         self.add_if(is_unicast, parameter, limits)
@@ -183,11 +188,10 @@ pub(crate) fn text<'a>(parameter: &Parameter<'a>, max: usize) -> Result<&'a str>
     if text.len() > max { Err(DiscoveryDataError::TooLong(parameter.id)) } else { Ok(text) }
 }
 
-/// Returns the text for people in a parameter, or the beginning of it, at most `max` bytes. `None`: it is malformed.
-pub(crate) fn beginning(parameter: &Parameter<'_>, max: usize) -> Option<String> {
-    let text = parameter.text().ok()?;
-    let end = (0..=max.min(text.len())).rev().find(|end| text.is_char_boundary(*end))?;
-    Some(text[..end].to_owned())
+/// Reads the text for people in a parameter, or the beginning of it, at most `max` bytes. Returns `false` if it is
+/// malformed.
+pub(crate) fn beginning(parameter: &Parameter<'_>, max: usize, name: &mut String) -> bool {
+    parameter.text_into(max, name).is_ok()
 }
 
 /// Returns the period in a parameter.

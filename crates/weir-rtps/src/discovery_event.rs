@@ -81,7 +81,7 @@ pub enum DiscoveryEvent {
         /// The other endpoint.
         other: Guid,
         /// The name of the other endpoint's type.
-        type_name: String,
+        type_name: Arc<String>,
         /// How the types differ.
         difference: TypeDifference,
     },
@@ -104,14 +104,13 @@ pub enum DiscoveryEvent {
         /// The longest, in bytes without IP and UDP headers.
         size: u16,
     },
-    /// Another participant of the domain was discovered.
+    /// Another participant of the domain was discovered:
+    /// [`participant_data`](crate::participant::ParticipantCore::participant_data) has its name.
     ParticipantDiscovered {
         /// The participant.
         prefix: GuidPrefix,
         /// Its vendor.
         vendor: VendorId,
-        /// Its name.
-        name: Option<String>,
     },
     /// A participant said goodbye, was silent for longer than its lease, or had to make room. Its
     /// endpoints were reported as unmatched before.

@@ -31,6 +31,7 @@
 
 extern crate alloc;
 
+mod address_lists;
 pub mod block;
 pub mod budget;
 mod change_kind;
@@ -65,6 +66,7 @@ mod qos_parameters;
 pub mod reader;
 pub mod receiver;
 pub mod sedp;
+mod sorted_map;
 pub mod spdp;
 pub mod static_peers;
 pub mod station;

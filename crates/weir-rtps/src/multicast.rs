@@ -30,11 +30,14 @@ pub(crate) struct Plan {
 }
 
 impl Plan {
-    /// Computes the fewest sends that reach all of `readers`.
-    pub(crate) fn new<'a>(
+    /// Computes the fewest sends that reach all of `readers`. Uses the memory of another plan.
+    pub(crate) fn of<'a>(
+        mut self,
         readers: impl Iterator<Item = (&'a Destinations, Option<GroupRoute>)> + Clone,
     ) -> Self {
-        let mut plan = Self::default();
+        let plan = &mut self;
+        plan.destinations.clear();
+        plan.routes.clear();
         for route in readers.clone().filter_map(|(_, route)| route) {
             if !plan.routes.contains(&route) && is_worth_it(route, readers.clone()) {
                 plan.routes.push(route);
@@ -46,7 +49,7 @@ impl Plan {
                 addresses.iter().for_each(|address| add(&mut plan.destinations, *address));
             }
         }
-        plan
+        self
     }
 }
 
@@ -98,7 +101,7 @@ mod tests {
     fn check(readers: &[(u8, Option<GroupRoute>)], destinations: &[SocketAddrV4], routes: usize) {
         let readers: Vec<(Destinations, _)> =
             readers.iter().map(|(host, route)| (Arc::from([address(*host)]), *route)).collect();
-        let plan = Plan::new(readers.iter().map(|(to, route)| (to, *route)));
+        let plan = Plan::default().of(readers.iter().map(|(to, route)| (to, *route)));
         assert_eq!((&plan.destinations[..], plan.routes.len()), (destinations, routes));
     }
 

@@ -97,6 +97,12 @@ impl Outbox {
         Self::default()
     }
 
+    /// Reserves memory for so many messages, and for so many bytes that are in no history block.
+    #[must_use]
+    pub fn with_room(messages: usize, bytes: usize) -> Self {
+        Self { scratch: Vec::with_capacity(bytes), items: Vec::with_capacity(messages), kept: None }
+    }
+
     /// Removes the messages and keeps the memory.
     #[inline]
     pub fn clear(&mut self) {

@@ -21,15 +21,28 @@ pub struct Packing {
 }
 
 impl Packing {
+    /// The memory of a message in the list.
+    pub(crate) const MESSAGE_BYTES: usize = size_of::<(Destinations, Range<usize>)>();
+
+    /// Reserves memory for so many messages and bytes.
+    pub(crate) fn with_room(messages: usize, bytes: usize) -> Self {
+        Self { messages: Vec::with_capacity(messages), bytes: Vec::with_capacity(bytes) }
+    }
+
     /// Moves the messages of `from` to `to`. Those with the same RTPS header are packed.
     ///
     /// For each destination they stay in order. One destination follows the other.
     pub fn pack(&mut self, from: &mut Outbox, to: &mut Outbox) {
-        from.for_each_datagram(|destinations, message| {
+        for item in &from.items {
+            let (head, tail) = from.parts(item);
             let start = self.bytes.len();
-            self.bytes.extend_from_slice(message);
-            self.messages.push((destinations.clone(), start..self.bytes.len()));
-        });
+            self.bytes.extend_from_slice(head);
+            self.bytes.extend_from_slice(tail);
+            let len = if item.segment == 0 { head.len() + tail.len() } else { usize::from(item.segment) };
+            for at in (start..self.bytes.len()).step_by(len.max(1)) {
+                self.messages.push((item.to.clone(), at..(at + len).min(self.bytes.len())));
+            }
+        }
         from.clear();
         self.move_to(to);
     }

@@ -11,6 +11,7 @@
 //! | `receive` | parses messages |
 //! | `builtin` | exchanges endpoints reliably |
 //! | `remote`, `remote_participant`, `shared` | remote participants and their endpoints |
+//! | `reserve` | memory for them that is reserved, and used again |
 //! | `claims`, `claim` | distinguishes a participant that has moved from a forged one |
 //! | `static_peers` | endpoints that are known beforehand |
 //! | `validation` | limits what is sent before an answer |
@@ -47,6 +48,7 @@ mod reachability;
 mod receive;
 mod remote;
 mod remote_participant;
+mod reserve;
 mod shared;
 mod size;
 mod static_peers;
@@ -72,6 +74,7 @@ use news::{News, Next};
 use path_size::PathSizes;
 use reachability::Reachability;
 use remote_participant::RemoteParticipant;
+use reserve::Reserve;
 use shared::Shared;
 use validation::Validation;
 
@@ -79,6 +82,8 @@ use crate::content_filter::ContentFilterProperty;
 use crate::discovery_event::DiscoveryEvent;
 use crate::outbox::{Destinations, Outbox};
 use crate::packing::Packing;
+use crate::sedp::EndpointData;
+use crate::sorted_map::SortedMap;
 use crate::static_peers::StaticDifference;
 use crate::time::Time;
 
@@ -86,6 +91,7 @@ pub use config::{Interface, OwnAddresses, ParticipantConfig};
 pub use counters::DiscoveryCounters;
 pub use local::check_policy_lengths;
 pub use local_endpoint::{LocalEndpoint, LocalEndpointError};
+pub(crate) use reserve::MessageRoom;
 pub use size::ParticipantSize;
 
 /// For how long discovery traffic is left to gather.
@@ -110,7 +116,11 @@ pub struct ParticipantCore {
     local_topics: BTreeMap<String, Vec<EntityId>>,
     /// The content filters of our readers, also of one that is about to be added.
     content_filters: BTreeMap<EntityId, Arc<ContentFilterProperty>>,
-    remotes: BTreeMap<GuidPrefix, RemoteParticipant>,
+    remotes: SortedMap<GuidPrefix, RemoteParticipant>,
+    /// Memory for more of them.
+    reserve: Reserve,
+    /// Memory for the announcement of an endpoint that is being read.
+    announced: EndpointData,
     /// What their endpoints have in common.
     shared: Shared,
     /// Endpoints of all of them.
@@ -145,6 +155,8 @@ impl ParticipantCore {
     /// Creates a participant without endpoints; its first announcement is due at once.
     #[must_use]
     pub fn new(config: ParticipantConfig, now: Time) -> Self {
+        let room = MessageRoom::of(config.table.as_ref());
+        let asked = room.asked;
         Self {
             reachability: Reachability::new(&config),
             announcer: Announcer::new(&config, now),
@@ -153,20 +165,22 @@ impl ParticipantCore {
             locals: BTreeMap::new(),
             local_topics: BTreeMap::new(),
             content_filters: BTreeMap::new(),
-            remotes: BTreeMap::new(),
-            shared: Shared::default(),
+            remotes: SortedMap::with_room(config.table.map_or(0, |table| table.participants)),
+            reserve: Reserve::new(config.table.as_ref()),
+            announced: reserve::announced_endpoint(config.table.as_ref()),
+            shared: Shared::new(config.table.as_ref()),
             remote_endpoints: 0,
             remote_texts: 0,
-            deadlines: Deadlines::default(),
+            deadlines: Deadlines::with_room(config.table.map_or(0, |table| table.participants + 1)),
             membership_changed_at: now,
-            questions: Vec::new(),
-            answers: Vec::new(),
+            questions: Vec::with_capacity(asked),
+            answers: Vec::with_capacity(asked),
             absences: Absences::default(),
-            validation: Validation::default(),
+            validation: Validation::new(config.table.as_ref()),
             path_sizes: PathSizes::default(),
-            news: News::default(),
-            unpacked: Outbox::new(),
-            packing: Packing::default(),
+            news: News::new(config.table.as_ref()),
+            unpacked: room.outbox(),
+            packing: room.packing(),
             counters: DiscoveryCounters::default(),
             static_differences: Vec::new(),
             ignored: Ignored::default(),
@@ -212,14 +226,17 @@ impl ParticipantCore {
             self.builtin.ask(prefix, &to, &mut self.unpacked);
         }
         for (prefix, to) in self.answers.drain(..) {
-            self.builtin.answer(prefix, &Arc::from([to]), &mut self.unpacked);
+            let to = self.reserve.addresses.list(&[to]);
+            self.builtin.answer(prefix, &to, &mut self.unpacked);
         }
         if asks_elsewhere || self.validation.unanswered > 0 {
             self.hold_back(now);
         }
         self.packing.pack(&mut self.unpacked, out);
-        self.unpacked.shrink();
-        self.packing.shrink();
+        if self.config.table.is_none() {
+            self.unpacked.shrink();
+            self.packing.shrink();
+        }
         self.announcer.poll_farewell(&self.remotes, out);
     }
 

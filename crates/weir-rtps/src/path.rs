@@ -219,6 +219,31 @@ impl Path {
         Self::default()
     }
 
+    /// Creates a path with reserved memory for so many writers.
+    pub(crate) fn with_room(writers: usize) -> Self {
+        let path = Self::default();
+        let mut state = path.lock();
+        state.rounds.reserve();
+        state.bucket.reserve(writers);
+        drop(state);
+        path
+    }
+
+    /// Returns the memory of a path with room for so many writers, in bytes.
+    pub(crate) fn bytes(writers: usize) -> usize {
+        2 * size_of::<usize>()
+            + size_of::<Lock<PathState>>()
+            + Rounds::reserved_bytes()
+            + Bucket::bytes(writers)
+    }
+
+    /// Forgets what is known, and keeps the memory.
+    pub(crate) fn forget(&self) {
+        let mut state = self.lock();
+        let PathState { rounds, bucket, .. } = core::mem::take(&mut *state);
+        (state.rounds, state.bucket) = (rounds.into_unknown(), bucket.into_empty());
+    }
+
     /// Creates a path on which no more than `rate` bytes per second are sent, with IP and UDP headers, whatever it
     /// carries: a static flow controller. A rate below 1000 is taken for 1000.
     pub fn with_rate_max(rate: u64) -> Self {

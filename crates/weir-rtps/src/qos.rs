@@ -105,6 +105,23 @@ impl Qos {
     }
 }
 
+impl Qos {
+    /// Becomes a copy, in the same memory as far as it suffices.
+    pub(crate) fn become_copy_of(&mut self, other: &Self) {
+        use core::mem::take;
+        let mut partition = take(&mut self.partition);
+        let mut representation = take(&mut self.representation);
+        let (mut user_data, mut topic_data) = (take(&mut self.user_data), take(&mut self.topic_data));
+        let mut group_data = take(&mut self.group_data);
+        partition.clone_from(&other.partition);
+        representation.clone_from(&other.representation);
+        user_data.clone_from(&other.user_data);
+        topic_data.clone_from(&other.topic_data);
+        group_data.clone_from(&other.group_data);
+        *self = Self { partition, representation, user_data, topic_data, group_data, ..*other };
+    }
+}
+
 /// RELIABILITY: whether lost samples are repaired. Ordered by strength.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Reliability {

@@ -148,7 +148,8 @@ pub(crate) fn decode(parameter: &Parameter<'_>, limits: &DiscoveryLimits, qos: &
         ParameterId::GROUP_GUID => qos.group = parameter.guid().ok().map(|guid| guid.entity),
         ParameterId::PARTITION => qos.partition = partition(parameter, limits)?,
         ParameterId::DATA_REPRESENTATION => {
-            qos.representation = parameter.i16s()?.take(limits.representations).collect();
+            qos.representation.clear();
+            qos.representation.extend(parameter.i16s()?.take(limits.representations));
         }
         ParameterId::RESOURCE_LIMITS => {
             qos.resource_limits = resource_limits(parameter).unwrap_or(qos.resource_limits);
@@ -167,9 +168,9 @@ fn decode_lenient(parameter: &Parameter<'_>, limits: &DiscoveryLimits, qos: &mut
         ParameterId::TYPE_CONSISTENCY_ENFORCEMENT => {
             qos.type_consistency = type_consistency(parameter).unwrap_or(qos.type_consistency);
         }
-        ParameterId::USER_DATA => qos.user_data = opaque(parameter, limits),
-        ParameterId::TOPIC_DATA => qos.topic_data = opaque(parameter, limits),
-        ParameterId::GROUP_DATA => qos.group_data = opaque(parameter, limits),
+        ParameterId::USER_DATA => opaque(parameter, limits, &mut qos.user_data),
+        ParameterId::TOPIC_DATA => opaque(parameter, limits, &mut qos.topic_data),
+        ParameterId::GROUP_DATA => opaque(parameter, limits, &mut qos.group_data),
         _ => return false,
     }
     true
@@ -215,9 +216,10 @@ fn history_of(kind: u32, depth: u32) -> Option<History> {
 }
 
 /// Bytes for applications; those that are too long are left out.
-pub(crate) fn opaque(parameter: &Parameter<'_>, limits: &DiscoveryLimits) -> Vec<u8> {
+pub(crate) fn opaque(parameter: &Parameter<'_>, limits: &DiscoveryLimits, out: &mut Vec<u8>) {
     let bytes = parameter.byte_sequence().unwrap_or_default();
-    if bytes.len() <= limits.user_data_bytes { bytes.to_vec() } else { Vec::new() }
+    out.clear();
+    out.extend_from_slice(if bytes.len() <= limits.user_data_bytes { bytes } else { &[] });
 }
 
 /// Cleanup delay, kind and depth of the history, three limits of which -1 is none (RTPS 2.5, 9.3.2).

@@ -4,7 +4,6 @@
 //! Stateless encoding and decoding; the reliable exchange is in
 //! [`ParticipantCore`](crate::participant::ParticipantCore).
 
-use alloc::borrow::ToOwned;
 use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -97,21 +96,25 @@ pub fn decode(
     key_hash: Option<[u8; 16]>,
     limits: &DiscoveryLimits,
 ) -> Result<EndpointData> {
-    let default = EndpointData {
-        guid: key_hash.map_or(Guid::UNKNOWN, Guid::from_bytes),
-        topic: String::new(),
-        type_name: String::new(),
-        qos: match kind {
-            EndpointKind::Writer => Qos::for_writer(),
-            EndpointKind::Reader => Qos::for_reader(),
-        },
-        unicast: Locators::default(),
-        multicast: Locators::default(),
-        content_filter: None,
-        expects_inline_qos: false,
-        receive_buffer: None,
-    };
-    let mut found = Found { data: default, has_topic: false, has_type_name: false };
+    let mut data = EndpointData::nothing();
+    decode_into(kind, payload, key_hash, limits, &mut data)?;
+    Ok(data)
+}
+
+/// The same, into data whose memory is used again.
+///
+/// # Errors
+/// As [`decode`]. The data mean nothing then.
+pub(crate) fn decode_into(
+    kind: EndpointKind,
+    payload: &[u8],
+    key_hash: Option<[u8; 16]>,
+    limits: &DiscoveryLimits,
+    data: &mut EndpointData,
+) -> Result {
+    data.forget(kind);
+    data.guid = key_hash.map_or(Guid::UNKNOWN, Guid::from_bytes);
+    let mut found = Found { data, has_topic: false, has_type_name: false };
     for parameter in open(payload)?.iter() {
         let parameter = parameter?;
         found.take_in(&parameter, limits).map_err(|error| error.about(parameter.id))?;
@@ -125,7 +128,7 @@ pub fn decode(
             return Err(DiscoveryDataError::Missing(id));
         }
     }
-    Ok(found.data)
+    Ok(())
 }
 
 /// Decodes the payload of a disposal: the key in a parameter list.
@@ -145,25 +148,60 @@ pub fn decode_key(payload: &[u8]) -> Result<Guid> {
     guid.ok_or(DiscoveryDataError::Missing(ParameterId::ENDPOINT_GUID))
 }
 
+impl EndpointData {
+    /// Returns data of nothing.
+    pub(crate) fn nothing() -> Self {
+        Self {
+            guid: Guid::UNKNOWN,
+            topic: String::new(),
+            type_name: String::new(),
+            qos: Qos::for_reader(),
+            unicast: Locators::default(),
+            multicast: Locators::default(),
+            content_filter: None,
+            expects_inline_qos: false,
+            receive_buffer: None,
+        }
+    }
+
+    /// Becomes data of nothing, with the default policies, and keeps the memory.
+    fn forget(&mut self, kind: EndpointKind) {
+        let qos = match kind {
+            EndpointKind::Writer => Qos::for_writer(),
+            EndpointKind::Reader => Qos::for_reader(),
+        };
+        self.qos.become_copy_of(&qos);
+        self.topic.clear();
+        self.type_name.clear();
+        self.unicast = core::mem::take(&mut self.unicast).emptied();
+        self.multicast = core::mem::take(&mut self.multicast).emptied();
+        (self.content_filter, self.expects_inline_qos, self.receive_buffer) = (None, false, None);
+    }
+}
+
 /// The values read so far.
-struct Found {
-    data: EndpointData,
+struct Found<'d> {
+    data: &'d mut EndpointData,
     has_topic: bool,
     has_type_name: bool,
 }
 
-impl Found {
+impl Found<'_> {
     fn take_in(&mut self, parameter: &Parameter<'_>, limits: &DiscoveryLimits) -> Result {
-        let data = &mut self.data;
+        let data = &mut *self.data;
         match parameter.id {
             ParameterId::ENDPOINT_GUID => data.guid = parameter.guid()?,
             ParameterId::KEY_HASH if data.guid == Guid::UNKNOWN => data.guid = parameter.guid()?,
             ParameterId::TOPIC_NAME => {
-                text(parameter, limits.name_bytes)?.clone_into(&mut data.topic);
+                let name = text(parameter, limits.name_bytes)?;
+                data.topic.clear();
+                data.topic.push_str(name);
                 self.has_topic = true;
             }
             ParameterId::TYPE_NAME => {
-                text(parameter, limits.name_bytes)?.clone_into(&mut data.type_name);
+                let name = text(parameter, limits.name_bytes)?;
+                data.type_name.clear();
+                data.type_name.push_str(name);
                 self.has_type_name = true;
             }
             ParameterId::UNICAST_LOCATOR => data.unicast.add(parameter, limits)?,
@@ -183,6 +221,7 @@ impl Found {
 
 #[cfg(test)]
 mod tests {
+    use alloc::borrow::ToOwned;
     use core::net::{Ipv4Addr, SocketAddrV4};
     use core::time::Duration;
 

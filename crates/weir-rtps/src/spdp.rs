@@ -135,27 +135,30 @@ pub fn decode(
     sender_vendor: VendorId,
     limits: &DiscoveryLimits,
 ) -> Result<ParticipantData> {
-    let mut data = ParticipantData {
-        prefix: key_hash.map_or(GuidPrefix::UNKNOWN, |hash| Guid::from_bytes(hash).prefix),
-        version: ProtocolVersion::V2_5,
-        vendor: sender_vendor,
-        domain_id: None,
-        builtin_endpoints: 0,
-        lease: DEFAULT_LEASE,
-        metatraffic_unicast: Locators::default(),
-        metatraffic_multicast: None,
-        default_unicast: Locators::default(),
-        default_multicast: Locators::default(),
-        entity_name: None,
-        user_data: Vec::new(),
-        receive_buffer: None,
-        delimits_keys: true,
-    };
+    let (mut data, mut name) = (ParticipantData::nothing(), String::new());
+    decode_into(payload, key_hash, sender_vendor, limits, (&mut data, &mut name))?;
+    Ok(data)
+}
+
+/// The same, into data whose memory is used again. `spare_name`: memory for a name, which stays there without one.
+///
+/// # Errors
+/// As [`decode`]. The data mean nothing then.
+pub(crate) fn decode_into(
+    payload: &[u8],
+    key_hash: Option<[u8; 16]>,
+    sender_vendor: VendorId,
+    limits: &DiscoveryLimits,
+    (data, spare_name): (&mut ParticipantData, &mut String),
+) -> Result {
+    data.forget(spare_name);
+    data.prefix = key_hash.map_or(GuidPrefix::UNKNOWN, |hash| Guid::from_bytes(hash).prefix);
+    data.vendor = sender_vendor;
     let mut has_endpoint_set = false;
     for parameter in open(payload)?.iter() {
         let parameter = parameter?;
         has_endpoint_set |= parameter.id == ParameterId::BUILTIN_ENDPOINT_SET;
-        data.take_in(&parameter, limits).map_err(|error| error.about(parameter.id))?;
+        data.take_in(&parameter, limits, spare_name).map_err(|error| error.about(parameter.id))?;
     }
     if data.prefix == GuidPrefix::UNKNOWN {
         return Err(DiscoveryDataError::Missing(ParameterId::PARTICIPANT_GUID));
@@ -167,7 +170,7 @@ pub fn decode(
         data.receive_buffer = None;
     }
     data.delimits_keys |= data.vendor != VendorId::CYCLONE;
-    Ok(data)
+    Ok(())
 }
 
 /// Returns the GUID in the payload of a disposal, if there is one.
@@ -179,7 +182,48 @@ pub fn decode_key(payload: &[u8]) -> Option<Guid> {
 }
 
 impl ParticipantData {
-    fn take_in(&mut self, parameter: &Parameter<'_>, limits: &DiscoveryLimits) -> Result {
+    /// Returns data of nothing.
+    pub(crate) fn nothing() -> Self {
+        Self {
+            prefix: GuidPrefix::UNKNOWN,
+            version: ProtocolVersion::V2_5,
+            vendor: VendorId::UNKNOWN,
+            domain_id: None,
+            builtin_endpoints: 0,
+            lease: DEFAULT_LEASE,
+            metatraffic_unicast: Locators::default(),
+            metatraffic_multicast: None,
+            default_unicast: Locators::default(),
+            default_multicast: Locators::default(),
+            entity_name: None,
+            user_data: Vec::new(),
+            receive_buffer: None,
+            delimits_keys: true,
+        }
+    }
+
+    /// Becomes data of nothing, and keeps the memory.
+    fn forget(&mut self, spare_name: &mut String) {
+        if let Some(name) = self.entity_name.take() {
+            *spare_name = name;
+        }
+        let nothing = Self {
+            metatraffic_unicast: core::mem::take(&mut self.metatraffic_unicast).emptied(),
+            default_unicast: core::mem::take(&mut self.default_unicast).emptied(),
+            default_multicast: core::mem::take(&mut self.default_multicast).emptied(),
+            user_data: core::mem::take(&mut self.user_data),
+            ..Self::nothing()
+        };
+        *self = nothing;
+        self.user_data.clear();
+    }
+
+    fn take_in(
+        &mut self,
+        parameter: &Parameter<'_>,
+        limits: &DiscoveryLimits,
+        spare_name: &mut String,
+    ) -> Result {
         match parameter.id {
             ParameterId::PROTOCOL_VERSION => {
                 let [major, minor] = parameter.bytes()?;
@@ -199,9 +243,14 @@ impl ParticipantData {
             ParameterId::DEFAULT_MULTICAST_LOCATOR => self.default_multicast.add_group(parameter, limits)?,
             // A name for people: whatever it is, the participant can be used.
             ParameterId::ENTITY_NAME => {
-                self.entity_name = beginning(parameter, limits.name_bytes.min(ENTITY_NAME_MAX))
+                let mut name = self.entity_name.take().unwrap_or_else(|| core::mem::take(spare_name));
+                if beginning(parameter, limits.name_bytes.min(ENTITY_NAME_MAX), &mut name) {
+                    self.entity_name = Some(name);
+                } else {
+                    *spare_name = name;
+                }
             }
-            ParameterId::USER_DATA => self.user_data = opaque(parameter, limits),
+            ParameterId::USER_DATA => opaque(parameter, limits, &mut self.user_data),
             ParameterId::WEIR_RECEIVE_BUFFER => self.receive_buffer = parameter.u32().ok(),
             ParameterId::ADLINK_PARTICIPANT_VERSION_INFO => {
                 self.delimits_keys = !is_cyclone_without_key_delimiters(parameter.value);

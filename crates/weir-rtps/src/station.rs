@@ -13,6 +13,7 @@
 //! presentation, exclusive ownership, and user data by multicast.
 
 mod paths;
+mod room;
 #[cfg(test)]
 mod tests;
 
@@ -21,6 +22,7 @@ use alloc::vec;
 use alloc::vec::Vec;
 
 use paths::Paths;
+use room::Room;
 use weir_wire::{EntityId, Guid, GuidPrefix, SequenceNumber, Timestamp};
 
 use crate::config;
@@ -124,7 +126,7 @@ impl<D: Driver, const WRITERS: usize, const READERS: usize> Station<D, WRITERS, 
             driver.join_multicast(*group.ip()).map_err(StationError::Driver)?;
         }
         let now = driver.now();
-        let paths = Paths::new(&config);
+        let (paths, room) = (Paths::new(&config), Room::of(&config, datagram_max, (WRITERS, READERS)));
         let mut discovery = ParticipantCore::new(config, now);
         for (endpoint, _) in &writers {
             discovery.add_writer(now, endpoint.clone()).map_err(StationError::Endpoint)?;
@@ -135,12 +137,12 @@ impl<D: Driver, const WRITERS: usize, const READERS: usize> Station<D, WRITERS, 
         Ok(Self {
             driver,
             discovery,
-            receiver: UnlockedReceiver::default(),
+            receiver: room.receiver(),
             liveliness: writers.each_ref().map(|(endpoint, _)| endpoint.qos.liveliness.kind),
             writers: writers.map(|(_, config)| WriterCore::new(config)),
             readers: readers.map(|(_, config)| ReaderCore::new(config)),
             paths,
-            outbox: Outbox::new(),
+            outbox: room.outbox(),
             buffer: vec![0; datagram_max],
             datagram_max,
             counters: StationCounters::default(),
@@ -164,19 +166,22 @@ impl<D: Driver, const WRITERS: usize, const READERS: usize> Station<D, WRITERS, 
         self.apply_events(now);
         self.discovery.poll_transmit(now, &mut self.outbox);
         self.send(Port::Metatraffic)?;
-        for writer in &mut self.writers {
+        for index in 0..WRITERS {
+            let writer = &mut self.writers[index];
             if is_due(writer.next_timeout()) {
                 writer.handle_timeout(now);
             }
             writer.poll_transmit(now, &mut self.outbox);
+            self.send(Port::User)?;
         }
-        for reader in &mut self.readers {
+        for index in 0..READERS {
+            let reader = &mut self.readers[index];
             if is_due(reader.next_timeout()) {
                 reader.handle_timeout(now);
             }
             reader.poll_transmit(now, &mut self.outbox);
+            self.send(Port::User)?;
         }
-        self.send(Port::User)?;
         let writers = self.writers.iter().filter_map(WriterCore::next_timeout);
         let readers = self.readers.iter().filter_map(ReaderCore::next_timeout);
         let timeouts = self.discovery.next_timeout().into_iter().chain(writers).chain(readers);
@@ -309,8 +314,10 @@ impl<D: Driver, const WRITERS: usize, const READERS: usize> Station<D, WRITERS, 
             let (mut writers, mut readers) = (self.writers.each_mut(), self.readers.each_mut());
             let cores = Cores { prefix, writers: &mut writers, readers: &mut readers };
             self.receiver.receive(now, cores, [&self.buffer[..len]], &mut self.outbox);
+            if !self.outbox.is_empty() {
+                self.send(Port::User)?;
+            }
         }
-        self.send(Port::User)?;
         Ok(left == 0)
     }
 

@@ -30,7 +30,7 @@
 //! | `readers`, `reader_proxy` | matched readers |
 //! | `acknowledgements`, `answers` | ACKNACKs, and the repairs and GAPs that answer them |
 //! | `repair_budget` | how much may be sent again to a host |
-//! | `pacing` | how much leaves at a time, as the paths to the readers allow |
+//! | `pacing`, `path_uses` | how much leaves at a time, as the paths to the readers allow |
 //! | `ecn` | DSCP and ECN of what leaves |
 //! | `expected_qos` | inline QoS for readers that expect it |
 //! | `content_filter` | filters that readers ask for |
@@ -65,12 +65,14 @@ mod large;
 mod liveliness;
 mod loan;
 mod pacing;
+mod path_uses;
 mod pieces;
 mod presented;
 mod reader_proxy;
 mod readers;
 mod refusal;
 mod repair_budget;
+mod repair_map;
 mod service;
 mod settings;
 mod size;

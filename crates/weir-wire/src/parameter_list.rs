@@ -220,6 +220,25 @@ impl<'a> Parameter<'a> {
         text(&mut self.cursor())
     }
 
+    /// Decodes the beginning of a string as [`text`](Self::text) does, at most `max` bytes, into `out`. Allocates
+    /// nothing if these fit there.
+    ///
+    /// # Errors
+    /// As [`text`](Self::text).
+    pub fn text_into(&self, max: usize, out: &mut String) -> Result<(), ParseError> {
+        out.clear();
+        for chunk in characters(&mut self.cursor())?.utf8_chunks() {
+            let replacement = (!chunk.invalid().is_empty()).then_some(char::REPLACEMENT_CHARACTER);
+            for character in chunk.valid().chars().chain(replacement) {
+                if out.len() + character.len_utf8() > max {
+                    return Ok(());
+                }
+                out.push(character);
+            }
+        }
+        Ok(())
+    }
+
     /// Decodes a byte sequence with its length before it.
     ///
     /// # Errors

@@ -113,7 +113,10 @@ impl<'a> ParameterListWriter<'a> {
 
     /// Appends bytes as they are, padded to a multiple of four.
     pub fn raw(&mut self, id: ParameterId, value: &[u8]) {
-        self.value(id, |out| out.extend_from_slice(value));
+        let len = value.len().next_multiple_of(4);
+        self.head(id, len);
+        self.out.extend_from_slice(value);
+        self.out.resize(self.out.len() + len - value.len(), 0);
     }
 
     /// Ends the list.
@@ -126,10 +129,15 @@ impl<'a> ParameterListWriter<'a> {
         let mut value = Vec::new();
         write(&mut value);
         value.resize(value.len().next_multiple_of(4), 0);
-        debug_assert!(value.len() <= usize::from(u16::MAX), "parameter {id} is too long");
-        self.out.extend_from_slice(&id.0.to_le_bytes());
-        self.out.extend_from_slice(&(value.len() as u16).to_le_bytes());
+        self.head(id, value.len());
         self.out.extend_from_slice(&value);
+    }
+
+    /// Appends the id and the length of a parameter.
+    fn head(&mut self, id: ParameterId, len: usize) {
+        debug_assert!(len <= usize::from(u16::MAX), "parameter {id} is too long");
+        self.out.extend_from_slice(&id.0.to_le_bytes());
+        self.out.extend_from_slice(&(len as u16).to_le_bytes());
     }
 }
 

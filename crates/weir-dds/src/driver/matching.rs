@@ -223,7 +223,7 @@ impl Driver {
                 let of_writer = || table.writers.get(&local).map(|writer| &writer.topic);
                 let of_reader = || table.readers.get(&local).map(|reader| &reader.topic);
                 let Some(topic) = of_writer().or_else(of_reader) else { return };
-                if topic.found(other, type_name, difference) {
+                if topic.found(other, String::clone(&type_name), difference) {
                     followed.calls.push(Call::Topic(Arc::clone(topic)));
                 }
             }

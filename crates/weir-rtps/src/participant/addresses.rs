@@ -60,7 +60,7 @@ impl ParticipantCore {
     /// Returns what a participant has announced: its name, user data and addresses.
     #[must_use]
     pub fn remote_data(&self, prefix: GuidPrefix) -> Option<&ParticipantData> {
-        self.remotes.get(&prefix).map(|remote| &remote.data)
+        self.remotes.get(&prefix).map(|remote| &remote.data.data)
     }
 
     fn local_paths_changed(&mut self, now: Time, local: EntityId) {

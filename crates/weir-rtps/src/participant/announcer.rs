@@ -6,7 +6,6 @@
 //! (a token bucket), and only participants that have sent to us directly get the periodic
 //! announcement by unicast.
 
-use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::time::Duration;
@@ -21,6 +20,7 @@ use super::remote_participant::RemoteParticipant;
 use crate::discovery_data::Locators;
 use crate::inline_qos;
 use crate::outbox::{Destinations, Outbox};
+use crate::sorted_map::SortedMap;
 use crate::spdp::{self, ParticipantData, builtin_endpoints};
 use crate::time::Time;
 use crate::writer::ChangeKind;
@@ -40,7 +40,9 @@ pub(super) struct Announcer {
     is_due: bool,
     is_closing: bool,
     /// Participants that are to get a separate announcement.
-    replies: BTreeSet<GuidPrefix>,
+    replies: SortedMap<GuidPrefix, ()>,
+    /// The key in the goodbye.
+    key: Vec<u8>,
 }
 
 #[derive(Debug)]
@@ -61,8 +63,9 @@ struct ReplyBudget {
 
 impl Announcer {
     pub(super) fn new(config: &ParticipantConfig, now: Time) -> Self {
-        let mut payload = Vec::new();
+        let (mut payload, mut key) = (Vec::new(), Vec::new());
         spdp::encode(&announcement(config), &mut payload);
+        spdp::encode_key(config.guid_prefix, &mut key);
         let mut everywhere: Vec<_> = config.metatraffic_multicast.into_iter().collect();
         for peer in &config.initial_peers {
             if !everywhere.contains(peer) {
@@ -84,7 +87,8 @@ impl Announcer {
             },
             is_due: false,
             is_closing: false,
-            replies: BTreeSet::new(),
+            replies: SortedMap::with_room(config.table.map_or(0, |table| table.participants + 1)),
+            key,
         }
     }
 
@@ -107,7 +111,7 @@ impl Announcer {
     pub(super) fn reply(&mut self, now: Time, to: GuidPrefix) -> bool {
         let is_allowed = self.budget.take(now);
         if is_allowed {
-            self.replies.insert(to);
+            self.replies.insert(to, ());
         }
         is_allowed
     }
@@ -127,10 +131,10 @@ impl Announcer {
     pub(super) fn poll_transmit(
         &mut self,
         now: Time,
-        remotes: &BTreeMap<GuidPrefix, RemoteParticipant>,
+        remotes: &SortedMap<GuidPrefix, RemoteParticipant>,
         out: &mut Outbox,
     ) {
-        while let Some(prefix) = self.replies.pop_first() {
+        while let Some((prefix, ())) = self.replies.pop_first() {
             if let Some(remote) = remotes.get(&prefix) {
                 self.announce(&remote.metatraffic, Some(prefix), out);
             }
@@ -150,7 +154,7 @@ impl Announcer {
     /// ones.
     pub(super) fn poll_farewell(
         &mut self,
-        remotes: &BTreeMap<GuidPrefix, RemoteParticipant>,
+        remotes: &SortedMap<GuidPrefix, RemoteParticipant>,
         out: &mut Outbox,
     ) {
         if !core::mem::take(&mut self.is_closing) {
@@ -187,17 +191,15 @@ impl Announcer {
         }
         let guid = Guid::new(self.prefix, EntityId::PARTICIPANT);
         let inline_qos = inline_qos::encode(ChangeKind::DisposedUnregistered, Some(guid.to_bytes()));
-        let mut key = Vec::new();
-        spdp::encode_key(self.prefix, &mut key);
         let mut data = self.next_data();
         data.is_key = true;
         data.inline_qos_len = inline_qos.len() as u32;
-        data.payload_len = key.len() as u32;
+        data.payload_len = self.key.len() as u32;
         out.message(to, |datagram| {
             push(datagram, &self.header());
             push(datagram, &data);
             datagram.extend_from_slice(&inline_qos);
-            datagram.extend_from_slice(&key);
+            datagram.extend_from_slice(&self.key);
         });
     }
 

@@ -30,6 +30,8 @@ pub(super) struct BuiltinEndpoints {
     subscriptions: Exchange,
     messages: Exchange,
     payload: Vec<u8>,
+    /// Memory for the key of an endpoint that is gone.
+    key: Vec<u8>,
     /// New announcements wait until then for further ones.
     held_to: Time,
     /// They do so since the first of them.
@@ -87,6 +89,7 @@ impl BuiltinEndpoints {
             announcer_bit: builtin_endpoints::PARTICIPANT_MESSAGE_WRITER,
             detector_bit: builtin_endpoints::PARTICIPANT_MESSAGE_READER,
         };
+        let reserved = config.table.map_or(0, |limits| limits.builtin().sample_bytes);
         Self {
             vendor: config.vendor,
             prefix: config.guid_prefix,
@@ -94,7 +97,8 @@ impl BuiltinEndpoints {
             subscriptions: Exchange::new(config, subscriptions, Durability::TransientLocal),
             // Volatile: only current messages assert liveliness, and their number is unbounded.
             messages: Exchange::new(config, messages, Durability::Volatile),
-            payload: Vec::new(),
+            payload: Vec::with_capacity(reserved),
+            key: Vec::with_capacity(config.table.map_or(0, |_| KEY_BYTES)),
             held_to: Time::ZERO,
             is_gathering: false,
             reported: Refusals::default(),
@@ -171,15 +175,12 @@ impl BuiltinEndpoints {
         exchanges.map(|it| it.writer.allocated() + it.reader.allocated()).iter().sum()
     }
 
-    /// Returns what an endpoint pair reserves within a limits table, in bytes, and what a participant takes besides.
-    pub(super) fn bytes(limits: &Limits) -> (usize, usize) {
+    /// Returns what they reserve within a limits table, in bytes.
+    pub(super) fn bytes(limits: &Limits) -> usize {
         let limits = limits.builtin();
         let writer = WriterSize::new(&limits, true, Some(1));
         let reader = ReaderSize::new(&limits, false);
-        (
-            writer.bytes().saturating_add(reader.bytes()).saturating_mul(EXCHANGES),
-            EXCHANGES * writer.match_bytes(),
-        )
+        writer.bytes().saturating_add(reader.bytes()).saturating_mul(EXCHANGES)
     }
 
     /// Returns the memory of our announcements in bytes.
@@ -241,10 +242,16 @@ impl BuiltinEndpoints {
     ) -> bool {
         match submessages::addressee(source, submessage) {
             Some(Addressee::Readers { writer, reader }) => {
-                let Some(exchange) = self.receiving(writer.entity, reader) else { return false };
-                let mut key = Vec::new();
-                let submessage = &with_key(submessage, &mut key);
-                submessages::to_reader(&mut exchange.reader, now, writer, submessage, timestamp, None);
+                let mut key = core::mem::take(&mut self.key);
+                key.clear();
+                let exchange = self.receiving(writer.entity, reader);
+                let is_known = exchange.is_some();
+                if let Some(exchange) = exchange {
+                    let submessage = &with_key(submessage, &mut key);
+                    submessages::to_reader(&mut exchange.reader, now, writer, submessage, timestamp, None);
+                }
+                self.key = key;
+                return is_known;
             }
             Some(Addressee::Writer { writer, reader }) => {
                 let Some(exchange) = self.sending(writer, reader.entity) else { return false };
@@ -472,6 +479,8 @@ fn is_sedp(writer: EntityId) -> bool {
     [EntityId::SEDP_PUBLICATIONS_WRITER, EntityId::SEDP_SUBSCRIPTIONS_WRITER].contains(&writer)
 }
 
+/// The payload with the key of an endpoint.
+const KEY_BYTES: usize = 32;
 /// The topics of discovery.
 const EXCHANGES: usize = 3;
 /// So many participants are sent the first of several announcements at once.

@@ -1,18 +1,18 @@
 //! A claim about a participant from a host that it has not named, until it is decided.
 
-use alloc::boxed::Box;
+use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::net::Ipv4Addr;
 use core::time::Duration;
 
-use crate::spdp::ParticipantData;
+use super::reserve::Announced;
 use crate::time::Time;
 
 /// An announcement and its source.
 #[derive(Debug)]
 pub(super) struct Announcement {
     pub(super) from: Ipv4Addr,
-    pub(super) data: ParticipantData,
+    pub(super) data: Arc<Announced>,
 }
 
 /// What another host says in a participant's name.
@@ -29,7 +29,7 @@ pub(super) struct Claim {
 #[derive(Debug)]
 pub(super) enum What {
     /// Its addresses are these.
-    Moved(Box<Announcement>),
+    Moved(Announcement),
     /// It has left the domain.
     Left,
 }
@@ -38,7 +38,20 @@ pub(super) enum What {
 #[derive(Debug, Default)]
 pub(super) struct Claims(pub(super) Vec<Claim>);
 
+impl Claim {
+    /// Returns whether it is to be decided.
+    pub(super) fn is_over(&self, now: Time) -> bool {
+        now >= self.since + CLAIM_TIME
+    }
+}
+
 impl Claims {
+    /// Takes the first claim that is to be decided.
+    pub(super) fn take_over(&mut self, now: Time) -> Option<Claim> {
+        let place = self.0.iter().position(|claim| claim.is_over(now))?;
+        Some(self.0.remove(place))
+    }
+
     /// Adds a claim, or replaces what the same host claimed before. `false`: there are too many.
     pub(super) fn add(&mut self, now: Time, from: Ipv4Addr, what: What) -> bool {
         if let Some(known) = self.0.iter_mut().find(|claim| claim.from == from) {

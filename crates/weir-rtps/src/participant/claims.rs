@@ -9,15 +9,15 @@
 //! used beside the known one. A goodbye from a new host waits in the same way.
 
 use alloc::sync::Arc;
-use alloc::vec::Vec;
 use core::net::Ipv4Addr;
 use core::time::Duration;
 
 use weir_wire::GuidPrefix;
 
 use super::ParticipantCore;
-use super::claim::{CLAIM_TIME, Claim, What};
+use super::claim::{Claim, What};
 use super::remote_participant::RemoteParticipant;
+use crate::address_lists::AddressLists;
 use crate::outbox::Destinations;
 use crate::time::Time;
 
@@ -37,25 +37,14 @@ impl ParticipantCore {
     pub(super) fn settle_claims(&mut self, now: Time, prefix: GuidPrefix) {
         let Some(remote) = self.remotes.get_mut(&prefix) else { return };
         let mut claims = core::mem::take(&mut remote.claims.0);
-        let mut decided = Vec::new();
-        claims.retain_mut(|claim| {
-            let is_over = now >= claim.since + CLAIM_TIME;
-            if is_over {
-                decided.push((
-                    claim.from,
-                    claim.since,
-                    claim.is_answered,
-                    core::mem::replace(&mut claim.what, What::Left),
-                ));
-            } else if now >= claim.next_question {
-                claim.next_question = now + QUESTION_PERIOD;
-                self.questions.extend(questions(&self.reachability, remote, prefix, claim));
-            }
-            !is_over
-        });
+        for claim in claims.iter_mut().filter(|claim| !claim.is_over(now) && now >= claim.next_question) {
+            claim.next_question = now + QUESTION_PERIOD;
+            let lists = &mut self.reserve.addresses;
+            self.questions.extend(questions(&self.reachability, lists, remote, prefix, claim));
+        }
         remote.claims.0 = claims;
-        for (from, since, is_answered, what) in decided {
-            self.decide(now, prefix, (from, since, is_answered), what);
+        while let Some(claim) = self.remotes.get_mut(&prefix).and_then(|it| it.claims.take_over(now)) {
+            self.decide(now, prefix, (claim.from, claim.since, claim.is_answered), claim.what);
         }
     }
 
@@ -99,16 +88,17 @@ impl ParticipantCore {
 /// Returns whom to ask about a claim: the known host, and the claimed one.
 fn questions(
     reachability: &super::reachability::Reachability,
+    lists: &mut AddressLists,
     remote: &RemoteParticipant,
     prefix: GuidPrefix,
     claim: &Claim,
-) -> impl Iterator<Item = (GuidPrefix, Destinations)> {
+) -> impl Iterator<Item = (GuidPrefix, Destinations)> + use<> {
     let claimed = match &claim.what {
         What::Moved(there) => reachability.choose(&there.data.metatraffic_unicast.addresses, there.from),
         What::Left => None,
     };
-    let there = claimed.map(|address| Arc::from([address]));
-    core::iter::once(Arc::clone(&remote.metatraffic)).chain(there).map(move |to| (prefix, to))
+    let there = claimed.map(|address| lists.list(&[address]));
+    [Some(Arc::clone(&remote.metatraffic)), there].into_iter().flatten().map(move |to| (prefix, to))
 }
 
 /// Time between two questions: three answers may be lost.

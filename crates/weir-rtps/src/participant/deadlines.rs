@@ -1,9 +1,10 @@
 //! When something is due for each remote participant.
 
-use alloc::collections::BTreeSet;
+use core::ops::Bound;
 
 use weir_wire::GuidPrefix;
 
+use crate::sorted_map::SortedMap;
 use crate::time::Time;
 
 /// One time per participant, in order.
@@ -12,30 +13,42 @@ use crate::time::Time;
 /// and the look then sets the new time. So messages cost nothing, and no look goes through all participants.
 #[derive(Debug, Default)]
 pub(super) struct Deadlines {
-    queue: BTreeSet<(Time, GuidPrefix)>,
+    queue: SortedMap<(Time, GuidPrefix), ()>,
 }
 
 impl Deadlines {
+    /// Reserves memory for so many participants.
+    pub(super) fn with_room(participants: usize) -> Self {
+        Self { queue: SortedMap::with_room(participants) }
+    }
+
     /// Makes sure that a participant is looked at by `at`. `due_at` is the participant's place in the queue.
     pub(super) fn look_by(&mut self, prefix: GuidPrefix, due_at: &mut Time, at: Time) {
         if at < *due_at {
             self.queue.remove(&(*due_at, prefix));
-            self.queue.insert((at, prefix));
+            self.queue.insert((at, prefix), ());
             *due_at = at;
         }
     }
 
     /// Moves a participant's look to a later time.
     pub(super) fn postpone(&mut self, prefix: GuidPrefix, due_at: &mut Time, at: Time) {
-        if at > *due_at && self.queue.remove(&(*due_at, prefix)) {
-            self.queue.insert((at, prefix));
+        if at > *due_at && self.queue.remove(&(*due_at, prefix)).is_some() {
+            self.queue.insert((at, prefix), ());
             *due_at = at;
         }
     }
 
     /// Returns the participants that are looked at by `at`.
-    pub(super) fn until(&self, at: Time) -> impl Iterator<Item = GuidPrefix> + '_ {
-        self.queue.iter().take_while(move |(due_at, _)| *due_at <= at).map(|(_, prefix)| *prefix)
+    #[cfg(test)]
+    fn until(&self, at: Time) -> impl Iterator<Item = GuidPrefix> + '_ {
+        self.queue.keys().take_while(move |(due_at, _)| *due_at <= at).map(|(_, prefix)| *prefix)
+    }
+
+    /// Returns the first participant behind a place that is looked at by `at`, with its place.
+    pub(super) fn first_after(&self, place: (Time, GuidPrefix), at: Time) -> Option<(Time, GuidPrefix)> {
+        let mut behind = self.queue.range((Bound::Excluded(place), Bound::Unbounded));
+        behind.next().map(|(place, ())| *place).filter(|(due_at, _)| *due_at <= at)
     }
 
     /// Removes a participant whose place is `due_at`.
@@ -45,14 +58,13 @@ impl Deadlines {
 
     /// Takes the next participant that is due.
     pub(super) fn pop(&mut self, now: Time) -> Option<GuidPrefix> {
-        let first = self.queue.first().filter(|(at, _)| *at <= now).copied()?;
-        self.queue.remove(&first);
-        Some(first.1)
+        self.next().filter(|at| *at <= now)?;
+        self.queue.pop_first().map(|((_, prefix), ())| prefix)
     }
 
     /// Returns when the next look is due.
     pub(super) fn next(&self) -> Option<Time> {
-        self.queue.first().map(|(at, _)| *at)
+        self.queue.keys().next().map(|(at, _)| *at)
     }
 }
 

@@ -73,7 +73,7 @@ impl ParticipantCore {
         if has_room && self.ignored.topics.insert(topic.to_owned()) {
             self.match_all(|other| other == topic);
             let entities = self.remotes.iter().flat_map(|(prefix, remote)| {
-                let of_topic = remote.endpoints.iter().filter(|(_, entry)| &*entry.topic == topic);
+                let of_topic = remote.endpoints.iter().filter(|(_, entry)| entry.topic.as_str() == topic);
                 of_topic.map(|(entity, _)| Guid::new(*prefix, *entity))
             });
             entities.collect::<Vec<_>>().into_iter().for_each(|guid| self.observe(guid));

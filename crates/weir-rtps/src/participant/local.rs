@@ -56,7 +56,7 @@ impl ParticipantCore {
         let endpoint = LocalEndpoint {
             entity,
             topic: entry.topic.clone(),
-            type_name: entry.type_name.clone(),
+            type_name: String::clone(&entry.type_name),
             qos,
             unicast: entry.unicast.clone(),
             multicast: entry.multicast,
@@ -115,7 +115,7 @@ impl ParticipantCore {
         };
         let entry = LocalEntry {
             topic: endpoint.topic,
-            type_name: endpoint.type_name,
+            type_name: Arc::new(endpoint.type_name),
             unicast: endpoint.unicast,
             multicast: endpoint.multicast,
             kind,

@@ -6,6 +6,7 @@ use core::net::SocketAddrV4;
 
 use weir_wire::{EntityId, Guid};
 
+use super::shared::Name;
 use crate::discovery_data::Locators;
 use crate::discovery_event::{RemoteEndpoint, TypeDifference};
 use crate::liveliness::Lease;
@@ -71,7 +72,7 @@ pub enum LocalEndpointError {
 #[derive(Debug)]
 pub(super) struct LocalEntry {
     pub(super) topic: String,
-    pub(super) type_name: String,
+    pub(super) type_name: Name,
     /// Its own addresses, if any.
     pub(super) unicast: Vec<SocketAddrV4>,
     pub(super) multicast: Option<SocketAddrV4>,
@@ -102,7 +103,7 @@ impl LocalEntry {
         EndpointData {
             guid: seen.guid,
             topic: self.topic.clone(),
-            type_name: self.type_name.clone(),
+            type_name: String::clone(&self.type_name),
             qos: Qos::clone(&seen.qos),
             unicast: Locators { addresses: unicast.to_vec(), skipped: 0 },
             multicast: Locators { addresses: self.multicast.into_iter().collect(), skipped: 0 },

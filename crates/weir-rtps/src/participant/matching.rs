@@ -1,8 +1,8 @@
 //! Matches writers and readers of one topic, local with remote and local with local ones (DDS 1.4,
 //! 2.2.3; RTPS 2.5, 8.5.4).
 
-use alloc::borrow::ToOwned;
 use alloc::vec::Vec;
+use core::ops::Bound;
 
 use weir_wire::{EntityId, Guid, GuidPrefix};
 
@@ -10,6 +10,7 @@ use super::ParticipantCore;
 use super::local_endpoint::Pair;
 use super::news::{Change, PairKey};
 use super::remote_participant::kind_of;
+use super::shared::Name;
 use crate::discovery_event::{DiscoveryEvent, RemoteEndpoint, TypeDifference};
 use crate::qos::Qos;
 use crate::qos_match;
@@ -19,7 +20,7 @@ use crate::sedp::EndpointKind;
 struct Side<'a> {
     entity: EntityId,
     topic: &'a str,
-    type_name: &'a str,
+    type_name: &'a Name,
     qos: &'a Qos,
 }
 
@@ -30,7 +31,7 @@ impl ParticipantCore {
         let Some(ours) = self.locals.get(&local) else { return };
         let (own, topic) = (self.config.guid_prefix, &*ours.topic);
         let remote = self.remotes.iter().flat_map(|(prefix, remote)| {
-            let of_topic = remote.endpoints.iter().filter(|(_, entry)| &*entry.topic == topic);
+            let of_topic = remote.endpoints.iter().filter(|(_, entry)| entry.topic.as_str() == topic);
             of_topic.map(|(&entity, _)| Guid::new(*prefix, entity))
         });
         let locals = self.locals.iter().filter(|(_, entry)| entry.topic == topic);
@@ -50,28 +51,39 @@ impl ParticipantCore {
     /// Compares an endpoint, new or changed, with all local ones of the other kind. `is_changed`:
     /// existing matches are notified of its new data.
     pub(super) fn match_remote(&mut self, remote: Guid, is_changed: bool) {
-        let Some((theirs, _)) = self.other_side(remote) else { return };
-        let locals = match is_changed {
-            true => self.locals_opposite(remote.entity),
+        if !is_changed {
             // One that is new cannot match endpoints of other topics now, and did not before.
-            false => self.local_topics.get(theirs.topic).cloned().unwrap_or_default(),
-        };
-        for local in locals.into_iter().filter(|local| is_opposite(*local, remote.entity)) {
+            for place in 0.. {
+                let Some((theirs, _)) = self.other_side(remote) else { return };
+                let of_topic = self.local_topics.get(theirs.topic);
+                let Some(local) = of_topic.and_then(|locals| locals.get(place)).copied() else { return };
+                if is_opposite(local, remote.entity) {
+                    self.match_pair(local, remote, false);
+                }
+            }
+        }
+        let mut next = self.local_opposite(remote.entity, Bound::Unbounded);
+        while let Some(local) = next {
             self.match_pair(local, remote, is_changed);
+            next = self.local_opposite(remote.entity, Bound::Excluded(local));
         }
     }
 
     /// Notifies the matched local endpoints that an endpoint is gone.
     pub(super) fn unmatch_remote(&mut self, remote: Guid) {
-        for local in self.locals_opposite(remote.entity) {
+        let mut next = self.local_opposite(remote.entity, Bound::Unbounded);
+        while let Some(local) = next {
             if self.news.relation((local, remote)).is_some() {
                 self.set_pair(local, remote, None, false);
             }
+            next = self.local_opposite(remote.entity, Bound::Excluded(local));
         }
     }
 
-    fn locals_opposite(&self, entity: EntityId) -> Vec<EntityId> {
-        self.locals.keys().copied().filter(|local| is_opposite(*local, entity)).collect()
+    /// Returns the next local endpoint, from a bound on, of the other kind than `entity`.
+    fn local_opposite(&self, entity: EntityId, from: Bound<EntityId>) -> Option<EntityId> {
+        let mut locals = self.locals.range((from, Bound::Unbounded)).map(|(local, _)| *local);
+        locals.find(|local| is_opposite(*local, entity))
     }
 
     fn match_pair(&mut self, local: EntityId, remote: Guid, is_changed: bool) {
@@ -151,7 +163,7 @@ impl ParticipantCore {
                 DiscoveryEvent::RequestedIncompatibleQos { reader: local, writer: guid, policies }
             }
             (Change::Inconsistent(difference), _) => {
-                let type_name = self.other_side(guid)?.0.type_name.to_owned();
+                let type_name = Name::clone(self.other_side(guid)?.0.type_name);
                 DiscoveryEvent::InconsistentTopic { local, other: guid, type_name, difference }
             }
         })

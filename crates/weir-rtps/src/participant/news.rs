@@ -4,28 +4,29 @@
 //! most one place in the queue. When its turn comes, the driver gets the difference between what it last got and what
 //! is true now, with the newest data. That is at most two events per pair, however long the queue was not read.
 
-use alloc::collections::{BTreeMap, VecDeque};
+use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
 use weir_wire::{EntityId, Guid, GuidPrefix};
 
 use super::local_endpoint::Pair;
+use crate::budget::Counts;
 use crate::config;
 use crate::discovery_event::{DiscoveryEvent, TypeDifference};
+use crate::limits::Limits;
 use crate::qos::PolicySet;
+use crate::sorted_map::SortedMap;
 
 /// A local endpoint and another one of its topic.
 pub(super) type PairKey = (EntityId, Guid);
 
-/// The state of a pair, or its place in the queue.
-pub(super) const PAIR_BYTES: usize =
-    if size_of::<PairState>() > size_of::<Queued>() { size_of::<PairState>() } else { size_of::<Queued>() };
-
 /// The relations of all pairs, and what the driver knows of them.
 #[derive(Debug, Default)]
 pub(super) struct News {
-    pairs: BTreeMap<PairKey, PairState>,
+    pairs: SortedMap<PairKey, PairState>,
     queue: VecDeque<Queued>,
+    /// Room for more queued entries is returned: those that a limits table reserves stay.
+    kept: usize,
 }
 
 #[derive(Debug)]
@@ -64,6 +65,26 @@ struct PairState {
 }
 
 impl News {
+    /// Reserves memory for the relations that a limits table allows. Events that are not about one wait in the same
+    /// queue, a few of each participant.
+    pub(super) fn new(table: Option<&Limits>) -> Self {
+        let (pairs, queued) = table.map_or((0, 0), Self::rooms);
+        let kept = queued.max(config::DISCOVERY_BUFFER_BYTES / size_of::<Queued>());
+        Self { pairs: SortedMap::with_room(pairs), queue: VecDeque::with_capacity(queued), kept }
+    }
+
+    fn rooms(limits: &Limits) -> (usize, usize) {
+        let pairs = Counts::most(limits).relations;
+        (pairs, pairs.saturating_add(limits.participants.saturating_mul(8)).saturating_add(16))
+    }
+
+    /// Returns the memory for the relations of a limits table, in bytes.
+    pub(super) fn bytes(limits: &Limits) -> usize {
+        let (pairs, queued) = Self::rooms(limits);
+        SortedMap::<PairKey, PairState>::bytes(pairs)
+            .saturating_add(queued.saturating_mul(size_of::<Queued>()))
+    }
+
     /// Returns the number of pairs.
     pub(super) fn relations(&self) -> usize {
         self.pairs.len()
@@ -96,7 +117,7 @@ impl News {
 
     /// Sets the relation of a pair. `is_changed`: if it still matches, its data are new.
     pub(super) fn set(&mut self, key: PairKey, now: Option<Pair>, is_changed: bool) {
-        let state = self.pairs.entry(key).or_default();
+        let state = self.pairs.get_or_insert_with(key, PairState::default);
         state.has_ended |= state.now == Some(Pair::Matched) && now != state.now;
         state.is_changed |= is_changed;
         state.now = now;
@@ -126,7 +147,7 @@ impl News {
         loop {
             let Some(queued) = self.queue.pop_front() else {
                 // What many matches at once have left is not needed again.
-                self.queue.shrink_to(config::DISCOVERY_BUFFER_BYTES / size_of::<Queued>());
+                self.queue.shrink_to(self.kept);
                 return None;
             };
             let key = match queued {
@@ -239,7 +260,7 @@ mod tests {
         assert_eq!(changes(&mut news), [Change::Unmatched, Change::Incompatible(POLICIES)]);
         news.set(KEY, None, false);
         assert_eq!(changes(&mut news), []);
-        assert!(news.pairs.is_empty());
+        assert_eq!(news.pairs.len(), 0);
     }
 
     #[test]

@@ -59,7 +59,7 @@ impl ParticipantCore {
     /// Returns what another participant has announced.
     #[must_use]
     pub fn participant_data(&self, prefix: GuidPrefix) -> Option<&ParticipantData> {
-        self.remotes.get(&prefix).map(|remote| &remote.data)
+        self.remotes.get(&prefix).map(|remote| &remote.data.data)
     }
 
     /// Returns what an endpoint of another participant has announced, with its kind. `None`: it is not known, or the
@@ -73,8 +73,8 @@ impl ParticipantCore {
         let locators = |addresses: &[_]| Locators { addresses: addresses.to_vec(), skipped: 0 };
         let data = EndpointData {
             guid,
-            topic: String::from(&*entry.topic),
-            type_name: String::from(&*entry.type_name),
+            topic: String::clone(&entry.topic),
+            type_name: String::clone(&entry.type_name),
             qos: Qos::clone(&entry.endpoint.qos),
             unicast: locators(&entry.unicast),
             multicast: locators(&entry.multicast),
@@ -91,7 +91,7 @@ impl ParticipantCore {
     pub fn has_discovered_topic(&self, topic: &str, type_name: &str) -> bool {
         self.remotes.iter().any(|(prefix, remote)| {
             remote.endpoints.iter().any(|(entity, entry)| {
-                (&*entry.topic, &*entry.type_name) == (topic, type_name)
+                (entry.topic.as_str(), entry.type_name.as_str()) == (topic, type_name)
                     && !self.is_ignored(Guid::new(*prefix, *entity), topic)
             })
         })

@@ -6,11 +6,11 @@
 
 use alloc::vec::Vec;
 use core::net::{Ipv4Addr, SocketAddrV4};
+use core::ops::Deref;
 
 use super::config::{Interface, ParticipantConfig};
 use super::remote_participant::RemoteParticipant;
 use crate::multicast::GroupRoute;
-use crate::outbox::Destinations;
 use crate::spdp::ParticipantData;
 
 /// Our own addresses.
@@ -93,7 +93,7 @@ impl Reachability {
         remote: &RemoteParticipant,
         unicast: &[SocketAddrV4],
         multicast: &[SocketAddrV4],
-    ) -> Option<(Destinations, Option<GroupRoute>)> {
+    ) -> Option<(Addresses, Option<GroupRoute>)> {
         let is_unproven = remote.is_unproven();
         let (unicast, multicast) = if is_unproven { (&[][..], &[][..]) } else { (unicast, multicast) };
         let choose = |data: &ParticipantData, from| {
@@ -105,14 +105,14 @@ impl Reachability {
         let groups =
             if has_none && !is_unproven { &remote.data.default_multicast.addresses } else { multicast };
         let group = self.group_route(*address.ip(), groups);
-        Some((one_or_both(address, beside).into(), group))
+        Some((Addresses::of(address, beside), group))
     }
 
-    /// Returns where to send discovery traffic to a participant.
-    pub(super) fn metatraffic(&self, remote: &RemoteParticipant) -> Vec<SocketAddrV4> {
+    /// Returns where to send discovery traffic to a participant; `None`: it cannot be reached.
+    pub(super) fn metatraffic(&self, remote: &RemoteParticipant) -> Option<Addresses> {
         let choose = |data: &ParticipantData, from| self.choose(&data.metatraffic_unicast.addresses, from);
         let beside = remote.beside.as_ref().and_then(|there| choose(&there.data, there.from));
-        choose(&remote.data, remote.from).map_or_else(Vec::new, |address| one_or_both(address, beside))
+        choose(&remote.data, remote.from).map(|address| Addresses::of(address, beside))
     }
 
     /// Returns whether a source address is one of this host.
@@ -141,8 +141,26 @@ impl Reachability {
     }
 }
 
-fn one_or_both(address: SocketAddrV4, beside: Option<SocketAddrV4>) -> Vec<SocketAddrV4> {
-    core::iter::once(address).chain(beside.filter(|other| *other != address)).collect()
+/// The address of a peer, or one on each of two hosts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Addresses {
+    both: [SocketAddrV4; 2],
+    has_two: bool,
+}
+
+impl Addresses {
+    fn of(address: SocketAddrV4, beside: Option<SocketAddrV4>) -> Self {
+        let beside = beside.unwrap_or(address);
+        Self { both: [address, beside], has_two: beside != address }
+    }
+}
+
+impl Deref for Addresses {
+    type Target = [SocketAddrV4];
+
+    fn deref(&self) -> &[SocketAddrV4] {
+        &self.both[..1 + usize::from(self.has_two)]
+    }
 }
 
 impl Interface {

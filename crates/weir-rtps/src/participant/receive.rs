@@ -16,6 +16,7 @@ use weir_wire::{
 use super::ParticipantCore;
 use super::claim::What;
 use super::remote_participant::{kind_of, names};
+use super::reserve::Announced;
 use crate::discovery_data::DiscoveryDataError;
 use crate::inline_qos;
 use crate::receiver::submessages::{self, Sink};
@@ -80,46 +81,47 @@ impl ParticipantCore {
         let limits = self.config.limits;
         loop {
             let mut taken = None;
+            let data = &mut self.announced;
             let is_some = self.builtin.take_next(|kind, sample| {
-                let announcement = if sample.kind == ChangeKind::Alive {
-                    sedp::decode(kind, sample.payload, sample.key_hash, &limits).map(Ok)
+                let is_alive = sample.kind == ChangeKind::Alive;
+                let guid = if is_alive {
+                    sedp::decode_into(kind, sample.payload, sample.key_hash, &limits, data)
+                        .map(|()| data.guid)
                 } else {
-                    sedp::decode_key(sample.payload).map(Err)
+                    sedp::decode_key(sample.payload)
                 };
-                taken = Some((kind, sample.writer.prefix, announcement));
+                taken = Some((kind, sample.writer.prefix, guid, is_alive));
             });
             if !is_some {
                 return;
             }
-            if let Some((kind, source, announcement)) = taken {
-                self.handle_endpoint(kind, source, announcement);
+            if let Some((kind, source, guid, is_alive)) = taken {
+                self.handle_endpoint((kind, source), guid, is_alive);
             }
         }
     }
 
-    /// `announcement`: an endpoint, or the GUID of one that is gone.
+    /// `guid`: that of the endpoint that is announced or, unless it is alive, gone.
     fn handle_endpoint(
         &mut self,
-        kind: EndpointKind,
-        source: GuidPrefix,
-        announcement: Result<Result<sedp::EndpointData, Guid>, DiscoveryDataError>,
+        (kind, source): (EndpointKind, GuidPrefix),
+        guid: Result<Guid, DiscoveryDataError>,
+        is_alive: bool,
     ) {
-        let guid = match &announcement {
-            Ok(Ok(data)) => data.guid,
-            Ok(Err(guid)) => *guid,
-            Err(_) => {
-                self.counters.refused_announcements += 1;
-                return;
-            }
+        let Ok(guid) = guid else {
+            self.counters.refused_announcements += 1;
+            return;
         };
         if guid.prefix != source || kind_of(guid.entity) != Some(kind) {
             self.counters.foreign_announcements += 1;
             return;
         }
-        match announcement {
-            Ok(Ok(data)) => self.endpoint_announced(source, data),
-            _ => self.endpoint_lost(guid),
+        if !is_alive {
+            return self.endpoint_lost(guid);
         }
+        let data = core::mem::replace(&mut self.announced, sedp::EndpointData::nothing());
+        self.endpoint_announced(source, &data);
+        self.announced = data;
     }
 }
 
@@ -206,7 +208,11 @@ impl Receiver<'_> {
             core.counters.refused_announcements += 1;
             return;
         };
-        match spdp::decode(payload, key_hash, self.source_vendor, &core.config.limits) {
+        let (decoded, data) = core.reserve.announced.fill(Announced::new, |free| {
+            let (limits, memory) = (&core.config.limits, (&mut free.data, &mut free.spare_name));
+            spdp::decode_into(payload, key_hash, self.source_vendor, limits, memory)
+        });
+        match decoded.map(|()| data) {
             Err(_) => core.counters.refused_announcements += 1,
             Ok(data) if data.prefix != source => core.counters.foreign_announcements += 1,
             Ok(data) if data.domain_id.is_some_and(|id| id != core.config.domain_id) => {

@@ -1,20 +1,18 @@
 //! Remote participants and their endpoints, and their leases (RTPS 2.5, 8.5.3.2, 8.5.5).
 
-use alloc::boxed::Box;
-use alloc::collections::BTreeMap;
 use alloc::sync::Arc;
-use alloc::vec::Vec;
 use core::net::Ipv4Addr;
+use core::ops::Bound::{Excluded, Unbounded};
 
 use weir_wire::{EntityId, Guid, GuidPrefix, VendorId};
 
 use super::ParticipantCore;
 use super::claim::{Announcement, Claims, What};
 use super::remote_participant::{RemoteEntry, RemoteParticipant};
+use super::reserve::{Announced, RemoteLists};
 use crate::config;
 use crate::discovery_event::{DiscoveryEvent, RemoteEndpoint};
 use crate::sedp::EndpointData;
-use crate::spdp::ParticipantData;
 use crate::time::Time;
 
 impl ParticipantCore {
@@ -23,7 +21,7 @@ impl ParticipantCore {
         &mut self,
         now: Time,
         from: Ipv4Addr,
-        data: ParticipantData,
+        data: Arc<Announced>,
         is_directed: bool,
     ) {
         let prefix = data.prefix;
@@ -67,13 +65,13 @@ impl ParticipantCore {
     }
 
     /// Handles an announcement that differs from what is known.
-    fn participant_differs(&mut self, now: Time, from: Ipv4Addr, data: ParticipantData, is_home: bool) {
+    fn participant_differs(&mut self, now: Time, from: Ipv4Addr, data: Arc<Announced>, is_home: bool) {
         let prefix = data.prefix;
         let Some(remote) = self.remotes.get_mut(&prefix) else { return };
         if remote.is_beside(from, &data) {
             return self.heard_beside(now, prefix);
         }
-        let there = Box::new(Announcement { from, data });
+        let there = Announcement { from, data };
         // Nothing is known for certain of a participant that has not answered, so nothing is lost by a change.
         if !is_home && remote.has_answered {
             return self.claimed(now, prefix, from, What::Moved(there));
@@ -87,13 +85,7 @@ impl ParticipantCore {
         self.deadlines.look_by(prefix, &mut remote.due_at, at);
     }
 
-    fn participant_discovered(
-        &mut self,
-        now: Time,
-        from: Ipv4Addr,
-        data: ParticipantData,
-        is_directed: bool,
-    ) {
+    fn participant_discovered(&mut self, now: Time, from: Ipv4Addr, data: Arc<Announced>, is_directed: bool) {
         let Some(address) = self.reachability.choose(&data.metatraffic_unicast.addresses, from) else {
             self.counters.unreachable += 1;
             return;
@@ -103,14 +95,11 @@ impl ParticipantCore {
             return;
         }
         let prefix = data.prefix;
-        self.news.push(DiscoveryEvent::ParticipantDiscovered {
-            prefix,
-            vendor: data.vendor,
-            name: data.entity_name.clone(),
-        });
+        self.news.push(DiscoveryEvent::ParticipantDiscovered { prefix, vendor: data.vendor });
+        let RemoteLists { endpoints, claims } = self.reserve.lists();
         let remote = RemoteParticipant {
             from,
-            metatraffic: Arc::from([address]),
+            metatraffic: self.reserve.addresses.list(&[address]),
             discovered_at: now,
             asked_at: now,
             lease: data.lease.max(self.config.remote_lease_min),
@@ -118,11 +107,11 @@ impl ParticipantCore {
             guesses: Default::default(),
             ask_at: None,
             is_introduced: false,
-            endpoints: BTreeMap::new(),
+            endpoints,
             texts: 0,
             changed_at: None,
             held: None,
-            claims: Claims::default(),
+            claims: Claims(claims),
             beside: None,
             home_heard_at: now,
             elsewhere_since: None,
@@ -133,7 +122,7 @@ impl ParticipantCore {
         self.observe(Guid::new(prefix, EntityId::PARTICIPANT));
         self.validation.unanswered += 1;
         self.membership_changed_at = now;
-        let remote = self.remotes.entry(prefix).or_insert(remote);
+        let remote = self.remotes.get_or_insert_with(prefix, || remote);
         let at = remote.next_look();
         self.deadlines.look_by(prefix, &mut remote.due_at, at);
         self.introduce(now, prefix, is_directed);
@@ -196,7 +185,7 @@ impl ParticipantCore {
     }
 
     /// Replaces what a participant has announced.
-    pub(super) fn participant_changed(&mut self, now: Time, from: Ipv4Addr, data: ParticipantData) {
+    pub(super) fn participant_changed(&mut self, now: Time, from: Ipv4Addr, data: Arc<Announced>) {
         if self.reachability.choose(&data.metatraffic_unicast.addresses, from).is_none() {
             self.counters.unreachable += 1;
             return;
@@ -239,17 +228,28 @@ impl ParticipantCore {
     pub(super) fn paths_changed(&mut self, now: Time, prefix: GuidPrefix) {
         let Some(remote) = self.remotes.get_mut(&prefix) else { return };
         let metatraffic = self.reachability.metatraffic(remote);
-        if remote.metatraffic[..] != metatraffic[..] && !metatraffic.is_empty() {
-            remote.metatraffic = Arc::from(metatraffic);
+        if let Some(addresses) = metatraffic.filter(|addresses| remote.metatraffic[..] != addresses[..]) {
+            remote.metatraffic = self.reserve.addresses.list(&addresses);
             if remote.is_introduced {
                 self.builtin.match_participant(now, &remote.data, &remote.metatraffic);
             }
         }
         // Its endpoints' default addresses may have changed.
-        let entities: Vec<_> = remote.endpoints.keys().copied().collect();
-        for entity in entities {
+        let mut next = self.first_endpoint(prefix);
+        while let Some(entity) = next {
             self.refresh_endpoint(prefix, entity);
+            next = self.endpoint_after(prefix, entity);
         }
+    }
+
+    fn first_endpoint(&self, prefix: GuidPrefix) -> Option<EntityId> {
+        self.remotes.get(&prefix)?.endpoints.keys().next().copied()
+    }
+
+    /// Returns the endpoint of a participant that follows another one, which may be gone.
+    fn endpoint_after(&self, prefix: GuidPrefix, entity: EntityId) -> Option<EntityId> {
+        let endpoints = &self.remotes.get(&prefix)?.endpoints;
+        endpoints.range((Excluded(entity), Unbounded)).next().map(|(entity, _)| *entity)
     }
 
     /// An announcement came through the multicast group. On the same host, ours go the same way back.
@@ -266,27 +266,30 @@ impl ParticipantCore {
         let Some(remote) = self.remotes.get_mut(&prefix) else { return };
         remote.has_answered = true;
         self.validation.unanswered -= 1;
-        let endpoints: Vec<_> = remote.endpoints.keys().map(|entity| Guid::new(prefix, *entity)).collect();
-        for endpoint in endpoints {
-            self.refresh_endpoint(prefix, endpoint.entity);
-            self.match_remote(endpoint, false);
+        let mut next = self.first_endpoint(prefix);
+        while let Some(entity) = next {
+            self.refresh_endpoint(prefix, entity);
+            self.match_remote(Guid::new(prefix, entity), false);
+            next = self.endpoint_after(prefix, entity);
         }
         self.host_answers(now, prefix);
     }
 
     /// Removes a participant and all its endpoints.
     pub(super) fn participant_lost(&mut self, now: Time, prefix: GuidPrefix) {
-        let Some(remote) = self.remotes.remove(&prefix) else { return };
+        let Some(mut remote) = self.remotes.remove(&prefix) else { return };
         self.membership_changed_at = now;
         self.deadlines.remove(prefix, remote.due_at);
         self.validation.unanswered -= usize::from(!remote.has_answered);
         self.remote_endpoints -= remote.endpoints.len();
         self.remote_texts -= remote.texts;
-        for (entity, entry) in remote.endpoints {
-            self.shared.release(*entry);
+        while let Some((entity, entry)) = remote.endpoints.pop_first() {
+            self.shared.release(entry);
             self.unmatch_remote(Guid::new(prefix, entity));
             self.observe(Guid::new(prefix, entity));
         }
+        let RemoteParticipant { endpoints, claims: Claims(claims), .. } = remote;
+        self.reserve.take_back(RemoteLists { endpoints, claims });
         self.observe(Guid::new(prefix, EntityId::PARTICIPANT));
         self.builtin.unmatch_participant(now, prefix);
         self.news.push(DiscoveryEvent::ParticipantLost { prefix });
@@ -317,24 +320,27 @@ impl ParticipantCore {
             }
         }
         // Most that are due soon have sent something since. To find that out one by one would take a wake-up for each.
-        let soon: Vec<_> = self.deadlines.until(now + LOOK_AHEAD).collect();
-        for prefix in soon {
-            let Some(remote) = self.remotes.get_mut(&prefix) else { continue };
-            let at = remote.next_look();
-            self.deadlines.postpone(prefix, &mut remote.due_at, at);
+        let mut next = self.deadlines.first_after((Time::ZERO, GuidPrefix::UNKNOWN), now + LOOK_AHEAD);
+        while let Some((due_at, prefix)) = next {
+            if let Some(remote) = self.remotes.get_mut(&prefix) {
+                let at = remote.next_look();
+                self.deadlines.postpone(prefix, &mut remote.due_at, at);
+            }
+            // One that was postponed to a time before that is visited again, to no effect.
+            next = self.deadlines.first_after((due_at, prefix), now + LOOK_AHEAD);
         }
     }
 
     /// Handles the announcement of an endpoint of a known participant.
-    pub(super) fn endpoint_announced(&mut self, prefix: GuidPrefix, data: EndpointData) {
+    pub(super) fn endpoint_announced(&mut self, prefix: GuidPrefix, data: &EndpointData) {
         if !self.config.static_peers.is_empty() {
-            self.compare_with_static(prefix, &data);
+            self.compare_with_static(prefix, data);
         }
         self.endpoint_known(prefix, data, false);
     }
 
     /// Adds or changes an endpoint of a known participant. `is_static`: it is known beforehand.
-    pub(super) fn endpoint_known(&mut self, prefix: GuidPrefix, data: EndpointData, is_static: bool) {
+    pub(super) fn endpoint_known(&mut self, prefix: GuidPrefix, data: &EndpointData, is_static: bool) {
         let limits = &self.config.limits;
         let Some(remote) = self.remotes.get_mut(&prefix) else { return };
         let entity = data.guid.entity;
@@ -348,38 +354,35 @@ impl ParticipantCore {
             return;
         }
         let is_weir = remote.vendor() == VendorId::WEIR;
-        let (unicast, multicast) = (data.unicast.addresses, data.multicast.addresses);
-        let Some((mut destinations, group)) =
-            self.reachability.endpoint_address(remote, &unicast, &multicast)
-        else {
+        let (unicast, multicast) = (&data.unicast.addresses, &data.multicast.addresses);
+        let Some((addresses, group)) = self.reachability.endpoint_address(remote, unicast, multicast) else {
             self.counters.unreachable += 1;
             // The stored data is out of date.
             return self.endpoint_lost(data.guid);
         };
-        if let Some(known) = remote.same_destinations(&destinations) {
-            destinations = known;
-        }
+        let lists = &mut self.reserve.addresses;
+        let destinations = remote.same_destinations(&addresses).unwrap_or_else(|| lists.list(&addresses));
         let entry = RemoteEntry {
             topic: self.shared.name(&data.topic),
             type_name: self.shared.name(&data.type_name),
-            unicast: unicast.into(),
-            multicast: multicast.into(),
+            unicast: lists.list(unicast),
+            multicast: lists.list(multicast),
             endpoint: RemoteEndpoint {
                 guid: data.guid,
                 vendor: remote.vendor(),
-                qos: self.shared.policies(data.qos),
+                qos: self.shared.policies(&data.qos),
                 destinations,
                 group,
                 receive_buffer: data.receive_buffer.filter(|_| is_weir).or(remote.data.receive_buffer),
                 expects_inline_qos: data.expects_inline_qos,
-                content_filter: data.content_filter,
+                content_filter: data.content_filter.clone(),
                 delimits_keys: remote.data.delimits_keys,
             },
             is_static,
         };
         if let Some(known) = remote.endpoints.get_mut(&entity) {
             known.is_static = is_static;
-            if **known == entry {
+            if *known == entry {
                 return self.shared.release(entry);
             }
         }
@@ -397,8 +400,8 @@ impl ParticipantCore {
         }
         remote.texts = remote.texts - before + texts;
         self.remote_texts = self.remote_texts - before + texts;
-        if let Some(before) = remote.endpoints.insert(entity, Box::new(entry)) {
-            self.shared.release(*before);
+        if let Some(before) = remote.endpoints.insert(entity, entry) {
+            self.shared.release(before);
         }
         self.remote_endpoints += usize::from(!is_known);
         self.observe(data.guid);
@@ -412,7 +415,7 @@ impl ParticipantCore {
             remote.texts -= removed.texts();
             self.remote_texts -= removed.texts();
             self.remote_endpoints -= 1;
-            self.shared.release(*removed);
+            self.shared.release(removed);
             self.unmatch_remote(guid);
             self.observe(guid);
         }
@@ -423,15 +426,16 @@ impl ParticipantCore {
         let Some(remote) = self.remotes.get(&prefix) else { return };
         let Some(entry) = remote.endpoints.get(&entity) else { return };
         let route = self.reachability.endpoint_address(remote, &entry.unicast, &entry.multicast);
-        let Some((destinations, group)) = route else {
+        let Some((addresses, group)) = route else {
             self.counters.unreachable += 1;
             return self.endpoint_lost(entry.endpoint.guid);
         };
         let (guid, vendor) = (entry.endpoint.guid, remote.vendor());
         let known = &entry.endpoint;
-        if (&known.destinations, known.group, known.vendor) == (&destinations, group, vendor) {
+        if (&known.destinations[..], known.group, known.vendor) == (&addresses[..], group, vendor) {
             return;
         }
+        let destinations = self.reserve.addresses.list(&addresses);
         if let Some(entry) =
             self.remotes.get_mut(&prefix).and_then(|remote| remote.endpoints.get_mut(&entity))
         {

@@ -1,7 +1,5 @@
 //! The state of one remote participant and its endpoints.
 
-use alloc::boxed::Box;
-use alloc::collections::BTreeMap;
 use alloc::string::String;
 use alloc::sync::Arc;
 use core::net::{Ipv4Addr, SocketAddrV4};
@@ -10,9 +8,12 @@ use core::time::Duration;
 use weir_wire::{EntityId, VendorId};
 
 use super::claim::{Announcement, Claims};
+use super::reserve::Announced;
+use super::shared::Name;
 use crate::discovery_event::RemoteEndpoint;
 use crate::outbox::Destinations;
 use crate::sedp::EndpointKind;
+use crate::sorted_map::SortedMap;
 use crate::spdp::{ParticipantData, builtin_endpoints};
 use crate::time::Time;
 
@@ -26,7 +27,7 @@ pub(super) struct Guesses {
 /// A remote participant.
 #[derive(Debug)]
 pub(super) struct RemoteParticipant {
-    pub(super) data: ParticipantData,
+    pub(super) data: Arc<Announced>,
     /// The source of its announcement, by which its addresses are ranked.
     pub(super) from: Ipv4Addr,
     /// The destination of discovery traffic.
@@ -45,18 +46,17 @@ pub(super) struct RemoteParticipant {
     pub(super) ask_at: Option<Time>,
     /// Whether it was sent our announcement, and matched with our builtin endpoints.
     pub(super) is_introduced: bool,
-    /// Boxed: most nodes of the map are half full.
-    pub(super) endpoints: BTreeMap<EntityId, Box<RemoteEntry>>,
+    pub(super) endpoints: SortedMap<EntityId, RemoteEntry>,
     /// Memory of their texts in bytes.
     pub(super) texts: usize,
     /// When its data last changed.
     pub(super) changed_at: Option<Time>,
     /// The newest announcement, if it came too soon after the last change.
-    pub(super) held: Option<Box<Announcement>>,
+    pub(super) held: Option<Announcement>,
     /// What other hosts say in its name.
     pub(super) claims: Claims,
     /// A second host that answers in its name. Everything is sent there, too.
-    pub(super) beside: Option<Box<Announcement>>,
+    pub(super) beside: Option<Announcement>,
     /// When something last came from a host that it has named. Its lease begins anew with that.
     pub(super) home_heard_at: Time,
     /// Since when its announcements have come from other addresses that it names, and nothing from [`Self::from`].
@@ -70,11 +70,11 @@ pub(super) struct RemoteParticipant {
 /// A remote endpoint.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct RemoteEntry {
-    pub(super) topic: Arc<str>,
-    pub(super) type_name: Arc<str>,
+    pub(super) topic: Name,
+    pub(super) type_name: Name,
     /// Its own addresses, if any.
-    pub(super) unicast: Box<[SocketAddrV4]>,
-    pub(super) multicast: Box<[SocketAddrV4]>,
+    pub(super) unicast: Destinations,
+    pub(super) multicast: Destinations,
     pub(super) endpoint: RemoteEndpoint,
     /// It is known beforehand, and its participant has not announced it.
     pub(super) is_static: bool,
@@ -92,10 +92,10 @@ impl RemoteEntry {
 }
 
 impl RemoteParticipant {
-    /// Returns these destinations as another endpoint has them, if one does: most have those of the participant.
-    pub(super) fn same_destinations(&self, destinations: &Destinations) -> Option<Destinations> {
+    /// Returns destinations as another endpoint has them, if one does: most have those of the participant.
+    pub(super) fn same_destinations(&self, destinations: &[SocketAddrV4]) -> Option<Destinations> {
         let latest = self.endpoints.values().next_back().map(|entry| &entry.endpoint.destinations);
-        latest.filter(|latest| *latest == destinations).map(Arc::clone)
+        latest.filter(|latest| latest[..] == *destinations).map(Arc::clone)
     }
 
     /// Returns when it counts as lost if nothing more is received.
@@ -125,7 +125,7 @@ impl RemoteParticipant {
 
     /// Returns whether the announcement is the one of the second host.
     pub(super) fn is_beside(&self, from: Ipv4Addr, data: &ParticipantData) -> bool {
-        self.beside.as_ref().is_some_and(|there| there.from == from && there.data == *data)
+        self.beside.as_ref().is_some_and(|there| there.from == from && there.data.data == *data)
     }
 
     /// Records that something came from a host. Returns whether it is one of its own.

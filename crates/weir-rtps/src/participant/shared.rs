@@ -3,41 +3,90 @@
 //! In a domain of two hundred participants, each knows ten thousand endpoints of a few hundred topics, and most of them
 //! have the same policies.
 
-use alloc::collections::{BTreeSet, VecDeque};
+use alloc::collections::VecDeque;
+use alloc::string::String;
 use alloc::sync::Arc;
+use alloc::vec::Vec;
 
 use super::remote_participant::RemoteEntry;
+use super::reserve::{ARC_BYTES, Pool};
+use crate::limits::Limits;
 use crate::qos::Qos;
+
+/// A name of a topic or a type.
+pub(super) type Name = Arc<String>;
 
 /// What endpoints share.
 #[derive(Debug, Default)]
 pub(super) struct Shared {
-    /// All names in use, of topics and types.
-    names: BTreeSet<Arc<str>>,
+    /// All names in use, of topics and types, in order.
+    names: Vec<Name>,
+    /// Reserved memory for more names.
+    spare: Vec<Name>,
     /// The policies of the latest endpoints.
     policies: VecDeque<Arc<Qos>>,
+    all_policies: Pool<Qos>,
 }
 
 impl Shared {
-    /// Returns a name.
-    pub(super) fn name(&mut self, name: &str) -> Arc<str> {
-        if let Some(known) = self.names.get(name) {
-            return Arc::clone(known);
+    /// Reserves memory for the endpoints of a limits table.
+    pub(super) fn new(table: Option<&Limits>) -> Self {
+        let Some(limits) = table else { return Self::default() };
+        let (names, policies, name_bytes) = Self::rooms(limits);
+        let mut spare = Vec::with_capacity(names);
+        spare.extend((0..names).map(|_| Arc::new(String::with_capacity(name_bytes))));
+        let representations = limits.discovery().representations;
+        let qos = || Qos { representation: Vec::with_capacity(representations), ..Qos::for_reader() };
+        Self {
+            names: Vec::with_capacity(names),
+            spare,
+            policies: VecDeque::with_capacity(POLICIES_MAX),
+            all_policies: Pool::with_room(policies, qos),
         }
-        let name: Arc<str> = Arc::from(name);
-        self.names.insert(Arc::clone(&name));
-        name
+    }
+
+    /// Returns how many names and policies there may be, and how long a name is.
+    fn rooms(limits: &Limits) -> (usize, usize, usize) {
+        let endpoints = limits.participants.saturating_mul(limits.endpoints_per_participant);
+        // One more endpoint is refused only once its names are known.
+        let names = endpoints.saturating_add(1).saturating_mul(2);
+        (names, endpoints.saturating_add(POLICIES_MAX + 1), limits.discovery().name_bytes)
+    }
+
+    /// Returns the memory that an endpoint takes, and that of all besides, in bytes.
+    pub(super) fn bytes(limits: &Limits) -> (usize, usize) {
+        let discovery = limits.discovery();
+        let name = (ARC_BYTES + size_of::<String>() + size_of::<Name>()).saturating_add(discovery.name_bytes);
+        let qos = ARC_BYTES + size_of::<Qos>() + discovery.representations * size_of::<i16>();
+        let besides =
+            name.saturating_mul(2) + (POLICIES_MAX + 1) * qos + POLICIES_MAX * size_of::<Arc<Qos>>();
+        (name.saturating_mul(2).saturating_add(qos), besides)
+    }
+
+    /// Returns a name.
+    pub(super) fn name(&mut self, name: &str) -> Name {
+        let at = match self.names.binary_search_by(|known| known.as_str().cmp(name)) {
+            Ok(at) => return Arc::clone(&self.names[at]),
+            Err(at) => at,
+        };
+        let mut new = self.spare.pop().unwrap_or_default();
+        if let Some(text) = Arc::get_mut(&mut new) {
+            text.clear();
+            text.push_str(name);
+        }
+        self.names.insert(at, Arc::clone(&new));
+        new
     }
 
     /// Returns policies: those of another endpoint, if they are the same and it is one of the latest.
-    pub(super) fn policies(&mut self, qos: Qos) -> Arc<Qos> {
-        if let Some(known) = self.policies.iter().find(|known| ***known == qos) {
+    pub(super) fn policies(&mut self, qos: &Qos) -> Arc<Qos> {
+        if let Some(known) = self.policies.iter().find(|known| ***known == *qos) {
             return Arc::clone(known);
         }
-        let qos = Arc::new(qos);
         if self.policies.len() >= POLICIES_MAX {
             self.policies.pop_front();
         }
+        let ((), qos) = self.all_policies.fill(Qos::for_reader, |free| free.become_copy_of(qos));
         self.policies.push_back(Arc::clone(&qos));
         qos
     }
@@ -46,9 +95,16 @@ impl Shared {
     pub(super) fn release(&mut self, entry: RemoteEntry) {
         let RemoteEntry { topic, type_name, .. } = entry;
         for name in [topic, type_name] {
-            // This one and the one in the set; an endpoint whose topic and type have one name is visited twice.
-            if Arc::strong_count(&name) == 2 {
-                self.names.remove(&name);
+            // This one and the one in the list; an endpoint whose topic and type have one name is visited twice.
+            if Arc::strong_count(&name) != 2 {
+                continue;
+            }
+            if let Ok(at) = self.names.binary_search(&name) {
+                drop(name);
+                let unused = self.names.remove(at);
+                if self.spare.len() < self.spare.capacity() {
+                    self.spare.push(unused);
+                }
             }
         }
     }
@@ -65,12 +121,12 @@ mod tests {
     fn equal_policies_are_stored_once_and_few_are_remembered() {
         let mut shared = Shared::default();
         let of = |priority| Qos { transport_priority: priority, ..Qos::for_writer() };
-        let first = shared.policies(of(0));
-        assert!(Arc::ptr_eq(&first, &shared.policies(of(0))));
+        let first = shared.policies(&of(0));
+        assert!(Arc::ptr_eq(&first, &shared.policies(&of(0))));
         for priority in 1..100 {
-            shared.policies(of(priority));
+            shared.policies(&of(priority));
         }
         assert_eq!(shared.policies.len(), POLICIES_MAX);
-        assert!(!Arc::ptr_eq(&first, &shared.policies(of(0))));
+        assert!(!Arc::ptr_eq(&first, &shared.policies(&of(0))));
     }
 }

@@ -1,17 +1,18 @@
 //! The memory of a participant with a limits table, without its endpoints.
 //!
-//! The builtin endpoints reserve theirs. What is kept of other participants is allocated when it is announced, and
-//! freed when it is gone. For these, the sizes are upper bounds.
+//! All of it is reserved at the start, but the texts in the policies of remote endpoints. The sizes are upper bounds.
 
-use weir_wire::Guid;
+use weir_wire::{Guid, GuidPrefix};
 
 use super::ParticipantCore;
 use super::builtin::BuiltinEndpoints;
-use super::claim::{Announcement, CLAIMS_MAX, Claim};
-use super::news::{PAIR_BYTES, PairKey};
-use super::remote_participant::{RemoteEntry, RemoteParticipant};
+use super::news::News;
+use super::remote_participant::RemoteParticipant;
+use super::reserve::{MessageRoom, ReserveSize};
+use super::shared::Shared;
+use super::validation::Validation;
+use crate::budget::Counts;
 use crate::limits::Limits;
-use crate::qos::Qos;
 use crate::time::Time;
 
 /// The most memory that the parts of a participant take.
@@ -31,34 +32,27 @@ impl ParticipantSize {
     /// Returns the sizes within a limits table.
     #[must_use]
     pub fn new(limits: &Limits) -> Self {
-        let (builtin, builtin_match) = BuiltinEndpoints::bytes(limits);
-        let addresses = limits.addresses.saturating_mul(GROWTH * ADDRESS_BYTES);
-        // An announcement as it is kept: a name, and addresses of three kinds.
-        let announced = limits.text_bytes.saturating_mul(2).saturating_add(addresses.saturating_mul(3));
-        // The newest, one that waits, that of a second host, and those of hosts that may forge it.
-        let announcements =
-            announced.saturating_add(size_of::<Announcement>()).saturating_mul(2 + CLAIMS_MAX);
-        let remote_participant = in_map(size_of::<RemoteParticipant>() + 2 * size_of::<Guid>())
-            .saturating_add(announced)
-            .saturating_add(announcements)
-            .saturating_add(CLAIMS_MAX * size_of::<Claim>() * GROWTH)
-            .saturating_add(builtin_match)
-            .saturating_add(in_map(size_of::<(Time, Guid)>()) + PROBES_BYTES);
-        // Texts in the entry, and a copy in an event that waits.
+        let (reserve, (names, besides)) = (ReserveSize::new(limits), Shared::bytes(limits));
         let texts = limits.text_bytes.saturating_mul(2);
-        let remote_endpoint = in_map(size_of::<RemoteEntry>() + size_of::<Guid>())
-            .saturating_add(texts)
-            .saturating_add(addresses.saturating_mul(3))
-            .saturating_add(size_of::<Qos>() + COUNTS);
-        let endpoints = limits.writers.saturating_add(limits.readers);
+        let remote_participant = (size_of::<(GuidPrefix, RemoteParticipant)>()
+            + size_of::<(Time, GuidPrefix)>())
+        .saturating_add(reserve.participant)
+        .saturating_add(in_map(size_of::<(Time, Guid)>()) + PROBES_BYTES);
+        // What is not reserved: the texts of policies, and a filter.
+        let remote_endpoint = names.saturating_add(reserve.endpoint).saturating_add(texts);
+        let own_endpoints = limits.writers.saturating_add(limits.readers);
+        let relations = Counts::most(limits).relations.max(1);
         Self {
-            own: builtin
+            own: (BuiltinEndpoints::bytes(limits))
                 .saturating_add(size_of::<ParticipantCore>() + BUFFERS_BYTES)
-                .saturating_add(endpoints.saturating_mul(OWN_ENDPOINT_BYTES.saturating_add(texts)))
-                .saturating_add(limits.participants.saturating_mul(PEER_BUFFERS_BYTES)),
+                .saturating_add(MessageRoom::of(Some(limits)).memory())
+                .saturating_add(Validation::bytes(limits))
+                .saturating_add(reserve.own)
+                .saturating_add(besides)
+                .saturating_add(own_endpoints.saturating_mul(OWN_ENDPOINT_BYTES.saturating_add(texts))),
             remote_participant,
             remote_endpoint,
-            relation: in_map(size_of::<PairKey>() + PAIR_BYTES) + GROWTH * PAIR_BYTES,
+            relation: News::bytes(limits).div_ceil(relations),
         }
     }
 }
@@ -88,17 +82,11 @@ fn in_map(bytes: usize) -> usize {
     bytes * 11 / 5 + COUNTS
 }
 
-/// An address in a list.
-const ADDRESS_BYTES: usize = size_of::<core::net::SocketAddrV4>();
-/// Lists take up to twice what is in them.
-const GROWTH: usize = 2;
-/// Reference counts, or the head of a node.
+/// The head of a node.
 const COUNTS: usize = 16;
 /// What is sent to a participant to find its path's size, and whether it is still there.
 const PROBES_BYTES: usize = 1024;
-/// The buffers for messages that leave together.
-const BUFFERS_BYTES: usize = 64 * 1024;
-/// What is sent to one more participant at the same time, and its host's account.
-const PEER_BUFFERS_BYTES: usize = 4 * 1024;
+/// Buffers for announcements, of the endpoint that is read and of our own, and the groups that are announced to.
+const BUFFERS_BYTES: usize = 16 * 1024;
 /// A local endpoint, without its texts.
 const OWN_ENDPOINT_BYTES: usize = 2 * 1024;

@@ -11,24 +11,32 @@
 //!
 //! Addresses of this host are exempt: nothing leaves it.
 
-use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::net::{Ipv4Addr, SocketAddrV4};
+use core::ops::Bound;
 use core::time::Duration;
 
 use weir_wire::submessage::id;
 use weir_wire::{GuidPrefix, Message, Submessage};
 
 use super::ParticipantCore;
-use crate::outbox::{Destinations, Item, Outbox};
+use super::remote_participant::RemoteParticipant;
+use crate::address_lists::AddressLists;
+use crate::limits::Limits;
+use crate::outbox::{Item, Outbox};
+use crate::sorted_map::SortedMap;
 use crate::time::Time;
 use crate::writer::is_preemptive;
 
 /// Accounts of hosts that have received something and have not answered.
 #[derive(Debug, Default)]
 pub(super) struct Validation {
-    accounts: BTreeMap<Ipv4Addr, Account>,
+    accounts: SortedMap<Ipv4Addr, Account>,
+    /// Memory for the addresses that were charged with a header, and for those of a message.
+    checked: Checked,
+    allowed: Vec<SocketAddrV4>,
+    lists: AddressLists,
     /// Bytes of the datagram that is being handled, if no host has been credited with them yet.
     pub(super) arriving: u64,
     /// Participants that have not answered.
@@ -52,12 +60,61 @@ struct Account {
 #[derive(Debug, Default)]
 struct Checked {
     /// Those that were charged with a header already.
-    charged: BTreeSet<SocketAddrV4>,
-    /// Those of participants that have answered, once they are needed.
-    answering: Option<BTreeSet<SocketAddrV4>>,
+    charged: Vec<SocketAddrV4>,
+    /// Those of participants that have answered, in order, once they are needed.
+    answering: Vec<SocketAddrV4>,
+    knows_answering: bool,
+}
+
+impl Checked {
+    fn with_room(addresses: usize) -> Self {
+        let [charged, answering] = [0; 2].map(|_| Vec::with_capacity(addresses));
+        Self { charged, answering, knows_answering: false }
+    }
+
+    /// Returns whether a participant at this address has answered.
+    fn answers(
+        &mut self,
+        address: &SocketAddrV4,
+        remotes: &SortedMap<GuidPrefix, RemoteParticipant>,
+    ) -> bool {
+        if !self.knows_answering {
+            self.answering.clear();
+            let remotes = remotes.values().filter(|remote| remote.has_answered);
+            self.answering.extend(remotes.flat_map(|remote| remote.metatraffic.iter().copied()));
+            self.answering.sort_unstable();
+            self.knows_answering = true;
+        }
+        self.answering.binary_search(address).is_ok()
+    }
 }
 
 impl Validation {
+    /// Reserves memory for the hosts that a limits table allows.
+    pub(super) fn new(table: Option<&Limits>) -> Self {
+        let Some(limits) = table else { return Self::default() };
+        let (hosts, addresses) = Self::rooms(limits);
+        Self {
+            accounts: SortedMap::with_room(hosts),
+            checked: Checked::with_room(addresses),
+            allowed: Vec::with_capacity(addresses),
+            lists: AddressLists::with_room(LISTS_EACH, list_len_max(limits)),
+            ..Self::default()
+        }
+    }
+
+    fn rooms(limits: &Limits) -> (usize, usize) {
+        (hosts_max(limits.participants).saturating_add(1), limits.participants.saturating_mul(4) + 8)
+    }
+
+    /// Returns the memory that this reserves, in bytes.
+    pub(super) fn bytes(limits: &Limits) -> usize {
+        let (hosts, addresses) = Self::rooms(limits);
+        SortedMap::<Ipv4Addr, Account>::bytes(hosts)
+            .saturating_add(addresses.saturating_mul(3 * size_of::<SocketAddrV4>()))
+            .saturating_add(AddressLists::bytes(LISTS_EACH, list_len_max(limits)))
+    }
+
     /// Credits a host with what has arrived from there, or in the name of a participant there.
     fn received(&mut self, now: Time, host: Ipv4Addr, bytes: u64, hosts_max: usize) {
         if !self.accounts.contains_key(&host) && self.accounts.len() >= hosts_max {
@@ -76,7 +133,7 @@ impl Validation {
             room: BURST,
             counted_at: now,
         };
-        self.accounts.entry(host).or_insert(new).received += bytes;
+        self.accounts.get_or_insert_with(host, || new).received += bytes;
     }
 
     /// Charges a host with a message. `false`: it may not be sent. `is_vital`: the other side needs it to answer, or to
@@ -121,9 +178,7 @@ impl ParticipantCore {
     pub(super) fn credit(&mut self, now: Time, host: Ipv4Addr) {
         let bytes = core::mem::take(&mut self.validation.arriving);
         if bytes > 0 && !self.reachability.is_on_this_host(host) {
-            let hosts_max =
-                HOSTS_PER_PARTICIPANT.saturating_mul(self.config.limits.participants).min(HOSTS_MAX);
-            self.validation.received(now, host, bytes, hosts_max);
+            self.validation.received(now, host, bytes, hosts_max(self.config.limits.participants));
         }
     }
 
@@ -140,22 +195,21 @@ impl ParticipantCore {
     /// Removes from `unpacked` what may not be sent to participants that have not answered.
     pub(super) fn hold_back(&mut self, now: Time) {
         let mut unpacked = core::mem::take(&mut self.unpacked);
-        let items = core::mem::take(&mut unpacked.items);
-        let mut checked = Checked::default();
-        for item in items {
-            if let Some(item) = self.held_back(now, &unpacked, item, &mut checked) {
-                unpacked.items.push(item);
-            }
-        }
-        self.unpacked = unpacked;
+        let mut items = core::mem::take(&mut unpacked.items);
+        let mut checked = core::mem::take(&mut self.validation.checked);
+        checked.charged.clear();
+        checked.knows_answering = false;
+        items.retain_mut(|item| self.may_leave(now, &unpacked, item, &mut checked));
+        unpacked.items = items;
+        (self.validation.checked, self.unpacked) = (checked, unpacked);
     }
 
-    /// Returns a message with the destinations that it may be sent to.
-    fn held_back(&mut self, now: Time, outbox: &Outbox, item: Item, checked: &mut Checked) -> Option<Item> {
+    /// Leaves a message the destinations that it may be sent to. Returns whether there are any.
+    fn may_leave(&mut self, now: Time, outbox: &Outbox, item: &mut Item, checked: &mut Checked) -> bool {
         if item.to.iter().all(|address| self.reachability.is_on_this_host(*address.ip())) {
-            return Some(item);
+            return true;
         }
-        let (head, tail) = outbox.parts(&item);
+        let (head, tail) = outbox.parts(item);
         let message = if head.is_empty() { tail } else { head };
         let bytes = head.len() + tail.len();
         let directed_to = (message.get(HEADER_LEN) == Some(&id::INFO_DST))
@@ -163,31 +217,27 @@ impl ParticipantCore {
             .flatten();
         let remote = directed_to.and_then(|prefix| self.remotes.get(&prefix));
         if remote.is_some_and(|remote| remote.has_answered && remote.metatraffic == item.to) {
-            return Some(item);
+            return true;
         }
-        let Checked { charged, answering } = checked;
-        let mut to = item.to.to_vec();
+        let mut to = core::mem::take(&mut self.validation.allowed);
+        to.clear();
+        to.extend_from_slice(&item.to);
         to.retain(|address| {
-            let mut answers = || answering.get_or_insert_with(|| self.answering()).contains(address);
-            let is_known = directed_to.is_none() && answers();
+            let is_known = directed_to.is_none() && checked.answers(address, &self.remotes);
             // Messages are packed behind one header.
-            let is_first = !charged.contains(address);
+            let is_first = !checked.charged.contains(address);
             let bytes = if is_first { bytes } else { bytes - HEADER_LEN };
             let may_send = is_known || self.may_send(now, *address.ip(), bytes, is_vital(message));
             if may_send && !is_known && is_first {
-                charged.insert(*address);
+                checked.charged.push(*address);
             }
             may_send
         });
-        let is_whole = to.len() == item.to.len();
-        let to: Destinations = if is_whole { Arc::clone(&item.to) } else { Arc::from(to) };
-        (!to.is_empty()).then_some(Item { to, ..item })
-    }
-
-    /// Returns the addresses of all participants that have answered.
-    fn answering(&self) -> BTreeSet<SocketAddrV4> {
-        let answering = self.remotes.values().filter(|remote| remote.has_answered);
-        answering.flat_map(|remote| remote.metatraffic.iter().copied()).collect()
+        if to.len() != item.to.len() {
+            item.to = self.validation.lists.list(&to);
+        }
+        self.validation.allowed = to;
+        !item.to.is_empty()
     }
 
     /// A participant names the numbers of our announcements. If it guesses, it may not name others for a second, and
@@ -219,23 +269,38 @@ impl ParticipantCore {
     /// A participant has answered: the others of its host need not wait.
     pub(super) fn host_answers(&mut self, now: Time, prefix: GuidPrefix) {
         let Some(remote) = self.remotes.get(&prefix) else { return };
-        let hosts: Vec<_> = remote.metatraffic.iter().map(|address| *address.ip()).collect();
-        let is_there = |to: &SocketAddrV4| hosts.contains(to.ip());
-        let waits = |(_, remote): &(&GuidPrefix, &super::RemoteParticipant)| {
-            !remote.is_introduced && remote.metatraffic.iter().any(is_there)
-        };
-        let waiting: Vec<_> = self.remotes.iter().filter(waits).map(|(prefix, _)| *prefix).collect();
-        for host in hosts {
-            if let Some(account) = self.validation.accounts.get_mut(&host) {
+        let hosts = Arc::clone(&remote.metatraffic);
+        for host in hosts.iter() {
+            if let Some(account) = self.validation.accounts.get_mut(host.ip()) {
                 account.has_answered = true;
             }
         }
-        for prefix in waiting {
+        let is_there = |to: &SocketAddrV4| hosts.iter().any(|host| host.ip() == to.ip());
+        let waits = |(_, remote): &(&GuidPrefix, &RemoteParticipant)| {
+            !remote.is_introduced && remote.metatraffic.iter().any(is_there)
+        };
+        let waiting_from = |core: &Self, from: Bound<GuidPrefix>| {
+            let mut behind = core.remotes.range((from, Bound::Unbounded));
+            behind.find(waits).map(|(prefix, _)| *prefix)
+        };
+        let mut next = waiting_from(self, Bound::Unbounded);
+        while let Some(prefix) = next {
             self.introduce(now, prefix, false);
             // Those without SEDP had theirs when they were discovered, so that this makes no other host answer.
             self.add_static_endpoints(now, prefix);
+            next = waiting_from(self, Bound::Excluded(prefix));
         }
     }
+}
+
+/// Returns how many addresses a message has at most.
+fn list_len_max(limits: &Limits) -> usize {
+    limits.participants.saturating_mul(2).min(LIST_LEN_MAX)
+}
+
+/// Returns how many hosts have an account.
+fn hosts_max(participants: usize) -> usize {
+    HOSTS_PER_PARTICIPANT.saturating_mul(participants).min(HOSTS_MAX)
 }
 
 /// Returns whether the answer to a message, or the message as an answer, shows that a participant receives what it is
@@ -249,6 +314,9 @@ fn is_vital(message: &[u8]) -> bool {
     })
 }
 
+/// Lists of each length that leave at the same time, and the longest of them.
+const LISTS_EACH: usize = 4;
+const LIST_LEN_MAX: usize = 32;
 /// Half of the time between the first guess of a participant and the second.
 const GUESS_TIME: Duration = Duration::from_millis(500);
 /// The time doubles so often.

@@ -42,7 +42,7 @@ pub(crate) struct Flow {
 }
 
 /// Bytes that may be sent, filled at the path's rate.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Bucket {
     /// Negative after a datagram that exceeded what was there.
     tokens: f64,
@@ -51,6 +51,8 @@ pub(super) struct Bucket {
     rate: f64,
     /// The writers that have asked lately.
     accounts: Vec<Account>,
+    /// So many at most.
+    accounts_max: usize,
     /// Bytes that those of lower priority may send before the others.
     owed: f64,
 }
@@ -79,7 +81,37 @@ struct Wait {
     is_served: bool,
 }
 
+impl Default for Bucket {
+    fn default() -> Self {
+        let accounts_max = usize::MAX;
+        Self { tokens: 0.0, filled_at: Time::ZERO, rate: 0.0, accounts: Vec::new(), accounts_max, owed: 0.0 }
+    }
+}
+
 impl Bucket {
+    /// Reserves memory for the accounts of so many writers.
+    pub(super) fn reserve(&mut self, writers: usize) {
+        self.accounts_max = Self::room(writers);
+        self.accounts.reserve_exact(self.accounts_max);
+    }
+
+    /// A writer that was unmatched and matched again has another account for a while.
+    fn room(writers: usize) -> usize {
+        writers.saturating_mul(2).max(1)
+    }
+
+    /// Returns the memory that this reserves, in bytes.
+    pub(super) fn bytes(writers: usize) -> usize {
+        Self::room(writers).saturating_mul(size_of::<Account>())
+    }
+
+    /// Returns an empty one with the same memory.
+    pub(super) fn into_empty(self) -> Self {
+        let (mut accounts, accounts_max) = (self.accounts, self.accounts_max);
+        accounts.clear();
+        Self { accounts, accounts_max, ..Self::default() }
+    }
+
     /// Gives a writer the next train of up to `wanted` bytes, or says when to come again. `rate`: bytes per second.
     pub(super) fn take_turn(&mut self, now: Time, rate: f64, flow: Flow, wanted: u64) -> Result<u64, Time> {
         self.fill(now, rate);
@@ -143,6 +175,9 @@ impl Bucket {
                 || it.flow.number == flow.number
         });
         let index = self.accounts.iter().position(|it| it.flow.number == flow.number).unwrap_or_else(|| {
+            if self.accounts.len() >= self.accounts_max {
+                self.forget_one();
+            }
             self.accounts.push(Account {
                 flow,
                 tag: 0.0,
@@ -166,6 +201,16 @@ impl Bucket {
             account.waits = Some(Wait { since: now, until: Time::MAX, is_served: false });
         }
         index
+    }
+
+    /// Forgets the writer that asked first, if possible one that does not wait: it has asked by another number since,
+    /// or is gone.
+    fn forget_one(&mut self) {
+        let accounts = self.accounts.iter().enumerate();
+        let first = accounts.min_by_key(|(_, it)| (it.waits.is_some(), it.asked_at));
+        if let Some((place, _)) = first {
+            self.accounts.remove(place);
+        }
     }
 
     /// Returns the present by the clock of a priority: the tag of the writer that had its turn last.

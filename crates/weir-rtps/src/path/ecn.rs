@@ -131,6 +131,23 @@ impl Peer {
 }
 
 impl Ecn {
+    /// Reserves memory for all peers.
+    pub(super) fn reserve(&mut self) {
+        self.peers.reserve_exact(config::ECN_PEERS_MAX);
+    }
+
+    /// Returns the memory that this reserves, in bytes.
+    pub(super) fn reserved_bytes() -> usize {
+        config::ECN_PEERS_MAX * size_of::<Peer>()
+    }
+
+    /// Returns the state of a path of which nothing is known, with the same memory.
+    pub(super) fn into_unknown(self) -> Self {
+        let mut peers = self.peers;
+        peers.clear();
+        Self { peers, ..Self::default() }
+    }
+
     /// Forgets that it was turned off: the path may be another one.
     pub(super) fn forget(&mut self) {
         (self.off, self.failures, self.calm_ns) = (None, 0, None);

@@ -4,8 +4,6 @@
 //! more; for one round less, which empties the queue again; then as much as it carries, or a little less while there is
 //! a queue.
 
-use alloc::collections::VecDeque;
-
 use super::rival::{Rival, Suspicion};
 use super::rounds::Seen;
 use crate::config;
@@ -35,7 +33,7 @@ pub(super) struct Rate {
     /// The share that is always lost.
     calm_loss: f64,
     /// Bytes per second that arrived in each of the last rounds in which the path was the limit.
-    arrived: VecDeque<f64>,
+    arrived: Arrived,
     pub(super) measured_at: Time,
     suspicion: Suspicion,
     /// Who fills the queue beside us.
@@ -57,6 +55,34 @@ enum Phase {
     Cruise(u32),
 }
 
+/// The last rates, without memory of its own.
+#[derive(Debug, Default)]
+struct Arrived {
+    rates: [f64; RATES_KEPT],
+    /// How many there are.
+    count: usize,
+    /// Where the next one goes.
+    next: usize,
+}
+
+impl Arrived {
+    fn clear(&mut self) {
+        *self = Self::default();
+    }
+
+    /// Adds a rate, in place of the oldest one if there are too many.
+    fn push(&mut self, rate: f64) {
+        self.rates[self.next] = rate;
+        self.next = (self.next + 1) % RATES_KEPT;
+        self.count = (self.count + 1).min(RATES_KEPT);
+    }
+
+    /// Returns the highest.
+    fn most(&self) -> f64 {
+        self.rates[..self.count].iter().copied().fold(0.0, f64::max)
+    }
+}
+
 impl Rate {
     pub(super) fn new(now: Time, bottleneck: f64) -> Self {
         Self {
@@ -70,7 +96,7 @@ impl Rate {
             probe: PROBE_FIRST,
             calm_ns: 0,
             calm_loss: 0.0,
-            arrived: VecDeque::new(),
+            arrived: Arrived::default(),
             measured_at: now,
             suspicion: Suspicion::default(),
             rival: None,
@@ -158,12 +184,9 @@ impl Rate {
             let least = before * if is_long { FALL_MAX_LONG } else { FALL_MAX };
             self.bottleneck = arrived.clamp(least, before);
         } else if seen.is_limited {
-            if self.arrived.len() >= RATES_KEPT {
-                self.arrived.pop_front();
-            }
-            self.arrived.push_back(arrived);
-            if self.arrived.len() >= RATES_KEPT || arrived > before {
-                let most = self.arrived.iter().copied().fold(0.0, f64::max);
+            self.arrived.push(arrived);
+            if self.arrived.count >= RATES_KEPT || arrived > before {
+                let most = self.arrived.most();
                 self.bottleneck = most.clamp(before * FALL_MAX, before * RISE_MAX);
             }
         } else {
@@ -232,7 +255,7 @@ impl Rate {
             }
             Phase::Start { .. } | Phase::Probe => Phase::Observe,
             Phase::Observe if is_quiet && seen.is_limited => {
-                let most = self.arrived.iter().copied().fold(0.0, f64::max);
+                let most = self.arrived.most();
                 let more = self.bottleneck * (1.0 + self.probe * QUIET_RISE);
                 self.bottleneck = self.bottleneck.max(more.min(most * (1.0 + PROBE_NEXT)));
                 self.arrived.clear();

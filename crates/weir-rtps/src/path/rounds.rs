@@ -150,6 +150,24 @@ pub(super) struct Seen {
 }
 
 impl Rounds {
+    /// Reserves memory for all that is measured.
+    pub(super) fn reserve(&mut self) {
+        self.round_trips.reserve_exact(ROUND_TRIPS_MAX + 1);
+        self.ecn.reserve();
+    }
+
+    /// Returns the memory that this reserves, in bytes.
+    pub(super) fn reserved_bytes() -> usize {
+        (ROUND_TRIPS_MAX + 1) * size_of::<(Time, u64, u64)>() + Ecn::reserved_bytes()
+    }
+
+    /// Returns measurements of nothing, with the same memory.
+    pub(super) fn into_unknown(self) -> Self {
+        let mut round_trips = self.round_trips;
+        round_trips.clear();
+        Self { round_trips, ecn: self.ecn.into_unknown(), ..Self::default() }
+    }
+
     /// Returns the bytes in flight.
     pub(super) fn in_flight(&self) -> u64 {
         self.sent.new.saturating_sub(self.passed.new)

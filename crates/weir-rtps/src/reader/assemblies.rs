@@ -92,7 +92,8 @@ impl Assemblies {
     pub(super) fn allocated(&self) -> usize {
         let lists = self.spare.iter().map(Vec::capacity).sum::<usize>();
         let lists = lists + self.all.values().map(Assembly::words_room).sum::<usize>();
-        lists * size_of::<Word>() + self.spare.capacity() * size_of::<Vec<Word>>() + MAPS_BYTES
+        let samples = self.all.values().map(|it| it.memory.allocated()).sum::<usize>();
+        samples + lists * size_of::<Word>() + self.spare.capacity() * size_of::<Vec<Word>>() + MAPS_BYTES
     }
 
     /// The sample that a fragment belongs to, which is started if it is new. Returns `None` if

@@ -42,6 +42,12 @@ pub(super) struct Instance {
 }
 
 impl Instance {
+    /// Reserves room for so many writers.
+    fn vacant(writers: usize) -> Self {
+        let more_writers = Vec::with_capacity(writers);
+        Self { is_known: false, more_writers, ..Self::new(Key::default()) }
+    }
+
     fn new(key: Key) -> Self {
         Self {
             key,
@@ -136,7 +142,9 @@ impl Instance {
             self.writer = writer;
         } else if !self.more_writers.contains(&writer) {
             // Most instances have few writers.
-            self.more_writers.reserve_exact(1);
+            if self.more_writers.len() == self.more_writers.capacity() {
+                self.more_writers.reserve_exact(1);
+            }
             self.more_writers.push(writer);
         } else {
             return;
@@ -206,6 +214,7 @@ impl InstancesSize {
     pub(super) fn bytes(&self) -> usize {
         table_bytes(self.table())
             .saturating_add(self.instances.saturating_mul(size_of::<Instance>() + size_of::<u32>()))
+            .saturating_add(self.instances.saturating_mul(self.writers).saturating_mul(size_of::<Guid>()))
             .saturating_add(IndexSet::bytes(self.instances))
             .saturating_add(Registrations::bytes(self.writers, self.instances))
     }
@@ -245,6 +254,9 @@ impl Instances {
         self.list.reserve_exact(size.instances);
         self.vacant.reserve_exact(size.instances);
         self.occupied.reserve(size.instances);
+        // All exist, with room for their writers, and are vacant. The first is taken first.
+        self.list.extend((0..size.instances).map(|_| Instance::vacant(size.writers)));
+        self.vacant.extend((0..size.instances as u32).rev());
         self.registrations = Registrations::fixed(size.writers, size.instances);
     }
 
@@ -310,7 +322,10 @@ impl Instances {
     fn add(&mut self, key: Key) -> u32 {
         let index = match self.vacant.pop() {
             Some(index) => {
-                self.list[index as usize] = Instance::new(key);
+                let place = &mut self.list[index as usize];
+                let mut more_writers = core::mem::take(&mut place.more_writers);
+                more_writers.clear();
+                *place = Instance { more_writers, ..Instance::new(key) };
                 index
             }
             None => {

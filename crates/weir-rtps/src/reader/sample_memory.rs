@@ -59,6 +59,14 @@ impl SampleMemory {
         }
     }
 
+    /// Memory as allocated, in bytes.
+    pub(super) fn allocated(&self) -> usize {
+        match self {
+            Self::Recycled(block) => block.memory(),
+            Self::Growing(bytes) => bytes.capacity(),
+        }
+    }
+
     /// Number of bytes written to.
     pub(super) fn written(&self) -> usize {
         match self {

@@ -113,6 +113,16 @@ impl<R, W> Default for Batch<R, W> {
 }
 
 impl<R: Handle, W: Handle> Batch<R, W> {
+    /// Reserves memory for so many endpoints, and for so many bytes of answers.
+    pub(super) fn with_room(writers: usize, readers: usize, answer_bytes: usize) -> Self {
+        Self {
+            readers: Vec::with_capacity(readers),
+            writers: Vec::with_capacity(writers),
+            packing: Packing::with_room(writers + readers, answer_bytes),
+            ..Self::default()
+        }
+    }
+
     /// Takes the news for the predicted reader, if no other reader received anything.
     #[inline]
     pub fn take_predicted(&mut self) -> Option<News> {

@@ -4,7 +4,6 @@
 //! The cores themselves say which readers a writer is matched with. Code that would hold two locks
 //! at a time panics.
 
-use alloc::vec;
 use alloc::vec::Vec;
 use core::cell::{RefCell, RefMut};
 
@@ -29,7 +28,8 @@ pub struct Cores<'a, 'c> {
     pub readers: &'a mut [&'c mut ReaderCore],
 }
 
-/// The receiver of one participant. Allocates only when the cores or their matches change.
+/// The receiver of one participant. Allocates only when the cores or their matches change, unless it has reserved
+/// memory for them.
 #[derive(Debug, Default)]
 pub struct UnlockedReceiver {
     table: Table,
@@ -38,6 +38,16 @@ pub struct UnlockedReceiver {
 }
 
 impl UnlockedReceiver {
+    /// Reserves memory for so many writers and readers, with so many matches of all readers, and `answer_bytes` for
+    /// the answers to one datagram.
+    pub(crate) fn with_room(writers: usize, readers: usize, matches: usize, answer_bytes: usize) -> Self {
+        Self {
+            table: Table::with_room(writers, readers, matches),
+            batch: Batch::with_room(writers, readers, answer_bytes),
+            prediction: None,
+        }
+    }
+
     /// Handles a batch of datagrams, and appends the answers of the cores to `outbox`.
     pub fn receive<'d>(
         &mut self,
@@ -100,10 +110,23 @@ pub(super) struct Table {
     readers: Vec<Slot>,
     /// Every match of every reader.
     matches: Vec<(Slot, Guid)>,
-    readers_of: Vec<(Guid, Vec<Slot>)>,
+    /// The matched writers in order, once for each of their readers, and these readers.
+    matched: Vec<Guid>,
+    readers_of: Vec<Slot>,
 }
 
 impl Table {
+    /// Reserves memory for so many endpoints and matches.
+    fn with_room(writers: usize, readers: usize, matches: usize) -> Self {
+        Self {
+            writers: Vec::with_capacity(writers),
+            readers: Vec::with_capacity(readers),
+            matches: Vec::with_capacity(matches),
+            matched: Vec::with_capacity(matches),
+            readers_of: Vec::with_capacity(matches),
+        }
+    }
+
     /// Updates the table. Returns whether it has changed.
     pub(super) fn update(&mut self, cores: &Cores<'_, '_>) -> bool {
         let slot = |(index, guid): (usize, Guid)| Slot { entity: guid.entity, index };
@@ -119,21 +142,27 @@ impl Table {
         if is_known {
             return false;
         }
-        let matches: Vec<_> = matches().collect();
-        let mut readers_of: Vec<(Guid, Vec<Slot>)> = Vec::new();
-        for (reader, writer) in &matches {
-            match readers_of.iter_mut().find(|(known, _)| known == writer) {
-                Some((_, readers)) => readers.push(*reader),
-                None => readers_of.push((*writer, vec![*reader])),
-            }
-        }
-        *self = Self { writers: writers.collect(), readers: readers.collect(), matches, readers_of };
+        self.writers.clear();
+        self.writers.extend(writers);
+        self.readers.clear();
+        self.readers.extend(readers.clone());
+        self.matches.clear();
+        self.matches.extend(matches());
+        // Sorted by writer, then back to the order in which they are compared.
+        self.matches.sort_unstable_by_key(|(reader, writer)| (*writer, reader.index));
+        self.matched.clear();
+        self.matched.extend(self.matches.iter().map(|(_, writer)| *writer));
+        self.readers_of.clear();
+        self.readers_of.extend(self.matches.iter().map(|(reader, _)| *reader));
+        self.matches.clear();
+        self.matches.extend(matches());
         true
     }
 
     pub(super) fn readers_of(&self, writer: &Guid) -> Option<&[Slot]> {
-        let mut known = self.readers_of.iter();
-        known.find(|(known, _)| known == writer).map(|(_, readers)| &readers[..])
+        let start = self.matched.partition_point(|known| known < writer);
+        let count = self.matched[start..].iter().take_while(|known| *known == writer).count();
+        (count > 0).then(|| &self.readers_of[start..start + count])
     }
 }
 

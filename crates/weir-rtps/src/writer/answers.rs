@@ -20,7 +20,8 @@ use crate::time::Time;
 use crate::window::charge;
 
 /// Removed samples: everything from `start` to the base of the list, and the numbers in the list.
-struct Hole {
+#[derive(Debug)]
+pub(super) struct Hole {
     start: SequenceNumber,
     list: SequenceNumberSet,
 }
@@ -60,7 +61,7 @@ fn join(range: &mut Option<Range<SequenceNumber>>, sn: SequenceNumber) -> Option
 }
 
 /// Most holes in one message. The reader requests the rest again.
-const HOLES_MAX: usize = 256;
+pub(super) const HOLES_MAX: usize = 256;
 
 impl WriterCore {
     /// Sends what single readers wait for: repairs, GAPs, and directed HEARTBEATs.
@@ -80,8 +81,11 @@ impl WriterCore {
             }
             let mut requested = core::mem::take(&mut proxy.requested);
             let repaired = self.counters.samples_repaired;
-            let mut gone =
-                if requested.is_empty() { Vec::new() } else { self.repair(now, index, &mut requested, out) };
+            let mut gone = core::mem::take(&mut self.holes);
+            gone.clear();
+            if !requested.is_empty() {
+                self.repair(now, index, &mut requested, &mut gone, out);
+            }
             let is_nothing_sent = self.counters.samples_repaired == repaired;
             let left_out = self.take_left_out(index);
             gone.extend(
@@ -96,10 +100,12 @@ impl WriterCore {
             let is_heartbeat_due = is_heartbeat_due || is_marked;
             if (waits || is_nothing_sent) && gap_to.is_none() && gone.is_empty() && !is_heartbeat_due {
                 // The HEARTBEAT follows the last of the repairs. Without any it would cause the same request again.
+                self.holes = gone;
                 continue;
             }
             let heartbeat = self.heartbeat_for(Some(now), index);
             self.send_reply(guid, &to, gap_to, &gone, &heartbeat, out);
+            self.holes = gone;
         }
         if self.is_going_back {
             self.note_going_back(now);
@@ -145,7 +151,7 @@ impl WriterCore {
     }
 
     /// Sends requested samples again, at most one window of them, and no more than may be sent to the host. Leaves
-    /// in `requested` what the path does not allow yet. Returns the removed samples among them.
+    /// in `requested` what the path does not allow yet. Adds the removed samples among them to `gone`.
     ///
     /// Requested samples were charged when first sent, and then lost. One window of repairs
     /// therefore cannot overflow the reader's socket.
@@ -154,10 +160,11 @@ impl WriterCore {
         now: Time,
         index: usize,
         requested: &mut Vec<SequenceNumber>,
+        gone: &mut Vec<Hole>,
         out: &mut Outbox,
-    ) -> Vec<Hole> {
+    ) {
         let (to, mut room) = self.room_for_repairs(&self.proxies[index].destinations);
-        let (mut allowed, mut gone) = (self.repairs_allowed(now, index), Vec::new());
+        let mut allowed = self.repairs_allowed(now, index);
         let (mut waiting, mut again, mut is_hole) = (0, None, false);
         let (mut wanted, mut previous): (Option<Range<_>>, Option<Entry>) = (None, None);
         requested.sort_unstable();
@@ -172,11 +179,11 @@ impl WriterCore {
             }
             self.proxies[index].note_repair((sn, 0), None);
             let Some(entry) = self.history.entry(sn).filter(Entry::is_alive) else {
-                self.add_removed(sn, &mut gone);
+                self.add_removed(sn, gone);
                 continue;
             };
             if self.is_left_out(index, &entry) {
-                add_hole(&mut gone, sn, sn.next());
+                add_hole(gone, sn, sn.next());
                 continue;
             }
             if entry.fragment_size != 0 {
@@ -228,7 +235,6 @@ impl WriterCore {
         self.note_repairs_sent(now, index, &allowed, is_hole);
         self.mark_again(now, index, again);
         requested.truncate(waiting);
-        gone
     }
 
     /// Appends a repair: to the reader's group, or to the reader, once no further one follows it directly.

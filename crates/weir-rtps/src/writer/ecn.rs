@@ -1,8 +1,5 @@
 //! The type of service of what a writer sends: DSCP as configured, ECN where the paths use it.
 
-use alloc::sync::Arc;
-use alloc::vec::Vec;
-
 use weir_wire::{Ecn, EcnCounts, EntityId, Guid, push};
 
 use super::compose;
@@ -60,19 +57,21 @@ impl WriterCore {
     }
 
     /// Asks the readers at paths that may use ECN to report marks.
-    fn ask_for_marks(&self, now: Time, out: &mut Outbox) {
+    fn ask_for_marks(&mut self, now: Time, out: &mut Outbox) {
+        let to = &mut self.addresses;
         for path in self.pacing.paths() {
-            let mut to = Vec::new();
+            to.clear();
             for proxy in self.proxies.iter().filter(|proxy| proxy.reports_marks()) {
                 let is_there = proxy.path.as_ref().is_some_and(|known| known.is(path));
-                to.extend(proxy.destinations.first().filter(|at| is_there && !to.contains(*at)));
+                let first = proxy.destinations.first().filter(|at| is_there && !to.contains(*at));
+                to.extend(first);
             }
-            if to.is_empty() || !path.lock().asks_for_marks(now, &to) {
+            if to.is_empty() || !path.lock().asks_for_marks(now, to) {
                 continue;
             }
             let header = compose::header(&self.config);
             let question = Ecn { reader: EntityId::UNKNOWN, writer: self.config.guid.entity, counts: None };
-            out.message(&Arc::from(to), |message| {
+            out.message(&self.lists.list(to), |message| {
                 push(message, &header);
                 push(message, &question);
             });

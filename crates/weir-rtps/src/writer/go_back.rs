@@ -9,8 +9,6 @@
 //! What is sent again was not lost on the path, and requests for it do not show how far the reader has got: they may
 //! have left before it arrived. Only acknowledgements show that.
 
-use alloc::vec::Vec;
-
 use weir_wire::{AckNack, SequenceNumber};
 
 use super::reader_proxy::ReaderProxy;
@@ -121,15 +119,17 @@ impl ReaderProxy {
         it.next_at = now + config::GOING_BACK_TIME * samples as u32;
         self.requested.retain(|sn| *sn < from);
         self.requested_fragments.retain(|(sn, _)| *sn < from);
-        let room = config::REORDER_MAX_SAMPLES.saturating_sub(self.requested.len());
-        let is_late = |sn: &SequenceNumber| {
-            before.is_none_or(|before| self.sent_again_at(*sn).is_none_or(|at| at < before))
-        };
-        let behind = (from.0..unsent.0).map(SequenceNumber).take(config::REORDER_MAX_SAMPLES);
-        let again: Vec<_> = behind.filter(is_late).take(room).collect();
+        let again = self.requested.len();
+        for sn in (from.0..unsent.0).map(SequenceNumber).take(config::REORDER_MAX_SAMPLES) {
+            let is_late = before.is_none_or(|before| self.sent_again_at(sn).is_none_or(|at| at < before));
+            if is_late && self.has_room_for_sample() {
+                self.requested.push(sn);
+            }
+        }
         self.forget_fragments(from);
-        again.iter().for_each(|sn| self.await_repair(*sn));
-        self.requested.extend(again);
+        for place in again..self.requested.len() {
+            self.await_repair(self.requested[place]);
+        }
         true
     }
 

@@ -138,4 +138,4 @@ impl Heartbeat {
 }
 
 /// HEARTBEATs whose times are kept: more are in flight on no path that is measured by them.
-const SENT_MAX: usize = 64;
+pub(super) const SENT_MAX: usize = 64;

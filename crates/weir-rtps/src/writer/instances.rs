@@ -539,6 +539,10 @@ impl Instances {
         self.list[index as usize].is_registered = false;
         self.registered -= 1;
         if !self.is_volatile || self.limits.are_instances_limited {
+            if self.ended.len() == self.ended.capacity() {
+                // It was written again since.
+                self.ended.retain(|(other, ..)| *other != index);
+            }
             self.ended.push_back((index, sn, is_disposed));
         }
     }

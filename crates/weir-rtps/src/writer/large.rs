@@ -102,7 +102,7 @@ impl WriterCore {
         let mut seen = nack.state.base().0.saturating_sub(1);
         for number in nack.state.iter().filter(|number| number.0 <= sent) {
             seen = seen.max(number.0);
-            let has_room = may_ask && proxy.requested_fragments.len() < config::REORDER_MAX_SAMPLES;
+            let has_room = may_ask && proxy.has_room_for_fragment();
             if has_room && proxy.accepts_request(now, (sn, number.0)) {
                 proxy.requested_fragments.push((sn, number.0 - 1));
             }
@@ -145,7 +145,7 @@ impl WriterCore {
         let is_asked = sn < self.unsent && nack.state.iter().next().is_some();
         let may_ask = is_asked && self.may_repair(now, index);
         let proxy = &mut self.proxies[index];
-        let has_room = may_ask && proxy.requested.len() < config::REORDER_MAX_SAMPLES;
+        let has_room = may_ask && proxy.has_room_for_sample();
         if has_room && sn > proxy.acknowledged && proxy.accepts_request(now, (sn, 0)) {
             proxy.requested.push(sn);
             self.due.add(index);

@@ -2,7 +2,6 @@
 //!
 //! A writer whose readers are all on its own host has no [paths](crate::path), and no such limit.
 
-use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 use core::net::SocketAddrV4;
 use core::time::Duration;
@@ -10,20 +9,26 @@ use core::time::Duration;
 use weir_wire::SequenceNumber;
 
 use super::compose;
-use super::reader_proxy::ReaderProxy;
+use super::path_uses::{Marks, PathUse};
 use super::settings::BatchPolicy;
 use super::state::WriterCore;
 use crate::config;
 use crate::history::Entry;
-use crate::path::{Allowance, Flow, Mark, Path, Purpose, Unreported, on_the_wire};
+use crate::path::{Allowance, Flow, Mark, Path, Purpose, on_the_wire};
 use crate::time::Time;
 
 /// A writer's use of the paths to its readers.
 #[derive(Debug, Default)]
 pub(super) struct Pacing {
-    uses: Vec<PathUse>,
+    pub(super) uses: Vec<PathUse>,
+    /// Reserved memory for the marks of more paths.
+    pub(super) spare_marks: Vec<Marks>,
+    /// Marks that have not passed are so many at most, for each path.
+    pub(super) marks_max: usize,
+    /// The addresses to which datagrams are sent, while they are counted.
+    pub(super) counted: Vec<SocketAddrV4>,
     /// How urgent the samples are.
-    flow: Flow,
+    pub(super) flow: Flow,
     /// Bytes sent, by the fast path or in fragments, and not recorded yet.
     pub(super) unrecorded: u64,
     /// Some path is paced. As of the last time that a path was asked.
@@ -31,13 +36,13 @@ pub(super) struct Pacing {
     /// When more may be sent.
     pub(super) next_at: Option<Time>,
     /// More may be sent as soon as something has passed.
-    is_blocked: bool,
+    pub(super) is_blocked: bool,
     /// Bytes of the large sample that is sent, and of one before it.
     large_bytes: u64,
     /// What is sent now is the last until something has passed.
     pub(super) ends_flight: bool,
     /// Readers acknowledge what is sent.
-    is_reliable: bool,
+    pub(super) is_reliable: bool,
     /// A datagram is to be withheld on one of the paths.
     pub(super) wants_proof: bool,
     /// A write has found the window full since the last mark.
@@ -63,33 +68,6 @@ pub(super) struct Pacing {
     pub(super) ecn_at: Time,
 }
 
-/// A path in use by a writer.
-#[derive(Debug)]
-struct PathUse {
-    path: Path,
-    flow: Flow,
-    /// How often a datagram leaves on it: once for each address of the host.
-    copies: u64,
-    /// Marks that have not passed, with their positions.
-    marks: VecDeque<(Position, Mark)>,
-    /// How far a reader is known to have got.
-    passed: Position,
-    /// What would mark the last new samples.
-    last: Option<Mark>,
-    /// When something was last sent again.
-    repaired_at: Time,
-    /// It takes less now than was to be sent.
-    is_limit: bool,
-    /// A reader at its end does not show how far it has got while something is missing, nor within a large sample.
-    is_silent: bool,
-    /// When such a reader last answered, and how far apart its answers are.
-    answered_at: Time,
-    answers_apart: Duration,
-    /// HEARTBEATs since then, and sixteen times how many there are between answers.
-    asked: u32,
-    asked_mean: u32,
-}
-
 /// What may be sent again to a reader at a time.
 #[derive(Debug)]
 pub(super) struct Allowed {
@@ -113,64 +91,14 @@ impl Allowed {
     }
 }
 
-impl PathUse {
-    fn new(path: &Path, flow: Flow) -> Self {
-        Self {
-            path: path.clone(),
-            flow: Flow { number: path.lock().add_flow(), ..flow },
-            copies: 0,
-            marks: VecDeque::new(),
-            passed: (SequenceNumber::ZERO, 0),
-            last: None,
-            repaired_at: Time::ZERO,
-            is_limit: false,
-            is_silent: false,
-            answered_at: Time::ZERO,
-            answers_apart: Duration::ZERO,
-            asked: 0,
-            asked_mean: 0,
-        }
-    }
-
-    /// Returns what its readers do not show, if they do not show all. `large_bytes`: those of large samples.
-    fn unreported(&self, large_bytes: u64) -> Option<Unreported> {
-        self.is_silent.then_some(Unreported { large_bytes, answers_apart: self.answers_apart })
-    }
-
-    /// Returns the bytes that the writer may keep, unsent or in flight, if the path is paced.
-    fn window(&self) -> Option<u64> {
-        Some(self.path.lock().window(self.unreported(0))? / self.copies)
-    }
-
-    /// Returns whether an answer is to several HEARTBEATs, so that it shows what has arrived, and not when.
-    fn answers_together(&self) -> bool {
-        self.is_silent && self.asked_mean > ANSWERED_TOGETHER * 16
-    }
-
-    /// Records an answer.
-    fn note_answer(&mut self, now: Time) {
-        let apart = now.since(core::mem::replace(&mut self.answered_at, now));
-        // A longer time is a pause, or several answers were lost.
-        if !apart.is_zero() && apart <= config::ANSWERS_APART_MAX {
-            self.answers_apart = apart.max(self.answers_apart - self.answers_apart / 8);
-            self.asked_mean += core::mem::take(&mut self.asked).min(ASKED_MAX);
-            self.asked_mean -= self.asked_mean / 16;
-        }
-    }
-}
-
-/// A reader that answers fewer than one in so many HEARTBEATs answers several at once.
-const ANSWERED_TOGETHER: u32 = 3;
-/// No more HEARTBEATs count between two answers.
-const ASKED_MAX: u32 = 64;
-
 /// A position in a writer's samples: everything up to a sample, and fragments of the next.
 pub(super) type Position = (SequenceNumber, u32);
 
 impl Pacing {
     /// Creates the pacing of a writer without readers.
     pub(super) fn new(priority: i32, budget: Duration) -> Self {
-        Self { flow: Flow { number: 0, priority, budget }, ..Self::default() }
+        let marks_max = config::MARKS_MAX;
+        Self { flow: Flow { number: 0, priority, budget }, marks_max, ..Self::default() }
     }
 
     /// Changes for how long other writers may go first.
@@ -200,38 +128,6 @@ impl Pacing {
     #[inline]
     pub(super) fn is_open(&self) -> bool {
         !self.uses.is_empty() && !self.is_paced
-    }
-
-    /// Sets the paths in use: those of reliable readers, or of all if there is none. `destinations`: where a datagram
-    /// is sent.
-    pub(super) fn set_paths(&mut self, proxies: &[ReaderProxy], destinations: &[SocketAddrV4]) {
-        let has_reliable = proxies.iter().any(|proxy| proxy.is_reliable);
-        // What was sent to readers without a path, or to others, does not count on the paths from now on.
-        self.unrecorded = 0;
-        self.is_reliable = has_reliable;
-        let mut before = core::mem::take(&mut self.uses);
-        let mut counted = Vec::new();
-        for proxy in proxies.iter().filter(|proxy| proxy.is_reliable || !has_reliable) {
-            let Some(path) = &proxy.path else { continue };
-            let index = self.uses.iter().position(|known| known.path.is(path)).unwrap_or_else(|| {
-                let kept = before.iter().position(|known| known.path.is(path));
-                let known =
-                    kept.map(|at| before.swap_remove(at)).unwrap_or_else(|| PathUse::new(path, self.flow));
-                self.uses.push(PathUse { copies: 0, is_silent: false, ..known });
-                self.uses.len() - 1
-            });
-            self.uses[index].is_silent |= !proxy.shows_progress();
-            for to in proxy.destinations.iter() {
-                if destinations.contains(to) && !counted.contains(to) {
-                    counted.push(*to);
-                    self.uses[index].copies += 1;
-                }
-            }
-        }
-        // A datagram to a group leaves once for all.
-        self.uses.iter_mut().for_each(|it| it.copies = it.copies.max(1));
-        (self.next_at, self.is_blocked) = (None, false);
-        self.is_paced = self.uses.iter().any(|it| it.path.lock().is_paced());
     }
 
     /// Records what was sent and is not recorded yet.
@@ -345,7 +241,7 @@ impl Pacing {
         for it in self.uses.iter_mut().filter(|it| is_due && it.path.is(path)) {
             it.asked += 1;
             let is_last = it.marks.back().is_none_or(|(last, _)| *last < position);
-            if is_last && position > it.passed && it.marks.len() < config::MARKS_MAX {
+            if is_last && position > it.passed && it.marks.len() < self.marks_max {
                 let mut mark = it.path.lock().mark(now);
                 mark.is_again = true;
                 it.marks.push_back((position, mark));
@@ -461,7 +357,7 @@ impl Pacing {
             patience = patience.max(state.answer_time());
             self.mark_every_bytes = self.mark_every_bytes.max(state.mark_every_bytes());
             // Any answer would pass a mark that the readers have reached.
-            let has_room = marks.len() < config::MARKS_MAX && position > *passed;
+            let has_room = marks.len() < self.marks_max && position > *passed;
             match marks.back_mut() {
                 Some((last, mark)) if *last == position => {
                     mark.repeated_at.get_or_insert(now);

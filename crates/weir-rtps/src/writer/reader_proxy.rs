@@ -1,6 +1,5 @@
 //! What a writer knows about one matched reader (RTPS 2.5, 8.4.7.5).
 
-use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use core::ops::Range;
 use core::time::Duration;
@@ -9,6 +8,7 @@ use weir_wire::{AckNack, Guid, SequenceNumber, VendorId};
 
 use super::go_back::Discards;
 use super::pacing::Position;
+use super::repair_map::RepairMap;
 use super::withheld::Withheld;
 use crate::config;
 use crate::count::is_newer;
@@ -58,6 +58,66 @@ struct Repair {
     is_lost: bool,
 }
 
+/// How many samples, fragments and repairs of a reader are listed at most.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Rooms {
+    samples: usize,
+    fragments: usize,
+    repairs: usize,
+}
+
+impl Rooms {
+    const DEFAULT: Self = Self {
+        samples: config::REORDER_MAX_SAMPLES,
+        fragments: config::REORDER_MAX_SAMPLES,
+        repairs: config::REPAIRS_MAX,
+    };
+
+    fn of(limits: &EndpointLimits) -> Self {
+        let is_large = limits.sample_bytes > config::DATAGRAM_MIN_BYTES / 2;
+        let fragments = limits.sample_bytes.div_ceil(config::DATAGRAM_MIN_BYTES / 2).saturating_mul(2);
+        let samples = limits.samples.min(config::REORDER_MAX_SAMPLES);
+        let fragments = if is_large { fragments } else { 0 }.min(config::REORDER_MAX_SAMPLES);
+        Self { samples, fragments, repairs: 2 * (samples + fragments) + 1 }
+    }
+}
+
+/// The reserved memory for what one reader may request.
+#[derive(Debug)]
+pub(super) struct RequestLists {
+    samples: Vec<SequenceNumber>,
+    fragments: Vec<(SequenceNumber, u32)>,
+    repairs: RepairMap<Repair>,
+    rooms: Rooms,
+}
+
+impl RequestLists {
+    pub(super) fn new(limits: &EndpointLimits) -> Self {
+        let rooms = Rooms::of(limits);
+        Self {
+            samples: Vec::with_capacity(rooms.samples),
+            fragments: Vec::with_capacity(rooms.fragments),
+            repairs: RepairMap::with_room(rooms.repairs),
+            rooms,
+        }
+    }
+
+    /// Returns the memory allocated, in bytes.
+    pub(super) fn allocated(&self) -> usize {
+        self.samples.capacity() * size_of::<SequenceNumber>()
+            + self.fragments.capacity() * size_of::<(SequenceNumber, u32)>()
+            + self.repairs.allocated()
+    }
+
+    /// Returns the memory for one reader, in bytes.
+    pub(super) fn bytes(limits: &EndpointLimits) -> usize {
+        let rooms = Rooms::of(limits);
+        rooms.samples * size_of::<SequenceNumber>()
+            + rooms.fragments * size_of::<(SequenceNumber, u32)>()
+            + RepairMap::<Repair>::bytes(rooms.repairs)
+    }
+}
+
 /// A transmission of what was requested.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct SentAgain {
@@ -80,7 +140,9 @@ pub(super) struct ReaderProxy {
     /// The last fragment of a sample that the reader is known to have reached.
     reached: Position,
     /// Repairs requested on that path.
-    repairs: BTreeMap<Position, Repair>,
+    repairs: RepairMap<Repair>,
+    /// How many samples, fragments and repairs the lists take.
+    rooms: Rooms,
     /// The count of the last HEARTBEAT that the reader had received when it sent its last request, if it says so.
     echoed: Option<u32>,
     /// A repair may be in flight for this time.
@@ -153,7 +215,8 @@ impl ReaderProxy {
             segment_max: config.segment_max,
             path: config.path,
             reached: (start.prev(), 0),
-            repairs: BTreeMap::new(),
+            repairs: RepairMap::default(),
+            rooms: Rooms::DEFAULT,
             echoed: None,
             repair_time: Duration::ZERO,
             fragment_time: Duration::ZERO,
@@ -183,33 +246,38 @@ impl ReaderProxy {
         }
     }
 
-    /// Reserves room for what the reader may request.
-    pub(super) fn reserve(&mut self, limits: &EndpointLimits) {
-        if self.is_reliable {
-            let (samples, fragments) = Self::rooms(limits);
-            self.requested.reserve_exact(samples);
-            self.requested_fragments.reserve_exact(fragments);
-        }
+    /// Uses reserved memory for what the reader may request.
+    pub(super) fn use_lists(&mut self, lists: RequestLists) {
+        let RequestLists { samples, fragments, repairs, rooms } = lists;
+        (self.requested, self.requested_fragments, self.repairs, self.rooms) =
+            (samples, fragments, repairs, rooms);
     }
 
-    /// Returns how many samples and fragments a reader may request.
-    fn rooms(limits: &EndpointLimits) -> (usize, usize) {
-        let is_large = limits.sample_bytes > config::DATAGRAM_MIN_BYTES / 2;
-        let fragments = limits.sample_bytes.div_ceil(config::DATAGRAM_MIN_BYTES / 2).saturating_mul(2);
-        let fragments = if is_large { fragments } else { 0 };
-        (limits.samples.min(config::REORDER_MAX_SAMPLES), fragments.min(config::REORDER_MAX_SAMPLES))
+    /// Takes the reserved memory back.
+    pub(super) fn into_lists(self) -> RequestLists {
+        let (mut samples, mut fragments, mut repairs) =
+            (self.requested, self.requested_fragments, self.repairs);
+        samples.clear();
+        fragments.clear();
+        repairs.clear();
+        RequestLists { samples, fragments, repairs, rooms: self.rooms }
     }
 
-    /// Returns the memory of these lists, in bytes.
-    pub(super) fn request_bytes(limits: &EndpointLimits) -> usize {
-        let (samples, fragments) = Self::rooms(limits);
-        samples * size_of::<SequenceNumber>() + fragments * size_of::<(SequenceNumber, u32)>()
+    /// Returns whether one more sample may be requested. The reader requests it again otherwise.
+    pub(super) fn has_room_for_sample(&self) -> bool {
+        self.requested.len() < self.rooms.samples
+    }
+
+    /// Returns whether one more fragment may be requested.
+    pub(super) fn has_room_for_fragment(&self) -> bool {
+        self.requested_fragments.len() < self.rooms.fragments
     }
 
     /// Returns the memory of these lists as allocated, in bytes.
     pub(super) fn requests_allocated(&self) -> usize {
         self.requested.capacity() * size_of::<SequenceNumber>()
             + self.requested_fragments.capacity() * size_of::<(SequenceNumber, u32)>()
+            + self.repairs.allocated()
     }
 
     /// Returns whether an ACKNACK is newer than all before it. Counts may wrap.
@@ -320,7 +388,7 @@ impl ReaderProxy {
         }
         let is_first = *fragment == 0 && repair.times == 1 && !self.is_discarded(*first);
         let sent_at = repair.sent_at.filter(|_| is_first);
-        self.repairs = self.repairs.split_off(&(self.acknowledged.next(), 0));
+        self.repairs.remove_before(&(self.acknowledged.next(), 0));
         sent_at
     }
 
@@ -331,10 +399,7 @@ impl ReaderProxy {
         }
         let repair_time = if what.1 == 0 { self.repair_time } else { self.fragment_time };
         let echoed = self.echoed;
-        if self.repairs.len() >= config::REPAIRS_MAX && !self.repairs.contains_key(&what) {
-            self.make_room_for_repairs();
-        }
-        let repair = self.repairs.entry(what).or_default();
+        let repair = self.repair(what);
         // A HEARTBEAT that was sent behind it has arrived.
         let is_passed = echoed.is_some_and(|count| count.wrapping_sub(repair.heartbeats).cast_signed() > 0);
         let is_open =
@@ -343,15 +408,23 @@ impl ReaderProxy {
         is_open
     }
 
-    /// Forgets what was sent again, if that is much: a reader that acknowledges nothing may request everything. What
+    /// Returns what is known about a repair.
+    ///
+    /// If much is, it forgets what was sent again: a reader that acknowledges nothing may request everything. What
     /// waits to be sent is in the lists of requests, which are limited, so that this leaves room for many more.
-    fn make_room_for_repairs(&mut self) {
-        self.repairs.retain(|_, repair| repair.waits);
+    fn repair(&mut self, what: Position) -> &mut Repair {
+        if self.repairs.len() >= self.rooms.repairs && !self.repairs.contains_key(&what) {
+            self.repairs.retain(|_, repair| repair.waits);
+            if self.repairs.len() >= self.rooms.repairs {
+                self.repairs.pop_first();
+            }
+        }
+        self.repairs.get_or_insert(what)
     }
 
     /// Returns the memory of what is known about repairs, at most, in bytes.
     pub(super) fn repairs_memory(&self) -> usize {
-        self.repairs.len() * (size_of::<Position>() + size_of::<Repair>()) * 2
+        self.repairs.len() * size_of::<(Position, Repair)>() * 2
     }
 
     /// Returns for how long a repair may be in flight, as far as is known.
@@ -361,15 +434,20 @@ impl ReaderProxy {
 
     /// Records that a sample is to be sent again.
     pub(super) fn await_repair(&mut self, sn: SequenceNumber) {
-        self.repairs.entry((sn, 0)).or_default().waits = true;
+        self.repair((sn, 0)).waits = true;
     }
 
     /// Requests the fragments of a sample that the path did not allow yet. A reader that discards what is behind it is
     /// not to wait until it requests them itself, as others do.
     pub(super) fn await_rest(&mut self, sn: SequenceNumber, fragments: Range<u32>) {
-        for number in fragments.filter(|_| self.discards.is_some()) {
-            self.repairs.entry((sn, number + 1)).or_default().waits = true;
-            self.requested_fragments.push((sn, number));
+        if self.discards.is_none() {
+            return;
+        }
+        for number in fragments {
+            if self.has_room_for_fragment() {
+                self.repair((sn, number + 1)).waits = true;
+                self.requested_fragments.push((sn, number));
+            }
         }
     }
 
@@ -380,13 +458,13 @@ impl ReaderProxy {
 
     /// Returns when a sample, or a part of it, was last sent again.
     pub(super) fn sent_again_at(&self, sn: SequenceNumber) -> Option<Time> {
-        self.repairs.range((sn, 0)..(sn.next(), 0)).filter_map(|(_, repair)| repair.sent_at).max()
+        self.repairs.max_of((sn, 0)..(sn.next(), 0), |repair| repair.sent_at)
     }
 
     /// Records that something requested was lost. Returns the bytes lost, of its `bytes`: each transmission is lost
     /// once, however often it is requested.
     pub(super) fn note_lost(&mut self, what: Position, bytes: u64) -> u64 {
-        let repair = self.repairs.entry(what).or_default();
+        let repair = self.repair(what);
         let was_lost = core::mem::replace(&mut repair.is_lost, true);
         if was_lost { 0 } else { repair.bytes.map_or(bytes, |sent| sent.min(bytes)) }
     }
@@ -406,7 +484,7 @@ impl ReaderProxy {
     /// Records that something requested was sent again, or that it will not be.
     pub(super) fn note_repair(&mut self, what: Position, sent: Option<SentAgain>) {
         if self.path.is_some() {
-            let repair = self.repairs.entry(what).or_default();
+            let repair = self.repair(what);
             repair.waits = false;
             if let Some(SentAgain { at, bytes, heartbeats }) = sent {
                 (repair.sent_at, repair.bytes, repair.is_lost) = (Some(at), Some(bytes), false);
@@ -470,8 +548,7 @@ impl ReaderProxy {
             if sn < there {
                 self.gap_to = Some(there);
                 self.asked_for_past |= !self.wants_history && sn < self.start;
-            } else if self.requested.len() < config::REORDER_MAX_SAMPLES && self.accepts_request(now, (sn, 0))
-            {
+            } else if self.has_room_for_sample() && self.accepts_request(now, (sn, 0)) {
                 self.requested.push(sn);
             }
         }

@@ -1,7 +1,6 @@
 //! Matching: the readers that a writer sends to.
 
 use alloc::sync::Arc;
-use alloc::vec::Vec;
 use core::net::{Ipv4Addr, SocketAddrV4};
 use core::ops::Range;
 
@@ -40,7 +39,9 @@ impl WriterCore {
         self.places.push(reader.guid);
         reserve_one(&mut self.proxies);
         let mut proxy = ReaderProxy::new(reader, is_reliable, wants_history, start);
-        self.config.limits.into_iter().for_each(|limits| proxy.reserve(&limits));
+        if is_reliable {
+            self.request_lists.pop().into_iter().for_each(|lists| proxy.use_lists(lists));
+        }
         self.proxies.push(proxy);
         match &destinations[..] {
             // The common case, where all readers need not be counted.
@@ -54,7 +55,9 @@ impl WriterCore {
             self.plan();
         } else {
             let new = destinations.iter().filter(|address| !self.destinations.contains(address));
-            self.destinations = self.destinations.iter().chain(new).copied().collect();
+            self.addresses.clear();
+            self.addresses.extend(self.destinations.iter().chain(new));
+            self.destinations = self.lists.list(&self.addresses);
         }
         if self.is_last_alike() {
             self.reader_added(now);
@@ -74,6 +77,9 @@ impl WriterCore {
             // The indices behind it have changed.
             self.due.add_all();
             self.hosts_changed(now, &proxy.destinations);
+            if proxy.is_reliable && self.config.limits.is_some() {
+                self.request_lists.push(proxy.into_lists());
+            }
             self.plan();
             self.readers_changed(now);
         }
@@ -150,9 +156,12 @@ impl WriterCore {
 
     /// Chooses anew where samples are sent.
     fn plan(&mut self) {
-        let plan = Plan::new(self.proxies.iter().map(|proxy| (&proxy.destinations, proxy.group)));
-        self.destinations = Arc::from(plan.destinations);
-        self.routes = plan.routes;
+        let (destinations, routes) =
+            (core::mem::take(&mut self.addresses), core::mem::take(&mut self.routes));
+        let readers = self.proxies.iter().map(|proxy| (&proxy.destinations, proxy.group));
+        let plan = Plan { destinations, routes }.of(readers);
+        self.destinations = self.lists.list(&plan.destinations);
+        (self.addresses, self.routes) = (plan.destinations, plan.routes);
     }
 
     /// Returns whether the last reader sets no limits but those of the one before it, as most do in a large domain.
@@ -246,12 +255,16 @@ impl WriterCore {
         let proxies = self.proxies.iter().filter(|proxy| proxy.is_reliable);
         let addresses = proxies.flat_map(|it| it.destinations.iter().map(move |address| (it, address)));
         let at_host = addresses.filter(|(_, address)| *address.ip() == ip);
-        let mut ports: Vec<_> = at_host.map(|(it, address)| (address.port(), !it.wants_history)).collect();
-        ports.sort_unstable();
-        // Of the readers at one address, those that want history come first.
-        ports.dedup_by_key(|(port, _)| *port);
-        let historic = ports.iter().filter(|(_, wants_none)| !wants_none).count();
-        Addresses { all: ports.len() as u64, historic: historic as u64 }
+        let (mut all, mut historic) = (0, 0);
+        for (place, (_, address)) in at_host.clone().enumerate() {
+            // Several readers may be at one address.
+            if at_host.clone().take(place).all(|(_, before)| before != address) {
+                all += 1;
+                historic +=
+                    u64::from(at_host.clone().any(|(it, other)| other == address && it.wants_history));
+            }
+        }
+        Addresses { all, historic }
     }
 
     fn sample_bytes(&mut self) -> SampleBytes {

@@ -25,17 +25,20 @@ use core::ops::Range;
 
 use weir_wire::SequenceNumber;
 
+use super::path_uses::ADDRESSES_MAX;
 use crate::config;
 use crate::outbox::Destinations;
 use crate::time::Time;
 
 /// The accounts of all hosts.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct RepairBudgets {
     hosts: Vec<Host>,
     sent: Sent,
     /// A host that is not in the table may have been forgotten, until this time.
     suspicious_until: Time,
+    /// How many hosts are remembered at which no readers are matched any more.
+    remembered_max: usize,
 }
 
 /// The bytes of a writer's samples.
@@ -119,7 +122,43 @@ struct Sent {
     counted: Option<(SequenceNumber, u64)>,
 }
 
+impl Default for RepairBudgets {
+    fn default() -> Self {
+        Self {
+            hosts: Vec::new(),
+            sent: Sent::default(),
+            suspicious_until: Time::ZERO,
+            remembered_max: config::REPAIR_HOSTS_MAX,
+        }
+    }
+}
+
 impl RepairBudgets {
+    /// Reserves memory for the hosts of so many readers, and remembers as many.
+    pub(super) fn reserve(&mut self, readers: usize) {
+        self.remembered_max = Self::remembered(readers);
+        self.hosts.reserve_exact(Self::rooms(readers));
+    }
+
+    /// Returns the memory that this reserves, in bytes.
+    pub(super) fn bytes(readers: usize) -> usize {
+        Self::rooms(readers).saturating_mul(size_of::<Host>())
+    }
+
+    /// Returns the memory allocated, in bytes.
+    pub(super) fn allocated(&self) -> usize {
+        self.hosts.capacity() * size_of::<Host>()
+    }
+
+    fn remembered(readers: usize) -> usize {
+        config::REPAIR_HOSTS_MAX.min(readers.saturating_mul(4).max(8))
+    }
+
+    fn rooms(readers: usize) -> usize {
+        // One that has moved has two hosts. One more is forgotten after it is counted.
+        readers.saturating_mul(ADDRESSES_MAX).saturating_add(Self::remembered(readers)).saturating_add(2)
+    }
+
     /// Returns the bytes handed out, at least. `unsent` and `next` are the first samples not handed out and not
     /// written, `written` the bytes of all samples, and `begun` the bytes handed out of sample `unsent`. `waiting`:
     /// bytes of the samples from `unsent` on, unless they are too many, and at most. `handed_out`: returns the bytes of
@@ -185,7 +224,7 @@ impl RepairBudgets {
     fn forget(&mut self, now: Time) -> u64 {
         let mut left = self.hosts.iter().filter(|host| host.addresses.all == 0).count();
         let mut forgotten = 0;
-        while left > config::REPAIR_HOSTS_MAX {
+        while left > self.remembered_max {
             let hosts = self.hosts.iter().enumerate().filter(|(_, host)| host.addresses.all == 0);
             let Some((index, _)) = hosts.min_by_key(|(_, host)| host.left_at) else { break };
             let until = self.hosts.swap_remove(index).left_at + config::REPAIR_HOST_MEMORY;

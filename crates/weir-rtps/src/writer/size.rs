@@ -1,22 +1,32 @@
 //! The memory that a writer with a limits table reserves when it is created.
 
+use core::net::SocketAddrV4;
+
+use super::answers::{HOLES_MAX, Hole};
 use super::compose;
 use super::encode::Unkept;
 use super::fragments::LargeSamples;
+use super::heartbeat::SENT_MAX;
 use super::instances::InstancesSize;
-use super::reader_proxy::ReaderProxy;
+use super::pacing::Pacing;
+use super::path_uses::ADDRESSES_MAX;
+use super::reader_proxy::{ReaderProxy, RequestLists};
+use super::repair_budget::RepairBudgets;
 use super::settings::WriterConfig;
+use crate::address_lists::AddressLists;
 use crate::guid_index::GuidIndex;
 use crate::history::HistorySize;
 use crate::limits::EndpointLimits;
+use crate::path::Path;
 use crate::qos::History;
+use crate::time::Time;
 
 /// What a writer reserves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct WriterSize {
     pub(super) history: HistorySize,
     instances: InstancesSize,
-    limits: EndpointLimits,
+    pub(super) limits: EndpointLimits,
     pub(super) samples: usize,
     pub(super) matches: usize,
     /// Longest datagram that is not kept; 0: all are.
@@ -67,17 +77,47 @@ impl WriterSize {
             .saturating_add(self.matches.saturating_mul(size_of::<ReaderProxy>()))
             .saturating_add(GuidIndex::bytes(self.matches))
             .saturating_add(DESTINATIONS_BYTES)
+            .saturating_add(self.bytes_of_matches())
     }
 
-    /// Returns the memory that a matched reader takes besides, in bytes, at most: the lists of what it requests,
-    /// its addresses, and the account of its host.
+    /// Returns the memory of what matched readers request, of their addresses, and of their paths, in bytes.
+    fn bytes_of_matches(&self) -> usize {
+        let of_reader = size_of::<RequestLists>().saturating_add(RequestLists::bytes(&self.limits));
+        let (each, len_max) = self.lists();
+        (self.matches.saturating_mul(of_reader))
+            .saturating_add(Pacing::bytes(self.matches, self.samples))
+            .saturating_add(RepairBudgets::bytes(self.matches))
+            .saturating_add(AddressLists::bytes(each, len_max))
+            .saturating_add(self.addresses().saturating_mul(size_of::<SocketAddrV4>()))
+            .saturating_add(self.holes() * size_of::<Hole>())
+            .saturating_add(SENT_MAX * size_of::<(u32, Time)>())
+    }
+
+    /// Returns the memory that a matched reader takes besides, in bytes, at most: the path to its host.
     #[must_use]
     pub fn match_bytes(&self) -> usize {
-        ReaderProxy::request_bytes(&self.limits) + MATCH_BESIDE_BYTES
+        Path::bytes(1)
+    }
+
+    /// Returns how many lists of addresses there are of each length, and the greatest length.
+    pub(super) fn lists(&self) -> (usize, usize) {
+        (LISTS_EACH, self.addresses().min(LIST_LEN_MAX))
+    }
+
+    /// Returns how many addresses the matched readers have, at most.
+    pub(super) fn addresses(&self) -> usize {
+        self.matches.saturating_mul(ADDRESSES_MAX)
+    }
+
+    /// Returns how many holes an answer has at most.
+    pub(super) fn holes(&self) -> usize {
+        self.samples.saturating_add(2).min(HOLES_MAX + 1)
     }
 }
 
 /// An empty list of destinations: the reference counts.
 const DESTINATIONS_BYTES: usize = 2 * size_of::<usize>();
-/// The addresses of a matched reader in the lists of destinations, and the account of its host.
-const MATCH_BESIDE_BYTES: usize = 512;
+/// The list in use, that which an outbox has kept, and those of readers that are asked or sent to apart.
+const LISTS_EACH: usize = 4;
+/// Longer lists of addresses are allocated when readers are matched: each takes memory for all that are shorter.
+const LIST_LEN_MAX: usize = 32;

@@ -3,24 +3,27 @@
 use alloc::boxed::Box;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
+use core::net::SocketAddrV4;
 
 use weir_wire::submessage::GroupInfo;
 use weir_wire::{Guid, SequenceNumber};
 
+use super::answers::Hole;
 use super::burst::{Burst, OpenBatch};
 use super::compose::{self, Template};
 use super::content_filter::Filters;
 use super::encode::Unkept;
 use super::fragments::{Filling, Fragments, LargeSamples};
 use super::group_repairs::GroupRepairs;
-use super::heartbeat::Heartbeat;
+use super::heartbeat::{Heartbeat, SENT_MAX};
 use super::instances::Instances;
 use super::pacing::Pacing;
-use super::reader_proxy::ReaderProxy;
+use super::reader_proxy::{ReaderProxy, RequestLists};
 use super::repair_budget::RepairBudgets;
 use super::settings::{Configured, WriterConfig};
 use super::size::WriterSize;
 use super::timed::Timed;
+use crate::address_lists::AddressLists;
 use crate::config;
 use crate::due::Due;
 use crate::group::TAG_MAX_BYTES;
@@ -51,6 +54,14 @@ pub struct WriterCore {
     pub(super) has_reliable: bool,
     /// The addresses of all matched readers.
     pub(super) destinations: Destinations,
+    /// Lists of addresses that are used again.
+    pub(super) lists: AddressLists,
+    /// Memory for a list of addresses that is being made.
+    pub(super) addresses: Vec<SocketAddrV4>,
+    /// Memory for the requests of readers that are not matched yet.
+    pub(super) request_lists: Vec<RequestLists>,
+    /// Memory for the holes in one answer.
+    pub(super) holes: Vec<Hole>,
     /// The multicast groups among `destinations`, with their interfaces.
     pub(super) routes: Vec<GroupRoute>,
     pub(super) window: Window,
@@ -164,7 +175,7 @@ impl WriterCore {
         let size = WriterSize::of(&config);
         let timed = Timed::new(&config);
         let datagram_max = datagram_max(&config, u16::MAX);
-        Self {
+        let mut writer = Self {
             template: Template::new(&config),
             is_indirect: config.is_asynchronous || timed.is_some(),
             timed,
@@ -182,6 +193,10 @@ impl WriterCore {
             group_repairs: GroupRepairs::default(),
             has_reliable: false,
             destinations: Arc::from([]),
+            lists: AddressLists::default(),
+            addresses: Vec::new(),
+            request_lists: Vec::new(),
+            holes: Vec::new(),
             routes: Vec::new(),
             window: Window::new(),
             pacing: Pacing::new(config.transport_priority, config.latency_budget),
@@ -213,7 +228,22 @@ impl WriterCore {
             is_closed: false,
             counters: WriterCounters::default(),
             config,
-        }
+        };
+        size.iter().for_each(|size| writer.reserve(size));
+        writer
+    }
+
+    /// Reserves memory for matched readers.
+    fn reserve(&mut self, size: &WriterSize) {
+        let (matches, lists) = (size.matches, size.lists());
+        self.pacing.reserve(matches, size.samples);
+        self.budgets.reserve(matches);
+        self.heartbeat.sent.reserve_exact(SENT_MAX);
+        self.lists = AddressLists::with_room(lists.0, lists.1);
+        self.addresses.reserve_exact(size.addresses());
+        self.holes.reserve_exact(size.holes());
+        self.request_lists.reserve_exact(matches);
+        self.request_lists.extend((0..matches).map(|_| RequestLists::new(&size.limits)));
     }
 
     /// Decides anew whether samples leave by [`WriterCore::write_direct`].
@@ -279,7 +309,8 @@ impl WriterCore {
 
     /// Returns the counters.
     pub fn counters(&self) -> WriterCounters {
-        WriterCounters { blocks_beyond_limits: self.history.blocks_beyond(), ..self.counters }
+        let blocks_beyond_limits = self.history.blocks_beyond() + self.lists.beyond();
+        WriterCounters { blocks_beyond_limits, ..self.counters }
     }
 
     /// Returns the bytes of memory used by the history, the instances, and the accounts of hosts.
@@ -303,8 +334,16 @@ impl WriterCore {
             + self.proxies.capacity() * size_of::<ReaderProxy>()
             + self.places.allocated()
             + self.proxies.iter().map(ReaderProxy::requests_allocated).sum::<usize>()
-            + (2 * size_of::<usize>() + size_of_val(&self.destinations[..]))
-                .next_multiple_of(size_of::<usize>())
+            + self.request_lists.iter().map(RequestLists::allocated).sum::<usize>()
+            + self.request_lists.capacity() * size_of::<RequestLists>()
+            + self.pacing.allocated()
+            + self.budgets.allocated()
+            + self.heartbeat.sent.capacity() * size_of::<(u32, Time)>()
+            + self.lists.allocated()
+            + self.addresses.capacity() * size_of::<SocketAddrV4>()
+            + self.holes.capacity() * size_of::<Hole>()
+            // The empty list of destinations.
+            + 2 * size_of::<usize>()
     }
 
     /// Returns the number of sequence numbers from the oldest sample kept to the newest, including

@@ -119,7 +119,7 @@ impl WriterCore {
             if proxy.requested.is_empty() {
                 let reached = proxy.acknowledged.max(proxy.start.prev());
                 for sn in tail.iter().filter(|sn| **sn > reached) {
-                    if proxy.accepts_request(now, (*sn, 0)) {
+                    if proxy.has_room_for_sample() && proxy.accepts_request(now, (*sn, 0)) {
                         proxy.requested.push(*sn);
                     }
                 }

@@ -2,7 +2,6 @@
 //! single ones.
 
 use alloc::sync::Arc;
-use alloc::vec::Vec;
 use core::ops::Range;
 
 use weir_wire::{EntityId, Heartbeat, SequenceNumber, push};
@@ -287,7 +286,8 @@ impl WriterCore {
                 _ => Arc::clone(&self.destinations),
             };
         }
-        let mut to = Vec::new();
+        let to = &mut self.addresses;
+        to.clear();
         if is_patient || self.proxies.iter().any(|proxy| !is_waited_for(&proxy)) {
             for address in
                 self.proxies.iter().filter(is_waited_for).flat_map(|proxy| proxy.destinations.iter())
@@ -298,11 +298,11 @@ impl WriterCore {
             }
         }
         if !is_patient {
-            return if to.is_empty() { Arc::clone(&self.destinations) } else { Arc::from(to) };
+            return if to.is_empty() { Arc::clone(&self.destinations) } else { self.lists.list(to) };
         }
         let ask_at = now + self.heartbeat.delay;
         self.proxies.iter_mut().filter(|proxy| proxy.ask_at <= now).for_each(|proxy| proxy.ask_at = ask_at);
-        Arc::from(to)
+        self.lists.list(&self.addresses)
     }
 
     /// Replaces a common HEARTBEAT by one for each reader that is waited for, while some reader is not introduced.

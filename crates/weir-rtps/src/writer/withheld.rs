@@ -8,8 +8,6 @@
 //! Only a stream is tested: a writer with more to send, or that has sent much since the last HEARTBEAT. A best-effort
 //! reader at the address of a tested one loses the datagram.
 
-use alloc::sync::Arc;
-use alloc::vec::Vec;
 use core::ops::Range;
 
 use weir_wire::{AckNack, NackFrag, SequenceNumber};
@@ -183,10 +181,11 @@ impl WriterCore {
             return None;
         }
         let answer = path.lock().begin_proof(now);
-        let (mut tested, mut others) = (Vec::new(), Vec::new());
+        let bars_from = now + 2 * answer;
+        let mut others = core::mem::take(&mut self.addresses);
+        others.clear();
         for proxy in &mut self.proxies {
             if is_tested(proxy) {
-                let bars_from = now + 2 * answer;
                 proxy.withheld = Some(Withheld {
                     samples: samples.clone(),
                     fragment,
@@ -194,17 +193,23 @@ impl WriterCore {
                     is_excused: false,
                     is_released: false,
                 });
-                tested.extend(proxy.destinations.iter().copied());
             } else {
                 others.extend(proxy.destinations.iter().copied());
             }
         }
         others.sort_unstable();
         others.dedup();
-        others.retain(|it| !tested.contains(it));
+        // The others at an address of one that is tested are not sent it either.
+        let is_barred = |it: &Withheld| {
+            it.bars_from == bars_from && it.samples == samples && it.fragment == fragment && !it.is_released
+        };
+        let tested = self.proxies.iter().filter(|proxy| proxy.withheld.as_ref().is_some_and(is_barred));
+        others.retain(|it| !tested.clone().any(|proxy| proxy.destinations.contains(it)));
         self.has_withheld = true;
         self.counters.samples_withheld += 1;
-        Some(Arc::from(others))
+        let to = self.lists.list(&others);
+        self.addresses = others;
+        Some(to)
     }
 
     /// Returns when what is withheld is to be sent without a request, if no more is sent until then.
@@ -224,7 +229,11 @@ impl WriterCore {
             withheld.is_released = true;
             let (samples, fragment) = (withheld.samples.clone(), withheld.fragment);
             for sn in (samples.start.0..samples.end.0).map(SequenceNumber) {
-                if proxy.accepts_request(now, (sn, fragment.unwrap_or(0))) {
+                let has_room = match fragment {
+                    None => proxy.has_room_for_sample(),
+                    Some(_) => proxy.has_room_for_fragment(),
+                };
+                if has_room && proxy.accepts_request(now, (sn, fragment.unwrap_or(0))) {
                     match fragment {
                         None => proxy.requested.push(sn),
                         Some(number) => proxy.requested_fragments.push((sn, number - 1)),

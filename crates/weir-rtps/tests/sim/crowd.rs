@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use weir_netsim::{Link, Network};
+use weir_rtps::limits::{EndpointLimits, Limits};
 use weir_rtps::outbox::Outbox;
 use weir_rtps::packing::Packing;
 use weir_rtps::qos::{Qos, Reliability};
@@ -14,6 +15,7 @@ use weir_rtps::time::Time;
 use weir_wire::{EntityId, Message, Submessage};
 
 use crate::live::node::{GROUP, META_PORT, Node, USER_PORT};
+use crate::profile;
 
 const PARTICIPANTS: usize = 24;
 /// Writers and as many readers of each participant, on as many topics.
@@ -44,7 +46,9 @@ impl Crowd {
 
     fn add_participant(&mut self) {
         let number = self.nodes.len() as u8 + 1;
-        let node = Node::new(number, self.now, |_| {});
+        let mut limits = None;
+        let mut node = Node::new(number, self.now, |config| limits = profile::participant(config, LIMITS));
+        node.limits = limits;
         for port in [META_PORT, USER_PORT, GROUP.port()] {
             let socket = SocketAddrV4::new(node.host, port);
             self.network.bind_with_buffer(socket, BUFFER_BYTES);
@@ -198,3 +202,13 @@ fn participants_at_rest_send_announcements_to_all_and_look_at_each_other_rarely(
     let timeouts = crowd.timeouts as f64 / PARTICIPANTS as f64;
     assert!(timeouts <= 20.0, "{timeouts} timeouts per participant in a minute");
 }
+
+/// Room for all.
+const LIMITS: Limits = Limits {
+    participants: PARTICIPANTS,
+    endpoints_per_participant: 2 * TOPICS as usize,
+    writers: TOPICS as usize,
+    readers: TOPICS as usize,
+    endpoint: EndpointLimits { matches: PARTICIPANTS, ..EndpointLimits::SMALL },
+    ..Limits::SMALL
+};

@@ -20,6 +20,7 @@ pub(crate) use judge::{Judge, figures, is_long_run, median, medians};
 pub(crate) use other::Engine;
 
 use crate::cubic::Tcp;
+use crate::profile;
 
 /// A simulation: the network, its hosts, and the time.
 pub(crate) struct Sim {
@@ -106,7 +107,8 @@ impl Sim {
             name: name.to_owned(),
             seed,
             steps: 0,
-            steps_max: 300_000,
+            // Histories with a limits table hold less, so that more is done one by one.
+            steps_max: if profile::IS_SMALL { 3_000_000 } else { 300_000 },
             is_recording: true,
             out: Outbox::new(),
         }
@@ -126,7 +128,8 @@ impl Sim {
     pub(crate) fn add_reader(&mut self, config: impl FnOnce(&mut application::ReaderSetup)) -> usize {
         let mut setup = application::ReaderSetup::new(self.hosts(), self.readers.len());
         config(&mut setup);
-        let host = ReaderHost::new(setup);
+        let longest = self.writers.iter().map(WriterHost::longest).max().unwrap_or(0);
+        let host = ReaderHost::new(setup, longest);
         self.network.bind_with_buffer(host.address, host.receive_buffer as usize);
         if let Some(route) = host.group {
             self.network.join(route.group, host.address);

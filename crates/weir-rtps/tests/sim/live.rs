@@ -8,7 +8,7 @@ use core::time::Duration;
 use std::collections::BTreeMap;
 
 use weir_netsim::{Link, Network};
-use weir_rtps::limits::Limits;
+use weir_rtps::limits::{EndpointLimits, Limits};
 use weir_rtps::qos::{Durability, History, Qos, Reliability};
 use weir_rtps::time::Time;
 use weir_rtps::writer::{Change, ChangeKind};
@@ -61,7 +61,7 @@ pub(crate) struct Live {
 impl Live {
     /// Creates the victim and its peer, which have discovered each other and exchanged samples.
     pub(crate) fn new() -> Self {
-        Self::with_limits(None)
+        Self::with_limits(crate::profile::IS_SMALL.then_some(LIMITS))
     }
 
     /// The same, with a limits table of the victim.
@@ -322,11 +322,17 @@ impl Live {
         assert!(victim.core.memory() <= CORE_MEMORY_MAX, "discovery takes {}", victim.core.memory());
         for (entity, reader) in &victim.readers {
             let memory = reader.memory();
-            assert!(memory <= READER_MEMORY_MAX, "reader {entity} takes {memory} bytes");
+            assert!(
+                memory <= READER_MEMORY_MAX.max(reader.allocated()),
+                "reader {entity} takes {memory} bytes"
+            );
         }
         for (entity, writer) in &victim.writers {
             let memory = writer.memory();
-            assert!(memory <= WRITER_MEMORY_MAX, "writer {entity} takes {memory} bytes");
+            assert!(
+                memory <= WRITER_MEMORY_MAX.max(writer.allocated()),
+                "writer {entity} takes {memory} bytes"
+            );
         }
     }
 
@@ -395,3 +401,9 @@ const READER_MEMORY_MAX: usize = 2 * READER_BYTES + (10 << 20);
 const WRITER_MEMORY_MAX: usize = 16 << 20;
 /// Proxies and pending samples of the builtin endpoints.
 const CORE_MEMORY_MAX: usize = 128 << 20;
+
+/// The limits table of the victim in the small profile.
+const LIMITS: Limits = Limits {
+    endpoint: EndpointLimits { samples: 64, sample_bytes: 151_000, ..EndpointLimits::SMALL },
+    ..Limits::SMALL
+};

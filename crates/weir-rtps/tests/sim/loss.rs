@@ -6,6 +6,7 @@ use weir_netsim::{Link, Loss};
 use weir_rtps::qos::{History, Reliability};
 
 use crate::harness::{Sim, seeds};
+use crate::profile;
 
 /// A link that loses this share of the datagrams, at random or in bursts of four.
 fn lossy(share: f64, is_burst: bool) -> Link {
@@ -109,7 +110,9 @@ fn keep_last_delivers_a_part_in_order_and_the_last_sample() {
                 });
                 sim.run_to_the_end();
                 let taken = sim.readers[0].taken(sim.writers[0].config.guid);
-                assert!(taken.len() > 500 && taken.last() == Some(&1000), "{sim}");
+                // A reader with a limits table holds back fewer samples behind a missing one.
+                let least = if profile::IS_SMALL { 200 } else { 500 };
+                assert!(taken.len() > least && taken.last() == Some(&1000), "{sim}");
             }
         }
     }

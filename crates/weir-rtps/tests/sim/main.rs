@@ -8,6 +8,8 @@
 //! the [sequences](swarm) of faults to `n`. `WEIR_SIM_MATRIX=` prints the [tables](matrix) of links.
 //! There are goals instead of waits and a limit of steps instead of a timeout, so a run only depends
 //! on computing time.
+//!
+//! `tests/sim_small` runs most of it again with the limits tables of the small profile.
 
 mod answers;
 mod asynchronous;
@@ -24,7 +26,6 @@ mod goodput_table;
 mod harness;
 mod hostile;
 mod large_under_loss;
-
 mod late_joiner;
 mod liars;
 mod links;
@@ -35,6 +36,7 @@ mod matrix;
 mod multicast;
 mod partition;
 mod pieces;
+mod profile;
 mod reorder;
 mod repairs;
 mod slow_reader;

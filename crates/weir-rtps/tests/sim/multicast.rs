@@ -8,6 +8,7 @@ use weir_rtps::multicast::GroupRoute;
 use weir_rtps::qos::{History, Reliability};
 
 use crate::harness::{Sim, seeds};
+use crate::profile;
 
 const GROUP: SocketAddrV4 = SocketAddrV4::new(Ipv4Addr::new(239, 255, 0, 1), 7401);
 const ROUTE: GroupRoute = GroupRoute { group: GROUP, interface: Ipv4Addr::new(10, 0, 0, 1) };
@@ -142,7 +143,9 @@ fn what_many_readers_have_lost_is_repaired_by_multicast_once() {
             let counters = sim.writers[0].core.counters();
             // About twenty samples are lost at all readers: by unicast, each would be sent to each.
             let (repaired, multicast) = (counters.samples_repaired, counters.repairs_multicast);
-            assert!((10..=60).contains(&multicast), "{multicast} repairs to the group: {sim}");
+            // A history of 32 samples is sent in less time than the loss lasts.
+            let least = if profile::IS_SMALL { 1 } else { 10 };
+            assert!((least..=60).contains(&multicast), "{multicast} repairs to the group: {sim}");
             assert!(repaired <= 3 * multicast, "{repaired} repairs for {readers} readers: {sim}");
         }
     }

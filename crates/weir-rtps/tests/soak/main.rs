@@ -37,6 +37,10 @@ mod swarm {
     mod participants;
 }
 
+#[path = "../sim/profile.rs"]
+#[expect(dead_code, reason = "shared with the simulations, which use all of it")]
+mod profile;
+
 #[global_allocator]
 static ALLOCATOR: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
 

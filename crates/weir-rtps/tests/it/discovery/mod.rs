@@ -19,6 +19,7 @@ mod two_links;
 mod world;
 
 use core::time::Duration;
+use std::sync::Arc;
 
 use weir_netsim::Loss;
 use weir_rtps::discovery_event::{DiscoveryEvent, TypeDifference};
@@ -71,8 +72,8 @@ fn two_that_start_together_match_both_ways_at_once() {
         assert!(at.since(start) < ms(5), "{:?}", at.since(start));
     }
     let events = world.events(0);
-    let (vendor, name) = (VendorId::WEIR, Some("node".to_owned()));
-    assert!(events.contains(&DiscoveryEvent::ParticipantDiscovered { prefix: prefix(1), vendor, name }));
+    let vendor = VendorId::WEIR;
+    assert!(events.contains(&DiscoveryEvent::ParticipantDiscovered { prefix: prefix(1), vendor }));
     let remotes: Vec<_> =
         events.iter().filter_map(matched).filter(|remote| remote.guid.prefix != prefix(0)).collect();
     assert_eq!(remotes.len(), 2);
@@ -315,7 +316,7 @@ fn topic_type_and_key_must_agree() {
     let inconsistent = |local, node, entity, type_name: &str, difference| DiscoveryEvent::InconsistentTopic {
         local,
         other: Guid::new(prefix(node), entity),
-        type_name: type_name.to_owned(),
+        type_name: Arc::new(type_name.to_owned()),
         difference,
     };
     let events = world.events(0);

@@ -22,6 +22,7 @@ use weir_wire::{EntityId, Guid, GuidPrefix, Timestamp, VendorId};
 
 use super::address;
 use super::other::{Engine, Other};
+use crate::profile;
 
 /// The parameters of a writer's host.
 pub(crate) struct WriterSetup {
@@ -170,7 +171,14 @@ struct Filling {
 }
 
 impl WriterHost {
-    pub(super) fn new(setup: WriterSetup) -> Self {
+    pub(super) fn new(mut setup: WriterSetup) -> Self {
+        let samples = match setup.config.history {
+            History::KeepLast(depth) => u64::from(depth),
+            // One that keeps all for late readers needs room for all.
+            History::KeepAll if setup.config.durability != Durability::Volatile => setup.samples,
+            History::KeepAll => 0,
+        };
+        setup.config.limits = profile::endpoint(samples, longest(setup.samples, setup.size));
         Self {
             address: setup.address,
             core: WriterCore::new(setup.config.clone()),
@@ -190,6 +198,11 @@ impl WriterHost {
             next_write: Time::ZERO,
             is_blocked: false,
         }
+    }
+
+    /// Returns the length of its longest sample.
+    pub(super) fn longest(&self) -> usize {
+        longest(self.samples, self.size)
     }
 
     /// Whether all samples were written.
@@ -264,6 +277,8 @@ impl WriterHost {
         let Some(period) = self.publishes_every.filter(|_| now >= self.next_publish) else { return };
         self.core.handle_timeout(now);
         self.core.poll_published(now, out);
+        // What has left makes room where there is nothing to acknowledge.
+        self.is_blocked &= self.config.reliability == Reliability::Reliable;
         self.next_publish = now + period;
     }
 
@@ -365,6 +380,8 @@ impl WriterHost {
             // What was requested again is not in flight (`config::UNACKNOWLEDGED_WINDOWS`).
             let kept = u64::max(24 << 20, 4 * window) as usize;
             let memory_max = kept + last + config::BLOCKS_SPARE_MAX * config::BLOCK_BYTES;
+            // With a limits table, all of it is reserved.
+            let memory_max = memory_max.max(self.core.allocated());
             assert!(memory <= memory_max, "a history of {memory} bytes for a window of {size}");
             assert!(in_flight <= most, "{in_flight} bytes in flight with a window of {size}");
         }
@@ -410,7 +427,9 @@ pub(crate) struct ReaderHost {
 }
 
 impl ReaderHost {
-    pub(super) fn new(setup: ReaderSetup) -> Self {
+    /// `longest`: the length of the longest sample that it will receive.
+    pub(super) fn new(mut setup: ReaderSetup, longest: usize) -> Self {
+        setup.config.limits = profile::endpoint(0, longest);
         Self {
             address: setup.address,
             core: ReaderCore::new(setup.config.clone()),
@@ -609,7 +628,8 @@ impl ReaderHost {
 
     pub(super) fn check_bounds(&self) {
         let memory = self.core.memory();
-        let max = 2 * self.config.max_bytes + READER_SPARE_MAX;
+        // With a limits table, all of it is reserved.
+        let max = self.core.allocated().max(2 * self.config.max_bytes) + READER_SPARE_MAX;
         assert!(memory <= max, "{} takes {memory} bytes", self.config.guid);
     }
 }
@@ -651,3 +671,8 @@ fn payload(writer: Guid, number: u64, len: usize) -> Vec<u8> {
 
 /// Spare chunks, partly used chunks, and the index.
 const READER_SPARE_MAX: usize = 12 << 20;
+
+/// Returns the length of the longest of so many samples, if a limits table has to know it. Some writers never end.
+fn longest(samples: u64, size: fn(u64) -> usize) -> usize {
+    if profile::IS_SMALL { (1..=samples).map(size).max().unwrap_or(0) } else { 0 }
+}

@@ -15,6 +15,7 @@ use weir_wire::{EntityId, Guid, GuidPrefix, Message, Submessage, Timestamp, Vend
 
 use super::record::Record;
 use crate::live::forge;
+use crate::profile;
 
 const WRITER: Guid = Guid { prefix: GuidPrefix([1; 12]), entity: EntityId::user_writer(1, false) };
 const READER: Guid = Guid { prefix: GuidPrefix([2; 12]), entity: EntityId::user_reader(1, false) };
@@ -88,9 +89,12 @@ impl Pair {
     /// A writer and a reader that do not know each other.
     pub(super) fn new(policies: Policies) -> Self {
         let Policies { writer, reader, history } = policies;
-        let writer = WriterConfig { history, durability: writer.1, ..WriterConfig::new(WRITER, writer.0) };
+        let limits = profile::endpoint(0, 0);
+        let writer =
+            WriterConfig { history, limits, durability: writer.1, ..WriterConfig::new(WRITER, writer.0) };
         let reader = ReaderConfig {
             history: History::KeepAll,
+            limits,
             wants_history: reader.1 != Durability::Volatile,
             ..ReaderConfig::new(READER, reader.0)
         };

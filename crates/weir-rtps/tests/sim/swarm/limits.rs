@@ -9,13 +9,15 @@ pub(super) fn check_memory(node: &Node, swarm: &Swarm) {
     assert!(core <= CORE_MEMORY_MAX, "discovery of {} takes {core} bytes: {swarm}", node.prefix);
     let written = swarm.written_max();
     for (entity, writer) in &node.writers {
-        let (memory, max) = (writer.memory(), WRITER_MEMORY_MAX + written * SAMPLE_MEMORY);
+        // With a limits table, all memory is reserved.
+        let max = writer.allocated().max(WRITER_MEMORY_MAX + written * SAMPLE_MEMORY);
+        let memory = writer.memory();
         assert!(memory <= max, "writer {entity} of {} takes {memory} bytes: {swarm}", node.prefix);
     }
     for (entity, reader) in &node.readers {
         let memory = reader.memory();
         assert!(
-            memory <= READER_MEMORY_MAX,
+            memory <= READER_MEMORY_MAX.max(reader.allocated()),
             "reader {entity} of {} takes {memory} bytes: {swarm}",
             node.prefix
         );

@@ -10,6 +10,7 @@ use core::time::Duration;
 use std::collections::BTreeMap;
 
 use weir_netsim::{Delivery, Link, Loss, Network};
+use weir_rtps::limits::{EndpointLimits, Limits};
 use weir_rtps::qos::{Durability, History, Qos, Reliability};
 use weir_rtps::qos_match;
 use weir_rtps::time::Time;
@@ -21,6 +22,7 @@ use super::fragmenter::Fragmenter;
 use super::limits;
 use crate::live::forge::{self, ATTACKER, BYSTANDER};
 use crate::live::node::{GROUP, META_PORT, Node, USER_PORT};
+use crate::profile;
 
 /// Samples that each writer adds after all faults.
 const LAST_SAMPLES: u64 = 5;
@@ -176,6 +178,7 @@ impl Swarm {
         let (now, lease) = (self.now, self.lease);
         let member = &mut self.members[index];
         let (prefix, host, buffer) = (member.prefix(), member.host(), member.buffer);
+        let mut limits = None;
         member.node = Node::new(member.number, now, |config| {
             config.guid_prefix = prefix;
             config.metatraffic_unicast = vec![SocketAddrV4::new(host, META_PORT)];
@@ -183,7 +186,9 @@ impl Swarm {
             config.lease_duration = lease;
             config.announce_period = lease / 3;
             config.receive_buffer = buffer as u32;
+            limits = profile::participant(config, LIMITS);
         });
+        member.node.limits = limits;
         if member.fragmenter.is_some() {
             member.fragmenter = Some(Fragmenter::default());
         }
@@ -497,3 +502,9 @@ impl core::fmt::Display for Swarm {
         write!(f, "run it again with WEIR_SIM_SEED={}", self.seed)
     }
 }
+
+/// The limits table of the small profile, with room for all samples of writers that keep all for late readers.
+const LIMITS: Limits = Limits {
+    endpoint: EndpointLimits { samples: 16_384, sample_bytes: 128, ..EndpointLimits::SMALL },
+    ..Limits::SMALL
+};

@@ -1,0 +1,171 @@
+//! The paths that a writer uses, with the marks on each.
+
+use alloc::collections::VecDeque;
+use core::net::SocketAddrV4;
+use core::time::Duration;
+
+use weir_wire::SequenceNumber;
+
+use super::pacing::{Pacing, Position};
+use super::reader_proxy::ReaderProxy;
+use crate::config;
+use crate::path::{Flow, Mark, Path, Unreported};
+use crate::time::Time;
+
+/// A path in use by a writer.
+#[derive(Debug)]
+pub(super) struct PathUse {
+    pub(super) path: Path,
+    pub(super) flow: Flow,
+    /// How often a datagram leaves on it: once for each address of the host.
+    pub(super) copies: u64,
+    /// Marks that have not passed, with their positions.
+    pub(super) marks: Marks,
+    /// How far a reader is known to have got.
+    pub(super) passed: Position,
+    /// What would mark the last new samples.
+    pub(super) last: Option<Mark>,
+    /// When something was last sent again.
+    pub(super) repaired_at: Time,
+    /// It takes less now than was to be sent.
+    pub(super) is_limit: bool,
+    /// A reader at its end does not show how far it has got while something is missing, nor within a large sample.
+    pub(super) is_silent: bool,
+    /// When such a reader last answered, and how far apart its answers are.
+    pub(super) answered_at: Time,
+    pub(super) answers_apart: Duration,
+    /// HEARTBEATs since then, and sixteen times how many there are between answers.
+    pub(super) asked: u32,
+    pub(super) asked_mean: u32,
+}
+
+pub(super) type Marks = VecDeque<(Position, Mark)>;
+
+impl PathUse {
+    pub(super) fn new(path: &Path, flow: Flow, marks: Marks) -> Self {
+        Self {
+            path: path.clone(),
+            flow: Flow { number: path.lock().add_flow(), ..flow },
+            copies: 0,
+            marks,
+            passed: (SequenceNumber::ZERO, 0),
+            last: None,
+            repaired_at: Time::ZERO,
+            is_limit: false,
+            is_silent: false,
+            answered_at: Time::ZERO,
+            answers_apart: Duration::ZERO,
+            asked: 0,
+            asked_mean: 0,
+        }
+    }
+
+    /// Returns what its readers do not show, if they do not show all. `large_bytes`: those of large samples.
+    pub(super) fn unreported(&self, large_bytes: u64) -> Option<Unreported> {
+        self.is_silent.then_some(Unreported { large_bytes, answers_apart: self.answers_apart })
+    }
+
+    /// Returns the bytes that the writer may keep, unsent or in flight, if the path is paced.
+    pub(super) fn window(&self) -> Option<u64> {
+        Some(self.path.lock().window(self.unreported(0))? / self.copies)
+    }
+
+    /// Returns whether an answer is to several HEARTBEATs, so that it shows what has arrived, and not when.
+    pub(super) fn answers_together(&self) -> bool {
+        self.is_silent && self.asked_mean > ANSWERED_TOGETHER * 16
+    }
+
+    /// Records an answer.
+    pub(super) fn note_answer(&mut self, now: Time) {
+        let apart = now.since(core::mem::replace(&mut self.answered_at, now));
+        // A longer time is a pause, or several answers were lost.
+        if !apart.is_zero() && apart <= config::ANSWERS_APART_MAX {
+            self.answers_apart = apart.max(self.answers_apart - self.answers_apart / 8);
+            self.asked_mean += core::mem::take(&mut self.asked).min(ASKED_MAX);
+            self.asked_mean -= self.asked_mean / 16;
+        }
+    }
+}
+
+impl Pacing {
+    /// Reserves memory for the paths to so many readers, of a writer with so many samples.
+    pub(super) fn reserve(&mut self, readers: usize, samples: usize) {
+        self.marks_max = Self::marks(samples);
+        self.uses.reserve_exact(readers);
+        self.counted.reserve_exact(readers.saturating_mul(ADDRESSES_MAX));
+        self.spare_marks.reserve_exact(readers);
+        self.spare_marks.extend((0..readers).map(|_| Marks::with_capacity(self.marks_max)));
+    }
+
+    /// Returns the memory that this reserves, in bytes.
+    pub(super) fn bytes(readers: usize, samples: usize) -> usize {
+        let marks = Self::marks(samples).saturating_mul(size_of::<(Position, Mark)>());
+        let of_reader = size_of::<PathUse>() + size_of::<Marks>() + ADDRESSES_MAX * size_of::<SocketAddrV4>();
+        readers.saturating_mul(marks.saturating_add(of_reader))
+    }
+
+    /// Returns the memory allocated, in bytes.
+    pub(super) fn allocated(&self) -> usize {
+        let marks = self.spare_marks.iter().chain(self.uses.iter().map(|it| &it.marks));
+        marks.map(|it| it.capacity() * size_of::<(Position, Mark)>()).sum::<usize>()
+            + self.spare_marks.capacity() * size_of::<Marks>()
+            + self.uses.capacity() * size_of::<PathUse>()
+            + self.counted.capacity() * size_of::<SocketAddrV4>()
+    }
+
+    fn marks(samples: usize) -> usize {
+        config::MARKS_MAX.min(samples.saturating_mul(2).saturating_add(16))
+    }
+
+    /// Sets the paths in use: those of reliable readers, or of all if there is none. `destinations`: where a datagram
+    /// is sent.
+    pub(super) fn set_paths(&mut self, proxies: &[ReaderProxy], destinations: &[SocketAddrV4]) {
+        let has_reliable = proxies.iter().any(|proxy| proxy.is_reliable);
+        // What was sent to readers without a path, or to others, does not count on the paths from now on.
+        self.unrecorded = 0;
+        self.is_reliable = has_reliable;
+        self.counted.clear();
+        // The paths that are used come first, in the order of the readers.
+        let mut used = 0;
+        for proxy in proxies.iter().filter(|proxy| proxy.is_reliable || !has_reliable) {
+            let Some(path) = &proxy.path else { continue };
+            let index = self.uses.iter().position(|known| known.path.is(path)).unwrap_or_else(|| {
+                let marks = self.spare_marks.pop().unwrap_or_default();
+                self.uses.push(PathUse::new(path, self.flow, marks));
+                self.uses.len() - 1
+            });
+            let index = if index >= used {
+                self.uses.swap(index, used);
+                (self.uses[used].copies, self.uses[used].is_silent) = (0, false);
+                used += 1;
+                used - 1
+            } else {
+                index
+            };
+            self.uses[index].is_silent |= !proxy.shows_progress();
+            for to in proxy.destinations.iter() {
+                if destinations.contains(to) && !self.counted.contains(to) {
+                    self.counted.push(*to);
+                    self.uses[index].copies += 1;
+                }
+            }
+        }
+        for mut gone in self.uses.drain(used..) {
+            if self.spare_marks.len() < self.spare_marks.capacity() {
+                gone.marks.clear();
+                self.spare_marks.push(gone.marks);
+            }
+        }
+        // A datagram to a group leaves once for all.
+        self.uses.iter_mut().for_each(|it| it.copies = it.copies.max(1));
+        (self.next_at, self.is_blocked) = (None, false);
+        self.is_paced = self.uses.iter().any(|it| it.path.lock().is_paced());
+    }
+}
+
+/// Addresses of a reader: of two hosts, if it has moved.
+pub(super) const ADDRESSES_MAX: usize = 2;
+/// A reader that answers fewer than one in so many HEARTBEATs answers several at once.
+const ANSWERED_TOGETHER: u32 = 3;
+/// No more HEARTBEATs count between two answers.
+const ASKED_MAX: u32 = 64;
