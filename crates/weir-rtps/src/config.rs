@@ -267,8 +267,8 @@ pub const COHERENT_SAMPLES_MAX: usize = 64 * 1024;
 /// Most sets of a writer that wait at a reader for other writers of their group. If there are more, all are dropped.
 pub const COHERENT_SETS_WAITING_MAX: usize = 4096;
 
-/// Samples received ahead of a gap that a reader keeps per writer; later ones are dropped and repaired. At 1 Gbit/s over
-/// a round trip of 40 ms, 5000 samples of 1 KiB are in flight, and many more behind what was lost twice.
+/// Samples received ahead of a gap that a reader keeps per writer; later ones are dropped and repaired. At 1 Gbit/s
+/// over a round trip of 40 ms, 5000 samples of 1 KiB are in flight, and many more behind what was lost twice.
 pub const REORDER_MAX_SAMPLES: usize = 32_768;
 /// A reader's lists of missing and early samples share room for this many in total...
 pub const REORDER_SHARED_SAMPLES: usize = 128 * 1024;

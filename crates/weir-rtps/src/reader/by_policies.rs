@@ -165,7 +165,8 @@ impl Cache {
         self.note_state(index, key);
     }
 
-    /// Ends the deadline of an instance that is not alive any more: another writer may keep it alive (DDS 1.4, 2.2.3.7).
+    /// Ends the deadline of an instance that is not alive any more: another writer may keep it alive (DDS 1.4,
+    /// 2.2.3.7).
     fn note_end(&mut self, index: u32, key: Key) {
         let instance = self.instances.get(index);
         let is_over = instance.key == key && instance.state != InstanceState::Alive;

@@ -148,7 +148,7 @@ fn a_reader_that_hides_marks_or_invents_them_gains_nothing_and_harms_nobody() {
     let mut judge = Judge::default();
     for link in ["lte,ecn=5ms", "rate=20M,rtt=20ms,queue=256k,ecn=5ms"] {
         let of = |path: fn() -> Path, sees: fn(Ecn) -> Ecn| {
-            // Jitter makes the queue of lte differ from seed to seed by a third: of 21 seeds, medians differ by a tenth.
+            // Jitter makes the queue of lte differ from seed to seed by a third.
             medians(41, |seed| {
                 let shown = run(link, seed, path(), SIZES[0], sees);
                 [shown.goodput, shown.queue_ms, shown.dropped as f64]

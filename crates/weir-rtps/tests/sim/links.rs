@@ -36,8 +36,8 @@ fn needed(len: usize) -> usize {
     if len + HEADERS + 32 <= 1500 { len + HEADERS } else { len + len.div_ceil(FRAGMENT) * FRAGMENT_HEADERS }
 }
 
-/// Returns what a saturated writer delivers in each of the first tenths of a second, as shares of what the link carries,
-/// and the bytes offered per byte needed.
+/// Returns what a saturated writer delivers in each of the first tenths of a second, as shares of what the link
+/// carries, and the bytes offered per byte needed.
 pub(crate) fn tenths(
     name: &str,
     seed: u64,
@@ -138,9 +138,9 @@ const LINKS: [(&str, bool, f64, f64); 7] = [
     ("satellite", true, 0.85, 1.06),
 ];
 
-/// Before, a repair budget that had lost count of what was sent stopped repairs and progress for 25 ms, which looked like
-/// a queue: 0.45 and 0.47 of the first link. On the second, slow start went on to four times its rate, and to 2.4 times
-/// the bytes.
+/// Before, a repair budget that had lost count of what was sent stopped repairs and progress for 25 ms, which looked
+/// like a queue: 0.45 and 0.47 of the first link. On the second, slow start went on to four times its rate, and to 2.4
+/// times the bytes.
 #[test]
 fn the_rate_is_found_before_a_short_queue() {
     for (round_trip_us, queue, count, share_min, offered_max) in
