@@ -9,6 +9,8 @@ use rustix::time::{ClockId, clock_gettime};
 use weir_rtps::time::Time;
 use weir_wire::Timestamp;
 
+use crate::error::{DdsError, Result};
+
 /// Nanoseconds since the host was started; never zero.
 ///
 /// Calls `clock_gettime` directly: `std::time::Instant` and its differences take 50 % longer,
@@ -58,10 +60,20 @@ pub(crate) fn wall_clock_at(time: Time) -> SystemTime {
 /// For samples, which do not refer to their participant.
 static UNIX_NANOS_AT_ZERO: AtomicU64 = AtomicU64::new(0);
 
-/// A wall-clock time as a timestamp; times before 1970 become 1970.
-pub(crate) fn timestamp_of(time: SystemTime) -> Timestamp {
-    let since_epoch = time.duration_since(UNIX_EPOCH).unwrap_or_default();
-    Timestamp::from_unix_nanos(since_epoch.as_nanos() as u64)
+/// A wall-clock time as a timestamp.
+///
+/// # Errors
+/// [`DdsError::BadParameter`]: before 1970 or after 2106, which no RTPS message can carry (RTPS 2.5, 9.3.2.2).
+pub(crate) fn timestamp_of(time: SystemTime) -> Result<Timestamp> {
+    let since_epoch = time.duration_since(UNIX_EPOCH).ok();
+    // The greatest number of seconds stands for times that are not known.
+    since_epoch
+        .filter(|since_epoch| since_epoch.as_secs() < u64::from(u32::MAX))
+        .map(|since_epoch| Timestamp::from_unix_nanos(since_epoch.as_nanos() as u64))
+        .ok_or_else(|| {
+            let text = "a source time stamp is before 1970 or after 2106: RTPS cannot send it";
+            DdsError::BadParameter(text.to_owned())
+        })
 }
 
 #[cfg(test)]
@@ -72,6 +84,15 @@ mod tests {
     fn time_does_not_go_back_and_is_never_zero() {
         let first = now();
         assert!(first.0 > 0 && now() >= first);
+    }
+
+    #[test]
+    fn a_time_that_rtps_cannot_carry_is_refused() {
+        let at = |seconds| UNIX_EPOCH + Duration::from_secs(seconds);
+        assert_eq!(timestamp_of(at(u64::from(u32::MAX) - 1)).unwrap().seconds, u32::MAX - 1);
+        for time in [at(u64::from(u32::MAX)), at((1 << 32) + 5), UNIX_EPOCH - Duration::from_nanos(1)] {
+            assert!(matches!(timestamp_of(time), Err(DdsError::BadParameter(_))), "{time:?}");
+        }
     }
 
     #[test]

@@ -448,14 +448,14 @@ impl<T> DataReader<T> {
         let (driver, endpoint) = (self.inner.driver(), &self.inner.endpoint);
         let until = clock::now() + timeout;
         let is_there = match endpoint.shared_sets.get() {
-            None => driver.receive_until_unread(endpoint, until, strategy),
+            None => driver.receive_until_unread(endpoint, until, strategy, || self.inner.is_closed()),
             // Another reader may have received the end of a set.
             Some(access) => driver.receive_until(Some(until), strategy, || {
                 access.settle();
-                endpoint.core.lock().has_unread()
+                endpoint.core.lock().has_unread() || self.inner.is_closed()
             }),
         };
-        if is_there {
+        if is_there && (!self.inner.is_closed() || endpoint.core.lock().has_unread()) {
             return Ok(());
         }
         driver.check()?;
@@ -486,9 +486,9 @@ impl<T> DataReader<T> {
     pub fn wait_for_historical_data(&self, timeout: Duration) -> Result<()> {
         let (driver, endpoint) = (self.inner.driver(), &self.inner.endpoint);
         driver.check()?;
-        let is_done = || endpoint.core.lock().is_caught_up();
+        let is_done = || endpoint.core.lock().is_caught_up() || self.inner.is_closed();
         if driver.receive_until(Some(clock::now() + timeout), driver.wait, is_done) {
-            return Ok(());
+            return if self.inner.is_closed() { Err(DdsError::AlreadyDeleted("reader")) } else { Ok(()) };
         }
         driver.check()?;
         Err(DdsError::Timeout {
@@ -515,9 +515,13 @@ impl<T> DataReader<T> {
     pub fn wait_for_publications(&self, count: u32, timeout: Duration) -> Result<()> {
         let matched = &self.inner.endpoint.matched;
         let driver = self.inner.driver();
-        let is_done = || driver.has_failed() || matched.lock().current_count >= count;
+        let is_over = || driver.has_failed() || self.inner.is_closed();
+        let is_done = || is_over() || matched.lock().current_count >= count;
         let is_done = driver.wait_for_matches(clock::now() + timeout, is_done);
         driver.check()?;
+        if self.inner.is_closed() {
+            return Err(DdsError::AlreadyDeleted("reader"));
+        }
         if is_done {
             return Ok(());
         }
@@ -859,6 +863,7 @@ impl Inner {
     pub(crate) fn close_for_all(&self) {
         self.close();
         self.endpoint.wake_watching();
+        self.driver().announce_end();
     }
 }
 

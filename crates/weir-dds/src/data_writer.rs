@@ -217,7 +217,7 @@ impl<T: DdsType> DataWriter<T> {
     /// # Errors
     /// As [`DataWriter::write`].
     pub fn write_w_timestamp(&self, sample: &T, timestamp: SystemTime) -> Result<()> {
-        self.write_at(sample, Some(timestamp_of(timestamp)))
+        self.write_at(sample, Some(timestamp_of(timestamp)?))
     }
 
     #[inline]
@@ -367,9 +367,13 @@ impl<T> DataWriter<T> {
     pub fn wait_for_subscriptions(&self, count: u32, timeout: Duration) -> Result<()> {
         let matched = &self.inner.endpoint.matched;
         let driver = self.inner.driver();
-        let is_done = || driver.has_failed() || matched.lock().current_count >= count;
+        let is_over = || driver.has_failed() || self.inner.is_closed();
+        let is_done = || is_over() || matched.lock().current_count >= count;
         let is_done = driver.wait_for_matches(clock::now() + timeout, is_done);
         driver.check()?;
+        if self.inner.is_closed() {
+            return Err(DdsError::AlreadyDeleted("writer"));
+        }
         if is_done {
             return Ok(());
         }

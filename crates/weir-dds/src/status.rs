@@ -243,6 +243,8 @@ pub struct ReaderInactivityStatus {
 
 impl ReaderInactivityStatus {
     pub(crate) fn read(&mut self, total_count: u64, current_count: u32) -> Self {
+        // Another thread may have read a later count meanwhile.
+        let total_count = total_count.max(self.total_count);
         let total_count_change = total_count - self.total_count;
         self.total_count = total_count;
         Self { total_count, total_count_change, current_count }
@@ -270,6 +272,8 @@ pub struct SampleCountStatus {
 
 impl SampleCountStatus {
     pub(crate) fn read(&mut self, total_count: u64) -> Self {
+        // Another thread may have read a later count meanwhile.
+        let total_count = total_count.max(self.total_count);
         let total_count_change = total_count - self.total_count;
         self.total_count = total_count;
         Self { total_count, total_count_change }
@@ -352,6 +356,8 @@ impl Rejected {
         last: Option<(Rejection, Option<[u8; 16]>)>,
     ) -> SampleRejectedStatus {
         let status = &mut self.status;
+        // Another thread may have read later counts meanwhile.
+        let (rejected, malformed) = (rejected.max(self.rejected), malformed.max(self.malformed));
         status.total_count_change = rejected + malformed - status.total_count;
         status.total_count = rejected + malformed;
         if rejected > self.rejected {
@@ -362,5 +368,23 @@ impl Rejected {
         }
         (self.rejected, self.malformed) = (rejected, malformed);
         *status
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_count_that_is_older_than_the_last_one_changes_nothing() {
+        let mut lost = SampleCountStatus::default();
+        assert_eq!(lost.read(6).total_count_change, 6);
+        assert_eq!((lost.read(5).total_count_change, lost.read(7).total_count_change), (0, 1));
+        let mut inactive = ReaderInactivityStatus::default();
+        assert_eq!((inactive.read(2, 1).total_count_change, inactive.read(1, 1).total_count_change), (2, 0));
+        let mut rejected = Rejected::default();
+        let mut change =
+            |rejections, malformed| rejected.read(rejections, malformed, None).total_count_change;
+        assert_eq!((change(3, 2), change(2, 2), change(3, 3)), (5, 0, 1));
     }
 }

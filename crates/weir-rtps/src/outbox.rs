@@ -195,9 +195,10 @@ impl Outbox {
 }
 
 /// Returns the memory of an empty list, if it is more than [`config::DISCOVERY_BUFFER_BYTES`].
+#[inline(never)]
 pub(crate) fn shrink<T>(list: &mut Vec<T>) {
     if list.is_empty() && list.capacity() * size_of::<T>() > config::DISCOVERY_BUFFER_BYTES {
-        *list = Vec::new();
+        list.shrink_to_fit();
     }
 }
 

@@ -354,6 +354,7 @@ impl Inner {
         self.driver().routes.change(|table| _ = table.writers.remove(&entity));
         // Other handles may still be there.
         self.endpoint.lane.close();
+        self.driver().announce_end();
         outcome
     }
 

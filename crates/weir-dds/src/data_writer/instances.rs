@@ -45,7 +45,7 @@ impl<T: DdsType> DataWriter<T> {
     /// # Errors
     /// As [`DataWriter::dispose`].
     pub fn dispose_w_timestamp(&self, sample: &T, timestamp: SystemTime) -> Result<()> {
-        self.change(&self.key_of(sample)?, ChangeKind::Disposed, Some(timestamp_of(timestamp)))
+        self.change(&self.key_of(sample)?, ChangeKind::Disposed, Some(timestamp_of(timestamp)?))
     }
 
     /// Disposes a registered instance, see [`DataWriter::dispose`].
@@ -164,7 +164,7 @@ impl<T: DdsType> DataWriter<T> {
     /// As [`DataWriter::unregister_instance`].
     pub fn unregister_instance_w_timestamp(&self, sample: &T, timestamp: SystemTime) -> Result<()> {
         let handle = InstanceHandle(instance_of(sample)?);
-        self.unregister(handle, &self.key_of(sample)?, Some(timestamp_of(timestamp)))
+        self.unregister(handle, &self.key_of(sample)?, Some(timestamp_of(timestamp)?))
     }
 
     /// Unregisters a registered instance, see [`DataWriter::unregister_instance`].

@@ -100,7 +100,10 @@ impl<T: DdsType> Loan<T> {
     /// # Errors
     /// As [`Loan::write`].
     pub fn write_w_timestamp(self, timestamp: SystemTime) -> std::result::Result<(), NotWritten<T>> {
-        self.write_at(Some(timestamp_of(timestamp)))
+        match timestamp_of(timestamp) {
+            Ok(timestamp) => self.write_at(Some(timestamp)),
+            Err(error) => Err(NotWritten { error, loan: Box::new(self) }),
+        }
     }
 
     fn write_at(mut self, timestamp: Option<Timestamp>) -> std::result::Result<(), NotWritten<T>> {

@@ -45,7 +45,7 @@ impl<T: DdsType> DataWriter<T> {
     /// # Errors
     /// As [`DataWriter::write_serialized`].
     pub fn write_serialized_w_timestamp(&self, payload: &[u8], timestamp: SystemTime) -> Result<()> {
-        self.write_serialized_at(payload, Some(timestamp_of(timestamp)))
+        self.write_serialized_at(payload, Some(timestamp_of(timestamp)?))
     }
 
     fn write_serialized_at(&self, payload: &[u8], timestamp: Option<Timestamp>) -> Result<()> {

@@ -58,6 +58,12 @@ impl Driver {
         }
     }
 
+    /// Lets the threads that wait for an endpoint notice that it was closed.
+    pub(crate) fn announce_end(&self) {
+        self.announce_discovery();
+        self.channel.announce_change();
+    }
+
     /// Continues a panic in discovery. It is the participant's failure, even if it is in a thread of the application:
     /// the thread of the timers, which holds nothing that the end needs, ends the participant.
     #[cold]

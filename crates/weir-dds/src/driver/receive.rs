@@ -54,14 +54,16 @@ impl Driver {
         self.receive_for(None, deadline, strategy, is_done)
     }
 
-    /// Receives until `reader` has unread samples, or until `deadline`. Returns whether it has.
+    /// Receives until `reader` has unread samples or is closed, or until `deadline`. Returns whether it has, or is.
     pub(crate) fn receive_until_unread(
         &self,
         reader: &ReaderEndpoint,
         deadline: Time,
         strategy: WaitStrategy,
+        is_closed: impl Fn() -> bool,
     ) -> bool {
-        self.receive_for(Some(reader), Some(deadline), strategy, || reader.core.lock().has_unread())
+        let is_done = || reader.core.lock().has_unread() || is_closed();
+        self.receive_for(Some(reader), Some(deadline), strategy, is_done)
     }
 
     #[inline]

@@ -1,9 +1,11 @@
 //! Closing entities instead of dropping them.
 
+use std::time::Duration;
+
 use weir_dds::{DataReaderQos, DataWriterQos, DdsError, InstanceState, PublishMode};
 
 use crate::support::{
-    DEADLINE, Keyed, Numbered, World, lossless_reader, lossless_writer, matched, pair, take_exactly,
+    DEADLINE, Keyed, Numbered, World, lossless_reader, lossless_writer, matched, pair, settings, take_exactly,
 };
 
 #[test]
@@ -68,4 +70,29 @@ fn a_participant_is_closed_only_without_other_handles() {
     assert!(matches!(participant.close(), Err(DdsError::PreconditionNotMet(_))));
     drop(writer);
     handle.close().unwrap();
+}
+
+/// Before, the first wait lasted for ever, and the others until their time was over.
+#[test]
+fn who_waits_for_an_entity_notices_that_it_is_closed() {
+    for is_polled in [false, true] {
+        let world = World::new();
+        let threads = if is_polled { settings().without_threads() } else { settings() };
+        let participant = world.participant_with(threads);
+        let writer = world.writer::<Keyed>(&participant, DataWriterQos::default());
+        let reader = world.reader::<Keyed>(&participant, DataReaderQos::default());
+        std::thread::scope(|scope| {
+            let waits = [
+                scope.spawn(|| reader.wait_for_data(Duration::MAX)),
+                scope.spawn(|| reader.wait_for_publications(2, Duration::MAX)),
+                scope.spawn(|| writer.wait_for_subscriptions(2, Duration::MAX)),
+            ];
+            reader.close().unwrap();
+            writer.close().unwrap();
+            for wait in waits {
+                let outcome = wait.join().unwrap();
+                assert!(matches!(outcome, Err(DdsError::AlreadyDeleted(_))), "{outcome:?}");
+            }
+        });
+    }
 }

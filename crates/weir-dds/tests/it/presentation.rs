@@ -279,7 +279,7 @@ fn without_order_each_reader_with_samples_is_named_once() {
     for value in 0..2 {
         three.writers[1].write(&Keyed { id: 1, value }).unwrap();
     }
-    three.readers[1].wait_for_data(DEADLINE).unwrap();
+    three.writers[1].wait_for_acknowledgments(DEADLINE).unwrap();
     let with = |states| three.subscriber.datareaders(states).iter().map(DataReader::guid).collect::<Vec<_>>();
     let expected = vec![three.readers[1].guid()];
     assert_eq!((with(States::NOT_READ), with(States::READ)), (expected.clone(), Vec::new()));

@@ -25,13 +25,20 @@ pub enum InstanceState {
 /// assert!(fresh.contains(false, true, InstanceState::NotAliveDisposed));
 /// assert!(!fresh.contains(false, true, InstanceState::Alive));
 /// assert!(!fresh.contains(true, true, InstanceState::NotAliveDisposed));
+/// assert_eq!(States::ANY | States::READ, States::ANY);
 /// ```
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct States(u8);
+
+impl Default for States {
+    fn default() -> Self {
+        Self::ANY
+    }
+}
 
 impl States {
     /// Every state.
-    pub const ANY: Self = Self(0);
+    pub const ANY: Self = Self(0b111_1111);
     /// Samples that were read.
     pub const READ: Self = Self(1);
     /// Samples that were not read.
@@ -62,7 +69,7 @@ impl States {
     /// that were accessed.
     #[must_use]
     pub fn may_follow_access(self) -> bool {
-        self.0 & (Self::READ.0 | Self::NOT_NEW.0) != 0
+        self != Self::ANY && self.0 & (Self::READ.0 | Self::NOT_NEW.0) != 0
     }
 
     /// Whether the mask includes a sample in these states.
