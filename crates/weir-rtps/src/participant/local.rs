@@ -2,6 +2,7 @@
 
 use alloc::string::String;
 use alloc::sync::Arc;
+use alloc::vec::Vec;
 use core::net::SocketAddrV4;
 
 use weir_wire::{EntityId, Guid};
