@@ -108,8 +108,10 @@ pub const PROOF_FRAGMENTS: u32 = 128;
 /// Cyclone DDS keeps so many samples behind a missing one, and names no more in a request, unless it is configured
 /// otherwise (`PrimaryReorderMaxSamples`).
 pub const CYCLONE_KEEPS_SAMPLES: i64 = 128;
-/// A writer remembers no more repairs for a reader than this.
-pub const REPAIRS_MAX: usize = 24 * 1024;
+/// Samples, and fragments, that a reader has requested and that were not sent again yet. It requests more again.
+pub const REQUESTED_MAX: usize = 8192;
+/// A writer remembers no more repairs for a reader than this: what waits to be sent is much less.
+pub const REPAIRS_MAX: usize = 3 * REQUESTED_MAX;
 /// A writer that sends again what such a reader has discarded does not do so again for this time per sample: ten times
 /// what it costs.
 pub const GOING_BACK_TIME: Duration = Duration::from_micros(1);
@@ -251,11 +253,11 @@ pub const LARGE_DOMAIN: usize = 64;
 /// It does so for this time for each participant...
 pub const GATHERING_TIME: Duration = Duration::from_micros(200);
 /// ... and for no more than this.
-pub const GATHERING_TIME_MAX: Duration = Duration::from_millis(50);
+pub const GATHERING_TIME_MAX: Duration = Duration::from_millis(20);
 /// When no participant was discovered or lost for this time, a large domain is at rest.
 pub const CALM_AFTER: Duration = Duration::from_secs(5);
 /// At rest, announcements to the multicast group gather for this time. What is sent to a participant itself does not.
-pub const CALM_PAUSE: Duration = Duration::from_millis(100);
+pub const CALM_PAUSE: Duration = Duration::from_millis(50);
 /// Maximum number of preemptive ACKNACKs. After that, the builtin endpoints send one for each
 /// announcement of the participant.
 pub const PREEMPTIVE_ACKNACKS_MAX: u32 = 10;

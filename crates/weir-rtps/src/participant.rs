@@ -43,6 +43,7 @@ mod local_endpoint;
 mod matching;
 mod news;
 mod observed;
+mod pair_map;
 mod path_size;
 mod reachability;
 mod receive;
@@ -306,9 +307,9 @@ impl ParticipantCore {
     /// zero in a small domain.
     #[must_use]
     pub fn gathering(&self, now: Time) -> Gathering {
-        let participants = self.remotes.len();
-        let is_calm = self.validation.unanswered == 0
-            && now.since(self.membership_changed_at) >= crate::config::CALM_AFTER;
+        // Those that never answer may be forged.
+        let participants = self.remotes.len() - self.validation.unanswered;
+        let is_calm = now.since(self.membership_changed_at) >= crate::config::CALM_AFTER;
         if participants < crate::config::LARGE_DOMAIN {
             Gathering::default()
         } else if is_calm {

@@ -150,10 +150,11 @@ fn receive_metatraffic(
             }
             count = if count < limit { 0 } else { receive(batch) };
             if count == 0 {
-                break;
+                return core.gathering(now);
             }
         }
-        core.gathering(now)
+        // More is waiting, and the socket's buffer is limited.
+        Gathering::default()
     });
     Some(gathering)
 }

@@ -10,6 +10,7 @@ use alloc::vec::Vec;
 use weir_wire::{EntityId, Guid, GuidPrefix};
 
 use super::local_endpoint::Pair;
+use super::pair_map::PairMap;
 use crate::budget::Counts;
 use crate::config;
 use crate::discovery_event::{DiscoveryEvent, TypeDifference};
@@ -23,7 +24,7 @@ pub(super) type PairKey = (EntityId, Guid);
 /// The relations of all pairs, and what the driver knows of them.
 #[derive(Debug, Default)]
 pub(super) struct News {
-    pairs: SortedMap<PairKey, PairState>,
+    pairs: PairMap<PairKey, PairState>,
     queue: VecDeque<Queued>,
     /// Room for more queued entries is returned: those that a limits table reserves stay.
     kept: usize,
@@ -70,7 +71,8 @@ impl News {
     pub(super) fn new(table: Option<&Limits>) -> Self {
         let (pairs, queued) = table.map_or((0, 0), Self::rooms);
         let kept = queued.max(config::DISCOVERY_BUFFER_BYTES / size_of::<Queued>());
-        Self { pairs: SortedMap::with_room(pairs), queue: VecDeque::with_capacity(queued), kept }
+        let pairs = if table.is_some() { PairMap::with_room(pairs) } else { PairMap::default() };
+        Self { pairs, queue: VecDeque::with_capacity(queued), kept }
     }
 
     fn rooms(limits: &Limits) -> (usize, usize) {

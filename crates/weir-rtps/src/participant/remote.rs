@@ -121,7 +121,6 @@ impl ParticipantCore {
         };
         self.observe(Guid::new(prefix, EntityId::PARTICIPANT));
         self.validation.unanswered += 1;
-        self.membership_changed_at = now;
         let remote = self.remotes.get_or_insert_with(prefix, || remote);
         let at = remote.next_look();
         self.deadlines.look_by(prefix, &mut remote.due_at, at);
@@ -266,6 +265,7 @@ impl ParticipantCore {
         let Some(remote) = self.remotes.get_mut(&prefix) else { return };
         remote.has_answered = true;
         self.validation.unanswered -= 1;
+        self.membership_changed_at = now;
         let mut next = self.first_endpoint(prefix);
         while let Some(entity) = next {
             self.refresh_endpoint(prefix, entity);
@@ -278,7 +278,9 @@ impl ParticipantCore {
     /// Removes a participant and all its endpoints.
     pub(super) fn participant_lost(&mut self, now: Time, prefix: GuidPrefix) {
         let Some(mut remote) = self.remotes.remove(&prefix) else { return };
-        self.membership_changed_at = now;
+        if remote.has_answered {
+            self.membership_changed_at = now;
+        }
         self.deadlines.remove(prefix, remote.due_at);
         self.validation.unanswered -= usize::from(!remote.has_answered);
         self.remote_endpoints -= remote.endpoints.len();

@@ -115,12 +115,12 @@ impl ReaderProxy {
     ) -> bool {
         let Some(it) = self.discards.as_mut().filter(|_| from < unsent) else { return false };
         (it.from, it.to) = (from, unsent);
-        let samples = (unsent.0 - from.0).min(config::REORDER_MAX_SAMPLES as i64);
+        let samples = (unsent.0 - from.0).min(config::REQUESTED_MAX as i64);
         it.next_at = now + config::GOING_BACK_TIME * samples as u32;
         self.requested.retain(|sn| *sn < from);
         self.requested_fragments.retain(|(sn, _)| *sn < from);
         let again = self.requested.len();
-        for sn in (from.0..unsent.0).map(SequenceNumber).take(config::REORDER_MAX_SAMPLES) {
+        for sn in (from.0..unsent.0).map(SequenceNumber).take(config::REQUESTED_MAX) {
             let is_late = before.is_none_or(|before| self.sent_again_at(sn).is_none_or(|at| at < before));
             if is_late && self.has_room_for_sample() {
                 self.requested.push(sn);

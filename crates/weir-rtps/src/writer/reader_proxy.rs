@@ -68,16 +68,16 @@ pub(super) struct Rooms {
 
 impl Rooms {
     const DEFAULT: Self = Self {
-        samples: config::REORDER_MAX_SAMPLES,
-        fragments: config::REORDER_MAX_SAMPLES,
+        samples: config::REQUESTED_MAX,
+        fragments: config::REQUESTED_MAX,
         repairs: config::REPAIRS_MAX,
     };
 
     fn of(limits: &EndpointLimits) -> Self {
         let is_large = limits.sample_bytes > config::DATAGRAM_MIN_BYTES / 2;
         let fragments = limits.sample_bytes.div_ceil(config::DATAGRAM_MIN_BYTES / 2).saturating_mul(2);
-        let samples = limits.samples.min(config::REORDER_MAX_SAMPLES);
-        let fragments = if is_large { fragments } else { 0 }.min(config::REORDER_MAX_SAMPLES);
+        let samples = limits.samples.min(config::REQUESTED_MAX);
+        let fragments = if is_large { fragments } else { 0 }.min(config::REQUESTED_MAX);
         Self { samples, fragments, repairs: 2 * (samples + fragments) + 1 }
     }
 }
