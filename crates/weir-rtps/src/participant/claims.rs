@@ -5,8 +5,8 @@
 //! at its known addresses.
 //!
 //! A claim from a new host therefore waits for [`CLAIM_TIME`](super::claim::CLAIM_TIME). Meanwhile both hosts are asked
-//! with HEARTBEATs, which every engine answers. If nothing arrives from the known host, the claim holds. If both answer,
-//! the new address is used beside the known one. A goodbye from a new host waits in the same way.
+//! with HEARTBEATs, which every engine answers. If nothing arrives from the known host, the claim holds. If both
+//! answer, the new address is used beside the known one. A goodbye from a new host waits in the same way.
 
 use alloc::sync::Arc;
 use core::net::Ipv4Addr;
