@@ -272,6 +272,8 @@ pub const COHERENT_SETS_WAITING_MAX: usize = 4096;
 /// Samples received ahead of a gap that a reader keeps per writer; later ones are dropped and repaired. At 1 Gbit/s
 /// over a round trip of 40 ms, 5000 samples of 1 KiB are in flight, and many more behind what was lost twice.
 pub const REORDER_MAX_SAMPLES: usize = 32_768;
+/// The same for a reader whose cache could not hold so many.
+pub const REORDER_LEAST_SAMPLES: usize = 8192;
 /// A reader's lists of missing and early samples share room for this many in total...
 pub const REORDER_SHARED_SAMPLES: usize = 128 * 1024;
 /// ... and beyond that each writer has room for this many. A thousand writers that announce samples

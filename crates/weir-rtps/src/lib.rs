@@ -65,6 +65,7 @@ pub mod qos_match;
 mod qos_parameters;
 pub mod reader;
 pub mod receiver;
+mod reservable_map;
 pub mod sedp;
 mod sorted_map;
 pub mod spdp;

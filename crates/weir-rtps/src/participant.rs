@@ -43,7 +43,6 @@ mod local_endpoint;
 mod matching;
 mod news;
 mod observed;
-mod pair_map;
 mod path_size;
 mod reachability;
 mod receive;

@@ -168,6 +168,7 @@ impl ReaderCore {
         let is_reliable = writer.reliable && self.config.reliability == Reliability::Reliable;
         let departed = self.departed.remove(writer.guid);
         let mut proxy = WriterProxy::new(now, writer, is_reliable);
+        proxy.changes.limit_to(self.config.max_bytes);
         if let (Some(limits), Some(list)) = (self.config.limits, self.spare_lists.pop()) {
             proxy.changes.use_list(list, limits.early_samples);
         }

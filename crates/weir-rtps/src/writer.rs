@@ -72,7 +72,6 @@ mod reader_proxy;
 mod readers;
 mod refusal;
 mod repair_budget;
-mod repair_map;
 mod service;
 mod settings;
 mod size;

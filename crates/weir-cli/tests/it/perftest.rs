@@ -191,8 +191,8 @@ fn threads_that_read_take_samples_and_echoes() {
     let file = folder.path().join("latencies.csv");
     let (published, received) = pair(
         &format!(
-            "-useReadThread -scan 100:200 -numIter 2000 -latencyCount 10 -batchSize 0 -noPrint -noOutputHeaders \
-             -latencyFile {}",
+            "-useReadThread -scan 100:200 -numIter 2000 -latencyCount 10 -pubRate 2000:sleep -batchSize 0 -noPrint \
+             -noOutputHeaders -latencyFile {}",
             file.display()
         ),
         "-useReadThread -waitsetEventCount 3 -noPrint -noOutputHeaders",
@@ -205,8 +205,8 @@ fn threads_that_read_take_samples_and_echoes() {
             assert!(row[1] > 0.0 && (at == 0 || row[1] == 2000.0), "{row:?}");
         }
     }
-    // All pings except the first of each size, line by line as RTI Perftest writes them. Echoes that are still in
-    // flight when a size ends do not count: on a busy machine, these may be many.
+    // All pings except the first of each size, line by line as RTI Perftest writes them. An echo that is still in
+    // flight when a size ends does not count; at this rate, none waits behind many samples.
     let text = std::fs::read_to_string(file).unwrap();
     let lines: Vec<&str> = text.lines().collect();
     let runs: Vec<&[&str]> = lines.split_inclusive(|line| line.is_empty()).collect();
@@ -214,7 +214,7 @@ fn threads_that_read_take_samples_and_echoes() {
     for run in runs {
         assert_eq!((run[0], run[run.len() - 1]), ("Sample Number, Value", ""));
         let rows = &run[1..run.len() - 1];
-        assert!((1..=199).contains(&rows.len()), "{text}");
+        assert!((190..=199).contains(&rows.len()), "{text}");
         for (number, row) in rows.iter().enumerate() {
             assert!(row.starts_with(&format!("{number}, ")), "{row}");
         }

@@ -10,13 +10,12 @@ use alloc::vec::Vec;
 use weir_wire::{EntityId, Guid, GuidPrefix};
 
 use super::local_endpoint::Pair;
-use super::pair_map::PairMap;
 use crate::budget::Counts;
 use crate::config;
 use crate::discovery_event::{DiscoveryEvent, TypeDifference};
 use crate::limits::Limits;
 use crate::qos::PolicySet;
-use crate::sorted_map::SortedMap;
+use crate::reservable_map::ReservableMap;
 
 /// A local endpoint and another one of its topic.
 pub(super) type PairKey = (EntityId, Guid);
@@ -24,7 +23,7 @@ pub(super) type PairKey = (EntityId, Guid);
 /// The relations of all pairs, and what the driver knows of them.
 #[derive(Debug, Default)]
 pub(super) struct News {
-    pairs: PairMap<PairKey, PairState>,
+    pairs: ReservableMap<PairKey, PairState>,
     queue: VecDeque<Queued>,
     /// Room for more queued entries is returned: those that a limits table reserves stay.
     kept: usize,
@@ -71,7 +70,7 @@ impl News {
     pub(super) fn new(table: Option<&Limits>) -> Self {
         let (pairs, queued) = table.map_or((0, 0), Self::rooms);
         let kept = queued.max(config::DISCOVERY_BUFFER_BYTES / size_of::<Queued>());
-        let pairs = if table.is_some() { PairMap::with_room(pairs) } else { PairMap::default() };
+        let pairs = if table.is_some() { ReservableMap::with_room(pairs) } else { ReservableMap::default() };
         Self { pairs, queue: VecDeque::with_capacity(queued), kept }
     }
 
@@ -83,7 +82,7 @@ impl News {
     /// Returns the memory for the relations of a limits table, in bytes.
     pub(super) fn bytes(limits: &Limits) -> usize {
         let (pairs, queued) = Self::rooms(limits);
-        SortedMap::<PairKey, PairState>::bytes(pairs)
+        ReservableMap::<PairKey, PairState>::bytes(pairs)
             .saturating_add(queued.saturating_mul(size_of::<Queued>()))
     }
 

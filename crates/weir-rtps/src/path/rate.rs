@@ -44,6 +44,7 @@ pub(super) struct Rate {
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Phase {
     /// Sends more from flight to flight, at the rate that the bottleneck carries, or more unless that is the most.
+    /// `carried`: the bytes per second of the last flight that arrived.
     Start { flight: u64, is_most: bool, carried: f64 },
     /// Looks for more.
     Probe,
@@ -357,17 +358,17 @@ fn cruise_rounds(now: Time) -> u32 {
 const RATES_KEPT: usize = 12;
 /// In one round the bottleneck grows and shrinks at most by these factors.
 const RISE_MAX: f64 = 1.5;
-/// From flight to flight, what may be in flight grows by this factor, ...
+/// From flight to flight, what may be in flight grows by this factor...
 const START_RISE: u64 = 16;
-/// ... and by this if the last took so long to arrive that no pause of a host can have pushed it together, ...
+/// ... and by this if the last took so long to arrive that no pause of a host can have pushed it together...
 const START_RISE_SURE: u64 = 64;
 const START_SURE_NS: u64 = 8_000_000;
 /// ... and by this while more may be carried: what is sent twice too fast overflows a queue of half of it.
 const START_RISE_BLIND: u64 = 4;
+/// This share is sent of what seems to be carried.
+const START_SHARE: f64 = 0.9;
 /// What is sent twice as fast and arrives less than so many times as fast as before has found the bottleneck.
 const START_GROWTH_MIN: f64 = 1.25;
-/// ... and this share is sent of what seems to be carried.
-const START_SHARE: f64 = 0.9;
 /// If more than this is lost meanwhile, it was sent faster than the bottleneck carries.
 const START_LOSS_MAX: f64 = 0.5;
 const FALL_MAX: f64 = 0.7;

@@ -4,6 +4,7 @@ use alloc::collections::VecDeque;
 
 use weir_wire::{Gap, SequenceNumber};
 
+use super::entries::cost;
 use super::stored::StoredSample;
 use crate::config;
 use crate::time::Time;
@@ -46,6 +47,8 @@ pub(super) struct ChangesFromWriter {
     leap: Option<Leap>,
     /// Number of samples that may be listed, if memory for them was reserved.
     room: Option<usize>,
+    /// Number of samples that may be listed otherwise.
+    most: usize,
 }
 
 /// Samples that were skipped because the writer does not have them any more, by its own account or in its name.
@@ -70,6 +73,7 @@ impl ChangesFromWriter {
             overstated_since: None,
             leap: None,
             room: None,
+            most: config::REORDER_MAX_SAMPLES,
         }
     }
 
@@ -104,7 +108,7 @@ impl ChangesFromWriter {
         if let Some(room) = self.room {
             room
         } else if listed < config::REORDER_SHARED_SAMPLES {
-            config::REORDER_MAX_SAMPLES
+            self.most
         } else {
             self.list.len().max(config::REORDER_MIN_SAMPLES)
         }
@@ -301,9 +305,15 @@ impl ChangesFromWriter {
 
     /// Expects the sample `first` next, and keeps memory that was reserved.
     pub(super) fn restart(&mut self, first: SequenceNumber) {
-        let (mut list, room) = (core::mem::take(&mut self.list), self.room);
+        let (mut list, room, most) = (core::mem::take(&mut self.list), self.room, self.most);
         list.clear();
-        *self = Self { list: if room.is_some() { list } else { VecDeque::new() }, room, ..Self::from(first) };
+        let list = if room.is_some() { list } else { VecDeque::new() };
+        *self = Self { list, room, most, ..Self::from(first) };
+    }
+
+    /// Lists no more samples than a cache of so many bytes could hold, or as few as 8192.
+    pub(super) fn limit_to(&mut self, max_bytes: usize) {
+        self.most = (max_bytes / cost(0)).clamp(config::REORDER_LEAST_SAMPLES, config::REORDER_MAX_SAMPLES);
     }
 
     /// Uses a list with room for so many samples.

@@ -146,12 +146,14 @@ impl ReaderProxy {
 
     /// Returns how many samples may be in flight to the reader, so that less is discarded than arrives; `None`: the
     /// writer need not take account of that, as of a reader that has acknowledged nothing new for long.
+    ///
+    /// Half of what the reader keeps is enough beyond the next missing sample: what it would discard delays the rest.
     fn takes(&self, now: Time) -> Option<i64> {
         let it = self.discards.as_ref().filter(|it| it.run > 0 && self.is_awaited())?;
         // One that answers may only be slow.
         let patience = config::DISCARDS_PATIENCE * if self.is_silent() { 1 } else { 10 };
         let is_stuck = |since| now.since(since) >= patience;
-        (!self.idle_since.is_some_and(is_stuck)).then(|| it.run.max(it.keeps) + it.keeps)
+        (!self.idle_since.is_some_and(is_stuck)).then(|| it.run.max(it.keeps) + it.keeps / 2)
     }
 }
 

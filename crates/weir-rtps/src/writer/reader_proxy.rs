@@ -8,7 +8,6 @@ use weir_wire::{AckNack, Guid, SequenceNumber, VendorId};
 
 use super::go_back::Discards;
 use super::pacing::Position;
-use super::repair_map::RepairMap;
 use super::withheld::Withheld;
 use crate::config;
 use crate::count::is_newer;
@@ -16,6 +15,7 @@ use crate::limits::EndpointLimits;
 use crate::multicast::GroupRoute;
 use crate::outbox::Destinations;
 use crate::path::{Path, Verdict};
+use crate::reservable_map::ReservableMap;
 use crate::time::Time;
 
 /// A reader to be matched.
@@ -87,7 +87,7 @@ impl Rooms {
 pub(super) struct RequestLists {
     samples: Vec<SequenceNumber>,
     fragments: Vec<(SequenceNumber, u32)>,
-    repairs: RepairMap<Repair>,
+    repairs: ReservableMap<Position, Repair>,
     rooms: Rooms,
 }
 
@@ -97,7 +97,7 @@ impl RequestLists {
         Self {
             samples: Vec::with_capacity(rooms.samples),
             fragments: Vec::with_capacity(rooms.fragments),
-            repairs: RepairMap::with_room(rooms.repairs),
+            repairs: ReservableMap::with_room(rooms.repairs),
             rooms,
         }
     }
@@ -114,7 +114,7 @@ impl RequestLists {
         let rooms = Rooms::of(limits);
         rooms.samples * size_of::<SequenceNumber>()
             + rooms.fragments * size_of::<(SequenceNumber, u32)>()
-            + RepairMap::<Repair>::bytes(rooms.repairs)
+            + ReservableMap::<Position, Repair>::bytes(rooms.repairs)
     }
 }
 
@@ -140,7 +140,7 @@ pub(super) struct ReaderProxy {
     /// The last fragment of a sample that the reader is known to have reached.
     reached: Position,
     /// Repairs requested on that path.
-    repairs: RepairMap<Repair>,
+    repairs: ReservableMap<Position, Repair>,
     /// How many samples, fragments and repairs the lists take.
     rooms: Rooms,
     /// The count of the last HEARTBEAT that the reader had received when it sent its last request, if it says so.
@@ -215,7 +215,7 @@ impl ReaderProxy {
             segment_max: config.segment_max,
             path: config.path,
             reached: (start.prev(), 0),
-            repairs: RepairMap::default(),
+            repairs: ReservableMap::default(),
             rooms: Rooms::DEFAULT,
             echoed: None,
             repair_time: Duration::ZERO,
@@ -419,7 +419,7 @@ impl ReaderProxy {
                 self.repairs.pop_first();
             }
         }
-        self.repairs.get_or_insert(what)
+        self.repairs.get_or_insert_with(what, Repair::default)
     }
 
     /// Returns the memory of what is known about repairs, at most, in bytes.
@@ -458,7 +458,7 @@ impl ReaderProxy {
 
     /// Returns when a sample, or a part of it, was last sent again.
     pub(super) fn sent_again_at(&self, sn: SequenceNumber) -> Option<Time> {
-        self.repairs.max_of((sn, 0)..(sn.next(), 0), |repair| repair.sent_at)
+        self.repairs.range((sn, 0)..(sn.next(), 0)).filter_map(|(_, repair)| repair.sent_at).max()
     }
 
     /// Records that something requested was lost. Returns the bytes lost, of its `bytes`: each transmission is lost

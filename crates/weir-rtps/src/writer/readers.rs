@@ -251,19 +251,18 @@ impl WriterCore {
     }
 
     /// Returns the number of addresses of a host at which reliable readers are matched.
-    fn addresses_at(&self, ip: Ipv4Addr) -> Addresses {
-        let proxies = self.proxies.iter().filter(|proxy| proxy.is_reliable);
-        let addresses = proxies.flat_map(|it| it.destinations.iter().map(move |address| (it, address)));
-        let at_host = addresses.filter(|(_, address)| *address.ip() == ip);
-        let (mut all, mut historic) = (0, 0);
-        for (place, (_, address)) in at_host.clone().enumerate() {
+    fn addresses_at(&mut self, ip: Ipv4Addr) -> Addresses {
+        let [all, historic] = [false, true].map(|only_historic| {
+            let proxies =
+                self.proxies.iter().filter(|it| it.is_reliable && (it.wants_history || !only_historic));
+            let addresses = proxies.flat_map(|proxy| proxy.destinations.iter()).filter(|it| *it.ip() == ip);
+            self.addresses.clear();
+            self.addresses.extend(addresses);
             // Several readers may be at one address.
-            if at_host.clone().take(place).all(|(_, before)| before != address) {
-                all += 1;
-                historic +=
-                    u64::from(at_host.clone().any(|(it, other)| other == address && it.wants_history));
-            }
-        }
+            self.addresses.sort_unstable();
+            self.addresses.dedup();
+            self.addresses.len() as u64
+        });
         Addresses { all, historic }
     }
 

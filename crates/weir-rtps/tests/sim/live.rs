@@ -17,6 +17,8 @@ use weir_wire::{EntityId, Guid, GuidPrefix, Message, ParameterId};
 use forge::{ATTACKER, BYSTANDER, Forged};
 use node::{GROUP, META_PORT, Node, USER_PORT};
 
+use crate::profile;
+
 /// The participant under attack.
 pub(crate) const VICTIM: usize = 0;
 /// The honest peer that exchanges samples with it.
@@ -61,7 +63,7 @@ pub(crate) struct Live {
 impl Live {
     /// Creates the victim and its peer, which have discovered each other and exchanged samples.
     pub(crate) fn new() -> Self {
-        Self::with_limits(crate::profile::IS_SMALL.then_some(LIMITS))
+        Self::with_limits(profile::IS_SMALL.then_some(LIMITS))
     }
 
     /// The same, with a limits table of the victim.
@@ -323,14 +325,14 @@ impl Live {
         for (entity, reader) in &victim.readers {
             let memory = reader.memory();
             assert!(
-                memory <= READER_MEMORY_MAX.max(reader.allocated()),
+                memory <= READER_MEMORY_MAX.max(profile::reserved(|| reader.allocated())),
                 "reader {entity} takes {memory} bytes"
             );
         }
         for (entity, writer) in &victim.writers {
             let memory = writer.memory();
             assert!(
-                memory <= WRITER_MEMORY_MAX.max(writer.allocated()),
+                memory <= WRITER_MEMORY_MAX.max(profile::reserved(|| writer.allocated())),
                 "writer {entity} takes {memory} bytes"
             );
         }

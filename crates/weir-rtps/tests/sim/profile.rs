@@ -24,3 +24,8 @@ pub(crate) fn participant(config: &mut ParticipantConfig, limits: Limits) -> Opt
     *config = config.clone().with_limits(limits);
     Some(limits.endpoint)
 }
+
+/// Returns the memory that a limits table reserves, which may be more than is used; 0 without one.
+pub(crate) fn reserved(allocated: impl FnOnce() -> usize) -> usize {
+    if IS_SMALL { allocated() } else { 0 }
+}

@@ -148,7 +148,6 @@ pub(crate) struct WriterHost {
     pub(crate) samples: u64,
     /// Writes that found the window full.
     pub(crate) refused: u64,
-    window_max: std::cell::Cell<u64>,
     /// Samples sent, including repairs.
     pub(crate) samples_sent: u64,
     /// Bytes of payload of sample `n`.
@@ -187,7 +186,6 @@ impl WriterHost {
             written: 0,
             samples: setup.samples,
             refused: 0,
-            window_max: std::cell::Cell::default(),
             samples_sent: 0,
             size: setup.size,
             gap: setup.gap,
@@ -371,17 +369,12 @@ impl WriterHost {
         let is_keep_all = self.config.history == History::KeepAll;
         if is_keep_all && self.config.durability == Durability::Volatile {
             let memory = self.core.memory();
-            // A paced path has a window of its own, which shrinks before what it admitted has passed.
-            self.window_max.set(self.window_max.get().max(size));
-            let window = self.window_max.get();
-            let most = u64::max(24 << 20, 2 * window);
+            // A paced path has a window of its own, which shrinks when less is to be sent.
+            let most = u64::max(24 << 20, 2 * size);
             // A large sample is also kept while the one before is in flight.
             let last = 2 * (self.size)(self.written.max(1));
-            // What was requested again is not in flight (`config::UNACKNOWLEDGED_WINDOWS`).
-            let kept = u64::max(24 << 20, 4 * window) as usize;
-            let memory_max = kept + last + config::BLOCKS_SPARE_MAX * config::BLOCK_BYTES;
-            // With a limits table, all of it is reserved.
-            let memory_max = memory_max.max(self.core.allocated());
+            let memory_max = most as usize + last + config::BLOCKS_SPARE_MAX * config::BLOCK_BYTES;
+            let memory_max = memory_max.max(profile::reserved(|| self.core.allocated()));
             assert!(memory <= memory_max, "a history of {memory} bytes for a window of {size}");
             assert!(in_flight <= most, "{in_flight} bytes in flight with a window of {size}");
         }
@@ -628,8 +621,8 @@ impl ReaderHost {
 
     pub(super) fn check_bounds(&self) {
         let memory = self.core.memory();
-        // With a limits table, all of it is reserved.
-        let max = self.core.allocated().max(2 * self.config.max_bytes) + READER_SPARE_MAX;
+        let reserved = profile::reserved(|| self.core.allocated());
+        let max = reserved.max(2 * self.config.max_bytes) + READER_SPARE_MAX;
         assert!(memory <= max, "{} takes {memory} bytes", self.config.guid);
     }
 }

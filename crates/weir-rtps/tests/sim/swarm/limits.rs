@@ -2,6 +2,7 @@
 
 use super::participants::Swarm;
 use crate::live::node::Node;
+use crate::profile;
 
 /// Checks the memory of all parts of a participant.
 pub(super) fn check_memory(node: &Node, swarm: &Swarm) {
@@ -9,15 +10,15 @@ pub(super) fn check_memory(node: &Node, swarm: &Swarm) {
     assert!(core <= CORE_MEMORY_MAX, "discovery of {} takes {core} bytes: {swarm}", node.prefix);
     let written = swarm.written_max();
     for (entity, writer) in &node.writers {
-        // With a limits table, all memory is reserved.
-        let max = writer.allocated().max(WRITER_MEMORY_MAX + written * SAMPLE_MEMORY);
+        let reserved = profile::reserved(|| writer.allocated());
+        let max = reserved.max(WRITER_MEMORY_MAX + written * SAMPLE_MEMORY);
         let memory = writer.memory();
         assert!(memory <= max, "writer {entity} of {} takes {memory} bytes: {swarm}", node.prefix);
     }
     for (entity, reader) in &node.readers {
         let memory = reader.memory();
         assert!(
-            memory <= READER_MEMORY_MAX.max(reader.allocated()),
+            memory <= READER_MEMORY_MAX.max(profile::reserved(|| reader.allocated())),
             "reader {entity} of {} takes {memory} bytes: {swarm}",
             node.prefix
         );
