@@ -101,7 +101,6 @@ pub(crate) struct Inner {
     /// The QoS as it is now. Locked after discovery.
     current: Mutex<DataReaderQos>,
     is_enabled: AtomicBool,
-    is_closed: AtomicBool,
     /// Held while the reader is enabled, by one thread: a listener that this calls may enable it, too.
     enabling: ReentrantMutex<()>,
     /// The content filter, kept while the reader is, and the version of its parameters at creation.
@@ -173,7 +172,6 @@ impl<T: DdsType> DataReader<T> {
             group,
             current: Mutex::new(qos),
             is_enabled: AtomicBool::new(false),
-            is_closed: AtomicBool::new(false),
             enabling: ReentrantMutex::new(()),
             filter,
         });
@@ -382,11 +380,13 @@ impl<T: DdsType> DataReader<T> {
         let mut malformed = 0;
         let core = self.inner.endpoint.core.lock();
         let mut core = if core.has_policies() { self.inner.access_by_policies(core) } else { core };
-        let Some(selection) = what.resolve(&mut core) else { return 0 };
-        let count = core.access(what.max, selection, remove, |raw| {
-            // Counted once, however often it is read.
-            malformed += u64::from(!fill(raw) && !raw.was_read);
-            true
+        // An access that finds no instance is one, too: expired samples may have been removed.
+        let count = what.resolve(&mut core).map_or(0, |selection| {
+            core.access(what.max, selection, remove, |raw| {
+                // Counted once, however often it is read.
+                malformed += u64::from(!fill(raw) && !raw.was_read);
+                true
+            })
         });
         if core.has_errand() {
             self.inner.after_access(core);
@@ -847,7 +847,7 @@ impl Inner {
 impl Inner {
     /// Ends the reader. Does nothing the second time.
     pub(crate) fn close(&self) {
-        if self.is_closed.swap(true, Ordering::SeqCst) {
+        if self.endpoint.is_closed.swap(true, Ordering::SeqCst) {
             return;
         }
         let entity = self.endpoint.entity;
@@ -855,6 +855,8 @@ impl Inner {
         self.driver().with_discovery(|core, now| core.remove_reader(now, entity));
         self.driver().routes.change(|table| table.forget_reader(entity));
         self.driver().leave(self.group);
+        // Its samples do not count for DATA_ON_READERS any more.
+        self.endpoint.group.observers.notify(Cause::Access);
     }
 }
 
@@ -870,6 +872,7 @@ impl Inner {
 impl Drop for Inner {
     fn drop(&mut self) {
         self.close();
+        self.endpoint.end_watching();
     }
 }
 

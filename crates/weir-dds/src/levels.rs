@@ -2,7 +2,7 @@
 //! (DDS 1.4, 2.2.4.2.3).
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
 use parking_lot::Mutex;
 use weir_rtps::group::GroupSequence;
@@ -99,8 +99,9 @@ pub(crate) struct SubscriberState {
     /// Of its status condition.
     pub(crate) observers: Observers,
     pub(crate) enabled: EnabledStatuses,
-    /// DATA_ON_READERS, if `is_tracked`.
-    pub(crate) has_data: AtomicBool,
+    /// How often DATA_ON_READERS was reset. It is set while a reader has samples that arrived since the last time.
+    pub(crate) resets: AtomicU64,
+    /// The readers are watched for DATA_ON_READERS.
     pub(crate) is_tracked: AtomicBool,
     /// Locked after discovery.
     pub(crate) qos: Mutex<SubscriberQos>,

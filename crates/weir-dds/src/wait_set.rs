@@ -411,10 +411,15 @@ impl State {
 
     fn update_event_fd(&self) {
         let Some(event_fd) = self.event_fd.get() else { return };
+        // Dropped without the lock: a condition that was just detached may hold the last handle of an entity, whose
+        // end is news for this wait set.
+        let attached;
         let _updating = self.updating.lock();
+        attached = self.attached.lock().clone();
         // This may be a thread of the engine. If a predicate panics, the thread that waits on the descriptor evaluates
         // it again, and gets the panic.
-        let is_any = catch_unwind(AssertUnwindSafe(|| !self.active().is_empty())).unwrap_or(true);
+        let is_any = || attached.iter().any(Condition::trigger_value);
+        let is_any = catch_unwind(AssertUnwindSafe(is_any)).unwrap_or(true);
         if !is_any {
             event_fd.drain();
         } else {

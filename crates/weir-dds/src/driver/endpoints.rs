@@ -167,6 +167,8 @@ pub(crate) struct ReaderEndpoint {
     pub(crate) owner: OnceLock<Weak<data_reader::Inner>>,
     pub(crate) own: Mutex<Own<ReaderListener>>,
     pub(crate) watching: Watching,
+    /// It was closed, for all its handles.
+    pub(crate) is_closed: AtomicBool,
     calls: Mutex<Calls>,
     /// Whether a listener of any level, or something that waits, is notified of news.
     has_listener: AtomicBool,
@@ -243,6 +245,7 @@ impl ReaderEndpoint {
             owner: OnceLock::new(),
             own: Mutex::default(),
             watching: Watching::default(),
+            is_closed: AtomicBool::new(false),
             calls: Mutex::default(),
             has_listener: AtomicBool::new(false),
         }

@@ -25,11 +25,15 @@ pub(crate) struct Watching {
     /// [`ReaderCore::arrivals`] when the application last accessed the reader, or its listener was called.
     /// DATA_AVAILABLE is that it is more now. Changed with the core locked.
     seen: AtomicU64,
+    /// One more than [`SubscriberState::resets`] when samples last arrived; 0: none has. Changed with the core locked.
+    noted: AtomicU64,
     /// Wait sets, also for the reader's other statuses.
     pub(crate) observers: Observers,
     pub(crate) enabled: EnabledStatuses,
     /// Readable while there are unread samples. Changed with the core locked.
     event_fd: OnceLock<Arc<EventFd>>,
+    /// No handle of the reader is left: its samples cannot be accessed any more. Set with the core locked.
+    is_over: AtomicBool,
     tasks: Mutex<Vec<TaskWaker>>,
 }
 
@@ -81,6 +85,23 @@ impl ReaderEndpoint {
         core.has_unread() && self.watching.seen.load(Ordering::SeqCst) != core.arrivals()
     }
 
+    /// Returns whether DATA_ON_READERS is set because of this reader.
+    pub(crate) fn has_data_for_subscriber(&self) -> bool {
+        let core = self.core.lock();
+        let is_noted = self.watching.noted.load(Ordering::SeqCst) == self.next_reset();
+        is_noted && core.has_unread() && !self.is_closed.load(Ordering::SeqCst)
+    }
+
+    /// Sets DATA_ON_READERS while there are unread samples, until it is reset.
+    pub(crate) fn note_for_subscriber(&self) {
+        let _core = self.core.lock();
+        self.watching.noted.store(self.next_reset(), Ordering::SeqCst);
+    }
+
+    fn next_reset(&self) -> u64 {
+        self.group.resets.load(Ordering::SeqCst) + 1
+    }
+
     /// Returns the descriptor that is readable while there are unread samples.
     pub(crate) fn event_fd(&self) -> io::Result<Arc<EventFd>> {
         self.watch();
@@ -101,19 +122,42 @@ impl ReaderEndpoint {
     pub(super) fn note_data(&self) {
         let core = self.core.lock();
         if self.is_new(&core) {
-            self.group.has_data.store(true, Ordering::SeqCst);
+            self.watching.noted.store(self.next_reset(), Ordering::SeqCst);
         }
         if core.has_unread()
+            && !self.watching.is_over.load(Ordering::SeqCst)
             && let Some(event_fd) = self.watching.event_fd.get()
         {
             event_fd.wake();
         }
     }
 
+    /// Makes the descriptor unreadable if nothing is left to be read.
+    fn settle_event_fd(&self, core: &ReaderCore) {
+        let is_readable = core.has_unread() && !self.watching.is_over.load(Ordering::SeqCst);
+        if let Some(event_fd) = self.watching.event_fd.get().filter(|_| !is_readable) {
+            event_fd.drain();
+        }
+    }
+
+    /// Does what follows when samples were removed without an access: they have expired or were purged.
+    #[cold]
+    pub(super) fn note_removal(&self) {
+        self.settle_event_fd(&self.core.lock());
+        self.notify_of_access();
+    }
+
+    /// Ends what waits for the reader's samples, of which no handle is left.
+    pub(crate) fn end_watching(&self) {
+        let core = self.core.lock();
+        self.watching.is_over.store(true, Ordering::SeqCst);
+        self.settle_event_fd(&core);
+    }
+
     /// Records that a listener is about to be called for new samples.
     #[cold]
     pub(super) fn note_call(&self, is_for_readers: bool) {
-        self.group.has_data.store(false, Ordering::SeqCst);
+        self.group.resets.fetch_add(1, Ordering::SeqCst);
         if !is_for_readers {
             let core = self.core.lock();
             self.watching.seen.store(core.arrivals(), Ordering::SeqCst);
@@ -132,13 +176,14 @@ impl ReaderEndpoint {
     #[cold]
     pub(crate) fn note_access(&self, core: MutexGuard<'_, ReaderCore>) {
         self.watching.seen.store(core.arrivals(), Ordering::SeqCst);
-        self.group.has_data.store(false, Ordering::SeqCst);
-        if !core.has_unread()
-            && let Some(event_fd) = self.watching.event_fd.get()
-        {
-            event_fd.drain();
-        }
+        self.group.resets.fetch_add(1, Ordering::SeqCst);
+        self.settle_event_fd(&core);
         drop(core);
+        self.notify_of_access();
+    }
+
+    /// Tells those who wait that conditions may have become false.
+    fn notify_of_access(&self) {
         self.watching.observers.notify(Cause::Access);
         self.group.observers.notify(Cause::Access);
     }

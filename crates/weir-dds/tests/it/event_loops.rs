@@ -11,7 +11,7 @@ use std::time::Duration;
 use futures::executor::{LocalPool, block_on};
 use futures::task::LocalSpawnExt;
 use futures::{FutureExt, Stream, StreamExt};
-use weir_dds::{DataReader, DataReaderListener, DdsError, GuardCondition, States, WaitSet};
+use weir_dds::{DataReader, DataReaderListener, DdsError, GuardCondition, States, StatusMask, WaitSet};
 
 use crate::support::{DEADLINE, Numbered, World, lossless_reader, lossless_writer, pair, take_exactly};
 
@@ -113,6 +113,27 @@ fn the_descriptor_of_a_reader_is_readable_while_there_are_unread_samples() {
     // The descriptor outlives the reader.
     drop(reader);
     assert!(!is_readable(&fd, Duration::ZERO));
+}
+
+#[test]
+fn a_reader_that_is_closed_or_dropped_with_samples_leaves_nothing_to_wait_for() {
+    for is_closed in [true, false] {
+        let (writer, reader) = pair::<Numbered>(lossless_writer(), lossless_reader());
+        let (subscriber, wait_set) = (reader.subscriber(), WaitSet::new());
+        wait_set.attach_condition(&subscriber.status_condition());
+        let (of_reader, of_wait_set) = (reader.event_fd().unwrap(), wait_set.event_fd().unwrap());
+        writer.write(&Numbered::new(0, 0)).unwrap();
+        assert!(is_readable(&of_reader, DEADLINE) && is_readable(&of_wait_set, DEADLINE));
+        if is_closed {
+            reader.close().unwrap();
+            assert!(is_readable(&of_reader, Duration::ZERO), "the sample can still be taken");
+        } else {
+            drop(reader);
+            assert!(!is_readable(&of_reader, Duration::ZERO));
+        }
+        assert_eq!(subscriber.status_changes(), StatusMask::NONE);
+        assert!(!is_readable(&of_wait_set, Duration::ZERO));
+    }
 }
 
 #[test]
