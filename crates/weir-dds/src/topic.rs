@@ -298,8 +298,8 @@ impl TopicState {
         (self.own.lock().mask | upper.unwrap_or_default()).contains(StatusKind::InconsistentTopic)
     }
 
-    /// Calls the listener that the status is for, and those who wait for it. No lock may be held.
-    pub(crate) fn notify(self: &Arc<Self>) {
+    /// Calls the listener that the status is for. No lock may be held.
+    pub(crate) fn call_listener(self: &Arc<Self>) {
         let own = self.own.lock().listener_for(StatusKind::InconsistentTopic);
         let topic = AnyTopic::of(Arc::clone(self));
         match own {
@@ -317,7 +317,6 @@ impl TopicState {
                 }
             }
         }
-        self.observers.notify(Cause::News);
     }
 
     fn set_listener(&self, own: Own<Listener>) {

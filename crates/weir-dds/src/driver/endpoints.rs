@@ -2,7 +2,7 @@
 
 use std::any::Any;
 use std::collections::BTreeSet;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
 
 use parking_lot::Mutex;
@@ -16,7 +16,7 @@ use super::assertions::Assertions;
 use super::events::{ReaderEvent, ReaderListener, WriterEvent, WriterListener};
 use super::group_access::GroupAccess;
 use super::lane::Lane;
-use super::observers::{Cause, Observers};
+use super::observers::Observers;
 use super::watching::Watching;
 use crate::clock;
 use crate::levels::{EnabledStatuses, PublisherState, SubscriberState};
@@ -128,8 +128,8 @@ impl WriterEndpoint {
         (self.own.lock().mask | self.group.mask()).contains(event.kind())
     }
 
-    /// Calls the listener that an event is for, and those who wait for it. No lock may be held.
-    pub(crate) fn notify(&self, event: WriterEvent) {
+    /// Calls the listener that an event is for. No lock may be held.
+    pub(crate) fn call_listener(&self, event: WriterEvent) {
         let own = self.own.lock().listener_for(event.kind());
         match own {
             Some(Some(listener)) => self.listener_panics.survive(move || listener(event)),
@@ -143,7 +143,6 @@ impl WriterEndpoint {
                 }
             }
         }
-        self.observers.notify(Cause::News);
     }
 }
 
@@ -170,9 +169,14 @@ pub(crate) struct ReaderEndpoint {
     /// It was closed, for all its handles.
     pub(crate) is_closed: AtomicBool,
     calls: Mutex<Calls>,
-    /// Whether a listener of any level, or something that waits, is notified of news.
-    has_listener: AtomicBool,
+    /// Who is notified of news: [`LISTENERS`], or [`WATCHERS`] as well.
+    notified: AtomicU8,
 }
+
+/// A listener of any level.
+const LISTENERS: u8 = 1;
+/// What waits for the reader, or for those with which it shares coherent sets.
+const WATCHERS: u8 = 2;
 
 /// The listener of an endpoint itself, without its sample type.
 pub(crate) struct Own<L> {
@@ -247,7 +251,7 @@ impl ReaderEndpoint {
             watching: Watching::default(),
             is_closed: AtomicBool::new(false),
             calls: Mutex::default(),
-            has_listener: AtomicBool::new(false),
+            notified: AtomicU8::new(0),
         }
     }
 
@@ -262,15 +266,7 @@ impl ReaderEndpoint {
     pub(crate) fn share_sets(&self, access: &Arc<GroupAccess>) {
         let _is_shared_once = self.shared_sets.set(Arc::clone(access));
         // News of this reader are news for the listeners of the others.
-        self.has_listener.store(true, Ordering::SeqCst);
-    }
-
-    /// Makes shared sets accessible that have arrived completely. No lock may be held.
-    #[inline]
-    pub(crate) fn settle_sets(&self) {
-        if let Some(access) = self.shared_sets.get() {
-            access.settle_and_notify();
-        }
+        self.notified.fetch_or(WATCHERS, Ordering::SeqCst);
     }
 
     /// Finds out anew who is called for new samples: the listener of some level, or what waits, has changed.
@@ -279,8 +275,10 @@ impl ReaderEndpoint {
             let own = self.own.lock();
             let (listener, is_for_readers) = self.data_listener(&own);
             let is_any = (own.mask | self.group.mask()).intersects(StatusMask::OF_READERS);
-            let is_called = is_any || self.watching.is_on() || self.shared_sets.get().is_some();
-            self.has_listener.store(is_called, Ordering::SeqCst);
+            let is_watched = self.watching.is_on() || self.shared_sets.get().is_some();
+            let listeners = if is_any { LISTENERS } else { 0 };
+            let watchers = if is_watched { WATCHERS } else { 0 };
+            self.notified.store(listeners | watchers, Ordering::SeqCst);
             let mut calls = self.calls.lock();
             calls.version += 1;
             calls.is_for_readers = is_for_readers;
@@ -319,12 +317,18 @@ impl ReaderEndpoint {
     /// Returns whether a listener of any level, or something that waits, is notified of news.
     #[inline]
     pub(crate) fn has_listener(&self) -> bool {
-        self.has_listener.load(Ordering::Relaxed)
+        self.notified.load(Ordering::Relaxed) != 0
     }
 
-    /// Calls the listener that a status is for, and those who wait for it. No lock may be held. For new samples there
-    /// is [`ReaderEndpoint::notify_of`].
-    pub(crate) fn notify(&self, event: ReaderEvent) {
+    /// Returns whether something waits for the reader, or for those with which it shares coherent sets.
+    #[inline]
+    pub(super) fn has_watchers(&self) -> bool {
+        self.notified.load(Ordering::Relaxed) & WATCHERS != 0
+    }
+
+    /// Calls the listener that a status is for. No lock may be held. For new samples there is
+    /// [`ReaderEndpoint::call_for_data`].
+    pub(crate) fn call_listener(&self, event: ReaderEvent) {
         let own = self.own.lock().listener_for(event.kind());
         match own {
             Some(Some(listener)) => self.listener_panics.survive(move || listener(event)),
@@ -338,7 +342,6 @@ impl ReaderEndpoint {
                 }
             }
         }
-        self.watching.observers.notify(Cause::News);
     }
 
     /// Records the arrival of samples that were just put into the cache.
@@ -348,56 +351,68 @@ impl ReaderEndpoint {
         *self.times.lock() = Some(ReceiveTimes { stamped_ns, returned_ns, sorted_ns: clock::now().0 });
     }
 
-    /// Calls the listener for what a batch contained. No lock may be held.
+    /// Notifies those who wait, then calls the listener, for what a batch contained. No lock may be held.
     #[inline]
     pub(super) fn notify_of(&self, news: News) {
-        self.settle_sets();
+        if self.has_watchers() {
+            self.announce(news.has_unread);
+        }
+        self.call_listeners(news);
+    }
+
+    /// Calls the listener for what a batch contained, after those who wait were notified. No lock may be held.
+    #[inline]
+    pub(super) fn call_listeners(&self, news: News) {
+        if self.has_watchers() {
+            self.call_for_settled();
+        }
         if news.has_status_news {
-            self.notify_news();
+            self.call_for_statuses();
         } else if news.has_unread {
-            self.notify_data();
+            self.call_for_data();
         }
     }
 
-    /// Calls the listener for everything that is new. No lock may be held.
-    pub(super) fn notify_news(&self) {
-        self.settle_sets();
+    /// Calls the listener for everything that is new, after those who wait were notified. No lock may be held.
+    pub(super) fn call_for_news(&self) {
+        self.call_for_settled();
+        self.call_for_statuses();
+    }
+
+    /// Calls the listeners of the readers whose shared sets have become accessible.
+    #[cold]
+    fn call_for_settled(&self) {
+        if let Some(access) = self.shared_sets.get() {
+            access.call_listeners();
+        }
+    }
+
+    fn call_for_statuses(&self) {
         let (has_unread, counters, has_liveliness_news, has_deadline_news) = {
             let core = self.core.lock();
             (core.has_unread(), core.counters(), core.has_liveliness_news(), core.has_deadline_news())
         };
         if has_deadline_news {
-            self.notify(ReaderEvent::DeadlineMissed);
+            self.call_listener(ReaderEvent::DeadlineMissed);
         }
         if has_liveliness_news {
-            self.notify(ReaderEvent::LivelinessChanged);
+            self.call_listener(ReaderEvent::LivelinessChanged);
         }
         if self.lost.lock().total_count != counters.samples_lost {
-            self.notify(ReaderEvent::SampleLost);
+            self.call_listener(ReaderEvent::SampleLost);
         }
         let rejected = counters.samples_rejected + counters.samples_refused;
         if self.rejected.lock().rejected != rejected {
-            self.notify(ReaderEvent::SampleRejected);
+            self.call_listener(ReaderEvent::SampleRejected);
         }
         if has_unread {
-            self.notify_data();
-        }
-    }
-
-    /// Calls the listener for new samples, and those who wait for them.
-    pub(super) fn notify_data(&self) {
-        if self.watching.is_on() {
-            self.note_data();
-            self.call_for_data();
-            self.wake_watching();
-        } else {
             self.call_for_data();
         }
     }
 
     /// Calls the listener for new samples. If another thread is doing so, that thread repeats the
     /// call.
-    fn call_for_data(&self) {
+    pub(super) fn call_for_data(&self) {
         let (mut listener, mut version) = {
             let mut calls = self.calls.lock();
             if calls.is_notifying {
@@ -485,15 +500,15 @@ mod tests {
             let second = Arc::clone(&second);
             me.set_listener(all(Arc::new(move |_| _ = second.fetch_add(1, Ordering::Relaxed))));
             // More news during the call.
-            me.notify_data();
+            me.call_for_data();
         })));
-        endpoint.notify_data();
+        endpoint.call_for_data();
         assert_eq!(calls(), [1, 1]);
         assert_eq!((Arc::strong_count(&counts[0]), Arc::strong_count(&endpoint)), (1, 1));
-        endpoint.notify_data();
+        endpoint.call_for_data();
         assert_eq!(calls(), [1, 2]);
         endpoint.set_listener(Own::default());
-        endpoint.notify_data();
+        endpoint.call_for_data();
         assert_eq!(calls(), [1, 2]);
         assert_eq!(Arc::strong_count(&counts[1]), 1, "the spare reference is dropped, too");
     }

@@ -60,7 +60,8 @@ impl Watching {
 impl ReaderEndpoint {
     /// Watches the reader from now on.
     pub(crate) fn watch(&self) {
-        if self.watching.is_on() {
+        // Another thread may be about to watch it.
+        if self.watching.is_on() && self.has_watchers() {
             return;
         }
         {
@@ -154,6 +155,39 @@ impl ReaderEndpoint {
         self.settle_event_fd(&core);
     }
 
+    /// Notifies those who wait for the reader of news. `has_unread`: there are new samples. Listeners are called only
+    /// afterwards: they may block. No lock may be held.
+    #[cold]
+    pub(super) fn announce(&self, has_unread: bool) {
+        if let Some(access) = self.shared_sets.get() {
+            access.settle_and_announce();
+        }
+        self.announce_samples(has_unread);
+    }
+
+    /// The same for this reader alone.
+    pub(super) fn announce_samples(&self, has_unread: bool) {
+        if !self.watching.is_on() {
+            return;
+        }
+        if has_unread {
+            self.note_data();
+            self.watching.wake_tasks();
+        }
+        self.watching.observers.notify(Cause::News);
+        if has_unread {
+            self.group.observers.notify(Cause::News);
+        }
+    }
+
+    /// [`ReaderEndpoint::announce`] of everything that is new.
+    pub(super) fn announce_all(&self) {
+        if self.has_watchers() {
+            let has_unread = self.core.lock().has_unread();
+            self.announce(has_unread);
+        }
+    }
+
     /// Records that a listener is about to be called for new samples.
     #[cold]
     pub(super) fn note_call(&self, is_for_readers: bool) {
@@ -162,9 +196,10 @@ impl ReaderEndpoint {
             let core = self.core.lock();
             self.watching.seen.store(core.arrivals(), Ordering::SeqCst);
         }
+        self.notify_of_access();
     }
 
-    /// Wakes what waits for new samples. No lock may be held.
+    /// Wakes all that waits for the reader. No lock may be held.
     #[cold]
     pub(crate) fn wake_watching(&self) {
         self.watching.wake_tasks();

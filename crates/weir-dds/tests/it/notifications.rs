@@ -1,0 +1,112 @@
+//! Who is notified of news, and in which order: listeners that block hold up nothing that waits.
+
+use std::os::fd::AsFd;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Mutex};
+use std::task::{Context, Wake};
+use std::time::Duration;
+
+use futures::StreamExt;
+use weir_dds::{DataReader, DataReaderListener, DataWriter, MatchedStatus, States, WaitSet};
+
+use crate::support::{DEADLINE, Numbered, World, lossless_reader, lossless_writer, matched};
+
+fn is_readable(fd: &impl AsFd, timeout: Duration) -> bool {
+    weir_udp::poll(&[fd], None, Some(timeout)).unwrap().is_readable(0)
+}
+
+/// A waker that sends to a channel.
+struct Sends(Mutex<Sender<()>>);
+
+impl Wake for Sends {
+    fn wake(self: Arc<Self>) {
+        let _ = self.0.lock().unwrap().send(());
+    }
+}
+
+/// Says that it was called, and then blocks until the test ends that.
+#[derive(Clone)]
+struct Blocks(Sender<()>, Arc<Mutex<Receiver<()>>>);
+
+impl Blocks {
+    fn new() -> (Self, Receiver<()>, Sender<()>) {
+        let ((entered, has_entered), (release, is_released)) = (channel(), channel());
+        (Self(entered, Arc::new(Mutex::new(is_released))), has_entered, release)
+    }
+
+    fn block(&self) {
+        let _ = self.0.send(());
+        let _ = self.1.lock().unwrap().recv();
+    }
+}
+
+struct BlocksOnData(Mutex<Blocks>);
+
+impl DataReaderListener<Numbered> for BlocksOnData {
+    fn on_data_available(&self, _: &DataReader<Numbered>) {
+        let blocks = self.0.lock().unwrap().clone();
+        blocks.block();
+    }
+}
+
+struct BlocksOnMatch(Mutex<Blocks>);
+
+impl DataReaderListener<Numbered> for BlocksOnMatch {
+    fn on_subscription_matched(&self, _: &DataReader<Numbered>, _: MatchedStatus) {
+        let blocks = self.0.lock().unwrap().clone();
+        blocks.block();
+    }
+}
+
+struct Ignores;
+
+impl DataReaderListener<Numbered> for Ignores {}
+
+#[test]
+fn what_waits_for_data_is_notified_before_a_listener_that_blocks() {
+    let world = World::new();
+    let (here, there) = (world.participant(), world.participant());
+    let (blocks, has_entered, release) = Blocks::new();
+    // One datagram has the samples of both: the listener of either may be called first.
+    let readers: [DataReader<Numbered>; 2] = [0; 2].map(|_| world.reader(&here, lossless_reader()));
+    let waits = readers.each_ref().map(|reader| {
+        reader.set_listener(Some(Arc::new(BlocksOnData(Mutex::new(blocks.clone())))));
+        let wait_set = WaitSet::new();
+        wait_set.attach_condition(&reader.read_condition(States::NOT_READ));
+        let (wakes, is_woken) = channel();
+        let waker = Arc::new(Sends(Mutex::new(wakes))).into();
+        let mut stream = reader.stream();
+        assert!(stream.poll_next_unpin(&mut Context::from_waker(&waker)).is_pending());
+        (reader.event_fd().unwrap(), wait_set.event_fd().unwrap(), is_woken, (wait_set, stream))
+    });
+    let writer = world.writer(&there, lossless_writer());
+    matched(&[&writer], &readers.each_ref());
+    writer.write(&Numbered::new(0, 0)).unwrap();
+    has_entered.recv_timeout(DEADLINE).unwrap();
+    for (of_reader, of_wait_set, is_woken, _) in &waits {
+        assert!(is_readable(of_reader, Duration::ZERO) && is_readable(of_wait_set, Duration::ZERO));
+        is_woken.try_recv().unwrap();
+    }
+    drop(release);
+}
+
+#[test]
+fn what_waits_for_a_status_is_not_queued_behind_a_listener_that_blocks() {
+    let world = World::new();
+    let (here, there) = (world.participant(), world.participant());
+    let other = world.sibling();
+    let (blocks, has_entered, release) = Blocks::new();
+    let first: DataReader<Numbered> = world.reader(&here, lossless_reader());
+    first.set_listener(Some(Arc::new(BlocksOnMatch(Mutex::new(blocks)))));
+    let second: DataReader<Numbered> = other.reader(&here, lossless_reader());
+    second.set_listener(Some(Arc::new(Ignores)));
+    let wait_set = WaitSet::new();
+    wait_set.attach_condition(&second.status_condition());
+    let event_fd = wait_set.event_fd().unwrap();
+    let _writer: DataWriter<Numbered> = world.writer(&there, lossless_writer());
+    has_entered.recv_timeout(DEADLINE).unwrap();
+    assert!(!is_readable(&event_fd, Duration::ZERO));
+    let _other_writer: DataWriter<Numbered> = other.writer(&there, lossless_writer());
+    assert!(is_readable(&event_fd, DEADLINE));
+    drop(release);
+}
