@@ -29,6 +29,8 @@ use crate::clock;
 use crate::content_filter::FilterState;
 use crate::driver::endpoints::Own;
 use crate::driver::endpoints::ReaderEndpoint;
+use crate::driver::events::ReaderEvent;
+use crate::driver::listeners::Call;
 use crate::driver::observers::Cause;
 use crate::driver::shared::Driver;
 use crate::driver::start::Handle;
@@ -336,13 +338,15 @@ impl<T: DdsType> DataReader<T> {
             drop(core);
             return self.take_next_by_policies(sample);
         }
-        let is_taken = core.take_next(|raw| {
-            if !sample.fill(raw) && !raw.was_read {
-                self.note_malformed(1);
-            }
-        });
+        let mut is_malformed = false;
+        let is_taken = core.take_next(|raw| is_malformed = !sample.fill(raw) && !raw.was_read);
         if core.has_errand() {
             self.inner.after_access(core);
+        } else {
+            drop(core);
+        }
+        if is_malformed {
+            self.note_malformed(1);
         }
         is_taken
     }
@@ -390,6 +394,8 @@ impl<T: DdsType> DataReader<T> {
         });
         if core.has_errand() {
             self.inner.after_access(core);
+        } else {
+            drop(core);
         }
         if malformed > 0 {
             self.note_malformed(malformed);
@@ -397,9 +403,12 @@ impl<T: DdsType> DataReader<T> {
         count
     }
 
+    /// Counts samples that cannot be decoded, which is news of SAMPLE_REJECTED. No lock may be held.
     #[cold]
     fn note_malformed(&self, count: u64) {
-        self.inner.endpoint.malformed.fetch_add(count, Ordering::Relaxed);
+        let endpoint = &self.inner.endpoint;
+        endpoint.malformed.fetch_add(count, Ordering::Relaxed);
+        self.inner.driver().listeners.call([Call::Reader(Arc::clone(endpoint), ReaderEvent::SampleRejected)]);
     }
 }
 

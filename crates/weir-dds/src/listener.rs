@@ -68,7 +68,7 @@ pub trait DataReaderListener<T>: Send + Sync {
     fn on_requested_incompatible_qos(&self, _reader: &DataReader<T>, _status: IncompatibleQosStatus) {}
     /// The number of matched writers that are alive, or that are not, changed.
     fn on_liveliness_changed(&self, _reader: &DataReader<T>, _status: LivelinessChangedStatus) {}
-    /// A sample was over a limit of [`ResourceLimits`](crate::ResourceLimits).
+    /// A sample was over a limit of [`ResourceLimits`](crate::ResourceLimits), or could not be decoded.
     fn on_sample_rejected(&self, _reader: &DataReader<T>, _status: SampleRejectedStatus) {}
     /// An instance was not written within the requested deadline.
     fn on_requested_deadline_missed(&self, _reader: &DataReader<T>, _status: DeadlineMissedStatus) {}

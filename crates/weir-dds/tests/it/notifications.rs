@@ -7,7 +7,10 @@ use std::task::{Context, Wake};
 use std::time::Duration;
 
 use futures::StreamExt;
-use weir_dds::{DataReader, DataReaderListener, DataWriter, MatchedStatus, States, WaitSet};
+use weir_dds::{
+    DataReader, DataReaderListener, DataWriter, MatchedStatus, Sample, SampleRejectedReason, SampleRejectedStatus,
+    SampleSeq, States, StatusMask, WaitSet,
+};
 
 use crate::support::{DEADLINE, Numbered, World, lossless_reader, lossless_writer, matched};
 
@@ -109,4 +112,47 @@ fn what_waits_for_a_status_is_not_queued_behind_a_listener_that_blocks() {
     let _other_writer: DataWriter<Numbered> = other.writer(&there, lossless_writer());
     assert!(is_readable(&event_fd, DEADLINE));
     drop(release);
+}
+
+struct Rejections(Mutex<Sender<SampleRejectedStatus>>);
+
+impl DataReaderListener<Numbered> for Rejections {
+    fn on_sample_rejected(&self, _: &DataReader<Numbered>, status: SampleRejectedStatus) {
+        let _ = self.0.lock().unwrap().send(status);
+    }
+}
+
+#[test]
+fn a_sample_that_cannot_be_decoded_is_news_for_all_that_waits_for_the_status() {
+    let accesses: [fn(&DataReader<Numbered>); 4] = [
+        |reader| assert!(reader.take(1)[0].error().is_some()),
+        |reader| assert!(reader.take_next_sample(&mut Sample::default())),
+        |reader| assert_eq!(reader.take_into(&mut SampleSeq::new(), 1), 1),
+        |reader| assert_eq!(reader.select().states(States::NOT_READ).take().len(), 1),
+    ];
+    let world = World::new();
+    let (here, there) = (world.participant(), world.participant());
+    let [listens, waits]: [DataReader<Numbered>; 2] = [0; 2].map(|_| world.reader(&here, lossless_reader()));
+    let (rejections, is_rejected) = channel();
+    listens.set_listener(Some(Arc::new(Rejections(Mutex::new(rejections)))));
+    let (wait_set, status) = (WaitSet::new(), waits.status_condition());
+    status.set_enabled_statuses(StatusMask::SAMPLE_REJECTED);
+    wait_set.attach_condition(&status);
+    let event_fd = wait_set.event_fd().unwrap();
+    let writer = world.writer(&there, lossless_writer());
+    matched(&[&writer], &[&listens, &waits]);
+    for (access, count) in accesses.into_iter().zip(1..) {
+        // The members after the first are missing.
+        writer.write_serialized(&[0, 1, 0, 0, 7, 0, 0, 0]).unwrap();
+        listens.wait_for_data(DEADLINE).unwrap();
+        waits.wait_for_data(DEADLINE).unwrap();
+        assert!(!is_readable(&event_fd, Duration::ZERO));
+        access(&listens);
+        let told = is_rejected.recv_timeout(DEADLINE).unwrap();
+        assert_eq!((told.total_count, told.last_reason), (count, Some(SampleRejectedReason::Malformed)));
+        access(&waits);
+        assert!(is_readable(&event_fd, Duration::ZERO) && wait_set.wait(DEADLINE).unwrap().contains(&status));
+        assert_eq!(waits.sample_rejected_status().total_count_change, 1);
+        assert!(!is_readable(&event_fd, Duration::ZERO));
+    }
 }
