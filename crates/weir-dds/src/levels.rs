@@ -12,6 +12,7 @@ use crate::contained::Contained;
 use crate::default_qos::DefaultQos;
 use crate::driver::endpoints::Panics;
 use crate::driver::group_access::GroupAccess;
+use crate::driver::listener_turn::ListenerTurn;
 use crate::driver::observers::Observers;
 use crate::driver::start::Handle;
 use crate::group_qos::{AnnouncedByGroup, PublisherQos, SubscriberQos};
@@ -96,6 +97,8 @@ impl ParticipantState {
 pub(crate) struct SubscriberState {
     pub(crate) level: Level<dyn SubscriberListener>,
     pub(crate) participant: Arc<ParticipantLevel>,
+    /// Of calls for DATA_ON_READERS.
+    pub(crate) turn: Mutex<ListenerTurn>,
     /// Of its status condition.
     pub(crate) observers: Observers,
     pub(crate) enabled: EnabledStatuses,

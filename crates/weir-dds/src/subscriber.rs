@@ -1,7 +1,7 @@
 //! Subscribers, which create readers (DDS 1.4, 2.2.2.5.2).
 
-use std::sync::atomic::Ordering;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use weir_cdr::DdsType;
 use weir_rtps::qos::{Presentation, PresentationScope};
@@ -379,11 +379,14 @@ impl Subscriber {
     ///
     /// A listener that is called for DATA_ON_READERS can pass the data on to those of the readers (DDS 1.4,
     /// 2.2.2.5.2.11).
+    ///
+    /// If another thread calls a listener of a reader meanwhile, that thread calls `on_data_available` next, and this
+    /// call does not wait for it. Within `on_data_available` of a reader, it is not called for that reader again.
     pub fn notify_datareaders(&self) {
         for reader in self.owners() {
             let has_unread = reader.endpoint.core.lock().has_unread();
             if has_unread {
-                reader.notify_data_available();
+                reader.endpoint.pass_data_on();
             }
         }
         self.handle.driver.flush_queued();

@@ -42,8 +42,7 @@ macro_rules! reader_events {
         fn on_sample_lost(&self, _reader: &AnyDataReader, _status: SampleCountStatus) {}
         /// Readers of the subscriber have new data.
         ///
-        /// If the mask has DATA_ON_READERS, this is called in place of `on_data_available` at all levels. Calls for
-        /// different readers may overlap.
+        /// If the mask has DATA_ON_READERS, this is called in place of `on_data_available` at all levels.
         fn on_data_on_readers(&self, _subscriber: &Subscriber) {}
     };
 }

@@ -272,8 +272,8 @@ mod tests {
 
     use super::*;
     use crate::{
-        Condition, DataReader, DataReaderQos, DataWriter, DataWriterQos, DomainParticipant, EventFd, InstanceHandle,
-        ParticipantSettings, ReaderDataLifecycle, States, StatusMask, WaitSet,
+        Condition, DataReader, DataReaderQos, DataWriter, DataWriterQos, DomainParticipant, EventFd,
+        InstanceHandle, ParticipantSettings, ReaderDataLifecycle, States, StatusMask, WaitSet,
     };
 
     const LONG: Duration = Duration::from_secs(3600);
@@ -332,7 +332,9 @@ mod tests {
     }
 
     fn are_readable(descriptors: &[EventFd; 4]) -> [bool; 4] {
-        descriptors.each_ref().map(|fd| weir_udp::poll(&[fd], None, Some(Duration::ZERO)).unwrap().is_readable(0))
+        descriptors
+            .each_ref()
+            .map(|fd| weir_udp::poll(&[fd], None, Some(Duration::ZERO)).unwrap().is_readable(0))
     }
 
     #[test]
@@ -357,11 +359,13 @@ mod tests {
         }
     }
 
-    /// A condition removes samples that have expired when it is evaluated, amid a call of which nobody is notified.
+    /// A condition removes samples that have expired when it is evaluated, in a call that notifies no other thread.
     #[test]
     fn samples_that_a_condition_has_removed_are_news_at_the_next_timeout() {
-        let world =
-            World::new(DataWriterQos::default().reliable().lifespan(LONG), DataReaderQos::default().reliable());
+        let world = World::new(
+            DataWriterQos::default().reliable().lifespan(LONG),
+            DataReaderQos::default().reliable(),
+        );
         let (_wait_sets, descriptors) = world.descriptors();
         world.writer.write(&Reading { sensor: 1 }).unwrap();
         world.poll_until_available(1);
@@ -373,8 +377,10 @@ mod tests {
 
     #[test]
     fn an_access_that_finds_no_instance_is_one_all_the_same() {
-        let world =
-            World::new(DataWriterQos::default().reliable().lifespan(LONG), DataReaderQos::default().reliable());
+        let world = World::new(
+            DataWriterQos::default().reliable().lifespan(LONG),
+            DataReaderQos::default().reliable(),
+        );
         let (_wait_sets, descriptors) = world.descriptors();
         world.writer.write(&Reading { sensor: 1 }).unwrap();
         world.poll_until_available(1);

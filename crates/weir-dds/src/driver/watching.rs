@@ -217,7 +217,7 @@ impl ReaderEndpoint {
         self.notify_of_access();
     }
 
-    /// Tells those who wait that conditions may have become false.
+    /// Notifies wait sets that conditions may have become false.
     fn notify_of_access(&self) {
         self.watching.observers.notify(Cause::Access);
         self.group.observers.notify(Cause::Access);

@@ -1,6 +1,8 @@
-//! Who is notified of news, and in which order: listeners that block hold up nothing that waits.
+//! Who is notified of news, and in which order: listeners that block hold up nothing that waits, and one thread at a
+//! time calls them.
 
 use std::os::fd::AsFd;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex};
 use std::task::{Context, Wake};
@@ -8,8 +10,9 @@ use std::time::Duration;
 
 use futures::StreamExt;
 use weir_dds::{
-    DataReader, DataReaderListener, DataWriter, MatchedStatus, Sample, SampleRejectedReason, SampleRejectedStatus,
-    SampleSeq, States, StatusMask, WaitSet,
+    DataReader, DataReaderListener, DataWriter, DomainParticipant, MatchedStatus, Sample,
+    SampleRejectedReason, SampleRejectedStatus, SampleSeq, States, StatusMask, Subscriber,
+    SubscriberListener, WaitSet,
 };
 
 use crate::support::{DEADLINE, Numbered, World, lossless_reader, lossless_writer, matched};
@@ -155,4 +158,125 @@ fn a_sample_that_cannot_be_decoded_is_news_for_all_that_waits_for_the_status() {
         assert_eq!(waits.sample_rejected_status().total_count_change, 1);
         assert!(!is_readable(&event_fd, Duration::ZERO));
     }
+}
+
+/// Notes each call, and whether it begins during another one. Blocks in the first one.
+struct Overlaps {
+    blocks: Mutex<Blocks>,
+    is_first: AtomicBool,
+    is_inside: AtomicBool,
+    has_overlapped: Arc<AtomicBool>,
+    calls: Mutex<Sender<usize>>,
+}
+
+impl DataReaderListener<Numbered> for Overlaps {
+    fn on_data_available(&self, reader: &DataReader<Numbered>) {
+        if self.is_inside.swap(true, Ordering::SeqCst) {
+            self.has_overlapped.store(true, Ordering::SeqCst);
+        }
+        if self.is_first.swap(false, Ordering::SeqCst) {
+            let blocks = self.blocks.lock().unwrap().clone();
+            blocks.block();
+        } else {
+            let _ = self.calls.lock().unwrap().send(reader.take(10).len());
+        }
+        self.is_inside.store(false, Ordering::SeqCst);
+    }
+}
+
+#[test]
+fn notify_datareaders_leaves_a_reader_to_the_thread_that_calls_its_listener() {
+    let world = World::new();
+    let (here, there) = (world.participant(), world.participant());
+    let (blocks, has_entered, release) = Blocks::new();
+    let (calls, is_called) = channel();
+    let has_overlapped = Arc::new(AtomicBool::new(false));
+    let reader: DataReader<Numbered> = world.reader(&here, lossless_reader());
+    reader.set_listener(Some(Arc::new(Overlaps {
+        blocks: Mutex::new(blocks),
+        is_first: AtomicBool::new(true),
+        is_inside: AtomicBool::new(false),
+        has_overlapped: Arc::clone(&has_overlapped),
+        calls: Mutex::new(calls),
+    })));
+    let writer = world.writer(&there, lossless_writer());
+    matched(&[&writer], &[&reader]);
+    writer.write(&Numbered::new(0, 0)).unwrap();
+    has_entered.recv_timeout(DEADLINE).unwrap();
+    reader.subscriber().notify_datareaders();
+    assert!(is_called.try_recv().is_err(), "the other thread is still in its call");
+    drop(release);
+    assert_eq!(is_called.recv_timeout(DEADLINE).unwrap(), 1);
+    assert!(!has_overlapped.load(Ordering::SeqCst));
+}
+
+/// Says what it is called for, and passes data on in each call.
+struct PassesOn(Mutex<Sender<&'static str>>);
+
+impl PassesOn {
+    fn say(&self, text: &'static str) {
+        let _ = self.0.lock().unwrap().send(text);
+    }
+}
+
+impl DataReaderListener<Numbered> for PassesOn {
+    fn on_data_available(&self, reader: &DataReader<Numbered>) {
+        self.say("data");
+        reader.subscriber().notify_datareaders();
+        // What is left unread is reported again with whatever comes next.
+        reader.take(10);
+        self.say("end of data");
+    }
+}
+
+impl SubscriberListener for PassesOn {
+    fn on_data_on_readers(&self, subscriber: &Subscriber) {
+        self.say("readers");
+        subscriber.notify_datareaders();
+        self.say("end of readers");
+    }
+}
+
+#[test]
+fn a_listener_that_notifies_the_readers_itself_is_not_called_again_for_the_same_samples() {
+    let world = World::new();
+    let (here, there) = (world.participant(), world.participant());
+    let (says, said) = channel();
+    let listener = || Arc::new(PassesOn(Mutex::new(says.clone())));
+    let reader: DataReader<Numbered> = world.reader(&here, lossless_reader());
+    reader.set_listener(Some(listener()));
+    let writer = world.writer(&there, lossless_writer());
+    matched(&[&writer], &[&reader]);
+    let next = || said.recv_timeout(DEADLINE).unwrap();
+    writer.write(&Numbered::new(0, 0)).unwrap();
+    assert_eq!([next(), next()], ["data", "end of data"]);
+    reader.subscriber().set_listener(Some(listener()), StatusMask::DATA_ON_READERS);
+    writer.write(&Numbered::new(0, 1)).unwrap();
+    assert_eq!([next(), next(), next(), next()], ["readers", "data", "end of data", "end of readers"]);
+}
+
+/// Drops what it holds in a call.
+struct Drops(Mutex<Option<(DomainParticipant, DataReader<Numbered>)>>);
+
+impl DataReaderListener<Numbered> for Drops {
+    fn on_data_available(&self, _: &DataReader<Numbered>) {
+        let last = self.0.lock().unwrap().take();
+        drop(last);
+    }
+}
+
+#[test]
+fn a_listener_that_is_called_by_notify_datareaders_may_drop_the_last_handles() {
+    let world = World::new();
+    let (here, there) = (world.participant(), world.participant());
+    let reader: DataReader<Numbered> = world.reader(&here, lossless_reader());
+    let subscriber = reader.subscriber();
+    let writer = world.writer(&there, lossless_writer());
+    matched(&[&writer], &[&reader]);
+    writer.write(&Numbered::new(0, 0)).unwrap();
+    reader.wait_for_data(DEADLINE).unwrap();
+    reader.set_listener(Some(Arc::new(Drops(Mutex::new(Some((here, reader.clone())))))));
+    drop(reader);
+    subscriber.notify_datareaders();
+    assert!(subscriber.datareaders(States::ANY).is_empty());
 }
