@@ -66,6 +66,7 @@ pub(crate) mod shared;
 mod silence;
 mod sockets;
 pub(crate) mod start;
+pub(crate) mod tasks;
 mod timer_thread;
 mod timers;
 pub(crate) mod watching;

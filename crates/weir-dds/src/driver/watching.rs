@@ -8,14 +8,14 @@
 use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
-use std::task::Waker as TaskWaker;
 
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::MutexGuard;
 use weir_rtps::reader::ReaderCore;
 use weir_udp::Waker as EventFd;
 
 use super::endpoints::ReaderEndpoint;
-use super::observers::{Cause, Observers, wake};
+use super::observers::{Cause, Observers};
+use super::tasks::Tasks;
 use crate::levels::EnabledStatuses;
 
 /// What waits for a reader's samples.
@@ -34,26 +34,13 @@ pub(crate) struct Watching {
     event_fd: OnceLock<Arc<EventFd>>,
     /// No handle of the reader is left: its samples cannot be accessed any more. Set with the core locked.
     is_over: AtomicBool,
-    tasks: Mutex<Vec<TaskWaker>>,
+    pub(crate) tasks: Tasks,
 }
 
 impl Watching {
     #[inline]
     pub(crate) fn is_on(&self) -> bool {
         self.is_on.load(Ordering::Relaxed)
-    }
-
-    /// Has a task woken at the next news.
-    pub(crate) fn add_task(&self, waker: &TaskWaker) {
-        let mut tasks = self.tasks.lock();
-        if !tasks.iter().any(|task| task.will_wake(waker)) {
-            tasks.push(waker.clone());
-        }
-    }
-
-    fn wake_tasks(&self) {
-        let tasks = core::mem::take(&mut *self.tasks.lock());
-        tasks.into_iter().for_each(wake);
     }
 }
 
@@ -172,7 +159,7 @@ impl ReaderEndpoint {
         }
         if has_unread {
             self.note_data();
-            self.watching.wake_tasks();
+            self.watching.tasks.wake();
         }
         self.watching.observers.notify(Cause::News);
         if has_unread {
@@ -202,7 +189,7 @@ impl ReaderEndpoint {
     /// Wakes all that waits for the reader. No lock may be held.
     #[cold]
     pub(crate) fn wake_watching(&self) {
-        self.watching.wake_tasks();
+        self.watching.tasks.wake();
         self.watching.observers.notify(Cause::News);
         self.group.observers.notify(Cause::News);
     }

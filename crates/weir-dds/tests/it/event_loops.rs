@@ -92,6 +92,36 @@ fn futures_test_waker() -> (Waker, mpsc::Receiver<()>) {
     (Arc::new(Sends(Mutex::new(sender))).into(), receiver)
 }
 
+/// Counts the references to wakers.
+struct Counted(#[expect(dead_code, reason = "only held")] Arc<()>);
+
+impl Wake for Counted {
+    fn wake(self: Arc<Self>) {}
+}
+
+#[test]
+fn futures_and_streams_that_are_dropped_leave_no_wakers() {
+    const FUTURES: usize = 100_000;
+    let world = World::new();
+    let reader: DataReader<Numbered> = world.reader(&world.participant(), lossless_reader());
+    let (wait_set, wakers) = (WaitSet::new(), Arc::new(()));
+    wait_set.attach_condition(&reader.read_condition(States::NOT_READ));
+    let waker = || Waker::from(Arc::new(Counted(Arc::clone(&wakers))));
+    for _ in 0..FUTURES {
+        let waker = waker();
+        let mut context = Context::from_waker(&waker);
+        assert!(pin!(reader.readable()).poll(&mut context).is_pending());
+        assert!(pin!(wait_set.wait_async()).poll(&mut context).is_pending());
+        assert!(reader.stream().poll_next_unpin(&mut context).is_pending());
+    }
+    assert_eq!(Arc::strong_count(&wakers), 1);
+    // Without a future, nothing says when a task does not wait any more.
+    for _ in 0..FUTURES {
+        assert!(reader.poll_readable(&mut Context::from_waker(&waker())).is_pending());
+    }
+    assert!(Arc::strong_count(&wakers) <= 1 + 64);
+}
+
 #[test]
 fn the_descriptor_of_a_reader_is_readable_while_there_are_unread_samples() {
     let (writer, reader) = pair::<Numbered>(lossless_writer(), lossless_reader());
