@@ -37,6 +37,7 @@ mod discovery;
 pub(crate) mod endpoints;
 pub(crate) mod events;
 pub(crate) mod failure;
+pub(crate) mod farewells;
 pub(crate) mod group_access;
 mod groups;
 mod interfaces;

@@ -11,6 +11,7 @@ use weir_wire::EntityId;
 use crate::contained::Contained;
 use crate::default_qos::DefaultQos;
 use crate::driver::endpoints::Panics;
+use crate::driver::farewells::Farewells;
 use crate::driver::group_access::GroupAccess;
 use crate::driver::listener_turn::ListenerTurn;
 use crate::driver::observers::Observers;
@@ -72,6 +73,8 @@ pub(crate) struct ParticipantState {
     pub(crate) enabled: EnabledStatuses,
     pub(crate) default_qos: Mutex<DefaultQos>,
     pub(crate) contained: Contained,
+    /// Readers that did not learn of the end of a writer in time.
+    pub(crate) farewells: Farewells,
     /// Set with discovery locked.
     pub(crate) is_enabled: AtomicBool,
 }
@@ -83,6 +86,7 @@ impl ParticipantState {
             enabled: EnabledStatuses::default(),
             default_qos: Mutex::default(),
             contained: Contained::default(),
+            farewells: Farewells::default(),
             is_enabled: AtomicBool::new(is_enabled),
         }
     }
