@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use futures::StreamExt;
 use weir_dds::{
-    DataReader, DataReaderListener, DataWriter, DomainParticipant, MatchedStatus, Sample,
+    DataReader, DataReaderListener, DataWriter, DataWriterQos, DomainParticipant, MatchedStatus, Sample,
     SampleRejectedReason, SampleRejectedStatus, SampleSeq, States, StatusMask, Subscriber,
     SubscriberListener, WaitSet,
 };
@@ -112,7 +112,9 @@ fn what_waits_for_a_status_is_not_queued_behind_a_listener_that_blocks() {
     let _writer: DataWriter<Numbered> = world.writer(&there, lossless_writer());
     has_entered.recv_timeout(DEADLINE).unwrap();
     assert!(!is_readable(&event_fd, Duration::ZERO));
-    let _other_writer: DataWriter<Numbered> = other.writer(&there, lossless_writer());
+    // Its reader wants more, so nothing but discovery concerns it.
+    let qos = DataWriterQos::default().best_effort();
+    let _other_writer: DataWriter<Numbered> = other.writer(&there, qos);
     assert!(is_readable(&event_fd, DEADLINE));
     drop(release);
 }
@@ -207,6 +209,54 @@ fn notify_datareaders_leaves_a_reader_to_the_thread_that_calls_its_listener() {
     assert!(is_called.try_recv().is_err(), "the other thread is still in its call");
     drop(release);
     assert_eq!(is_called.recv_timeout(DEADLINE).unwrap(), 1);
+    assert!(!has_overlapped.load(Ordering::SeqCst));
+}
+
+impl SubscriberListener for Overlaps {
+    fn on_data_on_readers(&self, subscriber: &Subscriber) {
+        if self.is_inside.swap(true, Ordering::SeqCst) {
+            self.has_overlapped.store(true, Ordering::SeqCst);
+        }
+        if self.is_first.swap(false, Ordering::SeqCst) {
+            let blocks = self.blocks.lock().unwrap().clone();
+            blocks.block();
+        } else {
+            let readers = subscriber.datareaders(States::NOT_READ);
+            let _ = self.calls.lock().unwrap().send(readers.len());
+        }
+        self.is_inside.store(false, Ordering::SeqCst);
+    }
+}
+
+#[test]
+fn one_thread_at_a_time_calls_a_listener_for_data_on_readers() {
+    let (world, other) = (World::new(), World::new());
+    let (here, there) = (world.participant(), world.participant());
+    let (blocks, has_entered, release) = Blocks::new();
+    let (calls, is_called) = channel();
+    let has_overlapped = Arc::new(AtomicBool::new(false));
+    let group = here.create_subscriber();
+    let readers: [DataReader<Numbered>; 2] = [&world, &other]
+        .map(|world| group.create_datareader(&world.topic::<Numbered>(&here), lossless_reader()).unwrap());
+    let writers: [DataWriter<Numbered>; 2] =
+        [&world, &other].map(|world| world.writer(&there, lossless_writer()));
+    (0..2).for_each(|index| matched(&[&writers[index]], &[&readers[index]]));
+    let listener = Overlaps {
+        blocks: Mutex::new(blocks),
+        is_first: AtomicBool::new(true),
+        is_inside: AtomicBool::new(false),
+        has_overlapped: Arc::clone(&has_overlapped),
+        calls: Mutex::new(calls),
+    };
+    group.set_listener(Some(Arc::new(listener)), StatusMask::DATA_ON_READERS);
+    writers[0].write(&Numbered::new(0, 0)).unwrap();
+    has_entered.recv_timeout(DEADLINE).unwrap();
+    // The engine's thread is in the call: this one receives the other sample.
+    writers[1].write(&Numbered::new(0, 0)).unwrap();
+    readers[1].wait_for_data(DEADLINE).unwrap();
+    assert!(is_called.try_recv().is_err(), "the other thread is still in its call");
+    drop(release);
+    assert_eq!(is_called.recv_timeout(DEADLINE).unwrap(), 2);
     assert!(!has_overlapped.load(Ordering::SeqCst));
 }
 
