@@ -174,6 +174,7 @@ fn reader<T: DdsType>(
     };
     let topic = Arc::new(TopicState::new::<T>(topic, Arc::downgrade(handle)));
     let endpoint = Arc::new(ReaderEndpoint::new(entity, ReaderCore::new(config), &topic, subscriber));
+    subscriber.access.add(&endpoint);
     let source = WriterProxyConfig {
         guid: source(endpoint.core.lock().guid()),
         reliable: false,

@@ -29,6 +29,8 @@ use crate::clock;
 use crate::content_filter::FilterState;
 use crate::driver::endpoints::Own;
 use crate::driver::endpoints::ReaderEndpoint;
+use crate::driver::events::ReaderEvent;
+use crate::driver::listeners::Call;
 use crate::driver::observers::Cause;
 use crate::driver::shared::Driver;
 use crate::driver::start::Handle;
@@ -101,7 +103,6 @@ pub(crate) struct Inner {
     /// The QoS as it is now. Locked after discovery.
     current: Mutex<DataReaderQos>,
     is_enabled: AtomicBool,
-    is_closed: AtomicBool,
     /// Held while the reader is enabled, by one thread: a listener that this calls may enable it, too.
     enabling: ReentrantMutex<()>,
     /// The content filter, kept while the reader is, and the version of its parameters at creation.
@@ -173,7 +174,6 @@ impl<T: DdsType> DataReader<T> {
             group,
             current: Mutex::new(qos),
             is_enabled: AtomicBool::new(false),
-            is_closed: AtomicBool::new(false),
             enabling: ReentrantMutex::new(()),
             filter,
         });
@@ -338,13 +338,15 @@ impl<T: DdsType> DataReader<T> {
             drop(core);
             return self.take_next_by_policies(sample);
         }
-        let is_taken = core.take_next(|raw| {
-            if !sample.fill(raw) && !raw.was_read {
-                self.note_malformed(1);
-            }
-        });
+        let mut is_malformed = false;
+        let is_taken = core.take_next(|raw| is_malformed = !sample.fill(raw) && !raw.was_read);
         if core.has_errand() {
             self.inner.after_access(core);
+        } else {
+            drop(core);
+        }
+        if is_malformed {
+            self.note_malformed(1);
         }
         is_taken
     }
@@ -382,14 +384,18 @@ impl<T: DdsType> DataReader<T> {
         let mut malformed = 0;
         let core = self.inner.endpoint.core.lock();
         let mut core = if core.has_policies() { self.inner.access_by_policies(core) } else { core };
-        let Some(selection) = what.resolve(&mut core) else { return 0 };
-        let count = core.access(what.max, selection, remove, |raw| {
-            // Counted once, however often it is read.
-            malformed += u64::from(!fill(raw) && !raw.was_read);
-            true
+        // An access that finds no instance is one, too: expired samples may have been removed.
+        let count = what.resolve(&mut core).map_or(0, |selection| {
+            core.access(what.max, selection, remove, |raw| {
+                // Counted once, however often it is read.
+                malformed += u64::from(!fill(raw) && !raw.was_read);
+                true
+            })
         });
         if core.has_errand() {
             self.inner.after_access(core);
+        } else {
+            drop(core);
         }
         if malformed > 0 {
             self.note_malformed(malformed);
@@ -397,9 +403,12 @@ impl<T: DdsType> DataReader<T> {
         count
     }
 
+    /// Counts samples that cannot be decoded, which is news of SAMPLE_REJECTED. No lock may be held.
     #[cold]
     fn note_malformed(&self, count: u64) {
-        self.inner.endpoint.malformed.fetch_add(count, Ordering::Relaxed);
+        let endpoint = &self.inner.endpoint;
+        endpoint.malformed.fetch_add(count, Ordering::Relaxed);
+        self.inner.driver().listeners.call([Call::Reader(Arc::clone(endpoint), ReaderEvent::SampleRejected)]);
     }
 }
 
@@ -847,7 +856,7 @@ impl Inner {
 impl Inner {
     /// Ends the reader. Does nothing the second time.
     pub(crate) fn close(&self) {
-        if self.is_closed.swap(true, Ordering::SeqCst) {
+        if self.endpoint.is_closed.swap(true, Ordering::SeqCst) {
             return;
         }
         let entity = self.endpoint.entity;
@@ -855,6 +864,8 @@ impl Inner {
         self.driver().with_discovery(|core, now| core.remove_reader(now, entity));
         self.driver().routes.change(|table| table.forget_reader(entity));
         self.driver().leave(self.group);
+        // Its samples do not count for DATA_ON_READERS any more.
+        self.endpoint.group.observers.notify(Cause::Access);
     }
 }
 
@@ -870,6 +881,7 @@ impl Inner {
 impl Drop for Inner {
     fn drop(&mut self) {
         self.close();
+        self.endpoint.end_watching();
     }
 }
 

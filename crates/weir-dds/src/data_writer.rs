@@ -121,6 +121,8 @@ impl<T: DdsType> DataWriter<T> {
         if driver.keeps_times {
             lane.keep_times();
         }
+        let remembers_instances = T::HAS_KEY && driver.limits.is_none();
+        lane.core().ask_for_new_instances(remembers_instances);
         let endpoint = Arc::new(WriterEndpoint::new(entity, lane, (&qos, &announced), &topic.state, state));
         let publishing_thread = driver.start_publishing(&endpoint)?;
         driver.routes.change(|table| _ = table.writers.insert(entity, Arc::clone(&endpoint)));
@@ -137,6 +139,7 @@ impl<T: DdsType> DataWriter<T> {
             has_batch: AtomicBool::new(batch_of(&qos).is_some()),
             qos,
             encoding,
+            remembers_instances,
             registered: Mutex::default(),
             undelimited_key: weir_cdr::undelimited_key_payload::<T>,
             instance_of_key_hash: instance_of_key_hash::<T>,
@@ -590,11 +593,13 @@ impl<T> DataWriter<T> {
 
     /// Ends the writer, for all its handles, and reports what dropping it would hide.
     ///
-    /// Sends what is held back, and unregisters the registered instances. Like dropping, this blocks: for up to one
-    /// second until readers have acknowledged the end of registered instances, and until a writer that publishes
-    /// [asynchronously](PublishMode::Asynchronous) has sent its samples. Other handles of the writer report
-    /// [`DdsError::AlreadyDeleted`] from then on. Reliable readers may still miss samples that they have not
-    /// acknowledged: see [`DataWriter::wait_for_acknowledgments`]. Closing again does nothing.
+    /// Sends what is held back, and unregisters its instances
+    /// ([WRITER_DATA_LIFECYCLE](DataWriterQos::autodispose_unregistered_instances())). Like dropping, this blocks: for
+    /// up to one second until readers have acknowledged the end of the instances, and until a writer that publishes
+    /// [asynchronously](PublishMode::Asynchronous) has sent its samples. (A participant whose readers were just waited
+    /// for in vain is not waited for.) Other handles of the writer report [`DdsError::AlreadyDeleted`] from then on.
+    /// Reliable readers may still miss samples that they have not acknowledged: see
+    /// [`DataWriter::wait_for_acknowledgments`]. Closing again does nothing.
     ///
     /// ```no_run
     /// # use weir_dds::{DataWriter, DdsType};

@@ -2,7 +2,7 @@
 //! (DDS 1.4, 2.2.4.2.3).
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
 use parking_lot::Mutex;
 use weir_rtps::group::GroupSequence;
@@ -11,7 +11,9 @@ use weir_wire::EntityId;
 use crate::contained::Contained;
 use crate::default_qos::DefaultQos;
 use crate::driver::endpoints::Panics;
+use crate::driver::farewells::Farewells;
 use crate::driver::group_access::GroupAccess;
+use crate::driver::listener_turn::ListenerTurn;
 use crate::driver::observers::Observers;
 use crate::driver::start::Handle;
 use crate::group_qos::{AnnouncedByGroup, PublisherQos, SubscriberQos};
@@ -71,6 +73,8 @@ pub(crate) struct ParticipantState {
     pub(crate) enabled: EnabledStatuses,
     pub(crate) default_qos: Mutex<DefaultQos>,
     pub(crate) contained: Contained,
+    /// Readers that did not learn of the end of a writer in time.
+    pub(crate) farewells: Farewells,
     /// Set with discovery locked.
     pub(crate) is_enabled: AtomicBool,
 }
@@ -82,6 +86,7 @@ impl ParticipantState {
             enabled: EnabledStatuses::default(),
             default_qos: Mutex::default(),
             contained: Contained::default(),
+            farewells: Farewells::default(),
             is_enabled: AtomicBool::new(is_enabled),
         }
     }
@@ -96,11 +101,14 @@ impl ParticipantState {
 pub(crate) struct SubscriberState {
     pub(crate) level: Level<dyn SubscriberListener>,
     pub(crate) participant: Arc<ParticipantLevel>,
+    /// Of calls for DATA_ON_READERS.
+    pub(crate) turn: Mutex<ListenerTurn>,
     /// Of its status condition.
     pub(crate) observers: Observers,
     pub(crate) enabled: EnabledStatuses,
-    /// DATA_ON_READERS, if `is_tracked`.
-    pub(crate) has_data: AtomicBool,
+    /// How often DATA_ON_READERS was reset. It is set while a reader has samples that arrived since the last time.
+    pub(crate) resets: AtomicU64,
+    /// The readers are watched for DATA_ON_READERS.
     pub(crate) is_tracked: AtomicBool,
     /// Locked after discovery.
     pub(crate) qos: Mutex<SubscriberQos>,

@@ -3,10 +3,14 @@
 //! No lock of the engine is held during a call: a listener may read, write and block.
 //!
 //! - `on_data_available`, and events detected with it, are called on the thread that received the
-//!   data. That may be an application thread in a wait call. Calls for one reader never overlap.
+//!   data. That may be an application thread in a wait call.
 //! - Matches and other discovery events are called on a separate thread, one after the other, so
 //!   that a blocking listener does not delay discovery. The listener receives the status as of the
 //!   call. If listeners are slow, one call may report several changes.
+//! - Calls for one reader, writer or topic never overlap, nor do those of `on_data_on_readers` for one subscriber. What
+//!   happens during a call is called for after it, by the same thread: no thread waits for another one's call. So a
+//!   listener that waits until another listener was called may wait for ever.
+//! - Wait sets, tasks and descriptors are notified before a listener is called.
 //! - A panic in a listener ends only that call, and is counted ([`DataReader::listener_panics`]). Later events are
 //!   delivered as usual.
 //!
@@ -68,7 +72,7 @@ pub trait DataReaderListener<T>: Send + Sync {
     fn on_requested_incompatible_qos(&self, _reader: &DataReader<T>, _status: IncompatibleQosStatus) {}
     /// The number of matched writers that are alive, or that are not, changed.
     fn on_liveliness_changed(&self, _reader: &DataReader<T>, _status: LivelinessChangedStatus) {}
-    /// A sample was over a limit of [`ResourceLimits`](crate::ResourceLimits).
+    /// A sample was over a limit of [`ResourceLimits`](crate::ResourceLimits), or could not be decoded.
     fn on_sample_rejected(&self, _reader: &DataReader<T>, _status: SampleRejectedStatus) {}
     /// An instance was not written within the requested deadline.
     fn on_requested_deadline_missed(&self, _reader: &DataReader<T>, _status: DeadlineMissedStatus) {}

@@ -1,7 +1,7 @@
 //! Subscribers, which create readers (DDS 1.4, 2.2.2.5.2).
 
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, Weak};
 
 use weir_cdr::DdsType;
 use weir_rtps::qos::{Presentation, PresentationScope};
@@ -360,7 +360,7 @@ impl Subscriber {
             self.handle.driver.start_calling();
         }
         let before = self.state.level.set(listener, mask);
-        self.readers().for_each(|reader| reader.listeners_changed());
+        self.state.access.readers().iter().for_each(|reader| reader.listeners_changed());
         drop(before);
     }
 
@@ -379,11 +379,14 @@ impl Subscriber {
     ///
     /// A listener that is called for DATA_ON_READERS can pass the data on to those of the readers (DDS 1.4,
     /// 2.2.2.5.2.11).
+    ///
+    /// If another thread calls a listener of a reader meanwhile, that thread calls `on_data_available` next, and this
+    /// call does not wait for it. Within `on_data_available` of a reader, it is not called for that reader again.
     pub fn notify_datareaders(&self) {
-        let has_unread = |reader: &Arc<ReaderEndpoint>| reader.core.lock().has_unread();
-        for reader in self.readers().filter(has_unread) {
-            if let Some(owner) = reader.owner.get().and_then(Weak::upgrade) {
-                owner.notify_data_available();
+        for reader in self.owners() {
+            let has_unread = reader.endpoint.core.lock().has_unread();
+            if has_unread {
+                reader.endpoint.pass_data_on();
             }
         }
         self.handle.driver.flush_queued();
@@ -391,8 +394,9 @@ impl Subscriber {
 
     /// Returns the statuses of the subscriber that have changed: none, or DATA_ON_READERS.
     ///
-    /// DATA_ON_READERS is set when samples arrive. It is reset when samples of any reader are accessed, or when a
-    /// listener is called for them.
+    /// DATA_ON_READERS is set when samples arrive. It is reset when samples of any reader are accessed, when a
+    /// listener is called for them, and when those that arrived since then are gone: they have expired or were purged,
+    /// or their reader was closed.
     ///
     /// ```no_run
     /// # use weir_dds::{DdsType, Subscriber, Topic};
@@ -407,17 +411,16 @@ impl Subscriber {
     /// ```
     pub fn status_changes(&self) -> StatusMask {
         self.watch();
-        [(StatusKind::DataOnReaders, self.state.has_data.load(Ordering::SeqCst))].into_iter().collect()
+        let is_set = self.state.access.readers().iter().any(|reader| reader.has_data_for_subscriber());
+        [(StatusKind::DataOnReaders, is_set)].into_iter().collect()
     }
 
     /// Keeps DATA_ON_READERS from now on.
     pub(crate) fn watch(&self) {
         if !self.state.is_tracked.swap(true, Ordering::SeqCst) {
-            for reader in self.readers() {
+            for reader in self.state.access.readers() {
                 reader.watch();
-                if reader.core.lock().has_unread() {
-                    self.state.has_data.store(true, Ordering::SeqCst);
-                }
+                reader.note_for_subscriber();
             }
         }
     }
@@ -425,15 +428,10 @@ impl Subscriber {
     /// Returns what the handles of the readers share, without those that are closed.
     fn owners(&self) -> Vec<Arc<data_reader::Inner>> {
         let readers = self.state.access.readers();
-        let owners = readers.iter().filter_map(|reader| reader.owner.get()?.upgrade());
+        // Readers of builtin topics are not the application's.
+        let own = readers.iter().filter(|reader| !reader.entity.is_builtin());
+        let owners = own.filter_map(|reader| reader.owner.get()?.upgrade());
         owners.filter(|reader| !reader.is_closed()).collect()
-    }
-
-    /// Returns the readers, without their types.
-    fn readers(&self) -> impl Iterator<Item = Arc<ReaderEndpoint>> {
-        let table = self.handle.driver.routes.table();
-        let is_own = |reader: &&Arc<ReaderEndpoint>| Arc::ptr_eq(&reader.group, &self.state);
-        table.readers.values().filter(is_own).cloned().collect::<Vec<_>>().into_iter()
     }
 }
 

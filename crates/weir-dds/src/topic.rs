@@ -12,6 +12,7 @@ use weir_rtps::discovery_event::TypeDifference;
 use weir_wire::Guid;
 
 use crate::driver::endpoints::{Own, Panics};
+use crate::driver::listener_turn::{ListenerTurn, call_in_turn};
 use crate::driver::observers::{Cause, Observers};
 use crate::driver::start::Handle;
 use crate::error::{DdsError, Result};
@@ -218,6 +219,7 @@ pub(crate) struct TopicState {
     is_closed: AtomicBool,
     inconsistent: Mutex<Inconsistent>,
     own: Mutex<Own<Listener>>,
+    turn: Mutex<ListenerTurn>,
     listener_panics: Panics,
     pub(crate) observers: Observers,
     pub(crate) enabled: EnabledStatuses,
@@ -247,6 +249,7 @@ impl TopicState {
             is_closed: AtomicBool::new(false),
             inconsistent: Mutex::default(),
             own: Mutex::default(),
+            turn: Mutex::default(),
             listener_panics: Panics::default(),
             observers: Observers::default(),
             enabled: EnabledStatuses::default(),
@@ -298,8 +301,13 @@ impl TopicState {
         (self.own.lock().mask | upper.unwrap_or_default()).contains(StatusKind::InconsistentTopic)
     }
 
-    /// Calls the listener that the status is for, and those who wait for it. No lock may be held.
-    pub(crate) fn notify(self: &Arc<Self>) {
+    /// Calls the listener that the status is for. If another thread does so, that thread repeats the call. No lock may
+    /// be held.
+    pub(crate) fn call_listener(self: &Arc<Self>) {
+        call_in_turn(&self.turn, 1, |_| self.call_for_status());
+    }
+
+    fn call_for_status(self: &Arc<Self>) {
         let own = self.own.lock().listener_for(StatusKind::InconsistentTopic);
         let topic = AnyTopic::of(Arc::clone(self));
         match own {
@@ -317,7 +325,6 @@ impl TopicState {
                 }
             }
         }
-        self.observers.notify(Cause::News);
     }
 
     fn set_listener(&self, own: Own<Listener>) {

@@ -34,7 +34,7 @@ macro_rules! reader_events {
         fn on_requested_incompatible_qos(&self, _reader: &AnyDataReader, _status: IncompatibleQosStatus) {}
         /// The number of matched writers that are alive, or that are not, changed.
         fn on_liveliness_changed(&self, _reader: &AnyDataReader, _status: LivelinessChangedStatus) {}
-        /// A sample was over a limit of [`ResourceLimits`](crate::ResourceLimits).
+        /// A sample was over a limit of [`ResourceLimits`](crate::ResourceLimits), or could not be decoded.
         fn on_sample_rejected(&self, _reader: &AnyDataReader, _status: SampleRejectedStatus) {}
         /// An instance was not written within the requested deadline.
         fn on_requested_deadline_missed(&self, _reader: &AnyDataReader, _status: DeadlineMissedStatus) {}
@@ -42,8 +42,7 @@ macro_rules! reader_events {
         fn on_sample_lost(&self, _reader: &AnyDataReader, _status: SampleCountStatus) {}
         /// Readers of the subscriber have new data.
         ///
-        /// If the mask has DATA_ON_READERS, this is called in place of `on_data_available` at all levels. Calls for
-        /// different readers may overlap.
+        /// If the mask has DATA_ON_READERS, this is called in place of `on_data_available` at all levels.
         fn on_data_on_readers(&self, _subscriber: &Subscriber) {}
     };
 }

@@ -6,7 +6,7 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
-use std::task::{Poll, Waker};
+use std::task::Poll;
 use std::thread::ThreadId;
 use std::time::Duration;
 
@@ -15,8 +15,9 @@ use weir_rtps::time::Time;
 
 use crate::clock;
 use crate::condition::Condition;
-use crate::driver::observers::{Cause, Observe, wake};
+use crate::driver::observers::{Cause, Observe};
 use crate::driver::start::Handle;
+use crate::driver::tasks::Tasks;
 use crate::error::{DdsError, Result};
 
 /// Waits until one of several conditions is true.
@@ -117,7 +118,7 @@ struct State {
     follows_access: AtomicBool,
     waiter: Mutex<Option<Waiter>>,
     changed: Condvar,
-    tasks: Mutex<Vec<Waker>>,
+    tasks: Tasks,
     event_fd: OnceLock<Arc<weir_udp::Waker>>,
     /// Held while the descriptor is brought up to date.
     updating: Mutex<()>,
@@ -324,14 +325,10 @@ impl WaitSet {
     /// # Errors
     /// [`DdsError::ThreadFailed`]: a participant has failed, and no condition is true.
     pub async fn wait_async(&self) -> Result<ActiveConditions> {
+        let state = &self.state;
+        let mut waiting = state.tasks.wait();
         poll_fn(|context| {
-            let state = &self.state;
-            {
-                let mut tasks = state.tasks.lock();
-                if !tasks.iter().any(|task| task.will_wake(context.waker())) {
-                    tasks.push(context.waker().clone());
-                }
-            }
+            waiting.add(context.waker());
             let handles = state.handles();
             // What is held back may be what is waited for.
             handles.iter().for_each(|handle| _ = handle.driver.flush_queued());
@@ -411,10 +408,15 @@ impl State {
 
     fn update_event_fd(&self) {
         let Some(event_fd) = self.event_fd.get() else { return };
+        // Dropped without the lock: a condition that was just detached may hold the last handle of an entity, whose
+        // end is news for this wait set.
+        let attached;
         let _updating = self.updating.lock();
+        attached = self.attached.lock().clone();
         // This may be a thread of the engine. If a predicate panics, the thread that waits on the descriptor evaluates
         // it again, and gets the panic.
-        let is_any = catch_unwind(AssertUnwindSafe(|| !self.active().is_empty())).unwrap_or(true);
+        let is_any = || attached.iter().any(Condition::trigger_value);
+        let is_any = catch_unwind(AssertUnwindSafe(is_any)).unwrap_or(true);
         if !is_any {
             event_fd.drain();
         } else {
@@ -437,8 +439,7 @@ impl Observe for State {
             if let Some(handle) = receiving {
                 handle.driver.channel.announce_change();
             }
-            let tasks = core::mem::take(&mut *self.tasks.lock());
-            tasks.into_iter().for_each(wake);
+            self.tasks.wake();
         }
         self.update_event_fd();
     }

@@ -369,6 +369,9 @@ pub const PROXIES_PER_PARTICIPANT_MAX: usize = PROXIES_MAX / 2;
 pub const DEPARTED_WRITERS_MAX: usize = PROXIES_MAX;
 /// Instances for which one endpoint keeps state if its QoS has no limit.
 pub const INSTANCES_MAX: usize = 2_000_000;
+/// Instances that a volatile KEEP_LAST writer remembers in any case: of more, it forgets those whose samples are
+/// acknowledged.
+pub const INSTANCES_REMEMBERED: usize = 1024;
 
 /// Disposed and unregistered instances whose state a TRANSIENT_LOCAL writer keeps although all its
 /// readers have received it. A reader that lost us and returns may still consider an instance

@@ -118,6 +118,8 @@ pub struct ReaderCore {
     known_timeout: Cell<(u32, Option<Time>)>,
     /// A timeout delivered values since that was last asked.
     has_late_values: bool,
+    /// Samples have expired or were purged since that was last asked.
+    has_removed: bool,
     /// Capacity of all writers' lists of samples, in samples. May be more, while it is less than half of what they
     /// share.
     listed: usize,
@@ -146,6 +148,7 @@ impl ReaderCore {
             timers_taken: 0,
             known_timeout: Cell::new((0, None)),
             has_late_values: false,
+            has_removed: false,
             listed: 0,
             has_given_up: false,
             config,
@@ -530,6 +533,7 @@ impl ReaderCore {
             enforced.expire_deadlines(now);
         }
         if self.delivery.cache.enforced.is_some() && self.delivery.cache.purge(now) {
+            self.has_removed = true;
             self.room_was_made();
         }
         for index in 0..self.writers.list.len() {

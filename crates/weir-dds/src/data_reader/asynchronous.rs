@@ -8,6 +8,7 @@ use futures_core::Stream;
 use weir_cdr::DdsType;
 
 use super::DataReader;
+use crate::driver::tasks::{Place, Tasks};
 use crate::error::{DdsError, Result};
 use crate::sample::Sample;
 use crate::wait_set::{EventFd, no_event_fd};
@@ -30,21 +31,30 @@ impl<T> DataReader<T> {
     /// - [`DdsError::ThreadFailed`]: the participant has failed, and there is none.
     /// - [`DdsError::AlreadyDeleted`]: the reader was closed, and there is none.
     pub async fn readable(&self) -> Result<()> {
-        poll_fn(|context| self.poll_readable(context)).await
+        let mut waiting = self.inner.endpoint.watching.tasks.wait();
+        poll_fn(|context| self.poll_unless_readable(|_| waiting.add(context.waker()))).await
     }
 
     /// Returns whether there is an unread sample, or has the task woken when one arrives.
     ///
+    /// Of more than 64 tasks that wait in this way, the oldest is woken early. [`DataReader::readable`] and
+    /// [`DataReader::stream`] have no such limit: they forget a task when they are dropped.
+    ///
     /// # Errors
     /// As [`DataReader::readable`].
     pub fn poll_readable(&self, context: &mut Context<'_>) -> Poll<Result<()>> {
+        self.poll_unless_readable(|tasks| tasks.add_poll(context.waker()))
+    }
+
+    /// [`DataReader::poll_readable`]: `add` adds the task.
+    fn poll_unless_readable(&self, add: impl FnOnce(&Tasks)) -> Poll<Result<()>> {
         let endpoint = &self.inner.endpoint;
         self.inner.driver().flush_queued();
         if endpoint.core.lock().has_unread() {
             return Poll::Ready(Ok(()));
         }
         endpoint.watch();
-        endpoint.watching.add_task(context.waker());
+        add(&endpoint.watching.tasks);
         // Whatever arrives from here on wakes the task.
         if endpoint.core.lock().has_unread() {
             return Poll::Ready(Ok(()));
@@ -104,7 +114,7 @@ impl<T: DdsType> DataReader<T> {
     /// # }
     /// ```
     pub fn stream(&self) -> SampleStream<T> {
-        SampleStream { reader: self.clone() }
+        SampleStream { reader: self.clone(), place: Place::default() }
     }
 }
 
@@ -122,9 +132,22 @@ impl<T: DdsType> DataReader<T> {
 /// # Ok(())
 /// # }
 /// ```
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub struct SampleStream<T> {
     reader: DataReader<T>,
+    place: Place,
+}
+
+impl<T> Clone for SampleStream<T> {
+    fn clone(&self) -> Self {
+        Self { reader: self.reader.clone(), place: Place::default() }
+    }
+}
+
+impl<T> Drop for SampleStream<T> {
+    fn drop(&mut self) {
+        self.reader.inner.endpoint.watching.tasks.remove(&self.place);
+    }
 }
 
 impl<T> SampleStream<T> {
@@ -138,11 +161,12 @@ impl<T: DdsType> Stream for SampleStream<T> {
     type Item = Sample<T>;
 
     fn poll_next(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Sample<T>>> {
+        let Self { reader, place } = self.get_mut();
         loop {
-            if let Some(sample) = self.reader.take(1).pop() {
+            if let Some(sample) = reader.take(1).pop() {
                 return Poll::Ready(Some(sample));
             }
-            match self.reader.poll_readable(context) {
+            match reader.poll_unless_readable(|tasks| tasks.add(place, context.waker())) {
                 // Another thread may have been faster.
                 Poll::Ready(Ok(())) => {}
                 Poll::Ready(Err(_)) => return Poll::Ready(None),

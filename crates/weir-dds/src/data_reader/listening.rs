@@ -5,6 +5,7 @@ use std::sync::{Arc, Weak};
 use super::{AnyDataReader, DataReader, Inner};
 use crate::driver::endpoints::Own;
 use crate::driver::events::{ReaderEvent, ReaderListener};
+use crate::driver::listener_turn::call_in_turn;
 use crate::listener::DataReaderListener;
 use crate::status_mask::{StatusKind, StatusMask};
 use crate::subscriber::Subscriber;
@@ -91,19 +92,27 @@ pub(crate) fn notify_upper(inner: &Arc<Inner>, event: ReaderEvent, is_dropped: b
     }
     let group = &inner.endpoint.group;
     if event == ReaderEvent::DataAvailable {
-        let subscriber = || Subscriber { handle: Arc::clone(&inner.handle), state: Arc::clone(group) };
-        if let Some(listener) = group.level.listener_for(StatusKind::DataOnReaders) {
-            return group.level.panics.survive(|| {
-                listener.into_iter().for_each(|listener| listener.on_data_on_readers(&subscriber()));
-            });
-        }
-        if let Some(listener) = group.participant.listener_for(StatusKind::DataOnReaders) {
-            return group.participant.panics.survive(|| {
-                listener.into_iter().for_each(|listener| listener.on_data_on_readers(&subscriber()));
-            });
+        let is_for_readers = group.mask().contains(StatusKind::DataOnReaders);
+        if is_for_readers {
+            return call_in_turn(&group.turn, 1, |_| notify_of_data_on_readers(inner));
         }
     }
     notify_of_reader(reader, event);
+}
+
+/// Calls the listener that DATA_ON_READERS is for.
+fn notify_of_data_on_readers(inner: &Inner) {
+    let group = &inner.endpoint.group;
+    let subscriber = Subscriber { handle: Arc::clone(&inner.handle), state: Arc::clone(group) };
+    if let Some(listener) = group.level.listener_for(StatusKind::DataOnReaders) {
+        group.level.panics.survive(|| {
+            listener.into_iter().for_each(|listener| listener.on_data_on_readers(&subscriber));
+        });
+    } else if let Some(listener) = group.participant.listener_for(StatusKind::DataOnReaders) {
+        group.participant.panics.survive(|| {
+            listener.into_iter().for_each(|listener| listener.on_data_on_readers(&subscriber));
+        });
+    }
 }
 
 /// The same for an event other than DATA_ON_READERS.
@@ -123,7 +132,7 @@ fn notify_of_reader(reader: &AnyDataReader, event: ReaderEvent) {
 }
 
 impl Inner {
-    /// Calls `on_data_available` of the listener that DATA_AVAILABLE is for.
+    /// Calls `on_data_available` of the listener that DATA_AVAILABLE is for, in the thread's turn.
     pub(crate) fn notify_data_available(self: &Arc<Self>) {
         let endpoint = &self.endpoint;
         let own = endpoint.own.lock().listener_for(StatusKind::DataAvailable);

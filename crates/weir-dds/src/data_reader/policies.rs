@@ -111,7 +111,7 @@ impl Inner {
     pub(crate) fn enable(&self) -> Result<()> {
         let driver = self.driver();
         driver.check()?;
-        if self.is_closed.load(Ordering::SeqCst) {
+        if self.is_closed() {
             return Err(DdsError::AlreadyDeleted("reader"));
         }
         let _enabling = self.enabling.lock();
@@ -150,7 +150,7 @@ impl Inner {
 
     /// Returns whether the reader has ended.
     pub(crate) fn is_closed(&self) -> bool {
-        self.is_closed.load(Ordering::SeqCst)
+        self.endpoint.is_closed.load(Ordering::SeqCst)
     }
 
     /// Returns what is announced: the reader's policies and those of its subscriber.

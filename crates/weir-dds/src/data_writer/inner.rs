@@ -5,7 +5,6 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
-use std::time::Duration;
 
 use foldhash::fast::RandomState;
 use parking_lot::{Mutex, ReentrantMutex};
@@ -13,10 +12,11 @@ use weir_cdr::{DdsType, Encoding};
 use weir_rtps::qos::{Durability, History};
 use weir_rtps::time::Time;
 use weir_rtps::writer::{Change, ChangeKind, WriteRefused, WriterCore};
-use weir_wire::{EntityId, SequenceNumber};
+use weir_wire::{EntityId, Guid, SequenceNumber};
 
 use crate::clock;
 use crate::driver::endpoints::{Own, WriterEndpoint};
+use crate::driver::farewells::FAREWELL_TIME;
 use crate::driver::lane::Turn;
 use crate::driver::observers::Cause;
 use crate::driver::publishing::Publishing;
@@ -57,7 +57,9 @@ pub(crate) struct Inner {
     pub(super) has_batch: AtomicBool,
     /// The encoding of the offered data representation.
     pub(super) encoding: Encoding,
-    /// Registered instances, with their keys.
+    /// Whether an instance that is written is registered, with its key: not within a limits table.
+    pub(super) remembers_instances: bool,
+    /// Registered instances, with their keys. Locked after the core.
     pub(super) registered: Mutex<HashMap<InstanceHandle, InstanceKey, RandomState>>,
     /// Removes the delimiters from a serialized key.
     pub(super) undelimited_key: fn(&[u8]) -> core::result::Result<Vec<u8>, weir_cdr::CdrError>,
@@ -121,6 +123,8 @@ impl Inner {
         let timestamp = Some(self.driver().wall_clock.timestamp(now));
         let kind = self.unregistration();
         let mut registered: Vec<_> = self.registered.lock().drain().collect();
+        // Those that the core has forgotten end, too.
+        core.ask_for_new_instances(false);
         registered.sort_unstable_by_key(|(handle, _)| *handle);
         let mut last = None;
         for (_, InstanceKey { hash, payload }) in registered {
@@ -311,6 +315,7 @@ impl Inner {
             }
             WriteRefused::WindowFull
             | WriteRefused::LimitReached
+            | WriteRefused::NewInstance
             | WriteRefused::TooManyInstances
             | WriteRefused::TooManyLoans { .. } => DdsError::OutOfResources(text),
         }
@@ -374,14 +379,31 @@ impl Inner {
                 outcome = late("publishing", patience);
             }
         }
-        if let Some(last) = last {
-            let is_done = || self.endpoint.lane.core().is_acknowledged(last);
-            if !self.driver().receive_until(Some(clock::now() + FAREWELL_TIME), self.driver().wait, is_done) {
-                outcome = late("the acknowledgement of the end of all instances", FAREWELL_TIME);
-            }
+        if last.is_some_and(|last| !self.wait_until_known(last)) {
+            outcome = late("the acknowledgement of the end of all instances", FAREWELL_TIME);
         }
         self.driver().check()?;
         outcome
+    }
+}
+
+impl Inner {
+    /// Waits until the readers have acknowledged the end of the writer's instances. Returns whether they have.
+    fn wait_until_known(&self, last: SequenceNumber) -> bool {
+        let (driver, lane) = (self.driver(), &self.endpoint.lane);
+        let now = clock::now();
+        let silent = driver.state.farewells.silent(now);
+        let is_done = || {
+            let core = lane.core();
+            let is_silent = |it: Guid| silent.contains(&it.prefix);
+            core.is_acknowledged(last) || !silent.is_empty() && core.lagging_readers().all(is_silent)
+        };
+        let is_over = driver.receive_until(Some(now + FAREWELL_TIME), driver.wait, is_done);
+        let core = lane.core();
+        if !is_over {
+            driver.state.farewells.note_silent(clock::now(), core.lagging_readers().map(|it| it.prefix));
+        }
+        core.is_acknowledged(last)
     }
 }
 
@@ -391,7 +413,3 @@ impl Drop for Inner {
         let _ = self.close();
     }
 }
-
-/// How long a closed or dropped writer waits for readers to acknowledge the end of its registered instances.
-/// After that, readers learn from discovery that the writer is gone.
-const FAREWELL_TIME: Duration = Duration::from_secs(1);

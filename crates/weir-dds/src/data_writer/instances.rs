@@ -5,11 +5,11 @@ use std::time::SystemTime;
 
 use weir_cdr::DdsType;
 use weir_rtps::config;
-use weir_rtps::writer::ChangeKind;
+use weir_rtps::writer::{ChangeKind, WriterCore};
 use weir_wire::Timestamp;
 
 use super::DataWriter;
-use super::inner::InstanceKey;
+use super::inner::{Inner, InstanceKey};
 use super::write::Source;
 use crate::clock::timestamp_of;
 use crate::error::{DdsError, Result};
@@ -74,8 +74,10 @@ impl<T: DdsType> DataWriter<T> {
 
     /// Registers an instance, so that it can be disposed or unregistered by its handle.
     ///
-    /// Only the key members of `sample` are used. Sends nothing. Writing does not require
-    /// registration. Closing or dropping the writer unregisters its instances.
+    /// Only the key members of `sample` are used. Sends nothing. Writing registers an instance, too, but not every
+    /// writer remembers its key then
+    /// ([WRITER_DATA_LIFECYCLE](crate::DataWriterQos::autodispose_unregistered_instances())). Closing or dropping the
+    /// writer unregisters its instances.
     ///
     /// ```no_run
     /// # use weir_dds::{DataWriter, DdsType};
@@ -101,14 +103,15 @@ impl<T: DdsType> DataWriter<T> {
     pub fn register_instance(&self, sample: &T) -> Result<InstanceHandle> {
         let key = self.key_of(sample)?;
         let handle = InstanceHandle(instance_of(sample)?);
+        let mut core = self.inner.endpoint.lane.core();
         let mut registered = self.inner.registered.lock();
         if registered.len() >= config::INSTANCES_MAX && !registered.contains_key(&handle) {
             let text = format!("{} instances are registered already", config::INSTANCES_MAX);
             return Err(DdsError::OutOfResources(text));
         }
-        let known = self.inner.endpoint.lane.core().register_instance(key.hash);
-        known.map_err(|refused| self.inner.refusal(refused))?;
+        core.register_instance(key.hash).map_err(|refused| self.inner.refusal(refused))?;
         registered.insert(handle, key);
+        core.ask_for_new_instances(self.inner.asks_for_new(registered.len()));
         Ok(handle)
     }
 
@@ -182,7 +185,11 @@ impl<T: DdsType> DataWriter<T> {
         timestamp: Option<Timestamp>,
     ) -> Result<()> {
         self.change(key, self.inner.unregistration(), timestamp)?;
-        self.inner.registered.lock().remove(&handle);
+        let mut core = self.inner.endpoint.lane.core();
+        let mut registered = self.inner.registered.lock();
+        if registered.remove(&handle).is_some() {
+            core.ask_for_new_instances(self.inner.asks_for_new(registered.len()));
+        }
         Ok(())
     }
 
@@ -217,7 +224,8 @@ impl<T: DdsType> DataWriter<T> {
     /// Returns the handle of a sample's instance.
     ///
     /// Only the key members of `sample` are used. `None` if the instance is not
-    /// [registered](DataWriter::register_instance), or if the topic has no key.
+    /// [registered](DataWriter::register_instance), or was only written and is not remembered, or if the topic has no
+    /// key.
     ///
     /// ```no_run
     /// # use weir_dds::{DataWriter, DdsType};
@@ -245,3 +253,49 @@ impl<T: DdsType> DataWriter<T> {
         Ok(self.inner.registered.lock().contains_key(&handle).then_some(handle))
     }
 }
+
+impl Inner {
+    /// Returns whether the core is to ask for instances that are written for the first time, with so many registered.
+    pub(super) fn asks_for_new(&self, registered: usize) -> bool {
+        self.remembers_instances && registered < config::INSTANCES_REMEMBERED
+    }
+
+    /// Registers an instance that is written for the first time (DDS 1.4, 2.2.2.4.2.5), and remembers its key, so that
+    /// it ends with the writer.
+    ///
+    /// With [`config::INSTANCES_REMEMBERED`] instances, the core asks for no others: they are not remembered.
+    #[cold]
+    pub(super) fn register_new<T: DdsType>(
+        &self,
+        core: &mut WriterCore,
+        source: &Source<'_, T>,
+        hash: Option<[u8; 16]>,
+    ) -> Result<()> {
+        let Some(hash) = hash else { return Ok(()) };
+        core.register_instance(hash).map_err(|refused| self.refusal(refused))?;
+        let (handle, payload) = match source {
+            Source::Typed(sample) | Source::Pieces(sample, _) | Source::Loan(sample, ..) => {
+                self.named(*sample)?
+            }
+            Source::Serialized(payload) => self.named(&weir_cdr::from_payload::<T>(payload)?)?,
+            // It ends now.
+            Source::End(..) => return Ok(()),
+        };
+        if payload.len() > KEY_BYTES_MAX {
+            return Ok(());
+        }
+        let mut registered = self.registered.lock();
+        registered.insert(handle, InstanceKey { hash, payload });
+        core.ask_for_new_instances(self.asks_for_new(registered.len()));
+        Ok(())
+    }
+
+    /// Returns the handle of a sample's instance, and the payload that holds its key.
+    fn named<T: DdsType>(&self, sample: &T) -> Result<(InstanceHandle, Box<[u8]>)> {
+        let payload = weir_cdr::key_payload(sample, self.encoding)?;
+        Ok((InstanceHandle(instance_of(sample)?), payload.into_boxed_slice()))
+    }
+}
+
+/// Longest payload of a key that is remembered without a registration by the application.
+const KEY_BYTES_MAX: usize = 1024;

@@ -118,7 +118,7 @@ impl<T: DdsType> Loan<T> {
         let key = inner.key_of_sample(&self.sample)?;
         let payload = self.frame()?;
         let len = payload.len();
-        inner.write(Source::<T>::Loan(&mut self.memory, payload), (key, len), timestamp)
+        inner.write(Source::Loan(&self.sample, &mut self.memory, payload), (key, len), timestamp)
     }
 
     /// Encodes the other members in front of the bulk, and returns where the payload lies in the

@@ -30,7 +30,7 @@ pub(super) enum Source<'a, T: DdsType> {
     /// A payload that is already serialized.
     Serialized(&'a [u8]),
     /// A payload in a loaned block.
-    Loan(&'a mut Memory, Range<usize>),
+    Loan(&'a T, &'a mut Memory, Range<usize>),
     /// A dispose or unregister, with the serialized key of the instance.
     End(ChangeKind, &'a [u8]),
 }
@@ -141,6 +141,10 @@ impl Inner {
                     }
                     continue;
                 }
+                Err(WriteRefused::NewInstance) => {
+                    self.register_new(&mut turn.core, &source, key)?;
+                    continue;
+                }
                 Err(refused) => {
                     // Of a history that keeps the last samples, those that were held back can be replaced now.
                     let was_held_back = !has_flushed && turn.core.has_unsent();
@@ -186,7 +190,7 @@ impl Inner {
             Source::Serialized(payload) => {
                 core.write(now, stamp, len, |room| serialized::copy_padded(payload, room))?
             }
-            Source::Loan(memory, payload) => memory.commit(core, now, stamp, payload.clone()),
+            Source::Loan(_, memory, payload) => memory.commit(core, now, stamp, payload.clone()),
             Source::End(kind, payload) => {
                 core.write_change(now, Some(stamp.timestamp), Change { kind: *kind, key: stamp.key, payload })
             }

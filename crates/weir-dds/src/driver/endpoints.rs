@@ -2,21 +2,22 @@
 
 use std::any::Any;
 use std::collections::BTreeSet;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
 
 use parking_lot::Mutex;
 use weir_rtps::qos::Qos;
 use weir_rtps::reader::ReaderCore;
-use weir_rtps::receiver::batch::News;
 use weir_rtps::writer::inline_qos_of;
 use weir_wire::{EntityId, Guid};
 
 use super::assertions::Assertions;
-use super::events::{ReaderEvent, ReaderListener, WriterEvent, WriterListener};
+use super::events::{ReaderListener, WriterEvent, WriterListener};
 use super::group_access::GroupAccess;
 use super::lane::Lane;
-use super::observers::{Cause, Observers};
+use super::listener_turn::{ListenerTurn, call_in_turn};
+use super::observers::Observers;
+use super::reader_calls::Calls;
 use super::watching::Watching;
 use crate::clock;
 use crate::levels::{EnabledStatuses, PublisherState, SubscriberState};
@@ -55,6 +56,7 @@ pub(crate) struct WriterEndpoint {
     /// What the handles share; set when the writer is complete.
     pub(crate) owner: OnceLock<Weak<data_writer::Inner>>,
     pub(crate) own: Mutex<Own<WriterListener>>,
+    turn: Mutex<ListenerTurn>,
     pub(crate) observers: Observers,
     pub(crate) enabled: EnabledStatuses,
 }
@@ -85,6 +87,7 @@ impl WriterEndpoint {
             group: Arc::clone(group),
             owner: OnceLock::new(),
             own: Mutex::default(),
+            turn: Mutex::default(),
             observers: Observers::default(),
             enabled: EnabledStatuses::default(),
         }
@@ -128,8 +131,16 @@ impl WriterEndpoint {
         (self.own.lock().mask | self.group.mask()).contains(event.kind())
     }
 
-    /// Calls the listener that an event is for, and those who wait for it. No lock may be held.
-    pub(crate) fn notify(&self, event: WriterEvent) {
+    /// Calls the listener that an event is for. If another thread calls a listener of the writer, that thread does so
+    /// next. No lock may be held.
+    pub(crate) fn call_listener(&self, event: WriterEvent) {
+        call_in_turn(&self.turn, event.bit(), |bit| {
+            let event = WriterEvent::ALL.into_iter().find(|event| event.bit() == bit);
+            event.into_iter().for_each(|event| self.call_for(event));
+        });
+    }
+
+    fn call_for(&self, event: WriterEvent) {
         let own = self.own.lock().listener_for(event.kind());
         match own {
             Some(Some(listener)) => self.listener_panics.survive(move || listener(event)),
@@ -143,7 +154,6 @@ impl WriterEndpoint {
                 }
             }
         }
-        self.observers.notify(Cause::News);
     }
 }
 
@@ -167,10 +177,17 @@ pub(crate) struct ReaderEndpoint {
     pub(crate) owner: OnceLock<Weak<data_reader::Inner>>,
     pub(crate) own: Mutex<Own<ReaderListener>>,
     pub(crate) watching: Watching,
-    calls: Mutex<Calls>,
-    /// Whether a listener of any level, or something that waits, is notified of news.
-    has_listener: AtomicBool,
+    /// It was closed, for all its handles.
+    pub(crate) is_closed: AtomicBool,
+    pub(super) calls: Mutex<Calls>,
+    /// Who is notified of news: [`LISTENERS`], or [`WATCHERS`] as well.
+    notified: AtomicU8,
 }
+
+/// A listener of any level.
+const LISTENERS: u8 = 1;
+/// What waits for the reader, or for those with which it shares coherent sets.
+const WATCHERS: u8 = 2;
 
 /// The listener of an endpoint itself, without its sample type.
 pub(crate) struct Own<L> {
@@ -192,31 +209,6 @@ impl<L: Clone> Own<L> {
     /// Returns the listener for a status. `Some(None)`: the status is dropped.
     pub(crate) fn listener_for(&self, kind: StatusKind) -> Option<Option<L>> {
         self.mask.contains(kind).then(|| self.listener.clone())
-    }
-}
-
-/// Who is called for new samples, and whether a thread is doing so.
-#[derive(Default)]
-struct Calls {
-    listener: Option<ReaderListener>,
-    /// It is that for DATA_ON_READERS.
-    is_for_readers: bool,
-    /// A second reference to the listener, lent to the notifying thread. Lending costs less per
-    /// sample than counting another reference.
-    spare: Option<ReaderListener>,
-    /// Incremented when the listener is replaced.
-    version: u64,
-    /// A thread is calling the listener for new samples. Only one does so at a time; news that
-    /// arrive meanwhile make it repeat the call.
-    is_notifying: bool,
-    has_more_news: bool,
-}
-
-impl Calls {
-    /// Returns the spare reference, or a new one.
-    #[inline]
-    fn lend(&mut self) -> Option<ReaderListener> {
-        self.spare.take().or_else(|| self.listener.clone())
     }
 }
 
@@ -243,8 +235,9 @@ impl ReaderEndpoint {
             owner: OnceLock::new(),
             own: Mutex::default(),
             watching: Watching::default(),
+            is_closed: AtomicBool::new(false),
             calls: Mutex::default(),
-            has_listener: AtomicBool::new(false),
+            notified: AtomicU8::new(0),
         }
     }
 
@@ -259,53 +252,15 @@ impl ReaderEndpoint {
     pub(crate) fn share_sets(&self, access: &Arc<GroupAccess>) {
         let _is_shared_once = self.shared_sets.set(Arc::clone(access));
         // News of this reader are news for the listeners of the others.
-        self.has_listener.store(true, Ordering::SeqCst);
+        self.notified.fetch_or(WATCHERS, Ordering::SeqCst);
     }
 
-    /// Makes shared sets accessible that have arrived completely. No lock may be held.
-    #[inline]
-    pub(crate) fn settle_sets(&self) {
-        if let Some(access) = self.shared_sets.get() {
-            access.settle_and_notify();
-        }
-    }
-
-    /// Finds out anew who is called for new samples: the listener of some level, or what waits, has changed.
-    pub(crate) fn listeners_changed(&self) {
-        let before = {
-            let own = self.own.lock();
-            let (listener, is_for_readers) = self.data_listener(&own);
-            let is_any = (own.mask | self.group.mask()).intersects(StatusMask::OF_READERS);
-            let is_called = is_any || self.watching.is_on() || self.shared_sets.get().is_some();
-            self.has_listener.store(is_called, Ordering::SeqCst);
-            let mut calls = self.calls.lock();
-            calls.version += 1;
-            calls.is_for_readers = is_for_readers;
-            (core::mem::replace(&mut calls.listener, listener), calls.spare.take())
-        };
-        // Dropped without the locks: it may hold the last handle of another endpoint.
-        drop(before);
-    }
-
-    /// Returns who is called for new samples, and whether that is for DATA_ON_READERS.
-    fn data_listener(&self, own: &Own<ReaderListener>) -> (Option<ReaderListener>, bool) {
-        let upper = || {
-            let owner = self.owner.get().cloned().unwrap_or_default();
-            let call = move |event| {
-                if let Some(owner) = owner.upgrade() {
-                    data_reader::listening::notify_upper(&owner, event, false);
-                }
-            };
-            Some(Arc::new(call) as ReaderListener)
-        };
-        let mask = self.group.mask();
-        if mask.contains(StatusKind::DataOnReaders) {
-            (upper(), true)
-        } else if let Some(listener) = own.listener_for(StatusKind::DataAvailable) {
-            (listener.or_else(|| Some(Arc::new(|_| {}) as ReaderListener)), false)
-        } else {
-            (mask.contains(StatusKind::DataAvailable).then(upper).flatten(), false)
-        }
+    /// Records who is notified of news.
+    pub(super) fn set_notified(&self, has_listener: bool) {
+        let listeners = if has_listener { LISTENERS } else { 0 };
+        let is_watched = self.watching.is_on() || self.shared_sets.get().is_some();
+        let watchers = if is_watched { WATCHERS } else { 0 };
+        self.notified.store(listeners | watchers, Ordering::SeqCst);
     }
 
     /// Returns whether a listener of any level is for one of these events.
@@ -316,26 +271,13 @@ impl ReaderEndpoint {
     /// Returns whether a listener of any level, or something that waits, is notified of news.
     #[inline]
     pub(crate) fn has_listener(&self) -> bool {
-        self.has_listener.load(Ordering::Relaxed)
+        self.notified.load(Ordering::Relaxed) != 0
     }
 
-    /// Calls the listener that a status is for, and those who wait for it. No lock may be held. For new samples there
-    /// is [`ReaderEndpoint::notify_of`].
-    pub(crate) fn notify(&self, event: ReaderEvent) {
-        let own = self.own.lock().listener_for(event.kind());
-        match own {
-            Some(Some(listener)) => self.listener_panics.survive(move || listener(event)),
-            other => {
-                let is_dropped = other.is_some();
-                let owner = || self.owner.get().and_then(Weak::upgrade);
-                if let Some(owner) =
-                    owner().filter(|_| is_dropped || self.group.mask().contains(event.kind()))
-                {
-                    data_reader::listening::notify_upper(&owner, event, is_dropped);
-                }
-            }
-        }
-        self.watching.observers.notify(Cause::News);
+    /// Returns whether something waits for the reader, or for those with which it shares coherent sets.
+    #[inline]
+    pub(super) fn has_watchers(&self) -> bool {
+        self.notified.load(Ordering::Relaxed) & WATCHERS != 0
     }
 
     /// Records the arrival of samples that were just put into the cache.
@@ -343,97 +285,6 @@ impl ReaderEndpoint {
     pub(super) fn note_times(&self, came: Came) {
         let Came { stamped_ns, returned_ns } = came;
         *self.times.lock() = Some(ReceiveTimes { stamped_ns, returned_ns, sorted_ns: clock::now().0 });
-    }
-
-    /// Calls the listener for what a batch contained. No lock may be held.
-    #[inline]
-    pub(super) fn notify_of(&self, news: News) {
-        self.settle_sets();
-        if news.has_status_news {
-            self.notify_news();
-        } else if news.has_unread {
-            self.notify_data();
-        }
-    }
-
-    /// Calls the listener for everything that is new. No lock may be held.
-    pub(super) fn notify_news(&self) {
-        self.settle_sets();
-        let (has_unread, counters, has_liveliness_news, has_deadline_news) = {
-            let core = self.core.lock();
-            (core.has_unread(), core.counters(), core.has_liveliness_news(), core.has_deadline_news())
-        };
-        if has_deadline_news {
-            self.notify(ReaderEvent::DeadlineMissed);
-        }
-        if has_liveliness_news {
-            self.notify(ReaderEvent::LivelinessChanged);
-        }
-        if self.lost.lock().total_count != counters.samples_lost {
-            self.notify(ReaderEvent::SampleLost);
-        }
-        let rejected = counters.samples_rejected + counters.samples_refused;
-        if self.rejected.lock().rejected != rejected {
-            self.notify(ReaderEvent::SampleRejected);
-        }
-        if has_unread {
-            self.notify_data();
-        }
-    }
-
-    /// Calls the listener for new samples, and those who wait for them.
-    pub(super) fn notify_data(&self) {
-        if self.watching.is_on() {
-            self.note_data();
-            self.call_for_data();
-            self.wake_watching();
-        } else {
-            self.call_for_data();
-        }
-    }
-
-    /// Calls the listener for new samples. If another thread is doing so, that thread repeats the
-    /// call.
-    fn call_for_data(&self) {
-        let (mut listener, mut version) = {
-            let mut calls = self.calls.lock();
-            if calls.is_notifying {
-                calls.has_more_news = true;
-                return;
-            }
-            let Some(listener) = calls.lend() else { return };
-            calls.is_notifying = true;
-            (listener, calls.version)
-        };
-        loop {
-            if self.watching.is_on() {
-                self.note_call(self.calls.lock().is_for_readers);
-            }
-            self.listener_panics.survive(|| listener(ReaderEvent::DataAvailable));
-            let mut calls = self.calls.lock();
-            let is_replaced = calls.version != version;
-            if !core::mem::take(&mut calls.has_more_news) {
-                calls.is_notifying = false;
-                if !is_replaced {
-                    calls.spare = Some(listener);
-                    return;
-                }
-                // `calls` is unlocked before `listener` is dropped, as in `set_listener`.
-                drop(calls);
-                return self.listener_panics.survive(move || drop(listener));
-            }
-            if is_replaced {
-                // The new listener has to be called for the news that arrived meanwhile.
-                version = calls.version;
-                let Some(next) = calls.lend() else {
-                    calls.is_notifying = false;
-                    return;
-                };
-                let before = core::mem::replace(&mut listener, next);
-                drop(calls);
-                self.listener_panics.survive(move || drop(before));
-            }
-        }
     }
 }
 
@@ -452,46 +303,5 @@ impl Panics {
         if std::panic::catch_unwind(std::panic::AssertUnwindSafe(call)).is_err() {
             self.0.fetch_add(1, Ordering::Relaxed);
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use weir_rtps::qos::Reliability;
-    use weir_rtps::reader::ReaderConfig;
-    use weir_wire::GuidPrefix;
-
-    use super::*;
-    use crate::builtin_topics::TopicBuiltinTopicData;
-
-    #[test]
-    fn a_listener_that_is_replaced_during_a_call_is_not_called_again_and_is_dropped() {
-        let guid = Guid::new(GuidPrefix::UNKNOWN, EntityId::UNKNOWN);
-        let core = ReaderCore::new(ReaderConfig::new(guid, Reliability::BestEffort));
-        let topic = Arc::new(TopicState::new::<TopicBuiltinTopicData>("topic", Weak::new()));
-        let group = Arc::default();
-        let endpoint = Arc::new(ReaderEndpoint::new(EntityId::UNKNOWN, core, &topic, &group));
-        let all =
-            |listener: ReaderListener| Own { mask: StatusMask::ALL, listener: Some(listener), typed: None };
-        let counts: [Arc<AtomicU64>; 2] = Default::default();
-        let calls = || counts.each_ref().map(|count| count.load(Ordering::Relaxed));
-        let [first, second] = counts.clone();
-        let me = Arc::clone(&endpoint);
-        endpoint.set_listener(all(Arc::new(move |_| {
-            first.fetch_add(1, Ordering::Relaxed);
-            let second = Arc::clone(&second);
-            me.set_listener(all(Arc::new(move |_| _ = second.fetch_add(1, Ordering::Relaxed))));
-            // More news during the call.
-            me.notify_data();
-        })));
-        endpoint.notify_data();
-        assert_eq!(calls(), [1, 1]);
-        assert_eq!((Arc::strong_count(&counts[0]), Arc::strong_count(&endpoint)), (1, 1));
-        endpoint.notify_data();
-        assert_eq!(calls(), [1, 2]);
-        endpoint.set_listener(Own::default());
-        endpoint.notify_data();
-        assert_eq!(calls(), [1, 2]);
-        assert_eq!(Arc::strong_count(&counts[1]), 1, "the spare reference is dropped, too");
     }
 }

@@ -26,6 +26,20 @@ pub(crate) enum WriterEvent {
 }
 
 impl ReaderEvent {
+    pub(crate) const STATUSES: [Self; 6] = [
+        Self::Matched,
+        Self::Incompatible,
+        Self::LivelinessChanged,
+        Self::SampleRejected,
+        Self::SampleLost,
+        Self::DeadlineMissed,
+    ];
+
+    /// One bit, which no other event has.
+    pub(crate) fn bit(self) -> u16 {
+        1 << self as u16
+    }
+
     pub(crate) fn kind(self) -> StatusKind {
         match self {
             Self::DataAvailable => StatusKind::DataAvailable,
@@ -40,6 +54,14 @@ impl ReaderEvent {
 }
 
 impl WriterEvent {
+    pub(crate) const ALL: [Self; 4] =
+        [Self::Matched, Self::Incompatible, Self::LivelinessLost, Self::DeadlineMissed];
+
+    /// One bit, which no other event has.
+    pub(crate) fn bit(self) -> u16 {
+        1 << self as u16
+    }
+
     pub(crate) fn kind(self) -> StatusKind {
         match self {
             Self::Matched => StatusKind::PublicationMatched,

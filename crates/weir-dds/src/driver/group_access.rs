@@ -57,21 +57,28 @@ impl GroupAccess {
             }
             state.accesses -= 1;
         }
-        self.settle_and_notify();
+        self.settle_and_announce();
+        self.call_listeners();
         true
     }
 
-    /// Makes the sets accessible that have arrived completely, and calls listeners for them. No lock may be held.
-    pub(crate) fn settle_and_notify(&self) {
+    /// Makes the sets accessible that have arrived completely, and notifies those who wait. No lock may be held.
+    pub(crate) fn settle_and_announce(&self) {
         self.settle();
+        let unreported = self.state.lock().unreported.clone();
+        unreported.iter().filter_map(Weak::upgrade).for_each(|reader| reader.announce_samples(true));
+    }
+
+    /// Calls listeners for the sets that have become accessible. No lock may be held.
+    pub(crate) fn call_listeners(&self) {
         let unreported = core::mem::take(&mut self.state.lock().unreported);
-        unreported.iter().filter_map(Weak::upgrade).for_each(|reader| reader.notify_data());
+        unreported.iter().filter_map(Weak::upgrade).for_each(|reader| reader.call_for_data());
     }
 
     /// Makes the sets accessible that have arrived completely. No core may be locked.
     ///
-    /// Listeners are called by the next [`GroupAccess::settle_and_notify`]: the thread that has received the end of a
-    /// set calls it.
+    /// Those who wait are notified, and listeners called, by the thread that has received the end of a set:
+    /// [`GroupAccess::settle_and_announce`], [`GroupAccess::call_listeners`].
     pub(crate) fn settle(&self) {
         let mut state = self.state.lock();
         if state.accesses > 0 {

@@ -8,6 +8,7 @@ use weir_udp::Waker;
 
 use super::endpoints::{ReaderEndpoint, WriterEndpoint};
 use super::events::{ReaderEvent, WriterEvent};
+use super::observers::Cause;
 use crate::status_mask::StatusMask;
 use crate::topic::TopicState;
 
@@ -48,11 +49,14 @@ impl Listeners {
         }
     }
 
-    /// Queues calls for the thread. Makes those at once that no listener is for, since only wait sets are woken then,
-    /// and all without a thread. No lock may be held.
+    /// Notifies those who wait, then queues calls of listeners for the thread, or makes them if there is none. No lock
+    /// may be held.
+    ///
+    /// A listener may block: what waits is not behind it in the queue.
     pub(crate) fn call(&self, calls: impl IntoIterator<Item = Call>) {
-        let (calls, others): (Vec<_>, Vec<_>) = calls.into_iter().partition(Call::has_listener);
-        others.into_iter().for_each(Call::make);
+        let mut calls: Vec<_> = calls.into_iter().collect();
+        calls.iter().for_each(Call::announce);
+        calls.retain(Call::has_listener);
         if calls.is_empty() {
             return;
         }
@@ -120,18 +124,31 @@ impl Call {
     pub(super) fn has_listener(&self) -> bool {
         match self {
             Self::Reader(reader, event) => reader.has_listener_for(event.kind().into()),
-            Self::News(reader) => reader.has_listener_for(StatusMask::OF_READERS),
+            Self::News(reader) => {
+                // Or one of those with which it shares sets has a listener.
+                reader.has_listener_for(StatusMask::OF_READERS) || reader.shared_sets.get().is_some()
+            }
             Self::Writer(writer, event) => writer.has_listener(*event),
             Self::Topic(topic) => topic.has_listener(),
         }
     }
 
+    /// Notifies those who wait for what happened.
+    fn announce(&self) {
+        match self {
+            Self::Reader(reader, _) => reader.watching.observers.notify(Cause::News),
+            Self::News(reader) => reader.announce_all(),
+            Self::Writer(writer, _) => writer.observers.notify(Cause::News),
+            Self::Topic(topic) => topic.observers.notify(Cause::News),
+        }
+    }
+
     pub(super) fn make(self) {
         match self {
-            Self::Reader(reader, event) => reader.notify(event),
-            Self::News(reader) => reader.notify_news(),
-            Self::Writer(writer, event) => writer.notify(event),
-            Self::Topic(topic) => topic.notify(),
+            Self::Reader(reader, event) => reader.call_listener(event),
+            Self::News(reader) => reader.call_for_news(),
+            Self::Writer(writer, event) => writer.call_listener(event),
+            Self::Topic(topic) => topic.call_listener(),
         }
     }
 

@@ -390,10 +390,13 @@ impl Driver {
         false
     }
 
-    /// Calls the listeners of these readers for what is new. No lock may be held.
+    /// Notifies those who wait for these readers of what is new, then calls the listeners. No lock may be held.
     pub(crate) fn call_data_listeners(&self, readers: &[ReaderNews]) {
+        for it in readers.iter().filter(|it| it.reader.has_watchers()) {
+            it.reader.announce(it.news.has_unread);
+        }
         for it in readers.iter().filter(|it| it.reader.has_listener()) {
-            it.reader.notify_of(it.news);
+            it.reader.call_listeners(it.news);
         }
         self.flush_queued();
     }

@@ -239,16 +239,22 @@ impl Driver {
     }
 
     fn reader_timeout(&self, reader: &Arc<ReaderEndpoint>, now: Time, work: &mut Work) -> Option<Time> {
-        let (next, is_writer_lost, has_deadline_news, has_late_values) = {
+        let (next, is_writer_lost, has_deadline_news, has_late_values, has_removed) = {
             let mut core = reader.core.lock();
             let before = core.not_alive_writers();
-            if core.next_timeout()? <= now {
+            let due = core.next_timeout();
+            if due.is_some_and(|due| due <= now) {
                 core.handle_timeout(now);
                 core.poll_transmit(now, &mut work.outbox);
             }
             let is_lost = core.not_alive_writers() > before;
-            (core.next_timeout(), is_lost, core.has_deadline_news(), core.take_late_values())
+            let has_deadline_news = due.is_some() && core.has_deadline_news();
+            let (has_late_values, has_removed) = (core.take_late_values(), core.take_removed());
+            (core.next_timeout(), is_lost, has_deadline_news, has_late_values, has_removed)
         };
+        if has_removed && reader.watching.is_on() {
+            reader.note_removal();
+        }
         if is_writer_lost || has_late_values {
             // The instances of a lost writer and late values are news for threads that wait for data.
             self.channel.announce_change();
@@ -262,8 +268,126 @@ impl Driver {
 
 #[cfg(test)]
 mod tests {
+    use weir_cdr::DdsType;
+
     use super::*;
-    use crate::{DomainParticipant, ParticipantSettings};
+    use crate::{
+        Condition, DataReader, DataReaderQos, DataWriter, DataWriterQos, DomainParticipant, EventFd,
+        InstanceHandle, ParticipantSettings, ReaderDataLifecycle, States, StatusMask, WaitSet,
+    };
+
+    const LONG: Duration = Duration::from_secs(3600);
+
+    #[derive(DdsType, Default)]
+    #[dds(extensibility = "final")]
+    struct Reading {
+        #[dds(key)]
+        sensor: u32,
+    }
+
+    /// A writer and a reader in a participant that nothing but the test runs.
+    struct World {
+        participant: DomainParticipant,
+        writer: DataWriter<Reading>,
+        reader: DataReader<Reading>,
+    }
+
+    impl World {
+        fn new(writer: DataWriterQos, reader: DataReaderQos) -> Self {
+            let settings = ParticipantSettings { multicast: false, ..ParticipantSettings::default() };
+            let participant = DomainParticipant::new(16, settings.interface("lo").without_threads()).unwrap();
+            let topic = participant.create_topic(&format!("readings of {}", std::process::id())).unwrap();
+            let writer = participant.create_publisher().create_datawriter(&topic, writer).unwrap();
+            let reader = participant.create_subscriber().create_datareader(&topic, reader).unwrap();
+            Self { participant, writer, reader }
+        }
+
+        fn poll_until_available(&self, count: usize) {
+            while self.reader.available() < count {
+                self.participant.poll(LONG).unwrap();
+            }
+        }
+
+        /// Lets the timers of the reader expire that are due within this time.
+        fn expire(&self, within: Duration) {
+            let at = clock::now() + within;
+            self.participant.handle.driver.reader_timeout(self.reader.endpoint(), at, &mut Work::default());
+        }
+
+        /// The descriptors of the reader, and of wait sets with conditions that are true while it has samples.
+        fn descriptors(&self) -> ([WaitSet; 3], [EventFd; 4]) {
+            let status = self.reader.status_condition();
+            status.set_enabled_statuses(StatusMask::DATA_AVAILABLE);
+            let data = self.reader.read_condition(States::ANY);
+            let of_subscriber = self.reader.subscriber().status_condition();
+            let conditions: [Condition; 3] = [(&status).into(), (&data).into(), (&of_subscriber).into()];
+            let wait_sets = conditions.map(|condition| {
+                let wait_set = WaitSet::new();
+                wait_set.attach_condition(condition);
+                wait_set
+            });
+            let [status, data, of_subscriber] = wait_sets.each_ref().map(|it| it.event_fd().unwrap());
+            (wait_sets, [self.reader.event_fd().unwrap(), status, data, of_subscriber])
+        }
+    }
+
+    fn are_readable(descriptors: &[EventFd; 4]) -> [bool; 4] {
+        descriptors
+            .each_ref()
+            .map(|fd| weir_udp::poll(&[fd], None, Some(Duration::ZERO)).unwrap().is_readable(0))
+    }
+
+    #[test]
+    fn samples_that_expire_or_are_purged_end_what_waits_for_them() {
+        let (plain, lasting) = (DataWriterQos::default(), DataReaderQos::default().keep_all());
+        let lifecycle =
+            ReaderDataLifecycle { autopurge_disposed_samples_delay: LONG, ..ReaderDataLifecycle::default() };
+        let purged = lasting.clone().reader_data_lifecycle(lifecycle);
+        for (writer, reader, is_disposed) in
+            [(plain.clone().lifespan(LONG), lasting, false), (plain, purged, true)]
+        {
+            let world = World::new(writer.reliable(), reader.reliable());
+            let (_wait_sets, descriptors) = world.descriptors();
+            world.writer.write(&Reading { sensor: 1 }).unwrap();
+            if is_disposed {
+                world.writer.dispose(&Reading { sensor: 1 }).unwrap();
+            }
+            world.poll_until_available(1 + usize::from(is_disposed));
+            assert_eq!(are_readable(&descriptors), [true; 4]);
+            world.expire(2 * LONG);
+            assert_eq!((world.reader.available(), are_readable(&descriptors)), (0, [false; 4]));
+        }
+    }
+
+    /// A condition removes samples that have expired when it is evaluated, in a call that notifies no other thread.
+    #[test]
+    fn samples_that_a_condition_has_removed_are_news_at_the_next_timeout() {
+        let world = World::new(
+            DataWriterQos::default().reliable().lifespan(LONG),
+            DataReaderQos::default().reliable(),
+        );
+        let (_wait_sets, descriptors) = world.descriptors();
+        world.writer.write(&Reading { sensor: 1 }).unwrap();
+        world.poll_until_available(1);
+        world.reader.endpoint().core.lock().expire(clock::now() + 2 * LONG);
+        assert_eq!(are_readable(&descriptors), [true; 4]);
+        world.expire(Duration::ZERO);
+        assert_eq!(are_readable(&descriptors), [false; 4]);
+    }
+
+    #[test]
+    fn an_access_that_finds_no_instance_is_one_all_the_same() {
+        let world = World::new(
+            DataWriterQos::default().reliable().lifespan(LONG),
+            DataReaderQos::default().reliable(),
+        );
+        let (_wait_sets, descriptors) = world.descriptors();
+        world.writer.write(&Reading { sensor: 1 }).unwrap();
+        world.poll_until_available(1);
+        world.reader.endpoint().core.lock().expire(clock::now() + 2 * LONG);
+        assert!(world.reader.select().instance(InstanceHandle([7; 16])).take().is_empty());
+        assert_eq!(are_readable(&descriptors), [false; 4]);
+    }
 
     #[test]
     fn a_change_of_the_network_makes_the_descriptor_of_a_polled_participant_readable() {

@@ -8,14 +8,14 @@
 use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
-use std::task::Waker as TaskWaker;
 
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::MutexGuard;
 use weir_rtps::reader::ReaderCore;
 use weir_udp::Waker as EventFd;
 
 use super::endpoints::ReaderEndpoint;
-use super::observers::{Cause, Observers, wake};
+use super::observers::{Cause, Observers};
+use super::tasks::Tasks;
 use crate::levels::EnabledStatuses;
 
 /// What waits for a reader's samples.
@@ -25,12 +25,16 @@ pub(crate) struct Watching {
     /// [`ReaderCore::arrivals`] when the application last accessed the reader, or its listener was called.
     /// DATA_AVAILABLE is that it is more now. Changed with the core locked.
     seen: AtomicU64,
+    /// One more than [`SubscriberState::resets`] when samples last arrived; 0: none has. Changed with the core locked.
+    noted: AtomicU64,
     /// Wait sets, also for the reader's other statuses.
     pub(crate) observers: Observers,
     pub(crate) enabled: EnabledStatuses,
     /// Readable while there are unread samples. Changed with the core locked.
     event_fd: OnceLock<Arc<EventFd>>,
-    tasks: Mutex<Vec<TaskWaker>>,
+    /// No handle of the reader is left: its samples cannot be accessed any more. Set with the core locked.
+    is_over: AtomicBool,
+    pub(crate) tasks: Tasks,
 }
 
 impl Watching {
@@ -38,25 +42,13 @@ impl Watching {
     pub(crate) fn is_on(&self) -> bool {
         self.is_on.load(Ordering::Relaxed)
     }
-
-    /// Has a task woken at the next news.
-    pub(crate) fn add_task(&self, waker: &TaskWaker) {
-        let mut tasks = self.tasks.lock();
-        if !tasks.iter().any(|task| task.will_wake(waker)) {
-            tasks.push(waker.clone());
-        }
-    }
-
-    fn wake_tasks(&self) {
-        let tasks = core::mem::take(&mut *self.tasks.lock());
-        tasks.into_iter().for_each(wake);
-    }
 }
 
 impl ReaderEndpoint {
     /// Watches the reader from now on.
     pub(crate) fn watch(&self) {
-        if self.watching.is_on() {
+        // Another thread may be about to watch it.
+        if self.watching.is_on() && self.has_watchers() {
             return;
         }
         {
@@ -81,6 +73,23 @@ impl ReaderEndpoint {
         core.has_unread() && self.watching.seen.load(Ordering::SeqCst) != core.arrivals()
     }
 
+    /// Returns whether DATA_ON_READERS is set because of this reader.
+    pub(crate) fn has_data_for_subscriber(&self) -> bool {
+        let core = self.core.lock();
+        let is_noted = self.watching.noted.load(Ordering::SeqCst) == self.next_reset();
+        is_noted && core.has_unread() && !self.is_closed.load(Ordering::SeqCst)
+    }
+
+    /// Sets DATA_ON_READERS while there are unread samples, until it is reset.
+    pub(crate) fn note_for_subscriber(&self) {
+        let _core = self.core.lock();
+        self.watching.noted.store(self.next_reset(), Ordering::SeqCst);
+    }
+
+    fn next_reset(&self) -> u64 {
+        self.group.resets.load(Ordering::SeqCst) + 1
+    }
+
     /// Returns the descriptor that is readable while there are unread samples.
     pub(crate) fn event_fd(&self) -> io::Result<Arc<EventFd>> {
         self.watch();
@@ -101,29 +110,86 @@ impl ReaderEndpoint {
     pub(super) fn note_data(&self) {
         let core = self.core.lock();
         if self.is_new(&core) {
-            self.group.has_data.store(true, Ordering::SeqCst);
+            self.watching.noted.store(self.next_reset(), Ordering::SeqCst);
         }
         if core.has_unread()
+            && !self.watching.is_over.load(Ordering::SeqCst)
             && let Some(event_fd) = self.watching.event_fd.get()
         {
             event_fd.wake();
         }
     }
 
+    /// Makes the descriptor unreadable if nothing is left to be read.
+    fn settle_event_fd(&self, core: &ReaderCore) {
+        let is_readable = core.has_unread() && !self.watching.is_over.load(Ordering::SeqCst);
+        if let Some(event_fd) = self.watching.event_fd.get().filter(|_| !is_readable) {
+            event_fd.drain();
+        }
+    }
+
+    /// Does what follows when samples were removed without an access: they have expired or were purged.
+    #[cold]
+    pub(super) fn note_removal(&self) {
+        self.settle_event_fd(&self.core.lock());
+        self.notify_of_access();
+    }
+
+    /// Ends what waits for the reader's samples, of which no handle is left.
+    pub(crate) fn end_watching(&self) {
+        let core = self.core.lock();
+        self.watching.is_over.store(true, Ordering::SeqCst);
+        self.settle_event_fd(&core);
+    }
+
+    /// Notifies those who wait for the reader of news. `has_unread`: there are new samples. Listeners are called only
+    /// afterwards: they may block. No lock may be held.
+    #[cold]
+    pub(super) fn announce(&self, has_unread: bool) {
+        if let Some(access) = self.shared_sets.get() {
+            access.settle_and_announce();
+        }
+        self.announce_samples(has_unread);
+    }
+
+    /// The same for this reader alone.
+    pub(super) fn announce_samples(&self, has_unread: bool) {
+        if !self.watching.is_on() {
+            return;
+        }
+        if has_unread {
+            self.note_data();
+            self.watching.tasks.wake();
+        }
+        self.watching.observers.notify(Cause::News);
+        if has_unread {
+            self.group.observers.notify(Cause::News);
+        }
+    }
+
+    /// [`ReaderEndpoint::announce`] of everything that is new.
+    pub(super) fn announce_all(&self) {
+        if self.has_watchers() {
+            let has_unread = self.core.lock().has_unread();
+            self.announce(has_unread);
+        }
+    }
+
     /// Records that a listener is about to be called for new samples.
     #[cold]
     pub(super) fn note_call(&self, is_for_readers: bool) {
-        self.group.has_data.store(false, Ordering::SeqCst);
+        self.group.resets.fetch_add(1, Ordering::SeqCst);
         if !is_for_readers {
             let core = self.core.lock();
             self.watching.seen.store(core.arrivals(), Ordering::SeqCst);
         }
+        self.notify_of_access();
     }
 
-    /// Wakes what waits for new samples. No lock may be held.
+    /// Wakes all that waits for the reader. No lock may be held.
     #[cold]
     pub(crate) fn wake_watching(&self) {
-        self.watching.wake_tasks();
+        self.watching.tasks.wake();
         self.watching.observers.notify(Cause::News);
         self.group.observers.notify(Cause::News);
     }
@@ -132,13 +198,14 @@ impl ReaderEndpoint {
     #[cold]
     pub(crate) fn note_access(&self, core: MutexGuard<'_, ReaderCore>) {
         self.watching.seen.store(core.arrivals(), Ordering::SeqCst);
-        self.group.has_data.store(false, Ordering::SeqCst);
-        if !core.has_unread()
-            && let Some(event_fd) = self.watching.event_fd.get()
-        {
-            event_fd.drain();
-        }
+        self.group.resets.fetch_add(1, Ordering::SeqCst);
+        self.settle_event_fd(&core);
         drop(core);
+        self.notify_of_access();
+    }
+
+    /// Notifies wait sets that conditions may have become false.
+    fn notify_of_access(&self) {
         self.watching.observers.notify(Cause::Access);
         self.group.observers.notify(Cause::Access);
     }

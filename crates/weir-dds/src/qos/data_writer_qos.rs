@@ -171,7 +171,10 @@ impl DataWriterQos {
 
     /// Sets whether unregistering an instance also disposes it.
     ///
-    /// WRITER_DATA_LIFECYCLE, DDS 1.4, 2.2.3.21.
+    /// WRITER_DATA_LIFECYCLE, DDS 1.4, 2.2.3.21. A writer that ends unregisters the instances that it has registered,
+    /// and those that it has written, as far as it remembers them: up to 1024 with keys of up to 1 KiB; none of a
+    /// participant with a limits table; none with KEEP_ALL, unless there is a deadline or a limit on instances or their
+    /// samples.
     ///
     /// ```
     /// use weir_dds::DataWriterQos;

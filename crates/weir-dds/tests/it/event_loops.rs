@@ -11,7 +11,7 @@ use std::time::Duration;
 use futures::executor::{LocalPool, block_on};
 use futures::task::LocalSpawnExt;
 use futures::{FutureExt, Stream, StreamExt};
-use weir_dds::{DataReader, DataReaderListener, DdsError, GuardCondition, States, WaitSet};
+use weir_dds::{DataReader, DataReaderListener, DdsError, GuardCondition, States, StatusMask, WaitSet};
 
 use crate::support::{DEADLINE, Numbered, World, lossless_reader, lossless_writer, pair, take_exactly};
 
@@ -92,6 +92,36 @@ fn futures_test_waker() -> (Waker, mpsc::Receiver<()>) {
     (Arc::new(Sends(Mutex::new(sender))).into(), receiver)
 }
 
+/// Counts the references to wakers.
+struct Counted(#[expect(dead_code, reason = "only held")] Arc<()>);
+
+impl Wake for Counted {
+    fn wake(self: Arc<Self>) {}
+}
+
+#[test]
+fn futures_and_streams_that_are_dropped_leave_no_wakers() {
+    const FUTURES: usize = 100_000;
+    let world = World::new();
+    let reader: DataReader<Numbered> = world.reader(&world.participant(), lossless_reader());
+    let (wait_set, wakers) = (WaitSet::new(), Arc::new(()));
+    wait_set.attach_condition(&reader.read_condition(States::NOT_READ));
+    let waker = || Waker::from(Arc::new(Counted(Arc::clone(&wakers))));
+    for _ in 0..FUTURES {
+        let waker = waker();
+        let mut context = Context::from_waker(&waker);
+        assert!(pin!(reader.readable()).poll(&mut context).is_pending());
+        assert!(pin!(wait_set.wait_async()).poll(&mut context).is_pending());
+        assert!(reader.stream().poll_next_unpin(&mut context).is_pending());
+    }
+    assert_eq!(Arc::strong_count(&wakers), 1);
+    // Without a future, nothing says when a task does not wait any more.
+    for _ in 0..FUTURES {
+        assert!(reader.poll_readable(&mut Context::from_waker(&waker())).is_pending());
+    }
+    assert!(Arc::strong_count(&wakers) <= 1 + 64);
+}
+
 #[test]
 fn the_descriptor_of_a_reader_is_readable_while_there_are_unread_samples() {
     let (writer, reader) = pair::<Numbered>(lossless_writer(), lossless_reader());
@@ -113,6 +143,27 @@ fn the_descriptor_of_a_reader_is_readable_while_there_are_unread_samples() {
     // The descriptor outlives the reader.
     drop(reader);
     assert!(!is_readable(&fd, Duration::ZERO));
+}
+
+#[test]
+fn a_reader_that_is_closed_or_dropped_with_samples_leaves_nothing_to_wait_for() {
+    for is_closed in [true, false] {
+        let (writer, reader) = pair::<Numbered>(lossless_writer(), lossless_reader());
+        let (subscriber, wait_set) = (reader.subscriber(), WaitSet::new());
+        wait_set.attach_condition(&subscriber.status_condition());
+        let (of_reader, of_wait_set) = (reader.event_fd().unwrap(), wait_set.event_fd().unwrap());
+        writer.write(&Numbered::new(0, 0)).unwrap();
+        assert!(is_readable(&of_reader, DEADLINE) && is_readable(&of_wait_set, DEADLINE));
+        if is_closed {
+            reader.close().unwrap();
+            assert!(is_readable(&of_reader, Duration::ZERO), "the sample can still be taken");
+        } else {
+            drop(reader);
+            assert!(!is_readable(&of_reader, Duration::ZERO));
+        }
+        assert_eq!(subscriber.status_changes(), StatusMask::NONE);
+        assert!(!is_readable(&of_wait_set, Duration::ZERO));
+    }
 }
 
 #[test]

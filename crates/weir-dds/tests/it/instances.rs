@@ -270,6 +270,102 @@ fn registered_instances_end_with_their_writer() {
     assert_eq!(ends, [(1, InstanceState::NotAliveDisposed), (2, InstanceState::NotAliveNoWriters)]);
 }
 
+/// The instances of which a reader has news, and their states.
+fn ends_of<T: DdsType>(reader: &DataReader<T>, count: usize, id: fn(&T) -> u32) -> Vec<(u32, InstanceState)> {
+    let mut ends = Vec::new();
+    while ends.len() < count {
+        let samples = take_exactly(reader, 1);
+        if !samples[0].info.valid_data {
+            ends.push((id(samples[0].key().unwrap()), samples[0].info.instance_state));
+        }
+    }
+    ends.sort_unstable_by_key(|(id, _)| *id);
+    ends
+}
+
+#[test]
+fn instances_that_were_only_written_are_registered_and_end_with_their_writer() {
+    let disposed = InstanceState::NotAliveDisposed;
+    let limits = weir_dds::ResourceLimits::UNLIMITED;
+    let batch = weir_dds::BatchPolicy::new(8192, u32::MAX, Duration::from_millis(1));
+    for (qos, expected) in [
+        (DataWriterQos::default(), disposed),
+        (DataWriterQos::default().batch(batch), disposed),
+        (DataWriterQos::default().publish_mode(weir_dds::PublishMode::Asynchronous), disposed),
+        (DataWriterQos::default().transient_local().keep_last(3), disposed),
+        (lossless_writer().resource_limits(limits.max_instances(10)), disposed),
+        (lossless_writer().deadline(DEADLINE * 60), disposed),
+        (
+            DataWriterQos::default().autodispose_unregistered_instances(false),
+            InstanceState::NotAliveNoWriters,
+        ),
+    ] {
+        let qos = qos.reliable();
+        let (writer, reader) = pair::<Keyed>(qos.clone(), lossless_reader());
+        for value in 0..3 {
+            for id in 1..=3 {
+                writer.write(&Keyed { id, value }).unwrap();
+            }
+        }
+        let handle = InstanceHandle::of(&Keyed { id: 2, value: 0 }).unwrap();
+        assert_eq!(writer.lookup_instance(&Keyed { id: 2, value: 9 }).unwrap(), Some(handle));
+        assert_eq!(writer.key_value(handle), Some(Keyed { id: 2, value: 0 }));
+        // It is registered again when it is written again.
+        writer.unregister_by_handle(handle).unwrap();
+        assert_eq!(writer.lookup_instance(&Keyed { id: 2, value: 9 }).unwrap(), None);
+        ends_of(&reader, 1, |sample| sample.id);
+        writer.write(&Keyed { id: 2, value: 4 }).unwrap();
+        writer.close().unwrap();
+        assert_eq!(ends_of(&reader, 3, |sample| sample.id), [1, 2, 3].map(|id| (id, expected)), "{qos:?}");
+    }
+}
+
+/// A loan can be made of it, and its key has to be hashed.
+#[derive(DdsType, Default, Debug, Clone, PartialEq)]
+#[dds(extensibility = "final")]
+struct Frame {
+    #[dds(key)]
+    id: u32,
+    #[dds(key)]
+    camera: String,
+    pixels: Vec<u8>,
+}
+
+#[test]
+fn instances_that_were_written_in_any_way_end_with_their_writer() {
+    let frame = |id, len| Frame { id, camera: "front left".repeat(3), pixels: vec![7; len] };
+    let (writer, reader) = pair::<Frame>(DataWriterQos::default().reliable(), lossless_reader());
+    writer.write(&frame(1, 10)).unwrap();
+    writer.write(&frame(2, 3_000_000)).unwrap();
+    writer.write_w_timestamp(&frame(3, 20_000), SystemTime::now()).unwrap();
+    let mut loan = writer.loan(10).unwrap();
+    loan.sample = frame(4, 0);
+    loan.write().unwrap();
+    let mut payload = Vec::new();
+    weir_dds::cdr::to_payload(&frame(5, 10), &mut payload).unwrap();
+    writer.write_serialized(&payload).unwrap();
+    take_exactly(&reader, 5);
+    writer.close().unwrap();
+    let expected = [1, 2, 3, 4, 5].map(|id| (id, InstanceState::NotAliveDisposed));
+    assert_eq!(ends_of(&reader, 5, |sample| sample.id), expected);
+}
+
+#[test]
+fn a_writer_remembers_a_limited_number_of_instances_that_were_only_written() {
+    const REMEMBERED: u32 = 1024;
+    let (writer, reader) = pair::<Keyed>(DataWriterQos::default().reliable(), lossless_reader());
+    for id in 0..REMEMBERED + 100 {
+        writer.write(&Keyed { id, value: 1 }).unwrap();
+    }
+    writer.wait_for_acknowledgments(DEADLINE).unwrap();
+    assert!(writer.lookup_instance(&Keyed { id: REMEMBERED, value: 0 }).unwrap().is_none());
+    drop(writer);
+    let ends = ends_of(&reader, REMEMBERED as usize + 100, |sample| sample.id);
+    let (disposed, others) = ends.split_at(REMEMBERED as usize);
+    assert!(disposed.iter().all(|(_, state)| *state == InstanceState::NotAliveDisposed));
+    assert!(others.iter().all(|(_, state)| *state == InstanceState::NotAliveNoWriters));
+}
+
 #[test]
 fn no_more_instances_are_registered_than_the_limit_says() {
     let mut qos = lossless_writer();

@@ -28,6 +28,7 @@ mod listeners;
 mod liveliness;
 mod loans;
 mod multicast;
+mod notifications;
 mod omg_suite;
 mod participants;
 mod policies;

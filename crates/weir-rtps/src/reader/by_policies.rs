@@ -65,6 +65,11 @@ impl ReaderCore {
         core::mem::take(&mut self.has_late_values)
     }
 
+    /// Returns whether samples have expired or were purged since the last call: what waits for them is over.
+    pub fn take_removed(&mut self) -> bool {
+        core::mem::take(&mut self.has_removed)
+    }
+
     /// Whether samples may expire while they wait for the application: it then calls [`ReaderCore::expire`] before it
     /// accesses them.
     #[inline]
@@ -76,6 +81,7 @@ impl ReaderCore {
     #[cold]
     pub fn expire(&mut self, now: Time) {
         if self.delivery.cache.expire(now) {
+            self.has_removed = true;
             self.room_was_made();
         }
     }

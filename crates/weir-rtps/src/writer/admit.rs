@@ -143,6 +143,15 @@ impl WriterCore {
         self.instances.register(key, &mut self.history, last)
     }
 
+    /// Refuses writes to instances that are not registered from now on ([`WriteRefused::NewInstance`]), or registers
+    /// them.
+    ///
+    /// The caller then registers an instance and writes again. So it learns of an instance once, and not at the cost
+    /// of each sample. Has no effect if instances are not tracked: a KEEP_ALL writer without limits on them.
+    pub fn ask_for_new_instances(&mut self, asks: bool) {
+        self.instances.ask_for_new(asks);
+    }
+
     /// Records a refusal. If waiting for acknowledgements helps, requests one.
     #[cold]
     pub(super) fn refuse(&mut self, refused: WriteRefused) -> WriteRefused {

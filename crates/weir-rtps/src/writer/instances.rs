@@ -47,6 +47,8 @@ pub(super) struct Instances {
     vacant: Vec<u32>,
     /// Registered instances.
     registered: usize,
+    /// A write to an instance that is not registered is refused.
+    asks_for_new: bool,
     /// For a depth above 1: the samples before the newest one, oldest first, by instance.
     earlier: Vec<VecDeque<SequenceNumber>>,
     /// KEEP_LAST: samples committed since the last [`Instances::replace`], with their instances.
@@ -175,6 +177,7 @@ impl Instances {
             list: Vec::new(),
             vacant: Vec::new(),
             registered: 0,
+            asks_for_new: false,
             earlier: Vec::new(),
             unsent: Vec::new(),
             spared: None,
@@ -311,9 +314,29 @@ impl Instances {
         self.table.find(self.hasher.hash((*key).into()), |index| list[*index as usize].key == *key).copied()
     }
 
-    /// Registers an instance, and adds it if it is new.
+    /// Registers an instance that is written, unless its caller is to do so.
     #[cold]
     fn enter(
+        &mut self,
+        key: [u8; 16],
+        known: Option<u32>,
+        history: &mut Store,
+        last: SequenceNumber,
+    ) -> Result<u32, WriteRefused> {
+        if self.asks_for_new {
+            Err(WriteRefused::NewInstance)
+        } else {
+            self.enlist(key, known, history, last)
+        }
+    }
+
+    /// Refuses writes to instances that are not registered from now on, or registers them.
+    pub(super) fn ask_for_new(&mut self, asks: bool) {
+        self.asks_for_new = asks;
+    }
+
+    /// Registers an instance, and adds it if it is new.
+    fn enlist(
         &mut self,
         key: [u8; 16],
         known: Option<u32>,
@@ -370,7 +393,7 @@ impl Instances {
         if self.is_keyed {
             let known = self.find(&key);
             if !known.is_some_and(|index| self.list[index as usize].is_registered) {
-                self.enter(key, known, history, last)?;
+                self.enlist(key, known, history, last)?;
             }
         }
         Ok(())
@@ -609,7 +632,8 @@ impl Instances {
             self.list[*index as usize].count -= 1;
             self.kept.pop_front();
         }
-        let is_worth_it = self.table.len() > 1024 && self.table.len() > 4 * history.span();
+        let is_worth_it =
+            self.table.len() > config::INSTANCES_REMEMBERED && self.table.len() > 4 * history.span();
         let is_free = self.unsent.is_empty() && !self.limits.are_instances_limited;
         if is_worth_it && is_free && self.depth.is_some() {
             let (list, vacant, earlier) = (&self.list, &mut self.vacant, &mut self.earlier);

@@ -24,6 +24,10 @@ pub enum WriteRefused {
     /// Another instance would exceed the resource limits.
     #[error("no room for another instance: unregister some, or raise the resource limit max_instances")]
     TooManyInstances,
+    /// The instance is not registered, and the writer asks for new ones: see
+    /// [`WriterCore::ask_for_new_instances`](super::WriterCore::ask_for_new_instances).
+    #[error("the instance is not registered: register it, and write again")]
+    NewInstance,
     /// The writer was closed.
     #[error("the writer is closed")]
     Closed,

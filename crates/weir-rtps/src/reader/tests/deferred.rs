@@ -131,9 +131,10 @@ fn samples_of_a_disposed_instance_are_removed_after_the_delay() {
     writer.end(&mut reader, at(5), 1, 1);
     assert_eq!(due(&reader), Some(at(15)));
     reader.handle_timeout(at(14));
-    assert_eq!(reader.available(), 3);
+    assert!(reader.available() == 3 && !reader.take_removed());
     reader.handle_timeout(at(15));
     assert_eq!((reader.available(), reader.counters().samples_purged), (1, 2));
+    assert!(reader.take_removed());
     assert_eq!(values(&mut reader), [other]);
     // Without writers is another state, for which there is no delay.
     writer.end(&mut reader, at(20), 2, 2);

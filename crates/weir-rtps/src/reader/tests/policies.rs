@@ -126,9 +126,10 @@ fn a_sample_that_was_not_taken_in_its_lifespan_is_gone() {
     assert_eq!((reader.available(), reader.counters().samples_expired), (2, 1));
     assert_eq!(values(&mut reader), [lasting, late]);
     short.send(&mut reader, at(20), 1);
+    assert!(reader.take_removed() && !reader.take_removed());
     // The application asks before the timer does.
     reader.expire(at(30));
-    assert!(!reader.has_unread());
+    assert!(!reader.has_unread() && reader.take_removed());
     assert_eq!(values(&mut reader), []);
 }
 

@@ -162,6 +162,32 @@ fn instances_are_limited_and_count_until_they_are_unregistered() {
 }
 
 #[test]
+fn a_writer_that_asks_for_new_instances_refuses_them_until_they_are_registered() {
+    let ends = [ChangeKind::Unregistered, ChangeKind::DisposedUnregistered];
+    for (history, end) in [History::KeepLast(1), History::KeepLast(3)].into_iter().zip(ends) {
+        let mut writer = WriterCore::new(keyed_config(history));
+        writer.match_reader(Time(0), reader(READER, true));
+        writer.ask_for_new_instances(true);
+        for n in [1, 2] {
+            for _ in 0..2 {
+                assert_eq!(write_instance(&mut writer, n, 8), Err(WriteRefused::NewInstance));
+                assert_eq!(change(&mut writer, n, ChangeKind::Disposed), Err(WriteRefused::NewInstance));
+                writer.register_instance(key(n).unwrap()).unwrap();
+                write_instance(&mut writer, n, 8).unwrap();
+                write_instance(&mut writer, n, 8).unwrap();
+                change(&mut writer, n, end).unwrap();
+            }
+        }
+        writer.ask_for_new_instances(false);
+        write_instance(&mut writer, 1, 8).unwrap();
+    }
+    // Without a limit, it does not distinguish instances.
+    let mut writer = WriterCore::new(keyed_config(History::KeepAll));
+    writer.ask_for_new_instances(true);
+    write_instance(&mut writer, 1, 8).unwrap();
+}
+
+#[test]
 fn bytes_are_limited_whatever_the_size_of_samples() {
     let config = |history| WriterConfig {
         max_bytes: Some(1000),
