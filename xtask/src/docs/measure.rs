@@ -107,9 +107,13 @@ fn redacted(text: &str, options: &str) -> Result<String, String> {
         if let Some(case) = value.as_object_mut() {
             let unused: &[&str] = if options.starts_with("bench") { UNUSED_OF_BENCH } else { UNUSED };
             case.retain(|name, _| !unused.contains(&name.as_str()));
-            if options == "targets" {
-                // The table has percentiles only, and its 650 histograms would be over half a megabyte.
+            if options == "targets" || options.contains("--engines all") {
+                // These pages have percentiles only, and the histograms of 900 cases would be half a megabyte.
                 case.remove("histogram");
+                case.remove("series");
+            }
+            if case.get("loss_attribution").is_some_and(|losses| losses["lost"] == 0) {
+                case.remove("loss_attribution");
             }
             let is_plotted = options.starts_with("bench") && is_plotted(case);
             if let Some(link) = case.get_mut("link").and_then(Value::as_object_mut) {
@@ -261,9 +265,10 @@ mod tests {
     #[test]
     fn names_of_hosts_and_paths_of_programs_do_not_get_into_the_repository() {
         let text = "{\"schema\":1,\"environment\":{\"hostname\":\"h\",\"command\":[\"/x/weir\",\"bench\"]}}\n\
-                    {\"engine\":\"udp\",\"loss_attribution\":{\"lost\":0,\"sender\":{}},\"publisher_telemetry\":{}}\n";
+                    {\"engine\":\"udp\",\"loss_attribution\":{\"lost\":0}}\n\
+                    {\"engine\":\"udp\",\"loss_attribution\":{\"lost\":2,\"sender\":{}},\"publisher_telemetry\":{}}\n";
         let expected = "{\"environment\":{\"command\":[\"weir\",\"bench\",\"--repeat\",\"3\"]},\"schema\":1}\n\
-                        {\"engine\":\"udp\",\"loss_attribution\":{\"lost\":0}}\n";
+                        {\"engine\":\"udp\"}\n{\"engine\":\"udp\",\"loss_attribution\":{\"lost\":2}}\n";
         assert_eq!(redacted(text, "bench --repeat 3").unwrap(), expected);
         assert_eq!(
             redacted("{\"engine\":\"udp\",\"histogram\":\"H\"}", "targets").unwrap(),
