@@ -213,7 +213,15 @@ struct State {
 }
 
 impl BuiltinReaders {
-    /// Wakes what waits for the readers: the participant has failed.
+    /// Ends the readers: the participant is being closed.
+    pub(crate) fn close(&self) {
+        self.participants.inner().close_for_all();
+        self.topics.inner().close_for_all();
+        self.publications.inner().close_for_all();
+        self.subscriptions.inner().close_for_all();
+    }
+
+    /// Wakes what waits for the readers: the participant has ended.
     pub(crate) fn wake(&self) {
         let Self { participants, topics, publications, subscriptions, .. } = self;
         let others = [topics.endpoint(), publications.endpoint(), subscriptions.endpoint()];

@@ -67,6 +67,11 @@ impl Contained {
         core::mem::take(&mut *self.lists.lock())
     }
 
+    /// Forgets a topic that was closed.
+    pub(crate) fn remove_topic(&self, topic: &Arc<TopicState>) {
+        self.lists.lock().topics.retain(|it| !core::ptr::eq(it.topic.as_ptr(), Arc::as_ptr(topic)));
+    }
+
     /// Returns whether a call waits for a topic.
     pub(crate) fn is_searched(&self) -> bool {
         self.finders.load(Ordering::SeqCst) > 0
@@ -87,6 +92,11 @@ impl Contained {
     fn filtered(&self, name: &str, type_id: TypeId) -> Option<Arc<FilterState>> {
         let filtered = existing(&self.lists.lock().filtered);
         filtered.into_iter().find(|it| it.name() == name && it.topic.type_id == type_id)
+    }
+
+    fn is_filtered(&self, topic: &Arc<TopicState>) -> bool {
+        let filtered = existing(&self.lists.lock().filtered);
+        filtered.iter().any(|it| Arc::ptr_eq(&it.topic, topic))
     }
 }
 
@@ -119,6 +129,14 @@ impl Drop for Finder<'_> {
 }
 
 impl Driver {
+    /// Returns whether writers, readers or content-filtered topics use a topic.
+    pub(crate) fn is_used(&self, topic: &Arc<TopicState>) -> bool {
+        let table = self.routes.table();
+        table.writers.values().any(|writer| Arc::ptr_eq(&writer.topic, topic))
+            || table.readers.values().any(|reader| Arc::ptr_eq(&reader.topic, topic))
+            || self.state.contained.is_filtered(topic)
+    }
+
     /// Adds a topic, and wakes calls that wait for it.
     pub(crate) fn add_topic(&self, topic: &Arc<TopicState>) {
         let contained = &self.state.contained;
@@ -223,8 +241,9 @@ impl DomainParticipant {
     /// # Errors
     /// - [`DdsError::Timeout`]: there is none.
     /// - [`DdsError::PreconditionNotMet`]: this participant has the topic with another type.
-    /// - [`DdsError::BadParameter`] if the name is empty or longer than 256 bytes.
-    /// - [`DdsError::ThreadFailed`].
+    /// - [`DdsError::BadParameter`]: the name is empty, longer than 256 bytes, or contains a zero byte.
+    /// - [`DdsError::AlreadyDeleted`]: the participant was closed, also while the call waited.
+    /// - [`DdsError::ThreadFailed`]: the participant has failed.
     pub fn find_topic<T: DdsType>(&self, name: &str, timeout: Duration) -> Result<Topic<T>> {
         let driver = &self.handle.driver;
         driver.check()?;
@@ -237,7 +256,7 @@ impl DomainParticipant {
                 let is_remote = driver.discovery.look(|core| core.has_discovered_topic(name, T::TYPE_NAME));
                 is_remote.then_some(Ok(None))
             });
-            found.is_some() || driver.has_failed()
+            found.is_some() || driver.has_ended()
         };
         driver.wait_for_matches(clock::now() + timeout, is_done);
         driver.check()?;
@@ -315,12 +334,19 @@ impl DomainParticipant {
     /// # Errors
     /// The first of these; all are closed all the same:
     /// - [`DdsError::Timeout`]: a writer could not send its samples, or their end was not acknowledged in time.
+    /// - [`DdsError::AlreadyDeleted`]: the participant was closed, and its entities with it.
     /// - [`DdsError::ThreadFailed`]: the participant has failed.
     pub fn delete_contained_entities(&self) -> Result<()> {
+        let outcome = self.handle.driver.check();
+        outcome.and(self.close_contained())
+    }
+
+    /// Closes all that the participant has created. The first error of: a failure, the end of a writer.
+    pub(crate) fn close_contained(&self) -> Result<()> {
         let handle = &self.handle;
         let Lists { topics, publishers, subscribers, .. } = handle.driver.state.contained.take();
         topics.iter().filter_map(|it| it.topic.upgrade()).for_each(|topic| topic.close());
-        let mut outcome = handle.driver.check();
+        let mut outcome = handle.driver.check_failure();
         // Writers do not wait for readers that are closed.
         for state in existing(&subscribers) {
             outcome = outcome.and(Subscriber { handle: Arc::clone(handle), state }.close());

@@ -515,7 +515,7 @@ impl<T> DataReader<T> {
     pub fn wait_for_publications(&self, count: u32, timeout: Duration) -> Result<()> {
         let matched = &self.inner.endpoint.matched;
         let driver = self.inner.driver();
-        let is_over = || driver.has_failed() || self.inner.is_closed();
+        let is_over = || driver.has_ended() || self.inner.is_closed();
         let is_done = || is_over() || matched.lock().current_count >= count;
         let is_done = driver.wait_for_matches(clock::now() + timeout, is_done);
         driver.check()?;
@@ -755,7 +755,7 @@ impl<T> DataReader<T> {
     /// [`DdsError::ThreadFailed`]: the participant has failed. The reader has ended all the same.
     pub fn close(&self) -> Result<()> {
         self.inner.close_for_all();
-        self.inner.driver().check()
+        self.inner.driver().check_failure()
     }
 
     /// Returns the reader's handle, as in

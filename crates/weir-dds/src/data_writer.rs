@@ -282,7 +282,7 @@ impl<T> DataWriter<T> {
     /// [`DdsError::Timeout`], naming the reader that is furthest behind.
     pub fn wait_for_acknowledgments(&self, timeout: Duration) -> Result<()> {
         let inner = &*self.inner;
-        inner.driver().check()?;
+        inner.check()?;
         let lane = &inner.endpoint.lane;
         let mut turn = lane.turn();
         turn.core.request_acknowledgement();
@@ -331,7 +331,7 @@ impl<T> DataWriter<T> {
     pub fn wait_for_asynchronous_publishing(&self, timeout: Duration) -> Result<()> {
         let inner = &*self.inner;
         let lane = &inner.endpoint.lane;
-        inner.driver().check()?;
+        inner.check()?;
         let Some(publishing) = &lane.publishing else { return Ok(()) };
         let turn = lane.turn();
         let last = turn.core.last_sequence_number();
@@ -367,7 +367,7 @@ impl<T> DataWriter<T> {
     pub fn wait_for_subscriptions(&self, count: u32, timeout: Duration) -> Result<()> {
         let matched = &self.inner.endpoint.matched;
         let driver = self.inner.driver();
-        let is_over = || driver.has_failed() || self.inner.is_closed();
+        let is_over = || driver.has_ended() || self.inner.is_closed();
         let is_done = || is_over() || matched.lock().current_count >= count;
         let is_done = driver.wait_for_matches(clock::now() + timeout, is_done);
         driver.check()?;
@@ -517,7 +517,7 @@ impl<T> DataWriter<T> {
     /// [`DdsError::ThreadFailed`]: the participant has failed.
     pub fn assert_liveliness(&self) -> Result<()> {
         let inner = &*self.inner;
-        inner.driver().check()?;
+        inner.check()?;
         let now = clock::now();
         match inner.endpoint.assertions.kind() {
             LivelinessKind::Automatic => return Ok(()),

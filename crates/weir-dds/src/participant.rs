@@ -36,8 +36,8 @@ const TOPIC_NAME_MAX: usize = 256;
 ///
 /// Participants of a domain discover each other and match their writers and readers.
 ///
-/// This is a handle: clones refer to the same participant. The participant leaves the domain when
-/// the last handle to it or to one of its entities is dropped.
+/// This is a handle: clones refer to the same participant. The participant leaves the domain when the last handle to it
+/// or to one of its entities is dropped, or when one of the handles is [closed](DomainParticipant::close).
 ///
 /// ```no_run
 /// use weir_dds::{DdsType, DomainParticipant, ParticipantSettings};
@@ -394,30 +394,45 @@ impl DomainParticipant {
         Ok(())
     }
 
-    /// Leaves the domain and ends the participant's threads.
+    /// Ends the participant, for all its handles: closes its entities, leaves the domain and ends the threads.
     ///
-    /// Dropping the last handle does the same, and hides errors. No other handle may be left: of the participant, its
-    /// publishers and subscribers, its writers and readers.
+    /// Waits for each writer as [`DataWriter::close`](crate::DataWriter::close) does. Samples that readers have received
+    /// can still be taken. From then on, calls that return a result report [`DdsError::AlreadyDeleted`], on the
+    /// participant and on its entities; threads and tasks that wait are woken. Listeners are dropped. Sockets and
+    /// memory are released with the last handle. Closing again does nothing.
     ///
-    /// ```no_run
-    /// # use weir_dds::DomainParticipant;
-    /// # fn f(participant: DomainParticipant) -> weir_dds::Result<()> {
-    /// participant.close()?;
-    /// # Ok(())
-    /// # }
+    /// Dropping the last handle of a participant and its entities does the same, and hides errors.
+    ///
+    /// ```
+    /// use weir_dds::{DdsError, DdsType, DomainParticipant, ParticipantSettings};
+    ///
+    /// #[derive(DdsType, Default)]
+    /// #[dds(extensibility = "final")]
+    /// struct Greeting {
+    ///     text: String,
+    /// }
+    ///
+    /// let participant = DomainParticipant::new(83, ParticipantSettings::default().interface("lo"))?;
+    /// let topic = participant.create_topic::<Greeting>("Greetings")?;
+    /// participant.clone().close()?;
+    /// assert!(matches!(participant.create_topic::<Greeting>("Others"), Err(DdsError::AlreadyDeleted(_))));
+    /// assert!(matches!(topic.set_qos(topic.get_qos()), Err(DdsError::AlreadyDeleted(_))));
+    /// # Ok::<(), DdsError>(())
     /// ```
     ///
     /// # Errors
-    /// - [`DdsError::PreconditionNotMet`]: other handles are left. The participant ends when the last is dropped.
+    /// The first of these; the participant has ended all the same:
+    /// - [`DdsError::Timeout`]: a writer could not send its samples, or their end was not acknowledged in time.
     /// - [`DdsError::ThreadFailed`]: the participant had failed.
-    pub fn close(self) -> Result<()> {
-        let Some(handle) = Arc::into_inner(self.handle) else {
-            let text = "the participant is still in use: drop its writers, readers, publishers and subscribers, and \
-                        other handles to it, before closing it";
-            return Err(DdsError::PreconditionNotMet(text.to_owned()));
-        };
-        let outcome = handle.driver.check();
-        drop(handle);
+    pub fn close(&self) -> Result<()> {
+        let driver = &self.handle.driver;
+        if !driver.begin_closing() {
+            return Ok(());
+        }
+        let outcome = self.close_contained();
+        let builtin = driver.builtin.lock().upgrade();
+        builtin.into_iter().for_each(|readers| readers.close());
+        driver.close();
         outcome
     }
 

@@ -255,11 +255,11 @@ impl Publisher {
         if self.state.enables_writers() {
             writer.enable()?;
         }
-        // A failure that was not found before has closed this writer, or is found here.
-        self.handle.driver.cause_of_failure().map_or(Ok(writer), Err)
+        // An end that was not found before has closed this writer, or is found here.
+        self.handle.driver.cause_of_end().map_or(Ok(writer), Err)
     }
 
-    /// Refuses calls after a failure, and once the participant has closed the publisher.
+    /// Refuses calls once the participant has ended, or the publisher is closed.
     pub(crate) fn check(&self) -> Result<()> {
         self.handle.driver.check()?;
         let is_closed = self.state.is_closed.load(Ordering::SeqCst);
@@ -281,19 +281,43 @@ impl Publisher {
     /// ```
     ///
     /// # Errors
-    /// The first one of [`DataWriter::close`]; all writers are closed all the same.
+    /// - [`DdsError::AlreadyDeleted`]: the publisher was closed, and its writers with it.
+    /// - As [`DataWriter::close`], of the first writer that fails. All writers are closed all the same.
     pub fn delete_contained_entities(&self) -> Result<()> {
+        let outcome = self.check();
+        outcome.and(self.close_contained())
+    }
+
+    fn close_contained(&self) -> Result<()> {
         let writers: Vec<_> = self.state.begun.lock().writers().collect();
-        let outcome = self.handle.driver.check();
+        let outcome = self.handle.driver.check_failure();
         // Without the lock: closing waits.
         writers.iter().fold(outcome, |outcome, writer| outcome.and(writer.close()))
     }
 
-    /// Ends the publisher, for all its handles.
-    pub(crate) fn close(&self) -> Result<()> {
-        self.state.is_closed.store(true, Ordering::SeqCst);
+    /// Ends the publisher and its writers, for all their handles.
+    ///
+    /// The listener is dropped. Waits for each writer as [`DataWriter::close`] does. From then on, calls that return a
+    /// result report [`DdsError::AlreadyDeleted`]. Closing again does nothing.
+    ///
+    /// ```no_run
+    /// # use weir_dds::{DataWriterQos, DdsError, DdsType, Publisher, Topic};
+    /// # fn f<T: DdsType>(publisher: &Publisher, topic: &Topic<T>) -> weir_dds::Result<()> {
+    /// publisher.close()?;
+    /// let error = publisher.create_datawriter(topic, DataWriterQos::default()).unwrap_err();
+    /// assert!(matches!(error, DdsError::AlreadyDeleted("publisher")));
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// As [`DataWriter::close`], of the first writer that fails. The publisher has ended all the same.
+    pub fn close(&self) -> Result<()> {
+        if self.state.is_closed.swap(true, Ordering::SeqCst) {
+            return Ok(());
+        }
         drop(self.state.level.set(None, StatusMask::NONE));
-        self.delete_contained_entities()
+        self.close_contained()
     }
 
     /// Returns what its writers announce with each sample; `None`: nothing.

@@ -201,7 +201,7 @@ impl Subscriber {
         }
     }
 
-    /// Refuses calls after a failure, and once the participant has closed the subscriber.
+    /// Refuses calls once the participant has ended, or the subscriber is closed.
     pub(crate) fn check(&self) -> Result<()> {
         self.handle.driver.check()?;
         let is_closed = self.state.is_closed.load(Ordering::SeqCst);
@@ -223,17 +223,41 @@ impl Subscriber {
     /// ```
     ///
     /// # Errors
-    /// [`DdsError::ThreadFailed`]: the participant has failed. The readers are closed all the same.
+    /// - [`DdsError::AlreadyDeleted`]: the subscriber was closed, and its readers with it.
+    /// - [`DdsError::ThreadFailed`]: the participant has failed. The readers are closed all the same.
     pub fn delete_contained_entities(&self) -> Result<()> {
-        self.owners().iter().for_each(|reader| reader.close_for_all());
-        self.handle.driver.check()
+        let outcome = self.check();
+        outcome.and(self.close_contained())
     }
 
-    /// Ends the subscriber, for all its handles.
-    pub(crate) fn close(&self) -> Result<()> {
-        self.state.is_closed.store(true, Ordering::SeqCst);
+    fn close_contained(&self) -> Result<()> {
+        self.owners().iter().for_each(|reader| reader.close_for_all());
+        self.handle.driver.check_failure()
+    }
+
+    /// Ends the subscriber and its readers, for all their handles.
+    ///
+    /// The listener is dropped. Samples that the readers have received can still be taken. From then on, calls that
+    /// return a result report [`DdsError::AlreadyDeleted`]. Closing again does nothing.
+    ///
+    /// ```no_run
+    /// # use weir_dds::{DataReaderQos, DdsError, DdsType, Subscriber, Topic};
+    /// # fn f<T: DdsType>(subscriber: &Subscriber, topic: &Topic<T>) -> weir_dds::Result<()> {
+    /// subscriber.close()?;
+    /// let error = subscriber.create_datareader(topic, DataReaderQos::default()).unwrap_err();
+    /// assert!(matches!(error, DdsError::AlreadyDeleted("subscriber")));
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// [`DdsError::ThreadFailed`]: the participant has failed. The subscriber has ended all the same.
+    pub fn close(&self) -> Result<()> {
+        if self.state.is_closed.swap(true, Ordering::SeqCst) {
+            return Ok(());
+        }
         drop(self.state.level.set(None, StatusMask::NONE));
-        self.delete_contained_entities()
+        self.close_contained()
     }
 
     /// Adds a reader before it is announced.

@@ -140,7 +140,9 @@ impl<T> Topic<T> {
     /// # Errors
     /// - [`DdsError::ImmutablePolicy`], naming the policies that cannot be changed.
     /// - [`DdsError::InconsistentPolicy`]: policies contradict each other.
-    /// - [`DdsError::AlreadyDeleted`]: the participant has closed its topics.
+    /// - [`DdsError::BadParameter`]: the topic data is longer than peers accept.
+    /// - [`DdsError::AlreadyDeleted`]: the topic, or its participant, was closed.
+    /// - [`DdsError::ThreadFailed`]: the participant has failed.
     pub fn set_qos(&self, qos: TopicQos) -> Result<()> {
         qos.check()?;
         self.state.check()?;
@@ -154,6 +156,41 @@ impl<T> Topic<T> {
             handle.driver.announce_topic_data(&self.state)?;
         }
         Ok(())
+    }
+
+    /// Ends the topic, for all its handles (DDS 1.4, 2.2.2.2.1.6, `delete_topic`).
+    ///
+    /// The listener is dropped, and [`find_topic`](crate::DomainParticipant::find_topic) finds it no more. From then
+    /// on, calls that return a result report [`DdsError::AlreadyDeleted`], and so does creating anything with it.
+    /// Closing again does nothing.
+    ///
+    /// ```no_run
+    /// # use weir_dds::{DdsType, Topic};
+    /// # fn f<T: DdsType>(topic: &Topic<T>) -> weir_dds::Result<()> {
+    /// topic.close()?;
+    /// assert!(topic.set_qos(topic.get_qos()).is_err());
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// - [`DdsError::PreconditionNotMet`]: writers, readers or content-filtered topics use it. It goes on.
+    /// - [`DdsError::ThreadFailed`]: the participant has failed. The topic has ended all the same.
+    pub fn close(&self) -> Result<()> {
+        let Some(handle) = self.state.handle.upgrade() else {
+            self.state.close();
+            return Ok(());
+        };
+        if self.state.check().is_ok() && handle.driver.is_used(&self.state) {
+            let text = format!(
+                "the topic {:?} is in use: close its writers and readers, and drop its content-filtered topics first",
+                self.state.name
+            );
+            return Err(DdsError::PreconditionNotMet(text));
+        }
+        self.state.close();
+        handle.driver.state.contained.remove_topic(&self.state);
+        handle.driver.check_failure()
     }
 
     pub(crate) fn of(state: Arc<TopicState>) -> Self {
@@ -253,7 +290,7 @@ impl TopicState {
         }
     }
 
-    /// Refuses to be used once the participant has closed its topics.
+    /// Refuses to be used once the topic is closed.
     pub(crate) fn check(&self) -> Result<()> {
         let is_closed = self.is_closed.load(Ordering::SeqCst);
         if is_closed { Err(DdsError::AlreadyDeleted("topic")) } else { Ok(()) }

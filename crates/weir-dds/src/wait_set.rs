@@ -244,7 +244,7 @@ impl WaitSet {
             }
             !active.is_empty()
         };
-        let has_failed = || handles.iter().any(|handle| handle.driver.has_failed());
+        let has_failed = || handles.iter().any(|handle| handle.driver.has_ended());
         let is_over = match &handles[..] {
             [handle] => {
                 state.begin(Some(handle));
@@ -302,7 +302,7 @@ impl WaitSet {
                 return Ok(true);
             }
             let left = deadline.since(clock::now());
-            if left.is_zero() || handles.iter().any(|handle| handle.driver.has_failed()) {
+            if left.is_zero() || handles.iter().any(|handle| handle.driver.has_ended()) {
                 return Ok(false);
             }
             weir_udp::poll(&watched, None, Some(left)).map_err(no_event_fd)?;

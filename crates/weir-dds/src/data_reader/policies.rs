@@ -50,7 +50,7 @@ impl<T> DataReader<T> {
     pub fn set_qos(&self, qos: DataReaderQos) -> Result<()> {
         check_qos(&qos)?;
         let inner = &*self.inner;
-        inner.driver().check()?;
+        inner.check()?;
         inner.current.lock().check_change(&qos)?;
         // Refuses what cannot be announced, before anything else changes.
         let before = inner.driver().announce_qos(
@@ -110,10 +110,7 @@ impl Inner {
     /// Announces the reader.
     pub(crate) fn enable(&self) -> Result<()> {
         let driver = self.driver();
-        driver.check()?;
-        if self.is_closed.load(Ordering::SeqCst) {
-            return Err(DdsError::AlreadyDeleted("reader"));
-        }
+        self.check()?;
         let _enabling = self.enabling.lock();
         if self.is_enabled.load(Ordering::SeqCst) {
             return Ok(());
@@ -151,6 +148,12 @@ impl Inner {
     /// Returns whether the reader has ended.
     pub(crate) fn is_closed(&self) -> bool {
         self.is_closed.load(Ordering::SeqCst)
+    }
+
+    /// Refuses calls once the participant has ended, or the reader is closed.
+    pub(crate) fn check(&self) -> Result<()> {
+        self.driver().check()?;
+        if self.is_closed() { Err(DdsError::AlreadyDeleted("reader")) } else { Ok(()) }
     }
 
     /// Returns what is announced: the reader's policies and those of its subscriber.

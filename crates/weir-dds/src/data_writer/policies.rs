@@ -54,7 +54,7 @@ impl<T> DataWriter<T> {
     pub fn set_qos(&self, qos: DataWriterQos) -> Result<()> {
         check_qos(&qos)?;
         let inner = &*self.inner;
-        inner.driver().check()?;
+        inner.check()?;
         inner.current.lock().check_change(&qos)?;
         // Refuses what cannot be announced, before anything else changes.
         let before = inner.driver().announce_qos(
@@ -139,13 +139,16 @@ impl Inner {
         self.is_closed.load(Ordering::SeqCst)
     }
 
+    /// Refuses calls once the participant has ended, or the writer is closed.
+    pub(crate) fn check(&self) -> Result<()> {
+        self.driver().check()?;
+        if self.is_closed() { Err(DdsError::AlreadyDeleted("writer")) } else { Ok(()) }
+    }
+
     /// Announces the writer, and admits writes.
     pub(crate) fn enable(&self) -> Result<()> {
         let driver = self.driver();
-        driver.check()?;
-        if self.is_closed.load(Ordering::SeqCst) {
-            return Err(DdsError::AlreadyDeleted("writer"));
-        }
+        self.check()?;
         if !self.endpoint.group.is_enabled.load(Ordering::SeqCst) {
             let text = "the publisher is not enabled: call Publisher::enable first";
             return Err(DdsError::PreconditionNotMet(text.to_owned()));
@@ -155,7 +158,7 @@ impl Inner {
             return Ok(());
         }
         self.endpoint.lane.core().open();
-        if let Some(error) = driver.cause_of_failure() {
+        if let Some(error) = driver.cause_of_end() {
             self.endpoint.lane.close();
             return Err(error);
         }

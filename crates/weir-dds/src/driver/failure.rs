@@ -1,11 +1,11 @@
-//! Ends the participant when one of the engine's threads panics.
+//! Ends the participant when one of the engine's threads panics, or the application closes it.
 //!
 //! Without its receive or timer thread, a participant would receive nothing, and look as if it waited for data. So the
 //! first panic of an engine thread ends the participant: it leaves the domain, waiting threads are woken, and calls
 //! report the failure. A panic in application code (a listener) is caught at the call, and does not end the
-//! participant.
+//! participant. A participant that is closed while there are handles ends in the same way: calls report that.
 //!
-//! The path of a sample does not check for a failure. Instead, a failure forces calls onto slow paths, which check:
+//! The path of a sample does not check for the end. Instead, the end forces calls onto slow paths, which check:
 //! writers refuse every sample, the flag for samples held back stays set, and the role of receiving stays taken.
 
 use std::any::Any;
@@ -17,11 +17,13 @@ use super::observers::Cause;
 use super::shared::Driver;
 use crate::error::{DdsError, Result};
 
-/// The panic that ended a participant.
+/// What ended a participant.
 #[derive(Debug)]
-pub(crate) struct Failure {
-    thread: String,
-    panic: String,
+pub(crate) enum End {
+    /// A panic.
+    Failed { thread: String, panic: String },
+    /// The application.
+    Closed,
 }
 
 impl Driver {
@@ -32,34 +34,63 @@ impl Driver {
         }
     }
 
-    /// Returns the failure as an error, if the participant has failed.
+    /// Returns the reason as an error, if the participant has ended or is being closed.
     pub(crate) fn check(&self) -> Result<()> {
+        match self.end() {
+            Some(error) => Err(error),
+            None if self.is_closed.load(Ordering::SeqCst) => Err(CLOSED),
+            None => Ok(()),
+        }
+    }
+
+    /// Returns the failure as an error, if the participant has failed: for calls that close something.
+    pub(crate) fn check_failure(&self) -> Result<()> {
         self.failure().map_or(Ok(()), Err)
     }
 
-    /// Returns the failure as an error, if the participant has failed.
-    pub(crate) fn failure(&self) -> Option<DdsError> {
-        if self.has_failed() { self.cause_of_failure() } else { None }
+    /// Returns why the participant has ended, if it has.
+    pub(crate) fn end(&self) -> Option<DdsError> {
+        if self.has_ended() { self.cause_of_end() } else { None }
     }
 
-    /// The same as soon as writers may be closed, which they are before any call reports the failure.
-    pub(crate) fn cause_of_failure(&self) -> Option<DdsError> {
-        let Failure { thread, panic } = self.failure.get()?;
-        Some(DdsError::ThreadFailed { thread: thread.clone(), panic: panic.clone() })
+    /// The same as soon as writers may be closed, which they are before any call reports the end.
+    pub(crate) fn cause_of_end(&self) -> Option<DdsError> {
+        Some(match self.end.get()? {
+            End::Failed { thread, panic } => {
+                DdsError::ThreadFailed { thread: thread.clone(), panic: panic.clone() }
+            }
+            End::Closed => CLOSED,
+        })
+    }
+
+    /// Returns the failure, if the participant has failed.
+    pub(crate) fn failure(&self) -> Option<DdsError> {
+        self.end().filter(|error| matches!(error, DdsError::ThreadFailed { .. }))
     }
 
     #[inline]
-    pub(crate) fn has_failed(&self) -> bool {
-        self.has_failed.load(Ordering::Acquire)
+    pub(crate) fn has_ended(&self) -> bool {
+        self.has_ended.load(Ordering::Acquire)
     }
 
     /// Returns whether the participant's threads are to go on.
     pub(super) fn is_running(&self) -> bool {
-        !self.is_stopping() && !self.has_failed()
+        !self.is_stopping() && !self.has_ended()
     }
 
-    /// Waits in a call that waits for what a failed participant cannot receive, so that an application that calls it
-    /// again and again does not use up a processor.
+    /// Refuses to create entities from now on. Returns whether this is the first call.
+    pub(crate) fn begin_closing(&self) -> bool {
+        !self.is_closed.swap(true, Ordering::SeqCst)
+    }
+
+    /// Leaves the domain and ends the threads, while there are handles.
+    pub(crate) fn close(&self) {
+        self.finish(End::Closed);
+        self.stop();
+    }
+
+    /// Waits in a call that waits for what a participant that has ended cannot receive, so that an application that
+    /// calls it again and again does not use up a processor.
     #[cold]
     pub(super) fn wait_in_vain(&self, left: Duration) {
         std::thread::sleep(left.min(PAUSE));
@@ -73,13 +104,18 @@ impl Driver {
     }
 
     fn fail(&self, thread: &str, panic: String) {
-        if self.failure.set(Failure { thread: thread.to_owned(), panic }).is_err() {
+        self.finish(End::Failed { thread: thread.to_owned(), panic });
+    }
+
+    /// Ends the participant, unless it has ended.
+    fn finish(&self, end: End) {
+        if self.end.set(end).is_err() {
             return;
         }
-        // First: a thread that sees the failure finds every writer closed.
+        // First: a thread that sees the end finds every writer closed.
         self.routes.table().writers.values().for_each(|writer| writer.lane.close());
-        self.has_failed.store(true, Ordering::Release);
-        self.outlet.note_failure();
+        self.has_ended.store(true, Ordering::Release);
+        self.outlet.note_end();
         // Peers need not wait for the end of the lease. After a panic in discovery, this was done then.
         let _ = catch_unwind(AssertUnwindSafe(|| self.with_discovery(|core, now| core.close(now))));
         self.outlet.timers.wake();
@@ -101,7 +137,9 @@ pub(super) fn text_of(panic: &(dyn Any + Send)) -> String {
         .to_owned()
 }
 
-/// Longest wait of a call on a failed participant.
+/// What calls on a closed participant and its entities report.
+const CLOSED: DdsError = DdsError::AlreadyDeleted("participant");
+/// Longest wait of a call on a participant that has ended.
 const PAUSE: Duration = Duration::from_millis(10);
 
 #[cfg(test)]
@@ -143,7 +181,7 @@ mod tests {
     }
 
     fn driver_of(participant: &DomainParticipant) -> Arc<Driver> {
-        Arc::clone(&participant.create_publisher().handle().driver)
+        Arc::clone(&participant.handle.driver)
     }
 
     fn panic_on_purpose(_: &Driver) {
@@ -342,7 +380,7 @@ mod tests {
         let numbers: DataWriter<Number> =
             publisher.create_datawriter(&topic, DataWriterQos::default()).unwrap();
         let (thread, panic) = ("weir-test".to_owned(), "a thread panics: on purpose".to_owned());
-        driver_of(&participant).failure.set(Failure { thread, panic }).unwrap();
+        driver_of(&participant).end.set(End::Failed { thread, panic }).unwrap();
         assert!(is_failure(numbers.enable().err()));
         assert!(is_failure(numbers.write(&Number::default()).err()));
     }

@@ -14,7 +14,7 @@ use weir_wire::{EntityId, Guid, GuidPrefix};
 
 use super::channel::Channel;
 use super::discovery::Discovery;
-use super::failure::Failure;
+use super::failure::End;
 use super::listeners::Listeners;
 use super::network::Network;
 use super::outlet::Outlet;
@@ -66,10 +66,12 @@ pub(crate) struct Driver {
     /// Present if the application polls, and the participant has no threads.
     pub(crate) polling: Option<Polling>,
     pub(super) is_stopping: AtomicBool,
-    /// Set when a thread has panicked.
-    pub(super) failure: OnceLock<Failure>,
+    /// The application is closing the participant, or has closed it.
+    pub(super) is_closed: AtomicBool,
+    /// Set when a thread has panicked, or the application has closed the participant.
+    pub(super) end: OnceLock<End>,
     /// Set after it, when the writers are closed.
-    pub(super) has_failed: AtomicBool,
+    pub(super) has_ended: AtomicBool,
     /// The ids of our endpoints.
     pub(crate) own: Own,
     pub(crate) limits: Option<LimitsTable>,
@@ -104,7 +106,7 @@ impl Driver {
     }
 
     /// Sends what writers hold back: an application that waits or takes has nothing more to write for now.
-    /// Returns `false` if the participant has failed.
+    /// Returns `false` if the participant has ended.
     #[inline]
     pub(crate) fn flush_queued(&self) -> bool {
         !self.outlet.has_queued() || self.end_bursts()
@@ -116,12 +118,12 @@ impl Driver {
         if self.outlet.take_queued() {
             self.routes.table().writers.values().for_each(|writer| writer.lane.end_burst(&self.outlet));
         }
-        let has_failed = self.has_failed();
-        if has_failed {
+        let has_ended = self.has_ended();
+        if has_ended {
             // So that the next call gets here, too.
-            self.outlet.note_failure();
+            self.outlet.note_end();
         }
-        !has_failed
+        !has_ended
     }
 
     pub(crate) fn is_stopping(&self) -> bool {

@@ -109,8 +109,9 @@ impl Driver {
             uses_multicast: settings.multicast,
             polling: (!settings.threads).then(Polling::new),
             is_stopping: AtomicBool::new(false),
-            failure: OnceLock::new(),
-            has_failed: AtomicBool::new(false),
+            is_closed: AtomicBool::new(false),
+            end: OnceLock::new(),
+            has_ended: AtomicBool::new(false),
             own,
             limits: settings.limits.clone(),
             threads: Mutex::new(Vec::new()),
@@ -125,8 +126,8 @@ impl Driver {
 
     /// Announces the end of the participant, and ends its threads.
     pub(crate) fn stop(&self) {
-        // A participant that has failed did this then.
-        if !self.has_failed() {
+        // A participant that has ended did this then.
+        if !self.has_ended() {
             self.with_discovery(|core, now| core.close(now));
         }
         self.is_stopping.store(true, Ordering::SeqCst);
