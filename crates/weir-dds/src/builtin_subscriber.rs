@@ -57,7 +57,7 @@ use crate::topic::TopicState;
 /// let publications = builtin.publications();
 ///
 /// let topic = there.create_topic::<Greeting>("Greetings")?;
-/// let writer = there.create_publisher().create_datawriter(&topic, Default::default())?;
+/// let writer = there.create_publisher()?.create_datawriter(&topic, Default::default())?;
 /// loop {
 ///     publications.wait_for_data(Duration::from_secs(10))?;
 ///     let found = publications.take(100);

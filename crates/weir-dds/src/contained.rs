@@ -291,7 +291,7 @@ impl DomainParticipant {
     /// let topic = participant.create_topic::<Position>("Positions")?;
     /// let fast = participant.create_contentfilteredtopic("FastPositions", &topic, "speed > %0", &["30.0"])?;
     /// if let Some(found) = participant.lookup_topicdescription::<Position>("FastPositions") {
-    ///     participant.create_subscriber().create_datareader(&found, DataReaderQos::default())?;
+    ///     participant.create_subscriber()?.create_datareader(&found, DataReaderQos::default())?;
     /// }
     /// # drop(fast);
     /// # Ok::<(), weir_dds::DdsError>(())
@@ -325,7 +325,7 @@ impl DomainParticipant {
     ///
     /// let participant = DomainParticipant::new(83, ParticipantSettings::default().interface("lo"))?;
     /// let topic = participant.create_topic::<Greeting>("Greetings")?;
-    /// let writer = participant.create_publisher().create_datawriter(&topic, Default::default())?;
+    /// let writer = participant.create_publisher()?.create_datawriter(&topic, Default::default())?;
     /// participant.delete_contained_entities()?;
     /// assert!(matches!(writer.write(&Greeting::default()), Err(DdsError::AlreadyDeleted(_))));
     /// # Ok::<(), weir_dds::DdsError>(())

@@ -47,7 +47,7 @@ pub trait TopicDescription<T>: sealed::Filtered<T> {
 /// # let participant = DomainParticipant::new(0, ParticipantSettings::default())?;
 /// let topic = participant.create_topic::<Position>("Positions")?;
 /// let fast = participant.create_contentfilteredtopic("FastPositions", &topic, "speed > %0", &["30.0"])?;
-/// let reader = participant.create_subscriber().create_datareader(&fast, DataReaderQos::default())?;
+/// let reader = participant.create_subscriber()?.create_datareader(&fast, DataReaderQos::default())?;
 /// fast.set_expression_parameters(&["50.0"])?;
 /// # Ok::<(), weir_dds::DdsError>(())
 /// ```

@@ -71,7 +71,7 @@ use crate::wait_strategy::WaitStrategy;
 /// # }
 /// # let participant = DomainParticipant::new(0, ParticipantSettings::default())?;
 /// # let topic = participant.create_topic::<Greeting>("Greetings")?;
-/// let subscriber = participant.create_subscriber();
+/// let subscriber = participant.create_subscriber()?;
 /// let reader = subscriber.create_datareader(&topic, DataReaderQos::default().reliable().keep_all())?;
 /// while reader.wait_for_data(Duration::from_secs(10)).is_ok() {
 ///     for sample in reader.take(100) {

@@ -74,7 +74,7 @@ use crate::upper_listeners::Untyped;
 /// # }
 /// # let participant = DomainParticipant::new(0, ParticipantSettings::default())?;
 /// # let topic = participant.create_topic::<Greeting>("Greetings")?;
-/// let publisher = participant.create_publisher();
+/// let publisher = participant.create_publisher()?;
 /// let writer = publisher.create_datawriter(&topic, DataWriterQos::default().keep_last(10))?;
 /// writer.write(&Greeting { text: "hello".into() })?;
 /// # Ok::<(), weir_dds::DdsError>(())

@@ -64,7 +64,7 @@ impl DomainParticipant {
     ///
     /// # let participant = DomainParticipant::new(0, ParticipantSettings::default())?;
     /// participant.set_default_publisher_qos(PublisherQos::default().partition(["north"]))?;
-    /// assert_eq!(participant.create_publisher().get_qos().partition, ["north"]);
+    /// assert_eq!(participant.create_publisher()?.get_qos().partition, ["north"]);
     /// # Ok::<(), weir_dds::DdsError>(())
     /// ```
     ///
@@ -92,7 +92,7 @@ impl DomainParticipant {
     ///
     /// # let participant = DomainParticipant::new(0, ParticipantSettings::default())?;
     /// participant.set_default_subscriber_qos(SubscriberQos::default().partition(["north", "south"]))?;
-    /// assert_eq!(participant.create_subscriber().get_qos().partition.len(), 2);
+    /// assert_eq!(participant.create_subscriber()?.get_qos().partition.len(), 2);
     /// # Ok::<(), weir_dds::DdsError>(())
     /// ```
     ///

@@ -33,7 +33,7 @@ impl DomainParticipant {
     /// # }
     /// let participant = DomainParticipant::new(0, ParticipantSettings::default().autoenable(false))?;
     /// let topic = participant.create_topic::<Greeting>("Greetings")?;
-    /// let writer = participant.create_publisher().create_datawriter(&topic, Default::default())?;
+    /// let writer = participant.create_publisher()?.create_datawriter(&topic, Default::default())?;
     /// participant.enable()?;
     /// assert!(writer.is_enabled());
     /// # Ok::<(), weir_dds::DdsError>(())
@@ -143,7 +143,7 @@ mod tests {
         let driver = &participant.handle.driver;
         let topic = participant.create_topic::<Number>("numbers").unwrap();
         let qos = SubscriberQos::default().autoenable_created_entities(false);
-        let subscriber = participant.create_subscriber_with_qos(qos);
+        let subscriber = participant.create_subscriber_with_qos(qos).unwrap();
         let reader = subscriber.create_datareader(&topic, DataReaderQos::default()).unwrap();
         let inner = reader.inner();
         let outcome = enabled_beside(
@@ -153,7 +153,7 @@ mod tests {
         );
         assert!(matches!(outcome, Err(DdsError::AlreadyDeleted(_))), "{outcome:?}");
         let qos = PublisherQos::default().autoenable_created_entities(false);
-        let publisher = participant.create_publisher_with_qos(qos);
+        let publisher = participant.create_publisher_with_qos(qos).unwrap();
         let writer = publisher.create_datawriter(&topic, DataWriterQos::default()).unwrap();
         let inner = writer.inner();
         let outcome = enabled_beside(

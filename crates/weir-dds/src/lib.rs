@@ -17,9 +17,9 @@
 //!
 //! let participant = DomainParticipant::new(87, ParticipantSettings::default().interface("lo"))?;
 //! let topic = participant.create_topic::<Temperature>("Temperatures")?;
-//! let writer = participant.create_publisher().create_datawriter(&topic, DataWriterQos::default().keep_all())?;
+//! let writer = participant.create_publisher()?.create_datawriter(&topic, DataWriterQos::default().keep_all())?;
 //! let reader =
-//!     participant.create_subscriber().create_datareader(&topic, DataReaderQos::default().reliable().keep_all())?;
+//!     participant.create_subscriber()?.create_datareader(&topic, DataReaderQos::default().reliable().keep_all())?;
 //!
 //! writer.wait_for_subscriptions(1, Duration::from_secs(10))?;
 //! writer.write(&Temperature { sensor: 1, celsius: 21.5 })?;

@@ -31,7 +31,7 @@
 //!
 //! # let participant = DomainParticipant::new(0, ParticipantSettings::default())?;
 //! # let topic = participant.create_topic::<Greeting>("Greetings")?;
-//! let subscriber = participant.create_subscriber();
+//! let subscriber = participant.create_subscriber()?;
 //! let qos = DataReaderQos::default();
 //! let reader = subscriber.create_datareader_with_listener(&topic, qos, Printer)?;
 //! # Ok::<(), weir_dds::DdsError>(())

@@ -11,7 +11,7 @@ use weir_rtps::participant::{DiscoveryCounters, ParticipantCore};
 use weir_rtps::path::PathReport;
 use weir_rtps::static_peers::StaticDifference;
 use weir_rtps::time::Time;
-use weir_wire::{Guid, GuidPrefix};
+use weir_wire::{EntityId, Guid, GuidPrefix};
 
 use crate::clock;
 use crate::content_filter::ContentFilteredTopic;
@@ -51,7 +51,7 @@ const TOPIC_NAME_MAX: usize = 256;
 /// let settings = ParticipantSettings::from_environment()?.interface("lo");
 /// let participant = DomainParticipant::new(0, settings)?;
 /// let topic = participant.create_topic::<Greeting>("Greetings")?;
-/// let writer = participant.create_publisher().create_datawriter(&topic, Default::default())?;
+/// let writer = participant.create_publisher()?.create_datawriter(&topic, Default::default())?;
 /// writer.write(&Greeting { text: "hello".into() })?;
 /// # Ok::<(), weir_dds::DdsError>(())
 /// ```
@@ -187,7 +187,7 @@ impl DomainParticipant {
     ///
     /// let topic = participant.create_topic_with_qos::<Reading>("Readings", TopicQos::default().reliable())?;
     /// let qos = DataWriterQos::default().copy_from_topic_qos(&topic.get_qos());
-    /// let writer = participant.create_publisher().create_datawriter(&topic, qos)?;
+    /// let writer = participant.create_publisher()?.create_datawriter(&topic, qos)?;
     /// # Ok(())
     /// # }
     /// ```
@@ -219,7 +219,7 @@ impl DomainParticipant {
     ///
     /// let topic = participant.create_topic::<Reading>("Readings")?;
     /// let hot = participant.create_contentfilteredtopic("HotReadings", &topic, "celsius > %0", &["50.0"])?;
-    /// let reader = participant.create_subscriber().create_datareader(&hot, DataReaderQos::default())?;
+    /// let reader = participant.create_subscriber()?.create_datareader(&hot, DataReaderQos::default())?;
     /// # Ok(())
     /// # }
     /// ```
@@ -241,7 +241,19 @@ impl DomainParticipant {
     }
 
     /// Creates a publisher, the factory for writers. Its QoS is the [default](Self::set_default_publisher_qos).
-    pub fn create_publisher(&self) -> Publisher {
+    ///
+    /// ```no_run
+    /// # use weir_dds::{DdsType, DomainParticipant, Topic};
+    /// # fn f<T: DdsType>(participant: &DomainParticipant, topic: &Topic<T>) -> weir_dds::Result<()> {
+    /// let publisher = participant.create_publisher()?;
+    /// let writer = publisher.create_datawriter(topic, publisher.default_datawriter_qos())?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// As [`DomainParticipant::create_publisher_with_qos`]; the default QoS is always usable.
+    pub fn create_publisher(&self) -> Result<Publisher> {
         self.create_publisher_with_qos(self.default_publisher_qos())
     }
 
@@ -253,15 +265,34 @@ impl DomainParticipant {
     ///
     /// # let participant = DomainParticipant::new(0, ParticipantSettings::default())?;
     /// let qos = PublisherQos::default().coherent_access(PresentationScope::Group);
-    /// let publisher = participant.create_publisher_with_qos(qos);
+    /// let publisher = participant.create_publisher_with_qos(qos)?;
     /// # Ok::<(), weir_dds::DdsError>(())
     /// ```
-    pub fn create_publisher_with_qos(&self, qos: PublisherQos) -> Publisher {
-        Publisher::new(&self.handle, qos)
+    ///
+    /// # Errors
+    /// - [`DdsError::BadParameter`]: too many or too long partitions or group data.
+    /// - [`DdsError::AlreadyDeleted`]: the participant was closed.
+    /// - [`DdsError::ThreadFailed`]: the participant has failed.
+    pub fn create_publisher_with_qos(&self, qos: PublisherQos) -> Result<Publisher> {
+        self.handle.driver.check()?;
+        qos.announced(EntityId::UNKNOWN).check()?;
+        Ok(Publisher::new(&self.handle, qos))
     }
 
     /// Creates a subscriber, the factory for readers. Its QoS is the [default](Self::set_default_subscriber_qos).
-    pub fn create_subscriber(&self) -> Subscriber {
+    ///
+    /// ```no_run
+    /// # use weir_dds::{DdsType, DomainParticipant, Topic};
+    /// # fn f<T: DdsType>(participant: &DomainParticipant, topic: &Topic<T>) -> weir_dds::Result<()> {
+    /// let subscriber = participant.create_subscriber()?;
+    /// let reader = subscriber.create_datareader(topic, subscriber.default_datareader_qos())?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// As [`DomainParticipant::create_subscriber_with_qos`]; the default QoS is always usable.
+    pub fn create_subscriber(&self) -> Result<Subscriber> {
         self.create_subscriber_with_qos(self.default_subscriber_qos())
     }
 
@@ -273,11 +304,18 @@ impl DomainParticipant {
     ///
     /// # let participant = DomainParticipant::new(0, ParticipantSettings::default())?;
     /// let qos = SubscriberQos::default().coherent_access(PresentationScope::Topic);
-    /// let subscriber = participant.create_subscriber_with_qos(qos);
+    /// let subscriber = participant.create_subscriber_with_qos(qos)?;
     /// # Ok::<(), weir_dds::DdsError>(())
     /// ```
-    pub fn create_subscriber_with_qos(&self, qos: SubscriberQos) -> Subscriber {
-        Subscriber::new(&self.handle, qos)
+    ///
+    /// # Errors
+    /// - [`DdsError::BadParameter`]: too many or too long partitions or group data.
+    /// - [`DdsError::AlreadyDeleted`]: the participant was closed.
+    /// - [`DdsError::ThreadFailed`]: the participant has failed.
+    pub fn create_subscriber_with_qos(&self, qos: SubscriberQos) -> Result<Subscriber> {
+        self.handle.driver.check()?;
+        qos.announced().check()?;
+        Ok(Subscriber::new(&self.handle, qos))
     }
 
     /// Sets the listener for the events in `mask` that no listener of the participant's entities is for.
@@ -630,7 +668,7 @@ fn check_user_data(qos: &DomainParticipantQos) -> Result<()> {
 
 impl std::fmt::Debug for DomainParticipant {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let guid = Guid::new(self.guid_prefix(), weir_wire::EntityId::PARTICIPANT);
+        let guid = Guid::new(self.guid_prefix(), EntityId::PARTICIPANT);
         write!(f, "DomainParticipant({guid} in domain {})", self.domain_id())
     }
 }

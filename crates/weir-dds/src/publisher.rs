@@ -31,7 +31,7 @@ use crate::topic::Topic;
 /// # }
 /// # let participant = DomainParticipant::new(0, ParticipantSettings::default())?;
 /// let topic = participant.create_topic::<Greeting>("Greetings")?;
-/// let publisher = participant.create_publisher();
+/// let publisher = participant.create_publisher()?;
 /// let writer = publisher.create_datawriter(&topic, DataWriterQos::default().keep_last(10))?;
 /// # Ok::<(), weir_dds::DdsError>(())
 /// ```
@@ -64,11 +64,6 @@ impl Publisher {
             state.is_enabled.store(true, Ordering::SeqCst);
         }
         Self { handle: Arc::clone(handle), state }
-    }
-
-    #[cfg(test)]
-    pub(crate) fn handle(&self) -> &Arc<Handle> {
-        &self.handle
     }
 
     /// Returns the QoS.
@@ -128,7 +123,7 @@ impl Publisher {
     /// # use weir_dds::DomainParticipant;
     /// # fn f(participant: &DomainParticipant) -> weir_dds::Result<()> {
     /// participant.set_qos(participant.get_qos().autoenable_created_entities(false))?;
-    /// let publisher = participant.create_publisher();
+    /// let publisher = participant.create_publisher()?;
     /// assert!(!publisher.is_enabled());
     /// publisher.enable()?;
     /// # Ok(())

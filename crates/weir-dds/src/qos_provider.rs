@@ -150,7 +150,7 @@ impl QosProvider {
     /// ```no_run
     /// # use weir_dds::{DomainParticipant, QosProvider};
     /// # fn f(provider: &QosProvider, participant: &DomainParticipant) -> Result<(), Box<dyn std::error::Error>> {
-    /// let publisher = participant.create_publisher();
+    /// let publisher = participant.create_publisher()?;
     /// publisher.set_default_datawriter_qos(provider.datawriter_qos("Robot::State", Some("Pose"))?)?;
     /// # Ok(())
     /// # }
@@ -174,7 +174,7 @@ impl QosProvider {
     /// ```no_run
     /// # use weir_dds::{DomainParticipant, QosProvider};
     /// # fn f(provider: &QosProvider, participant: &DomainParticipant) -> Result<(), Box<dyn std::error::Error>> {
-    /// let subscriber = participant.create_subscriber();
+    /// let subscriber = participant.create_subscriber()?;
     /// subscriber.set_default_datareader_qos(provider.datareader_qos("Robot::State", Some("Pose"))?)?;
     /// # Ok(())
     /// # }
@@ -232,7 +232,7 @@ impl QosProvider {
     /// ```no_run
     /// # use weir_dds::{DomainParticipant, QosProvider};
     /// # fn f(participant: &DomainParticipant, provider: &QosProvider) -> Result<(), Box<dyn std::error::Error>> {
-    /// let publisher = participant.create_publisher_with_qos(provider.publisher_qos("Robot::State", None)?);
+    /// let publisher = participant.create_publisher_with_qos(provider.publisher_qos("Robot::State", None)?)?;
     /// # Ok(())
     /// # }
     /// ```

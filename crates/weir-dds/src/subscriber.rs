@@ -31,7 +31,7 @@ use crate::status_mask::{StatusKind, StatusMask};
 /// # }
 /// # let participant = DomainParticipant::new(0, ParticipantSettings::default())?;
 /// let topic = participant.create_topic::<Greeting>("Greetings")?;
-/// let subscriber = participant.create_subscriber();
+/// let subscriber = participant.create_subscriber()?;
 /// let reader = subscriber.create_datareader(&topic, DataReaderQos::default().reliable())?;
 /// # Ok::<(), weir_dds::DdsError>(())
 /// ```

@@ -77,7 +77,7 @@ macro_rules! writer_events {
 /// }
 ///
 /// # let participant = DomainParticipant::new(0, ParticipantSettings::default())?;
-/// let subscriber = participant.create_subscriber();
+/// let subscriber = participant.create_subscriber()?;
 /// subscriber.set_listener(Some(Arc::new(Log)), StatusMask::SUBSCRIPTION_MATCHED);
 /// # Ok::<(), weir_dds::DdsError>(())
 /// ```

@@ -39,8 +39,8 @@ use crate::error::{DdsError, Result};
 ///
 /// let participant = DomainParticipant::new(86, ParticipantSettings::default().interface("lo"))?;
 /// let topic = participant.create_topic::<Reading>("Readings")?;
-/// let writer = participant.create_publisher().create_datawriter(&topic, Default::default())?;
-/// let reader = participant.create_subscriber().create_datareader(&topic, DataReaderQos::default().reliable())?;
+/// let writer = participant.create_publisher()?.create_datawriter(&topic, Default::default())?;
+/// let reader = participant.create_subscriber()?.create_datareader(&topic, DataReaderQos::default().reliable())?;
 ///
 /// let hot = reader.query_condition(States::NOT_READ, |reading| reading.celsius > 50.0);
 /// let stop = GuardCondition::new();

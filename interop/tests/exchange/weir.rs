@@ -79,7 +79,7 @@ impl Run {
     }
 
     pub(crate) fn writer_with_qos<T: Numbered>(&self, qos: DataWriterQos) -> DataWriter<T> {
-        self.participant().create_publisher().create_datawriter(&self.topic(), qos).unwrap()
+        self.participant().create_publisher().unwrap().create_datawriter(&self.topic(), qos).unwrap()
     }
 
     pub(crate) fn reader<T: Numbered>(&self, reliability: Reliability) -> DataReader<T> {
@@ -87,7 +87,7 @@ impl Run {
     }
 
     pub(crate) fn reader_with_qos<T: Numbered>(&self, qos: DataReaderQos) -> DataReader<T> {
-        self.participant().create_subscriber().create_datareader(&self.topic(), qos).unwrap()
+        self.participant().create_subscriber().unwrap().create_datareader(&self.topic(), qos).unwrap()
     }
 
     /// A reader, and the statuses that its listener receives.
@@ -100,7 +100,7 @@ impl Run {
     /// The same with this QoS.
     pub(crate) fn reader_with_qos_and_news<T: Numbered>(&self, qos: DataReaderQos) -> (DataReader<T>, News) {
         let (listener, news) = Listener::new();
-        let subscriber = self.participant().create_subscriber();
+        let subscriber = self.participant().create_subscriber().unwrap();
         (subscriber.create_datareader_with_listener(&self.topic(), qos, listener).unwrap(), news)
     }
 

@@ -191,7 +191,7 @@ impl Member {
     fn create(plan: &PartPlan) -> Result<Self, DdsError> {
         let settings = ParticipantSettings::default().interface(&plan.interface);
         let participant = DomainParticipant::new(plan.domain_id, settings)?;
-        let (publisher, subscriber) = (participant.create_publisher(), participant.create_subscriber());
+        let (publisher, subscriber) = (participant.create_publisher()?, participant.create_subscriber()?);
         let (mut writers, mut readers) = (Vec::new(), Vec::new());
         for topic in 0..plan.endpoints / 2 {
             let topic = participant.create_topic::<Nothing>(&format!("Domain{topic}"))?;

@@ -176,7 +176,7 @@ impl Node {
             _ => qos,
         };
         let qos = qos.publish_mode(settings::publish_mode(case)?);
-        let publisher = self.participant.create_publisher_with_qos(self.profile.publisher(topic.name()));
+        let publisher = self.participant.create_publisher_with_qos(self.profile.publisher(topic.name())).map_err(failed)?;
         publisher.create_datawriter(&topic, qos).map_err(failed)
     }
 
@@ -204,7 +204,7 @@ impl Node {
         let qos = if case.reliability == Reliability::Reliable { qos.reliable() } else { qos.best_effort() };
         // With one subscriber it is unicast all the same.
         let qos = if case.multicast { qos.multicast(MulticastGroup::default()) } else { qos };
-        let subscriber = self.participant.create_subscriber_with_qos(self.profile.subscriber(topic.name()));
+        let subscriber = self.participant.create_subscriber_with_qos(self.profile.subscriber(topic.name())).map_err(failed)?;
         match listener {
             Some(listener) => subscriber.create_datareader_with_listener(&topic, qos, listener),
             None => subscriber.create_datareader(&topic, qos),

@@ -195,12 +195,12 @@ mod tests {
 
     fn writer(participant: &DomainParticipant, qos: DataWriterQos) -> DataWriter<Number> {
         let topic = participant.create_topic("numbers").unwrap();
-        participant.create_publisher().create_datawriter(&topic, qos).unwrap()
+        participant.create_publisher().unwrap().create_datawriter(&topic, qos).unwrap()
     }
 
     fn reader_of(participant: &DomainParticipant, topic: &str) -> DataReader<Number> {
         let topic = participant.create_topic(topic).unwrap();
-        participant.create_subscriber().create_datareader(&topic, DataReaderQos::default()).unwrap()
+        participant.create_subscriber().unwrap().create_datareader(&topic, DataReaderQos::default()).unwrap()
     }
 
     /// Forwards how many writers are matched.
@@ -232,7 +232,7 @@ mod tests {
             let (sender, matches) = channel();
             let topic = peer.create_topic("numbers").unwrap();
             let far = peer
-                .create_subscriber()
+                .create_subscriber().unwrap()
                 .create_datareader_with_listener(
                     &topic,
                     DataReaderQos::default().reliable(),
@@ -266,8 +266,8 @@ mod tests {
                 reader.wait_for_publications(100, LONG),
                 failing.assert_liveliness(),
                 failing.create_topic::<Number>("numbers").map(drop),
-                failing.create_publisher().create_datawriter(&topic, DataWriterQos::default()).map(drop),
-                failing.create_subscriber().create_datareader(&topic, DataReaderQos::default()).map(drop),
+                failing.create_publisher().and_then(|it| it.create_datawriter(&topic, DataWriterQos::default()).map(drop)),
+                failing.create_subscriber().and_then(|it| it.create_datareader(&topic, DataReaderQos::default()).map(drop)),
             ];
             for (call, result) in results.into_iter().enumerate() {
                 let told = format!("call {call}: {result:?}");
@@ -294,7 +294,7 @@ mod tests {
         // Keeps one sample, which is not taken.
         let limits = crate::ResourceLimits::default().max_samples(1);
         let qos = DataReaderQos::default().reliable().keep_all().resource_limits(limits);
-        let _far: DataReader<Number> = peer.create_subscriber().create_datareader(&topic, qos).unwrap();
+        let _far: DataReader<Number> = peer.create_subscriber().unwrap().create_datareader(&topic, qos).unwrap();
         for mode in [PublishMode::Synchronous, PublishMode::Asynchronous] {
             let failing = participant(domain_id, WaitStrategy::Block);
             let qos = DataWriterQos::default().keep_all().max_blocking_time(LONG).publish_mode(mode);
@@ -357,7 +357,7 @@ mod tests {
         let topic = peer.create_topic("numbers").unwrap();
         let listener = Matches(Mutex::new(sender));
         let _far = peer
-            .create_subscriber()
+            .create_subscriber().unwrap()
             .create_datareader_with_listener(&topic, DataReaderQos::default(), listener)
             .unwrap();
         let numbers = writer(&failing, DataWriterQos::default());
@@ -376,7 +376,7 @@ mod tests {
         let participant = participant(domain_id(), WaitStrategy::Block);
         let qos = PublisherQos::default().autoenable_created_entities(false);
         let topic = participant.create_topic("numbers").unwrap();
-        let publisher = participant.create_publisher_with_qos(qos);
+        let publisher = participant.create_publisher_with_qos(qos).unwrap();
         let numbers: DataWriter<Number> =
             publisher.create_datawriter(&topic, DataWriterQos::default()).unwrap();
         let (thread, panic) = ("weir-test".to_owned(), "a thread panics: on purpose".to_owned());

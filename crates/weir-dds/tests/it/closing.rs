@@ -2,7 +2,7 @@
 
 use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use weir_dds::{
     DataReader, DataReaderListener, DataReaderQos, DataWriterQos, DdsError, DomainParticipant, InstanceState,
@@ -11,8 +11,16 @@ use weir_dds::{
 
 use crate::support::{
     DEADLINE, Keyed, Numbered, World, lossless_reader, lossless_writer, matched, pair, settings, take_exactly,
-    until,
 };
+
+/// Waits for a state that discovery brings about.
+fn until(mut is_reached: impl FnMut() -> bool) {
+    let deadline = Instant::now() + DEADLINE;
+    while !is_reached() {
+        assert!(Instant::now() < deadline, "not reached in time");
+        std::thread::yield_now();
+    }
+}
 
 #[test]
 fn a_closed_writer_has_sent_everything_and_writes_no_more() {

@@ -60,7 +60,7 @@ fn reader_with<T: weir_dds::DdsType>(
     listener: impl DataReaderListener<T> + 'static,
 ) -> DataReader<T> {
     let topic = world.topic(on);
-    on.create_subscriber().create_datareader_with_listener(&topic, lossless_reader(), listener).unwrap()
+    on.create_subscriber().unwrap().create_datareader_with_listener(&topic, lossless_reader(), listener).unwrap()
 }
 
 #[test]
@@ -211,7 +211,7 @@ fn a_listener_given_at_creation_hears_of_readers_that_match_during_creation() {
         world.reader(&participant, qos)
     };
     let (listener, writer_matched, writer_incompatible) = Statuses::new();
-    let publisher = participant.create_publisher();
+    let publisher = participant.create_publisher().unwrap();
     let topic = world.topic::<Numbered>(&participant);
     let writer = publisher.create_datawriter_with_listener(&topic, lossless_writer(), listener).unwrap();
     let status = writer_matched.recv_timeout(DEADLINE).unwrap();
@@ -238,7 +238,7 @@ fn a_topic_reports_endpoints_with_another_type() {
     let topic = world.topic::<Numbered>(&participant);
     let (told, statuses) = channel();
     topic.set_listener(Some(Arc::new(Inconsistent(Mutex::new(told)))));
-    let publisher = participant.create_publisher();
+    let publisher = participant.create_publisher().unwrap();
     let writers = [(); 2].map(|()| publisher.create_datawriter(&topic, lossless_writer()).unwrap());
     let reader: DataReader<Keyed> = world.reader(&world.participant(), lossless_reader());
     let status = statuses.recv_timeout(DEADLINE).unwrap();
@@ -391,7 +391,7 @@ fn the_last_handles_may_be_dropped_in_a_listener_of_matches() {
     let topic = world.topic(&participant);
     let listener =
         DropsAll(Mutex::new(Some(participant.clone())), Mutex::new(Some(writer)), Mutex::new(dropped));
-    let subscriber = participant.create_subscriber();
+    let subscriber = participant.create_subscriber().unwrap();
     let reader = subscriber.create_datareader_with_listener(&topic, lossless_reader(), listener).unwrap();
     drop((participant, subscriber));
     let far: DataWriter<Numbered> = world.writer(&world.participant(), lossless_writer());

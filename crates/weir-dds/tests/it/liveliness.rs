@@ -46,7 +46,7 @@ fn writer_qos(kind: LivelinessKind, lease: Duration) -> DataWriterQos {
 fn reader_with_news(world: &World) -> (DataReader<Keyed>, Receiver<LivelinessChangedStatus>) {
     let (sender, told) = mpsc::channel();
     let participant = world.participant();
-    let subscriber = participant.create_subscriber();
+    let subscriber = participant.create_subscriber().unwrap();
     let topic = world.topic(&participant);
     (subscriber.create_datareader_with_listener(&topic, lossless_reader(), Told(sender)).unwrap(), told)
 }

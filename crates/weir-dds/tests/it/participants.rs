@@ -157,7 +157,7 @@ fn a_participant_lives_as_long_as_one_handle_of_it_or_of_what_it_made() {
     let world = World::new();
     let writer: DataWriter<Numbered> = world.writer(&world.participant(), lossless_writer());
     let participant = world.participant();
-    let subscriber = participant.create_subscriber();
+    let subscriber = participant.create_subscriber().unwrap();
     let prefix = participant.guid_prefix();
     let topic = world.topic(&participant);
     drop(participant);

@@ -51,11 +51,11 @@ fn presentation(scope: PresentationScope, coherent_access: bool, ordered_access:
 }
 
 fn publisher(on: &DomainParticipant, presentation: Presentation) -> Publisher {
-    on.create_publisher_with_qos(PublisherQos::default().presentation(presentation))
+    on.create_publisher_with_qos(PublisherQos::default().presentation(presentation)).unwrap()
 }
 
 fn subscriber(on: &DomainParticipant, presentation: Presentation) -> Subscriber {
-    on.create_subscriber_with_qos(SubscriberQos::default().presentation(presentation))
+    on.create_subscriber_with_qos(SubscriberQos::default().presentation(presentation)).unwrap()
 }
 
 /// What both sides report.
@@ -364,7 +364,7 @@ fn sets_may_be_nested_and_a_writer_may_be_created_within_one() {
 fn an_end_without_a_beginning_is_an_error_that_says_so() {
     let world = World::new();
     let participant = world.participant();
-    let (publisher, subscriber) = (participant.create_publisher(), participant.create_subscriber());
+    let (publisher, subscriber) = (participant.create_publisher().unwrap(), participant.create_subscriber().unwrap());
     let errors = [publisher.end_coherent_changes(), publisher.resume_publications(), subscriber.end_access()];
     for (error, hint) in
         errors.into_iter().zip(["begin_coherent_changes", "suspend_publications", "begin_access"])
@@ -412,7 +412,7 @@ fn a_set_of_a_writer_that_is_dropped_is_never_accessible() {
 fn samples_of_suspended_publications_leave_together_when_they_are_resumed() {
     let world = World::new();
     let (one, other) = (world.participant(), world.participant());
-    let publisher = one.create_publisher();
+    let publisher = one.create_publisher().unwrap();
     let writer = publisher.create_datawriter(&world.topic::<Keyed>(&one), lossless_writer()).unwrap();
     let reader = world.reader::<Keyed>(&other, lossless_reader());
     matched(&[&writer], &[&reader]);
@@ -435,11 +435,11 @@ fn samples_of_suspended_publications_leave_together_when_they_are_resumed() {
 fn partitions_of_a_publisher_and_a_subscriber_apply_to_their_endpoints() {
     let world = World::new();
     let (one, other) = (world.participant(), world.participant());
-    let publisher = one.create_publisher_with_qos(PublisherQos::default().partition(["north"]));
+    let publisher = one.create_publisher_with_qos(PublisherQos::default().partition(["north"])).unwrap();
     let writer = publisher.create_datawriter(&world.topic::<Keyed>(&one), lossless_writer()).unwrap();
     let readers = ["no*", "south"].map(|partition| {
         let qos = SubscriberQos::default().partition([partition]);
-        let subscriber = other.create_subscriber_with_qos(qos);
+        let subscriber = other.create_subscriber_with_qos(qos).unwrap();
         subscriber.create_datareader(&world.topic::<Keyed>(&other), lossless_reader()).unwrap()
     });
     matched(&[&writer], &[&readers[0]]);

@@ -104,7 +104,7 @@ fn check(reader: StatusMask, subscriber: StatusMask, participant: StatusMask, ex
     let (here, there) = (world.participant(), world.participant());
     let (log, said) = Log::new();
     let next = || said.recv_timeout(DEADLINE).unwrap();
-    let group = here.create_subscriber();
+    let group = here.create_subscriber().unwrap();
     let topic = world.topic::<Numbered>(&here);
     let data = group.create_datareader(&topic, lossless_reader()).unwrap();
     data.set_listener_w_mask(Some(Arc::new(log("reader"))), reader | MATCHED);
@@ -174,7 +174,7 @@ fn writers_and_topics_fall_back_on_publisher_and_participant() {
     let (here, there) = (world.participant(), world.participant());
     let (log, said) = Log::new();
     let next = || said.recv_timeout(DEADLINE).unwrap();
-    let publisher = here.create_publisher();
+    let publisher = here.create_publisher().unwrap();
     publisher.set_listener(Some(Arc::new(log("publisher"))), StatusMask::PUBLICATION_MATCHED);
     here.set_listener(Some(Arc::new(log("participant"))), StatusMask::ALL);
     let topic = world.topic::<Numbered>(&here);
@@ -197,7 +197,7 @@ fn listeners_are_returned_as_they_were_set() {
     let participant = world.participant();
     let (log, _said) = Log::new();
     let topic = world.topic::<Numbered>(&participant);
-    let (publisher, subscriber) = (participant.create_publisher(), participant.create_subscriber());
+    let (publisher, subscriber) = (participant.create_publisher().unwrap(), participant.create_subscriber().unwrap());
     let reader = subscriber.create_datareader(&topic, lossless_reader()).unwrap();
     let listener: Arc<dyn DataReaderListener<Numbered>> = Arc::new(log("reader"));
     assert!(reader.listener().is_none() && subscriber.listener().is_none() && topic.listener().is_none());
@@ -225,7 +225,7 @@ fn a_panic_of_an_upper_listener_ends_only_the_call() {
     let world = World::new();
     let participant: DomainParticipant = world.participant();
     let (sender, calls) = channel();
-    let subscriber = participant.create_subscriber();
+    let subscriber = participant.create_subscriber().unwrap();
     subscriber.set_listener(Some(Arc::new(Panics(Mutex::new(sender)))), ON_READERS);
     let reader =
         subscriber.create_datareader(&world.topic::<Numbered>(&participant), lossless_reader()).unwrap();

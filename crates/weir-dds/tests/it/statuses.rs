@@ -108,8 +108,8 @@ fn qos_that_cannot_be_is_refused_with_a_reason() {
     let world = World::new();
     let participant = world.participant();
     let topic = world.topic::<Numbered>(&participant);
-    let writer = |qos| participant.create_publisher().create_datawriter(&topic, qos).unwrap_err();
-    let reader = |qos| participant.create_subscriber().create_datareader(&topic, qos).unwrap_err();
+    let writer = |qos| participant.create_publisher().unwrap().create_datawriter(&topic, qos).unwrap_err();
+    let reader = |qos| participant.create_subscriber().unwrap().create_datareader(&topic, qos).unwrap_err();
     for (error, word) in [
         (writer(DataWriterQos::default().keep_last(0)), "HISTORY"),
         (reader(DataReaderQos::default().keep_last(0)), "HISTORY"),

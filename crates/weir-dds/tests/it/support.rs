@@ -76,11 +76,11 @@ impl World {
     }
 
     pub(crate) fn writer<T: DdsType>(&self, on: &DomainParticipant, qos: DataWriterQos) -> DataWriter<T> {
-        on.create_publisher().create_datawriter(&self.topic(on), qos).unwrap()
+        on.create_publisher().unwrap().create_datawriter(&self.topic(on), qos).unwrap()
     }
 
     pub(crate) fn reader<T: DdsType>(&self, on: &DomainParticipant, qos: DataReaderQos) -> DataReader<T> {
-        on.create_subscriber().create_datareader(&self.topic(on), qos).unwrap()
+        on.create_subscriber().unwrap().create_datareader(&self.topic(on), qos).unwrap()
     }
 }
 

@@ -153,7 +153,7 @@ fn listeners_are_called_in_polls_only() {
     let calls = Calls::default();
     let topic = world.topic(&polled);
     let _reader = polled
-        .create_subscriber()
+        .create_subscriber().unwrap()
         .create_datareader_with_listener(&topic, lossless_reader(), calls.clone())
         .unwrap();
     // They match while the reader is created.
