@@ -41,8 +41,8 @@ use crate::random;
 use crate::sample::{Sample, SampleSeq};
 use crate::stage_times::ReceiveTimes;
 use crate::status::{
-    DeadlineMissedStatus, IncompatibleQosStatus, LivelinessChangedStatus, MatchedStatus, SampleCountStatus,
-    SampleRejectedStatus,
+    DeadlineMissedStatus, IncompatibleQosStatus, LivelinessChangedStatus, SampleLostStatus, SampleRejectedStatus,
+    SubscriptionMatchedStatus,
 };
 use crate::subscriber::Subscriber;
 use crate::topic::Topic;
@@ -512,7 +512,7 @@ impl<T> DataReader<T> {
     ///
     /// # Errors
     /// [`DdsError::Timeout`].
-    pub fn wait_for_publications(&self, count: u32, timeout: Duration) -> Result<()> {
+    pub fn wait_for_publications(&self, count: u64, timeout: Duration) -> Result<()> {
         let matched = &self.inner.endpoint.matched;
         let driver = self.inner.driver();
         let is_over = || driver.has_ended() || self.inner.is_closed();
@@ -539,10 +539,10 @@ impl<T> DataReader<T> {
     /// # Ok(())
     /// # }
     /// ```
-    pub fn subscription_matched_status(&self) -> MatchedStatus {
-        let status = self.inner.endpoint.matched.lock().read();
+    pub fn subscription_matched_status(&self) -> SubscriptionMatchedStatus {
+        let matches = self.inner.endpoint.matched.lock().read();
         self.inner.note_status_read();
-        status
+        matches.into()
     }
 
     /// Returns the handles of the matched writers (DDS 1.4, 2.2.2.5.3.34).
@@ -571,7 +571,7 @@ impl<T> DataReader<T> {
     /// # fn f<T: DdsType>(reader: &DataReader<T>) -> weir_dds::Result<()> {
     /// let status = reader.requested_incompatible_qos_status();
     /// for incompatible in &status.policies {
-    ///     println!("{}: {} writers offer less", incompatible.policy.name(), incompatible.count);
+    ///     println!("{}: {} writers offer less", incompatible.policy_id.name(), incompatible.count);
     /// }
     /// # Ok(())
     /// # }
@@ -595,9 +595,9 @@ impl<T> DataReader<T> {
     /// # }
     /// ```
     pub fn liveliness_changed_status(&self) -> LivelinessChangedStatus {
-        let status = self.inner.endpoint.core.lock().take_liveliness_changed();
+        let changed = self.inner.endpoint.core.lock().take_liveliness_changed();
         self.inner.note_status_read();
-        status
+        changed.into()
     }
 
     /// Returns which instances were not written within the requested deadline.
@@ -631,7 +631,7 @@ impl<T> DataReader<T> {
     /// # Ok(())
     /// # }
     /// ```
-    pub fn sample_lost_status(&self) -> SampleCountStatus {
+    pub fn sample_lost_status(&self) -> SampleLostStatus {
         let total = self.protocol_counters().samples_lost;
         let status = self.inner.endpoint.lost.lock().read(total);
         self.inner.note_status_read();

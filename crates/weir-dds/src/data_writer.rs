@@ -53,7 +53,7 @@ use crate::qos::{DataWriterQos, PublishMode};
 use crate::random;
 use crate::stage_times::SendTimes;
 use crate::status::{
-    DeadlineMissedStatus, IncompatibleQosStatus, LivelinessLostStatus, MatchedStatus, ReaderInactivityStatus,
+    DeadlineMissedStatus, IncompatibleQosStatus, LivelinessLostStatus, PublicationMatchedStatus, ReaderInactivityStatus,
 };
 use crate::topic::Topic;
 use crate::upper_listeners::Untyped;
@@ -364,7 +364,7 @@ impl<T> DataWriter<T> {
     ///
     /// # Errors
     /// [`DdsError::Timeout`].
-    pub fn wait_for_subscriptions(&self, count: u32, timeout: Duration) -> Result<()> {
+    pub fn wait_for_subscriptions(&self, count: u64, timeout: Duration) -> Result<()> {
         let matched = &self.inner.endpoint.matched;
         let driver = self.inner.driver();
         let is_over = || driver.has_ended() || self.inner.is_closed();
@@ -391,10 +391,10 @@ impl<T> DataWriter<T> {
     /// # Ok(())
     /// # }
     /// ```
-    pub fn publication_matched_status(&self) -> MatchedStatus {
-        let status = self.inner.endpoint.matched.lock().read();
+    pub fn publication_matched_status(&self) -> PublicationMatchedStatus {
+        let matches = self.inner.endpoint.matched.lock().read();
         self.inner.note_status_read();
-        status
+        matches.into()
     }
 
     /// Returns the handles of the matched readers (DDS 1.4, 2.2.2.4.2.23).
@@ -421,7 +421,7 @@ impl<T> DataWriter<T> {
     /// # fn f<T: DdsType>(writer: &DataWriter<T>) -> weir_dds::Result<()> {
     /// let status = writer.offered_incompatible_qos_status();
     /// for incompatible in &status.policies {
-    ///     println!("{}: {} readers request more", incompatible.policy.name(), incompatible.count);
+    ///     println!("{}: {} readers request more", incompatible.policy_id.name(), incompatible.count);
     /// }
     /// # Ok(())
     /// # }
@@ -481,7 +481,7 @@ impl<T> DataWriter<T> {
         let endpoint = &self.inner.endpoint;
         let (total, current) = {
             let core = endpoint.lane.core();
-            (core.counters().readers_stalled, core.inactive_readers().count() as u32)
+            (core.counters().readers_stalled, core.inactive_readers().count() as u64)
         };
         endpoint.inactivity.lock().read(total, current)
     }

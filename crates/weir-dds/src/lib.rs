@@ -138,9 +138,11 @@ pub use settings::{ParticipantSettings, Peer, SOCKET_BUFFER_BYTES, domain_id_fro
 pub use stage_times::{ReceiveTimes, SendTimes};
 pub use static_discovery::{StaticDiscovery, StaticDiscoveryError};
 pub use status::{
-    DeadlineMissedStatus, IncompatibleQosStatus, InconsistentTopicStatus, LivelinessChangedStatus,
-    LivelinessLostStatus, MatchedStatus, QosPolicyCount, ReaderInactivityStatus, SampleCountStatus,
-    SampleRejectedReason, SampleRejectedStatus,
+    DeadlineMissedStatus, IncompatibleQosStatus, InconsistentEndpoint, InconsistentTopicStatus,
+    LivelinessChangedStatus, LivelinessLostStatus, OfferedDeadlineMissedStatus, OfferedIncompatibleQosStatus,
+    PublicationMatchedStatus, QosPolicyCount, ReaderInactivityStatus, RequestedDeadlineMissedStatus,
+    RequestedIncompatibleQosStatus, SampleLostStatus, SampleRejectedReason, SampleRejectedStatus,
+    SubscriptionMatchedStatus,
 };
 pub use status_mask::{StatusKind, StatusMask};
 pub use subscriber::Subscriber;

@@ -333,7 +333,7 @@ impl DomainParticipant {
     ///
     /// impl DomainParticipantListener for Log {
     ///     fn on_requested_incompatible_qos(&self, reader: &AnyDataReader, status: IncompatibleQosStatus) {
-    ///         eprintln!("{}: {:?} does not fit", reader.topic_name(), status.last_policy);
+    ///         eprintln!("{}: {:?} does not fit", reader.topic_name(), status.last_policy_id);
     ///     }
     /// }
     ///

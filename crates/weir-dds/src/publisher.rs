@@ -198,12 +198,12 @@ impl Publisher {
     /// #     celsius: f64,
     /// # }
     /// # fn f(publisher: &Publisher, topic: &Topic<Reading>) -> weir_dds::Result<()> {
-    /// use weir_dds::{DataWriter, DataWriterListener, DataWriterQos, MatchedStatus};
+    /// use weir_dds::{DataWriter, DataWriterListener, DataWriterQos, PublicationMatchedStatus};
     ///
     /// struct Printer;
     ///
     /// impl DataWriterListener<Reading> for Printer {
-    ///     fn on_publication_matched(&self, _: &DataWriter<Reading>, status: MatchedStatus) {
+    ///     fn on_publication_matched(&self, _: &DataWriter<Reading>, status: PublicationMatchedStatus) {
     ///         println!("{} readers", status.current_count);
     ///     }
     /// }

@@ -209,8 +209,8 @@ impl<T> Topic<T> {
     /// ```no_run
     /// # use weir_dds::{DdsType, Topic};
     /// # fn f<T: DdsType>(topic: &Topic<T>) -> weir_dds::Result<()> {
-    /// if let Some((_, type_name, _)) = topic.inconsistent_topic_status().last {
-    ///     eprintln!("another type has this topic: {type_name}");
+    /// if let Some(last) = topic.inconsistent_topic_status().last {
+    ///     eprintln!("another type has this topic: {}", last.type_name);
     /// }
     /// # Ok(())
     /// # }

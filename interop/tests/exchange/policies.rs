@@ -343,7 +343,7 @@ pub(crate) fn presentation_is_offered_and_requested(name: &str, start: Start) {
     let wider = run.participant().create_subscriber_with_qos(wider).unwrap();
     let refused = wider.create_datareader::<ShapeType>(&run.topic(), lossless_reader()).unwrap();
     until("refused", || refused.requested_incompatible_qos_status().total_count == 1);
-    assert_eq!(refused.requested_incompatible_qos_status().last_policy, Some(PolicyId::Presentation));
+    assert_eq!(refused.requested_incompatible_qos_status().last_policy_id, Some(PolicyId::Presentation));
     peer.quit();
 
     // Weir offers.
@@ -352,7 +352,7 @@ pub(crate) fn presentation_is_offered_and_requested(name: &str, start: Start) {
     peer.ask(&reliable(&run, "reader", "presentation=topic ordered"));
     let narrow = run.writer_with_qos::<ShapeType>(lossless_writer());
     until("refused", || narrow.offered_incompatible_qos_status().total_count == 1);
-    assert_eq!(narrow.offered_incompatible_qos_status().last_policy, Some(PolicyId::Presentation));
+    assert_eq!(narrow.offered_incompatible_qos_status().last_policy_id, Some(PolicyId::Presentation));
     let publisher = PublisherQos::default().ordered_access(PresentationScope::Topic);
     let publisher = run.participant().create_publisher_with_qos(publisher).unwrap();
     let writer = publisher.create_datawriter(&run.topic(), lossless_writer()).unwrap();

@@ -202,7 +202,7 @@ impl Member {
     }
 
     /// Returns the matches of each endpoint: now, and since it exists.
-    fn matches(&self) -> impl Iterator<Item = (u32, u32)> {
+    fn matches(&self) -> impl Iterator<Item = (u64, u64)> {
         let writers = self.writers.iter().map(|writer| {
             let status = writer.publication_matched_status();
             (status.current_count, status.total_count)
@@ -216,13 +216,14 @@ impl Member {
 
     /// Whether all endpoints have matched those of all participants, this one included.
     fn is_matched(&self, participants: u32, restarts: u32) -> bool {
-        let total_least = participants + if self.is_new { 0 } else { restarts };
+        let participants = u64::from(participants);
+        let total_least = participants + if self.is_new { 0 } else { restarts.into() };
         self.matches().all(|(current, total)| current == participants && total >= total_least)
     }
 
     /// Whether an endpoint has matched those of more participants.
     fn has_more_matches(&self, participants: u32) -> bool {
-        self.matches().any(|(current, _)| current > participants)
+        self.matches().any(|(current, _)| current > participants.into())
     }
 }
 

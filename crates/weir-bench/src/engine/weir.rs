@@ -303,7 +303,7 @@ impl<T: Data> PublisherEnd<T> {
 
 impl<T: Data> End for PublisherEnd<T> {
     fn connect(&mut self, _: Option<SocketAddrV4>, timeout: Duration) -> Result<(), EndpointError> {
-        self.writer.wait_for_subscriptions(self.node.case.ends.subscribers, timeout).map_err(no_peer)?;
+        self.writer.wait_for_subscriptions(self.node.case.ends.subscribers.into(), timeout).map_err(no_peer)?;
         self.node.poller.leave();
         Ok(())
     }
@@ -370,7 +370,7 @@ impl<T: Data> SubscriberEnd<T> {
 
 impl<T: Data> End for SubscriberEnd<T> {
     fn connect(&mut self, _: Option<SocketAddrV4>, timeout: Duration) -> Result<(), EndpointError> {
-        self.reader.wait_for_publications(self.node.case.ends.publishers, timeout).map_err(no_peer)?;
+        self.reader.wait_for_publications(self.node.case.ends.publishers.into(), timeout).map_err(no_peer)?;
         self.node.poller.leave();
         Ok(())
     }

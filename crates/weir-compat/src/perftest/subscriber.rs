@@ -81,7 +81,7 @@ impl<T: Owned> Subscriber<'_, T> {
         let publishers = self.settings.num_publishers;
         let mut waiting = Some(Waiting::start(node, Role::Subscriber, publishers)?);
         on_event(Event::Stage(format!("Waiting to discover {publishers} publishers ...")));
-        while self.reader.wait_for_publications(publishers, SECOND / 5).is_err() {
+        while self.reader.wait_for_publications(publishers.into(), SECOND / 5).is_err() {
             if interrupted.load(Ordering::Relaxed) {
                 return Ok(End::Interrupted);
             }

@@ -153,7 +153,7 @@ mod tests {
     use weir_rtps::outbox::Item;
 
     use super::*;
-    use crate::status::MatchedStatus;
+    use crate::status::SubscriptionMatchedStatus;
     use crate::{
         DataReader, DataReaderListener, DataReaderQos, DataWriter, DataWriterQos, DomainParticipant,
         ParticipantSettings, PublishMode, PublisherQos, WaitStrategy,
@@ -204,10 +204,10 @@ mod tests {
     }
 
     /// Forwards how many writers are matched.
-    struct Matches(Mutex<Sender<u32>>);
+    struct Matches(Mutex<Sender<u64>>);
 
     impl DataReaderListener<Number> for Matches {
-        fn on_subscription_matched(&self, _reader: &DataReader<Number>, status: MatchedStatus) {
+        fn on_subscription_matched(&self, _reader: &DataReader<Number>, status: SubscriptionMatchedStatus) {
             let _ = self.0.lock().unwrap().send(status.current_count);
         }
     }

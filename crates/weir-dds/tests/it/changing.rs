@@ -7,7 +7,7 @@ use std::time::Duration;
 use weir_dds::{
     DataReader, DataReaderListener, DataReaderQos, DataWriter, DataWriterQos, DdsError, DestinationOrder,
     DomainParticipant, DomainParticipantQos, Durability, DurabilityService, INFINITE, LivelinessKind,
-    MatchedStatus, Ownership, ReaderDataLifecycle, ResourceLimits, TopicQos,
+    SubscriptionMatchedStatus, Ownership, ReaderDataLifecycle, ResourceLimits, TopicQos,
 };
 
 use crate::support::{
@@ -56,16 +56,16 @@ fn policies_that_cannot_change_are_refused_with_their_names_and_nothing_changes(
 }
 
 /// Forwards matches.
-struct Matches(Mutex<Sender<MatchedStatus>>);
+struct Matches(Mutex<Sender<SubscriptionMatchedStatus>>);
 
 impl<T> DataReaderListener<T> for Matches {
-    fn on_subscription_matched(&self, _: &DataReader<T>, status: MatchedStatus) {
+    fn on_subscription_matched(&self, _: &DataReader<T>, status: SubscriptionMatchedStatus) {
         let _ = self.0.lock().unwrap().send(status);
     }
 }
 
 /// A reader in another participant, and its matches.
-fn watched(world: &World, qos: DataReaderQos) -> (DataReader<Numbered>, Receiver<MatchedStatus>) {
+fn watched(world: &World, qos: DataReaderQos) -> (DataReader<Numbered>, Receiver<SubscriptionMatchedStatus>) {
     let (tell, told) = channel();
     let participant = world.participant();
     let subscriber = participant.create_subscriber().unwrap();

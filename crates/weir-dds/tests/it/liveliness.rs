@@ -30,7 +30,7 @@ impl DataWriterListener<Keyed> for Told<LivelinessLostStatus> {
 }
 
 /// Waits until a listener is called with these numbers of writers, alive and not alive.
-fn await_counts(told: &Receiver<LivelinessChangedStatus>, alive: u32, not_alive: u32) {
+fn await_counts(told: &Receiver<LivelinessChangedStatus>, alive: u64, not_alive: u64) {
     loop {
         let status = told.recv_timeout(DEADLINE).unwrap();
         if (status.alive_count, status.not_alive_count) == (alive, not_alive) {

@@ -22,7 +22,8 @@ use weir_dds::Durability::{Persistent, Transient, TransientLocal, Volatile};
 use weir_dds::{
     DataReader, DataReaderListener, DataReaderQos, DataRepresentation, DataWriter, DataWriterListener,
     DataWriterQos, DdsType, DomainParticipant, Durability, IncompatibleQosStatus, InstanceState,
-    MatchedStatus, Ownership, PolicyId, PublisherQos, Sample, SubscriberQos,
+    Ownership, PolicyId, PublicationMatchedStatus, PublisherQos, Sample, SubscriberQos,
+    SubscriptionMatchedStatus,
 };
 
 use crate::support::{DEADLINE, World, lossless_reader, lossless_writer, matched, take_exactly};
@@ -55,22 +56,22 @@ impl Report {
 }
 
 impl DataWriterListener<Shape> for Report {
-    fn on_publication_matched(&self, _: &DataWriter<Shape>, _: MatchedStatus) {
+    fn on_publication_matched(&self, _: &DataWriter<Shape>, _: PublicationMatchedStatus) {
         self.report(Ok(()));
     }
 
     fn on_offered_incompatible_qos(&self, _: &DataWriter<Shape>, status: IncompatibleQosStatus) {
-        self.report(Err(status.last_policy.unwrap()));
+        self.report(Err(status.last_policy_id.unwrap()));
     }
 }
 
 impl DataReaderListener<Shape> for Report {
-    fn on_subscription_matched(&self, _: &DataReader<Shape>, _: MatchedStatus) {
+    fn on_subscription_matched(&self, _: &DataReader<Shape>, _: SubscriptionMatchedStatus) {
         self.report(Ok(()));
     }
 
     fn on_requested_incompatible_qos(&self, _: &DataReader<Shape>, status: IncompatibleQosStatus) {
-        self.report(Err(status.last_policy.unwrap()));
+        self.report(Err(status.last_policy_id.unwrap()));
     }
 }
 

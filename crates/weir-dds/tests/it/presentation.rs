@@ -8,7 +8,7 @@ use std::time::Duration;
 use weir_dds::PresentationScope::{Group, Instance, Topic};
 use weir_dds::{
     DataReader, DataReaderListener, DataReaderQos, DataWriter, DataWriterListener, DataWriterQos, DdsError,
-    DomainParticipant, IncompatibleQosStatus, MatchedStatus, PolicyId, Presentation, PresentationScope,
+    DomainParticipant, IncompatibleQosStatus, PolicyId, PublicationMatchedStatus, SubscriptionMatchedStatus, Presentation, PresentationScope,
     Publisher, PublisherQos, States, Subscriber, SubscriberQos,
 };
 
@@ -27,22 +27,22 @@ impl Report {
 }
 
 impl DataWriterListener<Keyed> for Report {
-    fn on_publication_matched(&self, _: &DataWriter<Keyed>, _: MatchedStatus) {
+    fn on_publication_matched(&self, _: &DataWriter<Keyed>, _: PublicationMatchedStatus) {
         self.report(None);
     }
 
     fn on_offered_incompatible_qos(&self, _: &DataWriter<Keyed>, status: IncompatibleQosStatus) {
-        self.report(status.last_policy);
+        self.report(status.last_policy_id);
     }
 }
 
 impl DataReaderListener<Keyed> for Report {
-    fn on_subscription_matched(&self, _: &DataReader<Keyed>, _: MatchedStatus) {
+    fn on_subscription_matched(&self, _: &DataReader<Keyed>, _: SubscriptionMatchedStatus) {
         self.report(None);
     }
 
     fn on_requested_incompatible_qos(&self, _: &DataReader<Keyed>, status: IncompatibleQosStatus) {
-        self.report(status.last_policy);
+        self.report(status.last_policy_id);
     }
 }
 
@@ -394,7 +394,7 @@ fn a_set_of_a_writer_that_is_dropped_is_never_accessible() {
     let (gone, is_gone) = channel();
     struct Gone(Mutex<Sender<()>>);
     impl DataReaderListener<Numbered> for Gone {
-        fn on_subscription_matched(&self, _: &DataReader<Numbered>, status: MatchedStatus) {
+        fn on_subscription_matched(&self, _: &DataReader<Numbered>, status: SubscriptionMatchedStatus) {
             if status.current_count == 0 {
                 let _ = self.0.lock().unwrap().send(());
             }

@@ -6,7 +6,8 @@ use std::sync::{Arc, Mutex};
 use weir_dds::{
     AnyDataReader, AnyDataWriter, AnyTopic, DataReader, DataReaderListener, DataWriter, DataWriterQos,
     DomainParticipant, DomainParticipantListener, IncompatibleQosStatus, InconsistentTopicStatus,
-    MatchedStatus, PublisherListener, States, StatusKind, StatusMask, Subscriber, SubscriberListener,
+    PublicationMatchedStatus, PublisherListener, States, StatusKind, StatusMask, Subscriber, SubscriberListener,
+    SubscriptionMatchedStatus,
 };
 
 use crate::support::{DEADLINE, Keyed, Numbered, World, lossless_reader, lossless_writer};
@@ -32,7 +33,7 @@ impl DataReaderListener<Numbered> for Log {
         self.say(&format!("data {}", reader.take(10).len()));
     }
 
-    fn on_subscription_matched(&self, _: &DataReader<Numbered>, status: MatchedStatus) {
+    fn on_subscription_matched(&self, _: &DataReader<Numbered>, status: SubscriptionMatchedStatus) {
         self.say(&format!("matched {}", status.current_count));
     }
 }
@@ -49,13 +50,13 @@ impl SubscriberListener for Log {
         self.say(&format!("data {}", reader.typed::<Numbered>().unwrap().take(10).len()));
     }
 
-    fn on_subscription_matched(&self, _: &AnyDataReader, status: MatchedStatus) {
+    fn on_subscription_matched(&self, _: &AnyDataReader, status: SubscriptionMatchedStatus) {
         self.say(&format!("matched {}", status.current_count));
     }
 }
 
 impl PublisherListener for Log {
-    fn on_publication_matched(&self, _: &AnyDataWriter, status: MatchedStatus) {
+    fn on_publication_matched(&self, _: &AnyDataWriter, status: PublicationMatchedStatus) {
         self.say(&format!("matched {}", status.current_count));
     }
 }
@@ -75,11 +76,11 @@ impl DomainParticipantListener for Log {
         SubscriberListener::on_data_available(self, reader);
     }
 
-    fn on_subscription_matched(&self, reader: &AnyDataReader, status: MatchedStatus) {
+    fn on_subscription_matched(&self, reader: &AnyDataReader, status: SubscriptionMatchedStatus) {
         SubscriberListener::on_subscription_matched(self, reader, status);
     }
 
-    fn on_publication_matched(&self, writer: &AnyDataWriter, status: MatchedStatus) {
+    fn on_publication_matched(&self, writer: &AnyDataWriter, status: PublicationMatchedStatus) {
         PublisherListener::on_publication_matched(self, writer, status);
     }
 

@@ -114,10 +114,10 @@ pub(crate) fn pair<T: DdsType>(
 /// Waits until all writers are matched with all readers.
 pub(crate) fn matched<T: DdsType>(writers: &[&DataWriter<T>], readers: &[&DataReader<T>]) {
     for writer in writers {
-        writer.wait_for_subscriptions(readers.len() as u32, DEADLINE).unwrap();
+        writer.wait_for_subscriptions(readers.len() as u64, DEADLINE).unwrap();
     }
     for reader in readers {
-        reader.wait_for_publications(writers.len() as u32, DEADLINE).unwrap();
+        reader.wait_for_publications(writers.len() as u64, DEADLINE).unwrap();
     }
 }
 

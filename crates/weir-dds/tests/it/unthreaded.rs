@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use weir_dds::{
     BatchPolicy, DataReader, DataReaderListener, DataWriter, DataWriterQos, DdsError, DomainParticipant,
-    GuardCondition, MatchedStatus, ParticipantSettings, PublishMode, States, WaitSet, WaitStrategy,
+    GuardCondition, SubscriptionMatchedStatus, ParticipantSettings, PublishMode, States, WaitSet, WaitStrategy,
 };
 
 use crate::support::{
@@ -140,7 +140,7 @@ impl DataReaderListener<Numbered> for Calls {
         self.0.lock().unwrap().push(std::thread::current().id());
     }
 
-    fn on_subscription_matched(&self, _: &DataReader<Numbered>, _: MatchedStatus) {
+    fn on_subscription_matched(&self, _: &DataReader<Numbered>, _: SubscriptionMatchedStatus) {
         self.0.lock().unwrap().push(std::thread::current().id());
     }
 }
