@@ -1,6 +1,6 @@
 //! Builtin topics: the participants, topics, writers and readers of other participants as samples (DDS 1.4, 2.2.5).
 
-use std::net::SocketAddrV4;
+use std::net::{SocketAddr, SocketAddrV4};
 use std::time::Duration;
 
 use weir_cdr::{CdrError, CdrReader, CdrValue, CdrWriter, DdsType, Encoding, Extensibility, Layout};
@@ -27,7 +27,7 @@ pub struct ParticipantBuiltinTopicData {
     /// Longest silence before it counts as lost.
     pub lease_duration: Duration,
     /// Addresses of its endpoints that have none of their own.
-    pub addresses: Vec<SocketAddrV4>,
+    pub addresses: Vec<SocketAddr>,
 }
 
 /// A topic that endpoints of other participants have (DCPSTopic).
@@ -59,7 +59,7 @@ pub struct PublicationBuiltinTopicData {
     /// All policies that it has announced, including USER_DATA.
     pub qos: Qos,
     /// Its own addresses; none: those of its participant.
-    pub addresses: Vec<SocketAddrV4>,
+    pub addresses: Vec<SocketAddr>,
 }
 
 /// A reader of another participant (DCPSSubscription).
@@ -77,7 +77,7 @@ pub struct SubscriptionBuiltinTopicData {
     /// All policies that it has announced, including USER_DATA.
     pub qos: Qos,
     /// Its own addresses; none: those of its participant.
-    pub addresses: Vec<SocketAddrV4>,
+    pub addresses: Vec<SocketAddr>,
 }
 
 /// The form of samples of builtin topics: the entity's announcement as it is on the wire.
@@ -119,7 +119,7 @@ impl ParticipantBuiltinTopicData {
             name: data.entity_name.clone(),
             domain_id: data.domain_id,
             lease_duration: data.lease,
-            addresses: data.default_unicast.addresses.clone(),
+            addresses: addresses(&data.default_unicast.addresses),
         }
     }
 
@@ -184,8 +184,17 @@ pub(crate) fn announcement_of(
     Announcement { key: key.unwrap_or(data.guid.to_bytes()), payload }
 }
 
-fn locators(addresses: &[SocketAddrV4]) -> weir_rtps::discovery_data::Locators {
-    weir_rtps::discovery_data::Locators { addresses: addresses.to_vec(), skipped: 0 }
+fn addresses(locators: &[SocketAddrV4]) -> Vec<SocketAddr> {
+    locators.iter().copied().map(SocketAddr::V4).collect()
+}
+
+/// Those of IPv6 cannot be announced yet.
+fn locators(addresses: &[SocketAddr]) -> weir_rtps::discovery_data::Locators {
+    let ipv4 = |address: &SocketAddr| match address {
+        SocketAddr::V4(address) => Some(*address),
+        SocketAddr::V6(_) => None,
+    };
+    weir_rtps::discovery_data::Locators { addresses: addresses.iter().filter_map(ipv4).collect(), skipped: 0 }
 }
 
 fn endpoint_of(kind: EndpointKind, announcement: &Announcement) -> Option<EndpointData> {
@@ -202,7 +211,7 @@ macro_rules! endpoint_data {
                     topic_name: data.topic,
                     type_name: data.type_name,
                     qos: data.qos,
-                    addresses: data.unicast.addresses,
+                    addresses: addresses(&data.unicast.addresses),
                 }
             }
         }
@@ -353,7 +362,7 @@ mod tests {
     #[test]
     fn data_of_builtin_topics_are_written_and_read_as_any_type() {
         let key = Guid::new(GuidPrefix([7; 12]), EntityId::user_writer(3, true));
-        let address = SocketAddrV4::new([10, 0, 0, 1].into(), 7411);
+        let address = SocketAddr::from(([10, 0, 0, 1], 7411));
         let qos = Qos { user_data: vec![1, 2, 3], partition: vec!["a".to_owned()], ..Qos::for_writer() };
         let writer = PublicationBuiltinTopicData {
             topic_name: "Square".to_owned(),

@@ -47,7 +47,7 @@ pub enum DdsError {
     /// The entity is not enabled yet (`RETCODE_NOT_ENABLED`): see [`EntityFactory`](crate::EntityFactory).
     #[error("the {0} is not enabled: call its method `enable` first")]
     NotEnabled(&'static str),
-    /// A standard policy is not implemented (`RETCODE_UNSUPPORTED`).
+    /// A standard policy or IPv6 is not implemented (`RETCODE_UNSUPPORTED`).
     #[error("{0}")]
     Unsupported(String),
     /// The entity was closed (`RETCODE_ALREADY_DELETED`).

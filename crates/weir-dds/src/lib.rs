@@ -44,6 +44,7 @@
 //! - After warm-up, nothing is allocated per sample ([`DataReader::take_into`],
 //!   [`DataReader::take_next_sample`]).
 
+mod addresses;
 mod builtin_subscriber;
 mod builtin_topics;
 mod clock;

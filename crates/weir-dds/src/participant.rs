@@ -1,6 +1,6 @@
 //! Domain participants (DDS 1.4, 2.2.2.2.1).
 
-use std::net::{Ipv4Addr, SocketAddrV4};
+use std::net::{IpAddr, SocketAddr};
 use std::os::fd::BorrowedFd;
 use std::sync::Arc;
 use std::time::Duration;
@@ -75,7 +75,9 @@ impl DomainParticipant {
     /// ```
     ///
     /// # Errors
-    /// - [`DdsError::BadParameter`]: the domain id is over 232, or an interface does not exist.
+    /// - [`DdsError::BadParameter`]: the domain id is over 232, an interface does not exist, the group of
+    ///   `data_multicast` is not one for user data, or the settings do not fit the limits table.
+    /// - [`DdsError::Unsupported`]: the address of a peer or a group is one of IPv6.
     /// - [`DdsError::OutOfResources`]: no UDP port is free.
     /// - [`DdsError::Network`]: a socket or a thread cannot be created.
     pub fn new(domain_id: u32, settings: ParticipantSettings) -> Result<Self> {
@@ -577,8 +579,15 @@ impl DomainParticipant {
     /// Returns the address at which user data is received.
     ///
     /// 0.0.0.0 if it is received at several addresses, or at one that may be replaced.
-    pub fn user_address(&self) -> SocketAddrV4 {
-        self.handle.driver.channel.socket.local_addr()
+    ///
+    /// ```no_run
+    /// # use weir_dds::DomainParticipant;
+    /// # fn f(participant: &DomainParticipant) {
+    /// println!("user data arrives at UDP port {}", participant.user_address().port());
+    /// # }
+    /// ```
+    pub fn user_address(&self) -> SocketAddr {
+        self.handle.driver.channel.socket.local_addr().into()
     }
 
     /// Returns the datagrams that the kernel dropped at the user data socket.
@@ -611,8 +620,9 @@ impl DomainParticipant {
     /// # Ok(())
     /// # }
     /// ```
-    pub fn paths(&self) -> Vec<(Ipv4Addr, PathReport)> {
-        self.handle.driver.paths.reports()
+    pub fn paths(&self) -> Vec<(IpAddr, PathReport)> {
+        let reports = self.handle.driver.paths.reports().into_iter();
+        reports.map(|(host, report)| (host.into(), report)).collect()
     }
 
     /// Returns the limits that discovery has reached, each with what to do: something of the domain is left out.

@@ -148,7 +148,7 @@ impl Node {
         settings.threads = means.has_threads;
         settings.stage_times = case.method.breakdown;
         settings.rate_max = settings::rate_max(case)?;
-        settings.peers = case.method.peers.iter().map(|&address| Peer::new(address)).collect();
+        settings.peers = case.method.peers.iter().map(|&address| Peer::new(address.into())).collect();
         let profile = Profile::read(case)?;
         let participant = DomainParticipant::new_with_qos(case.place.domain, settings, profile.participant())
             .map_err(|error| EndpointError::Environment(error.to_string()))?;
@@ -244,7 +244,11 @@ impl Node {
             marked_datagrams: report.marked_datagrams,
         };
         Box::new(move || {
-            participant.paths().into_iter().map(|(host, report)| (host, reading(report))).collect()
+            let of_ipv4 = |(host, report)| match host {
+                IpAddr::V4(host) => Some((host, reading(report))),
+                IpAddr::V6(_) => None,
+            };
+            participant.paths().into_iter().filter_map(of_ipv4).collect()
         })
     }
 

@@ -221,7 +221,7 @@ impl Node {
         let only = self.settings.only.as_ref().filter(|_| topic == THROUGHPUT);
         let topic = self.participant.create_topic(topic).map_err(failed)?;
         let qos = match group {
-            Some(address) => qos.multicast(MulticastGroup::new(address)),
+            Some(address) => qos.multicast(MulticastGroup::new(address.into())),
             None => qos,
         };
         let Some(only) = only else { return self.create_reader_of(&topic, qos, listener) };

@@ -87,7 +87,7 @@ impl<T: Owned> Subscriber<'_, T> {
             }
             if let Some(waiting) = &mut waiting {
                 let found = self.reader.subscription_matched_status().current_count;
-                waiting.look(found, on_event);
+                waiting.look(u32::try_from(found).unwrap_or(u32::MAX), on_event);
             }
             // Early publishers may be done before later ones start.
             self.announce_if_new()?;

@@ -28,13 +28,13 @@ impl Waiting {
     }
 
     /// Call regularly while waiting; `found` is their number so far.
-    pub(super) fn look(&mut self, found: u64, on_event: &mut dyn FnMut(Event)) {
+    pub(super) fn look(&mut self, found: u32, on_event: &mut dyn FnMut(Event)) {
         for reason in self.probe.mismatches() {
             // A mismatch explains the wait.
             self.has_hinted = true;
             on_event(Event::Warning(reason));
         }
-        if self.has_hinted || found >= u64::from(self.wanted) || clock::now_ns() - self.since_ns < PATIENCE_NS {
+        if self.has_hinted || found >= self.wanted || clock::now_ns() - self.since_ns < PATIENCE_NS {
             return;
         }
         self.has_hinted = true;

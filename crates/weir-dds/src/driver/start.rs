@@ -53,6 +53,10 @@ impl Driver {
             let text = format!("domain id {domain_id} is out of range: use 0 to 232");
             return Err(DdsError::BadParameter(text));
         }
+        let mut initial_peers = Vec::new();
+        for peer in &settings.peers {
+            initial_peers.extend(peer.addresses(domain_id)?);
+        }
         if let Some(copier) = weir_udp::wide_copy() {
             weir_cdr::copy::use_copier(copier);
         }
@@ -64,6 +68,7 @@ impl Driver {
         let data_multicast = settings.data_multicast.map(|group| group.address(domain_id)).transpose()?;
         let prefix = new_prefix(crate::random::secret()?);
         let mut config = participant_config(prefix, domain_id, settings, &selected, &user, &meta);
+        config.initial_peers = initial_peers;
         config.default_multicast = data_multicast;
         config.user_data.clone_from(&qos.user_data);
         // Not more: a reader of Fast DDS visits all numbers before the first sample, one by one.
@@ -178,7 +183,6 @@ fn participant_config(
     if !settings.multicast {
         config.metatraffic_multicast = None;
     }
-    config.initial_peers = settings.peers.iter().flat_map(|peer| peer.addresses(domain_id)).collect();
     config.lease_duration = settings.lease_duration;
     config.announce_period = (settings.lease_duration / 3).min(config.announce_period);
     config.entity_name.clone_from(&settings.name);
