@@ -10,6 +10,8 @@ use weir_rtps::sedp::{self, EndpointData, EndpointKind};
 use weir_rtps::spdp::{self, ParticipantData};
 use weir_wire::{EntityId, Guid, GuidPrefix, VendorId};
 
+use crate::announced_qos::AnnouncedQos;
+
 /// Another participant (DCPSParticipant).
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
@@ -41,7 +43,7 @@ pub struct TopicBuiltinTopicData {
     /// The name of its type.
     pub type_name: String,
     /// Policies, including TOPIC_DATA.
-    pub qos: Qos,
+    pub qos: AnnouncedQos,
 }
 
 /// A writer of another participant (DCPSPublication).
@@ -57,7 +59,7 @@ pub struct PublicationBuiltinTopicData {
     /// The name of the topic's type.
     pub type_name: String,
     /// All policies that it has announced, including USER_DATA.
-    pub qos: Qos,
+    pub qos: AnnouncedQos,
     /// Its own addresses; none: those of its participant.
     pub addresses: Vec<SocketAddr>,
 }
@@ -75,7 +77,7 @@ pub struct SubscriptionBuiltinTopicData {
     /// The name of the topic's type.
     pub type_name: String,
     /// All policies that it has announced, including USER_DATA.
-    pub qos: Qos,
+    pub qos: AnnouncedQos,
     /// Its own addresses; none: those of its participant.
     pub addresses: Vec<SocketAddr>,
 }
@@ -210,7 +212,7 @@ macro_rules! endpoint_data {
                     participant_key: Guid::new(data.guid.prefix, EntityId::PARTICIPANT),
                     topic_name: data.topic,
                     type_name: data.type_name,
-                    qos: data.qos,
+                    qos: data.qos.into(),
                     addresses: addresses(&data.unicast.addresses),
                 }
             }
@@ -222,7 +224,7 @@ macro_rules! endpoint_data {
                     guid: self.key,
                     topic: self.topic_name.clone(),
                     type_name: self.type_name.clone(),
-                    qos: self.qos.clone(),
+                    qos: self.qos.clone().into(),
                     unicast: locators(&self.addresses),
                     multicast: Default::default(),
                     expects_inline_qos: false,
@@ -243,7 +245,7 @@ macro_rules! endpoint_data {
                     participant_key: Guid::new(key.prefix, EntityId::PARTICIPANT),
                     topic_name: String::new(),
                     type_name: String::new(),
-                    qos: $default,
+                    qos: $default.into(),
                     addresses: Vec::new(),
                 }
             }
@@ -260,7 +262,7 @@ impl Announced for TopicBuiltinTopicData {
             guid: Guid::new(GuidPrefix::UNKNOWN, EntityId::PARTICIPANT),
             topic: self.name.clone(),
             type_name: self.type_name.clone(),
-            qos: self.qos.clone(),
+            qos: self.qos.clone().into(),
             unicast: Default::default(),
             multicast: Default::default(),
             expects_inline_qos: false,
@@ -273,11 +275,11 @@ impl Announced for TopicBuiltinTopicData {
 
     fn of_announcement(announcement: &Announcement) -> Option<Self> {
         let EndpointData { topic, type_name, qos, .. } = endpoint_of(EndpointKind::Writer, announcement)?;
-        Some(Self { name: topic, type_name, qos })
+        Some(Self { name: topic, type_name, qos: qos.into() })
     }
 
     fn of_key(_: [u8; 16]) -> Self {
-        Self { name: String::new(), type_name: String::new(), qos: Qos::for_writer() }
+        Self { name: String::new(), type_name: String::new(), qos: Qos::for_writer().into() }
     }
 }
 
@@ -363,7 +365,7 @@ mod tests {
     fn data_of_builtin_topics_are_written_and_read_as_any_type() {
         let key = Guid::new(GuidPrefix([7; 12]), EntityId::user_writer(3, true));
         let address = SocketAddr::from(([10, 0, 0, 1], 7411));
-        let qos = Qos { user_data: vec![1, 2, 3], partition: vec!["a".to_owned()], ..Qos::for_writer() };
+        let qos: AnnouncedQos = Qos { user_data: vec![1, 2, 3], partition: vec!["a".to_owned()], ..Qos::for_writer() }.into();
         let writer = PublicationBuiltinTopicData {
             topic_name: "Square".to_owned(),
             type_name: "ShapeType".to_owned(),

@@ -19,6 +19,11 @@ pub trait TopicDescription<T>: sealed::Filtered<T> {
 
     /// Returns the name of the type.
     fn type_name(&self) -> &'static str;
+
+    /// Returns the topic: itself, or the one that a content-filtered topic selects from.
+    fn related_topic(&self) -> &Topic<T> {
+        self.topic()
+    }
 }
 
 /// A topic of which readers receive only the samples that meet a condition.

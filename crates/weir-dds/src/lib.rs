@@ -45,6 +45,7 @@
 //!   [`DataReader::take_next_sample`]).
 
 mod addresses;
+mod announced_qos;
 mod builtin_subscriber;
 mod builtin_topics;
 mod clock;
@@ -91,11 +92,11 @@ pub use weir_cdr as cdr;
 pub use weir_cdr::{Bytes, DdsType};
 pub use weir_rtps::budget;
 pub use weir_rtps::limits::{EndpointLimits, Limits};
-pub use weir_rtps::qos::Qos;
 pub use weir_rtps::reader::ReaderCounters;
 pub use weir_rtps::writer::WriterCounters;
 pub use weir_wire::{Guid, GuidPrefix, SequenceNumber, VendorId};
 
+pub use announced_qos::AnnouncedQos;
 pub use builtin_subscriber::BuiltinSubscriber;
 pub use builtin_topics::{
     ParticipantBuiltinTopicData, PublicationBuiltinTopicData, SubscriptionBuiltinTopicData,

@@ -18,7 +18,7 @@ pub(crate) mod small;
 mod timestamps;
 mod workload;
 
-use std::net::SocketAddrV4;
+use std::net::{IpAddr, SocketAddrV4};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;

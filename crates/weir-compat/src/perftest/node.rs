@@ -240,7 +240,7 @@ impl Node {
         qos: DataReaderQos,
         listener: Option<impl DataReaderListener<T> + 'static>,
     ) -> Result<DataReader<T>, EndpointError> {
-        let group = self.settings.profiles.as_ref().map(|profiles| profiles.subscriber(topic.topic().name()));
+        let group = self.settings.profiles.as_ref().map(|profiles| profiles.subscriber(topic.related_topic().name()));
         let subscriber = self.participant.create_subscriber_with_qos(group.unwrap_or_default()).map_err(failed)?;
         match listener {
             Some(listener) => subscriber.create_datareader_with_listener(topic, qos, listener),
