@@ -54,7 +54,8 @@ use crate::wait_strategy::WaitStrategy;
 /// `take` calls remove samples from the reader, `read` calls leave them there and mark them as
 /// read. None of them waits for data: [`DataReader::wait_for_data`] does. All of them first send
 /// the samples that the participant's writers hold back. A sample that cannot be decoded is returned
-/// with its [error](Sample::error), and counted in [`DataReader::sample_rejected_status`].
+/// with its [error](Sample::error), and counted in [`DataReader::sample_rejected_status`]. They have no other error:
+/// when the reader or its participant was closed or has failed, they return what had arrived before.
 ///
 /// This is a handle: clones refer to the same reader, which ends with the last of them, or when one of them is
 /// [closed](DataReader::close).
@@ -259,7 +260,7 @@ impl<T: DdsType> DataReader<T> {
     /// ```
     ///
     /// # Errors
-    /// [`DdsError::Encoding`] if the type does not allow the key.
+    /// [`DdsError::Encoding`]: the type does not allow the key, such as a string longer than its bound.
     pub fn lookup_instance(&self, sample: &T) -> Result<Option<InstanceHandle>> {
         if !T::HAS_KEY {
             return Ok(None);
@@ -421,7 +422,8 @@ impl<T> DataReader<T> {
     ///
     /// # Errors
     /// - [`DdsError::Timeout`]: there is none.
-    /// - [`DdsError::AlreadyDeleted`]: there is none, and the reader was closed. A call that waits notices at its end.
+    /// - [`DdsError::AlreadyDeleted`]: there is none, and the reader, its subscriber or its participant was closed, also
+    ///   while the call waited.
     /// - [`DdsError::ThreadFailed`]: the participant has failed, and there is none. Returns without waiting for the
     ///   timeout.
     pub fn wait_for_data(&self, timeout: Duration) -> Result<()> {
@@ -482,7 +484,10 @@ impl<T> DataReader<T> {
     /// ```
     ///
     /// # Errors
-    /// [`DdsError::Timeout`]; [`DdsError::ThreadFailed`]: the participant has failed.
+    /// - [`DdsError::Timeout`]: some of it has not arrived.
+    /// - [`DdsError::AlreadyDeleted`]: the reader, its subscriber or its participant was closed, also while the call
+    ///   waited.
+    /// - [`DdsError::ThreadFailed`]: the participant has failed, also while the call waited.
     pub fn wait_for_historical_data(&self, timeout: Duration) -> Result<()> {
         let (driver, endpoint) = (self.inner.driver(), &self.inner.endpoint);
         driver.check()?;
@@ -511,7 +516,10 @@ impl<T> DataReader<T> {
     /// ```
     ///
     /// # Errors
-    /// [`DdsError::Timeout`].
+    /// - [`DdsError::Timeout`]: fewer are. The text says how many.
+    /// - [`DdsError::AlreadyDeleted`]: the reader, its subscriber or its participant was closed, also while the call
+    ///   waited.
+    /// - [`DdsError::ThreadFailed`]: the participant has failed, also while the call waited.
     pub fn wait_for_publications(&self, count: u64, timeout: Duration) -> Result<()> {
         let matched = &self.inner.endpoint.matched;
         let driver = self.inner.driver();

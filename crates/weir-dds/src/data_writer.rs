@@ -182,12 +182,15 @@ impl<T: DdsType> DataWriter<T> {
     /// ```
     ///
     /// # Errors
-    /// - [`DdsError::Timeout`]: no room in time; the sample was not written.
-    /// - [`DdsError::OutOfResources`]: a limit of [`ResourceLimits`](crate::ResourceLimits) is
+    /// The sample was not written then:
+    /// - [`DdsError::Timeout`]: no room within `max_blocking_time`. The text names the reader that is furthest behind.
+    /// - [`DdsError::OutOfResources`]: a limit of [`ResourceLimits`](crate::ResourceLimits) or of the limits table is
     ///   reached and waiting would not help. There is one instance too many, or samples kept for
     ///   late readers fill the history.
-    /// - [`DdsError::BadParameter`]: the sample is longer than 1 GiB or than `max_bytes`.
-    /// - [`DdsError::Encoding`]: the type does not allow the value.
+    /// - [`DdsError::BadParameter`]: the sample is longer than 1 GiB, than `max_bytes` or than the limits table allows.
+    /// - [`DdsError::Encoding`]: the type does not allow the value, such as a string longer than its bound.
+    /// - [`DdsError::NotEnabled`]: the writer is not [enabled](DataWriter::enable) yet.
+    /// - [`DdsError::AlreadyDeleted`]: the writer, its publisher or its participant was closed.
     /// - [`DdsError::ThreadFailed`]: the participant has failed.
     #[inline]
     pub fn write(&self, sample: &T) -> Result<()> {
@@ -215,7 +218,7 @@ impl<T: DdsType> DataWriter<T> {
     /// ```
     ///
     /// # Errors
-    /// As [`DataWriter::write`].
+    /// As [`DataWriter::write`]; [`DdsError::BadParameter`] also if the timestamp is before 1970 or after 2106.
     pub fn write_w_timestamp(&self, sample: &T, timestamp: SystemTime) -> Result<()> {
         self.write_at(sample, Some(timestamp_of(timestamp)?))
     }
@@ -279,7 +282,9 @@ impl<T> DataWriter<T> {
     /// ```
     ///
     /// # Errors
-    /// [`DdsError::Timeout`], naming the reader that is furthest behind.
+    /// - [`DdsError::Timeout`]: not all have. The text names the reader that is furthest behind.
+    /// - [`DdsError::AlreadyDeleted`]: the writer, its publisher or its participant was closed.
+    /// - [`DdsError::ThreadFailed`]: the participant has failed, also while the call waited.
     pub fn wait_for_acknowledgments(&self, timeout: Duration) -> Result<()> {
         let inner = &*self.inner;
         inner.check()?;
@@ -327,7 +332,9 @@ impl<T> DataWriter<T> {
     /// ```
     ///
     /// # Errors
-    /// [`DdsError::Timeout`].
+    /// - [`DdsError::Timeout`]: some are left.
+    /// - [`DdsError::AlreadyDeleted`]: the writer, its publisher or its participant was closed.
+    /// - [`DdsError::ThreadFailed`]: the participant has failed, also while the call waited.
     pub fn wait_for_asynchronous_publishing(&self, timeout: Duration) -> Result<()> {
         let inner = &*self.inner;
         let lane = &inner.endpoint.lane;
@@ -363,7 +370,10 @@ impl<T> DataWriter<T> {
     /// ```
     ///
     /// # Errors
-    /// [`DdsError::Timeout`].
+    /// - [`DdsError::Timeout`]: fewer are. The text says how many.
+    /// - [`DdsError::AlreadyDeleted`]: the writer, its publisher or its participant was closed, also while the call
+    ///   waited.
+    /// - [`DdsError::ThreadFailed`]: the participant has failed, also while the call waited.
     pub fn wait_for_subscriptions(&self, count: u64, timeout: Duration) -> Result<()> {
         let matched = &self.inner.endpoint.matched;
         let driver = self.inner.driver();
@@ -514,7 +524,8 @@ impl<T> DataWriter<T> {
     /// ```
     ///
     /// # Errors
-    /// [`DdsError::ThreadFailed`]: the participant has failed.
+    /// - [`DdsError::AlreadyDeleted`]: the writer, its publisher or its participant was closed.
+    /// - [`DdsError::ThreadFailed`]: the participant has failed.
     pub fn assert_liveliness(&self) -> Result<()> {
         let inner = &*self.inner;
         inner.check()?;

@@ -32,7 +32,9 @@ impl DomainParticipant {
     /// ```
     ///
     /// # Errors
-    /// [`DdsError::ThreadFailed`]: the participant has failed.
+    /// - [`DdsError::Network`]: the kernel returns no random numbers.
+    /// - [`DdsError::AlreadyDeleted`]: the participant was closed.
+    /// - [`DdsError::ThreadFailed`]: the participant has failed.
     pub fn builtin_subscriber(&self) -> Result<BuiltinSubscriber> {
         BuiltinSubscriber::of(&self.handle)
     }
@@ -85,7 +87,9 @@ impl DomainParticipant {
     /// ```
     ///
     /// # Errors
-    /// [`DdsError::OutOfResources`] if 65 536 entities are ignored already; [`DdsError::ThreadFailed`].
+    /// - [`DdsError::OutOfResources`]: 65 536 entities are ignored already.
+    /// - [`DdsError::AlreadyDeleted`]: the participant was closed.
+    /// - [`DdsError::ThreadFailed`]: the participant has failed.
     pub fn ignore_participant(&self, participant: Guid) -> Result<()> {
         self.ignore(|core, now| core.ignore_participant(now, participant.prefix))
     }

@@ -41,7 +41,8 @@ impl DomainParticipant {
     ///
     /// # Errors
     /// As [`Publisher::enable`] and [`Subscriber::enable`], of the first one that cannot be enabled. The others are
-    /// enabled all the same, and so is the participant. [`DdsError::ThreadFailed`].
+    /// enabled all the same, and so is the participant. [`DdsError::AlreadyDeleted`]: the participant was closed.
+    /// [`DdsError::ThreadFailed`]: the participant has failed.
     pub fn enable(&self) -> Result<()> {
         let driver = &self.handle.driver;
         driver.check()?;

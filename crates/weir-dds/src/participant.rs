@@ -122,7 +122,9 @@ impl DomainParticipant {
     /// ```
     ///
     /// # Errors
-    /// [`DdsError::BadParameter`] if the user data is longer than 1024 bytes; [`DdsError::ThreadFailed`].
+    /// - [`DdsError::BadParameter`]: the user data is longer than 1024 bytes.
+    /// - [`DdsError::AlreadyDeleted`]: the participant was closed.
+    /// - [`DdsError::ThreadFailed`]: the participant has failed.
     pub fn set_qos(&self, qos: DomainParticipantQos) -> Result<()> {
         self.handle.driver.check()?;
         check_user_data(&qos)?;
@@ -168,7 +170,9 @@ impl DomainParticipant {
     /// ```
     ///
     /// # Errors
-    /// [`DdsError::BadParameter`] if the name is empty or longer than 256 bytes; [`DdsError::ThreadFailed`].
+    /// - [`DdsError::BadParameter`]: the name is empty, longer than 256 bytes, or contains a zero byte.
+    /// - [`DdsError::AlreadyDeleted`]: the participant was closed.
+    /// - [`DdsError::ThreadFailed`]: the participant has failed.
     pub fn create_topic<T: DdsType>(&self, name: &str) -> Result<Topic<T>> {
         self.create_topic_with_qos(name, self.default_topic_qos())
     }
@@ -195,7 +199,8 @@ impl DomainParticipant {
     /// ```
     ///
     /// # Errors
-    /// As [`DomainParticipant::create_topic`]; [`DdsError::InconsistentPolicy`] if policies contradict each other.
+    /// As [`DomainParticipant::create_topic`]; [`DdsError::InconsistentPolicy`] if policies contradict each other, or the
+    /// topic data is longer than 1024 bytes.
     pub fn create_topic_with_qos<T: DdsType>(&self, name: &str, qos: TopicQos) -> Result<Topic<T>> {
         qos.check()?;
         self.handle.driver.check()?;
@@ -227,9 +232,10 @@ impl DomainParticipant {
     /// ```
     ///
     /// # Errors
-    /// [`DdsError::BadParameter`]: the name is empty or longer than 256 bytes; or, with the place in the expression: it
-    /// is malformed, a member is unknown, a value is not of the member's type, a parameter is missing.
-    /// [`DdsError::ThreadFailed`].
+    /// - [`DdsError::BadParameter`]: the name is empty or longer than 256 bytes; or, with the place in the expression: it
+    ///   is malformed, a member is unknown, a value is not of the member's type, a parameter is missing.
+    /// - [`DdsError::AlreadyDeleted`]: the topic or the participant was closed.
+    /// - [`DdsError::ThreadFailed`]: the participant has failed.
     pub fn create_contentfilteredtopic<T: DdsType, S: AsRef<str>>(
         &self,
         name: &str,
@@ -397,6 +403,7 @@ impl DomainParticipant {
     /// # Errors
     /// - [`DdsError::PreconditionNotMet`]: the participant has threads, see
     ///   [`ParticipantSettings::threads`](crate::ParticipantSettings::threads).
+    /// - [`DdsError::AlreadyDeleted`]: the participant was closed, also while the call waited.
     /// - [`DdsError::ThreadFailed`]: the participant has failed.
     pub fn poll(&self, timeout: Duration) -> Result<bool> {
         let deadline = if timeout.is_zero() { Time::ZERO } else { clock::now() + timeout };
@@ -407,6 +414,22 @@ impl DomainParticipant {
     /// what is built on it. It belongs to the participant: do not read from it, and do not close it.
     ///
     /// Made at the first call.
+    ///
+    /// ```no_run
+    /// # use std::time::Duration;
+    /// # use weir_dds::DomainParticipant;
+    /// # fn f(participant: &DomainParticipant, wait_until_readable: fn(i32)) -> weir_dds::Result<()> {
+    /// use std::os::fd::AsRawFd;
+    ///
+    /// loop {
+    ///     // Does what there is to do, without waiting.
+    ///     while participant.poll(Duration::ZERO)? {}
+    ///     wait_until_readable(participant.poll_fd()?.as_raw_fd());
+    /// #   break;
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
     ///
     /// # Errors
     /// - [`DdsError::PreconditionNotMet`]: the participant has threads.
@@ -427,7 +450,8 @@ impl DomainParticipant {
     /// ```
     ///
     /// # Errors
-    /// [`DdsError::ThreadFailed`]: the participant has failed.
+    /// - [`DdsError::AlreadyDeleted`]: the participant was closed.
+    /// - [`DdsError::ThreadFailed`]: the participant has failed.
     pub fn assert_liveliness(&self) -> Result<()> {
         self.handle.driver.check()?;
         self.handle.driver.with_discovery(|core, now| core.assert_liveliness(now));

@@ -95,7 +95,8 @@ impl Publisher {
     /// # Errors
     /// - [`DdsError::ImmutablePolicy`]: PRESENTATION cannot be changed.
     /// - [`DdsError::BadParameter`]: too many or too long partitions or group data.
-    /// - [`DdsError::ThreadFailed`].
+    /// - [`DdsError::AlreadyDeleted`]: the publisher or its participant was closed.
+    /// - [`DdsError::ThreadFailed`]: the participant has failed.
     ///
     /// Nothing has changed then.
     pub fn set_qos(&self, qos: PublisherQos) -> Result<()> {
@@ -132,6 +133,8 @@ impl Publisher {
     ///
     /// # Errors
     /// - [`DdsError::PreconditionNotMet`]: the participant is not enabled.
+    /// - [`DdsError::AlreadyDeleted`]: the publisher or its participant was closed.
+    /// - [`DdsError::ThreadFailed`]: the participant has failed.
     /// - As [`DataWriter::enable`], of the first writer that cannot be enabled.
     pub fn enable(&self) -> Result<()> {
         self.check()?;
@@ -173,9 +176,14 @@ impl Publisher {
     /// ```
     ///
     /// # Errors
-    /// - [`DdsError::BadParameter`]: a QoS value is out of range.
-    /// - [`DdsError::InconsistentPolicy`]: policies contradict
-    ///   each other.
+    /// - [`DdsError::InconsistentPolicy`]: policies contradict each other.
+    /// - [`DdsError::BadParameter`]: the user data, the partitions or the name of the type are too long, or the writer
+    ///   differs from the file of static endpoints.
+    /// - [`DdsError::OutOfResources`]: the limits table allows no other writer, or less than its policies keep.
+    /// - [`DdsError::Network`]: the thread of a writer that publishes asynchronously cannot be started, or the kernel
+    ///   returns no random numbers.
+    /// - [`DdsError::AlreadyDeleted`]: the topic, the publisher or the participant was closed.
+    /// - [`DdsError::ThreadFailed`]: the participant has failed.
     pub fn create_datawriter<T: DdsType>(
         &self,
         topic: &Topic<T>,
@@ -341,7 +349,8 @@ impl Publisher {
     /// ```
     ///
     /// # Errors
-    /// [`DdsError::ThreadFailed`]: the participant has failed.
+    /// - [`DdsError::AlreadyDeleted`]: the publisher or its participant was closed.
+    /// - [`DdsError::ThreadFailed`]: the participant has failed.
     pub fn begin_coherent_changes(&self) -> Result<()> {
         self.check()?;
         // Dropped after the lock: they may be the last handles of writers.
@@ -361,9 +370,22 @@ impl Publisher {
     /// Waits as a write does for room for the submessages that end the set. After an error, the set goes on: call this
     /// again.
     ///
+    /// ```no_run
+    /// # use weir_dds::{DataWriter, DdsType, Publisher};
+    /// # fn f<T: DdsType>(publisher: &Publisher, writer: &DataWriter<T>, values: &[T]) -> weir_dds::Result<()> {
+    /// publisher.begin_coherent_changes()?;
+    /// let written = values.iter().try_for_each(|value| writer.write(value));
+    /// // Also after an error: otherwise the set never ends.
+    /// publisher.end_coherent_changes()?;
+    /// written
+    /// # }
+    /// ```
+    ///
     /// # Errors
     /// - [`DdsError::PreconditionNotMet`]: no set was begun.
     /// - [`DdsError::Timeout`]: no room in time.
+    /// - [`DdsError::OutOfResources`]: the history of a writer is full of samples kept for late readers.
+    /// - [`DdsError::AlreadyDeleted`]: the publisher or its participant was closed.
     /// - [`DdsError::ThreadFailed`]: the participant has failed.
     pub fn end_coherent_changes(&self) -> Result<()> {
         self.check()?;
@@ -414,7 +436,8 @@ impl Publisher {
     /// ```
     ///
     /// # Errors
-    /// [`DdsError::ThreadFailed`]: the participant has failed.
+    /// - [`DdsError::AlreadyDeleted`]: the publisher or its participant was closed.
+    /// - [`DdsError::ThreadFailed`]: the participant has failed.
     pub fn suspend_publications(&self) -> Result<()> {
         self.check()?;
         // Dropped after the lock: they may be the last handles of writers.
@@ -432,6 +455,7 @@ impl Publisher {
     ///
     /// # Errors
     /// - [`DdsError::PreconditionNotMet`]: publications are not suspended.
+    /// - [`DdsError::AlreadyDeleted`]: the publisher or its participant was closed.
     /// - [`DdsError::ThreadFailed`]: the participant has failed.
     pub fn resume_publications(&self) -> Result<()> {
         self.check()?;

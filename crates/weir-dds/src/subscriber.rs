@@ -81,7 +81,8 @@ impl Subscriber {
     /// # Errors
     /// - [`DdsError::ImmutablePolicy`]: PRESENTATION cannot be changed.
     /// - [`DdsError::BadParameter`]: too many or too long partitions or group data.
-    /// - [`DdsError::ThreadFailed`].
+    /// - [`DdsError::AlreadyDeleted`]: the subscriber or its participant was closed.
+    /// - [`DdsError::ThreadFailed`]: the participant has failed.
     ///
     /// Nothing has changed then.
     pub fn set_qos(&self, qos: SubscriberQos) -> Result<()> {
@@ -104,8 +105,21 @@ impl Subscriber {
     /// (ENTITY_FACTORY, DDS 1.4, 2.2.3.20). Readers of a subscriber that is not enabled are not enabled
     /// either.
     ///
+    /// ```no_run
+    /// # use weir_dds::DomainParticipant;
+    /// # fn f(participant: &DomainParticipant) -> weir_dds::Result<()> {
+    /// participant.set_qos(participant.get_qos().autoenable_created_entities(false))?;
+    /// let subscriber = participant.create_subscriber()?;
+    /// assert!(!subscriber.is_enabled());
+    /// subscriber.enable()?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
     /// # Errors
     /// - [`DdsError::PreconditionNotMet`]: the participant is not enabled.
+    /// - [`DdsError::AlreadyDeleted`]: the subscriber or its participant was closed.
+    /// - [`DdsError::ThreadFailed`]: the participant has failed.
     /// - As [`DataReader::enable`], of the first reader that cannot be enabled.
     pub fn enable(&self) -> Result<()> {
         self.check()?;
@@ -139,9 +153,15 @@ impl Subscriber {
     /// ```
     ///
     /// # Errors
-    /// - [`DdsError::BadParameter`]: a QoS value is out of range.
-    /// - [`DdsError::InconsistentPolicy`]: policies contradict
-    ///   each other.
+    /// - [`DdsError::InconsistentPolicy`]: policies contradict each other.
+    /// - [`DdsError::BadParameter`]: the user data, the partitions or the name of the type are too long, the multicast
+    ///   group is none, the participant does not use multicast, or the reader differs from the file of static endpoints.
+    /// - [`DdsError::Unsupported`]: the address of the multicast group is one of IPv6.
+    /// - [`DdsError::OutOfResources`]: the limits table allows no other reader, or less than its policies keep; or the
+    ///   participant is in too many multicast groups.
+    /// - [`DdsError::Network`]: the multicast group cannot be joined, or the kernel returns no random numbers.
+    /// - [`DdsError::AlreadyDeleted`]: the topic, the subscriber or the participant was closed.
+    /// - [`DdsError::ThreadFailed`]: the participant has failed.
     pub fn create_datareader<T: DdsType>(
         &self,
         topic: &impl TopicDescription<T>,
@@ -291,7 +311,8 @@ impl Subscriber {
     /// ```
     ///
     /// # Errors
-    /// [`DdsError::ThreadFailed`]: the participant has failed.
+    /// - [`DdsError::AlreadyDeleted`]: the subscriber or its participant was closed.
+    /// - [`DdsError::ThreadFailed`]: the participant has failed.
     pub fn begin_access(&self) -> Result<()> {
         self.check()?;
         self.state.access.begin();
@@ -302,6 +323,7 @@ impl Subscriber {
     ///
     /// # Errors
     /// - [`DdsError::PreconditionNotMet`]: no access was begun.
+    /// - [`DdsError::AlreadyDeleted`]: the subscriber or its participant was closed.
     /// - [`DdsError::ThreadFailed`]: the participant has failed.
     pub fn end_access(&self) -> Result<()> {
         self.check()?;

@@ -139,8 +139,7 @@ impl<T> Topic<T> {
     ///
     /// # Errors
     /// - [`DdsError::ImmutablePolicy`], naming the policies that cannot be changed.
-    /// - [`DdsError::InconsistentPolicy`]: policies contradict each other.
-    /// - [`DdsError::BadParameter`]: the topic data is longer than peers accept.
+    /// - [`DdsError::InconsistentPolicy`]: policies contradict each other, or the topic data is longer than 1024 bytes.
     /// - [`DdsError::AlreadyDeleted`]: the topic, or its participant, was closed.
     /// - [`DdsError::ThreadFailed`]: the participant has failed.
     pub fn set_qos(&self, qos: TopicQos) -> Result<()> {

@@ -44,7 +44,8 @@ impl<T> DataReader<T> {
     /// - [`DdsError::ImmutablePolicy`], naming the policies that cannot be changed.
     /// - [`DdsError::InconsistentPolicy`]: policies contradict each other.
     /// - [`DdsError::BadParameter`]: too many or too long partitions or user data.
-    /// - [`DdsError::ThreadFailed`].
+    /// - [`DdsError::AlreadyDeleted`]: the reader, its subscriber or its participant was closed.
+    /// - [`DdsError::ThreadFailed`]: the participant has failed.
     ///
     /// Nothing has changed then.
     pub fn set_qos(&self, qos: DataReaderQos) -> Result<()> {

@@ -48,7 +48,8 @@ impl<T> DataWriter<T> {
     /// - [`DdsError::ImmutablePolicy`], naming the policies that cannot be changed.
     /// - [`DdsError::InconsistentPolicy`]: policies contradict each other.
     /// - [`DdsError::BadParameter`]: too many or too long partitions or user data.
-    /// - [`DdsError::ThreadFailed`].
+    /// - [`DdsError::AlreadyDeleted`]: the writer, its publisher or its participant was closed.
+    /// - [`DdsError::ThreadFailed`]: the participant has failed.
     ///
     /// Nothing has changed then.
     pub fn set_qos(&self, qos: DataWriterQos) -> Result<()> {
@@ -82,7 +83,8 @@ impl<T> DataWriter<T> {
     /// ```
     ///
     /// # Errors
-    /// [`DdsError::ThreadFailed`].
+    /// - [`DdsError::AlreadyDeleted`]: the writer, its publisher or its participant was closed.
+    /// - [`DdsError::ThreadFailed`]: the participant has failed.
     pub fn set_transport_priority(&self, priority: i32) -> Result<()> {
         self.set_qos(self.get_qos().transport_priority(priority))
     }
@@ -122,7 +124,8 @@ impl<T> DataWriter<T> {
     /// # Errors
     /// - [`DdsError::PreconditionNotMet`]: the publisher is not enabled.
     /// - [`DdsError::BadParameter`]: a name, the partitions or the user data are too long.
-    /// - [`DdsError::ThreadFailed`].
+    /// - [`DdsError::AlreadyDeleted`]: the writer, its publisher or its participant was closed.
+    /// - [`DdsError::ThreadFailed`]: the participant has failed.
     pub fn enable(&self) -> Result<()> {
         self.inner.enable()
     }

@@ -35,7 +35,7 @@ impl<T: DdsType> DataWriter<T> {
     ///
     /// # Errors
     /// As [`DataWriter::write`]; [`DdsError::BadParameter`] for another representation, or if the
-    /// key cannot be read.
+    /// key cannot be read; [`DdsError::Encoding`] if there is no encapsulation header.
     pub fn write_serialized(&self, payload: &[u8]) -> Result<()> {
         self.write_serialized_at(payload, None)
     }
@@ -43,7 +43,8 @@ impl<T: DdsType> DataWriter<T> {
     /// Writes a sample that is already serialized, with a source timestamp chosen by the caller.
     ///
     /// # Errors
-    /// As [`DataWriter::write_serialized`].
+    /// As [`DataWriter::write_serialized`]; [`DdsError::BadParameter`] also if the timestamp is before 1970 or after
+    /// 2106.
     pub fn write_serialized_w_timestamp(&self, payload: &[u8], timestamp: SystemTime) -> Result<()> {
         self.write_serialized_at(payload, Some(timestamp_of(timestamp)?))
     }
