@@ -13,6 +13,17 @@ use weir_wire::{EntityId, Guid, GuidPrefix, VendorId};
 use crate::announced_qos::AnnouncedQos;
 
 /// Another participant (DCPSParticipant).
+///
+/// ```no_run
+/// # use weir_dds::BuiltinSubscriber;
+/// # fn f(builtin: &BuiltinSubscriber) {
+/// for sample in builtin.participants().take(100) {
+///     if let Some(other) = sample.data() {
+///         println!("{:?} at {:?}", other.name, other.addresses);
+///     }
+/// }
+/// # }
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ParticipantBuiltinTopicData {
@@ -35,6 +46,17 @@ pub struct ParticipantBuiltinTopicData {
 /// A topic that endpoints of other participants have (DCPSTopic).
 ///
 /// Known from the announcements of endpoints: the policies are those of the first endpoint that was found.
+///
+/// ```no_run
+/// # use weir_dds::BuiltinSubscriber;
+/// # fn f(builtin: &BuiltinSubscriber) {
+/// for sample in builtin.topics().take(100) {
+///     if let Some(topic) = sample.data() {
+///         println!("{} of type {}", topic.name, topic.type_name);
+///     }
+/// }
+/// # }
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct TopicBuiltinTopicData {
@@ -47,6 +69,17 @@ pub struct TopicBuiltinTopicData {
 }
 
 /// A writer of another participant (DCPSPublication).
+///
+/// ```no_run
+/// # use weir_dds::BuiltinSubscriber;
+/// # fn f(builtin: &BuiltinSubscriber) {
+/// for sample in builtin.publications().take(100) {
+///     if let Some(writer) = sample.data() {
+///         println!("{} writes {}", writer.participant_key, writer.topic_name);
+///     }
+/// }
+/// # }
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct PublicationBuiltinTopicData {
@@ -65,6 +98,17 @@ pub struct PublicationBuiltinTopicData {
 }
 
 /// A reader of another participant (DCPSSubscription).
+///
+/// ```no_run
+/// # use weir_dds::BuiltinSubscriber;
+/// # fn f(builtin: &BuiltinSubscriber) {
+/// for sample in builtin.subscriptions().take(100) {
+///     if let Some(reader) = sample.data() {
+///         println!("{} reads {}", reader.participant_key, reader.topic_name);
+///     }
+/// }
+/// # }
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct SubscriptionBuiltinTopicData {

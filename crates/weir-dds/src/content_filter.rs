@@ -13,6 +13,14 @@ use crate::error::{DdsError, Result};
 use crate::topic::{Topic, TopicState};
 
 /// What a reader is created with: a [`Topic`], or a [`ContentFilteredTopic`] (DDS 1.4, 2.2.2.3.1).
+///
+/// ```no_run
+/// use weir_dds::{DataReader, DdsType, Subscriber, TopicDescription};
+///
+/// fn reader<T: DdsType>(of: &impl TopicDescription<T>, by: &Subscriber) -> weir_dds::Result<DataReader<T>> {
+///     by.create_datareader(of, by.default_datareader_qos())
+/// }
+/// ```
 pub trait TopicDescription<T>: sealed::Filtered<T> {
     /// Returns the name.
     fn name(&self) -> &str;
@@ -147,16 +155,37 @@ impl<T> ContentFilteredTopic<T> {
     }
 
     /// Returns the topic whose samples are filtered.
+    ///
+    /// ```no_run
+    /// # use weir_dds::{ContentFilteredTopic, DdsType};
+    /// # fn f<T: DdsType>(filtered: &ContentFilteredTopic<T>) {
+    /// println!("samples of {}", filtered.related_topic().name());
+    /// # }
+    /// ```
     pub fn related_topic(&self) -> &Topic<T> {
         &self.topic
     }
 
     /// Returns the expression.
+    ///
+    /// ```no_run
+    /// # use weir_dds::{ContentFilteredTopic, DdsType};
+    /// # fn f<T: DdsType>(filtered: &ContentFilteredTopic<T>) {
+    /// println!("that meet {}", filtered.filter_expression());
+    /// # }
+    /// ```
     pub fn filter_expression(&self) -> &str {
         self.state.expression.text()
     }
 
     /// Returns the parameters, `%0` first.
+    ///
+    /// ```no_run
+    /// # use weir_dds::{ContentFilteredTopic, DdsType};
+    /// # fn f<T: DdsType>(filtered: &ContentFilteredTopic<T>) {
+    /// println!("with {:?}", filtered.expression_parameters());
+    /// # }
+    /// ```
     pub fn expression_parameters(&self) -> Vec<String> {
         self.state.bound.lock().parameters.clone()
     }

@@ -89,6 +89,18 @@ pub struct DataReader<T> {
 }
 
 /// A reader whose sample type is not known to the compiler: see [`DataReader::typed`].
+///
+/// ```no_run
+/// use weir_dds::{AnyDataReader, SampleLostStatus, SubscriberListener};
+///
+/// struct Log;
+///
+/// impl SubscriberListener for Log {
+///     fn on_sample_lost(&self, reader: &AnyDataReader, status: SampleLostStatus) {
+///         eprintln!("{} of {} are lost", status.total_count, reader.topic_name());
+///     }
+/// }
+/// ```
 pub type AnyDataReader = DataReader<Untyped>;
 
 /// What the handles of a reader share.
@@ -723,11 +735,27 @@ impl<T> DataReader<T> {
     }
 
     /// Returns the name of the topic.
+    ///
+    /// ```no_run
+    /// # use weir_dds::{DataReader, DdsType};
+    /// # fn f<T: DdsType + std::fmt::Debug>(reader: &DataReader<T>) -> weir_dds::Result<()> {
+    /// println!("reads {}", reader.topic_name());
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn topic_name(&self) -> &str {
         self.inner.endpoint.topic.name()
     }
 
     /// Returns the name of the sample type.
+    ///
+    /// ```no_run
+    /// # use weir_dds::{DataReader, DdsType};
+    /// # fn f<T: DdsType + std::fmt::Debug>(reader: &DataReader<T>) -> weir_dds::Result<()> {
+    /// assert_eq!(reader.type_name(), T::TYPE_NAME);
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn type_name(&self) -> &'static str {
         self.inner.type_name
     }
@@ -768,16 +796,41 @@ impl<T> DataReader<T> {
 
     /// Returns the reader's handle, as in
     /// [`DataWriter::matched_subscriptions`](crate::DataWriter::matched_subscriptions).
+    ///
+    /// ```no_run
+    /// # use weir_dds::{DataReader, DataWriter, DdsType};
+    /// # fn f<T: DdsType>(reader: &DataReader<T>, writer: &DataWriter<T>) {
+    /// if writer.matched_subscriptions().contains(&reader.instance_handle()) {
+    ///     println!("they are matched");
+    /// }
+    /// # }
+    /// ```
     pub fn instance_handle(&self) -> InstanceHandle {
         self.guid().into()
     }
 
     /// Returns the reader's GUID, which identifies it on the network.
+    ///
+    /// ```no_run
+    /// # use weir_dds::{DataReader, DdsType};
+    /// # fn f<T: DdsType + std::fmt::Debug>(reader: &DataReader<T>) -> weir_dds::Result<()> {
+    /// println!("this is reader {}", reader.guid());
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn guid(&self) -> Guid {
         self.inner.driver().guid(self.inner.endpoint.entity)
     }
 
     /// Returns the number of samples that can be taken.
+    ///
+    /// ```no_run
+    /// # use weir_dds::{DataReader, DdsType};
+    /// # fn f<T: DdsType + std::fmt::Debug>(reader: &DataReader<T>) -> weir_dds::Result<()> {
+    /// println!("{} samples can be taken", reader.available());
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn available(&self) -> usize {
         self.inner.endpoint.core.lock().available()
     }
@@ -786,6 +839,16 @@ impl<T> DataReader<T> {
     ///
     /// `None` before the first time, and unless
     /// [`ParticipantSettings::stage_times`](crate::ParticipantSettings::stage_times) is set.
+    ///
+    /// ```no_run
+    /// # use weir_dds::{DataReader, DdsType};
+    /// # fn f<T: DdsType + std::fmt::Debug>(reader: &DataReader<T>) -> weir_dds::Result<()> {
+    /// if let Some(times) = reader.last_receive_times() {
+    ///     println!("{} ns from the receive call to the reader", times.sorted_ns - times.returned_ns);
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn last_receive_times(&self) -> Option<ReceiveTimes> {
         *self.inner.endpoint.times.lock()
     }
@@ -793,16 +856,42 @@ impl<T> DataReader<T> {
     /// Returns the error that all calls with a result report since a thread of the engine panicked; `None` if none has.
     ///
     /// Samples that arrived before can still be taken.
+    ///
+    /// ```no_run
+    /// # use weir_dds::{DataReader, DdsType};
+    /// # fn f<T: DdsType + std::fmt::Debug>(reader: &DataReader<T>) -> weir_dds::Result<()> {
+    /// if let Some(error) = reader.failure() {
+    ///     eprintln!("{error}");
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn failure(&self) -> Option<DdsError> {
         self.inner.driver().failure()
     }
 
     /// Returns how many calls of the listener panicked. The panic hook has reported each on standard error.
+    ///
+    /// ```no_run
+    /// # use weir_dds::{DataReader, DdsType};
+    /// # fn f<T: DdsType + std::fmt::Debug>(reader: &DataReader<T>) -> weir_dds::Result<()> {
+    /// println!("{} calls of the listener panicked", reader.listener_panics());
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn listener_panics(&self) -> u64 {
         self.inner.endpoint.listener_panics.count()
     }
 
     /// Returns the protocol counters.
+    ///
+    /// ```no_run
+    /// # use weir_dds::{DataReader, DdsType};
+    /// # fn f<T: DdsType + std::fmt::Debug>(reader: &DataReader<T>) -> weir_dds::Result<()> {
+    /// println!("{:?}", reader.protocol_counters());
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn protocol_counters(&self) -> ReaderCounters {
         self.inner.endpoint.core.lock().counters()
     }

@@ -85,6 +85,18 @@ pub struct DataWriter<T> {
 }
 
 /// A writer whose sample type is not known to the compiler: see [`DataWriter::typed`].
+///
+/// ```no_run
+/// use weir_dds::{AnyDataWriter, DomainParticipantListener, OfferedDeadlineMissedStatus};
+///
+/// struct Log;
+///
+/// impl DomainParticipantListener for Log {
+///     fn on_offered_deadline_missed(&self, writer: &AnyDataWriter, _: OfferedDeadlineMissedStatus) {
+///         eprintln!("write {} more often", writer.topic_name());
+///     }
+/// }
+/// ```
 pub type AnyDataWriter = DataWriter<Untyped>;
 
 impl<T: DdsType> DataWriter<T> {
@@ -499,6 +511,16 @@ impl<T> DataWriter<T> {
     /// Returns the handles of the readers that the writer does not wait for because they stopped acknowledging.
     ///
     /// See [`DataWriterQos::reader_inactivity`](crate::DataWriterQos::reader_inactivity()).
+    ///
+    /// ```no_run
+    /// # use weir_dds::{DataWriter, DdsType};
+    /// # fn f<T: DdsType>(writer: &DataWriter<T>, sample: &T) -> weir_dds::Result<()> {
+    /// for reader in writer.inactive_subscriptions() {
+    ///     println!("{reader} does not answer");
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn inactive_subscriptions(&self) -> Vec<InstanceHandle> {
         self.inner.endpoint.lane.core().inactive_readers().map(InstanceHandle::from).collect()
     }
@@ -544,11 +566,29 @@ impl<T> DataWriter<T> {
     }
 
     /// Returns the error that all calls report since a thread of the engine panicked; `None` if none has.
+    ///
+    /// ```no_run
+    /// # use weir_dds::{DataWriter, DdsType};
+    /// # fn f<T: DdsType>(writer: &DataWriter<T>, sample: &T) -> weir_dds::Result<()> {
+    /// if let Some(error) = writer.failure() {
+    ///     eprintln!("{error}");
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn failure(&self) -> Option<DdsError> {
         self.inner.driver().failure()
     }
 
     /// Returns how many calls of the listener panicked. The panic hook has reported each on standard error.
+    ///
+    /// ```no_run
+    /// # use weir_dds::{DataWriter, DdsType};
+    /// # fn f<T: DdsType>(writer: &DataWriter<T>, sample: &T) -> weir_dds::Result<()> {
+    /// println!("{} calls of the listener panicked", writer.listener_panics());
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn listener_panics(&self) -> u64 {
         self.inner.endpoint.listener_panics.count()
     }
@@ -579,21 +619,55 @@ impl<T> DataWriter<T> {
     }
 
     /// Returns the same writer with its sample type; `None` if it is another one.
+    ///
+    /// ```no_run
+    /// # use weir_dds::{AnyDataWriter, DdsType};
+    /// # fn f<T: DdsType>(writer: &AnyDataWriter, sample: &T) -> weir_dds::Result<()> {
+    /// if let Some(writer) = writer.typed::<T>() {
+    ///     writer.write(sample)?;
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn typed<U: 'static>(&self) -> Option<DataWriter<U>> {
         (self.inner.type_id == TypeId::of::<U>()).then(|| DataWriter::of(Arc::clone(&self.inner)))
     }
 
     /// Returns the name of the topic.
+    ///
+    /// ```no_run
+    /// # use weir_dds::{DataWriter, DdsType};
+    /// # fn f<T: DdsType>(writer: &DataWriter<T>, sample: &T) -> weir_dds::Result<()> {
+    /// println!("writes {}", writer.topic_name());
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn topic_name(&self) -> &str {
         self.inner.endpoint.topic.name()
     }
 
     /// Returns the name of the sample type.
+    ///
+    /// ```no_run
+    /// # use weir_dds::{DataWriter, DdsType};
+    /// # fn f<T: DdsType>(writer: &DataWriter<T>, sample: &T) -> weir_dds::Result<()> {
+    /// assert_eq!(writer.type_name(), T::TYPE_NAME);
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn type_name(&self) -> &'static str {
         self.inner.type_name
     }
 
     /// Returns the publisher.
+    ///
+    /// ```no_run
+    /// # use weir_dds::{DataWriter, DdsType};
+    /// # fn f<T: DdsType>(writer: &DataWriter<T>, sample: &T) -> weir_dds::Result<()> {
+    /// println!("{:?}", writer.publisher().get_qos().partition);
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn publisher(&self) -> Publisher {
         let Inner { handle, endpoint, .. } = &*self.inner;
         Publisher { handle: Arc::clone(handle), state: Arc::clone(&endpoint.group) }
@@ -632,16 +706,44 @@ impl<T> DataWriter<T> {
     }
 
     /// Returns the writer's handle, as in [`SampleInfo::publication_handle`](crate::SampleInfo::publication_handle).
+    ///
+    /// ```no_run
+    /// # use weir_dds::{DataReader, DataWriter, DdsType};
+    /// # fn f<T: DdsType>(writer: &DataWriter<T>, reader: &DataReader<T>) {
+    /// for sample in reader.take(100) {
+    ///     if sample.info.publication_handle != writer.instance_handle() {
+    ///         println!("from another writer");
+    ///     }
+    /// }
+    /// # }
+    /// ```
     pub fn instance_handle(&self) -> InstanceHandle {
         self.guid().into()
     }
 
     /// Returns the writer's GUID, which identifies it on the network.
+    ///
+    /// ```no_run
+    /// # use weir_dds::{DataWriter, DdsType};
+    /// # fn f<T: DdsType>(writer: &DataWriter<T>, sample: &T) -> weir_dds::Result<()> {
+    /// println!("this is writer {}", writer.guid());
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn guid(&self) -> Guid {
         self.inner.driver().guid(self.inner.endpoint.entity)
     }
 
     /// Returns the sequence number of the last sample; 0 before the first.
+    ///
+    /// ```no_run
+    /// # use weir_dds::{DataWriter, DdsType};
+    /// # fn f<T: DdsType>(writer: &DataWriter<T>, sample: &T) -> weir_dds::Result<()> {
+    /// writer.write(sample)?;
+    /// println!("wrote sample {}", writer.last_sequence_number().0);
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn last_sequence_number(&self) -> SequenceNumber {
         self.inner.endpoint.lane.core().last_sequence_number()
     }
@@ -697,6 +799,14 @@ impl<T> DataWriter<T> {
     }
 
     /// Returns the protocol counters.
+    ///
+    /// ```no_run
+    /// # use weir_dds::{DataWriter, DdsType};
+    /// # fn f<T: DdsType>(writer: &DataWriter<T>, sample: &T) -> weir_dds::Result<()> {
+    /// println!("{:?}", writer.protocol_counters());
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn protocol_counters(&self) -> WriterCounters {
         self.inner.endpoint.lane.core().counters()
     }

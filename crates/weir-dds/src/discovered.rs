@@ -96,6 +96,14 @@ impl DomainParticipant {
 
     /// Ignores a writer from now on, as if it did not exist. Existing matches end.
     ///
+    /// ```no_run
+    /// # use weir_dds::{DomainParticipant, PublicationBuiltinTopicData};
+    /// # fn f(participant: &DomainParticipant, unwanted: &PublicationBuiltinTopicData) -> weir_dds::Result<()> {
+    /// participant.ignore_publication(unwanted.key)?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
     /// # Errors
     /// As [`DomainParticipant::ignore_participant`]; [`DdsError::BadParameter`] if it is no writer.
     pub fn ignore_publication(&self, writer: Guid) -> Result<()> {
@@ -108,6 +116,14 @@ impl DomainParticipant {
     }
 
     /// Ignores a reader from now on, as if it did not exist. Existing matches end.
+    ///
+    /// ```no_run
+    /// # use weir_dds::{DomainParticipant, SubscriptionBuiltinTopicData};
+    /// # fn f(participant: &DomainParticipant, unwanted: &SubscriptionBuiltinTopicData) -> weir_dds::Result<()> {
+    /// participant.ignore_subscription(unwanted.key)?;
+    /// # Ok(())
+    /// # }
+    /// ```
     ///
     /// # Errors
     /// As [`DomainParticipant::ignore_participant`]; [`DdsError::BadParameter`] if it is no reader.
@@ -147,6 +163,14 @@ impl DomainParticipant {
     }
 
     /// Returns the participant's GUID.
+    ///
+    /// ```no_run
+    /// # use weir_dds::DomainParticipant;
+    /// # fn f(participant: &DomainParticipant) -> weir_dds::Result<()> {
+    /// println!("this is {}", participant.guid());
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn guid(&self) -> Guid {
         self.handle.driver.guid(EntityId::PARTICIPANT)
     }
@@ -169,6 +193,15 @@ impl DomainParticipant {
     }
 
     /// Returns the time that samples written now would be stamped with.
+    ///
+    /// ```no_run
+    /// # use weir_dds::DomainParticipant;
+    /// # fn f(participant: &DomainParticipant) -> weir_dds::Result<()> {
+    /// let sent_for = participant.current_time().duration_since(std::time::SystemTime::UNIX_EPOCH);
+    /// println!("{sent_for:?}");
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn current_time(&self) -> SystemTime {
         let nanos = self.handle.driver.wall_clock.timestamp(crate::clock::now()).to_unix_nanos();
         SystemTime::UNIX_EPOCH + std::time::Duration::from_nanos(nanos)

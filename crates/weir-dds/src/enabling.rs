@@ -71,6 +71,14 @@ impl DomainParticipant {
     }
 
     /// Returns whether the participant is enabled.
+    ///
+    /// ```no_run
+    /// # use weir_dds::DomainParticipant;
+    /// # fn f(participant: &DomainParticipant) -> weir_dds::Result<()> {
+    /// assert!(participant.is_enabled());
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn is_enabled(&self) -> bool {
         self.handle.driver.state.is_enabled()
     }

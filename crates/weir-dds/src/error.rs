@@ -3,6 +3,16 @@
 use std::io;
 
 /// Result of the engine's calls.
+///
+/// ```
+/// use weir_dds::{DomainParticipant, ParticipantSettings};
+///
+/// fn join() -> weir_dds::Result<DomainParticipant> {
+///     DomainParticipant::new(83, ParticipantSettings::from_environment()?.interface("lo"))
+/// }
+/// # join().map(drop)?;
+/// # Ok::<(), weir_dds::DdsError>(())
+/// ```
 pub type Result<T> = std::result::Result<T, DdsError>;
 
 /// The reason why a call failed (DDS 1.4, 2.2.1.1, `ReturnCode_t`).

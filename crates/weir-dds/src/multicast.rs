@@ -54,6 +54,13 @@ impl MulticastGroup {
     }
 
     /// Sets the UDP port.
+    ///
+    /// ```
+    /// use weir_dds::MulticastGroup;
+    ///
+    /// assert_eq!(MulticastGroup::new([239, 1, 2, 3].into()).port(9000), "239.1.2.3:9000".parse()?);
+    /// # Ok::<(), weir_dds::DdsError>(())
+    /// ```
     #[must_use]
     pub const fn port(mut self, port: u16) -> Self {
         self.port = Some(port);

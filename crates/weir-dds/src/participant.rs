@@ -107,6 +107,14 @@ impl DomainParticipant {
     }
 
     /// Returns the QoS.
+    ///
+    /// ```no_run
+    /// # use weir_dds::DomainParticipant;
+    /// # fn f(participant: &DomainParticipant) -> weir_dds::Result<()> {
+    /// println!("{:?}", participant.get_qos().user_data);
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn get_qos(&self) -> DomainParticipantQos {
         self.handle.driver.qos.lock().clone()
     }
@@ -360,12 +368,30 @@ impl DomainParticipant {
     }
 
     /// Returns the listener.
+    ///
+    /// ```no_run
+    /// # use weir_dds::DomainParticipant;
+    /// # fn f(participant: &DomainParticipant) -> weir_dds::Result<()> {
+    /// assert!(participant.listener().is_none());
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn listener(&self) -> Option<Arc<dyn DomainParticipantListener>> {
         self.handle.driver.level.listener()
     }
 
     /// Returns how many calls of the participant's listener panicked. The panic hook has reported each on standard
     /// error.
+    ///
+    /// ```no_run
+    /// # use weir_dds::DomainParticipant;
+    /// # fn f(participant: &DomainParticipant) -> weir_dds::Result<()> {
+    /// if participant.listener_panics() > 0 {
+    ///     eprintln!("the listener has a bug: see the panics on standard error");
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn listener_panics(&self) -> u64 {
         self.handle.driver.level.panics.count()
     }
@@ -518,11 +544,27 @@ impl DomainParticipant {
     }
 
     /// Returns the domain id.
+    ///
+    /// ```no_run
+    /// # use weir_dds::DomainParticipant;
+    /// # fn f(participant: &DomainParticipant) -> weir_dds::Result<()> {
+    /// println!("in domain {}", participant.domain_id());
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn domain_id(&self) -> u32 {
         self.handle.driver.domain_id
     }
 
     /// Returns the GUID prefix, which identifies the participant.
+    ///
+    /// ```no_run
+    /// # use weir_dds::DomainParticipant;
+    /// # fn f(participant: &DomainParticipant) -> weir_dds::Result<()> {
+    /// assert_eq!(participant.guid().prefix, participant.guid_prefix());
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn guid_prefix(&self) -> GuidPrefix {
         self.handle.driver.prefix
     }
@@ -543,6 +585,16 @@ impl DomainParticipant {
     /// Returns the latest differences between what peers announce and what the file of static endpoints says of them.
     ///
     /// What a peer announces counts. [`DiscoveryCounters::static_differences`] counts all differences.
+    ///
+    /// ```no_run
+    /// # use weir_dds::DomainParticipant;
+    /// # fn f(participant: &DomainParticipant) -> weir_dds::Result<()> {
+    /// for difference in participant.static_differences() {
+    ///     eprintln!("{difference:?}");
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn static_differences(&self) -> Vec<StaticDifference> {
         self.handle.driver.discovery.look(|core| core.static_differences().to_vec())
     }
@@ -596,6 +648,14 @@ impl DomainParticipant {
     }
 
     /// Returns the granted send buffer of the user data socket, in bytes.
+    ///
+    /// ```no_run
+    /// # use weir_dds::DomainParticipant;
+    /// # fn f(participant: &DomainParticipant) -> weir_dds::Result<()> {
+    /// println!("send buffer of {} bytes", participant.granted_send_buffer());
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn granted_send_buffer(&self) -> usize {
         self.handle.driver.channel.socket.granted_send_buffer()
     }
@@ -618,6 +678,16 @@ impl DomainParticipant {
     ///
     /// They arrived while its receive buffer was full, or, if the settings name interfaces, were sent
     /// to another address.
+    ///
+    /// ```no_run
+    /// # use weir_dds::DomainParticipant;
+    /// # fn f(participant: &DomainParticipant) -> weir_dds::Result<()> {
+    /// if participant.receive_drops() > 0 {
+    ///     eprintln!("the receive buffer was full: take samples more often, or enlarge it");
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn receive_drops(&self) -> u32 {
         let channel = &self.handle.driver.channel;
         let of = |socket: &weir_udp::UdpSocket| socket.kernel_drops().unwrap_or(0);
@@ -628,6 +698,14 @@ impl DomainParticipant {
     /// Returns how many datagrams of discovery the kernel refused, mostly because a send buffer was full.
     ///
     /// The protocol repeats what they contained.
+    ///
+    /// ```no_run
+    /// # use weir_dds::DomainParticipant;
+    /// # fn f(participant: &DomainParticipant) -> weir_dds::Result<()> {
+    /// println!("{} datagrams of discovery were refused", participant.refused_discovery_sends());
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn refused_discovery_sends(&self) -> u64 {
         self.handle.driver.meta.refused()
     }

@@ -148,6 +148,14 @@ impl Publisher {
     }
 
     /// Returns whether the publisher is enabled.
+    ///
+    /// ```no_run
+    /// # use weir_dds::Publisher;
+    /// # fn f(publisher: &Publisher) -> weir_dds::Result<()> {
+    /// assert!(publisher.is_enabled());
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn is_enabled(&self) -> bool {
         self.state.is_enabled.load(Ordering::SeqCst)
     }
@@ -453,6 +461,17 @@ impl Publisher {
 
     /// Ends [`Publisher::suspend_publications`]: sends what was held back (DDS 1.4, 2.2.2.4.1.9).
     ///
+    /// ```no_run
+    /// # use weir_dds::{DataWriter, DdsType, Publisher};
+    /// # fn f<T: DdsType>(publisher: &Publisher, writer: &DataWriter<T>, values: &[T]) -> weir_dds::Result<()> {
+    /// publisher.suspend_publications()?;
+    /// let written = values.iter().try_for_each(|value| writer.write(value));
+    /// // Also after an error: otherwise samples wait for long.
+    /// publisher.resume_publications()?;
+    /// written
+    /// # }
+    /// ```
+    ///
     /// # Errors
     /// - [`DdsError::PreconditionNotMet`]: publications are not suspended.
     /// - [`DdsError::AlreadyDeleted`]: the publisher or its participant was closed.
@@ -506,11 +525,27 @@ impl Publisher {
     }
 
     /// Returns the listener.
+    ///
+    /// ```no_run
+    /// # use weir_dds::Publisher;
+    /// # fn f(publisher: &Publisher) -> weir_dds::Result<()> {
+    /// assert!(publisher.listener().is_none());
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn listener(&self) -> Option<Arc<dyn PublisherListener>> {
         self.state.level.listener()
     }
 
     /// Returns how many calls of the publisher's listener panicked. The panic hook has reported each on standard error.
+    ///
+    /// ```no_run
+    /// # use weir_dds::Publisher;
+    /// # fn f(publisher: &Publisher) -> weir_dds::Result<()> {
+    /// println!("{} calls of the listener panicked", publisher.listener_panics());
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn listener_panics(&self) -> u64 {
         self.state.level.panics.count()
     }

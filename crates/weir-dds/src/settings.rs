@@ -14,6 +14,12 @@ use crate::static_discovery::StaticDiscovery;
 use crate::wait_strategy::WaitStrategy;
 
 /// Default size of each socket buffer, in bytes.
+///
+/// ```
+/// use weir_dds::{ParticipantSettings, SOCKET_BUFFER_BYTES};
+///
+/// assert_eq!(ParticipantSettings::default().receive_buffer, SOCKET_BUFFER_BYTES);
+/// ```
 pub const SOCKET_BUFFER_BYTES: usize = 4 * 1024 * 1024;
 
 /// Settings of a participant.
@@ -256,6 +262,12 @@ impl ParticipantSettings {
     }
 
     /// Uses no multicast, neither for discovery nor for readers.
+    ///
+    /// ```
+    /// use weir_dds::ParticipantSettings;
+    ///
+    /// assert!(!ParticipantSettings::default().without_multicast().multicast);
+    /// ```
     #[must_use]
     pub fn without_multicast(mut self) -> Self {
         self.multicast = false;
@@ -277,6 +289,13 @@ impl ParticipantSettings {
     }
 
     /// Requests a size of the receive buffer for user data, in bytes.
+    ///
+    /// ```
+    /// use weir_dds::ParticipantSettings;
+    ///
+    /// let settings = ParticipantSettings::default().receive_buffer(16 << 20);
+    /// # let _ = settings;
+    /// ```
     #[must_use]
     pub fn receive_buffer(mut self, bytes: usize) -> Self {
         self.receive_buffer = bytes;
@@ -284,6 +303,13 @@ impl ParticipantSettings {
     }
 
     /// Requests a size of the send buffer for user data, in bytes.
+    ///
+    /// ```
+    /// use weir_dds::ParticipantSettings;
+    ///
+    /// let settings = ParticipantSettings::default().send_buffer(1 << 20);
+    /// # let _ = settings;
+    /// ```
     #[must_use]
     pub fn send_buffer(mut self, bytes: usize) -> Self {
         self.send_buffer = bytes;
@@ -306,6 +332,12 @@ impl ParticipantSettings {
     }
 
     /// Does not use explicit congestion notification, see [`ecn`](ParticipantSettings#structfield.ecn).
+    ///
+    /// ```
+    /// use weir_dds::ParticipantSettings;
+    ///
+    /// assert!(!ParticipantSettings::default().without_ecn().ecn);
+    /// ```
     #[must_use]
     pub fn without_ecn(mut self) -> Self {
         self.ecn = false;
@@ -343,6 +375,12 @@ impl ParticipantSettings {
     }
 
     /// Records stage timestamps, see [`stage_times`](ParticipantSettings#structfield.stage_times).
+    ///
+    /// ```
+    /// use weir_dds::ParticipantSettings;
+    ///
+    /// assert!(ParticipantSettings::default().with_stage_times().stage_times);
+    /// ```
     #[must_use]
     pub fn with_stage_times(mut self) -> Self {
         self.stage_times = true;
@@ -363,6 +401,15 @@ impl ParticipantSettings {
     }
 
     /// Sets the peers whose endpoints are known beforehand, and the entity ids of our own endpoints.
+    ///
+    /// ```no_run
+    /// use weir_dds::{ParticipantSettings, StaticDiscovery};
+    ///
+    /// let system = StaticDiscovery::from_file("system.toml")?;
+    /// let settings = ParticipantSettings::default().name("controller").static_discovery(system);
+    /// # let _ = settings;
+    /// # Ok::<(), weir_dds::StaticDiscoveryError>(())
+    /// ```
     #[must_use]
     pub fn static_discovery(mut self, system: StaticDiscovery) -> Self {
         self.static_discovery = Some(system);
@@ -370,6 +417,14 @@ impl ParticipantSettings {
     }
 
     /// Sets what the participant may hold. Its endpoints reserve their memory when they are created.
+    ///
+    /// ```no_run
+    /// use weir_dds::{LimitsTable, ParticipantSettings};
+    ///
+    /// let settings = ParticipantSettings::default().limits(LimitsTable::from_file("limits.toml")?);
+    /// # let _ = settings;
+    /// # Ok::<(), weir_dds::LimitsError>(())
+    /// ```
     #[must_use]
     pub fn limits(mut self, limits: impl Into<LimitsTable>) -> Self {
         self.limits = Some(limits.into());
@@ -452,6 +507,13 @@ impl Peer {
     }
 
     /// Sets the discovery port of a participant.
+    ///
+    /// ```
+    /// use weir_dds::Peer;
+    ///
+    /// assert_eq!(Peer::new([10, 0, 0, 1].into()).port(7410), "10.0.0.1:7410".parse()?);
+    /// # Ok::<(), weir_dds::DdsError>(())
+    /// ```
     #[must_use]
     pub const fn port(mut self, port: u16) -> Self {
         self.port = Some(port);

@@ -156,9 +156,31 @@ pub struct IncompatibleQosStatus {
 }
 
 /// Readers of the topic whose requested QoS a writer does not offer (OFFERED_INCOMPATIBLE_QOS).
+///
+/// ```no_run
+/// # use weir_dds::{DataWriter, DataWriterListener, OfferedIncompatibleQosStatus};
+/// struct Log;
+///
+/// impl<T> DataWriterListener<T> for Log {
+///     fn on_offered_incompatible_qos(&self, writer: &DataWriter<T>, status: OfferedIncompatibleQosStatus) {
+///         eprintln!("{}: {:?} does not fit", writer.topic_name(), status.last_policy_id);
+///     }
+/// }
+/// ```
 pub type OfferedIncompatibleQosStatus = IncompatibleQosStatus;
 
 /// Writers of the topic that do not offer the QoS that a reader requests (REQUESTED_INCOMPATIBLE_QOS).
+///
+/// ```no_run
+/// # use weir_dds::{DataReader, DataReaderListener, RequestedIncompatibleQosStatus};
+/// struct Log;
+///
+/// impl<T> DataReaderListener<T> for Log {
+///     fn on_requested_incompatible_qos(&self, reader: &DataReader<T>, status: RequestedIncompatibleQosStatus) {
+///         eprintln!("{}: {:?} does not fit", reader.topic_name(), status.last_policy_id);
+///     }
+/// }
+/// ```
 pub type RequestedIncompatibleQosStatus = IncompatibleQosStatus;
 
 /// How many endpoints had an incompatible value of a policy.
@@ -228,6 +250,16 @@ pub struct InconsistentTopicStatus {
 }
 
 /// An endpoint that has another type than its topic: see [`InconsistentTopicStatus::last`].
+///
+/// ```no_run
+/// # use weir_dds::{DdsType, Topic};
+/// # fn f<T: DdsType>(topic: &Topic<T>) -> weir_dds::Result<()> {
+/// if let Some(last) = topic.inconsistent_topic_status().last {
+///     eprintln!("{} has the type {}: {:?}", last.handle, last.type_name, last.difference);
+/// }
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct InconsistentEndpoint {
@@ -277,9 +309,31 @@ pub struct DeadlineMissedStatus {
 }
 
 /// Instances that a writer did not write within the offered period (OFFERED_DEADLINE_MISSED).
+///
+/// ```no_run
+/// # use weir_dds::{DataWriter, DataWriterListener, OfferedDeadlineMissedStatus};
+/// struct Log;
+///
+/// impl<T> DataWriterListener<T> for Log {
+///     fn on_offered_deadline_missed(&self, writer: &DataWriter<T>, status: OfferedDeadlineMissedStatus) {
+///         eprintln!("{}: {} deadlines missed", writer.topic_name(), status.total_count);
+///     }
+/// }
+/// ```
 pub type OfferedDeadlineMissedStatus = DeadlineMissedStatus;
 
 /// Instances that no writer wrote within the period that a reader requests (REQUESTED_DEADLINE_MISSED).
+///
+/// ```no_run
+/// # use weir_dds::{DataReader, DataReaderListener, RequestedDeadlineMissedStatus};
+/// struct Log;
+///
+/// impl<T> DataReaderListener<T> for Log {
+///     fn on_requested_deadline_missed(&self, reader: &DataReader<T>, status: RequestedDeadlineMissedStatus) {
+///         eprintln!("{}: {} deadlines missed", reader.topic_name(), status.total_count);
+///     }
+/// }
+/// ```
 pub type RequestedDeadlineMissedStatus = DeadlineMissedStatus;
 
 impl DeadlineMissedStatus {
@@ -430,6 +484,18 @@ impl SampleLostStatus {
 /// The reason why a reader rejected a sample.
 ///
 /// `SampleRejectedStatusKind`, DDS 1.4, 2.2.4.1.
+///
+/// ```no_run
+/// # use weir_dds::{DataReader, DdsType};
+/// # fn f<T: DdsType + std::fmt::Debug>(reader: &DataReader<T>) -> weir_dds::Result<()> {
+/// use weir_dds::SampleRejectedReason;
+///
+/// if reader.sample_rejected_status().last_reason == Some(SampleRejectedReason::Malformed) {
+///     eprintln!("a writer has another type");
+/// }
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum SampleRejectedReason {

@@ -132,6 +132,14 @@ impl Subscriber {
     }
 
     /// Returns whether the subscriber is enabled.
+    ///
+    /// ```no_run
+    /// # use weir_dds::Subscriber;
+    /// # fn f(subscriber: &Subscriber) -> weir_dds::Result<()> {
+    /// assert!(subscriber.is_enabled());
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn is_enabled(&self) -> bool {
         self.state.is_enabled.load(Ordering::SeqCst)
     }
@@ -321,6 +329,17 @@ impl Subscriber {
 
     /// Ends an access (DDS 1.4, 2.2.2.5.2.9).
     ///
+    /// ```no_run
+    /// # use weir_dds::{DataReader, DdsType, Subscriber};
+    /// # fn f<T: DdsType>(subscriber: &Subscriber, readers: &[DataReader<T>]) -> weir_dds::Result<()> {
+    /// subscriber.begin_access()?;
+    /// let samples: Vec<_> = readers.iter().flat_map(|reader| reader.take(100)).collect();
+    /// subscriber.end_access()?;
+    /// # let _ = samples;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
     /// # Errors
     /// - [`DdsError::PreconditionNotMet`]: no access was begun.
     /// - [`DdsError::AlreadyDeleted`]: the subscriber or its participant was closed.
@@ -411,12 +430,28 @@ impl Subscriber {
     }
 
     /// Returns the listener.
+    ///
+    /// ```no_run
+    /// # use weir_dds::Subscriber;
+    /// # fn f(subscriber: &Subscriber) -> weir_dds::Result<()> {
+    /// assert!(subscriber.listener().is_none());
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn listener(&self) -> Option<Arc<dyn SubscriberListener>> {
         self.state.level.listener()
     }
 
     /// Returns how many calls of the subscriber's listener panicked. The panic hook has reported each on standard
     /// error.
+    ///
+    /// ```no_run
+    /// # use weir_dds::Subscriber;
+    /// # fn f(subscriber: &Subscriber) -> weir_dds::Result<()> {
+    /// println!("{} calls of the listener panicked", subscriber.listener_panics());
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn listener_panics(&self) -> u64 {
         self.state.level.panics.count()
     }
@@ -425,6 +460,20 @@ impl Subscriber {
     ///
     /// A listener that is called for DATA_ON_READERS can pass the data on to those of the readers (DDS 1.4,
     /// 2.2.2.5.2.11).
+    ///
+    /// ```no_run
+    /// # use weir_dds::Subscriber;
+    /// use weir_dds::SubscriberListener;
+    ///
+    /// struct Distribute;
+    ///
+    /// impl SubscriberListener for Distribute {
+    ///     fn on_data_on_readers(&self, subscriber: &Subscriber) {
+    ///         // Now the listeners of the readers that have data are called.
+    ///         subscriber.notify_datareaders();
+    ///     }
+    /// }
+    /// ```
     pub fn notify_datareaders(&self) {
         let has_unread = |reader: &Arc<ReaderEndpoint>| reader.core.lock().has_unread();
         for reader in self.readers().filter(has_unread) {

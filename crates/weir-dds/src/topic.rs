@@ -44,6 +44,18 @@ pub struct Topic<T> {
 }
 
 /// A topic whose sample type is not known to the compiler.
+///
+/// ```no_run
+/// use weir_dds::{AnyTopic, DomainParticipantListener, InconsistentTopicStatus};
+///
+/// struct Log;
+///
+/// impl DomainParticipantListener for Log {
+///     fn on_inconsistent_topic(&self, topic: &AnyTopic, status: InconsistentTopicStatus) {
+///         eprintln!("{}: {} endpoints have another type", topic.name(), status.total_count);
+///     }
+/// }
+/// ```
 pub type AnyTopic = Topic<Untyped>;
 
 impl<T: DdsType> Topic<T> {
@@ -54,6 +66,14 @@ impl<T: DdsType> Topic<T> {
     }
 
     /// Returns the name of the type.
+    ///
+    /// ```no_run
+    /// # use weir_dds::{DdsType, Topic};
+    /// # fn f<T: DdsType>(topic: &Topic<T>) -> weir_dds::Result<()> {
+    /// assert_eq!(topic.type_name(), T::TYPE_NAME);
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn type_name(&self) -> &'static str {
         T::TYPE_NAME
     }
@@ -97,6 +117,16 @@ impl<T: 'static> Topic<T> {
     /// Sets the listener for the events in `mask`.
     ///
     /// Others are for the listener of the participant. Without a listener, those in `mask` are dropped.
+    ///
+    /// ```no_run
+    /// # use std::sync::Arc;
+    /// # use weir_dds::{DdsType, Topic, TopicListener};
+    /// use weir_dds::StatusMask;
+    ///
+    /// # fn f<T: DdsType>(topic: &Topic<T>, listener: Arc<dyn TopicListener<T>>) {
+    /// topic.set_listener_w_mask(Some(listener), StatusMask::INCONSISTENT_TOPIC);
+    /// # }
+    /// ```
     pub fn set_listener_w_mask(&self, listener: Option<Arc<dyn TopicListener<T>>>, mask: StatusMask) {
         if let Some(handle) = self.state.handle.upgrade().filter(|_| listener.is_some()) {
             handle.driver.start_calling();
@@ -115,6 +145,14 @@ impl<T: 'static> Topic<T> {
     }
 
     /// Returns the listener.
+    ///
+    /// ```no_run
+    /// # use weir_dds::{DdsType, Topic};
+    /// # fn f<T: DdsType>(topic: &Topic<T>) -> weir_dds::Result<()> {
+    /// assert!(topic.listener().is_none());
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn listener(&self) -> Option<Arc<dyn TopicListener<T>>> {
         self.state.own.lock().typed.as_ref()?.downcast_ref().cloned()
     }
@@ -122,6 +160,14 @@ impl<T: 'static> Topic<T> {
 
 impl<T> Topic<T> {
     /// Returns the QoS.
+    ///
+    /// ```no_run
+    /// # use weir_dds::{DdsType, Topic};
+    /// # fn f<T: DdsType>(topic: &Topic<T>) -> weir_dds::Result<()> {
+    /// println!("{:?}", topic.get_qos().reliability);
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn get_qos(&self) -> TopicQos {
         self.state.qos.lock().clone()
     }
@@ -197,6 +243,14 @@ impl<T> Topic<T> {
     }
 
     /// Returns the topic's name.
+    ///
+    /// ```no_run
+    /// # use weir_dds::{DdsType, Topic};
+    /// # fn f<T: DdsType>(topic: &Topic<T>) -> weir_dds::Result<()> {
+    /// println!("{}", topic.name());
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn name(&self) -> &str {
         &self.state.name
     }
@@ -221,11 +275,30 @@ impl<T> Topic<T> {
     }
 
     /// Returns the statuses of the topic that have changed since they were read: none, or INCONSISTENT_TOPIC.
+    ///
+    /// ```no_run
+    /// # use weir_dds::{DdsType, Topic};
+    /// use weir_dds::StatusKind;
+    ///
+    /// # fn f<T: DdsType>(topic: &Topic<T>) {
+    /// if topic.status_changes().contains(StatusKind::InconsistentTopic) {
+    ///     println!("{:?}", topic.inconsistent_topic_status());
+    /// }
+    /// # }
+    /// ```
     pub fn status_changes(&self) -> StatusMask {
         self.state.status_changes()
     }
 
     /// Returns how many calls of the listener panicked. The panic hook has reported each on standard error.
+    ///
+    /// ```no_run
+    /// # use weir_dds::{DdsType, Topic};
+    /// # fn f<T: DdsType>(topic: &Topic<T>) -> weir_dds::Result<()> {
+    /// println!("{} calls of the listener panicked", topic.listener_panics());
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn listener_panics(&self) -> u64 {
         self.state.listener_panics.count()
     }

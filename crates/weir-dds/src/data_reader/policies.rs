@@ -102,6 +102,14 @@ impl<T> DataReader<T> {
     }
 
     /// Returns whether the reader is enabled.
+    ///
+    /// ```no_run
+    /// # use weir_dds::{DataReader, DdsType};
+    /// # fn f<T: DdsType + std::fmt::Debug>(reader: &DataReader<T>) -> weir_dds::Result<()> {
+    /// assert!(reader.is_enabled());
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn is_enabled(&self) -> bool {
         self.inner.is_enabled.load(Ordering::SeqCst)
     }

@@ -128,6 +128,14 @@ impl<T: DdsType> DataWriter<T> {
 
     /// As [`DataWriter::register_instance`]: registering sends nothing, so the timestamp has no effect.
     ///
+    /// ```no_run
+    /// # use weir_dds::{DataWriter, DdsType};
+    /// # fn f<T: DdsType>(writer: &DataWriter<T>, sample: &T) -> weir_dds::Result<()> {
+    /// let instance = writer.register_instance_w_timestamp(sample, std::time::SystemTime::now())?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
     /// # Errors
     /// As [`DataWriter::register_instance`].
     pub fn register_instance_w_timestamp(
@@ -188,6 +196,14 @@ impl<T: DdsType> DataWriter<T> {
     }
 
     /// Unregisters an instance, with a source timestamp chosen by the caller.
+    ///
+    /// ```no_run
+    /// # use weir_dds::{DataWriter, DdsType};
+    /// # fn f<T: DdsType>(writer: &DataWriter<T>, sample: &T) -> weir_dds::Result<()> {
+    /// writer.unregister_instance_w_timestamp(sample, std::time::SystemTime::now())?;
+    /// # Ok(())
+    /// # }
+    /// ```
     ///
     /// # Errors
     /// As [`DataWriter::unregister_instance`]; [`DdsError::BadParameter`] also if the timestamp is before 1970 or after

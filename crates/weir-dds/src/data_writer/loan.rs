@@ -104,12 +104,45 @@ pub struct Loan<T: DdsType> {
 
 impl<T: DdsType> Loan<T> {
     /// Shortens the last member to `count` elements. Has no effect if it has no more than that.
+    ///
+    /// ```no_run
+    /// # use weir_dds::{DataWriter, DdsType};
+    /// # #[derive(DdsType, Default)]
+    /// # #[dds(extensibility = "final")]
+    /// # struct Scan {
+    /// #     points: Vec<f32>,
+    /// # }
+    /// # fn f(writer: &DataWriter<Scan>) -> weir_dds::Result<()> {
+    /// let mut loan = writer.loan(1000)?;
+    /// // Only 300 points were measured.
+    /// loan.truncate(300);
+    /// loan.write()?;
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn truncate(&mut self, count: usize) {
         self.memory.len = self.memory.len.min(count.saturating_mul(self.element));
     }
 
     /// Writes the sample, with the time of the call as source timestamp, as [`DataWriter::write`]
     /// does.
+    ///
+    /// ```no_run
+    /// # use weir_dds::{DataWriter, DdsType};
+    /// # #[derive(DdsType, Default)]
+    /// # #[dds(extensibility = "final")]
+    /// # struct Scan {
+    /// #     points: Vec<f32>,
+    /// # }
+    /// # fn f(writer: &DataWriter<Scan>) -> weir_dds::Result<()> {
+    /// let mut loan = writer.loan(1000)?;
+    /// loan.fill(0);
+    /// if let Err(not_written) = loan.write() {
+    ///     eprintln!("{not_written}");
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
     ///
     /// # Errors
     /// As [`DataWriter::write`]. The error contains the loan, which can be written later.
@@ -118,6 +151,19 @@ impl<T: DdsType> Loan<T> {
     }
 
     /// Writes the sample with a source timestamp chosen by the caller.
+    ///
+    /// ```no_run
+    /// # use weir_dds::{DataWriter, DdsType};
+    /// # #[derive(DdsType, Default)]
+    /// # #[dds(extensibility = "final")]
+    /// # struct Scan {
+    /// #     points: Vec<f32>,
+    /// # }
+    /// # fn f(writer: &DataWriter<Scan>) -> weir_dds::Result<()> {
+    /// writer.loan(1000)?.write_w_timestamp(std::time::SystemTime::now())?;
+    /// # Ok(())
+    /// # }
+    /// ```
     ///
     /// # Errors
     /// As [`Loan::write`]; [`DdsError::BadParameter`] also if the timestamp is before 1970 or after 2106.

@@ -90,6 +90,14 @@ impl<T> DataWriter<T> {
     }
 
     /// Returns what is kept of the writer's samples, and for how long.
+    ///
+    /// ```no_run
+    /// # use weir_dds::{DataWriter, DdsType};
+    /// # fn f<T: DdsType>(writer: &DataWriter<T>, sample: &T) -> weir_dds::Result<()> {
+    /// println!("{:?}", writer.durability_status());
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn durability_status(&self) -> DurabilityStatus {
         let qos = &self.inner.qos;
         DurabilityStatus::new(qos.durability, qos.reliability == Reliability::Reliable)
@@ -131,6 +139,14 @@ impl<T> DataWriter<T> {
     }
 
     /// Returns whether the writer is enabled.
+    ///
+    /// ```no_run
+    /// # use weir_dds::{DataWriter, DdsType};
+    /// # fn f<T: DdsType>(writer: &DataWriter<T>, sample: &T) -> weir_dds::Result<()> {
+    /// assert!(writer.is_enabled());
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn is_enabled(&self) -> bool {
         self.inner.is_enabled.load(Ordering::SeqCst)
     }
