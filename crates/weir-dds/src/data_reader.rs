@@ -2,6 +2,7 @@
 
 pub(crate) mod asynchronous;
 pub(crate) mod conditions;
+pub(crate) mod iteration;
 pub(crate) mod listening;
 mod policies;
 mod query;

@@ -107,6 +107,7 @@ pub use contained::FoundTopic;
 pub use content_filter::{ContentFilteredTopic, TopicDescription};
 pub use data_reader::asynchronous::SampleStream;
 pub use data_reader::conditions::ReadCondition;
+pub use data_reader::iteration::SampleIter;
 pub use data_reader::selection::Selection;
 pub use data_reader::serialized::SerializedSample;
 pub use data_reader::{AnyDataReader, DataReader};
