@@ -10,6 +10,7 @@ use weir_cdr::DdsType;
 
 use crate::clock;
 use crate::content_filter::{ContentFilteredTopic, FilterState, TopicDescription, sealed};
+use crate::driver::observers::Cause;
 use crate::driver::shared::Driver;
 use crate::error::{DdsError, Result};
 use crate::levels::{PublisherState, SubscriberState};
@@ -62,6 +63,16 @@ impl Contained {
         (existing(&lists.publishers), existing(&lists.subscribers))
     }
 
+    /// Returns what wait sets may wait for.
+    pub(crate) fn observed(&self) -> Observed {
+        let lists = self.lists.lock();
+        Observed {
+            topics: lists.topics.iter().map(|it| Weak::clone(&it.topic)).collect(),
+            publishers: lists.publishers.clone(),
+            subscribers: lists.subscribers.clone(),
+        }
+    }
+
     /// Forgets all entities, and returns them.
     fn take(&self) -> Lists {
         core::mem::take(&mut *self.lists.lock())
@@ -97,6 +108,22 @@ impl Contained {
     fn is_filtered(&self, topic: &Arc<TopicState>) -> bool {
         let filtered = existing(&self.lists.lock().filtered);
         filtered.iter().any(|it| Arc::ptr_eq(&it.topic, topic))
+    }
+}
+
+/// The entities of a participant that have status conditions.
+pub(crate) struct Observed {
+    topics: Vec<Weak<TopicState>>,
+    publishers: Vec<Weak<PublisherState>>,
+    subscribers: Vec<Weak<SubscriberState>>,
+}
+
+impl Observed {
+    /// Has wait sets look at their conditions again.
+    pub(crate) fn notify(&self) {
+        existing(&self.topics).iter().for_each(|it| it.observers.notify(Cause::News));
+        existing(&self.publishers).iter().for_each(|it| it.observers.notify(Cause::News));
+        existing(&self.subscribers).iter().for_each(|it| it.observers.notify(Cause::News));
     }
 }
 

@@ -435,8 +435,8 @@ impl<T> DataReader<T> {
     ///
     /// # Errors
     /// - [`DdsError::Timeout`]: there is none.
-    /// - [`DdsError::AlreadyDeleted`]: there is none, and the reader, its subscriber or its participant was closed, also
-    ///   while the call waited.
+    /// - [`DdsError::AlreadyDeleted`]: there is none, and the reader, its subscriber or its participant was closed,
+    ///   also while the call waited.
     /// - [`DdsError::ThreadFailed`]: the participant has failed, and there is none. Returns without waiting for the
     ///   timeout.
     pub fn wait_for_data(&self, timeout: Duration) -> Result<()> {

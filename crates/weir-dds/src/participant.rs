@@ -15,6 +15,7 @@ use weir_wire::{EntityId, Guid, GuidPrefix};
 
 use crate::clock;
 use crate::content_filter::ContentFilteredTopic;
+use crate::driver::observers::Cause;
 use crate::driver::receive_counters::ReceiveCounters;
 use crate::driver::shared::Driver;
 use crate::driver::start::Handle;
@@ -207,8 +208,8 @@ impl DomainParticipant {
     /// ```
     ///
     /// # Errors
-    /// As [`DomainParticipant::create_topic`]; [`DdsError::InconsistentPolicy`] if policies contradict each other, or the
-    /// topic data is longer than 1024 bytes.
+    /// As [`DomainParticipant::create_topic`]; [`DdsError::InconsistentPolicy`] if policies contradict each other, or
+    /// the topic data is longer than 1024 bytes.
     pub fn create_topic_with_qos<T: DdsType>(&self, name: &str, qos: TopicQos) -> Result<Topic<T>> {
         qos.check()?;
         self.handle.driver.check()?;
@@ -240,8 +241,9 @@ impl DomainParticipant {
     /// ```
     ///
     /// # Errors
-    /// - [`DdsError::BadParameter`]: the name is empty or longer than 256 bytes; or, with the place in the expression: it
-    ///   is malformed, a member is unknown, a value is not of the member's type, a parameter is missing.
+    /// - [`DdsError::BadParameter`]: the name is empty, longer than 256 bytes, or contains a zero byte; or, with the
+    ///   place in the expression: it is malformed, a member is unknown, a value is not of the member's type, a
+    ///   parameter is missing.
     /// - [`DdsError::AlreadyDeleted`]: the topic or the participant was closed.
     /// - [`DdsError::ThreadFailed`]: the participant has failed.
     pub fn create_contentfilteredtopic<T: DdsType, S: AsRef<str>>(
@@ -486,8 +488,8 @@ impl DomainParticipant {
 
     /// Ends the participant, for all its handles: closes its entities, leaves the domain and ends the threads.
     ///
-    /// Waits for each writer as [`DataWriter::close`](crate::DataWriter::close) does. Samples that readers have received
-    /// can still be taken. From then on, calls that return a result report [`DdsError::AlreadyDeleted`], on the
+    /// Waits for each writer as [`DataWriter::close`](crate::DataWriter::close) does. Samples that readers have
+    /// received can still be taken. From then on, calls that return a result report [`DdsError::AlreadyDeleted`], on the
     /// participant and on its entities; threads and tasks that wait are woken. Listeners are dropped. Sockets and
     /// memory are released with the last handle. Closing again does nothing.
     ///
@@ -519,10 +521,16 @@ impl DomainParticipant {
         if !driver.begin_closing() {
             return Ok(());
         }
+        let (table, contained) = (driver.routes.table(), driver.state.contained.observed());
         let outcome = self.close_contained();
         let builtin = driver.builtin.lock().upgrade();
         builtin.into_iter().for_each(|readers| readers.close());
         driver.close();
+        // Those whose conditions are of several participants wait for nothing else.
+        table.readers.values().for_each(|reader| reader.wake_watching());
+        table.writers.values().for_each(|writer| writer.observers.notify(Cause::News));
+        contained.notify();
+        driver.state.observers.notify(Cause::News);
         outcome
     }
 

@@ -287,7 +287,8 @@ impl InconsistentTopicStatus {
 
 /// Instances that were not written within the period of DEADLINE.
 ///
-/// Of a writer, [`OfferedDeadlineMissedStatus`]; of a reader, [`RequestedDeadlineMissedStatus`]. Each period counts for each instance that has begun and not ended.
+/// Of a writer, [`OfferedDeadlineMissedStatus`]; of a reader, [`RequestedDeadlineMissedStatus`]. Each period counts for
+/// each instance that has begun and not ended.
 ///
 /// ```no_run
 /// # use weir_dds::{DataWriter, DdsType};

@@ -162,8 +162,9 @@ impl Subscriber {
     ///
     /// # Errors
     /// - [`DdsError::InconsistentPolicy`]: policies contradict each other.
-    /// - [`DdsError::BadParameter`]: the user data, the partitions or the name of the type are too long, the multicast
-    ///   group is none, the participant does not use multicast, or the reader differs from the file of static endpoints.
+    /// - [`DdsError::BadParameter`]: the user data, the partitions or the name of the type are too long, the address is
+    ///   not that of a multicast group, the participant does not use multicast, or the reader differs from the file of
+    ///   static endpoints.
     /// - [`DdsError::Unsupported`]: the address of the multicast group is one of IPv6.
     /// - [`DdsError::OutOfResources`]: the limits table allows no other reader, or less than its policies keep; or the
     ///   participant is in too many multicast groups.

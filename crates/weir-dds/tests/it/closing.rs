@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use weir_dds::{
     DataReader, DataReaderListener, DataReaderQos, DataWriterQos, DdsError, DomainParticipant, InstanceState,
-    PublishMode, PublisherQos,
+    PublishMode, PublisherQos, WaitSet,
 };
 
 use crate::support::{
@@ -164,6 +164,36 @@ fn who_waits_for_a_participant_notices_that_it_is_closed() {
             }
         });
     }
+}
+
+/// The waiting thread receives for neither of the participants, and is woken by their conditions alone.
+#[test]
+fn a_wait_set_of_several_participants_notices_that_one_is_closed() {
+    let world = World::new();
+    let [participant, other] = [(); 2].map(|()| world.participant());
+    let topic = world.topic::<Keyed>(&participant);
+    let publisher = participant.create_publisher().unwrap();
+    let writer = publisher.create_datawriter(&topic, lossless_writer()).unwrap();
+    let conditions = [
+        participant.status_condition(),
+        publisher.status_condition(),
+        topic.status_condition(),
+        writer.status_condition(),
+    ];
+    let wait_sets = conditions.map(|condition| {
+        let wait_set = WaitSet::new();
+        wait_set.attach_condition(&condition);
+        wait_set.attach_condition(&other.status_condition());
+        wait_set
+    });
+    std::thread::scope(|scope| {
+        let waits = wait_sets.each_ref().map(|wait_set| scope.spawn(|| wait_set.wait(Duration::MAX)));
+        participant.close().unwrap();
+        for wait in waits {
+            let outcome = wait.join().unwrap();
+            assert!(matches!(outcome, Err(DdsError::AlreadyDeleted("participant"))), "{outcome:?}");
+        }
+    });
 }
 
 /// Closes the participant that it is a listener of.
