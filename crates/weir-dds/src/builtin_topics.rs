@@ -409,7 +409,8 @@ mod tests {
     fn data_of_builtin_topics_are_written_and_read_as_any_type() {
         let key = Guid::new(GuidPrefix([7; 12]), EntityId::user_writer(3, true));
         let address = SocketAddr::from(([10, 0, 0, 1], 7411));
-        let qos: AnnouncedQos = Qos { user_data: vec![1, 2, 3], partition: vec!["a".to_owned()], ..Qos::for_writer() }.into();
+        let qos: AnnouncedQos =
+            Qos { user_data: vec![1, 2, 3], partition: vec!["a".to_owned()], ..Qos::for_writer() }.into();
         let writer = PublicationBuiltinTopicData {
             topic_name: "Square".to_owned(),
             type_name: "ShapeType".to_owned(),

@@ -42,8 +42,8 @@ use crate::random;
 use crate::sample::{Sample, SampleSeq};
 use crate::stage_times::ReceiveTimes;
 use crate::status::{
-    DeadlineMissedStatus, IncompatibleQosStatus, LivelinessChangedStatus, SampleLostStatus, SampleRejectedStatus,
-    SubscriptionMatchedStatus,
+    DeadlineMissedStatus, IncompatibleQosStatus, LivelinessChangedStatus, SampleLostStatus,
+    SampleRejectedStatus, SubscriptionMatchedStatus,
 };
 use crate::subscriber::Subscriber;
 use crate::topic::Topic;

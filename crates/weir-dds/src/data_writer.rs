@@ -53,7 +53,8 @@ use crate::qos::{DataWriterQos, PublishMode};
 use crate::random;
 use crate::stage_times::SendTimes;
 use crate::status::{
-    DeadlineMissedStatus, IncompatibleQosStatus, LivelinessLostStatus, PublicationMatchedStatus, ReaderInactivityStatus,
+    DeadlineMissedStatus, IncompatibleQosStatus, LivelinessLostStatus, PublicationMatchedStatus,
+    ReaderInactivityStatus,
 };
 use crate::topic::Topic;
 use crate::upper_listeners::Untyped;

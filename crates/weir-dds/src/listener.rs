@@ -41,7 +41,8 @@ use crate::data_reader::DataReader;
 use crate::data_writer::DataWriter;
 use crate::status::{
     DeadlineMissedStatus, IncompatibleQosStatus, InconsistentTopicStatus, LivelinessChangedStatus,
-    LivelinessLostStatus, PublicationMatchedStatus, SampleLostStatus, SampleRejectedStatus, SubscriptionMatchedStatus,
+    LivelinessLostStatus, PublicationMatchedStatus, SampleLostStatus, SampleRejectedStatus,
+    SubscriptionMatchedStatus,
 };
 use crate::topic::Topic;
 pub use crate::upper_listeners::{DomainParticipantListener, PublisherListener, SubscriberListener};

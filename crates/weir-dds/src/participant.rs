@@ -489,8 +489,8 @@ impl DomainParticipant {
     /// Ends the participant, for all its handles: closes its entities, leaves the domain and ends the threads.
     ///
     /// Waits for each writer as [`DataWriter::close`](crate::DataWriter::close) does. Samples that readers have
-    /// received can still be taken. From then on, calls that return a result report [`DdsError::AlreadyDeleted`], on the
-    /// participant and on its entities; threads and tasks that wait are woken. Listeners are dropped. Sockets and
+    /// received can still be taken. From then on, calls that return a result report [`DdsError::AlreadyDeleted`], on
+    /// the participant and on its entities; threads and tasks that wait are woken. Listeners are dropped. Sockets and
     /// memory are released with the last handle. Closing again does nothing.
     ///
     /// Dropping the last handle of a participant and its entities does the same, and hides errors.

@@ -85,15 +85,23 @@ pub(crate) struct Matches {
 
 impl From<Matches> for PublicationMatchedStatus {
     fn from(matches: Matches) -> Self {
-        let Matches { total_count, total_count_change, current_count, current_count_change, last_handle } = matches;
+        let Matches { total_count, total_count_change, current_count, current_count_change, last_handle } =
+            matches;
         let last_subscription_handle = last_handle;
-        Self { total_count, total_count_change, current_count, current_count_change, last_subscription_handle }
+        Self {
+            total_count,
+            total_count_change,
+            current_count,
+            current_count_change,
+            last_subscription_handle,
+        }
     }
 }
 
 impl From<Matches> for SubscriptionMatchedStatus {
     fn from(matches: Matches) -> Self {
-        let Matches { total_count, total_count_change, current_count, current_count_change, last_handle } = matches;
+        let Matches { total_count, total_count_change, current_count, current_count_change, last_handle } =
+            matches;
         let last_publication_handle = last_handle;
         Self { total_count, total_count_change, current_count, current_count_change, last_publication_handle }
     }

@@ -13,7 +13,8 @@ use crate::data_reader::AnyDataReader;
 use crate::data_writer::AnyDataWriter;
 use crate::status::{
     DeadlineMissedStatus, IncompatibleQosStatus, InconsistentTopicStatus, LivelinessChangedStatus,
-    LivelinessLostStatus, PublicationMatchedStatus, SampleLostStatus, SampleRejectedStatus, SubscriptionMatchedStatus,
+    LivelinessLostStatus, PublicationMatchedStatus, SampleLostStatus, SampleRejectedStatus,
+    SubscriptionMatchedStatus,
 };
 use crate::subscriber::Subscriber;
 use crate::topic::AnyTopic;

@@ -10,7 +10,8 @@ use std::sync::{Arc, Mutex};
 use weir_dds::{
     DataReader, DataReaderListener, DataReaderQos, DataWriter, DataWriterListener, DataWriterQos,
     DeadlineMissedStatus, DomainParticipant, IncompatibleQosStatus, InstanceHandle, InstanceState,
-    LivelinessChangedStatus, LivelinessLostStatus, ParticipantSettings, PublicationMatchedStatus, Reliability, SubscriptionMatchedStatus, Topic,
+    LivelinessChangedStatus, LivelinessLostStatus, ParticipantSettings, PublicationMatchedStatus,
+    Reliability, SubscriptionMatchedStatus, Topic,
 };
 
 use crate::peer::Peer;

@@ -170,7 +170,7 @@ fn used(members: &[Member]) -> Used {
     Used {
         resident_bytes: weir_telemetry::resident_bytes().unwrap_or(0),
         cpu_ns: u64::try_from(weir_telemetry::process_time().as_nanos()).unwrap_or(u64::MAX),
-        matches: members.iter().flat_map(Member::matches).map(|(current, _)| u64::from(current)).sum(),
+        matches: members.iter().flat_map(Member::matches).map(|(current, _)| current).sum(),
         limits: limits(members),
     }
 }

@@ -176,7 +176,10 @@ impl Node {
             _ => qos,
         };
         let qos = qos.publish_mode(settings::publish_mode(case)?);
-        let publisher = self.participant.create_publisher_with_qos(self.profile.publisher(topic.name())).map_err(failed)?;
+        let publisher = self
+            .participant
+            .create_publisher_with_qos(self.profile.publisher(topic.name()))
+            .map_err(failed)?;
         publisher.create_datawriter(&topic, qos).map_err(failed)
     }
 
@@ -204,7 +207,10 @@ impl Node {
         let qos = if case.reliability == Reliability::Reliable { qos.reliable() } else { qos.best_effort() };
         // With one subscriber it is unicast all the same.
         let qos = if case.multicast { qos.multicast(MulticastGroup::default()) } else { qos };
-        let subscriber = self.participant.create_subscriber_with_qos(self.profile.subscriber(topic.name())).map_err(failed)?;
+        let subscriber = self
+            .participant
+            .create_subscriber_with_qos(self.profile.subscriber(topic.name()))
+            .map_err(failed)?;
         match listener {
             Some(listener) => subscriber.create_datareader_with_listener(&topic, qos, listener),
             None => subscriber.create_datareader(&topic, qos),
@@ -307,7 +313,9 @@ impl<T: Data> PublisherEnd<T> {
 
 impl<T: Data> End for PublisherEnd<T> {
     fn connect(&mut self, _: Option<SocketAddrV4>, timeout: Duration) -> Result<(), EndpointError> {
-        self.writer.wait_for_subscriptions(self.node.case.ends.subscribers.into(), timeout).map_err(no_peer)?;
+        self.writer
+            .wait_for_subscriptions(self.node.case.ends.subscribers.into(), timeout)
+            .map_err(no_peer)?;
         self.node.poller.leave();
         Ok(())
     }

@@ -2,8 +2,8 @@
 
 use weir_dds::{
     DataReader, DataReaderListener, DataWriter, DataWriterListener, DeadlineMissedStatus,
-    IncompatibleQosStatus, InconsistentTopicStatus, LivelinessChangedStatus, LivelinessLostStatus,
-    PolicyId, PublicationMatchedStatus, SubscriptionMatchedStatus, Topic, TopicListener,
+    IncompatibleQosStatus, InconsistentTopicStatus, LivelinessChangedStatus, LivelinessLostStatus, PolicyId,
+    PublicationMatchedStatus, SubscriptionMatchedStatus, Topic, TopicListener,
 };
 
 use crate::shape::ShapeType;

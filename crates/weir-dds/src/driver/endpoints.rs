@@ -23,8 +23,7 @@ use crate::levels::{EnabledStatuses, PublisherState, SubscriberState};
 use crate::qos::{DataWriterQos, INFINITE};
 use crate::stage_times::{Came, ReceiveTimes};
 use crate::status::{
-    IncompatibleQosStatus, LivelinessLostStatus, Matches, ReaderInactivityStatus, Rejected,
-    SampleLostStatus,
+    IncompatibleQosStatus, LivelinessLostStatus, Matches, ReaderInactivityStatus, Rejected, SampleLostStatus,
 };
 use crate::status_mask::{StatusKind, StatusMask};
 use crate::topic::TopicState;

@@ -10,7 +10,8 @@
 
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::atomic::Ordering;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use super::observers::Cause;
@@ -26,6 +27,17 @@ pub(crate) enum End {
     Closed,
 }
 
+/// Whether a participant goes on.
+#[derive(Default)]
+pub(crate) struct Ending {
+    /// The application is closing the participant, or has closed it.
+    is_closed: AtomicBool,
+    /// Set when a thread has panicked, or the application has closed the participant.
+    cause: OnceLock<End>,
+    /// Set after it, when the writers are closed.
+    has_ended: AtomicBool,
+}
+
 impl Driver {
     /// Runs the body of a thread. A panic in it is the participant's failure.
     pub(super) fn run_thread(&self, name: &str, body: impl FnOnce()) {
@@ -38,7 +50,7 @@ impl Driver {
     pub(crate) fn check(&self) -> Result<()> {
         match self.end() {
             Some(error) => Err(error),
-            None if self.is_closed.load(Ordering::SeqCst) => Err(CLOSED),
+            None if self.ending.is_closed.load(Ordering::SeqCst) => Err(CLOSED),
             None => Ok(()),
         }
     }
@@ -55,7 +67,7 @@ impl Driver {
 
     /// The same as soon as writers may be closed, which they are before any call reports the end.
     pub(crate) fn cause_of_end(&self) -> Option<DdsError> {
-        Some(match self.end.get()? {
+        Some(match self.ending.cause.get()? {
             End::Failed { thread, panic } => {
                 DdsError::ThreadFailed { thread: thread.clone(), panic: panic.clone() }
             }
@@ -70,7 +82,7 @@ impl Driver {
 
     #[inline]
     pub(crate) fn has_ended(&self) -> bool {
-        self.has_ended.load(Ordering::Acquire)
+        self.ending.has_ended.load(Ordering::Acquire)
     }
 
     /// Returns whether the participant's threads are to go on.
@@ -80,7 +92,7 @@ impl Driver {
 
     /// Refuses to create entities from now on. Returns whether this is the first call.
     pub(crate) fn begin_closing(&self) -> bool {
-        !self.is_closed.swap(true, Ordering::SeqCst)
+        !self.ending.is_closed.swap(true, Ordering::SeqCst)
     }
 
     /// Leaves the domain and ends the threads, while there are handles.
@@ -109,12 +121,12 @@ impl Driver {
 
     /// Ends the participant, unless it has ended.
     fn finish(&self, end: End) {
-        if self.end.set(end).is_err() {
+        if self.ending.cause.set(end).is_err() {
             return;
         }
         // First: a thread that sees the end finds every writer closed.
         self.routes.table().writers.values().for_each(|writer| writer.lane.close());
-        self.has_ended.store(true, Ordering::Release);
+        self.ending.has_ended.store(true, Ordering::Release);
         self.outlet.note_end();
         // Peers need not wait for the end of the lease. After a panic in discovery, this was done then.
         let _ = catch_unwind(AssertUnwindSafe(|| self.with_discovery(|core, now| core.close(now))));
@@ -232,7 +244,8 @@ mod tests {
             let (sender, matches) = channel();
             let topic = peer.create_topic("numbers").unwrap();
             let far = peer
-                .create_subscriber().unwrap()
+                .create_subscriber()
+                .unwrap()
                 .create_datareader_with_listener(
                     &topic,
                     DataReaderQos::default().reliable(),
@@ -266,8 +279,12 @@ mod tests {
                 reader.wait_for_publications(100, LONG),
                 failing.assert_liveliness(),
                 failing.create_topic::<Number>("numbers").map(drop),
-                failing.create_publisher().and_then(|it| it.create_datawriter(&topic, DataWriterQos::default()).map(drop)),
-                failing.create_subscriber().and_then(|it| it.create_datareader(&topic, DataReaderQos::default()).map(drop)),
+                failing
+                    .create_publisher()
+                    .and_then(|it| it.create_datawriter(&topic, DataWriterQos::default()).map(drop)),
+                failing
+                    .create_subscriber()
+                    .and_then(|it| it.create_datareader(&topic, DataReaderQos::default()).map(drop)),
             ];
             for (call, result) in results.into_iter().enumerate() {
                 let told = format!("call {call}: {result:?}");
@@ -294,7 +311,8 @@ mod tests {
         // Keeps one sample, which is not taken.
         let limits = crate::ResourceLimits::default().max_samples(1);
         let qos = DataReaderQos::default().reliable().keep_all().resource_limits(limits);
-        let _far: DataReader<Number> = peer.create_subscriber().unwrap().create_datareader(&topic, qos).unwrap();
+        let _far: DataReader<Number> =
+            peer.create_subscriber().unwrap().create_datareader(&topic, qos).unwrap();
         for mode in [PublishMode::Synchronous, PublishMode::Asynchronous] {
             let failing = participant(domain_id, WaitStrategy::Block);
             let qos = DataWriterQos::default().keep_all().max_blocking_time(LONG).publish_mode(mode);
@@ -357,7 +375,8 @@ mod tests {
         let topic = peer.create_topic("numbers").unwrap();
         let listener = Matches(Mutex::new(sender));
         let _far = peer
-            .create_subscriber().unwrap()
+            .create_subscriber()
+            .unwrap()
             .create_datareader_with_listener(&topic, DataReaderQos::default(), listener)
             .unwrap();
         let numbers = writer(&failing, DataWriterQos::default());
@@ -380,7 +399,7 @@ mod tests {
         let numbers: DataWriter<Number> =
             publisher.create_datawriter(&topic, DataWriterQos::default()).unwrap();
         let (thread, panic) = ("weir-test".to_owned(), "a thread panics: on purpose".to_owned());
-        driver_of(&participant).end.set(End::Failed { thread, panic }).unwrap();
+        driver_of(&participant).ending.cause.set(End::Failed { thread, panic }).unwrap();
         assert!(is_failure(numbers.enable().err()));
         assert!(is_failure(numbers.write(&Number::default()).err()));
     }

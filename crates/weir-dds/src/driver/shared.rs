@@ -1,8 +1,8 @@
 //! The state shared by all threads and handles of a participant.
 
 use std::net::SocketAddrV4;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, OnceLock};
 use std::thread::JoinHandle;
 
 use parking_lot::Mutex;
@@ -14,7 +14,7 @@ use weir_wire::{EntityId, Guid, GuidPrefix};
 
 use super::channel::Channel;
 use super::discovery::Discovery;
-use super::failure::End;
+use super::failure::Ending;
 use super::listeners::Listeners;
 use super::network::Network;
 use super::outlet::Outlet;
@@ -66,12 +66,7 @@ pub(crate) struct Driver {
     /// Present if the application polls, and the participant has no threads.
     pub(crate) polling: Option<Polling>,
     pub(super) is_stopping: AtomicBool,
-    /// The application is closing the participant, or has closed it.
-    pub(super) is_closed: AtomicBool,
-    /// Set when a thread has panicked, or the application has closed the participant.
-    pub(super) end: OnceLock<End>,
-    /// Set after it, when the writers are closed.
-    pub(super) has_ended: AtomicBool,
+    pub(super) ending: Ending,
     /// The ids of our endpoints.
     pub(crate) own: Own,
     pub(crate) limits: Option<LimitsTable>,

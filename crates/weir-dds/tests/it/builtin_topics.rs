@@ -179,7 +179,8 @@ fn endpoints_announce_the_data_of_their_publisher_or_subscriber() {
     let world = World::new();
     let (here, there) = (world.participant(), world.participant());
     let publisher = here.create_publisher_with_qos(PublisherQos::default().group_data(*b"north")).unwrap();
-    let subscriber = there.create_subscriber_with_qos(SubscriberQos::default().group_data(*b"south")).unwrap();
+    let subscriber =
+        there.create_subscriber_with_qos(SubscriberQos::default().group_data(*b"south")).unwrap();
     let writer: DataWriter<Numbered> =
         publisher.create_datawriter(&world.topic(&here), lossless_writer()).unwrap();
     let reader: DataReader<Numbered> =

@@ -7,7 +7,7 @@ use std::time::Duration;
 use weir_dds::{
     DataReader, DataReaderListener, DataReaderQos, DataWriter, DataWriterQos, DdsError, DestinationOrder,
     DomainParticipant, DomainParticipantQos, Durability, DurabilityService, INFINITE, LivelinessKind,
-    SubscriptionMatchedStatus, Ownership, ReaderDataLifecycle, ResourceLimits, TopicQos,
+    Ownership, ReaderDataLifecycle, ResourceLimits, SubscriptionMatchedStatus, TopicQos,
 };
 
 use crate::support::{
@@ -203,7 +203,8 @@ fn a_topic_changes_its_data_and_refuses_what_cannot_change() {
     let participant = world.participant();
     let qos = TopicQos::default().topic_data(*b"first");
     let topic = participant.create_topic_with_qos::<Numbered>(&world.topic, qos.clone()).unwrap();
-    let writer = participant.create_publisher().unwrap().create_datawriter(&topic, DataWriterQos::default()).unwrap();
+    let writer =
+        participant.create_publisher().unwrap().create_datawriter(&topic, DataWriterQos::default()).unwrap();
     assert_eq!(topic.get_qos(), qos);
     topic.set_qos(topic.get_qos().topic_data(*b"second").deadline(Duration::from_secs(1))).unwrap();
     assert_eq!(refused(topic.set_qos(topic.get_qos().reliable()).unwrap_err()), "RELIABILITY");

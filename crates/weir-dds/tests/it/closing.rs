@@ -5,8 +5,8 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use weir_dds::{
-    DataReader, DataReaderListener, DataReaderQos, DataWriterQos, DdsError, DomainParticipant, InstanceState,
-    PublishMode, PublisherQos, WaitSet,
+    ActiveConditions, DataReader, DataReaderListener, DataReaderQos, DataWriterQos, DdsError,
+    DomainParticipant, InstanceState, PublishMode, PublisherQos, WaitSet,
 };
 
 use crate::support::{
@@ -128,10 +128,11 @@ fn a_participant_is_closed_for_all_its_handles() {
         assert!(participant.failure().is_none());
         assert_eq!(take_exactly(&reader, 1)[0].data(), Some(&Keyed { id: 1, value: 2 }));
         assert!(matches!(reader.wait_for_data(DEADLINE), Err(DdsError::AlreadyDeleted(_))));
-        for outcome in [writer.close(), reader.close(), publisher.close(), subscriber.close(), topic.close()] {
+        for outcome in [writer.close(), reader.close(), publisher.close(), subscriber.close(), topic.close()]
+        {
             outcome.unwrap();
         }
-        // Others have heard the goodbye: the lease is longer.
+        // Others have received the goodbye: the lease is longer.
         until(|| far.subscription_matched_status().current_count == 0);
     }
 }
@@ -148,8 +149,10 @@ fn who_waits_for_a_participant_notices_that_it_is_closed() {
             let waits = [
                 scope.spawn(|| participant.find_topic::<Keyed>(&world.topic, Duration::MAX).map(drop)),
                 scope.spawn(|| builtin.participants().wait_for_publications(9, Duration::MAX)),
-                scope.spawn(|| loop {
-                    participant.poll(Duration::MAX)?;
+                scope.spawn(|| -> weir_dds::Result<()> {
+                    loop {
+                        participant.poll(Duration::MAX)?;
+                    }
                 }),
             ];
             participant.close().unwrap();
@@ -163,6 +166,21 @@ fn who_waits_for_a_participant_notices_that_it_is_closed() {
                 assert!(is_told, "call {call}: {outcome:?}");
             }
         });
+    }
+}
+
+/// One thread at a time may wait: another is refused.
+fn is_refused(outcome: &weir_dds::Result<ActiveConditions>) -> bool {
+    matches!(outcome, Err(DdsError::PreconditionNotMet(_)))
+}
+
+/// Waits as soon as no other thread does.
+fn wait_alone(wait_set: &WaitSet) -> weir_dds::Result<ActiveConditions> {
+    loop {
+        let outcome = wait_set.wait(Duration::MAX);
+        if !is_refused(&outcome) {
+            return outcome;
+        }
     }
 }
 
@@ -187,7 +205,8 @@ fn a_wait_set_of_several_participants_notices_that_one_is_closed() {
         wait_set
     });
     std::thread::scope(|scope| {
-        let waits = wait_sets.each_ref().map(|wait_set| scope.spawn(|| wait_set.wait(Duration::MAX)));
+        let waits = wait_sets.each_ref().map(|wait_set| scope.spawn(|| wait_alone(wait_set)));
+        until(|| wait_sets.iter().all(|wait_set| is_refused(&wait_set.wait(Duration::ZERO))));
         participant.close().unwrap();
         for wait in waits {
             let outcome = wait.join().unwrap();
@@ -261,10 +280,12 @@ fn a_topic_is_closed_when_nothing_uses_it() {
     let participant = world.participant();
     let topic = world.topic::<Keyed>(&participant);
     let is_refused = || matches!(topic.close(), Err(DdsError::PreconditionNotMet(_)));
-    let writer = participant.create_publisher().unwrap().create_datawriter(&topic, lossless_writer()).unwrap();
+    let writer =
+        participant.create_publisher().unwrap().create_datawriter(&topic, lossless_writer()).unwrap();
     assert!(is_refused());
     writer.close().unwrap();
-    let reader = participant.create_subscriber().unwrap().create_datareader(&topic, lossless_reader()).unwrap();
+    let reader =
+        participant.create_subscriber().unwrap().create_datareader(&topic, lossless_reader()).unwrap();
     assert!(is_refused());
     reader.close().unwrap();
     let filtered = participant.create_contentfilteredtopic("some", &topic, "value > 1", &[""; 0]).unwrap();
@@ -274,7 +295,8 @@ fn a_topic_is_closed_when_nothing_uses_it() {
     topic.close().unwrap();
     assert!(participant.lookup_topicdescription::<Keyed>(&world.topic).is_none());
     assert!(matches!(topic.set_qos(topic.get_qos()), Err(DdsError::AlreadyDeleted("topic"))));
-    let refused = participant.create_publisher().unwrap().create_datawriter(&topic, lossless_writer()).map(drop);
+    let refused =
+        participant.create_publisher().unwrap().create_datawriter(&topic, lossless_writer()).map(drop);
     assert!(matches!(refused, Err(DdsError::AlreadyDeleted("topic"))), "{refused:?}");
 }
 

@@ -56,7 +56,8 @@ fn what_is_created_without_qos_has_the_default_of_its_factory() {
 fn defaults_that_contradict_themselves_are_refused_and_nothing_changes() {
     let world = World::new();
     let participant = world.participant_with(settings().without_threads());
-    let (publisher, subscriber) = (participant.create_publisher().unwrap(), participant.create_subscriber().unwrap());
+    let (publisher, subscriber) =
+        (participant.create_publisher().unwrap(), participant.create_subscriber().unwrap());
     let limits = ResourceLimits::default().max_samples(1);
     for refused in [
         participant.set_default_topic_qos(TopicQos::default().keep_last(2).resource_limits(limits)),
@@ -167,8 +168,10 @@ fn topics_and_content_filtered_topics_are_looked_up_while_they_exist() {
     assert_eq!((found.name(), found.type_name()), ("Large", "Keyed"));
 
     // A reader of what was found filters.
-    let writer = participant.create_publisher().unwrap().create_datawriter(&topic, lossless_writer()).unwrap();
-    let reader = participant.create_subscriber().unwrap().create_datareader(&found, lossless_reader()).unwrap();
+    let writer =
+        participant.create_publisher().unwrap().create_datawriter(&topic, lossless_writer()).unwrap();
+    let reader =
+        participant.create_subscriber().unwrap().create_datareader(&found, lossless_reader()).unwrap();
     for value in [9, 11] {
         writer.write(&Keyed { id: 1, value }).unwrap();
     }
@@ -192,7 +195,8 @@ impl PublisherListener for Nothing {}
 fn a_participant_closes_what_it_contains_and_creates_anew() {
     let world = World::new();
     let participant = world.participant_with(settings().without_threads());
-    let (publisher, subscriber) = (participant.create_publisher().unwrap(), participant.create_subscriber().unwrap());
+    let (publisher, subscriber) =
+        (participant.create_publisher().unwrap(), participant.create_subscriber().unwrap());
     let listener = Arc::new(Nothing);
     publisher.set_listener(Some(Arc::clone(&listener) as _), StatusMask::ALL);
     let topic = world.topic::<Keyed>(&participant);
@@ -210,7 +214,8 @@ fn a_participant_closes_what_it_contains_and_creates_anew() {
     assert!(is_deleted(subscriber.create_datareader(&topic, lossless_reader()), "subscriber"));
     assert!(is_deleted(subscriber.set_qos(SubscriberQos::default()), "subscriber"));
     assert!(is_deleted(topic.set_qos(TopicQos::default()), "topic"));
-    let (publisher, subscriber) = (participant.create_publisher().unwrap(), participant.create_subscriber().unwrap());
+    let (publisher, subscriber) =
+        (participant.create_publisher().unwrap(), participant.create_subscriber().unwrap());
     assert!(is_deleted(publisher.create_datawriter(&topic, lossless_writer()), "topic"));
     assert!(is_deleted(subscriber.create_datareader(&topic, lossless_reader()), "topic"));
     assert!(participant.lookup_topicdescription::<Keyed>(&world.topic).is_none());

@@ -5,9 +5,7 @@ use weir_dds::{
     PublicationBuiltinTopicData, Publisher, PublisherQos, QosProvider, Subscriber, SubscriberQos,
 };
 
-use crate::support::{
-    DEADLINE, Keyed, Numbered, World, lossless_reader, lossless_writer, matched, take_exactly,
-};
+use crate::support::{DEADLINE, Numbered, World, lossless_reader, lossless_writer, matched, take_exactly};
 
 /// Takes announcements of writers until one of them is meant.
 fn announced(
@@ -27,7 +25,8 @@ fn announced(
 fn presentation_and_what_is_too_long_are_refused_and_nothing_changes() {
     let world = World::new();
     let participant = world.participant();
-    let (publisher, subscriber) = (participant.create_publisher().unwrap(), participant.create_subscriber().unwrap());
+    let (publisher, subscriber) =
+        (participant.create_publisher().unwrap(), participant.create_subscriber().unwrap());
     let refused = |result| match result {
         Err(DdsError::ImmutablePolicy { policies }) => policies,
         other => panic!("{other:?}"),
@@ -55,7 +54,8 @@ fn presentation_and_what_is_too_long_are_refused_and_nothing_changes() {
 fn partitions_of_a_publisher_and_a_subscriber_change_the_matches_of_all_their_endpoints() {
     let world = World::new();
     let participant = world.participant();
-    let (publisher, subscriber) = (participant.create_publisher().unwrap(), participant.create_subscriber().unwrap());
+    let (publisher, subscriber) =
+        (participant.create_publisher().unwrap(), participant.create_subscriber().unwrap());
     let topic = world.topic::<Numbered>(&participant);
     let writers = [1, 2].map(|_| publisher.create_datawriter(&topic, lossless_writer()).unwrap());
     let own = lossless_reader().partition(["own"]);

@@ -191,8 +191,8 @@ fn announcements_that_were_changed_do_no_harm() {
     // A participant's announcements to a peer are recorded, changed and sent to others.
     let overheard = sender();
     let port = match overheard.local_addr().unwrap() {
-        std::net::SocketAddr::V4(address) => address.port(),
-        std::net::SocketAddr::V6(_) => 0,
+        SocketAddr::V4(address) => address.port(),
+        SocketAddr::V6(_) => 0,
     };
     overheard.set_read_timeout(Some(DEADLINE)).unwrap();
     let peer = Peer::new(Ipv4Addr::LOCALHOST.into()).port(port);

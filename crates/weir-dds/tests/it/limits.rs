@@ -153,7 +153,8 @@ fn a_reader_says_why_it_rejected_a_sample_and_gets_it_again() {
         let topic = world.topic::<Keyed>(&participant);
         let (sender, told) = mpsc::channel();
         let reader = participant
-            .create_subscriber().unwrap()
+            .create_subscriber()
+            .unwrap()
             .create_datareader_with_listener(&topic, lossless_reader().resource_limits(limits), Told(sender))
             .unwrap();
         let writer = world.writer::<Keyed>(&world.participant(), lossless_writer());

@@ -60,7 +60,10 @@ fn reader_with<T: weir_dds::DdsType>(
     listener: impl DataReaderListener<T> + 'static,
 ) -> DataReader<T> {
     let topic = world.topic(on);
-    on.create_subscriber().unwrap().create_datareader_with_listener(&topic, lossless_reader(), listener).unwrap()
+    on.create_subscriber()
+        .unwrap()
+        .create_datareader_with_listener(&topic, lossless_reader(), listener)
+        .unwrap()
 }
 
 #[test]
@@ -268,7 +271,10 @@ fn listeners_hear_of_qos_that_does_not_fit() {
     let (listener, _, writer_incompatible) = Statuses::new();
     writer.set_listener(Some(Arc::new(listener)));
     let _second: DataReader<Numbered> = world.reader(&world.participant(), lossless_reader());
-    assert_eq!(writer_incompatible.recv_timeout(DEADLINE).unwrap().last_policy_id, Some(PolicyId::Reliability));
+    assert_eq!(
+        writer_incompatible.recv_timeout(DEADLINE).unwrap().last_policy_id,
+        Some(PolicyId::Reliability)
+    );
 }
 
 #[test]

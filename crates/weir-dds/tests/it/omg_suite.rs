@@ -21,9 +21,8 @@ use std::time::Duration;
 use weir_dds::Durability::{Persistent, Transient, TransientLocal, Volatile};
 use weir_dds::{
     DataReader, DataReaderListener, DataReaderQos, DataRepresentation, DataWriter, DataWriterListener,
-    DataWriterQos, DdsType, DomainParticipant, Durability, IncompatibleQosStatus, InstanceState,
-    Ownership, PolicyId, PublicationMatchedStatus, PublisherQos, Sample, SubscriberQos,
-    SubscriptionMatchedStatus,
+    DataWriterQos, DdsType, DomainParticipant, Durability, IncompatibleQosStatus, InstanceState, Ownership,
+    PolicyId, PublicationMatchedStatus, PublisherQos, Sample, SubscriberQos, SubscriptionMatchedStatus,
 };
 
 use crate::support::{DEADLINE, World, lossless_reader, lossless_writer, matched, take_exactly};
@@ -85,11 +84,13 @@ fn meet(
     let world = world.sibling();
     let [(to_writer, of_writer), (to_reader, of_reader)] = [channel(), channel()];
     let _writer = ends[0]
-        .create_publisher().unwrap()
+        .create_publisher()
+        .unwrap()
         .create_datawriter_with_listener(&world.topic(&ends[0]), offered, Report(to_writer.into()))
         .unwrap();
     let _reader = ends[1]
-        .create_subscriber().unwrap()
+        .create_subscriber()
+        .unwrap()
         .create_datareader_with_listener(&world.topic(&ends[1]), requested, Report(to_reader.into()))
         .unwrap();
     [of_writer, of_reader].map(|outcomes| outcomes.recv_timeout(DEADLINE).unwrap())
@@ -265,7 +266,8 @@ fn a_filtered_reader_gets_what_fits() {
         let (here, there) = (world.participant(), world.participant());
         let topic = world.topic::<Shape>(&there);
         let filtered = there.create_contentfilteredtopic("filtered", &topic, expression, parameters).unwrap();
-        let reader = there.create_subscriber().unwrap().create_datareader(&filtered, lossless_reader()).unwrap();
+        let reader =
+            there.create_subscriber().unwrap().create_datareader(&filtered, lossless_reader()).unwrap();
         let (blue, red) = (world.writer(&here, lossless_writer()), world.writer(&here, lossless_writer()));
         matched(&[&blue, &red], &[&reader]);
         for size in 1..=50 {

@@ -8,8 +8,9 @@ use std::time::Duration;
 use weir_dds::PresentationScope::{Group, Instance, Topic};
 use weir_dds::{
     DataReader, DataReaderListener, DataReaderQos, DataWriter, DataWriterListener, DataWriterQos, DdsError,
-    DomainParticipant, IncompatibleQosStatus, PolicyId, PublicationMatchedStatus, SubscriptionMatchedStatus, Presentation, PresentationScope,
-    Publisher, PublisherQos, States, Subscriber, SubscriberQos,
+    DomainParticipant, IncompatibleQosStatus, PolicyId, Presentation, PresentationScope,
+    PublicationMatchedStatus, Publisher, PublisherQos, States, Subscriber, SubscriberQos,
+    SubscriptionMatchedStatus,
 };
 
 use crate::support::{DEADLINE, Keyed, Numbered, World, lossless_reader, lossless_writer, matched};
@@ -364,7 +365,8 @@ fn sets_may_be_nested_and_a_writer_may_be_created_within_one() {
 fn an_end_without_a_beginning_is_an_error_that_says_so() {
     let world = World::new();
     let participant = world.participant();
-    let (publisher, subscriber) = (participant.create_publisher().unwrap(), participant.create_subscriber().unwrap());
+    let (publisher, subscriber) =
+        (participant.create_publisher().unwrap(), participant.create_subscriber().unwrap());
     let errors = [publisher.end_coherent_changes(), publisher.resume_publications(), subscriber.end_access()];
     for (error, hint) in
         errors.into_iter().zip(["begin_coherent_changes", "suspend_publications", "begin_access"])

@@ -6,8 +6,8 @@ use std::sync::{Arc, Mutex};
 use weir_dds::{
     AnyDataReader, AnyDataWriter, AnyTopic, DataReader, DataReaderListener, DataWriter, DataWriterQos,
     DomainParticipant, DomainParticipantListener, IncompatibleQosStatus, InconsistentTopicStatus,
-    PublicationMatchedStatus, PublisherListener, States, StatusKind, StatusMask, Subscriber, SubscriberListener,
-    SubscriptionMatchedStatus,
+    PublicationMatchedStatus, PublisherListener, States, StatusKind, StatusMask, Subscriber,
+    SubscriberListener, SubscriptionMatchedStatus,
 };
 
 use crate::support::{DEADLINE, Keyed, Numbered, World, lossless_reader, lossless_writer};
@@ -198,7 +198,8 @@ fn listeners_are_returned_as_they_were_set() {
     let participant = world.participant();
     let (log, _said) = Log::new();
     let topic = world.topic::<Numbered>(&participant);
-    let (publisher, subscriber) = (participant.create_publisher().unwrap(), participant.create_subscriber().unwrap());
+    let (publisher, subscriber) =
+        (participant.create_publisher().unwrap(), participant.create_subscriber().unwrap());
     let reader = subscriber.create_datareader(&topic, lossless_reader()).unwrap();
     let listener: Arc<dyn DataReaderListener<Numbered>> = Arc::new(log("reader"));
     assert!(reader.listener().is_none() && subscriber.listener().is_none() && topic.listener().is_none());

@@ -9,7 +9,8 @@ use std::time::Duration;
 
 use weir_dds::{
     BatchPolicy, DataReader, DataReaderListener, DataWriter, DataWriterQos, DdsError, DomainParticipant,
-    GuardCondition, SubscriptionMatchedStatus, ParticipantSettings, PublishMode, States, WaitSet, WaitStrategy,
+    GuardCondition, ParticipantSettings, PublishMode, States, SubscriptionMatchedStatus, WaitSet,
+    WaitStrategy,
 };
 
 use crate::support::{
@@ -153,7 +154,8 @@ fn listeners_are_called_in_polls_only() {
     let calls = Calls::default();
     let topic = world.topic(&polled);
     let _reader = polled
-        .create_subscriber().unwrap()
+        .create_subscriber()
+        .unwrap()
         .create_datareader_with_listener(&topic, lossless_reader(), calls.clone())
         .unwrap();
     // They match while the reader is created.
