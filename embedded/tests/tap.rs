@@ -61,10 +61,10 @@ fn exchange() {
         DomainParticipant::new(0, ParticipantSettings::default().interface("weir-tap0")).unwrap();
     let topic = participant.create_topic::<Number>("FromSmoltcp").unwrap();
     let qos = DataReaderQos::default().reliable().keep_all();
-    let reader = participant.create_subscriber().create_datareader(&topic, qos).unwrap();
+    let reader = participant.create_subscriber().unwrap().create_datareader(&topic, qos).unwrap();
     let topic = participant.create_topic::<Number>("ToSmoltcp").unwrap();
     let qos = DataWriterQos::default().reliable().keep_all().max_blocking_time(LIMIT);
-    let writer = participant.create_publisher().create_datawriter(&topic, qos).unwrap();
+    let writer = participant.create_publisher().unwrap().create_datawriter(&topic, qos).unwrap();
     writer.wait_for_subscriptions(1, LIMIT).unwrap();
     // Some are longer than a packet, and are sent in fragments.
     let number = |value: u64| Number { value, text: "x".repeat(value as usize * 20) };

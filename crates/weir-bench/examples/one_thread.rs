@@ -117,8 +117,8 @@ impl Engine {
         };
         // What follows quickly here would be taken for a burst.
         let writer = writer.coalescing(Coalescing::Off);
-        let writer = participant.create_publisher().create_datawriter(&topic, writer)?;
-        let reader = participant.create_subscriber().create_datareader(&topic, reader)?;
+        let writer = participant.create_publisher()?.create_datawriter(&topic, writer)?;
+        let reader = participant.create_subscriber()?.create_datareader(&topic, reader)?;
         writer.wait_for_subscriptions(1, Duration::from_secs(10))?;
         reader.wait_for_publications(1, Duration::from_secs(10))?;
         let (sample, taken) = (Sample::default(), weir_dds::Sample::default());

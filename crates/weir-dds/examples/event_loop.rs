@@ -59,10 +59,10 @@ pub(crate) fn run(
 ) -> Result<(), Box<dyn Error>> {
     let there = publisher.create_topic::<Tick>(topic)?;
     let writer =
-        publisher.create_publisher().create_datawriter(&there, DataWriterQos::default().keep_all())?;
+        publisher.create_publisher()?.create_datawriter(&there, DataWriterQos::default().keep_all())?;
     let here = subscriber.create_topic::<Tick>(topic)?;
     let qos = DataReaderQos::default().reliable().keep_all();
-    let reader = subscriber.create_subscriber().create_datareader(&here, qos)?;
+    let reader = subscriber.create_subscriber()?.create_datareader(&here, qos)?;
 
     let timer = timerfd_create(TimerfdClockId::Monotonic, TimerfdFlags::CLOEXEC)?;
     let period = Timespec { tv_sec: 0, tv_nsec: PERIOD.as_nanos() as _ };

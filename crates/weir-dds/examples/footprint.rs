@@ -65,9 +65,9 @@ pub(crate) fn run(
     let participant = participant()?;
     let topic = participant.create_topic::<Block>(topic)?;
     let qos = DataReaderQos::default().reliable().keep_last(DEPTH);
-    let reader = participant.create_subscriber().create_datareader(&topic, qos)?;
+    let reader = participant.create_subscriber()?.create_datareader(&topic, qos)?;
     let qos = DataWriterQos::default().reliable().keep_last(DEPTH);
-    let writer = participant.create_publisher().create_datawriter(&topic, qos)?;
+    let writer = participant.create_publisher()?.create_datawriter(&topic, qos)?;
     writer.wait_for_subscriptions(1, LIMIT)?;
     reader.wait_for_publications(1, LIMIT)?;
     print_memory("with a writer and a reader", out)?;

@@ -53,7 +53,7 @@ pub(crate) fn run(
 ) -> Result<(), Box<dyn Error>> {
     let topic = participant.create_topic::<Greeting>(topic)?;
     let qos = DataWriterQos::default().keep_all();
-    let writer = participant.create_publisher().create_datawriter(&topic, qos)?;
+    let writer = participant.create_publisher()?.create_datawriter(&topic, qos)?;
 
     writeln!(out, "Waiting for a subscriber in domain {}.", participant.domain_id())?;
     writer.wait_for_subscriptions(1, Duration::MAX)?;

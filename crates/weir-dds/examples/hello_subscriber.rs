@@ -43,7 +43,7 @@ pub(crate) fn run(
 ) -> Result<(), Box<dyn Error>> {
     let topic = participant.create_topic::<Greeting>(topic)?;
     let qos = DataReaderQos::default().reliable().keep_all();
-    let reader = participant.create_subscriber().create_datareader(&topic, qos)?;
+    let reader = participant.create_subscriber()?.create_datareader(&topic, qos)?;
 
     writeln!(out, "Waiting for {count} greetings in domain {}.", participant.domain_id())?;
     let mut heard = 0;

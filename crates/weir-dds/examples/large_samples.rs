@@ -61,11 +61,11 @@ pub(crate) fn run(
     count: u32,
     out: &mut impl Write,
 ) -> Result<(), Box<dyn Error>> {
-    let writer = near.create_publisher().create_datawriter(
+    let writer = near.create_publisher()?.create_datawriter(
         &near.create_topic::<Image>(topic)?,
         DataWriterQos::default().reliable().keep_all().max_blocking_time(PATIENCE),
     )?;
-    let reader = far.create_subscriber().create_datareader(
+    let reader = far.create_subscriber()?.create_datareader(
         &far.create_topic::<Image>(topic)?,
         DataReaderQos::default().reliable().keep_all(),
     )?;

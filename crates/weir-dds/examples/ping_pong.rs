@@ -74,15 +74,15 @@ pub(crate) fn run(
     let (ping, pong) = (format!("{topic} ping"), format!("{topic} pong"));
     let (write, read) = (DataWriterQos::default().keep_all(), DataReaderQos::default().reliable().keep_all());
 
-    let back = far.create_publisher().create_datawriter(&far.create_topic(&pong)?, write.clone())?;
+    let back = far.create_publisher()?.create_datawriter(&far.create_topic(&pong)?, write.clone())?;
     let player = Player { back: back.clone() };
-    let far_reader = far.create_subscriber().create_datareader_with_listener(
+    let far_reader = far.create_subscriber()?.create_datareader_with_listener(
         &far.create_topic(&ping)?,
         read.clone(),
         player,
     )?;
-    let writer = near.create_publisher().create_datawriter(&near.create_topic::<Ball>(&ping)?, write)?;
-    let reader = near.create_subscriber().create_datareader(&near.create_topic::<Ball>(&pong)?, read)?;
+    let writer = near.create_publisher()?.create_datawriter(&near.create_topic::<Ball>(&ping)?, write)?;
+    let reader = near.create_subscriber()?.create_datareader(&near.create_topic::<Ball>(&pong)?, read)?;
     writer.wait_for_subscriptions(1, PATIENCE)?;
     back.wait_for_subscriptions(1, PATIENCE)?;
     reader.wait_for_publications(1, PATIENCE)?;

@@ -33,7 +33,7 @@ pub(crate) fn run(
     topics: [&str; 2],
     out: &mut impl Write,
 ) -> Result<(), Box<dyn Error>> {
-    let (publisher, subscriber) = (participant.create_publisher(), participant.create_subscriber());
+    let (publisher, subscriber) = (participant.create_publisher()?, participant.create_subscriber()?);
     let mut streams = Vec::new();
     for (name, first) in topics.into_iter().zip([100, 200]) {
         let topic = participant.create_topic::<Reading>(name)?;

@@ -57,7 +57,7 @@ use crate::topic::TopicState;
 /// let publications = builtin.publications();
 ///
 /// let topic = there.create_topic::<Greeting>("Greetings")?;
-/// let writer = there.create_publisher().create_datawriter(&topic, Default::default())?;
+/// let writer = there.create_publisher()?.create_datawriter(&topic, Default::default())?;
 /// loop {
 ///     publications.wait_for_data(Duration::from_secs(10))?;
 ///     let found = publications.take(100);
@@ -214,7 +214,15 @@ struct State {
 }
 
 impl BuiltinReaders {
-    /// Wakes what waits for the readers: the participant has failed.
+    /// Ends the readers: the participant is being closed.
+    pub(crate) fn close(&self) {
+        self.participants.inner().close_for_all();
+        self.topics.inner().close_for_all();
+        self.publications.inner().close_for_all();
+        self.subscriptions.inner().close_for_all();
+    }
+
+    /// Wakes what waits for the readers: the participant has ended.
     pub(crate) fn wake(&self) {
         let Self { participants, topics, publications, subscriptions, .. } = self;
         let others = [topics.endpoint(), publications.endpoint(), subscriptions.endpoint()];

@@ -1,6 +1,6 @@
 //! Builtin topics: the participants, topics, writers and readers of other participants as samples (DDS 1.4, 2.2.5).
 
-use std::net::SocketAddrV4;
+use std::net::{SocketAddr, SocketAddrV4};
 use std::time::Duration;
 
 use weir_cdr::{CdrError, CdrReader, CdrValue, CdrWriter, DdsType, Encoding, Extensibility, Layout};
@@ -10,7 +10,20 @@ use weir_rtps::sedp::{self, EndpointData, EndpointKind};
 use weir_rtps::spdp::{self, ParticipantData};
 use weir_wire::{EntityId, Guid, GuidPrefix, VendorId};
 
+use crate::announced_qos::AnnouncedQos;
+
 /// Another participant (DCPSParticipant).
+///
+/// ```no_run
+/// # use weir_dds::BuiltinSubscriber;
+/// # fn f(builtin: &BuiltinSubscriber) {
+/// for sample in builtin.participants().take(100) {
+///     if let Some(other) = sample.data() {
+///         println!("{:?} at {:?}", other.name, other.addresses);
+///     }
+/// }
+/// # }
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ParticipantBuiltinTopicData {
@@ -27,12 +40,23 @@ pub struct ParticipantBuiltinTopicData {
     /// Longest silence before it counts as lost.
     pub lease_duration: Duration,
     /// Addresses of its endpoints that have none of their own.
-    pub addresses: Vec<SocketAddrV4>,
+    pub addresses: Vec<SocketAddr>,
 }
 
 /// A topic that endpoints of other participants have (DCPSTopic).
 ///
 /// Known from the announcements of endpoints: the policies are those of the first endpoint that was found.
+///
+/// ```no_run
+/// # use weir_dds::BuiltinSubscriber;
+/// # fn f(builtin: &BuiltinSubscriber) {
+/// for sample in builtin.topics().take(100) {
+///     if let Some(topic) = sample.data() {
+///         println!("{} of type {}", topic.name, topic.type_name);
+///     }
+/// }
+/// # }
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct TopicBuiltinTopicData {
@@ -41,10 +65,21 @@ pub struct TopicBuiltinTopicData {
     /// The name of its type.
     pub type_name: String,
     /// Policies, including TOPIC_DATA.
-    pub qos: Qos,
+    pub qos: AnnouncedQos,
 }
 
 /// A writer of another participant (DCPSPublication).
+///
+/// ```no_run
+/// # use weir_dds::BuiltinSubscriber;
+/// # fn f(builtin: &BuiltinSubscriber) {
+/// for sample in builtin.publications().take(100) {
+///     if let Some(writer) = sample.data() {
+///         println!("{} writes {}", writer.participant_key, writer.topic_name);
+///     }
+/// }
+/// # }
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct PublicationBuiltinTopicData {
@@ -57,12 +92,23 @@ pub struct PublicationBuiltinTopicData {
     /// The name of the topic's type.
     pub type_name: String,
     /// All policies that it has announced, including USER_DATA.
-    pub qos: Qos,
+    pub qos: AnnouncedQos,
     /// Its own addresses; none: those of its participant.
-    pub addresses: Vec<SocketAddrV4>,
+    pub addresses: Vec<SocketAddr>,
 }
 
 /// A reader of another participant (DCPSSubscription).
+///
+/// ```no_run
+/// # use weir_dds::BuiltinSubscriber;
+/// # fn f(builtin: &BuiltinSubscriber) {
+/// for sample in builtin.subscriptions().take(100) {
+///     if let Some(reader) = sample.data() {
+///         println!("{} reads {}", reader.participant_key, reader.topic_name);
+///     }
+/// }
+/// # }
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct SubscriptionBuiltinTopicData {
@@ -75,9 +121,9 @@ pub struct SubscriptionBuiltinTopicData {
     /// The name of the topic's type.
     pub type_name: String,
     /// All policies that it has announced, including USER_DATA.
-    pub qos: Qos,
+    pub qos: AnnouncedQos,
     /// Its own addresses; none: those of its participant.
-    pub addresses: Vec<SocketAddrV4>,
+    pub addresses: Vec<SocketAddr>,
 }
 
 /// The form of samples of builtin topics: the entity's announcement as it is on the wire.
@@ -119,7 +165,7 @@ impl ParticipantBuiltinTopicData {
             name: data.entity_name.clone(),
             domain_id: data.domain_id,
             lease_duration: data.lease,
-            addresses: data.default_unicast.addresses.clone(),
+            addresses: addresses(&data.default_unicast.addresses),
         }
     }
 
@@ -184,8 +230,17 @@ pub(crate) fn announcement_of(
     Announcement { key: key.unwrap_or(data.guid.to_bytes()), payload }
 }
 
-fn locators(addresses: &[SocketAddrV4]) -> weir_rtps::discovery_data::Locators {
-    weir_rtps::discovery_data::Locators { addresses: addresses.to_vec(), skipped: 0 }
+fn addresses(locators: &[SocketAddrV4]) -> Vec<SocketAddr> {
+    locators.iter().copied().map(SocketAddr::V4).collect()
+}
+
+/// Those of IPv6 cannot be announced yet.
+fn locators(addresses: &[SocketAddr]) -> weir_rtps::discovery_data::Locators {
+    let ipv4 = |address: &SocketAddr| match address {
+        SocketAddr::V4(address) => Some(*address),
+        SocketAddr::V6(_) => None,
+    };
+    weir_rtps::discovery_data::Locators { addresses: addresses.iter().filter_map(ipv4).collect(), skipped: 0 }
 }
 
 fn endpoint_of(kind: EndpointKind, announcement: &Announcement) -> Option<EndpointData> {
@@ -201,8 +256,8 @@ macro_rules! endpoint_data {
                     participant_key: Guid::new(data.guid.prefix, EntityId::PARTICIPANT),
                     topic_name: data.topic,
                     type_name: data.type_name,
-                    qos: data.qos,
-                    addresses: data.unicast.addresses,
+                    qos: data.qos.into(),
+                    addresses: addresses(&data.unicast.addresses),
                 }
             }
         }
@@ -213,7 +268,7 @@ macro_rules! endpoint_data {
                     guid: self.key,
                     topic: self.topic_name.clone(),
                     type_name: self.type_name.clone(),
-                    qos: self.qos.clone(),
+                    qos: self.qos.clone().into(),
                     unicast: locators(&self.addresses),
                     multicast: Default::default(),
                     expects_inline_qos: false,
@@ -234,7 +289,7 @@ macro_rules! endpoint_data {
                     participant_key: Guid::new(key.prefix, EntityId::PARTICIPANT),
                     topic_name: String::new(),
                     type_name: String::new(),
-                    qos: $default,
+                    qos: $default.into(),
                     addresses: Vec::new(),
                 }
             }
@@ -251,7 +306,7 @@ impl Announced for TopicBuiltinTopicData {
             guid: Guid::new(GuidPrefix::UNKNOWN, EntityId::PARTICIPANT),
             topic: self.name.clone(),
             type_name: self.type_name.clone(),
-            qos: self.qos.clone(),
+            qos: self.qos.clone().into(),
             unicast: Default::default(),
             multicast: Default::default(),
             expects_inline_qos: false,
@@ -264,11 +319,11 @@ impl Announced for TopicBuiltinTopicData {
 
     fn of_announcement(announcement: &Announcement) -> Option<Self> {
         let EndpointData { topic, type_name, qos, .. } = endpoint_of(EndpointKind::Writer, announcement)?;
-        Some(Self { name: topic, type_name, qos })
+        Some(Self { name: topic, type_name, qos: qos.into() })
     }
 
     fn of_key(_: [u8; 16]) -> Self {
-        Self { name: String::new(), type_name: String::new(), qos: Qos::for_writer() }
+        Self { name: String::new(), type_name: String::new(), qos: Qos::for_writer().into() }
     }
 }
 
@@ -353,8 +408,9 @@ mod tests {
     #[test]
     fn data_of_builtin_topics_are_written_and_read_as_any_type() {
         let key = Guid::new(GuidPrefix([7; 12]), EntityId::user_writer(3, true));
-        let address = SocketAddrV4::new([10, 0, 0, 1].into(), 7411);
-        let qos = Qos { user_data: vec![1, 2, 3], partition: vec!["a".to_owned()], ..Qos::for_writer() };
+        let address = SocketAddr::from(([10, 0, 0, 1], 7411));
+        let qos: AnnouncedQos =
+            Qos { user_data: vec![1, 2, 3], partition: vec!["a".to_owned()], ..Qos::for_writer() }.into();
         let writer = PublicationBuiltinTopicData {
             topic_name: "Square".to_owned(),
             type_name: "ShapeType".to_owned(),

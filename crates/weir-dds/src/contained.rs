@@ -10,6 +10,7 @@ use weir_cdr::DdsType;
 
 use crate::clock;
 use crate::content_filter::{ContentFilteredTopic, FilterState, TopicDescription, sealed};
+use crate::driver::observers::Cause;
 use crate::driver::shared::Driver;
 use crate::error::{DdsError, Result};
 use crate::levels::{PublisherState, SubscriberState};
@@ -62,9 +63,24 @@ impl Contained {
         (existing(&lists.publishers), existing(&lists.subscribers))
     }
 
+    /// Returns what wait sets may wait for.
+    pub(crate) fn observed(&self) -> Observed {
+        let lists = self.lists.lock();
+        Observed {
+            topics: lists.topics.iter().map(|it| Weak::clone(&it.topic)).collect(),
+            publishers: lists.publishers.clone(),
+            subscribers: lists.subscribers.clone(),
+        }
+    }
+
     /// Forgets all entities, and returns them.
     fn take(&self) -> Lists {
         core::mem::take(&mut *self.lists.lock())
+    }
+
+    /// Forgets a topic that was closed.
+    pub(crate) fn remove_topic(&self, topic: &Arc<TopicState>) {
+        self.lists.lock().topics.retain(|it| !core::ptr::eq(it.topic.as_ptr(), Arc::as_ptr(topic)));
     }
 
     /// Returns whether a call waits for a topic.
@@ -87,6 +103,27 @@ impl Contained {
     fn filtered(&self, name: &str, type_id: TypeId) -> Option<Arc<FilterState>> {
         let filtered = existing(&self.lists.lock().filtered);
         filtered.into_iter().find(|it| it.name() == name && it.topic.type_id == type_id)
+    }
+
+    fn is_filtered(&self, topic: &Arc<TopicState>) -> bool {
+        let filtered = existing(&self.lists.lock().filtered);
+        filtered.iter().any(|it| Arc::ptr_eq(&it.topic, topic))
+    }
+}
+
+/// The entities of a participant that have status conditions.
+pub(crate) struct Observed {
+    topics: Vec<Weak<TopicState>>,
+    publishers: Vec<Weak<PublisherState>>,
+    subscribers: Vec<Weak<SubscriberState>>,
+}
+
+impl Observed {
+    /// Has wait sets look at their conditions again.
+    pub(crate) fn notify(&self) {
+        existing(&self.topics).iter().for_each(|it| it.observers.notify(Cause::News));
+        existing(&self.publishers).iter().for_each(|it| it.observers.notify(Cause::News));
+        existing(&self.subscribers).iter().for_each(|it| it.observers.notify(Cause::News));
     }
 }
 
@@ -119,6 +156,14 @@ impl Drop for Finder<'_> {
 }
 
 impl Driver {
+    /// Returns whether writers, readers or content-filtered topics use a topic.
+    pub(crate) fn is_used(&self, topic: &Arc<TopicState>) -> bool {
+        let table = self.routes.table();
+        table.writers.values().any(|writer| Arc::ptr_eq(&writer.topic, topic))
+            || table.readers.values().any(|reader| Arc::ptr_eq(&reader.topic, topic))
+            || self.state.contained.is_filtered(topic)
+    }
+
     /// Adds a topic, and wakes calls that wait for it.
     pub(crate) fn add_topic(&self, topic: &Arc<TopicState>) {
         let contained = &self.state.contained;
@@ -223,8 +268,9 @@ impl DomainParticipant {
     /// # Errors
     /// - [`DdsError::Timeout`]: there is none.
     /// - [`DdsError::PreconditionNotMet`]: this participant has the topic with another type.
-    /// - [`DdsError::BadParameter`] if the name is empty or longer than 256 bytes.
-    /// - [`DdsError::ThreadFailed`].
+    /// - [`DdsError::BadParameter`]: the name is empty, longer than 256 bytes, or contains a zero byte.
+    /// - [`DdsError::AlreadyDeleted`]: the participant was closed, also while the call waited.
+    /// - [`DdsError::ThreadFailed`]: the participant has failed.
     pub fn find_topic<T: DdsType>(&self, name: &str, timeout: Duration) -> Result<Topic<T>> {
         let driver = &self.handle.driver;
         driver.check()?;
@@ -237,7 +283,7 @@ impl DomainParticipant {
                 let is_remote = driver.discovery.look(|core| core.has_discovered_topic(name, T::TYPE_NAME));
                 is_remote.then_some(Ok(None))
             });
-            found.is_some() || driver.has_failed()
+            found.is_some() || driver.has_ended()
         };
         driver.wait_for_matches(clock::now() + timeout, is_done);
         driver.check()?;
@@ -272,7 +318,7 @@ impl DomainParticipant {
     /// let topic = participant.create_topic::<Position>("Positions")?;
     /// let fast = participant.create_contentfilteredtopic("FastPositions", &topic, "speed > %0", &["30.0"])?;
     /// if let Some(found) = participant.lookup_topicdescription::<Position>("FastPositions") {
-    ///     participant.create_subscriber().create_datareader(&found, DataReaderQos::default())?;
+    ///     participant.create_subscriber()?.create_datareader(&found, DataReaderQos::default())?;
     /// }
     /// # drop(fast);
     /// # Ok::<(), weir_dds::DdsError>(())
@@ -306,7 +352,7 @@ impl DomainParticipant {
     ///
     /// let participant = DomainParticipant::new(83, ParticipantSettings::default().interface("lo"))?;
     /// let topic = participant.create_topic::<Greeting>("Greetings")?;
-    /// let writer = participant.create_publisher().create_datawriter(&topic, Default::default())?;
+    /// let writer = participant.create_publisher()?.create_datawriter(&topic, Default::default())?;
     /// participant.delete_contained_entities()?;
     /// assert!(matches!(writer.write(&Greeting::default()), Err(DdsError::AlreadyDeleted(_))));
     /// # Ok::<(), weir_dds::DdsError>(())
@@ -315,12 +361,19 @@ impl DomainParticipant {
     /// # Errors
     /// The first of these; all are closed all the same:
     /// - [`DdsError::Timeout`]: a writer could not send its samples, or their end was not acknowledged in time.
+    /// - [`DdsError::AlreadyDeleted`]: the participant was closed, and its entities with it.
     /// - [`DdsError::ThreadFailed`]: the participant has failed.
     pub fn delete_contained_entities(&self) -> Result<()> {
+        let outcome = self.handle.driver.check();
+        outcome.and(self.close_contained())
+    }
+
+    /// Closes all that the participant has created. The first error of: a failure, the end of a writer.
+    pub(crate) fn close_contained(&self) -> Result<()> {
         let handle = &self.handle;
         let Lists { topics, publishers, subscribers, .. } = handle.driver.state.contained.take();
         topics.iter().filter_map(|it| it.topic.upgrade()).for_each(|topic| topic.close());
-        let mut outcome = handle.driver.check();
+        let mut outcome = handle.driver.check_failure();
         // Writers do not wait for readers that are closed.
         for state in existing(&subscribers) {
             outcome = outcome.and(Subscriber { handle: Arc::clone(handle), state }.close());

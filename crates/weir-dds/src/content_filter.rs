@@ -13,12 +13,25 @@ use crate::error::{DdsError, Result};
 use crate::topic::{Topic, TopicState};
 
 /// What a reader is created with: a [`Topic`], or a [`ContentFilteredTopic`] (DDS 1.4, 2.2.2.3.1).
+///
+/// ```no_run
+/// use weir_dds::{DataReader, DdsType, Subscriber, TopicDescription};
+///
+/// fn reader<T: DdsType>(of: &impl TopicDescription<T>, by: &Subscriber) -> weir_dds::Result<DataReader<T>> {
+///     by.create_datareader(of, by.default_datareader_qos())
+/// }
+/// ```
 pub trait TopicDescription<T>: sealed::Filtered<T> {
     /// Returns the name.
     fn name(&self) -> &str;
 
     /// Returns the name of the type.
     fn type_name(&self) -> &'static str;
+
+    /// Returns the topic: itself, or the one that a content-filtered topic selects from.
+    fn related_topic(&self) -> &Topic<T> {
+        self.topic()
+    }
 }
 
 /// A topic of which readers receive only the samples that meet a condition.
@@ -47,7 +60,7 @@ pub trait TopicDescription<T>: sealed::Filtered<T> {
 /// # let participant = DomainParticipant::new(0, ParticipantSettings::default())?;
 /// let topic = participant.create_topic::<Position>("Positions")?;
 /// let fast = participant.create_contentfilteredtopic("FastPositions", &topic, "speed > %0", &["30.0"])?;
-/// let reader = participant.create_subscriber().create_datareader(&fast, DataReaderQos::default())?;
+/// let reader = participant.create_subscriber()?.create_datareader(&fast, DataReaderQos::default())?;
 /// fast.set_expression_parameters(&["50.0"])?;
 /// # Ok::<(), weir_dds::DdsError>(())
 /// ```
@@ -142,16 +155,37 @@ impl<T> ContentFilteredTopic<T> {
     }
 
     /// Returns the topic whose samples are filtered.
+    ///
+    /// ```no_run
+    /// # use weir_dds::{ContentFilteredTopic, DdsType};
+    /// # fn f<T: DdsType>(filtered: &ContentFilteredTopic<T>) {
+    /// println!("samples of {}", filtered.related_topic().name());
+    /// # }
+    /// ```
     pub fn related_topic(&self) -> &Topic<T> {
         &self.topic
     }
 
     /// Returns the expression.
+    ///
+    /// ```no_run
+    /// # use weir_dds::{ContentFilteredTopic, DdsType};
+    /// # fn f<T: DdsType>(filtered: &ContentFilteredTopic<T>) {
+    /// println!("that meet {}", filtered.filter_expression());
+    /// # }
+    /// ```
     pub fn filter_expression(&self) -> &str {
         self.state.expression.text()
     }
 
     /// Returns the parameters, `%0` first.
+    ///
+    /// ```no_run
+    /// # use weir_dds::{ContentFilteredTopic, DdsType};
+    /// # fn f<T: DdsType>(filtered: &ContentFilteredTopic<T>) {
+    /// println!("with {:?}", filtered.expression_parameters());
+    /// # }
+    /// ```
     pub fn expression_parameters(&self) -> Vec<String> {
         self.state.bound.lock().parameters.clone()
     }

@@ -2,6 +2,7 @@
 
 pub(crate) mod asynchronous;
 pub(crate) mod conditions;
+pub(crate) mod iteration;
 pub(crate) mod listening;
 mod policies;
 mod query;
@@ -43,8 +44,8 @@ use crate::random;
 use crate::sample::{Sample, SampleSeq};
 use crate::stage_times::ReceiveTimes;
 use crate::status::{
-    DeadlineMissedStatus, IncompatibleQosStatus, LivelinessChangedStatus, MatchedStatus, SampleCountStatus,
-    SampleRejectedStatus,
+    DeadlineMissedStatus, IncompatibleQosStatus, LivelinessChangedStatus, SampleLostStatus,
+    SampleRejectedStatus, SubscriptionMatchedStatus,
 };
 use crate::subscriber::Subscriber;
 use crate::topic::Topic;
@@ -56,7 +57,8 @@ use crate::wait_strategy::WaitStrategy;
 /// `take` calls remove samples from the reader, `read` calls leave them there and mark them as
 /// read. None of them waits for data: [`DataReader::wait_for_data`] does. All of them first send
 /// the samples that the participant's writers hold back. A sample that cannot be decoded is returned
-/// with its [error](Sample::error), and counted in [`DataReader::sample_rejected_status`].
+/// with its [error](Sample::error), and counted in [`DataReader::sample_rejected_status`]. They have no other error:
+/// when the reader or its participant was closed or has failed, they return what had arrived before.
 ///
 /// This is a handle: clones refer to the same reader, which ends with the last of them, or when one of them is
 /// [closed](DataReader::close).
@@ -73,7 +75,7 @@ use crate::wait_strategy::WaitStrategy;
 /// # }
 /// # let participant = DomainParticipant::new(0, ParticipantSettings::default())?;
 /// # let topic = participant.create_topic::<Greeting>("Greetings")?;
-/// let subscriber = participant.create_subscriber();
+/// let subscriber = participant.create_subscriber()?;
 /// let reader = subscriber.create_datareader(&topic, DataReaderQos::default().reliable().keep_all())?;
 /// while reader.wait_for_data(Duration::from_secs(10)).is_ok() {
 ///     for sample in reader.take(100) {
@@ -90,6 +92,18 @@ pub struct DataReader<T> {
 }
 
 /// A reader whose sample type is not known to the compiler: see [`DataReader::typed`].
+///
+/// ```no_run
+/// use weir_dds::{AnyDataReader, SampleLostStatus, SubscriberListener};
+///
+/// struct Log;
+///
+/// impl SubscriberListener for Log {
+///     fn on_sample_lost(&self, reader: &AnyDataReader, status: SampleLostStatus) {
+///         eprintln!("{} of {} are lost", status.total_count, reader.topic_name());
+///     }
+/// }
+/// ```
 pub type AnyDataReader = DataReader<Untyped>;
 
 /// What the handles of a reader share.
@@ -259,7 +273,7 @@ impl<T: DdsType> DataReader<T> {
     /// ```
     ///
     /// # Errors
-    /// [`DdsError::Encoding`] if the type does not allow the key.
+    /// [`DdsError::Encoding`]: the type does not allow the key, such as a string longer than its bound.
     pub fn lookup_instance(&self, sample: &T) -> Result<Option<InstanceHandle>> {
         if !T::HAS_KEY {
             return Ok(None);
@@ -430,7 +444,8 @@ impl<T> DataReader<T> {
     ///
     /// # Errors
     /// - [`DdsError::Timeout`]: there is none.
-    /// - [`DdsError::AlreadyDeleted`]: there is none, and the reader was closed. A call that waits notices at its end.
+    /// - [`DdsError::AlreadyDeleted`]: there is none, and the reader, its subscriber or its participant was closed,
+    ///   also while the call waited.
     /// - [`DdsError::ThreadFailed`]: the participant has failed, and there is none. Returns without waiting for the
     ///   timeout.
     pub fn wait_for_data(&self, timeout: Duration) -> Result<()> {
@@ -491,7 +506,10 @@ impl<T> DataReader<T> {
     /// ```
     ///
     /// # Errors
-    /// [`DdsError::Timeout`]; [`DdsError::ThreadFailed`]: the participant has failed.
+    /// - [`DdsError::Timeout`]: some of it has not arrived.
+    /// - [`DdsError::AlreadyDeleted`]: the reader, its subscriber or its participant was closed, also while the call
+    ///   waited.
+    /// - [`DdsError::ThreadFailed`]: the participant has failed, also while the call waited.
     pub fn wait_for_historical_data(&self, timeout: Duration) -> Result<()> {
         let (driver, endpoint) = (self.inner.driver(), &self.inner.endpoint);
         driver.check()?;
@@ -520,11 +538,14 @@ impl<T> DataReader<T> {
     /// ```
     ///
     /// # Errors
-    /// [`DdsError::Timeout`].
-    pub fn wait_for_publications(&self, count: u32, timeout: Duration) -> Result<()> {
+    /// - [`DdsError::Timeout`]: fewer are. The text says how many.
+    /// - [`DdsError::AlreadyDeleted`]: the reader, its subscriber or its participant was closed, also while the call
+    ///   waited.
+    /// - [`DdsError::ThreadFailed`]: the participant has failed, also while the call waited.
+    pub fn wait_for_publications(&self, count: u64, timeout: Duration) -> Result<()> {
         let matched = &self.inner.endpoint.matched;
         let driver = self.inner.driver();
-        let is_over = || driver.has_failed() || self.inner.is_closed();
+        let is_over = || driver.has_ended() || self.inner.is_closed();
         let is_done = || is_over() || matched.lock().current_count >= count;
         let is_done = driver.wait_for_matches(clock::now() + timeout, is_done);
         driver.check()?;
@@ -548,10 +569,10 @@ impl<T> DataReader<T> {
     /// # Ok(())
     /// # }
     /// ```
-    pub fn subscription_matched_status(&self) -> MatchedStatus {
-        let status = self.inner.endpoint.matched.lock().read();
+    pub fn subscription_matched_status(&self) -> SubscriptionMatchedStatus {
+        let matches = self.inner.endpoint.matched.lock().read();
         self.inner.note_status_read();
-        status
+        matches.into()
     }
 
     /// Returns the handles of the matched writers (DDS 1.4, 2.2.2.5.3.34).
@@ -580,7 +601,7 @@ impl<T> DataReader<T> {
     /// # fn f<T: DdsType>(reader: &DataReader<T>) -> weir_dds::Result<()> {
     /// let status = reader.requested_incompatible_qos_status();
     /// for incompatible in &status.policies {
-    ///     println!("{}: {} writers offer less", incompatible.policy.name(), incompatible.count);
+    ///     println!("{}: {} writers offer less", incompatible.policy_id.name(), incompatible.count);
     /// }
     /// # Ok(())
     /// # }
@@ -604,9 +625,9 @@ impl<T> DataReader<T> {
     /// # }
     /// ```
     pub fn liveliness_changed_status(&self) -> LivelinessChangedStatus {
-        let status = self.inner.endpoint.core.lock().take_liveliness_changed();
+        let changed = self.inner.endpoint.core.lock().take_liveliness_changed();
         self.inner.note_status_read();
-        status
+        changed.into()
     }
 
     /// Returns which instances were not written within the requested deadline.
@@ -640,7 +661,7 @@ impl<T> DataReader<T> {
     /// # Ok(())
     /// # }
     /// ```
-    pub fn sample_lost_status(&self) -> SampleCountStatus {
+    pub fn sample_lost_status(&self) -> SampleLostStatus {
         let total = self.protocol_counters().samples_lost;
         let status = self.inner.endpoint.lost.lock().read(total);
         self.inner.note_status_read();
@@ -724,11 +745,27 @@ impl<T> DataReader<T> {
     }
 
     /// Returns the name of the topic.
+    ///
+    /// ```no_run
+    /// # use weir_dds::{DataReader, DdsType};
+    /// # fn f<T: DdsType + std::fmt::Debug>(reader: &DataReader<T>) -> weir_dds::Result<()> {
+    /// println!("reads {}", reader.topic_name());
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn topic_name(&self) -> &str {
         self.inner.endpoint.topic.name()
     }
 
     /// Returns the name of the sample type.
+    ///
+    /// ```no_run
+    /// # use weir_dds::{DataReader, DdsType};
+    /// # fn f<T: DdsType + std::fmt::Debug>(reader: &DataReader<T>) -> weir_dds::Result<()> {
+    /// assert_eq!(reader.type_name(), T::TYPE_NAME);
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn type_name(&self) -> &'static str {
         self.inner.type_name
     }
@@ -764,21 +801,46 @@ impl<T> DataReader<T> {
     /// [`DdsError::ThreadFailed`]: the participant has failed. The reader has ended all the same.
     pub fn close(&self) -> Result<()> {
         self.inner.close_for_all();
-        self.inner.driver().check()
+        self.inner.driver().check_failure()
     }
 
     /// Returns the reader's handle, as in
     /// [`DataWriter::matched_subscriptions`](crate::DataWriter::matched_subscriptions).
+    ///
+    /// ```no_run
+    /// # use weir_dds::{DataReader, DataWriter, DdsType};
+    /// # fn f<T: DdsType>(reader: &DataReader<T>, writer: &DataWriter<T>) {
+    /// if writer.matched_subscriptions().contains(&reader.instance_handle()) {
+    ///     println!("they are matched");
+    /// }
+    /// # }
+    /// ```
     pub fn instance_handle(&self) -> InstanceHandle {
         self.guid().into()
     }
 
     /// Returns the reader's GUID, which identifies it on the network.
+    ///
+    /// ```no_run
+    /// # use weir_dds::{DataReader, DdsType};
+    /// # fn f<T: DdsType + std::fmt::Debug>(reader: &DataReader<T>) -> weir_dds::Result<()> {
+    /// println!("this is reader {}", reader.guid());
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn guid(&self) -> Guid {
         self.inner.driver().guid(self.inner.endpoint.entity)
     }
 
     /// Returns the number of samples that can be taken.
+    ///
+    /// ```no_run
+    /// # use weir_dds::{DataReader, DdsType};
+    /// # fn f<T: DdsType + std::fmt::Debug>(reader: &DataReader<T>) -> weir_dds::Result<()> {
+    /// println!("{} samples can be taken", reader.available());
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn available(&self) -> usize {
         self.inner.endpoint.core.lock().available()
     }
@@ -787,6 +849,16 @@ impl<T> DataReader<T> {
     ///
     /// `None` before the first time, and unless
     /// [`ParticipantSettings::stage_times`](crate::ParticipantSettings::stage_times) is set.
+    ///
+    /// ```no_run
+    /// # use weir_dds::{DataReader, DdsType};
+    /// # fn f<T: DdsType + std::fmt::Debug>(reader: &DataReader<T>) -> weir_dds::Result<()> {
+    /// if let Some(times) = reader.last_receive_times() {
+    ///     println!("{} ns from the receive call to the reader", times.sorted_ns - times.returned_ns);
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn last_receive_times(&self) -> Option<ReceiveTimes> {
         *self.inner.endpoint.times.lock()
     }
@@ -794,16 +866,42 @@ impl<T> DataReader<T> {
     /// Returns the error that all calls with a result report since a thread of the engine panicked; `None` if none has.
     ///
     /// Samples that arrived before can still be taken.
+    ///
+    /// ```no_run
+    /// # use weir_dds::{DataReader, DdsType};
+    /// # fn f<T: DdsType + std::fmt::Debug>(reader: &DataReader<T>) -> weir_dds::Result<()> {
+    /// if let Some(error) = reader.failure() {
+    ///     eprintln!("{error}");
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn failure(&self) -> Option<DdsError> {
         self.inner.driver().failure()
     }
 
     /// Returns how many calls of the listener panicked. The panic hook has reported each on standard error.
+    ///
+    /// ```no_run
+    /// # use weir_dds::{DataReader, DdsType};
+    /// # fn f<T: DdsType + std::fmt::Debug>(reader: &DataReader<T>) -> weir_dds::Result<()> {
+    /// println!("{} calls of the listener panicked", reader.listener_panics());
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn listener_panics(&self) -> u64 {
         self.inner.endpoint.listener_panics.count()
     }
 
     /// Returns the protocol counters.
+    ///
+    /// ```no_run
+    /// # use weir_dds::{DataReader, DdsType};
+    /// # fn f<T: DdsType + std::fmt::Debug>(reader: &DataReader<T>) -> weir_dds::Result<()> {
+    /// println!("{:?}", reader.protocol_counters());
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn protocol_counters(&self) -> ReaderCounters {
         self.inner.endpoint.core.lock().counters()
     }

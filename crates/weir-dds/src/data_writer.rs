@@ -53,7 +53,8 @@ use crate::qos::{DataWriterQos, PublishMode};
 use crate::random;
 use crate::stage_times::SendTimes;
 use crate::status::{
-    DeadlineMissedStatus, IncompatibleQosStatus, LivelinessLostStatus, MatchedStatus, ReaderInactivityStatus,
+    DeadlineMissedStatus, IncompatibleQosStatus, LivelinessLostStatus, PublicationMatchedStatus,
+    ReaderInactivityStatus,
 };
 use crate::topic::Topic;
 use crate::upper_listeners::Untyped;
@@ -74,7 +75,7 @@ use crate::upper_listeners::Untyped;
 /// # }
 /// # let participant = DomainParticipant::new(0, ParticipantSettings::default())?;
 /// # let topic = participant.create_topic::<Greeting>("Greetings")?;
-/// let publisher = participant.create_publisher();
+/// let publisher = participant.create_publisher()?;
 /// let writer = publisher.create_datawriter(&topic, DataWriterQos::default().keep_last(10))?;
 /// writer.write(&Greeting { text: "hello".into() })?;
 /// # Ok::<(), weir_dds::DdsError>(())
@@ -85,6 +86,18 @@ pub struct DataWriter<T> {
 }
 
 /// A writer whose sample type is not known to the compiler: see [`DataWriter::typed`].
+///
+/// ```no_run
+/// use weir_dds::{AnyDataWriter, DomainParticipantListener, OfferedDeadlineMissedStatus};
+///
+/// struct Log;
+///
+/// impl DomainParticipantListener for Log {
+///     fn on_offered_deadline_missed(&self, writer: &AnyDataWriter, _: OfferedDeadlineMissedStatus) {
+///         eprintln!("write {} more often", writer.topic_name());
+///     }
+/// }
+/// ```
 pub type AnyDataWriter = DataWriter<Untyped>;
 
 impl<T: DdsType> DataWriter<T> {
@@ -185,12 +198,15 @@ impl<T: DdsType> DataWriter<T> {
     /// ```
     ///
     /// # Errors
-    /// - [`DdsError::Timeout`]: no room in time; the sample was not written.
-    /// - [`DdsError::OutOfResources`]: a limit of [`ResourceLimits`](crate::ResourceLimits) is
+    /// The sample was not written then:
+    /// - [`DdsError::Timeout`]: no room within `max_blocking_time`. The text names the reader that is furthest behind.
+    /// - [`DdsError::OutOfResources`]: a limit of [`ResourceLimits`](crate::ResourceLimits) or of the limits table is
     ///   reached and waiting would not help. There is one instance too many, or samples kept for
     ///   late readers fill the history.
-    /// - [`DdsError::BadParameter`]: the sample is longer than 1 GiB or than `max_bytes`.
-    /// - [`DdsError::Encoding`]: the type does not allow the value.
+    /// - [`DdsError::BadParameter`]: the sample is longer than 1 GiB, than `max_bytes` or than the limits table allows.
+    /// - [`DdsError::Encoding`]: the type does not allow the value, such as a string longer than its bound.
+    /// - [`DdsError::NotEnabled`]: the writer is not [enabled](DataWriter::enable) yet.
+    /// - [`DdsError::AlreadyDeleted`]: the writer, its publisher or its participant was closed.
     /// - [`DdsError::ThreadFailed`]: the participant has failed.
     #[inline]
     pub fn write(&self, sample: &T) -> Result<()> {
@@ -218,7 +234,7 @@ impl<T: DdsType> DataWriter<T> {
     /// ```
     ///
     /// # Errors
-    /// As [`DataWriter::write`].
+    /// As [`DataWriter::write`]; [`DdsError::BadParameter`] also if the timestamp is before 1970 or after 2106.
     pub fn write_w_timestamp(&self, sample: &T, timestamp: SystemTime) -> Result<()> {
         self.write_at(sample, Some(timestamp_of(timestamp)?))
     }
@@ -282,10 +298,12 @@ impl<T> DataWriter<T> {
     /// ```
     ///
     /// # Errors
-    /// [`DdsError::Timeout`], naming the reader that is furthest behind.
+    /// - [`DdsError::Timeout`]: not all have. The text names the reader that is furthest behind.
+    /// - [`DdsError::AlreadyDeleted`]: the writer, its publisher or its participant was closed.
+    /// - [`DdsError::ThreadFailed`]: the participant has failed, also while the call waited.
     pub fn wait_for_acknowledgments(&self, timeout: Duration) -> Result<()> {
         let inner = &*self.inner;
-        inner.driver().check()?;
+        inner.check()?;
         let lane = &inner.endpoint.lane;
         let mut turn = lane.turn();
         turn.core.request_acknowledgement();
@@ -330,11 +348,13 @@ impl<T> DataWriter<T> {
     /// ```
     ///
     /// # Errors
-    /// [`DdsError::Timeout`].
+    /// - [`DdsError::Timeout`]: some are left.
+    /// - [`DdsError::AlreadyDeleted`]: the writer, its publisher or its participant was closed.
+    /// - [`DdsError::ThreadFailed`]: the participant has failed, also while the call waited.
     pub fn wait_for_asynchronous_publishing(&self, timeout: Duration) -> Result<()> {
         let inner = &*self.inner;
         let lane = &inner.endpoint.lane;
-        inner.driver().check()?;
+        inner.check()?;
         let Some(publishing) = &lane.publishing else { return Ok(()) };
         let turn = lane.turn();
         let last = turn.core.last_sequence_number();
@@ -366,11 +386,14 @@ impl<T> DataWriter<T> {
     /// ```
     ///
     /// # Errors
-    /// [`DdsError::Timeout`].
-    pub fn wait_for_subscriptions(&self, count: u32, timeout: Duration) -> Result<()> {
+    /// - [`DdsError::Timeout`]: fewer are. The text says how many.
+    /// - [`DdsError::AlreadyDeleted`]: the writer, its publisher or its participant was closed, also while the call
+    ///   waited.
+    /// - [`DdsError::ThreadFailed`]: the participant has failed, also while the call waited.
+    pub fn wait_for_subscriptions(&self, count: u64, timeout: Duration) -> Result<()> {
         let matched = &self.inner.endpoint.matched;
         let driver = self.inner.driver();
-        let is_over = || driver.has_failed() || self.inner.is_closed();
+        let is_over = || driver.has_ended() || self.inner.is_closed();
         let is_done = || is_over() || matched.lock().current_count >= count;
         let is_done = driver.wait_for_matches(clock::now() + timeout, is_done);
         driver.check()?;
@@ -394,10 +417,10 @@ impl<T> DataWriter<T> {
     /// # Ok(())
     /// # }
     /// ```
-    pub fn publication_matched_status(&self) -> MatchedStatus {
-        let status = self.inner.endpoint.matched.lock().read();
+    pub fn publication_matched_status(&self) -> PublicationMatchedStatus {
+        let matches = self.inner.endpoint.matched.lock().read();
         self.inner.note_status_read();
-        status
+        matches.into()
     }
 
     /// Returns the handles of the matched readers (DDS 1.4, 2.2.2.4.2.23).
@@ -424,7 +447,7 @@ impl<T> DataWriter<T> {
     /// # fn f<T: DdsType>(writer: &DataWriter<T>) -> weir_dds::Result<()> {
     /// let status = writer.offered_incompatible_qos_status();
     /// for incompatible in &status.policies {
-    ///     println!("{}: {} readers request more", incompatible.policy.name(), incompatible.count);
+    ///     println!("{}: {} readers request more", incompatible.policy_id.name(), incompatible.count);
     /// }
     /// # Ok(())
     /// # }
@@ -484,7 +507,7 @@ impl<T> DataWriter<T> {
         let endpoint = &self.inner.endpoint;
         let (total, current) = {
             let core = endpoint.lane.core();
-            (core.counters().readers_stalled, core.inactive_readers().count() as u32)
+            (core.counters().readers_stalled, core.inactive_readers().count() as u64)
         };
         endpoint.inactivity.lock().read(total, current)
     }
@@ -492,6 +515,16 @@ impl<T> DataWriter<T> {
     /// Returns the handles of the readers that the writer does not wait for because they stopped acknowledging.
     ///
     /// See [`DataWriterQos::reader_inactivity`](crate::DataWriterQos::reader_inactivity()).
+    ///
+    /// ```no_run
+    /// # use weir_dds::{DataWriter, DdsType};
+    /// # fn f<T: DdsType>(writer: &DataWriter<T>, sample: &T) -> weir_dds::Result<()> {
+    /// for reader in writer.inactive_subscriptions() {
+    ///     println!("{reader} does not answer");
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn inactive_subscriptions(&self) -> Vec<InstanceHandle> {
         self.inner.endpoint.lane.core().inactive_readers().map(InstanceHandle::from).collect()
     }
@@ -517,10 +550,11 @@ impl<T> DataWriter<T> {
     /// ```
     ///
     /// # Errors
-    /// [`DdsError::ThreadFailed`]: the participant has failed.
+    /// - [`DdsError::AlreadyDeleted`]: the writer, its publisher or its participant was closed.
+    /// - [`DdsError::ThreadFailed`]: the participant has failed.
     pub fn assert_liveliness(&self) -> Result<()> {
         let inner = &*self.inner;
-        inner.driver().check()?;
+        inner.check()?;
         let now = clock::now();
         match inner.endpoint.assertions.kind() {
             LivelinessKind::Automatic => return Ok(()),
@@ -536,11 +570,29 @@ impl<T> DataWriter<T> {
     }
 
     /// Returns the error that all calls report since a thread of the engine panicked; `None` if none has.
+    ///
+    /// ```no_run
+    /// # use weir_dds::{DataWriter, DdsType};
+    /// # fn f<T: DdsType>(writer: &DataWriter<T>, sample: &T) -> weir_dds::Result<()> {
+    /// if let Some(error) = writer.failure() {
+    ///     eprintln!("{error}");
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn failure(&self) -> Option<DdsError> {
         self.inner.driver().failure()
     }
 
     /// Returns how many calls of the listener panicked. The panic hook has reported each on standard error.
+    ///
+    /// ```no_run
+    /// # use weir_dds::{DataWriter, DdsType};
+    /// # fn f<T: DdsType>(writer: &DataWriter<T>, sample: &T) -> weir_dds::Result<()> {
+    /// println!("{} calls of the listener panicked", writer.listener_panics());
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn listener_panics(&self) -> u64 {
         self.inner.endpoint.listener_panics.count()
     }
@@ -571,21 +623,55 @@ impl<T> DataWriter<T> {
     }
 
     /// Returns the same writer with its sample type; `None` if it is another one.
+    ///
+    /// ```no_run
+    /// # use weir_dds::{AnyDataWriter, DdsType};
+    /// # fn f<T: DdsType>(writer: &AnyDataWriter, sample: &T) -> weir_dds::Result<()> {
+    /// if let Some(writer) = writer.typed::<T>() {
+    ///     writer.write(sample)?;
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn typed<U: 'static>(&self) -> Option<DataWriter<U>> {
         (self.inner.type_id == TypeId::of::<U>()).then(|| DataWriter::of(Arc::clone(&self.inner)))
     }
 
     /// Returns the name of the topic.
+    ///
+    /// ```no_run
+    /// # use weir_dds::{DataWriter, DdsType};
+    /// # fn f<T: DdsType>(writer: &DataWriter<T>, sample: &T) -> weir_dds::Result<()> {
+    /// println!("writes {}", writer.topic_name());
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn topic_name(&self) -> &str {
         self.inner.endpoint.topic.name()
     }
 
     /// Returns the name of the sample type.
+    ///
+    /// ```no_run
+    /// # use weir_dds::{DataWriter, DdsType};
+    /// # fn f<T: DdsType>(writer: &DataWriter<T>, sample: &T) -> weir_dds::Result<()> {
+    /// assert_eq!(writer.type_name(), T::TYPE_NAME);
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn type_name(&self) -> &'static str {
         self.inner.type_name
     }
 
     /// Returns the publisher.
+    ///
+    /// ```no_run
+    /// # use weir_dds::{DataWriter, DdsType};
+    /// # fn f<T: DdsType>(writer: &DataWriter<T>, sample: &T) -> weir_dds::Result<()> {
+    /// println!("{:?}", writer.publisher().get_qos().partition);
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn publisher(&self) -> Publisher {
         let Inner { handle, endpoint, .. } = &*self.inner;
         Publisher { handle: Arc::clone(handle), state: Arc::clone(&endpoint.group) }
@@ -626,16 +712,44 @@ impl<T> DataWriter<T> {
     }
 
     /// Returns the writer's handle, as in [`SampleInfo::publication_handle`](crate::SampleInfo::publication_handle).
+    ///
+    /// ```no_run
+    /// # use weir_dds::{DataReader, DataWriter, DdsType};
+    /// # fn f<T: DdsType>(writer: &DataWriter<T>, reader: &DataReader<T>) {
+    /// for sample in reader.take(100) {
+    ///     if sample.info.publication_handle != writer.instance_handle() {
+    ///         println!("from another writer");
+    ///     }
+    /// }
+    /// # }
+    /// ```
     pub fn instance_handle(&self) -> InstanceHandle {
         self.guid().into()
     }
 
     /// Returns the writer's GUID, which identifies it on the network.
+    ///
+    /// ```no_run
+    /// # use weir_dds::{DataWriter, DdsType};
+    /// # fn f<T: DdsType>(writer: &DataWriter<T>, sample: &T) -> weir_dds::Result<()> {
+    /// println!("this is writer {}", writer.guid());
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn guid(&self) -> Guid {
         self.inner.driver().guid(self.inner.endpoint.entity)
     }
 
     /// Returns the sequence number of the last sample; 0 before the first.
+    ///
+    /// ```no_run
+    /// # use weir_dds::{DataWriter, DdsType};
+    /// # fn f<T: DdsType>(writer: &DataWriter<T>, sample: &T) -> weir_dds::Result<()> {
+    /// writer.write(sample)?;
+    /// println!("wrote sample {}", writer.last_sequence_number().0);
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn last_sequence_number(&self) -> SequenceNumber {
         self.inner.endpoint.lane.core().last_sequence_number()
     }
@@ -691,6 +805,14 @@ impl<T> DataWriter<T> {
     }
 
     /// Returns the protocol counters.
+    ///
+    /// ```no_run
+    /// # use weir_dds::{DataWriter, DdsType};
+    /// # fn f<T: DdsType>(writer: &DataWriter<T>, sample: &T) -> weir_dds::Result<()> {
+    /// println!("{:?}", writer.protocol_counters());
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn protocol_counters(&self) -> WriterCounters {
         self.inner.endpoint.lane.core().counters()
     }

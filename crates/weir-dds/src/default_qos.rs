@@ -50,6 +50,15 @@ impl DomainParticipant {
     }
 
     /// Returns the QoS of topics that are created without QoS (DDS 1.4, 2.2.2.2.1.25).
+    ///
+    /// ```no_run
+    /// # use weir_dds::DomainParticipant;
+    /// # fn f(participant: &DomainParticipant) -> weir_dds::Result<()> {
+    /// let qos = participant.default_topic_qos().reliable();
+    /// participant.set_default_topic_qos(qos)?;
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn default_topic_qos(&self) -> TopicQos {
         self.handle.driver.state.default_qos.lock().topic.clone()
     }
@@ -64,7 +73,7 @@ impl DomainParticipant {
     ///
     /// # let participant = DomainParticipant::new(0, ParticipantSettings::default())?;
     /// participant.set_default_publisher_qos(PublisherQos::default().partition(["north"]))?;
-    /// assert_eq!(participant.create_publisher().get_qos().partition, ["north"]);
+    /// assert_eq!(participant.create_publisher()?.get_qos().partition, ["north"]);
     /// # Ok::<(), weir_dds::DdsError>(())
     /// ```
     ///
@@ -78,6 +87,15 @@ impl DomainParticipant {
     }
 
     /// Returns the QoS of publishers that are created without QoS (DDS 1.4, 2.2.2.2.1.21).
+    ///
+    /// ```no_run
+    /// # use weir_dds::DomainParticipant;
+    /// # fn f(participant: &DomainParticipant) -> weir_dds::Result<()> {
+    /// let qos = participant.default_publisher_qos().partition(["north"]);
+    /// let publisher = participant.create_publisher_with_qos(qos)?;
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn default_publisher_qos(&self) -> PublisherQos {
         self.handle.driver.state.default_qos.lock().publisher.clone()
     }
@@ -92,7 +110,7 @@ impl DomainParticipant {
     ///
     /// # let participant = DomainParticipant::new(0, ParticipantSettings::default())?;
     /// participant.set_default_subscriber_qos(SubscriberQos::default().partition(["north", "south"]))?;
-    /// assert_eq!(participant.create_subscriber().get_qos().partition.len(), 2);
+    /// assert_eq!(participant.create_subscriber()?.get_qos().partition.len(), 2);
     /// # Ok::<(), weir_dds::DdsError>(())
     /// ```
     ///
@@ -105,6 +123,15 @@ impl DomainParticipant {
     }
 
     /// Returns the QoS of subscribers that are created without QoS (DDS 1.4, 2.2.2.2.1.23).
+    ///
+    /// ```no_run
+    /// # use weir_dds::DomainParticipant;
+    /// # fn f(participant: &DomainParticipant) -> weir_dds::Result<()> {
+    /// let qos = participant.default_subscriber_qos().partition(["north"]);
+    /// let subscriber = participant.create_subscriber_with_qos(qos)?;
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn default_subscriber_qos(&self) -> SubscriberQos {
         self.handle.driver.state.default_qos.lock().subscriber.clone()
     }
@@ -139,6 +166,14 @@ impl Publisher {
     /// [`DataWriterQos::default`] at first.
     ///
     /// [`create_datawriter`](Self::create_datawriter) does not apply it: pass it, changed as the writer needs it.
+    ///
+    /// ```no_run
+    /// # use weir_dds::{DdsType, Publisher, Topic};
+    /// # fn f<T: DdsType>(publisher: &Publisher, topic: &Topic<T>) -> weir_dds::Result<()> {
+    /// let writer = publisher.create_datawriter(topic, publisher.default_datawriter_qos())?;
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn default_datawriter_qos(&self) -> DataWriterQos {
         self.state.default_qos.lock().clone()
     }
@@ -173,6 +208,14 @@ impl Subscriber {
     /// [`DataReaderQos::default`] at first.
     ///
     /// [`create_datareader`](Self::create_datareader) does not apply it: pass it, changed as the reader needs it.
+    ///
+    /// ```no_run
+    /// # use weir_dds::{DdsType, Subscriber, Topic};
+    /// # fn f<T: DdsType>(subscriber: &Subscriber, topic: &Topic<T>) -> weir_dds::Result<()> {
+    /// let reader = subscriber.create_datareader(topic, subscriber.default_datareader_qos())?;
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn default_datareader_qos(&self) -> DataReaderQos {
         self.state.default_qos.lock().clone()
     }

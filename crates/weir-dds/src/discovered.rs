@@ -32,7 +32,9 @@ impl DomainParticipant {
     /// ```
     ///
     /// # Errors
-    /// [`DdsError::ThreadFailed`]: the participant has failed.
+    /// - [`DdsError::Network`]: the kernel returns no random numbers.
+    /// - [`DdsError::AlreadyDeleted`]: the participant was closed.
+    /// - [`DdsError::ThreadFailed`]: the participant has failed.
     pub fn builtin_subscriber(&self) -> Result<BuiltinSubscriber> {
         BuiltinSubscriber::of(&self.handle)
     }
@@ -85,12 +87,22 @@ impl DomainParticipant {
     /// ```
     ///
     /// # Errors
-    /// [`DdsError::OutOfResources`] if 65 536 entities are ignored already; [`DdsError::ThreadFailed`].
+    /// - [`DdsError::OutOfResources`]: 65 536 entities are ignored already.
+    /// - [`DdsError::AlreadyDeleted`]: the participant was closed.
+    /// - [`DdsError::ThreadFailed`]: the participant has failed.
     pub fn ignore_participant(&self, participant: Guid) -> Result<()> {
         self.ignore(|core, now| core.ignore_participant(now, participant.prefix))
     }
 
     /// Ignores a writer from now on, as if it did not exist. Existing matches end.
+    ///
+    /// ```no_run
+    /// # use weir_dds::{DomainParticipant, PublicationBuiltinTopicData};
+    /// # fn f(participant: &DomainParticipant, unwanted: &PublicationBuiltinTopicData) -> weir_dds::Result<()> {
+    /// participant.ignore_publication(unwanted.key)?;
+    /// # Ok(())
+    /// # }
+    /// ```
     ///
     /// # Errors
     /// As [`DomainParticipant::ignore_participant`]; [`DdsError::BadParameter`] if it is no writer.
@@ -104,6 +116,14 @@ impl DomainParticipant {
     }
 
     /// Ignores a reader from now on, as if it did not exist. Existing matches end.
+    ///
+    /// ```no_run
+    /// # use weir_dds::{DomainParticipant, SubscriptionBuiltinTopicData};
+    /// # fn f(participant: &DomainParticipant, unwanted: &SubscriptionBuiltinTopicData) -> weir_dds::Result<()> {
+    /// participant.ignore_subscription(unwanted.key)?;
+    /// # Ok(())
+    /// # }
+    /// ```
     ///
     /// # Errors
     /// As [`DomainParticipant::ignore_participant`]; [`DdsError::BadParameter`] if it is no reader.
@@ -143,6 +163,14 @@ impl DomainParticipant {
     }
 
     /// Returns the participant's GUID.
+    ///
+    /// ```no_run
+    /// # use weir_dds::DomainParticipant;
+    /// # fn f(participant: &DomainParticipant) -> weir_dds::Result<()> {
+    /// println!("this is {}", participant.guid());
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn guid(&self) -> Guid {
         self.handle.driver.guid(EntityId::PARTICIPANT)
     }
@@ -165,6 +193,15 @@ impl DomainParticipant {
     }
 
     /// Returns the time that samples written now would be stamped with.
+    ///
+    /// ```no_run
+    /// # use weir_dds::DomainParticipant;
+    /// # fn f(participant: &DomainParticipant) -> weir_dds::Result<()> {
+    /// let sent_for = participant.current_time().duration_since(std::time::SystemTime::UNIX_EPOCH);
+    /// println!("{sent_for:?}");
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn current_time(&self) -> SystemTime {
         let nanos = self.handle.driver.wall_clock.timestamp(crate::clock::now()).to_unix_nanos();
         SystemTime::UNIX_EPOCH + std::time::Duration::from_nanos(nanos)

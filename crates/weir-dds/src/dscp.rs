@@ -34,6 +34,12 @@ pub enum DscpMapping {
 
 impl DscpMapping {
     /// Returns the code point of a priority, 0 to 63.
+    ///
+    /// ```
+    /// use weir_dds::DscpMapping;
+    ///
+    /// assert_eq!(DscpMapping::Steps(vec![(10, 34)]).dscp(12), 34);
+    /// ```
     pub fn dscp(&self, priority: i32) -> u8 {
         match self {
             Self::Off => 0,

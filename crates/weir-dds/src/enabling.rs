@@ -33,7 +33,7 @@ impl DomainParticipant {
     /// # }
     /// let participant = DomainParticipant::new(0, ParticipantSettings::default().autoenable(false))?;
     /// let topic = participant.create_topic::<Greeting>("Greetings")?;
-    /// let writer = participant.create_publisher().create_datawriter(&topic, Default::default())?;
+    /// let writer = participant.create_publisher()?.create_datawriter(&topic, Default::default())?;
     /// participant.enable()?;
     /// assert!(writer.is_enabled());
     /// # Ok::<(), weir_dds::DdsError>(())
@@ -41,7 +41,8 @@ impl DomainParticipant {
     ///
     /// # Errors
     /// As [`Publisher::enable`] and [`Subscriber::enable`], of the first one that cannot be enabled. The others are
-    /// enabled all the same, and so is the participant. [`DdsError::ThreadFailed`].
+    /// enabled all the same, and so is the participant. [`DdsError::AlreadyDeleted`]: the participant was closed.
+    /// [`DdsError::ThreadFailed`]: the participant has failed.
     pub fn enable(&self) -> Result<()> {
         let driver = &self.handle.driver;
         driver.check()?;
@@ -70,6 +71,14 @@ impl DomainParticipant {
     }
 
     /// Returns whether the participant is enabled.
+    ///
+    /// ```no_run
+    /// # use weir_dds::DomainParticipant;
+    /// # fn f(participant: &DomainParticipant) -> weir_dds::Result<()> {
+    /// assert!(participant.is_enabled());
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn is_enabled(&self) -> bool {
         self.handle.driver.state.is_enabled()
     }
@@ -143,7 +152,7 @@ mod tests {
         let driver = &participant.handle.driver;
         let topic = participant.create_topic::<Number>("numbers").unwrap();
         let qos = SubscriberQos::default().autoenable_created_entities(false);
-        let subscriber = participant.create_subscriber_with_qos(qos);
+        let subscriber = participant.create_subscriber_with_qos(qos).unwrap();
         let reader = subscriber.create_datareader(&topic, DataReaderQos::default()).unwrap();
         let inner = reader.inner();
         let outcome = enabled_beside(
@@ -153,7 +162,7 @@ mod tests {
         );
         assert!(matches!(outcome, Err(DdsError::AlreadyDeleted(_))), "{outcome:?}");
         let qos = PublisherQos::default().autoenable_created_entities(false);
-        let publisher = participant.create_publisher_with_qos(qos);
+        let publisher = participant.create_publisher_with_qos(qos).unwrap();
         let writer = publisher.create_datawriter(&topic, DataWriterQos::default()).unwrap();
         let inner = writer.inner();
         let outcome = enabled_beside(

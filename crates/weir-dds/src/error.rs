@@ -3,6 +3,16 @@
 use std::io;
 
 /// Result of the engine's calls.
+///
+/// ```
+/// use weir_dds::{DomainParticipant, ParticipantSettings};
+///
+/// fn join() -> weir_dds::Result<DomainParticipant> {
+///     DomainParticipant::new(83, ParticipantSettings::from_environment()?.interface("lo"))
+/// }
+/// # join().map(drop)?;
+/// # Ok::<(), weir_dds::DdsError>(())
+/// ```
 pub type Result<T> = std::result::Result<T, DdsError>;
 
 /// The reason why a call failed (DDS 1.4, 2.2.1.1, `ReturnCode_t`).
@@ -47,7 +57,7 @@ pub enum DdsError {
     /// The entity is not enabled yet (`RETCODE_NOT_ENABLED`): see [`EntityFactory`](crate::EntityFactory).
     #[error("the {0} is not enabled: call its method `enable` first")]
     NotEnabled(&'static str),
-    /// A standard policy is not implemented (`RETCODE_UNSUPPORTED`).
+    /// A standard policy or IPv6 is not implemented (`RETCODE_UNSUPPORTED`).
     #[error("{0}")]
     Unsupported(String),
     /// The entity was closed (`RETCODE_ALREADY_DELETED`).

@@ -64,7 +64,7 @@ impl Publisher {
     ///
     /// # let settings = ParticipantSettings::default().interface("lo").without_threads();
     /// # let participant = DomainParticipant::new(83, settings)?;
-    /// let publisher = participant.create_publisher();
+    /// let publisher = participant.create_publisher()?;
     /// let wait_set = WaitSet::new();
     /// wait_set.attach_condition(&publisher.status_condition());
     /// assert!(wait_set.active().is_empty());

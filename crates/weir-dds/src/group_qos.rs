@@ -58,6 +58,15 @@ macro_rules! fluent {
             ///
             /// A subscriber that requests more than a publisher offers does not match: a wider scope, or a flag that
             /// the publisher does not have.
+            ///
+            /// ```
+            /// use weir_dds::{Presentation, PresentationScope, PublisherQos};
+            ///
+            /// let presentation =
+            ///     Presentation { scope: PresentationScope::Topic, coherent_access: true, ordered_access: false };
+            /// let qos = PublisherQos::default().presentation(presentation);
+            /// # let _ = qos;
+            /// ```
             #[must_use]
             pub fn presentation(mut self, presentation: Presentation) -> Self {
                 self.presentation = presentation;
@@ -70,6 +79,13 @@ macro_rules! fluent {
             /// [`Publisher::begin_coherent_changes`](crate::Publisher::begin_coherent_changes) and
             /// [`Publisher::end_coherent_changes`](crate::Publisher::end_coherent_changes) form a set. With the scopes
             /// INSTANCE and TOPIC, the changes of each writer do; with GROUP, those of all writers of the publisher.
+            ///
+            /// ```
+            /// use weir_dds::{PresentationScope, SubscriberQos};
+            ///
+            /// let qos = SubscriberQos::default().coherent_access(PresentationScope::Group);
+            /// assert!(qos.presentation.coherent_access);
+            /// ```
             #[must_use]
             pub fn coherent_access(mut self, scope: PresentationScope) -> Self {
                 self.presentation.coherent_access = true;
@@ -81,6 +97,13 @@ macro_rules! fluent {
             ///
             /// INSTANCE: of the changes of each instance, which follow each other. TOPIC: of the changes of a writer.
             /// GROUP: of the changes of all writers of a publisher.
+            ///
+            /// ```
+            /// use weir_dds::{PresentationScope, SubscriberQos};
+            ///
+            /// let qos = SubscriberQos::default().ordered_access(PresentationScope::Group);
+            /// assert!(qos.presentation.ordered_access);
+            /// ```
             #[must_use]
             pub fn ordered_access(mut self, scope: PresentationScope) -> Self {
                 self.presentation.ordered_access = true;
@@ -89,6 +112,12 @@ macro_rules! fluent {
             }
 
             /// Sets the partitions; names are patterns as in `fnmatch(3)` (PARTITION, DDS 1.4, 2.2.3.13).
+            ///
+            /// ```
+            /// use weir_dds::SubscriberQos;
+            ///
+            /// assert_eq!(SubscriberQos::default().partition(["north", "south"]).partition.len(), 2);
+            /// ```
             #[must_use]
             pub fn partition(mut self, names: impl IntoIterator<Item = impl Into<String>>) -> Self {
                 self.partition = names.into_iter().map(Into::into).collect();
@@ -96,6 +125,12 @@ macro_rules! fluent {
             }
 
             /// Sets the bytes for applications that discover the writers or readers; none by default.
+            ///
+            /// ```
+            /// use weir_dds::PublisherQos;
+            ///
+            /// assert_eq!(PublisherQos::default().group_data(*b"calibrated").group_data, b"calibrated");
+            /// ```
             #[must_use]
             pub fn group_data(mut self, bytes: impl Into<Vec<u8>>) -> Self {
                 self.group_data = bytes.into();
@@ -103,6 +138,13 @@ macro_rules! fluent {
             }
 
             /// Sets whether writers or readers are enabled when they are created; `true` by default.
+            ///
+            /// ```
+            /// use weir_dds::PublisherQos;
+            ///
+            /// let qos = PublisherQos::default().autoenable_created_entities(false);
+            /// assert!(!qos.entity_factory.autoenable_created_entities);
+            /// ```
             #[must_use]
             pub fn autoenable_created_entities(mut self, autoenable: bool) -> Self {
                 self.entity_factory.autoenable_created_entities = autoenable;

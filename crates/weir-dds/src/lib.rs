@@ -17,9 +17,9 @@
 //!
 //! let participant = DomainParticipant::new(87, ParticipantSettings::default().interface("lo"))?;
 //! let topic = participant.create_topic::<Temperature>("Temperatures")?;
-//! let writer = participant.create_publisher().create_datawriter(&topic, DataWriterQos::default().keep_all())?;
+//! let writer = participant.create_publisher()?.create_datawriter(&topic, DataWriterQos::default().keep_all())?;
 //! let reader =
-//!     participant.create_subscriber().create_datareader(&topic, DataReaderQos::default().reliable().keep_all())?;
+//!     participant.create_subscriber()?.create_datareader(&topic, DataReaderQos::default().reliable().keep_all())?;
 //!
 //! writer.wait_for_subscriptions(1, Duration::from_secs(10))?;
 //! writer.write(&Temperature { sensor: 1, celsius: 21.5 })?;
@@ -44,6 +44,8 @@
 //! - After warm-up, nothing is allocated per sample ([`DataReader::take_into`],
 //!   [`DataReader::take_next_sample`]).
 
+mod addresses;
+mod announced_qos;
 mod builtin_subscriber;
 mod builtin_topics;
 mod clock;
@@ -90,11 +92,11 @@ pub use weir_cdr as cdr;
 pub use weir_cdr::{Bytes, DdsType};
 pub use weir_rtps::budget;
 pub use weir_rtps::limits::{EndpointLimits, Limits};
-pub use weir_rtps::qos::Qos;
 pub use weir_rtps::reader::ReaderCounters;
 pub use weir_rtps::writer::WriterCounters;
 pub use weir_wire::{Guid, GuidPrefix, SequenceNumber, VendorId};
 
+pub use announced_qos::AnnouncedQos;
 pub use builtin_subscriber::BuiltinSubscriber;
 pub use builtin_topics::{
     ParticipantBuiltinTopicData, PublicationBuiltinTopicData, SubscriptionBuiltinTopicData,
@@ -105,6 +107,7 @@ pub use contained::FoundTopic;
 pub use content_filter::{ContentFilteredTopic, TopicDescription};
 pub use data_reader::asynchronous::SampleStream;
 pub use data_reader::conditions::ReadCondition;
+pub use data_reader::iteration::SampleIter;
 pub use data_reader::selection::Selection;
 pub use data_reader::serialized::SerializedSample;
 pub use data_reader::{AnyDataReader, DataReader};
@@ -138,9 +141,11 @@ pub use settings::{ParticipantSettings, Peer, SOCKET_BUFFER_BYTES, domain_id_fro
 pub use stage_times::{ReceiveTimes, SendTimes};
 pub use static_discovery::{StaticDiscovery, StaticDiscoveryError};
 pub use status::{
-    DeadlineMissedStatus, IncompatibleQosStatus, InconsistentTopicStatus, LivelinessChangedStatus,
-    LivelinessLostStatus, MatchedStatus, QosPolicyCount, ReaderInactivityStatus, SampleCountStatus,
-    SampleRejectedReason, SampleRejectedStatus,
+    DeadlineMissedStatus, IncompatibleQosStatus, InconsistentEndpoint, InconsistentTopicStatus,
+    LivelinessChangedStatus, LivelinessLostStatus, OfferedDeadlineMissedStatus, OfferedIncompatibleQosStatus,
+    PublicationMatchedStatus, QosPolicyCount, ReaderInactivityStatus, RequestedDeadlineMissedStatus,
+    RequestedIncompatibleQosStatus, SampleLostStatus, SampleRejectedReason, SampleRejectedStatus,
+    SubscriptionMatchedStatus,
 };
 pub use status_mask::{StatusKind, StatusMask};
 pub use subscriber::Subscriber;

@@ -62,6 +62,13 @@ pub struct LimitsTable {
 /// A mistake in a limits table, or a limit that is too small.
 ///
 /// The text has the form `FILE:LINE: CAUSE`.
+///
+/// ```
+/// use weir_dds::LimitsTable;
+///
+/// let error = LimitsTable::from_text("limits.toml", "writers = many").unwrap_err();
+/// assert!(error.to_string().starts_with("limits.toml:1: "));
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{text}")]
 pub struct LimitsError {
@@ -71,6 +78,13 @@ pub struct LimitsError {
 
 impl LimitsError {
     /// Returns the line to change, counted from 1; `None` if it is not in the file.
+    ///
+    /// ```
+    /// use weir_dds::LimitsTable;
+    ///
+    /// let error = LimitsTable::from_text("limits.toml", "\nwriters = \"many\"").unwrap_err();
+    /// assert_eq!(error.line(), Some(2));
+    /// ```
     pub fn line(&self) -> Option<usize> {
         self.line
     }
@@ -92,6 +106,13 @@ impl From<Limits> for LimitsTable {
 impl LimitsTable {
     /// Reads a file.
     ///
+    /// ```no_run
+    /// use weir_dds::LimitsTable;
+    ///
+    /// let limits = LimitsTable::from_file("limits.toml")?;
+    /// # Ok::<(), weir_dds::LimitsError>(())
+    /// ```
+    ///
     /// # Errors
     /// The file cannot be read, is longer than 1 MiB, or has a mistake.
     pub fn from_file(path: impl AsRef<Path>) -> std::result::Result<Self, LimitsError> {
@@ -100,6 +121,13 @@ impl LimitsTable {
     }
 
     /// Reads the text of a file. `name` is the name of the file in errors. Keys that are absent have the defaults.
+    ///
+    /// ```
+    /// use weir_dds::LimitsTable;
+    ///
+    /// assert_eq!(LimitsTable::from_text("limits.toml", "writers = 2")?.limits().writers, 2);
+    /// # Ok::<(), weir_dds::LimitsError>(())
+    /// ```
     ///
     /// # Errors
     /// The text has a mistake.
@@ -135,17 +163,37 @@ impl LimitsTable {
     }
 
     /// Returns the limits.
+    ///
+    /// ```
+    /// use weir_dds::{Limits, LimitsTable};
+    ///
+    /// assert_eq!(LimitsTable::from(Limits::SMALL).limits(), &Limits::SMALL);
+    /// ```
     pub fn limits(&self) -> &Limits {
         &self.limits
     }
 
     /// Returns the most memory that a participant takes within these limits.
+    ///
+    /// ```
+    /// use weir_dds::{Limits, LimitsTable};
+    ///
+    /// println!("{} bytes at most", LimitsTable::from(Limits::SMALL).budget().total());
+    /// ```
     pub fn budget(&self) -> Budget {
         Budget::new(&self.limits)
     }
 
     /// Checks that there is room for a participant of a system that is known beforehand. `name`: its name in the file;
     /// `None`: there is room for each of them.
+    ///
+    /// ```no_run
+    /// use weir_dds::{LimitsTable, StaticDiscovery};
+    ///
+    /// let (limits, system) = (LimitsTable::from_file("limits.toml")?, StaticDiscovery::from_file("system.toml")?);
+    /// limits.check_system(&system, Some("controller"))?;
+    /// # Ok::<(), weir_dds::LimitsError>(())
+    /// ```
     ///
     /// # Errors
     /// The first limit that is too small, with the line to change, or no participant has the name.

@@ -35,7 +35,7 @@
 //!
 //! # let participant = DomainParticipant::new(0, ParticipantSettings::default())?;
 //! # let topic = participant.create_topic::<Greeting>("Greetings")?;
-//! let subscriber = participant.create_subscriber();
+//! let subscriber = participant.create_subscriber()?;
 //! let qos = DataReaderQos::default();
 //! let reader = subscriber.create_datareader_with_listener(&topic, qos, Printer)?;
 //! # Ok::<(), weir_dds::DdsError>(())
@@ -45,7 +45,8 @@ use crate::data_reader::DataReader;
 use crate::data_writer::DataWriter;
 use crate::status::{
     DeadlineMissedStatus, IncompatibleQosStatus, InconsistentTopicStatus, LivelinessChangedStatus,
-    LivelinessLostStatus, MatchedStatus, SampleCountStatus, SampleRejectedStatus,
+    LivelinessLostStatus, PublicationMatchedStatus, SampleLostStatus, SampleRejectedStatus,
+    SubscriptionMatchedStatus,
 };
 use crate::topic::Topic;
 pub use crate::upper_listeners::{DomainParticipantListener, PublisherListener, SubscriberListener};
@@ -53,12 +54,12 @@ pub use crate::upper_listeners::{DomainParticipantListener, PublisherListener, S
 /// Events of a reader. Every method does nothing by default.
 ///
 /// ```
-/// use weir_dds::{DataReader, DataReaderListener, SampleCountStatus};
+/// use weir_dds::{DataReader, DataReaderListener, SampleLostStatus};
 ///
 /// struct Losses;
 ///
 /// impl<T> DataReaderListener<T> for Losses {
-///     fn on_sample_lost(&self, reader: &DataReader<T>, status: SampleCountStatus) {
+///     fn on_sample_lost(&self, reader: &DataReader<T>, status: SampleLostStatus) {
 ///         eprintln!("{}: {} samples lost", reader.topic_name(), status.total_count);
 ///     }
 /// }
@@ -67,7 +68,7 @@ pub trait DataReaderListener<T>: Send + Sync {
     /// Samples can be taken.
     fn on_data_available(&self, _reader: &DataReader<T>) {}
     /// A writer was matched or unmatched.
-    fn on_subscription_matched(&self, _reader: &DataReader<T>, _status: MatchedStatus) {}
+    fn on_subscription_matched(&self, _reader: &DataReader<T>, _status: SubscriptionMatchedStatus) {}
     /// A writer offers less than the reader requests.
     fn on_requested_incompatible_qos(&self, _reader: &DataReader<T>, _status: IncompatibleQosStatus) {}
     /// The number of matched writers that are alive, or that are not, changed.
@@ -77,25 +78,25 @@ pub trait DataReaderListener<T>: Send + Sync {
     /// An instance was not written within the requested deadline.
     fn on_requested_deadline_missed(&self, _reader: &DataReader<T>, _status: DeadlineMissedStatus) {}
     /// Samples were lost.
-    fn on_sample_lost(&self, _reader: &DataReader<T>, _status: SampleCountStatus) {}
+    fn on_sample_lost(&self, _reader: &DataReader<T>, _status: SampleLostStatus) {}
 }
 
 /// Events of a writer. Every method does nothing by default.
 ///
 /// ```
-/// use weir_dds::{DataWriter, DataWriterListener, MatchedStatus};
+/// use weir_dds::{DataWriter, DataWriterListener, PublicationMatchedStatus};
 ///
 /// struct Matches;
 ///
 /// impl<T> DataWriterListener<T> for Matches {
-///     fn on_publication_matched(&self, writer: &DataWriter<T>, status: MatchedStatus) {
+///     fn on_publication_matched(&self, writer: &DataWriter<T>, status: PublicationMatchedStatus) {
 ///         println!("{}: {} readers", writer.topic_name(), status.current_count);
 ///     }
 /// }
 /// ```
 pub trait DataWriterListener<T>: Send + Sync {
     /// A reader was matched or unmatched.
-    fn on_publication_matched(&self, _writer: &DataWriter<T>, _status: MatchedStatus) {}
+    fn on_publication_matched(&self, _writer: &DataWriter<T>, _status: PublicationMatchedStatus) {}
     /// A reader requests more than the writer offers.
     fn on_offered_incompatible_qos(&self, _writer: &DataWriter<T>, _status: IncompatibleQosStatus) {}
     /// An instance was not written within the offered deadline.

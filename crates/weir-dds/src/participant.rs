@@ -1,6 +1,6 @@
 //! Domain participants (DDS 1.4, 2.2.2.2.1).
 
-use std::net::{Ipv4Addr, SocketAddrV4};
+use std::net::{IpAddr, SocketAddr};
 use std::os::fd::BorrowedFd;
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,10 +11,11 @@ use weir_rtps::participant::{DiscoveryCounters, ParticipantCore};
 use weir_rtps::path::PathReport;
 use weir_rtps::static_peers::StaticDifference;
 use weir_rtps::time::Time;
-use weir_wire::{Guid, GuidPrefix};
+use weir_wire::{EntityId, Guid, GuidPrefix};
 
 use crate::clock;
 use crate::content_filter::ContentFilteredTopic;
+use crate::driver::observers::Cause;
 use crate::driver::receive_counters::ReceiveCounters;
 use crate::driver::shared::Driver;
 use crate::driver::start::Handle;
@@ -36,8 +37,8 @@ const TOPIC_NAME_MAX: usize = 256;
 ///
 /// Participants of a domain discover each other and match their writers and readers.
 ///
-/// This is a handle: clones refer to the same participant. The participant leaves the domain when
-/// the last handle to it or to one of its entities is dropped.
+/// This is a handle: clones refer to the same participant. The participant leaves the domain when the last handle to it
+/// or to one of its entities is dropped, or when one of the handles is [closed](DomainParticipant::close).
 ///
 /// ```no_run
 /// use weir_dds::{DdsType, DomainParticipant, ParticipantSettings};
@@ -51,7 +52,7 @@ const TOPIC_NAME_MAX: usize = 256;
 /// let settings = ParticipantSettings::from_environment()?.interface("lo");
 /// let participant = DomainParticipant::new(0, settings)?;
 /// let topic = participant.create_topic::<Greeting>("Greetings")?;
-/// let writer = participant.create_publisher().create_datawriter(&topic, Default::default())?;
+/// let writer = participant.create_publisher()?.create_datawriter(&topic, Default::default())?;
 /// writer.write(&Greeting { text: "hello".into() })?;
 /// # Ok::<(), weir_dds::DdsError>(())
 /// ```
@@ -75,7 +76,9 @@ impl DomainParticipant {
     /// ```
     ///
     /// # Errors
-    /// - [`DdsError::BadParameter`]: the domain id is over 232, or an interface does not exist.
+    /// - [`DdsError::BadParameter`]: the domain id is over 232, an interface does not exist, the group of
+    ///   `data_multicast` is not one for user data, or the settings do not fit the limits table.
+    /// - [`DdsError::Unsupported`]: the address of a peer or a group is one of IPv6.
     /// - [`DdsError::OutOfResources`]: no UDP port is free.
     /// - [`DdsError::Network`]: a socket or a thread cannot be created.
     pub fn new(domain_id: u32, settings: ParticipantSettings) -> Result<Self> {
@@ -105,6 +108,14 @@ impl DomainParticipant {
     }
 
     /// Returns the QoS.
+    ///
+    /// ```no_run
+    /// # use weir_dds::DomainParticipant;
+    /// # fn f(participant: &DomainParticipant) -> weir_dds::Result<()> {
+    /// println!("{:?}", participant.get_qos().user_data);
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn get_qos(&self) -> DomainParticipantQos {
         self.handle.driver.qos.lock().clone()
     }
@@ -120,7 +131,9 @@ impl DomainParticipant {
     /// ```
     ///
     /// # Errors
-    /// [`DdsError::BadParameter`] if the user data is longer than 1024 bytes; [`DdsError::ThreadFailed`].
+    /// - [`DdsError::BadParameter`]: the user data is longer than 1024 bytes.
+    /// - [`DdsError::AlreadyDeleted`]: the participant was closed.
+    /// - [`DdsError::ThreadFailed`]: the participant has failed.
     pub fn set_qos(&self, qos: DomainParticipantQos) -> Result<()> {
         self.handle.driver.check()?;
         check_user_data(&qos)?;
@@ -166,7 +179,9 @@ impl DomainParticipant {
     /// ```
     ///
     /// # Errors
-    /// [`DdsError::BadParameter`] if the name is empty or longer than 256 bytes; [`DdsError::ThreadFailed`].
+    /// - [`DdsError::BadParameter`]: the name is empty, longer than 256 bytes, or contains a zero byte.
+    /// - [`DdsError::AlreadyDeleted`]: the participant was closed.
+    /// - [`DdsError::ThreadFailed`]: the participant has failed.
     pub fn create_topic<T: DdsType>(&self, name: &str) -> Result<Topic<T>> {
         self.create_topic_with_qos(name, self.default_topic_qos())
     }
@@ -187,13 +202,14 @@ impl DomainParticipant {
     ///
     /// let topic = participant.create_topic_with_qos::<Reading>("Readings", TopicQos::default().reliable())?;
     /// let qos = DataWriterQos::default().copy_from_topic_qos(&topic.get_qos());
-    /// let writer = participant.create_publisher().create_datawriter(&topic, qos)?;
+    /// let writer = participant.create_publisher()?.create_datawriter(&topic, qos)?;
     /// # Ok(())
     /// # }
     /// ```
     ///
     /// # Errors
-    /// As [`DomainParticipant::create_topic`]; [`DdsError::InconsistentPolicy`] if policies contradict each other.
+    /// As [`DomainParticipant::create_topic`]; [`DdsError::InconsistentPolicy`] if policies contradict each other, or
+    /// the topic data is longer than 1024 bytes.
     pub fn create_topic_with_qos<T: DdsType>(&self, name: &str, qos: TopicQos) -> Result<Topic<T>> {
         qos.check()?;
         self.handle.driver.check()?;
@@ -219,15 +235,17 @@ impl DomainParticipant {
     ///
     /// let topic = participant.create_topic::<Reading>("Readings")?;
     /// let hot = participant.create_contentfilteredtopic("HotReadings", &topic, "celsius > %0", &["50.0"])?;
-    /// let reader = participant.create_subscriber().create_datareader(&hot, DataReaderQos::default())?;
+    /// let reader = participant.create_subscriber()?.create_datareader(&hot, DataReaderQos::default())?;
     /// # Ok(())
     /// # }
     /// ```
     ///
     /// # Errors
-    /// [`DdsError::BadParameter`]: the name is empty or longer than 256 bytes; or, with the place in the expression: it
-    /// is malformed, a member is unknown, a value is not of the member's type, a parameter is missing.
-    /// [`DdsError::ThreadFailed`].
+    /// - [`DdsError::BadParameter`]: the name is empty, longer than 256 bytes, or contains a zero byte; or, with the
+    ///   place in the expression: it is malformed, a member is unknown, a value is not of the member's type, a
+    ///   parameter is missing.
+    /// - [`DdsError::AlreadyDeleted`]: the topic or the participant was closed.
+    /// - [`DdsError::ThreadFailed`]: the participant has failed.
     pub fn create_contentfilteredtopic<T: DdsType, S: AsRef<str>>(
         &self,
         name: &str,
@@ -241,7 +259,19 @@ impl DomainParticipant {
     }
 
     /// Creates a publisher, the factory for writers. Its QoS is the [default](Self::set_default_publisher_qos).
-    pub fn create_publisher(&self) -> Publisher {
+    ///
+    /// ```no_run
+    /// # use weir_dds::{DdsType, DomainParticipant, Topic};
+    /// # fn f<T: DdsType>(participant: &DomainParticipant, topic: &Topic<T>) -> weir_dds::Result<()> {
+    /// let publisher = participant.create_publisher()?;
+    /// let writer = publisher.create_datawriter(topic, publisher.default_datawriter_qos())?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// As [`DomainParticipant::create_publisher_with_qos`]; the default QoS is always usable.
+    pub fn create_publisher(&self) -> Result<Publisher> {
         self.create_publisher_with_qos(self.default_publisher_qos())
     }
 
@@ -253,15 +283,34 @@ impl DomainParticipant {
     ///
     /// # let participant = DomainParticipant::new(0, ParticipantSettings::default())?;
     /// let qos = PublisherQos::default().coherent_access(PresentationScope::Group);
-    /// let publisher = participant.create_publisher_with_qos(qos);
+    /// let publisher = participant.create_publisher_with_qos(qos)?;
     /// # Ok::<(), weir_dds::DdsError>(())
     /// ```
-    pub fn create_publisher_with_qos(&self, qos: PublisherQos) -> Publisher {
-        Publisher::new(&self.handle, qos)
+    ///
+    /// # Errors
+    /// - [`DdsError::BadParameter`]: too many or too long partitions or group data.
+    /// - [`DdsError::AlreadyDeleted`]: the participant was closed.
+    /// - [`DdsError::ThreadFailed`]: the participant has failed.
+    pub fn create_publisher_with_qos(&self, qos: PublisherQos) -> Result<Publisher> {
+        self.handle.driver.check()?;
+        qos.announced(EntityId::UNKNOWN).check()?;
+        Ok(Publisher::new(&self.handle, qos))
     }
 
     /// Creates a subscriber, the factory for readers. Its QoS is the [default](Self::set_default_subscriber_qos).
-    pub fn create_subscriber(&self) -> Subscriber {
+    ///
+    /// ```no_run
+    /// # use weir_dds::{DdsType, DomainParticipant, Topic};
+    /// # fn f<T: DdsType>(participant: &DomainParticipant, topic: &Topic<T>) -> weir_dds::Result<()> {
+    /// let subscriber = participant.create_subscriber()?;
+    /// let reader = subscriber.create_datareader(topic, subscriber.default_datareader_qos())?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// As [`DomainParticipant::create_subscriber_with_qos`]; the default QoS is always usable.
+    pub fn create_subscriber(&self) -> Result<Subscriber> {
         self.create_subscriber_with_qos(self.default_subscriber_qos())
     }
 
@@ -273,11 +322,18 @@ impl DomainParticipant {
     ///
     /// # let participant = DomainParticipant::new(0, ParticipantSettings::default())?;
     /// let qos = SubscriberQos::default().coherent_access(PresentationScope::Topic);
-    /// let subscriber = participant.create_subscriber_with_qos(qos);
+    /// let subscriber = participant.create_subscriber_with_qos(qos)?;
     /// # Ok::<(), weir_dds::DdsError>(())
     /// ```
-    pub fn create_subscriber_with_qos(&self, qos: SubscriberQos) -> Subscriber {
-        Subscriber::new(&self.handle, qos)
+    ///
+    /// # Errors
+    /// - [`DdsError::BadParameter`]: too many or too long partitions or group data.
+    /// - [`DdsError::AlreadyDeleted`]: the participant was closed.
+    /// - [`DdsError::ThreadFailed`]: the participant has failed.
+    pub fn create_subscriber_with_qos(&self, qos: SubscriberQos) -> Result<Subscriber> {
+        self.handle.driver.check()?;
+        qos.announced().check()?;
+        Ok(Subscriber::new(&self.handle, qos))
     }
 
     /// Sets the listener for the events in `mask` that no listener of the participant's entities is for.
@@ -295,7 +351,7 @@ impl DomainParticipant {
     ///
     /// impl DomainParticipantListener for Log {
     ///     fn on_requested_incompatible_qos(&self, reader: &AnyDataReader, status: IncompatibleQosStatus) {
-    ///         eprintln!("{}: {:?} does not fit", reader.topic_name(), status.last_policy);
+    ///         eprintln!("{}: {:?} does not fit", reader.topic_name(), status.last_policy_id);
     ///     }
     /// }
     ///
@@ -314,12 +370,30 @@ impl DomainParticipant {
     }
 
     /// Returns the listener.
+    ///
+    /// ```no_run
+    /// # use weir_dds::DomainParticipant;
+    /// # fn f(participant: &DomainParticipant) -> weir_dds::Result<()> {
+    /// assert!(participant.listener().is_none());
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn listener(&self) -> Option<Arc<dyn DomainParticipantListener>> {
         self.handle.driver.level.listener()
     }
 
     /// Returns how many calls of the participant's listener panicked. The panic hook has reported each on standard
     /// error.
+    ///
+    /// ```no_run
+    /// # use weir_dds::DomainParticipant;
+    /// # fn f(participant: &DomainParticipant) -> weir_dds::Result<()> {
+    /// if participant.listener_panics() > 0 {
+    ///     eprintln!("the listener has a bug: see the panics on standard error");
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn listener_panics(&self) -> u64 {
         self.handle.driver.level.panics.count()
     }
@@ -357,6 +431,7 @@ impl DomainParticipant {
     /// # Errors
     /// - [`DdsError::PreconditionNotMet`]: the participant has threads, see
     ///   [`ParticipantSettings::threads`](crate::ParticipantSettings::threads).
+    /// - [`DdsError::AlreadyDeleted`]: the participant was closed, also while the call waited.
     /// - [`DdsError::ThreadFailed`]: the participant has failed.
     pub fn poll(&self, timeout: Duration) -> Result<bool> {
         let deadline = if timeout.is_zero() { Time::ZERO } else { clock::now() + timeout };
@@ -367,6 +442,22 @@ impl DomainParticipant {
     /// what is built on it. It belongs to the participant: do not read from it, and do not close it.
     ///
     /// Made at the first call.
+    ///
+    /// ```no_run
+    /// # use std::time::Duration;
+    /// # use weir_dds::DomainParticipant;
+    /// # fn f(participant: &DomainParticipant, wait_until_readable: fn(i32)) -> weir_dds::Result<()> {
+    /// use std::os::fd::AsRawFd;
+    ///
+    /// loop {
+    ///     // Does what there is to do, without waiting.
+    ///     while participant.poll(Duration::ZERO)? {}
+    ///     wait_until_readable(participant.poll_fd()?.as_raw_fd());
+    /// #   break;
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
     ///
     /// # Errors
     /// - [`DdsError::PreconditionNotMet`]: the participant has threads.
@@ -387,37 +478,59 @@ impl DomainParticipant {
     /// ```
     ///
     /// # Errors
-    /// [`DdsError::ThreadFailed`]: the participant has failed.
+    /// - [`DdsError::AlreadyDeleted`]: the participant was closed.
+    /// - [`DdsError::ThreadFailed`]: the participant has failed.
     pub fn assert_liveliness(&self) -> Result<()> {
         self.handle.driver.check()?;
         self.handle.driver.with_discovery(|core, now| core.assert_liveliness(now));
         Ok(())
     }
 
-    /// Leaves the domain and ends the participant's threads.
+    /// Ends the participant, for all its handles: closes its entities, leaves the domain and ends the threads.
     ///
-    /// Dropping the last handle does the same, and hides errors. No other handle may be left: of the participant, its
-    /// publishers and subscribers, its writers and readers.
+    /// Waits for each writer as [`DataWriter::close`](crate::DataWriter::close) does. Samples that readers have
+    /// received can still be taken. From then on, calls that return a result report [`DdsError::AlreadyDeleted`], on
+    /// the participant and on its entities; threads and tasks that wait are woken. Listeners are dropped. Sockets and
+    /// memory are released with the last handle. Closing again does nothing.
     ///
-    /// ```no_run
-    /// # use weir_dds::DomainParticipant;
-    /// # fn f(participant: DomainParticipant) -> weir_dds::Result<()> {
-    /// participant.close()?;
-    /// # Ok(())
-    /// # }
+    /// Dropping the last handle of a participant and its entities does the same, and hides errors.
+    ///
+    /// ```
+    /// use weir_dds::{DdsError, DdsType, DomainParticipant, ParticipantSettings};
+    ///
+    /// #[derive(DdsType, Default)]
+    /// #[dds(extensibility = "final")]
+    /// struct Greeting {
+    ///     text: String,
+    /// }
+    ///
+    /// let participant = DomainParticipant::new(83, ParticipantSettings::default().interface("lo"))?;
+    /// let topic = participant.create_topic::<Greeting>("Greetings")?;
+    /// participant.clone().close()?;
+    /// assert!(matches!(participant.create_topic::<Greeting>("Others"), Err(DdsError::AlreadyDeleted(_))));
+    /// assert!(matches!(topic.set_qos(topic.get_qos()), Err(DdsError::AlreadyDeleted(_))));
+    /// # Ok::<(), DdsError>(())
     /// ```
     ///
     /// # Errors
-    /// - [`DdsError::PreconditionNotMet`]: other handles are left. The participant ends when the last is dropped.
+    /// The first of these; the participant has ended all the same:
+    /// - [`DdsError::Timeout`]: a writer could not send its samples, or their end was not acknowledged in time.
     /// - [`DdsError::ThreadFailed`]: the participant had failed.
-    pub fn close(self) -> Result<()> {
-        let Some(handle) = Arc::into_inner(self.handle) else {
-            let text = "the participant is still in use: drop its writers, readers, publishers and subscribers, and \
-                        other handles to it, before closing it";
-            return Err(DdsError::PreconditionNotMet(text.to_owned()));
-        };
-        let outcome = handle.driver.check();
-        drop(handle);
+    pub fn close(&self) -> Result<()> {
+        let driver = &self.handle.driver;
+        if !driver.begin_closing() {
+            return Ok(());
+        }
+        let (table, contained) = (driver.routes.table(), driver.state.contained.observed());
+        let outcome = self.close_contained();
+        let builtin = driver.builtin.lock().upgrade();
+        builtin.into_iter().for_each(|readers| readers.close());
+        driver.close();
+        // Those whose conditions are of several participants wait for nothing else.
+        table.readers.values().for_each(|reader| reader.wake_watching());
+        table.writers.values().for_each(|writer| writer.observers.notify(Cause::News));
+        contained.notify();
+        driver.state.observers.notify(Cause::News);
         outcome
     }
 
@@ -439,11 +552,27 @@ impl DomainParticipant {
     }
 
     /// Returns the domain id.
+    ///
+    /// ```no_run
+    /// # use weir_dds::DomainParticipant;
+    /// # fn f(participant: &DomainParticipant) -> weir_dds::Result<()> {
+    /// println!("in domain {}", participant.domain_id());
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn domain_id(&self) -> u32 {
         self.handle.driver.domain_id
     }
 
     /// Returns the GUID prefix, which identifies the participant.
+    ///
+    /// ```no_run
+    /// # use weir_dds::DomainParticipant;
+    /// # fn f(participant: &DomainParticipant) -> weir_dds::Result<()> {
+    /// assert_eq!(participant.guid().prefix, participant.guid_prefix());
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn guid_prefix(&self) -> GuidPrefix {
         self.handle.driver.prefix
     }
@@ -464,6 +593,16 @@ impl DomainParticipant {
     /// Returns the latest differences between what peers announce and what the file of static endpoints says of them.
     ///
     /// What a peer announces counts. [`DiscoveryCounters::static_differences`] counts all differences.
+    ///
+    /// ```no_run
+    /// # use weir_dds::DomainParticipant;
+    /// # fn f(participant: &DomainParticipant) -> weir_dds::Result<()> {
+    /// for difference in participant.static_differences() {
+    ///     eprintln!("{difference:?}");
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn static_differences(&self) -> Vec<StaticDifference> {
         self.handle.driver.discovery.look(|core| core.static_differences().to_vec())
     }
@@ -517,6 +656,14 @@ impl DomainParticipant {
     }
 
     /// Returns the granted send buffer of the user data socket, in bytes.
+    ///
+    /// ```no_run
+    /// # use weir_dds::DomainParticipant;
+    /// # fn f(participant: &DomainParticipant) -> weir_dds::Result<()> {
+    /// println!("send buffer of {} bytes", participant.granted_send_buffer());
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn granted_send_buffer(&self) -> usize {
         self.handle.driver.channel.socket.granted_send_buffer()
     }
@@ -524,14 +671,31 @@ impl DomainParticipant {
     /// Returns the address at which user data is received.
     ///
     /// 0.0.0.0 if it is received at several addresses, or at one that may be replaced.
-    pub fn user_address(&self) -> SocketAddrV4 {
-        self.handle.driver.channel.socket.local_addr()
+    ///
+    /// ```no_run
+    /// # use weir_dds::DomainParticipant;
+    /// # fn f(participant: &DomainParticipant) {
+    /// println!("user data arrives at UDP port {}", participant.user_address().port());
+    /// # }
+    /// ```
+    pub fn user_address(&self) -> SocketAddr {
+        self.handle.driver.channel.socket.local_addr().into()
     }
 
     /// Returns the datagrams that the kernel dropped at the user data socket.
     ///
     /// They arrived while its receive buffer was full, or, if the settings name interfaces, were sent
     /// to another address.
+    ///
+    /// ```no_run
+    /// # use weir_dds::DomainParticipant;
+    /// # fn f(participant: &DomainParticipant) -> weir_dds::Result<()> {
+    /// if participant.receive_drops() > 0 {
+    ///     eprintln!("the receive buffer was full: take samples more often, or enlarge it");
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn receive_drops(&self) -> u32 {
         let channel = &self.handle.driver.channel;
         let of = |socket: &weir_udp::UdpSocket| socket.kernel_drops().unwrap_or(0);
@@ -542,6 +706,14 @@ impl DomainParticipant {
     /// Returns how many datagrams of discovery the kernel refused, mostly because a send buffer was full.
     ///
     /// The protocol repeats what they contained.
+    ///
+    /// ```no_run
+    /// # use weir_dds::DomainParticipant;
+    /// # fn f(participant: &DomainParticipant) -> weir_dds::Result<()> {
+    /// println!("{} datagrams of discovery were refused", participant.refused_discovery_sends());
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn refused_discovery_sends(&self) -> u64 {
         self.handle.driver.meta.refused()
     }
@@ -558,8 +730,9 @@ impl DomainParticipant {
     /// # Ok(())
     /// # }
     /// ```
-    pub fn paths(&self) -> Vec<(Ipv4Addr, PathReport)> {
-        self.handle.driver.paths.reports()
+    pub fn paths(&self) -> Vec<(IpAddr, PathReport)> {
+        let reports = self.handle.driver.paths.reports().into_iter();
+        reports.map(|(host, report)| (host.into(), report)).collect()
     }
 
     /// Returns the limits that discovery has reached, each with what to do: something of the domain is left out.
@@ -615,7 +788,7 @@ fn check_user_data(qos: &DomainParticipantQos) -> Result<()> {
 
 impl std::fmt::Debug for DomainParticipant {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let guid = Guid::new(self.guid_prefix(), weir_wire::EntityId::PARTICIPANT);
+        let guid = Guid::new(self.guid_prefix(), EntityId::PARTICIPANT);
         write!(f, "DomainParticipant({guid} in domain {})", self.domain_id())
     }
 }

@@ -31,7 +31,7 @@ use crate::topic::Topic;
 /// # }
 /// # let participant = DomainParticipant::new(0, ParticipantSettings::default())?;
 /// let topic = participant.create_topic::<Greeting>("Greetings")?;
-/// let publisher = participant.create_publisher();
+/// let publisher = participant.create_publisher()?;
 /// let writer = publisher.create_datawriter(&topic, DataWriterQos::default().keep_last(10))?;
 /// # Ok::<(), weir_dds::DdsError>(())
 /// ```
@@ -66,11 +66,6 @@ impl Publisher {
         Self { handle: Arc::clone(handle), state }
     }
 
-    #[cfg(test)]
-    pub(crate) fn handle(&self) -> &Arc<Handle> {
-        &self.handle
-    }
-
     /// Returns the QoS.
     ///
     /// ```no_run
@@ -100,7 +95,8 @@ impl Publisher {
     /// # Errors
     /// - [`DdsError::ImmutablePolicy`]: PRESENTATION cannot be changed.
     /// - [`DdsError::BadParameter`]: too many or too long partitions or group data.
-    /// - [`DdsError::ThreadFailed`].
+    /// - [`DdsError::AlreadyDeleted`]: the publisher or its participant was closed.
+    /// - [`DdsError::ThreadFailed`]: the participant has failed.
     ///
     /// Nothing has changed then.
     pub fn set_qos(&self, qos: PublisherQos) -> Result<()> {
@@ -128,7 +124,7 @@ impl Publisher {
     /// # use weir_dds::DomainParticipant;
     /// # fn f(participant: &DomainParticipant) -> weir_dds::Result<()> {
     /// participant.set_qos(participant.get_qos().autoenable_created_entities(false))?;
-    /// let publisher = participant.create_publisher();
+    /// let publisher = participant.create_publisher()?;
     /// assert!(!publisher.is_enabled());
     /// publisher.enable()?;
     /// # Ok(())
@@ -137,6 +133,8 @@ impl Publisher {
     ///
     /// # Errors
     /// - [`DdsError::PreconditionNotMet`]: the participant is not enabled.
+    /// - [`DdsError::AlreadyDeleted`]: the publisher or its participant was closed.
+    /// - [`DdsError::ThreadFailed`]: the participant has failed.
     /// - As [`DataWriter::enable`], of the first writer that cannot be enabled.
     pub fn enable(&self) -> Result<()> {
         self.check()?;
@@ -150,6 +148,14 @@ impl Publisher {
     }
 
     /// Returns whether the publisher is enabled.
+    ///
+    /// ```no_run
+    /// # use weir_dds::Publisher;
+    /// # fn f(publisher: &Publisher) -> weir_dds::Result<()> {
+    /// assert!(publisher.is_enabled());
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn is_enabled(&self) -> bool {
         self.state.is_enabled.load(Ordering::SeqCst)
     }
@@ -178,9 +184,14 @@ impl Publisher {
     /// ```
     ///
     /// # Errors
-    /// - [`DdsError::BadParameter`]: a QoS value is out of range.
-    /// - [`DdsError::InconsistentPolicy`]: policies contradict
-    ///   each other.
+    /// - [`DdsError::InconsistentPolicy`]: policies contradict each other.
+    /// - [`DdsError::BadParameter`]: the user data, the partitions or the name of the type are too long, or the writer
+    ///   differs from the file of static endpoints.
+    /// - [`DdsError::OutOfResources`]: the limits table allows no other writer, or less than its policies keep.
+    /// - [`DdsError::Network`]: the thread of a writer that publishes asynchronously cannot be started, or the kernel
+    ///   returns no random numbers.
+    /// - [`DdsError::AlreadyDeleted`]: the topic, the publisher or the participant was closed.
+    /// - [`DdsError::ThreadFailed`]: the participant has failed.
     pub fn create_datawriter<T: DdsType>(
         &self,
         topic: &Topic<T>,
@@ -203,12 +214,12 @@ impl Publisher {
     /// #     celsius: f64,
     /// # }
     /// # fn f(publisher: &Publisher, topic: &Topic<Reading>) -> weir_dds::Result<()> {
-    /// use weir_dds::{DataWriter, DataWriterListener, DataWriterQos, MatchedStatus};
+    /// use weir_dds::{DataWriter, DataWriterListener, DataWriterQos, PublicationMatchedStatus};
     ///
     /// struct Printer;
     ///
     /// impl DataWriterListener<Reading> for Printer {
-    ///     fn on_publication_matched(&self, _: &DataWriter<Reading>, status: MatchedStatus) {
+    ///     fn on_publication_matched(&self, _: &DataWriter<Reading>, status: PublicationMatchedStatus) {
     ///         println!("{} readers", status.current_count);
     ///     }
     /// }
@@ -255,11 +266,11 @@ impl Publisher {
         if self.state.enables_writers() {
             writer.enable()?;
         }
-        // A failure that was not found before has closed this writer, or is found here.
-        self.handle.driver.cause_of_failure().map_or(Ok(writer), Err)
+        // An end that was not found before has closed this writer, or is found here.
+        self.handle.driver.cause_of_end().map_or(Ok(writer), Err)
     }
 
-    /// Refuses calls after a failure, and once the participant has closed the publisher.
+    /// Refuses calls once the participant has ended, or the publisher is closed.
     pub(crate) fn check(&self) -> Result<()> {
         self.handle.driver.check()?;
         let is_closed = self.state.is_closed.load(Ordering::SeqCst);
@@ -281,19 +292,43 @@ impl Publisher {
     /// ```
     ///
     /// # Errors
-    /// The first one of [`DataWriter::close`]; all writers are closed all the same.
+    /// - [`DdsError::AlreadyDeleted`]: the publisher was closed, and its writers with it.
+    /// - As [`DataWriter::close`], of the first writer that fails. All writers are closed all the same.
     pub fn delete_contained_entities(&self) -> Result<()> {
+        let outcome = self.check();
+        outcome.and(self.close_contained())
+    }
+
+    fn close_contained(&self) -> Result<()> {
         let writers: Vec<_> = self.state.begun.lock().writers().collect();
-        let outcome = self.handle.driver.check();
+        let outcome = self.handle.driver.check_failure();
         // Without the lock: closing waits.
         writers.iter().fold(outcome, |outcome, writer| outcome.and(writer.close()))
     }
 
-    /// Ends the publisher, for all its handles.
-    pub(crate) fn close(&self) -> Result<()> {
-        self.state.is_closed.store(true, Ordering::SeqCst);
+    /// Ends the publisher and its writers, for all their handles.
+    ///
+    /// The listener is dropped. Waits for each writer as [`DataWriter::close`] does. From then on, calls that return a
+    /// result report [`DdsError::AlreadyDeleted`]. Closing again does nothing.
+    ///
+    /// ```no_run
+    /// # use weir_dds::{DataWriterQos, DdsError, DdsType, Publisher, Topic};
+    /// # fn f<T: DdsType>(publisher: &Publisher, topic: &Topic<T>) -> weir_dds::Result<()> {
+    /// publisher.close()?;
+    /// let error = publisher.create_datawriter(topic, DataWriterQos::default()).unwrap_err();
+    /// assert!(matches!(error, DdsError::AlreadyDeleted("publisher")));
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// As [`DataWriter::close`], of the first writer that fails. The publisher has ended all the same.
+    pub fn close(&self) -> Result<()> {
+        if self.state.is_closed.swap(true, Ordering::SeqCst) {
+            return Ok(());
+        }
         drop(self.state.level.set(None, StatusMask::NONE));
-        self.delete_contained_entities()
+        self.close_contained()
     }
 
     /// Returns what its writers announce with each sample; `None`: nothing.
@@ -322,7 +357,8 @@ impl Publisher {
     /// ```
     ///
     /// # Errors
-    /// [`DdsError::ThreadFailed`]: the participant has failed.
+    /// - [`DdsError::AlreadyDeleted`]: the publisher or its participant was closed.
+    /// - [`DdsError::ThreadFailed`]: the participant has failed.
     pub fn begin_coherent_changes(&self) -> Result<()> {
         self.check()?;
         // Dropped after the lock: they may be the last handles of writers.
@@ -342,9 +378,22 @@ impl Publisher {
     /// Waits as a write does for room for the submessages that end the set. After an error, the set goes on: call this
     /// again.
     ///
+    /// ```no_run
+    /// # use weir_dds::{DataWriter, DdsType, Publisher};
+    /// # fn f<T: DdsType>(publisher: &Publisher, writer: &DataWriter<T>, values: &[T]) -> weir_dds::Result<()> {
+    /// publisher.begin_coherent_changes()?;
+    /// let written = values.iter().try_for_each(|value| writer.write(value));
+    /// // Also after an error: otherwise the set never ends.
+    /// publisher.end_coherent_changes()?;
+    /// written
+    /// # }
+    /// ```
+    ///
     /// # Errors
     /// - [`DdsError::PreconditionNotMet`]: no set was begun.
     /// - [`DdsError::Timeout`]: no room in time.
+    /// - [`DdsError::OutOfResources`]: the history of a writer is full of samples kept for late readers.
+    /// - [`DdsError::AlreadyDeleted`]: the publisher or its participant was closed.
     /// - [`DdsError::ThreadFailed`]: the participant has failed.
     pub fn end_coherent_changes(&self) -> Result<()> {
         self.check()?;
@@ -395,7 +444,8 @@ impl Publisher {
     /// ```
     ///
     /// # Errors
-    /// [`DdsError::ThreadFailed`]: the participant has failed.
+    /// - [`DdsError::AlreadyDeleted`]: the publisher or its participant was closed.
+    /// - [`DdsError::ThreadFailed`]: the participant has failed.
     pub fn suspend_publications(&self) -> Result<()> {
         self.check()?;
         // Dropped after the lock: they may be the last handles of writers.
@@ -411,8 +461,20 @@ impl Publisher {
 
     /// Ends [`Publisher::suspend_publications`]: sends what was held back (DDS 1.4, 2.2.2.4.1.9).
     ///
+    /// ```no_run
+    /// # use weir_dds::{DataWriter, DdsType, Publisher};
+    /// # fn f<T: DdsType>(publisher: &Publisher, writer: &DataWriter<T>, values: &[T]) -> weir_dds::Result<()> {
+    /// publisher.suspend_publications()?;
+    /// let written = values.iter().try_for_each(|value| writer.write(value));
+    /// // Also after an error: otherwise samples wait for long.
+    /// publisher.resume_publications()?;
+    /// written
+    /// # }
+    /// ```
+    ///
     /// # Errors
     /// - [`DdsError::PreconditionNotMet`]: publications are not suspended.
+    /// - [`DdsError::AlreadyDeleted`]: the publisher or its participant was closed.
     /// - [`DdsError::ThreadFailed`]: the participant has failed.
     pub fn resume_publications(&self) -> Result<()> {
         self.check()?;
@@ -463,11 +525,27 @@ impl Publisher {
     }
 
     /// Returns the listener.
+    ///
+    /// ```no_run
+    /// # use weir_dds::Publisher;
+    /// # fn f(publisher: &Publisher) -> weir_dds::Result<()> {
+    /// assert!(publisher.listener().is_none());
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn listener(&self) -> Option<Arc<dyn PublisherListener>> {
         self.state.level.listener()
     }
 
     /// Returns how many calls of the publisher's listener panicked. The panic hook has reported each on standard error.
+    ///
+    /// ```no_run
+    /// # use weir_dds::Publisher;
+    /// # fn f(publisher: &Publisher) -> weir_dds::Result<()> {
+    /// println!("{} calls of the listener panicked", publisher.listener_panics());
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn listener_panics(&self) -> u64 {
         self.state.level.panics.count()
     }

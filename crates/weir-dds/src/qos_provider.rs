@@ -88,6 +88,13 @@ impl QosProvider {
 
     /// Reads several files. Profiles may inherit from those of earlier files.
     ///
+    /// ```no_run
+    /// use weir_dds::QosProvider;
+    ///
+    /// let provider = QosProvider::from_files(["common.xml", "robot.xml"])?;
+    /// # Ok::<(), weir_dds::QosProfileError>(())
+    /// ```
+    ///
     /// # Errors
     /// As [`QosProvider::from_file`].
     pub fn from_files(paths: impl IntoIterator<Item = impl AsRef<Path>>) -> Result<Self, QosProfileError> {
@@ -101,6 +108,15 @@ impl QosProvider {
     }
 
     /// Reads the text of a file. `name` is the name of the file in errors.
+    ///
+    /// ```
+    /// use weir_dds::QosProvider;
+    ///
+    /// let text = r#"<dds><qos_library name="L"><qos_profile name="P"/></qos_library></dds>"#;
+    /// let provider = QosProvider::from_text("robot.xml", text)?;
+    /// assert_eq!(provider.profiles().collect::<Vec<_>>(), ["L::P"]);
+    /// # Ok::<(), weir_dds::QosProfileError>(())
+    /// ```
     ///
     /// # Errors
     /// The text has a mistake.
@@ -132,11 +148,25 @@ impl QosProvider {
     }
 
     /// Returns the names of all profiles, `LIBRARY::PROFILE`, in the order of the files.
+    ///
+    /// ```no_run
+    /// use weir_dds::QosProvider;
+    ///
+    /// QosProvider::from_file("robot.xml")?.profiles().for_each(|profile| println!("{profile}"));
+    /// # Ok::<(), weir_dds::QosProfileError>(())
+    /// ```
     pub fn profiles(&self) -> impl Iterator<Item = &str> {
         self.document.profiles()
     }
 
     /// Returns what was skipped, each with file and line: elements that are specific to other engines.
+    ///
+    /// ```no_run
+    /// use weir_dds::QosProvider;
+    ///
+    /// QosProvider::from_file("robot.xml")?.warnings().iter().for_each(|skipped| eprintln!("{skipped}"));
+    /// # Ok::<(), weir_dds::QosProfileError>(())
+    /// ```
     pub fn warnings(&self) -> &[String] {
         self.document.warnings()
     }
@@ -150,7 +180,7 @@ impl QosProvider {
     /// ```no_run
     /// # use weir_dds::{DomainParticipant, QosProvider};
     /// # fn f(provider: &QosProvider, participant: &DomainParticipant) -> Result<(), Box<dyn std::error::Error>> {
-    /// let publisher = participant.create_publisher();
+    /// let publisher = participant.create_publisher()?;
     /// publisher.set_default_datawriter_qos(provider.datawriter_qos("Robot::State", Some("Pose"))?)?;
     /// # Ok(())
     /// # }
@@ -174,7 +204,7 @@ impl QosProvider {
     /// ```no_run
     /// # use weir_dds::{DomainParticipant, QosProvider};
     /// # fn f(provider: &QosProvider, participant: &DomainParticipant) -> Result<(), Box<dyn std::error::Error>> {
-    /// let subscriber = participant.create_subscriber();
+    /// let subscriber = participant.create_subscriber()?;
     /// subscriber.set_default_datareader_qos(provider.datareader_qos("Robot::State", Some("Pose"))?)?;
     /// # Ok(())
     /// # }
@@ -232,7 +262,7 @@ impl QosProvider {
     /// ```no_run
     /// # use weir_dds::{DomainParticipant, QosProvider};
     /// # fn f(participant: &DomainParticipant, provider: &QosProvider) -> Result<(), Box<dyn std::error::Error>> {
-    /// let publisher = participant.create_publisher_with_qos(provider.publisher_qos("Robot::State", None)?);
+    /// let publisher = participant.create_publisher_with_qos(provider.publisher_qos("Robot::State", None)?)?;
     /// # Ok(())
     /// # }
     /// ```

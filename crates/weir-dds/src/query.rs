@@ -159,11 +159,25 @@ impl<T: DdsType> Query<T> {
 
 impl<T> Query<T> {
     /// Returns the expression.
+    ///
+    /// ```no_run
+    /// # use weir_dds::{DdsType, Query};
+    /// # fn f<T: DdsType>(query: &Query<T>, payload: &[u8]) {
+    /// println!("{}", query.expression());
+    /// # }
+    /// ```
     pub fn expression(&self) -> &str {
         self.state.expression.text()
     }
 
     /// Returns the parameters, `%0` first.
+    ///
+    /// ```no_run
+    /// # use weir_dds::{DdsType, Query};
+    /// # fn f<T: DdsType>(query: &Query<T>, payload: &[u8]) {
+    /// println!("{:?}", query.parameters());
+    /// # }
+    /// ```
     pub fn parameters(&self) -> Vec<String> {
         self.state.bound.lock().parameters.clone()
     }
@@ -188,6 +202,15 @@ impl<T> Query<T> {
     }
 
     /// Returns whether a serialized value, with its encapsulation header, meets the condition.
+    ///
+    /// ```no_run
+    /// # use weir_dds::{DdsType, Query};
+    /// # fn f<T: DdsType>(query: &Query<T>, payload: &[u8]) {
+    /// if query.matches_payload(payload) {
+    ///     println!("it meets the query");
+    /// }
+    /// # }
+    /// ```
     pub fn matches_payload(&self, payload: &[u8]) -> bool {
         let filter = self.filter();
         filter.passes(payload)

@@ -156,6 +156,16 @@ impl SampleInfo {
     }
 
     /// Returns the time of writing on the writer's host, in nanoseconds since the Unix epoch.
+    ///
+    /// ```no_run
+    /// # use weir_dds::{DataReader, DdsType};
+    /// # fn f<T: DdsType + std::fmt::Debug>(reader: &DataReader<T>) -> weir_dds::Result<()> {
+    /// for sample in reader.take(10) {
+    ///     println!("{:?}", sample.info.source_timestamp_ns());
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
     #[inline]
     pub fn source_timestamp_ns(&self) -> Option<u64> {
         self.source_timestamp.map(Timestamp::to_unix_nanos)
@@ -164,6 +174,16 @@ impl SampleInfo {
     /// Returns when the sample became available in the reader, on this host's clock.
     ///
     /// A sample that arrived before an earlier one of its writer became available with that one.
+    ///
+    /// ```no_run
+    /// # use weir_dds::{DataReader, DdsType};
+    /// # fn f<T: DdsType + std::fmt::Debug>(reader: &DataReader<T>) -> weir_dds::Result<()> {
+    /// for sample in reader.take(10) {
+    ///     println!("arrived at {:?}", sample.info.reception_timestamp());
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn reception_timestamp(&self) -> SystemTime {
         clock::wall_clock_at(self.reception_time)
     }
@@ -171,6 +191,18 @@ impl SampleInfo {
     /// Returns how many times the instance became alive again after this sample arrived, until it was accessed.
     ///
     /// DDS 1.4, 2.2.2.5.1.7. Zero: no later sample in the reader belongs to a later life of the instance.
+    ///
+    /// ```no_run
+    /// # use weir_dds::{DataReader, DdsType};
+    /// # fn f<T: DdsType + std::fmt::Debug>(reader: &DataReader<T>) -> weir_dds::Result<()> {
+    /// for sample in reader.take(10) {
+    ///     if sample.info.absolute_generation_rank() > 0 {
+    ///         println!("of an earlier life of its instance");
+    ///     }
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn absolute_generation_rank(&self) -> u32 {
         self.instance_generation.wrapping_sub(self.generation())
     }
@@ -242,6 +274,18 @@ impl<T> Sample<T> {
     }
 
     /// Returns the value for changes, for example to move large members out.
+    ///
+    /// ```no_run
+    /// # use weir_dds::{DataReader, DdsType};
+    /// # fn f<T: DdsType + std::fmt::Debug>(reader: &DataReader<T>) -> weir_dds::Result<()> {
+    /// for mut sample in reader.take(10) {
+    ///     if let Some(value) = sample.data_mut() {
+    ///         println!("{:?}", std::mem::take(value));
+    ///     }
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
     #[inline]
     pub fn data_mut(&mut self) -> Option<&mut T> {
         self.info.valid_data.then_some(&mut self.value)
@@ -413,6 +457,19 @@ pub struct SampleRanks {
 
 impl SampleRanks {
     /// Computes the ranks of samples that one call returned, in their order.
+    ///
+    /// ```no_run
+    /// # use weir_dds::{DataReader, DdsType};
+    /// # fn f<T: DdsType + std::fmt::Debug>(reader: &DataReader<T>) -> weir_dds::Result<()> {
+    /// let samples = reader.take(100);
+    /// for (sample, ranks) in samples.iter().zip(weir_dds::SampleRanks::of(&samples)) {
+    ///     if ranks.sample_rank == 0 {
+    ///         println!("the newest of its instance: {sample:?}");
+    ///     }
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn of<T>(samples: &[Sample<T>]) -> Vec<Self> {
         // Of each instance: samples behind the current one, and the generation of the last.
         let mut behind = std::collections::HashMap::<_, (u32, u32)>::new();
@@ -459,17 +516,44 @@ pub struct SampleSeq<T> {
 
 impl<T> SampleSeq<T> {
     /// Creates an empty sequence.
+    ///
+    /// ```
+    /// use weir_dds::SampleSeq;
+    ///
+    /// let samples = SampleSeq::<u32>::new();
+    /// assert!(samples.is_empty());
+    /// ```
     pub fn new() -> Self {
         Self { slots: Vec::new(), len: 0 }
     }
 
     /// Returns the samples as a slice.
+    ///
+    /// ```no_run
+    /// # use weir_dds::{DataReader, DdsType};
+    /// # fn f<T: DdsType + std::fmt::Debug>(reader: &DataReader<T>) -> weir_dds::Result<()> {
+    /// let mut samples = weir_dds::SampleSeq::new();
+    /// reader.take_into(&mut samples, 100);
+    /// println!("the first: {:?}", samples.as_slice().first());
+    /// # Ok(())
+    /// # }
+    /// ```
     #[inline]
     pub fn as_slice(&self) -> &[Sample<T>] {
         &self.slots[..self.len]
     }
 
     /// Iterates over the samples.
+    ///
+    /// ```no_run
+    /// # use weir_dds::{DataReader, DdsType};
+    /// # fn f<T: DdsType + std::fmt::Debug>(reader: &DataReader<T>) -> weir_dds::Result<()> {
+    /// let mut samples = weir_dds::SampleSeq::new();
+    /// reader.take_into(&mut samples, 100);
+    /// println!("{} ends", samples.iter().filter(|sample| sample.data().is_none()).count());
+    /// # Ok(())
+    /// # }
+    /// ```
     #[inline]
     pub fn iter(&self) -> std::slice::Iter<'_, Sample<T>> {
         self.as_slice().iter()
@@ -478,24 +562,57 @@ impl<T> SampleSeq<T> {
     /// Iterates over the samples mutably.
     ///
     /// For example to move large values out, or to release their memory.
+    ///
+    /// ```no_run
+    /// # use weir_dds::{DataReader, DdsType};
+    /// # fn f<T: DdsType + std::fmt::Debug>(reader: &DataReader<T>) -> weir_dds::Result<()> {
+    /// let mut samples = weir_dds::SampleSeq::new();
+    /// reader.take_into(&mut samples, 100);
+    /// let values = samples.iter_mut().filter_map(|sample| sample.data_mut()).map(std::mem::take);
+    /// println!("{:?}", values.collect::<Vec<_>>());
+    /// # Ok(())
+    /// # }
+    /// ```
     #[inline]
     pub fn iter_mut(&mut self) -> std::slice::IterMut<'_, Sample<T>> {
         self.slots[..self.len].iter_mut()
     }
 
     /// Iterates over the values: samples without one are left out.
+    ///
+    /// ```no_run
+    /// # use weir_dds::{DataReader, DdsType};
+    /// # fn f<T: DdsType + std::fmt::Debug>(reader: &DataReader<T>) -> weir_dds::Result<()> {
+    /// let mut samples = weir_dds::SampleSeq::new();
+    /// reader.take_into(&mut samples, 100);
+    /// samples.data().for_each(|value| println!("{value:?}"));
+    /// # Ok(())
+    /// # }
+    /// ```
     #[inline]
     pub fn data(&self) -> impl Iterator<Item = &T> {
         self.iter().filter_map(Sample::data)
     }
 
     /// Returns the number of samples.
+    ///
+    /// ```
+    /// use weir_dds::SampleSeq;
+    ///
+    /// assert_eq!(SampleSeq::<u32>::new().len(), 0);
+    /// ```
     #[inline]
     pub fn len(&self) -> usize {
         self.len
     }
 
     /// Returns whether there are no samples.
+    ///
+    /// ```
+    /// use weir_dds::SampleSeq;
+    ///
+    /// assert!(SampleSeq::<u32>::new().is_empty());
+    /// ```
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.len == 0

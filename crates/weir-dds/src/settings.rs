@@ -2,9 +2,10 @@
 //!
 //! [`ParticipantSettings::from_environment`] reads environment variables. Fields that the program sets override them.
 
-use std::net::{Ipv4Addr, SocketAddrV4};
+use std::net::{IpAddr, SocketAddrV4};
 use std::time::Duration;
 
+use crate::addresses;
 use crate::dscp::{DSCP_TEXT, DscpMapping};
 use crate::error::{DdsError, Result};
 use crate::limits::LimitsTable;
@@ -13,6 +14,12 @@ use crate::static_discovery::StaticDiscovery;
 use crate::wait_strategy::WaitStrategy;
 
 /// Default size of each socket buffer, in bytes.
+///
+/// ```
+/// use weir_dds::{ParticipantSettings, SOCKET_BUFFER_BYTES};
+///
+/// assert_eq!(ParticipantSettings::default().receive_buffer, SOCKET_BUFFER_BYTES);
+/// ```
 pub const SOCKET_BUFFER_BYTES: usize = 4 * 1024 * 1024;
 
 /// Settings of a participant.
@@ -255,6 +262,12 @@ impl ParticipantSettings {
     }
 
     /// Uses no multicast, neither for discovery nor for readers.
+    ///
+    /// ```
+    /// use weir_dds::ParticipantSettings;
+    ///
+    /// assert!(!ParticipantSettings::default().without_multicast().multicast);
+    /// ```
     #[must_use]
     pub fn without_multicast(mut self) -> Self {
         self.multicast = false;
@@ -276,6 +289,13 @@ impl ParticipantSettings {
     }
 
     /// Requests a size of the receive buffer for user data, in bytes.
+    ///
+    /// ```
+    /// use weir_dds::ParticipantSettings;
+    ///
+    /// let settings = ParticipantSettings::default().receive_buffer(16 << 20);
+    /// # let _ = settings;
+    /// ```
     #[must_use]
     pub fn receive_buffer(mut self, bytes: usize) -> Self {
         self.receive_buffer = bytes;
@@ -283,6 +303,13 @@ impl ParticipantSettings {
     }
 
     /// Requests a size of the send buffer for user data, in bytes.
+    ///
+    /// ```
+    /// use weir_dds::ParticipantSettings;
+    ///
+    /// let settings = ParticipantSettings::default().send_buffer(1 << 20);
+    /// # let _ = settings;
+    /// ```
     #[must_use]
     pub fn send_buffer(mut self, bytes: usize) -> Self {
         self.send_buffer = bytes;
@@ -305,6 +332,12 @@ impl ParticipantSettings {
     }
 
     /// Does not use explicit congestion notification, see [`ecn`](ParticipantSettings#structfield.ecn).
+    ///
+    /// ```
+    /// use weir_dds::ParticipantSettings;
+    ///
+    /// assert!(!ParticipantSettings::default().without_ecn().ecn);
+    /// ```
     #[must_use]
     pub fn without_ecn(mut self) -> Self {
         self.ecn = false;
@@ -342,6 +375,12 @@ impl ParticipantSettings {
     }
 
     /// Records stage timestamps, see [`stage_times`](ParticipantSettings#structfield.stage_times).
+    ///
+    /// ```
+    /// use weir_dds::ParticipantSettings;
+    ///
+    /// assert!(ParticipantSettings::default().with_stage_times().stage_times);
+    /// ```
     #[must_use]
     pub fn with_stage_times(mut self) -> Self {
         self.stage_times = true;
@@ -362,6 +401,15 @@ impl ParticipantSettings {
     }
 
     /// Sets the peers whose endpoints are known beforehand, and the entity ids of our own endpoints.
+    ///
+    /// ```no_run
+    /// use weir_dds::{ParticipantSettings, StaticDiscovery};
+    ///
+    /// let system = StaticDiscovery::from_file("system.toml")?;
+    /// let settings = ParticipantSettings::default().name("controller").static_discovery(system);
+    /// # let _ = settings;
+    /// # Ok::<(), weir_dds::StaticDiscoveryError>(())
+    /// ```
     #[must_use]
     pub fn static_discovery(mut self, system: StaticDiscovery) -> Self {
         self.static_discovery = Some(system);
@@ -369,6 +417,14 @@ impl ParticipantSettings {
     }
 
     /// Sets what the participant may hold. Its endpoints reserve their memory when they are created.
+    ///
+    /// ```no_run
+    /// use weir_dds::{LimitsTable, ParticipantSettings};
+    ///
+    /// let settings = ParticipantSettings::default().limits(LimitsTable::from_file("limits.toml")?);
+    /// # let _ = settings;
+    /// # Ok::<(), weir_dds::LimitsError>(())
+    /// ```
     #[must_use]
     pub fn limits(mut self, limits: impl Into<LimitsTable>) -> Self {
         self.limits = Some(limits.into());
@@ -414,7 +470,8 @@ pub fn domain_id_from_environment() -> Result<u32> {
 
 /// A host that receives announcements by unicast.
 ///
-/// Text form: `ADDRESS` or `ADDRESS:PORT`.
+/// Text form: `ADDRESS` or `ADDRESS:PORT`. Participants refuse IPv6 addresses with
+/// [`DdsError::Unsupported`](crate::DdsError::Unsupported): the engine does not support IPv6 yet.
 ///
 /// ```
 /// use weir_dds::Peer;
@@ -427,7 +484,7 @@ pub fn domain_id_from_environment() -> Result<u32> {
 #[non_exhaustive]
 pub struct Peer {
     /// The host's address.
-    pub address: Ipv4Addr,
+    pub address: IpAddr,
     /// The discovery port of a participant; `None`: the first few ports of the domain.
     pub port: Option<u16>,
 }
@@ -437,11 +494,26 @@ const PEER_PARTICIPANTS: u32 = 5;
 
 impl Peer {
     /// Returns a host of which the first few ports of the domain are tried.
-    pub const fn new(address: Ipv4Addr) -> Self {
+    ///
+    /// ```
+    /// use std::net::Ipv4Addr;
+    /// use weir_dds::Peer;
+    ///
+    /// let peer = Peer::new(Ipv4Addr::new(192, 168, 1, 20).into());
+    /// assert_eq!(peer.port, None);
+    /// ```
+    pub const fn new(address: IpAddr) -> Self {
         Self { address, port: None }
     }
 
     /// Sets the discovery port of a participant.
+    ///
+    /// ```
+    /// use weir_dds::Peer;
+    ///
+    /// assert_eq!(Peer::new([10, 0, 0, 1].into()).port(7410), "10.0.0.1:7410".parse()?);
+    /// # Ok::<(), weir_dds::DdsError>(())
+    /// ```
     #[must_use]
     pub const fn port(mut self, port: u16) -> Self {
         self.port = Some(port);
@@ -449,11 +521,15 @@ impl Peer {
     }
 
     /// Returns the addresses to announce to.
-    pub(crate) fn addresses(self, domain_id: u32) -> impl Iterator<Item = SocketAddrV4> {
+    ///
+    /// # Errors
+    /// [`DdsError::Unsupported`]: it is an IPv6 address.
+    pub(crate) fn addresses(self, domain_id: u32) -> Result<impl Iterator<Item = SocketAddrV4>> {
+        let address = addresses::ipv4("peer", self.address)?;
         let guesses = (0..PEER_PARTICIPANTS)
             .filter_map(move |id| weir_rtps::ports::metatraffic_unicast_port(domain_id, id))
             .filter(move |_| self.port.is_none());
-        guesses.chain(self.port).map(move |port| SocketAddrV4::new(self.address, port))
+        Ok(guesses.chain(self.port).map(move |port| SocketAddrV4::new(address, port)))
     }
 }
 
@@ -461,16 +537,11 @@ impl std::str::FromStr for Peer {
     type Err = DdsError;
 
     fn from_str(text: &str) -> Result<Self> {
-        let (address, port) = match text.split_once(':') {
-            Some((address, port)) => (address, Some(port)),
-            None => (text, None),
-        };
-        let parsed = address.parse().ok().zip(port.map(str::parse).transpose().ok());
-        let (address, port) = parsed
-            .filter(|(address, port)| *port != Some(0) && !Ipv4Addr::is_unspecified(address))
-            .ok_or_else(|| {
-                DdsError::BadParameter(format!("invalid peer {text:?}: use ADDRESS or ADDRESS:PORT"))
-            })?;
+        let is_usable =
+            |(address, port): &(IpAddr, Option<u16>)| *port != Some(0) && !address.is_unspecified();
+        let (address, port) = addresses::split(text).filter(is_usable).ok_or_else(|| {
+            DdsError::BadParameter(format!("invalid peer {text:?}: use ADDRESS or ADDRESS:PORT"))
+        })?;
         Ok(Self { address, port })
     }
 }
@@ -543,9 +614,13 @@ mod tests {
     #[test]
     fn a_peer_without_a_port_stands_for_the_first_participants_of_its_host() {
         let peer: Peer = "10.0.0.1".parse().unwrap();
-        let ports: Vec<_> = peer.addresses(0).map(|address| address.port()).collect();
+        let ports: Vec<_> = peer.addresses(0).unwrap().map(|address| address.port()).collect();
         assert_eq!(ports, [7410, 7412, 7414, 7416, 7418]);
         let peer: Peer = "10.0.0.1:9000".parse().unwrap();
-        assert_eq!(peer.addresses(0).count(), 1);
+        assert_eq!(peer.addresses(0).unwrap().count(), 1);
+        for text in ["::1", "[fe80::1]:7410"] {
+            let refused = text.parse::<Peer>().unwrap().addresses(0).map(|_| ());
+            assert!(matches!(refused, Err(DdsError::Unsupported(_))), "{refused:?}");
+        }
     }
 }

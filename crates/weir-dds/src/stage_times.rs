@@ -22,6 +22,17 @@ use crate::clock;
 /// Timestamps of a writer's last send call.
 ///
 /// For a sample that needs several send calls, those of the last one.
+///
+/// ```no_run
+/// # use weir_dds::{DataWriter, DdsType};
+/// # fn f<T: DdsType>(writer: &DataWriter<T>, sample: &T) -> weir_dds::Result<()> {
+/// writer.write(sample)?;
+/// if let Some(times) = writer.last_send_times() {
+///     println!("send call: {} ns", times.returned_ns - times.called_ns);
+/// }
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct SendTimes {
@@ -32,6 +43,16 @@ pub struct SendTimes {
 }
 
 /// Timestamps of the last receive call after which a reader had unread samples.
+///
+/// ```no_run
+/// # use weir_dds::{DataReader, DdsType};
+/// # fn f<T: DdsType + std::fmt::Debug>(reader: &DataReader<T>) -> weir_dds::Result<()> {
+/// if let Some(times) = reader.last_receive_times() {
+///     println!("{times:?}");
+/// }
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ReceiveTimes {

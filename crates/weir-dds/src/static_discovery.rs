@@ -119,6 +119,13 @@ struct Endpoint {
 impl StaticDiscovery {
     /// Reads a file.
     ///
+    /// ```no_run
+    /// use weir_dds::StaticDiscovery;
+    ///
+    /// let system = StaticDiscovery::from_file("system.toml")?;
+    /// # Ok::<(), weir_dds::StaticDiscoveryError>(())
+    /// ```
+    ///
     /// # Errors
     /// The file cannot be read, is longer than 1 MiB, or has a mistake.
     pub fn from_file(path: impl AsRef<Path>) -> Result<Self, StaticDiscoveryError> {
@@ -127,6 +134,14 @@ impl StaticDiscovery {
     }
 
     /// Reads the text of a file. `name` is the name of the file in errors.
+    ///
+    /// ```
+    /// use weir_dds::StaticDiscovery;
+    ///
+    /// let system = StaticDiscovery::from_text("system.toml", "[[participant]]\nname = \"controller\"")?;
+    /// # let _ = system;
+    /// # Ok::<(), weir_dds::StaticDiscoveryError>(())
+    /// ```
     ///
     /// # Errors
     /// The text has a mistake.

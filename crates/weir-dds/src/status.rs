@@ -1,6 +1,8 @@
 //! Communication statuses (DDS 1.4, 2.2.4.1).
 //!
-//! Reading a status resets its changes to zero.
+//! Reading a status resets its changes to zero. Names are those of the specification. Its counts have 32 bits with a
+//! sign; here they have 64: at a million samples per second, a count of lost samples would be over 2^32 after 72
+//! minutes. All counts have the same type, so that they can be compared and added.
 //!
 //! ```no_run
 //! # use weir_dds::{DataReader, DdsType};
@@ -11,41 +13,101 @@
 //! ```
 
 use weir_rtps::discovery_event::TypeDifference;
-pub use weir_rtps::liveliness::LivelinessChangedStatus;
 use weir_rtps::qos::{PolicyId, PolicySet};
 use weir_rtps::reader::Rejection;
 use weir_wire::Guid;
 
 use crate::instance_handle::InstanceHandle;
 
-/// Matches of a writer (PUBLICATION_MATCHED) or a reader (SUBSCRIPTION_MATCHED).
+/// Matches of a writer (PUBLICATION_MATCHED).
 ///
 /// ```no_run
-/// # use weir_dds::{DataReader, DdsType};
-/// # fn f<T: DdsType + std::fmt::Debug>(reader: &DataReader<T>) -> weir_dds::Result<()> {
-/// let status = reader.subscription_matched_status();
+/// # use weir_dds::{DataWriter, DdsType};
+/// # fn f<T: DdsType>(writer: &DataWriter<T>) -> weir_dds::Result<()> {
+/// let status = writer.publication_matched_status();
 /// if status.current_count == 0 && status.total_count > 0 {
-///     println!("all writers are gone, the last was {:?}", status.last_handle);
+///     println!("all readers are gone, the last was {:?}", status.last_subscription_handle);
 /// }
 /// # Ok(())
 /// # }
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
-pub struct MatchedStatus {
+pub struct PublicationMatchedStatus {
     /// Total number of matches.
-    pub total_count: u32,
+    pub total_count: u64,
     /// Matches since the status was last read.
-    pub total_count_change: u32,
-    /// Endpoints matched now.
-    pub current_count: u32,
+    pub total_count_change: u64,
+    /// Readers matched now.
+    pub current_count: u64,
     /// Change of `current_count` since the status was last read.
-    pub current_count_change: i32,
-    /// The endpoint that caused the last change.
-    pub last_handle: Option<InstanceHandle>,
+    pub current_count_change: i64,
+    /// The reader that caused the last change.
+    pub last_subscription_handle: Option<InstanceHandle>,
 }
 
-impl MatchedStatus {
+/// Matches of a reader (SUBSCRIPTION_MATCHED).
+///
+/// ```no_run
+/// # use weir_dds::{DataReader, DdsType};
+/// # fn f<T: DdsType>(reader: &DataReader<T>) -> weir_dds::Result<()> {
+/// let status = reader.subscription_matched_status();
+/// if status.current_count == 0 && status.total_count > 0 {
+///     println!("all writers are gone, the last was {:?}", status.last_publication_handle);
+/// }
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub struct SubscriptionMatchedStatus {
+    /// Total number of matches.
+    pub total_count: u64,
+    /// Matches since the status was last read.
+    pub total_count_change: u64,
+    /// Writers matched now.
+    pub current_count: u64,
+    /// Change of `current_count` since the status was last read.
+    pub current_count_change: i64,
+    /// The writer that caused the last change.
+    pub last_publication_handle: Option<InstanceHandle>,
+}
+
+/// Matches of a writer or reader.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Matches {
+    total_count: u64,
+    total_count_change: u64,
+    pub(crate) current_count: u64,
+    current_count_change: i64,
+    last_handle: Option<InstanceHandle>,
+}
+
+impl From<Matches> for PublicationMatchedStatus {
+    fn from(matches: Matches) -> Self {
+        let Matches { total_count, total_count_change, current_count, current_count_change, last_handle } =
+            matches;
+        let last_subscription_handle = last_handle;
+        Self {
+            total_count,
+            total_count_change,
+            current_count,
+            current_count_change,
+            last_subscription_handle,
+        }
+    }
+}
+
+impl From<Matches> for SubscriptionMatchedStatus {
+    fn from(matches: Matches) -> Self {
+        let Matches { total_count, total_count_change, current_count, current_count_change, last_handle } =
+            matches;
+        let last_publication_handle = last_handle;
+        Self { total_count, total_count_change, current_count, current_count_change, last_publication_handle }
+    }
+}
+
+impl Matches {
     pub(crate) fn matched(&mut self, guid: Guid) {
         self.total_count += 1;
         self.total_count_change += 1;
@@ -74,13 +136,13 @@ impl MatchedStatus {
 
 /// Endpoints of the topic with incompatible QoS.
 ///
-/// OFFERED_INCOMPATIBLE_QOS and REQUESTED_INCOMPATIBLE_QOS.
+/// Of a writer, [`OfferedIncompatibleQosStatus`]; of a reader, [`RequestedIncompatibleQosStatus`].
 ///
 /// ```no_run
 /// # use weir_dds::{DataReader, DdsType};
 /// # fn f<T: DdsType>(reader: &DataReader<T>) -> weir_dds::Result<()> {
 /// let status = reader.requested_incompatible_qos_status();
-/// if let Some(policy) = status.last_policy {
+/// if let Some(policy) = status.last_policy_id {
 ///     println!("{} writers do not fit, the last one because of {}", status.total_count, policy.name());
 /// }
 /// # Ok(())
@@ -90,37 +152,75 @@ impl MatchedStatus {
 #[non_exhaustive]
 pub struct IncompatibleQosStatus {
     /// Total number of endpoints.
-    pub total_count: u32,
+    pub total_count: u64,
     /// Endpoints since the status was last read.
-    pub total_count_change: u32,
+    pub total_count_change: u64,
     /// The first incompatible policy of the last such endpoint.
-    pub last_policy: Option<PolicyId>,
-    /// All incompatible policies of the last such endpoint.
+    pub last_policy_id: Option<PolicyId>,
+    /// All incompatible policies of the last such endpoint. Not in DDS 1.4.
     pub last_policies: PolicySet,
     /// For each policy that was incompatible: the number of endpoints.
     pub policies: Vec<QosPolicyCount>,
 }
 
+/// Readers of the topic whose requested QoS a writer does not offer (OFFERED_INCOMPATIBLE_QOS).
+///
+/// ```no_run
+/// # use weir_dds::{DataWriter, DataWriterListener, OfferedIncompatibleQosStatus};
+/// struct Log;
+///
+/// impl<T> DataWriterListener<T> for Log {
+///     fn on_offered_incompatible_qos(&self, writer: &DataWriter<T>, status: OfferedIncompatibleQosStatus) {
+///         eprintln!("{}: {:?} does not fit", writer.topic_name(), status.last_policy_id);
+///     }
+/// }
+/// ```
+pub type OfferedIncompatibleQosStatus = IncompatibleQosStatus;
+
+/// Writers of the topic that do not offer the QoS that a reader requests (REQUESTED_INCOMPATIBLE_QOS).
+///
+/// ```no_run
+/// # use weir_dds::{DataReader, DataReaderListener, RequestedIncompatibleQosStatus};
+/// struct Log;
+///
+/// impl<T> DataReaderListener<T> for Log {
+///     fn on_requested_incompatible_qos(&self, reader: &DataReader<T>, status: RequestedIncompatibleQosStatus) {
+///         eprintln!("{}: {:?} does not fit", reader.topic_name(), status.last_policy_id);
+///     }
+/// }
+/// ```
+pub type RequestedIncompatibleQosStatus = IncompatibleQosStatus;
+
 /// How many endpoints had an incompatible value of a policy.
+///
+/// ```no_run
+/// # use weir_dds::{DataReader, DdsType};
+/// # fn f<T: DdsType>(reader: &DataReader<T>) -> weir_dds::Result<()> {
+/// for of_policy in reader.requested_incompatible_qos_status().policies {
+///     println!("{}: {}", of_policy.policy_id, of_policy.count);
+/// }
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct QosPolicyCount {
     /// The policy.
-    pub policy: PolicyId,
+    pub policy_id: PolicyId,
     /// The number of endpoints.
-    pub count: u32,
+    pub count: u64,
 }
 
 impl IncompatibleQosStatus {
     pub(crate) fn found(&mut self, policies: PolicySet) {
         self.total_count += 1;
         self.total_count_change += 1;
-        self.last_policy = policies.first();
+        self.last_policy_id = policies.first();
         self.last_policies = policies;
-        for policy in policies.iter() {
-            match self.policies.iter_mut().find(|known| known.policy == policy) {
+        for policy_id in policies.iter() {
+            match self.policies.iter_mut().find(|known| known.policy_id == policy_id) {
                 Some(known) => known.count += 1,
-                None => self.policies.push(QosPolicyCount { policy, count: 1 }),
+                None => self.policies.push(QosPolicyCount { policy_id, count: 1 }),
             }
         }
     }
@@ -135,22 +235,55 @@ impl IncompatibleQosStatus {
 /// Endpoints of a topic that have another type than it (INCONSISTENT_TOPIC).
 ///
 /// Types are compared by their names and by whether they have a key.
+///
+/// ```no_run
+/// # use weir_dds::{DdsType, Topic};
+/// # fn f<T: DdsType>(topic: &Topic<T>) -> weir_dds::Result<()> {
+/// let status = topic.inconsistent_topic_status();
+/// if let Some(last) = status.last {
+///     eprintln!("{} endpoints have another type, the last one {}", status.total_count, last.type_name);
+/// }
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct InconsistentTopicStatus {
     /// Total number of endpoints.
-    pub total_count: u32,
+    pub total_count: u64,
     /// Endpoints since the status was last read.
-    pub total_count_change: u32,
-    /// The last such endpoint, the name of its type, and how the types differ.
-    pub last: Option<(InstanceHandle, String, TypeDifference)>,
+    pub total_count_change: u64,
+    /// The last such endpoint. Not in DDS 1.4.
+    pub last: Option<InconsistentEndpoint>,
+}
+
+/// An endpoint that has another type than its topic: see [`InconsistentTopicStatus::last`].
+///
+/// ```no_run
+/// # use weir_dds::{DdsType, Topic};
+/// # fn f<T: DdsType>(topic: &Topic<T>) -> weir_dds::Result<()> {
+/// if let Some(last) = topic.inconsistent_topic_status().last {
+///     eprintln!("{} has the type {}: {:?}", last.handle, last.type_name, last.difference);
+/// }
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct InconsistentEndpoint {
+    /// The writer or reader.
+    pub handle: InstanceHandle,
+    /// The name of its type.
+    pub type_name: String,
+    /// How the types differ.
+    pub difference: TypeDifference,
 }
 
 impl InconsistentTopicStatus {
     pub(crate) fn found(&mut self, other: Guid, type_name: String, difference: TypeDifference) {
         self.total_count += 1;
         self.total_count_change += 1;
-        self.last = Some((other.into(), type_name, difference));
+        self.last = Some(InconsistentEndpoint { handle: other.into(), type_name, difference });
     }
 
     pub(crate) fn read(&mut self) -> Self {
@@ -160,10 +293,10 @@ impl InconsistentTopicStatus {
     }
 }
 
-/// Instances that were not written within the period of DEADLINE (OFFERED_DEADLINE_MISSED,
-/// REQUESTED_DEADLINE_MISSED).
+/// Instances that were not written within the period of DEADLINE.
 ///
-/// Each period counts for each instance that has begun and not ended.
+/// Of a writer, [`OfferedDeadlineMissedStatus`]; of a reader, [`RequestedDeadlineMissedStatus`]. Each period counts for
+/// each instance that has begun and not ended.
 ///
 /// ```no_run
 /// # use weir_dds::{DataWriter, DdsType};
@@ -183,6 +316,34 @@ pub struct DeadlineMissedStatus {
     /// The last instance that missed one; `None` before that, and for topics without a key.
     pub last_instance_handle: Option<InstanceHandle>,
 }
+
+/// Instances that a writer did not write within the offered period (OFFERED_DEADLINE_MISSED).
+///
+/// ```no_run
+/// # use weir_dds::{DataWriter, DataWriterListener, OfferedDeadlineMissedStatus};
+/// struct Log;
+///
+/// impl<T> DataWriterListener<T> for Log {
+///     fn on_offered_deadline_missed(&self, writer: &DataWriter<T>, status: OfferedDeadlineMissedStatus) {
+///         eprintln!("{}: {} deadlines missed", writer.topic_name(), status.total_count);
+///     }
+/// }
+/// ```
+pub type OfferedDeadlineMissedStatus = DeadlineMissedStatus;
+
+/// Instances that no writer wrote within the period that a reader requests (REQUESTED_DEADLINE_MISSED).
+///
+/// ```no_run
+/// # use weir_dds::{DataReader, DataReaderListener, RequestedDeadlineMissedStatus};
+/// struct Log;
+///
+/// impl<T> DataReaderListener<T> for Log {
+///     fn on_requested_deadline_missed(&self, reader: &DataReader<T>, status: RequestedDeadlineMissedStatus) {
+///         eprintln!("{}: {} deadlines missed", reader.topic_name(), status.total_count);
+///     }
+/// }
+/// ```
+pub type RequestedDeadlineMissedStatus = DeadlineMissedStatus;
 
 impl DeadlineMissedStatus {
     pub(crate) fn new(
@@ -210,9 +371,9 @@ impl DeadlineMissedStatus {
 #[non_exhaustive]
 pub struct LivelinessLostStatus {
     /// Total number of times.
-    pub total_count: u32,
+    pub total_count: u64,
     /// Times since the status was last read.
-    pub total_count_change: u32,
+    pub total_count_change: u64,
 }
 
 impl LivelinessLostStatus {
@@ -228,8 +389,57 @@ impl LivelinessLostStatus {
     }
 }
 
+/// Matched writers of a reader that are alive, and those that are not (LIVELINESS_CHANGED).
+///
+/// ```no_run
+/// # use weir_dds::{DataReader, DdsType};
+/// # fn f<T: DdsType>(reader: &DataReader<T>) -> weir_dds::Result<()> {
+/// let status = reader.liveliness_changed_status();
+/// if status.not_alive_count_change > 0 {
+///     println!("{:?} does not assert itself any more", status.last_publication_handle);
+/// }
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub struct LivelinessChangedStatus {
+    /// Matched writers that are alive now.
+    pub alive_count: u64,
+    /// Matched writers that are not alive now.
+    pub not_alive_count: u64,
+    /// Change of `alive_count` since the status was last read.
+    pub alive_count_change: i64,
+    /// Change of `not_alive_count` since the status was last read.
+    pub not_alive_count_change: i64,
+    /// The writer that caused the last change.
+    pub last_publication_handle: Option<InstanceHandle>,
+}
+
+impl From<weir_rtps::liveliness::LivelinessChangedStatus> for LivelinessChangedStatus {
+    fn from(changed: weir_rtps::liveliness::LivelinessChangedStatus) -> Self {
+        Self {
+            alive_count: changed.alive_count.into(),
+            not_alive_count: changed.not_alive_count.into(),
+            alive_count_change: changed.alive_count_change.into(),
+            not_alive_count_change: changed.not_alive_count_change.into(),
+            last_publication_handle: changed.last_publication_handle.map(InstanceHandle::from),
+        }
+    }
+}
+
 /// Readers that a writer does not wait for, because they acknowledged nothing for
-/// [`DataWriterQos::reader_inactivity`](crate::DataWriterQos::reader_inactivity()).
+/// [`DataWriterQos::reader_inactivity`](crate::DataWriterQos::reader_inactivity()). Not in DDS 1.4.
+///
+/// ```no_run
+/// # use weir_dds::{DataWriter, DdsType};
+/// # fn f<T: DdsType>(writer: &DataWriter<T>) -> weir_dds::Result<()> {
+/// if writer.reader_inactivity_status().current_count > 0 {
+///     println!("not waited for: {:?}", writer.inactive_subscriptions());
+/// }
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct ReaderInactivityStatus {
@@ -238,11 +448,11 @@ pub struct ReaderInactivityStatus {
     /// Times since the status was last read.
     pub total_count_change: u64,
     /// Readers that are not waited for now.
-    pub current_count: u32,
+    pub current_count: u64,
 }
 
 impl ReaderInactivityStatus {
-    pub(crate) fn read(&mut self, total_count: u64, current_count: u32) -> Self {
+    pub(crate) fn read(&mut self, total_count: u64, current_count: u64) -> Self {
         // Another thread may have read a later count meanwhile.
         let total_count = total_count.max(self.total_count);
         let total_count_change = total_count - self.total_count;
@@ -263,14 +473,14 @@ impl ReaderInactivityStatus {
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
-pub struct SampleCountStatus {
+pub struct SampleLostStatus {
     /// Total number of samples.
     pub total_count: u64,
     /// Samples since the status was last read.
     pub total_count_change: u64,
 }
 
-impl SampleCountStatus {
+impl SampleLostStatus {
     pub(crate) fn read(&mut self, total_count: u64) -> Self {
         // Another thread may have read a later count meanwhile.
         let total_count = total_count.max(self.total_count);
@@ -283,6 +493,18 @@ impl SampleCountStatus {
 /// The reason why a reader rejected a sample.
 ///
 /// `SampleRejectedStatusKind`, DDS 1.4, 2.2.4.1.
+///
+/// ```no_run
+/// # use weir_dds::{DataReader, DdsType};
+/// # fn f<T: DdsType + std::fmt::Debug>(reader: &DataReader<T>) -> weir_dds::Result<()> {
+/// use weir_dds::SampleRejectedReason;
+///
+/// if reader.sample_rejected_status().last_reason == Some(SampleRejectedReason::Malformed) {
+///     eprintln!("a writer has another type");
+/// }
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum SampleRejectedReason {
@@ -377,7 +599,7 @@ mod tests {
 
     #[test]
     fn a_count_that_is_older_than_the_last_one_changes_nothing() {
-        let mut lost = SampleCountStatus::default();
+        let mut lost = SampleLostStatus::default();
         assert_eq!(lost.read(6).total_count_change, 6);
         assert_eq!((lost.read(5).total_count_change, lost.read(7).total_count_change), (0, 1));
         let mut inactive = ReaderInactivityStatus::default();

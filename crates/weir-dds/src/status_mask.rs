@@ -51,6 +51,12 @@ pub enum StatusKind {
 
 impl StatusKind {
     /// All kinds, in the order of their values.
+    ///
+    /// ```
+    /// use weir_dds::{StatusKind, StatusMask};
+    ///
+    /// assert!(StatusKind::ALL.iter().all(|kind| StatusMask::ALL.contains(*kind)));
+    /// ```
     pub const ALL: &'static [Self] = &[
         Self::InconsistentTopic,
         Self::OfferedDeadlineMissed,
@@ -129,18 +135,36 @@ impl StatusMask {
     }
 
     /// Returns the set with the bits of DDS's `StatusMask`; bits without a meaning are left out.
+    ///
+    /// ```
+    /// use weir_dds::StatusMask;
+    ///
+    /// assert_eq!(StatusMask::from_bits(0x0400), StatusMask::DATA_AVAILABLE);
+    /// ```
     #[must_use]
     pub const fn from_bits(bits: u32) -> Self {
         Self(bits & Self::ALL.0)
     }
 
     /// Returns the bits of DDS's `StatusMask`.
+    ///
+    /// ```
+    /// use weir_dds::StatusMask;
+    ///
+    /// assert_eq!(StatusMask::DATA_AVAILABLE.bits(), 0x0400);
+    /// ```
     #[must_use]
     pub const fn bits(self) -> u32 {
         self.0
     }
 
     /// Returns whether a status is in the set.
+    ///
+    /// ```
+    /// use weir_dds::{StatusKind, StatusMask};
+    ///
+    /// assert!(StatusMask::ALL.contains(StatusKind::SampleLost));
+    /// ```
     #[must_use]
     pub const fn contains(self, kind: StatusKind) -> bool {
         self.0 & kind as u32 != 0
@@ -160,12 +184,24 @@ impl StatusMask {
     }
 
     /// Returns whether the set is empty.
+    ///
+    /// ```
+    /// use weir_dds::StatusMask;
+    ///
+    /// assert!(StatusMask::NONE.is_empty());
+    /// ```
     #[must_use]
     pub const fn is_empty(self) -> bool {
         self.0 == 0
     }
 
     /// Returns the statuses of the set, in the order of their values.
+    ///
+    /// ```
+    /// use weir_dds::{StatusKind, StatusMask};
+    ///
+    /// assert!(StatusMask::SAMPLE_LOST.iter().eq([StatusKind::SampleLost]));
+    /// ```
     pub fn iter(self) -> impl Iterator<Item = StatusKind> {
         StatusKind::ALL.iter().copied().filter(move |kind| self.contains(*kind))
     }

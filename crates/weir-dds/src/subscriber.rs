@@ -31,7 +31,7 @@ use crate::status_mask::{StatusKind, StatusMask};
 /// # }
 /// # let participant = DomainParticipant::new(0, ParticipantSettings::default())?;
 /// let topic = participant.create_topic::<Greeting>("Greetings")?;
-/// let subscriber = participant.create_subscriber();
+/// let subscriber = participant.create_subscriber()?;
 /// let reader = subscriber.create_datareader(&topic, DataReaderQos::default().reliable())?;
 /// # Ok::<(), weir_dds::DdsError>(())
 /// ```
@@ -81,7 +81,8 @@ impl Subscriber {
     /// # Errors
     /// - [`DdsError::ImmutablePolicy`]: PRESENTATION cannot be changed.
     /// - [`DdsError::BadParameter`]: too many or too long partitions or group data.
-    /// - [`DdsError::ThreadFailed`].
+    /// - [`DdsError::AlreadyDeleted`]: the subscriber or its participant was closed.
+    /// - [`DdsError::ThreadFailed`]: the participant has failed.
     ///
     /// Nothing has changed then.
     pub fn set_qos(&self, qos: SubscriberQos) -> Result<()> {
@@ -104,8 +105,21 @@ impl Subscriber {
     /// (ENTITY_FACTORY, DDS 1.4, 2.2.3.20). Readers of a subscriber that is not enabled are not enabled
     /// either.
     ///
+    /// ```no_run
+    /// # use weir_dds::DomainParticipant;
+    /// # fn f(participant: &DomainParticipant) -> weir_dds::Result<()> {
+    /// participant.set_qos(participant.get_qos().autoenable_created_entities(false))?;
+    /// let subscriber = participant.create_subscriber()?;
+    /// assert!(!subscriber.is_enabled());
+    /// subscriber.enable()?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
     /// # Errors
     /// - [`DdsError::PreconditionNotMet`]: the participant is not enabled.
+    /// - [`DdsError::AlreadyDeleted`]: the subscriber or its participant was closed.
+    /// - [`DdsError::ThreadFailed`]: the participant has failed.
     /// - As [`DataReader::enable`], of the first reader that cannot be enabled.
     pub fn enable(&self) -> Result<()> {
         self.check()?;
@@ -118,6 +132,14 @@ impl Subscriber {
     }
 
     /// Returns whether the subscriber is enabled.
+    ///
+    /// ```no_run
+    /// # use weir_dds::Subscriber;
+    /// # fn f(subscriber: &Subscriber) -> weir_dds::Result<()> {
+    /// assert!(subscriber.is_enabled());
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn is_enabled(&self) -> bool {
         self.state.is_enabled.load(Ordering::SeqCst)
     }
@@ -139,9 +161,16 @@ impl Subscriber {
     /// ```
     ///
     /// # Errors
-    /// - [`DdsError::BadParameter`]: a QoS value is out of range.
-    /// - [`DdsError::InconsistentPolicy`]: policies contradict
-    ///   each other.
+    /// - [`DdsError::InconsistentPolicy`]: policies contradict each other.
+    /// - [`DdsError::BadParameter`]: the user data, the partitions or the name of the type are too long, the address is
+    ///   not that of a multicast group, the participant does not use multicast, or the reader differs from the file of
+    ///   static endpoints.
+    /// - [`DdsError::Unsupported`]: the address of the multicast group is one of IPv6.
+    /// - [`DdsError::OutOfResources`]: the limits table allows no other reader, or less than its policies keep; or the
+    ///   participant is in too many multicast groups.
+    /// - [`DdsError::Network`]: the multicast group cannot be joined, or the kernel returns no random numbers.
+    /// - [`DdsError::AlreadyDeleted`]: the topic, the subscriber or the participant was closed.
+    /// - [`DdsError::ThreadFailed`]: the participant has failed.
     pub fn create_datareader<T: DdsType>(
         &self,
         topic: &impl TopicDescription<T>,
@@ -201,7 +230,7 @@ impl Subscriber {
         }
     }
 
-    /// Refuses calls after a failure, and once the participant has closed the subscriber.
+    /// Refuses calls once the participant has ended, or the subscriber is closed.
     pub(crate) fn check(&self) -> Result<()> {
         self.handle.driver.check()?;
         let is_closed = self.state.is_closed.load(Ordering::SeqCst);
@@ -223,17 +252,41 @@ impl Subscriber {
     /// ```
     ///
     /// # Errors
-    /// [`DdsError::ThreadFailed`]: the participant has failed. The readers are closed all the same.
+    /// - [`DdsError::AlreadyDeleted`]: the subscriber was closed, and its readers with it.
+    /// - [`DdsError::ThreadFailed`]: the participant has failed. The readers are closed all the same.
     pub fn delete_contained_entities(&self) -> Result<()> {
-        self.owners().iter().for_each(|reader| reader.close_for_all());
-        self.handle.driver.check()
+        let outcome = self.check();
+        outcome.and(self.close_contained())
     }
 
-    /// Ends the subscriber, for all its handles.
-    pub(crate) fn close(&self) -> Result<()> {
-        self.state.is_closed.store(true, Ordering::SeqCst);
+    fn close_contained(&self) -> Result<()> {
+        self.owners().iter().for_each(|reader| reader.close_for_all());
+        self.handle.driver.check_failure()
+    }
+
+    /// Ends the subscriber and its readers, for all their handles.
+    ///
+    /// The listener is dropped. Samples that the readers have received can still be taken. From then on, calls that
+    /// return a result report [`DdsError::AlreadyDeleted`]. Closing again does nothing.
+    ///
+    /// ```no_run
+    /// # use weir_dds::{DataReaderQos, DdsError, DdsType, Subscriber, Topic};
+    /// # fn f<T: DdsType>(subscriber: &Subscriber, topic: &Topic<T>) -> weir_dds::Result<()> {
+    /// subscriber.close()?;
+    /// let error = subscriber.create_datareader(topic, DataReaderQos::default()).unwrap_err();
+    /// assert!(matches!(error, DdsError::AlreadyDeleted("subscriber")));
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// [`DdsError::ThreadFailed`]: the participant has failed. The subscriber has ended all the same.
+    pub fn close(&self) -> Result<()> {
+        if self.state.is_closed.swap(true, Ordering::SeqCst) {
+            return Ok(());
+        }
         drop(self.state.level.set(None, StatusMask::NONE));
-        self.delete_contained_entities()
+        self.close_contained()
     }
 
     /// Adds a reader before it is announced.
@@ -267,7 +320,8 @@ impl Subscriber {
     /// ```
     ///
     /// # Errors
-    /// [`DdsError::ThreadFailed`]: the participant has failed.
+    /// - [`DdsError::AlreadyDeleted`]: the subscriber or its participant was closed.
+    /// - [`DdsError::ThreadFailed`]: the participant has failed.
     pub fn begin_access(&self) -> Result<()> {
         self.check()?;
         self.state.access.begin();
@@ -276,8 +330,20 @@ impl Subscriber {
 
     /// Ends an access (DDS 1.4, 2.2.2.5.2.9).
     ///
+    /// ```no_run
+    /// # use weir_dds::{DataReader, DdsType, Subscriber};
+    /// # fn f<T: DdsType>(subscriber: &Subscriber, readers: &[DataReader<T>]) -> weir_dds::Result<()> {
+    /// subscriber.begin_access()?;
+    /// let samples: Vec<_> = readers.iter().flat_map(|reader| reader.take(100)).collect();
+    /// subscriber.end_access()?;
+    /// # let _ = samples;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
     /// # Errors
     /// - [`DdsError::PreconditionNotMet`]: no access was begun.
+    /// - [`DdsError::AlreadyDeleted`]: the subscriber or its participant was closed.
     /// - [`DdsError::ThreadFailed`]: the participant has failed.
     pub fn end_access(&self) -> Result<()> {
         self.check()?;
@@ -365,12 +431,28 @@ impl Subscriber {
     }
 
     /// Returns the listener.
+    ///
+    /// ```no_run
+    /// # use weir_dds::Subscriber;
+    /// # fn f(subscriber: &Subscriber) -> weir_dds::Result<()> {
+    /// assert!(subscriber.listener().is_none());
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn listener(&self) -> Option<Arc<dyn SubscriberListener>> {
         self.state.level.listener()
     }
 
     /// Returns how many calls of the subscriber's listener panicked. The panic hook has reported each on standard
     /// error.
+    ///
+    /// ```no_run
+    /// # use weir_dds::Subscriber;
+    /// # fn f(subscriber: &Subscriber) -> weir_dds::Result<()> {
+    /// println!("{} calls of the listener panicked", subscriber.listener_panics());
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn listener_panics(&self) -> u64 {
         self.state.level.panics.count()
     }
@@ -382,6 +464,20 @@ impl Subscriber {
     ///
     /// If another thread calls a listener of a reader meanwhile, that thread calls `on_data_available` next, and this
     /// call does not wait for it. Within `on_data_available` of a reader, it is not called for that reader again.
+    ///
+    /// ```no_run
+    /// # use weir_dds::Subscriber;
+    /// use weir_dds::SubscriberListener;
+    ///
+    /// struct Distribute;
+    ///
+    /// impl SubscriberListener for Distribute {
+    ///     fn on_data_on_readers(&self, subscriber: &Subscriber) {
+    ///         // Now the listeners of the readers that have data are called.
+    ///         subscriber.notify_datareaders();
+    ///     }
+    /// }
+    /// ```
     pub fn notify_datareaders(&self) {
         for reader in self.owners() {
             let has_unread = reader.endpoint.core.lock().has_unread();

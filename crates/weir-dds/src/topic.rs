@@ -45,6 +45,18 @@ pub struct Topic<T> {
 }
 
 /// A topic whose sample type is not known to the compiler.
+///
+/// ```no_run
+/// use weir_dds::{AnyTopic, DomainParticipantListener, InconsistentTopicStatus};
+///
+/// struct Log;
+///
+/// impl DomainParticipantListener for Log {
+///     fn on_inconsistent_topic(&self, topic: &AnyTopic, status: InconsistentTopicStatus) {
+///         eprintln!("{}: {} endpoints have another type", topic.name(), status.total_count);
+///     }
+/// }
+/// ```
 pub type AnyTopic = Topic<Untyped>;
 
 impl<T: DdsType> Topic<T> {
@@ -55,6 +67,14 @@ impl<T: DdsType> Topic<T> {
     }
 
     /// Returns the name of the type.
+    ///
+    /// ```no_run
+    /// # use weir_dds::{DdsType, Topic};
+    /// # fn f<T: DdsType>(topic: &Topic<T>) -> weir_dds::Result<()> {
+    /// assert_eq!(topic.type_name(), T::TYPE_NAME);
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn type_name(&self) -> &'static str {
         T::TYPE_NAME
     }
@@ -98,6 +118,16 @@ impl<T: 'static> Topic<T> {
     /// Sets the listener for the events in `mask`.
     ///
     /// Others are for the listener of the participant. Without a listener, those in `mask` are dropped.
+    ///
+    /// ```no_run
+    /// # use std::sync::Arc;
+    /// # use weir_dds::{DdsType, Topic, TopicListener};
+    /// use weir_dds::StatusMask;
+    ///
+    /// # fn f<T: DdsType>(topic: &Topic<T>, listener: Arc<dyn TopicListener<T>>) {
+    /// topic.set_listener_w_mask(Some(listener), StatusMask::INCONSISTENT_TOPIC);
+    /// # }
+    /// ```
     pub fn set_listener_w_mask(&self, listener: Option<Arc<dyn TopicListener<T>>>, mask: StatusMask) {
         if let Some(handle) = self.state.handle.upgrade().filter(|_| listener.is_some()) {
             handle.driver.start_calling();
@@ -116,6 +146,14 @@ impl<T: 'static> Topic<T> {
     }
 
     /// Returns the listener.
+    ///
+    /// ```no_run
+    /// # use weir_dds::{DdsType, Topic};
+    /// # fn f<T: DdsType>(topic: &Topic<T>) -> weir_dds::Result<()> {
+    /// assert!(topic.listener().is_none());
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn listener(&self) -> Option<Arc<dyn TopicListener<T>>> {
         self.state.own.lock().typed.as_ref()?.downcast_ref().cloned()
     }
@@ -123,6 +161,14 @@ impl<T: 'static> Topic<T> {
 
 impl<T> Topic<T> {
     /// Returns the QoS.
+    ///
+    /// ```no_run
+    /// # use weir_dds::{DdsType, Topic};
+    /// # fn f<T: DdsType>(topic: &Topic<T>) -> weir_dds::Result<()> {
+    /// println!("{:?}", topic.get_qos().reliability);
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn get_qos(&self) -> TopicQos {
         self.state.qos.lock().clone()
     }
@@ -140,8 +186,9 @@ impl<T> Topic<T> {
     ///
     /// # Errors
     /// - [`DdsError::ImmutablePolicy`], naming the policies that cannot be changed.
-    /// - [`DdsError::InconsistentPolicy`]: policies contradict each other.
-    /// - [`DdsError::AlreadyDeleted`]: the participant has closed its topics.
+    /// - [`DdsError::InconsistentPolicy`]: policies contradict each other, or the topic data is longer than 1024 bytes.
+    /// - [`DdsError::AlreadyDeleted`]: the topic, or its participant, was closed.
+    /// - [`DdsError::ThreadFailed`]: the participant has failed.
     pub fn set_qos(&self, qos: TopicQos) -> Result<()> {
         qos.check()?;
         self.state.check()?;
@@ -157,11 +204,54 @@ impl<T> Topic<T> {
         Ok(())
     }
 
+    /// Ends the topic, for all its handles (DDS 1.4, 2.2.2.2.1.6, `delete_topic`).
+    ///
+    /// The listener is dropped, and [`find_topic`](crate::DomainParticipant::find_topic) finds it no more. From then
+    /// on, calls that return a result report [`DdsError::AlreadyDeleted`], and so does creating anything with it.
+    /// Closing again does nothing.
+    ///
+    /// ```no_run
+    /// # use weir_dds::{DdsType, Topic};
+    /// # fn f<T: DdsType>(topic: &Topic<T>) -> weir_dds::Result<()> {
+    /// topic.close()?;
+    /// assert!(topic.set_qos(topic.get_qos()).is_err());
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// - [`DdsError::PreconditionNotMet`]: writers, readers or content-filtered topics use it. It goes on.
+    /// - [`DdsError::ThreadFailed`]: the participant has failed. The topic has ended all the same.
+    pub fn close(&self) -> Result<()> {
+        let Some(handle) = self.state.handle.upgrade() else {
+            self.state.close();
+            return Ok(());
+        };
+        if self.state.check().is_ok() && handle.driver.is_used(&self.state) {
+            let text = format!(
+                "the topic {:?} is in use: close its writers and readers, and drop its content-filtered topics first",
+                self.state.name
+            );
+            return Err(DdsError::PreconditionNotMet(text));
+        }
+        self.state.close();
+        handle.driver.state.contained.remove_topic(&self.state);
+        handle.driver.check_failure()
+    }
+
     pub(crate) fn of(state: Arc<TopicState>) -> Self {
         Self { state, sample: PhantomData }
     }
 
     /// Returns the topic's name.
+    ///
+    /// ```no_run
+    /// # use weir_dds::{DdsType, Topic};
+    /// # fn f<T: DdsType>(topic: &Topic<T>) -> weir_dds::Result<()> {
+    /// println!("{}", topic.name());
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn name(&self) -> &str {
         &self.state.name
     }
@@ -173,8 +263,8 @@ impl<T> Topic<T> {
     /// ```no_run
     /// # use weir_dds::{DdsType, Topic};
     /// # fn f<T: DdsType>(topic: &Topic<T>) -> weir_dds::Result<()> {
-    /// if let Some((_, type_name, _)) = topic.inconsistent_topic_status().last {
-    ///     eprintln!("another type has this topic: {type_name}");
+    /// if let Some(last) = topic.inconsistent_topic_status().last {
+    ///     eprintln!("another type has this topic: {}", last.type_name);
     /// }
     /// # Ok(())
     /// # }
@@ -186,11 +276,30 @@ impl<T> Topic<T> {
     }
 
     /// Returns the statuses of the topic that have changed since they were read: none, or INCONSISTENT_TOPIC.
+    ///
+    /// ```no_run
+    /// # use weir_dds::{DdsType, Topic};
+    /// use weir_dds::StatusKind;
+    ///
+    /// # fn f<T: DdsType>(topic: &Topic<T>) {
+    /// if topic.status_changes().contains(StatusKind::InconsistentTopic) {
+    ///     println!("{:?}", topic.inconsistent_topic_status());
+    /// }
+    /// # }
+    /// ```
     pub fn status_changes(&self) -> StatusMask {
         self.state.status_changes()
     }
 
     /// Returns how many calls of the listener panicked. The panic hook has reported each on standard error.
+    ///
+    /// ```no_run
+    /// # use weir_dds::{DdsType, Topic};
+    /// # fn f<T: DdsType>(topic: &Topic<T>) -> weir_dds::Result<()> {
+    /// println!("{} calls of the listener panicked", topic.listener_panics());
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn listener_panics(&self) -> u64 {
         self.state.listener_panics.count()
     }
@@ -256,7 +365,7 @@ impl TopicState {
         }
     }
 
-    /// Refuses to be used once the participant has closed its topics.
+    /// Refuses to be used once the topic is closed.
     pub(crate) fn check(&self) -> Result<()> {
         let is_closed = self.is_closed.load(Ordering::SeqCst);
         if is_closed { Err(DdsError::AlreadyDeleted("topic")) } else { Ok(()) }

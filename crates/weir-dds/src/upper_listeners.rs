@@ -13,7 +13,8 @@ use crate::data_reader::AnyDataReader;
 use crate::data_writer::AnyDataWriter;
 use crate::status::{
     DeadlineMissedStatus, IncompatibleQosStatus, InconsistentTopicStatus, LivelinessChangedStatus,
-    LivelinessLostStatus, MatchedStatus, SampleCountStatus, SampleRejectedStatus,
+    LivelinessLostStatus, PublicationMatchedStatus, SampleLostStatus, SampleRejectedStatus,
+    SubscriptionMatchedStatus,
 };
 use crate::subscriber::Subscriber;
 use crate::topic::AnyTopic;
@@ -29,7 +30,7 @@ macro_rules! reader_events {
         /// Samples of a reader can be taken.
         fn on_data_available(&self, _reader: &AnyDataReader) {}
         /// A writer was matched or unmatched.
-        fn on_subscription_matched(&self, _reader: &AnyDataReader, _status: MatchedStatus) {}
+        fn on_subscription_matched(&self, _reader: &AnyDataReader, _status: SubscriptionMatchedStatus) {}
         /// A writer offers less than the reader requests.
         fn on_requested_incompatible_qos(&self, _reader: &AnyDataReader, _status: IncompatibleQosStatus) {}
         /// The number of matched writers that are alive, or that are not, changed.
@@ -39,7 +40,7 @@ macro_rules! reader_events {
         /// An instance was not written within the requested deadline.
         fn on_requested_deadline_missed(&self, _reader: &AnyDataReader, _status: DeadlineMissedStatus) {}
         /// Samples were lost.
-        fn on_sample_lost(&self, _reader: &AnyDataReader, _status: SampleCountStatus) {}
+        fn on_sample_lost(&self, _reader: &AnyDataReader, _status: SampleLostStatus) {}
         /// Readers of the subscriber have new data.
         ///
         /// If the mask has DATA_ON_READERS, this is called in place of `on_data_available` at all levels.
@@ -50,7 +51,7 @@ macro_rules! reader_events {
 macro_rules! writer_events {
     () => {
         /// A reader was matched or unmatched.
-        fn on_publication_matched(&self, _writer: &AnyDataWriter, _status: MatchedStatus) {}
+        fn on_publication_matched(&self, _writer: &AnyDataWriter, _status: PublicationMatchedStatus) {}
         /// A reader requests more than the writer offers.
         fn on_offered_incompatible_qos(&self, _writer: &AnyDataWriter, _status: IncompatibleQosStatus) {}
         /// An instance was not written within the offered deadline.
@@ -65,18 +66,18 @@ macro_rules! writer_events {
 /// ```no_run
 /// # use weir_dds::{DomainParticipant, ParticipantSettings};
 /// use std::sync::Arc;
-/// use weir_dds::{AnyDataReader, MatchedStatus, StatusMask, SubscriberListener};
+/// use weir_dds::{AnyDataReader, StatusMask, SubscriberListener, SubscriptionMatchedStatus};
 ///
 /// struct Log;
 ///
 /// impl SubscriberListener for Log {
-///     fn on_subscription_matched(&self, reader: &AnyDataReader, status: MatchedStatus) {
+///     fn on_subscription_matched(&self, reader: &AnyDataReader, status: SubscriptionMatchedStatus) {
 ///         println!("{}: {} writers", reader.topic_name(), status.current_count);
 ///     }
 /// }
 ///
 /// # let participant = DomainParticipant::new(0, ParticipantSettings::default())?;
-/// let subscriber = participant.create_subscriber();
+/// let subscriber = participant.create_subscriber()?;
 /// subscriber.set_listener(Some(Arc::new(Log)), StatusMask::SUBSCRIPTION_MATCHED);
 /// # Ok::<(), weir_dds::DdsError>(())
 /// ```
@@ -110,7 +111,7 @@ pub trait PublisherListener: Send + Sync {
 ///
 /// impl DomainParticipantListener for Log {
 ///     fn on_requested_incompatible_qos(&self, reader: &AnyDataReader, status: IncompatibleQosStatus) {
-///         eprintln!("{}: {:?} does not fit", reader.topic_name(), status.last_policy);
+///         eprintln!("{}: {:?} does not fit", reader.topic_name(), status.last_policy_id);
 ///     }
 /// }
 /// ```

@@ -40,8 +40,8 @@ use crate::error::{DdsError, Result};
 ///
 /// let participant = DomainParticipant::new(86, ParticipantSettings::default().interface("lo"))?;
 /// let topic = participant.create_topic::<Reading>("Readings")?;
-/// let writer = participant.create_publisher().create_datawriter(&topic, Default::default())?;
-/// let reader = participant.create_subscriber().create_datareader(&topic, DataReaderQos::default().reliable())?;
+/// let writer = participant.create_publisher()?.create_datawriter(&topic, Default::default())?;
+/// let reader = participant.create_subscriber()?.create_datareader(&topic, DataReaderQos::default().reliable())?;
 ///
 /// let hot = reader.query_condition(States::NOT_READ, |reading| reading.celsius > 50.0);
 /// let stop = GuardCondition::new();
@@ -245,7 +245,7 @@ impl WaitSet {
             }
             !active.is_empty()
         };
-        let has_failed = || handles.iter().any(|handle| handle.driver.has_failed());
+        let has_failed = || handles.iter().any(|handle| handle.driver.has_ended());
         let is_over = match &handles[..] {
             [handle] => {
                 state.begin(Some(handle));
@@ -303,7 +303,7 @@ impl WaitSet {
                 return Ok(true);
             }
             let left = deadline.since(clock::now());
-            if left.is_zero() || handles.iter().any(|handle| handle.driver.has_failed()) {
+            if left.is_zero() || handles.iter().any(|handle| handle.driver.has_ended()) {
                 return Ok(false);
             }
             weir_udp::poll(&watched, None, Some(left)).map_err(no_event_fd)?;

@@ -58,6 +58,12 @@ impl fmt::Display for WaitStrategy {
 }
 
 /// A text is not a wait strategy.
+///
+/// ```
+/// use weir_dds::WaitStrategy;
+///
+/// assert!("sleep".parse::<WaitStrategy>().is_err());
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("invalid wait strategy: use block, spin or spin:MICROSECONDS")]
 pub struct NotAWaitStrategy;

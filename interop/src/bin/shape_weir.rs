@@ -48,7 +48,7 @@ fn publish(
 ) -> Result<(), DdsError> {
     let qos = DataWriterQos::default().keep_all().max_blocking_time(LIMIT);
     let qos = if is_reliable { qos.reliable() } else { qos.best_effort() };
-    let writer = participant.create_publisher().create_datawriter(topic, qos)?;
+    let writer = participant.create_publisher()?.create_datawriter(topic, qos)?;
     writer.wait_for_subscriptions(1, LIMIT)?;
     println!("matched");
     // The end of the input counts as a line.
@@ -76,7 +76,7 @@ fn subscribe(
 ) -> Result<(), DdsError> {
     let qos = DataReaderQos::default().keep_all();
     let qos = if is_reliable { qos.reliable() } else { qos.best_effort() };
-    let reader = participant.create_subscriber().create_datareader(topic, qos)?;
+    let reader = participant.create_subscriber()?.create_datareader(topic, qos)?;
     reader.wait_for_publications(1, LIMIT)?;
     println!("matched");
     let mut is_disposed = false;

@@ -463,7 +463,7 @@ fn incompatible_reliability_is_reported_and_not_matched() {
     peer.ask(&run.command::<Blob>("writer", Reliability::BestEffort));
     let (reader, news) = run.reader_with_news::<Blob>(Reliability::Reliable);
     let status = news.await_incompatible();
-    assert_eq!((status.total_count, status.last_policy), (1, Some(PolicyId::Reliability)));
+    assert_eq!((status.total_count, status.last_policy_id), (1, Some(PolicyId::Reliability)));
     assert_eq!(peer.ask("incompatible"), RELIABILITY);
     assert_eq!(reader.subscription_matched_status().total_count, 0);
     peer.quit();
@@ -473,7 +473,7 @@ fn incompatible_reliability_is_reported_and_not_matched() {
     peer.ask(&run.command::<Blob>("reader", Reliability::Reliable));
     let (writer, news) = run.writer_with_news::<Blob>(Reliability::BestEffort);
     let status = news.await_incompatible();
-    assert_eq!((status.total_count, status.last_policy), (1, Some(PolicyId::Reliability)));
+    assert_eq!((status.total_count, status.last_policy_id), (1, Some(PolicyId::Reliability)));
     assert_eq!(peer.ask("incompatible"), RELIABILITY);
     assert_eq!(writer.publication_matched_status().total_count, 0);
     peer.quit();

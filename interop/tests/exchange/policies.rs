@@ -278,7 +278,7 @@ pub(crate) fn each_sees_the_data_of_the_other(name: &str, start: Start, of_reade
         let named = participant.create_topic_with_qos::<ShapeType>(&run.topic, named).unwrap();
         let seen = if kind == "writer" {
             let subscriber = SubscriberQos::default().group_data(group);
-            let subscriber = participant.create_subscriber_with_qos(subscriber);
+            let subscriber = participant.create_subscriber_with_qos(subscriber).unwrap();
             let reader = subscriber.create_datareader(&named, lossless_reader().user_data(user)).unwrap();
             reader.wait_for_publications(1, LIMIT).unwrap();
             peer.ask("matched 1");
@@ -286,7 +286,7 @@ pub(crate) fn each_sees_the_data_of_the_other(name: &str, start: Start, of_reade
             reader.matched_publication_data(reader.matched_publications()[0]).unwrap().qos
         } else {
             let publisher = PublisherQos::default().group_data(group);
-            let publisher = participant.create_publisher_with_qos(publisher);
+            let publisher = participant.create_publisher_with_qos(publisher).unwrap();
             let writer = publisher.create_datawriter(&named, lossless_writer().user_data(user)).unwrap();
             writer.wait_for_subscriptions(1, LIMIT).unwrap();
             peer.ask("matched 1");
@@ -307,7 +307,7 @@ pub(crate) fn a_reader_that_knows_no_sets_gets_all_samples_of_coherent_ones(name
         let mut peer = start(&run);
         peer.ask(&reliable(&run, "reader", ""));
         let qos = PublisherQos::default().coherent_access(scope).ordered_access(scope);
-        let publisher = run.participant().create_publisher_with_qos(qos);
+        let publisher = run.participant().create_publisher_with_qos(qos).unwrap();
         let writer = publisher.create_datawriter(&run.topic(), lossless_writer()).unwrap();
         writer.wait_for_subscriptions(1, LIMIT).unwrap();
         peer.ask("matched 1");
@@ -330,7 +330,7 @@ pub(crate) fn presentation_is_offered_and_requested(name: &str, start: Start) {
     let mut peer = start(&run);
     peer.ask(&reliable(&run, "writer", "presentation=topic ordered"));
     let subscriber = SubscriberQos::default().ordered_access(PresentationScope::Topic);
-    let subscriber = run.participant().create_subscriber_with_qos(subscriber);
+    let subscriber = run.participant().create_subscriber_with_qos(subscriber).unwrap();
     let reader = subscriber.create_datareader::<ShapeType>(&run.topic(), lossless_reader()).unwrap();
     peer.ask("matched 1");
     peer.ask("write 0 9 10 3");
@@ -340,10 +340,10 @@ pub(crate) fn presentation_is_offered_and_requested(name: &str, start: Start) {
         reader.take(usize::MAX).iter().map(|sample| sample.data().unwrap().number()).collect();
     assert_eq!(numbers, Vec::from_iter(0..9));
     let wider = SubscriberQos::default().ordered_access(PresentationScope::Group);
-    let wider = run.participant().create_subscriber_with_qos(wider);
+    let wider = run.participant().create_subscriber_with_qos(wider).unwrap();
     let refused = wider.create_datareader::<ShapeType>(&run.topic(), lossless_reader()).unwrap();
     until("refused", || refused.requested_incompatible_qos_status().total_count == 1);
-    assert_eq!(refused.requested_incompatible_qos_status().last_policy, Some(PolicyId::Presentation));
+    assert_eq!(refused.requested_incompatible_qos_status().last_policy_id, Some(PolicyId::Presentation));
     peer.quit();
 
     // Weir offers.
@@ -352,9 +352,9 @@ pub(crate) fn presentation_is_offered_and_requested(name: &str, start: Start) {
     peer.ask(&reliable(&run, "reader", "presentation=topic ordered"));
     let narrow = run.writer_with_qos::<ShapeType>(lossless_writer());
     until("refused", || narrow.offered_incompatible_qos_status().total_count == 1);
-    assert_eq!(narrow.offered_incompatible_qos_status().last_policy, Some(PolicyId::Presentation));
+    assert_eq!(narrow.offered_incompatible_qos_status().last_policy_id, Some(PolicyId::Presentation));
     let publisher = PublisherQos::default().ordered_access(PresentationScope::Topic);
-    let publisher = run.participant().create_publisher_with_qos(publisher);
+    let publisher = run.participant().create_publisher_with_qos(publisher).unwrap();
     let writer = publisher.create_datawriter(&run.topic(), lossless_writer()).unwrap();
     peer.ask("matched 1");
     writer.wait_for_subscriptions(1, LIMIT).unwrap();
@@ -402,7 +402,7 @@ pub(crate) fn all_incompatible_policies_are_named(name: &str, start: Start, more
     let qos = qos.ownership(Ownership::Exclusive).destination_order(DestinationOrder::BySourceTimestamp);
     let qos = qos.liveliness(LivelinessKind::ManualByTopic, Duration::from_secs(1));
     let subscriber = SubscriberQos::default().coherent_access(PresentationScope::Topic);
-    let subscriber = run.participant().create_subscriber_with_qos(subscriber);
+    let subscriber = run.participant().create_subscriber_with_qos(subscriber).unwrap();
     let reader = subscriber.create_datareader::<ShapeType>(&run.topic(), qos).unwrap();
     until("incompatible", || reader.requested_incompatible_qos_status().total_count == 1);
     let status = reader.requested_incompatible_qos_status();

@@ -137,7 +137,7 @@ fn weir_survives_restarts_of_the_other(name: &str, start: Start) {
         let mut peer = start(&run);
         peer.ask(&run.command::<ShapeType>("writer", Reliability::Reliable));
         peer.ask("matched 1");
-        news.await_arrivals(round + 1);
+        news.await_arrivals((round + 1).into());
         peer.ask(&format!("write {} {COUNT} 10 3", round * COUNT));
         take_exactly(&reader, round * COUNT, COUNT, 10, 3);
         peer
@@ -153,7 +153,7 @@ fn weir_survives_restarts_of_the_other(name: &str, start: Start) {
         let mut peer = start(&run);
         peer.ask(&run.command::<ShapeType>("reader", Reliability::Reliable));
         peer.ask("matched 1");
-        news.await_arrivals(round + 1);
+        news.await_arrivals((round + 1).into());
         (round * COUNT..(round + 1) * COUNT).for_each(|number| writer.write(&shape(number)).unwrap());
         peer.ask(&format!("read {} {COUNT} 10 3", round * COUNT));
         peer

@@ -10,7 +10,8 @@ use std::sync::{Arc, Mutex};
 use weir_dds::{
     DataReader, DataReaderListener, DataReaderQos, DataWriter, DataWriterListener, DataWriterQos,
     DeadlineMissedStatus, DomainParticipant, IncompatibleQosStatus, InstanceHandle, InstanceState,
-    LivelinessChangedStatus, LivelinessLostStatus, MatchedStatus, ParticipantSettings, Reliability, Topic,
+    LivelinessChangedStatus, LivelinessLostStatus, ParticipantSettings, PublicationMatchedStatus,
+    Reliability, SubscriptionMatchedStatus, Topic,
 };
 
 use crate::peer::Peer;
@@ -79,7 +80,7 @@ impl Run {
     }
 
     pub(crate) fn writer_with_qos<T: Numbered>(&self, qos: DataWriterQos) -> DataWriter<T> {
-        self.participant().create_publisher().create_datawriter(&self.topic(), qos).unwrap()
+        self.participant().create_publisher().unwrap().create_datawriter(&self.topic(), qos).unwrap()
     }
 
     pub(crate) fn reader<T: Numbered>(&self, reliability: Reliability) -> DataReader<T> {
@@ -87,7 +88,7 @@ impl Run {
     }
 
     pub(crate) fn reader_with_qos<T: Numbered>(&self, qos: DataReaderQos) -> DataReader<T> {
-        self.participant().create_subscriber().create_datareader(&self.topic(), qos).unwrap()
+        self.participant().create_subscriber().unwrap().create_datareader(&self.topic(), qos).unwrap()
     }
 
     /// A reader, and the statuses that its listener receives.
@@ -100,7 +101,7 @@ impl Run {
     /// The same with this QoS.
     pub(crate) fn reader_with_qos_and_news<T: Numbered>(&self, qos: DataReaderQos) -> (DataReader<T>, News) {
         let (listener, news) = Listener::new();
-        let subscriber = self.participant().create_subscriber();
+        let subscriber = self.participant().create_subscriber().unwrap();
         (subscriber.create_datareader_with_listener(&self.topic(), qos, listener).unwrap(), news)
     }
 
@@ -117,7 +118,7 @@ impl Run {
         let listener = Arc::new(listener);
         writer.set_listener(Some(Arc::clone(&listener) as Arc<dyn DataWriterListener<T>>));
         // Earlier events.
-        listener.tell_matched(writer.publication_matched_status());
+        DataWriterListener::on_publication_matched(&*listener, writer, writer.publication_matched_status());
         let status = writer.offered_incompatible_qos_status();
         if status.total_count > 0 {
             listener.tell_incompatible(status);
@@ -132,11 +133,18 @@ impl Run {
     }
 }
 
+/// Matches of a writer or reader: now, and in total.
+#[derive(Debug, Clone, Copy)]
+struct Matches {
+    current_count: u64,
+    total_count: u64,
+}
+
 /// The events of a listener.
 pub(crate) struct News {
-    matched: Receiver<MatchedStatus>,
+    matched: Receiver<Matches>,
     /// The last one read.
-    last_matched: Cell<Option<MatchedStatus>>,
+    last_matched: Cell<Option<Matches>>,
     incompatible: Receiver<IncompatibleQosStatus>,
     alive: Receiver<LivelinessChangedStatus>,
     lost: Receiver<LivelinessLostStatus>,
@@ -145,7 +153,7 @@ pub(crate) struct News {
 
 impl News {
     /// Waits for this number of matches, after a peer joined or said goodbye.
-    pub(crate) fn await_matches(&self, count: u32) {
+    pub(crate) fn await_matches(&self, count: u64) {
         // Only a goodbye has to be quicker than a lease; a peer starts as fast as the machine lets it.
         let known = self.last_matched.get().map_or(0, |status| status.current_count);
         let limit = if known > count { SOON } else { LIMIT };
@@ -153,16 +161,16 @@ impl News {
     }
 
     /// Waits for this number of matches, after a peer was killed.
-    pub(crate) fn await_matches_of_lease(&self, count: u32) {
+    pub(crate) fn await_matches_of_lease(&self, count: u64) {
         self.await_matched(LIMIT, |status| status.current_count == count, &format!("{count} matches"));
     }
 
     /// Waits for this total number of matches.
-    pub(crate) fn await_arrivals(&self, count: u32) {
+    pub(crate) fn await_arrivals(&self, count: u64) {
         self.await_matched(LIMIT, |status| status.total_count == count, &format!("{count} arrivals"));
     }
 
-    fn await_matched(&self, limit: Duration, is_it: impl Fn(&MatchedStatus) -> bool, what: &str) {
+    fn await_matched(&self, limit: Duration, is_it: impl Fn(&Matches) -> bool, what: &str) {
         if !self.last_matched.get().is_some_and(|status| is_it(&status)) {
             self.last_matched.set(Some(await_status(&self.matched, limit, is_it, what)));
         }
@@ -179,7 +187,7 @@ impl News {
     }
 
     /// Waits for these numbers of writers, alive and not alive.
-    pub(crate) fn await_liveliness(&self, alive: u32, not_alive: u32) {
+    pub(crate) fn await_liveliness(&self, alive: u64, not_alive: u64) {
         let is_it = |status: &LivelinessChangedStatus| {
             (status.alive_count, status.not_alive_count) == (alive, not_alive)
         };
@@ -187,7 +195,7 @@ impl News {
     }
 
     /// Waits until the writer's lease has expired this many times.
-    pub(crate) fn await_liveliness_lost(&self, count: u32) {
+    pub(crate) fn await_liveliness_lost(&self, count: u64) {
         let is_it = |status: &LivelinessLostStatus| status.total_count == count;
         await_status(&self.lost, LIMIT, is_it, &format!("a writer's lease that ran out {count} times"));
     }
@@ -210,7 +218,7 @@ fn await_status<S: std::fmt::Debug>(
 }
 
 struct Listener {
-    matched: Mutex<Sender<MatchedStatus>>,
+    matched: Mutex<Sender<Matches>>,
     incompatible: Mutex<Sender<IncompatibleQosStatus>>,
     alive: Mutex<Sender<LivelinessChangedStatus>>,
     lost: Mutex<Sender<LivelinessLostStatus>>,
@@ -235,8 +243,8 @@ impl Listener {
     }
 
     // The receiver is gone when the test is over.
-    fn tell_matched(&self, status: MatchedStatus) {
-        let _ = self.matched.lock().unwrap().send(status);
+    fn tell_matched(&self, current_count: u64, total_count: u64) {
+        let _ = self.matched.lock().unwrap().send(Matches { current_count, total_count });
     }
 
     fn tell_incompatible(&self, status: IncompatibleQosStatus) {
@@ -245,8 +253,8 @@ impl Listener {
 }
 
 impl<T> DataReaderListener<T> for Listener {
-    fn on_subscription_matched(&self, _: &DataReader<T>, status: MatchedStatus) {
-        self.tell_matched(status);
+    fn on_subscription_matched(&self, _: &DataReader<T>, status: SubscriptionMatchedStatus) {
+        self.tell_matched(status.current_count, status.total_count);
     }
 
     fn on_requested_incompatible_qos(&self, _: &DataReader<T>, status: IncompatibleQosStatus) {
@@ -263,8 +271,8 @@ impl<T> DataReaderListener<T> for Listener {
 }
 
 impl<T> DataWriterListener<T> for Listener {
-    fn on_publication_matched(&self, _: &DataWriter<T>, status: MatchedStatus) {
-        self.tell_matched(status);
+    fn on_publication_matched(&self, _: &DataWriter<T>, status: PublicationMatchedStatus) {
+        self.tell_matched(status.current_count, status.total_count);
     }
 
     fn on_offered_incompatible_qos(&self, _: &DataWriter<T>, status: IncompatibleQosStatus) {

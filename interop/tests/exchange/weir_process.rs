@@ -52,10 +52,10 @@ fn act<T: Numbered>(line: &str, run: &Run, endpoint: &mut Option<Endpoint<T>>) {
         ("writer", _) => *endpoint = Some(Endpoint::Writer(run.writer(Reliability::Reliable))),
         ("reader", _) => *endpoint = Some(Endpoint::Reader(run.reader(Reliability::Reliable))),
         ("matched", Some(Endpoint::Writer(writer))) => {
-            writer.wait_for_subscriptions(number(1), LIMIT).unwrap();
+            writer.wait_for_subscriptions(number(1).into(), LIMIT).unwrap();
         }
         ("matched", Some(Endpoint::Reader(reader))) => {
-            reader.wait_for_publications(number(1), LIMIT).unwrap();
+            reader.wait_for_publications(number(1).into(), LIMIT).unwrap();
         }
         ("acknowledged", Some(Endpoint::Writer(writer))) => writer.wait_for_acknowledgments(LIMIT).unwrap(),
         ("write", Some(Endpoint::Writer(writer))) => {

@@ -35,7 +35,7 @@ fn what_is_sent_to_another_interface_is_not_accepted() {
         let group = ports::metatraffic_multicast(DOMAIN).as_ref().map(SocketAddrV4::port);
         let mut outsider = ParticipantSettings::default().without_multicast();
         for port in [group, unicast(0), unicast(1)].into_iter().flatten() {
-            outsider = outsider.peer(Peer::new(Ipv4Addr::new(10, 77, 0, 1)).port(port));
+            outsider = outsider.peer(Peer::new(Ipv4Addr::new(10, 77, 0, 1).into()).port(port));
         }
         let _outsider_writer = writer(other, &participant(other, &outsider));
         one.within(|| witness_reader.wait_for_publications(1, LIMIT).unwrap());

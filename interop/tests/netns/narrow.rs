@@ -22,9 +22,11 @@ fn exchange(cable: &Cable, lengths: &[usize]) {
     let topics: Vec<Topic<Blob>> =
         [sender, receiver].map(|end| end.create_topic("narrow").unwrap()).into_iter().collect();
     let qos = DataWriterQos::default().reliable().keep_all().max_blocking_time(LIMIT);
-    let writer = one.within(|| sender.create_publisher().create_datawriter(&topics[0], qos).unwrap());
+    let writer =
+        one.within(|| sender.create_publisher().unwrap().create_datawriter(&topics[0], qos).unwrap());
     let qos = DataReaderQos::default().reliable().keep_all();
-    let reader = other.within(|| receiver.create_subscriber().create_datareader(&topics[1], qos).unwrap());
+    let reader =
+        other.within(|| receiver.create_subscriber().unwrap().create_datareader(&topics[1], qos).unwrap());
     one.within(|| writer.wait_for_subscriptions(1, LIMIT).unwrap());
     for (number, len) in lengths.iter().enumerate() {
         let sample = Blob { bytes: vec![number as u8; *len] };

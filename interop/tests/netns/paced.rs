@@ -32,9 +32,11 @@ fn a_paced_writer_of_a_participant_without_threads_sends_in_polls() {
     let receiver = participant(other, &ParticipantSettings::default());
     let topics = [&sender, &receiver].map(|end| end.create_topic::<Blob>("paced").unwrap());
     let qos = DataWriterQos::default().reliable().keep_all().max_blocking_time(LIMIT);
-    let writer = one.within(|| sender.create_publisher().create_datawriter(&topics[0], qos).unwrap());
+    let writer =
+        one.within(|| sender.create_publisher().unwrap().create_datawriter(&topics[0], qos).unwrap());
     let qos = DataReaderQos::default().reliable().keep_all();
-    let reader = other.within(|| receiver.create_subscriber().create_datareader(&topics[1], qos).unwrap());
+    let reader =
+        other.within(|| receiver.create_subscriber().unwrap().create_datareader(&topics[1], qos).unwrap());
     one.within(|| writer.wait_for_subscriptions(1, LIMIT).unwrap());
     one.within(|| {
         for number in 0..COUNT {

@@ -26,14 +26,14 @@ fn topic(participant: &DomainParticipant) -> Topic<ShapeType> {
 pub(crate) fn writer(namespace: &Namespace, participant: &DomainParticipant) -> DataWriter<ShapeType> {
     let qos = DataWriterQos::default().reliable().keep_all().max_blocking_time(LIMIT);
     let topic = topic(participant);
-    namespace.within(|| participant.create_publisher().create_datawriter(&topic, qos).unwrap())
+    namespace.within(|| participant.create_publisher().unwrap().create_datawriter(&topic, qos).unwrap())
 }
 
 /// Creates a reliable reader that keeps everything.
 pub(crate) fn reader(namespace: &Namespace, participant: &DomainParticipant) -> DataReader<ShapeType> {
     let qos = DataReaderQos::default().reliable().keep_all();
     let topic = topic(participant);
-    namespace.within(|| participant.create_subscriber().create_datareader(&topic, qos).unwrap())
+    namespace.within(|| participant.create_subscriber().unwrap().create_datareader(&topic, qos).unwrap())
 }
 
 /// A writer at one end of a cable and a reader at the other.

@@ -170,7 +170,7 @@ fn used(members: &[Member]) -> Used {
     Used {
         resident_bytes: weir_telemetry::resident_bytes().unwrap_or(0),
         cpu_ns: u64::try_from(weir_telemetry::process_time().as_nanos()).unwrap_or(u64::MAX),
-        matches: members.iter().flat_map(Member::matches).map(|(current, _)| u64::from(current)).sum(),
+        matches: members.iter().flat_map(Member::matches).map(|(current, _)| current).sum(),
         limits: limits(members),
     }
 }
@@ -191,7 +191,7 @@ impl Member {
     fn create(plan: &PartPlan) -> Result<Self, DdsError> {
         let settings = ParticipantSettings::default().interface(&plan.interface);
         let participant = DomainParticipant::new(plan.domain_id, settings)?;
-        let (publisher, subscriber) = (participant.create_publisher(), participant.create_subscriber());
+        let (publisher, subscriber) = (participant.create_publisher()?, participant.create_subscriber()?);
         let (mut writers, mut readers) = (Vec::new(), Vec::new());
         for topic in 0..plan.endpoints / 2 {
             let topic = participant.create_topic::<Nothing>(&format!("Domain{topic}"))?;
@@ -202,7 +202,7 @@ impl Member {
     }
 
     /// Returns the matches of each endpoint: now, and since it exists.
-    fn matches(&self) -> impl Iterator<Item = (u32, u32)> {
+    fn matches(&self) -> impl Iterator<Item = (u64, u64)> {
         let writers = self.writers.iter().map(|writer| {
             let status = writer.publication_matched_status();
             (status.current_count, status.total_count)
@@ -216,13 +216,14 @@ impl Member {
 
     /// Whether all endpoints have matched those of all participants, this one included.
     fn is_matched(&self, participants: u32, restarts: u32) -> bool {
-        let total_least = participants + if self.is_new { 0 } else { restarts };
+        let participants = u64::from(participants);
+        let total_least = participants + if self.is_new { 0 } else { restarts.into() };
         self.matches().all(|(current, total)| current == participants && total >= total_least)
     }
 
     /// Whether an endpoint has matched those of more participants.
     fn has_more_matches(&self, participants: u32) -> bool {
-        self.matches().any(|(current, _)| current > participants)
+        self.matches().any(|(current, _)| current > participants.into())
     }
 }
 

@@ -18,7 +18,7 @@ pub(crate) mod small;
 mod timestamps;
 mod workload;
 
-use std::net::SocketAddrV4;
+use std::net::{IpAddr, SocketAddrV4};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -148,7 +148,7 @@ impl Node {
         settings.threads = means.has_threads;
         settings.stage_times = case.method.breakdown;
         settings.rate_max = settings::rate_max(case)?;
-        settings.peers = case.method.peers.iter().map(|&address| Peer::new(address)).collect();
+        settings.peers = case.method.peers.iter().map(|&address| Peer::new(address.into())).collect();
         let profile = Profile::read(case)?;
         let participant = DomainParticipant::new_with_qos(case.place.domain, settings, profile.participant())
             .map_err(|error| EndpointError::Environment(error.to_string()))?;
@@ -176,7 +176,10 @@ impl Node {
             _ => qos,
         };
         let qos = qos.publish_mode(settings::publish_mode(case)?);
-        let publisher = self.participant.create_publisher_with_qos(self.profile.publisher(topic.name()));
+        let publisher = self
+            .participant
+            .create_publisher_with_qos(self.profile.publisher(topic.name()))
+            .map_err(failed)?;
         publisher.create_datawriter(&topic, qos).map_err(failed)
     }
 
@@ -204,7 +207,10 @@ impl Node {
         let qos = if case.reliability == Reliability::Reliable { qos.reliable() } else { qos.best_effort() };
         // With one subscriber it is unicast all the same.
         let qos = if case.multicast { qos.multicast(MulticastGroup::default()) } else { qos };
-        let subscriber = self.participant.create_subscriber_with_qos(self.profile.subscriber(topic.name()));
+        let subscriber = self
+            .participant
+            .create_subscriber_with_qos(self.profile.subscriber(topic.name()))
+            .map_err(failed)?;
         match listener {
             Some(listener) => subscriber.create_datareader_with_listener(&topic, qos, listener),
             None => subscriber.create_datareader(&topic, qos),
@@ -244,7 +250,11 @@ impl Node {
             marked_datagrams: report.marked_datagrams,
         };
         Box::new(move || {
-            participant.paths().into_iter().map(|(host, report)| (host, reading(report))).collect()
+            let of_ipv4 = |(host, report)| match host {
+                IpAddr::V4(host) => Some((host, reading(report))),
+                IpAddr::V6(_) => None,
+            };
+            participant.paths().into_iter().filter_map(of_ipv4).collect()
         })
     }
 
@@ -303,7 +313,9 @@ impl<T: Data> PublisherEnd<T> {
 
 impl<T: Data> End for PublisherEnd<T> {
     fn connect(&mut self, _: Option<SocketAddrV4>, timeout: Duration) -> Result<(), EndpointError> {
-        self.writer.wait_for_subscriptions(self.node.case.ends.subscribers, timeout).map_err(no_peer)?;
+        self.writer
+            .wait_for_subscriptions(self.node.case.ends.subscribers.into(), timeout)
+            .map_err(no_peer)?;
         self.node.poller.leave();
         Ok(())
     }
@@ -370,7 +382,7 @@ impl<T: Data> SubscriberEnd<T> {
 
 impl<T: Data> End for SubscriberEnd<T> {
     fn connect(&mut self, _: Option<SocketAddrV4>, timeout: Duration) -> Result<(), EndpointError> {
-        self.reader.wait_for_publications(self.node.case.ends.publishers, timeout).map_err(no_peer)?;
+        self.reader.wait_for_publications(self.node.case.ends.publishers.into(), timeout).map_err(no_peer)?;
         self.node.poller.leave();
         Ok(())
     }

@@ -203,7 +203,8 @@ impl Node {
         let group = self.settings.profiles.as_ref().map(|profiles| profiles.publisher(topic));
         let topic = self.participant.create_topic(topic).map_err(failed)?;
         let qos = if self.settings.asynchronous { qos.publish_mode(PublishMode::Asynchronous) } else { qos };
-        let publisher = self.participant.create_publisher_with_qos(group.unwrap_or_default());
+        let publisher =
+            self.participant.create_publisher_with_qos(group.unwrap_or_default()).map_err(failed)?;
         publisher.create_datawriter(&topic, qos).map_err(failed)
     }
 
@@ -221,7 +222,7 @@ impl Node {
         let only = self.settings.only.as_ref().filter(|_| topic == THROUGHPUT);
         let topic = self.participant.create_topic(topic).map_err(failed)?;
         let qos = match group {
-            Some(address) => qos.multicast(MulticastGroup::new(address)),
+            Some(address) => qos.multicast(MulticastGroup::new(address.into())),
             None => qos,
         };
         let Some(only) = only else { return self.create_reader_of(&topic, qos, listener) };
@@ -240,8 +241,10 @@ impl Node {
         qos: DataReaderQos,
         listener: Option<impl DataReaderListener<T> + 'static>,
     ) -> Result<DataReader<T>, EndpointError> {
-        let group = self.settings.profiles.as_ref().map(|profiles| profiles.subscriber(topic.topic().name()));
-        let subscriber = self.participant.create_subscriber_with_qos(group.unwrap_or_default());
+        let group =
+            self.settings.profiles.as_ref().map(|profiles| profiles.subscriber(topic.related_topic().name()));
+        let subscriber =
+            self.participant.create_subscriber_with_qos(group.unwrap_or_default()).map_err(failed)?;
         match listener {
             Some(listener) => subscriber.create_datareader_with_listener(topic, qos, listener),
             None => subscriber.create_datareader(topic, qos),

@@ -229,7 +229,7 @@ impl<T: Owned> Carrier for Publisher<'_, T> {
         let wanted = self.settings.num_subscribers;
         let mut waiting = Waiting::start(&self.node, Role::Publisher, wanted)?;
         run.stage(format!("Waiting to discover {wanted} subscribers ..."));
-        let are_matched = || self.writer.wait_for_subscriptions(wanted, TICK).is_ok();
+        let are_matched = || self.writer.wait_for_subscriptions(wanted.into(), TICK).is_ok();
         if !self.wait_until(run, &mut waiting, are_matched) {
             return Ok(End::Interrupted);
         }
@@ -242,7 +242,7 @@ impl<T: Owned> Carrier for Publisher<'_, T> {
             is_begun
         };
         // The echo topic is matched as well.
-        let is_matched = |reader: &DataReader<T>| reader.wait_for_publications(wanted, TICK).is_ok();
+        let is_matched = |reader: &DataReader<T>| reader.wait_for_publications(wanted.into(), TICK).is_ok();
         let can_echo = || self.echo_reader.as_ref().is_none_or(is_matched);
         let are_ready = self.wait_until(run, &mut waiting, have_announced)
             && self.wait_until(run, &mut waiting, can_echo);

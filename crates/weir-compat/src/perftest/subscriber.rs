@@ -81,13 +81,13 @@ impl<T: Owned> Subscriber<'_, T> {
         let publishers = self.settings.num_publishers;
         let mut waiting = Some(Waiting::start(node, Role::Subscriber, publishers)?);
         on_event(Event::Stage(format!("Waiting to discover {publishers} publishers ...")));
-        while self.reader.wait_for_publications(publishers, SECOND / 5).is_err() {
+        while self.reader.wait_for_publications(publishers.into(), SECOND / 5).is_err() {
             if interrupted.load(Ordering::Relaxed) {
                 return Ok(End::Interrupted);
             }
             if let Some(waiting) = &mut waiting {
                 let found = self.reader.subscription_matched_status().current_count;
-                waiting.look(found, on_event);
+                waiting.look(u32::try_from(found).unwrap_or(u32::MAX), on_event);
             }
             // Early publishers may be done before later ones start.
             self.announce_if_new()?;

@@ -113,10 +113,11 @@ impl Ends {
             || DomainParticipant::new(domain_id, ParticipantSettings::default().interface("lo")).unwrap();
         let (here, there) = (participant(), participant());
         let topic = here.create_topic(&name).unwrap();
-        let writer: DataWriter<TestData> = here.create_publisher().create_datawriter(&topic, qos).unwrap();
+        let writer: DataWriter<TestData> =
+            here.create_publisher().unwrap().create_datawriter(&topic, qos).unwrap();
         let (topic, qos) = (there.create_topic(&name).unwrap(), DataReaderQos::default());
         let qos = qos.best_effort().keep_all();
-        let reader = there.create_subscriber().create_datareader(&topic, qos).unwrap();
+        let reader = there.create_subscriber().unwrap().create_datareader(&topic, qos).unwrap();
         writer.wait_for_subscriptions(1, PATIENCE).unwrap();
         reader.wait_for_publications(1, PATIENCE).unwrap();
         Self { writer, reader }

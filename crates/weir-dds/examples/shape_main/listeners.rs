@@ -2,8 +2,8 @@
 
 use weir_dds::{
     DataReader, DataReaderListener, DataWriter, DataWriterListener, DeadlineMissedStatus,
-    IncompatibleQosStatus, InconsistentTopicStatus, LivelinessChangedStatus, LivelinessLostStatus,
-    MatchedStatus, PolicyId, Topic, TopicListener,
+    IncompatibleQosStatus, InconsistentTopicStatus, LivelinessChangedStatus, LivelinessLostStatus, PolicyId,
+    PublicationMatchedStatus, SubscriptionMatchedStatus, Topic, TopicListener,
 };
 
 use crate::shape::ShapeType;
@@ -17,7 +17,7 @@ impl Endpoint {
     }
 
     fn say_incompatible(&self, callback: &str, status: &IncompatibleQosStatus) {
-        if let Some(policy) = status.last_policy {
+        if let Some(policy) = status.last_policy_id {
             self.say(callback, &format!("{} ({})", policy as u32, name_of(policy)));
         }
     }
@@ -29,8 +29,8 @@ impl Endpoint {
 }
 
 impl DataWriterListener<ShapeType> for Endpoint {
-    fn on_publication_matched(&self, _: &DataWriter<ShapeType>, status: MatchedStatus) {
-        let MatchedStatus { current_count, current_count_change, .. } = status;
+    fn on_publication_matched(&self, _: &DataWriter<ShapeType>, status: PublicationMatchedStatus) {
+        let PublicationMatchedStatus { current_count, current_count_change, .. } = status;
         let text = format!("matched readers {current_count} (change = {current_count_change})");
         self.say("on_publication_matched", &text);
     }
@@ -50,8 +50,8 @@ impl DataWriterListener<ShapeType> for Endpoint {
 }
 
 impl DataReaderListener<ShapeType> for Endpoint {
-    fn on_subscription_matched(&self, _: &DataReader<ShapeType>, status: MatchedStatus) {
-        let MatchedStatus { current_count, current_count_change, .. } = status;
+    fn on_subscription_matched(&self, _: &DataReader<ShapeType>, status: SubscriptionMatchedStatus) {
+        let SubscriptionMatchedStatus { current_count, current_count_change, .. } = status;
         let text = format!("matched writers {current_count} (change = {current_count_change})");
         self.say("on_subscription_matched", &text);
     }

@@ -19,7 +19,7 @@ pub(crate) fn run(
     options.refuse_fragment_size().map_err(Failure::Initializing)?;
     let group = PublisherQos::default().presentation(options.presentation());
     let group = group.partition(options.partition.iter());
-    let publisher = participant.create_publisher_with_qos(group);
+    let publisher = participant.create_publisher_with_qos(group).map_err(initializing)?;
     let writers = topics.iter().map(|topic| {
         println!("Create writer for topic: {} color: {}", topic.name(), options.color());
         let listener = Endpoint(topic.name().to_owned());

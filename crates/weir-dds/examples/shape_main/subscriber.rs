@@ -19,7 +19,7 @@ pub(crate) fn run(
     options.refuse_fragment_size().map_err(Failure::Initializing)?;
     let group = SubscriberQos::default().presentation(options.presentation());
     let group = group.partition(options.partition.iter());
-    let subscriber = participant.create_subscriber_with_qos(group);
+    let subscriber = participant.create_subscriber_with_qos(group).map_err(initializing)?;
     let readers = topics.iter().map(|topic| match options.filter() {
         None => {
             println!("Create reader for topic: {}", topic.name());

@@ -82,7 +82,7 @@ impl<T> DataReader<T> {
     /// # }
     /// # let participant = DomainParticipant::new(85, ParticipantSettings::default().interface("lo"))?;
     /// # let topic = participant.create_topic::<Greeting>("Greetings")?;
-    /// let reader = participant.create_subscriber().create_datareader(&topic, DataReaderQos::default())?;
+    /// let reader = participant.create_subscriber()?.create_datareader(&topic, DataReaderQos::default())?;
     /// let event_fd = reader.event_fd()?;
     /// // Pass `event_fd`, or `event_fd.as_fd()`, to poll, epoll, tokio's AsyncFd, ...
     /// # let _ = event_fd.as_fd();

@@ -26,12 +26,12 @@ impl<T: 'static> DataReader<T> {
     /// # }
     /// # fn f(reader: &DataReader<Reading>) -> weir_dds::Result<()> {
     /// use std::sync::Arc;
-    /// use weir_dds::{DataReaderListener, MatchedStatus};
+    /// use weir_dds::{DataReaderListener, SubscriptionMatchedStatus};
     ///
     /// struct Printer;
     ///
     /// impl DataReaderListener<Reading> for Printer {
-    ///     fn on_subscription_matched(&self, _: &DataReader<Reading>, status: MatchedStatus) {
+    ///     fn on_subscription_matched(&self, _: &DataReader<Reading>, status: SubscriptionMatchedStatus) {
     ///         println!("{} writers", status.current_count);
     ///     }
     /// }

@@ -44,13 +44,14 @@ impl<T> DataReader<T> {
     /// - [`DdsError::ImmutablePolicy`], naming the policies that cannot be changed.
     /// - [`DdsError::InconsistentPolicy`]: policies contradict each other.
     /// - [`DdsError::BadParameter`]: too many or too long partitions or user data.
-    /// - [`DdsError::ThreadFailed`].
+    /// - [`DdsError::AlreadyDeleted`]: the reader, its subscriber or its participant was closed.
+    /// - [`DdsError::ThreadFailed`]: the participant has failed.
     ///
     /// Nothing has changed then.
     pub fn set_qos(&self, qos: DataReaderQos) -> Result<()> {
         check_qos(&qos)?;
         let inner = &*self.inner;
-        inner.driver().check()?;
+        inner.check()?;
         inner.current.lock().check_change(&qos)?;
         // Refuses what cannot be announced, before anything else changes.
         let before = inner.driver().announce_qos(
@@ -101,6 +102,14 @@ impl<T> DataReader<T> {
     }
 
     /// Returns whether the reader is enabled.
+    ///
+    /// ```no_run
+    /// # use weir_dds::{DataReader, DdsType};
+    /// # fn f<T: DdsType + std::fmt::Debug>(reader: &DataReader<T>) -> weir_dds::Result<()> {
+    /// assert!(reader.is_enabled());
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn is_enabled(&self) -> bool {
         self.inner.is_enabled.load(Ordering::SeqCst)
     }
@@ -110,10 +119,7 @@ impl Inner {
     /// Announces the reader.
     pub(crate) fn enable(&self) -> Result<()> {
         let driver = self.driver();
-        driver.check()?;
-        if self.is_closed() {
-            return Err(DdsError::AlreadyDeleted("reader"));
-        }
+        self.check()?;
         let _enabling = self.enabling.lock();
         if self.is_enabled.load(Ordering::SeqCst) {
             return Ok(());
@@ -151,6 +157,12 @@ impl Inner {
     /// Returns whether the reader has ended.
     pub(crate) fn is_closed(&self) -> bool {
         self.endpoint.is_closed.load(Ordering::SeqCst)
+    }
+
+    /// Refuses calls once the participant has ended, or the reader is closed.
+    pub(crate) fn check(&self) -> Result<()> {
+        self.driver().check()?;
+        if self.is_closed() { Err(DdsError::AlreadyDeleted("reader")) } else { Ok(()) }
     }
 
     /// Returns what is announced: the reader's policies and those of its subscriber.

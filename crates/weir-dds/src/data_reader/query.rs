@@ -60,6 +60,15 @@ impl<T: DdsType> DataReader<T> {
     }
 
     /// Returns whether there is a value that meets a query and is in these states.
+    ///
+    /// ```no_run
+    /// # use weir_dds::{DataReader, DdsType, Query, States};
+    /// # fn f<T: DdsType>(reader: &DataReader<T>, query: &Query<T>) {
+    /// if reader.has_query(query, States::NOT_READ) {
+    ///     println!("there is news");
+    /// }
+    /// # }
+    /// ```
     pub fn has_query(&self, query: &Query<T>, states: States) -> bool {
         let filter = query.filter();
         self.inner.any_sample(states, |raw| raw.kind == ChangeKind::Alive && filter.passes(raw.payload))

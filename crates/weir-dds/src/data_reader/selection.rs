@@ -116,6 +116,19 @@ impl<'a, T: DdsType> Selection<'a, T> {
     ///
     /// Only instances that have selected samples count. The order of instances is the reader's own.
     /// `after` may be an instance without writers and samples, if it is the one that was returned last.
+    ///
+    /// ```no_run
+    /// # use weir_dds::{DataReader, DdsType};
+    /// # fn f<T: DdsType + std::fmt::Debug>(reader: &DataReader<T>) -> weir_dds::Result<()> {
+    /// // The samples of one instance at a time.
+    /// let mut previous = None;
+    /// while let Some(first) = reader.select().next_instance(previous).max(1).take().pop() {
+    ///     previous = Some(first.info.instance_handle);
+    ///     println!("{first:?}");
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn next_instance(mut self, after: impl Into<Option<InstanceHandle>>) -> Self {
         self.what.instances = Instances::Next(after.into());
         self
@@ -190,6 +203,14 @@ impl<'a, T: DdsType> Selection<'a, T> {
     }
 
     /// Limits the number of samples.
+    ///
+    /// ```no_run
+    /// # use weir_dds::{DataReader, DdsType};
+    /// # fn f<T: DdsType + std::fmt::Debug>(reader: &DataReader<T>) -> weir_dds::Result<()> {
+    /// println!("{:?}", reader.select().max(1).take().pop());
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn max(mut self, max: usize) -> Self {
         self.what.max = max;
         self
@@ -211,6 +232,14 @@ impl<'a, T: DdsType> Selection<'a, T> {
     }
 
     /// Returns the samples, and marks them as read: oldest first, or in the order of a condition's query.
+    ///
+    /// ```no_run
+    /// # use weir_dds::{DataReader, DdsType};
+    /// # fn f<T: DdsType + std::fmt::Debug>(reader: &DataReader<T>) -> weir_dds::Result<()> {
+    /// println!("{:?}", reader.select().max(10).read());
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn read(self) -> Vec<Sample<T>> {
         let mut samples = SampleSeq::new();
         self.read_into(&mut samples);
@@ -218,11 +247,32 @@ impl<'a, T: DdsType> Selection<'a, T> {
     }
 
     /// Removes the samples into reusable memory, and returns their number.
+    ///
+    /// ```no_run
+    /// # use weir_dds::{DataReader, DdsType};
+    /// # fn f<T: DdsType + std::fmt::Debug>(reader: &DataReader<T>) -> weir_dds::Result<()> {
+    /// let mut samples = weir_dds::SampleSeq::new();
+    /// while reader.select().max(100).take_into(&mut samples) > 0 {
+    ///     samples.data().for_each(|value| println!("{value:?}"));
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn take_into(self, samples: &mut SampleSeq<T>) -> usize {
         self.access(samples, true)
     }
 
     /// Reads the samples into reusable memory, marks them as read, and returns their number.
+    ///
+    /// ```no_run
+    /// # use weir_dds::{DataReader, DdsType};
+    /// # fn f<T: DdsType + std::fmt::Debug>(reader: &DataReader<T>) -> weir_dds::Result<()> {
+    /// let mut samples = weir_dds::SampleSeq::new();
+    /// let count = reader.select().read_into(&mut samples);
+    /// assert_eq!(count, samples.len());
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn read_into(self, samples: &mut SampleSeq<T>) -> usize {
         self.access(samples, false)
     }
@@ -230,11 +280,28 @@ impl<'a, T: DdsType> Selection<'a, T> {
     /// Removes the samples and returns them without decoding.
     ///
     /// Large payloads are not copied: they keep the memory that they were received in.
+    ///
+    /// ```no_run
+    /// # use weir_dds::{DataReader, DdsType};
+    /// # fn f<T: DdsType + std::fmt::Debug>(reader: &DataReader<T>) -> weir_dds::Result<()> {
+    /// let bytes: usize = reader.select().take_serialized().iter().map(|sample| sample.payload.len()).sum();
+    /// println!("{bytes} bytes");
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn take_serialized(self) -> Vec<SerializedSample> {
         self.access_serialized(true)
     }
 
     /// Returns the samples without decoding, and marks them as read.
+    ///
+    /// ```no_run
+    /// # use weir_dds::{DataReader, DdsType};
+    /// # fn f<T: DdsType + std::fmt::Debug>(reader: &DataReader<T>) -> weir_dds::Result<()> {
+    /// println!("{} samples", reader.select().read_serialized().len());
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn read_serialized(self) -> Vec<SerializedSample> {
         self.access_serialized(false)
     }

@@ -41,6 +41,16 @@ impl SerializedSample {
     ///
     /// Members of type [`Bytes`] refer to the payload without a copy.
     ///
+    /// ```no_run
+    /// # use weir_dds::{DataReader, DdsType};
+    /// # fn f<T: DdsType + std::fmt::Debug>(reader: &DataReader<T>) -> weir_dds::Result<()> {
+    /// for sample in reader.take_serialized(10) {
+    ///     println!("{:?}", sample.decode::<T>()?);
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
     /// # Errors
     /// [`DdsError::Encoding`](crate::DdsError::Encoding) if the payload is not a value of this type
     /// or, without valid data, not its key.
@@ -76,6 +86,14 @@ impl<T: DdsType> DataReader<T> {
     /// Returns up to `max` samples without decoding them, and marks them as read.
     ///
     /// The oldest are first.
+    ///
+    /// ```no_run
+    /// # use weir_dds::{DataReader, DdsType};
+    /// # fn f<T: DdsType + std::fmt::Debug>(reader: &DataReader<T>) -> weir_dds::Result<()> {
+    /// println!("{} samples", reader.read_serialized(10).len());
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn read_serialized(&self, max: usize) -> Vec<SerializedSample> {
         self.select().max(max).read_serialized()
     }

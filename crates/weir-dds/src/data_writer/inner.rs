@@ -245,14 +245,14 @@ impl Inner {
 
     /// Waits, and receives meanwhile, until more of a large sample may be sent.
     ///
-    /// Returns `false` if no reader made room for `max_blocking_time`, or the participant has failed.
+    /// Returns `false` if no reader made room for `max_blocking_time`, or the participant has ended.
     fn wait_amid_sample(&self) -> bool {
         let (driver, lane) = (self.driver(), &self.endpoint.lane);
         let paused_until = lane.core().paused_until();
         let is_done = || lane.core().can_go_on(clock::now());
         if let Some(until) = paused_until.filter(|_| driver.wait != WaitStrategy::Spin) {
             driver.receive_in_pause(until, is_done);
-            return !driver.has_failed();
+            return !driver.has_ended();
         }
         let deadline = paused_until.unwrap_or_else(|| clock::now() + self.qos.max_blocking_time);
         driver.receive_until(Some(deadline), driver.wait, is_done) || paused_until.is_some()
@@ -309,10 +309,10 @@ impl Inner {
         let text = refused.to_string();
         match refused {
             WriteRefused::TooLarge { .. } => DdsError::BadParameter(text),
-            WriteRefused::Closed if !self.is_enabled.load(Ordering::SeqCst) => DdsError::NotEnabled("writer"),
-            WriteRefused::Closed => {
-                self.driver().cause_of_failure().unwrap_or(DdsError::AlreadyDeleted("writer"))
-            }
+            WriteRefused::Closed => self.driver().cause_of_end().unwrap_or_else(|| {
+                let is_enabled = self.is_enabled.load(Ordering::SeqCst) || self.is_closed();
+                if is_enabled { DdsError::AlreadyDeleted("writer") } else { DdsError::NotEnabled("writer") }
+            }),
             WriteRefused::WindowFull
             | WriteRefused::LimitReached
             | WriteRefused::NewInstance
@@ -382,7 +382,7 @@ impl Inner {
         if last.is_some_and(|last| !self.wait_until_known(last)) {
             outcome = late("the acknowledgement of the end of all instances", FAREWELL_TIME);
         }
-        self.driver().check()?;
+        self.driver().check_failure()?;
         outcome
     }
 }

@@ -35,15 +35,25 @@ impl<T: DdsType> DataWriter<T> {
     /// ```
     ///
     /// # Errors
-    /// As [`DataWriter::write`]; [`DdsError::BadParameter`] if the topic has no key.
+    /// As [`DataWriter::write`], for the end of the instance in place of a sample; [`DdsError::BadParameter`] if the
+    /// topic has no key.
     pub fn dispose(&self, sample: &T) -> Result<()> {
         self.change(&self.key_of(sample)?, ChangeKind::Disposed, None)
     }
 
     /// Disposes an instance, with a source timestamp chosen by the caller.
     ///
+    /// ```no_run
+    /// # use std::time::SystemTime;
+    /// # use weir_dds::{DataWriter, DdsType};
+    /// # fn f<T: DdsType>(writer: &DataWriter<T>, sample: &T, ended: SystemTime) -> weir_dds::Result<()> {
+    /// writer.dispose_w_timestamp(sample, ended)?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
     /// # Errors
-    /// As [`DataWriter::dispose`].
+    /// As [`DataWriter::dispose`]; [`DdsError::BadParameter`] also if the timestamp is before 1970 or after 2106.
     pub fn dispose_w_timestamp(&self, sample: &T, timestamp: SystemTime) -> Result<()> {
         self.change(&self.key_of(sample)?, ChangeKind::Disposed, Some(timestamp_of(timestamp)?))
     }
@@ -67,7 +77,8 @@ impl<T: DdsType> DataWriter<T> {
     /// ```
     ///
     /// # Errors
-    /// As [`DataWriter::write`]; [`DdsError::BadParameter`] if the instance is not registered.
+    /// As [`DataWriter::write`], for the end of the instance in place of a sample; [`DdsError::BadParameter`] if the
+    /// instance is not registered. Closing the writer unregisters all.
     pub fn dispose_by_handle(&self, handle: InstanceHandle) -> Result<()> {
         self.change(&self.registered(handle)?, ChangeKind::Disposed, None)
     }
@@ -98,8 +109,11 @@ impl<T: DdsType> DataWriter<T> {
     ///
     /// # Errors
     /// - [`DdsError::BadParameter`]: the topic has no key.
-    /// - [`DdsError::OutOfResources`]: `max_instances` is reached.
+    /// - [`DdsError::OutOfResources`]: `max_instances`, that of the limits table, or 2 000 000 instances are reached.
     /// - [`DdsError::Encoding`]: the type does not allow the key.
+    /// - [`DdsError::NotEnabled`]: the writer is not [enabled](DataWriter::enable) yet.
+    /// - [`DdsError::AlreadyDeleted`]: the writer, its publisher or its participant was closed.
+    /// - [`DdsError::ThreadFailed`]: the participant has failed.
     pub fn register_instance(&self, sample: &T) -> Result<InstanceHandle> {
         let key = self.key_of(sample)?;
         let handle = InstanceHandle(instance_of(sample)?);
@@ -117,6 +131,14 @@ impl<T: DdsType> DataWriter<T> {
 
     /// As [`DataWriter::register_instance`]: registering sends nothing, so the timestamp has no effect.
     ///
+    /// ```no_run
+    /// # use weir_dds::{DataWriter, DdsType};
+    /// # fn f<T: DdsType>(writer: &DataWriter<T>, sample: &T) -> weir_dds::Result<()> {
+    /// let instance = writer.register_instance_w_timestamp(sample, std::time::SystemTime::now())?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
     /// # Errors
     /// As [`DataWriter::register_instance`].
     pub fn register_instance_w_timestamp(
@@ -128,7 +150,22 @@ impl<T: DdsType> DataWriter<T> {
     }
 
     /// Returns a sample with the key members of a registered instance and all other members at
-    /// their defaults.
+    /// their defaults. `None`: it is not registered.
+    ///
+    /// ```no_run
+    /// # use weir_dds::{DataWriter, DdsType};
+    /// # #[derive(DdsType, Default)]
+    /// # #[dds(extensibility = "final")]
+    /// # struct Reading {
+    /// #     #[dds(key)]
+    /// #     sensor: u32,
+    /// # }
+    /// # fn f(writer: &DataWriter<Reading>) -> weir_dds::Result<()> {
+    /// let instance = writer.register_instance(&Reading { sensor: 7 })?;
+    /// assert_eq!(writer.key_value(instance).map(|key| key.sensor), Some(7));
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn key_value(&self, handle: InstanceHandle) -> Option<T> {
         weir_cdr::from_key_payload(&self.registered(handle).ok()?.payload).ok()
     }
@@ -163,14 +200,32 @@ impl<T: DdsType> DataWriter<T> {
 
     /// Unregisters an instance, with a source timestamp chosen by the caller.
     ///
+    /// ```no_run
+    /// # use weir_dds::{DataWriter, DdsType};
+    /// # fn f<T: DdsType>(writer: &DataWriter<T>, sample: &T) -> weir_dds::Result<()> {
+    /// writer.unregister_instance_w_timestamp(sample, std::time::SystemTime::now())?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
     /// # Errors
-    /// As [`DataWriter::unregister_instance`].
+    /// As [`DataWriter::unregister_instance`]; [`DdsError::BadParameter`] also if the timestamp is before 1970 or after
+    /// 2106.
     pub fn unregister_instance_w_timestamp(&self, sample: &T, timestamp: SystemTime) -> Result<()> {
         let handle = InstanceHandle(instance_of(sample)?);
         self.unregister(handle, &self.key_of(sample)?, Some(timestamp_of(timestamp)?))
     }
 
     /// Unregisters a registered instance, see [`DataWriter::unregister_instance`].
+    ///
+    /// ```no_run
+    /// # use weir_dds::{DataWriter, DdsType};
+    /// # fn f<T: DdsType>(writer: &DataWriter<T>, sample: &T) -> weir_dds::Result<()> {
+    /// let instance = writer.register_instance(sample)?;
+    /// writer.unregister_by_handle(instance)?;
+    /// # Ok(())
+    /// # }
+    /// ```
     ///
     /// # Errors
     /// As [`DataWriter::dispose_by_handle`].

@@ -24,12 +24,12 @@ impl<T: 'static> DataWriter<T> {
     /// # }
     /// # fn f(writer: &DataWriter<Reading>) -> weir_dds::Result<()> {
     /// use std::sync::Arc;
-    /// use weir_dds::{DataWriterListener, MatchedStatus};
+    /// use weir_dds::{DataWriterListener, PublicationMatchedStatus};
     ///
     /// struct Printer;
     ///
     /// impl DataWriterListener<Reading> for Printer {
-    ///     fn on_publication_matched(&self, _: &DataWriter<Reading>, status: MatchedStatus) {
+    ///     fn on_publication_matched(&self, _: &DataWriter<Reading>, status: PublicationMatchedStatus) {
     ///         println!("{} readers", status.current_count);
     ///     }
     /// }

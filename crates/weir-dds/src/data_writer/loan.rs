@@ -52,8 +52,11 @@ impl<T: DdsType> DataWriter<T> {
     /// ```
     ///
     /// # Errors
-    /// [`DdsError::BadParameter`] for more than 1 GiB; [`DdsError::OutOfResources`] if 64 loans are
-    /// outstanding.
+    /// - [`DdsError::BadParameter`]: more than 1 GiB.
+    /// - [`DdsError::OutOfResources`]: 64 loans are outstanding.
+    /// - [`DdsError::NotEnabled`]: the writer is not [enabled](DataWriter::enable) yet.
+    /// - [`DdsError::AlreadyDeleted`]: the writer, its publisher or its participant was closed.
+    /// - [`DdsError::ThreadFailed`]: the participant has failed.
     pub fn loan(&self, count: usize) -> Result<Loan<T>> {
         let element = const {
             match T::BULK_ELEMENT {
@@ -72,6 +75,25 @@ impl<T: DdsType> DataWriter<T> {
 /// Dereferences to the bytes of the last member's elements. Elements of more than one byte are
 /// little-endian. Their initial values are unspecified, usually those of an earlier sample.
 /// Dropping a loan writes nothing.
+///
+/// ```no_run
+/// # use weir_dds::{Bytes, DataWriter, DdsType};
+/// #[derive(DdsType, Default)]
+/// #[dds(extensibility = "final")]
+/// struct Scan {
+///     number: u32,
+///     points: Bytes,
+/// }
+///
+/// # fn f(writer: &DataWriter<Scan>, receive: fn(&mut [u8]) -> usize) -> weir_dds::Result<()> {
+/// let mut loan = writer.loan(1 << 20)?;
+/// loan.sample.number = 7;
+/// let received = receive(&mut loan);
+/// loan.truncate(received);
+/// loan.write()?;
+/// # Ok(())
+/// # }
+/// ```
 pub struct Loan<T: DdsType> {
     /// All members but the last, whose value is ignored: the bytes of the loan take its place.
     pub sample: T,
@@ -82,12 +104,45 @@ pub struct Loan<T: DdsType> {
 
 impl<T: DdsType> Loan<T> {
     /// Shortens the last member to `count` elements. Has no effect if it has no more than that.
+    ///
+    /// ```no_run
+    /// # use weir_dds::{DataWriter, DdsType};
+    /// # #[derive(DdsType, Default)]
+    /// # #[dds(extensibility = "final")]
+    /// # struct Scan {
+    /// #     points: Vec<f32>,
+    /// # }
+    /// # fn f(writer: &DataWriter<Scan>) -> weir_dds::Result<()> {
+    /// let mut loan = writer.loan(1000)?;
+    /// // Only 300 points were measured.
+    /// loan.truncate(300);
+    /// loan.write()?;
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn truncate(&mut self, count: usize) {
         self.memory.len = self.memory.len.min(count.saturating_mul(self.element));
     }
 
     /// Writes the sample, with the time of the call as source timestamp, as [`DataWriter::write`]
     /// does.
+    ///
+    /// ```no_run
+    /// # use weir_dds::{DataWriter, DdsType};
+    /// # #[derive(DdsType, Default)]
+    /// # #[dds(extensibility = "final")]
+    /// # struct Scan {
+    /// #     points: Vec<f32>,
+    /// # }
+    /// # fn f(writer: &DataWriter<Scan>) -> weir_dds::Result<()> {
+    /// let mut loan = writer.loan(1000)?;
+    /// loan.fill(0);
+    /// if let Err(not_written) = loan.write() {
+    ///     eprintln!("{not_written}");
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
     ///
     /// # Errors
     /// As [`DataWriter::write`]. The error contains the loan, which can be written later.
@@ -97,8 +152,21 @@ impl<T: DdsType> Loan<T> {
 
     /// Writes the sample with a source timestamp chosen by the caller.
     ///
+    /// ```no_run
+    /// # use weir_dds::{DataWriter, DdsType};
+    /// # #[derive(DdsType, Default)]
+    /// # #[dds(extensibility = "final")]
+    /// # struct Scan {
+    /// #     points: Vec<f32>,
+    /// # }
+    /// # fn f(writer: &DataWriter<Scan>) -> weir_dds::Result<()> {
+    /// writer.loan(1000)?.write_w_timestamp(std::time::SystemTime::now())?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
     /// # Errors
-    /// As [`Loan::write`].
+    /// As [`Loan::write`]; [`DdsError::BadParameter`] also if the timestamp is before 1970 or after 2106.
     pub fn write_w_timestamp(self, timestamp: SystemTime) -> std::result::Result<(), NotWritten<T>> {
         match timestamp_of(timestamp) {
             Ok(timestamp) => self.write_at(Some(timestamp)),

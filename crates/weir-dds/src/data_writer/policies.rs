@@ -48,13 +48,14 @@ impl<T> DataWriter<T> {
     /// - [`DdsError::ImmutablePolicy`], naming the policies that cannot be changed.
     /// - [`DdsError::InconsistentPolicy`]: policies contradict each other.
     /// - [`DdsError::BadParameter`]: too many or too long partitions or user data.
-    /// - [`DdsError::ThreadFailed`].
+    /// - [`DdsError::AlreadyDeleted`]: the writer, its publisher or its participant was closed.
+    /// - [`DdsError::ThreadFailed`]: the participant has failed.
     ///
     /// Nothing has changed then.
     pub fn set_qos(&self, qos: DataWriterQos) -> Result<()> {
         check_qos(&qos)?;
         let inner = &*self.inner;
-        inner.driver().check()?;
+        inner.check()?;
         inner.current.lock().check_change(&qos)?;
         // Refuses what cannot be announced, before anything else changes.
         let before = inner.driver().announce_qos(
@@ -82,12 +83,21 @@ impl<T> DataWriter<T> {
     /// ```
     ///
     /// # Errors
-    /// [`DdsError::ThreadFailed`].
+    /// - [`DdsError::AlreadyDeleted`]: the writer, its publisher or its participant was closed.
+    /// - [`DdsError::ThreadFailed`]: the participant has failed.
     pub fn set_transport_priority(&self, priority: i32) -> Result<()> {
         self.set_qos(self.get_qos().transport_priority(priority))
     }
 
     /// Returns what is kept of the writer's samples, and for how long.
+    ///
+    /// ```no_run
+    /// # use weir_dds::{DataWriter, DdsType};
+    /// # fn f<T: DdsType>(writer: &DataWriter<T>, sample: &T) -> weir_dds::Result<()> {
+    /// println!("{:?}", writer.durability_status());
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn durability_status(&self) -> DurabilityStatus {
         let qos = &self.inner.qos;
         DurabilityStatus::new(qos.durability, qos.reliability == Reliability::Reliable)
@@ -122,12 +132,21 @@ impl<T> DataWriter<T> {
     /// # Errors
     /// - [`DdsError::PreconditionNotMet`]: the publisher is not enabled.
     /// - [`DdsError::BadParameter`]: a name, the partitions or the user data are too long.
-    /// - [`DdsError::ThreadFailed`].
+    /// - [`DdsError::AlreadyDeleted`]: the writer, its publisher or its participant was closed.
+    /// - [`DdsError::ThreadFailed`]: the participant has failed.
     pub fn enable(&self) -> Result<()> {
         self.inner.enable()
     }
 
     /// Returns whether the writer is enabled.
+    ///
+    /// ```no_run
+    /// # use weir_dds::{DataWriter, DdsType};
+    /// # fn f<T: DdsType>(writer: &DataWriter<T>, sample: &T) -> weir_dds::Result<()> {
+    /// assert!(writer.is_enabled());
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn is_enabled(&self) -> bool {
         self.inner.is_enabled.load(Ordering::SeqCst)
     }
@@ -139,13 +158,16 @@ impl Inner {
         self.is_closed.load(Ordering::SeqCst)
     }
 
+    /// Refuses calls once the participant has ended, or the writer is closed.
+    pub(crate) fn check(&self) -> Result<()> {
+        self.driver().check()?;
+        if self.is_closed() { Err(DdsError::AlreadyDeleted("writer")) } else { Ok(()) }
+    }
+
     /// Announces the writer, and admits writes.
     pub(crate) fn enable(&self) -> Result<()> {
         let driver = self.driver();
-        driver.check()?;
-        if self.is_closed.load(Ordering::SeqCst) {
-            return Err(DdsError::AlreadyDeleted("writer"));
-        }
+        self.check()?;
         if !self.endpoint.group.is_enabled.load(Ordering::SeqCst) {
             let text = "the publisher is not enabled: call Publisher::enable first";
             return Err(DdsError::PreconditionNotMet(text.to_owned()));
@@ -155,7 +177,7 @@ impl Inner {
             return Ok(());
         }
         self.endpoint.lane.core().open();
-        if let Some(error) = driver.cause_of_failure() {
+        if let Some(error) = driver.cause_of_end() {
             self.endpoint.lane.close();
             return Err(error);
         }

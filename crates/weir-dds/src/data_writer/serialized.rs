@@ -35,15 +35,29 @@ impl<T: DdsType> DataWriter<T> {
     ///
     /// # Errors
     /// As [`DataWriter::write`]; [`DdsError::BadParameter`] for another representation, or if the
-    /// key cannot be read.
+    /// key cannot be read; [`DdsError::Encoding`] if there is no encapsulation header.
     pub fn write_serialized(&self, payload: &[u8]) -> Result<()> {
         self.write_serialized_at(payload, None)
     }
 
     /// Writes a sample that is already serialized, with a source timestamp chosen by the caller.
     ///
+    /// ```no_run
+    /// # use weir_dds::{DataReader, DataWriter, DdsType};
+    /// # fn f<T: DdsType>(reader: &DataReader<T>, writer: &DataWriter<T>) -> weir_dds::Result<()> {
+    /// for sample in reader.take_serialized(100) {
+    ///     // The time of the first writing stays.
+    ///     if let Some(written) = sample.info.source_timestamp() {
+    ///         writer.write_serialized_w_timestamp(&sample.payload, written)?;
+    ///     }
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
     /// # Errors
-    /// As [`DataWriter::write_serialized`].
+    /// As [`DataWriter::write_serialized`]; [`DdsError::BadParameter`] also if the timestamp is before 1970 or after
+    /// 2106.
     pub fn write_serialized_w_timestamp(&self, payload: &[u8], timestamp: SystemTime) -> Result<()> {
         self.write_serialized_at(payload, Some(timestamp_of(timestamp)?))
     }

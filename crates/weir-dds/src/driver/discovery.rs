@@ -80,7 +80,7 @@ impl Discovery {
         self.changed.notify_all();
     }
 
-    /// Sleeps until `is_done` after a change of matches or a failure, or until `deadline`. Returns whether it is
+    /// Sleeps until `is_done` after a change of matches or the end, or until `deadline`. Returns whether it is
     /// done.
     pub(super) fn wait_until(&self, deadline: Time, mut is_done: impl FnMut() -> bool) -> bool {
         let mut epoch = self.epoch.lock();

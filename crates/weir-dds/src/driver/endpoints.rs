@@ -24,8 +24,7 @@ use crate::levels::{EnabledStatuses, PublisherState, SubscriberState};
 use crate::qos::{DataWriterQos, INFINITE};
 use crate::stage_times::{Came, ReceiveTimes};
 use crate::status::{
-    IncompatibleQosStatus, LivelinessLostStatus, MatchedStatus, ReaderInactivityStatus, Rejected,
-    SampleCountStatus,
+    IncompatibleQosStatus, LivelinessLostStatus, Matches, ReaderInactivityStatus, Rejected, SampleLostStatus,
 };
 use crate::status_mask::{StatusKind, StatusMask};
 use crate::topic::TopicState;
@@ -36,7 +35,7 @@ pub(crate) struct WriterEndpoint {
     pub(crate) entity: EntityId,
     pub(crate) topic: Arc<TopicState>,
     pub(crate) lane: Lane,
-    pub(crate) matched: Mutex<MatchedStatus>,
+    pub(crate) matched: Mutex<Matches>,
     pub(crate) incompatible: Mutex<IncompatibleQosStatus>,
     pub(crate) assertions: Assertions,
     pub(crate) liveliness_lost: Mutex<LivelinessLostStatus>,
@@ -162,9 +161,9 @@ pub(crate) struct ReaderEndpoint {
     pub(crate) entity: EntityId,
     pub(crate) topic: Arc<TopicState>,
     pub(crate) core: Mutex<ReaderCore>,
-    pub(crate) matched: Mutex<MatchedStatus>,
+    pub(crate) matched: Mutex<Matches>,
     pub(crate) incompatible: Mutex<IncompatibleQosStatus>,
-    pub(crate) lost: Mutex<SampleCountStatus>,
+    pub(crate) lost: Mutex<SampleLostStatus>,
     pub(crate) rejected: Mutex<Rejected>,
     pub(crate) malformed: AtomicU64,
     /// When the last batch arrived. `None`: stage timing is disabled.

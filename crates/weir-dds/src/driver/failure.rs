@@ -1,27 +1,41 @@
-//! Ends the participant when one of the engine's threads panics.
+//! Ends the participant when one of the engine's threads panics, or the application closes it.
 //!
 //! Without its receive or timer thread, a participant would receive nothing, and look as if it waited for data. So the
 //! first panic of an engine thread ends the participant: it leaves the domain, waiting threads are woken, and calls
 //! report the failure. A panic in application code (a listener) is caught at the call, and does not end the
-//! participant.
+//! participant. A participant that is closed while there are handles ends in the same way: calls report that.
 //!
-//! The path of a sample does not check for a failure. Instead, a failure forces calls onto slow paths, which check:
+//! The path of a sample does not check for the end. Instead, the end forces calls onto slow paths, which check:
 //! writers refuse every sample, the flag for samples held back stays set, and the role of receiving stays taken.
 
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::atomic::Ordering;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use super::observers::Cause;
 use super::shared::Driver;
 use crate::error::{DdsError, Result};
 
-/// The panic that ended a participant.
+/// What ended a participant.
 #[derive(Debug)]
-pub(crate) struct Failure {
-    thread: String,
-    panic: String,
+pub(crate) enum End {
+    /// A panic.
+    Failed { thread: String, panic: String },
+    /// The application.
+    Closed,
+}
+
+/// Whether a participant goes on.
+#[derive(Default)]
+pub(crate) struct Ending {
+    /// The application is closing the participant, or has closed it.
+    is_closed: AtomicBool,
+    /// Set when a thread has panicked, or the application has closed the participant.
+    cause: OnceLock<End>,
+    /// Set after it, when the writers are closed.
+    has_ended: AtomicBool,
 }
 
 impl Driver {
@@ -32,34 +46,63 @@ impl Driver {
         }
     }
 
-    /// Returns the failure as an error, if the participant has failed.
+    /// Returns the reason as an error, if the participant has ended or is being closed.
     pub(crate) fn check(&self) -> Result<()> {
+        match self.end() {
+            Some(error) => Err(error),
+            None if self.ending.is_closed.load(Ordering::SeqCst) => Err(CLOSED),
+            None => Ok(()),
+        }
+    }
+
+    /// Returns the failure as an error, if the participant has failed: for calls that close something.
+    pub(crate) fn check_failure(&self) -> Result<()> {
         self.failure().map_or(Ok(()), Err)
     }
 
-    /// Returns the failure as an error, if the participant has failed.
-    pub(crate) fn failure(&self) -> Option<DdsError> {
-        if self.has_failed() { self.cause_of_failure() } else { None }
+    /// Returns why the participant has ended, if it has.
+    pub(crate) fn end(&self) -> Option<DdsError> {
+        if self.has_ended() { self.cause_of_end() } else { None }
     }
 
-    /// The same as soon as writers may be closed, which they are before any call reports the failure.
-    pub(crate) fn cause_of_failure(&self) -> Option<DdsError> {
-        let Failure { thread, panic } = self.failure.get()?;
-        Some(DdsError::ThreadFailed { thread: thread.clone(), panic: panic.clone() })
+    /// The same as soon as writers may be closed, which they are before any call reports the end.
+    pub(crate) fn cause_of_end(&self) -> Option<DdsError> {
+        Some(match self.ending.cause.get()? {
+            End::Failed { thread, panic } => {
+                DdsError::ThreadFailed { thread: thread.clone(), panic: panic.clone() }
+            }
+            End::Closed => CLOSED,
+        })
+    }
+
+    /// Returns the failure, if the participant has failed.
+    pub(crate) fn failure(&self) -> Option<DdsError> {
+        self.end().filter(|error| matches!(error, DdsError::ThreadFailed { .. }))
     }
 
     #[inline]
-    pub(crate) fn has_failed(&self) -> bool {
-        self.has_failed.load(Ordering::Acquire)
+    pub(crate) fn has_ended(&self) -> bool {
+        self.ending.has_ended.load(Ordering::Acquire)
     }
 
     /// Returns whether the participant's threads are to go on.
     pub(super) fn is_running(&self) -> bool {
-        !self.is_stopping() && !self.has_failed()
+        !self.is_stopping() && !self.has_ended()
     }
 
-    /// Waits in a call that waits for what a failed participant cannot receive, so that an application that calls it
-    /// again and again does not use up a processor.
+    /// Refuses to create entities from now on. Returns whether this is the first call.
+    pub(crate) fn begin_closing(&self) -> bool {
+        !self.ending.is_closed.swap(true, Ordering::SeqCst)
+    }
+
+    /// Leaves the domain and ends the threads, while there are handles.
+    pub(crate) fn close(&self) {
+        self.finish(End::Closed);
+        self.stop();
+    }
+
+    /// Waits in a call that waits for what a participant that has ended cannot receive, so that an application that
+    /// calls it again and again does not use up a processor.
     #[cold]
     pub(super) fn wait_in_vain(&self, left: Duration) {
         std::thread::sleep(left.min(PAUSE));
@@ -73,13 +116,18 @@ impl Driver {
     }
 
     fn fail(&self, thread: &str, panic: String) {
-        if self.failure.set(Failure { thread: thread.to_owned(), panic }).is_err() {
+        self.finish(End::Failed { thread: thread.to_owned(), panic });
+    }
+
+    /// Ends the participant, unless it has ended.
+    fn finish(&self, end: End) {
+        if self.ending.cause.set(end).is_err() {
             return;
         }
-        // First: a thread that sees the failure finds every writer closed.
+        // First: a thread that sees the end finds every writer closed.
         self.routes.table().writers.values().for_each(|writer| writer.lane.close());
-        self.has_failed.store(true, Ordering::Release);
-        self.outlet.note_failure();
+        self.ending.has_ended.store(true, Ordering::Release);
+        self.outlet.note_end();
         // Peers need not wait for the end of the lease. After a panic in discovery, this was done then.
         let _ = catch_unwind(AssertUnwindSafe(|| self.with_discovery(|core, now| core.close(now))));
         self.outlet.timers.wake();
@@ -101,7 +149,9 @@ pub(super) fn text_of(panic: &(dyn Any + Send)) -> String {
         .to_owned()
 }
 
-/// Longest wait of a call on a failed participant.
+/// What calls on a closed participant and its entities report.
+const CLOSED: DdsError = DdsError::AlreadyDeleted("participant");
+/// Longest wait of a call on a participant that has ended.
 const PAUSE: Duration = Duration::from_millis(10);
 
 #[cfg(test)]
@@ -115,7 +165,7 @@ mod tests {
     use weir_rtps::outbox::Item;
 
     use super::*;
-    use crate::status::MatchedStatus;
+    use crate::status::SubscriptionMatchedStatus;
     use crate::{
         DataReader, DataReaderListener, DataReaderQos, DataWriter, DataWriterQos, DomainParticipant,
         ParticipantSettings, PublishMode, PublisherQos, WaitStrategy,
@@ -143,7 +193,7 @@ mod tests {
     }
 
     fn driver_of(participant: &DomainParticipant) -> Arc<Driver> {
-        Arc::clone(&participant.create_publisher().handle().driver)
+        Arc::clone(&participant.handle.driver)
     }
 
     fn panic_on_purpose(_: &Driver) {
@@ -157,19 +207,19 @@ mod tests {
 
     fn writer(participant: &DomainParticipant, qos: DataWriterQos) -> DataWriter<Number> {
         let topic = participant.create_topic("numbers").unwrap();
-        participant.create_publisher().create_datawriter(&topic, qos).unwrap()
+        participant.create_publisher().unwrap().create_datawriter(&topic, qos).unwrap()
     }
 
     fn reader_of(participant: &DomainParticipant, topic: &str) -> DataReader<Number> {
         let topic = participant.create_topic(topic).unwrap();
-        participant.create_subscriber().create_datareader(&topic, DataReaderQos::default()).unwrap()
+        participant.create_subscriber().unwrap().create_datareader(&topic, DataReaderQos::default()).unwrap()
     }
 
     /// Forwards how many writers are matched.
-    struct Matches(Mutex<Sender<u32>>);
+    struct Matches(Mutex<Sender<u64>>);
 
     impl DataReaderListener<Number> for Matches {
-        fn on_subscription_matched(&self, _reader: &DataReader<Number>, status: MatchedStatus) {
+        fn on_subscription_matched(&self, _reader: &DataReader<Number>, status: SubscriptionMatchedStatus) {
             let _ = self.0.lock().unwrap().send(status.current_count);
         }
     }
@@ -195,6 +245,7 @@ mod tests {
             let topic = peer.create_topic("numbers").unwrap();
             let far = peer
                 .create_subscriber()
+                .unwrap()
                 .create_datareader_with_listener(
                     &topic,
                     DataReaderQos::default().reliable(),
@@ -228,8 +279,12 @@ mod tests {
                 reader.wait_for_publications(100, LONG),
                 failing.assert_liveliness(),
                 failing.create_topic::<Number>("numbers").map(drop),
-                failing.create_publisher().create_datawriter(&topic, DataWriterQos::default()).map(drop),
-                failing.create_subscriber().create_datareader(&topic, DataReaderQos::default()).map(drop),
+                failing
+                    .create_publisher()
+                    .and_then(|it| it.create_datawriter(&topic, DataWriterQos::default()).map(drop)),
+                failing
+                    .create_subscriber()
+                    .and_then(|it| it.create_datareader(&topic, DataReaderQos::default()).map(drop)),
             ];
             for (call, result) in results.into_iter().enumerate() {
                 let told = format!("call {call}: {result:?}");
@@ -256,7 +311,8 @@ mod tests {
         // Keeps one sample, which is not taken.
         let limits = crate::ResourceLimits::default().max_samples(1);
         let qos = DataReaderQos::default().reliable().keep_all().resource_limits(limits);
-        let _far: DataReader<Number> = peer.create_subscriber().create_datareader(&topic, qos).unwrap();
+        let _far: DataReader<Number> =
+            peer.create_subscriber().unwrap().create_datareader(&topic, qos).unwrap();
         for mode in [PublishMode::Synchronous, PublishMode::Asynchronous] {
             let failing = participant(domain_id, WaitStrategy::Block);
             let qos = DataWriterQos::default().keep_all().max_blocking_time(LONG).publish_mode(mode);
@@ -320,6 +376,7 @@ mod tests {
         let listener = Matches(Mutex::new(sender));
         let _far = peer
             .create_subscriber()
+            .unwrap()
             .create_datareader_with_listener(&topic, DataReaderQos::default(), listener)
             .unwrap();
         let numbers = writer(&failing, DataWriterQos::default());
@@ -338,11 +395,11 @@ mod tests {
         let participant = participant(domain_id(), WaitStrategy::Block);
         let qos = PublisherQos::default().autoenable_created_entities(false);
         let topic = participant.create_topic("numbers").unwrap();
-        let publisher = participant.create_publisher_with_qos(qos);
+        let publisher = participant.create_publisher_with_qos(qos).unwrap();
         let numbers: DataWriter<Number> =
             publisher.create_datawriter(&topic, DataWriterQos::default()).unwrap();
         let (thread, panic) = ("weir-test".to_owned(), "a thread panics: on purpose".to_owned());
-        driver_of(&participant).failure.set(Failure { thread, panic }).unwrap();
+        driver_of(&participant).ending.cause.set(End::Failed { thread, panic }).unwrap();
         assert!(is_failure(numbers.enable().err()));
         assert!(is_failure(numbers.write(&Number::default()).err()));
     }

@@ -113,7 +113,7 @@ impl Driver {
         result
     }
 
-    /// Waits until `is_done` after a change of matches or a failure, or until `deadline`. Returns whether it is done.
+    /// Waits until `is_done` after a change of matches or the end, or until `deadline`. Returns whether it is done.
     pub(crate) fn wait_for_matches(&self, deadline: Time, is_done: impl FnMut() -> bool) -> bool {
         if self.polling.is_some() {
             return self.receive_until(Some(deadline), self.wait, is_done);

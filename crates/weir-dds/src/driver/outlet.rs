@@ -134,8 +134,8 @@ impl Outlet {
         self.has_queued.swap(false, Ordering::AcqRel)
     }
 
-    /// Sets the flag for a participant that has failed. A thread that resets it after that sees the failure.
-    pub(crate) fn note_failure(&self) {
+    /// Sets the flag for a participant that has ended. A thread that resets it after that sees the end.
+    pub(crate) fn note_end(&self) {
         self.has_queued.swap(true, Ordering::AcqRel);
     }
 }

@@ -114,7 +114,7 @@ impl Driver {
         let _poller = Poller::new(self, polling);
         let did = loop {
             let did = self.poll_until(polling, deadline, self.wait);
-            if did || self.has_failed() || clock::now() >= deadline {
+            if did || self.has_ended() || clock::now() >= deadline {
                 break did;
             }
         };
@@ -167,7 +167,7 @@ impl Driver {
             if is_done() {
                 return true;
             }
-            if self.has_failed() || clock::now() >= deadline {
+            if self.has_ended() || clock::now() >= deadline {
                 return is_done();
             }
             self.poll_until(polling, deadline, strategy);
@@ -189,7 +189,7 @@ impl Driver {
             let next = self.work(polling, now);
             let did = next.is_none() | self.make_listener_calls();
             let next = next.unwrap_or(Time::ZERO);
-            if did || self.has_failed() {
+            if did || self.has_ended() {
                 return did;
             }
             let is_spinning = now < spin_until.min(deadline);

@@ -123,7 +123,7 @@ impl Driver {
                 return true;
             }
             // A thread that took the role again and again would keep it from the one that closes the participant.
-            if now >= deadline || self.has_failed() {
+            if now >= deadline || self.has_ended() {
                 return is_done();
             }
         }
@@ -174,7 +174,7 @@ impl Driver {
         let _waiting = self.channel.begin_waiting();
         loop {
             let now = clock::now();
-            if now >= until || is_done() || self.has_failed() {
+            if now >= until || is_done() || self.has_ended() {
                 break;
             }
             let Some(mut role) = self.channel.role.try_lock() else {

@@ -33,7 +33,7 @@ fn take_role(channel: &Channel, now: Time) -> Option<(MutexGuard<'_, Role>, Time
     if let Some(role) = channel.role.try_lock() {
         return Some((role, now));
     }
-    // A participant that fails takes the role for ever.
+    // A participant that ends takes the role for ever.
     let role = channel.role.try_lock_for(RECEIVE_TIMEOUT)?;
     Some((role, clock::now()))
 }

@@ -1,8 +1,8 @@
 //! The state shared by all threads and handles of a participant.
 
 use std::net::SocketAddrV4;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, OnceLock};
 use std::thread::JoinHandle;
 
 use parking_lot::Mutex;
@@ -14,7 +14,7 @@ use weir_wire::{EntityId, Guid, GuidPrefix};
 
 use super::channel::Channel;
 use super::discovery::Discovery;
-use super::failure::Failure;
+use super::failure::Ending;
 use super::listeners::Listeners;
 use super::network::Network;
 use super::outlet::Outlet;
@@ -66,10 +66,7 @@ pub(crate) struct Driver {
     /// Present if the application polls, and the participant has no threads.
     pub(crate) polling: Option<Polling>,
     pub(super) is_stopping: AtomicBool,
-    /// Set when a thread has panicked.
-    pub(super) failure: OnceLock<Failure>,
-    /// Set after it, when the writers are closed.
-    pub(super) has_failed: AtomicBool,
+    pub(super) ending: Ending,
     /// The ids of our endpoints.
     pub(crate) own: Own,
     pub(crate) limits: Option<LimitsTable>,
@@ -104,7 +101,7 @@ impl Driver {
     }
 
     /// Sends what writers hold back: an application that waits or takes has nothing more to write for now.
-    /// Returns `false` if the participant has failed.
+    /// Returns `false` if the participant has ended.
     #[inline]
     pub(crate) fn flush_queued(&self) -> bool {
         !self.outlet.has_queued() || self.end_bursts()
@@ -116,12 +113,12 @@ impl Driver {
         if self.outlet.take_queued() {
             self.routes.table().writers.values().for_each(|writer| writer.lane.end_burst(&self.outlet));
         }
-        let has_failed = self.has_failed();
-        if has_failed {
+        let has_ended = self.has_ended();
+        if has_ended {
             // So that the next call gets here, too.
-            self.outlet.note_failure();
+            self.outlet.note_end();
         }
-        !has_failed
+        !has_ended
     }
 
     pub(crate) fn is_stopping(&self) -> bool {

@@ -1,7 +1,7 @@
 //! Starts and stops a participant.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, OnceLock};
 
 use parking_lot::Mutex;
 use weir_rtps::ecn::EcnMarks;
@@ -12,6 +12,7 @@ use weir_wire::{GuidPrefix, SequenceNumber};
 
 use super::channel::Channel;
 use super::discovery::Discovery;
+use super::failure::Ending;
 use super::groups::Groups;
 use super::interfaces::{Choice, Selected};
 use super::listeners::Listeners;
@@ -63,7 +64,7 @@ impl Driver {
         let (user, meta) = sockets::open(domain_id, settings, &choice, &selected)?;
         let data_multicast = settings.data_multicast.map(|group| group.address(domain_id)).transpose()?;
         let prefix = new_prefix(crate::random::secret()?);
-        let mut config = participant_config(prefix, domain_id, settings, &selected, &user, &meta);
+        let mut config = participant_config(prefix, domain_id, settings, &selected, &user, &meta)?;
         config.default_multicast = data_multicast;
         config.user_data.clone_from(&qos.user_data);
         // Not more: a reader of Fast DDS visits all numbers before the first sample, one by one.
@@ -109,8 +110,7 @@ impl Driver {
             uses_multicast: settings.multicast,
             polling: (!settings.threads).then(Polling::new),
             is_stopping: AtomicBool::new(false),
-            failure: OnceLock::new(),
-            has_failed: AtomicBool::new(false),
+            ending: Ending::default(),
             own,
             limits: settings.limits.clone(),
             threads: Mutex::new(Vec::new()),
@@ -125,8 +125,8 @@ impl Driver {
 
     /// Announces the end of the participant, and ends its threads.
     pub(crate) fn stop(&self) {
-        // A participant that has failed did this then.
-        if !self.has_failed() {
+        // A participant that has ended did this then.
+        if !self.has_ended() {
             self.with_discovery(|core, now| core.close(now));
         }
         self.is_stopping.store(true, Ordering::SeqCst);
@@ -166,7 +166,7 @@ fn participant_config(
     selected: &Selected,
     user: &weir_udp::UdpSocket,
     meta: &MetaSockets,
-) -> ParticipantConfig {
+) -> Result<ParticipantConfig> {
     let mut config = ParticipantConfig::new(prefix, domain_id);
     let ports = (meta.unicast.local_addr().port(), user.local_addr().port());
     let own = selected.own_addresses(ports.0, ports.1, settings.multicast);
@@ -177,10 +177,12 @@ fn participant_config(
     if !settings.multicast {
         config.metatraffic_multicast = None;
     }
-    config.initial_peers = settings.peers.iter().flat_map(|peer| peer.addresses(domain_id)).collect();
+    for peer in &settings.peers {
+        config.initial_peers.extend(peer.addresses(domain_id)?);
+    }
     config.lease_duration = settings.lease_duration;
     config.announce_period = (settings.lease_duration / 3).min(config.announce_period);
     config.entity_name.clone_from(&settings.name);
     config.receive_buffer = u32::try_from(user.granted_recv_buffer()).unwrap_or(u32::MAX);
-    config
+    Ok(config)
 }

@@ -125,6 +125,13 @@ impl DataReaderQos {
     }
 
     /// Sets the accepted representations, preferred first; all by default.
+    ///
+    /// ```
+    /// use weir_dds::{DataReaderQos, DataRepresentation};
+    ///
+    /// let qos = DataReaderQos::default().data_representation([DataRepresentation::Xcdr2]);
+    /// # let _ = qos;
+    /// ```
     #[must_use]
     pub fn data_representation(
         mut self,

@@ -190,6 +190,14 @@ impl DataWriterQos {
     }
 
     /// Sets whether samples are sent to the multicast groups of readers.
+    ///
+    /// ```
+    /// use weir_dds::DataWriterQos;
+    ///
+    /// // Readers in a multicast group are sent to by unicast.
+    /// let qos = DataWriterQos::default().multicast(false);
+    /// # let _ = qos;
+    /// ```
     #[must_use]
     pub fn multicast(mut self, multicast: bool) -> Self {
         self.multicast = multicast;
@@ -197,6 +205,12 @@ impl DataWriterQos {
     }
 
     /// Sets whether writes in quick succession leave together.
+    ///
+    /// ```
+    /// use weir_dds::{Coalescing, DataWriterQos};
+    ///
+    /// assert_eq!(DataWriterQos::default().coalescing(Coalescing::Off).coalescing, Coalescing::Off);
+    /// ```
     #[must_use]
     pub fn coalescing(mut self, coalescing: Coalescing) -> Self {
         self.coalescing = coalescing;
@@ -204,6 +218,13 @@ impl DataWriterQos {
     }
 
     /// Sets which thread sends (PUBLISH_MODE).
+    ///
+    /// ```
+    /// use weir_dds::{DataWriterQos, PublishMode};
+    ///
+    /// let qos = DataWriterQos::default().publish_mode(PublishMode::Asynchronous);
+    /// # let _ = qos;
+    /// ```
     #[must_use]
     pub fn publish_mode(mut self, mode: PublishMode) -> Self {
         self.publish_mode = mode;

@@ -35,6 +35,16 @@ impl DurabilityStatus {
     }
 
     /// Returns whether late readers get what the writer announces.
+    ///
+    /// ```no_run
+    /// # use weir_dds::{DataWriter, DdsType};
+    /// # fn f<T: DdsType>(writer: &DataWriter<T>, sample: &T) -> weir_dds::Result<()> {
+    /// if !writer.durability_status().is_as_announced() {
+    ///     eprintln!("late readers may receive less than the durability promises");
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn is_as_announced(&self) -> bool {
         self.announced == self.served
     }

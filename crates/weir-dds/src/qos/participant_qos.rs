@@ -19,6 +19,12 @@ pub struct DomainParticipantQos {
 
 impl DomainParticipantQos {
     /// Sets the bytes for applications that discover the participant; none by default.
+    ///
+    /// ```
+    /// use weir_dds::DomainParticipantQos;
+    ///
+    /// assert_eq!(DomainParticipantQos::default().user_data(*b"robot 7").user_data, b"robot 7");
+    /// ```
     #[must_use]
     pub fn user_data(mut self, bytes: impl Into<Vec<u8>>) -> Self {
         self.user_data = bytes.into();
@@ -26,6 +32,13 @@ impl DomainParticipantQos {
     }
 
     /// Sets whether writers and readers are enabled when they are created; `true` by default.
+    ///
+    /// ```
+    /// use weir_dds::DomainParticipantQos;
+    ///
+    /// let qos = DomainParticipantQos::default().autoenable_created_entities(false);
+    /// # let _ = qos;
+    /// ```
     #[must_use]
     pub fn autoenable_created_entities(mut self, autoenable: bool) -> Self {
         self.entity_factory.autoenable_created_entities = autoenable;

@@ -119,6 +119,13 @@ impl TopicQos {
     }
 
     /// Sets the encodings; a writer takes over the first.
+    ///
+    /// ```
+    /// use weir_dds::{DataRepresentation, TopicQos};
+    ///
+    /// let qos = TopicQos::default().data_representation([DataRepresentation::Xcdr2]);
+    /// # let _ = qos;
+    /// ```
     #[must_use]
     pub fn data_representation(
         mut self,

@@ -21,6 +21,13 @@ impl QosProfileError {
     }
 
     /// Returns the line of the mistake, counted from 1; `None` if it is not in a line.
+    ///
+    /// ```
+    /// use weir_dds::QosProvider;
+    ///
+    /// let error = QosProvider::from_text("robot.xml", "<dds>").unwrap_err();
+    /// println!("line {:?}: {error}", error.line());
+    /// ```
     pub fn line(&self) -> Option<u32> {
         self.line
     }

@@ -25,6 +25,13 @@ impl StaticDiscoveryError {
     }
 
     /// Returns the line of the mistake, counted from 1; `None` if it is not in a line.
+    ///
+    /// ```
+    /// use weir_dds::StaticDiscovery;
+    ///
+    /// let error = StaticDiscovery::from_text("system.toml", "participants = 1").unwrap_err();
+    /// assert_eq!(error.line(), Some(1));
+    /// ```
     pub fn line(&self) -> Option<usize> {
         self.line
     }

@@ -59,10 +59,12 @@ fn a_fragment_that_announces_more_than_the_process_may_have_does_no_harm() {
     let (ours, theirs) = (participant(), participant());
     let writer: DataWriter<Numbered> = ours
         .create_publisher()
+        .unwrap()
         .create_datawriter(&ours.create_topic(&topic_name).unwrap(), DataWriterQos::default().keep_all())
         .unwrap();
     let reader: DataReader<Numbered> = theirs
         .create_subscriber()
+        .unwrap()
         .create_datareader(
             &theirs.create_topic(&topic_name).unwrap(),
             DataReaderQos::default().reliable().keep_all(),

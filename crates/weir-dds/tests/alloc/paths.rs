@@ -209,10 +209,10 @@ fn reliable_bursts_for_three_readers() {
     let others = [participant(), participant(), participant()];
     let name = format!("three readers of process {}", std::process::id());
     let topic = here.create_topic::<Unkeyed>(&name).unwrap();
-    let writer = here.create_publisher().create_datawriter(&topic, reliable().0).unwrap();
+    let writer = here.create_publisher().unwrap().create_datawriter(&topic, reliable().0).unwrap();
     let readers = others.each_ref().map(|other| {
         let topic = other.create_topic::<Unkeyed>(&name).unwrap();
-        other.create_subscriber().create_datareader(&topic, reliable().1).unwrap()
+        other.create_subscriber().unwrap().create_datareader(&topic, reliable().1).unwrap()
     });
     writer.wait_for_subscriptions(3, DEADLINE).unwrap();
     readers.iter().for_each(|reader| reader.wait_for_publications(1, DEADLINE).unwrap());

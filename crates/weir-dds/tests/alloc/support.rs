@@ -74,9 +74,9 @@ pub(crate) fn endpoints<T: DdsType>(
 ) -> (DataWriter<T>, DataReader<T>) {
     let name = format!("{name} of process {}", std::process::id());
     let topic = writer.0.create_topic(&name).unwrap();
-    let writer = writer.0.create_publisher().create_datawriter(&topic, writer.1).unwrap();
+    let writer = writer.0.create_publisher().unwrap().create_datawriter(&topic, writer.1).unwrap();
     let topic = reader.0.create_topic(&name).unwrap();
-    let reader = reader.0.create_subscriber().create_datareader(&topic, reader.1).unwrap();
+    let reader = reader.0.create_subscriber().unwrap().create_datareader(&topic, reader.1).unwrap();
     writer.wait_for_subscriptions(1, DEADLINE).unwrap();
     reader.wait_for_publications(1, DEADLINE).unwrap();
     (writer, reader)

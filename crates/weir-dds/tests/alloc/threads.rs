@@ -69,8 +69,8 @@ fn a_participant_that_is_polled_starts_no_thread() {
     let qos = DataWriterQos::default().publish_mode(PublishMode::Asynchronous);
     let name = format!("polled of process {}", std::process::id());
     let topics = participants.each_ref().map(|it| it.create_topic::<Unkeyed>(&name).unwrap());
-    let writer = participants[0].create_publisher().create_datawriter(&topics[0], qos).unwrap();
-    let subscriber = participants[1].create_subscriber();
+    let writer = participants[0].create_publisher().unwrap().create_datawriter(&topics[0], qos).unwrap();
+    let subscriber = participants[1].create_subscriber().unwrap();
     let reader = subscriber.create_datareader(&topics[1], DataReaderQos::default()).unwrap();
     participants[1].set_listener(Some(Arc::new(Nothing)), StatusMask::ALL);
     while writer.publication_matched_status().current_count == 0

@@ -178,8 +178,9 @@ fn what_others_have_announced_can_be_looked_up() {
 fn endpoints_announce_the_data_of_their_publisher_or_subscriber() {
     let world = World::new();
     let (here, there) = (world.participant(), world.participant());
-    let publisher = here.create_publisher_with_qos(PublisherQos::default().group_data(*b"north"));
-    let subscriber = there.create_subscriber_with_qos(SubscriberQos::default().group_data(*b"south"));
+    let publisher = here.create_publisher_with_qos(PublisherQos::default().group_data(*b"north")).unwrap();
+    let subscriber =
+        there.create_subscriber_with_qos(SubscriberQos::default().group_data(*b"south")).unwrap();
     let writer: DataWriter<Numbered> =
         publisher.create_datawriter(&world.topic(&here), lossless_writer()).unwrap();
     let reader: DataReader<Numbered> =
@@ -192,8 +193,7 @@ fn endpoints_announce_the_data_of_their_publisher_or_subscriber() {
     let seen = || writer.matched_subscription_data(reader.guid()).unwrap().qos;
     until(|| seen().user_data == b"new");
     assert_eq!(seen().group_data, b"south");
-    let publisher = here.create_publisher_with_qos(PublisherQos::default().group_data(vec![0; 1025]));
-    let refused = publisher.create_datawriter::<Numbered>(&world.topic(&here), lossless_writer());
+    let refused = here.create_publisher_with_qos(PublisherQos::default().group_data(vec![0; 1025]));
     assert!(matches!(refused, Err(DdsError::BadParameter(_))), "{refused:?}");
 }
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 use weir_dds::{
     DataReader, DataReaderListener, DataReaderQos, DataWriter, DataWriterQos, DdsError, DestinationOrder,
     DomainParticipant, DomainParticipantQos, Durability, DurabilityService, INFINITE, LivelinessKind,
-    MatchedStatus, Ownership, ReaderDataLifecycle, ResourceLimits, TopicQos,
+    Ownership, ReaderDataLifecycle, ResourceLimits, SubscriptionMatchedStatus, TopicQos,
 };
 
 use crate::support::{
@@ -56,19 +56,19 @@ fn policies_that_cannot_change_are_refused_with_their_names_and_nothing_changes(
 }
 
 /// Forwards matches.
-struct Matches(Mutex<Sender<MatchedStatus>>);
+struct Matches(Mutex<Sender<SubscriptionMatchedStatus>>);
 
 impl<T> DataReaderListener<T> for Matches {
-    fn on_subscription_matched(&self, _: &DataReader<T>, status: MatchedStatus) {
+    fn on_subscription_matched(&self, _: &DataReader<T>, status: SubscriptionMatchedStatus) {
         let _ = self.0.lock().unwrap().send(status);
     }
 }
 
 /// A reader in another participant, and its matches.
-fn watched(world: &World, qos: DataReaderQos) -> (DataReader<Numbered>, Receiver<MatchedStatus>) {
+fn watched(world: &World, qos: DataReaderQos) -> (DataReader<Numbered>, Receiver<SubscriptionMatchedStatus>) {
     let (tell, told) = channel();
     let participant = world.participant();
-    let subscriber = participant.create_subscriber();
+    let subscriber = participant.create_subscriber().unwrap();
     let listener = Matches(Mutex::new(tell));
     (subscriber.create_datareader_with_listener(&world.topic(&participant), qos, listener).unwrap(), told)
 }
@@ -203,7 +203,8 @@ fn a_topic_changes_its_data_and_refuses_what_cannot_change() {
     let participant = world.participant();
     let qos = TopicQos::default().topic_data(*b"first");
     let topic = participant.create_topic_with_qos::<Numbered>(&world.topic, qos.clone()).unwrap();
-    let writer = participant.create_publisher().create_datawriter(&topic, DataWriterQos::default()).unwrap();
+    let writer =
+        participant.create_publisher().unwrap().create_datawriter(&topic, DataWriterQos::default()).unwrap();
     assert_eq!(topic.get_qos(), qos);
     topic.set_qos(topic.get_qos().topic_data(*b"second").deadline(Duration::from_secs(1))).unwrap();
     assert_eq!(refused(topic.set_qos(topic.get_qos().reliable()).unwrap_err()), "RELIABILITY");
@@ -300,7 +301,7 @@ fn samples_of_a_disposed_instance_are_removed_although_they_were_not_taken() {
         }
     }
     let qos = lossless_reader().reader_data_lifecycle(lifecycle).deadline(purge * 3);
-    let subscriber = participant.create_subscriber();
+    let subscriber = participant.create_subscriber().unwrap();
     let listener = Missed(Mutex::new(tell));
     let reader: DataReader<Keyed> =
         subscriber.create_datareader_with_listener(&world.topic(&participant), qos, listener).unwrap();

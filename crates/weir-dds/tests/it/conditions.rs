@@ -93,7 +93,7 @@ fn statuses_change_until_they_are_read() {
     drop(writer);
     wait_set.wait(DEADLINE).unwrap();
     assert!(reader.status_changes().contains(StatusKind::SubscriptionMatched));
-    assert_eq!(here.status_changes() | here.create_publisher().status_changes(), StatusMask::NONE);
+    assert_eq!(here.status_changes() | here.create_publisher().unwrap().status_changes(), StatusMask::NONE);
 }
 
 #[test]
@@ -102,7 +102,7 @@ fn incompatible_qos_and_inconsistent_topics_make_conditions_true() {
     let (here, there) = (world.participant(), world.participant());
     let topic = world.topic::<Numbered>(&here);
     let qos = weir_dds::DataWriterQos::default().best_effort();
-    let writer = here.create_publisher().create_datawriter(&topic, qos).unwrap();
+    let writer = here.create_publisher().unwrap().create_datawriter(&topic, qos).unwrap();
     let wait_set = WaitSet::new();
     let (of_topic, of_writer) = (topic.status_condition(), writer.status_condition());
     wait_set.attach_condition(&of_topic);
@@ -328,7 +328,7 @@ impl<T> DataReaderListener<T> for SetsOnData {
 fn conditions_of_participants_and_publishers_are_never_true_and_a_wait_for_them_receives() {
     let world = World::new();
     let participant = world.participant_with(settings().without_threads());
-    let publisher = participant.create_publisher();
+    let publisher = participant.create_publisher().unwrap();
     let (of_participant, of_publisher) = (participant.status_condition(), publisher.status_condition());
     let wait_set = WaitSet::new();
     [&of_participant, &of_publisher, &participant.status_condition()]
@@ -343,7 +343,7 @@ fn conditions_of_participants_and_publishers_are_never_true_and_a_wait_for_them_
     wait_set.attach_condition(&arrived);
     let topic = world.topic::<Numbered>(&participant);
     let writer = publisher.create_datawriter(&topic, lossless_writer()).unwrap();
-    let subscriber = participant.create_subscriber();
+    let subscriber = participant.create_subscriber().unwrap();
     let _reader = subscriber
         .create_datareader_with_listener(&topic, lossless_reader(), SetsOnData(arrived.clone()))
         .unwrap();

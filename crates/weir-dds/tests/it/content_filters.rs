@@ -35,7 +35,7 @@ fn reader<T: DdsType>(
     topic: &impl TopicDescription<T>,
     qos: DataReaderQos,
 ) -> DataReader<T> {
-    on.create_subscriber().create_datareader(topic, qos).unwrap()
+    on.create_subscriber().unwrap().create_datareader(topic, qos).unwrap()
 }
 
 fn sizes(reader: &DataReader<Shape>, count: usize) -> Vec<i32> {

@@ -25,7 +25,7 @@ impl Scene {
         let world = World::new();
         let qos = lossless_writer().coalescing(Coalescing::Off).transport_priority(priority);
         let writer = world.writer(&world.participant_with(settings), qos);
-        let group = MulticastGroup::new(*group.ip()).port(port);
+        let group = MulticastGroup::new((*group.ip()).into()).port(port);
         let participants = [(); 2].map(|()| world.participant());
         let readers = participants
             .each_ref()

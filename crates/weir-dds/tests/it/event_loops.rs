@@ -40,7 +40,7 @@ fn one_thread_runs_many_tasks_that_read_and_write() {
     let readers: Vec<DataReader<Numbered>> =
         (0..READERS).map(|_| world.reader(&participant, lossless_reader())).collect();
     let writer = world.writer(&participant, lossless_writer());
-    writer.wait_for_subscriptions(READERS as u32, DEADLINE).unwrap();
+    writer.wait_for_subscriptions(READERS, DEADLINE).unwrap();
     let mut pool = LocalPool::new();
     for reader in readers {
         let task = async move {

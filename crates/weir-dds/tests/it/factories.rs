@@ -21,7 +21,7 @@ fn what_is_created_without_qos_has_the_default_of_its_factory() {
     assert_eq!(participant.default_topic_qos(), TopicQos::default());
     assert_eq!(participant.default_publisher_qos(), PublisherQos::default());
     assert_eq!(participant.default_subscriber_qos(), SubscriberQos::default());
-    let before = (world.topic::<Keyed>(&participant), participant.create_publisher());
+    let before = (world.topic::<Keyed>(&participant), participant.create_publisher().unwrap());
 
     let topic_qos = TopicQos::default().reliable().topic_data(*b"version 2");
     let publisher_qos = PublisherQos::default().partition(["north"]);
@@ -29,8 +29,8 @@ fn what_is_created_without_qos_has_the_default_of_its_factory() {
     participant.set_default_topic_qos(topic_qos.clone()).unwrap();
     participant.set_default_publisher_qos(publisher_qos.clone()).unwrap();
     participant.set_default_subscriber_qos(subscriber_qos.clone()).unwrap();
-    let (topic, publisher) = (world.topic::<Keyed>(&participant), participant.create_publisher());
-    let subscriber = participant.create_subscriber();
+    let (topic, publisher) = (world.topic::<Keyed>(&participant), participant.create_publisher().unwrap());
+    let subscriber = participant.create_subscriber().unwrap();
     assert_eq!(
         (topic.get_qos(), publisher.get_qos(), subscriber.get_qos()),
         (topic_qos, publisher_qos, subscriber_qos)
@@ -49,14 +49,15 @@ fn what_is_created_without_qos_has_the_default_of_its_factory() {
         (writer.get_qos().history, reader.get_qos().history),
         (History::KeepLast(7), History::KeepLast(8))
     );
-    assert_eq!(participant.create_publisher().default_datawriter_qos(), DataWriterQos::default());
+    assert_eq!(participant.create_publisher().unwrap().default_datawriter_qos(), DataWriterQos::default());
 }
 
 #[test]
 fn defaults_that_contradict_themselves_are_refused_and_nothing_changes() {
     let world = World::new();
     let participant = world.participant_with(settings().without_threads());
-    let (publisher, subscriber) = (participant.create_publisher(), participant.create_subscriber());
+    let (publisher, subscriber) =
+        (participant.create_publisher().unwrap(), participant.create_subscriber().unwrap());
     let limits = ResourceLimits::default().max_samples(1);
     for refused in [
         participant.set_default_topic_qos(TopicQos::default().keep_last(2).resource_limits(limits)),
@@ -137,7 +138,7 @@ fn a_topic_of_another_participant_is_found_and_created_with_the_default_qos() {
         assert!(matches!(other, Err(DdsError::Timeout { .. })), "{other:?}");
         let topic = find().unwrap();
         assert_eq!(topic.get_qos(), qos);
-        let reader = here.create_subscriber().create_datareader(&topic, lossless_reader()).unwrap();
+        let reader = here.create_subscriber().unwrap().create_datareader(&topic, lossless_reader()).unwrap();
         matched(&[&writer], &[&reader]);
     }
 }
@@ -167,8 +168,10 @@ fn topics_and_content_filtered_topics_are_looked_up_while_they_exist() {
     assert_eq!((found.name(), found.type_name()), ("Large", "Keyed"));
 
     // A reader of what was found filters.
-    let writer = participant.create_publisher().create_datawriter(&topic, lossless_writer()).unwrap();
-    let reader = participant.create_subscriber().create_datareader(&found, lossless_reader()).unwrap();
+    let writer =
+        participant.create_publisher().unwrap().create_datawriter(&topic, lossless_writer()).unwrap();
+    let reader =
+        participant.create_subscriber().unwrap().create_datareader(&found, lossless_reader()).unwrap();
     for value in [9, 11] {
         writer.write(&Keyed { id: 1, value }).unwrap();
     }
@@ -192,7 +195,8 @@ impl PublisherListener for Nothing {}
 fn a_participant_closes_what_it_contains_and_creates_anew() {
     let world = World::new();
     let participant = world.participant_with(settings().without_threads());
-    let (publisher, subscriber) = (participant.create_publisher(), participant.create_subscriber());
+    let (publisher, subscriber) =
+        (participant.create_publisher().unwrap(), participant.create_subscriber().unwrap());
     let listener = Arc::new(Nothing);
     publisher.set_listener(Some(Arc::clone(&listener) as _), StatusMask::ALL);
     let topic = world.topic::<Keyed>(&participant);
@@ -210,7 +214,8 @@ fn a_participant_closes_what_it_contains_and_creates_anew() {
     assert!(is_deleted(subscriber.create_datareader(&topic, lossless_reader()), "subscriber"));
     assert!(is_deleted(subscriber.set_qos(SubscriberQos::default()), "subscriber"));
     assert!(is_deleted(topic.set_qos(TopicQos::default()), "topic"));
-    let (publisher, subscriber) = (participant.create_publisher(), participant.create_subscriber());
+    let (publisher, subscriber) =
+        (participant.create_publisher().unwrap(), participant.create_subscriber().unwrap());
     assert!(is_deleted(publisher.create_datawriter(&topic, lossless_writer()), "topic"));
     assert!(is_deleted(subscriber.create_datareader(&topic, lossless_reader()), "topic"));
     assert!(participant.lookup_topicdescription::<Keyed>(&world.topic).is_none());
@@ -232,8 +237,8 @@ fn a_publisher_and_a_subscriber_close_their_own_endpoints_only() {
     let [here, there] = [0, 1].map(|_| world.participant_with(settings().without_threads()));
     let topic = world.topic::<Keyed>(&here);
     let qos = PublisherQos::default().coherent_access(PresentationScope::Topic);
-    let publisher = here.create_publisher_with_qos(qos);
-    let subscriber = here.create_subscriber();
+    let publisher = here.create_publisher_with_qos(qos).unwrap();
+    let subscriber = here.create_subscriber().unwrap();
     let create = || publisher.create_datawriter(&topic, lossless_writer()).unwrap();
     let (writers, other): (_, DataWriter<Keyed>) =
         ([create(), create()], world.writer(&here, lossless_writer()));
@@ -264,7 +269,7 @@ fn a_publisher_and_a_subscriber_close_their_own_endpoints_only() {
 fn all_writers_are_closed_even_if_the_end_of_one_is_not_acknowledged() {
     let world = World::new();
     let participant = world.participant();
-    let publisher = participant.create_publisher();
+    let publisher = participant.create_publisher().unwrap();
     let topic = world.topic::<Keyed>(&participant);
     // The reader has no room for the end of the instance.
     let limits = ResourceLimits::default().max_samples(1);
@@ -322,7 +327,7 @@ fn a_participant_that_is_not_enabled_announces_nothing_and_knows_no_other() {
 
     here.enable().unwrap();
     assert!(here.is_enabled() && writer.is_enabled() && own.is_enabled());
-    assert!(here.create_publisher().is_enabled() && here.create_subscriber().is_enabled());
+    assert!(here.create_publisher().unwrap().is_enabled() && here.create_subscriber().unwrap().is_enabled());
     poll_until(&[&there, &here], || reader.subscription_matched_status().current_count == 1);
     poll_until(&[&there, &here], || writer.publication_matched_status().current_count == 2);
     here.enable().unwrap();

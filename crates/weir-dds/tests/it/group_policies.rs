@@ -5,9 +5,7 @@ use weir_dds::{
     PublicationBuiltinTopicData, Publisher, PublisherQos, QosProvider, Subscriber, SubscriberQos,
 };
 
-use crate::support::{
-    DEADLINE, Keyed, Numbered, World, lossless_reader, lossless_writer, matched, take_exactly,
-};
+use crate::support::{DEADLINE, Numbered, World, lossless_reader, lossless_writer, matched, take_exactly};
 
 /// Takes announcements of writers until one of them is meant.
 fn announced(
@@ -27,7 +25,8 @@ fn announced(
 fn presentation_and_what_is_too_long_are_refused_and_nothing_changes() {
     let world = World::new();
     let participant = world.participant();
-    let (publisher, subscriber) = (participant.create_publisher(), participant.create_subscriber());
+    let (publisher, subscriber) =
+        (participant.create_publisher().unwrap(), participant.create_subscriber().unwrap());
     let refused = |result| match result {
         Err(DdsError::ImmutablePolicy { policies }) => policies,
         other => panic!("{other:?}"),
@@ -45,17 +44,18 @@ fn presentation_and_what_is_too_long_are_refused_and_nothing_changes() {
     assert!(too_long(subscriber.set_qos(subscriber.get_qos().partition(["n".repeat(4097)]))));
     assert_eq!(publisher.get_qos(), PublisherQos::default());
     assert_eq!(subscriber.get_qos(), SubscriberQos::default());
-    // Their writers and readers refuse it when they are created.
-    let publisher = participant.create_publisher_with_qos(PublisherQos::default().group_data(vec![0; 1025]));
-    let topic = world.topic::<Keyed>(&participant);
-    assert!(matches!(publisher.create_datawriter(&topic, lossless_writer()), Err(DdsError::BadParameter(_))));
+    let publisher = PublisherQos::default().group_data(vec![0; 1025]);
+    assert!(too_long(participant.create_publisher_with_qos(publisher).map(drop)));
+    let subscriber = SubscriberQos::default().partition(["n".repeat(4097)]);
+    assert!(too_long(participant.create_subscriber_with_qos(subscriber).map(drop)));
 }
 
 #[test]
 fn partitions_of_a_publisher_and_a_subscriber_change_the_matches_of_all_their_endpoints() {
     let world = World::new();
     let participant = world.participant();
-    let (publisher, subscriber) = (participant.create_publisher(), participant.create_subscriber());
+    let (publisher, subscriber) =
+        (participant.create_publisher().unwrap(), participant.create_subscriber().unwrap());
     let topic = world.topic::<Numbered>(&participant);
     let writers = [1, 2].map(|_| publisher.create_datawriter(&topic, lossless_writer()).unwrap());
     let own = lossless_reader().partition(["own"]);
@@ -91,7 +91,7 @@ fn a_changed_partition_and_group_data_reach_another_participant() {
     let (here, there) = (world.participant(), world.participant());
     let builtin = here.builtin_subscriber().unwrap();
     let qos = PublisherQos::default().partition(["left"]).group_data(*b"first");
-    let publisher = there.create_publisher_with_qos(qos);
+    let publisher = there.create_publisher_with_qos(qos).unwrap();
     let writer = publisher.create_datawriter(&world.topic::<Numbered>(&there), lossless_writer()).unwrap();
     let reader: DataReader<Numbered> = world.reader(&here, lossless_reader().partition(["right"]));
     let data = announced(builtin.publications(), |data| data.key == writer.guid());
@@ -129,9 +129,9 @@ struct Disabled {
 impl Disabled {
     fn new(world: &World, participant: &DomainParticipant) -> Self {
         let qos = PublisherQos::default().autoenable_created_entities(false);
-        let publisher = participant.create_publisher_with_qos(qos);
+        let publisher = participant.create_publisher_with_qos(qos).unwrap();
         let qos = SubscriberQos::default().autoenable_created_entities(false);
-        let subscriber = participant.create_subscriber_with_qos(qos);
+        let subscriber = participant.create_subscriber_with_qos(qos).unwrap();
         let topic = world.topic::<Numbered>(participant);
         let writer = publisher.create_datawriter(&topic, lossless_writer()).unwrap();
         let reader = subscriber.create_datareader(&topic, lossless_reader()).unwrap();
@@ -185,8 +185,8 @@ fn a_publisher_of_a_profile_has_its_policies() {
     let world = World::new();
     let (here, there) = (world.participant(), world.participant());
     let builtin = here.builtin_subscriber().unwrap();
-    let publisher = there.create_publisher_with_qos(provider.publisher_qos("L::P", None).unwrap());
-    let subscriber = here.create_subscriber_with_qos(provider.subscriber_qos("L::P", None).unwrap());
+    let publisher = there.create_publisher_with_qos(provider.publisher_qos("L::P", None).unwrap()).unwrap();
+    let subscriber = here.create_subscriber_with_qos(provider.subscriber_qos("L::P", None).unwrap()).unwrap();
     let writer = publisher.create_datawriter(&world.topic::<Numbered>(&there), lossless_writer()).unwrap();
     let reader = subscriber.create_datareader(&world.topic::<Numbered>(&here), lossless_reader()).unwrap();
     matched(&[&writer], &[&reader]);
@@ -219,7 +219,7 @@ fn a_set_ends_although_a_writer_of_its_group_is_not_enabled() {
     let presentation =
         Presentation { scope: PresentationScope::Group, coherent_access: true, ordered_access: false };
     let qos = PublisherQos::default().presentation(presentation).autoenable_created_entities(false);
-    let publisher = participant.create_publisher_with_qos(qos);
+    let publisher = participant.create_publisher_with_qos(qos).unwrap();
     let topic = world.topic::<Numbered>(&participant);
     let [first, second] = [0; 2].map(|_| publisher.create_datawriter(&topic, lossless_writer()).unwrap());
     first.enable().unwrap();

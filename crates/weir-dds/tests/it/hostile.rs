@@ -1,6 +1,6 @@
 //! Malicious or broken datagrams while participants exchange data.
 
-use std::net::{Ipv4Addr, SocketAddrV4, UdpSocket};
+use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
 use std::time::Instant;
 
 use weir_dds::{DataReader, DataWriter, DomainParticipant, GuidPrefix, Peer};
@@ -22,9 +22,9 @@ fn sender() -> UdpSocket {
 }
 
 /// The discovery address of a participant (RTPS 2.5, 9.6.2.3: one port below the user port).
-fn discovery_address(participant: &DomainParticipant) -> SocketAddrV4 {
+fn discovery_address(participant: &DomainParticipant) -> SocketAddr {
     let user = participant.user_address();
-    SocketAddrV4::new(*user.ip(), user.port() - 1)
+    SocketAddr::new(user.ip(), user.port() - 1)
 }
 
 /// Exchanges samples; `attack` is called before each.
@@ -191,11 +191,11 @@ fn announcements_that_were_changed_do_no_harm() {
     // A participant's announcements to a peer are recorded, changed and sent to others.
     let overheard = sender();
     let port = match overheard.local_addr().unwrap() {
-        std::net::SocketAddr::V4(address) => address.port(),
-        std::net::SocketAddr::V6(_) => 0,
+        SocketAddr::V4(address) => address.port(),
+        SocketAddr::V6(_) => 0,
     };
     overheard.set_read_timeout(Some(DEADLINE)).unwrap();
-    let peer = Peer::new(Ipv4Addr::LOCALHOST).port(port);
+    let peer = Peer::new(Ipv4Addr::LOCALHOST.into()).port(port);
     let world = World::new();
     let talker = world.participant_with(settings().peer(peer));
     let _writer: DataWriter<Numbered> = world.writer(&talker, lossless_writer());

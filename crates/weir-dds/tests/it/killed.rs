@@ -53,7 +53,7 @@ fn child() {
     let participant = weir_dds::DomainParticipant::new(domain_id.parse().unwrap(), settings).unwrap();
     let topic: Topic<Numbered> = participant.create_topic(topic).unwrap();
     let qos = DataReaderQos::default().reliable();
-    let reader = participant.create_subscriber().create_datareader(&topic, qos).unwrap();
+    let reader = participant.create_subscriber().unwrap().create_datareader(&topic, qos).unwrap();
     reader.wait_for_publications(1, DEADLINE).unwrap();
     println!("{READY}");
     // Until it is killed, or its parent is.

@@ -36,8 +36,8 @@ fn limits_that_contradict_each_other_are_refused_with_the_reason() {
         let mut reader = DataReaderQos::default().resource_limits(limits);
         (writer.history, reader.history) = (history, history);
         let results = [
-            participant.create_publisher().create_datawriter(&topic, writer).err(),
-            participant.create_subscriber().create_datareader(&topic, reader).err(),
+            participant.create_publisher().unwrap().create_datawriter(&topic, writer).err(),
+            participant.create_subscriber().unwrap().create_datareader(&topic, reader).err(),
         ];
         for result in results {
             match (result, expected) {
@@ -154,6 +154,7 @@ fn a_reader_says_why_it_rejected_a_sample_and_gets_it_again() {
         let (sender, told) = mpsc::channel();
         let reader = participant
             .create_subscriber()
+            .unwrap()
             .create_datareader_with_listener(&topic, lossless_reader().resource_limits(limits), Told(sender))
             .unwrap();
         let writer = world.writer::<Keyed>(&world.participant(), lossless_writer());
@@ -227,7 +228,7 @@ fn a_history_that_keeps_the_last_samples_is_never_full_of_suspended_ones() {
     let participant = world.participant();
     let reader = world.reader::<Keyed>(&participant, lossless_reader());
     let topic = world.topic::<Keyed>(&participant);
-    let publisher = participant.create_publisher();
+    let publisher = participant.create_publisher().unwrap();
     let qos = lossless_writer().transient_local().keep_last(1).resource_limits(samples(10));
     let writer: DataWriter<Keyed> = publisher.create_datawriter(&topic, qos).unwrap();
     writer.wait_for_subscriptions(1, DEADLINE).unwrap();

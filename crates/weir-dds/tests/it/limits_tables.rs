@@ -35,9 +35,9 @@ fn samples_are_exchanged_within_limits_tables_and_the_account_has_what_exists() 
     let [here, there] = [(); 2].map(|()| world.participant_with(settings()));
     let (ours, theirs) = (world.topic::<Keyed>(&here), world.topic::<Keyed>(&there));
     let qos = DataWriterQos::default().reliable().keep_all().max_blocking_time(DEADLINE);
-    let writer = here.create_publisher().create_datawriter(&ours, qos).unwrap();
+    let writer = here.create_publisher().unwrap().create_datawriter(&ours, qos).unwrap();
     let qos = DataReaderQos::default().reliable().keep_all();
-    let reader = there.create_subscriber().create_datareader(&theirs, qos).unwrap();
+    let reader = there.create_subscriber().unwrap().create_datareader(&theirs, qos).unwrap();
     writer.wait_for_subscriptions(1, DEADLINE).unwrap();
     reader.wait_for_publications(1, DEADLINE).unwrap();
     for value in 0..200 {
@@ -67,7 +67,7 @@ fn what_the_table_has_no_room_for_is_an_error_with_the_line_to_change() {
     let world = World::new();
     let participant = world.participant_with(settings());
     let topic = world.topic::<Keyed>(&participant);
-    let publisher = participant.create_publisher();
+    let publisher = participant.create_publisher().unwrap();
     let text = |error: DdsError| match error {
         DdsError::OutOfResources(text) => text,
         other => panic!("{other}"),

@@ -7,8 +7,8 @@ use std::time::Instant;
 
 use weir_dds::{
     DataReader, DataReaderListener, DataReaderQos, DataWriter, DataWriterListener, DataWriterQos,
-    DomainParticipant, IncompatibleQosStatus, InconsistentTopicStatus, MatchedStatus, PolicyId, Topic,
-    TopicListener, TypeDifference,
+    DomainParticipant, IncompatibleQosStatus, InconsistentTopicStatus, PolicyId, PublicationMatchedStatus,
+    SubscriptionMatchedStatus, Topic, TopicListener, TypeDifference,
 };
 
 use crate::support::{
@@ -24,18 +24,18 @@ impl<T, F: Fn(&DataReader<T>) + Send + Sync> DataReaderListener<T> for OnData<F>
     }
 }
 
-/// Forwards statuses.
-struct Statuses(Mutex<Sender<MatchedStatus>>, Mutex<Sender<IncompatibleQosStatus>>);
+/// Forwards statuses: `M` is that of matches.
+struct Statuses<M>(Mutex<Sender<M>>, Mutex<Sender<IncompatibleQosStatus>>);
 
-impl Statuses {
-    fn new() -> (Self, Receiver<MatchedStatus>, Receiver<IncompatibleQosStatus>) {
+impl<M> Statuses<M> {
+    fn new() -> (Self, Receiver<M>, Receiver<IncompatibleQosStatus>) {
         let (matched, incompatible) = (channel(), channel());
         (Self(Mutex::new(matched.0), Mutex::new(incompatible.0)), matched.1, incompatible.1)
     }
 }
 
-impl<T> DataReaderListener<T> for Statuses {
-    fn on_subscription_matched(&self, _reader: &DataReader<T>, status: MatchedStatus) {
+impl<T> DataReaderListener<T> for Statuses<SubscriptionMatchedStatus> {
+    fn on_subscription_matched(&self, _reader: &DataReader<T>, status: SubscriptionMatchedStatus) {
         let _ = self.0.lock().unwrap().send(status);
     }
 
@@ -44,8 +44,8 @@ impl<T> DataReaderListener<T> for Statuses {
     }
 }
 
-impl<T> DataWriterListener<T> for Statuses {
-    fn on_publication_matched(&self, _writer: &DataWriter<T>, status: MatchedStatus) {
+impl<T> DataWriterListener<T> for Statuses<PublicationMatchedStatus> {
+    fn on_publication_matched(&self, _writer: &DataWriter<T>, status: PublicationMatchedStatus) {
         let _ = self.0.lock().unwrap().send(status);
     }
 
@@ -60,7 +60,10 @@ fn reader_with<T: weir_dds::DdsType>(
     listener: impl DataReaderListener<T> + 'static,
 ) -> DataReader<T> {
     let topic = world.topic(on);
-    on.create_subscriber().create_datareader_with_listener(&topic, lossless_reader(), listener).unwrap()
+    on.create_subscriber()
+        .unwrap()
+        .create_datareader_with_listener(&topic, lossless_reader(), listener)
+        .unwrap()
 }
 
 #[test]
@@ -183,7 +186,7 @@ fn listeners_hear_of_matches_and_of_their_end() {
     writer.set_listener(Some(Arc::new(listener)));
     let status = reader_matched.recv_timeout(DEADLINE).unwrap();
     assert_eq!((status.total_count, status.current_count, status.total_count_change), (1, 1, 1));
-    assert_eq!(status.last_handle, Some(writer.instance_handle()));
+    assert_eq!(status.last_publication_handle, Some(writer.instance_handle()));
 
     drop(writer);
     let status = reader_matched.recv_timeout(DEADLINE).unwrap();
@@ -198,7 +201,7 @@ fn listeners_hear_of_matches_and_of_their_end() {
     drop(reader);
     // The match may be reported, too, if the listener was set just in time.
     let last = writer_matched.iter().find(|status| status.current_count == 0).unwrap();
-    assert_eq!((last.total_count, last.last_handle), (1, Some(handle)));
+    assert_eq!((last.total_count, last.last_subscription_handle), (1, Some(handle)));
 }
 
 #[test]
@@ -211,16 +214,16 @@ fn a_listener_given_at_creation_hears_of_readers_that_match_during_creation() {
         world.reader(&participant, qos)
     };
     let (listener, writer_matched, writer_incompatible) = Statuses::new();
-    let publisher = participant.create_publisher();
+    let publisher = participant.create_publisher().unwrap();
     let topic = world.topic::<Numbered>(&participant);
     let writer = publisher.create_datawriter_with_listener(&topic, lossless_writer(), listener).unwrap();
     let status = writer_matched.recv_timeout(DEADLINE).unwrap();
     assert_eq!(
-        (status.total_count, status.total_count_change, status.last_handle),
+        (status.total_count, status.total_count_change, status.last_subscription_handle),
         (1, 1, Some(reader.instance_handle()))
     );
     let status = writer_incompatible.recv_timeout(DEADLINE).unwrap();
-    assert_eq!((status.total_count, status.last_policy), (1, Some(PolicyId::Durability)));
+    assert_eq!((status.total_count, status.last_policy_id), (1, Some(PolicyId::Durability)));
     drop((writer, refused));
 }
 
@@ -238,14 +241,14 @@ fn a_topic_reports_endpoints_with_another_type() {
     let topic = world.topic::<Numbered>(&participant);
     let (told, statuses) = channel();
     topic.set_listener(Some(Arc::new(Inconsistent(Mutex::new(told)))));
-    let publisher = participant.create_publisher();
+    let publisher = participant.create_publisher().unwrap();
     let writers = [(); 2].map(|()| publisher.create_datawriter(&topic, lossless_writer()).unwrap());
     let reader: DataReader<Keyed> = world.reader(&world.participant(), lossless_reader());
     let status = statuses.recv_timeout(DEADLINE).unwrap();
     assert_eq!((status.total_count, status.total_count_change), (1, 1), "both writers find the same reader");
-    let (guid, type_name, difference) = status.last.unwrap();
+    let last = status.last.unwrap();
     assert_eq!(
-        (guid, type_name.as_str(), difference),
+        (last.handle, last.type_name.as_str(), last.difference),
         (reader.instance_handle(), "Keyed", TypeDifference::Name)
     );
     let _second: DataReader<Keyed> = world.reader(&world.participant(), lossless_reader());
@@ -263,12 +266,15 @@ fn listeners_hear_of_qos_that_does_not_fit() {
     let writer: DataWriter<Numbered> =
         world.writer(&world.participant(), DataWriterQos::default().best_effort());
     let status = reader_incompatible.recv_timeout(DEADLINE).unwrap();
-    assert_eq!((status.total_count, status.last_policy), (1, Some(PolicyId::Reliability)));
+    assert_eq!((status.total_count, status.last_policy_id), (1, Some(PolicyId::Reliability)));
 
     let (listener, _, writer_incompatible) = Statuses::new();
     writer.set_listener(Some(Arc::new(listener)));
     let _second: DataReader<Numbered> = world.reader(&world.participant(), lossless_reader());
-    assert_eq!(writer_incompatible.recv_timeout(DEADLINE).unwrap().last_policy, Some(PolicyId::Reliability));
+    assert_eq!(
+        writer_incompatible.recv_timeout(DEADLINE).unwrap().last_policy_id,
+        Some(PolicyId::Reliability)
+    );
 }
 
 #[test]
@@ -377,7 +383,7 @@ fn the_last_handles_may_be_dropped_in_a_listener() {
 fn the_last_handles_may_be_dropped_in_a_listener_of_matches() {
     struct DropsAll(Mutex<Option<DomainParticipant>>, Mutex<Option<DataWriter<Numbered>>>, Mutex<Sender<()>>);
     impl DataReaderListener<Numbered> for DropsAll {
-        fn on_subscription_matched(&self, _: &DataReader<Numbered>, _: MatchedStatus) {
+        fn on_subscription_matched(&self, _: &DataReader<Numbered>, _: SubscriptionMatchedStatus) {
             drop(self.0.lock().unwrap().take());
             drop(self.1.lock().unwrap().take());
             let _ = self.2.lock().unwrap().send(());
@@ -391,7 +397,7 @@ fn the_last_handles_may_be_dropped_in_a_listener_of_matches() {
     let topic = world.topic(&participant);
     let listener =
         DropsAll(Mutex::new(Some(participant.clone())), Mutex::new(Some(writer)), Mutex::new(dropped));
-    let subscriber = participant.create_subscriber();
+    let subscriber = participant.create_subscriber().unwrap();
     let reader = subscriber.create_datareader_with_listener(&topic, lossless_reader(), listener).unwrap();
     drop((participant, subscriber));
     let far: DataWriter<Numbered> = world.writer(&world.participant(), lossless_writer());
@@ -473,7 +479,7 @@ fn a_listener_set_later_hears_of_what_comes_next() {
 fn a_listener_of_matches_may_wait_for_another_match() {
     struct WaitsForSecond(Mutex<Sender<bool>>);
     impl DataWriterListener<Numbered> for WaitsForSecond {
-        fn on_publication_matched(&self, writer: &DataWriter<Numbered>, _: MatchedStatus) {
+        fn on_publication_matched(&self, writer: &DataWriter<Numbered>, _: PublicationMatchedStatus) {
             let _ = self.0.lock().unwrap().send(writer.wait_for_subscriptions(2, DEADLINE).is_ok());
         }
     }
@@ -490,9 +496,9 @@ fn a_listener_of_matches_may_wait_for_another_match() {
 
 #[test]
 fn a_listener_that_panics_is_called_for_the_next_news_all_the_same() {
-    struct Panics(Mutex<Sender<u32>>);
+    struct Panics(Mutex<Sender<u64>>);
     impl DataWriterListener<Numbered> for Panics {
-        fn on_publication_matched(&self, _: &DataWriter<Numbered>, status: MatchedStatus) {
+        fn on_publication_matched(&self, _: &DataWriter<Numbered>, status: PublicationMatchedStatus) {
             let _ = self.0.lock().map(|told| told.send(status.current_count));
             panic!("a listener of matches panics: on purpose");
         }

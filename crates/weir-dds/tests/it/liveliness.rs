@@ -30,7 +30,7 @@ impl DataWriterListener<Keyed> for Told<LivelinessLostStatus> {
 }
 
 /// Waits until a listener is called with these numbers of writers, alive and not alive.
-fn await_counts(told: &Receiver<LivelinessChangedStatus>, alive: u32, not_alive: u32) {
+fn await_counts(told: &Receiver<LivelinessChangedStatus>, alive: u64, not_alive: u64) {
     loop {
         let status = told.recv_timeout(DEADLINE).unwrap();
         if (status.alive_count, status.not_alive_count) == (alive, not_alive) {
@@ -46,7 +46,7 @@ fn writer_qos(kind: LivelinessKind, lease: Duration) -> DataWriterQos {
 fn reader_with_news(world: &World) -> (DataReader<Keyed>, Receiver<LivelinessChangedStatus>) {
     let (sender, told) = mpsc::channel();
     let participant = world.participant();
-    let subscriber = participant.create_subscriber();
+    let subscriber = participant.create_subscriber().unwrap();
     let topic = world.topic(&participant);
     (subscriber.create_datareader_with_listener(&topic, lossless_reader(), Told(sender)).unwrap(), told)
 }

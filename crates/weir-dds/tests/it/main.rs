@@ -38,6 +38,7 @@ mod profiles;
 mod propagation;
 mod reliable;
 mod representations;
+mod runtimes;
 mod samples;
 mod serialized;
 mod settings;

@@ -151,8 +151,10 @@ fn a_group_that_cannot_be_is_refused_with_the_reason() {
     let here = world.participant();
     let refused = |participant: &DomainParticipant, group: MulticastGroup| {
         let topic = world.topic::<Numbered>(participant);
-        let reader =
-            participant.create_subscriber().create_datareader(&topic, lossless_reader().multicast(group));
+        let reader = participant
+            .create_subscriber()
+            .unwrap()
+            .create_datareader(&topic, lossless_reader().multicast(group));
         match reader {
             Err(DdsError::BadParameter(text)) => text,
             other => panic!("{other:?}"),

@@ -21,8 +21,8 @@ use std::time::Duration;
 use weir_dds::Durability::{Persistent, Transient, TransientLocal, Volatile};
 use weir_dds::{
     DataReader, DataReaderListener, DataReaderQos, DataRepresentation, DataWriter, DataWriterListener,
-    DataWriterQos, DdsType, DomainParticipant, Durability, IncompatibleQosStatus, InstanceState,
-    MatchedStatus, Ownership, PolicyId, PublisherQos, Sample, SubscriberQos,
+    DataWriterQos, DdsType, DomainParticipant, Durability, IncompatibleQosStatus, InstanceState, Ownership,
+    PolicyId, PublicationMatchedStatus, PublisherQos, Sample, SubscriberQos, SubscriptionMatchedStatus,
 };
 
 use crate::support::{DEADLINE, World, lossless_reader, lossless_writer, matched, take_exactly};
@@ -55,22 +55,22 @@ impl Report {
 }
 
 impl DataWriterListener<Shape> for Report {
-    fn on_publication_matched(&self, _: &DataWriter<Shape>, _: MatchedStatus) {
+    fn on_publication_matched(&self, _: &DataWriter<Shape>, _: PublicationMatchedStatus) {
         self.report(Ok(()));
     }
 
     fn on_offered_incompatible_qos(&self, _: &DataWriter<Shape>, status: IncompatibleQosStatus) {
-        self.report(Err(status.last_policy.unwrap()));
+        self.report(Err(status.last_policy_id.unwrap()));
     }
 }
 
 impl DataReaderListener<Shape> for Report {
-    fn on_subscription_matched(&self, _: &DataReader<Shape>, _: MatchedStatus) {
+    fn on_subscription_matched(&self, _: &DataReader<Shape>, _: SubscriptionMatchedStatus) {
         self.report(Ok(()));
     }
 
     fn on_requested_incompatible_qos(&self, _: &DataReader<Shape>, status: IncompatibleQosStatus) {
-        self.report(Err(status.last_policy.unwrap()));
+        self.report(Err(status.last_policy_id.unwrap()));
     }
 }
 
@@ -85,10 +85,12 @@ fn meet(
     let [(to_writer, of_writer), (to_reader, of_reader)] = [channel(), channel()];
     let _writer = ends[0]
         .create_publisher()
+        .unwrap()
         .create_datawriter_with_listener(&world.topic(&ends[0]), offered, Report(to_writer.into()))
         .unwrap();
     let _reader = ends[1]
         .create_subscriber()
+        .unwrap()
         .create_datareader_with_listener(&world.topic(&ends[1]), requested, Report(to_reader.into()))
         .unwrap();
     [of_writer, of_reader].map(|outcomes| outcomes.recv_timeout(DEADLINE).unwrap())
@@ -146,12 +148,12 @@ fn what_does_not_concern_a_reader_is_not_matched() {
     let (here, there) = (world.participant(), world.participant());
     let writer_in = |world: &World, partition: &str| {
         let group = PublisherQos::default().partition([partition]);
-        let publisher = here.create_publisher_with_qos(group);
+        let publisher = here.create_publisher_with_qos(group).unwrap();
         publisher.create_datawriter(&world.topic::<Shape>(&here), lossless_writer()).unwrap()
     };
     let reader_in = |world: &World, partition: &str| {
         let group = SubscriberQos::default().partition([partition]);
-        let subscriber = there.create_subscriber_with_qos(group);
+        let subscriber = there.create_subscriber_with_qos(group).unwrap();
         subscriber.create_datareader(&world.topic::<Shape>(&there), lossless_reader()).unwrap()
     };
     let reader = reader_in(&world, "p*");
@@ -264,7 +266,8 @@ fn a_filtered_reader_gets_what_fits() {
         let (here, there) = (world.participant(), world.participant());
         let topic = world.topic::<Shape>(&there);
         let filtered = there.create_contentfilteredtopic("filtered", &topic, expression, parameters).unwrap();
-        let reader = there.create_subscriber().create_datareader(&filtered, lossless_reader()).unwrap();
+        let reader =
+            there.create_subscriber().unwrap().create_datareader(&filtered, lossless_reader()).unwrap();
         let (blue, red) = (world.writer(&here, lossless_writer()), world.writer(&here, lossless_writer()));
         matched(&[&blue, &red], &[&reader]);
         for size in 1..=50 {

@@ -58,7 +58,7 @@ fn a_named_peer_is_found_without_multicast() {
     let silent = world.participant_with(without_multicast());
     // The user port is one above the discovery port (RTPS 2.5, 9.6.2.3).
     let port = silent.user_address().port() - 1;
-    let peer = Peer::new(*silent.user_address().ip()).port(port);
+    let peer = Peer::new(silent.user_address().ip()).port(port);
     let caller = world.participant_with(without_multicast().peer(peer));
     let (writer, reader) =
         (world.writer(&silent, lossless_writer()), world.reader(&caller, lossless_reader()));
@@ -157,7 +157,7 @@ fn a_participant_lives_as_long_as_one_handle_of_it_or_of_what_it_made() {
     let world = World::new();
     let writer: DataWriter<Numbered> = world.writer(&world.participant(), lossless_writer());
     let participant = world.participant();
-    let subscriber = participant.create_subscriber();
+    let subscriber = participant.create_subscriber().unwrap();
     let prefix = participant.guid_prefix();
     let topic = world.topic(&participant);
     drop(participant);

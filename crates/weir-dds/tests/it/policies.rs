@@ -19,7 +19,7 @@ fn a_deadline_shorter_than_the_minimum_separation_is_refused_with_both() {
     let topic = world.topic::<Numbered>(&participant);
     let qos =
         DataReaderQos::default().deadline(Duration::from_secs(1)).time_based_filter(Duration::from_secs(2));
-    match participant.create_subscriber().create_datareader(&topic, qos) {
+    match participant.create_subscriber().unwrap().create_datareader(&topic, qos) {
         Err(DdsError::InconsistentPolicy(text)) => {
             assert!(text.starts_with("DEADLINE: a period of 1s is shorter"), "{text}");
         }
@@ -95,11 +95,11 @@ fn listeners_at_both_ends_hear_of_a_missed_deadline_and_its_instance() {
     let ((told, requested), (tell, offered)) = (channel(), channel());
     let qos = lossless_reader().deadline(period);
     let listener = Missed(Mutex::new(told));
-    let subscriber = other.create_subscriber();
+    let subscriber = other.create_subscriber().unwrap();
     let reader =
         subscriber.create_datareader_with_listener::<Keyed>(&world.topic(&other), qos, listener).unwrap();
     let (qos, listener) = (lossless_writer().deadline(period), Missed(Mutex::new(tell)));
-    let publisher = participant.create_publisher();
+    let publisher = participant.create_publisher().unwrap();
     let writer = publisher
         .create_datawriter_with_listener::<Keyed>(&world.topic(&participant), qos, listener)
         .unwrap();

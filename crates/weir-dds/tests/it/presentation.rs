@@ -8,8 +8,9 @@ use std::time::Duration;
 use weir_dds::PresentationScope::{Group, Instance, Topic};
 use weir_dds::{
     DataReader, DataReaderListener, DataReaderQos, DataWriter, DataWriterListener, DataWriterQos, DdsError,
-    DomainParticipant, IncompatibleQosStatus, MatchedStatus, PolicyId, Presentation, PresentationScope,
-    Publisher, PublisherQos, States, Subscriber, SubscriberQos,
+    DomainParticipant, IncompatibleQosStatus, PolicyId, Presentation, PresentationScope,
+    PublicationMatchedStatus, Publisher, PublisherQos, States, Subscriber, SubscriberQos,
+    SubscriptionMatchedStatus,
 };
 
 use crate::support::{DEADLINE, Keyed, Numbered, World, lossless_reader, lossless_writer, matched};
@@ -27,22 +28,22 @@ impl Report {
 }
 
 impl DataWriterListener<Keyed> for Report {
-    fn on_publication_matched(&self, _: &DataWriter<Keyed>, _: MatchedStatus) {
+    fn on_publication_matched(&self, _: &DataWriter<Keyed>, _: PublicationMatchedStatus) {
         self.report(None);
     }
 
     fn on_offered_incompatible_qos(&self, _: &DataWriter<Keyed>, status: IncompatibleQosStatus) {
-        self.report(status.last_policy);
+        self.report(status.last_policy_id);
     }
 }
 
 impl DataReaderListener<Keyed> for Report {
-    fn on_subscription_matched(&self, _: &DataReader<Keyed>, _: MatchedStatus) {
+    fn on_subscription_matched(&self, _: &DataReader<Keyed>, _: SubscriptionMatchedStatus) {
         self.report(None);
     }
 
     fn on_requested_incompatible_qos(&self, _: &DataReader<Keyed>, status: IncompatibleQosStatus) {
-        self.report(status.last_policy);
+        self.report(status.last_policy_id);
     }
 }
 
@@ -51,11 +52,11 @@ fn presentation(scope: PresentationScope, coherent_access: bool, ordered_access:
 }
 
 fn publisher(on: &DomainParticipant, presentation: Presentation) -> Publisher {
-    on.create_publisher_with_qos(PublisherQos::default().presentation(presentation))
+    on.create_publisher_with_qos(PublisherQos::default().presentation(presentation)).unwrap()
 }
 
 fn subscriber(on: &DomainParticipant, presentation: Presentation) -> Subscriber {
-    on.create_subscriber_with_qos(SubscriberQos::default().presentation(presentation))
+    on.create_subscriber_with_qos(SubscriberQos::default().presentation(presentation)).unwrap()
 }
 
 /// What both sides report.
@@ -364,7 +365,8 @@ fn sets_may_be_nested_and_a_writer_may_be_created_within_one() {
 fn an_end_without_a_beginning_is_an_error_that_says_so() {
     let world = World::new();
     let participant = world.participant();
-    let (publisher, subscriber) = (participant.create_publisher(), participant.create_subscriber());
+    let (publisher, subscriber) =
+        (participant.create_publisher().unwrap(), participant.create_subscriber().unwrap());
     let errors = [publisher.end_coherent_changes(), publisher.resume_publications(), subscriber.end_access()];
     for (error, hint) in
         errors.into_iter().zip(["begin_coherent_changes", "suspend_publications", "begin_access"])
@@ -394,7 +396,7 @@ fn a_set_of_a_writer_that_is_dropped_is_never_accessible() {
     let (gone, is_gone) = channel();
     struct Gone(Mutex<Sender<()>>);
     impl DataReaderListener<Numbered> for Gone {
-        fn on_subscription_matched(&self, _: &DataReader<Numbered>, status: MatchedStatus) {
+        fn on_subscription_matched(&self, _: &DataReader<Numbered>, status: SubscriptionMatchedStatus) {
             if status.current_count == 0 {
                 let _ = self.0.lock().unwrap().send(());
             }
@@ -412,7 +414,7 @@ fn a_set_of_a_writer_that_is_dropped_is_never_accessible() {
 fn samples_of_suspended_publications_leave_together_when_they_are_resumed() {
     let world = World::new();
     let (one, other) = (world.participant(), world.participant());
-    let publisher = one.create_publisher();
+    let publisher = one.create_publisher().unwrap();
     let writer = publisher.create_datawriter(&world.topic::<Keyed>(&one), lossless_writer()).unwrap();
     let reader = world.reader::<Keyed>(&other, lossless_reader());
     matched(&[&writer], &[&reader]);
@@ -435,11 +437,11 @@ fn samples_of_suspended_publications_leave_together_when_they_are_resumed() {
 fn partitions_of_a_publisher_and_a_subscriber_apply_to_their_endpoints() {
     let world = World::new();
     let (one, other) = (world.participant(), world.participant());
-    let publisher = one.create_publisher_with_qos(PublisherQos::default().partition(["north"]));
+    let publisher = one.create_publisher_with_qos(PublisherQos::default().partition(["north"])).unwrap();
     let writer = publisher.create_datawriter(&world.topic::<Keyed>(&one), lossless_writer()).unwrap();
     let readers = ["no*", "south"].map(|partition| {
         let qos = SubscriberQos::default().partition([partition]);
-        let subscriber = other.create_subscriber_with_qos(qos);
+        let subscriber = other.create_subscriber_with_qos(qos).unwrap();
         subscriber.create_datareader(&world.topic::<Keyed>(&other), lossless_reader()).unwrap()
     });
     matched(&[&writer], &[&readers[0]]);

@@ -6,7 +6,8 @@ use std::sync::{Arc, Mutex};
 use weir_dds::{
     AnyDataReader, AnyDataWriter, AnyTopic, DataReader, DataReaderListener, DataWriter, DataWriterQos,
     DomainParticipant, DomainParticipantListener, IncompatibleQosStatus, InconsistentTopicStatus,
-    MatchedStatus, PublisherListener, States, StatusKind, StatusMask, Subscriber, SubscriberListener,
+    PublicationMatchedStatus, PublisherListener, States, StatusKind, StatusMask, Subscriber,
+    SubscriberListener, SubscriptionMatchedStatus,
 };
 
 use crate::support::{DEADLINE, Keyed, Numbered, World, lossless_reader, lossless_writer};
@@ -32,7 +33,7 @@ impl DataReaderListener<Numbered> for Log {
         self.say(&format!("data {}", reader.take(10).len()));
     }
 
-    fn on_subscription_matched(&self, _: &DataReader<Numbered>, status: MatchedStatus) {
+    fn on_subscription_matched(&self, _: &DataReader<Numbered>, status: SubscriptionMatchedStatus) {
         self.say(&format!("matched {}", status.current_count));
     }
 }
@@ -49,13 +50,13 @@ impl SubscriberListener for Log {
         self.say(&format!("data {}", reader.typed::<Numbered>().unwrap().take(10).len()));
     }
 
-    fn on_subscription_matched(&self, _: &AnyDataReader, status: MatchedStatus) {
+    fn on_subscription_matched(&self, _: &AnyDataReader, status: SubscriptionMatchedStatus) {
         self.say(&format!("matched {}", status.current_count));
     }
 }
 
 impl PublisherListener for Log {
-    fn on_publication_matched(&self, _: &AnyDataWriter, status: MatchedStatus) {
+    fn on_publication_matched(&self, _: &AnyDataWriter, status: PublicationMatchedStatus) {
         self.say(&format!("matched {}", status.current_count));
     }
 }
@@ -75,11 +76,11 @@ impl DomainParticipantListener for Log {
         SubscriberListener::on_data_available(self, reader);
     }
 
-    fn on_subscription_matched(&self, reader: &AnyDataReader, status: MatchedStatus) {
+    fn on_subscription_matched(&self, reader: &AnyDataReader, status: SubscriptionMatchedStatus) {
         SubscriberListener::on_subscription_matched(self, reader, status);
     }
 
-    fn on_publication_matched(&self, writer: &AnyDataWriter, status: MatchedStatus) {
+    fn on_publication_matched(&self, writer: &AnyDataWriter, status: PublicationMatchedStatus) {
         PublisherListener::on_publication_matched(self, writer, status);
     }
 
@@ -104,7 +105,7 @@ fn check(reader: StatusMask, subscriber: StatusMask, participant: StatusMask, ex
     let (here, there) = (world.participant(), world.participant());
     let (log, said) = Log::new();
     let next = || said.recv_timeout(DEADLINE).unwrap();
-    let group = here.create_subscriber();
+    let group = here.create_subscriber().unwrap();
     let topic = world.topic::<Numbered>(&here);
     let data = group.create_datareader(&topic, lossless_reader()).unwrap();
     data.set_listener_w_mask(Some(Arc::new(log("reader"))), reader | MATCHED);
@@ -174,7 +175,7 @@ fn writers_and_topics_fall_back_on_publisher_and_participant() {
     let (here, there) = (world.participant(), world.participant());
     let (log, said) = Log::new();
     let next = || said.recv_timeout(DEADLINE).unwrap();
-    let publisher = here.create_publisher();
+    let publisher = here.create_publisher().unwrap();
     publisher.set_listener(Some(Arc::new(log("publisher"))), StatusMask::PUBLICATION_MATCHED);
     here.set_listener(Some(Arc::new(log("participant"))), StatusMask::ALL);
     let topic = world.topic::<Numbered>(&here);
@@ -197,7 +198,8 @@ fn listeners_are_returned_as_they_were_set() {
     let participant = world.participant();
     let (log, _said) = Log::new();
     let topic = world.topic::<Numbered>(&participant);
-    let (publisher, subscriber) = (participant.create_publisher(), participant.create_subscriber());
+    let (publisher, subscriber) =
+        (participant.create_publisher().unwrap(), participant.create_subscriber().unwrap());
     let reader = subscriber.create_datareader(&topic, lossless_reader()).unwrap();
     let listener: Arc<dyn DataReaderListener<Numbered>> = Arc::new(log("reader"));
     assert!(reader.listener().is_none() && subscriber.listener().is_none() && topic.listener().is_none());
@@ -225,7 +227,7 @@ fn a_panic_of_an_upper_listener_ends_only_the_call() {
     let world = World::new();
     let participant: DomainParticipant = world.participant();
     let (sender, calls) = channel();
-    let subscriber = participant.create_subscriber();
+    let subscriber = participant.create_subscriber().unwrap();
     subscriber.set_listener(Some(Arc::new(Panics(Mutex::new(sender)))), ON_READERS);
     let reader =
         subscriber.create_datareader(&world.topic::<Numbered>(&participant), lossless_reader()).unwrap();

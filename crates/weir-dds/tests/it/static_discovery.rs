@@ -53,7 +53,7 @@ fn reader<T: DdsType>(
     topic: &str,
     qos: DataReaderQos,
 ) -> weir_dds::Result<DataReader<T>> {
-    participant.create_subscriber().create_datareader(&participant.create_topic::<T>(topic)?, qos)
+    participant.create_subscriber()?.create_datareader(&participant.create_topic::<T>(topic)?, qos)
 }
 
 fn writer<T: DdsType>(
@@ -61,7 +61,7 @@ fn writer<T: DdsType>(
     topic: &str,
     qos: DataWriterQos,
 ) -> weir_dds::Result<DataWriter<T>> {
-    participant.create_publisher().create_datawriter(&participant.create_topic::<T>(topic)?, qos)
+    participant.create_publisher()?.create_datawriter(&participant.create_topic::<T>(topic)?, qos)
 }
 
 #[test]

@@ -25,7 +25,7 @@ fn matches_are_counted_and_reading_resets_the_changes() {
     let status = writer.publication_matched_status();
     assert_eq!((status.total_count, status.total_count_change), (3, 3));
     assert_eq!((status.current_count, status.current_count_change), (3, 3));
-    assert!(readers.iter().any(|reader| Some(reader.instance_handle()) == status.last_handle));
+    assert!(readers.iter().any(|reader| Some(reader.instance_handle()) == status.last_subscription_handle));
     let status = writer.publication_matched_status();
     assert_eq!((status.total_count, status.total_count_change, status.current_count_change), (3, 0, 0));
     let [first, second, third] = readers;
@@ -66,13 +66,13 @@ fn incompatible(writer: DataWriterQos, reader: DataReaderQos, policy: PolicyId) 
         offered = writer.offered_incompatible_qos_status();
         offered.total_count > 0
     });
-    assert_eq!((offered.total_count, offered.last_policy), (1, Some(policy)));
+    assert_eq!((offered.total_count, offered.last_policy_id), (1, Some(policy)));
     let mut requested = IncompatibleQosStatus::default();
     until(|| {
         requested = reader.requested_incompatible_qos_status();
         requested.total_count > 0
     });
-    assert_eq!((requested.total_count, requested.last_policy), (1, Some(policy)));
+    assert_eq!((requested.total_count, requested.last_policy_id), (1, Some(policy)));
     assert_eq!(requested.total_count_change, 1);
     assert_eq!(reader.requested_incompatible_qos_status().total_count_change, 0);
     assert_eq!(writer.publication_matched_status().total_count, 0);
@@ -108,8 +108,8 @@ fn qos_that_cannot_be_is_refused_with_a_reason() {
     let world = World::new();
     let participant = world.participant();
     let topic = world.topic::<Numbered>(&participant);
-    let writer = |qos| participant.create_publisher().create_datawriter(&topic, qos).unwrap_err();
-    let reader = |qos| participant.create_subscriber().create_datareader(&topic, qos).unwrap_err();
+    let writer = |qos| participant.create_publisher().unwrap().create_datawriter(&topic, qos).unwrap_err();
+    let reader = |qos| participant.create_subscriber().unwrap().create_datareader(&topic, qos).unwrap_err();
     for (error, word) in [
         (writer(DataWriterQos::default().keep_last(0)), "HISTORY"),
         (reader(DataReaderQos::default().keep_last(0)), "HISTORY"),

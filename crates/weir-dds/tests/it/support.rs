@@ -76,11 +76,11 @@ impl World {
     }
 
     pub(crate) fn writer<T: DdsType>(&self, on: &DomainParticipant, qos: DataWriterQos) -> DataWriter<T> {
-        on.create_publisher().create_datawriter(&self.topic(on), qos).unwrap()
+        on.create_publisher().unwrap().create_datawriter(&self.topic(on), qos).unwrap()
     }
 
     pub(crate) fn reader<T: DdsType>(&self, on: &DomainParticipant, qos: DataReaderQos) -> DataReader<T> {
-        on.create_subscriber().create_datareader(&self.topic(on), qos).unwrap()
+        on.create_subscriber().unwrap().create_datareader(&self.topic(on), qos).unwrap()
     }
 }
 
@@ -114,10 +114,10 @@ pub(crate) fn pair<T: DdsType>(
 /// Waits until all writers are matched with all readers.
 pub(crate) fn matched<T: DdsType>(writers: &[&DataWriter<T>], readers: &[&DataReader<T>]) {
     for writer in writers {
-        writer.wait_for_subscriptions(readers.len() as u32, DEADLINE).unwrap();
+        writer.wait_for_subscriptions(readers.len() as u64, DEADLINE).unwrap();
     }
     for reader in readers {
-        reader.wait_for_publications(writers.len() as u32, DEADLINE).unwrap();
+        reader.wait_for_publications(writers.len() as u64, DEADLINE).unwrap();
     }
 }
 

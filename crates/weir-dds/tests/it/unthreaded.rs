@@ -9,7 +9,8 @@ use std::time::Duration;
 
 use weir_dds::{
     BatchPolicy, DataReader, DataReaderListener, DataWriter, DataWriterQos, DdsError, DomainParticipant,
-    GuardCondition, MatchedStatus, ParticipantSettings, PublishMode, States, WaitSet, WaitStrategy,
+    GuardCondition, ParticipantSettings, PublishMode, States, SubscriptionMatchedStatus, WaitSet,
+    WaitStrategy,
 };
 
 use crate::support::{
@@ -140,7 +141,7 @@ impl DataReaderListener<Numbered> for Calls {
         self.0.lock().unwrap().push(std::thread::current().id());
     }
 
-    fn on_subscription_matched(&self, _: &DataReader<Numbered>, _: MatchedStatus) {
+    fn on_subscription_matched(&self, _: &DataReader<Numbered>, _: SubscriptionMatchedStatus) {
         self.0.lock().unwrap().push(std::thread::current().id());
     }
 }
@@ -154,6 +155,7 @@ fn listeners_are_called_in_polls_only() {
     let topic = world.topic(&polled);
     let _reader = polled
         .create_subscriber()
+        .unwrap()
         .create_datareader_with_listener(&topic, lossless_reader(), calls.clone())
         .unwrap();
     // They match while the reader is created.

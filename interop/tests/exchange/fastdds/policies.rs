@@ -79,7 +79,7 @@ fn fasts_writer_filters_for_weirs_reader() {
     let (topic, participant) = (run.topic::<ShapeType>(), run.participant());
     let filtered = participant.create_contentfilteredtopic("filtered", &topic, "x >= %0", &["10"]).unwrap();
     let qos = DataReaderQos::default().reliable().keep_all();
-    let reader = participant.create_subscriber().create_datareader(&filtered, qos).unwrap();
+    let reader = participant.create_subscriber().unwrap().create_datareader(&filtered, qos).unwrap();
     reader.wait_for_publications(1, LIMIT).unwrap();
     peer.ask("matched 1");
     peer.ask("write 0 40 10 1");

@@ -17,12 +17,12 @@ pub(super) fn of_reader<T: Data>(participant: &DomainParticipant, reader: &DataR
 }
 
 fn of_qos(status: &IncompatibleQosStatus) -> Option<String> {
-    let policy = status.last_policy?;
+    let policy = status.last_policy_id?;
     Some(format!("the other end was found, but its {policy} does not fit"))
 }
 
 fn of_type<T: Data>(participant: &DomainParticipant, topic: &str) -> Option<String> {
     let FoundTopic::Topic(topic) = participant.lookup_topicdescription::<T>(topic)? else { return None };
-    let (_, type_name, _) = topic.inconsistent_topic_status().last?;
-    Some(format!("the other end was found, but its sample type is {type_name} (--instances)"))
+    let other = topic.inconsistent_topic_status().last?;
+    Some(format!("the other end was found, but its sample type is {} (--instances)", other.type_name))
 }

@@ -76,14 +76,18 @@ impl<T: Data> TopicWriter for Writer<T> {
     }
 
     fn matched(&self) -> u32 {
-        self.writer.publication_matched_status().current_count
+        bounded(self.writer.publication_matched_status().current_count)
     }
 }
 
 impl<T: Data> TopicReader for DataReader<T> {
     fn matched(&self) -> u32 {
-        self.subscription_matched_status().current_count
+        bounded(self.subscription_matched_status().current_count)
     }
+}
+
+fn bounded(matches: u64) -> u32 {
+    u32::try_from(matches).unwrap_or(u32::MAX)
 }
 
 /// Takes samples on the thread that receives, into the same memory again and again.
