@@ -1,5 +1,6 @@
 //! The steps, cheapest first.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::process::Command;
 use std::time::Duration;
@@ -95,32 +96,23 @@ fn doc(environment: &Environment) -> Outcome {
     checks(environment, &[arguments.to_vec(), peers::manifest(&arguments)])
 }
 
-/// Tests in network namespaces, and those with an sshd inside, skip themselves only if the machine does not support
-/// them.
+/// Tests in network namespaces, and those with an sshd or Slurm inside, skip themselves only if the machine does not
+/// support them.
 fn test(environment: &Environment) -> Outcome {
     let arguments = [&TESTS[..], &["--no-fail-fast", "--", TEST_THREADS]].concat();
-    let refused = namespaces(environment).err();
-    let without_sshd = refused.clone().or_else(|| sshd(environment).err());
+    let has_namespaces = namespaces(environment).is_ok();
+    let has_sshd = has_namespaces && servers(environment, &SSHD);
+    // Where it is installed, it does not always start: the tests find out.
+    _ = has_namespaces && servers(environment, &SLURM);
     let mut required = Vec::new();
-    required.extend(refused.is_none().then_some("WEIR_REQUIRE_NETNS"));
-    required.extend(without_sshd.is_none().then_some("WEIR_REQUIRE_SSHD"));
-    let tests = tests(requiring(environment, &required), &arguments)?;
-    Ok(match (refused, without_sshd) {
-        (Some(reason), _) => format!("{tests}; those in network namespaces skipped themselves: {reason}"),
-        (None, Some(reason)) => format!("{tests}; those with an sshd skipped themselves: {reason}"),
-        (None, None) => tests,
-    })
+    required.extend(has_namespaces.then_some("WEIR_REQUIRE_NETNS"));
+    required.extend(has_sshd.then_some("WEIR_REQUIRE_SSHD"));
+    tests(requiring(environment, &required), &arguments)
 }
 
-/// Returns why there is no sshd, if so. Only CI installs one: on other machines, its package would start a server.
-fn sshd(environment: &Environment) -> Result<(), String> {
-    if environment.is_ci {
-        return environment.require(&SSHD);
-    }
-    match &missing(&SSHD)[..] {
-        [] => Ok(()),
-        [tool, ..] => Err(format!("{} is missing (on Debian: apt install {})", tool.program, tool.package)),
-    }
+/// Returns whether these servers are there. Only CI installs them: on other machines, their packages would start them.
+fn servers(environment: &Environment, tools: &[Tool]) -> bool {
+    if environment.is_ci { environment.require(tools).is_ok() } else { missing(tools).is_empty() }
 }
 
 fn harness(environment: &Environment) -> Outcome {
@@ -264,6 +256,13 @@ const SSHD: [Tool; 2] = [
     Tool { program: "/usr/sbin/sshd", package: "openssh-server" },
 ];
 
+const SLURM: [Tool; 4] = [
+    Tool { program: "munged", package: "munge" },
+    Tool { program: "slurmctld", package: "slurmctld" },
+    Tool { program: "slurmd", package: "slurmd" },
+    Tool { program: "salloc", package: "slurm-client" },
+];
+
 /// Runs these cargo commands, which link nothing, until one fails; warnings of rustdoc are failures.
 fn checks(environment: &Environment, commands: &[Vec<&str>]) -> Outcome {
     let (name, libfuzzer) = fuzz::UNLINKED_LIBFUZZER;
@@ -316,7 +315,15 @@ pub(crate) fn tests_within(
 ) -> Outcome {
     process::run(&mut cargo(&without_running(arguments)), BUILD_LIMIT)?;
     let finished = process::run_tests(&mut cargo(arguments), test_limit)?;
-    Ok(format!("{} tests", passed_tests(&finished.text)))
+    Ok(format!("{} tests{}", passed_tests(&finished.text), skipped_tests(&finished.text)))
+}
+
+/// Returns how many tests skipped themselves for each reason, as text.
+fn skipped_tests(text: &str) -> String {
+    let mut reasons: BTreeMap<&str, usize> = BTreeMap::new();
+    let skipped = text.lines().filter_map(|line| line.strip_prefix("skipped ")?.split_once(": "));
+    skipped.for_each(|(_, reason)| *reasons.entry(reason).or_default() += 1);
+    reasons.iter().map(|(reason, count)| format!("; {count} skipped themselves: {reason}")).collect()
 }
 
 /// Returns the `cargo test` that builds what this one runs.
@@ -379,6 +386,15 @@ mod tests {
         let text = "running 2 tests\ntest result: ok. 2 passed; 0 failed; 0 ignored\n\ntest result: ok. 40 passed; 0 failed\n";
         assert_eq!(passed_tests(text), 42);
         assert_eq!(passed_tests("nothing"), 0);
+    }
+
+    #[test]
+    fn tests_that_skip_themselves_are_counted_by_reason() {
+        let text = "test a ... ok\nskipped b: no Slurm\nskipped c: no sshd: really\nskipped d: no Slurm\n\
+                    test result: ok. 4 passed; 0 failed\n";
+        let expected = "; 2 skipped themselves: no Slurm; 1 skipped themselves: no sshd: really";
+        assert_eq!(skipped_tests(text), expected);
+        assert_eq!(skipped_tests("test a ... ok\n"), "");
     }
 
     #[test]

@@ -89,6 +89,8 @@ pub struct RunOutcome {
     pub trouble: bool,
     /// The run was ended from outside; the current case has no result.
     pub interrupted: bool,
+    /// Some case has figures.
+    pub measured: bool,
 }
 
 impl RunOutcome {
@@ -99,6 +101,7 @@ impl RunOutcome {
             data_lost: self.data_lost || other.data_lost,
             trouble: self.trouble || other.trouble,
             interrupted: self.interrupted || other.interrupted,
+            measured: self.measured || other.measured,
         }
     }
 
@@ -106,13 +109,14 @@ impl RunOutcome {
     #[must_use]
     pub fn of(cases: &[Case]) -> Self {
         let mut outcome = Self::default();
-        cases.iter().for_each(|case| outcome.heed(Fault::of(case)));
+        cases.iter().for_each(|case| outcome.heed(case, Fault::of(case)));
         outcome
     }
 
-    fn heed(&mut self, fault: Option<Fault>) {
+    fn heed(&mut self, case: &Case, fault: Option<Fault>) {
         self.data_lost |= fault == Some(Fault::DataLost);
         self.trouble |= fault == Some(Fault::Trouble);
+        self.measured |= case.evidence.not_measured.is_none();
     }
 }
 
@@ -130,7 +134,7 @@ pub fn run(plan: &Plan, options: &RunOptions<'_>, on_event: &mut dyn FnMut(Event
             continue;
         }
         if let Some(case) = earlier.next() {
-            outcome.heed(Fault::of(case));
+            outcome.heed(case, Fault::of(case));
             settled.heed(index, case);
             maxima.extend((step.case.test == Test::Throughput).then(|| case.clone()));
             continue;
@@ -166,7 +170,7 @@ pub fn run(plan: &Plan, options: &RunOptions<'_>, on_event: &mut dyn FnMut(Event
             }
             Err(CaseError::Failed(reason)) => record::failed(&mut result, reason),
         };
-        outcome.heed(fault);
+        outcome.heed(&result, fault);
         settled.heed(index, &result);
         on_event(Event::CaseFinished { number, case: &result, fault });
         if step.case.test == Test::Throughput {

@@ -5,7 +5,7 @@
 //! | 0    | success |
 //! | 1    | reliable data was lost, or data was corrupted; a problem of `weir doctor`; a worse figure; a missed limit |
 //! | 2    | usage: an invalid option or value; nothing was run |
-//! | 3    | environment: no peer, a process that died, no permission, a port in use, an unwritable folder |
+//! | 3    | environment: no peer, a process that died, no permission, an unwritable folder; nothing was measured |
 //! | 130  | interrupted (Ctrl-C) |
 //!
 //! When several apply, the order of precedence is 130, 1, 3.

@@ -1,11 +1,13 @@
 //! Output: data on stdout, messages on stderr.
 
 use std::borrow::Cow;
-use std::fs::{self, File};
+use std::fs;
 use std::io::{self, BufWriter, ErrorKind, Write};
-use std::path::{Path, PathBuf};
+use std::os::fd::AsFd;
+use std::path::Path;
 
 use anyhow::Context;
+use weir_results::{WholeFile, write_whole};
 
 use crate::exit::Failure;
 
@@ -22,6 +24,33 @@ pub(crate) fn data(text: &str) -> Result<(), Failure> {
         _ => Ok(()),
     }
 }
+
+/// Writes a text with tables to stdout, fitted to the width of the terminal if it is one.
+pub(crate) fn page(text: &str) -> Result<(), Failure> {
+    match columns(io::stdout()) {
+        Some(columns) => data(&weir_report::fitted(text, columns)),
+        None => data(text),
+    }
+}
+
+/// Writes lines to stderr, if there are any, fitted to the width of the terminal if it is one.
+pub(crate) fn talk_block(text: &str) {
+    let text = text.trim_end();
+    if !text.is_empty() {
+        talk(
+            &columns(io::stderr()).map_or_else(|| text.to_owned(), |width| weir_report::fitted(text, width)),
+        );
+    }
+}
+
+/// The width of a terminal; `None`: it is no terminal, or does not know.
+pub(crate) fn columns(stream: impl AsFd) -> Option<usize> {
+    let size = rustix::termios::tcgetwinsize(stream).ok()?;
+    (size.ws_col > 0).then(|| usize::from(size.ws_col).max(COLUMNS_MIN))
+}
+
+/// A narrower terminal breaks lines.
+const COLUMNS_MIN: usize = 40;
 
 /// Writes a message to stderr and ignores errors. Control characters are escaped, since messages may quote a peer.
 pub(crate) fn talk(line: &str) {
@@ -73,42 +102,9 @@ pub(crate) fn new_file(path: &Path, text: &str) -> Result<(), Failure> {
 /// Writes a whole file: beside its place, and there when it is complete. After an error, what was there is unchanged.
 pub(crate) fn whole<T>(
     path: &Path,
-    write: impl FnOnce(&mut BufWriter<File>) -> io::Result<T>,
+    write: impl FnOnce(&mut BufWriter<WholeFile>) -> io::Result<T>,
 ) -> Result<T, Failure> {
-    replace(path, write).map_err(|error| unwritable(path, &error))
-}
-
-/// As [`whole`], with the error of the system.
-pub(crate) fn replace<T>(
-    path: &Path,
-    write: impl FnOnce(&mut BufWriter<File>) -> io::Result<T>,
-) -> io::Result<T> {
-    // A link stays one. A device or a pipe cannot be replaced.
-    let place = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
-    let is_replaced = place.metadata().map_or(true, |it| it.is_file());
-    let beside = if is_replaced { partial(&place) } else { place.clone() };
-    let written = File::create(&beside).and_then(|file| {
-        let mut file = BufWriter::new(file);
-        let done = write(&mut file)?;
-        // The error of a last write must not be lost.
-        let file = file.into_inner().map_err(io::IntoInnerError::into_error)?;
-        if is_replaced {
-            file.sync_all()?;
-            fs::rename(&beside, &place)?;
-        }
-        Ok(done)
-    });
-    if written.is_err() && is_replaced {
-        _ = fs::remove_file(&beside);
-    }
-    written
-}
-
-/// The name of a file until it is complete.
-fn partial(path: &Path) -> PathBuf {
-    let mut name = path.as_os_str().to_owned();
-    name.push(format!(".partial-{}", std::process::id()));
-    name.into()
+    write_whole(path, write).map_err(|error| unwritable(path, &error))
 }
 
 fn unwritable(path: &Path, error: &io::Error) -> Failure {
@@ -126,7 +122,7 @@ mod tests {
     fn a_file_that_cannot_be_written_whole_is_left_as_it_was() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("report.html");
-        let full = |file: &mut BufWriter<File>| {
+        let full = |file: &mut BufWriter<WholeFile>| {
             file.write_all(b"new")?;
             Err::<(), _>(ErrorKind::StorageFull.into())
         };

@@ -293,6 +293,7 @@ impl<'a> Section<'a> {
             @let concerns = [about_some(&cases, self.run.run), beaten_baselines(group).into_iter().collect()].concat();
             (warnings(&concerns, self.run.run.cases.len()))
             (results::main_table(group, headlines, base).render())
+            @if let Some(note) = results::main_note(group) { p.faint { (note) } }
             @for note in &results::not_measured(headlines) { p.faint { (note) } }
             @for note in &published_notes(group) { p.faint { (note) } }
             (results::all_figures(group))

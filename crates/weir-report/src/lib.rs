@@ -22,6 +22,7 @@
 //! - `distribution`: plots of latency by percentile
 //! - `csv`: one table of all cases
 //! - `export`: flat tables of cases, of their seconds or of their histograms
+//! - `fit`: texts for a terminal of some width
 //! - `telemetry`: the hosts' activity, as one table or as hpcbench's log
 //! - `json`: the JSON document of a run
 //! - `timeline`: cases over time
@@ -43,6 +44,7 @@ mod cost;
 mod csv;
 mod distribution;
 mod export;
+mod fit;
 mod goals;
 mod group;
 mod html;
@@ -71,6 +73,7 @@ pub use chart_grid::{ChartGrid, GridRow, chart_grid};
 pub use compact::compact_tables;
 pub use compare::ReportOptions;
 pub use export::{ExportColumn, ExportKind, ExportTable, ExportType, ExportValues, ExportWriter};
+pub use fit::fitted;
 pub use goals::{AtRest, GoalRow, GoalVerdict, goals, goals_table};
 pub use html::{ListedRun, NamedRun, html_report, index_page, page_plots, served_page};
 pub use json::json;

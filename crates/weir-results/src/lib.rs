@@ -31,6 +31,7 @@
 //! - `warning`: the closed list of warnings about a result, each with advice
 //! - `file`: JSON lines on disk, one finished case per line
 //! - `salvage`: damaged files, read as far as they go
+//! - `whole`: files that take their place when they are complete
 //! - `units`: parsing and formatting of sizes and durations
 
 mod age;
@@ -61,6 +62,7 @@ mod throughput;
 mod udp;
 mod units;
 mod warning;
+mod whole;
 mod workload;
 
 pub use age::{AgeRecorder, AgeSeries};
@@ -91,4 +93,5 @@ pub use throughput::{ThroughputCounts, ThroughputSummary};
 pub use udp::{ClockRelation, Direction, UdpFigures, UdpMode};
 pub use units::{UnitError, format_rate, format_size, parse_duration, parse_size};
 pub use warning::Warning;
+pub use whole::{WholeFile, write_whole};
 pub use workload::{AgeSummary, TopicGroupFigures, WorkloadFigures, WorkloadProcess};

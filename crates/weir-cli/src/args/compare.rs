@@ -18,6 +18,10 @@ both sides interleaved, each time with one repeat, and compare the runs with --p
 Runs may have names of the history, see `weir history --help`. OLD may be a published table, whose
 figures have no repeats: published:TABLE, see `weir published list`.
 
+Cases are the same if all of their conditions are, and that includes the link or the hosts between
+the ends. --across-paths compares runs with one path each, such as one on two hosts and one on a
+virtual link.
+
 How small a difference comparisons can find depends on the machine. --with-itself draws pairs of
 neighbouring repeats from a run with many of them, and compares these as --paired does: as they
 are, where every difference is a false alarm, and with one side slowed down.
@@ -54,6 +58,10 @@ pub(crate) struct CompareArgs {
     /// Compare each repeat with that of the same number: the sides were measured interleaved
     #[arg(long)]
     pub(crate) paired: bool,
+
+    /// Compare cases whatever is between their ends: hosts, links or processes of one host
+    #[arg(long, conflicts_with = "with_itself")]
+    pub(crate) across_paths: bool,
 
     /// Print the comparison as table, which is valid Markdown, or json
     #[arg(

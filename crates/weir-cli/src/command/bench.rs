@@ -40,7 +40,7 @@ pub(crate) fn run(args: &BenchArgs) -> Result<Exit, Failure> {
     let folder = Folder::New(args.output.output.as_deref());
     let measured = bench.measure(&folder, hosts, &interrupted, true)?;
     measured.written.map_err(Failure::environment)?;
-    Ok(exit(measured.outcome))
+    Ok(measured.exit)
 }
 
 /// A measurement by the options of `weir bench`.
@@ -65,7 +65,7 @@ pub(super) enum Folder<'a> {
 /// How a measurement ended.
 #[derive(Debug)]
 pub(super) struct Measured {
-    pub(super) outcome: RunOutcome,
+    pub(super) exit: Exit,
     /// Whether all results were written.
     pub(super) written: Result<(), ResultsError>,
 }
@@ -204,10 +204,10 @@ impl<'a> Bench<'a> {
         idle::check_spinners(&self.plans, hosts)?;
         if args.output.format == Format::Table {
             if is_first {
-                report::talk_block(&weir_report::environment(&environment));
-                report::talk_block(&idle::notice(args, &self.plans));
+                output::talk_block(&weir_report::environment(&environment));
+                output::talk_block(&idle::notice(args, &self.plans));
             }
-            report::talk_block(&path.as_ref().map_or_else(String::new, described));
+            output::talk_block(&path.as_ref().map_or_else(String::new, described));
         }
         if let Some(hosts) = hosts {
             host::tell(hosts, ends(args));
@@ -251,7 +251,7 @@ impl<'a> Bench<'a> {
         let printed = printed.and_then(|()| finished.print_rest());
         output::talk(&format!("results: {}", writer.path().display()));
         printed?;
-        Ok(Measured { outcome, written })
+        Ok(Measured { exit: exit(outcome, &finished.run.cases), written })
     }
 }
 
@@ -327,7 +327,7 @@ impl Finished {
         }
         let pending = std::mem::take(&mut self.pending);
         self.print_tables(pending)?;
-        report::talk_block(&weir_report::warnings(&self.run));
+        output::talk_block(&weir_report::warnings(&self.run));
         Ok(())
     }
 
@@ -337,16 +337,23 @@ impl Finished {
         }
         let run = Run { cases, ..Run::new(self.run.environment.clone()) };
         let between = if std::mem::replace(&mut self.has_printed, true) { "\n" } else { "" };
-        output::data(&format!("{between}{}", weir_report::tables(&run, &self.options)))
+        output::page(&format!("{between}{}", weir_report::tables(&run, &self.options)))
     }
 }
 
-pub(super) fn exit(outcome: RunOutcome) -> Exit {
+/// How a run with these cases ended. Reports why if no engine supports any of them.
+pub(super) fn exit(outcome: RunOutcome, cases: &[Case]) -> Exit {
     match outcome {
         RunOutcome { interrupted: true, .. } => Exit::Interrupted,
         RunOutcome { data_lost: true, .. } => Exit::DataLost,
         RunOutcome { trouble: true, .. } => Exit::Environment,
-        _ => Exit::Success,
+        RunOutcome { measured: true, .. } => Exit::Success,
+        RunOutcome { measured: false, .. } => {
+            let reason = cases.iter().find_map(|case| case.evidence.not_measured.as_ref());
+            let reason = reason.map_or_else(|| "there are no cases".to_owned(), ToString::to_string);
+            output::talk(&format!("weir: nothing was measured: {reason}"));
+            Exit::Environment
+        }
     }
 }
 

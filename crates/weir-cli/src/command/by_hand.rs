@@ -52,7 +52,7 @@ pub(crate) fn publish(args: &PubArgs) -> Result<Exit, Failure> {
         result.figures.latency_us = Some(pinged.outcome.summary);
         result.figures.duration_s = Some(seconds(pinged.outcome.measured_in));
         let run = Run { cases: vec![result.clone()], ..Run::new(Environment::default()) };
-        output::data(&weir_report::tables(&run, &weir_report::ReportOptions::default()))?;
+        output::page(&weir_report::tables(&run, &weir_report::ReportOptions::default()))?;
         kept.keep(result, Role::Publisher, pinged.watched)?;
         return Ok(ended(Exit::Success, &interrupted));
     }

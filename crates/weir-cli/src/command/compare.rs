@@ -26,7 +26,10 @@ pub(crate) fn run(args: &CompareArgs) -> Result<Exit, Failure> {
         runs::redact(&mut redactor, old.iter_mut().chain(&mut new))?;
     }
     let runs = |found: Vec<FoundRun>| found.into_iter().map(|it| it.run).collect::<Vec<Run>>();
-    let (old, new) = (runs(old), runs(new));
+    let (mut old, mut new) = (runs(old), runs(new));
+    if args.across_paths {
+        [&mut old, &mut new].into_iter().try_for_each(|side| forget_path(side))?;
+    }
     if let Some(name) = table {
         if args.with_itself {
             return Err(Failure::usage(anyhow!("--with-itself: a published table has no repeats")));
@@ -52,13 +55,28 @@ pub(crate) fn run(args: &CompareArgs) -> Result<Exit, Failure> {
         output::talk(&format!("warning: {difference}"));
     }
     match args.format {
-        ComparisonFormat::Table => output::data(&comparison.text(options))?,
+        ComparisonFormat::Table => output::page(&comparison.text(options))?,
         ComparisonFormat::Json => {
             let document = serde_json::to_string_pretty(&comparison).map_err(Failure::environment)?;
             output::data(&format!("{document}\n"))?;
         }
     }
     Ok(if comparison.is_worse() { Exit::Found } else { Exit::Success })
+}
+
+/// Removes the only path of a side from its cases.
+fn forget_path(runs: &mut [Run]) -> Result<(), Failure> {
+    let cases = runs.iter_mut().flat_map(|run| &mut run.cases);
+    let paths: BTreeSet<Option<String>> = cases.map(|case| case.conditions.path.take()).collect();
+    if paths.len() <= 1 {
+        return Ok(());
+    }
+    let paths: Vec<String> =
+        paths.into_iter().map(|path| path.unwrap_or_else(|| "none".to_owned())).collect();
+    Err(Failure::usage(anyhow!(
+        "--across-paths takes runs with one path each, and one side has several: {}",
+        paths.join("; ")
+    )))
 }
 
 /// Says that two sides were measured on different hosts, kernels or processors, whose difference is in every figure.
@@ -94,5 +112,5 @@ fn with_itself(runs: &[Run], args: &CompareArgs) -> Result<Exit, Failure> {
         let least = 2 * SelfComparison::PAIRS_MIN;
         Failure::usage(anyhow!("--with-itself takes at least {least} repeats: measure with --repeat 160"))
     })?;
-    output::data(&found.text()).map(|()| Exit::Success)
+    output::page(&found.text()).map(|()| Exit::Success)
 }

@@ -2,12 +2,12 @@
 
 mod parquet;
 
-use std::fs::File;
 use std::io::{self, BufWriter};
 use std::path::Path;
 
 use anyhow::anyhow;
 use weir_report::{ExportKind, ExportTable, ExportWriter, NamedRun};
+use weir_results::WholeFile;
 
 use crate::args::ExportArgs;
 use crate::exit::{Exit, Failure};
@@ -62,7 +62,7 @@ impl FileFormat {
 
 /// Writes all rows, and returns how many.
 fn write(
-    file: &mut BufWriter<File>,
+    file: &mut BufWriter<WholeFile>,
     format: FileFormat,
     kind: ExportKind,
     runs: &[FoundRun],
@@ -83,12 +83,12 @@ fn write(
 
 /// A file that is being written.
 enum TableFile<'a> {
-    Csv(Box<ExportWriter<&'a mut BufWriter<File>>>),
-    Parquet(Box<ParquetFile<&'a mut BufWriter<File>>>),
+    Csv(Box<ExportWriter<&'a mut BufWriter<WholeFile>>>),
+    Parquet(Box<ParquetFile<&'a mut BufWriter<WholeFile>>>),
 }
 
 impl<'a> TableFile<'a> {
-    fn new(file: &'a mut BufWriter<File>, format: FileFormat, kind: ExportKind) -> io::Result<Self> {
+    fn new(file: &'a mut BufWriter<WholeFile>, format: FileFormat, kind: ExportKind) -> io::Result<Self> {
         Ok(match format {
             FileFormat::Csv => Self::Csv(Box::new(ExportWriter::new(file, kind)?)),
             FileFormat::Parquet => Self::Parquet(Box::new(ParquetFile::new(file, kind)?)),

@@ -44,7 +44,7 @@ fn list(args: &HistoryArgs, history: &History, filter: &Filter, last: usize) -> 
     }
     let rows = runs.iter().map(|run| run_cells(run).to_vec());
     match args.format {
-        Format::Table => output::data(&text_table(&HEADINGS, rows, &[5])),
+        Format::Table => output::page(&text_table(&HEADINGS, rows, &[5])),
         Format::Csv => output::data(&weir_report::csv_text(&NAMES, rows)),
         Format::Json => json_text(&Value::Array(runs.iter().map(run_json).collect())),
     }?;
@@ -132,7 +132,7 @@ fn cases(args: &HistoryArgs, history: &History, filter: &Filter, last: usize) ->
         output::talk(&format!("plot: {}", path.display()));
     }
     match args.format {
-        Format::Table => output::data(&timeline_tables(&timelines)),
+        Format::Table => output::page(&timeline_tables(&timelines)),
         Format::Csv => output::data(&weir_report::csv_text(&CASE_NAMES, points.iter().flat_map(case_rows))),
         Format::Json => json_text(&Value::Array(points.iter().map(point_json).collect())),
     }?;

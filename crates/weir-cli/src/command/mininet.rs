@@ -39,10 +39,10 @@ pub(super) fn run(args: &PublishedRunArgs) -> Result<Exit, Failure> {
         keep(folder, &run)?;
     }
     match args.format {
-        Format::Table => output::data(&mininet_report::page(&run).unwrap_or_default())?,
+        Format::Table => output::page(&mininet_report::page(&run).unwrap_or_default())?,
         format => report::print(&run, format, &ReportOptions::default())?,
     }
-    measured.map(bench::exit)
+    measured.map(|outcome| bench::exit(outcome, &run.cases))
 }
 
 /// Writes the page and the plots beside the results.

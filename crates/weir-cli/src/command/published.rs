@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 use std::fs;
-use std::io::Read as _;
+use std::io::{Read as _, stdout};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -87,11 +87,12 @@ fn show(args: &PublishedShowArgs) -> Result<(), Failure> {
     if all.is_empty() {
         return Ok(());
     }
-    output::data(&match args.format {
-        Format::Table => all.iter().map(tables::table_text).collect::<Vec<_>>().join("\n"),
-        Format::Csv => tables::csv(&all),
-        Format::Json => tables::json(&all),
-    })
+    let text = |shown: &Shown| tables::table_text(shown, output::columns(stdout()));
+    match args.format {
+        Format::Table => output::page(&all.iter().map(text).collect::<Vec<_>>().join("\n")),
+        Format::Csv => output::data(&tables::csv(&all)),
+        Format::Json => output::data(&tables::json(&all)),
+    }
 }
 
 fn published(table: Table) -> Shown {
@@ -179,7 +180,7 @@ fn measure(args: &PublishedRunArgs) -> Result<Exit, Failure> {
         let shown = measure_table(table, &plan, &interrupted, (number + 1, count))?;
         if args.format == Format::Table {
             let between = if number > 0 { "\n" } else { "" };
-            output::data(&format!("{between}{}", tables::table_text(&shown)))?;
+            output::page(&format!("{between}{}", tables::table_text(&shown, output::columns(stdout()))))?;
         }
         if let Some(folder) = &args.output {
             keep(folder, &shown)?;
@@ -223,7 +224,7 @@ fn measure_table(
 fn keep(folder: &Path, shown: &Shown) -> Result<(), Failure> {
     let all = std::slice::from_ref(shown);
     for (extension, text) in
-        [("txt", tables::table_text(shown)), ("csv", tables::csv(all)), ("json", tables::json(all))]
+        [("txt", tables::table_text(shown, None)), ("csv", tables::csv(all)), ("json", tables::json(all))]
     {
         output::file(&folder.join(format!("{}.{extension}", shown.table.name)), &text)?;
     }

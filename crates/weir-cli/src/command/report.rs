@@ -33,14 +33,14 @@ pub(crate) fn run(args: &ReportArgs) -> Result<Exit, Failure> {
         return print_telemetry(run, form);
     }
     if args.compact {
-        output::data(&weir_report::compact_tables(run))?;
-        talk_block(&weir_report::case_warnings(run));
+        output::page(&weir_report::compact_tables(run))?;
+        output::talk_block(&weir_report::case_warnings(run));
         return Ok(Exit::Success);
     }
     if args.links {
         let page = links_report::page(run);
         let none = || Failure::usage(anyhow!("the run has no emulated links: run `weir bench` with --link"));
-        return output::data(&page.ok_or_else(none)?).map(|()| Exit::Success);
+        return output::page(&page.ok_or_else(none)?).map(|()| Exit::Success);
     }
     if args.plot.is_empty() {
         let options = ReportOptions { relative_to: args.relative_to.clone(), costs: args.resources };
@@ -136,20 +136,12 @@ fn check_relative_to(run: &Run, relative_to: &str) -> Result<(), Failure> {
 pub(crate) fn print(run: &Run, format: Format, options: &ReportOptions) -> Result<(), Failure> {
     match format {
         Format::Table => {
-            output::data(&weir_report::tables(run, options))?;
-            talk_block(&weir_report::warnings(run));
+            output::page(&weir_report::tables(run, options))?;
+            output::talk_block(&weir_report::warnings(run));
             Ok(())
         }
         Format::Csv => output::data(&weir_report::csv(run, options)),
         Format::Json => output::data(&weir_report::json(run, options)),
-    }
-}
-
-/// Prints lines on stderr, if there are any.
-pub(crate) fn talk_block(text: &str) {
-    let text = text.trim_end();
-    if !text.is_empty() {
-        output::talk(text);
     }
 }
 

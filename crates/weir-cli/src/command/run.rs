@@ -212,7 +212,7 @@ impl<'a> PlanRun<'a> {
         let folder = self.folder.path.display();
         if !self.verdicts.is_empty() {
             let between = if self.has_measured { "\n" } else { "" };
-            output::data(&format!("{between}## Requirements\n\n{}", requirements_table(&self.verdicts)))?;
+            output::page(&format!("{between}## Requirements\n\n{}", requirements_table(&self.verdicts)))?;
             let document = serde_json::to_string_pretty(&self.verdicts).map_err(Failure::environment)?;
             output::file(&self.folder.path.join("requirements.json"), &format!("{document}\n"))?;
         }

@@ -11,7 +11,7 @@ use weir_bench::{AgentCommand, engine, footprint};
 use weir_report::{AtRest, GoalRow};
 use weir_results::{Case, Environment, ResultsWriter, Run};
 
-use super::{bench, report, setup};
+use super::{bench, setup};
 use crate::args::{ProgressForm, TargetsArgs};
 use crate::exit::{Exit, Failure};
 use crate::progress::Progress;
@@ -29,8 +29,8 @@ pub(crate) fn run(args: &TargetsArgs) -> Result<Exit, Failure> {
     if !args.only.is_empty() {
         rows.retain(GoalRow::is_measured);
     }
-    output::data(&weir_report::goals_table(&rows, &run))?;
-    report::talk_block(&weir_report::case_warnings(&run));
+    output::page(&weir_report::goals_table(&rows, &run))?;
+    output::talk_block(&weir_report::case_warnings(&run));
     Ok(exit)
 }
 
@@ -78,7 +78,7 @@ fn measure(args: &TargetsArgs) -> Result<(Run, Exit), Failure> {
     let mut writer = setup::create_writer(args.output.as_deref(), &environment, None)?;
     let interrupted = signals::watch()?;
     let agent = setup::agent()?;
-    report::talk_block(&weir_report::environment(&environment));
+    output::talk_block(&weir_report::environment(&environment));
     let mut run = Run::new(environment);
     let mut exit = Exit::Success;
     for series in &all {
@@ -112,6 +112,7 @@ fn measure_series(
     };
     output::talk(&format!("series {}: {} cases", series.name, series.plan.steps.len()));
     let environment = run.environment.clone();
+    let before = run.cases.len();
     let options = RunOptions {
         agent,
         environment: &environment,
@@ -126,7 +127,7 @@ fn measure_series(
         run.cases.push(case.clone());
     });
     written.map_err(Failure::environment)?;
-    Ok(bench::exit(outcome))
+    Ok(bench::exit(outcome, &run.cases[before..]))
 }
 
 fn report_missing_engines() {

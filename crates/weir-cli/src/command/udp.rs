@@ -127,9 +127,9 @@ impl<'a> UdpBench<'a> {
             Folder::Continued(path) => ResultsWriter::resume(path).map_err(Failure::environment)?.0,
         };
         if args.output.format == Format::Table && is_first {
-            report::talk_block(&weir_report::environment(&environment));
+            output::talk_block(&weir_report::environment(&environment));
             if args.connection.to.is_some() {
-                report::talk_block(&format!("other end\n{}", weir_report::environment(&peer)));
+                output::talk_block(&format!("other end\n{}", weir_report::environment(&peer)));
             }
         }
         let mut run = Run { peer: Some(peer), cases: earlier, ..Run::new(environment) };

@@ -1,6 +1,5 @@
 //! `-telemetryFile`: host telemetry of the runs, in the format of `weir report --telemetry csv`.
 
-use std::fs::File;
 use std::io::Write as _;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -8,10 +7,10 @@ use std::time::Duration;
 use anyhow::Context;
 use weir_bench::host::HostWatch;
 use weir_compat::perftest::NodeSettings;
-use weir_results::{Case, Environment, Reliability, Run, Test};
+use weir_results::{Case, Environment, Reliability, Run, Test, write_whole};
 
+use super::append;
 use crate::exit::Failure;
-use crate::output;
 
 /// The file and the runs so far.
 pub(super) struct TelemetryFile {
@@ -22,8 +21,8 @@ pub(super) struct TelemetryFile {
 impl TelemetryFile {
     /// Creates the file, so that an unwritable path fails before the measurement.
     pub(super) fn create(path: PathBuf) -> Result<Self, Failure> {
-        let made = File::create(&path).map(drop);
-        made.with_context(|| complaint(&path)).map_err(Failure::environment)?;
+        // What is there stays until there is something to replace it with.
+        append("-telemetryFile", &path)?;
         Ok(Self { path, run: Run::new(Environment::default()) })
     }
 
@@ -50,8 +49,9 @@ impl TelemetryFile {
         // The whole file is rewritten, since a later run may add columns. The new file replaces the old one only when
         // it is complete, so that a full disk does not lose earlier runs.
         let table = weir_report::telemetry_csv(&self.run);
-        let written = output::replace(&self.path, |file| file.write_all(table.as_bytes()));
-        written.with_context(|| complaint(&self.path)).map_err(Failure::environment)
+        let written = write_whole(&self.path, |file| file.write_all(table.as_bytes()));
+        let complaint = || format!("-telemetryFile {}", self.path.display());
+        written.with_context(complaint).map_err(Failure::environment)
     }
 }
 
@@ -64,10 +64,6 @@ pub(super) fn case(node: &NodeSettings, latency_test: bool, data_len: usize) -> 
     };
     let test = if latency_test { Test::Latency } else { Test::Throughput };
     Case::new(engine, test, reliability, data_len as u64).with(|it| it.point.keyed = node.keyed)
-}
-
-fn complaint(path: &std::path::Path) -> String {
-    format!("-telemetryFile {}", path.display())
 }
 
 /// Ten samples per second.
@@ -92,6 +88,9 @@ mod tests {
         assert!(text.contains("\n1,weir,latency,reliable,32,1,publisher,"), "{text}");
         assert!(text.contains("\n2,weir,latency,reliable,64,2,publisher,"), "{text}");
         assert!(TelemetryFile::watch(None).is_none());
+        // A run that is interrupted destroys nothing.
+        TelemetryFile::create(path.clone()).unwrap();
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), text);
         let error = TelemetryFile::create(folder.path().join("no/host.csv")).err().unwrap();
         assert!(error.error.to_string().contains("-telemetryFile"));
     }

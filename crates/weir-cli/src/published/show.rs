@@ -1,6 +1,7 @@
 //! Prints published tables, with our rows if measured, as text, CSV and JSON.
 
 use std::fmt::Write as _;
+use std::ops::Range;
 
 use serde_json::{Map, Value, json};
 use weir_results::Test;
@@ -22,6 +23,11 @@ pub(crate) struct Shown {
 }
 
 impl Shown {
+    /// The rows to print: those that were measured, or all if nothing was.
+    fn rows(&self) -> impl Iterator<Item = &Row> {
+        self.table.rows.iter().filter(|row| self.ours.is_empty() || self.ours(row).is_some())
+    }
+
     /// Our row of the same size, if measured.
     fn ours(&self, published: &Row) -> Option<&OurRow> {
         self.ours.iter().find(|ours| ours.published.size == published.size)
@@ -31,43 +37,24 @@ impl Shown {
 /// Heading of the differences.
 pub(super) const DIFFERENCES: &str = "\nwhat differs:\n";
 
-/// As text.
-pub(crate) fn table_text(shown: &Shown) -> String {
+/// As text, with the columns in several parts if they do not fit in `width`.
+pub(crate) fn table_text(shown: &Shown, width: Option<usize>) -> String {
     let Shown { table, ours, differences, command } = shown;
     let mut text = format!("{}: {}\nsource: {}\n", table.name, about(table), table.source.title);
     if !command.is_empty() {
         _ = writeln!(text, "made by: {command}");
     }
-    let has_link = ours.iter().any(|row| row.of_link.is_some());
-    let width = width(table.test);
-    _ = write!(text, "\n{:>8}  {:9}", "Size", "");
-    columns(table.test).iter().for_each(|(name, ..)| _ = write!(text, " {name:>width$}"));
-    text += if has_link { "  of link\n" } else { "\n" };
-    let is_shown = |row: &&Row| ours.is_empty() || shown.ours(row).is_some();
-    for row in table.rows.iter().filter(is_shown) {
-        let mut size = row.size.to_string();
-        if let Some(mine) = shown.ours(row) {
-            _ = write!(text, "{size:>8}  {:9}", "ours");
-            size.clear();
-            if let Some(figures) = &mine.figures {
-                push_figures(&mut text, table.test, figures, 1);
-            }
-            if let Some(share) = mine.of_link {
-                _ = write!(text, "  {share:7.3}");
-            }
-            if let Some(trouble) = &mine.trouble {
-                _ = write!(text, "  {trouble}");
-            }
-            text += if mine.is_lossy && table.reliable { "  LOST\n" } else { "\n" };
-        }
-        _ = write!(text, "{size:>8}  {:9}", "published");
-        push_figures(&mut text, table.test, &row.figures, 0);
-        text += if row.is_doubtful { " ?\n" } else { "\n" };
+    let all = columns(table.test).len();
+    let fitting =
+        width.map_or(all, |width| width.saturating_sub(NAMES_WIDTH) / (self::width(table.test) + 1));
+    let parts = all.div_ceil(fitting.max(1));
+    for from in (0..all).step_by(all.div_ceil(parts)) {
+        push_part(&mut text, shown, from..all.min(from + all.div_ceil(parts)));
     }
-    if table.rows.iter().filter(is_shown).any(|row| row.is_doubtful) {
+    if shown.rows().any(|row| row.is_doubtful) {
         text += "? as published: Mbit/s do not match samples/s at this size\n";
     }
-    if has_link {
+    if ours.iter().any(|row| row.of_link.is_some()) {
         text +=
             "of link: share of the rate that the link carries after the RTPS, UDP, IP and Ethernet headers\n";
     }
@@ -78,6 +65,37 @@ pub(crate) fn table_text(shown: &Shown) -> String {
         }
     }
     text
+}
+
+/// The rows with some of the columns. The last ones have with them what else there is to say about a row.
+fn push_part(text: &mut String, shown: &Shown, part: Range<usize>) {
+    let Shown { table, ours, .. } = shown;
+    let is_last = part.end == columns(table.test).len();
+    let has_link = is_last && ours.iter().any(|row| row.of_link.is_some());
+    let width = width(table.test);
+    _ = write!(text, "\n{:>8}  {:9}", "Size", "");
+    columns(table.test)[part.clone()].iter().for_each(|(name, ..)| _ = write!(text, " {name:>width$}"));
+    *text += if has_link { "  of link\n" } else { "\n" };
+    for row in shown.rows() {
+        let mut size = row.size.to_string();
+        if let Some(mine) = shown.ours(row) {
+            _ = write!(text, "{size:>8}  {:9}", "ours");
+            size.clear();
+            if let Some(figures) = &mine.figures {
+                push_figures(text, table.test, figures, part.clone(), 1);
+            }
+            if let Some(share) = mine.of_link.filter(|_| is_last) {
+                _ = write!(text, "  {share:7.3}");
+            }
+            if let Some(trouble) = mine.trouble.as_ref().filter(|_| is_last) {
+                _ = write!(text, "  {trouble}");
+            }
+            *text += if is_last && mine.is_lossy && table.reliable { "  LOST\n" } else { "\n" };
+        }
+        _ = write!(text, "{size:>8}  {:9}", "published");
+        push_figures(text, table.test, &row.figures, part.clone(), 0);
+        *text += if is_last && row.is_doubtful { " ?\n" } else { "\n" };
+    }
 }
 
 /// As CSV: a row for each published and each measured row, with a header.
@@ -187,14 +205,18 @@ fn about(table: &Table) -> String {
     words.join(", ")
 }
 
-fn push_figures(text: &mut String, test: Test, figures: &[f64], more: usize) {
-    for ((.., decimals), figure) in columns(test).iter().zip(figures) {
+fn push_figures(text: &mut String, test: Test, figures: &[f64], part: Range<usize>, more: usize) {
+    for ((.., decimals), figure) in columns(test).iter().zip(figures).take(part.end).skip(part.start) {
         // Our latencies have nanosecond resolution; sample counts stay whole.
         let decimals = if test == Test::Latency { decimals.max(&more) } else { decimals };
         _ = write!(text, " {figure:>w$.d$}", w = width(test), d = *decimals);
     }
 }
 
+/// Width of the size, and of whose figures they are.
+const NAMES_WIDTH: usize = 19;
+
+/// Width of a column.
 fn width(test: Test) -> usize {
     if test == Test::Latency { 9 } else { 14 }
 }
@@ -218,7 +240,8 @@ mod tests {
     #[test]
     fn ours_stand_above_the_published_and_differences_below() {
         let figures = Some(vec![100_000.0, 50_000.0, 1638.4, 0.0, 0.0]);
-        let text = table_text(&shown("pro-throughput-10g-unkeyed-best-effort-batch", 4096, figures, None));
+        let text =
+            table_text(&shown("pro-throughput-10g-unkeyed-best-effort-batch", 4096, figures, None), None);
         let lines: Vec<&str> = text.lines().collect();
         let at = lines.iter().position(|line| line.contains("ours")).unwrap();
         assert!(lines[at].starts_with("    4096  ours"), "{text}");
@@ -230,9 +253,27 @@ mod tests {
     }
 
     #[test]
+    fn columns_that_do_not_fit_in_a_terminal_follow_in_a_second_part() {
+        let figures = Some(vec![100_000.0, 50_000.0, 1638.4, 0.0, 0.0]);
+        let shown = [
+            shown("pro-throughput-10g-unkeyed-best-effort-batch", 4096, figures, None),
+            shown("pro-latency-1g-keyed-reliable", 1024, Some((0..9).map(f64::from).collect()), None),
+        ];
+        for shown in &shown {
+            let (all, fitted) = (table_text(shown, None), table_text(shown, Some(80)));
+            let rows = fitted.lines().filter(|line| line.contains("  ours") || line.contains("  published"));
+            assert!(rows.clone().count() >= 4 && rows.clone().all(|line| line.len() <= 80), "{fitted}");
+            for word in all.split_whitespace() {
+                assert!(fitted.contains(word), "{word} in {fitted}");
+            }
+            assert_eq!(table_text(shown, Some(200)), all);
+        }
+    }
+
+    #[test]
     fn a_row_without_figures_says_why_in_every_form() {
         let shown = [shown("micro-latency-pi-1g-keyed-reliable", 64, None, Some("the publisher, \"gone\""))];
-        assert!(table_text(&shown[0]).contains("the publisher, \"gone\""));
+        assert!(table_text(&shown[0], None).contains("the publisher, \"gone\""));
         let csv = csv(&shown);
         assert!(
             csv.contains("micro-latency-pi-1g-keyed-reliable,64,ours,,,,,,,,,,,the publisher; ;gone;\n"),

@@ -44,6 +44,23 @@ fn a_run_does_not_differ_from_itself() {
 }
 
 #[test]
+fn runs_on_different_paths_have_no_case_in_common_unless_they_are_compared_across_them() {
+    let scene = two_runs(1.0);
+    let path = scene.path("new/results.jsonl");
+    let text = std::fs::read_to_string(scene.path("old/results.jsonl")).unwrap();
+    let on = |link: &str| format!("{{\"path\":\"{link}\",\"engine\":\"mock\"");
+    std::fs::write(&path, text.replace("{\"engine\":\"mock\"", &on("veth"))).unwrap();
+    scene.weir("compare old new").expect_code(2).expect_stderr("no case in common");
+    let across = scene.weir("compare old new --across-paths").expect_code(0);
+    assert!(across.stdout.contains("0 worse, 0 better, 4 same"), "{}", across.stdout);
+    // Two links on one side would be taken for repeats.
+    let mixed = text.replacen("{\"engine\":\"mock\"", &on("wifi"), 1);
+    std::fs::write(&path, mixed).unwrap();
+    let refused = scene.weir("compare old new --across-paths").expect_code(2);
+    refused.expect_stderr("one side has several: none; wifi");
+}
+
+#[test]
 fn runs_of_different_hosts_are_compared_with_a_warning() {
     let scene = two_runs(1.0);
     let compared = scene.weir("compare old new").expect_code(0);

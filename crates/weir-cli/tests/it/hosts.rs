@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::io::{BufRead, BufReader, Write};
+use std::io::{BufRead, BufReader};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -15,7 +15,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use weir_results::Run;
 
-use crate::support::{BRIEF, Finished, KilledOnDrop, Random, Scene, is_missing};
+use crate::support::{self, BRIEF, Finished, KilledOnDrop, Random, Scene, is_missing};
 
 /// Two hosts, `alpha` and `beta` for SSH, which this process sees from `alpha`'s network.
 struct TwoHosts {
@@ -125,6 +125,12 @@ impl TwoHosts {
         [self.by_ssh(), ["--remote-weir".to_owned(), program.display().to_string()].to_vec()].concat()
     }
 
+    /// Processes of this host in both networks.
+    fn local(&self) -> Vec<String> {
+        let [a, b] = &self.names;
+        self.between(&format!("pub=netns:{a},sub=netns:{b}"))
+    }
+
     fn between(&self, hosts: &str) -> Vec<String> {
         let rsh = format!("ssh -F {}", self.path("config").display());
         ["--hosts", hosts, "--rsh", &rsh].map(str::to_owned).to_vec()
@@ -209,10 +215,7 @@ fn is_refused() -> bool {
         return false;
     }
     assert!(std::env::var_os("WEIR_REQUIRE_SSHD").is_none(), "no sshd, and WEIR_REQUIRE_SSHD is set");
-    let test = std::thread::current().name().unwrap_or("a test").to_owned();
-    let reason = "ssh or sshd is not installed (on Debian: apt install openssh-client openssh-server)";
-    // Bypasses the output capture of the test harness, so that a skipped test is visible.
-    let _ = writeln!(std::io::stderr(), "skipped {test}: {reason}");
+    support::skip("ssh or sshd is not installed (on Debian: apt install openssh-client openssh-server)");
     true
 }
 
@@ -237,11 +240,13 @@ fn counts(cases: &[Value]) -> BTreeMap<String, u64> {
 #[test]
 fn two_hosts_through_ssh_agree_with_two_processes_on_the_same_cable() {
     let Some(hosts) = TwoHosts::start() else { return };
-    let words = "bench --duration 200ms --warmup 0s --engines udp,weir --tests latency --rate 500/s --sizes 32,1000 \
-                 --reliability reliable --cpus none --format json";
-    let [a, b] = &hosts.names;
-    let local = hosts
-        .weir(&format!("{words} --output local"), &hosts.between(&format!("pub=netns:{a},sub=netns:{b}")));
+    // With more, the comparison is printed.
+    let repeats = std::env::var("WEIR_HOSTS_REPEATS").unwrap_or_else(|_| "1".to_owned());
+    let words = format!(
+        "bench --duration 200ms --warmup 0s --engines udp,weir --tests latency --rate 500/s --sizes 32,1000 \
+         --reliability reliable --cpus none --repeat {repeats} --format json"
+    );
+    let local = hosts.weir(&format!("{words} --output local"), &hosts.local());
     let by_ssh = hosts.weir(&format!("{words} --output ssh"), &hosts.by_ssh());
     let (local, by_ssh) = (local.expect_code(0), by_ssh.expect_code(0));
     let (here, there) = (counts(&results(&local)), counts(&results(&by_ssh)));
@@ -258,6 +263,19 @@ fn two_hosts_through_ssh_agree_with_two_processes_on_the_same_cable() {
         assert_eq!(host["environment"]["interface"]["name"], "weir0");
     }
     assert!(document["peer"]["kernel"].is_string());
+    // One repeat decides nothing, but each case has its counterpart.
+    if repeats == "1" {
+        let compared =
+            hosts.weir("compare local ssh --across-paths --format json", &[]).expect_code(0).json();
+        let figures = compared["figures"].as_array().unwrap();
+        assert!(figures.len() >= 4 && figures.iter().all(|it| it["verdict"] == "inconclusive"), "{compared}");
+        assert!(
+            ["missing", "added"].iter().all(|list| compared[list] == Value::Array(Vec::new())),
+            "{compared}"
+        );
+    } else {
+        println!("{}", hosts.weir("compare local ssh --across-paths", &[]).stdout);
+    }
     // Both hosts have one home here: the program was copied once, and is not copied again.
     let copies = hosts.copies();
     assert_eq!(copies.len(), 1, "{copies:?}");

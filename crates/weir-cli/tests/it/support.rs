@@ -20,10 +20,16 @@ use tempfile::TempDir;
 pub(crate) fn is_missing(reason: Option<String>) -> bool {
     let Some(reason) = reason else { return false };
     assert!(std::env::var_os("WEIR_REQUIRE_NETNS").is_none(), "{reason}, and WEIR_REQUIRE_NETNS is set");
-    let test = thread::current().name().unwrap_or("a test").to_owned();
-    // Bypasses the output capture of the test harness, so that a skipped test is visible.
-    let _ = writeln!(std::io::stderr(), "skipped {test}: {reason}");
+    skip(&reason);
     true
+}
+
+/// Reports that a test is skipped.
+pub(crate) fn skip(reason: &str) {
+    let line = format!("skipped {}: {reason}\n", thread::current().name().unwrap_or("a test"));
+    // Bypasses the output capture of the test harness, so that a skipped test is visible. In one piece, as `xtask`
+    // counts such lines.
+    let _ = std::io::stderr().write_all(line.as_bytes());
 }
 
 /// Whether virtual links are unavailable.

@@ -6,6 +6,7 @@ use std::net::TcpListener;
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
 
+use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
 
 use crate::support::is_missing;
@@ -216,6 +217,41 @@ fn a_server_that_is_killed_ends_the_test_and_what_was_measured_is_kept() {
 }
 
 #[test]
+fn an_earlier_report_stays_until_the_test_ends_however_that_is() {
+    for (signal, words) in [
+        (Signal::KILL, "-t 0.05 -r 100000"),
+        (Signal::KILL, "-a -r 100000"),
+        (Signal::INT, "-t 0.05 -r 100000"),
+        (Signal::INT, "-a -r 100000"),
+    ] {
+        let folder = TempDir::new().unwrap();
+        let path = folder.path().join("output.txt");
+        fs::write(&path, "earlier\n").unwrap();
+        let (_server, port) = local_server("");
+        let mut command = local_udptest(&port, folder.path(), &format!("{words} -o output.txt"));
+        let mut client = command.stdout(Stdio::piped()).spawn().unwrap();
+        let mut lines = BufReader::new(client.stdout.take().unwrap()).lines().map(Result::unwrap);
+        assert!(lines.any(|line| line.contains("(2) ")), "{words}");
+        assert_eq!(fs::read_to_string(&path).unwrap(), "earlier\n");
+        kill_process(Pid::from_child(&client), signal).unwrap();
+        lines.for_each(drop);
+        let code = client.wait().unwrap().code();
+        let mut files: Vec<_> =
+            fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().path()).collect();
+        files.sort();
+        let report = fs::read_to_string(&path).unwrap();
+        if signal == Signal::INT {
+            assert_eq!((code, files.len()), (Some(130), 1));
+            assert!(report.contains("(1) ") || rows(&report) > 0, "{report}");
+            continue;
+        }
+        assert_eq!((report.as_str(), files.len()), ("earlier\n", 2), "{files:?}");
+        let partial = fs::read_to_string(&files[1]).unwrap();
+        assert!(partial.contains("(1) ") || rows(&partial) > 0, "{partial}");
+    }
+}
+
+#[test]
 fn a_disk_that_is_full_and_a_client_that_is_killed_are_survived() {
     let folder = TempDir::new().unwrap();
     let (_server, port) = local_server("--max-sessions 1");
@@ -229,6 +265,8 @@ fn a_disk_that_is_full_and_a_client_that_is_killed_are_survived() {
     expect(command, 3, "cannot write output.txt");
     let report = fs::read_to_string(folder.path().join("output.txt")).unwrap();
     assert!(rows(&report) > 2 && report.len() <= 4096, "{report}");
+    // Of a row that did not fit, nothing is there.
+    assert!(report.ends_with('\n'), "{report}");
     let mut command = local_udptest(&port, folder.path(), "-i -t 0.05 -r 100000");
     let mut client = command.stdout(Stdio::piped()).spawn().unwrap();
     let mut lines = BufReader::new(client.stdout.take().unwrap()).lines();

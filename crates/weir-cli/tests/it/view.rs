@@ -10,7 +10,7 @@ const ENTER: &str = "\u{1b}[?1049h";
 const LEAVE: &str = "\u{1b}[?1049l";
 const SHOW_CURSOR: &str = "\u{1b}[?25h";
 
-/// A `weir bench` on a terminal of 30 rows and 100 columns.
+/// A `weir` on a terminal.
 struct OnTerminal {
     script: KilledOnDrop,
     /// What the terminal got so far.
@@ -20,12 +20,17 @@ struct OnTerminal {
 impl OnTerminal {
     /// `None`: there is no `script`, which is reported.
     fn start(scene: &Scene, before: &str, words: &str) -> Option<Self> {
+        Self::weir(scene, before, &format!("bench --output results {BRIEF} {words}"))
+    }
+
+    /// The same with any command of `weir`.
+    fn weir(scene: &Scene, before: &str, words: &str) -> Option<Self> {
         let found = Command::new("script").arg("--version").output();
         if is_missing(found.err().map(|error| format!("script (bsdutils): {error}"))) {
             return None;
         }
         let weir = env!("CARGO_BIN_EXE_weir");
-        let line = format!("{before}; exec {weir} bench --output results {BRIEF} {words}");
+        let line = format!("{before}; exec {weir} {words}");
         let mut command = Command::new("script");
         command.args(["--quiet", "--return", "--command", &line, "/dev/null"]);
         command.env("SHELL", "/bin/sh").env("TERM", "xterm").current_dir(scene.path(""));
@@ -103,4 +108,27 @@ fn a_terminal_that_cannot_move_its_cursor_gets_lines() {
     assert_eq!(run.code(), Some(0), "{}", run.text);
     assert!(!run.text.contains('\u{1b}'), "{:?}", run.text);
     assert!(run.text.contains("[1/1] mock latency reliable 32 B: p50 "), "{:?}", run.text);
+}
+
+#[test]
+fn tables_fit_in_a_terminal_of_80_columns_with_all_that_they_have() {
+    let scene = Scene::new();
+    let bench = format!(
+        "bench --output results {BRIEF} --engines mock,mock-clock --relative-to mock --sizes 32 --batch 0 --repeat 6 \
+         --resources --reliability best-effort"
+    );
+    scene.weir(&bench).expect_code(0);
+    let published = "published show pro-latency-1g-keyed-reliable pro-throughput-10g-unkeyed-reliable-batch";
+    for words in ["report results --resources --relative-to mock", "compare results results", published] {
+        let to_a_file = scene.weir(words).expect_code(0).stdout;
+        assert!(to_a_file.lines().any(|line| line.chars().count() > 80), "{to_a_file}");
+        let Some(mut run) = OnTerminal::weir(&scene, "stty rows 30 cols 80", words) else { return };
+        assert_eq!(run.code(), Some(0), "{}", run.text);
+        for line in run.text.lines() {
+            assert!(line.trim_end_matches('\r').chars().count() <= 80, "{words}: {line}");
+        }
+        for word in to_a_file.split([' ', '|', '\n']).filter(|word| !word.starts_with("--")) {
+            assert!(run.text.contains(word), "{words}: no {word} in {}", run.text);
+        }
+    }
 }

@@ -92,13 +92,39 @@ fn samples_that_fit_no_datagram_are_not_supported_by_udp() {
     assert!(reason(0).contains("udp carries at most 65507 bytes"), "{document}");
     let alone = scene.weir(&words.replace("udp,weir", "udp")).expect_code(2).stderr;
     assert!(alone.contains("nothing of this can be measured: udp carries at most 65507 bytes"), "{alone}");
+}
+
+#[test]
+fn a_run_without_a_case_that_its_engine_supports_fails_and_says_why() {
     let scene = Scene::new();
     std::fs::write(scene.path("small.toml"), SMALL).unwrap();
+    // The engine says so when a case begins.
     let words =
         "bench --workload small.toml --engines udp-gso --duration 50ms --output results --format json";
-    let document = scene.weir(words).expect_code(0).json();
+    let finished = scene.weir(words).expect_code(3);
+    let said = "weir: nothing was measured: not supported: udp-gso does not support workloads";
+    assert!(finished.stderr.contains(said), "{}", finished.stderr);
+    let document = finished.json();
     let reason = document["cases"][0]["not_measured"]["reason"].as_str().unwrap();
     assert!(reason.contains("udp-gso does not support workloads"), "{document}");
+    // Cases of other engines are figures.
+    let both = words.replace("udp-gso", "udp,udp-gso").replace("results", "both");
+    scene.weir(&both).expect_code(0);
+}
+
+#[test]
+fn a_study_of_a_plan_that_measures_nothing_fails_whenever_it_is_asked_for() {
+    let scene = Scene::new();
+    std::fs::write(scene.path("small.toml"), SMALL).unwrap();
+    let plan = "[[study]]\nname = 'none'\nworkload = 'small.toml'\nengines = 'udp-gso'\nduration = '50ms'\n\
+                [[study]]\nname = 'some'\nengines = 'mock'\ntests = 'latency'\nsizes = 32\nduration = '50ms'\n";
+    std::fs::write(scene.path("plan.toml"), plan).unwrap();
+    let run = || scene.weir("run plan.toml --output results");
+    let said = "weir: nothing was measured: not supported: udp-gso";
+    run().expect_code(3).expect_stderr(said);
+    assert!(scene.results().join("some/results.jsonl").exists());
+    let again = run().expect_code(3).expect_stderr(said);
+    assert!(again.stderr.contains("study none (1 of 2): finished before"), "{}", again.stderr);
 }
 
 #[test]
@@ -158,7 +184,8 @@ fn engines_without_threads_are_marked_and_the_run_goes_on() {
         "bench --workload small.toml --engines weir,weir-small,mock --settings settings.toml --duration 50ms \
          --domain {domain} --output results --format json"
     );
-    let document = scene.weir(&words).expect_code(0).json();
+    // The mock has no workloads either.
+    let document = scene.weir(&words).expect_code(3).json();
     let cases = document["cases"].as_array().unwrap();
     assert_eq!(cases.len(), 3, "{document}");
     for case in cases.iter().filter(|case| case["engine"] != "mock") {
@@ -191,7 +218,8 @@ fn a_file_of_the_same_name_with_other_contents_is_another_workload() {
         "[[study]]\nname = 'a'\nengines = ['mock', 'udp-gso']\nworkload = 'mine.toml'\nduration = '50ms'\n";
     std::fs::write(scene.path("plan.toml"), plan).unwrap();
     write(SMALL);
-    scene.weir("run plan.toml --output results").expect_code(0);
+    // Neither engine has workloads.
+    scene.weir("run plan.toml --output results").expect_code(3);
     let results = || std::fs::read_to_string(scene.results().join("a/results.jsonl")).unwrap();
     let of =
         |text: &str| -> Vec<Value> { text.lines().map(|line| serde_json::from_str(line).unwrap()).collect() };
@@ -208,7 +236,7 @@ fn a_file_of_the_same_name_with_other_contents_is_another_workload() {
     assert_eq!(results(), before);
     // A comment changes nothing.
     write(&format!("# The same\n{SMALL}"));
-    scene.weir("run plan.toml --output results").expect_code(0).expect_stderr("finished before, 2 cases");
+    scene.weir("run plan.toml --output results").expect_code(3).expect_stderr("finished before, 2 cases");
 }
 
 #[test]

@@ -1,6 +1,5 @@
 //! The files beside each other: report, system logs, plot.
 
-use std::fs::File;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -11,23 +10,32 @@ use super::control::Request;
 use crate::hpcbench::settings::Settings;
 use crate::hpcbench::system_log::SystemLog;
 use weir_measure::{MeasureError, pause};
+use weir_results::{WholeFile, write_whole};
 
 /// How long both hosts are sampled before the first trial and after the last.
 const IDLE: Duration = Duration::from_secs(1);
 
-/// The report, written as trials end, so that it survives what follows; nothing without `-o`.
-pub(super) struct ReportFile(Option<(PathBuf, File)>);
+/// The report. It is written beside its place as trials end, so that it survives what follows; nothing without `-o`.
+pub(super) struct ReportFile(Option<(PathBuf, WholeFile)>);
 
 impl ReportFile {
     pub(super) fn create(settings: &Settings) -> Result<Self, MeasureError> {
         let Some(path) = &settings.output else { return Ok(Self(None)) };
-        let file = File::create(path).map_err(|source| MeasureError::Write { path: path.clone(), source })?;
+        let file =
+            WholeFile::create(path).map_err(|source| MeasureError::Write { path: path.clone(), source })?;
         Ok(Self(Some((path.clone(), file))))
     }
 
+    /// Appends whole rows.
     pub(super) fn write(&mut self, text: &str) -> Result<(), MeasureError> {
         let Some((path, file)) = &mut self.0 else { return Ok(()) };
-        file.write_all(text.as_bytes()).map_err(|source| MeasureError::Write { path: path.clone(), source })
+        file.append(text.as_bytes()).map_err(|source| MeasureError::Write { path: path.clone(), source })
+    }
+
+    /// Puts the report in its place. One that is not finished leaves what was there.
+    pub(super) fn finish(&mut self) -> Result<(), MeasureError> {
+        let Some((path, file)) = self.0.take() else { return Ok(()) };
+        file.finish().map_err(|source| MeasureError::Write { path, source })
     }
 }
 
@@ -81,5 +89,6 @@ pub(super) fn write_beside(output: &Path, ending: &str, content: &[u8]) -> Resul
     let mut path = output.as_os_str().to_owned();
     path.push(ending);
     let path = PathBuf::from(path);
-    std::fs::write(&path, content).map_err(|source| MeasureError::Write { path, source })
+    let written = write_whole(&path, |file| file.write_all(content));
+    written.map_err(|source| MeasureError::Write { path, source })
 }

@@ -41,8 +41,10 @@ pub(super) fn run(
     if test.times_us.is_empty() {
         return measured;
     }
-    test.say(report::round_trip_tail(message_bytes, &test.times_us).trim_end())?;
-    measured.and_then(|()| test.watch.write(&mut test.connection))
+    // What was measured is kept whatever ended the test; the first error is reported.
+    let tail = test.say(report::round_trip_tail(message_bytes, &test.times_us).trim_end());
+    let kept = test.report.finish();
+    measured.and(tail).and(kept).and_then(|()| test.watch.write(&mut test.connection))
 }
 
 struct Test<'a, 'c> {

@@ -95,7 +95,8 @@ impl Test<'_, '_> {
         if self.trials.is_empty() {
             return Ok(());
         }
-        self.write(&report::tail(self.settings.mode, &self.trials))?;
+        let tail = self.write(&report::tail(self.settings.mode, &self.trials));
+        tail.and(self.report.finish())?;
         if let Some(output) = self.settings.output.as_deref().filter(|_| self.settings.plot) {
             let hosts = &connection.heading;
             let title = format!("UDP throughput: {} <--> {}", hosts.client_host, hosts.server_host);

@@ -11,6 +11,7 @@ use crate::html::summary::is_comparable;
 use crate::html::table::{Row, RowMark, Table};
 use crate::table::{
     Column, LAG, LOAD, THROUGHPUT, TIMES, footnotes, is_not_supported, marked_text, reasons, text,
+    unsupported_note,
 };
 
 /// The table of a group with what decides.
@@ -63,6 +64,11 @@ pub(crate) fn main_table(group: &Group<'_>, headlines: &[Headline<'_>], base: &s
     }
     add_published(&mut table, group, &columns);
     table
+}
+
+/// What the mark at percentiles of the main table means, if it is there.
+pub(crate) fn main_note(group: &Group<'_>) -> Option<String> {
+    unsupported_note(&group.points, &columns(group))
 }
 
 /// Adds the published figures of the sizes that were measured, each below the rows of its size.

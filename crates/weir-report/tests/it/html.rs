@@ -21,7 +21,7 @@ fn example() -> Run {
 }
 
 /// A latency case with everything that a case can have.
-fn latency(engine: &str, size_bytes: u64, seed: u64) -> Case {
+pub(crate) fn latency(engine: &str, size_bytes: u64, seed: u64) -> Case {
     let mut recorder = LatencyRecorder::new();
     (1..=20_000).for_each(|n| recorder.record(20_000 + (n * n * (seed + 7)) % 90_000));
     let noise = |n: u64| ((n + seed) * 7919 % 100) as f64;

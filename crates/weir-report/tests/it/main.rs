@@ -1,6 +1,7 @@
 //! The example results file in every format, compared with committed texts.
 
 mod html;
+mod large;
 
 use std::path::Path;
 

@@ -34,7 +34,7 @@ pub(super) fn compare(name: &str, runs: &[Run], args: &CompareArgs) -> Result<Ex
         )));
     }
     match args.format {
-        ComparisonFormat::Table => output::data(&text(table, &compared, args.tolerance))?,
+        ComparisonFormat::Table => output::page(&text(table, &compared, args.tolerance))?,
         ComparisonFormat::Json => {
             let document = serde_json::to_string_pretty(&compared).map_err(Failure::environment)?;
             output::data(&format!("{document}\n"))?;

@@ -32,7 +32,7 @@ impl Part<'_> {
     /// How the measurement of the finished cases ended.
     pub(super) fn ended(&self) -> Exit {
         match self.measurement {
-            Measurement::Bench(_) => bench::exit(RunOutcome::of(self.finished())),
+            Measurement::Bench(_) => bench::exit(RunOutcome::of(self.finished()), self.finished()),
             Measurement::Udp(_) => {
                 self.finished().iter().fold(Exit::Success, |exit, case| exit.and(udp::exit_of(case)))
             }
@@ -109,7 +109,7 @@ impl<'a> Measurement<'a> {
                     hosts => hosts?,
                 };
                 let measured = bench.measure(folder, hosts, interrupted, is_first)?;
-                Ok((bench::exit(measured.outcome), measured.written.map_err(Failure::environment)))
+                Ok((measured.exit, measured.written.map_err(Failure::environment)))
             }
             Self::Udp(udp) => match udp.measure(folder, interrupted, is_first) {
                 Err(failure) if failure.exit == Exit::Interrupted => Ok((failure.exit, Ok(()))),
