@@ -134,6 +134,8 @@ pub const ECN_CHECK_EVERY: Duration = Duration::from_millis(50);
 pub const BEST_EFFORT_WAIT: Duration = Duration::from_millis(100);
 /// What leaves together on a paced path, as time...
 pub const PACING_TRAIN: Duration = Duration::from_micros(500);
+/// ... or as this, where much is lost at a short round trip, ...
+pub const PACING_TRAIN_SHORT: Duration = Duration::from_micros(250);
 /// ... or in bytes: two packets of Ethernet.
 pub const PACING_TRAIN_MIN_BYTES: f64 = 3000.0;
 /// What a sender that was late may catch up with, as time.

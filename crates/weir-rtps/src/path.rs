@@ -347,7 +347,9 @@ impl PathState {
             }
         }
         let Some(rate) = self.rate() else { return Allowance::Unlimited };
-        match self.bucket.take_turn(now, rate, flow, wanted) {
+        let is_short = self.rounds.has_short_trains();
+        let train = if is_short { config::PACING_TRAIN_SHORT } else { config::PACING_TRAIN };
+        match self.bucket.take_turn(now, (rate, train), flow, wanted) {
             Ok(bytes) => Allowance::Bytes(bytes),
             Err(at) => {
                 self.note_limited(at);

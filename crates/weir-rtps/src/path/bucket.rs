@@ -112,10 +112,17 @@ impl Bucket {
         Self { accounts, accounts_max, ..Self::default() }
     }
 
-    /// Gives a writer the next train of up to `wanted` bytes, or says when to come again. `rate`: bytes per second.
-    pub(super) fn take_turn(&mut self, now: Time, rate: f64, flow: Flow, wanted: u64) -> Result<u64, Time> {
+    /// Gives a writer the next train of up to `wanted` bytes, or says when to come again. `rate`: bytes per second;
+    /// `train`: how long trains are, as time.
+    pub(super) fn take_turn(
+        &mut self,
+        now: Time,
+        (rate, train): (f64, Duration),
+        flow: Flow,
+        wanted: u64,
+    ) -> Result<u64, Time> {
         self.fill(now, rate);
-        let train = train(rate);
+        let train = (rate * train.as_secs_f64()).max(config::PACING_TRAIN_MIN_BYTES);
         let index = self.begin_to_wait(now, rate, flow);
         let before = self.before(index, train) as f64;
         let enough = train.min(wanted as f64).max(1.0);
@@ -258,11 +265,6 @@ impl Bucket {
     }
 }
 
-/// Returns the bytes that leave together at this rate.
-fn train(rate: f64) -> f64 {
-    (rate * config::PACING_TRAIN.as_secs_f64()).max(config::PACING_TRAIN_MIN_BYTES)
-}
-
 /// Bytes that are owed at most, in either direction: a datagram of the maximum size.
 const OWED_MAX: f64 = 65_536.0;
 
@@ -272,6 +274,7 @@ mod tests {
 
     /// Bytes per second.
     const RATE: f64 = 10e6;
+    const PACE: (f64, Duration) = (RATE, config::PACING_TRAIN);
     const SECOND: Time = Time(1_000_000_000);
 
     fn flow(number: u32, priority: i32) -> Flow {
@@ -302,7 +305,7 @@ mod tests {
                 return sent;
             }
             let Sender { flow, bytes, gap } = senders[index];
-            match bucket.take_turn(now, RATE, flow, bytes) {
+            match bucket.take_turn(now, PACE, flow, bytes) {
                 Ok(bytes) => {
                     bucket.spend(flow, bytes);
                     sent[index] = (sent[index].0 + bytes, sent[index].1.max(now.since(since)));
@@ -403,14 +406,14 @@ mod tests {
         let mut bucket = Bucket::default();
         let [first, second] = [flow(1, 1), flow(2, 0)];
         bucket.spend(first, 10_000);
-        assert!(bucket.take_turn(SECOND, RATE, first, u64::MAX).is_ok());
+        assert!(bucket.take_turn(SECOND, PACE, first, u64::MAX).is_ok());
         bucket.spend(first, 100_000);
-        assert!(bucket.take_turn(SECOND, RATE, first, u64::MAX).is_err());
-        assert!(bucket.take_turn(SECOND, RATE, second, u64::MAX).is_err());
+        assert!(bucket.take_turn(SECOND, PACE, first, u64::MAX).is_err());
+        assert!(bucket.take_turn(SECOND, PACE, second, u64::MAX).is_err());
         // The first one never comes back.
         let later = SECOND + Duration::from_millis(100);
-        assert!(bucket.take_turn(later, RATE, second, u64::MAX).is_ok());
-        let _ = bucket.take_turn(later + config::PACING_MEMORY, RATE, second, u64::MAX);
+        assert!(bucket.take_turn(later, PACE, second, u64::MAX).is_ok());
+        let _ = bucket.take_turn(later + config::PACING_MEMORY, PACE, second, u64::MAX);
         assert_eq!(bucket.accounts.len(), 1);
     }
 }

@@ -32,6 +32,13 @@ pub(super) struct Rate {
     calm_ns: u64,
     /// The share that is always lost.
     calm_loss: f64,
+    /// How much the share that is lost varies from round to round, and what it was in the last one.
+    loss_jitter: f64,
+    last_loss: f64,
+    /// What was lost in the last probe, if that shows in its own round.
+    probe_loss: f64,
+    /// Rounds in a row in which much more was lost than is always lost.
+    lossy_rounds: u32,
     /// Bytes per second that arrived in each of the last rounds in which the path was the limit.
     arrived: Arrived,
     pub(super) measured_at: Time,
@@ -97,6 +104,10 @@ impl Rate {
             probe: PROBE_FIRST,
             calm_ns: 0,
             calm_loss: 0.0,
+            loss_jitter: LOSS_JITTER_FIRST,
+            last_loss: 0.0,
+            probe_loss: 0.0,
+            lossy_rounds: 0,
             arrived: Arrived::default(),
             measured_at: now,
             suspicion: Suspicion::default(),
@@ -173,7 +184,7 @@ impl Rate {
         let is_marked = seen.is_marked && self.marked_rounds == 0;
         self.marked_rounds = if is_marked { MARKED_ROUNDS } else { self.marked_rounds.saturating_sub(1) };
         let is_flooded = self.flight().is_some() && seen.loss > START_LOSS_MAX;
-        let is_lossy = is_lossy || is_flooded;
+        let is_lossy = is_lossy || is_flooded || self.is_overloaded(seen);
         if self.flight().is_some() && !is_queue && !is_lossy && !is_marked {
             return;
         }
@@ -248,7 +259,9 @@ impl Rate {
         let target_ns = self.queue_target_ns(seen).max(2 * seen.jitter_ns) as f64;
         let quiet_ns = (expected_ns * QUIET_SHARE).min(target_ns);
         let is_quiet = seen.mean_ns as f64 <= self.calm_ns as f64 + quiet_ns
-            && seen.loss <= self.calm_loss + self.calm_loss.min(QUIET_LOSS_MORE) + QUIET_LOSS;
+            && seen.loss.max(self.probe_loss) <= self.quiet_loss_max(seen);
+        self.note_loss(seen);
+        let mut is_calm_known = false;
         self.phase = match self.phase {
             _ if is_full => {
                 self.probe = PROBE_FIRST;
@@ -279,7 +292,9 @@ impl Rate {
                 Phase::Probe
             }
             Phase::Drain => {
-                self.is_drained = true;
+                // Otherwise, what was lost in this round shows in the next one.
+                self.is_drained = !seen.is_prompt();
+                is_calm_known = !self.is_drained && self.note_calm_loss(seen);
                 Phase::Cruise(cruise_rounds(self.measured_at))
             }
             Phase::Cruise(0) if has_queue => Phase::Drain,
@@ -290,13 +305,16 @@ impl Rate {
                 let weight = if seen.mean_ns < before_ns { 1 } else { 3 };
                 self.calm_ns = (before_ns * weight + seen.mean_ns) / (weight + 1);
                 if core::mem::take(&mut self.is_drained) {
-                    // What is lost of the little that was sent to empty the queue, no queue has dropped.
-                    let share = if seen.loss < self.calm_loss { 2.0 } else { 8.0 };
-                    self.calm_loss += (seen.loss - self.calm_loss) / share;
+                    is_calm_known = self.note_calm_loss(seen);
                 }
                 Phase::Cruise(rounds - 1)
             }
         };
+        if is_calm_known {
+            // The rate was taken for what arrived. If nothing but chance loses the rest, so much more is carried.
+            let more = self.calm_loss / (1.0 - self.calm_loss);
+            (self.probe, self.phase) = (more.clamp(PROBE_FIRST, PROBE_AFTER_LOSS), Phase::Probe);
+        }
         let horizon_ns = (2 * seen.base_ns).max(HORIZON_MIN_NS) as f64;
         let excess_ns = seen.queue_ns.saturating_sub(self.queue_target_ns(seen));
         self.last_gain = self.gain;
@@ -307,6 +325,48 @@ impl Rate {
             Phase::Start { .. } | Phase::Observe => 1.0,
             Phase::Cruise(_) => (1.0 - excess_ns as f64 / horizon_ns).max(CRUISE_GAIN_MIN),
         };
+    }
+
+    /// Learns what is always lost from the little that was sent to empty the queue, of which no queue has dropped
+    /// anything. Returns whether that is much, and was not known before.
+    fn note_calm_loss(&mut self, seen: &Seen) -> bool {
+        let is_credible = seen.loss <= CALM_LOSS_MAX && !seen.is_of_silent;
+        let is_news = self.calm_loss == 0.0 && seen.loss > config::PATH_LOSS_SHARE && is_credible;
+        let share = match () {
+            () if is_news => 1.0,
+            () if is_credible && (seen.is_prompt() || self.calm_loss > config::PATH_LOSS_SHARE) => 4.0,
+            () if seen.loss < self.calm_loss => 2.0,
+            () => 8.0,
+        };
+        self.calm_loss += (seen.loss - self.calm_loss) / share;
+        is_news
+    }
+
+    /// Records how much the losses of rounds vary.
+    fn note_loss(&mut self, seen: &Seen) {
+        let last = core::mem::replace(&mut self.last_loss, seen.loss);
+        match self.phase {
+            Phase::Cruise(_) => self.loss_jitter += ((seen.loss - last).abs() - self.loss_jitter) / 4.0,
+            Phase::Probe => self.probe_loss = if seen.is_prompt() { seen.loss } else { 0.0 },
+            _ => {}
+        }
+    }
+
+    /// Returns which share is lost at most in a round that shows no queue.
+    fn quiet_loss_max(&self, seen: &Seen) -> f64 {
+        let usual = self.calm_loss.min(QUIET_LOSS_MORE);
+        let more = if seen.is_prompt() { (2.0 * self.loss_jitter).min(QUIET_LOSS_JITTER_MAX) } else { usual };
+        self.calm_loss + more + QUIET_LOSS
+    }
+
+    /// Returns whether much more is lost than always, round for round, at a rate that should be carried: a queue that
+    /// is too short to be seen overflows.
+    fn is_overloaded(&mut self, seen: &Seen) -> bool {
+        let is_lossy = seen.is_prompt()
+            && matches!(self.phase, Phase::Cruise(_))
+            && seen.loss > self.quiet_loss_max(seen).max(config::PATH_LOSS_SHARE);
+        self.lossy_rounds = if is_lossy { self.lossy_rounds + 1 } else { 0 };
+        self.lossy_rounds >= OVERLOADED_ROUNDS
     }
 
     /// Returns how long a queue may be, as time: two trains of packets at least, which take long on a slow path.
@@ -379,8 +439,15 @@ const QUIET_RISE: f64 = 0.8;
 const QUIET_SHARE: f64 = 0.25;
 /// ... and no more than this share is lost, beside what is always lost.
 const QUIET_LOSS: f64 = 0.03;
-/// ... or twice that, up to this.
+/// ... or twice that, up to this; or so much more as losses vary, if they show in their own round.
 const QUIET_LOSS_MORE: f64 = 0.1;
+const QUIET_LOSS_JITTER_MAX: f64 = 0.15;
+/// As long as no more is known, losses vary by this share from round to round.
+const LOSS_JITTER_FIRST: f64 = 0.02;
+/// That more than this is always lost is not believed so soon: a reader may lie.
+const CALM_LOSS_MAX: f64 = 0.45;
+/// A burst of losses is shorter than this.
+const OVERLOADED_ROUNDS: u32 = 3;
 /// The queue is corrected within two round trips, or this time.
 const HORIZON_MIN_NS: u64 = 40_000_000;
 const GAIN_MIN: f64 = 0.4;

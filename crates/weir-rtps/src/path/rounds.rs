@@ -51,6 +51,8 @@ pub(super) struct Rounds {
     /// How much longer round trips are than the shortest of their round, on average.
     jitter_ns: u64,
     rate: Option<Rate>,
+    /// Rounds for which trains are short.
+    short_trains: u32,
     /// Explicit congestion notification.
     pub(super) ecn: Ecn,
 }
@@ -147,6 +149,16 @@ pub(super) struct Seen {
     pub(super) is_doubtful: bool,
     /// Datagrams arrived marked as having met congestion.
     pub(super) is_marked: bool,
+    /// The reader does not always show how far it has got.
+    pub(super) is_of_silent: bool,
+}
+
+impl Seen {
+    /// Returns whether most of what was sent in a round is answered in it: what the rate has done shows at once.
+    /// Readers of other engines report losses late, and many together.
+    pub(super) fn is_prompt(&self) -> bool {
+        !self.is_of_silent && self.length_ns >= PROMPT_ROUND_TRIPS * self.base_ns
+    }
 }
 
 impl Rounds {
@@ -609,10 +621,18 @@ impl Rounds {
             is_limited: round.was_limited && mark.is_limited,
             is_doubtful: is_ambiguous && !was_ambiguous,
             is_marked,
+            is_of_silent: mark.is_of_silent,
         };
+        let is_lossy = seen.is_prompt() && SHORT_TRAIN_LOSS.contains(&seen.loss);
+        self.short_trains = if is_lossy { SHORT_TRAIN_ROUNDS } else { self.short_trains.saturating_sub(1) };
         if let Some(rate) = &mut self.rate {
             rate.adapt(now, &seen);
         }
+    }
+
+    /// Returns whether trains are to be short, because the queue at the bottleneck may not take longer ones.
+    pub(super) fn has_short_trains(&self) -> bool {
+        self.short_trains > 0
     }
 
     /// Returns the bytes that passed in this round, and which share of what readers acknowledge was lost.
@@ -631,6 +651,11 @@ const ECHO_MEMORY: Duration = Duration::from_secs(1);
 const SILENCES_MAX: u32 = 16;
 /// Timers and threads may be as late as this.
 const PATIENCE_NS: u64 = 4_000_000;
+/// A round of so many round trips shows what was sent in it.
+const PROMPT_ROUND_TRIPS: u64 = 8;
+/// A queue that is shorter than a train loses such a share of it; what is lost otherwise, short trains do not save.
+const SHORT_TRAIN_LOSS: core::ops::Range<f64> = 0.01..0.35;
+const SHORT_TRAIN_ROUNDS: u32 = 32;
 /// Shorter rounds would measure single trains.
 const ROUND_MIN_NS: u64 = 12_000_000;
 /// With fewer round trips than this from readers that do not show progress, a round is four times as long: jitter

@@ -155,6 +155,24 @@ fn the_rate_is_found_before_a_short_queue() {
     }
 }
 
+/// With the losses of the round behind the one that empties the queue, which show what was sent at the full rate again,
+/// and without a guess at how much more is carried: 0.53 to 0.59 of it in these tenths with 20 % loss. With trains of
+/// half a millisecond: 1.12 times the bytes without losses.
+#[test]
+fn what_is_always_lost_does_not_slow_a_path_with_a_short_round_trip() {
+    for (queue, loss, share_min, offered_max) in
+        [(256_000, 0.2, 0.9, 1.05), (64_000, 0.2, 0.9, 1.15), (64_000, 0.0, 0.93, 1.06)]
+    {
+        let way = Direction { rate: vec![(Duration::ZERO, 1_000_000_000)], ..Direction::new() };
+        let back = Link::new().delay(Duration::from_micros(50)).loss(Loss::random(loss));
+        let there = back.clone().rate_bps(1_000_000_000).queue_bytes(queue);
+        let (shares, offered) = tenths("lossy", 4, &way, [there, back], |_| 1024, 4);
+        let least = shares[1..].iter().fold(f64::MAX, |least, share| least.min(share / (1.0 - loss)));
+        let offered = offered * (1.0 - loss);
+        assert!(least >= share_min && offered <= offered_max, "{queue} B: {shares:.2?}, {offered:.2}");
+    }
+}
+
 #[test]
 fn a_link_is_used_and_not_flooded() {
     let mut judge = Judge::default();
