@@ -297,8 +297,8 @@ mod tests {
             let settings = ParticipantSettings { multicast: false, ..ParticipantSettings::default() };
             let participant = DomainParticipant::new(16, settings.interface("lo").without_threads()).unwrap();
             let topic = participant.create_topic(&format!("readings of {}", std::process::id())).unwrap();
-            let writer = participant.create_publisher().create_datawriter(&topic, writer).unwrap();
-            let reader = participant.create_subscriber().create_datareader(&topic, reader).unwrap();
+            let writer = participant.create_publisher().unwrap().create_datawriter(&topic, writer).unwrap();
+            let reader = participant.create_subscriber().unwrap().create_datareader(&topic, reader).unwrap();
             Self { participant, writer, reader }
         }
 

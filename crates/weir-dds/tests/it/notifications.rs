@@ -10,9 +10,9 @@ use std::time::Duration;
 
 use futures::StreamExt;
 use weir_dds::{
-    DataReader, DataReaderListener, DataWriter, DataWriterQos, DomainParticipant, MatchedStatus, Sample,
+    DataReader, DataReaderListener, DataWriter, DataWriterQos, DomainParticipant, Sample,
     SampleRejectedReason, SampleRejectedStatus, SampleSeq, States, StatusMask, Subscriber,
-    SubscriberListener, WaitSet,
+    SubscriberListener, SubscriptionMatchedStatus, WaitSet,
 };
 
 use crate::support::{DEADLINE, Numbered, World, lossless_reader, lossless_writer, matched};
@@ -58,7 +58,7 @@ impl DataReaderListener<Numbered> for BlocksOnData {
 struct BlocksOnMatch(Mutex<Blocks>);
 
 impl DataReaderListener<Numbered> for BlocksOnMatch {
-    fn on_subscription_matched(&self, _: &DataReader<Numbered>, _: MatchedStatus) {
+    fn on_subscription_matched(&self, _: &DataReader<Numbered>, _: SubscriptionMatchedStatus) {
         let blocks = self.0.lock().unwrap().clone();
         blocks.block();
     }
@@ -235,7 +235,7 @@ fn one_thread_at_a_time_calls_a_listener_for_data_on_readers() {
     let (blocks, has_entered, release) = Blocks::new();
     let (calls, is_called) = channel();
     let has_overlapped = Arc::new(AtomicBool::new(false));
-    let group = here.create_subscriber();
+    let group = here.create_subscriber().unwrap();
     let readers: [DataReader<Numbered>; 2] = [&world, &other]
         .map(|world| group.create_datareader(&world.topic::<Numbered>(&here), lossless_reader()).unwrap());
     let writers: [DataWriter<Numbered>; 2] =
