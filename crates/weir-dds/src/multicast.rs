@@ -10,7 +10,7 @@ use crate::error::{DdsError, Result};
 /// A multicast group for user data: one datagram reaches all readers in the group.
 ///
 /// Text form: `ADDRESS`, `ADDRESS:PORT` or `default`. Participants and readers refuse IPv6 addresses with
-/// [`DdsError::Unsupported`](crate::DdsError::Unsupported): the engine does not support IPv6 yet.
+/// [`DdsError::Unsupported`]: the engine does not support IPv6 yet.
 ///
 /// ```
 /// use weir_dds::{DataReaderQos, MulticastGroup};

@@ -471,7 +471,7 @@ pub fn domain_id_from_environment() -> Result<u32> {
 /// A host that receives announcements by unicast.
 ///
 /// Text form: `ADDRESS` or `ADDRESS:PORT`. Participants refuse IPv6 addresses with
-/// [`DdsError::Unsupported`](crate::DdsError::Unsupported): the engine does not support IPv6 yet.
+/// [`DdsError::Unsupported`]: the engine does not support IPv6 yet.
 ///
 /// ```
 /// use weir_dds::Peer;
