@@ -25,7 +25,8 @@ pub(crate) struct Watching {
     /// [`ReaderCore::arrivals`] when the application last accessed the reader, or its listener was called.
     /// DATA_AVAILABLE is that it is more now. Changed with the core locked.
     seen: AtomicU64,
-    /// One more than the number of resets of its subscriber when samples last arrived; 0: none has. Changed with the core locked.
+    /// One more than the number of resets of its subscriber when samples last arrived; 0: none has. Changed with the
+    /// core locked.
     noted: AtomicU64,
     /// Wait sets, also for the reader's other statuses.
     pub(crate) observers: Observers,
