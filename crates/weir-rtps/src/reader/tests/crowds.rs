@@ -38,7 +38,7 @@ fn near_reader(config: ReaderConfig, vendor: VendorId, earlier: impl FnOnce(&mut
 
 #[test]
 fn a_near_writer_from_which_nothing_has_arrived_is_not_asked() {
-    let config = || ReaderConfig::new(READER, Reliability::Reliable);
+    let config = || ReaderConfig { wants_history: false, ..ReaderConfig::new(READER, Reliability::Reliable) };
     let mut reader = near_reader(config(), VendorId::WEIR, |_| {});
     assert_eq!((answers(&mut reader, Time(1_000)), reader.next_timeout()), (vec![], None));
     assert!(reader.is_caught_up());

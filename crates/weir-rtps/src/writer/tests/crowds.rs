@@ -79,7 +79,7 @@ fn a_near_reader_of_a_silent_writer_is_sent_nothing_until_the_first_sample() {
     let guid = reader.guid;
     writer.match_reader(at, reader);
     writer.spare_heartbeat(guid);
-    assert_eq!(sent(&mut writer, at), ["HEARTBEAT 2..1"]);
+    assert_eq!(sent(&mut writer, at), ["INFO_DST", "HEARTBEAT 2..1"]);
 }
 
 #[test]
@@ -94,6 +94,6 @@ fn other_readers_of_a_silent_writer_get_their_heartbeat() {
         let guid = other.guid;
         writer.match_reader(Time(1), other);
         writer.spare_heartbeat(guid);
-        assert_eq!(sent(&mut writer, Time(1)), ["HEARTBEAT 1..0"]);
+        assert_eq!(sent(&mut writer, Time(1)), ["INFO_DST", "HEARTBEAT 1..0"]);
     }
 }
