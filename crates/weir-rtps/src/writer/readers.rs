@@ -67,7 +67,7 @@ impl WriterCore {
     }
 
     /// Sends a new reader no HEARTBEAT if there is nothing to say: it is of this engine, on this host, and the writer
-    /// has written nothing. Call this between the match and the next transmission.
+    /// has written nothing (RTPS 2.5, 8.4.2.2.3). Call this between the match and the next transmission.
     ///
     /// The first sample is the first one meant for the reader, which expects that one. In a large domain, most matches
     /// are of writers that are silent for long: their HEARTBEATs, and the answers, were two thirds of all datagrams. A
