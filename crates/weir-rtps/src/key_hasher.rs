@@ -53,6 +53,16 @@ pub(crate) fn table_bytes(room: usize) -> usize {
     if room == 0 { 0 } else { HashTable::<u32>::with_capacity(room).allocation_size() }
 }
 
+/// Returns a hash of any bytes, which shows whether they have changed. It is not seeded: a sender can find other bytes
+/// with the same hash.
+pub(crate) fn fingerprint(bytes: &[u8]) -> u64 {
+    let (words, rest) = bytes.as_chunks::<8>();
+    let mut last = [0; 8];
+    last[..rest.len()].copy_from_slice(rest);
+    let words = words.iter().chain([&last]).map(|word| u64::from_le_bytes(*word));
+    words.fold(bytes.len() as u64 ^ A, |hash, word| fold(hash ^ word, B) ^ A)
+}
+
 /// Combines all bits of a product.
 #[inline]
 fn fold(a: u64, b: u64) -> u64 {
@@ -79,6 +89,22 @@ mod tests {
             }
             assert!(low.iter().all(|seen| *seen) && high.iter().all(|seen| *seen), "{seed} {at}");
         }
+    }
+
+    #[test]
+    fn every_bit_changes_a_fingerprint() {
+        let bytes: Vec<u8> = (1..=21).collect();
+        let mut seen =
+            vec![fingerprint(&bytes), fingerprint(&bytes[..20]), fingerprint(&[]), fingerprint(&[0])];
+        for bit in 0..bytes.len() * 8 {
+            let mut changed = bytes.clone();
+            changed[bit / 8] ^= 1 << (bit % 8);
+            seen.push(fingerprint(&changed));
+        }
+        let all = seen.len();
+        seen.sort_unstable();
+        seen.dedup();
+        assert_eq!(seen.len(), all);
     }
 
     #[test]

@@ -54,6 +54,7 @@ pub mod liveliness;
 mod lock;
 mod math;
 pub mod multicast;
+mod on_demand;
 pub mod outbox;
 pub mod packing;
 pub mod participant;

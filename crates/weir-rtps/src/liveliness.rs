@@ -6,6 +6,7 @@
 
 use weir_wire::Guid;
 
+use crate::on_demand::Idle;
 use crate::qos::{INFINITE, Liveliness, LivelinessKind};
 use crate::time::Time;
 
@@ -17,16 +18,24 @@ pub(crate) struct Lease {
     is_alive: bool,
 }
 
+impl Idle for Lease {
+    const IDLE: Self = Self::ENDLESS;
+
+    fn idle() -> &'static Self {
+        static IDLE: Lease = Lease::ENDLESS;
+        &IDLE
+    }
+}
+
 impl Lease {
     /// Starts a lease.
     pub(crate) fn new(now: Time, policy: Liveliness) -> Self {
         Self { policy, asserted_at: now, is_alive: true }
     }
 
-    /// Makes a lease that never expires.
-    pub(crate) fn endless() -> Self {
-        Self::new(Time::ZERO, Liveliness { kind: LivelinessKind::Automatic, lease: INFINITE })
-    }
+    /// A lease that never expires.
+    pub(crate) const ENDLESS: Self =
+        Self { policy: Liveliness::ENDLESS, asserted_at: Time::ZERO, is_alive: true };
 
     pub(crate) fn kind(&self) -> LivelinessKind {
         self.policy.kind
@@ -136,7 +145,7 @@ mod tests {
 
     #[test]
     fn an_endless_lease_does_not_run_out() {
-        let mut lease = Lease::endless();
+        let mut lease = Lease::ENDLESS;
         assert_eq!(lease.expires_at(), None);
         assert!(!lease.expire(Time(u64::MAX - 1)));
     }

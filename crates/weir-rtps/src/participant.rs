@@ -312,7 +312,9 @@ impl ParticipantCore {
         if participants < crate::config::LARGE_DOMAIN {
             Gathering::default()
         } else if is_calm {
-            Gathering { all: Duration::ZERO, group: crate::config::CALM_PAUSE }
+            let shortest = self.remotes.values().map(|remote| remote.lease).min().unwrap_or(Duration::ZERO);
+            let group = crate::config::CALM_PAUSE.min(shortest / crate::config::CALM_SHARE);
+            Gathering { all: Duration::ZERO, group }
         } else {
             let each = crate::config::GATHERING_TIME;
             let all = (each * participants as u32).min(crate::config::GATHERING_TIME_MAX);

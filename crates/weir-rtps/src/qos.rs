@@ -86,7 +86,7 @@ impl Qos {
             deadline: INFINITE,
             latency_budget: Duration::ZERO,
             transport_priority: 0,
-            liveliness: Liveliness { kind: LivelinessKind::Automatic, lease: INFINITE },
+            liveliness: Liveliness::ENDLESS,
             time_based_filter: Duration::ZERO,
             ownership: Ownership::Shared,
             ownership_strength: 0,
@@ -315,6 +315,11 @@ pub struct Liveliness {
     pub kind: LivelinessKind,
     /// Maximum silence.
     pub lease: Duration,
+}
+
+impl Liveliness {
+    /// A writer is never silent for too long.
+    pub(crate) const ENDLESS: Self = Self { kind: LivelinessKind::Automatic, lease: INFINITE };
 }
 
 /// Who asserts a writer's liveliness. Ordered by strength.

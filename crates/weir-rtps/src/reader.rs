@@ -47,10 +47,10 @@ mod sets;
 mod size;
 mod states;
 mod stored;
+mod unmatched;
 mod writer_memory;
 mod writer_proxy;
 
-use alloc::collections::VecDeque;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::cell::Cell;
@@ -67,13 +67,12 @@ use crate::outbox::Destinations;
 use crate::qos::{Reliability, XCDR1};
 use crate::time::Time;
 use cache::Cache;
-use changes::Change;
 use delivery::Delivery;
 use fragments::Fragments;
 use matched::{MatchedWriters, assert_alive, find_other, is_assertion};
 use sample::{Malformed, ends_set, sample};
 use writer_memory::WriterMemory;
-use writer_proxy::{Arrival, Position, WriterProxy};
+use writer_proxy::{Arrival, Position, ProxyMemory, WriterProxy};
 
 pub use crate::instance_deadlines::DeadlineMissedStatus;
 pub use config::{KeyOf, KeyOfHash, KeyPayloadOf, ReaderConfig, ReassemblyLimits};
@@ -95,6 +94,8 @@ pub struct ReaderCore {
     fragments: Fragments,
     /// The lowest sequence number received from each unmatched writer.
     unmatched: WriterMemory<SequenceNumber, UNMATCHED_WRITERS_MAX>,
+    /// Writers that sent something before they were matched. A few: what is forgotten arrives later.
+    early_writers: WriterMemory<(), UNMATCHED_WRITERS_MAX>,
     /// Where the reader stopped in the samples of each writer that was unmatched. A writer whose
     /// lease expired because its packets were lost is matched again later under the same GUID,
     /// which names one writer for ever (RTPS 2.5, 8.2.4.2). Without this record the reader would
@@ -104,8 +105,8 @@ pub struct ReaderCore {
     reported: u64,
     /// Sets that one ACKNACK cannot hold. Empty between calls.
     more: Vec<SequenceNumberSet>,
-    /// Reserved lists of the samples of writers that are not matched now.
-    spare_lists: Vec<VecDeque<Change>>,
+    /// Reserved memory of writers that are not matched now.
+    spare: Vec<ProxyMemory>,
     /// Writers that may be owed an answer.
     due: Due,
     /// What is to be done after an access: a set of [`ReaderCore::REQUEST`] and `WATCHED`.
@@ -138,10 +139,12 @@ impl ReaderCore {
             fragments: Fragments::new(&config, size.as_ref()),
             unmatched: size
                 .map_or_else(WriterMemory::default, |_| WriterMemory::fixed(UNMATCHED_WRITERS_MAX)),
+            early_writers: size
+                .map_or_else(WriterMemory::default, |_| WriterMemory::fixed(UNMATCHED_WRITERS_MAX)),
             departed: size.map_or_else(WriterMemory::default, |size| WriterMemory::fixed(size.departed())),
             reported: 0,
             more: Vec::with_capacity(size.map_or(0, |size| size.sets())),
-            spare_lists: size.map(|size| size.lists()).unwrap_or_default(),
+            spare: size.map(|size| size.memories()).unwrap_or_default(),
             due: Due::default(),
             errands: 0,
             timers_set: 0,
@@ -172,8 +175,8 @@ impl ReaderCore {
         let departed = self.departed.remove(writer.guid);
         let mut proxy = WriterProxy::new(now, writer, is_reliable);
         proxy.changes.limit_to(self.config.max_bytes);
-        if let (Some(limits), Some(list)) = (self.config.limits, self.spare_lists.pop()) {
-            proxy.changes.use_list(list, limits.early_samples);
+        if let (Some(limits), Some(memory)) = (self.config.limits, self.spare.pop()) {
+            proxy.use_memory(memory, limits.early_samples);
         }
         departed.into_iter().for_each(|position| proxy.resume(position));
         if self.delivery.cache.enforced.is_some() {
@@ -198,12 +201,12 @@ impl ReaderCore {
         // Its timers are gone.
         self.timers_set = self.timers_set.wrapping_add(1);
         drop_incomplete(&mut proxy, &mut self.fragments, &mut self.delivery.cache);
-        self.spare_lists.extend(proxy.changes.take_list());
         if self.config.remembers_writers
             && let Some(position) = proxy.position()
         {
             self.delivery.counters.writers_forgotten += u64::from(self.departed.add(guid, position));
         }
+        self.spare.extend(proxy.into_memory());
         if self.delivery.cache.enforced.is_some() {
             self.delivery.cache.with_coherence(now, |coherence, out| coherence.forget_writer(guid, out));
         }
@@ -232,8 +235,7 @@ impl ReaderCore {
     pub fn note_history(&mut self, writer: Guid) {
         let proxy = self.writers.get_mut(writer).filter(|proxy| proxy.vendor == VendorId::CYCLONE);
         if let Some(proxy) = proxy {
-            proxy.start.skips_history = !self.config.wants_history;
-            proxy.start.sent_from = self.unmatched.remove(writer);
+            proxy.start.set_history(!self.config.wants_history, self.unmatched.remove(writer));
         }
     }
 
@@ -706,19 +708,10 @@ impl ReaderCore {
     #[inline]
     fn find(&mut self, writer: Guid) -> Option<usize> {
         let index = self.writers.find(writer);
-        self.delivery.counters.unknown_writers += u64::from(index.is_none());
-        index
-    }
-
-    #[cold]
-    fn record_unmatched(&mut self, writer: Guid, sn: SequenceNumber) {
-        self.delivery.counters.unknown_writers += 1;
-        if self.wants_unmatched() {
-            match self.unmatched.get_mut(writer) {
-                Some(first) => *first = sn.min(*first),
-                None => _ = self.unmatched.add(writer, sn),
-            }
+        if index.is_none() {
+            self.note_unmatched(writer);
         }
+        index
     }
 
     /// Updates the instances of a writer that is not there any more.

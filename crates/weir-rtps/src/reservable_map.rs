@@ -18,6 +18,11 @@ impl<K, V> Default for ReservableMap<K, V> {
     }
 }
 
+impl<K, V> ReservableMap<K, V> {
+    /// A tree without elements.
+    pub(crate) const EMPTY: Self = Self::Tree(BTreeMap::new());
+}
+
 impl<K: Ord, V> ReservableMap<K, V> {
     /// Reserves memory for so many elements.
     pub(crate) fn with_room(elements: usize) -> Self {

@@ -72,6 +72,7 @@ mod reader_proxy;
 mod readers;
 mod refusal;
 mod repair_budget;
+mod requested;
 mod service;
 mod settings;
 mod size;

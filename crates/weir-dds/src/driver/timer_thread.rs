@@ -39,17 +39,12 @@ pub(crate) fn run(driver: &Driver) {
     let sockets: Vec<&UdpSocket> =
         [&driver.meta.prober, &driver.meta.unicast].into_iter().chain(&driver.meta.multicast).collect();
     let timers = &driver.outlet.timers;
-    let [all, without_group, without_both] =
-        &[sockets.len(), GROUP, UNICAST].map(|count| Watched::new(driver, &sockets, count));
+    let sets = [sockets.len(), GROUP, UNICAST].map(|count| Watched::new(driver, &sockets, count));
     while driver.is_running() {
         let now = clock::now();
         driver.do_what_is_due(now, &mut rounds);
         let next = timers.begin_sleep([rounds.next, rounds.others]);
-        let (watched, pause) = match (rounds.all_at.since(now), rounds.group_at.since(now)) {
-            (Duration::ZERO, Duration::ZERO) => (all, None),
-            (Duration::ZERO, group) => (without_group, Some(group)),
-            (all, _) => (without_both, Some(all)),
-        };
+        let (watched, pause) = rounds.watched(now, &sets);
         let timeout = pause.or((next == Time::MAX).then_some(ADJUST_CLOCK_EVERY));
         let ready = weir_udp::poll(&watched.descriptors, Some(&timers.waker), timeout);
         [rounds.next, rounds.others] = timers.end_sleep();
@@ -110,6 +105,28 @@ impl Rounds {
             work: Work::default(),
         }
     }
+
+    /// Lets discovery traffic gather, unless more is waiting: the socket's buffer is limited.
+    fn pause(&mut self, now: Time, gathering: Gathering, is_empty: bool, is_group: bool) {
+        let Gathering { all, group } = if is_empty { gathering } else { Gathering::default() };
+        self.all_at = now + all;
+        if is_group {
+            self.group_at = now + group;
+        }
+    }
+
+    /// What the thread waits for now: a set that includes the sockets that are not left to gather, and for how long.
+    fn watched<'a, T>(
+        &self,
+        now: Time,
+        [all, without_group, without_both]: &'a [T; 3],
+    ) -> (&'a T, Option<Duration>) {
+        match (self.all_at.since(now), self.group_at.since(now)) {
+            (Duration::ZERO, Duration::ZERO) => (all, None),
+            (Duration::ZERO, group) => (without_group, Some(group)),
+            (all, _) => (without_both, Some(all)),
+        }
+    }
 }
 
 /// The messages of readers whose timers expired.
@@ -123,13 +140,13 @@ struct Work {
 }
 
 /// Handles what has arrived before anything is sent: it may make that unnecessary, and what many peers have requested
-/// leaves together. Returns for how long more may gather, if anything was received.
+/// leaves together. Returns for how long more may gather, if anything was received, and whether the socket is empty.
 fn receive_metatraffic(
     driver: &Driver,
     socket: &UdpSocket,
     is_group: bool,
     batch: &mut RecvBatch,
-) -> Option<Gathering> {
+) -> Option<(Gathering, bool)> {
     let limit = batch.capacity();
     let receive = |batch: &mut RecvBatch| socket.recv_batch(batch, limit, Wait::DontWait).unwrap_or(0);
     let mut count = receive(batch);
@@ -150,11 +167,10 @@ fn receive_metatraffic(
             }
             count = if count < limit { 0 } else { receive(batch) };
             if count == 0 {
-                return core.gathering(now);
+                return (core.gathering(now), true);
             }
         }
-        // More is waiting, and the socket's buffer is limited.
-        Gathering::default()
+        (core.gathering(now), false)
     });
     Some(gathering)
 }
@@ -185,14 +201,10 @@ impl Driver {
             (0, _) => self.take_refusals(),
             (_, Some(socket)) => {
                 let is_group = index >= GROUP;
-                if let Some(Gathering { all, group }) =
+                if let Some((gathering, is_empty)) =
                     receive_metatraffic(self, socket, is_group, &mut rounds.batch)
                 {
-                    let now = clock::now();
-                    rounds.all_at = now + all;
-                    if is_group {
-                        rounds.group_at = now + group;
-                    }
+                    rounds.pause(clock::now(), gathering, is_empty, is_group);
                 }
             }
             (_, None) => {
@@ -387,6 +399,23 @@ mod tests {
         world.reader.endpoint().core.lock().expire(clock::now() + 2 * LONG);
         assert!(world.reader.select().instance(InstanceHandle([7; 16])).take().is_empty());
         assert_eq!(are_readable(&descriptors), [false; 4]);
+    }
+
+    #[test]
+    fn discovery_traffic_gathers_unless_a_socket_has_more() {
+        let ms = Duration::from_millis;
+        let (mut rounds, sets, now) =
+            (Rounds::new(), ["all", "without group", "without both"], Time(1 << 40));
+        let gathering = Gathering { all: ms(20), group: ms(50) };
+        rounds.pause(now, gathering, true, true);
+        assert_eq!(rounds.watched(now, &sets), (&"without both", Some(ms(20))));
+        assert_eq!(rounds.watched(now + ms(20), &sets), (&"without group", Some(ms(30))));
+        assert_eq!(rounds.watched(now + ms(50), &sets), (&"all", None));
+        // What is sent to the participant itself says nothing about the group.
+        rounds.pause(now + ms(20), gathering, true, false);
+        assert_eq!(rounds.watched(now + ms(40), &sets), (&"without group", Some(ms(10))));
+        rounds.pause(now + ms(40), gathering, false, true);
+        assert_eq!(rounds.watched(now + ms(40), &sets), (&"all", None), "its buffer may be full");
     }
 
     #[test]

@@ -113,11 +113,22 @@ impl BuiltinEndpoints {
         }
     }
 
-    /// Starts or restarts the exchange with a participant.
-    pub(super) fn match_participant(&mut self, now: Time, data: &ParticipantData, to: &Destinations) {
+    /// Starts or restarts the exchange with a participant. `is_here`: it is on this host.
+    pub(super) fn match_participant(
+        &mut self,
+        now: Time,
+        data: &ParticipantData,
+        to: &Destinations,
+        is_here: bool,
+    ) {
         for exchange in self.exchanges() {
             exchange.unmatch(now, data.prefix);
             exchange.match_participant(now, data, to);
+            if is_here && exchange.durability == Durability::Volatile {
+                // Few participants ever send a message. From other hosts, what arrives allows answers.
+                exchange.reader.await_heartbeat(Guid::new(data.prefix, exchange.ids.writer));
+                exchange.writer.spare_heartbeat(Guid::new(data.prefix, exchange.ids.reader));
+            }
         }
     }
 
@@ -409,6 +420,7 @@ impl Exchange {
         };
         let reader = ReaderConfig {
             vendor: config.vendor,
+            wants_history: is_kept,
             // Announcements are taken at once; only those that wait for an earlier one stay.
             history: History::KeepAll,
             max_bytes: READER_MAX_BYTES,

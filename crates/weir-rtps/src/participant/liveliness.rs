@@ -162,7 +162,7 @@ impl ParticipantCore {
         let has_such_writers = self
             .remotes
             .get(&prefix)
-            .is_some_and(|remote| remote.endpoints.values().any(|entry| offers(&entry.endpoint.qos)));
+            .is_some_and(|remote| remote.endpoints.values().any(|entry| offers(&entry.qos)));
         if has_such_writers {
             self.news.push(DiscoveryEvent::LivelinessAsserted { prefix, kind });
         }

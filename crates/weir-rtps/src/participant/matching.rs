@@ -36,7 +36,7 @@ impl ParticipantCore {
         });
         let locals = self.locals.iter().filter(|(_, entry)| entry.topic == topic);
         // Those with which it was related as one of another topic.
-        let is_of_topic = |guid: &Guid| self.other_side(*guid).is_some_and(|(side, _)| side.topic == topic);
+        let is_of_topic = |guid: &Guid| self.other_side(*guid).is_some_and(|side| side.topic == topic);
         let former = self.news.related(local).filter(|guid| !is_of_topic(guid));
         let others: Vec<_> = remote
             .chain(locals.map(|(&entity, _)| Guid::new(own, entity)))
@@ -54,7 +54,7 @@ impl ParticipantCore {
         if !is_changed {
             // One that is new cannot match endpoints of other topics now, and did not before.
             for place in 0.. {
-                let Some((theirs, _)) = self.other_side(remote) else { return };
+                let Some(theirs) = self.other_side(remote) else { return };
                 let of_topic = self.local_topics.get(theirs.topic);
                 let Some(local) = of_topic.and_then(|locals| locals.get(place)).copied() else { return };
                 if is_opposite(local, remote.entity) {
@@ -93,7 +93,7 @@ impl ParticipantCore {
         if self.remotes.get(&remote.prefix).is_some_and(|participant| !participant.has_answered) {
             return;
         }
-        let Some((theirs, _)) = self.other_side(remote) else { return };
+        let Some(theirs) = self.other_side(remote) else { return };
         let own = Guid::new(self.config.guid_prefix, local);
         let now = match kind_of(local) {
             _ if self.ignored.separates(own, remote, theirs.topic) => None,
@@ -122,16 +122,24 @@ impl ParticipantCore {
     }
 
     /// Returns the data of an endpoint that may be a local one.
-    fn other_side(&self, guid: Guid) -> Option<(Side<'_>, &RemoteEndpoint)> {
+    fn other_side(&self, guid: Guid) -> Option<Side<'_>> {
         let entity = guid.entity;
         if guid.prefix == self.config.guid_prefix {
             let entry = self.locals.get(&entity)?;
             let (topic, type_name) = (&entry.topic, &entry.type_name);
-            return Some((Side { entity, topic, type_name, qos: &entry.seen.qos }, &entry.seen));
+            return Some(Side { entity, topic, type_name, qos: &entry.seen.qos });
         }
         let entry = self.remotes.get(&guid.prefix)?.endpoints.get(&entity)?;
         let (topic, type_name) = (&entry.topic, &entry.type_name);
-        Some((Side { entity, topic, type_name, qos: &entry.endpoint.qos }, &entry.endpoint))
+        Some(Side { entity, topic, type_name, qos: &entry.qos })
+    }
+
+    /// Returns what a local endpoint that matches it needs to know.
+    fn endpoint(&self, guid: Guid) -> Option<RemoteEndpoint> {
+        if guid.prefix == self.config.guid_prefix {
+            return Some(self.locals.get(&guid.entity)?.seen.clone());
+        }
+        Some(self.remotes.get(&guid.prefix)?.endpoints.get(&guid.entity)?.endpoint(guid))
     }
 
     /// Stores the relation of two endpoints. `is_changed`: the data of the remote one are new.
@@ -148,7 +156,7 @@ impl ParticipantCore {
     /// Returns the event for a change of a pair, with the data that it has now.
     pub(super) fn pair_event(&self, (local, guid): PairKey, change: Change) -> Option<DiscoveryEvent> {
         let is_writer = kind_of(local) == Some(EndpointKind::Writer);
-        let remote = || self.other_side(guid).map(|(_, endpoint)| endpoint.clone());
+        let remote = || self.endpoint(guid);
         Some(match (change, is_writer) {
             (Change::Matched, true) => DiscoveryEvent::ReaderMatched { writer: local, reader: remote()? },
             (Change::Matched, false) => DiscoveryEvent::WriterMatched { reader: local, writer: remote()? },
@@ -163,7 +171,7 @@ impl ParticipantCore {
                 DiscoveryEvent::RequestedIncompatibleQos { reader: local, writer: guid, policies }
             }
             (Change::Inconsistent(difference), _) => {
-                let type_name = Name::clone(self.other_side(guid)?.0.type_name);
+                let type_name = Name::clone(self.other_side(guid)?.type_name);
                 DiscoveryEvent::InconsistentTopic { local, other: guid, type_name, difference }
             }
         })

@@ -75,12 +75,12 @@ impl ParticipantCore {
             guid,
             topic: String::clone(&entry.topic),
             type_name: String::clone(&entry.type_name),
-            qos: Qos::clone(&entry.endpoint.qos),
+            qos: Qos::clone(&entry.qos),
             unicast: locators(&entry.unicast),
             multicast: locators(&entry.multicast),
-            expects_inline_qos: entry.endpoint.expects_inline_qos,
+            expects_inline_qos: entry.expects_inline_qos,
             receive_buffer: None,
-            content_filter: entry.endpoint.content_filter.clone(),
+            content_filter: entry.content_filter.clone(),
         };
         Some((kind_of(guid.entity)?, data))
     }

@@ -115,6 +115,11 @@ impl Reachability {
         choose(&remote.data, remote.from).map(|address| Addresses::of(address, beside))
     }
 
+    /// Returns whether all of these addresses are of this host.
+    pub(super) fn is_here(&self, to: &[SocketAddrV4]) -> bool {
+        to.iter().all(|to| self.is_on_this_host(*to.ip()))
+    }
+
     /// Returns whether a source address is one of this host.
     pub(super) fn is_on_this_host(&self, from: Ipv4Addr) -> bool {
         from.is_loopback() || self.own.contains(&from)

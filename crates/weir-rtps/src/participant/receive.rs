@@ -6,6 +6,7 @@
 //! claim memory with fragments that it never completes. Participant announcements are short, and
 //! the engines send each in one DATA. Fragments of one count as ignored.
 
+use alloc::sync::Arc;
 use core::net::SocketAddrV4;
 
 use weir_wire::{
@@ -19,6 +20,7 @@ use super::remote_participant::{kind_of, names};
 use super::reserve::Announced;
 use crate::discovery_data::DiscoveryDataError;
 use crate::inline_qos;
+use crate::key_hasher::fingerprint;
 use crate::receiver::submessages::{self, Sink};
 use crate::sedp::{self, EndpointKind};
 use crate::spdp;
@@ -99,6 +101,31 @@ impl ParticipantCore {
                 self.handle_endpoint((kind, source), guid, is_alive);
             }
         }
+    }
+
+    /// Decodes the announcement of a participant. If it is the one that is known, byte by byte, returns that.
+    ///
+    /// At rest, all announcements are repetitions, which a hash shows. A participant that finds two announcements with
+    /// one hash hides its own change. One that repeats another's announcement renews its lease, as before.
+    fn announced(
+        &mut self,
+        source: GuidPrefix,
+        payload: &[u8],
+        key_hash: Option<[u8; 16]>,
+        vendor: VendorId,
+    ) -> Result<Arc<Announced>, DiscoveryDataError> {
+        let fingerprint = fingerprint(payload) ^ key_hash.map_or(0, |key| fingerprint(&key));
+        if let Some(remote) = self.remotes.get(&source)
+            && (remote.data.fingerprint, remote.data.vendor) == (fingerprint, vendor)
+        {
+            return Ok(Arc::clone(&remote.data));
+        }
+        let (decoded, data) = self.reserve.announced.fill(Announced::new, |free| {
+            free.fingerprint = fingerprint;
+            let (limits, memory) = (&self.config.limits, (&mut free.data, &mut free.spare_name));
+            spdp::decode_into(payload, key_hash, vendor, limits, memory)
+        });
+        decoded.map(|()| data)
     }
 
     /// `guid`: that of the endpoint that is announced or, unless it is alive, gone.
@@ -208,11 +235,7 @@ impl Receiver<'_> {
             core.counters.refused_announcements += 1;
             return;
         };
-        let (decoded, data) = core.reserve.announced.fill(Announced::new, |free| {
-            let (limits, memory) = (&core.config.limits, (&mut free.data, &mut free.spare_name));
-            spdp::decode_into(payload, key_hash, self.source_vendor, limits, memory)
-        });
-        match decoded.map(|()| data) {
+        match core.announced(source, payload, key_hash, self.source_vendor) {
             Err(_) => core.counters.refused_announcements += 1,
             Ok(data) if data.prefix != source => core.counters.foreign_announcements += 1,
             Ok(data) if data.domain_id.is_some_and(|id| id != core.config.domain_id) => {
@@ -227,5 +250,41 @@ impl Receiver<'_> {
                 }
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use core::net::Ipv4Addr;
+    use core::time::Duration;
+
+    use super::*;
+    use crate::discovery_data::Locators;
+    use crate::participant::ParticipantConfig;
+    use crate::spdp::{ParticipantData, builtin_endpoints};
+
+    #[test]
+    fn an_announcement_with_the_same_bytes_is_not_decoded_again() {
+        let (now, source) = (Time(1), GuidPrefix([2; 12]));
+        let mut core = ParticipantCore::new(ParticipantConfig::new(GuidPrefix([1; 12]), 0), now);
+        let address = SocketAddrV4::new(Ipv4Addr::LOCALHOST, 7410);
+        let mut data = ParticipantData {
+            prefix: source,
+            vendor: VendorId::WEIR,
+            builtin_endpoints: builtin_endpoints::WEIR,
+            metatraffic_unicast: Locators { addresses: vec![address], skipped: 0 },
+            ..ParticipantData::nothing()
+        };
+        let decode = |core: &mut ParticipantCore, data: &ParticipantData, vendor| {
+            let mut payload = Vec::new();
+            spdp::encode(data, &mut payload);
+            core.announced(source, &payload, None, vendor).unwrap()
+        };
+        let first = decode(&mut core, &data, VendorId::WEIR);
+        core.participant_announced(now, *address.ip(), Arc::clone(&first), false);
+        assert!(Arc::ptr_eq(&first, &decode(&mut core, &data, VendorId::WEIR)));
+        assert!(!Arc::ptr_eq(&first, &decode(&mut core, &data, VendorId::CYCLONE)));
+        data.lease = Duration::from_secs(7);
+        assert_eq!(decode(&mut core, &data, VendorId::WEIR).lease, data.lease);
     }
 }

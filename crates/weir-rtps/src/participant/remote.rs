@@ -11,7 +11,7 @@ use super::claim::{Announcement, Claims, What};
 use super::remote_participant::{RemoteEntry, RemoteParticipant};
 use super::reserve::{Announced, RemoteLists};
 use crate::config;
-use crate::discovery_event::{DiscoveryEvent, RemoteEndpoint};
+use crate::discovery_event::DiscoveryEvent;
 use crate::sedp::EndpointData;
 use crate::time::Time;
 
@@ -46,9 +46,14 @@ impl ParticipantCore {
         let Some(remote) = self.remotes.get_mut(&prefix) else { return };
         let is_home = remote.heard_from(now, from);
         self.builtin.prompt_participant(now, prefix);
-        if remote.data != data {
+        let is_known = Arc::ptr_eq(&remote.data, &data);
+        if !is_known && remote.data != data {
             self.counters.locators_skipped += u64::from(skipped);
             return self.participant_differs(now, from, data, is_home);
+        }
+        if !is_known {
+            // The same in other bytes, by which it is known from now on.
+            remote.data = data;
         }
         // A change that waits was taken back.
         remote.held = None;
@@ -158,7 +163,8 @@ impl ParticipantCore {
             remote.is_introduced = true;
             remote.discovered_at = now;
             remote.asked_at = now;
-            self.builtin.match_participant(now, &remote.data, &remote.metatraffic);
+            let is_here = self.reachability.is_here(&remote.metatraffic);
+            self.builtin.match_participant(now, &remote.data, &remote.metatraffic, is_here);
         }
     }
 
@@ -212,7 +218,8 @@ impl ParticipantCore {
             observed.insert(Guid::new(prefix, EntityId::PARTICIPANT));
         }
         if is_other && remote.is_introduced {
-            self.builtin.match_participant(now, &remote.data, &remote.metatraffic);
+            let is_here = self.reachability.is_here(&remote.metatraffic);
+            self.builtin.match_participant(now, &remote.data, &remote.metatraffic, is_here);
         }
         self.paths_changed(now, prefix);
         if has_other_name {
@@ -230,7 +237,8 @@ impl ParticipantCore {
         if let Some(addresses) = metatraffic.filter(|addresses| remote.metatraffic[..] != addresses[..]) {
             remote.metatraffic = self.reserve.addresses.list(&addresses);
             if remote.is_introduced {
-                self.builtin.match_participant(now, &remote.data, &remote.metatraffic);
+                let is_here = self.reachability.is_here(&remote.metatraffic);
+                self.builtin.match_participant(now, &remote.data, &remote.metatraffic, is_here);
             }
         }
         // Its endpoints' default addresses may have changed.
@@ -369,17 +377,14 @@ impl ParticipantCore {
             type_name: self.shared.name(&data.type_name),
             unicast: lists.list(unicast),
             multicast: lists.list(multicast),
-            endpoint: RemoteEndpoint {
-                guid: data.guid,
-                vendor: remote.vendor(),
-                qos: self.shared.policies(&data.qos),
-                destinations,
-                group,
-                receive_buffer: data.receive_buffer.filter(|_| is_weir).or(remote.data.receive_buffer),
-                expects_inline_qos: data.expects_inline_qos,
-                content_filter: data.content_filter.clone(),
-                delimits_keys: remote.data.delimits_keys,
-            },
+            qos: self.shared.policies(&data.qos),
+            destinations,
+            group,
+            receive_buffer: data.receive_buffer.filter(|_| is_weir).or(remote.data.receive_buffer),
+            content_filter: data.content_filter.clone(),
+            vendor: remote.vendor(),
+            expects_inline_qos: data.expects_inline_qos,
+            delimits_keys: remote.data.delimits_keys,
             is_static,
         };
         if let Some(known) = remote.endpoints.get_mut(&entity) {
@@ -430,20 +435,17 @@ impl ParticipantCore {
         let route = self.reachability.endpoint_address(remote, &entry.unicast, &entry.multicast);
         let Some((addresses, group)) = route else {
             self.counters.unreachable += 1;
-            return self.endpoint_lost(entry.endpoint.guid);
+            return self.endpoint_lost(Guid::new(prefix, entity));
         };
-        let (guid, vendor) = (entry.endpoint.guid, remote.vendor());
-        let known = &entry.endpoint;
-        if (&known.destinations[..], known.group, known.vendor) == (&addresses[..], group, vendor) {
+        let (guid, vendor) = (Guid::new(prefix, entity), remote.vendor());
+        if (&entry.destinations[..], entry.group, entry.vendor) == (&addresses[..], group, vendor) {
             return;
         }
         let destinations = self.reserve.addresses.list(&addresses);
         if let Some(entry) =
             self.remotes.get_mut(&prefix).and_then(|remote| remote.endpoints.get_mut(&entity))
         {
-            entry.endpoint.destinations = destinations;
-            entry.endpoint.group = group;
-            entry.endpoint.vendor = vendor;
+            (entry.destinations, entry.group, entry.vendor) = (destinations, group, vendor);
             self.match_remote(guid, true);
         }
     }

@@ -5,13 +5,16 @@ use alloc::sync::Arc;
 use core::net::{Ipv4Addr, SocketAddrV4};
 use core::time::Duration;
 
-use weir_wire::{EntityId, VendorId};
+use weir_wire::{EntityId, Guid, VendorId};
 
 use super::claim::{Announcement, Claims};
 use super::reserve::Announced;
 use super::shared::Name;
+use crate::content_filter::ContentFilterProperty;
 use crate::discovery_event::RemoteEndpoint;
+use crate::multicast::GroupRoute;
 use crate::outbox::Destinations;
+use crate::qos::Qos;
 use crate::sedp::EndpointKind;
 use crate::sorted_map::SortedMap;
 use crate::spdp::{ParticipantData, builtin_endpoints};
@@ -75,7 +78,15 @@ pub(super) struct RemoteEntry {
     /// Its own addresses, if any.
     pub(super) unicast: Destinations,
     pub(super) multicast: Destinations,
-    pub(super) endpoint: RemoteEndpoint,
+    pub(super) qos: Arc<Qos>,
+    /// The rest is as in a [`RemoteEndpoint`], which would repeat the GUID.
+    pub(super) destinations: Destinations,
+    pub(super) group: Option<GroupRoute>,
+    pub(super) receive_buffer: Option<u32>,
+    pub(super) content_filter: Option<Arc<ContentFilterProperty>>,
+    pub(super) vendor: VendorId,
+    pub(super) expects_inline_qos: bool,
+    pub(super) delimits_keys: bool,
     /// It is known beforehand, and its participant has not announced it.
     pub(super) is_static: bool,
 }
@@ -83,18 +94,33 @@ pub(super) struct RemoteEntry {
 impl RemoteEntry {
     /// Returns the memory of its names, partitions and user data in bytes.
     pub(super) fn texts(&self) -> usize {
-        let qos = &self.endpoint.qos;
+        let qos = &self.qos;
         let partitions = qos.partition.iter().map(|name| name.len() + size_of::<String>()).sum::<usize>();
         let data = qos.user_data.len() + qos.topic_data.len() + qos.group_data.len();
-        let filter = self.endpoint.content_filter.as_ref().map_or(0, |filter| filter.texts());
+        let filter = self.content_filter.as_ref().map_or(0, |filter| filter.texts());
         self.topic.len() + self.type_name.len() + partitions + data + filter
+    }
+
+    /// Returns what a local endpoint that matches it needs to know. `guid`: its own.
+    pub(super) fn endpoint(&self, guid: Guid) -> RemoteEndpoint {
+        RemoteEndpoint {
+            guid,
+            vendor: self.vendor,
+            qos: Arc::clone(&self.qos),
+            destinations: Arc::clone(&self.destinations),
+            group: self.group,
+            receive_buffer: self.receive_buffer,
+            expects_inline_qos: self.expects_inline_qos,
+            content_filter: self.content_filter.clone(),
+            delimits_keys: self.delimits_keys,
+        }
     }
 }
 
 impl RemoteParticipant {
     /// Returns destinations as another endpoint has them, if one does: most have those of the participant.
     pub(super) fn same_destinations(&self, destinations: &[SocketAddrV4]) -> Option<Destinations> {
-        let latest = self.endpoints.values().next_back().map(|entry| &entry.endpoint.destinations);
+        let latest = self.endpoints.values().next_back().map(|entry| &entry.destinations);
         latest.filter(|latest| latest[..] == *destinations).map(Arc::clone)
     }
 

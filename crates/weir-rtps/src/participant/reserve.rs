@@ -23,11 +23,13 @@ pub(super) struct Announced {
     pub(super) data: ParticipantData,
     /// Memory for a name, while there is none.
     pub(super) spare_name: String,
+    /// The [fingerprint](crate::key_hasher::fingerprint) of the bytes.
+    pub(super) fingerprint: u64,
 }
 
 impl Announced {
     pub(super) fn new() -> Self {
-        Self { data: ParticipantData::nothing(), spare_name: String::new() }
+        Self { data: ParticipantData::nothing(), spare_name: String::new(), fingerprint: 0 }
     }
 
     /// Reserves memory for the longest announcement.

@@ -69,6 +69,7 @@ impl Shared {
             Ok(at) => return Arc::clone(&self.names[at]),
             Err(at) => at,
         };
+        let at = if self.names.len() == self.names.capacity() { self.forget_unused(name) } else { at };
         let mut new = self.spare.pop().unwrap_or_default();
         if let Some(text) = Arc::get_mut(&mut new) {
             text.clear();
@@ -76,6 +77,18 @@ impl Shared {
         }
         self.names.insert(at, Arc::clone(&new));
         new
+    }
+
+    /// Forgets names that only an event still had when their endpoints were gone. Called before the list grows. Returns
+    /// where a new name belongs.
+    fn forget_unused(&mut self, name: &str) -> usize {
+        let room = self.spare.capacity();
+        for unused in self.names.extract_if(.., |known| Arc::strong_count(known) == 1) {
+            if self.spare.len() < room {
+                self.spare.push(unused);
+            }
+        }
+        self.names.partition_point(|known| known.as_str() < name)
     }
 
     /// Returns policies: those of another endpoint, if they are the same and it is one of the latest.
@@ -95,7 +108,8 @@ impl Shared {
     pub(super) fn release(&mut self, entry: RemoteEntry) {
         let RemoteEntry { topic, type_name, .. } = entry;
         for name in [topic, type_name] {
-            // This one and the one in the list; an endpoint whose topic and type have one name is visited twice.
+            // This one and the one in the list; an endpoint whose topic and type have one name is visited twice. One
+            // that an event has, too, is forgotten later.
             if Arc::strong_count(&name) != 2 {
                 continue;
             }
@@ -116,6 +130,20 @@ const POLICIES_MAX: usize = 16;
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_name_that_an_event_has_longer_than_its_endpoint_is_forgotten_before_the_list_grows() {
+        let mut shared = Shared::default();
+        let kept = shared.name("kept");
+        let _of_event = [shared.name("gone"), shared.name("gone, too")].map(drop);
+        while shared.names.iter().any(|name| name.starts_with("gone")) {
+            assert!(shared.names.len() < 100, "never forgotten");
+            let number = shared.names.len();
+            core::mem::forget(shared.name(&alloc::format!("{number}")));
+        }
+        assert!(Arc::ptr_eq(&kept, &shared.name("kept")));
+        assert!(shared.names.is_sorted());
+    }
 
     #[test]
     fn equal_policies_are_stored_once_and_few_are_remembered() {

@@ -101,7 +101,7 @@ impl ParticipantCore {
         let known = remote.endpoints.iter().find(|(other, entry)| entry.is_static && has_same_key(other));
         let Some((known_as, entry)) = known else { return };
         let known_as = *known_as;
-        let known = (known_as, entry.topic.as_str(), entry.type_name.as_str(), &*entry.endpoint.qos);
+        let known = (known_as, entry.topic.as_str(), entry.type_name.as_str(), &*entry.qos);
         let announced = (&*data.topic, &*data.type_name, &data.qos);
         let Some(difference) = StaticDifference::between(data.guid, known, announced) else { return };
         self.counters.static_differences += 1;

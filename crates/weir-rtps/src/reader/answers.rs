@@ -39,7 +39,9 @@ impl ReaderCore {
         // An answer may set a timer.
         let mut timer: Option<Time> = None;
         for (proxy, index) in writers_due.filter(|(proxy, _)| proxy.is_reliable) {
-            proxy.requests.patience_min = config.answer_time * writers;
+            if proxy.needs_requests() || !fragments.assemblies.is_empty() {
+                proxy.requests.patience_min = config.answer_time * writers;
+            }
             let before = out.items.len();
             let nacks = counters.nacks_sent;
             fragments.request(now, config, proxy, &mut cache.chunks, counters, out);
@@ -50,7 +52,9 @@ impl ReaderCore {
             let answer = proxy.answer(now, writers, scope, &mut self.listed, more);
             timer = timer.into_iter().chain(proxy.next_timeout()).min();
             // It was considered, even if nothing may be requested now.
-            proxy.requests.is_repeat_due = false;
+            if let Some(requests) = proxy.requests.changed() {
+                requests.is_repeat_due = false;
+            }
             self.due.add_if(index, proxy.requests.deferred_to.is_some());
             self.has_given_up |= proxy.has_given_up();
             let Some(Answer { state, count, is_final }) = answer else {

@@ -1,5 +1,6 @@
 //! The samples of one writer as the reader sees them (`changes_from_writer`, RTPS 2.5, 8.4.10.4).
 
+use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 
 use weir_wire::{Gap, SequenceNumber};
@@ -7,6 +8,7 @@ use weir_wire::{Gap, SequenceNumber};
 use super::entries::cost;
 use super::stored::StoredSample;
 use crate::config;
+use crate::on_demand::{Idle, OnDemand};
 use crate::time::Time;
 
 /// A sample that is not delivered yet.
@@ -41,14 +43,30 @@ pub(super) struct ChangesFromWriter {
     pub(super) announced: SequenceNumber,
     /// `list[i]` is sample `expected + i`.
     pub(super) list: VecDeque<Change>,
-    /// Since when HEARTBEATs have announced less.
+    /// What HEARTBEATs say against others.
+    doubts: OnDemand<Doubts>,
+    /// Number of samples that may be listed.
+    most: usize,
+    /// Memory for them was reserved.
+    pub(super) is_reserved: bool,
+}
+
+/// What HEARTBEATs say against others.
+#[derive(Debug)]
+pub(super) struct Doubts {
+    /// Since when they have announced less.
     overstated_since: Option<Time>,
     /// The last time that samples were skipped as unavailable.
     leap: Option<Leap>,
-    /// Number of samples that may be listed, if memory for them was reserved.
-    room: Option<usize>,
-    /// Number of samples that may be listed otherwise.
-    most: usize,
+}
+
+impl Idle for Doubts {
+    const IDLE: Self = Self { overstated_since: None, leap: None };
+
+    fn idle() -> &'static Self {
+        static IDLE: Doubts = Doubts::IDLE;
+        &IDLE
+    }
 }
 
 /// Samples that were skipped because the writer does not have them any more, by its own account or in its name.
@@ -70,10 +88,9 @@ impl ChangesFromWriter {
             floor: first,
             announced: first.prev(),
             list: VecDeque::new(),
-            overstated_since: None,
-            leap: None,
-            room: None,
+            doubts: OnDemand::default(),
             most: config::REORDER_MAX_SAMPLES,
+            is_reserved: false,
         }
     }
 
@@ -105,9 +122,7 @@ impl ChangesFromWriter {
     /// Number of samples behind the next one that may be listed, when the lists of all writers have
     /// the capacity `listed`.
     pub(super) fn reach(&self, listed: usize) -> usize {
-        if let Some(room) = self.room {
-            room
-        } else if listed < config::REORDER_SHARED_SAMPLES {
+        if self.is_reserved || listed < config::REORDER_SHARED_SAMPLES {
             self.most
         } else {
             self.list.len().max(config::REORDER_MIN_SAMPLES)
@@ -144,13 +159,13 @@ impl ChangesFromWriter {
     /// Skips the samples before `to`, none of which is there.
     fn leap_to(&mut self, to: SequenceNumber) {
         let from = self.last_leap().map_or(self.expected, |leap| leap.from);
-        self.leap = Some(Leap { from, to, refuted_since: None });
+        self.doubts.leap = Some(Leap { from, to, refuted_since: None });
         self.expected = to;
     }
 
     /// The leap behind which nothing has arrived in turn.
     fn last_leap(&self) -> Option<Leap> {
-        self.leap.filter(|leap| leap.to == self.expected)
+        self.doubts.leap.filter(|leap| leap.to == self.expected)
     }
 
     /// Records the last sample that a HEARTBEAT announces. Returns the first sample skipped, if the writer has said for
@@ -160,7 +175,7 @@ impl ChangesFromWriter {
         let mut leap = self.last_leap()?;
         let since = (last.next() < leap.to).then(|| leap.refuted_since.unwrap_or(now));
         leap.refuted_since = since;
-        self.leap = Some(leap);
+        self.doubts.leap = Some(leap);
         let is_refuted = now.since(since?) >= config::COUNT_TRUST && self.first_held().is_none();
         is_refuted.then_some(leap.from)
     }
@@ -178,7 +193,7 @@ impl ChangesFromWriter {
             return false;
         }
         let since = leap.and_then(|leap| leap.refuted_since).unwrap_or(now);
-        self.leap = Some(Leap { from: sn.next(), to: self.expected, refuted_since: Some(since) });
+        self.doubts.leap = Some(Leap { from: sn.next(), to: self.expected, refuted_since: Some(since) });
         let is_refuted = now.since(since) >= config::COUNT_TRUST;
         if is_refuted {
             self.restart(sn.next());
@@ -190,14 +205,17 @@ impl ChangesFromWriter {
     /// [`config::COUNT_TRUST`] than one before, that one was false. Returns whether it was.
     pub(super) fn announce(&mut self, now: Time, last: SequenceNumber) -> bool {
         if last >= self.announced {
-            (self.announced, self.overstated_since) = (last, None);
+            self.announced = last;
+            if let Some(doubts) = self.doubts.changed() {
+                doubts.overstated_since = None;
+            }
             return false;
         }
-        let since = *self.overstated_since.get_or_insert(now);
+        let since = *self.doubts.overstated_since.get_or_insert(now);
         if now.since(since) < config::COUNT_TRUST {
             return false;
         }
-        (self.announced, self.overstated_since) = (last, None);
+        (self.announced, self.doubts.overstated_since) = (last, None);
         let known = self.offset(last.next().max(self.expected));
         while self.list.len() > known && matches!(self.list.back(), Some(Change::Missing { .. })) {
             self.list.pop_back();
@@ -291,24 +309,27 @@ impl ChangesFromWriter {
 
     /// Returns memory that the list does not need now.
     pub(super) fn shrink(&mut self) {
-        if self.room.is_none() {
+        if !self.is_reserved {
             self.list.shrink_to(self.list.len().next_power_of_two());
         }
     }
 
     /// Returns the memory of an empty list, unless it was reserved.
     pub(super) fn free_list(&mut self) {
-        if self.room.is_none() {
+        if !self.is_reserved {
             self.list = VecDeque::new();
         }
     }
 
     /// Expects the sample `first` next, and keeps memory that was reserved.
     pub(super) fn restart(&mut self, first: SequenceNumber) {
-        let (mut list, room, most) = (core::mem::take(&mut self.list), self.room, self.most);
+        let mut list = core::mem::take(&mut self.list);
         list.clear();
-        let list = if room.is_some() { list } else { VecDeque::new() };
-        *self = Self { list, room, most, ..Self::from(first) };
+        let list = if self.is_reserved { list } else { VecDeque::new() };
+        let mut doubts = core::mem::take(&mut self.doubts);
+        doubts.changed().into_iter().for_each(|doubts| *doubts = Doubts::IDLE);
+        let (most, is_reserved) = (self.most, self.is_reserved);
+        *self = Self { list, doubts, most, is_reserved, ..Self::from(first) };
     }
 
     /// Lists no more samples than a cache of so many bytes could hold, or as few as 8192.
@@ -316,14 +337,18 @@ impl ChangesFromWriter {
         self.most = (max_bytes / cost(0)).clamp(config::REORDER_LEAST_SAMPLES, config::REORDER_MAX_SAMPLES);
     }
 
-    /// Uses a list with room for so many samples.
-    pub(super) fn use_list(&mut self, list: VecDeque<Change>, room: usize) {
-        (self.list, self.room) = (list, Some(room));
+    /// Uses memory for so many samples.
+    pub(super) fn use_memory(&mut self, list: VecDeque<Change>, mut doubts: Box<Doubts>, room: usize) {
+        *doubts = Doubts::IDLE;
+        self.doubts.reserve(doubts);
+        (self.list, self.most, self.is_reserved) = (list, room, true);
     }
 
-    /// Takes the list back, if it was reserved. It is empty.
-    pub(super) fn take_list(&mut self) -> Option<VecDeque<Change>> {
-        self.room.take().map(|_| core::mem::take(&mut self.list))
+    /// Takes the memory back, if it was reserved. The list is empty.
+    pub(super) fn take_memory(&mut self) -> Option<(VecDeque<Change>, Box<Doubts>)> {
+        let is_reserved = core::mem::take(&mut self.is_reserved);
+        let doubts = core::mem::take(&mut self.doubts).into_memory().filter(|_| is_reserved)?;
+        Some((core::mem::take(&mut self.list), doubts))
     }
 }
 

@@ -133,7 +133,7 @@ impl Delivery {
             self.counters.samples_received += 1;
             cache.push_held(now, proxy.guid, sn, stored);
         }
-        if let Some(refused) = &mut proxy.refused {
+        if let Some(refused) = proxy.refused_mut() {
             self.has_refused = true;
             refused.key = full_instance.or(refused.key);
         }
@@ -220,17 +220,17 @@ impl Delivery {
         let has_room = !self.cache.is_nearly_full();
         let mut is_answer_due = false;
         for proxy in &mut *writers {
-            let Some(refused) = proxy.refused.filter(|_| has_room) else { continue };
+            let Some(refused) = proxy.trouble.refused.filter(|_| has_room) else { continue };
             // Room for other samples is no room for those of an instance that is full.
             if refused.key.is_some_and(|key| self.cache.refusal(Some(key), 0).is_some()) {
                 continue;
             }
-            proxy.refused = None;
+            proxy.trouble.refused = None;
             proxy.ask_again();
             self.deliver_held(refused.heard_at, proxy);
             is_answer_due = true;
         }
-        self.has_refused = writers.iter().any(|proxy| proxy.refused.is_some());
+        self.has_refused = writers.iter().any(|proxy| proxy.trouble.refused.is_some());
         is_answer_due
     }
 }

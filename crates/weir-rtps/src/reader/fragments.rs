@@ -98,8 +98,8 @@ impl Fragments {
                 assembly.is_progress_wanted = proxy.is_weir();
             }
             // Fragments would find no room.
-            None if proxy.refused.is_some() => return false,
-            None => proxy.missed_fragments = Some((sn, heartbeat.last_fragment)),
+            None if proxy.trouble.refused.is_some() => return false,
+            None => proxy.trouble.missed_fragments = Some((sn, heartbeat.last_fragment)),
         }
         true
     }
@@ -115,7 +115,8 @@ impl Fragments {
         out: &mut Outbox,
     ) {
         self.partial.clear();
-        if let Some((sn, last)) = proxy.missed_fragments.take() {
+        if let Some((sn, last)) = proxy.trouble.changed().and_then(|trouble| trouble.missed_fragments.take())
+        {
             // No fragment of the sample has arrived: all that were announced are missing.
             let mut state = FragmentNumberSet::new(FragmentNumber(1));
             (1..=last.min(256)).for_each(|number| _ = state.insert(FragmentNumber(number)));

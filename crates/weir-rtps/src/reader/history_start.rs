@@ -3,7 +3,7 @@
 use weir_wire::{EntityId, Heartbeat, SequenceNumber};
 
 /// What is known about the start of a writer's samples.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct HistoryStart {
     /// Whether the writer has sent anything: its first sample if it is best effort, its first
     /// HEARTBEAT if it is reliable.
@@ -20,18 +20,35 @@ pub(super) struct HistoryStart {
     /// Fast DDS announces its history to volatile readers too. It answers a request for it with a
     /// GAP, which may arrive too late for samples that the writer has replaced in the meantime.
     /// Samples up to here do not count as lost.
-    history_end: Option<SequenceNumber>,
+    history_end: SequenceNumber,
     /// The writer repairs samples from before the match, and the reader does not want them.
     pub(super) skips_history: bool,
     /// The first sample that arrived before the match. It was already sent to this participant.
-    pub(super) sent_from: Option<SequenceNumber>,
+    sent_from: SequenceNumber,
+}
+
+/// No sample is known.
+const NONE: SequenceNumber = SequenceNumber(i64::MIN);
+
+impl Default for HistoryStart {
+    fn default() -> Self {
+        Self {
+            has_begun: false,
+            is_known: false,
+            is_resumed: false,
+            history_end: NONE,
+            skips_history: false,
+            sent_from: NONE,
+        }
+    }
 }
 
 impl HistoryStart {
     /// The first sample that counts as lost if it is not available, when `next` is the next one to
     /// deliver.
     pub(super) fn lost_from(&self, next: SequenceNumber) -> Option<SequenceNumber> {
-        let start = if self.is_known { Some(next) } else { self.history_end.map(SequenceNumber::next) };
+        let behind_history = known(self.history_end).map(SequenceNumber::next);
+        let start = if self.is_known { Some(next) } else { behind_history };
         start.map(|start| start.max(next))
     }
 
@@ -41,7 +58,7 @@ impl HistoryStart {
         self.has_begun = true;
         if heartbeat.reader != EntityId::UNKNOWN {
             self.is_known |= wants_history;
-            self.history_end.get_or_insert(heartbeat.last);
+            self.history_end = known(self.history_end).unwrap_or(heartbeat.last);
         }
     }
 
@@ -56,6 +73,22 @@ impl HistoryStart {
 
     /// The writer has restarted its sequence numbers.
     pub(super) fn restart(&mut self) {
-        (self.is_known, self.history_end, self.sent_from) = (false, None, None);
+        (self.is_known, self.history_end, self.sent_from) = (false, NONE, NONE);
     }
+
+    /// The first sample that arrived before the match.
+    pub(super) fn sent_from(&self) -> Option<SequenceNumber> {
+        known(self.sent_from)
+    }
+
+    /// The writer repairs samples from before the match, which the reader does not want if `skips_history`. Sample
+    /// `sent_from` arrived before.
+    pub(super) fn set_history(&mut self, skips_history: bool, sent_from: Option<SequenceNumber>) {
+        (self.skips_history, self.sent_from) = (skips_history, sent_from.unwrap_or(NONE));
+    }
+}
+
+/// Without options: each of many proxies has two such numbers.
+fn known(sn: SequenceNumber) -> Option<SequenceNumber> {
+    (sn != NONE).then_some(sn)
 }

@@ -14,8 +14,10 @@ impl ReaderCore {
     pub fn set_liveliness(&mut self, now: Time, writer: Guid, policy: Liveliness) {
         if let Some(proxy) = self.writers.get_mut(writer) {
             self.delivery.counters.leases_raised += u64::from(policy.lease < LIVELINESS_LEASE_MIN);
-            let lease = policy.lease.max(LIVELINESS_LEASE_MIN);
-            proxy.lease = Lease::new(now, Liveliness { lease, ..policy });
+            let policy = Liveliness { lease: policy.lease.max(LIVELINESS_LEASE_MIN), ..policy };
+            if policy != Liveliness::ENDLESS || proxy.lease.is_changed() {
+                *proxy.lease = Lease::new(now, policy);
+            }
             let at = proxy.lease.expires_at();
             self.timer_set(at);
         }

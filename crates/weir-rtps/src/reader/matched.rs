@@ -79,7 +79,7 @@ impl MatchedWriters {
         self.share_assertions(index, now);
         let proxy = &mut self.list[index];
         let guid = proxy.guid;
-        proxy.lease.expire(now).then(|| {
+        proxy.lease.changed()?.expire(now).then(|| {
             self.liveliness.change(guid, -1, 1);
             guid
         })
@@ -134,7 +134,7 @@ pub(super) fn find_other<'a>(
 /// again.
 #[inline]
 pub(super) fn assert_alive(proxy: &mut WriterProxy, now: Time, liveliness: &mut LivelinessChanges) -> bool {
-    let has_returned = proxy.lease.assert(now);
+    let has_returned = proxy.lease.changed().is_some_and(|lease| lease.assert(now));
     if has_returned {
         liveliness.change(proxy.guid, 1, -1);
     }

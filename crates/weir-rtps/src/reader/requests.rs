@@ -9,12 +9,13 @@ use weir_wire::{SequenceNumber, SequenceNumberSet};
 use super::changes::{Change, ChangesFromWriter};
 use super::round_trip::RoundTrip;
 use crate::config;
+use crate::on_demand::Idle;
 use crate::time::Time;
 
-/// The repair requests to one writer.
+/// The repair requests to one writer. Most writers never get any.
 #[derive(Debug)]
 pub(super) struct RepairRequests {
-    /// Every missing sample before this was requested.
+    /// Every missing sample before this was requested, and before the next one to deliver.
     pub(super) frontier: SequenceNumber,
     /// No repeated request is due before this.
     recheck_at: Time,
@@ -59,30 +60,34 @@ pub(super) struct RequestScope<'a> {
     pub(super) partial: &'a [SequenceNumber],
 }
 
-impl RepairRequests {
-    /// No requests, to a writer whose first sample of interest is `first`.
-    pub(super) fn new(first: SequenceNumber) -> Self {
-        Self {
-            frontier: first,
-            recheck_at: Time::ZERO,
-            answered: Time::ZERO,
-            is_prompted: false,
-            is_forced: false,
-            retry_at: None,
-            retry_delay: config::NACK_RETRY_FIRST,
-            asked_at: None,
-            unanswered_since: None,
-            is_repeating: false,
-            repeat_at: None,
-            repeats: 0,
-            is_repeat_due: false,
-            patience_min: Duration::ZERO,
-            round_trip: RoundTrip::new(),
-            paced_until: Time::ZERO,
-            deferred_to: None,
-        }
-    }
+impl Idle for RepairRequests {
+    const IDLE: Self = Self {
+        frontier: SequenceNumber::FIRST,
+        recheck_at: Time::ZERO,
+        answered: Time::ZERO,
+        is_prompted: false,
+        is_forced: false,
+        retry_at: None,
+        retry_delay: config::NACK_RETRY_FIRST,
+        asked_at: None,
+        unanswered_since: None,
+        is_repeating: false,
+        repeat_at: None,
+        repeats: 0,
+        is_repeat_due: false,
+        patience_min: Duration::ZERO,
+        round_trip: RoundTrip::new(),
+        paced_until: Time::ZERO,
+        deferred_to: None,
+    };
 
+    fn idle() -> &'static Self {
+        static IDLE: RepairRequests = RepairRequests::IDLE;
+        &IDLE
+    }
+}
+
+impl RepairRequests {
     /// Measures the repair time of a sample that was missing. A sample that was requested more than
     /// once measures nothing, since it may answer either request.
     pub(super) fn note_repair(&mut self, now: Time, asked_at: Time, tries: u8) {
@@ -290,7 +295,7 @@ mod tests {
     }
 
     fn measured() -> RepairRequests {
-        let mut requests = RepairRequests::new(SequenceNumber::FIRST);
+        let mut requests = RepairRequests::IDLE;
         requests.is_repeating = true;
         requests.arm_repeat(ms(0));
         requests.note_repair(ms(4), ms(0), 1);

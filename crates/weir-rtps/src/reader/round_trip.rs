@@ -17,7 +17,7 @@ pub(super) struct RoundTrip {
 
 impl RoundTrip {
     /// Nothing is measured yet: the first guess is [`config::NACK_RETRY_FIRST`].
-    pub(super) fn new() -> Self {
+    pub(super) const fn new() -> Self {
         let first_ns = config::NACK_RETRY_FIRST.as_nanos() as u64;
         Self { mean_ns: first_ns, variation_ns: 0, last_ns: first_ns, is_measured: false }
     }

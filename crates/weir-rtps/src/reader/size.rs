@@ -1,19 +1,17 @@
 //! The memory that a reader with a limits table reserves when it is created.
 
-use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
 use weir_wire::{FragmentNumberSet, SequenceNumber, SequenceNumberSet};
 
 use super::ReaderCore;
 use super::assemblies::AssembliesSize;
-use super::changes::Change;
 use super::chunks::ChunksSize;
 use super::config::ReaderConfig;
 use super::entries::Entries;
 use super::instances::InstancesSize;
 use super::writer_memory::WriterMemory;
-use super::writer_proxy::{Position, WriterProxy};
+use super::writer_proxy::{Position, ProxyMemory, WriterProxy};
 use crate::config::{DEPARTED_WRITERS_MAX, NACK_FRAG_SETS_MAX, UNMATCHED_WRITERS_MAX};
 use crate::guid_index::GuidIndex;
 use crate::limits::EndpointLimits;
@@ -62,11 +60,11 @@ impl ReaderSize {
         }
     }
 
-    /// The lists of the samples of matched writers, empty.
-    pub(super) fn lists(&self) -> Vec<VecDeque<Change>> {
-        let mut lists = Vec::with_capacity(self.matches);
-        lists.extend((0..self.matches).map(|_| VecDeque::with_capacity(self.listed)));
-        lists
+    /// The memory of matched writers.
+    pub(super) fn memories(&self) -> Vec<ProxyMemory> {
+        let mut memories = Vec::with_capacity(self.matches);
+        memories.extend((0..self.matches).map(|_| ProxyMemory::reserved(self.listed)));
+        memories
     }
 
     /// Writers that are remembered after they are unmatched.
@@ -87,9 +85,8 @@ impl ReaderSize {
     /// Memory in bytes.
     #[must_use]
     pub fn bytes(&self) -> usize {
-        let list =
-            size_of::<VecDeque<Change>>().saturating_add(self.listed.saturating_mul(size_of::<Change>()));
-        let of_match = size_of::<WriterProxy>().saturating_add(list);
+        let memory = size_of::<ProxyMemory>().saturating_add(ProxyMemory::bytes(self.listed));
+        let of_match = size_of::<WriterProxy>().saturating_add(memory);
         let requested = (self.fragment_sets())
             .saturating_mul(size_of::<(SequenceNumber, FragmentNumberSet)>())
             .saturating_add(self.assemblies.samples * size_of::<SequenceNumber>());
@@ -109,6 +106,7 @@ impl ReaderSize {
             .saturating_add(WriterMemory::<SequenceNumber, UNMATCHED_WRITERS_MAX>::bytes(
                 UNMATCHED_WRITERS_MAX,
             ))
+            .saturating_add(WriterMemory::<(), UNMATCHED_WRITERS_MAX>::bytes(UNMATCHED_WRITERS_MAX))
     }
 }
 
@@ -116,15 +114,18 @@ impl ReaderCore {
     /// Memory of a reader with a limits table, in bytes, as allocated: the cache, the instances, samples in fragments,
     /// and the room for matched writers. What policies take is not in it.
     pub fn allocated(&self) -> usize {
-        let lists = self.spare_lists.iter().map(VecDeque::capacity).sum::<usize>() + self.writers.listed();
+        let spare = self.spare.iter().map(ProxyMemory::allocated).sum::<usize>();
+        let used = self.writers.list.iter().map(WriterProxy::reserved).sum::<usize>();
         self.delivery.cache.allocated()
             + self.fragments.allocated()
             + self.writers.list.capacity() * size_of::<WriterProxy>()
             + self.writers.places.allocated()
-            + lists * size_of::<Change>()
-            + self.spare_lists.capacity() * size_of::<VecDeque<Change>>()
+            + spare
+            + used
+            + self.spare.capacity() * size_of::<ProxyMemory>()
             + self.departed.memory()
             + self.unmatched.memory()
+            + self.early_writers.memory()
             + self.more.capacity() * size_of::<SequenceNumberSet>()
     }
 }

@@ -1,11 +1,13 @@
 //! One matched writer (`WriterProxy`, RTPS 2.5, 8.4.10.4).
 
+use alloc::boxed::Box;
+use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
 use weir_wire::{Echo, EntityId, Gap, Guid, Heartbeat, SequenceNumber, SequenceNumberSet, VendorId};
 
 use super::assembly::Patience;
-use super::changes::{Change, ChangesFromWriter, NextHeld};
+use super::changes::{Change, ChangesFromWriter, Doubts, NextHeld};
 use super::counts::Counts;
 use super::history_start::HistoryStart;
 use super::requests::{RepairRequests, RequestScope};
@@ -13,6 +15,7 @@ use super::stored::StoredSample;
 use crate::config;
 use crate::key_hasher::Key;
 use crate::liveliness::Lease;
+use crate::on_demand::{Idle, OnDemand};
 use crate::outbox::Destinations;
 use crate::time::Time;
 
@@ -74,22 +77,72 @@ pub(super) struct WriterProxy {
     pub(super) has_xcdr1_hashes: bool,
     pub(super) destinations: Destinations,
     /// How long it may be silent.
-    pub(super) lease: Lease,
+    pub(super) lease: OnDemand<Lease>,
     pub(super) start: HistoryStart,
     pub(super) changes: ChangesFromWriter,
+    pub(super) trouble: OnDemand<Trouble>,
+    pub(super) counts: Counts,
+    /// Whether the writer wants an ACKNACK.
+    is_answer_wanted: bool,
+    /// Whether the writer has requested how many datagrams arrive marked.
+    pub(super) reports_ecn: bool,
+    pub(super) requests: OnDemand<RepairRequests>,
+    preemptive: Preemptive,
+}
+
+/// What keeps samples from being delivered, of few writers.
+#[derive(Debug)]
+pub(super) struct Trouble {
     /// The next sample, if it was refused. Nothing is requested until there is room for it.
     pub(super) refused: Option<Refused>,
     /// A sample that the writer has announced fragments of, up to this number. None has arrived.
     pub(super) missed_fragments: Option<(SequenceNumber, u32)>,
     /// Since when HEARTBEATs have said that the writer has not written what was delivered.
     behind_since: Option<Time>,
-    pub(super) counts: Counts,
-    /// Whether the writer wants an ACKNACK.
-    is_answer_wanted: bool,
-    /// Whether the writer has requested how many datagrams arrive marked.
-    pub(super) reports_ecn: bool,
-    pub(super) requests: RepairRequests,
-    preemptive: Preemptive,
+}
+
+impl Idle for Trouble {
+    const IDLE: Self = Self { refused: None, missed_fragments: None, behind_since: None };
+
+    fn idle() -> &'static Self {
+        static IDLE: Trouble = Trouble::IDLE;
+        &IDLE
+    }
+}
+
+/// The reserved memory of a writer.
+#[derive(Debug)]
+pub(super) struct ProxyMemory {
+    list: VecDeque<Change>,
+    lease: Box<Lease>,
+    doubts: Box<Doubts>,
+    trouble: Box<Trouble>,
+    requests: Box<RepairRequests>,
+}
+
+impl ProxyMemory {
+    /// Reserves memory for so many samples that are missing or early.
+    pub(super) fn reserved(samples: usize) -> Self {
+        Self {
+            list: VecDeque::with_capacity(samples),
+            lease: Box::new(Lease::IDLE),
+            doubts: Box::new(Doubts::IDLE),
+            trouble: Box::new(Trouble::IDLE),
+            requests: Box::new(RepairRequests::IDLE),
+        }
+    }
+
+    /// The memory for so many samples, in bytes.
+    pub(super) fn bytes(samples: usize) -> usize {
+        let boxes =
+            size_of::<Lease>() + size_of::<Doubts>() + size_of::<Trouble>() + size_of::<RepairRequests>();
+        samples.saturating_mul(size_of::<Change>()).saturating_add(boxes)
+    }
+
+    /// The memory allocated, in bytes.
+    pub(super) fn allocated(&self) -> usize {
+        Self::bytes(self.list.capacity())
+    }
 }
 
 /// ACKNACKs that ask for the first HEARTBEAT.
@@ -108,18 +161,38 @@ impl WriterProxy {
             is_reliable,
             has_xcdr1_hashes: false,
             destinations: config.destinations,
-            lease: Lease::endless(),
+            lease: OnDemand::default(),
             start: HistoryStart::default(),
             changes: ChangesFromWriter::from(SequenceNumber::FIRST),
-            refused: None,
-            missed_fragments: None,
-            behind_since: None,
+            trouble: OnDemand::default(),
             counts: Counts::default(),
             is_answer_wanted: false,
             reports_ecn: false,
-            requests: RepairRequests::new(SequenceNumber::FIRST),
+            requests: OnDemand::default(),
             preemptive: Preemptive { at: is_reliable.then_some(now), sent: 0 },
         }
+    }
+
+    /// Uses reserved memory for so many samples.
+    pub(super) fn use_memory(&mut self, memory: ProxyMemory, room: usize) {
+        let ProxyMemory { list, mut lease, doubts, mut trouble, mut requests } = memory;
+        (*lease, *trouble, *requests) = (Lease::IDLE, Trouble::IDLE, RepairRequests::IDLE);
+        self.lease.reserve(lease);
+        self.trouble.reserve(trouble);
+        self.requests.reserve(requests);
+        self.changes.use_memory(list, doubts, room);
+    }
+
+    /// Takes the memory back, if it was reserved.
+    pub(super) fn into_memory(mut self) -> Option<ProxyMemory> {
+        let (list, doubts) = self.changes.take_memory()?;
+        let (trouble, requests) = (self.trouble.into_memory()?, self.requests.into_memory()?);
+        Some(ProxyMemory { list, lease: self.lease.into_memory()?, doubts, trouble, requests })
+    }
+
+    /// The memory of it as reserved, in bytes.
+    pub(super) fn reserved(&self) -> usize {
+        if self.changes.is_reserved { ProxyMemory::bytes(self.changes.list.capacity()) } else { 0 }
     }
 
     /// How sample `sn` relates to those before it.
@@ -200,7 +273,7 @@ impl WriterProxy {
     pub(super) fn refuse(&mut self, now: Time, sn: SequenceNumber, key: Option<Key>) -> bool {
         if self.is_reliable {
             self.changes.announced = self.changes.announced.max(sn);
-            self.refused.replace(Refused { key, heard_at: now }).is_some()
+            self.trouble.refused.replace(Refused { key, heard_at: now }).is_some()
         } else {
             self.start.has_begun = true;
             self.changes.expected = sn.next();
@@ -216,7 +289,7 @@ impl WriterProxy {
         stored: StoredSample,
         listed: &mut usize,
     ) -> bool {
-        if let Some(refused) = &mut self.refused {
+        if let Some(refused) = self.refused_mut() {
             refused.heard_at = refused.heard_at.max(now);
         }
         let before = self.changes.hold(sn, stored, listed);
@@ -238,7 +311,7 @@ impl WriterProxy {
                 Some((sn, stored))
             }
             NextHeld::NoRoom => {
-                self.refused.get_or_insert(Refused { key: None, heard_at: now });
+                self.trouble.refused.get_or_insert(Refused { key: None, heard_at: now });
                 None
             }
             NextHeld::None => None,
@@ -262,14 +335,22 @@ impl WriterProxy {
         }
         self.start.note(heartbeat, wants_history);
         self.preemptive.at = None;
-        if self.changes.announce(now, heartbeat.last) {
-            self.requests.frontier = self.requests.frontier.min(heartbeat.last.next());
-        }
+        let is_less = self.changes.announce(now, heartbeat.last);
         self.is_answer_wanted |= !heartbeat.is_final;
-        // A HEARTBEAT for this reader alone follows the requested repairs.
-        self.requests.is_prompted |= heartbeat.reader != EntityId::UNKNOWN;
-        self.requests.note_heartbeat();
+        if let Some(requests) = self.requests.changed() {
+            if is_less {
+                requests.frontier = requests.frontier.min(heartbeat.last.next());
+            }
+            // A HEARTBEAT for this reader alone follows the requested repairs.
+            requests.is_prompted |= heartbeat.reader != EntityId::UNKNOWN;
+            requests.note_heartbeat();
+        }
         lost
+    }
+
+    /// The sample that was refused.
+    pub(super) fn refused_mut(&mut self) -> Option<&mut Refused> {
+        self.trouble.changed()?.refused.as_mut()
     }
 
     /// The first sample that was written after the match: the first that has arrived, or the one
@@ -278,7 +359,7 @@ impl WriterProxy {
         if self.changes.expected > SequenceNumber::FIRST {
             return heartbeat.first;
         }
-        let arrived = self.changes.first_held().into_iter().chain(self.start.sent_from).min();
+        let arrived = self.changes.first_held().into_iter().chain(self.start.sent_from()).min();
         // A sample that arrived long ago, from a writer forgotten since, may not be available any
         // more.
         arrived.unwrap_or(heartbeat.last.next()).max(heartbeat.first)
@@ -305,16 +386,18 @@ impl WriterProxy {
         if !self.start.has_begun {
             return self.preemptive.poll(now, self.vendor, writers);
         }
-        if self
-            .requests
-            .is_to_wait(now, self.is_answer_wanted || self.is_all_due() || self.requests.is_repeat_due)
-        {
+        if !self.needs_requests() {
+            let is_final = self.trouble.behind_since.is_none();
+            return core::mem::take(&mut self.is_answer_wanted).then(|| self.acknowledge(is_final));
+        }
+        let is_urgent = self.is_answer_wanted || self.is_all_due() || self.requests.is_repeat_due;
+        if self.requests.is_to_wait(now, is_urgent) {
             return None;
         }
         let (takes_more, changes) = (self.is_weir(), &mut self.changes);
         // No set can begin behind the highest sequence number.
         let mut state = SequenceNumberSet::new(changes.expected.min(SequenceNumber::MAX));
-        let is_refused = self.refused.is_some();
+        let is_refused = self.trouble.refused.is_some();
         let (is_asking, is_repeating) = if is_refused {
             (false, false)
         } else {
@@ -342,7 +425,7 @@ impl WriterProxy {
             self.requests.pace(now);
         }
         let is_wanted = core::mem::take(&mut self.is_answer_wanted);
-        let is_final = self.behind_since.is_none() && (!is_asking || state.is_empty());
+        let is_final = self.trouble.behind_since.is_none() && (!is_asking || state.is_empty());
         (is_asking || is_repeating || is_wanted).then(|| Answer {
             state,
             count: self.counts.next_acknack(),
@@ -350,12 +433,25 @@ impl WriterProxy {
         })
     }
 
+    /// Whether something is missing or early, or was before.
+    pub(super) fn needs_requests(&self) -> bool {
+        self.requests.is_changed() || !self.is_caught_up() || !self.changes.list.is_empty()
+    }
+
+    /// The ACKNACK of a reader that requests nothing.
+    fn acknowledge(&mut self, is_final: bool) -> Answer {
+        // No set can begin behind the highest sequence number.
+        let state = SequenceNumberSet::new(self.changes.expected.min(SequenceNumber::MAX));
+        Answer { state, count: self.counts.next_acknack(), is_final }
+    }
+
     /// When what is missing is requested again: now, if everything missing is due.
     ///
     /// A request is repeated on long paths only. Weir's writers do not answer both.
     pub(super) fn patience(&self) -> Patience {
         // The writer knows which repairs are in flight, and sends again only the others.
-        let is_named = self.requests.is_prompted && self.requests.is_repeating && self.refused.is_none();
+        let is_named =
+            self.requests.is_prompted && self.requests.is_repeating && self.trouble.refused.is_none();
         let repair_ns = match self.is_all_due() {
             true => 0,
             false if is_named => self.requests.prompted_ns(),
@@ -377,7 +473,7 @@ impl WriterProxy {
 
     /// Whether everything missing is due, whenever it was last requested. Without room it can wait.
     fn is_all_due(&self) -> bool {
-        self.requests.is_forced && self.refused.is_none()
+        self.requests.is_forced && self.trouble.refused.is_none()
     }
 
     /// Whether the reader still waits for this sample, of which fragments have arrived.
@@ -394,9 +490,16 @@ impl WriterProxy {
         self.vendor == VendorId::WEIR
     }
 
+    /// Takes the writer to have said that it has written nothing yet.
+    pub(super) fn await_heartbeat(&mut self) {
+        self.start.has_begun = true;
+        self.preemptive.at = None;
+    }
+
     /// Whether a message is due.
     pub(super) fn handle_timeout(&mut self, now: Time) -> bool {
-        self.requests.handle_timeout(now, self.counts.heard_at())
+        let heard_at = self.counts.heard_at();
+        self.requests.changed().is_some_and(|requests| requests.handle_timeout(now, heard_at))
             || self.preemptive.at.is_some_and(|at| at <= now)
     }
 
@@ -452,10 +555,12 @@ impl WriterProxy {
         let is_first = self.start.ends_resumption(heartbeat);
         let names_samples = heartbeat.first <= heartbeat.last;
         if !names_samples || heartbeat.last >= self.changes.position().prev() {
-            self.behind_since = None;
+            if let Some(trouble) = self.trouble.changed() {
+                trouble.behind_since = None;
+            }
             return false;
         }
-        let since = *self.behind_since.get_or_insert(now);
+        let since = *self.trouble.behind_since.get_or_insert(now);
         self.is_answer_wanted = true;
         is_first || now.since(since) >= config::COUNT_TRUST
     }
@@ -464,7 +569,7 @@ impl WriterProxy {
     pub(super) fn restart(&mut self) {
         self.read_from(SequenceNumber::FIRST);
         self.start.restart();
-        (self.refused, self.missed_fragments, self.behind_since) = (None, None, None);
+        self.trouble.changed().into_iter().for_each(|trouble| *trouble = Trouble::IDLE);
     }
 
     /// Returns to the first of the samples that were skipped, if HEARTBEATs refute that they are not available. Returns
@@ -472,13 +577,17 @@ impl WriterProxy {
     pub(super) fn takes_back_leap(&mut self, now: Time, heartbeat: &Heartbeat) -> bool {
         let Some(first) = self.changes.refuted_leap(now, heartbeat.last) else { return false };
         self.read_from(first);
-        (self.refused, self.missed_fragments) = (None, None);
+        if let Some(trouble) = self.trouble.changed() {
+            (trouble.refused, trouble.missed_fragments) = (None, None);
+        }
         true
     }
 
     fn read_from(&mut self, first: SequenceNumber) {
         self.changes.restart(first);
-        self.requests.frontier = first;
+        if let Some(requests) = self.requests.changed() {
+            requests.frontier = first;
+        }
     }
 }
 

@@ -41,10 +41,10 @@ impl WriterCore {
             if is_anew {
                 proxy.start_anew(acknack);
             }
-            let asked = proxy.requested.len();
+            let asked = proxy.requested.samples.len();
             proxy.update(acknack, first, (unsent, next));
             let repaired_at = if proxy.path.is_some() { proxy.settle_repairs() } else { None };
-            let is_proven = proxy.discards.is_some() && proxy.has_later(acknack);
+            let is_proven = proxy.requested.discards.is_some() && proxy.has_later(acknack);
             let is_loss = may_ask && proxy.request(now, acknack, first, unsent);
             proxy.note_reach(acknack.state.num_bits());
             let is_back = proxy.note_answer(is_anew || proxy.acknowledged > before.0, first);
@@ -54,7 +54,7 @@ impl WriterCore {
                 self.note_loss(now);
                 self.expect_repairs_to_arrive(now);
             }
-            if self.proxies[index].discards.is_some() {
+            if self.proxies[index].requested.discards.is_some() {
                 self.go_back(now, index, (asked, usize::MAX), is_proven);
             }
             self.heartbeat.answered(now);
@@ -75,7 +75,7 @@ impl WriterCore {
         } else if proxy.is_continuation(acknack) {
             let may_ask = self.may_repair(now, index);
             let proxy = &mut self.proxies[index];
-            let asked = proxy.requested.len();
+            let asked = proxy.requested.samples.len();
             proxy.judge_continuation(acknack);
             proxy.note_seen(acknack, unsent);
             let is_due = may_ask && proxy.request(now, acknack, first, unsent) || proxy.gap_to.is_some();

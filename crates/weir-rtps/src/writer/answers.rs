@@ -11,6 +11,7 @@ use super::compose;
 use super::group_repairs::RepairWay;
 use super::pacing::Position;
 use super::reader_proxy::SentAgain;
+use super::requested::Requested;
 use super::state::WriterCore;
 use crate::config;
 use crate::history::Entry;
@@ -69,17 +70,18 @@ impl WriterCore {
         let due = self.due.take(self.proxies.len());
         self.note_common_requests(due.clone());
         for index in due {
-            if !self.proxies[index].requested_fragments.is_empty() {
+            if !self.proxies[index].requested.fragments.is_empty() {
                 self.repair_fragments(now, index, out);
             }
             let proxy = &mut self.proxies[index];
             let gap_to = proxy.gap_to.take();
             let is_heartbeat_due = core::mem::take(&mut proxy.is_heartbeat_due);
             let (guid, to) = (proxy.guid, Arc::clone(&proxy.destinations));
-            if proxy.requested.is_empty() && gap_to.is_none() && !is_heartbeat_due {
+            if proxy.requested.samples.is_empty() && gap_to.is_none() && !is_heartbeat_due {
                 continue;
             }
-            let mut requested = core::mem::take(&mut proxy.requested);
+            let take = |it: &mut Requested| core::mem::take(&mut it.samples);
+            let mut requested = proxy.requested.changed().map(take).unwrap_or_default();
             let repaired = self.counters.samples_repaired;
             let mut gone = core::mem::take(&mut self.holes);
             gone.clear();
@@ -92,9 +94,11 @@ impl WriterCore {
                 left_out
                     .map(|samples| Hole { start: samples.start, list: SequenceNumberSet::new(samples.end) }),
             );
-            let waits = !requested.is_empty() || !self.proxies[index].requested_fragments.is_empty();
+            let waits = !requested.is_empty() || !self.proxies[index].requested.fragments.is_empty();
             self.due.add_if(index, waits);
-            self.proxies[index].requested = requested;
+            if let Some(of_reader) = self.proxies[index].requested.changed() {
+                of_reader.samples = requested;
+            }
             // Amid what is sent again because it was discarded, HEARTBEATs follow each other as in a stream.
             let is_marked = core::mem::take(&mut self.proxies[index].is_heartbeat_due);
             let is_heartbeat_due = is_heartbeat_due || is_marked;

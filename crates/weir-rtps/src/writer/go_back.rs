@@ -43,23 +43,25 @@ impl Discards {
 impl ReaderProxy {
     /// Returns whether a sample is sent again because the reader has discarded it.
     pub(super) fn is_discarded(&self, sn: SequenceNumber) -> bool {
-        self.discards.as_ref().is_some_and(|it| it.from <= sn && sn < it.to)
+        self.requested.discards.as_ref().is_some_and(|it| it.from <= sn && sn < it.to)
     }
 
     /// Returns whether a request for a sample shows neither that it was lost nor how far the reader has got.
     pub(super) fn is_uncertain(&self, sn: SequenceNumber) -> bool {
-        self.discards.as_ref().is_some_and(|it| sn < it.to)
+        self.requested.discards.as_ref().is_some_and(|it| sn < it.to)
     }
 
     /// Returns whether the reader is to be sent what it has discarded before anything new.
     fn is_behind(&self) -> bool {
-        let waits = !self.requested.is_empty() || !self.requested_fragments.is_empty();
-        waits && self.is_awaited() && self.discards.as_ref().is_some_and(|it| self.acknowledged < it.to)
+        let waits = !self.requested.samples.is_empty() || !self.requested.fragments.is_empty();
+        waits
+            && self.is_awaited()
+            && self.requested.discards.as_ref().is_some_and(|it| self.acknowledged < it.to)
     }
 
     /// Learns from a request of `bits` samples that the reader keeps more than usual.
     pub(super) fn note_reach(&mut self, bits: u32) {
-        if let Some(it) = &mut self.discards {
+        if let Some(it) = self.requested.changed().and_then(|it| it.discards.as_mut()) {
             it.keeps = it.keeps.max(i64::from(bits));
         }
     }
@@ -76,8 +78,9 @@ impl ReaderProxy {
     ) -> bool {
         let missing = self.acknowledged.next();
         let sent_at = self.sent_again_at(missing);
-        let usual = self.fragment_time;
-        let Some(it) = &mut self.discards else { return false };
+        let usual = self.requested.fragment_time;
+        let Some(requested) = self.requested.changed() else { return false };
+        let Some(it) = &mut requested.discards else { return false };
         let may_go = now >= it.next_at;
         if let Some(at) = it.repeated_at.filter(|_| it.missing < missing && may_go) {
             // It has arrived, and what was sent behind it before that was discarded.
@@ -85,8 +88,8 @@ impl ReaderProxy {
             let from = missing.max(SequenceNumber(it.missing.0 + it.keeps));
             return self.go_back_to(now, from, Some(at), unsent);
         }
-        let is_requested = self.requested.iter().skip(asked).any(|sn| *sn == missing)
-            || self.requested_fragments.iter().skip(asked_fragments).any(|(sn, _)| *sn == missing);
+        let is_requested = requested.samples.iter().skip(asked).any(|sn| *sn == missing)
+            || requested.fragments.iter().skip(asked_fragments).any(|(sn, _)| *sn == missing);
         if !is_requested {
             return false;
         }
@@ -113,22 +116,23 @@ impl ReaderProxy {
         before: Option<Time>,
         unsent: SequenceNumber,
     ) -> bool {
-        let Some(it) = self.discards.as_mut().filter(|_| from < unsent) else { return false };
+        let Some(requested) = self.requested.changed().filter(|_| from < unsent) else { return false };
+        let Some(it) = &mut requested.discards else { return false };
         (it.from, it.to) = (from, unsent);
         let samples = (unsent.0 - from.0).min(config::REQUESTED_MAX as i64);
         it.next_at = now + config::GOING_BACK_TIME * samples as u32;
-        self.requested.retain(|sn| *sn < from);
-        self.requested_fragments.retain(|(sn, _)| *sn < from);
-        let again = self.requested.len();
+        requested.samples.retain(|sn| *sn < from);
+        requested.fragments.retain(|(sn, _)| *sn < from);
+        let again = self.requested.samples.len();
         for sn in (from.0..unsent.0).map(SequenceNumber).take(config::REQUESTED_MAX) {
             let is_late = before.is_none_or(|before| self.sent_again_at(sn).is_none_or(|at| at < before));
             if is_late && self.has_room_for_sample() {
-                self.requested.push(sn);
+                self.requested.samples.push(sn);
             }
         }
         self.forget_fragments(from);
-        for place in again..self.requested.len() {
-            self.await_repair(self.requested[place]);
+        for place in again..self.requested.samples.len() {
+            self.await_repair(self.requested.samples[place]);
         }
         true
     }
@@ -136,7 +140,7 @@ impl ReaderProxy {
     /// Returns whether an ACKNACK shows that the reader has something that was sent after its first missing sample.
     pub(super) fn has_later(&self, acknack: &AckNack) -> bool {
         let base = acknack.state.base();
-        let Some(sent_at) = self.sent_again_at(base).filter(|_| self.discards.is_some()) else {
+        let Some(sent_at) = self.sent_again_at(base).filter(|_| self.requested.discards.is_some()) else {
             return false;
         };
         let covered = (1..i64::from(acknack.state.num_bits())).map(|more| SequenceNumber(base.0 + more));
@@ -149,7 +153,7 @@ impl ReaderProxy {
     ///
     /// Half of what the reader keeps is enough beyond the next missing sample: what it would discard delays the rest.
     fn takes(&self, now: Time) -> Option<i64> {
-        let it = self.discards.as_ref().filter(|it| it.run > 0 && self.is_awaited())?;
+        let it = self.requested.discards.as_ref().filter(|it| it.run > 0 && self.is_awaited())?;
         // One that answers may only be slow.
         let patience = config::DISCARDS_PATIENCE * if self.is_silent() { 1 } else { 10 };
         let is_stuck = |since| now.since(since) >= patience;
@@ -162,10 +166,13 @@ impl WriterCore {
     pub(super) fn go_back(&mut self, now: Time, index: usize, asked: (usize, usize), is_proven: bool) {
         let unsent = self.unsent;
         let proxy = &mut self.proxies[index];
-        if proxy.discards.is_none() || proxy.path.is_none() || !proxy.go_back(now, asked, is_proven, unsent) {
+        if proxy.requested.discards.is_none()
+            || proxy.path.is_none()
+            || !proxy.go_back(now, asked, is_proven, unsent)
+        {
             return;
         }
-        let from = proxy.discards.as_ref().map_or(unsent, |it| it.from);
+        let from = proxy.requested.discards.as_ref().map_or(unsent, |it| it.from);
         if let Some(path) = proxy.path.clone() {
             self.pacing.forget_marks(&path, (from.prev(), 0));
             path.lock().note_going_back();

@@ -63,7 +63,7 @@ impl WriterCore {
         let mut all: Vec<_> = Vec::new();
         for proxy in &self.proxies[due] {
             let Some(route) = proxy.group else { continue };
-            let mut requested = proxy.requested.clone();
+            let mut requested = proxy.requested.samples.clone();
             requested.sort_unstable();
             requested.dedup();
             all.extend(requested.into_iter().map(|sn| (sn, route)));
@@ -98,7 +98,7 @@ impl WriterCore {
         // A reader that does not know its first sample yet must not receive an earlier one, and a reader under test
         // must not receive a withheld sample. Readers behind other interfaces receive the datagram as well.
         let may_get = |proxy: &ReaderProxy| {
-            let is_withheld = proxy.withheld.as_ref().is_some_and(|it| it.contains(sn, None));
+            let is_withheld = proxy.requested.withheld.as_ref().is_some_and(|it| it.contains(sn, None));
             proxy.is_introduced && proxy.start <= sn && !is_withheld
         };
         let is_of_group = |proxy: &&ReaderProxy| proxy.group.is_some_and(|it| it.group == route.group);

@@ -97,14 +97,14 @@ impl WriterCore {
         let proxy = &mut self.proxies[index];
         proxy.settle_repairs();
         proxy.judge_fragments(nack);
-        let asked = proxy.requested_fragments.len();
+        let asked = proxy.requested.fragments.len();
         let sent = if sn == self.unsent { self.fragments.sent } else { entry.fragments() };
         let mut seen = nack.state.base().0.saturating_sub(1);
         for number in nack.state.iter().filter(|number| number.0 <= sent) {
             seen = seen.max(number.0);
             let has_room = may_ask && proxy.has_room_for_fragment();
             if has_room && proxy.accepts_request(now, (sn, number.0)) {
-                proxy.requested_fragments.push((sn, number.0 - 1));
+                proxy.requested.fragments.push((sn, number.0 - 1));
             }
         }
         let is_named = sn > proxy.acknowledged && nack.state.iter().any(|number| number.0 <= sent);
@@ -120,7 +120,7 @@ impl WriterCore {
         } else if proxy.see_fragments(sn, seen.min(sent)) {
             self.window.on_acknowledged(fragment_charge(&entry));
         }
-        let is_loss = proxy.requested_fragments.len() > asked;
+        let is_loss = proxy.requested.fragments.len() > asked;
         self.note_path(now, index, usize::MAX, asked);
         self.due.add_if(index, is_loss);
         if is_loss {
@@ -147,7 +147,7 @@ impl WriterCore {
         let proxy = &mut self.proxies[index];
         let has_room = may_ask && proxy.has_room_for_sample();
         if has_room && sn > proxy.acknowledged && proxy.accepts_request(now, (sn, 0)) {
-            proxy.requested.push(sn);
+            proxy.requested.samples.push(sn);
             self.due.add(index);
             self.note_loss(now);
         }
@@ -271,7 +271,7 @@ impl WriterCore {
     /// Sends the fragments requested by a reader, at most one window of them, and then a
     /// HEARTBEAT_FRAG.
     pub(super) fn repair_fragments(&mut self, now: Time, index: usize, out: &mut Outbox) {
-        let mut requested = core::mem::take(&mut self.proxies[index].requested_fragments);
+        let mut requested = core::mem::take(&mut self.proxies[index].requested.fragments);
         let to = Arc::clone(&self.proxies[index].destinations);
         requested.sort_unstable();
         requested.dedup();
@@ -306,7 +306,7 @@ impl WriterCore {
         requested.truncate(waiting);
         let waits = waiting > 0;
         self.due.add_if(index, waits);
-        self.proxies[index].requested_fragments = requested;
+        self.proxies[index].requested.fragments = requested;
         self.note_repaired(&repaired, &room);
         if let Some(sn) = last {
             self.counters.samples_repaired += 1;

@@ -633,15 +633,15 @@ impl WriterCore {
         let proxy = &mut self.proxies[index];
         let Some(path) = proxy.path.clone() else { return };
         let mut lost = 0;
-        for place in samples..proxy.requested.len() {
-            let sn = proxy.requested[place];
+        for place in samples..proxy.requested.samples.len() {
+            let sn = proxy.requested.samples[place];
             if is_lost(sn, None) && !(proxy.is_uncertain(sn) && sn > proxy.acknowledged.next()) {
                 let len = self.history.entry(sn).map_or(0, |entry| own_on_the_wire(&entry));
                 lost += proxy.note_lost((sn, 0), len);
             }
         }
-        for place in fragments..proxy.requested_fragments.len() {
-            let (sn, number) = proxy.requested_fragments[place];
+        for place in fragments..proxy.requested.fragments.len() {
+            let (sn, number) = proxy.requested.fragments[place];
             if is_lost(sn, Some(number + 1)) {
                 let size = self.history.entry(sn).map_or(0, |entry| entry.fragment_size);
                 let len = on_the_wire(compose::FRAGMENT_AT as u64 + u64::from(size));

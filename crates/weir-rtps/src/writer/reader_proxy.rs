@@ -1,6 +1,6 @@
 //! What a writer knows about one matched reader (RTPS 2.5, 8.4.7.5).
 
-use alloc::vec::Vec;
+use alloc::boxed::Box;
 use core::ops::Range;
 use core::time::Duration;
 
@@ -8,14 +8,13 @@ use weir_wire::{AckNack, Guid, SequenceNumber, VendorId};
 
 use super::go_back::Discards;
 use super::pacing::Position;
-use super::withheld::Withheld;
+use super::requested::{Repair, Requested};
 use crate::config;
 use crate::count::is_newer;
-use crate::limits::EndpointLimits;
 use crate::multicast::GroupRoute;
+use crate::on_demand::OnDemand;
 use crate::outbox::Destinations;
-use crate::path::{Path, Verdict};
-use crate::reservable_map::ReservableMap;
+use crate::path::Path;
 use crate::time::Time;
 
 /// A reader to be matched.
@@ -42,82 +41,6 @@ pub struct ReaderProxyConfig {
     pub path: Option<Path>,
 }
 
-/// A repair that a reader has requested.
-#[derive(Debug, Clone, Copy, Default)]
-struct Repair {
-    /// It is to be sent.
-    waits: bool,
-    /// When it was last sent, and how often.
-    sent_at: Option<Time>,
-    times: u32,
-    /// The bytes sent then; `None`: all of it.
-    bytes: Option<u64>,
-    /// The count of the last HEARTBEAT before that.
-    heartbeats: u32,
-    /// What was sent last is known to be lost.
-    is_lost: bool,
-}
-
-/// How many samples, fragments and repairs of a reader are listed at most.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Rooms {
-    samples: usize,
-    fragments: usize,
-    repairs: usize,
-}
-
-impl Rooms {
-    const DEFAULT: Self = Self {
-        samples: config::REQUESTED_MAX,
-        fragments: config::REQUESTED_MAX,
-        repairs: config::REPAIRS_MAX,
-    };
-
-    fn of(limits: &EndpointLimits) -> Self {
-        let is_large = limits.sample_bytes > config::DATAGRAM_MIN_BYTES / 2;
-        let fragments = limits.sample_bytes.div_ceil(config::DATAGRAM_MIN_BYTES / 2).saturating_mul(2);
-        let samples = limits.samples.min(config::REQUESTED_MAX);
-        let fragments = if is_large { fragments } else { 0 }.min(config::REQUESTED_MAX);
-        Self { samples, fragments, repairs: 2 * (samples + fragments) + 1 }
-    }
-}
-
-/// The reserved memory for what one reader may request.
-#[derive(Debug)]
-pub(super) struct RequestLists {
-    samples: Vec<SequenceNumber>,
-    fragments: Vec<(SequenceNumber, u32)>,
-    repairs: ReservableMap<Position, Repair>,
-    rooms: Rooms,
-}
-
-impl RequestLists {
-    pub(super) fn new(limits: &EndpointLimits) -> Self {
-        let rooms = Rooms::of(limits);
-        Self {
-            samples: Vec::with_capacity(rooms.samples),
-            fragments: Vec::with_capacity(rooms.fragments),
-            repairs: ReservableMap::with_room(rooms.repairs),
-            rooms,
-        }
-    }
-
-    /// Returns the memory allocated, in bytes.
-    pub(super) fn allocated(&self) -> usize {
-        self.samples.capacity() * size_of::<SequenceNumber>()
-            + self.fragments.capacity() * size_of::<(SequenceNumber, u32)>()
-            + self.repairs.allocated()
-    }
-
-    /// Returns the memory for one reader, in bytes.
-    pub(super) fn bytes(limits: &EndpointLimits) -> usize {
-        let rooms = Rooms::of(limits);
-        rooms.samples * size_of::<SequenceNumber>()
-            + rooms.fragments * size_of::<(SequenceNumber, u32)>()
-            + ReservableMap::<Position, Repair>::bytes(rooms.repairs)
-    }
-}
-
 /// A transmission of what was requested.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct SentAgain {
@@ -137,18 +60,8 @@ pub(super) struct ReaderProxy {
     pub(super) receive_buffer: Option<u32>,
     pub(super) segment_max: u16,
     pub(super) path: Option<Path>,
-    /// The last fragment of a sample that the reader is known to have reached.
-    reached: Position,
-    /// Repairs requested on that path.
-    repairs: ReservableMap<Position, Repair>,
-    /// How many samples, fragments and repairs the lists take.
-    rooms: Rooms,
-    /// The count of the last HEARTBEAT that the reader had received when it sent its last request, if it says so.
-    echoed: Option<u32>,
-    /// A repair may be in flight for this time.
-    repair_time: Duration,
-    /// The same of a fragment, requests for which are repeated sooner than that.
-    pub(super) fragment_time: Duration,
+    /// What it has requested.
+    pub(super) requested: OnDemand<Requested>,
     /// The reader has everything up to and including this sample.
     pub(super) acknowledged: SequenceNumber,
     /// The first sample meant for the reader. A volatile reader receives nothing written before the
@@ -157,13 +70,6 @@ pub(super) struct ReaderProxy {
     /// The last sample that the reader is known to have reached: everything sent before was lost or
     /// has left its socket buffer.
     pub(super) seen: SequenceNumber,
-    /// Requested samples to be sent again, unordered.
-    pub(super) requested: Vec<SequenceNumber>,
-    /// Requested fragments to be sent again, counted from 0.
-    pub(super) requested_fragments: Vec<(SequenceNumber, u32)>,
-    /// The large sample in transmission, and how many of its fragments the reader is known to have
-    /// reached.
-    fragments_seen: (SequenceNumber, u32),
     /// Samples below this were removed, and the reader waits for one of them.
     pub(super) gap_to: Option<SequenceNumber>,
     /// The reader requested a sample from before the match, which is not meant for it.
@@ -188,24 +94,25 @@ pub(super) struct ReaderProxy {
     pub(super) is_stalled: bool,
     /// No HEARTBEAT that only asks for an answer is due before this.
     pub(super) ask_at: Time,
-    /// What it was not sent yet, and what its last message shows about that.
-    pub(super) withheld: Option<Withheld>,
-    pub(super) verdict: Option<Verdict>,
-    /// What it discards behind a missing sample.
-    pub(super) discards: Option<Discards>,
     last_count: Option<(u32, Time)>,
     last_base: SequenceNumber,
 }
 
 impl ReaderProxy {
     /// Creates the proxy of a reader whose first sample is `start`. `wants_history`: samples
-    /// written before the match are meant for it.
+    /// written before the match are meant for it. `reserved`: memory for what it may request.
     pub(super) fn new(
         config: ReaderProxyConfig,
         is_reliable: bool,
         wants_history: bool,
         start: SequenceNumber,
+        reserved: Option<Box<Requested>>,
     ) -> Self {
+        let mut requested = OnDemand::<Requested>::default();
+        reserved.into_iter().for_each(|memory| requested.reserve(memory));
+        if config.vendor == VendorId::CYCLONE {
+            requested.discards = Some(Discards::new(config::CYCLONE_KEEPS_SAMPLES));
+        }
         Self {
             guid: config.guid,
             is_reliable,
@@ -214,18 +121,10 @@ impl ReaderProxy {
             receive_buffer: config.receive_buffer,
             segment_max: config.segment_max,
             path: config.path,
-            reached: (start.prev(), 0),
-            repairs: ReservableMap::default(),
-            rooms: Rooms::DEFAULT,
-            echoed: None,
-            repair_time: Duration::ZERO,
-            fragment_time: Duration::ZERO,
+            requested,
             acknowledged: start.prev(),
             seen: start.prev(),
             start,
-            requested: Vec::new(),
-            requested_fragments: Vec::new(),
-            fragments_seen: (SequenceNumber::ZERO, 0),
             gap_to: None,
             asked_for_past: false,
             is_heartbeat_due: is_reliable,
@@ -237,47 +136,31 @@ impl ReaderProxy {
             idle_since: None,
             is_stalled: false,
             ask_at: Time::ZERO,
-            withheld: None,
-            verdict: None,
-            discards: (config.vendor == VendorId::CYCLONE)
-                .then(|| Discards::new(config::CYCLONE_KEEPS_SAMPLES)),
             last_count: None,
             last_base: SequenceNumber::ZERO,
         }
     }
 
-    /// Uses reserved memory for what the reader may request.
-    pub(super) fn use_lists(&mut self, lists: RequestLists) {
-        let RequestLists { samples, fragments, repairs, rooms } = lists;
-        (self.requested, self.requested_fragments, self.repairs, self.rooms) =
-            (samples, fragments, repairs, rooms);
-    }
-
     /// Takes the reserved memory back.
-    pub(super) fn into_lists(self) -> RequestLists {
-        let (mut samples, mut fragments, mut repairs) =
-            (self.requested, self.requested_fragments, self.repairs);
-        samples.clear();
-        fragments.clear();
-        repairs.clear();
-        RequestLists { samples, fragments, repairs, rooms: self.rooms }
+    pub(super) fn into_memory(self) -> Option<Box<Requested>> {
+        let mut memory = self.requested.into_memory();
+        memory.iter_mut().for_each(|requested| requested.forget());
+        memory
     }
 
     /// Returns whether one more sample may be requested. The reader requests it again otherwise.
     pub(super) fn has_room_for_sample(&self) -> bool {
-        self.requested.len() < self.rooms.samples
+        self.requested.samples.len() < self.requested.rooms.samples
     }
 
     /// Returns whether one more fragment may be requested.
     pub(super) fn has_room_for_fragment(&self) -> bool {
-        self.requested_fragments.len() < self.rooms.fragments
+        self.requested.fragments.len() < self.requested.rooms.fragments
     }
 
-    /// Returns the memory of these lists as allocated, in bytes.
+    /// Returns the memory of what it has requested as allocated, in bytes.
     pub(super) fn requests_allocated(&self) -> usize {
-        self.requested.capacity() * size_of::<SequenceNumber>()
-            + self.requested_fragments.capacity() * size_of::<(SequenceNumber, u32)>()
-            + self.repairs.allocated()
+        if self.requested.is_changed() { self.requested.allocated() } else { 0 }
     }
 
     /// Returns whether an ACKNACK is newer than all before it. Counts may wrap.
@@ -309,6 +192,11 @@ impl ReaderProxy {
         self.vendor == VendorId::WEIR
     }
 
+    /// Returns whether the reader is of this engine, and on this host.
+    pub(super) fn is_near(&self) -> bool {
+        self.vendor == VendorId::WEIR && self.path.is_none()
+    }
+
     /// Returns whether the reader can report marks (ECN): one of this engine, at one address.
     pub(super) fn reports_marks(&self) -> bool {
         self.vendor == VendorId::WEIR && self.is_reliable && self.destinations.len() == 1
@@ -321,7 +209,7 @@ impl ReaderProxy {
 
     /// Returns how many fragments of a sample the reader is known to have reached.
     pub(super) fn seen_fragments(&self, sn: SequenceNumber) -> u32 {
-        if self.fragments_seen.0 == sn { self.fragments_seen.1 } else { 0 }
+        if self.requested.fragments_seen.0 == sn { self.requested.fragments_seen.1 } else { 0 }
     }
 
     /// Records that the reader has reached `seen` fragments of a sample. Returns whether that is
@@ -329,7 +217,7 @@ impl ReaderProxy {
     pub(super) fn see_fragments(&mut self, sn: SequenceNumber, seen: u32) -> bool {
         let is_news = seen > self.seen_fragments(sn);
         if is_news {
-            self.fragments_seen = (sn, seen);
+            self.requested.fragments_seen = (sn, seen);
             (self.unanswered, self.idle_since) = (0, None);
         }
         is_news
@@ -348,11 +236,13 @@ impl ReaderProxy {
     pub(super) fn start_anew(&mut self, acknack: &AckNack) {
         self.acknowledged = self.acknowledged_by(acknack);
         self.seen = self.acknowledged;
-        self.requested.clear();
-        self.requested_fragments.clear();
-        self.repairs.clear();
-        self.reached = (self.seen, 0);
-        self.fragments_seen = (SequenceNumber::ZERO, 0);
+        if let Some(requested) = self.requested.changed() {
+            requested.samples.clear();
+            requested.fragments.clear();
+            requested.repairs.clear();
+            requested.reached = (SequenceNumber::ZERO, 0);
+            requested.fragments_seen = (SequenceNumber::ZERO, 0);
+        }
     }
 
     /// Returns the last sample that an ACKNACK acknowledges, among those meant for the reader.
@@ -375,20 +265,21 @@ impl ReaderProxy {
     pub(super) fn settle_repairs(&mut self) -> Option<Time> {
         let path = self.path.as_ref()?;
         let state = path.lock();
-        self.repair_time = state.round_trip_min().map_or(Duration::ZERO, |shortest| shortest / 8 * 7);
-        self.fragment_time = state.answer_time().map_or(Duration::ZERO, |usual| usual / 8 * 9);
+        self.requested.repair_time =
+            state.round_trip_min().map_or(Duration::ZERO, |shortest| shortest / 8 * 7);
+        self.requested.fragment_time = state.answer_time().map_or(Duration::ZERO, |usual| usual / 8 * 9);
         drop(state);
-        if !self.shows_progress() || self.echoed.is_some() {
+        if !self.shows_progress() || self.requested.echoed.is_some() {
             // Answers that left before the repair arrived request it again. (An echo shows which did not.)
-            self.repair_time = self.fragment_time;
+            self.requested.repair_time = self.requested.fragment_time;
         }
-        let ((first, fragment), repair) = self.repairs.first_key_value()?;
+        let ((first, fragment), repair) = self.requested.repairs.first_key_value()?;
         if *first > self.acknowledged {
             return None;
         }
         let is_first = *fragment == 0 && repair.times == 1 && !self.is_discarded(*first);
         let sent_at = repair.sent_at.filter(|_| is_first);
-        self.repairs.remove_before(&(self.acknowledged.next(), 0));
+        self.requested.repairs.remove_before(&(self.acknowledged.next(), 0));
         sent_at
     }
 
@@ -397,8 +288,8 @@ impl ReaderProxy {
         if self.path.is_none() {
             return true;
         }
-        let repair_time = if what.1 == 0 { self.repair_time } else { self.fragment_time };
-        let echoed = self.echoed;
+        let repair_time = if what.1 == 0 { self.requested.repair_time } else { self.requested.fragment_time };
+        let echoed = self.requested.echoed;
         let repair = self.repair(what);
         // A HEARTBEAT that was sent behind it has arrived.
         let is_passed = echoed.is_some_and(|count| count.wrapping_sub(repair.heartbeats).cast_signed() > 0);
@@ -413,23 +304,25 @@ impl ReaderProxy {
     /// If much is, it forgets what was sent again: a reader that acknowledges nothing may request everything. What
     /// waits to be sent is in the lists of requests, which are limited, so that this leaves room for many more.
     fn repair(&mut self, what: Position) -> &mut Repair {
-        if self.repairs.len() >= self.rooms.repairs && !self.repairs.contains_key(&what) {
-            self.repairs.retain(|_, repair| repair.waits);
-            if self.repairs.len() >= self.rooms.repairs {
-                self.repairs.pop_first();
+        if self.requested.repairs.len() >= self.requested.rooms.repairs
+            && !self.requested.repairs.contains_key(&what)
+        {
+            self.requested.repairs.retain(|_, repair| repair.waits);
+            if self.requested.repairs.len() >= self.requested.rooms.repairs {
+                self.requested.repairs.pop_first();
             }
         }
-        self.repairs.get_or_insert_with(what, Repair::default)
+        self.requested.repairs.get_or_insert_with(what, Repair::default)
     }
 
     /// Returns the memory of what is known about repairs, at most, in bytes.
     pub(super) fn repairs_memory(&self) -> usize {
-        self.repairs.len() * size_of::<(Position, Repair)>() * 2
+        self.requested.repairs.len() * size_of::<(Position, Repair)>() * 2
     }
 
     /// Returns for how long a repair may be in flight, as far as is known.
     pub(super) fn repair_time(&self) -> Duration {
-        self.repair_time
+        self.requested.repair_time
     }
 
     /// Records that a sample is to be sent again.
@@ -440,25 +333,25 @@ impl ReaderProxy {
     /// Requests the fragments of a sample that the path did not allow yet. A reader that discards what is behind it is
     /// not to wait until it requests them itself, as others do.
     pub(super) fn await_rest(&mut self, sn: SequenceNumber, fragments: Range<u32>) {
-        if self.discards.is_none() {
+        if self.requested.discards.is_none() {
             return;
         }
         for number in fragments {
             if self.has_room_for_fragment() {
                 self.repair((sn, number + 1)).waits = true;
-                self.requested_fragments.push((sn, number));
+                self.requested.fragments.push((sn, number));
             }
         }
     }
 
     /// Forgets the repairs of fragments from a sample on.
     pub(super) fn forget_fragments(&mut self, from: SequenceNumber) {
-        self.repairs.retain(|(sn, fragment), _| *sn < from || *fragment == 0);
+        self.requested.repairs.retain(|(sn, fragment), _| *sn < from || *fragment == 0);
     }
 
     /// Returns when a sample, or a part of it, was last sent again.
     pub(super) fn sent_again_at(&self, sn: SequenceNumber) -> Option<Time> {
-        self.repairs.range((sn, 0)..(sn.next(), 0)).filter_map(|(_, repair)| repair.sent_at).max()
+        self.requested.repairs.range((sn, 0)..(sn.next(), 0)).filter_map(|(_, repair)| repair.sent_at).max()
     }
 
     /// Records that something requested was lost. Returns the bytes lost, of its `bytes`: each transmission is lost
@@ -474,9 +367,10 @@ impl ReaderProxy {
     pub(super) fn note_echo(&mut self, count: u32, last: u32) -> bool {
         let is_sent = last.wrapping_sub(count).cast_signed() >= 0;
         // The last one may be so long ago that the counts have wrapped.
-        let is_news = self.echoed.is_none_or(|before| last.wrapping_sub(count) < last.wrapping_sub(before));
+        let is_news =
+            self.requested.echoed.is_none_or(|before| last.wrapping_sub(count) < last.wrapping_sub(before));
         if is_sent && is_news {
-            self.echoed = Some(count);
+            self.requested.echoed = Some(count);
         }
         is_sent
     }
@@ -496,12 +390,12 @@ impl ReaderProxy {
 
     /// Records that the reader has got as far as a fragment of a sample.
     pub(super) fn note_reached(&mut self, sn: SequenceNumber, fragments: u32) {
-        self.reached = self.reached.max((sn.prev(), fragments));
+        self.requested.reached = self.requested.reached.max((sn.prev(), fragments));
     }
 
     /// Returns how far the reader has got.
     pub(super) fn reached(&self) -> Position {
-        self.reached.max((self.seen, 0))
+        self.requested.reached.max((self.seen, 0))
     }
 
     /// Applies what an ACKNACK acknowledges. `first` is the first sample in the history, which may be behind `unsent`,
@@ -543,16 +437,16 @@ impl ReaderProxy {
     ) -> bool {
         let there = first.max(self.start);
         let there = if self.wants_history { there } else { there.max(self.acknowledged.next()) };
-        let before = self.requested.len();
+        let before = self.requested.samples.len();
         for sn in acknack.state.iter().filter(|sn| *sn < unsent) {
             if sn < there {
                 self.gap_to = Some(there);
                 self.asked_for_past |= !self.wants_history && sn < self.start;
             } else if self.has_room_for_sample() && self.accepts_request(now, (sn, 0)) {
-                self.requested.push(sn);
+                self.requested.samples.push(sn);
             }
         }
-        self.requested.len() > before
+        self.requested.samples.len() > before
     }
 
     /// Learns from an ACKNACK how far the reader has got, whether it is sent repairs or not. `unsent`: the first sample

@@ -1,5 +1,6 @@
 //! The memory that a writer with a limits table reserves when it is created.
 
+use alloc::boxed::Box;
 use core::net::SocketAddrV4;
 
 use super::answers::{HOLES_MAX, Hole};
@@ -10,8 +11,9 @@ use super::heartbeat::SENT_MAX;
 use super::instances::InstancesSize;
 use super::pacing::Pacing;
 use super::path_uses::ADDRESSES_MAX;
-use super::reader_proxy::{ReaderProxy, RequestLists};
+use super::reader_proxy::ReaderProxy;
 use super::repair_budget::RepairBudgets;
+use super::requested::Requested;
 use super::settings::WriterConfig;
 use crate::address_lists::AddressLists;
 use crate::guid_index::GuidIndex;
@@ -82,7 +84,7 @@ impl WriterSize {
 
     /// Returns the memory of what matched readers request, of their addresses, and of their paths, in bytes.
     fn bytes_of_matches(&self) -> usize {
-        let of_reader = size_of::<RequestLists>().saturating_add(RequestLists::bytes(&self.limits));
+        let of_reader = size_of::<Box<Requested>>().saturating_add(Requested::bytes(&self.limits));
         let (each, len_max) = self.lists();
         (self.matches.saturating_mul(of_reader))
             .saturating_add(Pacing::bytes(self.matches, self.samples))

@@ -18,8 +18,9 @@ use super::group_repairs::GroupRepairs;
 use super::heartbeat::{Heartbeat, SENT_MAX};
 use super::instances::Instances;
 use super::pacing::Pacing;
-use super::reader_proxy::{ReaderProxy, RequestLists};
+use super::reader_proxy::ReaderProxy;
 use super::repair_budget::RepairBudgets;
+use super::requested::Requested;
 use super::settings::{Configured, WriterConfig};
 use super::size::WriterSize;
 use super::timed::Timed;
@@ -59,7 +60,8 @@ pub struct WriterCore {
     /// Memory for a list of addresses that is being made.
     pub(super) addresses: Vec<SocketAddrV4>,
     /// Memory for the requests of readers that are not matched yet.
-    pub(super) request_lists: Vec<RequestLists>,
+    #[expect(clippy::vec_box, reason = "matched readers hold the same boxes")]
+    pub(super) reserved: Vec<Box<Requested>>,
     /// Memory for the holes in one answer.
     pub(super) holes: Vec<Hole>,
     /// The multicast groups among `destinations`, with their interfaces.
@@ -195,7 +197,7 @@ impl WriterCore {
             destinations: Arc::from([]),
             lists: AddressLists::default(),
             addresses: Vec::new(),
-            request_lists: Vec::new(),
+            reserved: Vec::new(),
             holes: Vec::new(),
             routes: Vec::new(),
             window: Window::new(),
@@ -242,8 +244,8 @@ impl WriterCore {
         self.lists = AddressLists::with_room(lists.0, lists.1);
         self.addresses.reserve_exact(size.addresses());
         self.holes.reserve_exact(size.holes());
-        self.request_lists.reserve_exact(matches);
-        self.request_lists.extend((0..matches).map(|_| RequestLists::new(&size.limits)));
+        self.reserved.reserve_exact(matches);
+        self.reserved.extend((0..matches).map(|_| Requested::reserved(&size.limits)));
     }
 
     /// Decides anew whether samples leave by [`WriterCore::write_direct`].
@@ -334,8 +336,8 @@ impl WriterCore {
             + self.proxies.capacity() * size_of::<ReaderProxy>()
             + self.places.allocated()
             + self.proxies.iter().map(ReaderProxy::requests_allocated).sum::<usize>()
-            + self.request_lists.iter().map(RequestLists::allocated).sum::<usize>()
-            + self.request_lists.capacity() * size_of::<RequestLists>()
+            + self.reserved.iter().map(|it| it.allocated()).sum::<usize>()
+            + self.reserved.capacity() * size_of::<Box<Requested>>()
             + self.pacing.allocated()
             + self.budgets.allocated()
             + self.heartbeat.sent.capacity() * size_of::<(u32, Time)>()

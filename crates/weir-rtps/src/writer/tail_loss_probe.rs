@@ -116,11 +116,11 @@ impl WriterCore {
         let lagging =
             |proxy: &&mut ReaderProxy| proxy.is_awaited() && proxy.is_introduced && proxy.acknowledged < last;
         for proxy in self.proxies.iter_mut().filter(lagging) {
-            if proxy.requested.is_empty() {
+            if proxy.requested.samples.is_empty() {
                 let reached = proxy.acknowledged.max(proxy.start.prev());
                 for sn in tail.iter().filter(|sn| **sn > reached) {
                     if proxy.has_room_for_sample() && proxy.accepts_request(now, (*sn, 0)) {
-                        proxy.requested.push(*sn);
+                        proxy.requested.samples.push(*sn);
                     }
                 }
             }

@@ -93,7 +93,8 @@ impl ReaderProxy {
         let reached = self.reached();
         // A reader may go on without what was removed.
         let is_kept = |it: &Withheld| history.entry(it.samples.start).is_some_and(|entry| entry.is_alive());
-        self.withheld
+        self.requested
+            .withheld
             .as_ref()
             .filter(|it| now >= it.bars_from && is_kept(it))
             .map_or(reached, |withheld| reached.min(withheld.reach()))
@@ -101,23 +102,31 @@ impl ReaderProxy {
 
     /// Takes what an ACKNACK shows about what was withheld.
     pub(super) fn judge(&mut self, acknack: &AckNack) {
-        if let Some(withheld) = &self.withheld {
-            self.verdict = withheld.judge(acknack);
-        }
+        self.judge_by(|withheld| withheld.judge(acknack));
     }
 
     /// Takes what the continuation of an ACKNACK shows about it.
     pub(super) fn judge_continuation(&mut self, acknack: &AckNack) {
-        if let Some(withheld) = &self.withheld {
-            self.verdict = withheld.judge_requests(acknack);
-        }
+        self.judge_by(|withheld| withheld.judge_requests(acknack));
     }
 
     /// Takes what a NACK_FRAG shows about it.
     pub(super) fn judge_fragments(&mut self, nack: &NackFrag) {
-        if let Some(withheld) = self.withheld.as_ref().filter(|it| it.contains(nack.sequence_number, None)) {
-            self.verdict = withheld.judge_fragments(nack);
+        if self.requested.withheld.as_ref().is_some_and(|it| it.contains(nack.sequence_number, None)) {
+            self.judge_by(|withheld| withheld.judge_fragments(nack));
         }
+    }
+
+    fn judge_by(&mut self, verdict: impl FnOnce(&Withheld) -> Option<Verdict>) {
+        if let Some(requested) = self.requested.changed()
+            && let Some(withheld) = &requested.withheld
+        {
+            requested.verdict = verdict(withheld);
+        }
+    }
+
+    fn withheld_mut(&mut self) -> Option<&mut Withheld> {
+        self.requested.changed()?.withheld.as_mut()
     }
 }
 
@@ -174,7 +183,7 @@ impl WriterCore {
             proxy.is_awaited()
                 && proxy.is_introduced
                 && proxy.start <= samples.start
-                && proxy.withheld.is_none()
+                && proxy.requested.withheld.is_none()
                 && proxy.path.as_ref().is_some_and(|it| it.is(&path))
         };
         if !self.proxies.iter().any(is_tested) {
@@ -186,7 +195,7 @@ impl WriterCore {
         others.clear();
         for proxy in &mut self.proxies {
             if is_tested(proxy) {
-                proxy.withheld = Some(Withheld {
+                proxy.requested.withheld = Some(Withheld {
                     samples: samples.clone(),
                     fragment,
                     bars_from,
@@ -203,7 +212,8 @@ impl WriterCore {
         let is_barred = |it: &Withheld| {
             it.bars_from == bars_from && it.samples == samples && it.fragment == fragment && !it.is_released
         };
-        let tested = self.proxies.iter().filter(|proxy| proxy.withheld.as_ref().is_some_and(is_barred));
+        let tested =
+            self.proxies.iter().filter(|proxy| proxy.requested.withheld.as_ref().is_some_and(is_barred));
         others.retain(|it| !tested.clone().any(|proxy| proxy.destinations.contains(it)));
         self.has_withheld = true;
         self.counters.samples_withheld += 1;
@@ -214,7 +224,8 @@ impl WriterCore {
 
     /// Returns when what is withheld is to be sent without a request, if no more is sent until then.
     pub(super) fn withheld_timeout(&self) -> Option<Time> {
-        let is_kept_back = |proxy: &ReaderProxy| proxy.withheld.as_ref().is_some_and(|it| !it.is_released);
+        let is_kept_back =
+            |proxy: &ReaderProxy| proxy.requested.withheld.as_ref().is_some_and(|it| !it.is_released);
         let may_end = self.has_withheld && !self.has_unsent() && self.proxies.iter().any(is_kept_back);
         self.pacing.quiet_at(self.history.next()).filter(|_| may_end)
     }
@@ -225,7 +236,7 @@ impl WriterCore {
             return;
         }
         for (index, proxy) in self.proxies.iter_mut().enumerate() {
-            let Some(withheld) = proxy.withheld.as_mut().filter(|it| !it.is_released) else { continue };
+            let Some(withheld) = proxy.withheld_mut().filter(|it| !it.is_released) else { continue };
             withheld.is_released = true;
             let (samples, fragment) = (withheld.samples.clone(), withheld.fragment);
             for sn in (samples.start.0..samples.end.0).map(SequenceNumber) {
@@ -235,8 +246,8 @@ impl WriterCore {
                 };
                 if has_room && proxy.accepts_request(now, (sn, fragment.unwrap_or(0))) {
                     match fragment {
-                        None => proxy.requested.push(sn),
-                        Some(number) => proxy.requested_fragments.push((sn, number - 1)),
+                        None => proxy.requested.samples.push(sn),
+                        Some(number) => proxy.requested.fragments.push((sn, number - 1)),
                     }
                 }
             }
@@ -247,7 +258,7 @@ impl WriterCore {
     /// Records that samples before `first` need not be waited for, as a HEARTBEAT says; `None`: as a GAP may say.
     pub(super) fn excuse(&mut self, first: Option<SequenceNumber>) {
         if self.has_withheld {
-            for withheld in self.proxies.iter_mut().filter_map(|proxy| proxy.withheld.as_mut()) {
+            for withheld in self.proxies.iter_mut().filter_map(ReaderProxy::withheld_mut) {
                 withheld.is_excused |= first.is_none_or(|first| first > withheld.samples.start);
             }
         }
@@ -265,15 +276,16 @@ impl WriterCore {
             return;
         }
         for proxy in &mut self.proxies {
-            let is_it = proxy.withheld.as_ref().is_some_and(|withheld| withheld.contains(sn, fragment));
+            let is_it =
+                proxy.requested.withheld.as_ref().is_some_and(|withheld| withheld.contains(sn, fragment));
             if is_it && proxy.destinations.iter().any(|at| to.contains(at)) {
-                proxy.withheld = None;
+                proxy.requested.withheld = None;
                 if let Some(path) = &proxy.path {
                     path.lock().settle_proof(now, Verdict::Nothing);
                 }
             }
         }
-        self.has_withheld = self.proxies.iter().any(|proxy| proxy.withheld.is_some());
+        self.has_withheld = self.proxies.iter().any(|proxy| proxy.requested.withheld.is_some());
     }
 
     /// Takes what the last message of a reader has shown about what was withheld. Returns it, if that is over.
@@ -282,14 +294,15 @@ impl WriterCore {
             return None;
         }
         let proxy = &mut self.proxies[index];
-        let verdict = proxy.verdict.take()?;
-        let withheld = proxy.withheld.take();
+        let requested = proxy.requested.changed()?;
+        let verdict = requested.verdict.take()?;
+        let withheld = requested.withheld.take();
         if let Some(path) = proxy.path.as_ref().filter(|_| withheld.is_some()) {
             let mut state = path.lock();
             state.settle_proof(now, verdict);
             self.pacing.is_paced |= state.is_paced();
         }
-        self.has_withheld = self.proxies.iter().any(|proxy| proxy.withheld.is_some());
+        self.has_withheld = self.proxies.iter().any(|proxy| proxy.requested.withheld.is_some());
         withheld
     }
 }

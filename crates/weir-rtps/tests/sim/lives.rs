@@ -201,13 +201,17 @@ fn digest(pair: &Pair) -> u64 {
     hasher.finish()
 }
 
-/// Searches all beginnings of all histories.
+/// Searches all beginnings of all histories, of pairs on two hosts.
 fn search(writer: (Reliability, Durability), reader: (Reliability, Durability)) {
+    search_at(writer, reader, false);
+}
+
+fn search_at(writer: (Reliability, Durability), reader: (Reliability, Durability), are_near: bool) {
     let depth = std::env::var("WEIR_SIM_DEPTH").ok();
     let depth = depth.map_or(DEPTH, |depth| depth.parse().expect("WEIR_SIM_DEPTH is a number"));
     for history in [History::KeepAll, History::KeepLast(1), History::KeepLast(2)] {
         for beginning in BEGINNINGS {
-            let policies = Policies { writer, reader, history };
+            let policies = Policies { writer, reader, history, are_near };
             let states = Search { policies, beginning, seen: HashSet::new() }.run(depth);
             assert!(states > depth, "the search has found no more than a line of states");
         }
@@ -235,6 +239,12 @@ fn a_volatile_reader_of_a_durable_writer_goes_on_or_reports_what_is_lost() {
 }
 
 #[test]
+fn volatile_readers_on_the_host_of_their_writer_go_on_or_report_what_is_lost() {
+    search_at((RELIABLE, VOLATILE), (RELIABLE, VOLATILE), true);
+    search_at((RELIABLE, DURABLE), (RELIABLE, VOLATILE), true);
+}
+
+#[test]
 fn best_effort_pairs_that_meet_again_go_on_and_are_silent() {
     for writer in [(RELIABLE, DURABLE), (RELIABLE, VOLATILE), (LOOSE, VOLATILE), (LOOSE, DURABLE)] {
         search(writer, (LOOSE, VOLATILE));
@@ -248,7 +258,7 @@ fn best_effort_pairs_that_meet_again_go_on_and_are_silent() {
 #[test]
 fn a_sample_written_while_a_volatile_reader_was_forgotten_is_reported_lost() {
     let (writer, reader) = ((RELIABLE, VOLATILE), (RELIABLE, VOLATILE));
-    let policies = Policies { writer, reader, history: History::KeepAll };
+    let policies = Policies { writer, reader, history: History::KeepAll, are_near: false };
     let search = Search { policies, beginning: Beginning::Acknowledged, seen: HashSet::new() };
     let path = [Action::WriterForgets, Action::Write, Action::WriterMatches, Action::LoseToReader];
     search.end(&path, &search.at(&path));
@@ -259,7 +269,7 @@ fn a_sample_written_while_a_volatile_reader_was_forgotten_is_reported_lost() {
 #[test]
 fn a_sample_skipped_behind_one_that_a_resumed_reader_holds_back_is_reported_lost() {
     let (writer, reader) = ((RELIABLE, VOLATILE), (RELIABLE, VOLATILE));
-    let policies = Policies { writer, reader, history: History::KeepAll };
+    let policies = Policies { writer, reader, history: History::KeepAll, are_near: false };
     let search = Search { policies, beginning: Beginning::InFlight, seen: HashSet::new() };
     let path = [
         Action::LoseToReader,

@@ -26,3 +26,31 @@ fn requests_for_the_first_heartbeats_of_many_writers_are_repeated_together() {
     // The first ten do not know yet that there will be many.
     assert!(repeated_at(100).len() < 25);
 }
+
+/// The reader has matched a writer on its host.
+fn near_reader(config: ReaderConfig, vendor: VendorId, earlier: impl FnOnce(&mut ReaderCore)) -> ReaderCore {
+    let mut reader = ReaderCore::new(config);
+    earlier(&mut reader);
+    match_writer(&mut reader, vendor);
+    reader.await_heartbeat(WRITER);
+    reader
+}
+
+#[test]
+fn a_near_writer_from_which_nothing_has_arrived_is_not_asked() {
+    let config = || ReaderConfig { wants_history: false, ..ReaderConfig::new(READER, Reliability::Reliable) };
+    let mut reader = near_reader(config(), VendorId::WEIR, |_| {});
+    assert_eq!((answers(&mut reader, Time(1_000)), reader.next_timeout()), (vec![], None));
+    assert!(reader.is_caught_up());
+    // A sample that is not the first shows what is missing, without a HEARTBEAT.
+    data(&mut reader, 3);
+    assert_eq!(answers(&mut reader, Time(2_000)), ["1/3:1,2"]);
+
+    let asks = |mut reader: ReaderCore| answers(&mut reader, Time(1_000)) == ["1/0:"];
+    assert!(asks(near_reader(config(), VendorId::CYCLONE, |_| {})));
+    let wants_history = ReaderConfig { wants_history: true, ..config() };
+    assert!(asks(near_reader(wants_history, VendorId::WEIR, |_| {})));
+    // It may have more, and waits up to a second before it says so again.
+    assert!(asks(near_reader(config(), VendorId::WEIR, |reader| data(reader, 1))));
+    assert!(asks(near_reader(config(), VendorId::WEIR, |reader| heartbeat(reader, 1, 1, 1))));
+}

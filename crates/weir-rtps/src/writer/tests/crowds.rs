@@ -58,3 +58,42 @@ fn a_match_sets_no_timer_of_a_writer_without_samples() {
     write(&mut writer, Time(2), &[1]).unwrap();
     assert!(writer.next_timeout().is_some());
 }
+
+#[test]
+fn a_near_reader_of_a_silent_writer_is_sent_nothing_until_the_first_sample() {
+    let mut writer = WriterCore::new(config(Reliability::Reliable));
+    for number in 1..=3 {
+        let reader = numbered(number);
+        let guid = reader.guid;
+        writer.match_reader(Time(1), reader);
+        writer.spare_heartbeat(guid);
+        assert_eq!((sent(&mut writer, Time(1)), writer.next_timeout()), (vec![], None));
+    }
+    write(&mut writer, Time(2), &[1]).unwrap();
+    assert_eq!(sent(&mut writer, Time(2)), ["DATA 1"]);
+    let at = writer.next_timeout().unwrap();
+    writer.handle_timeout(at);
+    assert_eq!(sent(&mut writer, at), ["HEARTBEAT 1..1"], "one for all: each knows where it begins");
+    // The next one does not.
+    let reader = numbered(4);
+    let guid = reader.guid;
+    writer.match_reader(at, reader);
+    writer.spare_heartbeat(guid);
+    assert_eq!(sent(&mut writer, at), ["INFO_DST", "HEARTBEAT 2..1"]);
+}
+
+#[test]
+fn other_readers_of_a_silent_writer_get_their_heartbeat() {
+    for other in [
+        ReaderProxyConfig { vendor: VendorId::CYCLONE, ..numbered(1) },
+        ReaderProxyConfig { wants_history: true, ..numbered(1) },
+        ReaderProxyConfig { path: Some(crate::path::Path::new()), ..numbered(1) },
+    ] {
+        let durability = Durability::TransientLocal;
+        let mut writer = WriterCore::new(WriterConfig { durability, ..config(Reliability::Reliable) });
+        let guid = other.guid;
+        writer.match_reader(Time(1), other);
+        writer.spare_heartbeat(guid);
+        assert_eq!(sent(&mut writer, Time(1)), ["INFO_DST", "HEARTBEAT 1..0"]);
+    }
+}

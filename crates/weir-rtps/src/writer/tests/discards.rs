@@ -83,7 +83,7 @@ fn requests_that_creep_make_a_writer_go_back_once() {
     // What is requested last: one sample, or everything behind it.
     let ask = |writer: &mut WriterCore, now: Time, missing: i64| {
         answer(writer, now, STUCK, 1000 + missing as u32, missing, &[missing]);
-        writer.proxies[0].requested.last().copied()
+        writer.proxies[0].requested.samples.last().copied()
     };
     let last = writer.unsent.prev();
     assert_eq!(ask(&mut writer, now, 100), Some(last));

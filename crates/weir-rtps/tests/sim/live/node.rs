@@ -171,7 +171,12 @@ impl Node {
             self.events += 1;
             match event {
                 DiscoveryEvent::ReaderMatched { writer, reader } => {
-                    self.writer(writer).match_reader(now, reader_proxy(reader));
+                    let (guid, is_near) = (reader.guid, self.is_near(reader.guid.prefix));
+                    let writer = self.writer(writer);
+                    writer.match_reader(now, reader_proxy(reader));
+                    if is_near {
+                        writer.spare_heartbeat(guid);
+                    }
                 }
                 DiscoveryEvent::ReaderChanged { writer, reader } => {
                     let RemoteEndpoint { guid, destinations, group, .. } = reader;
@@ -183,9 +188,12 @@ impl Node {
                 }
                 DiscoveryEvent::WriterMatched { reader, writer } => {
                     let liveliness = writer.qos.liveliness;
-                    let guid = writer.guid;
+                    let (guid, is_near) = (writer.guid, self.is_near(writer.guid.prefix));
                     let reader = self.reader(reader);
                     reader.match_writer(now, writer_proxy(writer));
+                    if is_near {
+                        reader.await_heartbeat(guid);
+                    }
                     reader.set_liveliness(now, guid, liveliness);
                 }
                 DiscoveryEvent::WriterChanged { reader, writer } => {
@@ -201,6 +209,11 @@ impl Node {
                 _ => {}
             }
         }
+    }
+
+    /// Returns whether a participant is taken to be on this host: every other one.
+    fn is_near(&self, other: GuidPrefix) -> bool {
+        (self.prefix.0[0] ^ other.0[0]) & 1 == 0
     }
 
     /// Returns an existing local writer.

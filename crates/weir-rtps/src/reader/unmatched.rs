@@ -1,0 +1,44 @@
+//! Writers that send before they are matched, and those whose first HEARTBEAT is awaited.
+
+use weir_wire::{Guid, SequenceNumber};
+
+use super::ReaderCore;
+
+impl ReaderCore {
+    /// Does not request the first HEARTBEAT of a writer. Call this between the match and the next transmission, for a
+    /// writer on this host from which [nothing has arrived](crate::receiver::Endpoints::note_unmatched) before.
+    ///
+    /// Only writers of this engine that are reliable, and have nothing for the reader from before the match, are left
+    /// out. Such a writer sends a HEARTBEAT at the match, unless it has
+    /// [written nothing](crate::writer::WriterCore::spare_heartbeat), and repeats one until its first sample is
+    /// acknowledged. If the one at the match was lost, the next sample shows what is missing before it.
+    pub fn await_heartbeat(&mut self, writer: Guid) {
+        let is_plain = !self.config.wants_history && self.delivery.cache.enforced.is_none();
+        if is_plain
+            && self.early_writers.remove(writer).is_none()
+            && let Some(proxy) = self.writers.get_mut(writer).filter(|it| it.is_reliable && it.is_weir())
+        {
+            proxy.await_heartbeat();
+        }
+    }
+
+    /// Records that a writer that is not matched has sent something.
+    #[cold]
+    pub(super) fn note_unmatched(&mut self, writer: Guid) {
+        self.delivery.counters.unknown_writers += 1;
+        if self.early_writers.get_mut(writer).is_none() {
+            self.early_writers.add(writer, ());
+        }
+    }
+
+    #[cold]
+    pub(super) fn record_unmatched(&mut self, writer: Guid, sn: SequenceNumber) {
+        self.note_unmatched(writer);
+        if self.wants_unmatched() {
+            match self.unmatched.get_mut(writer) {
+                Some(first) => *first = sn.min(*first),
+                None => _ = self.unmatched.add(writer, sn),
+            }
+        }
+    }
+}
