@@ -115,9 +115,9 @@ impl Reachability {
         choose(&remote.data, remote.from).map(|address| Addresses::of(address, beside))
     }
 
-    /// Returns whether all of these addresses are of this host.
+    /// Returns whether there are addresses, and all are of this host.
     pub(super) fn is_here(&self, to: &[SocketAddrV4]) -> bool {
-        to.iter().all(|to| self.is_on_this_host(*to.ip()))
+        !to.is_empty() && to.iter().all(|to| self.is_on_this_host(*to.ip()))
     }
 
     /// Returns whether a source address is one of this host.

@@ -8,15 +8,15 @@ impl ReaderCore {
     /// Does not request the first HEARTBEAT of a writer. Call this between the match and the next transmission, for a
     /// writer on this host from which [nothing has arrived](crate::receiver::Endpoints::note_unmatched) before.
     ///
-    /// Only writers of this engine that are reliable, and have nothing for the reader from before the match, are left
-    /// out. Such a writer sends a HEARTBEAT at the match, unless it has
+    /// Only writers of this engine that are reliable, have nothing for the reader from before the match, and were not
+    /// matched before, are left out. Such a writer sends a HEARTBEAT at the match, unless it has
     /// [written nothing](crate::writer::WriterCore::spare_heartbeat), and repeats one until its first sample is
     /// acknowledged. If the one at the match was lost, the next sample shows what is missing before it.
     pub fn await_heartbeat(&mut self, writer: Guid) {
         let is_plain = !self.config.wants_history && self.delivery.cache.enforced.is_none();
         if is_plain
             && self.early_writers.remove(writer).is_none()
-            && let Some(proxy) = self.writers.get_mut(writer).filter(|it| it.is_reliable && it.is_weir())
+            && let Some(proxy) = self.writers.get_mut(writer).filter(|it| it.is_plain())
         {
             proxy.await_heartbeat();
         }

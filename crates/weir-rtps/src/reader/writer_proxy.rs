@@ -490,6 +490,11 @@ impl WriterProxy {
         self.vendor == VendorId::WEIR
     }
 
+    /// Whether it is a reliable writer of this engine that was not matched before.
+    pub(super) fn is_plain(&self) -> bool {
+        self.is_reliable && self.is_weir() && !self.start.is_resumed
+    }
+
     /// Takes the writer to have said that it has written nothing yet.
     pub(super) fn await_heartbeat(&mut self) {
         self.start.has_begun = true;

@@ -110,7 +110,7 @@ impl ReaderProxy {
     ) -> Self {
         let mut requested = OnDemand::<Requested>::default();
         reserved.into_iter().for_each(|memory| requested.reserve(memory));
-        if config.vendor == VendorId::CYCLONE {
+        if is_reliable && config.vendor == VendorId::CYCLONE {
             requested.discards = Some(Discards::new(config::CYCLONE_KEEPS_SAMPLES));
         }
         Self {

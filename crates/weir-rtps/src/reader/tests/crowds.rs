@@ -50,6 +50,14 @@ fn a_near_writer_from_which_nothing_has_arrived_is_not_asked() {
     assert!(asks(near_reader(config(), VendorId::CYCLONE, |_| {})));
     let wants_history = ReaderConfig { wants_history: true, ..config() };
     assert!(asks(near_reader(wants_history, VendorId::WEIR, |_| {})));
+    // It has written, and the reader has to know where it goes on.
+    assert!(asks(near_reader(config(), VendorId::WEIR, |reader| {
+        match_writer(reader, VendorId::WEIR);
+        heartbeat(reader, 1, 1, 1);
+        data(reader, 1);
+        assert_eq!(taken(reader), [1]);
+        reader.unmatch_writer(Time(500), WRITER);
+    })));
     // It may have more, and waits up to a second before it says so again.
     assert!(asks(near_reader(config(), VendorId::WEIR, |reader| data(reader, 1))));
     assert!(asks(near_reader(config(), VendorId::WEIR, |reader| heartbeat(reader, 1, 1, 1))));

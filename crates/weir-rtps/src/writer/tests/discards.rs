@@ -24,6 +24,16 @@ fn pass(writer: &mut WriterCore, until: Time) -> usize {
 }
 
 #[test]
+fn a_best_effort_reader_takes_no_memory_for_what_it_discards() {
+    for is_reliable in [false, true] {
+        let mut writer = WriterCore::new(config(Reliability::Reliable));
+        let cyclone = ReaderProxyConfig { vendor: VendorId::CYCLONE, ..reader(STUCK, is_reliable) };
+        writer.match_reader(Time(0), cyclone);
+        assert_eq!(writer.proxies[0].requested.changed().is_some(), is_reliable);
+    }
+}
+
+#[test]
 fn a_reader_that_discards_and_falls_silent_does_not_stop_a_keep_last_writer() {
     for is_answering in [false, true] {
         let mut writer = WriterCore::new(WriterConfig {
