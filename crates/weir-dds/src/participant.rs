@@ -491,7 +491,11 @@ impl DomainParticipant {
     /// Waits for each writer as [`DataWriter::close`](crate::DataWriter::close) does. Samples that readers have
     /// received can still be taken. From then on, calls that return a result report [`DdsError::AlreadyDeleted`], on
     /// the participant and on its entities; threads and tasks that wait are woken. Listeners are dropped. Sockets and
-    /// memory are released with the last handle. Closing again does nothing.
+    /// memory are released with the last handle. Closing again does nothing, and does not wait for a call that has not
+    /// returned yet.
+    ///
+    /// It also waits for listeners that are being called. So do not hold a lock meanwhile that one of them takes, and
+    /// do not let listeners of two participants close each other's.
     ///
     /// Dropping the last handle of a participant and its entities does the same, and hides errors.
     ///

@@ -1,7 +1,7 @@
 //! Files that take their place when they are complete.
 
 use std::fs::{self, File};
-use std::io::{self, BufWriter, IntoInnerError, Write};
+use std::io::{self, BufWriter, IntoInnerError, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 /// A file that is written beside its place, as `NAME.partial-PID`, and takes its place when it is complete.
@@ -37,7 +37,9 @@ impl WholeFile {
         let before = self.file.metadata()?.len();
         self.file.write_all(bytes).inspect_err(|_| {
             // The first error is the one to report. A device has no length.
-            _ = self.file.set_len(before);
+            if self.file.set_len(before).is_ok() {
+                _ = self.file.seek(SeekFrom::Start(before));
+            }
         })
     }
 

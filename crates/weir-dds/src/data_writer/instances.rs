@@ -327,18 +327,21 @@ impl Inner {
         hash: Option<[u8; 16]>,
     ) -> Result<()> {
         let Some(hash) = hash else { return Ok(()) };
-        core.register_instance(hash).map_err(|refused| self.refusal(refused))?;
-        let (handle, payload) = match source {
+        let named = match source {
             Source::Typed(sample) | Source::Pieces(sample, _) | Source::Loan(sample, ..) => {
-                self.named(*sample)?
+                Some(self.named(*sample)?)
             }
-            Source::Serialized(payload) => self.named(&weir_cdr::from_payload::<T>(payload)?)?,
+            // Only its key was needed so far: what else is wrong with it, its readers say.
+            Source::Serialized(payload) => {
+                weir_cdr::from_payload::<T>(payload).ok().and_then(|sample| self.named(&sample).ok())
+            }
             // It ends now.
-            Source::End(..) => return Ok(()),
+            Source::End(..) => None,
         };
-        if payload.len() > KEY_BYTES_MAX {
+        core.register_instance(hash).map_err(|refused| self.refusal(refused))?;
+        let Some((handle, payload)) = named.filter(|(_, payload)| payload.len() <= KEY_BYTES_MAX) else {
             return Ok(());
-        }
+        };
         let mut registered = self.registered.lock();
         registered.insert(handle, InstanceKey { hash, payload });
         core.ask_for_new_instances(self.asks_for_new(registered.len()));
