@@ -269,8 +269,7 @@ impl Driver {
         } = role_mut;
         counters.batches += 1;
         let before = batch.counters.datagrams;
-        let unmatched = &self.routes.unmatched;
-        let endpoints = BatchEndpoints { table, came, timers: &self.outlet.timers, unmatched };
+        let endpoints = BatchEndpoints { table, came, timers: &self.outlet.timers };
         let incoming =
             Incoming { endpoints: &endpoints, prediction: prediction.as_deref(), prefix: self.prefix, now };
         let next = match received.single_datagram_len() {
