@@ -184,7 +184,7 @@ impl Rate {
         let is_marked = seen.is_marked && self.marked_rounds == 0;
         self.marked_rounds = if is_marked { MARKED_ROUNDS } else { self.marked_rounds.saturating_sub(1) };
         let is_flooded = self.flight().is_some() && seen.loss > START_LOSS_MAX;
-        let is_lossy = self.is_overloaded(seen) || is_lossy || is_flooded;
+        let is_lossy = is_lossy || is_flooded || self.is_overloaded(seen);
         if self.flight().is_some() && !is_queue && !is_lossy && !is_marked {
             return;
         }
