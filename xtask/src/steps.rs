@@ -101,18 +101,16 @@ fn doc(environment: &Environment) -> Outcome {
 fn test(environment: &Environment) -> Outcome {
     let arguments = [&TESTS[..], &["--no-fail-fast", "--", TEST_THREADS]].concat();
     let has_namespaces = namespaces(environment).is_ok();
-    let has_sshd = has_namespaces && servers(environment, &SSHD);
-    // Where it is installed, it does not always start: the tests find out.
-    _ = has_namespaces && servers(environment, &SLURM);
+    let has_sshd = has_namespaces && has_sshd(environment);
     let mut required = Vec::new();
     required.extend(has_namespaces.then_some("WEIR_REQUIRE_NETNS"));
     required.extend(has_sshd.then_some("WEIR_REQUIRE_SSHD"));
     tests(requiring(environment, &required), &arguments)
 }
 
-/// Returns whether these servers are there. Only CI installs them: on other machines, their packages would start them.
-fn servers(environment: &Environment, tools: &[Tool]) -> bool {
-    if environment.is_ci { environment.require(tools).is_ok() } else { missing(tools).is_empty() }
+/// Returns whether there is an sshd. Only CI installs one: on other machines, its package would start a server.
+fn has_sshd(environment: &Environment) -> bool {
+    if environment.is_ci { environment.require(&SSHD).is_ok() } else { missing(&SSHD).is_empty() }
 }
 
 fn harness(environment: &Environment) -> Outcome {
@@ -254,13 +252,6 @@ const NETNS: [Tool; 5] = [
 const SSHD: [Tool; 2] = [
     Tool { program: "ssh", package: "openssh-client" },
     Tool { program: "/usr/sbin/sshd", package: "openssh-server" },
-];
-
-const SLURM: [Tool; 4] = [
-    Tool { program: "munged", package: "munge" },
-    Tool { program: "slurmctld", package: "slurmctld" },
-    Tool { program: "slurmd", package: "slurmd" },
-    Tool { program: "salloc", package: "slurm-client" },
 ];
 
 /// Runs these cargo commands, which link nothing, until one fails; warnings of rustdoc are failures.

@@ -9,13 +9,14 @@ mod query;
 pub(crate) mod selection;
 pub(crate) mod serialized;
 mod setup;
+mod statuses;
+mod waiting;
 
 use std::any::TypeId;
 use std::marker::PhantomData;
 use std::net::SocketAddrV4;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
 
 use parking_lot::{Mutex, MutexGuard, ReentrantMutex};
 use weir_cdr::DdsType;
@@ -43,14 +44,9 @@ use crate::qos::DataReaderQos;
 use crate::random;
 use crate::sample::{Sample, SampleSeq};
 use crate::stage_times::ReceiveTimes;
-use crate::status::{
-    DeadlineMissedStatus, IncompatibleQosStatus, LivelinessChangedStatus, SampleLostStatus,
-    SampleRejectedStatus, SubscriptionMatchedStatus,
-};
 use crate::subscriber::Subscriber;
 use crate::topic::Topic;
 use crate::upper_listeners::Untyped;
-use crate::wait_strategy::WaitStrategy;
 
 /// Reads samples of a topic.
 ///
@@ -427,276 +423,6 @@ impl<T: DdsType> DataReader<T> {
 }
 
 impl<T> DataReader<T> {
-    /// Waits until there is an unread sample.
-    ///
-    /// Waits as [`ParticipantSettings::wait`](crate::ParticipantSettings::wait) says. Meanwhile the
-    /// calling thread receives for all endpoints of the participant.
-    ///
-    /// ```no_run
-    /// # use std::time::Duration;
-    /// # use weir_dds::{DataReader, DdsType};
-    /// # fn f<T: DdsType + std::fmt::Debug>(reader: &DataReader<T>) -> weir_dds::Result<()> {
-    /// reader.wait_for_data(Duration::from_secs(10))?;
-    /// println!("{:?}", reader.take(1));
-    /// # Ok(())
-    /// # }
-    /// ```
-    ///
-    /// # Errors
-    /// - [`DdsError::Timeout`]: there is none.
-    /// - [`DdsError::AlreadyDeleted`]: there is none, and the reader, its subscriber or its participant was closed,
-    ///   also while the call waited.
-    /// - [`DdsError::ThreadFailed`]: the participant has failed, and there is none. Returns without waiting for the
-    ///   timeout.
-    pub fn wait_for_data(&self, timeout: Duration) -> Result<()> {
-        self.wait_for_data_by(timeout, self.inner.driver().wait)
-    }
-
-    /// As [`DataReader::wait_for_data`], with a wait strategy for this call.
-    ///
-    /// ```no_run
-    /// # use std::time::Duration;
-    /// # use weir_dds::{DataReader, DdsType};
-    /// # fn f<T: DdsType>(reader: &DataReader<T>) -> weir_dds::Result<()> {
-    /// use weir_dds::WaitStrategy;
-    ///
-    /// let spin = WaitStrategy::SpinThenBlock(Duration::from_micros(50));
-    /// reader.wait_for_data_by(Duration::from_secs(10), spin)?;
-    /// # Ok(())
-    /// # }
-    /// ```
-    ///
-    /// # Errors
-    /// As [`DataReader::wait_for_data`].
-    pub fn wait_for_data_by(&self, timeout: Duration, strategy: WaitStrategy) -> Result<()> {
-        let (driver, endpoint) = (self.inner.driver(), &self.inner.endpoint);
-        let until = clock::now() + timeout;
-        let is_there = match endpoint.shared_sets.get() {
-            None => driver.receive_until_unread(endpoint, until, strategy, || self.inner.is_closed()),
-            // Another reader may have received the end of a set.
-            Some(access) => driver.receive_until(Some(until), strategy, || {
-                access.settle();
-                endpoint.core.lock().has_unread() || self.inner.is_closed()
-            }),
-        };
-        if is_there && (!self.inner.is_closed() || endpoint.core.lock().has_unread()) {
-            return Ok(());
-        }
-        driver.check()?;
-        if self.inner.is_closed() {
-            return Err(DdsError::AlreadyDeleted("reader"));
-        }
-        Err(DdsError::Timeout { what: "the arrival of a sample", waited: timeout, hint: String::new() })
-    }
-
-    /// Waits until the reader has what its matched writers had written before (DDS 1.4, 2.2.2.5.3.33).
-    ///
-    /// Those are the samples of reliable writers that they still keep, for a reader whose durability is not VOLATILE.
-    /// Returns at once if no writer is matched.
-    ///
-    /// ```no_run
-    /// # use std::time::Duration;
-    /// # use weir_dds::{DataReader, DdsType};
-    /// # fn f<T: DdsType>(reader: &DataReader<T>) -> weir_dds::Result<()> {
-    /// reader.wait_for_publications(1, Duration::from_secs(10))?;
-    /// reader.wait_for_historical_data(Duration::from_secs(10))?;
-    /// println!("{} samples were written before", reader.take(1000).len());
-    /// # Ok(())
-    /// # }
-    /// ```
-    ///
-    /// # Errors
-    /// - [`DdsError::Timeout`]: some of it has not arrived.
-    /// - [`DdsError::AlreadyDeleted`]: the reader, its subscriber or its participant was closed, also while the call
-    ///   waited.
-    /// - [`DdsError::ThreadFailed`]: the participant has failed, also while the call waited.
-    pub fn wait_for_historical_data(&self, timeout: Duration) -> Result<()> {
-        let (driver, endpoint) = (self.inner.driver(), &self.inner.endpoint);
-        driver.check()?;
-        let is_done = || endpoint.core.lock().is_caught_up() || self.inner.is_closed();
-        if driver.receive_until(Some(clock::now() + timeout), driver.wait, is_done) {
-            return if self.inner.is_closed() { Err(DdsError::AlreadyDeleted("reader")) } else { Ok(()) };
-        }
-        driver.check()?;
-        Err(DdsError::Timeout {
-            what: "the arrival of historical data",
-            waited: timeout,
-            hint: String::new(),
-        })
-    }
-
-    /// Waits until at least `count` writers are matched.
-    ///
-    /// ```no_run
-    /// # use std::time::Duration;
-    /// # use weir_dds::{DataReader, DdsType};
-    /// # fn f<T: DdsType>(reader: &DataReader<T>) -> weir_dds::Result<()> {
-    /// reader.wait_for_publications(2, Duration::from_secs(10))?;
-    /// assert!(reader.matched_publications().len() >= 2);
-    /// # Ok(())
-    /// # }
-    /// ```
-    ///
-    /// # Errors
-    /// - [`DdsError::Timeout`]: fewer are. The text says how many.
-    /// - [`DdsError::AlreadyDeleted`]: the reader, its subscriber or its participant was closed, also while the call
-    ///   waited.
-    /// - [`DdsError::ThreadFailed`]: the participant has failed, also while the call waited.
-    pub fn wait_for_publications(&self, count: u64, timeout: Duration) -> Result<()> {
-        let matched = &self.inner.endpoint.matched;
-        let driver = self.inner.driver();
-        let is_over = || driver.has_ended() || self.inner.is_closed();
-        let is_done = || is_over() || matched.lock().current_count >= count;
-        let is_done = driver.wait_for_matches(clock::now() + timeout, is_done);
-        driver.check()?;
-        if self.inner.is_closed() {
-            return Err(DdsError::AlreadyDeleted("reader"));
-        }
-        if is_done {
-            return Ok(());
-        }
-        let hint = format!(": {} of {count} writers are matched", matched.lock().current_count);
-        Err(DdsError::Timeout { what: "a match with writers", waited: timeout, hint })
-    }
-
-    /// Returns how many writers are matched. Resets the status's changes to zero.
-    ///
-    /// ```no_run
-    /// # use weir_dds::{DataReader, DdsType};
-    /// # fn f<T: DdsType>(reader: &DataReader<T>) -> weir_dds::Result<()> {
-    /// let matched = reader.subscription_matched_status();
-    /// println!("{} writers, {:+} since the last call", matched.current_count, matched.current_count_change);
-    /// # Ok(())
-    /// # }
-    /// ```
-    pub fn subscription_matched_status(&self) -> SubscriptionMatchedStatus {
-        let matches = self.inner.endpoint.matched.lock().read();
-        self.inner.note_status_read();
-        matches.into()
-    }
-
-    /// Returns the handles of the matched writers (DDS 1.4, 2.2.2.5.3.34).
-    ///
-    /// ```no_run
-    /// # use weir_dds::{DataReader, DdsType};
-    /// # fn f<T: DdsType>(reader: &DataReader<T>) -> weir_dds::Result<()> {
-    /// for writer in reader.matched_publications() {
-    ///     if let Some(data) = reader.matched_publication_data(writer) {
-    ///         println!("{writer} is a writer of {}", data.type_name);
-    ///     }
-    /// }
-    /// # Ok(())
-    /// # }
-    /// ```
-    pub fn matched_publications(&self) -> Vec<InstanceHandle> {
-        self.inner.endpoint.core.lock().matched().map(InstanceHandle::from).collect()
-    }
-
-    /// Returns which writers have incompatible QoS.
-    ///
-    /// Resets the status's changes to zero.
-    ///
-    /// ```no_run
-    /// # use weir_dds::{DataReader, DdsType};
-    /// # fn f<T: DdsType>(reader: &DataReader<T>) -> weir_dds::Result<()> {
-    /// let status = reader.requested_incompatible_qos_status();
-    /// for incompatible in &status.policies {
-    ///     println!("{}: {} writers offer less", incompatible.policy_id.name(), incompatible.count);
-    /// }
-    /// # Ok(())
-    /// # }
-    /// ```
-    pub fn requested_incompatible_qos_status(&self) -> IncompatibleQosStatus {
-        let status = self.inner.endpoint.incompatible.lock().read();
-        self.inner.note_status_read();
-        status
-    }
-
-    /// Returns how many matched writers are alive.
-    ///
-    /// Resets the status's changes to zero.
-    ///
-    /// ```no_run
-    /// # use weir_dds::{DataReader, DdsType};
-    /// # fn f<T: DdsType>(reader: &DataReader<T>) -> weir_dds::Result<()> {
-    /// let status = reader.liveliness_changed_status();
-    /// println!("{} writers are alive, {} are not", status.alive_count, status.not_alive_count);
-    /// # Ok(())
-    /// # }
-    /// ```
-    pub fn liveliness_changed_status(&self) -> LivelinessChangedStatus {
-        let changed = self.inner.endpoint.core.lock().take_liveliness_changed();
-        self.inner.note_status_read();
-        changed.into()
-    }
-
-    /// Returns which instances were not written within the requested deadline.
-    ///
-    /// Resets the status's change to zero.
-    ///
-    /// ```no_run
-    /// # use weir_dds::{DataReader, DdsType};
-    /// # fn f<T: DdsType + std::fmt::Debug>(reader: &DataReader<T>) -> weir_dds::Result<()> {
-    /// let missed = reader.requested_deadline_missed_status();
-    /// if missed.total_count_change > 0 {
-    ///     println!("late: {:?}", missed.last_instance_handle.and_then(|instance| reader.key_value(instance)));
-    /// }
-    /// # Ok(())
-    /// # }
-    /// ```
-    pub fn requested_deadline_missed_status(&self) -> DeadlineMissedStatus {
-        let missed = self.inner.endpoint.core.lock().take_deadline_missed();
-        self.inner.note_status_read();
-        DeadlineMissedStatus::new(missed, InstanceHandle)
-    }
-
-    /// Returns how many samples will never arrive.
-    ///
-    /// Resets the status's changes to zero.
-    ///
-    /// ```no_run
-    /// # use weir_dds::{DataReader, DdsType};
-    /// # fn f<T: DdsType>(reader: &DataReader<T>) -> weir_dds::Result<()> {
-    /// println!("{} samples were lost", reader.sample_lost_status().total_count);
-    /// # Ok(())
-    /// # }
-    /// ```
-    pub fn sample_lost_status(&self) -> SampleLostStatus {
-        let total = self.protocol_counters().samples_lost;
-        let status = self.inner.endpoint.lost.lock().read(total);
-        self.inner.note_status_read();
-        status
-    }
-
-    /// Returns how many samples were rejected: over a limit, or not of the type.
-    ///
-    /// A reliable writer sends a sample that was over a limit again, once there is room. Until then
-    /// it counts once. Resets the status's changes to zero.
-    ///
-    /// ```no_run
-    /// # use weir_dds::{DataReader, DdsType};
-    /// # fn f<T: DdsType>(reader: &DataReader<T>) -> weir_dds::Result<()> {
-    /// use weir_dds::SampleRejectedReason;
-    ///
-    /// if reader.sample_rejected_status().last_reason == Some(SampleRejectedReason::SamplesLimit) {
-    ///     println!("take samples more often, or raise max_samples");
-    /// }
-    /// # Ok(())
-    /// # }
-    /// ```
-    pub fn sample_rejected_status(&self) -> SampleRejectedStatus {
-        let endpoint = &self.inner.endpoint;
-        let (rejected, last) = {
-            let core = endpoint.core.lock();
-            let counters = core.counters();
-            (counters.samples_rejected + counters.samples_refused, core.last_rejection())
-        };
-        let status =
-            endpoint.rejected.lock().read(rejected, endpoint.malformed.load(Ordering::Relaxed), last);
-        self.inner.note_status_read();
-        status
-    }
-
     pub(crate) fn inner(&self) -> &Inner {
         &self.inner
     }

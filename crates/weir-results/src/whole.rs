@@ -35,23 +35,24 @@ impl WholeFile {
     /// If they cannot be written, e.g. because the disk is full.
     pub fn append(&mut self, bytes: &[u8]) -> io::Result<()> {
         let before = self.file.metadata()?.len();
-        self.file.write_all(bytes).inspect_err(|_| {
-            // The first error is the one to report. A device has no length.
-            if self.file.set_len(before).is_ok() {
-                _ = self.file.seek(SeekFrom::Start(before));
-            }
-        })
+        self.file.write_all(bytes).inspect_err(|_| self.cut_to(before))
+    }
+
+    /// Removes what was written behind a length. The first error is the one to report, and a device has no length.
+    fn cut_to(&mut self, len: u64) {
+        if self.file.set_len(len).is_ok() {
+            _ = self.file.seek(SeekFrom::Start(len));
+        }
     }
 
     /// Puts the complete file in its place.
     ///
     /// # Errors
-    /// If it cannot be stored or renamed. It is removed then.
+    /// If it cannot be stored or renamed. It stays beside its place then.
     pub fn finish(mut self) -> io::Result<()> {
-        if let Some(beside) = &self.beside {
+        if let Some(beside) = self.beside.take() {
             self.file.sync_all()?;
             fs::rename(beside, &self.place)?;
-            self.beside = None;
         }
         Ok(())
     }
@@ -117,6 +118,31 @@ mod tests {
         file.append(b"w").unwrap();
         file.finish().unwrap();
         assert_eq!((read().as_str(), fs::read_dir(folder.path()).unwrap().count()), ("new", 1));
+    }
+
+    #[test]
+    fn a_complete_file_that_cannot_take_its_place_is_kept() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("report.txt");
+        let mut file = WholeFile::create(&path).unwrap();
+        file.append(b"measured").unwrap();
+        fs::create_dir(&path).unwrap();
+        file.finish().unwrap_err();
+        assert_eq!(fs::read_to_string(partial(&path)).unwrap(), "measured");
+    }
+
+    #[test]
+    fn a_failed_append_leaves_no_hole() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("report.txt");
+        let mut file = WholeFile::create(&path).unwrap();
+        file.append(b"row\n").unwrap();
+        // As an append that has written a part.
+        file.file.write_all(b"ro").unwrap();
+        file.cut_to(4);
+        file.append(b"next\n").unwrap();
+        file.finish().unwrap();
+        assert_eq!(fs::read_to_string(&path).unwrap(), "row\nnext\n");
     }
 
     #[test]

@@ -1,13 +1,11 @@
-//! Hosts that Slurm reaches: a cluster of one node in a network namespace. Without root, or where there is no Slurm or
-//! it does not start, a test reports that and passes, unless `WEIR_REQUIRE_NETNS` or `WEIR_REQUIRE_SLURM` is set.
+//! Hosts that Slurm reaches: a cluster of one node in a network namespace. Without root or Slurm a test reports that
+//! and passes, unless `WEIR_REQUIRE_NETNS` or `WEIR_REQUIRE_SLURM` is set.
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::mpsc::{self, RecvTimeoutError};
-use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process};
 
@@ -41,18 +39,12 @@ impl Cluster {
             run(Command::new("ip").args(["-n", &cluster.namespace]).args(words.split(' ')));
         }
         cluster.configure();
-        let started = cluster.daemons().inspect_err(|reason| skip(reason));
-        cluster._daemons = started.ok()?;
+        cluster._daemons = vec![
+            cluster.munge(),
+            cluster.daemon("slurmctld", &["-D"], "Running as primary controller"),
+            cluster.daemon("slurmd", &["-D", "-N", "n1"], "slurmd started"),
+        ];
         Some(cluster)
-    }
-
-    /// Starts all daemons, or returns why one does not start here.
-    fn daemons(&self) -> Result<Vec<KilledOnDrop>, String> {
-        Ok(vec![
-            self.munge()?,
-            self.daemon("slurmctld", &["-D"], "Running as primary controller")?,
-            self.daemon("slurmd", &["-D", "-N", "n1"], "slurmd started")?,
-        ])
     }
 
     fn configure(&self) {
@@ -81,7 +73,7 @@ impl Cluster {
     }
 
     /// Starts the authentication service. It says nothing once it listens: its socket does.
-    fn munge(&self) -> Result<KilledOnDrop, String> {
+    fn munge(&self) -> KilledOnDrop {
         let of = |option: &str, name: &str| format!("--{option}={}", self.scene.path(name).display());
         let mut command = self.inside("munged");
         command.args(["--foreground", "--force"]).args([of("key-file", "key"), of("socket", "munge")]);
@@ -92,34 +84,25 @@ impl Cluster {
         ]);
         let mut daemon = KilledOnDrop::spawn(command.stdout(Stdio::null()).stderr(Stdio::null()));
         while std::os::unix::net::UnixStream::connect(self.scene.path("munge")).is_err() {
-            if let Some(status) = daemon.process.try_wait().unwrap() {
-                return Err(format!("munged ended at its start ({status})"));
-            }
+            assert_eq!(daemon.process.try_wait().unwrap(), None, "munged ended at its start");
             std::thread::yield_now();
         }
-        Ok(daemon)
+        daemon
     }
 
     /// Starts a daemon of Slurm, and waits until it says `ready`.
-    fn daemon(&self, program: &str, words: &[&str], ready: &str) -> Result<KilledOnDrop, String> {
+    fn daemon(&self, program: &str, words: &[&str], ready: &str) -> KilledOnDrop {
         let mut command = self.inside(program);
         command.args(words).arg("-v").stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
         let mut daemon = KilledOnDrop::spawn(&mut command);
-        let said = BufReader::new(daemon.process.stderr.take().unwrap());
-        let (sender, lines) = mpsc::channel();
-        // What it says later is of no use, but it has to be read.
-        std::thread::spawn(move || said.lines().map_while(Result::ok).for_each(|line| _ = sender.send(line)));
-        let mut last = String::new();
-        loop {
-            match lines.recv_timeout(START_LIMIT) {
-                Ok(line) if line.contains(ready) => return Ok(daemon),
-                Ok(line) => last = line,
-                Err(RecvTimeoutError::Disconnected) => {
-                    return Err(format!("{program} ended at its start: {last}"));
-                }
-                Err(RecvTimeoutError::Timeout) => return Err(format!("{program} is not ready: {last}")),
-            }
+        let mut said = BufReader::new(daemon.process.stderr.take().unwrap());
+        let mut lines = String::new();
+        while !lines.contains(ready) {
+            assert_ne!(said.read_line(&mut lines).unwrap(), 0, "{program} ended: {lines}");
         }
+        // What it says later is of no use, but it has to be read.
+        std::thread::spawn(move || std::io::copy(&mut said, &mut std::io::sink()));
+        daemon
     }
 
     /// A program in the cluster's network, with the cluster's configuration.
@@ -176,18 +159,10 @@ fn is_refused() -> bool {
     if ["slurmctld", "slurmd", "salloc", "munged"].iter().all(exists) {
         return false;
     }
-    skip("Slurm is not installed (on Debian: apt install slurm-wlm)");
+    assert!(std::env::var_os("WEIR_REQUIRE_SLURM").is_none(), "no Slurm, and WEIR_REQUIRE_SLURM is set");
+    support::skip("Slurm is not installed (on Debian: apt install slurm-wlm)");
     true
 }
-
-/// Reports that there is no working Slurm, which fails the test where it is required.
-fn skip(reason: &str) {
-    assert!(std::env::var_os("WEIR_REQUIRE_SLURM").is_none(), "{reason}, and WEIR_REQUIRE_SLURM is set");
-    support::skip(reason);
-}
-
-/// A daemon that says nothing for so long does not start here.
-const START_LIMIT: Duration = Duration::from_secs(120);
 
 const NODE: &str = "--hosts pub=local%lo,sub=slurm:n1%lo --cpus none";
 

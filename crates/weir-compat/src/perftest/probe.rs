@@ -59,19 +59,11 @@ impl Probe {
         let ours = EndKind { role, keyed, reliable, durability };
         let topic = node.participant.create_topic(ENDS).map_err(failed)?;
         let qos = DataReaderQos::default().reliable().keep_all().transient_local();
-        let reader = node
-            .participant
-            .create_subscriber()
-            .map_err(failed)?
-            .create_datareader(&topic, qos)
-            .map_err(failed)?;
+        let subscriber = node.participant.create_subscriber().map_err(failed)?;
+        let reader = subscriber.create_datareader(&topic, qos).map_err(failed)?;
         let qos = DataWriterQos::default().reliable().keep_last(1).transient_local();
-        let writer = node
-            .participant
-            .create_publisher()
-            .map_err(failed)?
-            .create_datawriter(&topic, qos)
-            .map_err(failed)?;
+        let publisher = node.participant.create_publisher().map_err(failed)?;
+        let writer = publisher.create_datawriter(&topic, qos).map_err(failed)?;
         let mut sample = TestData::default();
         sample.set_header(&ours.header());
         writer.write(&sample).map_err(failed)?;

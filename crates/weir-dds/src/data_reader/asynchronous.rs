@@ -37,8 +37,9 @@ impl<T> DataReader<T> {
 
     /// Returns whether there is an unread sample, or has the task woken when one arrives.
     ///
-    /// Of more than 64 tasks that wait in this way, the oldest is woken early. [`DataReader::readable`] and
-    /// [`DataReader::stream`] have no such limit: they forget a task when they are dropped.
+    /// For up to 64 tasks. Of more, each poll wakes the oldest one: if that polls again, they keep a processor busy.
+    /// [`DataReader::readable`] and [`DataReader::stream`] have no such limit: when they are dropped, they forget
+    /// their task.
     ///
     /// # Errors
     /// As [`DataReader::readable`].

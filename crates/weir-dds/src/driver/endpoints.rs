@@ -141,18 +141,27 @@ impl WriterEndpoint {
 
     fn call_for(&self, event: WriterEvent) {
         let own = self.own.lock().listener_for(event.kind());
-        match own {
-            Some(Some(listener)) => self.listener_panics.survive(move || listener(event)),
-            other => {
-                let is_dropped = other.is_some();
-                let owner = || self.owner.get().and_then(Weak::upgrade);
-                if let Some(owner) =
-                    owner().filter(|_| is_dropped || self.group.mask().contains(event.kind()))
-                {
-                    data_writer::listening::notify_upper(&owner, event, is_dropped);
-                }
-            }
-        }
+        let is_taken_above = self.group.mask().contains(event.kind());
+        let call = |listener: WriterListener| self.listener_panics.survive(move || listener(event));
+        call_lowest(own, call, (&self.owner, is_taken_above), |owner, is_dropped| {
+            data_writer::listening::notify_upper(owner, event, is_dropped);
+        });
+    }
+}
+
+/// Calls the listener of an endpoint, or else passes the event on to those above it, if one of them takes it.
+/// `own`: as [`Own::listener_for`] returns it. `pass_on` gets whether the endpoint drops it.
+pub(super) fn call_lowest<L, O>(
+    own: Option<Option<L>>,
+    call: impl FnOnce(L),
+    (owner, is_taken_above): (&OnceLock<Weak<O>>, bool),
+    pass_on: impl FnOnce(&Arc<O>, bool),
+) {
+    let is_dropped = own.is_some();
+    if let Some(listener) = own.flatten() {
+        call(listener);
+    } else if let Some(owner) = owner.get().filter(|_| is_dropped || is_taken_above).and_then(Weak::upgrade) {
+        pass_on(&owner, is_dropped);
     }
 }
 

@@ -5,7 +5,7 @@ use std::sync::{Arc, Weak};
 use parking_lot::MutexGuard;
 use weir_rtps::receiver::batch::News;
 
-use super::endpoints::{Own, ReaderEndpoint};
+use super::endpoints::{Own, ReaderEndpoint, call_lowest};
 use super::events::{ReaderEvent, ReaderListener};
 use super::listener_turn::ListenerTurn;
 use crate::data_reader;
@@ -108,18 +108,11 @@ impl ReaderEndpoint {
     /// [`ReaderEndpoint::call_listener`] in this thread's turn.
     fn call_for_status(&self, event: ReaderEvent) {
         let own = self.own.lock().listener_for(event.kind());
-        match own {
-            Some(Some(listener)) => self.listener_panics.survive(move || listener(event)),
-            other => {
-                let is_dropped = other.is_some();
-                let owner = || self.owner.get().and_then(Weak::upgrade);
-                if let Some(owner) =
-                    owner().filter(|_| is_dropped || self.group.mask().contains(event.kind()))
-                {
-                    data_reader::listening::notify_upper(&owner, event, is_dropped);
-                }
-            }
-        }
+        let is_taken_above = self.group.mask().contains(event.kind());
+        let call = |listener: ReaderListener| self.listener_panics.survive(move || listener(event));
+        call_lowest(own, call, (&self.owner, is_taken_above), |owner, is_dropped| {
+            data_reader::listening::notify_upper(owner, event, is_dropped);
+        });
     }
 
     /// Notifies those who wait, then calls the listener, for what a batch contained. No lock may be held.

@@ -371,17 +371,23 @@ mod tests {
         }
     }
 
-    /// A condition removes samples that have expired when it is evaluated, in a call that notifies no other thread.
-    #[test]
-    fn samples_that_a_condition_has_removed_are_news_at_the_next_timeout() {
+    /// A reader with a sample that has expired, which no thread knows of yet, and what waits for it.
+    fn expired() -> (World, ([WaitSet; 3], [EventFd; 4])) {
         let world = World::new(
             DataWriterQos::default().reliable().lifespan(LONG),
             DataReaderQos::default().reliable(),
         );
-        let (_wait_sets, descriptors) = world.descriptors();
+        let waiting = world.descriptors();
         world.writer.write(&Reading { sensor: 1 }).unwrap();
         world.poll_until_available(1);
         world.reader.endpoint().core.lock().expire(clock::now() + 2 * LONG);
+        (world, waiting)
+    }
+
+    /// A condition removes samples that have expired when it is evaluated, in a call that notifies no other thread.
+    #[test]
+    fn samples_that_a_condition_has_removed_are_news_at_the_next_timeout() {
+        let (world, (_wait_sets, descriptors)) = expired();
         assert_eq!(are_readable(&descriptors), [true; 4]);
         world.expire(Duration::ZERO);
         assert_eq!(are_readable(&descriptors), [false; 4]);
@@ -389,14 +395,7 @@ mod tests {
 
     #[test]
     fn an_access_that_finds_no_instance_is_one_all_the_same() {
-        let world = World::new(
-            DataWriterQos::default().reliable().lifespan(LONG),
-            DataReaderQos::default().reliable(),
-        );
-        let (_wait_sets, descriptors) = world.descriptors();
-        world.writer.write(&Reading { sensor: 1 }).unwrap();
-        world.poll_until_available(1);
-        world.reader.endpoint().core.lock().expire(clock::now() + 2 * LONG);
+        let (world, (_wait_sets, descriptors)) = expired();
         assert!(world.reader.select().instance(InstanceHandle([7; 16])).take().is_empty());
         assert_eq!(are_readable(&descriptors), [false; 4]);
     }

@@ -1,5 +1,6 @@
 //! Closing entities instead of dropping them.
 
+use std::path::Path;
 use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -137,6 +138,12 @@ fn a_participant_is_closed_for_all_its_handles() {
     }
 }
 
+/// Whether a thread sleeps in the kernel (proc_pid_stat(5)), or has ended. `task`: its folder, in `/proc`.
+fn is_asleep_or_over(task: &Path) -> bool {
+    let stat = std::fs::read_to_string(Path::new("/proc").join(task).join("stat"));
+    stat.map_or(true, |stat| stat.contains(") S "))
+}
+
 /// It has waited in vain until the end of the timeout.
 #[test]
 fn who_waits_for_a_participant_notices_that_it_is_closed() {
@@ -145,16 +152,26 @@ fn who_waits_for_a_participant_notices_that_it_is_closed() {
         let threads = if is_polled { settings().without_threads() } else { settings() };
         let participant = world.participant_with(threads);
         let builtin = participant.builtin_subscriber().unwrap();
+        let (begun, tasks) = channel();
+        let begin = || begun.send(std::fs::read_link("/proc/thread-self").unwrap()).unwrap();
         std::thread::scope(|scope| {
             let waits = [
-                scope.spawn(|| participant.find_topic::<Keyed>(&world.topic, Duration::MAX).map(drop)),
-                scope.spawn(|| builtin.participants().wait_for_publications(9, Duration::MAX)),
+                scope.spawn(|| {
+                    begin();
+                    participant.find_topic::<Keyed>(&world.topic, Duration::MAX).map(drop)
+                }),
+                scope.spawn(|| {
+                    begin();
+                    builtin.participants().wait_for_publications(9, Duration::MAX)
+                }),
                 scope.spawn(|| -> weir_dds::Result<()> {
+                    begin();
                     loop {
                         participant.poll(Duration::MAX)?;
                     }
                 }),
             ];
+            tasks.iter().take(waits.len()).for_each(|task| until(|| is_asleep_or_over(&task)));
             participant.close().unwrap();
             for (call, wait) in waits.into_iter().enumerate() {
                 let outcome = wait.join().unwrap();

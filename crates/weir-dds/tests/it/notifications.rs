@@ -171,8 +171,9 @@ struct Overlaps {
     calls: Mutex<Sender<usize>>,
 }
 
-impl DataReaderListener<Numbered> for Overlaps {
-    fn on_data_available(&self, reader: &DataReader<Numbered>) {
+impl Overlaps {
+    /// Blocks in the first call. Sends what `count` returns in the others.
+    fn note(&self, count: impl FnOnce() -> usize) {
         if self.is_inside.swap(true, Ordering::SeqCst) {
             self.has_overlapped.store(true, Ordering::SeqCst);
         }
@@ -180,9 +181,15 @@ impl DataReaderListener<Numbered> for Overlaps {
             let blocks = self.blocks.lock().unwrap().clone();
             blocks.block();
         } else {
-            let _ = self.calls.lock().unwrap().send(reader.take(10).len());
+            let _ = self.calls.lock().unwrap().send(count());
         }
         self.is_inside.store(false, Ordering::SeqCst);
+    }
+}
+
+impl DataReaderListener<Numbered> for Overlaps {
+    fn on_data_available(&self, reader: &DataReader<Numbered>) {
+        self.note(|| reader.take(10).len());
     }
 }
 
@@ -214,17 +221,7 @@ fn notify_datareaders_leaves_a_reader_to_the_thread_that_calls_its_listener() {
 
 impl SubscriberListener for Overlaps {
     fn on_data_on_readers(&self, subscriber: &Subscriber) {
-        if self.is_inside.swap(true, Ordering::SeqCst) {
-            self.has_overlapped.store(true, Ordering::SeqCst);
-        }
-        if self.is_first.swap(false, Ordering::SeqCst) {
-            let blocks = self.blocks.lock().unwrap().clone();
-            blocks.block();
-        } else {
-            let readers = subscriber.datareaders(States::NOT_READ);
-            let _ = self.calls.lock().unwrap().send(readers.len());
-        }
-        self.is_inside.store(false, Ordering::SeqCst);
+        self.note(|| subscriber.datareaders(States::NOT_READ).len());
     }
 }
 

@@ -184,7 +184,7 @@ impl Rate {
         let is_marked = seen.is_marked && self.marked_rounds == 0;
         self.marked_rounds = if is_marked { MARKED_ROUNDS } else { self.marked_rounds.saturating_sub(1) };
         let is_flooded = self.flight().is_some() && seen.loss > START_LOSS_MAX;
-        let is_lossy = is_lossy || is_flooded || self.is_overloaded(seen);
+        let is_lossy = self.is_overloaded(seen) || is_lossy || is_flooded;
         if self.flight().is_some() && !is_queue && !is_lossy && !is_marked {
             return;
         }
@@ -331,7 +331,8 @@ impl Rate {
     /// anything. Returns whether that is much, and was not known before.
     fn note_calm_loss(&mut self, seen: &Seen) -> bool {
         let is_credible = seen.loss <= CALM_LOSS_MAX && !seen.is_of_silent;
-        let is_news = self.calm_loss == 0.0 && seen.loss > config::PATH_LOSS_SHARE && is_credible;
+        let is_news =
+            self.calm_loss <= config::PATH_LOSS_SHARE && seen.loss > config::PATH_LOSS_SHARE && is_credible;
         let share = match () {
             () if is_news => 1.0,
             () if is_credible && (seen.is_prompt() || self.calm_loss > config::PATH_LOSS_SHARE) => 4.0,

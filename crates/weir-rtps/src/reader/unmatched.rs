@@ -6,7 +6,8 @@ use super::ReaderCore;
 
 impl ReaderCore {
     /// Does not request the first HEARTBEAT of a writer. Call this between the match and the next transmission, for a
-    /// writer on this host from which [nothing has arrived](crate::receiver::Endpoints::note_unmatched) before.
+    /// writer on this host whose lost samples need not be counted: of a sample that ends before a HEARTBEAT has
+    /// arrived, it is not known whether it was meant for the reader.
     ///
     /// Only writers of this engine that are reliable, have nothing for the reader from before the match, and were not
     /// matched before, are left out. Such a writer sends a HEARTBEAT at the match, unless it has
