@@ -196,6 +196,7 @@ impl Rate {
             let least = before * if is_long { FALL_MAX_LONG } else { FALL_MAX };
             self.bottleneck = arrived.clamp(least, before);
         } else if seen.is_limited {
+            let arrived = if seen.is_prompt() { arrived.min(self.sent_most(before)) } else { arrived };
             self.arrived.push(arrived);
             if self.arrived.count >= RATES_KEPT || arrived > before {
                 let most = self.arrived.most();
@@ -227,6 +228,12 @@ impl Rate {
     /// Returns the bytes per second that would have arrived if nothing was lost that is always lost.
     fn arrived_but_for_usual_losses(&self, seen: &Seen) -> f64 {
         seen.arrived / (1.0 - seen.loss) * (1.0 - (seen.loss - self.calm_loss).max(0.0))
+    }
+
+    /// Returns the most bytes per second that can have arrived of a round that shows what it sent. What a pause of a
+    /// host held back, and trains at the ends of a round, look like more.
+    fn sent_most(&self, before: f64) -> f64 {
+        before * self.gain.max(self.last_gain).max(1.0)
     }
 
     /// Adapts the rate beside a rival.
@@ -321,7 +328,7 @@ impl Rate {
         self.gain = match self.phase {
             Phase::Probe => 1.0 + self.probe,
             Phase::Drain if is_full => (1.0 - seen.queue_ns as f64 / horizon_ns).clamp(GAIN_MIN, DRAIN_GAIN),
-            Phase::Drain => DRAIN_GAIN,
+            Phase::Drain => drain_gain(seen),
             Phase::Start { .. } | Phase::Observe => 1.0,
             Phase::Cruise(_) => (1.0 - excess_ns as f64 / horizon_ns).max(CRUISE_GAIN_MIN),
         };
@@ -405,6 +412,16 @@ fn queue_target_ns(base_ns: u64) -> u64 {
     (config::QUEUE_TARGET.as_nanos() as u64).max(base_ns / 16)
 }
 
+/// Returns the gain that empties the queue in one round, and leaves some room beyond it.
+fn drain_gain(seen: &Seen) -> f64 {
+    // What is always lost is learned from this round, so that nothing may be left in the queue.
+    if !seen.is_prompt() || seen.loss > config::PATH_LOSS_SHARE {
+        return DRAIN_GAIN;
+    }
+    let queued_ns = seen.mean_ns.saturating_sub(seen.base_ns) as f64;
+    (1.0 - DRAIN_EXCESS * queued_ns / seen.length_ns as f64).clamp(DRAIN_GAIN, CRUISE_GAIN_MIN)
+}
+
 /// Returns for how many rounds to send what the bottleneck carries.
 ///
 /// The number is drawn by lot. Paths with cycles of the same length would probe and drain together: the one with less
@@ -459,7 +476,10 @@ const PROBE_FIRST: f64 = 0.1;
 const PROBE_NEXT: f64 = 0.25;
 /// With half of what passes, for three rounds, a queue that is ours is empty.
 const TEST_GAIN: f64 = 0.5;
+/// What empties the queue sends at least this share...
 const DRAIN_GAIN: f64 = 0.75;
+/// ... and leaves out so many times what the queue holds, if the round is long enough for that.
+const DRAIN_EXCESS: f64 = 1.5;
 /// What is left after a mark (RFC 8511: 0.8 for New Reno, 0.85 for CUBIC).
 pub(super) const ECN_BETA: f64 = 0.85;
 const MARKED_ROUNDS: u32 = 2;
