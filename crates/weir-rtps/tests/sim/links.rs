@@ -157,11 +157,11 @@ fn the_rate_is_found_before_a_short_queue() {
 
 /// With the losses of the round behind the one that empties the queue, which show what was sent at the full rate again,
 /// and without a guess at how much more is carried: 0.53 to 0.59 of it in these tenths with 20 % loss. With trains of
-/// half a millisecond: 1.12 times the bytes without losses.
+/// half a millisecond: 1.12 times the bytes without losses. With rounds that empty more than the queue: 0.968 of it.
 #[test]
 fn what_is_always_lost_does_not_slow_a_path_with_a_short_round_trip() {
     for (queue, loss, share_min, offered_max) in
-        [(256_000, 0.2, 0.9, 1.05), (64_000, 0.2, 0.9, 1.15), (64_000, 0.0, 0.93, 1.06)]
+        [(256_000, 0.2, 0.9, 1.05), (64_000, 0.2, 0.9, 1.15), (64_000, 0.0, 0.975, 1.06)]
     {
         let way = Direction { rate: vec![(Duration::ZERO, 1_000_000_000)], ..Direction::new() };
         let back = Link::new().delay(Duration::from_micros(50)).loss(Loss::random(loss));
