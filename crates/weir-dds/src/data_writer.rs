@@ -8,10 +8,12 @@
 //! | `loan`, `memory` | loaned samples, filled by the application in the memory they are sent from |
 //! | `serialized` | payloads that are already serialized |
 //! | `instances` | registering, disposing and unregistering instances |
+//! | `farewell` | unregisters all instances when the writer ends |
 //! | `policies` | reads and changes the QoS; enables the writer |
 //! | `setup` | checks the QoS and derives the core's configuration |
 
 mod conditions;
+mod farewell;
 mod inner;
 mod instances;
 pub(crate) mod listening;
@@ -681,8 +683,9 @@ impl<T> DataWriter<T> {
     ///
     /// Sends what is held back, and unregisters its instances
     /// ([WRITER_DATA_LIFECYCLE](DataWriterQos::autodispose_unregistered_instances())). Like dropping, this blocks: for
-    /// up to one second until readers have acknowledged the end of the instances, and until a writer that publishes
-    /// [asynchronously](PublishMode::Asynchronous) has sent its samples. (A participant whose readers were just waited
+    /// up to one second until there is room for the end of the instances, for up to one second until readers have
+    /// acknowledged it, and until a writer that publishes [asynchronously](PublishMode::Asynchronous) has sent its
+    /// samples. (A participant whose readers were just waited
     /// for in vain is not waited for.) Other handles of the writer report [`DdsError::AlreadyDeleted`] from then on.
     /// Reliable readers may still miss samples that they have not acknowledged: see
     /// [`DataWriter::wait_for_acknowledgments`]. Closing again does nothing.
@@ -704,8 +707,11 @@ impl<T> DataWriter<T> {
     /// ```
     ///
     /// # Errors
-    /// - [`DdsError::Timeout`]: samples were not sent, or the end was not acknowledged in time. The writer has ended
-    ///   all the same.
+    /// The writer has ended all the same:
+    /// - [`DdsError::Timeout`]: samples were not sent, there was no room for the end of all instances, or it was not
+    ///   acknowledged in time.
+    /// - [`DdsError::OutOfResources`]: some instances were not unregistered, because samples kept for late readers
+    ///   leave no room, or a key is too long.
     /// - [`DdsError::ThreadFailed`]: the participant has failed.
     pub fn close(&self) -> Result<()> {
         self.inner.close()

@@ -26,7 +26,7 @@ pub type Result<T> = std::result::Result<T, DdsError>;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum DdsError {
-    /// The call waited for its maximum time (`RETCODE_TIMEOUT`).
+    /// The call waited as long as it may (`RETCODE_TIMEOUT`).
     #[error("{what} did not happen within {waited:?}{hint}")]
     Timeout {
         /// The event that was waited for.

@@ -11,12 +11,11 @@ use parking_lot::{Mutex, ReentrantMutex};
 use weir_cdr::{DdsType, Encoding};
 use weir_rtps::qos::{Durability, History};
 use weir_rtps::time::Time;
-use weir_rtps::writer::{Change, ChangeKind, WriteRefused, WriterCore};
-use weir_wire::{EntityId, Guid, SequenceNumber};
+use weir_rtps::writer::{ChangeKind, WriteRefused};
+use weir_wire::{EntityId, SequenceNumber};
 
 use crate::clock;
-use crate::driver::endpoints::{Own, WriterEndpoint};
-use crate::driver::farewells::FAREWELL_TIME;
+use crate::driver::endpoints::WriterEndpoint;
 use crate::driver::lane::Turn;
 use crate::driver::observers::Cause;
 use crate::driver::publishing::Publishing;
@@ -111,38 +110,6 @@ impl Inner {
             registered.iter().find(|(_, key)| key.hash == hash).map(|(handle, _)| *handle)
         };
         converted.map(InstanceHandle).or_else(registered).unwrap_or(InstanceHandle(hash))
-    }
-
-    /// Unregisters the instances that are still registered, as far as there is room without
-    /// waiting.
-    ///
-    /// Returns the sequence number of the last change written. Readers of the remaining instances
-    /// learn from discovery that the writer is gone.
-    fn unregister_all(&self, core: &mut WriterCore) -> Option<SequenceNumber> {
-        let now = clock::now();
-        let timestamp = Some(self.driver().wall_clock.timestamp(now));
-        let kind = self.unregistration();
-        let mut registered: Vec<_> = self.registered.lock().drain().collect();
-        // Those that the core has forgotten end, too.
-        core.ask_for_new_instances(false);
-        registered.sort_unstable_by_key(|(handle, _)| *handle);
-        let mut last = None;
-        for (_, InstanceKey { hash, payload }) in registered {
-            let undelimited = self.undelimited(&payload);
-            let payload = undelimited.as_deref().unwrap_or(&payload);
-            let change = Change { kind, key: Some(hash), payload };
-            match core.write_change(now, timestamp, change) {
-                Ok(sn) => last = Some(sn),
-                Err(_) => break,
-            }
-        }
-        // What discovery says of a writer that has left may arrive first, and would end an instance in another way.
-        let has_ended = self.has_ended.load(Ordering::Relaxed);
-        let last = last.or_else(|| has_ended.then(|| core.last_sequence_number()));
-        if last.is_some() {
-            core.request_acknowledgement();
-        }
-        last
     }
 
     /// Begins a coherent set.
@@ -331,79 +298,6 @@ impl Inner {
             None if core.has_unsent() => ": earlier samples have not been sent yet".to_owned(),
             None => String::new(),
         }
-    }
-}
-
-impl Inner {
-    /// Ends the writer: unregisters its instances, sends what is held back, and leaves discovery.
-    ///
-    /// Returns an error if the end was not sent or acknowledged in time. Does nothing the second time.
-    pub(crate) fn close(&self) -> Result<()> {
-        if self.is_closed.swap(true, Ordering::SeqCst) {
-            return Ok(());
-        }
-        let entity = self.endpoint.entity;
-        // A listener may hold handles, and threads may keep the endpoint alive through an old
-        // routing table.
-        self.endpoint.set_listener(Own::default());
-        let outcome = self.bid_farewell();
-        if let (Some(publishing), Some(publisher)) =
-            (&self.endpoint.lane.publishing, self.publisher.lock().take())
-        {
-            publishing.stop();
-            // That thread runs no application code, so it cannot be this one. Its panics do not get here.
-            let _ = publisher.join();
-        }
-        self.endpoint.group.set_member(entity, false);
-        self.driver().with_discovery(|core, now| core.remove_writer(now, entity));
-        self.driver().routes.change(|table| _ = table.writers.remove(&entity));
-        // Other handles may still be there.
-        self.endpoint.lane.close();
-        self.driver().announce_end();
-        outcome
-    }
-
-    /// Unregisters the registered instances, and waits until that and what was held back has been sent and
-    /// acknowledged.
-    fn bid_farewell(&self) -> Result<()> {
-        // Samples that automatic coalescing holds back are sent as well.
-        let mut turn = self.endpoint.lane.turn();
-        let last = self.unregister_all(&mut turn.core);
-        let end = turn.core.last_sequence_number();
-        self.flush(turn, clock::now());
-        let mut outcome = Ok(());
-        let late = |what, waited| Err(DdsError::Timeout { what, waited, hint: self.lagging_hint() });
-        if let Some(publishing) = &self.endpoint.lane.publishing {
-            let patience = self.qos.max_blocking_time.max(FAREWELL_TIME);
-            if !self.wait_until_published(publishing, end, clock::now() + patience) {
-                outcome = late("publishing", patience);
-            }
-        }
-        if last.is_some_and(|last| !self.wait_until_known(last)) {
-            outcome = late("the acknowledgement of the end of all instances", FAREWELL_TIME);
-        }
-        self.driver().check_failure()?;
-        outcome
-    }
-}
-
-impl Inner {
-    /// Waits until the readers have acknowledged the end of the writer's instances. Returns whether they have.
-    fn wait_until_known(&self, last: SequenceNumber) -> bool {
-        let (driver, lane) = (self.driver(), &self.endpoint.lane);
-        let now = clock::now();
-        let silent = driver.state.farewells.silent(now);
-        let is_done = || {
-            let core = lane.core();
-            let is_silent = |it: Guid| silent.contains(&it.prefix);
-            core.is_acknowledged(last) || !silent.is_empty() && core.lagging_readers().all(is_silent)
-        };
-        let is_over = driver.receive_until(Some(now + FAREWELL_TIME), driver.wait, is_done);
-        let core = lane.core();
-        if !is_over {
-            driver.state.farewells.note_silent(clock::now(), core.lagging_readers().map(|it| it.prefix));
-        }
-        core.is_acknowledged(last)
     }
 }
 

@@ -10,7 +10,7 @@ use weir_wire::Timestamp;
 
 use super::DataWriter;
 use super::inner::{Inner, InstanceKey};
-use super::write::Source;
+use super::write::{Ending, Source};
 use crate::clock::timestamp_of;
 use crate::error::{DdsError, Result};
 use crate::instance_handle::InstanceHandle;
@@ -38,7 +38,8 @@ impl<T: DdsType> DataWriter<T> {
     /// As [`DataWriter::write`], for the end of the instance in place of a sample; [`DdsError::BadParameter`] if the
     /// topic has no key.
     pub fn dispose(&self, sample: &T) -> Result<()> {
-        self.change(&self.key_of(sample)?, ChangeKind::Disposed, None)
+        let (handle, key) = self.key_of(sample)?;
+        self.change(handle, &key, ChangeKind::Disposed, None)
     }
 
     /// Disposes an instance, with a source timestamp chosen by the caller.
@@ -55,7 +56,8 @@ impl<T: DdsType> DataWriter<T> {
     /// # Errors
     /// As [`DataWriter::dispose`]; [`DdsError::BadParameter`] also if the timestamp is before 1970 or after 2106.
     pub fn dispose_w_timestamp(&self, sample: &T, timestamp: SystemTime) -> Result<()> {
-        self.change(&self.key_of(sample)?, ChangeKind::Disposed, Some(timestamp_of(timestamp)?))
+        let (handle, key) = self.key_of(sample)?;
+        self.change(handle, &key, ChangeKind::Disposed, Some(timestamp_of(timestamp)?))
     }
 
     /// Disposes a registered instance, see [`DataWriter::dispose`].
@@ -80,13 +82,13 @@ impl<T: DdsType> DataWriter<T> {
     /// As [`DataWriter::write`], for the end of the instance in place of a sample; [`DdsError::BadParameter`] if the
     /// instance is not registered. Closing the writer unregisters all.
     pub fn dispose_by_handle(&self, handle: InstanceHandle) -> Result<()> {
-        self.change(&self.registered(handle)?, ChangeKind::Disposed, None)
+        self.change(handle, &self.registered(handle)?, ChangeKind::Disposed, None)
     }
 
     /// Registers an instance, so that it can be disposed or unregistered by its handle.
     ///
-    /// Only the key members of `sample` are used. Sends nothing. Writing registers an instance, too, but not every
-    /// writer remembers its key then
+    /// Only the key members of `sample` are used. Sends nothing. Writing and disposing register an instance, too, but
+    /// not every writer remembers its key then
     /// ([WRITER_DATA_LIFECYCLE](crate::DataWriterQos::autodispose_unregistered_instances())). Closing or dropping the
     /// writer unregisters its instances.
     ///
@@ -115,8 +117,7 @@ impl<T: DdsType> DataWriter<T> {
     /// - [`DdsError::AlreadyDeleted`]: the writer, its publisher or its participant was closed.
     /// - [`DdsError::ThreadFailed`]: the participant has failed.
     pub fn register_instance(&self, sample: &T) -> Result<InstanceHandle> {
-        let key = self.key_of(sample)?;
-        let handle = InstanceHandle(instance_of(sample)?);
+        let (handle, key) = self.key_of(sample)?;
         let mut core = self.inner.endpoint.lane.core();
         let mut registered = self.inner.registered.lock();
         if registered.len() >= config::INSTANCES_MAX && !registered.contains_key(&handle) {
@@ -195,7 +196,8 @@ impl<T: DdsType> DataWriter<T> {
     /// # Errors
     /// As [`DataWriter::dispose`].
     pub fn unregister_instance(&self, sample: &T) -> Result<()> {
-        self.unregister(InstanceHandle(instance_of(sample)?), &self.key_of(sample)?, None)
+        let (handle, key) = self.key_of(sample)?;
+        self.unregister(handle, &key, None)
     }
 
     /// Unregisters an instance, with a source timestamp chosen by the caller.
@@ -212,8 +214,8 @@ impl<T: DdsType> DataWriter<T> {
     /// As [`DataWriter::unregister_instance`]; [`DdsError::BadParameter`] also if the timestamp is before 1970 or after
     /// 2106.
     pub fn unregister_instance_w_timestamp(&self, sample: &T, timestamp: SystemTime) -> Result<()> {
-        let handle = InstanceHandle(instance_of(sample)?);
-        self.unregister(handle, &self.key_of(sample)?, Some(timestamp_of(timestamp)?))
+        let (handle, key) = self.key_of(sample)?;
+        self.unregister(handle, &key, Some(timestamp_of(timestamp)?))
     }
 
     /// Unregisters a registered instance, see [`DataWriter::unregister_instance`].
@@ -239,7 +241,7 @@ impl<T: DdsType> DataWriter<T> {
         key: &InstanceKey,
         timestamp: Option<Timestamp>,
     ) -> Result<()> {
-        self.change(key, self.inner.unregistration(), timestamp)?;
+        self.change(handle, key, self.inner.unregistration(), timestamp)?;
         let mut core = self.inner.endpoint.lane.core();
         let mut registered = self.inner.registered.lock();
         if registered.remove(&handle).is_some() {
@@ -257,23 +259,31 @@ impl<T: DdsType> DataWriter<T> {
         })
     }
 
-    fn change(&self, key: &InstanceKey, kind: ChangeKind, timestamp: Option<Timestamp>) -> Result<()> {
+    fn change(
+        &self,
+        handle: InstanceHandle,
+        key: &InstanceKey,
+        kind: ChangeKind,
+        timestamp: Option<Timestamp>,
+    ) -> Result<()> {
         let inner = &*self.inner;
         let undelimited = inner.undelimited(&key.payload);
         let payload = undelimited.as_deref().unwrap_or(&key.payload);
         inner.has_ended.store(true, Ordering::Relaxed);
-        inner.write(Source::<T>::End(kind, payload), (Some(key.hash), payload.len()), timestamp)
+        let ending = Ending { kind, handle, key, payload };
+        inner.write(Source::<T>::End(&ending), (Some(key.hash), payload.len()), timestamp)
     }
 
-    /// Returns the key of a sample.
-    fn key_of(&self, sample: &T) -> Result<InstanceKey> {
+    /// Returns the handle of a sample's instance, and its key.
+    fn key_of(&self, sample: &T) -> Result<(InstanceHandle, InstanceKey)> {
         if !T::HAS_KEY {
             let text = format!("topics of type {} have no key, and so no instances", T::TYPE_NAME);
             return Err(DdsError::BadParameter(text));
         }
         let encoding = self.inner.encoding;
         let payload = weir_cdr::key_payload(sample, encoding)?.into_boxed_slice();
-        Ok(InstanceKey { hash: key_hash_of(sample, encoding)?, payload })
+        let key = InstanceKey { hash: key_hash_of(sample, encoding)?, payload };
+        Ok((InstanceHandle(instance_of(sample)?), key))
     }
 
     /// Returns the handle of a sample's instance.
@@ -315,8 +325,8 @@ impl Inner {
         self.remembers_instances && registered < config::INSTANCES_REMEMBERED
     }
 
-    /// Registers an instance that is written for the first time (DDS 1.4, 2.2.2.4.2.5), and remembers its key, so that
-    /// it ends with the writer.
+    /// Registers an instance that is written or disposed for the first time (DDS 1.4, 2.2.2.4.2.5), and remembers its
+    /// key, so that it ends with the writer.
     ///
     /// With [`config::INSTANCES_REMEMBERED`] instances, the core asks for no others: they are not remembered.
     #[cold]
@@ -335,8 +345,11 @@ impl Inner {
             Source::Serialized(payload) => {
                 weir_cdr::from_payload::<T>(payload).ok().and_then(|sample| self.named(&sample).ok())
             }
-            // It ends now.
-            Source::End(..) => None,
+            // Disposing an instance does not unregister it.
+            Source::End(ending) if ending.kind == ChangeKind::Disposed => {
+                Some((ending.handle, ending.key.payload.clone()))
+            }
+            Source::End(_) => None,
         };
         core.register_instance(hash).map_err(|refused| self.refusal(refused))?;
         let Some((handle, payload)) = named.filter(|(_, payload)| payload.len() <= KEY_BYTES_MAX) else {

@@ -9,12 +9,13 @@ use weir_rtps::time::Time;
 use weir_rtps::writer::{Change, ChangeKind, DirectPayload, Stamp, WriteRefused, WriterCore};
 use weir_wire::Timestamp;
 
-use super::inner::Inner;
+use super::inner::{Inner, InstanceKey};
 use super::memory::Memory;
 use super::serialized;
 use crate::clock;
 use crate::driver::lane::Turn;
 use crate::error::Result;
+use crate::instance_handle::InstanceHandle;
 
 /// Bulk size, in bytes, from which a gather send is cheaper than copying the bulk first.
 ///
@@ -31,8 +32,17 @@ pub(super) enum Source<'a, T: DdsType> {
     Serialized(&'a [u8]),
     /// A payload in a loaned block.
     Loan(&'a T, &'a mut Memory, Range<usize>),
-    /// A dispose or unregister, with the serialized key of the instance.
-    End(ChangeKind, &'a [u8]),
+    /// A dispose or unregister.
+    End(&'a Ending<'a>),
+}
+
+/// A dispose or unregister of an instance.
+pub(super) struct Ending<'a> {
+    pub(super) kind: ChangeKind,
+    pub(super) handle: InstanceHandle,
+    pub(super) key: &'a InstanceKey,
+    /// The serialized key in the form that is sent.
+    pub(super) payload: &'a [u8],
 }
 
 /// Outcome of putting a source into the history.
@@ -191,7 +201,7 @@ impl Inner {
                 core.write(now, stamp, len, |room| serialized::copy_padded(payload, room))?
             }
             Source::Loan(_, memory, payload) => memory.commit(core, now, stamp, payload.clone()),
-            Source::End(kind, payload) => {
+            Source::End(Ending { kind, payload, .. }) => {
                 core.write_change(now, Some(stamp.timestamp), Change { kind: *kind, key: stamp.key, payload })
             }
         };

@@ -60,6 +60,63 @@ fn closing_a_writer_reports_that_its_end_was_not_acknowledged() {
 }
 
 #[test]
+fn closing_a_writer_does_not_claim_to_have_waited_for_readers_that_were_just_waited_for() {
+    let limits = weir_dds::ResourceLimits::default().max_samples(1);
+    let world = World::new();
+    let participant = world.participant();
+    let [one, other] = [(); 2].map(|()| world.writer(&participant, lossless_writer()));
+    let reader = world.reader(&world.participant(), lossless_reader().resource_limits(limits));
+    matched(&[&one, &other], &[&reader]);
+    for (id, writer) in [(1, &one), (2, &other)] {
+        writer.write(&Keyed { id, value: 1 }).unwrap();
+        writer.register_instance(&Keyed { id, value: 0 }).unwrap();
+    }
+    assert!(matches!(one.close(), Err(DdsError::Timeout { .. })));
+    let Err(DdsError::Timeout { waited, hint, .. }) = other.close() else { panic!("it was acknowledged") };
+    assert_ne!(waited, Duration::from_secs(1), "it says how long it has waited");
+    assert!(hint.contains(&reader.guid().to_string()), "{hint}");
+}
+
+/// The states of the instances from 1 on at a reader once all have ended.
+fn states(reader: &DataReader<Keyed>, count: u32) -> Vec<InstanceState> {
+    let mut states = std::collections::BTreeMap::new();
+    while states.len() < count as usize {
+        let sample = take_exactly(reader, 1).remove(0);
+        if !sample.info.valid_data {
+            states.insert(sample.key().unwrap().id, sample.info.instance_state);
+        }
+    }
+    states.into_values().collect()
+}
+
+#[test]
+fn a_writer_that_is_closed_counts_the_instances_it_cannot_unregister_and_unregisters_the_others() {
+    let limits = weir_dds::ResourceLimits::UNLIMITED.max_samples_per_instance(2);
+    let qos = lossless_writer().transient_local().resource_limits(limits);
+    let (writer, reader) = pair::<Keyed>(qos, lossless_reader());
+    // What is kept for late readers leaves no room for the end of the second one.
+    for id in [1, 2, 2, 3] {
+        writer.write(&Keyed { id, value: 1 }).unwrap();
+    }
+    let error = writer.close().unwrap_err();
+    assert!(matches!(&error, DdsError::OutOfResources(text) if text.contains("1 of 3 instances")), "{error}");
+    let disposed = InstanceState::NotAliveDisposed;
+    assert_eq!(states(&reader, 3), [disposed, InstanceState::NotAliveNoWriters, disposed]);
+}
+
+#[test]
+fn a_writer_that_is_closed_waits_for_room_for_the_end_of_its_instances() {
+    let limits = weir_dds::ResourceLimits::UNLIMITED.max_samples(3);
+    let (writer, reader) = pair::<Keyed>(lossless_writer().resource_limits(limits), lossless_reader());
+    for id in 1..=10 {
+        writer.register_instance(&Keyed { id, value: 0 }).unwrap();
+        writer.write(&Keyed { id, value: 1 }).unwrap();
+    }
+    writer.close().unwrap();
+    assert_eq!(states(&reader, 10), [InstanceState::NotAliveDisposed; 10]);
+}
+
+#[test]
 fn a_closed_reader_receives_no_more_and_keeps_what_it_has() {
     let (writer, reader) = pair::<Numbered>(lossless_writer(), lossless_reader());
     writer.write(&Numbered::new(0, 0)).unwrap();

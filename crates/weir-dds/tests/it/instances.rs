@@ -320,6 +320,28 @@ fn instances_that_were_only_written_are_registered_and_end_with_their_writer() {
     }
 }
 
+#[test]
+fn an_instance_that_is_disposed_first_is_registered_until_it_is_unregistered() {
+    let qos = DataWriterQos::default().reliable().transient_local();
+    let world = World::new();
+    let writer = world.writer(&world.participant(), qos);
+    let sample = Keyed { id: 4, value: 1 };
+    writer.dispose(&sample).unwrap();
+    let handle = InstanceHandle::of(&sample).unwrap();
+    assert_eq!(writer.lookup_instance(&sample).unwrap(), Some(handle));
+    assert_eq!(writer.key_value(handle), Some(Keyed { id: 4, value: 0 }));
+    // A late reader receives its end.
+    let reader = world.reader(&world.participant(), lossless_reader().transient_local());
+    let gone = one(&reader);
+    assert_eq!((gone.key().unwrap().id, gone.info.instance_state), (4, InstanceState::NotAliveDisposed));
+    writer.dispose_by_handle(handle).unwrap();
+    writer.unregister_by_handle(handle).unwrap();
+    assert_eq!(writer.lookup_instance(&sample).unwrap(), None);
+    // An instance that is unregistered first is not registered by that.
+    writer.unregister_instance(&Keyed { id: 5, value: 0 }).unwrap();
+    assert_eq!(writer.lookup_instance(&Keyed { id: 5, value: 0 }).unwrap(), None);
+}
+
 /// A loan can be made of it, and its key has to be hashed.
 #[derive(DdsType, Default, Debug, Clone, PartialEq)]
 #[dds(extensibility = "final")]
