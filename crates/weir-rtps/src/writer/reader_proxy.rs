@@ -259,10 +259,11 @@ impl ReaderProxy {
     }
 
     /// Records that the reader has answered a HEARTBEAT. Returns whether that is the first answer, and samples before
-    /// `next` that it has not acknowledged are meant for it: then it gets a HEARTBEAT with all of them.
+    /// `next` are meant for it: then it gets a HEARTBEAT with all of them. On this host, only if it lacks some.
     pub(super) fn introduce(&mut self, next: SequenceNumber) -> bool {
         let is_first = !core::mem::replace(&mut self.is_introduced, true);
-        let has_more = is_first && self.start.max(self.acknowledged.next()) < next;
+        let known = if self.is_near() { self.acknowledged.next() } else { self.start };
+        let has_more = is_first && self.start.max(known) < next;
         self.is_heartbeat_due |= has_more;
         has_more
     }
