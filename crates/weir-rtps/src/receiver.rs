@@ -299,6 +299,9 @@ impl<'t, 'b, E: Endpoints> Receiver<'t, 'b, E> {
         };
         let Some(readers) = readers else {
             self.batch.counters.ignored += 1;
+            if self.header.vendor == VendorId::WEIR {
+                endpoints.note_unmatched(&writer);
+            }
             return false;
         };
         if let [reader] = readers {

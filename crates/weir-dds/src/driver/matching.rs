@@ -325,6 +325,7 @@ impl Driver {
             },
         );
         core.set_content_filter(guid, content_filter.as_deref());
+        core.spare_heartbeat(guid);
         if writer.lane.is_sending() {
             core.poll_answers_beside_sender(now, out);
         } else {
@@ -368,6 +369,7 @@ impl Driver {
     ) {
         let guid = writer.guid;
         let is_elsewhere = self.paths.to_reader(&writer.destinations).is_some();
+        let has_sent = self.routes.unmatched.has(guid);
         {
             let mut core = reader.core.lock();
             core.match_writer(
@@ -390,6 +392,9 @@ impl Driver {
             core.note_representation(guid, writer.qos.representation.first().copied().unwrap_or(XCDR1));
             if writer.qos.durability != Durability::Volatile {
                 core.note_history(guid);
+            }
+            if !is_elsewhere && !has_sent {
+                core.await_heartbeat(guid);
             }
             core.poll_transmit(now, out);
             self.outlet.arm(core.next_timeout());

@@ -269,7 +269,8 @@ impl Driver {
         } = role_mut;
         counters.batches += 1;
         let before = batch.counters.datagrams;
-        let endpoints = BatchEndpoints { table, came, timers: &self.outlet.timers };
+        let unmatched = &self.routes.unmatched;
+        let endpoints = BatchEndpoints { table, came, timers: &self.outlet.timers, unmatched };
         let incoming =
             Incoming { endpoints: &endpoints, prediction: prediction.as_deref(), prefix: self.prefix, now };
         let next = match received.single_datagram_len() {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use foldhash::fast::RandomState;
-use parking_lot::{MutexGuard, RwLock};
+use parking_lot::{Mutex, MutexGuard, RwLock};
 use weir_rtps::discovery_event::DiscoveryEvent;
 use weir_rtps::reader::ReaderCore;
 use weir_rtps::receiver::Endpoints;
@@ -25,6 +25,46 @@ use crate::stage_times::Came;
 pub(crate) struct Routes {
     table: RwLock<Arc<Table>>,
     version: AtomicU64,
+    pub(super) unmatched: UnmatchedWriters,
+}
+
+/// The last writers that have sent something without being matched.
+///
+/// A ring: one that floods the participant only makes it forget others, whose samples then arrive later.
+#[derive(Default)]
+pub(super) struct UnmatchedWriters {
+    ring: Mutex<Ring>,
+}
+
+struct Ring {
+    writers: [Option<Guid>; UNMATCHED_MAX],
+    next: usize,
+}
+
+impl Default for Ring {
+    fn default() -> Self {
+        Self { writers: [None; UNMATCHED_MAX], next: 0 }
+    }
+}
+
+/// Writers that are remembered: those of a few participants that all send before they are matched.
+const UNMATCHED_MAX: usize = 128;
+
+impl UnmatchedWriters {
+    #[cold]
+    fn note(&self, writer: Guid) {
+        let mut ring = self.ring.lock();
+        if !ring.writers.contains(&Some(writer)) {
+            let at = ring.next;
+            ring.writers[at] = Some(writer);
+            ring.next = (at + 1) % UNMATCHED_MAX;
+        }
+    }
+
+    /// Returns whether a writer is among them.
+    pub(super) fn has(&self, writer: Guid) -> bool {
+        self.ring.lock().writers.contains(&Some(writer))
+    }
 }
 
 /// One version of the table. Peers choose GUIDs, so the hashes are seeded.
@@ -141,6 +181,7 @@ pub(crate) struct BatchEndpoints<'t> {
     pub(crate) came: Option<Came>,
     /// The timers of the participant.
     pub(crate) timers: &'t Timers,
+    pub(super) unmatched: &'t UnmatchedWriters,
 }
 
 impl Endpoints for BatchEndpoints<'_> {
@@ -193,6 +234,11 @@ impl Endpoints for BatchEndpoints<'_> {
     }
 
     #[inline]
+    fn note_unmatched(&self, writer: &Guid) {
+        self.unmatched.note(*writer);
+    }
+
+    #[inline]
     fn has_publisher(&self, writer: &Arc<WriterEndpoint>) -> bool {
         writer.lane.publishing.is_some()
     }
@@ -205,5 +251,19 @@ impl Endpoints for BatchEndpoints<'_> {
     #[inline]
     fn wake_publisher(&self, writer: &Arc<WriterEndpoint>) {
         writer.lane.notify_publisher();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_unmatched_writers_are_remembered_once_each() {
+        let writers = UnmatchedWriters::default();
+        let guid = |number: u8| Guid::new(GuidPrefix([number; 12]), EntityId::user_writer(1, false));
+        (0..=UNMATCHED_MAX as u8).chain([5, 5]).for_each(|number| writers.note(guid(number)));
+        assert!(!writers.has(guid(0)), "the oldest one has made room");
+        assert!(writers.has(guid(1)) && writers.has(guid(UNMATCHED_MAX as u8)));
     }
 }

@@ -5,14 +5,14 @@ use weir_wire::{Guid, SequenceNumber};
 use super::ReaderCore;
 
 impl ReaderCore {
-    /// Does not request the first HEARTBEAT of a writer. Call this between the match and the next transmission, for a
-    /// writer on this host whose lost samples need not be counted: of a sample that ends before a HEARTBEAT has
-    /// arrived, it is not known whether it was meant for the reader.
+    /// Does not request the first HEARTBEAT of a writer on this host until something is missing. Call this between the
+    /// match and the next transmission.
     ///
     /// Only writers of this engine that are reliable, have nothing for the reader from before the match, and were not
     /// matched before, are left out. Such a writer sends a HEARTBEAT at the match, unless it has
-    /// [written nothing](crate::writer::WriterCore::spare_heartbeat), and repeats one until its first sample is
-    /// acknowledged. If the one at the match was lost, the next sample shows what is missing before it.
+    /// [written nothing](crate::writer::WriterCore::spare_heartbeat). Once it has, it sends HEARTBEATs that say where
+    /// the samples for this reader begin, until the reader has answered one. If the one at the match was lost, the next
+    /// sample shows that something is missing before it.
     pub fn await_heartbeat(&mut self, writer: Guid) {
         let is_plain = !self.config.wants_history && self.delivery.cache.enforced.is_none();
         if is_plain

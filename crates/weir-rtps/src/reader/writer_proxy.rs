@@ -384,6 +384,10 @@ impl WriterProxy {
     ) -> Option<Answer> {
         more.clear();
         if !self.start.has_begun {
+            if self.is_awaiting() && (!self.is_caught_up() || !self.changes.list.is_empty()) {
+                // Something is missing. A HEARTBEAT says first where the samples begin.
+                self.preemptive.at = Some(now);
+            }
             return self.preemptive.poll(now, self.vendor, writers);
         }
         if !self.needs_requests() {
@@ -495,10 +499,14 @@ impl WriterProxy {
         self.is_reliable && self.is_weir() && !self.start.is_resumed
     }
 
-    /// Takes the writer to have said that it has written nothing yet.
+    /// Does not ask for the first HEARTBEAT until something is missing.
     pub(super) fn await_heartbeat(&mut self) {
-        self.start.has_begun = true;
         self.preemptive.at = None;
+    }
+
+    /// Whether no HEARTBEAT has arrived, and the reader has not requested one.
+    fn is_awaiting(&self) -> bool {
+        !self.start.has_begun && self.preemptive.at.is_none() && self.preemptive.sent == 0
     }
 
     /// Whether a message is due.
@@ -514,12 +522,13 @@ impl WriterProxy {
 
     /// Whether everything that the writer has announced was delivered.
     pub(super) fn is_caught_up(&self) -> bool {
-        !self.is_reliable || (self.start.has_begun && self.changes.expected > self.changes.announced)
+        let has_asked = || self.start.has_begun || self.is_awaiting();
+        !self.is_reliable || (self.changes.expected > self.changes.announced && has_asked())
     }
 
     /// Whether no HEARTBEAT has arrived, and the reader has given up asking for one.
     pub(super) fn has_given_up(&self) -> bool {
-        self.is_reliable && !self.start.has_begun && self.preemptive.at.is_none()
+        self.is_reliable && !self.start.has_begun && self.preemptive.at.is_none() && self.preemptive.sent > 0
     }
 
     /// Asks for a HEARTBEAT once more, if none has arrived and the reader has given up asking.

@@ -38,6 +38,12 @@ pub trait Endpoints {
     /// Locks a writer, and passes it to `f`.
     fn with_writer<T>(&self, writer: &Self::Writer, f: impl FnOnce(&mut WriterCore) -> T) -> T;
 
+    /// Called for each submessage of a writer of this engine that no reader is matched with.
+    ///
+    /// When such a writer is matched, the reader requests its first HEARTBEAT, see [`ReaderCore::await_heartbeat`].
+    #[inline]
+    fn note_unmatched(&self, _writer: &Guid) {}
+
     /// Called at the end of a batch for each reader with unread samples. The reader is locked.
     #[inline(always)]
     fn note_unread(&self, _reader: &Self::Reader) {}

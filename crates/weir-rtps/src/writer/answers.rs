@@ -136,8 +136,7 @@ impl WriterCore {
     ///
     /// Directed HEARTBEATs share the counter, but do not move the timer.
     fn heartbeat_for(&mut self, now: Option<Time>, index: usize) -> Heartbeat {
-        let proxy = &self.proxies[index];
-        let first = proxy.start.max(self.history.first());
+        let first = self.proxies[index].announced_from(self.history.first());
         self.excuse(Some(first));
         let proxy = &self.proxies[index];
         let count = self.heartbeat.next_count(now.filter(|_| !self.pacing.is_unused()));

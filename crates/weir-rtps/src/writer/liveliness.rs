@@ -16,7 +16,7 @@ impl WriterCore {
         self.flush(now, out);
         let header = compose::header(&self.config);
         for proxy in &self.proxies {
-            let first = proxy.start.max(self.history.first());
+            let first = proxy.announced_from(self.history.first());
             self.heartbeat.count = self.heartbeat.count.wrapping_add(1);
             self.counters.heartbeats_sent += 1;
             let heartbeat = Heartbeat {

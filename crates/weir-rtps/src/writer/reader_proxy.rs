@@ -250,11 +250,20 @@ impl ReaderProxy {
         acknack.state.base().max(SequenceNumber::FIRST).prev().max(self.start.prev())
     }
 
+    /// Returns the first sample that a HEARTBEAT for the reader announces. `first`: the first one available.
+    ///
+    /// A reader of this host may be introduced long after the match, when the first samples meant for it are not
+    /// available any more. It has to know of them, to count them as lost.
+    pub(super) fn announced_from(&self, first: SequenceNumber) -> SequenceNumber {
+        if self.is_introduced || !self.is_near() { self.start.max(first) } else { self.start }
+    }
+
     /// Records that the reader has answered a HEARTBEAT. Returns whether that is the first answer, and samples before
-    /// `next` are meant for it: then it gets a HEARTBEAT with all of them.
+    /// `next` are meant for it: then it gets a HEARTBEAT with all of them. On this host, only if it lacks some.
     pub(super) fn introduce(&mut self, next: SequenceNumber) -> bool {
         let is_first = !core::mem::replace(&mut self.is_introduced, true);
-        let has_more = is_first && self.start < next;
+        let known = if self.is_near() { self.acknowledged.next() } else { self.start };
+        let has_more = is_first && self.start.max(known) < next;
         self.is_heartbeat_due |= has_more;
         has_more
     }
@@ -413,12 +422,13 @@ impl ReaderProxy {
             // HEARTBEAT that says so.
             self.is_introduced &= self.wants_history || self.acknowledged < self.start;
             self.start = if self.wants_history { self.start } else { self.acknowledged.next() };
-        } else {
-            self.introduce(next);
         }
         if base.0 >= 1 && base <= unsent.max(first) {
             self.acknowledged = self.acknowledged.max(base.min(unsent).prev());
             self.seen = self.seen.max(self.acknowledged);
+        }
+        if !is_preemptive(acknack) {
+            self.introduce(next);
         }
         self.note_seen(acknack, unsent);
     }

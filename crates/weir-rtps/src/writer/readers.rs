@@ -66,18 +66,17 @@ impl WriterCore {
         self.give_time(now, index);
     }
 
-    /// Sends a new reader no HEARTBEAT if there is nothing to say: it is of this engine, on this host, and the writer
-    /// has written nothing (RTPS 2.5, 8.4.2.2.3). Call this between the match and the next transmission.
+    /// Puts off the first HEARTBEAT for a new reader if there is nothing to say: it is of this engine, on this host,
+    /// and the writer has written nothing (RTPS 2.5, 8.4.2.2.3). Call this between the match and the next transmission.
     ///
-    /// The first sample is the first one meant for the reader, which expects that one. In a large domain, most matches
-    /// are of writers that are silent for long: their HEARTBEATs, and the answers, were two thirds of all datagrams. A
-    /// reader that needs more [requests it](crate::reader::ReaderCore::await_heartbeat).
+    /// The HEARTBEAT says that the first sample is the first one meant for the reader. It is sent when that sample is
+    /// to be acknowledged, and until the reader has answered it, the reader is sent no other. In a large domain, most
+    /// matches are of writers that are silent for long: their HEARTBEATs, and the answers, were two thirds of all
+    /// datagrams. A reader that needs it earlier [requests it](crate::reader::ReaderCore::await_heartbeat).
     pub fn spare_heartbeat(&mut self, reader: Guid) {
         let has_written = self.history.next() > SequenceNumber::FIRST;
         let Some(proxy) = self.reader_mut(&reader).filter(|_| !has_written) else { return };
-        if proxy.is_near() && !proxy.is_introduced {
-            (proxy.is_heartbeat_due, proxy.is_introduced) = (false, true);
-        }
+        proxy.is_heartbeat_due &= proxy.is_introduced || !proxy.is_near();
     }
 
     /// Removes a reader. Samples that only it had not acknowledged are released.

@@ -282,6 +282,31 @@ fn a_sample_skipped_behind_one_that_a_resumed_reader_holds_back_is_reported_lost
     search.end(&path, &search.at(&path));
 }
 
+/// Samples are replaced before they have arrived. A pair on one host has exchanged nothing before the first one.
+#[test]
+fn a_pair_on_one_host_gets_and_counts_the_same_samples_as_one_on_two() {
+    let outcome = |are_near, depth, lost: u32| {
+        let (writer, reader) = ((RELIABLE, VOLATILE), (RELIABLE, VOLATILE));
+        let policies = Policies { writer, reader, history: History::KeepLast(depth), are_near };
+        let mut pair = Beginning::Matched.of(policies)?;
+        for number in 0..4 {
+            pair.step(Action::Write)?;
+            pair.step(if lost & (1 << number) == 0 { Action::ToReader } else { Action::LoseToReader })?;
+        }
+        settle(&mut pair)?;
+        let taken: Vec<u64> = (1..=4).filter(|number| pair.record.has(*number)).collect();
+        Ok::<_, String>((taken, pair.lost()))
+    };
+    for (depth, lost) in [1, 2].into_iter().flat_map(|depth| (0..16).map(move |lost| (depth, lost))) {
+        assert_eq!(
+            outcome(true, depth, lost),
+            outcome(false, depth, lost),
+            "the last {depth}, {lost:b} lost"
+        );
+    }
+    assert_eq!(outcome(true, 1, 0b1111), Ok((vec![4], 3)));
+}
+
 /// More than any back-off.
 const SETTLE: Duration = Duration::from_secs(300);
 /// How long one side waits for the other to match: longer than it asks.

@@ -42,9 +42,17 @@ fn a_near_writer_from_which_nothing_has_arrived_is_not_asked() {
     let mut reader = near_reader(config(), VendorId::WEIR, |_| {});
     assert_eq!((answers(&mut reader, Time(1_000)), reader.next_timeout()), (vec![], None));
     assert!(reader.is_caught_up());
-    // A sample that is not the first shows what is missing, without a HEARTBEAT.
+    // A participant that announces itself prompts those of which no answer has arrived. This one was not asked.
+    reader.has_given_up = true;
+    reader.prompt_writer(Time(1_500), WRITER);
+    assert_eq!(answers(&mut reader, Time(1_500)), Vec::<String>::new());
+    // A sample that is not the first shows that something is missing, the HEARTBEAT from where on.
     data(&mut reader, 3);
-    assert_eq!(answers(&mut reader, Time(2_000)), ["1/3:1,2"]);
+    assert_eq!(answers(&mut reader, Time(2_000)), ["1/0:"]);
+    assert!(!reader.is_caught_up());
+    assert!(reader.next_timeout().is_some(), "it is asked again");
+    heartbeat_to(&mut reader, READER.entity, 1, 1, 0);
+    assert_eq!(answers(&mut reader, Time(3_000)), ["1/3:1,2"]);
 
     let asks = |mut reader: ReaderCore| answers(&mut reader, Time(1_000)) == ["1/0:"];
     assert!(asks(near_reader(config(), VendorId::CYCLONE, |_| {})));
@@ -61,4 +69,31 @@ fn a_near_writer_from_which_nothing_has_arrived_is_not_asked() {
     // It may have more, and waits up to a second before it says so again.
     assert!(asks(near_reader(config(), VendorId::WEIR, |reader| data(reader, 1))));
     assert!(asks(near_reader(config(), VendorId::WEIR, |reader| heartbeat(reader, 1, 1, 1))));
+}
+
+#[test]
+fn samples_that_end_before_the_first_heartbeat_of_a_near_writer_count_as_lost() {
+    let config = || ReaderConfig { wants_history: false, ..ReaderConfig::new(READER, Reliability::Reliable) };
+    let fragment = DataFrag {
+        reader: EntityId::UNKNOWN,
+        writer: WRITER.entity,
+        sequence_number: SequenceNumber(1),
+        fragment_start: 1,
+        fragments: 1,
+        fragment_size: 4,
+        sample_size: 8,
+        is_key: false,
+        inline_qos: None,
+        payload: &[0; 4],
+    };
+    for has_fragment in [false, true] {
+        let mut reader = near_reader(config(), VendorId::WEIR, |_| {});
+        if has_fragment {
+            reader.handle_data_frag(Time(1_000), WRITER, &fragment, None);
+        }
+        // The writer says where the samples begin, and then that two of them have ended.
+        heartbeat_to(&mut reader, READER.entity, 1, 1, 0);
+        heartbeat_to(&mut reader, READER.entity, 2, 3, 3);
+        assert_eq!(reader.counters().samples_lost, 2);
+    }
 }

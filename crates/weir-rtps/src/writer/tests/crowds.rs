@@ -10,6 +10,14 @@ fn numbered(number: u8) -> ReaderProxyConfig {
     }
 }
 
+/// A reader answers a HEARTBEAT, and has everything before `base`.
+fn acknowledge(writer: &mut WriterCore, now: Time, reader: Guid, base: i64) {
+    let state = SequenceNumberSet::new(SequenceNumber(base));
+    let count = base as u32;
+    let acknack = AckNack { reader: reader.entity, writer: WRITER.entity, state, count, is_final: true };
+    writer.handle_acknack(now, reader, &acknack);
+}
+
 /// What matching a reader sets.
 fn limits(writer: &WriterCore) -> impl PartialEq + core::fmt::Debug + use<> {
     let acknowledged = (writer.acknowledged, writer.acknowledged_charge, writer.seen_charge);
@@ -73,13 +81,42 @@ fn a_near_reader_of_a_silent_writer_is_sent_nothing_until_the_first_sample() {
     assert_eq!(sent(&mut writer, Time(2)), ["DATA 1"]);
     let at = writer.next_timeout().unwrap();
     writer.handle_timeout(at);
-    assert_eq!(sent(&mut writer, at), ["HEARTBEAT 1..1"], "one for all: each knows where it begins");
-    // The next one does not.
+    let introduction = ["INFO_DST", "HEARTBEAT 1..0"];
+    assert_eq!(sent(&mut writer, at), introduction.repeat(3), "each learns where its samples begin");
+    // Two have the sample, with which all is said. The third has not.
+    for (number, base) in [(1, 2), (2, 2), (3, 1)] {
+        acknowledge(&mut writer, at, numbered(number).guid, base);
+    }
+    assert_eq!(sent(&mut writer, at), ["INFO_DST", "HEARTBEAT 1..1"]);
+    acknowledge(&mut writer, at, numbered(3).guid, 2);
+    assert_eq!((sent(&mut writer, at), writer.next_timeout()), (vec![], None));
+    // The next one learns at the match that they begin behind it.
     let reader = numbered(4);
     let guid = reader.guid;
     writer.match_reader(at, reader);
     writer.spare_heartbeat(guid);
     assert_eq!(sent(&mut writer, at), ["INFO_DST", "HEARTBEAT 2..1"]);
+}
+
+#[test]
+fn a_near_reader_learns_of_samples_that_ended_before_its_first_heartbeat() {
+    for (is_near, first) in [(true, "HEARTBEAT 1..0"), (false, "HEARTBEAT 3..2")] {
+        let history = History::KeepLast(1);
+        let mut writer = WriterCore::new(WriterConfig { history, ..config(Reliability::Reliable) });
+        let path = (!is_near).then(crate::path::Path::new);
+        let reader = ReaderProxyConfig { path, ..numbered(1) };
+        let guid = reader.guid;
+        writer.match_reader(Time(1), reader);
+        writer.spare_heartbeat(guid);
+        for payload in 1..=3 {
+            write(&mut writer, Time(2), &[payload]).unwrap();
+        }
+        writer.prompt_reader(guid);
+        let messages = sent(&mut writer, Time(2));
+        assert!(messages.iter().any(|it| it == first), "{messages:?}");
+        acknowledge(&mut writer, Time(3), guid, 1);
+        assert_eq!(sent(&mut writer, Time(3)), ["INFO_DST", "HEARTBEAT 3..3"]);
+    }
 }
 
 #[test]
