@@ -157,7 +157,7 @@ fn the_rate_is_found_before_a_short_queue() {
 
 /// With the losses of the round behind the one that empties the queue, which show what was sent at the full rate again,
 /// and without a guess at how much more is carried: 0.53 to 0.59 of it in these tenths with 20 % loss. With trains of
-/// half a millisecond: 1.12 times the bytes without losses. With rounds that empty more than the queue: 0.968 of it.
+/// half a millisecond: 1.12 times the bytes without losses. With rounds that empty more than the queue: 0.97 of it.
 #[test]
 fn what_is_always_lost_does_not_slow_a_path_with_a_short_round_trip() {
     for (queue, loss, share_min, offered_max) in
