@@ -142,6 +142,12 @@ impl Drop for Cluster {
     }
 }
 
+/// Returns the parent of a process (`man 5 proc_pid_stat`).
+fn parent_of(pid: Pid) -> Option<u32> {
+    let stat = fs::read_to_string(format!("/proc/{}/stat", pid.as_raw_nonzero())).ok()?;
+    stat.rsplit_once(") ")?.1.split(' ').nth(1)?.parse().ok()
+}
+
 fn run(command: &mut Command) {
     let output = command.output().unwrap();
     assert!(output.status.success(), "{command:?}: {}", String::from_utf8_lossy(&output.stderr));
@@ -206,7 +212,9 @@ fn nothing_is_left_on_a_node_when_the_run_is_interrupted_or_killed() {
         while cluster.running("--role subscriber").is_empty() {
             std::thread::yield_now();
         }
-        let coordinator = cluster.running("weir bench ").into_iter().max_by_key(|pid| pid.as_raw_nonzero());
+        // A process that it starts has the same arguments until it runs its own program.
+        let salloc = Some(allocation.process.id());
+        let coordinator = cluster.running("weir bench ").into_iter().find(|pid| parent_of(*pid) == salloc);
         kill_process(coordinator.unwrap(), signal).unwrap();
         talk.read_to_end(&mut Vec::new()).unwrap();
         // `salloc` passes on the exit code, and 0 or 1 after a signal.
