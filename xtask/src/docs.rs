@@ -307,7 +307,8 @@ const PAGES: &[Page] = &[
     Page {
         name: "published",
         title: "Published reference tables",
-        about: "Tables that RTI published, and the same measured by Weir on one host.",
+        about: "Tables that RTI published, and the same measured by Weir on one host. Our rows are of 2026-11-23, with \
+                MTU 9000, of an engine that did not pace yet.",
         parts: &[Part {
             title: "",
             results: "published",

@@ -97,5 +97,8 @@ pub use settings::{BatchPolicy, Change, Coalescing, Stamp, WriterConfig};
 pub use size::WriterSize;
 pub use state::{WriterCore, WriterCounters};
 
+/// What the end of an instance takes beside its payload, in bytes: its inline QoS. See [`WriterCore::has_room_for`].
+pub const END_LEN_MORE: usize = compose::INLINE_QOS_LEN;
+
 #[cfg(test)]
 mod tests;

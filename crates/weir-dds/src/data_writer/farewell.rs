@@ -4,7 +4,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use weir_rtps::time::Time;
-use weir_rtps::writer::{Change, WriteRefused, WriterCore};
+use weir_rtps::writer::{Change, END_LEN_MORE, WriteRefused, WriterCore};
 use weir_wire::{Guid, SequenceNumber};
 
 use super::inner::{Inner, InstanceKey};
@@ -107,7 +107,8 @@ impl Inner {
                 may_flush = false;
             } else {
                 let _waiting = lane.publishing.as_ref().map(Publishing::wait_for_room);
-                let has_room = |core: &WriterCore| core.has_room_for(Some(next.hash), next.payload.len());
+                let len = next.payload.len() + END_LEN_MORE;
+                let has_room = |core: &WriterCore| core.has_room_for(Some(next.hash), len);
                 let is_over = self.wait_for_readers(since + FAREWELL_TIME, has_room).is_err();
                 let now = clock::now();
                 waited = (is_over || now >= since + FAREWELL_TIME).then(|| now.since(since));
@@ -154,11 +155,13 @@ impl Inner {
         let is_over = || {
             let core = lane.core();
             let is_silent = |it: Guid| silent.contains(&it.prefix);
-            is_done(&core) || !silent.is_empty() && core.lagging_readers().all(is_silent)
+            let mut lagging = core.lagging_readers().peekable();
+            is_done(&core) || lagging.peek().is_some() && lagging.all(is_silent)
         };
         let is_over = driver.receive_until(Some(deadline), driver.wait, is_over);
         let core = lane.core();
-        if !is_over {
+        // With samples that were not sent yet, every reader lags.
+        if !is_over && !core.has_unsent() {
             driver.state.farewells.note_silent(clock::now(), core.lagging_readers().map(|it| it.prefix));
         }
         if is_done(&core) { Ok(()) } else { Err(clock::now().since(now)) }

@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering;
 use weir_cdr::{DdsType, Pieces};
 use weir_rtps::config;
 use weir_rtps::time::Time;
-use weir_rtps::writer::{Change, ChangeKind, DirectPayload, Stamp, WriteRefused, WriterCore};
+use weir_rtps::writer::{Change, ChangeKind, DirectPayload, END_LEN_MORE, Stamp, WriteRefused, WriterCore};
 use weir_wire::Timestamp;
 
 use super::inner::{Inner, InstanceKey};
@@ -160,7 +160,8 @@ impl Inner {
                     let was_held_back = !has_flushed && turn.core.has_unsent();
                     self.flush(turn, now);
                     if !was_held_back || refused != WriteRefused::LimitReached {
-                        self.make_room(refused, (key, len), now, &mut waiting_since)?;
+                        let more = if matches!(source, Source::End(_)) { END_LEN_MORE } else { 0 };
+                        self.make_room(refused, (key, len + more), now, &mut waiting_since)?;
                     }
                     has_flushed = true;
                 }

@@ -168,7 +168,7 @@ impl WriterCore {
     /// Returns whether a refused write should be retried.
     ///
     /// A small sample needs room for many more like it, so that a waiting thread is not woken for
-    /// each one.
+    /// each one. The end of an instance takes [`END_LEN_MORE`](super::END_LEN_MORE) more than its payload.
     pub fn has_room_for(&self, key: Option<[u8; 16]>, payload_len: usize) -> bool {
         let (len, window) = (compose::datagram_len(payload_len), self.window.share());
         if !self.instances.has_room(key, len, &self.history) {

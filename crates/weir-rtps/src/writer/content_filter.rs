@@ -95,7 +95,7 @@ impl WriterCore {
                     continue;
                 };
                 if !proxy.destinations.iter().any(|address| to.contains(address)) {
-                    reader.leave_out(sn..end);
+                    reader.leave_out(sn..end, proxy.is_introduced);
                 } else if reader.left_out.is_some() && proxy.is_introduced {
                     // The GAP goes ahead of the sample, and behind those before it.
                     if let Some((samples, known)) = pending.take() {
@@ -223,11 +223,15 @@ impl Filters {
 }
 
 impl FilteredReader {
-    /// Records samples that the reader is not sent. Those between them and the ones before do not exist any more, or
-    /// the reader was sent them: a GAP that names them changes nothing.
-    fn leave_out(&mut self, samples: Range<SequenceNumber>) {
+    /// Records samples that the reader is not sent. Those between them and the ones before do not exist any more:
+    /// before a sample that it is sent, a GAP names those left out.
+    ///
+    /// Not before the reader is introduced: what it is sent until then may be lost, and no GAP may name it. It requests
+    /// what is left out behind that.
+    fn leave_out(&mut self, samples: Range<SequenceNumber>, is_introduced: bool) {
         match &mut self.left_out {
-            Some(known) => known.end = samples.end,
+            Some(known) if is_introduced || known.end == samples.start => known.end = samples.end,
+            Some(_) => {}
             None => self.left_out = Some(samples),
         }
     }

@@ -81,6 +81,8 @@ pub(super) struct ReaderProxy {
     /// Until it has answered a HEARTBEAT that says so, it must receive no other: Cyclone DDS
     /// considers everything that its first HEARTBEAT announces as written before the match.
     pub(super) is_introduced: bool,
+    /// The HEARTBEAT at the match was put off, see [`WriterCore::spare_heartbeat`](super::WriterCore::spare_heartbeat).
+    pub(super) is_spared: bool,
     /// Samples written before the match are meant for the reader as well.
     pub(super) wants_history: bool,
     /// Whether the last ACKNACK named a number that only HEARTBEATs have shown: the first sample or a later one.
@@ -129,6 +131,7 @@ impl ReaderProxy {
             asked_for_past: false,
             is_heartbeat_due: is_reliable,
             is_introduced: !is_reliable || config.wants_history,
+            is_spared: false,
             wants_history,
             knows_numbers: None,
             vendor: config.vendor,
@@ -252,10 +255,10 @@ impl ReaderProxy {
 
     /// Returns the first sample that a HEARTBEAT for the reader announces. `first`: the first one available.
     ///
-    /// A reader of this host may be introduced long after the match, when the first samples meant for it are not
-    /// available any more. It has to know of them, to count them as lost.
+    /// A reader whose first HEARTBEAT was put off may be introduced long after the match, when the first samples meant
+    /// for it are not available any more. It has to know of them, to count them as lost.
     pub(super) fn announced_from(&self, first: SequenceNumber) -> SequenceNumber {
-        if self.is_introduced || !self.is_near() { self.start.max(first) } else { self.start }
+        if self.is_spared && !self.is_introduced { self.start } else { self.start.max(first) }
     }
 
     /// Records that the reader has answered a HEARTBEAT. Returns whether that is the first answer, and samples before

@@ -76,7 +76,9 @@ impl WriterCore {
     pub fn spare_heartbeat(&mut self, reader: Guid) {
         let has_written = self.history.next() > SequenceNumber::FIRST;
         let Some(proxy) = self.reader_mut(&reader).filter(|_| !has_written) else { return };
-        proxy.is_heartbeat_due &= proxy.is_introduced || !proxy.is_near();
+        if proxy.is_near() && !proxy.is_introduced {
+            (proxy.is_heartbeat_due, proxy.is_spared) = (false, true);
+        }
     }
 
     /// Removes a reader. Samples that only it had not acknowledged are released.

@@ -180,3 +180,22 @@ fn changed_parameters_apply_to_what_is_sent_next() {
     put(&mut writer, 25);
     assert_eq!(sent(&mut writer, Time(0)), ["DATA 3"]);
 }
+
+#[test]
+fn no_gap_names_a_sample_that_a_reader_was_sent_before_it_was_introduced() {
+    let mut writer = WriterCore::new(filtering(Reliability::Reliable));
+    writer.match_reader(Time(0), reader(READER, true));
+    writer.set_content_filter(READER, Some(&property("x < %0")));
+    writer.spare_heartbeat(READER);
+    for x in [10, 9, 10] {
+        put(&mut writer, x);
+    }
+    assert_eq!(sent(&mut writer, Time(0)), ["DATA 2"]);
+    // It is lost, and the reader answers the HEARTBEAT that introduces it.
+    acknack(&mut writer, 1, 1, &[]);
+    let answer = sent(&mut writer, Time(0));
+    assert_eq!(answer, ["INFO_DST", "GAP 1 to 2/0:", "HEARTBEAT 1..3"]);
+    acknack(&mut writer, 2, 2, &[2, 3]);
+    let repairs = sent(&mut writer, Time(0));
+    assert!(repairs.contains(&"DATA 2".to_owned()), "{repairs:?}");
+}

@@ -120,6 +120,25 @@ fn a_near_reader_learns_of_samples_that_ended_before_its_first_heartbeat() {
 }
 
 #[test]
+fn a_near_reader_that_joins_later_is_not_told_of_samples_that_are_gone() {
+    let history = History::KeepLast(1);
+    let mut writer = WriterCore::new(WriterConfig { history, ..config(Reliability::Reliable) });
+    write(&mut writer, Time(1), &[1]).unwrap();
+    let reader = numbered(1);
+    let guid = reader.guid;
+    writer.match_reader(Time(1), reader);
+    writer.spare_heartbeat(guid);
+    assert_eq!(sent(&mut writer, Time(1)), ["INFO_DST", "HEARTBEAT 2..1"]);
+    // That one is lost, and so are these: the reader's side is not matched yet.
+    for payload in 2..=4 {
+        write(&mut writer, Time(2), &[payload]).unwrap();
+    }
+    writer.prompt_reader(guid);
+    let messages = sent(&mut writer, Time(2));
+    assert!(messages.iter().any(|it| it == "HEARTBEAT 4..3"), "{messages:?}");
+}
+
+#[test]
 fn other_readers_of_a_silent_writer_get_their_heartbeat() {
     for other in [
         ReaderProxyConfig { vendor: VendorId::CYCLONE, ..numbered(1) },

@@ -227,3 +227,21 @@ fn a_best_effort_writer_keeps_nothing() {
         assert!(writer.kept() <= 1 && writer.memory() < 1 << 20, "{}", writer.memory());
     }
 }
+
+#[test]
+fn the_end_of_an_instance_has_no_room_where_it_is_refused() {
+    let mut misses = 0;
+    for max_bytes in 32..256 {
+        let limited = WriterConfig { max_bytes: Some(max_bytes), ..keyed_config(History::KeepAll) };
+        let mut writer = WriterCore::new(limited);
+        writer.match_reader(Time(0), reader(READER, true));
+        if write_instance(&mut writer, 1, 8).is_err() {
+            continue;
+        }
+        if change(&mut writer, 1, ChangeKind::Disposed) == Err(WriteRefused::WindowFull) {
+            assert!(!writer.has_room_for(key(1), 8 + END_LEN_MORE), "{max_bytes}");
+            misses += u32::from(writer.has_room_for(key(1), 8));
+        }
+    }
+    assert!(misses > 0, "for its payload alone there is room");
+}
