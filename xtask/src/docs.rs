@@ -307,8 +307,7 @@ const PAGES: &[Page] = &[
     Page {
         name: "published",
         title: "Published reference tables",
-        about: "Tables that RTI published, and the same measured by Weir on one host. Our rows are of 2026-11-23, with \
-                MTU 9000, of an engine that did not pace yet.",
+        about: "Tables that RTI published, and Weir's on one host (of 2026-11-23, MTU 9000, an engine without pacing).",
         parts: &[Part {
             title: "",
             results: "published",

@@ -44,6 +44,7 @@ use self::setup::{batch_of, core_config};
 use crate::clock::{self, timestamp_of};
 use crate::driver::endpoints::WriterEndpoint;
 use crate::driver::lane::Lane;
+use crate::driver::matching::MatchOf;
 use crate::driver::publishing::Publishing;
 use crate::driver::sender::SendCounters;
 use crate::error::{DdsError, Result};
@@ -393,20 +394,9 @@ impl<T> DataWriter<T> {
     ///   waited.
     /// - [`DdsError::ThreadFailed`]: the participant has failed, also while the call waited.
     pub fn wait_for_subscriptions(&self, count: u64, timeout: Duration) -> Result<()> {
-        let matched = &self.inner.endpoint.matched;
-        let driver = self.inner.driver();
-        let is_over = || driver.has_ended() || self.inner.is_closed();
-        let is_done = || is_over() || matched.lock().current_count >= count;
-        let is_done = driver.wait_for_matches(clock::now() + timeout, is_done);
-        driver.check()?;
-        if self.inner.is_closed() {
-            return Err(DdsError::AlreadyDeleted("writer"));
-        }
-        if is_done {
-            return Ok(());
-        }
-        let hint = format!(": {} of {count} readers are matched", matched.lock().current_count);
-        Err(DdsError::Timeout { what: "a match with readers", waited: timeout, hint })
+        let of = MatchOf { endpoint: "writer", others: "readers", what: "a match with readers" };
+        let wanted = (&self.inner.endpoint.matched, count);
+        self.inner.driver().wait_for_match_count(wanted, timeout, || self.inner.is_closed(), &of)
     }
 
     /// Returns the matched readers, and resets the changes in the status to zero.

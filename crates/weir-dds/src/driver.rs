@@ -46,7 +46,7 @@ mod listener_thread;
 pub(crate) mod listener_turn;
 pub(crate) mod listeners;
 mod liveliness;
-mod matching;
+pub(crate) mod matching;
 mod memberships;
 mod network;
 pub(crate) mod observers;

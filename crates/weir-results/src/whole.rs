@@ -48,13 +48,13 @@ impl WholeFile {
     /// Puts the complete file in its place.
     ///
     /// # Errors
-    /// If it cannot be stored or renamed. It stays beside its place then.
+    /// If it cannot be stored or renamed. It stays beside its place then, and the error says where.
     pub fn finish(mut self) -> io::Result<()> {
-        if let Some(beside) = self.beside.take() {
-            self.file.sync_all()?;
-            fs::rename(beside, &self.place)?;
-        }
-        Ok(())
+        let Some(beside) = self.beside.take() else { return Ok(()) };
+        let stored = self.file.sync_all().and_then(|()| fs::rename(&beside, &self.place));
+        stored.map_err(|error| {
+            io::Error::new(error.kind(), format!("{error}; what was written is in {}", beside.display()))
+        })
     }
 }
 
@@ -120,23 +120,27 @@ mod tests {
         assert_eq!((read().as_str(), fs::read_dir(folder.path()).unwrap().count()), ("new", 1));
     }
 
-    #[test]
-    fn a_complete_file_that_cannot_take_its_place_is_kept() {
+    /// A file of which `bytes` are written, in a folder of its own.
+    fn begun(bytes: &[u8]) -> (tempfile::TempDir, PathBuf, WholeFile) {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("report.txt");
         let mut file = WholeFile::create(&path).unwrap();
-        file.append(b"measured").unwrap();
+        file.append(bytes).unwrap();
+        (folder, path, file)
+    }
+
+    #[test]
+    fn a_complete_file_that_cannot_take_its_place_is_kept() {
+        let (_folder, path, file) = begun(b"measured");
         fs::create_dir(&path).unwrap();
-        file.finish().unwrap_err();
+        let error = file.finish().unwrap_err().to_string();
+        assert!(error.ends_with(&format!("what was written is in {}", partial(&path).display())), "{error}");
         assert_eq!(fs::read_to_string(partial(&path)).unwrap(), "measured");
     }
 
     #[test]
     fn a_failed_append_leaves_no_hole() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("report.txt");
-        let mut file = WholeFile::create(&path).unwrap();
-        file.append(b"row\n").unwrap();
+        let (_folder, path, mut file) = begun(b"row\n");
         // As an append that has written a part.
         file.file.write_all(b"ro").unwrap();
         file.cut_to(4);

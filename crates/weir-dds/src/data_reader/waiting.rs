@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use super::DataReader;
 use crate::clock;
+use crate::driver::matching::MatchOf;
 use crate::error::{DdsError, Result};
 use crate::wait_strategy::WaitStrategy;
 
@@ -124,19 +125,8 @@ impl<T> DataReader<T> {
     ///   waited.
     /// - [`DdsError::ThreadFailed`]: the participant has failed, also while the call waited.
     pub fn wait_for_publications(&self, count: u64, timeout: Duration) -> Result<()> {
-        let matched = &self.inner.endpoint.matched;
-        let driver = self.inner.driver();
-        let is_over = || driver.has_ended() || self.inner.is_closed();
-        let is_done = || is_over() || matched.lock().current_count >= count;
-        let is_done = driver.wait_for_matches(clock::now() + timeout, is_done);
-        driver.check()?;
-        if self.inner.is_closed() {
-            return Err(DdsError::AlreadyDeleted("reader"));
-        }
-        if is_done {
-            return Ok(());
-        }
-        let hint = format!(": {} of {count} writers are matched", matched.lock().current_count);
-        Err(DdsError::Timeout { what: "a match with writers", waited: timeout, hint })
+        let of = MatchOf { endpoint: "reader", others: "writers", what: "a match with writers" };
+        let wanted = (&self.inner.endpoint.matched, count);
+        self.inner.driver().wait_for_match_count(wanted, timeout, || self.inner.is_closed(), &of)
     }
 }

@@ -4,7 +4,9 @@ use std::any::Any;
 use std::net::SocketAddrV4;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
+use std::time::Duration;
 
+use parking_lot::Mutex;
 use weir_rtps::discovery_event::{DiscoveryEvent, RemoteEndpoint};
 use weir_rtps::outbox::Outbox;
 use weir_rtps::participant::ParticipantCore;
@@ -25,6 +27,15 @@ use super::routes::RouteChange;
 use super::shared::Driver;
 use crate::builtin_subscriber::BuiltinReaders;
 use crate::clock;
+use crate::error::{DdsError, Result};
+use crate::status::Matches;
+
+/// An endpoint that waits for matches, in words.
+pub(crate) struct MatchOf {
+    pub(crate) endpoint: &'static str,
+    pub(crate) others: &'static str,
+    pub(crate) what: &'static str,
+}
 
 impl Driver {
     /// Runs `f` on the discovery core, then applies the resulting events and sends the resulting
@@ -119,6 +130,31 @@ impl Driver {
             return self.receive_until(Some(deadline), self.wait, is_done);
         }
         self.discovery.wait_until(deadline, is_done)
+    }
+
+    /// Waits until an endpoint has `count` matches. `of`: the endpoint in words.
+    ///
+    /// # Errors
+    /// Fewer are in time, or the endpoint or the participant has ended.
+    pub(crate) fn wait_for_match_count(
+        &self,
+        (matched, count): (&Mutex<Matches>, u64),
+        timeout: Duration,
+        is_closed: impl Fn() -> bool,
+        of: &MatchOf,
+    ) -> Result<()> {
+        let is_over = || self.has_ended() || is_closed();
+        let is_done = || is_over() || matched.lock().current_count >= count;
+        let is_done = self.wait_for_matches(clock::now() + timeout, is_done);
+        self.check()?;
+        if is_closed() {
+            return Err(DdsError::AlreadyDeleted(of.endpoint));
+        }
+        if is_done {
+            return Ok(());
+        }
+        let hint = format!(": {} of {count} {} are matched", matched.lock().current_count, of.others);
+        Err(DdsError::Timeout { what: of.what, waited: timeout, hint })
     }
 
     /// Reports what has changed to the builtin readers, if they exist.

@@ -1,6 +1,6 @@
 //! The routing table, which finds the endpoints for a datagram.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -30,21 +30,18 @@ pub(crate) struct Routes {
 
 /// The last writers that have sent something without being matched.
 ///
-/// A ring: one that floods the participant only makes it forget others, whose samples then arrive later.
+/// A ring: one that floods the participant only makes it forget others, whose samples then arrive later. A look-up
+/// takes the same time however many there are.
 #[derive(Default)]
 pub(super) struct UnmatchedWriters {
     ring: Mutex<Ring>,
 }
 
+#[derive(Default)]
 struct Ring {
-    writers: [Option<Guid>; UNMATCHED_MAX],
-    next: usize,
-}
-
-impl Default for Ring {
-    fn default() -> Self {
-        Self { writers: [None; UNMATCHED_MAX], next: 0 }
-    }
+    writers: HashSet<Guid, RandomState>,
+    /// The same, the oldest first.
+    order: VecDeque<Guid>,
 }
 
 /// Writers that are remembered: those of a few participants that all send before they are matched.
@@ -54,16 +51,20 @@ impl UnmatchedWriters {
     #[cold]
     fn note(&self, writer: Guid) {
         let mut ring = self.ring.lock();
-        if !ring.writers.contains(&Some(writer)) {
-            let at = ring.next;
-            ring.writers[at] = Some(writer);
-            ring.next = (at + 1) % UNMATCHED_MAX;
+        if !ring.writers.insert(writer) {
+            return;
         }
+        if ring.order.len() == UNMATCHED_MAX
+            && let Some(oldest) = ring.order.pop_front()
+        {
+            ring.writers.remove(&oldest);
+        }
+        ring.order.push_back(writer);
     }
 
     /// Returns whether a writer is among them.
     pub(super) fn has(&self, writer: Guid) -> bool {
-        self.ring.lock().writers.contains(&Some(writer))
+        self.ring.lock().writers.contains(&writer)
     }
 }
 

@@ -74,22 +74,10 @@ fn a_near_writer_from_which_nothing_has_arrived_is_not_asked() {
 #[test]
 fn samples_that_end_before_the_first_heartbeat_of_a_near_writer_count_as_lost() {
     let config = || ReaderConfig { wants_history: false, ..ReaderConfig::new(READER, Reliability::Reliable) };
-    let fragment = DataFrag {
-        reader: EntityId::UNKNOWN,
-        writer: WRITER.entity,
-        sequence_number: SequenceNumber(1),
-        fragment_start: 1,
-        fragments: 1,
-        fragment_size: 4,
-        sample_size: 8,
-        is_key: false,
-        inline_qos: None,
-        payload: &[0; 4],
-    };
     for has_fragment in [false, true] {
         let mut reader = near_reader(config(), VendorId::WEIR, |_| {});
         if has_fragment {
-            reader.handle_data_frag(Time(1_000), WRITER, &fragment, None);
+            reader.handle_data_frag(Time(1_000), WRITER, &FRAGMENT, None);
         }
         // The writer says where the samples begin, and then that two of them have ended.
         heartbeat_to(&mut reader, READER.entity, 1, 1, 0);
