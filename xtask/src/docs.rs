@@ -307,10 +307,21 @@ const PAGES: &[Page] = &[
     Page {
         name: "published",
         title: "Published reference tables",
-        about: "Tables that RTI published, and Weir's on one host (of 2026-11-23, MTU 9000, an engine without pacing).",
+        about: "Tables that RTI published, and Weir's on one host.",
         parts: &[Part {
             title: "",
             results: "published",
+            tables: &["published", "page", RESULTS],
+            plots: &[],
+        }],
+    },
+    Page {
+        name: "published-mtu1500",
+        title: "Published throughput tables at an MTU of 1500",
+        about: "The published tables of throughput over 1 Gbit/s, over a link with the usual MTU of Ethernet.",
+        parts: &[Part {
+            title: "",
+            results: "published-mtu1500",
             tables: &["published", "page", RESULTS],
             plots: &[],
         }],
@@ -324,6 +335,7 @@ const PAGES: &[Page] = &[
         parts: &[
             Part { title: "", results: "links-reliable.jsonl", tables: LINKS, plots: &[] },
             Part { title: "Over time", results: "links-reliable.jsonl", tables: &[], plots: &["links"] },
+            Part { title: "Pairs of engines", results: "links-pairs.jsonl", tables: LINKS, plots: &[] },
             Part { title: "", results: "links-best-effort.jsonl", tables: LINKS, plots: &[] },
             Part { title: "", results: "links-age.jsonl", tables: LINKS, plots: &[] },
             Part { title: "", results: "links-fair.jsonl", tables: LINKS, plots: &[] },

@@ -334,7 +334,7 @@ fn measure(
     prepare(session, case, options)?;
     if let Some(path) = options.path {
         // Losses do not start earlier: discovery under losses is a different measurement.
-        path.begin_case().map_err(|error| CaseError::Failed(error.to_string()))?;
+        path.begin_case(case.repeat).map_err(|error| CaseError::Failed(error.to_string()))?;
     }
     thread::scope(|scope| {
         let beside = neighbour.map(|neighbour| scope.spawn(|| neighbour.run()));

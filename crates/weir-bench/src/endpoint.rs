@@ -48,6 +48,11 @@ pub trait Engine: Send + Sync {
         false
     }
 
+    /// Whether it speaks RTPS, so that it can be paired with others that do.
+    fn speaks_rtps(&self) -> bool {
+        false
+    }
+
     /// Whether it cuts samples so that each piece fits one packet of the path, and leaves none to be cut by IP.
     fn fits_datagrams_to_packets(&self) -> bool {
         false
@@ -134,6 +139,25 @@ impl Capabilities {
         breakdown: true,
         size_bytes_max: CaseSpec::SIZE_BYTES_MAX,
     };
+
+    /// What two engines can do together.
+    #[must_use]
+    pub(crate) fn and(self, other: Self) -> Self {
+        Self {
+            latency: self.latency && other.latency,
+            throughput: self.throughput && other.throughput,
+            reliability: self.reliability.and(other.reliability),
+            keyed: self.keyed && other.keyed,
+            batching: self.batching && other.batching,
+            many: self.many && other.many,
+            multicast: self.multicast && other.multicast,
+            loans: self.loans && other.loans,
+            keep_last: self.keep_last && other.keep_last,
+            spinning: self.spinning && other.spinning,
+            breakdown: self.breakdown && other.breakdown,
+            size_bytes_max: self.size_bytes_max.min(other.size_bytes_max),
+        }
+    }
 }
 
 /// The reliability that an engine has.
@@ -157,6 +181,15 @@ impl ReliabilitySupport {
             Self::None | Self::BestEffort => reliability == Reliability::BestEffort,
             Self::Reliable => reliability == Reliability::Reliable,
             Self::Both => true,
+        }
+    }
+
+    /// The reliability that both have.
+    fn and(self, other: Self) -> Self {
+        match (self, other) {
+            (Self::Both, it) | (it, Self::Both) => it,
+            (one, other) if one == other => one,
+            _ => Self::None,
         }
     }
 }

@@ -4,6 +4,7 @@
 //! engines are [`Peer`]s, which a program passes to [`register`] when it starts.
 
 mod mock;
+mod pair;
 mod peer;
 mod udp;
 mod weir;
@@ -40,6 +41,8 @@ pub fn registry() -> &'static [&'static dyn Engine] {
 
 static REGISTRY: OnceLock<Vec<&'static dyn Engine>> = OnceLock::new();
 
+type Engines = &'static [&'static dyn Engine];
+
 fn all(peers: &'static [Peer]) -> Vec<&'static dyn Engine> {
     let ours: [&'static dyn Engine; 5] =
         [&udp::Udp::Plain, &udp::Udp::Gso, &weir::Weir::Plain, &weir::Weir::Small, &weir::Weir::Links];
@@ -60,8 +63,14 @@ pub const WEIR: &str = "weir";
 /// Weir's small profile.
 pub const WEIR_SMALL: &str = "weir-small";
 
-/// The engine of this name.
+/// The engine of this name, or the pair `PUBLISHER:SUBSCRIBER` of engines that speak RTPS.
 #[must_use]
 pub fn find(name: &str) -> Option<&'static dyn Engine> {
-    registry().iter().copied().find(|engine| engine.name() == name)
+    let engine = registry().iter().copied().find(|engine| engine.name() == name);
+    engine.or_else(|| pair::find(name, registry()))
+}
+
+/// The engines that a name consists of: one, or the two of a pair.
+pub(crate) fn parts(name: &str) -> Vec<&str> {
+    pair::parts(name).map_or_else(|| vec![name], |(publisher, subscriber)| vec![publisher, subscriber])
 }

@@ -171,6 +171,17 @@ pub enum PlanError {
         /// How to get it.
         advice: String,
     },
+    /// A pair with an engine that no other one understands.
+    #[error(
+        "{name}: {alien} does not speak RTPS, so that it is measured with itself only; pairs are of DDS engines, such as \
+         weir:cyclonedds"
+    )]
+    NoPair {
+        /// The requested one.
+        name: String,
+        /// The engine that does not speak RTPS.
+        alien: &'static str,
+    },
     /// Smaller than the fields before the payload.
     #[error(
         "a sample of {0} bytes is impossible: the smallest has {HEADER_BYTES} bytes ({1} counts the whole sample)"
@@ -464,23 +475,32 @@ fn base_case(options: &PlanOptions, test: Test, size_bytes: usize, repeat: u32) 
     }
 }
 
-/// Returns engines in the order of the registry: the baseline first.
+/// Returns engines in the order of the registry: the baseline first; pairs last, in the order given.
 fn find_engines(names: &[String]) -> Result<Vec<&'static dyn Engine>, PlanError> {
     checks::list("--engines", names)?;
-    let unknown = names.iter().find(|name| engine::find(name).is_none());
-    if let Some(name) = unknown {
-        if let Some(known) = weir_peer_api::known::find(name) {
-            return Err(PlanError::NotBuilt { name: name.clone(), advice: known.advice() });
-        }
-        let known: Vec<&str> = engine::registry()
-            .iter()
-            .filter(|engine| engine.about().is_some())
-            .map(|engine| engine.name())
-            .collect();
-        return Err(PlanError::UnknownEngine { name: name.clone(), known: known.join(", ") });
+    if let Some(name) = names.iter().find(|name| engine::find(name).is_none()) {
+        return Err(no_engine(name));
     }
     let is_chosen = |engine: &&'static dyn Engine| names.iter().any(|name| name == engine.name());
-    Ok(engine::registry().iter().copied().filter(is_chosen).collect())
+    let is_pair = |name: &&String| engine::parts(name).len() > 1;
+    let pairs = names.iter().filter(is_pair).filter_map(|name| engine::find(name));
+    Ok(engine::registry().iter().copied().filter(is_chosen).chain(pairs).collect())
+}
+
+/// Why there is no engine of this name.
+fn no_engine(name: &str) -> PlanError {
+    let parts = engine::parts(name);
+    let unknown = parts.iter().find(|part| engine::find(part).is_none());
+    if let Some(known) = unknown.and_then(|part| weir_peer_api::known::find(part)) {
+        return PlanError::NotBuilt { name: known.name.to_owned(), advice: known.advice() };
+    }
+    let alien = parts.iter().filter_map(|part| engine::find(part)).find(|engine| !engine.speaks_rtps());
+    if let Some(alien) = alien.filter(|_| unknown.is_none()) {
+        return PlanError::NoPair { name: name.to_owned(), alien: alien.name() };
+    }
+    let shown = engine::registry().iter().filter(|engine| engine.about().is_some());
+    let known: Vec<&str> = shown.map(|engine| engine.name()).collect();
+    PlanError::UnknownEngine { name: name.to_owned(), known: known.join(", ") }
 }
 
 /// The smallest message that holds two samples: each has the header of its submessage and an encapsulation

@@ -137,7 +137,9 @@ pub use qos::{
 pub use qos_provider::{QosProfileError, QosProvider};
 pub use query::Query;
 pub use sample::{InstanceState, Sample, SampleInfo, SampleRanks, SampleSeq, SampleState, States, ViewState};
-pub use settings::{ParticipantSettings, Peer, SOCKET_BUFFER_BYTES, domain_id_from_environment};
+pub use settings::{
+    ParticipantSettings, Peer, SEND_BUFFER_BYTES, SOCKET_BUFFER_BYTES, domain_id_from_environment,
+};
 pub use stage_times::{ReceiveTimes, SendTimes};
 pub use static_discovery::{StaticDiscovery, StaticDiscoveryError};
 pub use status::{

@@ -13,7 +13,7 @@ use crate::multicast::MulticastGroup;
 use crate::static_discovery::StaticDiscovery;
 use crate::wait_strategy::WaitStrategy;
 
-/// Default size of each socket buffer, in bytes.
+/// Default size of the receive buffer of each socket, in bytes.
 ///
 /// ```
 /// use weir_dds::{ParticipantSettings, SOCKET_BUFFER_BYTES};
@@ -21,6 +21,20 @@ use crate::wait_strategy::WaitStrategy;
 /// assert_eq!(ParticipantSettings::default().receive_buffer, SOCKET_BUFFER_BYTES);
 /// ```
 pub const SOCKET_BUFFER_BYTES: usize = 4 * 1024 * 1024;
+
+/// Default size of the send buffer of each socket, in bytes.
+///
+/// What a socket has sent stays in its send buffer until the device has taken it. So a full buffer makes a writer wait
+/// for a slower device. If it is larger than the device's queue (`txqueuelen`, mostly 1000 packets), the queue
+/// overflows first, and the kernel drops datagrams without a word. Linux doubles the size, which takes 4 ms at 1
+/// Gbit/s. Its own default (`net.core.wmem_default`) is 208 KiB, not doubled.
+///
+/// ```
+/// use weir_dds::{ParticipantSettings, SEND_BUFFER_BYTES};
+///
+/// assert_eq!(ParticipantSettings::default().send_buffer, SEND_BUFFER_BYTES);
+/// ```
+pub const SEND_BUFFER_BYTES: usize = 256 * 1024;
 
 /// Settings of a participant.
 ///
@@ -30,7 +44,7 @@ pub const SOCKET_BUFFER_BYTES: usize = 4 * 1024 * 1024;
 /// | `peers` | `WEIR_PEERS`: `ADDRESS[:PORT]`, comma-separated | none: discovery by multicast |
 /// | `data_multicast` | `WEIR_DATA_MULTICAST`: `default` or `ADDRESS[:PORT]` | none: set per reader |
 /// | `receive_buffer` | `WEIR_RECEIVE_BUFFER`: bytes | 4 MiB |
-/// | `send_buffer` | `WEIR_SEND_BUFFER`: bytes | 4 MiB |
+/// | `send_buffer` | `WEIR_SEND_BUFFER`: bytes | 256 KiB |
 /// | `rate_max` | `WEIR_RATE_MAX`: bits per second to each host, such as `20M` | none: what the path carries |
 /// | `ecn` | `WEIR_ECN`: `on` or `off` | `on` |
 /// | `dscp` | `WEIR_DSCP`: `priority`, `off`, or `PRIORITY=DSCP`, comma-separated | `priority` |
@@ -72,7 +86,7 @@ pub struct ParticipantSettings {
     /// The kernel may grant less:
     /// [`DomainParticipant::granted_receive_buffer`](crate::DomainParticipant::granted_receive_buffer).
     pub receive_buffer: usize,
-    /// Requested send buffer of the user data socket, in bytes.
+    /// Requested send buffer of each socket that sends user data, in bytes: see [`SEND_BUFFER_BYTES`].
     pub send_buffer: usize,
     /// The most bits per second that all writers of this participant together send to another host, with IP and UDP
     /// headers: a static flow controller. `None`: what the path carries, once that is known.
@@ -118,7 +132,7 @@ impl Default for ParticipantSettings {
             multicast: true,
             data_multicast: None,
             receive_buffer: SOCKET_BUFFER_BYTES,
-            send_buffer: SOCKET_BUFFER_BYTES,
+            send_buffer: SEND_BUFFER_BYTES,
             rate_max: None,
             ecn: true,
             dscp: DscpMapping::default(),
@@ -586,7 +600,7 @@ mod tests {
         assert_eq!(settings.interfaces, ["lo", "eth1"]);
         assert_eq!(settings.peers[1].port, Some(7410));
         assert_eq!(settings.data_multicast, Some(MulticastGroup::default()));
-        assert_eq!((settings.receive_buffer, settings.send_buffer), (1000, SOCKET_BUFFER_BYTES));
+        assert_eq!((settings.receive_buffer, settings.send_buffer), (1000, SEND_BUFFER_BYTES));
         assert_eq!(settings.rate_max, Some(20_000_000));
         assert_eq!((settings.ecn, settings.dscp), (false, DscpMapping::Steps(vec![(10, 34)])));
         assert_eq!(settings.wait, WaitStrategy::SpinThenBlock(Duration::from_micros(50)));

@@ -1,13 +1,14 @@
 //! Files that take their place when they are complete.
 
-use std::fs::{self, File};
+use std::fs::{self, File, Metadata};
 use std::io::{self, BufWriter, IntoInnerError, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 /// A file that is written beside its place, as `NAME.partial-PID`, and takes its place when it is complete.
 ///
 /// Dropped before that, it is removed, and what was there is unchanged. If the process is killed, it stays beside.
-/// A symbolic link stays one. Devices and pipes, which cannot be replaced, are written directly.
+/// A symbolic link stays one, and a file that is replaced hands its permissions on. Devices and pipes, which cannot be
+/// replaced, are written directly, and so is `/dev/stdout`, wherever it leads.
 #[derive(Debug)]
 pub struct WholeFile {
     file: File,
@@ -22,10 +23,17 @@ impl WholeFile {
     /// # Errors
     /// If no file can be created in its folder.
     pub fn create(path: &Path) -> io::Result<Self> {
-        let place = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
-        let is_replaced = place.metadata().map_or(true, |it| it.is_file());
+        let place = place_of(path);
+        let before = place.metadata().ok();
+        // A link that leads nowhere is for the system to refuse.
+        let is_replaced =
+            !is_of_system(&place) && !place.is_symlink() && before.as_ref().is_none_or(Metadata::is_file);
         let beside = is_replaced.then(|| partial(&place));
         let file = File::create(beside.as_ref().unwrap_or(&place))?;
+        if let Some(before) = before.filter(|_| is_replaced) {
+            // Before anything is written: it may be secret.
+            file.set_permissions(before.permissions())?;
+        }
         Ok(Self { file, place, beside })
     }
 
@@ -91,6 +99,28 @@ pub fn write_whole<T>(
     Ok(done)
 }
 
+/// Where symbolic links lead, even if nothing is there yet.
+fn place_of(path: &Path) -> PathBuf {
+    let mut place = path.to_owned();
+    for _ in 0..LINKS_MAX {
+        if is_of_system(&place) {
+            break;
+        }
+        let Ok(target) = fs::read_link(&place) else { break };
+        // An absolute target replaces all of it.
+        place = place.parent().unwrap_or(Path::new("")).join(target);
+    }
+    place
+}
+
+/// Whether it is a device, or what a process has open: not to be replaced, even if it leads to a file.
+fn is_of_system(path: &Path) -> bool {
+    path.starts_with("/dev") || path.starts_with("/proc")
+}
+
+/// As many symbolic links as Linux follows (path_resolution(7)).
+const LINKS_MAX: usize = 40;
+
 /// The name of a file until it is complete.
 fn partial(path: &Path) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
@@ -147,6 +177,48 @@ mod tests {
         file.append(b"next\n").unwrap();
         file.finish().unwrap();
         assert_eq!(fs::read_to_string(&path).unwrap(), "row\nnext\n");
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn links_and_permissions_outlive_a_replacement() {
+        use std::os::unix::fs::{PermissionsExt as _, symlink};
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        symlink("second", at("first")).unwrap();
+        symlink(at("report.txt"), at("second")).unwrap();
+        for text in ["where nothing was", "again"] {
+            let mut file = WholeFile::create(&at("first")).unwrap();
+            file.append(text.as_bytes()).unwrap();
+            file.finish().unwrap();
+            assert!(at("first").is_symlink() && at("second").is_symlink());
+            assert_eq!(fs::read_to_string(at("report.txt")).unwrap(), text);
+            fs::set_permissions(at("report.txt"), fs::Permissions::from_mode(0o600)).unwrap();
+        }
+        let mut file = WholeFile::create(&at("report.txt")).unwrap();
+        let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+        assert_eq!(mode(&partial(&at("report.txt"))), 0o600);
+        file.append(b"secret").unwrap();
+        file.finish().unwrap();
+        assert_eq!(mode(&at("report.txt")), 0o600);
+        // A link to itself leads nowhere.
+        symlink("loop", at("loop")).unwrap();
+        assert!(WholeFile::create(&at("loop")).is_err());
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn what_a_process_has_open_is_not_replaced() {
+        use std::os::fd::AsRawFd as _;
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("redirected");
+        let open = File::create(&path).unwrap();
+        // As `/dev/stdout` is a link to it.
+        let link = PathBuf::from(format!("/proc/self/fd/{}", open.as_raw_fd()));
+        let mut file = WholeFile::create(&link).unwrap();
+        file.append(b"x").unwrap();
+        file.finish().unwrap();
+        assert_eq!((open.metadata().unwrap().len(), fs::read_dir(folder.path()).unwrap().count()), (1, 1));
     }
 
     #[test]

@@ -14,7 +14,7 @@ use crate::steps;
 /// Every file or folder of results.
 #[cfg(test)]
 pub(super) fn names() -> Vec<&'static str> {
-    RUNS.iter().map(|(name, _)| *name).chain([PUBLISHED]).collect()
+    RUNS.iter().chain(PUBLISHED).map(|(name, _)| *name).collect()
 }
 
 /// Measures everything into `results`, in more than an hour, or `only` some of it, such as
@@ -28,7 +28,8 @@ pub(super) fn all(
     only: &[&str],
     results: &Path,
 ) -> Result<(), String> {
-    let known: Vec<&str> = RUNS.iter().map(|(name, _)| stem(name)).chain([PUBLISHED, "session"]).collect();
+    let runs = RUNS.iter().chain(PUBLISHED);
+    let known: Vec<&str> = runs.map(|(name, _)| stem(name)).chain(["session"]).collect();
     if let Some(unknown) = only.iter().find(|name| !known.contains(name)) {
         return Err(format!("no results are named {unknown:?}: there are {}\n", known.join(", ")));
     }
@@ -45,8 +46,8 @@ pub(super) fn all(
         let text = read(&folder.join("results.jsonl"))?;
         write_file(&results.join(name), &redacted(&text, options)?)?;
     }
-    if is_wanted(PUBLISHED) {
-        published(&weir, &scratch.join(PUBLISHED), &results.join(PUBLISHED))?;
+    for (name, options) in PUBLISHED.iter().filter(|(name, _)| is_wanted(name)) {
+        published(&weir, options, &scratch.join(name), &results.join(name))?;
     }
     if is_wanted("session") { session(environment) } else { Ok(()) }
 }
@@ -61,9 +62,9 @@ fn stem(name: &str) -> &str {
     name.trim_end_matches(".jsonl")
 }
 
-/// Measures the published reference tables.
-fn published(weir: &Path, folder: &Path, results: &Path) -> Result<(), String> {
-    run(weir, PUBLISHED_RUN, folder)?;
+/// Measures published reference tables.
+fn published(weir: &Path, options: &str, folder: &Path, results: &Path) -> Result<(), String> {
+    run(weir, options, folder)?;
     for entry in fs::read_dir(folder).map_err(at(folder))? {
         let path = entry.map_err(at(folder))?.path();
         let name = path.file_name().unwrap_or_default();
@@ -224,6 +225,12 @@ const RUNS: &[(&str, &str)] = &[
          --link lte --link lte,reverse=on --link wan --link satellite --link lan1g",
     ),
     (
+        "links-pairs.jsonl",
+        "bench --engines weir:cyclonedds-links,weir:fastdds-links,cyclonedds-links:weir,fastdds-links:weir \
+         --tests throughput --reliability reliable --batch 0 --sizes 1k,63000,1M --cpus none --duration 5s --warmup 2s \
+         --link lan100 --link wifi --link lte --link wan",
+    ),
+    (
         "links-best-effort.jsonl",
         "bench --engines weir-links,cyclonedds-links,fastdds-links --tests throughput --reliability best-effort \
          --batch 0 --sizes 1k,8k,63000,1M --cpus none --duration 5s --warmup 1s --link lan100 --link wifi \
@@ -254,9 +261,15 @@ const RUNS: &[(&str, &str)] = &[
 ];
 
 const SESSION: &str = "docs/reference/generated/hpcbench-session.md";
-const PUBLISHED: &str = "published";
-const PUBLISHED_RUN: &str =
-    "published run all --exec 1 --link veth --sizes 32,1024,8192,63000,1048576 --cpus 1,0";
+/// Folders of published tables, and the options of `weir` that measure them.
+const PUBLISHED: &[(&str, &str)] = &[
+    ("published", "published run all --exec 1 --link veth --sizes 32,1024,8192,63000,1048576 --cpus 1,0"),
+    (
+        "published-mtu1500",
+        "published run micro-throughput --exec 5 --link veth,mtu=1500,rate=1G,gso=off --sizes 32,1024,8192,63000 \
+         --cpus 1,0",
+    ),
+];
 
 #[cfg(test)]
 mod tests {
@@ -289,7 +302,7 @@ mod tests {
     fn a_page_has_the_results_that_begin_with_its_name() {
         let known: Vec<&str> = RUNS.iter().map(|(name, _)| stem(name)).collect();
         let of = |page: &str| known.iter().filter(|name| is_part_of(name, page)).count();
-        assert_eq!((of("links"), of("comparison"), of("link")), (5, 3, 0));
+        assert_eq!((of("links"), of("comparison"), of("link")), (6, 3, 0));
     }
 
     #[test]

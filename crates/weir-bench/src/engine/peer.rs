@@ -71,6 +71,10 @@ impl Engine for Peer {
         !self.abilities.is_dds
     }
 
+    fn speaks_rtps(&self) -> bool {
+        self.abilities.is_dds
+    }
+
     fn fits_datagrams_to_packets(&self) -> bool {
         self.abilities.fits_packets
     }

@@ -95,6 +95,10 @@ impl Engine for Weir {
         }
     }
 
+    fn speaks_rtps(&self) -> bool {
+        true
+    }
+
     fn fits_datagrams_to_packets(&self) -> bool {
         true
     }
@@ -143,7 +147,7 @@ impl Node {
         let mut settings = ParticipantSettings::default()
             .interface(case.place.interface.clone())
             .receive_buffer(means.socket_buffer)
-            .send_buffer(means.socket_buffer)
+            .send_buffer(means.send_buffer())
             .wait(wait_strategy(case.wait));
         settings.threads = means.has_threads;
         settings.stage_times = case.method.breakdown;

@@ -81,11 +81,11 @@ impl Emulator {
         Ok(Self { pair, shared, thread: Some(thread) })
     }
 
-    /// Starts the faults and the counts of a case, with the same seed for each. `refused_packets`
-    /// have been dropped by the kernel until now.
-    pub(super) fn begin(&self, refused_packets: u64) {
+    /// Starts the faults and the counts of a case. Each repeat, counted from 1, has the next seed, so that repeats are
+    /// independent, and engines in the same one are not. `refused_packets` have been dropped by the kernel until now.
+    pub(super) fn begin(&self, repeat: u32, refused_packets: u64) {
         let links = self.pair.links().map(|link| link.series(SERIES_STEP));
-        self.replace(Lanes::new(links, self.pair.seed, refused_packets));
+        self.replace(Lanes::new(links, seed_of(&self.pair, repeat), refused_packets));
     }
 
     /// Ends the faults, and returns the counts since they began.
@@ -433,9 +433,20 @@ const ACTIVE_NS: u64 = 2_000_000;
 /// Ten seconds of 200 Mbit/s. Only a link without a rate and with a delay gets there.
 const IN_FLIGHT_BYTES_MAX: usize = 256 << 20;
 
+/// The seed of a repeat.
+fn seed_of(pair: &LinkPair, repeat: u32) -> u64 {
+    pair.seed.wrapping_add(u64::from(repeat.saturating_sub(1)))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn each_repeat_has_another_seed() {
+        let of = |seed, repeat| seed_of(&LinkPair { seed, ..LinkPair::default() }, repeat);
+        assert_eq!([of(7, 1), of(7, 2), of(7, 3), of(u64::MAX, 2)], [7, 8, 9, 0]);
+    }
 
     #[test]
     fn packets_leave_in_the_order_of_their_times_and_then_of_reading() {

@@ -269,7 +269,7 @@ pub fn emulate(name: &str, on_ready: impl FnOnce(&str)) -> Result<(), LabError> 
         namespace.wait_until_up(INTERFACE)?;
     }
     let emulator = Emulator::start((**pair).clone(), tuns).map_err(LinkError::Emulator)?;
-    emulator.begin(0);
+    emulator.begin(1, 0);
     on_ready(READY);
     while emulator.is_running() && state_file(name).exists() {
         thread::sleep(CHECK);

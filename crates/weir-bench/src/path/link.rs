@@ -91,13 +91,14 @@ impl VirtualLink {
         }
     }
 
-    /// Starts the losses of a case, and its counts. Rate, delay and queue are always there.
-    pub fn begin_case(&self) -> Result<(), LinkError> {
+    /// Starts the losses of a case, and its counts. Rate, delay and queue are always there. Of an emulated link, each
+    /// repeat, counted from 1, loses other packets.
+    pub fn begin_case(&self, repeat: u32) -> Result<(), LinkError> {
         match (&self.spec, &self.emulator) {
             (PathSpec::Veth(spec), _) => spec.start_losses(&self.ends()),
             (PathSpec::Tun(_), None) => Ok(()),
             (PathSpec::Tun(_), Some(emulator)) => {
-                emulator.begin(self.refused_packets());
+                emulator.begin(repeat, self.refused_packets());
                 Ok(())
             }
         }

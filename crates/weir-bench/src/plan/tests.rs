@@ -168,6 +168,31 @@ fn an_independent_check_stands_beside_the_baseline_of_its_test() {
 }
 
 #[test]
+fn pairs_of_engines_stand_last_and_refusals_name_what_does_not_fit() {
+    let engines_of = |names: &[&str]| -> Result<Vec<String>, String> {
+        let options = PlanOptions { sizes: vec![32], tests: vec![Test::Throughput], ..options(names) };
+        let steps = plan(&options).map_err(|error| error.to_string())?.steps;
+        let mut engines = Vec::new();
+        for step in steps {
+            if !engines.contains(&step.case.engine) {
+                engines.push(step.case.engine);
+            }
+        }
+        Ok(engines)
+    };
+    assert_eq!(engines_of(&["weir-links:weir", "weir", "udp"]).unwrap(), ["udp", "weir", "weir-links:weir"]);
+    let refused = |name: &str, why: &str| {
+        let error = engines_of(&["udp", name]).unwrap_err();
+        assert!(error.contains(why), "{error}");
+    };
+    refused("weir:udp", "weir:udp: udp does not speak RTPS");
+    refused("udp:weir", "udp:weir: udp does not speak RTPS");
+    refused("weir:fastdds", "fastdds is not built in: ");
+    refused("weir:nobody", "weir:nobody");
+    refused("weir:weir:weir", "weir:weir:weir");
+}
+
+#[test]
 fn what_one_engine_cannot_do_is_a_case_that_says_so() {
     let options =
         PlanOptions { sizes: vec![100_000], tests: vec![Test::Throughput], ..options(&["udp", "mock"]) };

@@ -64,7 +64,7 @@ fn what_finds_a_queue_arrives_marked() {
         return;
     }
     let link = VirtualLink::lay("tun,rate=20M,queue=2M,ecn=5ms".parse::<PathSpec>().unwrap()).unwrap();
-    link.begin_case().unwrap();
+    link.begin_case(1).unwrap();
     let (from, to) = (link.place(Role::Publisher), link.place(Role::Subscriber));
     let (address_told, address) = channel();
     // Of those that arrived, by their ECN field.
@@ -114,7 +114,7 @@ fn nothing_is_lost_or_counted_outside_a_case() {
     }
     let link = VirtualLink::lay("tun,loss=99%".parse::<PathSpec>().unwrap()).unwrap();
     assert_eq!(send(&link, Role::Publisher, 200), 200);
-    link.begin_case().unwrap();
+    link.begin_case(1).unwrap();
     assert!(send(&link, Role::Publisher, 200) < 50);
     let figures = link.end_case().unwrap().figures.unwrap();
     assert!((200..200 + OTHERS_MAX).contains(&figures.to_subscribers.offered_packets), "{figures:?}");
@@ -128,7 +128,7 @@ fn exchange(link: &str, [down, up]: [usize; 2]) -> Option<([u64; 2], LinkFigures
         return None;
     }
     let link = VirtualLink::lay(link.parse::<PathSpec>().unwrap()).unwrap();
-    link.begin_case().unwrap();
+    link.begin_case(1).unwrap();
     let received = [send(&link, Role::Publisher, down), send(&link, Role::Subscriber, up)];
     let outcome = link.end_case().unwrap();
     Some((received, outcome.figures.unwrap()))

@@ -227,7 +227,7 @@ pub(crate) struct Host {
     #[arg(long, value_name = "PUB,SUB", value_parser = parse_cpus)]
     pub(crate) cpus: Option<Cpus>,
 
-    /// Request this socket buffer in bytes; Linux doubles it
+    /// Request this socket buffer in bytes; Linux doubles it; by default Weir sends with its own 256 KiB
     #[arg(long, value_name = "BYTES", value_parser = parse_socket_buffer, default_value_t = SOCKET_BUFFER)]
     pub(crate) socket_buffer: usize,
 
@@ -300,7 +300,8 @@ Engines:
 ";
 
 const DETAILS: &str = concat!(
-    "
+    "  PUBLISHER:SUBSCRIBER, such as weir:cyclonedds, measures one DDS engine with the readers of another.
+
 Order:
   interleaved  all repeats of a size in a row, the engines in turn: the default with several engines
   listed       all cases once, then again for the next repeat
@@ -372,6 +373,7 @@ Examples:
   weir bench                                              # every default case, two minutes
   weir bench --tests throughput --sizes 1k --repeat 20    # 20 interleaved pairs with intervals
   sudo weir bench --link lte --tests throughput           # across an emulated cellular link
+  weir bench --engines weir,weir:cyclonedds --link wifi   # with readers of another engine, too
   weir bench --workload robot --engines all               # what a robot's traffic costs in each engine
   weir bench --hosts pub=local,sub=user@beta              # between this host and another one
 

@@ -96,7 +96,7 @@ fn show(args: &PublishedShowArgs) -> Result<(), Failure> {
 }
 
 fn published(table: Table) -> Shown {
-    Shown { table, ours: Vec::new(), differences: Vec::new(), command: String::new() }
+    Shown::published(table)
 }
 
 fn page(folder: &Path) -> Result<(), Failure> {
@@ -205,7 +205,8 @@ fn measure_table(
         Some(_) => VirtualLink::INTERFACE.to_owned(),
         None => plan.link.to_string(),
     };
-    let differences = tables::differences(&table, plan, &host::environment(&interface));
+    let environment = host::environment(&interface);
+    let differences = tables::differences(&table, plan, &environment);
     output::talk(&format!("[{number}/{count}] {}", table.name));
     let mut on_row = |row: &tables::OurRow| {
         let how = match (&row.trouble, &row.figures) {
@@ -217,7 +218,7 @@ fn measure_table(
     };
     let command = plan.command(&table);
     let ours = tables::measure(&table, plan, interrupted, &mut on_row).map_err(Failure::environment)?;
-    Ok(Shown { table, ours, differences, command })
+    Ok(Shown { table, ours, differences, command, date: environment.date })
 }
 
 /// The files of a table.

@@ -222,7 +222,7 @@ impl Runner<'_> {
         }
         let mut point = step.point.clone();
         point.server_cpu = self.cpus.map(|cpus| cpus.subscriber);
-        let begun = self.path.map_or(Ok(()), VirtualLink::begin_case);
+        let begun = self.path.map_or(Ok(()), |path| path.begin_case(step.repeat));
         if let Err(error) = begun {
             return (Vec::new(), Some(Failure::environment(error)));
         }

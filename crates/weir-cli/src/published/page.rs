@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::show::DIFFERENCES;
+use super::show::{DIFFERENCES, MADE_BY, MEASURED};
 use super::tables::Table;
 
 /// Returns the page, from the saved texts of `tables`; `None` if there are none. Tables with the
@@ -22,8 +22,13 @@ pub(crate) fn page(tables: &[Table], text_of: impl Fn(&Table) -> Option<String>)
             _ = write!(page, "\n## {title}\n");
         }
         let (figures, differences) = text.split_once(DIFFERENCES).unwrap_or((&text, ""));
-        let (command, figures) = parted(figures);
-        _ = write!(page, "\n### {}\n\n`{command}`\n\n```text\n{}\n```\n", table.name, figures.trim_end());
+        let (command, date, figures) = parted(figures);
+        _ = write!(
+            page,
+            "\n### {}\n\n`{command}`{date}\n\n```text\n{}\n```\n",
+            table.name,
+            figures.trim_end()
+        );
         match all_differences.iter_mut().find(|(known, _)| known == differences) {
             Some((_, names)) => names.push(&table.name),
             None => all_differences.push((differences.to_owned(), vec![&table.name])),
@@ -47,23 +52,25 @@ const INTRODUCTION: &str = "\
 
 Each table shows our rows above the published ones, and the command that measured ours. The published rows were
 measured between two hosts and ours on one, so the tables do not show which engine is faster. The end of the page
-lists how the two setups differ. Our percentiles that equal the maximum are of too few samples: 99.99 % takes ten
-thousand round trips, and 99.9999 % a million. To make this page, run `weir published run all --output DIR` as root,
+lists how the two setups differ. Our percentiles with a `*` are of too few samples: 99.99 % takes ten thousand round
+trips, and 99.9999 % a million. To make this page, run `weir published run all --output DIR` as root,
 with the options shown at each table, and then `weir published page DIR`.
 ";
 
-/// Separates the command of a table from the table, and drops the source line.
-fn parted(text: &str) -> (&str, String) {
-    let mut command = "";
+/// Separates the command of a table, and when it was measured, from the table, and drops the source line.
+fn parted(text: &str) -> (&str, String, String) {
+    let (mut command, mut date) = ("", String::new());
     let mut rest = String::new();
     for line in text.lines() {
-        if let Some(made_by) = line.strip_prefix("made by: ") {
+        if let Some(made_by) = line.strip_prefix(MADE_BY) {
             command = made_by;
+        } else if let Some(measured) = line.strip_prefix(MEASURED) {
+            date = format!(", {measured}");
         } else if !line.starts_with("source: ") {
             _ = writeln!(rest, "{line}");
         }
     }
-    (command, rest)
+    (command, date, rest)
 }
 
 #[cfg(test)]
@@ -77,14 +84,14 @@ mod tests {
         let text_of = |table: &Table| {
             let name = &table.name;
             let text = format!(
-                "{name}: about\nsource: x\nmade by: run {name}\n\n  rows of {name}\n{DIFFERENCES}  MTU 1\n"
+                "{name}: about\nsource: x\nmade by: run {name}\nmeasured: today\n\n  rows of {name}\n{DIFFERENCES}  MTU 1\n"
             );
             name.starts_with("pro").then_some(text)
         };
         let page = page(&tables, text_of).unwrap();
         assert_eq!(page.matches("\n### pro-").count(), 12);
         assert_eq!(page.matches("\n## RTI").count(), 2);
-        let expected = "### pro-latency-1g-unkeyed-reliable\n\n`run pro-latency-1g-unkeyed-reliable`\n\n```text\n\
+        let expected = "### pro-latency-1g-unkeyed-reliable\n\n`run pro-latency-1g-unkeyed-reliable`, today\n\n```text\n\
                         pro-latency-1g-unkeyed-reliable: about\n\n  rows of pro-latency-1g-unkeyed-reliable\n```\n";
         assert!(page.contains(expected), "{page}");
         assert_eq!(page.matches("MTU 1").count(), 1);

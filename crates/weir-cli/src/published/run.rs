@@ -51,6 +51,8 @@ pub(crate) struct OurRow {
     pub(crate) published: Row,
     /// Measured figures in the same order, if any.
     pub(crate) figures: Option<Vec<f64>>,
+    /// Which of them `perftest` marks as the figure of too few samples.
+    pub(crate) of_few: Vec<bool>,
     /// Share of the sample rate that the link can carry, where its speed is known.
     pub(crate) of_link: Option<f64>,
     /// Error, if any.
@@ -234,8 +236,14 @@ fn measure_row(
         )
     };
     let ends = start(Role::Subscriber).and_then(|subscriber| Ok([subscriber, start(Role::Publisher)?]));
-    let mut ours =
-        OurRow { published: row.clone(), figures: None, of_link: None, trouble: None, is_lossy: false };
+    let mut ours = OurRow {
+        published: row.clone(),
+        figures: None,
+        of_few: Vec::new(),
+        of_link: None,
+        trouble: None,
+        is_lossy: false,
+    };
     let [subscriber, publisher] = match ends {
         Ok(ends) => wait_for_both(ends, Duration::from_secs(plan.seconds(table)) + BESIDE, interrupted),
         Err(error) => {
@@ -246,7 +254,9 @@ fn measure_row(
     ours.is_lossy = subscriber.code == Some(1);
     ours.trouble = trouble("publisher", &publisher).or_else(|| trouble("subscriber", &subscriber));
     let text = if table.test == Test::Latency { &publisher.stdout } else { &subscriber.stdout };
-    ours.figures = figures(text, table.test);
+    if let Some((figures, of_few)) = figures(text, table.test) {
+        (ours.figures, ours.of_few) = (Some(figures), of_few);
+    }
     if ours.figures.is_none() && ours.trouble.is_none() {
         ours.trouble = Some("no figures".to_owned());
     }
@@ -281,13 +291,17 @@ fn trouble(which: &str, left: &Left) -> Option<String> {
     }
 }
 
-/// The figures of the row that an end printed.
-fn figures(text: &str, test: Test) -> Option<Vec<f64>> {
+/// The figures of the row that an end printed, and which of them are of too few samples.
+fn figures(text: &str, test: Test) -> Option<(Vec<f64>, Vec<bool>)> {
     let row = text.lines().last()?;
-    let cells: Vec<f64> =
-        row.split(',').map(|cell| cell.trim().trim_end_matches('*').parse().ok()).collect::<Option<_>>()?;
-    let (_, figures) = cells.split_first()?;
-    (figures.len() == columns(test).len()).then(|| figures.to_vec())
+    let (_, cells) = row.split_once(',')?;
+    let figure = |cell: &str| {
+        let (figure, is_of_few) = cell.strip_suffix('*').map_or((cell, false), |figure| (figure, true));
+        Some((figure.parse().ok()?, is_of_few))
+    };
+    let figures: Vec<(f64, bool)> =
+        cells.split(',').map(|cell| figure(cell.trim())).collect::<Option<_>>()?;
+    (figures.len() == columns(test).len()).then(|| figures.into_iter().unzip())
 }
 
 fn wait_variable(wait: WaitStrategy) -> String {
@@ -372,13 +386,14 @@ mod tests {
     #[test]
     fn rows_of_either_end_are_read() {
         let text = "                 32,    7.123,      0.4,    5.000,   50.100,    7.000,    8.000,    9.000,       20.000,       50.100*\n";
-        let figures_of = figures(text, Test::Latency).unwrap();
+        let (figures_of, of_few) = figures(text, Test::Latency).unwrap();
         assert_eq!((figures_of.len(), figures_of[0], figures_of[8]), (9, 7.123, 50.1));
+        assert_eq!((of_few.len(), of_few.iter().position(|is_of_few| *is_of_few)), (9, Some(8)));
         assert_eq!(figures(text, Test::Throughput), None);
         assert_eq!(figures("", Test::Latency), None);
         let text =
             "                 32,        100000,        500000,       128.0,            0,             0.00";
-        assert_eq!(figures(text, Test::Throughput).unwrap()[..2], [100_000.0, 500_000.0]);
+        assert_eq!(figures(text, Test::Throughput).unwrap().0[..2], [100_000.0, 500_000.0]);
     }
 
     #[test]

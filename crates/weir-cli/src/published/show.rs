@@ -20,9 +20,17 @@ pub(crate) struct Shown {
     pub(crate) differences: Vec<Difference>,
     /// The measuring command; empty when nothing was measured.
     pub(crate) command: String,
+    /// When it began, as in results; empty when nothing was measured.
+    pub(crate) date: String,
 }
 
 impl Shown {
+    /// A table with its published rows alone.
+    pub(crate) fn published(table: Table) -> Self {
+        let (ours, differences) = (Vec::new(), Vec::new());
+        Self { table, ours, differences, command: String::new(), date: String::new() }
+    }
+
     /// The rows to print: those that were measured, or all if nothing was.
     fn rows(&self) -> impl Iterator<Item = &Row> {
         self.table.rows.iter().filter(|row| self.ours.is_empty() || self.ours(row).is_some())
@@ -34,15 +42,19 @@ impl Shown {
     }
 }
 
+/// Before the command, and the time, of a measurement.
+pub(super) const MADE_BY: &str = "made by: ";
+pub(super) const MEASURED: &str = "measured: ";
+
 /// Heading of the differences.
 pub(super) const DIFFERENCES: &str = "\nwhat differs:\n";
 
 /// As text, with the columns in several parts if they do not fit in `width`.
 pub(crate) fn table_text(shown: &Shown, width: Option<usize>) -> String {
-    let Shown { table, ours, differences, command } = shown;
+    let Shown { table, ours, differences, command, date } = shown;
     let mut text = format!("{}: {}\nsource: {}\n", table.name, about(table), table.source.title);
     if !command.is_empty() {
-        _ = writeln!(text, "made by: {command}");
+        _ = writeln!(text, "{MADE_BY}{command}\n{MEASURED}{date}");
     }
     let all = columns(table.test).len();
     let fitting =
@@ -50,6 +62,9 @@ pub(crate) fn table_text(shown: &Shown, width: Option<usize>) -> String {
     let parts = all.div_ceil(fitting.max(1));
     for from in (0..all).step_by(all.div_ceil(parts)) {
         push_part(&mut text, shown, from..all.min(from + all.div_ceil(parts)));
+    }
+    if ours.iter().any(|row| row.of_few.contains(&true)) {
+        text += "* of too few samples: another run may differ much\n";
     }
     if shown.rows().any(|row| row.is_doubtful) {
         text += "? as published: Mbit/s do not match samples/s at this size\n";
@@ -82,7 +97,7 @@ fn push_part(text: &mut String, shown: &Shown, part: Range<usize>) {
             _ = write!(text, "{size:>8}  {:9}", "ours");
             size.clear();
             if let Some(figures) = &mine.figures {
-                push_figures(text, table.test, figures, part.clone(), 1);
+                push_figures(text, table.test, figures, part.clone(), 1, &mine.of_few);
             }
             if let Some(share) = mine.of_link.filter(|_| is_last) {
                 _ = write!(text, "  {share:7.3}");
@@ -93,7 +108,7 @@ fn push_part(text: &mut String, shown: &Shown, part: Range<usize>) {
             *text += if is_last && mine.is_lossy && table.reliable { "  LOST\n" } else { "\n" };
         }
         _ = write!(text, "{size:>8}  {:9}", "published");
-        push_figures(text, table.test, &row.figures, part.clone(), 0);
+        push_figures(text, table.test, &row.figures, part.clone(), 0, &[]);
         *text += if is_last && row.is_doubtful { " ?\n" } else { "\n" };
     }
 }
@@ -119,7 +134,9 @@ pub(crate) fn csv(all: &[Shown]) -> String {
             for row in &shown.table.rows {
                 if let Some(mine) = shown.ours(row) {
                     let of_link = mine.of_link.map_or_else(String::new, |share| format!("{share:.4}"));
-                    let note = mine.trouble.as_deref().unwrap_or_default().replace([',', '"'], ";");
+                    let few = names_of_few(test, mine).join(" ");
+                    let few = if few.is_empty() { few } else { format!("too few samples: {few}") };
+                    let note = mine.trouble.as_deref().unwrap_or(&few).replace([',', '"'], ";");
                     push(row, "ours", mine.figures.as_deref().unwrap_or_default(), &of_link, &note);
                 }
                 let note = if row.is_doubtful { "contradicts itself" } else { "" };
@@ -147,7 +164,7 @@ pub(crate) fn document_text(document: &Document) -> String {
 }
 
 fn as_json(shown: &Shown) -> Value {
-    let Shown { table, differences, command, .. } = shown;
+    let Shown { table, differences, command, date, .. } = shown;
     let figures = |figures: &[f64]| -> Value {
         let pairs = columns(table.test).iter().zip(figures);
         let pairs = pairs.map(|((_, key, _), figure)| ((*key).to_owned(), json!(figure)));
@@ -163,6 +180,7 @@ fn as_json(shown: &Shown) -> Value {
                 "published": figures(&row.figures),
                 "published_contradicts_itself": row.is_doubtful,
                 "ours": mine.and_then(|mine| mine.figures.as_deref()).map(figures),
+                "ours_of_too_few_samples": mine.map(|mine| names_of_few(table.test, mine)),
                 "of_link": mine.and_then(|mine| mine.of_link),
                 "lost_reliable_samples": mine.map(|mine| mine.is_lossy && table.reliable),
                 "trouble": mine.and_then(|mine| mine.trouble.as_deref()),
@@ -182,9 +200,20 @@ fn as_json(shown: &Shown) -> Value {
         "reliable": table.reliable,
         "batch_bytes": table.batch_bytes,
         "command": if command.is_empty() { Value::Null } else { json!(command) },
+        "date": if date.is_empty() { Value::Null } else { json!(date) },
         "rows": rows,
         "differences": differences,
     })
+}
+
+/// The keys of the figures that are of too few samples.
+fn names_of_few(test: Test, mine: &OurRow) -> Vec<&'static str> {
+    columns(test)
+        .iter()
+        .zip(&mine.of_few)
+        .filter(|(_, is_of_few)| **is_of_few)
+        .map(|((_, key, _), _)| *key)
+        .collect()
 }
 
 fn about(table: &Table) -> String {
@@ -205,12 +234,24 @@ fn about(table: &Table) -> String {
     words.join(", ")
 }
 
-fn push_figures(text: &mut String, test: Test, figures: &[f64], part: Range<usize>, more: usize) {
-    for ((.., decimals), figure) in columns(test).iter().zip(figures).take(part.end).skip(part.start) {
+/// `of_few`: the figures with a mark behind them, in place of the space before the next one.
+fn push_figures(
+    text: &mut String,
+    test: Test,
+    figures: &[f64],
+    part: Range<usize>,
+    more: usize,
+    of_few: &[bool],
+) {
+    let mut before = " ";
+    let figures = columns(test).iter().zip(figures).enumerate().take(part.end).skip(part.start);
+    for (at, ((.., decimals), figure)) in figures {
         // Our latencies have nanosecond resolution; sample counts stay whole.
         let decimals = if test == Test::Latency { decimals.max(&more) } else { decimals };
-        _ = write!(text, " {figure:>w$.d$}", w = width(test), d = *decimals);
+        _ = write!(text, "{before}{figure:>w$.d$}", w = width(test), d = *decimals);
+        before = if of_few.get(at) == Some(&true) { "*" } else { " " };
     }
+    *text += before.trim_end();
 }
 
 /// Width of the size, and of whose figures they are.
@@ -231,10 +272,12 @@ mod tests {
         let published = table.rows.iter().find(|row| row.size == size).unwrap().clone();
         let of_link = figures.as_ref().map(|_| 0.991);
         let trouble = trouble.map(str::to_owned);
-        let ours = vec![OurRow { published, figures, of_link, trouble, is_lossy: false }];
+        let of_few = vec![true];
+        let ours = vec![OurRow { published, figures, of_few, of_link, trouble, is_lossy: false }];
         let differences =
             vec![Difference { what: "path", published: "a switch".to_owned(), here: "lo".to_owned() }];
-        Shown { table, ours, differences, command: "weir published run it".to_owned() }
+        let (command, date) = ("weir published run it".to_owned(), "2026-11-29T05:00:00Z".to_owned());
+        Shown { table, ours, differences, command, date }
     }
 
     #[test]
@@ -248,7 +291,12 @@ mod tests {
         assert!(lines[at].ends_with("50000         1638.4              0           0.00    0.991"), "{text}");
         assert!(lines[at + 1].contains("published") && lines[at + 1].ends_with(" ?"), "{text}");
         assert!(text.contains("? as published"), "{text}");
-        assert!(text.contains("\nmade by: weir published run it\n"), "{text}");
+        assert!(
+            text.contains("\nmade by: weir published run it\nmeasured: 2026-11-29T05:00:00Z\n"),
+            "{text}"
+        );
+        assert!(lines[at].contains(" 100000* ") && text.contains("\n* of too few samples"), "{text}");
+        assert!(!lines[at + 1].contains('*'), "{text}");
         assert!(text.contains("path        published: a switch\n              here:      lo"), "{text}");
     }
 
@@ -287,10 +335,7 @@ mod tests {
 
     #[test]
     fn every_line_of_the_csv_is_as_long_as_its_header() {
-        let all: Vec<Shown> = find("all")
-            .into_iter()
-            .map(|table| Shown { table, ours: Vec::new(), differences: Vec::new(), command: String::new() })
-            .collect();
+        let all: Vec<Shown> = find("all").into_iter().map(Shown::published).collect();
         let text = csv(&all);
         let mut cells = 0;
         for line in text.lines() {

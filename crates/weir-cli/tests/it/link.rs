@@ -65,6 +65,29 @@ fn losses_are_attributed_to_their_place() {
     check("veth,rate=1600k,queue=66k", "sender_queue");
 }
 
+/// The socket's buffer is shorter than the device's queue, so that a writer waits for a slow device.
+#[test]
+fn a_best_effort_writer_does_not_overflow_the_queue_of_its_own_device() {
+    if is_refused() {
+        return;
+    }
+    let words = "--engines weir --tests throughput --reliability best-effort --sizes 1000,20000 --batch 0 --cpus none \
+                 --duration 300ms --warmup 0s --domain 129 --link veth,rate=200M --format json";
+    let finished = Scene::new().weir(&format!("bench --output results {words}"));
+    let document = finished.expect_code(0).json();
+    let cases = document["cases"].as_array().unwrap();
+    assert_eq!(cases.len(), 2);
+    for case in cases {
+        assert!(case["throughput"]["total_samples"].as_u64() > Some(0), "{case}");
+        let loss = &case["loss_attribution"];
+        assert_eq!(
+            (loss["sender_queue"].as_u64(), loss["sender_refused"].as_u64()),
+            (Some(0), Some(0)),
+            "{loss}"
+        );
+    }
+}
+
 #[test]
 fn a_reliable_engine_loses_nothing_across_a_slow_lossy_link() {
     if is_refused() {

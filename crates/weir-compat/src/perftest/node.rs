@@ -70,7 +70,7 @@ impl Node {
             let means = Means::small(MESSAGE_BYTES_MAX);
             participant.threads = means.has_threads;
             participant.receive_buffer = means.socket_buffer;
-            participant.send_buffer = means.socket_buffer;
+            participant.send_buffer = means.send_buffer();
         }
         let qos = settings.profiles.as_ref().map(|profiles| profiles.participant()).unwrap_or_default();
         let participant =

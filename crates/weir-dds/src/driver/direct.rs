@@ -145,12 +145,13 @@ mod tests {
 
     use super::*;
     use crate::driver::timers::Timers;
+    use crate::settings::SEND_BUFFER_BYTES;
 
     #[test]
     fn a_connected_socket_is_left_when_its_path_is_lost_and_not_when_a_datagram_is() {
         let address = SocketAddrV4::new(Ipv4Addr::LOCALHOST, 0);
         let socket = UdpSocket::bind(&SocketOptions::new(address)).unwrap();
-        let outlet = Outlet::new(Arc::new(socket), Timers::new().unwrap());
+        let outlet = Outlet::new(Arc::new(socket), Timers::new().unwrap(), SEND_BUFFER_BYTES);
         let mut counters = SendCounters::default();
         let mut to = Destinations::from([address]);
         note_refused(&outlet, &Errno::NOBUFS.into(), &mut counters, &mut to);

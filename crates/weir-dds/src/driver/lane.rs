@@ -445,7 +445,7 @@ impl Lane {
             sending.sender.set_type_of_service(core.type_of_service());
             (Arc::clone(core.destinations()), core.routes().to_vec(), core.datagram_max())
         };
-        sending.sender.connect(&destinations, &routes);
+        sending.sender.connect(&destinations, &routes, outlet.send_buffer);
         outlet.share_groups(sending.sender.group_sockets());
         sending.sender.fragment_above(datagram_max);
         let connection = sending.sender.connection_to(&destinations).filter(|_| self.publishing.is_none());

@@ -22,6 +22,8 @@ use super::timers::Timers;
 pub(crate) struct Outlet {
     socket: Arc<UdpSocket>,
     pub(crate) timers: Timers,
+    /// The send buffer that connected sockets request, in bytes.
+    pub(super) send_buffer: usize,
     /// Some writer may hold back samples of a burst.
     has_queued: AtomicBool,
     /// Some writer's connected socket has lost its path.
@@ -31,12 +33,13 @@ pub(crate) struct Outlet {
 }
 
 impl Outlet {
-    /// Uses `socket` where no connected socket exists.
-    pub(crate) fn new(socket: Arc<UdpSocket>, timers: Timers) -> Self {
+    /// Uses `socket` where no connected socket exists. Those request a send buffer of so many bytes.
+    pub(crate) fn new(socket: Arc<UdpSocket>, timers: Timers, send_buffer: usize) -> Self {
         let groups = Mutex::default();
         Self {
             socket,
             timers,
+            send_buffer,
             has_queued: AtomicBool::new(false),
             has_lost_path: AtomicBool::new(false),
             groups,

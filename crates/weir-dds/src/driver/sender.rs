@@ -13,7 +13,6 @@ use weir_udp::{Fragments, Outgoing, SendOutcome, SendScratch, SocketOptions, Udp
 
 use super::outlet::Outlet;
 use crate::clock;
-use crate::settings::SOCKET_BUFFER_BYTES;
 use crate::stage_times::SendTimes;
 
 /// Counters of sent user data.
@@ -70,14 +69,20 @@ impl Sender {
     /// Opens sockets connected to each multicast group, and to the only one of `destinations`.
     ///
     /// On a connected socket, the kernel looks up the route once instead of per datagram. If a
-    /// socket cannot be opened, the common one is used.
-    pub(crate) fn connect(&mut self, destinations: &[SocketAddrV4], routes: &[GroupRoute]) {
+    /// socket cannot be opened, the common one is used. `send_buffer`: requested, in bytes.
+    pub(crate) fn connect(
+        &mut self,
+        destinations: &[SocketAddrV4],
+        routes: &[GroupRoute],
+        send_buffer: usize,
+    ) {
         let only = match destinations {
             [only] if !only.ip().is_multicast() => Some(*only),
             _ => None,
         };
         if self.connected.as_ref().map(|connection| connection.to) != only {
             let any = SocketOptions {
+                send_buffer: Some(send_buffer),
                 type_of_service: Some(self.type_of_service),
                 ..SocketOptions::new(SocketAddrV4::new(Ipv4Addr::UNSPECIFIED, 0))
             };
@@ -88,6 +93,7 @@ impl Sender {
         for route in routes {
             if !self.groups.iter().any(|(known, _)| known == route) {
                 let options = SocketOptions {
+                    send_buffer: Some(send_buffer),
                     multicast_interface: Some(route.interface),
                     multicast_loop: true,
                     type_of_service: Some(self.type_of_service),
@@ -229,8 +235,7 @@ pub(crate) struct Connection {
 impl Connection {
     /// Returns `None` if the system has no more sockets.
     fn open(to: SocketAddrV4, options: SocketOptions) -> Option<Self> {
-        let socket =
-            UdpSocket::bind(&SocketOptions { send_buffer: Some(SOCKET_BUFFER_BYTES), ..options }).ok()?;
+        let socket = UdpSocket::bind(&options).ok()?;
         socket.connect(to).ok()?;
         Some(Self { to, socket: Arc::new(socket) })
     }
@@ -293,13 +298,14 @@ mod tests {
 
     use super::*;
     use crate::driver::timers::Timers;
+    use crate::settings::SEND_BUFFER_BYTES as BUFFER;
 
     fn socket() -> UdpSocket {
         UdpSocket::bind(&SocketOptions::new(SocketAddrV4::new(Ipv4Addr::LOCALHOST, 0))).unwrap()
     }
 
     fn outlet() -> Outlet {
-        Outlet::new(Arc::new(socket()), Timers::new().unwrap())
+        Outlet::new(Arc::new(socket()), Timers::new().unwrap(), BUFFER)
     }
 
     /// Sends one block to these addresses with `sender`.
@@ -322,7 +328,7 @@ mod tests {
         let readers: Vec<_> = (0..40).map(|_| socket()).collect();
         let addresses: Vec<_> = readers.iter().map(UdpSocket::local_addr).collect();
         let mut sender = Sender::default();
-        sender.connect(&addresses, &[]);
+        sender.connect(&addresses, &[], BUFFER);
         send(&mut sender, &addresses);
         let SendCounters { samples, datagrams, system_calls, refused } = sender.counters;
         assert_eq!((samples, datagrams, system_calls, refused), (40, 40, 1, 0));
@@ -334,24 +340,42 @@ mod tests {
     }
 
     #[test]
+    fn connected_sockets_have_the_send_buffer_that_was_asked_for() {
+        let (reader, plain) = (socket(), socket());
+        let group = SocketAddrV4::new(Ipv4Addr::new(239, 255, 77, 11), reader.local_addr().port());
+        let route = GroupRoute { group, interface: Ipv4Addr::LOCALHOST };
+        let mut sender = Sender::default();
+        for bytes in [20_000, 100_000] {
+            sender.disconnect();
+            sender.connect(&[reader.local_addr()], &[route], bytes);
+            let group = sender.groups.first().map(|(_, connection)| connection);
+            for connection in [sender.connected.as_ref(), group] {
+                // Linux doubles it.
+                assert_eq!(connection.unwrap().socket.granted_send_buffer(), 2 * bytes);
+            }
+        }
+        assert_ne!(plain.granted_send_buffer(), 200_000);
+    }
+
+    #[test]
     fn a_lost_path_is_left_until_the_socket_is_opened_anew() {
         let reader = socket();
         let to = [reader.local_addr()];
         let outlet = outlet();
         let mut sender = Sender::default();
-        sender.connect(&to, &[]);
+        sender.connect(&to, &[], BUFFER);
         assert!(sender.connection_to(&to).is_some() && !sender.has_lost_path());
         sender.lose_path(&outlet);
         assert!(sender.connection_to(&to).is_none() && sender.has_lost_path());
         assert!(outlet.take_lost_path() && !outlet.take_lost_path());
         send(&mut sender, &to);
         sender.disconnect();
-        sender.connect(&to, &[]);
+        sender.connect(&to, &[], BUFFER);
         assert!(sender.connection_to(&to).is_some() && !sender.has_lost_path());
         send(&mut sender, &to);
         assert_eq!(sender.counters.datagrams, 2);
         // There is no route to a broadcast address for a socket that does not allow it.
-        sender.connect(&[SocketAddrV4::new(Ipv4Addr::BROADCAST, 1)], &[]);
+        sender.connect(&[SocketAddrV4::new(Ipv4Addr::BROADCAST, 1)], &[], BUFFER);
         assert!(sender.has_lost_path());
     }
 
@@ -364,7 +388,7 @@ mod tests {
         let mut batch = RecvBatch::new(1);
         // To one by a connected socket, to several by the common one.
         for to in [&addresses[..1], &addresses] {
-            sender.connect(to, &[]);
+            sender.connect(to, &[], BUFFER);
             for of_writer in [0, 46 << 2] {
                 sender.set_type_of_service(of_writer);
                 for type_of_service in [of_writer, of_writer | 2] {
@@ -392,7 +416,7 @@ mod tests {
         let mut sender = Sender::default();
         let mut batch = RecvBatch::new(1);
         for to in [vec![group], vec![group, beside.local_addr()]] {
-            sender.connect(&to, &[route]);
+            sender.connect(&to, &[route], BUFFER);
             let before = sender.counters;
             send(&mut sender, &to);
             assert_eq!(sender.counters.datagrams - before.datagrams, to.len() as u64);
@@ -402,7 +426,7 @@ mod tests {
                 assert_eq!(batch.get(0).unwrap().bytes, b"payload!");
             }
         }
-        sender.connect(&[beside.local_addr()], &[]);
+        sender.connect(&[beside.local_addr()], &[], BUFFER);
         assert!(sender.groups.is_empty() && sender.connected.is_some());
     }
 
@@ -414,7 +438,7 @@ mod tests {
         listener.join_multicast(*group.ip(), Ipv4Addr::LOCALHOST).unwrap();
         let outlet = outlet();
         let mut writer = Sender::default();
-        writer.connect(&[group], &[GroupRoute { group, interface: Ipv4Addr::LOCALHOST }]);
+        writer.connect(&[group], &[GroupRoute { group, interface: Ipv4Addr::LOCALHOST }], BUFFER);
         outlet.share_groups(writer.group_sockets());
         outlet.share_groups(writer.group_sockets());
         let from = writer.groups[0].1.socket.local_addr();

@@ -92,7 +92,7 @@ impl Driver {
             has_one_cpu: cpus < 2,
             keeps_times: settings.stage_times,
             wall_clock: WallClock::new(),
-            outlet: Outlet::new(user, timers),
+            outlet: Outlet::new(user, timers, settings.send_buffer),
             channel,
             routes: Routes::default(),
             discovery: Discovery::new(ParticipantCore::new(config, clock::now())),

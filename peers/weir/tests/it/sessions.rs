@@ -66,6 +66,21 @@ fn fastdds_is_measured() {
     a_short_session("fastdds-tuned", "--instances 3");
 }
 
+/// One engine publishes, and the other subscribes.
+#[cfg(feature = "cyclonedds")]
+#[test]
+fn pairs_with_cyclonedds_are_measured() {
+    a_short_session("weir:cyclonedds", "");
+    a_short_session("cyclonedds-tuned:weir", "--instances 3");
+}
+
+#[cfg(feature = "fastdds")]
+#[test]
+fn pairs_with_fastdds_are_measured() {
+    a_short_session("weir:fastdds", "");
+    a_short_session("fastdds-tuned:weir", "--instances 3");
+}
+
 /// Engines that are no DDS are mostly reliable, and shown apart.
 #[cfg(any(feature = "aeron", feature = "zenoh", feature = "zeromq"))]
 fn a_session_apart(engine: &str, more: &str) {

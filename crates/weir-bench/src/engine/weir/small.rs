@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use weir_dds::{DdsError, DomainParticipant, ResourceLimits};
+use weir_dds::{DdsError, DomainParticipant, ResourceLimits, SEND_BUFFER_BYTES};
 use weir_measure::{Idle, clock, wait_until};
 use weir_peer_api::settings::Setting;
 use weir_results::parse_size;
@@ -83,6 +83,17 @@ impl Means {
         let max_bytes = bytes(&LIMIT)?.filter(|_| case.method.keep_last.is_none());
         let limits = max_bytes.map(limits);
         Ok(Self { has_threads, socket_buffer, limits })
+    }
+
+    /// The send buffer to request: the engine's own unless the case has another size, since that is right for slow
+    /// devices.
+    #[must_use]
+    pub fn send_buffer(&self) -> usize {
+        if self.socket_buffer == CaseSpec::SOCKET_BUFFER_BYTES {
+            SEND_BUFFER_BYTES
+        } else {
+            self.socket_buffer
+        }
     }
 
     /// Those of the small profile for samples of this size.
@@ -240,6 +251,7 @@ mod tests {
         assert_eq!(of(32, &|case| case.method.keep_last = Some(1)).unwrap().limits, None);
         let full = of(32, &|case| case.settings.clear()).unwrap();
         assert_eq!((full.has_threads, full.socket_buffer), (true, 4 << 20));
+        assert_eq!((full.send_buffer(), small.send_buffer()), (SEND_BUFFER_BYTES, 256 << 10));
         for (name, value) in [("threads", "2"), ("history", "much"), ("socket_buffer", "0")] {
             let set = |case: &mut CaseSpec| _ = case.settings.insert(name.to_owned(), value.to_owned());
             let error = of(32, &set).unwrap_err().to_string();
