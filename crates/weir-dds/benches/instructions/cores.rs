@@ -8,7 +8,6 @@ use std::time::Duration;
 use weir_cdr::{DdsType, Encoding};
 use weir_rtps::multicast::GroupRoute;
 use weir_rtps::outbox::Outbox;
-use weir_rtps::path::Path;
 use weir_rtps::qos::{Durability, History, Reliability};
 use weir_rtps::time::Time;
 use weir_rtps::writer::{
@@ -49,25 +48,7 @@ const SEND_TIME: Duration = Duration::from_nanos(400);
 /// Reliable writer: encode into the history, commit, poll, and process an acknowledgement per
 /// round.
 pub(crate) fn write(size_bytes: usize, pace: Pace) -> u32 {
-    write_from(Source::new(pace, History::KeepAll), size_bytes)
-}
-
-/// The same to another host, over a path that never was the limit: what its controller costs.
-pub(crate) fn write_over_path(size_bytes: usize, pace: Pace) -> u32 {
-    let path = Path::new();
     let mut source = Source::new(pace, History::KeepAll);
-    source.core.unmatch_reader(Time(1), READER);
-    let address = SocketAddrV4::new(Ipv4Addr::LOCALHOST, 7411);
-    let reader = ReaderProxyConfig { path: Some(path.clone()), ..proxy(READER, address, true) };
-    source.core.match_reader(Time(1), reader);
-    source.outbox.clear();
-    let samples = write_from(source, size_bytes);
-    let report = path.report();
-    assert!(report.rate.is_none() && report.sent_bytes > 0, "{report:?}");
-    samples
-}
-
-fn write_from(mut source: Source, size_bytes: usize) -> u32 {
     let mut sample = TestData::of(size_bytes);
     let mut run = |count: u32| {
         for number in 0..count {

@@ -32,7 +32,7 @@ const MEASURED: &str = "instructions::measured*";
 /// The engine's function for one receive call and its consequences, on any thread.
 const RECEIVE: &str = "*Driver*::receive_batch*";
 
-const CASES: [(&str, Case); 23] = [
+const CASES: [(&str, Case); 21] = [
     ("encode-32", || codec::encode(32)),
     ("encode-1024", || codec::encode(1024)),
     ("decode-32", || codec::decode(32)),
@@ -41,8 +41,6 @@ const CASES: [(&str, Case); 23] = [
     ("write-burst-32", || cores::write(32, cores::Pace::Burst)),
     ("write-batch-32", || cores::write(32, cores::Pace::Batch)),
     ("write-batch-1024", || cores::write(1024, cores::Pace::Batch)),
-    ("path-write-burst-32", || cores::write_over_path(32, cores::Pace::Burst)),
-    ("path-write-batch-32", || cores::write_over_path(32, cores::Pace::Batch)),
     ("receive-alone-32", || cores::receive(32, cores::Pace::Alone)),
     ("receive-burst-32", || cores::receive(32, cores::Pace::Burst)),
     ("receive-batch-32", || cores::receive(32, cores::Pace::Batch)),
