@@ -57,6 +57,7 @@ mod rate;
 pub mod recording;
 pub mod rng;
 pub mod socket;
+mod steps;
 pub mod traffic;
 pub mod values;
 

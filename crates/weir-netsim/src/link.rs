@@ -16,6 +16,7 @@ use crate::ecn::{Ecn, Marking};
 use crate::loss::{Datagram, Loss, LossState};
 use crate::rate::Rate;
 use crate::rng::Rng;
+use crate::steps::Steps;
 use crate::traffic::{Series, Traffic};
 
 /// Size of the IPv4 and UDP headers of each datagram, which count against MTU, rate and queue.
@@ -26,9 +27,9 @@ pub const HEADER_BYTES: usize = 28;
 ///
 /// A new link has no delay, limits or faults. Every link refuses datagrams over 65507 bytes, as UDP
 /// cannot carry them.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 pub struct Link {
-    delay: Duration,
+    delay: Steps<Duration>,
     jitter: Duration,
     rate: Option<Rate>,
     queue_bytes: Option<usize>,
@@ -44,13 +45,33 @@ pub struct Link {
 impl Link {
     /// Creates a link without delay, limits and faults.
     pub fn new() -> Self {
-        Self::default()
+        Self {
+            delay: Steps::constant(Duration::ZERO),
+            jitter: Duration::ZERO,
+            rate: None,
+            queue_bytes: None,
+            mtu_bytes: None,
+            losses: Vec::new(),
+            duplicate: 0.0,
+            reorder: 0.0,
+            hold: Duration::ZERO,
+            marking: Marking::default(),
+            series: Duration::ZERO,
+        }
     }
 
     /// Sets the propagation delay: from the last bit leaving to its arrival.
     #[must_use]
     pub fn delay(mut self, delay: Duration) -> Self {
-        self.delay = delay;
+        self.delay = Steps::constant(delay);
+        self
+    }
+
+    /// Changes the propagation delay of what leaves from a time on, until the next step. Order is
+    /// kept: after a step to a shorter delay, packets arrive with the last one sent before it.
+    #[must_use]
+    pub fn delay_step(mut self, at: Duration, delay: Duration) -> Self {
+        self.delay.change(at, delay);
         self
     }
 
@@ -97,6 +118,11 @@ impl Link {
         self
     }
 
+    /// Returns the maximum IP packet size, in bytes; `None`: what UDP can carry.
+    pub fn mtu(&self) -> Option<usize> {
+        self.mtu_bytes
+    }
+
     /// Adds a loss model.
     #[must_use]
     pub fn loss(mut self, loss: Loss) -> Self {
@@ -138,6 +164,12 @@ impl Link {
     #[must_use]
     pub fn without_faults(&self) -> Self {
         Self { losses: Vec::new(), duplicate: 0.0, reorder: 0.0, ..self.clone() }
+    }
+}
+
+impl Default for Link {
+    fn default() -> Self {
+        Self::new()
     }
 }
 
@@ -256,7 +288,7 @@ impl LinkState {
         if is_lost {
             return Verdict::Lost;
         }
-        let in_order = (left_at + self.link.delay + self.draw_jitter()).max(self.last_arrival);
+        let in_order = (left_at + self.link.delay.at(left_at) + self.draw_jitter()).max(self.last_arrival);
         let is_held = self.rng.chance(self.link.reorder);
         let at = if is_held {
             in_order + self.link.hold
@@ -433,6 +465,17 @@ mod tests {
         assert_eq!(bench.carry(9 * MS, 972), arrives(20 * MS));
         assert_eq!(bench.carry(25 * MS, 972), arrives(30 * MS + 500 * US), "500 bytes at either rate");
         assert_eq!(bench.carry(40 * MS, 972), arrives(41 * MS));
+    }
+
+    #[test]
+    fn a_delay_step_changes_the_delay_of_what_leaves_from_then_on() {
+        let link = Link::new().rate_bps(8_000_000).delay(2 * MS);
+        let mut bench = Bench::new(link.delay_step(10 * MS, 30 * MS).delay_step(50 * MS, 5 * MS));
+        assert_eq!(bench.carry(8 * MS, 972), arrives(11 * MS));
+        assert_eq!(bench.carry(9 * MS, 972), arrives(40 * MS), "it leaves at the time of the step");
+        assert_eq!(bench.carry(48 * MS, 972), arrives(79 * MS));
+        assert_eq!(bench.carry(50 * MS, 972), arrives(79 * MS), "order is kept");
+        assert_eq!(bench.carry(80 * MS, 972), arrives(86 * MS));
     }
 
     #[test]

@@ -2,33 +2,28 @@
 
 use core::time::Duration;
 
+use crate::steps::Steps;
+
 /// Bits per second over time. The steps are known in advance, so the time at which a packet leaves
 /// is known when it is queued.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Rate {
-    /// Start and rate of each step, in order of time. The first one starts at zero.
-    steps: Vec<(Duration, u64)>,
-}
+pub(crate) struct Rate(Steps<u64>);
 
 impl Rate {
     pub(crate) fn constant(bps: u64) -> Self {
-        Self { steps: vec![(Duration::ZERO, bps)] }
+        Self(Steps::constant(bps))
     }
 
     /// Changes the rate from `at` on, until the next step.
     pub(crate) fn change(&mut self, at: Duration, bps: u64) {
-        let index = self.steps.partition_point(|(start, _)| *start < at);
-        if self.steps.get(index).is_some_and(|(start, _)| *start == at) {
-            self.steps.remove(index);
-        }
-        self.steps.insert(index, (at, bps));
+        self.0.change(at, bps);
     }
 
     /// Returns when the last of so many bytes has left, if the first one starts at `start`.
     pub(crate) fn done_at(&self, start: Duration, bytes: usize) -> Duration {
         let mut needed = bytes as u128 * 8 * NANOS_PER_SECOND;
         let mut at = start;
-        for (bps, end) in self.steps_from(start) {
+        for (bps, end) in self.0.from(start) {
             let bps = u128::from(bps);
             let available = end.map(|end| (end - at).as_nanos() * bps);
             match (available, end) {
@@ -46,7 +41,7 @@ impl Rate {
     pub(crate) fn bytes_between(&self, start: Duration, end: Duration) -> u64 {
         let mut bits = 0;
         let mut at = start;
-        for (bps, step_end) in self.steps_from(start) {
+        for (bps, step_end) in self.0.from(start) {
             let until = step_end.map_or(end, |step_end| step_end.min(end));
             bits += until.saturating_sub(at).as_nanos() * u128::from(bps);
             at = until;
@@ -55,13 +50,6 @@ impl Rate {
             }
         }
         saturated(bits.div_ceil(8 * NANOS_PER_SECOND))
-    }
-
-    /// The rates from the step at `time` on, each with its end.
-    fn steps_from(&self, time: Duration) -> impl Iterator<Item = (u64, Option<Duration>)> {
-        let first = self.steps.partition_point(|(start, _)| *start <= time).saturating_sub(1);
-        let ends = self.steps.iter().skip(first + 1).map(|(start, _)| Some(*start)).chain([None]);
-        self.steps.iter().skip(first).map(|(_, bps)| *bps).zip(ends)
     }
 }
 
@@ -94,14 +82,5 @@ mod tests {
         assert_eq!(rate.done_at(9 * MS, 3000), 21 * MS);
         assert_eq!(rate.bytes_between(9 * MS, 21 * MS), 3000);
         assert_eq!(rate.done_at(30 * MS, 1000), 31 * MS);
-    }
-
-    #[test]
-    fn steps_may_come_in_any_order_and_replace_each_other() {
-        let mut one = Rate::constant(1);
-        one.change(2 * MS, 3);
-        one.change(MS, 2);
-        one.change(MS, 5);
-        assert_eq!(one.steps, [(Duration::ZERO, 1), (MS, 5), (2 * MS, 3)]);
     }
 }

@@ -4,7 +4,7 @@
 //! more; for one round less, which empties the queue again; then as much as it carries, or a little less while there is
 //! a queue.
 
-use super::rival::{Rival, Suspicion};
+use super::rival::{Cause, Rival, Suspicion};
 use super::rounds::Seen;
 use crate::config;
 use crate::time::Time;
@@ -165,20 +165,41 @@ impl Rate {
         self.gain = self.gain.min(1.0);
     }
 
-    /// Adapts the rate to what a round has shown.
-    pub(super) fn adapt(&mut self, now: Time, seen: &Seen) {
+    /// Adapts the rate to what a round has shown. Returns the round trip of the path without a queue, in nanoseconds,
+    /// if it has become longer.
+    pub(super) fn adapt(&mut self, now: Time, seen: &Seen) -> Option<u64> {
         self.measured_at = now;
-        if self.rival.is_some() {
-            return self.compete(now, seen);
+        if self.rival.is_none() {
+            match self.suspicion.note(now, seen, self.is_short(seen), self.bottleneck) {
+                Some(Cause::LongerPath { rate, round_trip_ns }) => {
+                    self.go_on_at(rate);
+                    return Some(round_trip_ns);
+                }
+                Some(Cause::Rival(rival)) => self.rival = Some(rival),
+                None => {}
+            }
         }
+        if self.rival.is_some() {
+            self.compete(now, seen);
+        } else {
+            self.adapt_alone(seen);
+        }
+        None
+    }
+
+    /// Sends again what the bottleneck carried before a queue seemed to grow. Nothing is known about that path.
+    fn go_on_at(&mut self, rate: f64) {
+        self.arrived.clear();
+        (self.bottleneck, self.probe, self.phase) = (rate, PROBE_FIRST, Phase::Cruise(CRUISE_ROUNDS_MIN));
+        (self.gain, self.last_gain, self.calm_ns) = (1.0, 1.0, 0);
+    }
+
+    /// Adapts the rate where no rival fills the queue.
+    fn adapt_alone(&mut self, seen: &Seen) {
         let before = self.bottleneck;
         let arrived = self.arrived_but_for_usual_losses(seen);
         let margin_ns = 2 * seen.jitter_ns;
         let is_queue = seen.queue_ns > self.queue_max_ns(seen) + margin_ns;
-        self.rival = self.suspicion.note(now, seen, self.is_short(seen), before);
-        if self.rival.is_some() {
-            return self.compete(now, seen);
-        }
         let is_lossy =
             seen.loss > config::PATH_LOSS_SHARE && seen.queue_ns > self.queue_target_ns(seen) + margin_ns;
         let is_marked = seen.is_marked && self.marked_rounds == 0;

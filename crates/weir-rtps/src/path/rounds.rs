@@ -147,6 +147,8 @@ pub(super) struct Seen {
     pub(super) is_limited: bool,
     /// The queue may be the time that a lost HEARTBEAT, or its answer, has cost.
     pub(super) is_doubtful: bool,
+    /// The round trips are surely not the answers to other HEARTBEATs.
+    pub(super) is_sure: bool,
     /// Datagrams arrived marked as having met congestion.
     pub(super) is_marked: bool,
     /// The reader does not always show how far it has got.
@@ -620,13 +622,16 @@ impl Rounds {
             length_ns: now.nanos_since(round.began_at),
             is_limited: round.was_limited && mark.is_limited,
             is_doubtful: is_ambiguous && !was_ambiguous,
+            is_sure: round.shortest_ns.is_some(),
             is_marked,
             is_of_silent: mark.is_of_silent,
         };
         let is_lossy = seen.is_prompt() && SHORT_TRAIN_LOSS.contains(&seen.loss);
         self.short_trains = if is_lossy { SHORT_TRAIN_ROUNDS } else { self.short_trains.saturating_sub(1) };
-        if let Some(rate) = &mut self.rate {
-            rate.adapt(now, &seen);
+        let longer_ns = self.rate.as_mut().and_then(|rate| rate.adapt(now, &seen));
+        if let Some(longer_ns) = longer_ns {
+            self.round_trips.clear();
+            self.note_round_trip(now, longer_ns);
         }
     }
 

@@ -39,6 +39,7 @@ mod pieces;
 mod profile;
 mod reorder;
 mod repairs;
+mod round_trip_step;
 mod slow_reader;
 mod small;
 mod small_buffer;
