@@ -103,6 +103,17 @@ pub struct Gathering {
     pub group: Duration,
 }
 
+/// How far the discovery of other participants has got: each step needs the one before.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct DiscoveryProgress {
+    /// Other participants whose announcement has arrived.
+    pub participants: usize,
+    /// Those of them that have acknowledged announcements of endpoints, so that they know this participant.
+    pub answering: usize,
+    /// Endpoints of other participants whose announcement has arrived.
+    pub endpoints: usize,
+}
+
 /// Discovery, matching and leases of one participant. See the module's documentation.
 #[derive(Debug)]
 pub struct ParticipantCore {
@@ -332,5 +343,15 @@ impl ParticipantCore {
     #[must_use]
     pub fn remote_endpoints(&self) -> usize {
         self.remote_endpoints
+    }
+
+    /// Returns how far discovery has got.
+    #[must_use]
+    pub fn progress(&self) -> DiscoveryProgress {
+        DiscoveryProgress {
+            participants: self.remotes.len(),
+            answering: self.remotes.len() - self.validation.unanswered,
+            endpoints: self.remote_endpoints,
+        }
     }
 }

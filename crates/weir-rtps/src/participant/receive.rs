@@ -171,10 +171,14 @@ impl Sink for Receiver<'_> {
         }
         let Some(remote) = core.remotes.get_mut(&source) else {
             core.counters.unknown_participant += 1;
+            if self.is_directed {
+                core.unknown_participant_knows_us(now, source);
+            }
             return;
         };
         let (host, has_answered) = (*self.from.ip(), remote.has_answered);
         let is_home = remote.heard_from(now, host);
+        remote.knows_us |= self.is_directed && is_home;
         remote.claims.heard_from(host);
         // The usual answer goes to the addresses that are known.
         let is_question = matches!(submessage, Submessage::Heartbeat(heartbeat) if !heartbeat.is_final);

@@ -45,7 +45,12 @@ impl ParticipantCore {
         }
         let Some(remote) = self.remotes.get_mut(&prefix) else { return };
         let is_home = remote.heard_from(now, from);
+        remote.knows_us |= is_directed;
         self.builtin.prompt_participant(now, prefix);
+        if !remote.has_answered {
+            self.answer_again(now, prefix);
+        }
+        let Some(remote) = self.remotes.get_mut(&prefix) else { return };
         let is_known = Arc::ptr_eq(&remote.data, &data);
         if !is_known && remote.data != data {
             self.counters.locators_skipped += u64::from(skipped);
@@ -112,6 +117,7 @@ impl ParticipantCore {
             guesses: Default::default(),
             ask_at: None,
             is_introduced: false,
+            knows_us: is_directed,
             endpoints,
             texts: 0,
             changed_at: None,
@@ -165,6 +171,37 @@ impl ParticipantCore {
             remote.asked_at = now;
             let is_here = self.reachability.is_here(&remote.metatraffic);
             self.builtin.match_participant(now, &remote.data, &remote.metatraffic, is_here);
+        }
+    }
+
+    /// Repeats our announcement to a participant that announces itself again and has sent nothing to us: our answer may
+    /// be lost, and without it, the participant understands nothing that follows.
+    fn answer_again(&mut self, now: Time, prefix: GuidPrefix) {
+        let Some(remote) = self.remotes.get(&prefix) else { return };
+        let is_unanswered = remote.is_introduced && !remote.knows_us;
+        let host = remote.metatraffic.first().map(|to| *to.ip());
+        let Some(host) =
+            host.filter(|_| is_unanswered && now.since(remote.asked_at) >= config::ANSWER_AGAIN / 2)
+        else {
+            return;
+        };
+        self.credit(now, host);
+        let len = self.announcer.reply_len();
+        if !self.may_send(now, host, len, false) || !self.announcer.reply_again(now, prefix) {
+            self.counters.replies_suppressed += 1;
+            return;
+        }
+        if let Some(remote) = self.remotes.get_mut(&prefix) {
+            remote.asked_at = now;
+        }
+    }
+
+    /// A participant that we do not know sends to us: its announcement is lost. Announces this participant again, which
+    /// it [answers](Self::answer_again).
+    pub(super) fn unknown_participant_knows_us(&mut self, now: Time, prefix: GuidPrefix) {
+        let has_room = self.remotes.len() < self.config.limits.participants.min(config::PROXIES_MAX);
+        if has_room && !self.ignored.has_participant(prefix) {
+            self.announcer.announce_again(now);
         }
     }
 
