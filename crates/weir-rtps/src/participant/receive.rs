@@ -81,6 +81,7 @@ impl ParticipantCore {
     /// Processes the announcements that the builtin readers have put in order.
     fn take_endpoint_announcements(&mut self) {
         let limits = self.config.limits;
+        let mut from = None;
         loop {
             let mut taken = None;
             let data = &mut self.announced;
@@ -95,9 +96,10 @@ impl ParticipantCore {
                 taken = Some((kind, sample.writer.prefix, guid, is_alive));
             });
             if !is_some {
-                return;
+                return from.into_iter().for_each(|source| self.builtin.release_room(source));
             }
             if let Some((kind, source, guid, is_alive)) = taken {
+                from = Some(source);
                 self.handle_endpoint((kind, source), guid, is_alive);
             }
         }

@@ -3,6 +3,7 @@
 use alloc::sync::Arc;
 use core::net::Ipv4Addr;
 use core::ops::Bound::{Excluded, Unbounded};
+use core::time::Duration;
 
 use weir_wire::{EntityId, Guid, GuidPrefix, VendorId};
 
@@ -132,6 +133,7 @@ impl ParticipantCore {
         };
         self.observe(Guid::new(prefix, EntityId::PARTICIPANT));
         self.validation.unanswered += 1;
+        self.shortest_lease = self.shortest_lease.min(remote.lease);
         let remote = self.remotes.get_or_insert_with(prefix, || remote);
         let at = remote.next_look();
         self.deadlines.look_by(prefix, &mut remote.due_at, at);
@@ -258,6 +260,7 @@ impl ParticipantCore {
             let is_here = self.reachability.is_here(&remote.metatraffic);
             self.builtin.match_participant(now, &remote.data, &remote.metatraffic, is_here);
         }
+        self.find_shortest_lease();
         self.paths_changed(now, prefix);
         if has_other_name {
             self.remove_static_endpoints(prefix);
@@ -327,6 +330,9 @@ impl ParticipantCore {
             self.membership_changed_at = now;
         }
         self.deadlines.remove(prefix, remote.due_at);
+        if remote.lease <= self.shortest_lease {
+            self.find_shortest_lease();
+        }
         self.validation.unanswered -= usize::from(!remote.has_answered);
         self.remote_endpoints -= remote.endpoints.len();
         self.remote_texts -= remote.texts;
@@ -340,6 +346,11 @@ impl ParticipantCore {
         self.observe(Guid::new(prefix, EntityId::PARTICIPANT));
         self.builtin.unmatch_participant(now, prefix);
         self.news.push(DiscoveryEvent::ParticipantLost { prefix });
+    }
+
+    fn find_shortest_lease(&mut self) {
+        let leases = self.remotes.values().map(|remote| remote.lease);
+        self.shortest_lease = leases.min().unwrap_or(Duration::MAX);
     }
 
     /// Does what is due about remote participants: expired leases, changes held back, claims.
@@ -489,10 +500,10 @@ impl ParticipantCore {
 }
 
 /// A look at one participant postpones those at others that are due within this time.
-const LOOK_AHEAD: core::time::Duration = core::time::Duration::from_secs(4);
+const LOOK_AHEAD: Duration = Duration::from_secs(4);
 /// A participant that was silent for this time makes room for a new one if there is none otherwise.
-const FORGOTTEN_AFTER: core::time::Duration = core::time::Duration::from_secs(60);
+const FORGOTTEN_AFTER: Duration = Duration::from_secs(60);
 /// A message with one HEARTBEAT.
 const QUESTION_LEN: usize = 68;
 /// Two participants that discover each other exchange directed announcements within this time.
-const INTRODUCTION_TIME: core::time::Duration = core::time::Duration::from_secs(1);
+const INTRODUCTION_TIME: Duration = Duration::from_secs(1);
