@@ -84,8 +84,16 @@ pub struct DomainReport {
     pub rest_datagrams_per_s: Option<f64>,
     /// From the start of a participant that replaces another one until all its endpoints are matched, in ms.
     pub joined_ms: f64,
-    /// The same until the others know all its endpoints, too.
+    /// The steps of that: until it knew all other participants, in ms.
+    pub joined_discovered_ms: f64,
+    /// Until all of them had acknowledged announcements of its endpoints, which shows that they know it, in ms.
+    pub joined_answered_ms: f64,
+    /// Until it knew all their endpoints, in ms.
+    pub joined_endpoints_ms: f64,
+    /// From the start of that participant until the others have matched all its endpoints, too, in ms.
     pub joined_everywhere_ms: f64,
+    /// Datagrams that found a socket's buffer full between the end of the former participant and then.
+    pub joined_overran: u64,
     /// Limits of the engine that were reached, each with the setting to change.
     pub limits: Vec<String>,
 }
@@ -123,6 +131,15 @@ enum Request {
     Renewed,
 }
 
+/// The time from the start of a participant to the end of each step, in ns.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+struct Joined {
+    discovered_ns: u64,
+    answered_ns: u64,
+    endpoints_ns: u64,
+    matched_ns: u64,
+}
+
 /// What it answers.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 enum Answer {
@@ -130,6 +147,8 @@ enum Answer {
     Ready,
     /// What was requested took so long.
     Done { took_ns: u64 },
+    /// The participant that has replaced another one is matched.
+    Joined(Joined),
     /// What it uses.
     Used(Used),
     /// It has found participants of another program.
@@ -209,7 +228,9 @@ pub fn measure(
         }
     };
     progress("restarting one participant");
+    let before = traffic()?;
     let (joined, joined_everywhere) = restart(&mut parts)?;
+    let joined_overran = traffic()?.since(&before).receive_buffer_errors;
     let limits = sum(parts.used()?).limits;
     let of_each = |sum: f64| sum / f64::from(plan.participants);
     let bytes_per_remote_endpoint = small_growth
@@ -230,8 +251,12 @@ pub fn measure(
         bytes_per_remote_endpoint,
         rest_cpu_percent: rest.as_ref().map(|rest| of_each(rest.processors * 100.0)),
         rest_datagrams_per_s: rest.as_ref().map(|rest| rest.datagrams_per_s),
-        joined_ms: ms(joined),
+        joined_ms: joined.matched_ns as f64 / 1e6,
+        joined_discovered_ms: joined.discovered_ns as f64 / 1e6,
+        joined_answered_ms: joined.answered_ns as f64 / 1e6,
+        joined_endpoints_ms: joined.endpoints_ns as f64 / 1e6,
         joined_everywhere_ms: ms(joined_everywhere),
+        joined_overran,
         limits,
     })
 }
@@ -284,12 +309,12 @@ fn at_rest(parts: &mut Parts<'_>, rest: Duration) -> Result<Rest, DomainError> {
     })
 }
 
-/// Replaces a participant. Returns the time until the new one, and until the others have matched all.
-fn restart(parts: &mut Parts<'_>) -> Result<(Duration, Duration), DomainError> {
+/// Replaces a participant. Returns the time until each step of the new one, and until the others have matched all.
+fn restart(parts: &mut Parts<'_>) -> Result<(Joined, Duration), DomainError> {
     let began_at = Instant::now();
-    let joined = parts.first(Request::Restart)?;
+    let joined = parts.restart()?;
     // From the end of the former participant, which took time of its own.
-    let before = began_at.elapsed().saturating_sub(joined);
+    let before = began_at.elapsed().saturating_sub(Duration::from_nanos(joined.matched_ns));
     parts.all(Request::Renewed)?;
     Ok((joined, began_at.elapsed().saturating_sub(before)))
 }

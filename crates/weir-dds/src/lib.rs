@@ -156,7 +156,7 @@ pub use upper_listeners::Untyped;
 pub use wait_set::{ActiveConditions, EventFd, WaitSet};
 pub use wait_strategy::{NotAWaitStrategy, WaitStrategy};
 pub use weir_rtps::discovery_event::TypeDifference;
-pub use weir_rtps::participant::DiscoveryCounters;
+pub use weir_rtps::participant::{DiscoveryCounters, DiscoveryProgress};
 pub use weir_rtps::path::{EcnState, PathReport};
 pub use weir_rtps::static_peers::StaticDifference;
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use weir_cdr::DdsType;
 use weir_rtps::budget::{Budget, Counts};
-use weir_rtps::participant::{DiscoveryCounters, ParticipantCore};
+use weir_rtps::participant::{DiscoveryCounters, DiscoveryProgress, ParticipantCore};
 use weir_rtps::path::PathReport;
 use weir_rtps::static_peers::StaticDifference;
 use weir_rtps::time::Time;
@@ -592,6 +592,20 @@ impl DomainParticipant {
     /// ```
     pub fn discovery_counters(&self) -> DiscoveryCounters {
         self.handle.driver.discovery.counters()
+    }
+
+    /// Returns how far the discovery of other participants has got.
+    ///
+    /// ```no_run
+    /// # use weir_dds::DomainParticipant;
+    /// # fn f(participant: &DomainParticipant) -> weir_dds::Result<()> {
+    /// let progress = participant.discovery_progress();
+    /// println!("{} of {} know this participant", progress.answering, progress.participants);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn discovery_progress(&self) -> DiscoveryProgress {
+        self.handle.driver.discovery.look(|core| core.progress())
     }
 
     /// Returns the latest differences between what peers announce and what the file of static endpoints says of them.

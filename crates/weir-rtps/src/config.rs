@@ -248,6 +248,10 @@ pub const REPAIR_HOST_MEMORY: Duration = Duration::from_secs(3600);
 /// sender: four periods of the participants that announce themselves most rarely.
 pub const GROUP_TRUST_MAX: Duration = Duration::from_secs(120);
 
+/// An announcement beside the schedule, to participants that may know us although we do not know them, follows the last
+/// one after this time at least. Answers to repeated announcements are half as far apart at least. So a lost answer
+/// costs about this time and a round trip.
+pub const ANSWER_AGAIN: Duration = Duration::from_millis(40);
 /// What the buffers of discovery keep when they are empty, in bytes each.
 pub const DISCOVERY_BUFFER_BYTES: usize = 16 * 1024;
 /// From so many remote participants on, a domain is large: discovery traffic gathers before it is handled.

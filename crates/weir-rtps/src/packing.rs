@@ -126,8 +126,9 @@ const INFO_DST: u8 = 0x0e;
 /// Longest packed datagram, in bytes: unfragmented on Ethernet, also through common tunnels. A longer message leaves by
 /// itself.
 const DATAGRAM_MAX: usize = 1344;
-/// The same on the loopback interface, which fragments nothing: with the kernel's headers, a buffer of 8 KiB.
-const LOOPBACK_MAX: usize = 7680;
+/// The same on the loopback interface, which fragments nothing: with the kernel's headers, a buffer of 16 KiB. The
+/// announcements of fifty endpoints fit.
+const LOOPBACK_MAX: usize = 15_872;
 
 #[cfg(test)]
 mod tests {
@@ -174,8 +175,8 @@ mod tests {
         let long = [INFO_DST; 1000];
         assert_eq!(packed(&[(1, &long), (1, &long), (1, &[INFO_DST; 100])]), [(1, 1020), (1, 1120)]);
         assert_eq!(packed(&[(1, &[0x15; 5000]), (1, &[0x15; 10])]), [(1, 5020), (1, 30)]);
-        let sent = packed_for(Ipv4Addr::LOCALHOST, &[(1, &long), (1, &long), (1, &[INFO_DST; 6000])]);
-        assert_eq!(sent, [(1, 2020), (1, 6020)]);
+        let sent = packed_for(Ipv4Addr::LOCALHOST, &[(1, &long), (1, &long), (1, &[INFO_DST; 14_000])]);
+        assert_eq!(sent, [(1, 2020), (1, 14_020)]);
     }
 
     #[test]

@@ -21,7 +21,7 @@
 //! | `path_size` | finds how long datagrams to each host may be |
 //! | `local`, `local_endpoint` | local endpoints |
 //! | `matching` | matches local endpoints with remote and local ones |
-//! | `news` | queues the resulting events |
+//! | `news`, `pairs` | queues the resulting events; the relations of endpoints |
 //! | `observed`, `ignored` | what the application sees of others, and ignores of them |
 //! | `liveliness` | asserts the local writers |
 //! | `size` | the memory of a participant with a limits table |
@@ -43,6 +43,7 @@ mod local_endpoint;
 mod matching;
 mod news;
 mod observed;
+mod pairs;
 mod path_size;
 mod reachability;
 mod receive;
@@ -103,6 +104,17 @@ pub struct Gathering {
     pub group: Duration,
 }
 
+/// How far the discovery of other participants has got: each step needs the one before.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct DiscoveryProgress {
+    /// Other participants whose announcement has arrived.
+    pub participants: usize,
+    /// Those of them that have acknowledged announcements of endpoints, so that they know this participant.
+    pub answering: usize,
+    /// Endpoints of other participants whose announcement has arrived.
+    pub endpoints: usize,
+}
+
 /// Discovery, matching and leases of one participant. See the module's documentation.
 #[derive(Debug)]
 pub struct ParticipantCore {
@@ -128,6 +140,8 @@ pub struct ParticipantCore {
     /// Memory of their texts in bytes.
     remote_texts: usize,
     deadlines: Deadlines,
+    /// The shortest lease of all of them.
+    shortest_lease: Duration,
     /// When a participant was last discovered or lost.
     membership_changed_at: Time,
     /// Participants that are to be sent a HEARTBEAT to answer, and where.
@@ -172,6 +186,7 @@ impl ParticipantCore {
             remote_endpoints: 0,
             remote_texts: 0,
             deadlines: Deadlines::with_room(config.table.map_or(0, |table| table.participants + 1)),
+            shortest_lease: Duration::MAX,
             membership_changed_at: now,
             questions: Vec::with_capacity(asked),
             answers: Vec::with_capacity(asked),
@@ -312,8 +327,7 @@ impl ParticipantCore {
         if participants < crate::config::LARGE_DOMAIN {
             Gathering::default()
         } else if is_calm {
-            let shortest = self.remotes.values().map(|remote| remote.lease).min().unwrap_or(Duration::ZERO);
-            let group = crate::config::CALM_PAUSE.min(shortest / crate::config::CALM_SHARE);
+            let group = crate::config::CALM_PAUSE.min(self.shortest_lease / crate::config::CALM_SHARE);
             Gathering { all: Duration::ZERO, group }
         } else {
             let each = crate::config::GATHERING_TIME;
@@ -332,5 +346,15 @@ impl ParticipantCore {
     #[must_use]
     pub fn remote_endpoints(&self) -> usize {
         self.remote_endpoints
+    }
+
+    /// Returns how far discovery has got.
+    #[must_use]
+    pub fn progress(&self) -> DiscoveryProgress {
+        DiscoveryProgress {
+            participants: self.remotes.len(),
+            answering: self.remotes.len() - self.validation.unanswered,
+            endpoints: self.remote_endpoints,
+        }
     }
 }

@@ -284,6 +284,14 @@ impl ReaderCore {
         self.due.add_if(index, self.writers.list[index].prompt(now));
     }
 
+    /// Returns the memory of samples of a writer that waited for earlier ones, if none waits any more. The writer is
+    /// not expected to write as much at once again.
+    pub fn release_room(&mut self, guid: Guid) {
+        if let Some(index) = self.writers.find(guid) {
+            self.writers.list[index].changes.release_room(&mut self.listed);
+        }
+    }
+
     /// GUIDs of the matched writers, in the order of matching.
     pub fn matched(&self) -> impl Iterator<Item = Guid> + '_ {
         self.writers.list.iter().map(|proxy| proxy.guid)

@@ -67,25 +67,11 @@ impl<K: Ord, V> ReservableMap<K, V> {
         }
     }
 
-    pub(crate) fn get_mut(&mut self, key: &K) -> Option<&mut V> {
-        match self {
-            Self::Tree(tree) => tree.get_mut(key),
-            Self::Reserved(list) => list.get_mut(key),
-        }
-    }
-
     /// Returns the value of a key, which is added if it is new.
     pub(crate) fn get_or_insert_with(&mut self, key: K, value: impl FnOnce() -> V) -> &mut V {
         match self {
             Self::Tree(tree) => tree.entry(key).or_insert_with(value),
             Self::Reserved(list) => list.get_or_insert_with(key, value),
-        }
-    }
-
-    pub(crate) fn remove(&mut self, key: &K) -> Option<V> {
-        match self {
-            Self::Tree(tree) => tree.remove(key),
-            Self::Reserved(list) => list.remove(key),
         }
     }
 

@@ -12,7 +12,7 @@ use weir_dds::{
 };
 
 use super::parts::Used;
-use super::{Answer, Request};
+use super::{Answer, Joined, Request};
 
 /// The part of a process.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -80,19 +80,19 @@ pub fn run(plan: &PartPlan) -> io::Result<()> {
     for request in requests {
         let began_at = Instant::now();
         let done = match request {
-            Request::Start => start(plan, &mut members).map(|()| began_at),
-            Request::Restart => restart(plan, &mut members),
-            Request::Renewed => until(plan, &members, 1).map(|()| began_at),
+            Request::Start => start(plan, &mut members),
+            Request::Restart => {
+                answer(&restart(plan, &mut members).map_or_else(|failed| failed, Answer::Joined))?;
+                continue;
+            }
+            Request::Renewed => until(plan, &members, 1, |_| ()),
             Request::Use => {
                 answer(&Answer::Used(used(&members)))?;
                 continue;
             }
         };
         answer(&match done {
-            Ok(began_at) => {
-                let took_ns = u64::try_from(began_at.elapsed().as_nanos()).unwrap_or(u64::MAX);
-                Answer::Done { took_ns }
-            }
+            Ok(()) => Answer::Done { took_ns: ns_since(began_at) },
             Err(failed) => failed,
         })?;
     }
@@ -104,28 +104,53 @@ fn start(plan: &PartPlan, members: &mut Vec<Member>) -> Result<(), Answer> {
     for _ in 0..plan.participants {
         members.push(Member::new(plan)?);
     }
-    until(plan, members, 0)?;
+    until(plan, members, 0, |_| ())?;
     // Without endpoints that match, they only count in the figures.
     let others = plan.of.saturating_sub(1) as usize;
     let knows_more = |member: &Member| member.participant.discovered_participants().len() > others;
     if members.iter().any(knows_more) { Err(Answer::InUse) } else { Ok(()) }
 }
 
-/// Replaces the first participant. Returns when the new one began.
-fn restart(plan: &PartPlan, members: &mut Vec<Member>) -> Result<Instant, Answer> {
+/// Replaces the first participant. Returns how long the new one took for each step.
+fn restart(plan: &PartPlan, members: &mut Vec<Member>) -> Result<Joined, Answer> {
     if !members.is_empty() {
         members.remove(0);
     }
     let began_at = Instant::now();
     members.insert(0, Member { is_new: true, ..Member::new(plan)? });
-    until(plan, &members[..1], 0).map(|()| began_at)
+    let others = plan.of.saturating_sub(1) as usize;
+    let mut steps = [None; 3];
+    until(plan, &members[..1], 0, |members| {
+        let progress = members[0].participant.discovery_progress();
+        let endpoints = progress.endpoints / plan.endpoints.max(1) as usize;
+        for (at_ns, done) in steps.iter_mut().zip([progress.participants, progress.answering, endpoints]) {
+            if at_ns.is_none() && done >= others {
+                *at_ns = Some(ns_since(began_at));
+            }
+        }
+    })?;
+    let matched_ns = ns_since(began_at);
+    // What is matched has done all steps; the last of them may have been between two looks.
+    let [discovered_ns, answered_ns, endpoints_ns] = steps.map(|at_ns| at_ns.unwrap_or(matched_ns));
+    Ok(Joined { discovered_ns, answered_ns, endpoints_ns, matched_ns })
 }
 
-/// Waits until all are matched with all participants of the domain, after so many restarts.
-fn until(plan: &PartPlan, members: &[Member], restarts: u32) -> Result<(), Answer> {
+fn ns_since(began_at: Instant) -> u64 {
+    u64::try_from(began_at.elapsed().as_nanos()).unwrap_or(u64::MAX)
+}
+
+/// Waits until all are matched with all participants of the domain, after so many restarts. Calls `look` before each
+/// check.
+fn until(
+    plan: &PartPlan,
+    members: &[Member],
+    restarts: u32,
+    mut look: impl FnMut(&[Member]),
+) -> Result<(), Answer> {
     let deadline = Instant::now().checked_add(plan.patience);
     let mut waiting: Vec<_> = members.iter().collect();
     loop {
+        look(members);
         waiting.retain(|member| !member.is_matched(plan.of, restarts));
         if waiting.is_empty() {
             return Ok(());

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
 
-use super::{Answer, DomainError, DomainPlan, PartPlan, Request};
+use super::{Answer, DomainError, DomainPlan, Joined, PartPlan, Request};
 
 /// What processes with participants use.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
@@ -81,9 +81,13 @@ impl<'a> Parts<'a> {
         Ok(began_at.elapsed())
     }
 
-    /// Has the first process do something. Returns how long that took there.
-    pub(super) fn first(&mut self, request: Request) -> Result<Duration, DomainError> {
-        Ok(self.ask(0..1, request, took)?.first().copied().unwrap_or_default())
+    /// Has the first process replace a participant. Returns how long the new one took for each step.
+    pub(super) fn restart(&mut self) -> Result<Joined, DomainError> {
+        let joined = |answer: &Answer| match answer {
+            Answer::Joined(joined) => Some(*joined),
+            _ => None,
+        };
+        Ok(self.ask(0..1, Request::Restart, joined)?.first().copied().unwrap_or_default())
     }
 
     /// Does nothing for so long.

@@ -83,7 +83,11 @@ fn table(report: &DomainReport) -> String {
         ("processor time at rest, per participant", or_none(rest_cpu)),
         ("traffic at rest, all", or_none(rest_datagrams)),
         ("a restarted participant is matched after", format!("{:.0} ms", report.joined_ms)),
+        ("  it knows all participants after", format!("{:.0} ms", report.joined_discovered_ms)),
+        ("  all of them have acknowledged it after", format!("{:.0} ms", report.joined_answered_ms)),
+        ("  it knows all their endpoints after", format!("{:.0} ms", report.joined_endpoints_ms)),
         ("all others have matched it after", format!("{:.0} ms", report.joined_everywhere_ms)),
+        ("datagrams dropped meanwhile", report.joined_overran.to_string()),
     ];
     let title = format!(
         "{} participants with {} endpoints each, in {}\n",
@@ -121,19 +125,32 @@ mod tests {
             rest_cpu_percent: Some(0.0251),
             rest_datagrams_per_s: Some(33.3),
             joined_ms: 420.0,
+            joined_discovered_ms: 220.0,
+            joined_answered_ms: 310.0,
+            joined_endpoints_ms: 415.0,
             joined_everywhere_ms: 500.0,
+            joined_overran: 7,
             limits: Vec::new(),
         };
         let text = table(&report);
         assert!(text.starts_with("200 participants with 50 endpoints each, in 4 processes\n"), "{text}");
-        for part in ["12.34 s", "590 bytes", "0.025 % of a processor", "420 ms", "1024.0 MiB"] {
+        for part in [
+            "12.34 s",
+            "590 bytes",
+            "0.025 % of a processor",
+            "220 ms",
+            "310 ms",
+            "415 ms",
+            "420 ms",
+            "1024.0 MiB",
+        ] {
             assert!(text.contains(part), "{part} in {text}");
         }
-        assert_eq!(text.lines().count(), 13);
+        assert_eq!(text.lines().count(), 17);
         report.bytes_per_remote_endpoint = None;
         (report.rest_cpu_percent, report.rest_datagrams_per_s) = (None, None);
         let text = table(&report);
         assert_eq!(text.lines().filter(|line| line.ends_with(" -")).count(), 3, "{text}");
-        assert_eq!(text.lines().count(), 13);
+        assert_eq!(text.lines().count(), 17);
     }
 }

@@ -22,6 +22,9 @@ fn all_endpoints_of_all_participants_match() {
     assert!(whole("alone_bytes") > 0 && whole("resident_bytes") > 2 * whole("alone_bytes"), "{report}");
     let ms = |name: &str| report[name].as_f64().unwrap();
     assert!(0.0 < ms("joined_ms") && ms("joined_ms") <= ms("joined_everywhere_ms"), "{report}");
+    for step in ["joined_discovered_ms", "joined_answered_ms", "joined_endpoints_ms"] {
+        assert!(0.0 < ms(step) && ms(step) <= ms("joined_ms"), "{step} in {report}");
+    }
     assert!(ms("matched_ms") > 0.0 && ms("matched_cpu_ms") > 0.0, "{report}");
     for missing in ["bytes_per_remote_endpoint", "rest_cpu_percent", "rest_datagrams_per_s"] {
         assert!(report.get(missing).is_some_and(serde_json::Value::is_null), "{missing} in {report}");

@@ -17,6 +17,7 @@ use weir_wire::{
 
 use super::config::ParticipantConfig;
 use super::remote_participant::RemoteParticipant;
+use crate::config;
 use crate::discovery_data::Locators;
 use crate::inline_qos;
 use crate::outbox::{Destinations, Outbox};
@@ -37,6 +38,13 @@ pub(super) struct Announcer {
     last_sequence_number: SequenceNumber,
     schedule: Schedule,
     budget: ReplyBudget,
+    /// The limit on repeated responses, so that they do not use up the others.
+    budget_again: ReplyBudget,
+    /// The limit on announcements that are not in the schedule.
+    unscheduled: ReplyBudget,
+    /// When such an announcement is due; `Time::MAX`: none is.
+    again_at: Time,
+    announced_at: Time,
     is_due: bool,
     is_closing: bool,
     /// Participants that are to get a separate announcement.
@@ -79,12 +87,11 @@ impl Announcer {
             everywhere: Arc::from(everywhere),
             last_sequence_number: SequenceNumber::ZERO,
             schedule: Schedule::new(config, now),
-            budget: ReplyBudget {
-                tokens: config.reply_burst,
-                burst: config.reply_burst,
-                interval: config.reply_interval,
-                counted_at: now,
-            },
+            budget: ReplyBudget::new(config.reply_burst, config.reply_interval, now),
+            budget_again: ReplyBudget::new(config.reply_burst, config.reply_interval, now),
+            unscheduled: ReplyBudget::new(UNSCHEDULED_BURST, UNSCHEDULED_INTERVAL, now),
+            again_at: Time::MAX,
+            announced_at: now,
             is_due: false,
             is_closing: false,
             replies: SortedMap::with_room(config.table.map_or(0, |table| table.participants + 1)),
@@ -100,16 +107,36 @@ impl Announcer {
     }
 
     pub(super) fn next_at(&self) -> Time {
-        self.schedule.next_at
+        self.schedule.next_at.min(self.again_at)
     }
 
     pub(super) fn handle_timeout(&mut self, now: Time) {
-        self.is_due |= self.schedule.advance(now);
+        if self.schedule.advance(now) || self.again_at <= now {
+            (self.is_due, self.again_at, self.announced_at) = (true, Time::MAX, now);
+        }
+    }
+
+    /// Announces us once more, beside the schedule: a participant knows us whose own announcement is lost. These
+    /// announcements are limited, because messages that cause them may be forged.
+    pub(super) fn announce_again(&mut self, now: Time) {
+        let at = now.max(self.announced_at + config::ANSWER_AGAIN);
+        if at < self.next_at() && self.unscheduled.take(now) {
+            self.again_at = at;
+        }
     }
 
     /// Responds to a new participant with the next transmission. `false`: the limit is exhausted.
     pub(super) fn reply(&mut self, now: Time, to: GuidPrefix) -> bool {
         let is_allowed = self.budget.take(now);
+        if is_allowed {
+            self.replies.insert(to, ());
+        }
+        is_allowed
+    }
+
+    /// Repeats a response with the next transmission. `false`: the limit is exhausted.
+    pub(super) fn reply_again(&mut self, now: Time, to: GuidPrefix) -> bool {
+        let is_allowed = self.budget_again.take(now);
         if is_allowed {
             self.replies.insert(to, ());
         }
@@ -246,6 +273,10 @@ impl Schedule {
 }
 
 impl ReplyBudget {
+    fn new(burst: u32, interval: Duration, now: Time) -> Self {
+        Self { tokens: burst, burst, interval, counted_at: now }
+    }
+
     fn take(&mut self, now: Time) -> bool {
         let interval = self.interval.as_nanos().max(1);
         let earned = now.since(self.counted_at).as_nanos() / interval;
@@ -285,6 +316,10 @@ fn announcement(config: &ParticipantConfig) -> ParticipantData {
 
 /// Minimum time between two periodic announcements.
 const ANNOUNCE_PERIOD_MIN: Duration = Duration::from_millis(1);
+/// Announcements beside the schedule: so many at once, ...
+const UNSCHEDULED_BURST: u32 = 4;
+/// ... and then one per interval.
+const UNSCHEDULED_INTERVAL: Duration = Duration::from_secs(1);
 /// The RTPS header, INFO_DST, and the header of DATA.
 const REPLY_HEAD_LEN: usize = 20 + 16 + 24;
 

@@ -294,6 +294,14 @@ impl BuiltinEndpoints {
             || self.subscriptions.reader.take_next(|sample| f(EndpointKind::Reader, sample))
     }
 
+    /// Returns what the announcements of a participant took while they waited for each other: most are sent at once,
+    /// when it is discovered.
+    pub(super) fn release_room(&mut self, prefix: GuidPrefix) {
+        for exchange in self.exchanges() {
+            exchange.reader.release_room(Guid::new(prefix, exchange.ids.writer));
+        }
+    }
+
     pub(super) fn handle_timeout(&mut self, now: Time) {
         for exchange in self.exchanges() {
             exchange.writer.handle_timeout(now);

@@ -10,12 +10,12 @@ use alloc::vec::Vec;
 use weir_wire::{EntityId, Guid, GuidPrefix};
 
 use super::local_endpoint::Pair;
+use super::pairs::Pairs;
 use crate::budget::Counts;
 use crate::config;
 use crate::discovery_event::{DiscoveryEvent, TypeDifference};
 use crate::limits::Limits;
 use crate::qos::PolicySet;
-use crate::reservable_map::ReservableMap;
 
 /// A local endpoint and another one of its topic.
 pub(super) type PairKey = (EntityId, Guid);
@@ -23,7 +23,7 @@ pub(super) type PairKey = (EntityId, Guid);
 /// The relations of all pairs, and what the driver knows of them.
 #[derive(Debug, Default)]
 pub(super) struct News {
-    pairs: ReservableMap<PairKey, PairState>,
+    pairs: Pairs,
     queue: VecDeque<Queued>,
     /// Room for more queued entries is returned: those that a limits table reserves stay.
     kept: usize,
@@ -54,7 +54,7 @@ pub(super) enum Change {
 }
 
 #[derive(Debug, Default)]
-struct PairState {
+pub(super) struct PairState {
     now: Option<Pair>,
     known: Option<Pair>,
     /// The match that the driver knows has ended since, perhaps to begin anew.
@@ -70,7 +70,7 @@ impl News {
     pub(super) fn new(table: Option<&Limits>) -> Self {
         let (pairs, queued) = table.map_or((0, 0), Self::rooms);
         let kept = queued.max(config::DISCOVERY_BUFFER_BYTES / size_of::<Queued>());
-        let pairs = if table.is_some() { ReservableMap::with_room(pairs) } else { ReservableMap::default() };
+        let pairs = if table.is_some() { Pairs::with_room(pairs) } else { Pairs::default() };
         Self { pairs, queue: VecDeque::with_capacity(queued), kept }
     }
 
@@ -82,8 +82,7 @@ impl News {
     /// Returns the memory for the relations of a limits table, in bytes.
     pub(super) fn bytes(limits: &Limits) -> usize {
         let (pairs, queued) = Self::rooms(limits);
-        ReservableMap::<PairKey, PairState>::bytes(pairs)
-            .saturating_add(queued.saturating_mul(size_of::<Queued>()))
+        Pairs::bytes(pairs).saturating_add(queued.saturating_mul(size_of::<Queued>()))
     }
 
     /// Returns the number of pairs.
@@ -105,20 +104,17 @@ impl News {
 
     /// Returns the endpoints that a local one is related to.
     pub(super) fn related(&self, local: EntityId) -> impl Iterator<Item = Guid> + '_ {
-        let (first, last) = (Guid::from_bytes([0; 16]), Guid::from_bytes([0xff; 16]));
-        self.pairs.range((local, first)..=(local, last)).map(|((_, other), _)| *other)
+        self.pairs.of(local, None).map(|(other, _)| other)
     }
 
     /// Returns how many endpoints of a participant a local endpoint matches.
     pub(super) fn matches_with(&self, local: EntityId, prefix: GuidPrefix) -> usize {
-        let first = (local, Guid::new(prefix, EntityId([0; 4])));
-        let last = (local, Guid::new(prefix, EntityId([0xff; 4])));
-        self.pairs.range(first..=last).filter(|(_, state)| state.now == Some(Pair::Matched)).count()
+        self.pairs.of(local, Some(prefix)).filter(|(_, state)| state.now == Some(Pair::Matched)).count()
     }
 
     /// Sets the relation of a pair. `is_changed`: if it still matches, its data are new.
     pub(super) fn set(&mut self, key: PairKey, now: Option<Pair>, is_changed: bool) {
-        let state = self.pairs.get_or_insert_with(key, PairState::default);
+        let state = self.pairs.get_or_default(key);
         state.has_ended |= state.now == Some(Pair::Matched) && now != state.now;
         state.is_changed |= is_changed;
         state.now = now;

@@ -81,6 +81,7 @@ impl ParticipantCore {
     /// Processes the announcements that the builtin readers have put in order.
     fn take_endpoint_announcements(&mut self) {
         let limits = self.config.limits;
+        let mut from = None;
         loop {
             let mut taken = None;
             let data = &mut self.announced;
@@ -95,9 +96,10 @@ impl ParticipantCore {
                 taken = Some((kind, sample.writer.prefix, guid, is_alive));
             });
             if !is_some {
-                return;
+                return from.into_iter().for_each(|source| self.builtin.release_room(source));
             }
             if let Some((kind, source, guid, is_alive)) = taken {
+                from = Some(source);
                 self.handle_endpoint((kind, source), guid, is_alive);
             }
         }
@@ -171,10 +173,14 @@ impl Sink for Receiver<'_> {
         }
         let Some(remote) = core.remotes.get_mut(&source) else {
             core.counters.unknown_participant += 1;
+            if self.is_directed {
+                core.unknown_participant_knows_us(now, source);
+            }
             return;
         };
         let (host, has_answered) = (*self.from.ip(), remote.has_answered);
         let is_home = remote.heard_from(now, host);
+        remote.knows_us |= self.is_directed && is_home;
         remote.claims.heard_from(host);
         // The usual answer goes to the addresses that are known.
         let is_question = matches!(submessage, Submessage::Heartbeat(heartbeat) if !heartbeat.is_final);

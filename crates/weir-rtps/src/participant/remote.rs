@@ -3,6 +3,7 @@
 use alloc::sync::Arc;
 use core::net::Ipv4Addr;
 use core::ops::Bound::{Excluded, Unbounded};
+use core::time::Duration;
 
 use weir_wire::{EntityId, Guid, GuidPrefix, VendorId};
 
@@ -45,7 +46,12 @@ impl ParticipantCore {
         }
         let Some(remote) = self.remotes.get_mut(&prefix) else { return };
         let is_home = remote.heard_from(now, from);
+        remote.knows_us |= is_directed;
         self.builtin.prompt_participant(now, prefix);
+        if !remote.has_answered {
+            self.answer_again(now, prefix);
+        }
+        let Some(remote) = self.remotes.get_mut(&prefix) else { return };
         let is_known = Arc::ptr_eq(&remote.data, &data);
         if !is_known && remote.data != data {
             self.counters.locators_skipped += u64::from(skipped);
@@ -112,6 +118,7 @@ impl ParticipantCore {
             guesses: Default::default(),
             ask_at: None,
             is_introduced: false,
+            knows_us: is_directed,
             endpoints,
             texts: 0,
             changed_at: None,
@@ -126,6 +133,7 @@ impl ParticipantCore {
         };
         self.observe(Guid::new(prefix, EntityId::PARTICIPANT));
         self.validation.unanswered += 1;
+        self.shortest_lease = self.shortest_lease.min(remote.lease);
         let remote = self.remotes.get_or_insert_with(prefix, || remote);
         let at = remote.next_look();
         self.deadlines.look_by(prefix, &mut remote.due_at, at);
@@ -165,6 +173,37 @@ impl ParticipantCore {
             remote.asked_at = now;
             let is_here = self.reachability.is_here(&remote.metatraffic);
             self.builtin.match_participant(now, &remote.data, &remote.metatraffic, is_here);
+        }
+    }
+
+    /// Repeats our announcement to a participant that announces itself again and has sent nothing to us: our answer may
+    /// be lost, and without it, the participant understands nothing that follows.
+    fn answer_again(&mut self, now: Time, prefix: GuidPrefix) {
+        let Some(remote) = self.remotes.get(&prefix) else { return };
+        let is_unanswered = remote.is_introduced && !remote.knows_us;
+        let host = remote.metatraffic.first().map(|to| *to.ip());
+        let Some(host) =
+            host.filter(|_| is_unanswered && now.since(remote.asked_at) >= config::ANSWER_AGAIN / 2)
+        else {
+            return;
+        };
+        self.credit(now, host);
+        let len = self.announcer.reply_len();
+        if !self.may_send(now, host, len, false) || !self.announcer.reply_again(now, prefix) {
+            self.counters.replies_suppressed += 1;
+            return;
+        }
+        if let Some(remote) = self.remotes.get_mut(&prefix) {
+            remote.asked_at = now;
+        }
+    }
+
+    /// A participant that we do not know sends to us: its announcement is lost. Announces this participant again, which
+    /// it [answers](Self::answer_again).
+    pub(super) fn unknown_participant_knows_us(&mut self, now: Time, prefix: GuidPrefix) {
+        let has_room = self.remotes.len() < self.config.limits.participants.min(config::PROXIES_MAX);
+        if has_room && !self.ignored.has_participant(prefix) {
+            self.announcer.announce_again(now);
         }
     }
 
@@ -221,6 +260,7 @@ impl ParticipantCore {
             let is_here = self.reachability.is_here(&remote.metatraffic);
             self.builtin.match_participant(now, &remote.data, &remote.metatraffic, is_here);
         }
+        self.find_shortest_lease();
         self.paths_changed(now, prefix);
         if has_other_name {
             self.remove_static_endpoints(prefix);
@@ -290,6 +330,9 @@ impl ParticipantCore {
             self.membership_changed_at = now;
         }
         self.deadlines.remove(prefix, remote.due_at);
+        if remote.lease <= self.shortest_lease {
+            self.find_shortest_lease();
+        }
         self.validation.unanswered -= usize::from(!remote.has_answered);
         self.remote_endpoints -= remote.endpoints.len();
         self.remote_texts -= remote.texts;
@@ -303,6 +346,11 @@ impl ParticipantCore {
         self.observe(Guid::new(prefix, EntityId::PARTICIPANT));
         self.builtin.unmatch_participant(now, prefix);
         self.news.push(DiscoveryEvent::ParticipantLost { prefix });
+    }
+
+    fn find_shortest_lease(&mut self) {
+        let leases = self.remotes.values().map(|remote| remote.lease);
+        self.shortest_lease = leases.min().unwrap_or(Duration::MAX);
     }
 
     /// Does what is due about remote participants: expired leases, changes held back, claims.
@@ -452,10 +500,10 @@ impl ParticipantCore {
 }
 
 /// A look at one participant postpones those at others that are due within this time.
-const LOOK_AHEAD: core::time::Duration = core::time::Duration::from_secs(4);
+const LOOK_AHEAD: Duration = Duration::from_secs(4);
 /// A participant that was silent for this time makes room for a new one if there is none otherwise.
-const FORGOTTEN_AFTER: core::time::Duration = core::time::Duration::from_secs(60);
+const FORGOTTEN_AFTER: Duration = Duration::from_secs(60);
 /// A message with one HEARTBEAT.
 const QUESTION_LEN: usize = 68;
 /// Two participants that discover each other exchange directed announcements within this time.
-const INTRODUCTION_TIME: core::time::Duration = core::time::Duration::from_secs(1);
+const INTRODUCTION_TIME: Duration = Duration::from_secs(1);

@@ -36,7 +36,7 @@ pub(super) struct RemoteParticipant {
     /// The destination of discovery traffic.
     pub(super) metatraffic: Destinations,
     pub(super) discovered_at: Time,
-    /// When it was introduced, or last asked how far its readers of our announcements have got.
+    /// When it was introduced, last answered, or last asked how far its readers of our announcements have got.
     pub(super) asked_at: Time,
     pub(super) lease: Duration,
     /// Whether it receives what we send: it has answered a HEARTBEAT for our announcements of endpoints, and so knows
@@ -49,6 +49,8 @@ pub(super) struct RemoteParticipant {
     pub(super) ask_at: Option<Time>,
     /// Whether it was sent our announcement, and matched with our builtin endpoints.
     pub(super) is_introduced: bool,
+    /// It has sent something to us directly, so it knows us. Forged messages may say so as well.
+    pub(super) knows_us: bool,
     pub(super) endpoints: SortedMap<EntityId, RemoteEntry>,
     /// Memory of their texts in bytes.
     pub(super) texts: usize,

@@ -168,6 +168,9 @@ impl ParticipantCore {
     /// A datagram has arrived in a participant's name.
     pub(super) fn arrived(&mut self, now: Time, source: GuidPrefix, bytes: usize) {
         self.validation.arriving = bytes as u64;
+        if self.validation.unanswered == 0 {
+            return;
+        }
         if let Some(remote) = self.remotes.get(&source).filter(|remote| !remote.has_answered) {
             let host = remote.metatraffic.first().map(|address| *address.ip());
             host.into_iter().for_each(|host| self.credit(now, host));

@@ -81,6 +81,15 @@ struct Leap {
 }
 
 impl ChangesFromWriter {
+    /// Returns the memory of the list if nothing is listed, unless it is reserved.
+    pub(super) fn release_room(&mut self, listed: &mut usize) {
+        if self.list.is_empty() {
+            let before = self.list.capacity();
+            self.free_list();
+            *listed = listed.saturating_sub(before - self.list.capacity());
+        }
+    }
+
     /// Expects the sample `first`, and none before it.
     pub(super) fn from(first: SequenceNumber) -> Self {
         Self {
@@ -354,3 +363,23 @@ impl ChangesFromWriter {
 
 /// A best-effort writer that seems so far ahead of its own samples is not.
 const FAR: i64 = 1 << 20;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn room_is_released_once_nothing_is_listed_unless_it_is_reserved() {
+        let (mut changes, mut listed) = (ChangesFromWriter::from(SequenceNumber::FIRST), 3);
+        changes.extend_to(20, &mut listed);
+        changes.release_room(&mut listed);
+        assert_eq!((changes.list.capacity(), listed), (32, 35), "samples are missing");
+        changes.list.clear();
+        changes.is_reserved = true;
+        changes.release_room(&mut listed);
+        assert_eq!((changes.list.capacity(), listed), (32, 35));
+        changes.is_reserved = false;
+        changes.release_room(&mut listed);
+        assert_eq!((changes.list.capacity(), listed), (0, 3));
+    }
+}

@@ -294,7 +294,7 @@ impl RepairBudgets {
 impl Host {
     /// A host without readers. `is_known`: it cannot be one that was forgotten.
     fn new(now: Time, ip: Ipv4Addr, bytes: SampleBytes, is_known: bool) -> Self {
-        let most = config::REPAIR_ADDRESSES_MAX;
+        let most = addresses_max(ip);
         Self {
             ip,
             addresses: Addresses::default(),
@@ -313,7 +313,8 @@ impl Host {
 
     fn readers_changed(&mut self, now: Time, addresses: Addresses, bytes: SampleBytes) {
         let (before, most) = (self.addresses, self.most);
-        let capped = |count: u64| count.min(config::REPAIR_ADDRESSES_MAX);
+        let max = addresses_max(self.ip);
+        let capped = |count: u64| count.min(max);
         if before.all == 0 {
             // Samples handed out before are not sent to it.
             self.counted = bytes.written;
@@ -414,6 +415,12 @@ impl Room {
     pub(super) fn is_held_back(&self) -> bool {
         self.is_held_back
     }
+}
+
+/// Returns at how many addresses of a host samples count as first sent. What is sent to the loopback interface is sent
+/// to no other host.
+fn addresses_max(host: Ipv4Addr) -> u64 {
+    if host.is_loopback() { config::PROXIES_MAX as u64 } else { config::REPAIR_ADDRESSES_MAX }
 }
 
 #[cfg(test)]

@@ -100,6 +100,22 @@ fn each_address_of_a_host_is_first_sent_everything_if_they_are_there_at_the_same
     assert_eq!(available(&mut budgets, SOON, &[1], kept(1_100)), FREE + history + 2 * 3 * 100);
 }
 
+/// A host has more participants than the port formula has ids, if they use free ports.
+#[test]
+fn participants_of_this_host_are_sent_everything_however_many_they_are() {
+    let mut budgets = RepairBudgets::default();
+    let (here, bytes) = (Ipv4Addr::LOCALHOST, kept(10_000));
+    for _ in 0..500 {
+        budgets.address_added(SOON, here, true, bytes);
+    }
+    let to = [SocketAddrV4::new(here, 7411)];
+    // To each for the first time, and to most once more.
+    for _ in 0..800 {
+        assert_eq!(budgets.settle(SOON, &to, bytes, u64::MAX), Repairs::Due);
+        budgets.spend(&to, 10_000);
+    }
+}
+
 #[test]
 fn a_host_that_was_forgotten_begins_with_nothing_for_an_hour() {
     let mut budgets = RepairBudgets::default();

@@ -10,6 +10,7 @@ mod hostile;
 mod ignored;
 mod impostors;
 mod liveliness;
+mod lost_answers;
 mod moved;
 mod multicast;
 mod observed;
