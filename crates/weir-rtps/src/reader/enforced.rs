@@ -326,24 +326,28 @@ impl Enforced {
             record.latest = Some(this);
         }
         let is_value = sample.kind == ChangeKind::Alive;
-        if is_value && !self.separation.is_zero() {
-            if record.delivered_at.is_some_and(|at| now.since(at) < self.separation) {
-                if self.delivers_last {
-                    // A later value may come, which is delivered at once if the separation has ended by then.
-                    return Verdict::Postpone(now + self.separation);
-                }
-                self.counts.filtered += 1;
-                return Verdict::LeaveOut;
-            }
+        if !is_value {
+            return Verdict::Deliver;
+        }
+        let is_early = !self.separation.is_zero()
+            && record.delivered_at.is_some_and(|at| now.since(at) < self.separation);
+        if !is_early && !self.separation.is_zero() {
             record.delivered_at = Some(now);
         }
-        if is_value {
-            self.note_value((index, key));
+        self.note_value((index, key));
+        match (is_early, self.delivers_last) {
+            (false, _) => Verdict::Deliver,
+            // A later value may come, which is delivered at once if the separation has ended by then.
+            (true, true) => Verdict::Postpone(now + self.separation),
+            (true, false) => {
+                self.counts.filtered += 1;
+                Verdict::LeaveOut
+            }
         }
-        Verdict::Deliver
     }
 
-    /// A value is delivered: the deadline of its instance begins anew.
+    /// A value has arrived: the deadline of its instance begins anew. It is the promise of the writer, which does not
+    /// know that values within the minimum separation are delivered later, or not at all.
     fn note_value(&mut self, (index, key): (u32, Key)) {
         let Some(deadlines) = &mut self.deadlines else { return };
         let before = deadlines.next_at();
@@ -383,7 +387,6 @@ impl Enforced {
         if let Some(record) = self.instances.get_mut(index as usize).filter(|record| record.key == key) {
             record.delivered_at = Some(self.now);
         }
-        self.note_value((index, key));
         true
     }
 
