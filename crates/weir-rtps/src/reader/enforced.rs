@@ -308,6 +308,11 @@ impl Enforced {
         if record.key != key {
             *record = InstanceRecord { key, ..InstanceRecord::default() };
         }
+        if self.is_exclusive {
+            // The timer that ends its ownership may be late.
+            let is_late = self.deadlines.as_ref().is_some_and(|it| it.is_missed(now, index));
+            record.owner = record.owner.filter(|_| !is_late);
+        }
         if self.is_exclusive && !take_ownership(&self.writers, record, writer) {
             self.counts.not_owned += 1;
             return Verdict::LeaveOut;

@@ -210,6 +210,22 @@ fn an_owner_that_misses_the_deadline_loses_the_instance() {
     assert_eq!(reader.take_deadline_missed().total_count, 1);
 }
 
+/// The timer may be late: a participant without threads handles timeouts when the application polls it.
+#[test]
+fn an_owner_that_has_missed_the_deadline_loses_the_instance_before_the_timer_says_so() {
+    let deadline = Duration::from_millis(10);
+    let mut reader = two_writers(ReaderConfig { ownership: Ownership::Exclusive, deadline, ..keyed() });
+    let (mut weak, mut strong) = (Source::new(WEAK), Source::new(STRONG));
+    let first = strong.send(&mut reader, at(0), 1);
+    weak.send(&mut reader, at(9), 1);
+    let second = weak.send(&mut reader, at(10), 1);
+    // The owner is back, and in time from then on.
+    let third = strong.send(&mut reader, at(12), 1);
+    weak.send(&mut reader, at(13), 1);
+    assert_eq!(values(&mut reader), [first, second, third]);
+    assert_eq!(reader.take_deadline_missed().total_count, 1);
+}
+
 /// What a reader filters out by time has arrived in time (DDS 1.4, 2.2.3.7 and 2.2.3.12): the deadline is the writer's
 /// promise, and its period need not be twice the separation.
 #[test]
