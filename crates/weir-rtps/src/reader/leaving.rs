@@ -9,7 +9,7 @@
 //! the queue, in order, before conditions can be true of it. The work stays, and every look-up of an instance would
 //! have one more condition.
 //!
-//! The steps cannot be told from a writer that leaves its instances one after the other: they are what would happen if
+//! The steps look the same as a writer that leaves its instances one after the other: they are what would happen if
 //! it unregistered them. Two things do not wait. A writer that has left owns nothing from then on (OWNERSHIP), or
 //! samples of weaker writers would be left out. And what a writer left is ended completely before anything else is done
 //! for the same writer: it may be back.
