@@ -21,6 +21,7 @@ pub(crate) mod loan;
 mod memory;
 mod pieces;
 mod policies;
+mod registered;
 mod serialized;
 mod setup;
 mod write;
@@ -32,13 +33,14 @@ use std::sync::atomic::AtomicBool;
 use std::time::{Duration, SystemTime};
 
 use parking_lot::{Mutex, ReentrantMutex};
-use weir_cdr::DdsType;
+use weir_cdr::{DdsType, Encoding};
 use weir_rtps::qos::LivelinessKind;
 use weir_rtps::sedp::EndpointKind;
 use weir_rtps::writer::{WriterConfig, WriterCore, WriterCounters};
 use weir_wire::{Guid, SequenceNumber, Timestamp};
 
 pub(crate) use self::inner::Inner;
+use self::registered::RegisteredInstances;
 pub(crate) use self::setup::check_qos;
 use self::setup::{batch_of, core_config};
 use crate::clock::{self, timestamp_of};
@@ -49,7 +51,7 @@ use crate::driver::publishing::Publishing;
 use crate::driver::sender::SendCounters;
 use crate::error::{DdsError, Result};
 use crate::instance_handle::InstanceHandle;
-use crate::key::instance_of_key_hash;
+use crate::key::{hashes_are_digests, instance_of_key_hash};
 use crate::listener::DataWriterListener;
 use crate::publisher::Publisher;
 use crate::qos::{DataWriterQos, PublishMode};
@@ -138,6 +140,7 @@ impl<T: DdsType> DataWriter<T> {
             lane.keep_times();
         }
         let remembers_instances = T::HAS_KEY && driver.limits.is_none();
+        let has_digests = encoding == Encoding::Xcdr1 && hashes_are_digests::<T>();
         lane.core().ask_for_new_instances(remembers_instances);
         let endpoint = Arc::new(WriterEndpoint::new(entity, lane, (&qos, &announced), &topic.state, state));
         let publishing_thread = driver.start_publishing(&endpoint)?;
@@ -156,7 +159,7 @@ impl<T: DdsType> DataWriter<T> {
             qos,
             encoding,
             remembers_instances,
-            registered: Mutex::default(),
+            registered: Mutex::new(RegisteredInstances::new(has_digests)),
             undelimited_key: weir_cdr::undelimited_key_payload::<T>,
             instance_of_key_hash: instance_of_key_hash::<T>,
             type_id: TypeId::of::<T>(),

@@ -45,6 +45,14 @@ pub(crate) fn key_hash_of_payload<T: DdsType>(payload: &[u8], is_key: bool) -> O
     hash_of_payload::<T>(payload, is_key, Encoding::of_key_hash)
 }
 
+/// Returns whether the key hashes of a type on the wire are digests, from which the instance does not follow.
+pub(crate) const fn hashes_are_digests<T: DdsType>() -> bool {
+    match T::MAX_KEY_SIZE {
+        Some(len) => len > size_of::<[u8; 16]>(),
+        None => T::HAS_KEY,
+    }
+}
+
 /// Returns what identifies an instance of which only the key hash on the wire is known. `None`: the hash is a digest.
 pub(crate) fn instance_of_key_hash<T: DdsType>(hash: [u8; 16]) -> Option<[u8; 16]> {
     let len = T::MAX_KEY_SIZE.filter(|len| *len <= hash.len())?;

@@ -89,6 +89,12 @@ impl InstanceDeadlines {
         self.list.iter().zip(0..).filter(|(deadline, _)| deadline.at.is_some()).map(|(_, index)| index)
     }
 
+    /// Returns whether an instance was not written in time.
+    pub(crate) fn is_missed(&self, now: Time, index: u32) -> bool {
+        let deadline = self.list.get(index as usize).and_then(|deadline| deadline.at);
+        deadline.is_some_and(|at| at <= now)
+    }
+
     /// Passes each instance that was not written in time to `missed`, with the number of periods.
     pub(crate) fn expire(&mut self, now: Time, mut missed: impl FnMut(u32, u64)) {
         while let Some((_, index)) = self.queue.first().copied().filter(|(at, _)| *at <= now) {

@@ -30,6 +30,7 @@ pub mod groups;
 mod history_start;
 mod index_set;
 mod instances;
+mod leaving;
 mod limits;
 mod liveliness;
 mod matched;
@@ -117,6 +118,8 @@ pub struct ReaderCore {
     timers_taken: u32,
     /// What [`ReaderCore::next_timeout`] found last, and `timers_set` at that time.
     known_timeout: Cell<(u32, Option<Time>)>,
+    /// When a writer left, or the last instance of one was ended.
+    left_at: Time,
     /// A timeout delivered values since that was last asked.
     has_late_values: bool,
     /// Samples have expired or were purged since that was last asked.
@@ -151,6 +154,7 @@ impl ReaderCore {
             timers_taken: 0,
             known_timeout: Cell::new((0, None)),
             has_late_values: false,
+            left_at: Time::ZERO,
             has_removed: false,
             listed: 0,
             has_given_up: false,
@@ -167,6 +171,7 @@ impl ReaderCore {
     /// resumed where the reader stopped: nothing is delivered twice.
     pub fn match_writer(&mut self, now: Time, writer: WriterProxyConfig) {
         self.unmatch_writer(now, writer.guid);
+        self.delivery.end_left_by(now, writer.guid);
         let max = self.config.limits.map_or(PROXIES_MAX, |limits| limits.matches);
         if self.writers.list.len() >= max.min(PROXIES_MAX) {
             return;
@@ -217,6 +222,7 @@ impl ReaderCore {
         if let Some(enforced) = &mut self.delivery.cache.enforced {
             enforced.forget_writer(guid);
         }
+        self.end_left(now);
     }
 
     /// Declares that a matched writer keeps samples from before the match.
@@ -358,11 +364,11 @@ impl ReaderCore {
                 None => return self.record_unmatched(*writer, data.sequence_number),
             },
         };
+        let (delivery, sn) = (&mut self.delivery, data.sequence_number);
         if assert_alive(proxy, now, liveliness) {
             self.timers_set = self.timers_set.wrapping_add(1);
+            delivery.end_left_by(now, *writer);
         }
-        let delivery = &mut self.delivery;
-        let sn = data.sequence_number;
         match proxy.arrival(sn) {
             Arrival::Next { lost } => {
                 delivery.count_lost(lost);
@@ -439,8 +445,10 @@ impl ReaderCore {
         }
         let Self { config, writers, delivery, fragments, listed, .. } = self;
         let (sn, proxy) = (frag.sequence_number, &mut writers.list[index]);
-        self.timers_set =
-            self.timers_set.wrapping_add(u32::from(assert_alive(proxy, now, &mut writers.liveliness)));
+        if assert_alive(proxy, now, &mut writers.liveliness) {
+            self.timers_set = self.timers_set.wrapping_add(1);
+            delivery.end_left_by(now, writer);
+        }
         match proxy.arrival(sn) {
             Arrival::Duplicate => {
                 delivery.counters.samples_duplicate += 1;
@@ -487,6 +495,7 @@ impl ReaderCore {
     /// Handles a HEARTBEAT (RTPS 2.5, 8.3.8.6): which samples are available, and whether to answer.
     pub fn handle_heartbeat(&mut self, now: Time, writer: Guid, heartbeat: &Heartbeat) {
         let Some(index) = self.find(writer) else { return };
+        self.delivery.end_left_by(now, writer);
         let proxy = &mut self.writers.list[index];
         if is_assertion(proxy, heartbeat) {
             self.timers_set = self.timers_set.wrapping_add(u32::from(assert_alive(
@@ -521,6 +530,7 @@ impl ReaderCore {
     /// Handles a GAP (RTPS 2.5, 8.3.8.4): samples that will not be sent.
     pub fn handle_gap(&mut self, now: Time, writer: Guid, gap: &Gap) {
         let Some(index) = self.find(writer) else { return };
+        self.delivery.end_left_by(now, writer);
         let Some(proxy) = self.writers.list.get_mut(index) else { return };
         if !proxy.is_reliable {
             return proxy.pass_gap(gap);
@@ -546,11 +556,14 @@ impl ReaderCore {
             self.has_removed = true;
             self.room_was_made();
         }
+        let mut is_any_gone = self.has_left();
         for index in 0..self.writers.list.len() {
             if let Some(expired) = self.writers.expire(index, now) {
                 self.writer_gone(now, expired);
+                is_any_gone = true;
             }
         }
+        self.has_late_values |= is_any_gone && self.end_left(now);
         for (index, proxy) in self.writers.list.iter_mut().enumerate() {
             self.due.add_if(index, proxy.handle_timeout(now));
         }
@@ -559,6 +572,9 @@ impl ReaderCore {
     /// When [`ReaderCore::handle_timeout`] is to be called next, or earlier. Does not visit the writers unless a timer
     /// was set since the last call.
     pub fn next_timeout(&self) -> Option<Time> {
+        if self.has_left() {
+            return Some(self.left_at);
+        }
         let of_writers = self.next_timeout_of_writers();
         match &self.delivery.cache.enforced {
             None => of_writers,
@@ -720,15 +736,6 @@ impl ReaderCore {
             self.note_unmatched(writer);
         }
         index
-    }
-
-    /// Updates the instances of a writer that is not there any more.
-    fn writer_gone(&mut self, now: Time, writer: Guid) {
-        if self.delivery.cache.enforced.is_some() {
-            self.delivery.cache.with_coherence(now, |coherence, out| coherence.writer_gone(writer, out));
-        }
-        self.delivery.counters.instances_left += self.delivery.cache.writer_gone(now, writer);
-        self.room_was_made();
     }
 
     #[inline]

@@ -7,7 +7,8 @@ use weir_rtps::time::Time;
 use weir_rtps::writer::{Change, END_LEN_MORE, WriteRefused, WriterCore};
 use weir_wire::{Guid, SequenceNumber};
 
-use super::inner::{Inner, InstanceKey};
+use super::inner::Inner;
+use super::registered::InstanceKey;
 use crate::clock;
 use crate::driver::endpoints::Own;
 use crate::driver::farewells::FAREWELL_TIME;
@@ -74,7 +75,7 @@ impl Inner {
     /// Returns an error if any was refused, and the sequence number of the last change that readers are to acknowledge.
     fn unregister_all(&self) -> (Result<()>, Option<SequenceNumber>) {
         let lane = &self.endpoint.lane;
-        let mut registered: Vec<_> = self.registered.lock().drain().collect();
+        let mut registered = self.registered.lock().take_all();
         registered.sort_unstable_by_key(|(handle, _)| *handle);
         // Those that the core has forgotten end, too.
         lane.core().ask_for_new_instances(false);

@@ -1,12 +1,10 @@
 //! State shared by all handles of a writer, and the waits inside a write.
 
 use std::any::TypeId;
-use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 
-use foldhash::fast::RandomState;
 use parking_lot::{Mutex, ReentrantMutex};
 use weir_cdr::{DdsType, Encoding};
 use weir_rtps::qos::{Durability, History};
@@ -14,6 +12,7 @@ use weir_rtps::time::Time;
 use weir_rtps::writer::{ChangeKind, WriteRefused};
 use weir_wire::{EntityId, SequenceNumber};
 
+use super::registered::RegisteredInstances;
 use crate::clock;
 use crate::driver::endpoints::WriterEndpoint;
 use crate::driver::lane::Turn;
@@ -26,15 +25,6 @@ use crate::instance_handle::InstanceHandle;
 use crate::key::key_hash_of;
 use crate::qos::DataWriterQos;
 use crate::wait_strategy::WaitStrategy;
-
-/// The key of an instance.
-#[derive(Clone)]
-pub(super) struct InstanceKey {
-    /// Its hash on the wire, by which the core knows the instance.
-    pub(super) hash: [u8; 16],
-    /// The serialized key, in the writer's encoding.
-    pub(super) payload: Box<[u8]>,
-}
 
 pub(crate) struct Inner {
     pub(crate) handle: Arc<Handle>,
@@ -59,7 +49,7 @@ pub(crate) struct Inner {
     /// Whether an instance that is written is registered, with its key: not within a limits table.
     pub(super) remembers_instances: bool,
     /// Registered instances, with their keys. Locked after the core.
-    pub(super) registered: Mutex<HashMap<InstanceHandle, InstanceKey, RandomState>>,
+    pub(super) registered: Mutex<RegisteredInstances>,
     /// Removes the delimiters from a serialized key.
     pub(super) undelimited_key: fn(&[u8]) -> core::result::Result<Vec<u8>, weir_cdr::CdrError>,
     /// Converts a key hash in XCDR1 to what identifies the instance, if it is no digest.
@@ -105,10 +95,7 @@ impl Inner {
     pub(super) fn instance_of_hash(&self, hash: [u8; 16]) -> InstanceHandle {
         let converted =
             (self.encoding == Encoding::Xcdr1).then(|| (self.instance_of_key_hash)(hash)).flatten();
-        let registered = || {
-            let registered = self.registered.lock();
-            registered.iter().find(|(_, key)| key.hash == hash).map(|(handle, _)| *handle)
-        };
+        let registered = || self.registered.lock().by_digest(hash);
         converted.map(InstanceHandle).or_else(registered).unwrap_or(InstanceHandle(hash))
     }
 

@@ -9,7 +9,8 @@ use weir_rtps::writer::{ChangeKind, WriterCore};
 use weir_wire::Timestamp;
 
 use super::DataWriter;
-use super::inner::{Inner, InstanceKey};
+use super::inner::Inner;
+use super::registered::InstanceKey;
 use super::write::{Ending, Source};
 use crate::clock::timestamp_of;
 use crate::error::{DdsError, Result};
@@ -120,7 +121,7 @@ impl<T: DdsType> DataWriter<T> {
         let (handle, key) = self.key_of(sample)?;
         let mut core = self.inner.endpoint.lane.core();
         let mut registered = self.inner.registered.lock();
-        if registered.len() >= config::INSTANCES_MAX && !registered.contains_key(&handle) {
+        if registered.len() >= config::INSTANCES_MAX && !registered.contains(handle) {
             let text = format!("{} instances are registered already", config::INSTANCES_MAX);
             return Err(DdsError::OutOfResources(text));
         }
@@ -244,14 +245,14 @@ impl<T: DdsType> DataWriter<T> {
         self.change(handle, key, self.inner.unregistration(), timestamp)?;
         let mut core = self.inner.endpoint.lane.core();
         let mut registered = self.inner.registered.lock();
-        if registered.remove(&handle).is_some() {
+        if registered.remove(handle) {
             core.ask_for_new_instances(self.inner.asks_for_new(registered.len()));
         }
         Ok(())
     }
 
     fn registered(&self, handle: InstanceHandle) -> Result<InstanceKey> {
-        let known = self.inner.registered.lock().get(&handle).cloned();
+        let known = self.inner.registered.lock().get(handle).cloned();
         known.ok_or_else(|| {
             DdsError::BadParameter(
                 "no instance with this handle is registered: call register_instance".to_owned(),
@@ -315,7 +316,7 @@ impl<T: DdsType> DataWriter<T> {
             return Ok(None);
         }
         let handle = InstanceHandle(instance_of(sample)?);
-        Ok(self.inner.registered.lock().contains_key(&handle).then_some(handle))
+        Ok(self.inner.registered.lock().contains(handle).then_some(handle))
     }
 }
 

@@ -9,8 +9,9 @@ use weir_rtps::time::Time;
 use weir_rtps::writer::{Change, ChangeKind, DirectPayload, END_LEN_MORE, Stamp, WriteRefused, WriterCore};
 use weir_wire::Timestamp;
 
-use super::inner::{Inner, InstanceKey};
+use super::inner::Inner;
 use super::memory::Memory;
+use super::registered::InstanceKey;
 use super::serialized;
 use crate::clock;
 use crate::driver::lane::Turn;

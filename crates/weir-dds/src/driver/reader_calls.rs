@@ -217,10 +217,9 @@ impl ReaderEndpoint {
     /// Calls the listener for new samples, and takes its reference back. Returns the calls, locked.
     #[inline]
     fn call_lent(&self, Lent { listener, is_for_readers, version }: Lent) -> MutexGuard<'_, Calls> {
-        if self.watching.is_on() {
-            self.note_call(is_for_readers);
-        }
-        self.listener_panics.survive(|| listener(ReaderEvent::DataAvailable));
+        self.call_watched(is_for_readers, || {
+            self.listener_panics.survive(|| listener(ReaderEvent::DataAvailable));
+        });
         let mut calls = self.calls.lock();
         if calls.version == version {
             calls.spare = Some(listener);
@@ -230,6 +229,16 @@ impl ReaderEndpoint {
         drop(calls);
         self.listener_panics.survive(move || drop(listener));
         self.calls.lock()
+    }
+
+    /// Calls a listener for new samples, and has conditions evaluated if the reader is watched.
+    #[inline]
+    fn call_watched(&self, is_for_readers: bool, call: impl FnOnce()) {
+        let noted = self.watching.is_on().then(|| self.note_call(is_for_readers));
+        call();
+        if let Some(noted) = noted {
+            self.note_return(noted);
+        }
     }
 
     /// Calls `on_data_available` of the listener that DATA_AVAILABLE is for, if there are unread samples. If another
@@ -258,10 +267,7 @@ impl ReaderEndpoint {
         let has_unread = self.core.lock().has_unread();
         let owner = self.owner.get().and_then(Weak::upgrade);
         if let Some(owner) = owner.filter(|_| has_unread) {
-            if self.watching.is_on() {
-                self.note_call(false);
-            }
-            owner.notify_data_available();
+            self.call_watched(false, || owner.notify_data_available());
         }
     }
 }
@@ -283,6 +289,7 @@ mod tests {
 
     use super::*;
     use crate::builtin_topics::TopicBuiltinTopicData;
+    use crate::driver::observers::{Cause, Observe};
     use crate::topic::TopicState;
 
     fn endpoint() -> Arc<ReaderEndpoint> {
@@ -346,6 +353,39 @@ mod tests {
             let calls = std::mem::take(&mut *calls.lock());
             let expected = [first, ReaderEvent::Matched, ReaderEvent::SampleLost, ReaderEvent::DataAvailable];
             assert_eq!(calls, expected.map(|event| [Some(event), None]).concat());
+        }
+        endpoint.set_listener(Own::default());
+    }
+
+    /// Counts how often conditions are evaluated.
+    #[derive(Default)]
+    struct Evaluations(AtomicU64);
+
+    impl Observe for Evaluations {
+        fn changed(&self, _: Cause) {
+            self.0.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    #[test]
+    fn the_conditions_of_a_reader_are_evaluated_once_for_a_call_of_its_data_listener() {
+        let endpoint = endpoint();
+        endpoint.watch();
+        let evaluations: Arc<Evaluations> = Arc::default();
+        let observer: Weak<dyn Observe> = Arc::<Evaluations>::downgrade(&evaluations);
+        endpoint.watching.observers.add(observer);
+        let me = Arc::clone(&endpoint);
+        let accesses = Arc::new(AtomicU64::new(0));
+        let left = Arc::clone(&accesses);
+        endpoint.set_listener(all(Arc::new(move |_| {
+            (0..left.load(Ordering::Relaxed)).for_each(|_| me.note_access(me.core.lock()));
+        })));
+        // One for each access. Without any, one because the call has reset the status.
+        for (accessed, expected) in [(1, 1), (0, 1), (3, 3), (0, 1)] {
+            accesses.store(accessed, Ordering::Relaxed);
+            evaluations.0.store(0, Ordering::Relaxed);
+            endpoint.call_for_data();
+            assert_eq!(evaluations.0.load(Ordering::Relaxed), expected, "{accessed} accesses");
         }
         endpoint.set_listener(Own::default());
     }

@@ -7,6 +7,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
 use std::time::Duration;
 
+use parking_lot::MutexGuard;
 use weir_rtps::outbox::Outbox;
 use weir_rtps::packing::Packing;
 use weir_rtps::participant::Gathering;
@@ -257,6 +258,12 @@ impl Driver {
             let due = core.next_timeout();
             if due.is_some_and(|due| due <= now) {
                 core.handle_timeout(now);
+                while core.has_left() {
+                    // A writer has left with many instances, which end in steps. Threads that wait for the reader are
+                    // served between them.
+                    MutexGuard::bump(&mut core);
+                    core.handle_timeout(now);
+                }
                 core.poll_transmit(now, &mut work.outbox);
             }
             let is_lost = core.not_alive_writers() > before;

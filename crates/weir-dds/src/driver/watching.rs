@@ -28,6 +28,8 @@ pub(crate) struct Watching {
     /// One more than the number of resets of its subscriber when samples last arrived; 0: none has. Changed with the
     /// core locked.
     noted: AtomicU64,
+    /// Accesses of the application since the reader is watched. Changed with the core locked.
+    accesses: AtomicU64,
     /// Wait sets, also for the reader's other statuses.
     pub(crate) observers: Observers,
     pub(crate) enabled: EnabledStatuses,
@@ -176,15 +178,32 @@ impl ReaderEndpoint {
         }
     }
 
-    /// Records that a listener is about to be called for new samples.
+    /// Records that a listener is about to be called for new samples, which resets DATA_AVAILABLE or DATA_ON_READERS.
+    /// Returns what to pass to [`ReaderEndpoint::note_return`] after the call.
+    ///
+    /// Wait sets are not notified yet. Most listeners access the samples, which notifies them, and evaluating the
+    /// conditions before that as well would do so twice for each call. No wake-up is lost: a reset only makes
+    /// conditions false, and a thread that waits for true ones is not to be woken for that. A thread that evaluates
+    /// them meanwhile for itself finds the status as it is. Only a descriptor that the status made readable stays so
+    /// until then, and a thread that it wakes finds no condition true.
     #[cold]
-    pub(super) fn note_call(&self, is_for_readers: bool) {
+    pub(super) fn note_call(&self, is_for_readers: bool) -> u64 {
         self.group.resets.fetch_add(1, Ordering::SeqCst);
+        let core = self.core.lock();
         if !is_for_readers {
-            let core = self.core.lock();
             self.watching.seen.store(core.arrivals(), Ordering::SeqCst);
         }
-        self.notify_of_access();
+        // Read with the core locked: an access that is counted later has found the status reset.
+        self.watching.accesses.load(Ordering::SeqCst)
+    }
+
+    /// Notifies wait sets of the reset by [`ReaderEndpoint::note_call`], unless an access since then has done so, or
+    /// is about to: it notifies them after it was counted, and so after the reset.
+    #[cold]
+    pub(super) fn note_return(&self, noted: u64) {
+        if self.watching.accesses.load(Ordering::SeqCst) == noted {
+            self.notify_of_access();
+        }
     }
 
     /// Wakes all that waits for the reader. No lock may be held.
@@ -199,6 +218,7 @@ impl ReaderEndpoint {
     #[cold]
     pub(crate) fn note_access(&self, core: MutexGuard<'_, ReaderCore>) {
         self.watching.seen.store(core.arrivals(), Ordering::SeqCst);
+        self.watching.accesses.fetch_add(1, Ordering::SeqCst);
         self.group.resets.fetch_add(1, Ordering::SeqCst);
         self.settle_event_fd(&core);
         drop(core);

@@ -303,7 +303,7 @@ impl Cache {
     /// KEEP_LAST: removes the value that a new one replaces. A state change replaces an earlier one
     /// and no value: it comes on top of the depth.
     #[inline(always)]
-    fn make_room(&mut self, index: u32, kind: ChangeKind) {
+    pub(super) fn make_room(&mut self, index: u32, kind: ChangeKind) {
         if let Some(depth) = self.limits.depth {
             self.make_room_within(depth, index, kind);
         }
@@ -335,36 +335,6 @@ impl Cache {
                     states.contains(was_read, instance.viewed_by == 0, instance.state)
                 })
         })
-    }
-
-    /// Handles the loss of a writer: reports the instances that no writer writes any more, if the
-    /// topic has a key. Returns how many instances the writer wrote.
-    pub(super) fn writer_gone(&mut self, now: Time, writer: Guid) -> u64 {
-        if let Some(enforced) = &mut self.enforced {
-            enforced.writer_gone(writer);
-            let last_values = enforced.postponed.of(writer);
-            last_values.into_iter().for_each(|index| self.settle_postponed(index, true));
-        }
-        let left = self.instances.registrations.take(writer);
-        let count = left.len() as u64;
-        for &index in &left {
-            let is_orphan = self.instances.get_mut(index).left_by(writer);
-            if let Some(enforced) = self.enforced.as_mut().filter(|_| is_orphan) {
-                enforced.ended(index);
-            }
-            if !is_orphan {
-                self.instances.forget_if_over(index);
-            } else if self.instances.is_keyed {
-                self.make_room(index, ChangeKind::Unregistered);
-                let at = self.chunks.store(&[]);
-                let stored = StoredSample::new(at, ChangeKind::Unregistered, None, None);
-                self.append(now, index, writer, SequenceNumber::UNKNOWN, stored);
-            }
-            let key = self.instances.get(index).key;
-            self.note_state(index, key);
-        }
-        self.instances.registrations.give_back(left);
-        count
     }
 
     /// Removes the oldest sample and passes it to `f`. Does what [`Cache::show`] and
@@ -488,7 +458,14 @@ impl Cache {
     }
 
     #[inline(always)]
-    fn append(&mut self, now: Time, index: u32, writer: Guid, sn: SequenceNumber, stored: StoredSample) {
+    pub(super) fn append(
+        &mut self,
+        now: Time,
+        index: u32,
+        writer: Guid,
+        sn: SequenceNumber,
+        stored: StoredSample,
+    ) {
         if self.entries.ring.len() > 2 * self.entries.live + 1024 {
             self.compact_entries();
         }

@@ -2,7 +2,6 @@
 //! remove samples of instances that have ended (READER_DATA_LIFECYCLE, 2.2.3.22).
 
 use alloc::collections::{BTreeMap, BTreeSet};
-use alloc::vec::Vec;
 use core::time::Duration;
 
 use weir_wire::{Guid, SequenceNumber};
@@ -60,10 +59,9 @@ impl PostponedValues {
         self.take(index).map(|value| (index, value))
     }
 
-    /// Returns the instances with a value of a writer.
-    pub(super) fn of(&self, writer: Guid) -> Vec<u32> {
-        let values = self.values.iter().filter(|(_, value)| value.writer == writer);
-        values.map(|(index, _)| *index).collect()
+    /// Returns whether there is a value of an instance, and it is of this writer.
+    pub(super) fn is_of(&self, index: u32, writer: Guid) -> bool {
+        self.values.get(&index).is_some_and(|value| value.writer == writer)
     }
 
     /// Makes all values due.

@@ -56,6 +56,9 @@ pub(super) struct Enforced {
     content_filter: Option<Arc<Filter>>,
     filter_signature: Option<[u8; 16]>,
     writers: BTreeMap<Guid, WriterPolicies>,
+    /// Writers that have left, and whose instances were not all ended yet. They own nothing. Whether they are to be
+    /// forgotten then.
+    gone: Vec<(Guid, bool)>,
     /// By the index of the instance.
     instances: Vec<InstanceRecord>,
     deadlines: Option<InstanceDeadlines>,
@@ -171,6 +174,7 @@ impl Enforced {
             content_filter: config.content_filter.clone(),
             filter_signature: config.filter_signature,
             writers: BTreeMap::new(),
+            gone: Vec::new(),
             instances: Vec::new(),
             deadlines: InstanceDeadlines::new(config.deadline),
             missed: DeadlineMissedStatus::default(),
@@ -214,8 +218,12 @@ impl Enforced {
         self.writers.insert(writer, policies);
     }
 
-    /// Forgets a writer that is not matched any more.
+    /// Forgets a writer that is not matched any more, once its instances have ended.
     pub(super) fn forget_writer(&mut self, writer: Guid) {
+        if let Some((_, is_to_forget)) = self.gone.iter_mut().find(|(gone, _)| *gone == writer) {
+            *is_to_forget = true;
+            return;
+        }
         self.writers.remove(&writer);
         self.groups.remove(&writer);
     }
@@ -268,10 +276,17 @@ impl Enforced {
 
     /// A writer has left, or its liveliness has ended: it owns nothing any more.
     pub(super) fn writer_gone(&mut self, writer: Guid) {
-        self.instances
-            .iter_mut()
-            .filter(|record| record.owner == Some(writer))
-            .for_each(|it| it.owner = None);
+        if self.gone.iter().all(|(gone, _)| *gone != writer) {
+            self.gone.push((writer, false));
+        }
+    }
+
+    /// All instances of a writer that has left were ended.
+    pub(super) fn all_left(&mut self, writer: Guid) {
+        let place = self.gone.iter().position(|(gone, _)| *gone == writer);
+        if place.is_some_and(|place| self.gone.remove(place).1) {
+            self.forget_writer(writer);
+        }
     }
 
     /// Changes the policies that may change. The instances that are alive begin a new period.
@@ -308,6 +323,12 @@ impl Enforced {
         if record.key != key {
             *record = InstanceRecord { key, ..InstanceRecord::default() };
         }
+        if self.is_exclusive {
+            let is_late = self.deadlines.as_ref().is_some_and(|it| it.is_missed(now, index));
+            let is_gone = |owner: Guid| self.gone.iter().any(|(gone, _)| *gone == owner);
+            // The timer that ends its ownership may be late.
+            record.owner = record.owner.filter(|owner| !is_late && !is_gone(*owner));
+        }
         if self.is_exclusive && !take_ownership(&self.writers, record, writer) {
             self.counts.not_owned += 1;
             return Verdict::LeaveOut;
@@ -326,24 +347,28 @@ impl Enforced {
             record.latest = Some(this);
         }
         let is_value = sample.kind == ChangeKind::Alive;
-        if is_value && !self.separation.is_zero() {
-            if record.delivered_at.is_some_and(|at| now.since(at) < self.separation) {
-                if self.delivers_last {
-                    // A later value may come, which is delivered at once if the separation has ended by then.
-                    return Verdict::Postpone(now + self.separation);
-                }
-                self.counts.filtered += 1;
-                return Verdict::LeaveOut;
-            }
+        if !is_value {
+            return Verdict::Deliver;
+        }
+        let is_early = !self.separation.is_zero()
+            && record.delivered_at.is_some_and(|at| now.since(at) < self.separation);
+        if !is_early && !self.separation.is_zero() {
             record.delivered_at = Some(now);
         }
-        if is_value {
-            self.note_value((index, key));
+        self.note_value((index, key));
+        match (is_early, self.delivers_last) {
+            (false, _) => Verdict::Deliver,
+            // A later value may come, which is delivered at once if the separation has ended by then.
+            (true, true) => Verdict::Postpone(now + self.separation),
+            (true, false) => {
+                self.counts.filtered += 1;
+                Verdict::LeaveOut
+            }
         }
-        Verdict::Deliver
     }
 
-    /// A value is delivered: the deadline of its instance begins anew.
+    /// A value has arrived: the deadline of its instance begins anew. It is the promise of the writer, which does not
+    /// know that values within the minimum separation are delivered later, or not at all.
     fn note_value(&mut self, (index, key): (u32, Key)) {
         let Some(deadlines) = &mut self.deadlines else { return };
         let before = deadlines.next_at();
@@ -383,7 +408,6 @@ impl Enforced {
         if let Some(record) = self.instances.get_mut(index as usize).filter(|record| record.key == key) {
             record.delivered_at = Some(self.now);
         }
-        self.note_value((index, key));
         true
     }
 

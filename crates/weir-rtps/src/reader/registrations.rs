@@ -1,4 +1,8 @@
 //! Which instances each writer writes, so that those of a writer that leaves are found without a search.
+//!
+//! A writer may leave with very many instances. They are handed out one by one, so that the reader can stop in between.
+//! Meanwhile their list does not change: the writer neither begins nor ends instances before it is back, and before
+//! that, all are handed out. Only sorting their numbers, if they are not in order, is done at once.
 
 use alloc::vec::Vec;
 
@@ -11,6 +15,8 @@ pub(super) struct Registrations {
     writers: Vec<(Guid, Registered)>,
     /// Reserved lists of writers that write nothing now.
     spare: Vec<Registered>,
+    /// Writers that have left and whose instances were not all handed out, in the order of leaving.
+    leaving: Vec<Guid>,
     /// Whether all memory was reserved at the start.
     is_fixed: bool,
 }
@@ -22,6 +28,8 @@ struct Registered {
     begun: Vec<u32>,
     /// Instances that it ended. Each cancels one of the same number in `begun`.
     ended: Vec<u32>,
+    /// How many of `begun` were handed out since the writer left.
+    handed_out: usize,
 }
 
 impl Registrations {
@@ -47,27 +55,55 @@ impl Registrations {
         }
     }
 
-    /// Removes a writer. Returns its instances in order.
-    pub(super) fn take(&mut self, writer: Guid) -> Vec<u32> {
-        let Ok(index) = self.find(writer) else { return Vec::new() };
-        let (_, mut registered) = self.writers.remove(index);
-        registered.compact(self.is_fixed);
-        if self.is_fixed {
-            let begun = core::mem::take(&mut registered.begun);
-            self.spare.push(registered);
-            return begun;
+    /// Hands out the instances of a writer from now on. Returns whether there are any.
+    pub(super) fn leave(&mut self, writer: Guid) -> bool {
+        let Ok(index) = self.find(writer) else { return false };
+        if !self.is_leaving(writer) {
+            self.writers[index].1.compact(self.is_fixed);
+            self.leaving.push(writer);
         }
-        registered.begun
+        true
     }
 
-    /// Returns a list from [`Registrations::take`], if its memory was reserved.
-    pub(super) fn give_back(&mut self, mut begun: Vec<u32>) {
-        if self.is_fixed
-            && let Some(registered) = self.spare.iter_mut().find(|it| it.begun.capacity() == 0)
-        {
-            begun.clear();
-            registered.begun = begun;
+    /// Returns whether instances of writers that have left were not handed out yet.
+    #[inline]
+    pub(super) fn has_left(&self) -> bool {
+        !self.leaving.is_empty()
+    }
+
+    /// Returns whether a writer has left, and not all of its instances were handed out.
+    #[inline]
+    pub(super) fn is_leaving(&self, writer: Guid) -> bool {
+        self.leaving.contains(&writer)
+    }
+
+    /// Hands out the instances of this writer next.
+    pub(super) fn prefer(&mut self, writer: Guid) {
+        if let Some(place) = self.leaving.iter().position(|leaving| *leaving == writer) {
+            self.leaving[..=place].rotate_right(1);
         }
+    }
+
+    /// Hands out an instance of a writer that has left: those of a writer in order. `None` stands for their end.
+    pub(super) fn next_left(&mut self) -> Option<(Guid, Option<u32>)> {
+        let writer = *self.leaving.first()?;
+        let Ok(place) = self.find(writer) else {
+            self.leaving.remove(0);
+            return Some((writer, None));
+        };
+        let registered = &mut self.writers[place].1;
+        if let Some(instance) = registered.begun.get(registered.handed_out).copied() {
+            registered.handed_out += 1;
+            return Some((writer, Some(instance)));
+        }
+        self.leaving.remove(0);
+        let (_, mut registered) = self.writers.remove(place);
+        if self.is_fixed {
+            registered.begun.clear();
+            registered.handed_out = 0;
+            self.spare.push(registered);
+        }
+        Some((writer, None))
     }
 
     /// Reserves memory for so many writers, which write all instances.
@@ -75,17 +111,19 @@ impl Registrations {
         let registered = || Registered {
             begun: Vec::with_capacity(begun_room(instances)),
             ended: Vec::with_capacity(ended_room(instances)),
+            handed_out: 0,
         };
         let mut spare = Vec::with_capacity(writers);
         spare.extend((0..writers).map(|_| registered()));
-        Self { writers: Vec::with_capacity(writers), spare, is_fixed: true }
+        let leaving = Vec::with_capacity(writers);
+        Self { writers: Vec::with_capacity(writers), spare, leaving, is_fixed: true }
     }
 
     /// Memory for so many writers, in bytes.
     pub(super) fn bytes(writers: usize, instances: usize) -> usize {
         let lists =
             (begun_room(instances).saturating_add(ended_room(instances))).saturating_mul(size_of::<u32>());
-        let of_writer = size_of::<(Guid, Registered)>() + size_of::<Registered>();
+        let of_writer = size_of::<(Guid, Registered)>() + size_of::<Registered>() + size_of::<Guid>();
         writers.saturating_mul(lists.saturating_add(of_writer))
     }
 
@@ -96,6 +134,7 @@ impl Registrations {
         lists.sum::<usize>() * size_of::<u32>()
             + self.writers.capacity() * size_of::<(Guid, Registered)>()
             + self.spare.capacity() * size_of::<Registered>()
+            + self.leaving.capacity() * size_of::<Guid>()
     }
 
     fn find(&self, writer: Guid) -> Result<usize, usize> {
@@ -118,7 +157,7 @@ impl Registered {
 
     /// Leaves each instance that it writes once in `begun`, in order.
     fn compact(&mut self, is_fixed: bool) {
-        let Self { begun, ended } = self;
+        let Self { begun, ended, .. } = self;
         begun.sort_unstable();
         ended.sort_unstable();
         let mut cancelled = ended.iter().peekable();
@@ -156,6 +195,18 @@ mod tests {
         Guid::new(GuidPrefix([1; 12]), EntityId::user_writer(number, true))
     }
 
+    /// The instances that a writer leaves.
+    fn left(registrations: &mut Registrations, writer: Guid) -> Vec<u32> {
+        let mut instances = Vec::new();
+        registrations.leave(writer);
+        while let Some((of, Some(instance))) = registrations.next_left() {
+            assert_eq!(of, writer);
+            instances.push(instance);
+        }
+        assert!(!registrations.has_left() && !registrations.is_leaving(writer));
+        instances
+    }
+
     #[test]
     fn what_a_writer_began_and_did_not_end_is_there_once_and_in_order() {
         let mut registrations = Registrations::default();
@@ -170,9 +221,9 @@ mod tests {
             registrations.add(writer(1), 3);
         }
         registrations.remove(writer(1), 9);
-        assert_eq!(registrations.take(writer(1)), [3, 5, 7]);
-        assert_eq!(registrations.take(writer(1)), []);
-        assert_eq!(registrations.take(writer(2)), [4, 6, 8, 10]);
+        assert_eq!(left(&mut registrations, writer(1)), [3, 5, 7]);
+        assert_eq!(left(&mut registrations, writer(1)), []);
+        assert_eq!(left(&mut registrations, writer(2)), [4, 6, 8, 10]);
     }
 
     #[test]
@@ -184,6 +235,31 @@ mod tests {
             registrations.add(writer(1), round % 50);
         }
         assert!(registrations.memory() < 4096, "{}", registrations.memory());
-        assert_eq!(registrations.take(writer(1)), (0..100).collect::<Vec<_>>());
+        assert_eq!(left(&mut registrations, writer(1)), (0..100).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn the_instances_of_a_writer_that_is_preferred_come_first() {
+        for mut registrations in [Registrations::default(), Registrations::fixed(3, 10)] {
+            for (number, instance) in [(1, 4), (1, 5), (2, 6), (3, 7)] {
+                registrations.add(writer(number), instance);
+            }
+            assert!(registrations.leave(writer(1)) && registrations.leave(writer(2)));
+            assert!(registrations.leave(writer(1)) && !registrations.leave(writer(4)));
+            assert_eq!(registrations.next_left(), Some((writer(1), Some(4))));
+            registrations.prefer(writer(2));
+            registrations.prefer(writer(3));
+            let mut rest = Vec::new();
+            while let Some((of, Some(instance))) = registrations.next_left() {
+                rest.push((of, instance));
+                if rest.len() == 1 {
+                    assert_eq!(registrations.next_left(), Some((writer(2), None)));
+                    registrations.add(writer(2), 9);
+                }
+            }
+            assert_eq!(rest, [(writer(2), 6), (writer(1), 5)]);
+            assert_eq!(registrations.next_left(), None);
+            assert_eq!(left(&mut registrations, writer(2)), [9]);
+        }
     }
 }

@@ -6,8 +6,8 @@ use weir_wire::{Data, EntityId, Payload, SequenceNumber, VendorId};
 
 use super::*;
 use crate::config::LIVELINESS_LEASE_MIN;
-use crate::qos::{History, Liveliness, LivelinessKind, Reliability};
-use crate::reader::{InstanceState, ReaderConfig, SampleSelection, WriterProxyConfig};
+use crate::qos::{History, Liveliness, LivelinessKind, Ownership, Reliability};
+use crate::reader::{InstanceState, ReaderConfig, SampleSelection, WriterPolicies, WriterProxyConfig};
 
 const PARTICIPANT: GuidPrefix = GuidPrefix([1; 12]);
 const ONE: Guid = Guid::new(PARTICIPANT, EntityId::user_writer(1, true));
@@ -213,4 +213,122 @@ fn a_writer_asserted_on_its_topic_comes_back_by_its_own_assertion_only() {
     assert_eq!(counts(&mut reader), (1, 1, -1, 1));
     reader.handle_timeout(ms(240));
     assert_eq!(counts(&mut reader), (0, 2, -1, 1));
+}
+
+/// A reader of two writers whose keys have four bytes. The first is stronger, and has the shorter lease.
+fn reader_of_many() -> ReaderCore {
+    let mut reader = reader(LivelinessKind::ManualByTopic, &[]);
+    reader = ReaderCore::new(ReaderConfig {
+        history: History::KeepAll,
+        ownership: Ownership::Exclusive,
+        key_of: Some(|payload, _| {
+            let mut key = [0; 16];
+            key[..4].copy_from_slice(payload.get(4..8)?);
+            Some(key)
+        }),
+        ..ReaderConfig::new(reader.guid(), Reliability::BestEffort)
+    });
+    for (guid, ms_left) in [(ONE, 100), (OTHER, 100_000)] {
+        let destinations = Arc::from([SocketAddrV4::new(Ipv4Addr::LOCALHOST, 7411)]);
+        let vendor = VendorId::WEIR;
+        reader.match_writer(ms(0), WriterProxyConfig { guid, reliable: true, destinations, vendor });
+        let lease = Duration::from_millis(ms_left);
+        reader.set_liveliness(ms(0), guid, Liveliness { kind: LivelinessKind::ManualByTopic, lease });
+        let strength = if guid == ONE { 2 } else { 1 };
+        reader.set_writer_policies(guid, WriterPolicies { lifespan: Duration::MAX, strength });
+    }
+    reader
+}
+
+fn write_number(reader: &mut ReaderCore, now: Time, writer: Guid, (sn, number): (u32, u32)) {
+    let [a, b, c, d] = number.to_le_bytes();
+    let data = Data {
+        reader: EntityId::UNKNOWN,
+        writer: writer.entity,
+        sequence_number: SequenceNumber(sn.into()),
+        inline_qos: None,
+        payload: Payload::Data(&[0, 1, 0, 0, a, b, c, d]),
+    };
+    reader.handle_data(now, &writer, &data, None, None);
+}
+
+/// Writes so many instances by the first writer, and takes them.
+fn write_many(reader: &mut ReaderCore, many: u32) {
+    for number in 0..many {
+        write_number(reader, ms(1), ONE, (number + 1, number));
+        assert_eq!(states(reader), [InstanceState::Alive]);
+    }
+}
+
+/// Handles what is due at a time. Returns how many samples each step has added.
+fn steps(reader: &mut ReaderCore, now: Time) -> Vec<usize> {
+    let mut steps = Vec::new();
+    while reader.next_timeout().is_some_and(|at| at <= now) {
+        let before = reader.available();
+        reader.handle_timeout(now);
+        steps.push(reader.available() - before);
+    }
+    steps
+}
+
+#[test]
+fn the_many_instances_of_a_lost_writer_end_in_short_steps() {
+    const MANY: u32 = 100_000;
+    for is_unmatched in [false, true] {
+        let mut reader = reader_of_many();
+        write_many(&mut reader, MANY);
+        let now = if is_unmatched { ms(50) } else { ms(101) };
+        let mut added = Vec::new();
+        if is_unmatched {
+            reader.unmatch_writer(now, ONE);
+            added.push(reader.available());
+        }
+        added.extend(steps(&mut reader, now));
+        let longest = added.iter().max().copied().unwrap_or(0);
+        assert!(longest <= 1024, "{longest} instances at once");
+        assert_eq!(reader.counters().instances_left, u64::from(MANY));
+        let states = states(&mut reader);
+        assert_eq!(states.len(), MANY as usize, "each ends once");
+        assert!(states.iter().all(|state| *state == InstanceState::NotAliveNoWriters));
+        assert_eq!(steps(&mut reader, now), [0; 0]);
+    }
+}
+
+#[test]
+fn a_writer_that_left_owns_nothing_while_its_instances_end_and_writes_them_anew_when_it_is_back() {
+    for is_matched_anew in [false, true] {
+        let mut reader = reader_of_many();
+        write_many(&mut reader, 3_000);
+        reader.handle_timeout(ms(101));
+        assert!(reader.has_left());
+        let ended = reader.available();
+        // A weaker writer has the last but one from now on, which never was without writers.
+        write_number(&mut reader, ms(102), OTHER, (1, 2_998));
+        assert_eq!(reader.available(), ended + 1);
+        if is_matched_anew {
+            let destinations = Arc::from([SocketAddrV4::new(Ipv4Addr::LOCALHOST, 7411)]);
+            let vendor = VendorId::WEIR;
+            reader
+                .match_writer(ms(103), WriterProxyConfig { guid: ONE, reliable: true, destinations, vendor });
+        }
+        write_number(&mut reader, ms(104), ONE, (3_001, 2_999));
+        assert!(!reader.has_left(), "what it left has ended before it writes again");
+        let mut generations = Vec::new();
+        let mut count = [0; 3];
+        reader.access(usize::MAX, SampleSelection::default(), true, |sample| {
+            count[sample.instance_state as usize] += 1;
+            if sample.payload.len() > 4 {
+                generations.push((sample.writer, sample.no_writers_generation));
+            }
+            true
+        });
+        assert_eq!(generations, [(OTHER, 0), (ONE, 1)]);
+        let [alive, disposed, without_writers] = count;
+        assert_eq!(
+            (alive, disposed, without_writers),
+            (3, 0, 2_998),
+            "the last one has ended, and is alive again"
+        );
+        assert_eq!(reader.counters().instances_left, 3_000);
+    }
 }

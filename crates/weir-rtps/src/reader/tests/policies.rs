@@ -210,6 +210,54 @@ fn an_owner_that_misses_the_deadline_loses_the_instance() {
     assert_eq!(reader.take_deadline_missed().total_count, 1);
 }
 
+/// The timer may be late: a participant without threads handles timeouts when the application polls it.
+#[test]
+fn an_owner_that_has_missed_the_deadline_loses_the_instance_before_the_timer_says_so() {
+    let deadline = Duration::from_millis(10);
+    let mut reader = two_writers(ReaderConfig { ownership: Ownership::Exclusive, deadline, ..keyed() });
+    let (mut weak, mut strong) = (Source::new(WEAK), Source::new(STRONG));
+    let first = strong.send(&mut reader, at(0), 1);
+    weak.send(&mut reader, at(9), 1);
+    let second = weak.send(&mut reader, at(10), 1);
+    // The owner is back, and in time from then on.
+    let third = strong.send(&mut reader, at(12), 1);
+    weak.send(&mut reader, at(13), 1);
+    assert_eq!(values(&mut reader), [first, second, third]);
+    assert_eq!(reader.take_deadline_missed().total_count, 1);
+}
+
+/// What a reader filters out by time has arrived in time (DDS 1.4, 2.2.3.7 and 2.2.3.12): the deadline is the writer's
+/// promise, and its period need not be twice the separation.
+#[test]
+fn values_within_the_minimum_separation_meet_the_deadline() {
+    let policies = (Duration::from_millis(15), Duration::from_millis(10));
+    for reliability in [Reliability::Reliable, Reliability::BestEffort] {
+        let mut reader = two_writers(ReaderConfig {
+            reliability,
+            ownership: Ownership::Exclusive,
+            deadline: policies.0,
+            minimum_separation: policies.1,
+            ..keyed()
+        });
+        let (mut weak, mut strong) = (Source::new(WEAK), Source::new(STRONG));
+        for now in 0..=90 {
+            reader.handle_timeout(at(now));
+            if now % 9 == 0 {
+                strong.send(&mut reader, at(now), 1);
+            }
+            weak.send(&mut reader, at(now), 1);
+        }
+        assert_eq!(reader.take_deadline_missed().total_count, 0);
+        let taken = values(&mut reader);
+        assert!(taken.iter().all(|value| *value > 30), "the owner keeps the instance: {taken:?}");
+        // A value that is delivered later does not begin another period.
+        reader.handle_timeout(at(104));
+        assert_eq!(reader.take_deadline_missed().total_count, 0);
+        reader.handle_timeout(at(105));
+        assert_eq!(reader.take_deadline_missed().total_count, 1);
+    }
+}
+
 #[test]
 fn equal_writers_are_ranked_by_guid_and_a_new_strength_counts_from_the_next_sample() {
     let mut reader = two_writers(ReaderConfig { ownership: Ownership::Exclusive, ..keyed() });

@@ -1,0 +1,135 @@
+//! Writers that leave: the instances that they have written, and no other does, become NOT_ALIVE_NO_WRITERS.
+//!
+//! That is work for each instance, and a writer may have written very many. It is done in steps, each of which ends
+//! [`config::INSTANCES_LEFT_AT_ONCE`] instances at most. Between them, the reader is not locked: threads that receive
+//! or access its samples wait for one step, and not for all.
+//!
+//! An index of the instances by writer alone, with their states derived from that of the writer when they are
+//! accessed, would need no steps. But each such instance has a sample that reports its new state, which has to be in
+//! the queue, in order, before conditions can be true of it. The work stays, and every look-up of an instance would
+//! have one more condition.
+//!
+//! The steps look the same as a writer that leaves its instances one after the other: they are what would happen if
+//! it unregistered them. Two things do not wait. A writer that has left owns nothing from then on (OWNERSHIP), or
+//! samples of weaker writers would be left out. And what a writer left is ended completely before anything else is done
+//! for the same writer: it may be back.
+
+use weir_wire::{Guid, SequenceNumber};
+
+use super::ReaderCore;
+use super::cache::Cache;
+use super::delivery::Delivery;
+use super::stored::StoredSample;
+use crate::config;
+use crate::time::Time;
+use crate::writer::ChangeKind;
+
+impl ReaderCore {
+    /// Returns whether instances of writers that have left wait to be ended by [`ReaderCore::handle_timeout`]. Unlock
+    /// the reader between two such calls, for other threads that wait for it.
+    #[inline]
+    pub fn has_left(&self) -> bool {
+        self.delivery.cache.instances.registrations.has_left()
+    }
+
+    /// Records that a writer is not there any more. Call [`ReaderCore::end_left`] afterwards.
+    pub(super) fn writer_gone(&mut self, now: Time, writer: Guid) {
+        if self.delivery.cache.enforced.is_some() {
+            self.delivery.cache.with_coherence(now, |coherence, out| coherence.writer_gone(writer, out));
+        }
+        self.delivery.cache.writer_gone(writer);
+        self.left_at = now;
+    }
+
+    /// Ends some of the instances of writers that have left. Returns whether there were any.
+    pub(super) fn end_left(&mut self, now: Time) -> bool {
+        let has_left = self.has_left();
+        if has_left {
+            self.delivery.end_left(now, config::INSTANCES_LEFT_AT_ONCE);
+            self.left_at = now;
+        }
+        self.room_was_made();
+        has_left
+    }
+
+    /// Ends all instances of writers that have left: some of them may be back.
+    #[cold]
+    pub(super) fn end_all_left(&mut self, now: Time) {
+        self.delivery.end_left(now, usize::MAX);
+    }
+}
+
+impl Delivery {
+    /// Ends the instances that a writer has left, before something is done for it.
+    #[inline]
+    pub(super) fn end_left_by(&mut self, now: Time, writer: Guid) {
+        if self.cache.instances.registrations.has_left() {
+            self.end_rest_of(now, writer);
+        }
+    }
+
+    #[cold]
+    fn end_rest_of(&mut self, now: Time, writer: Guid) {
+        self.cache.instances.registrations.prefer(writer);
+        while self.cache.instances.registrations.is_leaving(writer) {
+            self.end_left(now, config::INSTANCES_LEFT_AT_ONCE);
+        }
+    }
+
+    /// Ends up to `max` instances of writers that have left.
+    fn end_left(&mut self, now: Time, max: usize) {
+        for _ in 0..max {
+            let Some((writer, instance)) = self.cache.instances.registrations.next_left() else { return };
+            match instance {
+                Some(index) => {
+                    self.cache.leave_instance(now, index, writer);
+                    self.counters.instances_left += 1;
+                }
+                None => self.cache.all_left(writer),
+            }
+        }
+    }
+}
+
+impl Cache {
+    fn writer_gone(&mut self, writer: Guid) {
+        if let Some(enforced) = &mut self.enforced {
+            enforced.writer_gone(writer);
+        }
+        if !self.instances.registrations.leave(writer) {
+            self.all_left(writer);
+        }
+    }
+
+    fn all_left(&mut self, writer: Guid) {
+        if let Some(enforced) = &mut self.enforced {
+            enforced.all_left(writer);
+        }
+    }
+
+    /// Removes a writer that has left from an instance. Reports the instance if no writer writes it any more, and the
+    /// topic has a key.
+    fn leave_instance(&mut self, now: Time, index: u32, writer: Guid) {
+        let is_postponed = |it: &super::enforced::Enforced| it.postponed.is_of(index, writer);
+        if self.enforced.as_deref().is_some_and(is_postponed) {
+            self.settle_postponed(index, true);
+        }
+        let is_orphan = self.instances.get_mut(index).left_by(writer);
+        if let Some(enforced) = &mut self.enforced {
+            enforced.unregistered(index, writer);
+            if is_orphan {
+                enforced.ended(index);
+            }
+        }
+        if !is_orphan {
+            self.instances.forget_if_over(index);
+        } else if self.instances.is_keyed {
+            self.make_room(index, ChangeKind::Unregistered);
+            let at = self.chunks.store(&[]);
+            let stored = StoredSample::new(at, ChangeKind::Unregistered, None, None);
+            self.append(now, index, writer, SequenceNumber::UNKNOWN, stored);
+        }
+        let key = self.instances.get(index).key;
+        self.note_state(index, key);
+    }
+}
