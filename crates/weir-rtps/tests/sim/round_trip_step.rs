@@ -98,7 +98,7 @@ impl Bins {
 /// Prints what a path knows, for `WEIR_SIM_TRACE`.
 #[expect(clippy::print_stderr, reason = "shows the figures of a test with --nocapture")]
 fn trace(bin: u64, path: &Path, taken: f64) {
-    if std::env::var_os("WEIR_SIM_TRACE").is_none() || bin % 5 != 0 {
+    if std::env::var_os("WEIR_SIM_TRACE").is_none() || !bin.is_multiple_of(5) {
         return;
     }
     let report = path.report();
