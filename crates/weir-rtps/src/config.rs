@@ -376,9 +376,6 @@ pub const PROXIES_PER_PARTICIPANT_MAX: usize = PROXIES_MAX / 2;
 /// Writers that a reader remembers after they are unmatched, at 64 bytes each: as many as it can
 /// have matched.
 pub const DEPARTED_WRITERS_MAX: usize = PROXIES_MAX;
-/// Readers that a writer remembers after they are unmatched, at 16 bytes each: those that do not know where its samples
-/// begin. As many as it can have matched.
-pub const UNTOLD_READERS_MAX: usize = PROXIES_MAX;
 /// Instances of writers that have left which a reader ends before other threads may access it.
 pub const INSTANCES_LEFT_AT_ONCE: usize = 1024;
 /// Instances for which one endpoint keeps state if its QoS has no limit.

@@ -172,6 +172,7 @@ impl ReaderCore {
     /// resumed where the reader stopped: nothing is delivered twice.
     pub fn match_writer(&mut self, now: Time, writer: WriterProxyConfig) {
         self.unmatch_writer(now, writer.guid);
+        self.has_late_values |= self.has_left();
         self.delivery.end_left_by(now, writer.guid);
         let max = self.config.limits.map_or(PROXIES_MAX, |limits| limits.matches);
         if self.writers.list.len() >= max.min(PROXIES_MAX) {

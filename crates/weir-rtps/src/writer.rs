@@ -81,7 +81,6 @@ mod tail_loss_probe;
 mod timed;
 mod timeouts;
 mod transmit;
-mod untold;
 mod withheld;
 
 pub use crate::change_kind::ChangeKind;

@@ -54,18 +54,11 @@ impl HistoryStart {
 
     /// Records a HEARTBEAT. `wants_history`: samples from before the match are meant for the
     /// reader, too.
-    ///
-    /// The first HEARTBEAT of a writer that is resumed may have been
-    /// [put off](crate::writer::WriterCore::spare_heartbeat) since the earlier match. It then says that nothing was
-    /// written at that match, and what follows may have been written while neither side knew the other.
     pub(super) fn note(&mut self, heartbeat: &Heartbeat, wants_history: bool) {
         self.has_begun = true;
-        let is_of_earlier_match = self.is_resumed && heartbeat.last < SequenceNumber::FIRST;
         if heartbeat.reader != EntityId::UNKNOWN {
             self.is_known |= wants_history;
-            if !is_of_earlier_match {
-                self.history_end = known(self.history_end).unwrap_or(heartbeat.last);
-            }
+            self.history_end = known(self.history_end).unwrap_or(heartbeat.last);
         }
     }
 

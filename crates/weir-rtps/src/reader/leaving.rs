@@ -45,7 +45,9 @@ impl ReaderCore {
     pub(super) fn end_left(&mut self, now: Time) -> bool {
         let has_left = self.has_left();
         if has_left {
-            self.delivery.end_left(now, config::INSTANCES_LEFT_AT_ONCE);
+            // With a limits table, there are few instances, and a list is free for another writer at once.
+            let is_limited = self.config.limits.is_some();
+            self.delivery.end_left(now, if is_limited { usize::MAX } else { config::INSTANCES_LEFT_AT_ONCE });
             self.left_at = now;
         }
         self.room_was_made();
@@ -55,6 +57,7 @@ impl ReaderCore {
     /// Ends all instances of writers that have left: some of them may be back.
     #[cold]
     pub(super) fn end_all_left(&mut self, now: Time) {
+        self.has_late_values |= self.has_left();
         self.delivery.end_left(now, usize::MAX);
     }
 }

@@ -100,6 +100,7 @@ impl Registrations {
         let (_, mut registered) = self.writers.remove(place);
         if self.is_fixed {
             registered.begun.clear();
+            registered.ended.clear();
             registered.handed_out = 0;
             self.spare.push(registered);
         }

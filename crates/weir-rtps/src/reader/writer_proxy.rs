@@ -541,12 +541,11 @@ impl WriterProxy {
         has_given_up
     }
 
-    /// Where the reader stops when the writer is unmatched; `None` if nothing was delivered, and the writer need not
-    /// remember the reader: see [`HistoryStart::note`]. A best-effort writer never repeats a sample.
+    /// Where the reader stops when the writer is unmatched; `None` if nothing was delivered. A
+    /// best-effort writer never repeats a sample.
     pub(super) fn position(&self) -> Option<Position> {
         let (expected, counts) = (self.changes.position(), self.counts);
-        let has_begun = expected > SequenceNumber::FIRST || self.is_awaiting();
-        (self.is_reliable && has_begun).then_some(Position { expected, counts })
+        (self.is_reliable && expected > SequenceNumber::FIRST).then_some(Position { expected, counts })
     }
 
     /// Resumes where the reader stopped. Samples that the writer dropped in between are not lost:

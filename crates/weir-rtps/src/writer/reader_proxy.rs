@@ -256,26 +256,17 @@ impl ReaderProxy {
     /// Returns the first sample that a HEARTBEAT for the reader announces. `first`: the first one available.
     ///
     /// A reader whose first HEARTBEAT was put off may be introduced long after the match, when the first samples meant
-    /// for it are not available any more. It has to know of them, to count them as lost. At that match, nothing was
-    /// written.
+    /// for it are not available any more. It has to know of them, to count them as lost.
     pub(super) fn announced_from(&self, first: SequenceNumber) -> SequenceNumber {
-        if self.is_untold() { SequenceNumber::FIRST } else { self.start.max(first) }
-    }
-
-    /// Returns whether the reader does not know yet that the first sample was written after it was first matched.
-    pub(super) fn is_untold(&self) -> bool {
-        self.is_spared && !self.is_introduced
+        if self.is_spared && !self.is_introduced { self.start } else { self.start.max(first) }
     }
 
     /// Records that the reader has answered a HEARTBEAT. Returns whether that is the first answer, and samples before
-    /// `next` are meant for it: then it gets a HEARTBEAT with all of them. On this host, only if it lacks some or has
-    /// missed some while it was forgotten.
+    /// `next` are meant for it: then it gets a HEARTBEAT with all of them. On this host, only if it lacks some.
     pub(super) fn introduce(&mut self, next: SequenceNumber) -> bool {
         let is_first = !core::mem::replace(&mut self.is_introduced, true);
         let known = if self.is_near() { self.acknowledged.next() } else { self.start };
-        // Of what was written while the reader was forgotten, it knows only by the next HEARTBEAT.
-        let is_new = self.is_spared && self.start > SequenceNumber::FIRST;
-        let has_more = is_first && (is_new || self.start.max(known) < next);
+        let has_more = is_first && self.start.max(known) < next;
         self.is_heartbeat_due |= has_more;
         has_more
     }

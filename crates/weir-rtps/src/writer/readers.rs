@@ -39,11 +39,7 @@ impl WriterCore {
         self.places.push(reader.guid);
         reserve_one(&mut self.proxies);
         let reserved = if is_reliable { self.reserved.pop() } else { None };
-        let was_untold = self.untold.remove(reader.guid);
-        let mut proxy = ReaderProxy::new(reader, is_reliable, wants_history, start, reserved);
-        // The HEARTBEAT that was put off at the earlier match is sent first. The next one says where the samples are.
-        proxy.is_spared = was_untold && proxy.is_near() && !proxy.is_introduced;
-        self.proxies.push(proxy);
+        self.proxies.push(ReaderProxy::new(reader, is_reliable, wants_history, start, reserved));
         match &destinations[..] {
             // The common case, where all readers need not be counted.
             [address] if is_new && self.routes.is_empty() => {
@@ -89,9 +85,6 @@ impl WriterCore {
     pub fn unmatch_reader(&mut self, now: Time, guid: Guid) {
         if let Some(index) = self.places.remove(&guid) {
             let proxy = self.proxies.remove(index);
-            if proxy.is_untold() {
-                self.counters.readers_forgotten += u64::from(self.untold.add(guid));
-            }
             self.forget_content_filter(guid);
             // The indices behind it have changed.
             self.due.add_all();

@@ -15,7 +15,6 @@ use super::reader_proxy::ReaderProxy;
 use super::repair_budget::RepairBudgets;
 use super::requested::Requested;
 use super::settings::WriterConfig;
-use super::untold::Untold;
 use crate::address_lists::AddressLists;
 use crate::guid_index::GuidIndex;
 use crate::history::HistorySize;
@@ -79,7 +78,6 @@ impl WriterSize {
             .saturating_add(LargeSamples::bytes(self.samples))
             .saturating_add(self.matches.saturating_mul(size_of::<ReaderProxy>()))
             .saturating_add(GuidIndex::bytes(self.matches))
-            .saturating_add(Untold::bytes(self.matches))
             .saturating_add(DESTINATIONS_BYTES)
             .saturating_add(self.bytes_of_matches())
     }

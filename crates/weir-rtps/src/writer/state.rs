@@ -24,7 +24,6 @@ use super::requested::Requested;
 use super::settings::{Configured, WriterConfig};
 use super::size::WriterSize;
 use super::timed::Timed;
-use super::untold::Untold;
 use crate::address_lists::AddressLists;
 use crate::config;
 use crate::due::Due;
@@ -51,8 +50,6 @@ pub struct WriterCore {
     pub(super) proxies: Vec<ReaderProxy>,
     /// Their places by GUID.
     pub(super) places: GuidIndex,
-    /// Readers that were forgotten before they were sent their first HEARTBEAT, see [`WriterCore::spare_heartbeat`].
-    pub(super) untold: Untold,
     pub(super) group_repairs: GroupRepairs,
     /// Whether any matched reader is reliable.
     pub(super) has_reliable: bool,
@@ -160,9 +157,6 @@ pub struct WriterCounters {
     pub samples_not_served: u64,
     /// Hosts without matched readers whose repairs were forgotten to make room for others.
     pub hosts_forgotten: u64,
-    /// Readers that left before their first HEARTBEAT was sent, and were forgotten to make room for others: should they
-    /// be matched again, they do not count what was written in the meantime.
-    pub readers_forgotten: u64,
     /// Times that a reader was no longer waited for, because it acknowledged nothing for
     /// [`WriterConfig::reader_inactivity`].
     pub readers_stalled: u64,
@@ -198,7 +192,6 @@ impl WriterCore {
             instances: Instances::new(&config),
             proxies: Vec::with_capacity(size.map_or(0, |size| size.matches)),
             places: GuidIndex::with_room(size.map_or(0, |size| size.matches)),
-            untold: size.map_or_else(Untold::default, |size| Untold::fixed(size.matches)),
             group_repairs: GroupRepairs::default(),
             has_reliable: false,
             destinations: Arc::from([]),
@@ -342,7 +335,6 @@ impl WriterCore {
             + self.large.allocated()
             + self.proxies.capacity() * size_of::<ReaderProxy>()
             + self.places.allocated()
-            + self.untold.allocated()
             + self.proxies.iter().map(ReaderProxy::requests_allocated).sum::<usize>()
             + self.reserved.iter().map(|it| it.allocated()).sum::<usize>()
             + self.reserved.capacity() * size_of::<Box<Requested>>()

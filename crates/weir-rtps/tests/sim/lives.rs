@@ -307,38 +307,6 @@ fn a_pair_on_one_host_gets_and_counts_the_same_samples_as_one_on_two() {
     assert_eq!(outcome(true, 1, 0b1111), Ok((vec![4], 3)));
 }
 
-/// A pair on one host exchanges no HEARTBEAT when it matches and nothing was written. What is lost when one side or
-/// both forget the other, and meet it again, is counted as if it had.
-#[test]
-fn a_pair_on_one_host_that_meets_again_counts_the_same_losses_as_one_on_two() {
-    use Action::{ReaderForgets, ReaderMatches, ToReader, Write, WriterForgets, WriterMatches};
-    let outcome = |are_near, path: &[Action]| {
-        let (writer, reader) = ((RELIABLE, VOLATILE), (RELIABLE, VOLATILE));
-        let mut pair =
-            Beginning::Matched.of(Policies { writer, reader, history: History::KeepAll, are_near })?;
-        path.iter().try_for_each(|action| pair.step(*action))?;
-        settle(&mut pair)?;
-        let written = pair.record.written;
-        let taken: Vec<u64> = (1..=written).filter(|number| pair.record.has(*number)).collect();
-        Ok::<_, String>((taken, pair.lost()))
-    };
-    let paths: [(&[Action], u64); 7] = [
-        (&[WriterForgets, Write, WriterMatches], 1),
-        (&[WriterForgets, Write, Write, WriterMatches, ToReader, Write], 2),
-        (&[WriterForgets, WriterMatches, WriterForgets, Write, WriterMatches, Write], 1),
-        // What was written while neither knew the other was not meant for the reader.
-        (&[WriterForgets, ReaderForgets, Write, ReaderMatches, WriterMatches], 0),
-        (&[WriterForgets, ReaderForgets, Write, WriterMatches, ReaderMatches, Write], 0),
-        (&[ReaderForgets, ReaderMatches, WriterForgets, WriterMatches, Write], 0),
-        (&[WriterForgets, WriterMatches, Write], 0),
-    ];
-    for (path, lost) in paths {
-        let far = outcome(false, path);
-        assert_eq!(far.as_ref().map(|(_, lost)| *lost), Ok(lost), "{path:?}");
-        assert_eq!(outcome(true, path), far, "{path:?}");
-    }
-}
-
 /// More than any back-off.
 const SETTLE: Duration = Duration::from_secs(300);
 /// How long one side waits for the other to match: longer than it asks.
