@@ -209,6 +209,18 @@ mod tests {
     }
 
     #[test]
+    fn a_list_that_was_handed_out_says_nothing_of_its_next_writer() {
+        let mut registrations = Registrations::fixed(1, 8);
+        (1..5).for_each(|instance| registrations.add(writer(1), instance));
+        assert!(registrations.leave(writer(1)));
+        // A sample of it was held back until now.
+        registrations.remove(writer(1), 2);
+        assert_eq!(left(&mut registrations, writer(1)), [1, 2, 3, 4]);
+        [2, 6].into_iter().for_each(|instance| registrations.add(writer(2), instance));
+        assert_eq!(left(&mut registrations, writer(2)), [2, 6]);
+    }
+
+    #[test]
     fn what_a_writer_began_and_did_not_end_is_there_once_and_in_order() {
         let mut registrations = Registrations::default();
         for instance in [7, 3, 9, 5] {
