@@ -85,6 +85,14 @@ impl<K: Ord, V> SortedMap<K, V> {
         self.list.remove(at).map(|(_, value)| value)
     }
 
+    /// Returns memory if less than half of it is in use. Not for memory that was reserved.
+    pub(crate) fn shrink(&mut self) {
+        let len = self.list.len();
+        if len < self.list.capacity() / 2 {
+            self.list.shrink_to(len + (len / 8).max(4));
+        }
+    }
+
     pub(crate) fn pop_first(&mut self) -> Option<(K, V)> {
         self.list.pop_front()
     }

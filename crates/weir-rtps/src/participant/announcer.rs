@@ -46,6 +46,8 @@ pub(super) struct Announcer {
     again_at: Time,
     announced_at: Time,
     is_due: bool,
+    /// One beside the schedule is due.
+    is_due_again: bool,
     is_closing: bool,
     /// Participants that are to get a separate announcement.
     replies: SortedMap<GuidPrefix, ()>,
@@ -93,6 +95,7 @@ impl Announcer {
             again_at: Time::MAX,
             announced_at: now,
             is_due: false,
+            is_due_again: false,
             is_closing: false,
             replies: SortedMap::with_room(config.table.map_or(0, |table| table.participants + 1)),
             key,
@@ -111,8 +114,10 @@ impl Announcer {
     }
 
     pub(super) fn handle_timeout(&mut self, now: Time) {
-        if self.schedule.advance(now) || self.again_at <= now {
-            (self.is_due, self.again_at, self.announced_at) = (true, Time::MAX, now);
+        let is_scheduled = self.schedule.advance(now);
+        if is_scheduled || self.again_at <= now {
+            self.is_due |= is_scheduled;
+            (self.is_due_again, self.again_at, self.announced_at) = (!is_scheduled, Time::MAX, now);
         }
     }
 
@@ -122,11 +127,14 @@ impl Announcer {
         let at = now.max(self.announced_at + config::ANSWER_AGAIN);
         if at < self.next_at() && self.unscheduled.take(now) {
             self.again_at = at;
+            // A participant that is refused for good never gets to know us.
+            self.unscheduled.interval = (2 * self.unscheduled.interval).min(UNSCHEDULED_INTERVAL_MAX);
         }
     }
 
     /// Responds to a new participant with the next transmission. `false`: the limit is exhausted.
     pub(super) fn reply(&mut self, now: Time, to: GuidPrefix) -> bool {
+        self.unscheduled.interval = UNSCHEDULED_INTERVAL;
         let is_allowed = self.budget.take(now);
         if is_allowed {
             self.replies.insert(to, ());
@@ -151,7 +159,7 @@ impl Announcer {
     /// Sends a goodbye to all participants with the next transmission.
     pub(super) fn close(&mut self) {
         self.is_closing = true;
-        self.is_due = false;
+        (self.is_due, self.is_due_again) = (false, false);
         self.replies.clear();
     }
 
@@ -166,8 +174,12 @@ impl Announcer {
                 self.announce(&remote.metatraffic, Some(prefix), out);
             }
         }
-        if core::mem::take(&mut self.is_due) {
+        // Participants that have answered do not need what is announced beside the schedule.
+        let is_due = core::mem::take(&mut self.is_due);
+        if core::mem::take(&mut self.is_due_again) || is_due {
             self.announce(&Arc::clone(&self.everywhere), None, out);
+        }
+        if is_due {
             // Multicast may not get through. Not directed: a directed announcement means "you are
             // new to me".
             let is_apart = |remote: &&RemoteParticipant| remote.has_answered && remote.grouped_to < now;
@@ -320,6 +332,8 @@ const ANNOUNCE_PERIOD_MIN: Duration = Duration::from_millis(1);
 const UNSCHEDULED_BURST: u32 = 4;
 /// ... and then one per interval.
 const UNSCHEDULED_INTERVAL: Duration = Duration::from_secs(1);
+/// ... which doubles each time, up to this, until a participant is discovered.
+const UNSCHEDULED_INTERVAL_MAX: Duration = Duration::from_secs(8);
 /// The RTPS header, INFO_DST, and the header of DATA.
 const REPLY_HEAD_LEN: usize = 20 + 16 + 24;
 

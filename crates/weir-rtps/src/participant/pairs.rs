@@ -78,6 +78,7 @@ impl Pairs {
             Self::Lists { lists, len } => {
                 let Some(list) = lists.get_mut(&key.0) else { return };
                 *len -= usize::from(list.remove(&key.1).is_some());
+                list.shrink();
                 if list.len() == 0 {
                     lists.remove(&key.0);
                 }
@@ -132,6 +133,14 @@ mod tests {
                 assert_eq!(of(&lists), of(&reserved));
             }
         }
+        let key = |number: u32| -> PairKey {
+            let prefix = GuidPrefix([0; 12]);
+            (EntityId([1; 4]), Guid::new(prefix, EntityId(number.to_be_bytes())))
+        };
+        (0..4096).for_each(|number| _ = lists.get_or_default(key(number)));
+        (1..4096).for_each(|number| lists.remove(&key(number)));
+        let Pairs::Lists { lists: list, .. } = &lists else { unreachable!("it has no limits table") };
+        assert!(list[&EntityId([1; 4])].allocated() < 4096, "a list returns memory that it does not need");
         lists.clear();
         assert_eq!((lists.len(), lists.of(EntityId([1; 4]), None).count()), (0, 0));
     }

@@ -190,7 +190,8 @@ impl Rate {
     /// Sends again what the bottleneck carried before a queue seemed to grow. Nothing is known about that path.
     fn go_on_at(&mut self, rate: f64) {
         self.arrived.clear();
-        (self.bottleneck, self.probe, self.phase) = (rate, PROBE_FIRST, Phase::Cruise(CRUISE_ROUNDS_MIN));
+        self.bottleneck = rate.clamp(config::PATH_RATE_MIN, config::PATH_RATE_MAX);
+        (self.probe, self.phase) = (PROBE_FIRST, Phase::Cruise(CRUISE_ROUNDS_MIN));
         (self.gain, self.last_gain, self.calm_ns) = (1.0, 1.0, 0);
     }
 

@@ -71,7 +71,9 @@ impl Constant {
         let round_trip_ns = seen.base_ns + seen.queue_ns;
         let shortest_ns = if self.rounds == 0 { round_trip_ns } else { self.shortest_ns.min(round_trip_ns) };
         let longest_ns = self.longest_ns.max(round_trip_ns);
-        let varies_ns = (shortest_ns - seen.base_ns) / CONSTANT_SHARE + 2 * seen.jitter_ns;
+        // The shortest round trip of all may have been replaced by a longer one.
+        let queue_ns = shortest_ns.saturating_sub(seen.base_ns);
+        let varies_ns = queue_ns / CONSTANT_SHARE + 2 * seen.jitter_ns;
         if !seen.is_sure || longest_ns - shortest_ns > varies_ns {
             *self = Self::default();
             return None;
@@ -80,7 +82,7 @@ impl Constant {
         let idle_ns = self.idle_ns + (1.0 - seen.arrived / arrived.max(1.0)) * seen.length_ns as f64;
         *self = Self { rounds: self.rounds + 1, shortest_ns, longest_ns, arrived, idle_ns };
         let is_less = seen.arrived < arrived * CONSTANT_ARRIVED_MAX;
-        let would_be_empty = idle_ns >= (shortest_ns - seen.base_ns) as f64;
+        let would_be_empty = idle_ns >= queue_ns as f64;
         (self.rounds >= CONSTANT_ROUNDS && is_less && would_be_empty).then_some(shortest_ns)
     }
 }
@@ -93,8 +95,11 @@ impl Suspicion {
             *self = Self { rate, ..Self::default() };
             return None;
         }
-        if let Some(round_trip_ns) = self.constant.note(seen) {
-            let rate = self.rate.max(seen.arrived);
+        // What an application sends less of itself says nothing.
+        let longer = if seen.is_limited { self.constant.note(seen) } else { None };
+        let arrived = self.constant.arrived;
+        if let Some(round_trip_ns) = longer {
+            let rate = self.rate.max(arrived);
             *self = Self { rate, ..Self::default() };
             return Some(Cause::LongerPath { rate, round_trip_ns });
         }
@@ -102,7 +107,7 @@ impl Suspicion {
         if self.rounds < SUSPICIOUS_ROUNDS {
             return None;
         }
-        self.rounds = 0;
+        (self.rounds, self.constant) = (0, Constant::default());
         let window =
             (self.rate.max(seen.arrived) * seen.mean_ns as f64 / 1e9 / SEGMENT * BETA).max(WINDOW_MIN);
         Some(Cause::Rival(Rival {
