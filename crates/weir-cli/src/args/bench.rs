@@ -294,14 +294,14 @@ fn after_help() -> String {
 const NOTES: &str = "\
 Publisher and subscriber are separate processes. Every finished case is appended to results.jsonl, so an \
 interrupted run keeps its results. One-way latency is half of the round trip; with --rate it counts from \
-the time at which the sample was due. Throughput is counted by the subscriber.
+the time at which the sample was due. Throughput is counted by the subscriber. PUBLISHER:SUBSCRIBER, such as \
+weir:cyclonedds, measures writers of one DDS engine with readers of another.
 
 Engines:
 ";
 
 const DETAILS: &str = concat!(
-    "  PUBLISHER:SUBSCRIBER, such as weir:cyclonedds, measures one DDS engine with the readers of another.
-
+    "
 Order:
   interleaved  all repeats of a size in a row, the engines in turn: the default with several engines
   listed       all cases once, then again for the next repeat
@@ -373,7 +373,6 @@ Examples:
   weir bench                                              # every default case, two minutes
   weir bench --tests throughput --sizes 1k --repeat 20    # 20 interleaved pairs with intervals
   sudo weir bench --link lte --tests throughput           # across an emulated cellular link
-  weir bench --engines weir,weir:cyclonedds --link wifi   # with readers of another engine, too
   weir bench --workload robot --engines all               # what a robot's traffic costs in each engine
   weir bench --hosts pub=local,sub=user@beta              # between this host and another one
 
