@@ -173,8 +173,8 @@ pub enum PlanError {
     },
     /// A pair with an engine that no other one understands.
     #[error(
-        "{name}: {alien} does not speak RTPS, so that it is measured with itself only; pairs are of DDS engines, such as \
-         weir:cyclonedds"
+        "{name}: {alien} does not speak RTPS, so that it is measured with itself only; pairs are of DDS engines, \
+         such as weir:cyclonedds"
     )]
     NoPair {
         /// The requested one.

@@ -139,7 +139,8 @@ mod tests {
 
     #[test]
     fn each_end_has_its_own_settings() {
-        let text = "[\"weir:weir-links\"]\n\"publisher.publish_mode\" = \"asynchronous\"\n\"subscriber.rate_percent\" = 50\n";
+        let text = "[\"weir:weir-links\"]\n\"publisher.publish_mode\" = \"asynchronous\"\n\
+                    \"subscriber.rate_percent\" = 50\n";
         let pair = engine::find("weir:weir-links").unwrap();
         let case = case("weir:weir-links", Test::Throughput)
             .with(|case| case.settings = EngineSettings::parse(text).unwrap().effective(pair));
@@ -158,7 +159,7 @@ mod tests {
     #[test]
     fn engines_that_do_not_speak_rtps_make_no_pair() {
         assert!(engine::find("weir:weir-small").is_some_and(Engine::speaks_rtps));
-        for name in ["udp:weir", "weir:udp", "weir:nobody", "weir:", "weir:weir:weir"] {
+        for name in ["udp:weir", "weir:udp", "weir:turbo", "weir:", "weir:weir:weir"] {
             assert!(engine::find(name).is_none(), "{name}");
         }
     }

@@ -188,7 +188,7 @@ fn pairs_of_engines_stand_last_and_refusals_name_what_does_not_fit() {
     refused("weir:udp", "weir:udp: udp does not speak RTPS");
     refused("udp:weir", "udp:weir: udp does not speak RTPS");
     refused("weir:fastdds", "fastdds is not built in: ");
-    refused("weir:nobody", "weir:nobody");
+    refused("weir:turbo", "weir:turbo");
     refused("weir:weir:weir", "weir:weir:weir");
 }
 

@@ -84,14 +84,16 @@ mod tests {
         let text_of = |table: &Table| {
             let name = &table.name;
             let text = format!(
-                "{name}: about\nsource: x\nmade by: run {name}\nmeasured: today\n\n  rows of {name}\n{DIFFERENCES}  MTU 1\n"
+                "{name}: about\nsource: x\nmade by: run {name}\nmeasured: today\n\n\
+                 \x20 rows of {name}\n{DIFFERENCES}  MTU 1\n"
             );
             name.starts_with("pro").then_some(text)
         };
         let page = page(&tables, text_of).unwrap();
         assert_eq!(page.matches("\n### pro-").count(), 12);
         assert_eq!(page.matches("\n## RTI").count(), 2);
-        let expected = "### pro-latency-1g-unkeyed-reliable\n\n`run pro-latency-1g-unkeyed-reliable`, today\n\n```text\n\
+        let expected = "### pro-latency-1g-unkeyed-reliable\n\n`run pro-latency-1g-unkeyed-reliable`, today\n\n\
+                        ```text\n\
                         pro-latency-1g-unkeyed-reliable: about\n\n  rows of pro-latency-1g-unkeyed-reliable\n```\n";
         assert!(page.contains(expected), "{page}");
         assert_eq!(page.matches("MTU 1").count(), 1);

@@ -132,8 +132,8 @@ fn a_path_whose_round_trip_changes_is_followed() {
                 for (to, figures) in round_trips[1..].iter().zip(figures.chunks_exact(5)) {
                     let &[after, goodput, stall, queue, offered] = figures else { unreachable!() };
                     let shown = format!(
-                        "to {to:?}, {loss} lost, {} B: 0.9 after {after:.2} s, goodput {goodput:.3}, stall {stall:.2} s, \
-                         queue {queue:.2}, offered {offered:.3}",
+                        "to {to:?}, {loss} lost, {} B: 0.9 after {after:.2} s, goodput {goodput:.3}, \
+                         stall {stall:.2} s, queue {queue:.2}, offered {offered:.3}",
                         size(1)
                     );
                     let is_followed = after <= (30.0 * to.as_secs_f64()).max(3.0) && goodput >= 0.9;
