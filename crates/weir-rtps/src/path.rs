@@ -24,6 +24,7 @@
 
 mod bucket;
 mod ecn;
+mod longer;
 mod proof;
 mod rate;
 mod rival;

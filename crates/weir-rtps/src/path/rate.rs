@@ -4,7 +4,8 @@
 //! more; for one round less, which empties the queue again; then as much as it carries, or a little less while there is
 //! a queue.
 
-use super::rival::{Cause, Rival, Suspicion};
+use super::longer::{Longer, Shown};
+use super::rival::{Rival, Suspicion};
 use super::rounds::Seen;
 use crate::config;
 use crate::time::Time;
@@ -28,6 +29,8 @@ pub(super) struct Rate {
     is_drained: bool,
     /// By how much the next probe exceeds what the bottleneck is known to carry.
     probe: f64,
+    /// What it was known to carry before the last probe.
+    probed_at: f64,
     /// The mean round trip while neither probing nor draining.
     calm_ns: u64,
     /// The share that is always lost.
@@ -43,6 +46,7 @@ pub(super) struct Rate {
     arrived: Arrived,
     pub(super) measured_at: Time,
     suspicion: Suspicion,
+    longer: Longer,
     /// Who fills the queue beside us.
     pub(super) rival: Option<Rival>,
 }
@@ -102,6 +106,7 @@ impl Rate {
             phase: Phase::Drain,
             is_drained: false,
             probe: PROBE_FIRST,
+            probed_at: bottleneck,
             calm_ns: 0,
             calm_loss: 0.0,
             loss_jitter: LOSS_JITTER_FIRST,
@@ -111,6 +116,7 @@ impl Rate {
             arrived: Arrived::default(),
             measured_at: now,
             suspicion: Suspicion::default(),
+            longer: Longer::default(),
             rival: None,
         }
     }
@@ -155,6 +161,11 @@ impl Rate {
         if let Phase::Start { flight, .. } = self.phase { Some(flight) } else { None }
     }
 
+    /// Returns the round trip that is tested, in nanoseconds: it may be that of the path without a queue.
+    pub(super) fn tested_ns(&self) -> Option<u64> {
+        self.longer.tested_ns()
+    }
+
     /// Returns the bytes per second to be sent.
     pub(super) fn pacing_rate(&self) -> f64 {
         self.bottleneck * self.gain
@@ -169,22 +180,45 @@ impl Rate {
     /// if it has become longer.
     pub(super) fn adapt(&mut self, now: Time, seen: &Seen) -> Option<u64> {
         self.measured_at = now;
-        if self.rival.is_none() {
-            match self.suspicion.note(now, seen, self.is_short(seen), self.bottleneck) {
-                Some(Cause::LongerPath { rate, round_trip_ns }) => {
-                    self.go_on_at(rate);
-                    return Some(round_trip_ns);
-                }
-                Some(Cause::Rival(rival)) => self.rival = Some(rival),
-                None => {}
-            }
-        }
         if self.rival.is_some() {
             self.compete(now, seen);
-        } else {
-            self.adapt_alone(seen);
+            return None;
+        }
+        let rival = self.suspicion.note(now, seen, self.is_short(seen), self.bottleneck);
+        match self.shows_longer_path(seen) {
+            Shown::Longer { round_trip_ns, rate } => {
+                self.go_on_at(rate);
+                self.suspicion = Suspicion::default();
+                return Some(round_trip_ns);
+            }
+            Shown::Test(sent) => {
+                (self.bottleneck, self.gain, self.last_gain) = (sent, 1.0, 1.0);
+            }
+            Shown::TestRuns => {}
+            Shown::Queue => {
+                self.arrived.clear();
+                let arrived = seen.arrived.clamp(config::PATH_RATE_MIN, config::PATH_RATE_MAX);
+                (self.bottleneck, self.phase, self.gain) = (arrived, Phase::Drain, DRAIN_GAIN);
+            }
+            Shown::Nothing => {
+                self.rival = rival;
+                if self.rival.is_some() {
+                    self.compete(now, seen);
+                } else {
+                    self.adapt_alone(seen);
+                }
+            }
         }
         None
+    }
+
+    /// Records a round. Returns whether it shows that what seems to be a queue is the time of a longer path.
+    fn shows_longer_path(&mut self, seen: &Seen) -> Shown {
+        if self.is_short(seen) {
+            self.longer.clear();
+            return Shown::Nothing;
+        }
+        self.longer.note(seen, self.calm_loss, self.suspicion.rate)
     }
 
     /// Sends again what the bottleneck carried before a queue seemed to grow. Nothing is known about that path.
@@ -264,6 +298,7 @@ impl Rate {
         let Some(rival) = &mut self.rival else { return };
         if let Some(arrived) = rival.note(now, seen, self.calm_loss, is_short) {
             self.rival = None;
+            self.longer.clear();
             self.arrived.clear();
             (self.bottleneck, self.phase, self.gain) = (arrived, Phase::Drain, DRAIN_GAIN);
             return;
@@ -298,17 +333,7 @@ impl Rate {
             }
             Phase::Start { .. } | Phase::Probe => Phase::Observe,
             Phase::Observe if is_quiet && seen.is_limited => {
-                let most = self.arrived.most();
-                let more = self.bottleneck * (1.0 + self.probe * QUIET_RISE);
-                self.bottleneck = self.bottleneck.max(more.min(most * (1.0 + PROBE_NEXT)));
-                self.arrived.clear();
-                self.probe = if self.probe >= PROBE_AFTER_LOSS { PROBE_AFTER_LOSS } else { PROBE_NEXT };
-                self.marked_at = self.marked_at.filter(|marked| self.bottleneck <= *marked);
-                if let Some(marked) = self.marked_at {
-                    // No further beyond what was marked than by the first probe.
-                    let beyond = marked * (1.0 + PROBE_FIRST) / self.bottleneck - 1.0;
-                    self.probe = beyond.clamp(PROBE_FIRST, self.probe);
-                }
+                self.raise();
                 Phase::Probe
             }
             Phase::Observe => {
@@ -344,6 +369,9 @@ impl Rate {
             let more = self.calm_loss / (1.0 - self.calm_loss);
             (self.probe, self.phase) = (more.clamp(PROBE_FIRST, PROBE_AFTER_LOSS), Phase::Probe);
         }
+        if self.phase == Phase::Probe {
+            self.probed_at = self.bottleneck;
+        }
         let horizon_ns = (2 * seen.base_ns).max(HORIZON_MIN_NS) as f64;
         let excess_ns = seen.queue_ns.saturating_sub(self.queue_target_ns(seen));
         self.last_gain = self.gain;
@@ -354,6 +382,23 @@ impl Rate {
             Phase::Start { .. } | Phase::Observe => 1.0,
             Phase::Cruise(_) => (1.0 - excess_ns as f64 / horizon_ns).max(CRUISE_GAIN_MIN),
         };
+    }
+
+    /// Takes the bottleneck to carry most of what the last probe sent, which found no queue, and sets the next probe.
+    fn raise(&mut self) {
+        let most = self.arrived.most();
+        let has_risen = most >= self.probed_at * PROBE_RISE_MIN;
+        let more = self.bottleneck * (1.0 + self.probe * QUIET_RISE);
+        self.bottleneck = self.bottleneck.max(more.min(most * (1.0 + PROBE_NEXT)));
+        self.arrived.clear();
+        let is_unknown = self.probe >= PROBE_AFTER_LOSS && has_risen;
+        self.probe = if is_unknown { PROBE_AFTER_LOSS } else { PROBE_NEXT };
+        self.marked_at = self.marked_at.filter(|marked| self.bottleneck <= *marked);
+        if let Some(marked) = self.marked_at {
+            // No further beyond what was marked than by the first probe.
+            let beyond = marked * (1.0 + PROBE_FIRST) / self.bottleneck - 1.0;
+            self.probe = beyond.clamp(PROBE_FIRST, self.probe);
+        }
     }
 
     /// Learns what is always lost from the little that was sent to empty the queue, of which no queue has dropped
@@ -493,6 +538,8 @@ const HORIZON_MIN_NS: u64 = 40_000_000;
 const GAIN_MIN: f64 = 0.4;
 /// By how much the first probe of a path that is limited because of losses alone exceeds what arrived.
 const PROBE_AFTER_LOSS: f64 = 1.0;
+/// ... and it is repeated if so many times as much arrived. Otherwise, what may be in flight has limited it.
+const PROBE_RISE_MIN: f64 = 1.25;
 /// The first probe asks for a little more, and those after one that found no queue for much more.
 const PROBE_FIRST: f64 = 0.1;
 const PROBE_NEXT: f64 = 0.25;

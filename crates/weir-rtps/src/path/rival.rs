@@ -36,81 +36,25 @@ pub(super) struct Rival {
 pub(super) struct Suspicion {
     rounds: u32,
     /// Bytes per second that the bottleneck carried before.
-    rate: f64,
-    constant: Constant,
-}
-
-/// What a queue that is never short turns out to be.
-#[derive(Debug)]
-pub(super) enum Cause {
-    /// Another sender fills it.
-    Rival(Rival),
-    /// There is none: the path has become longer. `rate`: bytes per second that the bottleneck carried before.
-    LongerPath { rate: f64, round_trip_ns: u64 },
-}
-
-/// Rounds in a row in which round trips were longer by the same time, although less was sent.
-///
-/// While there is a queue, the bottleneck is busy, so that what arrives does not depend on what is sent; and a queue
-/// that is ours gets shorter. If a rival fills it, its length varies: less of us leaves it shorter, until the rival
-/// sends more.
-#[derive(Debug, Default)]
-struct Constant {
-    rounds: u32,
-    shortest_ns: u64,
-    longest_ns: u64,
-    /// The most bytes per second that arrived in one of them.
-    arrived: f64,
-    /// For how long the bottleneck would have been idle.
-    idle_ns: f64,
-}
-
-impl Constant {
-    /// Records a round. Returns the shortest round trip if no queue explains it.
-    fn note(&mut self, seen: &Seen) -> Option<u64> {
-        let round_trip_ns = seen.base_ns + seen.queue_ns;
-        let shortest_ns = if self.rounds == 0 { round_trip_ns } else { self.shortest_ns.min(round_trip_ns) };
-        let longest_ns = self.longest_ns.max(round_trip_ns);
-        // The shortest round trip of all may have been replaced by a longer one.
-        let queue_ns = shortest_ns.saturating_sub(seen.base_ns);
-        let varies_ns = queue_ns / CONSTANT_SHARE + 2 * seen.jitter_ns;
-        if !seen.is_sure || longest_ns - shortest_ns > varies_ns {
-            *self = Self::default();
-            return None;
-        }
-        let arrived = self.arrived.max(seen.arrived);
-        let idle_ns = self.idle_ns + (1.0 - seen.arrived / arrived.max(1.0)) * seen.length_ns as f64;
-        *self = Self { rounds: self.rounds + 1, shortest_ns, longest_ns, arrived, idle_ns };
-        let is_less = seen.arrived < arrived * CONSTANT_ARRIVED_MAX;
-        let would_be_empty = idle_ns >= queue_ns as f64;
-        (self.rounds >= CONSTANT_ROUNDS && is_less && would_be_empty).then_some(shortest_ns)
-    }
+    pub(super) rate: f64,
 }
 
 impl Suspicion {
-    /// Records a round. `rate`: bytes per second that the bottleneck is known to carry. Returns the cause of a queue
-    /// that is never short: one that is only ours is short after each cycle.
-    pub(super) fn note(&mut self, now: Time, seen: &Seen, is_short: bool, rate: f64) -> Option<Cause> {
+    /// Records a round. `rate`: bytes per second that the bottleneck is known to carry. Returns the rival if the queue
+    /// is never short: one that is only ours is short after each cycle.
+    pub(super) fn note(&mut self, now: Time, seen: &Seen, is_short: bool, rate: f64) -> Option<Rival> {
         if is_short {
-            *self = Self { rate, ..Self::default() };
+            *self = Self { rate, rounds: 0 };
             return None;
-        }
-        // What an application sends less of itself says nothing.
-        let longer = if seen.is_limited { self.constant.note(seen) } else { None };
-        let arrived = self.constant.arrived;
-        if let Some(round_trip_ns) = longer {
-            let rate = self.rate.max(arrived);
-            *self = Self { rate, ..Self::default() };
-            return Some(Cause::LongerPath { rate, round_trip_ns });
         }
         self.rounds += u32::from(seen.is_limited);
         if self.rounds < SUSPICIOUS_ROUNDS {
             return None;
         }
-        (self.rounds, self.constant) = (0, Constant::default());
+        self.rounds = 0;
         let window =
             (self.rate.max(seen.arrived) * seen.mean_ns as f64 / 1e9 / SEGMENT * BETA).max(WINDOW_MIN);
-        Some(Cause::Rival(Rival {
+        Some(Rival {
             window,
             window_max: window,
             start: window,
@@ -119,7 +63,7 @@ impl Suspicion {
             rounds: 0,
             test_rounds: 0,
             arrived: seen.arrived,
-        }))
+        })
     }
 }
 
@@ -193,11 +137,6 @@ const FIRST_RISE: f64 = 1.25;
 const RISE_MAX: f64 = 1.5;
 /// Two cycles.
 const SUSPICIOUS_ROUNDS: u32 = 16;
-/// Round trips are constant if they vary by less than one so many-th of what seems to be a queue...
-const CONSTANT_SHARE: u64 = 8;
-/// ... for so many rounds, at the end of which no more than this share arrives of what arrived at first.
-const CONSTANT_ROUNDS: u32 = 3;
-const CONSTANT_ARRIVED_MAX: f64 = 0.5;
 /// After so many rounds it is tested whether there is still a rival, if nothing is lost before.
 const TEST_AFTER: u32 = 64;
 const TEST_ROUNDS: u32 = 3;

@@ -209,7 +209,7 @@ impl Rounds {
         if let Some(rival) = &rate.rival {
             return (rival.window_bytes() * 1.25) as u64 + config::PATH_FLIGHT_MIN_BYTES;
         }
-        let base_ns = self.round_trip_min().unwrap_or(0);
+        let base_ns = rate.tested_ns().or(self.round_trip_min()).unwrap_or(0);
         let ns = base_ns + base_ns / 2 + queue_max_ns(base_ns) + PATIENCE_NS;
         let most = (rate.bottleneck * ns as f64 / 1e9) as u64 + config::PATH_FLIGHT_MIN_BYTES;
         most.min(rate.flight().unwrap_or(u64::MAX))

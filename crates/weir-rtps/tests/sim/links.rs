@@ -238,13 +238,14 @@ fn a_link_is_used_and_not_flooded() {
     judge.end();
 }
 
-/// The demand is 0.95 for samples of 63 000 B and 1 MiB as well, which are sent in fragments. They fall short:
-/// `WEIR_SIM_MATRIX=lan10g` prints what they reach.
+/// Before, samples of 63 000 B delivered 0.42 of the link, and 3.4 times the bytes were sent. A queue of 0.8 ms
+/// overflowed before it was seen. The first losses were taken for those of chance, so that twice as much was sent, and
+/// twice that, although no more had arrived.
 #[test]
-fn lan10g_is_used_by_samples_of_one_packet() {
+fn lan10g_is_used_from_the_start() {
     let mut judge = Judge::default();
     let pair: LinkPair = "lan10g".parse().expect("a preset");
-    for size in [(|_| 1024) as fn(u64) -> usize, |_| 8192] {
+    for size in [(|_| 1024) as fn(u64) -> usize, |_| 8192, |_| 63_000, |_| 1 << 20] {
         let time = [100, 100].map(Duration::from_millis);
         let [goodput, offered, queue] = medians(3, |seed| {
             let outcome = saturate("lan10g", seed, &pair.down, ways("lan10g"), size, time, Duration::ZERO);
@@ -252,7 +253,7 @@ fn lan10g_is_used_by_samples_of_one_packet() {
             [outcome.goodput, outcome.offered, queue.as_secs_f64() * 1e3]
         });
         let shown = format!("{} B: goodput {goodput:.3}, offered {offered:.3}, queue {queue:.2} ms", size(1));
-        judge.check(goodput >= 0.95, shown);
+        judge.check(goodput >= 0.95 && offered <= 1.1, shown);
     }
     judge.end();
 }
