@@ -166,6 +166,7 @@ mod tests {
             base_ns: 4_000_000,
             mean_ns: ms * 1_000_000,
             length_ns: 60_000_000,
+            queued: None,
             is_limited: true,
             is_doubtful: false,
             is_sure: true,

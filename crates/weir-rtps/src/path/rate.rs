@@ -259,7 +259,9 @@ impl Rate {
                 self.bottleneck = most.clamp(before * FALL_MAX, before * RISE_MAX);
             }
         } else {
-            self.bottleneck = before.max(arrived.min(before * RISE_MAX));
+            // A burst that the path need not hold back shows its rate if it leaves a queue behind.
+            let most = seen.queued.map_or(f64::INFINITY, |queued| queued.max(before * FALL_MAX));
+            self.bottleneck = before.max(arrived.min(before * RISE_MAX)).min(most);
         }
         if is_marked {
             self.reduce(before, seen);

@@ -128,6 +128,18 @@ struct Round {
     sum_ns: u64,
     count: u64,
     was_limited: bool,
+    /// When the first of the last marks that all show a long queue passed, and the bytes sent before it.
+    long_since: Option<(Time, u64)>,
+    /// The bytes that passed since then, and how long that took, in nanoseconds.
+    queued: (u64, u64),
+}
+
+impl Round {
+    /// Returns the bytes per second that passed while there was a queue, if that took long enough.
+    fn queued_rate(&self) -> Option<f64> {
+        let (bytes, ns) = self.queued;
+        (ns >= QUEUED_MIN_NS && bytes >= BOTTLENECK_MIN_BYTES).then(|| bytes as f64 * 1e9 / ns as f64)
+    }
 }
 
 /// What a round has shown.
@@ -143,6 +155,8 @@ pub(super) struct Seen {
     /// The mean round trip, and how long the round was.
     pub(super) mean_ns: u64,
     pub(super) length_ns: u64,
+    /// Bytes per second that passed while the queue was long, if it was short at first.
+    pub(super) queued: Option<f64>,
     /// The path held writers back during all of it.
     pub(super) is_limited: bool,
     /// The queue may be the time that a lost HEARTBEAT, or its answer, has cost.
@@ -301,6 +315,10 @@ impl Rounds {
         if let Some(shortest_ns) = self.round.shortest_ns {
             self.note_round_trip(now, shortest_ns);
         }
+        // What was sent again since the last new sample would seem to pass in this round.
+        let again = self.sent.answered - self.passed.answered;
+        self.passed.all = (self.passed.all + again).min(self.sent.all);
+        self.passed.answered = self.sent.answered;
         self.passed_at = now;
         // With a pause in it, a flight would seem slow.
         self.flight = None;
@@ -367,6 +385,9 @@ impl Rounds {
         }
         if mark.sent.all <= self.passed.all {
             return;
+        }
+        if self.rate.is_some() {
+            self.note_queued(now, mark, round_trip_ns);
         }
         (self.passed, self.passed_at) = (mark.sent.max(self.passed), now);
         if self.rate.is_none() {
@@ -475,6 +496,17 @@ impl Rounds {
         self.long_since.is_some_and(|[since, _, passed]| {
             mark.at.0.saturating_sub(since) >= queue_max_ns && self.passed.all - passed > BOTTLENECK_MIN_BYTES
         })
+    }
+
+    /// Records what passes while the queue is long on a paced path. This is the rate of the bottleneck.
+    fn note_queued(&mut self, now: Time, mark: &Mark, round_trip_ns: u64) {
+        let base_ns = self.round_trip_min().unwrap_or(round_trip_ns);
+        if round_trip_ns <= base_ns + queue_max_ns(base_ns) {
+            self.round.long_since = None;
+        } else if !mark.is_repeated(now, Some(base_ns)) {
+            let (since, sent) = *self.round.long_since.get_or_insert((now, mark.sent.all));
+            self.round.queued = (mark.sent.all.saturating_sub(sent), now.nanos_since(since));
+        }
     }
 
     /// Returns the bytes per second that arrive, if much does not.
@@ -620,6 +652,7 @@ impl Rounds {
             base_ns,
             mean_ns,
             length_ns: now.nanos_since(round.began_at),
+            queued: round.queued_rate().filter(|_| queue_ns < ECN_QUEUE_MIN_NS + queue_max_ns(base_ns) / 8),
             is_limited: round.was_limited && mark.is_limited,
             is_doubtful: is_ambiguous && !was_ambiguous,
             is_sure: round.shortest_ns.is_some(),
@@ -650,6 +683,8 @@ impl Rounds {
 
 /// Round trips that all exceed the shortest by this show a queue that a router may have marked.
 const ECN_QUEUE_MIN_NS: u64 = 500_000;
+/// What passed within a shorter time, or is less, shows no rate.
+const QUEUED_MIN_NS: u64 = 2_000_000;
 /// For this time after an answer that was not ambiguous, the others show nothing.
 const ECHO_MEMORY: Duration = Duration::from_secs(1);
 /// After so many silences, a flight is not halved again.

@@ -54,8 +54,13 @@ impl WriterCore {
             Some(round_trip) if self.is_tail(self.history.last()) && self.is_lossy(now) => {
                 // What is measured from HEARTBEAT to ACKNACK includes losses of either.
                 let known = self.pacing.patience;
-                let round_trip = if known.is_zero() || !self.has_spare_path() { round_trip } else { known };
-                (round_trip * 2).clamp(config::HEARTBEAT_DELAY_PROBE_MIN, config::HEARTBEAT_DELAY_MIN)
+                let delay = match () {
+                    () if known.is_zero() || !self.has_spare_path() => round_trip * 2,
+                    // With a queue, round trips become longer, and what is sent again hides that.
+                    () if !self.pacing.is_open() => known * 2,
+                    () => known,
+                };
+                delay.clamp(config::HEARTBEAT_DELAY_PROBE_MIN, config::HEARTBEAT_DELAY_MIN)
             }
             _ => self.heartbeat.delay_min,
         }
