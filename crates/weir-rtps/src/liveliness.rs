@@ -91,6 +91,8 @@ pub struct LivelinessChangedStatus {
 pub(crate) struct LivelinessChanges {
     status: LivelinessChangedStatus,
     has_news: bool,
+    /// No lease ends before this time.
+    none_ends_before: Time,
 }
 
 impl LivelinessChanges {
@@ -115,6 +117,22 @@ impl LivelinessChanges {
 
     pub(crate) fn has_news(&self) -> bool {
         self.has_news
+    }
+
+    /// Records that a lease has begun, and ends at this time if it is not renewed.
+    pub(crate) fn lease_began(&mut self, ends_at: Option<Time>) {
+        self.none_ends_before = ends_at.into_iter().fold(self.none_ends_before, Time::min);
+    }
+
+    /// Records when the first of all leases ends.
+    pub(crate) fn set_first_end(&mut self, ends_at: Option<Time>) {
+        self.none_ends_before = ends_at.unwrap_or(Time(u64::MAX));
+    }
+
+    /// Returns whether a lease may be over.
+    #[inline]
+    pub(crate) fn may_be_over(&self, now: Time) -> bool {
+        now >= self.none_ends_before
     }
 
     pub(crate) fn not_alive_count(&self) -> u32 {

@@ -341,6 +341,7 @@ impl ReaderCore {
         source_timestamp: Option<Timestamp>,
         block: Option<&Arc<Block>>,
     ) {
+        self.expire_late_leases(now, writer);
         if let Some(list) = &data.inline_qos {
             let is_end = data.payload == Payload::None;
             self.note_tag(writer, data.sequence_number, list, is_end);
@@ -438,6 +439,7 @@ impl ReaderCore {
         frag: &DataFrag<'_>,
         source_timestamp: Option<Timestamp>,
     ) {
+        self.expire_late_leases(now, writer);
         let Some(index) = self.writers.find(writer) else {
             self.record_unmatched(writer, frag.sequence_number);
             return;
@@ -496,6 +498,7 @@ impl ReaderCore {
 
     /// Handles a HEARTBEAT (RTPS 2.5, 8.3.8.6): which samples are available, and whether to answer.
     pub fn handle_heartbeat(&mut self, now: Time, writer: Guid, heartbeat: &Heartbeat) {
+        self.expire_late_leases(now, writer);
         let Some(index) = self.find(writer) else { return };
         self.delivery.end_left_by(now, writer);
         let proxy = &mut self.writers.list[index];
@@ -531,6 +534,7 @@ impl ReaderCore {
 
     /// Handles a GAP (RTPS 2.5, 8.3.8.4): samples that will not be sent.
     pub fn handle_gap(&mut self, now: Time, writer: Guid, gap: &Gap) {
+        self.expire_late_leases(now, writer);
         let Some(index) = self.find(writer) else { return };
         self.delivery.end_left_by(now, writer);
         let Some(proxy) = self.writers.list.get_mut(index) else { return };

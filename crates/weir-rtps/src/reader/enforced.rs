@@ -192,6 +192,12 @@ impl Enforced {
         }
     }
 
+    /// Whether one writer at a time owns an instance.
+    #[inline]
+    pub(super) fn is_exclusive(&self) -> bool {
+        self.is_exclusive
+    }
+
     /// Changes the content filter.
     pub(super) fn set_content_filter(&mut self, config: &ReaderConfig) {
         self.content_filter.clone_from(&config.content_filter);

@@ -20,6 +20,7 @@ impl ReaderCore {
                 *proxy.lease = Lease::new(now, policy);
             }
             let at = proxy.lease.expires_at();
+            self.writers.liveliness.lease_began(at);
             self.timer_set(at);
         }
     }
@@ -30,6 +31,44 @@ impl ReaderCore {
             self.end_all_left(now);
             self.timers_set = self.timers_set.wrapping_add(1);
         }
+    }
+
+    /// Expires the leases that are over, except those that a message of `sender` may renew. Returns whether there were
+    /// any. Call [`ReaderCore::end_left`] afterwards.
+    pub(super) fn expire_leases(&mut self, now: Time, sender: Option<Guid>) -> bool {
+        let mut is_any_gone = false;
+        for index in 0..self.writers.list.len() {
+            if sender.is_some_and(|sender| self.writers.may_assert(sender, index)) {
+                continue;
+            }
+            if let Some(expired) = self.writers.expire(index, now) {
+                self.writer_gone(now, expired);
+                is_any_gone = true;
+            }
+        }
+        is_any_gone
+    }
+
+    /// Expires the leases of other writers that are over before a message of `sender` is handled, if that decides who
+    /// owns an instance (OWNERSHIP): the timer may be late.
+    #[inline]
+    pub(super) fn expire_late_leases(&mut self, now: Time, sender: Guid) {
+        let is_exclusive = self.delivery.cache.enforced.as_ref().is_some_and(|it| it.is_exclusive());
+        if is_exclusive && self.writers.liveliness.may_be_over(now) {
+            self.expire_other_leases(now, sender);
+        }
+    }
+
+    #[cold]
+    fn expire_other_leases(&mut self, now: Time, sender: Guid) {
+        if let Some(enforced) = &mut self.delivery.cache.enforced {
+            enforced.advance(now);
+        }
+        if self.expire_leases(now, Some(sender)) {
+            self.timers_set = self.timers_set.wrapping_add(1);
+            self.has_late_values |= self.end_left(now);
+        }
+        self.writers.note_first_end();
     }
 
     /// Returns LIVELINESS_CHANGED, and resets its changes to zero.
