@@ -16,6 +16,8 @@ pub(crate) struct Lease {
     policy: Liveliness,
     asserted_at: Time,
     is_alive: bool,
+    /// Whether it has not expired since it was last settled.
+    is_settled: bool,
 }
 
 impl Idle for Lease {
@@ -30,12 +32,12 @@ impl Idle for Lease {
 impl Lease {
     /// Starts a lease.
     pub(crate) fn new(now: Time, policy: Liveliness) -> Self {
-        Self { policy, asserted_at: now, is_alive: true }
+        Self { policy, asserted_at: now, is_alive: true, is_settled: true }
     }
 
     /// A lease that never expires.
     pub(crate) const ENDLESS: Self =
-        Self { policy: Liveliness::ENDLESS, asserted_at: Time::ZERO, is_alive: true };
+        Self { policy: Liveliness::ENDLESS, asserted_at: Time::ZERO, is_alive: true, is_settled: true };
 
     pub(crate) fn kind(&self) -> LivelinessKind {
         self.policy.kind
@@ -60,7 +62,24 @@ impl Lease {
     pub(crate) fn expire(&mut self, now: Time) -> bool {
         let is_over = self.expires_at().is_some_and(|at| at <= now);
         self.is_alive &= !is_over;
+        self.is_settled &= !is_over;
         is_over
+    }
+
+    /// Whether nothing is left to be done since the writer was not alive: [`Lease::settle`] was called.
+    #[inline]
+    pub(crate) fn is_settled(&self) -> bool {
+        self.is_settled
+    }
+
+    /// Records that what the writer left when it was not alive was done.
+    pub(crate) fn settle(&mut self) {
+        self.is_settled = true;
+    }
+
+    /// Records that the writer is back, and something is left to be done.
+    pub(crate) fn set_returning(&mut self) {
+        self.is_settled = false;
     }
 
     /// Returns when the lease expires; `None` if it has, or never does.

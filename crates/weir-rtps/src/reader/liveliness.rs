@@ -12,12 +12,15 @@ impl ReaderCore {
     /// Sets the liveliness that a matched writer offers. Its lease begins now, and lasts at least
     /// [`LIVELINESS_LEASE_MIN`]. Without this call the writer counts as alive until it is unmatched.
     pub fn set_liveliness(&mut self, now: Time, writer: Guid, policy: Liveliness) {
-        self.delivery.end_left_by(now, writer);
+        let is_leaving = self.delivery.cache.instances.registrations.is_leaving(writer);
         if let Some(proxy) = self.writers.get_mut(writer) {
             self.delivery.counters.leases_raised += u64::from(policy.lease < LIVELINESS_LEASE_MIN);
             let policy = Liveliness { lease: policy.lease.max(LIVELINESS_LEASE_MIN), ..policy };
             if policy != Liveliness::ENDLESS || proxy.lease.is_changed() {
                 *proxy.lease = Lease::new(now, policy);
+            }
+            if is_leaving {
+                proxy.lease.set_returning();
             }
             let at = proxy.lease.expires_at();
             self.writers.liveliness.lease_began(at);
@@ -28,7 +31,6 @@ impl ReaderCore {
     /// Asserts the liveliness of all writers of a participant that have this kind.
     pub fn assert_liveliness(&mut self, now: Time, participant: GuidPrefix, kind: LivelinessKind) {
         if self.writers.assert_all(now, participant, kind) {
-            self.end_all_left(now);
             self.timers_set = self.timers_set.wrapping_add(1);
         }
     }

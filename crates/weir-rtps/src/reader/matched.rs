@@ -156,6 +156,17 @@ pub(super) fn assert_alive(proxy: &mut WriterProxy, now: Time, liveliness: &mut 
     has_returned
 }
 
+/// Asserts the liveliness of a writer by a sample. Returns whether the writer is not settled: instances that it left
+/// may not have ended yet.
+#[inline]
+pub(super) fn assert_by_sample(
+    proxy: &mut WriterProxy,
+    now: Time,
+    liveliness: &mut LivelinessChanges,
+) -> bool {
+    assert_alive(proxy, now, liveliness) || proxy.lease.changed().is_some_and(|lease| !lease.is_settled())
+}
+
 /// Whether a HEARTBEAT asserts the liveliness of its writer. Periodic ones do so only for AUTOMATIC
 /// liveliness, since they say nothing about the application (RTPS 2.5, 8.3.8.6).
 pub(super) fn is_assertion(proxy: &WriterProxy, heartbeat: &Heartbeat) -> bool {
