@@ -297,7 +297,9 @@ impl ReaderCore {
     /// Returns the memory of samples of a writer that waited for earlier ones, if none waits any more. The writer is
     /// not expected to write as much at once again.
     pub fn release_room(&mut self, guid: Guid) {
-        if let Some(index) = self.writers.find(guid) {
+        if self.listed > 0
+            && let Some(index) = self.writers.find(guid)
+        {
             self.writers.list[index].changes.release_room(&mut self.listed);
         }
     }
