@@ -16,6 +16,8 @@ pub(crate) struct Lease {
     policy: Liveliness,
     asserted_at: Time,
     is_alive: bool,
+    /// Whether it has not expired since it was last settled.
+    is_settled: bool,
 }
 
 impl Idle for Lease {
@@ -30,12 +32,12 @@ impl Idle for Lease {
 impl Lease {
     /// Starts a lease.
     pub(crate) fn new(now: Time, policy: Liveliness) -> Self {
-        Self { policy, asserted_at: now, is_alive: true }
+        Self { policy, asserted_at: now, is_alive: true, is_settled: true }
     }
 
     /// A lease that never expires.
     pub(crate) const ENDLESS: Self =
-        Self { policy: Liveliness::ENDLESS, asserted_at: Time::ZERO, is_alive: true };
+        Self { policy: Liveliness::ENDLESS, asserted_at: Time::ZERO, is_alive: true, is_settled: true };
 
     pub(crate) fn kind(&self) -> LivelinessKind {
         self.policy.kind
@@ -60,7 +62,24 @@ impl Lease {
     pub(crate) fn expire(&mut self, now: Time) -> bool {
         let is_over = self.expires_at().is_some_and(|at| at <= now);
         self.is_alive &= !is_over;
+        self.is_settled &= !is_over;
         is_over
+    }
+
+    /// Whether nothing is left to be done since the writer was not alive: [`Lease::settle`] was called.
+    #[inline]
+    pub(crate) fn is_settled(&self) -> bool {
+        self.is_settled
+    }
+
+    /// Records that what the writer left when it was not alive was done.
+    pub(crate) fn settle(&mut self) {
+        self.is_settled = true;
+    }
+
+    /// Records that the writer is back, and something is left to be done.
+    pub(crate) fn set_returning(&mut self) {
+        self.is_settled = false;
     }
 
     /// Returns when the lease expires; `None` if it has, or never does.
@@ -91,6 +110,8 @@ pub struct LivelinessChangedStatus {
 pub(crate) struct LivelinessChanges {
     status: LivelinessChangedStatus,
     has_news: bool,
+    /// No lease ends before this time.
+    none_ends_before: Time,
 }
 
 impl LivelinessChanges {
@@ -115,6 +136,22 @@ impl LivelinessChanges {
 
     pub(crate) fn has_news(&self) -> bool {
         self.has_news
+    }
+
+    /// Records that a lease has begun, and ends at this time if it is not renewed.
+    pub(crate) fn lease_began(&mut self, ends_at: Option<Time>) {
+        self.none_ends_before = ends_at.into_iter().fold(self.none_ends_before, Time::min);
+    }
+
+    /// Records when the first of all leases ends.
+    pub(crate) fn set_first_end(&mut self, ends_at: Option<Time>) {
+        self.none_ends_before = ends_at.unwrap_or(Time(u64::MAX));
+    }
+
+    /// Returns whether a lease may be over.
+    #[inline]
+    pub(crate) fn may_be_over(&self, now: Time) -> bool {
+        now >= self.none_ends_before
     }
 
     pub(crate) fn not_alive_count(&self) -> u32 {

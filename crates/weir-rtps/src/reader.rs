@@ -71,7 +71,7 @@ use crate::time::Time;
 use cache::Cache;
 use delivery::Delivery;
 use fragments::Fragments;
-use matched::{MatchedWriters, assert_alive, find_other, is_assertion};
+use matched::{MatchedWriters, assert_alive, assert_by_sample, find_other, is_assertion};
 use sample::{Malformed, ends_set, sample};
 use writer_memory::WriterMemory;
 use writer_proxy::{Arrival, Position, ProxyMemory, WriterProxy};
@@ -172,8 +172,6 @@ impl ReaderCore {
     /// resumed where the reader stopped: nothing is delivered twice.
     pub fn match_writer(&mut self, now: Time, writer: WriterProxyConfig) {
         self.unmatch_writer(now, writer.guid);
-        self.has_late_values |= self.has_left();
-        self.delivery.end_left_by(now, writer.guid);
         let max = self.config.limits.map_or(PROXIES_MAX, |limits| limits.matches);
         if self.writers.list.len() >= max.min(PROXIES_MAX) {
             return;
@@ -186,7 +184,11 @@ impl ReaderCore {
             proxy.use_memory(memory, limits.early_samples);
         }
         departed.into_iter().for_each(|position| proxy.resume(position));
-        if self.delivery.cache.enforced.is_some() {
+        if self.delivery.cache.instances.registrations.is_leaving(proxy.guid) {
+            proxy.lease.set_returning();
+        }
+        if let Some(enforced) = &mut self.delivery.cache.enforced {
+            enforced.remember_writer(proxy.guid);
             let (guid, is_weir, position) = (proxy.guid, proxy.is_weir(), proxy.changes.expected);
             self.delivery.cache.with_coherence(now, |coherence, out| {
                 coherence.add_writer(guid, (is_reliable, is_weir), position, out);
@@ -295,7 +297,9 @@ impl ReaderCore {
     /// Returns the memory of samples of a writer that waited for earlier ones, if none waits any more. The writer is
     /// not expected to write as much at once again.
     pub fn release_room(&mut self, guid: Guid) {
-        if let Some(index) = self.writers.find(guid) {
+        if self.listed > 0
+            && let Some(index) = self.writers.find(guid)
+        {
             self.writers.list[index].changes.release_room(&mut self.listed);
         }
     }
@@ -341,6 +345,7 @@ impl ReaderCore {
         source_timestamp: Option<Timestamp>,
         block: Option<&Arc<Block>>,
     ) {
+        self.expire_late_leases(now, writer);
         if let Some(list) = &data.inline_qos {
             let is_end = data.payload == Payload::None;
             self.note_tag(writer, data.sequence_number, list, is_end);
@@ -367,9 +372,9 @@ impl ReaderCore {
             },
         };
         let (delivery, sn) = (&mut self.delivery, data.sequence_number);
-        if assert_alive(proxy, now, liveliness) {
+        if assert_by_sample(proxy, now, liveliness) {
             self.timers_set = self.timers_set.wrapping_add(1);
-            delivery.end_left_by(now, *writer);
+            delivery.note_return(now, &self.config, proxy, data);
         }
         match proxy.arrival(sn) {
             Arrival::Next { lost } => {
@@ -438,6 +443,7 @@ impl ReaderCore {
         frag: &DataFrag<'_>,
         source_timestamp: Option<Timestamp>,
     ) {
+        self.expire_late_leases(now, writer);
         let Some(index) = self.writers.find(writer) else {
             self.record_unmatched(writer, frag.sequence_number);
             return;
@@ -447,10 +453,8 @@ impl ReaderCore {
         }
         let Self { config, writers, delivery, fragments, listed, .. } = self;
         let (sn, proxy) = (frag.sequence_number, &mut writers.list[index]);
-        if assert_alive(proxy, now, &mut writers.liveliness) {
-            self.timers_set = self.timers_set.wrapping_add(1);
-            delivery.end_left_by(now, writer);
-        }
+        self.timers_set =
+            self.timers_set.wrapping_add(u32::from(assert_alive(proxy, now, &mut writers.liveliness)));
         match proxy.arrival(sn) {
             Arrival::Duplicate => {
                 delivery.counters.samples_duplicate += 1;
@@ -496,8 +500,8 @@ impl ReaderCore {
 
     /// Handles a HEARTBEAT (RTPS 2.5, 8.3.8.6): which samples are available, and whether to answer.
     pub fn handle_heartbeat(&mut self, now: Time, writer: Guid, heartbeat: &Heartbeat) {
+        self.expire_late_leases(now, writer);
         let Some(index) = self.find(writer) else { return };
-        self.delivery.end_left_by(now, writer);
         let proxy = &mut self.writers.list[index];
         if is_assertion(proxy, heartbeat) {
             self.timers_set = self.timers_set.wrapping_add(u32::from(assert_alive(
@@ -531,8 +535,8 @@ impl ReaderCore {
 
     /// Handles a GAP (RTPS 2.5, 8.3.8.4): samples that will not be sent.
     pub fn handle_gap(&mut self, now: Time, writer: Guid, gap: &Gap) {
+        self.expire_late_leases(now, writer);
         let Some(index) = self.find(writer) else { return };
-        self.delivery.end_left_by(now, writer);
         let Some(proxy) = self.writers.list.get_mut(index) else { return };
         if !proxy.is_reliable {
             return proxy.pass_gap(gap);
@@ -612,6 +616,7 @@ impl ReaderCore {
         let coherence =
             self.delivery.cache.enforced.as_ref().and_then(|enforced| enforced.coherence.as_ref());
         ReaderCounters {
+            instances_left: self.delivery.cache.left,
             chunks_beyond_limits: self.delivery.cache.chunks.beyond(),
             coherent_sets_dropped: coherence.map_or(0, |coherence| coherence.dropped),
             samples_expired: counts.expired,

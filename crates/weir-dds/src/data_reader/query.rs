@@ -13,7 +13,8 @@ use crate::sample::Sample;
 impl<T: DdsType> DataReader<T> {
     /// Removes and returns up to `max` values that meet a query and are in these states, in the order of the query.
     ///
-    /// Without ORDER BY, the oldest are first. Changes of instances' states meet no query.
+    /// Without ORDER BY, the order is that of [`DataReader::take`]: oldest first, or by PRESENTATION (DDS 1.4,
+    /// 2.2.3.6). Changes of instances' states meet no query.
     ///
     /// ```no_run
     /// # use weir_dds::{DataReader, DdsType};

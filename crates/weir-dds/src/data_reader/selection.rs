@@ -180,7 +180,8 @@ impl<'a, T: DdsType> Selection<'a, T> {
 
     /// Selects values that meet a query, in its order, in place of [`Selection::condition`].
     ///
-    /// Without ORDER BY, the oldest are first. Changes of instances' states meet no query.
+    /// Without ORDER BY, the order is that of [`DataReader::take`]: oldest first, or by PRESENTATION (DDS 1.4,
+    /// 2.2.3.6). Changes of instances' states meet no query.
     ///
     /// ```no_run
     /// # use weir_dds::{DataReader, DdsType};

@@ -9,7 +9,7 @@ use weir_dds::PresentationScope::{Group, Instance, Topic};
 use weir_dds::{
     DataReader, DataReaderListener, DataReaderQos, DataWriter, DataWriterListener, DataWriterQos, DdsError,
     DomainParticipant, IncompatibleQosStatus, PolicyId, Presentation, PresentationScope,
-    PublicationMatchedStatus, Publisher, PublisherQos, States, Subscriber, SubscriberQos,
+    PublicationMatchedStatus, Publisher, PublisherQos, Query, Sample, States, Subscriber, SubscriberQos,
     SubscriptionMatchedStatus,
 };
 
@@ -171,7 +171,7 @@ impl Three {
 }
 
 fn values(reader: &DataReader<Keyed>, max: usize) -> Vec<Keyed> {
-    reader.take(max).into_iter().filter_map(weir_dds::Sample::into_data).collect()
+    reader.take(max).into_iter().filter_map(Sample::into_data).collect()
 }
 
 /// The values of a set as they are taken: those of an instance follow each other.
@@ -245,6 +245,66 @@ fn ordered_access_to_instances_groups_them_and_to_a_topic_keeps_the_order_of_wri
         grouped.sort_by_key(|value| value.id);
         assert_eq!(values(&by_instance, usize::MAX), grouped);
     }
+}
+
+#[test]
+fn values_of_a_query_come_in_the_order_of_an_access_without_it() {
+    let world = World::new();
+    let (one, other) = (world.participant(), world.participant());
+    let writer = publisher(&one, presentation(Topic, false, true))
+        .create_datawriter(&world.topic::<Keyed>(&one), lossless_writer())
+        .unwrap();
+    let readers = [Instance, Topic].map(|scope| {
+        subscriber(&other, presentation(scope, false, true))
+            .create_datareader(&world.topic::<Keyed>(&other), lossless_reader())
+            .unwrap()
+    });
+    matched(&[&writer], &[&readers[0], &readers[1]]);
+    let written: Vec<_> = (0..4).flat_map(|value| [2, 0, 1].map(|id| Keyed { id, value })).collect();
+    written.iter().for_each(|value| writer.write(value).unwrap());
+    writer.wait_for_acknowledgments(DEADLINE).unwrap();
+    let query = Query::new("value > 0", &[] as &[&str]).unwrap();
+    let of =
+        |samples: Vec<Sample<Keyed>>| samples.into_iter().filter_map(Sample::into_data).collect::<Vec<_>>();
+    for reader in &readers {
+        let mut expected = of(reader.read(usize::MAX));
+        expected.retain(|value| value.value > 0);
+        assert_eq!(of(reader.read_query(&query, usize::MAX, States::ANY)), expected);
+        let predicate = reader.query(|value| value.value > 0);
+        assert_eq!(of(reader.select().condition(&predicate).unwrap().read()), expected);
+        let by_order = Query::new("value > 0 ORDER BY value", &[] as &[&str]).unwrap();
+        let mut by_value = expected.clone();
+        by_value.sort_by_key(|value| value.value);
+        assert_eq!(of(reader.read_query(&by_order, usize::MAX, States::ANY)), by_value);
+        // One after the other as all at once.
+        let taken = (0..expected.len()).flat_map(|_| of(reader.take_query(&query, 1, States::ANY)));
+        assert_eq!(taken.collect::<Vec<_>>(), expected);
+    }
+}
+
+#[test]
+fn values_of_a_query_come_in_the_order_of_their_group_one_at_a_time() {
+    let world = World::new();
+    let (one, other) = (world.participant(), world.participant());
+    let group = presentation(Group, false, true);
+    let publisher = publisher(&one, group);
+    let topic = world.topic::<Keyed>(&one);
+    let writers = [0, 1].map(|_| publisher.create_datawriter(&topic, lossless_writer()).unwrap());
+    let reader = subscriber(&other, group)
+        .create_datareader(&world.topic::<Keyed>(&other), lossless_reader())
+        .unwrap();
+    matched(&[&writers[0], &writers[1]], &[&reader]);
+    for value in 0..8 {
+        writers[usize::from(value % 3 == 0)].write(&Keyed { id: 7, value }).unwrap();
+    }
+    writers.iter().for_each(|writer| writer.wait_for_acknowledgments(DEADLINE).unwrap());
+    let query = Query::new("value > 1", &[] as &[&str]).unwrap();
+    for value in 2..8 {
+        let taken = reader.take_query(&query, usize::MAX, States::ANY);
+        assert_eq!(taken.iter().filter_map(|it| it.data()).collect::<Vec<_>>(), [&Keyed { id: 7, value }]);
+    }
+    assert!(reader.take_query(&query, usize::MAX, States::ANY).is_empty());
+    assert_eq!([0, 1].map(|_| values(&reader, 9).pop()), [0, 1].map(|value| Some(Keyed { id: 7, value })));
 }
 
 #[test]

@@ -294,6 +294,13 @@ impl BuiltinEndpoints {
             || self.subscriptions.reader.take_next(|sample| f(EndpointKind::Reader, sample))
     }
 
+    /// [`BuiltinEndpoints::release_room`] for the last participant, if the next one is another.
+    pub(super) fn release_room_before(&mut self, last: &mut Option<GuidPrefix>, next: GuidPrefix) {
+        if let Some(last) = last.replace(next).filter(|last| *last != next) {
+            self.release_room(last);
+        }
+    }
+
     /// Returns what the announcements of a participant took while they waited for each other: most are sent at once,
     /// when it is discovered.
     pub(super) fn release_room(&mut self, prefix: GuidPrefix) {

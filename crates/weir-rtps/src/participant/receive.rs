@@ -37,6 +37,8 @@ struct Receiver<'a> {
     source_vendor: VendorId,
     /// Whether the submessages are for this participant only.
     is_directed: bool,
+    /// The last participant whose submessages were for builtin endpoints.
+    handled: Option<GuidPrefix>,
 }
 
 impl ParticipantCore {
@@ -66,22 +68,26 @@ impl ParticipantCore {
         }
         self.arrived(now, source, datagram.len());
         let source_vendor = message.header.vendor;
+        let (is_directed, handled) = (false, None);
         let mut receiver =
-            Receiver { core: self, now, from, is_from_group, source_vendor, is_directed: false };
-        if submessages::walk(message.submessages(), own, source, None, &mut receiver).is_err() {
-            self.counters.malformed_submessages += 1;
-        }
-        self.take_endpoint_announcements();
+            Receiver { core: self, now, from, is_from_group, source_vendor, is_directed, handled };
+        let is_malformed =
+            submessages::walk(message.submessages(), own, source, None, &mut receiver).is_err();
+        let handled = receiver.handled;
+        self.counters.malformed_submessages += u64::from(is_malformed);
+        self.take_endpoint_announcements(handled);
         self.take_participant_messages();
         let refusals = self.builtin.take_refusals();
         self.counters.refused_announcements += refusals.oversized;
         self.counters.fragments_refused += refusals.fragments;
     }
 
-    /// Processes the announcements that the builtin readers have put in order.
-    fn take_endpoint_announcements(&mut self) {
+    /// Processes the announcements that the builtin readers have put in order. `from`: the last participant whose
+    /// submessages they have handled.
+    ///
+    /// Announcements of others may be among them, which had found no room before.
+    fn take_endpoint_announcements(&mut self, mut from: Option<GuidPrefix>) {
         let limits = self.config.limits;
-        let mut from = None;
         loop {
             let mut taken = None;
             let data = &mut self.announced;
@@ -99,7 +105,7 @@ impl ParticipantCore {
                 return from.into_iter().for_each(|source| self.builtin.release_room(source));
             }
             if let Some((kind, source, guid, is_alive)) = taken {
-                from = Some(source);
+                self.builtin.release_room_before(&mut from, source);
                 self.handle_endpoint((kind, source), guid, is_alive);
             }
         }
@@ -200,6 +206,7 @@ impl Sink for Receiver<'_> {
         let is_pad = matches!(submessage, Submessage::Pad);
         let is_used = is_pad || core.builtin.handle(now, source, submessage, timestamp);
         core.counters.ignored_submessages += u64::from(!is_used);
+        core.builtin.release_room_before(&mut self.handled, source);
         if !has_answered && let Some(is_right) = core.builtin.take_answer(source) {
             core.answer_given(now, source, is_home, is_right);
         }
@@ -264,8 +271,11 @@ mod tests {
     use core::net::Ipv4Addr;
     use core::time::Duration;
 
+    use weir_wire::{Emit, Gap, Header, Heartbeat, ProtocolVersion, SequenceNumber, SequenceNumberSet, push};
+
     use super::*;
     use crate::discovery_data::Locators;
+    use crate::outbox::Outbox;
     use crate::participant::ParticipantConfig;
     use crate::spdp::{ParticipantData, builtin_endpoints};
 
@@ -292,5 +302,57 @@ mod tests {
         assert!(!Arc::ptr_eq(&first, &decode(&mut core, &data, VendorId::CYCLONE)));
         data.lease = Duration::from_secs(7);
         assert_eq!(decode(&mut core, &data, VendorId::WEIR).lease, data.lease);
+    }
+
+    /// Lists become empty without an announcement, too, and those of several participants by one datagram.
+    #[test]
+    fn lists_of_what_is_missing_are_returned_for_each_source_once_nothing_is() {
+        let now = Time(1);
+        let mut core = ParticipantCore::new(ParticipantConfig::new(GuidPrefix([1; 12]), 0), now);
+        let sources = [2, 3, 4].map(|number| GuidPrefix([number; 12]));
+        let from = SocketAddrV4::new(Ipv4Addr::LOCALHOST, 7410);
+        for prefix in sources {
+            let data = ParticipantData {
+                prefix,
+                vendor: VendorId::WEIR,
+                builtin_endpoints: builtin_endpoints::WEIR,
+                metatraffic_unicast: Locators { addresses: vec![from], skipped: 0 },
+                ..ParticipantData::nothing()
+            };
+            let mut payload = Vec::new();
+            spdp::encode(&data, &mut payload);
+            let data = core.announced(prefix, &payload, None, VendorId::WEIR).unwrap();
+            core.participant_announced(now, *from.ip(), data, false);
+        }
+        let before = core.builtin.waiting_memory();
+        let (reader, writer) = (EntityId::UNKNOWN, EntityId::SEDP_PUBLICATIONS_WRITER);
+        let mut out = Outbox::new();
+        for prefix in sources {
+            let (first, last) = (SequenceNumber(1), SequenceNumber(40));
+            let (is_final, is_liveliness) = (false, false);
+            let heartbeat = Heartbeat { reader, writer, first, last, count: 1, is_final, is_liveliness };
+            core.handle_datagram(now, from, &message(&[prefix], &heartbeat));
+        }
+        core.poll_transmit(now, &mut out);
+        assert!(core.builtin.waiting_memory() > before, "announcements are missing");
+        let list = SequenceNumberSet::new(SequenceNumber(41));
+        let gap = Gap { reader, writer, start: SequenceNumber(1), list };
+        core.handle_datagram(now, from, &message(&sources[..2], &gap));
+        core.handle_datagram(now, from, &message(&sources[2..], &gap));
+        assert_eq!(core.builtin.waiting_memory(), before);
+    }
+
+    /// A datagram of the first source, which relays for the others: the same submessage of each.
+    fn message(sources: &[GuidPrefix], submessage: &impl Emit) -> Vec<u8> {
+        let (version, vendor) = (ProtocolVersion::V2_5, VendorId::WEIR);
+        let mut bytes = Vec::new();
+        for (number, prefix) in sources.iter().copied().enumerate() {
+            match number {
+                0 => push(&mut bytes, &Header { version, vendor, prefix }),
+                _ => push(&mut bytes, &InfoSource { version, vendor, prefix }),
+            }
+            push(&mut bytes, submessage);
+        }
+        bytes
     }
 }

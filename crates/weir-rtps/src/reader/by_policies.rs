@@ -124,6 +124,11 @@ impl Cache {
         sn: SequenceNumber,
         mut stored: StoredSample,
     ) {
+        let has_left = self.instances.registrations.has_left();
+        if has_left {
+            let at = self.enforced.as_mut().map_or(now, |enforced| enforced.advance(now));
+            self.end_left_of(at, writer, stored.key());
+        }
         if self.ends_unknown_instance(&stored) {
             if let Some(enforced) = &mut self.enforced {
                 enforced.counts.content_filtered += 1;
@@ -131,10 +136,11 @@ impl Cache {
             self.chunks.release(stored.at);
             return;
         }
-        let (Some(index), Some(enforced)) = (self.instances.index(stored.key()), &mut self.enforced) else {
-            self.chunks.release(stored.at);
-            return;
-        };
+        let Some(index) = self.instances.index(stored.key()) else { return self.chunks.release(stored.at) };
+        if has_left {
+            self.end_left_ownership(index);
+        }
+        let Some(enforced) = &mut self.enforced else { return self.chunks.release(stored.at) };
         let key = self.instances.get(index).key;
         // Sets that an access completes have no time of their own.
         let now = enforced.advance(now);

@@ -45,6 +45,8 @@ pub(super) struct Cache {
     swept_to: u64,
     /// Number of accesses so far.
     pub(super) accesses: u64,
+    /// Instances updated because a writer of theirs left.
+    pub(super) left: u64,
     /// Policies that leave samples out; `None`: there are none.
     pub(super) enforced: Option<Box<Enforced>>,
 }
@@ -63,6 +65,7 @@ impl Cache {
             recent_len: 0,
             swept_to: 0,
             accesses: 0,
+            left: 0,
             enforced: Enforced::new(config),
         }
     }
@@ -251,6 +254,9 @@ impl Cache {
         self.count_released(stored);
         if self.enforced.is_some() {
             return self.place_if_admitted(now, writer, sn, stored);
+        }
+        if self.instances.registrations.has_left() {
+            self.end_left_of(now, writer, stored.key());
         }
         self.place(now, writer, sn, stored);
     }

@@ -227,8 +227,6 @@ impl Delivery {
             }
             proxy.trouble.refused = None;
             proxy.ask_again();
-            // Held samples of a writer that has left begin and end instances, too.
-            self.end_left_by(refused.heard_at, proxy.guid);
             self.deliver_held(refused.heard_at, proxy);
             is_answer_due = true;
         }

@@ -56,8 +56,7 @@ pub(super) struct Enforced {
     content_filter: Option<Arc<Filter>>,
     filter_signature: Option<[u8; 16]>,
     writers: BTreeMap<Guid, WriterPolicies>,
-    /// Writers that have left, and whose instances were not all ended yet. They own nothing. Whether they are to be
-    /// forgotten then.
+    /// Writers that have left, and whose instances were not all ended yet. Whether they are to be forgotten then.
     gone: Vec<(Guid, bool)>,
     /// By the index of the instance.
     instances: Vec<InstanceRecord>,
@@ -192,6 +191,12 @@ impl Enforced {
         }
     }
 
+    /// Whether one writer at a time owns an instance.
+    #[inline]
+    pub(super) fn is_exclusive(&self) -> bool {
+        self.is_exclusive
+    }
+
     /// Changes the content filter.
     pub(super) fn set_content_filter(&mut self, config: &ReaderConfig) {
         self.content_filter.clone_from(&config.content_filter);
@@ -274,7 +279,18 @@ impl Enforced {
         }
     }
 
-    /// A writer has left, or its liveliness has ended: it owns nothing any more.
+    /// A writer is matched again, and not to be forgotten.
+    pub(super) fn remember_writer(&mut self, writer: Guid) {
+        let is_to_forget = self.gone.iter_mut().filter(|(gone, _)| *gone == writer);
+        is_to_forget.for_each(|(_, is_to_forget)| *is_to_forget = false);
+    }
+
+    /// The owner of an instance.
+    pub(super) fn owner(&self, index: u32) -> Option<Guid> {
+        self.instances.get(index as usize)?.owner
+    }
+
+    /// A writer has left, or its liveliness has ended.
     pub(super) fn writer_gone(&mut self, writer: Guid) {
         if self.gone.iter().all(|(gone, _)| *gone != writer) {
             self.gone.push((writer, false));
@@ -324,10 +340,9 @@ impl Enforced {
             *record = InstanceRecord { key, ..InstanceRecord::default() };
         }
         if self.is_exclusive {
-            let is_late = self.deadlines.as_ref().is_some_and(|it| it.is_missed(now, index));
-            let is_gone = |owner: Guid| self.gone.iter().any(|(gone, _)| *gone == owner);
             // The timer that ends its ownership may be late.
-            record.owner = record.owner.filter(|owner| !is_late && !is_gone(*owner));
+            let is_late = self.deadlines.as_ref().is_some_and(|it| it.is_missed(now, index));
+            record.owner = record.owner.filter(|_| !is_late);
         }
         if self.is_exclusive && !take_ownership(&self.writers, record, writer) {
             self.counts.not_owned += 1;

@@ -10,17 +10,23 @@
 //! have one more condition.
 //!
 //! The steps look the same as a writer that leaves its instances one after the other: they are what would happen if
-//! it unregistered them. Two things do not wait. A writer that has left owns nothing from then on (OWNERSHIP), or
-//! samples of weaker writers would be left out. And what a writer left is ended completely before anything else is done
-//! for the same writer: it may be back.
+//! it unregistered them. Two things do not wait. A writer that has left owns nothing that it left from then on
+//! (OWNERSHIP), or samples of weaker writers would be left out. And when it is back, an instance is ended before a
+//! sample of the same writer is placed in it: the end would make the instance look as if nothing were written. The
+//! other instances wait for their step. (Where policies are enforced, each sample that is placed checks this. Elsewhere
+//! only samples of a writer that is back do, and those that were held back.)
 
-use weir_wire::{Guid, SequenceNumber};
+use weir_wire::{Data, Guid, SequenceNumber};
 
 use super::ReaderCore;
 use super::cache::Cache;
+use super::config::ReaderConfig;
 use super::delivery::Delivery;
+use super::sample::sample;
 use super::stored::StoredSample;
+use super::writer_proxy::{Arrival, WriterProxy};
 use crate::config;
+use crate::key_hasher::Key;
 use crate::time::Time;
 use crate::writer::ChangeKind;
 
@@ -53,29 +59,25 @@ impl ReaderCore {
         self.room_was_made();
         has_left
     }
-
-    /// Ends all instances of writers that have left: some of them may be back.
-    #[cold]
-    pub(super) fn end_all_left(&mut self, now: Time) {
-        self.has_late_values |= self.has_left();
-        self.delivery.end_left(now, usize::MAX);
-    }
 }
 
 impl Delivery {
-    /// Ends the instances that a writer has left, before something is done for it.
-    #[inline]
-    pub(super) fn end_left_by(&mut self, now: Time, writer: Guid) {
-        if self.cache.instances.registrations.has_left() {
-            self.end_rest_of(now, writer);
-        }
-    }
-
+    /// Handles a sample of a writer that is back, before it is placed.
     #[cold]
-    fn end_rest_of(&mut self, now: Time, writer: Guid) {
-        self.cache.instances.registrations.prefer(writer);
-        while self.cache.instances.registrations.is_leaving(writer) {
-            self.end_left(now, config::INSTANCES_LEFT_AT_ONCE);
+    #[inline(never)]
+    pub(super) fn note_return(
+        &mut self,
+        now: Time,
+        config: &ReaderConfig,
+        proxy: &mut WriterProxy,
+        data: &Data<'_>,
+    ) {
+        if !self.cache.instances.registrations.is_leaving(proxy.guid) {
+            return proxy.lease.settle();
+        }
+        let is_next = matches!(proxy.arrival(data.sequence_number), Arrival::Next { .. });
+        if is_next && let Ok(sample) = sample(config, proxy, data, None) {
+            self.cache.end_left_of(now, proxy.guid, sample.key);
         }
     }
 
@@ -84,10 +86,7 @@ impl Delivery {
         for _ in 0..max {
             let Some((writer, instance)) = self.cache.instances.registrations.next_left() else { return };
             match instance {
-                Some(index) => {
-                    self.cache.leave_instance(now, index, writer);
-                    self.counters.instances_left += 1;
-                }
+                Some(index) => self.cache.leave_instance(now, index, writer),
                 None => self.cache.all_left(writer),
             }
         }
@@ -110,9 +109,31 @@ impl Cache {
         }
     }
 
+    /// Before a sample of a writer is placed in an instance that the writer has left: ends it.
+    #[cold]
+    pub(super) fn end_left_of(&mut self, now: Time, writer: Guid, key: Option<Key>) {
+        if let Some(index) = self.instances.lookup(key)
+            && self.instances.registrations.take_left(writer, index)
+        {
+            self.leave_instance(now, index, writer);
+        }
+    }
+
+    /// The owner of an instance has lost it if it has left.
+    #[cold]
+    pub(super) fn end_left_ownership(&mut self, index: u32) {
+        if let Some(enforced) = &mut self.enforced
+            && let Some(owner) = enforced.owner(index)
+            && self.instances.registrations.is_left(owner, index)
+        {
+            enforced.unregistered(index, owner);
+        }
+    }
+
     /// Removes a writer that has left from an instance. Reports the instance if no writer writes it any more, and the
     /// topic has a key.
     fn leave_instance(&mut self, now: Time, index: u32, writer: Guid) {
+        self.left += 1;
         let is_postponed = |it: &super::enforced::Enforced| it.postponed.is_of(index, writer);
         if self.enforced.as_deref().is_some_and(is_postponed) {
             self.settle_postponed(index, true);

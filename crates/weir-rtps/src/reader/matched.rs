@@ -74,6 +74,20 @@ impl MatchedWriters {
         has_returned
     }
 
+    /// Records when the first lease ends.
+    pub(super) fn note_first_end(&mut self) {
+        let ends = self.list.iter().filter_map(|proxy| proxy.lease.expires_at());
+        self.liveliness.set_first_end(ends.min());
+    }
+
+    /// Returns whether a message of `sender` may assert the liveliness of the writer at `index`.
+    pub(super) fn may_assert(&mut self, sender: Guid, index: usize) -> bool {
+        let kind = LivelinessKind::ManualByParticipant;
+        let of_participant = self.get_mut(sender).is_some_and(|proxy| proxy.lease.kind() == kind);
+        let proxy = &self.list[index];
+        proxy.guid == sender || (of_participant && is_of(proxy, sender.prefix, kind))
+    }
+
     /// Whether the lease of the writer at `index` has just expired. Returns its GUID.
     pub(super) fn expire(&mut self, index: usize, now: Time) -> Option<Guid> {
         self.share_assertions(index, now);
@@ -137,8 +151,20 @@ pub(super) fn assert_alive(proxy: &mut WriterProxy, now: Time, liveliness: &mut 
     let has_returned = proxy.lease.changed().is_some_and(|lease| lease.assert(now));
     if has_returned {
         liveliness.change(proxy.guid, 1, -1);
+        liveliness.lease_began(proxy.lease.expires_at());
     }
     has_returned
+}
+
+/// Asserts the liveliness of a writer by a sample. Returns whether the writer is not settled: instances that it left
+/// may not have ended yet.
+#[inline]
+pub(super) fn assert_by_sample(
+    proxy: &mut WriterProxy,
+    now: Time,
+    liveliness: &mut LivelinessChanges,
+) -> bool {
+    assert_alive(proxy, now, liveliness) || proxy.lease.changed().is_some_and(|lease| !lease.is_settled())
 }
 
 /// Whether a HEARTBEAT asserts the liveliness of its writer. Periodic ones do so only for AUTOMATIC

@@ -5,6 +5,7 @@ use core::cmp::Ordering;
 
 use super::ReaderCore;
 use super::cache::Cache;
+use super::enforced::AccessOrder;
 use super::raw_sample::{RawSample, SampleSelection};
 use super::states::States;
 use crate::writer::ChangeKind;
@@ -14,7 +15,7 @@ use crate::writer::ChangeKind;
 pub struct SampleQuery<'a> {
     /// Whether a value is wanted.
     pub matches: &'a dyn Fn(&[u8]) -> bool,
-    /// The order in which values are wanted; `None`: oldest first.
+    /// The order in which values are wanted; `None`: that of [`ReaderCore::access`].
     pub order: Option<PayloadOrder<'a>>,
 }
 
@@ -57,10 +58,20 @@ impl Cache {
         mut f: impl FnMut(RawSample<'_>) -> bool,
     ) -> usize {
         self.begin_access();
+        let access_order = self.enforced.as_ref().map_or(AccessOrder::Arrival, |enforced| enforced.order);
+        if access_order == AccessOrder::OneOfGroup && query.order.is_none() {
+            let is_wanted = |cache: &Self, index| cache.is_wanted(index, selection, query.matches);
+            return self.access_one_of_group(max, is_wanted, remove, &mut f);
+        }
         let mut positions: Vec<u64> = self.matching(selection, query.matches).collect();
+        if access_order == AccessOrder::ByInstance {
+            // As without a query, that with the oldest sample comes first, whether this sample is wanted or not.
+            let instance = |position: &u64| self.instances.get(self.entries.at(*position).instance);
+            positions.sort_by_key(|position| (instance(position).oldest, *position));
+        }
         if let Some(order) = query.order {
             let payload = |position: &u64| self.chunks.bytes(self.entries.at(*position).at);
-            // Stable: of equal values, the oldest is first.
+            // Stable: equal values keep their order.
             positions.sort_by(|one, other| order(payload(one), payload(other)));
         }
         let mut count = 0;
@@ -83,19 +94,30 @@ impl Cache {
         selection: SampleSelection,
         matches: &'a dyn Fn(&[u8]) -> bool,
     ) -> impl Iterator<Item = u64> + 'a {
-        let SampleSelection { states, instance } = selection;
-        let is_meant = move |index: &usize| {
-            let entry = &self.entries.ring[*index];
-            entry.is_live
-                && entry.kind == ChangeKind::Alive
-                && (states == States::ANY || self.is_in(*index, states))
-                && matches(self.chunks.bytes(entry.at))
-        };
+        let instance = selection.instance;
         // Of one instance, by its chain: to ask for one after the other would visit all samples for each.
         let known = instance.filter(|instance| *instance < self.instances.end());
         let of_one = known.into_iter().flat_map(|instance| self.entries.of(self.instances.get(instance)));
         let of_one = of_one.map(|position| self.entries.index_of(position));
         let all = if instance.is_none() { 0..self.entries.ring.len() } else { 0..0 };
-        all.chain(of_one).filter(is_meant).map(|index| self.entries.position_of(index))
+        let is_wanted = move |index: &usize| self.is_wanted(*index, selection, matches);
+        all.chain(of_one).filter(is_wanted).map(|index| self.entries.position_of(index))
+    }
+
+    /// Returns whether an entry is a sample that a selection names.
+    pub(super) fn is_selected(&self, index: usize, selection: SampleSelection) -> bool {
+        let SampleSelection { states, instance } = selection;
+        let entry = &self.entries.ring[index];
+        entry.is_live
+            && instance.is_none_or(|instance| instance == entry.instance)
+            && (states == States::ANY || self.is_in(index, states))
+    }
+
+    /// Returns whether an entry is a value that is selected and meets a condition.
+    fn is_wanted(&self, index: usize, selection: SampleSelection, matches: &dyn Fn(&[u8]) -> bool) -> bool {
+        let entry = &self.entries.ring[index];
+        entry.kind == ChangeKind::Alive
+            && self.is_selected(index, selection)
+            && matches(self.chunks.bytes(entry.at))
     }
 }

@@ -1,8 +1,9 @@
 //! Which instances each writer writes, so that those of a writer that leaves are found without a search.
 //!
 //! A writer may leave with very many instances. They are handed out one by one, so that the reader can stop in between.
-//! Meanwhile their list does not change: the writer neither begins nor ends instances before it is back, and before
-//! that, all are handed out. Only sorting their numbers, if they are not in order, is done at once.
+//! Meanwhile, the writer may be back, and write some of them: what it writes from then on is in a list of its own. An
+//! instance is handed out before it enters that list, see [`Registrations::take_left`], so that it is in one of them.
+//! Only sorting their numbers, if they are not in order, is done at once.
 
 use alloc::vec::Vec;
 
@@ -15,8 +16,8 @@ pub(super) struct Registrations {
     writers: Vec<(Guid, Registered)>,
     /// Reserved lists of writers that write nothing now.
     spare: Vec<Registered>,
-    /// Writers that have left and whose instances were not all handed out, in the order of leaving.
-    leaving: Vec<Guid>,
+    /// What writers have left that was not all handed out, in the order of leaving.
+    leaving: Vec<(Guid, Registered)>,
     /// Whether all memory was reserved at the start.
     is_fixed: bool,
 }
@@ -24,7 +25,8 @@ pub(super) struct Registrations {
 /// The instances of one writer.
 #[derive(Debug, Default)]
 struct Registered {
-    /// Instances that it began to write, once for each time.
+    /// Instances that it began to write, once for each time. After the writer has left: in order, each once, and with
+    /// [`TAKEN`] if it was handed out before its turn.
     begun: Vec<u32>,
     /// Instances that it ended. Each cancels one of the same number in `begun`.
     ended: Vec<u32>,
@@ -57,12 +59,19 @@ impl Registrations {
 
     /// Hands out the instances of a writer from now on. Returns whether there are any.
     pub(super) fn leave(&mut self, writer: Guid) -> bool {
-        let Ok(index) = self.find(writer) else { return false };
-        if !self.is_leaving(writer) {
-            self.writers[index].1.compact(self.is_fixed);
-            self.leaving.push(writer);
+        if let Ok(index) = self.find(writer) {
+            let (_, mut registered) = self.writers.remove(index);
+            registered.compact(self.is_fixed);
+            match self.place_of_left(writer) {
+                // It was back, and has left once more.
+                Some(place) => {
+                    self.leaving[place].1.add_left(&registered.begun);
+                    self.give_back(registered);
+                }
+                None => self.leaving.push((writer, registered)),
+            }
         }
-        true
+        self.is_leaving(writer)
     }
 
     /// Returns whether instances of writers that have left were not handed out yet.
@@ -72,39 +81,52 @@ impl Registrations {
     }
 
     /// Returns whether a writer has left, and not all of its instances were handed out.
-    #[inline]
     pub(super) fn is_leaving(&self, writer: Guid) -> bool {
-        self.leaving.contains(&writer)
+        self.place_of_left(writer).is_some()
     }
 
-    /// Hands out the instances of this writer next.
-    pub(super) fn prefer(&mut self, writer: Guid) {
-        if let Some(place) = self.leaving.iter().position(|leaving| *leaving == writer) {
-            self.leaving[..=place].rotate_right(1);
-        }
+    /// Returns whether a writer has left this instance, and it was not handed out yet.
+    pub(super) fn is_left(&self, writer: Guid, instance: u32) -> bool {
+        let left = self.place_of_left(writer).map(|place| &self.leaving[place].1);
+        left.is_some_and(|left| left.position_of_left(instance).is_some())
+    }
+
+    /// Hands out an instance before its turn. Returns whether the writer has left it, and it was not handed out yet.
+    pub(super) fn take_left(&mut self, writer: Guid, instance: u32) -> bool {
+        let Some(place) = self.place_of_left(writer) else { return false };
+        let left = &mut self.leaving[place].1;
+        let position = left.position_of_left(instance);
+        position.into_iter().for_each(|position| left.begun[position] |= TAKEN);
+        position.is_some()
     }
 
     /// Hands out an instance of a writer that has left: those of a writer in order. `None` stands for their end.
     pub(super) fn next_left(&mut self) -> Option<(Guid, Option<u32>)> {
-        let writer = *self.leaving.first()?;
-        let Ok(place) = self.find(writer) else {
-            self.leaving.remove(0);
-            return Some((writer, None));
-        };
-        let registered = &mut self.writers[place].1;
-        if let Some(instance) = registered.begun.get(registered.handed_out).copied() {
-            registered.handed_out += 1;
-            return Some((writer, Some(instance)));
+        let (writer, left) = self.leaving.first_mut()?;
+        let writer = *writer;
+        while let Some(instance) = left.begun.get(left.handed_out).copied() {
+            left.handed_out += 1;
+            if instance & TAKEN == 0 {
+                return Some((writer, Some(instance)));
+            }
         }
-        self.leaving.remove(0);
-        let (_, mut registered) = self.writers.remove(place);
+        let (_, left) = self.leaving.remove(0);
+        self.give_back(left);
+        Some((writer, None))
+    }
+
+    fn place_of_left(&self, writer: Guid) -> Option<usize> {
+        self.leaving.iter().position(|(leaving, _)| *leaving == writer)
+    }
+
+    /// Keeps the memory of a list, if it was reserved.
+    fn give_back(&mut self, mut registered: Registered) {
         if self.is_fixed {
             registered.begun.clear();
             registered.ended.clear();
             registered.handed_out = 0;
             self.spare.push(registered);
         }
-        Some((writer, None))
     }
 
     /// Reserves memory for so many writers, which write all instances.
@@ -124,18 +146,17 @@ impl Registrations {
     pub(super) fn bytes(writers: usize, instances: usize) -> usize {
         let lists =
             (begun_room(instances).saturating_add(ended_room(instances))).saturating_mul(size_of::<u32>());
-        let of_writer = size_of::<(Guid, Registered)>() + size_of::<Registered>() + size_of::<Guid>();
+        let of_writer = 2 * size_of::<(Guid, Registered)>() + size_of::<Registered>();
         writers.saturating_mul(lists.saturating_add(of_writer))
     }
 
     /// Memory in bytes.
     pub(super) fn memory(&self) -> usize {
-        let all = self.writers.iter().map(|(_, it)| it).chain(&self.spare);
+        let all = self.writers.iter().chain(&self.leaving).map(|(_, it)| it).chain(&self.spare);
         let lists = all.map(|it| it.begun.capacity() + it.ended.capacity());
         lists.sum::<usize>() * size_of::<u32>()
-            + self.writers.capacity() * size_of::<(Guid, Registered)>()
+            + (self.writers.capacity() + self.leaving.capacity()) * size_of::<(Guid, Registered)>()
             + self.spare.capacity() * size_of::<Registered>()
-            + self.leaving.capacity() * size_of::<Guid>()
     }
 
     fn find(&self, writer: Guid) -> Result<usize, usize> {
@@ -156,6 +177,20 @@ impl Registered {
         }
     }
 
+    /// The position of an instance that is to be handed out.
+    fn position_of_left(&self, instance: u32) -> Option<usize> {
+        let position = self.begun.binary_search_by_key(&instance, |it| it & !TAKEN).ok()?;
+        (position >= self.handed_out && self.begun[position] == instance).then_some(position)
+    }
+
+    /// Adds what the writer has left once more to what was not handed out yet.
+    fn add_left(&mut self, more: &[u32]) {
+        self.begun.drain(..core::mem::take(&mut self.handed_out));
+        self.begun.retain(|instance| instance & TAKEN == 0);
+        self.begun.extend_from_slice(more);
+        self.begun.sort_unstable();
+    }
+
     /// Leaves each instance that it writes once in `begun`, in order.
     fn compact(&mut self, is_fixed: bool) {
         let Self { begun, ended, .. } = self;
@@ -171,6 +206,9 @@ impl Registered {
     }
 }
 
+/// Marks an instance as handed out before its turn. Indices of instances are smaller: their memory would be larger than
+/// that of any machine.
+const TAKEN: u32 = 1 << 31;
 /// Instances that a writer ended which stay in its list, in addition to half of it.
 const SPARE: usize = 64;
 /// The same if all memory was reserved.
@@ -252,27 +290,31 @@ mod tests {
     }
 
     #[test]
-    fn the_instances_of_a_writer_that_is_preferred_come_first() {
+    fn what_a_writer_has_left_and_begins_anew_is_handed_out_before_once() {
         for mut registrations in [Registrations::default(), Registrations::fixed(3, 10)] {
-            for (number, instance) in [(1, 4), (1, 5), (2, 6), (3, 7)] {
+            for (number, instance) in [(1, 4), (1, 5), (1, 8), (2, 6), (3, 7)] {
                 registrations.add(writer(number), instance);
             }
             assert!(registrations.leave(writer(1)) && registrations.leave(writer(2)));
             assert!(registrations.leave(writer(1)) && !registrations.leave(writer(4)));
             assert_eq!(registrations.next_left(), Some((writer(1), Some(4))));
-            registrations.prefer(writer(2));
-            registrations.prefer(writer(3));
+            // It is back, and writes an instance that was handed out, one that was not, and another one.
+            assert!(registrations.is_left(writer(1), 5) && !registrations.is_left(writer(2), 5));
+            let taken = [4, 5, 9, 5].map(|instance| registrations.take_left(writer(1), instance));
+            assert_eq!(taken, [false, true, false, false]);
+            [9, 5].into_iter().for_each(|instance| registrations.add(writer(1), instance));
+            // It leaves once more.
+            assert!(registrations.leave(writer(1)));
+            let taken = [8, 8].map(|instance| registrations.take_left(writer(1), instance));
+            assert_eq!(taken, [true, false]);
             let mut rest = Vec::new();
-            while let Some((of, Some(instance))) = registrations.next_left() {
+            while let Some((of, instance)) = registrations.next_left() {
                 rest.push((of, instance));
-                if rest.len() == 1 {
-                    assert_eq!(registrations.next_left(), Some((writer(2), None)));
-                    registrations.add(writer(2), 9);
-                }
             }
-            assert_eq!(rest, [(writer(2), 6), (writer(1), 5)]);
-            assert_eq!(registrations.next_left(), None);
-            assert_eq!(left(&mut registrations, writer(2)), [9]);
+            let one = [Some(5), Some(9), None].map(|instance| (writer(1), instance));
+            assert_eq!(rest, [&one[..], &[(writer(2), Some(6)), (writer(2), None)]].concat());
+            assert!(!registrations.is_leaving(writer(1)));
+            assert_eq!(left(&mut registrations, writer(3)), [7]);
         }
     }
 }

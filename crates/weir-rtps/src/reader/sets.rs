@@ -133,7 +133,9 @@ impl Cache {
         f: &mut impl FnMut(RawSample<'_>) -> bool,
     ) -> usize {
         match selection.instance {
-            _ if order == AccessOrder::OneOfGroup => self.access_one_of_group(max, selection, remove, f),
+            _ if order == AccessOrder::OneOfGroup => {
+                self.access_one_of_group(max, |cache, index| cache.is_selected(index, selection), remove, f)
+            }
             Some(instance) => self.access_instance(max, instance, selection.states, remove, f),
             None => self.access_by_instance(max, selection.states, remove, f),
         }
@@ -167,11 +169,11 @@ impl Cache {
         count
     }
 
-    /// Passes the first sample in the order of the group.
-    fn access_one_of_group(
+    /// Passes the first sample in the order of the group, of those for which `is_wanted` returns `true`.
+    pub(super) fn access_one_of_group(
         &mut self,
         max: usize,
-        selection: SampleSelection,
+        is_wanted: impl Fn(&Self, usize) -> bool,
         remove: bool,
         f: &mut impl FnMut(RawSample<'_>) -> bool,
     ) -> usize {
@@ -180,10 +182,7 @@ impl Cache {
             let Some(enforced) = &self.enforced else { break };
             let mut first: Option<(usize, (Guid, SequenceNumber))> = None;
             for (index, entry) in self.entries.ring.iter().enumerate() {
-                let is_selected = entry.is_live
-                    && selection.instance.is_none_or(|instance| instance == entry.instance)
-                    && (selection.states == States::ANY || self.is_in(index, selection.states));
-                if !is_selected {
+                if !is_wanted(self, index) {
                     continue;
                 }
                 let at = enforced.position(entry.writer, entry.sequence_number);

@@ -19,13 +19,7 @@ impl ReaderCore {
             self.has_removed = true;
             self.room_was_made();
         }
-        let mut is_any_gone = self.has_left();
-        for index in 0..self.writers.list.len() {
-            if let Some(expired) = self.writers.expire(index, now) {
-                self.writer_gone(now, expired);
-                is_any_gone = true;
-            }
-        }
+        let is_any_gone = self.expire_leases(now, None) || self.has_left();
         self.has_late_values |= is_any_gone && self.end_left(now);
         for (index, proxy) in self.writers.list.iter_mut().enumerate() {
             self.due.add_if(index, proxy.handle_timeout(now));

@@ -217,23 +217,35 @@ fn a_writer_asserted_on_its_topic_comes_back_by_its_own_assertion_only() {
 
 /// A reader of two writers whose keys have four bytes. The first is stronger, and has the shorter lease.
 fn reader_of_many() -> ReaderCore {
-    let mut reader = reader(LivelinessKind::ManualByTopic, &[]);
-    reader = ReaderCore::new(ReaderConfig {
+    reader_of_many_by(Ownership::Exclusive, LivelinessKind::ManualByTopic, [100, 100_000])
+}
+
+/// The same with these leases in milliseconds.
+fn reader_of_many_by(ownership: Ownership, kind: LivelinessKind, leases: [u64; 2]) -> ReaderCore {
+    two_matched(ReaderConfig { ownership, ..config_of_many(Reliability::BestEffort) }, kind, leases)
+}
+
+fn config_of_many(reliability: Reliability) -> ReaderConfig {
+    let guid = Guid::new(GuidPrefix([2; 12]), EntityId::user_reader(1, true));
+    ReaderConfig {
         history: History::KeepAll,
-        ownership: Ownership::Exclusive,
         key_of: Some(|payload, _| {
             let mut key = [0; 16];
             key[..4].copy_from_slice(payload.get(4..8)?);
             Some(key)
         }),
-        ..ReaderConfig::new(reader.guid(), Reliability::BestEffort)
-    });
-    for (guid, ms_left) in [(ONE, 100), (OTHER, 100_000)] {
+        ..ReaderConfig::new(guid, reliability)
+    }
+}
+
+fn two_matched(config: ReaderConfig, kind: LivelinessKind, leases: [u64; 2]) -> ReaderCore {
+    let mut reader = ReaderCore::new(config);
+    for (guid, ms_left) in [ONE, OTHER].into_iter().zip(leases) {
         let destinations = Arc::from([SocketAddrV4::new(Ipv4Addr::LOCALHOST, 7411)]);
         let vendor = VendorId::WEIR;
         reader.match_writer(ms(0), WriterProxyConfig { guid, reliable: true, destinations, vendor });
         let lease = Duration::from_millis(ms_left);
-        reader.set_liveliness(ms(0), guid, Liveliness { kind: LivelinessKind::ManualByTopic, lease });
+        reader.set_liveliness(ms(0), guid, Liveliness { kind, lease });
         let strength = if guid == ONE { 2 } else { 1 };
         reader.set_writer_policies(guid, WriterPolicies { lifespan: Duration::MAX, strength });
     }
@@ -312,7 +324,8 @@ fn a_writer_that_left_owns_nothing_while_its_instances_end_and_writes_them_anew_
                 .match_writer(ms(103), WriterProxyConfig { guid: ONE, reliable: true, destinations, vendor });
         }
         write_number(&mut reader, ms(104), ONE, (3_001, 2_999));
-        assert!(!reader.has_left(), "what it left has ended before it writes again");
+        assert!(reader.has_left(), "the other instances that it left end in steps");
+        steps(&mut reader, ms(104));
         let mut generations = Vec::new();
         let mut count = [0; 3];
         reader.access(usize::MAX, SampleSelection::default(), true, |sample| {
@@ -330,5 +343,141 @@ fn a_writer_that_left_owns_nothing_while_its_instances_end_and_writes_them_anew_
             "the last one has ended, and is alive again"
         );
         assert_eq!(reader.counters().instances_left, 3_000);
+    }
+}
+
+/// How a writer that has left is back.
+#[derive(Debug, Clone, Copy)]
+enum Return {
+    Sample,
+    Heartbeat,
+    Participant,
+    Match,
+}
+
+impl Return {
+    fn handle(self, reader: &mut ReaderCore, now: Time) {
+        match self {
+            Self::Sample => {}
+            Self::Heartbeat => heartbeat(reader, now, true),
+            Self::Participant => {
+                reader.assert_liveliness(now, PARTICIPANT, LivelinessKind::ManualByParticipant);
+            }
+            Self::Match => {
+                let destinations = Arc::from([SocketAddrV4::new(Ipv4Addr::LOCALHOST, 7411)]);
+                let vendor = VendorId::WEIR;
+                let config = WriterProxyConfig { guid: ONE, reliable: true, destinations, vendor };
+                reader.match_writer(now, config);
+            }
+        }
+    }
+}
+
+/// A writer that is back has left 100 000 instances, and another one as many. No call ends more than a step, and an
+/// instance that is written again is alive, whichever way its end and the value take.
+#[test]
+fn a_writer_that_is_back_does_not_wait_for_the_end_of_the_instances_that_it_left() {
+    const MANY: u32 = 100_000;
+    let ways = [Return::Sample, Return::Heartbeat, Return::Participant, Return::Match];
+    let of = |ownership| ways.map(|way| (ownership, way));
+    for (ownership, way) in [of(Ownership::Shared), of(Ownership::Exclusive)].concat() {
+        let kind = match way {
+            Return::Participant => LivelinessKind::ManualByParticipant,
+            _ => LivelinessKind::ManualByTopic,
+        };
+        let mut reader = reader_of_many_by(ownership, kind, [100, 100]);
+        assert_eq!(reader.has_policies(), ownership == Ownership::Exclusive);
+        write_many(&mut reader, MANY);
+        for number in 0..MANY {
+            write_number(&mut reader, ms(1), OTHER, (number + 1, MANY + number));
+            assert_eq!(states(&mut reader), [InstanceState::Alive]);
+        }
+        let mut longest = 0;
+        let mut counted = |reader: &mut ReaderCore, f: &mut dyn FnMut(&mut ReaderCore)| {
+            let before = reader.counters().instances_left;
+            f(reader);
+            longest = longest.max(reader.counters().instances_left - before);
+        };
+        counted(&mut reader, &mut |reader| reader.handle_timeout(ms(101)));
+        counted(&mut reader, &mut |reader| way.handle(reader, ms(102)));
+        let ended = states(&mut reader).len();
+        // One that has ended and is forgotten, one that has not, twice, and a new one.
+        let written = [5, MANY - 7, MANY - 7, 3 * MANY];
+        for (number, sn) in written.into_iter().zip(MANY + 1..) {
+            counted(&mut reader, &mut |reader| write_number(reader, ms(103), ONE, (sn, number)));
+        }
+        let mut seen = Vec::new();
+        reader.access(usize::MAX, SampleSelection::default(), true, |sample| {
+            seen.push((sample.payload.len() > 4, sample.no_writers_generation));
+            true
+        });
+        assert!(seen.len() == 5, "{}: {ownership:?} {way:?}", seen.len());
+        assert_eq!(seen, [(true, 0), (false, 0), (true, 1), (true, 1), (true, 0)], "{ownership:?} {way:?}");
+        while reader.has_left() {
+            counted(&mut reader, &mut |reader| reader.handle_timeout(ms(103)));
+        }
+        assert!(longest <= 1024, "{longest} instances at once: {ownership:?} {way:?}");
+        assert_eq!(reader.counters().instances_left, 2 * u64::from(MANY));
+        let last = states(&mut reader);
+        assert_eq!(ended + 1 + last.len(), 2 * MANY as usize, "each ends once");
+        assert!(last.iter().all(|state| *state == InstanceState::NotAliveNoWriters));
+        // It has left again: what it has written since ends, once.
+        reader.unmatch_writer(ms(104), ONE);
+        assert_eq!(states(&mut reader), [InstanceState::NotAliveNoWriters; 3]);
+    }
+}
+
+/// What is recorded of a writer that left and is back is that of the writer that is back.
+#[test]
+fn the_policies_of_a_writer_that_is_back_stay_when_the_instances_that_it_left_have_ended() {
+    let mut reader = reader_of_many();
+    write_many(&mut reader, 3_000);
+    reader.unmatch_writer(ms(2), ONE);
+    Return::Match.handle(&mut reader, ms(3));
+    reader.set_writer_policies(ONE, WriterPolicies { lifespan: Duration::MAX, strength: 2 });
+    write_number(&mut reader, ms(3), ONE, (3_001, 2_999));
+    steps(&mut reader, ms(3));
+    write_number(&mut reader, ms(4), OTHER, (1, 2_999));
+    assert_eq!(reader.counters().samples_not_owned, 1);
+}
+
+/// Samples that found no room when they arrived are placed once there is some. Their writer may have left since.
+#[test]
+fn held_samples_of_a_writer_that_has_left_follow_the_ends_of_their_instances() {
+    for ownership in [Ownership::Shared, Ownership::Exclusive] {
+        let config =
+            ReaderConfig { ownership, max_samples: Some(4), ..config_of_many(Reliability::Reliable) };
+        let mut reader = two_matched(config, LivelinessKind::ManualByTopic, [100, 100_000]);
+        write_many(&mut reader, 3_000);
+        // They wait for an earlier one. When it arrives, it takes the last room.
+        for (sn, number) in [(3_002, 1), (3_003, 2_997), (3_004, 2_997)] {
+            write_number(&mut reader, ms(1), ONE, (sn, number));
+        }
+        for sn in 1..4 {
+            write_number(&mut reader, ms(1), OTHER, (sn, 5_000));
+        }
+        write_number(&mut reader, ms(1), ONE, (3_001, 2_998));
+        assert_eq!(reader.available(), 4);
+        reader.handle_timeout(ms(101));
+        assert_eq!(reader.counters().instances_left, 1_024);
+        // What is taken makes room for them: one of an instance that has ended, and two of another.
+        states(&mut reader);
+        let mut seen = Vec::new();
+        let mut take = |reader: &mut ReaderCore| {
+            reader.access(usize::MAX, SampleSelection::default(), true, |sample| {
+                let number = sample.payload.get(4..8).map(|it| u32::from_le_bytes(it.try_into().unwrap()));
+                seen.push((number, sample.no_writers_generation));
+                true
+            })
+        };
+        while take(&mut reader) > 0 {}
+        assert_eq!(seen, [(Some(1), 0), (None, 0), (Some(2_997), 1), (Some(2_997), 1)], "{ownership:?}");
+        assert!(reader.has_left());
+        while reader.has_left() {
+            reader.handle_timeout(ms(101));
+        }
+        assert_eq!(reader.counters().instances_left, 3_000);
+        let states = states(&mut reader);
+        assert!(states.iter().all(|state| *state == InstanceState::NotAliveNoWriters));
     }
 }

@@ -197,6 +197,93 @@ fn an_owner_whose_liveliness_ends_loses_its_instances() {
     assert_eq!(values(&mut reader), [first, second, third]);
 }
 
+/// The timer may be late: a participant without threads handles timeouts when the application polls it.
+#[test]
+fn an_owner_whose_lease_is_over_loses_its_instances_before_the_timer_says_so() {
+    let lease = Duration::from_millis(100);
+    let kind = crate::qos::LivelinessKind::ManualByTopic;
+    for through in [Through::Data, Through::Repair, Through::Heartbeat, Through::Gap] {
+        let mut reader = two_writers(ReaderConfig { ownership: Ownership::Exclusive, ..keyed() });
+        reader.set_liveliness(at(0), STRONG, crate::qos::Liveliness { kind, lease });
+        assert_eq!(reader.take_liveliness_changed().alive_count, 2);
+        let (mut weak, mut strong) = (Source::new(WEAK), Source::new(STRONG));
+        let first = strong.send(&mut reader, at(0), 1);
+        weak.send(&mut reader, at(50), 1);
+        strong.send(&mut reader, at(60), 2);
+        weak.send(&mut reader, at(159), 1);
+        let second = through.send(&mut reader, at(160), &mut weak);
+        // It has no effect twice.
+        let third = weak.send(&mut reader, at(161), 1);
+        let status = reader.take_liveliness_changed();
+        assert_eq!((status.alive_count, status.not_alive_count), (1, 1));
+        // The owner is back, and in time from then on.
+        let fourth = strong.send(&mut reader, at(162), 1);
+        weak.send(&mut reader, at(261), 1);
+        let status = reader.take_liveliness_changed();
+        assert_eq!((status.alive_count, status.not_alive_count), (2, 0));
+        let mut taken: Vec<u8> = Vec::new();
+        while reader.take_next(|sample| {
+            let is_counted = sample.payload.get(4) == Some(&1);
+            taken.extend(sample.payload.get(5).filter(|_| is_counted));
+        }) {}
+        assert_eq!(taken, [first, second, third, fourth], "{through:?}");
+        // The timer goes by the owner's last sample.
+        for (now, not_alive_count) in [(261, 0), (262, 1)] {
+            reader.handle_timeout(at(now));
+            assert_eq!(reader.take_liveliness_changed().not_alive_count, not_alive_count);
+        }
+    }
+}
+
+/// How a value of a writer becomes the next to be delivered.
+#[derive(Debug, Clone, Copy)]
+enum Through {
+    Data,
+    Repair,
+    Heartbeat,
+    Gap,
+}
+
+impl Through {
+    /// Sends a value for the first instance. Another one before it is missing first, unless it is sent alone.
+    fn send(self, reader: &mut ReaderCore, now: Time, source: &mut Source) -> u8 {
+        let missing = SequenceNumber(source.next);
+        let (to, writer) = (EntityId::UNKNOWN, source.guid.entity);
+        if !matches!(self, Self::Data) {
+            source.next += 1;
+        }
+        // It arrives while the owner is alive, and waits.
+        let early = Time(now.0 - MS);
+        let value = source.send(reader, if matches!(self, Self::Data) { now } else { early }, 1);
+        match self {
+            Self::Data => {}
+            Self::Repair => {
+                source.next = missing.0;
+                source.send(reader, now, 3);
+                source.next += 1;
+            }
+            Self::Heartbeat => {
+                let (first, last) = (missing.next(), missing.next());
+                let heartbeat = Heartbeat {
+                    reader: to,
+                    writer,
+                    first,
+                    last,
+                    count: 1,
+                    is_final: true,
+                    is_liveliness: false,
+                };
+                reader.handle_heartbeat(now, source.guid, &heartbeat);
+            }
+            Self::Gap => {
+                let list = SequenceNumberSet::new(missing.next());
+                reader.handle_gap(now, source.guid, &Gap { reader: to, writer, start: missing, list });
+            }
+        }
+        value
+    }
+}
+
 #[test]
 fn an_owner_that_misses_the_deadline_loses_the_instance() {
     let deadline = Duration::from_millis(10);
