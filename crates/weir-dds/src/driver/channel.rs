@@ -56,6 +56,9 @@ const IDLE_CHECK: Duration = Duration::from_millis(5);
 const CLOSE_TICK: Duration = Duration::from_millis(5);
 /// Longest sleep in a receive call. Bounds the cost of a lost kick.
 pub(super) const RECEIVE_TIMEOUT: Duration = Duration::from_millis(500);
+/// The same for the background thread, which would be woken for nothing otherwise. A thread that waits for it repeats
+/// its kick.
+pub(super) const BACKGROUND_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// The socket for user data, and the state that decides which thread receives from it.
 pub(crate) struct Channel {
