@@ -441,8 +441,6 @@ impl DomainParticipant {
     /// Returns a descriptor that is readable while [`DomainParticipant::poll`] has something to do, for `epoll` and
     /// what is built on it. It belongs to the participant: do not read from it, and do not close it.
     ///
-    /// Made at the first call.
-    ///
     /// ```no_run
     /// # use std::time::Duration;
     /// # use weir_dds::DomainParticipant;
@@ -460,8 +458,7 @@ impl DomainParticipant {
     /// ```
     ///
     /// # Errors
-    /// - [`DdsError::PreconditionNotMet`]: the participant has threads.
-    /// - [`DdsError::Network`]: the process is out of file descriptors.
+    /// [`DdsError::PreconditionNotMet`]: the participant has threads.
     pub fn poll_fd(&self) -> Result<BorrowedFd<'_>> {
         self.handle.driver.poll_descriptor()
     }

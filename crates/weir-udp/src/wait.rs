@@ -76,10 +76,7 @@ pub fn poll<S: AsFd>(sockets: &[S], waker: Option<&Waker>, timeout: Option<Durat
         watched[count].fd = waker.fd.as_raw_fd();
         count += 1;
     }
-    let timeout = timeout.map(|timeout| libc::timespec {
-        tv_sec: libc::time_t::try_from(timeout.as_secs()).unwrap_or(libc::time_t::MAX),
-        tv_nsec: timeout.subsec_nanos() as _,
-    });
+    let timeout = timeout.map(timespec);
     let timeout = timeout.as_ref().map_or(std::ptr::null(), std::ptr::from_ref);
     // SAFETY: `watched` has at least `count` entries and lives through the call; its descriptors
     // are open, because sockets and waker are borrowed; `timeout` is null or points to a local that
@@ -103,7 +100,14 @@ pub fn poll<S: AsFd>(sockets: &[S], waker: Option<&Waker>, timeout: Option<Durat
     Ok(ready)
 }
 
-/// The result of [`poll`].
+pub(crate) fn timespec(timeout: Duration) -> libc::timespec {
+    libc::timespec {
+        tv_sec: libc::time_t::try_from(timeout.as_secs()).unwrap_or(libc::time_t::MAX),
+        tv_nsec: timeout.subsec_nanos() as _,
+    }
+}
+
+/// The result of [`poll`], or of [`CombinedFd::wait`](crate::CombinedFd::wait).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Ready {
     readable: u64,
@@ -130,6 +134,14 @@ impl Ready {
     pub fn readable(&self) -> impl Iterator<Item = usize> + use<> {
         let readable = self.readable;
         (0..MAX_POLL_SOCKETS).filter(move |index| readable & (1 << index) != 0)
+    }
+}
+
+/// Collects the numbers of readable descriptors.
+impl FromIterator<u64> for Ready {
+    fn from_iter<I: IntoIterator<Item = u64>>(numbers: I) -> Self {
+        let readable = numbers.into_iter().fold(0, |readable, number| readable | 1 << (number & 63));
+        Self { readable, woken: false }
     }
 }
 

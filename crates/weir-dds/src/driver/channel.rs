@@ -305,24 +305,31 @@ impl Channel {
     /// With the sender on the same processor, polling delays it and costs 2 to 3 % of the throughput. The processors
     /// of this process do not show that: each end may be pinned to one of its own.
     pub(super) fn receive_or_sleep(&self, role: &mut Role) -> (Arrived, Option<Time>) {
-        if role.short_sleeps >= SHORT_SLEEPS_MIN {
-            for _ in 0..POLLS_BEFORE_SLEEP {
-                let arrived = self.receive(role, Wait::DontWait);
-                if arrived.count > 0 {
-                    return (arrived, None);
-                }
-                role.is_caught_up = true;
-                std::hint::spin_loop();
-            }
+        if let Some(arrived) = self.receive_before_sleep(role) {
+            return (arrived, None);
         }
         let before = clock::now();
         let arrived = self.receive(role, Wait::Block);
         let now = clock::now();
-        role.short_sleeps = match arrived.count > 0 && now.since(before) < SHORT_SLEEP {
-            true => (role.short_sleeps + 1).min(SHORT_SLEEPS_MAX),
-            false => role.short_sleeps.saturating_sub(1),
-        };
+        role.note_sleep(now.since(before), arrived.count > 0);
         (arrived, Some(now))
+    }
+
+    /// Polls a few times if the last sleeps were short. Returns what has arrived.
+    #[inline]
+    pub(super) fn receive_before_sleep(&self, role: &mut Role) -> Option<Arrived> {
+        if !role.polls_before_sleep() {
+            return None;
+        }
+        for _ in 0..POLLS_BEFORE_SLEEP {
+            let arrived = self.receive(role, Wait::DontWait);
+            if arrived.count > 0 {
+                return Some(arrived);
+            }
+            role.is_caught_up = true;
+            std::hint::spin_loop();
+        }
+        None
     }
 
     /// Receives one batch. Waits for it no longer than `left`, which may be shorter than a tick of the kernel: the
@@ -408,6 +415,22 @@ impl Channel {
 }
 
 impl Role {
+    /// Records how long the thread slept until something arrived, or nothing. Returns whether that was a short sleep.
+    pub(super) fn note_sleep(&mut self, time: Duration, has_arrived: bool) -> bool {
+        let is_short = has_arrived && time < SHORT_SLEEP;
+        self.short_sleeps = match is_short {
+            true => (self.short_sleeps + 1).min(SHORT_SLEEPS_MAX),
+            false => self.short_sleeps.saturating_sub(1),
+        };
+        is_short
+    }
+
+    /// Returns whether the last sleeps were so short that the thread polls before the next.
+    #[inline]
+    pub(super) fn polls_before_sleep(&self) -> bool {
+        self.short_sleeps >= SHORT_SLEEPS_MIN
+    }
+
     /// Adapts the batch limit to the load.
     ///
     /// One message per call has the lowest latency while messages arrive one by one. The limit

@@ -5,12 +5,11 @@
 //! meant for one thread at a time. Others may poll or wait, too; then each looks every few milliseconds whether what it
 //! waits for has been received by another.
 //!
-//! Between polls, the timers are in the state of a thread that sleeps: a timer that is set wakes the eventfd if it is
-//! earlier than the known one, and so makes the descriptor readable.
+//! All that it waits for is in one epoll instance, which the application can wait for, too. Between polls, the timers are
+//! in the state of a thread that sleeps: setting one sets the timerfd if it is earlier than the known ones.
 
 use std::os::fd::{AsFd, BorrowedFd};
-use std::sync::OnceLock;
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::time::Duration;
 
 use parking_lot::Mutex;
@@ -18,7 +17,6 @@ use weir_rtps::time::Time;
 use weir_udp::{CombinedFd, UdpSocket, Wait};
 
 use super::channel::Waiting;
-use super::groups::GROUPS_MAX;
 use super::shared::Driver;
 use super::timer_thread::{ADJUST_CLOCK_EVERY, Rounds};
 use crate::clock;
@@ -31,15 +29,22 @@ const BATCHES_IN_A_ROW: u32 = 16;
 const SPINS_IN_A_ROW: u32 = 16;
 /// How often a thread looks at what it waits for while others poll, too.
 const SHARED_CHECK: Duration = Duration::from_millis(5);
-/// The descriptors of discovery: prober, unicast, multicast, changes of the network.
-const META_MAX: usize = 4;
+/// A wait that may take less does not poll before it sleeps, which takes a few microseconds.
+const SLEEP_MIN: Duration = Duration::from_micros(20);
+/// Numbers of descriptors below this are those of [`Driver::receive_of_discovery`]: prober, unicast, multicast, changes
+/// of the network.
+const USER_DATA: u8 = 4;
+/// The timer and the waker: the next round does what they are for.
+const OTHER: u8 = 5;
 
 /// The state of a participant that the application polls.
 pub(crate) struct Polling {
     /// Locked only while the engine works, not while it waits or calls listeners.
     rounds: Mutex<Rounds>,
-    /// Made when the application asks for it.
-    descriptor: OnceLock<Descriptor>,
+    /// All that the application waits for.
+    descriptor: CombinedFd,
+    /// When work is due even if no timer is.
+    adjust_at: AtomicU64,
     /// Threads that poll or wait.
     pollers: AtomicU32,
     /// The last poll has received user data, so there is probably more.
@@ -48,38 +53,34 @@ pub(crate) struct Polling {
     batches: AtomicU32,
 }
 
-/// What the application waits with.
-struct Descriptor {
-    combined: CombinedFd,
-    /// The time of its timer.
-    timer: Mutex<Time>,
-}
-
 impl Polling {
-    pub(super) fn new() -> Self {
-        Self {
+    pub(super) fn new() -> Result<Self> {
+        Ok(Self {
             rounds: Mutex::new(Rounds::new()),
-            descriptor: OnceLock::new(),
+            descriptor: CombinedFd::new().map_err(no_descriptor)?,
+            adjust_at: AtomicU64::new(0),
             pollers: AtomicU32::new(0),
             had_data: AtomicBool::new(false),
             batches: AtomicU32::new(0),
-        }
+        })
     }
 
     /// Several threads poll or wait.
     fn is_shared(&self) -> bool {
         self.pollers.load(Ordering::SeqCst) > 1
     }
+}
 
-    fn set_timer(&self, next: Time) {
-        let Some(descriptor) = self.descriptor.get() else { return };
-        let mut timer = descriptor.timer.lock();
-        // An expired timer is set again even to the same time, so that the descriptor is not readable for ever.
-        if *timer != next || next <= clock::now() {
-            *timer = next;
-            descriptor.combined.set_timer((next != Time::MAX).then_some(next.0));
-        }
-    }
+/// When user data is received without waiting for it.
+enum Try {
+    /// By a thread that spins, at this time.
+    Spin(Time),
+    /// By a thread that sleeps otherwise: several times if the last sleeps were short, else as the next.
+    BeforeSleep,
+    /// If there is probably some.
+    IfLikely,
+    /// After a sleep that took this long, or none: there is some.
+    Slept(Option<Duration>),
 }
 
 /// Counts a thread that polls until dropped.
@@ -124,33 +125,32 @@ impl Driver {
 
     /// Returns the descriptor that is readable while there is something to do.
     pub(crate) fn poll_descriptor(&self) -> Result<BorrowedFd<'_>> {
-        let polling = self.polling()?;
-        if polling.descriptor.get().is_none() {
-            let combined = CombinedFd::new().and_then(|combined| {
-                let (meta, count) = self.meta_descriptors();
-                meta[..count].iter().try_for_each(|fd| combined.add(fd))?;
-                combined.add(&*self.channel.socket)?;
-                combined.add(&*self.outlet.timers.waker)?;
-                Ok(combined)
-            });
-            let combined = combined.map_err(no_descriptor)?;
-            let _ = polling.descriptor.set(Descriptor { combined, timer: Mutex::new(Time::MAX) });
-            self.watch_groups()?;
-            // The first poll sets the timer.
-            self.outlet.timers.wake();
-        }
-        let descriptor = polling.descriptor.get();
-        let text = || DdsError::OutOfResources("no descriptor to poll".to_owned());
-        descriptor.map(|descriptor| descriptor.combined.as_fd()).ok_or_else(text)
+        Ok(self.polling()?.descriptor.as_fd())
+    }
+
+    /// Has the descriptor watch everything but the sockets of multicast groups.
+    pub(super) fn watch_sockets(&self) -> Result<()> {
+        let Some(polling) = &self.polling else { return Ok(()) };
+        let (sockets, count) = self.meta_sockets();
+        let meta = sockets.into_iter().take(count).map(AsFd::as_fd).chain(self.network.watched());
+        let timers = &self.outlet.timers;
+        let user = (self.channel.socket.as_fd(), USER_DATA);
+        let others = [(timers.timer.as_fd(), OTHER), (timers.waker.as_fd(), OTHER)];
+        let mut all = meta.zip(0..).chain([user]).chain(others);
+        all.try_for_each(|(fd, number)| polling.descriptor.add(fd, number)).map_err(no_descriptor)?;
+        // The first poll sets the timer.
+        timers.wake();
+        Ok(())
     }
 
     /// Has the descriptor watch the sockets of multicast groups, too.
     pub(super) fn watch_groups(&self) -> Result<()> {
-        let Some(descriptor) = self.polling.as_ref().and_then(|polling| polling.descriptor.get()) else {
-            return Ok(());
-        };
+        let Some(polling) = &self.polling else { return Ok(()) };
         let sockets = self.channel.groups.sockets();
-        sockets.iter().try_for_each(|socket| descriptor.combined.add(&**socket)).map_err(no_descriptor)
+        sockets
+            .iter()
+            .try_for_each(|socket| polling.descriptor.add(&**socket, USER_DATA))
+            .map_err(no_descriptor)
     }
 
     /// [`Driver::receive_until`] for a participant that the application polls.
@@ -186,26 +186,24 @@ impl Driver {
         let mut now = clock::now();
         let spin_until = strategy.spin_time().map_or(Time::MAX, |time| now + time);
         for round in 0_u32.. {
-            let next = self.work(polling, now);
-            let did = next.is_none() | self.make_listener_calls();
-            let next = next.unwrap_or(Time::ZERO);
-            if did || self.has_ended() {
+            let did = self.is_work_due(polling, now) && self.work(polling, now);
+            if self.make_listener_calls() | did || self.has_ended() {
                 return did;
             }
             let is_spinning = now < spin_until.min(deadline);
-            let is_data_likely = polling.had_data.load(Ordering::Relaxed);
             let is_meta_due = polling.batches.load(Ordering::Relaxed) >= BATCHES_IN_A_ROW;
-            if (is_spinning || is_data_likely)
-                && !is_meta_due
-                && self.receive_user_data(polling, is_spinning, now)
-            {
+            let try_first = match is_spinning {
+                true => Try::Spin(now),
+                false if now + SLEEP_MIN < deadline => Try::BeforeSleep,
+                false => Try::IfLikely,
+            };
+            if !is_meta_due && self.receive_user_data(polling, try_first) {
                 return true;
             }
             let looks_elsewhere = !is_spinning || is_meta_due || round % SPINS_IN_A_ROW == 0;
             if looks_elsewhere {
                 let most = if polling.is_shared() { deadline.min(now + SHARED_CHECK) } else { deadline };
-                let until = if is_spinning { Time::ZERO } else { most.min(next) };
-                if self.wait_and_receive(polling, until) {
+                if self.wait_and_receive(polling, if is_spinning { Time::ZERO } else { most }) {
                     return true;
                 }
             }
@@ -218,26 +216,33 @@ impl Driver {
         false
     }
 
-    /// Does what is due. Returns when something is due next; `None`: something was due.
-    fn work(&self, polling: &Polling, now: Time) -> Option<Time> {
+    /// Returns whether a timer is due, or another thread has woken this one.
+    #[inline]
+    fn is_work_due(&self, polling: &Polling, now: Time) -> bool {
         let timers = &self.outlet.timers;
-        let mut result = None;
+        let adjust_at = Time(polling.adjust_at.load(Ordering::Relaxed));
+        timers.sleeps_until().is_none_or(|next| next.min(adjust_at) <= now) || timers.waker.is_woken()
+    }
+
+    /// Does what is due. Returns whether anything was.
+    fn work(&self, polling: &Polling, now: Time) -> bool {
+        let timers = &self.outlet.timers;
+        let mut did = false;
         self.run_thread("poll", || {
             let mut rounds = polling.rounds.lock();
             let is_woken = timers.waker.is_woken() && timers.waker.drain();
-            rounds.next = rounds.next.min(timers.end_sleep()[0]);
+            [rounds.next, rounds.others] = timers.end_sleep();
             // A thread that waits looks again at what it waits for: that may be why it was woken.
-            let mut did = self.do_what_is_due(now, &mut rounds) | is_woken;
+            did = self.do_what_is_due(now, &mut rounds) | is_woken;
             if did {
                 let (has_published, next) = self.publish_polled(now);
                 did |= has_published;
-                rounds.next = rounds.next.min(next);
+                rounds.note(next);
             }
-            rounds.next = timers.begin_sleep([rounds.next, Time::MAX]);
-            polling.set_timer(rounds.next);
-            result = (!did).then_some(rounds.next);
+            polling.adjust_at.store((rounds.adjusted_at + ADJUST_CLOCK_EVERY).0, Ordering::Relaxed);
+            timers.begin_sleep([rounds.next, rounds.others]);
         });
-        result
+        did
     }
 
     /// Sends for writers that publish asynchronously. Returns whether it did, and when that is due next.
@@ -264,69 +269,56 @@ impl Driver {
     }
 
     /// Receives what has arrived for endpoints. Returns whether anything has.
-    fn receive_user_data(&self, polling: &Polling, is_spinning: bool, now: Time) -> bool {
-        let Some(role) = self.channel.role.try_lock() else { return false };
-        let received = match is_spinning {
-            true => self.receive_spinning(role, now, None),
-            false => self.receive_batch(role, Wait::DontWait, None),
+    fn receive_user_data(&self, polling: &Polling, how: Try) -> bool {
+        let Some(mut role) = self.channel.role.try_lock() else { return false };
+        let is_likely = polling.had_data.load(Ordering::Relaxed);
+        let mut has_slept = false;
+        let received = match how {
+            Try::Spin(now) => self.receive_spinning(role, now, None),
+            Try::BeforeSleep if role.polls_before_sleep() => self.receive_before_sleep(role),
+            Try::BeforeSleep | Try::IfLikely if !is_likely => return false,
+            Try::BeforeSleep | Try::IfLikely => self.receive_batch(role, Wait::DontWait, None),
+            Try::Slept(time) => {
+                has_slept = time.is_some_and(|time| !role.note_sleep(time, true));
+                self.receive_batch(role, Wait::DontWait, None)
+            }
         };
         let is_any = received.is_some();
-        polling.had_data.store(is_any, Ordering::Relaxed);
+        // What ended a sleep was probably alone.
+        polling.had_data.store(is_any && !has_slept, Ordering::Relaxed);
         polling.batches.fetch_add(u32::from(is_any), Ordering::Relaxed);
         is_any
     }
 
-    /// Waits until something can be received, and receives it. Returns whether there was anything.
+    /// Waits until something can be received, or a timer is due, and receives it. Returns whether there was anything.
     fn wait_and_receive(&self, polling: &Polling, until: Time) -> bool {
-        let (meta, user) = self.meta_descriptors();
-        let groups = self.channel.groups.sockets();
-        let mut watched = [self.channel.socket.as_fd(); META_MAX + 1 + GROUPS_MAX];
-        watched[..META_MAX].copy_from_slice(&meta);
-        watched[user] = self.channel.socket.as_fd();
-        for (slot, socket) in watched[user + 1..].iter_mut().zip(groups.iter()) {
-            *slot = socket.as_fd();
-        }
-        let watched = &watched[..user + 1 + groups.len()];
         polling.batches.store(0, Ordering::Relaxed);
-        let timeout = until.since(clock::now()).min(ADJUST_CLOCK_EVERY);
-        let Ok(ready) = weir_udp::poll(watched, Some(&self.outlet.timers.waker), Some(timeout)) else {
-            return false;
-        };
+        let before = if until == Time::ZERO { Time::MAX } else { clock::now() };
+        let timeout = until.since(before).min(ADJUST_CLOCK_EVERY);
+        let Ok(ready) = polling.descriptor.wait(timeout) else { return false };
+        let slept = (!timeout.is_zero()).then(|| clock::now().since(before));
+        let is_of_discovery = |number: &usize| *number < usize::from(USER_DATA);
         let mut did = false;
-        if ready.readable().any(|index| index < user) {
+        if ready.readable().any(|number| is_of_discovery(&number)) {
             did = true;
             self.run_thread("poll", || {
                 let (sockets, count) = self.meta_sockets();
                 let mut rounds = polling.rounds.lock();
-                let readable = ready.readable().filter(|index| *index < user);
+                let readable = ready.readable().filter(is_of_discovery);
                 readable.for_each(|index| self.receive_of_discovery(index, &sockets[..count], &mut rounds));
             });
             self.make_listener_calls();
         }
-        if ready.readable().any(|index| index >= user) {
-            did |= self.receive_user_data(polling, false, Time::ZERO);
+        if ready.is_readable(USER_DATA.into()) {
+            did |= self.receive_user_data(polling, Try::Slept(slept));
+        } else if let (Some(time), Some(mut role)) = (slept, self.channel.role.try_lock()) {
+            role.note_sleep(time, false);
         }
         did
     }
 
-    /// The descriptors of discovery, in the order of [`Driver::receive_of_discovery`], and how many there are.
-    fn meta_descriptors(&self) -> ([BorrowedFd<'_>; META_MAX], usize) {
-        let (sockets, count) = self.meta_sockets();
-        let mut all = [self.meta.prober.as_fd(); META_MAX];
-        for (slot, socket) in all.iter_mut().zip(sockets).take(count) {
-            *slot = socket.as_fd();
-        }
-        match self.network.watched() {
-            Some(watched) => {
-                all[count] = watched;
-                (all, count + 1)
-            }
-            None => (all, count),
-        }
-    }
-
     /// The sockets of discovery, and how many there are.
-    fn meta_sockets(&self) -> ([&UdpSocket; META_MAX - 1], usize) {
+    fn meta_sockets(&self) -> ([&UdpSocket; 3], usize) {
         let (prober, unicast) = (&self.meta.prober, &self.meta.unicast);
         match &self.meta.multicast {
             Some(multicast) => ([prober, unicast, multicast], 3),

@@ -237,6 +237,16 @@ impl Driver {
         Some(self.take_in(role, now.unwrap_or_else(clock::now), arrived, reader))
     }
 
+    /// [`Driver::receive_batch`] without sleeping, by a thread that polls before it sleeps.
+    pub(super) fn receive_before_sleep(&self, mut role: MutexGuard<'_, Role>) -> Option<TakenIn> {
+        let Some(arrived) = self.channel.receive_before_sleep(&mut role) else {
+            drop(role);
+            self.channel.announce_progress();
+            return None;
+        };
+        Some(self.take_in(role, clock::now(), arrived, None))
+    }
+
     /// Passes the received batch to the endpoints, sends their replies, releases the role, and
     /// calls listeners.
     #[inline]

@@ -81,7 +81,7 @@ impl<'a> Watched<'a> {
         let count = count.min(sockets.len());
         let indices = (0..count).chain(network.is_some().then_some(sockets.len())).collect();
         let sockets = sockets[..count].iter().copied().map(AsFd::as_fd);
-        let timer = driver.outlet.timers.timer.as_ref().map(AsFd::as_fd);
+        let timer = [driver.outlet.timers.timer.as_fd()];
         Self { descriptors: sockets.chain(network).chain(timer).collect(), sockets: count, indices }
     }
 }
@@ -91,7 +91,7 @@ pub(super) struct Rounds {
     pub(super) next: Time,
     /// When the earliest of the other timers is due.
     pub(super) others: Time,
-    adjusted_at: Time,
+    pub(super) adjusted_at: Time,
     /// When discovery is received again, and when that which is sent to the multicast group. In a large domain, both
     /// [gather](weir_rtps::participant::ParticipantCore::gathering) in between.
     all_at: Time,
@@ -113,6 +113,12 @@ impl Rounds {
             batch,
             work: Work::default(),
         }
+    }
+
+    /// Adds a timer.
+    pub(super) fn note(&mut self, at: Time) {
+        self.others = self.others.min(self.next.max(at));
+        self.next = self.next.min(at);
     }
 
     /// Lets discovery traffic gather, unless more is waiting: the socket's buffer is limited.
