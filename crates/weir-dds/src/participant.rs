@@ -441,6 +441,8 @@ impl DomainParticipant {
     /// Returns a descriptor that is readable while [`DomainParticipant::poll`] has something to do, for `epoll` and
     /// what is built on it. It belongs to the participant: do not read from it, and do not close it.
     ///
+    /// Made at the first call.
+    ///
     /// ```no_run
     /// # use std::time::Duration;
     /// # use weir_dds::DomainParticipant;
@@ -458,7 +460,8 @@ impl DomainParticipant {
     /// ```
     ///
     /// # Errors
-    /// [`DdsError::PreconditionNotMet`]: the participant has threads.
+    /// - [`DdsError::PreconditionNotMet`]: the participant has threads.
+    /// - [`DdsError::Network`]: the process is out of file descriptors.
     pub fn poll_fd(&self) -> Result<BorrowedFd<'_>> {
         self.handle.driver.poll_descriptor()
     }

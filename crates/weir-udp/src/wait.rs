@@ -76,7 +76,10 @@ pub fn poll<S: AsFd>(sockets: &[S], waker: Option<&Waker>, timeout: Option<Durat
         watched[count].fd = waker.fd.as_raw_fd();
         count += 1;
     }
-    let timeout = timeout.map(timespec);
+    let timeout = timeout.map(|timeout| libc::timespec {
+        tv_sec: libc::time_t::try_from(timeout.as_secs()).unwrap_or(libc::time_t::MAX),
+        tv_nsec: timeout.subsec_nanos() as _,
+    });
     let timeout = timeout.as_ref().map_or(std::ptr::null(), std::ptr::from_ref);
     // SAFETY: `watched` has at least `count` entries and lives through the call; its descriptors
     // are open, because sockets and waker are borrowed; `timeout` is null or points to a local that
@@ -100,14 +103,7 @@ pub fn poll<S: AsFd>(sockets: &[S], waker: Option<&Waker>, timeout: Option<Durat
     Ok(ready)
 }
 
-pub(crate) fn timespec(timeout: Duration) -> libc::timespec {
-    libc::timespec {
-        tv_sec: libc::time_t::try_from(timeout.as_secs()).unwrap_or(libc::time_t::MAX),
-        tv_nsec: timeout.subsec_nanos() as _,
-    }
-}
-
-/// The result of [`poll`], or of [`CombinedFd::wait`](crate::CombinedFd::wait).
+/// The result of [`poll`], or of [`CombinedFd::ready`](crate::CombinedFd::ready).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Ready {
     readable: u64,

@@ -357,6 +357,11 @@ impl Channel {
         self.counters.load()
     }
 
+    /// Returns how many application threads wait.
+    pub(super) fn waiting_threads(&self) -> u32 {
+        self.waiting.load(Ordering::SeqCst)
+    }
+
     /// Counts this thread as a waiting application thread.
     pub(super) fn begin_waiting(&self) -> Waiting<'_> {
         self.waiting.fetch_add(1, Ordering::SeqCst);

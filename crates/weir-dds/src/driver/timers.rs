@@ -20,7 +20,10 @@ pub(crate) struct Timers {
     /// Expires at the deadline. Set without waking the thread that waits for it.
     pub(super) timer: Timer,
     /// What it is set to.
-    timer_at: Mutex<u64>,
+    set_to: Mutex<u64>,
+    /// When a sleep of the application ends, whatever the deadline is; or an earlier sleep. Changed with `set_to`
+    /// locked.
+    bound: AtomicU64,
     deadline: AtomicU64,
     /// No timer but that of the deadline is earlier than this. A lower bound: it stays when it becomes the deadline,
     /// because the timers behind it are not known.
@@ -34,7 +37,8 @@ impl Timers {
         Ok(Self {
             waker: Arc::new(Waker::new()?),
             timer: Timer::new()?,
-            timer_at: Mutex::new(u64::MAX),
+            set_to: Mutex::new(u64::MAX),
+            bound: AtomicU64::new(u64::MAX),
             deadline: AtomicU64::new(AT_WORK),
             others: AtomicU64::new(u64::MAX),
             set: AtomicU64::new(u64::MAX),
@@ -100,17 +104,38 @@ impl Timers {
     fn shorten_sleep(&self) {
         let mut deadline = self.deadline.load(Ordering::SeqCst);
         while deadline != AT_WORK {
-            let mut timer_at = self.timer_at.lock();
-            // Most datagrams change no deadline: the thread sleeps on until the same one.
-            if core::mem::replace(&mut *timer_at, deadline) != deadline {
-                self.timer.set(Some(deadline));
-            }
-            drop(timer_at);
+            self.set_timer(&mut self.set_to.lock(), deadline);
             // Another thread may have set the timer to an earlier deadline in the meantime.
             let set = core::mem::replace(&mut deadline, self.deadline.load(Ordering::SeqCst));
             if set == deadline {
                 return;
             }
+        }
+    }
+
+    fn set_timer(&self, set_to: &mut u64, deadline: u64) {
+        let at = deadline.min(self.bound.load(Ordering::Relaxed));
+        // Most datagrams change no deadline: the thread sleeps on until the same one.
+        if core::mem::replace(set_to, at) != at {
+            self.timer.set(Some(at));
+        }
+    }
+
+    /// Has the timer expire no later than `until`, besides: a sleep of the application ends then. It may expire
+    /// earlier, when an earlier sleep would have ended, so that it need not be set for each sleep.
+    pub(super) fn bound_sleep(&self, now: Time, until: Time) {
+        let has_to_change = || {
+            let bound = self.bound.load(Ordering::Relaxed);
+            until.0 < bound || bound <= now.0
+        };
+        if has_to_change() {
+            let mut set_to = self.set_to.lock();
+            if !has_to_change() {
+                return;
+            }
+            self.bound.store(until.0, Ordering::Relaxed);
+            // A thread at work sets the timer when it is done.
+            self.set_timer(&mut set_to, self.sleeps_until().unwrap_or(Time::MAX).0);
         }
     }
 
@@ -194,6 +219,27 @@ mod tests {
         timers.arm(LATER[0]);
         assert!(!is_over(&timers));
         assert_eq!(timers.sleeps_until(), Some(LATER[0]));
+    }
+
+    #[test]
+    fn a_sleep_ends_at_its_bound_and_the_next_at_its_own() {
+        let timers = Timers::new().unwrap();
+        let is_over = || is_over(&timers);
+        timers.begin_sleep([LATER[1], Time::MAX]);
+        timers.bound_sleep(Time(1), PAST);
+        assert!(is_over());
+        // Neither of these ends it later.
+        timers.arm(LATER[0]);
+        timers.bound_sleep(Time(1), LATER[0]);
+        assert!(is_over());
+        timers.bound_sleep(PAST, LATER[2]);
+        assert!(!is_over());
+        assert_eq!(timers.sleeps_until(), Some(LATER[0]));
+        timers.arm(PAST);
+        assert!(is_over());
+        timers.end_sleep();
+        timers.begin_sleep([LATER[0], Time::MAX]);
+        assert!(!is_over());
     }
 
     #[test]
