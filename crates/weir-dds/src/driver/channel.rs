@@ -41,6 +41,8 @@ const SHORT_SLEEP: Duration = Duration::from_micros(10);
 /// From so many short sleeps on, a thread polls before it sleeps. One may be a datagram that was there already, the
 /// second of two that arrived together.
 const SHORT_SLEEPS_MIN: u8 = 2;
+/// The same where the application polls: each sleep and wake-up takes longer.
+const SHORT_SLEEPS_MIN_POLLED: u8 = 1;
 /// More are not counted, so that a thread stops polling soon after a stream has ended.
 const SHORT_SLEEPS_MAX: u8 = 4;
 /// Receive calls before a sleep: about 5 us.
@@ -112,6 +114,8 @@ pub(super) struct Role {
     pub(super) is_caught_up: bool,
     /// Short sleeps in blocking receive calls, minus longer ones since.
     short_sleeps: u8,
+    /// From so many on, the thread polls before it sleeps.
+    short_sleeps_min: u8,
     /// When this thread last yielded the only processor.
     pub(super) yielded_at: Time,
     pub(super) table: Arc<Table>,
@@ -170,6 +174,7 @@ impl Channel {
             received_at: Time::ZERO,
             is_caught_up: false,
             short_sleeps: 0,
+            short_sleeps_min: SHORT_SLEEPS_MIN,
             yielded_at: Time::ZERO,
             table: Arc::default(),
             table_version: u64::MAX,
@@ -199,6 +204,7 @@ impl Channel {
 
     /// Where the application polls: what wakes the thread that does.
     pub(super) fn polled(self, waker: Arc<Waker>) -> Self {
+        self.role.lock().short_sleeps_min = SHORT_SLEEPS_MIN_POLLED;
         Self { waker: Some(waker), ..self }
     }
 
@@ -433,7 +439,7 @@ impl Role {
     /// Returns whether the last sleeps were so short that the thread polls before the next.
     #[inline]
     pub(super) fn polls_before_sleep(&self) -> bool {
-        self.short_sleeps >= SHORT_SLEEPS_MIN
+        self.short_sleeps >= self.short_sleeps_min
     }
 
     /// Adapts the batch limit to the load.

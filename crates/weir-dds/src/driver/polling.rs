@@ -5,9 +5,9 @@
 //! meant for one thread at a time. Others may poll or wait, too; then each looks every few milliseconds whether what it
 //! waits for has been received by another.
 //!
-//! It waits for the socket for user data, and for one descriptor of all else, the timer included: that costs least, and
-//! the kernel sets no other timer for it. Between polls, the timers are in the state of a thread that sleeps: setting one
-//! sets the timerfd if it is earlier than the known ones.
+//! It waits for the socket for user data, and for one descriptor of all else, the timer included: that costs least,
+//! and the kernel sets no other timer for it. Between polls, the timers are in the state of a thread that sleeps:
+//! setting one sets the timerfd if it is earlier than the known ones.
 
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::OnceLock;
@@ -35,6 +35,8 @@ const SPINS_IN_A_ROW: u32 = 16;
 const SHARED_CHECK: Duration = Duration::from_millis(5);
 /// A wait that may take less does not poll before it sleeps, which takes a few microseconds.
 const SLEEP_MIN: Duration = Duration::from_micros(20);
+/// A sleep of this length shows that no stream arrives, whatever has ended it.
+const NO_STREAM: Duration = Duration::from_millis(10);
 /// Numbers of descriptors below this are those of [`Driver::receive_of_discovery`]: prober, unicast, multicast, changes
 /// of the network.
 const USER_DATA: u8 = 4;
@@ -328,15 +330,18 @@ impl Driver {
         let before = clock::now();
         let waits = until > before;
         let (is_user_ready, others) = match waits {
-            true => self.sleep_until(polling, before, until),
+            true => self.sleep_until(polling, role.is_some(), before, until),
             false => self.sleep(polling, Some(Duration::ZERO)),
         };
         let after = clock::now();
         let has_user_data = is_user_ready || others.is_readable(USER_DATA.into());
         let mut is_likely = has_user_data;
-        if let Some(role) = role.as_mut().filter(|_| waits) {
+        let slept = after.since(before);
+        // A timer or metatraffic may end a sleep that would have been short.
+        let says_something = waits && (has_user_data || slept >= NO_STREAM);
+        if let Some(role) = role.as_mut().filter(|_| says_something) {
             // What ended a longer sleep was probably alone.
-            is_likely = role.note_sleep(after.since(before), has_user_data);
+            is_likely = role.note_sleep(slept, has_user_data);
         }
         let mut done = Done::default();
         if !others.is_empty() {
@@ -393,11 +398,11 @@ impl Driver {
     }
 
     /// Sleeps. Returns whether user data can be received, and what else there is.
-    fn sleep_until(&self, polling: &Polling, now: Time, until: Time) -> (bool, Ready) {
+    fn sleep_until(&self, polling: &Polling, has_role: bool, now: Time, until: Time) -> (bool, Ready) {
         // Either another thread that begins to poll is seen here, or it sees that this one has the role, and leaves the
         // waker to it.
         fence(Ordering::SeqCst);
-        if self.is_polling_shared() {
+        if !has_role || self.is_polling_shared() {
             return self.sleep(polling, Some(until.since(now).min(SHARED_CHECK)));
         }
         self.outlet.timers.bound_sleep(now, until.min(now + ADJUST_CLOCK_EVERY));
