@@ -14,7 +14,7 @@
 //!   on one socket;
 //! - [`interfaces()`]: the host's IPv4 addresses; [`NetworkWatch`]: notices their changes;
 //!   [`UdpSocket::receive_only_at`]: restricts a socket to some of them;
-//! - [`CombinedFd`]: one descriptor for several sockets and a timer;
+//! - [`CombinedFd`]: one descriptor for several others;
 //! - [`affinity`]: CPU and timer precision of a thread; [`threads`]: CPU and priority of other
 //!   threads of the process.
 //!

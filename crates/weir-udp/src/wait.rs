@@ -103,7 +103,7 @@ pub fn poll<S: AsFd>(sockets: &[S], waker: Option<&Waker>, timeout: Option<Durat
     Ok(ready)
 }
 
-/// The result of [`poll`].
+/// The result of [`poll`], or of [`CombinedFd::ready`](crate::CombinedFd::ready).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Ready {
     readable: u64,
@@ -130,6 +130,14 @@ impl Ready {
     pub fn readable(&self) -> impl Iterator<Item = usize> + use<> {
         let readable = self.readable;
         (0..MAX_POLL_SOCKETS).filter(move |index| readable & (1 << index) != 0)
+    }
+}
+
+/// Collects the numbers of readable descriptors.
+impl FromIterator<u64> for Ready {
+    fn from_iter<I: IntoIterator<Item = u64>>(numbers: I) -> Self {
+        let readable = numbers.into_iter().fold(0, |readable, number| readable | 1 << (number & 63));
+        Self { readable, woken: false }
     }
 }
 

@@ -41,6 +41,8 @@ const SHORT_SLEEP: Duration = Duration::from_micros(10);
 /// From so many short sleeps on, a thread polls before it sleeps. One may be a datagram that was there already, the
 /// second of two that arrived together.
 const SHORT_SLEEPS_MIN: u8 = 2;
+/// The same where the application polls: each sleep and wake-up takes longer.
+const SHORT_SLEEPS_MIN_POLLED: u8 = 1;
 /// More are not counted, so that a thread stops polling soon after a stream has ended.
 const SHORT_SLEEPS_MAX: u8 = 4;
 /// Receive calls before a sleep: about 5 us.
@@ -56,6 +58,9 @@ const IDLE_CHECK: Duration = Duration::from_millis(5);
 const CLOSE_TICK: Duration = Duration::from_millis(5);
 /// Longest sleep in a receive call. Bounds the cost of a lost kick.
 pub(super) const RECEIVE_TIMEOUT: Duration = Duration::from_millis(500);
+/// The same for the background thread, which would be woken for nothing otherwise. A thread that waits for it repeats
+/// its kick.
+pub(super) const BACKGROUND_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// The socket for user data, and the state that decides which thread receives from it.
 pub(crate) struct Channel {
@@ -109,6 +114,8 @@ pub(super) struct Role {
     pub(super) is_caught_up: bool,
     /// Short sleeps in blocking receive calls, minus longer ones since.
     short_sleeps: u8,
+    /// From so many on, the thread polls before it sleeps.
+    short_sleeps_min: u8,
     /// When this thread last yielded the only processor.
     pub(super) yielded_at: Time,
     pub(super) table: Arc<Table>,
@@ -167,6 +174,7 @@ impl Channel {
             received_at: Time::ZERO,
             is_caught_up: false,
             short_sleeps: 0,
+            short_sleeps_min: SHORT_SLEEPS_MIN,
             yielded_at: Time::ZERO,
             table: Arc::default(),
             table_version: u64::MAX,
@@ -196,6 +204,7 @@ impl Channel {
 
     /// Where the application polls: what wakes the thread that does.
     pub(super) fn polled(self, waker: Arc<Waker>) -> Self {
+        self.role.lock().short_sleeps_min = SHORT_SLEEPS_MIN_POLLED;
         Self { waker: Some(waker), ..self }
     }
 
@@ -302,24 +311,31 @@ impl Channel {
     /// With the sender on the same processor, polling delays it and costs 2 to 3 % of the throughput. The processors
     /// of this process do not show that: each end may be pinned to one of its own.
     pub(super) fn receive_or_sleep(&self, role: &mut Role) -> (Arrived, Option<Time>) {
-        if role.short_sleeps >= SHORT_SLEEPS_MIN {
-            for _ in 0..POLLS_BEFORE_SLEEP {
-                let arrived = self.receive(role, Wait::DontWait);
-                if arrived.count > 0 {
-                    return (arrived, None);
-                }
-                role.is_caught_up = true;
-                std::hint::spin_loop();
-            }
+        if let Some(arrived) = self.receive_before_sleep(role) {
+            return (arrived, None);
         }
         let before = clock::now();
         let arrived = self.receive(role, Wait::Block);
         let now = clock::now();
-        role.short_sleeps = match arrived.count > 0 && now.since(before) < SHORT_SLEEP {
-            true => (role.short_sleeps + 1).min(SHORT_SLEEPS_MAX),
-            false => role.short_sleeps.saturating_sub(1),
-        };
+        role.note_sleep(now.since(before), arrived.count > 0);
         (arrived, Some(now))
+    }
+
+    /// Polls a few times if the last sleeps were short. Returns what has arrived.
+    #[inline]
+    pub(super) fn receive_before_sleep(&self, role: &mut Role) -> Option<Arrived> {
+        if !role.polls_before_sleep() {
+            return None;
+        }
+        for _ in 0..POLLS_BEFORE_SLEEP {
+            let arrived = self.receive(role, Wait::DontWait);
+            if arrived.count > 0 {
+                return Some(arrived);
+            }
+            role.is_caught_up = true;
+            std::hint::spin_loop();
+        }
+        None
     }
 
     /// Receives one batch. Waits for it no longer than `left`, which may be shorter than a tick of the kernel: the
@@ -345,6 +361,11 @@ impl Channel {
     /// Returns the counters of received datagrams.
     pub(crate) fn counters(&self) -> ReceiveCounters {
         self.counters.load()
+    }
+
+    /// Returns how many application threads wait.
+    pub(super) fn waiting_threads(&self) -> u32 {
+        self.waiting.load(Ordering::SeqCst)
     }
 
     /// Counts this thread as a waiting application thread.
@@ -405,6 +426,22 @@ impl Channel {
 }
 
 impl Role {
+    /// Records how long the thread slept until something arrived, or nothing. Returns whether that was a short sleep.
+    pub(super) fn note_sleep(&mut self, time: Duration, has_arrived: bool) -> bool {
+        let is_short = has_arrived && time < SHORT_SLEEP;
+        self.short_sleeps = match is_short {
+            true => (self.short_sleeps + 1).min(SHORT_SLEEPS_MAX),
+            false => self.short_sleeps.saturating_sub(1),
+        };
+        is_short
+    }
+
+    /// Returns whether the last sleeps were so short that the thread polls before the next.
+    #[inline]
+    pub(super) fn polls_before_sleep(&self) -> bool {
+        self.short_sleeps >= self.short_sleeps_min
+    }
+
     /// Adapts the batch limit to the load.
     ///
     /// One message per call has the lowest latency while messages arrive one by one. The limit

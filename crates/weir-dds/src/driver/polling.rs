@@ -5,20 +5,22 @@
 //! meant for one thread at a time. Others may poll or wait, too; then each looks every few milliseconds whether what it
 //! waits for has been received by another.
 //!
-//! Between polls, the timers are in the state of a thread that sleeps: a timer that is set wakes the eventfd if it is
-//! earlier than the known one, and so makes the descriptor readable.
+//! It waits for the socket for user data, and for one descriptor of all else, the timer included: that costs least,
+//! and the kernel sets no other timer for it. Between polls, the timers are in the state of a thread that sleeps:
+//! setting one sets the timerfd if it is earlier than the known ones.
 
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering, fence};
 use std::time::Duration;
 
 use parking_lot::Mutex;
 use weir_rtps::time::Time;
-use weir_udp::{CombinedFd, UdpSocket, Wait};
+use weir_udp::{CombinedFd, Ready, UdpSocket, Wait};
 
-use super::channel::Waiting;
-use super::groups::GROUPS_MAX;
+use super::channel::{Arrived, Role, Waiting};
+use super::endpoints::ReaderEndpoint;
+use super::receive::TakenIn;
 use super::shared::Driver;
 use super::timer_thread::{ADJUST_CLOCK_EVERY, Rounds};
 use crate::clock;
@@ -31,74 +33,73 @@ const BATCHES_IN_A_ROW: u32 = 16;
 const SPINS_IN_A_ROW: u32 = 16;
 /// How often a thread looks at what it waits for while others poll, too.
 const SHARED_CHECK: Duration = Duration::from_millis(5);
-/// The descriptors of discovery: prober, unicast, multicast, changes of the network.
-const META_MAX: usize = 4;
+/// A wait that may take less does not poll before it sleeps, which takes a few microseconds.
+const SLEEP_MIN: Duration = Duration::from_micros(20);
+/// A sleep of this length shows that no stream arrives, whatever has ended it.
+const NO_STREAM: Duration = Duration::from_millis(10);
+/// Numbers of descriptors below this are those of [`Driver::receive_of_discovery`]: prober, unicast, multicast, changes
+/// of the network.
+const USER_DATA: u8 = 4;
+/// The timer and the waker: the next round does what they are for.
+const OTHER: u8 = 5;
 
 /// The state of a participant that the application polls.
 pub(crate) struct Polling {
     /// Locked only while the engine works, not while it waits or calls listeners.
     rounds: Mutex<Rounds>,
-    /// Made when the application asks for it.
-    descriptor: OnceLock<Descriptor>,
-    /// Threads that poll or wait.
-    pollers: AtomicU32,
+    /// All that is waited for but the socket for user data.
+    others: CombinedFd,
+    /// Both, for the application. Made when it asks for it.
+    descriptor: OnceLock<CombinedFd>,
+    /// When work is due even if no timer is.
+    adjust_at: AtomicU64,
     /// The last poll has received user data, so there is probably more.
     had_data: AtomicBool,
     /// Batches of user data received since metatraffic was looked for.
     batches: AtomicU32,
 }
 
-/// What the application waits with.
-struct Descriptor {
-    combined: CombinedFd,
-    /// The time of its timer.
-    timer: Mutex<Time>,
+impl Polling {
+    pub(super) fn new() -> Result<Self> {
+        Ok(Self {
+            rounds: Mutex::new(Rounds::new()),
+            others: CombinedFd::new().map_err(no_descriptor)?,
+            descriptor: OnceLock::new(),
+            adjust_at: AtomicU64::new(0),
+            had_data: AtomicBool::new(false),
+            batches: AtomicU32::new(0),
+        })
+    }
 }
 
 impl Polling {
-    pub(super) fn new() -> Self {
-        Self {
-            rounds: Mutex::new(Rounds::new()),
-            descriptor: OnceLock::new(),
-            pollers: AtomicU32::new(0),
-            had_data: AtomicBool::new(false),
-            batches: AtomicU32::new(0),
-        }
+    /// Metatraffic is looked for after many batches of user data.
+    fn is_meta_due(&self) -> bool {
+        self.batches.load(Ordering::Relaxed) >= BATCHES_IN_A_ROW
     }
 
-    /// Several threads poll or wait.
-    fn is_shared(&self) -> bool {
-        self.pollers.load(Ordering::SeqCst) > 1
-    }
-
-    fn set_timer(&self, next: Time) {
-        let Some(descriptor) = self.descriptor.get() else { return };
-        let mut timer = descriptor.timer.lock();
-        // An expired timer is set again even to the same time, so that the descriptor is not readable for ever.
-        if *timer != next || next <= clock::now() {
-            *timer = next;
-            descriptor.combined.set_timer((next != Time::MAX).then_some(next.0));
-        }
+    /// Records whether user data was received, and whether there is probably more. With the role held.
+    fn note_batch(&self, is_any: bool, is_more_likely: bool) {
+        self.had_data.store(is_any && is_more_likely, Ordering::Relaxed);
+        self.batches.store(self.batches.load(Ordering::Relaxed) + u32::from(is_any), Ordering::Relaxed);
     }
 }
 
-/// Counts a thread that polls until dropped.
-struct Poller<'a>(&'a Polling, #[expect(dead_code, reason = "dropped with this")] Waiting<'a>);
-
-impl<'a> Poller<'a> {
-    fn new(driver: &'a Driver, polling: &'a Polling) -> Self {
-        let waiting = driver.channel.begin_waiting();
-        if polling.pollers.fetch_add(1, Ordering::SeqCst) > 0 {
-            // The other one has to look more often from now on.
-            driver.outlet.timers.wake();
-        }
-        Self(polling, waiting)
-    }
+/// What a poll has done.
+#[derive(Clone, Copy, Default)]
+struct Done {
+    is_any: bool,
+    /// The reader that the thread waits for has samples.
+    has_awaited: bool,
 }
 
-impl Drop for Poller<'_> {
-    fn drop(&mut self) {
-        self.0.pollers.fetch_sub(1, Ordering::SeqCst);
+impl Done {
+    const ANYTHING: Self = Self { is_any: true, has_awaited: false };
+}
+
+impl From<TakenIn> for Done {
+    fn from(taken_in: TakenIn) -> Self {
+        Self { is_any: true, has_awaited: taken_in.has_awaited }
     }
 }
 
@@ -111,9 +112,9 @@ impl Driver {
             self.flush_queued();
         }
         self.check()?;
-        let _poller = Poller::new(self, polling);
+        let _waiting = self.begin_polling();
         let did = loop {
-            let did = self.poll_until(polling, deadline, self.wait);
+            let did = self.poll_until(polling, None, clock::now(), deadline, self.wait).is_any;
             if did || self.has_ended() || clock::now() >= deadline {
                 break did;
             }
@@ -126,52 +127,76 @@ impl Driver {
     pub(crate) fn poll_descriptor(&self) -> Result<BorrowedFd<'_>> {
         let polling = self.polling()?;
         if polling.descriptor.get().is_none() {
-            let combined = CombinedFd::new().and_then(|combined| {
-                let (meta, count) = self.meta_descriptors();
-                meta[..count].iter().try_for_each(|fd| combined.add(fd))?;
-                combined.add(&*self.channel.socket)?;
-                combined.add(&*self.outlet.timers.waker)?;
-                Ok(combined)
+            let both = CombinedFd::new().and_then(|both| {
+                both.add(&*self.channel.socket, USER_DATA)?;
+                both.add(&polling.others, OTHER)?;
+                Ok(both)
             });
-            let combined = combined.map_err(no_descriptor)?;
-            let _ = polling.descriptor.set(Descriptor { combined, timer: Mutex::new(Time::MAX) });
-            self.watch_groups()?;
-            // The first poll sets the timer.
-            self.outlet.timers.wake();
+            let _ = polling.descriptor.set(both.map_err(no_descriptor)?);
         }
-        let descriptor = polling.descriptor.get();
         let text = || DdsError::OutOfResources("no descriptor to poll".to_owned());
-        descriptor.map(|descriptor| descriptor.combined.as_fd()).ok_or_else(text)
+        polling.descriptor.get().map(AsFd::as_fd).ok_or_else(text)
+    }
+
+    /// Has the descriptor watch everything but the socket for user data and those of multicast groups.
+    pub(super) fn watch_sockets(&self) -> Result<()> {
+        let Some(polling) = &self.polling else { return Ok(()) };
+        let (sockets, count) = self.meta_sockets();
+        let meta = sockets.into_iter().take(count).map(AsFd::as_fd).chain(self.network.watched());
+        let timers = &self.outlet.timers;
+        let own = [(timers.timer.as_fd(), OTHER), (timers.waker.as_fd(), OTHER)];
+        let mut all = meta.zip(0..).chain(own);
+        all.try_for_each(|(fd, number)| polling.others.add(fd, number)).map_err(no_descriptor)?;
+        // The first poll sets the timer.
+        timers.wake();
+        Ok(())
     }
 
     /// Has the descriptor watch the sockets of multicast groups, too.
     pub(super) fn watch_groups(&self) -> Result<()> {
-        let Some(descriptor) = self.polling.as_ref().and_then(|polling| polling.descriptor.get()) else {
-            return Ok(());
-        };
+        let Some(polling) = &self.polling else { return Ok(()) };
         let sockets = self.channel.groups.sockets();
-        sockets.iter().try_for_each(|socket| descriptor.combined.add(&**socket)).map_err(no_descriptor)
+        sockets.iter().try_for_each(|socket| polling.others.add(&**socket, USER_DATA)).map_err(no_descriptor)
     }
 
     /// [`Driver::receive_until`] for a participant that the application polls.
-    #[cold]
+    #[inline(never)]
     pub(super) fn poll_while_waiting(
         &self,
+        reader: Option<&ReaderEndpoint>,
         deadline: Time,
         strategy: WaitStrategy,
         mut is_done: impl FnMut() -> bool,
     ) -> bool {
         let Some(polling) = &self.polling else { return is_done() };
-        let _poller = Poller::new(self, polling);
+        let _waiting = self.begin_polling();
         loop {
             if is_done() {
                 return true;
             }
-            if self.has_ended() || clock::now() >= deadline {
+            let now = clock::now();
+            if self.has_ended() || now >= deadline {
                 return is_done();
             }
-            self.poll_until(polling, deadline, strategy);
+            if self.poll_until(polling, reader, now, deadline, strategy).has_awaited {
+                return true;
+            }
         }
+    }
+
+    /// Counts this thread as polling.
+    fn begin_polling(&self) -> Waiting<'_> {
+        let waiting = self.channel.begin_waiting();
+        if self.is_polling_shared() {
+            // The other one has to look more often from now on.
+            self.outlet.timers.wake();
+        }
+        waiting
+    }
+
+    /// Several threads poll or wait.
+    fn is_polling_shared(&self) -> bool {
+        self.channel.waiting_threads() > 1
     }
 
     fn polling(&self) -> Result<&Polling> {
@@ -180,64 +205,75 @@ impl Driver {
         self.polling.as_ref().ok_or_else(|| DdsError::PreconditionNotMet(text.to_owned()))
     }
 
-    /// Does what there is to do, or waits until there is. Returns whether there was anything: there may be none before
+    /// Does what there is to do, or waits until there is. Returns what it has done: nothing may have been done before
     /// `deadline` if other threads poll, too.
-    fn poll_until(&self, polling: &Polling, deadline: Time, strategy: WaitStrategy) -> bool {
-        let mut now = clock::now();
+    fn poll_until(
+        &self,
+        polling: &Polling,
+        reader: Option<&ReaderEndpoint>,
+        mut now: Time,
+        deadline: Time,
+        strategy: WaitStrategy,
+    ) -> Done {
         let spin_until = strategy.spin_time().map_or(Time::MAX, |time| now + time);
         for round in 0_u32.. {
-            let next = self.work(polling, now);
-            let did = next.is_none() | self.make_listener_calls();
-            let next = next.unwrap_or(Time::ZERO);
-            if did || self.has_ended() {
-                return did;
+            // Queued listener calls have woken this thread, too.
+            if self.is_work_due(polling, now) && (self.work(polling, now) | self.make_listener_calls()) {
+                return Done::ANYTHING;
+            }
+            if self.has_ended() {
+                return Done::default();
             }
             let is_spinning = now < spin_until.min(deadline);
-            let is_data_likely = polling.had_data.load(Ordering::Relaxed);
-            let is_meta_due = polling.batches.load(Ordering::Relaxed) >= BATCHES_IN_A_ROW;
-            if (is_spinning || is_data_likely)
-                && !is_meta_due
-                && self.receive_user_data(polling, is_spinning, now)
-            {
-                return true;
+            if is_spinning && !polling.is_meta_due() && self.receive_polled_spinning(polling, now) {
+                return Done::ANYTHING;
             }
-            let looks_elsewhere = !is_spinning || is_meta_due || round % SPINS_IN_A_ROW == 0;
-            if looks_elsewhere {
-                let most = if polling.is_shared() { deadline.min(now + SHARED_CHECK) } else { deadline };
-                let until = if is_spinning { Time::ZERO } else { most.min(next) };
-                if self.wait_and_receive(polling, until) {
-                    return true;
+            if !is_spinning || polling.is_meta_due() || round % SPINS_IN_A_ROW == 0 {
+                let until = if is_spinning { Time::ZERO } else { deadline };
+                let done = self.receive_or_wait(polling, reader, now, until);
+                if done.is_any {
+                    return done;
                 }
             }
             now = clock::now();
             // What woke this thread in the meantime is done by the next poll.
-            if now >= deadline || polling.is_shared() {
-                return false;
+            if now >= deadline || self.is_polling_shared() {
+                break;
             }
         }
-        false
+        Done::default()
     }
 
-    /// Does what is due. Returns when something is due next; `None`: something was due.
-    fn work(&self, polling: &Polling, now: Time) -> Option<Time> {
+    /// Returns whether a timer is due, or another thread has woken this one.
+    #[inline]
+    fn is_work_due(&self, polling: &Polling, now: Time) -> bool {
         let timers = &self.outlet.timers;
-        let mut result = None;
+        let adjust_at = Time(polling.adjust_at.load(Ordering::Relaxed));
+        timers.sleeps_until().is_none_or(|next| next.min(adjust_at) <= now) || timers.waker.is_woken()
+    }
+
+    /// Does what is due. Returns whether anything was.
+    fn work(&self, polling: &Polling, now: Time) -> bool {
+        let timers = &self.outlet.timers;
+        let mut did = false;
         self.run_thread("poll", || {
             let mut rounds = polling.rounds.lock();
-            let is_woken = timers.waker.is_woken() && timers.waker.drain();
-            rounds.next = rounds.next.min(timers.end_sleep()[0]);
+            // Left to a thread that sleeps, and has to notice that others poll.
+            fence(Ordering::SeqCst);
+            let is_for_sleeper = self.is_polling_shared() && self.channel.role.is_locked();
+            let is_woken = timers.waker.is_woken() && (is_for_sleeper || timers.waker.drain());
+            [rounds.next, rounds.others] = timers.end_sleep();
             // A thread that waits looks again at what it waits for: that may be why it was woken.
-            let mut did = self.do_what_is_due(now, &mut rounds) | is_woken;
+            did = self.do_what_is_due(now, &mut rounds) | is_woken;
             if did {
                 let (has_published, next) = self.publish_polled(now);
                 did |= has_published;
-                rounds.next = rounds.next.min(next);
+                rounds.note(next);
             }
-            rounds.next = timers.begin_sleep([rounds.next, Time::MAX]);
-            polling.set_timer(rounds.next);
-            result = (!did).then_some(rounds.next);
+            polling.adjust_at.store((rounds.adjusted_at + ADJUST_CLOCK_EVERY).0, Ordering::Relaxed);
+            timers.begin_sleep([rounds.next, rounds.others]);
         });
-        result
+        did
     }
 
     /// Sends for writers that publish asynchronously. Returns whether it did, and when that is due next.
@@ -263,70 +299,125 @@ impl Driver {
         did
     }
 
-    /// Receives what has arrived for endpoints. Returns whether anything has.
-    fn receive_user_data(&self, polling: &Polling, is_spinning: bool, now: Time) -> bool {
+    /// Receives what has arrived for endpoints, or arrives soon. Returns whether anything has.
+    fn receive_polled_spinning(&self, polling: &Polling, now: Time) -> bool {
         let Some(role) = self.channel.role.try_lock() else { return false };
-        let received = match is_spinning {
-            true => self.receive_spinning(role, now, None),
-            false => self.receive_batch(role, Wait::DontWait, None),
-        };
-        let is_any = received.is_some();
-        polling.had_data.store(is_any, Ordering::Relaxed);
-        polling.batches.fetch_add(u32::from(is_any), Ordering::Relaxed);
+        let is_any = self.receive_spinning(role, now, None).is_some();
+        polling.note_batch(is_any, is_any);
         is_any
     }
 
-    /// Waits until something can be received, and receives it. Returns whether there was anything.
-    fn wait_and_receive(&self, polling: &Polling, until: Time) -> bool {
-        let (meta, user) = self.meta_descriptors();
-        let groups = self.channel.groups.sockets();
-        let mut watched = [self.channel.socket.as_fd(); META_MAX + 1 + GROUPS_MAX];
-        watched[..META_MAX].copy_from_slice(&meta);
-        watched[user] = self.channel.socket.as_fd();
-        for (slot, socket) in watched[user + 1..].iter_mut().zip(groups.iter()) {
-            *slot = socket.as_fd();
+    /// Receives user data if there probably is some. Otherwise waits until something can be received or a timer is due,
+    /// until `until` at most, and receives it.
+    ///
+    /// As other participants do, it holds the role meanwhile, and polls a few times before it sleeps if the last sleeps
+    /// were short.
+    fn receive_or_wait(
+        &self,
+        polling: &Polling,
+        reader: Option<&ReaderEndpoint>,
+        now: Time,
+        until: Time,
+    ) -> Done {
+        let mut role = self.channel.role.try_lock();
+        if let Some(arrived) = role.as_mut().and_then(|role| self.receive_first(polling, role, now, until))
+            && let Some(role) = role
+        {
+            polling.note_batch(true, true);
+            return self.take_in(role, clock::now(), arrived, reader).into();
         }
-        let watched = &watched[..user + 1 + groups.len()];
         polling.batches.store(0, Ordering::Relaxed);
-        let timeout = until.since(clock::now()).min(ADJUST_CLOCK_EVERY);
-        let Ok(ready) = weir_udp::poll(watched, Some(&self.outlet.timers.waker), Some(timeout)) else {
-            return false;
+        let before = clock::now();
+        let waits = until > before;
+        let (is_user_ready, others) = match waits {
+            true => self.sleep_until(polling, role.is_some(), before, until),
+            false => self.sleep(polling, Some(Duration::ZERO)),
         };
-        let mut did = false;
-        if ready.readable().any(|index| index < user) {
-            did = true;
+        let after = clock::now();
+        let has_user_data = is_user_ready || others.is_readable(USER_DATA.into());
+        let mut is_likely = has_user_data;
+        let slept = after.since(before);
+        // A timer or metatraffic may end a sleep that would have been short.
+        let says_something = waits && (has_user_data || slept >= NO_STREAM);
+        if let Some(role) = role.as_mut().filter(|_| says_something) {
+            // What ended a longer sleep was probably alone.
+            is_likely = role.note_sleep(slept, has_user_data);
+        }
+        let mut done = Done::default();
+        if !others.is_empty() {
+            drop(role.take());
+            done.is_any = self.receive_others(polling, others);
+            role = self.channel.role.try_lock();
+        }
+        if let Some(mut role) = role {
+            if has_user_data {
+                let arrived = self.channel.receive(&mut role, Wait::DontWait);
+                polling.note_batch(arrived.count > 0, is_likely);
+                if arrived.count > 0 {
+                    return self.take_in(role, after, arrived, reader).into();
+                }
+            }
+            drop(role);
+            self.channel.announce_progress();
+        }
+        done
+    }
+
+    /// Receives user data without waiting, if there probably is some.
+    fn receive_first(&self, polling: &Polling, role: &mut Role, now: Time, until: Time) -> Option<Arrived> {
+        if polling.is_meta_due() {
+            None
+        } else if role.polls_before_sleep() && now + SLEEP_MIN < until {
+            self.channel.receive_before_sleep(role)
+        } else if polling.had_data.load(Ordering::Relaxed) {
+            let arrived = self.channel.receive(role, Wait::DontWait);
+            (arrived.count > 0).then_some(arrived)
+        } else {
+            None
+        }
+    }
+
+    /// Receives metatraffic, and has the timer expire later if it was for an earlier sleep. Returns whether there was
+    /// any metatraffic.
+    #[inline(never)]
+    fn receive_others(&self, polling: &Polling, ready: Ready) -> bool {
+        let is_any = ready.readable().any(|number| is_of_discovery(&number));
+        if is_any {
             self.run_thread("poll", || {
                 let (sockets, count) = self.meta_sockets();
                 let mut rounds = polling.rounds.lock();
-                let readable = ready.readable().filter(|index| *index < user);
+                let readable = ready.readable().filter(is_of_discovery);
                 readable.for_each(|index| self.receive_of_discovery(index, &sockets[..count], &mut rounds));
             });
             self.make_listener_calls();
         }
-        if ready.readable().any(|index| index >= user) {
-            did |= self.receive_user_data(polling, false, Time::ZERO);
+        if ready.is_readable(OTHER.into()) {
+            self.outlet.timers.bound_sleep(clock::now(), Time::MAX);
         }
-        did
+        is_any
     }
 
-    /// The descriptors of discovery, in the order of [`Driver::receive_of_discovery`], and how many there are.
-    fn meta_descriptors(&self) -> ([BorrowedFd<'_>; META_MAX], usize) {
-        let (sockets, count) = self.meta_sockets();
-        let mut all = [self.meta.prober.as_fd(); META_MAX];
-        for (slot, socket) in all.iter_mut().zip(sockets).take(count) {
-            *slot = socket.as_fd();
+    /// Sleeps. Returns whether user data can be received, and what else there is.
+    fn sleep_until(&self, polling: &Polling, has_role: bool, now: Time, until: Time) -> (bool, Ready) {
+        // Either another thread that begins to poll is seen here, or it sees that this one has the role, and leaves the
+        // waker to it.
+        fence(Ordering::SeqCst);
+        if !has_role || self.is_polling_shared() {
+            return self.sleep(polling, Some(until.since(now).min(SHARED_CHECK)));
         }
-        match self.network.watched() {
-            Some(watched) => {
-                all[count] = watched;
-                (all, count + 1)
-            }
-            None => (all, count),
-        }
+        self.outlet.timers.bound_sleep(now, until.min(now + ADJUST_CLOCK_EVERY));
+        self.sleep(polling, None)
+    }
+
+    fn sleep(&self, polling: &Polling, timeout: Option<Duration>) -> (bool, Ready) {
+        let watched = [self.channel.socket.as_fd(), polling.others.as_fd()];
+        let ready = weir_udp::poll(&watched, None, timeout).unwrap_or_default();
+        let others = if ready.is_readable(1) { polling.others.ready() } else { Ok(Ready::default()) };
+        (ready.is_readable(0), others.unwrap_or_default())
     }
 
     /// The sockets of discovery, and how many there are.
-    fn meta_sockets(&self) -> ([&UdpSocket; META_MAX - 1], usize) {
+    fn meta_sockets(&self) -> ([&UdpSocket; 3], usize) {
         let (prober, unicast) = (&self.meta.prober, &self.meta.unicast);
         match &self.meta.multicast {
             Some(multicast) => ([prober, unicast, multicast], 3),
@@ -335,6 +426,75 @@ impl Driver {
     }
 }
 
+fn is_of_discovery(number: &usize) -> bool {
+    *number < usize::from(USER_DATA)
+}
+
 fn no_descriptor(error: std::io::Error) -> DdsError {
     DdsError::network("cannot make a descriptor to poll", error)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{DomainParticipant, ParticipantSettings};
+
+    fn participant() -> DomainParticipant {
+        let settings = ParticipantSettings { multicast: false, ..ParticipantSettings::default() };
+        DomainParticipant::new(15, settings.interface("lo").without_threads()).unwrap()
+    }
+
+    #[test]
+    fn a_sleep_that_has_ended_leaves_no_descriptor_readable() {
+        const ROUNDS: usize = 1000;
+        let participant = participant();
+        let is_readable = || {
+            let fd = participant.poll_fd().unwrap();
+            weir_udp::poll(&[fd], None, Some(Duration::ZERO)).unwrap().is_readable(0)
+        };
+        while participant.poll(Duration::ZERO).unwrap() {}
+        for micros in [1000, 1, 5000, 100] {
+            let timeout = Duration::from_micros(micros);
+            let before = clock::now();
+            let did = participant.poll(timeout).unwrap();
+            assert!(did || clock::now() >= before + timeout);
+            let mut rounds = 0;
+            while is_readable() && rounds < ROUNDS {
+                participant.poll(Duration::ZERO).unwrap();
+                rounds += 1;
+            }
+            assert!(rounds < ROUNDS);
+        }
+    }
+
+    #[test]
+    fn a_timer_that_another_thread_sets_ends_a_sleep() {
+        let participant = participant();
+        let driver = &participant.handle.driver;
+        while participant.poll(Duration::ZERO).unwrap() {}
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                while !driver.channel.role.is_locked() {
+                    std::hint::spin_loop();
+                }
+                driver.outlet.timers.arm(clock::now());
+            });
+            assert!(participant.poll(Duration::from_secs(3600)).unwrap());
+        });
+    }
+
+    #[test]
+    fn a_wake_up_is_left_to_a_thread_that_does_not_know_that_others_poll() {
+        let participant = participant();
+        let driver = &participant.handle.driver;
+        while participant.poll(Duration::ZERO).unwrap() {}
+        driver.outlet.timers.wake();
+        // As it is while another thread sleeps.
+        let other = (driver.channel.begin_waiting(), driver.channel.role.lock());
+        assert!(participant.poll(Duration::ZERO).unwrap());
+        assert!(driver.outlet.timers.waker.is_woken());
+        drop(other);
+        assert!(participant.poll(Duration::ZERO).unwrap());
+        assert!(!driver.outlet.timers.waker.is_woken());
+    }
 }

@@ -38,7 +38,7 @@ pub(super) struct TakenIn {
     /// When the batch arrived.
     at: Time,
     /// The reader that the thread waits for has samples, so it need not be locked to check.
-    has_awaited: bool,
+    pub(super) has_awaited: bool,
 }
 
 impl Driver {
@@ -83,7 +83,7 @@ impl Driver {
             return true;
         }
         if self.polling.is_some() {
-            return self.poll_while_waiting(deadline, strategy, is_done);
+            return self.poll_while_waiting(reader, deadline, strategy, is_done);
         }
         let _waiting = self.channel.begin_waiting();
         self.receive_while_waiting(reader, deadline, strategy, &mut is_done)
@@ -168,7 +168,7 @@ impl Driver {
     /// would become longer and longer.
     pub(crate) fn receive_in_pause(&self, until: Time, mut is_done: impl FnMut() -> bool) {
         if self.polling.is_some() {
-            self.poll_while_waiting(until, self.wait, is_done);
+            self.poll_while_waiting(None, until, self.wait, is_done);
             return;
         }
         let _waiting = self.channel.begin_waiting();
@@ -240,7 +240,7 @@ impl Driver {
     /// Passes the received batch to the endpoints, sends their replies, releases the role, and
     /// calls listeners.
     #[inline]
-    fn take_in(
+    pub(super) fn take_in(
         &self,
         mut role: MutexGuard<'_, Role>,
         now: Time,

@@ -77,8 +77,8 @@ impl Driver {
         let known = settings.static_discovery.as_ref();
         config.static_peers = known.map(|it| it.peers(own_name)).unwrap_or_default();
         let own = known.map(|it| it.own(own_name)).unwrap_or_default();
-        let timers = if settings.threads { Timers::new() } else { Timers::polled() };
-        let timers = timers.map_err(|error| DdsError::network("cannot create a timer", error))?;
+        let timers = Timers::new().map_err(|error| DdsError::network("cannot create a timer", error))?;
+        let polling = (!settings.threads).then(Polling::new).transpose()?;
         let waker = || Arc::clone(&timers.waker);
         let listeners = if settings.threads { Listeners::default() } else { Listeners::polled(waker()) };
         let user = Arc::new(user);
@@ -108,13 +108,14 @@ impl Driver {
             qos: Mutex::new(qos),
             data_multicast,
             uses_multicast: settings.multicast,
-            polling: (!settings.threads).then(Polling::new),
+            polling,
             is_stopping: AtomicBool::new(false),
             ending: Ending::default(),
             own,
             limits: settings.limits.clone(),
             threads: Mutex::new(Vec::new()),
         });
+        driver.watch_sockets()?;
         driver.join(data_multicast)?;
         if settings.threads {
             driver.spawn("weir-receive", receive_thread::run)?;

@@ -53,7 +53,13 @@ pub(crate) fn run(driver: &Driver) {
         if ready.is_woken() {
             timers.waker.drain();
         }
-        for index in ready.readable().filter_map(|at| watched.indices.get(at)) {
+        let mut readable = ready.readable().filter_map(|at| watched.indices.get(at)).peekable();
+        if readable.peek().is_none() && pause.is_some_and(|pause| clock::now() >= now + pause) {
+            // What has gathered is there, most likely: the kernel need not be asked before.
+            let gathered = watched.sockets..sockets.len();
+            gathered.for_each(|index| driver.receive_of_discovery(index, &sockets, &mut rounds));
+        }
+        for index in readable {
             driver.receive_of_discovery(*index, &sockets, &mut rounds);
         }
     }
@@ -62,6 +68,8 @@ pub(crate) fn run(driver: &Driver) {
 /// What the thread waits for.
 struct Watched<'a> {
     descriptors: Vec<BorrowedFd<'a>>,
+    /// So many of the sockets of discovery are among them; the others are left to gather.
+    sockets: usize,
     /// What they are for [`Driver::receive_of_discovery`]. The last one, the timer, is not received from.
     indices: Vec<usize>,
 }
@@ -73,8 +81,8 @@ impl<'a> Watched<'a> {
         let count = count.min(sockets.len());
         let indices = (0..count).chain(network.is_some().then_some(sockets.len())).collect();
         let sockets = sockets[..count].iter().copied().map(AsFd::as_fd);
-        let timer = driver.outlet.timers.timer.as_ref().map(AsFd::as_fd);
-        Self { descriptors: sockets.chain(network).chain(timer).collect(), indices }
+        let timer = [driver.outlet.timers.timer.as_fd()];
+        Self { descriptors: sockets.chain(network).chain(timer).collect(), sockets: count, indices }
     }
 }
 
@@ -83,7 +91,7 @@ pub(super) struct Rounds {
     pub(super) next: Time,
     /// When the earliest of the other timers is due.
     pub(super) others: Time,
-    adjusted_at: Time,
+    pub(super) adjusted_at: Time,
     /// When discovery is received again, and when that which is sent to the multicast group. In a large domain, both
     /// [gather](weir_rtps::participant::ParticipantCore::gathering) in between.
     all_at: Time,
@@ -105,6 +113,12 @@ impl Rounds {
             batch,
             work: Work::default(),
         }
+    }
+
+    /// Adds a timer.
+    pub(super) fn note(&mut self, at: Time) {
+        self.others = self.others.min(self.next.max(at));
+        self.next = self.next.min(at);
     }
 
     /// Lets discovery traffic gather, unless more is waiting: the socket's buffer is limited.

@@ -17,11 +17,13 @@ const AT_WORK: u64 = 0;
 /// other work for a sparse sample. So cancelling the earliest timer moves the deadline to the next one.
 pub(crate) struct Timers {
     pub(super) waker: Arc<Waker>,
-    /// Expires at the deadline. A participant without threads has none: it is woken when the deadline becomes earlier,
-    /// whatever the application waits in.
-    pub(super) timer: Option<Timer>,
+    /// Expires at the deadline. Set without waking the thread that waits for it.
+    pub(super) timer: Timer,
     /// What it is set to.
-    timer_at: Mutex<u64>,
+    set_to: Mutex<u64>,
+    /// When a sleep of the application ends, whatever the deadline is; or an earlier sleep. Changed with `set_to`
+    /// locked.
+    bound: AtomicU64,
     deadline: AtomicU64,
     /// No timer but that of the deadline is earlier than this. A lower bound: it stays when it becomes the deadline,
     /// because the timers behind it are not known.
@@ -31,17 +33,12 @@ pub(crate) struct Timers {
 }
 
 impl Timers {
-    /// Timers for a thread that waits for [`Timers::timer`].
     pub(crate) fn new() -> io::Result<Self> {
-        Ok(Self { timer: Some(Timer::new()?), ..Self::polled()? })
-    }
-
-    /// Timers for a participant without threads.
-    pub(crate) fn polled() -> io::Result<Self> {
         Ok(Self {
             waker: Arc::new(Waker::new()?),
-            timer: None,
-            timer_at: Mutex::new(u64::MAX),
+            timer: Timer::new()?,
+            set_to: Mutex::new(u64::MAX),
+            bound: AtomicU64::new(u64::MAX),
             deadline: AtomicU64::new(AT_WORK),
             others: AtomicU64::new(u64::MAX),
             set: AtomicU64::new(u64::MAX),
@@ -98,27 +95,47 @@ impl Timers {
     pub(crate) fn cancel(&self, at: Time) {
         let remove =
             || self.deadline.compare_exchange(at.0.max(1), u64::MAX, Ordering::SeqCst, Ordering::SeqCst);
-        if self.timer.is_some() && remove().is_ok() {
+        if remove().is_ok() {
             self.arm(Time(self.others.load(Ordering::SeqCst)));
         }
     }
 
     /// Has the thread wake up at the deadline.
     fn shorten_sleep(&self) {
-        let Some(timer) = &self.timer else { return self.wake() };
         let mut deadline = self.deadline.load(Ordering::SeqCst);
         while deadline != AT_WORK {
-            let mut timer_at = self.timer_at.lock();
-            // Most datagrams change no deadline: the thread sleeps on until the same one.
-            if core::mem::replace(&mut *timer_at, deadline) != deadline {
-                timer.set(Some(deadline));
-            }
-            drop(timer_at);
+            self.set_timer(&mut self.set_to.lock(), deadline);
             // Another thread may have set the timer to an earlier deadline in the meantime.
             let set = core::mem::replace(&mut deadline, self.deadline.load(Ordering::SeqCst));
             if set == deadline {
                 return;
             }
+        }
+    }
+
+    fn set_timer(&self, set_to: &mut u64, deadline: u64) {
+        let at = deadline.min(self.bound.load(Ordering::Relaxed));
+        // Most datagrams change no deadline: the thread sleeps on until the same one.
+        if core::mem::replace(set_to, at) != at {
+            self.timer.set(Some(at));
+        }
+    }
+
+    /// Has the timer expire no later than `until`, besides: a sleep of the application ends then. It may expire
+    /// earlier, when an earlier sleep would have ended, so that it need not be set for each sleep.
+    pub(super) fn bound_sleep(&self, now: Time, until: Time) {
+        let has_to_change = || {
+            let bound = self.bound.load(Ordering::Relaxed);
+            until.0 < bound || bound <= now.0
+        };
+        if has_to_change() {
+            let mut set_to = self.set_to.lock();
+            if !has_to_change() {
+                return;
+            }
+            self.bound.store(until.0, Ordering::Relaxed);
+            // A thread at work sets the timer when it is done.
+            self.set_timer(&mut set_to, self.sleeps_until().unwrap_or(Time::MAX).0);
         }
     }
 
@@ -133,11 +150,16 @@ impl Timers {
         self.deadline.store(next.0.max(1), Ordering::SeqCst);
         let set = self.take_set();
         self.others.fetch_min(set.0, Ordering::SeqCst);
-        if self.timer.is_some() {
-            self.shorten_sleep();
-            self.arm(set);
-        }
+        self.shorten_sleep();
+        self.arm(set);
         next.min(set)
+    }
+
+    /// Returns until when the thread sleeps. `None`: it works.
+    #[inline]
+    pub(super) fn sleeps_until(&self) -> Option<Time> {
+        let deadline = self.deadline.load(Ordering::SeqCst);
+        (deadline != AT_WORK).then_some(Time(deadline))
     }
 
     /// Called by the thread when it has slept. Returns when the next timer is due, and the earliest of the others.
@@ -164,60 +186,73 @@ mod tests {
 
     /// Whether the thread's sleep would end now.
     fn is_over(timers: &Timers) -> bool {
-        let watched: Vec<_> = timers.timer.iter().collect();
-        let ready = weir_udp::poll(&watched, Some(&timers.waker), Some(Duration::ZERO)).unwrap();
+        let ready = weir_udp::poll(&[&timers.timer], Some(&timers.waker), Some(Duration::ZERO)).unwrap();
         if ready.is_woken() {
             timers.waker.drain();
         }
         !ready.is_empty()
     }
 
-    fn both() -> [Timers; 2] {
-        [Timers::new().unwrap(), Timers::polled().unwrap()]
-    }
-
     #[test]
     fn a_thread_that_was_woken_for_something_else_sleeps_on_until_its_timer() {
-        for timers in both() {
-            assert_eq!(timers.begin_sleep([LATER[0], Time::MAX]), LATER[0]);
-            timers.arm(LATER[1]);
-            assert!(!is_over(&timers));
-            assert_eq!(timers.end_sleep()[0], LATER[0]);
-        }
+        let timers = Timers::new().unwrap();
+        assert_eq!(timers.begin_sleep([LATER[0], Time::MAX]), LATER[0]);
+        timers.arm(LATER[1]);
+        assert!(!is_over(&timers));
+        assert_eq!(timers.end_sleep()[0], LATER[0]);
     }
 
     #[test]
     fn an_earlier_timer_ends_the_sleep() {
-        for timers in both() {
-            timers.begin_sleep([LATER[0], Time::MAX]);
-            timers.arm(PAST);
-            timers.arm(PAST.plus_nanos(10));
-            assert!(is_over(&timers));
-            assert_eq!(timers.end_sleep()[0], PAST);
-        }
+        let timers = Timers::new().unwrap();
+        timers.begin_sleep([LATER[0], Time::MAX]);
+        timers.arm(PAST);
+        timers.arm(PAST.plus_nanos(10));
+        assert!(is_over(&timers));
+        assert_eq!(timers.end_sleep()[0], PAST);
     }
 
     #[test]
-    fn only_a_participant_without_threads_is_woken_at_once() {
-        let [threads, polled] = both();
-        for timers in [&threads, &polled] {
-            timers.begin_sleep([LATER[1], Time::MAX]);
-            timers.arm(LATER[0]);
-        }
-        assert!(!is_over(&threads) && is_over(&polled));
+    fn a_thread_is_not_woken_at_once_for_an_earlier_timer() {
+        let timers = Timers::new().unwrap();
+        timers.begin_sleep([LATER[1], Time::MAX]);
+        timers.arm(LATER[0]);
+        assert!(!is_over(&timers));
+        assert_eq!(timers.sleeps_until(), Some(LATER[0]));
+    }
+
+    #[test]
+    fn a_sleep_ends_at_its_bound_and_the_next_at_its_own() {
+        let timers = Timers::new().unwrap();
+        let is_over = || is_over(&timers);
+        timers.begin_sleep([LATER[1], Time::MAX]);
+        timers.bound_sleep(Time(1), PAST);
+        assert!(is_over());
+        // Neither of these ends it later.
+        timers.arm(LATER[0]);
+        timers.bound_sleep(Time(1), LATER[0]);
+        assert!(is_over());
+        timers.bound_sleep(PAST, LATER[2]);
+        assert!(!is_over());
+        assert_eq!(timers.sleeps_until(), Some(LATER[0]));
+        timers.arm(PAST);
+        assert!(is_over());
+        timers.end_sleep();
+        timers.begin_sleep([LATER[0], Time::MAX]);
+        assert!(!is_over());
     }
 
     #[test]
     fn a_timer_that_is_set_while_the_thread_works_counts_when_it_sleeps_next() {
-        for timers in both() {
-            timers.begin_sleep([LATER[0], Time::MAX]);
-            timers.end_sleep();
-            timers.arm(PAST);
-            timers.arm(LATER[2]);
-            assert!(!timers.waker.is_woken(), "the thread does not sleep");
-            assert_eq!(timers.begin_sleep([LATER[0], Time::MAX]), PAST);
-            assert_eq!((timers.end_sleep()[0], timers.timer.is_none() || is_over(&timers)), (PAST, true));
-        }
+        let timers = Timers::new().unwrap();
+        timers.begin_sleep([LATER[0], Time::MAX]);
+        timers.end_sleep();
+        assert_eq!(timers.sleeps_until(), None);
+        timers.arm(PAST);
+        timers.arm(LATER[2]);
+        assert!(!timers.waker.is_woken(), "the thread does not sleep");
+        assert_eq!(timers.begin_sleep([LATER[0], Time::MAX]), PAST);
+        assert_eq!((timers.end_sleep()[0], is_over(&timers)), (PAST, true));
     }
 
     #[test]

@@ -32,9 +32,9 @@ const SAMPLES_MIN: usize = 4;
 /// Bytes of a sample in a history or a datagram beyond its own, at most.
 const OVERHEAD: usize = 128;
 /// Socket buffers of the small profile.
-const SOCKET_BUFFER: &str = "256k";
+const SOCKET_BUFFER: &str = "512k";
 /// Each history of the small profile.
-const HISTORY: &str = "128k";
+const HISTORY: &str = "256k";
 
 pub(super) const THREADS: Setting = Setting {
     name: "threads",
@@ -243,15 +243,15 @@ mod tests {
             Means::of(&case)
         };
         let small = of(32, &|_| {}).unwrap();
-        assert_eq!((small.has_threads, small.socket_buffer), (false, 256 << 10));
-        assert_eq!((small.limits, small), (Some(limits(128 << 10)), Means::small(32)));
+        assert_eq!((small.has_threads, small.socket_buffer), (false, 512 << 10));
+        assert_eq!((small.limits, small), (Some(limits(256 << 10)), Means::small(32)));
         let large = of(1 << 20, &|_| {}).unwrap();
         assert_eq!((large.socket_buffer, large.limits), (4 << 20, Some(limits((4 << 20) + 512))));
         assert_eq!(of(32, &|case| case.place.socket_buffer_bytes = 9000).unwrap().socket_buffer, 9000);
         assert_eq!(of(32, &|case| case.method.keep_last = Some(1)).unwrap().limits, None);
         let full = of(32, &|case| case.settings.clear()).unwrap();
         assert_eq!((full.has_threads, full.socket_buffer), (true, 4 << 20));
-        assert_eq!((full.send_buffer(), small.send_buffer()), (SEND_BUFFER_BYTES, 256 << 10));
+        assert_eq!((full.send_buffer(), small.send_buffer()), (SEND_BUFFER_BYTES, 512 << 10));
         for (name, value) in [("threads", "2"), ("history", "much"), ("socket_buffer", "0")] {
             let set = |case: &mut CaseSpec| _ = case.settings.insert(name.to_owned(), value.to_owned());
             let error = of(32, &set).unwrap_err().to_string();
