@@ -89,6 +89,8 @@ pub(crate) struct Channel {
     own_address: std::net::SocketAddrV4,
     /// Wakes the thread that polls, if the application does.
     waker: Option<Arc<Waker>>,
+    /// The last kick could not be sent.
+    kicks_fail: AtomicBool,
 }
 
 /// The predicted source and reader of the next datagram.
@@ -198,6 +200,7 @@ impl Channel {
             unpark: Condvar::new(),
             counters: PublishedCounters::default(),
             own_address,
+            kicks_fail: AtomicBool::new(false),
             waker: None,
         }
     }
@@ -214,7 +217,14 @@ impl Channel {
             return waker.wake();
         }
         self.unpark.notify_all();
-        let _ = self.socket.send_one(&Outgoing::datagram(Some(self.own_address), &[]));
+        let sent = self.socket.send_one(&Outgoing::datagram(Some(self.own_address), &[]));
+        self.kicks_fail.store(sent.is_err(), Ordering::Relaxed);
+    }
+
+    /// Returns how long the background thread may sleep in a receive call: not long if nothing can wake it, as where
+    /// its address was removed, or the loopback interface is down.
+    pub(super) fn background_timeout(&self) -> Duration {
+        if self.kicks_fail.load(Ordering::Relaxed) { RECEIVE_TIMEOUT } else { BACKGROUND_TIMEOUT }
     }
 
     /// Takes the role for ever, so that no thread receives again or waits for what could arrive.

@@ -40,8 +40,10 @@ const NO_STREAM: Duration = Duration::from_millis(10);
 /// Numbers of descriptors below this are those of [`Driver::receive_of_discovery`]: prober, unicast, multicast, changes
 /// of the network.
 const USER_DATA: u8 = 4;
-/// The timer and the waker: the next round does what they are for.
+/// The timer, and all but user data for the application's descriptor: the next round does what they are for.
 const OTHER: u8 = 5;
+/// The waker.
+const WAKER: u8 = 6;
 
 /// The state of a participant that the application polls.
 pub(crate) struct Polling {
@@ -51,6 +53,8 @@ pub(crate) struct Polling {
     others: CombinedFd,
     /// Both, for the application. Made when it asks for it.
     descriptor: OnceLock<CombinedFd>,
+    /// A thread that nobody polls beside sleeps, until something wakes it.
+    sleeps_alone: AtomicBool,
     /// When work is due even if no timer is.
     adjust_at: AtomicU64,
     /// The last poll has received user data, so there is probably more.
@@ -65,6 +69,7 @@ impl Polling {
             rounds: Mutex::new(Rounds::new()),
             others: CombinedFd::new().map_err(no_descriptor)?,
             descriptor: OnceLock::new(),
+            sleeps_alone: AtomicBool::new(false),
             adjust_at: AtomicU64::new(0),
             had_data: AtomicBool::new(false),
             batches: AtomicU32::new(0),
@@ -89,12 +94,13 @@ impl Polling {
 #[derive(Clone, Copy, Default)]
 struct Done {
     is_any: bool,
-    /// The reader that the thread waits for has samples.
+    /// What the thread waits for is there.
     has_awaited: bool,
 }
 
 impl Done {
     const ANYTHING: Self = Self { is_any: true, has_awaited: false };
+    const AWAITED: Self = Self { is_any: true, has_awaited: true };
 }
 
 impl From<TakenIn> for Done {
@@ -114,7 +120,7 @@ impl Driver {
         self.check()?;
         let _waiting = self.begin_polling();
         let did = loop {
-            let did = self.poll_until(polling, None, clock::now(), deadline, self.wait).is_any;
+            let did = self.poll_until(polling, None, clock::now(), deadline, self.wait, &mut || false).is_any;
             if did || self.has_ended() || clock::now() >= deadline {
                 break did;
             }
@@ -144,7 +150,7 @@ impl Driver {
         let (sockets, count) = self.meta_sockets();
         let meta = sockets.into_iter().take(count).map(AsFd::as_fd).chain(self.network.watched());
         let timers = &self.outlet.timers;
-        let own = [(timers.timer.as_fd(), OTHER), (timers.waker.as_fd(), OTHER)];
+        let own = [(timers.timer.as_fd(), OTHER), (timers.waker.as_fd(), WAKER)];
         let mut all = meta.zip(0..).chain(own);
         all.try_for_each(|(fd, number)| polling.others.add(fd, number)).map_err(no_descriptor)?;
         // The first poll sets the timer.
@@ -178,7 +184,7 @@ impl Driver {
             if self.has_ended() || now >= deadline {
                 return is_done();
             }
-            if self.poll_until(polling, reader, now, deadline, strategy).has_awaited {
+            if self.poll_until(polling, reader, now, deadline, strategy, &mut is_done).has_awaited {
                 return true;
             }
         }
@@ -187,8 +193,10 @@ impl Driver {
     /// Counts this thread as polling.
     fn begin_polling(&self) -> Waiting<'_> {
         let waiting = self.channel.begin_waiting();
-        if self.is_polling_shared() {
-            // The other one has to look more often from now on.
+        // Either it is seen here that another thread sleeps alone, or that thread sees this one before it sleeps.
+        fence(Ordering::SeqCst);
+        if self.polling.as_ref().is_some_and(|polling| polling.sleeps_alone.load(Ordering::SeqCst)) {
+            // It has to look more often from now on.
             self.outlet.timers.wake();
         }
         waiting
@@ -205,8 +213,9 @@ impl Driver {
         self.polling.as_ref().ok_or_else(|| DdsError::PreconditionNotMet(text.to_owned()))
     }
 
-    /// Does what there is to do, or waits until there is. Returns what it has done: nothing may have been done before
-    /// `deadline` if other threads poll, too.
+    /// Does what there is to do, or waits until there is, or `is_done` returns `true`: what the thread waits for may
+    /// come from another one. Returns what it has done: nothing may have been done before `deadline` if other threads
+    /// poll, too.
     fn poll_until(
         &self,
         polling: &Polling,
@@ -214,6 +223,7 @@ impl Driver {
         mut now: Time,
         deadline: Time,
         strategy: WaitStrategy,
+        is_done: &mut impl FnMut() -> bool,
     ) -> Done {
         let spin_until = strategy.spin_time().map_or(Time::MAX, |time| now + time);
         for round in 0_u32.. {
@@ -230,9 +240,12 @@ impl Driver {
             }
             if !is_spinning || polling.is_meta_due() || round % SPINS_IN_A_ROW == 0 {
                 let until = if is_spinning { Time::ZERO } else { deadline };
-                let done = self.receive_or_wait(polling, reader, now, until);
+                let done = self.receive_or_wait(polling, reader, now, until, is_done);
                 if done.is_any {
                     return done;
+                }
+                if is_done() {
+                    return Done::AWAITED;
                 }
             }
             now = clock::now();
@@ -259,9 +272,8 @@ impl Driver {
         self.run_thread("poll", || {
             let mut rounds = polling.rounds.lock();
             // Left to a thread that sleeps, and has to notice that others poll.
-            fence(Ordering::SeqCst);
-            let is_for_sleeper = self.is_polling_shared() && self.channel.role.is_locked();
-            let is_woken = timers.waker.is_woken() && (is_for_sleeper || timers.waker.drain());
+            let is_for_sleeper = polling.sleeps_alone.load(Ordering::SeqCst);
+            let is_woken = !is_for_sleeper && timers.waker.is_woken() && timers.waker.drain();
             [rounds.next, rounds.others] = timers.end_sleep();
             // A thread that waits looks again at what it waits for: that may be why it was woken.
             did = self.do_what_is_due(now, &mut rounds) | is_woken;
@@ -318,19 +330,27 @@ impl Driver {
         reader: Option<&ReaderEndpoint>,
         now: Time,
         until: Time,
+        is_done: &mut impl FnMut() -> bool,
     ) -> Done {
-        let mut role = self.channel.role.try_lock();
-        if let Some(arrived) = role.as_mut().and_then(|role| self.receive_first(polling, role, now, until))
-            && let Some(role) = role
-        {
+        let Some(mut role) = self.channel.role.try_lock() else {
+            // The thread that has it receives all there is.
+            let left = until.since(now).min(SHARED_CHECK);
+            drop(self.channel.role.try_lock_for(left));
+            return Done::default();
+        };
+        if let Some(arrived) = self.receive_first(polling, &mut role, now, until) {
             polling.note_batch(true, true);
             return self.take_in(role, clock::now(), arrived, reader).into();
+        }
+        // Nobody can receive it from here on without the role.
+        if is_done() {
+            return Done::AWAITED;
         }
         polling.batches.store(0, Ordering::Relaxed);
         let before = clock::now();
         let waits = until > before;
         let (is_user_ready, others) = match waits {
-            true => self.sleep_until(polling, role.is_some(), before, until),
+            true => self.sleep_until(polling, before, until),
             false => self.sleep(polling, Some(Duration::ZERO)),
         };
         let after = clock::now();
@@ -339,22 +359,24 @@ impl Driver {
         let slept = after.since(before);
         // A timer or metatraffic may end a sleep that would have been short.
         let says_something = waits && (has_user_data || slept >= NO_STREAM);
-        if let Some(role) = role.as_mut().filter(|_| says_something) {
+        if says_something {
             // What ended a longer sleep was probably alone.
             is_likely = role.note_sleep(slept, has_user_data);
         }
         let mut done = Done::default();
+        let (mut role, mut now) = (Some(role), after);
         if !others.is_empty() {
             drop(role.take());
             done.is_any = self.receive_others(polling, others);
-            role = self.channel.role.try_lock();
+            // Listeners may have been called.
+            (role, now) = (self.channel.role.try_lock(), clock::now());
         }
         if let Some(mut role) = role {
             if has_user_data {
                 let arrived = self.channel.receive(&mut role, Wait::DontWait);
                 polling.note_batch(arrived.count > 0, is_likely);
                 if arrived.count > 0 {
-                    return self.take_in(role, after, arrived, reader).into();
+                    return self.take_in(role, now, arrived, reader).into();
                 }
             }
             drop(role);
@@ -394,19 +416,27 @@ impl Driver {
         if ready.is_readable(OTHER.into()) {
             self.outlet.timers.bound_sleep(clock::now(), Time::MAX);
         }
+        let waker = &self.outlet.timers.waker;
+        // A wake that was drained before it had made the descriptor readable.
+        if ready.is_readable(WAKER.into()) && !waker.is_woken() && waker.drain() {
+            waker.wake();
+        }
         is_any
     }
 
-    /// Sleeps. Returns whether user data can be received, and what else there is.
-    fn sleep_until(&self, polling: &Polling, has_role: bool, now: Time, until: Time) -> (bool, Ready) {
-        // Either another thread that begins to poll is seen here, or it sees that this one has the role, and leaves the
-        // waker to it.
+    /// Sleeps, with the role. Returns whether user data can be received, and what else there is.
+    fn sleep_until(&self, polling: &Polling, now: Time, until: Time) -> (bool, Ready) {
+        polling.sleeps_alone.store(true, Ordering::SeqCst);
         fence(Ordering::SeqCst);
-        if !has_role || self.is_polling_shared() {
-            return self.sleep(polling, Some(until.since(now).min(SHARED_CHECK)));
-        }
-        self.outlet.timers.bound_sleep(now, until.min(now + ADJUST_CLOCK_EVERY));
-        self.sleep(polling, None)
+        let slept = if self.is_polling_shared() {
+            polling.sleeps_alone.store(false, Ordering::SeqCst);
+            self.sleep(polling, Some(until.since(now).min(SHARED_CHECK)))
+        } else {
+            self.outlet.timers.bound_sleep(now, until.min(now + ADJUST_CLOCK_EVERY));
+            self.sleep(polling, None)
+        };
+        polling.sleeps_alone.store(false, Ordering::SeqCst);
+        slept
     }
 
     fn sleep(&self, polling: &Polling, timeout: Option<Duration>) -> (bool, Ready) {
@@ -436,6 +466,8 @@ fn no_descriptor(error: std::io::Error) -> DdsError {
 
 #[cfg(test)]
 mod tests {
+    use std::io::Write;
+
     use super::*;
     use crate::{DomainParticipant, ParticipantSettings};
 
@@ -484,17 +516,66 @@ mod tests {
     }
 
     #[test]
-    fn a_wake_up_is_left_to_a_thread_that_does_not_know_that_others_poll() {
+    fn a_wake_up_is_left_to_a_thread_that_sleeps_alone_and_ends_no_other_wait() {
         let participant = participant();
         let driver = &participant.handle.driver;
+        let polling = driver.polling().unwrap();
         while participant.poll(Duration::ZERO).unwrap() {}
         driver.outlet.timers.wake();
         // As it is while another thread sleeps.
         let other = (driver.channel.begin_waiting(), driver.channel.role.lock());
-        assert!(participant.poll(Duration::ZERO).unwrap());
+        polling.sleeps_alone.store(true, Ordering::SeqCst);
+        assert!(!participant.poll(Duration::ZERO).unwrap());
         assert!(driver.outlet.timers.waker.is_woken());
+        polling.sleeps_alone.store(false, Ordering::SeqCst);
         drop(other);
         assert!(participant.poll(Duration::ZERO).unwrap());
         assert!(!driver.outlet.timers.waker.is_woken());
+    }
+
+    #[test]
+    fn threads_that_poll_do_not_wake_one_that_looks_often() {
+        let participant = participant();
+        let driver = &participant.handle.driver;
+        while participant.poll(Duration::ZERO).unwrap() {}
+        let _other = driver.channel.begin_waiting();
+        assert!(!participant.poll(Duration::ZERO).unwrap());
+        assert!(!driver.outlet.timers.waker.is_woken());
+    }
+
+    #[test]
+    fn a_wake_up_that_was_noticed_before_it_was_written_leaves_no_descriptor_readable() {
+        let participant = participant();
+        let waker = &participant.handle.driver.outlet.timers.waker;
+        while participant.poll(Duration::ZERO).unwrap() {}
+        let fd = waker.as_fd().try_clone_to_owned().unwrap();
+        std::fs::File::from(fd).write_all(&1_u64.to_ne_bytes()).unwrap();
+        let is_readable =
+            || weir_udp::poll(&[waker.as_fd()], None, Some(Duration::ZERO)).unwrap().is_readable(0);
+        assert!(is_readable() && !waker.is_woken());
+        while participant.poll(Duration::ZERO).unwrap() {}
+        assert!(!is_readable());
+    }
+
+    #[test]
+    fn what_another_thread_has_received_ends_a_wait() {
+        let participant = participant();
+        let driver = &participant.handle.driver;
+        while participant.poll(Duration::ZERO).unwrap() {}
+        let is_there = AtomicBool::new(false);
+        let role = driver.channel.role.lock();
+        std::thread::scope(|scope| {
+            let waits = scope.spawn(|| {
+                let deadline = clock::now() + Duration::from_secs(3600);
+                let is_done = || is_there.load(Ordering::SeqCst);
+                driver.poll_while_waiting(None, deadline, WaitStrategy::Block, is_done)
+            });
+            while driver.channel.waiting_threads() == 0 {
+                std::hint::spin_loop();
+            }
+            is_there.store(true, Ordering::SeqCst);
+            drop(role);
+            assert!(waits.join().unwrap());
+        });
     }
 }

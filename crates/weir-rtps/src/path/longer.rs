@@ -24,7 +24,7 @@ pub(super) struct Longer {
 #[derive(Debug)]
 pub(super) enum Shown {
     Nothing,
-    /// To see whether it is longer, this is sent for a round, in bytes per second.
+    /// To see whether it is longer, this is sent for a round, in bytes per second, if the application has as much.
     Test(f64),
     /// The last round of the test is still to come.
     TestRuns,
@@ -67,33 +67,40 @@ impl Longer {
     /// Records a round. `usual_loss`: the share that is always lost. `rate`: bytes per second that the bottleneck
     /// carried before there seemed to be a queue.
     pub(super) fn note(&mut self, seen: &Seen, usual_loss: f64, rate: f64) -> Shown {
-        let Some(test) = &mut self.test else {
-            // What an application sends less of itself says nothing.
-            if self.is_queue || !seen.is_limited || !self.constant.note(seen) {
-                return Shown::Nothing;
-            }
-            let Constant { shortest_ns, longest_ns, mean_ns, arrived, .. } =
-                core::mem::take(&mut self.constant);
-            let rate = rate.max(arrived);
-            self.test = Some(Test { rate, shortest_ns, longest_ns, mean_ns, rounds: TEST_ROUNDS });
-            return Shown::Test(rate * TEST_SHARE);
-        };
+        if seen.is_marked {
+            // A router says that it has a queue.
+            self.constant = Constant::default();
+            return if self.test.take().is_some() { self.found_queue() } else { Shown::Nothing };
+        }
+        if !seen.is_limited {
+            // What an application sends less of itself says nothing, and does not end a test.
+            self.test = None;
+            return Shown::Nothing;
+        }
+        let Some(test) = &mut self.test else { return self.suspect(seen, rate) };
         test.rounds -= 1;
         if test.rounds > 0 {
             return Shown::TestRuns;
         }
         let Some(test) = self.test.take() else { return Shown::Nothing };
-        let round_trip_ns = seen.base_ns + seen.queue_ns;
-        let varies_ns = varies_ns(seen, test.shortest_ns);
-        let spread_ns = round_trip_ns.max(test.longest_ns) - round_trip_ns.min(test.shortest_ns);
-        // Beside a rival, round trips vary much. Their mean still shows that the queue grows.
-        let is_constant =
-            spread_ns <= varies_ns && seen.mean_ns <= test.mean_ns + varies_ns.saturating_sub(seen.jitter_ns);
-        let is_carried = seen.arrived >= test.rate * TEST_SHARE * CARRIED_MIN * (1.0 - usual_loss);
-        if seen.is_sure && seen.is_limited && is_constant && is_carried {
-            let round_trip_ns = round_trip_ns.min(test.shortest_ns);
-            return Shown::Longer { round_trip_ns, rate: test.rate };
+        match test.longer_ns(seen, usual_loss) {
+            Some(round_trip_ns) => Shown::Longer { round_trip_ns, rate: test.rate },
+            None => self.found_queue(),
         }
+    }
+
+    /// Records a round while there is no test. Returns whether one begins.
+    fn suspect(&mut self, seen: &Seen, rate: f64) -> Shown {
+        if self.is_queue || !self.constant.note(seen) {
+            return Shown::Nothing;
+        }
+        let Constant { shortest_ns, longest_ns, mean_ns, arrived, .. } = core::mem::take(&mut self.constant);
+        let rate = rate.max(arrived);
+        self.test = Some(Test { rate, shortest_ns, longest_ns, mean_ns, rounds: TEST_ROUNDS });
+        Shown::Test(rate * TEST_SHARE)
+    }
+
+    fn found_queue(&mut self) -> Shown {
         self.is_queue = true;
         Shown::Queue
     }
@@ -106,6 +113,21 @@ impl Longer {
     /// Forgets what was seen: the queue was short.
     pub(super) fn clear(&mut self) {
         *self = Self::default();
+    }
+}
+
+impl Test {
+    /// Returns the round trip of the longer path that the last round of the test shows, in nanoseconds.
+    fn longer_ns(&self, seen: &Seen, usual_loss: f64) -> Option<u64> {
+        let round_trip_ns = seen.base_ns + seen.queue_ns;
+        let varies_ns = varies_ns(seen, self.shortest_ns);
+        let spread_ns = round_trip_ns.max(self.longest_ns) - round_trip_ns.min(self.shortest_ns);
+        // Beside a rival, round trips vary much. Their mean still shows that the queue grows.
+        let is_constant =
+            spread_ns <= varies_ns && seen.mean_ns <= self.mean_ns + varies_ns.saturating_sub(seen.jitter_ns);
+        let is_carried = seen.arrived >= self.rate * TEST_SHARE * CARRIED_MIN * (1.0 - usual_loss);
+        let overflows = seen.loss > usual_loss + LOSS_MORE;
+        (seen.is_sure && is_constant && is_carried && !overflows).then(|| round_trip_ns.min(self.shortest_ns))
     }
 }
 
@@ -151,6 +173,8 @@ const TEST_SHARE: f64 = 0.5;
 const TEST_ROUNDS: u32 = 2;
 /// This share of it arrives if the bottleneck carries it.
 const CARRIED_MIN: f64 = 0.85;
+/// ... and no more than this share is lost besides what is always lost.
+const LOSS_MORE: f64 = 0.05;
 
 #[cfg(test)]
 mod tests {
@@ -217,8 +241,27 @@ mod tests {
             let seen = Seen { is_limited: false, ..round(60, arrived) };
             assert!(matches!(longer.note(&seen, 0.0, 5e6), Shown::Nothing));
         }
-        let seen = Seen { is_limited: false, ..round(60, 2.5e6) };
-        assert!(matches!(tested().note(&seen, 0.0, 5e6), Shown::Queue));
+        // It does not end a test as if there was a queue, and there may be another one.
+        let mut longer = tested();
+        let seen = Seen { is_limited: false, ..round(60, 300.0) };
+        assert!(matches!(longer.note(&seen, 0.0, 5e6), Shown::Nothing));
+        assert_eq!(longer.tested_ns(), None);
+        let again = [4e6, 2e6, 5e5].map(|arrived| longer.note(&round(60, arrived), 0.0, 5e6));
+        assert!(matches!(again, [Shown::Nothing, Shown::Nothing, Shown::Test(_)]));
+    }
+
+    #[test]
+    fn marks_and_losses_show_a_queue() {
+        let marked = Seen { is_marked: true, ..round(60, 2.5e6) };
+        assert!(matches!(tested().note(&marked, 0.0, 5e6), Shown::Queue));
+        let lossy = Seen { loss: 0.1, ..round(60, 2.5e6) };
+        assert!(matches!(tested().note(&lossy, 0.0, 5e6), Shown::Queue));
+        assert!(matches!(tested().note(&lossy, 0.08, 5e6), Shown::Longer { .. }), "as is always lost");
+        let mut longer = Longer::default();
+        for arrived in [4e6, 2e6, 5e5, 5e5] {
+            let marked = Seen { is_marked: true, ..round(60, arrived) };
+            assert!(matches!(longer.note(&marked, 0.0, 5e6), Shown::Nothing));
+        }
     }
 
     #[test]

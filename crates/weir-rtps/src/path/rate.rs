@@ -184,30 +184,29 @@ impl Rate {
             self.compete(now, seen);
             return None;
         }
-        let rival = self.suspicion.note(now, seen, self.is_short(seen), self.bottleneck);
-        match self.shows_longer_path(seen) {
+        let shown = self.shows_longer_path(seen);
+        if matches!(shown, Shown::Nothing | Shown::Queue) {
+            self.rival = self.suspicion.note(now, seen, self.is_short(seen), self.bottleneck);
+        }
+        match shown {
             Shown::Longer { round_trip_ns, rate } => {
                 self.go_on_at(rate);
-                self.suspicion = Suspicion::default();
+                self.suspicion = Suspicion::after(rate);
                 return Some(round_trip_ns);
             }
             Shown::Test(sent) => {
-                (self.bottleneck, self.gain, self.last_gain) = (sent, 1.0, 1.0);
+                self.bottleneck = sent.clamp(config::PATH_RATE_MIN, config::PATH_RATE_MAX);
+                (self.gain, self.last_gain) = (1.0, 1.0);
             }
             Shown::TestRuns => {}
+            _ if self.rival.is_some() => self.compete(now, seen),
             Shown::Queue => {
                 self.arrived.clear();
-                let arrived = seen.arrived.clamp(config::PATH_RATE_MIN, config::PATH_RATE_MAX);
-                (self.bottleneck, self.phase, self.gain) = (arrived, Phase::Drain, DRAIN_GAIN);
+                let least = (self.bottleneck * FALL_MAX_LONG).max(config::PATH_RATE_MIN);
+                self.bottleneck = seen.arrived.clamp(least, self.bottleneck.max(least));
+                (self.phase, self.gain) = (Phase::Drain, DRAIN_GAIN);
             }
-            Shown::Nothing => {
-                self.rival = rival;
-                if self.rival.is_some() {
-                    self.compete(now, seen);
-                } else {
-                    self.adapt_alone(seen);
-                }
-            }
+            Shown::Nothing => self.adapt_alone(seen),
         }
         None
     }

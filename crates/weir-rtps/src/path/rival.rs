@@ -40,11 +40,16 @@ pub(super) struct Suspicion {
 }
 
 impl Suspicion {
+    /// Nothing is suspected of a path that carried `rate` bytes per second before.
+    pub(super) fn after(rate: f64) -> Self {
+        Self { rate, rounds: 0 }
+    }
+
     /// Records a round. `rate`: bytes per second that the bottleneck is known to carry. Returns the rival if the queue
     /// is never short: one that is only ours is short after each cycle.
     pub(super) fn note(&mut self, now: Time, seen: &Seen, is_short: bool, rate: f64) -> Option<Rival> {
         if is_short {
-            *self = Self { rate, rounds: 0 };
+            *self = Self::after(rate);
             return None;
         }
         self.rounds += u32::from(seen.is_limited);

@@ -128,8 +128,8 @@ struct Round {
     sum_ns: u64,
     count: u64,
     was_limited: bool,
-    /// When the first of the last marks that all show a long queue passed, and the bytes sent before it.
-    long_since: Option<(Time, u64)>,
+    /// The first of the last marks that all show a long queue, and when it passed.
+    long_since: Option<(Time, Mark)>,
     /// The bytes that passed since then, and how long that took, in nanoseconds.
     queued: (u64, u64),
 }
@@ -315,14 +315,16 @@ impl Rounds {
         if let Some(shortest_ns) = self.round.shortest_ns {
             self.note_round_trip(now, shortest_ns);
         }
-        // What was sent again since the last new sample would seem to pass in this round.
-        let again = self.sent.answered - self.passed.answered;
+        // On a paced path, what was sent again since the last new sample would seem to pass in this round. If it is lost,
+        // this round shows it.
+        let again = self.rate.as_ref().map_or(0, |_| self.sent.answered - self.passed.answered);
         self.passed.all = (self.passed.all + again).min(self.sent.all);
-        self.passed.answered = self.sent.answered;
+        self.passed.answered += again;
         self.passed_at = now;
         // With a pause in it, a flight would seem slow.
         self.flight = None;
         self.round = self.round_from(now, false);
+        self.round.passed.answered -= again;
     }
 
     /// Returns a round that measures what is sent from now on.
@@ -503,9 +505,13 @@ impl Rounds {
         let base_ns = self.round_trip_min().unwrap_or(round_trip_ns);
         if round_trip_ns <= base_ns + queue_max_ns(base_ns) {
             self.round.long_since = None;
-        } else if !mark.is_repeated(now, Some(base_ns)) {
-            let (since, sent) = *self.round.long_since.get_or_insert((now, mark.sent.all));
-            self.round.queued = (mark.sent.all.saturating_sub(sent), now.nanos_since(since));
+        } else if !mark.is_repeated(now, Some(base_ns)) && !mark.has_waited {
+            let (since, first) = self.round.long_since.get_or_insert((now, *mark));
+            let passed_ns = now.nanos_since(*since);
+            // What passes as fast as it was sent might pass faster.
+            if passed_ns >= mark.at.nanos_since(first.at) * 5 / 4 {
+                self.round.queued = (mark.sent.all.saturating_sub(first.sent.all), passed_ns);
+            }
         }
     }
 

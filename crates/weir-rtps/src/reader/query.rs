@@ -60,8 +60,8 @@ impl Cache {
         self.begin_access();
         let access_order = self.enforced.as_ref().map_or(AccessOrder::Arrival, |enforced| enforced.order);
         if access_order == AccessOrder::OneOfGroup && query.order.is_none() {
-            let is_wanted = |cache: &Self, index| cache.is_wanted(index, selection, query.matches);
-            return self.access_one_of_group(max, is_wanted, remove, &mut f);
+            let is_wanted = |cache: &Self, index| cache.meets(index, query.matches);
+            return self.access_one_of_group(max, selection, is_wanted, remove, &mut f);
         }
         let mut positions: Vec<u64> = self.matching(selection, query.matches).collect();
         if access_order == AccessOrder::ByInstance {
@@ -100,7 +100,8 @@ impl Cache {
         let of_one = known.into_iter().flat_map(|instance| self.entries.of(self.instances.get(instance)));
         let of_one = of_one.map(|position| self.entries.index_of(position));
         let all = if instance.is_none() { 0..self.entries.ring.len() } else { 0..0 };
-        let is_wanted = move |index: &usize| self.is_wanted(*index, selection, matches);
+        let is_wanted =
+            move |index: &usize| self.is_selected(*index, selection) && self.meets(*index, matches);
         all.chain(of_one).filter(is_wanted).map(|index| self.entries.position_of(index))
     }
 
@@ -113,11 +114,9 @@ impl Cache {
             && (states == States::ANY || self.is_in(index, states))
     }
 
-    /// Returns whether an entry is a value that is selected and meets a condition.
-    fn is_wanted(&self, index: usize, selection: SampleSelection, matches: &dyn Fn(&[u8]) -> bool) -> bool {
+    /// Returns whether an entry is a value that meets a condition.
+    fn meets(&self, index: usize, matches: &dyn Fn(&[u8]) -> bool) -> bool {
         let entry = &self.entries.ring[index];
-        entry.kind == ChangeKind::Alive
-            && self.is_selected(index, selection)
-            && matches(self.chunks.bytes(entry.at))
+        entry.kind == ChangeKind::Alive && matches(self.chunks.bytes(entry.at))
     }
 }

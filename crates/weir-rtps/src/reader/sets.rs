@@ -134,7 +134,7 @@ impl Cache {
     ) -> usize {
         match selection.instance {
             _ if order == AccessOrder::OneOfGroup => {
-                self.access_one_of_group(max, |cache, index| cache.is_selected(index, selection), remove, f)
+                self.access_one_of_group(max, selection, |_, _| true, remove, f)
             }
             Some(instance) => self.access_instance(max, instance, selection.states, remove, f),
             None => self.access_by_instance(max, selection.states, remove, f),
@@ -169,10 +169,12 @@ impl Cache {
         count
     }
 
-    /// Passes the first sample in the order of the group, of those for which `is_wanted` returns `true`.
+    /// Passes the first sample in the order of the group, of those that are selected and for which `is_wanted` returns
+    /// `true`. It is asked for few of them.
     pub(super) fn access_one_of_group(
         &mut self,
         max: usize,
+        selection: SampleSelection,
         is_wanted: impl Fn(&Self, usize) -> bool,
         remove: bool,
         f: &mut impl FnMut(RawSample<'_>) -> bool,
@@ -182,11 +184,12 @@ impl Cache {
             let Some(enforced) = &self.enforced else { break };
             let mut first: Option<(usize, (Guid, SequenceNumber))> = None;
             for (index, entry) in self.entries.ring.iter().enumerate() {
-                if !is_wanted(self, index) {
+                if !self.is_selected(index, selection) {
                     continue;
                 }
                 let at = enforced.position(entry.writer, entry.sequence_number);
-                if first.is_none_or(|(_, first)| first.0 == at.0 && at.1 < first.1) {
+                let is_before = first.is_none_or(|(_, first)| first.0 == at.0 && at.1 < first.1);
+                if is_before && is_wanted(self, index) {
                     first = Some((index, at));
                 }
             }
