@@ -53,7 +53,7 @@ pub(crate) struct Polling {
     others: CombinedFd,
     /// Both, for the application. Made when it asks for it.
     descriptor: OnceLock<CombinedFd>,
-    /// A thread that nobody polls beside sleeps, until something wakes it.
+    /// A thread sleeps until something wakes it, and no other thread polls.
     sleeps_alone: AtomicBool,
     /// When work is due even if no timer is.
     adjust_at: AtomicU64,
@@ -342,7 +342,7 @@ impl Driver {
             polling.note_batch(true, true);
             return self.take_in(role, clock::now(), arrived, reader).into();
         }
-        // Nobody can receive it from here on without the role.
+        // From here on, no thread can receive it without the role.
         if is_done() {
             return Done::AWAITED;
         }

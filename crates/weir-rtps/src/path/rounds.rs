@@ -315,8 +315,8 @@ impl Rounds {
         if let Some(shortest_ns) = self.round.shortest_ns {
             self.note_round_trip(now, shortest_ns);
         }
-        // On a paced path, what was sent again since the last new sample would seem to pass in this round. If it is lost,
-        // this round shows it.
+        // On a paced path, what was sent again since the last new sample would seem to pass in this round. If it is
+        // lost, this round shows it.
         let again = self.rate.as_ref().map_or(0, |_| self.sent.answered - self.passed.answered);
         self.passed.all = (self.passed.all + again).min(self.sent.all);
         self.passed.answered += again;

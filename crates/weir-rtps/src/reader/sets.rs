@@ -170,7 +170,7 @@ impl Cache {
     }
 
     /// Passes the first sample in the order of the group, of those that are selected and for which `is_wanted` returns
-    /// `true`. It is asked for few of them.
+    /// `true`. It is called for few of them.
     pub(super) fn access_one_of_group(
         &mut self,
         max: usize,
