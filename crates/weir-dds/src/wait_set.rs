@@ -20,6 +20,9 @@ use crate::driver::start::Handle;
 use crate::driver::tasks::Tasks;
 use crate::error::{DdsError, Result};
 
+/// How often a thread looks at what it waits for while another one receives for the same participant.
+const OTHERS_CHECK: Duration = Duration::from_millis(5);
+
 /// Waits until one of several conditions is true.
 ///
 /// A thread in [`WaitSet::wait`] receives for its participant meanwhile, as in the other wait calls, if all conditions
@@ -306,8 +309,13 @@ impl WaitSet {
             if left.is_zero() || handles.iter().any(|handle| handle.driver.has_ended()) {
                 return Ok(false);
             }
-            weir_udp::poll(&watched, None, Some(left)).map_err(no_event_fd)?;
-            polled().try_for_each(|driver| driver.poll(Time::ZERO).map(drop))?;
+            let ready = weir_udp::poll(&watched, None, Some(left)).map_err(no_event_fd)?;
+            for (index, driver) in polled().enumerate() {
+                if !driver.poll(Time::ZERO)? && ready.is_readable(index + 1) && !is_done() {
+                    // Another thread receives. Its descriptor is readable until then.
+                    driver.poll(deadline.min(clock::now() + OTHERS_CHECK))?;
+                }
+            }
         }
     }
 

@@ -18,7 +18,7 @@ use parking_lot::Mutex;
 use weir_rtps::time::Time;
 use weir_udp::{CombinedFd, Ready, UdpSocket, Wait};
 
-use super::channel::{Arrived, Role, Waiting};
+use super::channel::{Arrived, Role};
 use super::endpoints::ReaderEndpoint;
 use super::receive::TakenIn;
 use super::shared::Driver;
@@ -118,9 +118,10 @@ impl Driver {
             self.flush_queued();
         }
         self.check()?;
-        let _waiting = self.begin_polling();
+        let _waiting = self.channel.begin_waiting();
+        let spin_until = self.wait.spin_time().map_or(Time::MAX, |time| clock::now() + time);
         let did = loop {
-            let did = self.poll_until(polling, None, clock::now(), deadline, self.wait, &mut || false).is_any;
+            let did = self.poll_until(polling, None, spin_until, deadline, &mut || false).is_any;
             if did || self.has_ended() || clock::now() >= deadline {
                 break did;
             }
@@ -175,31 +176,24 @@ impl Driver {
         mut is_done: impl FnMut() -> bool,
     ) -> bool {
         let Some(polling) = &self.polling else { return is_done() };
-        let _waiting = self.begin_polling();
+        let _waiting = self.channel.begin_waiting();
+        let spin_until = || strategy.spin_time().map_or(Time::MAX, |time| clock::now() + time);
+        let mut spins = spin_until();
         loop {
             if is_done() {
                 return true;
             }
-            let now = clock::now();
-            if self.has_ended() || now >= deadline {
+            if self.has_ended() || clock::now() >= deadline {
                 return is_done();
             }
-            if self.poll_until(polling, reader, now, deadline, strategy, &mut is_done).has_awaited {
+            let done = self.poll_until(polling, reader, spins, deadline, &mut is_done);
+            if done.has_awaited {
                 return true;
             }
+            if done.is_any {
+                spins = spin_until();
+            }
         }
-    }
-
-    /// Counts this thread as polling.
-    fn begin_polling(&self) -> Waiting<'_> {
-        let waiting = self.channel.begin_waiting();
-        // Either it is seen here that another thread sleeps alone, or that thread sees this one before it sleeps.
-        fence(Ordering::SeqCst);
-        if self.polling.as_ref().is_some_and(|polling| polling.sleeps_alone.load(Ordering::SeqCst)) {
-            // It has to look more often from now on.
-            self.outlet.timers.wake();
-        }
-        waiting
     }
 
     /// Several threads poll or wait.
@@ -220,12 +214,11 @@ impl Driver {
         &self,
         polling: &Polling,
         reader: Option<&ReaderEndpoint>,
-        mut now: Time,
+        spin_until: Time,
         deadline: Time,
-        strategy: WaitStrategy,
         is_done: &mut impl FnMut() -> bool,
     ) -> Done {
-        let spin_until = strategy.spin_time().map_or(Time::MAX, |time| now + time);
+        let mut now = clock::now();
         for round in 0_u32.. {
             // Queued listener calls have woken this thread, too.
             if self.is_work_due(polling, now) && (self.work(polling, now) | self.make_listener_calls()) {
@@ -250,7 +243,7 @@ impl Driver {
             }
             now = clock::now();
             // What woke this thread in the meantime is done by the next poll.
-            if now >= deadline || self.is_polling_shared() {
+            if now >= deadline || !is_spinning && self.is_polling_shared() {
                 break;
             }
         }
@@ -271,7 +264,7 @@ impl Driver {
         let mut did = false;
         self.run_thread("poll", || {
             let mut rounds = polling.rounds.lock();
-            // Left to a thread that sleeps, and has to notice that others poll.
+            // Left to a thread that sleeps, or looks for the last time whether it has to.
             let is_for_sleeper = polling.sleeps_alone.load(Ordering::SeqCst);
             let is_woken = !is_for_sleeper && timers.waker.is_woken() && timers.waker.drain();
             [rounds.next, rounds.others] = timers.end_sleep();
@@ -284,6 +277,11 @@ impl Driver {
             }
             polling.adjust_at.store((rounds.adjusted_at + ADJUST_CLOCK_EVERY).0, Ordering::Relaxed);
             timers.begin_sleep([rounds.next, rounds.others]);
+            fence(Ordering::SeqCst);
+            if did && polling.sleeps_alone.load(Ordering::SeqCst) {
+                // What that thread waits for may have happened. It looks before it sleeps otherwise.
+                timers.wake();
+            }
         });
         did
     }
@@ -334,25 +332,24 @@ impl Driver {
     ) -> Done {
         let Some(mut role) = self.channel.role.try_lock() else {
             // The thread that has it receives all there is.
-            let left = until.since(now).min(SHARED_CHECK);
-            drop(self.channel.role.try_lock_for(left));
+            let until = until.min(now + SHARED_CHECK);
+            if until > now {
+                self.channel.sleep_until_progress(until, is_done);
+            }
             return Done::default();
         };
         if let Some(arrived) = self.receive_first(polling, &mut role, now, until) {
             polling.note_batch(true, true);
             return self.take_in(role, clock::now(), arrived, reader).into();
         }
-        // From here on, no thread can receive it without the role.
-        if is_done() {
-            return Done::AWAITED;
-        }
         polling.batches.store(0, Ordering::Relaxed);
         let before = clock::now();
         let waits = until > before;
-        let (is_user_ready, others) = match waits {
-            true => self.sleep_until(polling, before, until),
-            false => self.sleep(polling, Some(Duration::ZERO)),
+        let slept = match waits {
+            true => self.sleep_until(polling, before, until, is_done),
+            false => (!is_done()).then(|| self.sleep(polling, Some(Duration::ZERO))),
         };
+        let Some((is_user_ready, others)) = slept else { return Done::AWAITED };
         let after = clock::now();
         let has_user_data = is_user_ready || others.is_readable(USER_DATA.into());
         let mut is_likely = has_user_data;
@@ -424,16 +421,28 @@ impl Driver {
         is_any
     }
 
-    /// Sleeps, with the role. Returns whether user data can be received, and what else there is.
-    fn sleep_until(&self, polling: &Polling, now: Time, until: Time) -> (bool, Ready) {
+    /// Sleeps, with the role, unless `is_done` returns `true`. Returns whether user data can be received, and what else
+    /// there is.
+    fn sleep_until(
+        &self,
+        polling: &Polling,
+        now: Time,
+        until: Time,
+        is_done: &mut impl FnMut() -> bool,
+    ) -> Option<(bool, Ready)> {
+        // Without the role, no other thread receives samples. What else another one does is seen here, or that thread
+        // sees that this one sleeps, and wakes it, or looks often because others poll.
         polling.sleeps_alone.store(true, Ordering::SeqCst);
         fence(Ordering::SeqCst);
-        let slept = if self.is_polling_shared() {
+        let is_shared = self.is_polling_shared();
+        let slept = if is_done() {
+            None
+        } else if is_shared {
             polling.sleeps_alone.store(false, Ordering::SeqCst);
-            self.sleep(polling, Some(until.since(now).min(SHARED_CHECK)))
+            Some(self.sleep(polling, Some(until.since(now).min(SHARED_CHECK))))
         } else {
             self.outlet.timers.bound_sleep(now, until.min(now + ADJUST_CLOCK_EVERY));
-            self.sleep(polling, None)
+            Some(self.sleep(polling, None))
         };
         polling.sleeps_alone.store(false, Ordering::SeqCst);
         slept
@@ -504,14 +513,19 @@ mod tests {
         let participant = participant();
         let driver = &participant.handle.driver;
         while participant.poll(Duration::ZERO).unwrap() {}
+        let is_set = AtomicBool::new(false);
         std::thread::scope(|scope| {
             scope.spawn(|| {
                 while !driver.channel.role.is_locked() {
                     std::hint::spin_loop();
                 }
                 driver.outlet.timers.arm(clock::now());
+                is_set.store(true, Ordering::SeqCst);
             });
-            assert!(participant.poll(Duration::from_secs(3600)).unwrap());
+            // A participant of another test may end it as well.
+            while !is_set.load(Ordering::SeqCst) {
+                assert!(participant.poll(Duration::from_secs(3600)).unwrap());
+            }
         });
     }
 
@@ -534,13 +548,20 @@ mod tests {
     }
 
     #[test]
-    fn threads_that_poll_do_not_wake_one_that_looks_often() {
+    fn a_thread_that_polls_and_does_nothing_wakes_no_other() {
         let participant = participant();
         let driver = &participant.handle.driver;
         while participant.poll(Duration::ZERO).unwrap() {}
         let _other = driver.channel.begin_waiting();
-        assert!(!participant.poll(Duration::ZERO).unwrap());
-        assert!(!driver.outlet.timers.waker.is_woken());
+        for sleeps_alone in [false, true] {
+            driver.polling().unwrap().sleeps_alone.store(sleeps_alone, Ordering::SeqCst);
+            assert!(!participant.poll(Duration::ZERO).unwrap());
+            assert!(!driver.outlet.timers.waker.is_woken());
+        }
+        // What it does may be what the other one waits for.
+        driver.outlet.timers.arm(clock::now());
+        assert!(participant.poll(Duration::ZERO).unwrap());
+        assert!(driver.outlet.timers.waker.is_woken());
     }
 
     #[test]
