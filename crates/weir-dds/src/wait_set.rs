@@ -16,12 +16,10 @@ use weir_rtps::time::Time;
 use crate::clock;
 use crate::condition::Condition;
 use crate::driver::observers::{Cause, Observe};
+use crate::driver::polling::SHARED_CHECK;
 use crate::driver::start::Handle;
 use crate::driver::tasks::Tasks;
 use crate::error::{DdsError, Result};
-
-/// How often a thread looks at what it waits for while another one receives for the same participant.
-const OTHERS_CHECK: Duration = Duration::from_millis(5);
 
 /// Waits until one of several conditions is true.
 ///
@@ -313,7 +311,7 @@ impl WaitSet {
             for (index, driver) in polled().enumerate() {
                 if !driver.poll(Time::ZERO)? && ready.is_readable(index + 1) && !is_done() {
                     // Another thread receives. Its descriptor is readable until then.
-                    driver.poll(deadline.min(clock::now() + OTHERS_CHECK))?;
+                    driver.poll(deadline.min(clock::now() + SHARED_CHECK))?;
                 }
             }
         }

@@ -333,6 +333,13 @@ impl UdpSocket {
         Ok(len)
     }
 
+    /// Ends receive calls that wait on this socket, for ever: they, and all later ones, return an empty datagram once
+    /// the receive buffer is empty. The socket can still send.
+    pub fn end_receiving(&self) {
+        // Linux does this for unconnected sockets too, and calls it an error (ENOTCONN).
+        let _ = self.socket.shutdown(std::net::Shutdown::Read);
+    }
+
     pub(crate) fn as_socket2(&self) -> &Socket {
         &self.socket
     }

@@ -58,8 +58,8 @@ const IDLE_CHECK: Duration = Duration::from_millis(5);
 const CLOSE_TICK: Duration = Duration::from_millis(5);
 /// Longest sleep in a receive call. Bounds the cost of a lost kick.
 pub(super) const RECEIVE_TIMEOUT: Duration = Duration::from_millis(500);
-/// The same for the background thread, which would be woken for nothing otherwise. A thread that waits for it repeats
-/// its kick.
+/// The same for the background thread, which would be woken for nothing otherwise. Who waits for it repeats the kick,
+/// or ends all receive calls.
 pub(super) const BACKGROUND_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// The socket for user data, and the state that decides which thread receives from it.
@@ -89,8 +89,6 @@ pub(crate) struct Channel {
     own_address: std::net::SocketAddrV4,
     /// Wakes the thread that polls, if the application does.
     waker: Option<Arc<Waker>>,
-    /// The last kick could not be sent.
-    kicks_fail: AtomicBool,
 }
 
 /// The predicted source and reader of the next datagram.
@@ -200,7 +198,6 @@ impl Channel {
             unpark: Condvar::new(),
             counters: PublishedCounters::default(),
             own_address,
-            kicks_fail: AtomicBool::new(false),
             waker: None,
         }
     }
@@ -217,21 +214,20 @@ impl Channel {
             return waker.wake();
         }
         self.unpark.notify_all();
-        let sent = self.socket.send_one(&Outgoing::datagram(Some(self.own_address), &[]));
-        self.kicks_fail.store(sent.is_err(), Ordering::Relaxed);
+        let _ = self.socket.send_one(&Outgoing::datagram(Some(self.own_address), &[]));
     }
 
-    /// Returns how long the background thread may sleep in a receive call: not long if nothing can wake it, as where
-    /// its address was removed, or the loopback interface is down.
-    pub(super) fn background_timeout(&self) -> Duration {
-        if self.kicks_fail.load(Ordering::Relaxed) { RECEIVE_TIMEOUT } else { BACKGROUND_TIMEOUT }
+    /// Ends the receive calls of all threads, for ever. A kick may not arrive, such as where the loopback interface is
+    /// down, or the participant's address was removed.
+    pub(super) fn end_receiving(&self) {
+        self.socket.end_receiving();
+        self.kick();
     }
 
     /// Takes the role for ever, so that no thread receives again or waits for what could arrive.
     pub(super) fn close(&self) {
         loop {
-            // A thread that sleeps in a receive call gives up the role when something arrives.
-            self.kick();
+            self.end_receiving();
             if let Some(role) = self.role.try_lock_for(CLOSE_TICK) {
                 MutexGuard::leak(role);
                 return self.announce_progress();
@@ -501,6 +497,26 @@ mod tests {
             channel.kick();
             assert_eq!(channel.receive_or_sleep(&mut role).0.count, 1);
         }
+    }
+
+    #[test]
+    fn a_thread_that_no_kick_reaches_gives_up_the_role() {
+        let address = SocketAddrV4::new(Ipv4Addr::LOCALHOST, 0);
+        let socket = UdpSocket::bind(&SocketOptions::new(address)).unwrap();
+        let mut channel = Channel::new(Arc::new(socket), Groups::new(Vec::new(), 1 << 20));
+        // Nothing can be sent there.
+        channel.own_address = SocketAddrV4::new(Ipv4Addr::new(240, 0, 0, 1), 9);
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                let mut role = channel.role.lock();
+                channel.set_patience(&mut role, Duration::from_secs(3600));
+                channel.receive(&mut role, Wait::Block);
+            });
+            while !channel.role.is_locked() {
+                std::hint::spin_loop();
+            }
+            channel.close();
+        });
     }
 
     #[test]

@@ -32,7 +32,7 @@ const BATCHES_IN_A_ROW: u32 = 16;
 /// Rounds of a spinning poll after which metatraffic is looked for.
 const SPINS_IN_A_ROW: u32 = 16;
 /// How often a thread looks at what it waits for while others poll, too.
-const SHARED_CHECK: Duration = Duration::from_millis(5);
+pub(crate) const SHARED_CHECK: Duration = Duration::from_millis(5);
 /// A wait that may take less does not poll before it sleeps, which takes a few microseconds.
 const SLEEP_MIN: Duration = Duration::from_micros(20);
 /// A sleep of this length shows that no stream arrives, whatever has ended it.
@@ -40,7 +40,7 @@ const NO_STREAM: Duration = Duration::from_millis(10);
 /// Numbers of descriptors below this are those of [`Driver::receive_of_discovery`]: prober, unicast, multicast, changes
 /// of the network.
 const USER_DATA: u8 = 4;
-/// The timer, and all but user data for the application's descriptor: the next round does what they are for.
+/// The timer: the next round does what is due. In the application's descriptor, all but the socket for user data.
 const OTHER: u8 = 5;
 /// The waker.
 const WAKER: u8 = 6;
@@ -53,7 +53,7 @@ pub(crate) struct Polling {
     others: CombinedFd,
     /// Both, for the application. Made when it asks for it.
     descriptor: OnceLock<CombinedFd>,
-    /// A thread sleeps until something wakes it, and no other thread polls.
+    /// A thread sleeps without a time-out, or looks for the last time whether it has to.
     sleeps_alone: AtomicBool,
     /// When work is due even if no timer is.
     adjust_at: AtomicU64,
@@ -75,9 +75,7 @@ impl Polling {
             batches: AtomicU32::new(0),
         })
     }
-}
 
-impl Polling {
     /// Metatraffic is looked for after many batches of user data.
     fn is_meta_due(&self) -> bool {
         self.batches.load(Ordering::Relaxed) >= BATCHES_IN_A_ROW
@@ -264,7 +262,7 @@ impl Driver {
         let mut did = false;
         self.run_thread("poll", || {
             let mut rounds = polling.rounds.lock();
-            // Left to a thread that sleeps, or looks for the last time whether it has to.
+            // A thread that sleeps alone needs it to wake up.
             let is_for_sleeper = polling.sleeps_alone.load(Ordering::SeqCst);
             let is_woken = !is_for_sleeper && timers.waker.is_woken() && timers.waker.drain();
             [rounds.next, rounds.others] = timers.end_sleep();

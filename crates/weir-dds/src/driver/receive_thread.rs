@@ -4,7 +4,7 @@ use parking_lot::MutexGuard;
 use weir_rtps::time::Time;
 use weir_udp::Wait;
 
-use super::channel::{Channel, RECEIVE_TIMEOUT, Role, mark_background};
+use super::channel::{BACKGROUND_TIMEOUT, Channel, RECEIVE_TIMEOUT, Role, mark_background};
 use super::shared::Driver;
 use crate::clock;
 
@@ -21,8 +21,7 @@ pub(super) fn run(driver: &Driver) {
             if driver.wait.spin_time().is_none_or(|time| now.since(role.received_at) < time) {
                 driver.receive_spinning(role, now, None);
             } else {
-                let timeout = channel.background_timeout();
-                channel.set_patience(&mut role, timeout);
+                channel.set_patience(&mut role, BACKGROUND_TIMEOUT);
                 driver.receive_batch(role, Wait::Block, None);
             }
         });

@@ -132,7 +132,7 @@ impl Driver {
         }
         self.is_stopping.store(true, Ordering::SeqCst);
         self.outlet.timers.wake();
-        self.channel.kick();
+        self.channel.end_receiving();
         self.listeners.wake();
         if self.polling.is_some() {
             self.listeners.clear();

@@ -7,7 +7,7 @@
 //!
 //! So a path is taken to be longer after two observations: round trips stayed the same while much less was sent, and
 //! when half of what the bottleneck carried before was sent again, all of it arrived, after the same time. If not,
-//! there is no other test until the queue was short: each is a burst to others.
+//! there is no other test until the queue was short: each test delays what others send.
 
 use super::rounds::Seen;
 
@@ -24,7 +24,7 @@ pub(super) struct Longer {
 #[derive(Debug)]
 pub(super) enum Shown {
     Nothing,
-    /// To see whether it is longer, this is sent for a round, in bytes per second, if the application has as much.
+    /// To see whether it is longer, this is sent for a round, in bytes per second, if the application writes as much.
     Test(f64),
     /// The last round of the test is still to come.
     TestRuns,
@@ -51,7 +51,7 @@ struct Constant {
     idle_ns: f64,
 }
 
-/// More is sent again.
+/// A test that runs: more is sent again.
 #[derive(Debug)]
 struct Test {
     /// Bytes per second that the bottleneck carried before.
@@ -119,7 +119,7 @@ impl Longer {
 impl Test {
     /// Returns the round trip of the longer path that the last round of the test shows, in nanoseconds.
     fn longer_ns(&self, seen: &Seen, usual_loss: f64) -> Option<u64> {
-        let round_trip_ns = seen.base_ns + seen.queue_ns;
+        let round_trip_ns = seen.shortest_ns();
         let varies_ns = varies_ns(seen, self.shortest_ns);
         let spread_ns = round_trip_ns.max(self.longest_ns) - round_trip_ns.min(self.shortest_ns);
         // Beside a rival, round trips vary much. Their mean still shows that the queue grows.
@@ -134,7 +134,7 @@ impl Test {
 impl Constant {
     /// Records a round. Returns whether no queue that is ours explains its round trips.
     fn note(&mut self, seen: &Seen) -> bool {
-        let round_trip_ns = seen.base_ns + seen.queue_ns;
+        let round_trip_ns = seen.shortest_ns();
         let shortest_ns = if self.rounds == 0 { round_trip_ns } else { self.shortest_ns.min(round_trip_ns) };
         let longest_ns = self.longest_ns.max(round_trip_ns);
         if !seen.is_sure || longest_ns - shortest_ns > varies_ns(seen, shortest_ns) {

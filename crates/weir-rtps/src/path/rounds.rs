@@ -170,6 +170,11 @@ pub(super) struct Seen {
 }
 
 impl Seen {
+    /// The shortest round trip of the round, in nanoseconds.
+    pub(super) fn shortest_ns(&self) -> u64 {
+        self.base_ns + self.queue_ns
+    }
+
     /// Returns whether most of what was sent in a round is answered in it: what the rate has done shows at once.
     /// Readers of other engines report losses late, and many together.
     pub(super) fn is_prompt(&self) -> bool {

@@ -3,8 +3,8 @@
 //!
 //! Normally a HEARTBEAT some milliseconds later reveals it, at little cost. That is too late if
 //! readers have recently requested repairs. A single-sample datagram then includes its HEARTBEAT.
-//! If no answer arrives within two round trips, the sample is sent again unrequested, like the
-//! probe of TCP (RFC 8985, section 7).
+//! If no answer arrives within two round trips, or a quarter more than one where the path to another host has no
+//! bottleneck, the sample is sent again unrequested, like the probe of TCP (RFC 8985, section 7).
 
 use core::time::Duration;
 
@@ -54,11 +54,13 @@ impl WriterCore {
             Some(round_trip) if self.is_tail(self.history.last()) && self.is_lossy(now) => {
                 // What is measured from HEARTBEAT to ACKNACK includes losses of either.
                 let known = self.pacing.patience;
-                let delay = match () {
-                    () if known.is_zero() || !self.has_spare_path() => round_trip * 2,
-                    // With a queue, round trips become longer, and what is sent again hides that.
-                    () if !self.pacing.is_open() => known * 2,
-                    () => known,
+                let delay = if known.is_zero() || !self.has_spare_path() {
+                    round_trip * 2
+                } else if self.pacing.is_open() {
+                    known
+                } else {
+                    // Where a queue grows, answers come later, and what is sent again hides that.
+                    known * 2
                 };
                 delay.clamp(config::HEARTBEAT_DELAY_PROBE_MIN, config::HEARTBEAT_DELAY_MIN)
             }
