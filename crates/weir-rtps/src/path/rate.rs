@@ -161,6 +161,13 @@ impl Rate {
         if let Phase::Start { flight, .. } = self.phase { Some(flight) } else { None }
     }
 
+    /// Returns how many bytes show what is carried, while little is known: half of what may be in flight, but no more
+    /// than pass in two round trips. An application that writes little would take seconds for more.
+    pub(super) fn flight_wanted(&self, base_ns: u64) -> u64 {
+        let of_round_trip = (self.bottleneck * base_ns as f64 / 1e9) as u64;
+        (self.flight().unwrap_or(0) / 2).min(2 * of_round_trip)
+    }
+
     /// Returns the round trip that is tested, in nanoseconds: it may be that of the path without a queue.
     pub(super) fn tested_ns(&self) -> Option<u64> {
         self.longer.tested_ns()
@@ -430,8 +437,12 @@ impl Rate {
 
     /// Returns which share is lost at most in a round that shows no queue.
     fn quiet_loss_max(&self, seen: &Seen) -> f64 {
-        let usual = self.calm_loss.min(QUIET_LOSS_MORE);
-        let more = if seen.is_prompt() { (2.0 * self.loss_jitter).min(QUIET_LOSS_JITTER_MAX) } else { usual };
+        let (usual, varying) = (self.calm_loss.min(QUIET_LOSS_MORE), 2.0 * self.loss_jitter);
+        let more = match seen.is_prompt() {
+            true => varying.min(QUIET_LOSS_JITTER_MAX),
+            // Losses show in other rounds than what was sent with them.
+            false => usual.max(varying.min(QUIET_LOSS_JITTER_LATE)),
+        };
         self.calm_loss + more + QUIET_LOSS
     }
 
@@ -525,9 +536,11 @@ const QUIET_RISE: f64 = 0.8;
 const QUIET_SHARE: f64 = 0.25;
 /// ... and no more than this share is lost, beside what is always lost.
 const QUIET_LOSS: f64 = 0.03;
-/// ... or twice that, up to this; or so much more as losses vary, if they show in their own round.
+/// ... or twice that, up to this; or so much more as losses vary, up to this if they show in their own round...
 const QUIET_LOSS_MORE: f64 = 0.1;
 const QUIET_LOSS_JITTER_MAX: f64 = 0.15;
+/// ... and up to this if they do not.
+const QUIET_LOSS_JITTER_LATE: f64 = 0.3;
 /// As long as no more is known, losses vary by this share from round to round.
 const LOSS_JITTER_FIRST: f64 = 0.02;
 /// That more than this is always lost is not believed so soon: a reader may lie.

@@ -565,7 +565,7 @@ impl Rounds {
     fn start(&mut self, now: Time, mark: &Mark) -> bool {
         let Some(base_ns) = self.round_trip_min() else { return false };
         let first = self.first_flights(0).map(|more| more + self.in_flight());
-        let wanted = self.rate.as_ref().map_or(SPREAD_MIN_BYTES, |rate| rate.flight().unwrap_or(0) / 2);
+        let wanted = self.rate.as_ref().map_or(SPREAD_MIN_BYTES, |rate| rate.flight_wanted(base_ns));
         let is_same =
             |flight: &Flight| first.is_none() || mark.at.nanos_since(flight.marked_at) <= base_ns / 8;
         let Some(flight) = self.flight.as_mut().filter(|flight| is_same(flight)) else {

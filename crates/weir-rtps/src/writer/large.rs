@@ -277,28 +277,33 @@ impl WriterCore {
         requested.dedup();
         let (repaired, mut room) = self.room_for_repairs(&to);
         let mut allowed = self.repairs_allowed(now, index);
-        let (mut last, mut waiting) = (None, 0);
-        for place in 0..requested.len() {
-            let (sn, number) = requested[place];
-            if allowed.is_spent() {
+        let may_double = self.may_double_repairs(now);
+        let (mut last, mut waiting) = (None, requested.len());
+        // What is sent twice follows behind the others, since losses come in bursts.
+        while waiting > 0 && !allowed.is_spent() {
+            let end = core::mem::take(&mut waiting);
+            for place in 0..end {
+                let (sn, number) = requested[place];
+                if !allowed.is_spent() {
+                    self.proxies[index].note_repair((sn, number + 1), None);
+                    if !self.repair_fragment(
+                        now,
+                        index,
+                        (sn, number),
+                        &repaired,
+                        (&mut room, &mut allowed),
+                        out,
+                    ) {
+                        continue;
+                    }
+                    last = Some(sn);
+                    if !may_double || !self.proxies[index].doubles((sn, number + 1)) {
+                        continue;
+                    }
+                }
                 requested[waiting] = (sn, number);
                 waiting += 1;
-                continue;
             }
-            self.proxies[index].note_repair((sn, number + 1), None);
-            let entry = self.history.entry(sn).filter(|entry| entry.is_alive() && number < entry.fragments());
-            let Some(entry) = entry else { continue };
-            let (cost, len) = (fragment_charge(&entry), fragment_len(&entry, number));
-            if !room.take(cost, len) {
-                continue;
-            }
-            self.window.on_repaired(cost);
-            let bytes = compose::FRAGMENT_AT as u64 + len;
-            allowed.spend(bytes);
-            self.note_sent_again(now, index, (sn, number + 1), on_the_wire(bytes));
-            self.send_withheld(now, sn, Some(number + 1), &repaired);
-            self.append_fragment(sn, &entry, number, &repaired, out);
-            last = Some(sn);
         }
         let is_hole = last.is_some_and(|sn| !self.proxies[index].is_discarded(sn));
         let has_spare_path = self.has_spare_path() && self.proxies[index].path.is_some();
@@ -320,6 +325,44 @@ impl WriterCore {
                 self.heartbeat_frag(now, sn, &to, out);
             }
         }
+    }
+
+    /// Sends a fragment to a reader once more. Returns whether it did: not if it is gone, or there is no room.
+    fn repair_fragment(
+        &mut self,
+        now: Time,
+        index: usize,
+        (sn, number): (SequenceNumber, u32),
+        to: &Destinations,
+        (room, allowed): (&mut Room, &mut Allowed),
+        out: &mut Outbox,
+    ) -> bool {
+        let entry = self.history.entry(sn).filter(|entry| entry.is_alive() && number < entry.fragments());
+        let Some(entry) = entry else { return false };
+        let (cost, len) = (fragment_charge(&entry), fragment_len(&entry, number));
+        if !room.take(cost, len) {
+            return false;
+        }
+        self.window.on_repaired(cost);
+        let bytes = compose::FRAGMENT_AT as u64 + len;
+        allowed.spend(bytes);
+        self.note_sent_again(now, index, (sn, number + 1), on_the_wire(bytes));
+        self.send_withheld(now, sn, Some(number + 1), to);
+        self.append_fragment(sn, &entry, number, to, out);
+        true
+    }
+
+    /// Returns whether repairs that were lost before are to be sent twice: on a path with a long round trip that
+    /// carries more than is written.
+    ///
+    /// A large sample waits for the last of its fragments, each further loss of which costs a round trip. Only what was
+    /// lost twice is doubled, a share of what is sent as small as the square of what is lost.
+    fn may_double_repairs(&mut self, now: Time) -> bool {
+        if self.has_spare_path() {
+            self.pacing.spare_at = now;
+        }
+        let lately = self.pacing.patience;
+        lately >= config::REQUEST_REPEATED_MIN && now.since(self.pacing.spare_at) <= lately
     }
 
     /// Sends fragments of a sample of which a reader has nothing, as many as there is room for. The

@@ -47,6 +47,8 @@ pub(super) struct Pacing {
     pub(super) wants_proof: bool,
     /// A write has found the window full since the last mark.
     was_full: bool,
+    /// When the paths were last known to carry more than was written.
+    pub(super) spare_at: Time,
     /// The same, and nothing waited for a path.
     is_window_limit: bool,
     marked_at: Time,

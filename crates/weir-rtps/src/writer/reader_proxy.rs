@@ -308,6 +308,7 @@ impl ReaderProxy {
         let is_open =
             !repair.waits && repair.sent_at.is_none_or(|at| is_passed || now.since(at) >= repair_time);
         repair.waits |= is_open;
+        repair.is_doubled &= !is_open;
         is_open
     }
 
@@ -395,9 +396,21 @@ impl ReaderProxy {
             if let Some(SentAgain { at, bytes, heartbeats }) = sent {
                 (repair.sent_at, repair.bytes, repair.is_lost) = (Some(at), Some(bytes), false);
                 repair.heartbeats = heartbeats;
-                repair.times += 1;
+                repair.times += u32::from(!repair.is_doubled);
             }
         }
+    }
+
+    /// Returns whether a repair that was sent is to be sent once more, because an earlier one was lost. Records it.
+    pub(super) fn doubles(&mut self, what: Position) -> bool {
+        if self.path.is_none() {
+            return false;
+        }
+        let repair = self.repair(what);
+        let is_due = repair.times > 1 && !repair.is_doubled;
+        repair.is_doubled |= is_due;
+        repair.waits |= is_due;
+        is_due
     }
 
     /// Records that the reader has got as far as a fragment of a sample.

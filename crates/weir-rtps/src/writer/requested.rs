@@ -24,6 +24,8 @@ pub(super) struct Repair {
     /// When it was last sent, and how often.
     pub(super) sent_at: Option<Time>,
     pub(super) times: u32,
+    /// It was lost before, and is sent once more besides, or will be.
+    pub(super) is_doubled: bool,
     /// The bytes sent then; `None`: all of it.
     pub(super) bytes: Option<u64>,
     /// The count of the last HEARTBEAT before that.

@@ -142,6 +142,27 @@ fn small_samples_pass_a_lossy_link_soon() {
 }
 
 #[test]
+fn point_clouds_pass_a_long_lossy_link() {
+    let mut judge = Judge::default();
+    // A cloud waits for the last of its 375 fragments. What is lost a second time is therefore repaired twice, so that
+    // its repairs take four to six round trips, and not seven or more.
+    for (delay_ms, loss, least, median_max) in
+        [(20, 0.2, 29.0, 180.0), (20, 0.3, 29.0, 220.0), (20, 0.4, 27.0, 280.0), (80, 0.3, 25.0, 850.0)]
+    {
+        let delay = Duration::from_millis(delay_ms);
+        let camera = Camera::clouds(History::KeepLast(10), 300, delay, loss);
+        let time = Duration::from_secs(10);
+        let [rate, median] = medians(5, |seed| {
+            let (ages, _) = camera.ages(seed, time);
+            [ages.len() as f64 / (time.as_secs_f64() - 1.0), ages[ages.len() / 2]]
+        });
+        let shown = format!("{delay_ms} ms, {loss}: {rate:.1} per second, {median:.1} ms");
+        judge.check(rate >= least && median <= median_max, shown);
+    }
+    judge.end();
+}
+
+#[test]
 fn point_clouds_pass_a_lossy_link_soon() {
     let mut judge = Judge::default();
     // Clouds take 15 ms without losses. Their repairs are not to wait for the queue that they leave behind. The demand

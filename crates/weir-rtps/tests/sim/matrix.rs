@@ -93,8 +93,8 @@ fn the_matrix_of_ages() {
     let Some(asked) = std::env::var("WEIR_SIM_MATRIX").ok() else { return };
     let Some(cell) = asked.strip_prefix("ages") else { return };
     for (name, size) in [("1k", (|_| 1024) as fn(u64) -> usize), ("512k", |_| 512 << 10)] {
-        for (mbps, delay_ms) in [(300, 0), (300, 20), (300, 80)] {
-            if !cell.is_empty() && cell != format!(":{name}:{delay_ms}") {
+        for (mbps, delay_ms) in [(300, 0), (300, 20), (300, 80), (1000, 0), (1000, 20), (1000, 80)] {
+            if !cell.is_empty() && cell != format!(":{name}:{mbps}:{delay_ms}") {
                 continue;
             }
             for loss in [0.0, 0.1, 0.2, 0.3, 0.4] {
