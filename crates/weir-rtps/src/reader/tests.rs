@@ -20,6 +20,7 @@ mod ends;
 mod impostors;
 mod leaps;
 mod liveliness;
+mod overdue;
 mod policies;
 mod reassembly;
 mod sets;
