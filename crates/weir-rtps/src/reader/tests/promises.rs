@@ -43,7 +43,7 @@ fn each_policy_reports_a_timeout_that_is_earlier_than_those_before_and_no_later_
             }
             writer.send(reader, at(now), key);
         };
-        // Their HEARTBEATs are not asked for any more.
+        // Their HEARTBEATs are not requested any more.
         for writer in [WEAK, STRONG] {
             let of = Heartbeat { writer: writer.entity, ..heartbeat_of(EntityId::UNKNOWN, 1, 1, 0) };
             reader.handle_heartbeat(at(0), writer, &Heartbeat { is_final: true, ..of });
