@@ -164,7 +164,8 @@ fn a_writer_follows_a_deadline_and_a_lifespan_that_are_set_later() {
     wait_set.wait(DEADLINE).unwrap();
     assert!(writer.offered_deadline_missed_status().total_count >= 1);
     assert_eq!(writer.protocol_counters().samples_expired, 0);
-    writer.set_qos(writer.get_qos().deadline(INFINITE).lifespan(period)).unwrap();
+    writer.set_qos(writer.get_qos().deadline(INFINITE)).unwrap();
+    writer.set_qos(writer.get_qos().lifespan(period)).unwrap();
     // Until the timer has removed some.
     let deadline = Instant::now() + DEADLINE;
     while writer.protocol_counters().samples_expired < 3 {
