@@ -308,6 +308,8 @@ mod tests {
         check("a*b*c", "a__b__b_d", false);
         check("[a-c]x", "bx", true);
         check("[!a-c]x", "bx", false);
+        check("[!a]", "!", true);
+        check("[!a]", "[", true);
         check("[^a-c]x", "dx", true);
         check("[]]", "]", true);
         check("[a-]", "-", true);

@@ -69,12 +69,13 @@ use crate::outbox::Destinations;
 use crate::qos::{Reliability, XCDR1};
 use crate::time::Time;
 use cache::Cache;
+use coherence::{Coherence, Sorted};
 use delivery::Delivery;
 use fragments::Fragments;
 use matched::{MatchedWriters, assert_alive, assert_by_sample, find_other, is_assertion};
 use sample::{Malformed, ends_set, sample};
 use writer_memory::WriterMemory;
-use writer_proxy::{Arrival, Position, ProxyMemory, WriterProxy};
+use writer_proxy::{Arrival, Author, Position, ProxyMemory, WriterProxy};
 
 pub use crate::instance_deadlines::DeadlineMissedStatus;
 pub use config::{KeyOf, KeyOfHash, KeyPayloadOf, ReaderConfig, ReassemblyLimits};
@@ -190,9 +191,10 @@ impl ReaderCore {
         if let Some(enforced) = &mut self.delivery.cache.enforced {
             enforced.remember_writer(proxy.guid);
             let (guid, is_weir, position) = (proxy.guid, proxy.is_weir(), proxy.changes.expected);
-            self.delivery.cache.with_coherence(now, |coherence, out| {
+            let add = |coherence: &mut Coherence, out: &mut Sorted| {
                 coherence.add_writer(guid, (is_reliable, is_weir), position, out);
-            });
+            };
+            self.delivery.cache.with_coherence(now, |_| true, add);
         }
         self.due.add_if(self.writers.list.len(), is_reliable);
         // What is due at once is among the answers that are due.
@@ -217,7 +219,8 @@ impl ReaderCore {
         }
         self.spare.extend(proxy.into_memory());
         if self.delivery.cache.enforced.is_some() {
-            self.delivery.cache.with_coherence(now, |coherence, out| coherence.forget_writer(guid, out));
+            let forget = |coherence: &mut Coherence, out: &mut Sorted| coherence.forget_writer(guid, out);
+            self.delivery.cache.with_coherence(now, |_| false, forget);
         }
         if let Some(enforced) = &mut self.delivery.cache.enforced {
             enforced.advance(now);
@@ -492,10 +495,8 @@ impl ReaderCore {
         self.delivery.count_lost(1);
         proxy.skip(self.config.guid.entity, sn, &mut self.listed);
         self.due.add(index);
-        let writer = proxy.guid;
-        self.delivery.note_lost(now, writer, sn.next());
-        self.delivery.deliver_held(now, proxy);
-        self.end_sets_by_policies(now, writer);
+        self.delivery.note_lost(now, proxy.author(), sn.next());
+        self.deliver_held_of(now, index);
     }
 
     /// Handles a HEARTBEAT (RTPS 2.5, 8.3.8.6): which samples are available, and whether to answer.
@@ -521,16 +522,16 @@ impl ReaderCore {
             proxy.restart();
             self.delivery.counters.writers_restarted += 1;
             let cache = &mut self.delivery.cache;
-            cache.with_coherence(now, |coherence, out| coherence.restart_writer(writer, out));
+            let restart = |coherence: &mut Coherence, out: &mut Sorted| coherence.restart_writer(writer, out);
+            cache.with_coherence(now, |_| proxy.lease.is_alive(), restart);
         }
         let lost = proxy.heartbeat(now, heartbeat, self.config.wants_history);
         self.delivery.count_lost(lost);
         if lost > 0 {
-            self.delivery.note_lost(now, writer, proxy.changes.floor);
+            self.delivery.note_lost(now, proxy.author(), proxy.changes.floor);
         }
         self.due.add(index);
-        self.delivery.deliver_held(now, proxy);
-        self.end_sets_by_policies(now, writer);
+        self.deliver_held_of(now, index);
     }
 
     /// Handles a GAP (RTPS 2.5, 8.3.8.4): samples that will not be sent.
@@ -543,8 +544,18 @@ impl ReaderCore {
         }
         proxy.changes.gap(gap, &mut self.listed);
         self.due.add(index);
+        self.deliver_held_of(now, index);
+    }
+
+    /// Delivers the samples of a writer that were held back, as far as they are next.
+    fn deliver_held_of(&mut self, now: Time, index: usize) {
+        let proxy = &mut self.writers.list[index];
+        let Author { guid, is_alive } = proxy.author();
         self.delivery.deliver_held(now, proxy);
-        self.end_sets_by_policies(now, writer);
+        self.end_sets_by_policies(now, guid);
+        if !is_alive {
+            self.leave_again(now, guid);
+        }
     }
 
     /// Removes the oldest sample and passes it to `f`. Returns `false` if there is none.
@@ -674,6 +685,9 @@ impl ReaderCore {
             self.due.add_all();
             self.errands |= Self::REQUEST;
             self.end_all_sets();
+            if self.not_alive_writers() > 0 {
+                self.leave_all_again();
+            }
         }
     }
 

@@ -67,3 +67,49 @@ const BUDGET_SHARE: u32 = 2;
 const BUDGET_BATCH_BYTES: usize = 8192;
 /// Most samples in such a message.
 const BUDGET_BATCH_SAMPLES: u32 = 4096;
+
+#[cfg(test)]
+mod tests {
+    use core::time::Duration;
+
+    use weir_rtps::qos::{Durability, DurabilityService, History};
+    use weir_wire::{EntityId, GuidPrefix};
+
+    use super::*;
+    use crate::ResourceLimits;
+
+    #[derive(Default, DdsType)]
+    #[dds(extensibility = "final")]
+    struct Value {
+        value: u32,
+    }
+
+    #[test]
+    fn the_core_of_a_writer_has_the_policies_that_it_enforces() {
+        let period = Duration::from_millis;
+        let service = DurabilityService { max_samples: Some(9), ..DurabilityService::default() };
+        let limits = ResourceLimits::default().max_samples(8).max_instances(7).max_samples_per_instance(6);
+        let qos = DataWriterQos::default()
+            .keep_last(5)
+            .durability(Durability::Transient)
+            .durability_service(service)
+            .resource_limits(limits.max_bytes(10_000))
+            .transport_priority(4)
+            .latency_budget(period(3))
+            .lifespan(period(2))
+            .deadline(period(1));
+        let guid = Guid::new(GuidPrefix([1; 12]), EntityId::user_writer(1, false));
+        let core = core_config::<Value>(guid, &qos, 0);
+        assert_eq!((core.reliability, core.history), (Reliability::Reliable, History::KeepLast(5)));
+        assert_eq!((core.durability, core.durability_service), (Durability::Transient, service));
+        assert_eq!((core.max_samples, core.max_instances), (Some(8), Some(7)));
+        assert_eq!((core.max_samples_per_instance, core.max_bytes), (Some(6), Some(10_000)));
+        assert_eq!((core.transport_priority, core.latency_budget), (4, period(3)));
+        assert_eq!((core.lifespan, core.deadline), (period(2), period(1)));
+        assert_eq!(core.batch.map(|batch| batch.max_delay), Some(period(3) / BUDGET_SHARE));
+        // Nothing waits in the history of a best-effort writer.
+        let core = core_config::<Value>(guid, &qos.best_effort(), 0);
+        assert_eq!((core.max_samples, core.max_samples_per_instance, core.max_bytes), (None, None, None));
+        assert_eq!(core.max_instances, Some(7));
+    }
+}

@@ -2,12 +2,12 @@
 
 use std::sync::Mutex;
 use std::sync::mpsc::{Receiver, Sender, channel};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use weir_dds::{
     DataReader, DataReaderListener, DataReaderQos, DataWriter, DataWriterQos, DdsError, DestinationOrder,
     DomainParticipant, DomainParticipantQos, Durability, DurabilityService, INFINITE, LivelinessKind,
-    Ownership, ReaderDataLifecycle, ResourceLimits, SubscriptionMatchedStatus, TopicQos,
+    Ownership, ReaderDataLifecycle, ResourceLimits, StatusMask, SubscriptionMatchedStatus, TopicQos, WaitSet,
 };
 
 use crate::support::{
@@ -147,6 +147,32 @@ fn a_deadline_and_a_lifespan_that_are_set_later_are_enforced_at_both_ends() {
     reader.set_qos(reader.get_qos().deadline(period / 2)).unwrap();
     assert_eq!(reader.subscription_matched_status().current_count, 0);
     assert_eq!(reader.requested_incompatible_qos_status().total_count, 1);
+}
+
+#[test]
+fn a_writer_follows_a_deadline_and_a_lifespan_that_are_set_later() {
+    let world = World::new();
+    let qos = lossless_writer().transient_local();
+    let writer: DataWriter<Keyed> = world.writer(&world.participant(), qos);
+    let period = Duration::from_millis(1);
+    writer.set_qos(writer.get_qos().deadline(period)).unwrap();
+    let condition = writer.status_condition();
+    condition.set_enabled_statuses(StatusMask::OFFERED_DEADLINE_MISSED);
+    let wait_set = WaitSet::new();
+    wait_set.attach_condition(&condition);
+    writer.write(&Keyed { id: 1, value: 1 }).unwrap();
+    wait_set.wait(DEADLINE).unwrap();
+    assert!(writer.offered_deadline_missed_status().total_count >= 1);
+    assert_eq!(writer.protocol_counters().samples_expired, 0);
+    writer.set_qos(writer.get_qos().deadline(INFINITE)).unwrap();
+    writer.set_qos(writer.get_qos().lifespan(period)).unwrap();
+    // Until the timer has removed some.
+    let deadline = Instant::now() + DEADLINE;
+    while writer.protocol_counters().samples_expired < 3 {
+        assert!(Instant::now() < deadline, "nothing expires");
+        writer.write(&Keyed { id: 1, value: 2 }).unwrap();
+        std::thread::yield_now();
+    }
 }
 
 #[test]

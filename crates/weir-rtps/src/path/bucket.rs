@@ -349,6 +349,9 @@ mod tests {
     fn a_higher_priority_takes_nearly_all_and_no_lower_one_starves() {
         let two = shares(&[1, 0]);
         assert!((0.86..0.91).contains(&two[0]) && two[1] > 0.09, "{two:?}");
+        // The place among the writers does not decide.
+        let two = shares(&[0, 1]);
+        assert!((0.86..0.91).contains(&two[1]) && two[0] > 0.09, "{two:?}");
         let levels = shares(&[i32::MAX, 5, 4, i32::MIN]);
         assert!(levels[0] > 0.86 && levels[1..].iter().all(|share| *share > 0.02), "{levels:?}");
     }

@@ -16,6 +16,7 @@ use super::entries::cost;
 use super::instances::Instance;
 use super::states::InstanceState;
 use super::stored::StoredSample;
+use super::writer_proxy::Author;
 use crate::instance_deadlines::{DeadlineMissedStatus, finite};
 use crate::key_hasher::Key;
 use crate::qos::ReaderDataLifecycle;
@@ -104,14 +105,15 @@ impl Cache {
     pub(super) fn place_if_admitted(
         &mut self,
         now: Time,
-        writer: Guid,
+        author: Author,
         sn: SequenceNumber,
         stored: StoredSample,
     ) {
         if self.coherence().is_some() {
-            self.with_coherence(now, |coherence, out| coherence.arrived(writer, sn, stored, out));
+            let is_alive = |_| author.is_alive;
+            self.with_coherence(now, is_alive, |coherence, out| coherence.arrived(author, sn, stored, out));
         } else {
-            self.place_by_policies(now, writer, sn, stored);
+            self.place_by_policies(now, author, sn, stored);
         }
     }
 
@@ -120,10 +122,11 @@ impl Cache {
     pub(super) fn place_by_policies(
         &mut self,
         now: Time,
-        writer: Guid,
+        author: Author,
         sn: SequenceNumber,
         mut stored: StoredSample,
     ) {
+        let writer = author.guid;
         let has_left = self.instances.registrations.has_left();
         if has_left {
             let at = self.enforced.as_mut().map_or(now, |enforced| enforced.advance(now));
@@ -144,7 +147,7 @@ impl Cache {
         let key = self.instances.get(index).key;
         // Sets that an access completes have no time of their own.
         let now = enforced.advance(now);
-        let mut verdict = enforced.admits((index, key), writer, &stored);
+        let mut verdict = enforced.admits((index, key), author, &stored);
         if verdict == Verdict::Unregister {
             (stored.kind, verdict) = (ChangeKind::Unregistered, Verdict::Deliver);
         }

@@ -19,6 +19,7 @@ use super::sample::Sample;
 use super::size::ReaderSize;
 use super::states::States;
 use super::stored::StoredSample;
+use super::writer_proxy::Author;
 use crate::block::Block;
 use crate::config;
 use crate::key_hasher::Key;
@@ -205,7 +206,8 @@ impl Cache {
         let at = block.and_then(|block| self.chunks.borrow(sample.payload, block));
         let stored = self.store(sample, at);
         if BY_POLICIES {
-            self.place_if_admitted(now, writer, sn, stored);
+            // Its sample has just arrived.
+            self.place_if_admitted(now, Author { guid: writer, is_alive: true }, sn, stored);
         } else {
             self.place(now, writer, sn, stored);
         }
@@ -248,17 +250,19 @@ impl Cache {
         self.chunks.release(stored.at);
     }
 
-    /// Appends a sample that was held back.
+    /// Appends a sample that was held back. If its writer is not alive, call [`ReaderCore::leave_again`] afterwards.
+    ///
+    /// [`ReaderCore::leave_again`]: super::ReaderCore::leave_again
     #[inline(never)]
-    pub(super) fn push_held(&mut self, now: Time, writer: Guid, sn: SequenceNumber, stored: StoredSample) {
+    pub(super) fn push_held(&mut self, now: Time, author: Author, sn: SequenceNumber, stored: StoredSample) {
         self.count_released(stored);
         if self.enforced.is_some() {
-            return self.place_if_admitted(now, writer, sn, stored);
+            return self.place_if_admitted(now, author, sn, stored);
         }
         if self.instances.registrations.has_left() {
-            self.end_left_of(now, writer, stored.key());
+            self.end_left_of(now, author.guid, stored.key());
         }
-        self.place(now, writer, sn, stored);
+        self.place(now, author.guid, sn, stored);
     }
 
     pub(super) fn count_released(&mut self, stored: StoredSample) {

@@ -16,6 +16,7 @@ use super::config::ReaderConfig;
 use super::entries::cost;
 use super::groups::GroupProgress;
 use super::stored::StoredSample;
+use super::writer_proxy::Author;
 use crate::config;
 use crate::group::SetTag;
 use crate::qos::PresentationScope;
@@ -165,11 +166,12 @@ impl Coherence {
     /// Sorts a sample: the next one of its writer.
     pub(super) fn arrived(
         &mut self,
-        writer: Guid,
+        author: Author,
         sn: SequenceNumber,
         stored: StoredSample,
         out: &mut Sorted,
     ) {
+        let writer = author.guid;
         self.end_before(writer, sn, out);
         let Some(sets) = self.writers.get_mut(&writer) else {
             out.ready.push((writer, sn, stored));
@@ -182,7 +184,7 @@ impl Coherence {
         self.pass(writer, sn, out);
         let set = tag.set.filter(|set| (SequenceNumber::FIRST..=sn).contains(set));
         let Some(sets) = self.writers.get_mut(&writer) else { return };
-        sets.is_alive = true;
+        sets.is_alive = author.is_alive;
         if sets.open.as_ref().is_some_and(|open| Some(open.first) != set) {
             self.close(writer, out);
         }

@@ -1,15 +1,16 @@
 //! Delivery into the cache: in order, as far as there is room.
 
-use weir_wire::{Guid, SequenceNumber};
+use weir_wire::SequenceNumber;
 
 use super::assembly::Assembly;
 use super::cache::Cache;
+use super::coherence::{Coherence, Sorted};
 use super::config::ReaderConfig;
 use super::counters::ReaderCounters;
 use super::rejection::Rejection;
 use super::sample::{Sample, sample_of};
 use super::size::ReaderSize;
-use super::writer_proxy::{Arrival, WriterProxy};
+use super::writer_proxy::{Arrival, Author, WriterProxy};
 use crate::key_hasher::Key;
 use crate::time::Time;
 
@@ -69,7 +70,7 @@ impl Delivery {
         self.count_unusable(ends_set);
         proxy.accept(now, sn);
         if !ends_set {
-            self.note_lost(now, proxy.guid, sn.next());
+            self.note_lost(now, proxy.author(), sn.next());
         }
         self.deliver_held(now, proxy);
     }
@@ -77,9 +78,10 @@ impl Delivery {
     /// Records that samples before `to` are lost, for the sets that they belong to.
     #[cold]
     #[inline(never)]
-    pub(super) fn note_lost(&mut self, now: Time, writer: Guid, to: SequenceNumber) {
+    pub(super) fn note_lost(&mut self, now: Time, author: Author, to: SequenceNumber) {
         if self.cache.enforced.is_some() {
-            self.cache.with_coherence(now, |coherence, out| coherence.lost(writer, to, out));
+            let lost = |coherence: &mut Coherence, out: &mut Sorted| coherence.lost(author.guid, to, out);
+            self.cache.with_coherence(now, |_| author.is_alive, lost);
         }
     }
 
@@ -110,7 +112,7 @@ impl Delivery {
         self.counters.samples_oversized += 1;
         self.count_lost(1);
         proxy.accept(now, sn);
-        self.note_lost(now, proxy.guid, sn.next());
+        self.note_lost(now, proxy.author(), sn.next());
         self.deliver_held(now, proxy);
     }
 
@@ -131,7 +133,7 @@ impl Delivery {
             });
             let Some((sn, stored)) = next else { break };
             self.counters.samples_received += 1;
-            cache.push_held(now, proxy.guid, sn, stored);
+            cache.push_held(now, proxy.author(), sn, stored);
         }
         if let Some(refused) = proxy.refused_mut() {
             self.has_refused = true;
@@ -156,7 +158,7 @@ impl Delivery {
         let sample = sample_of(config, payload, is_key, kind, key_hash, source_timestamp);
         let Ok(sample) = sample else {
             self.count_unusable(false);
-            self.note_lost(now, proxy.guid, sn.next());
+            self.note_lost(now, proxy.author(), sn.next());
             // Earlier samples are still waited for.
             if let Arrival::Next { .. } = proxy.arrival(sn) {
                 proxy.accept(now, sn);
@@ -201,7 +203,7 @@ impl Delivery {
                 self.count_lost(lost);
                 self.counters.samples_received += 1;
                 proxy.accept(now, sn);
-                self.cache.push_held(now, proxy.guid, sn, stored);
+                self.cache.push_held(now, proxy.author(), sn, stored);
                 self.deliver_held(now, proxy);
             }
             Arrival::Ahead | Arrival::Duplicate => {

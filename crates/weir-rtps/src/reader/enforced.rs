@@ -21,6 +21,7 @@ use super::config::ReaderConfig;
 use super::deferred::{Postponed, PostponedValues, Purges};
 use super::states::InstanceState;
 use super::stored::StoredSample;
+use super::writer_proxy::Author;
 use crate::change_kind::ChangeKind;
 use crate::content_filter::reported_result;
 use crate::instance_deadlines::{DeadlineMissedStatus, InstanceDeadlines, finite};
@@ -328,10 +329,10 @@ impl Enforced {
     pub(super) fn admits(
         &mut self,
         (index, key): (u32, Key),
-        writer: Guid,
+        author: Author,
         sample: &StoredSample,
     ) -> Verdict {
-        let now = self.now;
+        let (now, writer) = (self.now, author.guid);
         if self.instances.len() <= index as usize {
             self.instances.resize(index as usize + 1, InstanceRecord::default());
         }
@@ -344,7 +345,7 @@ impl Enforced {
             let is_late = self.deadlines.as_ref().is_some_and(|it| it.is_missed(now, index));
             record.owner = record.owner.filter(|_| !is_late);
         }
-        if self.is_exclusive && !take_ownership(&self.writers, record, writer) {
+        if self.is_exclusive && !take_ownership(&self.writers, record, author) {
             self.counts.not_owned += 1;
             return Verdict::LeaveOut;
         }
@@ -537,14 +538,15 @@ impl Enforced {
 }
 
 /// Whether a writer owns an instance, after it has written it: it did before, no writer did, or it is stronger. Between
-/// equal writers, the one with the lower GUID is stronger, so that all readers agree.
+/// equal writers, the one with the lower GUID is stronger, so that all readers agree. A writer that is not alive takes
+/// no instance from another one.
 fn take_ownership(
     writers: &BTreeMap<Guid, WriterPolicies>,
     record: &mut InstanceRecord,
-    writer: Guid,
+    Author { guid: writer, is_alive }: Author,
 ) -> bool {
     let rank = |guid: Guid| (writers.get(&guid).map_or(0, |policies| policies.strength), Reverse(guid));
-    let owns = record.owner.is_none_or(|owner| rank(writer) >= rank(owner));
+    let owns = record.owner.is_none_or(|owner| owner == writer || (is_alive && rank(writer) >= rank(owner)));
     if owns {
         record.owner = Some(writer);
     }

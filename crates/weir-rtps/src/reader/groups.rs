@@ -142,10 +142,15 @@ impl ReaderCore {
     /// Makes a shared set accessible, or drops it.
     pub fn settle_set(&mut self, now: Time, settled: SettledSet) {
         let mut sorted = Sorted::default();
+        let writers = &self.writers;
         if let Some(coherence) = self.delivery.cache.coherence_mut() {
             coherence.settle(settled.group, settled.set, settled.is_whole, &mut sorted);
         }
-        self.delivery.cache.apply_sorted(now, sorted);
+        let mut silent: Vec<_> = sorted.ready.iter().map(|(writer, ..)| *writer).collect();
+        silent.dedup();
+        silent.retain(|writer| !writers.is_alive(*writer));
+        self.delivery.cache.apply_sorted(now, |writer| writers.is_alive(writer), sorted);
+        silent.into_iter().for_each(|writer| self.leave_again(now, writer));
         self.room_was_made();
     }
 

@@ -9,6 +9,11 @@
 //! the queue, in order, before conditions can be true of it. The work stays, and every look-up of an instance would
 //! have one more condition.
 //!
+//! Samples of a writer may have been held back when it left: behind one that was missing, for want of room, or in a
+//! set that other readers have a part in. They are delivered when they are next, as if the writer had come back for
+//! them and left again ([`ReaderCore::leave_again`]): their instances end behind them. It takes no instance from its
+//! owner.
+//!
 //! The steps look the same as a writer that leaves its instances one after the other: they are what would happen if
 //! it unregistered them. Two things do not wait. A writer that has left owns nothing that it left from then on
 //! (OWNERSHIP), or samples of weaker writers would be left out. And when it is back, an instance is ended before a
@@ -20,11 +25,12 @@ use weir_wire::{Data, Guid, SequenceNumber};
 
 use super::ReaderCore;
 use super::cache::Cache;
+use super::coherence::{Coherence, Sorted};
 use super::config::ReaderConfig;
 use super::delivery::Delivery;
 use super::sample::sample;
 use super::stored::StoredSample;
-use super::writer_proxy::{Arrival, WriterProxy};
+use super::writer_proxy::{Arrival, Author, WriterProxy};
 use crate::config;
 use crate::key_hasher::Key;
 use crate::time::Time;
@@ -41,10 +47,33 @@ impl ReaderCore {
     /// Records that a writer is not there any more. Call [`ReaderCore::end_left`] afterwards.
     pub(super) fn writer_gone(&mut self, now: Time, writer: Guid) {
         if self.delivery.cache.enforced.is_some() {
-            self.delivery.cache.with_coherence(now, |coherence, out| coherence.writer_gone(writer, out));
+            let writers = &self.writers;
+            let change = |coherence: &mut Coherence, out: &mut Sorted| coherence.writer_gone(writer, out);
+            self.delivery.cache.with_coherence(now, |writer| writers.is_alive(writer), change);
         }
         self.delivery.cache.writer_gone(writer);
         self.left_at = now;
+    }
+
+    /// Leaves what the samples of a writer that is not alive have begun to write: they were held back until now.
+    #[cold]
+    pub(super) fn leave_again(&mut self, now: Time, writer: Guid) {
+        self.writer_gone(now, writer);
+        self.timers_set = self.timers_set.wrapping_add(1);
+        self.has_late_values |= self.end_left(now);
+    }
+
+    /// The same for all writers that are not alive: samples of some were placed that had found no room before. The next
+    /// timeout ends their instances.
+    #[cold]
+    pub(super) fn leave_all_again(&mut self) {
+        for index in 0..self.writers.list.len() {
+            let Author { guid, is_alive } = self.writers.list[index].author();
+            if !is_alive {
+                self.writer_gone(self.left_at, guid);
+            }
+        }
+        self.timers_set = self.timers_set.wrapping_add(1);
     }
 
     /// Ends some of the instances of writers that have left. Returns whether there were any.

@@ -44,6 +44,11 @@ impl MatchedWriters {
         self.list.get_mut(self.places.find(&writer)?)
     }
 
+    /// Whether a writer is matched, and its lease is not over.
+    pub(super) fn is_alive(&self, writer: Guid) -> bool {
+        self.places.find(&writer).is_some_and(|index| self.list[index].lease.is_alive())
+    }
+
     /// Adds a writer.
     pub(super) fn add(&mut self, proxy: WriterProxy) {
         self.liveliness.change(proxy.guid, 1, 0);

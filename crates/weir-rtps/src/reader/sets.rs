@@ -11,6 +11,7 @@ use super::enforced::AccessOrder;
 use super::groups::GroupPosition;
 use super::raw_sample::{RawSample, SampleSelection};
 use super::states::States;
+use super::writer_proxy::Author;
 use crate::config;
 use crate::group::SetTag;
 use crate::inline_qos;
@@ -53,8 +54,11 @@ impl ReaderCore {
     #[cold]
     pub(super) fn end_sets(&mut self, now: Time, writer: Guid) {
         let Some(index) = self.writers.find(writer) else { return };
-        let expected = self.writers.list[index].changes.expected;
-        self.delivery.cache.with_coherence(now, |coherence, out| coherence.end_before(writer, expected, out));
+        let proxy = &self.writers.list[index];
+        let (expected, is_alive) = (proxy.changes.expected, |_| proxy.lease.is_alive());
+        let change =
+            |coherence: &mut Coherence, out: &mut Sorted| coherence.end_before(writer, expected, out);
+        self.delivery.cache.with_coherence(now, is_alive, change);
     }
 
     /// Ends the sets of all writers whose ends have been reached.
@@ -77,20 +81,26 @@ impl Cache {
         self.enforced.as_mut().and_then(|enforced| enforced.coherence.as_mut())
     }
 
-    /// Changes what is known of coherent sets, and applies what follows from it.
+    /// Changes what is known of coherent sets, and applies what follows from it. `is_alive`: whether a writer is, of
+    /// which samples become accessible.
     #[cold]
-    pub(super) fn with_coherence(&mut self, now: Time, change: impl FnOnce(&mut Coherence, &mut Sorted)) {
+    pub(super) fn with_coherence(
+        &mut self,
+        now: Time,
+        is_alive: impl Fn(Guid) -> bool,
+        change: impl FnOnce(&mut Coherence, &mut Sorted),
+    ) {
         let mut sorted = Sorted::default();
         if let Some(coherence) = self.coherence_mut() {
             change(coherence, &mut sorted);
         }
-        self.apply_sorted(now, sorted);
+        self.apply_sorted(now, is_alive, sorted);
     }
 
     /// Makes the samples of sets accessible, or drops them.
-    pub(super) fn apply_sorted(&mut self, now: Time, sorted: Sorted) {
-        for (writer, sn, stored) in sorted.ready {
-            self.place_by_policies(now, writer, sn, stored);
+    pub(super) fn apply_sorted(&mut self, now: Time, is_alive: impl Fn(Guid) -> bool, sorted: Sorted) {
+        for (guid, sn, stored) in sorted.ready {
+            self.place_by_policies(now, Author { guid, is_alive: is_alive(guid) }, sn, stored);
         }
         sorted.dropped.into_iter().for_each(|stored| self.chunks.release(stored.at));
     }

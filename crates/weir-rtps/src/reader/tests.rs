@@ -17,10 +17,13 @@ mod crowds;
 mod deferred;
 mod departed;
 mod ends;
+mod group_order;
 mod impostors;
 mod leaps;
 mod liveliness;
+mod overdue;
 mod policies;
+mod promises;
 mod reassembly;
 mod sets;
 

@@ -32,6 +32,14 @@ pub struct WriterProxyConfig {
     pub vendor: VendorId,
 }
 
+/// The writer of a sample that is placed.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Author {
+    pub(super) guid: Guid,
+    /// It is matched, and its lease is not over. What was held back of another one is placed all the same.
+    pub(super) is_alive: bool,
+}
+
 /// How a sample that arrives relates to those before it.
 pub(super) enum Arrival {
     /// It is the next to deliver; `lost` samples before it were skipped.
@@ -171,6 +179,11 @@ impl WriterProxy {
             requests: OnDemand::default(),
             preemptive: Preemptive { at: is_reliable.then_some(now), sent: 0 },
         }
+    }
+
+    /// It, as the author of samples.
+    pub(super) fn author(&self) -> Author {
+        Author { guid: self.guid, is_alive: self.lease.is_alive() }
     }
 
     /// Uses reserved memory for so many samples.

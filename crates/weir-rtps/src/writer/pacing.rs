@@ -685,3 +685,26 @@ fn own_on_the_wire(entry: &Entry) -> u64 {
     let len = (entry.own_len() as u64).min(65_507);
     if entry.is_first_of_datagram() { on_the_wire(len) } else { len }
 }
+
+#[cfg(test)]
+mod tests {
+    use weir_wire::{EntityId, Guid, GuidPrefix};
+
+    use super::super::WriterConfig;
+    use super::*;
+    use crate::qos::Reliability;
+
+    #[test]
+    fn a_writer_asks_for_its_turn_with_the_priority_and_the_budget_of_its_qos_also_when_they_change() {
+        let guid = Guid::new(GuidPrefix([1; 12]), EntityId::user_writer(1, false));
+        let (transport_priority, latency_budget) = (7, Duration::from_millis(3));
+        let config = WriterConfig::new(guid, Reliability::Reliable);
+        let mut writer = WriterCore::new(WriterConfig { transport_priority, latency_budget, ..config });
+        let flow = |writer: &WriterCore| (writer.pacing.flow.priority, writer.pacing.flow.budget);
+        assert_eq!(flow(&writer), (7, Duration::from_millis(3)));
+        writer.set_transport_priority(-2);
+        assert_eq!(flow(&writer), (-2, Duration::from_millis(3)));
+        writer.set_latency_budget(Duration::from_millis(5));
+        assert_eq!(flow(&writer), (-2, Duration::from_millis(5)));
+    }
+}

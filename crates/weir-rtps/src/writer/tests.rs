@@ -331,6 +331,21 @@ fn a_late_reader_of_a_transient_local_writer_gets_the_history() {
 }
 
 #[test]
+fn a_late_reader_of_a_volatile_writer_gets_none_of_the_history() {
+    let history = History::KeepLast(2);
+    let mut writer = WriterCore::new(WriterConfig { history, ..config(Reliability::Reliable) });
+    let other = Guid::new(GuidPrefix([3; 12]), READER.entity);
+    writer.match_reader(Time(0), reader(other, true));
+    for _ in 0..5 {
+        write(&mut writer, Time(0), &[0; 8]).unwrap();
+    }
+    sent(&mut writer, Time(0));
+    // Matching refuses such a pair, unless the announcement of one of them was another.
+    writer.match_reader(Time(0), ReaderProxyConfig { wants_history: true, ..reader(READER, true) });
+    assert_eq!(sent(&mut writer, Time(0)), ["INFO_DST", "HEARTBEAT 6..5"]);
+}
+
+#[test]
 fn a_burst_leaves_together_and_waits_no_longer_than_allowed() {
     let coalescing = Some(Coalescing::default());
     let mut writer = WriterCore::new(WriterConfig { coalescing, ..config(Reliability::BestEffort) });

@@ -51,6 +51,19 @@ fn end(reader: &mut ReaderCore, sn: i64, id: u8, status: u8) {
 }
 
 #[test]
+fn a_filter_that_is_set_later_applies_to_a_reader_without_other_policies() {
+    let mut reader = reader(Reliability::Reliable);
+    reader.set_content_filter(None, None);
+    assert!(!reader.has_policies());
+    put(&mut reader, 1, 1, 50);
+    reader.set_content_filter(filter("x < 10"), None);
+    put(&mut reader, 2, 1, 50);
+    put(&mut reader, 3, 1, 5);
+    assert_eq!(taken(&mut reader), [1, 3]);
+    assert_eq!(reader.counters().samples_content_filtered, 1);
+}
+
+#[test]
 fn values_that_do_not_pass_are_skipped_and_counted_and_nothing_waits_for_them() {
     let mut reader = filtered(Reliability::Reliable);
     heartbeat(&mut reader, 1, 1, 0);

@@ -37,8 +37,8 @@ pub(super) fn two_writers(config: ReaderConfig) -> ReaderCore {
 
 /// Writes the next sample of a writer. The value consists of the writer and the number.
 pub(super) struct Source {
-    guid: Guid,
-    next: i64,
+    pub(super) guid: Guid,
+    pub(super) next: i64,
 }
 
 impl Source {
