@@ -195,7 +195,8 @@ impl WriterProxy {
 
     /// Returns the memory of requests if nothing is missing, unless it is reserved.
     pub(super) fn release_requests(&mut self) {
-        if self.start.has_begun && self.is_caught_up() && self.changes.list.is_empty() {
+        let is_idle = self.start.has_begun && self.is_caught_up() && self.changes.list.is_empty();
+        if is_idle && !self.requests.is_repeating {
             self.requests.free_unless(self.changes.is_reserved);
         }
     }
