@@ -269,7 +269,7 @@ pub const CALM_PAUSE: Duration = Duration::from_millis(200);
 pub const CALM_SHARE: u32 = 16;
 /// Maximum number of preemptive ACKNACKs. After that, the builtin endpoints send one for each
 /// announcement of the participant.
-pub const PREEMPTIVE_ACKNACKS_MAX: u32 = 10;
+pub const PREEMPTIVE_ACKNACKS_MAX: u8 = 10;
 
 /// Most samples of unfinished coherent sets at a reader. A set that exceeds this, or the limits of the reader, is
 /// dropped.

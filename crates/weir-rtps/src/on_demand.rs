@@ -39,6 +39,13 @@ impl<T> OnDemand<T> {
         self.0.is_some()
     }
 
+    /// Forgets the changes and frees their memory, unless it is to be kept.
+    pub(crate) fn free_unless(&mut self, is_kept: bool) {
+        if !is_kept {
+            self.0 = None;
+        }
+    }
+
     /// Uses memory that was reserved.
     pub(crate) fn reserve(&mut self, memory: Box<T>) {
         self.0 = Some(memory);

@@ -531,6 +531,16 @@ impl PolicySet {
     /// No policy.
     pub const EMPTY: Self = Self(0);
 
+    /// Returns a bit for each policy, at the place of its id: none is at place 0 or above 24.
+    pub(crate) const fn bits(self) -> u32 {
+        self.0
+    }
+
+    /// Returns the set with these bits.
+    pub(crate) const fn of_bits(bits: u32) -> Self {
+        Self(bits)
+    }
+
     /// Returns the set with one more policy.
     #[must_use]
     pub const fn with(self, policy: PolicyId) -> Self {

@@ -297,13 +297,13 @@ impl ReaderCore {
         self.due.add_if(index, self.writers.list[index].prompt(now));
     }
 
-    /// Returns the memory of samples of a writer that waited for earlier ones, if none waits any more. The writer is
-    /// not expected to write as much at once again.
+    /// Returns the memory of samples of a writer that waited for earlier ones, and of requests for those, if nothing
+    /// waits any more. The writer is not expected to write as much at once again.
     pub fn release_room(&mut self, guid: Guid) {
-        if self.listed > 0
-            && let Some(index) = self.writers.find(guid)
-        {
-            self.writers.list[index].changes.release_room(&mut self.listed);
+        if let Some(index) = self.writers.find(guid) {
+            let proxy = &mut self.writers.list[index];
+            proxy.changes.release_room(&mut self.listed);
+            proxy.release_requests();
         }
     }
 

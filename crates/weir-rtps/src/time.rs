@@ -51,9 +51,47 @@ impl Add<Duration> for Time {
     }
 }
 
+/// A time or none, as large as a time. [`Time::MAX`], which is never, is none.
+///
+/// For state of which there is one for each match: in a large domain, there are thousands of them.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) struct OptionTime(Time);
+
+impl OptionTime {
+    pub(crate) const NONE: Self = Self(Time::MAX);
+
+    #[inline]
+    pub(crate) const fn some(time: Time) -> Self {
+        Self(time)
+    }
+
+    #[inline]
+    pub(crate) const fn get(self) -> Option<Time> {
+        if self.0.0 == u64::MAX { None } else { Some(self.0) }
+    }
+}
+
+impl Default for OptionTime {
+    fn default() -> Self {
+        Self::NONE
+    }
+}
+
+impl core::fmt::Debug for OptionTime {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        self.get().fmt(f)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_time_or_none_is_as_large_as_a_time() {
+        assert_eq!((OptionTime::some(Time(0)).get(), OptionTime::NONE.get()), (Some(Time(0)), None));
+        assert_eq!((OptionTime::some(Time::MAX), size_of::<OptionTime>()), (OptionTime::NONE, 8));
+    }
 
     #[test]
     fn arithmetic_saturates_at_both_ends() {

@@ -16,8 +16,8 @@ impl ProtocolVersion {
     pub const V2_5: Self = Self { major: 2, minor: 5 };
 }
 
-/// The vendor of an implementation.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+/// The vendor of an implementation; by default unknown.
+#[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct VendorId(pub [u8; 2]);
 
 impl VendorId {

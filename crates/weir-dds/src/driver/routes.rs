@@ -73,13 +73,19 @@ impl UnmatchedWriters {
 pub(crate) struct Table {
     pub(crate) writers: HashMap<EntityId, Arc<WriterEndpoint>, RandomState>,
     pub(crate) readers: HashMap<EntityId, Arc<ReaderEndpoint>, RandomState>,
+    /// Each reader that has been the only one of a writer, to be shared: most writers have only one, and there are many
+    /// writers.
+    alone: HashMap<EntityId, MatchedReaders, RandomState>,
     /// The readers matched with the writers of a participant, of this one or another.
     readers_of: HashMap<GuidPrefix, Arc<ReadersOf>, RandomState>,
 }
 
 /// The readers matched with each writer of one participant. Shared between versions of the table: there are many
 /// participants, and a change concerns few of them.
-type ReadersOf = HashMap<EntityId, Arc<[Arc<ReaderEndpoint>]>, RandomState>;
+type ReadersOf = HashMap<EntityId, MatchedReaders, RandomState>;
+
+/// The readers matched with a writer.
+type MatchedReaders = Arc<[Arc<ReaderEndpoint>]>;
 
 /// A reader begins or ceases to receive the samples of a writer.
 pub(super) enum RouteChange {
@@ -110,6 +116,7 @@ impl RouteChange {
                 let known = table.readers_of(&writer).unwrap_or_default();
                 if !known.iter().any(|known| Arc::ptr_eq(known, &reader)) {
                     let readers = known.iter().cloned().chain([reader]).collect();
+                    let readers = table.shared(readers);
                     let of_participant = table.readers_of.entry(writer.prefix).or_default();
                     Arc::make_mut(of_participant).insert(writer.entity, readers);
                 }
@@ -126,16 +133,26 @@ impl Table {
         self.readers_of.get(&writer.prefix)?.get(&writer.entity).map(|readers| &**readers)
     }
 
+    /// Returns the same readers, shared if there is only one.
+    fn shared(&mut self, readers: MatchedReaders) -> MatchedReaders {
+        let [reader] = &*readers else { return readers };
+        let alone = self.alone.entry(reader.entity).or_insert_with(|| Arc::clone(&readers));
+        if Arc::ptr_eq(&alone[0], reader) { Arc::clone(alone) } else { readers }
+    }
+
     /// Ends a reader's match with a writer.
     fn remove_reader(&mut self, writer: &Guid, reader: EntityId) {
         let Some(of_participant) = self.readers_of.get_mut(&writer.prefix) else { return };
         let Some(known) = of_participant.get(&writer.entity) else { return };
-        let readers: Arc<[_]> = known.iter().filter(|other| other.entity != reader).cloned().collect();
-        let writers = Arc::make_mut(of_participant);
+        let readers: MatchedReaders = known.iter().filter(|other| other.entity != reader).cloned().collect();
         if !readers.is_empty() {
-            writers.insert(writer.entity, readers);
+            let readers = self.shared(readers);
+            if let Some(of_participant) = self.readers_of.get_mut(&writer.prefix) {
+                Arc::make_mut(of_participant).insert(writer.entity, readers);
+            }
             return;
         }
+        let writers = Arc::make_mut(of_participant);
         writers.remove(&writer.entity);
         if writers.is_empty() {
             self.readers_of.remove(&writer.prefix);
@@ -152,6 +169,7 @@ impl Table {
         });
         let writers: Vec<_> = writers.collect();
         writers.iter().for_each(|writer| self.remove_reader(writer, reader));
+        self.alone.remove(&reader);
     }
 }
 

@@ -98,7 +98,7 @@ impl ParticipantCore {
         let mut probe = Probe {
             since: now,
             metatraffic: Arc::clone(&remote.metatraffic),
-            user: Arc::clone(&entry.destinations),
+            user: Arc::clone(&entry.common.destinations),
             left: Vec::new(),
             rounds: 0,
             next_at: now,

@@ -301,11 +301,12 @@ impl BuiltinEndpoints {
         }
     }
 
-    /// Returns what the announcements of a participant took while they waited for each other: most are sent at once,
+    /// Returns what announcements of and to a participant took while they waited for each other: most are sent at once,
     /// when it is discovered.
     pub(super) fn release_room(&mut self, prefix: GuidPrefix) {
         for exchange in self.exchanges() {
             exchange.reader.release_room(Guid::new(prefix, exchange.ids.writer));
+            exchange.writer.release_room(Guid::new(prefix, exchange.ids.reader));
         }
     }
 

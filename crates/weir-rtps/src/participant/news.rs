@@ -53,10 +53,14 @@ pub(super) enum Change {
     Inconsistent(TypeDifference),
 }
 
+/// A relation in four bytes, which need no alignment: in a large domain, there is a pair for each remote endpoint.
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
+struct Relation([u8; 4]);
+
 #[derive(Debug, Default)]
 pub(super) struct PairState {
-    now: Option<Pair>,
-    known: Option<Pair>,
+    now: Relation,
+    known: Relation,
     /// The match that the driver knows has ended since, perhaps to begin anew.
     has_ended: bool,
     /// The other endpoint's data changed since the driver was notified.
@@ -99,7 +103,7 @@ impl News {
 
     /// Returns the relation of a pair.
     pub(super) fn relation(&self, key: PairKey) -> Option<Pair> {
-        self.pairs.get(&key)?.now
+        self.pairs.get(&key)?.now.get()
     }
 
     /// Returns the endpoints that a local one is related to.
@@ -109,19 +113,19 @@ impl News {
 
     /// Returns how many endpoints of a participant a local endpoint matches.
     pub(super) fn matches_with(&self, local: EntityId, prefix: GuidPrefix) -> usize {
-        self.pairs.of(local, Some(prefix)).filter(|(_, state)| state.now == Some(Pair::Matched)).count()
+        self.pairs.of(local, Some(prefix)).filter(|(_, state)| state.now == Relation::MATCHED).count()
     }
 
     /// Sets the relation of a pair. `is_changed`: if it still matches, its data are new.
     pub(super) fn set(&mut self, key: PairKey, now: Option<Pair>, is_changed: bool) {
-        let state = self.pairs.get_or_default(key);
-        state.has_ended |= state.now == Some(Pair::Matched) && now != state.now;
+        let (state, now) = (self.pairs.get_or_default(key), Relation::of(now));
+        state.has_ended |= state.now == Relation::MATCHED && now != state.now;
         state.is_changed |= is_changed;
         state.now = now;
         if !state.is_queued && state.has_news() {
             state.is_queued = true;
             self.queue.push_back(Queued::Pair(key));
-        } else if !state.is_queued && now.is_none() {
+        } else if !state.is_queued && now == Relation::NONE {
             self.pairs.remove(&key);
         }
     }
@@ -156,7 +160,7 @@ impl News {
             state.is_queued = state.has_news();
             if state.is_queued {
                 self.queue.push_front(Queued::Pair(key));
-            } else if state.now.is_none() {
+            } else if state.now == Relation::NONE {
                 self.pairs.remove(&key);
             }
             if let Some(change) = change {
@@ -171,22 +175,59 @@ impl News {
     }
 }
 
+impl Relation {
+    const NONE: Self = Self([0; 4]);
+    const MATCHED: Self = Self(1_u32.to_ne_bytes());
+    const INCOMPATIBLE: u32 = 1 << 31;
+    const OTHER_NAME: Self = Self((1_u32 << 30).to_ne_bytes());
+    const OTHER_KEY: Self = Self((1_u32 << 29).to_ne_bytes());
+
+    fn of(pair: Option<Pair>) -> Self {
+        match pair {
+            None => Self::NONE,
+            Some(Pair::Matched) => Self::MATCHED,
+            Some(Pair::Incompatible(policies)) => Self((Self::INCOMPATIBLE | policies.bits()).to_ne_bytes()),
+            Some(Pair::Inconsistent(TypeDifference::Name)) => Self::OTHER_NAME,
+            Some(Pair::Inconsistent(TypeDifference::Key)) => Self::OTHER_KEY,
+        }
+    }
+
+    fn get(self) -> Option<Pair> {
+        match self {
+            Self::MATCHED => Some(Pair::Matched),
+            Self::OTHER_NAME => Some(Pair::Inconsistent(TypeDifference::Name)),
+            Self::OTHER_KEY => Some(Pair::Inconsistent(TypeDifference::Key)),
+            Self::NONE => None,
+            Self(bytes) => {
+                let bits = u32::from_ne_bytes(bytes) & !Self::INCOMPATIBLE;
+                Some(Pair::Incompatible(PolicySet::of_bits(bits)))
+            }
+        }
+    }
+}
+
+impl core::fmt::Debug for Relation {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        self.get().fmt(f)
+    }
+}
+
 impl PairState {
     fn has_news(&self) -> bool {
-        let is_known = self.known == Some(Pair::Matched);
+        let is_known = self.known == Relation::MATCHED;
         self.known != self.now || (is_known && (self.has_ended || self.is_changed))
     }
 
     /// Returns the next difference, which from then on is known.
     fn take_change(&mut self) -> Option<Change> {
-        let was_matched = self.known == Some(Pair::Matched);
+        let was_matched = self.known == Relation::MATCHED;
         if core::mem::take(&mut self.has_ended) && was_matched {
-            self.known = None;
+            self.known = Relation::NONE;
             return Some(Change::Unmatched);
         }
         let is_changed = core::mem::take(&mut self.is_changed);
         let before = core::mem::replace(&mut self.known, self.now);
-        match self.now {
+        match self.now.get() {
             Some(Pair::Matched) if was_matched => is_changed.then_some(Change::Changed),
             Some(Pair::Matched) => Some(Change::Matched),
             Some(Pair::Incompatible(policies)) => {
@@ -244,6 +285,18 @@ mod tests {
         news.set(KEY, None, false);
         assert_eq!(changes(&mut news), []);
         assert_eq!((news.pairs.len(), news.relation(KEY)), (0, None));
+    }
+
+    #[test]
+    fn a_relation_is_read_as_it_was_stored_and_a_pair_takes_27_bytes() {
+        let policies =
+            [PolicySet::EMPTY, POLICIES, PolicySet::EMPTY.with(PolicyId::TypeConsistencyEnforcement)];
+        let differences = [TypeDifference::Name, TypeDifference::Key].map(Pair::Inconsistent);
+        let pairs = [Pair::Matched].into_iter().chain(policies.map(Pair::Incompatible)).chain(differences);
+        for pair in pairs.map(Some).chain([None]) {
+            assert_eq!(Relation::of(pair).get(), pair);
+        }
+        assert_eq!(size_of::<(Guid, PairState)>(), 27);
     }
 
     #[test]

@@ -76,11 +76,11 @@ impl ParticipantCore {
             topic: String::clone(&entry.topic),
             type_name: String::clone(&entry.type_name),
             qos: Qos::clone(&entry.qos),
-            unicast: locators(&entry.unicast),
-            multicast: locators(&entry.multicast),
-            expects_inline_qos: entry.expects_inline_qos,
+            unicast: locators(&entry.common.unicast),
+            multicast: locators(&entry.common.multicast),
+            expects_inline_qos: entry.common.expects_inline_qos,
             receive_buffer: None,
-            content_filter: entry.content_filter.clone(),
+            content_filter: entry.common.content_filter.clone(),
         };
         Some((kind_of(guid.entity)?, data))
     }

@@ -9,7 +9,7 @@ use weir_wire::{EntityId, Guid, GuidPrefix, VendorId};
 
 use super::ParticipantCore;
 use super::claim::{Announcement, Claims, What};
-use super::remote_participant::{RemoteEntry, RemoteParticipant};
+use super::remote_participant::{Common, RemoteEntry, RemoteParticipant, Traits};
 use super::reserve::{Announced, RemoteLists};
 use crate::config;
 use crate::discovery_event::DiscoveryEvent;
@@ -419,13 +419,11 @@ impl ParticipantCore {
             return self.endpoint_lost(data.guid);
         };
         let lists = &mut self.reserve.addresses;
-        let destinations = remote.same_destinations(&addresses).unwrap_or_else(|| lists.list(&addresses));
-        let entry = RemoteEntry {
-            topic: self.shared.name(&data.topic),
-            type_name: self.shared.name(&data.type_name),
+        let destinations =
+            remote.same_destinations(entity, &addresses).unwrap_or_else(|| lists.list(&addresses));
+        let traits = Traits {
             unicast: lists.list(unicast),
             multicast: lists.list(multicast),
-            qos: self.shared.policies(&data.qos),
             destinations,
             group,
             receive_buffer: data.receive_buffer.filter(|_| is_weir).or(remote.data.receive_buffer),
@@ -433,13 +431,18 @@ impl ParticipantCore {
             vendor: remote.vendor(),
             expects_inline_qos: data.expects_inline_qos,
             delimits_keys: remote.data.delimits_keys,
-            is_static,
         };
-        if let Some(known) = remote.endpoints.get_mut(&entity) {
-            known.is_static = is_static;
-            if *known == entry {
-                return self.shared.release(entry);
-            }
+        let common = Common { traits, is_static };
+        let entry = RemoteEntry {
+            topic: self.shared.name(&data.topic),
+            type_name: self.shared.name(&data.type_name),
+            qos: self.shared.policies(&data.qos),
+            common: remote.same_common(entity, &common).unwrap_or_else(|| self.shared.common(common)),
+        };
+        if let Some(known) = remote.endpoints.get_mut(&entity)
+            && known.is_like(&entry)
+        {
+            return self.shared.release(core::mem::replace(known, entry));
         }
         let texts = entry.texts();
         let before = remote.endpoints.get(&entity).map_or(0, |entry| entry.texts());
@@ -480,20 +483,24 @@ impl ParticipantCore {
     fn refresh_endpoint(&mut self, prefix: GuidPrefix, entity: EntityId) {
         let Some(remote) = self.remotes.get(&prefix) else { return };
         let Some(entry) = remote.endpoints.get(&entity) else { return };
-        let route = self.reachability.endpoint_address(remote, &entry.unicast, &entry.multicast);
+        let common = &entry.common;
+        let route = self.reachability.endpoint_address(remote, &common.unicast, &common.multicast);
         let Some((addresses, group)) = route else {
             self.counters.unreachable += 1;
             return self.endpoint_lost(Guid::new(prefix, entity));
         };
         let (guid, vendor) = (Guid::new(prefix, entity), remote.vendor());
-        if (&entry.destinations[..], entry.group, entry.vendor) == (&addresses[..], group, vendor) {
+        if (&common.destinations[..], common.group, common.vendor) == (&addresses[..], group, vendor) {
             return;
         }
-        let destinations = self.reserve.addresses.list(&addresses);
+        let known = remote.same_destinations(entity, &addresses);
+        let destinations = known.unwrap_or_else(|| self.reserve.addresses.list(&addresses));
+        let changed = common.moved(destinations, group, vendor);
+        let common = remote.same_common(entity, &changed).unwrap_or_else(|| self.shared.common(changed));
         if let Some(entry) =
             self.remotes.get_mut(&prefix).and_then(|remote| remote.endpoints.get_mut(&entity))
         {
-            (entry.destinations, entry.group, entry.vendor) = (destinations, group, vendor);
+            self.shared.release_common(core::mem::replace(&mut entry.common, common));
             self.match_remote(guid, true);
         }
     }

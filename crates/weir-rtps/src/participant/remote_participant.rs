@@ -3,6 +3,7 @@
 use alloc::string::String;
 use alloc::sync::Arc;
 use core::net::{Ipv4Addr, SocketAddrV4};
+use core::ops::Deref;
 use core::time::Duration;
 
 use weir_wire::{EntityId, Guid, VendorId};
@@ -77,11 +78,25 @@ pub(super) struct RemoteParticipant {
 pub(super) struct RemoteEntry {
     pub(super) topic: Name,
     pub(super) type_name: Name,
+    pub(super) qos: Arc<Qos>,
+    pub(super) common: Arc<Common>,
+}
+
+/// What most endpoints of a participant have in common, stored once for them.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Common {
+    pub(super) traits: Traits,
+    /// It is known beforehand, and its participant has not announced it.
+    pub(super) is_static: bool,
+}
+
+/// What local endpoints need to know of a remote one, apart from its policies.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Traits {
     /// Its own addresses, if any.
     pub(super) unicast: Destinations,
     pub(super) multicast: Destinations,
-    pub(super) qos: Arc<Qos>,
-    /// The rest is as in a [`RemoteEndpoint`], which would repeat the GUID.
+    /// The rest is as in a [`RemoteEndpoint`].
     pub(super) destinations: Destinations,
     pub(super) group: Option<GroupRoute>,
     pub(super) receive_buffer: Option<u32>,
@@ -89,17 +104,51 @@ pub(super) struct RemoteEntry {
     pub(super) vendor: VendorId,
     pub(super) expects_inline_qos: bool,
     pub(super) delimits_keys: bool,
-    /// It is known beforehand, and its participant has not announced it.
-    pub(super) is_static: bool,
+}
+
+impl Deref for Common {
+    type Target = Traits;
+
+    fn deref(&self) -> &Traits {
+        &self.traits
+    }
+}
+
+impl Common {
+    /// Returns the same of an endpoint with another route.
+    pub(super) fn moved(
+        &self,
+        destinations: Destinations,
+        group: Option<GroupRoute>,
+        vendor: VendorId,
+    ) -> Self {
+        let Traits { unicast, multicast, content_filter, .. } = &self.traits;
+        let traits = Traits {
+            unicast: Arc::clone(unicast),
+            multicast: Arc::clone(multicast),
+            destinations,
+            group,
+            content_filter: content_filter.clone(),
+            vendor,
+            ..self.traits
+        };
+        Self { traits, is_static: self.is_static }
+    }
 }
 
 impl RemoteEntry {
+    /// Returns whether local endpoints would notice no difference.
+    pub(super) fn is_like(&self, other: &Self) -> bool {
+        (&self.topic, &self.type_name, &self.qos) == (&other.topic, &other.type_name, &other.qos)
+            && self.common.traits == other.common.traits
+    }
+
     /// Returns the memory of its names, partitions and user data in bytes.
     pub(super) fn texts(&self) -> usize {
         let qos = &self.qos;
         let partitions = qos.partition.iter().map(|name| name.len() + size_of::<String>()).sum::<usize>();
         let data = qos.user_data.len() + qos.topic_data.len() + qos.group_data.len();
-        let filter = self.content_filter.as_ref().map_or(0, |filter| filter.texts());
+        let filter = self.common.content_filter.as_ref().map_or(0, |filter| filter.texts());
         self.topic.len() + self.type_name.len() + partitions + data + filter
     }
 
@@ -107,23 +156,40 @@ impl RemoteEntry {
     pub(super) fn endpoint(&self, guid: Guid) -> RemoteEndpoint {
         RemoteEndpoint {
             guid,
-            vendor: self.vendor,
+            vendor: self.common.vendor,
             qos: Arc::clone(&self.qos),
-            destinations: Arc::clone(&self.destinations),
-            group: self.group,
-            receive_buffer: self.receive_buffer,
-            expects_inline_qos: self.expects_inline_qos,
-            content_filter: self.content_filter.clone(),
-            delimits_keys: self.delimits_keys,
+            destinations: Arc::clone(&self.common.destinations),
+            group: self.common.group,
+            receive_buffer: self.common.receive_buffer,
+            expects_inline_qos: self.common.expects_inline_qos,
+            content_filter: self.common.content_filter.clone(),
+            delimits_keys: self.common.delimits_keys,
         }
     }
 }
 
 impl RemoteParticipant {
-    /// Returns destinations as another endpoint has them, if one does: most have those of the participant.
-    pub(super) fn same_destinations(&self, destinations: &[SocketAddrV4]) -> Option<Destinations> {
-        let latest = self.endpoints.values().next_back().map(|entry| &entry.destinations);
-        latest.filter(|latest| latest[..] == *destinations).map(Arc::clone)
+    /// Returns destinations as another endpoint near `entity` has them, if one does: most have those of the
+    /// participant.
+    pub(super) fn same_destinations(
+        &self,
+        entity: EntityId,
+        destinations: &[SocketAddrV4],
+    ) -> Option<Destinations> {
+        let mut near = self.commons_near(entity);
+        near.find(|common| common.destinations[..] == *destinations)
+            .map(|common| Arc::clone(&common.destinations))
+    }
+
+    /// Returns what another endpoint near `entity` has in common with it, if that is everything.
+    pub(super) fn same_common(&self, entity: EntityId, common: &Common) -> Option<Arc<Common>> {
+        self.commons_near(entity).find(|near| ***near == *common).map(Arc::clone)
+    }
+
+    /// Returns what the endpoints just before one have, and the last one: some may have their own addresses or filters.
+    fn commons_near(&self, entity: EntityId) -> impl Iterator<Item = &Arc<Common>> {
+        let before = self.endpoints.range(..entity).rev().map(|(_, entry)| entry).take(NEAR);
+        before.chain(self.endpoints.values().next_back()).map(|entry| &entry.common)
     }
 
     /// Returns when it counts as lost if nothing more is received.
@@ -217,6 +283,8 @@ pub(super) fn kind_of(entity: EntityId) -> Option<EndpointKind> {
     }
 }
 
+/// An endpoint is compared with so many before it.
+const NEAR: usize = 4;
 /// Maximum time for which a silent participant is kept that has not sent to us directly, whatever
 /// its lease: longer than the 30 s between announcements that the specification proposes (RTPS
 /// 2.5, 9.6.1.4).

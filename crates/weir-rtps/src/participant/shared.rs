@@ -8,7 +8,7 @@ use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
-use super::remote_participant::RemoteEntry;
+use super::remote_participant::{Common, RemoteEntry};
 use super::reserve::{ARC_BYTES, Pool};
 use crate::limits::Limits;
 use crate::qos::Qos;
@@ -26,6 +26,8 @@ pub(super) struct Shared {
     /// The policies of the latest endpoints.
     policies: VecDeque<Arc<Qos>>,
     all_policies: Pool<Qos>,
+    /// Reserved memory for what the endpoints of a participant have in common.
+    commons: Vec<Arc<Common>>,
 }
 
 impl Shared {
@@ -36,12 +38,15 @@ impl Shared {
         let mut spare = Vec::with_capacity(names);
         spare.extend((0..names).map(|_| Arc::new(String::with_capacity(name_bytes))));
         let representations = limits.discovery().representations;
+        let mut commons = Vec::with_capacity(names / 2);
+        commons.extend((0..names / 2).map(|_| Arc::default()));
         let qos = || Qos { representation: Vec::with_capacity(representations), ..Qos::for_reader() };
         Self {
             names: Vec::with_capacity(names),
             spare,
             policies: VecDeque::with_capacity(POLICIES_MAX),
             all_policies: Pool::with_room(policies, qos),
+            commons,
         }
     }
 
@@ -58,9 +63,9 @@ impl Shared {
         let discovery = limits.discovery();
         let name = (ARC_BYTES + size_of::<String>() + size_of::<Name>()).saturating_add(discovery.name_bytes);
         let qos = ARC_BYTES + size_of::<Qos>() + discovery.representations * size_of::<i16>();
-        let besides =
-            name.saturating_mul(2) + (POLICIES_MAX + 1) * qos + POLICIES_MAX * size_of::<Arc<Qos>>();
-        (name.saturating_mul(2).saturating_add(qos), besides)
+        let endpoint = name.saturating_mul(2) + ARC_BYTES + size_of::<Common>();
+        let besides = endpoint + (POLICIES_MAX + 1) * qos + POLICIES_MAX * size_of::<Arc<Qos>>();
+        (endpoint.saturating_add(qos), besides)
     }
 
     /// Returns a name.
@@ -104,9 +109,29 @@ impl Shared {
         qos
     }
 
-    /// Forgets the names of an endpoint that no other has.
+    /// Stores what endpoints have in common.
+    pub(super) fn common(&mut self, common: Common) -> Arc<Common> {
+        let mut new = self.commons.pop().unwrap_or_default();
+        if let Some(free) = Arc::get_mut(&mut new) {
+            *free = common;
+        }
+        new
+    }
+
+    /// Takes back what an endpoint has in common with others, if no other has it.
+    pub(super) fn release_common(&mut self, mut common: Arc<Common>) {
+        if self.commons.len() < self.commons.capacity()
+            && let Some(unused) = Arc::get_mut(&mut common)
+        {
+            *unused = Common::default();
+            self.commons.push(common);
+        }
+    }
+
+    /// Forgets what no other endpoint than this one has.
     pub(super) fn release(&mut self, entry: RemoteEntry) {
-        let RemoteEntry { topic, type_name, .. } = entry;
+        let RemoteEntry { topic, type_name, common, .. } = entry;
+        self.release_common(common);
         for name in [topic, type_name] {
             // This one and the one in the list; an endpoint whose topic and type have one name is visited twice. One
             // that an event has, too, is forgotten later.

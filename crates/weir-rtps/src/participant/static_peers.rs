@@ -87,7 +87,7 @@ impl ParticipantCore {
     /// Removes the endpoints known by another name, but for those that the participant has announced.
     pub(super) fn remove_static_endpoints(&mut self, prefix: GuidPrefix) {
         let Some(remote) = self.remotes.get(&prefix) else { return };
-        let known = remote.endpoints.iter().filter(|(_, entry)| entry.is_static);
+        let known = remote.endpoints.iter().filter(|(_, entry)| entry.common.is_static);
         let known: Vec<_> = known.map(|(entity, _)| Guid::new(prefix, *entity)).collect();
         known.into_iter().for_each(|guid| self.endpoint_lost(guid));
     }
@@ -98,7 +98,8 @@ impl ParticipantCore {
         let Some(remote) = self.remotes.get(&prefix) else { return };
         let has_same_key =
             |other: &EntityId| other.0[..3] == entity.0[..3] && kind_of(*other) == kind_of(entity);
-        let known = remote.endpoints.iter().find(|(other, entry)| entry.is_static && has_same_key(other));
+        let known =
+            remote.endpoints.iter().find(|(other, entry)| entry.common.is_static && has_same_key(other));
         let Some((known_as, entry)) = known else { return };
         let known_as = *known_as;
         let known = (known_as, entry.topic.as_str(), entry.type_name.as_str(), &*entry.qos);

@@ -39,7 +39,7 @@ impl ReaderCore {
         // An answer may set a timer.
         let mut timer: Option<Time> = None;
         for (proxy, index) in writers_due.filter(|(proxy, _)| proxy.is_reliable) {
-            if proxy.needs_requests() || !fragments.assemblies.is_empty() {
+            if proxy.may_request() || !fragments.assemblies.is_empty() {
                 proxy.requests.patience_min = config.answer_time * writers;
             }
             let before = out.items.len();

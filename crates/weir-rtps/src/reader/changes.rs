@@ -46,7 +46,7 @@ pub(super) struct ChangesFromWriter {
     /// What HEARTBEATs say against others.
     doubts: OnDemand<Doubts>,
     /// Number of samples that may be listed.
-    most: usize,
+    most: u32,
     /// Memory for them was reserved.
     pub(super) is_reserved: bool,
 }
@@ -98,7 +98,7 @@ impl ChangesFromWriter {
             announced: first.prev(),
             list: VecDeque::new(),
             doubts: OnDemand::default(),
-            most: config::REORDER_MAX_SAMPLES,
+            most: config::REORDER_MAX_SAMPLES as u32,
             is_reserved: false,
         }
     }
@@ -132,7 +132,7 @@ impl ChangesFromWriter {
     /// the capacity `listed`.
     pub(super) fn reach(&self, listed: usize) -> usize {
         if self.is_reserved || listed < config::REORDER_SHARED_SAMPLES {
-            self.most
+            self.most as usize
         } else {
             self.list.len().max(config::REORDER_MIN_SAMPLES)
         }
@@ -343,14 +343,15 @@ impl ChangesFromWriter {
 
     /// Lists no more samples than a cache of so many bytes could hold, or as few as 8192.
     pub(super) fn limit_to(&mut self, max_bytes: usize) {
-        self.most = (max_bytes / cost(0)).clamp(config::REORDER_LEAST_SAMPLES, config::REORDER_MAX_SAMPLES);
+        let most = (max_bytes / cost(0)).clamp(config::REORDER_LEAST_SAMPLES, config::REORDER_MAX_SAMPLES);
+        self.most = most as u32;
     }
 
     /// Uses memory for so many samples.
     pub(super) fn use_memory(&mut self, list: VecDeque<Change>, mut doubts: Box<Doubts>, room: usize) {
         *doubts = Doubts::IDLE;
         self.doubts.reserve(doubts);
-        (self.list, self.most, self.is_reserved) = (list, room, true);
+        (self.list, self.most, self.is_reserved) = (list, u32::try_from(room).unwrap_or(u32::MAX), true);
     }
 
     /// Takes the memory back, if it was reserved. The list is empty.

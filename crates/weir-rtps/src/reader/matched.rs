@@ -34,14 +34,15 @@ impl MatchedWriters {
         if self.list.get(self.recent).is_some_and(|proxy| proxy.guid == writer) {
             return Some(self.recent);
         }
-        let index = self.places.find(&writer)?;
+        let index = self.places.find(&self.list, &writer)?;
         self.recent = index;
         Some(index)
     }
 
     /// A writer, for an operation after which samples of the same one need not follow.
     pub(super) fn get_mut(&mut self, writer: Guid) -> Option<&mut WriterProxy> {
-        self.list.get_mut(self.places.find(&writer)?)
+        let index = self.places.find(&self.list, &writer)?;
+        self.list.get_mut(index)
     }
 
     /// Whether a writer is matched, and its lease is not over.
@@ -52,14 +53,14 @@ impl MatchedWriters {
     /// Adds a writer.
     pub(super) fn add(&mut self, proxy: WriterProxy) {
         self.liveliness.change(proxy.guid, 1, 0);
-        self.places.push(proxy.guid);
+        self.places.push(&proxy.guid);
         reserve_one(&mut self.list);
         self.list.push(proxy);
     }
 
     /// Removes a writer.
     pub(super) fn remove(&mut self, writer: Guid) -> Option<WriterProxy> {
-        let index = self.places.remove(&writer)?;
+        let index = self.places.remove(&self.list, &writer)?;
         self.recent = 0;
         let proxy = self.list.remove(index);
         let (alive, not_alive) = if proxy.lease.is_alive() { (-1, 0) } else { (0, -1) };
@@ -144,7 +145,7 @@ pub(super) fn find_other<'a>(
     recent: &mut usize,
     writer: Guid,
 ) -> Option<&'a mut WriterProxy> {
-    let index = places.find(&writer)?;
+    let index = places.find(list, &writer)?;
     *recent = index;
     list.get_mut(index)
 }

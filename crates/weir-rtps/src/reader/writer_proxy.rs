@@ -13,11 +13,12 @@ use super::history_start::HistoryStart;
 use super::requests::{RepairRequests, RequestScope};
 use super::stored::StoredSample;
 use crate::config;
+use crate::guid_index::OfGuid;
 use crate::key_hasher::Key;
 use crate::liveliness::Lease;
 use crate::on_demand::{Idle, OnDemand};
 use crate::outbox::Destinations;
-use crate::time::Time;
+use crate::time::{OptionTime, Time};
 
 /// A writer to match.
 #[derive(Debug, Clone)]
@@ -95,7 +96,9 @@ pub(super) struct WriterProxy {
     /// Whether the writer has requested how many datagrams arrive marked.
     pub(super) reports_ecn: bool,
     pub(super) requests: OnDemand<RepairRequests>,
-    preemptive: Preemptive,
+    /// When the next ACKNACK is due that asks for the first HEARTBEAT, and how many were sent.
+    asks_at: OptionTime,
+    asked: u8,
 }
 
 /// What keeps samples from being delivered, of few writers.
@@ -153,12 +156,11 @@ impl ProxyMemory {
     }
 }
 
-/// ACKNACKs that ask for the first HEARTBEAT.
-#[derive(Debug)]
-struct Preemptive {
-    /// When the next one is due.
-    at: Option<Time>,
-    sent: u32,
+impl OfGuid for WriterProxy {
+    #[inline]
+    fn guid(&self) -> &Guid {
+        &self.guid
+    }
 }
 
 impl WriterProxy {
@@ -177,7 +179,8 @@ impl WriterProxy {
             is_answer_wanted: false,
             reports_ecn: false,
             requests: OnDemand::default(),
-            preemptive: Preemptive { at: is_reliable.then_some(now), sent: 0 },
+            asks_at: if is_reliable { OptionTime::some(now) } else { OptionTime::NONE },
+            asked: 0,
         }
     }
 
@@ -201,6 +204,14 @@ impl WriterProxy {
         let (list, doubts) = self.changes.take_memory()?;
         let (trouble, requests) = (self.trouble.into_memory()?, self.requests.into_memory()?);
         Some(ProxyMemory { list, lease: self.lease.into_memory()?, doubts, trouble, requests })
+    }
+
+    /// Returns the memory of requests if nothing is missing, unless it is reserved.
+    pub(super) fn release_requests(&mut self) {
+        let is_idle = self.start.has_begun && self.is_caught_up() && self.changes.list.is_empty();
+        if is_idle && !self.requests.is_repeating {
+            self.requests.free_unless(self.changes.is_reserved);
+        }
     }
 
     /// The memory of it as reserved, in bytes.
@@ -347,7 +358,7 @@ impl WriterProxy {
             self.changes.floor = first;
         }
         self.start.note(heartbeat, wants_history);
-        self.preemptive.at = None;
+        self.asks_at = OptionTime::NONE;
         let is_less = self.changes.announce(now, heartbeat.last);
         self.is_answer_wanted |= !heartbeat.is_final;
         if let Some(requests) = self.requests.changed() {
@@ -399,9 +410,9 @@ impl WriterProxy {
         if !self.start.has_begun {
             if self.is_awaiting() && (!self.is_caught_up() || !self.changes.list.is_empty()) {
                 // Something is missing. A HEARTBEAT says first where the samples begin.
-                self.preemptive.at = Some(now);
+                self.asks_at = OptionTime::some(now);
             }
-            return self.preemptive.poll(now, self.vendor, writers);
+            return self.ask_for_heartbeat(now, writers);
         }
         if !self.needs_requests() {
             let is_final = self.trouble.behind_since.is_none();
@@ -453,6 +464,11 @@ impl WriterProxy {
     /// Whether something is missing or early, or was before.
     pub(super) fn needs_requests(&self) -> bool {
         self.requests.is_changed() || !self.is_caught_up() || !self.changes.list.is_empty()
+    }
+
+    /// Whether samples may be requested now: nothing is before the first HEARTBEAT.
+    pub(super) fn may_request(&self) -> bool {
+        self.start.has_begun && self.needs_requests()
     }
 
     /// The ACKNACK of a reader that requests nothing.
@@ -514,23 +530,23 @@ impl WriterProxy {
 
     /// Does not ask for the first HEARTBEAT until something is missing.
     pub(super) fn await_heartbeat(&mut self) {
-        self.preemptive.at = None;
+        self.asks_at = OptionTime::NONE;
     }
 
     /// Whether no HEARTBEAT has arrived, and the reader has not requested one.
     fn is_awaiting(&self) -> bool {
-        !self.start.has_begun && self.preemptive.at.is_none() && self.preemptive.sent == 0
+        !self.start.has_begun && self.asks_at.get().is_none() && self.asked == 0
     }
 
     /// Whether a message is due.
     pub(super) fn handle_timeout(&mut self, now: Time) -> bool {
         let heard_at = self.counts.heard_at();
         self.requests.changed().is_some_and(|requests| requests.handle_timeout(now, heard_at))
-            || self.preemptive.at.is_some_and(|at| at <= now)
+            || self.asks_at.get().is_some_and(|at| at <= now)
     }
 
     pub(super) fn next_timeout(&self) -> Option<Time> {
-        self.requests.next_timeout().into_iter().chain(self.preemptive.at).min()
+        self.requests.next_timeout().into_iter().chain(self.asks_at.get()).min()
     }
 
     /// Whether everything that the writer has announced was delivered.
@@ -541,7 +557,7 @@ impl WriterProxy {
 
     /// Whether no HEARTBEAT has arrived, and the reader has given up asking for one.
     pub(super) fn has_given_up(&self) -> bool {
-        self.is_reliable && !self.start.has_begun && self.preemptive.at.is_none() && self.preemptive.sent > 0
+        self.is_reliable && !self.start.has_begun && self.asks_at.get().is_none() && self.asked > 0
     }
 
     /// Asks for a HEARTBEAT once more, if none has arrived and the reader has given up asking.
@@ -549,7 +565,7 @@ impl WriterProxy {
     pub(super) fn prompt(&mut self, now: Time) -> bool {
         let has_given_up = self.has_given_up();
         if has_given_up {
-            self.preemptive = Preemptive { at: Some(now), sent: config::PREEMPTIVE_ACKNACKS_MAX - 1 };
+            (self.asks_at, self.asked) = (OptionTime::some(now), config::PREEMPTIVE_ACKNACKS_MAX - 1);
         }
         has_given_up
     }
@@ -616,23 +632,22 @@ impl WriterProxy {
             requests.frontier = first;
         }
     }
-}
 
-impl Preemptive {
     /// An ACKNACK that acknowledges nothing and asks for a HEARTBEAT, if one is due. Cyclone DDS
     /// takes base 0 for malformed; the engines listed here use it.
-    fn poll(&mut self, now: Time, vendor: VendorId, writers: u32) -> Option<Answer> {
-        if self.at.is_none_or(|at| at > now) {
+    fn ask_for_heartbeat(&mut self, now: Time, writers: u32) -> Option<Answer> {
+        if self.asks_at.get().is_none_or(|at| at > now) {
             return None;
         }
         let shortest = config::PREEMPTIVE_ACKNACK_DELAY_MIN;
         let answer_time = config::ANSWER_TIME * writers;
-        let delay = answer_time.max(shortest) * 2_u32.pow(self.sent);
-        self.sent += 1;
+        let delay = answer_time.max(shortest) * 2_u32.pow(self.asked.into());
+        self.asked += 1;
         // Each time-out visits all writers. Those of many become due together.
         let at = if answer_time > shortest { (now + delay).round_up(shortest) } else { now + delay };
-        self.at = (self.sent < config::PREEMPTIVE_ACKNACKS_MAX).then_some(at);
-        let uses_zero = [VendorId::RTI, VendorId::RTI_MICRO, VendorId::EPROSIMA].contains(&vendor);
+        let is_last = self.asked >= config::PREEMPTIVE_ACKNACKS_MAX;
+        self.asks_at = if is_last { OptionTime::NONE } else { OptionTime::some(at) };
+        let uses_zero = [VendorId::RTI, VendorId::RTI_MICRO, VendorId::EPROSIMA].contains(&self.vendor);
         let base = if uses_zero { SequenceNumber::ZERO } else { SequenceNumber::FIRST };
         Some(Answer { state: SequenceNumberSet::new(base), count: 0, is_final: false })
     }

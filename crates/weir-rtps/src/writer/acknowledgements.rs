@@ -49,7 +49,7 @@ impl WriterCore {
             proxy.note_reach(acknack.state.num_bits());
             let is_back = proxy.note_answer(is_anew || proxy.acknowledged > before.0, first);
             let is_progress = (proxy.acknowledged, proxy.seen) != before || self.acknowledged < unsent.prev();
-            self.due.add_if(index, is_loss || proxy.is_heartbeat_due || proxy.gap_to.is_some());
+            self.due.add_if(index, is_loss || proxy.is_heartbeat_due || proxy.awaits_gap());
             if is_loss {
                 self.note_loss(now);
                 self.expect_repairs_to_arrive(now);
@@ -78,7 +78,7 @@ impl WriterCore {
             let asked = proxy.requested.samples.len();
             proxy.judge_continuation(acknack);
             proxy.note_seen(acknack, unsent);
-            let is_due = may_ask && proxy.request(now, acknack, first, unsent) || proxy.gap_to.is_some();
+            let is_due = may_ask && proxy.request(now, acknack, first, unsent) || proxy.awaits_gap();
             self.due.add_if(index, is_due);
             self.note_path(now, index, asked, usize::MAX);
             self.update_acknowledged(now);

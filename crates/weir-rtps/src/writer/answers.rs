@@ -74,7 +74,7 @@ impl WriterCore {
                 self.repair_fragments(now, index, out);
             }
             let proxy = &mut self.proxies[index];
-            let gap_to = proxy.gap_to.take();
+            let gap_to = proxy.take_gap();
             let is_heartbeat_due = core::mem::take(&mut proxy.is_heartbeat_due);
             let (guid, to) = (proxy.guid, Arc::clone(&proxy.destinations));
             if proxy.requested.samples.is_empty() && gap_to.is_none() && !is_heartbeat_due {
@@ -267,7 +267,7 @@ impl WriterCore {
     /// It measures the round trip, however many answers were lost.
     pub fn handle_echo(&mut self, now: Time, reader: Guid, echo: &Echo) {
         let last = self.heartbeat.count;
-        let Some(index) = self.places.find(&reader) else { return };
+        let Some(index) = self.places.find(&self.proxies, &reader) else { return };
         let proxy = &mut self.proxies[index];
         let delay = Duration::from_micros(u64::from(echo.delay_us));
         // Clocks differ, and what is long ago says nothing about the path.

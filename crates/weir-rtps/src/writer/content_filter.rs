@@ -47,7 +47,7 @@ impl WriterCore {
     /// alone.
     pub fn set_content_filter(&mut self, reader: Guid, property: Option<&ContentFilterProperty>) {
         let filter = property.and_then(|property| property.filter(&self.config.description));
-        let is_matched = self.places.find(&reader).is_some();
+        let is_matched = self.places.find(&self.proxies, &reader).is_some();
         let mut readers = self.filters.take().map(|filters| filters.readers).unwrap_or_default();
         let before = readers.iter().position(|known| known.guid == reader).map(|at| readers.swap_remove(at));
         let filter = filter.filter(|_| is_matched && readers.len() < FILTERS_MAX);

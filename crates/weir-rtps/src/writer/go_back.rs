@@ -157,7 +157,7 @@ impl ReaderProxy {
         // One that answers may only be slow.
         let patience = config::DISCARDS_PATIENCE * if self.is_silent() { 1 } else { 10 };
         let is_stuck = |since| now.since(since) >= patience;
-        (!self.idle_since.is_some_and(is_stuck)).then(|| it.run.max(it.keeps) + it.keeps / 2)
+        (!self.idle_since.get().is_some_and(is_stuck)).then(|| it.run.max(it.keeps) + it.keeps / 2)
     }
 }
 

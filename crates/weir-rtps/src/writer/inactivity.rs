@@ -18,7 +18,7 @@ use super::reader_proxy::ReaderProxy;
 use super::state::WriterCore;
 use crate::config;
 use crate::qos::History;
-use crate::time::Time;
+use crate::time::{OptionTime, Time};
 
 /// What the last timeouts showed about readers.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -59,7 +59,8 @@ impl WriterCore {
         let limit = self.config.reader_inactivity.filter(|_| self.config.history == History::KeepAll);
         let mut stalled = 0;
         for proxy in self.proxies.iter_mut().filter(|proxy| proxy.is_awaited() && proxy.acknowledged < last) {
-            let since = *proxy.idle_since.get_or_insert(now);
+            let since = proxy.idle_since.get().unwrap_or(now);
+            proxy.idle_since = OptionTime::some(since);
             proxy.unanswered = proxy.unanswered.saturating_add(1);
             self.silence.has_silent |= proxy.is_silent();
             proxy.is_stalled = limit.is_some_and(|limit| now.since(since) >= limit);
@@ -71,7 +72,8 @@ impl WriterCore {
             self.readers_changed(now);
         }
         self.prompt_stalled(last);
-        let deadline = |proxy: &ReaderProxy| Some(proxy.idle_since.filter(|_| proxy.is_awaited())? + limit?);
+        let deadline =
+            |proxy: &ReaderProxy| Some(proxy.idle_since.get().filter(|_| proxy.is_awaited())? + limit?);
         self.heartbeat.latest = self.proxies.iter().filter_map(deadline).min().unwrap_or(Time::MAX);
     }
 
@@ -108,7 +110,7 @@ impl ReaderProxy {
         if !is_progress {
             return false;
         }
-        self.idle_since = None;
+        self.idle_since = OptionTime::NONE;
         let is_back = core::mem::take(&mut self.is_stalled);
         if is_back {
             // What was released is no longer in flight to it.

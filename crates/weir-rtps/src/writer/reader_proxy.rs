@@ -11,11 +11,12 @@ use super::pacing::Position;
 use super::requested::{Repair, Requested};
 use crate::config;
 use crate::count::is_newer;
+use crate::guid_index::OfGuid;
 use crate::multicast::GroupRoute;
 use crate::on_demand::OnDemand;
 use crate::outbox::Destinations;
 use crate::path::Path;
-use crate::time::Time;
+use crate::time::{OptionTime, Time};
 
 /// A reader to be matched.
 #[derive(Debug, Clone)]
@@ -70,8 +71,8 @@ pub(super) struct ReaderProxy {
     /// The last sample that the reader is known to have reached: everything sent before was lost or
     /// has left its socket buffer.
     pub(super) seen: SequenceNumber,
-    /// Samples below this were removed, and the reader waits for one of them.
-    pub(super) gap_to: Option<SequenceNumber>,
+    /// Samples below this were removed, and the reader waits for one of them; 0: it waits for none.
+    gap_to: SequenceNumber,
     /// The reader requested a sample from before the match, which is not meant for it.
     pub(super) asked_for_past: bool,
     /// A directed HEARTBEAT is due.
@@ -91,13 +92,22 @@ pub(super) struct ReaderProxy {
     /// HEARTBEATs that became due since the reader last answered.
     pub(super) unanswered: u8,
     /// Since when samples wait for the reader without a new acknowledgement.
-    pub(super) idle_since: Option<Time>,
+    pub(super) idle_since: OptionTime,
     /// The reader is not waited for, see [`inactivity`](super::inactivity).
     pub(super) is_stalled: bool,
     /// No HEARTBEAT that only asks for an answer is due before this.
     pub(super) ask_at: Time,
-    last_count: Option<(u32, Time)>,
+    /// The count of the last ACKNACK that was taken, when, and its base.
+    last_count: u32,
+    counted_at: OptionTime,
     last_base: SequenceNumber,
+}
+
+impl OfGuid for ReaderProxy {
+    #[inline]
+    fn guid(&self) -> &Guid {
+        &self.guid
+    }
 }
 
 impl ReaderProxy {
@@ -127,7 +137,7 @@ impl ReaderProxy {
             acknowledged: start.prev(),
             seen: start.prev(),
             start,
-            gap_to: None,
+            gap_to: SequenceNumber::ZERO,
             asked_for_past: false,
             is_heartbeat_due: is_reliable,
             is_introduced: !is_reliable || config.wants_history,
@@ -136,10 +146,11 @@ impl ReaderProxy {
             knows_numbers: None,
             vendor: config.vendor,
             unanswered: 0,
-            idle_since: None,
+            idle_since: OptionTime::NONE,
             is_stalled: false,
             ask_at: Time::ZERO,
-            last_count: None,
+            last_count: 0,
+            counted_at: OptionTime::NONE,
             last_base: SequenceNumber::ZERO,
         }
     }
@@ -171,12 +182,27 @@ impl ReaderProxy {
         if is_preemptive(acknack) {
             return true;
         }
-        let is_news = is_newer(now, acknack.count, self.last_count);
+        let is_news = is_newer(now, acknack.count, self.last_count());
         if is_news {
-            self.last_count = Some((acknack.count, now));
+            (self.last_count, self.counted_at) = (acknack.count, OptionTime::some(now));
             self.last_base = acknack.state.base();
         }
         is_news
+    }
+
+    fn last_count(&self) -> Option<(u32, Time)> {
+        self.counted_at.get().map(|at| (self.last_count, at))
+    }
+
+    /// Returns whether the reader waits for samples that were removed.
+    pub(super) fn awaits_gap(&self) -> bool {
+        self.gap_to != SequenceNumber::ZERO
+    }
+
+    /// Returns the sample behind those that were removed, if the reader waits for one of them; once.
+    pub(super) fn take_gap(&mut self) -> Option<SequenceNumber> {
+        let end = core::mem::replace(&mut self.gap_to, SequenceNumber::ZERO);
+        (end != SequenceNumber::ZERO).then_some(end)
     }
 
     /// Returns whether an ACKNACK continues the request of the previous one with the same count.
@@ -185,7 +211,7 @@ impl ReaderProxy {
     /// of such an ACKNACK acknowledges nothing.
     pub(super) fn is_continuation(&self, acknack: &AckNack) -> bool {
         self.vendor == VendorId::WEIR
-            && self.last_count.is_some_and(|(last, _)| last == acknack.count)
+            && self.last_count().is_some_and(|(last, _)| last == acknack.count)
             && acknack.state.num_bits() > 0
             && acknack.state.base() > self.last_base
     }
@@ -221,7 +247,7 @@ impl ReaderProxy {
         let is_news = seen > self.seen_fragments(sn);
         if is_news {
             self.requested.fragments_seen = (sn, seen);
-            (self.unanswered, self.idle_since) = (0, None);
+            (self.unanswered, self.idle_since) = (0, OptionTime::NONE);
         }
         is_news
     }
@@ -466,7 +492,7 @@ impl ReaderProxy {
         let before = self.requested.samples.len();
         for sn in acknack.state.iter().filter(|sn| *sn < unsent) {
             if sn < there {
-                self.gap_to = Some(there);
+                self.gap_to = there;
                 self.asked_for_past |= !self.wants_history && sn < self.start;
             } else if self.has_room_for_sample() && self.accepts_request(now, (sn, 0)) {
                 self.requested.samples.push(sn);

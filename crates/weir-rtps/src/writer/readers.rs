@@ -9,6 +9,7 @@ use weir_wire::{Guid, SequenceNumber};
 use super::compose;
 use super::reader_proxy::{ReaderProxy, ReaderProxyConfig};
 use super::repair_budget::{Addresses, Repairs, Room, SampleBytes};
+use super::requested::Requested;
 use super::state::{WriterCore, datagram_max};
 use crate::config;
 use crate::guid_index::reserve_one;
@@ -21,7 +22,7 @@ use crate::time::Time;
 impl WriterCore {
     /// Adds a reader, or replaces it if it is already matched.
     pub fn match_reader(&mut self, now: Time, reader: ReaderProxyConfig) {
-        if self.places.find(&reader.guid).is_some() {
+        if self.places.find(&self.proxies, &reader.guid).is_some() {
             self.unmatch_reader(now, reader.guid);
         }
         let max = self.config.limits.map_or(config::PROXIES_MAX, |limits| limits.matches);
@@ -36,7 +37,7 @@ impl WriterCore {
         let start = if wants_history { self.history.first() } else { self.history.next() };
         let (destinations, has_group) = (Arc::clone(&reader.destinations), reader.group.is_some());
         let is_new = is_reliable && destinations.iter().all(|it| !self.destinations.contains(it));
-        self.places.push(reader.guid);
+        self.places.push(&reader.guid);
         reserve_one(&mut self.proxies);
         let reserved = if is_reliable { self.reserved.pop() } else { None };
         self.proxies.push(ReaderProxy::new(reader, is_reliable, wants_history, start, reserved));
@@ -83,7 +84,7 @@ impl WriterCore {
 
     /// Removes a reader. Samples that only it had not acknowledged are released.
     pub fn unmatch_reader(&mut self, now: Time, guid: Guid) {
-        if let Some(index) = self.places.remove(&guid) {
+        if let Some(index) = self.places.remove(&self.proxies, &guid) {
             let proxy = self.proxies.remove(index);
             self.forget_content_filter(guid);
             // The indices behind it have changed.
@@ -94,6 +95,19 @@ impl WriterCore {
             }
             self.plan();
             self.readers_changed(now);
+        }
+    }
+
+    /// Returns the memory of what a reader has requested, if it has acknowledged everything. The reader is not expected
+    /// to request as much again.
+    pub fn release_room(&mut self, guid: Guid) {
+        let (last, is_kept) = (self.history.last(), self.config.limits.is_some());
+        let Some(proxy) = self.reader_mut(&guid).filter(|proxy| proxy.acknowledged >= last) else { return };
+        let is_idle = |it: &Requested| {
+            it.samples.is_empty() && it.fragments.is_empty() && it.withheld.is_none() && it.discards.is_none()
+        };
+        if is_idle(&proxy.requested) {
+            proxy.requested.free_unless(is_kept);
         }
     }
 
@@ -150,12 +164,12 @@ impl WriterCore {
     /// Returns the place of a matched reader if it is reliable.
     #[inline]
     pub(super) fn reliable_reader(&self, reader: &Guid) -> Option<usize> {
-        self.places.find(reader).filter(|index| self.proxies[*index].is_reliable)
+        self.places.find(&self.proxies, reader).filter(|index| self.proxies[*index].is_reliable)
     }
 
     /// Returns a matched reader.
     pub(super) fn reader_mut(&mut self, reader: &Guid) -> Option<&mut ReaderProxy> {
-        let index = self.places.find(reader)?;
+        let index = self.places.find(&self.proxies, reader)?;
         self.proxies.get_mut(index)
     }
 

@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 mod cores;
+mod domain;
 #[path = "../sim/live/forge.rs"]
 #[expect(dead_code, reason = "the simulations use all of it")]
 mod forge;
@@ -43,6 +44,7 @@ fn main() -> std::io::Result<()> {
     cores::samples_for_three_readers_of_which_every_tenth_datagram_is_lost();
     cores::samples_in_fragments_of_which_every_tenth_is_lost();
     cores::writers_that_come_and_go();
+    domain::a_remote_endpoint_and_its_match_take_no_more_than_320_bytes();
     participants::a_participant_whose_tables_are_full_takes_no_more_than_its_budget();
     writeln!(out, "test {name} ... ok\n\ntest result: ok. 1 passed; 0 failed; 0 ignored\n")
 }

@@ -85,3 +85,21 @@ fn samples_that_end_before_the_first_heartbeat_of_a_near_writer_count_as_lost() 
         assert_eq!(reader.counters().samples_lost, 2);
     }
 }
+
+#[test]
+fn what_requests_took_is_returned_once_nothing_is_missing() {
+    let mut reader = reader(Reliability::Reliable);
+    answers(&mut reader, Time(0));
+    assert!(!reader.writers.list[0].requests.is_changed(), "nothing can be requested yet");
+    heartbeat(&mut reader, 1, 1, 0);
+    data(&mut reader, 2);
+    assert_eq!(answers(&mut reader, Time(2_000)), ["1/2:1"]);
+    reader.release_room(WRITER);
+    assert!(reader.writers.list[0].requests.is_changed(), "sample 1 is missing");
+    data(&mut reader, 1);
+    reader.release_room(WRITER);
+    assert!(!reader.writers.list[0].requests.is_changed());
+    assert_eq!(taken(&mut reader), [1, 2]);
+    data(&mut reader, 4);
+    assert_eq!(answers(&mut reader, Time(3_000)), ["3/2:3"]);
+}

@@ -153,3 +153,22 @@ fn other_readers_of_a_silent_writer_get_their_heartbeat() {
         assert_eq!(sent(&mut writer, Time(1)), ["INFO_DST", "HEARTBEAT 1..0"]);
     }
 }
+
+#[test]
+fn what_a_reader_requested_is_returned_once_it_has_everything() {
+    let mut writer = WriterCore::new(config(Reliability::Reliable));
+    writer.match_reader(Time(0), reader(READER, true));
+    acknack(&mut writer, 1, 1, &[]);
+    for _ in 0..2 {
+        write(&mut writer, Time(1), b"\0\x01\0\0abc").unwrap();
+        sent(&mut writer, Time(1));
+    }
+    acknack(&mut writer, 2, 1, &[1]);
+    writer.release_room(READER);
+    assert!(sent(&mut writer, Time(1)).contains(&"DATA 1".to_owned()));
+    writer.release_room(READER);
+    assert!(writer.proxies[0].requested.is_changed(), "the repair may be lost");
+    acknack(&mut writer, 3, 3, &[]);
+    writer.release_room(READER);
+    assert!(!writer.proxies[0].requested.is_changed());
+}
