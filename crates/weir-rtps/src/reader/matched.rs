@@ -47,7 +47,7 @@ impl MatchedWriters {
 
     /// Whether a writer is matched, and its lease is not over.
     pub(super) fn is_alive(&self, writer: Guid) -> bool {
-        self.places.find(&writer).is_some_and(|index| self.list[index].lease.is_alive())
+        self.places.find(&self.list, &writer).is_some_and(|index| self.list[index].lease.is_alive())
     }
 
     /// Adds a writer.
