@@ -551,9 +551,10 @@ impl ReaderCore {
     fn deliver_held_of(&mut self, now: Time, index: usize) {
         let proxy = &mut self.writers.list[index];
         let Author { guid, is_alive } = proxy.author();
+        let received = self.delivery.counters.samples_received;
         self.delivery.deliver_held(now, proxy);
         self.end_sets_by_policies(now, guid);
-        if !is_alive {
+        if !is_alive && self.delivery.counters.samples_received != received {
             self.leave_again(now, guid);
         }
     }

@@ -42,7 +42,8 @@ pub(crate) fn page(tables: &[Table], text_of: impl Fn(&Table) -> Option<String>)
         _ = write!(page, "\n{}:\n\n```text\n{}\n```\n", names.join(", "), differences.trim_end());
     }
     if !missing.is_empty() {
-        _ = write!(page, "\n## What is missing\n\nNot measured: {}.\n", missing.join(", "));
+        page += "\n## Tables that are not on this page\n\n";
+        missing.iter().for_each(|name| _ = writeln!(page, "- `{name}`"));
     }
     Some(page)
 }
@@ -97,7 +98,9 @@ mod tests {
                         pro-latency-1g-unkeyed-reliable: about\n\n  rows of pro-latency-1g-unkeyed-reliable\n```\n";
         assert!(page.contains(expected), "{page}");
         assert_eq!(page.matches("MTU 1").count(), 1);
-        assert!(page.contains("Not measured: micro-latency-xeon-1g-keyed-best-effort, "), "{page}");
+        let expected =
+            "## Tables that are not on this page\n\n- `micro-latency-xeon-1g-keyed-best-effort`\n- `";
+        assert!(page.contains(expected), "{page}");
         assert_eq!(super::page(&tables, |_| None), None);
     }
 }

@@ -538,8 +538,8 @@ impl Enforced {
 }
 
 /// Whether a writer owns an instance, after it has written it: it did before, no writer did, or it is stronger. Between
-/// equal writers, the one with the lower GUID is stronger, so that all readers agree. A writer that is not alive takes
-/// no instance from another one.
+/// equal writers, the one with the lower GUID is stronger, so that all readers agree. A writer that is not alive owns
+/// none: what was held back of it is delivered unless another one owns the instance.
 fn take_ownership(
     writers: &BTreeMap<Guid, WriterPolicies>,
     record: &mut InstanceRecord,
@@ -547,7 +547,7 @@ fn take_ownership(
 ) -> bool {
     let rank = |guid: Guid| (writers.get(&guid).map_or(0, |policies| policies.strength), Reverse(guid));
     let owns = record.owner.is_none_or(|owner| owner == writer || (is_alive && rank(writer) >= rank(owner)));
-    if owns {
+    if owns && is_alive {
         record.owner = Some(writer);
     }
     owns

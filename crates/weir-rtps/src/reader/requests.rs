@@ -34,8 +34,9 @@ pub(super) struct RepairRequests {
     unanswered_since: Option<Time>,
     /// See [`ReaderCore::note_elsewhere`](super::ReaderCore::note_elsewhere).
     pub(super) is_repeating: bool,
-    /// When the last request is repeated, and how often it was.
+    /// When the last request is repeated, how often it was, and when that was last decided.
     repeat_at: Option<Time>,
+    armed_at: Time,
     repeats: u8,
     /// Everything that was requested and is missing is to be named again.
     pub(super) is_repeat_due: bool,
@@ -73,6 +74,7 @@ impl Idle for RepairRequests {
         unanswered_since: None,
         is_repeating: false,
         repeat_at: None,
+        armed_at: Time::ZERO,
         repeats: 0,
         is_repeat_due: false,
         patience_min: Duration::ZERO,
@@ -200,6 +202,7 @@ impl RepairRequests {
     }
 
     fn rearm_repeat(&mut self, now: Time) {
+        self.armed_at = now;
         let is_due = self.is_repeating && self.repeats < REPEATS_MAX;
         let delay = self.round_trip.repeat_delay(self.repeats).filter(|_| is_due);
         self.repeat_at = delay.map(|delay| now + delay.max(self.patience_min));
@@ -251,8 +254,8 @@ impl RepairRequests {
 
     /// Makes everything missing due if the timer has expired. Returns whether a request is due.
     ///
-    /// `heard_at`: when the last HEARTBEAT arrived. The writer is sending if one has arrived since the request, and
-    /// nothing is repeated before it is overdue.
+    /// `heard_at`: when the last HEARTBEAT arrived. The writer is sending as long as they arrive. Nothing is repeated
+    /// meanwhile before it is overdue, but soon after the last of them.
     pub(super) fn handle_timeout(&mut self, now: Time, heard_at: Option<Time>) -> bool {
         if self.retry_at.is_some_and(|at| at <= now) {
             (self.retry_at, self.repeat_at) = (None, None);
@@ -263,11 +266,12 @@ impl RepairRequests {
         }
         if self.repeat_at.is_some_and(|at| at <= now) {
             self.repeat_at = None;
-            if heard_at <= self.asked_at {
+            if heard_at <= Some(self.armed_at) {
                 self.is_repeat_due = true;
                 self.repeats += 1;
                 return true;
             }
+            self.rearm_repeat(now);
         }
         self.deferred_to.is_some_and(|at| at <= now)
     }
@@ -310,6 +314,17 @@ mod tests {
         requests.note_repair(ms(60_000), Time::ZERO, 0);
         assert_eq!(requests.round_trip.mean_ns, 4_000_000);
         assert_eq!(requests.unanswered_since, Some(ms(10)), "it was not the answer");
+    }
+
+    #[test]
+    fn a_request_is_repeated_once_no_more_heartbeats_arrive() {
+        let mut requests = measured();
+        requests.arm_repeat(ms(10));
+        let at = requests.repeat_at.expect("a repetition is due");
+        assert!(!requests.handle_timeout(at, Some(ms(10).plus_nanos(1))), "the writer has answered");
+        let next = requests.repeat_at.expect("what it answered may be lost");
+        assert!(next > at && next < ms(14), "{next:?}");
+        assert!(requests.handle_timeout(next, Some(ms(10).plus_nanos(1))) && requests.is_repeat_due);
     }
 
     #[test]

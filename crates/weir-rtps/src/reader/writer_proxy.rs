@@ -206,10 +206,11 @@ impl WriterProxy {
         Some(ProxyMemory { list, lease: self.lease.into_memory()?, doubts, trouble, requests })
     }
 
-    /// Returns the memory of requests if nothing is missing, unless it is reserved.
+    /// Returns the memory of requests if nothing is missing, unless it is reserved, or repairs are known to take long.
     pub(super) fn release_requests(&mut self) {
         let is_idle = self.start.has_begun && self.is_caught_up() && self.changes.list.is_empty();
-        if is_idle && !self.requests.is_repeating {
+        let is_short = u128::from(self.requests.round_trip.mean_ns) <= config::NACK_RETRY_FIRST.as_nanos();
+        if is_idle && is_short && !self.requests.is_repeating {
             self.requests.free_unless(self.changes.is_reserved);
         }
     }

@@ -277,9 +277,9 @@ impl WriterCore {
         requested.dedup();
         let (repaired, mut room) = self.room_for_repairs(&to);
         let mut allowed = self.repairs_allowed(now, index);
-        let may_double = self.may_double_repairs(now);
+        let may_double = self.may_double_repairs(now, index);
         let (mut last, mut waiting) = (None, requested.len());
-        // What is sent twice follows behind the others, since losses come in bursts.
+        // What is sent twice follows behind the others of the same turn, since losses come in bursts.
         while waiting > 0 && !allowed.is_spent() {
             let end = core::mem::take(&mut waiting);
             for place in 0..end {
@@ -296,7 +296,7 @@ impl WriterCore {
                     ) {
                         continue;
                     }
-                    last = Some(sn);
+                    last = last.max(Some(sn));
                     if !may_double || !self.proxies[index].doubles((sn, number + 1)) {
                         continue;
                     }
@@ -311,7 +311,10 @@ impl WriterCore {
         requested.truncate(waiting);
         let waits = waiting > 0;
         self.due.add_if(index, waits);
-        self.proxies[index].requested.fragments = requested;
+        let proxy = &mut self.proxies[index];
+        // Copies that wait do not hold up the HEARTBEAT.
+        let waits = requested.iter().any(|(sn, number)| !proxy.is_copy((*sn, number + 1)));
+        proxy.requested.fragments = requested;
         self.note_repaired(&repaired, &room);
         if let Some(sn) = last {
             self.counters.samples_repaired += 1;
@@ -357,11 +360,12 @@ impl WriterCore {
     ///
     /// A large sample waits for the last of its fragments, each further loss of which costs a round trip. Only what was
     /// lost twice is doubled, a share of what is sent as small as the square of what is lost.
-    fn may_double_repairs(&mut self, now: Time) -> bool {
+    fn may_double_repairs(&mut self, now: Time, index: usize) -> bool {
         if self.has_spare_path() {
             self.pacing.spare_at = now;
         }
-        let lately = self.pacing.patience;
+        let Some(path) = &self.proxies[index].path else { return false };
+        let lately = path.lock().answer_time().unwrap_or_default();
         lately >= config::REQUEST_REPEATED_MIN && now.since(self.pacing.spare_at) <= lately
     }
 

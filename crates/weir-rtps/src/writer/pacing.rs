@@ -220,7 +220,7 @@ impl Pacing {
 
     /// Records that a write has found the window full. `next`: the sample that was to be written.
     pub(super) fn note_full(&mut self, next: SequenceNumber) {
-        self.was_full = true;
+        (self.was_full, self.spare_at) = (true, Time::ZERO);
         self.is_window_limit = !self.is_waiting();
         self.refused_at = Some(next);
     }

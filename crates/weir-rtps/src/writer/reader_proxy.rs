@@ -427,6 +427,11 @@ impl ReaderProxy {
         }
     }
 
+    /// Returns whether what waits was sent since it was requested, and is sent once more.
+    pub(super) fn is_copy(&self, what: Position) -> bool {
+        self.requested.repairs.get(&what).is_some_and(|repair| repair.is_doubled)
+    }
+
     /// Returns whether a repair that was sent is to be sent once more, because an earlier one was lost. Records it.
     pub(super) fn doubles(&mut self, what: Position) -> bool {
         if self.path.is_none() {

@@ -102,4 +102,8 @@ fn what_requests_took_is_returned_once_nothing_is_missing() {
     assert_eq!(taken(&mut reader), [1, 2]);
     data(&mut reader, 4);
     assert_eq!(answers(&mut reader, Time(3_000)), ["3/2:3"]);
+    data(&mut reader, 3);
+    reader.writers.list[0].requests.round_trip.measure(50_000_000);
+    reader.release_room(WRITER);
+    assert!(reader.writers.list[0].requests.is_changed(), "that repairs take long is not forgotten");
 }
