@@ -319,7 +319,8 @@ const PAGES: &[Page] = &[
         name: "published-mtu1500",
         title: "Published throughput tables at an MTU of 1500",
         about: "The published tables of throughput over 1 Gbit/s, over a link with the usual MTU of Ethernet.\n\
-                Samples of 32 bytes go one by one, in a packet each: there, the processors are the limit, not the link.",
+                Samples of 32 bytes go one by one, in a packet each: there, the processors are the limit, not the \
+                link.",
         parts: &[Part {
             title: "",
             results: "published-mtu1500",

@@ -283,26 +283,17 @@ impl WriterCore {
         while waiting > 0 && !allowed.is_spent() {
             let end = core::mem::take(&mut waiting);
             for place in 0..end {
-                let (sn, number) = requested[place];
-                if !allowed.is_spent() {
-                    self.proxies[index].note_repair((sn, number + 1), None);
-                    if !self.repair_fragment(
-                        now,
-                        index,
-                        (sn, number),
-                        &repaired,
-                        (&mut room, &mut allowed),
-                        out,
-                    ) {
-                        continue;
-                    }
-                    last = last.max(Some(sn));
-                    if !may_double || !self.proxies[index].doubles((sn, number + 1)) {
-                        continue;
-                    }
+                let what = requested[place];
+                let waits = allowed.is_spent() || {
+                    let rooms = (&mut room, &mut allowed);
+                    let is_sent = self.repair_fragment(now, index, what, &repaired, rooms, out);
+                    last = if is_sent { last.max(Some(what.0)) } else { last };
+                    is_sent && may_double && self.proxies[index].doubles((what.0, what.1 + 1))
+                };
+                if waits {
+                    requested[waiting] = what;
+                    waiting += 1;
                 }
-                requested[waiting] = (sn, number);
-                waiting += 1;
             }
         }
         let is_hole = last.is_some_and(|sn| !self.proxies[index].is_discarded(sn));
@@ -340,6 +331,7 @@ impl WriterCore {
         (room, allowed): (&mut Room, &mut Allowed),
         out: &mut Outbox,
     ) -> bool {
+        self.proxies[index].note_repair((sn, number + 1), None);
         let entry = self.history.entry(sn).filter(|entry| entry.is_alive() && number < entry.fragments());
         let Some(entry) = entry else { return false };
         let (cost, len) = (fragment_charge(&entry), fragment_len(&entry, number));

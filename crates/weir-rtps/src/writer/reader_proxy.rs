@@ -434,9 +434,6 @@ impl ReaderProxy {
 
     /// Returns whether a repair that was sent is to be sent once more, because an earlier one was lost. Records it.
     pub(super) fn doubles(&mut self, what: Position) -> bool {
-        if self.path.is_none() {
-            return false;
-        }
         let repair = self.repair(what);
         let is_due = repair.times > 1 && !repair.is_doubled;
         repair.is_doubled |= is_due;

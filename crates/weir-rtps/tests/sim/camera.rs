@@ -77,6 +77,14 @@ impl Camera {
         let packets = sim.network.counters().sent as f64 / sim.writers[0].written as f64;
         (ages, packets)
     }
+
+    /// Returns how many samples arrive per second; the median and the 99th percentile of their ages, in ms; and the
+    /// packets for each.
+    fn figures(&self, seed: u64, time: Duration) -> [f64; 4] {
+        let (ages, packets) = self.ages(seed, time);
+        let rate = ages.len() as f64 / (time.as_secs_f64() - 1.0);
+        [rate, ages[ages.len() / 2], ages[ages.len() * 99 / 100], packets]
+    }
 }
 
 /// The payload of UDP at an MTU of 1500.
@@ -130,10 +138,7 @@ fn small_samples_pass_a_lossy_link_soon() {
         let camera = Camera { size: |_| 1024, history: History::KeepLast(10), mbps: 300, delay, loss };
         let time = Duration::from_secs(8);
         // At 40 % loss a seed delivers 27.5 to 29.9 per second.
-        let [rate, age, packets] = medians(41, |seed| {
-            let (ages, packets) = camera.ages(seed, time);
-            [ages.len() as f64 / (time.as_secs_f64() - 1.0), ages[ages.len() * 99 / 100], packets]
-        });
+        let [rate, _, age, packets] = medians(41, |seed| camera.figures(seed, time));
         let shown =
             format!("{delay_us} us, {loss}: {rate:.1} per second, {age:.2} ms, {packets:.1} packets each");
         judge.check(rate >= least && age <= age_max && packets <= 8.0, shown);
@@ -151,11 +156,7 @@ fn point_clouds_pass_a_long_lossy_link() {
     {
         let delay = Duration::from_millis(delay_ms);
         let camera = Camera::clouds(History::KeepLast(10), 300, delay, loss);
-        let time = Duration::from_secs(10);
-        let [rate, median] = medians(5, |seed| {
-            let (ages, _) = camera.ages(seed, time);
-            [ages.len() as f64 / (time.as_secs_f64() - 1.0), ages[ages.len() / 2]]
-        });
+        let [rate, median, ..] = medians(5, |seed| camera.figures(seed, Duration::from_secs(10)));
         let shown = format!("{delay_ms} ms, {loss}: {rate:.1} per second, {median:.1} ms");
         judge.check(rate >= least && median <= median_max, shown);
     }
@@ -171,19 +172,13 @@ fn point_clouds_pass_a_lossy_link_soon() {
         [(0.1, 20.0, 30.0), (0.2, 22.0, 30.0), (0.3, 27.0, 50.0), (0.4, 40.0, 75.0)]
     {
         let camera = Camera::clouds(History::KeepLast(10), 300, Duration::from_micros(70), loss);
-        let [median, age] = medians(5, |seed| {
-            let (ages, _) = camera.ages(seed, Duration::from_secs(6));
-            [ages[ages.len() / 2], ages[ages.len() * 99 / 100]]
-        });
+        let [_, median, age, _] = medians(5, |seed| camera.figures(seed, Duration::from_secs(6)));
         judge.check(median <= median_max && age <= age_max, format!("{loss}: {median:.1} ms, {age:.1} ms"));
     }
     // They take 4.6 ms over 1 Gbit/s. If a repair and the answer to it are lost, the next one is not to wait for long.
     for (loss, age_max) in [(0.1, 9.2), (0.3, 15.0), (0.4, 23.0)] {
         let camera = Camera::clouds(History::KeepLast(10), 1000, Duration::from_micros(70), loss);
-        let [age] = medians(11, |seed| {
-            let (ages, _) = camera.ages(seed, Duration::from_secs(6));
-            [ages[ages.len() * 99 / 100]]
-        });
+        let [.., age, _] = medians(11, |seed| camera.figures(seed, Duration::from_secs(6)));
         judge.check(age <= age_max, format!("1 Gbit/s, {loss}: {age:.1} ms"));
     }
     judge.end();
