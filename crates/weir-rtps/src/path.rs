@@ -439,16 +439,15 @@ impl PathState {
         self.proof.is_due(now, self.rounds.bottleneck(), self.rounds.passed_bytes(), answer)
     }
 
-    /// Records that a datagram is withheld. Returns the time after which answers come.
-    pub(crate) fn begin_proof(&mut self, now: Time) -> Duration {
+    /// Records that a datagram is withheld. Returns the number of the test, and the time after which answers come.
+    pub(crate) fn begin_proof(&mut self, now: Time) -> (u64, Duration) {
         let answer = self.answer_time().unwrap_or_default();
-        self.proof.begin(now, self.rounds.bottleneck(), self.rounds.sent.all, answer);
-        answer
+        (self.proof.begin(now, self.rounds.bottleneck(), self.rounds.sent.all, answer), answer)
     }
 
-    /// Records what an answer shows about a withheld datagram.
-    pub(crate) fn settle_proof(&mut self, now: Time, verdict: Verdict) {
-        self.proof.settle(now, verdict, self.rounds.passed_bytes(), self.rounds.sent.all);
+    /// Records what an answer of one reader shows about the datagram that a test withholds.
+    pub(crate) fn settle_proof(&mut self, now: Time, test: u64, verdict: Verdict) {
+        self.proof.settle(now, (test, verdict), self.rounds.passed_bytes(), self.rounds.sent.all);
     }
 
     /// Records the answer to a repair that was sent once: while something is missing, a reader that does not show how

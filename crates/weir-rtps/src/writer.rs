@@ -72,6 +72,7 @@ mod reader_proxy;
 mod readers;
 mod refusal;
 mod repair_budget;
+mod repairs_allowed;
 mod requested;
 mod service;
 mod settings;
@@ -81,6 +82,7 @@ mod tail_loss_probe;
 mod timed;
 mod timeouts;
 mod transmit;
+mod unfinished;
 mod withheld;
 
 pub use crate::change_kind::ChangeKind;

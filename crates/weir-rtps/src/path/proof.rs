@@ -13,6 +13,10 @@
 //! proven. Each further lie quarters that rate, and each proof doubles it, until it limits nothing. A reader that
 //! requests at random needs luck in two of three tests. One that requests everything proves nothing; after four such
 //! answers in a row, they count as lies.
+//!
+//! Several readers at the end of a path are tested together. The first verdict settles the test; after it, only a lie
+//! still counts. Otherwise a second proof would count as one of nothing, and one reader's proof end what follows from
+//! another's lie.
 
 use core::time::Duration;
 
@@ -28,6 +32,9 @@ pub(super) struct Proof {
     /// Bytes that had passed by then.
     passed: u64,
     test: Option<Test>,
+    /// How many tests have begun, and the rate of the last one that was settled.
+    tests: u64,
+    settled_rate: f64,
     /// Bytes per second that may be sent, after a lie.
     pub(super) held: Option<f64>,
     /// No test begins before this, while the path is held.
@@ -40,6 +47,7 @@ pub(super) struct Proof {
 /// A datagram that is withheld.
 #[derive(Debug, Clone, Copy)]
 struct Test {
+    number: u64,
     began_at: Time,
     /// Without any answer it is over then.
     until: Time,
@@ -86,19 +94,29 @@ impl Proof {
         is_old || is_more
     }
 
-    /// Begins a test. `answer`: the time after which answers come; `sent`: bytes sent on the path.
-    pub(super) fn begin(&mut self, now: Time, rate: Option<f64>, sent: u64, answer: Duration) {
+    /// Begins a test and returns its number. `answer`: the time after which answers come; `sent`: bytes sent on the
+    /// path.
+    pub(super) fn begin(&mut self, now: Time, rate: Option<f64>, sent: u64, answer: Duration) -> u64 {
         let until = now + answer * 4 + config::PATH_SILENCE;
-        self.test = Some(Test { began_at: now, until, sent, rate });
+        self.tests += 1;
+        self.test = Some(Test { number: self.tests, began_at: now, until, sent, rate });
+        self.tests
     }
 
-    /// Ends a test. `passed` and `sent`: bytes that have passed, and that were sent on the path.
-    pub(super) fn settle(&mut self, now: Time, verdict: Verdict, passed: u64, sent: u64) {
-        let test = self.test.take();
-        let seconds = test.map_or(0.0, |test| now.since(test.began_at).as_secs_f64()).max(1e-5);
-        let sent_rate = test.map_or(0.0, |test| (sent - test.sent) as f64 / seconds);
+    /// Takes what one reader's answer shows about a test, which ends it. `passed` and `sent`: bytes that have passed,
+    /// and that were sent on the path.
+    pub(super) fn settle(&mut self, now: Time, (number, verdict): (u64, Verdict), passed: u64, sent: u64) {
+        let Some(test) = self.test.take_if(|test| test.number == number) else {
+            if verdict == Verdict::Lie {
+                self.lies += 1;
+                self.hold(self.settled_rate);
+            }
+            return;
+        };
+        let seconds = now.since(test.began_at).as_secs_f64().max(1e-5);
         // What an open path carries is not known; so much was sent.
-        let rate = test.and_then(|test| test.rate).unwrap_or(sent_rate);
+        let rate = test.rate.unwrap_or((sent - test.sent) as f64 / seconds);
+        self.settled_rate = rate;
         match verdict {
             Verdict::Proven => {
                 self.unclear = 0;
@@ -147,9 +165,9 @@ mod tests {
 
     fn test(proof: &mut Proof, at: Time, rate: f64, verdict: Verdict) {
         assert!(proof.is_due(at, Some(rate), 1 << 20, ANSWER), "{at:?} {proof:?}");
-        proof.begin(at, Some(rate), 0, ANSWER);
+        let number = proof.begin(at, Some(rate), 0, ANSWER);
         assert!(!proof.is_due(at + ANSWER, Some(rate), 1 << 20, ANSWER));
-        proof.settle(at + ANSWER, verdict, 1 << 20, 0);
+        proof.settle(at + ANSWER, (number, verdict), 1 << 20, 0);
     }
 
     #[test]
@@ -165,6 +183,32 @@ mod tests {
     }
 
     #[test]
+    fn a_second_reader_proves_nothing_more_and_a_second_lie_counts() {
+        let begin = |proof: &mut Proof, at| proof.begin(at, Some(4e6), 0, ANSWER);
+        let mut proof = Proof::default();
+        let number = begin(&mut proof, ms(0));
+        for verdict in [Verdict::Proven, Verdict::Proven, Verdict::Nothing, Verdict::Unclear] {
+            proof.settle(ms(10), (number, verdict), 1 << 20, 0);
+        }
+        assert!(!proof.is_due(ms(30), Some(4e6), 1 << 20, ANSWER) && proof.held.is_none(), "{proof:?}");
+        // One reader lies and the other is honest, in either order.
+        for verdicts in [[Verdict::Lie, Verdict::Proven], [Verdict::Proven, Verdict::Lie]] {
+            let mut proof = Proof::default();
+            test(&mut proof, ms(0), 4e6, Verdict::Proven);
+            let number = begin(&mut proof, ms(300));
+            for verdict in verdicts {
+                proof.settle(ms(310), (number, verdict), 1 << 20, 0);
+            }
+            assert_eq!((proof.held, proof.lies), (Some(4e6), 1), "{verdicts:?}");
+        }
+        // The answer to an earlier test does not end a later one.
+        let first = begin(&mut proof, ms(400));
+        let second = begin(&mut proof, ms(800));
+        proof.settle(ms(810), (first, Verdict::Proven), 1 << 20, 0);
+        assert!(proof.test.is_some_and(|test| test.number == second));
+    }
+
+    #[test]
     fn slow_start_is_proven_each_time_that_it_has_grown() {
         let mut proof = Proof::default();
         let mut passed = 0;
@@ -173,8 +217,8 @@ mod tests {
             passed += passed / 8 + 16_384;
             if proof.is_due(ms(round), None, passed, ANSWER) {
                 tests += 1;
-                proof.begin(ms(round), None, passed, ANSWER);
-                proof.settle(ms(round), Verdict::Proven, passed, passed + 1000);
+                let number = proof.begin(ms(round), None, passed, ANSWER);
+                proof.settle(ms(round), (number, Verdict::Proven), passed, passed + 1000);
             }
         }
         assert!((3..7).contains(&tests), "{tests}");

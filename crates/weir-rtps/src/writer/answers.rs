@@ -135,13 +135,17 @@ impl WriterCore {
     /// Returns the HEARTBEAT for one reader. `now`: when it is sent, if its answer may measure a path.
     ///
     /// Directed HEARTBEATs share the counter, but do not move the timer.
-    fn heartbeat_for(&mut self, now: Option<Time>, index: usize) -> Heartbeat {
+    pub(super) fn heartbeat_for(&mut self, now: Option<Time>, index: usize) -> Heartbeat {
         let first = self.proxies[index].announced_from(self.history.first());
-        self.excuse(Some(first));
+        let guid = self.proxies[index].guid;
+        self.excuse(&guid, |sn| sn < first);
         let proxy = &self.proxies[index];
         let count = self.heartbeat.next_count(now.filter(|_| !self.pacing.is_unused()));
         self.counters.heartbeats_sent += 1;
-        let sent = if self.is_beside_sender { self.sent_before } else { self.unsent };
+        let mut sent = if self.is_beside_sender { self.sent_before } else { self.unsent };
+        if self.is_shown_unfinished(proxy) {
+            sent = sent.next();
+        }
         Heartbeat {
             reader: proxy.guid.entity,
             writer: self.config.guid.entity,
@@ -174,6 +178,7 @@ impl WriterCore {
         requested.dedup();
         for place in 0..requested.len() {
             let sn = requested[place];
+            self.begin_repair(index, (sn, 0), &mut allowed);
             if allowed.is_spent() {
                 // In place, so that the list keeps its memory.
                 requested[waiting] = sn;
@@ -193,6 +198,7 @@ impl WriterCore {
                 let before = allowed.spent();
                 let fragments = self.repair_large(sn, &entry, &to, &mut room, &mut allowed, out);
                 if fragments > 0 {
+                    self.note_first_sent(index, sn, (fragments, entry.fragments()), &mut allowed);
                     self.counters.samples_repaired += 1;
                     self.send_withheld(now, sn, None, &to);
                     let bytes = allowed.spent() - before;
@@ -225,6 +231,7 @@ impl WriterCore {
             }
             previous = Some(entry);
             allowed.spend(bytes);
+            self.note_first_sent(index, sn, (1, 1), &mut allowed);
             self.note_group_repair(now, index, sn, &way);
             self.note_sent_again(now, index, (sn, 0), on_the_wire(bytes));
             self.send_withheld(now, sn, None, &to);
@@ -301,7 +308,7 @@ impl WriterCore {
     }
 
     /// Sends one message to one reader: GAPs for removed samples, then a HEARTBEAT.
-    fn send_reply(
+    pub(super) fn send_reply(
         &mut self,
         reader: Guid,
         to: &Destinations,
@@ -312,9 +319,8 @@ impl WriterCore {
     ) {
         let header = compose::header(&self.config);
         let writer = self.config.guid.entity;
-        if gap_to.is_some() || !gone.is_empty() {
-            self.excuse(None);
-        }
+        let is_gone = |sn| gone.iter().any(|hole| hole.start <= sn && hole.contains(sn));
+        self.excuse(&reader, |sn| gap_to.is_some_and(|end| sn < end) || is_gone(sn));
         // A volatile reader that waits for samples from before the match has lost them: the writer had
         // forgotten it for a while. It counts them by the HEARTBEAT, unless a GAP says first that they
         // are irrelevant.

@@ -199,7 +199,7 @@ impl WriterCore {
         let Some(samples) = samples else { return };
         let header = compose::header(&self.config);
         self.counters.gaps_sent += 1;
-        self.excuse(None);
+        self.excuse(&reader, |sn| samples.contains(&sn));
         let gap = Gap {
             reader: reader.entity,
             writer: self.config.guid.entity,

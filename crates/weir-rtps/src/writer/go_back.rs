@@ -46,8 +46,17 @@ impl ReaderProxy {
         self.requested.discards.as_ref().is_some_and(|it| it.from <= sn && sn < it.to)
     }
 
-    /// Returns whether a request for a sample shows neither that it was lost nor how far the reader has got.
+    /// Returns whether a request for a sample does not show how far the reader has got.
     pub(super) fn is_uncertain(&self, sn: SequenceNumber) -> bool {
+        self.requested.never_sent.is_before_end(sn) || self.may_be_discarded(sn)
+    }
+
+    /// Returns whether a request for a sample does not show that it was lost.
+    pub(super) fn may_not_be_lost(&self, sn: SequenceNumber) -> bool {
+        self.requested.never_sent.contains(sn, 0) || self.may_be_discarded(sn)
+    }
+
+    fn may_be_discarded(&self, sn: SequenceNumber) -> bool {
         self.requested.discards.as_ref().is_some_and(|it| sn < it.to)
     }
 
@@ -206,7 +215,7 @@ impl WriterCore {
     /// Marks what was sent again up to a sample, and makes a HEARTBEAT due, if it is time.
     pub(super) fn mark_again(&mut self, now: Time, index: usize, again: Option<SequenceNumber>) {
         if let Some((path, sn)) = self.proxies[index].path.as_ref().zip(again) {
-            let is_due = self.pacing.mark_again(now, path, (sn, 0));
+            let is_due = self.pacing.mark_again(now, path, (sn, 0), false);
             self.proxies[index].is_heartbeat_due |= is_due;
         }
     }

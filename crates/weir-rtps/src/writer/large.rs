@@ -4,7 +4,7 @@
 //! preceded by its own headers. From time to time a HEARTBEAT_FRAG asks readers for their progress.
 //! A Weir reader answers each one with a NACK_FRAG, whose set may be empty: everything before its
 //! base has arrived. Other readers answer only if something is missing, so the writer sends to them
-//! at a fixed pace.
+//! at a fixed pace, and on paths to other hosts it asks them [another way](super::unfinished).
 //!
 //! Best-effort readers never answer. If all readers are best-effort, or the reliable ones were
 //! matched after the sample was begun, a long sample is sent in parts with pauses between them: see
@@ -17,9 +17,9 @@ use core::time::Duration;
 use weir_wire::{Guid, Header, HeartbeatFrag, NackFrag, SequenceNumber, push};
 
 use super::compose;
-use super::pacing::Allowed;
 use super::reader_proxy::ReaderProxy;
 use super::repair_budget::Room;
+use super::repairs_allowed::Allowed;
 use super::state::WriterCore;
 use crate::config;
 use crate::history::Entry;
@@ -96,12 +96,13 @@ impl WriterCore {
         let may_ask = nack.state.iter().next().is_none() || self.may_repair(now, index);
         let proxy = &mut self.proxies[index];
         proxy.settle_repairs();
-        proxy.judge_fragments(nack);
         let asked = proxy.requested.fragments.len();
         let sent = if sn == self.unsent { self.fragments.sent } else { entry.fragments() };
-        let mut seen = nack.state.base().0.saturating_sub(1);
-        for number in nack.state.iter().filter(|number| number.0 <= sent) {
-            seen = seen.max(number.0);
+        let seen = proxy.fragments_shown(nack, &entry, sent);
+        proxy.judge_fragments(nack, proxy.is_shown_early(&entry).then_some(seen));
+        let arrived = self.requests_up_to(now, index, &entry);
+        let proxy = &mut self.proxies[index];
+        for number in nack.state.iter().filter(|it| it.0 <= sent && (sn.prev(), it.0) <= arrived) {
             let has_room = may_ask && proxy.has_room_for_fragment();
             if has_room && proxy.accepts_request(now, (sn, number.0)) {
                 proxy.requested.fragments.push((sn, number.0 - 1));
@@ -201,7 +202,7 @@ impl WriterCore {
             let is_due =
                 self.fragments.since_heartbeat >= share || self.pacing.wants_mark(now) || ends_flight;
             if is_due && self.fragments.sent < total {
-                self.heartbeat_frag(now, sn, &to, out);
+                self.heartbeat_frag(now, sn, None, out);
             }
         }
         self.pacing.record(now);
@@ -216,7 +217,7 @@ impl WriterCore {
             return false;
         }
         if self.fragments.since_heartbeat > 0 && !self.pacing.is_waiting() {
-            self.heartbeat_frag(now, sn, &to, out);
+            self.heartbeat_frag(now, sn, None, out);
         }
         if self.fragments.paced_at.is_none()
             && self.proxies.iter().any(|p| p.is_reliable && !p.answers_heartbeat_frags())
@@ -264,8 +265,7 @@ impl WriterCore {
 
     /// Sends a HEARTBEAT_FRAG for the sample in progress to all readers.
     pub(super) fn heartbeat_amid_sample(&mut self, now: Time, out: &mut Outbox) {
-        let to = Arc::clone(&self.destinations);
-        self.heartbeat_frag(now, self.unsent, &to, out);
+        self.heartbeat_frag(now, self.unsent, None, out);
     }
 
     /// Sends the fragments requested by a reader, at most one window of them, and then a
@@ -280,10 +280,11 @@ impl WriterCore {
         let may_double = self.may_double_repairs(now, index);
         let (mut last, mut waiting) = (None, requested.len());
         // What is sent twice follows behind the others of the same turn, since losses come in bursts.
-        while waiting > 0 && !allowed.is_spent() {
-            let end = core::mem::take(&mut waiting);
+        loop {
+            let (end, before) = (core::mem::take(&mut waiting), allowed.spent());
             for place in 0..end {
                 let what = requested[place];
+                self.begin_repair(index, what, &mut allowed);
                 let waits = allowed.is_spent() || {
                     let rooms = (&mut room, &mut allowed);
                     let is_sent = self.repair_fragment(now, index, what, &repaired, rooms, out);
@@ -294,6 +295,9 @@ impl WriterCore {
                     requested[waiting] = what;
                     waiting += 1;
                 }
+            }
+            if waiting == 0 || allowed.spent() == before {
+                break;
             }
         }
         let is_hole = last.is_some_and(|sn| !self.proxies[index].is_discarded(sn));
@@ -312,11 +316,14 @@ impl WriterCore {
             if waits {
                 return;
             }
-            // With its count, the reader says later which of these repairs are lost. It announces whole samples.
-            if has_spare_path && sn < self.unsent {
+            // With its count, the reader says later which of these repairs are lost. It announces whole samples. Others
+            // answer nothing else.
+            let entry = self.history.entry(sn);
+            let is_other = entry.is_some_and(|entry| self.proxies[index].is_shown_early(&entry));
+            if (has_spare_path || is_other) && sn < self.unsent {
                 self.proxies[index].is_heartbeat_due = true;
             } else {
-                self.heartbeat_frag(now, sn, &to, out);
+                self.heartbeat_frag(now, sn, Some(index), out);
             }
         }
     }
@@ -341,6 +348,7 @@ impl WriterCore {
         self.window.on_repaired(cost);
         let bytes = compose::FRAGMENT_AT as u64 + len;
         allowed.spend(bytes);
+        self.note_first_sent(index, sn, (number + 1, entry.fragments()), allowed);
         self.note_sent_again(now, index, (sn, number + 1), on_the_wire(bytes));
         self.send_withheld(now, sn, Some(number + 1), to);
         self.append_fragment(sn, &entry, number, to, out);
@@ -439,12 +447,16 @@ impl WriterCore {
         });
     }
 
-    fn heartbeat_frag(&mut self, now: Time, sn: SequenceNumber, to: &Destinations, out: &mut Outbox) {
+    /// Sends a HEARTBEAT_FRAG for a sample to all readers, or to one.
+    fn heartbeat_frag(&mut self, now: Time, sn: SequenceNumber, index: Option<usize>, out: &mut Outbox) {
         let Some(entry) = self.history.entry(sn) else { return };
         self.fragments.since_heartbeat = 0;
         if sn == self.unsent {
             self.pacing.mark(now, (sn.prev(), self.fragments.sent));
         }
+        let to = index.map_or(&self.destinations, |index| &self.proxies[index].destinations);
+        let to = Arc::clone(to);
+        self.ask_others_amid_sample(now, index, out);
         self.fragments.count = self.fragments.count.wrapping_add(1);
         self.counters.heartbeats_sent += 1;
         let header: Header = compose::header(&self.config);
@@ -455,7 +467,7 @@ impl WriterCore {
             last_fragment: if sn == self.unsent { self.fragments.sent.max(1) } else { entry.fragments() },
             count: self.fragments.count,
         };
-        out.message(to, |message| {
+        out.message(&to, |message| {
             push(message, &header);
             push(message, &heartbeat);
         });

@@ -38,7 +38,7 @@ pub(super) struct Pacing {
     /// More may be sent as soon as something has passed.
     pub(super) is_blocked: bool,
     /// Bytes of the large sample that is sent, and of one before it.
-    large_bytes: u64,
+    pub(super) large_bytes: u64,
     /// What is sent now is the last until something has passed.
     pub(super) ends_flight: bool,
     /// Readers acknowledge what is sent.
@@ -60,7 +60,7 @@ pub(super) struct Pacing {
     refused_at: Option<SequenceNumber>,
     mark_every: Duration,
     /// Bytes sent since then, and after how many the next one is to follow.
-    since_mark: u64,
+    pub(super) since_mark: u64,
     mark_every_bytes: Option<u64>,
     /// Samples before this one are sent, or left out.
     left_out: i64,
@@ -68,29 +68,6 @@ pub(super) struct Pacing {
     pub(super) patience: Duration,
     /// When the paths are next asked whether readers should report marks.
     pub(super) ecn_at: Time,
-}
-
-/// What may be sent again to a reader at a time.
-#[derive(Debug)]
-pub(super) struct Allowed {
-    left: u64,
-    spent: u64,
-}
-
-impl Allowed {
-    pub(super) fn is_spent(&self) -> bool {
-        self.spent >= self.left
-    }
-
-    /// Returns the bytes sent.
-    pub(super) fn spent(&self) -> u64 {
-        self.spent
-    }
-
-    /// Records a datagram of `len` bytes.
-    pub(super) fn spend(&mut self, len: u64) {
-        self.spent += on_the_wire(len);
-    }
 }
 
 /// A position in a writer's samples: everything up to a sample, and fragments of the next.
@@ -138,7 +115,7 @@ impl Pacing {
     }
 
     /// Records bytes sent.
-    fn spend(&mut self, now: Time, bytes: u64) {
+    pub(super) fn spend(&mut self, now: Time, bytes: u64) {
         let bytes = bytes + core::mem::take(&mut self.unrecorded);
         if bytes > 0 {
             self.since_mark += bytes;
@@ -226,7 +203,7 @@ impl Pacing {
     }
 
     /// Returns what the writer is on a path.
-    fn flow_on(&self, path: &Path) -> Flow {
+    pub(super) fn flow_on(&self, path: &Path) -> Flow {
         self.uses.iter().find(|it| it.path.is(path)).map_or(self.flow, |it| it.flow)
     }
 
@@ -237,13 +214,13 @@ impl Pacing {
         }
     }
 
-    /// Marks what was sent again up to a position, if that is due. Returns whether it did.
-    pub(super) fn mark_again(&mut self, now: Time, path: &Path, position: Position) -> bool {
-        let is_due = self.wants_mark(now);
+    /// Marks what was sent again up to a position, if that is due or `is_last` of a flight. Returns whether it did.
+    pub(super) fn mark_again(&mut self, now: Time, path: &Path, position: Position, is_last: bool) -> bool {
+        let is_due = is_last || self.wants_mark(now);
         for it in self.uses.iter_mut().filter(|it| is_due && it.path.is(path)) {
             it.asked += 1;
-            let is_last = it.marks.back().is_none_or(|(last, _)| *last < position);
-            if is_last && position > it.passed && it.marks.len() < self.marks_max {
+            let is_behind = it.marks.back().is_none_or(|(last, _)| *last < position);
+            if is_behind && position > it.passed && it.marks.len() < self.marks_max {
                 let mut mark = it.path.lock().mark(now);
                 mark.is_again = true;
                 it.marks.push_back((position, mark));
@@ -260,13 +237,8 @@ impl Pacing {
         }
     }
 
-    fn note_repaired(&mut self, now: Time, path: &Path) {
+    pub(super) fn note_repaired(&mut self, now: Time, path: &Path) {
         self.uses.iter_mut().filter(|it| it.path.is(path)).for_each(|it| it.repaired_at = now);
-    }
-
-    /// Returns what may be sent again on one path.
-    fn allow_repairs(&self, now: Time, path: &Path) -> Allowance {
-        path.lock().allow(now, self.flow_on(path), config::PATH_FLIGHT_MIN_BYTES, Purpose::Repair)
     }
 
     /// Waits until something has passed.
@@ -340,7 +312,9 @@ impl Pacing {
         for it in &mut self.uses {
             // The narrowest path limits the window.
             let is_full = full.is_some_and(|least| it.window() == least);
-            let PathUse { path, marks, passed, asked, last: latest, is_silent, .. } = it;
+            let PathUse { path, marks, passed, asked, last: latest, is_silent, sent_to, .. } = it;
+            let sent_to = sent_to.filter(|sent| *sent > *passed);
+            let position = sent_to.map_or(position, |sent| position.min(sent));
             *asked += u32::from(position.1 == 0);
             let is_known = !self.patience.is_zero() && path.lock().is_paced();
             if *is_silent && is_known && marks.back().is_some_and(|(last, _)| *last == position) {
@@ -524,6 +498,8 @@ impl WriterCore {
         let is_any = !self.large.is_empty() && self.pacing.uses.iter().any(|it| it.is_silent);
         let at = |sn| self.history.entry(sn).filter(|entry| is_any && entry.fragment_size != 0);
         let entry = at(self.unsent).or_else(|| at(self.unsent.prev()));
+        // Of long ones, readers show how much has arrived.
+        let entry = entry.filter(|entry| !self.proxies.iter().any(|proxy| proxy.is_shown_early(entry)));
         self.pacing.large_bytes = entry.map_or(0, |entry| {
             let fragments = u64::from(entry.fragments()) + u64::from(self.fragments.sent);
             fragments * on_the_wire(compose::FRAGMENT_AT as u64 + u64::from(entry.fragment_size))
@@ -588,34 +564,6 @@ impl WriterCore {
         true
     }
 
-    /// Returns what may be sent again to a reader now, as its path allows.
-    pub(super) fn repairs_allowed(&mut self, now: Time, index: usize) -> Allowed {
-        let Some(path) = &self.proxies[index].path else { return Allowed { left: u64::MAX, spent: 0 } };
-        self.pacing.spend(now, 0);
-        let left = match self.pacing.allow_repairs(now, path) {
-            Allowance::Unlimited => u64::MAX,
-            Allowance::Bytes(bytes) | Allowance::Flight(bytes) => bytes,
-            Allowance::At(at) | Allowance::Blocked { until: at } => {
-                self.pacing.next_at = Some(self.pacing.next_at.map_or(at, |before| before.min(at)));
-                0
-            }
-        };
-        Allowed { left, spent: 0 }
-    }
-
-    /// Records what was sent again to a reader. `is_hole`: it did not arrive the first time.
-    pub(super) fn note_repairs_sent(&mut self, now: Time, index: usize, allowed: &Allowed, is_hole: bool) {
-        if let Some(path) = &self.proxies[index].path {
-            if allowed.spent > 0 && is_hole {
-                self.pacing.note_repaired(now, path);
-            }
-            path.lock().spend(now, self.pacing.flow_on(path), allowed.spent, Purpose::Repair);
-            if allowed.is_spent() && !self.pacing.is_waiting() {
-                self.pacing.next_at = Some(now.plus_nanos(1));
-            }
-        }
-    }
-
     /// Records what a message of a reader shows about its path: how far the reader has got, and what was lost.
     /// Requested samples and fragments from these places on are new.
     #[inline]
@@ -637,7 +585,7 @@ impl WriterCore {
         let mut lost = 0;
         for place in samples..proxy.requested.samples.len() {
             let sn = proxy.requested.samples[place];
-            if is_lost(sn, None) && !(proxy.is_uncertain(sn) && sn > proxy.acknowledged.next()) {
+            if is_lost(sn, None) && !(proxy.may_not_be_lost(sn) && sn > proxy.acknowledged.next()) {
                 let len = self.history.entry(sn).map_or(0, |entry| own_on_the_wire(&entry));
                 lost += proxy.note_lost((sn, 0), len);
             }

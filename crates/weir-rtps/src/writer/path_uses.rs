@@ -23,6 +23,9 @@ pub(super) struct PathUse {
     pub(super) marks: Marks,
     /// How far a reader is known to have got.
     pub(super) passed: Position,
+    /// Up to where a reader was sent samples on it, while there are older ones that it was [never
+    /// sent](super::repairs_allowed).
+    pub(super) sent_to: Option<Position>,
     /// What would mark the last new samples.
     pub(super) last: Option<Mark>,
     /// When something was last sent again.
@@ -49,6 +52,7 @@ impl PathUse {
             copies: 0,
             marks,
             passed: (SequenceNumber::ZERO, 0),
+            sent_to: None,
             last: None,
             repaired_at: Time::ZERO,
             is_limit: false,

@@ -303,9 +303,10 @@ impl ReaderProxy {
     pub(super) fn settle_repairs(&mut self) -> Option<Time> {
         let path = self.path.as_ref()?;
         let state = path.lock();
-        self.requested.repair_time =
-            state.round_trip_min().map_or(Duration::ZERO, |shortest| shortest / 8 * 7);
-        self.requested.fragment_time = state.answer_time().map_or(Duration::ZERO, |usual| usual / 8 * 9);
+        let unknown =
+            if self.requested.never_sent.is_empty() { Duration::ZERO } else { config::PATH_ANSWER_UNKNOWN };
+        self.requested.repair_time = state.round_trip_min().map_or(unknown, |shortest| shortest / 8 * 7);
+        self.requested.fragment_time = state.answer_time().map_or(unknown, |usual| usual / 8 * 9);
         drop(state);
         if !self.shows_progress() || self.requested.echoed.is_some() {
             // Answers that left before the repair arrived request it again. (An echo shows which did not.)

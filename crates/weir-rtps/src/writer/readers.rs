@@ -40,7 +40,11 @@ impl WriterCore {
         self.places.push(&reader.guid);
         reserve_one(&mut self.proxies);
         let reserved = if is_reliable { self.reserved.pop() } else { None };
-        self.proxies.push(ReaderProxy::new(reader, is_reliable, wants_history, start, reserved));
+        let mut proxy = ReaderProxy::new(reader, is_reliable, wants_history, start, reserved);
+        if proxy.path.is_some() && start < self.unsent {
+            proxy.begin_on_path(self.unsent);
+        }
+        self.proxies.push(proxy);
         match &destinations[..] {
             // The common case, where all readers need not be counted.
             [address] if is_new && self.routes.is_empty() => {
@@ -121,11 +125,26 @@ impl WriterCore {
         segment_max: u16,
         path: Option<Path>,
     ) {
+        let unsent = self.unsent;
         if let Some(proxy) = self.reader_mut(&guid) {
+            let is_same = |(before, after): (&Path, &Path)| before.is(after);
+            if proxy.path.is_some() != path.is_some()
+                || !proxy.path.as_ref().zip(path.as_ref()).is_none_or(is_same)
+            {
+                proxy.begin_on_path(unsent);
+            }
             (proxy.group, proxy.segment_max, proxy.path) = (group, segment_max, path);
             let before = core::mem::replace(&mut proxy.destinations, Arc::clone(&destinations));
+            // With history, all of it counts for a new host.
+            let misses_samples = proxy.is_reliable && !proxy.wants_history;
+            let acknowledged = proxy.acknowledged;
             self.hosts_changed(now, &before);
             self.hosts_changed(now, &destinations);
+            if misses_samples {
+                let bytes = self.sample_bytes();
+                let outstanding = self.outstanding(acknowledged).min(bytes.kept);
+                self.budgets.reader_moved(&destinations, outstanding, bytes.sent);
+            }
             self.plan();
             self.readers_changed(now);
         }
@@ -316,13 +335,17 @@ impl WriterCore {
         SampleBytes { written, sent, kept }
     }
 
+    /// Returns how many bytes were handed out behind a sample, at most: as the kernel charges them.
+    fn outstanding(&self, acknowledged: SequenceNumber) -> u64 {
+        let handed_out = self.history.charged_to(self.unsent.prev());
+        handed_out.saturating_sub(self.history.charged_to(acknowledged))
+    }
+
     /// Returns whether anything may be sent to the host of a reader again.
     pub(super) fn may_repair(&mut self, now: Time, index: usize) -> bool {
         let bytes = self.sample_bytes();
         let proxy = &self.proxies[index];
-        // The kernel charges more than the bytes of a sample.
-        let outstanding = self.history.charged_to(self.unsent.prev());
-        let outstanding = outstanding.saturating_sub(self.history.charged_to(proxy.acknowledged));
+        let outstanding = self.outstanding(proxy.acknowledged);
         let repairs = self.budgets.settle(now, &proxy.destinations, bytes, outstanding);
         self.counters.repairs_held_back += u64::from(repairs == Repairs::Exhausted);
         self.counters.repairs_paced += u64::from(repairs == Repairs::Paced);

@@ -15,6 +15,9 @@
 //! The history for a late joiner is first sent when the reader requests it. It counts once for each address that the
 //! host has at the same time, as new samples do. It does not count again when readers return.
 //!
+//! A reader that moves to another host has not received there what was sent to its old address. What it has not
+//! acknowledged counts as history of the new host, except for what was written while that host had readers.
+//!
 //! Hosts without readers are remembered, up to [`config::REPAIR_HOSTS_MAX`]. After one was forgotten, an unknown host
 //! may be that one. Unknown hosts therefore begin with nothing for [`config::REPAIR_HOST_MEMORY`].
 
@@ -102,6 +105,8 @@ struct Host {
     counted: u64,
     /// `written` when the last reader left that wanted history.
     missed_from: u64,
+    /// `written` when the last reader left, or moved here. 0 before.
+    moved_from: u64,
     refilled_at: Time,
     settled_at: Time,
     /// Nothing is sent again before this.
@@ -220,6 +225,14 @@ impl RepairBudgets {
         self.readers_changed(now, ip, addresses, bytes);
     }
 
+    /// Records that a reader without history has moved to these addresses, and has not acknowledged this many bytes.
+    pub(super) fn reader_moved(&mut self, to: &[SocketAddrV4], outstanding: u64, written: u64) {
+        for host in self.hosts.iter_mut().filter(|host| to.iter().any(|address| *address.ip() == host.ip)) {
+            let from = core::mem::replace(&mut host.moved_from, written);
+            host.unsent_history += outstanding.min(written.saturating_sub(from));
+        }
+    }
+
     /// Forgets the hosts that were left first, if there are too many. Returns how many.
     fn forget(&mut self, now: Time) -> u64 {
         let mut left = self.hosts.iter().filter(|host| host.addresses.all == 0).count();
@@ -304,6 +317,7 @@ impl Host {
             full: 0,
             counted: bytes.written,
             missed_from: bytes.written,
+            moved_from: if is_known { 0 } else { bytes.written },
             refilled_at: now,
             settled_at: now,
             paced_until: now,
@@ -331,7 +345,7 @@ impl Host {
             self.missed_from = bytes.written;
         }
         if addresses.all == 0 {
-            self.left_at = now;
+            (self.left_at, self.moved_from) = (now, bytes.written);
         }
         self.most.all = most.all.max(capped(addresses.all));
         self.most.historic = most.historic.max(capped(addresses.historic));

@@ -8,6 +8,7 @@ use weir_wire::SequenceNumber;
 
 use super::go_back::Discards;
 use super::pacing::Position;
+use super::repairs_allowed::NeverSent;
 use super::withheld::Withheld;
 use crate::config;
 use crate::limits::EndpointLimits;
@@ -85,6 +86,8 @@ pub(super) struct Requested {
     pub(super) verdict: Option<Verdict>,
     /// What it discards behind a missing sample.
     pub(super) discards: Option<Discards>,
+    /// What it may request that was never sent on its path.
+    pub(super) never_sent: NeverSent,
 }
 
 impl Idle for Requested {
@@ -101,6 +104,7 @@ impl Idle for Requested {
         withheld: None,
         verdict: None,
         discards: None,
+        never_sent: NeverSent::NONE,
     };
 
     fn idle() -> &'static Self {

@@ -350,9 +350,7 @@ impl WriterCore {
         }
         let is_lossy = self.is_lossy(now) && self.has_spare_path();
         self.heartbeat.sent(now, self.history.charged(), is_lossy);
-        if self.has_withheld {
-            self.excuse(Some(first));
-        }
+        self.excuse_all(first);
         Heartbeat {
             reader,
             writer: self.config.guid.entity,

@@ -10,7 +10,7 @@
 
 use core::ops::Range;
 
-use weir_wire::{AckNack, NackFrag, SequenceNumber};
+use weir_wire::{AckNack, Guid, NackFrag, SequenceNumber};
 
 use super::pacing::Position;
 use super::reader_proxy::ReaderProxy;
@@ -28,6 +28,8 @@ pub(super) struct Withheld {
     samples: Range<SequenceNumber>,
     /// Counted from 1.
     fragment: Option<u32>,
+    /// The test of the path that it belongs to.
+    test: u64,
     /// From then on, nothing behind it counts as passed. Until then, the request for it may have been lost.
     bars_from: Time,
     /// A HEARTBEAT or a GAP has let the reader go on without it.
@@ -66,12 +68,15 @@ impl Withheld {
     }
 
     /// Returns what a NACK_FRAG for its sample shows. Its base acknowledges nothing: what is missing before it was
-    /// requested earlier.
-    fn judge_fragments(&self, nack: &NackFrag) -> Option<Verdict> {
+    /// requested earlier. `shown`: the last fragment that the reader has got, if it may name others that are in flight.
+    fn judge_fragments(&self, nack: &NackFrag, shown: Option<u32>) -> Option<Verdict> {
         let (state, number) = (&nack.state, self.fragment?);
+        if shown.is_some_and(|shown| number > shown) {
+            return None;
+        }
         let is_requested = state.iter().any(|it| it.0 == number);
-        let end = state.iter().last().map_or(number, |it| it.0).saturating_add(1);
-        let covered = state.base().0.into()..end.into();
+        let last = shown.or(state.iter().last().map(|it| it.0)).unwrap_or(number);
+        let covered = state.base().0.into()..last.saturating_add(1).into();
         is_requested.then(|| proof(state.iter().map(|it| i64::from(it.0)), number.into(), covered))
     }
 }
@@ -110,10 +115,11 @@ impl ReaderProxy {
         self.judge_by(|withheld| withheld.judge_requests(acknack));
     }
 
-    /// Takes what a NACK_FRAG shows about it.
-    pub(super) fn judge_fragments(&mut self, nack: &NackFrag) {
+    /// Takes what a NACK_FRAG shows about it. `shown`: up to which fragment the reader has got, if it may name others
+    /// that are in flight.
+    pub(super) fn judge_fragments(&mut self, nack: &NackFrag, shown: Option<u32>) {
         if self.requested.withheld.as_ref().is_some_and(|it| it.contains(nack.sequence_number, None)) {
-            self.judge_by(|withheld| withheld.judge_fragments(nack));
+            self.judge_by(|withheld| withheld.judge_fragments(nack, shown));
         }
     }
 
@@ -122,6 +128,12 @@ impl ReaderProxy {
             && let Some(withheld) = &requested.withheld
         {
             requested.verdict = verdict(withheld);
+        }
+    }
+
+    fn excuse(&mut self, is_excused: impl FnOnce(SequenceNumber) -> bool) {
+        if let Some(withheld) = self.withheld_mut() {
+            withheld.is_excused |= is_excused(withheld.samples.start);
         }
     }
 
@@ -189,7 +201,7 @@ impl WriterCore {
         if !self.proxies.iter().any(is_tested) {
             return None;
         }
-        let answer = path.lock().begin_proof(now);
+        let (test, answer) = path.lock().begin_proof(now);
         let bars_from = now + 2 * answer;
         let mut others = core::mem::take(&mut self.addresses);
         others.clear();
@@ -198,6 +210,7 @@ impl WriterCore {
                 proxy.requested.withheld = Some(Withheld {
                     samples: samples.clone(),
                     fragment,
+                    test,
                     bars_from,
                     is_excused: false,
                     is_released: false,
@@ -255,12 +268,20 @@ impl WriterCore {
         }
     }
 
-    /// Records that samples before `first` need not be waited for, as a HEARTBEAT says; `None`: as a GAP may say.
-    pub(super) fn excuse(&mut self, first: Option<SequenceNumber>) {
+    /// Records that samples before `first` need not be waited for, as a HEARTBEAT says to all readers.
+    pub(super) fn excuse_all(&mut self, first: SequenceNumber) {
         if self.has_withheld {
-            for withheld in self.proxies.iter_mut().filter_map(ReaderProxy::withheld_mut) {
-                withheld.is_excused |= first.is_none_or(|first| first > withheld.samples.start);
-            }
+            self.proxies.iter_mut().for_each(|proxy| proxy.excuse(|sn| sn < first));
+        }
+    }
+
+    /// Records which samples a message to one reader lets it go on without. Others are tested as before: the reader may
+    /// have asked for the message.
+    pub(super) fn excuse(&mut self, reader: &Guid, is_excused: impl FnOnce(SequenceNumber) -> bool) {
+        if self.has_withheld
+            && let Some(proxy) = self.reader_mut(reader)
+        {
+            proxy.excuse(is_excused);
         }
     }
 
@@ -279,9 +300,9 @@ impl WriterCore {
             let is_it =
                 proxy.requested.withheld.as_ref().is_some_and(|withheld| withheld.contains(sn, fragment));
             if is_it && proxy.destinations.iter().any(|at| to.contains(at)) {
-                proxy.requested.withheld = None;
-                if let Some(path) = &proxy.path {
-                    path.lock().settle_proof(now, Verdict::Nothing);
+                let withheld = proxy.requested.withheld.take();
+                if let Some((path, withheld)) = proxy.path.as_ref().zip(withheld) {
+                    path.lock().settle_proof(now, withheld.test, Verdict::Nothing);
                 }
             }
         }
@@ -297,9 +318,9 @@ impl WriterCore {
         let requested = proxy.requested.changed()?;
         let verdict = requested.verdict.take()?;
         let withheld = requested.withheld.take();
-        if let Some(path) = proxy.path.as_ref().filter(|_| withheld.is_some()) {
+        if let Some((path, withheld)) = proxy.path.as_ref().zip(withheld.as_ref()) {
             let mut state = path.lock();
-            state.settle_proof(now, verdict);
+            state.settle_proof(now, withheld.test, verdict);
             self.pacing.is_paced |= state.is_paced();
         }
         self.has_withheld = self.proxies.iter().any(|proxy| proxy.requested.withheld.is_some());

@@ -11,6 +11,7 @@ use std::net::{Ipv4Addr, SocketAddrV4};
 
 use weir_netsim::{Ecn, Link, Network, Side};
 use weir_rtps::outbox::Outbox;
+use weir_rtps::path::Path;
 use weir_rtps::reader::WriterProxyConfig;
 use weir_rtps::time::Time;
 use weir_wire::GuidPrefix;
@@ -178,6 +179,24 @@ impl Sim {
         }
         self.readers[reader].meet(&self.writers[writer]);
         self.transmit_reader(reader);
+    }
+
+    /// Moves a reader to another address. What is under way to the old one is lost.
+    pub(crate) fn move_reader(&mut self, reader: usize, to: SocketAddrV4) {
+        let host = &mut self.readers[reader];
+        let from = core::mem::replace(&mut host.address, to);
+        self.network.close(from);
+        self.network.bind_with_buffer(to, host.receive_buffer as usize);
+    }
+
+    /// Tells a writer that a reader has moved, and what is known of the path there.
+    pub(crate) fn tell_writer_of_move(&mut self, writer: usize, reader: usize, segment_max: u16, path: Path) {
+        let host = &mut self.readers[reader];
+        (host.segment_max, host.path) = (segment_max, Some(path));
+        let proxy = host.proxy();
+        let core = &mut self.writers[writer].core;
+        core.move_reader(self.now, proxy.guid, proxy.destinations, None, segment_max, proxy.path);
+        self.transmit_writer(writer);
     }
 
     /// Unmatches a writer and a reader.

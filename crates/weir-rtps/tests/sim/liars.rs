@@ -28,11 +28,13 @@ enum Lie {
     Late,
     /// Everything has arrived 20 ms after it was sent: losses and queues are hidden.
     Hidden,
+    /// In turn: a sample from before the match is missing, which a GAP answers; and all that was sent by then arrived.
+    GapFirst,
     /// Nothing.
     Silent,
 }
 
-const LIES: [Lie; 8] = [
+const LIES: [Lie; 9] = [
     Lie::AllArrived,
     Lie::MoreArrived,
     Lie::AllLost,
@@ -40,6 +42,7 @@ const LIES: [Lie; 8] = [
     Lie::HalfLost,
     Lie::Late,
     Lie::Hidden,
+    Lie::GapFirst,
     Lie::Silent,
 ];
 
@@ -123,6 +126,8 @@ impl Scene {
                 (self.sent.len().checked_sub(ago + 1).map_or(0, |at| self.sent[at]) + 1, Vec::new())
             }
             Lie::Hidden => (self.sent.len().checked_sub(21).map_or(0, |at| self.sent[at]) + 1, Vec::new()),
+            Lie::GapFirst if self.count % 2 == 0 => (1, vec![1]),
+            Lie::GapFirst => (self.sent[self.sent.len() - 2] + 1, Vec::new()),
             Lie::Silent => return,
         };
         let mut state = SequenceNumberSet::new(SequenceNumber(base));

@@ -256,3 +256,33 @@ fn a_reader_that_acknowledged_all_but_little_is_repaired_at_once_however_much_is
     budgets.spend(&to(&[1]), 500_000);
     assert_eq!(budgets.settle(SOON, &to(&[1]), bytes, 100_000), Repairs::Due);
 }
+
+#[test]
+fn a_reader_that_moves_is_owed_what_it_had_not_acknowledged_once_for_each_host() {
+    let mut budgets = RepairBudgets::default();
+    let bytes = kept(1_000_000);
+    let moved = |budgets: &mut RepairBudgets, from: u32, number: u32, bytes: SampleBytes| {
+        readers(budgets, SOON, from, (0, 0), bytes);
+        readers(budgets, SOON, number, (1, 0), bytes);
+        budgets.reader_moved(&to(&[number]), 400_000, bytes.sent);
+        available(budgets, SOON, &[number], bytes)
+    };
+    readers(&mut budgets, SOON, 1, (1, 0), kept(0));
+    // What was sent to the first host was not sent to the second one.
+    assert_eq!(moved(&mut budgets, 1, 2, bytes), FREE + 400_000);
+    budgets.spend(&to(&[2]), 400_000);
+    // It counts as first sent, so that twice as much may be sent again, and not when the reader comes back.
+    assert_eq!(available(&mut budgets, SOON, &[2], bytes), FREE + 800_000);
+    budgets.spend(&to(&[2]), FREE + 800_000);
+    readers(&mut budgets, SOON, 2, (0, 0), bytes);
+    for _ in 0..10 {
+        readers(&mut budgets, SOON, 2, (1, 0), bytes);
+        budgets.reader_moved(&to(&[2]), 400_000, bytes.sent);
+        assert_eq!(available(&mut budgets, SOON, &[2], bytes), 0);
+        readers(&mut budgets, SOON, 2, (0, 0), bytes);
+    }
+    // What was written while it was elsewhere was not sent to it.
+    readers(&mut budgets, SOON, 2, (1, 0), kept(1_100_000));
+    budgets.reader_moved(&to(&[2]), 400_000, 1_100_000);
+    assert_eq!(available(&mut budgets, SOON, &[2], kept(1_100_000)), 100_000);
+}

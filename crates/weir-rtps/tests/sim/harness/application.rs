@@ -408,7 +408,7 @@ pub(crate) struct ReaderHost {
     pub(crate) receive_buffer: u32,
     pub(crate) wants_history: bool,
     announces_buffer: bool,
-    segment_max: u16,
+    pub(super) segment_max: u16,
     pub(crate) path: Option<Path>,
     pub(super) group: Option<GroupRoute>,
     pub(crate) answers: Answers,

@@ -1,0 +1,208 @@
+//! How much of what a reader requests its path allows to be sent now.
+//!
+//! What was sent on a path and lost is sent again as fast as the path carries, since it is no longer in flight. What
+//! the reader was never sent on its path counts as new samples do: the history of a late joiner, and what a reader that
+//! has moved to another address had not acknowledged. On a path of which nothing is known, a first flight leaves, and
+//! more when that has passed. A link of 5 Mbit/s with a short queue would lose nearly all of it otherwise.
+
+use weir_wire::SequenceNumber;
+
+use super::pacing::{Pacing, Position};
+use super::reader_proxy::ReaderProxy;
+use super::state::WriterCore;
+use crate::config;
+use crate::path::{Allowance, Path, Purpose, on_the_wire};
+use crate::time::Time;
+
+/// Bytes that may be sent, and that were.
+#[derive(Debug, Clone, Copy, Default)]
+struct Bytes {
+    left: u64,
+    spent: u64,
+}
+
+/// What may be sent to a reader that has requested it.
+#[derive(Debug)]
+pub(super) struct Allowed {
+    again: Bytes,
+    /// Of what it was never sent.
+    first: Bytes,
+    /// That is what is sent now.
+    is_first: bool,
+    /// The last of that.
+    last: Option<Position>,
+}
+
+impl Allowed {
+    fn current(&self) -> &Bytes {
+        if self.is_first { &self.first } else { &self.again }
+    }
+
+    pub(super) fn is_spent(&self) -> bool {
+        self.current().spent >= self.current().left
+    }
+
+    /// Returns the bytes sent.
+    pub(super) fn spent(&self) -> u64 {
+        self.first.spent + self.again.spent
+    }
+
+    /// Records a datagram of `len` bytes.
+    pub(super) fn spend(&mut self, len: u64) {
+        let bytes = if self.is_first { &mut self.first } else { &mut self.again };
+        bytes.spent += on_the_wire(len);
+    }
+
+    /// Says whether the reader was ever sent what may be sent next.
+    pub(super) fn begin(&mut self, is_first: bool) {
+        self.is_first = is_first;
+    }
+}
+
+/// Samples before `end`, from a fragment of one on, that a reader was never sent on its path.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct NeverSent {
+    from: (SequenceNumber, u32),
+    end: SequenceNumber,
+}
+
+impl NeverSent {
+    pub(super) const NONE: Self = Self { from: (SequenceNumber::ZERO, 0), end: SequenceNumber::ZERO };
+
+    pub(super) fn new(from: SequenceNumber, end: SequenceNumber) -> Self {
+        Self { from: (from, 0), end }
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.from.0 >= self.end
+    }
+
+    /// Returns whether a sample was or will be sent only when it is requested.
+    pub(super) fn is_before_end(&self, sn: SequenceNumber) -> bool {
+        sn < self.end
+    }
+
+    /// Returns whether a fragment of a sample, counted from 0, is among them, or a sample as a whole.
+    pub(super) fn contains(&self, sn: SequenceNumber, fragment: u32) -> bool {
+        sn < self.end && (sn, fragment) >= self.from
+    }
+}
+
+impl ReaderProxy {
+    /// Records that the reader was sent nothing on its path yet. `unsent`: the first sample that was never sent.
+    pub(super) fn begin_on_path(&mut self, unsent: SequenceNumber) {
+        if self.is_reliable {
+            self.requested.never_sent = NeverSent::new(self.acknowledged.next(), unsent);
+            self.requested.repairs.clear();
+            // What it had got of what was sent elsewhere, only its acknowledgements show from now on.
+            self.requested.reached = (SequenceNumber::ZERO, 0);
+            self.seen = self.acknowledged;
+        }
+    }
+}
+
+impl Pacing {
+    /// Returns what may be sent on one path.
+    fn allow_on(&self, now: Time, path: &Path, purpose: Purpose) -> Allowance {
+        if purpose == Purpose::Repair {
+            return path.lock().allow(now, self.flow_on(path), config::PATH_FLIGHT_MIN_BYTES, purpose);
+        }
+        let unreported = self.uses.iter().find(|it| it.path.is(path));
+        let unreported = unreported.and_then(|it| it.unreported(self.large_bytes));
+        path.lock().allow_beside(now, self.flow_on(path), u64::from(u32::MAX), purpose, unreported)
+    }
+
+    /// Returns whether a mark would show when a path has passed what was sent up to a position.
+    fn can_mark(&self, path: &Path, position: Position) -> bool {
+        self.uses.iter().any(|it| it.path.is(path) && position > it.passed)
+    }
+}
+
+impl WriterCore {
+    /// Returns what a reader may be sent now of what it has requested, as its path allows.
+    pub(super) fn repairs_allowed(&mut self, now: Time, index: usize) -> Allowed {
+        let all = Bytes { left: u64::MAX, spent: 0 };
+        let mut allowed = Allowed { again: all, first: all, is_first: false, last: None };
+        let proxy = &self.proxies[index];
+        let Some(path) = proxy.path.clone() else { return allowed };
+        let has_first = !proxy.requested.never_sent.is_empty();
+        self.pacing.spend(now, 0);
+        allowed.again.left = self.left_on(now, &path, Purpose::Repair);
+        if has_first {
+            // While little is known, what leaves together is marked in pieces.
+            let piece = path.lock().mark_every_bytes().unwrap_or(u64::MAX);
+            allowed.first.left = self.left_on(now, &path, Purpose::New).min(piece);
+        }
+        allowed
+    }
+
+    fn left_on(&mut self, now: Time, path: &Path, purpose: Purpose) -> u64 {
+        let at = match self.pacing.allow_on(now, path, purpose) {
+            Allowance::Unlimited => return u64::MAX,
+            Allowance::Bytes(bytes) | Allowance::Flight(bytes) => return bytes,
+            Allowance::At(at) => at,
+            Allowance::Blocked { until } => {
+                self.pacing.is_blocked = true;
+                until
+            }
+        };
+        self.pacing.next_at = Some(self.pacing.next_at.map_or(at, |before| before.min(at)));
+        0
+    }
+
+    /// Prepares to send a fragment of a sample, counted from 0, that a reader has requested, or a sample as a whole.
+    pub(super) fn begin_repair(
+        &self,
+        index: usize,
+        (sn, fragment): (SequenceNumber, u32),
+        allowed: &mut Allowed,
+    ) {
+        let proxy = &self.proxies[index];
+        let is_first = proxy.requested.never_sent.contains(sn, fragment)
+            && proxy.path.as_ref().is_some_and(|path| self.pacing.can_mark(path, (sn.prev(), fragment + 1)));
+        allowed.begin(is_first);
+    }
+
+    /// Records that so much of a sample was sent: `fragments` of `all`, or a sample as a whole.
+    pub(super) fn note_first_sent(
+        &mut self,
+        index: usize,
+        sn: SequenceNumber,
+        (fragments, all): (u32, u32),
+        allowed: &mut Allowed,
+    ) {
+        if !allowed.is_first {
+            return;
+        }
+        let from = if fragments >= all { (sn.next(), 0) } else { (sn, fragments) };
+        allowed.last = Some(if fragments >= all { (sn, 0) } else { (sn.prev(), fragments) });
+        if let Some(requested) = self.proxies[index].requested.changed() {
+            requested.never_sent.from = requested.never_sent.from.max(from);
+        }
+    }
+
+    /// Records what was sent to a reader. `is_hole`: it did not arrive the first time.
+    pub(super) fn note_repairs_sent(&mut self, now: Time, index: usize, allowed: &Allowed, is_hole: bool) {
+        let Some(path) = self.proxies[index].path.clone() else { return };
+        if allowed.again.spent > 0 && is_hole {
+            self.pacing.note_repaired(now, &path);
+        }
+        let flow = self.pacing.flow_on(&path);
+        path.lock().spend(now, flow, allowed.again.spent, Purpose::Repair);
+        let is_over = allowed.first.spent >= allowed.first.left;
+        if let Some(position) = allowed.last {
+            path.lock().spend(now, flow, allowed.first.spent, Purpose::New);
+            self.pacing.since_mark += allowed.first.spent;
+            let goes_on = !self.proxies[index].requested.never_sent.is_empty();
+            for it in self.pacing.uses.iter_mut().filter(|it| it.path.is(&path)) {
+                (it.last, it.sent_to) = (Some(path.lock().mark(now)), goes_on.then_some(position));
+            }
+            let is_marked = self.pacing.mark_again(now, &path, position, is_over);
+            self.proxies[index].is_heartbeat_due |= is_marked;
+        }
+        let is_spent = allowed.again.spent >= allowed.again.left || allowed.last.is_some() && is_over;
+        if is_spent && !self.pacing.is_waiting() {
+            self.pacing.next_at = Some(now.plus_nanos(1));
+        }
+    }
+}
