@@ -100,9 +100,16 @@ impl WriterCore {
         let sent = if sn == self.unsent { self.fragments.sent } else { entry.fragments() };
         let seen = proxy.fragments_shown(nack, &entry, sent);
         proxy.judge_fragments(nack, proxy.is_shown_early(&entry).then_some(seen));
-        let arrived = self.requests_up_to(now, index, &entry);
+        let arrived = self.requests_up_to(now, index, (sn, seen), &entry);
         let proxy = &mut self.proxies[index];
-        for number in nack.state.iter().filter(|it| it.0 <= sent && (sn.prev(), it.0) <= arrived) {
+        let is_missing = |number: u32, proxy: &ReaderProxy| {
+            let is_never_sent = proxy.requested.never_sent.contains(sn, number - 1);
+            number <= sent && ((sn.prev(), number) <= arrived || is_never_sent)
+        };
+        for number in nack.state.iter() {
+            if !is_missing(number.0, proxy) {
+                continue;
+            }
             let has_room = may_ask && proxy.has_room_for_fragment();
             if has_room && proxy.accepts_request(now, (sn, number.0)) {
                 proxy.requested.fragments.push((sn, number.0 - 1));
@@ -113,6 +120,9 @@ impl WriterCore {
         let is_certain = !proxy.is_uncertain(sn);
         if is_certain {
             proxy.note_reached(sn, seen.min(sent));
+        } else if let Some(sent_here) = proxy.requested.never_sent.sent_of(sn) {
+            // What arrived from elsewhere does not count on this path.
+            proxy.note_reached(sn, seen.min(sent).min(sent_here));
         }
         if sn < self.unsent {
             // Except for repairs, fragments arrive in the order in which they were sent.
@@ -456,7 +466,7 @@ impl WriterCore {
         }
         let to = index.map_or(&self.destinations, |index| &self.proxies[index].destinations);
         let to = Arc::clone(to);
-        self.ask_others_amid_sample(now, index, out);
+        self.ask_others_amid_sample(index, out);
         self.fragments.count = self.fragments.count.wrapping_add(1);
         self.counters.heartbeats_sent += 1;
         let header: Header = compose::header(&self.config);

@@ -592,7 +592,7 @@ impl WriterCore {
         }
         for place in fragments..proxy.requested.fragments.len() {
             let (sn, number) = proxy.requested.fragments[place];
-            if is_lost(sn, Some(number + 1)) {
+            if is_lost(sn, Some(number + 1)) && !proxy.requested.never_sent.contains(sn, number) {
                 let size = self.history.entry(sn).map_or(0, |entry| entry.fragment_size);
                 let len = on_the_wire(compose::FRAGMENT_AT as u64 + u64::from(size));
                 lost += proxy.note_lost((sn, number + 1), len);

@@ -471,6 +471,10 @@ impl ReaderProxy {
         if base.0 >= 1 && base <= unsent.max(first) {
             self.acknowledged = self.acknowledged.max(base.min(unsent).prev());
             self.seen = self.seen.max(self.acknowledged);
+            let next = self.acknowledged.next();
+            if let Some(requested) = self.requested.changed() {
+                requested.never_sent.forget_before(next);
+            }
         }
         if !is_preemptive(acknack) {
             self.introduce(next);

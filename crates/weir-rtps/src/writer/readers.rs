@@ -40,11 +40,7 @@ impl WriterCore {
         self.places.push(&reader.guid);
         reserve_one(&mut self.proxies);
         let reserved = if is_reliable { self.reserved.pop() } else { None };
-        let mut proxy = ReaderProxy::new(reader, is_reliable, wants_history, start, reserved);
-        if proxy.path.is_some() && start < self.unsent {
-            proxy.begin_on_path(self.unsent);
-        }
-        self.proxies.push(proxy);
+        self.proxies.push(ReaderProxy::new(reader, is_reliable, wants_history, start, reserved));
         match &destinations[..] {
             // The common case, where all readers need not be counted.
             [address] if is_new && self.routes.is_empty() => {
@@ -127,13 +123,15 @@ impl WriterCore {
     ) {
         let unsent = self.unsent;
         if let Some(proxy) = self.reader_mut(&guid) {
-            let is_same = |(before, after): (&Path, &Path)| before.is(after);
-            if proxy.path.is_some() != path.is_some()
-                || !proxy.path.as_ref().zip(path.as_ref()).is_none_or(is_same)
-            {
+            let before = core::mem::replace(&mut proxy.path, path);
+            let is_same = match (&before, &proxy.path) {
+                (Some(before), Some(after)) => before.is(after),
+                (before, after) => before.is_none() && after.is_none(),
+            };
+            if !is_same {
                 proxy.begin_on_path(unsent);
             }
-            (proxy.group, proxy.segment_max, proxy.path) = (group, segment_max, path);
+            (proxy.group, proxy.segment_max) = (group, segment_max);
             let before = core::mem::replace(&mut proxy.destinations, Arc::clone(&destinations));
             // With history, all of it counts for a new host.
             let misses_samples = proxy.is_reliable && !proxy.wants_history;

@@ -344,6 +344,10 @@ impl Host {
         } else if addresses.historic == 0 && before.historic > 0 {
             self.missed_from = bytes.written;
         }
+        if before.all > 0 {
+            // It was sent what the others there were sent.
+            self.moved_from = bytes.written;
+        }
         if addresses.all == 0 {
             (self.left_at, self.moved_from) = (now, bytes.written);
         }

@@ -1,8 +1,8 @@
 //! How much of what a reader requests its path allows to be sent now.
 //!
 //! What was sent on a path and lost is sent again as fast as the path carries, since it is no longer in flight. What
-//! the reader was never sent on its path counts as new samples do: the history of a late joiner, and what a reader that
-//! has moved to another address had not acknowledged. On a path of which nothing is known, a first flight leaves, and
+//! the reader was never sent on its path counts as new samples do: what a reader that has moved to another address had
+//! not acknowledged. (The history of a late joiner does not yet.) On a path of which nothing is known, a first flight leaves, and
 //! more when that has passed. A link of 5 Mbit/s with a short queue would lose nearly all of it otherwise.
 
 use weir_wire::SequenceNumber;
@@ -82,6 +82,25 @@ impl NeverSent {
         sn < self.end
     }
 
+    /// Returns up to which fragment of a sample the reader was sent it on its path, if it is requested there.
+    pub(super) fn sent_of(&self, sn: SequenceNumber) -> Option<u32> {
+        let (from, fragment) = self.from;
+        (sn < self.end).then(|| {
+            if sn < from {
+                u32::MAX
+            } else if sn == from {
+                fragment
+            } else {
+                0
+            }
+        })
+    }
+
+    /// Records that samples before `sn` are not requested any more.
+    pub(super) fn forget_before(&mut self, sn: SequenceNumber) {
+        self.from = self.from.max((sn, 0));
+    }
+
     /// Returns whether a fragment of a sample, counted from 0, is among them, or a sample as a whole.
     pub(super) fn contains(&self, sn: SequenceNumber, fragment: u32) -> bool {
         sn < self.end && (sn, fragment) >= self.from
@@ -89,10 +108,15 @@ impl NeverSent {
 }
 
 impl ReaderProxy {
-    /// Records that the reader was sent nothing on its path yet. `unsent`: the first sample that was never sent.
+    /// Records that the reader was sent nothing on its path yet, which is a new one. `unsent`: the first sample that was
+    /// never sent.
     pub(super) fn begin_on_path(&mut self, unsent: SequenceNumber) {
-        if self.is_reliable {
-            self.requested.never_sent = NeverSent::new(self.acknowledged.next(), unsent);
+        let has_all = self.acknowledged.next() >= unsent && !self.requested.is_changed();
+        if self.is_reliable && !has_all {
+            // A test of the other path says nothing about this one.
+            (self.requested.withheld, self.requested.verdict) = (None, None);
+            let never_sent = NeverSent::new(self.acknowledged.next(), unsent);
+            self.requested.never_sent = if self.path.is_some() { never_sent } else { NeverSent::NONE };
             self.requested.repairs.clear();
             // What it had got of what was sent elsewhere, only its acknowledgements show from now on.
             self.requested.reached = (SequenceNumber::ZERO, 0);

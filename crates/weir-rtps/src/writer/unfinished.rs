@@ -66,8 +66,15 @@ impl Pacing {
 }
 
 impl WriterCore {
-    /// Prepares for the requests of a NACK_FRAG: returns up to which position they are for what is lost.
-    pub(super) fn requests_up_to(&mut self, now: Time, index: usize, entry: &Entry) -> Position {
+    /// Prepares for the requests of a NACK_FRAG, which shows that the reader has got up to fragment `seen` of a sample.
+    /// Returns up to which position they are for what is lost.
+    pub(super) fn requests_up_to(
+        &mut self,
+        now: Time,
+        index: usize,
+        (sn, seen): (SequenceNumber, u32),
+        entry: &Entry,
+    ) -> Position {
         let proxy = &mut self.proxies[index];
         if !proxy.is_shown_early(entry) {
             return (SequenceNumber(i64::MAX), u32::MAX);
@@ -75,7 +82,7 @@ impl WriterCore {
         if let Some(usual) = proxy.path.as_ref().and_then(|path| path.lock().answer_time()) {
             proxy.requested.fragment_time = patience(usual);
         }
-        self.pacing.arrived(now, &self.proxies[index])
+        self.pacing.arrived(now, &self.proxies[index]).max((sn.prev(), seen))
     }
 
     /// Returns whether HEARTBEATs for a reader announce the large sample that is being sent.
@@ -85,16 +92,31 @@ impl WriterCore {
         self.is_amid_sample() && is_meant && self.history.entry(self.unsent).is_some_and(is_shown)
     }
 
-    /// Asks the readers of other engines, or one reader, how far they have got within the sample that is being sent.
-    pub(super) fn ask_others_amid_sample(&mut self, now: Time, one: Option<usize>, out: &mut Outbox) {
-        let asked = one.map_or(0..self.proxies.len(), |index| index..index + 1);
-        for index in asked {
-            let proxy = &self.proxies[index];
-            if self.is_shown_unfinished(proxy) {
-                let (guid, to) = (proxy.guid, Arc::clone(&proxy.destinations));
-                let heartbeat = self.heartbeat_for(Some(now), index);
-                self.send_reply(guid, &to, None, &[], &heartbeat, out);
-            }
+    /// Asks the readers of other engines, or one reader, how far they have got within the sample that is being sent: on
+    /// each path one of them in turn, since the answer is about the path.
+    pub(super) fn ask_others_amid_sample(&mut self, one: Option<usize>, out: &mut Outbox) {
+        if let Some(index) = one {
+            return self.ask_amid_sample(index, out);
+        }
+        for place in 0..self.pacing.uses.len() {
+            let path = &self.pacing.uses[place].path;
+            let is_asked = |proxy: &ReaderProxy| {
+                proxy.path.as_ref().is_some_and(|it| it.is(path)) && self.is_shown_unfinished(proxy)
+            };
+            let asked = || self.proxies.iter().enumerate().filter(|(_, proxy)| is_asked(proxy));
+            let count = asked().count().max(1);
+            let index = asked().nth(self.fragments.count as usize % count).map(|(index, _)| index);
+            index.into_iter().for_each(|index| self.ask_amid_sample(index, out));
+        }
+    }
+
+    fn ask_amid_sample(&mut self, index: usize, out: &mut Outbox) {
+        let proxy = &self.proxies[index];
+        if self.is_shown_unfinished(proxy) {
+            let (guid, to) = (proxy.guid, Arc::clone(&proxy.destinations));
+            // These readers send no ECHO of it.
+            let heartbeat = self.heartbeat_for(None, index);
+            self.send_reply(guid, &to, None, &[], &heartbeat, out);
         }
     }
 }
