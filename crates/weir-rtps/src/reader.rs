@@ -25,6 +25,7 @@ mod delivery;
 mod ecn;
 mod enforced;
 mod entries;
+mod expiring;
 mod fragments;
 pub mod groups;
 mod history_start;
@@ -34,6 +35,7 @@ mod leaving;
 mod limits;
 mod liveliness;
 mod matched;
+mod plain;
 mod queries;
 mod query;
 mod raw_sample;
@@ -330,10 +332,15 @@ impl ReaderCore {
         block: Option<&Arc<Block>>,
     ) {
         if self.delivery.cache.enforced.is_some() {
-            self.handle_data_by_policies(now, *writer, *data, source_timestamp, block);
-        } else {
-            self.handle_data_as::<false>(now, writer, data, source_timestamp, block);
+            let value = match data.payload {
+                Payload::Data(value) if data.inline_qos.is_none() => Some(value),
+                _ => None,
+            };
+            if !value.is_some_and(|value| self.is_plain(now, value)) {
+                return self.handle_data_by_policies(now, *writer, *data, source_timestamp, block);
+            }
         }
+        self.handle_data_as::<false>(now, writer, data, source_timestamp, block);
     }
 
     /// [`ReaderCore::handle_data`] if policies decide which samples are delivered. Out of line, and with copies of its
