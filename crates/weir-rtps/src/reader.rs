@@ -197,6 +197,7 @@ impl ReaderCore {
                 coherence.add_writer(guid, (is_reliable, is_weir), position, out);
             };
             self.delivery.cache.with_coherence(now, |_| true, add);
+            self.delivery.cache.enforced.iter_mut().for_each(|enforced| enforced.begin_writer(guid));
         }
         self.due.add_if(self.writers.list.len(), is_reliable);
         // What is due at once is among the answers that are due.

@@ -87,8 +87,8 @@ pub(super) struct Enforced {
     pub(super) order: AccessOrder,
     /// The publishers of writers, if their access scope is GROUP.
     groups: BTreeMap<Guid, Guid>,
-    /// The numbers of samples in their group, if the order goes by them.
-    numbers: BTreeMap<(Guid, SequenceNumber), SequenceNumber>,
+    /// The groups of samples and their numbers in it, if the order goes by them. The writer may have left since.
+    numbers: BTreeMap<(Guid, SequenceNumber), (Guid, SequenceNumber)>,
     pub(super) counts: EnforcedCounts,
 }
 
@@ -257,6 +257,10 @@ impl Enforced {
             *is_to_forget = true;
             return;
         }
+        if self.coherence.as_ref().is_some_and(|coherence| coherence.has_waiting(writer)) {
+            // They have its lifespan when they become accessible.
+            return;
+        }
         self.recent = (Guid::UNKNOWN, None);
         self.writers.remove(&writer);
         self.groups.remove(&writer);
@@ -283,7 +287,8 @@ impl Enforced {
         if self.order != AccessOrder::OneOfGroup {
             return;
         }
-        self.numbers.insert((writer, sn), number);
+        let Some(group) = self.groups.get(&writer) else { return };
+        self.numbers.insert((writer, sn), (*group, number));
         let waiting = self.coherence.as_ref().map_or(0, |coherence| coherence.held().0);
         if self.numbers.len() > 2 * (live + waiting) + NUMBERS_SPARE {
             let there = is_there();
@@ -301,17 +306,20 @@ impl Enforced {
 
     /// The position of a sample in the order of its group: of its writer, if it has none.
     pub(super) fn position(&self, writer: Guid, sn: SequenceNumber) -> (Guid, SequenceNumber) {
-        let number = self.numbers.get(&(writer, sn));
-        match (self.groups.get(&writer), number) {
-            (Some(group), Some(number)) => (*group, *number),
-            _ => (writer, sn),
-        }
+        self.numbers.get(&(writer, sn)).copied().unwrap_or((writer, sn))
     }
 
     /// A writer is matched again, and not to be forgotten.
     pub(super) fn remember_writer(&mut self, writer: Guid) {
         let is_to_forget = self.gone.iter_mut().filter(|(gone, _)| *gone == writer);
         is_to_forget.for_each(|(_, is_to_forget)| *is_to_forget = false);
+    }
+
+    /// A writer is matched again: what was kept for sets of it that waited is over.
+    pub(super) fn begin_writer(&mut self, writer: Guid) {
+        if self.gone.iter().all(|(gone, _)| *gone != writer) {
+            self.forget_writer(writer);
+        }
     }
 
     /// The owner of an instance.
@@ -537,7 +545,7 @@ impl Enforced {
             + self.postponed.memory()
             + self.purges.as_ref().map_or(0, Purges::memory)
             + self.writers.len() * size_of::<(Guid, WriterPolicies)>()
-            + self.numbers.len() * size_of::<(Guid, SequenceNumber, SequenceNumber)>()
+            + self.numbers.len() * size_of::<[(Guid, SequenceNumber); 2]>()
             + self.coherence.as_ref().map_or(0, Coherence::memory)
     }
 }
