@@ -690,13 +690,34 @@ impl ReaderCore {
 
     #[inline]
     fn room_was_made(&mut self) {
-        if self.delivery.has_refused && self.delivery.retry_refused(&mut self.writers.list) {
+        if self.delivery.has_refused && !self.delivery.cache.is_nearly_full() {
+            self.retry_refused();
+        }
+    }
+
+    /// Resumes the writers whose samples were refused and may have room now.
+    #[cold]
+    fn retry_refused(&mut self) {
+        let mut is_answer_due = false;
+        for index in 0..self.writers.list.len() {
+            let proxy = &mut self.writers.list[index];
+            let received = self.delivery.counters.samples_received;
+            if !self.delivery.retry_refused(proxy) {
+                continue;
+            }
+            let (Author { guid, is_alive }, has_more) = (proxy.author(), proxy.trouble.refused.is_some());
+            is_answer_due = true;
+            // The policies know the time of what arrived last.
+            self.end_sets_by_policies(Time::ZERO, guid);
+            // The end of its instances follows the last sample.
+            if !is_alive && !has_more && self.delivery.counters.samples_received != received {
+                self.leave_later(guid);
+            }
+        }
+        self.delivery.has_refused = self.writers.list.iter().any(|proxy| proxy.trouble.refused.is_some());
+        if is_answer_due {
             self.due.add_all();
             self.errands |= Self::REQUEST;
-            self.end_all_sets();
-            if self.not_alive_writers() > 0 {
-                self.leave_all_again();
-            }
         }
     }
 
