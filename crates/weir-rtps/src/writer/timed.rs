@@ -74,6 +74,14 @@ impl Timed {
         is_sent && self.presented.is_none() && self.service.is_none() && !self.is_suspended
     }
 
+    /// Forgets the samples before `first`: they were released, and need no timer.
+    #[inline]
+    fn forget_before(&mut self, first: SequenceNumber) {
+        while self.expiring.front().is_some_and(|(_, sn)| *sn < first) {
+            self.expiring.pop_front();
+        }
+    }
+
     #[inline]
     fn has_expired(&self, now: Time) -> bool {
         self.spared.is_some() || self.expiring.front().is_some_and(|(at, _)| *at <= now)
@@ -186,11 +194,7 @@ impl WriterCore {
             }
         }
         let Some(lifespan) = timed.lifespan else { return };
-        // Those that were released need no timer.
-        let first = history.first();
-        while timed.expiring.front().is_some_and(|(_, sn)| *sn < first) {
-            timed.expiring.pop_front();
-        }
+        timed.forget_before(history.first());
         timed.expiring.push_back((now + lifespan, sn));
         if timed.expiring.len() > 2 * history.len() + EXPIRING_SPARE {
             // Most were released or replaced.
@@ -237,6 +241,7 @@ impl WriterCore {
                 expired = Some(sn);
             }
         }
+        timed.forget_before(self.history.first());
         self.large.release(self.history.first());
     }
 
