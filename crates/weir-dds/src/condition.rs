@@ -55,6 +55,14 @@ impl Condition {
     }
 
     /// Returns whether the condition is true.
+    ///
+    /// ```
+    /// use weir_dds::{Condition, GuardCondition};
+    ///
+    /// let stop = GuardCondition::new();
+    /// stop.set_trigger_value(true);
+    /// assert!(Condition::from(&stop).trigger_value());
+    /// ```
     pub fn trigger_value(&self) -> bool {
         self.trigger.is_triggered()
     }
@@ -102,6 +110,10 @@ struct Guard {
 
 impl GuardCondition {
     /// Creates a condition that is false.
+    ///
+    /// ```
+    /// assert!(!weir_dds::GuardCondition::new().trigger_value());
+    /// ```
     pub fn new() -> Self {
         Self::default()
     }
@@ -119,6 +131,11 @@ impl GuardCondition {
     }
 
     /// Returns whether the condition is true.
+    ///
+    /// ```
+    /// let stop = weir_dds::GuardCondition::new();
+    /// assert!(!stop.trigger_value());
+    /// ```
     pub fn trigger_value(&self) -> bool {
         self.state.is_set.load(Ordering::SeqCst)
     }
@@ -229,6 +246,19 @@ impl StatusCondition {
     }
 
     /// Returns whether the condition is true.
+    ///
+    /// ```no_run
+    /// # use weir_dds::{DataReader, DdsType};
+    /// use weir_dds::StatusMask;
+    ///
+    /// # fn f<T: DdsType>(reader: &DataReader<T>) {
+    /// let condition = reader.status_condition();
+    /// condition.set_enabled_statuses(StatusMask::SAMPLE_LOST);
+    /// if condition.trigger_value() {
+    ///     println!("samples were lost");
+    /// }
+    /// # }
+    /// ```
     pub fn trigger_value(&self) -> bool {
         self.source.is_triggered()
     }

@@ -345,8 +345,13 @@ impl<T: DdsType> DataReader<T> {
         self.inner.driver().flush_queued();
         let mut core = self.inner.endpoint.core.lock();
         if core.has_policies() {
-            drop(core);
-            return self.take_next_by_policies(sample);
+            if core.has_access_order() {
+                drop(core);
+                return self.take_next_by_policies(sample);
+            }
+            if core.has_expiring() {
+                core.expire(clock::now());
+            }
         }
         let mut is_malformed = false;
         let is_taken = core.take_next(|raw| is_malformed = !sample.fill(raw) && !raw.was_read);

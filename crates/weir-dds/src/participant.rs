@@ -399,6 +399,13 @@ impl DomainParticipant {
     }
 
     /// Returns the statuses of the participant that have changed: it has none of its own (DDS 1.4, 2.2.4.1).
+    ///
+    /// ```no_run
+    /// # use weir_dds::{DomainParticipant, StatusMask};
+    /// # fn f(participant: &DomainParticipant) {
+    /// assert_eq!(participant.status_changes(), StatusMask::NONE);
+    /// # }
+    /// ```
     pub fn status_changes(&self) -> StatusMask {
         StatusMask::NONE
     }

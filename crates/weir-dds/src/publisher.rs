@@ -551,6 +551,13 @@ impl Publisher {
     }
 
     /// Returns the statuses of the publisher that have changed: it has none (DDS 1.4, 2.2.4.1).
+    ///
+    /// ```no_run
+    /// # use weir_dds::{Publisher, StatusMask};
+    /// # fn f(publisher: &Publisher) {
+    /// assert_eq!(publisher.status_changes(), StatusMask::NONE);
+    /// # }
+    /// ```
     pub fn status_changes(&self) -> StatusMask {
         StatusMask::NONE
     }

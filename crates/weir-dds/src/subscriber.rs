@@ -294,6 +294,7 @@ impl Subscriber {
         self.state.access.add(reader);
         let Presentation { scope, coherent_access, .. } = self.state.qos.lock().presentation;
         if scope == PresentationScope::Group && coherent_access {
+            self.state.access.set_driver(&self.handle.driver);
             reader.share_sets(&self.state.access);
         }
     }

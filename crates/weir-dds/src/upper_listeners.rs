@@ -22,6 +22,15 @@ use crate::topic::AnyTopic;
 /// Stands for the sample type of a reader, writer or topic whose type is not known to the compiler.
 ///
 /// Such handles have everything that does not need the type, and `typed` returns one with the type.
+///
+/// ```no_run
+/// # use weir_dds::{AnyDataReader, DataReader, DdsType};
+/// # fn f<T: DdsType>(reader: &AnyDataReader) {
+/// // A reader of any type has a name; its samples need the type.
+/// println!("{}", reader.topic_name());
+/// let typed: Option<DataReader<T>> = reader.typed();
+/// # }
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Untyped {}
 

@@ -80,21 +80,69 @@ pub struct ActiveConditions(Vec<Condition>);
 
 impl ActiveConditions {
     /// Returns whether a condition was true.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use weir_dds::{GuardCondition, WaitSet};
+    ///
+    /// let (stop, wait_set) = (GuardCondition::new(), WaitSet::new());
+    /// wait_set.attach_condition(&stop);
+    /// stop.set_trigger_value(true);
+    /// let active = wait_set.wait(Duration::ZERO)?;
+    /// assert!(active.contains(&stop));
+    /// # Ok::<(), weir_dds::DdsError>(())
+    /// ```
     pub fn contains(&self, condition: impl Into<Condition>) -> bool {
         self.0.contains(&condition.into())
     }
 
     /// Returns the conditions, in the order in which they were attached.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use weir_dds::{GuardCondition, WaitSet};
+    ///
+    /// let (stop, wait_set) = (GuardCondition::new(), WaitSet::new());
+    /// wait_set.attach_condition(&stop);
+    /// stop.set_trigger_value(true);
+    /// let active = wait_set.wait(Duration::ZERO)?;
+    /// assert!(active.iter().all(|condition| condition.trigger_value()));
+    /// # Ok::<(), weir_dds::DdsError>(())
+    /// ```
     pub fn iter(&self) -> std::slice::Iter<'_, Condition> {
         self.0.iter()
     }
 
     /// Returns their number.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use weir_dds::{GuardCondition, WaitSet};
+    ///
+    /// let (stop, wait_set) = (GuardCondition::new(), WaitSet::new());
+    /// wait_set.attach_condition(&stop);
+    /// stop.set_trigger_value(true);
+    /// let active = wait_set.wait(Duration::ZERO)?;
+    /// assert_eq!(active.len(), 1);
+    /// # Ok::<(), weir_dds::DdsError>(())
+    /// ```
     pub fn len(&self) -> usize {
         self.0.len()
     }
 
     /// Returns whether there is none.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use weir_dds::{GuardCondition, WaitSet};
+    ///
+    /// let (stop, wait_set) = (GuardCondition::new(), WaitSet::new());
+    /// wait_set.attach_condition(&stop);
+    /// stop.set_trigger_value(true);
+    /// let active = wait_set.wait(Duration::ZERO)?;
+    /// assert!(!active.is_empty());
+    /// # Ok::<(), weir_dds::DdsError>(())
+    /// ```
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
@@ -134,6 +182,10 @@ struct Waiter {
 
 impl WaitSet {
     /// Creates a wait set without conditions.
+    ///
+    /// ```
+    /// assert!(weir_dds::WaitSet::new().conditions().is_empty());
+    /// ```
     pub fn new() -> Self {
         Self::default()
     }
@@ -195,6 +247,14 @@ impl WaitSet {
     }
 
     /// Returns the attached conditions.
+    ///
+    /// ```
+    /// use weir_dds::{GuardCondition, WaitSet};
+    ///
+    /// let (stop, wait_set) = (GuardCondition::new(), WaitSet::new());
+    /// wait_set.attach_condition(&stop);
+    /// assert_eq!(wait_set.conditions(), [(&stop).into()]);
+    /// ```
     pub fn conditions(&self) -> Vec<Condition> {
         self.state.attached.lock().clone()
     }
@@ -467,6 +527,18 @@ impl Drop for Waiting<'_> {
 ///
 /// For `poll`, `epoll`, and runtimes built on them (`tokio::io::unix::AsyncFd`, `async_io::Async`). Do not read from
 /// it: accessing the samples, or whatever else ends the reason, makes it unreadable.
+///
+/// ```no_run
+/// # use weir_dds::{DataReader, DdsType};
+/// use std::os::fd::AsRawFd;
+///
+/// # fn f<T: DdsType>(reader: &DataReader<T>) -> weir_dds::Result<()> {
+/// // For an event loop of the application.
+/// let descriptor = reader.event_fd()?;
+/// println!("descriptor {} is readable while there are unread samples", descriptor.as_raw_fd());
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug, Clone)]
 pub struct EventFd(pub(crate) Arc<weir_udp::Waker>);
 

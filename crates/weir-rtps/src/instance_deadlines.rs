@@ -40,6 +40,7 @@ impl DeadlineMissedStatus {
 #[derive(Debug)]
 pub(crate) struct InstanceDeadlines {
     period: Duration,
+    period_ns: u64,
     /// By the index of the instance.
     list: Vec<Deadline>,
     /// For each instance that is watched, a time at or before its deadline.
@@ -58,7 +59,12 @@ impl InstanceDeadlines {
     pub(crate) fn new(period: Duration) -> Option<Self> {
         // Zero would be due without end.
         let period = period.max(PERIOD_MIN);
-        (period < ENDLESS).then(|| Self { period, list: Vec::new(), queue: BTreeSet::new() })
+        (period < ENDLESS).then(|| Self {
+            period,
+            period_ns: nanos(period),
+            list: Vec::new(),
+            queue: BTreeSet::new(),
+        })
     }
 
     /// An instance was written. Returns how many periods it has missed before, if the timer is late.
@@ -75,6 +81,19 @@ impl InstanceDeadlines {
             self.queue.insert((at, index));
         }
         before.map_or(0, |before| missed_periods(before, now, period))
+    }
+
+    /// Does the same if the deadline of the instance has not passed, and nothing else changes. Otherwise does nothing,
+    /// and returns `false`.
+    #[inline]
+    pub(crate) fn written_in_time(&mut self, now: Time, index: u32) -> bool {
+        let at = Time(now.0.saturating_add(self.period_ns));
+        let deadline = self.list.get_mut(index as usize).filter(|it| it.is_queued);
+        let Some(before) = deadline.and_then(|it| it.at.as_mut()).filter(|before| **before > now) else {
+            return false;
+        };
+        *before = at;
+        true
     }
 
     /// An instance has ended: it has no deadline until it is written again.

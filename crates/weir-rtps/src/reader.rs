@@ -25,6 +25,7 @@ mod delivery;
 mod ecn;
 mod enforced;
 mod entries;
+mod expiring;
 mod fragments;
 pub mod groups;
 mod history_start;
@@ -34,6 +35,7 @@ mod leaving;
 mod limits;
 mod liveliness;
 mod matched;
+mod plain;
 mod queries;
 mod query;
 mod raw_sample;
@@ -195,6 +197,7 @@ impl ReaderCore {
                 coherence.add_writer(guid, (is_reliable, is_weir), position, out);
             };
             self.delivery.cache.with_coherence(now, |_| true, add);
+            self.delivery.cache.enforced.iter_mut().for_each(|enforced| enforced.begin_writer(guid));
         }
         self.due.add_if(self.writers.list.len(), is_reliable);
         // What is due at once is among the answers that are due.
@@ -330,10 +333,15 @@ impl ReaderCore {
         block: Option<&Arc<Block>>,
     ) {
         if self.delivery.cache.enforced.is_some() {
-            self.handle_data_by_policies(now, *writer, *data, source_timestamp, block);
-        } else {
-            self.handle_data_as::<false>(now, writer, data, source_timestamp, block);
+            let value = match data.payload {
+                Payload::Data(value) if data.inline_qos.is_none() => Some(value),
+                _ => None,
+            };
+            if !value.is_some_and(|value| self.is_plain(now, value)) {
+                return self.handle_data_by_policies(now, *writer, *data, source_timestamp, block);
+            }
         }
+        self.handle_data_as::<false>(now, writer, data, source_timestamp, block);
     }
 
     /// [`ReaderCore::handle_data`] if policies decide which samples are delivered. Out of line, and with copies of its
@@ -682,13 +690,34 @@ impl ReaderCore {
 
     #[inline]
     fn room_was_made(&mut self) {
-        if self.delivery.has_refused && self.delivery.retry_refused(&mut self.writers.list) {
+        if self.delivery.has_refused && !self.delivery.cache.is_nearly_full() {
+            self.retry_refused();
+        }
+    }
+
+    /// Resumes the writers whose samples were refused and may have room now.
+    #[cold]
+    fn retry_refused(&mut self) {
+        let mut is_answer_due = false;
+        for index in 0..self.writers.list.len() {
+            let proxy = &mut self.writers.list[index];
+            let received = self.delivery.counters.samples_received;
+            if !self.delivery.retry_refused(proxy) {
+                continue;
+            }
+            let (Author { guid, is_alive }, has_more) = (proxy.author(), proxy.trouble.refused.is_some());
+            is_answer_due = true;
+            // The policies know the time of what arrived last.
+            self.end_sets_by_policies(Time::ZERO, guid);
+            // The end of its instances follows the last sample.
+            if !is_alive && !has_more && self.delivery.counters.samples_received != received {
+                self.leave_later(guid);
+            }
+        }
+        self.delivery.has_refused = self.writers.list.iter().any(|proxy| proxy.trouble.refused.is_some());
+        if is_answer_due {
             self.due.add_all();
             self.errands |= Self::REQUEST;
-            self.end_all_sets();
-            if self.not_alive_writers() > 0 {
-                self.leave_all_again();
-            }
         }
     }
 

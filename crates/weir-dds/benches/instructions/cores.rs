@@ -20,6 +20,7 @@ use weir_wire::{
 
 use crate::codec::{TestData, TestDataKeyed};
 use crate::measured;
+use crate::policies::Policy;
 use crate::sink::Sink;
 
 /// Spacing of samples.
@@ -47,8 +48,8 @@ const SEND_TIME: Duration = Duration::from_nanos(400);
 
 /// Reliable writer: encode into the history, commit, poll, and process an acknowledgement per
 /// round.
-pub(crate) fn write(size_bytes: usize, pace: Pace) -> u32 {
-    let mut source = Source::new(pace, History::KeepAll);
+pub(crate) fn write(size_bytes: usize, pace: Pace, policy: Policy) -> u32 {
+    let mut source = Source::with(pace, History::KeepAll, policy);
     let mut sample = TestData::of(size_bytes);
     let mut run = |count: u32| {
         for number in 0..count {
@@ -128,8 +129,8 @@ pub(crate) fn receive_beside_silent_writers() -> u32 {
 }
 
 /// The same with one sample per millisecond, through the single-sample path.
-pub(crate) fn write_single(size_bytes: usize) -> u32 {
-    let mut source = Source::new(Pace::Alone, History::KeepAll);
+pub(crate) fn write_single(size_bytes: usize, policy: Policy) -> u32 {
+    let mut source = Source::with(Pace::Alone, History::KeepAll, policy);
     let mut sample = TestData::of(size_bytes);
     let mut run = |count: u32| {
         let mut single = 0;
@@ -151,8 +152,18 @@ pub(crate) fn write_single(size_bytes: usize) -> u32 {
 
 /// Reliable reader: parse the datagrams in place, insert, acknowledge, decode into a value.
 pub(crate) fn receive(size_bytes: usize, pace: Pace) -> u32 {
+    receive_with(size_bytes, pace, Policy::None, Sink::take)
+}
+
+/// The same with a policy, and another way to take the samples.
+pub(crate) fn receive_with(
+    size_bytes: usize,
+    pace: Pace,
+    policy: Policy,
+    take: impl Fn(&mut Sink, &mut TestData) -> u32,
+) -> u32 {
     let mut source = Source::new(pace, History::KeepAll);
-    let mut sink = Sink::new(History::KeepAll, Reliability::Reliable);
+    let mut sink = Sink::with(History::KeepAll, Reliability::Reliable, policy);
     let mut sample = TestData::of(size_bytes);
     let mut value = TestData::default();
     let mut datagrams = Vec::new();
@@ -172,7 +183,7 @@ pub(crate) fn receive(size_bytes: usize, pace: Pace) -> u32 {
             let at_once = if pace == Pace::Alone { 1 } else { datagrams.len() };
             let received = datagrams.chunks(at_once).map(|batch| {
                 sink.receive(batch);
-                sink.take(&mut value)
+                take(&mut sink, &mut value)
             });
             received.sum::<u32>()
         };
@@ -204,8 +215,17 @@ pub(crate) fn write_instances() -> u32 {
 
 /// The same for the reader: each sample is taken before the next one arrives.
 pub(crate) fn receive_instances() -> u32 {
+    receive_instances_with(INSTANCES, Policy::None, Sink::take)
+}
+
+/// The same with so many instances, a policy, and another way to take the samples.
+pub(crate) fn receive_instances_with(
+    instances: u32,
+    policy: Policy,
+    take: impl Fn(&mut Sink, &mut TestDataKeyed) -> u32,
+) -> u32 {
     let mut source = Source::new(Pace::Alone, History::KeepLast(1));
-    let mut sink = Sink::new(History::KeepLast(1), Reliability::BestEffort);
+    let mut sink = Sink::with(History::KeepLast(1), Reliability::BestEffort, policy);
     let mut sample = TestDataKeyed { bin_data: vec![7; 4], ..TestDataKeyed::default() };
     let mut datagrams = Vec::new();
     let mut prepare = |id: u32, datagrams: &mut Vec<Vec<u8>>| {
@@ -214,16 +234,16 @@ pub(crate) fn receive_instances() -> u32 {
         source.collect(datagrams);
     };
     let mut state = 1;
-    let random_ids = (0..SAMPLES).map(|_| random(&mut state) % INSTANCES);
-    (0..INSTANCES).chain(random_ids).for_each(|id| prepare(id, &mut datagrams));
+    let random_ids = (0..SAMPLES).map(|_| random(&mut state) % instances);
+    (0..instances).chain(random_ids).for_each(|id| prepare(id, &mut datagrams));
     let mut value = TestDataKeyed::default();
     let mut receive = |datagrams: &[Vec<u8>]| {
         for datagram in datagrams {
             sink.receive(std::slice::from_ref(datagram));
-            sink.take(&mut value);
+            take(&mut sink, &mut value);
         }
     };
-    let (known, again) = datagrams.split_at(INSTANCES as usize);
+    let (known, again) = datagrams.split_at(instances as usize);
     assert_eq!(again.len(), SAMPLES as usize);
     receive(known);
     measured(|| receive(again));
@@ -241,6 +261,10 @@ struct Source {
 
 impl Source {
     fn new(pace: Pace, history: History) -> Self {
+        Self::with(pace, history, Policy::None)
+    }
+
+    fn with(pace: Pace, history: History, policy: Policy) -> Self {
         let (coalescing, batch, step) = match pace {
             Pace::Alone => (Some(Coalescing::default()), None, Duration::from_millis(1)),
             Pace::Burst => (Some(Coalescing::default()), None, Duration::from_nanos(100)),
@@ -256,7 +280,7 @@ impl Source {
         };
         let config =
             WriterConfig { history, coalescing, batch, durability, ..WriterConfig::new(WRITER, reliability) };
-        let mut core = WriterCore::new(config);
+        let mut core = WriterCore::new(policy.of_writer(config));
         let address = SocketAddrV4::new(Ipv4Addr::LOCALHOST, 7411);
         core.match_reader(Time(1), proxy(READER, address, reliability == Reliability::Reliable));
         Self { core, outbox: Outbox::new(), now: Time(1_000_000), step, count: 0 }

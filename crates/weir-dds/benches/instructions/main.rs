@@ -10,6 +10,7 @@
 //! - `codec`: encoding and decoding.
 //! - `cores`: writer and reader cores, from a value to a datagram and back; `sink` is the receiving
 //!   end.
+//! - `policies`: the same cores with policies that act on each sample.
 //! - `engine`: the complete engine with its locks and system calls; instructions in the kernel are
 //!   not counted.
 
@@ -21,7 +22,10 @@ use std::process::ExitCode;
 mod codec;
 mod cores;
 mod engine;
+mod policies;
 mod sink;
+
+use policies::Policy;
 
 /// A case. Returns the number of samples measured.
 type Case = fn() -> u32;
@@ -32,15 +36,15 @@ const MEASURED: &str = "instructions::measured*";
 /// The engine's function for one receive call and its consequences, on any thread.
 const RECEIVE: &str = "*Driver*::receive_batch*";
 
-const CASES: [(&str, Case); 21] = [
+const CASES: [(&str, Case); 32] = [
     ("encode-32", || codec::encode(32)),
     ("encode-1024", || codec::encode(1024)),
     ("decode-32", || codec::decode(32)),
-    ("write-alone-32", || cores::write(32, cores::Pace::Alone)),
-    ("write-single-32", || cores::write_single(32)),
-    ("write-burst-32", || cores::write(32, cores::Pace::Burst)),
-    ("write-batch-32", || cores::write(32, cores::Pace::Batch)),
-    ("write-batch-1024", || cores::write(1024, cores::Pace::Batch)),
+    ("write-alone-32", || cores::write(32, cores::Pace::Alone, Policy::None)),
+    ("write-single-32", || cores::write_single(32, Policy::None)),
+    ("write-burst-32", || cores::write(32, cores::Pace::Burst, Policy::None)),
+    ("write-batch-32", || cores::write(32, cores::Pace::Batch, Policy::None)),
+    ("write-batch-1024", || cores::write(1024, cores::Pace::Batch, Policy::None)),
     ("receive-alone-32", || cores::receive(32, cores::Pace::Alone)),
     ("receive-burst-32", || cores::receive(32, cores::Pace::Burst)),
     ("receive-batch-32", || cores::receive(32, cores::Pace::Batch)),
@@ -50,6 +54,17 @@ const CASES: [(&str, Case); 21] = [
     ("fan-out-1", || cores::fan_out(1)),
     ("fan-out-16", || cores::fan_out(16)),
     ("silent-writers-1000", cores::receive_beside_silent_writers),
+    ("deadline-write-32", || cores::write(32, cores::Pace::Alone, Policy::Deadline)),
+    ("deadline-single-32", || cores::write_single(32, Policy::Deadline)),
+    ("deadline-receive-32", || policies::receive(Policy::Deadline)),
+    ("lifespan-write-32", || cores::write(32, cores::Pace::Alone, Policy::Lifespan)),
+    ("lifespan-single-32", || cores::write_single(32, Policy::Lifespan)),
+    ("lifespan-receive-32", || policies::receive(Policy::Lifespan)),
+    ("filter-receive-32", || policies::receive(Policy::Filter)),
+    ("key-receive-1", || policies::receive_instances(1, Policy::None)),
+    ("key-receive-100", || policies::receive_instances(100, Policy::None)),
+    ("ownership-receive-1", || policies::receive_instances(1, Policy::Ownership)),
+    ("ownership-receive-100", || policies::receive_instances(100, Policy::Ownership)),
     ("engine-write-32", engine::write),
     ("engine-write-batch-32", engine::write_batch),
     ("engine-receive-32", || engine::receive(32)),

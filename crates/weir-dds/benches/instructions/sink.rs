@@ -17,6 +17,7 @@ use weir_rtps::writer::WriterCore;
 use weir_wire::{EntityId, Guid, GuidPrefix, VendorId};
 
 use crate::cores::{READER, WRITER, key_hash};
+use crate::policies::Policy;
 
 type Handle = Arc<RefCell<ReaderCore>>;
 
@@ -31,19 +32,24 @@ pub(crate) struct Sink {
 
 impl Sink {
     pub(crate) fn new(history: History, reliability: Reliability) -> Self {
-        let mut core = ReaderCore::new(ReaderConfig {
+        Self::with(history, reliability, Policy::None)
+    }
+
+    pub(crate) fn with(history: History, reliability: Reliability, policy: Policy) -> Self {
+        let mut core = ReaderCore::new(policy.of_reader(ReaderConfig {
             history,
             key_of: Some(|payload, _| Some(key_hash(u32::from_be_bytes(*payload.get(4..)?.first_chunk()?)))),
             key_payload_of: Some(|payload, _| payload.get(..8).map(Box::from)),
             max_bytes: usize::MAX,
             ..ReaderConfig::new(READER, reliability)
-        });
+        }));
         let destinations = Arc::from([SocketAddrV4::new(Ipv4Addr::LOCALHOST, 7410)]);
         let reliable = reliability == Reliability::Reliable;
         core.match_writer(
             Time(1),
             WriterProxyConfig { guid: WRITER, reliable, destinations, vendor: VendorId::WEIR },
         );
+        core.set_writer_policies(WRITER, policy.announced());
         #[expect(clippy::arc_with_non_send_sync, reason = "references are counted as in the engine")]
         let reader = Only([Arc::new(RefCell::new(core))]);
         Self {
@@ -101,6 +107,25 @@ impl Sink {
             taken += 1;
         }
         taken
+    }
+}
+
+/// [`Sink::take`] if policies decide which samples are there, as the engine does it.
+pub(crate) fn take_by_policies<T: DdsType>(sink: &mut Sink, value: &mut T) -> u32 {
+    let [core] = &sink.reader.0;
+    let (mut core, mut taken) = (core.borrow_mut(), 0);
+    assert!(core.has_policies());
+    loop {
+        if core.has_access_order() {
+            unreachable!("there is no PRESENTATION");
+        }
+        if core.has_expiring() {
+            core.expire(sink.now);
+        }
+        if !core.take_next(|raw| weir_cdr::from_payload_into(raw.payload, value).unwrap()) {
+            return taken;
+        }
+        taken += 1;
     }
 }
 

@@ -27,6 +27,12 @@ pub(crate) fn run(
         writer.map_err(initializing)
     });
     let writers = writers.collect::<Result<Vec<_>, Failure>>()?;
+    for writer in &writers {
+        let status = writer.durability_status();
+        if !status.is_as_announced() {
+            eprintln!("{}: {status}", writer.topic_name());
+        }
+    }
     publish(&publisher, &writers, topics, options, stop)?;
     end(&writers, options)?;
     for writer in &writers {

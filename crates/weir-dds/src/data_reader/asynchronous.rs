@@ -41,6 +41,19 @@ impl<T> DataReader<T> {
     /// [`DataReader::readable`] and [`DataReader::stream`] have no such limit: when they are dropped, they forget
     /// their task.
     ///
+    /// ```no_run
+    /// # use weir_dds::{DataReader, DdsType};
+    /// use std::task::{Context, Poll};
+    ///
+    /// # fn f<T: DdsType>(reader: &DataReader<T>, context: &mut Context<'_>) -> weir_dds::Result<()> {
+    /// match reader.poll_readable(context) {
+    ///     Poll::Ready(is_there) => is_there.map(|()| println!("{} samples", reader.take(100).len()))?,
+    ///     Poll::Pending => println!("the task is woken when a sample arrives"),
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
     /// # Errors
     /// As [`DataReader::readable`].
     pub fn poll_readable(&self, context: &mut Context<'_>) -> Poll<Result<()>> {
@@ -153,6 +166,14 @@ impl<T> Drop for SampleStream<T> {
 
 impl<T> SampleStream<T> {
     /// Returns the reader.
+    ///
+    /// ```no_run
+    /// # use weir_dds::{DataReader, DdsType};
+    /// # fn f<T: DdsType>(reader: &DataReader<T>) {
+    /// let samples = reader.stream();
+    /// println!("{} samples", samples.reader().available());
+    /// # }
+    /// ```
     pub fn reader(&self) -> &DataReader<T> {
         &self.reader
     }

@@ -225,6 +225,15 @@ impl<T> ReadCondition<T> {
     }
 
     /// Returns the query; `None`: the condition was created without one.
+    ///
+    /// ```no_run
+    /// # use weir_dds::{DataReader, DdsType};
+    /// use weir_dds::States;
+    ///
+    /// # fn f<T: DdsType>(reader: &DataReader<T>) {
+    /// assert!(reader.read_condition(States::ANY).query().is_none());
+    /// # }
+    /// ```
     pub fn query(&self) -> Option<&Query<T>> {
         match &self.state.wanted {
             Wanted::Query(query) => Some(query),
@@ -235,11 +244,29 @@ impl<T> ReadCondition<T> {
 
 impl<T: DdsType> ReadCondition<T> {
     /// Returns the states of samples that make the condition true.
+    ///
+    /// ```no_run
+    /// # use weir_dds::{DataReader, DdsType};
+    /// use weir_dds::States;
+    ///
+    /// # fn f<T: DdsType>(reader: &DataReader<T>) {
+    /// assert_eq!(reader.read_condition(States::NOT_READ).states(), States::NOT_READ);
+    /// # }
+    /// ```
     pub fn states(&self) -> States {
         self.state.states
     }
 
     /// Returns the reader.
+    ///
+    /// ```no_run
+    /// # use weir_dds::{DdsType, ReadCondition};
+    /// # fn f<T: DdsType>(condition: &ReadCondition<T>) -> weir_dds::Result<()> {
+    /// let reader = condition.datareader();
+    /// println!("{} samples", reader.take_w_condition(100, condition)?.len());
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn datareader(&self) -> DataReader<T> {
         DataReader::of(Arc::clone(&self.state.reader))
     }
@@ -248,6 +275,15 @@ impl<T: DdsType> ReadCondition<T> {
     ///
     /// Wait sets evaluate this condition again. After [`Query::set_parameters`] they do so only at the reader's next
     /// change.
+    ///
+    /// ```no_run
+    /// # use weir_dds::{DdsType, ReadCondition};
+    /// # fn f<T: DdsType>(hot: &ReadCondition<T>) -> weir_dds::Result<()> {
+    /// // Created with the query "celsius > %0".
+    /// hot.set_query_parameters(&["50.0"])?;
+    /// # Ok(())
+    /// # }
+    /// ```
     ///
     /// # Errors
     /// [`DdsError::PreconditionNotMet`] if the condition was created without a query; otherwise as for [`Query::new`].
@@ -260,6 +296,17 @@ impl<T: DdsType> ReadCondition<T> {
     }
 
     /// Returns whether the condition is true.
+    ///
+    /// ```no_run
+    /// # use weir_dds::{DataReader, DdsType};
+    /// use weir_dds::States;
+    ///
+    /// # fn f<T: DdsType>(reader: &DataReader<T>) {
+    /// if reader.read_condition(States::NOT_READ).trigger_value() {
+    ///     println!("there are unread samples");
+    /// }
+    /// # }
+    /// ```
     pub fn trigger_value(&self) -> bool {
         self.state.is_triggered()
     }
@@ -334,6 +381,17 @@ impl<T> DataReader<T> {
     }
 
     /// Returns the condition that is true while enabled statuses have changed.
+    ///
+    /// ```no_run
+    /// # use weir_dds::{DataReader, DdsType};
+    /// use weir_dds::{StatusMask, WaitSet};
+    ///
+    /// # fn f<T: DdsType>(reader: &DataReader<T>) {
+    /// let (condition, wait_set) = (reader.status_condition(), WaitSet::new());
+    /// condition.set_enabled_statuses(StatusMask::DATA_AVAILABLE);
+    /// wait_set.attach_condition(&condition);
+    /// # }
+    /// ```
     pub fn status_condition(&self) -> StatusCondition {
         StatusCondition::new(Arc::clone(&self.inner) as Arc<dyn StatusSource>)
     }

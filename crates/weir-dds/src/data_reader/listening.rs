@@ -77,6 +77,14 @@ impl<T: 'static> DataReader<T> {
     }
 
     /// Returns the listener.
+    ///
+    /// ```no_run
+    /// # use weir_dds::{DataReader, DdsType};
+    /// # fn f<T: DdsType>(reader: &DataReader<T>) {
+    /// reader.set_listener(None);
+    /// assert!(reader.listener().is_none());
+    /// # }
+    /// ```
     pub fn listener(&self) -> Option<Arc<dyn DataReaderListener<T>>> {
         let own = self.inner.endpoint.own.lock();
         own.typed.as_ref()?.downcast_ref().cloned()

@@ -47,6 +47,16 @@ impl<T: 'static> DataWriter<T> {
     ///
     /// Other events are for the listeners of the publisher and the participant. Without a listener, those in `mask` are
     /// dropped (DDS 1.4, 2.2.4.2.3).
+    ///
+    /// ```no_run
+    /// # use std::sync::Arc;
+    /// # use weir_dds::{DataWriter, DataWriterListener, DdsType};
+    /// use weir_dds::StatusMask;
+    ///
+    /// # fn f<T: DdsType>(writer: &DataWriter<T>, listener: Arc<dyn DataWriterListener<T>>) {
+    /// writer.set_listener_w_mask(Some(listener), StatusMask::PUBLICATION_MATCHED);
+    /// # }
+    /// ```
     pub fn set_listener_w_mask(&self, listener: Option<Arc<dyn DataWriterListener<T>>>, mask: StatusMask) {
         if listener.is_some() {
             self.inner.handle.driver.start_calling();
@@ -65,6 +75,14 @@ impl<T: 'static> DataWriter<T> {
     }
 
     /// Returns the listener.
+    ///
+    /// ```no_run
+    /// # use weir_dds::{DataWriter, DdsType};
+    /// # fn f<T: DdsType>(writer: &DataWriter<T>) {
+    /// writer.set_listener(None);
+    /// assert!(writer.listener().is_none());
+    /// # }
+    /// ```
     pub fn listener(&self) -> Option<Arc<dyn DataWriterListener<T>>> {
         let own = self.inner.endpoint.own.lock();
         own.typed.as_ref()?.downcast_ref().cloned()

@@ -5,6 +5,14 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use weir_rtps::receiver::batch::Counters;
 
 /// Counters of received datagrams.
+///
+/// ```no_run
+/// # use weir_dds::DomainParticipant;
+/// # fn f(participant: &DomainParticipant) {
+/// let received = participant.receive_counters();
+/// println!("{} datagrams by {} system calls", received.datagrams, received.batches);
+/// # }
+/// ```
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ReceiveCounters {

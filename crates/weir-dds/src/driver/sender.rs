@@ -16,6 +16,14 @@ use crate::clock;
 use crate::stage_times::SendTimes;
 
 /// Counters of sent user data.
+///
+/// ```no_run
+/// # use weir_dds::{DataWriter, DdsType};
+/// # fn f<T: DdsType>(writer: &DataWriter<T>) {
+/// let sent = writer.send_counters();
+/// println!("{} samples in {} system calls", sent.samples, sent.system_calls);
+/// # }
+/// ```
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct SendCounters {

@@ -3,6 +3,13 @@
 /// A mistake in a file of QoS profiles, or a profile that does not exist.
 ///
 /// The text has the form `FILE:LINE:COLUMN: CAUSE`.
+///
+/// ```
+/// use weir_dds::QosProvider;
+///
+/// let error = QosProvider::from_text("robot.xml", "<dds>").unwrap_err();
+/// assert!(error.to_string().starts_with("robot.xml:"));
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{text}")]
 pub struct QosProfileError {

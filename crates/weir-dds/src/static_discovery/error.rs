@@ -3,6 +3,13 @@
 /// A mistake in a file of static endpoints.
 ///
 /// The text has the form `FILE:LINE: CAUSE`.
+///
+/// ```
+/// use weir_dds::StaticDiscovery;
+///
+/// let error = StaticDiscovery::from_text("system.toml", "participants = 1").unwrap_err();
+/// assert!(error.to_string().starts_with("system.toml:1: "));
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{text}")]
 pub struct StaticDiscoveryError {

@@ -75,12 +75,19 @@ impl ReaderCore {
     /// accesses them.
     #[inline]
     pub fn has_expiring(&self) -> bool {
-        self.delivery.cache.enforced.as_ref().is_some_and(|enforced| enforced.expiring() > 0)
+        self.delivery.cache.enforced.as_ref().is_some_and(|enforced| enforced.expiring.len() > 0)
     }
 
     /// Removes the samples that have expired (LIFESPAN).
-    #[cold]
+    #[inline]
     pub fn expire(&mut self, now: Time) {
+        if self.delivery.cache.enforced.as_ref().is_some_and(|enforced| enforced.expiring.is_due(now)) {
+            self.expire_due(now);
+        }
+    }
+
+    #[cold]
+    fn expire_due(&mut self, now: Time) {
         if self.delivery.cache.expire(now) {
             self.has_removed = true;
             self.room_was_made();
@@ -201,14 +208,14 @@ impl Cache {
 
     /// Appends a sample that the policies have admitted, and that arrived at this time.
     fn place_admitted(&mut self, writer: Guid, sn: SequenceNumber, stored: StoredSample, arrived_at: Time) {
-        if self.place(arrived_at, writer, sn, stored)
+        if self.place::<true>(arrived_at, writer, sn, stored)
             && let Some(enforced) = &mut self.enforced
         {
             enforced.stored(writer, arrived_at, self.entries.end() - 1);
-            if enforced.expiring() > 2 * self.entries.ring.len() + EXPIRING_SPARE {
+            if enforced.expiring.len() > 2 * self.entries.ring.len() + EXPIRING_SPARE {
                 // Most were taken.
                 let front = self.entries.position_of(0);
-                enforced.samples_moved(|position| (position >= front).then_some(position));
+                enforced.expiring.moved(|position| (position >= front).then_some(position));
             }
         }
     }
@@ -257,6 +264,7 @@ impl Cache {
             self.deliver_postponed(index, value);
             has_delivered = true;
         }
+        self.enforced.iter_mut().for_each(|enforced| enforced.judge());
         has_delivered
     }
 
@@ -319,7 +327,9 @@ impl Cache {
     #[cold]
     pub(super) fn expire(&mut self, now: Time) -> bool {
         let mut has_expired = false;
-        while let Some(position) = self.enforced.as_mut().and_then(|enforced| enforced.pop_expired(now)) {
+        let front = self.entries.position_of(0);
+        self.enforced.iter_mut().for_each(|enforced| enforced.expiring.forget_before(front));
+        while let Some(position) = self.enforced.as_mut().and_then(|enforced| enforced.expiring.pop(now)) {
             let Some(index) = position.checked_sub(self.entries.position_of(0)) else { continue };
             let Some(entry) = self.entries.ring.get_mut(index as usize).filter(|entry| entry.is_live) else {
                 continue;
@@ -338,4 +348,4 @@ impl Cache {
 }
 
 /// Records of samples that expire and may be gone, in addition to twice those in the queue.
-const EXPIRING_SPARE: usize = 1024;
+pub(super) const EXPIRING_SPARE: usize = 1024;

@@ -209,7 +209,7 @@ impl Cache {
             // Its sample has just arrived.
             self.place_if_admitted(now, Author { guid: writer, is_alive: true }, sn, stored);
         } else {
-            self.place(now, writer, sn, stored);
+            self.place::<false>(now, writer, sn, stored);
         }
     }
 
@@ -262,7 +262,7 @@ impl Cache {
         if self.instances.registrations.has_left() {
             self.end_left_of(now, author.guid, stored.key());
         }
-        self.place(now, author.guid, sn, stored);
+        self.place::<false>(now, author.guid, sn, stored);
     }
 
     pub(super) fn count_released(&mut self, stored: StoredSample) {
@@ -271,11 +271,11 @@ impl Cache {
     }
 
     /// Appends a stored sample, unless it changes nothing: an end of an instance that has ended
-    /// before. Returns whether it did.
+    /// before. Returns whether it did. `IS_ADMITTED`: the policies have admitted it, if there are any.
     ///
     /// Always inlined, so that the sample stays in registers.
     #[inline(always)]
-    pub(super) fn place(
+    pub(super) fn place<const IS_ADMITTED: bool>(
         &mut self,
         now: Time,
         writer: Guid,
@@ -286,6 +286,11 @@ impl Cache {
             self.chunks.release(stored.at);
             return false;
         };
+        if !IS_ADMITTED && self.enforced.is_some() && !self.note_plain(now, &writer, index) {
+            // Its sample has just arrived.
+            self.place_by_policies(now, Author { guid: writer, is_alive: true }, sn, stored);
+            return true;
+        }
         // Without a key, the payload says what has ended, as in discovery.
         let is_keyed = self.instances.is_keyed;
         let (instance, registrations) = self.instances.get_to_change(index);
@@ -476,7 +481,7 @@ impl Cache {
         sn: SequenceNumber,
         stored: StoredSample,
     ) {
-        if self.entries.ring.len() > 2 * self.entries.live + 1024 {
+        if self.entries.has_many_dead() {
             self.compact_entries();
         }
         if self.chunks.is_wasteful() {
@@ -581,7 +586,7 @@ impl Cache {
         self.entries.compact(&mut self.instances);
         if let Some(enforced) = &mut self.enforced {
             let entries = &self.entries;
-            enforced.samples_moved(|position| {
+            enforced.expiring.moved(|position| {
                 before.binary_search(&position).ok().map(|index| entries.position_of(index))
             });
         }

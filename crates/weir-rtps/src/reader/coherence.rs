@@ -48,6 +48,8 @@ pub(super) struct Sorted {
     pub(super) ready: Vec<(Guid, SequenceNumber, StoredSample)>,
     /// They are dropped.
     pub(super) dropped: Vec<StoredSample>,
+    /// Writers that are not matched any more, and of which nothing waits.
+    pub(super) forgotten: Vec<Guid>,
 }
 
 /// The sets of one writer.
@@ -146,6 +148,11 @@ impl Coherence {
         if let Some(sets) = self.writers.get_mut(&writer) {
             sets.group = group;
         }
+    }
+
+    /// Whether sets of a writer have ended and wait for other readers.
+    pub(super) fn has_waiting(&self, writer: Guid) -> bool {
+        self.writers.get(&writer).is_some_and(|sets| !sets.waiting.is_empty())
     }
 
     /// Samples that wait here, and their cost.
@@ -401,6 +408,7 @@ impl Coherence {
             let is_over = |sets: &WriterSets| sets.is_forgotten && sets.waiting.is_empty();
             if self.writers.get(&writer).is_some_and(is_over) {
                 self.writers.remove(&writer);
+                out.forgotten.push(writer);
             }
         }
     }

@@ -215,24 +215,16 @@ impl Delivery {
         false
     }
 
-    /// Resumes the writers whose samples were refused and may have room now. Returns whether an
-    /// answer is due.
-    #[cold]
-    pub(super) fn retry_refused(&mut self, writers: &mut [WriterProxy]) -> bool {
-        let has_room = !self.cache.is_nearly_full();
-        let mut is_answer_due = false;
-        for proxy in &mut *writers {
-            let Some(refused) = proxy.trouble.refused.filter(|_| has_room) else { continue };
-            // Room for other samples is no room for those of an instance that is full.
-            if refused.key.is_some_and(|key| self.cache.refusal(Some(key), 0).is_some()) {
-                continue;
-            }
-            proxy.trouble.refused = None;
-            proxy.ask_again();
-            self.deliver_held(refused.heard_at, proxy);
-            is_answer_due = true;
+    /// Resumes a writer if a sample of it was refused that may have room now. Returns whether an answer is due.
+    pub(super) fn retry_refused(&mut self, proxy: &mut WriterProxy) -> bool {
+        let Some(refused) = proxy.trouble.refused else { return false };
+        // Room for other samples is no room for those of an instance that is full.
+        if refused.key.is_some_and(|key| self.cache.refusal(Some(key), 0).is_some()) {
+            return false;
         }
-        self.has_refused = writers.iter().any(|proxy| proxy.trouble.refused.is_some());
-        is_answer_due
+        proxy.trouble.refused = None;
+        proxy.ask_again();
+        self.deliver_held(refused.heard_at, proxy);
+        true
     }
 }

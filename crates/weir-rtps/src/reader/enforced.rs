@@ -6,7 +6,7 @@
 //! Readers and writers that use none of them have no such record, and a sample costs them one comparison.
 
 use alloc::boxed::Box;
-use alloc::collections::{BTreeMap, BTreeSet, BinaryHeap};
+use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::cmp::{Ordering, Reverse};
@@ -19,6 +19,8 @@ use super::ReaderCore;
 use super::coherence::Coherence;
 use super::config::ReaderConfig;
 use super::deferred::{Postponed, PostponedValues, Purges};
+use super::expiring::Expiring;
+use super::plain::Plainness;
 use super::states::InstanceState;
 use super::stored::StoredSample;
 use super::writer_proxy::Author;
@@ -52,25 +54,31 @@ impl WriterPolicies {
 pub(super) struct Enforced {
     is_keyed: bool,
     is_exclusive: bool,
-    is_by_source: bool,
-    separation: Duration,
+    pub(super) is_by_source: bool,
+    pub(super) separation: Duration,
     content_filter: Option<Arc<Filter>>,
     filter_signature: Option<[u8; 16]>,
-    writers: BTreeMap<Guid, WriterPolicies>,
+    pub(super) writers: BTreeMap<Guid, WriterPolicies>,
+    /// The writer of the last sample that was recorded, and its lifespan in nanoseconds.
+    pub(super) recent: (Guid, Option<u64>),
+    /// Some writer has had a lifespan.
+    pub(super) has_lifespans: bool,
+    /// See [`ReaderCore::is_plain`].
+    pub(super) plainness: Plainness,
     /// Writers that have left, and whose instances were not all ended yet. Whether they are to be forgotten then.
     gone: Vec<(Guid, bool)>,
     /// By the index of the instance.
-    instances: Vec<InstanceRecord>,
-    deadlines: Option<InstanceDeadlines>,
+    pub(super) instances: Vec<InstanceRecord>,
+    pub(super) deadlines: Option<InstanceDeadlines>,
     missed: DeadlineMissedStatus,
-    /// When samples expire: the time, and their position in the queue of the cache.
-    expiring: BinaryHeap<Reverse<(Time, u64)>>,
+    /// When samples expire.
+    pub(super) expiring: Expiring,
     /// The last value of a burst is delivered when the minimum separation ends.
     delivers_last: bool,
     pub(super) postponed: PostponedValues,
     pub(super) purges: Option<Purges>,
     /// The latest time known.
-    now: Time,
+    pub(super) now: Time,
     /// [`Enforced::next_at`] may be earlier than before.
     pub(super) has_new_timeout: bool,
     /// The sets that are not accessible yet; `None`: without coherent access.
@@ -79,8 +87,8 @@ pub(super) struct Enforced {
     pub(super) order: AccessOrder,
     /// The publishers of writers, if their access scope is GROUP.
     groups: BTreeMap<Guid, Guid>,
-    /// The numbers of samples in their group, if the order goes by them.
-    numbers: BTreeMap<(Guid, SequenceNumber), SequenceNumber>,
+    /// The groups of samples and their numbers in it, if the order goes by them. The writer may have left since.
+    numbers: BTreeMap<(Guid, SequenceNumber), (Guid, SequenceNumber)>,
     pub(super) counts: EnforcedCounts,
 }
 
@@ -131,10 +139,10 @@ pub(super) enum Verdict {
 
 /// What is known of one instance.
 #[derive(Debug, Clone, Copy, Default)]
-struct InstanceRecord {
+pub(super) struct InstanceRecord {
     /// Differs from the key of the instance once the index belongs to another one.
-    key: Key,
-    owner: Option<Guid>,
+    pub(super) key: Key,
+    pub(super) owner: Option<Guid>,
     /// The last source timestamp, and its writer, which decides between equal ones.
     latest: Option<(Timestamp, Guid)>,
     /// When the last value was delivered.
@@ -147,6 +155,13 @@ impl ReaderCore {
     #[inline]
     pub fn has_policies(&self) -> bool {
         self.delivery.cache.enforced.is_some()
+    }
+
+    /// Whether they decide in which order: otherwise [`ReaderCore::take_next`] takes the next sample, too.
+    #[inline]
+    pub fn has_access_order(&self) -> bool {
+        let is_ordered = |it: &Enforced| it.order != AccessOrder::Arrival || it.coherence.is_some();
+        self.delivery.cache.enforced.as_deref().is_some_and(is_ordered)
     }
 }
 
@@ -166,7 +181,16 @@ impl Enforced {
     }
 
     pub(super) fn with(config: &ReaderConfig) -> Self {
+        let mut enforced = Self::without_judgement(config);
+        enforced.judge();
+        enforced
+    }
+
+    fn without_judgement(config: &ReaderConfig) -> Self {
         Self {
+            recent: (Guid::UNKNOWN, None),
+            has_lifespans: false,
+            plainness: Plainness::Decides,
             is_keyed: config.key_of.is_some(),
             is_exclusive: config.ownership == Ownership::Exclusive,
             is_by_source: config.destination_order == DestinationOrder::BySourceTimestamp,
@@ -178,7 +202,7 @@ impl Enforced {
             instances: Vec::new(),
             deadlines: InstanceDeadlines::new(config.deadline),
             missed: DeadlineMissedStatus::default(),
-            expiring: BinaryHeap::new(),
+            expiring: Expiring::default(),
             delivers_last: config.reliability == Reliability::Reliable,
             postponed: PostponedValues::default(),
             purges: Purges::new(config.lifecycle),
@@ -202,6 +226,7 @@ impl Enforced {
     pub(super) fn set_content_filter(&mut self, config: &ReaderConfig) {
         self.content_filter.clone_from(&config.content_filter);
         self.filter_signature = config.filter_signature;
+        self.judge();
     }
 
     /// Whether the content of a value does not pass. `payload`: with its encapsulation header. `list`: inline QoS, in
@@ -221,6 +246,8 @@ impl Enforced {
 
     /// Sets the policies of a matched writer.
     pub(super) fn set_writer(&mut self, writer: Guid, policies: WriterPolicies) {
+        self.has_lifespans |= finite(policies.lifespan).is_some();
+        self.recent = (Guid::UNKNOWN, None);
         self.writers.insert(writer, policies);
     }
 
@@ -230,6 +257,11 @@ impl Enforced {
             *is_to_forget = true;
             return;
         }
+        if self.coherence.as_ref().is_some_and(|coherence| coherence.has_waiting(writer)) {
+            // They have its lifespan when they become accessible.
+            return;
+        }
+        self.recent = (Guid::UNKNOWN, None);
         self.writers.remove(&writer);
         self.groups.remove(&writer);
     }
@@ -255,7 +287,8 @@ impl Enforced {
         if self.order != AccessOrder::OneOfGroup {
             return;
         }
-        self.numbers.insert((writer, sn), number);
+        let Some(group) = self.groups.get(&writer) else { return };
+        self.numbers.insert((writer, sn), (*group, number));
         let waiting = self.coherence.as_ref().map_or(0, |coherence| coherence.held().0);
         if self.numbers.len() > 2 * (live + waiting) + NUMBERS_SPARE {
             let there = is_there();
@@ -273,17 +306,20 @@ impl Enforced {
 
     /// The position of a sample in the order of its group: of its writer, if it has none.
     pub(super) fn position(&self, writer: Guid, sn: SequenceNumber) -> (Guid, SequenceNumber) {
-        let number = self.numbers.get(&(writer, sn));
-        match (self.groups.get(&writer), number) {
-            (Some(group), Some(number)) => (*group, *number),
-            _ => (writer, sn),
-        }
+        self.numbers.get(&(writer, sn)).copied().unwrap_or((writer, sn))
     }
 
     /// A writer is matched again, and not to be forgotten.
     pub(super) fn remember_writer(&mut self, writer: Guid) {
         let is_to_forget = self.gone.iter_mut().filter(|(gone, _)| *gone == writer);
         is_to_forget.for_each(|(_, is_to_forget)| *is_to_forget = false);
+    }
+
+    /// A writer is matched again: what was kept for sets of it that waited is over.
+    pub(super) fn begin_writer(&mut self, writer: Guid) {
+        if self.gone.iter().all(|(gone, _)| *gone != writer) {
+            self.forget_writer(writer);
+        }
     }
 
     /// The owner of an instance.
@@ -323,6 +359,7 @@ impl Enforced {
             }
         }
         self.has_new_timeout = true;
+        self.judge();
     }
 
     /// Decides whether a sample is delivered.
@@ -416,8 +453,8 @@ impl Enforced {
 
     /// A postponed value is delivered, unless its lifespan has ended meanwhile.
     pub(super) fn admits_postponed(&mut self, (index, key): (u32, Key), value: &Postponed) -> bool {
-        let lifespan = self.writers.get(&value.writer).and_then(|policies| finite(policies.lifespan));
-        if lifespan.is_some_and(|lifespan| self.now.since(value.arrived_at) >= lifespan) {
+        let lifespan = self.lifespan_ns(value.writer);
+        if lifespan.is_some_and(|lifespan| self.now.nanos_since(value.arrived_at) >= lifespan) {
             self.counts.expired += 1;
             return false;
         }
@@ -454,35 +491,11 @@ impl Enforced {
     }
 
     /// Records where a sample was stored.
+    #[inline]
     pub(super) fn stored(&mut self, writer: Guid, arrived_at: Time, position: u64) {
-        let lifespan = self.writers.get(&writer).and_then(|policies| finite(policies.lifespan));
-        if let Some(lifespan) = lifespan {
-            let at = arrived_at + lifespan;
-            self.has_new_timeout |= self.expiring.peek().is_none_or(|Reverse((first, _))| at < *first);
-            self.expiring.push(Reverse((at, position)));
+        if let Some(lifespan) = self.lifespan_ns(writer) {
+            self.has_new_timeout |= self.expiring.add(arrived_at.plus_nanos(lifespan), position);
         }
-    }
-
-    /// Takes the position of a sample that has expired.
-    pub(super) fn pop_expired(&mut self, now: Time) -> Option<u64> {
-        let Reverse((at, _)) = self.expiring.peek()?;
-        if *at > now {
-            return None;
-        }
-        self.expiring.pop().map(|Reverse((_, position))| position)
-    }
-
-    /// The samples of the queue have other positions. `None`: they are not there any more.
-    pub(super) fn samples_moved(&mut self, moved_to: impl Fn(u64) -> Option<u64>) {
-        let expiring = core::mem::take(&mut self.expiring).into_iter();
-        let moved =
-            expiring.filter_map(|Reverse((at, position))| moved_to(position).map(|to| Reverse((at, to))));
-        self.expiring = moved.collect();
-    }
-
-    /// Number of samples whose expiry is recorded, whether they are still there or not.
-    pub(super) fn expiring(&self) -> usize {
-        self.expiring.len()
     }
 
     /// Counts missed deadlines. The owner of such an instance loses it.
@@ -508,7 +521,7 @@ impl Enforced {
 
     /// When the next sample expires or is delivered, a deadline ends, or samples are removed.
     pub(super) fn next_at(&self) -> Option<Time> {
-        let expiry = self.expiring.peek().map(|Reverse((at, _))| *at);
+        let expiry = self.expiring.next_at();
         let deadline = self.deadlines.as_ref().and_then(InstanceDeadlines::next_at);
         let purge = self.purges.as_ref().and_then(Purges::next_at);
         expiry.into_iter().chain(deadline).chain(self.postponed.next_at()).chain(purge).min()
@@ -527,12 +540,12 @@ impl Enforced {
     /// Memory in bytes.
     pub(super) fn memory(&self) -> usize {
         self.instances.capacity() * size_of::<InstanceRecord>()
-            + self.expiring.capacity() * size_of::<(Time, u64)>()
+            + self.expiring.memory()
             + self.deadlines.as_ref().map_or(0, InstanceDeadlines::memory)
             + self.postponed.memory()
             + self.purges.as_ref().map_or(0, Purges::memory)
             + self.writers.len() * size_of::<(Guid, WriterPolicies)>()
-            + self.numbers.len() * size_of::<(Guid, SequenceNumber, SequenceNumber)>()
+            + self.numbers.len() * size_of::<[(Guid, SequenceNumber); 2]>()
             + self.coherence.as_ref().map_or(0, Coherence::memory)
     }
 }

@@ -89,6 +89,12 @@ impl Entries {
         self.ring.len() > 2 * self.live + DEAD_BESIDE
     }
 
+    /// Whether [`Entries::compact`] is worthwhile.
+    #[inline(always)]
+    pub(super) fn has_many_dead(&self) -> bool {
+        self.ring.len() > 2 * self.live + 1024
+    }
+
     /// Memory in bytes.
     pub(super) fn memory(&self) -> usize {
         self.ring.capacity() * size_of::<Entry>()

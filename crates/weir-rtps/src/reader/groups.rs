@@ -149,8 +149,12 @@ impl ReaderCore {
         let mut silent: Vec<_> = sorted.ready.iter().map(|(writer, ..)| *writer).collect();
         silent.dedup();
         silent.retain(|writer| !writers.is_alive(*writer));
+        let forgotten = core::mem::take(&mut sorted.forgotten);
         self.delivery.cache.apply_sorted(now, |writer| writers.is_alive(writer), sorted);
         silent.into_iter().for_each(|writer| self.leave_again(now, writer));
+        if let Some(enforced) = &mut self.delivery.cache.enforced {
+            forgotten.into_iter().for_each(|writer| enforced.forget_writer(writer));
+        }
         self.room_was_made();
     }
 

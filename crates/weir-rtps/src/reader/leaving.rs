@@ -30,7 +30,7 @@ use super::config::ReaderConfig;
 use super::delivery::Delivery;
 use super::sample::sample;
 use super::stored::StoredSample;
-use super::writer_proxy::{Arrival, Author, WriterProxy};
+use super::writer_proxy::{Arrival, WriterProxy};
 use crate::config;
 use crate::key_hasher::Key;
 use crate::time::Time;
@@ -63,16 +63,11 @@ impl ReaderCore {
         self.has_late_values |= self.end_left(now);
     }
 
-    /// The same for all writers that are not alive: samples of some were placed that had found no room before. The next
-    /// timeout ends their instances.
+    /// The same, after the last of its samples was placed that had found no room before. The next timeout ends its
+    /// instances.
     #[cold]
-    pub(super) fn leave_all_again(&mut self) {
-        for index in 0..self.writers.list.len() {
-            let Author { guid, is_alive } = self.writers.list[index].author();
-            if !is_alive {
-                self.writer_gone(self.left_at, guid);
-            }
-        }
+    pub(super) fn leave_later(&mut self, writer: Guid) {
+        self.writer_gone(self.left_at, writer);
         self.timers_set = self.timers_set.wrapping_add(1);
     }
 

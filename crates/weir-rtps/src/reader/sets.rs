@@ -60,16 +60,6 @@ impl ReaderCore {
             |coherence: &mut Coherence, out: &mut Sorted| coherence.end_before(writer, expected, out);
         self.delivery.cache.with_coherence(now, is_alive, change);
     }
-
-    /// Ends the sets of all writers whose ends have been reached.
-    #[cold]
-    pub(super) fn end_all_sets(&mut self) {
-        if self.delivery.cache.enforced.is_some() {
-            let writers: Vec<_> = self.matched().collect();
-            // The policies know the time of what arrived last.
-            writers.into_iter().for_each(|writer| self.end_sets(Time::ZERO, writer));
-        }
-    }
 }
 
 impl Cache {

@@ -22,6 +22,7 @@ mod impostors;
 mod leaps;
 mod liveliness;
 mod overdue;
+mod plain;
 mod policies;
 mod promises;
 mod reassembly;

@@ -68,7 +68,27 @@ impl Timed {
             || self.is_suspended
     }
 
+    /// Whether samples are only recorded: they may leave by [`WriterCore::write_direct`].
+    pub(super) fn is_plain(&self) -> bool {
+        let is_sent = self.lifespan.is_none_or(|lifespan| !lifespan.is_zero());
+        is_sent && self.presented.is_none() && self.service.is_none() && !self.is_suspended
+    }
+
+    /// Forgets the samples before `first`: they were released, and need no timer.
+    #[inline]
+    fn forget_before(&mut self, first: SequenceNumber) {
+        while self.expiring.front().is_some_and(|(_, sn)| *sn < first) {
+            self.expiring.pop_front();
+        }
+    }
+
+    #[inline]
+    fn has_expired(&self, now: Time) -> bool {
+        self.spared.is_some() || self.expiring.front().is_some_and(|(at, _)| *at <= now)
+    }
+
     /// When [`WriterCore::expire`] is to be called next.
+    #[inline]
     pub(super) fn next_at(&self) -> Option<Time> {
         let expiry = self.expiring.front().map(|(at, _)| *at);
         expiry.into_iter().chain(self.deadlines.as_ref().and_then(InstanceDeadlines::next_at)).min()
@@ -124,8 +144,21 @@ impl WriterCore {
         self.update_indirect();
     }
 
+    /// Records a sample that has left by [`WriterCore::write_direct`], and removes expired ones.
+    #[inline(never)]
+    pub(super) fn note_timed_direct(&mut self, now: Time, instance: Option<u32>, sn: SequenceNumber) {
+        let Some(timed) = &mut self.timed else { return };
+        let deadlines = timed.deadlines.as_mut();
+        let is_in_time = deadlines.is_none_or(|it| it.written_in_time(now, instance.unwrap_or(0)));
+        // Recording it once more changes nothing.
+        if !is_in_time || timed.lifespan.is_some() {
+            self.note_timed(now, ChangeKind::Alive, instance, sn);
+            self.expire(now);
+        }
+    }
+
     /// Records a sample.
-    #[cold]
+    #[inline(never)]
     pub(super) fn note_timed(
         &mut self,
         now: Time,
@@ -143,7 +176,8 @@ impl WriterCore {
             match kind {
                 ChangeKind::Alive => {
                     let index = instance.unwrap_or(0);
-                    let periods = deadlines.written(now, index);
+                    let is_in_time = deadlines.written_in_time(now, index);
+                    let periods = if is_in_time { 0 } else { deadlines.written(now, index) };
                     if periods > 0 {
                         timed.missed.missed(periods, self.instances.key_of(index));
                     }
@@ -160,6 +194,7 @@ impl WriterCore {
             }
         }
         let Some(lifespan) = timed.lifespan else { return };
+        timed.forget_before(history.first());
         timed.expiring.push_back((now + lifespan, sn));
         if timed.expiring.len() > 2 * history.len() + EXPIRING_SPARE {
             // Most were released or replaced.
@@ -178,8 +213,15 @@ impl WriterCore {
     }
 
     /// Removes expired samples.
-    #[cold]
+    #[inline]
     pub(super) fn expire(&mut self, now: Time) {
+        if self.timed.as_ref().is_some_and(|timed| timed.has_expired(now)) {
+            self.remove_expired(now);
+        }
+    }
+
+    #[cold]
+    fn remove_expired(&mut self, now: Time) {
         let amid = self.is_amid_sample().then_some(self.unsent);
         let Some(timed) = &mut self.timed else { return };
         let mut expired = timed.spared.take_if(|spared| Some(*spared) != amid);
@@ -199,6 +241,7 @@ impl WriterCore {
                 expired = Some(sn);
             }
         }
+        timed.forget_before(self.history.first());
         self.large.release(self.history.first());
     }
 

@@ -53,11 +53,12 @@ impl WriterCore {
     pub fn next_timeout(&self) -> Option<Time> {
         // Only samples that were not sent have further timers: of a burst, a batch, a large sample in transmission, or
         // what is withheld. So have LIFESPAN and DEADLINE.
-        let has_others = self.has_withheld || self.timed.is_some();
-        if self.has_unsent() || self.pacing.next_at.is_some() || has_others {
-            self.next_timeout_of_unsent()
-        } else {
-            self.heartbeat.next_at
+        if self.has_unsent() || self.pacing.next_at.is_some() || self.has_withheld {
+            return self.next_timeout_of_unsent();
+        }
+        match self.timed.as_ref().and_then(|timed| timed.next_at()) {
+            Some(at) => Some(self.heartbeat.next_at.map_or(at, |heartbeat| heartbeat.min(at))),
+            None => self.heartbeat.next_at,
         }
     }
 

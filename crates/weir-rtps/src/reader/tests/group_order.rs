@@ -188,3 +188,20 @@ fn a_reader_that_joins_during_a_set_gets_none_of_it_unless_it_wants_history() {
         assert_eq!(access(&mut reader, usize::MAX), expected, "wants history: {wants_history}");
     }
 }
+
+#[test]
+fn samples_keep_their_number_in_the_group_when_their_writer_is_unmatched() {
+    let mut reader = two_writers(presented(PresentationScope::Group, false, true));
+    [WEAK, STRONG].into_iter().for_each(|writer| reader.set_writer_group(writer, GROUP));
+    send(&mut reader, STRONG, 1, (1, 2), number(2));
+    send(&mut reader, WEAK, 1, (1, 1), number(1));
+    send(&mut reader, STRONG, 2, (1, 3), number(3));
+    reader.unmatch_writer(at(2), WEAK);
+    let mut positions = Vec::new();
+    reader.group_positions(States::ANY, &mut positions);
+    let numbers: Vec<_> = positions.iter().map(|it| (it.group, it.number.0)).collect();
+    assert_eq!(numbers, [2, 1, 3].map(|number| (GROUP, number)));
+    for value in 1..=3 {
+        assert_eq!(access(&mut reader, usize::MAX), [value]);
+    }
+}

@@ -257,3 +257,59 @@ fn a_set_that_begins_after_its_writer_was_lost_is_dropped() {
         assert_eq!(is_alive.collect::<Vec<_>>(), [false], "{release:?}");
     }
 }
+
+#[test]
+fn the_sets_of_a_writer_that_was_unmatched_have_its_lifespan_and_no_later_writer_has() {
+    let (mut reader, _, mut strong) = grouped(Ownership::Shared);
+    let policies = WriterPolicies { lifespan: Duration::from_millis(50), strength: 2 };
+    reader.set_writer_policies(STRONG, policies);
+    let first = send_in_set(&mut reader, at(1), &mut strong, Some(1), 1);
+    send_in_set(&mut reader, at(1), &mut strong, None, 1);
+    reader.unmatch_writer(at(2), STRONG);
+    settle_all(&mut reader, at(3));
+    assert!(reader.has_expiring());
+    reader.handle_timeout(at(52));
+    reader.access(usize::MAX, SampleSelection::default(), false, |sample| {
+        assert!(sample.payload.get(5).is_none_or(|value| *value == first));
+        true
+    });
+    assert_eq!(reader.available(), 2, "the value, and the end of the instance");
+    reader.handle_timeout(at(53));
+    assert_eq!(reader.counters().samples_expired, 1);
+    assert_eq!(all(&mut reader), [Err(InstanceState::NotAliveNoWriters)]);
+    // The same writer without policies.
+    let destinations = Arc::from([SocketAddrV4::new(Ipv4Addr::LOCALHOST, 7411)]);
+    let config = WriterProxyConfig { guid: STRONG, reliable: true, destinations, vendor: VendorId::WEIR };
+    reader.match_writer(at(60), config);
+    strong.send(&mut reader, at(61), 1);
+    assert!(!reader.has_expiring());
+}
+
+#[test]
+fn the_end_of_an_instance_follows_the_samples_of_a_lost_writer_that_found_no_room_once() {
+    const ROOM: u32 = 20;
+    let (mut reader, mut weak, mut strong) = leased(ReaderConfig { max_samples: Some(ROOM), ..keyed() });
+    strong.next = 2;
+    let mut expected: Vec<_> = (2..=ROOM).map(|_| Ok(strong.send(&mut reader, at(0), 2))).collect();
+    (1..ROOM).for_each(|_| _ = weak.send(&mut reader, at(0), 1));
+    strong.next = 1;
+    expected.insert(0, Ok(strong.send(&mut reader, at(1), 2)));
+    assert_eq!(reader.available(), ROOM as usize, "there is room for the first, and not for those behind it");
+    reader.handle_timeout(at(101));
+    assert_eq!(reader.counters().instances_left, 1);
+    let mut seen = Vec::new();
+    while reader.available() > 0 {
+        let instance = reader.find_instance([2; 16]);
+        reader.take_next(|sample| {
+            if Some(sample.instance) == instance {
+                seen.push(sample.payload.get(5).copied().ok_or(sample.instance_state));
+            }
+        });
+        reader.handle_timeout(at(101));
+    }
+    let end = Err(InstanceState::NotAliveNoWriters);
+    expected.insert(1, end);
+    expected.push(end);
+    assert_eq!(seen, expected);
+    assert_eq!(reader.counters().instances_left, 2);
+}

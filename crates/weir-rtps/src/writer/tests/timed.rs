@@ -147,3 +147,19 @@ fn a_topic_without_a_key_is_one_instance_with_a_deadline() {
     let status = writer.take_deadline_missed();
     assert_eq!((status.total_count, status.last_key), (1, None));
 }
+
+#[test]
+fn samples_that_were_acknowledged_need_no_timer() {
+    let mut writer = lived(Reliability::Reliable, History::KeepAll, Durability::Volatile);
+    writer.match_reader(at(0), reader(READER, true));
+    sent(&mut writer, at(0));
+    for ms in 0..5 {
+        write(&mut writer, at(ms), b"one").unwrap();
+        sent(&mut writer, at(ms));
+    }
+    acknack(&mut writer, 1, 6, &[]);
+    assert_eq!(writer.kept(), 0);
+    writer.handle_timeout(at(10));
+    let next = writer.next_timeout();
+    assert!(next.is_none_or(|next| next > at(14)), "a timer for each of them: {next:?}");
+}
