@@ -122,10 +122,10 @@ impl Docs {
                 files.insert(name, svg);
             }
         }
-        let arguments: Vec<&str> =
-            part.tables.iter().map(|word| if *word == RESULTS { &*results } else { *word }).collect();
+        let arguments: Vec<String> =
+            part.tables.iter().filter_map(|word| self.argument(word, &results)).collect();
         if !arguments.is_empty() {
-            let text = self.weir(&arguments)?;
+            let text = self.weir(&arguments.iter().map(String::as_str).collect::<Vec<_>>())?;
             // A page made by `weir published page` has a title of its own.
             let text = text
                 .split_once("\n\n")
@@ -138,6 +138,18 @@ impl Docs {
             }
         }
         Ok(())
+    }
+
+    /// A word of [`Part::tables`] as an argument: for a path below [`RESULTS`], that file, if it is there.
+    fn argument(&self, word: &str, results: &str) -> Option<String> {
+        match word.strip_prefix(RESULTS) {
+            None => Some(word.to_owned()),
+            Some("") => Some(results.to_owned()),
+            Some(_) => {
+                let path = self.root.join(word);
+                path.exists().then(|| path.to_string_lossy().into_owned())
+            }
+        }
     }
 
     /// The README with the overview's tables between its marks.
@@ -238,7 +250,8 @@ struct Part {
     title: &'static str,
     /// File or folder in [`RESULTS`].
     results: &'static str,
-    /// Arguments of `weir` that print the tables; [`RESULTS`] stands for the results.
+    /// Arguments of `weir` that print the tables; [`RESULTS`] stands for the results, and a path below it for another
+    /// file, which may be missing.
     tables: &'static [&'static str],
     /// Tests to draw, by `weir report --plot`.
     plots: &'static [&'static str],
@@ -290,7 +303,7 @@ const PAGES: &[Page] = &[
         parts: &[Part {
             title: "",
             results: "targets.jsonl",
-            tables: &["targets", "--from", RESULTS],
+            tables: &["targets", "--from", RESULTS, "docs/performance/results/targets-domain.json"],
             plots: &[],
         }],
     },

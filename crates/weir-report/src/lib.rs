@@ -74,7 +74,7 @@ pub use compact::compact_tables;
 pub use compare::ReportOptions;
 pub use export::{ExportColumn, ExportKind, ExportTable, ExportType, ExportValues, ExportWriter};
 pub use fit::fitted;
-pub use goals::{AtRest, GoalRow, GoalVerdict, goals, goals_table};
+pub use goals::{AtRest, GoalRow, GoalVerdict, LargeDomain, goals, goals_table};
 pub use html::{ListedRun, NamedRun, html_report, index_page, page_plots, served_page};
 pub use json::json;
 pub use metrics::{Metric, open_metrics};
