@@ -118,7 +118,7 @@ fn plan_of(name: &str, path: Option<&PathSpec>, options: &GoalsOptions) -> Resul
         }
         "robot" => plan::plan(&PlanOptions {
             engines: built(&PEERS_AND_OURS),
-            workload: Some(options.robot.clone()),
+            workloads: vec![options.robot.clone()],
             // Slow topics need longer than streams.
             duration: base.duration * 20,
             warmup: base.warmup * 12,

@@ -262,6 +262,26 @@ const RUNS: &[(&str, &str)] = &[
          --link tun,rate=20M,rtt=60ms,queue=75000 --link tun,rate=20M,rtt=60ms,queue=150000 \
          --link tun,rate=20M,rtt=60ms,queue=300000 --link tun,rate=20M,rtt=60ms,queue=600000",
     ),
+    (
+        "scaling-readers.jsonl",
+        "bench --workload readers --scale 1,2,4,8,16,32,64 --engines udp,weir,cyclonedds,fastdds --keep-awake=no \
+         --duration 5s --warmup 1s --repeat 3",
+    ),
+    (
+        "scaling-topics.jsonl",
+        "bench --workload topics --scale 1,10,100,1000 --engines udp,weir,cyclonedds,fastdds --keep-awake=no \
+         --duration 5s --warmup 2s --repeat 3",
+    ),
+    (
+        "scaling-participants.jsonl",
+        "bench --workload participants --scale 10,50,100,200 --engines weir,cyclonedds,fastdds --keep-awake=no \
+         --duration 20s --warmup 10s --repeat 3",
+    ),
+    (
+        "scaling-keys.jsonl",
+        "bench --workload keys --scale 1,100,10000,100000 --engines udp,weir,cyclonedds,fastdds --keep-awake=no \
+         --duration 10s --warmup 11s --repeat 3",
+    ),
     ("osrf-mininet.jsonl", "published run osrf-mininet --exec 5 --runs 1 --delays 0,20,80 --cpus none"),
 ];
 
