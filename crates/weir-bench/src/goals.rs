@@ -120,7 +120,7 @@ fn plan_of(name: &str, path: Option<&PathSpec>, options: &GoalsOptions) -> Resul
             engines: built(&PEERS_AND_OURS),
             workloads: vec![options.robot.clone()],
             // Slow topics need longer than streams.
-            duration: base.duration * 20,
+            duration: base.duration * 40,
             warmup: base.warmup * 12,
             ..base
         }),
@@ -311,7 +311,7 @@ mod tests {
         assert_eq!(plan.steps.len(), 6);
         let case = &plan.steps[0].case;
         assert_eq!((case.test, case.workload.as_ref().unwrap().name.as_str()), (Test::Workload, "robot"));
-        assert_eq!(case.duration, Duration::from_secs(5));
+        assert_eq!(case.duration, Duration::from_secs(10));
     }
 
     #[test]

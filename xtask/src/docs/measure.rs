@@ -275,12 +275,12 @@ const RUNS: &[(&str, &str)] = &[
     (
         "scaling-participants.jsonl",
         "bench --workload participants --scale 10,50,100,200 --engines weir,cyclonedds,fastdds --keep-awake=no \
-         --duration 20s --warmup 10s --repeat 3",
+         --duration 10s --warmup 10s --repeat 2",
     ),
     (
         "scaling-keys.jsonl",
         "bench --workload keys --scale 1,100,10000,100000 --engines udp,weir,cyclonedds,fastdds --keep-awake=no \
-         --duration 10s --warmup 11s --repeat 3",
+         --duration 5s --warmup 11s --repeat 3",
     ),
     ("osrf-mininet.jsonl", "published run osrf-mininet --exec 5 --runs 1 --delays 0,20,80 --cpus none"),
 ];

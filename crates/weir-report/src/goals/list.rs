@@ -183,13 +183,16 @@ fn large(goals: &mut Vec<Goal>) {
         goals.push(unbatched_stream(measure("typed"), 1.5, GBPS, "large", size));
         let loans = Side(vec![Point { loans: true, ..Point::stream("large", OURS, Reliable, size) }]);
         let typed = streams("large", &[OURS], size, &[false]);
-        // Raw UDP sends one buffer from the cache, as no engine with a history can. So the limits are those of raw UDP
-        // with memory that is as fresh as a history's. That of loans was 0.85 of raw UDP with its hot buffer: 0.95 of
-        // the same kind of work is the stricter one.
-        for (what, ours, times) in [("typed", typed, typed_times), ("loans", loans, 0.95)] {
+        // Raw UDP sends one buffer from the cache, as no engine with a history can: typed samples have their limit
+        // against raw UDP with memory as fresh as a history's. Loans have one against both. Neither is always the
+        // stricter: they are equal where fresh memory has 0.89 of the rate, which has been 0.86 (0.80 to 0.94).
+        let hot = Limit::AtLeast(0.85);
+        for (what, ours, times, hot) in
+            [("typed", typed, typed_times, Limit::Any), ("loans", loans, 0.95, hot)]
+        {
             let goal = |limit| Goal::new(measure(what), limit, GBPS, ours.clone());
             goals.push(goal(Limit::AtLeast(times)).against(FRESH_UDP, largest(FRESH)));
-            goals.push(goal(Limit::Any).against("raw UDP", largest(UDP)));
+            goals.push(goal(hot).against("raw UDP", largest(UDP)));
         }
     }
 }
