@@ -118,7 +118,8 @@ impl Docs {
             for (name, svg) in read_folder(&folder)? {
                 let prefix = part.results.trim_end_matches(".jsonl");
                 let alt = name.trim_end_matches(".svg").replace('-', " ");
-                let name = format!("{prefix}-{name}");
+                // The plots of some results have their name already.
+                let name = if name.starts_with(prefix) { name } else { format!("{prefix}-{name}") };
                 *page += &format!("\n![{alt}]({name})\n");
                 files.insert(name, svg);
             }
@@ -379,6 +380,19 @@ const PAGES: &[Page] = &[
                 plots: SCALING,
             },
             Part { title: "Keys", results: "scaling-keys.jsonl", tables: COMPACT, plots: SCALING },
+            Part {
+                title: "Large domains of Weir",
+                results: "scaling-domain-200.json",
+                tables: &[
+                    "domain",
+                    "--from",
+                    "docs/performance/results/scaling-domain-10.json",
+                    "docs/performance/results/scaling-domain-50.json",
+                    "docs/performance/results/scaling-domain-100.json",
+                    RESULTS,
+                ],
+                plots: &[],
+            },
         ],
     },
     Page {

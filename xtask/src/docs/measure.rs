@@ -286,8 +286,13 @@ const RUNS: &[(&str, &str)] = &[
 ];
 
 /// Files with what a command prints, and its options.
-const PRINTED: &[(&str, &str)] =
-    &[("targets-domain.json", "domain --participants 200 --endpoints 50 --format json")];
+const PRINTED: &[(&str, &str)] = &[
+    ("targets-domain.json", "domain --participants 200 --endpoints 50 --format json"),
+    ("scaling-domain-10.json", "domain --participants 10 --endpoints 50 --format json"),
+    ("scaling-domain-50.json", "domain --participants 50 --endpoints 50 --format json"),
+    ("scaling-domain-100.json", "domain --participants 100 --endpoints 50 --format json"),
+    ("scaling-domain-200.json", "domain --participants 200 --endpoints 50 --format json"),
+];
 
 const SESSION: &str = "docs/reference/generated/hpcbench-session.md";
 /// Folders of published tables, and the options of `weir` that measure them.
