@@ -27,5 +27,8 @@ pub use remote::{
 pub use round_trip::{await_answer, echo};
 pub use sender::{SendCounts, Sender, send};
 
+/// Memory that [`Sender::fresh`] and [`Receiver::fresh`] use in turn: more than the private caches of a processor.
+pub const RING_BYTES: usize = 64 << 20;
+
 /// The most bytes that a UDP datagram carries over IPv4: 65535 less the headers of IP and UDP.
 pub const DATAGRAM_BYTES_MAX: usize = 65_507;

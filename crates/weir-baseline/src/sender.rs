@@ -8,6 +8,8 @@ use weir_udp::{
     MAX_GSO_BYTES, MAX_GSO_SEGMENTS, Outgoing, SendScratch, SendScratchTo, UdpSocket, is_transient,
 };
 
+use crate::RING_BYTES;
+
 /// Sends one datagram, to the connected peer or `to`. Returns false when the system refused it this
 /// time, as with a full queue, a packet filter or a closed port: the datagram is lost.
 ///
@@ -62,8 +64,11 @@ pub struct Sender {
     aim: Aim,
     mode: UdpMode,
     size: usize,
-    /// As many datagrams as one call takes, end to end.
+    /// As many datagrams as one call takes, end to end; in a ring, those of many calls.
     train: Vec<u8>,
+    /// Where those of the next call begin, and how far apart those of two calls are.
+    start: usize,
+    stride: usize,
     /// Datagrams that the train holds at most, and now.
     capacity: usize,
     filled: usize,
@@ -85,10 +90,23 @@ impl Sender {
             mode,
             size,
             train: datagram.repeat(capacity),
+            start: 0,
+            stride: capacity * size,
             capacity,
             filled: 0,
             counts: SendCounts::default(),
         }
+    }
+
+    /// Makes the same calls as [`Sender::new`] in the mode [`UdpMode::Send`] to the connected peer, each from other
+    /// memory: the next part of a ring of [`RING_BYTES`]. Maps all of it first.
+    #[must_use]
+    pub fn fresh(datagram: &[u8]) -> Self {
+        let stride = datagram.len().next_multiple_of(LINE_BYTES).max(LINE_BYTES);
+        let mut part = datagram.to_vec();
+        part.resize(stride, 0);
+        let train = part.repeat(RING_BYTES.div_ceil(stride).max(2));
+        Self { train, stride, ..Self::new(UdpMode::Send, None, datagram) }
     }
 
     /// Datagrams of one call.
@@ -106,7 +124,7 @@ impl Sender {
     /// Adds a datagram, which `write` changes first; sends when a call is full.
     #[inline]
     pub fn push(&mut self, socket: &UdpSocket, write: impl FnOnce(&mut [u8])) -> io::Result<()> {
-        write(&mut self.train[self.filled * self.size..][..self.size]);
+        write(&mut self.train[self.start + self.filled * self.size..][..self.size]);
         self.filled += 1;
         if self.filled == self.capacity { self.flush(socket) } else { Ok(()) }
     }
@@ -114,11 +132,13 @@ impl Sender {
     /// Sends the datagrams that wait.
     #[inline]
     pub fn flush(&mut self, socket: &UdpSocket) -> io::Result<()> {
-        let bytes = &self.train[..self.filled * self.size];
+        let bytes = &self.train[self.start..][..self.filled * self.size];
         self.filled = 0;
         if bytes.is_empty() {
             return Ok(());
         }
+        let next = self.start + self.stride;
+        self.start = if next < self.train.len() { next } else { 0 };
         let (item_bytes, segment) = match self.mode {
             UdpMode::Send => return send_counted(&self.aim, &mut self.counts, socket, bytes),
             UdpMode::Sendmmsg => (self.size, 0),
@@ -154,6 +174,9 @@ fn send_counted(aim: &Aim, counts: &mut SendCounts, socket: &UdpSocket, datagram
     }
     Ok(())
 }
+
+/// Bytes of a cache line.
+const LINE_BYTES: usize = 64;
 
 /// Bytes of a `sendmmsg` at most, so that they stay in the processor's cache.
 const MMSG_BYTES: usize = 128 << 10;
@@ -196,6 +219,30 @@ mod tests {
                 assert_eq!(arrived, (0..100).map(|number| (number, 1000)).collect::<Vec<_>>(), "{mode}");
             }
         }
+    }
+
+    #[test]
+    fn a_ring_sends_each_datagram_from_other_memory_and_returns_to_the_first() {
+        let (receiver, socket) = (bound(), bound());
+        socket.connect(receiver.local_addr()).unwrap();
+        let mut sender = Sender::fresh(&[7; 50_000]);
+        let parts = sender.train.len() / sender.stride;
+        assert!(sender.train.len() >= RING_BYTES && parts > 1000);
+        let mut batch = RecvBatch::with_buffer_bytes(1, 60_000);
+        let mut starts = Vec::new();
+        for number in 0..=parts {
+            starts.push(sender.start);
+            sender.push(&socket, |datagram| datagram[0] = number as u8).unwrap();
+            assert_eq!(receiver.recv_batch(&mut batch, 1, Wait::Block).unwrap(), 1);
+            let message = batch.get(0).unwrap();
+            let first_two = [number as u8, 7];
+            assert_eq!((message.bytes.len(), &message.bytes[..2]), (50_000, &first_two[..]));
+        }
+        assert_eq!((starts[0], starts[parts]), (0, 0));
+        starts.sort_unstable();
+        assert!(starts[2..].windows(2).all(|pair| pair[1] - pair[0] == sender.stride));
+        let counts = sender.counts();
+        assert_eq!(counts.datagrams, counts.system_calls);
     }
 
     #[test]

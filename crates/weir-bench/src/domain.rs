@@ -43,7 +43,7 @@ pub struct DomainPlan {
 }
 
 /// What was measured.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct DomainReport {
     /// Number of participants.
     pub participants: u32,

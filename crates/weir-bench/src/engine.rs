@@ -44,8 +44,14 @@ static REGISTRY: OnceLock<Vec<&'static dyn Engine>> = OnceLock::new();
 type Engines = &'static [&'static dyn Engine];
 
 fn all(peers: &'static [Peer]) -> Vec<&'static dyn Engine> {
-    let ours: [&'static dyn Engine; 5] =
-        [&udp::Udp::Plain, &udp::Udp::Gso, &weir::Weir::Plain, &weir::Weir::Small, &weir::Weir::Links];
+    let ours: [&'static dyn Engine; 6] = [
+        &udp::Udp::Plain,
+        &udp::Udp::Gso,
+        &udp::Udp::Fresh,
+        &weir::Weir::Plain,
+        &weir::Weir::Small,
+        &weir::Weir::Links,
+    ];
     let mocks: [&'static dyn Engine; 7] =
         [&Mock::Sound, &Mock::Lossy, &Mock::Corrupt, &Mock::Hang, &Mock::Crash, &Mock::Stall, &Mock::Clock];
     let peers = peers.iter().map(|peer| peer as &'static dyn Engine);

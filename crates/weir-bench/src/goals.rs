@@ -10,6 +10,7 @@ use crate::engine;
 use crate::path::{PathSpec, VethSpec};
 use crate::plan::{self, Plan, PlanError, PlanOptions};
 use crate::rate::Rate;
+use crate::workload::Workload;
 
 /// How to measure all of it.
 #[derive(Clone, Debug)]
@@ -26,6 +27,8 @@ pub struct GoalsOptions {
     pub run_id: u32,
     /// Whether virtual cables between network namespaces are available (root).
     pub has_cables: bool,
+    /// The workload of a robot.
+    pub robot: Workload,
 }
 
 /// Cases under the same conditions, with the engines interleaved.
@@ -40,7 +43,7 @@ pub struct Series {
 }
 
 /// The names of all series, in their order.
-pub const SERIES: [&str; 12] = [
+pub const SERIES: [&str; 13] = [
     "latency",
     "spin",
     "load",
@@ -50,14 +53,16 @@ pub const SERIES: [&str; 12] = [
     "large",
     "keyed",
     "discovery",
+    "robot",
     "best-effort-veth",
     "loss",
     "lossless",
 ];
 
 /// The engines that the series use. Those that this build lacks are left out of the plans.
-pub const WANTED: [&str; 12] = [
+pub const WANTED: [&str; 13] = [
     "udp",
+    "udp-fresh",
     "weir",
     "cyclonedds",
     "cyclonedds-tuned",
@@ -111,6 +116,14 @@ fn plan_of(name: &str, path: Option<&PathSpec>, options: &GoalsOptions) -> Resul
             let late = PlanOptions { method, ..together.clone() };
             Ok(in_turns(plan::plan(&together)?, plan::plan(&late)?))
         }
+        "robot" => plan::plan(&PlanOptions {
+            engines: built(&PEERS_AND_OURS),
+            workloads: vec![options.robot.clone()],
+            // Slow topics need longer than streams.
+            duration: base.duration * 40,
+            warmup: base.warmup * 12,
+            ..base
+        }),
         "loss" => {
             let reliable = vec![Reliability::Reliable];
             let both = PlanOptions { sizes: vec![1024], reliabilities: reliable, ..base };
@@ -149,7 +162,7 @@ fn simple(name: &str, base: PlanOptions) -> PlanOptions {
             sizes: vec![63_000, 1 << 20, 10 << 20],
             batches: Some(vec![0]),
             loans: true,
-            ..streams(base, &[&["udp"], &PEERS_AND_OURS[..]].concat())
+            ..streams(base, &[&["udp", "udp-fresh"], &PEERS_AND_OURS[..]].concat())
         },
         "lossless" => PlanOptions {
             sizes: vec![1024],
@@ -235,7 +248,15 @@ mod tests {
     use super::*;
 
     fn options() -> GoalsOptions {
-        GoalsOptions { is_quick: false, repeats: None, cpus: None, domain: 0, run_id: 0, has_cables: true }
+        GoalsOptions {
+            is_quick: false,
+            repeats: None,
+            cpus: None,
+            domain: 0,
+            run_id: 0,
+            has_cables: true,
+            robot: Workload::parse("robot", crate::workload::PAIR).unwrap(),
+        }
     }
 
     fn find(name: &str) -> Series {
@@ -267,6 +288,30 @@ mod tests {
         let plan = find("discovery").plan;
         let late = plan.steps.iter().filter(|step| step.case.method.late == LATE).count();
         assert_eq!((late, plan.steps.len()), (10, 20));
+    }
+
+    #[test]
+    fn large_samples_have_raw_udp_with_and_without_the_cache_beside_them() {
+        let engines = |size_bytes| {
+            let plan = find("large").plan;
+            let of_size =
+                plan.steps.iter().filter(|it| it.case.size_bytes == size_bytes && it.case.repeat == 1);
+            let measured = of_size.filter(|it| it.action == plan::Action::Measure);
+            measured.map(|it| (it.case.engine.clone(), it.case.loans)).collect::<Vec<_>>()
+        };
+        let of = |name: &str, loans| (name.to_owned(), loans);
+        let ours = [of("weir", false), of("weir", true)];
+        assert_eq!(engines(63_000), [&[of("udp", false), of("udp-fresh", false)], &ours[..]].concat());
+        assert_eq!(engines(1 << 20), ours);
+    }
+
+    #[test]
+    fn a_robot_runs_long_enough_for_slow_topics() {
+        let plan = find("robot").plan;
+        assert_eq!(plan.steps.len(), 6);
+        let case = &plan.steps[0].case;
+        assert_eq!((case.test, case.workload.as_ref().unwrap().name.as_str()), (Test::Workload, "robot"));
+        assert_eq!(case.duration, Duration::from_secs(10));
     }
 
     #[test]

@@ -79,8 +79,8 @@ pub struct PlanOptions {
     pub outside: Vec<OutsideTool>,
     /// What the user chose for the settings of engines.
     pub settings: EngineSettings,
-    /// Measured instead of tests and sizes; `None`: these.
-    pub workload: Option<Workload>,
+    /// Measured instead of tests and sizes; empty: these.
+    pub workloads: Vec<Workload>,
 }
 
 impl Default for PlanOptions {
@@ -111,7 +111,7 @@ impl Default for PlanOptions {
             verify: false,
             outside: Vec::new(),
             settings: EngineSettings::default(),
-            workload: None,
+            workloads: Vec::new(),
         }
     }
 }
@@ -263,9 +263,9 @@ pub fn check_case(case: &CaseSpec) -> Result<&'static dyn Engine, PlanError> {
 /// Makes the plan.
 pub fn plan(options: &PlanOptions) -> Result<Plan, PlanError> {
     let engines = find_engines(&options.engines)?;
-    let plan = match &options.workload {
-        Some(workload) => workload::plan(options, workload, &engines)?,
-        None => tests_plan(options, &engines)?,
+    let plan = match options.workloads.as_slice() {
+        [] => tests_plan(options, &engines)?,
+        workloads => workload::plan(options, workloads, &engines)?,
     };
     // Cases that an engine lacks stay in the plan, and in the results with the reason, if others are measured.
     match plan.steps.first().map(|step| &step.action) {

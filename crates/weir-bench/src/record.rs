@@ -69,6 +69,7 @@ pub(crate) fn blank(case: &CaseSpec, environment: &Environment) -> Case {
     if let Some(workload) = &case.workload {
         result.conditions.workload_name = Some(workload.name.clone());
         result.conditions.workload_digest = Some(workload.digest.clone());
+        result.conditions.workload_n = workload.n;
     }
     result.conditions.repeat = case.repeat;
     result.conditions.settings = settings(case);

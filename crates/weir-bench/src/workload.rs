@@ -8,7 +8,7 @@
 //! A reader is never in the same process as a writer of its topic: some engines pass samples on within a process, and
 //! would skip the network.
 //!
-//! - `parse`: the file; `layout`: which node has which endpoints, and in which process
+//! - `parse`: the file; `scale`: its parameter N; `layout`: which node has which endpoints, and in which process
 //! - `timetable`: when the samples of a writer are due
 //! - `deliveries`: what readers received; `process`: one process; `measure`: all of them; `enter`: the result
 
@@ -20,6 +20,7 @@ mod layout;
 mod measure;
 mod parse;
 pub(crate) mod process;
+mod scale;
 mod timetable;
 
 use serde::{Deserialize, Serialize};
@@ -42,6 +43,9 @@ pub struct Workload {
     pub name: String,
     /// The digest of its contents, 16 hexadecimal digits: distinguishes files of the same name.
     pub digest: String,
+    /// The value of its parameter N; `None`: it has none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub n: Option<u32>,
     /// Processes that the nodes are spread over.
     pub processes: u32,
     /// The nodes.
@@ -114,6 +118,22 @@ impl Workload {
         parse::workload(name, text)
     }
 
+    /// Reads a workload with a parameter, which is `"N"`, `"x*N"` or `"x/N"` in the place of a number. The name gets
+    /// its value, as in `readers-8`.
+    ///
+    /// # Errors
+    /// With file, line and cause.
+    pub fn parse_scaled(name: &str, text: &str, n: u32) -> Result<Self, WorkloadError> {
+        let read = Self::parse(name, &scale::scaled(text, n))?;
+        Ok(Self { name: format!("{}-{n}", read.name), n: Some(n), ..read })
+    }
+
+    /// Returns whether a text has the parameter N.
+    #[must_use]
+    pub fn has_parameter(text: &str) -> bool {
+        scale::scaled(text, 1) != text
+    }
+
     /// Samples that all readers together should receive in so many seconds.
     #[must_use]
     pub fn deliveries(&self, seconds: f64) -> f64 {
@@ -145,6 +165,18 @@ const DIGEST_BYTES: usize = 8;
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_parameter_changes_the_contents_and_is_in_the_name() {
+        let text = PAIR.replacen("size = 64", "instances = \"N\"\n    size = 64", 1);
+        assert!(Workload::has_parameter(&text) && !Workload::has_parameter(PAIR));
+        let of = |n| Workload::parse_scaled("dir/keys.toml", &text, n).unwrap();
+        let (one, many) = (of(1), of(100));
+        assert_eq!((many.name.as_str(), many.n, many.topics[0].instances), ("keys-100", Some(100), 100));
+        assert_ne!(one.digest, many.digest);
+        let error = Workload::parse("keys.toml", &text).unwrap_err().to_string();
+        assert!(error.contains("invalid type: string \"N\""), "{error}");
+    }
 
     #[test]
     fn the_digest_is_that_of_the_contents() {

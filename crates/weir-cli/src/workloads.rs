@@ -1,5 +1,7 @@
 //! `weir bench --workload`: files of workloads, and the ready-made ones.
 
+use std::borrow::Cow;
+
 use anyhow::{Context, anyhow};
 use weir_bench::workload::Workload;
 
@@ -12,21 +14,53 @@ const FILES: [(&str, &str); 3] = [
     ("telemetry", include_str!("workloads/telemetry.toml")),
 ];
 
+/// Those with a parameter N.
+const SCALED: [(&str, &str); 4] = [
+    ("readers", include_str!("workloads/readers.toml")),
+    ("topics", include_str!("workloads/topics.toml")),
+    ("participants", include_str!("workloads/participants.toml")),
+    ("keys", include_str!("workloads/keys.toml")),
+];
+
 /// Reads a ready-made workload, or a file.
 pub(crate) fn load(name: &str) -> Result<Workload, Failure> {
-    let read;
-    let text = match ready(name) {
-        Some(text) => text,
-        None => {
-            let cannot = || {
-                let names = names();
-                format!("--workload: cannot read {name}: name a file, or a ready-made workload ({names})")
-            };
-            read = std::fs::read_to_string(name).with_context(cannot).map_err(Failure::usage)?;
-            &read
-        }
+    let text = text(name)?;
+    Workload::parse(name, &text).map_err(|error| {
+        let advice = || anyhow!("{error}; {name} has a parameter N: choose its values, as --scale 1,10,100");
+        if Workload::has_parameter(&text) { Failure::usage(advice()) } else { Failure::usage(error) }
+    })
+}
+
+/// Reads a workload once for each value of its parameter N, or once without it if there are none.
+pub(crate) fn load_scaled(name: &str, values: &[u32]) -> Result<Vec<Workload>, Failure> {
+    if values.is_empty() {
+        return Ok(vec![load(name)?]);
+    }
+    let text = text(name)?;
+    if !Workload::has_parameter(&text) {
+        return Err(Failure::usage(anyhow!(
+            "--scale: the workload {name} has no parameter N: write \"N\", \"2*N\" or \"100/N\" where a number \
+             depends on it"
+        )));
+    }
+    let twice = values.iter().enumerate().find(|(at, value)| values[..*at].contains(value));
+    if let Some((_, value)) = twice {
+        return Err(Failure::usage(anyhow!("--scale names {value} twice")));
+    }
+    let read = values.iter().map(|&n| Workload::parse_scaled(name, &text, n).map_err(Failure::usage));
+    read.collect()
+}
+
+/// The text of a ready-made workload, or of a file.
+fn text(name: &str) -> Result<Cow<'static, str>, Failure> {
+    if let Some(text) = ready(name) {
+        return Ok(Cow::Borrowed(text));
+    }
+    let cannot = || {
+        let names = names();
+        format!("--workload: cannot read {name}: name a file, or a ready-made workload ({names})")
     };
-    Workload::parse(name, text).map_err(Failure::usage)
+    std::fs::read_to_string(name).with_context(cannot).map_err(Failure::usage).map(Cow::Owned)
 }
 
 /// The file of a ready-made workload.
@@ -44,11 +78,11 @@ pub(crate) fn is_ready(name: &str) -> bool {
 }
 
 fn ready(name: &str) -> Option<&'static str> {
-    FILES.iter().find(|(ready, _)| *ready == name).map(|(_, text)| *text)
+    FILES.iter().chain(&SCALED).find(|(ready, _)| *ready == name).map(|(_, text)| *text)
 }
 
 fn names() -> String {
-    FILES.map(|(name, _)| name).join(", ")
+    FILES.iter().chain(&SCALED).map(|(name, _)| *name).collect::<Vec<_>>().join(", ")
 }
 
 #[cfg(test)]
@@ -81,12 +115,40 @@ mod tests {
     }
 
     #[test]
+    fn workloads_with_a_parameter_have_as_much_as_it_says() {
+        let of = |name: &str, values: &[u32]| -> Vec<[u32; 4]> {
+            load_scaled(name, values).unwrap().iter().map(totals).collect()
+        };
+        assert_eq!(of("readers", &[1, 64]), [[2, 1, 1, 1], [65, 1, 1, 64]]);
+        assert_eq!(of("topics", &[1, 1000]), [[2, 1, 1, 1], [2, 1000, 1000, 1000]]);
+        assert_eq!(of("participants", &[10, 200]), [[10, 50, 50, 50], [200, 1000, 1000, 1000]]);
+        let keys = load_scaled("keys", &[1, 100_000]).unwrap();
+        assert_eq!((keys[1].topics[0].instances, keys[1].name.as_str()), (100_000, "keys-100000"));
+        // The rate of all topics together stays.
+        let topics = load_scaled("topics", &[8]).unwrap();
+        assert!((topics[0].deliveries(1.0) - 1000.0).abs() < 1e-9);
+    }
+
+    #[test]
+    fn a_parameter_needs_values_and_values_need_a_parameter() {
+        let error = |name: &str, values: &[u32]| load_scaled(name, values).unwrap_err().to_string();
+        let without = error("readers", &[]);
+        assert!(
+            without.ends_with("readers has a parameter N: choose its values, as --scale 1,10,100"),
+            "{without}"
+        );
+        assert!(error("robot", &[1]).contains("robot has no parameter N"));
+        assert_eq!(error("readers", &[2, 1, 2]), "--scale names 2 twice");
+    }
+
+    #[test]
     fn an_unknown_name_gives_the_ready_made_ones() {
         let error = load("robto").unwrap_err().to_string();
+        let names = "robot, trading, telemetry, readers, topics, participants, keys";
         assert!(
-            error.contains("robto: name a file, or a ready-made workload (robot, trading, telemetry)"),
+            error.contains(&format!("robto: name a file, or a ready-made workload ({names})")),
             "{error}"
         );
-        assert!(show("x").unwrap_err().to_string().ends_with("use one of robot, trading, telemetry"));
+        assert!(show("x").unwrap_err().to_string().ends_with(&format!("use one of {names}")));
     }
 }

@@ -8,18 +8,21 @@ use crate::baseline::beaten_baselines;
 use crate::compare::{headline, times};
 use crate::group::{Group, Point, groups};
 use crate::notes::concerned;
+use crate::scaling::scaling_tables;
 use crate::udp::{UdpPoint, udp_points};
 
 /// The tables of a run as Markdown, with medians only, and how far repeats differ below each.
 ///
 /// Latency cells hold p50 and p99 in microseconds, throughput cells thousand samples per second. A cell
-/// names the share of lost samples from 0.1 % on. Open loops are left out: they vary by load, not by size. Below a
+/// names the share of lost samples from 0.1 % on. Open loops are left out: they vary by load, not by size. Workloads
+/// with a parameter have a table for each figure, with a column for each of its values. Below a
 /// table is a warning if an engine in it seems to be faster than raw UDP.
 #[must_use]
 pub fn compact_tables(run: &Run) -> String {
     let mut tables: Vec<String> =
         groups(run).iter().filter_map(|group| Some(table(group)? + &warning(group, run))).collect();
     tables.extend(udp_table(run));
+    tables.extend(scaling_tables(run));
     format!("{}\n{}", tables.join("\n"), measured_by(&run.environment))
 }
 

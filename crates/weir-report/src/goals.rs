@@ -27,6 +27,23 @@ pub struct AtRest {
     pub stripped: Result<u64, String>,
 }
 
+/// The figures of a large domain that targets are about: measured by `weir domain`, not by a case.
+#[derive(Debug, Clone, PartialEq)]
+pub struct LargeDomain {
+    /// Number of participants.
+    pub participants: u32,
+    /// Endpoints of each.
+    pub endpoints: u32,
+    /// Until all were matched, in ms.
+    pub matched_ms: f64,
+    /// Until a participant that joined was matched, in ms.
+    pub joined_ms: f64,
+    /// Memory per participant and remote endpoint, in bytes; `None`: not measured.
+    pub bytes_per_remote_endpoint: Option<f64>,
+    /// Processor time of a participant at rest, in percent of one processor; `None`: not measured.
+    pub rest_cpu_percent: Option<f64>,
+}
+
 /// One line of the table.
 #[derive(Debug, Clone, PartialEq)]
 pub struct GoalRow {
@@ -84,15 +101,16 @@ struct Goal {
     base: Option<(&'static str, Side)>,
 }
 
-/// Returns every line of the table in order, from the cases of a run and the resources of idle
-/// programs.
+/// Returns every line of the table in order, from the cases of a run, the resources of idle programs, and measurements
+/// of large domains.
 #[must_use]
-pub fn goals(run: &Run, footprint: &[AtRest]) -> Vec<GoalRow> {
+pub fn goals(run: &Run, footprint: &[AtRest], domains: &[LargeDomain]) -> Vec<GoalRow> {
     let beaten: Vec<&Case> =
         groups(run).iter().filter_map(beaten_baselines).flat_map(|(_, cases)| cases).collect();
     let mut rows: Vec<GoalRow> = list::all().iter().map(|goal| goal.row(run, &beaten)).collect();
     rows.push(discovery_row(run, "discovery, started together", false, 50.0));
     rows.push(discovery_row(run, "discovery, one end late", true, 10.0));
+    rows.extend(domain_rows(domains));
     for program in footprint {
         let name = &program.name;
         rows.push(rest_row(format!("{name}: resident memory"), &program.resident, 6e6));
@@ -131,7 +149,8 @@ Ratios are medians of interleaved pairs with their 95 % interval, or their range
 (Latency under load or loss is measured some minutes apart from its reference.)
 Best DDS engine: the best median of Cyclone DDS, Fast DDS (default configuration and tuned) and RustDDS (tuned).
 Best engine: the best of these, Aeron, Zenoh and ZeroMQ, as far as they were measured. A reliable stream that lost
-samples has no figure.";
+samples has no figure, nor has a workload of which an engine carried less than 99 %.
+Raw UDP, fresh memory: udp-fresh, which sends from and receives into memory that is in no cache.";
 
 impl Goal {
     /// The line; `beaten` has the cases that seem to be faster than raw UDP.
@@ -275,6 +294,46 @@ fn discovery_row(run: &Run, measure: &str, is_late: bool, limit_ms: f64) -> Goal
         figures,
     }
 }
+
+/// The lines on a domain of 200 participants with 50 endpoints each. All measurements of it have to be in time.
+fn domain_rows(domains: &[LargeDomain]) -> [GoalRow; 4] {
+    let domains: Vec<&LargeDomain> =
+        domains.iter().filter(|it| (it.participants, it.endpoints) == LARGE).collect();
+    let row = |measure: &str, limit: f64, unit: &str, of: fn(&LargeDomain) -> Option<f64>| {
+        let found: Vec<f64> = domains.iter().filter_map(|domain| of(domain)).collect();
+        let spread = Spread::of(found.iter().copied());
+        let number = |value: f64| if value < 1.0 { format!("{value:.3}") } else { format!("{value:.1}") };
+        let (participants, endpoints) = LARGE;
+        GoalRow {
+            measure: format!("{participants} participants with {endpoints} endpoints, {measure}"),
+            asked: format!("under {limit} {unit}"),
+            measured: spread.map_or_else(
+                || "-".to_owned(),
+                |it| format!("{} {unit}, most {}", number(it.median), number(it.max)),
+            ),
+            verdict: match spread {
+                None => GoalVerdict::CannotTell,
+                Some(spread) if spread.max < limit => GoalVerdict::Reached,
+                Some(spread) if spread.min >= limit => GoalVerdict::Missed,
+                Some(_) => GoalVerdict::CannotTell,
+            },
+            figures: match found.len() {
+                0 => format!("{NOT_MEASURED}: run weir domain (see --help)"),
+                1 => "1 domain".to_owned(),
+                count => format!("{count} domains"),
+            },
+        }
+    };
+    [
+        row("all matched", 15.0, "s", |it| Some(it.matched_ms / 1e3)),
+        row("one that joins is matched", 1.0, "s", |it| Some(it.joined_ms / 1e3)),
+        row("memory per remote endpoint", 600.0, "bytes", |it| it.bytes_per_remote_endpoint),
+        row("processor time at rest, each", 0.03, "%", |it| it.rest_cpu_percent),
+    ]
+}
+
+/// Participants of a large domain, and endpoints of each.
+const LARGE: (u32, u32) = (200, 50);
 
 fn rest_row(measure: String, bytes: &Result<u64, String>, limit: f64) -> GoalRow {
     let megabytes = |bytes: f64| format!("{:.1} MB", bytes / 1e6);

@@ -16,6 +16,12 @@ pub(crate) const FLOOR: &str = "udp";
 /// Raw UDP with segmentation offload: what the kernel can do at best.
 pub(crate) const GSO: &str = "udp-gso";
 
+/// Raw UDP from and into memory that is in no cache.
+pub(crate) const FRESH: &str = "udp-fresh";
+
+/// Raw UDP in all of its forms.
+const BASELINES: [&str; 3] = [FLOOR, GSO, FRESH];
+
 /// The conditions of all cases of a group; ordered as groups are shown.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct GroupKey {
@@ -282,12 +288,17 @@ pub(crate) fn groups(run: &Run) -> Vec<Group<'_>> {
 }
 
 fn is_baseline(case: &Case) -> bool {
-    [FLOOR, GSO].contains(&case.point.engine.as_str())
+    is_raw_udp(&case.point.engine)
+}
+
+/// Returns whether an engine is raw UDP.
+pub(crate) fn is_raw_udp(engine: &str) -> bool {
+    BASELINES.contains(&engine)
 }
 
 /// Returns the engine's name, with its differences from its default mode.
 pub(crate) fn engine_label(case: &Case) -> String {
-    let is_alone = case.conditions.coalescing == Some(Coalescing::Off) && case.point.engine != FLOOR;
+    let is_alone = case.conditions.coalescing == Some(Coalescing::Off) && !is_baseline(case);
     let differences: Vec<&str> = [(is_alone, "one send per sample"), (case.point.loans, "loans")]
         .into_iter()
         .filter_map(|(is_so, words)| is_so.then_some(words))
@@ -314,7 +325,7 @@ fn points(cases: Vec<&Case>) -> Vec<Point<'_>> {
 /// The order of engines: the baselines, Weir, then the others by name.
 pub(crate) fn rank(engine: &str) -> (u8, String) {
     let class = match engine {
-        FLOOR | GSO => 0,
+        FLOOR | GSO | FRESH => 0,
         _ if engine.starts_with("weir") => 1,
         _ => 2,
     };

@@ -25,6 +25,7 @@
 //! - `fit`: texts for a terminal of some width
 //! - `telemetry`: the hosts' activity, as one table or as hpcbench's log
 //! - `json`: the JSON document of a run
+//! - `scaling`: cost against the parameter of a workload
 //! - `timeline`: cases over time
 //! - `udp`: tables of UDP tests
 //! - `png`: plots as PNG
@@ -59,6 +60,7 @@ mod png;
 mod published;
 mod requirements;
 mod run_comparison;
+mod scaling;
 mod self_comparison;
 mod stage_bars;
 mod table;
@@ -74,7 +76,7 @@ pub use compact::compact_tables;
 pub use compare::ReportOptions;
 pub use export::{ExportColumn, ExportKind, ExportTable, ExportType, ExportValues, ExportWriter};
 pub use fit::fitted;
-pub use goals::{AtRest, GoalRow, GoalVerdict, goals, goals_table};
+pub use goals::{AtRest, GoalRow, GoalVerdict, LargeDomain, goals, goals_table};
 pub use html::{ListedRun, NamedRun, html_report, index_page, page_plots, served_page};
 pub use json::json;
 pub use metrics::{Metric, open_metrics};
@@ -86,6 +88,7 @@ pub use requirements::{
     Limit, RatioOf, Reference, Requirement, RequirementRow, RequirementVerdict, Selector, requirements_table,
 };
 pub use run_comparison::{Change, ComparedFigure, RunComparison, RunComparisonOptions};
+pub use scaling::scaling_plots;
 pub use self_comparison::{SelfComparison, SelfComparisonRow};
 pub use table::{markdown_table, tables, text_table};
 pub use telemetry::{telemetry_csv, telemetry_log};

@@ -68,6 +68,8 @@ pub(crate) struct Chart {
 pub(crate) enum Axis {
     /// The size of a sample in bytes; measured sizes are marked.
     Size,
+    /// The parameter N of a workload; measured values are marked.
+    Count,
     /// How rare a latency is: 100 at the 99th percentile, 1000 at that of 99.9 %.
     Rarity,
 }
@@ -272,6 +274,7 @@ fn draw(area: &Area<'_>, chart: &Chart) -> Drawn {
     let (x_range, y_range) = (padded(xs(), 1.15), padded(ys(), 1.3));
     let (x_ticks, x_label, x_desc): (_, fn(f64) -> String, _) = match chart.axis {
         Axis::Size => (size_ticks(xs().collect(), MOST_X_TICKS), size_label, "sample size, bytes"),
+        Axis::Count => (size_ticks(xs().collect(), MOST_X_TICKS), |n| n.round().to_string(), "N"),
         Axis::Rarity => (RARITIES.to_vec(), percentile_label, "percentile"),
     };
     let y_ticks = decimal_ticks(y_range.start, y_range.end);

@@ -11,7 +11,7 @@ use weir_results::{Case, NotMeasured, Percentile, Reliability, Run, Test};
 use crate::baseline::beaten_baseline;
 use crate::compact::three_digits;
 use crate::compare::{compare_figure, headline, times};
-use crate::group::{FLOOR, GSO, Group, Load, Point, conditions_of, groups};
+use crate::group::{FLOOR, Group, Load, Point, conditions_of, groups, is_raw_udp};
 use crate::table::{dash, drawn, is_not_supported};
 
 /// A limit for the cases that a selector names.
@@ -132,7 +132,7 @@ impl Requirement {
     #[must_use]
     pub fn is_about(&self, engine: &str, test: Test, size_bytes: u64, reliability: Reliability) -> bool {
         let Selector { engine: of, reliability: with, batch_bytes, .. } = &self.selector;
-        let is_baseline = [FLOOR, GSO].contains(&engine);
+        let is_baseline = is_raw_udp(engine);
         let is_reference = self.limit.engine() == Some(engine);
         self.test().is_none_or(|of| of == test)
             && of.as_ref().is_none_or(|of| of == engine)
@@ -387,7 +387,7 @@ fn why_not(point: &Point<'_>) -> String {
 fn name(point: &Point<'_>, has_paths: bool) -> String {
     let Some(case) = point.repeats.first() else { return point.engine.clone() };
     let mut text = format!("{} {} B {}", point.engine, point.size_bytes, case.point.test);
-    if ![FLOOR, GSO].contains(&case.point.engine.as_str()) {
+    if !is_raw_udp(&case.point.engine) {
         text.push_str(&format!(", {}", case.point.reliability));
     }
     if case.point.batch_bytes > 0 {

@@ -102,6 +102,9 @@ pub struct Conditions {
     /// contents are different points. `None` for other tests, and in results of earlier versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub workload_digest: Option<String>,
+    /// The value of the workload's parameter N, which is the end of its name, too; `None`: it has none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub workload_n: Option<u32>,
     /// Whether samples are coalesced without a batching policy.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub coalescing: Option<Coalescing>,
@@ -262,6 +265,7 @@ impl Default for Conditions {
             beside: None,
             workload_name: None,
             workload_digest: None,
+            workload_n: None,
             coalescing: None,
             settings: BTreeMap::new(),
         }

@@ -121,6 +121,14 @@ impl RecvBatch {
         }
     }
 
+    /// Writes to the memory of all buffers, so that no later call waits for the kernel to map it.
+    pub fn prefault(&mut self) {
+        // The first buffer has memory of its own.
+        let unused = self.bytes.len() / self.slots.len();
+        self.bytes[unused..].fill(1);
+        self.first.fill(1);
+    }
+
     /// Disables the sources of messages: [`Received::from`] will be 0.0.0.0:0. Saves work in the
     /// kernel.
     #[must_use]

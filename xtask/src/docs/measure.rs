@@ -14,7 +14,7 @@ use crate::steps;
 /// Every file or folder of results.
 #[cfg(test)]
 pub(super) fn names() -> Vec<&'static str> {
-    RUNS.iter().chain(PUBLISHED).map(|(name, _)| *name).collect()
+    RUNS.iter().chain(PUBLISHED).chain(PRINTED).map(|(name, _)| *name).collect()
 }
 
 /// Measures everything into `results`, in more than an hour, or `only` some of it, such as
@@ -28,7 +28,7 @@ pub(super) fn all(
     only: &[&str],
     results: &Path,
 ) -> Result<(), String> {
-    let runs = RUNS.iter().chain(PUBLISHED);
+    let runs = RUNS.iter().chain(PUBLISHED).chain(PRINTED);
     let known: Vec<&str> = runs.map(|(name, _)| stem(name)).chain(["session"]).collect();
     if let Some(unknown) = only.iter().find(|name| !known.contains(name)) {
         return Err(format!("no results are named {unknown:?}: there are {}\n", known.join(", ")));
@@ -46,6 +46,11 @@ pub(super) fn all(
         let text = read(&folder.join("results.jsonl"))?;
         write_file(&results.join(name), &redacted(&text, options)?)?;
     }
+    for (name, options) in PRINTED.iter().filter(|(name, _)| is_wanted(stem(name))) {
+        println!("weir {options}");
+        let printed = process::run(Command::new(&weir).args(options.split(' ')), steps::PROGRAM_LIMIT)?;
+        write_file(&results.join(name), &printed.stdout)?;
+    }
     for (name, options) in PUBLISHED.iter().filter(|(name, _)| is_wanted(name)) {
         published(&weir, options, &scratch.join(name), &results.join(name))?;
     }
@@ -59,7 +64,7 @@ fn is_part_of(name: &str, page: &str) -> bool {
 
 /// The name of results without their ending.
 fn stem(name: &str) -> &str {
-    name.trim_end_matches(".jsonl")
+    name.trim_end_matches(".jsonl").trim_end_matches(".json")
 }
 
 /// Measures published reference tables.
@@ -257,7 +262,36 @@ const RUNS: &[(&str, &str)] = &[
          --link tun,rate=20M,rtt=60ms,queue=75000 --link tun,rate=20M,rtt=60ms,queue=150000 \
          --link tun,rate=20M,rtt=60ms,queue=300000 --link tun,rate=20M,rtt=60ms,queue=600000",
     ),
+    (
+        "scaling-readers.jsonl",
+        "bench --workload readers --scale 1,2,4,8,16,32,64 --engines udp,weir,cyclonedds,fastdds --keep-awake=no \
+         --duration 5s --warmup 1s --repeat 3",
+    ),
+    (
+        "scaling-topics.jsonl",
+        "bench --workload topics --scale 1,10,100,1000 --engines udp,weir,cyclonedds,fastdds --keep-awake=no \
+         --duration 5s --warmup 2s --repeat 3",
+    ),
+    (
+        "scaling-participants.jsonl",
+        "bench --workload participants --scale 10,50,100,200 --engines weir,cyclonedds,fastdds --keep-awake=no \
+         --duration 10s --warmup 10s --repeat 2",
+    ),
+    (
+        "scaling-keys.jsonl",
+        "bench --workload keys --scale 1,100,10000,100000 --engines udp,weir,cyclonedds,fastdds --keep-awake=no \
+         --duration 5s --warmup 11s --repeat 3",
+    ),
     ("osrf-mininet.jsonl", "published run osrf-mininet --exec 5 --runs 1 --delays 0,20,80 --cpus none"),
+];
+
+/// Files with what a command prints, and its options.
+const PRINTED: &[(&str, &str)] = &[
+    ("targets-domain.json", "domain --participants 200 --endpoints 50 --format json"),
+    ("scaling-domain-10.json", "domain --participants 10 --endpoints 50 --format json"),
+    ("scaling-domain-50.json", "domain --participants 50 --endpoints 50 --format json"),
+    ("scaling-domain-100.json", "domain --participants 100 --endpoints 50 --format json"),
+    ("scaling-domain-200.json", "domain --participants 200 --endpoints 50 --format json"),
 ];
 
 const SESSION: &str = "docs/reference/generated/hpcbench-session.md";

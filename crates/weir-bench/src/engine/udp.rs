@@ -5,6 +5,10 @@
 //! call (`UDP_SEGMENT`), and receives them coalesced (`UDP_GRO`): the best that the kernel can do.
 //! Its samples wait until a call is full, so it measures throughput only. On loopback such a send
 //! is never segmented: a full receive buffer drops all of its datagrams at once.
+//!
+//! `udp-fresh` makes the calls of `udp`, each from and into other memory: parts of a ring that the
+//! caches do not hold. `udp` sends one buffer that stays in the cache. An engine that keeps samples
+//! in a history cannot, so large samples are compared with `udp-fresh`.
 
 mod timestamps;
 mod workload;
@@ -36,6 +40,8 @@ pub(super) enum Udp {
     Plain,
     /// Segmentation offload in both directions.
     Gso,
+    /// One datagram per system call, from and into memory that is in no cache.
+    Fresh,
 }
 
 impl Engine for Udp {
@@ -43,6 +49,7 @@ impl Engine for Udp {
         match self {
             Self::Plain => "udp",
             Self::Gso => "udp-gso",
+            Self::Fresh => "udp-fresh",
         }
     }
 
@@ -51,6 +58,9 @@ impl Engine for Udp {
             Self::Plain => "plain UDP, one send per sample: the baseline",
             Self::Gso => {
                 "the same datagrams by UDP GSO and GRO: the best that the kernel can do (throughput only)"
+            }
+            Self::Fresh => {
+                "as udp, each send and receive in the next part of 64 MiB: not in the cache (throughput only)"
             }
         })
     }
@@ -76,7 +86,11 @@ impl Engine for Udp {
     }
 
     fn open_subscriber(&self, case: &CaseSpec) -> Result<Box<dyn Subscriber>, EndpointError> {
-        let receiver = Receiver::new(case.size_bytes, *self == Self::Gso);
+        let receiver = match self {
+            Self::Plain => Receiver::new(case.size_bytes, false),
+            Self::Gso => Receiver::new(case.size_bytes, true),
+            Self::Fresh => Receiver::fresh(case.size_bytes),
+        };
         Ok(Box::new(UdpEnd::open(*self, case, receiver)?))
     }
 
@@ -86,6 +100,7 @@ impl Engine for Udp {
             Self::Gso => {
                 Err(EndpointError::not_supported(self.name(), "workloads: its samples wait for each other"))
             }
+            Self::Fresh => Err(EndpointError::not_supported(self.name(), "workloads: measure udp")),
         }
     }
 
@@ -123,8 +138,11 @@ impl UdpEnd {
         let socket = UdpSocket::bind(&options).map_err(|error| environment(&error))?;
         let mut sample = vec![0; case.size_bytes];
         payload::fill(0, &mut sample[HEADER_BYTES..]);
-        let mode = if udp == Udp::Gso { UdpMode::Gso } else { UdpMode::Send };
-        let sender = Sender::new(mode, None, &sample);
+        let sender = match udp {
+            Udp::Plain => Sender::new(UdpMode::Send, None, &sample),
+            Udp::Gso => Sender::new(UdpMode::Gso, None, &sample),
+            Udp::Fresh => Sender::fresh(&sample),
+        };
         Ok(Self { socket, case: case.clone(), sample, sender, receiver })
     }
 

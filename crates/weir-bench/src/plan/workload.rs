@@ -1,4 +1,4 @@
-//! The cases of a workload: one for each engine and repeat.
+//! The cases of workloads: one for each workload, engine and repeat.
 
 use weir_results::{Reliability, Test};
 
@@ -7,10 +7,10 @@ use crate::case::{CaseSpec, Method, Place};
 use crate::endpoint::{Engine, ReliabilitySupport};
 use crate::workload::Workload;
 
-/// Plans a workload.
+/// Plans workloads.
 pub(super) fn plan(
     options: &PlanOptions,
-    workload: &Workload,
+    workloads: &[Workload],
     engines: &[&'static dyn Engine],
 ) -> Result<Plan, PlanError> {
     if options.duration.is_zero() {
@@ -19,16 +19,19 @@ pub(super) fn plan(
     if options.repeats == 0 {
         return Err(PlanError::Zero("--repeat"));
     }
-    let deliveries = workload.deliveries((options.warmup + options.duration).as_secs_f64());
-    if deliveries > Workload::DELIVERIES_MAX {
-        return Err(PlanError::Lacking(format!(
-            "the workload {} would deliver {deliveries:.0} samples, more than {:.0}: use a shorter --duration",
-            workload.name,
-            Workload::DELIVERIES_MAX
-        )));
+    for workload in workloads {
+        let deliveries = workload.deliveries((options.warmup + options.duration).as_secs_f64());
+        if deliveries > Workload::DELIVERIES_MAX {
+            return Err(PlanError::Lacking(format!(
+                "the workload {} would deliver {deliveries:.0} samples, more than {:.0}: use a shorter --duration",
+                workload.name,
+                Workload::DELIVERIES_MAX
+            )));
+        }
     }
     let mut steps = Vec::new();
-    for repeat in 1..=options.repeats {
+    let rounds = (1..=options.repeats).flat_map(|repeat| workloads.iter().map(move |it| (repeat, it)));
+    for (repeat, workload) in rounds {
         let from = steps.len();
         for engine in engines {
             steps.extend(options.awake.iter().map(|&awake| step(options, workload, *engine, repeat, awake)));

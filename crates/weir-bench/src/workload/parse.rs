@@ -116,7 +116,8 @@ pub(super) fn workload(name: &str, text: &str) -> Result<Workload, WorkloadError
     if topics.is_empty() {
         return Err(source.error(0..0, "the workload has no topic: add a section [[topic]]"));
     }
-    let workload = Workload { name: short_name(name), digest: String::new(), processes, nodes, topics };
+    let workload =
+        Workload { name: short_name(name), digest: String::new(), n: None, processes, nodes, topics };
     check_totals(source, &workload)?;
     // Readers that find no place are an error of their topic.
     Layout::new(&workload).map_err(|(topic, cause)| {

@@ -49,7 +49,7 @@ pub(crate) struct Workload {
     )]
     pub(crate) engines: Vec<String>,
 
-    /// Measure a workload: robot, trading, telemetry or a TOML file; see Workload below
+    /// Measure a workload, such as robot, or a TOML file; see Workload below
     #[arg(
         long,
         value_name = "FILE",
@@ -60,6 +60,16 @@ pub(crate) struct Workload {
         ]
     )]
     pub(crate) workload: Option<String>,
+
+    /// Measure the workload with each of these values of its N
+    #[arg(
+        long,
+        value_name = "LIST",
+        value_delimiter = ',',
+        value_parser = clap::value_parser!(u32).range(1..),
+        requires = "workload"
+    )]
+    pub(crate) scale: Vec<u32>,
 
     /// Print a ready-made workload, to be copied and changed, and exit
     #[arg(long, value_name = "NAME")]
@@ -340,6 +350,11 @@ Workload:
   robot      60 nodes, 300 topics from 10 Hz to 1 kHz, images of 1 MiB and point clouds of 4 MiB
   trading    bursts of 64 bytes to 8 readers, reliable
   telemetry  1000 slow keyed sources into one sink
+  Of these, --scale sets the parameter N:
+  readers       one writer, N readers
+  topics        N topics between two nodes, with the same rate in all
+  participants  N participants almost at rest
+  keys          N instances of one topic
   `weir bench --show-workload robot > my.toml` writes a file to change.
 
 Beside:

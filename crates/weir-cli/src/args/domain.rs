@@ -1,5 +1,6 @@
 //! The options of `weir domain`.
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use weir_results::parse_duration;
@@ -22,7 +23,8 @@ Memory per participant and remote endpoint needs several processes and a large d
 Examples:
   weir domain                                           # 20 participants with 10 endpoints each
   weir domain --participants 200 --endpoints 50 --processes 4
-  weir domain --participants 200 --rest 0s --format json
+  weir domain --participants 200 --rest 0s --format json > 200.json
+  weir domain --from 50.json 100.json 200.json          # a row for each
 
 ", exit_codes_without_loss!()))]
 pub(crate) struct DomainArgs {
@@ -53,6 +55,15 @@ pub(crate) struct DomainArgs {
     /// Give up when participants are not matched after this time
     #[arg(long, value_name = "TIME", default_value = "2m", value_parser = parse_duration)]
     pub(crate) timeout: Duration,
+
+    /// Print a Markdown table of earlier measurements, which are outputs of --format json
+    #[arg(
+        long,
+        value_name = "FILE",
+        num_args = 1..,
+        conflicts_with_all = ["participants", "endpoints", "processes", "domain", "interface", "rest", "timeout", "format"]
+    )]
+    pub(crate) from: Vec<PathBuf>,
 
     /// Print the figures in this format
     #[arg(long, value_enum, default_value_t = ComparisonFormat::Table)]

@@ -13,10 +13,10 @@ another machine. --published chooses others; `weir published list` names them.
 
 --telemetry log is the system log of hpcbench. Plots of a breakdown need a run with `weir bench --breakdown`. Ratios \
 are to --relative-to; the plots of load are those of runs with --rate; those of time show rate, 99th percentile, \
-missing samples and processors over time.
+missing samples and processors over time. Plots of scaling show runs with `weir bench --scale` against N.
 
 Plots: latency, throughput, distribution, ratios, load, histogram, losses, processor, time, \
-breakdown, links, osrf-mininet.
+breakdown, links, scaling, osrf-mininet.
 
 Examples:
   weir report weir-results/20261121T200000Z

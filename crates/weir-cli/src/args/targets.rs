@@ -21,7 +21,7 @@ pub(crate) struct TargetsArgs {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) repeat: Option<u32>,
 
-    /// Evaluate earlier runs without measuring
+    /// Evaluate earlier runs, and files of `weir domain --format json`, without measuring
     #[arg(long, value_name = "DIR", num_args = 1.., conflicts_with_all = ["quick", "only", "repeat", "output"])]
     pub(crate) from: Vec<PathBuf>,
 
@@ -43,18 +43,21 @@ pub(crate) struct TargetsArgs {
 }
 
 const NOTES: &str = concat!(
-    "Takes about 15 minutes. Series across a virtual link need root. Comparisons with other engines need a build \
+    "Takes about 25 minutes. Series across a virtual link need root. Comparisons with other engines need a build \
      that contains them. Memory and size at rest need the examples hello_publisher and hello_subscriber in a folder \
-     `examples` beside this program (cargo build --release -p weir-dds --examples).
+     `examples` beside this program (cargo build --release -p weir-dds --examples). The rows on 200 participants need \
+     a run of `weir domain`, as below.
 
 Series:
   latency, spin, load, rates, streams, best-effort, large, keyed, discovery,
-  best-effort-veth, loss, lossless
+  robot, best-effort-veth, loss, lossless
 
 Examples:
   sudo weir targets
   sudo weir targets --quick --only latency,spin
   weir targets --from results/first results/second      # evaluate two earlier runs
+  weir domain --participants 200 --endpoints 50 --format json > domain.json
+  weir targets --from results/first domain.json         # the same with a large domain
 
 ",
     exit_codes!()

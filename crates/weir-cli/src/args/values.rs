@@ -106,6 +106,7 @@ pub(crate) enum PlotTest {
     Processor,
     Time,
     Links,
+    Scaling,
     OsrfMininet,
 }
 

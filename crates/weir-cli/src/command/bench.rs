@@ -502,7 +502,10 @@ fn make_plan(
         verify: args.method.verify,
         outside: if args.method.outside_checks { setup::outside_tools() } else { Vec::new() },
         settings,
-        workload: args.workload.workload.as_deref().map(workloads::load).transpose()?,
+        workloads: match &args.workload.workload {
+            Some(name) => workloads::load_scaled(name, &args.workload.scale)?,
+            None => Vec::new(),
+        },
     };
     plan::plan(&options).map_err(Failure::usage)
 }

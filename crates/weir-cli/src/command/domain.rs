@@ -1,9 +1,11 @@
 //! `weir domain`: discovery among many participants.
 
+use std::fs;
 use std::io::{IsTerminal, stderr};
+use std::path::Path;
 use std::process::Command;
 
-use anyhow::anyhow;
+use anyhow::{Context, anyhow};
 use weir_bench::domain::part::{self, PartPlan};
 use weir_bench::domain::{self, DomainError, DomainPlan, DomainReport};
 use weir_bench::host;
@@ -14,6 +16,10 @@ use crate::exit::{Exit, Failure};
 use crate::{output, signals};
 
 pub(crate) fn run(args: &DomainArgs) -> Result<Exit, Failure> {
+    if !args.from.is_empty() {
+        let reports = args.from.iter().map(|path| read(path)).collect::<Result<Vec<_>, _>>()?;
+        return output::page(&several(&reports)).map(|()| Exit::Success);
+    }
     if !args.endpoints.is_multiple_of(2) {
         return Err(Failure::usage(anyhow!(
             "--endpoints {} is odd: half of them are writers, so use an even number",
@@ -65,6 +71,41 @@ pub(crate) fn part(args: &DomainPartArgs) -> Result<Exit, Failure> {
     part::run(&plan).map_err(Failure::environment).map(|()| Exit::Success)
 }
 
+/// Reads what `--format json` has printed.
+fn read(path: &Path) -> Result<DomainReport, Failure> {
+    let what = || format!("{}: not the output of `weir domain --format json`", path.display());
+    let text = fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()));
+    serde_json::from_str(&text.map_err(Failure::usage)?).with_context(what).map_err(Failure::usage)
+}
+
+/// A Markdown table with a row for each measurement.
+fn several(reports: &[DomainReport]) -> String {
+    let headings = vec![
+        "Participants",
+        "Endpoints of each",
+        "All matched, s",
+        "One that joins, ms",
+        "Bytes per remote endpoint",
+        "CPU at rest, % each",
+        "Datagrams at rest/s",
+        "Memory of all, MiB",
+    ];
+    let or_none = |text: Option<String>| text.unwrap_or_else(|| "-".to_owned());
+    let row = |report: &DomainReport| {
+        vec![
+            report.participants.to_string(),
+            report.endpoints.to_string(),
+            format!("{:.2}", report.matched_ms / 1e3),
+            format!("{:.0}", report.joined_ms),
+            or_none(report.bytes_per_remote_endpoint.map(|bytes| format!("{bytes:.0}"))),
+            or_none(report.rest_cpu_percent.map(|percent| format!("{percent:.3}"))),
+            or_none(report.rest_datagrams_per_s.map(|rate| format!("{rate:.1}"))),
+            format!("{:.0}", report.resident_bytes as f64 / f64::from(1 << 20)),
+        ]
+    };
+    format!("{}\n", weir_report::markdown_table(headings, reports.iter().map(row)))
+}
+
 fn table(report: &DomainReport) -> String {
     let mib = |bytes: u64| format!("{:.1} MiB", bytes as f64 / f64::from(1 << 20));
     let or_none = |text: Option<String>| text.unwrap_or_else(|| "-".to_owned());
@@ -108,8 +149,30 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_table_has_a_line_for_each_figure() {
-        let mut report = DomainReport {
+    fn several_measurements_have_a_row_each_and_are_read_from_what_is_printed() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("domain.json");
+        fs::write(&file, serde_json::to_string_pretty(&report()).unwrap()).unwrap();
+        let small = DomainReport {
+            participants: 10,
+            bytes_per_remote_endpoint: None,
+            rest_cpu_percent: None,
+            ..report()
+        };
+        let text = several(&[small, read(&file).unwrap()]);
+        let cells = |line: usize| -> Vec<String> {
+            text.lines().nth(line).unwrap().split('|').map(|cell| cell.trim().to_owned()).collect()
+        };
+        assert_eq!(cells(2)[1..9], ["10", "50", "12.34", "420", "-", "-", "33.3", "1024"]);
+        assert_eq!(cells(3)[1..9], ["200", "50", "12.34", "420", "590", "0.025", "33.3", "1024"]);
+        fs::write(&file, "{}").unwrap();
+        assert!(
+            read(&file).unwrap_err().to_string().contains("not the output of `weir domain --format json`")
+        );
+    }
+
+    fn report() -> DomainReport {
+        DomainReport {
             participants: 200,
             endpoints: 50,
             processes: 4,
@@ -131,7 +194,12 @@ mod tests {
             joined_everywhere_ms: 500.0,
             joined_overran: 7,
             limits: Vec::new(),
-        };
+        }
+    }
+
+    #[test]
+    fn a_table_has_a_line_for_each_figure() {
+        let mut report = report();
         let text = table(&report);
         assert!(text.starts_with("200 participants with 50 endpoints each, in 4 processes\n"), "{text}");
         for part in [

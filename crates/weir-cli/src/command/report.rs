@@ -174,6 +174,7 @@ fn write_plots(
         PlotTest::Processor => ("processor", of_page("processor")),
         PlotTest::Time => ("time", of_page("time")),
         PlotTest::Links => ("links", links_report::plots(run)),
+        PlotTest::Scaling => ("scaling", weir_report::scaling_plots(run)),
         PlotTest::OsrfMininet => (mininet::NAME, mininet_report::plots(run)),
     };
     if plots.is_empty() {

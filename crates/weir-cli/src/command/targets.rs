@@ -1,31 +1,34 @@
 //! `weir targets`: performance targets, each met, missed or inconclusive.
 
 use std::collections::BTreeMap;
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 
 use weir_bench::coordinator::RunOptions;
+use weir_bench::domain::DomainReport;
 use weir_bench::goals::{self, GoalsOptions, Series};
 use weir_bench::path::VirtualLink;
 use weir_bench::{AgentCommand, engine, footprint};
-use weir_report::{AtRest, GoalRow};
+use weir_report::{AtRest, GoalRow, LargeDomain};
 use weir_results::{Case, Environment, ResultsWriter, Run};
 
 use super::{bench, setup};
 use crate::args::{ProgressForm, TargetsArgs};
 use crate::exit::{Exit, Failure};
 use crate::progress::Progress;
-use crate::{output, runs, signals};
+use crate::{output, runs, signals, workloads};
 
 pub(crate) fn run(args: &TargetsArgs) -> Result<Exit, Failure> {
-    let (run, at_rest, exit) = if args.from.is_empty() {
+    let (run, at_rest, domains, exit) = if args.from.is_empty() {
         let (run, exit) = measure(args)?;
-        (run, at_rest(args.domain), exit)
+        (run, at_rest(args.domain), Vec::new(), exit)
     } else {
         // Programs at rest are in no results file, and nothing is measured here.
-        (load(&args.from)?, Vec::new(), Exit::Success)
+        let (run, domains) = load(&args.from)?;
+        (run, Vec::new(), domains, Exit::Success)
     };
-    let mut rows = weir_report::goals(&run, &at_rest);
+    let mut rows = weir_report::goals(&run, &at_rest, &domains);
     if !args.only.is_empty() {
         rows.retain(GoalRow::is_measured);
     }
@@ -34,17 +37,37 @@ pub(crate) fn run(args: &TargetsArgs) -> Result<Exit, Failure> {
     Ok(exit)
 }
 
-/// Joins the cases of several runs.
-fn load(folders: &[PathBuf]) -> Result<Run, Failure> {
-    let mut all: Option<Run> = None;
-    for folder in folders {
-        let run = runs::read(folder)?;
+/// Reads what `weir domain --format json` has printed; `None`: the file is no such thing.
+fn domain(path: &Path) -> Option<LargeDomain> {
+    if !path.is_file() {
+        return None;
+    }
+    let report: DomainReport = serde_json::from_str(&fs::read_to_string(path).ok()?).ok()?;
+    Some(LargeDomain {
+        participants: report.participants,
+        endpoints: report.endpoints,
+        matched_ms: report.matched_ms,
+        joined_ms: report.joined_ms,
+        bytes_per_remote_endpoint: report.bytes_per_remote_endpoint,
+        rest_cpu_percent: report.rest_cpu_percent,
+    })
+}
+
+/// Joins the cases of several runs, and reads measurements of domains.
+fn load(paths: &[PathBuf]) -> Result<(Run, Vec<LargeDomain>), Failure> {
+    let (mut all, mut domains): (Option<Run>, _) = (None, Vec::new());
+    for path in paths {
+        if let Some(domain) = domain(path) {
+            domains.push(domain);
+            continue;
+        }
+        let run = runs::read(path)?;
         match &mut all {
             Some(all) => join(all, run),
             None => all = Some(run),
         }
     }
-    Ok(all.unwrap_or_else(|| Run::new(Environment::default())))
+    Ok((all.unwrap_or_else(|| Run::new(Environment::default())), domains))
 }
 
 /// Adds a run. Its repeats are renumbered where both have a series, so that pairs stay within a run.
@@ -70,6 +93,7 @@ fn measure(args: &TargetsArgs) -> Result<(Run, Exit), Failure> {
         domain: args.domain,
         run_id: std::process::id(),
         has_cables: true,
+        robot: workloads::load("robot")?,
     };
     let mut all = goals::series(&options).map_err(Failure::usage)?;
     all.retain(|series| args.only.is_empty() || args.only.iter().any(|name| name == series.name));
@@ -168,6 +192,25 @@ mod tests {
     use weir_results::{Reliability, Test};
 
     use super::*;
+
+    #[test]
+    fn what_weir_domain_prints_is_no_run_and_is_read_beside_runs() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("domain.json");
+        let report = r#"{"participants":200,"endpoints":50,"processes":4,"matches_per_participant":1.0,
+            "matched_ms":9000.0,"matched_cpu_ms":1.0,"datagrams":1,"bytes":1,"overran":0,"resident_bytes":1,
+            "alone_bytes":1,"bytes_per_remote_endpoint":590.0,"rest_cpu_percent":null,"rest_datagrams_per_s":null,
+            "joined_ms":400.0,"joined_discovered_ms":1.0,"joined_answered_ms":1.0,"joined_endpoints_ms":1.0,
+            "joined_everywhere_ms":1.0,"joined_overran":0,"limits":[]}"#;
+        fs::write(&file, report).unwrap();
+        let (run, domains) = load(std::slice::from_ref(&file)).unwrap();
+        assert!(run.cases.is_empty());
+        let [domain] = &domains[..] else { panic!("{domains:?}") };
+        assert_eq!((domain.participants, domain.endpoints), (200, 50));
+        assert_eq!((domain.bytes_per_remote_endpoint, domain.rest_cpu_percent), (Some(590.0), None));
+        fs::write(&file, "{}").unwrap();
+        assert!(load(&[file]).is_err());
+    }
 
     #[test]
     fn repeats_of_a_second_run_are_renumbered_only_in_shared_series() {

@@ -3,9 +3,11 @@
 use weir_results::{Reliability, WaitStrategy, format_size};
 
 use super::select::{
-    CPU, Figure, GBPS, OURS, P50, P99, P99_OF_INTERVALS, Point, RATE, RATE_WITHOUT_LOSS, SERIES, Side,
+    AGE_P99, CPU, Figure, GBPS, OURS, P50, P99, P99_OF_INTERVALS, Point, RATE, RATE_WITHOUT_LOSS, SERIES,
+    Side, WORKLOAD_CPU,
 };
 use super::{Goal, Limit};
+use crate::group::{FLOOR, FRESH};
 
 /// Returns every line that cases decide.
 pub(super) fn all() -> Vec<Goal> {
@@ -20,6 +22,7 @@ pub(super) fn all() -> Vec<Goal> {
     keyed(&mut goals);
     processor_time(&mut goals);
     under_loss(&mut goals);
+    robot(&mut goals);
     goals
 }
 
@@ -27,9 +30,10 @@ const PEERS: [&str; 5] = ["cyclonedds", "cyclonedds-tuned", "fastdds", "fastdds-
 /// No DDS implementations: reliable, and they gather samples without being asked.
 const OTHERS: [&str; 5] = ["aeron", "aeron-tuned", "zenoh-udp", "zenoh-tcp", "zeromq"];
 const AERON: [&str; 2] = ["aeron", "aeron-tuned"];
-const UDP: &str = "udp";
+const UDP: &str = FLOOR;
 const BEST_PEER: &str = "best DDS engine";
 const BEST_ENGINE: &str = "best engine";
+const FRESH_UDP: &str = "raw UDP, fresh memory";
 const SIZES: [u64; 3] = [32, 1024, 8192];
 use Reliability::{BestEffort, Reliable};
 
@@ -130,6 +134,8 @@ fn batched(goals: &mut Vec<Goal>) {
         goals.push(goal(Limit::AtLeast(rate)));
         let peers = streams("streams", &PEERS, size, &[true, false]);
         goals.push(goal(Limit::AtLeast(times)).against(BEST_PEER, peers));
+        let aeron = streams("streams", &AERON, size, &[true, false]);
+        goals.push(goal(Limit::AtLeast(1.0)).against("Aeron", aeron));
         goals.push(goal(Limit::Any).against(BEST_ENGINE, all_streams(size, &[true, false])));
     }
 }
@@ -172,16 +178,28 @@ fn unbatched(goals: &mut Vec<Goal>) {
 }
 
 fn large(goals: &mut Vec<Goal>) {
-    for size in [63_000, 1 << 20, 10 << 20] {
+    for (size, typed_times) in [(63_000, 0.85), (1 << 20, 0.75), (10 << 20, 0.75)] {
         let measure = |what| format!("reliable, {}, {what}, zero lost", format_size(size));
         goals.push(unbatched_stream(measure("typed"), 1.5, GBPS, "large", size));
-        let loans = Point { loans: true, ..Point::stream("large", OURS, Reliable, size) };
-        let udp = || Side(vec![Point::stream("large", UDP, Reliability::None, 63_000)]);
-        let loans = Goal::new(measure("loans"), Limit::AtLeast(0.85), GBPS, Side(vec![loans]));
-        goals.push(loans.against("raw UDP", udp()));
+        let loans = Side(vec![Point { loans: true, ..Point::stream("large", OURS, Reliable, size) }]);
         let typed = streams("large", &[OURS], size, &[false]);
-        goals.push(Goal::new(measure("typed"), Limit::Any, GBPS, typed).against("raw UDP", udp()));
+        // Raw UDP sends one buffer from the cache, as no engine with a history can: typed samples have their limit
+        // against raw UDP with memory as fresh as a history's. Loans have one against both. Neither is always the
+        // stricter: they are equal where fresh memory has 0.89 of the rate, which has been 0.86 (0.80 to 0.94).
+        let hot = Limit::AtLeast(0.85);
+        for (what, ours, times, hot) in
+            [("typed", typed, typed_times, Limit::Any), ("loans", loans, 0.95, hot)]
+        {
+            let goal = |limit| Goal::new(measure(what), limit, GBPS, ours.clone());
+            goals.push(goal(Limit::AtLeast(times)).against(FRESH_UDP, largest(FRESH)));
+            goals.push(goal(hot).against("raw UDP", largest(UDP)));
+        }
     }
+}
+
+/// Raw UDP with datagrams of about the largest size.
+fn largest(engine: &'static str) -> Side {
+    Side(vec![Point::stream("large", engine, Reliability::None, 63_000)])
 }
 
 fn keyed(goals: &mut Vec<Goal>) {
@@ -210,6 +228,19 @@ fn processor_time(goals: &mut Vec<Goal>) {
         let ours = streams(series, &[OURS], size, &[is_batched]);
         let peers = streams(series, &PEERS, size, theirs);
         goals.push(Goal::new(measure, Limit::AtMost(times), CPU, ours).against(BEST_PEER, peers));
+    }
+    let measure = format!("processor time per million samples, {}", format_size(63_000));
+    let ours = streams("large", &[OURS], 63_000, &[false]);
+    goals.push(Goal::new(measure, Limit::AtMost(1.25), CPU, ours).against("raw UDP", largest(UDP)));
+}
+
+fn robot(goals: &mut Vec<Goal>) {
+    let of = |engines: &[&'static str]| Side(engines.iter().copied().map(Point::robot).collect());
+    for (what, times, figure) in
+        [("processor time of all processes", 0.5, WORKLOAD_CPU), ("p99 age", 1.0, AGE_P99)]
+    {
+        let goal = Goal::new(format!("robot workload, {what}"), Limit::AtMost(times), figure, of(&[OURS]));
+        goals.push(goal.against(BEST_PEER, of(&PEERS)));
     }
 }
 

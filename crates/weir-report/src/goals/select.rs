@@ -4,7 +4,8 @@ use weir_results::{Better, Case, ProcessFigures, Reliability, Run, Spread, Test,
 
 use super::NOT_MEASURED;
 use crate::compare::times;
-use crate::group::FLOOR;
+use crate::group::is_raw_udp;
+use crate::workload::age_p99;
 
 /// The engine that the targets are for.
 pub(super) const OURS: &str = "weir";
@@ -59,12 +60,17 @@ impl Point {
         Self { test: Test::Throughput, ..Self::latency(series, engine, reliability, size) }
     }
 
+    /// The workload `robot`. Its topics have reliabilities and sizes of their own.
+    pub(super) const fn robot(engine: &'static str) -> Self {
+        Self { test: Test::Workload, ..Self::latency("robot", engine, Reliability::None, 0) }
+    }
+
     fn matches(&self, case: &Case) -> bool {
         case.point.engine == self.engine
             && case.conditions.settings.get(SERIES).is_some_and(|series| series == self.series)
             && case.point.test == self.test
             // The baseline has no reliability, whatever its case says.
-            && (self.engine == FLOOR || case.point.reliability == self.reliability)
+            && (is_raw_udp(self.engine) || case.point.reliability == self.reliability)
             && case.point.size_bytes == self.size_bytes
             && (case.point.batch_bytes > 0) == self.is_batched
             && case.point.keyed == self.is_keyed
@@ -167,6 +173,8 @@ pub(super) enum Unit {
     PerSecond,
     Gbps,
     SecondsPerMillion,
+    /// Of one processor.
+    Percent,
 }
 
 /// Median latency.
@@ -184,6 +192,10 @@ pub(super) const GBPS: Figure =
     Figure { unit: Unit::Gbps, of: |case| Some(case.figures.throughput?.mbps / 1e3) };
 /// Processor time of both ends.
 pub(super) const CPU: Figure = Figure { unit: Unit::SecondsPerMillion, of: cpu_per_million };
+/// Processor time of all processes of a workload, unless it was not carried in full.
+pub(super) const WORKLOAD_CPU: Figure = Figure { unit: Unit::Percent, of: Case::headline };
+/// 99th percentile of the ages of all samples of a workload, with the same condition.
+pub(super) const AGE_P99: Figure = Figure { unit: Unit::Microseconds, of: age_p99 };
 /// The received rate with less than 0.1 % lost.
 pub(super) const RATE_WITHOUT_LOSS: Figure = Figure {
     unit: Unit::PerSecond,
@@ -195,7 +207,7 @@ impl Figure {
     pub(super) const fn better(&self) -> Better {
         match self.unit {
             Unit::PerSecond | Unit::Gbps => Better::More,
-            Unit::Microseconds | Unit::SecondsPerMillion => Better::Less,
+            Unit::Microseconds | Unit::SecondsPerMillion | Unit::Percent => Better::Less,
         }
     }
 
@@ -205,6 +217,7 @@ impl Figure {
             Unit::PerSecond => format!("{}/s", format_rate(value)),
             Unit::Gbps => format!("{value:.1} Gbit/s"),
             Unit::SecondsPerMillion => format!("{value:.2} s"),
+            Unit::Percent => format!("{value:.0} %"),
         }
     }
 }

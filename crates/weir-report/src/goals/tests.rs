@@ -29,12 +29,12 @@ fn stream(series: &str, engine: &str, repeat: u32, samples_per_s: f64) -> Case {
 }
 
 fn rows(cases: Vec<Case>) -> Vec<GoalRow> {
-    goals(&Run { cases, ..Run::new(Environment::default()) }, &[])
+    goals(&Run { cases, ..Run::new(Environment::default()) }, &[], &[])
 }
 
 fn table(cases: Vec<Case>) -> String {
     let run = Run { cases, ..Run::new(Environment::default()) };
-    goals_table(&goals(&run, &[]), &run)
+    goals_table(&goals(&run, &[], &[]), &run)
 }
 
 /// The line with this measure and this word in its target.
@@ -267,7 +267,7 @@ fn programs_at_rest_have_their_lines() {
         resident: Ok(5_900_000),
         stripped: Err("strip is not installed".to_owned()),
     };
-    let rows = goals(&Run::new(Environment::default()), &[program]);
+    let rows = goals(&Run::new(Environment::default()), &[program], &[]);
     let [.., resident, stripped] = &rows[..] else { panic!("two lines") };
     assert_eq!((resident.verdict, resident.measured.as_str()), (GoalVerdict::Reached, "5.9 MB"));
     assert_eq!(
@@ -306,4 +306,134 @@ fn a_target_met_by_beating_the_baseline_is_inconclusive() {
     let unusable = "inconclusive: weir 10.8 us; udp 13.5 us; unusable: faster than its baseline";
     assert_eq!(verdict(&text), unusable);
     assert_eq!(verdict(&with_ratio(1.05)), "met: weir 14.2 us; udp 13.5 us");
+}
+
+/// A stream of 63 000 B or more in the series `large`.
+fn large(engine: &str, repeat: u32, size_bytes: u64, gbps: f64) -> Case {
+    stream("large", engine, repeat, 1e3).with(|it| {
+        it.point.size_bytes = size_bytes;
+        it.point.reliability =
+            if engine.starts_with("udp") { Reliability::None } else { Reliability::Reliable };
+        it.figures.throughput.as_mut().unwrap().mbps = gbps * 1e3;
+    })
+}
+
+#[test]
+fn large_samples_are_compared_with_raw_udp_from_fresh_memory() {
+    let cases = vec![
+        large("udp", 1, 63_000, 60.0),
+        large("udp-fresh", 1, 63_000, 40.0),
+        large("weir", 1, 63_000, 36.0),
+        large("weir", 1, 1 << 20, 29.0),
+        large("weir", 1, 1 << 20, 38.0).with(|it| it.point.loans = true),
+    ];
+    let of = |measure: &str, base: &str| {
+        let row = row(cases.clone(), measure, base);
+        (row.asked, row.measured, row.verdict)
+    };
+    let expected = |asked: &str, measured: &str, verdict| (asked.to_owned(), measured.to_owned(), verdict);
+    let fresh = "raw UDP, fresh memory";
+    assert_eq!(
+        of("reliable, 61.52 KiB, typed, zero lost", fresh),
+        expected("at least 0.85 x raw UDP, fresh memory", "0.90 [0.90, 0.90]", GoalVerdict::Reached)
+    );
+    assert_eq!(
+        of("reliable, 61.52 KiB, typed, zero lost", "shown, x raw UDP"),
+        expected("shown, x raw UDP", "0.60 [0.60, 0.60]", GoalVerdict::Shown)
+    );
+    assert_eq!(
+        of("reliable, 1 MiB, loans, zero lost", "0.85 x raw UDP"),
+        expected("at least 0.85 x raw UDP", "0.63 [0.63, 0.63]", GoalVerdict::Missed)
+    );
+    assert_eq!(
+        of("reliable, 1 MiB, typed, zero lost", fresh),
+        expected("at least 0.75 x raw UDP, fresh memory", "0.72 [0.72, 0.72]", GoalVerdict::Missed)
+    );
+    assert_eq!(
+        of("reliable, 1 MiB, loans, zero lost", fresh),
+        expected("at least 0.95 x raw UDP, fresh memory", "0.95 [0.95, 0.95]", GoalVerdict::Reached)
+    );
+}
+
+#[test]
+fn batches_are_compared_with_the_best_of_aeron() {
+    let measure = "reliable, batched or coalesced, 32 B, zero lost";
+    let cases = vec![
+        stream("streams", "weir", 1, 12e6).with(|it| it.point.batch_bytes = 8192),
+        stream("streams", "aeron", 1, 10e6),
+        stream("streams", "aeron-tuned", 1, 16e6),
+        stream("streams", "zeromq", 1, 90e6),
+    ];
+    let found = row(cases, measure, "Aeron");
+    assert_eq!((found.verdict, found.asked.as_str()), (GoalVerdict::Missed, "at least 1.00 x Aeron"));
+    assert_eq!(found.figures, "weir, batches 12.0 M/s; aeron-tuned 16.0 M/s");
+}
+
+#[test]
+fn the_processor_time_of_large_samples_is_compared_with_raw_udp() {
+    let with_cpu = |case: Case, cpu_user_s| {
+        let end = ProcessFigures { cpu_user_s, samples: Some(100_000), ..ProcessFigures::default() };
+        case.with(|it| (it.figures.publisher, it.figures.subscriber) = (Some(end), Some(end)))
+    };
+    let cases = vec![
+        with_cpu(large("udp", 1, 63_000, 60.0), 1.0),
+        with_cpu(large("udp-fresh", 1, 63_000, 40.0), 5.0),
+        with_cpu(large("weir", 1, 63_000, 36.0), 1.2),
+    ];
+    let found = row(cases, "processor time per million samples, 61.52 KiB", "raw UDP");
+    assert_eq!((found.verdict, found.measured.as_str()), (GoalVerdict::Reached, "1.20 [1.20, 1.20]"));
+    assert_eq!(found.figures, "weir 24.00 s; udp 20.00 s");
+}
+
+#[test]
+fn a_robot_is_compared_with_the_best_peer_that_carried_it() {
+    let robot = |engine: &str, cpu_percent, age_us, lost| {
+        let case = crate::workload::tests::case(engine, 1, cpu_percent, age_us);
+        in_series("robot", case).with(|it| {
+            for group in &mut it.figures.workload.as_mut().unwrap().groups {
+                (group.lost, group.expected) = (lost, group.received + lost);
+            }
+        })
+    };
+    let cases = vec![
+        robot("weir", 40.0, 100, 0),
+        robot("cyclonedds", 100.0, 90, 0),
+        // It delivered less, so that its processor time is that of less work.
+        robot("fastdds", 50.0, 50, 100),
+    ];
+    let of = |measure: &str| row(cases.clone(), measure, "best DDS engine");
+    let cpu = of("robot workload, processor time of all processes");
+    assert_eq!((cpu.verdict, cpu.measured.as_str()), (GoalVerdict::Reached, "0.40 [0.40, 0.40]"));
+    assert_eq!(cpu.figures, "weir 40 %; cyclonedds 100 %");
+    assert_eq!(of("robot workload, p99 age").verdict, GoalVerdict::Missed);
+}
+
+#[test]
+fn a_large_domain_has_four_lines_and_the_slowest_of_several_decides() {
+    let domain = |participants, matched_ms| LargeDomain {
+        participants,
+        endpoints: 50,
+        matched_ms,
+        joined_ms: 400.0,
+        bytes_per_remote_endpoint: Some(620.0),
+        rest_cpu_percent: None,
+    };
+    let of = |domains: &[LargeDomain]| {
+        let rows = goals(&Run::new(Environment::default()), &[], domains);
+        rows[rows.len() - 4..].iter().map(|row| (row.verdict, row.measured.clone())).collect::<Vec<_>>()
+    };
+    let (met, missed, unknown) = (GoalVerdict::Reached, GoalVerdict::Missed, GoalVerdict::CannotTell);
+    let line = |verdict, measured: &str| (verdict, measured.to_owned());
+    assert_eq!(
+        // Of another size, and not looked at.
+        of(&[domain(200, 9_000.0), domain(100, 99_000.0)]),
+        [
+            line(met, "9.0 s, most 9.0"),
+            line(met, "0.400 s, most 0.400"),
+            line(missed, "620.0 bytes, most 620.0"),
+            line(unknown, "-"),
+        ]
+    );
+    assert_eq!(of(&[domain(200, 9_000.0), domain(200, 16_000.0)])[0], line(unknown, "12.5 s, most 16.0"));
+    assert_eq!(of(&[]), vec![line(unknown, "-"); 4]);
 }

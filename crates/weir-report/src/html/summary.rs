@@ -3,7 +3,7 @@
 use weir_results::{Comparison, Interval, Test, Verdict};
 
 use crate::compact::{lost_percent, three_digits};
-use crate::group::{FLOOR, GSO, Group, Load, Point};
+use crate::group::{Group, Load, Point, is_raw_udp};
 use crate::html::headline::Headline;
 use crate::html::number::{range, spoken, spoken_us};
 use crate::html::palette::name_of;
@@ -59,7 +59,7 @@ fn most_of(point: &Point<'_>) -> &'static str {
 /// Returns the engine that sentences are about: Weir, or else the first one that is no baseline.
 fn subject(measured: &[&Headline<'_>]) -> Option<String> {
     let engines = || measured.iter().map(|it| it.point.engine.as_str());
-    let other = || engines().find(|engine| ![FLOOR, GSO].contains(engine));
+    let other = || engines().find(|engine| !is_raw_udp(engine));
     engines().find(|engine| *engine == "weir").or_else(other).or_else(|| engines().next()).map(str::to_owned)
 }
 
@@ -118,7 +118,7 @@ fn best(first: &Headline<'_>, measured: &[&Headline<'_>], group: &Group<'_>) -> 
     let is_rival = |it: &&&Headline<'_>| {
         it.point.size_bytes == first.point.size_bytes
             && it.point.load == first.point.load
-            && ![FLOOR, GSO].contains(&it.point.engine.as_str())
+            && !is_raw_udp(&it.point.engine)
             && it.lost_percent < HEAVY_LOSS_PERCENT
     };
     let mut rivals: Vec<(&str, f64)> = measured

@@ -231,6 +231,7 @@ fn what_is_written_agrees_with_the_schema() {
         it.figures.udp = Some(UdpFigures::default());
         it.conditions.workload_name = Some("robot".to_owned());
         it.conditions.workload_digest = Some("0123456789abcdef".to_owned());
+        it.conditions.workload_n = Some(8);
         it.figures.workload = Some(workload());
         it.conditions.settings = [("engine_version".to_owned(), "1".to_owned())].into();
     });
