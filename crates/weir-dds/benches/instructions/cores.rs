@@ -129,8 +129,8 @@ pub(crate) fn receive_beside_silent_writers() -> u32 {
 }
 
 /// The same with one sample per millisecond, through the single-sample path.
-pub(crate) fn write_single(size_bytes: usize, policy: Policy) -> u32 {
-    let mut source = Source::with(Pace::Alone, History::KeepAll, policy);
+pub(crate) fn write_single(size_bytes: usize) -> u32 {
+    let mut source = Source::with(Pace::Alone, History::KeepAll, Policy::None);
     let mut sample = TestData::of(size_bytes);
     let mut run = |count: u32| {
         let mut single = 0;

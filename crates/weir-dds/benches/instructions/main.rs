@@ -36,12 +36,12 @@ const MEASURED: &str = "instructions::measured*";
 /// The engine's function for one receive call and its consequences, on any thread.
 const RECEIVE: &str = "*Driver*::receive_batch*";
 
-const CASES: [(&str, Case); 32] = [
+const CASES: [(&str, Case); 30] = [
     ("encode-32", || codec::encode(32)),
     ("encode-1024", || codec::encode(1024)),
     ("decode-32", || codec::decode(32)),
     ("write-alone-32", || cores::write(32, cores::Pace::Alone, Policy::None)),
-    ("write-single-32", || cores::write_single(32, Policy::None)),
+    ("write-single-32", || cores::write_single(32)),
     ("write-burst-32", || cores::write(32, cores::Pace::Burst, Policy::None)),
     ("write-batch-32", || cores::write(32, cores::Pace::Batch, Policy::None)),
     ("write-batch-1024", || cores::write(1024, cores::Pace::Batch, Policy::None)),
@@ -55,10 +55,8 @@ const CASES: [(&str, Case); 32] = [
     ("fan-out-16", || cores::fan_out(16)),
     ("silent-writers-1000", cores::receive_beside_silent_writers),
     ("deadline-write-32", || cores::write(32, cores::Pace::Alone, Policy::Deadline)),
-    ("deadline-single-32", || cores::write_single(32, Policy::Deadline)),
     ("deadline-receive-32", || policies::receive(Policy::Deadline)),
     ("lifespan-write-32", || cores::write(32, cores::Pace::Alone, Policy::Lifespan)),
-    ("lifespan-single-32", || cores::write_single(32, Policy::Lifespan)),
     ("lifespan-receive-32", || policies::receive(Policy::Lifespan)),
     ("filter-receive-32", || policies::receive(Policy::Filter)),
     ("key-receive-1", || policies::receive_instances(1, Policy::None)),

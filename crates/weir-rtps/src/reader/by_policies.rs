@@ -230,6 +230,7 @@ impl Cache {
             enforced.counts.filtered += 1;
             self.drop_held(value.stored);
         }
+        self.enforced.iter_mut().for_each(|enforced| enforced.judge());
     }
 
     fn deliver_postponed(&mut self, index: u32, value: Postponed) {
@@ -301,7 +302,9 @@ impl Cache {
             self.enforced = Enforced::new(config);
         }
         let Some(enforced) = &mut self.enforced else { return };
-        enforced.set_policies(now, config, self.instances.alive());
+        let instances = &self.instances;
+        let alive = instances.alive().map(|index| (index, instances.get(index).key));
+        enforced.set_policies(now, config, alive);
         for index in 0..self.instances.end() {
             let instance = self.instances.get(index);
             enforced.note_state((index, instance.key), instance.state);

@@ -347,15 +347,17 @@ impl Enforced {
         &mut self,
         now: Time,
         config: &ReaderConfig,
-        alive: impl Iterator<Item = u32>,
+        alive: impl Iterator<Item = (u32, Key)>,
     ) {
         self.now = self.now.max(now);
         self.separation = config.minimum_separation;
         self.purges = Purges::new(config.lifecycle);
         self.deadlines = InstanceDeadlines::new(config.deadline);
         if let Some(deadlines) = &mut self.deadlines {
-            for index in alive {
+            for (index, key) in alive {
                 let _none_is_missed = deadlines.written(now, index);
+                // Values in time do not look at it any more.
+                record_of(&mut self.instances, (index, key));
             }
         }
         self.has_new_timeout = true;
@@ -370,13 +372,7 @@ impl Enforced {
         sample: &StoredSample,
     ) -> Verdict {
         let (now, writer) = (self.now, author.guid);
-        if self.instances.len() <= index as usize {
-            self.instances.resize(index as usize + 1, InstanceRecord::default());
-        }
-        let record = &mut self.instances[index as usize];
-        if record.key != key {
-            *record = InstanceRecord { key, ..InstanceRecord::default() };
-        }
+        let record = record_of(&mut self.instances, (index, key));
         if self.is_exclusive {
             // The timer that ends its ownership may be late.
             let is_late = self.deadlines.as_ref().is_some_and(|it| it.is_missed(now, index));
@@ -548,6 +544,18 @@ impl Enforced {
             + self.numbers.len() * size_of::<[(Guid, SequenceNumber); 2]>()
             + self.coherence.as_ref().map_or(0, Coherence::memory)
     }
+}
+
+/// Returns what is known of an instance. Nothing is, if the index belonged to another one before.
+fn record_of(instances: &mut Vec<InstanceRecord>, (index, key): (u32, Key)) -> &mut InstanceRecord {
+    if instances.len() <= index as usize {
+        instances.resize(index as usize + 1, InstanceRecord::default());
+    }
+    let record = &mut instances[index as usize];
+    if record.key != key {
+        *record = InstanceRecord { key, ..InstanceRecord::default() };
+    }
+    record
 }
 
 /// Whether a writer owns an instance, after it has written it: it did before, no writer did, or it is stronger. Between

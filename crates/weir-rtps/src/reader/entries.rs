@@ -95,6 +95,12 @@ impl Entries {
         self.ring.len() > 2 * self.live + 1024
     }
 
+    /// The same, after the next value has replaced one (KEEP_LAST).
+    #[inline(always)]
+    pub(super) fn may_have_many_dead(&self) -> bool {
+        self.ring.len() > 2 * self.live.saturating_sub(1) + 1024
+    }
+
     /// Memory in bytes.
     pub(super) fn memory(&self) -> usize {
         self.ring.capacity() * size_of::<Entry>()

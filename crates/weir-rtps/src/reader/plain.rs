@@ -65,7 +65,7 @@ impl Cache {
         let Self { enforced: Some(enforced), entries, .. } = self else { return true };
         enforced.expiring.forget_before(entries.position_of(0));
         let is_full = enforced.expiring.len() > 2 * entries.ring.len() + EXPIRING_SPARE;
-        if is_full || entries.has_many_dead() {
+        if is_full || entries.may_have_many_dead() {
             return false;
         }
         enforced.stored(*writer, now, entries.end());

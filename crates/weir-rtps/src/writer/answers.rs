@@ -11,6 +11,8 @@ use super::compose;
 use super::group_repairs::RepairWay;
 use super::pacing::Position;
 use super::reader_proxy::SentAgain;
+use super::repair_budget::Room;
+use super::repairs_allowed::Allowed;
 use super::requested::Requested;
 use super::state::WriterCore;
 use crate::config;
@@ -195,18 +197,9 @@ impl WriterCore {
                 continue;
             }
             if entry.fragment_size != 0 {
-                let before = allowed.spent();
-                let fragments = self.repair_large(sn, &entry, &to, &mut room, &mut allowed, out);
-                if fragments > 0 {
-                    self.note_first_sent(index, sn, (fragments, entry.fragments()), &mut allowed);
-                    self.counters.samples_repaired += 1;
-                    self.send_withheld(now, sn, None, &to);
-                    let bytes = allowed.spent() - before;
-                    self.note_sent_again(now, index, (sn, 0), bytes);
+                let rooms = (&mut room, &mut allowed);
+                if self.repair_in_fragments(now, index, (sn, &entry), &to, rooms, out) {
                     (again, is_hole) = self.note_again(index, sn, (again, is_hole));
-                }
-                if allowed.is_spent() {
-                    self.proxies[index].await_rest(sn, fragments..entry.fragments());
                 }
                 continue;
             }
@@ -245,6 +238,30 @@ impl WriterCore {
         self.note_repairs_sent(now, index, &allowed, is_hole);
         self.mark_again(now, index, again);
         requested.truncate(waiting);
+    }
+
+    /// Sends fragments of a large sample of which a reader has nothing. Returns whether it sent any.
+    fn repair_in_fragments(
+        &mut self,
+        now: Time,
+        index: usize,
+        (sn, entry): (SequenceNumber, &Entry),
+        to: &Destinations,
+        (room, allowed): (&mut Room, &mut Allowed),
+        out: &mut Outbox,
+    ) -> bool {
+        let before = allowed.spent();
+        let fragments = self.repair_large(sn, entry, to, room, allowed, out);
+        if fragments > 0 {
+            self.note_first_sent(index, sn, (fragments, entry.fragments()), allowed);
+            self.counters.samples_repaired += 1;
+            self.send_withheld(now, sn, None, to);
+            self.note_sent_again(now, index, (sn, 0), allowed.spent() - before);
+        }
+        if allowed.is_spent() {
+            self.proxies[index].await_rest(sn, fragments..entry.fragments());
+        }
+        fragments > 0
     }
 
     /// Appends a repair: to the reader's group, or to the reader, once no further one follows it directly.

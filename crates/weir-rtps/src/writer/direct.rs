@@ -95,9 +95,6 @@ impl WriterCore {
         self.burst.note(now, quick_writes);
         self.instances.committed(instance, sn);
         self.unsent = sn.next();
-        if self.timed.is_some() {
-            self.note_timed_direct(now, instance, sn);
-        }
         if is_kept {
             self.history.commit(len, 0, cost);
             self.note_unacknowledged(now);

@@ -2,8 +2,8 @@
 //!
 //! What was sent on a path and lost is sent again as fast as the path carries, since it is no longer in flight. What
 //! the reader was never sent on its path counts as new samples do: what a reader that has moved to another address had
-//! not acknowledged. (The history of a late joiner does not yet.) On a path of which nothing is known, a first flight leaves, and
-//! more when that has passed. A link of 5 Mbit/s with a short queue would lose nearly all of it otherwise.
+//! not acknowledged. (The history of a late joiner does not yet.) On a path of which nothing is known, a first flight
+//! leaves, and more when that has passed. A link of 5 Mbit/s with a short queue would lose nearly all of it otherwise.
 
 use weir_wire::SequenceNumber;
 
@@ -108,8 +108,8 @@ impl NeverSent {
 }
 
 impl ReaderProxy {
-    /// Records that the reader was sent nothing on its path yet, which is a new one. `unsent`: the first sample that was
-    /// never sent.
+    /// Records that the reader was sent nothing on its path yet, which is a new one. `unsent`: the first sample that
+    /// was never sent.
     pub(super) fn begin_on_path(&mut self, unsent: SequenceNumber) {
         let has_all = self.acknowledged.next() >= unsent && !self.requested.is_changed();
         if self.is_reliable && !has_all {

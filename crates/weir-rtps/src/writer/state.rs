@@ -110,8 +110,8 @@ pub struct WriterCore {
     pub(super) inline_qos: Option<Box<[u8]>>,
     /// The content filters of readers; `None`: there are none.
     pub(super) filters: Option<Box<Filters>>,
-    /// Samples do not leave by [`WriterCore::write_direct`]: another thread sends them, `timed` does more than record
-    /// them, they get inline QoS, or not all readers are sent them.
+    /// Samples do not leave by [`WriterCore::write_direct`]: another thread sends them, `timed` has to know of them,
+    /// they get inline QoS, or not all readers are sent them.
     pub(super) is_indirect: bool,
     pub(super) counters: WriterCounters,
 }
@@ -179,7 +179,7 @@ impl WriterCore {
         let datagram_max = datagram_max(&config, u16::MAX);
         let mut writer = Self {
             template: Template::new(&config),
-            is_indirect: config.is_asynchronous || timed.as_ref().is_some_and(|timed| !timed.is_plain()),
+            is_indirect: config.is_asynchronous || timed.is_some(),
             timed,
             inline_qos: config.presentation.as_ref().map(|_| Box::default()),
             filters: None,
@@ -251,7 +251,7 @@ impl WriterCore {
     /// Decides anew whether samples leave by [`WriterCore::write_direct`].
     pub(super) fn update_indirect(&mut self) {
         self.is_indirect = self.config.is_asynchronous
-            || self.timed.as_ref().is_some_and(|timed| !timed.is_plain())
+            || self.timed.is_some()
             || self.inline_qos.is_some()
             || self.filters.is_some();
     }

@@ -68,12 +68,6 @@ impl Timed {
             || self.is_suspended
     }
 
-    /// Whether samples are only recorded: they may leave by [`WriterCore::write_direct`].
-    pub(super) fn is_plain(&self) -> bool {
-        let is_sent = self.lifespan.is_none_or(|lifespan| !lifespan.is_zero());
-        is_sent && self.presented.is_none() && self.service.is_none() && !self.is_suspended
-    }
-
     /// Forgets the samples before `first`: they were released, and need no timer.
     #[inline]
     fn forget_before(&mut self, first: SequenceNumber) {
@@ -144,19 +138,6 @@ impl WriterCore {
         self.update_indirect();
     }
 
-    /// Records a sample that has left by [`WriterCore::write_direct`], and removes expired ones.
-    #[inline(never)]
-    pub(super) fn note_timed_direct(&mut self, now: Time, instance: Option<u32>, sn: SequenceNumber) {
-        let Some(timed) = &mut self.timed else { return };
-        let deadlines = timed.deadlines.as_mut();
-        let is_in_time = deadlines.is_none_or(|it| it.written_in_time(now, instance.unwrap_or(0)));
-        // Recording it once more changes nothing.
-        if !is_in_time || timed.lifespan.is_some() {
-            self.note_timed(now, ChangeKind::Alive, instance, sn);
-            self.expire(now);
-        }
-    }
-
     /// Records a sample.
     #[inline(never)]
     pub(super) fn note_timed(
@@ -186,7 +167,8 @@ impl WriterCore {
             }
         }
         let history = &self.history;
-        let is_kept = |sn| sn == history.last() || history.get(sn).is_some_and(|entry| entry.is_alive());
+        // The sample itself is not in the history yet.
+        let is_kept = |it| it == sn || history.get(it).is_some_and(|entry| entry.is_alive());
         if let Some(service) = &mut timed.service {
             service.written(sn, instance.and_then(|index| self.instances.key_of(index)), kind, now);
             if service.recorded() > 2 * history.len() + EXPIRING_SPARE {

@@ -276,7 +276,7 @@ impl WriterCore {
     }
 
     /// Records which samples a message to one reader lets it go on without. Others are tested as before: the reader may
-    /// have asked for the message.
+    /// have requested the message.
     pub(super) fn excuse(&mut self, reader: &Guid, is_excused: impl FnOnce(SequenceNumber) -> bool) {
         if self.has_withheld
             && let Some(proxy) = self.reader_mut(reader)

@@ -189,7 +189,7 @@ impl Sim {
         self.network.bind_with_buffer(to, host.receive_buffer as usize);
     }
 
-    /// Tells a writer that a reader has moved, and what is known of the path there.
+    /// Notifies a writer that a reader has moved, and of the path there.
     pub(crate) fn tell_writer_of_move(&mut self, writer: usize, reader: usize, segment_max: u16, path: Path) {
         let host = &mut self.readers[reader];
         (host.segment_max, host.path) = (segment_max, Some(path));

@@ -126,7 +126,7 @@ impl Scene {
                 (self.sent.len().checked_sub(ago + 1).map_or(0, |at| self.sent[at]) + 1, Vec::new())
             }
             Lie::Hidden => (self.sent.len().checked_sub(21).map_or(0, |at| self.sent[at]) + 1, Vec::new()),
-            Lie::GapFirst if self.count % 2 == 0 => (1, vec![1]),
+            Lie::GapFirst if self.count.is_multiple_of(2) => (1, vec![1]),
             Lie::GapFirst => (self.sent[self.sent.len() - 2] + 1, Vec::new()),
             Lie::Silent => return,
         };

@@ -95,7 +95,7 @@ impl Saturated {
         [*self.sim.writers[0].address.ip(), *self.sim.readers[0].address.ip()]
     }
 
-    /// Moves the reader to another address behind other links, which its writer is told `later`.
+    /// Moves the reader to another address behind other links, of which its writer is notified `later`.
     fn move_reader(&mut self, to: &Conditions, later: Duration) {
         self.path = Path::new();
         let [writer, _] = self.hosts();

@@ -110,3 +110,36 @@ fn values_that_are_only_counted_leave_the_same_behind_them() {
         assert!(values > 3_000);
     }
 }
+
+/// One instance is written once, and stays at the front of the queue. The values of the other are replaced, and from
+/// time to time the queue is compacted.
+#[test]
+fn a_value_that_replaces_another_expires_whatever_the_queue_does_meanwhile() {
+    for count in [1, 10, 1_000, 1_026, 1_027, 1_028, 1_029, 2_000, 2_100, 3_000] {
+        let mut reader = two_writers(ReaderConfig { history: History::KeepLast(1), ..keyed() });
+        let lifespan = Duration::from_secs(10);
+        reader.set_writer_policies(WEAK, WriterPolicies { lifespan, strength: 1 });
+        let of = Heartbeat { writer: WEAK.entity, ..heartbeat_of(EntityId::UNKNOWN, 1, 0, 1) };
+        reader.handle_heartbeat(at(0), WEAK, &Heartbeat { is_final: true, ..of });
+        let mut source = Source::new(WEAK);
+        source.send(&mut reader, at(0), 1);
+        for _ in 0..count {
+            source.send(&mut reader, at(0), 2);
+        }
+        assert_eq!(reader.available(), 2, "{count}");
+        reader.expire(at(10_001));
+        assert_eq!((reader.available(), reader.counters().samples_expired), (0, 2), "{count}");
+    }
+}
+
+#[test]
+fn a_deadline_that_is_set_later_names_the_instance_that_misses_it() {
+    let mut reader = two_writers(keyed());
+    let mut source = Source::new(WEAK);
+    source.send(&mut reader, at(0), 5);
+    let period = Duration::from_millis(10);
+    reader.set_policies(at(1), period, Duration::ZERO, reader.config.lifecycle);
+    source.send(&mut reader, at(2), 5);
+    reader.handle_timeout(at(13));
+    assert_eq!(reader.take_deadline_missed().last_key, Some([5; 16]));
+}

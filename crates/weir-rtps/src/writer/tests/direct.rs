@@ -1,7 +1,6 @@
 //! The fast path leaves the same bytes and state as the general path.
 
 use super::*;
-use crate::qos::INFINITE;
 
 const LATER: Guid = Guid::new(GuidPrefix([3; 12]), EntityId::user_reader(1, false));
 
@@ -184,28 +183,4 @@ fn samples_that_leave_alone_are_the_same_with_the_same_state_behind_them() {
         }
     }
     assert!(lone > 10_000, "{lone}");
-}
-
-#[test]
-fn samples_with_a_lifespan_or_a_deadline_leave_alone_with_the_same_state_behind_them() {
-    let keyed = Guid::new(GuidPrefix([1; 12]), EntityId::user_writer(1, true));
-    let ms = Duration::from_millis;
-    let mut lone = 0;
-    for (lifespan, deadline) in [(ms(3), INFINITE), (INFINITE, ms(2)), (ms(30), ms(1))] {
-        for (reliability, history) in [
-            (Reliability::Reliable, History::KeepAll),
-            (Reliability::Reliable, History::KeepLast(2)),
-            (Reliability::BestEffort, History::KeepLast(1)),
-        ] {
-            for (guid, durability) in [(WRITER, Durability::Volatile), (keyed, Durability::TransientLocal)] {
-                let config =
-                    WriterConfig { guid, history, durability, lifespan, deadline, ..config(reliability) };
-                let is_reliable = reliability == Reliability::Reliable;
-                let count = Twins::new(&config).run(&[100_000, 5_000, 1_000_000], is_reliable);
-                assert!(count > 0, "{config:?}");
-                lone += count;
-            }
-        }
-    }
-    assert!(lone > 5_000, "{lone}");
 }

@@ -163,3 +163,24 @@ fn samples_that_were_acknowledged_need_no_timer() {
     let next = writer.next_timeout();
     assert!(next.is_none_or(|next| next > at(14)), "a timer for each of them: {next:?}");
 }
+
+/// The sample that is being written is not in the history when what is recorded of removed samples is forgotten.
+#[test]
+fn a_sample_expires_however_many_have_replaced_each_other_before_it() {
+    for count in [1, 1_000, 1_026, 1_027, 1_028, 1_029, 1_030, 2_100] {
+        let guid = Guid::new(GuidPrefix([1; 12]), EntityId::user_writer(1, true));
+        let mut writer = WriterCore::new(WriterConfig {
+            history: History::KeepLast(1),
+            durability: Durability::TransientLocal,
+            lifespan: Duration::from_secs(10),
+            ..WriterConfig::new(guid, Reliability::Reliable)
+        });
+        for number in 0..=count {
+            let key = [if number == 0 { 1 } else { 2 }; 16];
+            write_keyed(&mut writer, at(0), Some(key), b"value").unwrap();
+        }
+        assert_eq!(writer.kept(), 2, "{count}");
+        writer.handle_timeout(at(10_001));
+        assert_eq!(writer.kept(), 0, "{count}");
+    }
+}
