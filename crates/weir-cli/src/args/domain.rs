@@ -61,12 +61,13 @@ pub(crate) struct DomainArgs {
         long,
         value_name = "FILE",
         num_args = 1..,
+        help_heading = "Output",
         conflicts_with_all = ["participants", "endpoints", "processes", "domain", "interface", "rest", "timeout", "format"]
     )]
     pub(crate) from: Vec<PathBuf>,
 
     /// Print the figures in this format
-    #[arg(long, value_enum, default_value_t = ComparisonFormat::Table)]
+    #[arg(long, value_enum, default_value_t = ComparisonFormat::Table, help_heading = "Output")]
     pub(crate) format: ComparisonFormat,
 }
 
