@@ -368,7 +368,7 @@ const PAGES: &[Page] = &[
     Page {
         name: "scaling",
         title: "Cost against the number of readers, topics, participants and keys",
-        about: "Four [workloads](../../guide/workloads.md#a-parameter), each with several values of its N. \
+        about: "Four [workloads](../../guide/workloads.md#a-parameter), each with several values of its N.\n\
                 The [method](../method.md#cost-against-n) explains the figures.",
         parts: &[
             Part { title: "Readers", results: "scaling-readers.jsonl", tables: COMPACT, plots: SCALING },

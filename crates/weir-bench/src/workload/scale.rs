@@ -28,7 +28,7 @@ fn value(word: &str, n: u32) -> Option<String> {
         return Some(n.to_string());
     }
     if let Some(factor) = factor.strip_suffix('*') {
-        return Some((factor.parse::<u64>().ok()? * u64::from(n)).to_string());
+        return Some(factor.parse::<u64>().ok()?.checked_mul(n.into())?.to_string());
     }
     let share: f64 = factor.strip_suffix('/')?.parse().ok()?;
     // TOML distinguishes `1` and `1.0`, which this writes.
@@ -45,7 +45,8 @@ mod tests {
             "# \"N\n[[node]]\nname = \"N1\"\ncount = \"N\"\nrate = \"1000/N\" # \"2N\"\nreaders = \"5*N\"\n";
         let expected = "# \"N\n[[node]]\nname = \"N1\"\ncount = 8\nrate = 125.0 # \"2N\"\nreaders = 40\n";
         assert_eq!(scaled(text, 8), expected);
-        for text in ["", "\"", "\"N", "N\"", "\"x*N\"", "\"1e999/N\"", "\"*N\""] {
+        for text in ["", "\"", "\"N", "N\"", "\"x*N\"", "\"1e999/N\"", "\"*N\"", "\"9999999999999999999*N\""]
+        {
             assert_eq!(scaled(text, 8), text);
         }
     }

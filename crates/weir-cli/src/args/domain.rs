@@ -62,7 +62,7 @@ pub(crate) struct DomainArgs {
         value_name = "FILE",
         num_args = 1..,
         help_heading = "Output",
-        conflicts_with_all = ["participants", "endpoints", "processes", "domain", "interface", "rest", "timeout", "format"]
+        conflicts_with_all = MEASURING
     )]
     pub(crate) from: Vec<PathBuf>,
 
@@ -70,6 +70,10 @@ pub(crate) struct DomainArgs {
     #[arg(long, value_enum, default_value_t = ComparisonFormat::Table, help_heading = "Output")]
     pub(crate) format: ComparisonFormat,
 }
+
+/// The options of a measurement.
+const MEASURING: [&str; 8] =
+    ["participants", "endpoints", "processes", "domain", "interface", "rest", "timeout", "format"];
 
 /// Some participants of a domain; started by `weir domain`.
 #[derive(Debug, clap::Args)]

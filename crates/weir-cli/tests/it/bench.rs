@@ -451,7 +451,8 @@ fn an_unsupported_test_is_reported_and_not_a_failure() {
 #[test]
 fn the_baseline_is_measured_over_real_sockets() {
     // No timed warm-up, so that the test also works on a busy machine.
-    let words = "--engines udp,udp-gso,udp-fresh --sizes 28,1000 --verify --cpus none --duration 50ms --warmup 0s --keep-awake=no";
+    let words = "--engines udp,udp-gso,udp-fresh --sizes 28,1000 --verify --cpus none --duration 50ms --warmup 0s \
+                 --keep-awake=no";
     let finished = Scene::new().weir(&format!("bench --output results --format json {words}")).expect_code(0);
     let document = finished.json();
     let cases = document["cases"].as_array().unwrap();

@@ -56,7 +56,8 @@ impl ReaderProxy {
         self.requested.never_sent.contains(sn, 0) || self.may_be_discarded(sn)
     }
 
-    fn may_be_discarded(&self, sn: SequenceNumber) -> bool {
+    /// Returns whether the reader may have discarded a sample that had arrived.
+    pub(super) fn may_be_discarded(&self, sn: SequenceNumber) -> bool {
         self.requested.discards.as_ref().is_some_and(|it| sn < it.to)
     }
 

@@ -102,14 +102,10 @@ impl WriterCore {
         proxy.judge_fragments(nack, proxy.is_shown_early(&entry).then_some(seen));
         let arrived = self.requests_up_to(now, index, (sn, seen), &entry);
         let proxy = &mut self.proxies[index];
-        let is_missing = |number: u32, proxy: &ReaderProxy| {
-            let is_never_sent = proxy.requested.never_sent.contains(sn, number - 1);
-            number <= sent && ((sn.prev(), number) <= arrived || is_never_sent)
-        };
-        for number in nack.state.iter() {
-            if !is_missing(number.0, proxy) {
-                continue;
-            }
+        let never_sent = proxy.requested.never_sent;
+        let is_in_flight =
+            |number: u32| (sn.prev(), number) > arrived && !never_sent.contains(sn, number - 1);
+        for number in nack.state.iter().filter(|it| it.0 <= sent && !is_in_flight(it.0)) {
             let has_room = may_ask && proxy.has_room_for_fragment();
             if has_room && proxy.accepts_request(now, (sn, number.0)) {
                 proxy.requested.fragments.push((sn, number.0 - 1));
@@ -120,7 +116,7 @@ impl WriterCore {
         let is_certain = !proxy.is_uncertain(sn);
         if is_certain {
             proxy.note_reached(sn, seen.min(sent));
-        } else if let Some(sent_here) = proxy.requested.never_sent.sent_of(sn) {
+        } else if let Some(sent_here) = never_sent.sent_of(sn).filter(|_| !proxy.may_be_discarded(sn)) {
             // What arrived from elsewhere does not count on this path.
             proxy.note_reached(sn, seen.min(sent).min(sent_here));
         }
@@ -137,9 +133,8 @@ impl WriterCore {
         if is_loss {
             self.note_loss(now);
         }
-        let is_in_flight =
-            may_ask && is_named && self.heartbeat.expired <= config::UNANSWERED_HEARTBEATS_PATH;
-        if is_loss || is_in_flight {
+        let may_arrive = may_ask && is_named && self.heartbeat.expired <= config::UNANSWERED_HEARTBEATS_PATH;
+        if is_loss || may_arrive {
             self.expect_repairs_to_arrive(now);
         }
         self.go_back(now, index, (usize::MAX, asked), false);

@@ -15,7 +15,7 @@ use crate::path::{Allowance, Path, Purpose, on_the_wire};
 use crate::time::Time;
 
 /// Bytes that may be sent, and that were.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Copy)]
 struct Bytes {
     left: u64,
     spent: u64,
@@ -53,7 +53,7 @@ impl Allowed {
         bytes.spent += on_the_wire(len);
     }
 
-    /// Says whether the reader was ever sent what may be sent next.
+    /// Changes the account: what the reader was never sent, or what is sent again.
     pub(super) fn begin(&mut self, is_first: bool) {
         self.is_first = is_first;
     }

@@ -10,7 +10,6 @@
 //! 18 percent.
 
 use alloc::sync::Arc;
-
 use core::time::Duration;
 
 use weir_wire::{FragmentNumber, NackFrag, SequenceNumber};

@@ -6,9 +6,8 @@ use core::time::Duration;
 
 use weir_netsim::{Link, LinkPair};
 use weir_rtps::path::Path;
-use weir_wire::VendorId;
 
-use crate::harness::{Answers, Engine, Judge, Sim, median, medians};
+use crate::harness::{Engine, Judge, Sim, median, medians};
 use crate::links::{DATAGRAM_MAX, HEADERS, queue_max, ways};
 
 /// Returns the share of the link that a saturated writer gets, bytes offered per byte needed, and the mean queue in
@@ -16,15 +15,11 @@ use crate::links::{DATAGRAM_MAX, HEADERS, queue_max, ways};
 fn saturate(link: &str, seed: u64, size: fn(u64) -> usize, engine: Engine) -> [f64; 3] {
     let mut sim = Sim::unrecorded("answers", seed, Link::new());
     sim.set_steps_max(60_000_000);
-    sim.add_writer(|setup| {
-        (setup.samples, setup.size, setup.gap) = (u64::MAX, size, Duration::from_micros(20));
-    });
+    sim.add_writer(|setup| setup.saturate(size));
     let path = Path::new();
     sim.add_reader(|setup| {
         (setup.segment_max, setup.path) = (DATAGRAM_MAX, Some(path.clone()));
-        let vendor = if engine == Engine::Cyclone { VendorId::CYCLONE } else { VendorId::EPROSIMA };
-        (setup.answers, setup.vendor) = (Answers::Of(engine), vendor);
-        setup.announces_buffer = false;
+        setup.be_of(engine);
     });
     let (writer, reader) = (*sim.writers[0].address.ip(), *sim.readers[0].address.ip());
     let [there, back] = ways(link);

@@ -169,9 +169,7 @@ fn the_writers_of_a_participant_are_as_one() {
 fn beside_tcp(seed: u64, rate_bps: u64, round_trip: Duration, buffer: f64, is_tcp_second: bool) -> [f64; 2] {
     let mut sim = Sim::unrecorded("tcp", seed, Link::new());
     sim.set_steps_max(60_000_000);
-    sim.add_writer(|setup| {
-        (setup.samples, setup.size, setup.gap) = (u64::MAX, |_| 1024, Duration::from_micros(20));
-    });
+    sim.add_writer(|setup| setup.saturate(|_| 1024));
     sim.add_reader(|setup| (setup.segment_max, setup.path) = (DATAGRAM_MAX, Some(Path::new())));
     let (from, to) = (*sim.writers[0].address.ip(), *sim.readers[0].address.ip());
     let queue = (rate_bps as f64 / 8.0 * round_trip.as_secs_f64() * buffer) as usize;

@@ -71,9 +71,7 @@ impl Scene {
         let mut sim = Sim::unrecorded("liars", seed, Link::new());
         sim.set_steps_max(60_000_000);
         for (index, path) in paths.iter().cloned().enumerate() {
-            sim.add_writer(|setup| {
-                (setup.samples, setup.size, setup.gap) = (u64::MAX, size, Duration::from_micros(20));
-            });
+            sim.add_writer(|setup| setup.saturate(size));
             sim.add_reader(|setup| {
                 (setup.segment_max, setup.path) = (DATAGRAM_MAX, Some(path));
                 setup.answers = if index == 0 { Answers::Never } else { Answers::AtOnce };

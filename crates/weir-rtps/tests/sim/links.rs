@@ -384,9 +384,7 @@ impl Step {
     fn new(round_trip: Duration, size: fn(u64) -> usize, seed: u64) -> Self {
         let mut sim = Sim::unrecorded("step", seed, Link::new());
         sim.set_steps_max(20_000_000);
-        sim.add_writer(|setup| {
-            (setup.samples, setup.size, setup.gap) = (u64::MAX, size, Duration::from_micros(20));
-        });
+        sim.add_writer(|setup| setup.saturate(size));
         sim.add_reader(|setup| (setup.segment_max, setup.path) = (DATAGRAM_MAX, Some(Path::new())));
         let (writer, reader) = (*sim.writers[0].address.ip(), *sim.readers[0].address.ip());
         let delay = round_trip / 2;

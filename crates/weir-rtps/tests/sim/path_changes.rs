@@ -6,9 +6,8 @@ use std::net::Ipv4Addr;
 
 use weir_netsim::{Link, Loss};
 use weir_rtps::path::Path;
-use weir_wire::VendorId;
 
-use crate::harness::{Answers, Engine, Judge, Sim, address, medians};
+use crate::harness::{Engine, Judge, Sim, address, medians};
 use crate::links::{DATAGRAM_MAX, JITTER_MIN, needed, queue_max};
 
 const RATE_BPS: u64 = 50_000_000;
@@ -67,21 +66,23 @@ struct Saturated {
 
 impl Saturated {
     fn new(seed: u64, size: fn(u64) -> usize, links: [Link; 2]) -> Self {
-        Self::with_answers(seed, size, links, Answers::AtOnce)
+        Self::with_reader(seed, size, links, None)
     }
 
-    fn with_answers(seed: u64, size: fn(u64) -> usize, [there, back]: [Link; 2], answers: Answers) -> Self {
+    /// `engine`: that of the reader, if it is another one.
+    fn with_reader(
+        seed: u64,
+        size: fn(u64) -> usize,
+        [there, back]: [Link; 2],
+        engine: Option<Engine>,
+    ) -> Self {
         let mut sim = Sim::unrecorded("path-change", seed, Link::new());
         sim.set_steps_max(40_000_000);
-        sim.add_writer(|setup| {
-            (setup.samples, setup.size, setup.gap) = (u64::MAX, size, Duration::from_micros(20));
-        });
+        sim.add_writer(|setup| setup.saturate(size));
         let path = Path::new();
         sim.add_reader(|setup| {
-            (setup.segment_max, setup.path, setup.answers) = (DATAGRAM_MAX, Some(path.clone()), answers);
-            if answers != Answers::AtOnce {
-                (setup.vendor, setup.announces_buffer) = (VendorId::EPROSIMA, false);
-            }
+            (setup.segment_max, setup.path) = (DATAGRAM_MAX, Some(path.clone()));
+            engine.into_iter().for_each(|engine| setup.be_of(engine));
         });
         let mut new = Self { sim, path, size: size(1) };
         let [writer, reader] = new.hosts();
@@ -290,8 +291,7 @@ fn a_reader_of_another_engine_that_moves_is_served_at_its_new_address() {
     for (from, to) in [(lan, lte), (lte, lan)] {
         for size in [(|_| 1024) as fn(u64) -> usize, |_| 63_000, |_| 1 << 20] {
             for engine in [Engine::After(Duration::ZERO), Engine::Together(Duration::from_millis(5))] {
-                let answers = Answers::Of(engine);
-                let mut saturated = Saturated::with_answers(1, size, from.links(), answers);
+                let mut saturated = Saturated::with_reader(1, size, from.links(), Some(engine));
                 saturated.sim.run_for(Duration::from_secs(8));
                 saturated.move_reader(&to, Duration::ZERO);
                 let guid = saturated.sim.writers[0].config.guid;

@@ -81,10 +81,16 @@ fn the_scope_and_the_flags_decide_in_which_order_samples_are_accessed() {
     }
 }
 
-#[test]
-fn samples_of_a_group_are_accessed_one_at_a_time_by_their_number() {
+/// A reader in the order of a group, which both writers belong to.
+fn ordered_group() -> ReaderCore {
     let mut reader = two_writers(presented(PresentationScope::Group, false, true));
     [WEAK, STRONG].into_iter().for_each(|writer| reader.set_writer_group(writer, GROUP));
+    reader
+}
+
+#[test]
+fn samples_of_a_group_are_accessed_one_at_a_time_by_their_number() {
+    let mut reader = ordered_group();
     send(&mut reader, STRONG, 1, (1, 2), number(2));
     send(&mut reader, STRONG, 2, (2, 4), number(4));
     send(&mut reader, WEAK, 1, (1, 1), number(1));
@@ -191,8 +197,7 @@ fn a_reader_that_joins_during_a_set_gets_none_of_it_unless_it_wants_history() {
 
 #[test]
 fn samples_keep_their_number_in_the_group_when_their_writer_is_unmatched() {
-    let mut reader = two_writers(presented(PresentationScope::Group, false, true));
-    [WEAK, STRONG].into_iter().for_each(|writer| reader.set_writer_group(writer, GROUP));
+    let mut reader = ordered_group();
     send(&mut reader, STRONG, 1, (1, 2), number(2));
     send(&mut reader, WEAK, 1, (1, 1), number(1));
     send(&mut reader, STRONG, 2, (1, 3), number(3));

@@ -59,6 +59,11 @@ impl WriterSetup {
         }
     }
 
+    /// Writes samples of `size` bytes without end, faster than any link carries them.
+    pub(crate) fn saturate(&mut self, size: fn(u64) -> usize) {
+        (self.samples, self.size, self.gap) = (u64::MAX, size, Duration::from_micros(20));
+    }
+
     /// Leaves sending to another thread with this period.
     pub(crate) fn publish_every(&mut self, period: Duration) {
         self.config.is_asynchronous = true;
@@ -100,6 +105,14 @@ pub(crate) struct ReaderSetup {
     /// Whose engine it is, as far as its writers know.
     pub(crate) vendor: VendorId,
     address: SocketAddrV4,
+}
+
+impl ReaderSetup {
+    /// Makes it a reader of another engine, which announces no buffer.
+    pub(crate) fn be_of(&mut self, engine: Engine) {
+        self.vendor = if engine == Engine::Cyclone { VendorId::CYCLONE } else { VendorId::EPROSIMA };
+        (self.answers, self.announces_buffer) = (Answers::Of(engine), false);
+    }
 }
 
 /// How a reader answers what it receives.
