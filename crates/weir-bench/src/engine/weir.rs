@@ -29,7 +29,7 @@ use weir_dds::{
     ParticipantSettings, PathReport, Peer, Sample, SampleSeq,
 };
 use weir_peer_api::settings::Setting;
-use weir_results::{PathReading, Reliability, SocketBuffers, WaitStrategy};
+use weir_results::{PathReading, Reliability, WaitStrategy};
 
 use self::settings::Profile;
 use self::small::{Means, Poller};
@@ -223,16 +223,10 @@ impl Node {
     }
 
     fn report(&self) -> EndReport {
-        let bytes = |bytes: usize| u64::try_from(bytes).ok();
-        let asked = bytes(self.means.socket_buffer);
+        let granted = (self.participant.granted_receive_buffer(), self.participant.granted_send_buffer());
         EndReport {
             kernel_drops: Some(u64::from(self.participant.receive_drops())),
-            buffers: SocketBuffers {
-                receive_asked: asked,
-                receive_granted: bytes(self.participant.granted_receive_buffer()),
-                send_asked: asked,
-                send_granted: bytes(self.participant.granted_send_buffer()),
-            },
+            buffers: self.means.buffers(granted),
             ..EndReport::default()
         }
     }

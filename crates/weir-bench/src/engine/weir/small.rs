@@ -11,7 +11,7 @@ use std::time::Duration;
 use weir_dds::{DdsError, DomainParticipant, ResourceLimits, SEND_BUFFER_BYTES};
 use weir_measure::{Idle, clock, wait_until};
 use weir_peer_api::settings::Setting;
-use weir_results::parse_size;
+use weir_results::{SocketBuffers, parse_size};
 
 use crate::case::CaseSpec;
 use crate::endpoint::EndpointError;
@@ -93,6 +93,18 @@ impl Means {
             SEND_BUFFER_BYTES
         } else {
             self.socket_buffer
+        }
+    }
+
+    /// The sizes requested, and those that the kernel reports for receiving and sending.
+    #[must_use]
+    pub fn buffers(&self, (receive, send): (usize, usize)) -> SocketBuffers {
+        let bytes = |bytes: usize| u64::try_from(bytes).ok();
+        SocketBuffers {
+            receive_asked: bytes(self.socket_buffer),
+            receive_granted: bytes(receive),
+            send_asked: bytes(self.send_buffer()),
+            send_granted: bytes(send),
         }
     }
 
@@ -227,10 +239,23 @@ const CARE: Duration = Duration::from_millis(5);
 
 #[cfg(test)]
 mod tests {
-    use weir_results::Test;
+    use weir_measure::enter_buffers;
+    use weir_results::{Case, Reliability, Test};
 
     use super::*;
     use crate::case::tests::case;
+
+    #[test]
+    fn a_send_buffer_that_is_as_small_as_requested_is_no_doubt() {
+        for engine in ["weir", "weir-small"] {
+            let means = Means::of(&case(engine, Test::Throughput)).unwrap();
+            // The kernel reports twice what it grants.
+            let buffers = means.buffers((2 * means.socket_buffer, 2 * means.send_buffer()));
+            let mut case = Case::new(engine, Test::Throughput, Reliability::Reliable, 32);
+            enter_buffers(&mut case, buffers, buffers);
+            assert!(case.evidence.warnings.is_empty(), "{engine}: {:?}", case.evidence.warnings);
+        }
+    }
 
     #[test]
     fn the_small_profile_holds_at_least_four_samples_and_never_more_than_is_asked_for() {
