@@ -6,14 +6,15 @@
 use std::ffi::OsString;
 use std::io;
 use std::net::SocketAddr;
-use std::os::unix::process::CommandExt;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::PathBuf;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use rustix::process::Signal;
 use serde::{Deserialize, Serialize};
 use weir_measure::{Connection, ControlError, Nonce};
 
@@ -232,8 +233,17 @@ impl Agent {
     fn check_gone(&mut self) -> Option<CaseError> {
         let status = self.child.try_wait().ok().flatten()?;
         self.is_gone = true;
+        if ended_with_the_terminal(status) {
+            return Some(CaseError::Interrupted);
+        }
         Some(CaseError::Failed(format!("the {}'s process ended before its case did ({status})", self.name)))
     }
+}
+
+/// Whether a terminal's Ctrl-C ended a process that starts in a process group of its own. It reaches such a process
+/// only between its start and its change of group; this process gets the signal, too, but may notice it later.
+pub(crate) fn ended_with_the_terminal(status: ExitStatus) -> bool {
+    status.signal() == Some(Signal::INT.as_raw())
 }
 
 impl Drop for Agent {
@@ -274,4 +284,30 @@ fn read_messages(id: EndId, mut reader: Connection, listener: Listener) -> io::R
         }
     };
     thread::Builder::new().name(format!("control {}{}", id.role.name(), id.index)).spawn(read).map(drop)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Starts a publisher that runs this script instead of an agent, and returns how that failed.
+    fn failure(script: &str) -> CaseError {
+        let command = AgentCommand { program: "sh".into(), arguments: vec!["-c".into(), script.into()] };
+        let ends = Ends::PAIR;
+        let id = EndId { role: Role::Publisher, index: 0 };
+        let listener: Listener = Arc::new(|_, _| true);
+        let started = Processes::start(&command, &[id], ends, &AtomicBool::new(false), &listener);
+        started.err().unwrap()
+    }
+
+    #[test]
+    fn a_process_that_ctrl_c_ends_before_it_has_its_own_group_interrupts_the_run() {
+        assert!(matches!(failure("kill -INT $$"), CaseError::Interrupted));
+    }
+
+    #[test]
+    fn the_end_of_a_process_is_said_with_its_status() {
+        let CaseError::Failed(killed) = failure("kill -KILL $$") else { panic!() };
+        assert_eq!(killed, "the publisher's process ended before its case did (signal: 9 (SIGKILL))");
+    }
 }

@@ -11,6 +11,8 @@ use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
 
+use crate::processes::ended_with_the_terminal;
+
 use super::{Answer, DomainError, DomainPlan, Joined, PartPlan, Request};
 
 /// What processes with participants use.
@@ -152,6 +154,7 @@ impl<'a> Parts<'a> {
         let count = self.processes.len();
         let how = self.processes.get_mut(index).map(Process::end);
         let status = match how {
+            Some(Ok(status)) if ended_with_the_terminal(status) => return DomainError::Interrupted,
             Some(Ok(status)) => format!(" ({status})"),
             _ => String::new(),
         };
@@ -313,6 +316,12 @@ mod tests {
     #[test]
     fn an_interruption_ends_the_wait() {
         let error = start([WAITS, WAITS], true).unwrap_err();
+        assert!(matches!(error, DomainError::Interrupted), "{error}");
+    }
+
+    #[test]
+    fn a_process_that_ctrl_c_ends_before_it_has_its_own_group_interrupts_the_measurement() {
+        let error = start([WAITS, "echo '\"Ready\"'; read line; kill -INT $$"], false).unwrap_err();
         assert!(matches!(error, DomainError::Interrupted), "{error}");
     }
 }
