@@ -132,6 +132,10 @@ pub const ECN_OFF: Duration = Duration::from_secs(60);
 pub const ECN_CHECK_EVERY: Duration = Duration::from_millis(50);
 /// What a best-effort writer has waiting for a paced path leaves within this time; what is older is not sent.
 pub const BEST_EFFORT_WAIT: Duration = Duration::from_millis(100);
+/// A path that takes less than others for this time, or a quarter of its round trip, does not hold them up.
+pub const APART_AFTER: Duration = Duration::from_millis(5);
+/// It takes less if it carries less than this share of what another carries.
+pub const APART_RATE_SHARE: f64 = 0.8;
 /// What leaves together on a paced path, as time...
 pub const PACING_TRAIN: Duration = Duration::from_micros(500);
 /// ... or as this, where much is lost at a short round trip, ...

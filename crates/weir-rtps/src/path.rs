@@ -307,7 +307,7 @@ impl PathState {
     }
 
     /// Returns the bytes per second that may be sent; `None`: the path is open.
-    fn rate(&self) -> Option<f64> {
+    pub(crate) fn rate(&self) -> Option<f64> {
         self.rounds.pacing_rate().into_iter().chain(self.limit()).reduce(f64::min)
     }
 
@@ -350,6 +350,7 @@ impl PathState {
         let Some(rate) = self.rate() else { return Allowance::Unlimited };
         let is_short = self.rounds.has_short_trains();
         let train = if is_short { config::PACING_TRAIN_SHORT } else { config::PACING_TRAIN };
+        self.bucket.be_strict(self.limit().is_some_and(|limit| limit <= rate));
         match self.bucket.take_turn(now, (rate, train), flow, wanted) {
             Ok(bytes) => Allowance::Bytes(bytes),
             Err(at) => {
@@ -517,6 +518,24 @@ mod tests {
         assert_eq!(state.answer_time(), Some(Duration::from_millis(10)));
         state.passed(ms(59), &Mark { before: Some(ms(40)), ..mark });
         assert_eq!(state.answer_time(), Some(Duration::from_millis(19)));
+    }
+
+    #[test]
+    fn a_configured_rate_is_kept_if_each_datagram_leaves_for_many_addresses() {
+        const RATE: u64 = 100_000;
+        let path = Path::with_rate_max(RATE);
+        let flow = Flow { number: path.lock().add_flow(), ..Flow::default() };
+        let (datagram, mut sent) = (64 * 63_000, 0);
+        for ms in 0..120_000 {
+            let now = Time(ms * 1_000_000);
+            let mut state = path.lock();
+            if let Allowance::Bytes(_) = state.allow(now, flow, datagram, Purpose::BestEffort) {
+                state.spend(now, flow, datagram, Purpose::BestEffort);
+                sent += datagram;
+            }
+        }
+        // One of them takes forty seconds.
+        assert!((2 * datagram..=4 * datagram).contains(&sent), "{sent}");
     }
 
     #[test]

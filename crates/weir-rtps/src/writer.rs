@@ -30,7 +30,7 @@
 //! | `readers`, `reader_proxy` | matched readers |
 //! | `acknowledgements`, `answers` | ACKNACKs, and the repairs and GAPs that answer them |
 //! | `repair_budget` | how much may be sent again to a host |
-//! | `pacing`, `path_uses` | how much leaves at a time, as the paths to the readers allow |
+//! | `pacing`, `path_uses`, `apart` | how much leaves at a time, as the paths to the readers allow, and to whom |
 //! | `ecn` | DSCP and ECN of what leaves |
 //! | `expected_qos` | inline QoS for readers that expect it |
 //! | `content_filter` | filters that readers ask for |
@@ -45,6 +45,7 @@
 mod acknowledgements;
 mod admit;
 mod answers;
+mod apart;
 mod asynchronous;
 mod burst;
 mod coalescing;

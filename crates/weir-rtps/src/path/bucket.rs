@@ -55,6 +55,9 @@ pub(super) struct Bucket {
     accounts_max: usize,
     /// Bytes that those of lower priority may send before the others.
     owed: f64,
+    /// The rate is not to be exceeded over any time, and was not when tokens were last added.
+    is_strict: bool,
+    was_strict: bool,
 }
 
 /// What a writer has had.
@@ -84,7 +87,16 @@ struct Wait {
 impl Default for Bucket {
     fn default() -> Self {
         let accounts_max = usize::MAX;
-        Self { tokens: 0.0, filled_at: Time::ZERO, rate: 0.0, accounts: Vec::new(), accounts_max, owed: 0.0 }
+        Self {
+            tokens: 0.0,
+            filled_at: Time::ZERO,
+            rate: 0.0,
+            accounts: Vec::new(),
+            accounts_max,
+            owed: 0.0,
+            is_strict: false,
+            was_strict: false,
+        }
     }
 }
 
@@ -110,6 +122,12 @@ impl Bucket {
         let (mut accounts, accounts_max) = (self.accounts, self.accounts_max);
         accounts.clear();
         Self { accounts, accounts_max, ..Self::default() }
+    }
+
+    /// Sets whether everything sent beyond the rate is waited for, however long that takes. Otherwise it is waited for
+    /// as long as what a late sender may catch up with lasts: a rate that was measured may change meanwhile.
+    pub(super) fn be_strict(&mut self, is_strict: bool) {
+        self.is_strict = is_strict;
     }
 
     /// Gives a writer the next train of up to `wanted` bytes, or says when to come again. `rate`: bytes per second;
@@ -260,8 +278,10 @@ impl Bucket {
     fn fill(&mut self, now: Time, rate: f64) {
         let seconds = now.nanos_since(self.filled_at) as f64 / 1e9;
         let depth = rate * config::PACING_DEPTH.as_secs_f64() + 2.0 * config::PACING_TRAIN_MIN_BYTES;
-        self.tokens = (self.tokens + seconds * rate).clamp(-depth, depth);
-        (self.filled_at, self.rate) = (now, rate);
+        // What was sent before the rate was limited does not count.
+        let least = if self.is_strict && self.was_strict { f64::MIN } else { -depth };
+        self.tokens = (self.tokens + seconds * rate).clamp(least, depth);
+        (self.filled_at, self.rate, self.was_strict) = (now, rate, self.is_strict);
     }
 }
 

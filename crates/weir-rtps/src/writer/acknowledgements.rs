@@ -11,13 +11,12 @@ impl WriterCore {
     ///
     /// Everything before the set's base has arrived; the numbers in the set are missing.
     pub fn handle_acknack(&mut self, now: Time, reader: Guid, acknack: &AckNack) {
-        let next = self.history.next();
-        let first = self.history.first();
-        let unsent = self.unsent;
+        let (next, first) = (self.history.next(), self.history.first());
         let Some(index) = self.reliable_reader(&reader) else {
             self.counters.acknacks_ignored += 1;
             return;
         };
+        let unsent = self.proxies[index].sent_end(self.unsent);
         let proxy = &mut self.proxies[index];
         if acknack.state.base() > next {
             self.counters.acknacks_ignored += 1;
@@ -48,7 +47,8 @@ impl WriterCore {
             let is_loss = may_ask && proxy.request(now, acknack, first, unsent);
             proxy.note_reach(acknack.state.num_bits());
             let is_back = proxy.note_answer(is_anew || proxy.acknowledged > before.0, first);
-            let is_progress = (proxy.acknowledged, proxy.seen) != before || self.acknowledged < unsent.prev();
+            let is_progress =
+                (proxy.acknowledged, proxy.seen) != before || self.acknowledged < self.unsent.prev();
             self.due.add_if(index, is_loss || proxy.is_heartbeat_due || proxy.awaits_gap());
             if is_loss {
                 self.note_loss(now);
@@ -101,7 +101,7 @@ impl WriterCore {
     pub(super) fn recount_acknowledged(&mut self, now: Time) {
         let reliable = || self.proxies.iter().filter(|proxy| proxy.is_awaited());
         let acknowledged = reliable().map(|proxy| proxy.acknowledged).min();
-        let seen = reliable().map(|proxy| proxy.seen).min();
+        let seen = reliable().filter(|proxy| !proxy.is_apart()).map(|proxy| proxy.seen).min();
         let acknowledged = acknowledged.unwrap_or(self.acknowledged).max(self.history.first().prev());
         let seen_charge = self.history.charged_to(seen.unwrap_or(acknowledged));
         self.set_acknowledged(now, acknowledged, seen_charge);
@@ -126,11 +126,14 @@ impl WriterCore {
 
     pub(super) fn update_acknowledged(&mut self, now: Time) {
         let reliable = self.proxies.iter().filter(|proxy| proxy.is_awaited());
+        let sent = self.unsent.prev();
         let all = reliable.fold(None, |all: Option<(SequenceNumber, SequenceNumber)>, proxy| {
-            let (acknowledged, seen) = all.unwrap_or((proxy.acknowledged, proxy.seen));
-            Some((acknowledged.min(proxy.acknowledged), seen.min(proxy.seen)))
+            // What a reader was not sent is not in its socket.
+            let its_seen = if proxy.is_apart() { sent } else { proxy.seen };
+            let (acknowledged, seen) = all.unwrap_or((proxy.acknowledged, its_seen));
+            Some((acknowledged.min(proxy.acknowledged), seen.min(its_seen)))
         });
-        let (acknowledged, seen) = all.unwrap_or((self.unsent.prev(), self.unsent.prev()));
+        let (acknowledged, seen) = all.unwrap_or((sent, sent));
         let seen_charge = self.history.charged_to(seen);
         if seen_charge > self.seen_charge {
             self.window.on_acknowledged(seen_charge - self.seen_charge);

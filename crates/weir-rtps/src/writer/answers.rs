@@ -69,6 +69,9 @@ pub(super) const HOLES_MAX: usize = 256;
 impl WriterCore {
     /// Sends what single readers wait for: repairs, GAPs, and directed HEARTBEATs.
     pub(super) fn answer_readers(&mut self, now: Time, out: &mut Outbox) {
+        if self.taking.is_some() {
+            self.feed_apart();
+        }
         let due = self.due.take(self.proxies.len());
         self.note_common_requests(due.clone());
         for index in due {
@@ -84,13 +87,13 @@ impl WriterCore {
             }
             let take = |it: &mut Requested| core::mem::take(&mut it.samples);
             let mut requested = proxy.requested.changed().map(take).unwrap_or_default();
-            let repaired = self.counters.samples_repaired;
+            let items = out.items.len();
             let mut gone = core::mem::take(&mut self.holes);
             gone.clear();
             if !requested.is_empty() {
                 self.repair(now, index, &mut requested, &mut gone, out);
             }
-            let is_nothing_sent = self.counters.samples_repaired == repaired;
+            let is_nothing_sent = out.items.len() == items;
             let left_out = self.take_left_out(index);
             gone.extend(
                 left_out
@@ -104,6 +107,10 @@ impl WriterCore {
             // Amid what is sent again because it was discarded, HEARTBEATs follow each other as in a stream.
             let is_marked = core::mem::take(&mut self.proxies[index].is_heartbeat_due);
             let is_heartbeat_due = is_heartbeat_due || is_marked;
+            if !self.proxies[index].is_reliable {
+                self.holes = gone;
+                continue;
+            }
             if (waits || is_nothing_sent) && gap_to.is_none() && gone.is_empty() && !is_heartbeat_due {
                 // The HEARTBEAT follows the last of the repairs. Without any it would cause the same request again.
                 self.holes = gone;
@@ -115,6 +122,9 @@ impl WriterCore {
         }
         if self.is_going_back {
             self.note_going_back(now);
+        }
+        if self.taking.is_some() {
+            self.go_on_apart(now);
         }
     }
 
@@ -144,7 +154,8 @@ impl WriterCore {
         let proxy = &self.proxies[index];
         let count = self.heartbeat.next_count(now.filter(|_| !self.pacing.is_unused()));
         self.counters.heartbeats_sent += 1;
-        let mut sent = if self.is_beside_sender { self.sent_before } else { self.unsent };
+        let sent = if self.is_beside_sender { self.sent_before } else { self.unsent };
+        let mut sent = proxy.sent_end(sent);
         if self.is_shown_unfinished(proxy) {
             sent = sent.next();
         }
@@ -172,7 +183,7 @@ impl WriterCore {
         gone: &mut Vec<Hole>,
         out: &mut Outbox,
     ) {
-        let (to, mut room) = self.room_for_repairs(&self.proxies[index].destinations);
+        let (to, mut room) = self.room_for_repairs_of(index);
         let mut allowed = self.repairs_allowed(now, index);
         let (mut waiting, mut again, mut is_hole) = (0, None, false);
         let (mut wanted, mut previous): (Option<Range<_>>, Option<Entry>) = (None, None);
@@ -211,7 +222,7 @@ impl WriterCore {
             let is_next = wanted.as_ref().is_some_and(|range| range.end == sn);
             let sent = previous.filter(|previous| is_next && previous.is_extended_by(&entry));
             let bytes = u64::from(entry.len - sent.map_or(0, |previous| previous.len));
-            if !room.is_in_answer(cost, bytes) {
+            if !allowed.is_first() && !room.is_in_answer(cost, bytes) {
                 // The reader requests the rest again, unless it has discarded it.
                 if self.awaits_again(index, sn) {
                     requested[waiting] = sn;
@@ -219,7 +230,7 @@ impl WriterCore {
                 }
                 continue;
             }
-            if !room.take(cost, bytes) {
+            if !allowed.has_room(&mut room, cost, bytes) {
                 continue;
             }
             previous = Some(entry);
@@ -228,8 +239,7 @@ impl WriterCore {
             self.note_group_repair(now, index, sn, &way);
             self.note_sent_again(now, index, (sn, 0), on_the_wire(bytes));
             self.send_withheld(now, sn, None, &to);
-            self.window.on_repaired(cost);
-            self.counters.samples_repaired += 1;
+            self.count_repair(&allowed, cost, true);
             (again, is_hole) = self.note_again(index, sn, (again, is_hole));
             self.append_repair(&way, sn, &mut wanted, &to, out);
         }
@@ -254,7 +264,7 @@ impl WriterCore {
         let fragments = self.repair_large(sn, entry, to, room, allowed, out);
         if fragments > 0 {
             self.note_first_sent(index, sn, (fragments, entry.fragments()), allowed);
-            self.counters.samples_repaired += 1;
+            self.count_repair(allowed, 0, true);
             self.send_withheld(now, sn, None, to);
             self.note_sent_again(now, index, (sn, 0), allowed.spent() - before);
         }
@@ -262,6 +272,14 @@ impl WriterCore {
             self.proxies[index].await_rest(sn, fragments..entry.fragments());
         }
         fragments > 0
+    }
+
+    /// Counts a repair. `cost`: the bytes charged; `is_whole`: the last of a sample.
+    pub(super) fn count_repair(&mut self, allowed: &Allowed, cost: u64, is_whole: bool) {
+        if !allowed.is_first() {
+            self.window.on_repaired(cost);
+            self.counters.samples_repaired += u64::from(is_whole);
+        }
     }
 
     /// Appends a repair: to the reader's group, or to the reader, once no further one follows it directly.

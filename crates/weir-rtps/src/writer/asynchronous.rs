@@ -11,11 +11,15 @@ use core::ops::RangeInclusive;
 
 use weir_wire::SequenceNumber;
 
+use super::instances::InTransit;
 use super::state::WriterCore;
 use crate::config;
 use crate::outbox::Outbox;
 use crate::qos::History;
 use crate::time::Time;
+
+/// No sample.
+const NONE: RangeInclusive<SequenceNumber> = SequenceNumber(1)..=SequenceNumber::ZERO;
 
 impl WriterCore {
     /// Returns whether [`WriterCore::poll_transmit`] would hand out samples now.
@@ -70,14 +74,17 @@ impl WriterCore {
         !self.config.is_asynchronous || self.unsent_charge() + charge <= config::UNSENT_MAX_BYTES
     }
 
-    /// Returns the samples that have left for reliable readers, and are not acknowledged by all of them. Empty without
+    /// Returns the samples that have left for reliable readers, and are not acknowledged by all of them. `None` without
     /// large samples: others arrive in one piece, or not at all.
     #[inline]
-    pub(super) fn in_transit(&self) -> RangeInclusive<SequenceNumber> {
-        if self.large.is_empty() || !self.has_reliable {
-            return SequenceNumber(1)..=SequenceNumber::ZERO;
+    pub(super) fn in_transit(&self) -> Option<InTransit> {
+        if self.large.is_empty() || !self.has_reliable && self.taking.is_none() {
+            return None;
         }
-        self.acknowledged.next()..=self.unsent.prev()
+        if self.taking.is_some() {
+            return Some([self.in_transit_with_others(), self.in_transit_apart()]);
+        }
+        Some([self.acknowledged.next()..=self.unsent.prev(), NONE])
     }
 
     /// KEEP_LAST: removes samples that later ones replace, sent or not. Called after every write.

@@ -258,6 +258,7 @@ impl WriterCore {
     /// Releases the samples that no reader can request any more.
     pub(super) fn release(&mut self) {
         let last = self.acknowledged.min(self.unsent.prev());
+        let last = self.first_owed().map_or(last, |first| last.min(first.prev()));
         if self.config.keeps_nothing_for_late_readers() {
             self.instances.released(&self.history, last);
             self.history.release_to(last);

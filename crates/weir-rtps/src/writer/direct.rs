@@ -104,7 +104,7 @@ impl WriterCore {
         self.history.pass(cost);
         self.note_all_acknowledged();
         if instance.is_some() {
-            self.instances.replace(&mut self.history, sn, None, sn.next()..=sn);
+            self.instances.replace(&mut self.history, sn, None, None);
             self.release();
         }
         Ok(true)

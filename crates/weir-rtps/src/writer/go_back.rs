@@ -48,7 +48,10 @@ impl ReaderProxy {
 
     /// Returns whether a request for a sample does not show how far the reader has got.
     pub(super) fn is_uncertain(&self, sn: SequenceNumber) -> bool {
-        self.requested.never_sent.is_before_end(sn) || self.may_be_discarded(sn)
+        let never_sent = &self.requested.never_sent;
+        let is_uncertain =
+            if self.is_apart() { never_sent.contains(sn, 0) } else { never_sent.is_before_end(sn) };
+        is_uncertain || self.may_be_discarded(sn)
     }
 
     /// Returns whether a request for a sample does not show that it was lost.
@@ -66,6 +69,7 @@ impl ReaderProxy {
         let waits = !self.requested.samples.is_empty() || !self.requested.fragments.is_empty();
         waits
             && self.is_awaited()
+            && !self.is_apart()
             && self.requested.discards.as_ref().is_some_and(|it| self.acknowledged < it.to)
     }
 
@@ -163,7 +167,8 @@ impl ReaderProxy {
     ///
     /// Half of what the reader keeps is enough beyond the next missing sample: what it would discard delays the rest.
     fn takes(&self, now: Time) -> Option<i64> {
-        let it = self.requested.discards.as_ref().filter(|it| it.run > 0 && self.is_awaited())?;
+        let is_waited_for = self.is_awaited() && !self.is_apart();
+        let it = self.requested.discards.as_ref().filter(|it| it.run > 0 && is_waited_for)?;
         // One that answers may only be slow.
         let patience = config::DISCARDS_PATIENCE * if self.is_silent() { 1 } else { 10 };
         let is_stuck = |since| now.since(since) >= patience;
@@ -177,6 +182,7 @@ impl WriterCore {
         let unsent = self.unsent;
         let proxy = &mut self.proxies[index];
         if proxy.requested.discards.is_none()
+            || proxy.is_apart()
             || proxy.path.is_none()
             || !proxy.go_back(now, asked, is_proven, unsent)
         {

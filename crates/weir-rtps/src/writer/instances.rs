@@ -134,6 +134,10 @@ impl InstancesSize {
     }
 }
 
+/// Samples that have left and have not arrived everywhere: of readers that are sent what others are, and of those that
+/// are [apart](super::apart).
+pub(super) type InTransit = [RangeInclusive<SequenceNumber>; 2];
+
 impl Instances {
     pub(super) fn new(config: &WriterConfig) -> Self {
         let depth = match config.history {
@@ -466,12 +470,12 @@ impl Instances {
         history: &mut Store,
         last: SequenceNumber,
         amid: Option<SequenceNumber>,
-        in_transit: RangeInclusive<SequenceNumber>,
+        in_transit: Option<InTransit>,
     ) {
         let Some(depth) = self.depth else { return };
         if !self.is_keyed {
             let replaced = SequenceNumber(last.0 - depth as i64);
-            if amid.is_none() && in_transit.is_empty() && self.in_transit.is_empty() {
+            if amid.is_none() && in_transit.is_none() && self.in_transit.is_empty() {
                 history.release_to(replaced);
                 self.removed = self.removed.max(replaced);
             } else {
@@ -488,11 +492,13 @@ impl Instances {
         history: &mut Store,
         replaced: SequenceNumber,
         amid: Option<SequenceNumber>,
-        in_transit: RangeInclusive<SequenceNumber>,
+        in_transit: Option<InTransit>,
     ) {
         let is_spared = |history: &Store, sn| {
             let is_large = |entry: crate::history::Entry| entry.is_alive() && entry.fragment_size != 0;
-            Some(sn) == amid || in_transit.contains(&sn) && history.entry(sn).is_some_and(is_large)
+            Some(sn) == amid
+                || in_transit.iter().flatten().any(|it| it.contains(&sn))
+                    && history.entry(sn).is_some_and(is_large)
         };
         let len_of = |history: &Store, sn| history.entry(sn).map_or(0, |entry| entry.len as usize);
         let mut bytes = 0;

@@ -85,7 +85,8 @@ impl WriterCore {
         let sn = nack.sequence_number;
         let entry = self.history.entry(sn).filter(Entry::is_alive);
         let index = self.reliable_reader(&reader);
-        let (Some(entry), Some(index)) = (entry.filter(|_| sn <= self.unsent), index) else {
+        let is_sent = |index: &usize| sn <= self.proxies[*index].sent_end(self.unsent);
+        let (Some(entry), Some(index)) = (entry, index.filter(is_sent)) else {
             self.counters.acknacks_ignored += 1;
             return;
         };
@@ -97,7 +98,9 @@ impl WriterCore {
         let proxy = &mut self.proxies[index];
         proxy.settle_repairs();
         let asked = proxy.requested.fragments.len();
-        let sent = if sn == self.unsent { self.fragments.sent } else { entry.fragments() };
+        let unsent = proxy.sent_end(self.unsent);
+        let of_unsent = proxy.sent_apart().unwrap_or(self.fragments.sent);
+        let sent = if sn == unsent { of_unsent } else { entry.fragments() };
         let seen = proxy.fragments_shown(nack, &entry, sent);
         proxy.judge_fragments(nack, proxy.is_shown_early(&entry).then_some(seen));
         let arrived = self.requests_up_to(now, index, (sn, seen), &entry);
@@ -120,7 +123,7 @@ impl WriterCore {
             // What arrived from elsewhere does not count on this path.
             proxy.note_reached(sn, seen.min(sent).min(sent_here));
         }
-        if sn < self.unsent {
+        if sn < unsent {
             // Except for repairs, fragments arrive in the order in which they were sent.
             let looked_to = if seen >= sent { sn } else { sn.prev() };
             proxy.seen = if is_certain { proxy.seen.max(looked_to) } else { proxy.seen };
@@ -138,7 +141,7 @@ impl WriterCore {
             self.expect_repairs_to_arrive(now);
         }
         self.go_back(now, index, (usize::MAX, asked), false);
-        if sn < self.unsent {
+        if sn < unsent {
             self.update_acknowledged(now);
         }
     }
@@ -183,7 +186,6 @@ impl WriterCore {
             return self.send_unanswered(now, entry, out);
         }
         let sn = self.unsent;
-        let to = Arc::clone(&self.destinations);
         let (total, cost) = (entry.fragments(), fragment_charge(entry));
         let filled = self.filled_fragments(sn, total);
         self.fragments.allowed = 0;
@@ -198,7 +200,9 @@ impl WriterCore {
                 .then(|| self.withhold_fragment(now, sn, total - self.fragments.sent))
                 .flatten();
             if others.as_ref().is_none_or(|others| !others.is_empty()) {
-                self.append_fragment(sn, entry, self.fragments.sent, others.as_ref().unwrap_or(&to), out);
+                // The path may have set readers apart since the last fragment.
+                let to = others.unwrap_or_else(|| Arc::clone(self.taking()));
+                self.append_fragment(sn, entry, self.fragments.sent, &to, out);
             }
             self.fragments.sent += 1;
             self.fragments.since_heartbeat += cost;
@@ -238,7 +242,6 @@ impl WriterCore {
         if self.fragments.is_pausing(now) || !self.is_whole(self.unsent) {
             return false;
         }
-        let to = Arc::clone(&self.destinations);
         let (total, cost) = (entry.fragments(), fragment_charge(entry));
         let quarter = self.fragments.quarter.max(1);
         // The pause is proportional to the bytes sent, so that the longer first part is no faster.
@@ -251,6 +254,7 @@ impl WriterCore {
             if !self.allows_fragment(now, len) {
                 break;
             }
+            let to = Arc::clone(self.taking());
             self.append_fragment(self.unsent, entry, self.fragments.sent, &to, out);
             self.fragments.sent += 1;
             charged += cost;
@@ -277,10 +281,9 @@ impl WriterCore {
     /// HEARTBEAT_FRAG.
     pub(super) fn repair_fragments(&mut self, now: Time, index: usize, out: &mut Outbox) {
         let mut requested = core::mem::take(&mut self.proxies[index].requested.fragments);
-        let to = Arc::clone(&self.proxies[index].destinations);
         requested.sort_unstable();
         requested.dedup();
-        let (repaired, mut room) = self.room_for_repairs(&to);
+        let (repaired, mut room) = self.room_for_repairs_of(index);
         let mut allowed = self.repairs_allowed(now, index);
         let may_double = self.may_double_repairs(now, index);
         let (mut last, mut waiting) = (None, requested.len());
@@ -317,7 +320,10 @@ impl WriterCore {
         proxy.requested.fragments = requested;
         self.note_repaired(&repaired, &room);
         if let Some(sn) = last {
-            self.counters.samples_repaired += 1;
+            self.counters.samples_repaired += u64::from(!allowed.is_first());
+            if self.proxies[index].is_apart() {
+                return self.ask_about_fragments(now, index, (sn, waits), out);
+            }
             if waits {
                 return;
             }
@@ -347,10 +353,10 @@ impl WriterCore {
         let entry = self.history.entry(sn).filter(|entry| entry.is_alive() && number < entry.fragments());
         let Some(entry) = entry else { return false };
         let (cost, len) = (fragment_charge(&entry), fragment_len(&entry, number));
-        if !room.take(cost, len) {
+        if !allowed.has_room(room, cost, len) {
             return false;
         }
-        self.window.on_repaired(cost);
+        self.count_repair(allowed, cost, false);
         let bytes = compose::FRAGMENT_AT as u64 + len;
         allowed.spend(bytes);
         self.note_first_sent(index, sn, (number + 1, entry.fragments()), allowed);
@@ -369,7 +375,8 @@ impl WriterCore {
         if self.has_spare_path() {
             self.pacing.spare_at = now;
         }
-        let Some(path) = &self.proxies[index].path else { return false };
+        let proxy = &self.proxies[index];
+        let Some(path) = proxy.path.as_ref().filter(|_| !proxy.is_apart()) else { return false };
         let lately = path.lock().answer_time().unwrap_or_default();
         lately >= config::REQUEST_REPEATED_MIN && now.since(self.pacing.spare_at) <= lately
     }
@@ -388,11 +395,11 @@ impl WriterCore {
         let cost = fragment_charge(entry);
         for number in 0..entry.fragments() {
             let len = fragment_len(entry, number);
-            if allowed.is_spent() || !room.take(cost, len) {
+            if allowed.is_spent() || !allowed.has_room(room, cost, len) {
                 return number;
             }
             allowed.spend(compose::FRAGMENT_AT as u64 + len);
-            self.window.on_repaired(cost);
+            self.count_repair(allowed, cost, false);
             self.append_fragment(sn, entry, number, to, out);
         }
         entry.fragments()
@@ -401,7 +408,9 @@ impl WriterCore {
     /// Returns the readers that report their progress in the next sample. A reliable reader matched
     /// later does not assemble it, and never reports progress.
     fn counting(&self) -> impl Iterator<Item = &ReaderProxy> {
-        self.proxies.iter().filter(|proxy| proxy.is_awaited() && proxy.start <= self.unsent)
+        let is_counted =
+            |proxy: &&ReaderProxy| proxy.is_awaited() && proxy.start <= self.unsent && !proxy.is_apart();
+        self.proxies.iter().filter(is_counted)
     }
 
     /// Returns whether a reader reports its progress. Otherwise fragments are sent as to
@@ -453,23 +462,34 @@ impl WriterCore {
     }
 
     /// Sends a HEARTBEAT_FRAG for a sample to all readers, or to one.
-    fn heartbeat_frag(&mut self, now: Time, sn: SequenceNumber, index: Option<usize>, out: &mut Outbox) {
+    pub(super) fn heartbeat_frag(
+        &mut self,
+        now: Time,
+        sn: SequenceNumber,
+        index: Option<usize>,
+        out: &mut Outbox,
+    ) {
         let Some(entry) = self.history.entry(sn) else { return };
         self.fragments.since_heartbeat = 0;
         if sn == self.unsent {
             self.pacing.mark(now, (sn.prev(), self.fragments.sent));
         }
-        let to = index.map_or(&self.destinations, |index| &self.proxies[index].destinations);
+        let to = index.map_or(self.taking(), |index| &self.proxies[index].destinations);
         let to = Arc::clone(to);
         self.ask_others_amid_sample(index, out);
         self.fragments.count = self.fragments.count.wrapping_add(1);
         self.counters.heartbeats_sent += 1;
         let header: Header = compose::header(&self.config);
+        let sent_apart = index.and_then(|index| self.proxies[index].sent_apart_of(sn));
         let heartbeat = HeartbeatFrag {
             reader: weir_wire::EntityId::UNKNOWN,
             writer: self.config.guid.entity,
             sequence_number: sn,
-            last_fragment: if sn == self.unsent { self.fragments.sent.max(1) } else { entry.fragments() },
+            last_fragment: match sent_apart {
+                Some(sent) => sent,
+                None if sn == self.unsent => self.fragments.sent.max(1),
+                None => entry.fragments(),
+            },
             count: self.fragments.count,
         };
         out.message(&to, |message| {

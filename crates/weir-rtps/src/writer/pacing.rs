@@ -14,13 +14,15 @@ use super::settings::BatchPolicy;
 use super::state::WriterCore;
 use crate::config;
 use crate::history::Entry;
-use crate::path::{Allowance, Flow, Mark, Path, Purpose, on_the_wire};
+use crate::path::{Flow, Mark, Path, Purpose, on_the_wire};
 use crate::time::Time;
 
 /// A writer's use of the paths to its readers.
 #[derive(Debug, Default)]
 pub(super) struct Pacing {
     pub(super) uses: Vec<PathUse>,
+    /// How many of them, the last ones, have best-effort readers only, while others have reliable ones.
+    pub(super) asides: usize,
     /// Reserved memory for the marks of more paths.
     pub(super) spare_marks: Vec<Marks>,
     /// Marks that have not passed are so many at most, for each path.
@@ -39,8 +41,17 @@ pub(super) struct Pacing {
     pub(super) is_blocked: bool,
     /// Bytes of the large sample that is sent, and of one before it.
     pub(super) large_bytes: u64,
+    /// When more may be sent again to readers that are [behind](super::apart).
+    pub(super) repairs_at: Option<Time>,
     /// What is sent now is the last until something has passed.
     pub(super) ends_flight: bool,
+    /// Reliable readers may be set [apart](super::apart), no reader has a content filter, and the paths that are left
+    /// out have changed.
+    pub(super) may_part: bool,
+    pub(super) has_no_filters: bool,
+    pub(super) has_parted: bool,
+    /// There are readers on this host, or others without a path.
+    pub(super) has_near: bool,
     /// Readers acknowledge what is sent.
     pub(super) is_reliable: bool,
     /// A datagram is to be withheld on one of the paths.
@@ -94,19 +105,19 @@ impl Pacing {
 
     /// Returns the paths in use.
     pub(super) fn paths(&self) -> impl Iterator<Item = &Path> {
-        self.uses.iter().map(|it| &it.path)
+        self.uses.iter().filter(|it| !it.is_aside).map(|it| &it.path)
     }
 
     /// Returns whether there are no paths to observe.
     #[inline]
     pub(super) fn is_unused(&self) -> bool {
-        self.uses.is_empty()
+        self.uses.len() == self.asides
     }
 
     /// Returns whether there are paths, and none has a bottleneck as far as is known.
     #[inline]
     pub(super) fn is_open(&self) -> bool {
-        !self.uses.is_empty() && !self.is_paced
+        !self.is_unused() && !self.is_paced
     }
 
     /// Records what was sent and is not recorded yet.
@@ -120,7 +131,8 @@ impl Pacing {
         if bytes > 0 {
             self.since_mark += bytes;
             let purpose = if self.is_reliable { Purpose::New } else { Purpose::BestEffort };
-            for it in &mut self.uses {
+            for it in self.uses.iter_mut().filter(|it| !it.is_out) {
+                let purpose = if it.is_aside { Purpose::BestEffort } else { purpose };
                 let mut state = it.path.lock();
                 state.spend(now, it.flow, bytes * it.copies, purpose);
                 it.last = Some(state.mark(now));
@@ -129,35 +141,28 @@ impl Pacing {
     }
 
     /// Returns how many bytes may be sent now; `None`: any number.
-    fn allowance(&mut self, now: Time, wanted: u64, purpose: Purpose) -> Option<u64> {
+    ///
+    /// `is_amid`: a large sample was begun.
+    pub(super) fn allowance(
+        &mut self,
+        now: Time,
+        wanted: u64,
+        purpose: Purpose,
+        is_amid: bool,
+    ) -> Option<u64> {
         self.spend(now, 0);
-        let mut allowed = None;
+        let large_bytes = self.large_bytes;
+        self.uses.iter_mut().for_each(|it| it.ask(now, wanted, purpose, large_bytes));
+        self.leave_out(now, is_amid);
         (self.is_paced, self.ends_flight) = (false, false);
         (self.next_at, self.is_blocked) = (None, false);
-        for it in &mut self.uses {
-            let unreported = it.unreported(self.large_bytes);
-            let (copies, flow) = (it.copies, it.flow);
-            it.is_limit = false;
-            let mut state = it.path.lock();
-            let bytes = match state.allow_beside(now, flow, wanted * copies, purpose, unreported) {
-                Allowance::Unlimited => continue,
-                Allowance::Bytes(bytes) => bytes.div_ceil(copies),
-                Allowance::Flight(bytes) => {
-                    self.ends_flight = true;
-                    bytes.div_ceil(copies)
-                }
-                Allowance::At(at) => {
-                    self.next_at = self.next_at.max(Some(at));
-                    0
-                }
-                Allowance::Blocked { until } => {
-                    self.is_blocked = true;
-                    self.next_at = self.next_at.max(Some(until));
-                    0
-                }
-            };
+        let mut allowed = None;
+        for it in self.uses.iter().filter(|it| !it.is_left_out()) {
+            let Some(bytes) = it.taken.bytes else { continue };
             self.is_paced = true;
-            it.is_limit = bytes < wanted;
+            self.ends_flight |= it.taken.ends_flight;
+            self.is_blocked |= it.taken.is_blocked;
+            self.next_at = self.next_at.max(it.taken.next_at);
             allowed = Some(allowed.map_or(bytes, |least: u64| least.min(bytes)));
         }
         allowed
@@ -165,7 +170,8 @@ impl Pacing {
 
     /// Returns a path on which a datagram is to be withheld.
     pub(super) fn path_to_prove(&self, now: Time) -> Option<Path> {
-        self.uses.iter().map(|it| &it.path).find(|path| path.lock().is_proof_due(now)).cloned()
+        let mut used = self.uses.iter().filter(|it| !it.is_left_out()).map(|it| &it.path);
+        used.find(|path| path.lock().is_proof_due(now)).cloned()
     }
 
     /// Returns whether samples of `len` bytes follow each other soon.
@@ -249,7 +255,8 @@ impl Pacing {
     /// Sets when to ask again after less was sent than wanted.
     fn wait(&mut self, now: Time) {
         // Other paths would have taken more.
-        self.uses.iter().filter(|it| it.is_limit).for_each(|it| it.path.lock().note_limited(now));
+        let limits = self.uses.iter().filter(|it| it.is_limit && !it.is_left_out());
+        limits.for_each(|it| it.path.lock().note_limited(now));
         self.next_at.get_or_insert(now.plus_nanos(1));
     }
 
@@ -259,12 +266,19 @@ impl Pacing {
         self.next_at.is_some()
     }
 
+    /// Returns whether something is to be done when a path takes more.
+    #[inline]
+    pub(super) fn has_timer(&self) -> bool {
+        self.next_at.is_some() || self.repairs_at.is_some()
+    }
+
     /// Ends the wait for a path when its time has come.
     #[inline]
     pub(super) fn wake(&mut self, now: Time) {
         if self.next_at.is_some_and(|at| at <= now) {
             (self.next_at, self.is_blocked) = (None, false);
         }
+        self.repairs_at = self.repairs_at.filter(|at| *at > now);
     }
 
     /// Ends the wait for a path at this time, if not before.
@@ -291,13 +305,13 @@ impl Pacing {
     /// Returns whether a HEARTBEAT is due that measures the paths.
     pub(super) fn wants_mark(&self, now: Time) -> bool {
         let is_due = self.mark_every_bytes.is_some_and(|bytes| self.since_mark + self.unrecorded >= bytes);
-        !self.uses.is_empty() && (is_due || now.since(self.marked_at) >= self.mark_every)
+        !self.is_unused() && (is_due || now.since(self.marked_at) >= self.mark_every)
     }
 
     /// Marks what was sent up to `position`.
     pub(super) fn mark(&mut self, now: Time, position: Position) {
         // Any acknowledgement would pass a mark before the first sample.
-        if self.uses.is_empty() || position.0 == SequenceNumber::ZERO && position.1 == 0 {
+        if self.is_unused() || position.0 == SequenceNumber::ZERO && position.1 == 0 {
             return;
         }
         self.spend(now, 0);
@@ -309,7 +323,7 @@ impl Pacing {
         (self.since_mark, self.mark_every_bytes) = (0, None);
         let full = core::mem::take(&mut self.was_full).then(|| self.window());
         let is_window_limit = core::mem::take(&mut self.is_window_limit);
-        for it in &mut self.uses {
+        for it in self.uses.iter_mut().filter(|it| !it.is_left_out()) {
             // The narrowest path limits the window.
             let is_full = full.is_some_and(|least| it.window() == least);
             let PathUse { path, marks, passed, asked, last: latest, is_silent, sent_to, .. } = it;
@@ -395,6 +409,7 @@ impl Pacing {
                     .is_some_and(|shortest| now.since(mark.set_at()) < shortest);
             let mark = if is_early { mark.unasked() } else { mark };
             it.path.lock().passed(now, &mark);
+            self.repairs_at = self.repairs_at.map(|_| now);
             if core::mem::take(&mut self.is_blocked) {
                 self.next_at = Some(now);
             }
@@ -411,12 +426,13 @@ impl Pacing {
 
     /// Returns the bytes that may be unsent or in flight, if a path is paced.
     pub(super) fn window(&self) -> Option<u64> {
-        self.uses.iter().filter_map(PathUse::window).min()
+        self.uses.iter().filter(|it| !it.is_left_out()).filter_map(PathUse::window).min()
     }
 
     /// Returns the bytes that all paths take in this time, if one is paced.
     fn carries(&self, time: Duration) -> Option<u64> {
-        self.uses.iter().filter_map(|it| Some(it.path.lock().carries(time)? / it.copies)).min()
+        let used = self.uses.iter().filter(|it| !it.is_left_out());
+        used.filter_map(|it| Some(it.path.lock().carries(time)? / it.copies)).min()
     }
 }
 
@@ -455,7 +471,7 @@ impl WriterCore {
             return end;
         }
         let wanted = self.history.charged() - self.history.charged_to(self.unsent.prev());
-        let allowed = self.pacing.allowance(now, wanted, self.purpose()).unwrap_or(u64::MAX);
+        let allowed = self.allowance(now, wanted).unwrap_or(u64::MAX);
         // What leaves together is marked in pieces.
         let piece = self.pacing.next_mark_bytes();
         let (mut bytes, mut previous) = (0, None);
@@ -506,7 +522,7 @@ impl WriterCore {
         });
     }
 
-    fn purpose(&self) -> Purpose {
+    pub(super) fn purpose(&self) -> Purpose {
         if self.has_reliable { Purpose::New } else { Purpose::BestEffort }
     }
 
@@ -541,15 +557,14 @@ impl WriterCore {
 
     /// Returns whether the paths allow to send a fragment of `len` bytes now, and records it.
     pub(super) fn allows_fragment(&mut self, now: Time, len: u64) -> bool {
-        if self.pacing.is_unused() {
+        if self.pacing.uses.is_empty() {
             return true;
         }
         let cost = on_the_wire(len);
         if self.pacing.is_paced {
             if self.fragments.allowed < cost {
                 self.note_large();
-                let purpose = self.purpose();
-                let more = self.pacing.allowance(now, u64::from(u32::MAX), purpose).unwrap_or(u64::MAX);
+                let more = self.allowance(now, u64::from(u32::MAX)).unwrap_or(u64::MAX);
                 if more == 0 {
                     self.pacing.wait(now);
                     return false;

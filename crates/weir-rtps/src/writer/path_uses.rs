@@ -6,6 +6,7 @@ use core::time::Duration;
 
 use weir_wire::SequenceNumber;
 
+use super::apart::Taken;
 use super::pacing::{Pacing, Position};
 use super::reader_proxy::ReaderProxy;
 use crate::config;
@@ -30,8 +31,18 @@ pub(super) struct PathUse {
     pub(super) last: Option<Mark>,
     /// When something was last sent again.
     pub(super) repaired_at: Time,
-    /// It takes less now than was to be sent.
+    /// What it takes of what is to be sent now, and whether that is less.
+    pub(super) taken: Taken,
     pub(super) is_limit: bool,
+    /// Since when it takes less than others, and its readers are set [apart](super::apart) now.
+    pub(super) late_since: Option<Time>,
+    pub(super) is_out: bool,
+    /// They are still to be sent something.
+    pub(super) owes: bool,
+    /// The writer has reliable readers, and only best-effort ones at its end.
+    pub(super) is_aside: bool,
+    /// A multicast group serves a reader at its end.
+    pub(super) has_group: bool,
     /// A reader at its end does not show how far it has got while something is missing, nor within a large sample.
     pub(super) is_silent: bool,
     /// When such a reader last answered, and how far apart its answers are.
@@ -55,7 +66,13 @@ impl PathUse {
             sent_to: None,
             last: None,
             repaired_at: Time::ZERO,
+            taken: Taken::default(),
             is_limit: false,
+            late_since: None,
+            is_out: false,
+            owes: false,
+            is_aside: false,
+            has_group: false,
             is_silent: false,
             answered_at: Time::ZERO,
             answers_apart: Duration::ZERO,
@@ -121,18 +138,21 @@ impl Pacing {
         config::MARKS_MAX.min(samples.saturating_mul(2).saturating_add(16))
     }
 
-    /// Sets the paths in use: those of reliable readers, or of all if there is none. `destinations`: where a datagram
-    /// is sent.
+    /// Sets the paths in use: those of reliable readers, if there are any, then those of the others alone.
+    /// `destinations`: where a datagram is sent.
     pub(super) fn set_paths(&mut self, proxies: &[ReaderProxy], destinations: &[SocketAddrV4]) {
         let has_reliable = proxies.iter().any(|proxy| proxy.is_reliable);
+        self.has_near = proxies.iter().any(|proxy| proxy.path.is_none());
         // What was sent to readers without a path, or to others, does not count on the paths from now on.
         self.unrecorded = 0;
         self.is_reliable = has_reliable;
         self.counted.clear();
         // The paths that are used come first, in the order of the readers.
         let mut used = 0;
-        for proxy in proxies.iter().filter(|proxy| proxy.is_reliable || !has_reliable) {
+        let reliable = proxies.iter().filter(|proxy| proxy.is_reliable);
+        for proxy in reliable.chain(proxies.iter().filter(|proxy| !proxy.is_reliable)) {
             let Some(path) = &proxy.path else { continue };
+            let is_aside = has_reliable && !proxy.is_reliable;
             let index = self.uses.iter().position(|known| known.path.is(path)).unwrap_or_else(|| {
                 let marks = self.spare_marks.pop().unwrap_or_default();
                 self.uses.push(PathUse::new(path, self.flow, marks));
@@ -141,12 +161,14 @@ impl Pacing {
             let index = if index >= used {
                 self.uses.swap(index, used);
                 (self.uses[used].copies, self.uses[used].is_silent) = (0, false);
+                (self.uses[used].has_group, self.uses[used].is_aside) = (false, is_aside);
                 used += 1;
                 used - 1
             } else {
                 index
             };
-            self.uses[index].is_silent |= !proxy.shows_progress();
+            self.uses[index].is_silent |= !proxy.shows_progress() && !is_aside;
+            self.uses[index].has_group |= proxy.group.is_some();
             for to in proxy.destinations.iter() {
                 if destinations.contains(to) && !self.counted.contains(to) {
                     self.counted.push(*to);
@@ -163,7 +185,8 @@ impl Pacing {
         // A datagram to a group leaves once for all.
         self.uses.iter_mut().for_each(|it| it.copies = it.copies.max(1));
         (self.next_at, self.is_blocked) = (None, false);
-        self.is_paced = self.uses.iter().any(|it| it.path.lock().is_paced());
+        self.asides = self.uses.iter().filter(|it| it.is_aside).count();
+        self.is_paced = self.uses.iter().any(|it| !it.is_aside && it.path.lock().is_paced());
     }
 }
 

@@ -370,6 +370,18 @@ impl ReaderProxy {
         self.repair((sn, 0)).waits = true;
     }
 
+    /// Requests a sample in the reader's stead.
+    pub(super) fn await_sample(&mut self, sn: SequenceNumber) {
+        self.await_repair(sn);
+        self.requested.samples.push(sn);
+    }
+
+    /// Requests a fragment of a sample, counted from 0, in the reader's stead.
+    pub(super) fn await_fragment(&mut self, sn: SequenceNumber, number: u32) {
+        self.repair((sn, number + 1)).waits = true;
+        self.requested.fragments.push((sn, number));
+    }
+
     /// Requests the fragments of a sample that the path did not allow yet. A reader that discards what is behind it is
     /// not to wait until it requests them itself, as others do.
     pub(super) fn await_rest(&mut self, sn: SequenceNumber, fragments: Range<u32>) {
@@ -378,8 +390,7 @@ impl ReaderProxy {
         }
         for number in fragments {
             if self.has_room_for_fragment() {
-                self.repair((sn, number + 1)).waits = true;
-                self.requested.fragments.push((sn, number));
+                self.await_fragment(sn, number);
             }
         }
     }

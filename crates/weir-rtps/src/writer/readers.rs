@@ -236,9 +236,12 @@ impl WriterCore {
         self.has_reliable = self.proxies.iter().any(ReaderProxy::is_awaited);
         self.limit_heartbeats();
         self.silence.is_prompting = self.proxies.iter().any(|proxy| proxy.is_stalled);
+        self.pacing.set_paths(&self.proxies, &self.destinations);
+        if self.taking.is_some() {
+            self.part();
+        }
         let buffers =
             self.proxies.iter().filter(|proxy| proxy.is_awaited()).map(|proxy| proxy.receive_buffer);
-        self.pacing.set_paths(&self.proxies, &self.destinations);
         self.window.set_receive_buffer(buffers.min_by_key(|buffer| buffer.unwrap_or(0)).flatten());
         self.fragments.set_receive_buffers(self.proxies.iter().map(|proxy| proxy.receive_buffer));
         self.limit_datagrams();
@@ -351,8 +354,11 @@ impl WriterCore {
     }
 
     /// Returns which of a reader's addresses may be sent repairs now, and how much in one answer: at most one window.
-    pub(super) fn room_for_repairs(&self, to: &Destinations) -> (Destinations, Room) {
-        self.budgets.allowed(to, self.window.size())
+    pub(super) fn room_for_repairs_of(&self, index: usize) -> (Destinations, Room) {
+        let proxy = &self.proxies[index];
+        let (to, room) = self.budgets.allowed(&proxy.destinations, self.window.size());
+        // What is sent unasked is not on the account.
+        (if proxy.is_apart() { Arc::clone(&proxy.destinations) } else { to }, room)
     }
 
     /// Records repairs sent.

@@ -9,6 +9,7 @@ use weir_wire::SequenceNumber;
 
 use super::pacing::{Pacing, Position};
 use super::reader_proxy::ReaderProxy;
+use super::repair_budget::Room;
 use super::state::WriterCore;
 use crate::config;
 use crate::path::{Allowance, Path, Purpose, on_the_wire};
@@ -45,6 +46,16 @@ impl Allowed {
     /// Returns the bytes sent.
     pub(super) fn spent(&self) -> u64 {
         self.first.spent + self.again.spent
+    }
+
+    /// Returns whether what is sent now is what the reader was never sent.
+    pub(super) fn is_first(&self) -> bool {
+        self.is_first
+    }
+
+    /// Takes room for a datagram that is sent again. What was never sent takes none.
+    pub(super) fn has_room(&self, room: &mut Room, cost: u64, bytes: u64) -> bool {
+        self.is_first || room.take(cost, bytes)
     }
 
     /// Records a datagram of `len` bytes.
@@ -94,6 +105,21 @@ impl NeverSent {
                 0
             }
         })
+    }
+
+    /// Returns the same, with everything from a fragment of a sample on.
+    pub(super) fn and_from(self, from: Position) -> Self {
+        Self { from: if self.is_empty() { from } else { self.from.min(from) }, end: SequenceNumber(i64::MAX) }
+    }
+
+    /// Returns the first of it: a fragment of a sample, counted from 0.
+    pub(super) fn from(&self) -> Position {
+        self.from
+    }
+
+    /// Ends it before a sample.
+    pub(super) fn end_at(&mut self, end: SequenceNumber) {
+        self.end = self.end.min(end);
     }
 
     /// Records that samples before `sn` are not requested any more.
@@ -150,27 +176,32 @@ impl WriterCore {
         let proxy = &self.proxies[index];
         let Some(path) = proxy.path.clone() else { return allowed };
         let has_first = !proxy.requested.never_sent.is_empty();
+        let is_apart = proxy.is_apart();
         self.pacing.spend(now, 0);
-        allowed.again.left = self.left_on(now, &path, Purpose::Repair);
+        if !proxy.is_reliable {
+            allowed.first.left = self.left_on(now, &path, Purpose::BestEffort, is_apart);
+            return allowed;
+        }
+        allowed.again.left = self.left_on(now, &path, Purpose::Repair, is_apart);
         if has_first {
             // While little is known, what leaves together is marked in pieces.
             let piece = path.lock().mark_every_bytes().unwrap_or(u64::MAX);
-            allowed.first.left = self.left_on(now, &path, Purpose::New).min(piece);
+            allowed.first.left = self.left_on(now, &path, Purpose::New, is_apart).min(piece);
         }
         allowed
     }
 
-    fn left_on(&mut self, now: Time, path: &Path, purpose: Purpose) -> u64 {
-        let at = match self.pacing.allow_on(now, path, purpose) {
+    /// `is_apart`: it is for a reader for which the others do not wait.
+    fn left_on(&mut self, now: Time, path: &Path, purpose: Purpose, is_apart: bool) -> u64 {
+        let (at, is_blocked) = match self.pacing.allow_on(now, path, purpose) {
             Allowance::Unlimited => return u64::MAX,
             Allowance::Bytes(bytes) | Allowance::Flight(bytes) => return bytes,
-            Allowance::At(at) => at,
-            Allowance::Blocked { until } => {
-                self.pacing.is_blocked = true;
-                until
-            }
+            Allowance::At(at) => (at, false),
+            Allowance::Blocked { until } => (until, true),
         };
-        self.pacing.next_at = Some(self.pacing.next_at.map_or(at, |before| before.min(at)));
+        self.pacing.is_blocked |= is_blocked && !is_apart;
+        let wake = if is_apart { &mut self.pacing.repairs_at } else { &mut self.pacing.next_at };
+        *wake = Some(wake.map_or(at, |before| before.min(at)));
         0
     }
 
@@ -182,7 +213,13 @@ impl WriterCore {
         allowed: &mut Allowed,
     ) {
         let proxy = &self.proxies[index];
-        let is_first = proxy.requested.never_sent.contains(sn, fragment)
+        let is_new = proxy.requested.never_sent.contains(sn, fragment);
+        if proxy.is_apart() {
+            // It is sent nothing new but this.
+            allowed.begin(is_new);
+            return;
+        }
+        let is_first = is_new
             && proxy.path.as_ref().is_some_and(|path| self.pacing.can_mark(path, (sn.prev(), fragment + 1)));
         allowed.begin(is_first);
     }
@@ -212,6 +249,13 @@ impl WriterCore {
             self.pacing.note_repaired(now, &path);
         }
         let flow = self.pacing.flow_on(&path);
+        if !self.proxies[index].is_reliable {
+            path.lock().spend(now, flow, allowed.spent(), Purpose::BestEffort);
+            if allowed.first.spent >= allowed.first.left {
+                self.pacing.repairs_at.get_or_insert(now.plus_nanos(1));
+            }
+            return;
+        }
         path.lock().spend(now, flow, allowed.again.spent, Purpose::Repair);
         let is_over = allowed.first.spent >= allowed.first.left;
         if let Some(position) = allowed.last {
@@ -225,7 +269,9 @@ impl WriterCore {
             self.proxies[index].is_heartbeat_due |= is_marked;
         }
         let is_spent = allowed.again.spent >= allowed.again.left || allowed.last.is_some() && is_over;
-        if is_spent && !self.pacing.is_waiting() {
+        if is_spent && self.proxies[index].is_apart() {
+            self.pacing.repairs_at.get_or_insert(now.plus_nanos(1));
+        } else if is_spent && !self.pacing.is_waiting() {
             self.pacing.next_at = Some(now.plus_nanos(1));
         }
     }

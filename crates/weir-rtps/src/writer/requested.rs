@@ -88,6 +88,8 @@ pub(super) struct Requested {
     pub(super) discards: Option<Discards>,
     /// What it may request that was never sent on its path.
     pub(super) never_sent: NeverSent,
+    /// If it is set [apart](super::apart): from where on it is still to be prepared to be sent.
+    pub(super) fed: Option<Position>,
 }
 
 impl Idle for Requested {
@@ -105,6 +107,7 @@ impl Idle for Requested {
         verdict: None,
         discards: None,
         never_sent: NeverSent::NONE,
+        fed: None,
     };
 
     fn idle() -> &'static Self {

@@ -55,6 +55,8 @@ pub struct WriterCore {
     pub(super) has_reliable: bool,
     /// The addresses of all matched readers.
     pub(super) destinations: Destinations,
+    /// Those of readers that are sent new samples, if others are set [apart](super::apart).
+    pub(super) taking: Option<Destinations>,
     /// Lists of addresses that are used again.
     pub(super) lists: AddressLists,
     /// Memory for a list of addresses that is being made.
@@ -195,6 +197,7 @@ impl WriterCore {
             group_repairs: GroupRepairs::default(),
             has_reliable: false,
             destinations: Arc::from([]),
+            taking: None,
             lists: AddressLists::default(),
             addresses: Vec::new(),
             reserved: Vec::new(),
@@ -253,6 +256,7 @@ impl WriterCore {
         self.is_indirect = self.config.is_asynchronous
             || self.timed.is_some()
             || self.inline_qos.is_some()
+            || self.taking.is_some()
             || self.filters.is_some();
     }
 

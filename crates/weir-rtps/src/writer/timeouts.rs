@@ -53,7 +53,7 @@ impl WriterCore {
     pub fn next_timeout(&self) -> Option<Time> {
         // Only samples that were not sent have further timers: of a burst, a batch, a large sample in transmission, or
         // what is withheld. So have LIFESPAN and DEADLINE.
-        if self.has_unsent() || self.pacing.next_at.is_some() || self.has_withheld {
+        if self.has_unsent() || self.pacing.has_timer() || self.has_withheld {
             return self.next_timeout_of_unsent();
         }
         match self.timed.as_ref().and_then(|timed| timed.next_at()) {
@@ -77,8 +77,8 @@ impl WriterCore {
         let batch_at = self.batch_timeout().filter(|_| !self.pacing.is_waiting());
         let sample_at = self.left_sample_timeout().or(self.fragments.paced_at);
         let timed_at = self.timed.as_ref().and_then(|timed| timed.next_at());
-        let sample_at = sample_at.into_iter().chain(self.pacing.next_at).chain(self.withheld_timeout());
-        let sample_at = sample_at.chain(timed_at).min();
+        let sample_at = sample_at.into_iter().chain(self.pacing.next_at).chain(self.pacing.repairs_at);
+        let sample_at = sample_at.chain(self.withheld_timeout()).chain(timed_at).min();
         let flush_at = self.burst_timeout().into_iter().chain(batch_at).chain(sample_at).min();
         match (flush_at, self.heartbeat.next_at) {
             (Some(flush), Some(heartbeat)) => Some(flush.min(heartbeat)),

@@ -122,7 +122,7 @@ impl WriterCore {
 
     /// Hands out everything before `end`, as far as the paths allow.
     fn send_new(&mut self, now: Time, end: SequenceNumber, out: &mut Outbox) {
-        if self.pacing.is_unused() {
+        if self.pacing.uses.is_empty() {
             return self.send_before(now, end, out);
         }
         let end = if self.is_going_back { self.unsent } else { end };
@@ -153,12 +153,15 @@ impl WriterCore {
             if self.filters.is_some() {
                 self.append_filtered(self.unsent..end, out);
             } else {
-                self.append_samples(self.unsent..end, &self.destinations, out);
+                self.append_samples(self.unsent..end, self.taking(), out);
             }
             self.unsent = end;
         } else {
-            let destinations = Arc::clone(&self.destinations);
+            let destinations = Arc::clone(self.taking());
             self.append_new(now, end, &destinations, out);
+        }
+        if self.taking.is_some() {
+            self.feed_apart();
         }
         if !self.handed_out() {
             return;
@@ -276,14 +279,15 @@ impl WriterCore {
         let last = self.unsent.prev();
         let is_patient = !self.config.answer_time.is_zero();
         let is_waited_for = |proxy: &&ReaderProxy| {
-            proxy.is_reliable && proxy.acknowledged < last && !(is_patient && now < proxy.ask_at)
+            let is_asked_apart = proxy.is_apart() || is_patient && now < proxy.ask_at;
+            proxy.is_reliable && proxy.acknowledged < last && !is_asked_apart
         };
         if self.history.is_fixed() && !is_patient {
             // Without allocating a list: one reader that is waited for, or all.
             let mut waited_for = self.proxies.iter().filter(is_waited_for);
             return match (waited_for.next(), waited_for.next()) {
                 (Some(proxy), None) => Arc::clone(&proxy.destinations),
-                _ => Arc::clone(&self.destinations),
+                _ => Arc::clone(self.taking()),
             };
         }
         let to = &mut self.addresses;
@@ -298,7 +302,8 @@ impl WriterCore {
             }
         }
         if !is_patient {
-            return if to.is_empty() { Arc::clone(&self.destinations) } else { self.lists.list(to) };
+            let is_for_all = to.is_empty() && self.taking.is_none();
+            return if is_for_all { Arc::clone(&self.destinations) } else { self.lists.list(to) };
         }
         let ask_at = now + self.heartbeat.delay;
         self.proxies.iter_mut().filter(|proxy| proxy.ask_at <= now).for_each(|proxy| proxy.ask_at = ask_at);
@@ -350,6 +355,7 @@ impl WriterCore {
         }
         let is_lossy = self.is_lossy(now) && self.has_spare_path();
         self.heartbeat.sent(now, self.history.charged(), is_lossy);
+        self.ask_apart(now);
         self.excuse_all(first);
         Heartbeat {
             reader,

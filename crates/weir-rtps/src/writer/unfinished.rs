@@ -86,9 +86,11 @@ impl WriterCore {
 
     /// Returns whether HEARTBEATs for a reader announce the large sample that is being sent.
     pub(super) fn is_shown_unfinished(&self, proxy: &ReaderProxy) -> bool {
-        let is_meant = proxy.is_introduced && proxy.start <= self.unsent && !self.is_beside_sender;
+        let unsent = proxy.sent_end(self.unsent);
+        let is_meant = proxy.is_introduced && proxy.start <= unsent && !self.is_beside_sender;
         let is_shown = |entry: Entry| proxy.is_shown_early(&entry);
-        self.is_amid_sample() && is_meant && self.history.entry(self.unsent).is_some_and(is_shown)
+        let is_amid = proxy.sent_apart().map_or(self.is_amid_sample(), |sent| sent > 0);
+        is_amid && is_meant && self.history.entry(unsent).is_some_and(is_shown)
     }
 
     /// Asks the readers of other engines, or one reader, how far they have got within the sample that is being sent: on

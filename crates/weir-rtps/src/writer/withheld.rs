@@ -215,7 +215,7 @@ impl WriterCore {
                     is_excused: false,
                     is_released: false,
                 });
-            } else {
+            } else if !proxy.is_apart() {
                 others.extend(proxy.destinations.iter().copied());
             }
         }

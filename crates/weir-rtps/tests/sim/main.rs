@@ -40,6 +40,7 @@ mod pieces;
 mod profile;
 mod reorder;
 mod repairs;
+mod slow_hosts;
 mod slow_reader;
 mod small;
 mod small_buffer;

@@ -551,6 +551,12 @@ impl ReaderHost {
         other.map_or(self.taken(writer).len(), Other::delivered)
     }
 
+    /// Returns how many samples of a writer it has got, in whatever order.
+    pub(crate) fn arrived(&self, writer: Guid) -> usize {
+        let other = self.others.iter().find(|other| other.writer() == writer);
+        other.map_or(self.taken(writer).len(), Other::arrived)
+    }
+
     /// Returns the numbers of a writer's samples that were taken, in order.
     pub(crate) fn taken(&self, writer: Guid) -> &[u64] {
         self.known.iter().find(|known| known.guid == writer).map_or(&[], |known| &known.taken)

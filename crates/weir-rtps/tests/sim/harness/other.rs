@@ -44,6 +44,8 @@ pub(super) struct Other {
     reader: Guid,
     writer: Guid,
     to: SocketAddrV4,
+    /// Samples that have arrived as a whole.
+    arrived: usize,
     /// The first sample that is missing.
     base: i64,
     /// What has arrived behind it.
@@ -91,6 +93,7 @@ impl Other {
             reader,
             writer,
             to,
+            arrived: 0,
             base: 1,
             received: BTreeSet::new(),
             partial: BTreeMap::new(),
@@ -126,7 +129,7 @@ impl Other {
             match submessage {
                 Submessage::Data(data) if data.writer == self.writer.entity => {
                     self.see(data.sequence_number.0, u32::MAX);
-                    self.take(data.sequence_number.0);
+                    self.arrive(data.sequence_number.0);
                 }
                 Submessage::DataFrag(data) if data.writer == self.writer.entity => {
                     let (first, count) = (data.fragment_start, u32::from(data.fragments));
@@ -160,6 +163,16 @@ impl Other {
         }
     }
 
+    /// Returns how many samples have arrived.
+    pub(super) fn arrived(&self) -> usize {
+        self.arrived
+    }
+
+    fn arrive(&mut self, sn: i64) {
+        self.arrived += usize::from(sn >= self.base && !self.received.contains(&sn));
+        self.take(sn);
+    }
+
     fn take(&mut self, sn: i64) {
         self.partial.remove(&sn);
         if sn < self.base || self.received.contains(&sn) {
@@ -191,7 +204,7 @@ impl Other {
         partial.received.extend(numbers);
         if partial.received.len() == total as usize {
             self.see(sn, u32::MAX);
-            self.take(sn);
+            self.arrive(sn);
         } else if self.partial.len() > self.partial_max() {
             self.partial.pop_last();
         }

@@ -1,0 +1,388 @@
+//! Readers behind a path that carries less than the others do.
+//!
+//! A KEEP_ALL writer goes at the rate of the slowest path to its reliable readers. A KEEP_LAST writer, or one without
+//! reliable readers, need not. If a path has taken less than was to be sent for [`config::APART_AFTER`], or a quarter
+//! of its round trip if that is longer, and others carry more, the readers at its end are set *apart* once it takes
+//! nothing: new samples leave for the others, and each reader that is apart is sent them by itself, as its path allows.
+//! It gets those that the history still holds when their turn comes, always the last one, and of a best-effort writer
+//! those that leave within [`config::BEST_EFFORT_WAIT`]. When it has been sent everything, it is sent new samples with
+//! the others again.
+//!
+//! HEARTBEATs announce to a reliable reader only what it was sent, so that it requests nothing but what was lost.
+//!
+//! Best-effort readers of a writer that has reliable ones, too, hold up none of these. Where such readers are alone at
+//! the end of a path, they are set apart as soon as it takes less than all that is to be sent.
+//!
+//! Readers that a multicast group serves are not set apart: a datagram to the group reaches all of them.
+
+use core::ops::{Range, RangeInclusive};
+
+use weir_wire::SequenceNumber;
+
+use super::pacing::{Pacing, Position};
+use super::path_uses::PathUse;
+use super::reader_proxy::ReaderProxy;
+use super::state::WriterCore;
+use crate::config;
+use crate::history::Entry;
+use crate::outbox::{Destinations, Outbox};
+use crate::path::{Allowance, Path, Purpose};
+use crate::qos::History;
+use crate::time::Time;
+
+/// What a path takes of what is to be sent now.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Taken {
+    /// Bytes of one copy; `None`: any number.
+    pub(super) bytes: Option<u64>,
+    /// When to ask again.
+    pub(super) next_at: Option<Time>,
+    pub(super) is_blocked: bool,
+    pub(super) ends_flight: bool,
+}
+
+impl Taken {
+    fn of(allowance: Allowance, copies: u64) -> Self {
+        let bytes = |bytes: u64| Some(bytes.div_ceil(copies));
+        match allowance {
+            Allowance::Unlimited => Self::default(),
+            Allowance::Bytes(most) => Self { bytes: bytes(most), ..Self::default() },
+            Allowance::Flight(most) => Self { bytes: bytes(most), ends_flight: true, ..Self::default() },
+            Allowance::At(at) => Self { bytes: Some(0), next_at: Some(at), ..Self::default() },
+            Allowance::Blocked { until } => {
+                Self { bytes: Some(0), next_at: Some(until), is_blocked: true, ..Self::default() }
+            }
+        }
+    }
+}
+
+impl PathUse {
+    /// Returns whether others are not held up by it.
+    pub(super) fn is_left_out(&self) -> bool {
+        self.is_out || self.is_aside
+    }
+
+    /// Asks the path what it takes now.
+    pub(super) fn ask(&mut self, now: Time, wanted: u64, purpose: Purpose, large_bytes: u64) {
+        if self.is_out && self.owes {
+            return;
+        }
+        let purpose = if self.is_aside { Purpose::BestEffort } else { purpose };
+        let unreported = self.unreported(large_bytes);
+        let mut state = self.path.lock();
+        let allowance = state.allow_beside(now, self.flow, wanted * self.copies, purpose, unreported);
+        drop(state);
+        self.taken = Taken::of(allowance, self.copies);
+        self.is_limit = self.taken.bytes.is_some_and(|bytes| bytes < wanted);
+    }
+
+    /// Returns the bytes per second of one copy that the path carries, as far as is known.
+    fn rate(&self) -> f64 {
+        self.path.lock().rate().map_or(f64::INFINITY, |rate| rate / self.copies as f64)
+    }
+
+    /// Notes since when it takes less than others. `others`: the bytes per second that one of them carries, and whether
+    /// one of them takes something now.
+    fn note_late(&mut self, now: Time, (rate, takes): (f64, bool)) {
+        let is_late = if self.is_limit && self.taken.is_blocked {
+            // While all wait for answers, nothing shows which of them is slower.
+            self.late_since.is_some() || takes
+        } else {
+            self.is_limit && self.rate() < rate * config::APART_RATE_SHARE
+        };
+        self.late_since = if is_late { self.late_since.or(Some(now)) } else { None };
+    }
+
+    /// Returns whether its readers are to be set apart.
+    fn is_too_late(&self, now: Time) -> bool {
+        let round_trip = self.path.lock().round_trip_min().unwrap_or_default();
+        let patience = config::APART_AFTER.max(round_trip / 4);
+        self.taken.bytes == Some(0) && self.late_since.is_some_and(|since| now.since(since) >= patience)
+    }
+}
+
+impl Pacing {
+    /// Decides, after all paths were asked, which are left out now. `is_amid`: a large sample was begun, so that none
+    /// comes back.
+    pub(super) fn leave_out(&mut self, now: Time, is_amid: bool) {
+        if self.uses.len() + usize::from(self.has_near) < 2 {
+            return;
+        }
+        for place in 0..self.uses.len() {
+            let others = || self.uses.iter().enumerate().filter(|(at, it)| *at != place && !it.is_left_out());
+            let near = self.has_near.then_some(f64::INFINITY);
+            let rate = others().map(|(_, it)| it.rate()).chain(near).reduce(f64::max);
+            let takes = self.has_near || others().any(|(_, it)| !it.taken.is_blocked);
+            let it = &mut self.uses[place];
+            let is_out = if it.is_out {
+                it.owes || is_amid
+            } else if it.is_aside {
+                it.is_limit && !it.has_group && self.has_no_filters
+            } else {
+                it.note_late(now, (rate.unwrap_or(0.0), takes));
+                // Some reader is always sent what is new.
+                self.may_part && self.has_no_filters && rate.is_some() && !it.has_group && it.is_too_late(now)
+            };
+            self.has_parted |= is_out != it.is_out;
+            it.is_out = is_out;
+        }
+    }
+
+    fn is_out(&self, path: &Path) -> bool {
+        self.uses.iter().any(|it| it.is_out && it.path.is(path))
+    }
+}
+
+impl ReaderProxy {
+    /// Returns whether the reader is sent new samples by itself.
+    #[inline]
+    pub(super) fn is_apart(&self) -> bool {
+        self.requested.fed.is_some()
+    }
+
+    /// Sends the reader nothing with the others from a fragment of the next sample on.
+    fn part(&mut self, from: Position) {
+        self.requested.fed = Some(from);
+        self.requested.never_sent = self.requested.never_sent.and_from(from);
+    }
+
+    /// Sends the reader new samples with the others again, from `unsent` on.
+    fn join(&mut self, unsent: SequenceNumber) {
+        // What is still to be sent, the reader requests.
+        self.requested.never_sent.end_at(unsent);
+        self.requested.fed = None;
+    }
+
+    /// Returns whether it is apart, and still to be sent something from before `unsent`.
+    fn is_owed(&self, unsent: SequenceNumber) -> bool {
+        self.requested.fed.is_some_and(|(sn, _)| sn < unsent) || self.is_awaiting()
+    }
+
+    fn is_awaiting(&self) -> bool {
+        !self.requested.samples.is_empty() || !self.requested.fragments.is_empty()
+    }
+
+    /// Returns the first sample that the reader was not sent as a whole. `unsent`: the first that the others were not.
+    pub(super) fn sent_end(&self, unsent: SequenceNumber) -> SequenceNumber {
+        if self.is_apart() { self.requested.never_sent.from().0 } else { unsent }
+    }
+
+    /// Returns the fragments of that sample that it was sent, if it is apart.
+    pub(super) fn sent_apart(&self) -> Option<u32> {
+        self.is_apart().then(|| self.requested.never_sent.from().1)
+    }
+
+    /// Returns the fragments of a sample that it was sent, if it is apart and was sent a part of it.
+    pub(super) fn sent_apart_of(&self, sn: SequenceNumber) -> Option<u32> {
+        self.sent_apart().filter(|sent| *sent > 0 && self.requested.never_sent.from().0 == sn)
+    }
+
+    /// Prepares to send fragments of a sample, as many as are listed at a time. Returns whether these are all.
+    fn feed_fragments(&mut self, sn: SequenceNumber, fragments: Range<u32>) -> bool {
+        for number in fragments {
+            if !self.has_room_for_fragment() {
+                self.requested.fed = Some((sn, number));
+                return false;
+            }
+            self.await_fragment(sn, number);
+        }
+        true
+    }
+}
+
+impl WriterCore {
+    /// Returns how many bytes may be sent now to those readers that are not apart; `None`: any number.
+    pub(super) fn allowance(&mut self, now: Time, wanted: u64) -> Option<u64> {
+        self.pacing.may_part = self.config.history != History::KeepAll || !self.has_reliable;
+        // What filters leave out is counted for each reader.
+        self.pacing.has_no_filters = self.filters.is_none();
+        if self.taking.is_some() {
+            let (proxies, unsent) = (&self.proxies, self.unsent);
+            for it in &mut self.pacing.uses {
+                let is_there =
+                    |proxy: &&ReaderProxy| proxy.path.as_ref().is_some_and(|path| path.is(&it.path));
+                it.owes = proxies.iter().filter(is_there).any(|proxy| proxy.is_owed(unsent));
+            }
+        }
+        let allowed = self.pacing.allowance(now, wanted, self.purpose(), self.is_amid_sample());
+        if core::mem::take(&mut self.pacing.has_parted) {
+            self.part();
+        }
+        allowed
+    }
+
+    /// Sets readers apart, or sends them new samples with the others again, as their paths are left out or not.
+    pub(super) fn part(&mut self) {
+        let next = (self.unsent, self.fragments.sent);
+        let mut is_any = false;
+        for proxy in &mut self.proxies {
+            let is_out = proxy.path.as_ref().is_some_and(|path| self.pacing.is_out(path));
+            if is_out && !proxy.is_apart() {
+                proxy.part(next);
+            } else if !is_out && proxy.is_apart() {
+                proxy.join(self.unsent);
+            }
+            is_any |= is_out;
+        }
+        self.pacing.uses.iter_mut().for_each(|it| it.sent_to = it.sent_to.filter(|_| it.is_out));
+        self.taking = is_any.then(|| self.addresses_taking());
+        self.update_indirect();
+    }
+
+    /// Returns the addresses of the readers that are not set apart.
+    fn addresses_taking(&mut self) -> Destinations {
+        let is_left_out = |address| {
+            let mut there = self.proxies.iter().filter(|proxy| proxy.destinations.contains(address));
+            there.clone().next().is_some() && there.all(ReaderProxy::is_apart)
+        };
+        self.addresses.clear();
+        self.addresses.extend(self.destinations.iter().filter(|address| !is_left_out(address)));
+        self.lists.list(&self.addresses)
+    }
+
+    /// Returns where new samples are sent.
+    #[inline]
+    pub(super) fn taking(&self) -> &Destinations {
+        self.taking.as_ref().unwrap_or(&self.destinations)
+    }
+
+    /// Prepares to send the next samples to readers that are apart, and have been sent what was prepared before.
+    pub(super) fn feed_apart(&mut self) {
+        for index in 0..self.proxies.len() {
+            let proxy = &self.proxies[index];
+            let Some(fed) = proxy.requested.fed.filter(|_| !proxy.is_awaiting()) else { continue };
+            self.feed(index, fed);
+            self.due.add_if(index, self.proxies[index].is_awaiting());
+        }
+    }
+
+    /// Goes on with readers that are apart and have been sent what was prepared.
+    pub(super) fn go_on_apart(&mut self, now: Time) {
+        self.feed_apart();
+        if self.due.is_any() {
+            self.pacing.repairs_at.get_or_insert(now.plus_nanos(1));
+        }
+    }
+
+    /// Asks a reader that is apart for fragments of a sample that it was sent. `waits`: others follow.
+    pub(super) fn ask_about_fragments(
+        &mut self,
+        now: Time,
+        index: usize,
+        (sn, waits): (SequenceNumber, bool),
+        out: &mut Outbox,
+    ) {
+        let proxy = &mut self.proxies[index];
+        if !proxy.is_reliable {
+            return;
+        }
+        proxy.is_heartbeat_due |= !waits;
+        if proxy.shows_progress() && proxy.sent_apart_of(sn).is_some() {
+            // A HEARTBEAT announces whole samples.
+            if core::mem::take(&mut proxy.is_heartbeat_due) {
+                self.heartbeat_frag(now, sn, Some(index), out);
+            }
+        }
+    }
+
+    fn feed(&mut self, index: usize, fed: Position) {
+        let (mut sn, mut fragment) = self.skip_overdue_apart(index, fed);
+        while sn < self.unsent {
+            let entry = self.history.entry(sn).filter(Entry::is_alive);
+            let proxy = &mut self.proxies[index];
+            let Some(entry) = entry else {
+                // A GAP says of one and all that follow it that they were removed.
+                if proxy.is_reliable && proxy.has_room_for_sample() {
+                    proxy.await_sample(sn);
+                }
+                (sn, fragment) = (self.history.first_alive(sn).max(sn.next()), 0);
+                continue;
+            };
+            if entry.fragment_size == 0 {
+                if !proxy.has_room_for_sample() {
+                    break;
+                }
+                proxy.await_sample(sn);
+            } else if !proxy.requested.samples.is_empty() {
+                // What is small goes ahead of the fragments, which are listed elsewhere.
+                break;
+            } else if !proxy.feed_fragments(sn, fragment..entry.fragments()) {
+                return;
+            } else {
+                self.proxies[index].requested.fed = Some((sn.next(), 0));
+                return;
+            }
+            (sn, fragment) = (sn.next(), 0);
+        }
+        self.proxies[index].requested.fed = Some((sn, fragment));
+    }
+
+    /// Returns from where on a reader that is apart is to be sent samples: a best-effort one is not sent those that
+    /// would leave late.
+    fn skip_overdue_apart(&mut self, index: usize, fed: Position) -> Position {
+        let proxy = &self.proxies[index];
+        let first = if proxy.is_reliable { proxy.start.max(self.history.first()) } else { proxy.start };
+        let mut from = fed.max((first, 0)).max(proxy.requested.never_sent.from());
+        let carried = proxy.path.as_ref().and_then(|path| path.lock().carries(config::BEST_EFFORT_WAIT));
+        let Some(bytes) = carried.filter(|_| !proxy.is_reliable && from.1 == 0) else { return from };
+        let (charged, written) = (self.history.charged(), self.history.written().max(1));
+        let most = (u128::from(bytes) * u128::from(charged) / u128::from(written)) as u64;
+        let last = self.unsent.prev();
+        let sent = self.history.charged_to(last);
+        while from.0 < last && sent - self.history.charged_to(from.0.prev()) > most {
+            self.counters.samples_left_out +=
+                u64::from(self.history.entry(from.0).is_some_and(|it| it.is_alive()));
+            from.0 = from.0.next();
+        }
+        from
+    }
+
+    /// Returns the first sample that a best-effort reader that is apart is still to be sent.
+    pub(super) fn first_owed(&self) -> Option<SequenceNumber> {
+        self.taking.as_ref()?;
+        let apart = self.proxies.iter().filter(|proxy| proxy.is_apart() && !proxy.is_reliable);
+        apart
+            .filter(|proxy| proxy.is_owed(self.unsent))
+            .map(|proxy| proxy.requested.never_sent.from().0)
+            .min()
+    }
+
+    /// Returns the samples that have left for the readers that are not apart, and are not acknowledged by all of them.
+    pub(super) fn in_transit_with_others(&self) -> RangeInclusive<SequenceNumber> {
+        let others = self.proxies.iter().filter(|proxy| proxy.is_awaited() && !proxy.is_apart());
+        let last = self.unsent.prev();
+        others.map(|proxy| proxy.acknowledged).min().unwrap_or(last).next()..=last
+    }
+
+    /// The same for those that are, with what is leaving.
+    pub(super) fn in_transit_apart(&self) -> RangeInclusive<SequenceNumber> {
+        let apart = self.proxies.iter().filter(|proxy| self.taking.is_some() && proxy.is_apart());
+        let ranges = apart.map(|proxy| {
+            let (sn, fragment) = proxy.requested.never_sent.from();
+            // Of the next sample, some fragments were sent, or are prepared.
+            let is_begun = fragment > 0 || proxy.requested.fragments.iter().any(|(of, _)| *of == sn);
+            let first = if proxy.is_reliable { proxy.acknowledged.next() } else { sn };
+            (first, if is_begun { sn } else { sn.prev() })
+        });
+        let all = ranges.filter(|(first, last)| first <= last);
+        let all = all.reduce(|all, it| (all.0.min(it.0), all.1.max(it.1)));
+        all.map_or(SequenceNumber(1)..=SequenceNumber::ZERO, |(first, last)| first..=last)
+    }
+
+    /// Makes a HEARTBEAT due to the reliable readers that are apart, if they have something to acknowledge.
+    pub(super) fn ask_apart(&mut self, now: Time) {
+        if self.taking.is_none() {
+            return;
+        }
+        for (index, proxy) in self.proxies.iter_mut().enumerate() {
+            let is_due = proxy.is_apart() && proxy.is_reliable;
+            if !is_due || now < proxy.ask_at || proxy.acknowledged.next() >= proxy.sent_end(self.unsent) {
+                continue;
+            }
+            let answer = proxy.path.as_ref().and_then(|path| path.lock().answer_time());
+            proxy.ask_at = now + answer.unwrap_or_default().max(config::HEARTBEAT_DELAY_MIN);
+            proxy.is_heartbeat_due = true;
+            self.due.add(index);
+        }
+    }
+}

@@ -1,0 +1,228 @@
+//! Readers on several hosts, one of them behind a path that carries less than is written, or that does not answer.
+//!
+//! A KEEP_LAST writer, and one without reliable readers, does not hold up the others for it.
+
+use core::time::Duration;
+
+use weir_netsim::Link;
+use weir_rtps::path::Path;
+use weir_rtps::qos::{History, Reliability};
+
+use crate::harness::{Answers, Engine, Judge, Sim, medians};
+use crate::links::{DATAGRAM_MAX, needed};
+
+/// The slow host's link.
+#[derive(Debug, Clone, Copy)]
+struct Slow {
+    rate_bps: u64,
+    round_trip: Duration,
+    answers: Answers,
+}
+
+/// What is written, and to whom.
+#[derive(Debug, Clone, Copy)]
+struct Written {
+    size: fn(u64) -> usize,
+    gap: Duration,
+    history: History,
+    reliability: Reliability,
+    /// The slow reader is best-effort, whatever the writer.
+    is_aside: bool,
+    /// The other reader is on a host of its own behind a link of 1 Gbit/s, or else on the writer's.
+    is_far: bool,
+}
+
+/// What the readers got.
+#[derive(Debug, Clone, Copy)]
+struct Got {
+    /// Share of the samples that the other reader got.
+    share: f64,
+    /// The longest time for which it lacked the newest sample, in milliseconds.
+    late_ms: f64,
+    /// Share of what its link carries, that the slow reader got.
+    used: f64,
+    /// Bytes offered to its link per byte needed for what it got.
+    offered: f64,
+    /// How much older than the newest sample its own newest one is, in samples.
+    behind: f64,
+}
+
+impl Got {
+    fn figures(&self) -> [f64; 5] {
+        [self.share, self.late_ms, self.used, self.offered, self.behind]
+    }
+}
+
+const FAST_DDS: Engine = Engine::Together(Duration::from_millis(5));
+const FAST_BPS: u64 = 1_000_000_000;
+const RUN: Duration = Duration::from_secs(10);
+const LOOK_EVERY: Duration = Duration::from_millis(1);
+
+/// Returns a path of which nothing is known. Without acknowledgements, nothing will be: its rate is configured then.
+fn path(reliability: Reliability, rate_bps: u64) -> Path {
+    match reliability {
+        Reliability::Reliable => Path::new(),
+        Reliability::BestEffort => Path::with_rate_max(rate_bps / 8),
+    }
+}
+
+fn set_up(seed: u64, written: &Written, slow: &Slow) -> Sim {
+    let mut sim = Sim::unrecorded("slow-host", seed, Link::new().delay(Duration::from_micros(20)));
+    sim.set_steps_max(40_000_000);
+    sim.add_writer(|setup| {
+        (setup.samples, setup.size, setup.gap) = (u64::MAX, written.size, written.gap);
+        (setup.config.history, setup.config.reliability) = (written.history, written.reliability);
+    });
+    sim.add_reader(|setup| {
+        setup.config.reliability = written.reliability;
+        if written.is_far {
+            (setup.segment_max, setup.path) = (DATAGRAM_MAX, Some(path(setup.config.reliability, FAST_BPS)));
+        }
+    });
+    sim.add_reader(|setup| {
+        setup.config.reliability =
+            if written.is_aside { Reliability::BestEffort } else { written.reliability };
+        let path = path(setup.config.reliability, slow.rate_bps);
+        (setup.segment_max, setup.path, setup.answers) = (DATAGRAM_MAX, Some(path), slow.answers);
+        if let Answers::Of(engine) = slow.answers {
+            setup.be_of(engine);
+        }
+    });
+    let writer = *sim.writers[0].address.ip();
+    let [other, there] = [0, 1].map(|reader: usize| *sim.readers[reader].address.ip());
+    if written.is_far {
+        let link = Link::new().delay(Duration::from_micros(100)).rate_bps(FAST_BPS).queue_bytes(1 << 18);
+        sim.network.set_link(writer, other, link);
+    }
+    let back = Link::new().delay(slow.round_trip / 2);
+    let queue_bytes = (slow.rate_bps / 8 * 100 / 1000) as usize;
+    sim.network.set_link(there, writer, back.clone());
+    sim.network.set_link(writer, there, back.rate_bps(slow.rate_bps).queue_bytes(queue_bytes));
+    sim.connect_all();
+    sim
+}
+
+fn run(seed: u64, written: &Written, slow: &Slow) -> Got {
+    let mut sim = set_up(seed, written, slow);
+    let guid = sim.writers[0].config.guid;
+    let (mut late, mut late_max) = (Duration::ZERO, Duration::ZERO);
+    let newest = |sim: &Sim, reader: usize| sim.readers[reader].taken(guid).last().copied().unwrap_or(0);
+    let (mut before, mut behind, mut looks) = (0, 0, 0);
+    for _ in 0..RUN.as_millis() / LOOK_EVERY.as_millis() {
+        sim.run_for(LOOK_EVERY);
+        let last = newest(&sim, 0);
+        // One sample may be in flight.
+        let is_late = last == before && last + 1 < sim.writers[0].written;
+        late = if is_late { late + LOOK_EVERY } else { Duration::ZERO };
+        (before, late_max) = (last, late_max.max(late));
+        behind += sim.writers[0].written - newest(&sim, 1);
+        looks += 1;
+    }
+    let written_count = sim.writers[0].written as f64;
+    let got = sim.readers[1].arrived(guid) as f64 * needed((written.size)(1), DATAGRAM_MAX) as f64;
+    let [writer, there] = [*sim.writers[0].address.ip(), *sim.readers[1].address.ip()];
+    let traffic = sim.network.traffic(writer, there);
+    Got {
+        // The last one may be in flight.
+        share: (sim.readers[0].taken(guid).len() + 1) as f64 / written_count,
+        late_ms: late_max.as_secs_f64() * 1e3,
+        used: got * 8.0 / (slow.rate_bps as f64 * RUN.as_secs_f64()),
+        offered: traffic.offered.bytes as f64 / got.max(1.0),
+        behind: behind as f64 / f64::from(looks),
+    }
+}
+
+const SMALL: fn(u64) -> usize = |_| 8192;
+const IMAGE: fn(u64) -> usize = |_| 1 << 20;
+
+/// Streams of more than the slow links carry.
+fn streams(reliability: Reliability, is_far: bool) -> [(Written, u64); 2] {
+    let history = History::KeepLast(10);
+    let of = |size, gap| Written { size, gap, history, reliability, is_aside: false, is_far };
+    [(of(SMALL, Duration::from_millis(2)), 20_000_000), (of(IMAGE, Duration::from_millis(33)), 100_000_000)]
+}
+
+#[test]
+fn a_slow_path_does_not_hold_up_the_readers_on_other_paths() {
+    let mut judge = Judge::default();
+    for is_far in [false, true] {
+        for (written, rate_bps) in streams(Reliability::Reliable, is_far) {
+            for round_trip_ms in [4, 60] {
+                for answers in [Answers::AtOnce, Answers::Of(Engine::Cyclone), Answers::Of(FAST_DDS)] {
+                    let slow = Slow { rate_bps, round_trip: Duration::from_millis(round_trip_ms), answers };
+                    let figures = medians(1, |seed| run(seed, &written, &slow).figures());
+                    let [share, late_ms, used, offered, behind] = figures;
+                    let name = format!("{} B, {slow:?}, far: {is_far}", (written.size)(1));
+                    // Cyclone DDS assembles no more than 16 samples at a time.
+                    let is_narrow = answers == Answers::Of(Engine::Cyclone) && (written.size)(1) > 100_000;
+                    let used_min = if is_narrow { 0.6 } else { 0.9 };
+                    judge.check(
+                        share >= 0.999 && late_ms <= 25.0 && used >= used_min && offered <= 1.1 && behind <= 40.0,
+                        format!(
+                            "{name}: others got {share:.3}, late by {late_ms:.0} ms; the slow one {used:.2} of its \
+                             link, {offered:.2} bytes per byte, {behind:.1} samples behind"
+                        ),
+                    );
+                }
+            }
+        }
+    }
+    judge.end();
+}
+
+#[test]
+fn a_host_that_does_not_answer_does_not_hold_up_the_others() {
+    let mut judge = Judge::default();
+    for is_far in [false, true] {
+        for (written, rate_bps) in streams(Reliability::Reliable, is_far) {
+            let slow = Slow { rate_bps, round_trip: Duration::from_millis(4), answers: Answers::Never };
+            let [share, late_ms, ..] = medians(1, |seed| run(seed, &written, &slow).figures());
+            let name = format!("{} B, far: {is_far}", (written.size)(1));
+            judge.check(
+                share >= 0.999 && late_ms <= 25.0,
+                format!("{name}: {share:.3}, late by {late_ms:.0} ms"),
+            );
+        }
+    }
+    judge.end();
+}
+
+#[test]
+fn best_effort_readers_on_fast_paths_get_what_a_slow_path_does_not_take() {
+    let mut judge = Judge::default();
+    for is_far in [false, true] {
+        for (written, rate_bps) in streams(Reliability::BestEffort, is_far) {
+            let slow = Slow { rate_bps, round_trip: Duration::from_millis(4), answers: Answers::AtOnce };
+            let [share, late_ms, used, offered, _] = medians(1, |seed| run(seed, &written, &slow).figures());
+            let name = format!("{} B, far: {is_far}", (written.size)(1));
+            judge.check(
+                share >= 0.999 && late_ms <= 25.0 && used >= 0.95 && offered <= 1.05,
+                format!("{name}: {share:.3}, late by {late_ms:.0} ms, {used:.2} used, {offered:.2} offered"),
+            );
+        }
+    }
+    judge.end();
+}
+
+#[test]
+fn a_best_effort_reader_on_a_slow_path_does_not_hold_up_reliable_ones() {
+    let mut judge = Judge::default();
+    for is_far in [false, true] {
+        for history in [History::KeepLast(10), History::KeepAll] {
+            for (written, rate_bps) in streams(Reliability::Reliable, is_far) {
+                let written = Written { history, is_aside: true, ..written };
+                let slow = Slow { rate_bps, round_trip: Duration::from_millis(4), answers: Answers::AtOnce };
+                let [share, late_ms, used, offered, _] =
+                    medians(1, |seed| run(seed, &written, &slow).figures());
+                let name = format!("{} B, {history:?}, far: {is_far}", (written.size)(1));
+                judge.check(
+                    share >= 0.999 && late_ms <= 25.0 && used >= 0.9 && offered <= 1.05,
+                    format!(
+                        "{name}: {share:.3}, late by {late_ms:.0} ms, {used:.2} used, {offered:.2} offered"
+                    ),
+                );
+            }
+        }
+    }
+    judge.end();
+}
