@@ -126,10 +126,10 @@ impl WriterCore {
 
     pub(super) fn update_acknowledged(&mut self, now: Time) {
         let reliable = self.proxies.iter().filter(|proxy| proxy.is_awaited());
-        let sent = self.unsent.prev();
+        let (sent, is_any_apart) = (self.unsent.prev(), self.taking.is_some());
         let all = reliable.fold(None, |all: Option<(SequenceNumber, SequenceNumber)>, proxy| {
             // What a reader was not sent is not in its socket.
-            let its_seen = if proxy.is_apart() { sent } else { proxy.seen };
+            let its_seen = if is_any_apart && proxy.is_apart() { sent } else { proxy.seen };
             let (acknowledged, seen) = all.unwrap_or((proxy.acknowledged, its_seen));
             Some((acknowledged.min(proxy.acknowledged), seen.min(its_seen)))
         });

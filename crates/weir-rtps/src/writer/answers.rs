@@ -69,12 +69,22 @@ pub(super) const HOLES_MAX: usize = 256;
 impl WriterCore {
     /// Sends what single readers wait for: repairs, GAPs, and directed HEARTBEATs.
     pub(super) fn answer_readers(&mut self, now: Time, out: &mut Outbox) {
-        if self.taking.is_some() {
+        let is_any_apart = self.taking.is_some();
+        if is_any_apart && !self.is_beside_sender {
             self.feed_apart();
         }
         let due = self.due.take(self.proxies.len());
         self.note_common_requests(due.clone());
-        for index in due {
+        // Of those that are apart, another one is first each time.
+        let first = if is_any_apart { self.next_apart.clamp(due.start, due.end) } else { due.start };
+        let mut first_served = None;
+        for index in (first..due.end).chain(due.start..first) {
+            if is_any_apart && self.waits_for_sender(now, index) {
+                continue;
+            }
+            if is_any_apart && first_served.is_none() && self.proxies[index].is_apart() {
+                first_served = Some(index);
+            }
             if !self.proxies[index].requested.fragments.is_empty() {
                 self.repair_fragments(now, index, out);
             }
@@ -111,19 +121,22 @@ impl WriterCore {
                 self.holes = gone;
                 continue;
             }
+            let waits = waits || self.proxies[index].is_asked_lately(now);
             if (waits || is_nothing_sent) && gap_to.is_none() && gone.is_empty() && !is_heartbeat_due {
                 // The HEARTBEAT follows the last of the repairs. Without any it would cause the same request again.
                 self.holes = gone;
                 continue;
             }
             let heartbeat = self.heartbeat_for(Some(now), index);
+            self.proxies[index].note_asked(now);
             self.send_reply(guid, &to, gap_to, &gone, &heartbeat, out);
             self.holes = gone;
         }
         if self.is_going_back {
             self.note_going_back(now);
         }
-        if self.taking.is_some() {
+        if is_any_apart {
+            self.next_apart = first_served.map_or(first, |index| index + 1);
             self.go_on_apart(now);
         }
     }
@@ -192,7 +205,11 @@ impl WriterCore {
         for place in 0..requested.len() {
             let sn = requested[place];
             self.begin_repair(index, (sn, 0), &mut allowed);
-            if allowed.is_spent() {
+            // A message that was begun is sent as a whole: it would be sent again from its beginning.
+            let is_next = wanted.as_ref().is_some_and(|range| range.end == sn);
+            let begun = previous.filter(|_| is_next).zip(self.history.entry(sn));
+            let is_begun = begun.is_some_and(|(previous, entry)| previous.is_extended_by(&entry));
+            if allowed.is_spent() && !is_begun {
                 // In place, so that the list keeps its memory.
                 requested[waiting] = sn;
                 waiting += 1;
@@ -201,6 +218,7 @@ impl WriterCore {
             self.proxies[index].note_repair((sn, 0), None);
             let Some(entry) = self.history.entry(sn).filter(Entry::is_alive) else {
                 self.add_removed(sn, gone);
+                self.note_removed_apart(index, sn);
                 continue;
             };
             if self.is_left_out(index, &entry) {
@@ -219,8 +237,7 @@ impl WriterCore {
                 continue;
             }
             // Consecutive samples of a batch are sent in one datagram.
-            let is_next = wanted.as_ref().is_some_and(|range| range.end == sn);
-            let sent = previous.filter(|previous| is_next && previous.is_extended_by(&entry));
+            let sent = previous.filter(|_| is_begun);
             let bytes = u64::from(entry.len - sent.map_or(0, |previous| previous.len));
             if !allowed.is_first() && !room.is_in_answer(cost, bytes) {
                 // The reader requests the rest again, unless it has discarded it.

@@ -105,26 +105,30 @@ impl Pacing {
     /// Decides, after all paths were asked, which are left out now. `is_amid`: a large sample was begun, so that none
     /// comes back.
     pub(super) fn leave_out(&mut self, now: Time, is_amid: bool) {
-        if self.uses.len() + usize::from(self.has_near) < 2 {
+        if self.uses.len() + usize::from(self.has_near) < 2 && !self.uses.iter().any(|it| it.is_out) {
             return;
         }
         for place in 0..self.uses.len() {
             let others = || self.uses.iter().enumerate().filter(|(at, it)| *at != place && !it.is_left_out());
             let near = self.has_near.then_some(f64::INFINITY);
             let rate = others().map(|(_, it)| it.rate()).chain(near).reduce(f64::max);
-            let takes = self.has_near || others().any(|(_, it)| !it.taken.is_blocked);
+            let (has_others, takes) =
+                (rate.is_some(), self.has_near || others().any(|(_, it)| !it.taken.is_blocked));
             let it = &mut self.uses[place];
+            // Filters count what is left out for each reader. Some reader is always sent what is new.
+            let may_be_out = self.has_no_filters && has_others && !it.is_joint;
             let is_out = if it.is_out {
-                it.owes || is_amid
+                is_amid || may_be_out && (it.owes || it.is_aside && it.is_limit)
             } else if it.is_aside {
-                it.is_limit && !it.has_group && self.has_no_filters
+                may_be_out && it.is_limit
             } else {
                 it.note_late(now, (rate.unwrap_or(0.0), takes));
-                // Some reader is always sent what is new.
-                self.may_part && self.has_no_filters && rate.is_some() && !it.has_group && it.is_too_late(now)
+                self.may_part && may_be_out && it.is_too_late(now)
             };
-            self.has_parted |= is_out != it.is_out;
-            it.is_out = is_out;
+            if is_out != it.is_out {
+                (it.is_out, self.has_parted) = (is_out, true);
+                it.sent_to = None;
+            }
         }
     }
 
@@ -140,10 +144,24 @@ impl ReaderProxy {
         self.requested.fed.is_some()
     }
 
+    /// Returns whether the reader is apart, and the answer to a HEARTBEAT may be in flight. Each sample would bring one
+    /// otherwise.
+    pub(super) fn is_asked_lately(&self, now: Time) -> bool {
+        self.is_apart() && now < self.ask_at
+    }
+
+    /// Records a HEARTBEAT to the reader.
+    pub(super) fn note_asked(&mut self, now: Time) {
+        if self.is_apart() {
+            let answer = self.path.as_ref().and_then(|path| path.lock().answer_time());
+            self.ask_at = now + answer.unwrap_or_default().max(config::HEARTBEAT_DELAY_MIN);
+        }
+    }
+
     /// Sends the reader nothing with the others from a fragment of the next sample on.
     fn part(&mut self, from: Position) {
-        self.requested.fed = Some(from);
         self.requested.never_sent = self.requested.never_sent.and_from(from);
+        self.requested.fed = Some(self.requested.never_sent.from());
     }
 
     /// Sends the reader new samples with the others again, from `unsent` on.
@@ -193,22 +211,28 @@ impl ReaderProxy {
 impl WriterCore {
     /// Returns how many bytes may be sent now to those readers that are not apart; `None`: any number.
     pub(super) fn allowance(&mut self, now: Time, wanted: u64) -> Option<u64> {
-        self.pacing.may_part = self.config.history != History::KeepAll || !self.has_reliable;
-        // What filters leave out is counted for each reader.
+        let is_held_up = self.config.history == History::KeepAll && self.has_reliable;
+        // The next sample of its instance replaces one that has not left as a whole.
+        let is_lossy = self.config.guid.entity.is_keyed() && !self.large.is_empty();
+        self.pacing.may_part = !is_held_up && !is_lossy;
         self.pacing.has_no_filters = self.filters.is_none();
         if self.taking.is_some() {
-            let (proxies, unsent) = (&self.proxies, self.unsent);
-            for it in &mut self.pacing.uses {
-                let is_there =
-                    |proxy: &&ReaderProxy| proxy.path.as_ref().is_some_and(|path| path.is(&it.path));
-                it.owes = proxies.iter().filter(is_there).any(|proxy| proxy.is_owed(unsent));
-            }
+            self.note_owed();
         }
         let allowed = self.pacing.allowance(now, wanted, self.purpose(), self.is_amid_sample());
         if core::mem::take(&mut self.pacing.has_parted) {
             self.part();
         }
         allowed
+    }
+
+    /// Notes at the end of which paths readers that are apart are still to be sent something.
+    fn note_owed(&mut self) {
+        let (proxies, unsent) = (&self.proxies, self.unsent);
+        for it in &mut self.pacing.uses {
+            let is_there = |proxy: &&ReaderProxy| proxy.path.as_ref().is_some_and(|path| path.is(&it.path));
+            it.owes = proxies.iter().filter(is_there).any(|proxy| proxy.is_owed(unsent));
+        }
     }
 
     /// Sets readers apart, or sends them new samples with the others again, as their paths are left out or not.
@@ -224,7 +248,6 @@ impl WriterCore {
             }
             is_any |= is_out;
         }
-        self.pacing.uses.iter_mut().for_each(|it| it.sent_to = it.sent_to.filter(|_| it.is_out));
         self.taking = is_any.then(|| self.addresses_taking());
         self.update_indirect();
     }
@@ -246,21 +269,57 @@ impl WriterCore {
         self.taking.as_ref().unwrap_or(&self.destinations)
     }
 
-    /// Prepares to send the next samples to readers that are apart, and have been sent what was prepared before.
-    pub(super) fn feed_apart(&mut self) {
+    /// Prepares to send the next samples to readers that are apart, and have been sent what was prepared before. Returns
+    /// whether there are any.
+    pub(super) fn feed_apart(&mut self) -> bool {
+        let mut is_any = false;
         for index in 0..self.proxies.len() {
             let proxy = &self.proxies[index];
             let Some(fed) = proxy.requested.fed.filter(|_| !proxy.is_awaiting()) else { continue };
             self.feed(index, fed);
-            self.due.add_if(index, self.proxies[index].is_awaiting());
+            let is_fed = self.proxies[index].is_awaiting();
+            self.due.add_if(index, is_fed);
+            is_any |= is_fed;
         }
+        is_any
     }
 
     /// Goes on with readers that are apart and have been sent what was prepared.
     pub(super) fn go_on_apart(&mut self, now: Time) {
-        self.feed_apart();
-        if self.due.is_any() {
+        if !self.is_beside_sender && self.feed_apart() {
             self.pacing.repairs_at.get_or_insert(now.plus_nanos(1));
+        }
+        if self.proxies.iter().any(|proxy| proxy.is_apart() && !proxy.is_reliable) {
+            self.release();
+        }
+        if !self.is_amid_sample() {
+            self.note_owed();
+            for it in self.pacing.uses.iter_mut().filter(|it| it.is_out && !it.owes) {
+                (it.is_out, it.sent_to, self.pacing.has_parted) = (false, None, true);
+            }
+            if core::mem::take(&mut self.pacing.has_parted) {
+                self.part();
+            }
+        }
+    }
+
+    /// Returns whether a reader is apart, and another thread may be sending what was handed out for it: a HEARTBEAT would
+    /// overtake that.
+    pub(super) fn waits_for_sender(&mut self, now: Time, index: usize) -> bool {
+        let is_apart = self.proxies[index].is_apart();
+        if is_apart && self.is_beside_sender {
+            self.due.add(index);
+            self.pacing.repairs_at.get_or_insert(now.plus_nanos(1));
+            return true;
+        }
+        false
+    }
+
+    /// Notes that a reader that is apart is told that samples from one on were removed.
+    pub(super) fn note_removed_apart(&mut self, index: usize, sn: SequenceNumber) {
+        if self.proxies[index].is_apart() {
+            let end = self.history.first_alive(sn).min(self.unsent);
+            self.proxies[index].requested.never_sent.forget_before(end);
         }
     }
 
@@ -276,7 +335,7 @@ impl WriterCore {
         if !proxy.is_reliable {
             return;
         }
-        proxy.is_heartbeat_due |= !waits;
+        proxy.is_heartbeat_due |= !waits && !proxy.is_asked_lately(now);
         if proxy.shows_progress() && proxy.sent_apart_of(sn).is_some() {
             // A HEARTBEAT announces whole samples.
             if core::mem::take(&mut proxy.is_heartbeat_due) {
@@ -314,7 +373,11 @@ impl WriterCore {
             }
             (sn, fragment) = (sn.next(), 0);
         }
-        self.proxies[index].requested.fed = Some((sn, fragment));
+        let proxy = &mut self.proxies[index];
+        proxy.requested.fed = Some((sn, fragment));
+        if !proxy.is_awaiting() {
+            proxy.requested.never_sent.forget_before(sn);
+        }
     }
 
     /// Returns from where on a reader that is apart is to be sent samples: a best-effort one is not sent those that
@@ -337,14 +400,16 @@ impl WriterCore {
         from
     }
 
-    /// Returns the first sample that a best-effort reader that is apart is still to be sent.
+    /// Returns the first sample that is kept for a best-effort reader that is apart and still to be sent it. It holds up
+    /// no writer, so that little is kept for it, and nothing where limits could refuse a sample for that.
     pub(super) fn first_owed(&self) -> Option<SequenceNumber> {
         self.taking.as_ref()?;
         let apart = self.proxies.iter().filter(|proxy| proxy.is_apart() && !proxy.is_reliable);
-        apart
-            .filter(|proxy| proxy.is_owed(self.unsent))
-            .map(|proxy| proxy.requested.never_sent.from().0)
-            .min()
+        let owed = apart.filter(|proxy| proxy.is_owed(self.unsent));
+        let first = owed.map(|proxy| proxy.requested.never_sent.from().0).min()?;
+        let charged = self.history.charged() - self.history.charged_to(first.prev());
+        let may_keep = self.config.history != History::KeepAll || self.instances.are_open();
+        (may_keep && charged <= config::IN_TRANSIT_MAX_BYTES as u64).then_some(first)
     }
 
     /// Returns the samples that have left for the readers that are not apart, and are not acknowledged by all of them.
@@ -376,11 +441,12 @@ impl WriterCore {
         }
         for (index, proxy) in self.proxies.iter_mut().enumerate() {
             let is_due = proxy.is_apart() && proxy.is_reliable;
-            if !is_due || now < proxy.ask_at || proxy.acknowledged.next() >= proxy.sent_end(self.unsent) {
+            if !is_due
+                || proxy.is_asked_lately(now)
+                || proxy.acknowledged.next() >= proxy.sent_end(self.unsent)
+            {
                 continue;
             }
-            let answer = proxy.path.as_ref().and_then(|path| path.lock().answer_time());
-            proxy.ask_at = now + answer.unwrap_or_default().max(config::HEARTBEAT_DELAY_MIN);
             proxy.is_heartbeat_due = true;
             self.due.add(index);
         }

@@ -24,7 +24,7 @@ impl WriterCore {
     /// Returns whether what is sent may need another type of service than none, or inline QoS.
     #[inline]
     pub(super) fn sets_type_of_service(&self) -> bool {
-        self.pacing.is_paced || self.config.dscp != 0 || self.inline_qos.is_some()
+        self.pacing.is_paced || self.config.dscp != 0 || self.inline_qos.is_some() || self.taking.is_some()
     }
 
     /// Calls `append` to append messages, adds inline QoS if a reader expects it, sets the type of service of these,
@@ -50,7 +50,8 @@ impl WriterCore {
             let is_ect = is_sample && self.pacing.sends_ect(now, &item.to, item.datagrams);
             item.type_of_service = type_of_service | if is_ect { ECT0 } else { 0 };
         }
-        if out.items.len() > first && self.pacing.is_paced && now >= self.pacing.ecn_at {
+        let is_paced = self.pacing.is_paced || self.taking.is_some();
+        if out.items.len() > first && is_paced && now >= self.pacing.ecn_at {
             self.pacing.ecn_at = now + config::ECN_CHECK_EVERY;
             self.ask_for_marks(now, out);
         }

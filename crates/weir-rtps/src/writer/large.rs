@@ -86,14 +86,15 @@ impl WriterCore {
         let entry = self.history.entry(sn).filter(Entry::is_alive);
         let index = self.reliable_reader(&reader);
         let is_sent = |index: &usize| sn <= self.proxies[*index].sent_end(self.unsent);
-        let (Some(entry), Some(index)) = (entry, index.filter(is_sent)) else {
+        let Some(index) = index.filter(is_sent) else {
             self.counters.acknacks_ignored += 1;
             return;
         };
         self.counters.acknacks_received += 1;
-        if entry.fragment_size == 0 {
+        // A GAP says of a sample that was removed that it was, also where others before it are still there.
+        let Some(entry) = entry.filter(|entry| entry.fragment_size != 0) else {
             return self.request_whole(now, index, nack);
-        }
+        };
         let may_ask = nack.state.iter().next().is_none() || self.may_repair(now, index);
         let proxy = &mut self.proxies[index];
         proxy.settle_repairs();
@@ -146,8 +147,8 @@ impl WriterCore {
         }
     }
 
-    /// Handles a NACK_FRAG for a sample that is not fragmented: someone has made the reader believe that it is, by
-    /// fragments in this writer's name. The sample is sent again as it is.
+    /// Handles a NACK_FRAG for a sample that was removed, or that is not fragmented: someone has made the reader believe
+    /// that it is, by fragments in this writer's name. The sample is sent again as it is, or a GAP.
     #[cold]
     fn request_whole(&mut self, now: Time, index: usize, nack: &NackFrag) {
         let sn = nack.sequence_number;

@@ -17,13 +17,14 @@ impl WriterCore {
         let header = compose::header(&self.config);
         for proxy in &self.proxies {
             let first = proxy.announced_from(self.history.first());
+            let sent = proxy.sent_end(self.unsent).prev();
             self.heartbeat.count = self.heartbeat.count.wrapping_add(1);
             self.counters.heartbeats_sent += 1;
             let heartbeat = Heartbeat {
                 reader: proxy.guid.entity,
                 writer: self.config.guid.entity,
                 first,
-                last: if proxy.is_introduced { self.unsent.prev().max(first.prev()) } else { first.prev() },
+                last: if proxy.is_introduced { sent.max(first.prev()) } else { first.prev() },
                 count: self.heartbeat.count,
                 is_final: true,
                 is_liveliness: true,

@@ -278,7 +278,15 @@ impl Pacing {
         if self.next_at.is_some_and(|at| at <= now) {
             (self.next_at, self.is_blocked) = (None, false);
         }
-        self.repairs_at = self.repairs_at.filter(|at| *at > now);
+        self.wake_repairs(now);
+    }
+
+    /// The same for what is sent to readers that are apart.
+    #[inline]
+    pub(super) fn wake_repairs(&mut self, now: Time) {
+        if self.repairs_at.is_some_and(|at| at <= now) {
+            self.repairs_at = None;
+        }
     }
 
     /// Ends the wait for a path at this time, if not before.

@@ -41,8 +41,9 @@ pub(super) struct PathUse {
     pub(super) owes: bool,
     /// The writer has reliable readers, and only best-effort ones at its end.
     pub(super) is_aside: bool,
-    /// A multicast group serves a reader at its end.
-    pub(super) has_group: bool,
+    /// Its readers cannot be set apart: a multicast group serves one, several share an address, or there is no memory
+    /// for what one is still to be sent.
+    pub(super) is_joint: bool,
     /// A reader at its end does not show how far it has got while something is missing, nor within a large sample.
     pub(super) is_silent: bool,
     /// When such a reader last answered, and how far apart its answers are.
@@ -72,7 +73,7 @@ impl PathUse {
             is_out: false,
             owes: false,
             is_aside: false,
-            has_group: false,
+            is_joint: false,
             is_silent: false,
             answered_at: Time::ZERO,
             answers_apart: Duration::ZERO,
@@ -139,8 +140,13 @@ impl Pacing {
     }
 
     /// Sets the paths in use: those of reliable readers, if there are any, then those of the others alone.
-    /// `destinations`: where a datagram is sent.
-    pub(super) fn set_paths(&mut self, proxies: &[ReaderProxy], destinations: &[SocketAddrV4]) {
+    /// `destinations`: where a datagram is sent. `is_limited`: only reliable readers have memory for requests.
+    pub(super) fn set_paths(
+        &mut self,
+        proxies: &[ReaderProxy],
+        destinations: &[SocketAddrV4],
+        is_limited: bool,
+    ) {
         let has_reliable = proxies.iter().any(|proxy| proxy.is_reliable);
         self.has_near = proxies.iter().any(|proxy| proxy.path.is_none());
         // What was sent to readers without a path, or to others, does not count on the paths from now on.
@@ -161,16 +167,18 @@ impl Pacing {
             let index = if index >= used {
                 self.uses.swap(index, used);
                 (self.uses[used].copies, self.uses[used].is_silent) = (0, false);
-                (self.uses[used].has_group, self.uses[used].is_aside) = (false, is_aside);
+                (self.uses[used].is_joint, self.uses[used].is_aside) = (false, is_aside);
                 used += 1;
                 used - 1
             } else {
                 index
             };
             self.uses[index].is_silent |= !proxy.shows_progress() && !is_aside;
-            self.uses[index].has_group |= proxy.group.is_some();
+            self.uses[index].is_joint |= proxy.group.is_some() || is_limited && !proxy.is_reliable;
             for to in proxy.destinations.iter() {
-                if destinations.contains(to) && !self.counted.contains(to) {
+                if self.counted.contains(to) {
+                    self.uses[index].is_joint = true;
+                } else if destinations.contains(to) {
                     self.counted.push(*to);
                     self.uses[index].copies += 1;
                 }

@@ -271,6 +271,7 @@ impl ReaderProxy {
             requested.repairs.clear();
             requested.reached = (SequenceNumber::ZERO, 0);
             requested.fragments_seen = (SequenceNumber::ZERO, 0);
+            requested.fed = requested.fed.map(|_| requested.never_sent.from());
         }
     }
 

@@ -212,7 +212,8 @@ impl WriterCore {
         let [.., before, last] = &self.proxies[..] else { return false };
         let limits = |proxy: &ReaderProxy| (proxy.receive_buffer, proxy.segment_max, proxy.is_awaited());
         let has_path = last.path.is_some() || !self.pacing.is_unused();
-        self.has_reliable && before.is_awaited() && limits(before) == limits(last) && !has_path
+        let is_simple = !has_path && self.taking.is_none();
+        self.has_reliable && before.is_awaited() && limits(before) == limits(last) && is_simple
     }
 
     /// [`WriterCore::readers_changed`] after one was added that is like another, without visiting all others.
@@ -236,7 +237,7 @@ impl WriterCore {
         self.has_reliable = self.proxies.iter().any(ReaderProxy::is_awaited);
         self.limit_heartbeats();
         self.silence.is_prompting = self.proxies.iter().any(|proxy| proxy.is_stalled);
-        self.pacing.set_paths(&self.proxies, &self.destinations);
+        self.pacing.set_paths(&self.proxies, &self.destinations, self.config.limits.is_some());
         if self.taking.is_some() {
             self.part();
         }

@@ -137,6 +137,9 @@ impl ReaderProxy {
     /// Records that the reader was sent nothing on its path yet, which is a new one. `unsent`: the first sample that
     /// was never sent.
     pub(super) fn begin_on_path(&mut self, unsent: SequenceNumber) {
+        if let Some(requested) = self.requested.changed() {
+            requested.fed = None;
+        }
         let has_all = self.acknowledged.next() >= unsent && !self.requested.is_changed();
         if self.is_reliable && !has_all {
             // A test of the other path says nothing about this one.
@@ -148,6 +151,13 @@ impl ReaderProxy {
             self.requested.reached = (SequenceNumber::ZERO, 0);
             self.seen = self.acknowledged;
         }
+    }
+}
+
+impl ReaderProxy {
+    /// Returns how often a datagram to it leaves.
+    fn copies(&self) -> u64 {
+        self.destinations.len().max(1) as u64
     }
 }
 
@@ -175,18 +185,20 @@ impl WriterCore {
         let mut allowed = Allowed { again: all, first: all, is_first: false, last: None };
         let proxy = &self.proxies[index];
         let Some(path) = proxy.path.clone() else { return allowed };
+        let (is_reliable, copies) = (proxy.is_reliable, proxy.copies());
         let has_first = !proxy.requested.never_sent.is_empty();
         let is_apart = proxy.is_apart();
         self.pacing.spend(now, 0);
-        if !proxy.is_reliable {
-            allowed.first.left = self.left_on(now, &path, Purpose::BestEffort, is_apart);
+        if !is_reliable {
+            let left = self.left_on(now, &path, Purpose::BestEffort, is_apart);
+            allowed.first.left = left.div_ceil(copies);
             return allowed;
         }
-        allowed.again.left = self.left_on(now, &path, Purpose::Repair, is_apart);
+        allowed.again.left = self.left_on(now, &path, Purpose::Repair, is_apart).div_ceil(copies);
         if has_first {
             // While little is known, what leaves together is marked in pieces.
             let piece = path.lock().mark_every_bytes().unwrap_or(u64::MAX);
-            allowed.first.left = self.left_on(now, &path, Purpose::New, is_apart).min(piece);
+            allowed.first.left = self.left_on(now, &path, Purpose::New, is_apart).min(piece).div_ceil(copies);
         }
         allowed
     }
@@ -249,17 +261,18 @@ impl WriterCore {
             self.pacing.note_repaired(now, &path);
         }
         let flow = self.pacing.flow_on(&path);
+        let copies = self.proxies[index].copies();
         if !self.proxies[index].is_reliable {
-            path.lock().spend(now, flow, allowed.spent(), Purpose::BestEffort);
+            path.lock().spend(now, flow, allowed.spent() * copies, Purpose::BestEffort);
             if allowed.first.spent >= allowed.first.left {
                 self.pacing.repairs_at.get_or_insert(now.plus_nanos(1));
             }
             return;
         }
-        path.lock().spend(now, flow, allowed.again.spent, Purpose::Repair);
+        path.lock().spend(now, flow, allowed.again.spent * copies, Purpose::Repair);
         let is_over = allowed.first.spent >= allowed.first.left;
         if let Some(position) = allowed.last {
-            path.lock().spend(now, flow, allowed.first.spent, Purpose::New);
+            path.lock().spend(now, flow, allowed.first.spent * copies, Purpose::New);
             self.pacing.since_mark += allowed.first.spent;
             let goes_on = !self.proxies[index].requested.never_sent.is_empty();
             for it in self.pacing.uses.iter_mut().filter(|it| it.path.is(&path)) {

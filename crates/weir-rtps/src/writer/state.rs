@@ -57,6 +57,8 @@ pub struct WriterCore {
     pub(super) destinations: Destinations,
     /// Those of readers that are sent new samples, if others are set [apart](super::apart).
     pub(super) taking: Option<Destinations>,
+    /// The place of the reader that is the first of them to be served next.
+    pub(super) next_apart: usize,
     /// Lists of addresses that are used again.
     pub(super) lists: AddressLists,
     /// Memory for a list of addresses that is being made.
@@ -198,6 +200,7 @@ impl WriterCore {
             has_reliable: false,
             destinations: Arc::from([]),
             taking: None,
+            next_apart: 0,
             lists: AddressLists::default(),
             addresses: Vec::new(),
             reserved: Vec::new(),

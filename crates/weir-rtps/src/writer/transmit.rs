@@ -74,6 +74,7 @@ impl WriterCore {
     /// sends new samples.
     #[inline]
     pub fn poll_answers(&mut self, now: Time, out: &mut Outbox) {
+        self.pacing.wake_repairs(now);
         if !self.due.is_any() {
             return;
         }
@@ -277,9 +278,9 @@ impl WriterCore {
     /// with a hundred readers that come one after the other, their answers would be ten thousand.
     fn waited_for(&mut self, now: Time) -> Destinations {
         let last = self.unsent.prev();
-        let is_patient = !self.config.answer_time.is_zero();
+        let (is_patient, is_any_apart) = (!self.config.answer_time.is_zero(), self.taking.is_some());
         let is_waited_for = |proxy: &&ReaderProxy| {
-            let is_asked_apart = proxy.is_apart() || is_patient && now < proxy.ask_at;
+            let is_asked_apart = is_any_apart && proxy.is_apart() || is_patient && now < proxy.ask_at;
             proxy.is_reliable && proxy.acknowledged < last && !is_asked_apart
         };
         if self.history.is_fixed() && !is_patient {

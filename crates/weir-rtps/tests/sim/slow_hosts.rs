@@ -4,11 +4,11 @@
 
 use core::time::Duration;
 
-use weir_netsim::Link;
+use weir_netsim::{Link, Loss, Rng};
 use weir_rtps::path::Path;
-use weir_rtps::qos::{History, Reliability};
+use weir_rtps::qos::{Durability, History, Reliability};
 
-use crate::harness::{Answers, Engine, Judge, Sim, medians};
+use crate::harness::{Answers, Engine, Judge, Sim, address, is_long_run, medians, seeds};
 use crate::links::{DATAGRAM_MAX, needed};
 
 /// The slow host's link.
@@ -225,4 +225,123 @@ fn a_best_effort_reader_on_a_slow_path_does_not_hold_up_reliable_ones() {
         }
     }
     judge.end();
+}
+
+/// Sizes of samples, some of which are sent in fragments.
+const SIZES: [fn(u64) -> usize; 4] =
+    [|_| 100, |number| 100 + (number % 7) as usize * 900, |_| 60_000, |number| 40 << (number % 14)];
+
+/// Adds a reader at the end of some path, perhaps that of the reader before.
+fn add_any_reader(sim: &mut Sim, rng: &mut Rng, is_first: bool, last_path: &mut Path) {
+    let rate_bps = [2_000_000, 20_000_000, 300_000_000][rng.below(3) as usize];
+    let (is_near, is_reliable) = (rng.chance(0.3), is_first || rng.chance(0.7));
+    if !rng.chance(0.3) {
+        *last_path = if rng.chance(0.3) { Path::with_rate_max(rate_bps / 16) } else { Path::new() };
+    }
+    let path = last_path.clone();
+    let keeps_history = sim.writers[0].config.durability != Durability::Volatile;
+    let reader = sim.add_reader(|setup| {
+        if !is_near {
+            (setup.segment_max, setup.path) = (DATAGRAM_MAX, Some(path));
+        }
+        setup.wants_history = keeps_history && rng.chance(0.5);
+        setup.config.reliability = if is_reliable { Reliability::Reliable } else { Reliability::BestEffort };
+    });
+    let [writer, there] = [*sim.writers[0].address.ip(), *sim.readers[reader].address.ip()];
+    if is_near {
+        return;
+    }
+    let loss = [0.0, 0.02, 0.2][rng.below(3) as usize];
+    let back = Link::new().delay(Duration::from_micros(200 + rng.below(40_000))).loss(Loss::random(loss));
+    sim.network.set_link(there, writer, back.clone());
+    sim.network.set_link(
+        writer,
+        there,
+        back.rate_bps(rate_bps).queue_bytes(20_000 + rng.below(200_000) as usize),
+    );
+}
+
+#[test]
+fn every_stream_to_readers_on_unequal_paths_ends_with_what_is_to_be_delivered() {
+    for seed in seeds(if is_long_run() { 400 } else { 60 }) {
+        let mut rng = Rng::new(seed);
+        let is_changing = rng.chance(0.5);
+        let mut sim = Sim::new("unequal-paths", seed, Link::new().delay(Duration::from_micros(20)));
+        sim.set_steps_max(20_000_000);
+        sim.add_writer(|setup| {
+            let depth = [1, 3, 20][rng.below(3) as usize];
+            setup.config.history = if rng.chance(0.2) { History::KeepAll } else { History::KeepLast(depth) };
+            // A reader that comes back is not sent again what its application has taken.
+            let keeps_history = !is_changing && rng.chance(0.5);
+            setup.config.durability =
+                if keeps_history { Durability::TransientLocal } else { Durability::Volatile };
+            setup.size = SIZES[rng.below(4) as usize];
+            (setup.samples, setup.gap) = (400, Duration::from_micros(50 << rng.below(8)));
+            if !keeps_history && rng.chance(0.2) {
+                setup.config.max_samples = Some(25);
+            }
+            match rng.below(4) {
+                0 => setup.publish_every(Duration::from_micros(100)),
+                1 => setup.batch(),
+                _ => {}
+            }
+        });
+        let readers = 2 + rng.below(3) as usize;
+        let mut path = Path::new();
+        (0..readers).for_each(|reader| add_any_reader(&mut sim, &mut rng, reader == 0, &mut path));
+        for reader in 0..readers {
+            sim.connect(0, reader);
+            sim.run_for(Duration::from_micros(rng.below(20_000)));
+        }
+        // Readers come, go and move meanwhile.
+        for step in 0..if is_changing { rng.below(4) } else { 0 } {
+            let reader = 1 + rng.below(readers as u64 - 1) as usize;
+            sim.disconnect(0, reader);
+            sim.run_for(Duration::from_micros(rng.below(20_000)));
+            sim.connect(0, reader);
+            if rng.chance(0.5) {
+                sim.move_reader(0, address(60 + step as usize));
+                sim.run_for(Duration::from_micros(rng.below(5_000)));
+                sim.tell_writer_of_move(0, 0, DATAGRAM_MAX, Path::new());
+            }
+            sim.run_for(Duration::from_micros(rng.below(20_000)));
+        }
+        sim.run_to_the_end();
+    }
+}
+
+#[test]
+fn readers_at_the_end_of_one_slow_path_get_equal_shares() {
+    for (size, is_reliable) in [(SMALL, true), (|_| 500, true), (SMALL, false), (IMAGE, true), (IMAGE, false)]
+    {
+        let mut sim = Sim::unrecorded("one-slow-path", 1, Link::new().delay(Duration::from_micros(200)));
+        sim.set_steps_max(40_000_000);
+        sim.add_writer(|setup| {
+            (setup.samples, setup.size) = (u64::MAX, size);
+            setup.gap = Duration::from_nanos(size(1) as u64 * 100);
+            setup.config.history = History::KeepLast(10);
+        });
+        sim.add_reader(|_| {});
+        // Eight megabytes per second are written.
+        let path = Path::with_rate_max(4_000_000);
+        for _ in 0..3 {
+            sim.add_reader(|setup| {
+                (setup.segment_max, setup.path) = (DATAGRAM_MAX, Some(path.clone()));
+                if !is_reliable {
+                    setup.config.reliability = Reliability::BestEffort;
+                }
+            });
+        }
+        sim.connect_all();
+        sim.run_for(RUN);
+        let guid = sim.writers[0].config.guid;
+        let got = [1, 2, 3].map(|reader: usize| sim.readers[reader].arrived(guid) as f64);
+        let bytes = got.map(|count| count * needed(size(1), DATAGRAM_MAX) as f64 / (4e6 * RUN.as_secs_f64()));
+        let (least, sum) = (bytes.iter().copied().fold(1.0, f64::min), bytes.iter().sum::<f64>());
+        assert!(
+            least > 0.25 && sum > 0.85 && sum < 1.05,
+            "{} B, reliable: {is_reliable}: {bytes:?}",
+            size(1)
+        );
+    }
 }

@@ -329,7 +329,7 @@ impl WriterHost {
                 }
                 true
             }
-            Err(WriteRefused::WindowFull) => {
+            Err(WriteRefused::WindowFull | WriteRefused::LimitReached) => {
                 self.refused += 1;
                 self.is_blocked = true;
                 false
