@@ -88,9 +88,8 @@ pub fn series(options: &GoalsOptions) -> Result<Vec<Series>, PlanError> {
 
 fn path(name: &str) -> Option<PathSpec> {
     match name {
-        "best-effort-veth" => Some(PathSpec::PLAIN),
         "loss" => Some(PathSpec::Veth(VethSpec { loss_e4: 1000, gso: false, ..VethSpec::PLAIN })),
-        "lossless" => Some(PathSpec::Veth(VethSpec { gso: false, ..VethSpec::PLAIN })),
+        "best-effort-veth" | "lossless" => Some(PathSpec::Veth(VethSpec { gso: false, ..VethSpec::PLAIN })),
         _ => None,
     }
 }
@@ -312,6 +311,13 @@ mod tests {
         let case = &plan.steps[0].case;
         assert_eq!((case.test, case.workload.as_ref().unwrap().name.as_str()), (Test::Workload, "robot"));
         assert_eq!(case.duration, Duration::from_secs(10));
+    }
+
+    #[test]
+    fn every_cable_cuts_segmented_sends() {
+        for path in series(&options()).unwrap().into_iter().filter_map(|series| series.path) {
+            assert!(path.to_string().ends_with("gso=off"), "{path}");
+        }
     }
 
     #[test]

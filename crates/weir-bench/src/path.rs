@@ -64,9 +64,6 @@ pub enum PathError {
 }
 
 impl PathSpec {
-    /// A plain cable with the MTU of Ethernet, as fast as the processor.
-    pub const PLAIN: Self = Self::Veth(VethSpec::PLAIN);
-
     /// Largest IP packet, bytes.
     #[must_use]
     pub fn mtu(&self) -> u32 {
