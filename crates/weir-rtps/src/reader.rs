@@ -123,7 +123,7 @@ pub struct ReaderCore {
     timers_taken: u32,
     /// What [`ReaderCore::next_timeout`] found last, and `timers_set` at that time.
     known_timeout: Cell<(u32, Option<Time>)>,
-    /// A timeout delivered values since that was last asked.
+    /// A timeout, or an access that made room, delivered values since that was last asked.
     has_late_values: bool,
     /// Samples have expired or were purged since that was last asked.
     has_removed: bool,
@@ -706,6 +706,7 @@ impl ReaderCore {
     /// Resumes the writers whose samples were refused and may have room now, each once, while there is room.
     #[cold]
     fn retry_refused(&mut self) {
+        let arrivals = self.arrivals();
         for _ in 0..self.delivery.refused.len() {
             if self.delivery.cache.is_nearly_full() {
                 break;
@@ -727,6 +728,7 @@ impl ReaderCore {
                 self.note_left();
             }
         }
+        self.has_late_values |= self.arrivals() > arrivals;
     }
 
     /// Copies small payloads together that each hold up a whole chunk.

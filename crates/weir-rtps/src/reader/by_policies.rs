@@ -62,7 +62,8 @@ impl ReaderCore {
         self.delivery.cache.set_policies(now, &self.config);
     }
 
-    /// Returns whether values were delivered by a timeout since the last call: threads may wait for them.
+    /// Returns whether values were delivered since the last call by a timeout, or by an access that made room for them:
+    /// threads may wait for them.
     pub fn take_late_values(&mut self) -> bool {
         core::mem::take(&mut self.has_late_values)
     }
