@@ -698,7 +698,7 @@ impl ReaderCore {
 
     #[inline]
     fn room_was_made(&mut self) {
-        if !self.delivery.refused.is_empty() && !self.delivery.cache.is_nearly_full() {
+        if self.delivery.refused.is_any() && !self.delivery.cache.is_nearly_full() {
             self.retry_refused();
         }
     }

@@ -15,6 +15,8 @@ use crate::key_hasher::Key;
 pub(super) struct RefusedWriters {
     /// In the order in which they are resumed.
     queue: VecDeque<Guid>,
+    /// There are any. Each access asks, and a flag is one instruction less than the length.
+    is_any: bool,
     /// Of those that are lost.
     lost: BTreeMap<Guid, LastSamples>,
 }
@@ -56,8 +58,8 @@ impl RefusedWriters {
     }
 
     #[inline]
-    pub(super) fn is_empty(&self) -> bool {
-        self.queue.is_empty()
+    pub(super) fn is_any(&self) -> bool {
+        self.is_any
     }
 
     pub(super) fn len(&self) -> usize {
@@ -67,16 +69,20 @@ impl RefusedWriters {
     /// Adds a writer that is not among them.
     pub(super) fn add(&mut self, writer: Guid) {
         self.queue.push_back(writer);
+        self.is_any = true;
     }
 
     /// Takes the writer that was added first.
     pub(super) fn take_first(&mut self) -> Option<Guid> {
-        self.queue.pop_front()
+        let first = self.queue.pop_front();
+        self.is_any = !self.queue.is_empty();
+        first
     }
 
     /// Forgets a writer whose samples do not wait any more.
     pub(super) fn remove(&mut self, writer: Guid) {
         self.queue.retain(|refused| *refused != writer);
+        self.is_any = !self.queue.is_empty();
         self.settle(writer);
     }
 
