@@ -545,6 +545,9 @@ impl ReaderCore {
         if lost > 0 {
             self.delivery.note_lost(now, proxy.author(), proxy.changes.floor);
         }
+        if self.delivery.refused.is_any() {
+            self.retry_instance(index);
+        }
         self.due.add(index);
         self.deliver_held_of(now, index);
     }
@@ -694,41 +697,6 @@ impl ReaderCore {
             self.note_unmatched(writer);
         }
         index
-    }
-
-    #[inline]
-    fn room_was_made(&mut self) {
-        if self.delivery.refused.is_any() && !self.delivery.cache.is_nearly_full() {
-            self.retry_refused();
-        }
-    }
-
-    /// Resumes the writers whose samples were refused and may have room now, each once, while there is room.
-    #[cold]
-    fn retry_refused(&mut self) {
-        let arrivals = self.arrivals();
-        for _ in 0..self.delivery.refused.len() {
-            if self.delivery.cache.is_nearly_full() {
-                break;
-            }
-            let Some(guid) = self.delivery.refused.take_first() else { break };
-            let Some(index) = self.writers.places.find(&self.writers.list, &guid) else { continue };
-            let proxy = &mut self.writers.list[index];
-            if !self.delivery.retry_refused(proxy) {
-                continue;
-            }
-            let is_alive = proxy.author().is_alive;
-            self.due.add(index);
-            self.errands |= Self::REQUEST;
-            // The policies know the time of what arrived last.
-            self.end_sets_by_policies(Time::ZERO, guid);
-            if !is_alive {
-                self.drop_late_set(Time::ZERO, guid);
-                // An access does not know the time. The next timeout ends the instances.
-                self.note_left();
-            }
-        }
-        self.has_late_values |= self.arrivals() > arrivals;
     }
 
     /// Copies small payloads together that each hold up a whole chunk.

@@ -7,8 +7,10 @@ use alloc::collections::{BTreeMap, VecDeque};
 
 use weir_wire::{Guid, SequenceNumber};
 
+use super::ReaderCore;
 use super::changes::ChangesFromWriter;
 use crate::key_hasher::Key;
+use crate::time::Time;
 
 /// The writers of which a sample was refused.
 #[derive(Debug, Default)]
@@ -27,6 +29,54 @@ struct LastSamples {
     by_key: BTreeMap<[u8; 16], SequenceNumber>,
     /// They were looked through up to this one.
     known_to: SequenceNumber,
+}
+
+impl ReaderCore {
+    /// Resumes writers whose samples were refused, if there is room now.
+    #[inline]
+    pub(super) fn room_was_made(&mut self) {
+        if self.delivery.refused.is_any() && !self.delivery.cache.is_nearly_full() {
+            self.retry_refused();
+        }
+    }
+
+    /// Resumes the writers whose samples were refused and may have room now, each once, while there is room.
+    #[cold]
+    fn retry_refused(&mut self) {
+        let arrivals = self.arrivals();
+        for _ in 0..self.delivery.refused.len() {
+            if self.delivery.cache.is_nearly_full() {
+                break;
+            }
+            let Some(guid) = self.delivery.refused.take_first() else { break };
+            let Some(index) = self.writers.places.find(&self.writers.list, &guid) else { continue };
+            let proxy = &mut self.writers.list[index];
+            if !self.delivery.retry_refused(proxy) {
+                continue;
+            }
+            let is_alive = proxy.author().is_alive;
+            self.due.add(index);
+            self.errands |= Self::REQUEST;
+            // The policies know the time of what arrived last.
+            self.end_sets_by_policies(Time::ZERO, guid);
+            if !is_alive {
+                self.drop_late_set(Time::ZERO, guid);
+                // An access does not know the time. The next timeout ends the instances.
+                self.note_left();
+            }
+        }
+        self.has_late_values |= self.arrivals() > arrivals;
+    }
+
+    /// Resumes a writer that waits for room in an instance, or for one instance less: one may have ended since without
+    /// an access, so that nothing else would resume it.
+    #[cold]
+    pub(super) fn retry_instance(&mut self, index: usize) {
+        let key = self.writers.list[index].trouble.refused.and_then(|refused| refused.key);
+        if key.is_some_and(|key| self.delivery.cache.refusal(Some(key), 0).is_none()) {
+            self.retry_refused();
+        }
+    }
 }
 
 impl Default for LastSamples {

@@ -1,10 +1,12 @@
 //! Samples of lost writers that found no room: each of their instances ends once, as soon as nothing waits for it.
 
-use super::overdue::{Release, all, grouped, is_alive, leased, send_in_set, settle_all};
-use super::policies::{STRONG, WEAK, at, keyed};
+use weir_netsim::Rng;
+
+use super::overdue::{LEASE, Release, all, grouped, is_alive, leased, send_in_set, settle_all};
+use super::policies::{STRONG, Source, WEAK, at, keyed};
 use super::*;
 use crate::limits::EndpointLimits;
-use crate::qos::Ownership;
+use crate::qos::{Liveliness, LivelinessKind, Ownership};
 
 const END: Result<u8, InstanceState> = Err(InstanceState::NotAliveNoWriters);
 
@@ -223,5 +225,152 @@ fn an_instance_ends_when_the_samples_that_wait_for_it_are_dropped() {
         reader.handle_timeout(late);
         assert!(!is_alive(&reader, 2), "{form}");
         assert_eq!(reader.counters().instances_left, 1, "{form}");
+    }
+}
+
+#[test]
+fn a_sample_that_was_refused_is_requested_once_an_instance_has_ended_without_an_access() {
+    let config = ReaderConfig { max_instances: Some(1), ..keyed() };
+    let (mut reader, mut weak, mut strong) = leased(config);
+    heartbeat_of_all(&mut reader);
+    weak.send(&mut reader, at(1), 1);
+    weak.end(&mut reader, at(1), 1, 1);
+    assert_eq!(all(&mut reader).len(), 2);
+    strong.send(&mut reader, at(2), 2);
+    answers(&mut reader, at(2));
+    assert_eq!((reader.available(), reader.counters().samples_refused), (0, 1));
+    let announce = |reader: &mut ReaderCore, now, count| {
+        reader.handle_heartbeat(now, STRONG, &heartbeat_of(EntityId::UNKNOWN, count, 1, 1));
+        answers(reader, now)
+    };
+    assert_eq!(announce(&mut reader, at(3), 2), ["1/0:"], "there is no room");
+    // The first instance has ended before, and nothing is reported.
+    weak.end(&mut reader, at(4), 1, 2);
+    assert_eq!((reader.available(), reader.find_instance([1; 16])), (0, None));
+    assert_eq!(announce(&mut reader, at(5), 3), ["1/1:1"]);
+    strong.next = 1;
+    let second = strong.send(&mut reader, at(6), 2);
+    assert_eq!(all(&mut reader), [Ok(second)]);
+}
+
+/// What happens to a reader of two writers, one of which is lost and back again and again.
+struct Chaos {
+    reader: ReaderCore,
+    sources: [Source; 2],
+    now: u64,
+    /// The last of each instance: whether it was an end.
+    was_end: [bool; 4],
+    /// Ends of each instance.
+    ends: [u32; 4],
+    form: String,
+}
+
+impl Chaos {
+    fn new(config: ReaderConfig, form: String) -> Self {
+        let (reader, weak, strong) = leased(config);
+        Self { reader, sources: [weak, strong], now: 1, was_end: [false; 4], ends: [0; 4], form }
+    }
+
+    fn step(&mut self, rng: &mut Rng) {
+        self.now += rng.below(30);
+        let now = at(self.now);
+        let index = rng.below(2) as usize;
+        let source = &mut self.sources[index];
+        let key = rng.below(4) as u8;
+        match rng.below(12) {
+            0..4 => _ = source.send(&mut self.reader, now, key),
+            4 => source.end(&mut self.reader, now, key, 1 + rng.below(3) as u8),
+            // The next sample is missing.
+            5 => source.next += 1,
+            6 => {
+                let first = (source.next - rng.below(6) as i64).max(1);
+                self.announce(index, first);
+            }
+            7 => self.reader.handle_timeout(now),
+            8 if rng.below(8) == 0 => self.match_anew(),
+            _ => _ = self.take(),
+        }
+    }
+
+    /// Samples before `first` are not there any more.
+    fn announce(&mut self, index: usize, first: i64) {
+        let (guid, last) = (self.sources[index].guid, self.sources[index].next - 1);
+        let mut heartbeat = heartbeat_of(EntityId::UNKNOWN, self.now as u32, first, last);
+        heartbeat.is_final = true;
+        self.reader.handle_heartbeat(at(self.now), guid, &heartbeat);
+    }
+
+    fn match_anew(&mut self) {
+        let destinations = Arc::from([SocketAddrV4::new(Ipv4Addr::LOCALHOST, 7411)]);
+        let vendor = VendorId::WEIR;
+        let config = WriterProxyConfig { guid: STRONG, reliable: true, destinations, vendor };
+        self.reader.match_writer(at(self.now), config);
+        let policy = Liveliness { kind: LivelinessKind::ManualByTopic, lease: LEASE };
+        self.reader.set_liveliness(at(self.now), STRONG, policy);
+    }
+
+    fn take(&mut self) -> bool {
+        let Some((key, taken)) = take(&mut self.reader) else { return false };
+        let was_end = core::mem::replace(&mut self.was_end[usize::from(key)], taken == END);
+        assert!(!(was_end && taken == END), "{}: instance {key} ended twice", self.form);
+        self.ends[usize::from(key)] += u32::from(taken == END);
+        true
+    }
+
+    /// Takes all, while the time passes. No instance may end more often than this.
+    fn drain(&mut self, most: u32) {
+        self.ends = [0; 4];
+        for _ in 0..100 {
+            while self.take() {
+                self.now += 1;
+                self.reader.handle_timeout(at(self.now));
+            }
+            self.reader.handle_timeout(at(self.now));
+        }
+        assert!(self.ends.iter().all(|ends| *ends <= most), "{}: {:?} ends", self.form, self.ends);
+    }
+
+    /// Both writers are lost, one of them with samples that wait for a missing one, and all that is left is taken.
+    fn finish(&mut self, rng: &mut Rng, room: u32) {
+        let [weak, strong] = [0, 1].map(|index| self.sources[index].next);
+        self.announce(0, weak);
+        self.announce(1, strong);
+        self.drain(u32::MAX);
+        self.sources[1].next += 1;
+        for index in [1, 0] {
+            for _ in 0..room {
+                _ = self.sources[index].send(&mut self.reader, at(self.now), rng.below(4) as u8);
+            }
+        }
+        self.now += 1_000;
+        self.reader.handle_timeout(at(self.now));
+        self.announce(1, strong + 1);
+        // The missing one will not arrive. Most of the others find no room.
+        self.drain(2);
+        self.reader.unmatch_writer(at(self.now), WEAK);
+        self.drain(1);
+        let form = &self.form;
+        assert_eq!(self.reader.delivery.cache.instances.alive().count(), 0, "{form}");
+        for key in 0..4 {
+            assert_eq!(self.reader.find_instance([key; 16]), None, "{form}: instance {key}");
+        }
+        assert!(!self.reader.has_left() && !self.reader.delivery.refused.is_any(), "{form}");
+        assert_eq!(self.reader.delivery.cache.held, 0, "{form}");
+    }
+}
+
+#[test]
+fn every_instance_ends_once_in_whichever_order_its_writers_are_lost_and_room_is_made() {
+    for seed in 0..1_000 {
+        let mut rng = Rng::new(seed);
+        let room = 2 + rng.below(8) as u32;
+        let separated = ReaderConfig { minimum_separation: LEASE / 10, ..configs(room)[0].1.clone() };
+        let configs = configs(room).into_iter().chain([("TIME_BASED_FILTER", separated)]);
+        let (form, config) = configs.collect::<Vec<_>>().swap_remove(seed as usize % 4);
+        let each = (rng.below(2) == 0).then_some(1 + rng.below(3) as u32);
+        let config = ReaderConfig { max_samples_per_instance: each.map(|it| it.min(room)), ..config };
+        let mut chaos = Chaos::new(config, format!("{form}, seed {seed}"));
+        (0..300).for_each(|_| chaos.step(&mut rng));
+        chaos.finish(&mut rng, room);
     }
 }

@@ -11,7 +11,7 @@ use super::*;
 use crate::group::SetTag;
 use crate::qos::{DestinationOrder, Liveliness, LivelinessKind, Ownership, Presentation, PresentationScope};
 
-const LEASE: Duration = Duration::from_millis(100);
+pub(super) const LEASE: Duration = Duration::from_millis(100);
 const GROUP: Guid = Guid::new(GuidPrefix([9; 12]), EntityId([0, 0, 1, 8]));
 
 /// A reader whose stronger writer is to be received from within the lease, and the writers.
