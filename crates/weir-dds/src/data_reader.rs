@@ -664,7 +664,8 @@ impl Inner {
 
     /// Does what follows from an access to the samples.
     #[cold]
-    fn after_access(&self, core: MutexGuard<'_, ReaderCore>) {
+    fn after_access(&self, mut core: MutexGuard<'_, ReaderCore>) {
+        let has_late_values = core.take_late_values();
         let core = if core.is_request_due() {
             self.driver().request_refused(core);
             self.endpoint.core.lock()
@@ -672,7 +673,12 @@ impl Inner {
             core
         };
         if self.endpoint.watching.is_on() {
-            self.endpoint.note_access(core);
+            self.endpoint.note_access(core, has_late_values);
+        } else {
+            drop(core);
+        }
+        if has_late_values {
+            self.driver().announce_late(&self.endpoint);
         }
     }
 

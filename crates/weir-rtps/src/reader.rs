@@ -39,6 +39,7 @@ mod plain;
 mod queries;
 mod query;
 mod raw_sample;
+mod refused;
 mod registrations;
 mod rejection;
 mod requests;
@@ -122,9 +123,7 @@ pub struct ReaderCore {
     timers_taken: u32,
     /// What [`ReaderCore::next_timeout`] found last, and `timers_set` at that time.
     known_timeout: Cell<(u32, Option<Time>)>,
-    /// When a writer left, or the last instance of one was ended.
-    left_at: Time,
-    /// A timeout delivered values since that was last asked.
+    /// A timeout, or an access that made room, delivered values since that was last asked.
     has_late_values: bool,
     /// Samples have expired or were purged since that was last asked.
     has_removed: bool,
@@ -158,7 +157,6 @@ impl ReaderCore {
             timers_taken: 0,
             known_timeout: Cell::new((0, None)),
             has_late_values: false,
-            left_at: Time::ZERO,
             has_removed: false,
             listed: 0,
             has_given_up: false,
@@ -220,8 +218,10 @@ impl ReaderCore {
         {
             self.delivery.counters.writers_forgotten += u64::from(self.departed.add(guid, position));
         }
+        self.delivery.refused.remove(guid);
         self.spare.extend(proxy.into_memory());
         if self.delivery.cache.enforced.is_some() {
+            self.delivery.cache.mark_last_in_sets(guid, core::iter::empty());
             let forget = |coherence: &mut Coherence, out: &mut Sorted| coherence.forget_writer(guid, out);
             self.delivery.cache.with_coherence(now, |_| false, forget);
         }
@@ -523,20 +523,30 @@ impl ReaderCore {
             return;
         }
         if proxy.takes_back_leap(now, heartbeat) {
+            self.delivery.refused.remove(writer);
             drop_incomplete(proxy, &mut self.fragments, &mut self.delivery.cache);
             self.delivery.counters.leaps_taken_back += 1;
         } else if proxy.has_restarted(now, heartbeat) {
+            self.delivery.refused.remove(writer);
             drop_incomplete(proxy, &mut self.fragments, &mut self.delivery.cache);
             proxy.restart();
             self.delivery.counters.writers_restarted += 1;
             let cache = &mut self.delivery.cache;
             let restart = |coherence: &mut Coherence, out: &mut Sorted| coherence.restart_writer(writer, out);
             cache.with_coherence(now, |_| proxy.lease.is_alive(), restart);
+            if !proxy.lease.is_alive() {
+                // The samples that its instances waited for were dropped.
+                self.leave_again(now, writer);
+            }
         }
+        let Some(proxy) = self.writers.list.get_mut(index) else { return };
         let lost = proxy.heartbeat(now, heartbeat, self.config.wants_history);
         self.delivery.count_lost(lost);
         if lost > 0 {
             self.delivery.note_lost(now, proxy.author(), proxy.changes.floor);
+        }
+        if self.delivery.refused.is_any() {
+            self.retry_instance(index);
         }
         self.due.add(index);
         self.deliver_held_of(now, index);
@@ -558,12 +568,12 @@ impl ReaderCore {
     /// Delivers the samples of a writer that were held back, as far as they are next.
     fn deliver_held_of(&mut self, now: Time, index: usize) {
         let proxy = &mut self.writers.list[index];
-        let Author { guid, is_alive } = proxy.author();
-        let received = self.delivery.counters.samples_received;
+        let Author { guid, is_alive, .. } = proxy.author();
         self.delivery.deliver_held(now, proxy);
         self.end_sets_by_policies(now, guid);
-        if !is_alive && self.delivery.counters.samples_received != received {
-            self.leave_again(now, guid);
+        if !is_alive {
+            self.drop_late_set(now, guid);
+            self.end_late(now);
         }
     }
 
@@ -675,6 +685,7 @@ impl ReaderCore {
         self.delivery.cache.memory()
             + self.fragments.assemblies.memory()
             + self.writers.memory()
+            + self.delivery.refused.memory()
             + self.departed.memory()
     }
 
@@ -686,39 +697,6 @@ impl ReaderCore {
             self.note_unmatched(writer);
         }
         index
-    }
-
-    #[inline]
-    fn room_was_made(&mut self) {
-        if self.delivery.has_refused && !self.delivery.cache.is_nearly_full() {
-            self.retry_refused();
-        }
-    }
-
-    /// Resumes the writers whose samples were refused and may have room now.
-    #[cold]
-    fn retry_refused(&mut self) {
-        let mut is_answer_due = false;
-        for index in 0..self.writers.list.len() {
-            let proxy = &mut self.writers.list[index];
-            let received = self.delivery.counters.samples_received;
-            if !self.delivery.retry_refused(proxy) {
-                continue;
-            }
-            let (Author { guid, is_alive }, has_more) = (proxy.author(), proxy.trouble.refused.is_some());
-            is_answer_due = true;
-            // The policies know the time of what arrived last.
-            self.end_sets_by_policies(Time::ZERO, guid);
-            // The end of its instances follows the last sample.
-            if !is_alive && !has_more && self.delivery.counters.samples_received != received {
-                self.leave_later(guid);
-            }
-        }
-        self.delivery.has_refused = self.writers.list.iter().any(|proxy| proxy.trouble.refused.is_some());
-        if is_answer_due {
-            self.due.add_all();
-            self.errands |= Self::REQUEST;
-        }
     }
 
     /// Copies small payloads together that each hold up a whole chunk.

@@ -378,7 +378,7 @@ mod tests {
         let accesses = Arc::new(AtomicU64::new(0));
         let left = Arc::clone(&accesses);
         endpoint.set_listener(all(Arc::new(move |_| {
-            (0..left.load(Ordering::Relaxed)).for_each(|_| me.note_access(me.core.lock()));
+            (0..left.load(Ordering::Relaxed)).for_each(|_| me.note_access(me.core.lock(), false));
         })));
         // One for each access. Without any, one because the call has reset the status.
         for (accessed, expected) in [(1, 1), (0, 1), (3, 3), (0, 1)] {

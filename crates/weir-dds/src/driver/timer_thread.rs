@@ -290,23 +290,30 @@ impl Driver {
         }
         if is_writer_lost || has_late_values {
             // The instances of a lost writer and late values are news for threads that wait for data.
-            self.channel.announce_change();
-        }
-        if is_writer_lost || has_deadline_news || has_late_values {
+            self.announce_late(reader);
+        } else if has_deadline_news {
             self.listeners.call([Call::News(Arc::clone(reader))]);
         }
         next
+    }
+
+    /// Notifies those who wait for a reader of samples that were not in the last batch.
+    pub(crate) fn announce_late(&self, reader: &Arc<ReaderEndpoint>) {
+        self.channel.announce_change();
+        self.listeners.call([Call::News(Arc::clone(reader))]);
     }
 }
 
 #[cfg(test)]
 mod tests {
     use weir_cdr::DdsType;
+    use weir_wire::{Data, EntityId, Payload, SequenceNumber};
 
     use super::*;
     use crate::{
         Condition, DataReader, DataReaderQos, DataWriter, DataWriterQos, DomainParticipant, EventFd,
-        InstanceHandle, ParticipantSettings, ReaderDataLifecycle, States, StatusMask, WaitSet,
+        InstanceHandle, ParticipantSettings, ReaderDataLifecycle, ResourceLimits, States, StatusMask,
+        WaitSet,
     };
 
     const LONG: Duration = Duration::from_secs(3600);
@@ -390,6 +397,39 @@ mod tests {
             world.expire(2 * LONG);
             assert_eq!((world.reader.available(), are_readable(&descriptors)), (0, [false; 4]));
         }
+    }
+
+    /// A value that was held back behind a missing one finds no room when that arrives. No datagram of its writer
+    /// follows.
+    #[test]
+    fn a_value_for_which_an_access_makes_room_is_news() {
+        let limits = ResourceLimits::default().max_samples(2);
+        let world = World::new(
+            DataWriterQos::default().reliable(),
+            DataReaderQos::default().reliable().keep_all().resource_limits(limits),
+        );
+        let (_wait_sets, descriptors) = world.descriptors();
+        world.writer.write(&Reading { sensor: 1 }).unwrap();
+        world.poll_until_available(1);
+        let guid = world.writer.guid();
+        for number in [3, 2] {
+            let data = Data {
+                reader: EntityId::UNKNOWN,
+                writer: guid.entity,
+                sequence_number: SequenceNumber(number),
+                inline_qos: None,
+                payload: Payload::Data(&[0, 1, 0, 0, number as u8, 0, 0, 0]),
+            };
+            world.reader.endpoint().core.lock().handle_data(clock::now(), &guid, &data, None, None);
+        }
+        let sensors = |reader: &DataReader<Reading>| {
+            let all = reader.take(usize::MAX);
+            all.iter().map(|sample| sample.data().unwrap().sensor).collect::<Vec<_>>()
+        };
+        assert_eq!(sensors(&world.reader), [1, 2]);
+        assert_eq!((world.reader.available(), are_readable(&descriptors)), (1, [true; 4]));
+        assert_eq!(sensors(&world.reader), [3]);
+        assert_eq!((world.reader.available(), are_readable(&descriptors)), (0, [false; 4]));
     }
 
     /// A reader with a sample that has expired, which no thread knows of yet, and what waits for it.

@@ -214,10 +214,12 @@ impl ReaderEndpoint {
         self.group.observers.notify(Cause::News);
     }
 
-    /// Does what follows from an access of the application to a watched reader.
+    /// Does what follows from an access of the application to a watched reader. `has_late_values`: the access has made
+    /// room for samples that it did not see.
     #[cold]
-    pub(crate) fn note_access(&self, core: MutexGuard<'_, ReaderCore>) {
-        self.watching.seen.store(core.arrivals(), Ordering::SeqCst);
+    pub(crate) fn note_access(&self, core: MutexGuard<'_, ReaderCore>, has_late_values: bool) {
+        let seen = core.arrivals() - u64::from(has_late_values);
+        self.watching.seen.store(seen, Ordering::SeqCst);
         self.watching.accesses.fetch_add(1, Ordering::SeqCst);
         self.group.resets.fetch_add(1, Ordering::SeqCst);
         self.settle_event_fd(&core);

@@ -9,6 +9,7 @@ use weir_wire::{Guid, SequenceNumber};
 
 use super::ReaderCore;
 use super::cache::Cache;
+use super::coherence::SetSample;
 use super::config::ReaderConfig;
 use super::deferred::Postponed;
 use super::enforced::{Enforced, Verdict, WriterPolicies};
@@ -61,7 +62,8 @@ impl ReaderCore {
         self.delivery.cache.set_policies(now, &self.config);
     }
 
-    /// Returns whether values were delivered by a timeout since the last call: threads may wait for them.
+    /// Returns whether values were delivered since the last call by a timeout, or by an access that made room for them:
+    /// threads may wait for them.
     pub fn take_late_values(&mut self) -> bool {
         core::mem::take(&mut self.has_late_values)
     }
@@ -118,17 +120,30 @@ impl Cache {
     ) {
         if self.coherence().is_some() {
             let is_alive = |_| author.is_alive;
-            self.with_coherence(now, is_alive, |coherence, out| coherence.arrived(author, sn, stored, out));
+            let sample = SetSample { sn, stored, arrived_at: now, is_last: author.is_last };
+            self.with_coherence(now, is_alive, |coherence, out| coherence.arrived(author, sample, out));
         } else {
             self.place_by_policies(now, author, sn, stored);
         }
     }
 
-    /// Appends a stored sample, if the policies admit it.
+    /// Appends a stored sample, if the policies admit it. Ends its instance behind it if its writer is lost, and it is
+    /// the last.
     #[cold]
     pub(super) fn place_by_policies(
         &mut self,
-        now: Time,
+        arrived_at: Time,
+        author: Author,
+        sn: SequenceNumber,
+        stored: StoredSample,
+    ) {
+        self.judge_and_place(arrived_at, author, sn, stored);
+        self.leave_behind(arrived_at, author, stored.key());
+    }
+
+    fn judge_and_place(
+        &mut self,
+        arrived_at: Time,
         author: Author,
         sn: SequenceNumber,
         mut stored: StoredSample,
@@ -136,7 +151,7 @@ impl Cache {
         let writer = author.guid;
         let has_left = self.instances.registrations.has_left();
         if has_left {
-            let at = self.enforced.as_mut().map_or(now, |enforced| enforced.advance(now));
+            let at = self.enforced.as_mut().map_or(arrived_at, |enforced| enforced.advance(arrived_at));
             self.end_left_of(at, writer, stored.key());
         }
         if self.ends_unknown_instance(&stored) {
@@ -152,14 +167,14 @@ impl Cache {
         }
         let Some(enforced) = &mut self.enforced else { return self.chunks.release(stored.at) };
         let key = self.instances.get(index).key;
-        // Sets that an access completes have no time of their own.
-        let now = enforced.advance(now);
+        // What has waited is judged when its wait ends.
+        enforced.advance(arrived_at);
         let mut verdict = enforced.admits((index, key), author, &stored);
         if verdict == Verdict::Unregister {
             (stored.kind, verdict) = (ChangeKind::Unregistered, Verdict::Deliver);
         }
         if let Verdict::Postpone(at) = verdict {
-            let replaced = enforced.postpone(index, (at, now), (writer, sn, stored));
+            let replaced = enforced.postpone(index, (at, arrived_at), (writer, sn, stored));
             self.note_left_out(index, writer, stored.kind);
             self.held += 1;
             self.held_bytes += cost(stored.len());
@@ -182,7 +197,7 @@ impl Cache {
             self.instances.forget_if_over(index);
             return;
         }
-        self.place_admitted(writer, sn, stored, now);
+        self.place_admitted(writer, sn, stored, arrived_at);
         self.note_end(index, key);
         self.note_state(index, key);
     }
@@ -211,6 +226,9 @@ impl Cache {
         if self.place::<true>(arrived_at, writer, sn, stored)
             && let Some(enforced) = &mut self.enforced
         {
+            if enforced.is_over(writer, arrived_at) {
+                return self.remove_expired(self.entries.ring.len() - 1);
+            }
             enforced.stored(writer, arrived_at, self.entries.end() - 1);
             if enforced.expiring.len() > 2 * self.entries.ring.len() + EXPIRING_SPARE {
                 // Most were taken.
@@ -334,19 +352,23 @@ impl Cache {
         self.enforced.iter_mut().for_each(|enforced| enforced.expiring.forget_before(front));
         while let Some(position) = self.enforced.as_mut().and_then(|enforced| enforced.expiring.pop(now)) {
             let Some(index) = position.checked_sub(self.entries.position_of(0)) else { continue };
-            let Some(entry) = self.entries.ring.get_mut(index as usize).filter(|entry| entry.is_live) else {
-                continue;
-            };
-            let instance = entry.instance;
-            self.remove(index as usize);
-            self.instances.forget_if_over(instance);
-            has_expired = true;
-            if let Some(enforced) = &mut self.enforced {
-                enforced.counts.expired += 1;
+            if self.entries.ring.get(index as usize).is_some_and(|entry| entry.is_live) {
+                self.remove_expired(index as usize);
+                has_expired = true;
             }
         }
         self.entries.trim();
         has_expired
+    }
+
+    /// Removes a sample that has expired.
+    fn remove_expired(&mut self, index: usize) {
+        let instance = self.entries.ring[index].instance;
+        self.remove(index);
+        self.instances.forget_if_over(instance);
+        if let Some(enforced) = &mut self.enforced {
+            enforced.counts.expired += 1;
+        }
     }
 }
 

@@ -48,6 +48,8 @@ pub(super) struct Cache {
     pub(super) accesses: u64,
     /// Instances updated because a writer of theirs left.
     pub(super) left: u64,
+    /// When a writer left, or the last instance of one was ended.
+    pub(super) left_at: Time,
     /// Policies that leave samples out; `None`: there are none.
     pub(super) enforced: Option<Box<Enforced>>,
 }
@@ -67,6 +69,7 @@ impl Cache {
             swept_to: 0,
             accesses: 0,
             left: 0,
+            left_at: Time::ZERO,
             enforced: Enforced::new(config),
         }
     }
@@ -207,7 +210,8 @@ impl Cache {
         let stored = self.store(sample, at);
         if BY_POLICIES {
             // Its sample has just arrived.
-            self.place_if_admitted(now, Author { guid: writer, is_alive: true }, sn, stored);
+            let author = Author { guid: writer, is_alive: true, is_last: true };
+            self.place_if_admitted(now, author, sn, stored);
         } else {
             self.place::<false>(now, writer, sn, stored);
         }
@@ -250,9 +254,7 @@ impl Cache {
         self.chunks.release(stored.at);
     }
 
-    /// Appends a sample that was held back. If its writer is not alive, call [`ReaderCore::leave_again`] afterwards.
-    ///
-    /// [`ReaderCore::leave_again`]: super::ReaderCore::leave_again
+    /// Appends a sample that was held back.
     #[inline(never)]
     pub(super) fn push_held(&mut self, now: Time, author: Author, sn: SequenceNumber, stored: StoredSample) {
         self.count_released(stored);
@@ -263,6 +265,7 @@ impl Cache {
             self.end_left_of(now, author.guid, stored.key());
         }
         self.place::<false>(now, author.guid, sn, stored);
+        self.leave_behind(now, author, stored.key());
     }
 
     pub(super) fn count_released(&mut self, stored: StoredSample) {
@@ -288,7 +291,8 @@ impl Cache {
         };
         if !IS_ADMITTED && self.enforced.is_some() && !self.note_plain(now, &writer, index) {
             // Its sample has just arrived.
-            self.place_by_policies(now, Author { guid: writer, is_alive: true }, sn, stored);
+            let author = Author { guid: writer, is_alive: true, is_last: true };
+            self.place_by_policies(now, author, sn, stored);
             return true;
         }
         // Without a key, the payload says what has ended, as in discovery.

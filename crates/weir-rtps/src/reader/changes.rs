@@ -8,6 +8,7 @@ use weir_wire::{Gap, SequenceNumber};
 use super::entries::cost;
 use super::stored::StoredSample;
 use crate::config;
+use crate::key_hasher::Key;
 use crate::on_demand::{Idle, OnDemand};
 use crate::time::Time;
 
@@ -298,6 +299,22 @@ impl ChangesFromWriter {
     #[inline]
     pub(super) fn offset(&self, sn: SequenceNumber) -> usize {
         usize::try_from(sn.0.saturating_sub(self.expected.0)).unwrap_or(usize::MAX)
+    }
+
+    /// The samples from `from` on that wait for nothing but room, and their keys: up to the first that is missing.
+    pub(super) fn deliverable_from(
+        &self,
+        from: SequenceNumber,
+    ) -> impl Iterator<Item = (SequenceNumber, Option<Key>)> + '_ {
+        let from = from.max(self.expected);
+        let rest = self.list.range(self.offset(from).min(self.list.len())..);
+        let numbers = core::iter::successors(Some(from), |sn| Some(sn.next()));
+        let is_there =
+            |(sn, change): &(_, &Change)| *sn < self.floor || !matches!(change, Change::Missing { .. });
+        numbers.zip(rest).take_while(is_there).filter_map(|(sn, change)| match change {
+            Change::Held(stored) => Some((sn, stored.key())),
+            Change::Missing { .. } | Change::Irrelevant => None,
+        })
     }
 
     /// The samples that are held back.

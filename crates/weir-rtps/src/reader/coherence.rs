@@ -20,6 +20,7 @@ use super::writer_proxy::Author;
 use crate::config;
 use crate::group::SetTag;
 use crate::qos::PresentationScope;
+use crate::time::Time;
 
 /// The sets that are not accessible yet.
 #[derive(Debug)]
@@ -45,11 +46,22 @@ pub(super) struct Coherence {
 #[derive(Debug, Default)]
 pub(super) struct Sorted {
     /// They become accessible.
-    pub(super) ready: Vec<(Guid, SequenceNumber, StoredSample)>,
+    pub(super) ready: Vec<(Guid, SetSample)>,
     /// They are dropped.
-    pub(super) dropped: Vec<StoredSample>,
+    pub(super) dropped: Vec<(Guid, SetSample)>,
     /// Writers that are not matched any more, and of which nothing waits.
     pub(super) forgotten: Vec<Guid>,
+}
+
+/// A sample that waits for its set, or behind one.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct SetSample {
+    pub(super) sn: SequenceNumber,
+    pub(super) stored: StoredSample,
+    /// When it arrived, or would have become accessible without the set.
+    pub(super) arrived_at: Time,
+    /// See [`Author::is_last`].
+    pub(super) is_last: bool,
 }
 
 /// The sets of one writer.
@@ -87,7 +99,7 @@ struct OpenSet {
     first: SequenceNumber,
     group_set: Option<SequenceNumber>,
     is_broken: bool,
-    samples: Vec<(SequenceNumber, StoredSample)>,
+    samples: Vec<SetSample>,
 }
 
 /// A set that waits for other readers; without `group_set`, samples that wait for the set before.
@@ -95,7 +107,7 @@ struct OpenSet {
 struct Waiting {
     group_set: Option<SequenceNumber>,
     is_broken: bool,
-    samples: Vec<(SequenceNumber, StoredSample)>,
+    samples: Vec<SetSample>,
 }
 
 impl Coherence {
@@ -155,6 +167,18 @@ impl Coherence {
         self.writers.get(&writer).is_some_and(|sets| !sets.waiting.is_empty())
     }
 
+    /// Whether a writer has begun a set that may become whole.
+    pub(super) fn has_open(&self, writer: Guid) -> bool {
+        let open = self.writers.get(&writer).and_then(|sets| sets.open.as_ref());
+        open.is_some_and(|open| !open.is_broken)
+    }
+
+    /// The samples of a writer that wait for other readers, in order.
+    pub(super) fn waiting_mut(&mut self, writer: Guid) -> impl DoubleEndedIterator<Item = &mut SetSample> {
+        let waiting = self.writers.get_mut(&writer).into_iter().flat_map(|sets| &mut sets.waiting);
+        waiting.flat_map(|waiting| &mut waiting.samples)
+    }
+
     /// Samples that wait here, and their cost.
     pub(super) fn held(&self) -> (usize, usize) {
         (self.samples, self.bytes)
@@ -171,17 +195,11 @@ impl Coherence {
     }
 
     /// Sorts a sample: the next one of its writer.
-    pub(super) fn arrived(
-        &mut self,
-        author: Author,
-        sn: SequenceNumber,
-        stored: StoredSample,
-        out: &mut Sorted,
-    ) {
-        let writer = author.guid;
+    pub(super) fn arrived(&mut self, author: Author, sample: SetSample, out: &mut Sorted) {
+        let (writer, sn) = (author.guid, sample.sn);
         self.end_before(writer, sn, out);
         let Some(sets) = self.writers.get_mut(&writer) else {
-            out.ready.push((writer, sn, stored));
+            out.ready.push((writer, sample));
             return;
         };
         let tag = sets.ahead.remove(&sn).map(|ahead| ahead.tag);
@@ -197,7 +215,7 @@ impl Coherence {
         }
         let Some(sets) = self.writers.get_mut(&writer) else { return };
         let Some(first) = set else {
-            return self.outside(writer, sn, stored, out);
+            return self.outside(writer, sample, out);
         };
         // A reader that wants history gets what is left of a set. Any other must have seen its beginning.
         let misses_start = is_joined_late && first < sn && !(sets.is_reliable && self.wants_history);
@@ -208,9 +226,9 @@ impl Coherence {
             is_broken: false,
             samples: Vec::new(),
         });
-        open.samples.push((sn, stored));
+        open.samples.push(sample);
         self.samples += 1;
-        self.bytes += cost(stored.len());
+        self.bytes += cost(sample.stored.len());
         if is_broken || open.is_broken || self.samples > self.max_samples || self.bytes > self.max_bytes {
             self.break_open(writer, out);
         }
@@ -305,21 +323,17 @@ impl Coherence {
     }
 
     /// Lets a sample pass that belongs to no set, behind those that wait.
-    fn outside(&mut self, writer: Guid, sn: SequenceNumber, stored: StoredSample, out: &mut Sorted) {
+    fn outside(&mut self, writer: Guid, sample: SetSample, out: &mut Sorted) {
         let Some(sets) = self.writers.get_mut(&writer).filter(|sets| !sets.waiting.is_empty()) else {
-            out.ready.push((writer, sn, stored));
+            out.ready.push((writer, sample));
             return;
         };
         match sets.waiting.back_mut() {
-            Some(Waiting { group_set: None, samples, .. }) => samples.push((sn, stored)),
-            _ => sets.waiting.push_back(Waiting {
-                group_set: None,
-                is_broken: false,
-                samples: vec![(sn, stored)],
-            }),
+            Some(Waiting { group_set: None, samples, .. }) => samples.push(sample),
+            _ => sets.waiting.push_back(Waiting { group_set: None, is_broken: false, samples: vec![sample] }),
         }
         self.samples += 1;
-        self.bytes += cost(stored.len());
+        self.bytes += cost(sample.stored.len());
         if self.samples > self.max_samples || self.bytes > self.max_bytes {
             self.give_up_waiting(writer, out);
         }
@@ -331,7 +345,7 @@ impl Coherence {
         self.dropped += u64::from(!open.is_broken);
         open.is_broken = true;
         let samples = core::mem::take(&mut open.samples);
-        self.drop_all(samples, out);
+        self.drop_all(writer, samples, out);
         if self.samples > self.max_samples || self.bytes > self.max_bytes {
             self.give_up_waiting(writer, out);
         }
@@ -345,7 +359,7 @@ impl Coherence {
                 None => self.release(writer, waiting.samples, out),
                 Some(set) => {
                     self.dropped += u64::from(!waiting.is_broken);
-                    self.drop_all(waiting.samples, out);
+                    self.drop_all(writer, waiting.samples, out);
                     if let Some(sets) = self.writers.get_mut(&writer) {
                         sets.dropped_to = sets.dropped_to.max(set);
                     }
@@ -354,20 +368,19 @@ impl Coherence {
         }
     }
 
-    fn release(&mut self, writer: Guid, samples: Vec<(SequenceNumber, StoredSample)>, out: &mut Sorted) {
-        for (sn, stored) in samples {
-            self.samples -= 1;
-            self.bytes -= cost(stored.len());
-            out.ready.push((writer, sn, stored));
-        }
+    fn release(&mut self, writer: Guid, samples: Vec<SetSample>, out: &mut Sorted) {
+        self.count_released(&samples);
+        out.ready.extend(samples.into_iter().map(|sample| (writer, sample)));
     }
 
-    fn drop_all(&mut self, samples: Vec<(SequenceNumber, StoredSample)>, out: &mut Sorted) {
-        for (_, stored) in samples {
-            self.samples -= 1;
-            self.bytes -= cost(stored.len());
-            out.dropped.push(stored);
-        }
+    fn drop_all(&mut self, writer: Guid, samples: Vec<SetSample>, out: &mut Sorted) {
+        self.count_released(&samples);
+        out.dropped.extend(samples.into_iter().map(|sample| (writer, sample)));
+    }
+
+    fn count_released(&mut self, samples: &[SetSample]) {
+        self.samples -= samples.len();
+        self.bytes -= samples.iter().map(|sample| cost(sample.stored.len())).sum::<usize>();
     }
 
     /// Appends how far the writers have got with shared sets.
@@ -402,7 +415,7 @@ impl Coherence {
                     self.release(writer, samples, out);
                 } else {
                     self.dropped += u64::from(!is_broken);
-                    self.drop_all(samples, out);
+                    self.drop_all(writer, samples, out);
                 }
             }
             let is_over = |sets: &WriterSets| sets.is_forgotten && sets.waiting.is_empty();
@@ -417,13 +430,14 @@ impl Coherence {
     pub(super) fn stored_mut(&mut self) -> impl Iterator<Item = &mut StoredSample> {
         self.writers.values_mut().flat_map(|sets| {
             let open = sets.open.iter_mut().flat_map(|open| &mut open.samples);
-            open.chain(sets.waiting.iter_mut().flat_map(|it| &mut it.samples)).map(|(_, stored)| stored)
+            open.chain(sets.waiting.iter_mut().flat_map(|it| &mut it.samples))
+                .map(|sample| &mut sample.stored)
         })
     }
 
     /// Memory in bytes.
     pub(super) fn memory(&self) -> usize {
-        self.samples * size_of::<(SequenceNumber, StoredSample)>()
+        self.samples * size_of::<SetSample>()
             + self.tags * size_of::<(SequenceNumber, Ahead)>()
             + self.writers.len() * size_of::<WriterSets>()
     }

@@ -7,6 +7,7 @@ use super::cache::Cache;
 use super::coherence::{Coherence, Sorted};
 use super::config::ReaderConfig;
 use super::counters::ReaderCounters;
+use super::refused::RefusedWriters;
 use super::rejection::Rejection;
 use super::sample::{Sample, sample_of};
 use super::size::ReaderSize;
@@ -21,8 +22,8 @@ pub(super) struct Delivery {
     pub(super) counters: ReaderCounters,
     /// The reason and the instance of the last rejection.
     pub(super) last_rejection: Option<(Rejection, Option<Key>)>,
-    /// Whether a sample of some writer may be refused.
-    pub(super) has_refused: bool,
+    /// The writers of which a sample was refused.
+    pub(super) refused: RefusedWriters,
 }
 
 impl Delivery {
@@ -31,7 +32,7 @@ impl Delivery {
             cache: Cache::new(config, size),
             counters: ReaderCounters::default(),
             last_rejection: None,
-            has_refused: false,
+            refused: size.map_or_else(RefusedWriters::default, |size| RefusedWriters::fixed(size.matches)),
         }
     }
 
@@ -100,7 +101,9 @@ impl Delivery {
         let was_refused = proxy.refuse(now, sn, key.filter(|_| rejection.is_of_instance()));
         if proxy.is_reliable {
             self.counters.samples_refused += u64::from(!was_refused);
-            self.has_refused = true;
+            if !was_refused {
+                self.refused.add(proxy.guid);
+            }
         } else {
             self.counters.samples_rejected += 1;
         }
@@ -118,7 +121,9 @@ impl Delivery {
 
     /// Moves samples that were held back into the cache, while the next one is there and has room.
     pub(super) fn deliver_held(&mut self, now: Time, proxy: &mut WriterProxy) {
-        let cache = &mut self.cache;
+        let Self { cache, refused: waiting, counters, .. } = self;
+        let was_refused = proxy.trouble.refused.is_some();
+        let mut author = proxy.author();
         let mut full_instance = None;
         loop {
             let next = proxy.next_held(now, |stored| {
@@ -132,12 +137,21 @@ impl Delivery {
                 rejection.is_none()
             });
             let Some((sn, stored)) = next else { break };
-            self.counters.samples_received += 1;
-            cache.push_held(now, proxy.author(), sn, stored);
+            counters.samples_received += 1;
+            if !author.is_alive {
+                let key_of = |key| cache.instances.key_of(key);
+                let key = key_of(stored.key());
+                author.is_last = waiting.is_last((author.guid, sn), key, &proxy.changes, key_of);
+            }
+            cache.push_held(now, author, sn, stored);
         }
         if let Some(refused) = proxy.refused_mut() {
-            self.has_refused = true;
             refused.key = full_instance.or(refused.key);
+            if !was_refused {
+                waiting.add(author.guid);
+            }
+        } else if !author.is_alive {
+            waiting.settle(author.guid);
         }
     }
 
@@ -215,11 +229,13 @@ impl Delivery {
         false
     }
 
-    /// Resumes a writer if a sample of it was refused that may have room now. Returns whether an answer is due.
+    /// Resumes a writer of which a sample was refused that may have room now. It is not among those of which one was.
+    /// Returns whether an answer is due.
     pub(super) fn retry_refused(&mut self, proxy: &mut WriterProxy) -> bool {
         let Some(refused) = proxy.trouble.refused else { return false };
         // Room for other samples is no room for those of an instance that is full.
         if refused.key.is_some_and(|key| self.cache.refusal(Some(key), 0).is_some()) {
+            self.refused.add(proxy.guid);
             return false;
         }
         proxy.trouble.refused = None;

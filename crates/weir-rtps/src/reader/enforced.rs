@@ -449,8 +449,7 @@ impl Enforced {
 
     /// A postponed value is delivered, unless its lifespan has ended meanwhile.
     pub(super) fn admits_postponed(&mut self, (index, key): (u32, Key), value: &Postponed) -> bool {
-        let lifespan = self.lifespan_ns(value.writer);
-        if lifespan.is_some_and(|lifespan| self.now.nanos_since(value.arrived_at) >= lifespan) {
+        if self.is_over(value.writer, value.arrived_at) {
             self.counts.expired += 1;
             return false;
         }
@@ -484,6 +483,12 @@ impl Enforced {
         if let Some(record) = self.instances.get_mut(index as usize).filter(|it| it.owner == Some(writer)) {
             record.owner = None;
         }
+    }
+
+    /// Whether the lifespan of a sample has ended that arrived at this time.
+    pub(super) fn is_over(&mut self, writer: Guid, arrived_at: Time) -> bool {
+        let lifespan = self.lifespan_ns(writer);
+        lifespan.is_some_and(|lifespan| self.now.nanos_since(arrived_at) >= lifespan)
     }
 
     /// Records where a sample was stored.
@@ -564,7 +569,7 @@ fn record_of(instances: &mut Vec<InstanceRecord>, (index, key): (u32, Key)) -> &
 fn take_ownership(
     writers: &BTreeMap<Guid, WriterPolicies>,
     record: &mut InstanceRecord,
-    Author { guid: writer, is_alive }: Author,
+    Author { guid: writer, is_alive, .. }: Author,
 ) -> bool {
     let rank = |guid: Guid| (writers.get(&guid).map_or(0, |policies| policies.strength), Reverse(guid));
     let owns = record.owner.is_none_or(|owner| owner == writer || (is_alive && rank(writer) >= rank(owner)));

@@ -146,16 +146,12 @@ impl ReaderCore {
         if let Some(coherence) = self.delivery.cache.coherence_mut() {
             coherence.settle(settled.group, settled.set, settled.is_whole, &mut sorted);
         }
-        let mut silent: Vec<_> = sorted.ready.iter().map(|(writer, ..)| *writer).collect();
-        silent.dedup();
-        silent.retain(|writer| !writers.is_alive(*writer));
         let forgotten = core::mem::take(&mut sorted.forgotten);
         self.delivery.cache.apply_sorted(now, |writer| writers.is_alive(writer), sorted);
-        silent.into_iter().for_each(|writer| self.leave_again(now, writer));
         if let Some(enforced) = &mut self.delivery.cache.enforced {
             forgotten.into_iter().for_each(|writer| enforced.forget_writer(writer));
         }
-        self.room_was_made();
+        self.end_late(now);
     }
 
     /// Appends the positions of the samples in these states, in the order in which the reader has them.

@@ -100,7 +100,7 @@ impl Instance {
             self.state = InstanceState::NotAliveDisposed;
         }
         if matches!(kind, ChangeKind::Unregistered | ChangeKind::DisposedUnregistered) {
-            if self.writer == writer || self.more_writers.contains(&writer) {
+            if self.is_written_by(writer) {
                 registrations.remove(writer, index);
             }
             self.left_by(writer);
@@ -135,6 +135,11 @@ impl Instance {
             self.state = InstanceState::NotAliveNoWriters;
         }
         is_orphan
+    }
+
+    /// Whether this writer writes it.
+    pub(super) fn is_written_by(&self, writer: Guid) -> bool {
+        self.writer == writer || self.more_writers.contains(&writer)
     }
 
     fn add_writer(&mut self, writer: Guid, (index, registrations): Place<'_>) {
@@ -272,9 +277,14 @@ impl Instances {
         self.table.len() >= self.max
     }
 
+    /// The key of the instance of samples with this key.
+    pub(super) fn key_of(&self, key: Option<Key>) -> Key {
+        key.filter(|_| self.is_keyed).unwrap_or_default()
+    }
+
     /// The instance of samples with this key, if it exists.
     pub(super) fn lookup(&self, key: Option<Key>) -> Option<u32> {
-        self.find(key.filter(|_| self.is_keyed).unwrap_or_default())
+        self.find(self.key_of(key))
     }
 
     /// Whether an instance with this key exists or may be created.

@@ -11,8 +11,8 @@
 //!
 //! Samples of a writer may have been held back when it left: behind one that was missing, for want of room, or in a
 //! set that other readers have a part in. They are delivered when they are next, as if the writer had come back for
-//! them and left again ([`ReaderCore::leave_again`]): their instances end behind them. It takes no instance from its
-//! owner.
+//! them and left again: an instance ends behind the last sample of it that waits for nothing else
+//! ([`Cache::leave_behind`]). It takes no instance from its owner.
 //!
 //! The steps look the same as a writer that leaves its instances one after the other: they are what would happen if
 //! it unregistered them. Two things do not wait. A writer that has left owns nothing that it left from then on
@@ -30,7 +30,7 @@ use super::config::ReaderConfig;
 use super::delivery::Delivery;
 use super::sample::sample;
 use super::stored::StoredSample;
-use super::writer_proxy::{Arrival, WriterProxy};
+use super::writer_proxy::{Arrival, Author, WriterProxy};
 use crate::config;
 use crate::key_hasher::Key;
 use crate::time::Time;
@@ -47,28 +47,51 @@ impl ReaderCore {
     /// Records that a writer is not there any more. Call [`ReaderCore::end_left`] afterwards.
     pub(super) fn writer_gone(&mut self, now: Time, writer: Guid) {
         if self.delivery.cache.enforced.is_some() {
-            let writers = &self.writers;
-            let change = |coherence: &mut Coherence, out: &mut Sorted| coherence.writer_gone(writer, out);
-            self.delivery.cache.with_coherence(now, |writer| writers.is_alive(writer), change);
+            self.drop_open_set(now, writer);
+            let proxy = self.writers.get_mut(writer);
+            let waiting =
+                proxy.into_iter().flat_map(|proxy| proxy.changes.deliverable_from(SequenceNumber::FIRST));
+            self.delivery.cache.mark_last_in_sets(writer, waiting.map(|(_, key)| key));
         }
         self.delivery.cache.writer_gone(writer);
-        self.left_at = now;
+        self.delivery.cache.left_at = now;
     }
 
-    /// Leaves what the samples of a writer that is not alive have begun to write: they were held back until now.
+    /// Leaves what the samples of a writer that is not alive have begun to write, which were held back before.
     #[cold]
     pub(super) fn leave_again(&mut self, now: Time, writer: Guid) {
         self.writer_gone(now, writer);
-        self.timers_set = self.timers_set.wrapping_add(1);
-        self.has_late_values |= self.end_left(now);
+        self.end_late(now);
     }
 
-    /// The same, after the last of its samples was placed that had found no room before. The next timeout ends its
-    /// instances.
+    /// Ends instances behind samples of writers that are not alive, which were held back before.
     #[cold]
-    pub(super) fn leave_later(&mut self, writer: Guid) {
-        self.writer_gone(self.left_at, writer);
-        self.timers_set = self.timers_set.wrapping_add(1);
+    pub(super) fn end_late(&mut self, now: Time) {
+        self.has_late_values |= self.end_left(now);
+        self.note_left();
+    }
+
+    /// Has the next timeout end the other instances of writers that have left.
+    pub(super) fn note_left(&mut self) {
+        self.timers_set = self.timers_set.wrapping_add(u32::from(self.has_left()));
+    }
+
+    /// Drops the set that a writer has not ended, which is not alive.
+    fn drop_open_set(&mut self, now: Time, writer: Guid) {
+        let writers = &self.writers;
+        let change = |coherence: &mut Coherence, out: &mut Sorted| coherence.writer_gone(writer, out);
+        self.delivery.cache.with_coherence(now, |writer| writers.is_alive(writer), change);
+    }
+
+    /// Drops the set that a writer has begun after it was lost, by samples that were held back until now, unless more
+    /// of them wait for room.
+    #[cold]
+    pub(super) fn drop_late_set(&mut self, now: Time, writer: Guid) {
+        let has_open = self.delivery.cache.coherence().is_some_and(|coherence| coherence.has_open(writer));
+        let is_over = |proxy: &mut WriterProxy| !proxy.lease.is_alive() && proxy.trouble.refused.is_none();
+        if has_open && self.writers.get_mut(writer).is_some_and(is_over) {
+            self.drop_open_set(now, writer);
+        }
     }
 
     /// Ends some of the instances of writers that have left. Returns whether there were any.
@@ -78,7 +101,7 @@ impl ReaderCore {
             // With a limits table, there are few instances, and a list is free for another writer at once.
             let is_limited = self.config.limits.is_some();
             self.delivery.end_left(now, if is_limited { usize::MAX } else { config::INSTANCES_LEFT_AT_ONCE });
-            self.left_at = now;
+            self.delivery.cache.left_at = now;
         }
         self.room_was_made();
         has_left
@@ -96,6 +119,7 @@ impl Delivery {
         proxy: &mut WriterProxy,
         data: &Data<'_>,
     ) {
+        self.refused.settle(proxy.guid);
         if !self.cache.instances.registrations.is_leaving(proxy.guid) {
             return proxy.lease.settle();
         }
@@ -140,6 +164,32 @@ impl Cache {
             && self.instances.registrations.take_left(writer, index)
         {
             self.leave_instance(now, index, writer);
+        }
+    }
+
+    /// Behind a sample of a writer that is not alive, which was placed, left out or dropped: has its instance ended,
+    /// unless more of it waits. Call [`ReaderCore::end_left`] afterwards.
+    #[inline]
+    pub(super) fn leave_behind(&mut self, now: Time, author: Author, key: Option<Key>) {
+        if !author.is_alive && author.is_last {
+            self.leave_once(now, author.guid, key);
+        }
+    }
+
+    #[cold]
+    fn leave_once(&mut self, now: Time, writer: Guid, key: Option<Key>) {
+        // An access that makes room does not know the time.
+        let now = now.max(self.left_at);
+        self.end_left_of(now, writer, key);
+        let Some(index) = self.instances.lookup(key) else { return };
+        let (instance, registrations) = self.instances.get_to_change(index);
+        if instance.is_written_by(writer) {
+            registrations.remove(writer, index);
+            if !registrations.leave_one(writer, index) {
+                return self.leave_instance(now, index, writer);
+            }
+            // Its policies are needed until then.
+            self.enforced.iter_mut().for_each(|enforced| enforced.writer_gone(writer));
         }
     }
 

@@ -74,6 +74,20 @@ impl Registrations {
         self.is_leaving(writer)
     }
 
+    /// Hands out one instance of a writer that stays, and does not write it any more. `false`: no memory was reserved
+    /// for that.
+    pub(super) fn leave_one(&mut self, writer: Guid, instance: u32) -> bool {
+        if self.is_fixed {
+            return false;
+        }
+        let place = self.place_of_left(writer).unwrap_or_else(|| {
+            self.leaving.push((writer, Registered::default()));
+            self.leaving.len() - 1
+        });
+        self.leaving[place].1.add_one_left(instance);
+        true
+    }
+
     /// Returns whether instances of writers that have left were not handed out yet.
     #[inline]
     pub(super) fn has_left(&self) -> bool {
@@ -191,6 +205,15 @@ impl Registered {
         self.begun.sort_unstable();
     }
 
+    /// Adds an instance to what was not handed out yet.
+    fn add_one_left(&mut self, instance: u32) {
+        self.begun.drain(..core::mem::take(&mut self.handed_out));
+        match self.begun.binary_search_by_key(&instance, |it| it & !TAKEN) {
+            Ok(position) => self.begun[position] = instance,
+            Err(position) => self.begun.insert(position, instance),
+        }
+    }
+
     /// Leaves each instance that it writes once in `begun`, in order.
     fn compact(&mut self, is_fixed: bool) {
         let Self { begun, ended, .. } = self;
@@ -287,6 +310,24 @@ mod tests {
         }
         assert!(registrations.memory() < 4096, "{}", registrations.memory());
         assert_eq!(left(&mut registrations, writer(1)), (0..100).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn single_instances_are_handed_out_once_among_those_of_writers_that_have_left() {
+        let mut registrations = Registrations::default();
+        [7, 3, 5].into_iter().for_each(|instance| registrations.add(writer(1), instance));
+        registrations.remove(writer(1), 3);
+        assert!(registrations.leave_one(writer(1), 3) && registrations.has_left());
+        assert!(registrations.is_left(writer(1), 3) && !registrations.is_left(writer(1), 5));
+        assert!(registrations.leave(writer(1)));
+        assert_eq!(registrations.next_left(), Some((writer(1), Some(3))));
+        // It is back, and writes two of them once more: one that was handed out, one that was not.
+        assert_eq!([3, 7].map(|instance| registrations.take_left(writer(1), instance)), [false, true]);
+        assert!(registrations.leave_one(writer(1), 7) && registrations.leave_one(writer(1), 3));
+        assert!([3, 5, 7].into_iter().all(|instance| registrations.is_left(writer(1), instance)));
+        let rest: Vec<_> = core::iter::from_fn(|| registrations.next_left()).collect();
+        assert_eq!(rest, [Some(3), Some(5), Some(7), None].map(|instance| (writer(1), instance)));
+        assert!(!Registrations::fixed(1, 8).leave_one(writer(1), 3));
     }
 
     #[test]

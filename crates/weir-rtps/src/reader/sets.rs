@@ -1,12 +1,13 @@
 //! Coherent sets and ordered access in the reader and its cache (PRESENTATION, DDS 1.4, 2.2.3.6).
 
+use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
 
 use weir_wire::{Guid, ParameterList, SequenceNumber};
 
 use super::ReaderCore;
 use super::cache::Cache;
-use super::coherence::{Coherence, Sorted};
+use super::coherence::{Coherence, SetSample, Sorted};
 use super::enforced::AccessOrder;
 use super::groups::GroupPosition;
 use super::raw_sample::{RawSample, SampleSelection};
@@ -15,6 +16,7 @@ use super::writer_proxy::Author;
 use crate::config;
 use crate::group::SetTag;
 use crate::inline_qos;
+use crate::key_hasher::Key;
 use crate::time::Time;
 use crate::writer::ChangeKind;
 
@@ -89,10 +91,34 @@ impl Cache {
 
     /// Makes the samples of sets accessible, or drops them.
     pub(super) fn apply_sorted(&mut self, now: Time, is_alive: impl Fn(Guid) -> bool, sorted: Sorted) {
-        for (guid, sn, stored) in sorted.ready {
-            self.place_by_policies(now, Author { guid, is_alive: is_alive(guid) }, sn, stored);
+        if let Some(enforced) = &mut self.enforced {
+            enforced.advance(now);
         }
-        sorted.dropped.into_iter().for_each(|stored| self.chunks.release(stored.at));
+        let author = |guid, sample: &SetSample| {
+            let is_last = sample.is_last;
+            Author { guid, is_alive: is_alive(guid), is_last }
+        };
+        for (guid, sample) in sorted.ready {
+            // Its lifespan has begun when it arrived (DDS 1.4, 2.2.3.16).
+            self.place_by_policies(sample.arrived_at, author(guid, &sample), sample.sn, sample.stored);
+        }
+        for (guid, sample) in sorted.dropped {
+            self.chunks.release(sample.stored.at);
+            self.leave_behind(now, author(guid, &sample), sample.stored.key());
+        }
+    }
+
+    /// A writer is lost: marks those of its samples in sets that wait for other readers behind which nothing of it
+    /// waits for the same instance. `behind`: the keys of what waits behind these sets.
+    #[cold]
+    pub(super) fn mark_last_in_sets(&mut self, writer: Guid, behind: impl Iterator<Item = Option<Key>>) {
+        let Self { enforced: Some(enforced), instances, .. } = self else { return };
+        let Some(coherence) = enforced.coherence.as_mut().filter(|it| it.has_waiting(writer)) else { return };
+        let key_of = |key: Option<Key>| instances.key_of(key).to_bytes();
+        let mut later: BTreeSet<_> = behind.map(key_of).collect();
+        for sample in coherence.waiting_mut(writer).rev() {
+            sample.is_last = later.insert(key_of(sample.stored.key()));
+        }
     }
 
     /// Records what a sample says about its set and its group.

@@ -10,6 +10,7 @@ use super::chunks::ChunksSize;
 use super::config::ReaderConfig;
 use super::entries::Entries;
 use super::instances::InstancesSize;
+use super::refused::RefusedWriters;
 use super::writer_memory::WriterMemory;
 use super::writer_proxy::{Position, ProxyMemory, WriterProxy};
 use crate::config::{DEPARTED_WRITERS_MAX, NACK_FRAG_SETS_MAX, UNMATCHED_WRITERS_MAX};
@@ -100,6 +101,7 @@ impl ReaderSize {
             .saturating_add(self.assemblies.bytes())
             .saturating_add(self.matches.saturating_mul(of_match))
             .saturating_add(GuidIndex::bytes(self.matches))
+            .saturating_add(RefusedWriters::bytes(self.matches))
             .saturating_add(requested)
             .saturating_add(self.sets() * size_of::<SequenceNumberSet>())
             .saturating_add(WriterMemory::<Position, DEPARTED_WRITERS_MAX>::bytes(self.departed()))
@@ -120,6 +122,7 @@ impl ReaderCore {
             + self.fragments.allocated()
             + self.writers.list.capacity() * size_of::<WriterProxy>()
             + self.writers.places.allocated()
+            + self.delivery.refused.allocated()
             + spare
             + used
             + self.spare.capacity() * size_of::<ProxyMemory>()

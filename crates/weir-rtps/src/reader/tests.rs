@@ -21,6 +21,7 @@ mod group_order;
 mod impostors;
 mod leaps;
 mod liveliness;
+mod lost;
 mod overdue;
 mod plain;
 mod policies;

@@ -30,7 +30,7 @@ impl ReaderCore {
     /// was set since the last call.
     pub fn next_timeout(&self) -> Option<Time> {
         if self.has_left() {
-            return Some(self.left_at);
+            return Some(self.delivery.cache.left_at);
         }
         let of_writers = self.next_timeout_of_writers();
         match &self.delivery.cache.enforced {

@@ -39,6 +39,8 @@ pub(super) struct Author {
     pub(super) guid: Guid,
     /// It is matched, and its lease is not over. What was held back of another one is placed all the same.
     pub(super) is_alive: bool,
+    /// No later sample of it waits for the same instance, which ends behind this one if the writer is not alive.
+    pub(super) is_last: bool,
 }
 
 /// How a sample that arrives relates to those before it.
@@ -184,9 +186,9 @@ impl WriterProxy {
         }
     }
 
-    /// It, as the author of samples.
+    /// It, as the author of samples behind which nothing waits.
     pub(super) fn author(&self) -> Author {
-        Author { guid: self.guid, is_alive: self.lease.is_alive() }
+        Author { guid: self.guid, is_alive: self.lease.is_alive(), is_last: true }
     }
 
     /// Uses reserved memory for so many samples.
@@ -336,7 +338,9 @@ impl WriterProxy {
                 Some((sn, stored))
             }
             NextHeld::NoRoom => {
-                self.trouble.refused.get_or_insert(Refused { key: None, heard_at: now });
+                let refused = self.trouble.refused.get_or_insert(Refused { key: None, heard_at: now });
+                // Another sample may have been the next before.
+                refused.key = None;
                 None
             }
             NextHeld::None => None,

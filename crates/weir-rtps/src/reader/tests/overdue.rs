@@ -11,11 +11,11 @@ use super::*;
 use crate::group::SetTag;
 use crate::qos::{DestinationOrder, Liveliness, LivelinessKind, Ownership, Presentation, PresentationScope};
 
-const LEASE: Duration = Duration::from_millis(100);
+pub(super) const LEASE: Duration = Duration::from_millis(100);
 const GROUP: Guid = Guid::new(GuidPrefix([9; 12]), EntityId([0, 0, 1, 8]));
 
 /// A reader whose stronger writer is to be received from within the lease, and the writers.
-fn leased(config: ReaderConfig) -> (ReaderCore, Source, Source) {
+pub(super) fn leased(config: ReaderConfig) -> (ReaderCore, Source, Source) {
     let mut reader = two_writers(config);
     reader.set_liveliness(at(0), STRONG, Liveliness { kind: LivelinessKind::ManualByTopic, lease: LEASE });
     (reader, Source::new(WEAK), Source::new(STRONG))
@@ -26,7 +26,7 @@ fn exclusive() -> ReaderConfig {
 }
 
 /// All samples: the value, or the state of the instance where there is none.
-fn all(reader: &mut ReaderCore) -> Vec<Result<u8, InstanceState>> {
+pub(super) fn all(reader: &mut ReaderCore) -> Vec<Result<u8, InstanceState>> {
     let mut all = Vec::new();
     reader.access(usize::MAX, SampleSelection::default(), true, |sample| {
         all.push(sample.payload.get(5).copied().ok_or(sample.instance_state));
@@ -36,21 +36,21 @@ fn all(reader: &mut ReaderCore) -> Vec<Result<u8, InstanceState>> {
 }
 
 /// Whether a writer that is alive writes the instance of this key.
-fn is_alive(reader: &ReaderCore, key: u8) -> bool {
+pub(super) fn is_alive(reader: &ReaderCore, key: u8) -> bool {
     let index = reader.find_instance([key; 16]);
     index.is_some_and(|index| reader.delivery.cache.instances.alive().any(|alive| alive == index))
 }
 
 /// A message that says nothing about the liveliness of its writer, by which samples that wait are next.
 #[derive(Debug, Clone, Copy)]
-enum Release {
+pub(super) enum Release {
     Heartbeat,
     Gap,
 }
 
 impl Release {
     /// The samples before `first` are not there.
-    fn send(self, reader: &mut ReaderCore, now: Time, writer: Guid, (missing, first): (i64, i64)) {
+    pub(super) fn send(self, reader: &mut ReaderCore, now: Time, writer: Guid, (missing, first): (i64, i64)) {
         let first = SequenceNumber(first);
         match self {
             Self::Heartbeat => {
@@ -174,7 +174,7 @@ fn what_found_no_room_while_its_writer_was_alive_ends_when_it_is_placed() {
 }
 
 /// A reader of sets that the writers of a publisher share.
-fn grouped(ownership: Ownership) -> (ReaderCore, Source, Source) {
+pub(super) fn grouped(ownership: Ownership) -> (ReaderCore, Source, Source) {
     let scope = PresentationScope::Group;
     let presentation = Presentation { scope, coherent_access: true, ordered_access: false };
     let (mut reader, weak, strong) = leased(ReaderConfig { presentation, ownership, ..keyed() });
@@ -183,7 +183,13 @@ fn grouped(ownership: Ownership) -> (ReaderCore, Source, Source) {
 }
 
 /// Sends the next value of a writer in a set that begins with its sample `set`; without a key, the end of the set.
-fn send_in_set(reader: &mut ReaderCore, now: Time, source: &mut Source, key: Option<u8>, set: i64) -> u8 {
+pub(super) fn send_in_set(
+    reader: &mut ReaderCore,
+    now: Time,
+    source: &mut Source,
+    key: Option<u8>,
+    set: i64,
+) -> u8 {
     let value = (source.guid.prefix.0[0] * 10).wrapping_add(source.next as u8);
     let mut list = Vec::new();
     let mut writer = ParameterListWriter::new(&mut list);
@@ -202,7 +208,7 @@ fn send_in_set(reader: &mut ReaderCore, now: Time, source: &mut Source, key: Opt
 }
 
 /// Settles the sets that have ended.
-fn settle_all(reader: &mut ReaderCore, now: Time) {
+pub(super) fn settle_all(reader: &mut ReaderCore, now: Time) {
     while reader.take_group_news() {
         let mut progress = Vec::new();
         reader.group_progress(&mut progress);
@@ -268,13 +274,14 @@ fn the_sets_of_a_writer_that_was_unmatched_have_its_lifespan_and_no_later_writer
     reader.unmatch_writer(at(2), STRONG);
     settle_all(&mut reader, at(3));
     assert!(reader.has_expiring());
-    reader.handle_timeout(at(52));
+    reader.handle_timeout(at(50));
     reader.access(usize::MAX, SampleSelection::default(), false, |sample| {
         assert!(sample.payload.get(5).is_none_or(|value| *value == first));
         true
     });
     assert_eq!(reader.available(), 2, "the value, and the end of the instance");
-    reader.handle_timeout(at(53));
+    // It arrived at 1 ms.
+    reader.handle_timeout(at(51));
     assert_eq!(reader.counters().samples_expired, 1);
     assert_eq!(all(&mut reader), [Err(InstanceState::NotAliveNoWriters)]);
     // The same writer without policies.

@@ -203,3 +203,77 @@ fn samples_of_several_groups_are_merged_by_time_and_within_a_group_by_number() {
     let other = vec![position(GROUP, 2, 9), position(GROUP, 3, 2)];
     assert_eq!(merge(&[one, other]), [0, 0, 1, 1, 0]);
 }
+
+/// A keyed reader that drops samples 10 ms after they arrived, and the writer.
+fn with_lifespan(scope: PresentationScope) -> ReaderCore {
+    let mut config = coherent(scope, Reliability::Reliable);
+    config.key_of = Some(|payload, _| Some([*payload.get(4)?; 16]));
+    let mut reader = with_writer(config, VendorId::WEIR);
+    reader.set_writer_group(WRITER, GROUP);
+    let lifespan = core::time::Duration::from_millis(10);
+    reader.set_writer_policies(WRITER, WriterPolicies { lifespan, strength: 0 });
+    reader
+}
+
+/// Handles a sample of the set that begins with sample 1, or its end.
+fn handle_in_set(reader: &mut ReaderCore, now: Time, sn: i64, is_end: bool) {
+    let first = SequenceNumber(1);
+    let set = if is_end { SequenceNumber::UNKNOWN } else { first };
+    let list = list(|list| SetTag { set: Some(set), group_set: Some(first), number: None }.encode(list));
+    let payload = [0, 1, 0, 0, sn as u8, 0, 0, 0];
+    let data = Data {
+        reader: EntityId::UNKNOWN,
+        writer: WRITER.entity,
+        sequence_number: SequenceNumber(sn),
+        inline_qos: Some(ParameterList::parse(&list, Endianness::Little).unwrap().0),
+        payload: if is_end { Payload::None } else { Payload::Data(&payload) },
+    };
+    reader.handle_data(now, &WRITER, &data, None, None);
+    while reader.take_group_news() {
+        let mut progress = Vec::new();
+        reader.group_progress(&mut progress);
+        settle(&progress).into_iter().for_each(|set| reader.settle_set(now, set));
+    }
+}
+
+#[test]
+fn samples_of_a_set_expire_as_long_after_their_arrival_as_others() {
+    let at = |ms: u64| Time(ms * 1_000_000);
+    for scope in [PresentationScope::Topic, PresentationScope::Group] {
+        let mut reader = with_lifespan(scope);
+        [1, 3, 4].into_iter().zip(1..).for_each(|(ms, sn)| handle_in_set(&mut reader, at(ms), sn, false));
+        handle_in_set(&mut reader, at(12), 4, true);
+        // The first one has expired before the set was whole. Its instance is there all the same.
+        assert_eq!((reader.available(), reader.counters().samples_expired), (2, 1), "{scope:?}");
+        assert_eq!(reader.delivery.cache.instances.alive().count(), 3, "{scope:?}");
+        assert_eq!(reader.next_timeout().map(|next| next <= at(13)), Some(true), "{scope:?}");
+        let mut received = Vec::new();
+        reader.access(1, SampleSelection::default(), false, |sample| {
+            received.push((sample.sequence_number.0, sample.reception_time));
+            true
+        });
+        assert_eq!(received, [(2, at(3))], "{scope:?}");
+        reader.expire(at(13));
+        assert_eq!((reader.available(), reader.counters().samples_expired), (1, 2), "{scope:?}");
+        reader.expire(at(14));
+        assert_eq!((reader.available(), reader.counters().samples_expired), (0, 3), "{scope:?}");
+    }
+}
+
+#[test]
+fn a_set_that_has_expired_when_it_becomes_whole_is_no_news() {
+    let at = |ms: u64| Time(ms * 1_000_000);
+    for scope in [PresentationScope::Topic, PresentationScope::Group] {
+        let mut reader = with_lifespan(scope);
+        [1, 2].into_iter().for_each(|sn| handle_in_set(&mut reader, at(1), sn, false));
+        handle_in_set(&mut reader, at(11), 3, true);
+        assert!(!reader.has_unread() && !reader.has_expiring(), "{scope:?}");
+        assert_eq!(reader.counters().samples_expired, 2, "{scope:?}");
+        // A sample outside of sets lasts from its arrival on.
+        handle_at(&mut reader, at(20), 4, Payload::Data(&[0, 1, 0, 0, 4, 0, 0, 0]));
+        reader.expire(at(29));
+        assert_eq!(reader.available(), 1, "{scope:?}");
+        reader.expire(at(30));
+        assert_eq!((reader.available(), reader.counters().samples_expired), (0, 3), "{scope:?}");
+    }
+}
