@@ -218,7 +218,7 @@ impl WriterCore {
             self.proxies[index].note_repair((sn, 0), None);
             let Some(entry) = self.history.entry(sn).filter(Entry::is_alive) else {
                 self.add_removed(sn, gone);
-                self.note_removed_apart(index, sn);
+                self.note_removed(now, index, sn);
                 continue;
             };
             if self.is_left_out(index, &entry) {

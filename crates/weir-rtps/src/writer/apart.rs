@@ -226,12 +226,18 @@ impl WriterCore {
         allowed
     }
 
-    /// Notes at the end of which paths readers that are apart are still to be sent something.
+    /// Notes at the end of which paths readers that are apart are still to be sent something, or to acknowledge much.
     fn note_owed(&mut self) {
         let (proxies, unsent) = (&self.proxies, self.unsent);
+        // The others wait for room at a reader that is not apart.
+        let sent = self.history.charged_to(unsent.prev());
+        let is_far_behind = |proxy: &ReaderProxy| {
+            proxy.is_reliable && sent - self.history.charged_to(proxy.seen).min(sent) > self.window.size() / 4
+        };
         for it in &mut self.pacing.uses {
             let is_there = |proxy: &&ReaderProxy| proxy.path.as_ref().is_some_and(|path| path.is(&it.path));
-            it.owes = proxies.iter().filter(is_there).any(|proxy| proxy.is_owed(unsent));
+            it.owes =
+                proxies.iter().filter(is_there).any(|proxy| proxy.is_owed(unsent) || is_far_behind(proxy));
         }
     }
 
@@ -249,7 +255,9 @@ impl WriterCore {
             is_any |= is_out;
         }
         self.taking = is_any.then(|| self.addresses_taking());
+        self.pacing.repairs_at = self.pacing.repairs_at.filter(|_| is_any);
         self.update_indirect();
+        self.note_withheld();
     }
 
     /// Returns the addresses of the readers that are not set apart.
@@ -269,8 +277,8 @@ impl WriterCore {
         self.taking.as_ref().unwrap_or(&self.destinations)
     }
 
-    /// Prepares to send the next samples to readers that are apart, and have been sent what was prepared before. Returns
-    /// whether there are any.
+    /// Prepares to send the next samples to readers that are apart, and have been sent what was prepared before.
+    /// Returns whether there are any.
     pub(super) fn feed_apart(&mut self) -> bool {
         let mut is_any = false;
         for index in 0..self.proxies.len() {
@@ -303,8 +311,8 @@ impl WriterCore {
         }
     }
 
-    /// Returns whether a reader is apart, and another thread may be sending what was handed out for it: a HEARTBEAT would
-    /// overtake that.
+    /// Returns whether a reader is apart, and another thread may be sending what was handed out for it: a HEARTBEAT
+    /// would overtake that.
     pub(super) fn waits_for_sender(&mut self, now: Time, index: usize) -> bool {
         let is_apart = self.proxies[index].is_apart();
         if is_apart && self.is_beside_sender {
@@ -315,11 +323,14 @@ impl WriterCore {
         false
     }
 
-    /// Notes that a reader that is apart is told that samples from one on were removed.
-    pub(super) fn note_removed_apart(&mut self, index: usize, sn: SequenceNumber) {
-        if self.proxies[index].is_apart() {
-            let end = self.history.first_alive(sn).min(self.unsent);
-            self.proxies[index].requested.never_sent.forget_before(end);
+    /// Notes that a GAP is sent to a reader for the samples from one on that were removed.
+    pub(super) fn note_removed(&mut self, now: Time, index: usize, sn: SequenceNumber) {
+        let end = self.history.first_alive(sn).min(self.unsent);
+        let (proxy, heartbeats) = (&mut self.proxies[index], self.heartbeat.count);
+        // Requests that left before the GAP arrives name it again.
+        proxy.note_gap(now, sn, heartbeats);
+        if proxy.is_apart() {
+            proxy.requested.never_sent.forget_before(end);
         }
     }
 
@@ -400,8 +411,8 @@ impl WriterCore {
         from
     }
 
-    /// Returns the first sample that is kept for a best-effort reader that is apart and still to be sent it. It holds up
-    /// no writer, so that little is kept for it, and nothing where limits could refuse a sample for that.
+    /// Returns the first sample that is kept for a best-effort reader that is apart and still to be sent it. It holds
+    /// up no writer, so that little is kept for it, and nothing where limits could refuse a sample for that.
     pub(super) fn first_owed(&self) -> Option<SequenceNumber> {
         self.taking.as_ref()?;
         let apart = self.proxies.iter().filter(|proxy| proxy.is_apart() && !proxy.is_reliable);

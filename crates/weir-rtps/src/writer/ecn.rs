@@ -14,6 +14,7 @@ impl WriterCore {
     /// Changes [`WriterConfig::dscp`](super::WriterConfig::dscp).
     pub fn set_dscp(&mut self, dscp: u8) {
         self.config.dscp = dscp & DSCP_MAX;
+        self.update_indirect();
     }
 
     /// Returns the type of service of what is sent without ECN.
@@ -24,7 +25,7 @@ impl WriterCore {
     /// Returns whether what is sent may need another type of service than none, or inline QoS.
     #[inline]
     pub(super) fn sets_type_of_service(&self) -> bool {
-        self.pacing.is_paced || self.config.dscp != 0 || self.inline_qos.is_some() || self.taking.is_some()
+        self.pacing.is_paced || self.is_marked
     }
 
     /// Calls `append` to append messages, adds inline QoS if a reader expects it, sets the type of service of these,

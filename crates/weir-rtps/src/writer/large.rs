@@ -147,8 +147,8 @@ impl WriterCore {
         }
     }
 
-    /// Handles a NACK_FRAG for a sample that was removed, or that is not fragmented: someone has made the reader believe
-    /// that it is, by fragments in this writer's name. The sample is sent again as it is, or a GAP.
+    /// Handles a NACK_FRAG for a sample that was removed, or that is not fragmented: someone has made the reader
+    /// believe that it is, by fragments in this writer's name. The sample is sent again as it is, or a GAP.
     #[cold]
     fn request_whole(&mut self, now: Time, index: usize, nack: &NackFrag) {
         let sn = nack.sequence_number;
@@ -418,6 +418,13 @@ impl WriterCore {
     /// best-effort readers.
     fn is_counted(&self) -> bool {
         self.counting().next().is_some()
+    }
+
+    /// Returns whether the next sample is a large one for which readers have no room.
+    pub(super) fn waits_for_room(&self) -> bool {
+        let large =
+            self.history.entry(self.unsent).filter(|entry| entry.is_alive() && entry.fragment_size != 0);
+        large.is_some_and(|entry| self.is_counted() && !self.has_credit(&entry))
     }
 
     /// Returns whether every reader that reports progress has room for one more fragment.

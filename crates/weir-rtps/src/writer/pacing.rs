@@ -23,6 +23,8 @@ pub(super) struct Pacing {
     pub(super) uses: Vec<PathUse>,
     /// How many of them, the last ones, have best-effort readers only, while others have reliable ones.
     pub(super) asides: usize,
+    /// There are others.
+    pub(super) is_used: bool,
     /// Reserved memory for the marks of more paths.
     pub(super) spare_marks: Vec<Marks>,
     /// Marks that have not passed are so many at most, for each path.
@@ -111,7 +113,7 @@ impl Pacing {
     /// Returns whether there are no paths to observe.
     #[inline]
     pub(super) fn is_unused(&self) -> bool {
-        self.uses.len() == self.asides
+        !self.is_used
     }
 
     /// Returns whether there are paths, and none has a bottleneck as far as is known.
@@ -266,23 +268,15 @@ impl Pacing {
         self.next_at.is_some()
     }
 
-    /// Returns whether something is to be done when a path takes more.
-    #[inline]
-    pub(super) fn has_timer(&self) -> bool {
-        self.next_at.is_some() || self.repairs_at.is_some()
-    }
-
     /// Ends the wait for a path when its time has come.
     #[inline]
     pub(super) fn wake(&mut self, now: Time) {
         if self.next_at.is_some_and(|at| at <= now) {
             (self.next_at, self.is_blocked) = (None, false);
         }
-        self.wake_repairs(now);
     }
 
-    /// The same for what is sent to readers that are apart.
-    #[inline]
+    /// The same for what is sent to readers that are apart. Its timer does it.
     pub(super) fn wake_repairs(&mut self, now: Time) {
         if self.repairs_at.is_some_and(|at| at <= now) {
             self.repairs_at = None;

@@ -37,7 +37,7 @@ pub(super) struct PathUse {
     /// Since when it takes less than others, and its readers are set [apart](super::apart) now.
     pub(super) late_since: Option<Time>,
     pub(super) is_out: bool,
-    /// They are still to be sent something.
+    /// They are still to be sent something, or to acknowledge much.
     pub(super) owes: bool,
     /// The writer has reliable readers, and only best-effort ones at its end.
     pub(super) is_aside: bool,
@@ -194,6 +194,7 @@ impl Pacing {
         self.uses.iter_mut().for_each(|it| it.copies = it.copies.max(1));
         (self.next_at, self.is_blocked) = (None, false);
         self.asides = self.uses.iter().filter(|it| it.is_aside).count();
+        self.is_used = self.uses.len() > self.asides;
         self.is_paced = self.uses.iter().any(|it| !it.is_aside && it.path.lock().is_paced());
     }
 }

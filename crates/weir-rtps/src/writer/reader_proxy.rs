@@ -440,6 +440,16 @@ impl ReaderProxy {
         }
     }
 
+    /// Records that a GAP was sent for a sample. The answer shows no round trip: it may have left before.
+    ///
+    /// `heartbeats`: the count of the last HEARTBEAT before it.
+    pub(super) fn note_gap(&mut self, now: Time, sn: SequenceNumber, heartbeats: u32) {
+        if self.path.is_some() {
+            self.note_repair((sn, 0), Some(SentAgain { at: now, bytes: 0, heartbeats }));
+            self.repair((sn, 0)).times = 2;
+        }
+    }
+
     /// Returns whether what waits was sent since it was requested, and is sent once more.
     pub(super) fn is_copy(&self, what: Position) -> bool {
         self.requested.repairs.get(&what).is_some_and(|repair| repair.is_doubled)

@@ -73,7 +73,7 @@ pub struct WriterCore {
     pub(super) window: Window,
     /// What the paths to the readers allow.
     pub(super) pacing: Pacing,
-    /// Some reader was not sent a datagram, see [`withheld`](super::withheld).
+    /// Some reader was not sent a datagram, see [`withheld`](super::withheld), or is [apart](super::apart).
     pub(super) has_withheld: bool,
     /// Some reader is sent again what it has discarded, see [`go_back`](super::go_back), and nothing new is sent.
     pub(super) is_going_back: bool,
@@ -117,6 +117,8 @@ pub struct WriterCore {
     /// Samples do not leave by [`WriterCore::write_direct`]: another thread sends them, `timed` has to know of them,
     /// they get inline QoS, or not all readers are sent them.
     pub(super) is_indirect: bool,
+    /// What is sent may need another type of service than none, or inline QoS, although no path is paced.
+    pub(super) is_marked: bool,
     pub(super) counters: WriterCounters,
 }
 
@@ -184,6 +186,7 @@ impl WriterCore {
         let mut writer = Self {
             template: Template::new(&config),
             is_indirect: config.is_asynchronous || timed.is_some(),
+            is_marked: config.dscp != 0 || config.presentation.is_some(),
             timed,
             inline_qos: config.presentation.as_ref().map(|_| Box::default()),
             filters: None,
@@ -254,8 +257,9 @@ impl WriterCore {
         self.reserved.extend((0..matches).map(|_| Requested::reserved(&size.limits)));
     }
 
-    /// Decides anew whether samples leave by [`WriterCore::write_direct`].
+    /// Decides anew whether samples leave by [`WriterCore::write_direct`], and what they are given besides.
     pub(super) fn update_indirect(&mut self) {
+        self.is_marked = self.config.dscp != 0 || self.inline_qos.is_some() || self.taking.is_some();
         self.is_indirect = self.config.is_asynchronous
             || self.timed.is_some()
             || self.inline_qos.is_some()

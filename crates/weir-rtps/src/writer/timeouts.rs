@@ -11,6 +11,7 @@ impl WriterCore {
         self.pace_fragments(now);
         if self.has_withheld {
             self.release_withheld(now);
+            self.pacing.wake_repairs(now);
         }
         if self.timed.is_some() {
             self.expire(now);
@@ -53,7 +54,7 @@ impl WriterCore {
     pub fn next_timeout(&self) -> Option<Time> {
         // Only samples that were not sent have further timers: of a burst, a batch, a large sample in transmission, or
         // what is withheld. So have LIFESPAN and DEADLINE.
-        if self.has_unsent() || self.pacing.has_timer() || self.has_withheld {
+        if self.has_unsent() || self.pacing.next_at.is_some() || self.has_withheld {
             return self.next_timeout_of_unsent();
         }
         match self.timed.as_ref().and_then(|timed| timed.next_at()) {
@@ -73,8 +74,8 @@ impl WriterCore {
     }
 
     fn next_timeout_of_unsent(&self) -> Option<Time> {
-        // A path that has no room has a timer of its own.
-        let batch_at = self.batch_timeout().filter(|_| !self.pacing.is_waiting());
+        // A path that has no room has a timer of its own. Where readers have none, they make it by answers.
+        let batch_at = self.batch_timeout().filter(|_| !self.pacing.is_waiting() && !self.waits_for_room());
         let sample_at = self.left_sample_timeout().or(self.fragments.paced_at);
         let timed_at = self.timed.as_ref().and_then(|timed| timed.next_at());
         let sample_at = sample_at.into_iter().chain(self.pacing.next_at).chain(self.pacing.repairs_at);

@@ -74,7 +74,6 @@ impl WriterCore {
     /// sends new samples.
     #[inline]
     pub fn poll_answers(&mut self, now: Time, out: &mut Outbox) {
-        self.pacing.wake_repairs(now);
         if !self.due.is_any() {
             return;
         }

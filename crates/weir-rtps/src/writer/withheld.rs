@@ -235,6 +235,12 @@ impl WriterCore {
         Some(to)
     }
 
+    /// Notes whether there are readers that were not sent everything.
+    pub(super) fn note_withheld(&mut self) {
+        let is_any = || self.proxies.iter().any(|proxy| proxy.requested.withheld.is_some());
+        self.has_withheld = self.taking.is_some() || is_any();
+    }
+
     /// Returns when what is withheld is to be sent without a request, if no more is sent until then.
     pub(super) fn withheld_timeout(&self) -> Option<Time> {
         let is_kept_back =
@@ -306,7 +312,7 @@ impl WriterCore {
                 }
             }
         }
-        self.has_withheld = self.proxies.iter().any(|proxy| proxy.requested.withheld.is_some());
+        self.note_withheld();
     }
 
     /// Takes what the last message of a reader has shown about what was withheld. Returns it, if that is over.
@@ -323,7 +329,7 @@ impl WriterCore {
             state.settle_proof(now, withheld.test, verdict);
             self.pacing.is_paced |= state.is_paced();
         }
-        self.has_withheld = self.proxies.iter().any(|proxy| proxy.requested.withheld.is_some());
+        self.note_withheld();
         withheld
     }
 }
