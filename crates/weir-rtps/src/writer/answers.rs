@@ -77,13 +77,9 @@ impl WriterCore {
         self.note_common_requests(due.clone());
         // Of those that are apart, another one is first each time.
         let first = if is_any_apart { self.next_apart.clamp(due.start, due.end) } else { due.start };
-        let mut first_served = None;
         for index in (first..due.end).chain(due.start..first) {
             if is_any_apart && self.waits_for_sender(now, index) {
                 continue;
-            }
-            if is_any_apart && first_served.is_none() && self.proxies[index].is_apart() {
-                first_served = Some(index);
             }
             if !self.proxies[index].requested.fragments.is_empty() {
                 self.repair_fragments(now, index, out);
@@ -136,7 +132,7 @@ impl WriterCore {
             self.note_going_back(now);
         }
         if is_any_apart {
-            self.next_apart = first_served.map_or(first, |index| index + 1);
+            self.next_apart = self.served_apart.take().map_or(first, |index| index + 1);
             self.go_on_apart(now);
         }
     }

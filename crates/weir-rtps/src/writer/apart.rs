@@ -222,6 +222,8 @@ impl WriterCore {
         let allowed = self.pacing.allowance(now, wanted, self.purpose(), self.is_amid_sample());
         if core::mem::take(&mut self.pacing.has_parted) {
             self.part();
+            // What is sent to readers that are apart follows with the next transmission, if not with this.
+            self.pacing.repairs_at = self.taking.as_ref().map(|_| now.plus_nanos(1));
         }
         allowed
     }

@@ -40,10 +40,10 @@ impl WriterCore {
         let first = out.items.len();
         if self.inline_qos.is_some() {
             let mut plain = Outbox::new();
-            append(self, now, &mut plain);
+            self.append_for_all(now, &mut plain, append);
             self.add_inline_qos(&plain, out);
         } else {
-            append(self, now, out);
+            self.append_for_all(now, out, append);
         }
         let type_of_service = self.type_of_service();
         for item in out.items.iter_mut().skip(first) {
@@ -55,6 +55,14 @@ impl WriterCore {
         if out.items.len() > first && is_paced && now >= self.pacing.ecn_at {
             self.pacing.ecn_at = now + config::ECN_CHECK_EVERY;
             self.ask_for_marks(now, out);
+        }
+    }
+
+    /// Calls `append`, and appends what readers that are [apart](super::apart) are sent of the same.
+    fn append_for_all(&mut self, now: Time, out: &mut Outbox, append: fn(&mut Self, Time, &mut Outbox)) {
+        append(self, now, out);
+        if self.taking.is_some() && !self.is_beside_sender && self.feed_apart() {
+            self.answer(now, out);
         }
     }
 

@@ -262,6 +262,9 @@ impl WriterCore {
         }
         let flow = self.pacing.flow_on(&path);
         let copies = self.proxies[index].copies();
+        if allowed.spent() > 0 && self.proxies[index].is_apart() {
+            self.served_apart.get_or_insert(index);
+        }
         if !self.proxies[index].is_reliable {
             path.lock().spend(now, flow, allowed.spent() * copies, Purpose::BestEffort);
             if allowed.first.spent >= allowed.first.left {

@@ -59,6 +59,8 @@ pub struct WriterCore {
     pub(super) taking: Option<Destinations>,
     /// The place of the reader that is the first of them to be served next.
     pub(super) next_apart: usize,
+    /// The one that was served first this time.
+    pub(super) served_apart: Option<usize>,
     /// Lists of addresses that are used again.
     pub(super) lists: AddressLists,
     /// Memory for a list of addresses that is being made.
@@ -204,6 +206,7 @@ impl WriterCore {
             destinations: Arc::from([]),
             taking: None,
             next_apart: 0,
+            served_apart: None,
             lists: AddressLists::default(),
             addresses: Vec::new(),
             reserved: Vec::new(),

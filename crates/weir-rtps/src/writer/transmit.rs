@@ -92,7 +92,7 @@ impl WriterCore {
     }
 
     #[inline]
-    fn answer(&mut self, now: Time, out: &mut Outbox) {
+    pub(super) fn answer(&mut self, now: Time, out: &mut Outbox) {
         if self.due.is_any() {
             if self.timed.is_some() {
                 self.expire(now);
@@ -159,9 +159,6 @@ impl WriterCore {
         } else {
             let destinations = Arc::clone(self.taking());
             self.append_new(now, end, &destinations, out);
-        }
-        if self.taking.is_some() {
-            self.feed_apart();
         }
         if !self.handed_out() {
             return;
