@@ -105,16 +105,23 @@ impl Pacing {
     /// Decides, after all paths were asked, which are left out now. `is_amid`: a large sample was begun, so that none
     /// comes back.
     pub(super) fn leave_out(&mut self, now: Time, is_amid: bool) {
-        if self.uses.len() + usize::from(self.has_near) < 2 && !self.uses.iter().any(|it| it.is_out) {
+        if !self.uses.iter().any(|it| it.is_limit || it.is_out || it.late_since.is_some()) {
             return;
         }
-        for place in 0..self.uses.len() {
-            let others = || self.uses.iter().enumerate().filter(|(at, it)| *at != place && !it.is_left_out());
-            let near = self.has_near.then_some(f64::INFINITY);
-            let rate = others().map(|(_, it)| it.rate()).chain(near).reduce(f64::max);
-            let (has_others, takes) =
-                (rate.is_some(), self.has_near || others().any(|(_, it)| !it.taken.is_blocked));
-            let it = &mut self.uses[place];
+        // Of those that are sent what is new: how many there are, how many take something now, and the highest rates.
+        let near = if self.has_near { (1, f64::INFINITY) } else { (0, 0.0) };
+        let (mut count, mut taking, mut rates) = (near.0, near.0, [near.1, 0.0]);
+        for it in self.uses.iter().filter(|it| !it.is_left_out()) {
+            (count, taking) = (count + 1, taking + usize::from(!it.taken.is_blocked));
+            let rate = it.rate();
+            rates = if rate > rates[0] { [rate, rates[0]] } else { [rates[0], rates[1].max(rate)] };
+        }
+        for it in &mut self.uses {
+            let is_counted = !it.is_left_out();
+            let has_others = count > usize::from(is_counted);
+            let takes = taking > usize::from(is_counted && !it.taken.is_blocked);
+            let is_highest = is_counted && it.rate() >= rates[0];
+            let rate = if is_highest { rates[1] } else { rates[0] };
             // Filters count what is left out for each reader. Some reader is always sent what is new.
             let may_be_out = self.has_no_filters && has_others && !it.is_joint;
             let is_out = if it.is_out {
@@ -122,10 +129,12 @@ impl Pacing {
             } else if it.is_aside {
                 may_be_out && it.is_limit
             } else {
-                it.note_late(now, (rate.unwrap_or(0.0), takes));
+                it.note_late(now, (rate, takes));
                 self.may_part && may_be_out && it.is_too_late(now)
             };
             if is_out != it.is_out {
+                count =
+                    if is_out { count - usize::from(is_counted) } else { count + usize::from(!it.is_aside) };
                 (it.is_out, self.has_parted) = (is_out, true);
                 it.sent_to = None;
             }
