@@ -175,9 +175,16 @@ impl ReaderProxy {
 
     /// Sends the reader new samples with the others again, from `unsent` on.
     fn join(&mut self, unsent: SequenceNumber) {
-        // What is still to be sent, the reader requests.
-        self.requested.never_sent.end_at(unsent);
-        self.requested.fed = None;
+        let is_reliable = self.is_reliable;
+        let Some(requested) = self.requested.changed() else { return };
+        requested.fed = None;
+        // What is still to be sent, a reliable reader requests.
+        requested.never_sent.end_at(unsent);
+        if !is_reliable {
+            requested.samples.clear();
+            requested.fragments.clear();
+            requested.repairs.clear();
+        }
     }
 
     /// Returns whether it is apart, and still to be sent something from before `unsent`.

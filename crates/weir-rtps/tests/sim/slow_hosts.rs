@@ -263,7 +263,8 @@ fn add_any_reader(sim: &mut Sim, rng: &mut Rng, is_first: bool, last_path: &mut 
 
 #[test]
 fn every_stream_to_readers_on_unequal_paths_ends_with_what_is_to_be_delivered() {
-    for seed in seeds(if is_long_run() { 400 } else { 60 }) {
+    // In the last one, a best-effort reader is apart when all others leave.
+    for seed in seeds(if is_long_run() { 400 } else { 60 }).into_iter().chain([865]) {
         let mut rng = Rng::new(seed);
         let is_changing = rng.chance(0.5);
         let mut sim = Sim::new("unequal-paths", seed, Link::new().delay(Duration::from_micros(20)));
