@@ -55,8 +55,9 @@ pub(super) struct Bucket {
     accounts_max: usize,
     /// Bytes that those of lower priority may send before the others.
     owed: f64,
-    /// The rate is not to be exceeded over any time, and was not when tokens were last added.
+    /// See [`Bucket::be_strict`].
     is_strict: bool,
+    /// The same when tokens were last added.
     was_strict: bool,
 }
 
@@ -124,8 +125,9 @@ impl Bucket {
         Self { accounts, accounts_max, ..Self::default() }
     }
 
-    /// Sets whether everything sent beyond the rate is waited for, however long that takes. Otherwise it is waited for
-    /// as long as what a late sender may catch up with lasts: a rate that was measured may change meanwhile.
+    /// Sets whether writers wait for all that was sent beyond the rate, however long that takes, so that the rate is
+    /// kept over any time. Otherwise they wait no longer than a late sender may catch up: a measured rate may have been
+    /// too low.
     pub(super) fn be_strict(&mut self, is_strict: bool) {
         self.is_strict = is_strict;
     }

@@ -22,10 +22,11 @@ impl WriterCore {
         self.config.dscp << 2
     }
 
-    /// Returns whether what is sent may need another type of service than none, or inline QoS.
+    /// Returns whether something may be added to what is sent: another type of service than none, inline QoS, or what
+    /// is sent to readers that are [apart](super::apart).
     #[inline]
     pub(super) fn sets_type_of_service(&self) -> bool {
-        self.pacing.is_paced || self.is_marked
+        self.pacing.is_paced || self.has_additions
     }
 
     /// Calls `append` to append messages, adds inline QoS if a reader expects it, sets the type of service of these,

@@ -21,9 +21,7 @@ use crate::time::Time;
 #[derive(Debug, Default)]
 pub(super) struct Pacing {
     pub(super) uses: Vec<PathUse>,
-    /// How many of them, the last ones, have best-effort readers only, while others have reliable ones.
-    pub(super) asides: usize,
-    /// There are others.
+    /// Some of them are not [aside](PathUse::is_aside).
     pub(super) is_used: bool,
     /// Reserved memory for the marks of more paths.
     pub(super) spare_marks: Vec<Marks>,

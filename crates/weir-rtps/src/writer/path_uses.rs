@@ -193,8 +193,7 @@ impl Pacing {
         // A datagram to a group leaves once for all.
         self.uses.iter_mut().for_each(|it| it.copies = it.copies.max(1));
         (self.next_at, self.is_blocked) = (None, false);
-        self.asides = self.uses.iter().filter(|it| it.is_aside).count();
-        self.is_used = self.uses.len() > self.asides;
+        self.is_used = self.uses.iter().any(|it| !it.is_aside);
         self.is_paced = self.uses.iter().any(|it| !it.is_aside && it.path.lock().is_paced());
     }
 }

@@ -119,8 +119,9 @@ pub struct WriterCore {
     /// Samples do not leave by [`WriterCore::write_direct`]: another thread sends them, `timed` has to know of them,
     /// they get inline QoS, or not all readers are sent them.
     pub(super) is_indirect: bool,
-    /// What is sent may need another type of service than none, or inline QoS, although no path is paced.
-    pub(super) is_marked: bool,
+    /// Something is added to what is sent, although no path is paced: a type of service, inline QoS, or what readers
+    /// that are [apart](super::apart) are sent by themselves.
+    pub(super) has_additions: bool,
     pub(super) counters: WriterCounters,
 }
 
@@ -154,7 +155,8 @@ pub struct WriterCounters {
     pub repairs_held_back: u64,
     /// Requests for repairs that were put off for a moment, because much was sent again before.
     pub repairs_paced: u64,
-    /// Samples that a best-effort writer did not send, because a path to a reader carries less than was written.
+    /// Samples that a best-effort writer did not send, or a writer did not send to a best-effort reader, because the
+    /// path carries less than was written.
     pub samples_left_out: u64,
     /// Content filters of readers that were announced and are not applied: in another language than SQL, malformed, not
     /// of the type, too long, or too many. These readers filter alone.
@@ -188,7 +190,7 @@ impl WriterCore {
         let mut writer = Self {
             template: Template::new(&config),
             is_indirect: config.is_asynchronous || timed.is_some(),
-            is_marked: config.dscp != 0 || config.presentation.is_some(),
+            has_additions: config.dscp != 0 || config.presentation.is_some(),
             timed,
             inline_qos: config.presentation.as_ref().map(|_| Box::default()),
             filters: None,
@@ -260,9 +262,9 @@ impl WriterCore {
         self.reserved.extend((0..matches).map(|_| Requested::reserved(&size.limits)));
     }
 
-    /// Decides anew whether samples leave by [`WriterCore::write_direct`], and what they are given besides.
+    /// Decides anew whether samples leave by [`WriterCore::write_direct`], and whether something is added to them.
     pub(super) fn update_indirect(&mut self) {
-        self.is_marked = self.config.dscp != 0 || self.inline_qos.is_some() || self.taking.is_some();
+        self.has_additions = self.config.dscp != 0 || self.inline_qos.is_some() || self.taking.is_some();
         self.is_indirect = self.config.is_asynchronous
             || self.timed.is_some()
             || self.inline_qos.is_some()

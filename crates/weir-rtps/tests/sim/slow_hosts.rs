@@ -135,35 +135,56 @@ fn run(seed: u64, written: &Written, slow: &Slow) -> Got {
 const SMALL: fn(u64) -> usize = |_| 8192;
 const IMAGE: fn(u64) -> usize = |_| 1 << 20;
 
-/// Streams of more than the slow links carry.
-fn streams(reliability: Reliability, is_far: bool) -> [(Written, u64); 2] {
+/// What the slow reader gets, at least, and what that takes, at most.
+struct Bounds {
+    used: f64,
+    offered: f64,
+    behind: f64,
+}
+
+/// The slow reader may get nothing.
+const NONE: Bounds = Bounds { used: 0.0, offered: f64::INFINITY, behind: f64::INFINITY };
+
+/// Streams of more than the slow links carry, with their rates.
+fn streams(reliability: Reliability) -> impl Iterator<Item = (Written, u64)> {
     let history = History::KeepLast(10);
-    let of = |size, gap| Written { size, gap, history, reliability, is_aside: false, is_far };
-    [(of(SMALL, Duration::from_millis(2)), 20_000_000), (of(IMAGE, Duration::from_millis(33)), 100_000_000)]
+    let of = move |size, ms, is_far| {
+        let gap = Duration::from_millis(ms);
+        Written { size, gap, history, reliability, is_aside: false, is_far }
+    };
+    [false, true]
+        .into_iter()
+        .flat_map(move |is_far| [(of(SMALL, 2, is_far), 20_000_000), (of(IMAGE, 33, is_far), 100_000_000)])
+}
+
+/// Checks that the other reader gets everything at once, and what the slow one gets.
+fn check(judge: &mut Judge, written: &Written, slow: &Slow, bounds: &Bounds) {
+    let [share, late_ms, used, offered, behind] = medians(1, |seed| run(seed, written, slow).figures());
+    let are_others_free = share >= 0.999 && late_ms <= 25.0;
+    let is_used = used >= bounds.used && offered <= bounds.offered && behind <= bounds.behind;
+    let Written { size, history, reliability, is_aside, is_far, .. } = *written;
+    judge.check(
+        are_others_free && is_used,
+        format!(
+            "{} B, {history:?}, {reliability:?}, aside: {is_aside}, far: {is_far}, {slow:?}: the other got {share:.3}, \
+             late by {late_ms:.0} ms; the slow one {used:.2} of its link, {offered:.2} bytes per byte, \
+             {behind:.1} samples behind",
+            size(1)
+        ),
+    );
 }
 
 #[test]
 fn a_slow_path_does_not_hold_up_the_readers_on_other_paths() {
     let mut judge = Judge::default();
-    for is_far in [false, true] {
-        for (written, rate_bps) in streams(Reliability::Reliable, is_far) {
-            for round_trip_ms in [4, 60] {
-                for answers in [Answers::AtOnce, Answers::Of(Engine::Cyclone), Answers::Of(FAST_DDS)] {
-                    let slow = Slow { rate_bps, round_trip: Duration::from_millis(round_trip_ms), answers };
-                    let figures = medians(1, |seed| run(seed, &written, &slow).figures());
-                    let [share, late_ms, used, offered, behind] = figures;
-                    let name = format!("{} B, {slow:?}, far: {is_far}", (written.size)(1));
-                    // Cyclone DDS assembles no more than 16 samples at a time.
-                    let is_narrow = answers == Answers::Of(Engine::Cyclone) && (written.size)(1) > 100_000;
-                    let (used_min, offered_max) = if is_narrow { (0.6, 1.15) } else { (0.9, 1.05) };
-                    judge.check(
-                        share >= 0.999 && late_ms <= 25.0 && used >= used_min && offered <= offered_max && behind <= 40.0,
-                        format!(
-                            "{name}: others got {share:.3}, late by {late_ms:.0} ms; the slow one {used:.2} of its \
-                             link, {offered:.2} bytes per byte, {behind:.1} samples behind"
-                        ),
-                    );
-                }
+    for (written, rate_bps) in streams(Reliability::Reliable) {
+        for round_trip_ms in [4, 60] {
+            for answers in [Answers::AtOnce, Answers::Of(Engine::Cyclone), Answers::Of(FAST_DDS)] {
+                let slow = Slow { rate_bps, round_trip: Duration::from_millis(round_trip_ms), answers };
+                // Cyclone DDS assembles no more than 16 samples at a time.
+                let is_narrow = answers == Answers::Of(Engine::Cyclone) && (written.size)(1) > 100_000;
+                let (used, offered) = if is_narrow { (0.6, 1.15) } else { (0.9, 1.05) };
+                check(&mut judge, &written, &slow, &Bounds { used, offered, behind: 40.0 });
             }
         }
     }
@@ -173,16 +194,9 @@ fn a_slow_path_does_not_hold_up_the_readers_on_other_paths() {
 #[test]
 fn a_host_that_does_not_answer_does_not_hold_up_the_others() {
     let mut judge = Judge::default();
-    for is_far in [false, true] {
-        for (written, rate_bps) in streams(Reliability::Reliable, is_far) {
-            let slow = Slow { rate_bps, round_trip: Duration::from_millis(4), answers: Answers::Never };
-            let [share, late_ms, ..] = medians(1, |seed| run(seed, &written, &slow).figures());
-            let name = format!("{} B, far: {is_far}", (written.size)(1));
-            judge.check(
-                share >= 0.999 && late_ms <= 25.0,
-                format!("{name}: {share:.3}, late by {late_ms:.0} ms"),
-            );
-        }
+    for (written, rate_bps) in streams(Reliability::Reliable) {
+        let slow = Slow { rate_bps, round_trip: Duration::from_millis(4), answers: Answers::Never };
+        check(&mut judge, &written, &slow, &NONE);
     }
     judge.end();
 }
@@ -190,16 +204,9 @@ fn a_host_that_does_not_answer_does_not_hold_up_the_others() {
 #[test]
 fn best_effort_readers_on_fast_paths_get_what_a_slow_path_does_not_take() {
     let mut judge = Judge::default();
-    for is_far in [false, true] {
-        for (written, rate_bps) in streams(Reliability::BestEffort, is_far) {
-            let slow = Slow { rate_bps, round_trip: Duration::from_millis(4), answers: Answers::AtOnce };
-            let [share, late_ms, used, offered, _] = medians(1, |seed| run(seed, &written, &slow).figures());
-            let name = format!("{} B, far: {is_far}", (written.size)(1));
-            judge.check(
-                share >= 0.999 && late_ms <= 25.0 && used >= 0.95 && offered <= 1.05,
-                format!("{name}: {share:.3}, late by {late_ms:.0} ms, {used:.2} used, {offered:.2} offered"),
-            );
-        }
+    for (written, rate_bps) in streams(Reliability::BestEffort) {
+        let slow = Slow { rate_bps, round_trip: Duration::from_millis(4), answers: Answers::AtOnce };
+        check(&mut judge, &written, &slow, &Bounds { used: 0.95, offered: 1.05, ..NONE });
     }
     judge.end();
 }
@@ -207,21 +214,11 @@ fn best_effort_readers_on_fast_paths_get_what_a_slow_path_does_not_take() {
 #[test]
 fn a_best_effort_reader_on_a_slow_path_does_not_hold_up_reliable_ones() {
     let mut judge = Judge::default();
-    for is_far in [false, true] {
-        for history in [History::KeepLast(10), History::KeepAll] {
-            for (written, rate_bps) in streams(Reliability::Reliable, is_far) {
-                let written = Written { history, is_aside: true, ..written };
-                let slow = Slow { rate_bps, round_trip: Duration::from_millis(4), answers: Answers::AtOnce };
-                let [share, late_ms, used, offered, _] =
-                    medians(1, |seed| run(seed, &written, &slow).figures());
-                let name = format!("{} B, {history:?}, far: {is_far}", (written.size)(1));
-                judge.check(
-                    share >= 0.999 && late_ms <= 25.0 && used >= 0.9 && offered <= 1.05,
-                    format!(
-                        "{name}: {share:.3}, late by {late_ms:.0} ms, {used:.2} used, {offered:.2} offered"
-                    ),
-                );
-            }
+    for history in [History::KeepLast(10), History::KeepAll] {
+        for (written, rate_bps) in streams(Reliability::Reliable) {
+            let written = Written { history, is_aside: true, ..written };
+            let slow = Slow { rate_bps, round_trip: Duration::from_millis(4), answers: Answers::AtOnce };
+            check(&mut judge, &written, &slow, &Bounds { used: 0.9, offered: 1.05, ..NONE });
         }
     }
     judge.end();

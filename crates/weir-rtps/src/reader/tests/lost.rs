@@ -36,6 +36,17 @@ fn take(reader: &mut ReaderCore) -> Option<(u8, Result<u8, InstanceState>)> {
     taken
 }
 
+/// A reader with room for so many samples, `taken` of which the other writer takes, that has lost a writer of samples
+/// of instance 2 behind a missing one. Returns it with the lost writer, and the values of these samples.
+fn refused(config: ReaderConfig, room: u32, taken: u32) -> (ReaderCore, Source, Vec<u8>) {
+    let (mut reader, mut weak, mut strong) = leased(config);
+    strong.next = 2;
+    let values = (1..room).map(|_| strong.send(&mut reader, at(0), 2)).collect();
+    (0..taken).for_each(|_| _ = weak.send(&mut reader, at(0), 9));
+    reader.handle_timeout(at(101));
+    (reader, strong, values)
+}
+
 #[test]
 fn an_instance_of_a_lost_writer_ends_although_samples_of_another_one_wait_for_room() {
     const ROOM: u32 = 6;
@@ -70,11 +81,7 @@ fn what_a_lost_writer_releases_while_there_is_little_room_ends_its_instance_once
     for release in [Release::Heartbeat, Release::Gap] {
         for (form, config) in configs(ROOM) {
             let form = format!("{form}, {release:?}");
-            let (mut reader, mut weak, mut strong) = leased(config);
-            strong.next = 2;
-            let values: Vec<_> = (1..ROOM).map(|_| strong.send(&mut reader, at(0), 2)).collect();
-            (0..ROOM - 2).for_each(|_| _ = weak.send(&mut reader, at(0), 9));
-            reader.handle_timeout(at(101));
+            let (mut reader, _, values) = refused(config, ROOM, ROOM - 2);
             // Two of them find room, the others do not.
             for now in [110, 120, 130] {
                 release.send(&mut reader, at(now), STRONG, (1, 2));
@@ -99,11 +106,7 @@ fn what_a_lost_writer_releases_while_there_is_little_room_ends_its_instance_once
 fn a_writer_that_is_back_keeps_the_instances_of_which_samples_find_room() {
     const ROOM: u32 = 4;
     for (form, config) in configs(ROOM) {
-        let (mut reader, mut weak, mut strong) = leased(config);
-        strong.next = 2;
-        let values: Vec<_> = (1..ROOM).map(|_| strong.send(&mut reader, at(0), 2)).collect();
-        (0..ROOM - 1).for_each(|_| _ = weak.send(&mut reader, at(0), 9));
-        reader.handle_timeout(at(101));
+        let (mut reader, mut strong, values) = refused(config, ROOM, ROOM - 1);
         Release::Gap.send(&mut reader, at(110), STRONG, (1, 2));
         // It is back, and is lost once more before there is room.
         let last = strong.send(&mut reader, at(120), 2);
