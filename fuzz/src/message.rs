@@ -45,6 +45,7 @@ pub fn run(datagram: &[u8]) {
             Submessage::InfoSource(it) => same(&it, |again| *again == Submessage::InfoSource(it)),
             Submessage::InfoTimestamp(it) => same(&it, |again| *again == Submessage::InfoTimestamp(it)),
             Submessage::NackFrag(it) => same(&it, |again| *again == Submessage::NackFrag(it)),
+            Submessage::Receipt(it) => same(&it, |again| *again == Submessage::Receipt(it)),
             Submessage::InfoReply(_) | Submessage::Pad | Submessage::Unknown { .. } => {}
         }
     }

@@ -89,6 +89,8 @@ pub const ECHO_DELAY_MAX: Duration = Duration::from_millis(500);
 pub const ECHO_AGE_MAX: Duration = Duration::from_secs(4);
 /// A path is held at this rate, at least, if its readers acknowledge what they have not received, in bytes per second.
 pub const PATH_RATE_UNPROVEN: f64 = 64_000.0;
+/// So many held paths are remembered that no writer uses any more.
+pub const PATHS_HELD_MAX: usize = 64;
 /// No datagram is withheld before so many bytes have passed on a path.
 pub const PROOF_AFTER_BYTES: u64 = 64 * 1024;
 /// One is withheld when a path carries so many times what was proven, ...
@@ -130,6 +132,14 @@ pub const ECN_SILENCE: Duration = Duration::from_secs(2);
 pub const ECN_OFF: Duration = Duration::from_secs(60);
 /// How often a writer checks whether to ask readers for marks.
 pub const ECN_CHECK_EVERY: Duration = Duration::from_millis(50);
+/// Best-effort readers are asked what has arrived after so many bytes, at least, if nothing waits for their path.
+pub const RECEIPT_BYTES: u64 = 8 * 1024;
+/// The same where other writers measure the path.
+pub const RECEIPT_BYTES_MANY: u64 = 64 * 1024;
+/// Where round trips are shorter, longer ones alone do not show a bottleneck to a best-effort writer: only losses do.
+pub const QUESTION_ROUND_TRIP_MIN: Duration = Duration::from_micros(250);
+/// For so long, a best-effort reader is expected to answer the first time.
+pub const RECEIPT_WAIT: Duration = Duration::from_secs(1);
 /// What a best-effort writer has waiting for a paced path leaves within this time; what is older is not sent.
 pub const BEST_EFFORT_WAIT: Duration = Duration::from_millis(100);
 /// A path that takes less than others for this time, or a quarter of its round trip, does not hold them up.

@@ -24,6 +24,7 @@
 
 mod bucket;
 mod ecn;
+mod hosts;
 mod longer;
 mod proof;
 mod rate;
@@ -36,6 +37,7 @@ use core::time::Duration;
 use self::bucket::Bucket;
 pub(crate) use self::bucket::Flow;
 pub use self::ecn::EcnState;
+pub use self::hosts::{Paths, host_of};
 use self::proof::Proof;
 pub(crate) use self::proof::Verdict;
 use self::rounds::Rounds;
@@ -116,6 +118,8 @@ pub(crate) struct Mark {
     is_late: bool,
     /// The reader does not always show how far it has got.
     pub(crate) is_of_silent: bool,
+    /// A question to a best-effort reader set it. Unlike a reliable writer, such a writer may fill the reader's socket.
+    pub(crate) is_of_question: bool,
     /// The reader did not show that it had got as far before something was sent again.
     pub(crate) has_waited: bool,
     /// When another HEARTBEAT for the same samples was sent.
@@ -274,8 +278,19 @@ impl Path {
     }
 
     /// Returns whether there are other references to the path.
-    pub fn is_shared(&self) -> bool {
+    fn is_shared(&self) -> bool {
         Arc::strong_count(&self.0) > 1
+    }
+
+    /// Returns whether it is held at a rate because a reader acknowledged what it had not received.
+    fn is_held(&self) -> bool {
+        self.lock().proof.held.is_some()
+    }
+
+    /// Holds it as after a lie.
+    #[cfg(test)]
+    fn hold(&self) {
+        self.lock().proof.held = Some(config::PATH_RATE_UNPROVEN);
     }
 
     /// Returns whether both are the same path.
@@ -389,6 +404,13 @@ impl PathState {
         self.bucket.spend(flow, bytes);
     }
 
+    /// Records that a reader will say what has passed of so many bytes, which were sent for
+    /// [best effort](Purpose::BestEffort).
+    pub(crate) fn note_answerable(&mut self, bytes: u64) {
+        self.rounds.sent.answered += bytes;
+        self.rounds.sent.new += bytes;
+    }
+
     /// Returns the bytes that writers may keep, unsent or in flight; `None` if the path is open.
     pub(crate) fn window(&self, unreported: Option<Unreported>) -> Option<u64> {
         let more = unreported.map_or(0, |it| self.unreported(it));
@@ -398,6 +420,16 @@ impl PathState {
     /// Returns the bytes that the path takes in this time, if it is paced.
     pub(crate) fn carries(&self, time: Duration) -> Option<u64> {
         self.rate().map(|rate| (rate * time.as_secs_f64()) as u64)
+    }
+
+    /// The same while little is known of the path: by what may be in flight, and the round trip.
+    pub(crate) fn carries_about(&self, time: Duration) -> Option<u64> {
+        self.carries(time).or_else(|| {
+            let in_flight = self.rounds.first_flights(0).map(|_| self.rounds.in_flight_max())?;
+            let round_trip = self.round_trip_min().unwrap_or(time).max(Duration::from_micros(1));
+            Some((in_flight as f64 * time.as_secs_f64() / round_trip.as_secs_f64()).max(in_flight as f64)
+                as u64)
+        })
     }
 
     /// Returns after how many bytes the next mark is to follow, whatever the time; `None`: only the time matters.
@@ -417,11 +449,17 @@ impl PathState {
             is_again: false,
             is_late: false,
             is_of_silent: false,
+            is_of_question: false,
             has_waited: false,
             repeated_at: None,
             is_window_limit: false,
             is_limited: rounds.is_limited(now),
         }
+    }
+
+    /// Returns the time since something last passed.
+    pub(crate) fn passed_since(&self, now: Time) -> Duration {
+        self.rounds.passed_since(now)
     }
 
     /// Returns whether everything before a mark is known to have passed.

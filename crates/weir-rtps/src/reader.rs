@@ -39,6 +39,7 @@ mod plain;
 mod queries;
 mod query;
 mod raw_sample;
+mod receipts;
 mod refused;
 mod registrations;
 mod rejection;
@@ -389,7 +390,7 @@ impl ReaderCore {
         }
         match proxy.arrival(sn) {
             Arrival::Next { lost } => {
-                delivery.count_lost(lost);
+                delivery.count_skipped(proxy, lost);
                 let sample = match sample(&self.config, proxy, data, source_timestamp) {
                     Ok(sample)
                         if BY_POLICIES
@@ -481,10 +482,12 @@ impl ReaderCore {
         if frag.sample_size as usize > config.reassembly.sample_max_bytes {
             return self.skip_oversized(now, index, sn);
         }
+        proxy.note_fragment();
         let Delivery { cache, counters, .. } = delivery;
         let reveals_missing = fragments.add(now, proxy, frag, source_timestamp, &mut cache.chunks, counters);
         self.due.add_if(index, reveals_missing && proxy.is_reliable);
         if let Some(whole) = fragments.assemblies.take_complete(writer, sn) {
+            proxy.note_not_whole(1);
             self.due.add_if(index, delivery.deliver_whole(config, now, proxy, whole, listed));
             self.end_sets_by_policies(now, writer);
         }

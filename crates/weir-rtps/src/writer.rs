@@ -71,6 +71,7 @@ mod pieces;
 mod presented;
 mod reader_proxy;
 mod readers;
+mod receipts;
 mod refusal;
 mod repair_budget;
 mod repairs_allowed;

@@ -48,7 +48,7 @@ pub use parameter_list_writer::ParameterListWriter;
 pub use sequence_number::{SequenceNumber, SequenceNumberSet};
 pub use submessage::{
     AckNack, Data, DataFrag, DataFragHeader, DataHeader, Echo, Ecn, EcnCounts, Gap, Heartbeat, HeartbeatFrag,
-    InfoDestination, InfoReply, InfoSource, InfoTimestamp, NackFrag, Payload, Submessage,
+    InfoDestination, InfoReply, InfoSource, InfoTimestamp, NackFrag, Payload, Receipt, Received, Submessage,
 };
 pub use timestamp::{Duration, Timestamp};
 pub use vendor::{ProtocolVersion, VendorId};

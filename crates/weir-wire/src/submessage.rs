@@ -13,6 +13,7 @@ mod info_reply;
 mod info_src;
 mod info_ts;
 mod nack_frag;
+mod receipt;
 
 use core::fmt;
 
@@ -29,6 +30,7 @@ pub use info_reply::InfoReply;
 pub use info_src::InfoSource;
 pub use info_ts::InfoTimestamp;
 pub use nack_frag::NackFrag;
+pub use receipt::{Receipt, Received};
 
 use crate::error::ParseError;
 
@@ -62,6 +64,8 @@ pub mod id {
     pub const ECN: u8 = 0x80;
     /// The last HEARTBEAT before a request; of Weir's own.
     pub const ECHO: u8 = 0x81;
+    /// What a best-effort reader has received; of Weir's own.
+    pub const RECEIPT: u8 = 0x82;
 }
 
 /// One submessage.
@@ -95,6 +99,8 @@ pub enum Submessage<'a> {
     NackFrag(NackFrag),
     /// Padding.
     Pad,
+    /// What a best-effort reader has received.
+    Receipt(Receipt),
     /// An unknown submessage, to be skipped (RTPS 2.5 §8.6.1.2). Also a DATA or DATA_FRAG whose
     /// payload has the non-standard flag, which this crate cannot decode.
     Unknown {
@@ -133,6 +139,9 @@ impl<'a> Submessage<'a> {
                 Ok(Echo::parse(flags, body).map_or(Self::Unknown { id, len: body.len() }, Self::Echo))
             }
             id::ECN => Ok(Ecn::parse(flags, body).map_or(Self::Unknown { id, len: body.len() }, Self::Ecn)),
+            id::RECEIPT => {
+                Ok(Receipt::parse(flags, body).map_or(Self::Unknown { id, len: body.len() }, Self::Receipt))
+            }
             _ => Ok(Self::Unknown { id, len: body.len() }),
         }
     }
@@ -155,6 +164,7 @@ impl fmt::Display for Submessage<'_> {
             Self::InfoTimestamp(it) => it.fmt(f),
             Self::NackFrag(it) => it.fmt(f),
             Self::Pad => f.write_str("PAD"),
+            Self::Receipt(it) => it.fmt(f),
             Self::Unknown { id, len } => write!(f, "submessage {id:#04x} ({len} B)"),
         }
     }

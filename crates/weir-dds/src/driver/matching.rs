@@ -23,6 +23,7 @@ use super::endpoints::{ReaderEndpoint, WriterEndpoint};
 use super::events::{ReaderEvent, WriterEvent};
 use super::failure::text_of;
 use super::listeners::Call;
+use super::paths::is_elsewhere;
 use super::routes::RouteChange;
 use super::shared::Driver;
 use crate::builtin_subscriber::BuiltinReaders;
@@ -404,7 +405,7 @@ impl Driver {
         out: &mut Outbox,
     ) {
         let guid = writer.guid;
-        let is_elsewhere = self.paths.to_reader(&writer.destinations).is_some();
+        let is_elsewhere = is_elsewhere(&writer.destinations);
         let has_sent = self.routes.unmatched.has(guid);
         {
             let mut core = reader.core.lock();

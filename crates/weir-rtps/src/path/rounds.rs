@@ -366,6 +366,11 @@ impl Rounds {
         }
     }
 
+    /// Returns the time since something last passed, or was sent after a pause.
+    pub(super) fn passed_since(&self, now: Time) -> Duration {
+        now.since(self.passed_at)
+    }
+
     /// Records that everything before a mark has passed.
     pub(super) fn passed(&mut self, now: Time, mark: &Mark) {
         self.silences = 0;
@@ -399,7 +404,12 @@ impl Rounds {
         (self.passed, self.passed_at) = (mark.sent.max(self.passed), now);
         if self.rate.is_none() {
             let arrived = self.shows_losses(now);
-            if self.shows_queue(now, mark, round_trip_ns) || arrived.is_some() {
+            // On the shortest paths, what queues is mostly in the socket of a reader whose thread does not run.
+            let is_near = self
+                .round_trip_min()
+                .is_some_and(|ns| ns < config::QUESTION_ROUND_TRIP_MIN.as_nanos() as u64);
+            let shows_queue = !(mark.is_of_question && is_near) && self.shows_queue(now, mark, round_trip_ns);
+            if shows_queue || arrived.is_some() {
                 self.limit(now, mark, round_trip_ns, arrived);
                 return;
             }

@@ -5,6 +5,7 @@ use weir_wire::{AckNack, Guid, InfoDestination, SequenceNumber, SequenceNumberSe
 use super::ReaderCore;
 use super::delivery::Delivery;
 use super::ecn;
+use super::receipts;
 use super::writer_proxy::Answer;
 use crate::config::REORDER_SHARED_SAMPLES;
 use crate::outbox::{Destinations, Outbox};
@@ -38,7 +39,11 @@ impl ReaderCore {
         let writers_due = self.writers.list[due.clone()].iter_mut().zip(due);
         // An answer may set a timer.
         let mut timer: Option<Time> = None;
-        for (proxy, index) in writers_due.filter(|(proxy, _)| proxy.is_reliable) {
+        for (proxy, index) in writers_due {
+            if !proxy.is_reliable {
+                receipts::answer(config, proxy, out);
+                continue;
+            }
             if proxy.may_request() || !fragments.assemblies.is_empty() {
                 proxy.requests.patience_min = config.answer_time * writers;
             }

@@ -44,6 +44,15 @@ impl Delivery {
         }
     }
 
+    /// Counts the samples of a writer that were lost before one that has arrived.
+    #[inline]
+    pub(super) fn count_skipped(&mut self, proxy: &mut WriterProxy, lost: u64) {
+        if lost > 0 {
+            self.count_lost(lost);
+            proxy.note_not_whole(lost);
+        }
+    }
+
     /// Counts a submessage that is no sample. `ends_set`: it ends a coherent set.
     #[cold]
     pub(super) fn count_unusable(&mut self, ends_set: bool) {
@@ -185,7 +194,7 @@ impl Delivery {
             self.cache.chunks.give_buffer(buffer);
             match proxy.arrival(sn) {
                 Arrival::Next { lost } => {
-                    self.count_lost(lost);
+                    self.count_skipped(proxy, lost);
                     self.leave_out(now, proxy, sn);
                 }
                 Arrival::Ahead => proxy.skip(config.guid.entity, sn, listed),
@@ -214,7 +223,7 @@ impl Delivery {
         let stored = self.cache.hold_whole(kind, key, source_timestamp, buffer, len);
         match proxy.arrival(sn) {
             Arrival::Next { lost } => {
-                self.count_lost(lost);
+                self.count_skipped(proxy, lost);
                 self.counters.samples_received += 1;
                 proxy.accept(now, sn);
                 self.cache.push_held(now, proxy.author(), sn, stored);

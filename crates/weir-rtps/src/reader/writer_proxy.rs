@@ -10,6 +10,7 @@ use super::assembly::Patience;
 use super::changes::{Change, ChangesFromWriter, Doubts, NextHeld};
 use super::counts::Counts;
 use super::history_start::HistoryStart;
+use super::receipts::Receipts;
 use super::requests::{RepairRequests, RequestScope};
 use super::stored::StoredSample;
 use crate::config;
@@ -112,10 +113,13 @@ pub(super) struct Trouble {
     pub(super) missed_fragments: Option<(SequenceNumber, u32)>,
     /// Since when HEARTBEATs have said that the writer has not written what was delivered.
     behind_since: Option<Time>,
+    /// The answers to a best-effort writer that asks what has arrived.
+    pub(super) receipts: Receipts,
 }
 
 impl Idle for Trouble {
-    const IDLE: Self = Self { refused: None, missed_fragments: None, behind_since: None };
+    const IDLE: Self =
+        Self { refused: None, missed_fragments: None, behind_since: None, receipts: Receipts::NONE };
 
     fn idle() -> &'static Self {
         static IDLE: Trouble = Trouble::IDLE;

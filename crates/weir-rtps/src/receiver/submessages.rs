@@ -5,7 +5,7 @@ use alloc::sync::Arc;
 
 use weir_wire::{
     AckNack, Data, Echo, Ecn, EntityId, Guid, GuidPrefix, InfoDestination, InfoSource, NackFrag, ParseError,
-    Submessage, Submessages, Timestamp, UnreadSubmessage,
+    Receipt, Submessage, Submessages, Timestamp, UnreadSubmessage,
 };
 
 use crate::block::Block;
@@ -142,7 +142,8 @@ pub(crate) fn addressee(source: GuidPrefix, submessage: &Submessage<'_>) -> Opti
         Submessage::HeartbeatFrag(it) => (it.writer, it.reader),
         Submessage::Gap(it) => (it.writer, it.reader),
         Submessage::Ecn(it @ Ecn { counts: None, .. }) => (it.writer, it.reader),
-        Submessage::Ecn(Ecn { reader, writer, .. }) => {
+        Submessage::Receipt(it @ Receipt { received: None, .. }) => (it.writer, it.reader),
+        Submessage::Ecn(Ecn { reader, writer, .. }) | Submessage::Receipt(Receipt { reader, writer, .. }) => {
             return Some(Addressee::Writer { writer: *writer, reader: Guid::new(source, *reader) });
         }
         Submessage::AckNack(AckNack { writer, reader, .. })
@@ -172,6 +173,7 @@ pub(crate) fn to_reader(
         Submessage::HeartbeatFrag(heartbeat) => core.handle_heartbeat_frag(now, writer, heartbeat),
         Submessage::Gap(gap) => core.handle_gap(now, writer, gap),
         Submessage::Ecn(_) => core.handle_ecn(writer),
+        Submessage::Receipt(Receipt { number, .. }) => core.handle_receipt(writer, *number),
         _ => {}
     }
 }
@@ -184,6 +186,9 @@ pub(crate) fn to_writer(core: &mut WriterCore, now: Time, reader: Guid, submessa
         Submessage::NackFrag(nack) => core.handle_nack_frag(now, reader, nack),
         Submessage::Echo(echo) => core.handle_echo(now, reader, echo),
         Submessage::Ecn(Ecn { counts: Some(counts), .. }) => core.handle_ecn(now, reader, *counts),
+        Submessage::Receipt(Receipt { number, received: Some(received), .. }) => {
+            core.handle_receipt(now, reader, *number, *received);
+        }
         _ => {}
     }
 }

@@ -5,14 +5,12 @@ use core::net::{Ipv4Addr, SocketAddrV4};
 
 use crate::limits::Limits;
 use crate::participant::ParticipantConfig;
-use crate::path::Path;
+use crate::path::{self, Path};
 
-/// The paths in use, which all writers share.
+/// The paths in use, and the addresses to which there are none.
 #[derive(Debug)]
 pub(super) struct Paths {
-    known: Vec<(Ipv4Addr, Path)>,
-    /// Reserved for other hosts.
-    spare: Vec<Path>,
+    known: path::Paths,
     /// The addresses of this host.
     own: Vec<Ipv4Addr>,
 }
@@ -23,9 +21,7 @@ impl Paths {
         let unicast = config.default_unicast.iter().map(|address| *address.ip());
         let own = config.interfaces.iter().map(|interface| interface.address).chain(unicast).collect();
         let (room, writers) = config.table.map_or((0, 0), |table| (Self::most(&table), table.writers));
-        let mut spare = Vec::with_capacity(room);
-        spare.extend((0..room).map(|_| Path::with_room(writers)));
-        Self { known: Vec::with_capacity(room), spare, own }
+        Self { known: path::Paths::with_room(room, writers), own }
     }
 
     /// Returns how many hosts there are at most: that of each participant, a second one of each that has moved, and
@@ -36,26 +32,8 @@ impl Paths {
 
     /// Returns the path to a reader; `None` if it is on this host, where nothing needs to be paced.
     pub(super) fn to(&mut self, destinations: &[SocketAddrV4]) -> Option<Path> {
-        let host = *destinations.iter().find(|to| !to.ip().is_multicast())?.ip();
-        if self.is_own(host) {
-            return None;
-        }
-        // What no writer uses any more is forgotten.
-        let spare = &mut self.spare;
-        self.known.retain(|(ip, path)| {
-            let is_used = *ip == host || path.is_shared();
-            if !is_used && spare.len() < spare.capacity() {
-                path.forget();
-                spare.push(path.clone());
-            }
-            is_used
-        });
-        if let Some((_, path)) = self.known.iter().find(|(ip, _)| *ip == host) {
-            return Some(path.clone());
-        }
-        let path = self.spare.pop().unwrap_or_default();
-        self.known.push((host, path.clone()));
-        Some(path)
+        let host = path::host_of(destinations).filter(|host| !self.is_own(*host))?;
+        Some(self.known.to_host(host, Path::new))
     }
 
     /// Returns whether an address is of this host.

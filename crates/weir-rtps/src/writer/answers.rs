@@ -73,6 +73,9 @@ impl WriterCore {
         if is_any_apart && !self.is_beside_sender {
             self.feed_apart();
         }
+        if core::mem::take(&mut self.pacing.receipts.is_due) {
+            self.ask_for_receipts(now, out);
+        }
         let due = self.due.take(self.proxies.len());
         self.note_common_requests(due.clone());
         // Of those that are apart, another one is first each time.

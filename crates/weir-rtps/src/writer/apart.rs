@@ -62,12 +62,24 @@ impl PathUse {
         self.is_out || self.is_aside
     }
 
-    /// Asks the path what it takes now.
-    pub(super) fn ask(&mut self, now: Time, wanted: u64, purpose: Purpose, large_bytes: u64) {
+    /// Asks the path what it takes now. `is_bulk`: much was sent of which readers that say what has arrived have not
+    /// said it.
+    pub(super) fn ask(
+        &mut self,
+        now: Time,
+        wanted: u64,
+        purpose: Purpose,
+        (large_bytes, is_bulk): (u64, bool),
+    ) {
         if self.is_out && self.owes {
             return;
         }
-        let purpose = if self.is_aside { Purpose::BestEffort } else { purpose };
+        let mut purpose = if self.is_aside { Purpose::BestEffort } else { purpose };
+        if self.is_answered(now) && (is_bulk || !self.path.lock().is_paced()) {
+            // What may leave depends on what has arrived. Little need not wait behind what others have in flight.
+            self.account_unasked(now);
+            purpose = Purpose::New;
+        }
         let unreported = self.unreported(large_bytes);
         let mut state = self.path.lock();
         let allowance = state.allow_beside(now, self.flow, wanted * self.copies, purpose, unreported);

@@ -102,7 +102,7 @@ impl WriterCore {
         if amid.is_none() {
             let first = self.history.first();
             let first = self.open.map_or(first, |open| first.min(open.first));
-            self.unsent = self.unsent.max(first);
+            self.pass_over(first);
         }
     }
 }

@@ -258,6 +258,9 @@ impl WriterCore {
             let to = Arc::clone(self.taking());
             self.append_fragment(self.unsent, entry, self.fragments.sent, &to, out);
             self.fragments.sent += 1;
+            if self.pacing.receipts.is_asking {
+                self.ask_when_due(now, out);
+            }
             charged += cost;
         }
         self.pacing.record(now);

@@ -10,6 +10,7 @@ use weir_wire::SequenceNumber;
 
 use super::compose;
 use super::path_uses::{Marks, PathUse};
+use super::receipts::Receipts;
 use super::settings::BatchPolicy;
 use super::state::WriterCore;
 use crate::config;
@@ -79,6 +80,8 @@ pub(super) struct Pacing {
     pub(super) patience: Duration,
     /// When the paths are next asked whether readers should report marks.
     pub(super) ecn_at: Time,
+    /// What best-effort readers are asked.
+    pub(super) receipts: Receipts,
 }
 
 /// A position in a writer's samples: everything up to a sample, and fragments of the next.
@@ -130,9 +133,11 @@ impl Pacing {
         let bytes = bytes + core::mem::take(&mut self.unrecorded);
         if bytes > 0 {
             self.since_mark += bytes;
+            self.receipts.bytes += bytes;
             let purpose = if self.is_reliable { Purpose::New } else { Purpose::BestEffort };
             for it in self.uses.iter_mut().filter(|it| !it.is_out) {
                 let purpose = if it.is_aside { Purpose::BestEffort } else { purpose };
+                it.unasked += bytes * it.copies;
                 let mut state = it.path.lock();
                 state.spend(now, it.flow, bytes * it.copies, purpose);
                 it.last = Some(state.mark(now));
@@ -152,7 +157,8 @@ impl Pacing {
     ) -> Option<u64> {
         self.spend(now, 0);
         let large_bytes = self.large_bytes;
-        self.uses.iter_mut().for_each(|it| it.ask(now, wanted, purpose, large_bytes));
+        let is_bulk = self.receipts.has_much_unanswered();
+        self.uses.iter_mut().for_each(|it| it.ask(now, wanted, purpose, (large_bytes, is_bulk)));
         self.leave_out(now, is_amid);
         (self.is_paced, self.ends_flight) = (false, false);
         (self.next_at, self.is_blocked) = (None, false);
@@ -298,7 +304,8 @@ impl Pacing {
 
     /// Returns after how many more bytes a HEARTBEAT is due that measures the paths, while little is known of one.
     fn next_mark_bytes(&self) -> u64 {
-        let every = self.mark_every_bytes.filter(|_| self.is_reliable);
+        let is_marked = self.is_reliable || self.receipts.is_asking;
+        let every = self.mark_every_bytes.filter(|_| is_marked);
         every.map_or(u64::MAX, |bytes| bytes.saturating_sub(self.since_mark + self.unrecorded).max(1))
     }
 
@@ -308,6 +315,23 @@ impl Pacing {
         !self.is_unused() && (is_due || now.since(self.marked_at) >= self.mark_every)
     }
 
+    /// Returns whether nothing was marked for so long that marks for readers that have not answered yet may follow.
+    pub(super) fn is_unmarked_since(&self, now: Time) -> bool {
+        now.since(self.marked_at) >= config::MARK_EVERY_MAX
+    }
+
+    /// Returns whether the answer to the last question must be lost.
+    pub(super) fn is_overdue(&self, now: Time) -> bool {
+        now.since(self.marked_at) >= self.patience.max(config::HEARTBEAT_DELAY_MIN)
+    }
+
+    /// Returns whether nothing has passed lately on the path of a reader that says what has.
+    pub(super) fn is_unmeasured(&self, now: Time) -> bool {
+        let lately = 2 * self.mark_every.max(config::MARK_EVERY_MIN);
+        let is_quiet = |path: &Path| path.lock().passed_since(now) >= lately;
+        self.uses.iter().any(|it| it.gives_receipts && is_quiet(&it.path))
+    }
+
     /// Marks what was sent up to `position`.
     pub(super) fn mark(&mut self, now: Time, position: Position) {
         // Any acknowledgement would pass a mark before the first sample.
@@ -315,7 +339,9 @@ impl Pacing {
             return;
         }
         self.spend(now, 0);
-        if self.sent_at == now {
+        // The answer to a question names it, whatever was sent since.
+        let is_sure = self.sent_at == now || self.receipts.is_asking;
+        if is_sure {
             self.marked_at = now;
         }
         let (mut round_trip, mut patience) = (None, None);
@@ -326,6 +352,7 @@ impl Pacing {
         for it in self.uses.iter_mut().filter(|it| !it.is_left_out()) {
             // The narrowest path limits the window.
             let is_full = full.is_some_and(|least| it.window() == least);
+            it.account_unasked(now);
             let PathUse { path, marks, passed, asked, last: latest, is_silent, sent_to, .. } = it;
             let sent_to = sent_to.filter(|sent| *sent > *passed);
             let position = sent_to.map_or(position, |sent| position.min(sent));
@@ -358,9 +385,10 @@ impl Pacing {
                     // The reader may have acknowledged samples sent earlier. What other writers have sent since
                     // is not before them.
                     let late = latest.map(|latest| latest.late(now));
-                    let mark = if self.sent_at == now { Some(state.mark(now)) } else { late };
+                    let mark = if is_sure { Some(state.mark(now)) } else { late };
                     marks.extend(mark.map(|mut mark| {
                         mark.is_window_limit = is_window_limit;
+                        mark.is_of_question = self.receipts.is_asking;
                         (position, mark)
                     }));
                 }
@@ -432,7 +460,7 @@ impl Pacing {
     /// Returns the bytes that all paths take in this time, if one is paced.
     fn carries(&self, time: Duration) -> Option<u64> {
         let used = self.uses.iter().filter(|it| !it.is_left_out());
-        used.filter_map(|it| Some(it.path.lock().carries(time)? / it.copies)).min()
+        used.filter_map(|it| Some(it.path.lock().carries_about(time)? / it.copies)).min()
     }
 }
 
@@ -477,6 +505,7 @@ impl WriterCore {
         let (mut bytes, mut previous) = (0, None);
         for sn in self.unsent.0..end.0 {
             let Some(entry) = self.history.entry(SequenceNumber(sn)).filter(Entry::is_alive) else {
+                self.pacing.receipts.not_whole += 1;
                 continue;
             };
             if entry.fragment_size != 0 {
@@ -551,7 +580,7 @@ impl WriterCore {
         }
         self.pacing.left_out = sn.0;
         if !is_amid {
-            self.unsent = sn;
+            self.pass_over(sn);
         }
     }
 
@@ -575,6 +604,7 @@ impl WriterCore {
         }
         // Recorded for all fragments at once.
         self.pacing.unrecorded += cost;
+        self.pacing.receipts.fragments += 1;
         self.pacing.sent_at = now;
         true
     }

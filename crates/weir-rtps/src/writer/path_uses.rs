@@ -44,6 +44,12 @@ pub(super) struct PathUse {
     /// Its readers cannot be set apart: a multicast group serves one, several share an address, or there is no memory
     /// for what one is still to be sent.
     pub(super) is_joint: bool,
+    /// A best-effort reader at its end has answered what it was [asked](super::receipts).
+    pub(super) gives_receipts: bool,
+    /// One that has not is expected to until then.
+    pub(super) expects_receipts_until: Option<Time>,
+    /// Bytes sent to such readers that do not count as in flight yet.
+    pub(super) unasked: u64,
     /// A reader at its end does not show how far it has got while something is missing, nor within a large sample.
     pub(super) is_silent: bool,
     /// When such a reader last answered, and how far apart its answers are.
@@ -74,6 +80,9 @@ impl PathUse {
             owes: false,
             is_aside: false,
             is_joint: false,
+            gives_receipts: false,
+            expects_receipts_until: None,
+            unasked: 0,
             is_silent: false,
             answered_at: Time::ZERO,
             answers_apart: Duration::ZERO,
@@ -87,9 +96,29 @@ impl PathUse {
         self.is_silent.then_some(Unreported { large_bytes, answers_apart: self.answers_apart })
     }
 
+    /// Returns whether a best-effort reader at its end answers, or may still do.
+    pub(super) fn is_answered(&self, now: Time) -> bool {
+        self.gives_receipts || self.expects_receipts_until.is_some_and(|until| now < until)
+    }
+
+    /// Counts what was sent to readers that answer as in flight: as soon as that limits what may be sent, or with the
+    /// next question.
+    pub(super) fn account_unasked(&mut self, now: Time) {
+        let bytes = core::mem::take(&mut self.unasked);
+        if self.is_answered(now) {
+            self.path.lock().note_answerable(bytes);
+        }
+    }
+
     /// Returns the bytes that the writer may keep, unsent or in flight, if the path is paced.
     pub(super) fn window(&self) -> Option<u64> {
         Some(self.path.lock().window(self.unreported(0))? / self.copies)
+    }
+
+    fn forget_marks(&mut self) {
+        self.marks.clear();
+        (self.passed, self.sent_to, self.unasked) = ((SequenceNumber::ZERO, 0), None, 0);
+        self.expects_receipts_until = None;
     }
 
     /// Returns whether an answer is to several HEARTBEATs, so that it shows what has arrived, and not when.
@@ -151,7 +180,10 @@ impl Pacing {
         self.has_near = proxies.iter().any(|proxy| proxy.path.is_none());
         // What was sent to readers without a path, or to others, does not count on the paths from now on.
         self.unrecorded = 0;
-        self.is_reliable = has_reliable;
+        if core::mem::replace(&mut self.is_reliable, has_reliable) != has_reliable {
+            // The marks of HEARTBEATs are samples, those of questions are not.
+            self.uses.iter_mut().for_each(PathUse::forget_marks);
+        }
         self.counted.clear();
         // The paths that are used come first, in the order of the readers.
         let mut used = 0;
@@ -168,12 +200,14 @@ impl Pacing {
                 self.uses.swap(index, used);
                 (self.uses[used].copies, self.uses[used].is_silent) = (0, false);
                 (self.uses[used].is_joint, self.uses[used].is_aside) = (false, is_aside);
+                self.uses[used].gives_receipts = false;
                 used += 1;
                 used - 1
             } else {
                 index
             };
             self.uses[index].is_silent |= !proxy.shows_progress() && !is_aside;
+            self.uses[index].gives_receipts |= !has_reliable && proxy.gives_receipts();
             self.uses[index].is_joint |= proxy.group.is_some() || is_limited && !proxy.is_reliable;
             for to in proxy.destinations.iter() {
                 if self.counted.contains(to) {

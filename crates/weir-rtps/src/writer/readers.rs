@@ -63,6 +63,7 @@ impl WriterCore {
             self.readers_changed(now);
         }
         let index = self.proxies.len() - 1;
+        self.pacing.receipts.is_due |= self.pacing.receipts.is_asking;
         self.due.add(index);
         self.give_time(now, index);
     }
@@ -104,7 +105,11 @@ impl WriterCore {
         let (last, is_kept) = (self.history.last(), self.config.limits.is_some());
         let Some(proxy) = self.reader_mut(&guid).filter(|proxy| proxy.acknowledged >= last) else { return };
         let is_idle = |it: &Requested| {
-            it.samples.is_empty() && it.fragments.is_empty() && it.withheld.is_none() && it.discards.is_none()
+            it.samples.is_empty()
+                && it.fragments.is_empty()
+                && it.withheld.is_none()
+                && it.discards.is_none()
+                && it.answered.is_none()
         };
         if is_idle(&proxy.requested) {
             proxy.requested.free_unless(is_kept);
@@ -145,6 +150,10 @@ impl WriterCore {
             }
             self.plan();
             self.readers_changed(now);
+            if !is_same && self.pacing.receipts.is_asking {
+                self.pacing.receipts.is_due = true;
+                self.due.add_all();
+            }
         }
     }
 
@@ -237,7 +246,13 @@ impl WriterCore {
         self.has_reliable = self.proxies.iter().any(ReaderProxy::is_awaited);
         self.limit_heartbeats();
         self.silence.is_prompting = self.proxies.iter().any(|proxy| proxy.is_stalled);
+        let was_waiting = self.pacing.is_waiting();
         self.pacing.set_paths(&self.proxies, &self.destinations, self.config.limits.is_some());
+        if was_waiting {
+            // The paths are asked again.
+            self.pacing.next_at = Some(now);
+        }
+        self.consider_receipts();
         if self.taking.is_some() {
             self.part();
         }

@@ -138,7 +138,7 @@ impl ReaderProxy {
     /// was never sent.
     pub(super) fn begin_on_path(&mut self, unsent: SequenceNumber) {
         if let Some(requested) = self.requested.changed() {
-            requested.fed = None;
+            (requested.fed, requested.answered) = (None, None);
         }
         let has_all = self.acknowledged.next() >= unsent && !self.requested.is_changed();
         if self.is_reliable && !has_all {

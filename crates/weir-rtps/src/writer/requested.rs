@@ -8,6 +8,7 @@ use weir_wire::SequenceNumber;
 
 use super::go_back::Discards;
 use super::pacing::Position;
+use super::receipts::Answered;
 use super::repairs_allowed::NeverSent;
 use super::withheld::Withheld;
 use crate::config;
@@ -90,6 +91,8 @@ pub(super) struct Requested {
     pub(super) never_sent: NeverSent,
     /// If it is set [apart](super::apart): from where on it is still to be prepared to be sent.
     pub(super) fed: Option<Position>,
+    /// What it has answered on its path, as a best-effort reader.
+    pub(super) answered: Option<Answered>,
 }
 
 impl Idle for Requested {
@@ -108,6 +111,7 @@ impl Idle for Requested {
         discards: None,
         never_sent: NeverSent::NONE,
         fed: None,
+        answered: None,
     };
 
     fn idle() -> &'static Self {

@@ -269,7 +269,8 @@ impl WriterCore {
             || self.timed.is_some()
             || self.inline_qos.is_some()
             || self.taking.is_some()
-            || self.filters.is_some();
+            || self.filters.is_some()
+            || self.pacing.receipts.is_asking;
     }
 
     /// Returns the writer's GUID.

@@ -161,6 +161,9 @@ impl WriterCore {
             self.append_new(now, end, &destinations, out);
         }
         if !self.handed_out() {
+            if self.pacing.receipts.is_asking {
+                self.ask_when_due(now, out);
+            }
             return;
         }
         self.heartbeat.note_left(now);
@@ -209,6 +212,7 @@ impl WriterCore {
                 break;
             }
             // The sample is complete, or no reader is left to receive the rest.
+            self.pacing.receipts.not_whole += 1;
             self.fragments.end();
             self.unsent = stop.next();
         }

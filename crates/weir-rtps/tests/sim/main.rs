@@ -13,6 +13,7 @@
 
 mod answers;
 mod asynchronous;
+mod best_effort;
 mod bottleneck;
 mod camera;
 mod classes;

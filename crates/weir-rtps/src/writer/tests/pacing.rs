@@ -238,7 +238,7 @@ fn best_effort_keeps_to_the_rate_and_leaves_out_the_oldest() {
 fn a_large_best_effort_sample_leaves_at_the_rate_and_whole() {
     let mut writer = best_effort(History::KeepAll);
     write(&mut writer, Time(SECOND), &[0; 50_000]).unwrap();
-    let first = sent(&mut writer, Time(SECOND)).len();
+    let first = sent(&mut writer, Time(SECOND)).iter().filter(|word| word.starts_with("DATA")).count();
     assert!(first < 10 && writer.is_amid_sample() && !writer.can_go_on(Time(SECOND + MS)), "{first}");
     // None of these is sent: they would wait for half a second.
     for ms in 1..200 {
@@ -250,7 +250,7 @@ fn a_large_best_effort_sample_leaves_at_the_rate_and_whole() {
     let end = rest.iter().rfind(|(_, word)| word.starts_with("DATA_FRAG"));
     assert!(end.is_some_and(|(ms, _)| (400..600).contains(ms)), "{rest:?}");
     // What follows it leaves at the rate, too.
-    let last = rest.last().filter(|(_, word)| word == "DATA 200");
+    let last = rest.iter().rfind(|(_, word)| word.starts_with("DATA")).filter(|(_, word)| word == "DATA 200");
     assert!(last.is_some_and(|(ms, _)| (540..640).contains(ms)), "{rest:?}");
     let left_out = writer.counters().samples_left_out;
     assert!((180..200).contains(&left_out), "{left_out}: {rest:?}");

@@ -1,0 +1,261 @@
+//! Questions to best-effort readers what has arrived ([`Receipt`]), whose answers show what the paths to them carry.
+//!
+//! No reader acknowledges best-effort samples. Behind some of them, the writer asks the readers of this engine on other
+//! hosts what has arrived by then. An answer passes the [mark](super::pacing) that the question set, as an ACKNACK does
+//! that of a HEARTBEAT, and shows how much was lost. So the samples are in the account of the [path](crate::path): a
+//! first flight, slow start, and a rate if there is a bottleneck. What the path does not take in time is left out, the
+//! oldest first. The first question is sent at the match.
+//!
+//! A reader that has not answered for [`config::RECEIPT_WAIT`], behind a link without a way back, is sent everything at
+//! once from then on, as those of other engines are, as long as nothing else is known of their path.
+//!
+//! A writer that has reliable readers, too, knows their paths and asks nothing; nor does one with content filters, one
+//! with a limits table, or any writer about readers that a multicast group serves.
+
+use alloc::collections::VecDeque;
+
+use weir_wire::{EntityId, Guid, Receipt, Received, SequenceNumber, push};
+
+use super::compose;
+use super::reader_proxy::ReaderProxy;
+use super::state::WriterCore;
+use crate::config;
+use crate::outbox::Outbox;
+use crate::time::Time;
+
+/// What a writer has sent, as its readers count it, and its questions about that.
+#[derive(Debug, Default)]
+pub(super) struct Receipts {
+    /// Readers are asked.
+    pub(super) is_asking: bool,
+    /// They are to be asked with the next transmission.
+    pub(super) is_due: bool,
+    /// The last question. Questions are numbered from 1.
+    number: i64,
+    questions: VecDeque<Question>,
+    /// Samples that did not leave as a whole: left out, removed, or sent in fragments.
+    pub(super) not_whole: i64,
+    pub(super) fragments: u64,
+    pub(super) bytes: u64,
+    /// Bytes sent before the last question that was answered.
+    answered: u64,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Question {
+    number: i64,
+    at: Time,
+    sent: Sent,
+}
+
+/// What was sent before a question.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Sent {
+    samples: i64,
+    fragments: u64,
+    bytes: u64,
+}
+
+/// What a reader has answered.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Answered {
+    /// An earlier answer, with what had been sent before its question; `None`: not all was sent to it since.
+    since: Option<(Sent, Received)>,
+    /// Bytes lost since then, as far as is known.
+    lost: u64,
+}
+
+impl Answered {
+    /// Takes an answer. Returns the bytes that were lost and not known to be.
+    fn settle(&mut self, sent: Sent, received: Received) -> u64 {
+        let Some((sent_before, before)) = self.since else {
+            (self.since, self.lost) = (Some((sent, received)), 0);
+            return 0;
+        };
+        let samples = sent.samples - sent_before.samples;
+        let fragments = (sent.fragments - sent_before.fragments).cast_signed();
+        let arrived = received.samples.wrapping_sub(before.samples).cast_signed();
+        let arrived_fragments = i64::from(received.fragments.wrapping_sub(before.fragments));
+        let (all, arrived) = (samples + fragments, arrived.saturating_add(arrived_fragments));
+        let missing = all.saturating_sub(arrived);
+        if !(0..=all).contains(&missing) {
+            // The reader has begun anew, or met samples from before the first question.
+            self.since = None;
+            return self.settle(sent, received);
+        }
+        let bytes = (sent.bytes - sent_before.bytes) as f64;
+        let lost = (bytes * missing as f64 / all.max(1) as f64) as u64;
+        // What was late may have arrived since.
+        let more = lost.saturating_sub(self.lost);
+        self.lost += more;
+        if all >= SETTLED_AFTER {
+            self.since = None;
+            _ = self.settle(sent, received);
+        }
+        more
+    }
+}
+
+impl Receipts {
+    /// Records a question, and returns its number.
+    fn ask(&mut self, now: Time, sent: Sent) -> i64 {
+        self.number += 1;
+        if self.questions.len() >= QUESTIONS_MAX {
+            self.questions.pop_front();
+        }
+        self.questions.push_back(Question { number: self.number, at: now, sent });
+        self.number
+    }
+
+    /// Returns whether much was sent that no answer has shown.
+    pub(super) fn has_much_unanswered(&self) -> bool {
+        self.bytes - self.answered >= config::RECEIPT_BYTES_MANY
+    }
+
+    /// Returns one of the last questions.
+    fn question(&self, number: u32) -> Option<Question> {
+        self.questions.iter().find(|it| it.number as u32 == number).copied()
+    }
+}
+
+impl ReaderProxy {
+    /// Returns whether it can be asked what has arrived.
+    fn is_asked(&self) -> bool {
+        !self.is_reliable && self.path.is_some() && self.group.is_none() && self.shows_progress()
+    }
+
+    /// Returns whether it has answered on its path.
+    pub(super) fn gives_receipts(&self) -> bool {
+        self.is_asked() && self.requested.answered.is_some()
+    }
+}
+
+impl WriterCore {
+    /// Decides anew whether readers are asked, after they or what they are sent has changed.
+    pub(super) fn consider_receipts(&mut self) {
+        let is_possible = !self.pacing.is_reliable && self.config.limits.is_none() && self.filters.is_none();
+        let is_asking = is_possible && self.proxies.iter().any(ReaderProxy::is_asked);
+        self.pacing.receipts.is_due |= is_asking && !self.pacing.receipts.is_asking;
+        self.pacing.receipts.is_asking = is_asking;
+        self.update_indirect();
+    }
+
+    /// Asks behind what was just sent, if that is due.
+    pub(super) fn ask_when_due(&mut self, now: Time, out: &mut Outbox) {
+        let pacing = &self.pacing;
+        let since = pacing.since_mark + pacing.unrecorded;
+        let is_known = pacing.uses.iter().any(|it| it.gives_receipts);
+        let is_time = if is_known { pacing.wants_mark(now) } else { pacing.is_unmarked_since(now) };
+        // Where acknowledgements of others measure the path, few questions are enough.
+        let is_enough = !is_known || since >= config::RECEIPT_BYTES_MANY || pacing.is_unmeasured(now);
+        let is_stuck = pacing.is_blocked && (since > 0 || pacing.is_overdue(now));
+        if is_stuck || since >= config::RECEIPT_BYTES && is_time && is_enough {
+            self.ask_for_receipts(now, out);
+        }
+    }
+
+    /// Asks all readers that can answer what has arrived.
+    pub(super) fn ask_for_receipts(&mut self, now: Time, out: &mut Outbox) {
+        let to = &mut self.addresses;
+        to.clear();
+        for proxy in self.proxies.iter().filter(|proxy| proxy.is_asked() && !proxy.is_apart()) {
+            to.extend(proxy.destinations.iter());
+        }
+        to.sort_unstable();
+        to.dedup();
+        if to.is_empty() {
+            return;
+        }
+        let to = self.lists.list(to);
+        self.pacing.spend(now, 0);
+        let Receipts { not_whole, fragments, bytes, .. } = self.pacing.receipts;
+        let sent = Sent { samples: self.unsent.0 - not_whole, fragments, bytes };
+        let number = self.pacing.receipts.ask(now, sent);
+        for it in &mut self.pacing.uses {
+            let is_there = |proxy: &ReaderProxy| proxy.path.as_ref().is_some_and(|path| path.is(&it.path));
+            if self.proxies.iter().any(|proxy| proxy.is_asked() && is_there(proxy)) {
+                it.expects_receipts_until.get_or_insert(now + config::RECEIPT_WAIT);
+            }
+        }
+        self.pacing.mark(now, (SequenceNumber(number), 0));
+        let header = compose::header(&self.config);
+        let (reader, writer) = (EntityId::UNKNOWN, self.config.guid.entity);
+        out.message(&to, |message| {
+            push(message, &header);
+            push(message, &Receipt { reader, writer, number: number as u32, received: None });
+        });
+    }
+
+    /// Goes on with a sample. Those before it are not sent any more.
+    pub(super) fn pass_over(&mut self, next: SequenceNumber) {
+        self.pacing.receipts.not_whole += (next.0 - self.unsent.0).max(0);
+        self.unsent = self.unsent.max(next);
+    }
+
+    /// Handles the answer of a best-effort reader.
+    pub fn handle_receipt(&mut self, now: Time, reader: Guid, number: u32, received: Received) {
+        let Some(question) = self.pacing.receipts.question(number) else { return };
+        let Some(index) = self.places.find(&self.proxies, &reader) else { return };
+        let proxy = &mut self.proxies[index];
+        let Some(path) = proxy.path.clone().filter(|_| proxy.is_asked()) else { return };
+        self.pacing.receipts.answered = self.pacing.receipts.answered.max(question.sent.bytes);
+        let is_first = proxy.requested.answered.is_none();
+        let is_apart = proxy.is_apart();
+        let answered = proxy.requested.answered.get_or_insert_default();
+        if is_apart {
+            answered.since = None;
+            return;
+        }
+        path.lock().note_lost(answered.settle(question.sent, received));
+        if is_first {
+            self.readers_changed(now);
+        }
+        if question.sent.bytes == 0 {
+            // Nothing was sent that it could mark.
+            path.lock().note_round_trip(now, question.at);
+        }
+        self.pacing.passed(now, &path, (SequenceNumber(question.number), 0), false);
+        self.observe_paths(now);
+    }
+}
+
+/// Questions that are remembered. More are not in flight.
+const QUESTIONS_MAX: usize = 64;
+/// Samples and fragments sent, after which earlier losses are settled.
+const SETTLED_AFTER: i64 = 4096;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sent(samples: i64, fragments: u64) -> Sent {
+        Sent { samples, fragments, bytes: (samples.cast_unsigned() + fragments) * 1000 }
+    }
+
+    #[test]
+    fn losses_are_counted_once_and_what_is_late_is_not_lost() {
+        let mut answered = Answered::default();
+        let mut settle =
+            |sent: Sent, samples, fragments| answered.settle(sent, Received { samples, fragments });
+        // The counts of both begin anywhere.
+        assert_eq!(settle(sent(100, 0), 7, u32::MAX), 0);
+        assert_eq!(settle(sent(110, 0), 15, u32::MAX), 2000);
+        assert_eq!(settle(sent(110, 0), 15, u32::MAX), 0);
+        // The two were late. One more is lost, and one of ten fragments.
+        assert_eq!(settle(sent(120, 0), 26, u32::MAX), 0);
+        assert_eq!(settle(sent(120, 10), 26, 8), 0);
+        assert_eq!(settle(sent(130, 20), 35, 17), 2000);
+        // A reader that has received more than was sent counts something else.
+        assert_eq!(settle(sent(131, 20), 1000, 17), 0);
+        assert_eq!(settle(sent(141, 20), 1009, 17), 1000);
+    }
+
+    #[test]
+    fn an_answer_to_no_question_is_ignored() {
+        let mut receipts = Receipts::default();
+        let at = Time(1);
+        (0..QUESTIONS_MAX + 2).for_each(|_| _ = receipts.ask(at, sent(1, 0)));
+        assert!(receipts.question(2).is_none() && receipts.question(0).is_none());
+        assert!(receipts.question(3).is_some() && receipts.question(67).is_none());
+    }
+}
