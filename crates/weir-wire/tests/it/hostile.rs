@@ -71,6 +71,7 @@ fn check(submessage: &Submessage<'_>, datagram: &[u8]) {
             check_again(it, submessage);
         }
         Submessage::Echo(it) => check_again(it, submessage),
+        Submessage::Receipt(it) => check_again(it, submessage),
         Submessage::Ecn(it) => check_again(it, submessage),
         Submessage::InfoDestination(it) => check_again(it, submessage),
         Submessage::InfoSource(it) => check_again(it, submessage),
