@@ -302,7 +302,7 @@ mod tests {
 
     #[test]
     fn a_process_that_ctrl_c_ends_before_it_has_its_own_group_interrupts_the_run() {
-        // Whoever started the tests may have had the signal ignored, as shells do for programs in the background.
+        // A shell starts programs in the background, such as these tests, with the signal ignored.
         let script = "exec env --default-signal=INT sh -c 'kill -INT $$'";
         assert!(matches!(failure(script), CaseError::Interrupted));
     }
