@@ -11,10 +11,8 @@
 //! A datagram is withheld when a path carries twice what was proven and sixteen round trips have passed since, or at
 //! once if it carries eight times as much, and from time to time. After a lie, the path is held at the rate that was
 //! proven. Each further lie quarters that rate, and each proof doubles it, until it limits nothing. A reader that
-//! requests at random needs luck in two of three tests. One that requests everything, in one message or in several,
-//! proves nothing; after four such answers in a row, they count as lies. Of readers of this engine, which request
-//! nothing that may be in flight, a proof takes back only one such answer: one that requests every other datagram is
-//! lucky in every other test.
+//! requests at random needs luck in two of three tests. One that requests everything proves nothing; after four such
+//! answers in a row, they count as lies.
 //!
 //! Several readers at the end of a path are tested together. The first verdict settles the test; after it, only a lie
 //! still counts. Otherwise a second proof would count as one of nothing, and one reader's proof end what follows from
@@ -42,7 +40,7 @@ pub(super) struct Proof {
     /// No test begins before this, while the path is held.
     next_at: Time,
     pub(super) lies: u64,
-    /// Unclear answers in a row; of readers of this engine, less the proofs since then.
+    /// Unclear answers in a row.
     unclear: u32,
 }
 
@@ -63,10 +61,7 @@ struct Test {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Verdict {
     /// The reader has requested it, and little else.
-    Proven {
-        /// It never requests what may be in flight, so that its unclear answers do not happen by chance.
-        is_exact: bool,
-    },
+    Proven,
     /// The reader has acknowledged it.
     Lie,
     /// The reader has requested it with most of what was sent around it.
@@ -123,8 +118,8 @@ impl Proof {
         let rate = test.rate.unwrap_or((sent - test.sent) as f64 / seconds);
         self.settled_rate = rate;
         match verdict {
-            Verdict::Proven { is_exact } => {
-                self.unclear = if is_exact { self.unclear.saturating_sub(1) } else { 0 };
+            Verdict::Proven => {
+                self.unclear = 0;
                 (self.at, self.passed) = (Some(now), passed);
                 self.held = self.held.map(|held| held * 2.0).filter(|held| *held < rate.max(self.rate));
                 self.rate = if self.held.is_none() { rate } else { self.rate };
@@ -134,8 +129,8 @@ impl Proof {
                 self.hold(rate);
             }
             Verdict::Unclear => {
-                self.unclear = UNCLEAR_MAX.min(self.unclear + 1);
-                if self.unclear == UNCLEAR_MAX {
+                self.unclear += 1;
+                if self.unclear >= UNCLEAR_MAX {
                     self.hold(rate);
                 }
             }
@@ -153,7 +148,7 @@ impl Proof {
     }
 }
 
-/// After so many unclear answers, a path is held.
+/// After so many unclear answers in a row, a path is held.
 const UNCLEAR_MAX: u32 = 4;
 /// A path on which nothing was proven is first held at so many times the least rate.
 const FIRST_SHARE: f64 = 16.0;
@@ -163,7 +158,6 @@ mod tests {
     use super::*;
 
     const ANSWER: Duration = Duration::from_millis(10);
-    const PROVEN: Verdict = Verdict::Proven { is_exact: true };
 
     fn ms(ms: u64) -> Time {
         Time(ms * 1_000_000)
@@ -179,13 +173,13 @@ mod tests {
     #[test]
     fn a_rate_is_proven_again_when_it_has_grown_and_after_some_time() {
         let mut proof = Proof::default();
-        test(&mut proof, ms(0), 1e6, PROVEN);
+        test(&mut proof, ms(0), 1e6, Verdict::Proven);
         assert!(!proof.is_due(ms(900), Some(1.9e6), 1 << 20, ANSWER));
         assert!(!proof.is_due(ms(30), Some(2.1e6), 1 << 20, ANSWER));
-        test(&mut proof, ms(200), 2.1e6, PROVEN);
+        test(&mut proof, ms(200), 2.1e6, Verdict::Proven);
         assert!(!proof.is_due(ms(220), Some(2.1e6), 1 << 20, ANSWER) && proof.held.is_none());
-        test(&mut proof, ms(220), 17e6, PROVEN);
-        test(&mut proof, ms(250) + config::PROOF_MEMORY, 17e6, PROVEN);
+        test(&mut proof, ms(220), 17e6, Verdict::Proven);
+        test(&mut proof, ms(250) + config::PROOF_MEMORY, 17e6, Verdict::Proven);
     }
 
     #[test]
@@ -193,14 +187,14 @@ mod tests {
         let begin = |proof: &mut Proof, at| proof.begin(at, Some(4e6), 0, ANSWER);
         let mut proof = Proof::default();
         let number = begin(&mut proof, ms(0));
-        for verdict in [PROVEN, PROVEN, Verdict::Nothing, Verdict::Unclear] {
+        for verdict in [Verdict::Proven, Verdict::Proven, Verdict::Nothing, Verdict::Unclear] {
             proof.settle(ms(10), (number, verdict), 1 << 20, 0);
         }
         assert!(!proof.is_due(ms(30), Some(4e6), 1 << 20, ANSWER) && proof.held.is_none(), "{proof:?}");
         // One reader lies and the other is honest, in either order.
-        for verdicts in [[Verdict::Lie, PROVEN], [PROVEN, Verdict::Lie]] {
+        for verdicts in [[Verdict::Lie, Verdict::Proven], [Verdict::Proven, Verdict::Lie]] {
             let mut proof = Proof::default();
-            test(&mut proof, ms(0), 4e6, PROVEN);
+            test(&mut proof, ms(0), 4e6, Verdict::Proven);
             let number = begin(&mut proof, ms(300));
             for verdict in verdicts {
                 proof.settle(ms(310), (number, verdict), 1 << 20, 0);
@@ -210,7 +204,7 @@ mod tests {
         // The answer to an earlier test does not end a later one.
         let first = begin(&mut proof, ms(400));
         let second = begin(&mut proof, ms(800));
-        proof.settle(ms(810), (first, PROVEN), 1 << 20, 0);
+        proof.settle(ms(810), (first, Verdict::Proven), 1 << 20, 0);
         assert!(proof.test.is_some_and(|test| test.number == second));
     }
 
@@ -224,7 +218,7 @@ mod tests {
             if proof.is_due(ms(round), None, passed, ANSWER) {
                 tests += 1;
                 let number = proof.begin(ms(round), None, passed, ANSWER);
-                proof.settle(ms(round), (number, PROVEN), passed, passed + 1000);
+                proof.settle(ms(round), (number, Verdict::Proven), passed, passed + 1000);
             }
         }
         assert!((3..7).contains(&tests), "{tests}");
@@ -233,7 +227,7 @@ mod tests {
     #[test]
     fn a_lie_holds_a_path_at_what_was_proven_and_further_lies_lower() {
         let mut proof = Proof::default();
-        test(&mut proof, ms(0), 4e6, PROVEN);
+        test(&mut proof, ms(0), 4e6, Verdict::Proven);
         test(&mut proof, ms(200), 9e6, Verdict::Lie);
         assert_eq!(proof.held, Some(4e6));
         let mut at = ms(200);
@@ -244,7 +238,7 @@ mod tests {
         assert_eq!((proof.held, proof.lies), (Some(config::PATH_RATE_UNPROVEN), 6));
         for _ in 0..8 {
             at = at + ANSWER + config::PROOF_INTERVAL;
-            test(&mut proof, at, 8e6, PROVEN);
+            test(&mut proof, at, 8e6, Verdict::Proven);
             if proof.held.is_none() {
                 return;
             }

@@ -36,63 +36,7 @@ pub(super) struct Withheld {
     is_excused: bool,
     /// It is to be sent without a request.
     is_released: bool,
-    /// What was requested around it since.
-    around: Around,
-    /// The reader requests nothing that may be in flight.
-    is_exact: bool,
 }
-
-/// The numbers around those that are withheld, as bits: which of them requests have covered, and which they have named.
-///
-/// Of one request, with its continuations, and of those before it that have covered what is withheld and not named it:
-/// one might name one half of the numbers, and the next the other half.
-#[derive(Debug, Clone, Copy, Default)]
-struct Around {
-    /// The count of the request.
-    count: u32,
-    /// A request has covered what is withheld.
-    is_passed_over: bool,
-    covered: u64,
-    named: u64,
-}
-
-impl Around {
-    /// Adds a request. `withheld`: the numbers of one datagram, which are requested together.
-    fn add(
-        &mut self,
-        count: u32,
-        withheld: &Range<i64>,
-        covered: Range<i64>,
-        named: impl Iterator<Item = i64>,
-    ) {
-        if count != self.count && !self.is_passed_over {
-            (self.covered, self.named) = (0, 0);
-        }
-        self.count = count;
-        self.is_passed_over |= covered.contains(&withheld.start);
-        let before = withheld.start - NEAR..withheld.start;
-        let behind = withheld.end..withheld.end + NEAR;
-        let bit = |it: i64| {
-            let place = if it < withheld.start { it - before.start } else { it - behind.start + NEAR };
-            let is_near = before.contains(&it) || behind.contains(&it);
-            if is_near { 1_u64 << place } else { 0 }
-        };
-        let of = |numbers: &mut dyn Iterator<Item = i64>| numbers.map(bit).fold(0, |all, bit| all | bit);
-        self.covered |= of(&mut before.clone().chain(behind.clone()).filter(|it| covered.contains(it)));
-        // Others may be in flight.
-        self.named |= of(&mut named.filter(|it| covered.contains(it)));
-    }
-
-    /// Returns what the requests show, now that one of them names what is withheld. If they name most of what is around
-    /// it, that may be because they name all.
-    fn verdict(&self, is_exact: bool) -> Verdict {
-        let is_most = self.named.count_ones() * 2 > self.covered.count_ones() + 1;
-        if is_most { Verdict::Unclear } else { Verdict::Proven { is_exact } }
-    }
-}
-
-/// Numbers before and behind withheld ones that are compared with them.
-const NEAR: i64 = 32;
 
 impl Withheld {
     /// Returns how far a reader can have got that was not sent it.
@@ -107,7 +51,7 @@ impl Withheld {
     }
 
     /// Returns what an ACKNACK shows.
-    fn judge(&mut self, acknack: &AckNack) -> Option<Verdict> {
+    fn judge(&self, acknack: &AckNack) -> Option<Verdict> {
         let state = &acknack.state;
         if state.base() > self.samples.start {
             return Some(if self.is_excused { Verdict::Nothing } else { Verdict::Lie });
@@ -116,28 +60,37 @@ impl Withheld {
     }
 
     /// Returns what the requests of an ACKNACK show.
-    fn judge_requests(&mut self, acknack: &AckNack) -> Option<Verdict> {
+    fn judge_requests(&self, acknack: &AckNack) -> Option<Verdict> {
         let state = &acknack.state;
+        let is_requested = state.iter().any(|sn| self.samples.contains(&sn));
         let end = state.base().0 + i64::from(state.num_bits());
-        let withheld = self.samples.start.0..self.samples.end.0;
-        self.around.add(acknack.count, &withheld, state.base().0..end, state.iter().map(|sn| sn.0));
-        state.iter().any(|sn| self.samples.contains(&sn)).then(|| self.around.verdict(self.is_exact))
+        is_requested.then(|| proof(state.iter().map(|sn| sn.0), self.samples.start.0, state.base().0..end))
     }
 
     /// Returns what a NACK_FRAG for its sample shows. Its base acknowledges nothing: what is missing before it was
     /// requested earlier. `shown`: the last fragment that the reader has got, if it may name others that are in flight.
-    fn judge_fragments(&mut self, nack: &NackFrag, shown: Option<u32>) -> Option<Verdict> {
+    fn judge_fragments(&self, nack: &NackFrag, shown: Option<u32>) -> Option<Verdict> {
         let (state, number) = (&nack.state, self.fragment?);
         if shown.is_some_and(|shown| number > shown) {
             return None;
         }
+        let is_requested = state.iter().any(|it| it.0 == number);
         let last = shown.or(state.iter().last().map(|it| it.0)).unwrap_or(number);
         let covered = state.base().0.into()..last.saturating_add(1).into();
-        let withheld = number.into()..i64::from(number) + 1;
-        self.around.add(nack.count, &withheld, covered, state.iter().map(|it| i64::from(it.0)));
-        state.iter().any(|it| it.0 == number).then(|| self.around.verdict(self.is_exact))
+        is_requested.then(|| proof(state.iter().map(|it| i64::from(it.0)), number.into(), covered))
     }
 }
+
+/// Returns what a request shows that names a withheld number. If it names most of the numbers around it, that may be
+/// because it names all.
+fn proof(requested: impl Iterator<Item = i64>, number: i64, covered: Range<i64>) -> Verdict {
+    let near = covered.start.max(number - NEAR)..covered.end.min(number + NEAR);
+    let also = requested.filter(|it| near.contains(it) && *it != number).count() as i64;
+    if also * 2 > near.end - near.start { Verdict::Unclear } else { Verdict::Proven }
+}
+
+/// Numbers before and behind a withheld one that are compared with it.
+const NEAR: i64 = 32;
 
 impl ReaderProxy {
     /// Returns how far the reader has got, as far as it has proven.
@@ -170,9 +123,9 @@ impl ReaderProxy {
         }
     }
 
-    fn judge_by(&mut self, verdict: impl FnOnce(&mut Withheld) -> Option<Verdict>) {
+    fn judge_by(&mut self, verdict: impl FnOnce(&Withheld) -> Option<Verdict>) {
         if let Some(requested) = self.requested.changed()
-            && let Some(withheld) = &mut requested.withheld
+            && let Some(withheld) = &requested.withheld
         {
             requested.verdict = verdict(withheld);
         }
@@ -261,8 +214,6 @@ impl WriterCore {
                     bars_from,
                     is_excused: false,
                     is_released: false,
-                    around: Around::default(),
-                    is_exact: proxy.shows_progress(),
                 });
             } else if !proxy.is_apart() {
                 others.extend(proxy.destinations.iter().copied());

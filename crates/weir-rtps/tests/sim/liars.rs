@@ -240,7 +240,7 @@ fn a_reader_that_lies_is_held_at_what_it_has_proven() {
                 );
                 // One that requests everything again is found out by its fourth request. One that requests one half and
                 // then the other is lucky in every other test at first.
-                let first_max = if lie == Lie::HalvesLost { 5_000_000.0 } else { 2_500_000.0 };
+                let first_max = if lie == Lie::HalvesLost { 4_000_000.0 } else { 2_500_000.0 };
                 let is_held = first < first_max && later < 300_000.0;
                 judge.check(is_held && (is_caught > 0.0 || !is_lie), shown);
             }
