@@ -118,8 +118,6 @@ pub(crate) struct Mark {
     is_late: bool,
     /// The reader does not always show how far it has got.
     pub(crate) is_of_silent: bool,
-    /// A question to a best-effort reader set it. Unlike a reliable writer, such a writer may fill the reader's socket.
-    pub(crate) is_of_question: bool,
     /// The reader did not show that it had got as far before something was sent again.
     pub(crate) has_waited: bool,
     /// When another HEARTBEAT for the same samples was sent.
@@ -449,7 +447,6 @@ impl PathState {
             is_again: false,
             is_late: false,
             is_of_silent: false,
-            is_of_question: false,
             has_waited: false,
             repeated_at: None,
             is_window_limit: false,
@@ -465,6 +462,11 @@ impl PathState {
     /// Returns whether everything before a mark is known to have passed.
     pub(crate) fn is_passed(&self, mark: &Mark) -> bool {
         mark.sent.all <= self.rounds.passed.all
+    }
+
+    /// Records that what has passed is known now.
+    pub(crate) fn note_heard(&mut self, now: Time) {
+        self.rounds.note_heard(now);
     }
 
     /// Records that everything before a mark has passed.

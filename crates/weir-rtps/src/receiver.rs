@@ -34,9 +34,9 @@ use crate::time::Time;
 use crate::writer::WriterCore;
 use batch::{Batch, News, Outcome};
 use prediction::{Predicted, Prediction};
-use submessages::{Addressee, Sink};
+use submessages::{Addressee, Moment, Sink};
 
-pub use endpoints::{Endpoints, Handle};
+pub use endpoints::{Arrival, Endpoints, Handle};
 
 /// What is known about a batch before it is parsed.
 #[derive(Debug)]
@@ -412,11 +412,15 @@ impl<E: Endpoints> Sink for Receiver<'_, '_, E> {
 
     #[inline(always)]
     fn other(&mut self, source: GuidPrefix, submessage: &Submessage<'_>, timestamp: Option<Timestamp>) {
-        let (now, block) = (self.incoming.now, self.block);
+        let Incoming { endpoints, now, .. } = self.incoming;
+        let block = self.block;
+        let is_measured = matches!(submessage, Submessage::Receipt(_));
+        let arrival = if is_measured { endpoints.arrival() } else { None };
+        let moment = Moment { now, arrival };
         match submessages::addressee(source, submessage) {
             Some(Addressee::Readers { writer, reader }) => {
                 let handle = |core: &mut ReaderCore| {
-                    submessages::to_reader(core, now, writer, submessage, timestamp, block);
+                    submessages::to_reader(core, moment, writer, submessage, timestamp, block);
                 };
                 let sample = match submessage {
                     Submessage::Data(data) => Some(data.sequence_number),
@@ -430,7 +434,7 @@ impl<E: Endpoints> Sink for Receiver<'_, '_, E> {
                 }
             }
             Some(Addressee::Writer { writer, reader }) => {
-                let handle = |core: &mut WriterCore| submessages::to_writer(core, now, reader, submessage);
+                let handle = |core: &mut WriterCore| submessages::to_writer(core, moment, reader, submessage);
                 self.for_writer(writer, handle);
             }
             None if matches!(submessage, Submessage::Unknown { .. }) => self.batch.counters.ignored += 1,

@@ -28,6 +28,13 @@ impl Time {
         self.0.saturating_sub(earlier.0)
     }
 
+    /// Returns the time so many nanoseconds before; the origin if there is none.
+    #[inline]
+    #[must_use]
+    pub const fn before(self, nanos: u64) -> Self {
+        Self(self.0.saturating_sub(nanos))
+    }
+
     /// Returns the next multiple of a period from the origin, or this time if it is one.
     #[inline]
     pub fn round_up(self, period: Duration) -> Self {

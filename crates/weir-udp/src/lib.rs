@@ -54,7 +54,7 @@ pub use error::UdpError;
 pub use interfaces::{Interface, interfaces};
 pub use multicast::MulticastInterface;
 pub use path::{is_own_address, path_mtu_to};
-pub use recv::{RECV_BUFFER_BYTES, Received, RecvBatch};
+pub use recv::{RECV_BUFFER_BYTES, Received, RecvBatch, Stamp};
 pub use refusals::Refusal;
 pub use send::{
     MAX_BATCH, MAX_GSO_BYTES, MAX_GSO_SEGMENTS, Outgoing, SendOutcome, SendScratch, SendScratchTo,

@@ -54,6 +54,15 @@ pub struct Received<'a> {
     pub type_of_service: u8,
 }
 
+/// What the kernel reports about the arrival of a message.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Stamp {
+    /// When it reached this host's network stack, as [`RecvBatch::stamped_ns`]; 0: not known.
+    pub at_ns: u64,
+    /// Datagrams that the socket had dropped by then, as [`RecvBatch::kernel_drops`].
+    pub drops: u32,
+}
+
 impl<'a> Received<'a> {
     /// Iterates over the datagrams. An empty datagram yields none.
     #[inline]
@@ -206,9 +215,21 @@ impl RecvBatch {
     /// Returns when the newest message with a timestamp reached this host's network stack.
     ///
     /// In nanoseconds of the wall clock, before the message was put into the socket. `None` without
-    /// [`SocketOptions::timestamps`](crate::SocketOptions).
+    /// [`SocketOptions::timestamps`](crate::SocketOptions) and [`UdpSocket::report_arrivals`].
     pub fn stamped_ns(&self) -> Option<u64> {
         self.stamped_ns
+    }
+
+    /// Returns what the kernel reports about the arrival of the message at `index` of the last call; if there is none,
+    /// of the newest message that was received.
+    pub fn stamp(&self, index: usize) -> Stamp {
+        let Some(header) = self.headers[..self.received].get(index) else {
+            return Stamp { at_ns: self.stamped_ns.unwrap_or(0), drops: self.kernel_drops };
+        };
+        let control_len: usize = header.msg_hdr.msg_controllen as _;
+        let control = &self.slots[index].control.0[..control_len.min(ReceiveControl::LEN)];
+        let values = control_message::parse(control);
+        Stamp { at_ns: values.stamped_ns.unwrap_or(0), drops: values.drops.unwrap_or(0) }
     }
 
     #[inline]

@@ -240,6 +240,16 @@ impl UdpSocket {
         sys::set_option(self.as_fd(), libc::SOL_IP, libc::IP_RECVTOS, 1)
     }
 
+    /// Has the kernel report when each datagram arrives, from now on, as
+    /// [`SocketOptions::timestamps`](crate::SocketOptions) does from the beginning. Costs a control message per
+    /// receive.
+    ///
+    /// # Errors
+    /// None known on an open socket.
+    pub fn report_arrivals(&self) -> io::Result<()> {
+        sys::set_option(self.as_fd(), libc::SOL_SOCKET, libc::SO_TIMESTAMPNS, 1)
+    }
+
     /// Returns the receive buffer in bytes, in the kernel's accounting.
     ///
     /// The kernel charges each datagram's complete buffer (`skb->truesize`, hundreds of bytes more

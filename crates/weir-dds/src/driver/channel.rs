@@ -13,15 +13,15 @@
 
 use std::cell::Cell;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
-use std::time::Duration;
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use parking_lot::{Condvar, Mutex, MutexGuard};
 use weir_rtps::outbox::Outbox;
-use weir_rtps::receiver;
 use weir_rtps::receiver::batch::Batch;
+use weir_rtps::receiver::{self, Arrival};
 use weir_rtps::time::Time;
-use weir_udp::{Outgoing, RecvBatch, UdpSocket, Wait, Waker};
+use weir_udp::{Outgoing, RecvBatch, Stamp, UdpSocket, Wait, Waker};
 
 use super::endpoints::{ReaderEndpoint, WriterEndpoint};
 use super::groups::{GROUPS_MAX, Groups, Sockets};
@@ -87,6 +87,10 @@ pub(crate) struct Channel {
     pub(super) counters: PublishedCounters,
     /// The address at which this socket receives what it sends to itself.
     own_address: std::net::SocketAddrV4,
+    /// The index of the message that is handled, of a batch of several.
+    message: AtomicUsize,
+    /// The kernel stamps what arrives at the socket.
+    is_stamping: AtomicBool,
     /// Wakes the thread that polls, if the application does.
     waker: Option<Arc<Waker>>,
 }
@@ -198,6 +202,8 @@ impl Channel {
             unpark: Condvar::new(),
             counters: PublishedCounters::default(),
             own_address,
+            message: AtomicUsize::new(0),
+            is_stamping: AtomicBool::new(false),
             waker: None,
         }
     }
@@ -364,6 +370,24 @@ impl Channel {
         let _ = weir_udp::poll(&sockets[..=role.groups.len()], None, Some(left));
     }
 
+    /// Records which message of the batch is handled.
+    #[inline]
+    pub(super) fn note_message(&self, index: usize) {
+        self.message.store(index, Ordering::Relaxed);
+    }
+
+    /// Returns what is known about the arrival of the message that is handled. From the first time on, the kernel
+    /// stamps what arrives.
+    pub(super) fn arrival(&self, received: &RecvBatch) -> Arrival {
+        if !self.is_stamping.swap(true, Ordering::Relaxed) {
+            let _ = self.socket.report_arrivals();
+        }
+        let Stamp { at_ns, drops } = received.stamp(self.message.load(Ordering::Relaxed));
+        let unix = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos() as u64;
+        let waited = if at_ns == 0 { 0 } else { unix.saturating_sub(at_ns) };
+        Arrival { at: clock::now().before(waited), drops }
+    }
+
     /// Returns the counters of received datagrams.
     pub(crate) fn counters(&self) -> ReceiveCounters {
         self.counters.load()
@@ -497,6 +521,37 @@ mod tests {
             channel.kick();
             assert_eq!(channel.receive_or_sleep(&mut role).0.count, 1);
         }
+    }
+
+    #[test]
+    fn what_arrives_is_stamped_from_the_first_question_on() {
+        let address = SocketAddrV4::new(Ipv4Addr::LOCALHOST, 0);
+        let socket = UdpSocket::bind(&SocketOptions::new(address)).unwrap();
+        let channel = Channel::new(Arc::new(socket), Groups::new(Vec::new(), 1 << 20));
+        let mut role = channel.role.lock();
+        channel.kick();
+        assert_eq!(channel.receive(&mut role, Wait::Block).count, 1);
+        assert_eq!(role.received.stamp(0), Stamp::default());
+        let before = clock::now();
+        let arrival = channel.arrival(&role.received);
+        assert!(before <= arrival.at && arrival.at <= clock::now() && arrival.drops == 0);
+        channel.kick();
+        assert_eq!(channel.receive(&mut role, Wait::Block).count, 1);
+        let stamp = role.received.stamp(0);
+        assert!(stamp.at_ns != 0 && stamp.drops == 0);
+        // A batch whose buffer was exchanged.
+        assert_eq!(role.received.stamp(1), stamp);
+        let first = channel.arrival(&role.received).at;
+        assert!(before <= first && first <= clock::now());
+        for _ in 0..2 {
+            channel.kick();
+        }
+        role.limit = 2;
+        assert_eq!(channel.receive(&mut role, Wait::Block).count, 2);
+        channel.note_message(1);
+        let [first, second] = [0, 1].map(|index| role.received.stamp(index).at_ns);
+        assert!(first != 0 && second != 0);
+        assert!(channel.arrival(&role.received).at <= clock::now());
     }
 
     #[test]

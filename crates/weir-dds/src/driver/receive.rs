@@ -6,6 +6,7 @@
 //! `dispatch` passes the batch to the endpoints and sends their replies. Then `finish_batch`
 //! releases the role and calls listeners.
 
+use std::cell::Cell;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -269,18 +270,22 @@ impl Driver {
         } = role_mut;
         counters.batches += 1;
         let before = batch.counters.datagrams;
-        let unmatched = &self.routes.unmatched;
-        let endpoints = BatchEndpoints { table, came, timers: &self.outlet.timers, unmatched };
+        let endpoints = BatchEndpoints { table, came, driver: self, received: Cell::new(None) };
         let incoming =
             Incoming { endpoints: &endpoints, prediction: prediction.as_deref(), prefix: self.prefix, now };
         let next = match received.single_datagram_len() {
             Some(len) => {
                 let block = blocks.take_single(received, len);
+                endpoints.received.set(Some(received));
                 let datagram = block.map_or_else(|| received.first_bytes(len), |block| &block.bytes()[..len]);
                 receiver::receive_single(incoming, datagram, block, batch, outbox)
             }
             None => {
-                let datagrams = received.messages().flat_map(|message| message.datagrams());
+                endpoints.received.set(Some(received));
+                let datagrams = received.messages().enumerate().flat_map(|(index, message)| {
+                    self.channel.note_message(index);
+                    message.datagrams()
+                });
                 receiver::receive_many(incoming, datagrams, None, batch, outbox)
             }
         };

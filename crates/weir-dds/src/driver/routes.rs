@@ -1,5 +1,6 @@
 //! The routing table, which finds the endpoints for a datagram.
 
+use std::cell::Cell;
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -8,13 +9,14 @@ use foldhash::fast::RandomState;
 use parking_lot::{Mutex, MutexGuard, RwLock};
 use weir_rtps::discovery_event::DiscoveryEvent;
 use weir_rtps::reader::ReaderCore;
-use weir_rtps::receiver::Endpoints;
+use weir_rtps::receiver::{Arrival, Endpoints};
 use weir_rtps::time::Time;
 use weir_rtps::writer::WriterCore;
+use weir_udp::RecvBatch;
 use weir_wire::{EntityId, Guid, GuidPrefix};
 
 use super::endpoints::{ReaderEndpoint, WriterEndpoint};
-use super::timers::Timers;
+use super::shared::Driver;
 use crate::stage_times::Came;
 
 /// The local endpoints by entity id and GUID.
@@ -195,12 +197,12 @@ impl Routes {
 
 /// The endpoints, as the message receiver sees them during a batch.
 pub(crate) struct BatchEndpoints<'t> {
-    pub(crate) table: &'t Table,
+    pub(super) table: &'t Table,
     /// When the batch arrived; `None`: stage timing is disabled.
-    pub(crate) came: Option<Came>,
-    /// The timers of the participant.
-    pub(crate) timers: &'t Timers,
-    pub(super) unmatched: &'t UnmatchedWriters,
+    pub(super) came: Option<Came>,
+    pub(super) driver: &'t Driver,
+    /// The batch, once its first buffer was exchanged.
+    pub(super) received: Cell<Option<&'t RecvBatch>>,
 }
 
 impl Endpoints for BatchEndpoints<'_> {
@@ -247,14 +249,18 @@ impl Endpoints for BatchEndpoints<'_> {
         }
     }
 
+    fn arrival(&self) -> Option<Arrival> {
+        self.received.get().map(|received| self.driver.channel.arrival(received))
+    }
+
     #[inline]
     fn cancel_timeout(&self, at: Time) {
-        self.timers.cancel(at);
+        self.driver.outlet.timers.cancel(at);
     }
 
     #[inline]
     fn note_unmatched(&self, writer: &Guid) {
-        self.unmatched.note(*writer);
+        self.driver.routes.unmatched.note(*writer);
     }
 
     #[inline]

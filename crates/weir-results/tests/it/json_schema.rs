@@ -127,7 +127,14 @@ fn committed_results_agree_with_the_schema() {
     files.extend(folder.map(|entry| entry.unwrap().path()).filter(|path| path.is_file()));
     assert!(files.len() > 1);
     for file in files {
-        schema.assert_lines(&fs::read_to_string(&file).unwrap(), &file.display().to_string());
+        let (text, name) = (fs::read_to_string(&file).unwrap(), file.display().to_string());
+        // The report of `weir domain` is one object of its own; `weir targets` reads it.
+        if file.extension().is_some_and(|ending| ending == "json") {
+            let report: Value = serde_json::from_str(&text).unwrap_or_else(|why| panic!("{name}: {why}"));
+            assert!(report["participants"].is_u64() && report["matched_ms"].is_number(), "{name}");
+        } else {
+            schema.assert_lines(&text, &name);
+        }
     }
 }
 

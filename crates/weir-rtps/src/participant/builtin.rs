@@ -259,14 +259,26 @@ impl BuiltinEndpoints {
                 let is_known = exchange.is_some();
                 if let Some(exchange) = exchange {
                     let submessage = &with_key(submessage, &mut key);
-                    submessages::to_reader(&mut exchange.reader, now, writer, submessage, timestamp, None);
+                    submessages::to_reader(
+                        &mut exchange.reader,
+                        submessages::Moment::at(now),
+                        writer,
+                        submessage,
+                        timestamp,
+                        None,
+                    );
                 }
                 self.key = key;
                 return is_known;
             }
             Some(Addressee::Writer { writer, reader }) => {
                 let Some(exchange) = self.sending(writer, reader.entity) else { return false };
-                submessages::to_writer(&mut exchange.writer, now, reader, submessage);
+                submessages::to_writer(
+                    &mut exchange.writer,
+                    submessages::Moment::at(now),
+                    reader,
+                    submessage,
+                );
             }
             None => return false,
         }

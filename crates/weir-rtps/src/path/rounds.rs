@@ -371,6 +371,11 @@ impl Rounds {
         now.since(self.passed_at)
     }
 
+    /// Records that something has passed that the host of its reader, or this one, may have held until now.
+    pub(super) fn note_heard(&mut self, now: Time) {
+        self.passed_at = self.passed_at.max(now);
+    }
+
     /// Records that everything before a mark has passed.
     pub(super) fn passed(&mut self, now: Time, mark: &Mark) {
         self.silences = 0;
@@ -404,12 +409,7 @@ impl Rounds {
         (self.passed, self.passed_at) = (mark.sent.max(self.passed), now);
         if self.rate.is_none() {
             let arrived = self.shows_losses(now);
-            // On the shortest paths, what queues is mostly in the socket of a reader whose thread does not run.
-            let is_near = self
-                .round_trip_min()
-                .is_some_and(|ns| ns < config::QUESTION_ROUND_TRIP_MIN.as_nanos() as u64);
-            let shows_queue = !(mark.is_of_question && is_near) && self.shows_queue(now, mark, round_trip_ns);
-            if shows_queue || arrived.is_some() {
+            if self.shows_queue(now, mark, round_trip_ns) || arrived.is_some() {
                 self.limit(now, mark, round_trip_ns, arrived);
                 return;
             }

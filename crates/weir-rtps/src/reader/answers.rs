@@ -41,7 +41,7 @@ impl ReaderCore {
         let mut timer: Option<Time> = None;
         for (proxy, index) in writers_due {
             if !proxy.is_reliable {
-                receipts::answer(config, proxy, out);
+                receipts::answer(now, config, proxy, out);
                 continue;
             }
             if proxy.may_request() || !fragments.assemblies.is_empty() {

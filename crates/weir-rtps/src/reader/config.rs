@@ -13,6 +13,7 @@ use crate::limits::EndpointLimits;
 use crate::qos::{
     DestinationOrder, History, INFINITE, Ownership, Presentation, ReaderDataLifecycle, Reliability,
 };
+use crate::time::Time;
 
 /// Computes the instance key of a sample from its payload with encapsulation header. `is_key`: the
 /// payload holds only the key. Returns `None` if the payload cannot be decoded.
@@ -80,6 +81,8 @@ pub struct ReaderConfig {
     pub answer_time: Duration,
     /// Seed of the instance table's hash: a number that peers cannot guess.
     pub hash_seed: u64,
+    /// Reads the clock of [`Time`](crate::time::Time), where time passes while a batch is handled; `None`: it does not.
+    pub clock: Option<fn() -> Time>,
     /// The marks of what the participant receives; all its readers share them.
     pub ecn: EcnMarks,
     /// What the reader reserves memory for, and may hold at most; `None`: memory is allocated as needed.
@@ -114,6 +117,7 @@ impl ReaderConfig {
             reassembly: ReassemblyLimits::default(),
             answer_time: Duration::ZERO,
             hash_seed: 0,
+            clock: None,
             ecn: EcnMarks::default(),
             limits: None,
         }

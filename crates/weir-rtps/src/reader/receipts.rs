@@ -6,24 +6,38 @@ use super::ReaderCore;
 use super::config::ReaderConfig;
 use super::writer_proxy::WriterProxy;
 use crate::outbox::Outbox;
+use crate::receiver::submessages::Moment;
+use crate::time::Time;
 
 /// What has arrived of a best-effort writer since it first asked.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Receipts {
-    /// The number of a question that is to be answered.
-    asked: Option<u32>,
+    /// A question that is to be answered.
+    asked: Option<Asked>,
     /// Samples that were skipped, or that arrived in fragments.
     others: u64,
     fragments: u32,
+}
+
+/// A question of a writer.
+#[derive(Debug, Clone, Copy)]
+struct Asked {
+    number: u32,
+    /// When it reached the host.
+    at: Time,
+    /// Datagrams that the host has dropped.
+    drops: u32,
 }
 
 impl Receipts {
     pub(super) const NONE: Self = Self { asked: None, others: 0, fragments: 0 };
 
     /// Answers the last question, if there is one. `expected`: the sample behind the last that has arrived.
-    fn answer(&mut self, expected: SequenceNumber) -> Option<(u32, Received)> {
+    fn answer(&mut self, now: impl FnOnce() -> Time, expected: SequenceNumber) -> Option<(u32, Received)> {
+        let Asked { number, at, drops } = self.asked.take()?;
         let samples = expected.0.cast_unsigned().wrapping_sub(self.others);
-        Some((self.asked.take()?, Received { samples, fragments: self.fragments }))
+        let held_ns = u32::try_from(now().nanos_since(at)).unwrap_or(u32::MAX);
+        Some((number, Received { samples, fragments: self.fragments, drops, held_ns }))
     }
 }
 
@@ -52,20 +66,24 @@ impl ReaderCore {
     /// Handles the question of a best-effort writer what has arrived. The next transmission answers it.
     ///
     /// A reader with a limits table has no memory for it, and does not answer.
-    pub fn handle_receipt(&mut self, writer: Guid, number: u32) {
+    pub(crate) fn handle_receipt(&mut self, moment: Moment, writer: Guid, number: u32) {
         let Some(index) = self.find(writer).filter(|_| self.config.limits.is_none()) else { return };
         let proxy = &mut self.writers.list[index];
         if !proxy.is_reliable && proxy.is_weir() {
-            proxy.trouble.receipts.asked = Some(number);
+            let drops = moment.arrival.map_or(0, |it| it.drops);
+            proxy.trouble.receipts.asked = Some(Asked { number, at: moment.arrived(), drops });
             self.due.add(index);
         }
     }
 }
 
 /// Answers a writer that has asked.
-pub(super) fn answer(config: &ReaderConfig, proxy: &mut WriterProxy, out: &mut Outbox) {
+pub(super) fn answer(now: Time, config: &ReaderConfig, proxy: &mut WriterProxy, out: &mut Outbox) {
     let expected = proxy.changes.expected;
-    let Some((number, received)) = proxy.trouble.changed().and_then(|it| it.receipts.answer(expected)) else {
+    // The rest of a batch may have taken long.
+    let now = || config.clock.map_or(now, |clock| clock());
+    let Some((number, received)) = proxy.trouble.changed().and_then(|it| it.receipts.answer(now, expected))
+    else {
         return;
     };
     let (reader, writer) = (config.guid.entity, proxy.guid.entity);

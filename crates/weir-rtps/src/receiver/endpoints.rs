@@ -38,6 +38,12 @@ pub trait Endpoints {
     /// Locks a writer, and passes it to `f`.
     fn with_writer<T>(&self, writer: &Self::Writer, f: impl FnOnce(&mut WriterCore) -> T) -> T;
 
+    /// What the host knows about the arrival of the datagram that is handled; `None`: nothing, and time passes only
+    /// between batches. Asked rarely.
+    fn arrival(&self) -> Option<Arrival> {
+        None
+    }
+
     /// Called for each submessage of a writer of this engine that no reader is matched with.
     ///
     /// When such a writer is matched, the reader requests its first HEARTBEAT, see [`ReaderCore::await_heartbeat`].
@@ -69,6 +75,15 @@ pub trait Endpoints {
     /// Wakes that thread, because an acknowledgement has made a transmission due.
     #[inline]
     fn wake_publisher(&self, _writer: &Self::Writer) {}
+}
+
+/// What a host knows about the arrival of a datagram.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Arrival {
+    /// When it reached the host, before it waited in a socket.
+    pub at: Time,
+    /// Datagrams that the socket had dropped by then. Wraps around.
+    pub drops: u32,
 }
 
 /// Handle of an endpoint. Comparing is cheaper than cloning.

@@ -10,6 +10,7 @@ use weir_wire::{
 
 use crate::block::Block;
 use crate::reader::ReaderCore;
+use crate::receiver::Arrival;
 use crate::time::Time;
 use crate::writer::WriterCore;
 
@@ -156,16 +157,37 @@ pub(crate) fn addressee(source: GuidPrefix, submessage: &Submessage<'_>) -> Opti
     Some(Addressee::Readers { writer: Guid::new(source, writer), reader })
 }
 
+/// When a submessage is handled.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Moment {
+    pub(crate) now: Time,
+    /// Known for the few submessages that measure a path in best effort.
+    pub(crate) arrival: Option<Arrival>,
+}
+
+impl Moment {
+    /// Nothing is known about the arrival.
+    pub(crate) fn at(now: Time) -> Self {
+        Self { now, arrival: None }
+    }
+
+    /// When the datagram reached the host, as far as is known.
+    pub(crate) fn arrived(&self) -> Time {
+        self.arrival.map_or(self.now, |it| it.at)
+    }
+}
+
 /// Passes a submessage from `writer` to a reader.
 #[inline]
 pub(crate) fn to_reader(
     core: &mut ReaderCore,
-    now: Time,
+    moment: Moment,
     writer: Guid,
     submessage: &Submessage<'_>,
     timestamp: Option<Timestamp>,
     block: Option<&Arc<Block>>,
 ) {
+    let now = moment.now;
     match submessage {
         Submessage::Data(data) => core.handle_data(now, &writer, data, timestamp, block),
         Submessage::DataFrag(frag) => core.handle_data_frag(now, writer, frag, timestamp),
@@ -173,21 +195,22 @@ pub(crate) fn to_reader(
         Submessage::HeartbeatFrag(heartbeat) => core.handle_heartbeat_frag(now, writer, heartbeat),
         Submessage::Gap(gap) => core.handle_gap(now, writer, gap),
         Submessage::Ecn(_) => core.handle_ecn(writer),
-        Submessage::Receipt(Receipt { number, .. }) => core.handle_receipt(writer, *number),
+        Submessage::Receipt(Receipt { number, .. }) => core.handle_receipt(moment, writer, *number),
         _ => {}
     }
 }
 
 /// Passes a submessage from `reader` to a writer.
 #[inline]
-pub(crate) fn to_writer(core: &mut WriterCore, now: Time, reader: Guid, submessage: &Submessage<'_>) {
+pub(crate) fn to_writer(core: &mut WriterCore, moment: Moment, reader: Guid, submessage: &Submessage<'_>) {
+    let now = moment.now;
     match submessage {
         Submessage::AckNack(acknack) => core.handle_acknack(now, reader, acknack),
         Submessage::NackFrag(nack) => core.handle_nack_frag(now, reader, nack),
         Submessage::Echo(echo) => core.handle_echo(now, reader, echo),
         Submessage::Ecn(Ecn { counts: Some(counts), .. }) => core.handle_ecn(now, reader, *counts),
         Submessage::Receipt(Receipt { number, received: Some(received), .. }) => {
-            core.handle_receipt(now, reader, *number, *received);
+            core.handle_receipt(moment, reader, *number, *received);
         }
         _ => {}
     }

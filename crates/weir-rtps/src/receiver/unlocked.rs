@@ -11,7 +11,7 @@ use weir_wire::{EntityId, Guid, GuidPrefix};
 
 use super::batch::{Batch, Counters};
 use super::prediction::Prediction;
-use super::{Endpoints, Handle, Incoming, receive_many, receive_single};
+use super::{Arrival, Endpoints, Handle, Incoming, receive_many, receive_single};
 use crate::outbox::Outbox;
 use crate::reader::ReaderCore;
 use crate::time::Time;
@@ -35,6 +35,7 @@ pub struct UnlockedReceiver {
     table: Table,
     batch: Batch<Slot, Slot>,
     prediction: Option<Prediction<Slot>>,
+    arrival: Option<Arrival>,
 }
 
 impl UnlockedReceiver {
@@ -45,7 +46,13 @@ impl UnlockedReceiver {
             table: Table::with_room(writers, readers, matches),
             batch: Batch::with_room(writers, readers, answer_bytes),
             prediction: None,
+            arrival: None,
         }
+    }
+
+    /// Sets what is known about the arrival of the datagrams that are received from now on.
+    pub fn set_arrival(&mut self, arrival: Option<Arrival>) {
+        self.arrival = arrival;
     }
 
     /// Handles a batch of datagrams, and appends the answers of the cores to `outbox`.
@@ -60,7 +67,7 @@ impl UnlockedReceiver {
             self.prediction = None;
         }
         let prefix = cores.prefix;
-        let endpoints = Unlocked::new(&self.table, cores);
+        let endpoints = Unlocked { arrival: self.arrival, ..Unlocked::new(&self.table, cores) };
         let prediction = self.prediction.as_ref();
         let incoming = Incoming { endpoints: &endpoints, prediction, prefix, now };
         let mut datagrams = datagrams.into_iter();
@@ -171,11 +178,12 @@ pub(super) struct Unlocked<'t, 'a, 'c> {
     table: &'t Table,
     writers: RefCell<&'a mut [&'c mut WriterCore]>,
     readers: RefCell<&'a mut [&'c mut ReaderCore]>,
+    arrival: Option<Arrival>,
 }
 
 impl<'t, 'a, 'c> Unlocked<'t, 'a, 'c> {
     pub(super) fn new(table: &'t Table, Cores { writers, readers, .. }: Cores<'a, 'c>) -> Self {
-        Self { table, writers: RefCell::new(writers), readers: RefCell::new(readers) }
+        Self { table, writers: RefCell::new(writers), readers: RefCell::new(readers), arrival: None }
     }
 }
 
@@ -197,6 +205,10 @@ impl Endpoints for Unlocked<'_, '_, '_> {
 
     fn writer(&self, entity: EntityId) -> Option<&Slot> {
         self.table.writers.iter().find(|writer| writer.entity == entity)
+    }
+
+    fn arrival(&self) -> Option<Arrival> {
+        self.arrival
     }
 
     fn entity(reader: &Slot) -> EntityId {

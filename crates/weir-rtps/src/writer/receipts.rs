@@ -21,6 +21,7 @@ use super::reader_proxy::ReaderProxy;
 use super::state::WriterCore;
 use crate::config;
 use crate::outbox::Outbox;
+use crate::receiver::submessages::Moment;
 use crate::time::Time;
 
 /// What a writer has sent, as its readers count it, and its questions about that.
@@ -68,7 +69,9 @@ pub(super) struct Answered {
 impl Answered {
     /// Takes an answer. Returns the bytes that were lost and not known to be.
     fn settle(&mut self, sent: Sent, received: Received) -> u64 {
-        let Some((sent_before, before)) = self.since else {
+        let since = self.since.filter(|(_, before)| before.drops == received.drops);
+        let Some((sent_before, before)) = since else {
+            // What the host of the reader has dropped, the path has not.
             (self.since, self.lost) = (Some((sent, received)), 0);
             return 0;
         };
@@ -193,7 +196,8 @@ impl WriterCore {
     }
 
     /// Handles the answer of a best-effort reader.
-    pub fn handle_receipt(&mut self, now: Time, reader: Guid, number: u32, received: Received) {
+    pub(crate) fn handle_receipt(&mut self, moment: Moment, reader: Guid, number: u32, received: Received) {
+        let now = moment.now;
         let Some(question) = self.pacing.receipts.question(number) else { return };
         let Some(index) = self.places.find(&self.proxies, &reader) else { return };
         let proxy = &mut self.proxies[index];
@@ -210,11 +214,15 @@ impl WriterCore {
         if is_first {
             self.readers_changed(now);
         }
+        // As if both hosts had handled everything at once: what waits in their sockets shows nothing about the path.
+        let passed_at = moment.arrived().before(received.held_ns.into());
+        let passed_at = if passed_at > question.at { passed_at } else { now };
         if question.sent.bytes == 0 {
             // Nothing was sent that it could mark.
-            path.lock().note_round_trip(now, question.at);
+            path.lock().note_round_trip(passed_at, question.at);
         }
-        self.pacing.passed(now, &path, (SequenceNumber(question.number), 0), false);
+        self.pacing.passed(passed_at, &path, (SequenceNumber(question.number), 0), false);
+        path.lock().note_heard(now);
         self.observe_paths(now);
     }
 }
@@ -235,8 +243,9 @@ mod tests {
     #[test]
     fn losses_are_counted_once_and_what_is_late_is_not_lost() {
         let mut answered = Answered::default();
-        let mut settle =
-            |sent: Sent, samples, fragments| answered.settle(sent, Received { samples, fragments });
+        let mut settle = |sent: Sent, samples, fragments| {
+            answered.settle(sent, Received { samples, fragments, ..Received::default() })
+        };
         // The counts of both begin anywhere.
         assert_eq!(settle(sent(100, 0), 7, u32::MAX), 0);
         assert_eq!(settle(sent(110, 0), 15, u32::MAX), 2000);

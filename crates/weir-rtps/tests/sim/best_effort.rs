@@ -7,7 +7,7 @@ use weir_rtps::path::Path;
 use weir_rtps::qos::{History, Reliability};
 use weir_rtps::time::Time;
 
-use crate::harness::{Answers, Judge, Sim, medians};
+use crate::harness::{Answers, Busy, Judge, Sim, medians};
 use crate::links::{DATAGRAM_MAX, JITTER_MIN, needed, queue_max};
 
 /// A link to the reader.
@@ -230,6 +230,44 @@ fn a_reader_that_falls_silent_is_not_flooded_and_gets_samples_again_when_it_answ
     sim.run_for(Duration::from_secs(3));
     let got = (sim.readers[0].taken(guid).len() - taken) * needed(63_000, DATAGRAM_MAX) * 8 / 3;
     assert!(got as f64 > 0.8 * conditions.rate_bps as f64, "{got} bit/s");
+}
+
+/// A stream of 1 KiB over a fast link to a reader whose thread takes 40 us for each datagram.
+fn set_up_busy(gap_us: u64) -> Sim {
+    let written = Written::every(gap_us, SMALL);
+    let mut sim = set_up_at_once(1, &written, &Conditions::new(1000, 1, 10, 0.0), Answers::AtOnce);
+    sim.readers[0].busy = Some(Busy::new(Duration::from_micros(40), 4 << 20));
+    sim
+}
+
+/// What waits in the socket, and is dropped there, would look like a full queue of the link.
+#[test]
+fn the_socket_of_a_busy_reader_is_no_bottleneck_of_its_path() {
+    let mut sim = set_up_busy(10);
+    let guid = sim.writers[0].config.guid;
+    sim.run_for(Duration::from_secs(2));
+    let before = sim.readers[0].taken(guid).len();
+    sim.run_for(Duration::from_secs(2));
+    let got = sim.readers[0].taken(guid).len() - before;
+    let path = sim.readers[0].path.as_ref().unwrap().report();
+    assert!(got >= 49_000, "{got} of the 50000 that it has time for: {path:?}");
+    assert_eq!((path.rate, path.lost_bytes), (None, 0), "{path:?}");
+}
+
+#[test]
+fn a_reader_that_does_not_run_for_a_while_does_not_slow_its_path_down() {
+    let mut sim = set_up_busy(100);
+    let guid = sim.writers[0].config.guid;
+    for pause_ms in [11, 30, 100, 300] {
+        sim.run_for(Duration::from_millis(500));
+        let until = sim.now + Duration::from_millis(pause_ms);
+        sim.readers[0].busy.as_mut().unwrap().pause(until);
+        sim.run_for(Duration::from_millis(500 + pause_ms));
+        let path = sim.readers[0].path.as_ref().unwrap().report();
+        assert_eq!(path.rate, None, "after {pause_ms} ms: {path:?}");
+    }
+    let (taken, written) = (sim.readers[0].taken(guid).len() as u64, sim.writers[0].written);
+    assert!(written - taken <= 30, "{taken} of {written}");
 }
 
 #[test]

@@ -2,6 +2,7 @@
 //! permanent checks.
 
 mod application;
+mod busy;
 mod judge;
 mod other;
 
@@ -17,6 +18,7 @@ use weir_rtps::time::Time;
 use weir_wire::GuidPrefix;
 
 pub(crate) use application::{Answers, ReaderHost, WriterHost};
+pub(crate) use busy::Busy;
 pub(crate) use judge::{Judge, figures, is_long_run, median, medians};
 pub(crate) use other::Engine;
 
@@ -362,15 +364,30 @@ impl Sim {
             }
         }
         for (index, datagrams) in readers {
-            self.out.clear();
-            let host = &mut self.readers[index];
-            host.receive(self.now, datagrams.iter().map(Vec::as_slice), &mut self.out);
-            host.take(self.now);
-            host.put_off(&mut self.out);
-            let from = host.address;
-            self.send(from);
-            self.transmit_reader(index);
+            match &mut self.readers[index].busy {
+                Some(busy) => datagrams.into_iter().for_each(|datagram| busy.add(self.now, datagram)),
+                None => self.receive_at_reader(index, &datagrams),
+            }
         }
+        for index in 0..self.readers.len() {
+            while let Some((arrival, datagram)) =
+                self.readers[index].busy.as_mut().and_then(|busy| busy.take(self.now))
+            {
+                self.readers[index].receiver.set_arrival(Some(arrival));
+                self.receive_at_reader(index, &[datagram]);
+            }
+        }
+    }
+
+    fn receive_at_reader(&mut self, index: usize, datagrams: &[Vec<u8>]) {
+        self.out.clear();
+        let host = &mut self.readers[index];
+        host.receive(self.now, datagrams.iter().map(Vec::as_slice), &mut self.out);
+        host.take(self.now);
+        host.put_off(&mut self.out);
+        let from = host.address;
+        self.send(from);
+        self.transmit_reader(index);
     }
 
     /// Lets the application of a writer write, as far as its pace and the window allow.

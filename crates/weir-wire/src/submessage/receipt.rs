@@ -15,9 +15,12 @@
 //! |                                                                |
 //! |                             samples                            |
 //! |                           fragments                            |
+//! |                             drops                              |
+//! |                           held, in ns                          |
 //! ```
 //!
-//! A writer asks by one without the last two.
+//! A writer asks by one without the last four. Those about the reader's host are for what a path does not do: as
+//! the delay since the last sender report of RTP, and the ACK delay of QUIC (RFC 9000 §13.2.5).
 
 use core::fmt;
 
@@ -45,6 +48,10 @@ pub struct Received {
     pub samples: u64,
     /// Fragments of larger ones. Wraps around.
     pub fragments: u32,
+    /// Datagrams that the reader's host dropped after their arrival, as far as it counts them. Wraps around.
+    pub drops: u32,
+    /// How long the question was held on the reader's host before the answer left, in nanoseconds.
+    pub held_ns: u32,
 }
 
 impl Receipt {
@@ -61,7 +68,9 @@ impl Receipt {
             _ => {
                 let (high, low) = (cursor.u32().ok()?, cursor.u32().ok()?);
                 let samples = u64::from(high) << 32 | u64::from(low);
-                Some(Received { samples, fragments: cursor.u32().ok()? })
+                let [fragments, drops, held_ns] =
+                    [cursor.u32().ok()?, cursor.u32().ok()?, cursor.u32().ok()?];
+                Some(Received { samples, fragments, drops, held_ns })
             }
         };
         Some(Self { reader, writer, number, received })
@@ -70,7 +79,7 @@ impl Receipt {
 
 impl Emit for Receipt {
     fn wire_len(&self) -> usize {
-        4 + if self.received.is_some() { QUESTION_BYTES + 12 } else { QUESTION_BYTES }
+        4 + if self.received.is_some() { QUESTION_BYTES + 20 } else { QUESTION_BYTES }
     }
 
     fn emit(&self, out: &mut [u8]) {
@@ -81,10 +90,12 @@ impl Emit for Receipt {
         out.bytes(&self.reader.0);
         out.bytes(&self.writer.0);
         out.u32(self.number);
-        if let Some(Received { samples, fragments }) = self.received {
+        if let Some(Received { samples, fragments, drops, held_ns }) = self.received {
             out.u32((samples >> 32) as u32);
             out.u32(samples as u32);
             out.u32(fragments);
+            out.u32(drops);
+            out.u32(held_ns);
         }
     }
 }
@@ -94,9 +105,11 @@ impl fmt::Display for Receipt {
         let (writer, reader, number) = (self.writer, self.reader, self.number);
         match self.received {
             None => write!(f, "RECEIPT {writer}->{reader} #{number}"),
-            Some(Received { samples, fragments }) => {
-                write!(f, "RECEIPT {reader}->{writer} #{number} {samples} samples {fragments} fragments")
-            }
+            Some(Received { samples, fragments, drops, held_ns }) => write!(
+                f,
+                "RECEIPT {reader}->{writer} #{number} {samples} samples {fragments} fragments, {drops} dropped, held \
+                 {held_ns} ns"
+            ),
         }
     }
 }
@@ -109,14 +122,16 @@ const QUESTION_BYTES: usize = 16;
 mod tests {
     use super::*;
 
-    const LITTLE: [u8; 32] = [
-        0x82, 0x01, 28, 0, // id, flag E, octetsToNextHeader
+    const LITTLE: [u8; 40] = [
+        0x82, 0x01, 36, 0, // id, flag E, octetsToNextHeader
         b'W', b'R', b'C', b'P', //
         0, 0, 1, 4, // reader
         0, 0, 2, 3, // writer
         0x03, 0x02, 0, 0, // number
         1, 0, 0, 0, 9, 0, 0, 0, // samples
         7, 0, 0, 0, // fragments
+        5, 0, 0, 0, // drops
+        0, 1, 0, 0, // held
     ];
 
     #[test]
@@ -125,16 +140,16 @@ mod tests {
             reader: EntityId([0, 0, 1, 4]),
             writer: EntityId([0, 0, 2, 3]),
             number: 0x0203,
-            received: Some(Received { samples: (1 << 32) + 9, fragments: 7 }),
+            received: Some(Received { samples: (1 << 32) + 9, fragments: 7, drops: 5, held_ns: 256 }),
         };
-        let mut out = [0xee; 32];
+        let mut out = [0xee; 40];
         answer.emit(&mut out);
         assert_eq!(out, LITTLE);
         assert_eq!(Receipt::parse(1, &LITTLE[4..]), Some(answer));
         let mut big = LITTLE;
-        big[16..].copy_from_slice(&[0, 0, 2, 3, 0, 0, 0, 1, 0, 0, 0, 9, 0, 0, 0, 7]);
+        big[16..].copy_from_slice(&[0, 0, 2, 3, 0, 0, 0, 1, 0, 0, 0, 9, 0, 0, 0, 7, 0, 0, 0, 5, 0, 0, 1, 0]);
         assert_eq!(Receipt::parse(0, &big[4..]), Some(answer));
-        let shown = "RECEIPT 00000104->00000203 #515 4294967305 samples 7 fragments";
+        let shown = "RECEIPT 00000104->00000203 #515 4294967305 samples 7 fragments, 5 dropped, held 256 ns";
         assert_eq!(answer.to_string(), shown);
         let question = Receipt { received: None, ..answer };
         let mut out = [0xee; 20];
@@ -146,7 +161,7 @@ mod tests {
 
     #[test]
     fn what_another_vendor_sends_is_none() {
-        for body in [&[][..], b"WRC", b"RTI_0123456789abcdef", &LITTLE[4..16], &LITTLE[4..28]] {
+        for body in [&[][..], b"WRC", b"RTI_0123456789abcdef", &LITTLE[4..16], &LITTLE[4..36]] {
             assert_eq!(Receipt::parse(1, body), None, "{body:02x?}");
         }
         // What follows may belong to a later version.

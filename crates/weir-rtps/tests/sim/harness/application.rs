@@ -21,6 +21,7 @@ use weir_rtps::writer::{
 use weir_wire::{EntityId, Guid, GuidPrefix, Timestamp, VendorId};
 
 use super::address;
+use super::busy::Busy;
 use super::other::{Engine, Other};
 use crate::profile;
 
@@ -104,6 +105,8 @@ pub(crate) struct ReaderSetup {
     pub(crate) sees_ecn: fn(Ecn) -> Ecn,
     /// Whose engine it is, as far as its writers know.
     pub(crate) vendor: VendorId,
+    /// Its socket, if its host is slow.
+    pub(crate) busy: Option<Busy>,
     address: SocketAddrV4,
 }
 
@@ -144,6 +147,7 @@ impl ReaderSetup {
             answers: Answers::AtOnce,
             sees_ecn: |ecn| ecn,
             vendor: VendorId::WEIR,
+            busy: None,
             address: address(host),
         }
     }
@@ -427,6 +431,7 @@ pub(crate) struct ReaderHost {
     pub(crate) answers: Answers,
     sees_ecn: fn(Ecn) -> Ecn,
     pub(super) vendor: VendorId,
+    pub(crate) busy: Option<Busy>,
     /// The writers, as a reader of another engine sees them.
     others: Vec<Other>,
     known: Vec<Known>,
@@ -452,6 +457,7 @@ impl ReaderHost {
             answers: setup.answers,
             sees_ecn: setup.sees_ecn,
             vendor: setup.vendor,
+            busy: setup.busy,
             others: Vec::new(),
             known: Vec::new(),
         }
@@ -525,7 +531,8 @@ impl ReaderHost {
 
     pub(super) fn next_event(&self) -> Option<Time> {
         let others = self.others.iter().filter_map(Other::next_event);
-        self.core.next_timeout().into_iter().chain(others).min()
+        let busy = self.busy.as_ref().and_then(Busy::next_event);
+        self.core.next_timeout().into_iter().chain(others).chain(busy).min()
     }
 
     /// Discards what Weir's reader has to send, if another one answers, or none.
