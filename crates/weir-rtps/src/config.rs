@@ -136,6 +136,8 @@ pub const ECN_CHECK_EVERY: Duration = Duration::from_millis(50);
 pub const RECEIPT_BYTES: u64 = 8 * 1024;
 /// The same where other writers measure the path.
 pub const RECEIPT_BYTES_MANY: u64 = 64 * 1024;
+/// Where round trips are shorter, longer ones alone do not show a bottleneck to a best-effort writer: only losses do.
+pub const QUESTION_ROUND_TRIP_MIN: Duration = Duration::from_micros(250);
 /// For so long, a best-effort reader is expected to answer the first time.
 pub const RECEIPT_WAIT: Duration = Duration::from_secs(1);
 /// What a best-effort writer has waiting for a paced path leaves within this time; what is older is not sent.

@@ -118,6 +118,8 @@ pub(crate) struct Mark {
     is_late: bool,
     /// The reader does not always show how far it has got.
     pub(crate) is_of_silent: bool,
+    /// A question to a best-effort reader set it.
+    pub(crate) is_of_question: bool,
     /// The reader did not show that it had got as far before something was sent again.
     pub(crate) has_waited: bool,
     /// When another HEARTBEAT for the same samples was sent.
@@ -447,6 +449,7 @@ impl PathState {
             is_again: false,
             is_late: false,
             is_of_silent: false,
+            is_of_question: false,
             has_waited: false,
             repeated_at: None,
             is_window_limit: false,

@@ -409,7 +409,13 @@ impl Rounds {
         (self.passed, self.passed_at) = (mark.sent.max(self.passed), now);
         if self.rate.is_none() {
             let arrived = self.shows_losses(now);
-            if self.shows_queue(now, mark, round_trip_ns) || arrived.is_some() {
+            // A best-effort writer is held back by nothing else, so that its own threads and the kernel's wait for a
+            // processor. On the shortest paths, that is longer than any queue.
+            let is_near = self
+                .round_trip_min()
+                .is_some_and(|ns| ns < config::QUESTION_ROUND_TRIP_MIN.as_nanos() as u64);
+            let shows_queue = !(mark.is_of_question && is_near) && self.shows_queue(now, mark, round_trip_ns);
+            if shows_queue || arrived.is_some() {
                 self.limit(now, mark, round_trip_ns, arrived);
                 return;
             }

@@ -388,6 +388,7 @@ impl Pacing {
                     let mark = if is_sure { Some(state.mark(now)) } else { late };
                     marks.extend(mark.map(|mut mark| {
                         mark.is_window_limit = is_window_limit;
+                        mark.is_of_question = self.receipts.is_asking;
                         (position, mark)
                     }));
                 }
