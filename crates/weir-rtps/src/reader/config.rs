@@ -81,7 +81,7 @@ pub struct ReaderConfig {
     pub answer_time: Duration,
     /// Seed of the instance table's hash: a number that peers cannot guess.
     pub hash_seed: u64,
-    /// Reads the clock of [`Time`](crate::time::Time), where time passes while a batch is handled; `None`: it does not.
+    /// Reads the clock of [`Time`], where time passes while a batch is handled; `None`: it does not.
     pub clock: Option<fn() -> Time>,
     /// The marks of what the participant receives; all its readers share them.
     pub ecn: EcnMarks,
