@@ -414,13 +414,15 @@ impl<E: Endpoints> Sink for Receiver<'_, '_, E> {
     fn other(&mut self, source: GuidPrefix, submessage: &Submessage<'_>, timestamp: Option<Timestamp>) {
         let Incoming { endpoints, now, .. } = self.incoming;
         let block = self.block;
-        let is_measured = matches!(submessage, Submessage::Receipt(_));
-        let arrival = if is_measured { endpoints.arrival() } else { None };
-        let moment = Moment { now, arrival };
+        // Asked when the endpoint is known, so that nothing else makes the kernel stamp what arrives.
+        let moment = || {
+            let is_measured = matches!(submessage, Submessage::Receipt(_));
+            Moment { now, arrival: if is_measured { endpoints.arrival() } else { None } }
+        };
         match submessages::addressee(source, submessage) {
             Some(Addressee::Readers { writer, reader }) => {
                 let handle = |core: &mut ReaderCore| {
-                    submessages::to_reader(core, moment, writer, submessage, timestamp, block);
+                    submessages::to_reader(core, moment(), writer, submessage, timestamp, block);
                 };
                 let sample = match submessage {
                     Submessage::Data(data) => Some(data.sequence_number),
@@ -434,7 +436,8 @@ impl<E: Endpoints> Sink for Receiver<'_, '_, E> {
                 }
             }
             Some(Addressee::Writer { writer, reader }) => {
-                let handle = |core: &mut WriterCore| submessages::to_writer(core, moment, reader, submessage);
+                let handle =
+                    |core: &mut WriterCore| submessages::to_writer(core, moment(), reader, submessage);
                 self.for_writer(writer, handle);
             }
             None if matches!(submessage, Submessage::Unknown { .. }) => self.batch.counters.ignored += 1,

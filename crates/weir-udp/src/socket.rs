@@ -241,8 +241,8 @@ impl UdpSocket {
     }
 
     /// Has the kernel report when each datagram arrives, from now on, as
-    /// [`SocketOptions::timestamps`](crate::SocketOptions) does from the beginning. Costs a control message per
-    /// receive.
+    /// [`SocketOptions::timestamps`](crate::SocketOptions) does from the beginning: it enables timestamps for all
+    /// packets received by the host. Costs a control message per receive.
     ///
     /// # Errors
     /// None known on an open socket.

@@ -504,11 +504,15 @@ mod tests {
 
     use super::*;
 
-    #[test]
-    fn a_thread_that_polls_sleeps_when_nothing_arrives_and_stops_polling() {
+    fn channel() -> Channel {
         let address = SocketAddrV4::new(Ipv4Addr::LOCALHOST, 0);
         let socket = UdpSocket::bind(&SocketOptions::new(address)).unwrap();
-        let channel = Channel::new(Arc::new(socket), Groups::new(Vec::new(), 1 << 20));
+        Channel::new(Arc::new(socket), Groups::new(Vec::new(), 1 << 20))
+    }
+
+    #[test]
+    fn a_thread_that_polls_sleeps_when_nothing_arrives_and_stops_polling() {
+        let channel = channel();
         let mut role = channel.role.lock();
         channel.set_patience(&mut role, Duration::from_millis(1));
         role.short_sleeps = SHORT_SLEEPS_MIN;
@@ -525,9 +529,7 @@ mod tests {
 
     #[test]
     fn what_arrives_is_stamped_from_the_first_question_on() {
-        let address = SocketAddrV4::new(Ipv4Addr::LOCALHOST, 0);
-        let socket = UdpSocket::bind(&SocketOptions::new(address)).unwrap();
-        let channel = Channel::new(Arc::new(socket), Groups::new(Vec::new(), 1 << 20));
+        let channel = channel();
         let mut role = channel.role.lock();
         channel.kick();
         assert_eq!(channel.receive(&mut role, Wait::Block).count, 1);
@@ -556,9 +558,7 @@ mod tests {
 
     #[test]
     fn a_thread_that_no_kick_reaches_gives_up_the_role() {
-        let address = SocketAddrV4::new(Ipv4Addr::LOCALHOST, 0);
-        let socket = UdpSocket::bind(&SocketOptions::new(address)).unwrap();
-        let mut channel = Channel::new(Arc::new(socket), Groups::new(Vec::new(), 1 << 20));
+        let mut channel = channel();
         // Nothing can be sent there.
         channel.own_address = SocketAddrV4::new(Ipv4Addr::new(240, 0, 0, 1), 9);
         std::thread::scope(|scope| {
@@ -576,9 +576,7 @@ mod tests {
 
     #[test]
     fn a_listener_that_receives_on_the_background_thread_does_not_pass_for_the_application() {
-        let address = SocketAddrV4::new(Ipv4Addr::LOCALHOST, 0);
-        let socket = UdpSocket::bind(&SocketOptions::new(address)).unwrap();
-        let channel = Channel::new(Arc::new(socket), Groups::new(Vec::new(), 1 << 20));
+        let channel = channel();
         let now = Time(1_000_000_000);
         std::thread::scope(|scope| {
             scope.spawn(|| {

@@ -439,27 +439,49 @@ impl Driver {
 #[cfg(test)]
 mod tests {
     use weir_udp::{Outgoing, SocketOptions, UdpSocket};
+    use weir_wire::{EntityId, GuidPrefix, Header, ProtocolVersion, Receipt, Received, VendorId, push};
 
     use super::*;
     use crate::{DomainParticipant, ParticipantSettings};
 
-    #[test]
-    fn a_pause_takes_in_all_that_arrives() {
-        const DATAGRAMS: u64 = 10;
+    /// Sends each datagram to a participant without endpoints, which receives them all. Returns it.
+    fn participant_that_got(datagrams: &[&[u8]]) -> DomainParticipant {
         let settings = ParticipantSettings { multicast: false, ..ParticipantSettings::default() };
         let participant = DomainParticipant::new(18, settings.interface("lo")).unwrap();
         let Driver { channel, .. } = &*participant.handle.driver;
         // The background thread leaves what arrives to this one.
-        let _waiting = channel.begin_waiting();
+        let waiting = channel.begin_waiting();
         let local = std::net::SocketAddrV4::new(std::net::Ipv4Addr::LOCALHOST, 0);
         let other = UdpSocket::bind(&SocketOptions::new(local)).unwrap();
         let to = channel.socket.local_addr();
         let before = channel.counters().datagrams;
-        for _ in 0..DATAGRAMS {
-            other.send_one(&Outgoing::datagram(Some(to), b"no RTPS message")).unwrap();
+        for datagram in datagrams {
+            other.send_one(&Outgoing::datagram(Some(to), datagram)).unwrap();
         }
-        let has_all = || channel.counters().datagrams - before >= DATAGRAMS;
+        let has_all = || channel.counters().datagrams - before >= datagrams.len() as u64;
         participant.handle.driver.receive_in_pause(Time::MAX, has_all);
         assert!(has_all());
+        drop(waiting);
+        participant
+    }
+
+    #[test]
+    fn a_pause_takes_in_all_that_arrives() {
+        participant_that_got(&[&b"no RTPS message"[..]; 10]);
+    }
+
+    #[test]
+    fn what_no_endpoint_is_asked_makes_the_kernel_stamp_nothing() {
+        let prefix = GuidPrefix([7; 12]);
+        let header = Header { version: ProtocolVersion::V2_5, vendor: VendorId::WEIR, prefix };
+        let (reader, writer) = (EntityId::UNKNOWN, EntityId::user_writer(1, false));
+        for received in [None, Some(Received::default())] {
+            let mut message = Vec::new();
+            push(&mut message, &header);
+            push(&mut message, &Receipt { reader, writer, number: 1, received });
+            let participant = participant_that_got(&[&message[..]; 4]);
+            let stamped_ns = participant.handle.driver.channel.role.lock().received.stamped_ns();
+            assert_eq!(stamped_ns, None, "{received:?}");
+        }
     }
 }

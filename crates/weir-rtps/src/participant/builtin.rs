@@ -13,7 +13,7 @@ use crate::outbox::{Destinations, Outbox};
 use crate::participant_message;
 use crate::qos::{Durability, History, LivelinessKind, Reliability};
 use crate::reader::{RawSample, ReaderConfig, ReaderCore, ReaderSize, ReassemblyLimits, WriterProxyConfig};
-use crate::receiver::submessages::{self, Addressee};
+use crate::receiver::submessages::{self, Addressee, Moment};
 use crate::sedp::{self, EndpointData, EndpointKind};
 use crate::spdp::{ParticipantData, builtin_endpoints};
 use crate::time::Time;
@@ -261,7 +261,7 @@ impl BuiltinEndpoints {
                     let submessage = &with_key(submessage, &mut key);
                     submessages::to_reader(
                         &mut exchange.reader,
-                        submessages::Moment::at(now),
+                        Moment::at(now),
                         writer,
                         submessage,
                         timestamp,
@@ -273,12 +273,7 @@ impl BuiltinEndpoints {
             }
             Some(Addressee::Writer { writer, reader }) => {
                 let Some(exchange) = self.sending(writer, reader.entity) else { return false };
-                submessages::to_writer(
-                    &mut exchange.writer,
-                    submessages::Moment::at(now),
-                    reader,
-                    submessage,
-                );
+                submessages::to_writer(&mut exchange.writer, Moment::at(now), reader, submessage);
             }
             None => return false,
         }
