@@ -72,7 +72,9 @@ pub const PATH_ROUND_TRIP_MEMORY: Duration = Duration::from_secs(10);
 pub const PATH_MEMORY: Duration = Duration::from_secs(10);
 /// After four round trips and this time without an answer, what is in flight on a path does not hold back more.
 pub const PATH_SILENCE: Duration = Duration::from_millis(200);
-/// The same while no round trip is known, as in RFC 6298.
+/// An answer counts as lost after this time at the latest.
+pub const PATIENCE_MAX: Duration = Duration::from_secs(4);
+/// What is in flight holds back nothing after this time without an answer while no round trip is known (RFC 6298).
 pub const PATH_ANSWER_UNKNOWN: Duration = Duration::from_secs(1);
 /// Readers of other engines do not show how far they have got while something is missing, nor within a large sample.
 /// What they show nothing of may be in flight besides: what a paced path carries in half a round trip and this time, or
@@ -122,6 +124,9 @@ pub const GOING_BACK_TIME: Duration = Duration::from_micros(1);
 pub const DISCARDS_PATIENCE: Duration = Duration::from_secs(1);
 /// Answers of such a reader that are further apart show a pause, or losses.
 pub const ANSWERS_APART_MAX: Duration = Duration::from_millis(250);
+/// After this time without an answer of the late joiner that is sent its history, others at the end of its path are not
+/// held up for it.
+pub const LATE_JOINER_PATIENCE: Duration = Duration::from_secs(1);
 /// Marks (ECN) are counted for so many participants that ask for it.
 pub const ECN_SENDERS_MAX: usize = 64;
 /// ECN is used with so many participants of one host.

@@ -679,7 +679,7 @@ impl ReaderCore {
 
     /// Whether everything that the reliable writers announced has arrived.
     pub fn is_caught_up(&self) -> bool {
-        self.writers.list.iter().all(WriterProxy::is_caught_up)
+        self.writers.list.iter().all(WriterProxy::has_history)
     }
 
     /// Memory in bytes: samples in the cache, held back or incomplete, and the lists of missing

@@ -63,6 +63,7 @@ mod heartbeat;
 mod inactivity;
 mod instances;
 mod large;
+mod late_joiners;
 mod liveliness;
 mod loan;
 mod pacing;

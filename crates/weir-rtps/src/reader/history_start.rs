@@ -21,6 +21,9 @@ pub(super) struct HistoryStart {
     /// GAP, which may arrive too late for samples that the writer has replaced in the meantime.
     /// Samples up to here do not count as lost.
     history_end: SequenceNumber,
+    /// There is history up to this sample, which the writer sends unasked
+    /// ([`late_joiners`](crate::writer)).
+    history_to: SequenceNumber,
     /// The writer repairs samples from before the match, and the reader does not want them.
     pub(super) skips_history: bool,
     /// The first sample that arrived before the match. It was already sent to this participant.
@@ -37,6 +40,7 @@ impl Default for HistoryStart {
             is_known: false,
             is_resumed: false,
             history_end: NONE,
+            history_to: NONE,
             skips_history: false,
             sent_from: NONE,
         }
@@ -62,6 +66,22 @@ impl HistoryStart {
         }
     }
 
+    /// Records a HEARTBEAT of a writer of this engine, if it only says how much history the writer will send. Returns
+    /// whether it does: a final one for this reader alone, which follows another.
+    pub(super) fn note_history(&mut self, heartbeat: &Heartbeat) -> bool {
+        let is_for_one = heartbeat.reader != EntityId::UNKNOWN;
+        let says_how_much = self.has_begun && is_for_one && heartbeat.is_final && !heartbeat.is_liveliness;
+        if says_how_much {
+            self.history_to = self.history_to.max(heartbeat.last);
+        }
+        says_how_much
+    }
+
+    /// Whether history is to come, when `next` is the next sample to deliver.
+    pub(super) fn awaits_history(&self, next: SequenceNumber) -> bool {
+        next <= self.history_to
+    }
+
     /// Whether this is the first HEARTBEAT to name a sample since the writer was resumed. An empty
     /// one does not say what was written: it defines where the samples of a volatile reader begin.
     pub(super) fn ends_resumption(&mut self, heartbeat: &Heartbeat) -> bool {
@@ -74,6 +94,7 @@ impl HistoryStart {
     /// The writer has restarted its sequence numbers.
     pub(super) fn restart(&mut self) {
         (self.is_known, self.history_end, self.sent_from) = (false, NONE, NONE);
+        self.history_to = NONE;
     }
 
     /// The first sample that arrived before the match.

@@ -355,6 +355,9 @@ impl WriterProxy {
     /// [`WriterProxy::next_held`] afterwards. `wants_history`: samples from before the match are
     /// meant for the reader, too.
     pub(super) fn heartbeat(&mut self, now: Time, heartbeat: &Heartbeat, wants_history: bool) -> u64 {
+        if wants_history && self.is_weir() && self.start.note_history(heartbeat) {
+            return 0;
+        }
         let next = self.changes.expected.max(self.changes.floor);
         let is_skipping = self.start.skips_history && !self.start.has_begun;
         let first = if is_skipping { self.first_after_match(heartbeat) } else { heartbeat.first };
@@ -535,6 +538,11 @@ impl WriterProxy {
     /// Whether it is a reliable writer of this engine that was not matched before.
     pub(super) fn is_plain(&self) -> bool {
         self.is_reliable && self.is_weir() && !self.start.is_resumed
+    }
+
+    /// Whether everything that the writer has announced was delivered, and the history that it will send.
+    pub(super) fn has_history(&self) -> bool {
+        self.is_caught_up() && !(self.is_reliable && self.start.awaits_history(self.changes.expected))
     }
 
     /// Does not ask for the first HEARTBEAT until something is missing.

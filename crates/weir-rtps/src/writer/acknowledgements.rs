@@ -16,7 +16,7 @@ impl WriterCore {
             self.counters.acknacks_ignored += 1;
             return;
         };
-        let unsent = self.proxies[index].sent_end(self.unsent);
+        let (unsent, known) = self.proxies[index].ends(self.unsent);
         let proxy = &mut self.proxies[index];
         if acknack.state.base() > next {
             self.counters.acknacks_ignored += 1;
@@ -41,7 +41,7 @@ impl WriterCore {
                 proxy.start_anew(acknack);
             }
             let asked = proxy.requested.samples.len();
-            proxy.update(acknack, first, (unsent, next));
+            proxy.update(acknack, first, (known, next));
             let repaired_at = if proxy.path.is_some() { proxy.settle_repairs() } else { None };
             let is_proven = proxy.requested.discards.is_some() && proxy.has_later(acknack);
             let is_loss = may_ask && proxy.request(now, acknack, first, unsent);
@@ -54,10 +54,9 @@ impl WriterCore {
                 self.note_loss(now);
                 self.expect_repairs_to_arrive(now);
             }
-            if self.proxies[index].requested.discards.is_some() {
-                self.go_back(now, index, (asked, usize::MAX), is_proven);
-            }
+            self.go_back(now, index, (asked, usize::MAX), is_proven);
             self.heartbeat.answered(now);
+            self.hear(now, index, acknack, unsent);
             if let Some((path, at)) = self.proxies[index].path.as_ref().zip(repaired_at) {
                 self.pacing.note_repair_shown(now, path, at);
             }

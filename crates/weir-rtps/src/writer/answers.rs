@@ -71,7 +71,7 @@ impl WriterCore {
     pub(super) fn answer_readers(&mut self, now: Time, out: &mut Outbox) {
         let is_any_apart = self.taking.is_some();
         if is_any_apart && !self.is_beside_sender {
-            self.feed_apart();
+            self.feed_apart(now);
         }
         if core::mem::take(&mut self.pacing.receipts.is_due) {
             self.ask_for_receipts(now, out);
@@ -86,6 +86,9 @@ impl WriterCore {
             }
             if !self.proxies[index].requested.fragments.is_empty() {
                 self.repair_fragments(now, index, out);
+            }
+            if self.proxies[index].is_late() {
+                self.ask_late(now, index, out);
             }
             let proxy = &mut self.proxies[index];
             let gap_to = proxy.take_gap();
@@ -161,13 +164,13 @@ impl WriterCore {
     /// Directed HEARTBEATs share the counter, but do not move the timer.
     pub(super) fn heartbeat_for(&mut self, now: Option<Time>, index: usize) -> Heartbeat {
         let first = self.proxies[index].announced_from(self.history.first());
+        let sent = if self.is_beside_sender { self.sent_before } else { self.unsent };
+        let mut sent = self.proxies[index].announced_end(sent);
         let guid = self.proxies[index].guid;
         self.excuse(&guid, |sn| sn < first);
         let proxy = &self.proxies[index];
         let count = self.heartbeat.next_count(now.filter(|_| !self.pacing.is_unused()));
         self.counters.heartbeats_sent += 1;
-        let sent = if self.is_beside_sender { self.sent_before } else { self.unsent };
-        let mut sent = proxy.sent_end(sent);
         if self.is_shown_unfinished(proxy) {
             sent = sent.next();
         }
@@ -370,6 +373,7 @@ impl WriterCore {
     ) {
         let header = compose::header(&self.config);
         let writer = self.config.guid.entity;
+        let history = self.history_heartbeat(&reader, heartbeat.first);
         let is_gone = |sn| gone.iter().any(|hole| hole.start <= sn && hole.contains(sn));
         self.excuse(&reader, |sn| gap_to.is_some_and(|end| sn < end) || is_gone(sn));
         // A volatile reader that waits for samples from before the match has lost them: the writer had
@@ -395,6 +399,7 @@ impl WriterCore {
             if !has_lost {
                 push(message, heartbeat);
             }
+            history.iter().for_each(|history| push(message, history));
         });
     }
 }

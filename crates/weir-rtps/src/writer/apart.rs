@@ -136,7 +136,9 @@ impl Pacing {
             let rate = if is_highest { rates[1] } else { rates[0] };
             // Filters count what is left out for each reader. Some reader is always sent what is new.
             let may_be_out = self.has_no_filters && has_others && !it.is_joint;
-            let is_out = if it.is_out {
+            let is_out = if it.is_late {
+                true
+            } else if it.is_out {
                 is_amid || may_be_out && (it.owes || it.is_aside && it.is_limit)
             } else if it.is_aside {
                 may_be_out && it.is_limit
@@ -180,7 +182,7 @@ impl ReaderProxy {
     }
 
     /// Sends the reader nothing with the others from a fragment of the next sample on.
-    fn part(&mut self, from: Position) {
+    pub(super) fn begin_apart(&mut self, from: Position) {
         self.requested.never_sent = self.requested.never_sent.and_from(from);
         self.requested.fed = Some(self.requested.never_sent.from());
     }
@@ -200,7 +202,7 @@ impl ReaderProxy {
     }
 
     /// Returns whether it is apart, and still to be sent something from before `unsent`.
-    fn is_owed(&self, unsent: SequenceNumber) -> bool {
+    pub(super) fn is_owed(&self, unsent: SequenceNumber) -> bool {
         self.requested.fed.is_some_and(|(sn, _)| sn < unsent) || self.is_awaiting()
     }
 
@@ -211,6 +213,13 @@ impl ReaderProxy {
     /// Returns the first sample that the reader was not sent as a whole. `unsent`: the first that the others were not.
     pub(super) fn sent_end(&self, unsent: SequenceNumber) -> SequenceNumber {
         if self.is_apart() { self.requested.never_sent.from().0 } else { unsent }
+    }
+
+    /// Returns whether it has something to acknowledge of what it was sent, or is to answer for the first time.
+    pub(super) fn has_to_answer(&self, unsent: SequenceNumber) -> bool {
+        self.acknowledged.next() < self.sent_end(unsent)
+            || self.sent_apart().is_none_or(|fragments| fragments > 0)
+            || self.is_awaited_late()
     }
 
     /// Returns the fragments of that sample that it was sent, if it is apart.
@@ -246,6 +255,7 @@ impl WriterCore {
         self.pacing.has_no_filters = self.filters.is_none();
         if self.taking.is_some() {
             self.note_owed();
+            self.pacing.has_parted |= !self.is_amid_sample() && self.end_history(now);
         }
         let allowed = self.pacing.allowance(now, wanted, self.purpose(), self.is_amid_sample());
         if core::mem::take(&mut self.pacing.has_parted) {
@@ -276,9 +286,9 @@ impl WriterCore {
         let next = (self.unsent, self.fragments.sent);
         let mut is_any = false;
         for proxy in &mut self.proxies {
-            let is_out = proxy.path.as_ref().is_some_and(|path| self.pacing.is_out(path));
+            let is_out = proxy.is_late() || proxy.path.as_ref().is_some_and(|path| self.pacing.is_out(path));
             if is_out && !proxy.is_apart() {
-                proxy.part(next);
+                proxy.begin_apart(next);
             } else if !is_out && proxy.is_apart() {
                 proxy.join(self.unsent);
             }
@@ -309,12 +319,13 @@ impl WriterCore {
 
     /// Prepares to send the next samples to readers that are apart, and have been sent what was prepared before.
     /// Returns whether there are any.
-    pub(super) fn feed_apart(&mut self) -> bool {
+    pub(super) fn feed_apart(&mut self, now: Time) -> bool {
         let mut is_any = false;
         for index in 0..self.proxies.len() {
             let proxy = &self.proxies[index];
-            let Some(fed) = proxy.requested.fed.filter(|_| !proxy.is_awaiting()) else { continue };
-            self.feed(index, fed);
+            let may_feed = !proxy.is_awaiting() && self.may_feed(proxy);
+            let Some(fed) = proxy.requested.fed.filter(|_| may_feed) else { continue };
+            self.feed(now, index, fed);
             let is_fed = self.proxies[index].is_awaiting();
             self.due.add_if(index, is_fed);
             is_any |= is_fed;
@@ -324,7 +335,7 @@ impl WriterCore {
 
     /// Goes on with readers that are apart and have been sent what was prepared.
     pub(super) fn go_on_apart(&mut self, now: Time) {
-        if !self.is_beside_sender && self.feed_apart() {
+        if !self.is_beside_sender && self.feed_apart(now) {
             self.pacing.repairs_at.get_or_insert(now.plus_nanos(1));
         }
         if self.proxies.iter().any(|proxy| proxy.is_apart() && !proxy.is_reliable) {
@@ -332,7 +343,8 @@ impl WriterCore {
         }
         if !self.is_amid_sample() {
             self.note_owed();
-            for it in self.pacing.uses.iter_mut().filter(|it| it.is_out && !it.owes) {
+            self.pacing.has_parted |= self.end_history(now);
+            for it in self.pacing.uses.iter_mut().filter(|it| it.is_out && !it.is_late && !it.owes) {
                 (it.is_out, it.sent_to, self.pacing.has_parted) = (false, None, true);
             }
             if core::mem::take(&mut self.pacing.has_parted) {
@@ -385,9 +397,10 @@ impl WriterCore {
         }
     }
 
-    fn feed(&mut self, index: usize, fed: Position) {
+    fn feed(&mut self, now: Time, index: usize, fed: Position) {
+        let end = self.proxies[index].kept_end(now, self.unsent);
         let (mut sn, mut fragment) = self.skip_overdue_apart(index, fed);
-        while sn < self.unsent {
+        while sn < end {
             let entry = self.history.entry(sn).filter(Entry::is_alive);
             let proxy = &mut self.proxies[index];
             let Some(entry) = entry else {
@@ -482,10 +495,9 @@ impl WriterCore {
         }
         for (index, proxy) in self.proxies.iter_mut().enumerate() {
             let is_due = proxy.is_apart() && proxy.is_reliable;
-            if !is_due
-                || proxy.is_asked_lately(now)
-                || proxy.acknowledged.next() >= proxy.sent_end(self.unsent)
-            {
+            let has_all = proxy.acknowledged.next() >= proxy.sent_end(self.unsent);
+            let owes_nothing = has_all && !(proxy.is_late() && proxy.has_to_answer(self.unsent));
+            if !is_due || proxy.is_asked_lately(now) || owes_nothing {
                 continue;
             }
             proxy.is_heartbeat_due = true;

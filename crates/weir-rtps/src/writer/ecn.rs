@@ -62,7 +62,7 @@ impl WriterCore {
     /// Calls `append`, and appends what readers that are [apart](super::apart) are sent of the same.
     fn append_for_all(&mut self, now: Time, out: &mut Outbox, append: fn(&mut Self, Time, &mut Outbox)) {
         append(self, now, out);
-        if self.taking.is_some() && !self.is_beside_sender && self.feed_apart() {
+        if self.taking.is_some() && !self.is_beside_sender && self.feed_apart(now) {
             self.answer(now, out);
         }
     }

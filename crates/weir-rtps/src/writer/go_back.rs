@@ -38,6 +38,11 @@ impl Discards {
         let none = SequenceNumber::ZERO;
         Self { keeps, from: none, to: none, missing: none, repeated_at: None, run: 0, next_at: Time::ZERO }
     }
+
+    /// Forgets how often something was missing.
+    pub(super) fn forget_losses(&mut self) {
+        self.run = 0;
+    }
 }
 
 impl ReaderProxy {
@@ -51,7 +56,7 @@ impl ReaderProxy {
         let never_sent = &self.requested.never_sent;
         let is_uncertain =
             if self.is_apart() { never_sent.contains(sn, 0) } else { never_sent.is_before_end(sn) };
-        is_uncertain || self.may_be_discarded(sn)
+        is_uncertain || sn < self.requested.history_end || self.may_be_discarded(sn)
     }
 
     /// Returns whether a request for a sample does not show that it was lost.
@@ -151,6 +156,23 @@ impl ReaderProxy {
         true
     }
 
+    /// Learns from requests from these places on that the path to a late joiner loses something: no more is sent then
+    /// than it keeps.
+    fn note_late_loss(&mut self, (asked, asked_fragments): (usize, usize)) {
+        let lists = &self.requested;
+        let is_loss = lists.samples.len() > asked || lists.fragments.len() > asked_fragments;
+        let next = self.acknowledged.next();
+        let Some(requested) = self.requested.changed().filter(|it| it.late.is_some() && is_loss) else {
+            return;
+        };
+        let Some(it) = requested.discards.as_mut().filter(|it| it.run == 0) else { return };
+        it.run = 1;
+        // What was prepared behind that is prepared again later.
+        let (end, never_sent) = (SequenceNumber(next.0 + it.keeps * 3 / 2), requested.never_sent);
+        requested.samples.retain(|sn| *sn < end || !never_sent.contains(*sn, 0));
+        requested.fed = requested.fed.map(|fed| fed.min((end, 0)).max(never_sent.from()));
+    }
+
     /// Returns whether an ACKNACK shows that the reader has something that was sent after its first missing sample.
     pub(super) fn has_later(&self, acknack: &AckNack) -> bool {
         let base = acknack.state.base();
@@ -166,8 +188,8 @@ impl ReaderProxy {
     /// writer need not take account of that, as of a reader that has acknowledged nothing new for long.
     ///
     /// Half of what the reader keeps is enough beyond the next missing sample: what it would discard delays the rest.
-    fn takes(&self, now: Time) -> Option<i64> {
-        let is_waited_for = self.is_awaited() && !self.is_apart();
+    pub(super) fn takes(&self, now: Time) -> Option<i64> {
+        let is_waited_for = self.is_awaited() && (self.is_late() || !self.is_apart());
         let it = self.requested.discards.as_ref().filter(|it| it.run > 0 && is_waited_for)?;
         // One that answers may only be slow.
         let patience = config::DISCARDS_PATIENCE * if self.is_silent() { 1 } else { 10 };
@@ -181,6 +203,7 @@ impl WriterCore {
     pub(super) fn go_back(&mut self, now: Time, index: usize, asked: (usize, usize), is_proven: bool) {
         let unsent = self.unsent;
         let proxy = &mut self.proxies[index];
+        proxy.note_late_loss(asked);
         if proxy.requested.discards.is_none()
             || proxy.is_apart()
             || proxy.path.is_none()
@@ -199,13 +222,15 @@ impl WriterCore {
 
     /// Returns the first sample that readers are not to be sent yet, because they would discard more than arrives.
     pub(super) fn end_of_kept(&self, now: Time, end: SequenceNumber) -> SequenceNumber {
-        let ends = self.proxies.iter().filter_map(|it| Some(it.acknowledged.0 + 1 + it.takes(now)?));
+        let together = self.proxies.iter().filter(|proxy| !proxy.is_late());
+        let ends = together.filter_map(|it| Some(it.acknowledged.0 + 1 + it.takes(now)?));
         ends.map(SequenceNumber).fold(end, SequenceNumber::min).max(self.unsent)
     }
 
     /// Returns how many samples may be in flight, if readers would discard more than arrives.
     pub(super) fn kept_samples(&self, now: Time) -> Option<u64> {
-        self.proxies.iter().filter_map(|it| it.takes(now)).min().map(i64::cast_unsigned)
+        let together = self.proxies.iter().filter(|proxy| !proxy.is_late());
+        together.filter_map(|it| it.takes(now)).min().map(i64::cast_unsigned)
     }
 
     /// Takes account of a sample that was sent again. Returns the last one that had been discarded, and whether there

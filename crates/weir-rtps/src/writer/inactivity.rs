@@ -58,13 +58,20 @@ impl WriterCore {
         let last = if self.open.is_some() { self.unsent.prev() } else { self.history.last() };
         let limit = self.config.reader_inactivity.filter(|_| self.config.history == History::KeepAll);
         let mut stalled = 0;
-        for proxy in self.proxies.iter_mut().filter(|proxy| proxy.is_awaited() && proxy.acknowledged < last) {
+        let unsent = self.unsent;
+        let owes = |proxy: &&mut ReaderProxy| {
+            proxy.is_awaited() && proxy.acknowledged < last && proxy.has_to_answer(unsent)
+        };
+        for proxy in self.proxies.iter_mut().filter(owes) {
             let since = proxy.idle_since.get().unwrap_or(now);
             proxy.idle_since = OptionTime::some(since);
             proxy.unanswered = proxy.unanswered.saturating_add(1);
             self.silence.has_silent |= proxy.is_silent();
             proxy.is_stalled = limit.is_some_and(|limit| now.since(since) >= limit);
             stalled += u64::from(proxy.is_stalled);
+        }
+        if self.taking.is_some() {
+            self.serve(now);
         }
         if stalled > 0 {
             self.counters.readers_stalled += stalled;

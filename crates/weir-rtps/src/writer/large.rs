@@ -103,13 +103,16 @@ impl WriterCore {
         let of_unsent = proxy.sent_apart().unwrap_or(self.fragments.sent);
         let sent = if sn == unsent { of_unsent } else { entry.fragments() };
         let seen = proxy.fragments_shown(nack, &entry, sent);
-        proxy.judge_fragments(nack, proxy.is_shown_early(&entry).then_some(seen));
+        proxy.judge_fragments(nack, proxy.is_shown_early(sn, &entry).then_some(seen));
         let arrived = self.requests_up_to(now, index, (sn, seen), &entry);
         let proxy = &mut self.proxies[index];
         let never_sent = proxy.requested.never_sent;
         let is_in_flight =
             |number: u32| (sn.prev(), number) > arrived && !never_sent.contains(sn, number - 1);
-        for number in nack.state.iter().filter(|it| it.0 <= sent && !is_in_flight(it.0)) {
+        for number in nack.state.iter().filter(|it| it.0 <= sent) {
+            if is_in_flight(number.0) && !proxy.is_long_gone(now, (sn, number.0)) {
+                continue;
+            }
             let has_room = may_ask && proxy.has_room_for_fragment();
             if has_room && proxy.accepts_request(now, (sn, number.0)) {
                 proxy.requested.fragments.push((sn, number.0 - 1));
@@ -117,7 +120,8 @@ impl WriterCore {
         }
         let is_named = sn > proxy.acknowledged && nack.state.iter().any(|number| number.0 <= sent);
         // What has arrived may be from before the writer went back.
-        let is_certain = !proxy.is_uncertain(sn);
+        let is_shown = !proxy.is_late() || proxy.shows_progress();
+        let is_certain = is_shown && !proxy.is_uncertain(sn);
         if is_certain {
             proxy.note_reached(sn, seen.min(sent));
         } else if let Some(sent_here) = never_sent.sent_of(sn).filter(|_| !proxy.may_be_discarded(sn)) {
@@ -334,7 +338,7 @@ impl WriterCore {
             // With its count, the reader says later which of these repairs are lost. It announces whole samples. Others
             // answer nothing else.
             let entry = self.history.entry(sn);
-            let is_other = entry.is_some_and(|entry| self.proxies[index].is_shown_early(&entry));
+            let is_other = entry.is_some_and(|entry| self.proxies[index].is_shown_early(sn, &entry));
             if (has_spare_path || is_other) && sn < self.unsent {
                 self.proxies[index].is_heartbeat_due = true;
             } else {

@@ -349,7 +349,7 @@ impl Pacing {
         (self.since_mark, self.mark_every_bytes) = (0, None);
         let full = core::mem::take(&mut self.was_full).then(|| self.window());
         let is_window_limit = core::mem::take(&mut self.is_window_limit);
-        for it in self.uses.iter_mut().filter(|it| !it.is_left_out()) {
+        for it in self.uses.iter_mut().filter(|it| !it.is_left_out() && it.served.is_none()) {
             // The narrowest path limits the window.
             let is_full = full.is_some_and(|least| it.window() == least);
             it.account_unasked(now);
@@ -397,7 +397,7 @@ impl Pacing {
         }
         let every = round_trip.unwrap_or_default() / config::MARK_SHARE as u32;
         self.mark_every = every.clamp(config::MARK_EVERY_MIN, config::MARK_EVERY_MAX);
-        self.patience = patience.max(round_trip).unwrap_or_default() * 5 / 4;
+        self.patience = patience_for(patience.max(round_trip));
     }
 
     /// Learns anew after which time an answer counts as lost.
@@ -406,7 +406,7 @@ impl Pacing {
             let state = path.lock();
             state.answer_time().max(state.round_trip_min())
         };
-        self.patience = self.paths().filter_map(known).max().unwrap_or_default() * 5 / 4;
+        self.patience = patience_for(self.paths().filter_map(known).max());
     }
 
     /// Records that a reader at a path has got as far as `position`. `is_all`: it has everything that was sent.
@@ -544,7 +544,8 @@ impl WriterCore {
         let at = |sn| self.history.entry(sn).filter(|entry| is_any && entry.fragment_size != 0);
         let entry = at(self.unsent).or_else(|| at(self.unsent.prev()));
         // Of long ones, readers show how much has arrived.
-        let entry = entry.filter(|entry| !self.proxies.iter().any(|proxy| proxy.is_shown_early(entry)));
+        let entry =
+            entry.filter(|entry| !self.proxies.iter().any(|proxy| proxy.is_shown_early(self.unsent, entry)));
         self.pacing.large_bytes = entry.map_or(0, |entry| {
             let fragments = u64::from(entry.fragments()) + u64::from(self.fragments.sent);
             fragments * on_the_wire(compose::FRAGMENT_AT as u64 + u64::from(entry.fragment_size))
@@ -644,9 +645,12 @@ impl WriterCore {
             }
         }
         path.lock().note_lost(lost);
+        let guid = proxy.guid;
         let reached = proxy.proven(now, &self.history);
         let is_all = reached.0 >= self.unsent.prev() && self.fragments.sent == 0;
-        self.pacing.passed(now, &path, reached, is_all);
+        if self.pacing.is_shown_by(&path, &guid) {
+            self.pacing.passed(now, &path, reached, is_all);
+        }
         self.observe_paths(now);
     }
 
@@ -670,6 +674,14 @@ impl WriterCore {
         let limit = limit.map(|bytes| kept.map_or(bytes, |kept| bytes.min(kept)));
         self.window.set_path_limit(limit, last);
     }
+}
+
+/// Returns after which time an answer counts as lost, if answers take this long as far as is known.
+///
+/// There is a limit: where answers are lost, the next one seems to take as long as nothing was asked, which would grow
+/// from one to the next.
+fn patience_for(usual: Option<Duration>) -> Duration {
+    (usual.unwrap_or_default() * 5 / 4).min(config::PATIENCE_MAX)
 }
 
 /// Returns the bytes on the wire of one sample. The first one of a datagram has its headers.

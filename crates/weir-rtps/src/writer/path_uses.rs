@@ -7,6 +7,7 @@ use core::time::Duration;
 use weir_wire::SequenceNumber;
 
 use super::apart::Taken;
+use super::late_joiners::Served;
 use super::pacing::{Pacing, Position};
 use super::reader_proxy::ReaderProxy;
 use crate::config;
@@ -37,6 +38,9 @@ pub(super) struct PathUse {
     /// Since when it takes less than others, and its readers are set [apart](super::apart) now.
     pub(super) late_since: Option<Time>,
     pub(super) is_out: bool,
+    /// All of its readers are still to be sent the [history](super::late_joiners), and the one that is served.
+    pub(super) is_late: bool,
+    pub(super) served: Option<Served>,
     /// They are still to be sent something, or to acknowledge much.
     pub(super) owes: bool,
     /// The writer has reliable readers, and only best-effort ones at its end.
@@ -77,6 +81,8 @@ impl PathUse {
             is_limit: false,
             late_since: None,
             is_out: false,
+            is_late: false,
+            served: None,
             owes: false,
             is_aside: false,
             is_joint: false,
@@ -119,6 +125,12 @@ impl PathUse {
         self.marks.clear();
         (self.passed, self.sent_to, self.unasked) = ((SequenceNumber::ZERO, 0), None, 0);
         self.expects_receipts_until = None;
+    }
+
+    /// Begins with the marks of a reader that has got as far as a position, and with no other marks.
+    pub(super) fn begin_marks(&mut self, passed: Position) {
+        self.marks.clear();
+        (self.passed, self.sent_to) = (passed, None);
     }
 
     /// Returns whether an answer is to several HEARTBEATs, so that it shows what has arrived, and not when.

@@ -221,6 +221,13 @@ impl ReaderProxy {
         self.vendor == VendorId::WEIR
     }
 
+    /// Returns whether an application of another engine may wait until all samples have arrived that the first
+    /// HEARTBEAT announces (`wait_for_historical_data`). Those of Cyclone DDS (`dds_reader.c`) and Fast DDS
+    /// (`DataReader.cpp`) cannot.
+    pub(super) fn waits_for_announced(&self) -> bool {
+        ![VendorId::WEIR, VendorId::CYCLONE, VendorId::EPROSIMA].contains(&self.vendor)
+    }
+
     /// Returns whether the reader is of this engine, and on this host.
     pub(super) fn is_near(&self) -> bool {
         self.vendor == VendorId::WEIR && self.path.is_none()
@@ -519,7 +526,11 @@ impl ReaderProxy {
         let there = first.max(self.start);
         let there = if self.wants_history { there } else { there.max(self.acknowledged.next()) };
         let before = self.requested.samples.len();
+        let doubtful_from = self.doubtful_from(acknack);
         for sn in acknack.state.iter().filter(|sn| *sn < unsent) {
+            if sn >= doubtful_from && self.is_underway(now, sn) {
+                continue;
+            }
             if sn < there {
                 self.gap_to = there;
                 self.asked_for_past |= !self.wants_history && sn < self.start;

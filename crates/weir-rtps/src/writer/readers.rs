@@ -63,6 +63,7 @@ impl WriterCore {
             self.readers_changed(now);
         }
         let index = self.proxies.len() - 1;
+        self.begin_history(now, index);
         self.pacing.receipts.is_due |= self.pacing.receipts.is_asking;
         self.due.add(index);
         self.give_time(now, index);
@@ -128,6 +129,7 @@ impl WriterCore {
     ) {
         let unsent = self.unsent;
         if let Some(proxy) = self.reader_mut(&guid) {
+            let was_late = proxy.is_late();
             let before = core::mem::replace(&mut proxy.path, path);
             let is_same = match (&before, &proxy.path) {
                 (Some(before), Some(after)) => before.is(after),
@@ -150,6 +152,9 @@ impl WriterCore {
             }
             self.plan();
             self.readers_changed(now);
+            if was_late && let Some(index) = self.places.find(&self.proxies, &guid) {
+                self.begin_history(now, index);
+            }
             if !is_same && self.pacing.receipts.is_asking {
                 self.pacing.receipts.is_due = true;
                 self.due.add_all();
@@ -254,6 +259,7 @@ impl WriterCore {
         }
         self.consider_receipts();
         if self.taking.is_some() {
+            self.serve(now);
             self.part();
         }
         let buffers =
@@ -360,13 +366,23 @@ impl WriterCore {
 
     /// Returns whether anything may be sent to the host of a reader again.
     pub(super) fn may_repair(&mut self, now: Time, index: usize) -> bool {
-        let bytes = self.sample_bytes();
-        let proxy = &self.proxies[index];
-        let outstanding = self.outstanding(proxy.acknowledged);
-        let repairs = self.budgets.settle(now, &proxy.destinations, bytes, outstanding);
+        let repairs = self.settle_repairs_of(now, index);
         self.counters.repairs_held_back += u64::from(repairs == Repairs::Exhausted);
         self.counters.repairs_paced += u64::from(repairs == Repairs::Paced);
         repairs == Repairs::Due
+    }
+
+    /// Returns whether anything may be sent on request, without counting it.
+    pub(super) fn settle_repairs_of(&mut self, now: Time, index: usize) -> Repairs {
+        let bytes = self.sample_bytes();
+        let proxy = &self.proxies[index];
+        let outstanding = self.outstanding(proxy.acknowledged);
+        self.budgets.settle(now, &proxy.destinations, bytes, outstanding)
+    }
+
+    /// Records the bytes of samples sent to a reader's addresses, as on request.
+    pub(super) fn note_history_sent(&mut self, index: usize, bytes: u64) {
+        self.budgets.spend(&self.proxies[index].destinations, bytes);
     }
 
     /// Returns which of a reader's addresses may be sent repairs now, and how much in one answer: at most one window.

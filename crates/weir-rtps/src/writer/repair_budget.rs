@@ -424,6 +424,11 @@ impl Room {
         true
     }
 
+    /// Bytes of samples that may be taken.
+    pub(super) fn left(&self) -> u64 {
+        self.bytes.saturating_sub(self.taken)
+    }
+
     /// Bytes of samples taken.
     pub(super) fn taken(&self) -> u64 {
         self.taken

@@ -2,8 +2,9 @@
 //!
 //! What was sent on a path and lost is sent again as fast as the path carries, since it is no longer in flight. What
 //! the reader was never sent on its path counts as new samples do: what a reader that has moved to another address had
-//! not acknowledged. (The history of a late joiner does not yet.) On a path of which nothing is known, a first flight
-//! leaves, and more when that has passed. A link of 5 Mbit/s with a short queue would lose nearly all of it otherwise.
+//! not acknowledged, and the history that a [late joiner](super::late_joiners) is sent unasked. On a path of which
+//! nothing is known, a first flight leaves, and more when that has passed. A link of 5 Mbit/s with a short queue would
+//! lose nearly all of it otherwise.
 
 use weir_wire::SequenceNumber;
 
@@ -138,7 +139,7 @@ impl ReaderProxy {
     /// was never sent.
     pub(super) fn begin_on_path(&mut self, unsent: SequenceNumber) {
         if let Some(requested) = self.requested.changed() {
-            (requested.fed, requested.answered) = (None, None);
+            (requested.fed, requested.late, requested.answered) = (None, None, None);
         }
         let has_all = self.acknowledged.next() >= unsent && !self.requested.is_changed();
         if self.is_reliable && !has_all {
@@ -187,7 +188,7 @@ impl WriterCore {
         let Some(path) = proxy.path.clone() else { return allowed };
         let (is_reliable, copies) = (proxy.is_reliable, proxy.copies());
         let has_first = !proxy.requested.never_sent.is_empty();
-        let is_apart = proxy.is_apart();
+        let (is_apart, is_late) = (proxy.is_apart(), proxy.is_late());
         self.pacing.spend(now, 0);
         if !is_reliable {
             let left = self.left_on(now, &path, Purpose::BestEffort, is_apart);
@@ -199,6 +200,11 @@ impl WriterCore {
             // While little is known, what leaves together is marked in pieces.
             let piece = path.lock().mark_every_bytes().unwrap_or(u64::MAX);
             allowed.first.left = self.left_on(now, &path, Purpose::New, is_apart).min(piece).div_ceil(copies);
+            if is_late {
+                let (left, at) = self.history_allowed(now, index);
+                allowed.first.left = allowed.first.left.min(left);
+                self.pacing.repairs_at = self.pacing.repairs_at.or(at);
+            }
         }
         allowed
     }
@@ -276,12 +282,19 @@ impl WriterCore {
         let is_over = allowed.first.spent >= allowed.first.left;
         if let Some(position) = allowed.last {
             path.lock().spend(now, flow, allowed.first.spent * copies, Purpose::New);
-            self.pacing.since_mark += allowed.first.spent;
-            let goes_on = !self.proxies[index].requested.never_sent.is_empty();
+            let is_late = self.proxies[index].is_late();
+            let goes_on = !is_late && !self.proxies[index].requested.never_sent.is_empty();
             for it in self.pacing.uses.iter_mut().filter(|it| it.path.is(&path)) {
                 (it.last, it.sent_to) = (Some(path.lock().mark(now)), goes_on.then_some(position));
             }
-            let is_marked = self.pacing.mark_again(now, &path, position, is_over);
+            let is_marked = if is_late {
+                self.note_history_sent(index, allowed.first.spent);
+                let is_last = is_over || self.proxies[index].has_sent_all_fed();
+                self.pacing.mark_served(now, &path, (position, allowed.first.spent * copies), is_last)
+            } else {
+                self.pacing.since_mark += allowed.first.spent;
+                self.pacing.mark_again(now, &path, position, is_over)
+            };
             self.proxies[index].is_heartbeat_due |= is_marked;
         }
         let is_spent = allowed.again.spent >= allowed.again.left || allowed.last.is_some() && is_over;

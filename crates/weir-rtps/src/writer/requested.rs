@@ -7,6 +7,7 @@ use core::time::Duration;
 use weir_wire::SequenceNumber;
 
 use super::go_back::Discards;
+use super::late_joiners::Late;
 use super::pacing::Position;
 use super::receipts::Answered;
 use super::repairs_allowed::NeverSent;
@@ -91,6 +92,10 @@ pub(super) struct Requested {
     pub(super) never_sent: NeverSent,
     /// If it is set [apart](super::apart): from where on it is still to be prepared to be sent.
     pub(super) fed: Option<Position>,
+    /// It is still to be sent the [history](super::late_joiners).
+    pub(super) late: Option<Late>,
+    /// Samples before this were announced to it before they were sent.
+    pub(super) history_end: SequenceNumber,
     /// What it has answered on its path, as a best-effort reader.
     pub(super) answered: Option<Answered>,
 }
@@ -111,6 +116,8 @@ impl Idle for Requested {
         discards: None,
         never_sent: NeverSent::NONE,
         fed: None,
+        late: None,
+        history_end: SequenceNumber::ZERO,
         answered: None,
     };
 

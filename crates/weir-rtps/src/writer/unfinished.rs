@@ -29,14 +29,15 @@ impl ReaderProxy {
     }
 
     /// Returns whether a sample is announced to the reader before all of it has left.
-    pub(super) fn is_shown_early(&self, entry: &Entry) -> bool {
-        entry.len > EARLY_MIN_BYTES && self.hides_fragments()
+    pub(super) fn is_shown_early(&self, sn: SequenceNumber, entry: &Entry) -> bool {
+        self.hides_fragments()
+            && (entry.len > EARLY_MIN_BYTES || self.is_late() || sn < self.requested.history_end)
     }
 
     /// Returns up to which fragment of a sample, of which `sent` were sent, the reader is known to have got.
     pub(super) fn fragments_shown(&self, nack: &NackFrag, entry: &Entry, sent: u32) -> u32 {
         let before = nack.state.base().0.saturating_sub(1);
-        if !self.is_shown_early(entry) {
+        if !self.is_shown_early(nack.sequence_number, entry) {
             // It names nothing behind the last fragment that a HEARTBEAT has announced.
             return nack.state.iter().map(|it| it.0).filter(|it| *it <= sent).fold(before, u32::max);
         }
@@ -75,7 +76,7 @@ impl WriterCore {
         entry: &Entry,
     ) -> Position {
         let proxy = &mut self.proxies[index];
-        if !proxy.is_shown_early(entry) {
+        if !proxy.is_shown_early(sn, entry) {
             return (SequenceNumber(i64::MAX), u32::MAX);
         }
         if let Some(usual) = proxy.path.as_ref().and_then(|path| path.lock().answer_time()) {
@@ -88,7 +89,7 @@ impl WriterCore {
     pub(super) fn is_shown_unfinished(&self, proxy: &ReaderProxy) -> bool {
         let unsent = proxy.sent_end(self.unsent);
         let is_meant = proxy.is_introduced && proxy.start <= unsent && !self.is_beside_sender;
-        let is_shown = |entry: Entry| proxy.is_shown_early(&entry);
+        let is_shown = |entry: Entry| proxy.is_shown_early(unsent, &entry);
         let is_amid = proxy.sent_apart().map_or(self.is_amid_sample(), |sent| sent > 0);
         is_amid && is_meant && self.history.entry(unsent).is_some_and(is_shown)
     }

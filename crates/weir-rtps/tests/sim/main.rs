@@ -27,6 +27,7 @@ mod goodput_table;
 mod harness;
 mod hostile;
 mod large_under_loss;
+mod late_history;
 mod late_joiner;
 mod liars;
 mod links;

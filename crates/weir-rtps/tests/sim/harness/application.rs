@@ -113,7 +113,11 @@ pub(crate) struct ReaderSetup {
 impl ReaderSetup {
     /// Makes it a reader of another engine, which announces no buffer.
     pub(crate) fn be_of(&mut self, engine: Engine) {
-        self.vendor = if engine == Engine::Cyclone { VendorId::CYCLONE } else { VendorId::EPROSIMA };
+        self.vendor = match engine {
+            Engine::Cyclone => VendorId::CYCLONE,
+            Engine::After(_) => VendorId::RTI,
+            Engine::Together(_) | Engine::RequestsAfter(_) => VendorId::EPROSIMA,
+        };
         (self.answers, self.announces_buffer) = (Answers::Of(engine), false);
     }
 }
@@ -480,7 +484,8 @@ impl ReaderHost {
     pub(super) fn meet(&mut self, writer: &WriterHost) {
         self.others.retain(|other| other.writer() != writer.config.guid);
         if let Answers::Of(engine) = self.answers {
-            self.others.push(Other::new(engine, self.config.guid, writer.config.guid, writer.address));
+            let of = (writer.config.guid, writer.address);
+            self.others.push(Other::new(engine, self.config.guid, of, self.wants_history));
         }
         self.known.retain(|known| known.guid != writer.config.guid);
         self.known.push(Known {

@@ -44,6 +44,8 @@ pub(super) struct Other {
     reader: Guid,
     writer: Guid,
     to: SocketAddrV4,
+    /// Samples from before the match are meant for it.
+    wants_history: bool,
     /// Samples that have arrived as a whole.
     arrived: usize,
     /// The first sample that is missing.
@@ -87,12 +89,18 @@ impl Partial {
 }
 
 impl Other {
-    pub(super) fn new(engine: Engine, reader: Guid, writer: Guid, to: SocketAddrV4) -> Self {
+    pub(super) fn new(
+        engine: Engine,
+        reader: Guid,
+        (writer, to): (Guid, SocketAddrV4),
+        wants_history: bool,
+    ) -> Self {
         Self {
             engine,
             reader,
             writer,
             to,
+            wants_history,
             arrived: 0,
             base: 1,
             received: BTreeSet::new(),
@@ -226,8 +234,9 @@ impl Other {
         let (first, last) = (heartbeat.first.0, heartbeat.last.0);
         let is_first = !core::mem::replace(&mut self.has_heartbeat, true);
         self.see(last, u32::MAX);
-        // For Cyclone DDS, what the first one announces was written before the match.
-        let from = if is_first && self.engine == Engine::Cyclone { last + 1 } else { first };
+        // For a volatile reader of Cyclone DDS, what the first one announces was written before the match.
+        let is_start = is_first && self.engine == Engine::Cyclone && !self.wants_history;
+        let from = if is_start { last + 1 } else { first };
         while self.base < from {
             self.take(self.base);
         }
