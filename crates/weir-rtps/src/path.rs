@@ -497,7 +497,7 @@ impl PathState {
     /// Records the answer to a repair that was sent once: while something is missing, a reader that does not show how
     /// far it has got shows no other round trip.
     pub(crate) fn note_round_trip(&mut self, now: Time, sent_at: Time) {
-        self.rounds.note_sample(now.nanos_since(sent_at));
+        self.rounds.note_sample(now.nanos_since(sent_at).min(config::PATIENCE_MAX.as_nanos() as u64));
     }
 
     /// Records how long a HEARTBEAT and an answer took that says to which one it is.

@@ -387,6 +387,10 @@ impl Rounds {
         }
         let round_trip_ns = self.round_trip_of(now, mark);
         let is_ambiguous = mark.is_ambiguous(now, self.round_trip_min());
+        // Where answers are lost, each would seem to take longer than the one before otherwise: what is asked next, and
+        // what is sent again, waits for as long.
+        let is_doubtful = mark.has_waited || is_ambiguous;
+        let round_trip_ns = if is_doubtful { round_trip_ns.min(PATIENCE_MAX_NS) } else { round_trip_ns };
         if mark.has_waited {
             self.round.ambiguous_ns = self.round.ambiguous_ns.into_iter().chain([round_trip_ns]).min();
         } else if !is_ambiguous {
@@ -716,6 +720,8 @@ const QUEUED_MIN_NS: u64 = 2_000_000;
 const ECHO_MEMORY: Duration = Duration::from_secs(1);
 /// After so many silences, a flight is not halved again.
 const SILENCES_MAX: u32 = 16;
+/// An answer to one of several HEARTBEATs counts as late by no more than this.
+const PATIENCE_MAX_NS: u64 = config::PATIENCE_MAX.as_nanos() as u64;
 /// Timers and threads may be as late as this.
 const PATIENCE_NS: u64 = 4_000_000;
 /// A round of so many round trips shows what was sent in it.
