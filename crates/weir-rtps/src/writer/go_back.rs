@@ -203,12 +203,11 @@ impl WriterCore {
     pub(super) fn go_back(&mut self, now: Time, index: usize, asked: (usize, usize), is_proven: bool) {
         let unsent = self.unsent;
         let proxy = &mut self.proxies[index];
+        if proxy.requested.discards.is_none() {
+            return;
+        }
         proxy.note_late_loss(asked);
-        if proxy.requested.discards.is_none()
-            || proxy.is_apart()
-            || proxy.path.is_none()
-            || !proxy.go_back(now, asked, is_proven, unsent)
-        {
+        if proxy.is_apart() || proxy.path.is_none() || !proxy.go_back(now, asked, is_proven, unsent) {
             return;
         }
         let from = proxy.requested.discards.as_ref().map_or(unsent, |it| it.from);

@@ -130,6 +130,9 @@ impl ReaderProxy {
     /// answer, one that was matched before may have more than it was sent since. `unsent`: the first that the others
     /// were not sent.
     pub(super) fn ends(&self, unsent: SequenceNumber) -> (SequenceNumber, SequenceNumber) {
+        if !self.is_apart() {
+            return (unsent, unsent);
+        }
         let sent = self.sent_end(unsent);
         (sent, if self.is_awaited_late() { unsent } else { sent })
     }
@@ -272,7 +275,14 @@ impl WriterCore {
     }
 
     /// Takes what the answer of a reader shows that joined late. `unsent`: the first sample that it was not sent.
+    #[inline]
     pub(super) fn hear(&mut self, now: Time, index: usize, acknack: &AckNack, unsent: SequenceNumber) {
+        if self.taking.is_some() {
+            self.hear_late(now, index, acknack, unsent);
+        }
+    }
+
+    fn hear_late(&mut self, now: Time, index: usize, acknack: &AckNack, unsent: SequenceNumber) {
         let has_fragments = !self.large.is_empty();
         let proxy = &mut self.proxies[index];
         if !has_fragments {
