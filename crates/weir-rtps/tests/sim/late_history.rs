@@ -98,7 +98,7 @@ fn run(seed: u64, size: fn(u64) -> usize, link: &Conditions, engine: Option<Engi
 
 fn check(judge: &mut Judge, link: &Conditions, engine: Option<Engine>, [used, offered]: [f64; 2]) {
     for size in [(|_| 1024) as fn(u64) -> usize, |_| 63_000, |_| 1 << 20] {
-        let [its_used, its_offered] = medians(1, |seed| run(seed, size, link, engine));
+        let [its_used, its_offered] = medians(3, |seed| run(seed, size, link, engine));
         let shown =
             format!("{link:?}, {engine:?}, {} B: {its_used:.3} used, {its_offered:.3} offered", size(1));
         judge.check(its_used >= used && its_offered <= offered, shown);
