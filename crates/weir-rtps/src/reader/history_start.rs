@@ -21,8 +21,7 @@ pub(super) struct HistoryStart {
     /// GAP, which may arrive too late for samples that the writer has replaced in the meantime.
     /// Samples up to here do not count as lost.
     history_end: SequenceNumber,
-    /// There is history up to this sample, which the writer sends unasked
-    /// ([`late_joiners`](crate::writer)).
+    /// There is history up to this sample, which the writer sends unasked (`writer/late_joiners.rs`).
     history_to: SequenceNumber,
     /// The writer repairs samples from before the match, and the reader does not want them.
     pub(super) skips_history: bool,
@@ -72,7 +71,8 @@ impl HistoryStart {
         let is_for_one = heartbeat.reader != EntityId::UNKNOWN;
         let says_how_much = self.has_begun && is_for_one && heartbeat.is_final && !heartbeat.is_liveliness;
         if says_how_much {
-            self.history_to = self.history_to.max(heartbeat.last);
+            // The last one counts: one before may have been forged.
+            self.history_to = heartbeat.last;
         }
         says_how_much
     }

@@ -23,13 +23,12 @@ use weir_wire::{AckNack, Guid, Heartbeat, SequenceNumber};
 use super::go_back::Discards;
 use super::large::fragment_charge;
 use super::pacing::{Pacing, Position};
-use super::path_uses::PathUse;
 use super::reader_proxy::{ReaderProxy, is_preemptive};
 use super::repair_budget::Repairs;
 use super::state::WriterCore;
 use crate::config;
 use crate::outbox::Outbox;
-use crate::path::{Mark, Path};
+use crate::path::Path;
 use crate::time::Time;
 
 /// What is known of a reader that is still to be sent the history.
@@ -137,8 +136,8 @@ impl ReaderProxy {
         (sent, if self.is_awaited_late() { unsent } else { sent })
     }
 
-    /// Returns the end of what a HEARTBEAT for the reader announces. `unsent`: the first sample that the others were
-    /// not sent.
+    /// Returns the end of what a HEARTBEAT for the reader announces, and records that. `unsent`: the first sample that
+    /// the others were not sent.
     pub(super) fn announced_end(&mut self, unsent: SequenceNumber) -> SequenceNumber {
         let sent = self.sent_end(unsent);
         if !self.is_awaited_late() || !self.waits_for_announced() {
@@ -156,22 +155,15 @@ impl ReaderProxy {
     }
 }
 
-impl PathUse {
-    /// Returns whether a reader is served on it, and the answers of others show nothing.
-    fn is_hidden(&self, reader: &Guid) -> bool {
-        self.served.is_some_and(|served| served.reader != *reader)
-    }
-}
-
 impl Pacing {
     fn served_on(&self, path: &Path) -> Option<Guid> {
         let it = self.uses.iter().find(|it| it.path.is(path))?;
         it.served.map(|served| served.reader)
     }
 
-    /// Returns whether the answers of a reader show how far a path has got.
+    /// Returns whether the answers of a reader show how far a path has got: not if another is served there.
     pub(super) fn is_shown_by(&self, path: &Path, reader: &Guid) -> bool {
-        !self.uses.iter().any(|it| it.path.is(path) && it.is_hidden(reader))
+        self.served_on(path).is_none_or(|served| served == *reader)
     }
 
     /// Records bytes sent to the late joiner that a path serves, up to a position, and marks them if that is due or
@@ -199,7 +191,7 @@ impl Pacing {
         }
         (served.marked_at, served.since_mark) = (now, 0);
         it.asked += u32::from(position.1 == 0);
-        let mark: Mark = state.mark(now);
+        let mark = state.mark(now);
         drop(state);
         let has_room = position > it.passed && it.marks.len() < max;
         match it.marks.back_mut() {
