@@ -594,4 +594,23 @@ mod tests {
         assert_eq!(state.round_trip_min(), Some(Duration::from_millis(60)));
         assert_eq!(state.answer_time(), Some(Duration::from_millis(60)));
     }
+
+    #[test]
+    fn lost_answers_do_not_make_the_next_ones_seem_ever_later() {
+        let path = Path::new();
+        let mut asked = Time::ZERO;
+        for _ in 0..20 {
+            let mut state = path.lock();
+            state.spend(asked, Flow::default(), 1000, Purpose::New);
+            let mut mark = state.mark(asked);
+            // The first answer is lost. The next HEARTBEAT follows when it must be, and is answered at once.
+            let again = asked + state.answer_time().unwrap_or(Duration::from_millis(100)) * 5 / 4;
+            mark.repeated_at = Some(again);
+            let answered = again + Duration::from_millis(50);
+            state.passed(answered, &mark);
+            asked = answered;
+        }
+        let known = path.lock().answer_time().expect("answers have come");
+        assert!(known <= config::PATIENCE_MAX, "{known:?}");
+    }
 }
