@@ -12,7 +12,8 @@ use std::time::Duration;
 
 use weir_measure::{clock, nanos};
 use weir_results::{
-    Carried, DropCounters, LossAttribution, LossEvidence, Reliability, SequenceCounts, attribute,
+    Carried, DropCounters, EngineCounts, LossAttribution, LossEvidence, Reliability, SequenceCounts,
+    attribute,
 };
 
 use crate::case::CaseSpec;
@@ -69,8 +70,8 @@ pub struct Published {
     pub sent: u64,
     /// From the first to the last.
     pub sent_in: Duration,
-    /// Samples that the system refused to send.
-    pub refused: u64,
+    /// What the engine counted itself about losses.
+    pub engine: EngineCounts,
     /// Whether everything was acknowledged, as far as the engine has such a thing.
     pub flushed: bool,
     /// What this end's host did.
@@ -137,7 +138,7 @@ pub fn publish(
     let flushed = end.flush(FLUSH_WAIT + case.allowance())?;
     let sent_in = Duration::from_nanos(now_ns - start_ns);
     let watched = watching.stop(Some(pace.next));
-    Ok(Published { sent: pace.next, sent_in, refused: end.report().refused, flushed, watched })
+    Ok(Published { sent: pace.next, sent_in, engine: end.report().engine, flushed, watched })
 }
 
 /// Receives until every publisher's final marker has arrived and the stream is complete or quiet,
@@ -182,7 +183,7 @@ pub fn subscribe(
     let received_in = window.length(&sink)?;
     let (counts, arrivals) = (sink.counts(), sink.arrivals());
     let watched = watching.stop(Some(arrivals));
-    let loss = explain(&counts, arrivals, &watched.drops);
+    let loss = explain(&counts, arrivals, end.report().engine, &watched.drops);
     Ok(Received { counts, received_in, corrupt: sink.corrupt(), is_complete, loss, watched })
 }
 
@@ -340,11 +341,16 @@ fn publish_last(end: &mut dyn Publisher, case: &CaseSpec, sent: u64) -> Result<(
 
 /// Loss attribution by the receiving host alone: without the sender's counters, what this host does
 /// not explain stays unplaced.
-fn explain(counts: &SequenceCounts, arrivals: u64, drops: &DropCounters) -> LossAttribution {
+fn explain(
+    counts: &SequenceCounts,
+    arrivals: u64,
+    engine: EngineCounts,
+    drops: &DropCounters,
+) -> LossAttribution {
     let sender = DropCounters::default();
     let carried = Carried::measured(0, &sender, arrivals, drops, SAMPLES_MAX);
     let evidence =
-        LossEvidence { refused: None, ..LossEvidence::new(counts.lost, 0, &sender, drops, carried) };
+        LossEvidence { refused: None, ..LossEvidence::new(counts.lost, engine, &sender, drops, carried) };
     LossAttribution { sender, receiver: drops.clone(), ..attribute(&evidence) }
 }
 

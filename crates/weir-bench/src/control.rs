@@ -244,7 +244,7 @@ pub const LINE_BYTES_MAX: usize = 16 << 20;
 #[cfg(test)]
 mod tests {
     use weir_measure::Message;
-    use weir_results::{DropCounters, Telemetry};
+    use weir_results::{DropCounters, EngineCounts, Telemetry};
 
     use super::*;
 
@@ -270,7 +270,7 @@ mod tests {
                 offered_in: std::time::Duration::from_nanos(1_000_000_001),
                 datagrams: Some(2),
                 sends: None,
-                refused: 0,
+                engine: EngineCounts::default(),
                 flushed: true,
                 lag: None,
             }),

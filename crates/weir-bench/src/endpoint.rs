@@ -21,7 +21,7 @@ use std::time::Duration;
 use thiserror::Error;
 use weir_measure::{Idle, clock, wait_until};
 use weir_peer_api::{PeerError, Setting};
-use weir_results::{Reliability, SocketBuffers};
+use weir_results::{EngineCounts, Reliability, SocketBuffers};
 
 use crate::breakdown::Trace;
 use crate::case::CaseSpec;
@@ -247,7 +247,7 @@ pub trait Publisher: End {
     /// Sends the samples `first..first + count`, in order, and returns how many of them the engine
     /// took. Fewer than `count` means that it would have blocked longer than its
     /// `max_blocking_time`, or that the socket's buffer is full: the harness calls again with the
-    /// rest. A sample that the system refused (counted in [`EndReport::refused`]) was taken: it is
+    /// rest. A sample that the system refused (counted in [`EngineCounts::refused`]) was taken: it is
     /// lost, not repeated.
     fn publish(&mut self, first: u64, count: u32) -> Result<u32, EndpointError>;
 
@@ -367,8 +367,8 @@ pub struct EndReport {
     pub datagrams: Option<u64>,
     /// System calls that sent them; `None` when the engine can't say.
     pub sends: Option<u64>,
-    /// Samples (or datagrams) that the system refused to send.
-    pub refused: u64,
+    /// What the engine counted itself about losses.
+    pub engine: EngineCounts,
     /// Datagrams dropped at this end's receiving socket; `None` when the engine can't say.
     pub kernel_drops: Option<u64>,
     /// Socket buffers requested and granted.

@@ -73,7 +73,7 @@ pub(crate) fn run_publisher(
         offered_in: Duration::from_nanos(measured_ns.max(scheduled_ns)),
         datagrams: throughput::difference(&before, &after, |report| report.datagrams),
         sends: throughput::difference(&before, &after, |report| report.sends),
-        refused: after.refused,
+        engine: end.report().engine,
         flushed,
         lag: Some(lags.summary(LatencyKind::OneWay)),
     })

@@ -7,9 +7,9 @@ use weir_measure::{
     SEGMENTS_MAX, check_rate, enter_buffers, mbps, round_trip_loss, rounded, seconds, stream_loss,
 };
 use weir_results::{
-    Case, CaseSeries, ClockRelation, Discovery, DropCounters, Environment, LatencyBreakdown, LossAttribution,
-    LossBreakdown, NotMeasured, ProcessFigures, Reliability, ScheduleLag, SequenceCounts, Telemetry,
-    ThroughputCounts, ThroughputSummary, Warning,
+    Case, CaseSeries, ClockRelation, Discovery, DropCounters, EngineCounts, Environment, LatencyBreakdown,
+    LossAttribution, LossBreakdown, NotMeasured, ProcessFigures, Reliability, ScheduleLag, SequenceCounts,
+    Telemetry, ThroughputCounts, ThroughputSummary, Warning,
 };
 use weir_telemetry::host_warnings;
 
@@ -241,10 +241,11 @@ fn explain_loss(publishers: &[AgentReport], subscribers: &[AgentReport]) -> Opti
             publishers.iter().chain(subscribers).map(|end| end.watched.drops.clone()).collect();
         return Some(round_trip_loss(pinger.summary.lost, &ends));
     }
-    let (mut lost, mut refused, mut sent, mut received, mut max) = (0, 0, 0, 0, 1);
+    let (mut lost, mut sent, mut received, mut max) = (0, 0, 0, 1);
+    let mut engine = EngineCounts::default();
     for end in publishers {
         let Outcome::Publisher(outcome) = &end.outcome else { return None };
-        refused += outcome.refused;
+        engine = engine.plus(outcome.engine);
         sent += outcome.sent;
         let counts = outcome.datagrams.zip(outcome.sends).filter(|(datagrams, _)| *datagrams > 0);
         if let Some((datagrams, sends)) = counts {
@@ -256,9 +257,10 @@ fn explain_loss(publishers: &[AgentReport], subscribers: &[AgentReport]) -> Opti
         let Outcome::Subscriber(outcome) = &end.outcome else { return None };
         lost += outcome.counts.lost + outcome.lost_in_warmup;
         received += outcome.arrivals;
+        engine.rejected += outcome.rejected;
     }
     let (sender, receiver) = (drops(publishers), drops(subscribers));
-    Some(stream_loss((lost, refused), (sent, sender), (received, receiver), max))
+    Some(stream_loss((lost, engine), (sent, sender), (received, receiver), max))
 }
 
 fn enter_latency(result: &mut Case, case: &CaseSpec, pinger: &PingerOutcome) -> Option<Fault> {
@@ -291,7 +293,7 @@ fn enter_throughput(
     let lost = counts.lost;
     result.evidence.loss = Some(LossBreakdown::explain(
         lost,
-        sent.iter().map(|one| one.refused).sum(),
+        sent.iter().map(|one| one.engine.refused).sum(),
         received.iter().filter_map(|one| one.kernel_drops).sum(),
         host_receive_errors,
     ));
@@ -429,6 +431,9 @@ mod tests {
     use crate::watch::Watched;
     use weir_results::{Interface, LatencySummary, SocketBuffers, Telemetry, Test};
 
+    /// What the publisher's engine did not send.
+    const LEFT_OUT: u64 = 4;
+
     /// Nothing was dropped but two datagrams at the socket.
     fn drops() -> DropCounters {
         DropCounters {
@@ -461,7 +466,7 @@ mod tests {
             offered_in: Duration::from_secs(1),
             datagrams: Some(1000),
             sends: Some(500),
-            refused: 0,
+            engine: EngineCounts { left_out: LEFT_OUT, ..EngineCounts::default() },
             flushed: true,
             lag: None,
         };
@@ -471,6 +476,7 @@ mod tests {
             lost_in_warmup,
             arrivals: 1000,
             corrupt,
+            rejected: 1,
             kernel_drops: Some(2),
             one_way: None,
             histogram: None,
@@ -532,7 +538,8 @@ mod tests {
     fn losses_of_the_whole_case_are_put_down_to_their_places() {
         let (result, _) = streamed(&case("udp", Test::Throughput), 10, 3, 0);
         let loss = result.evidence.loss_attribution.unwrap();
-        assert_eq!((loss.lost, loss.receiver_socket, loss.path, loss.unplaced), (13, 2, 11, 0));
+        assert_eq!((loss.lost, loss.sender_left_out, loss.receiver_rejected), (13, LEFT_OUT, 1));
+        assert_eq!((loss.receiver_socket, loss.path, loss.unplaced), (2, 10 - LEFT_OUT, 0));
         assert_eq!(loss.samples_per_drop, None);
         assert_eq!(loss.receiver, drops());
         assert!(

@@ -11,7 +11,8 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use weir_measure::{Burst, Drain, Schedule, Signal, Window, nanos};
 use weir_results::{
-    AgeSeries, CaseSeries, LatencyHistogram, LatencySummary, LiveSlot, Reliability, SequenceCounts,
+    AgeSeries, CaseSeries, EngineCounts, LatencyHistogram, LatencySummary, LiveSlot, Reliability,
+    SequenceCounts,
 };
 
 use crate::case::CaseSpec;
@@ -32,8 +33,8 @@ pub struct PublisherOutcome {
     pub datagrams: Option<u64>,
     /// System calls that sent them, if known.
     pub sends: Option<u64>,
-    /// Samples that the system refused to send, warm-up included.
-    pub refused: u64,
+    /// What its engine counted itself about losses, warm-up included.
+    pub engine: EngineCounts,
     /// Whether everything was acknowledged at the end, as far as the engine has such a thing.
     pub flushed: bool,
     /// How far behind its schedule the publisher was when it sent, microseconds; `None` without one.
@@ -53,6 +54,8 @@ pub struct SubscriberOutcome {
     pub arrivals: u64,
     /// Samples of wrong size or content, in the whole run.
     pub corrupt: u64,
+    /// Samples that its reader rejected in the whole run, because its cache was full.
+    pub rejected: u64,
     /// Datagrams dropped at the receiving socket in the whole run, if known.
     pub kernel_drops: Option<u64>,
     /// Latencies from the intended times on; `None` without a schedule.
@@ -123,6 +126,7 @@ pub fn run_subscriber(
         lost_in_warmup: sink.lost_in_warmup(),
         arrivals: sink.arrivals(),
         corrupt: sink.corrupt(),
+        rejected: end.report().engine.rejected,
         kernel_drops: end.report().kernel_drops,
         one_way: sink.one_way(),
         ages: sink.ages(),
@@ -146,7 +150,7 @@ fn run_unscheduled(end: &mut dyn Publisher, case: &CaseSpec) -> Result<Publisher
         offered_in: Duration::from_nanos(end_ns - measure_from_ns),
         datagrams: difference(&before, &after, |report| report.datagrams),
         sends: difference(&before, &after, |report| report.sends),
-        refused: after.refused,
+        engine: end.report().engine,
         flushed,
         lag: None,
     })

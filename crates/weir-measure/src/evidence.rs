@@ -1,7 +1,8 @@
 //! Evidence for the figures of a case, and doubts about them.
 
 use weir_results::{
-    Carried, Case, DropCounters, LossAttribution, LossEvidence, SocketBuffers, Warning, attribute,
+    Carried, Case, DropCounters, EngineCounts, LossAttribution, LossEvidence, SocketBuffers, Warning,
+    attribute,
 };
 
 /// Datagrams of one kernel buffer at most, where the kernel coalesces them: `UDP_MAX_SEGMENTS`.
@@ -38,20 +39,20 @@ pub fn check_rate(case: &mut Case, target: Option<f64>, reached: f64, kept: f64)
 #[must_use]
 pub fn round_trip_loss(lost: u64, ends: &[DropCounters]) -> LossAttribution {
     let both = DropCounters::together(ends);
-    let evidence = LossEvidence::new(lost, 0, &both, &both, Carried::ONE);
+    let evidence = LossEvidence::new(lost, EngineCounts::default(), &both, &both, Carried::ONE);
     LossAttribution { sender: both.clone(), receiver: both, ..attribute(&evidence) }
 }
 
-/// Attributes lost datagrams or samples of a stream.
+/// Attributes `lost` datagrams or samples of a stream. `engine`: what the ends counted themselves.
 #[must_use]
 pub fn stream_loss(
-    (lost, refused): (u64, u64),
+    (lost, engine): (u64, EngineCounts),
     (sent, sender): (u64, DropCounters),
     (received, receiver): (u64, DropCounters),
     per_buffer_max: u64,
 ) -> LossAttribution {
     let carried = Carried::measured(sent, &sender, received, &receiver, per_buffer_max);
-    let evidence = LossEvidence::new(lost, refused, &sender, &receiver, carried);
+    let evidence = LossEvidence::new(lost, engine, &sender, &receiver, carried);
     LossAttribution { sender, receiver, ..attribute(&evidence) }
 }
 

@@ -46,6 +46,7 @@ use crate::json::entry;
 ///   topic_instances, topic_rate_hz, topic_burst, topic_due_samples_per_s, topic_sent_samples_per_s, topic_expected,
 ///   topic_received, topic_lost, topic_duplicates, age_p50_us, age_p99_us, age_p99_9_us, age_max_us,
 ///   topic_lag_p99_us`, then of all `workload_digest`
+/// - losses by what the engines count, which are part of `loss_placed`: `loss_sender_left_out, loss_receiver_rejected`
 ///
 /// New columns are added at the end, so that existing ones keep their positions.
 ///
@@ -76,8 +77,14 @@ pub fn csv(run: &Run, options: &ReportOptions) -> String {
 
 /// Returns the names of the columns and where their values are in [`parts`].
 fn columns() -> impl Iterator<Item = (String, String)> {
-    fields(COLUMNS).chain(fields(TOPIC_COLUMNS))
+    fields(COLUMNS).chain(fields(TOPIC_COLUMNS)).chain(fields(LATER))
 }
+
+/// Columns that were added since, see [`COLUMNS`]. They are the last ones of every table.
+pub(crate) const LATER: &[(&str, &str)] = &[(
+    "/evidence/attribution",
+    "loss_sender_left_out=sender_left_out loss_receiver_rejected=receiver_rejected",
+)];
 
 /// The part of a kind of topics of a workload, which is a line of its own.
 const TOPICS: &str = "/topics";

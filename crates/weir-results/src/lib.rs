@@ -79,7 +79,9 @@ pub use intervals::IntervalRecorder;
 pub use latency::{LatencyKind, LatencyRecorder, LatencySummary, Percentile};
 pub use link::{LinkDirection, LinkFigures, LinkSeries};
 pub use live::{LiveFigures, LiveSlot};
-pub use loss::{Carried, DropCounters, Drops, LossAttribution, LossEvidence, SamplesPerBuffer, attribute};
+pub use loss::{
+    Carried, DropCounters, Drops, EngineCounts, LossAttribution, LossEvidence, SamplesPerBuffer, attribute,
+};
 pub use names::ParseNameError;
 pub use path::{PathFigures, PathReading, PathSeries};
 pub use redact::{RedactError, Redactor};

@@ -150,13 +150,42 @@ impl Drops {
     }
 }
 
+/// What the programs at both ends counted themselves. An engine that does not count something has 0 of it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct EngineCounts {
+    /// Samples that the sender's engine did not send, because the path carries less than was written, or because they
+    /// left its history first. Once for each reader that was not sent one.
+    pub left_out: u64,
+    /// Samples that the sender's own socket refused (`EAGAIN`, `ENOBUFS`, a firewall's `EPERM`).
+    pub refused: u64,
+    /// Samples that arrived and that a reader's full cache rejected.
+    pub rejected: u64,
+}
+
+impl EngineCounts {
+    /// Adds those of another end.
+    #[must_use]
+    pub fn plus(self, other: Self) -> Self {
+        Self {
+            left_out: self.left_out.saturating_add(other.left_out),
+            refused: self.refused.saturating_add(other.refused),
+            rejected: self.rejected.saturating_add(other.rejected),
+        }
+    }
+}
+
 /// The evidence about a loss, in samples: the input of [`attribute`]. `None`: could not be read.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct LossEvidence {
     /// Lost samples, by their sequence numbers.
     pub lost: u64,
-    /// Samples that the sender's own socket refused (`EAGAIN`, `ENOBUFS`, a firewall's `EPERM`).
+    /// Samples that the sender's engine left out, see [`EngineCounts::left_out`].
+    pub left_out: u64,
+    /// Samples that the sender's own socket refused.
     pub refused: Option<u64>,
+    /// Samples that a reader's full cache rejected.
+    pub rejected: u64,
     /// Drops at the receiving sockets.
     pub receiver_socket: Option<Drops>,
     /// Drops in the sender's queue and device.
@@ -205,14 +234,14 @@ impl Carried {
 impl LossEvidence {
     /// Converts the counters of both sides to evidence about `lost` samples.
     ///
-    /// `refused`: samples that the sender's own program saw refused. If sockets have no counter of
-    /// their own, that of the whole namespace is used; likewise the queue and `SndbufErrors`. On
-    /// one host, a packet that exceeded the receiver's backlog is counted once, although the
-    /// sender's virtual device counts it again.
+    /// `engine`: what the ends counted themselves. If sockets have no counter of their own, that of
+    /// the whole namespace is used; likewise the queue and `SndbufErrors`. On one host, a packet
+    /// that exceeded the receiver's backlog is counted once, although the sender's virtual device
+    /// counts it again.
     #[must_use]
     pub fn new(
         lost: u64,
-        refused: u64,
+        engine: EngineCounts,
         sender: &DropCounters,
         receiver: &DropCounters,
         carried: Carried,
@@ -228,7 +257,7 @@ impl LossEvidence {
             (Some(queue), device) => Some(queue.saturating_add(device.unwrap_or(0))),
             (None, device) => sender
                 .send_buffer_errors
-                .map(|errors| errors.saturating_sub(refused).saturating_add(device.unwrap_or(0))),
+                .map(|errors| errors.saturating_sub(engine.refused).saturating_add(device.unwrap_or(0))),
         };
         // An engine may not report refusals; the kernel counted them, together with the queue's
         // drops.
@@ -242,7 +271,9 @@ impl LossEvidence {
         });
         Self {
             lost,
-            refused: Some(refused.max(unsaid)),
+            left_out: engine.left_out,
+            refused: Some(engine.refused.max(unsaid)),
+            rejected: engine.rejected,
             receiver_socket: receiver
                 .socket
                 .or(receiver.receive_buffer_errors)
@@ -259,6 +290,9 @@ impl LossEvidence {
 pub struct LossAttribution {
     /// Lost samples by their sequence numbers, including those of the warm-up.
     pub lost: u64,
+    /// Left out by the sender's engine: the path carries less than was written, or later samples
+    /// replaced them first.
+    pub sender_left_out: u64,
     /// Refused by the sender's socket (`EAGAIN`, `ENOBUFS`).
     pub sender_refused: u64,
     /// Dropped in the sender's queue (qdisc) or device.
@@ -267,6 +301,8 @@ pub struct LossAttribution {
     pub receiver_socket: u64,
     /// Dropped in the receiving host before the socket: backlog, device, IP.
     pub receiver_host: u64,
+    /// Rejected by a reader, whose cache was full.
+    pub receiver_rejected: u64,
     /// Lost between the hosts: all counters of both were read, and none of them explains these.
     pub path: u64,
     /// Not attributable: a counter that might explain them could not be read, or counts buffers of
@@ -286,10 +322,11 @@ pub struct LossAttribution {
 ///
 /// Sequence numbers decide how many were lost. Counters only decide where, and each is limited by
 /// what is still unexplained, since a counter may include what was not lost (duplicates, other
-/// traffic). The most reliable source goes first: refusals seen by the sender, then the receiver's
-/// own socket, then the sender's queue, then drops in the receiving host. What no counter explains
-/// was lost on the path, if every counter could be read. It is unplaced if a counter is missing,
-/// and as far as a counter of buffers may stand for more samples.
+/// traffic). The most reliable source goes first: what the engines left out and rejected and the
+/// sender saw refused, then the receiver's own socket, then the sender's queue, then drops in the
+/// receiving host. What no counter explains was lost on the path, if every counter could be read.
+/// It is unplaced if a counter is missing, and as far as a counter of buffers may stand for more
+/// samples.
 ///
 /// The `sender` and `receiver` of the result are empty: the caller sets what it wants to keep.
 #[must_use]
@@ -300,6 +337,8 @@ pub fn attribute(evidence: &LossEvidence) -> LossAttribution {
         left -= share;
         share
     };
+    let sender_left_out = claim(evidence.left_out);
+    let receiver_rejected = claim(evidence.rejected);
     let sender_refused = claim(evidence.refused.unwrap_or(0));
     let mut open: u64 = 0;
     let mut samples_per_drop: Option<f64> = None;
@@ -323,10 +362,12 @@ pub fn attribute(evidence: &LossEvidence) -> LossAttribution {
     let unplaced = if has_all { open.min(left) } else { left };
     LossAttribution {
         lost: evidence.lost,
+        sender_left_out,
         sender_refused,
         sender_queue,
         receiver_socket,
         receiver_host,
+        receiver_rejected,
         path: left - unplaced,
         unplaced,
         samples_per_drop,
@@ -338,13 +379,15 @@ impl LossAttribution {
     /// Returns the places with their names, in the order of the path; their counts add up to
     /// `lost`.
     #[must_use]
-    pub const fn places(&self) -> [(&'static str, u64); 6] {
+    pub const fn places(&self) -> [(&'static str, u64); 8] {
         [
+            ("left out by the writer", self.sender_left_out),
             ("refused by the sender's socket", self.sender_refused),
             ("dropped in the sender's queue", self.sender_queue),
             ("lost on the path", self.path),
             ("dropped in the receiving host before its socket", self.receiver_host),
             ("dropped at the receiver's full socket buffer", self.receiver_socket),
+            ("rejected by the reader's full cache", self.receiver_rejected),
             ("unplaced", self.unplaced),
         ]
     }

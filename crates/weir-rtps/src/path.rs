@@ -337,6 +337,11 @@ impl PathState {
         self.allow_beside(now, flow, wanted, purpose, None)
     }
 
+    /// Returns what may be sent now to a reader that was sent it elsewhere, if little is known about the path.
+    pub(crate) fn allow_sent_elsewhere(&mut self, now: Time) -> Option<Allowance> {
+        if self.limit().is_some() { None } else { self.rounds.first_again(now) }
+    }
+
     /// Returns what a writer may send now, if readers do not always show how much has passed.
     pub(crate) fn allow_beside(
         &mut self,
@@ -593,6 +598,25 @@ mod tests {
         }
         assert_eq!(state.round_trip_min(), Some(Duration::from_millis(60)));
         assert_eq!(state.answer_time(), Some(Duration::from_millis(60)));
+    }
+
+    #[test]
+    fn on_a_path_of_which_nothing_is_known_no_more_is_sent_again_than_a_first_flight() {
+        let (path, flow) = (Path::new(), Flow::default());
+        let mut state = path.lock();
+        let room = |state: &mut PathState, now: Time| state.allow_sent_elsewhere(now).unwrap();
+        let first = config::PATH_FIRST_FLIGHT_BYTES;
+        assert_eq!(room(&mut state, Time(0)), Allowance::Flight(first));
+        state.spend(Time(0), flow, first, Purpose::Repair);
+        let Allowance::At(later) = room(&mut state, Time(1)) else { panic!("it waits") };
+        assert_eq!(room(&mut state, later), Allowance::Flight(first));
+        // What passes makes room for as much again, and new samples for more.
+        state.spend(later, flow, first / 2, Purpose::Repair);
+        state.spend(later, flow, first / 2, Purpose::New);
+        let mark = state.mark(later);
+        assert!(matches!(room(&mut state, later), Allowance::At(_)));
+        state.passed(later + Duration::from_millis(10), &mark);
+        assert_eq!(room(&mut state, later + Duration::from_millis(10)), Allowance::Flight(first * 3 / 2));
     }
 
     #[test]

@@ -46,5 +46,6 @@ pub use sampler::{Recorder, Sampler, SamplerOptions, yield_to_others};
 pub use system_calls::{SystemCallCounts, SystemCalls, SystemCallsError};
 pub use traffic::Traffic;
 pub use weir_results::{
-    Carried, DropCounters, Drops, LossAttribution, LossEvidence, SamplesPerBuffer, Telemetry, attribute,
+    Carried, DropCounters, Drops, EngineCounts, LossAttribution, LossEvidence, SamplesPerBuffer, Telemetry,
+    attribute,
 };

@@ -226,7 +226,7 @@ const RUNS: &[(&str, &str)] = &[
     (
         "links-reliable.jsonl",
         "bench --engines weir,cyclonedds-links,fastdds-links --tests throughput --reliability reliable --batch 0 \
-         --sizes 1k,8k,63000,1M --cpus none --duration 10s --warmup 2s --link lan100 --link wifi \
+         --sizes 1k,8k,63000,1M --cpus none --repeat 3 --duration 5s --warmup 2s --link lan100 --link wifi \
          --link lte --link lte,reverse=on --link wan --link satellite --link lan1g",
     ),
     (

@@ -6,8 +6,8 @@ use weir_measure::{
     SEGMENTS_MAX, check_rate, enter_buffers, mbps, ratio, round_trip_loss, rounded, seconds, stream_loss,
 };
 use weir_results::{
-    Case, Direction, LossAttribution, LossBreakdown, NotMeasured, ProcessFigures, Reliability, Test,
-    ThroughputCounts, ThroughputSummary, UdpFigures, UdpMode, Warning,
+    Case, Direction, EngineCounts, LossAttribution, LossBreakdown, NotMeasured, ProcessFigures, Reliability,
+    Test, ThroughputCounts, ThroughputSummary, UdpFigures, UdpMode, Warning,
 };
 
 use super::client::Measured;
@@ -151,7 +151,8 @@ fn explain(point: &Point, sent: &SendReport, received: &ReceiveReport) -> LossAt
     let max = if point.mode == UdpMode::Gso { SEGMENTS_MAX } else { 1 };
     let lost = received.counts.lost + received.lost_in_warmup;
     let (sender, receiver) = (sent.drops.clone(), received.drops.clone());
-    stream_loss((lost, sent.refused), (sent.sent.iter().sum(), sender), (received.arrivals, receiver), max)
+    let engine = EngineCounts { refused: sent.refused, ..EngineCounts::default() };
+    stream_loss((lost, engine), (sent.sent.iter().sum(), sender), (received.arrivals, receiver), max)
 }
 
 /// A schedule was kept when this share of it was sent in time.

@@ -19,7 +19,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use weir_baseline::{Receiver, Sender, await_answer, echo};
-use weir_results::{SocketBuffers, UdpMode};
+use weir_results::{EngineCounts, SocketBuffers, UdpMode};
 use weir_udp::{SocketOptions, UdpError, UdpSocket};
 
 use timestamps::TimestampEnd;
@@ -194,7 +194,7 @@ impl End for UdpEnd {
         EndReport {
             datagrams: Some(counts.datagrams),
             sends: Some(counts.system_calls),
-            refused: counts.refused,
+            engine: EngineCounts { refused: counts.refused, ..EngineCounts::default() },
             kernel_drops: self.socket.kernel_drops().ok().map(u64::from),
             buffers: SocketBuffers {
                 receive_asked: asked,
@@ -317,7 +317,7 @@ mod tests {
         let (mut publisher, subscriber) = pair(&case("udp", Test::Throughput));
         drop(subscriber);
         assert_eq!(publisher.publish(0, 10).unwrap(), 10);
-        assert!((1..10).contains(&publisher.report().refused));
+        assert!((1..10).contains(&publisher.report().engine.refused));
     }
 
     #[test]

@@ -29,7 +29,7 @@ use weir_dds::{
     ParticipantSettings, PathReport, Peer, Sample, SampleSeq,
 };
 use weir_peer_api::settings::Setting;
-use weir_results::{PathReading, Reliability, WaitStrategy};
+use weir_results::{EngineCounts, PathReading, Reliability, WaitStrategy};
 
 use self::settings::Profile;
 use self::small::{Means, Poller};
@@ -257,13 +257,20 @@ impl Node {
     }
 
     fn report_with_writer<T>(&self, writer: &DataWriter<T>) -> EndReport {
-        let counters = writer.send_counters();
+        let (sent, protocol) = (writer.send_counters(), writer.protocol_counters());
+        let readers = u64::from(self.case.ends.subscribers);
+        let left_out = protocol.samples_left_out * readers + protocol.samples_left_out_apart;
         EndReport {
-            datagrams: Some(counters.datagrams),
-            sends: Some(counters.system_calls),
-            refused: counters.refused,
+            datagrams: Some(sent.datagrams),
+            sends: Some(sent.system_calls),
+            engine: EngineCounts { left_out, refused: sent.refused, rejected: 0 },
             ..self.report()
         }
+    }
+
+    fn report_with_reader<T>(&self, reader: &DataReader<T>) -> EndReport {
+        let rejected = reader.protocol_counters().samples_rejected;
+        EndReport { engine: EngineCounts { rejected, ..EngineCounts::default() }, ..self.report() }
     }
 }
 
@@ -390,7 +397,7 @@ impl<T: Data> End for SubscriberEnd<T> {
     }
 
     fn report(&self) -> EndReport {
-        self.node.report()
+        self.node.report_with_reader(&self.reader)
     }
 }
 

@@ -22,7 +22,9 @@ use std::time::Duration;
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 use weir_bench::control::Role;
 use weir_bench::path::{PathSpec, VirtualLink};
-use weir_telemetry::{Carried, DropCounters, LossAttribution, LossEvidence, LossWatch, attribute};
+use weir_telemetry::{
+    Carried, DropCounters, EngineCounts, LossAttribution, LossEvidence, LossWatch, attribute,
+};
 use weir_udp::{Outgoing, RecvBatch, SendScratch, SocketOptions, UdpSocket, Wait};
 
 /// Datagrams of a test: fewer than a processor's backlog holds, so that it drops none.
@@ -176,7 +178,13 @@ fn explain(
     let lost = u64::from(COUNT) - count;
     let max = 128;
     let carried = Carried::measured(u64::from(COUNT) - refused, &sender, count, &receiver, max);
-    let evidence = LossEvidence::new(lost, refused, &sender, &receiver, carried);
+    let evidence = LossEvidence::new(
+        lost,
+        EngineCounts { refused, ..EngineCounts::default() },
+        &sender,
+        &receiver,
+        carried,
+    );
     LossAttribution { sender, receiver, ..attribute(&evidence) }
 }
 

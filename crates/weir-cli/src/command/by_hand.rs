@@ -324,12 +324,14 @@ fn interval_line(interval: &Interval, size_bytes: usize, what: &str) -> String {
 
 fn published_line(published: &Published, size_bytes: usize) -> String {
     let rate = rate(published.sent, published.sent_in, size_bytes);
-    let refused = match published.refused {
+    let unless_none = |count: u64, what: &str| match count {
         0 => String::new(),
-        refused => format!(", {refused} refused by the system"),
+        count => format!(", {count} {what}"),
     };
+    let refused = unless_none(published.engine.refused, "refused by the system");
+    let left_out = unless_none(published.engine.left_out, "left out: the path carries less");
     let seconds = published.sent_in.as_secs_f64();
-    format!("summary: sent {} samples in {seconds:.3} s, {rate}{refused}", published.sent)
+    format!("summary: sent {} samples in {seconds:.3} s, {rate}{refused}{left_out}", published.sent)
 }
 
 fn received_line(received: &Received, size_bytes: usize) -> String {

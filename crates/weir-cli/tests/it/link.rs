@@ -47,8 +47,16 @@ fn losses_are_attributed_to_their_place() {
             let loss = &case["loss_attribution"];
             let count = |name: &str| loss[name].as_u64().unwrap();
             assert!(count("lost") > 0, "{case}");
-            let places =
-                ["sender_refused", "sender_queue", "path", "receiver_host", "receiver_socket", "unplaced"];
+            let places = [
+                "sender_left_out",
+                "sender_refused",
+                "sender_queue",
+                "path",
+                "receiver_host",
+                "receiver_socket",
+                "receiver_rejected",
+                "unplaced",
+            ];
             let sum: u64 = places.iter().map(|place| count(place)).sum();
             assert_eq!(sum, count("lost"), "{loss}");
             // A drop of a send of several samples may stand for more of them than on average.

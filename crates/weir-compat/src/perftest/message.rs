@@ -130,6 +130,9 @@ impl Description {
 pub(super) struct Farewell {
     /// Samples that its system refused to send.
     pub(super) refused: u64,
+    /// Samples that its engine left out. An earlier version does not report them.
+    #[serde(default)]
+    pub(super) left_out: u64,
     /// Drops of its host meanwhile.
     pub(super) drops: DropCounters,
 }
@@ -174,10 +177,14 @@ mod tests {
     #[test]
     fn a_farewell_is_read_back_and_anything_else_is_none() {
         let drops = DropCounters { queue: Some(7), ..DropCounters::default() };
-        let farewell = Farewell { refused: 3, drops };
+        let farewell = Farewell { refused: 3, left_out: 5, drops };
         let mut payload = vec![9; DESCRIPTION_BYTES];
         farewell.append_to(&mut payload);
         assert_eq!(Farewell::read(&payload), Some(farewell));
+        let earlier = br#"{"refused":3,"drops":{}}"#;
+        payload.truncate(DESCRIPTION_BYTES);
+        payload.extend(earlier);
+        assert_eq!(Farewell::read(&payload).map(|it| (it.refused, it.left_out)), Some((3, 0)));
         assert_eq!(Farewell::read(&[]), None);
         assert_eq!(Farewell::read(&[0; 1234]), None);
         assert_eq!(Farewell::read(&vec![b' '; 1 << 20]), None);

@@ -293,8 +293,12 @@ impl<T: Owned> Carrier for Publisher<'_, T> {
         let payload = self.sample.payload_mut();
         settings.description().write(payload);
         payload.truncate(DESCRIPTION_BYTES);
-        Farewell { refused: self.writer.send_counters().refused, drops: self.watch.counters() }
-            .append_to(payload);
+        Farewell {
+            refused: self.writer.send_counters().refused,
+            left_out: self.writer.protocol_counters().samples_left_out,
+            drops: self.watch.counters(),
+        }
+        .append_to(payload);
         let last = message::header(Kind::Final, settings.pid, sent, self.control_key());
         for _ in 0..FINAL_TRIES {
             if self.write(&last)?.is_some() {

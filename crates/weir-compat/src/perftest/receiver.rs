@@ -7,7 +7,7 @@ use std::time::Duration;
 use parking_lot::{Condvar, Mutex, MutexGuard};
 use weir_dds::{DataReader, DataReaderListener, DataWriter, DdsError, InstanceHandle, SampleSeq};
 use weir_measure::{Numbers, SEGMENTS_MAX, clock, stream_loss};
-use weir_results::{DropCounters, LossAttribution, SequenceCounts};
+use weir_results::{DropCounters, EngineCounts, LossAttribution, SequenceCounts};
 
 use super::event::{End, Interval};
 use super::message::{Description, Farewell, Kind};
@@ -252,7 +252,11 @@ impl Tally {
         let farewells: Option<Vec<Farewell>> =
             self.streams.iter().map(|stream| stream.farewell.clone()).collect();
         let farewells = farewells.unwrap_or_default();
-        let refused = farewells.iter().map(|farewell| farewell.refused).sum();
+        let engine = EngineCounts {
+            left_out: farewells.iter().map(|farewell| farewell.left_out).sum(),
+            refused: farewells.iter().map(|farewell| farewell.refused).sum(),
+            rejected: 0,
+        };
         let drops: Vec<DropCounters> = farewells.into_iter().map(|farewell| farewell.drops).collect();
         let sender = DropCounters::together(&drops);
         let sent = self.streams.iter().map(|stream| stream.numbers.expected()).sum();
@@ -265,7 +269,7 @@ impl Tally {
             counts,
             received_in: self.received_in(),
             kernel_drops,
-            loss: stream_loss((counts.lost, refused), (sent, sender), (self.samples, receiver), max),
+            loss: stream_loss((counts.lost, engine), (sent, sender), (self.samples, receiver), max),
             description: self.description,
             served: self.all_served(),
             end,

@@ -307,12 +307,14 @@ pub(crate) fn losses(group: &Group<'_>, palette: &Palette<'_>) -> Option<Figure>
 /// A place of lost samples and its count.
 type Cause = (&'static str, fn(&LossAttribution) -> u64);
 
-const CAUSES: [Cause; 6] = [
+const CAUSES: [Cause; 8] = [
+    ("left out by the writer", |loss| loss.sender_left_out),
     ("sender's socket", |loss| loss.sender_refused),
     ("sender's queue", |loss| loss.sender_queue),
     ("path", |loss| loss.path),
     ("receiver's socket", |loss| loss.receiver_socket),
     ("receiving host", |loss| loss.receiver_host),
+    ("reader's cache", |loss| loss.receiver_rejected),
     ("unplaced", |loss| loss.unplaced),
 ];
 

@@ -87,11 +87,13 @@ fn limit(point: &Point<'_>) -> Option<String> {
 /// Returns the place of most losses, by the order of [`LossAttribution::places`].
 fn most_lost<'a>(losses: impl Iterator<Item = &'a LossAttribution>) -> Option<&'static str> {
     let mut places = [
+        (0, "the sender, which left it out"),
         (0, "the sender's socket"),
         (0, "the sender's queue"),
         (0, "the path"),
         (0, "the receiving host"),
         (0, "the receiver, whose socket buffer was full"),
+        (0, "the receiver, whose cache was full"),
         (0, "a place without a counter"),
     ];
     for loss in losses {

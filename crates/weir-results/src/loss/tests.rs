@@ -5,7 +5,9 @@ use super::*;
 fn read(lost: u64) -> LossEvidence {
     LossEvidence {
         lost,
+        left_out: 0,
         refused: Some(0),
+        rejected: 0,
         receiver_socket: Some(Drops::exact(0)),
         sender_queue: Some(Drops::exact(0)),
         receiver_host: Some(Drops::exact(0)),
@@ -16,7 +18,7 @@ fn trains(counted: u64, mean: f64, max: f64) -> Option<Drops> {
     Some(Drops { counted, samples: SamplesPerBuffer { mean, max } })
 }
 
-/// refused, queue, socket, host, path, unplaced.
+/// refused, queue, socket, host, path, unplaced; what the engines count themselves is elsewhere.
 #[track_caller]
 fn check(evidence: &LossEvidence, expected: [u64; 6]) {
     let loss = attribute(evidence);
@@ -39,6 +41,20 @@ fn each_place_gets_what_its_counter_says() {
     check(&LossEvidence { receiver_socket: Some(Drops::exact(10)), ..read(10) }, [0, 0, 10, 0, 0, 0]);
     check(&LossEvidence { receiver_host: Some(Drops::exact(3)), ..read(10) }, [0, 0, 0, 3, 7, 0]);
     check(&read(10), [0, 0, 0, 0, 10, 0]);
+}
+
+#[test]
+fn what_the_engines_left_out_and_rejected_was_not_lost_on_the_path() {
+    let evidence = LossEvidence { left_out: 6, rejected: 3, sender_queue: None, ..read(10) };
+    let loss = attribute(&evidence);
+    assert_eq!((loss.sender_left_out, loss.receiver_rejected, loss.unplaced, loss.path), (6, 3, 1, 0));
+    assert_eq!(
+        loss.explanation(),
+        "6 left out by the writer, 3 rejected by the reader's full cache, 1 unplaced"
+    );
+    // An engine counts more than was lost, if the reader was sent some of it later.
+    let loss = attribute(&LossEvidence { lost: 5, ..evidence });
+    assert_eq!((loss.sender_left_out, loss.receiver_rejected, loss.unplaced), (5, 0, 0));
 }
 
 #[test]
@@ -76,6 +92,10 @@ fn counters_of_buffers_are_scaled_and_what_they_leave_open_is_unplaced() {
     assert_eq!(attribute(&read(5)).samples_per_drop, None);
 }
 
+fn refused(refused: u64) -> EngineCounts {
+    EngineCounts { refused, ..EngineCounts::default() }
+}
+
 fn counters(boot_id: &str, namespace: u64) -> DropCounters {
     DropCounters {
         boot_id: Some(boot_id.to_owned()),
@@ -98,28 +118,28 @@ fn counters(boot_id: &str, namespace: u64) -> DropCounters {
 fn the_backlog_of_one_host_is_not_also_the_virtual_device_of_the_sender() {
     let sender = DropCounters { device_sent: Some(5), backlog: Some(5), ..counters("a", 1) };
     let receiver = DropCounters { backlog: Some(5), device_received: Some(5), ..counters("a", 2) };
-    check(&LossEvidence::new(9, 0, &sender, &receiver, Carried::ONE), [0, 0, 0, 5, 4, 0]);
+    check(&LossEvidence::new(9, refused(0), &sender, &receiver, Carried::ONE), [0, 0, 0, 5, 4, 0]);
     // The backlog dropped packets from other devices.
     let receiver = DropCounters { backlog: Some(5), ..counters("a", 2) };
     let sender = DropCounters { backlog: Some(5), ..counters("a", 1) };
-    check(&LossEvidence::new(9, 0, &sender, &receiver, Carried::ONE), [0, 0, 0, 0, 9, 0]);
+    check(&LossEvidence::new(9, refused(0), &sender, &receiver, Carried::ONE), [0, 0, 0, 0, 9, 0]);
     let sender = DropCounters { device_sent: Some(5), ..sender };
     // On two hosts these are separate drops.
     let receiver = DropCounters { backlog: Some(2), device_received: Some(3), ..counters("b", 2) };
-    check(&LossEvidence::new(9, 0, &sender, &receiver, Carried::ONE), [0, 5, 0, 3, 1, 0]);
+    check(&LossEvidence::new(9, refused(0), &sender, &receiver, Carried::ONE), [0, 5, 0, 3, 1, 0]);
 }
 
 #[test]
 fn counters_of_the_namespace_stand_in_for_those_that_are_missing() {
     let sender = DropCounters { queue: None, send_buffer_errors: Some(6), ..counters("a", 1) };
     let receiver = DropCounters { socket: None, receive_buffer_errors: Some(3), ..counters("b", 1) };
-    check(&LossEvidence::new(10, 2, &sender, &receiver, Carried::ONE), [2, 4, 3, 0, 1, 0]);
+    check(&LossEvidence::new(10, refused(2), &sender, &receiver, Carried::ONE), [2, 4, 3, 0, 1, 0]);
     // An engine that does not report refusals.
     let sender = DropCounters { queue: Some(4), send_buffer_errors: Some(6), ..counters("a", 1) };
-    check(&LossEvidence::new(10, 0, &sender, &receiver, Carried::ONE), [2, 4, 3, 0, 1, 0]);
+    check(&LossEvidence::new(10, refused(0), &sender, &receiver, Carried::ONE), [2, 4, 3, 0, 1, 0]);
     // No counter was read.
     let nothing = DropCounters::default();
-    check(&LossEvidence::new(10, 1, &nothing, &nothing, Carried::ONE), [1, 0, 0, 0, 0, 9]);
+    check(&LossEvidence::new(10, refused(1), &nothing, &nothing, Carried::ONE), [1, 0, 0, 0, 0, 9]);
 }
 
 #[test]
@@ -183,13 +203,19 @@ fn some_drops() -> impl Strategy<Value = Option<Drops>> {
 }
 
 fn some_evidence() -> impl Strategy<Value = LossEvidence> {
-    (any::<u64>(), prop::option::of(any::<u64>()), some_drops(), some_drops(), some_drops()).prop_map(
-        |(lost, refused, receiver_socket, sender_queue, receiver_host)| LossEvidence {
-            lost: lost >> (lost % 64),
-            refused: refused.map(|count| count >> (count % 64)),
-            receiver_socket,
-            sender_queue,
-            receiver_host,
+    let small = |count: u64| count >> (count % 64);
+    let counts = (any::<u64>(), any::<u64>(), prop::option::of(any::<u64>()), any::<u64>());
+    (counts, some_drops(), some_drops(), some_drops()).prop_map(
+        move |((lost, left_out, refused, rejected), receiver_socket, sender_queue, receiver_host)| {
+            LossEvidence {
+                lost: small(lost),
+                left_out: small(left_out),
+                refused: refused.map(small),
+                rejected: small(rejected),
+                receiver_socket,
+                sender_queue,
+                receiver_host,
+            }
         },
     )
 }

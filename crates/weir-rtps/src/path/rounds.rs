@@ -1,11 +1,14 @@
 //! What is measured on a path, round by round. A round is about a round trip.
 
+mod pause;
+
 use alloc::collections::VecDeque;
 use core::time::Duration;
 
+use self::pause::Pause;
 use super::ecn::{Ecn, QueueShown};
 use super::rate::{Rate, queue_max_ns};
-use super::{Mark, Sent};
+use super::{Allowance, Mark, Sent};
 use crate::config;
 use crate::time::Time;
 
@@ -15,6 +18,8 @@ pub(super) struct Rounds {
     /// What was sent, and what of it has passed: it arrived or was lost.
     pub(super) sent: Sent,
     pub(super) passed: Sent,
+    /// `sent.all` when a flight of what is sent again began, and when that was.
+    again: (u64, Time),
     /// Bytes lost.
     pub(super) lost: u64,
     /// `passed.new` when the path became open, and what was given up since.
@@ -51,6 +56,10 @@ pub(super) struct Rounds {
     /// How much longer round trips are than the shortest of their round, on average.
     jitter_ns: u64,
     rate: Option<Rate>,
+    /// Bytes per second that passed in the last round.
+    last_rate: f64,
+    /// The last pause that was not taken for a lower rate.
+    excused: Pause,
     /// Rounds for which trains are short.
     short_trains: u32,
     /// Explicit congestion notification.
@@ -132,6 +141,7 @@ struct Round {
     long_since: Option<(Time, Mark)>,
     /// The bytes that passed since then, and how long that took, in nanoseconds.
     queued: (u64, u64),
+    pause: Pause,
 }
 
 impl Round {
@@ -215,6 +225,23 @@ impl Rounds {
         }
         let in_flight = self.in_flight().saturating_sub(unreported);
         Some((config::PATH_FIRST_FLIGHT_BYTES + passed).saturating_sub(in_flight))
+    }
+
+    /// Returns what may be sent of what was sent elsewhere, while little is known about an open path: as much as of new
+    /// samples. A reader that has moved requests megabytes at once.
+    pub(super) fn first_again(&mut self, now: Time) -> Option<Allowance> {
+        let most = self.first_flights(0).map(|more| more + self.in_flight())?;
+        let (began, began_at) = self.again;
+        let in_flight = self.sent.all - self.passed.all.max(began);
+        if in_flight > 0 && in_flight < most {
+            return Some(Allowance::Flight(most - in_flight));
+        }
+        let answer = self.round_trip().map_or(config::PATH_ANSWER_UNKNOWN, |ns| Duration::from_nanos(4 * ns));
+        if in_flight > 0 && now < began_at + answer {
+            return Some(Allowance::At(began_at + answer));
+        }
+        self.again = (self.sent.all, now);
+        Some(Allowance::Flight(most))
     }
 
     /// Returns the most bytes that may be in flight on a paced path.
@@ -409,6 +436,7 @@ impl Rounds {
         }
         if self.rate.is_some() {
             self.note_queued(now, mark, round_trip_ns);
+            self.note_pause(now, mark);
         }
         (self.passed, self.passed_at) = (mark.sent.max(self.passed), now);
         if self.rate.is_none() {
@@ -445,7 +473,7 @@ impl Rounds {
         let least_ns = ROUND_MIN_NS.max(self.jitter_ns * ROUND_JITTERS);
         let is_sure = !mark.is_of_silent || self.round.count >= ROUND_COUNT && !mark.has_waited;
         let least_ns = if is_sure { least_ns } else { 4 * least_ns.max(self.round_trip_min().unwrap_or(0)) };
-        let is_long = now.nanos_since(self.round.began_at) >= least_ns;
+        let is_long = now.nanos_since(self.round.began_at) >= least_ns && !self.has_just_paused(now);
         if mark.at >= self.round.ends_with && is_long && now > self.round.began_at {
             self.end_round(now, mark);
         }
@@ -656,6 +684,8 @@ impl Rounds {
             ..Round::default()
         };
         let (passed, loss) = self.passed_in_round();
+        let length_ns = now.nanos_since(self.round.began_at);
+        self.last_rate = self.passed_per_second((passed, length_ns), mark.at);
         let round = core::mem::replace(&mut self.round, next);
         if let Some(shortest_ns) = round.shortest_ns {
             self.note_round_trip(now, shortest_ns);
@@ -668,21 +698,20 @@ impl Rounds {
         let mean_ns = round.sum_ns.checked_div(round.count).unwrap_or(shortest_ns);
         let beyond_ns = mean_ns.saturating_sub(shortest_ns);
         self.jitter_ns = (self.jitter_ns * 7 + beyond_ns.min(base_ns)) / 8;
-        let elapsed_ns = now.nanos_since(round.began_at).max(mark.at.nanos_since(round.marked_at)).max(1);
+        let bottleneck = self.rate.as_ref().map_or(0.0, |rate| rate.bottleneck);
         let queue_ns = shortest_ns.saturating_sub(base_ns);
         let has_queue = queue_ns > ECN_QUEUE_MIN_NS.max(base_ns / 32) + 2 * self.jitter_ns;
-        let bottleneck = self.rate.as_ref().map_or(0.0, |rate| rate.bottleneck);
         let margin_ns = ECN_QUEUE_MIN_NS.max(base_ns / 32) + self.jitter_ns / 4;
         let shown = QueueShown { is_sure: has_queue, mean_ns, margin_ns };
         let is_marked = self.ecn.end_round(now, shown, bottleneck);
         let seen = Seen {
-            arrived: passed * (1.0 - loss) * 1e9 / elapsed_ns as f64,
+            arrived: self.last_rate * (1.0 - loss),
             loss,
             queue_ns,
             jitter_ns: self.jitter_ns,
             base_ns,
             mean_ns,
-            length_ns: now.nanos_since(round.began_at),
+            length_ns,
             queued: round.queued_rate().filter(|_| queue_ns < ECN_QUEUE_MIN_NS + queue_max_ns(base_ns) / 8),
             is_limited: round.was_limited && mark.is_limited,
             is_doubtful: is_ambiguous && !was_ambiguous,

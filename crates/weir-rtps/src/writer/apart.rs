@@ -447,7 +447,7 @@ impl WriterCore {
         let last = self.unsent.prev();
         let sent = self.history.charged_to(last);
         while from.0 < last && sent - self.history.charged_to(from.0.prev()) > most {
-            self.counters.samples_left_out +=
+            self.counters.samples_left_out_apart +=
                 u64::from(self.history.entry(from.0).is_some_and(|it| it.is_alive()));
             from.0 = from.0.next();
         }

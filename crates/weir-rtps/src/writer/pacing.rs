@@ -505,7 +505,7 @@ impl WriterCore {
         let (mut bytes, mut previous) = (0, None);
         for sn in self.unsent.0..end.0 {
             let Some(entry) = self.history.entry(SequenceNumber(sn)).filter(Entry::is_alive) else {
-                self.pacing.receipts.not_whole += 1;
+                self.note_left_out(1);
                 continue;
             };
             if entry.fragment_size != 0 {
@@ -571,11 +571,8 @@ impl WriterCore {
         let first = if is_amid { self.unsent.next() } else { self.unsent };
         let mut sn = first.max(SequenceNumber(self.pacing.left_out));
         while sn < last && charged - self.history.charged_to(sn.prev()) > most {
-            if self.history.entry(sn).is_some_and(|entry| entry.is_alive()) {
-                self.counters.samples_left_out += 1;
-                if is_amid && self.config.keeps_nothing_for_late_readers() {
-                    self.history.remove(sn);
-                }
+            if is_amid && self.config.keeps_nothing_for_late_readers() {
+                self.history.remove(sn);
             }
             sn = sn.next();
         }

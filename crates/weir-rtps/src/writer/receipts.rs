@@ -191,8 +191,14 @@ impl WriterCore {
 
     /// Goes on with a sample. Those before it are not sent any more.
     pub(super) fn pass_over(&mut self, next: SequenceNumber) {
-        self.pacing.receipts.not_whole += (next.0 - self.unsent.0).max(0);
+        self.note_left_out((next.0 - self.unsent.0).max(0));
         self.unsent = self.unsent.max(next);
+    }
+
+    /// Counts samples that no reader is sent.
+    pub(super) fn note_left_out(&mut self, samples: i64) {
+        self.pacing.receipts.not_whole += samples;
+        self.counters.samples_left_out += samples.unsigned_abs();
     }
 
     /// Handles the answer of a best-effort reader.

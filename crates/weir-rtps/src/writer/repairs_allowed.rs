@@ -200,6 +200,12 @@ impl WriterCore {
             // While little is known, what leaves together is marked in pieces.
             let piece = path.lock().mark_every_bytes().unwrap_or(u64::MAX);
             allowed.first.left = self.left_on(now, &path, Purpose::New, is_apart).min(piece).div_ceil(copies);
+            // What was sent elsewhere before the last mark, no mark will show.
+            let elsewhere = if is_apart { None } else { path.lock().allow_sent_elsewhere(now) };
+            if let Some(allowance) = elsewhere {
+                let left = self.left(allowance, is_apart).div_ceil(copies);
+                allowed.again.left = allowed.again.left.min(left);
+            }
             if is_late {
                 let (left, at) = self.history_allowed(now, index);
                 allowed.first.left = allowed.first.left.min(left);
@@ -211,7 +217,12 @@ impl WriterCore {
 
     /// `is_apart`: it is for a reader for which the others do not wait.
     fn left_on(&mut self, now: Time, path: &Path, purpose: Purpose, is_apart: bool) -> u64 {
-        let (at, is_blocked) = match self.pacing.allow_on(now, path, purpose) {
+        let allowance = self.pacing.allow_on(now, path, purpose);
+        self.left(allowance, is_apart)
+    }
+
+    fn left(&mut self, allowance: Allowance, is_apart: bool) -> u64 {
+        let (at, is_blocked) = match allowance {
             Allowance::Unlimited => return u64::MAX,
             Allowance::Bytes(bytes) | Allowance::Flight(bytes) => return bytes,
             Allowance::At(at) => (at, false),
