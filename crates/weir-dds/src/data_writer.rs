@@ -34,7 +34,7 @@ use std::time::{Duration, SystemTime};
 
 use parking_lot::{Mutex, ReentrantMutex};
 use weir_cdr::{DdsType, Encoding};
-use weir_rtps::qos::LivelinessKind;
+use weir_rtps::qos::{Durability, LivelinessKind, Reliability};
 use weir_rtps::sedp::EndpointKind;
 use weir_rtps::writer::{WriterConfig, WriterCore, WriterCounters};
 use weir_wire::{Guid, SequenceNumber, Timestamp};
@@ -126,7 +126,11 @@ impl<T: DdsType> DataWriter<T> {
         }
         let claim = driver.claim_id::<T>(EndpointKind::Writer, &topic.state, &announced)?;
         let entity = claim.entity;
+        // A large sample keeps the length of its fragments. Readers on other hosts may come later and want it.
+        let is_for_late = qos.reliability == Reliability::Reliable && qos.durability != Durability::Volatile;
+        let datagram_max = if is_for_late { driver.datagram_max() } else { u16::MAX };
         let config = WriterConfig {
+            datagram_max,
             dscp: driver.dscp.dscp(qos.transport_priority),
             presentation: publisher.presentation_of_samples(),
             limits: driver.limits.as_ref().map(|table| table.limits().endpoint),

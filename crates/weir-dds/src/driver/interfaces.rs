@@ -139,6 +139,13 @@ impl Selected {
         able.map(|interface| interface.address).collect()
     }
 
+    /// Returns the size in bytes of the largest datagram that leaves by any of them unfragmented. What stays on the
+    /// host does not count.
+    pub(super) fn datagram_max(&self) -> u16 {
+        let mtus = self.interfaces.iter().filter(|it| !it.is_loopback).map(|it| it.mtu as usize);
+        mtus.min().map_or(u16::MAX, datagram_max)
+    }
+
     fn networks(&self) -> Vec<Network> {
         let network = |it: &Interface| Network { address: it.address, netmask: it.netmask };
         self.interfaces.iter().map(network).collect()
@@ -198,6 +205,16 @@ mod tests {
     fn announced(choice: &Choice, up: &[Interface]) -> Option<Vec<u8>> {
         let announced = choice.select(up)?.announced(7);
         Some(announced.iter().map(|address| address.ip().octets()[3]).collect())
+    }
+
+    #[test]
+    fn what_may_leave_by_any_interface_is_as_long_as_the_smallest_of_them_carries() {
+        let mut up = [interface(1, "lo", 1), interface(2, "eth0", 20), interface(3, "eth1", 30)];
+        up[2].mtu = 9000;
+        let datagram_max = |names: &[&str]| choice(names).select(&up).map(|it| it.datagram_max());
+        assert_eq!(datagram_max(&["lo"]), Some(u16::MAX));
+        assert_eq!(datagram_max(&["eth1"]), Some(8972));
+        assert_eq!(datagram_max(&["lo", "eth0", "eth1"]), Some(1472));
     }
 
     #[test]

@@ -70,6 +70,12 @@ impl Network {
         found.min().unwrap_or_else(|| interfaces::segment_max(&[]))
     }
 
+    /// Returns the size in bytes of the largest datagram that reaches any host unfragmented, as far as the interfaces
+    /// show it.
+    pub(crate) fn datagram_max(&self) -> u16 {
+        self.state.lock().selected.datagram_max()
+    }
+
     /// Returns what becomes readable when the network changes.
     pub(super) fn watched(&self) -> Option<BorrowedFd<'_>> {
         self.watch.as_ref().map(AsFd::as_fd)

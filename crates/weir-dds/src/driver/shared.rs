@@ -150,6 +150,12 @@ impl Driver {
         EntityId([a, b, c, 0x08])
     }
 
+    /// Returns the size in bytes of the largest datagram that reaches any host unfragmented, as far as the interfaces
+    /// show it.
+    pub(crate) fn datagram_max(&self) -> u16 {
+        self.network.datagram_max()
+    }
+
     pub(crate) fn guid(&self, entity: EntityId) -> Guid {
         Guid::new(self.prefix, entity)
     }
