@@ -142,7 +142,7 @@ impl Selected {
     /// Returns the size in bytes of the largest datagram that leaves by any of them unfragmented. What stays on the
     /// host does not count.
     pub(super) fn datagram_max(&self) -> u16 {
-        let mtus = self.interfaces.iter().filter(|it| !it.is_loopback).map(|it| it.mtu as usize);
+        let mtus = self.interfaces.iter().filter(|it| !it.is_loopback).map(|it| it.mtu);
         mtus.min().map_or(u16::MAX, datagram_max)
     }
 
