@@ -127,6 +127,10 @@ fn redacted(text: &str, options: &str) -> Result<String, String> {
             }
             if !is_plotted {
                 case.remove("ages");
+                let paths = case.get_mut("paths").and_then(Value::as_array_mut);
+                let series =
+                    paths.into_iter().flatten().filter_map(|path| path.get_mut("series")?.as_object_mut());
+                series.flatten().filter_map(|(_, steps)| steps.as_array_mut()).for_each(Vec::clear);
             }
             if let Some(losses) = case.get_mut("loss_attribution").and_then(Value::as_object_mut) {
                 losses.remove("sender");
@@ -138,9 +142,11 @@ fn redacted(text: &str, options: &str) -> Result<String, String> {
     Ok(lines)
 }
 
-/// Whether a case over a link is drawn over time: a stream alone, of the size that `weir report --plot links` draws.
+/// Whether a case over a link is drawn over time: a stream alone, of the size that `weir report --plot links` draws,
+/// and its first repeat.
 fn is_plotted(case: &Map<String, Value>) -> bool {
     case.get("size_bytes") == Some(&PLOTTED_SIZE.into())
+        && case.get("repeat").is_none_or(|repeat| *repeat == 1)
         && !case.contains_key("beside")
         && !case.contains_key("rate_samples_per_s")
 }
